@@ -1,0 +1,11 @@
+// The addon's entry: one registration function per part. Each part keeps its own per-environment state.
+#include <napi.h>
+
+#include "napi/register.h"
+
+static Napi::Object Init(Napi::Env env, Napi::Object exports) {
+  exports.Set("napiVersion", Napi::Number::New(env, NAPI_VERSION));
+  return exports;
+}
+
+NODE_API_MODULE(onpolicy, Init)

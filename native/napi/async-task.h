@@ -1,0 +1,75 @@
+// Runs `work` off the JavaScript thread and settles a promise: the one async helper of the addon.
+// `owner` stays alive until the promise settles; JavaScript must not transfer its buffers before then.
+// Runs on libuv's small shared pool: for one-off work (load, save, compile). The step loop has its own thread.
+#pragma once
+#include <napi.h>
+
+#include <functional>
+#include <new>
+
+#include "status.h"
+
+namespace onpolicy {
+
+// Builds the error that JavaScript sees: an Error with a `code`.
+inline Napi::Error ToError(Napi::Env env, const Status& status) {
+  Napi::Error error = Napi::Error::New(env, status.message);
+  error.Set("code", Napi::String::New(env, status.code));
+  return error;
+}
+
+class AsyncTask : public Napi::AsyncWorker {
+ public:
+  using Work = std::function<Status()>;
+  // Runs back on the JavaScript thread and builds the resolved value.
+  using Finish = std::function<Napi::Value(Napi::Env)>;
+
+  static Napi::Promise Run(Napi::Env env, Napi::Object owner, Work work, Finish finish) {
+    auto* task = new AsyncTask(env, owner, std::move(work), std::move(finish));
+    Napi::Promise promise = task->deferred_.Promise();
+    task->Queue();
+    return promise;
+  }
+
+ protected:
+  void Execute() override {
+    try {
+      status_ = work_();
+    } catch (const std::bad_alloc&) {
+      status_ = Status::Fail("OUT_OF_MEMORY", "not enough memory");
+    } catch (const std::exception& error) {
+      status_ = Status::Fail("BACKEND_FAILED", error.what());
+    } catch (...) {
+      status_ = Status::Fail("BACKEND_FAILED", "unknown native failure");
+    }
+  }
+
+  void OnOK() override {
+    Napi::HandleScope scope(Env());
+    if (!status_.ok()) {
+      deferred_.Reject(ToError(Env(), status_).Value());
+      return;
+    }
+    try {
+      deferred_.Resolve(finish_(Env()));
+    } catch (const Napi::Error& error) {
+      deferred_.Reject(error.Value());
+    }
+  }
+
+ private:
+  AsyncTask(Napi::Env env, Napi::Object owner, Work work, Finish finish)
+      : Napi::AsyncWorker(env),
+        owner_(Napi::Persistent(owner)),
+        deferred_(Napi::Promise::Deferred::New(env)),
+        work_(std::move(work)),
+        finish_(std::move(finish)) {}
+
+  Napi::ObjectReference owner_;
+  Napi::Promise::Deferred deferred_;
+  Work work_;
+  Finish finish_;
+  Status status_;
+};
+
+}  // namespace onpolicy

@@ -1,0 +1,6 @@
+// One line per part of the addon: each adds its functions and classes to `exports`.
+#pragma once
+#include <napi.h>
+
+namespace onpolicy {
+}  // namespace onpolicy

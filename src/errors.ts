@@ -1,0 +1,88 @@
+/** The one error class of the library, its codes and the HTTP status each code maps to. */
+
+/** Every failure a caller can meet. Adding one is a minor release; renaming one is a major release. */
+export type ErrorCode =
+  | 'INVALID_REQUEST' // a field of a request or option is wrong; `detail` lists every fault
+  | 'UNSUPPORTED' // a legal request that this model, engine or version cannot serve
+  | 'MODEL_NOT_FOUND' // no such model, file or download
+  | 'MODEL_INVALID' // the file exists but is damaged, truncated, or of an unknown architecture
+  | 'TEMPLATE_FAILED' // the chat template raised an error or ran over its budget
+  | 'CONTEXT_OVERFLOW' // prompt and requested output do not fit into the context
+  | 'OUT_OF_MEMORY' // the model, its context or a buffer does not fit into memory
+  | 'NO_ALLOWED_TOKEN' // masks left no token to sample
+  | 'ABORTED' // the caller's AbortSignal fired
+  | 'CLOSED' // used after `close()`
+  | 'NETWORK_FAILED' // a download or remote call failed
+  | 'NATIVE_UNAVAILABLE' // the addon or the engine's libraries are missing or of another version
+  | 'BACKEND_FAILED'; // the engine failed in a way that is no fault of the caller
+
+const STATUS: Record<ErrorCode, number> = {
+  INVALID_REQUEST: 400,
+  UNSUPPORTED: 400,
+  MODEL_NOT_FOUND: 404,
+  MODEL_INVALID: 400,
+  TEMPLATE_FAILED: 400,
+  CONTEXT_OVERFLOW: 400,
+  OUT_OF_MEMORY: 503,
+  NO_ALLOWED_TOKEN: 400,
+  ABORTED: 499,
+  CLOSED: 503,
+  NETWORK_FAILED: 502,
+  NATIVE_UNAVAILABLE: 500,
+  BACKEND_FAILED: 500,
+};
+
+/** One fault of an input, in the shape of the wire's validation errors. */
+export type ErrorDetail = {
+  /** Path of the faulty value, for example `['messages', '0', 'role']`. */
+  readonly loc: readonly string[];
+  /** What was expected and what came. */
+  readonly msg: string;
+  /** Kind of the fault, for example `missing`, `type`, `range`, `unknown_field`. */
+  readonly type: string;
+  /** The value that was given. */
+  readonly input?: unknown;
+  /** Further facts, for example the bounds. */
+  readonly ctx?: Readonly<Record<string, unknown>>;
+};
+
+/** Options of {@link OnpolicyError}. */
+export type OnpolicyErrorOptions = {
+  readonly cause?: unknown;
+  readonly param?: string;
+  readonly detail?: readonly ErrorDetail[];
+};
+
+/** Thrown, or used to reject, by every public function. Branch on `code`; messages may change in any release. */
+export class OnpolicyError extends Error {
+  override readonly name = 'OnpolicyError';
+  /** What failed. */
+  readonly code: ErrorCode;
+  /** The HTTP status that the wire uses for `code`. */
+  readonly status: number;
+  /** The request field at fault, when there is exactly one. */
+  readonly param?: string;
+  /** Every fault of an invalid input. */
+  readonly detail?: readonly ErrorDetail[];
+
+  /** @param options.param defaults to the first entry's path when `detail` has one entry */
+  constructor(code: ErrorCode, message: string, options: OnpolicyErrorOptions = {}) {
+    super(message, 'cause' in options ? { cause: options.cause } : undefined);
+    this.code = code;
+    this.status = STATUS[code];
+    const param =
+      options.param ?? (options.detail?.length === 1 ? options.detail[0]!.loc.join('.') : undefined);
+    if (param !== undefined) this.param = param;
+    if (options.detail) this.detail = options.detail;
+  }
+}
+
+/** Rebuilds a native failure, an Error with a `code` of ours, as an {@link OnpolicyError}; passes others through. */
+export function fromNative(error: unknown): OnpolicyError {
+  if (error instanceof OnpolicyError) return error;
+  const { code, message } = error as { code?: string; message?: string };
+  const known = code !== undefined && Object.hasOwn(STATUS, code);
+  return new OnpolicyError(known ? (code as ErrorCode) : 'BACKEND_FAILED', message ?? String(error), {
+    cause: error,
+  });
+}

@@ -1,0 +1,19 @@
+import { defineConfig } from 'vitest/config';
+
+// unit: no addon, no model. *.native.test.ts: the addon and the small models. e2e: whole programs. *.gpu.test.ts: needs a GPU.
+export default defineConfig({
+  test: {
+    projects: [
+      {
+        test: {
+          name: 'unit',
+          include: ['test/**/*.test.ts'],
+          exclude: ['test/**/*.native.test.ts', 'test/**/*.gpu.test.ts', 'test/e2e/**'],
+        },
+      },
+      { test: { name: 'native', include: ['test/**/*.native.test.ts'], testTimeout: 60_000, pool: 'forks' } },
+      { test: { name: 'e2e', include: ['test/e2e/**/*.test.ts'], testTimeout: 180_000, pool: 'forks' } },
+      { test: { name: 'gpu', include: ['test/**/*.gpu.test.ts'], testTimeout: 180_000, pool: 'forks' } },
+    ],
+  },
+});
