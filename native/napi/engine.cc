@@ -161,9 +161,9 @@ Napi::Value LoadModel(const Napi::CallbackInfo& info) {
   request->use_gpu = options.Get("useGpu").ToBoolean();
   if (options.Get("gpuLayers").IsNumber()) request->gpu_layers = options.Get("gpuLayers").As<Napi::Number>().Int32Value();
   auto reporter = std::make_shared<ProgressReporter>(env, options.Get("onProgress"));
-  const auto cancelled = options.Get("cancelled").As<Napi::Int32Array>();
+  auto cancelled = options.Get("cancelled").As<Napi::Int32Array>();
   // Read from the loading thread; the array is kept alive as the task's owner.
-  volatile int32_t* flag = cancelled.Data();
+  const volatile int32_t* flag = cancelled.Data();
   request->on_progress = [reporter, flag](float fraction) {
     reporter->Report(fraction);
     return *flag == 0;
