@@ -3,4 +3,5 @@
 #include <napi.h>
 
 namespace onpolicy {
+void RegisterSampler(Napi::Env env, Napi::Object exports);
 }  // namespace onpolicy
