@@ -27,21 +27,9 @@ RowResult& ResultOfThread() {
   return result;
 }
 
-const char* NameOf(SampleStatus status) {
-  switch (status) {
-    case SampleStatus::ok:
-      return "ok";
-    case SampleStatus::no_allowed_token:
-      return "no-allowed-token";
-    case SampleStatus::not_a_number:
-      return "not-a-number";
-  }
-  return "";
-}
-
 Napi::Object ToObject(Napi::Env env, const RowResult& result) {
   Napi::Object object = Napi::Object::New(env);
-  object.Set("status", NameOf(result.status));
+  object.Set("status", static_cast<int32_t>(result.status));
   object.Set("token", result.token);
   object.Set("logprob", result.logprob);
   object.Set("rank", result.rank);
@@ -169,7 +157,8 @@ SamplerPlanObject::SamplerPlanObject(const Napi::CallbackInfo& info) : ObjectWra
 }
 
 std::shared_ptr<const SamplerPlan> SamplerPlanObject::From(Napi::Value value) {
-  if (!value.IsObject() || !value.As<Napi::Object>().CheckTypeTag(&kPlanTag)) return nullptr;
+  if (!value.IsObject() || !value.As<Napi::Object>().CheckTypeTag(&kPlanTag))
+    ThrowType(value.Env(), "plan", "a SamplerPlan");
   return Unwrap(value.As<Napi::Object>())->plan_;
 }
 
@@ -188,7 +177,6 @@ Napi::Function SamplerObject::Define(Napi::Env env) {
 SamplerObject::SamplerObject(const Napi::CallbackInfo& info) : ObjectWrap(info) {
   Guard(info.Env(), [&] {
     std::shared_ptr<const SamplerPlan> plan = SamplerPlanObject::From(info[0]);
-    if (plan == nullptr) ThrowType(info.Env(), "plan", "a SamplerPlan");
     if (!info[1].IsBigInt()) ThrowType(info.Env(), "seed", "a bigint");
     bool lossless = false;
     const uint64_t seed = info[1].As<Napi::BigInt>().Uint64Value(&lossless);  // its lowest 64 bits
@@ -198,10 +186,13 @@ SamplerObject::SamplerObject(const Napi::CallbackInfo& info) : ObjectWrap(info) 
   Value().TypeTag(&kSamplerTag);
 }
 
-std::shared_ptr<Sampler> SamplerObject::From(Napi::Value value) {
-  if (!value.IsObject() || !value.As<Napi::Object>().CheckTypeTag(&kSamplerTag)) return nullptr;
-  return Unwrap(value.As<Napi::Object>())->sampler_;
+std::shared_ptr<Sampler> UnwrapSampler(Napi::Env env, Napi::Value value) {
+  if (!value.IsObject() || !value.As<Napi::Object>().CheckTypeTag(&kSamplerTag))
+    ThrowType(env, "sampler", "a Sampler");
+  return SamplerObject::From(value.As<Napi::Object>());
 }
+
+std::shared_ptr<Sampler> SamplerObject::From(Napi::Object object) { return Unwrap(object)->sampler_; }
 
 Napi::Value SamplerObject::AcceptPrompt(const Napi::CallbackInfo& info) {
   return Guard(info.Env(), [&] {

@@ -13,7 +13,7 @@ class SamplerPlanObject : public Napi::ObjectWrap<SamplerPlanObject> {
  public:
   static Napi::Function Define(Napi::Env env);
 
-  // Null when `value` is no SamplerPlan.
+  // Throws a TypeError when `value` is no SamplerPlan.
   static std::shared_ptr<const SamplerPlan> From(Napi::Value value);
 
   explicit SamplerPlanObject(const Napi::CallbackInfo& info);
@@ -27,8 +27,8 @@ class SamplerObject : public Napi::ObjectWrap<SamplerObject> {
  public:
   static Napi::Function Define(Napi::Env env);
 
-  // Null when `value` is no Sampler. The sampler lives as long as the pointer, even if JavaScript drops its object.
-  static std::shared_ptr<Sampler> From(Napi::Value value);
+  // `object` must be a Sampler: see UnwrapSampler.
+  static std::shared_ptr<Sampler> From(Napi::Object object);
 
   explicit SamplerObject(const Napi::CallbackInfo& info);
 
@@ -43,5 +43,9 @@ class SamplerObject : public Napi::ObjectWrap<SamplerObject> {
   std::shared_ptr<Sampler> sampler_;
   const Kernels* kernels_;
 };
+
+// Throws a TypeError when `value` is no Sampler. The sampler lives as long as the pointer, even if JavaScript drops its
+// object.
+std::shared_ptr<Sampler> UnwrapSampler(Napi::Env env, Napi::Value value);
 
 }  // namespace onpolicy
