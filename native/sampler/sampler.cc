@@ -95,8 +95,8 @@ void Sampler::Run(uint64_t position, const float* row, const float* raw, bool ha
                                 .scale = scale,
                                 .reference = best_adjusted},
                                scratch);
-  if (scan.has_nan) return result.Clear(SampleStatus::not_a_number);
-  if (BestLogit(scan, scratch) == kMinusInfinity) return result.Clear(SampleStatus::no_allowed_token);
+  if (scan.has_nan) return result.Clear(SampleStatus::kNotANumber);
+  if (BestLogit(scan, scratch) == kMinusInfinity) return result.Clear(SampleStatus::kNoAllowedToken);
 
   if (greedy) {
     result.token = ArgMax(scan, scratch);

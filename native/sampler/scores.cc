@@ -81,7 +81,7 @@ void ScoreRow(const float* logits, int32_t vocab_size, int32_t token, int32_t k,
                                 .reference = kMinusInfinity},
                                scratch);
   if (scan.has_nan) {
-    result.status = SampleStatus::not_a_number;
+    result.status = SampleStatus::kNotANumber;
     return;
   }
   result.token = token;

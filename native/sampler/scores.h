@@ -8,21 +8,21 @@
 namespace onpolicy {
 
 enum class SampleStatus : uint8_t {
-  ok,
-  no_allowed_token,  // masks left nothing
-  not_a_number,      // the row holds a NaN
+  kOk = 0,
+  kNoAllowedToken = 1,  // masks left nothing
+  kNotANumber = 2,      // the row holds a NaN
 };
 
 // What becomes of one row. Reuse one per row slot: its vectors keep their memory.
 struct RowResult {
-  SampleStatus status = SampleStatus::ok;
-  int32_t token = -1;  // -1 unless status is ok
+  SampleStatus status = SampleStatus::kOk;
+  int32_t token = -1;  // -1 unless status is kOk
   float logprob = 0;   // of the token; -infinity is possible
   int32_t rank = 0;    // place among the k best, else the number of tokens at least as probable; 0: not asked for
   std::vector<int32_t> top_ids;     // (k) best first, lowest id first among equals
   std::vector<float> top_logprobs;  // (k)
 
-  void Clear(SampleStatus with = SampleStatus::ok);
+  void Clear(SampleStatus with = SampleStatus::kOk);
 };
 
 // Fills logprob, rank and the k best from a scan that has a log-sum.
