@@ -42,20 +42,24 @@ function plainType(type, schema, definitions) {
 }
 
 function objectType(schema, definitions) {
+  if (!schema.properties && typeof schema.additionalProperties === 'object')
+    return `Readonly<Record<string, ${typeOf(schema.additionalProperties, definitions)}>>`;
   const required = new Set(schema.required ?? []);
   const fields = Object.entries(schema.properties ?? {}).map(([name, field]) => {
     const type = typeOf(field, definitions);
-    return `${docstring(field)}${name}${required.has(name) ? '' : '?'}: ${type}${required.has(name) ? '' : ' | undefined'};`;
+    const isOptional = !required.has(name);
+    return `${docstring(field)}${name}${isOptional ? '?' : ''}: ${type}${isOptional && type !== 'unknown' ? ' | undefined' : ''};`;
   });
   const more = schema.additionalProperties;
-  if (typeof more === 'object') fields.push(`[key: string]: ${typeOf(more, definitions)};`);
-  else if (more === true || fields.length === 0) fields.push('[key: string]: unknown;');
+  if (more === true || fields.length === 0) fields.push('[key: string]: unknown;');
   return `{\n${fields.join('\n')}\n}`;
 }
 
 function docstring(schema) {
   const facts = [schema.description, factsOf(schema)].filter(Boolean).join(' ');
-  return facts ? `/** ${facts} */\n` : '';
+  if (facts.length <= 100) return facts ? `/** ${facts} */\n` : '';
+  const lines = facts.match(/.{1,100}(?: |$)/g).map((line) => ` * ${line.trimEnd()}`);
+  return `/**\n${lines.join('\n')}\n */\n`;
 }
 
 /** Default and bounds in words, for example "Default 0. From -2 to 2." */
@@ -70,7 +74,9 @@ export function factsOf(schema) {
 /** Bounds in words, or an empty text. */
 export function boundsOf(schema) {
   const parts = [];
-  const { minimum, maximum, exclusiveMinimum } = schema;
+  const minimum = numberWords(schema.minimum);
+  const maximum = numberWords(schema.maximum);
+  const { exclusiveMinimum } = schema;
   if (minimum !== undefined && maximum !== undefined) parts.push(`from ${minimum} to ${maximum}`);
   else if (exclusiveMinimum !== undefined && maximum !== undefined)
     parts.push(`above ${exclusiveMinimum}, at most ${maximum}`);
@@ -81,6 +87,11 @@ export function boundsOf(schema) {
   if (schema.items?.minLength && !schema.minLength) parts.push('none empty');
   if (schema.bounds) parts.push(schema.bounds);
   return parts.join('; ');
+}
+
+/** The limits of 64 bits are no numbers that a reader recognises. */
+function numberWords(value) {
+  return Math.abs(value) === 2 ** 63 ? `${value < 0 ? '-2^63' : '2^63 - 1'}` : value;
 }
 
 function typeList(schema) {

@@ -4,38 +4,69 @@ import type { LogitsProcessor } from './logits-processor.ts';
 /** Any JSON object. Keys keep their order. */
 export type JsonObject = { readonly [key: string]: unknown };
 
-/** A chat completion request, the same in process and over HTTP. `undefined` counts as absent everywhere. */
+/**
+ * A chat completion request, the same in process and over HTTP. `undefined` counts as absent
+ * everywhere.
+ */
 export interface ChatCompletionRequest {
   /** The chat so far, oldest message first. */
   messages: readonly Message[];
-  /** Which model answers: a registered id or name, `name@step` for a checkpoint, a path, an `hf:` URI or an alias. Absent, null or empty: the default model. */
+  /**
+   * Which model answers: a registered id or name, `name@step` for a checkpoint, a path, an `hf:` URI or
+   * an alias. Absent, null or empty: the default model.
+   */
   model?: string | null | undefined;
-  /** Takes this much off the logit of a token for each time the answer already has it. Default 0. From -2 to 2. */
+  /**
+   * Takes this much off the logit of a token for each time the answer already has it. Default 0. From -2
+   * to 2.
+   */
   frequency_penalty?: number | null | undefined;
   /** Takes this much off the logit of every token that the answer already has. Default 0. From -2 to 2. */
   presence_penalty?: number | null | undefined;
-  /** Divides the positive and multiplies the negative logits of tokens that the prompt or the answer already has. Absent: the value that comes with the model, else 1. Above 0. */
+  /**
+   * Divides the positive and multiplies the negative logits of tokens that the prompt or the answer
+   * already has. Absent: the value that comes with the model, else 1. Above 0.
+   */
   repetition_penalty?: number | null | undefined;
-  /** Token id as text -> number added to its logit. Values beyond -100 and 100 count as those. Keys: ids of the vocabulary. */
-  logit_bias?:
-    | {
-        [key: string]: number;
-      }
-    | null
-    | undefined;
-  /** Divides the logits before the draw; 0 always takes the best token. Absent: the value that comes with the model, else 1. At least 0. */
+  /**
+   * Token id as text -> number added to its logit. Values beyond -100 and 100 count as those. Keys: ids
+   * of the vocabulary.
+   */
+  logit_bias?: Readonly<Record<string, number>> | null | undefined;
+  /**
+   * Divides the logits before the draw; 0 always takes the best token. Absent: the value that comes with
+   * the model, else 1. At least 0.
+   */
   temperature?: number | null | undefined;
-  /** Draws only from the best tokens whose probabilities first add up to this. Absent: the value that comes with the model, else 1 (off). Above 0, at most 1. */
+  /**
+   * Draws only from the best tokens whose probabilities first add up to this. Absent: the value that
+   * comes with the model, else 1 (off). Above 0, at most 1.
+   */
   top_p?: number | null | undefined;
-  /** Draws only from this many best tokens; 0 and -1 turn it off. Absent: the value that comes with the model, else off. At least -1. */
+  /**
+   * Draws only from this many best tokens; 0 and -1 turn it off. Absent: the value that comes with the
+   * model, else off. At least -1.
+   */
   top_k?: number | null | undefined;
-  /** Draws only from tokens at least this fraction as probable as the best one. Absent: the value that comes with the model, else 0 (off). From 0 to 1. */
+  /**
+   * Draws only from tokens at least this fraction as probable as the best one. Absent: the value that
+   * comes with the model, else 0 (off). From 0 to 1.
+   */
   min_p?: number | null | undefined;
-  /** The same request with the same seed gives the same tokens; choice i draws with seed + i. -1, null or absent: a new seed each time. In process also a bigint. From -9223372036854776000 to 9223372036854776000. */
+  /**
+   * The same request with the same seed gives the same tokens; choice i draws with seed + i. -1, null or
+   * absent: a new seed each time. In process also a bigint. From -2^63 to 2^63 - 1.
+   */
   seed?: number | bigint | null | undefined;
-  /** Number of choices; with beam search also the number of beams. Default 1. From 1 to 16384; 1 with temperature 0. */
+  /**
+   * Number of choices; with beam search also the number of beams. Default 1. From 1 to 16384; 1 with
+   * temperature 0.
+   */
   n?: number | null | undefined;
-  /** Searches for the most probable answers instead of drawing. Refuses options that only make sense for a draw. Default false. */
+  /**
+   * Searches for the most probable answers instead of drawing. Refuses options that only make sense for
+   * a draw. Default false.
+   */
   use_beam_search?: boolean | undefined;
   /** Beam search divides a score by the length to the power of this. No effect without it. Default 1. */
   length_penalty?: number | undefined;
@@ -43,7 +74,10 @@ export interface ChatCompletionRequest {
   max_tokens?: number | null | undefined;
   /** Most tokens of one choice. Absent: what is left of the context. At least 1. */
   max_completion_tokens?: number | null | undefined;
-  /** No choice ends before it has this many tokens. Default 0. At least 0; at most `max_completion_tokens`. */
+  /**
+   * No choice ends before it has this many tokens. Default 0. At least 0; at most
+   * `max_completion_tokens`.
+   */
   min_tokens?: number | undefined;
   /** Texts that end the answer. One text alone stands for a list of one. Default []. Not empty. */
   stop?: string | readonly string[] | null | undefined;
@@ -53,28 +87,42 @@ export interface ChatCompletionRequest {
   include_stop_str_in_output?: boolean | undefined;
   /** Goes on after the end-of-sequence token. Default false. */
   ignore_eos?: boolean | undefined;
-  /** Draws only these tokens. The end-of-sequence token is not added. Not empty; each at least 0; ids of the vocabulary. */
+  /**
+   * Draws only these tokens. The end-of-sequence token is not added. Not empty; each at least 0; ids of
+   * the vocabulary.
+   */
   allowed_token_ids?: readonly number[] | null | undefined;
-  /** Texts that the answer must not contain, as the token sequences they are written with. Default []. No blank text. */
+  /**
+   * Texts that the answer must not contain, as the token sequences they are written with. Default []. No
+   * blank text.
+   */
   bad_words?: readonly string[] | undefined;
   /** The form of the answer. Not together with `structured_outputs`. */
   response_format?: ResponseFormat | null | undefined;
   /** A constraint on the answer. Not together with `response_format`. */
   structured_outputs?: StructuredOutputs | null | undefined;
-  /** Steps of your own on the logits, in this order, after the masks and before the penalties: registered names, `{ qualname, args, kwargs }` for one that is built per request, and in process plain functions. Default []. */
+  /**
+   * Steps of your own on the logits, in this order, after the masks and before the penalties: registered
+   * names, `{ qualname, args, kwargs }` for one that is built per request, and in process plain
+   * functions. Default [].
+   */
   logits_processors?: readonly (string | LogitsProcessorConstructor | LogitsProcessor)[] | null | undefined;
   /** Values for logits processors that ask for them. */
   inference_xargs?:
-    | {
-        [key: string]: string | number | readonly (string | number)[];
-      }
+    | Readonly<Record<string, string | number | readonly (string | number)[]>>
     | null
     | undefined;
   /** Reports the log-probability of every token of the answer. Default false. */
   logprobs?: boolean | null | undefined;
-  /** With `logprobs`: reports this many best tokens of every position; -1 for the whole vocabulary. Default 0. At least -1; needs `logprobs` when not 0; at most `maxLogprobs`. */
+  /**
+   * With `logprobs`: reports this many best tokens of every position; -1 for the whole vocabulary.
+   * Default 0. At least -1; needs `logprobs` when not 0; at most `maxLogprobs`.
+   */
   top_logprobs?: number | null | undefined;
-  /** Reports the log-probability of every prompt token, and of this many best tokens there; -1 for the whole vocabulary. At least -1; not with `stream`, except 0; at most `maxLogprobs`. */
+  /**
+   * Reports the log-probability of every prompt token, and of this many best tokens there; -1 for the
+   * whole vocabulary. At least -1; not with `stream`, except 0; at most `maxLogprobs`.
+   */
   prompt_logprobs?: number | null | undefined;
   /** Log-probabilities name tokens as `token_id:N` instead of by their text. */
   return_tokens_as_token_ids?: boolean | null | undefined;
@@ -86,7 +134,10 @@ export interface ChatCompletionRequest {
   stream_options?: StreamOptions | null | undefined;
   /** Leaves the text of special tokens out of the answer. Default true. */
   skip_special_tokens?: boolean | undefined;
-  /** With `skip_special_tokens` off: false writes adjacent special tokens without spaces between them. Default true. */
+  /**
+   * With `skip_special_tokens` off: false writes adjacent special tokens without spaces between them.
+   * Default true.
+   */
   spaces_between_special_tokens?: boolean | undefined;
   /** False leaves the reasoning out of the response. The model still reasons. Default true. */
   include_reasoning?: boolean | undefined;
@@ -98,69 +149,89 @@ export interface ChatCompletionRequest {
   user?: string | null | undefined;
   /** Functions that the model may ask for; the chat template shows them to it. */
   tools?: readonly Tool[] | null | undefined;
-  /** `none` leaves calls as text, `auto` reads the calls that the model makes, `required` forces at least one, a named function forces that one. Absent: `auto` with tools, else `none`. Needs `tools` unless `none`; a named function must be among them. */
+  /**
+   * `none` leaves calls as text, `auto` reads the calls that the model makes, `required` forces at least
+   * one, a named function forces that one. Absent: `auto` with tools, else `none`. Needs `tools` unless
+   * `none`; a named function must be among them.
+   */
   tool_choice?: ToolChoice | null | undefined;
   /** False or null keeps only the first tool call. Default true. */
   parallel_tool_calls?: boolean | null | undefined;
   /** How much the model should reason, where its template can say so. */
   reasoning_effort?: 'low' | 'medium' | 'high' | null | undefined;
-  /** Ends the prompt with the opening of an answer. Off by itself with `continue_final_message`. Default true. */
+  /**
+   * Ends the prompt with the opening of an answer. Off by itself with `continue_final_message`. Default
+   * true.
+   */
   add_generation_prompt?: boolean | undefined;
-  /** Leaves the last message open, so that the answer continues it. Not together with `add_generation_prompt: true`. Default false. */
+  /**
+   * Leaves the last message open, so that the answer continues it. Not together with
+   * `add_generation_prompt: true`. Default false.
+   */
   continue_final_message?: boolean | undefined;
-  /** Lets the tokenizer add its own special tokens to the rendered prompt. Chat templates mostly write them already. Default false. */
+  /**
+   * Lets the tokenizer add its own special tokens to the rendered prompt. Chat templates mostly write
+   * them already. Default false.
+   */
   add_special_tokens?: boolean | undefined;
   /** Texts that the model may use, for templates that show them. Each has `title` and `text`. */
-  documents?:
-    | readonly {
-        [key: string]: string;
-      }[]
-    | null
-    | undefined;
-  /** A Jinja template instead of the one that comes with the model. Not with `allowRequestTemplate: false`. */
+  documents?: readonly Readonly<Record<string, string>>[] | null | undefined;
+  /**
+   * A Jinja template instead of the one that comes with the model. Not with `allowRequestTemplate:
+   * false`.
+   */
   chat_template?: string | null | undefined;
   /** Further variables for the template. No `tokenize`; `chat_template` only as text. */
   chat_template_kwargs?: JsonObject | null | undefined;
-  /** Keeps only this many tokens at the end of the prompt; -1 keeps as many as leave room for the answer. At least -1; not 0. */
+  /**
+   * Keeps only this many tokens at the end of the prompt; -1 keeps as many as leave room for the answer.
+   * At least -1; not 0.
+   */
   truncate_prompt_tokens?: number | null | undefined;
   /** Options of a multimodal model for its media. */
   mm_processor_kwargs?: JsonObject | null | undefined;
-  /** Requests with lower values run first, under the `priority` scheduling policy. Default 0. 0 under `fcfs`. */
+  /**
+   * Requests with lower values run first, under the `priority` scheduling policy. Default 0. 0 under
+   * `fcfs`.
+   */
   priority?: number | undefined;
   /** Requests share cached prompt prefixes only with requests of the same salt. Not empty. */
   cache_salt?: string | null | undefined;
-  /** Hands a prefilled prompt from one process to another: `{ do_remote_decode: true }` prefills and returns a handle; a request with that handle goes on from there. */
+  /**
+   * Hands a prefilled prompt from one process to another: `{ do_remote_decode: true }` prefills and
+   * returns a handle; a request with that handle goes on from there.
+   */
   kv_transfer_params?: JsonObject | null | undefined;
   /** Accepted from OpenAI clients; no effect. */
-  audio?: unknown | undefined;
+  audio?: unknown;
   /** Accepted from OpenAI clients; no effect. */
-  function_call?: unknown | undefined;
+  function_call?: unknown;
   /** Accepted from OpenAI clients; no effect. */
-  functions?: unknown | undefined;
+  functions?: unknown;
   /** Accepted from OpenAI clients; no effect. */
-  metadata?: unknown | undefined;
+  metadata?: unknown;
   /** Accepted from OpenAI clients; no effect. */
-  modalities?: unknown | undefined;
+  modalities?: unknown;
   /** Accepted from OpenAI clients; no effect. */
-  moderation?: unknown | undefined;
+  moderation?: unknown;
   /** Accepted from OpenAI clients; no effect. */
-  prediction?: unknown | undefined;
+  prediction?: unknown;
   /** Accepted from OpenAI clients; no effect. */
-  prompt_cache_key?: unknown | undefined;
+  prompt_cache_key?: unknown;
   /** Accepted from OpenAI clients; no effect. */
-  prompt_cache_options?: unknown | undefined;
+  prompt_cache_options?: unknown;
   /** Accepted from OpenAI clients; no effect. */
-  prompt_cache_retention?: unknown | undefined;
+  prompt_cache_retention?: unknown;
   /** Accepted from OpenAI clients; no effect. */
-  safety_identifier?: unknown | undefined;
+  safety_identifier?: unknown;
   /** Accepted from OpenAI clients; no effect. */
-  service_tier?: unknown | undefined;
+  service_tier?: unknown;
   /** Accepted from OpenAI clients; no effect. */
-  store?: unknown | undefined;
+  store?: unknown;
   /** Accepted from OpenAI clients; no effect. */
-  verbosity?: unknown | undefined;
+  verbosity?: unknown;
   /** Accepted from OpenAI clients; no effect. */
-  web_search_options?: unknown | undefined;
+  web_search_options?: unknown;
 }
 
 /** What a stream reports besides the answer. */
@@ -170,7 +241,7 @@ export interface StreamOptions {
   /** Usage so far in every chunk. Needs `include_usage`. Default false. */
   continuous_usage_stats?: boolean | null | undefined;
   /** Accepted from OpenAI clients; no effect. */
-  include_obfuscation?: unknown | undefined;
+  include_obfuscation?: unknown;
 }
 
 /** A registered name, or how to build a processor. Not empty. */
@@ -245,11 +316,11 @@ export interface AssistantMessage {
   /** Why the model declined. */
   refusal?: string | null | undefined;
   /** No effect. */
-  annotations?: unknown | undefined;
+  annotations?: unknown;
   /** No effect. */
-  audio?: unknown | undefined;
+  audio?: unknown;
   /** No effect: `tool_calls` replaced it. */
-  function_call?: unknown | undefined;
+  function_call?: unknown;
 }
 
 /** The result of a tool call. */
@@ -311,7 +382,7 @@ export interface TextPart {
   /** The text. Null counts as absent. */
   text: string | null;
   /** No effect. */
-  annotations?: unknown | undefined;
+  annotations?: unknown;
 }
 
 /** Why the model declined; counts as text. */
@@ -321,7 +392,7 @@ export interface RefusalPart {
   /** The text. Null counts as absent. */
   refusal: string | null;
   /** No effect. */
-  annotations?: unknown | undefined;
+  annotations?: unknown;
 }
 
 /** Thoughts; count as text. */
@@ -331,7 +402,7 @@ export interface ThinkingPart {
   /** The text. Null counts as absent. */
   thinking: string | null;
   /** No effect. */
-  annotations?: unknown | undefined;
+  annotations?: unknown;
 }
 
 /** A picture, sound or film by its address. Models that only read text refuse it. */
@@ -441,9 +512,15 @@ export interface NamedToolChoice {
 /** Which calls the model may or must make. */
 export type ToolChoice = 'none' | 'auto' | 'required' | NamedToolChoice;
 
-/** A constraint that every answer fulfils. At most one of json, regex, choice, grammar, json_object and structural_tag. */
+/**
+ * A constraint that every answer fulfils. At most one of json, regex, choice, grammar, json_object and
+ * structural_tag.
+ */
 export interface StructuredOutputs {
-  /** JSON Schema, as text or as an object: the answer is JSON that fits it. Text must be JSON of an object or boolean. */
+  /**
+   * JSON Schema, as text or as an object: the answer is JSON that fits it. Text must be JSON of an
+   * object or boolean.
+   */
   json?: string | JsonObject | null | undefined;
   /** The whole answer matches this regular expression. No NUL character. */
   regex?: string | null | undefined;
@@ -453,7 +530,10 @@ export interface StructuredOutputs {
   grammar?: string | null | undefined;
   /** The answer is any JSON object. False is the same as absent. */
   json_object?: boolean | null | undefined;
-  /** JSON text that says which tagged parts of the answer are constrained, and how. JSON text of an object. */
+  /**
+   * JSON text that says which tagged parts of the answer are constrained, and how. JSON text of an
+   * object.
+   */
   structural_tag?: string | null | undefined;
   /** A schema keyword that cannot be enforced is an error, also where it only annotates. Default false. */
   disable_fallback?: boolean | undefined;

@@ -76,8 +76,9 @@ const sampling: Schema['properties'] = {
   seed: orNull('integer', {
     description:
       'The same request with the same seed gives the same tokens; choice i draws with seed + i. -1, null or absent: a new seed each time. In process also a bigint.',
-    minimum: -9223372036854775808,
-    maximum: 9223372036854775807,
+    minimum: -(2 ** 63),
+    maximum: 2 ** 63, // 2^63 - 1 as a number
+    expected: 'an integer from -9223372036854775808 to 9223372036854775807 or null',
     tsType: 'number | bigint | null',
   }),
   n: orNull('integer', {
@@ -128,7 +129,10 @@ const stopping: Schema['properties'] = {
     default: [],
     bounds: 'ids of the vocabulary',
   },
-  include_stop_str_in_output: flag(false, 'Keeps the stop text, or the text of the stop token, in the answer.'),
+  include_stop_str_in_output: flag(
+    false,
+    'Keeps the stop text, or the text of the stop token, in the answer.',
+  ),
   ignore_eos: flag(false, 'Goes on after the end-of-sequence token.'),
 };
 
@@ -147,7 +151,10 @@ const masks: Schema['properties'] = {
     default: [],
     bounds: 'no blank text',
   },
-  response_format: { ...ref('ResponseFormat'), description: 'The form of the answer. Not together with `structured_outputs`.' },
+  response_format: {
+    ...ref('ResponseFormat'),
+    description: 'The form of the answer. Not together with `structured_outputs`.',
+  },
   structured_outputs: {
     ...ref('StructuredOutputs'),
     description: 'A constraint on the answer. Not together with `response_format`.',
@@ -176,7 +183,8 @@ const reporting: Schema['properties'] = {
     default: false,
   }),
   top_logprobs: orNull('integer', {
-    description: 'With `logprobs`: reports this many best tokens of every position; -1 for the whole vocabulary.',
+    description:
+      'With `logprobs`: reports this many best tokens of every position; -1 for the whole vocabulary.',
     default: 0,
     minimum: -1,
     bounds: 'needs `logprobs` when not 0; at most `maxLogprobs`',
@@ -204,10 +212,7 @@ const reporting: Schema['properties'] = {
     'With `skip_special_tokens` off: false writes adjacent special tokens without spaces between them.',
   ),
   include_reasoning: flag(true, 'False leaves the reasoning out of the response. The model still reasons.'),
-  echo: flag(
-    false,
-    'Puts the content of the last message before the answer, when both have the same role.',
-  ),
+  echo: flag(false, 'Puts the content of the last message before the answer, when both have the same role.'),
   request_id: {
     description: 'Id of the request; the id of the response is `chatcmpl-` and this. Absent: a random UUID.',
     type: 'string',
@@ -316,7 +321,16 @@ export const chatCompletionDefinitions: Definitions = {
       'A chat completion request, the same in process and over HTTP. `undefined` counts as absent everywhere.',
     type: 'object',
     required: ['messages'],
-    properties: { messages, ...sampling, ...stopping, ...masks, ...reporting, ...prompt, ...serving, ...ignored },
+    properties: {
+      messages,
+      ...sampling,
+      ...stopping,
+      ...masks,
+      ...reporting,
+      ...prompt,
+      ...serving,
+      ...ignored,
+    },
     additionalProperties: false,
   },
   StreamOptions: {
@@ -349,8 +363,16 @@ export const chatCompletionDefinitions: Definitions = {
     required: ['qualname'],
     properties: {
       qualname: { description: 'Its registered name.', type: 'string', minLength: 1 },
-      args: { description: 'Positional arguments.', type: ['array', 'null'], tsType: 'readonly unknown[] | null' },
-      kwargs: { description: 'Keyword arguments.', type: ['object', 'null'], tsType: 'Record<string, unknown> | null' },
+      args: {
+        description: 'Positional arguments.',
+        type: ['array', 'null'],
+        tsType: 'readonly unknown[] | null',
+      },
+      kwargs: {
+        description: 'Keyword arguments.',
+        type: ['object', 'null'],
+        tsType: 'Record<string, unknown> | null',
+      },
     },
     additionalProperties: false,
   },

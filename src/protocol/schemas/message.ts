@@ -17,7 +17,11 @@ function message(description: string, role: string | null, more: Schema['propert
     properties: {
       role:
         role === null
-          ? { description: 'Who speaks. Any name that the chat template knows.', type: 'string', minLength: 1 }
+          ? {
+              description: 'Who speaks. Any name that the chat template knows.',
+              type: 'string',
+              minLength: 1,
+            }
           : { description: 'Who speaks.', const: role },
       content,
       name,
@@ -96,7 +100,8 @@ function urlPart(type: string): Schema {
 /** Definitions of messages. */
 export const messageDefinitions: Definitions = {
   Message: {
-    description: 'A message of the chat. Every role is accepted; the chat template decides what it does with it.',
+    description:
+      'A message of the chat. Every role is accepted; the chat template decides what it does with it.',
     type: 'object',
     ...byField(
       'role',
@@ -116,15 +121,19 @@ export const messageDefinitions: Definitions = {
   }),
   SystemMessage: message('Instructions.', 'system'),
   UserMessage: message('What the user said.', 'user'),
-  AssistantMessage: message('What the model said. The message of a response can be given back as it is.', 'assistant', {
-    tool_calls: toolCalls,
-    reasoning,
-    reasoning_content: reasoningContent,
-    refusal: { description: 'Why the model declined.', type: ['string', 'null'] },
-    annotations: { description: 'No effect.' },
-    audio: { description: 'No effect.' },
-    function_call: { description: 'No effect: `tool_calls` replaced it.' },
-  }),
+  AssistantMessage: message(
+    'What the model said. The message of a response can be given back as it is.',
+    'assistant',
+    {
+      tool_calls: toolCalls,
+      reasoning,
+      reasoning_content: reasoningContent,
+      refusal: { description: 'Why the model declined.', type: ['string', 'null'] },
+      annotations: { description: 'No effect.' },
+      audio: { description: 'No effect.' },
+      function_call: { description: 'No effect: `tool_calls` replaced it.' },
+    },
+  ),
   ToolMessage: message('The result of a tool call.', 'tool', { tool_call_id: toolCallId }),
   FunctionMessage: message('The result of a function call, in the older form.', 'function'),
   CustomMessage: message('A message of any other role.', null, {

@@ -42,7 +42,11 @@ export function ref(name: string): Schema {
 }
 
 /** Picks the definition by the value of one field, so that only its own faults are reported; `otherwise` takes all other values. */
-export function byField(field: string, cases: { readonly [value: string]: string }, otherwise?: string): Schema {
+export function byField(
+  field: string,
+  cases: { readonly [value: string]: string },
+  otherwise?: string,
+): Schema {
   const chain = Object.entries(cases).reduceRight<Schema>(
     (rest, [value, name]) => ({
       if: { required: [field], properties: { [field]: { const: value } } },

@@ -46,7 +46,9 @@ export const structuredDefinitions: Definitions = {
         type: ['string', 'null'],
         bounds: 'JSON text of an object',
       },
-      disable_fallback: option('A schema keyword that cannot be enforced is an error, also where it only annotates.'),
+      disable_fallback: option(
+        'A schema keyword that cannot be enforced is an error, also where it only annotates.',
+      ),
       disable_any_whitespace: option('JSON comes compact, with no white space between its tokens.'),
       disable_additional_properties: option('Objects have no properties beyond those that the schema names.'),
       whitespace_pattern: {

@@ -76,7 +76,10 @@ export const toolDefinitions: Definitions = {
     if: { type: 'object' },
     // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
     then: ref('NamedToolChoice'),
-    else: { enum: ['none', 'auto', 'required', null], expected: 'none, auto, required, a named function or null' },
+    else: {
+      enum: ['none', 'auto', 'required', null],
+      expected: 'none, auto, required, a named function or null',
+    },
     description: 'Which calls the model may or must make.',
     tsType: "'none' | 'auto' | 'required' | NamedToolChoice",
   },
