@@ -25,6 +25,7 @@ Status Context::Create(std::shared_ptr<Model> model, const ContextOptions& optio
   params.kv_unified = options.shares_cells;
   // Measured on CPUs: over cells of one sequence alone, plain matrix products beat the fused attention kernel.
   if (!options.shares_cells && !model->use_gpu()) params.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_DISABLED;
+  if (model->is_f32()) params.type_k = params.type_v = GGML_TYPE_F32;
   params.no_perf = true;
   params.swa_full = true;    // a sliding window that forgets would make cached prefixes useless
   params.offload_kqv = model->use_gpu();
