@@ -64,6 +64,10 @@ function makeDict(state: RenderState, args: readonly Value[], keywords: Keywords
   return dict;
 }
 
+function makeJoiner(separator: Value | undefined): Joiner {
+  return new Joiner(separator === undefined ? ', ' : separator);
+}
+
 const JOINER = signature('joiner', 'sep?');
 const RAISE = signature('raise_exception', 'message');
 const STRFTIME = signature('strftime_now', 'format');
@@ -79,7 +83,7 @@ const BODIES: Readonly<Record<string, readonly [body: Body, typeName?: string]>>
     },
     'type',
   ],
-  joiner: [(_state, args, keywords) => new Joiner(bind(JOINER, args, keywords)[0] ?? ', '), 'type'],
+  joiner: [(_state, args, keywords) => makeJoiner(bind(JOINER, args, keywords)[0]), 'type'],
   lipsum: [
     () => {
       throw new PyError('SecurityError', 'lipsum is not available in chat templates');

@@ -113,7 +113,7 @@ table.add('join', 'd? attribute?', (state, value, [separator, attribute]) => {
   const get = getter(state, attribute);
   const parts: Value[] = [];
   let size = 0;
-  const glue = separator ?? '';
+  const glue = separator === undefined ? '' : separator;
   const glueLength = toText(state, glue).length;
   for (const item of iterate(state, value)) {
     state.step();
@@ -129,9 +129,11 @@ table.add('join', 'd? attribute?', (state, value, [separator, attribute]) => {
   return new Markup(state.made(escaped.join(escapeValue(state, glue).text)));
 });
 
-table.add('default d', 'default_value? boolean?', (state, value, [fallback, boolean]) =>
-  value instanceof Undefined || (isTrue(state, boolean) && !truth(state, value)) ? (fallback ?? '') : value,
-);
+table.add('default d', 'default_value? boolean?', (state, value, [fallback, boolean]) => {
+  const isAbsent = value instanceof Undefined || (isTrue(state, boolean) && !truth(state, value));
+  if (!isAbsent) return value;
+  return fallback === undefined ? '' : fallback;
+});
 table.add('attr', 'name', (state, value, [name]) => {
   const text = textOf(name!);
   if (text === undefined) return typeError('attribute name must be string');
@@ -211,7 +213,7 @@ for (const [name, operator] of [
   });
 table.add('sum', 'attribute? start?', (state, value, [attribute, start]) => {
   const get = getter(state, attribute);
-  let total: Value = start ?? 0;
+  let total: Value = start === undefined ? 0 : start;
   if (textOf(total) !== undefined) return typeError("sum() can't sum strings [use ''.join(seq) instead]");
   for (const item of iterate(state, value)) {
     state.step();
@@ -277,7 +279,7 @@ table.add('round', 'precision? method?', (state, value, [precision, method]) => 
     return valueError('method must be common, ceil or floor');
   if (value instanceof Undefined) value.fail();
   if (!isNumber(value)) return typeError(`type ${typeName(value)} doesn't define __round__ method`);
-  const places = precision ?? 0;
+  const places = precision === undefined ? 0 : precision;
   if (how === 'common')
     return roundNumber(
       state,
@@ -310,7 +312,7 @@ table.add('int', 'default? base?', (state, value, [fallback, base]) => {
   } catch (error) {
     if (!isKind(error, 'TypeError', 'ValueError', 'OverflowError')) throw error;
   }
-  return fallback ?? (fallback === null ? null : 0);
+  return fallback === undefined ? 0 : fallback;
 });
 table.add('float', 'default?', (_state, value, [fallback]) => {
   if (value instanceof Undefined) value.fail();

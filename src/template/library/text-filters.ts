@@ -38,7 +38,7 @@ for (const name of ['upper', 'lower', 'capitalize'])
   table.add(name, '', (state, value) => strMethod(state, value, name));
 table.add('string', '', (state, value) => softText(state, value));
 table.add('trim', 'chars?', (state, value, [chars]) => strMethod(state, value, 'strip', [chars ?? null]));
-table.add('center', 'width?', (state, value, [width]) => strMethod(state, value, 'center', [width ?? 80]));
+table.add('center', 'width?', (state, value, [width]) => strMethod(state, value, 'center', [width === undefined ? 80 : width]));
 
 /** `|title`: words begin after whitespace, a hyphen or an opening bracket. */
 table.add('title', '', (state, value) => {
@@ -100,7 +100,7 @@ table.add('indent', 'width? first? blank?', (state, value, [width, first, blank]
 });
 
 table.add('truncate', 'length? killwords? end? leeway?', (state, value, [limit, killWords, end, leeway]) => {
-  const ending = end ?? '...';
+  const ending = end === undefined ? '...' : end;
   const endLength = length(state, ending);
   const wanted = limit === undefined ? 255 : countOf(limit, typeName);
   const slack = leeway === undefined || leeway === null ? 5 : countOf(leeway, typeName);

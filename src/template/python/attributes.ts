@@ -259,7 +259,8 @@ export function getAttribute(state: RenderState, value: Value, name: string): Va
   if (value instanceof Undefined) return OBJECT_DUNDERS.has(name) ? unsafe(value, name) : value.fail();
   const attribute = attributeOf(state, value, name);
   if (attribute !== undefined) return attribute;
-  return itemOf(state, value, name) ?? missing(value, name);
+  const item = itemOf(state, value, name);
+  return item === undefined ? missing(value, name) : item;
 }
 
 /** `value[key]`: the item first, then the attribute. */
@@ -372,6 +373,7 @@ function sliceItems<T>(
 /** True when `value` has the attribute itself, without looking at its items. For the `attr` filter. */
 export function getPlainAttribute(state: RenderState, value: Value, name: string): Value {
   if (value instanceof Undefined) return value.fail();
-  return attributeOf(state, value, name) ?? missing(value, name);
+  const attribute = attributeOf(state, value, name);
+  return attribute === undefined ? missing(value, name) : attribute;
 }
 

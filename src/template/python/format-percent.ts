@@ -117,7 +117,7 @@ function formatOne(
     width: Math.abs(width),
     precision,
   };
-  return { text: convert(state, code, spec, value ?? args.next(), isMarkup), end: at + 1 };
+  return { text: convert(state, code, spec, value === undefined ? args.next() : value, isMarkup), end: at + 1 };
 }
 
 function readKey(text: string, start: number): [key: string, end: number] {
