@@ -3,11 +3,17 @@ import fs from 'node:fs';
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { OnpolicyError } from './errors.ts';
+import type { SamplerAddon } from './sampling/native-sampler.ts';
+
+export type {
+  SampledRow,
+  SamplerHandle,
+  SamplerPlanHandle,
+  SamplerPlanOptions,
+} from './sampling/native-sampler.ts';
 
 /** Everything the addon exports. */
-export type Addon = {
-  readonly napiVersion: number;
-};
+export type Addon = SamplerAddon & { readonly napiVersion: number };
 
 let loaded: Addon | undefined;
 

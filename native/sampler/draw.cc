@@ -192,7 +192,7 @@ void KeepTopP(double limit, SamplerScratch& scratch) {
   std::vector<uint64_t>& keys = scratch.keys;
   keys.clear();
   for (const uint32_t i : scratch.active) keys.push_back(SortKey(candidates.values[i], i));
-  std::sort(keys.begin(), keys.end());
+  if (!std::is_sorted(keys.begin(), keys.end())) std::sort(keys.begin(), keys.end());  // equal values are sorted
   uint64_t cut = keys.front();
   for (size_t i = 0; i < keys.size() && (above < limit || (i == 0 && above == 0)); ++i) {
     cut = keys[i];
