@@ -5,7 +5,12 @@ import { fileURLToPath } from 'node:url';
 import { OnpolicyError } from './errors.ts';
 import type { SamplerAddon, SamplerHandle } from './sampling/native-sampler.ts';
 
-export type { SamplerHandle } from './sampling/native-sampler.ts';
+export type {
+  SampledRow,
+  SamplerHandle,
+  SamplerPlanHandle,
+  SamplerPlanOptions,
+} from './sampling/native-sampler.ts';
 
 /** Columns of sampled or scored rows; alternatives of all rows laid end to end. */
 export type SampledRows = {

@@ -27,12 +27,10 @@ class Adjustments {
 
   // A logit that already has its bias -> the logit after repetition, frequency and presence penalty.
   float Penalise(const Entry& entry, float logit) const {
-    if (entry.seen) logit = logit > 0 ? logit / repetition_ : logit * repetition_;
-    if (entry.count > 0) {
-      logit -= frequency_ * static_cast<float>(entry.count);
-      logit -= presence_;
-    }
-    return logit;
+    const float repetition = entry.seen ? repetition_ : 1;
+    const float divided = logit / repetition, multiplied = logit * repetition;
+    const float repeated = logit > 0 ? divided : multiplied;
+    return (repeated - frequency_ * static_cast<float>(entry.count)) - (entry.count > 0 ? presence_ : 0);
   }
 
  private:

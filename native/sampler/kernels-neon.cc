@@ -32,9 +32,9 @@ ONPOLICY_INLINE Lanes Subtract(Lanes a, Lanes b) {
   for (int i = 0; i < 4; ++i) a.quarter[i] = vsubq_f32(a.quarter[i], b.quarter[i]);
   return a;
 }
-ONPOLICY_INLINE Lanes Multiply(Lanes a, Lanes b) {
-  for (int i = 0; i < 4; ++i) a.quarter[i] = vmulq_f32(a.quarter[i], b.quarter[i]);
-  return a;
+ONPOLICY_INLINE Lanes Fused(Lanes a, Lanes b, Lanes c) {
+  for (int i = 0; i < 4; ++i) c.quarter[i] = vfmaq_f32(c.quarter[i], a.quarter[i], b.quarter[i]);
+  return c;
 }
 ONPOLICY_INLINE Lanes Max(Lanes a, Lanes b) {
   for (int i = 0; i < 4; ++i) a.quarter[i] = vmaxq_f32(a.quarter[i], b.quarter[i]);

@@ -22,10 +22,11 @@ bool HasLeaf7Bit(int bit, unsigned long long saved_state) {
   __cpuidex(info, 7, 0);
   return (info[1] >> bit & 1) != 0;
 }
-bool HasAvx2() { return HasLeaf7Bit(5, 0x6); }
+bool HasAvx2() { return HasLeaf7Bit(5, 0x6); }  // every such processor has FMA
 bool HasAvx512() { return HasAvx2() && HasLeaf7Bit(16, 0xE6); }
 #elif defined(__x86_64__)
-bool HasAvx2() { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi"); }
+bool HasAvx2() { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+         __builtin_cpu_supports("bmi"); }
 bool HasAvx512() { return HasAvx2() && __builtin_cpu_supports("avx512f"); }
 #else
 bool HasAvx2() { return false; }
