@@ -70,7 +70,7 @@ export function* readJsonCalls(context: CallContext, calls: JsonCalls): Reading 
 
 /** After a call: does another one follow? Consumes what stands between the two. */
 function* takesSeparator(reader: TextReader, isList: boolean): Reading<boolean> {
-  reader.record(); // the call before is complete: whatever happens next does not touch it
+  reader.record();
   yield* reader.space();
   if (isList) {
     if (!(yield* reader.takes(','))) return false;
@@ -90,31 +90,31 @@ function* readCall(context: CallContext, calls: JsonCalls): Reading {
   yield* expect(reader, '{');
   let name: string | null = null;
   let early: string | null = null; // arguments that came before the name
-  for (;;) {
+  do {
     yield* reader.space();
-    if (yield* reader.takes('}')) break;
     const key = yield* readKey(reader);
-    if (calls.isKeyed) name = startCall(context, calls, key);
+    if (calls.isKeyed) name = checkName(context, calls, key);
     if (calls.isKeyed || isArgumentKey(calls, key)) {
       if (name !== null) {
+        if (!sink.isOpen) sink.start(name);
         yield* readArguments(reader, (text) => sink.arguments(text));
-        sink.end();
-        return yield* skipRest(reader);
+        return yield* endCall(context);
       }
       early = yield* readEarlyArguments(reader);
     } else if (key === (calls.nameKey ?? 'name')) {
-      name = startCall(context, calls, JSON.parse(yield* readJsonText(reader)));
+      name = checkName(context, calls, JSON.parse(yield* readJsonText(reader)));
+      // without a marker, `{"name": ...}` may still be an answer that only looks like a call
+      if (early !== null || !calls.isGated) sink.start(name);
       if (early !== null) {
         sink.arguments(early);
-        sink.end();
-        return yield* skipRest(reader);
+        return yield* endCall(context);
       }
     } else if (calls.isGated && name === null && !HARMLESS_KEYS.includes(key)) throw NOT_A_CALL;
     else yield* readJson(reader, () => {});
     yield* reader.space();
-    if (!(yield* reader.takes(',')) && (yield* reader.peek()) !== '}') throw NOT_A_CALL;
-  }
-  if (name === null) throw NOT_A_CALL;
+  } while (yield* reader.takes(','));
+  yield* expect(reader, '}');
+  if (!sink.isOpen) throw NOT_A_CALL;
   sink.end(); // a call without arguments
 }
 
@@ -135,10 +135,11 @@ function* readEarlyArguments(reader: TextReader): Reading<string> {
   return text;
 }
 
-/** Consumes the end of an object whose call is complete, as far as it reads well. */
-function* skipRest(reader: TextReader): Reading {
+/** Ends the call, and consumes the rest of its object as far as it reads well. */
+function* endCall({ reader, sink }: CallContext): Reading {
+  sink.end();
   for (;;) {
-    reader.record();
+    reader.record(); // the call is complete: whatever comes next does not touch it
     yield* reader.space();
     if (yield* reader.takes('}')) return;
     if (!(yield* reader.takes(','))) return reader.rewind();
@@ -148,10 +149,9 @@ function* skipRest(reader: TextReader): Reading {
   }
 }
 
-function startCall({ sink, tools }: CallContext, calls: JsonCalls, name: unknown): string {
+function checkName({ sink, tools }: CallContext, calls: JsonCalls, name: unknown): string {
   if (typeof name !== 'string' || name === '' || sink.isOpen) throw NOT_A_CALL;
   if (calls.isGated && !tools.has(name)) throw NOT_A_CALL;
-  sink.start(name);
   return name;
 }
 
