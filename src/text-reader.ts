@@ -39,8 +39,12 @@ export class TextReader {
 
   /** Puts consumed text back. */
   giveBack(text: string): void {
-    this.#text = text + this.available();
-    this.#at = 0;
+    const start = this.#at - text.length;
+    if (start >= 0 && this.#text.startsWith(text, start)) this.#at = start;
+    else {
+      this.#text = text + this.available();
+      this.#at = 0;
+    }
     if (this.#recorded !== null) this.#recorded = this.#recorded.slice(0, -text.length || undefined);
   }
 
@@ -104,16 +108,19 @@ export class TextReader {
     onText: (text: string) => void,
     limit = Number.POSITIVE_INFINITY,
   ): Reading<string | null> {
+    const search = searchFor(markers);
     for (let left = limit; ; ) {
-      const found = this.#find(markers);
-      const open = this.#ended ? this.#text.length : this.#openTail(markers);
+      // what lies beyond the limit is not looked at: it may be much
+      const text = this.#text.slice(0, this.#at + left + search.maxLength + 1);
+      const found = search.find(text, this.#at);
+      const isWhole = this.#ended && text.length === this.#text.length;
+      const open = isWhole ? text.length : openTail(text, this.#at, markers);
       const isFound = found !== null && found.at < open;
-      const stop = isFound ? found.at : open;
-      const text = this.#text.slice(this.#at, stop);
-      if (text !== '') {
-        this.consume(text.length);
-        onText(text);
-        left -= text.length;
+      const before = text.slice(this.#at, isFound ? found.at : open);
+      if (before !== '') {
+        this.consume(before.length);
+        onText(before);
+        left -= before.length;
       }
       if (left < 0) return null;
       if (isFound) {
@@ -124,29 +131,45 @@ export class TextReader {
       yield;
     }
   }
+}
 
-  #find(markers: readonly string[]): { at: number; marker: string } | null {
-    let best: { at: number; marker: string } | null = null;
-    for (const marker of markers) {
-      const at = this.#text.indexOf(marker, this.#at);
-      if (at < 0) continue;
-      if (best === null || at < best.at || (at === best.at && marker.length > best.marker.length))
-        best = { at, marker };
-    }
-    return best;
-  }
+type Search = {
+  readonly maxLength: number;
+  /** The first marker from `from` on. */
+  readonly find: (text: string, from: number) => { at: number; marker: string } | null;
+};
 
-  /** Where the tail begins that may still become a marker, or the half of a character that is still open. */
-  #openTail(markers: readonly string[]): number {
-    const end = this.#text.length;
-    let open = end;
-    for (const marker of markers) {
-      for (let at = Math.max(this.#at, end - marker.length + 1); at < open; at++) {
-        if (marker.startsWith(this.#text.slice(at))) open = at;
-      }
+const searches = new WeakMap<readonly string[], Search>();
+
+/** One pass over the text for all markers, made once per list of markers. */
+function searchFor(markers: readonly string[]): Search {
+  const known = searches.get(markers);
+  if (known) return known;
+  const longestFirst = [...markers].sort((a, b) => b.length - a.length);
+  const pattern = new RegExp(longestFirst.map((marker) => marker.replace(/\W/g, '\\$&')).join('|'), 'g');
+  const search: Search = {
+    maxLength: longestFirst[0]?.length ?? 0,
+    find(text, from) {
+      if (markers.length === 0) return null;
+      pattern.lastIndex = from;
+      const match = pattern.exec(text);
+      return match && { at: match.index, marker: match[0] };
+    },
+  };
+  searches.set(markers, search);
+  return search;
+}
+
+/** Where the tail begins that may still become a marker, or the half of a character that is still open. */
+function openTail(text: string, from: number, markers: readonly string[]): number {
+  const end = text.length;
+  let open = end;
+  for (const marker of markers) {
+    for (let at = Math.max(from, end - marker.length + 1); at < open; at++) {
+      if (marker.startsWith(text.slice(at))) open = at;
     }
-    return open === end && end > this.#at && isHighSurrogate(this.#text.charCodeAt(end - 1)) ? end - 1 : open;
   }
+  return open === end && end > from && isHighSurrogate(text.charCodeAt(end - 1)) ? end - 1 : open;
 }
 
 /** Drives a parser: gives it text, and lets it run until it needs more. */

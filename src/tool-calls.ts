@@ -18,6 +18,8 @@ export {
 export { TOOL_FORMATS, type ToolFormat, toolCallMarkers, toolFormat } from './tool-calls/formats.ts';
 export { createToolCallIds } from './tool-calls/ids.ts';
 export {
+  type StructuralFormat,
+  type StructuralTag,
   type ToolCallChoice,
   type ToolCallSyntax,
   toolCallStructuralTag,

@@ -1,5 +1,7 @@
 /** chat template text -> how the model marks its reasoning: one row per known way, and tags that a template declares. */
 
+import { withoutComments } from '../tool-calls/template-text.ts';
+
 /** How a model marks its reasoning. */
 export type ReasoningFormat =
   | {
@@ -69,19 +71,24 @@ export type ReasoningFormatName = keyof typeof FORMATS;
 /** All known ways to mark reasoning, by name. */
 export const REASONING_FORMATS: Readonly<Record<ReasoningFormatName, ReasoningFormat>> = FORMATS;
 
-const DECLARED_TAG =
-  /<\/((?:[\w.-]+:)?(?:[\w.-]*think(?:ing)?|thoughts?|reason(?:ing)?|reflection|scratchpad|analysis)(?::[\w.-]+)?)>/gi;
+const TAG_NAME =
+  '((?:[\\w.-]+:)?(?:[\\w.-]*think(?:ing)?|thoughts?|reason(?:ing)?|reflection|scratchpad|analysis)(?::[\\w.-]+)?)';
+const DECLARED_TAG = new RegExp(`</${TAG_NAME}>`, 'gi');
+const MAX_TAIL_LENGTH = 200;
+const OPENED_TAG = new RegExp(`<${TAG_NAME}>\\s*$`, 'i');
 
 /**
  * How a model marks its reasoning that was trained with this template; null when it does not. The end of the rendered
  * prompt helps where a template builds its markers from pieces.
  */
 export function detectReasoning(template: string, promptTail = ''): ReasoningFormat | null {
-  const text = template.replace(/\{#.*?#\}/gs, '');
+  const text = withoutComments(template);
   const known = Object.values(FORMATS).find((format) => isIn(format, text));
   if (known) return known;
   return (
-    declaredTag(text) ?? Object.values(FORMATS).find((format) => isReasoningOpen(format, promptTail)) ?? null
+    declaredTag(text) ??
+    Object.values(FORMATS).find((format) => isReasoningOpen(format, promptTail)) ??
+    openedTag(promptTail)
   );
 }
 
@@ -104,7 +111,7 @@ function isIn(format: ReasoningFormat, text: string): boolean {
     case 'gemma4':
       return text.includes('<|channel>') && text.includes('<channel|>');
     case 'think_response': // a template may only describe the tags to the model
-      return text.includes('<think>') && text.includes('<response>');
+      return text.includes('<think></think>') && text.includes('<response></response>');
     case 'think': // a template may only cut old reasoning off
       return text.includes('<think>') || text.includes('</think>');
     default:
@@ -119,4 +126,10 @@ function declaredTag(text: string): ReasoningFormat | null {
     if (text.includes(begin)) return { kind: 'tags', name: name!, begin, end };
   }
   return null;
+}
+
+/** A tag of such a name that the generation prompt ends with. */
+function openedTag(promptTail: string): ReasoningFormat | null {
+  const name = OPENED_TAG.exec(promptTail.slice(-MAX_TAIL_LENGTH))?.[1];
+  return name === undefined ? null : { kind: 'tags', name, begin: `<${name}>`, end: `</${name}>` };
 }

@@ -1,5 +1,6 @@
 /** chat template text -> tool format: by the markers that the template itself writes or describes. */
 import type { ToolFormat } from './formats.ts';
+import { withoutComments } from './template-text.ts';
 
 type Rule = { readonly format: ToolFormat; readonly all: readonly (string | RegExp)[] };
 
@@ -23,6 +24,7 @@ const RULES: readonly Rule[] = [
   { format: 'functionary_v31', all: ['<function='] },
   { format: 'minicpm', all: ['<function name=', '<param name='] },
   { format: 'minimax_m2', all: ['<minimax:tool_call>', '<invoke name='] },
+  { format: 'json', all: [']<]minimax[>['] }, // nested tags behind `<tool_call>`, which no reader here knows
   { format: 'glm45', all: ['<tool_call>', '<arg_key>', '<arg_value>'] },
   { format: 'cohere', all: ['<|START_ACTION|>'] },
   { format: 'command_r', all: ['Action:', '```json', 'tool_name'] },
@@ -46,7 +48,7 @@ const RULES: readonly Rule[] = [
  * names no known format gives `json`; one that never mentions tools gives `none`.
  */
 export function detectToolFormat(template: string): ToolFormat {
-  const text = template.replace(/\{#.*?#\}/gs, ''); // comments say nothing about what is rendered
+  const text = withoutComments(template);
   const holds = (part: string | RegExp): boolean =>
     typeof part === 'string' ? text.includes(part) : part.test(text);
   return RULES.find((rule) => rule.all.every(holds))?.format ?? 'none';

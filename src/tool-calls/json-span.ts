@@ -70,8 +70,8 @@ export class JsonSpan {
         return;
       case 'word':
         if (char !== this.#token[0]) this.isBroken = true;
+        else if (this.#token.length === 1) this.#endValue();
         this.#token = this.#token.slice(1);
-        if (this.#token === '') this.#endValue();
         return;
       case 'number':
         this.#token += char;

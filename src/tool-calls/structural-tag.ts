@@ -28,11 +28,23 @@ export type ToolCallChoice = 'auto' | 'required' | { readonly name: string };
 
 /** A structural tag of the new form. */
 export type StructuralTag = { readonly type: 'structural_tag'; readonly format: StructuralFormat };
-type StructuralFormat = {
+/** One format of a tree; which fields it has depends on its type. */
+export type StructuralFormat = {
   readonly type: string;
   readonly value?: string;
   readonly token?: string;
-  readonly [field: string]: unknown;
+  readonly pattern?: string;
+  readonly json_schema?: unknown;
+  readonly begin?: string | StructuralFormat;
+  readonly content?: StructuralFormat;
+  readonly end?: string | StructuralFormat;
+  readonly elements?: readonly StructuralFormat[];
+  readonly tags?: readonly StructuralFormat[];
+  readonly separator?: string;
+  readonly triggers?: readonly string[];
+  readonly trigger_tokens?: readonly string[];
+  readonly at_least_one?: boolean;
+  readonly stop_after_first?: boolean;
 };
 
 const JSON_OBJECT = {
@@ -181,7 +193,7 @@ function triggered(
   const first = textFormats(trigger, special)[0]!;
   const rest = { tags, at_least_one: false, stop_after_first: stopAfterFirst };
   return first.type === 'token'
-    ? { type: 'token_triggered_tags', trigger_tokens: [first.token], ...rest }
+    ? { type: 'token_triggered_tags', trigger_tokens: [first.token!], ...rest }
     : { type: 'triggered_tags', triggers: [trigger], ...rest };
 }
 
@@ -222,8 +234,8 @@ function tag(
   };
 }
 
-function beginOrEnd(format: StructuralFormat | undefined): unknown {
-  return format === undefined ? '' : format.type === 'const_string' ? format.value : format;
+function beginOrEnd(format: StructuralFormat | undefined): string | StructuralFormat {
+  return format === undefined ? '' : (format.value ?? format);
 }
 
 /** A text as formats: plain text, and tokens where it contains the text of a special token. */
