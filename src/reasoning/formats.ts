@@ -87,7 +87,7 @@ export function detectReasoning(template: string, promptTail = ''): ReasoningFor
   if (known) return known;
   return (
     declaredTag(text) ??
-    Object.values(FORMATS).find((format) => isReasoningOpen(format, promptTail)) ??
+    Object.values(FORMATS).findLast((format) => isReasoningOpen(format, promptTail)) ?? // the plain one of two alike
     openedTag(promptTail)
   );
 }
