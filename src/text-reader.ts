@@ -116,7 +116,7 @@ export class TextReader {
       const isWhole = this.#ended && text.length === this.#text.length;
       const open = isWhole ? text.length : openTail(text, this.#at, markers);
       const isFound = found !== null && found.at < open;
-      const before = text.slice(this.#at, isFound ? found.at : open);
+      const before = text.slice(this.#at, Math.min(isFound ? found.at : open, this.#at + left + 1));
       if (before !== '') {
         this.consume(before.length);
         onText(before);

@@ -45,14 +45,17 @@ export function* readName(
 ): Reading<{ name: string; end: string }> {
   yield* reader.space();
   let name = '';
-  const end = yield* reader.until(
-    ends,
+  let end = yield* reader.until(
+    [...ends, '\n'],
     (text) => {
       name += text;
-      if (name.trim().includes('\n')) throw NOT_A_CALL;
     },
     MAX_NAME_LENGTH,
   );
+  if (end === '\n' && !ends.includes('\n')) {
+    yield* reader.space();
+    end = yield* takesOneOf(reader, ends);
+  }
   name = name.trim();
   if (end === null || name === '' || /\s/.test(name)) throw NOT_A_CALL;
   return { name, end };
@@ -100,9 +103,14 @@ export function* takeEnd(reader: TextReader, ends: readonly string[]): Reading<b
   if (ends.length === 0) return false;
   reader.record();
   yield* reader.space();
-  for (const end of ends) if (yield* reader.takes(end)) return true;
+  if ((yield* takesOneOf(reader, ends)) !== null) return true;
   reader.rewind();
   return false;
+}
+
+function* takesOneOf(reader: TextReader, literals: readonly string[]): Reading<string | null> {
+  for (const literal of literals) if (yield* reader.takes(literal)) return literal;
+  return null;
 }
 
 function requireObjectText(text: string): string {
