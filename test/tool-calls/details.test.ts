@@ -144,7 +144,7 @@ describe('what is held back', () => {
     expect(parser.push(`${low}y`)).toEqual([{ kind: 'call_arguments', index: 0, delta: `${high}${low}y` }]);
   });
 
-  it('is found in few passes over the text', () => {
+  it('is found in few passes over the text', { timeout: 30_000 }, () => {
     const start = performance.now();
     for (const piece of [
       '{',
@@ -156,11 +156,11 @@ describe('what is held back', () => {
       '{"name": "get_time", ',
       ' <',
     ]) {
-      const text = piece.repeat(20_000);
+      const text = piece.repeat(5_000);
       for (const format of ['json', 'hermes', 'mistral', 'qwen3_coder', 'functionary_v32'] as const)
         expect(messageOf(format, text).content).toBe(text);
     }
-    expect(performance.now() - start).toBeLessThan(15_000);
+    expect(performance.now() - start).toBeLessThan(10_000);
   });
 });
 

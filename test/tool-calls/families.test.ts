@@ -50,7 +50,7 @@ describe.each(FAMILY_ROWS.map((row) => [row.format, row] as const))('%s', (forma
     expect(messageOf(format, `\n\n${row.one}\n`).content).toBe('');
   });
 
-  it('gives the same message however the text is cut', () => {
+  it('gives the same message however the text is cut', { timeout: 30_000 }, () => {
     for (const text of [row.one, before + row.two, before + row.malformed, before + row.one.slice(0, -3)]) {
       const whole = messageOf(format, text);
       expect(foldToolCallEvents(eventsOf(format, [...text]))).toEqual(whole);
