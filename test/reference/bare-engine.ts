@@ -20,14 +20,26 @@ export function whyNoBareEngine(): string | null {
   return fs.existsSync(include) ? null : 'the engine headers are not extracted: run npm run build:native';
 }
 
+/** `f32`: with a KV cache of 32 bits. */
+export type BareOptions = { readonly f32: boolean };
+
 /** The argmax continuation of each prompt. */
-export function greedyTokens(model: string, prompts: readonly (readonly number[])[], count: number): number[][] {
-  return run(model, prompts, [String(count)]).map((line) => line.trim().split(' ').map(Number));
+export function greedyTokens(
+  model: string,
+  prompts: readonly (readonly number[])[],
+  count: number,
+  { f32 }: BareOptions,
+): number[][] {
+  return run(model, prompts, [String(count), 'tokens', ...(f32 ? ['f32'] : [])]).map((line) => line.trim().split(' ').map(Number));
 }
 
 /** The logits after each prompt. */
-export function lastLogits(model: string, prompts: readonly (readonly number[])[]): Float32Array[] {
-  return run(model, prompts, ['1', 'logits']).map((line) => Float32Array.from(line.trim().split(' '), parseHexFloat));
+export function lastLogits(
+  model: string,
+  prompts: readonly (readonly number[])[],
+  { f32 }: BareOptions,
+): Float32Array[] {
+  return run(model, prompts, ['1', 'logits', ...(f32 ? ['f32'] : [])]).map((line) => Float32Array.from(line.trim().split(' '), parseHexFloat));
 }
 
 function run(model: string, prompts: readonly (readonly number[])[], args: string[]): string[] {
