@@ -1,7 +1,7 @@
 // Bias and penalties of a sequence: the few tokens whose logit differs from the model's, and by how much.
 #pragma once
+#include <cstddef>
 #include <cstdint>
-#include <unordered_map>
 #include <vector>
 
 #include "sampler/sampler-plan.h"
@@ -19,10 +19,10 @@ class Adjustments {
 
   explicit Adjustments(const SamplerPlan& plan);
 
-  void AcceptPrompt(int32_t token);
+  void AcceptPrompt(const int32_t* ids, size_t count);
   void Accept(int32_t token);
 
-  // In the order of first occurrence.
+  // In the order of ids, so that a walk over them reads a row of logits from front to back.
   const std::vector<Entry>& entries() const { return entries_; }
 
   // A logit that already has its bias -> the logit after repetition, frequency and presence penalty.
@@ -34,12 +34,13 @@ class Adjustments {
   }
 
  private:
-  Entry& EntryOf(int32_t id);
+  // Sorts the entries by id and makes one of several with the same id.
+  void Combine();
 
   float repetition_, frequency_, presence_;
   bool counts_output_;
+  int32_t vocab_size_;
   std::vector<Entry> entries_;
-  std::unordered_map<int32_t, uint32_t> places_;  // id -> index in entries_
 };
 
 }  // namespace onpolicy

@@ -14,8 +14,8 @@ namespace {
 constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
 constexpr float kLargest = std::numeric_limits<float>::max();
 
-// Boundaries of min_p and top_p are compared with the accuracy that float32 logits have, so that a token which meets
-// one exactly on paper is treated as meeting it.
+// Boundaries of min_p and top_p are compared with the accuracy that float32 logits have, so that a token
+// which meets one exactly on paper is treated as meeting it.
 constexpr double kTopPTolerance = 5e-7;
 constexpr double kMinPTolerance = 0x1p-23;
 
@@ -29,8 +29,8 @@ bool IsAllowed(const RowScan& scan, size_t id) {
   return scan.mask == nullptr || (scan.mask[id / 32] >> (id % 32) & 1) != 0;
 }
 
-// The first place at which the running sum of `weights` exceeds `target`. Rounding can leave `target` at or past the
-// sum: then the last place with any weight. `target` becomes what is left of it inside that place.
+// The first place at which the running sum of `weights` exceeds `target`. Rounding can leave `target` at or
+// past the sum: then the last place with any weight. `target` becomes what is left of it inside that place.
 template <class Weight>
 size_t FindPlace(size_t count, Weight weight, double& target) {
   double below = 0, last_below = 0;
@@ -47,7 +47,8 @@ size_t FindPlace(size_t count, Weight weight, double& target) {
   return last;
 }
 
-// Adds the adjusted tokens to the block sums; scratch.tile_masses and their total, relative to the best logit.
+// Adds the adjusted tokens to the block sums; scratch.tile_masses and their total, relative to the best
+// logit.
 double SumRow(const RowScan& scan, float scale, SamplerScratch& scratch) {
   const RowTiles& tiles = scan.tiles;
   const size_t adjusted = scratch.adjusted.size();
@@ -92,15 +93,14 @@ float TopPThreshold(const SamplerPlan& plan, float best, float scale, double tot
   return static_cast<float>(std::max(exact, -static_cast<double>(kLargest)));
 }
 
-// Inserts the adjusted tokens >= threshold at their places by id.
+// Inserts the adjusted tokens >= threshold, which are in order of id too, at their places.
 void MergeAdjusted(float threshold, SamplerScratch& scratch) {
   std::vector<AdjustedToken>& adjusted = scratch.adjusted;
-  const auto end = std::partition(adjusted.begin(), adjusted.end(),
-                                  [&](const AdjustedToken& a) { return a.value >= threshold; });
-  std::sort(adjusted.begin(), end, [](const auto& a, const auto& b) { return a.id < b.id; });
+  const auto is_below = [&](const AdjustedToken& token) { return token.value < threshold; };
+  std::erase_if(adjusted, is_below);
   Candidates& candidates = scratch.candidates;
   size_t left = candidates.count;
-  size_t extra = static_cast<size_t>(end - adjusted.begin());
+  size_t extra = adjusted.size();
   candidates.count += extra;
   for (size_t to = candidates.count; extra > 0;) {
     --to;
@@ -120,11 +120,11 @@ template <class Keep>
 void KeepIf(Candidates& candidates, Keep keep) {
   size_t kept = 0;  // written always, counted when it matters: no branch to mispredict
   for (size_t i = 0; i < candidates.count; ++i) {
-    const bool stays = keep(i);
+    const size_t stays = keep(i);  // 0 or 1
     candidates.ids[kept] = candidates.ids[i];
     candidates.values[kept] = candidates.values[i];
     candidates.weights[kept] = candidates.weights[i];
-    kept += stays ? 1 : 0;
+    kept += stays;
   }
   candidates.count = kept;
 }
@@ -137,16 +137,17 @@ void KeepTopK(size_t k, SamplerScratch& scratch) {
   std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(k - 1), values.end(),
                    std::greater<>());
   const float smallest = values[k - 1];
-  KeepIf(candidates, [&](size_t i) { return candidates.values[i] >= smallest; });
+  KeepIf(candidates, [&](size_t i) { return static_cast<size_t>(candidates.values[i] >= smallest); });
 }
 
-void WeighCandidates(const RowScan& scan, float best, float scale, const Kernels& kernels, Candidates& candidates) {
+void WeighCandidates(const RowScan& scan, float best, float scale, const Kernels& kernels,
+                     Candidates& candidates) {
   candidates.weights.Reserve(scan.tiles.blocks * kBlockSize);
   kernels.weights(candidates.values.data(), candidates.count, best, scale, candidates.weights.data());
 }
 
-// Candidates -> scratch.active, the indices (in order of id) of the few with nearly equal values among which the running
-// sum, best first, reaches `limit`. Returns the mass of the candidates above them.
+// Candidates -> scratch.active, the indices (in order of id) of the few with nearly equal values among which
+// the running sum, best first, reaches `limit`. Returns the mass of the candidates above them.
 double FindBoundary(double limit, SamplerScratch& scratch) {
   constexpr size_t kBins = 1024, kFewEnough = 512;
   const float* values = scratch.candidates.values.data();
@@ -183,8 +184,8 @@ double FindBoundary(double limit, SamplerScratch& scratch) {
   return above;
 }
 
-// Keeps the best candidates, best first and lowest id first among equals, while those before them weigh less than
-// `limit`: the same as masking, from the worst up, all that fit into the rest of the mass.
+// Keeps the best candidates, best first and lowest id first among equals, while those before them weigh less
+// than `limit`: the same as masking, from the worst up, all that fit into the rest of the mass.
 void KeepTopP(double limit, SamplerScratch& scratch) {
   Candidates& candidates = scratch.candidates;
   double above = FindBoundary(limit, scratch);
@@ -192,7 +193,8 @@ void KeepTopP(double limit, SamplerScratch& scratch) {
   std::vector<uint64_t>& keys = scratch.keys;
   keys.clear();
   for (const uint32_t i : scratch.active) keys.push_back(SortKey(candidates.values[i], i));
-  if (!std::is_sorted(keys.begin(), keys.end())) std::sort(keys.begin(), keys.end());  // equal values are sorted
+  if (!std::is_sorted(keys.begin(), keys.end()))
+    std::sort(keys.begin(), keys.end());  // equal values are sorted
   uint64_t cut = keys.front();
   for (size_t i = 0; i < keys.size() && (above < limit || (i == 0 && above == 0)); ++i) {
     cut = keys[i];
@@ -201,7 +203,9 @@ void KeepTopP(double limit, SamplerScratch& scratch) {
   const uint32_t cut_index = IndexOfKey(cut);
   const float cut_value = candidates.values[cut_index];
   KeepIf(candidates, [&](size_t i) {
-    return (candidates.values[i] > cut_value) | ((candidates.values[i] == cut_value) & (i <= cut_index));
+    const size_t is_above = candidates.values[i] > cut_value;
+    const size_t is_tied = candidates.values[i] == cut_value;
+    return is_above | (is_tied & static_cast<size_t>(i <= cut_index));
   });
 }
 
@@ -238,16 +242,16 @@ bool NeedsRowWeights(const SamplerPlan& plan) {
 int32_t DrawFromRow(const RowScan& scan, float scale, double u, SamplerScratch& scratch) {
   const RowTiles& tiles = scan.tiles;
   double target = u * SumRow(scan, scale, scratch);
-  const size_t tile =
-      FindPlace(tiles.tiles, [&](size_t t) { return scratch.tile_masses[t]; }, target);
+  const size_t tile = FindPlace(
+      tiles.tiles, [&](size_t t) { return scratch.tile_masses[t]; }, target);
   const float reference = scratch.tile_references[tile];
-  const double distance =
-      static_cast<double>(reference) - static_cast<double>(BestLogit(scan, scratch));
+  const double distance = static_cast<double>(reference) - static_cast<double>(BestLogit(scan, scratch));
   target /= std::exp2(distance * static_cast<double>(scale));
   const size_t first = tiles.FirstBlock(tile);
-  const size_t block = first + FindPlace(tiles.BlockCount(tile),
-                                         [&](size_t b) { return static_cast<double>(scratch.sums[first + b]); },
-                                         target);
+  const size_t block =
+      first + FindPlace(
+                  tiles.BlockCount(tile),
+                  [&](size_t b) { return static_cast<double>(scratch.sums[first + b]); }, target);
 
   const size_t begin = block * kBlockSize;
   float values[kBlockSize], weights[kBlockSize];
@@ -258,7 +262,8 @@ int32_t DrawFromRow(const RowScan& scan, float scale, double u, SamplerScratch& 
     if (static_cast<size_t>(token.id) / kBlockSize == block)
       values[static_cast<size_t>(token.id) - begin] = token.value;
   scratch.kernels->weights(values, kBlockSize, reference, scale, weights);
-  const size_t place = FindPlace(kBlockSize, [&](size_t i) { return static_cast<double>(weights[i]); }, target);
+  const size_t place = FindPlace(
+      kBlockSize, [&](size_t i) { return static_cast<double>(weights[i]); }, target);
   return static_cast<int32_t>(begin + place);
 }
 
@@ -271,8 +276,8 @@ void FilterCandidates(const SamplerPlan& plan, const RowScan& scan, SamplerScrat
   float threshold = -kLargest;
   if (plan.min_p > 0) threshold = std::max(threshold, MinPThreshold(plan, best));
   if (LimitsCount(plan))
-    threshold = std::max(threshold, LowerBoundOfBest(static_cast<size_t>(plan.top_k), maxima, scan.tiles.blocks,
-                                                     scratch.adjusted, scratch.values));
+    threshold = std::max(threshold, LowerBoundOfBest(static_cast<size_t>(plan.top_k), maxima,
+                                                     scan.tiles.blocks, scratch.adjusted, scratch.values));
   if (NeedsRowWeights(plan)) {
     total = SumRow(scan, scale, scratch);
     threshold = std::max(threshold, TopPThreshold(plan, best, scale, total));

@@ -9,7 +9,8 @@
 #elif defined(__GNUC__)
 #pragma GCC push_options
 #pragma GCC target("avx512f,avx2,fma,popcnt,bmi")
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // GCC's own header warns about its undefined registers
+#pragma GCC diagnostic ignored \
+    "-Wmaybe-uninitialized"  // GCC's own header warns about its undefined registers
 #endif
 
 namespace onpolicy {

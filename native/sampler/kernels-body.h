@@ -1,6 +1,5 @@
-// The kernels over `Lanes`, 16 floats that the including file defines for its instruction set. Included once per
-// variant, inside that variant's namespace: no include guard, and nothing from the standard library.
-
+// The kernels over `Lanes`, 16 floats that the including file defines for its instruction set. Included once
+// per variant, inside that variant's namespace: no include guard, and nothing from the standard library.
 
 // The bits of one of the four groups of 16 tokens in a block.
 ONPOLICY_INLINE uint32_t GroupBits(const uint32_t* words, size_t group) {
@@ -108,8 +107,7 @@ static size_t CountAtLeast(const float* row, size_t blocks, const float* maxima,
   for (size_t b = 0; b < blocks; ++b) {
     if (!(maxima[b] >= threshold)) continue;
     const float* block = row + b * kBlockSize;
-    for (size_t g = 0; g < 4; ++g)
-      count += CountBits(Bits(AtLeast(Load(block + 16 * g), threshold_lanes)));
+    for (size_t g = 0; g < 4; ++g) count += CountBits(Bits(AtLeast(Load(block + 16 * g), threshold_lanes)));
   }
   return count;
 }

@@ -93,8 +93,7 @@ ONPOLICY_INLINE Lanes AddExponent(Lanes v, Lanes shifted) {
   return v;
 }
 ONPOLICY_INLINE float ReduceMax(Lanes v) {
-  return vmaxvq_f32(
-      vmaxq_f32(vmaxq_f32(v.quarter[0], v.quarter[1]), vmaxq_f32(v.quarter[2], v.quarter[3])));
+  return vmaxvq_f32(vmaxq_f32(vmaxq_f32(v.quarter[0], v.quarter[1]), vmaxq_f32(v.quarter[2], v.quarter[3])));
 }
 // Lane i first meets lane i + 8, then i + 4, i + 2, i + 1: the order of every variant.
 ONPOLICY_INLINE float ReduceAdd(Lanes v) {

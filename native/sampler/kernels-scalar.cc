@@ -78,8 +78,7 @@ inline Lanes AddExponent(const Lanes& v, const Lanes& shifted) {
 }
 inline float ReduceMax(Lanes v) {
   for (int width = 8; width > 0; width /= 2)
-    for (int i = 0; i < width; ++i)
-      v.lane[i] = v.lane[i] > v.lane[i + width] ? v.lane[i] : v.lane[i + width];
+    for (int i = 0; i < width; ++i) v.lane[i] = v.lane[i] > v.lane[i + width] ? v.lane[i] : v.lane[i + width];
   return v.lane[0];
 }
 inline float ReduceAdd(Lanes v) {

@@ -1,12 +1,13 @@
-// The constants of 2^x that every kernel variant shares. Each variant runs the same operations in the same order, so all
-// of them give the same bits.
+// The constants of 2^x that every kernel variant shares. Each variant runs the same operations in the same
+// order, so all of them give the same bits.
 #pragma once
 #include <bit>
 #include <cstdint>
 
 namespace onpolicy::power {
 
-// 2^f = 1 + f (c1 + f (c2 + ...)) on [-0.5, 0.5], relative error below 1e-7 before rounding, about 2 ulp after.
+// 2^f = 1 + f (c1 + f (c2 + ...)) on [-0.5, 0.5], relative error below 1e-7 before rounding, about 2 ulp
+// after.
 inline constexpr float kC1 = 0x1.62e42ap-1f;
 inline constexpr float kC2 = 0x1.ebf9bcp-3f;
 inline constexpr float kC3 = 0x1.c6b752p-5f;
@@ -19,8 +20,8 @@ inline constexpr float kRound = 12582912.0f;  // 1.5 * 2^23
 // The lowest exponent that stays clear of subnormal numbers.
 inline constexpr float kLowest = -125.0f;
 
-// a * b + c with one rounding, on processors without that instruction: the product is exact in float64, and rounding the
-// sum to odd first makes the second rounding correct.
+// a * b + c with one rounding, on processors without that instruction: the product is exact in float64, and
+// rounding the sum to odd first makes the second rounding correct.
 inline float FusedInSoftware(float a, float b, float c) {
   const double product = static_cast<double>(a) * static_cast<double>(b);
   const double sum = product + static_cast<double>(c);

@@ -12,8 +12,8 @@ constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
 constexpr float kLargest = std::numeric_limits<float>::max();
 constexpr double kLog2E = 1.4426950408889634;
 
-// Weights below 2^-46 of the largest are skipped a block at a time: a whole vocabulary of them is below one rounding
-// error of a float32 probability.
+// Weights below 2^-46 of the largest are skipped a block at a time: a whole vocabulary of them is below one
+// rounding error of a float32 probability.
 constexpr float kSkipBits = 46;
 
 RowTiles CutIntoTiles(const float* row, size_t vocab_size, Buffer<float>& last_tile) {
@@ -32,9 +32,7 @@ RowTiles CutIntoTiles(const float* row, size_t vocab_size, Buffer<float>& last_t
 }
 
 // The block maximum below which a block's weights do not count.
-float SkipFloor(float reference, float scale) {
-  return std::max(reference - kSkipBits / scale, -kLargest);
-}
+float SkipFloor(float reference, float scale) { return std::max(reference - kSkipBits / scale, -kLargest); }
 
 double Sum(const float* values, size_t count) {
   double sums[4] = {0, 0, 0, 0};  // independent, so that additions overlap
@@ -63,8 +61,7 @@ RowScan ScanTiles(const ScanRequest& request, const RowTiles& tiles, SamplerScra
   scratch.tile_references.Reserve(tiles.tiles);
 
   // One exponential serves both sums when they are over the same tokens at the same scale.
-  const bool shared =
-      request.log_sum && request.weights && request.mask == nullptr && request.scale == log2e;
+  const bool shared = request.log_sum && request.weights && request.mask == nullptr && request.scale == log2e;
   float reference = request.reference;
   float raw_reference = kMinusInfinity;
   double raw_sum = 0;
@@ -96,8 +93,8 @@ RowScan ScanTiles(const ScanRequest& request, const RowTiles& tiles, SamplerScra
         raw_sum *= std::exp(static_cast<double>(raw_reference) - static_cast<double>(tile_max));
         raw_reference = tile_max;
       }
-      kernels.block_sums(tile, nullptr, blocks, maxima, raw_reference, log2e,
-                         SkipFloor(raw_reference, log2e), sums);
+      kernels.block_sums(tile, nullptr, blocks, maxima, raw_reference, log2e, SkipFloor(raw_reference, log2e),
+                         sums);
       raw_sum += Sum(sums, blocks);
     }
     if (request.weights) {
@@ -141,8 +138,8 @@ RowScan ScanRow(const ScanRequest& request, SamplerScratch& scratch) {
   return ScanTiles(finite, CutIntoTiles(row, finite.vocab_size, scratch.last_tile), scratch);
 }
 
-float LowerBoundOfBest(size_t k, const float* maxima, size_t count, const std::vector<AdjustedToken>& adjusted,
-                       std::vector<float>& values) {
+float LowerBoundOfBest(size_t k, const float* maxima, size_t count,
+                       const std::vector<AdjustedToken>& adjusted, std::vector<float>& values) {
   if (k == 0 || k > count + adjusted.size()) return kMinusInfinity;
   // The k-th best of the maxima over groups is a bound already; it spares most values the selection below.
   size_t groups = count;

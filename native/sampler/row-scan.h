@@ -19,9 +19,7 @@ struct RowTiles {
   size_t tiles = 0;
 
   size_t FirstBlock(size_t tile) const { return tile * kTileBlocks; }
-  size_t BlockCount(size_t tile) const {
-    return tile + 1 < tiles ? kTileBlocks : blocks - FirstBlock(tile);
-  }
+  size_t BlockCount(size_t tile) const { return tile + 1 < tiles ? kTileBlocks : blocks - FirstBlock(tile); }
   const float* Tile(size_t tile) const {
     return tile + 1 == tiles && last_tile != nullptr ? last_tile : row + tile * kTileSize;
   }
@@ -31,7 +29,7 @@ struct RowTiles {
 };
 
 struct ScanRequest {
-  const float* row;      // (vocab)
+  const float* row;  // (vocab)
   size_t vocab_size;
   const uint32_t* mask;  // (2 * blocks) or null: all tokens allowed
   bool log_sum;          // of the raw logits
@@ -61,10 +59,10 @@ float WeightScale(float temperature);
 // +infinity counts as the largest finite number, so that rows with it keep well-defined probabilities.
 RowScan ScanRow(const ScanRequest& request, SamplerScratch& scratch);
 
-// A threshold that at least the k best tokens reach, and few more: `maxima` (count) and `adjusted` stand for different
-// tokens. -infinity when they are fewer than k. `values` is working memory.
-float LowerBoundOfBest(size_t k, const float* maxima, size_t count, const std::vector<AdjustedToken>& adjusted,
-                       std::vector<float>& values);
+// A threshold that at least the k best tokens reach, and few more: `maxima` (count) and `adjusted` stand for
+// different tokens. -infinity when they are fewer than k. `values` is working memory.
+float LowerBoundOfBest(size_t k, const float* maxima, size_t count,
+                       const std::vector<AdjustedToken>& adjusted, std::vector<float>& values);
 
 // Every allowed token >= threshold, in order of id, into `candidates` (ids and values).
 void CollectAtLeast(const RowScan& scan, const uint32_t* mask, const float* maxima, float threshold,

@@ -18,14 +18,11 @@ constexpr float kLargest = std::numeric_limits<float>::max();
 Sampler::Sampler(std::shared_ptr<const SamplerPlan> plan, uint64_t seed)
     : plan_(std::move(plan)), seed_(seed), mask_(*plan_), adjustments_(*plan_) {}
 
-void Sampler::AcceptPrompt(const int32_t* ids, size_t count) {
-  for (size_t i = 0; i < count; ++i)
-    if (ids[i] >= 0 && ids[i] < plan_->vocab_size) adjustments_.AcceptPrompt(ids[i]);
-}
+void Sampler::AcceptPrompt(const int32_t* ids, size_t count) { adjustments_.AcceptPrompt(ids, count); }
 
 void Sampler::Accept(int32_t token) {
   mask_.Accept(token);
-  if (token >= 0 && token < plan_->vocab_size) adjustments_.Accept(token);
+  adjustments_.Accept(token);
 }
 
 void Sampler::Sample(const float* logits, const uint32_t* mask, SamplerScratch& scratch,
