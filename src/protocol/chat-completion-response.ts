@@ -15,6 +15,8 @@ export interface ChatCompletion {
   service_tier: null;
   /** Engine, model and adapter that answered: with the same seed, the same fingerprint gives the same tokens. */
   system_fingerprint: string;
+  /** The seed that was drawn because the request had none; null when it had one. */
+  seed: number | null;
   usage: Usage;
   /** One entry per prompt token, null for the first; null unless `prompt_logprobs` was given. */
   prompt_logprobs: (PromptLogprobs | null)[] | null;
@@ -125,6 +127,8 @@ export interface ChatCompletionChunk {
   choices: ChunkChoice[];
   /** Only with `stream_options`. */
   usage?: Usage;
+  /** Only in the first chunk of each choice: the seed that was drawn because the request had none. */
+  seed?: number | null;
   /** Only in the first chunk of each choice: the ids with `return_token_ids`, else null. */
   prompt_token_ids?: number[] | null;
 }
