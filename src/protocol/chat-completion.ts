@@ -1,5 +1,5 @@
 /** The door for chat completion requests: any input -> a valid request, or one error that lists every fault. */
-import { type ErrorDetail, OnpolicyError } from '../errors.ts';
+import type { ErrorDetail } from '../errors.ts';
 import { fault, invalidRequest } from './faults.ts';
 import { normalizeChatRequest } from './normalize-chat-request.ts';
 import type { ChatCompletionRequest } from './request-types.ts';
@@ -7,7 +7,7 @@ import { chatRules } from './rules/index.ts';
 import type { ChatRuleOptions } from './rules/rule.ts';
 import { vocabularyFaults } from './rules/vocabulary.ts';
 import type { ValidChatRequest } from './valid-chat-request.ts';
-import { schemaFaults } from './validate.ts';
+import { atTheDoor, schemaFaults } from './validate.ts';
 
 /** What the door is told about the runtime and the way the request came. */
 export type ChatRequestOptions = Partial<ChatRuleOptions> & {
@@ -24,14 +24,7 @@ const INT64_MAX = 2n ** 63n - 1n;
 
 /** Checks a request and brings it into its one form. Throws `INVALID_REQUEST` with all faults. */
 export function validateChatRequest(input: unknown, options: ChatRequestOptions = {}): ValidChatRequest {
-  try {
-    return validate(input, options);
-  } catch (error) {
-    if (error instanceof OnpolicyError) throw error;
-    throw new OnpolicyError('INVALID_REQUEST', `the request cannot be read: ${String(error)}`, {
-      cause: error,
-    });
-  }
+  return atTheDoor(() => validate(input, options));
 }
 
 /** Checks the token ids of a request that was validated before its model was known. Throws `INVALID_REQUEST`. */

@@ -36,7 +36,7 @@ export function fault(
 ): ErrorDetail {
   return {
     loc,
-    msg: `${loc.join('.') || 'request'}: expected ${expected}, got ${describe(input)}`,
+    msg: `${pathWords(loc)}: expected ${expected}, got ${describe(input)}`,
     type,
     input,
     ...(ctx ? { ctx } : {}),
@@ -67,7 +67,11 @@ function toFault(error: SchemaError): ErrorDetail {
   const { keyword, parentSchema, params, data } = error;
   if (keyword === 'required') {
     const path = [...loc, String(params['missingProperty'])];
-    return { loc: path, msg: `${path.join('.')}: this field is required, got nothing`, type: 'missing' };
+    return {
+      loc: path,
+      msg: `${pathWords(path)}: this field is required, got nothing`,
+      type: 'missing',
+    };
   }
   if (keyword === 'additionalProperties')
     return unknownField(loc, String(params['additionalProperty']), error);
@@ -99,7 +103,7 @@ function unknownField(parent: readonly string[], name: string, error: SchemaErro
   const where = parent.length === 0 ? 'a request' : parent.join('.');
   return {
     loc,
-    msg: `${clip(loc.join('.'))}: not a field of ${where}${hint}`,
+    msg: `${pathWords(loc)}: not a field of ${where}${hint}`,
     type: 'unknown_field',
     input: value,
     ...(near === null ? {} : { ctx: { closest: near } }),
@@ -162,14 +166,18 @@ export function describe(value: unknown): string {
   return value === undefined ? 'nothing' : String(value);
 }
 
+function pathWords(loc: readonly string[]): string {
+  return loc.length === 0 ? 'request' : clip(loc.join('.'), 160);
+}
+
 /** "an object", or the kind of a built-in one: "a Map". */
 function objectWords(value: object): string {
   const kind = Object.prototype.toString.call(value).slice('[object '.length, -1);
   return kind === 'Object' ? 'an object' : `a value of type ${clip(kind)}`;
 }
 
-function clip(text: string): string {
-  return text.length <= 80 ? text : `${text.slice(0, 77)}...`;
+function clip(text: string, length = 80): string {
+  return text.length <= length ? text : `${text.slice(0, length - 3)}...`;
 }
 
 function toPath(pointer: string): string[] {

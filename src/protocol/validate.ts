@@ -1,11 +1,25 @@
 /** Any input -> the faults that its schema finds. The only file that meets the compiled validators. */
-import type { ErrorDetail } from '../errors.ts';
+import { type ErrorDetail, OnpolicyError } from '../errors.ts';
 import { type SchemaError, toFaults } from './faults.ts';
-import { ChatCompletionRequest } from './generated/validators.ts';
+import {
+  ChatCompletionRequest,
+  CheckpointDeleteRequest,
+  ListQuery,
+  LogRequest,
+  ModelCreateRequest,
+  TrainingJobRequest,
+} from './generated/validators.ts';
 
 type Validator = ((input: unknown) => boolean) & { errors?: readonly SchemaError[] | null };
 
-const validators = { ChatCompletionRequest };
+const validators = {
+  ChatCompletionRequest,
+  CheckpointDeleteRequest,
+  ListQuery,
+  LogRequest,
+  ModelCreateRequest,
+  TrainingJobRequest,
+};
 
 /** Requests that have a schema. */
 export type RequestName = keyof typeof validators;
@@ -26,4 +40,16 @@ function isPardoned({ keyword, instancePath, params, data }: SchemaError, ignore
   if (keyword !== 'additionalProperties') return false;
   if (ignoreUnknown && !ALWAYS_STRICT.test(instancePath)) return true;
   return (data as Record<string, unknown>)[String(params['additionalProperty'])] === undefined;
+}
+
+/** Runs a check. What the input itself throws while it is read, a getter for example, becomes a fault of the caller. */
+export function atTheDoor<T>(check: () => T): T {
+  try {
+    return check();
+  } catch (error) {
+    if (error instanceof OnpolicyError) throw error;
+    throw new OnpolicyError('INVALID_REQUEST', `the request cannot be read: ${String(error)}`, {
+      cause: error,
+    });
+  }
 }

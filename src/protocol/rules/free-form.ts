@@ -42,7 +42,8 @@ export const freeFormRules: readonly ChatRule[] = [
   },
 ];
 
-function freeFormFault(loc: readonly string[], value: unknown): ErrorDetail | null {
+/** The fault of a value that is not JSON data, if it is none. */
+export function freeFormFault(loc: readonly string[], value: unknown): ErrorDetail | null {
   const found = value === undefined ? null : jsonFault(value);
   return found ? fault([...loc, ...found.path], 'type', found.expected, found.input) : null;
 }
