@@ -1,6 +1,6 @@
 /** The door for chat completion requests: any input -> a valid request, or one error that lists every fault. */
 import type { ErrorDetail } from '../errors.ts';
-import { fault, invalidRequest } from './faults.ts';
+import { fault, invalidRequest, throwFaults } from './faults.ts';
 import { normalizeChatRequest } from './normalize-chat-request.ts';
 import type { ChatCompletionRequest } from './request-types.ts';
 import { chatRules } from './rules/index.ts';
@@ -29,38 +29,40 @@ export function validateChatRequest(input: unknown, options: ChatRequestOptions 
 
 /** Checks the token ids of a request that was validated before its model was known. Throws `INVALID_REQUEST`. */
 export function checkVocabulary(request: ValidChatRequest, vocabSize: number): void {
-  const faults = vocabularyFaults(request, request.logit_bias.keys(), vocabSize);
-  if (faults.length > 0) throw invalidRequest(faults);
+  throwFaults(vocabularyFaults(request, request.logit_bias.keys(), vocabSize));
 }
 
 function validate(input: unknown, options: ChatRequestOptions): ValidChatRequest {
   const inProcess = options.wire ? [] : inProcessFaults(input);
   const plain = options.wire ? input : withoutInProcessValues(input);
-  const faults = [...inProcess, ...schemaFaults('ChatCompletionRequest', plain, options.wire === true)];
-  if (isObject(input)) faults.push(...ruleFaults(input as unknown as ChatCompletionRequest, faults, options));
-  if (faults.length > 0) throw invalidRequest(faults);
+  const found = schemaFaults('ChatCompletionRequest', plain, options.wire === true);
+  if (found.count > found.listed.length) throw invalidRequest(found);
+  const faults = [...inProcess, ...found.listed];
+  throwFaults(
+    isObject(input) ? withRuleFaults(input as unknown as ChatCompletionRequest, faults, options) : faults,
+  );
   return normalizeChatRequest(input as ChatCompletionRequest);
 }
 
-/** Faults that the rules find. A rule that reads a faulty field is left out: it could not tell anything new. */
-function ruleFaults(
+/** Adds the faults that rules find. A rule that reads a faulty field is left out: it could not tell anything new. */
+function withRuleFaults(
   request: ChatCompletionRequest,
-  schema: readonly ErrorDetail[],
+  own: readonly ErrorDetail[],
   options: ChatRequestOptions,
-): ErrorDetail[] {
-  const faulty = new Set(schema.map(({ loc }) => loc[0]));
+): readonly ErrorDetail[] {
   const settings = { ...DEFAULTS, ...options };
-  const faults: ErrorDetail[] = [];
+  const faulty = new Set(own.map(({ loc }) => loc[0]));
+  let faults = own;
   for (const { reads, check } of chatRules) {
     if (faulty.size > 0 && reads.some((field) => faulty.has(field))) continue;
     const found = check(request, settings);
-    if (found) faults.push(...[found].flat());
+    if (found) faults = faults.concat(found);
   }
   if (options.vocabSize === undefined) return faults;
   for (const { loc } of faults) faulty.add(loc[0]);
   const sound = Object.fromEntries(Object.entries(request).filter(([field]) => !faulty.has(field)));
   const biased = Object.keys((sound['logit_bias'] as object | null) ?? {}).map(Number);
-  return [...faults, ...vocabularyFaults(sound, biased, options.vocabSize)];
+  return faults.concat(vocabularyFaults(sound, biased, options.vocabSize));
 }
 
 /** Values that only exist in process, replaced by what the schema knows: functions by names, a bigint by a number. */

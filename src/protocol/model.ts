@@ -45,7 +45,7 @@ export function validateListQuery(input: unknown, options: DoorOptions = {}): Va
 function validated(name: RequestName, input: unknown, options: DoorOptions): unknown {
   return atTheDoor(() => {
     const faults = schemaFaults(name, input, options.wire === true);
-    if (faults.length > 0) throw invalidRequest(faults);
+    if (faults.count > 0) throw invalidRequest(faults);
     return input;
   });
 }

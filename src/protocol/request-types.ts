@@ -478,9 +478,7 @@ export interface Tool {
     parameters?: JsonObject | null | undefined;
     /** Whether arguments must follow the schema exactly. */
     strict?: boolean | null | undefined;
-    [key: string]: unknown;
   };
-  [key: string]: unknown;
 }
 
 /** A call that the model made. */
@@ -719,7 +717,6 @@ export interface TrajectoryChoice {
     reasoning?: string | null | undefined;
     /** Another name of `reasoning`. */
     reasoning_content?: string | null | undefined;
-    [key: string]: unknown;
   };
   /** Its place in the response. */
   index?: number | null | undefined;
@@ -735,11 +732,9 @@ export interface TrajectoryChoice {
               token?: string | undefined;
               /** Absent or null: as probable as the trained policy finds it. */
               logprob?: number | null | undefined;
-              [key: string]: unknown;
             }[]
           | null
           | undefined;
-        [key: string]: unknown;
       }
     | null
     | undefined;
@@ -747,7 +742,6 @@ export interface TrajectoryChoice {
   token_ids?: readonly number[] | null | undefined;
   /** The tokens of the prompt, when kept from the response. Each at least 0. */
   prompt_token_ids?: readonly number[] | null | undefined;
-  [key: string]: unknown;
 }
 
 /** Registers a model that can be trained. */

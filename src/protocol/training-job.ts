@@ -1,6 +1,6 @@
 /** The doors for training jobs and logs: any input -> a valid request, or one error that lists every fault. */
 import type { ErrorDetail } from '../errors.ts';
-import { invalidRequest } from './faults.ts';
+import { invalidRequest, throwFaults } from './faults.ts';
 import type { LogRequest, TrainingJobRequest, Trajectory, TrajectoryGroup } from './request-types.ts';
 import { freeFormFault } from './rules/free-form.ts';
 import { atTheDoor, schemaFaults } from './validate.ts';
@@ -32,8 +32,8 @@ function validateGroups(
 ): unknown {
   return atTheDoor(() => {
     const found = schemaFaults(name, input, options.wire === true);
-    const faults = found.length > 0 ? found : freeFormFaults((input as LogRequest).trajectory_groups);
-    if (faults.length > 0) throw invalidRequest(faults);
+    if (found.count > 0) throw invalidRequest(found);
+    throwFaults(freeFormFaults((input as LogRequest).trajectory_groups));
     return input;
   });
 }

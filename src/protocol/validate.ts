@@ -1,6 +1,6 @@
 /** Any input -> the faults that its schema finds. The only file that meets the compiled validators. */
-import { type ErrorDetail, OnpolicyError } from '../errors.ts';
-import { type SchemaError, toFaults } from './faults.ts';
+import { OnpolicyError } from '../errors.ts';
+import { type Faults, type SchemaError, toFaults } from './faults.ts';
 import {
   ChatCompletionRequest,
   CheckpointDeleteRequest,
@@ -25,12 +25,12 @@ const validators = {
 export type RequestName = keyof typeof validators;
 
 /** Where an unknown field is a fault also over HTTP: constructor objects, whose keys are arguments of a call. */
-const ALWAYS_STRICT = /^\/logits_processors\//;
+const ALWAYS_STRICT = '/logits_processors/';
 
 /** Checks an input against its schema. `ignoreUnknown`: unknown fields are no faults. */
-export function schemaFaults(name: RequestName, input: unknown, ignoreUnknown: boolean): ErrorDetail[] {
+export function schemaFaults(name: RequestName, input: unknown, ignoreUnknown: boolean): Faults {
   const validator = validators[name] as unknown as Validator;
-  if (validator(input)) return [];
+  if (validator(input)) return { listed: [], count: 0 };
   const errors = validator.errors!;
   validator.errors = null; // errors hold the caller's values
   return toFaults(errors.filter((error) => !isPardoned(error, ignoreUnknown)));
@@ -38,7 +38,7 @@ export function schemaFaults(name: RequestName, input: unknown, ignoreUnknown: b
 
 function isPardoned({ keyword, instancePath, params, data }: SchemaError, ignoreUnknown: boolean): boolean {
   if (keyword !== 'additionalProperties') return false;
-  if (ignoreUnknown && !ALWAYS_STRICT.test(instancePath)) return true;
+  if (ignoreUnknown && !instancePath.startsWith(ALWAYS_STRICT)) return true;
   return (data as Record<string, unknown>)[String(params['additionalProperty'])] === undefined;
 }
 

@@ -1,12 +1,12 @@
 /** Faults as callers see them: wording, shape, how many, and what happens to inputs that cannot be read. */
 import { describe, expect, it } from 'vitest';
 import { OnpolicyError } from '../../src/errors.ts';
-import { validateChatRequest } from '../../src/protocol/index.ts';
+import { type ChatRequestOptions, validateChatRequest } from '../../src/protocol/index.ts';
 import { faultsOf, faultsOfInput, messagesOf } from './request.ts';
 
-function errorOf(input: unknown): OnpolicyError {
+function errorOf(input: unknown, options: ChatRequestOptions = {}): OnpolicyError {
   try {
-    validateChatRequest(input);
+    validateChatRequest(input, options);
   } catch (error) {
     return error as OnpolicyError;
   }
@@ -76,10 +76,23 @@ describe('the error', () => {
     expect(error.detail).toHaveLength(3);
   });
 
-  it('lists the first hundred of very many', () => {
-    const error = errorOf({ messages: Array.from({ length: 100_000 }, () => 1) });
+  const many = (value: unknown): unknown[] => Array.from({ length: 200_000 }, () => value);
+
+  it.each<[string, Record<string, unknown>]>([
+    ['messages', { messages: many(1) }],
+    ['parts', { messages: [{ role: 'user', content: many({ type: 'text' }) }] }],
+    ['texts', { messages: [], stop: many('') }],
+    ['words', { messages: [], bad_words: many('') }],
+    ['ids', { messages: [], allowed_token_ids: many(7) }],
+    ['items under a long key', { messages: [], inference_xargs: { ['x'.repeat(1_000_000)]: many({}) } }],
+    ['fields', { messages: [], ...Object.fromEntries(many(1).map((_, i) => [`field${i}`, 1])) }],
+  ])('lists the first hundred of very many faulty %s, in linear time', (_, input) => {
+    const started = performance.now();
+    const error = errorOf(input, { vocabSize: 5 });
+    expect(performance.now() - started).toBeLessThan(4000); // squared, it would be minutes
     expect(error.detail).toHaveLength(100);
-    expect(error.message).toMatch(/ \(and 99999 more faults\)$/);
+    expect(error.message).toMatch(/ \(and 199999 more faults\)$/);
+    expect(error.message.length).toBeLessThan(400);
   });
 
   it.each([null, undefined, 5, 'x', [], true, Symbol('x'), () => 1, 5n])('takes %s as a request', (input) => {
