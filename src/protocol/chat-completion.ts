@@ -56,13 +56,20 @@ function withRuleFaults(
   for (const { reads, check } of chatRules) {
     if (faulty.size > 0 && reads.some((field) => faulty.has(field))) continue;
     const found = check(request, settings);
-    if (found) faults = faults.concat(found);
+    if (found !== null) faults = withFound(faults, found);
   }
   if (options.vocabSize === undefined) return faults;
   for (const { loc } of faults) faulty.add(loc[0]);
   const sound = Object.fromEntries(Object.entries(request).filter(([field]) => !faulty.has(field)));
   const biased = Object.keys((sound['logit_bias'] as object | null) ?? {}).map(Number);
   return faults.concat(vocabularyFaults(sound, biased, options.vocabSize));
+}
+
+function withFound(
+  faults: readonly ErrorDetail[],
+  found: ErrorDetail | readonly ErrorDetail[],
+): readonly ErrorDetail[] {
+  return Array.isArray(found) && found.length === 0 ? faults : faults.concat(found);
 }
 
 /** Values that only exist in process, replaced by what the schema knows: functions by names, a bigint by a number. */

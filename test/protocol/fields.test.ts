@@ -126,7 +126,7 @@ const ROWS: Record<string, Row> = {
       [JSON.parse('{"__proto__": 1}'), '.__proto__: expected a token id as key, got "__proto__"'],
       [{ 5: '1' }, '.5: expected a number, got "1"'],
       [{ 5: Number.NaN }, '.5: expected a number, got NaN'],
-      [new Map([[5, 1]]), ': expected JSON data, got a value of type Map'],
+      [new Map([[5, 1]]), ': expected an object or null, got a value of type Map'],
       [[1], ': expected an object or null, got a list of 1'],
     ],
   },

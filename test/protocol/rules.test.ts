@@ -69,7 +69,10 @@ const ROWS: Record<string, Row> = {
   },
   'logit_bias keys are token ids': {
     good: [{ logit_bias: { 0: 1 } }],
-    bad: [[{ logit_bias: { ' 1': 1 } }, 'logit_bias. 1: expected a token id as key, got " 1"']],
+    bad: [
+      [{ logit_bias: { ' 1': 1 } }, 'logit_bias. 1: expected a token id as key, got " 1"'],
+      [{ logit_bias: new Map() }, 'logit_bias: expected an object or null, got a value of type Map'],
+    ],
   },
   'bad words are not blank': {
     good: [{ bad_words: [' a'] }],
@@ -339,10 +342,6 @@ const ROWS: Record<string, Row> = {
     beam('prompt_logprobs', [null], 0, 'nothing with use_beam_search: true, got 0'),
     beam('kv_transfer_params', [null], {}, 'nothing with use_beam_search: true, got an object'),
   ]),
-  'logit_bias is JSON data': {
-    good: [{ logit_bias: {} }],
-    bad: [[{ logit_bias: new Map() }, 'logit_bias: expected JSON data, got a value of type Map']],
-  },
   'inference_xargs is JSON data': {
     good: [{ inference_xargs: { a: [] } }],
     bad: [[{ inference_xargs: new Set() }, 'inference_xargs: expected JSON data, got a value of type Set']],
