@@ -139,7 +139,8 @@ class GgufBackend implements Backend {
 function createTokenizer(model: NativeModel): Tokenizer {
   const { tokenBytes, tokenOffsets, vocabSize } = model;
   const decoder = new TextDecoder();
-  const bytesOf = (id: number): Uint8Array => tokenBytes.subarray(tokenOffsets[id] ?? 0, tokenOffsets[id + 1] ?? 0);
+  const bytesOf = (id: number): Uint8Array =>
+    tokenBytes.subarray(tokenOffsets[id] ?? 0, tokenOffsets[id + 1] ?? 0);
   const textOf = (id: number): string => (id < 0 ? '' : decoder.decode(bytesOf(id)));
   const endIds = new Set<number>();
   for (let id = 0; id < vocabSize; id++) if (model.isEnd[id] === 1) endIds.add(id);
