@@ -86,7 +86,9 @@ export async function loadGguf(options: GgufOptions): Promise<GgufModel> {
   await openLibraries(options.gpu);
   if (options.signal?.aborted) throw new OnpolicyError('ABORTED', `loading ${options.path} was aborted`);
   const cancelled = new Int32Array(1);
-  const cancel = (): void => void (cancelled[0] = 1);
+  const cancel = (): void => {
+    cancelled[0] = 1;
+  };
   options.signal?.addEventListener('abort', cancel);
   try {
     const native = await loadAddon().loadModel({
