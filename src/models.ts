@@ -35,7 +35,7 @@ export type ServingLimits = {
   readonly maxSequences?: number;
   /** Tokens of one step at most. Default 512. */
   readonly maxBatchTokens?: number;
-  /** CPU threads. Default: one per core. */
+  /** CPU threads. Default: one per core; one for a model of less than ten million parameters. */
   readonly threads?: number;
 };
 
@@ -79,6 +79,7 @@ const DEFAULT_CONTEXT_SIZE = 8192;
 const DEFAULT_SEQUENCES = 64;
 const DEFAULT_BATCH_TOKENS = 512;
 const DEFAULT_KV_BYTES = 2 ** 32;
+const SINGLE_THREAD_PARAMETERS = 10_000_000;
 const MAX_DEFAULT_POOL = 32_768;
 /** The engine rounds the cells of a slot up to a multiple of this. */
 const CELLS_ROUNDED_TO = 256;
@@ -156,7 +157,7 @@ export class Models {
         batchTokens: limits.maxBatchTokens ?? DEFAULT_BATCH_TOKENS,
         slotCount,
         maxOutputs: maxRunning,
-        threads: limits.threads ?? os.availableParallelism(),
+        threads: limits.threads ?? defaultThreads(gguf.native.parameters),
       });
       const serve = (source: string): ServedTemplate | null =>
         source === '' ? null : serveTemplate(source, gguf.tokenizer, options.toolFormat);
@@ -196,6 +197,11 @@ function cacheLayout(
     kvTokens: Math.max(contextSize, Math.min(budget, kvTokens ?? MAX_DEFAULT_POOL)),
     sharesCells: true,
   };
+}
+
+/** Threads wait for each other after every operation: on a tiny model, or a busy machine, that costs more than it saves. */
+function defaultThreads(parameters: number): number {
+  return parameters < SINGLE_THREAD_PARAMETERS ? 1 : os.availableParallelism();
 }
 
 function toModelOptions(model: string | ModelOptions): ModelOptions {

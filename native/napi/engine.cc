@@ -253,7 +253,7 @@ class StepThread : public std::enable_shared_from_this<StepThread> {
       }
       Job* raw = job.release();
       const napi_status queued = settle_.BlockingCall(raw, [](Napi::Env env, Napi::Function, Job* job) {
-        if (env != nullptr) job->owner->Settle(env, job);
+        if (env != nullptr) SettleIfAlive([env, job] { job->owner->Settle(env, job); });
         delete job;
       });
       if (queued != napi_ok) delete raw;
