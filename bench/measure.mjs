@@ -1,0 +1,63 @@
+// Samples and times -> medians, rates and rows of results; and a measurement in a process of its own.
+import { spawn } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+
+/** The middle of some numbers. */
+export function median(values) {
+  const sorted = [...values].sort((a, b) => a - b);
+  const middle = sorted.length >> 1;
+  return sorted.length % 2 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
+}
+
+/** One row of a suite: the median of its samples with their range. `ratios`: peer -> how many times the peer's value. */
+export function result(name, unit, samples, ratios) {
+  const row = { name, unit, median: median(samples), min: Math.min(...samples), max: Math.max(...samples) };
+  return ratios ? { ...row, ratios } : row;
+}
+
+/**
+ * Tokens per second while every sequence is decoding: from the moment the last one got its first token until the first
+ * one got its last. `timesMs`: one list of arrival times for each sequence.
+ */
+export function steadyRate(timesMs) {
+  const from = Math.max(...timesMs.map((times) => times[0]));
+  const to = Math.min(...timesMs.map((times) => times.at(-1)));
+  const count = timesMs.flat().filter((time) => time > from && time <= to).length;
+  if (!(to > from)) throw new Error('the sequences never decoded all at once: ask for more tokens');
+  return { tokensPerSecond: (1000 * count) / (to - from), steadySeconds: (to - from) / 1000 };
+}
+
+/** Runs bench/<script> with `settings` as its argument in a process of its own; gives the object it reports. */
+export function inProcess(script, settings, { timeoutMs = 600_000, nodeFlags = [] } = {}) {
+  const file = fileURLToPath(new URL(`./${script}`, import.meta.url));
+  return new Promise((resolve, reject) => {
+    const child = spawn(process.execPath, [...nodeFlags, file, JSON.stringify(settings)], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    const timer = setTimeout(() => child.kill('SIGKILL'), timeoutMs);
+    const out = [];
+    const errors = [];
+    child.stdout.on('data', (chunk) => out.push(chunk));
+    child.stderr.on('data', (chunk) => errors.push(chunk));
+    child.on('error', reject);
+    child.on('close', (code, signal) => {
+      clearTimeout(timer);
+      const line = Buffer.concat(out).toString().trim().split('\n').at(-1);
+      if (code === 0 && line?.startsWith('{')) resolve(JSON.parse(line));
+      else
+        reject(
+          new Error(`${script} ended with ${signal ?? code}:\n${Buffer.concat(errors).toString().trim()}`),
+        );
+    });
+  });
+}
+
+/** What `inProcess` passed to this process. */
+export function settingsOfProcess() {
+  return JSON.parse(process.argv[2] ?? '{}');
+}
+
+/** Ends this process and reports `value` to `inProcess`. */
+export function report(value) {
+  process.stdout.write(`${JSON.stringify(value)}\n`, () => process.exit(0));
+}
