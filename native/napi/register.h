@@ -3,4 +3,8 @@
 #include <napi.h>
 
 namespace onpolicy {
+
+void RegisterEngine(Napi::Env env, Napi::Object exports);
+void RegisterSampler(Napi::Env env, Napi::Object exports);
+
 }  // namespace onpolicy

@@ -1,0 +1,159 @@
+#include "llama/library.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <mutex>
+
+#ifdef _WIN32
+#define WIN32_LEAN_AND_MEAN
+#include <windows.h>
+#else
+#include <dlfcn.h>
+#endif
+
+namespace onpolicy {
+namespace {
+
+namespace fs = std::filesystem;
+
+#ifdef _WIN32
+void* OpenFile(const std::string& path) {
+  return reinterpret_cast<void*>(
+      LoadLibraryExW(fs::u8path(path).c_str(), nullptr, LOAD_WITH_ALTERED_SEARCH_PATH));
+}
+void* Symbol(void* handle, const char* name) {
+  return reinterpret_cast<void*>(GetProcAddress(static_cast<HMODULE>(handle), name));
+}
+std::string LastError() { return "Windows error " + std::to_string(GetLastError()); }
+#else
+void* OpenFile(const std::string& path) { return dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL); }
+void* Symbol(void* handle, const char* name) { return dlsym(handle, name); }
+std::string LastError() {
+  const char* message = dlerror();
+  return message ? message : "unknown error";
+}
+#endif
+
+// The one file in `folder` named [lib]<stem>[.<anything>].{so,dylib,dll}; empty when there is none.
+std::string FindLibraryFile(const std::string& folder, const std::string& stem) {
+  std::error_code error;
+  std::vector<std::string> found;
+  for (const auto& entry : fs::directory_iterator(fs::u8path(folder), error)) {
+    const std::string name = entry.path().filename().string();
+    const std::string bare = name.rfind("lib", 0) == 0 ? name.substr(3) : name;
+    const bool is_library = entry.path().extension() == ".so" || entry.path().extension() == ".dylib" ||
+                            entry.path().extension() == ".dll";
+    if (is_library && (bare.rfind(stem + ".", 0) == 0)) found.push_back(entry.path().string());
+  }
+  std::sort(found.begin(), found.end());
+  return found.empty() ? "" : found.front();
+}
+
+std::mutex g_library_mutex;
+Library g_library;
+bool g_is_open = false;
+
+std::mutex g_log_mutex;
+std::map<int, LogSink> g_log_sinks;
+int g_next_log_sink = 1;
+
+void OnLog(enum ggml_log_level level, const char* text, void*) {
+  std::lock_guard<std::mutex> lock(g_log_mutex);
+  for (const auto& [id, sink] : g_log_sinks) sink(static_cast<int>(level), text ? text : "");
+}
+
+bool HasGpuDevice(const Library& api) {
+  for (size_t i = 0; i < api.ggml_backend_dev_count(); ++i) {
+    const auto type = api.ggml_backend_dev_type(api.ggml_backend_dev_get(i));
+    if (type == GGML_BACKEND_DEVICE_TYPE_GPU || type == GGML_BACKEND_DEVICE_TYPE_IGPU) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+Status OpenLibrary(const std::string& folder, const std::string& wanted_version,
+                   const std::vector<std::string>& extra_backends) {
+  std::lock_guard<std::mutex> lock(g_library_mutex);
+  if (g_is_open) {
+    if (g_library.folder == folder) return Status::Ok();
+    return Status::Fail("NATIVE_UNAVAILABLE", "this process already runs the engine's libraries from " +
+                                                  g_library.folder + "; they cannot be changed to " + folder);
+  }
+  Library library;
+  library.folder = folder;
+  std::vector<void*> handles;
+  for (const char* stem : {"ggml-base", "ggml", "llama"}) {
+    const std::string file = FindLibraryFile(folder, stem);
+    if (file.empty())
+      return Status::Fail("NATIVE_UNAVAILABLE", "no " + std::string(stem) + " library in " + folder);
+    void* handle = OpenFile(file);
+    if (!handle) return Status::Fail("NATIVE_UNAVAILABLE", "cannot open " + file + ": " + LastError());
+    handles.push_back(handle);
+  }
+  std::string missing;
+  auto resolve = [&](const char* name) -> void* {
+    for (void* handle : handles)
+      if (void* symbol = Symbol(handle, name)) return symbol;
+    missing += missing.empty() ? name : std::string(", ") + name;
+    return nullptr;
+  };
+#define ONPOLICY_RESOLVE(name) library.name = reinterpret_cast<decltype(library.name)>(resolve(#name));
+  ONPOLICY_LIBRARY_FUNCTIONS(ONPOLICY_RESOLVE)
+#undef ONPOLICY_RESOLVE
+  library.version = library.llama_version ? library.llama_version() : "unknown";
+  // A build suffix such as "-dev" does not change the C API.
+  if (library.version.substr(0, library.version.find('-')) != wanted_version || !missing.empty())
+    return Status::Fail("NATIVE_UNAVAILABLE",
+                        "the engine's libraries in " + folder + " are version " + library.version +
+                            "; this addon needs version " + wanted_version +
+                            (missing.empty() ? "" : " (missing there: " + missing + ")"));
+  library.llama_log_set(OnLog, nullptr);
+  library.llama_backend_init();
+  library.ggml_backend_load_all_from_path(folder.c_str());
+  for (const std::string& file : extra_backends)
+    if (!HasGpuDevice(library)) library.ggml_backend_load(file.c_str());
+  ggml_backend_dev_t cpu = library.ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU);
+  if (!cpu) return Status::Fail("NATIVE_UNAVAILABLE", "no CPU backend fits this machine in " + folder);
+  ggml_backend_reg_t reg = library.ggml_backend_dev_backend_reg(cpu);
+  library.ggml_threadpool_new = reinterpret_cast<decltype(library.ggml_threadpool_new)>(
+      library.ggml_backend_reg_get_proc_address(reg, "ggml_threadpool_new"));
+  library.ggml_threadpool_free = reinterpret_cast<decltype(library.ggml_threadpool_free)>(
+      library.ggml_backend_reg_get_proc_address(reg, "ggml_threadpool_free"));
+  g_library = std::move(library);
+  g_is_open = true;
+  return Status::Ok();
+}
+
+const Library& Api() { return g_library; }
+
+bool IsLibraryOpen() {
+  std::lock_guard<std::mutex> lock(g_library_mutex);
+  return g_is_open;
+}
+
+bool CanOpenSystemLibrary(const std::string& name) {
+#ifdef _WIN32
+  HMODULE handle = LoadLibraryA(name.c_str());
+  if (handle) FreeLibrary(handle);
+  return handle != nullptr;
+#else
+  void* handle = dlopen(name.c_str(), RTLD_LAZY | RTLD_LOCAL);
+  if (handle) dlclose(handle);
+  return handle != nullptr;
+#endif
+}
+
+int AddLogSink(LogSink sink) {
+  std::lock_guard<std::mutex> lock(g_log_mutex);
+  g_log_sinks.emplace(g_next_log_sink, std::move(sink));
+  return g_next_log_sink++;
+}
+
+void RemoveLogSink(int id) {
+  std::lock_guard<std::mutex> lock(g_log_mutex);
+  g_log_sinks.erase(id);
+}
+
+}  // namespace onpolicy

@@ -1,0 +1,127 @@
+// A folder of shared libraries -> a table of llama.cpp and ggml functions. The addon links nothing: one binary of ours
+// serves the CPU, CUDA, Vulkan and Metal builds of the libraries.
+#pragma once
+#include <ggml-backend.h>
+#include <ggml-cpu.h>
+#include <gguf.h>
+#include <llama.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "status.h"
+
+namespace onpolicy {
+
+// Every function of the C API that the addon calls.
+#define ONPOLICY_LIBRARY_FUNCTIONS(X)                                                                          \
+  X(llama_version)                                                                                             \
+  X(llama_log_set)                                                                                             \
+  X(llama_backend_init)                                                                                        \
+  X(llama_model_default_params)                                                                                \
+  X(llama_model_load_from_file)                                                                                \
+  X(llama_model_free)                                                                                          \
+  X(llama_model_get_vocab)                                                                                     \
+  X(llama_model_n_ctx_train)                                                                                   \
+  X(llama_model_n_embd)                                                                                        \
+  X(llama_model_n_layer)                                                                                       \
+  X(llama_model_n_head)                                                                                        \
+  X(llama_model_n_head_kv)                                                                                     \
+  X(llama_model_n_swa)                                                                                         \
+  X(llama_model_has_encoder)                                                                                   \
+  X(llama_model_has_decoder)                                                                                   \
+  X(llama_model_is_recurrent)                                                                                  \
+  X(llama_model_is_hybrid)                                                                                     \
+  X(llama_model_is_diffusion)                                                                                  \
+  X(llama_model_size)                                                                                          \
+  X(llama_model_n_params)                                                                                      \
+  X(llama_model_desc)                                                                                          \
+  X(llama_model_chat_template)                                                                                 \
+  X(llama_model_meta_val_str)                                                                                  \
+  X(llama_model_meta_count)                                                                                    \
+  X(llama_model_meta_key_by_index)                                                                             \
+  X(llama_model_meta_val_str_by_index)                                                                         \
+  X(llama_vocab_n_tokens)                                                                                      \
+  X(llama_vocab_type)                                                                                          \
+  X(llama_vocab_get_text)                                                                                      \
+  X(llama_vocab_get_attr)                                                                                      \
+  X(llama_vocab_is_eog)                                                                                        \
+  X(llama_vocab_bos)                                                                                           \
+  X(llama_vocab_eos)                                                                                           \
+  X(llama_vocab_eot)                                                                                           \
+  X(llama_vocab_get_add_bos)                                                                                   \
+  X(llama_vocab_get_add_eos)                                                                                   \
+  X(llama_tokenize)                                                                                            \
+  X(llama_token_to_piece)                                                                                      \
+  X(llama_context_default_params)                                                                              \
+  X(llama_init_from_model)                                                                                     \
+  X(llama_free)                                                                                                \
+  X(llama_n_ctx)                                                                                               \
+  X(llama_n_batch)                                                                                             \
+  X(llama_get_memory)                                                                                          \
+  X(llama_memory_clear)                                                                                        \
+  X(llama_memory_seq_rm)                                                                                       \
+  X(llama_memory_seq_cp)                                                                                       \
+  X(llama_decode)                                                                                              \
+  X(llama_get_logits_ith)                                                                                      \
+  X(llama_attach_threadpool)                                                                                   \
+  X(llama_detach_threadpool)                                                                                   \
+  X(llama_max_parallel_sequences)                                                                              \
+  X(llama_adapter_lora_init)                                                                                   \
+  X(llama_adapter_lora_free)                                                                                   \
+  X(llama_set_adapters_lora)                                                                                   \
+  X(gguf_init_from_file)                                                                                       \
+  X(gguf_free)                                                                                                 \
+  X(gguf_find_key)                                                                                             \
+  X(gguf_get_kv_type)                                                                                          \
+  X(gguf_get_val_str)                                                                                          \
+  X(gguf_get_n_tensors)                                                                                        \
+  X(gguf_get_tensor_offset)                                                                                    \
+  X(gguf_get_tensor_size)                                                                                      \
+  X(gguf_get_data_offset)                                                                                      \
+  X(ggml_backend_load)                                                                                         \
+  X(ggml_backend_load_all_from_path)                                                                           \
+  X(ggml_backend_dev_count)                                                                                    \
+  X(ggml_backend_dev_get)                                                                                      \
+  X(ggml_backend_dev_by_type)                                                                                  \
+  X(ggml_backend_dev_type)                                                                                     \
+  X(ggml_backend_dev_name)                                                                                     \
+  X(ggml_backend_dev_description)                                                                              \
+  X(ggml_backend_dev_memory)                                                                                   \
+  X(ggml_backend_dev_backend_reg)                                                                              \
+  X(ggml_backend_reg_get_proc_address)                                                                         \
+  X(ggml_threadpool_params_default)
+
+struct Library {
+#define ONPOLICY_DECLARE(name) decltype(&::name) name = nullptr;
+  ONPOLICY_LIBRARY_FUNCTIONS(ONPOLICY_DECLARE)
+#undef ONPOLICY_DECLARE
+  // From the CPU backend, which ggml loads by itself: null where it has none.
+  decltype(&::ggml_threadpool_new) ggml_threadpool_new = nullptr;
+  decltype(&::ggml_threadpool_free) ggml_threadpool_free = nullptr;
+
+  std::string folder;   // where the libraries were loaded from
+  std::string version;  // as the library reports it
+};
+
+// Opens the libraries in `folder` and their backends, once per process: a second call with another folder is an error.
+// `wanted_version`: what this addon was built for; another one is an error that says so.
+// `extra_backends`: further backend files, tried in order when no GPU device was found.
+Status OpenLibrary(const std::string& folder, const std::string& wanted_version,
+                   const std::vector<std::string>& extra_backends);
+
+// The opened table. Never call before OpenLibrary succeeded.
+const Library& Api();
+bool IsLibraryOpen();
+
+// Whether a system library such as the CUDA driver's can be opened.
+bool CanOpenSystemLibrary(const std::string& name);
+
+// Receives every log line of the engine, on any thread. `level` as in ggml_log_level.
+using LogSink = std::function<void(int level, const std::string& text)>;
+// Adds a sink and returns its id; RemoveLogSink forgets it.
+int AddLogSink(LogSink sink);
+void RemoveLogSink(int id);
+
+}  // namespace onpolicy
