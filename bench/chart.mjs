@@ -1,12 +1,14 @@
 // Rows of results -> an SVG chart: one panel for each unit, horizontal bars with their range, readable on light and dark pages.
 
-const WIDTH = 860;
-const LABEL_WIDTH = 250;
+const WIDTH = 960;
+const CHARACTER_WIDTH = 7.3;
 const VALUE_WIDTH = 110;
 const BAR_HEIGHT = 16;
 const BAR_GAP = 3;
 const GROUP_GAP = 14;
-const COLOURS = ['#2563eb', '#9ca3af', '#ea580c', '#16a34a', '#a855f7', '#ca8a04'];
+const OURS = 'onpolicy';
+const OUR_COLOUR = '#2563eb';
+const OTHER_COLOURS = ['#9ca3af', '#64748b', '#ea580c', '#16a34a', '#a855f7', '#ca8a04'];
 
 const STYLE = `
 text { font: 13px system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif; fill: #1f2328; }
@@ -58,29 +60,35 @@ function groupsOf(rows) {
 
 function legend(colourOf, top) {
   let x = 24;
+  let y = top;
   let svg = '';
   for (const [series, colour] of colourOf) {
-    svg += `<rect x="${x}" y="${top}" width="12" height="12" rx="2" fill="${colour}"/>`;
-    svg += `<text x="${x + 18}" y="${top + 11}">${escapeXml(series)}</text>`;
-    x += 40 + 7.2 * series.length;
+    const width = 40 + CHARACTER_WIDTH * series.length;
+    if (x + width > WIDTH) {
+      x = 24;
+      y += 22;
+    }
+    svg += `<rect x="${x}" y="${y}" width="12" height="12" rx="2" fill="${colour}"/>`;
+    svg += `<text x="${x + 18}" y="${y + 11}">${escapeXml(series)}</text>`;
+    x += width;
   }
-  return svg;
+  return { svg, bottom: y + 26 };
 }
 
-function panel(unit, rows, colourOf, top) {
+function panel(unit, rows, labelWidth, colourOf, top) {
   const ticks = ticksUpTo(Math.max(...rows.map((row) => row.max)));
-  const plotWidth = WIDTH - LABEL_WIDTH - VALUE_WIDTH;
-  const x = (value) => LABEL_WIDTH + (plotWidth * Math.max(0, value)) / ticks.at(-1);
+  const plotWidth = WIDTH - labelWidth - VALUE_WIDTH;
+  const x = (value) => labelWidth + (plotWidth * Math.max(0, value)) / ticks.at(-1);
   let svg = '';
   let y = top + GROUP_GAP;
   for (const [group, bars] of groupsOf(rows)) {
     const height = bars.length * (BAR_HEIGHT + BAR_GAP) - BAR_GAP;
-    svg += `<text x="${LABEL_WIDTH - 10}" y="${y + height / 2 + 4.5}" text-anchor="end">${escapeXml(group)}</text>`;
+    svg += `<text x="${labelWidth - 10}" y="${y + height / 2 + 4.5}" text-anchor="end">${escapeXml(group)}</text>`;
     for (const { series, median, min, max } of bars) {
       const middle = y + BAR_HEIGHT / 2;
-      const length = Math.max(1, x(median) - LABEL_WIDTH);
-      const fill = colourOf.get(series) ?? COLOURS[0];
-      svg += `<rect x="${LABEL_WIDTH}" y="${y}" width="${length.toFixed(1)}" height="${BAR_HEIGHT}" rx="2" fill="${fill}"/>`;
+      const length = Math.max(1, x(median) - labelWidth);
+      const fill = colourOf.get(series) ?? OUR_COLOUR;
+      svg += `<rect x="${labelWidth}" y="${y}" width="${length.toFixed(1)}" height="${BAR_HEIGHT}" rx="2" fill="${fill}"/>`;
       if (max > min) svg += `<path class="range" d="M${x(min).toFixed(1)} ${middle}H${x(max).toFixed(1)}"/>`;
       svg += `<text class="faint" x="${x(max) + 6}" y="${middle + 4.5}">${formatNumber(median)}</text>`;
       y += BAR_HEIGHT + BAR_GAP;
@@ -92,27 +100,31 @@ function panel(unit, rows, colourOf, top) {
     grid += `<path class="grid" d="M${x(tick).toFixed(1)} ${top}V${y}"/>`;
     grid += `<text class="faint" x="${x(tick).toFixed(1)}" y="${y + 16}" text-anchor="middle">${formatNumber(tick)}</text>`;
   }
-  const axis = `<text class="faint" x="${LABEL_WIDTH + plotWidth / 2}" y="${y + 34}" text-anchor="middle">${escapeXml(unit)}</text>`;
+  const axis = `<text class="faint" x="${labelWidth + plotWidth / 2}" y="${y + 34}" text-anchor="middle">${escapeXml(unit)}</text>`;
   return { svg: grid + svg + axis, bottom: y + 52 };
 }
 
 /** The chart of some rows, which may have several units. */
 export function drawChart(title, subtitle, rows) {
-  const series = new Set(
-    rows.map((row) => row.name).flatMap((name) => (name.includes(': ') ? [name.split(': ').at(-1)] : [])),
-  );
-  const colourOf = new Map([...series].map((name, i) => [name, COLOURS[i % COLOURS.length]]));
+  const groups = groupsOf(rows);
+  const named = new Set([...groups.values()].flat().flatMap(({ series }) => (series === '' ? [] : [series])));
+  const others = [...named].filter((series) => series !== OURS);
+  const colourOf = new Map(others.map((series, i) => [series, OTHER_COLOURS[i % OTHER_COLOURS.length]]));
+  if (named.has(OURS)) colourOf.set(OURS, OUR_COLOUR);
+  const labelWidth = 34 + CHARACTER_WIDTH * Math.max(...[...groups.keys()].map((group) => group.length));
   let body = `<text class="title" x="24" y="36">${escapeXml(title)}</text>`;
   body += `<text class="faint" x="24" y="56">${escapeXml(subtitle)}</text>`;
   let top = 74;
   if (colourOf.size > 0) {
-    body += legend(colourOf, top);
-    top += 26;
+    const { svg, bottom } = legend(colourOf, top);
+    body += svg;
+    top = bottom;
   }
   for (const unit of new Set(rows.map((row) => row.unit))) {
     const { svg, bottom } = panel(
       unit,
       rows.filter((row) => row.unit === unit),
+      labelWidth,
       colourOf,
       top,
     );
