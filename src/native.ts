@@ -24,6 +24,7 @@ export type NativeModel = {
   readonly heads: number;
   readonly kvHeads: number;
   readonly hasRecurrentState: boolean;
+  readonly slidingWindow: number; // tokens; 0: attention sees everything
   readonly sizeBytes: number;
   readonly parameters: number;
   readonly chatTemplate: string;
@@ -84,7 +85,14 @@ export type EngineAddon = {
   }): Promise<NativeModel>;
   createContext(
     model: NativeModel,
-    options: { kvTokens: number; batchTokens: number; maxSequences: number; maxOutputs: number; threads: number },
+    options: {
+      kvTokens: number;
+      sharesCells: boolean;
+      batchTokens: number;
+      maxSequences: number;
+      maxOutputs: number;
+      threads: number;
+    },
   ): Promise<NativeContext>;
 };
 
@@ -116,3 +124,5 @@ export function loadAddon(): Addon {
   }
   return loaded;
 }
+export type SamplerHandle = any;
+export type SamplerAddon = any;

@@ -22,7 +22,7 @@ export type Prompt = {
 export async function buildPrompt(request: ValidChatRequest, context: PromptContext): Promise<Prompt> {
   const { template, tokenizer, contextSize } = context;
   const text = template.render({
-    messages: request.messages.map((message) => toTemplateMessage(message, template.usesContentParts)),
+    messages: request.messages,
     addGenerationPrompt: true,
     bosToken: tokenizer.bosText,
     eosToken: tokenizer.eosText,

@@ -23,6 +23,8 @@ export type GgufOptions = {
 /** Limits of a context. */
 export type ContextLimits = {
   readonly kvTokens: number;
+  /** See {@link Backend.sharesCells}. */
+  readonly sharesCells: boolean;
   readonly batchTokens: number;
   readonly slotCount: number;
   readonly maxOutputs: number;
@@ -48,6 +50,11 @@ export class GgufModel {
     const size = (name: string): number =>
       Number(metadata[`${architecture}.attention.${name}`] ?? embeddingSize / Math.max(heads, 1));
     return 2 * layers * kvHeads * (size('key_length') + size('value_length'));
+  }
+
+  /** Whether every slot may have cells of its own: not with sliding windows or recurrent state, whose caches differ. */
+  get canSeparateCells(): boolean {
+    return !this.native.hasRecurrentState && this.native.slidingWindow === 0;
   }
 
   /** Makes a context on this model. Fails with `OUT_OF_MEMORY` when its cache cannot fit. */
@@ -103,6 +110,7 @@ class GgufBackend implements Backend {
   readonly batchTokens: number;
   readonly slotCount: number;
   readonly canCutCache: boolean;
+  readonly sharesCells: boolean;
   readonly #context: NativeContext;
 
   constructor(model: NativeModel, context: NativeContext, limits: ContextLimits) {
@@ -111,6 +119,7 @@ class GgufBackend implements Backend {
     this.batchTokens = limits.batchTokens;
     this.slotCount = limits.slotCount;
     this.canCutCache = !model.hasRecurrentState;
+    this.sharesCells = limits.sharesCells;
     this.#context = context;
   }
 
