@@ -5,17 +5,18 @@ import path from 'node:path';
 import { inProcess, median, result } from './measure.mjs';
 import { ensureModel } from './model/make.mjs';
 
-const PROMPT_TOKENS = 32;
+const PROMPT_TOKENS = 96;
 /** Steps of a measurement: more sequences need fewer, since a step then takes longer. */
 const OUTPUT_TOKENS = { 1: 96, 8: 48, 16: 40 };
 const FEWEST_OUTPUT_TOKENS = 32;
 const OURS = 'onpolicy';
 const BARE = 'bare llama_decode';
 
-/** Bare llama_decode runs with each of these; the better one is the yardstick. */
+/** Bare llama_decode runs with each of these contexts; the best one is the yardstick. */
 const BARE_CONTEXTS = {
   [`${BARE}, shared KV`]: { kv_unified: 1 },
   [`${BARE}, KV per sequence`]: { kv_unified: 0 },
+  [`${BARE}, KV per sequence, no flash attention`]: { kv_unified: 0, flash_attn: 0 },
 };
 
 function enginesOf({ llamaServer }) {
@@ -78,10 +79,10 @@ export async function run({
       for (const { name, script, settings } of engines) {
         const outputTokens = OUTPUT_TOKENS[sequences] ?? FEWEST_OUTPUT_TOKENS;
         const common = { model, sequences, promptTokens: PROMPT_TOKENS, outputTokens, threads };
-        const { tokensPerSecond } = await inProcess(script, { ...common, ...settings });
+        const { tokensPerSecond, typical } = await inProcess(script, { ...common, ...settings });
         rates.get(sequences).get(name).push(tokensPerSecond);
         log(
-          `round ${round + 1}/${rounds}, ${sequences} sequences, ${name}: ${tokensPerSecond.toFixed(1)} tokens/s`,
+          `round ${round + 1}/${rounds}, ${sequences} sequences, ${name}: ${tokensPerSecond.toFixed(1)} tokens/s, typically ${typical.toFixed(1)}`,
         );
       }
   return counts.flatMap((count) => rowsOf(count, rates.get(count)));

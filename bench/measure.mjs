@@ -17,14 +17,17 @@ export function result(name, unit, samples, ratios) {
 
 /**
  * Tokens per second while every sequence is decoding: from the moment the last one got its first token until the first
- * one got its last. `timesMs`: one list of arrival times for each sequence.
+ * one got its last. `timesMs`: one list of arrival times for each sequence. `typical` is the rate at the median step,
+ * which other programs on the machine disturb less.
  */
 export function steadyRate(timesMs) {
   const from = Math.max(...timesMs.map((times) => times[0]));
   const to = Math.min(...timesMs.map((times) => times.at(-1)));
-  const count = timesMs.flat().filter((time) => time > from && time <= to).length;
   if (!(to > from)) throw new Error('the sequences never decoded all at once: ask for more tokens');
-  return { tokensPerSecond: (1000 * count) / (to - from), steadySeconds: (to - from) / 1000 };
+  const steady = timesMs.map((times) => times.filter((time) => time >= from && time <= to));
+  const count = steady.flat().filter((time) => time > from).length;
+  const stepMs = steady.flatMap((times) => times.slice(1).map((time, i) => time - times[i]));
+  return { tokensPerSecond: (1000 * count) / (to - from), typical: (1000 * timesMs.length) / median(stepMs) };
 }
 
 /** Runs bench/<script> with `settings` as its argument in a process of its own; gives the object it reports. */

@@ -14,4 +14,5 @@ const words = Object.entries({
   threads,
   ...bare,
 }).map(([key, value]) => `${key}=${value}`);
-report(JSON.parse(execFileSync(program, words, { encoding: 'utf8' })));
+const figures = JSON.parse(execFileSync(program, words, { encoding: 'utf8' }));
+report({ ...figures, typical: (1000 * sequences) / figures.medianStepMs });
