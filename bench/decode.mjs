@@ -2,7 +2,7 @@
 // Each measurement runs in a process of its own; ratios are taken within a round, and the median of the rounds is given.
 import os from 'node:os';
 import path from 'node:path';
-import { inProcess, median, result } from './measure.mjs';
+import { inProcess, median, result, waitUntilQuiet } from './measure.mjs';
 import { ensureModel } from './model/make.mjs';
 
 const PROMPT_TOKENS = 96;
@@ -79,6 +79,7 @@ export async function run({
       for (const { name, script, settings } of engines) {
         const outputTokens = OUTPUT_TOKENS[sequences] ?? FEWEST_OUTPUT_TOKENS;
         const common = { model, sequences, promptTokens: PROMPT_TOKENS, outputTokens, threads };
+        await waitUntilQuiet({ log });
         const { tokensPerSecond, typical } = await inProcess(script, { ...common, ...settings });
         rates.get(sequences).get(name).push(tokensPerSecond);
         log(

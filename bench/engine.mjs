@@ -1,7 +1,7 @@
 // The library's engine -> figures that no peer offers: shared prompts, cached prefixes, event loop, memory, aborts.
 // Each part runs in a process of its own.
 import os from 'node:os';
-import { inProcess, median, result } from './measure.mjs';
+import { inProcess, median, result, waitUntilQuiet } from './measure.mjs';
 import { ensureModel } from './model/make.mjs';
 
 /** Parts in order: each gives rows from what its process reports. */
@@ -81,6 +81,7 @@ export async function run({
   const rows = [];
   for (const part of only) {
     if (!PARTS[part]) throw new Error(`engine: no part ${part}; there are ${Object.keys(PARTS).join(', ')}`);
+    await waitUntilQuiet({ log });
     log(`engine: ${part}`);
     rows.push(...(await PARTS[part]({ model, threads, rounds })));
   }

@@ -1,5 +1,7 @@
 // Samples and times -> medians, rates and rows of results; and a measurement in a process of its own.
 import { spawn } from 'node:child_process';
+import os from 'node:os';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
 /** The middle of some numbers. */
@@ -28,6 +30,32 @@ export function steadyRate(timesMs) {
   const count = steady.flat().filter((time) => time > from).length;
   const stepMs = steady.flatMap((times) => times.slice(1).map((time, i) => time - times[i]));
   return { tokensPerSecond: (1000 * count) / (to - from), typical: (1000 * timesMs.length) / median(stepMs) };
+}
+
+/** Share of all cores' time that was busy during `seconds`, 0 to 1. */
+async function busyShare(seconds) {
+  const read = () => {
+    const times = os.cpus().map((cpu) => cpu.times);
+    const sum = (values) => values.reduce((total, value) => total + value, 0);
+    return {
+      idle: sum(times.map((time) => time.idle)),
+      all: sum(times.map((time) => sum(Object.values(time)))),
+    };
+  };
+  const before = read();
+  await sleep(1000 * seconds);
+  const after = read();
+  return 1 - (after.idle - before.idle) / Math.max(1, after.all - before.all);
+}
+
+/** Waits, for a while, until other programs leave the machine alone: threads that spin on each other suffer most. */
+export async function waitUntilQuiet({ mostBusy = 0.1, patienceSeconds = 120, log = () => {} } = {}) {
+  for (let waited = 0; ; waited += 1) {
+    const share = await busyShare(1);
+    if (share <= mostBusy) return;
+    if (waited === 0) log(`the machine is ${Math.round(100 * share)} % busy: waiting`);
+    if (waited >= patienceSeconds) return log('still busy: measuring all the same, so expect noise');
+  }
 }
 
 /** Runs bench/<script> with `settings` as its argument in a process of its own; gives the object it reports. */
