@@ -35,7 +35,7 @@ export async function answer(
     });
   const prompt = await buildPrompt(request, { template, tokenizer, contextSize });
   const rules = stopRules(request, tokenizer, prompt.maxTokens);
-  const seed = request.seed === null ? randomSeed() : BigInt(request.seed);
+  const seed = request.seed ?? randomSeed();
   const samplers = await createSamplers(request, prompt.ids, seed, { ...context, tokenizer, defaults: model.defaults, rules });
   const group: Group = {
     prompt: prompt.ids,

@@ -17,8 +17,8 @@ export type RuntimeOptions = ServingLimits & {
   readonly prefixCache?: boolean;
   /** Log-probabilities of the model itself (`raw`, default) or after the whole sampling pipeline. */
   readonly logprobsMode?: 'raw' | 'processed';
-  /** Most alternatives that `top_logprobs` may ask for; -1, the default: the vocabulary. */
-  readonly maxLogprobs?: number;
+  /** Most alternatives that `top_logprobs` may ask for; null, the default: the vocabulary. */
+  readonly maxLogprobs?: number | null;
   /** Whether a request may bring its own `chat_template`. Default true. */
   readonly allowRequestTemplate?: boolean;
   /** Receives every line that the engine logs. Nothing is written to the terminal without it. */
@@ -38,7 +38,7 @@ const DEFAULTS = {
   scheduling: 'fcfs',
   prefixCache: true,
   logprobsMode: 'raw',
-  maxLogprobs: -1,
+  maxLogprobs: null,
   allowRequestTemplate: true,
 } as const;
 
@@ -86,7 +86,7 @@ const FIELDS: Record<keyof RuntimeOptions, Check> = {
   scheduling: oneOf('fcfs', 'priority'),
   prefixCache: ofType('boolean'),
   logprobsMode: oneOf('raw', 'processed'),
-  maxLogprobs: integer(-1),
+  maxLogprobs: (value) => (value === null ? null : integer(0)(value)),
   allowRequestTemplate: ofType('boolean'),
   log: ofType('function'),
   onProgress: ofType('function'),

@@ -4,7 +4,12 @@ import { type EngineStats, sumStats } from './engine.ts';
 import { OnpolicyError } from './errors.ts';
 import { Models } from './models.ts';
 import { loadAddon } from './native.ts';
-import { type ChatCompletion, type ChatCompletionRequest, validateChatRequest } from './protocol/index.ts';
+import {
+  type ChatCompletion,
+  type ChatCompletionRequest,
+  checkVocabulary,
+  validateChatRequest,
+} from './protocol/index.ts';
 import { type CheckedOptions, checkOptions, type RuntimeOptions } from './runtime-options.ts';
 import type { CallOptions, Service } from './service.ts';
 import type { ChatCompletionStream } from './stream.ts';
@@ -17,7 +22,6 @@ export class Runtime implements Service {
   readonly #options: CheckedOptions;
   readonly #models: Models;
   readonly #stopLog: (() => void) | undefined;
-  readonly #running = new Set<string>(); // request ids
   #arrivals = 0;
   #closed: Promise<void> | null = null;
 
@@ -46,12 +50,11 @@ export class Runtime implements Service {
     { signal }: CallOptions = {},
   ): Promise<ChatCompletion | ChatCompletionStream> {
     this.#requireOpen();
-    const { scheduling, maxLogprobs, logprobsMode } = this.#options;
-    const checks = { wire: false, scheduling, maxLogprobs };
-    const valid = validateChatRequest(request, checks);
+    const { scheduling, maxLogprobs, allowRequestTemplate, logprobsMode } = this.#options;
+    const valid = validateChatRequest(request, { scheduling, maxLogprobs, allowRequestTemplate });
     if (signal?.aborted) throw new OnpolicyError('ABORTED', 'the request was aborted', { cause: signal.reason });
     const model = await this.#models.get(valid.model, signal);
-    validateChatRequest(request, { ...checks, vocabSize: model.tokenizer.vocabSize });
+    checkVocabulary(valid, model.tokenizer.vocabSize);
     this.#requireOpen();
     return await answer(model, valid, {
       signal,

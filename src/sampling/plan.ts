@@ -31,8 +31,8 @@ export async function createSamplers(
     repetitionPenalty: request.repetition_penalty ?? defaults.repetition_penalty ?? 1,
     frequencyPenalty: request.frequency_penalty,
     presencePenalty: request.presence_penalty,
-    logitBiasIds: Int32Array.from(Object.keys(request.logit_bias), Number),
-    logitBiasValues: Float32Array.from(Object.values(request.logit_bias), clampBias),
+    logitBiasIds: Int32Array.from(request.logit_bias.keys()),
+    logitBiasValues: Float32Array.from(request.logit_bias.values()),
     allowed: request.allowed_token_ids && toMask(request.allowed_token_ids, tokenizer.vocabSize),
     badWords: await encodeBadWords(request.bad_words, tokenizer),
     minTokens: request.min_tokens,
@@ -50,10 +50,6 @@ export async function createSamplers(
 /** Ids that are masked until `min_tokens` were generated: the request's stop ids and every end id. */
 function stopSet(rules: StopRules): Set<number> {
   return new Set([...rules.stopIds, ...rules.endIds]);
-}
-
-function clampBias(value: number): number {
-  return Math.min(100, Math.max(-100, value));
 }
 
 /** (ceil(vocab / 32)) bit = allowed, little-endian within a word. */
