@@ -42,6 +42,11 @@ function enginesOf({ llamaServer }) {
   return engines;
 }
 
+function describe({ tokensPerSecond, typical, cpuMsPerToken }) {
+  const cpu = cpuMsPerToken === undefined ? '' : `, ${cpuMsPerToken.toFixed(2)} ms of processor time a token`;
+  return `${tokensPerSecond.toFixed(1)} tokens/s, typically ${typical.toFixed(1)}${cpu}`;
+}
+
 /** Rows of one sequence count: `rates` is engine -> tokens per second, one for each round. */
 function rowsOf(sequences, rates) {
   const bareNames = Object.keys(BARE_CONTEXTS).filter((name) => rates.has(name));
@@ -80,11 +85,9 @@ export async function run({
         const outputTokens = OUTPUT_TOKENS[sequences] ?? FEWEST_OUTPUT_TOKENS;
         const common = { model, sequences, promptTokens: PROMPT_TOKENS, outputTokens, threads };
         await waitUntilQuiet({ log });
-        const { tokensPerSecond, typical } = await inProcess(script, { ...common, ...settings });
-        rates.get(sequences).get(name).push(tokensPerSecond);
-        log(
-          `round ${round + 1}/${rounds}, ${sequences} sequences, ${name}: ${tokensPerSecond.toFixed(1)} tokens/s, typically ${typical.toFixed(1)}`,
-        );
+        const figures = await inProcess(script, { ...common, ...settings });
+        rates.get(sequences).get(name).push(figures.tokensPerSecond);
+        log(`round ${round + 1}/${rounds}, ${sequences} sequences, ${name}: ${describe(figures)}`);
       }
   return counts.flatMap((count) => rowsOf(count, rates.get(count)));
 }

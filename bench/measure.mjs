@@ -17,19 +17,46 @@ export function result(name, unit, samples, ratios) {
   return ratios ? { ...row, ratios } : row;
 }
 
-/**
- * Tokens per second while every sequence is decoding: from the moment the last one got its first token until the first
- * one got its last. `timesMs`: one list of arrival times for each sequence. `typical` is the rate at the median step,
- * which other programs on the machine disturb less.
- */
-export function steadyRate(timesMs) {
-  const from = Math.max(...timesMs.map((times) => times[0]));
-  const to = Math.min(...timesMs.map((times) => times.at(-1)));
-  if (!(to > from)) throw new Error('the sequences never decoded all at once: ask for more tokens');
-  const steady = timesMs.map((times) => times.filter((time) => time >= from && time <= to));
-  const count = steady.flat().filter((time) => time > from).length;
-  const stepMs = steady.flatMap((times) => times.slice(1).map((time, i) => time - times[i]));
-  return { tokensPerSecond: (1000 * count) / (to - from), typical: (1000 * timesMs.length) / median(stepMs) };
+/** Notes when each token of each sequence came, and the processor time that this process had used by then. */
+export class TokenClock {
+  #timesMs; // one list for each sequence
+  #cpuMs = []; // [time, processor time], one for each token
+
+  constructor(sequenceCount) {
+    this.#timesMs = Array.from({ length: sequenceCount }, () => []);
+  }
+
+  /** A token of this sequence came. */
+  tick(sequence) {
+    const { user, system } = process.cpuUsage();
+    const now = performance.now();
+    this.#timesMs[sequence].push(now);
+    this.#cpuMs.push([now, (user + system) / 1000]);
+  }
+
+  /** How many tokens of this sequence came. */
+  count(sequence) {
+    return this.#timesMs[sequence].length;
+  }
+
+  /**
+   * Figures of the time in which every sequence was decoding: from the moment the last one got its first token until the
+   * first one got its last. `typical` is the rate at the median step, which other programs disturb less.
+   */
+  figures() {
+    const from = Math.max(...this.#timesMs.map((times) => times[0]));
+    const to = Math.min(...this.#timesMs.map((times) => times.at(-1)));
+    if (!(to > from)) throw new Error('the sequences never decoded all at once: ask for more tokens');
+    const steady = this.#timesMs.map((times) => times.filter((time) => time >= from && time <= to));
+    const count = steady.flat().filter((time) => time > from).length;
+    const stepMs = steady.flatMap((times) => times.slice(1).map((time, i) => time - times[i]));
+    const cpuAt = (moment) => this.#cpuMs.find(([time]) => time >= moment)[1];
+    return {
+      tokensPerSecond: (1000 * count) / (to - from),
+      typical: (1000 * this.#timesMs.length) / median(stepMs),
+      cpuMsPerToken: (cpuAt(to) - cpuAt(from)) / count,
+    };
+  }
 }
 
 /** Share of all cores' time that was busy during `seconds`, 0 to 1. */
@@ -64,8 +91,15 @@ export function inProcess(script, settings, { timeoutMs = 600_000, nodeFlags = [
   return new Promise((resolve, reject) => {
     const child = spawn(process.execPath, [...nodeFlags, file, JSON.stringify(settings)], {
       stdio: ['ignore', 'pipe', 'pipe'],
+      detached: true, // a group of its own, so that what it started ends with it
     });
-    const timer = setTimeout(() => child.kill('SIGKILL'), timeoutMs);
+    const stop = () => {
+      try {
+        process.kill(-child.pid, 'SIGKILL');
+      } catch {} // it has ended
+    };
+    process.once('exit', stop);
+    const timer = setTimeout(stop, timeoutMs);
     const out = [];
     const errors = [];
     child.stdout.on('data', (chunk) => out.push(chunk));
@@ -73,6 +107,7 @@ export function inProcess(script, settings, { timeoutMs = 600_000, nodeFlags = [
     child.on('error', reject);
     child.on('close', (code, signal) => {
       clearTimeout(timer);
+      process.off('exit', stop);
       const line = Buffer.concat(out).toString().trim().split('\n').at(-1);
       if (code === 0 && line?.startsWith('{')) resolve(JSON.parse(line));
       else

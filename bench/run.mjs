@@ -24,6 +24,8 @@ const { values: flags, positionals } = parseArgs({
   },
 });
 
+process.once('SIGINT', () => process.exit(130)); // ends measurements that are running, too
+
 const suiteFile = (name) => new URL(`./${name}.mjs`, import.meta.url);
 const isPresent = (name) => fs.existsSync(suiteFile(name));
 const known = SUITES.filter(isPresent);

@@ -11,7 +11,6 @@ const runtime = await createRuntime({
   gpu: false,
   threads,
   contextSize: 256,
-  kvTokens: 256 * sequences,
   maxSequences: sequences,
 });
 

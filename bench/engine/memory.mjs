@@ -8,7 +8,6 @@ const runtime = await createRuntime({
   gpu: false,
   threads,
   contextSize: 512,
-  kvTokens: 4096,
   maxSequences: parallel,
 });
 

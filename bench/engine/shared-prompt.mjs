@@ -11,7 +11,6 @@ const runtime = await createRuntime({
   gpu: false,
   threads,
   contextSize,
-  kvTokens: 4 * contextSize,
   maxSequences: choices,
 });
 

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import net from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { librariesFolder } from '../bare/build.mjs';
-import { report, settingsOfProcess, steadyRate } from '../measure.mjs';
+import { report, settingsOfProcess, TokenClock } from '../measure.mjs';
 import { wordPrompt } from '../prompts.mjs';
 
 const { program, model, sequences, promptTokens, outputTokens, threads, logprobs } = settingsOfProcess();
@@ -55,6 +55,8 @@ for (let ready = false; !ready; await sleep(100))
     () => false,
   );
 
+const clock = new TokenClock(sequences);
+
 async function generate(index) {
   const response = await fetch(`${url}/completion`, {
     method: 'POST',
@@ -73,15 +75,12 @@ async function generate(index) {
       stream: true,
     }),
   });
-  const timesMs = [];
-  for await (const line of streamLines(response.body)) {
-    if (!line.startsWith('data: {')) continue;
-    const now = performance.now();
-    for (const _token of JSON.parse(line.slice(6)).tokens ?? []) timesMs.push(now);
-  }
-  return timesMs;
+  for await (const line of streamLines(response.body))
+    if (line.startsWith('data: {'))
+      for (const _token of JSON.parse(line.slice(6)).tokens ?? []) clock.tick(index);
 }
 
-const timesMs = await Promise.all(Array.from({ length: sequences }, (_, index) => generate(index)));
+await Promise.all(Array.from({ length: sequences }, (_, index) => generate(index)));
 server.removeAllListeners('exit');
-report(steadyRate(timesMs));
+const { tokensPerSecond, typical } = clock.figures(); // the processor time is the server's, not this process's
+report({ tokensPerSecond, typical });

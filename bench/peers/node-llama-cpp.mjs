@@ -1,6 +1,6 @@
 // Settings -> tokens per second of node-llama-cpp's own API: one context, several sequences, its plain sampling.
 import { getLlama, LlamaLogLevel } from 'node-llama-cpp';
-import { report, settingsOfProcess, steadyRate } from '../measure.mjs';
+import { report, settingsOfProcess, TokenClock } from '../measure.mjs';
 import { wordPrompt } from '../prompts.mjs';
 
 const { model: modelPath, sequences, promptTokens, outputTokens, threads } = settingsOfProcess();
@@ -21,17 +21,17 @@ const context = await model.createContext({
   ignoreMemorySafetyChecks: true,
 });
 
+const clock = new TokenClock(sequences);
+
 async function generate(index) {
   const sequence = context.getSequence();
   const prompt = model.tokenize(wordPrompt(promptTokens, index));
-  const timesMs = [];
   const options = { temperature: 0.8, topK: 40, topP: 0.95, seed: 1 + index, yieldEogToken: true };
   for await (const _token of sequence.evaluate(prompt, options)) {
-    timesMs.push(performance.now());
-    if (timesMs.length === outputTokens) break;
+    clock.tick(index);
+    if (clock.count(index) === outputTokens) break;
   }
-  return timesMs;
 }
 
-const timesMs = await Promise.all(Array.from({ length: sequences }, (_, index) => generate(index)));
-report({ ...steadyRate(timesMs), peakMb: process.resourceUsage().maxRSS / 1024 });
+await Promise.all(Array.from({ length: sequences }, (_, index) => generate(index)));
+report({ ...clock.figures(), peakMb: process.resourceUsage().maxRSS / 1024 });

@@ -1,6 +1,6 @@
 // Settings -> tokens per second of this library: streaming completions with the whole sampler and log-probabilities.
 import { createRuntime } from '../../dist/index.js';
-import { report, settingsOfProcess, steadyRate } from '../measure.mjs';
+import { report, settingsOfProcess, TokenClock } from '../measure.mjs';
 import { wordPrompt } from '../prompts.mjs';
 
 const { model, sequences, promptTokens, outputTokens, threads, runtime: options = {} } = settingsOfProcess();
@@ -11,10 +11,11 @@ const runtime = await createRuntime({
   gpu: false,
   threads,
   contextSize,
-  kvTokens: contextSize * sequences,
   maxSequences: sequences,
   ...options,
 });
+
+const clock = new TokenClock(sequences);
 
 async function generate(index) {
   const stream = await runtime.createCompletion({
@@ -32,17 +33,13 @@ async function generate(index) {
     top_logprobs: 5,
     stream: true,
   });
-  const timesMs = [];
-  for await (const chunk of stream) {
-    const now = performance.now();
+  for await (const chunk of stream)
     for (const choice of chunk.choices)
-      for (const _token of choice.logprobs?.content ?? []) timesMs.push(now);
-  }
-  if (timesMs.length !== outputTokens)
-    throw new Error(`${timesMs.length} tokens came, ${outputTokens} were asked for`);
-  return timesMs;
+      for (const _token of choice.logprobs?.content ?? []) clock.tick(index);
+  if (clock.count(index) !== outputTokens)
+    throw new Error(`${clock.count(index)} tokens came, ${outputTokens} were asked for`);
 }
 
-const timesMs = await Promise.all(Array.from({ length: sequences }, (_, index) => generate(index)));
+await Promise.all(Array.from({ length: sequences }, (_, index) => generate(index)));
 await runtime.close();
-report({ ...steadyRate(timesMs), peakMb: process.resourceUsage().maxRSS / 1024 });
+report({ ...clock.figures(), peakMb: process.resourceUsage().maxRSS / 1024 });
