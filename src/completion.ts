@@ -2,6 +2,7 @@
 import { Choice } from './choice.ts';
 import type { Engine } from './engine.ts';
 import { OnpolicyError } from './errors.ts';
+import type { MessagePlan } from './message-format.ts';
 import type { SamplerHandle } from './native.ts';
 import { type Group, Sequence } from './sequence.ts';
 import type { StopRules } from './text-out.ts';
@@ -15,6 +16,7 @@ export type PreparedCompletion = {
   /** One per choice. */
   readonly samplers: readonly SamplerHandle[];
   readonly rules: StopRules;
+  readonly message: MessagePlan;
   readonly wantsLogprobs: boolean;
   readonly tokensAsIds: boolean;
   readonly signal: AbortSignal | undefined;
@@ -33,12 +35,10 @@ export class Completion {
 
   constructor(prepared: PreparedCompletion) {
     this.#prepared = prepared;
-    const { engine, tokenizer, group, samplers, rules, wantsLogprobs, tokensAsIds, signal } = prepared;
+    const { engine, group, samplers, signal } = prepared;
     if (signal?.aborted) throw abortError(signal);
     const onChange = (choice: Choice): void => this.#onChange(choice);
-    this.choices = samplers.map(
-      (_, index) => new Choice(index, { rules, tokenizer, wantsLogprobs, tokensAsIds, onChange }),
-    );
+    this.choices = samplers.map((_, index) => new Choice(index, { ...prepared, onChange }));
     this.#sequences = samplers.map((sampler, index) => new Sequence(group, index, sampler));
     this.#open = samplers.length;
     signal?.addEventListener('abort', this.#onAbort, { once: true });

@@ -7,7 +7,7 @@ import { type GgufModel, loadGguf } from './backends/gguf.ts';
 import type { Gpu } from './backends/libraries.ts';
 import { Engine } from './engine.ts';
 import { OnpolicyError } from './errors.ts';
-import { type ChatTemplate, compileChatTemplate } from './template/index.ts';
+import { type ServedTemplate, serveTemplate } from './served-template.ts';
 import type { Tokenizer } from './tokenizer.ts';
 
 /** How one model is loaded and served. What is absent comes from the runtime's options. */
@@ -18,6 +18,8 @@ export type ModelOptions = {
   readonly gpuLayers?: number;
   /** Jinja source that replaces the file's own chat template. */
   readonly chatTemplate?: string;
+  /** How the model writes tool calls, where looking at its template is not enough: a name of docs/tool-calls.md. */
+  readonly toolFormat?: string;
 } & ServingLimits;
 
 /** Limits of one model's engine. */
@@ -61,7 +63,9 @@ export type ServedModel = {
   readonly tokenizer: Tokenizer;
   readonly engine: Engine;
   /** Null when the file holds none. */
-  readonly template: ChatTemplate | null;
+  readonly template: ServedTemplate | null;
+  /** The variant for requests with tools; null: there is only one template. */
+  readonly toolTemplate: ServedTemplate | null;
   readonly contextSize: number;
   readonly defaults: SamplingDefaults;
   /** Names engine and model in answers. */
@@ -154,13 +158,15 @@ export class Models {
         maxOutputs: maxRunning,
         threads: limits.threads ?? os.availableParallelism(),
       });
-      const source = options.chatTemplate ?? gguf.native.chatTemplate;
+      const serve = (source: string): ServedTemplate | null =>
+        source === '' ? null : serveTemplate(source, gguf.tokenizer, options.toolFormat);
       return {
         path: file,
         gguf,
         tokenizer: gguf.tokenizer,
         engine: new Engine(backend, { maxRunning, policy: scheduling, prefixCache }),
-        template: source === '' ? null : compileChatTemplate(source),
+        template: serve(options.chatTemplate ?? gguf.native.chatTemplate),
+        toolTemplate: options.chatTemplate === undefined ? serve(gguf.native.toolTemplate) : null,
         contextSize,
         defaults: samplingDefaults(gguf.native.metadata),
         fingerprint: `onpolicy-gguf-${gguf.native.metadata['general.name'] ?? path.basename(file)}`,
@@ -186,7 +192,10 @@ function cacheLayout(
   const separate = cellsPerSlot * slotCount;
   const budget = kvTokens ?? Math.floor(DEFAULT_KV_BYTES / gguf.kvBytesPerToken);
   if (separate <= budget && gguf.canSeparateCells) return { kvTokens: separate, sharesCells: false };
-  return { kvTokens: Math.max(contextSize, Math.min(budget, kvTokens ?? MAX_DEFAULT_POOL)), sharesCells: true };
+  return {
+    kvTokens: Math.max(contextSize, Math.min(budget, kvTokens ?? MAX_DEFAULT_POOL)),
+    sharesCells: true,
+  };
 }
 
 function toModelOptions(model: string | ModelOptions): ModelOptions {
@@ -216,9 +225,13 @@ async function resolveFile(
   if (!reference.startsWith('hf:')) {
     const file = path.resolve(reference);
     if (!fs.existsSync(file))
-      throw new OnpolicyError('MODEL_NOT_FOUND', `model: expected an alias, an hf: URI or a path of a model, got ${JSON.stringify(reference)}`, {
-        param: 'model',
-      });
+      throw new OnpolicyError(
+        'MODEL_NOT_FOUND',
+        `model: expected an alias, an hf: URI or a path of a model, got ${JSON.stringify(reference)}`,
+        {
+          param: 'model',
+        },
+      );
     return fs.realpathSync(file);
   }
   const { resolveModelFile } = await import('node-llama-cpp');
@@ -227,11 +240,15 @@ async function resolveFile(
       cli: false,
       ...(signal ? { signal } : {}),
       ...(onProgress
-        ? { onProgress: ({ totalSize, downloadedSize }) => onProgress(reference, downloadedSize / Math.max(totalSize, 1)) }
+        ? {
+            onProgress: ({ totalSize, downloadedSize }) =>
+              onProgress(reference, downloadedSize / Math.max(totalSize, 1)),
+          }
         : {}),
     });
   } catch (cause) {
-    if (signal?.aborted) throw new OnpolicyError('ABORTED', `downloading ${reference} was aborted`, { cause });
+    if (signal?.aborted)
+      throw new OnpolicyError('ABORTED', `downloading ${reference} was aborted`, { cause });
     throw new OnpolicyError(
       'NETWORK_FAILED',
       `model: ${reference} is not in the local folder and could not be downloaded: ${cause instanceof Error ? cause.message : String(cause)}`,

@@ -3,6 +3,14 @@ import fs from 'node:fs';
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { OnpolicyError } from './errors.ts';
+import type { SamplerAddon, SamplerHandle } from './sampling/native-sampler.ts';
+
+export type {
+  SampledRow,
+  SamplerHandle,
+  SamplerPlanHandle,
+  SamplerPlanOptions,
+} from './sampling/native-sampler.ts';
 
 /** Columns of sampled or scored rows; alternatives of all rows laid end to end. */
 export type SampledRows = {
@@ -24,6 +32,7 @@ export type NativeModel = {
   readonly heads: number;
   readonly kvHeads: number;
   readonly hasRecurrentState: boolean;
+  readonly kvNumberBytes: number; // of one number in the KV cache
   readonly slidingWindow: number; // tokens; 0: attention sees everything
   readonly sizeBytes: number;
   readonly parameters: number;
@@ -124,5 +133,3 @@ export function loadAddon(): Addon {
   }
   return loaded;
 }
-export type SamplerHandle = any;
-export type SamplerAddon = any;

@@ -32,20 +32,19 @@ export async function buildPrompt(request: ValidChatRequest, context: PromptCont
 }
 
 function renderMessages(request: ValidChatRequest, { template, tokenizer }: PromptContext): string {
-  const { usesContentParts } = template;
-  return template.render({
-    messages: request.messages.map((message, index) => toTemplateMessage(message, index, usesContentParts)),
+  const asParts = template.contentFormat === 'openai';
+  const effort = request.reasoning_effort;
+  const input = {
+    messages: request.messages.map((message, index) => toTemplateMessage(message, index, asParts)),
     tools: request.tools.length > 0 ? request.tools : null,
     documents: request.documents,
     addGenerationPrompt: request.add_generation_prompt,
     continueFinalMessage: request.continue_final_message,
-    kwargs: {
-      ...(request.reasoning_effort === null ? {} : { reasoning_effort: request.reasoning_effort }),
-      ...request.chat_template_kwargs,
-    },
+    kwargs: { ...(effort === null ? {} : { reasoning_effort: effort }), ...request.chat_template_kwargs },
     bosToken: tokenizer.bosText,
     eosToken: tokenizer.eosText,
-  });
+  };
+  return template.render(input, { parseToolArguments: true });
 }
 
 /** `truncate_prompt_tokens`: the last tokens; -1 keeps as many as leave room for the answer. */

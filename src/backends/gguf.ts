@@ -43,13 +43,13 @@ export class GgufModel {
     this.tokenizer = createTokenizer(native);
   }
 
-  /** Bytes that one token takes in the KV cache, at two bytes a number. */
+  /** Bytes that one token takes in the KV cache. */
   get kvBytesPerToken(): number {
-    const { layers, embeddingSize, heads, kvHeads, metadata } = this.native;
+    const { layers, embeddingSize, heads, kvHeads, kvNumberBytes, metadata } = this.native;
     const architecture = metadata['general.architecture'];
     const size = (name: string): number =>
       Number(metadata[`${architecture}.attention.${name}`] ?? embeddingSize / Math.max(heads, 1));
-    return 2 * layers * kvHeads * (size('key_length') + size('value_length'));
+    return kvNumberBytes * layers * kvHeads * (size('key_length') + size('value_length'));
   }
 
   /** Whether every slot may have cells of its own: not with sliding windows or recurrent state, whose caches differ. */
@@ -84,7 +84,7 @@ export class GgufModel {
 /** Loads a GGUF file. Fails with `MODEL_NOT_FOUND`, `MODEL_INVALID`, `UNSUPPORTED`, `OUT_OF_MEMORY` or `ABORTED`. */
 export async function loadGguf(options: GgufOptions): Promise<GgufModel> {
   await openLibraries(options.gpu);
-  options.signal?.throwIfAborted();
+  if (options.signal?.aborted) throw new OnpolicyError('ABORTED', `loading ${options.path} was aborted`);
   const cancelled = new Int32Array(1);
   const cancel = (): void => void (cancelled[0] = 1);
   options.signal?.addEventListener('abort', cancel);
@@ -139,7 +139,8 @@ class GgufBackend implements Backend {
 function createTokenizer(model: NativeModel): Tokenizer {
   const { tokenBytes, tokenOffsets, vocabSize } = model;
   const decoder = new TextDecoder();
-  const bytesOf = (id: number): Uint8Array => tokenBytes.subarray(tokenOffsets[id] ?? 0, tokenOffsets[id + 1] ?? 0);
+  const bytesOf = (id: number): Uint8Array =>
+    tokenBytes.subarray(tokenOffsets[id] ?? 0, tokenOffsets[id + 1] ?? 0);
   const textOf = (id: number): string => (id < 0 ? '' : decoder.decode(bytesOf(id)));
   const endIds = new Set<number>();
   for (let id = 0; id < vocabSize; id++) if (model.isEnd[id] === 1) endIds.add(id);

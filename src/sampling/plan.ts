@@ -33,11 +33,15 @@ export async function createSamplers(
     presencePenalty: request.presence_penalty,
     logitBiasIds: Int32Array.from(request.logit_bias.keys()),
     logitBiasValues: Float32Array.from(request.logit_bias.values()),
-    allowed: request.allowed_token_ids && toMask(request.allowed_token_ids, tokenizer.vocabSize),
+    ...(request.allowed_token_ids ? { allowed: toMask(request.allowed_token_ids, tokenizer.vocabSize) } : {}),
     badWords: await encodeBadWords(request.bad_words, tokenizer),
     minTokens: request.min_tokens,
     stopIds: Int32Array.from(stopSet(rules)),
-    topLogprobs: request.logprobs ? (request.top_logprobs === -1 ? tokenizer.vocabSize : request.top_logprobs) : -1,
+    topLogprobs: request.logprobs
+      ? request.top_logprobs === -1
+        ? tokenizer.vocabSize
+        : request.top_logprobs
+      : -1,
     processedLogprobs: context.processedLogprobs,
   });
   return Array.from({ length: request.n }, (_, index) => {
