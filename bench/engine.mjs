@@ -24,6 +24,11 @@ const PARTS = {
       result(`${label}: second request`, 'ms', secondMs, { first: medianRatio(secondMs, firstMs) }),
     ];
   },
+  'step-cost': async ({ rounds }) => {
+    const { stepMs, sequences } = await inProcess('engine/step-cost.mjs', { rounds: 3 * rounds });
+    const label = `JavaScript a step, ${sequences} sequences`;
+    return Object.entries(stepMs).map(([name, samples]) => result(`${label}: ${name}`, 'ms', samples));
+  },
   'event-loop': async ({ model, threads, rounds }) => {
     const runs = [];
     for (let round = 0; round < rounds; round++)
