@@ -8,6 +8,7 @@ import type { Gpu } from './backends/libraries.ts';
 import { Engine } from './engine.ts';
 import { OnpolicyError } from './errors.ts';
 import { type ServedTemplate, serveTemplate } from './served-template.ts';
+import { Shared } from './shared.ts';
 import type { Tokenizer } from './tokenizer.ts';
 
 /** How one model is loaded and served. What is absent comes from the runtime's options. */
@@ -92,7 +93,8 @@ export class Models {
   readonly #options: ServingOptions;
   readonly #aliases: ReadonlyMap<string, ModelOptions>;
   readonly #default: ModelOptions;
-  readonly #served = new Map<string, Promise<ServedModel>>();
+  readonly #byReference = new Map<string, Shared<ServedModel>>();
+  readonly #byFile = new Map<string, Shared<ServedModel>>(); // and options
   readonly #loaded = new Set<ServedModel>();
   #closed = false;
 
@@ -109,18 +111,15 @@ export class Models {
   /** The model behind a reference: an alias, a path, an `hf:` URI, or nothing for the default one. Loads it on first use. */
   async get(reference: string | null, signal?: AbortSignal): Promise<ServedModel> {
     if (this.#closed) throw new OnpolicyError('CLOSED', 'the runtime is closed');
-    const options = reference ? (this.#aliases.get(reference) ?? { path: reference }) : this.#default;
-    const file = await resolveFile(options.path, this.#options.onProgress, signal);
-    const key = JSON.stringify([file, { ...options, path: null }]);
-    let served = this.#served.get(key);
-    if (!served) {
-      served = this.#load(file, options);
-      this.#served.set(key, served);
-      served.catch(() => this.#served.delete(key)); // a failed load may be tried again
+    const name = reference ?? '';
+    let opening = this.#byReference.get(name);
+    if (!opening) {
+      const options = name === '' ? this.#default : (this.#aliases.get(name) ?? { path: name });
+      opening = new Shared((stop) => this.#open(options, stop));
+      this.#byReference.set(name, opening);
+      opening.result.catch(() => this.#byReference.delete(name)); // what failed may be tried again
     }
-    const model = await served;
-    this.#loaded.add(model);
-    return model;
+    return await opening.wait(signal);
   }
 
   /** Every model that is loaded now. */
@@ -130,20 +129,37 @@ export class Models {
 
   async close(): Promise<void> {
     this.#closed = true;
-    for (const result of await Promise.allSettled(this.#served.values())) {
+    for (const result of await Promise.allSettled([...this.#byFile.values()].map(({ result }) => result))) {
       if (result.status === 'rejected') continue;
       await result.value.engine.close();
       result.value.gguf.close();
     }
-    this.#served.clear();
+    this.#byFile.clear();
+    this.#byReference.clear();
     this.#loaded.clear();
   }
 
-  async #load(file: string, options: ModelOptions): Promise<ServedModel> {
+  /** Several references to one file with the same options share one model. */
+  async #open(options: ModelOptions, stop: AbortSignal): Promise<ServedModel> {
+    const file = await resolveFile(options.path, this.#options.onProgress, stop);
+    const key = JSON.stringify([file, { ...options, path: null }]);
+    let loading = this.#byFile.get(key);
+    if (!loading) {
+      loading = new Shared((stopLoad) => this.#load(file, options, stopLoad));
+      this.#byFile.set(key, loading);
+      loading.result.catch(() => this.#byFile.delete(key));
+    }
+    const model = await loading.wait(stop);
+    this.#loaded.add(model);
+    return model;
+  }
+
+  async #load(file: string, options: ModelOptions, signal: AbortSignal): Promise<ServedModel> {
     const { gpu, scheduling, prefixCache, onProgress } = this.#options;
     const gguf = await loadGguf({
       path: file,
       gpu,
+      signal,
       ...(options.gpuLayers === undefined ? {} : { gpuLayers: options.gpuLayers }),
       ...(onProgress ? { onProgress: (fraction: number) => onProgress(options.path, fraction) } : {}),
     });
@@ -226,7 +242,7 @@ function samplingDefaults(metadata: Readonly<Record<string, string>>): SamplingD
 async function resolveFile(
   reference: string,
   onProgress: ServingOptions['onProgress'],
-  signal: AbortSignal | undefined,
+  signal: AbortSignal,
 ): Promise<string> {
   if (!reference.startsWith('hf:')) {
     const file = path.resolve(reference);
@@ -244,7 +260,7 @@ async function resolveFile(
   try {
     return await resolveModelFile(reference, {
       cli: false,
-      ...(signal ? { signal } : {}),
+      signal,
       ...(onProgress
         ? {
             onProgress: ({ totalSize, downloadedSize }) =>

@@ -9,6 +9,7 @@ const SRC = fileURLToPath(new URL('../src/', import.meta.url));
 /** From leaves to roots. `name/` is a folder whose files are free among themselves, `folder/name` one file of a folder. */
 const ORDER = [
   'errors',
+  'shared',
   // Leaf libraries: each stands alone.
   'stop-strings',
   'text-reader',
@@ -23,6 +24,9 @@ const ORDER = [
   'reasoning',
   // The wire.
   'protocol/',
+  'message-format',
+  'message-out',
+  'served-template',
   // The door to native code, and what computes.
   'sampling/native-sampler',
   'rl/native-trainer',
