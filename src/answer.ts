@@ -7,6 +7,7 @@ import { buildPrompt } from './prompt.ts';
 import type { ChatCompletion, ValidChatRequest } from './protocol/index.ts';
 import { type AnswerHeader, toResponse } from './response.ts';
 import { createSamplers } from './sampling/plan.ts';
+import { createPromptScores } from './sampling/prompt-scores.ts';
 import type { Group } from './sequence.ts';
 import { StopStrings } from './stop-strings.ts';
 import { ChatCompletionStream, toChunks } from './stream.ts';
@@ -52,6 +53,7 @@ export async function answer(
     wantsLogprobs: request.logprobs,
     tokensAsIds: request.return_tokens_as_token_ids,
     signal: context.signal,
+    promptScores: createPromptScores(request, prompt.ids, tokenizer.vocabSize),
   });
   const header: AnswerHeader = {
     id: `chatcmpl-${request.request_id ?? randomUUID()}`,

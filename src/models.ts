@@ -78,6 +78,10 @@ const DEFAULT_KV_BYTES = 2 ** 32;
 const MAX_DEFAULT_POOL = 32_768;
 /** The engine rounds the cells of a slot up to a multiple of this. */
 const CELLS_ROUNDED_TO = 256;
+/** Logits of one chunk of a prompt that is being scored. */
+const SCORE_BYTES = 80 * 2 ** 20;
+const MIN_SCORE_ROWS = 32;
+const MAX_SCORE_ROWS = 512;
 /** Sequence ids of the engine: running sequences and prefixes kept for later ones. */
 const MAX_SLOTS = 256;
 const PREFIX_SLOTS = 16;
@@ -151,7 +155,7 @@ export class Models {
         ...cacheLayout(gguf, contextSize, slotCount, limits.kvTokens),
         batchTokens: limits.maxBatchTokens ?? DEFAULT_BATCH_TOKENS,
         slotCount,
-        maxOutputs: maxRunning,
+        maxOutputs: outputRows(gguf.native.vocabSize, maxRunning),
         threads: limits.threads ?? os.availableParallelism(),
       });
       const source = options.chatTemplate ?? gguf.native.chatTemplate;
@@ -187,6 +191,11 @@ function cacheLayout(
   const budget = kvTokens ?? Math.floor(DEFAULT_KV_BYTES / gguf.kvBytesPerToken);
   if (separate <= budget && gguf.canSeparateCells) return { kvTokens: separate, sharesCells: false };
   return { kvTokens: Math.max(contextSize, Math.min(budget, kvTokens ?? MAX_DEFAULT_POOL)), sharesCells: true };
+}
+
+/** Rows of logits that a step may hold: one for each that runs, and as many as `SCORE_BYTES` hold to score a prompt with. */
+function outputRows(vocabSize: number, maxRunning: number): number {
+  return Math.max(maxRunning + MIN_SCORE_ROWS, Math.min(MAX_SCORE_ROWS, Math.floor(SCORE_BYTES / (4 * vocabSize))));
 }
 
 function toModelOptions(model: string | ModelOptions): ModelOptions {
