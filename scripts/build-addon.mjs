@@ -1,7 +1,7 @@
 // Builds the addon: llama.cpp's public headers out of node-llama-cpp's own git bundle, then node-gyp.
 // --if-missing: does nothing when a usable binary is already here (a prebuilt one, or an earlier build of the same sources).
 // --prebuild: also copies the binary to prebuilds/<platform>-<arch>/ for packing.
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import { createRequire } from 'node:module';
@@ -17,26 +17,93 @@ const prebuilt = path.join(root, 'prebuilds', `${process.platform}-${process.arc
 const require = createRequire(path.join(root, 'package.json'));
 const flags = new Set(process.argv.slice(2));
 
+// A package without its TypeScript sources is an installed one: there a prebuilt binary that loads is all it needs.
+const isInstalledPackage = !fs.existsSync(path.join(root, 'src', 'native.ts'));
+
+try {
+  if (!(flags.has('--if-missing') && isUsable())) build();
+  if (flags.has('--prebuild')) {
+    fs.mkdirSync(path.dirname(prebuilt), { recursive: true });
+    fs.copyFileSync(built, prebuilt);
+  }
+} catch (error) {
+  process.stderr.write(`onpolicy: the addon could not be built: ${error.message}\n`);
+  process.exitCode = 1;
+}
+
+function isUsable() {
+  if (isInstalledPackage && loads(prebuilt)) return true;
+  return fs.existsSync(built) && fs.existsSync(stamp) && fs.readFileSync(stamp, 'utf8') === sourcesHash();
+}
+
+/** Whether the binary exists and fits this system: an older C library, for example, cannot load it. */
+function loads(file) {
+  try {
+    require(file);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function build() {
+  requireTools();
+  process.stderr.write('onpolicy: building the addon, which takes a minute or two\n');
+  extractHeaders();
+  const isConfigured = fs.existsSync(path.join(native, 'build', 'Makefile'));
+  const steps = isConfigured ? ['configure', 'build'] : ['rebuild'];
+  run(process.execPath, [nodeGyp(), ...steps, '-C', native, '--loglevel=warn', ...nodeHeaders()], {
+    cwd: native,
+    env: { ...process.env, JOBS: String(os.availableParallelism()) },
+  });
+  fs.writeFileSync(stamp, sourcesHash());
+}
+
+/** One message that names everything missing, before anything is tried. On Windows node-gyp finds the tools itself. */
+function requireTools() {
+  const answers = (command) => !spawnSync(command, ['--version'], { stdio: 'ignore' }).error;
+  const isWindows = process.platform === 'win32';
+  const missing = [
+    answers('git') ? null : 'git',
+    isWindows || answers('make') ? null : 'make',
+    isWindows || [process.env.CXX, 'g++', 'c++', 'clang++'].some((compiler) => compiler && answers(compiler))
+      ? null
+      : 'a C++20 compiler (g++ 10 or clang 12, or newer)',
+    ['python3', 'python'].some(answers) || process.env.npm_config_python ? null : 'python3',
+  ].filter((name) => name !== null);
+  if (missing.length === 0) return;
+  throw new Error(
+    `missing ${missing.join(', ')}. On Debian and Ubuntu: apt-get install git g++ make python3; ` +
+      'on macOS: xcode-select --install; on Windows: the C++ workload of the Visual Studio Build Tools, git and Python',
+  );
+}
+
 /** One hash over the native sources and the headers' origin: unchanged means nothing to build. */
 function sourcesHash() {
-  const hash = createHash('sha256');
+  const hash = createHash('sha256').update(`${process.platform}-${process.arch}`);
   const files = fs
     .readdirSync(native, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() && /\.(cc|h|gyp)$/.test(entry.name))
-    .map((entry) => path.join(entry.parentPath, entry.name))
-    .filter((file) => !/[\\/](build|include)[\\/]/.test(path.relative(root, file)))
+    .filter((entry) => entry.isFile() && /\.(cc|h|gyp|cjs)$/.test(entry.name))
+    .map((entry) => path.relative(native, path.join(entry.parentPath, entry.name)))
+    .filter((file) => !/^(build|include)[\\/]/.test(file))
     .sort();
-  for (const file of files) hash.update(path.relative(native, file)).update(fs.readFileSync(file));
+  for (const file of files)
+    hash
+      .update(file)
+      .update('\0')
+      .update(fs.readFileSync(path.join(native, file)));
   hash.update(fs.readFileSync(bundleInfo().infoFile));
   return hash.digest('hex');
 }
 
 function bundleInfo() {
-  const folder = path.resolve(
-    path.dirname(fileURLToPath(import.meta.resolve('node-llama-cpp'))),
-    '..',
-    'llama',
-  );
+  let entry;
+  try {
+    entry = fileURLToPath(import.meta.resolve('node-llama-cpp'));
+  } catch (cause) {
+    throw new Error('the package node-llama-cpp is not installed', { cause });
+  }
+  const folder = path.resolve(path.dirname(entry), '..', 'llama');
   return {
     bundle: path.join(folder, 'gitRelease.bundle'),
     infoFile: path.join(folder, 'llama.cpp.info.json'),
@@ -53,7 +120,7 @@ function extractHeaders() {
   const clone = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-headers-'));
   try {
     run('git', ['clone', '--quiet', '--no-checkout', bundle, clone]);
-    run('git', ['-C', clone, 'checkout', '--quiet', 'HEAD', '--', 'include', 'ggml/include', 'LICENSE']);
+    run('git', ['-C', clone, 'checkout', '--quiet', 'HEAD', '--', 'include', 'ggml/include']);
     fs.rmSync(include, { recursive: true, force: true });
     fs.mkdirSync(include, { recursive: true });
     for (const folder of ['include', 'ggml/include'])
@@ -69,8 +136,8 @@ function nodeGyp() {
   try {
     return require.resolve('node-gyp/bin/node-gyp.js');
   } catch {
-    if (process.env['npm_config_node_gyp']) return process.env['npm_config_node_gyp'];
-    throw new Error('node-gyp was not found: run this through npm, or install node-gyp');
+    if (process.env.npm_config_node_gyp) return process.env.npm_config_node_gyp; // npm brings its own
+    throw new Error('node-gyp was not found: run this through npm, for example with "npm rebuild onpolicy"');
   }
 }
 
@@ -81,30 +148,10 @@ function nodeHeaders() {
 }
 
 function run(command, args, options = {}) {
-  execFileSync(command, args, { stdio: 'inherit', ...options });
-}
-
-function build() {
-  extractHeaders();
-  const gyp = nodeGyp();
-  const step = fs.existsSync(path.join(native, 'build', 'Makefile')) ? ['configure', 'build'] : ['rebuild'];
-  const env = { ...process.env, JOBS: String(os.availableParallelism()) };
-  run(process.execPath, [gyp, ...step, '-C', native, '--loglevel=warn', ...nodeHeaders()], {
-    env,
-    cwd: native,
-  });
-  fs.writeFileSync(stamp, sourcesHash());
-}
-
-function isCurrent() {
-  return fs.existsSync(built) && fs.existsSync(stamp) && fs.readFileSync(stamp, 'utf8') === sourcesHash();
-}
-
-// A package without its TypeScript sources is an installed one: there a fitting prebuilt binary is all it needs.
-const isInstalledPackage = !fs.existsSync(path.join(root, 'src', 'native.ts'));
-if (flags.has('--if-missing') && isInstalledPackage && fs.existsSync(prebuilt)) process.exit(0);
-if (!(flags.has('--if-missing') && isCurrent())) build();
-if (flags.has('--prebuild')) {
-  fs.mkdirSync(path.dirname(prebuilt), { recursive: true });
-  fs.copyFileSync(built, prebuilt);
+  try {
+    execFileSync(command, args, { stdio: ['ignore', 2, 2], ...options });
+  } catch (cause) {
+    const name = command === process.execPath ? 'node-gyp' : command;
+    throw new Error(`${name} failed; the lines above say why`, { cause });
+  }
 }

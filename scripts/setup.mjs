@@ -1,4 +1,5 @@
 // Makes a fresh clone ready, and does nothing when it is: packages, addon, compiled TypeScript, embedded model.
+// Nothing is downloaded but packages. Output goes to standard error, so that a piped program's own output stays clean.
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import fs from 'node:fs';
@@ -6,64 +7,99 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
-const [major, minor] = process.versions.node.split('.').map(Number);
-if (major < 20 || (major === 20 && minor < 19))
-  fail(`Node 20.19 or newer is needed; this is ${process.version}`);
 
-/** Runs a step, and runs it again only when one of its inputs changed. */
-function step(name, inputs, output, work) {
+requireNode();
+if (!hasPackages()) run('packages', ...npm(), 'install', '--no-save', '--ignore-scripts', '--prefer-offline');
+runScript('addon', 'build-addon.mjs', '--if-missing');
+whenChanged(
+  'src/protocol/generated/.inputs',
+  ['src/protocol/schemas', 'scripts/build-validators.mjs', 'scripts/schema-types.mjs', 'package-lock.json'],
+  () => runScript('validators', 'build-validators.mjs'),
+);
+whenChanged(
+  'dist/.inputs',
+  ['src', 'tsconfig.json', 'tsconfig.build.json', 'package.json', 'package-lock.json'],
+  () => runScript('typescript', 'compile.mjs'),
+);
+if (!fs.existsSync(path.join(root, 'models', 'onpolicy-tiny.gguf')))
+  fail('models/onpolicy-tiny.gguf is missing from this checkout: restore it with "git checkout models"');
+
+function requireNode() {
+  const [major, minor] = process.versions.node.split('.').map(Number);
+  if (major < 20 || (major === 20 && minor < 19))
+    fail(`Node 20.19 or newer is needed; this is ${process.version}`);
+}
+
+/** Whether node_modules holds what package-lock.json names; packages for other platforms may be absent. */
+function hasPackages() {
+  const wanted = readPackages('package-lock.json');
+  const installed = readPackages('node_modules/.package-lock.json');
+  if (!wanted || !installed) return false;
+  return Object.entries(wanted).every(([folder, { version, optional }]) => {
+    if (folder === '') return true; // this package itself
+    const found = installed[folder];
+    return found ? found.version === version && fs.existsSync(path.join(root, folder)) : optional === true;
+  });
+}
+
+function readPackages(file) {
+  try {
+    return JSON.parse(fs.readFileSync(path.join(root, file), 'utf8')).packages;
+  } catch {
+    return null;
+  }
+}
+
+/** The npm that runs this script, or the one on the PATH. */
+function npm() {
+  const running = process.env.npm_execpath;
+  return running && path.basename(running) === 'npm-cli.js' ? [process.execPath, running] : ['npm'];
+}
+
+/** Does the work unless `stamp`, written after the last time, says that the inputs are still the same. */
+function whenChanged(stamp, inputs, work) {
+  const digest = hashOf(inputs);
+  const file = path.join(root, stamp);
+  if (fs.existsSync(file) && fs.readFileSync(file, 'utf8') === digest) return;
+  work();
+  fs.writeFileSync(file, digest);
+}
+
+function hashOf(inputs) {
   const hash = createHash('sha256');
   for (const input of inputs) {
     const full = path.join(root, input);
     const files = fs.statSync(full).isDirectory()
       ? fs
-          .readdirSync(full, { recursive: true })
-          .map((file) => path.join(full, file))
-          .filter((file) => fs.statSync(file).isFile())
+          .readdirSync(full, { recursive: true, withFileTypes: true })
+          .filter((entry) => entry.isFile())
+          .map((entry) => path.join(entry.parentPath, entry.name))
+          .sort()
       : [full];
-    for (const file of files.sort()) hash.update(path.relative(root, file)).update(fs.readFileSync(file));
+    for (const file of files)
+      hash.update(path.relative(root, file)).update('\0').update(fs.readFileSync(file));
   }
-  const digest = hash.digest('hex');
-  const stamp = path.join(root, 'node_modules', `.onpolicy-${name}`);
-  if (
-    fs.existsSync(path.join(root, output)) &&
-    fs.existsSync(stamp) &&
-    fs.readFileSync(stamp, 'utf8') === digest
-  )
-    return;
-  process.stderr.write(`setup: ${name}\n`);
-  work();
-  fs.writeFileSync(stamp, digest);
+  return hash.digest('hex');
 }
 
-function run(...command) {
-  // Progress goes to standard error, so that a piped program's own output stays clean.
-  execFileSync(command[0], command.slice(1), { cwd: root, stdio: ['ignore', 2, 2] });
+function runScript(name, script, ...options) {
+  run(name, process.execPath, path.join(root, 'scripts', script), ...options);
+}
+
+function run(name, command, ...options) {
+  if (name !== 'addon') process.stderr.write(`setup: ${name}\n`); // the addon's script speaks when it has to build
+  try {
+    execFileSync(command, options, { cwd: root, stdio: ['ignore', 2, 2] });
+  } catch (error) {
+    fail(
+      error.code === 'ENOENT'
+        ? `${name}: ${command} was not found`
+        : `${name} failed; the lines above say why`,
+    );
+  }
 }
 
 function fail(message) {
   process.stderr.write(`setup: ${message}\n`);
   process.exit(1);
 }
-
-step('packages', ['package-lock.json', '.npmrc'], 'node_modules/typescript', () =>
-  run('npm', 'ci', '--ignore-scripts'),
-);
-run(process.execPath, path.join(root, 'scripts', 'build-addon.mjs'), '--if-missing');
-step(
-  'validators',
-  ['src/protocol/schemas', 'scripts/build-validators.mjs', 'scripts/schema-types.mjs', 'package-lock.json'],
-  'src/protocol/generated/validators.ts',
-  () => run(process.execPath, path.join(root, 'scripts', 'build-validators.mjs')),
-);
-step('build', ['src', 'tsconfig.json', 'tsconfig.build.json', 'package-lock.json'], 'dist/index.js', () => {
-  fs.rmSync(path.join(root, 'dist'), { recursive: true, force: true });
-  run(
-    process.execPath,
-    path.join(root, 'node_modules', 'typescript', 'bin', 'tsc'),
-    '-p',
-    'tsconfig.build.json',
-  );
-});
-if (!fs.existsSync(path.join(root, 'models', 'onpolicy-tiny.gguf')))
-  fail('models/onpolicy-tiny.gguf is missing from this checkout: restore it with "git checkout models"');

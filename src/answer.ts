@@ -2,6 +2,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { Completion } from './completion.ts';
 import { OnpolicyError } from './errors.ts';
+import { planMessage } from './message-format.ts';
 import type { ServedModel } from './models.ts';
 import { buildPrompt } from './prompt.ts';
 import type { ChatCompletion, ValidChatRequest } from './protocol/index.ts';
@@ -9,8 +10,10 @@ import { type AnswerHeader, toResponse } from './response.ts';
 import { createSamplers } from './sampling/plan.ts';
 import { createPromptScores } from './sampling/prompt-scores.ts';
 import type { Group } from './sequence.ts';
+import { type ServedTemplate, serveTemplate } from './served-template.ts';
 import { StopStrings } from './stop-strings.ts';
 import { ChatCompletionStream, toChunks } from './stream.ts';
+import { contentText } from './template-message.ts';
 import type { StopRules } from './text-out.ts';
 import type { Tokenizer } from './tokenizer.ts';
 
@@ -28,16 +31,18 @@ export async function answer(
   request: ValidChatRequest,
   context: AnswerContext,
 ): Promise<ChatCompletion | ChatCompletionStream> {
-  const { tokenizer, template, contextSize, engine } = model;
+  const { tokenizer, engine, contextSize } = model;
   const created = Math.floor(Date.now() / 1000);
-  if (!template)
-    throw new OnpolicyError('TEMPLATE_FAILED', `${model.path} holds no chat template: give one with the option chatTemplate`, {
-      param: 'chat_template',
-    });
+  refuseUnserved(request);
+  const { template, format } = chooseTemplate(model, request);
   const prompt = await buildPrompt(request, { template, tokenizer, contextSize });
-  const rules = stopRules(request, tokenizer, prompt.maxTokens);
-  const seed = request.seed ?? randomSeed();
-  const samplers = await createSamplers(request, prompt.ids, seed, { ...context, tokenizer, defaults: model.defaults, rules });
+  const message = planMessage(format, request, prompt.text.slice(-PROMPT_TAIL));
+  const isParsed = message.tools !== null || message.reasoning !== null;
+  const rules = stopRules(request, tokenizer, prompt.maxTokens, isParsed ? format.markerIds : new Set());
+  const drawnSeed = request.seed === null ? randomSeed() : null;
+  const seed = request.seed ?? BigInt(drawnSeed!);
+  const plan = { tokenizer, defaults: model.defaults, rules, processedLogprobs: context.processedLogprobs };
+  const samplers = await createSamplers(request, prompt.ids, seed, plan);
   const group: Group = {
     prompt: prompt.ids,
     cacheKey: request.cache_salt ?? '',
@@ -50,6 +55,7 @@ export async function answer(
     group,
     samplers,
     rules,
+    message,
     wantsLogprobs: request.logprobs,
     tokensAsIds: request.return_tokens_as_token_ids,
     signal: context.signal,
@@ -60,7 +66,9 @@ export async function answer(
     created,
     model: request.model ?? model.path,
     systemFingerprint: model.fingerprint,
-    role: 'assistant',
+    drawnSeed,
+    ...replyRole(request),
+    namesTool: typeof request.tool_choice === 'object',
     promptIds: prompt.ids,
     returnTokenIds: request.return_token_ids,
     wantsLogprobs: request.logprobs,
@@ -71,12 +79,57 @@ export async function answer(
   }
   const { include_usage, continuous_usage_stats } = request.stream_options;
   return new ChatCompletionStream(
-    toChunks(header, completion, { atEnd: include_usage, inEveryChunk: include_usage && continuous_usage_stats }),
+    toChunks(header, completion, { atEnd: include_usage, inEveryChunk: continuous_usage_stats }),
     () => completion.stop(new OnpolicyError('ABORTED', 'the stream was aborted')),
   );
 }
 
-function stopRules(request: ValidChatRequest, tokenizer: Tokenizer, maxTokens: number): StopRules {
+/** Enough of the prompt to see what its end opens. */
+const PROMPT_TAIL = 256;
+
+/** Fields that no engine of this version serves. Each is an error, never ignored. */
+function refuseUnserved(request: ValidChatRequest): void {
+  const unserved: Partial<Record<keyof ValidChatRequest, boolean>> = {
+    use_beam_search: request.use_beam_search,
+    prompt_logprobs: request.prompt_logprobs !== null,
+    logits_processors: request.logits_processors.length > 0,
+    structured_outputs: request.structured_outputs !== null,
+    kv_transfer_params: request.kv_transfer_params !== null,
+    tool_choice: request.tool_choice === 'required' || typeof request.tool_choice === 'object',
+  };
+  for (const [field, isAsked] of Object.entries(unserved))
+    if (isAsked)
+      throw new OnpolicyError('UNSUPPORTED', `${field}: this version cannot serve what was asked for`, {
+        param: field,
+      });
+}
+
+/** The request's own template, else the model's: its variant for tools where there is one. */
+function chooseTemplate(model: ServedModel, request: ValidChatRequest): ServedTemplate {
+  if (request.chat_template !== null) return serveTemplate(request.chat_template, model.tokenizer, undefined);
+  const chosen = (request.tools.length > 0 ? model.toolTemplate : null) ?? model.template;
+  if (chosen) return chosen;
+  throw new OnpolicyError(
+    'TEMPLATE_FAILED',
+    `chat_template: ${model.path} holds none; give one with the request or with the model's option chatTemplate`,
+    { param: 'chat_template' },
+  );
+}
+
+/** The role of the reply, and what `echo` puts before it. */
+function replyRole(request: ValidChatRequest): { role: 'assistant'; echo: string } {
+  const last = request.messages.at(-1);
+  const role = request.add_generation_prompt ? 'assistant' : (last?.role ?? 'assistant');
+  const echo = request.echo && last?.role === role ? contentText(last, request.messages.length - 1) : '';
+  return { role: role as 'assistant', echo }; // the wire's type names the usual one
+}
+
+function stopRules(
+  request: ValidChatRequest,
+  tokenizer: Tokenizer,
+  maxTokens: number,
+  shownSpecials: ReadonlySet<number>,
+): StopRules {
   return {
     stops: request.stop.length > 0 ? new StopStrings(request.stop) : null,
     stopIds: new Set(request.stop_token_ids),
@@ -87,9 +140,11 @@ function stopRules(request: ValidChatRequest, tokenizer: Tokenizer, maxTokens: n
     maxTokens,
     includeStop: request.include_stop_str_in_output,
     skipSpecial: request.skip_special_tokens,
+    shownSpecials,
   };
 }
 
-function randomSeed(): bigint {
-  return randomBytes(8).readBigUInt64LE() >> 11n; // exact as a JavaScript number
+/** Exact as a JavaScript number, so that it can be reported and given back. */
+function randomSeed(): number {
+  return randomBytes(6).readUIntLE(0, 6);
 }

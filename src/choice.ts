@@ -1,6 +1,8 @@
-/** Sampled tokens of one choice -> its text, ids, log-probabilities and end, ready to be taken whole or in deltas. */
+/** Sampled tokens of one choice -> its message, ids, log-probabilities and end, ready to be taken whole or in deltas. */
 import type { Listener } from './engine.ts';
 import type { OnpolicyError } from './errors.ts';
+import type { MessagePlan } from './message-format.ts';
+import { type MessageDelta, MessageOut } from './message-out.ts';
 import type { SampledRows } from './native.ts';
 import type { TokenLogprob } from './protocol/index.ts';
 import { toTokenLogprob } from './sampling/logprobs.ts';
@@ -9,7 +11,7 @@ import type { Tokenizer } from './tokenizer.ts';
 
 /** What came since the last take. */
 export type ChoiceDelta = {
-  readonly text: string;
+  readonly message: MessageDelta;
   readonly tokenIds: readonly number[];
   readonly logprobs: readonly TokenLogprob[];
   /** Set on the last delta of a choice. */
@@ -19,6 +21,7 @@ export type ChoiceDelta = {
 /** Which parts of a choice the request wants. */
 export type ChoiceOptions = {
   readonly rules: StopRules;
+  readonly message: MessagePlan;
   readonly tokenizer: Tokenizer;
   readonly wantsLogprobs: boolean;
   readonly tokensAsIds: boolean;
@@ -34,6 +37,7 @@ export class Choice implements Listener {
   finish: Finish | null = null;
   error: OnpolicyError | null = null;
   readonly #options: ChoiceOptions;
+  readonly message: MessageOut;
   readonly #out: TextOut;
   #taken = 0; // tokens handed out in deltas
 
@@ -41,11 +45,7 @@ export class Choice implements Listener {
     this.index = index;
     this.#options = options;
     this.#out = new TextOut(options.rules, options.tokenizer);
-  }
-
-  /** All text so far. */
-  get text(): string {
-    return this.#out.text;
+    this.message = new MessageOut(options.message);
   }
 
   get isEnded(): boolean {
@@ -62,6 +62,8 @@ export class Choice implements Listener {
     this.tokenIds.push(token);
     if (wantsLogprobs) this.logprobs.push(toTokenLogprob(tokenizer, rows, row, tokensAsIds));
     this.finish = this.#out.push(token);
+    this.message.push(this.#out.takeDelta());
+    if (this.finish) this.message.finish();
     onChange(this);
     return this.finish !== null;
   }
@@ -76,7 +78,7 @@ export class Choice implements Listener {
     const from = this.#taken;
     this.#taken = this.tokenIds.length;
     return {
-      text: this.#out.takeDelta(),
+      message: this.message.takeDelta(),
       tokenIds: this.tokenIds.slice(from),
       logprobs: this.logprobs.slice(from),
       finish: this.finish,

@@ -2,6 +2,7 @@
 import { Choice } from './choice.ts';
 import type { Engine } from './engine.ts';
 import { OnpolicyError } from './errors.ts';
+import type { MessagePlan } from './message-format.ts';
 import type { SamplerHandle } from './native.ts';
 import type { PromptLogprobs } from './protocol/index.ts';
 import type { PromptScores } from './sampling/prompt-scores.ts';
@@ -17,6 +18,7 @@ export type PreparedCompletion = {
   /** One per choice. */
   readonly samplers: readonly SamplerHandle[];
   readonly rules: StopRules;
+  readonly message: MessagePlan;
   readonly wantsLogprobs: boolean;
   readonly tokensAsIds: boolean;
   readonly signal: AbortSignal | undefined;
@@ -37,12 +39,10 @@ export class Completion {
 
   constructor(prepared: PreparedCompletion) {
     this.#prepared = prepared;
-    const { engine, tokenizer, group, samplers, rules, wantsLogprobs, tokensAsIds, signal, promptScores } = prepared;
+    const { engine, group, samplers, signal, promptScores } = prepared;
     if (signal?.aborted) throw abortError(signal);
     const onChange = (choice: Choice): void => this.#onChange(choice);
-    this.choices = samplers.map(
-      (_, index) => new Choice(index, { rules, tokenizer, wantsLogprobs, tokensAsIds, onChange }),
-    );
+    this.choices = samplers.map((_, index) => new Choice(index, { ...prepared, onChange }));
     this.#sequences = samplers.map(
       (sampler, index) => new Sequence(group, index, sampler, { promptScores: index === 0 ? promptScores : null }),
     );

@@ -193,7 +193,8 @@ export class Engine {
   /** An aborted or full step is planned again; any other failure ends the engine. */
   #recover(plan: Plan, cause: unknown): void {
     const code = (cause as { code?: string }).code;
-    if (code === 'ABORTED' || code === 'KV_FULL') this.#scheduler.rollback(plan, { makeRoom: code === 'KV_FULL' });
+    if (code === 'ABORTED' || code === 'KV_FULL')
+      this.#scheduler.rollback(plan, { makeRoom: code === 'KV_FULL' });
     else if (!this.#closed) this.#failure = fromNative(cause);
   }
 

@@ -4,11 +4,20 @@
  * ```ts
  * import { createCompletion } from 'onpolicy';
  *
- * const answer = await createCompletion({ messages: [{ role: 'user', content: 'What is 2 plus 3?' }] });
+ * const answer = await createCompletion({ messages: [{ role: 'user', content: 'What is the capital of Peru?' }] });
  * console.log(answer.choices[0]?.message.content);
  * ```
  * @module
  */
+export type { Gpu } from './backends/libraries.ts';
 export { createCompletion } from './default-runtime.ts';
-export { type ErrorCode, type ErrorDetail, OnpolicyError } from './errors.ts';
+export type { EngineStats } from './engine.ts';
+export { type ErrorCode, type ErrorDetail, OnpolicyError, type OnpolicyErrorOptions } from './errors.ts';
+export type { ModelOptions, ServingLimits } from './models.ts';
+export type * from './protocol/chat-completion-response.ts';
+export type { LogitsProcessor } from './protocol/logits-processor.ts';
+export type * from './protocol/request-types.ts';
 export { createRuntime, type Runtime } from './runtime.ts';
+export type { RuntimeOptions } from './runtime-options.ts';
+export type { CallOptions, Service } from './service.ts';
+export type { ChatCompletionStream } from './stream.ts';

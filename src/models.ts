@@ -7,7 +7,8 @@ import { type GgufModel, loadGguf } from './backends/gguf.ts';
 import type { Gpu } from './backends/libraries.ts';
 import { Engine } from './engine.ts';
 import { OnpolicyError } from './errors.ts';
-import { type ChatTemplate, compileChatTemplate } from './template/index.ts';
+import { type ServedTemplate, serveTemplate } from './served-template.ts';
+import { Shared } from './shared.ts';
 import type { Tokenizer } from './tokenizer.ts';
 
 /** How one model is loaded and served. What is absent comes from the runtime's options. */
@@ -18,6 +19,8 @@ export type ModelOptions = {
   readonly gpuLayers?: number;
   /** Jinja source that replaces the file's own chat template. */
   readonly chatTemplate?: string;
+  /** How the model writes tool calls, where looking at its template is not enough: a name of docs/tool-calls.md. */
+  readonly toolFormat?: string;
 } & ServingLimits;
 
 /** Limits of one model's engine. */
@@ -33,7 +36,7 @@ export type ServingLimits = {
   readonly maxSequences?: number;
   /** Tokens of one step at most. Default 512. */
   readonly maxBatchTokens?: number;
-  /** CPU threads. Default: one per core. */
+  /** CPU threads. Default: one per core; one for a model of less than ten million parameters. */
   readonly threads?: number;
 };
 
@@ -61,7 +64,9 @@ export type ServedModel = {
   readonly tokenizer: Tokenizer;
   readonly engine: Engine;
   /** Null when the file holds none. */
-  readonly template: ChatTemplate | null;
+  readonly template: ServedTemplate | null;
+  /** The variant for requests with tools; null: there is only one template. */
+  readonly toolTemplate: ServedTemplate | null;
   readonly contextSize: number;
   readonly defaults: SamplingDefaults;
   /** Names engine and model in answers. */
@@ -75,6 +80,7 @@ const DEFAULT_CONTEXT_SIZE = 8192;
 const DEFAULT_SEQUENCES = 64;
 const DEFAULT_BATCH_TOKENS = 512;
 const DEFAULT_KV_BYTES = 2 ** 32;
+const SINGLE_THREAD_PARAMETERS = 10_000_000;
 const MAX_DEFAULT_POOL = 32_768;
 /** The engine rounds the cells of a slot up to a multiple of this. */
 const CELLS_ROUNDED_TO = 256;
@@ -91,7 +97,8 @@ export class Models {
   readonly #options: ServingOptions;
   readonly #aliases: ReadonlyMap<string, ModelOptions>;
   readonly #default: ModelOptions;
-  readonly #served = new Map<string, Promise<ServedModel>>();
+  readonly #byReference = new Map<string, Shared<ServedModel>>();
+  readonly #byFile = new Map<string, Shared<ServedModel>>(); // and options
   readonly #loaded = new Set<ServedModel>();
   #closed = false;
 
@@ -108,18 +115,15 @@ export class Models {
   /** The model behind a reference: an alias, a path, an `hf:` URI, or nothing for the default one. Loads it on first use. */
   async get(reference: string | null, signal?: AbortSignal): Promise<ServedModel> {
     if (this.#closed) throw new OnpolicyError('CLOSED', 'the runtime is closed');
-    const options = reference ? (this.#aliases.get(reference) ?? { path: reference }) : this.#default;
-    const file = await resolveFile(options.path, this.#options.onProgress, signal);
-    const key = JSON.stringify([file, { ...options, path: null }]);
-    let served = this.#served.get(key);
-    if (!served) {
-      served = this.#load(file, options);
-      this.#served.set(key, served);
-      served.catch(() => this.#served.delete(key)); // a failed load may be tried again
+    const name = reference ?? '';
+    let opening = this.#byReference.get(name);
+    if (!opening) {
+      const options = name === '' ? this.#default : (this.#aliases.get(name) ?? { path: name });
+      opening = new Shared((stop) => this.#open(options, stop));
+      this.#byReference.set(name, opening);
+      opening.result.catch(() => this.#byReference.delete(name)); // what failed may be tried again
     }
-    const model = await served;
-    this.#loaded.add(model);
-    return model;
+    return await opening.wait(signal);
   }
 
   /** Every model that is loaded now. */
@@ -129,20 +133,37 @@ export class Models {
 
   async close(): Promise<void> {
     this.#closed = true;
-    for (const result of await Promise.allSettled(this.#served.values())) {
+    for (const result of await Promise.allSettled([...this.#byFile.values()].map(({ result }) => result))) {
       if (result.status === 'rejected') continue;
       await result.value.engine.close();
       result.value.gguf.close();
     }
-    this.#served.clear();
+    this.#byFile.clear();
+    this.#byReference.clear();
     this.#loaded.clear();
   }
 
-  async #load(file: string, options: ModelOptions): Promise<ServedModel> {
+  /** Several references to one file with the same options share one model. */
+  async #open(options: ModelOptions, stop: AbortSignal): Promise<ServedModel> {
+    const file = await resolveFile(options.path, this.#options.onProgress, stop);
+    const key = JSON.stringify([file, { ...options, path: null }]);
+    let loading = this.#byFile.get(key);
+    if (!loading) {
+      loading = new Shared((stopLoad) => this.#load(file, options, stopLoad));
+      this.#byFile.set(key, loading);
+      loading.result.catch(() => this.#byFile.delete(key));
+    }
+    const model = await loading.wait(stop);
+    this.#loaded.add(model);
+    return model;
+  }
+
+  async #load(file: string, options: ModelOptions, signal: AbortSignal): Promise<ServedModel> {
     const { gpu, scheduling, prefixCache, onProgress } = this.#options;
     const gguf = await loadGguf({
       path: file,
       gpu,
+      signal,
       ...(options.gpuLayers === undefined ? {} : { gpuLayers: options.gpuLayers }),
       ...(onProgress ? { onProgress: (fraction: number) => onProgress(options.path, fraction) } : {}),
     });
@@ -156,15 +177,17 @@ export class Models {
         batchTokens: limits.maxBatchTokens ?? DEFAULT_BATCH_TOKENS,
         slotCount,
         maxOutputs: outputRows(gguf.native.vocabSize, maxRunning),
-        threads: limits.threads ?? os.availableParallelism(),
+        threads: limits.threads ?? defaultThreads(gguf.native.parameters),
       });
-      const source = options.chatTemplate ?? gguf.native.chatTemplate;
+      const serve = (source: string): ServedTemplate | null =>
+        source === '' ? null : serveTemplate(source, gguf.tokenizer, options.toolFormat);
       return {
         path: file,
         gguf,
         tokenizer: gguf.tokenizer,
         engine: new Engine(backend, { maxRunning, policy: scheduling, prefixCache }),
-        template: source === '' ? null : compileChatTemplate(source),
+        template: serve(options.chatTemplate ?? gguf.native.chatTemplate),
+        toolTemplate: options.chatTemplate === undefined ? serve(gguf.native.toolTemplate) : null,
         contextSize,
         defaults: samplingDefaults(gguf.native.metadata),
         fingerprint: `onpolicy-gguf-${gguf.native.metadata['general.name'] ?? path.basename(file)}`,
@@ -190,7 +213,15 @@ function cacheLayout(
   const separate = cellsPerSlot * slotCount;
   const budget = kvTokens ?? Math.floor(DEFAULT_KV_BYTES / gguf.kvBytesPerToken);
   if (separate <= budget && gguf.canSeparateCells) return { kvTokens: separate, sharesCells: false };
-  return { kvTokens: Math.max(contextSize, Math.min(budget, kvTokens ?? MAX_DEFAULT_POOL)), sharesCells: true };
+  return {
+    kvTokens: Math.max(contextSize, Math.min(budget, kvTokens ?? MAX_DEFAULT_POOL)),
+    sharesCells: true,
+  };
+}
+
+/** Threads wait for each other after every operation: on a tiny model, or a busy machine, that costs more than it saves. */
+function defaultThreads(parameters: number): number {
+  return parameters < SINGLE_THREAD_PARAMETERS ? 1 : os.availableParallelism();
 }
 
 /** Rows of logits that a step may hold: one for each that runs, and as many as `SCORE_BYTES` hold to score a prompt with. */
@@ -220,27 +251,35 @@ function samplingDefaults(metadata: Readonly<Record<string, string>>): SamplingD
 async function resolveFile(
   reference: string,
   onProgress: ServingOptions['onProgress'],
-  signal: AbortSignal | undefined,
+  signal: AbortSignal,
 ): Promise<string> {
   if (!reference.startsWith('hf:')) {
     const file = path.resolve(reference);
     if (!fs.existsSync(file))
-      throw new OnpolicyError('MODEL_NOT_FOUND', `model: expected an alias, an hf: URI or a path of a model, got ${JSON.stringify(reference)}`, {
-        param: 'model',
-      });
+      throw new OnpolicyError(
+        'MODEL_NOT_FOUND',
+        `model: expected an alias, an hf: URI or a path of a model, got ${JSON.stringify(reference)}`,
+        {
+          param: 'model',
+        },
+      );
     return fs.realpathSync(file);
   }
   const { resolveModelFile } = await import('node-llama-cpp');
   try {
     return await resolveModelFile(reference, {
       cli: false,
-      ...(signal ? { signal } : {}),
+      signal,
       ...(onProgress
-        ? { onProgress: ({ totalSize, downloadedSize }) => onProgress(reference, downloadedSize / Math.max(totalSize, 1)) }
+        ? {
+            onProgress: ({ totalSize, downloadedSize }) =>
+              onProgress(reference, downloadedSize / Math.max(totalSize, 1)),
+          }
         : {}),
     });
   } catch (cause) {
-    if (signal?.aborted) throw new OnpolicyError('ABORTED', `downloading ${reference} was aborted`, { cause });
+    if (signal?.aborted)
+      throw new OnpolicyError('ABORTED', `downloading ${reference} was aborted`, { cause });
     throw new OnpolicyError(
       'NETWORK_FAILED',
       `model: ${reference} is not in the local folder and could not be downloaded: ${cause instanceof Error ? cause.message : String(cause)}`,

@@ -80,7 +80,8 @@ export class PrefixCache {
   coveredBy(slot: number): number[] {
     const covered: number[] = [];
     for (let node = this.#ends.get(slot)?.node; node; node = node.parent ?? undefined)
-      for (const other of node.slots) if (other !== slot && this.#ends.get(other)!.node === node) covered.push(other);
+      for (const other of node.slots)
+        if (other !== slot && this.#ends.get(other)!.node === node) covered.push(other);
     return covered;
   }
 

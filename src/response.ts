@@ -1,7 +1,7 @@
 /** A finished completion -> the response object of the wire. */
 import type { Choice } from './choice.ts';
 import type { Completion } from './completion.ts';
-import type { ChatCompletion, ChatCompletionChoice, Usage } from './protocol/index.ts';
+import type { ChatCompletion, ChatCompletionChoice, FinishReason, Usage } from './protocol/index.ts';
 
 /** What the answer repeats from the request, the same in a response and in every chunk. */
 export type AnswerHeader = {
@@ -10,7 +10,13 @@ export type AnswerHeader = {
   readonly model: string;
   /** Engine, model and adapter that answered. */
   readonly systemFingerprint: string;
+  /** The seed that was drawn because the request had none. */
+  readonly drawnSeed: number | null;
   readonly role: 'assistant';
+  /** Text of the last message that the content begins with; empty without `echo`. */
+  readonly echo: string;
+  /** The request named the one tool to call: then the call is the answer, and its end an ordinary stop. */
+  readonly namesTool: boolean;
   readonly promptIds: Int32Array;
   readonly returnTokenIds: boolean;
   readonly wantsLogprobs: boolean;
@@ -26,6 +32,7 @@ export function toResponse(header: AnswerHeader, completion: Completion): ChatCo
     choices: completion.choices.map((choice) => toChoice(header, choice)),
     service_tier: null,
     system_fingerprint: header.systemFingerprint,
+    seed: header.drawnSeed,
     usage: toUsage(header, completion),
     prompt_logprobs: completion.promptLogprobs(),
     prompt_token_ids: header.returnTokenIds ? Array.from(header.promptIds) : null,
@@ -46,22 +53,34 @@ export function toUsage(header: AnswerHeader, completion: Completion): Usage {
   };
 }
 
+/** Why a choice ended, as the wire says it. */
+export function finishReason(header: AnswerHeader, choice: Choice): FinishReason {
+  const { hasBrokenCall, toolCalls } = choice.message;
+  if (hasBrokenCall) return 'length';
+  if (choice.finish!.reason === 'stop' && toolCalls.length > 0 && !header.namesTool) return 'tool_calls';
+  return choice.finish!.reason;
+}
+
 function toChoice(header: AnswerHeader, choice: Choice): ChatCompletionChoice {
+  const { message } = choice;
+  const content = header.echo + message.content;
+  const reasoning = message.reasoning || null;
+  const isElsewhere = reasoning !== null || message.toolCalls.length > 0;
   return {
     index: choice.index,
     message: {
       role: header.role,
-      content: choice.text,
+      content: content === '' && isElsewhere ? null : content,
       refusal: null,
       annotations: null,
       audio: null,
       function_call: null,
-      tool_calls: [],
-      reasoning: null,
-      reasoning_content: null,
+      tool_calls: message.toolCalls,
+      reasoning,
+      reasoning_content: reasoning,
     },
     logprobs: header.wantsLogprobs ? { content: choice.logprobs, refusal: null } : null,
-    finish_reason: choice.finish!.reason,
+    finish_reason: finishReason(header, choice),
     stop_reason: choice.finish!.stopReason,
     token_ids: header.returnTokenIds ? choice.tokenIds : null,
   };

@@ -1,6 +1,7 @@
 /** What a caller gives to `createRuntime` -> checked options with their defaults filled in. */
-import { OnpolicyError } from './errors.ts';
+
 import type { Gpu } from './backends/libraries.ts';
+import { OnpolicyError } from './errors.ts';
 import type { ModelOptions, ServingLimits } from './models.ts';
 
 /** Options of {@link createRuntime}. */
@@ -30,7 +31,10 @@ export type RuntimeOptions = ServingLimits & {
 /** The same after the check: every default filled in. */
 export type CheckedOptions = RuntimeOptions &
   Required<
-    Pick<RuntimeOptions, 'gpu' | 'scheduling' | 'prefixCache' | 'logprobsMode' | 'maxLogprobs' | 'allowRequestTemplate'>
+    Pick<
+      RuntimeOptions,
+      'gpu' | 'scheduling' | 'prefixCache' | 'logprobsMode' | 'maxLogprobs' | 'allowRequestTemplate'
+    >
   >;
 
 const DEFAULTS = {
@@ -44,13 +48,22 @@ const DEFAULTS = {
 
 type Check = (value: unknown) => string | null; // what was expected, or null when the value is right
 
-const integer = (least: number, most = Number.MAX_SAFE_INTEGER): Check => (value) =>
-  Number.isInteger(value) && (value as number) >= least && (value as number) <= most
-    ? null
-    : `an integer from ${least}${most === Number.MAX_SAFE_INTEGER ? ' up' : ` to ${most}`}`;
-const oneOf = (...values: unknown[]): Check => (value) =>
-  values.includes(value) ? null : `one of ${values.map((candidate) => JSON.stringify(candidate)).join(', ')}`;
-const ofType = (type: string): Check => (value) => (typeof value === type ? null : `a ${type}`);
+const integer =
+  (least: number, most = Number.MAX_SAFE_INTEGER): Check =>
+  (value) =>
+    Number.isInteger(value) && (value as number) >= least && (value as number) <= most
+      ? null
+      : `an integer from ${least}${most === Number.MAX_SAFE_INTEGER ? ' up' : ` to ${most}`}`;
+const oneOf =
+  (...values: unknown[]): Check =>
+  (value) =>
+    values.includes(value)
+      ? null
+      : `one of ${values.map((candidate) => JSON.stringify(candidate)).join(', ')}`;
+const ofType =
+  (type: string): Check =>
+  (value) =>
+    typeof value === type ? null : `a ${type}`;
 
 const LIMITS: Record<keyof ServingLimits, Check> = {
   contextSize: integer(2),
@@ -65,6 +78,7 @@ const MODEL_FIELDS: Record<keyof ModelOptions, Check> = {
   path: ofType('string'),
   gpuLayers: integer(0),
   chatTemplate: ofType('string'),
+  toolFormat: ofType('string'),
 };
 
 const isModel: Check = (value) => {
@@ -110,7 +124,8 @@ function checkFields(what: string, value: object, fields: Record<string, Check>)
 
 function checkField(name: string, value: unknown, check: Check): void {
   const expected = check(value);
-  if (expected !== null) fail(name, expected, typeof value === 'function' ? 'a function' : JSON.stringify(value));
+  if (expected !== null)
+    fail(name, expected, typeof value === 'function' ? 'a function' : JSON.stringify(value));
 }
 
 function fail(name: string, expected: string, got: string | undefined): never {

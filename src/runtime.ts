@@ -28,9 +28,14 @@ export class Runtime implements Service {
   /** @internal Use {@link createRuntime}. */
   constructor(options: CheckedOptions) {
     this.#options = options;
-    this.#models = new Models({ ...options, onProgress: options.onProgress }, options.model, options.models ?? {});
+    this.#models = new Models(
+      { ...options, onProgress: options.onProgress },
+      options.model,
+      options.models ?? {},
+    );
     const { log } = options;
-    if (log) this.#stopLog = loadAddon().setLog((level, text) => log(LOG_LEVELS[level] ?? 'info', text.trimEnd()));
+    if (log)
+      this.#stopLog = loadAddon().setLog((level, text) => log(LOG_LEVELS[level] ?? 'info', text.trimEnd()));
   }
 
   createCompletion(
@@ -52,7 +57,8 @@ export class Runtime implements Service {
     this.#requireOpen();
     const { scheduling, maxLogprobs, allowRequestTemplate, logprobsMode } = this.#options;
     const valid = validateChatRequest(request, { scheduling, maxLogprobs, allowRequestTemplate });
-    if (signal?.aborted) throw new OnpolicyError('ABORTED', 'the request was aborted', { cause: signal.reason });
+    if (signal?.aborted)
+      throw new OnpolicyError('ABORTED', 'the request was aborted', { cause: signal.reason });
     const model = await this.#models.get(valid.model, signal);
     checkVocabulary(valid, model.tokenizer.vocabSize);
     this.#requireOpen();
@@ -78,7 +84,10 @@ export class Runtime implements Service {
   }
 
   /** The text of token ids. */
-  async detokenize(ids: readonly number[], options: { model?: string; skipSpecialTokens?: boolean } = {}): Promise<string> {
+  async detokenize(
+    ids: readonly number[],
+    options: { model?: string; skipSpecialTokens?: boolean } = {},
+  ): Promise<string> {
     this.#requireOpen();
     const { tokenizer } = await this.#models.get(options.model ?? null);
     return detokenize(tokenizer, ids, options.skipSpecialTokens ?? false);

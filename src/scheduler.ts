@@ -219,8 +219,15 @@ export class Scheduler {
     while (this.#ledger.free < needed && this.#evict(prefix?.slot ?? -1));
     const fits = this.#ledger.free >= needed;
     const slot = this.#pickSlot(prefix?.slot ?? -1);
-    const isWhole = prefix !== null && this.#finished.has(prefix.slot) && prefix.length === this.#ledger.lengthOf(prefix.slot);
-    if (prefix && this.#finished.has(prefix.slot) && (slot < 0 || !fits || (isWhole && (sharesCells || this.#running.length === 0)))) {
+    const isWhole =
+      prefix !== null &&
+      this.#finished.has(prefix.slot) &&
+      prefix.length === this.#ledger.lengthOf(prefix.slot);
+    if (
+      prefix &&
+      this.#finished.has(prefix.slot) &&
+      (slot < 0 || !fits || (isWhole && (sharesCells || this.#running.length === 0)))
+    ) {
       // The sequence moves into the slot whose prefix it wants: nothing else is lost, or there is no room for both.
       this.#finished.delete(prefix.slot);
       this.#cut(prefix.slot, prefix.length);
@@ -318,11 +325,13 @@ export class Scheduler {
     const { slot, computed } = sequence;
     sequence.slot = -1;
     this.#bySlot[slot] = undefined;
-    if (!this.#options.prefixCache || !this.#options.canCutCache || computed === 0) return this.#release(slot);
+    if (!this.#options.prefixCache || !this.#options.canCutCache || computed === 0)
+      return this.#release(slot);
     this.#cut(slot, computed);
     this.#cache.insert(sequence.group.cacheKey, slot, sequence.tokens(0, computed));
     this.#finished.add(slot);
-    for (const covered of this.#cache.coveredBy(slot)) if (this.#finished.has(covered)) this.#release(covered);
+    for (const covered of this.#cache.coveredBy(slot))
+      if (this.#finished.has(covered)) this.#release(covered);
     if (this.#cache.isCovered(slot)) this.#release(slot);
   }
 

@@ -2,7 +2,7 @@
 import type { Choice } from './choice.ts';
 import type { Completion } from './completion.ts';
 import type { ChatCompletionChunk, ChunkChoice, Usage } from './protocol/index.ts';
-import { type AnswerHeader, toUsage } from './response.ts';
+import { type AnswerHeader, finishReason, toUsage } from './response.ts';
 
 /** What a stream reports of its usage. */
 export type UsageReport = {
@@ -54,9 +54,17 @@ export async function* toChunks(
       isFirst = false;
       const prompt_token_ids = header.returnTokenIds ? Array.from(header.promptIds) : null;
       for (const { index } of completion.choices)
-        yield chunk([roleChoice(header, index)], { ...counted(null), prompt_token_ids });
+        yield chunk([roleChoice(header, index)], {
+          ...counted(null),
+          prompt_token_ids,
+          system_fingerprint: header.systemFingerprint,
+          seed: header.drawnSeed,
+        });
+      if (header.echo !== '')
+        for (const { index } of completion.choices) yield chunk([echoChoice(header, index)], counted(null));
     }
-    yield chunk([deltaChoice(header, choice)], counted(choice));
+    const delta = deltaChoice(header, choice);
+    if (delta) yield chunk([delta], counted(choice));
   }
   if (usage.atEnd) yield chunk([], { usage: toUsage(header, completion) });
 }
@@ -70,13 +78,32 @@ function roleChoice(header: AnswerHeader, index: number): ChunkChoice {
   };
 }
 
-function deltaChoice(header: AnswerHeader, choice: Choice): ChunkChoice {
-  const { text, tokenIds, logprobs, finish } = choice.takeDelta();
+function echoChoice(header: AnswerHeader, index: number): ChunkChoice {
+  return {
+    index,
+    delta: { content: header.echo, reasoning_content: null },
+    logprobs: null,
+    finish_reason: null,
+  };
+}
+
+/** The next chunk of a choice; null when all there is of its text is still being read. */
+function deltaChoice(header: AnswerHeader, choice: Choice): ChunkChoice | null {
+  const { message, tokenIds, logprobs, finish } = choice.takeDelta();
+  const { content, reasoning, toolCalls } = message;
+  const isEmpty = content === '' && reasoning === '' && toolCalls.length === 0;
+  const isHidden = choice.message.isParsed && isEmpty;
+  if (isHidden && !finish && !header.returnTokenIds && !header.wantsLogprobs) return null;
   return {
     index: choice.index,
-    delta: { content: text, reasoning_content: null },
+    delta: {
+      ...(choice.message.isParsed && content === '' ? {} : { content }),
+      ...(reasoning === '' ? {} : { reasoning }),
+      reasoning_content: reasoning === '' ? null : reasoning,
+      ...(toolCalls.length > 0 ? { tool_calls: toolCalls } : {}),
+    },
     logprobs: header.wantsLogprobs ? { content: [...logprobs], refusal: null } : null,
-    finish_reason: finish?.reason ?? null,
+    finish_reason: finish && finishReason(header, choice),
     ...(finish ? { stop_reason: finish.stopReason } : {}),
     token_ids: header.returnTokenIds ? [...tokenIds] : null,
   };

@@ -21,6 +21,8 @@ export type StopRules = {
   readonly maxTokens: number;
   readonly includeStop: boolean;
   readonly skipSpecial: boolean;
+  /** Special tokens that are text all the same, because they mark tool calls or reasoning. */
+  readonly shownSpecials: ReadonlySet<number>;
 };
 
 /** One choice's way from ids to text. */
@@ -35,7 +37,7 @@ export class TextOut {
 
   constructor(rules: StopRules, tokenizer: Tokenizer) {
     this.#rules = rules;
-    this.#detokenizer = new Detokenizer(tokenizer, rules.skipSpecial);
+    this.#detokenizer = new Detokenizer(tokenizer, rules.skipSpecial, rules.shownSpecials);
     this.#scanner = rules.stops ? new StopScanner(rules.stops) : null;
   }
 

@@ -25,16 +25,19 @@ export interface Tokenizer {
 export class Detokenizer {
   readonly #tokenizer: Tokenizer;
   readonly #skipSpecial: boolean;
+  readonly #shownSpecials: ReadonlySet<number>;
   readonly #decoder = new TextDecoder('utf-8', { ignoreBOM: true });
 
-  constructor(tokenizer: Tokenizer, skipSpecial: boolean) {
+  /** @param shownSpecials special tokens that are text even when specials are skipped */
+  constructor(tokenizer: Tokenizer, skipSpecial: boolean, shownSpecials: ReadonlySet<number> = new Set()) {
     this.#tokenizer = tokenizer;
     this.#skipSpecial = skipSpecial;
+    this.#shownSpecials = shownSpecials;
   }
 
   /** The text that this token completes; may be empty. */
   push(id: number): string {
-    if (this.#skipSpecial && this.#tokenizer.isSpecial(id)) return '';
+    if (this.#skipSpecial && this.#tokenizer.isSpecial(id) && !this.#shownSpecials.has(id)) return '';
     return this.#decoder.decode(this.#tokenizer.bytesOf(id), { stream: true });
   }
 

@@ -90,7 +90,10 @@ function alternatives(rows: SampledRows, row: number): [number, number][] {
 /** Prompts of different lengths, some with common beginnings; the same on every run. */
 function prompts(vocabSize: number, count: number): number[][] {
   return Array.from({ length: count }, (_, i) =>
-    Array.from({ length: 3 + ((i * 7) % 40) }, (_, at) => (at < 5 ? at * 11 + (i % 3) : i * 131 + at * 17) % vocabSize),
+    Array.from(
+      { length: 3 + ((i * 7) % 40) },
+      (_, at) => (at < 5 ? at * 11 + (i % 3) : i * 131 + at * 17) % vocabSize,
+    ),
   );
 }
 
@@ -113,41 +116,56 @@ if (missing) process.stderr.write(`skipped: comparison with the bare engine: ${m
 
 describe.skipIf(missing !== null)('against the bare engine', () => {
   it.each(
-    Object.entries(MODELS).flatMap(([name, file]) => LAYOUTS.map((sharesCells) => [name, sharesCells, file] as const)),
-  )('greedy tokens of %s are those of its argmax loop, 20 prompts at once (shared cells: %s)', async (_, sharesCells, file) => {
-    const gguf = await model(file);
-    const on = await engine(file, sharesCells);
-    const given = await greedyPrompts(gguf);
-    expect(given).toHaveLength(20);
-    const answers = await Promise.all(given.map((prompt) => sample(gguf, on, prompt, 24, 1n, { temperature: 0 })));
-    expect(answers.map(({ tokens }) => tokens)).toEqual(greedyTokens(file, given, 24, { f32: gguf.native.kvNumberBytes === 4 }));
-  });
+    Object.entries(MODELS).flatMap(([name, file]) =>
+      LAYOUTS.map((sharesCells) => [name, sharesCells, file] as const),
+    ),
+  )(
+    'greedy tokens of %s are those of its argmax loop, 20 prompts at once (shared cells: %s)',
+    async (_, sharesCells, file) => {
+      const gguf = await model(file);
+      const on = await engine(file, sharesCells);
+      const given = await greedyPrompts(gguf);
+      expect(given).toHaveLength(20);
+      const answers = await Promise.all(
+        given.map((prompt) => sample(gguf, on, prompt, 24, 1n, { temperature: 0 })),
+      );
+      expect(answers.map(({ tokens }) => tokens)).toEqual(
+        greedyTokens(file, given, 24, { f32: gguf.native.kvNumberBytes === 4 }),
+      );
+    },
+  );
 
-  it.each(Object.entries(MODELS))('log-probabilities of %s are its log-softmax, within 1e-4', async (_, file) => {
-    const gguf = await model(file);
-    const on = await engine(file, true);
-    const given = prompts(gguf.native.vocabSize, 5);
-    const logits = lastLogits(file, given, { f32: gguf.native.kvNumberBytes === 4 });
-    for (const [i, prompt] of given.entries()) {
-      const topLogprobs = gguf.native.vocabSize;
-      // the pipeline must not show in them
-      const plan = { temperature: 0.7, topK: 5, repetitionPenalty: 1.5, topLogprobs };
-      const { rows } = await sample(gguf, on, prompt, 1, 7n, plan);
-      const row = logits[i]!;
-      const max = row.reduce((best, value) => Math.max(best, value), -Infinity);
-      const sum = row.reduce((total, value) => total + Math.exp(value - max), 0);
-      const exact = Array.from(row, (value) => value - max - Math.log(sum));
-      expect(rows[0]!.top).toHaveLength(topLogprobs);
-      for (const [id, logprob] of rows[0]!.top) expect(Math.abs(logprob - exact[id]!)).toBeLessThan(1e-4);
-      const sorted = exact.slice().sort((a, b) => b - a);
-      for (const [at, [, logprob]] of rows[0]!.top.entries()) expect(Math.abs(logprob - sorted[at]!)).toBeLessThan(1e-4);
-    }
-  });
+  it.each(Object.entries(MODELS))(
+    'log-probabilities of %s are its log-softmax, within 1e-4',
+    async (_, file) => {
+      const gguf = await model(file);
+      const on = await engine(file, true);
+      const given = prompts(gguf.native.vocabSize, 5);
+      const logits = lastLogits(file, given, { f32: gguf.native.kvNumberBytes === 4 });
+      for (const [i, prompt] of given.entries()) {
+        const topLogprobs = gguf.native.vocabSize;
+        // the pipeline must not show in them
+        const plan = { temperature: 0.7, topK: 5, repetitionPenalty: 1.5, topLogprobs };
+        const { rows } = await sample(gguf, on, prompt, 1, 7n, plan);
+        const row = logits[i]!;
+        const max = row.reduce((best, value) => Math.max(best, value), -Infinity);
+        const sum = row.reduce((total, value) => total + Math.exp(value - max), 0);
+        const exact = Array.from(row, (value) => value - max - Math.log(sum));
+        expect(rows[0]!.top).toHaveLength(topLogprobs);
+        for (const [id, logprob] of rows[0]!.top) expect(Math.abs(logprob - exact[id]!)).toBeLessThan(1e-4);
+        const sorted = exact.slice().sort((a, b) => b - a);
+        for (const [at, [, logprob]] of rows[0]!.top.entries())
+          expect(Math.abs(logprob - sorted[at]!)).toBeLessThan(1e-4);
+      }
+    },
+  );
 });
 
 describe('seeds', () => {
   it.each(
-    (['llama', 'qwen2', 'qwen3'] as const).flatMap((name) => LAYOUTS.map((sharesCells) => [name, sharesCells] as const)),
+    (['llama', 'qwen2', 'qwen3'] as const).flatMap((name) =>
+      LAYOUTS.map((sharesCells) => [name, sharesCells] as const),
+    ),
   )('give the same tokens alone and in company, %s (shared cells: %s)', async (name, sharesCells) => {
     const gguf = await model(MODELS[name]);
     const plan = { temperature: 1, topP: 0.95, minP: 0.01, repetitionPenalty: 1.1 };
@@ -159,10 +177,12 @@ describe('seeds', () => {
       await on.close();
     }
     const on = await engine(MODELS[name], sharesCells);
-    const company = await Promise.all(given.map((prompt, i) => sample(gguf, on, prompt, 20, BigInt(i), plan)));
+    const company = await Promise.all(
+      given.map((prompt, i) => sample(gguf, on, prompt, 20, BigInt(i), plan)),
+    );
     expect(company.map(({ tokens }) => tokens)).toEqual(alone);
     const other = await sample(gguf, on, given[0]!, 20, 99n, plan);
-    if (name !== "qwen3") expect(other.tokens).not.toEqual(alone[0]);
+    if (name !== 'qwen3') expect(other.tokens).not.toEqual(alone[0]);
   });
 });
 
@@ -183,26 +203,49 @@ describe('loading', () => {
     ['a folder', () => folder, 'MODEL_INVALID', /not a file/],
     ['a file that is no GGUF', () => path.join(root, 'package.json'), 'MODEL_INVALID', /not a GGUF file/],
     ['an empty file', () => damaged('empty.gguf', Buffer.alloc(0)), 'MODEL_INVALID', /not a GGUF file/],
-    ['a cut header', () => damaged('header.gguf', good.subarray(0, 400)), 'MODEL_INVALID', /damaged or truncated/],
-    ['cut weights', () => damaged('weights.gguf', good.subarray(0, good.length - 1000)), 'MODEL_INVALID', /is truncated: it needs \d+ bytes/],
+    [
+      'a cut header',
+      () => damaged('header.gguf', good.subarray(0, 400)),
+      'MODEL_INVALID',
+      /damaged or truncated/,
+    ],
+    [
+      'cut weights',
+      () => damaged('weights.gguf', good.subarray(0, good.length - 1000)),
+      'MODEL_INVALID',
+      /is truncated: it needs \d+ bytes/,
+    ],
     ['an unknown architecture', () => damaged('other.gguf', renamed), 'MODEL_INVALID', /architecture.*zzzzz/],
   ])('refuses %s with its own error', async (_, file, code, message) => {
-    await expect(loadGguf({ path: file(), gpu: false })).rejects.toMatchObject({ code, message: expect.stringMatching(message) });
+    await expect(loadGguf({ path: file(), gpu: false })).rejects.toMatchObject({
+      code,
+      message: expect.stringMatching(message),
+    });
   });
 
   it('survives a file cut or overwritten anywhere', async () => {
     for (let i = 0; i < 60; i++) {
       const content = Buffer.from(good.subarray(0, i % 2 ? good.length : Math.floor((good.length * i) / 60)));
-      for (let at = (i * 37) % 997; at < Math.min(content.length, 60_000); at += 997) content[at] = (i * 89 + at) & 255;
-      const result = await loadGguf({ path: damaged('fuzz.gguf', content), gpu: false }).catch((error: Error) => error);
-      if (result instanceof Error) expect(result).toMatchObject({ code: expect.stringMatching(/^(MODEL_INVALID|UNSUPPORTED|OUT_OF_MEMORY)$/) });
+      for (let at = (i * 37) % 997; at < Math.min(content.length, 60_000); at += 997)
+        content[at] = (i * 89 + at) & 255;
+      const result = await loadGguf({ path: damaged('fuzz.gguf', content), gpu: false }).catch(
+        (error: Error) => error,
+      );
+      if (result instanceof Error)
+        expect(result).toMatchObject({
+          code: expect.stringMatching(/^(MODEL_INVALID|UNSUPPORTED|OUT_OF_MEMORY)$/),
+        });
       else result.close();
     }
   });
 
   it('reports progress and can be aborted', async () => {
     const seen: number[] = [];
-    const gguf = await loadGguf({ path: MODELS.embedded, gpu: false, onProgress: (fraction) => seen.push(fraction) });
+    const gguf = await loadGguf({
+      path: MODELS.embedded,
+      gpu: false,
+      onProgress: (fraction) => seen.push(fraction),
+    });
     gguf.close();
     await new Promise((resolve) => setTimeout(resolve, 20));
     expect(seen.at(-1)).toBe(1);
@@ -216,7 +259,9 @@ describe('loading', () => {
   it('says when a cache cannot fit into memory', async () => {
     const gguf = await model(MODELS.llama);
     const limits = { sharesCells: true, batchTokens: 64, slotCount: 4, maxOutputs: 4, threads: 1 };
-    await expect(gguf.createBackend({ ...limits, kvTokens: 2 ** 31 - 256 })).rejects.toMatchObject({ code: 'OUT_OF_MEMORY' });
+    await expect(gguf.createBackend({ ...limits, kvTokens: 2 ** 31 - 256 })).rejects.toMatchObject({
+      code: 'OUT_OF_MEMORY',
+    });
   });
 });
 
@@ -232,7 +277,15 @@ describe('the addon', () => {
       threads: 1,
     });
     const none = new Int32Array(0);
-    const fine = { memoryEdits: none, tokens: Int32Array.of(1), positions: Int32Array.of(0), sequences: Int32Array.of(0), sampleRows: none, samplers: [], scoreRows: none };
+    const fine = {
+      memoryEdits: none,
+      tokens: Int32Array.of(1),
+      positions: Int32Array.of(0),
+      sequences: Int32Array.of(0),
+      sampleRows: none,
+      samplers: [],
+      scoreRows: none,
+    };
     for (const wrong of [
       { tokens: Int32Array.of(-1) },
       { tokens: Int32Array.of(gguf.native.vocabSize) },

@@ -3,7 +3,12 @@ import { describe, expect, it } from 'vitest';
 import { Engine, type Listener } from '../src/engine.ts';
 import type { OnpolicyError } from '../src/errors.ts';
 import { type Group, Sequence } from '../src/sequence.ts';
-import { CheckingBackend, type CheckingOptions, fakeSampler, predictedToken } from './fakes/checking-backend.ts';
+import {
+  CheckingBackend,
+  type CheckingOptions,
+  fakeSampler,
+  predictedToken,
+} from './fakes/checking-backend.ts';
 
 const OPTIONS: CheckingOptions = {
   kvTokens: 256,
@@ -30,7 +35,12 @@ type Request = {
 /** Runs a request and resolves with the sampled tokens of every choice; null for one that was taken out. */
 async function run(engine: Engine, request: Request, arrival: number): Promise<(number[] | null)[]> {
   for (let i = 0; i < request.delay; i++) await new Promise((resolve) => setImmediate(resolve));
-  const group: Group = { prompt: Int32Array.from(request.prompt), cacheKey: request.salt, priority: request.priority, arrival };
+  const group: Group = {
+    prompt: Int32Array.from(request.prompt),
+    cacheKey: request.salt,
+    priority: request.priority,
+    arrival,
+  };
   return await Promise.all(
     Array.from(
       { length: request.n },
@@ -82,29 +92,42 @@ describe('Engine', () => {
     ['one roomy pool', { sharesCells: true, kvTokens: 400 }],
     ['cells of their own', { sharesCells: false, kvTokens: 8 * 32 }],
     ['recurrent state', { sharesCells: true, canCutCache: false, kvTokens: 60 }],
-  ])('gives every request its tokens whatever else runs: %s', async (_, layout) => {
-    await fc.assert(
-      fc.asyncProperty(
-        fc.array(request, { minLength: 1, maxLength: 12 }),
-        fc.boolean(),
-        fc.boolean(),
-        fc.infiniteStream(fc.integer({ min: 0, max: 9 })),
-        async (requests, prefixCache, byPriority, dice) => {
-          const backend = new CheckingBackend({ ...OPTIONS, ...layout, abortsStep: () => dice.next().value === 0 });
-          const engine = new Engine(backend, { maxRunning: 6, policy: byPriority ? 'priority' : 'fcfs', prefixCache });
-          const answers = await Promise.all(requests.map((each, arrival) => run(engine, each, arrival)));
-          for (const [i, answer] of answers.entries())
-            for (const tokens of answer) if (tokens) expect(tokens).toEqual(expected(requests[i]!, backend.vocabSize));
-          await new Promise((resolve) => setTimeout(resolve, 5));
-          const stats = engine.stats();
-          expect([stats.running, stats.waiting, stats.kvTokensInUse]).toEqual([0, 0, 0]);
-          if (!prefixCache) expect(stats.kvTokensCached).toBe(0);
-          await engine.close();
-        },
-      ),
-      { numRuns: 150 },
-    );
-  }, 60_000);
+  ])(
+    'gives every request its tokens whatever else runs: %s',
+    async (_, layout) => {
+      await fc.assert(
+        fc.asyncProperty(
+          fc.array(request, { minLength: 1, maxLength: 12 }),
+          fc.boolean(),
+          fc.boolean(),
+          fc.infiniteStream(fc.integer({ min: 0, max: 9 })),
+          async (requests, prefixCache, byPriority, dice) => {
+            const backend = new CheckingBackend({
+              ...OPTIONS,
+              ...layout,
+              abortsStep: () => dice.next().value === 0,
+            });
+            const engine = new Engine(backend, {
+              maxRunning: 6,
+              policy: byPriority ? 'priority' : 'fcfs',
+              prefixCache,
+            });
+            const answers = await Promise.all(requests.map((each, arrival) => run(engine, each, arrival)));
+            for (const [i, answer] of answers.entries())
+              for (const tokens of answer)
+                if (tokens) expect(tokens).toEqual(expected(requests[i]!, backend.vocabSize));
+            await new Promise((resolve) => setTimeout(resolve, 5));
+            const stats = engine.stats();
+            expect([stats.running, stats.waiting, stats.kvTokensInUse]).toEqual([0, 0, 0]);
+            if (!prefixCache) expect(stats.kvTokensCached).toBe(0);
+            await engine.close();
+          },
+        ),
+        { numRuns: 150 },
+      );
+    },
+    60_000,
+  );
 
   const simple = (more: Partial<Request> = {}): Request => ({
     prompt: [1, 2, 3, 4],
@@ -148,17 +171,25 @@ describe('Engine', () => {
     const backend = new CheckingBackend({ ...OPTIONS, kvTokens: 400 });
     const engine = new Engine(backend, { maxRunning: 8, policy: 'fcfs', prefixCache: true });
     const prefix = Array.from({ length: 40 }, (_, i) => i);
-    await Promise.all([1, 2, 3, 4].map((i) => run(engine, simple({ prompt: [...prefix, i], outputTokens: 1 }), i)));
+    await Promise.all(
+      [1, 2, 3, 4].map((i) => run(engine, simple({ prompt: [...prefix, i], outputTokens: 1 }), i)),
+    );
     expect(backend.computedTokens).toBe(40 + 4);
     await engine.close();
   });
 
   it('serves lower priorities first under the priority policy', async () => {
     const order: number[] = [];
-    const engine = new Engine(new CheckingBackend(OPTIONS), { maxRunning: 1, policy: 'priority', prefixCache: true });
+    const engine = new Engine(new CheckingBackend(OPTIONS), {
+      maxRunning: 1,
+      policy: 'priority',
+      prefixCache: true,
+    });
     await Promise.all(
       [0, 5, -5, 1].map((priority, arrival) =>
-        run(engine, simple({ prompt: [9, priority + 10], priority }), arrival).then(() => order.push(priority)),
+        run(engine, simple({ prompt: [9, priority + 10], priority }), arrival).then(() =>
+          order.push(priority),
+        ),
       ),
     );
     expect(order).toEqual([-5, 0, 1, 5]);
@@ -166,7 +197,11 @@ describe('Engine', () => {
   });
 
   it('fails what runs and what comes later with CLOSED', async () => {
-    const engine = new Engine(new CheckingBackend(OPTIONS), { maxRunning: 1, policy: 'fcfs', prefixCache: true });
+    const engine = new Engine(new CheckingBackend(OPTIONS), {
+      maxRunning: 1,
+      policy: 'fcfs',
+      prefixCache: true,
+    });
     const running = run(engine, simple({ outputTokens: 100 }), 0);
     const waiting = run(engine, simple({ outputTokens: 100 }), 1);
     await new Promise((resolve) => setImmediate(resolve));
@@ -185,7 +220,10 @@ describe('Engine', () => {
       throw Object.assign(new Error('lost the device'), { code: 'BACKEND_FAILED' });
     };
     const engine = new Engine(backend, { maxRunning: 2, policy: 'fcfs', prefixCache: true });
-    await expect(run(engine, simple(), 0)).rejects.toMatchObject({ code: 'BACKEND_FAILED', message: 'lost the device' });
+    await expect(run(engine, simple(), 0)).rejects.toMatchObject({
+      code: 'BACKEND_FAILED',
+      message: 'lost the device',
+    });
     await expect(run(engine, simple(), 1)).rejects.toMatchObject({ code: 'BACKEND_FAILED' });
     await engine.close();
   });

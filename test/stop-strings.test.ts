@@ -8,8 +8,18 @@ describe('StopScanner', () => {
     ['across pieces', ['bcd'], ['ab', 'c', 'de'], { index: 0, start: 1, end: 4 }],
     ['takes the one that begins first', ['cd', 'abcd'], ['abcd'], { index: 1, start: 0, end: 4 }],
     ['at the same place the first of the list', ['ab', 'abc'], ['abc'], { index: 0, start: 0, end: 2 }],
-    ['at the same place the first of the list, longer', ['abc', 'ab'], ['abc'], { index: 0, start: 0, end: 3 }],
-    ['ends with the piece that completes one', ['cd', 'abcde'], ['abcd', 'e'], { index: 0, start: 2, end: 4 }],
+    [
+      'at the same place the first of the list, longer',
+      ['abc', 'ab'],
+      ['abc'],
+      { index: 0, start: 0, end: 3 },
+    ],
+    [
+      'ends with the piece that completes one',
+      ['cd', 'abcde'],
+      ['abcd', 'e'],
+      { index: 0, start: 2, end: 4 },
+    ],
     ['restarts inside a failed match', ['aab'], ['aaab'], { index: 0, start: 1, end: 4 }],
     ['emoji across units', ['👍'], ['x\ud83d', '\udc4d'], { index: 0, start: 1, end: 3 }],
     ['nothing', ['xyz'], ['xy', 'x'], null],
@@ -24,29 +34,33 @@ describe('StopScanner', () => {
     const letters = fc.string({ unit: fc.constantFrom('a', 'b'), maxLength: 12 });
     const stop = fc.string({ unit: fc.constantFrom('a', 'b'), minLength: 1, maxLength: 4 });
     fc.assert(
-      fc.property(fc.array(letters, { maxLength: 6 }), fc.array(stop, { minLength: 1, maxLength: 4 }), (pieces, stops) => {
-        const scanner = new StopScanner(new StopStrings(stops));
-        let text = '';
-        for (const piece of pieces) {
-          const before = text.length;
-          text += piece;
-          const found = scanner.push(piece);
-          const matches = stops
-            .flatMap((string, index) =>
-              Array.from(text, (_, start) => ({ index, start, end: start + string.length })).filter(
-                ({ start, end }) => end > before && text.startsWith(string, start),
-              ),
-            )
-            .sort((a, b) => a.start - b.start || a.index - b.index);
-          expect(found).toEqual(matches[0] ?? null);
-          if (found) return;
-          let pending = 0;
-          for (const string of stops)
-            for (let length = 1; length < string.length; length++)
-              if (text.endsWith(string.slice(0, length))) pending = Math.max(pending, length);
-          expect(scanner.pending).toBe(pending);
-        }
-      }),
+      fc.property(
+        fc.array(letters, { maxLength: 6 }),
+        fc.array(stop, { minLength: 1, maxLength: 4 }),
+        (pieces, stops) => {
+          const scanner = new StopScanner(new StopStrings(stops));
+          let text = '';
+          for (const piece of pieces) {
+            const before = text.length;
+            text += piece;
+            const found = scanner.push(piece);
+            const matches = stops
+              .flatMap((string, index) =>
+                Array.from(text, (_, start) => ({ index, start, end: start + string.length })).filter(
+                  ({ start, end }) => end > before && text.startsWith(string, start),
+                ),
+              )
+              .sort((a, b) => a.start - b.start || a.index - b.index);
+            expect(found).toEqual(matches[0] ?? null);
+            if (found) return;
+            let pending = 0;
+            for (const string of stops)
+              for (let length = 1; length < string.length; length++)
+                if (text.endsWith(string.slice(0, length))) pending = Math.max(pending, length);
+            expect(scanner.pending).toBe(pending);
+          }
+        },
+      ),
       { numRuns: 1000 },
     );
   });

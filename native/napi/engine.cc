@@ -120,10 +120,16 @@ class ProgressReporter {
   int last_percent_ = -1;
 };
 
-Napi::Object DescribeModel(Napi::Env env, const std::shared_ptr<Model>& model) {
+// What a load produces off the JavaScript thread.
+struct LoadedModel {
+  std::shared_ptr<Model> model;
+  VocabularyTable table;
+};
+
+Napi::Object DescribeModel(Napi::Env env, const LoadedModel& loaded) {
   const Library& api = Api();
+  const auto& [model, table] = loaded;
   llama_model* raw = model->get();
-  const VocabularyTable table = model->Table();
   Napi::Object object = Environment::Of(env).Construct("Model");
   JsModel::Unwrap(object)->model = model;
   object.Set("vocabSize", model->vocab_size());
@@ -171,10 +177,14 @@ Napi::Value LoadModel(const Napi::CallbackInfo& info) {
     reporter->Report(fraction);
     return *flag == 0;
   };
-  auto model = std::make_shared<std::shared_ptr<Model>>();
-  return AsyncTask::Run(
-      env, cancelled, [request, model] { return Model::Load(*request, model.get()); },
-      [model](Napi::Env env) -> Napi::Value { return DescribeModel(env, *model); });
+  auto loaded = std::make_shared<LoadedModel>();
+  auto work = [request, loaded] {
+    const Status status = Model::Load(*request, &loaded->model);
+    if (status.ok()) loaded->table = loaded->model->Table();
+    return status;
+  };
+  return AsyncTask::Run(env, cancelled, std::move(work),
+                        [loaded](Napi::Env env) -> Napi::Value { return DescribeModel(env, *loaded); });
 }
 
 // ---- Context ----
@@ -244,7 +254,7 @@ class StepThread : public std::enable_shared_from_this<StepThread> {
       }
       Job* raw = job.release();
       const napi_status queued = settle_.BlockingCall(raw, [](Napi::Env env, Napi::Function, Job* job) {
-        if (env != nullptr) job->owner->Settle(env, job);
+        if (env != nullptr) SettleIfAlive([env, job] { job->owner->Settle(env, job); });
         delete job;
       });
       if (queued != napi_ok) delete raw;

@@ -87,7 +87,9 @@ export async function loadGguf(options: GgufOptions): Promise<GgufModel> {
   await openLibraries(options.gpu);
   if (options.signal?.aborted) throw new OnpolicyError('ABORTED', `loading ${options.path} was aborted`);
   const cancelled = new Int32Array(1);
-  const cancel = (): void => void (cancelled[0] = 1);
+  const cancel = (): void => {
+    cancelled[0] = 1;
+  };
   options.signal?.addEventListener('abort', cancel);
   try {
     const native = await loadAddon().loadModel({
@@ -142,7 +144,8 @@ class GgufBackend implements Backend {
 function createTokenizer(model: NativeModel): Tokenizer {
   const { tokenBytes, tokenOffsets, vocabSize } = model;
   const decoder = new TextDecoder();
-  const bytesOf = (id: number): Uint8Array => tokenBytes.subarray(tokenOffsets[id] ?? 0, tokenOffsets[id + 1] ?? 0);
+  const bytesOf = (id: number): Uint8Array =>
+    tokenBytes.subarray(tokenOffsets[id] ?? 0, tokenOffsets[id + 1] ?? 0);
   const textOf = (id: number): string => (id < 0 ? '' : decoder.decode(bytesOf(id)));
   const endIds = new Set<number>();
   for (let id = 0; id < vocabSize; id++) if (model.isEnd[id] === 1) endIds.add(id);

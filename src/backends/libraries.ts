@@ -14,7 +14,11 @@ const ENGINE_VERSION = '0.5.0';
 const PACKAGE_VERSION = '3.22.1';
 
 /** One build of the libraries: the packages that ship it, and the driver that must be there for it to be of use. */
-type Variant = { readonly gpu: Exclude<Gpu, 'auto'>; readonly packages: readonly string[]; readonly driver: string | null };
+type Variant = {
+  readonly gpu: Exclude<Gpu, 'auto'>;
+  readonly packages: readonly string[];
+  readonly driver: string | null;
+};
 
 const VARIANTS: Readonly<Record<string, readonly Variant[]>> = {
   'linux-x64': [
@@ -49,7 +53,9 @@ export async function openLibraries(gpu: Gpu): Promise<void> {
   await opened;
   if (gpu === 'auto' || gpu === false) return;
   if (!devices().some((device) => device.kind === 'gpu'))
-    throw new OnpolicyError('NATIVE_UNAVAILABLE', `gpu: expected a working ${gpu} device, found none`, { param: 'gpu' });
+    throw new OnpolicyError('NATIVE_UNAVAILABLE', `gpu: expected a working ${gpu} device, found none`, {
+      param: 'gpu',
+    });
 }
 
 /** The devices that the opened libraries can compute on. */
@@ -94,7 +100,9 @@ async function binariesFolder(name: string): Promise<string | null> {
     const entry = from.resolve(`@node-llama-cpp/${name}`);
     const { getBinsDir } = (await import(pathToFileURL(entry).href)) as { getBinsDir(): { binsDir: string } };
     const { binsDir } = getBinsDir();
-    const folder = fs.readdirSync(binsDir).find((candidate) => fs.statSync(path.join(binsDir, candidate)).isDirectory());
+    const folder = fs
+      .readdirSync(binsDir)
+      .find((candidate) => fs.statSync(path.join(binsDir, candidate)).isDirectory());
     return folder === undefined ? null : path.join(binsDir, folder);
   } catch {
     return null; // optional packages: absence is no error

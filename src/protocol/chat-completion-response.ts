@@ -4,6 +4,7 @@
 export interface ChatCompletion {
   /** `chatcmpl-` and the request's id. */
   id: string;
+  /** Says what this is. */
   object: 'chat.completion';
   /** Seconds since 1970. */
   created: number;
@@ -15,6 +16,9 @@ export interface ChatCompletion {
   service_tier: null;
   /** Engine, model and adapter that answered: with the same seed, the same fingerprint gives the same tokens. */
   system_fingerprint: string;
+  /** The seed that was drawn because the request had none; null when it had one. */
+  seed: number | null;
+  /** Tokens of the request. */
   usage: Usage;
   /** One entry per prompt token, null for the first; null unless `prompt_logprobs` was given. */
   prompt_logprobs: (PromptLogprobs | null)[] | null;
@@ -26,10 +30,13 @@ export interface ChatCompletion {
 
 /** One answer. */
 export interface ChatCompletionChoice {
+  /** Its place among the choices. */
   index: number;
+  /** The answer. */
   message: ResponseMessage;
   /** Null unless `logprobs`. */
   logprobs: ChoiceLogprobs | null;
+  /** Why it ended. */
   finish_reason: FinishReason;
   /** The token id or the text that ended the answer; null for the end-of-sequence token and for `length`. */
   stop_reason: number | string | null;
@@ -46,14 +53,18 @@ export interface ResponseMessage {
   role: 'assistant';
   /** Null when the whole answer is reasoning or tool calls. */
   content: string | null;
+  /** Always null. */
   refusal: null;
   /** Always null. Its type is open because OpenAI's has a list or nothing here. */
   // biome-ignore lint/suspicious/noExplicitAny: null is not in the OpenAI client's type, and any other type would not be true
   annotations: any;
+  /** Always null. */
   audio: null;
+  /** Always null: calls are in `tool_calls`. */
   function_call: null;
   /** Empty when there are none. */
   tool_calls: ResponseToolCall[];
+  /** The thoughts, when the model wrote any and `include_reasoning` is on. */
   reasoning: string | null;
   /** The same as `reasoning`. */
   reasoning_content: string | null;
@@ -61,9 +72,13 @@ export interface ResponseMessage {
 
 /** A call that the model made. */
 export interface ResponseToolCall {
+  /** Its id. */
   id: string;
+  /** The only kind there is. */
   type: 'function';
+  /** What is called, and with what. */
   function: {
+    /** Its name. */
     name: string;
     /** JSON text. */
     arguments: string;
@@ -72,7 +87,9 @@ export interface ResponseToolCall {
 
 /** Log-probabilities of an answer or a chunk: one entry per token. */
 export interface ChoiceLogprobs {
+  /** One entry per token. */
   content: TokenLogprob[];
+  /** Always null. */
   refusal: null;
 }
 
@@ -95,19 +112,24 @@ export interface TokenLogprob extends Logprob {
 /** Token id as text -> its log-probability at one prompt position: the prompt's own token first, then the best ones. */
 export interface PromptLogprobs {
   [tokenId: string]: {
+    /** Natural logarithm, at least -9999. */
     logprob: number;
     /** 1 is the best token of the position. */
     rank: number;
+    /** Its text alone. */
     decoded_token: string;
   };
 }
 
 /** Tokens of a request. */
 export interface Usage {
+  /** Tokens of the prompt, counted once. */
   prompt_tokens: number;
+  /** Prompt and completion together. */
   total_tokens: number;
   /** Summed over choices, ends of sequences included. */
   completion_tokens: number;
+  /** Where prompt tokens came from. */
   prompt_tokens_details?: {
     /** Prompt tokens that the prefix cache saved. */
     cached_tokens: number;
@@ -116,23 +138,33 @@ export interface Usage {
 
 /** One event of a stream. */
 export interface ChatCompletionChunk {
+  /** Its id. */
   id: string;
+  /** Says what this is. */
   object: 'chat.completion.chunk';
+  /** Seconds since 1970. */
   created: number;
+  /** The model as the caller named it. */
   model: string;
+  /** Engine, model and adapter that answered. */
   system_fingerprint?: string;
   /** One choice; none in the chunk that ends with the usage. */
   choices: ChunkChoice[];
   /** Only with `stream_options`. */
   usage?: Usage;
+  /** Only in the first chunk of each choice: the seed that was drawn because the request had none. */
+  seed?: number | null;
   /** Only in the first chunk of each choice: the ids with `return_token_ids`, else null. */
   prompt_token_ids?: number[] | null;
 }
 
 /** What is new in one choice. */
 export interface ChunkChoice {
+  /** Which choice. */
   index: number;
+  /** What is new. */
   delta: ChunkDelta;
+  /** Of the new tokens; null unless `logprobs`. */
   logprobs: ChoiceLogprobs | null;
   /** Set in the last chunk of the choice. */
   finish_reason: FinishReason | null;
@@ -146,9 +178,13 @@ export interface ChunkChoice {
 export interface ChunkDelta {
   /** Only in the first chunk of a choice; see {@link ResponseMessage.role}. */
   role?: 'assistant';
+  /** New text. */
   content?: string | null;
+  /** New thoughts. */
   reasoning?: string | null;
+  /** The same as `reasoning`. */
   reasoning_content?: string | null;
+  /** New parts of calls. */
   tool_calls?: ToolCallDelta[];
 }
 
@@ -160,6 +196,7 @@ export interface ToolCallDelta {
   id?: string;
   /** Only in the first delta of a call. */
   type?: 'function';
+  /** New parts of its name and arguments. */
   function?: {
     /** Only in the first delta of a call. */
     name?: string;

@@ -1,13 +1,13 @@
 /** The door for chat completion requests: any input -> a valid request, or one error that lists every fault. */
-import { type ErrorDetail, OnpolicyError } from '../errors.ts';
-import { fault, invalidRequest } from './faults.ts';
+import type { ErrorDetail } from '../errors.ts';
+import { fault, invalidRequest, throwFaults } from './faults.ts';
 import { normalizeChatRequest } from './normalize-chat-request.ts';
 import type { ChatCompletionRequest } from './request-types.ts';
 import { chatRules } from './rules/index.ts';
 import type { ChatRuleOptions } from './rules/rule.ts';
 import { vocabularyFaults } from './rules/vocabulary.ts';
 import type { ValidChatRequest } from './valid-chat-request.ts';
-import { schemaFaults } from './validate.ts';
+import { atTheDoor, schemaFaults } from './validate.ts';
 
 /** What the door is told about the runtime and the way the request came. */
 export type ChatRequestOptions = Partial<ChatRuleOptions> & {
@@ -24,50 +24,52 @@ const INT64_MAX = 2n ** 63n - 1n;
 
 /** Checks a request and brings it into its one form. Throws `INVALID_REQUEST` with all faults. */
 export function validateChatRequest(input: unknown, options: ChatRequestOptions = {}): ValidChatRequest {
-  try {
-    return validate(input, options);
-  } catch (error) {
-    if (error instanceof OnpolicyError) throw error;
-    throw new OnpolicyError('INVALID_REQUEST', `the request cannot be read: ${String(error)}`, {
-      cause: error,
-    });
-  }
+  return atTheDoor(() => validate(input, options));
 }
 
 /** Checks the token ids of a request that was validated before its model was known. Throws `INVALID_REQUEST`. */
 export function checkVocabulary(request: ValidChatRequest, vocabSize: number): void {
-  const faults = vocabularyFaults(request, request.logit_bias.keys(), vocabSize);
-  if (faults.length > 0) throw invalidRequest(faults);
+  throwFaults(vocabularyFaults(request, request.logit_bias.keys(), vocabSize));
 }
 
 function validate(input: unknown, options: ChatRequestOptions): ValidChatRequest {
   const inProcess = options.wire ? [] : inProcessFaults(input);
   const plain = options.wire ? input : withoutInProcessValues(input);
-  const faults = [...inProcess, ...schemaFaults('ChatCompletionRequest', plain, options.wire === true)];
-  if (isObject(input)) faults.push(...ruleFaults(input as unknown as ChatCompletionRequest, faults, options));
-  if (faults.length > 0) throw invalidRequest(faults);
+  const found = schemaFaults('ChatCompletionRequest', plain, options.wire === true);
+  if (found.count > found.listed.length) throw invalidRequest(found);
+  const faults = [...inProcess, ...found.listed];
+  throwFaults(
+    isObject(input) ? withRuleFaults(input as unknown as ChatCompletionRequest, faults, options) : faults,
+  );
   return normalizeChatRequest(input as ChatCompletionRequest);
 }
 
-/** Faults that the rules find. A rule that reads a faulty field is left out: it could not tell anything new. */
-function ruleFaults(
+/** Adds the faults that rules find. A rule that reads a faulty field is left out: it could not tell anything new. */
+function withRuleFaults(
   request: ChatCompletionRequest,
-  schema: readonly ErrorDetail[],
+  own: readonly ErrorDetail[],
   options: ChatRequestOptions,
-): ErrorDetail[] {
-  const faulty = new Set(schema.map(({ loc }) => loc[0]));
+): readonly ErrorDetail[] {
   const settings = { ...DEFAULTS, ...options };
-  const faults: ErrorDetail[] = [];
+  const faulty = new Set(own.map(({ loc }) => loc[0]));
+  let faults = own;
   for (const { reads, check } of chatRules) {
     if (faulty.size > 0 && reads.some((field) => faulty.has(field))) continue;
     const found = check(request, settings);
-    if (found) faults.push(...[found].flat());
+    if (found !== null) faults = withFound(faults, found);
   }
   if (options.vocabSize === undefined) return faults;
   for (const { loc } of faults) faulty.add(loc[0]);
   const sound = Object.fromEntries(Object.entries(request).filter(([field]) => !faulty.has(field)));
   const biased = Object.keys((sound['logit_bias'] as object | null) ?? {}).map(Number);
-  return [...faults, ...vocabularyFaults(sound, biased, options.vocabSize)];
+  return faults.concat(vocabularyFaults(sound, biased, options.vocabSize));
+}
+
+function withFound(
+  faults: readonly ErrorDetail[],
+  found: ErrorDetail | readonly ErrorDetail[],
+): readonly ErrorDetail[] {
+  return Array.isArray(found) && found.length === 0 ? faults : faults.concat(found);
 }
 
 /** Values that only exist in process, replaced by what the schema knows: functions by names, a bigint by a number. */

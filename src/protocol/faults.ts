@@ -36,30 +36,38 @@ export function fault(
 ): ErrorDetail {
   return {
     loc,
-    msg: `${loc.join('.') || 'request'}: expected ${expected}, got ${describe(input)}`,
+    msg: `${pathWords(loc)}: expected ${expected}, got ${describe(input)}`,
     type,
     input,
     ...(ctx ? { ctx } : {}),
   };
 }
 
-/** The error that lists all faults of an input; its message has the first one and the count. */
-export function invalidRequest(faults: readonly ErrorDetail[]): OnpolicyError {
-  const rest = faults.length - 1;
+/** What was found wrong with an input. */
+export type Faults = {
+  /** The first ones, at most {@link MAX_LISTED_FAULTS}. */
+  readonly listed: readonly ErrorDetail[];
+  /** All of them. */
+  readonly count: number;
+};
+
+/** The error for a faulty input: its message has the first fault and how many there are. */
+export function invalidRequest({ listed, count }: Faults): OnpolicyError {
+  const rest = count - 1;
   const more = rest === 0 ? '' : ` (and ${rest} more ${rest === 1 ? 'fault' : 'faults'})`;
-  const detail = faults.slice(0, MAX_LISTED_FAULTS);
-  return new OnpolicyError('INVALID_REQUEST', `${faults[0]!.msg}${more}`, { detail });
+  return new OnpolicyError('INVALID_REQUEST', `${listed[0]!.msg}${more}`, { detail: listed });
 }
 
-/** One fault per faulty value. Errors that only repeat another one are left out. */
-export function toFaults(errors: readonly SchemaError[]): ErrorDetail[] {
-  const faults = new Map<string, ErrorDetail>();
-  for (const error of errors) {
-    if (error.keyword === 'if') continue; // the branch that was taken reports its own errors
-    const one = toFault(error);
-    if (!faults.has(one.msg)) faults.set(one.msg, one);
-  }
-  return [...faults.values()];
+/** Throws the error that lists the faults, if there are any. */
+export function throwFaults(faults: readonly ErrorDetail[]): void {
+  if (faults.length > 0)
+    throw invalidRequest({ listed: faults.slice(0, MAX_LISTED_FAULTS), count: faults.length });
+}
+
+/** Puts errors into words; only those that will be listed, as a hostile input can have very many. */
+export function toFaults(errors: readonly SchemaError[]): Faults {
+  const real = errors.filter(({ keyword }) => keyword !== 'if'); // the branch that was taken reports its own errors
+  return { listed: real.slice(0, MAX_LISTED_FAULTS).map(toFault), count: real.length };
 }
 
 function toFault(error: SchemaError): ErrorDetail {
@@ -67,7 +75,11 @@ function toFault(error: SchemaError): ErrorDetail {
   const { keyword, parentSchema, params, data } = error;
   if (keyword === 'required') {
     const path = [...loc, String(params['missingProperty'])];
-    return { loc: path, msg: `${path.join('.')}: this field is required, got nothing`, type: 'missing' };
+    return {
+      loc: path,
+      msg: `${pathWords(path)}: this field is required, got nothing`,
+      type: 'missing',
+    };
   }
   if (keyword === 'additionalProperties')
     return unknownField(loc, String(params['additionalProperty']), error);
@@ -92,14 +104,14 @@ function toFault(error: SchemaError): ErrorDetail {
 }
 
 function unknownField(parent: readonly string[], name: string, error: SchemaError): ErrorDetail {
-  const loc = [...parent, name];
+  const loc = [...parent, clip(name, 200)];
   const value = (error.data as Record<string, unknown>)[name];
   const near = closestName(name, Object.keys(error.parentSchema.properties ?? {}));
   const hint = near === null ? '' : `; did you mean ${near}?`;
   const where = parent.length === 0 ? 'a request' : parent.join('.');
   return {
     loc,
-    msg: `${clip(loc.join('.'))}: not a field of ${where}${hint}`,
+    msg: `${pathWords(loc)}: not a field of ${where}${hint}`,
     type: 'unknown_field',
     input: value,
     ...(near === null ? {} : { ctx: { closest: near } }),
@@ -154,12 +166,16 @@ function rangeWords({ minimum, maximum, exclusiveMinimum }: Schema): string {
 
 /** A value in a few words, whatever it is. */
 export function describe(value: unknown): string {
-  if (typeof value === 'string') return clip(JSON.stringify(value));
+  if (typeof value === 'string') return clip(JSON.stringify(value.slice(0, 80)));
   if (typeof value === 'bigint') return `${clip(String(value))}n`;
   if (typeof value === 'symbol' || typeof value === 'function') return `a ${typeof value}`;
   if (Array.isArray(value)) return value.length === 0 ? 'an empty list' : `a list of ${value.length}`;
   if (typeof value === 'object' && value !== null) return objectWords(value);
   return value === undefined ? 'nothing' : String(value);
+}
+
+function pathWords(loc: readonly string[]): string {
+  return loc.length === 0 ? 'request' : clip(loc.join('.'), 160);
 }
 
 /** "an object", or the kind of a built-in one: "a Map". */
@@ -168,8 +184,8 @@ function objectWords(value: object): string {
   return kind === 'Object' ? 'an object' : `a value of type ${clip(kind)}`;
 }
 
-function clip(text: string): string {
-  return text.length <= 80 ? text : `${text.slice(0, 77)}...`;
+function clip(text: string, length = 80): string {
+  return text.length <= length ? text : `${text.slice(0, length - 3)}...`;
 }
 
 function toPath(pointer: string): string[] {

@@ -19,20 +19,24 @@ export function jsonFault(value: unknown): JsonFault | null {
   return walk(value, 0, budget);
 }
 
+/** Whether a value is an object as JSON has them, not a Map, a Date, an array or the like. */
+export function isJsonObject(value: unknown): value is Record<string, unknown> {
+  return Object.prototype.toString.call(value) === '[object Object]';
+}
+
 function walk(value: unknown, depth: number, budget: { left: number }): JsonFault | null {
+  budget.left -= 1;
+  if (budget.left < 0) return { path: [], expected: `at most ${MAX_VALUES} values`, input: value };
   if (typeof value === 'string' || typeof value === 'boolean' || value === null) return null;
   if (typeof value === 'number')
     return Number.isFinite(value) ? null : { path: [], expected: 'a finite number', input: value };
   if (typeof value !== 'object') return { path: [], expected: 'JSON data', input: value };
   if (depth === MAX_DEPTH)
     return { path: [], expected: `at most ${MAX_DEPTH} levels and no object inside itself`, input: value };
-  budget.left -= 1;
-  if (budget.left < 0) return { path: [], expected: `at most ${MAX_VALUES} values`, input: value };
   if (Array.isArray(value)) return walkList(value, depth, budget);
-  if (Object.prototype.toString.call(value) !== '[object Object]')
-    return { path: [], expected: 'JSON data', input: value };
+  if (!isJsonObject(value)) return { path: [], expected: 'JSON data', input: value };
   for (const key of Object.keys(value)) {
-    const field = (value as Record<string, unknown>)[key];
+    const field = value[key];
     const inner = field === undefined ? null : walk(field, depth + 1, budget);
     if (inner) return { ...inner, path: [key, ...inner.path] };
   }

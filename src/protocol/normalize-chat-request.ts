@@ -7,7 +7,10 @@ import type { ValidChatRequest, ValidLogitsProcessor, ValidStructuredOutputs } f
 const INT64_MAX = 2n ** 63n - 1n;
 const MAX_BIAS = 100;
 
-/** Fills in every default. Defaults of single fields equal those in the schema. */
+/**
+ * Fills in every default; those of single fields equal the schema's. Lists that steer the sampler are copied, so that a
+ * caller who changes his own later does not change a request under way.
+ */
 export function normalizeChatRequest(request: ChatCompletionRequest): ValidChatRequest {
   const { chat_template: templateInKwargs, ...templateKwargs } = request.chat_template_kwargs ?? {};
   const logprobs = request.logprobs ?? false;
@@ -30,12 +33,12 @@ export function normalizeChatRequest(request: ChatCompletionRequest): ValidChatR
     max_tokens: request.max_tokens ?? null,
     max_completion_tokens: request.max_completion_tokens ?? request.max_tokens ?? null,
     min_tokens: request.min_tokens ?? 0,
-    stop: typeof request.stop === 'string' ? [request.stop] : (request.stop ?? []),
-    stop_token_ids: request.stop_token_ids ?? [],
+    stop: typeof request.stop === 'string' ? [request.stop] : [...(request.stop ?? [])],
+    stop_token_ids: [...(request.stop_token_ids ?? [])],
     include_stop_str_in_output: request.include_stop_str_in_output ?? false,
     ignore_eos: request.ignore_eos ?? false,
-    allowed_token_ids: request.allowed_token_ids ?? null,
-    bad_words: request.bad_words ?? [],
+    allowed_token_ids: request.allowed_token_ids ? [...request.allowed_token_ids] : null,
+    bad_words: [...(request.bad_words ?? [])],
     structured_outputs: request.response_format
       ? fromResponseFormat(request.response_format)
       : toConstraint(request.structured_outputs ?? {}),

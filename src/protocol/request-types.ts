@@ -478,9 +478,7 @@ export interface Tool {
     parameters?: JsonObject | null | undefined;
     /** Whether arguments must follow the schema exactly. */
     strict?: boolean | null | undefined;
-    [key: string]: unknown;
   };
-  [key: string]: unknown;
 }
 
 /** A call that the model made. */
@@ -605,4 +603,177 @@ export interface StructuralTagResponseFormat {
     | undefined;
   /** Texts after which a part must follow. None empty. */
   triggers?: readonly string[] | null | undefined;
+}
+
+/** Trains a model on groups of trajectories: one step, one new checkpoint. */
+export interface TrainingJobRequest {
+  /** Id of the model. A UUID. */
+  model_id: string;
+  /** What is learnt from. */
+  trajectory_groups: readonly TrajectoryGroup[];
+  /** Settings of the algorithm. */
+  experimental_config?: ExperimentalConfig | null | undefined;
+}
+
+/** Settings of the algorithm. Null stands for the default. */
+export interface ExperimentalConfig {
+  /**
+   * Above 0 shrinks negative advantages, below 0 positive ones; 1 and -1 drop them. Default 0. From -1
+   * to 1.
+   */
+  advantage_balance?: number | null | undefined;
+  /** Divides the advantages of a group by the standard deviation of its rewards. Default true. */
+  scale_rewards?: boolean | null | undefined;
+  /** Divides the advantages of a batch by their weighted mean size. Default true. */
+  normalize_advantages?: boolean | null | undefined;
+  /** Gives long and short answers the same weight. Default true. */
+  normalize_by_length?: boolean | null | undefined;
+  /** How far below 1 a probability ratio may go. Default 1, with `ppo` 0.2. At least 0. */
+  epsilon?: number | null | undefined;
+  /** How far above 1 a probability ratio may go. Default 4, with `ppo` like `epsilon`. At least 0. */
+  epsilon_high?: number | null | undefined;
+  /** Whether probability ratios are of tokens, of sequences, or a mean of both. Default "token". */
+  importance_sampling_level?: 'token' | 'sequence' | 'average' | 'geometric_average' | null | undefined;
+  /** Drops tokens whose ratio is out of bounds instead of clipping it. Default false. */
+  mask_prob_ratio?: boolean | null | undefined;
+  /** Largest ratio. Default: none. Above 0. */
+  max_negative_advantage_importance_sampling_weight?: number | null | undefined;
+  /** The clipped objective of PPO instead of clipped importance weights. Default false. */
+  ppo?: boolean | null | undefined;
+  /** Recomputes old log-probabilities with the weights at the start of the job. Default false. */
+  precalculate_logprobs?: boolean | null | undefined;
+  /** With `precalculate_logprobs`: largest weight that corrects for the sampler. Default: none. Above 0. */
+  truncated_importance_sampling?: number | null | undefined;
+  /** Pulls every token towards its old probability. Default 0. At least 0. */
+  variant_k2_tau?: number | null | undefined;
+  /** Pulls the policy towards the reference policy. Default 0. At least 0. */
+  kl_penalty_coef?: number | null | undefined;
+  /** Checkpoint that is the reference. Default: the model without an adapter. At least 0. */
+  kl_penalty_reference_step?: number | null | undefined;
+  /** Size of a step. Default 0.000005. At least 0. */
+  learning_rate?: number | null | undefined;
+  /** Tokens of one packed row. Default: the longest sequence, rounded up. At least 1. */
+  packed_sequence_length?: number | null | undefined;
+  /** Packed rows of one optimizer step. Default 1. At least 1. */
+  gradient_accumulation_steps?: number | null | undefined;
+  /** Takes choices that carry no token ids or log-probabilities. Default false. */
+  allow_training_without_logprobs?: boolean | null | undefined;
+}
+
+/** Attempts at the same task. Advantages compare them with each other. */
+export interface TrajectoryGroup {
+  /** The attempts. */
+  trajectories: readonly Trajectory[];
+}
+
+/** One attempt and its reward. */
+export interface Trajectory {
+  /** Messages as context, and completion choices, whose tokens are trained. */
+  messages_and_choices: readonly MessageOrChoice[];
+  /** What the attempt was worth. */
+  reward: number;
+  /** Tools that the template shows to the model. */
+  tools?: readonly Tool[] | null | undefined;
+  /** Further conversations of the same attempt; they share its reward and its weight. */
+  additional_histories?: readonly History[] | null | undefined;
+  /** Step of the model at the first token. At least 0. */
+  initial_policy_version?: number | null | undefined;
+  /** Step of the model at the last token. At least 0. */
+  final_policy_version?: number | null | undefined;
+  /** Numbers of your own; they are averaged over trajectories. */
+  metrics?: JsonObject | null | undefined;
+  /** Numbers that a harness measured. */
+  auto_metrics?: JsonObject | null | undefined;
+  /** Anything worth keeping with the trajectory. */
+  metadata?: JsonObject | null | undefined;
+  /** Lines worth keeping with the trajectory. */
+  logs?: readonly unknown[] | null | undefined;
+  /** When the attempt began. ISO 8601. */
+  start_time?: string | null | undefined;
+}
+
+/** One conversation of an attempt. */
+export interface History {
+  /** Messages as context, and completion choices, whose tokens are trained. */
+  messages_and_choices: readonly MessageOrChoice[];
+  /** Tools that the template shows to the model. */
+  tools?: readonly Tool[] | null | undefined;
+}
+
+/** A message, or a choice of a response: what has a `message` is a choice. */
+export type MessageOrChoice = Message | TrajectoryChoice;
+
+/** A choice as a response holds it. Fields of other servers may stay in it. */
+export interface TrajectoryChoice {
+  /** What the model said. */
+  message: {
+    /** Who spoke. Not empty. */
+    role: string;
+    /** The text. */
+    content?: string | readonly ContentPart[] | null | undefined;
+    /** The calls. */
+    tool_calls?: readonly ToolCall[] | null | undefined;
+    /** The thoughts. */
+    reasoning?: string | null | undefined;
+    /** Another name of `reasoning`. */
+    reasoning_content?: string | null | undefined;
+  };
+  /** Its place in the response. */
+  index?: number | null | undefined;
+  /** Why it ended. */
+  finish_reason?: string | null | undefined;
+  /** Log-probabilities at the time of sampling, one per token. */
+  logprobs?:
+    | {
+        /** One entry per token. */
+        content?:
+          | readonly {
+              /** Text of the token, or `token_id:N`. */
+              token?: string | undefined;
+              /** Absent or null: as probable as the trained policy finds it. */
+              logprob?: number | null | undefined;
+            }[]
+          | null
+          | undefined;
+      }
+    | null
+    | undefined;
+  /** The sampled tokens. They are never made from the text when they are here. Each at least 0. */
+  token_ids?: readonly number[] | null | undefined;
+  /** The tokens of the prompt, when kept from the response. Each at least 0. */
+  prompt_token_ids?: readonly number[] | null | undefined;
+}
+
+/** Registers a model that can be trained. */
+export interface ModelCreateRequest {
+  /** What it starts from: a path, an `hf:` URI or an alias. Not empty. */
+  base_model: string;
+  /** A name to ask for it by. Not empty. */
+  name?: string | null | undefined;
+  /** Gives back the model of that name when there is one, instead of an error. Default false. */
+  return_existing?: boolean | null | undefined;
+}
+
+/** Keeps trajectories with a model and computes their metrics. */
+export interface LogRequest {
+  /** Which metrics they count for, for example `train` or `val`. Default "val". Not empty. */
+  split?: string | undefined;
+  /** What to keep. */
+  trajectory_groups: readonly TrajectoryGroup[];
+}
+
+/** Deletes checkpoints of a model. */
+export interface CheckpointDeleteRequest {
+  /** Their steps. Steps without a checkpoint are reported, not refused. Each at least 0. */
+  steps: readonly number[];
+}
+
+/** Which page of a list. */
+export interface ListQuery {
+  /** Id of the last item of the page before. Not empty. */
+  after?: string | null | undefined;
+  /** Items of the page. Default 20. From 1 to 100. */
+  limit?: number | null | undefined;
+  /** Oldest first, or newest first. Default "desc". */
+  order?: 'asc' | 'desc' | null | undefined;
 }

@@ -9,7 +9,12 @@ export const LOGPROB_FLOOR = -9999;
 const decoder = new TextDecoder();
 
 /** The entry of one sampled token with its best alternatives, best first. `asIds`: tokens are written `token_id:N`. */
-export function toTokenLogprob(tokenizer: Tokenizer, rows: SampledRows, row: number, asIds: boolean): TokenLogprob {
+export function toTokenLogprob(
+  tokenizer: Tokenizer,
+  rows: SampledRows,
+  row: number,
+  asIds: boolean,
+): TokenLogprob {
   const top: Logprob[] = [];
   for (let i = rows.topOffsets[row]!; i < rows.topOffsets[row + 1]!; i++)
     top.push(toLogprob(tokenizer, rows.topIds[i]!, rows.topLogprobs[i]!, asIds));

@@ -37,7 +37,11 @@ export async function createSamplers(
     badWords: await encodeBadWords(request.bad_words, tokenizer),
     minTokens: request.min_tokens,
     stopIds: Int32Array.from(stopSet(rules)),
-    topLogprobs: request.logprobs ? (request.top_logprobs === -1 ? tokenizer.vocabSize : request.top_logprobs) : -1,
+    topLogprobs: request.logprobs
+      ? request.top_logprobs === -1
+        ? tokenizer.vocabSize
+        : request.top_logprobs
+      : -1,
     processedLogprobs: context.processedLogprobs,
   });
   return Array.from({ length: request.n }, (_, index) => {

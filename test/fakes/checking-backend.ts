@@ -1,5 +1,11 @@
 /** A backend that keeps tokens instead of tensors, checks every step against what its cache really holds, and predicts by hash. */
-import { type Backend, MEMORY_COPY, MEMORY_REMOVE, type Step, type StepResult } from '../../src/backends/backend.ts';
+import {
+  type Backend,
+  MEMORY_COPY,
+  MEMORY_REMOVE,
+  type Step,
+  type StepResult,
+} from '../../src/backends/backend.ts';
 import type { SampledRows, SamplerHandle } from '../../src/native.ts';
 
 /** One cell of the cache: shared by all slots that copied it. */
@@ -72,9 +78,15 @@ export class CheckingBackend implements Backend {
     const predictions: number[] = [];
     for (let i = 0; i < stopAt; i++) {
       const slot = this.#slots[step.sequences[i]!]!;
-      if (slot.length !== step.positions[i]) throw new Error(`slot ${step.sequences[i]} holds ${slot.length} tokens, not ${step.positions[i]}`);
+      if (slot.length !== step.positions[i])
+        throw new Error(`slot ${step.sequences[i]} holds ${slot.length} tokens, not ${step.positions[i]}`);
       slot.push({ token: step.tokens[i]! });
-      predictions.push(predictedToken(slot.map(({ token }) => token), this.vocabSize));
+      predictions.push(
+        predictedToken(
+          slot.map(({ token }) => token),
+          this.vocabSize,
+        ),
+      );
     }
     this.computedTokens += stopAt;
     this.#checkCapacity();
@@ -93,14 +105,22 @@ export class CheckingBackend implements Backend {
 
   #edit(edits: Int32Array): void {
     for (let i = 0; i < edits.length; i += 5) {
-      const [kind, slot, target, from, to] = edits.subarray(i, i + 5) as unknown as [number, number, number, number, number];
+      const [kind, slot, target, from, to] = edits.subarray(i, i + 5) as unknown as [
+        number,
+        number,
+        number,
+        number,
+        number,
+      ];
       const cells = this.#slots[slot]!;
       if (kind === MEMORY_REMOVE) {
         if (from > 0 && !this.canCutCache) throw new Error('a recurrent state cannot be cut');
         cells.length = Math.min(cells.length, Math.max(from, 0));
       } else if (kind === MEMORY_COPY) {
-        if (this.#slots[target]!.length > 0) throw new Error(`copies into slot ${target}, which is not empty`);
-        if (to > cells.length) throw new Error(`copies ${to} tokens of slot ${slot}, which holds ${cells.length}`);
+        if (this.#slots[target]!.length > 0)
+          throw new Error(`copies into slot ${target}, which is not empty`);
+        if (to > cells.length)
+          throw new Error(`copies ${to} tokens of slot ${slot}, which holds ${cells.length}`);
         const copied = cells.slice(0, to < 0 ? cells.length : to);
         this.#slots[target] = this.sharesCells ? copied : copied.map(({ token }) => ({ token }));
       }
@@ -112,7 +132,8 @@ export class CheckingBackend implements Backend {
     this.mostCells = Math.max(this.mostCells, cells);
     if (cells > this.kvTokens) throw new Error(`${cells} cells in use, the cache has ${this.kvTokens}`);
     const perSlot = this.kvTokens / this.slotCount;
-    if (!this.sharesCells && this.#slots.some((slot) => slot.length > perSlot)) throw new Error('a slot holds more than its cells');
+    if (!this.sharesCells && this.#slots.some((slot) => slot.length > perSlot))
+      throw new Error('a slot holds more than its cells');
   }
 }
 

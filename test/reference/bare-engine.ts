@@ -11,7 +11,8 @@ const include = path.resolve(here, '../../native/include');
 
 /** Why the bare engine cannot be built here, or null. */
 export function whyNoBareEngine(): string | null {
-  if (process.platform !== 'linux' || process.arch !== 'x64') return 'the reference program is built on linux-x64 only';
+  if (process.platform !== 'linux' || process.arch !== 'x64')
+    return 'the reference program is built on linux-x64 only';
   try {
     execFileSync('g++', ['--version'], { stdio: 'ignore' });
   } catch {
@@ -30,7 +31,9 @@ export function greedyTokens(
   count: number,
   { f32 }: BareOptions,
 ): number[][] {
-  return run(model, prompts, [String(count), 'tokens', ...(f32 ? ['f32'] : [])]).map((line) => line.trim().split(' ').map(Number));
+  return run(model, prompts, [String(count), 'tokens', ...(f32 ? ['f32'] : [])]).map((line) =>
+    line.trim().split(' ').map(Number),
+  );
 }
 
 /** The logits after each prompt. */
@@ -39,13 +42,19 @@ export function lastLogits(
   prompts: readonly (readonly number[])[],
   { f32 }: BareOptions,
 ): Float32Array[] {
-  return run(model, prompts, ['1', 'logits', ...(f32 ? ['f32'] : [])]).map((line) => Float32Array.from(line.trim().split(' '), parseHexFloat));
+  return run(model, prompts, ['1', 'logits', ...(f32 ? ['f32'] : [])]).map((line) =>
+    Float32Array.from(line.trim().split(' '), parseHexFloat),
+  );
 }
 
 function run(model: string, prompts: readonly (readonly number[])[], args: string[]): string[] {
   const input = `${prompts.map((prompt) => prompt.join(' ')).join('\n')}\n`;
   const { program, libraries } = build();
-  const output = execFileSync(program, [libraries, model, ...args], { input, encoding: 'utf8', maxBuffer: 2 ** 28 });
+  const output = execFileSync(program, [libraries, model, ...args], {
+    input,
+    encoding: 'utf8',
+    maxBuffer: 2 ** 28,
+  });
   return output.trimEnd().split('\n');
 }
 
@@ -54,12 +63,26 @@ let built: { program: string; libraries: string } | undefined;
 function build(): { program: string; libraries: string } {
   if (built) return built;
   const from = createRequire(createRequire(import.meta.url).resolve('node-llama-cpp'));
-  const libraries = path.resolve(path.dirname(from.resolve('@node-llama-cpp/linux-x64')), '../bins/linux-x64');
+  const libraries = path.resolve(
+    path.dirname(from.resolve('@node-llama-cpp/linux-x64')),
+    '../bins/linux-x64',
+  );
   const library = (stem: string): string =>
-    path.join(libraries, fs.readdirSync(libraries).find((file) => file.startsWith(`lib${stem}.`) && file.endsWith('.so'))!);
+    path.join(
+      libraries,
+      fs.readdirSync(libraries).find((file) => file.startsWith(`lib${stem}.`) && file.endsWith('.so'))!,
+    );
   const program = path.join(fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-reference-')), 'greedy');
   const sources = [path.join(here, 'greedy.cc'), library('llama'), library('ggml'), library('ggml-base')];
-  execFileSync('g++', ['-std=c++20', '-O1', `-I${include}`, '-o', program, ...sources, `-Wl,-rpath,${libraries}`]);
+  execFileSync('g++', [
+    '-std=c++20',
+    '-O1',
+    `-I${include}`,
+    '-o',
+    program,
+    ...sources,
+    `-Wl,-rpath,${libraries}`,
+  ]);
   built = { program, libraries };
   return built;
 }

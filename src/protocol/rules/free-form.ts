@@ -5,7 +5,6 @@ import { jsonFault } from '../json.ts';
 import type { ChatRule } from './rule.ts';
 
 const FIELDS = [
-  'logit_bias',
   'inference_xargs',
   'stream_options',
   'documents',
@@ -29,20 +28,23 @@ export const freeFormRules: readonly ChatRule[] = [
   {
     name: 'message parts are JSON data',
     reads: ['messages'],
-    check: ({ messages }) =>
-      messages.flatMap((message, i) => {
-        const free = [
-          ['content', Array.isArray(message.content) ? message.content : null],
-          ['tools', 'tools' in message ? message.tools : null],
-        ] as const;
-        return free.flatMap(([field, value]) =>
-          value ? (freeFormFault(['messages', String(i), field], value) ?? []) : [],
-        );
-      }),
+    check: ({ messages }) => {
+      const faults: ErrorDetail[] = [];
+      for (const [i, message] of messages.entries()) {
+        const tools = 'tools' in message ? message.tools : null;
+        const parts = Array.isArray(message.content) ? message.content : null;
+        const found =
+          (parts && freeFormFault(['messages', String(i), 'content'], parts)) ??
+          (tools && freeFormFault(['messages', String(i), 'tools'], tools));
+        if (found) faults.push(found);
+      }
+      return faults;
+    },
   },
 ];
 
-function freeFormFault(loc: readonly string[], value: unknown): ErrorDetail | null {
+/** The fault of a value that is not JSON data, if it is none. */
+export function freeFormFault(loc: readonly string[], value: unknown): ErrorDetail | null {
   const found = value === undefined ? null : jsonFault(value);
   return found ? fault([...loc, ...found.path], 'type', found.expected, found.input) : null;
 }

@@ -1,8 +1,10 @@
 /** Rules about which tokens may be drawn, and when the draw ends. */
 import { fault } from '../faults.ts';
+import { isJsonObject } from '../json.ts';
 import { type ChatRule, conflict } from './rule.ts';
 
 const MAX_TOKEN_ID = 2 ** 31 - 1;
+const TOKEN_ID = /^(0|[1-9]\d{0,9})$/;
 
 /** Rules about sampling. */
 export const samplingRules: readonly ChatRule[] = [
@@ -17,10 +19,13 @@ export const samplingRules: readonly ChatRule[] = [
   {
     name: 'logit_bias keys are token ids',
     reads: ['logit_bias'],
-    check: ({ logit_bias }) =>
-      Object.keys(logit_bias ?? {})
+    check: ({ logit_bias }) => {
+      if (!logit_bias) return null;
+      if (!isJsonObject(logit_bias)) return fault(['logit_bias'], 'type', 'an object or null', logit_bias);
+      return Object.keys(logit_bias)
         .filter((key) => !isTokenId(key))
-        .map((key) => fault(['logit_bias', key], 'value', 'a token id as key', key)),
+        .map((key) => fault(['logit_bias', key], 'value', 'a token id as key', key));
+    },
   },
   {
     name: 'bad words are not blank',
@@ -44,5 +49,5 @@ export const samplingRules: readonly ChatRule[] = [
 
 /** Whether a key of `logit_bias` is a token id: decimal digits, no sign, no leading zero. */
 function isTokenId(key: string): boolean {
-  return /^(0|[1-9]\d{0,9})$/.test(key) && Number(key) <= MAX_TOKEN_ID;
+  return TOKEN_ID.test(key) && Number(key) <= MAX_TOKEN_ID;
 }

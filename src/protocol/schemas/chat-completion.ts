@@ -229,6 +229,7 @@ const prompt: Schema['properties'] = {
   },
   tool_choice: {
     ...ref('ToolChoice'),
+    tsType: 'ToolChoice | null',
     description:
       '`none` leaves calls as text, `auto` reads the calls that the model makes, `required` forces at least one, a named function forces that one. Absent: `auto` with tools, else `none`.',
     bounds: 'needs `tools` unless `none`; a named function must be among them',

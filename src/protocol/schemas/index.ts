@@ -1,9 +1,12 @@
 /** All definitions of the protocol, and which of them are validated at the door. */
 import { chatCompletionDefinitions } from './chat-completion.ts';
 import { messageDefinitions } from './message.ts';
+import { modelDefinitions } from './model.ts';
 import type { Definitions } from './schema.ts';
 import { structuredDefinitions } from './structured-outputs.ts';
 import { toolDefinitions } from './tool.ts';
+import { trainingJobDefinitions } from './training-job.ts';
+import { trajectoryDefinitions } from './trajectory.ts';
 
 /** Every definition by name. */
 export const definitions: Definitions = {
@@ -11,7 +14,17 @@ export const definitions: Definitions = {
   ...messageDefinitions,
   ...toolDefinitions,
   ...structuredDefinitions,
+  ...trainingJobDefinitions,
+  ...trajectoryDefinitions,
+  ...modelDefinitions,
 };
 
 /** Definitions that get a compiled validator. */
-export const validated = ['ChatCompletionRequest'] as const;
+export const validated = [
+  'ChatCompletionRequest',
+  'TrainingJobRequest',
+  'LogRequest',
+  'ModelCreateRequest',
+  'CheckpointDeleteRequest',
+  'ListQuery',
+] as const;

@@ -18,6 +18,7 @@ export type Schema = {
   readonly minItems?: number;
   readonly properties?: { readonly [field: string]: Schema };
   readonly required?: readonly string[];
+  /** Absent: other fields may be there. True: they are part of the TypeScript type, too. */
   readonly additionalProperties?: boolean | Schema;
   readonly if?: Schema;
   readonly then?: Schema;

@@ -26,10 +26,8 @@ export const toolDefinitions: Definitions = {
             type: ['boolean', 'null'],
           },
         },
-        additionalProperties: true,
       },
     },
-    additionalProperties: true,
   },
   ToolCall: {
     description: 'A call that the model made.',
@@ -71,8 +69,6 @@ export const toolDefinitions: Definitions = {
     additionalProperties: false,
   },
   ToolChoice: {
-    type: ['string', 'object', 'null'],
-    expected: 'none, auto, required, a named function or null',
     if: { type: 'object' },
     // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
     then: ref('NamedToolChoice'),

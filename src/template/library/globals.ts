@@ -27,7 +27,8 @@ function makeRange(state: RenderState, args: readonly Value[], keywords: Keyword
     if (arg instanceof Undefined) return typeError("'Undefined' object cannot be interpreted as an integer");
     return indexOf(arg, () => `'${typeName(arg)}' object cannot be interpreted as an integer`);
   });
-  const [start, stop, step] = numbers.length === 1 ? [0, numbers[0]!, 1] : [numbers[0]!, numbers[1]!, numbers[2] ?? 1];
+  const [start, stop, step] =
+    numbers.length === 1 ? [0, numbers[0]!, 1] : [numbers[0]!, numbers[1]!, numbers[2] ?? 1];
   if (step === 0) throw new PyError('ValueError', 'range() arg 3 must not be zero');
   const range = new Range(start!, stop!, step!);
   const limit = state.limits.maxRangeLength;
@@ -107,5 +108,8 @@ const BODIES: Readonly<Record<string, readonly [body: Body, typeName?: string]>>
 
 /** Name -> function, for names that the caller does not define. */
 export const GLOBALS: ReadonlyMap<string, Value> = new Map(
-  Object.entries(BODIES).map(([name, [body, type]]) => [name, new BuiltinFunction(name, body, type ?? 'function')]),
+  Object.entries(BODIES).map(([name, [body, type]]) => [
+    name,
+    new BuiltinFunction(name, body, type ?? 'function'),
+  ]),
 );

@@ -9,8 +9,8 @@ import {
   Markup,
   PyFloat,
   PyObject,
-  textOf,
   Tuple,
+  textOf,
   typeName,
   Undefined,
   type Value,
@@ -102,9 +102,7 @@ export function order(state: RenderState, operator: OrderOperator, a: Value, b: 
   if (a instanceof Tuple && b instanceof Tuple) return orderItems(state, operator, a.items, b.items);
   if (a instanceof Undefined) a.fail();
   if (b instanceof Undefined) b.fail();
-  return typeError(
-    `'${operator}' not supported between instances of '${typeName(a)}' and '${typeName(b)}'`,
-  );
+  return typeError(`'${operator}' not supported between instances of '${typeName(a)}' and '${typeName(b)}'`);
 }
 
 function holds(operator: OrderOperator, a: number | bigint, b: number | bigint): boolean {

@@ -64,7 +64,8 @@ function rolesOf(node: Expression, roles: ReadonlyMap<string, ReadonlySet<Role>>
     case 'Slice':
       return only(rolesOf(node.target, roles), 'messages', 'content');
     case 'Attribute': {
-      const inner = node.target.typename === 'Symbol' ? roles.get(`${node.target.name}.${node.name}`) : undefined;
+      const inner =
+        node.target.typename === 'Symbol' ? roles.get(`${node.target.name}.${node.name}`) : undefined;
       return inner ?? member(node.target, node.name, roles);
     }
     case 'LookupVal': {

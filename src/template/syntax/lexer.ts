@@ -93,10 +93,13 @@ class Lexer {
       while (stop > start && isSpaceUnit(source.charCodeAt(stop - 1))) stop--;
     } else if (sign === '' && !isVariable) {
       let lineStart = end;
-      while (lineStart > start && isSpaceUnit(source.charCodeAt(lineStart - 1)) && source[lineStart - 1] !== '\n')
+      while (
+        lineStart > start &&
+        isSpaceUnit(source.charCodeAt(lineStart - 1)) &&
+        source[lineStart - 1] !== '\n'
+      )
         lineStart--;
-      const isAtLineStart =
-        lineStart > start ? source[lineStart - 1] === '\n' : this.#isLineStart;
+      const isAtLineStart = lineStart > start ? source[lineStart - 1] === '\n' : this.#isLineStart;
       if (isAtLineStart) stop = lineStart;
     }
     if (stop > start) this.#push('data', source.slice(start, stop), start);

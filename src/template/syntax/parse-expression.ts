@@ -9,8 +9,8 @@ import type {
   NodeOf,
   Target,
 } from './nodes.ts';
-import { describeToken, type Token } from './tokens.ts';
 import type { TokenStream } from './token-stream.ts';
+import { describeToken, type Token } from './tokens.ts';
 
 const CONSTANTS = new Map<string, Value>([
   ['true', true],
@@ -396,7 +396,8 @@ export class ExpressionParser {
         ensure(spreadKeywords === null);
         const name = stream.next().value;
         stream.next();
-        if (keywords.some((keyword) => keyword.name === name)) stream.fail(`keyword argument repeated: ${name}`);
+        if (keywords.some((keyword) => keyword.name === name))
+          stream.fail(`keyword argument repeated: ${name}`);
         keywords.push({ name, value: this.parseExpression() });
       } else {
         ensure(spread === null && spreadKeywords === null && keywords.length === 0);

@@ -1,6 +1,7 @@
 /** Tree -> tree with plans: every variable gets a slot, every scope its entry and exit. Also finds what is wrong before running. */
-import { PyError } from '../python/py-error.ts';
+
 import { FILTERS, GLOBALS, TESTS } from '../library/library.ts';
+import { PyError } from '../python/py-error.ts';
 import type { AnyNode, Arguments, Expression, NodeOf, Statement, Target } from './nodes.ts';
 import type {
   BlockPlan,
@@ -240,7 +241,9 @@ class ScopePass {
     for (const inner of descendants(node))
       if (inner.typename === 'TargetName' && inner.name === 'loop' && this.#isStore(node, inner))
         fail("Can't assign to special loop variable in for-loop target", inner);
-    const hasScopedBlock = [...descendants(node)].some((inner) => inner.typename === 'Block' && inner.isScoped);
+    const hasScopedBlock = [...descendants(node)].some(
+      (inner) => inner.typename === 'Block' && inner.isScoped,
+    );
     const usesLoop = node.isRecursive || hasScopedBlock || findUndeclared(node.body, ['loop']).has('loop');
     const recursion = node.isRecursive ? this.#function(frame.code) : null;
     const body = { ...this.#inner(frame, recursion ?? frame.code), hasLoop: true };
@@ -346,8 +349,7 @@ class ScopePass {
     this.#expression(node.value, inner);
     const outer = this.#escape;
     const { value } = node;
-    this.#escape =
-      value.typename === 'Literal' && typeof value.value === 'boolean' ? value.value : 'dynamic';
+    this.#escape = value.typename === 'Literal' && typeof value.value === 'boolean' ? value.value : 'dynamic';
     this.#statements(node.body, inner);
     this.#escape = outer;
   }

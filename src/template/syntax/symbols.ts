@@ -79,7 +79,8 @@ export class Symbols {
   /** Takes over what the branches of an `if` found. What only some branches write falls back to the outside. */
   mergeBranches(branches: readonly Symbols[]): void {
     const written = new Set<string>();
-    for (const branch of branches) for (const name of branch.#stores) if (!this.#stores.has(name)) written.add(name);
+    for (const branch of branches)
+      for (const name of branch.#stores) if (!this.#stores.has(name)) written.add(name);
     for (const branch of branches) {
       for (const [name, identifier] of branch.#identifiers) this.#identifiers.set(name, identifier);
       for (const [identifier, load] of branch.#loads) this.#loads.set(identifier, load);
@@ -156,7 +157,7 @@ function collectNode(symbols: Symbols, node: AnyNode): void {
 }
 
 /** An elif is an `if` of its own inside the branch of all elifs, as in Jinja2's tree. */
-function collectIf(symbols: Symbols, node: NodeOf<"If">): void {
+function collectIf(symbols: Symbols, node: NodeOf<'If'>): void {
   const [head, ...rest] = node.branches;
   collectNode(symbols, head!.cond);
   const body = symbols.copy();
@@ -189,4 +190,3 @@ export function findUndeclared(nodes: Iterable<AnyNode>, names: readonly string[
   for (const node of nodes) visit(node);
   return undeclared;
 }
-

@@ -1,0 +1,15 @@
+// src/*.ts -> dist/*.js with types and source maps. Starts from an empty folder, so nothing stale is left to be packed.
+import { spawnSync } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
+const compiler = path.join(root, 'node_modules', 'typescript', 'bin', 'tsc');
+
+fs.rmSync(path.join(root, 'dist'), { recursive: true, force: true });
+const { status } = spawnSync(process.execPath, [compiler, '-p', 'tsconfig.build.json'], {
+  cwd: root,
+  stdio: 'inherit',
+});
+process.exitCode = status ?? 1;

@@ -1,0 +1,51 @@
+/** The doors for models and checkpoints: any input -> a valid request with its defaults, or one error that lists every fault. */
+import { invalidRequest } from './faults.ts';
+import type { CheckpointDeleteRequest, ListQuery, ModelCreateRequest } from './request-types.ts';
+import type { DoorOptions } from './training-job.ts';
+import { atTheDoor, type RequestName, schemaFaults } from './validate.ts';
+
+/** A valid request to create a model. */
+export type ValidModelCreateRequest = {
+  readonly base_model: string;
+  readonly name: string | null;
+  readonly return_existing: boolean;
+};
+
+/** A valid question for a page of a list. */
+export type ValidListQuery = {
+  readonly after: string | null;
+  readonly limit: number;
+  readonly order: 'asc' | 'desc';
+};
+
+/** Checks the request for a new model. Throws `INVALID_REQUEST` with all faults. */
+export function validateModelCreateRequest(
+  input: unknown,
+  options: DoorOptions = {},
+): ValidModelCreateRequest {
+  const request = validated('ModelCreateRequest', input, options) as ModelCreateRequest;
+  const { base_model, name, return_existing } = request;
+  return { base_model, name: name ?? null, return_existing: return_existing ?? false };
+}
+
+/** Checks which checkpoints are to be deleted. Throws `INVALID_REQUEST` with all faults. */
+export function validateCheckpointDeleteRequest(
+  input: unknown,
+  options: DoorOptions = {},
+): CheckpointDeleteRequest {
+  return validated('CheckpointDeleteRequest', input, options) as CheckpointDeleteRequest;
+}
+
+/** Checks which page of a list is wanted; nothing at all is the first page. Throws `INVALID_REQUEST` with all faults. */
+export function validateListQuery(input: unknown, options: DoorOptions = {}): ValidListQuery {
+  const { after, limit, order } = validated('ListQuery', input ?? {}, options) as ListQuery;
+  return { after: after ?? null, limit: limit ?? 20, order: order ?? 'desc' };
+}
+
+function validated(name: RequestName, input: unknown, options: DoorOptions): unknown {
+  return atTheDoor(() => {
+    const faults = schemaFaults(name, input, options.wire === true);
+    if (faults.count > 0) throw invalidRequest(faults);
+    return input;
+  });
+}

@@ -1,0 +1,76 @@
+/** Requests about models, their logs and their checkpoints. */
+import { type Definitions, ref } from './schema.ts';
+
+/** Most items of one page. */
+export const MAX_PAGE = 100;
+
+/** Definitions of these requests. */
+export const modelDefinitions: Definitions = {
+  ModelCreateRequest: {
+    description: 'Registers a model that can be trained.',
+    type: 'object',
+    required: ['base_model'],
+    properties: {
+      base_model: {
+        description: 'What it starts from: a path, an `hf:` URI or an alias.',
+        type: 'string',
+        minLength: 1,
+      },
+      name: { description: 'A name to ask for it by.', type: ['string', 'null'], minLength: 1 },
+      return_existing: {
+        description: 'Gives back the model of that name when there is one, instead of an error.',
+        type: ['boolean', 'null'],
+        default: false,
+      },
+    },
+    additionalProperties: false,
+  },
+  LogRequest: {
+    description: 'Keeps trajectories with a model and computes their metrics.',
+    type: 'object',
+    required: ['trajectory_groups'],
+    properties: {
+      split: {
+        description: 'Which metrics they count for, for example `train` or `val`.',
+        type: 'string',
+        minLength: 1,
+        default: 'val',
+      },
+      trajectory_groups: { description: 'What to keep.', type: 'array', items: ref('TrajectoryGroup') },
+    },
+    additionalProperties: false,
+  },
+  CheckpointDeleteRequest: {
+    description: 'Deletes checkpoints of a model.',
+    type: 'object',
+    required: ['steps'],
+    properties: {
+      steps: {
+        description: 'Their steps. Steps without a checkpoint are reported, not refused.',
+        type: 'array',
+        items: { type: 'integer', minimum: 0 },
+      },
+    },
+    additionalProperties: false,
+  },
+  ListQuery: {
+    description: 'Which page of a list.',
+    type: 'object',
+    properties: {
+      after: {
+        description: 'Id of the last item of the page before.',
+        type: ['string', 'null'],
+        minLength: 1,
+      },
+      limit: {
+        description: 'Items of the page.',
+        type: ['integer', 'null'],
+        default: 20,
+        minimum: 1,
+        maximum: MAX_PAGE,
+      },
+      order: { description: 'Oldest first, or newest first.', enum: ['asc', 'desc', null], default: 'desc' },
+    },
+    additionalProperties: false,
+  },
+};

@@ -1,0 +1,105 @@
+/** The request for a training job, and the settings of the algorithm. */
+import { type Definitions, ref, type Schema } from './schema.ts';
+
+function number(description: string, more: Schema = {}): Schema {
+  return { description, type: ['number', 'null'], ...more };
+}
+
+function flag(isOn: boolean, description: string): Schema {
+  return { description, type: ['boolean', 'null'], default: isOn };
+}
+
+/** A model's id in the requests that name one. */
+export const modelId: Schema = {
+  description: 'Id of the model.',
+  type: 'string',
+  pattern: '^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$',
+  expected: 'a UUID',
+  bounds: 'a UUID',
+};
+
+/** Definitions of the training job request. */
+export const trainingJobDefinitions: Definitions = {
+  TrainingJobRequest: {
+    description: 'Trains a model on groups of trajectories: one step, one new checkpoint.',
+    type: 'object',
+    required: ['model_id', 'trajectory_groups'],
+    properties: {
+      model_id: modelId,
+      trajectory_groups: {
+        description: 'What is learnt from.',
+        type: 'array',
+        items: ref('TrajectoryGroup'),
+      },
+      experimental_config: { ...ref('ExperimentalConfig'), description: 'Settings of the algorithm.' },
+    },
+    additionalProperties: false,
+  },
+  ExperimentalConfig: {
+    description: 'Settings of the algorithm. Null stands for the default.',
+    type: ['object', 'null'],
+    properties: {
+      advantage_balance: number(
+        'Above 0 shrinks negative advantages, below 0 positive ones; 1 and -1 drop them.',
+        { default: 0, minimum: -1, maximum: 1 },
+      ),
+      scale_rewards: flag(
+        true,
+        'Divides the advantages of a group by the standard deviation of its rewards.',
+      ),
+      normalize_advantages: flag(true, 'Divides the advantages of a batch by their weighted mean size.'),
+      normalize_by_length: flag(true, 'Gives long and short answers the same weight.'),
+      epsilon: number('How far below 1 a probability ratio may go. Default 1, with `ppo` 0.2.', {
+        minimum: 0,
+      }),
+      epsilon_high: number(
+        'How far above 1 a probability ratio may go. Default 4, with `ppo` like `epsilon`.',
+        {
+          minimum: 0,
+        },
+      ),
+      importance_sampling_level: {
+        description: 'Whether probability ratios are of tokens, of sequences, or a mean of both.',
+        enum: ['token', 'sequence', 'average', 'geometric_average', null],
+        default: 'token',
+      },
+      mask_prob_ratio: flag(false, 'Drops tokens whose ratio is out of bounds instead of clipping it.'),
+      max_negative_advantage_importance_sampling_weight: number('Largest ratio. Default: none.', {
+        exclusiveMinimum: 0,
+      }),
+      ppo: flag(false, 'The clipped objective of PPO instead of clipped importance weights.'),
+      precalculate_logprobs: flag(
+        false,
+        'Recomputes old log-probabilities with the weights at the start of the job.',
+      ),
+      truncated_importance_sampling: number(
+        'With `precalculate_logprobs`: largest weight that corrects for the sampler. Default: none.',
+        { exclusiveMinimum: 0 },
+      ),
+      variant_k2_tau: number('Pulls every token towards its old probability.', { default: 0, minimum: 0 }),
+      kl_penalty_coef: number('Pulls the policy towards the reference policy.', { default: 0, minimum: 0 }),
+      kl_penalty_reference_step: {
+        description: 'Checkpoint that is the reference. Default: the model without an adapter.',
+        type: ['integer', 'null'],
+        minimum: 0,
+      },
+      learning_rate: number('Size of a step.', { default: 5e-6, minimum: 0 }),
+      packed_sequence_length: {
+        description: 'Tokens of one packed row. Default: the longest sequence, rounded up.',
+        type: ['integer', 'null'],
+        minimum: 1,
+      },
+      gradient_accumulation_steps: {
+        description: 'Packed rows of one optimizer step.',
+        type: ['integer', 'null'],
+        default: 1,
+        minimum: 1,
+      },
+      allow_training_without_logprobs: flag(
+        false,
+        'Takes choices that carry no token ids or log-probabilities.',
+      ),
+    },
+    additionalProperties: false,
+  },
+};

@@ -1,0 +1,59 @@
+/** `npm start`, as someone sees it who pipes it, and as someone sees it on a terminal. */
+import { execFileSync, spawnSync } from 'node:child_process';
+import { describe, expect, it } from 'vitest';
+import { ROOT, runNode } from './program.ts';
+
+/** Anything a terminal would take as a command: escape, carriage return, bell, backspace. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
+const CONTROL = /[\u0000-\u0009\u000b-\u001f\u007f]/;
+
+/** util-linux's `script` gives a program a terminal. */
+const hasTerminal = process.platform === 'linux' && spawnSync('script', ['--version']).status === 0;
+
+describe('npm start', () => {
+  it('prints plain text when piped, and ends by itself', async () => {
+    const outcome = await runNode(['dist/demo.js']);
+    expect(outcome).toMatchObject({ code: 0, signal: null, stderr: '' });
+    expect(outcome.stdout).not.toMatch(CONTROL);
+    expect(outcome.stdout).toContain('The capital of Peru is Lima.');
+    expect(outcome.stdout).toMatch(/\d+ tokens per second together/);
+    expect(outcome.stdout).toMatch(/"4" +\d+\.\d % {3}"3" \d+\.\d %/);
+    expect(outcome.stdout).toMatch(/prompt: \d+ tokens, [1-9]\d* of them from the cache/);
+    expect(outcome.stdout).toMatch(/\d+ tokens generated and \d+ prompt tokens read in \d+ steps/);
+  });
+
+  it('ends quietly when the reader of the pipe leaves', () => {
+    const shell = `set -o pipefail; "${process.execPath}" dist/demo.js | head -1`;
+    const { status, stdout, stderr } = spawnSync('bash', ['-c', shell], { cwd: ROOT, encoding: 'utf8' });
+    expect({ status, stdout, stderr }).toEqual({
+      status: 0,
+      stdout: 'A language model inside this Node process\n',
+      stderr: '',
+    });
+  });
+
+  it('answers with the model named on the command line, or says what is wrong with it', async () => {
+    const named = await runNode(['dist/demo.js', 'models/onpolicy-tiny.gguf']);
+    expect(named).toMatchObject({ code: 0, stderr: '' });
+    expect(named.stdout).toContain('models/onpolicy-tiny.gguf: ready after');
+    const missing = await runNode(['dist/demo.js', 'missing.gguf']);
+    expect(missing.code).toBe(1);
+    expect(missing.stderr).toMatch(/MODEL_NOT_FOUND|missing\.gguf/);
+  });
+
+  it.skipIf(!hasTerminal)('colours on a terminal, unless NO_COLOR is set; never moves the cursor', () => {
+    const onTerminal = (env: NodeJS.ProcessEnv): string =>
+      execFileSync('script', ['-qec', `"${process.execPath}" dist/demo.js`, '/dev/null'], {
+        cwd: ROOT,
+        env,
+        encoding: 'utf8',
+        stdio: ['ignore', 'pipe', 'pipe'],
+      }).replaceAll('\r\n', '\n'); // a terminal adds the carriage return
+    const { NO_COLOR: _, ...env } = process.env;
+    const colored = onTerminal(env);
+    expect(colored).toContain('\u001b[1m');
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
+    expect(colored.replaceAll(/\u001b\[\d+m/g, '')).not.toMatch(CONTROL);
+    expect(onTerminal({ ...env, NO_COLOR: '1' })).not.toMatch(CONTROL);
+  });
+});

@@ -1,0 +1,62 @@
+/** A program's source -> what it printed and how it ended, run in a process of its own that imports the built package by name. */
+import { spawn } from 'node:child_process';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+/** The repository. */
+export const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+
+/** How a program ended. */
+export type Outcome = {
+  readonly code: number | null;
+  /** Set when a signal killed it: a crash. */
+  readonly signal: NodeJS.Signals | null;
+  readonly stdout: string;
+  readonly stderr: string;
+};
+
+/** Options of {@link runNode}. */
+export type RunOptions = {
+  readonly cwd?: string;
+  readonly env?: NodeJS.ProcessEnv;
+  /** A program that has not ended by then is killed, so `signal` is set. */
+  readonly timeoutMs?: number;
+};
+
+/** Runs `source` as `program.<extension>` in an empty folder where the package is installed. */
+export async function runProgram(
+  source: string,
+  extension: 'mjs' | 'cjs' = 'mjs',
+  options: RunOptions = {},
+): Promise<Outcome> {
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-program-'));
+  try {
+    fs.mkdirSync(path.join(folder, 'node_modules'));
+    fs.symlinkSync(ROOT, path.join(folder, 'node_modules', 'onpolicy'), 'junction');
+    const file = path.join(folder, `program.${extension}`);
+    fs.writeFileSync(file, source);
+    return await runNode([file], { cwd: folder, ...options });
+  } finally {
+    fs.rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** Runs Node with its output in pipes. */
+export function runNode(args: readonly string[], options: RunOptions = {}): Promise<Outcome> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(process.execPath, args, {
+      cwd: options.cwd ?? ROOT,
+      env: options.env ?? process.env,
+      stdio: ['ignore', 'pipe', 'pipe'],
+      timeout: options.timeoutMs ?? 60_000,
+      killSignal: 'SIGKILL',
+    });
+    const output = { stdout: '', stderr: '' };
+    child.stdout.setEncoding('utf8').on('data', (text: string) => (output.stdout += text));
+    child.stderr.setEncoding('utf8').on('data', (text: string) => (output.stderr += text));
+    child.on('error', reject);
+    child.on('close', (code, signal) => resolve({ code, signal, ...output }));
+  });
+}

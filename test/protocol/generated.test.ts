@@ -1,0 +1,98 @@
+/** What is made from the schemas is up to date: types, docs, defaults; and the tests that the docs name exist. */
+import fs from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { definitions, validated } from '../../src/protocol/schemas/index.ts';
+import type { Schema } from '../../src/protocol/schemas/schema.ts';
+import type { RequestName } from '../../src/protocol/validate.ts';
+import { valid } from './request.ts';
+
+const root = new URL('../../', import.meta.url);
+const read = (file: string): string => fs.readFileSync(new URL(file, root), 'utf8');
+
+/** The scripts are plain JavaScript: only what is used here is typed. */
+type Scripts = {
+  loadSchemas(): Promise<object>;
+  format(name: string, text: string): string;
+  toValidators(schemas: object): string;
+  toTypes(definitions: object): string;
+  buildPage(): Promise<string>;
+};
+const script = async (name: string): Promise<Scripts> => import(new URL(`scripts/${name}`, root).href);
+
+const fields = definitions['ChatCompletionRequest']!.properties!;
+const proofs = JSON.parse(read('test/request-fields.json')) as Record<string, string[]>;
+
+describe('made from the schemas', () => {
+  it('are the types', async () => {
+    const { toTypes } = await script('schema-types.mjs');
+    const { format } = await script('build-validators.mjs');
+    const file = 'src/protocol/request-types.ts';
+    expect(read(file), 'run "npm run build"').toBe(format(file, toTypes(definitions)));
+  });
+
+  it('are the docs', async () => {
+    const { buildPage } = await script('build-request-docs.mjs');
+    expect(read('docs/request-fields.md'), 'run "npm run docs"').toBe(await buildPage());
+  });
+
+  it('are checks that need no package', async () => {
+    const { loadSchemas, toValidators } = await script('build-validators.mjs');
+    const code = toValidators(await loadSchemas());
+    expect(code).not.toMatch(/\brequire\(|^import /m);
+    expect(code, 'no code is made at run time, which Electron would refuse').not.toMatch(
+      /\bnew Function\b|\beval\(/,
+    );
+    const names: readonly RequestName[] = validated;
+    for (const name of names) expect(code).toContain(`export const ${name} = `);
+  });
+});
+
+describe('the schemas', () => {
+  it('describe every field', () => {
+    const silent: string[] = [];
+    const visit = (schema: Schema, path: string): void => {
+      for (const [name, field] of Object.entries(schema.properties ?? {})) {
+        if (!field.description && !isTag(schema, name)) silent.push(`${path}.${name}`);
+        visit(field, `${path}.${name}`);
+      }
+      if (schema.items) visit(schema.items, `${path}[]`);
+    };
+    for (const [name, schema] of Object.entries(definitions)) visit(schema, name);
+    expect(silent).toEqual([]);
+  });
+
+  it('only name definitions that exist', () => {
+    const names = JSON.stringify(definitions).matchAll(/"\$ref":"#\/\$defs\/(\w+)"/g);
+    for (const [, name] of names) expect(definitions).toHaveProperty(name!);
+  });
+
+  it.each(Object.entries(fields).filter(([, { default: value }]) => value !== undefined))(
+    'have the default of %s that the door fills in',
+    (field, schema) => {
+      expect((valid({}) as Record<string, unknown>)[field]).toEqual(schema.default);
+    },
+  );
+});
+
+describe('the tests that the docs name', () => {
+  it('are named for every field', () => {
+    expect(Object.keys(proofs).sort()).toEqual(Object.keys(fields).sort());
+  });
+
+  it.each(Object.entries(proofs))('exist for %s', (_, tests) => {
+    expect(tests.length).toBeGreaterThan(0);
+    for (const test of tests) {
+      const [file, title] = test.split(' > ') as [string, string];
+      expect(read(file), file).toContain(title);
+    }
+  });
+});
+
+/** The field that tells the members of a union apart is described where it is defined: in the members. */
+function isTag(schema: Schema, name: string): boolean {
+  return schema.tsType !== undefined && fieldsOf(schema).every((field) => field === name);
+}
+
+function fieldsOf(schema: Schema): string[] {
+  return Object.keys(schema.properties ?? {});
+}

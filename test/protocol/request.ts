@@ -1,0 +1,40 @@
+/** Helpers of the protocol's tests: a small valid request, and the faults of one that is not. */
+import type { ErrorDetail } from '../../src/errors.ts';
+import { OnpolicyError } from '../../src/errors.ts';
+import {
+  type ChatRequestOptions,
+  type ValidChatRequest,
+  validateChatRequest,
+} from '../../src/protocol/index.ts';
+
+/** A tool that requests may name. */
+export const WEATHER = { type: 'function', function: { name: 'weather', parameters: { type: 'object' } } };
+
+/** Validates a request of one message with further fields. */
+export function valid(fields: Record<string, unknown>, options: ChatRequestOptions = {}): ValidChatRequest {
+  return validateChatRequest({ messages: [{ role: 'user', content: 'Hi' }], ...fields }, options);
+}
+
+/** The faults of a request of one message with further fields. Empty when it is valid. */
+export function faultsOf(
+  fields: Record<string, unknown>,
+  options: ChatRequestOptions = {},
+): readonly ErrorDetail[] {
+  return faultsOfInput({ messages: [{ role: 'user', content: 'Hi' }], ...fields }, options);
+}
+
+/** The faults of any input. */
+export function faultsOfInput(input: unknown, options: ChatRequestOptions = {}): readonly ErrorDetail[] {
+  try {
+    validateChatRequest(input, options);
+    return [];
+  } catch (error) {
+    if (!(error instanceof OnpolicyError) || error.code !== 'INVALID_REQUEST') throw error;
+    return error.detail ?? [];
+  }
+}
+
+/** Their messages. */
+export function messagesOf(fields: Record<string, unknown>, options: ChatRequestOptions = {}): string[] {
+  return faultsOf(fields, options).map(({ msg }) => msg);
+}
