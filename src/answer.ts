@@ -91,7 +91,6 @@ const PROMPT_TAIL = 256;
 function refuseUnserved(request: ValidChatRequest): void {
   const unserved: Partial<Record<keyof ValidChatRequest, boolean>> = {
     use_beam_search: request.use_beam_search,
-    prompt_logprobs: request.prompt_logprobs !== null,
     logits_processors: request.logits_processors.length > 0,
     structured_outputs: request.structured_outputs !== null,
     kv_transfer_params: request.kv_transfer_params !== null,
