@@ -84,6 +84,10 @@ const SINGLE_THREAD_PARAMETERS = 10_000_000;
 const MAX_DEFAULT_POOL = 32_768;
 /** The engine rounds the cells of a slot up to a multiple of this. */
 const CELLS_ROUNDED_TO = 256;
+/** Logits of one chunk of a prompt that is being scored. */
+const SCORE_BYTES = 80 * 2 ** 20;
+const MIN_SCORE_ROWS = 32;
+const MAX_SCORE_ROWS = 512;
 /** Sequence ids of the engine: running sequences and prefixes kept for later ones. */
 const MAX_SLOTS = 256;
 const PREFIX_SLOTS = 16;
@@ -172,7 +176,7 @@ export class Models {
         ...cacheLayout(gguf, contextSize, slotCount, limits.kvTokens),
         batchTokens: limits.maxBatchTokens ?? DEFAULT_BATCH_TOKENS,
         slotCount,
-        maxOutputs: maxRunning,
+        maxOutputs: outputRows(gguf.native.vocabSize, maxRunning),
         threads: limits.threads ?? defaultThreads(gguf.native.parameters),
       });
       const serve = (source: string): ServedTemplate | null =>
@@ -218,6 +222,11 @@ function cacheLayout(
 /** Threads wait for each other after every operation: on a tiny model, or a busy machine, that costs more than it saves. */
 function defaultThreads(parameters: number): number {
   return parameters < SINGLE_THREAD_PARAMETERS ? 1 : os.availableParallelism();
+}
+
+/** Rows of logits that a step may hold: one for each that runs, and as many as `SCORE_BYTES` hold to score a prompt with. */
+function outputRows(vocabSize: number, maxRunning: number): number {
+  return Math.max(maxRunning + MIN_SCORE_ROWS, Math.min(MAX_SCORE_ROWS, Math.floor(SCORE_BYTES / (4 * vocabSize))));
 }
 
 function toModelOptions(model: string | ModelOptions): ModelOptions {

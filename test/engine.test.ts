@@ -2,7 +2,9 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Engine, type Listener } from '../src/engine.ts';
 import type { OnpolicyError } from '../src/errors.ts';
+import { PromptScores } from '../src/sampling/prompt-scores.ts';
 import { type Group, Sequence } from '../src/sequence.ts';
+import { byteTokenizer } from './fakes/byte-tokenizer.ts';
 import {
   CheckingBackend,
   type CheckingOptions,
@@ -28,6 +30,8 @@ type Request = {
   readonly priority: number;
   /** Tokens after which the first choice is taken out, or null. */
   readonly abortAfter: number | null;
+  /** Whether the prompt is scored. */
+  readonly scores: boolean;
   /** Steps of the event loop before it is submitted. */
   readonly delay: number;
 };
@@ -41,13 +45,14 @@ async function run(engine: Engine, request: Request, arrival: number): Promise<(
     priority: request.priority,
     arrival,
   };
-  return await Promise.all(
+  const scores = request.scores ? new PromptScores(group.prompt, 1) : null;
+  const answers = await Promise.all(
     Array.from(
       { length: request.n },
       (_, index) =>
         new Promise<number[] | null>((resolve, reject) => {
           const tokens: number[] = [];
-          const sequence = new Sequence(group, index, fakeSampler());
+          const sequence = new Sequence(group, index, fakeSampler(), { promptScores: index === 0 ? scores : null });
           const listener: Listener = {
             onToken(token) {
               tokens.push(token);
@@ -67,6 +72,21 @@ async function run(engine: Engine, request: Request, arrival: number): Promise<(
         }),
     ),
   );
+  if (scores && answers[0]) expectScores(request.prompt, scores);
+  return answers;
+}
+
+/** The fake scores a token 0 when it is the predicted one, else -1, and names the prediction as the alternative. */
+function expectScores(prompt: readonly number[], scores: PromptScores): void {
+  const entries = scores.entries(byteTokenizer);
+  expect(entries[0]).toBeNull();
+  expect(entries.length).toBe(prompt.length);
+  for (const [at, token] of prompt.entries()) {
+    if (at === 0) continue;
+    const predicted = predictedToken(prompt.slice(0, at), OPTIONS.vocabSize);
+    const missed = { [token]: expect.objectContaining({ logprob: -1, rank: 2 }) };
+    expect(entries[at]).toEqual({ ...missed, [predicted]: expect.objectContaining({ logprob: 0, rank: 1 }) });
+  }
 }
 
 function expected(request: Request, vocabSize: number): number[] {
@@ -83,12 +103,13 @@ const request = fc.record<Request>({
   salt: fc.constantFrom('', '', 'a'),
   priority: fc.integer({ min: -1, max: 1 }),
   abortAfter: fc.option(fc.integer({ min: 1, max: 9 })),
+  scores: fc.boolean(),
   delay: fc.integer({ min: 0, max: 30 }),
 });
 
 describe('Engine', () => {
   it.each([
-    ['one pool of cells', { sharesCells: true, kvTokens: 40 }],
+    ['one pool of cells', { sharesCells: true, kvTokens: 40, outputRows: 8 }],
     ['one roomy pool', { sharesCells: true, kvTokens: 400 }],
     ['cells of their own', { sharesCells: false, kvTokens: 8 * 32 }],
     ['recurrent state', { sharesCells: true, canCutCache: false, kvTokens: 60 }],
@@ -136,6 +157,7 @@ describe('Engine', () => {
     salt: '',
     priority: 0,
     abortAfter: null,
+    scores: false,
     delay: 0,
     ...more,
   });

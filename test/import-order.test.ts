@@ -40,6 +40,7 @@ const ORDER = [
   'template-message',
   'prompt',
   'text-out',
+  'sampling/prompt-scores',
   'sequence',
   'scheduler',
   'engine',

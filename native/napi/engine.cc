@@ -1,6 +1,7 @@
 // The engine's side of the addon: libraries, models, contexts. Thin: checks arguments, forwards, builds results.
 #include <napi.h>
 
+#include <algorithm>
 #include <deque>
 #include <optional>
 
@@ -404,11 +405,22 @@ class JsContext : public Napi::ObjectWrap<JsContext> {
       Check(input.score_rows[i] >= 0 && input.score_rows[i] < count, "scoreRows: index out of range");
       Check(input.score_rows[i + 1] >= 0 && input.score_rows[i + 1] < vocab_size_, "scoreRows: token out of range");
     }
+    CheckOutputs(input);
     for (size_t i = 0; i < input.memory_edits.size(); i += 5) {
       const int32_t* edit = &input.memory_edits[i];
       Check(edit[0] == kMemoryRemove || edit[0] == kMemoryCopy, "memoryEdits: unknown kind");
       Check(edit[1] >= 0 && edit[1] < sequences && edit[2] >= 0 && edit[2] < sequences, "memoryEdits: sequence out of range");
     }
+  }
+
+  // Different rows that need logits: the engine aborts the process when they are more than it was told.
+  void CheckOutputs(const StepInput& input) const {
+    std::vector<int32_t> rows = input.sample_rows;
+    for (size_t i = 0; i < input.score_rows.size(); i += 3) rows.push_back(input.score_rows[i]);
+    std::sort(rows.begin(), rows.end());
+    const auto outputs = std::unique(rows.begin(), rows.end()) - rows.begin();
+    Check(outputs <= static_cast<std::ptrdiff_t>(std::max(options_.max_outputs, options_.max_sequences)),
+          "sampleRows: more rows of logits than the context's maxOutputs");
   }
 
   Napi::Value Abort(const Napi::CallbackInfo& info) {

@@ -35,6 +35,8 @@ export interface Backend {
   readonly sharesCells: boolean;
   /** Tokens of one step at most. */
   readonly batchTokens: number;
+  /** Rows of logits that one step may ask for. */
+  readonly outputRows: number;
   /** Slots are 0 to slotCount - 1. */
   readonly slotCount: number;
   /** Whether a slot's cache can be cut or copied at any position; false for models with recurrent state. */

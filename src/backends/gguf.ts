@@ -27,6 +27,7 @@ export type ContextLimits = {
   readonly sharesCells: boolean;
   readonly batchTokens: number;
   readonly slotCount: number;
+  /** Rows of logits of one step at most; never less than one per slot. */
   readonly maxOutputs: number;
   readonly threads: number;
 };
@@ -110,6 +111,7 @@ class GgufBackend implements Backend {
   readonly vocabSize: number;
   readonly kvTokens: number;
   readonly batchTokens: number;
+  readonly outputRows: number;
   readonly slotCount: number;
   readonly canCutCache: boolean;
   readonly sharesCells: boolean;
@@ -119,6 +121,7 @@ class GgufBackend implements Backend {
     this.vocabSize = model.vocabSize;
     this.kvTokens = limits.kvTokens; // the engine rounds its own number up, never down
     this.batchTokens = limits.batchTokens;
+    this.outputRows = Math.max(limits.maxOutputs, limits.slotCount);
     this.slotCount = limits.slotCount;
     this.canCutCache = !model.hasRecurrentState;
     this.sharesCells = limits.sharesCells;
