@@ -3,4 +3,7 @@
 #include <napi.h>
 
 namespace onpolicy {
+
+void RegisterTrainer(Napi::Env env, Napi::Object exports);
+
 }  // namespace onpolicy
