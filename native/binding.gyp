@@ -17,7 +17,6 @@
       "cflags!": ["-fno-exceptions", "-fno-rtti"],
       "cflags_cc!": ["-fno-exceptions", "-fno-rtti", "-std=gnu++17", "-std=gnu++20"],
       "cflags_cc": ["-std=c++20", "-O3", "-Wall", "-Wextra", "-fvisibility=hidden", "-ffp-contract=off"],
-      "ldflags": ["-static-libstdc++", "-static-libgcc"],
       "libraries": [],
       "conditions": [
         ["OS=='linux'", { "libraries": ["-ldl", "-lpthread"] }],

@@ -3,11 +3,94 @@ import fs from 'node:fs';
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { OnpolicyError } from './errors.ts';
+import type { TrainerAddon } from './rl/native-trainer.ts';
+
+/** Columns of sampled or scored rows; alternatives of all rows laid end to end. */
+export type SampledRows = {
+  readonly status: Uint8Array; // (rows) 0: sampled, 1: masks left no token, 2: the logits held NaN
+  readonly tokens: Int32Array; // (rows)
+  readonly logprobs: Float32Array; // (rows) natural logarithm; of the token
+  readonly ranks: Int32Array; // (rows) 1: no token is more likely
+  readonly topOffsets: Int32Array; // (rows + 1) into topIds and topLogprobs
+  readonly topIds: Int32Array; // (alternatives) best first within a row
+  readonly topLogprobs: Float32Array; // (alternatives)
+};
+
+/** A loaded GGUF model. */
+export type NativeModel = {
+  readonly vocabSize: number;
+  readonly contextLength: number;
+  readonly layers: number;
+  readonly embeddingSize: number;
+  readonly heads: number;
+  readonly kvHeads: number;
+  readonly hasRecurrentState: boolean;
+  readonly sizeBytes: number;
+  readonly parameters: number;
+  readonly chatTemplate: string;
+  readonly toolTemplate: string;
+  readonly bosId: number;
+  readonly eosId: number;
+  readonly addsBos: boolean;
+  readonly tokenBytes: Uint8Array; // (bytes) of all tokens, laid end to end
+  readonly tokenOffsets: Int32Array; // (vocabSize + 1)
+  readonly isSpecial: Uint8Array; // (vocabSize) 1: control or unknown token
+  readonly isEnd: Uint8Array; // (vocabSize) 1: ends a generation
+  readonly isAdded: Uint8Array; // (vocabSize) 1: special, or user-defined
+  readonly metadata: Readonly<Record<string, string>>;
+  tokenize(text: string, addSpecial: boolean, parseSpecial: boolean): Int32Array;
+  /** The same off the JavaScript thread, for long texts. */
+  tokenizeLong(text: string, addSpecial: boolean, parseSpecial: boolean): Promise<Int32Array>;
+  close(): void;
+};
+
+/** The cache and the step thread on one model. */
+export type NativeContext = {
+  readonly kvTokens: number;
+  step(step: {
+    memoryEdits: Int32Array;
+    tokens: Int32Array;
+    positions: Int32Array;
+    sequences: Int32Array;
+    sampleRows: Int32Array;
+    samplers: readonly SamplerHandle[];
+    scoreRows: Int32Array;
+  }): Promise<{ samples: SampledRows; scores: SampledRows }>;
+  abort(): void;
+  close(): Promise<void>;
+};
+
+/** A device that computes. */
+export type Device = {
+  readonly name: string;
+  readonly description: string;
+  readonly kind: 'cpu' | 'gpu' | 'other';
+  readonly freeBytes: number;
+  readonly totalBytes: number;
+};
+
+/** The engine's part of the addon. */
+export type EngineAddon = {
+  openLibrary(folder: string, wantedVersion: string, extraBackends: readonly string[]): Promise<void>;
+  canOpenSystemLibrary(name: string): boolean;
+  devices(): Device[];
+  /** Sends every log line of the engine to `callback`; returns what stops it. Levels: 1 debug, 2 info, 3 warning, 4 error. */
+  setLog(callback: (level: number, text: string) => void): () => void;
+  loadModel(options: {
+    path: string;
+    useGpu: boolean;
+    gpuLayers?: number;
+    onProgress?: (fraction: number) => void;
+    cancelled: Int32Array;
+  }): Promise<NativeModel>;
+  createContext(
+    model: NativeModel,
+    options: { kvTokens: number; batchTokens: number; maxSequences: number; maxOutputs: number; threads: number },
+  ): Promise<NativeContext>;
+};
 
 /** Everything the addon exports. */
-export type Addon = {
-  readonly napiVersion: number;
-};
+export type Addon = EngineAddon & SamplerAddon & TrainerAddon & { readonly napiVersion: number };
 
 let loaded: Addon | undefined;
 

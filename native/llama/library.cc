@@ -103,7 +103,8 @@ Status OpenLibrary(const std::string& folder, const std::string& wanted_version,
   ONPOLICY_LIBRARY_FUNCTIONS(ONPOLICY_RESOLVE)
 #undef ONPOLICY_RESOLVE
   library.version = library.llama_version ? library.llama_version() : "unknown";
-  if (library.version != wanted_version || !missing.empty())
+  // A build suffix such as "-dev" does not change the C API.
+  if (library.version.substr(0, library.version.find('-')) != wanted_version || !missing.empty())
     return Status::Fail("NATIVE_UNAVAILABLE",
                         "the engine's libraries in " + folder + " are version " + library.version +
                             "; this addon needs version " + wanted_version +

@@ -1,4 +1,4 @@
-// JavaScript <-> Trainer: openTrainer(libraries, options) -> an object of functions. Work runs off the JavaScript thread, one call at a time.
+// JavaScript <-> Trainer: openTrainer(options) -> an object of functions. Work runs off the JavaScript thread, one call at a time.
 #include "trainer/trainer.h"
 
 #include <napi.h>
@@ -10,6 +10,8 @@
 
 namespace onpolicy {
 namespace {
+
+using namespace training;  // NOLINT: this file is the part's own door
 
 // What the functions of one opened trainer share.
 struct Handle {
@@ -283,10 +285,9 @@ Napi::Value ToJavaScript(Napi::Env env, const SharedHandle& handle) {
   return object;
 }
 
-// openTrainer({ folder, version, extraBackends }, options) -> Promise<trainer>
+// openTrainer(options) -> Promise<trainer>
 Napi::Value OpenTrainer(const Napi::CallbackInfo& info) {
-  Napi::Object libraries = ObjectArgument(info, 0);
-  Napi::Object given = ObjectArgument(info, 1);
+  Napi::Object given = ObjectArgument(info, 0);
   TrainerOptions options{.model = TextField(given, "model"),
                          .device = TextField(given, "device"),
                          .threads = static_cast<int>(NumberField(given, "threads")),
@@ -294,16 +295,12 @@ Napi::Value OpenTrainer(const Napi::CallbackInfo& info) {
                          .alpha = NumberField(given, "alpha"),
                          .modules = TextsField(given, "modules"),
                          .memory_budget = static_cast<size_t>(NumberField(given, "memoryBudget"))};
+  if (!IsLibraryOpen()) ThrowTypeError(info.Env(), "the engine's libraries are not open");
   if (options.rank < 1 || options.rank > 4096) ThrowTypeError(info.Env(), "rank: expected 1 to 4096");
   if (options.threads < 1 || options.threads > 512) ThrowTypeError(info.Env(), "threads: expected 1 to 512");
   auto handle = std::make_shared<Handle>();
   return AsyncTask::Run(
-      info.Env(), given,
-      [folder = TextField(libraries, "folder"), version = TextField(libraries, "version"),
-       extra = TextsField(libraries, "extraBackends"), options, handle] {
-        if (Status status = OpenLibrary(folder, version, extra); !status.ok()) return status;
-        return Trainer::Open(options, &handle->trainer);
-      },
+      info.Env(), given, [options, handle] { return Trainer::Open(options, &handle->trainer); },
       [handle](Napi::Env env) { return ToJavaScript(env, handle); });
 }
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace onpolicy {
+namespace onpolicy::training {
 namespace {
 
 bool IsSelected(const std::string& name, const std::vector<std::string>& modules) {
@@ -122,4 +122,4 @@ bool Adapter::Step(const OptimizerOptions& options, double* gradient_norm) {
   return true;
 }
 
-}  // namespace onpolicy
+}  // namespace onpolicy::training

@@ -7,7 +7,7 @@
 #include "trainer/device.h"
 #include "trainer/weights.h"
 
-namespace onpolicy {
+namespace onpolicy::training {
 
 struct OptimizerOptions {
   double learning_rate = 5e-6;
@@ -67,4 +67,4 @@ class Adapter {
   float scale_ = 0;
 };
 
-}  // namespace onpolicy
+}  // namespace onpolicy::training

@@ -1,6 +1,6 @@
 #include "trainer/attention.h"
 
-namespace onpolicy {
+namespace onpolicy::training {
 namespace {
 
 // One block's part of the row. Queries of the heads that share keys lie in one matrix: (head size, queries x group, kv heads).
@@ -91,4 +91,4 @@ void AttentionBackward(Graph& graph, const Shape& shape, const RowAttention& att
   }
 }
 
-}  // namespace onpolicy
+}  // namespace onpolicy::training

@@ -4,7 +4,7 @@
 #include "trainer/row.h"
 #include "trainer/weights.h"
 
-namespace onpolicy {
+namespace onpolicy::training {
 
 // The plan of one row, with its masks on the device.
 struct RowAttention {
@@ -21,4 +21,4 @@ void AttentionBackward(Graph& graph, const Shape& shape, const RowAttention& att
                        Tensor value, Tensor output_gradient, Tensor query_gradient, Tensor key_gradient,
                        Tensor value_gradient);
 
-}  // namespace onpolicy
+}  // namespace onpolicy::training

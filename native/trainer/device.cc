@@ -2,7 +2,7 @@
 
 #include "trainer/graph.h"
 
-namespace onpolicy {
+namespace onpolicy::training {
 namespace {
 
 constexpr size_t kAlignment = 256;  // at least every backend's
@@ -84,4 +84,4 @@ size_t Device::scratch_bytes() const {
   return bytes;
 }
 
-}  // namespace onpolicy
+}  // namespace onpolicy::training

@@ -9,7 +9,7 @@
 #include "llama/library.h"
 #include "status.h"
 
-namespace onpolicy {
+namespace onpolicy::training {
 
 class Device;
 
@@ -67,4 +67,4 @@ class Device {
   std::atomic<bool> aborted_{false};
 };
 
-}  // namespace onpolicy
+}  // namespace onpolicy::training

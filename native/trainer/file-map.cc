@@ -12,7 +12,7 @@
 #include <unistd.h>
 #endif
 
-namespace onpolicy {
+namespace onpolicy::training {
 
 #ifdef _WIN32
 
@@ -60,4 +60,4 @@ FileMap::~FileMap() {
 
 #endif
 
-}  // namespace onpolicy
+}  // namespace onpolicy::training

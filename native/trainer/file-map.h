@@ -6,7 +6,7 @@
 
 #include "status.h"
 
-namespace onpolicy {
+namespace onpolicy::training {
 
 class FileMap {
  public:
@@ -24,4 +24,4 @@ class FileMap {
   size_t size_ = 0;
 };
 
-}  // namespace onpolicy
+}  // namespace onpolicy::training

@@ -1,6 +1,6 @@
 #include "trainer/graph.h"
 
-namespace onpolicy {
+namespace onpolicy::training {
 
 Graph::Graph(size_t max_nodes) : api_(Api()) {
   const size_t tensors = 2 * max_nodes;
@@ -34,4 +34,4 @@ Tensor Graph::Slice(Tensor x, int dimension, int64_t start, int64_t count) {
                            static_cast<size_t>(start) * x->nb[dimension]);
 }
 
-}  // namespace onpolicy
+}  // namespace onpolicy::training

@@ -5,7 +5,7 @@
 #include "llama/library.h"
 #include "trainer/device.h"
 
-namespace onpolicy {
+namespace onpolicy::training {
 
 constexpr size_t kMaxGraphNodes = 16384;
 
@@ -77,4 +77,4 @@ class Graph {
   ggml_cgraph* graph_;
 };
 
-}  // namespace onpolicy
+}  // namespace onpolicy::training

@@ -11,7 +11,7 @@
 #define ONPOLICY_BEST_TARGET
 #endif
 
-namespace onpolicy {
+namespace onpolicy::training {
 namespace {
 
 // e^x for x <= 0 to about 2 units in the last place; 0 below -87. No branches.
@@ -91,4 +91,4 @@ HeadRow SoftMaxRow(float* logits, int64_t count, int32_t target) {
   return {static_cast<float>(chosen - log_sum), static_cast<float>(log_sum - weighted / sum)};
 }
 
-}  // namespace onpolicy
+}  // namespace onpolicy::training

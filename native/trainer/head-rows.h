@@ -2,7 +2,7 @@
 #pragma once
 #include <cstdint>
 
-namespace onpolicy {
+namespace onpolicy::training {
 
 struct HeadRow {
   float logprob;
@@ -11,4 +11,4 @@ struct HeadRow {
 
 HeadRow SoftMaxRow(float* logits, int64_t count, int32_t target);
 
-}  // namespace onpolicy
+}  // namespace onpolicy::training

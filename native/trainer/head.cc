@@ -4,7 +4,7 @@
 
 #include "trainer/head-rows.h"
 
-namespace onpolicy {
+namespace onpolicy::training {
 namespace {
 
 constexpr int64_t kChunkBytes = 64 << 20;
@@ -87,4 +87,4 @@ Status HeadBackward(Device* device, const Weights& weights, const RowMemory& mem
   return device->Run(graph.get());
 }
 
-}  // namespace onpolicy
+}  // namespace onpolicy::training

@@ -2,7 +2,7 @@
 #pragma once
 #include "trainer/row-memory.h"
 
-namespace onpolicy {
+namespace onpolicy::training {
 
 // Targets whose logits exist at one time.
 int64_t HeadChunk(const Weights& weights);
@@ -16,4 +16,4 @@ Status HeadForward(Device* device, const Weights& weights, const RowMemory& memo
 Status HeadBackward(Device* device, const Weights& weights, const RowMemory& memory, int64_t size,
                     const std::vector<float>& gradient);
 
-}  // namespace onpolicy
+}  // namespace onpolicy::training

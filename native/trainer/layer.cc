@@ -1,6 +1,6 @@
 #include "trainer/layer.h"
 
-namespace onpolicy {
+namespace onpolicy::training {
 
 LayerGraph::LayerGraph(Graph& graph, Linears& linears, const Weights& weights, const Layer& layer,
                        const RowInputs& row)
@@ -91,4 +91,4 @@ Tensor LayerGraph::Backward(Tensor x, const Activations& kept, Tensor gradient, 
   return graph_.Plus(middle_gradient, NormBack(sum, x, layer_.attention_norm));
 }
 
-}  // namespace onpolicy
+}  // namespace onpolicy::training

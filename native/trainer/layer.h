@@ -3,7 +3,7 @@
 #include "trainer/attention.h"
 #include "trainer/linear.h"
 
-namespace onpolicy {
+namespace onpolicy::training {
 
 // What the backward pass needs besides the layer's input; the rest is cheap to compute again.
 struct Activations {
@@ -61,4 +61,4 @@ class LayerGraph {
   Tensor positions_;
 };
 
-}  // namespace onpolicy
+}  // namespace onpolicy::training

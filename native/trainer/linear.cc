@@ -1,6 +1,6 @@
 #include "trainer/linear.h"
 
-namespace onpolicy {
+namespace onpolicy::training {
 namespace {
 
 constexpr size_t kOutputAlignment = 256;
@@ -50,4 +50,4 @@ size_t Linears::GradientBytes(const Layer& layer, const Adapter& adapter) {
   return bytes;
 }
 
-}  // namespace onpolicy
+}  // namespace onpolicy::training

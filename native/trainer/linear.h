@@ -4,7 +4,7 @@
 #include "trainer/graph.h"
 #include "trainer/weights.h"
 
-namespace onpolicy {
+namespace onpolicy::training {
 
 // Where one module's gradients are written by a graph, until the host has read them.
 struct GradientOutput {
@@ -43,4 +43,4 @@ class Linears {
   std::vector<GradientOutput> outputs_;
 };
 
-}  // namespace onpolicy
+}  // namespace onpolicy::training

@@ -1,6 +1,6 @@
 #include "trainer/row-memory.h"
 
-namespace onpolicy {
+namespace onpolicy::training {
 namespace {
 
 struct Sizes {
@@ -75,4 +75,4 @@ Status RowMemory::Create(Device* device, const Weights& weights, size_t gradient
   return Status::Ok();
 }
 
-}  // namespace onpolicy
+}  // namespace onpolicy::training

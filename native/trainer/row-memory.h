@@ -5,7 +5,7 @@
 
 #include "trainer/layer.h"
 
-namespace onpolicy {
+namespace onpolicy::training {
 
 // Places of `Activations`.
 struct ActivationSlots {
@@ -54,4 +54,4 @@ class RowMemory {
   std::vector<Slot> residuals_;
 };
 
-}  // namespace onpolicy
+}  // namespace onpolicy::training

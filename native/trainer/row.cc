@@ -4,7 +4,7 @@
 #include <limits>
 #include <string>
 
-namespace onpolicy {
+namespace onpolicy::training {
 namespace {
 
 constexpr int64_t kBlockQueries = 128;
@@ -86,4 +86,4 @@ AttentionPlan PlanAttention(const PackedRow& row) {
   return plan;
 }
 
-}  // namespace onpolicy
+}  // namespace onpolicy::training

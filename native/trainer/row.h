@@ -5,7 +5,7 @@
 
 #include "status.h"
 
-namespace onpolicy {
+namespace onpolicy::training {
 
 // Token i sees itself and each earlier token j of its own group or of its parent group.
 struct PackedRow {
@@ -42,4 +42,4 @@ constexpr int64_t kRowMultiple = 32;
 
 AttentionPlan PlanAttention(const PackedRow& row);
 
-}  // namespace onpolicy
+}  // namespace onpolicy::training

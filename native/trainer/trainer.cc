@@ -4,7 +4,7 @@
 
 #include "trainer/head.h"
 
-namespace onpolicy {
+namespace onpolicy::training {
 namespace {
 
 constexpr int64_t kMaxRow = 32768;
@@ -213,4 +213,4 @@ Status Trainer::Step(const OptimizerOptions& options, double* gradient_norm, boo
   return Status::Ok();
 }
 
-}  // namespace onpolicy
+}  // namespace onpolicy::training

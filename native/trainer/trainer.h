@@ -8,7 +8,7 @@
 #include "trainer/row-memory.h"
 #include "trainer/row.h"
 
-namespace onpolicy {
+namespace onpolicy::training {
 
 struct TrainerOptions {
   std::string model;   // path of a GGUF file
@@ -63,4 +63,4 @@ class Trainer {
   bool is_forward_fresh_ = false;  // the last forward's numbers fit the adapter
 };
 
-}  // namespace onpolicy
+}  // namespace onpolicy::training

@@ -6,7 +6,7 @@
 
 #include "trainer/weights.h"
 
-namespace onpolicy {
+namespace onpolicy::training {
 namespace {
 
 // Rows of the original that one thread turns at a time: a multiple of every type's block.
@@ -111,4 +111,4 @@ Status Weights::Transpose(Device* device) {
   return Status::Ok();
 }
 
-}  // namespace onpolicy
+}  // namespace onpolicy::training

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <cstring>
 
-namespace onpolicy {
+namespace onpolicy::training {
 namespace {
 
 constexpr const char* kArchitectures[] = {"llama", "qwen2", "qwen3"};
@@ -218,4 +218,4 @@ Status Weights::Place(Device* device) {
   return Status::Ok();
 }
 
-}  // namespace onpolicy
+}  // namespace onpolicy::training

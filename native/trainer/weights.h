@@ -8,7 +8,7 @@
 #include "trainer/file-map.h"
 #include "trainer/graph.h"
 
-namespace onpolicy {
+namespace onpolicy::training {
 
 struct Shape {
   std::string architecture;
@@ -88,4 +88,4 @@ class Weights {
   std::string path_;
 };
 
-}  // namespace onpolicy
+}  // namespace onpolicy::training

@@ -1,0 +1,122 @@
+#include "llama/context.h"
+
+#include <algorithm>
+#include <string>
+
+namespace onpolicy {
+
+Context::Context(std::shared_ptr<Model> model, const ContextOptions& options)
+    : model_(std::move(model)), rows_(options.threads), scratch_(static_cast<size_t>(options.threads)) {}
+
+Status Context::Create(std::shared_ptr<Model> model, const ContextOptions& options, std::shared_ptr<Context>* context) {
+  const Library& api = Api();
+  std::shared_ptr<Context> created(new Context(model, options));
+  llama_context_params params = api.llama_context_default_params();
+  params.n_ctx = options.kv_tokens;
+  params.n_batch = options.batch_tokens;
+  params.n_ubatch = std::min<uint32_t>(options.batch_tokens, 512);
+  params.n_seq_max = options.max_sequences;
+  params.n_outputs_max = options.max_outputs;
+  params.n_threads = options.threads;
+  params.n_threads_batch = options.threads;
+  params.kv_unified = true;  // sequences share cells: a copied prefix costs nothing
+  params.no_perf = true;
+  params.swa_full = true;    // a sliding window that forgets would make cached prefixes useless
+  params.offload_kqv = model->use_gpu();
+  params.op_offload = model->use_gpu();
+  params.abort_callback = [](void* data) { return static_cast<std::atomic<bool>*>(data)->load(); };
+  params.abort_callback_data = &created->abort_;
+  std::string reason;
+  const int sink = AddLogSink([&reason](int level, const std::string& text) {
+    if (level == GGML_LOG_LEVEL_ERROR) reason += text;
+  });
+  try {
+    created->context_ = api.llama_init_from_model(model->get(), params);
+  } catch (const std::exception& error) {
+    reason = error.what();
+  }
+  RemoveLogSink(sink);
+  if (!created->context_)
+    return Status::Fail("OUT_OF_MEMORY", "a context of " + std::to_string(options.kv_tokens) +
+                                             " tokens could not be made: " + (reason.empty() ? "no reason given" : reason));
+  created->kv_tokens_ = api.llama_n_ctx(created->context_);
+  if (options.threads > 1 && api.ggml_threadpool_new) {
+    ggml_threadpool_params pool = api.ggml_threadpool_params_default(options.threads);
+    created->threadpool_ = api.ggml_threadpool_new(&pool);
+    if (created->threadpool_) api.llama_attach_threadpool(created->context_, created->threadpool_, created->threadpool_);
+  }
+  *context = std::move(created);
+  return Status::Ok();
+}
+
+Context::~Context() {
+  if (context_) Api().llama_free(context_);
+  if (threadpool_) Api().ggml_threadpool_free(threadpool_);
+}
+
+void Context::EditMemory(const std::vector<int32_t>& edits) {
+  const Library& api = Api();
+  llama_memory_t memory = api.llama_get_memory(context_);
+  for (size_t i = 0; i + 5 <= edits.size(); i += 5) {
+    const int32_t* edit = &edits[i];
+    if (edit[0] == kMemoryRemove) api.llama_memory_seq_rm(memory, edit[1], edit[3], edit[4]);
+    if (edit[0] == kMemoryCopy) api.llama_memory_seq_cp(memory, edit[1], edit[2], edit[3], edit[4]);
+  }
+}
+
+Status Context::Decode(const StepInput& input) {
+  const size_t count = input.tokens.size();
+  sequence_counts_.assign(count, 1);
+  sequence_pointers_.resize(count);
+  wants_logits_.assign(count, 0);
+  for (size_t i = 0; i < count; ++i) sequence_pointers_[i] = const_cast<int32_t*>(&input.sequences[i]);
+  for (int32_t row : input.sample_rows) wants_logits_[static_cast<size_t>(row)] = 1;
+  for (size_t i = 0; i < input.score_rows.size(); i += 3) wants_logits_[static_cast<size_t>(input.score_rows[i])] = 1;
+  llama_batch batch{};
+  batch.n_tokens = static_cast<int32_t>(count);
+  batch.token = const_cast<int32_t*>(input.tokens.data());
+  batch.pos = const_cast<int32_t*>(input.positions.data());
+  batch.n_seq_id = sequence_counts_.data();
+  batch.seq_id = sequence_pointers_.data();
+  batch.logits = wants_logits_.data();
+  const int32_t result = Api().llama_decode(context_, batch);
+  if (result == 0) return Status::Ok();
+  if (result == 1) return Status::Fail("KV_FULL", "the KV cache has no room for this step");
+  if (result == 2) return Status::Fail("ABORTED", "the step was aborted");
+  return Status::Fail("BACKEND_FAILED", "the engine failed to decode (code " + std::to_string(result) + ")");
+}
+
+Status Context::Step(const StepInput& input, StepOutput* output) {
+  EditMemory(input.memory_edits);
+  if (!input.tokens.empty()) {
+    const Status status = Decode(input);
+    abort_ = false;
+    if (!status.ok()) return status;
+  }
+  const int samples = static_cast<int>(input.samplers.size());
+  const int scores = static_cast<int>(input.score_rows.size() / 3);
+  output->samples.resize(static_cast<size_t>(samples));
+  output->scores.resize(static_cast<size_t>(scores));
+  // Read on this thread: the first access may wait for the device and reorder the rows.
+  std::vector<const float*> logits;
+  for (int32_t row : input.sample_rows) logits.push_back(Api().llama_get_logits_ith(context_, row));
+  for (int i = 0; i < scores; ++i) logits.push_back(Api().llama_get_logits_ith(context_, input.score_rows[3 * static_cast<size_t>(i)]));
+  if (std::find(logits.begin(), logits.end(), nullptr) != logits.end())
+    return Status::Fail("BACKEND_FAILED", "the engine returned no logits for a row");
+  rows_.Run(samples + scores, [&](int row, int worker) {
+    const float* values = logits[static_cast<size_t>(row)];
+    SamplerScratch& scratch = scratch_[static_cast<size_t>(worker)];
+    if (row < samples) {
+      Sampler& sampler = *input.samplers[static_cast<size_t>(row)];
+      RowResult& result = output->samples[static_cast<size_t>(row)];
+      sampler.Sample(values, nullptr, scratch, result);
+      if (result.status == SampleStatus::kOk) sampler.Accept(result.token);
+    } else {
+      const int32_t* score = &input.score_rows[3 * static_cast<size_t>(row - samples)];
+      ScoreRow(values, model_->vocab_size(), score[1], score[2], scratch, output->scores[static_cast<size_t>(row - samples)]);
+    }
+  });
+  return Status::Ok();
+}
+
+}  // namespace onpolicy

@@ -1,0 +1,74 @@
+// One step at a time on one model: edits of the KV cache, one forward pass, one sampled token per row.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "llama/model.h"
+#include "llama/row-pool.h"
+#include "sampler/sampler.h"
+
+namespace onpolicy {
+
+struct ContextOptions {
+  uint32_t kv_tokens = 4096;      // cells of the KV cache, shared by all sequences
+  uint32_t batch_tokens = 512;    // tokens of one step at most
+  uint32_t max_sequences = 256;   // sequence ids are 0 to max_sequences - 1
+  uint32_t max_outputs = 64;      // rows of logits in one step at most
+  int32_t threads = 1;
+};
+
+// Kinds of KV cache edits, as they stand in StepInput::memory_edits.
+enum MemoryEdit : int32_t { kMemoryRemove = 0, kMemoryCopy = 1 };
+
+struct StepInput {
+  std::vector<int32_t> memory_edits;  // (edits, 5): kind, sequence, target sequence, from position, to position (-1: end)
+  std::vector<int32_t> tokens;        // (tokens)
+  std::vector<int32_t> positions;     // (tokens)
+  std::vector<int32_t> sequences;     // (tokens)
+  std::vector<int32_t> sample_rows;   // (samplers) index into tokens: whose logits the sampler sees
+  std::vector<std::shared_ptr<Sampler>> samplers;  // several may share one row
+  std::vector<int32_t> score_rows;    // (scores, 3): index into tokens, scored token, number of alternatives
+};
+
+struct StepOutput {
+  std::vector<RowResult> samples;  // (samplers)
+  std::vector<RowResult> scores;   // (scores)
+};
+
+class Context {
+ public:
+  static Status Create(std::shared_ptr<Model> model, const ContextOptions& options, std::shared_ptr<Context>* context);
+  ~Context();
+  Context(const Context&) = delete;
+  Context& operator=(const Context&) = delete;
+
+  // Fails with KV_FULL (nothing was computed) or ABORTED (the KV cache may hold a part of the step: the caller removes
+  // what it did not have before). Any other failure leaves the context unusable.
+  Status Step(const StepInput& input, StepOutput* output);
+
+  // Ends the running step early; callable from any thread. The next step runs normally.
+  void Abort() { abort_ = true; }
+
+  uint32_t kv_tokens() const { return kv_tokens_; }
+
+ private:
+  Context(std::shared_ptr<Model> model, const ContextOptions& options);
+  Status Decode(const StepInput& input);
+  void EditMemory(const std::vector<int32_t>& edits);
+
+  std::shared_ptr<Model> model_;
+  llama_context* context_ = nullptr;
+  ggml_threadpool_t threadpool_ = nullptr;
+  uint32_t kv_tokens_ = 0;
+  RowPool rows_;
+  std::vector<SamplerScratch> scratch_;  // one per worker
+  std::atomic<bool> abort_{false};
+  // Reused between steps: llama_batch wants one array of sequence ids per token.
+  std::vector<int32_t> sequence_counts_;
+  std::vector<int32_t*> sequence_pointers_;
+  std::vector<int8_t> wants_logits_;
+};
+
+}  // namespace onpolicy

@@ -1,0 +1,200 @@
+#include "llama/model.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <mutex>
+
+namespace onpolicy {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Keeps the engine's error lines while a load runs: they are the only place where it says what is wrong.
+class ErrorLog {
+ public:
+  ErrorLog() {
+    id_ = AddLogSink([this](int level, const std::string& text) {
+      if (level == GGML_LOG_LEVEL_ERROR || (level == GGML_LOG_LEVEL_CONT && last_was_error_)) text_ += text;
+      last_was_error_ = level == GGML_LOG_LEVEL_ERROR || (level == GGML_LOG_LEVEL_CONT && last_was_error_);
+    });
+  }
+  ~ErrorLog() { RemoveLogSink(id_); }
+
+  bool Mentions(const char* words) const { return text_.find(words) != std::string::npos; }
+  // On one line, without the trailing newline.
+  std::string Text() const {
+    std::string text = text_;
+    std::replace(text.begin(), text.end(), '\n', ' ');
+    while (!text.empty() && text.back() == ' ') text.pop_back();
+    return text.empty() ? "the engine gave no reason" : text;
+  }
+
+ private:
+  int id_;
+  bool last_was_error_ = false;
+  std::string text_;
+};
+
+bool MentionsMemory(const ErrorLog& log) {
+  for (const char* words : {"failed to allocate", "unable to allocate", "out of memory", "bad_alloc", "not enough memory"})
+    if (log.Mentions(words)) return true;
+  return false;
+}
+
+Status Invalid(const std::string& path, const std::string& reason) {
+  return Status::Fail("MODEL_INVALID", path + " " + reason);
+}
+
+// What llama.cpp would trip over, found first: no file, no GGUF, a damaged header, missing tensor data.
+Status CheckFile(const std::string& path) {
+  const Library& api = Api();
+  std::error_code error;
+  const fs::path file = fs::u8path(path);
+  if (!fs::exists(file, error)) return Status::Fail("MODEL_NOT_FOUND", "there is no file " + path);
+  if (!fs::is_regular_file(file, error)) return Invalid(path, "is not a file");
+  std::ifstream stream(file, std::ios::binary);
+  if (!stream) return Invalid(path, "cannot be read: permission denied");
+  char magic[4] = {};
+  stream.read(magic, 4);
+  if (stream.gcount() != 4 || std::string(magic, 4) != "GGUF") return Invalid(path, "is not a GGUF file");
+  gguf_init_params params{/*no_alloc=*/true, /*ctx=*/nullptr};
+  gguf_context* gguf = api.gguf_init_from_file(path.c_str(), params);
+  if (!gguf) return Invalid(path, "has a damaged or truncated GGUF header");
+  uint64_t data_size = 0;
+  const int64_t tensors = api.gguf_get_n_tensors(gguf);
+  for (int64_t i = 0; i < tensors; ++i)
+    data_size = std::max<uint64_t>(data_size, api.gguf_get_tensor_offset(gguf, i) + api.gguf_get_tensor_size(gguf, i));
+  const uint64_t needed = api.gguf_get_data_offset(gguf) + data_size;
+  api.gguf_free(gguf);
+  const uint64_t present = fs::file_size(file, error);
+  if (present < needed)
+    return Invalid(path, "is truncated: it needs " + std::to_string(needed) + " bytes and has " + std::to_string(present));
+  if (tensors == 0) return Invalid(path, "holds no weights (a vocabulary-only file)");
+  return Status::Ok();
+}
+
+Status ExplainLoadFailure(const std::string& path, const ErrorLog& log) {
+  if (MentionsMemory(log)) return Status::Fail("OUT_OF_MEMORY", path + " does not fit into memory: " + log.Text());
+  if (log.Mentions("unknown model architecture")) return Invalid(path, "has an architecture that the engine does not know: " + log.Text());
+  return Invalid(path, "does not load: " + log.Text());
+}
+
+}  // namespace
+
+Status Model::Load(const ModelOptions& options, std::shared_ptr<Model>* model) {
+  const Library& api = Api();
+  // One load at a time: the engine reports failures through one process-wide log.
+  static std::mutex load_mutex;
+  std::lock_guard<std::mutex> lock(load_mutex);
+  Status status = CheckFile(options.path);
+  if (!status.ok()) return status;
+
+  struct Progress {
+    const ModelOptions& options;
+    bool stopped = false;
+  } progress{options};
+  llama_model_params params = api.llama_model_default_params();
+  ggml_backend_dev_t no_devices[1] = {nullptr};
+  if (!options.use_gpu) params.devices = no_devices;
+  params.n_gpu_layers = options.use_gpu ? options.gpu_layers : 0;
+  params.progress_callback_user_data = &progress;
+  params.progress_callback = [](float fraction, void* data) {
+    auto* state = static_cast<Progress*>(data);
+    if (state->options.on_progress && !state->options.on_progress(fraction)) state->stopped = true;
+    return !state->stopped;
+  };
+  ErrorLog log;
+  llama_model* raw = nullptr;
+  try {
+    raw = api.llama_model_load_from_file(options.path.c_str(), params);
+  } catch (const std::exception& error) {
+    return Invalid(options.path, std::string("does not load: ") + error.what());
+  }
+  if (!raw && progress.stopped) return Status::Fail("ABORTED", "loading " + options.path + " was aborted");
+  if (!raw) return ExplainLoadFailure(options.path, log);
+  model->reset(new Model(raw, options.use_gpu));
+  if (!api.llama_model_has_decoder(raw) || api.llama_model_is_diffusion(raw) || (*model)->vocab_size() == 0) {
+    model->reset();
+    return Status::Fail("UNSUPPORTED", options.path + " is not a model that generates text token by token");
+  }
+  return Status::Ok();
+}
+
+Model::Model(llama_model* model, bool use_gpu)
+    : model_(model),
+      vocab_(Api().llama_model_get_vocab(model)),
+      vocab_size_(Api().llama_vocab_n_tokens(vocab_)),
+      use_gpu_(use_gpu) {}
+
+Model::~Model() { Api().llama_model_free(model_); }
+
+Status Model::Tokenize(const std::string& text, bool add_special, bool parse_special,
+                       std::vector<int32_t>* ids) const {
+  const Library& api = Api();
+  const auto length = static_cast<int32_t>(text.size());
+  ids->resize(text.size() / 3 + 16);
+  int32_t count = api.llama_tokenize(vocab_, text.data(), length, ids->data(), static_cast<int32_t>(ids->size()),
+                                     add_special, parse_special);
+  if (count == INT32_MIN) return Status::Fail("INVALID_REQUEST", "the text has more tokens than can be counted");
+  if (count < 0) {
+    ids->resize(static_cast<size_t>(-count));
+    count = api.llama_tokenize(vocab_, text.data(), length, ids->data(), static_cast<int32_t>(ids->size()),
+                               add_special, parse_special);
+  }
+  if (count < 0) return Status::Fail("BACKEND_FAILED", "the tokenizer changed its mind about the length of a text");
+  ids->resize(static_cast<size_t>(count));
+  return Status::Ok();
+}
+
+VocabularyTable Model::Table() const {
+  const Library& api = Api();
+  VocabularyTable table;
+  table.offsets.reserve(static_cast<size_t>(vocab_size_) + 1);
+  table.offsets.push_back(0);
+  std::vector<char> piece(256);
+  for (int32_t id = 0; id < vocab_size_; ++id) {
+    int32_t length = api.llama_token_to_piece(vocab_, id, piece.data(), static_cast<int32_t>(piece.size()), 0, true);
+    if (length < 0) {
+      piece.resize(static_cast<size_t>(-length));
+      length = api.llama_token_to_piece(vocab_, id, piece.data(), static_cast<int32_t>(piece.size()), 0, true);
+    }
+    table.bytes.insert(table.bytes.end(), piece.data(), piece.data() + std::max(length, 0));
+    table.offsets.push_back(static_cast<int32_t>(table.bytes.size()));
+    const int attributes = api.llama_vocab_get_attr(vocab_, id);
+    const bool special = (attributes & (LLAMA_TOKEN_ATTR_CONTROL | LLAMA_TOKEN_ATTR_UNKNOWN)) != 0;
+    table.is_special.push_back(special);
+    table.is_added.push_back(special || (attributes & LLAMA_TOKEN_ATTR_USER_DEFINED) != 0);
+    table.is_end.push_back(api.llama_vocab_is_eog(vocab_, id));
+  }
+  return table;
+}
+
+std::vector<std::pair<std::string, std::string>> Model::Metadata() const {
+  const Library& api = Api();
+  std::vector<std::pair<std::string, std::string>> entries;
+  auto read = [](auto call) {
+    std::string text(256, '\0');
+    int32_t length = call(text.data(), text.size());
+    if (length >= static_cast<int32_t>(text.size())) {
+      text.resize(static_cast<size_t>(length) + 1);
+      length = call(text.data(), text.size());
+    }
+    text.resize(static_cast<size_t>(std::max(length, 0)));
+    return text;
+  };
+  const int32_t count = api.llama_model_meta_count(model_);
+  for (int32_t i = 0; i < count; ++i)
+    entries.emplace_back(
+        read([&](char* buffer, size_t size) { return api.llama_model_meta_key_by_index(model_, i, buffer, size); }),
+        read([&](char* buffer, size_t size) { return api.llama_model_meta_val_str_by_index(model_, i, buffer, size); }));
+  return entries;
+}
+
+std::string Model::ChatTemplate(const char* name) const {
+  const char* text = Api().llama_model_chat_template(model_, name);
+  return text ? text : "";
+}
+
+}  // namespace onpolicy

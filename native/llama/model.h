@@ -1,0 +1,57 @@
+// A GGUF file -> weights, vocabulary and metadata in memory. Text <-> token ids.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "llama/library.h"
+
+namespace onpolicy {
+
+struct ModelOptions {
+  std::string path;
+  bool use_gpu = true;
+  int32_t gpu_layers = -1;                    // layers on the GPU; negative: all
+  std::function<bool(float)> on_progress;     // fraction done, on the loading thread; false stops the load
+};
+
+// Every token's bytes laid end to end, and what kind of token it is.
+struct VocabularyTable {
+  std::vector<uint8_t> bytes;
+  std::vector<int32_t> offsets;    // (vocab + 1)
+  std::vector<uint8_t> is_special; // (vocab) control or unknown token: produces no text when specials are skipped
+  std::vector<uint8_t> is_end;     // (vocab) ends a generation: end of sequence, of turn, of message
+  std::vector<uint8_t> is_added;   // (vocab) special or user-defined: matched as a whole when text is parsed
+};
+
+class Model {
+ public:
+  static Status Load(const ModelOptions& options, std::shared_ptr<Model>* model);
+  ~Model();
+  Model(const Model&) = delete;
+  Model& operator=(const Model&) = delete;
+
+  llama_model* get() const { return model_; }
+  const llama_vocab* vocab() const { return vocab_; }
+  int32_t vocab_size() const { return vocab_size_; }
+  bool use_gpu() const { return use_gpu_; }
+
+  Status Tokenize(const std::string& text, bool add_special, bool parse_special, std::vector<int32_t>* ids) const;
+  VocabularyTable Table() const;
+  // All scalar metadata of the file, keys as the GGUF names them.
+  std::vector<std::pair<std::string, std::string>> Metadata() const;
+  std::string ChatTemplate(const char* name) const;  // empty when there is none
+
+ private:
+  Model(llama_model* model, bool use_gpu);
+  llama_model* model_;
+  const llama_vocab* vocab_;
+  int32_t vocab_size_;
+  bool use_gpu_;
+};
+
+}  // namespace onpolicy

@@ -1,0 +1,82 @@
+// A few threads that share the rows of one step. The caller works too, so a pool of size 1 has no thread of its own.
+#pragma once
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace onpolicy {
+
+class RowPool {
+ public:
+  // Called with the row and the number of the worker that runs it: 0 to size - 1.
+  using Work = std::function<void(int row, int worker)>;
+
+  explicit RowPool(int size) {
+    for (int worker = 1; worker < size; ++worker) threads_.emplace_back([this, worker] { Serve(worker); });
+  }
+
+  ~RowPool() {
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      stopping_ = true;
+    }
+    wake_.notify_all();
+    for (std::thread& thread : threads_) thread.join();
+  }
+
+  int size() const { return static_cast<int>(threads_.size()) + 1; }
+
+  // Runs work(row, worker) for every row and returns when all are done. `work` must not throw.
+  void Run(int rows, const Work& work) {
+    if (rows <= 1 || threads_.empty()) {
+      for (int row = 0; row < rows; ++row) work(row, 0);
+      return;
+    }
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      work_ = &work;
+      rows_ = rows;
+      next_row_ = 0;
+      busy_ = static_cast<int>(threads_.size());
+      ++round_;
+    }
+    wake_.notify_all();
+    Drain(0);
+    std::unique_lock<std::mutex> lock(mutex_);
+    done_.wait(lock, [this] { return busy_ == 0; });
+  }
+
+ private:
+  void Drain(int worker) {
+    for (int row = next_row_++; row < rows_; row = next_row_++) (*work_)(row, worker);
+  }
+
+  void Serve(int worker) {
+    uint64_t seen = 0;
+    std::unique_lock<std::mutex> lock(mutex_);
+    for (;;) {
+      wake_.wait(lock, [&] { return stopping_ || round_ != seen; });
+      if (stopping_) return;
+      seen = round_;
+      lock.unlock();
+      Drain(worker);
+      lock.lock();
+      if (--busy_ == 0) done_.notify_one();
+    }
+  }
+
+  std::vector<std::thread> threads_;
+  std::mutex mutex_;
+  std::condition_variable wake_, done_;
+  const Work* work_ = nullptr;
+  std::atomic<int> next_row_{0};
+  int rows_ = 0;
+  int busy_ = 0;
+  uint64_t round_ = 0;
+  bool stopping_ = false;
+};
+
+}  // namespace onpolicy

@@ -1,0 +1,270 @@
+// JavaScript options, logits and masks -> the native sampler, and its results back. Checks everything that crosses.
+#include "napi/sampler.h"
+
+#include <algorithm>
+
+#include "napi/options.h"
+#include "napi/register.h"
+
+namespace onpolicy {
+namespace {
+
+constexpr napi_type_tag kPlanTag = {0x8c1f3a5be2d94f07u, 0x9b64d0217ac85e13u};
+constexpr napi_type_tag kSamplerTag = {0x51e7b2f08a3c4d96u, 0xa40f6be91d72c538u};
+
+constexpr int32_t kMaxVocabSize = 1 << 27;
+constexpr double kMaxFloat = std::numeric_limits<float>::max();
+
+// JavaScript runs on one thread per environment, so one scratch per thread serves every sampler.
+SamplerScratch& ScratchOf(const Kernels& kernels) {
+  thread_local SamplerScratch scratch;
+  scratch.kernels = &kernels;
+  return scratch;
+}
+
+RowResult& ResultOfThread() {
+  thread_local RowResult result;
+  return result;
+}
+
+Napi::Object ToObject(Napi::Env env, const RowResult& result) {
+  Napi::Object object = Napi::Object::New(env);
+  object.Set("status", static_cast<int32_t>(result.status));
+  object.Set("token", result.token);
+  object.Set("logprob", result.logprob);
+  object.Set("rank", result.rank);
+  Napi::Int32Array ids = Napi::Int32Array::New(env, result.top_ids.size());
+  std::copy(result.top_ids.begin(), result.top_ids.end(), ids.Data());
+  object.Set("topIds", ids);
+  Napi::Float32Array logprobs = Napi::Float32Array::New(env, result.top_logprobs.size());
+  std::copy(result.top_logprobs.begin(), result.top_logprobs.end(), logprobs.Data());
+  object.Set("topLogprobs", logprobs);
+  return object;
+}
+
+std::vector<int32_t> ToVector(const Napi::Int32Array& array) {
+  return std::vector<int32_t>(array.Data(), array.Data() + array.ElementLength());
+}
+
+void ReadBias(Napi::Object options, SamplerPlan& plan) {
+  const Napi::Value ids = options.Get("logitBiasIds"), values = options.Get("logitBiasValues");
+  if (IsAbsent(ids) && IsAbsent(values)) return;
+  const Napi::Int32Array id_array = ReadTokenIds(ids, "logitBiasIds", plan.vocab_size);
+  const Napi::Float32Array value_array = ReadFloat32Array(values, "logitBiasValues");
+  if (id_array.ElementLength() != value_array.ElementLength())
+    ThrowRange(options.Env(), "logitBiasValues", "one value per id");
+  for (size_t i = 0; i < id_array.ElementLength(); ++i) {
+    if (!std::isfinite(value_array[i])) ThrowRange(options.Env(), "logitBiasValues", "finite numbers");
+    plan.logit_bias.emplace_back(id_array[i], value_array[i]);
+  }
+}
+
+void ReadBadWords(Napi::Value value, SamplerPlan& plan) {
+  if (IsAbsent(value)) return;
+  if (!value.IsArray()) ThrowType(value.Env(), "badWords", "an array of Int32Array");
+  const Napi::Array words = value.As<Napi::Array>();
+  for (uint32_t i = 0; i < words.Length(); ++i) {
+    const Napi::Int32Array ids = ReadTokenIds(words.Get(i), "badWords", plan.vocab_size);
+    if (ids.ElementLength() == 0) ThrowRange(value.Env(), "badWords", "at least one token per word");
+    plan.bad_words.push_back(ToVector(ids));
+  }
+}
+
+SamplerPlan ReadPlan(Napi::Value value) {
+  if (!value.IsObject()) ThrowType(value.Env(), "options", "an object");
+  const Napi::Object options = value.As<Napi::Object>();
+  RejectUnknown(options, "SamplerPlan",
+                {"vocabSize", "temperature", "topP", "minP", "topK", "repetitionPenalty", "frequencyPenalty",
+                 "presencePenalty", "logitBiasIds", "logitBiasValues", "allowed", "badWords", "minTokens",
+                 "stopIds", "topLogprobs", "processedLogprobs"});
+  const auto number = [&](const char* field, float& target, double least, double most) {
+    const Napi::Value given = options.Get(field);
+    if (!IsAbsent(given)) target = static_cast<float>(ReadNumber(given, field, least, most));
+  };
+  const auto integer = [&](const char* field, int32_t& target, int32_t least) {
+    const Napi::Value given = options.Get(field);
+    if (!IsAbsent(given))
+      target = ReadInteger(given, field, least, std::numeric_limits<int32_t>::max());
+  };
+  SamplerPlan plan;
+  plan.vocab_size = ReadInteger(options.Get("vocabSize"), "vocabSize", 1, kMaxVocabSize);
+  number("temperature", plan.temperature, 0, kMaxFloat);
+  number("topP", plan.top_p, 0, 1);
+  number("minP", plan.min_p, 0, 1);
+  integer("topK", plan.top_k, -1);
+  number("repetitionPenalty", plan.repetition_penalty, std::numeric_limits<float>::min(), kMaxFloat);
+  number("frequencyPenalty", plan.frequency_penalty, -kMaxFloat, kMaxFloat);
+  number("presencePenalty", plan.presence_penalty, -kMaxFloat, kMaxFloat);
+  integer("minTokens", plan.min_tokens, 0);
+  integer("topLogprobs", plan.top_logprobs, -1);
+  ReadBias(options, plan);
+  if (const uint32_t* allowed = ReadMask(options.Get("allowed"), "allowed", plan.vocab_size))
+    plan.allowed.assign(allowed, allowed + (static_cast<size_t>(plan.vocab_size) + 31) / 32);
+  ReadBadWords(options.Get("badWords"), plan);
+  const Napi::Value stop_ids = options.Get("stopIds");
+  if (!IsAbsent(stop_ids)) plan.stop_ids = ToVector(ReadTokenIds(stop_ids, "stopIds", plan.vocab_size));
+  const Napi::Value processed = options.Get("processedLogprobs");
+  if (!IsAbsent(processed)) plan.processed_logprobs = ReadBoolean(processed, "processedLogprobs");
+  return plan;
+}
+
+// A row of exactly the vocabulary.
+const float* ReadRow(Napi::Value value, const char* field, int32_t vocab_size) {
+  const Napi::Float32Array row = ReadFloat32Array(value, field);
+  if (row.ElementLength() != static_cast<size_t>(vocab_size))
+    ThrowRange(value.Env(), field, std::to_string(vocab_size) + " logits");
+  return row.Data();
+}
+
+const Kernels& ReadKernels(Napi::Value value) {
+  if (IsAbsent(value)) return BestKernels();
+  if (!value.IsString()) ThrowType(value.Env(), "kernels", "a string");
+  const std::string name = value.As<Napi::String>().Utf8Value();
+  for (const Kernels* kernels : AvailableKernels())
+    if (name == kernels->name) return *kernels;
+  ThrowRange(value.Env(), "kernels", "one of samplerKernels()");
+}
+
+// scoreRow(logits, token, k) -> log-softmax, rank and k best of a row.
+Napi::Value ScoreRowFromJs(const Napi::CallbackInfo& info) {
+  return Guard(info.Env(), [&]() -> Napi::Value {
+    const Napi::Float32Array logits = ReadFloat32Array(info[0], "logits");
+    if (logits.ElementLength() == 0 || logits.ElementLength() > static_cast<size_t>(kMaxVocabSize))
+      ThrowRange(info.Env(), "logits", "a vocabulary of logits");
+    const int32_t vocab_size = static_cast<int32_t>(logits.ElementLength());
+    const int32_t token = ReadInteger(info[1], "token", 0, vocab_size - 1);
+    const int32_t k = ReadInteger(info[2], "k", 0, std::numeric_limits<int32_t>::max());
+    RowResult& result = ResultOfThread();
+    ScoreRow(logits.Data(), vocab_size, token, k, ScratchOf(ReadKernels(info[3])), result);
+    return ToObject(info.Env(), result);
+  });
+}
+
+// samplerKernels() -> the names of the kernel tables this processor runs, the fastest last.
+Napi::Value SamplerKernels(const Napi::CallbackInfo& info) {
+  Napi::Array names = Napi::Array::New(info.Env());
+  for (const Kernels* kernels : AvailableKernels()) names.Set(names.Length(), kernels->name);
+  return names;
+}
+
+}  // namespace
+
+Napi::Function SamplerPlanObject::Define(Napi::Env env) { return DefineClass(env, "SamplerPlan", {}); }
+
+SamplerPlanObject::SamplerPlanObject(const Napi::CallbackInfo& info) : ObjectWrap(info) {
+  Guard(info.Env(), [&] { plan_ = std::make_shared<const SamplerPlan>(ReadPlan(info[0])); });
+  Value().TypeTag(&kPlanTag);
+}
+
+std::shared_ptr<const SamplerPlan> SamplerPlanObject::From(Napi::Value value) {
+  if (!value.IsObject() || !value.As<Napi::Object>().CheckTypeTag(&kPlanTag))
+    ThrowType(value.Env(), "plan", "a SamplerPlan");
+  return Unwrap(value.As<Napi::Object>())->plan_;
+}
+
+Napi::Function SamplerObject::Define(Napi::Env env) {
+  return DefineClass(env, "Sampler",
+                     {
+                         InstanceMethod<&SamplerObject::AcceptPrompt>("acceptPrompt"),
+                         InstanceMethod<&SamplerObject::Accept>("accept"),
+                         InstanceMethod<&SamplerObject::Sample>("sample"),
+                         InstanceMethod<&SamplerObject::Prepare>("prepare"),
+                         InstanceMethod<&SamplerObject::SampleEdited>("sampleEdited"),
+                         InstanceMethod<&SamplerObject::DrawMany>("drawMany"),
+                     });
+}
+
+SamplerObject::SamplerObject(const Napi::CallbackInfo& info) : ObjectWrap(info) {
+  Guard(info.Env(), [&] {
+    std::shared_ptr<const SamplerPlan> plan = SamplerPlanObject::From(info[0]);
+    if (!info[1].IsBigInt()) ThrowType(info.Env(), "seed", "a bigint");
+    bool lossless = false;
+    const uint64_t seed = info[1].As<Napi::BigInt>().Uint64Value(&lossless);  // its lowest 64 bits
+    kernels_ = &ReadKernels(info[2]);
+    sampler_ = std::make_shared<Sampler>(std::move(plan), seed);
+  });
+  Value().TypeTag(&kSamplerTag);
+}
+
+std::shared_ptr<Sampler> UnwrapSampler(Napi::Env env, Napi::Value value) {
+  if (!value.IsObject() || !value.As<Napi::Object>().CheckTypeTag(&kSamplerTag))
+    ThrowType(env, "sampler", "a Sampler");
+  return SamplerObject::From(value.As<Napi::Object>());
+}
+
+std::shared_ptr<Sampler> SamplerObject::From(Napi::Object object) { return Unwrap(object)->sampler_; }
+
+Napi::Value SamplerObject::AcceptPrompt(const Napi::CallbackInfo& info) {
+  return Guard(info.Env(), [&] {
+    const Napi::Int32Array ids = ReadTokenIds(info[0], "ids", sampler_->plan().vocab_size);
+    sampler_->AcceptPrompt(ids.Data(), ids.ElementLength());
+    return info.Env().Undefined();
+  });
+}
+
+Napi::Value SamplerObject::Accept(const Napi::CallbackInfo& info) {
+  return Guard(info.Env(), [&] {
+    sampler_->Accept(ReadInteger(info[0], "id", 0, sampler_->plan().vocab_size - 1));
+    return info.Env().Undefined();
+  });
+}
+
+Napi::Value SamplerObject::Sample(const Napi::CallbackInfo& info) {
+  return Guard(info.Env(), [&]() -> Napi::Value {
+    const int32_t vocab_size = sampler_->plan().vocab_size;
+    const float* logits = ReadRow(info[0], "logits", vocab_size);
+    const uint32_t* mask = ReadMask(info[1], "mask", vocab_size);
+    RowResult& result = ResultOfThread();
+    sampler_->Sample(logits, mask, ScratchOf(*kernels_), result);
+    return ToObject(info.Env(), result);
+  });
+}
+
+Napi::Value SamplerObject::Prepare(const Napi::CallbackInfo& info) {
+  return Guard(info.Env(), [&]() -> Napi::Value {
+    const int32_t vocab_size = sampler_->plan().vocab_size;
+    const float* logits = ReadRow(info[0], "logits", vocab_size);
+    const uint32_t* mask = ReadMask(info[1], "mask", vocab_size);
+    Napi::Float32Array row = Napi::Float32Array::New(info.Env(), static_cast<size_t>(vocab_size));
+    sampler_->Prepare(logits, mask, row.Data());
+    return row;
+  });
+}
+
+Napi::Value SamplerObject::SampleEdited(const Napi::CallbackInfo& info) {
+  return Guard(info.Env(), [&]() -> Napi::Value {
+    const int32_t vocab_size = sampler_->plan().vocab_size;
+    const float* logits = ReadRow(info[0], "logits", vocab_size);
+    const float* row = ReadRow(info[1], "row", vocab_size);
+    RowResult& result = ResultOfThread();
+    sampler_->SampleEdited(logits, row, ScratchOf(*kernels_), result);
+    return ToObject(info.Env(), result);
+  });
+}
+
+// drawMany(logits, count, mask?) -> the tokens of the next `count` places in the random stream, none accepted.
+Napi::Value SamplerObject::DrawMany(const Napi::CallbackInfo& info) {
+  return Guard(info.Env(), [&]() -> Napi::Value {
+    const int32_t vocab_size = sampler_->plan().vocab_size;
+    const float* logits = ReadRow(info[0], "logits", vocab_size);
+    const int32_t count = ReadInteger(info[1], "count", 0, 1 << 24);
+    const uint32_t* mask = ReadMask(info[2], "mask", vocab_size);
+    Napi::Int32Array tokens = Napi::Int32Array::New(info.Env(), static_cast<size_t>(count));
+    RowResult& result = ResultOfThread();
+    for (int32_t i = 0; i < count; ++i) {
+      const uint64_t position = static_cast<uint64_t>(sampler_->generated()) + static_cast<uint64_t>(i);
+      sampler_->SampleAt(position, logits, mask, ScratchOf(*kernels_), result);
+      tokens[static_cast<size_t>(i)] = result.token;
+    }
+    return tokens;
+  });
+}
+
+void RegisterSampler(Napi::Env env, Napi::Object exports) {
+  exports.Set("SamplerPlan", SamplerPlanObject::Define(env));
+  exports.Set("Sampler", SamplerObject::Define(env));
+  exports.Set("scoreRow", Napi::Function::New<ScoreRowFromJs>(env, "scoreRow"));
+  exports.Set("samplerKernels", Napi::Function::New<SamplerKernels>(env, "samplerKernels"));
+}
+
+}  // namespace onpolicy

@@ -1,0 +1,268 @@
+// A scanned row -> one token: the greedy choice, or a draw after min_p, top_k and top_p.
+#include "sampler/draw.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "sampler/power-of-two.h"
+#include "sampler/sort-key.h"
+
+namespace onpolicy {
+namespace {
+
+constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
+constexpr float kLargest = std::numeric_limits<float>::max();
+
+// Boundaries of min_p and top_p are compared with the accuracy that float32 logits have, so that a token which meets
+// one exactly on paper is treated as meeting it.
+constexpr double kTopPTolerance = 5e-7;
+constexpr double kMinPTolerance = 0x1p-23;
+
+bool LimitsCount(const SamplerPlan& plan) { return plan.top_k > 0 && plan.top_k < plan.vocab_size; }
+
+const float* AllowedMaxima(const RowScan& scan, const SamplerScratch& scratch) {
+  return scan.mask == nullptr ? scratch.maxima.data() : scratch.masked_maxima.data();
+}
+
+bool IsAllowed(const RowScan& scan, size_t id) {
+  return scan.mask == nullptr || (scan.mask[id / 32] >> (id % 32) & 1) != 0;
+}
+
+// The first place at which the running sum of `weights` exceeds `target`. Rounding can leave `target` at or past the
+// sum: then the last place with any weight. `target` becomes what is left of it inside that place.
+template <class Weight>
+size_t FindPlace(size_t count, Weight weight, double& target) {
+  double below = 0, last_below = 0;
+  size_t last = 0;
+  for (size_t i = 0; i < count; ++i) {
+    const double w = weight(i);
+    if (!(w > 0)) continue;
+    last = i;
+    last_below = below;
+    below += w;
+    if (below > target) break;
+  }
+  target = std::max(target - last_below, 0.0);
+  return last;
+}
+
+// Adds the adjusted tokens to the block sums; scratch.tile_masses and their total, relative to the best logit.
+double SumRow(const RowScan& scan, float scale, SamplerScratch& scratch) {
+  const RowTiles& tiles = scan.tiles;
+  for (const SamplerScratch::Adjusted& token : scratch.adjusted) {
+    const size_t block = static_cast<size_t>(token.id) / kBlockSize;
+    const float reference = scratch.tile_references[block / kTileBlocks];
+    scratch.sums[block] += power::Of((token.value - reference) * scale);
+  }
+  const double best = static_cast<double>(BestLogit(scan, scratch));
+  scratch.tile_masses.resize(tiles.tiles);
+  double total = 0;
+  for (size_t t = 0; t < tiles.tiles; ++t) {
+    double sum = 0;
+    for (size_t b = 0; b < tiles.BlockCount(t); ++b)
+      sum += static_cast<double>(scratch.sums[tiles.FirstBlock(t) + b]);
+    const double distance = static_cast<double>(scratch.tile_references[t]) - best;
+    scratch.tile_masses[t] = sum > 0 ? sum * std::exp2(distance * static_cast<double>(scale)) : 0;
+    total += scratch.tile_masses[t];
+  }
+  return total;
+}
+
+// The lowest logit that min_p keeps.
+float MinPThreshold(const SamplerPlan& plan, float best) {
+  if (plan.min_p >= 1) return best;
+  const double exact = static_cast<double>(best) +
+                       static_cast<double>(plan.temperature) * std::log(static_cast<double>(plan.min_p));
+  const double tolerance = kMinPTolerance * std::max(std::abs(static_cast<double>(best)), std::abs(exact));
+  return static_cast<float>(std::max(exact - tolerance, -static_cast<double>(kLargest)));
+}
+
+// A logit below which even the whole vocabulary has less mass than top_p may drop.
+float TopPThreshold(const SamplerPlan& plan, float best, float scale, double total) {
+  const double share = (1 - static_cast<double>(plan.top_p)) * total / plan.vocab_size;
+  const double exact = static_cast<double>(best) + (std::log2(share) - 1) / static_cast<double>(scale);
+  return static_cast<float>(std::max(exact, -static_cast<double>(kLargest)));
+}
+
+// Inserts the adjusted tokens >= threshold at their places by id.
+void MergeAdjusted(float threshold, SamplerScratch& scratch) {
+  std::vector<SamplerScratch::Adjusted>& adjusted = scratch.adjusted;
+  const auto end = std::partition(adjusted.begin(), adjusted.end(),
+                                  [&](const SamplerScratch::Adjusted& a) { return a.value >= threshold; });
+  std::sort(adjusted.begin(), end, [](const auto& a, const auto& b) { return a.id < b.id; });
+  Candidates& candidates = scratch.candidates;
+  size_t left = candidates.count;
+  size_t extra = static_cast<size_t>(end - adjusted.begin());
+  candidates.count += extra;
+  if (candidates.ids.size() < candidates.count) {
+    candidates.ids.resize(candidates.count);
+    candidates.values.resize(candidates.count);
+  }
+  for (size_t to = candidates.count; extra > 0;) {
+    --to;
+    if (left > 0 && candidates.ids[left - 1] > adjusted[extra - 1].id) {
+      --left;
+      candidates.ids[to] = candidates.ids[left];
+      candidates.values[to] = candidates.values[left];
+    } else {
+      --extra;
+      candidates.ids[to] = adjusted[extra].id;
+      candidates.values[to] = adjusted[extra].value;
+    }
+  }
+}
+
+template <class Keep>
+void KeepIf(Candidates& candidates, bool has_weights, Keep keep) {
+  size_t kept = 0;
+  for (size_t i = 0; i < candidates.count; ++i) {
+    if (!keep(i)) continue;
+    candidates.ids[kept] = candidates.ids[i];
+    candidates.values[kept] = candidates.values[i];
+    if (has_weights) candidates.weights[kept] = candidates.weights[i];
+    ++kept;
+  }
+  candidates.count = kept;
+}
+
+void KeepTopK(size_t k, SamplerScratch& scratch) {
+  Candidates& candidates = scratch.candidates;
+  if (candidates.count <= k) return;
+  std::vector<float>& values = scratch.heap;
+  values.assign(candidates.values.begin(),
+                candidates.values.begin() + static_cast<std::ptrdiff_t>(candidates.count));
+  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(k - 1), values.end(),
+                   std::greater<>());
+  const float smallest = values[k - 1];
+  KeepIf(candidates, false, [&](size_t i) { return candidates.values[i] >= smallest; });
+}
+
+void WeighCandidates(float best, float scale, const Kernels& kernels, Candidates& candidates) {
+  const size_t padded = (candidates.count + 15) / 16 * 16;
+  if (candidates.values.size() < padded) candidates.values.resize(padded);
+  if (candidates.weights.size() < padded) candidates.weights.resize(padded);
+  kernels.weights(candidates.values.data(), candidates.count, best, scale, candidates.weights.data());
+}
+
+// Keeps the best candidates, best first and lowest id first among equals, while those before them weigh less than
+// `limit`. A token survives exactly when the tokens from the worst up to it weigh more than the rest of the mass.
+void KeepTopP(double limit, float best, float scale, SamplerScratch& scratch) {
+  Candidates& candidates = scratch.candidates;
+  std::vector<uint64_t>& keys = scratch.keys;
+  keys.clear();
+  double above = 0;  // mass of the tokens that are certain to stay
+  float upper = kLargest, lower = kMinusInfinity;  // the boundary lies in [lower, upper]
+  (void)upper;
+  (void)lower;
+  (void)best;
+  (void)scale;
+  for (size_t i = 0; i < candidates.count; ++i)
+    keys.push_back(SortKey(candidates.values[i], static_cast<uint32_t>(i)));
+  std::sort(keys.begin(), keys.end());
+  size_t last = 0;
+  for (size_t i = 0; i < keys.size() && (i == 0 || above < limit); ++i) {
+    last = i;
+    above += static_cast<double>(candidates.weights[IndexOfKey(keys[i])]);
+  }
+  const uint64_t cut = keys[last];
+  KeepIf(candidates, true,
+         [&](size_t i) { return SortKey(candidates.values[i], static_cast<uint32_t>(i)) <= cut; });
+}
+
+}  // namespace
+
+float BestLogit(const RowScan& scan, const SamplerScratch& scratch) {
+  float best = scan.masked_max;
+  for (const SamplerScratch::Adjusted& token : scratch.adjusted) best = std::max(best, token.value);
+  return best;
+}
+
+int32_t ArgMax(const RowScan& scan, const SamplerScratch& scratch) {
+  const float best = BestLogit(scan, scratch);
+  int32_t token = std::numeric_limits<int32_t>::max();
+  for (const SamplerScratch::Adjusted& adjusted : scratch.adjusted)
+    if (adjusted.value == best) token = std::min(token, adjusted.id);
+  if (scan.masked_max < best) return token;
+  const float* maxima = AllowedMaxima(scan, scratch);
+  const size_t block = static_cast<size_t>(std::find(maxima, maxima + scan.tiles.blocks, best) - maxima);
+  const float* values = scan.tiles.Block(block);
+  for (size_t i = 0; i < kBlockSize; ++i) {
+    const size_t id = block * kBlockSize + i;
+    if (values[i] == best && IsAllowed(scan, id)) return std::min(token, static_cast<int32_t>(id));
+  }
+  return token;
+}
+
+bool Filters(const SamplerPlan& plan) { return plan.min_p > 0 || LimitsCount(plan) || plan.top_p < 1; }
+
+bool NeedsRowWeights(const SamplerPlan& plan) {
+  return plan.temperature > 0 && !(plan.min_p > 0) && !LimitsCount(plan);
+}
+
+int32_t DrawFromRow(const RowScan& scan, float scale, double u, SamplerScratch& scratch) {
+  const RowTiles& tiles = scan.tiles;
+  double target = u * SumRow(scan, scale, scratch);
+  const size_t tile =
+      FindPlace(tiles.tiles, [&](size_t t) { return scratch.tile_masses[t]; }, target);
+  const float reference = scratch.tile_references[tile];
+  const double distance =
+      static_cast<double>(reference) - static_cast<double>(BestLogit(scan, scratch));
+  target /= std::exp2(distance * static_cast<double>(scale));
+  const size_t first = tiles.FirstBlock(tile);
+  const size_t block = first + FindPlace(tiles.BlockCount(tile),
+                                         [&](size_t b) { return static_cast<double>(scratch.sums[first + b]); },
+                                         target);
+
+  const size_t begin = block * kBlockSize;
+  float values[kBlockSize], weights[kBlockSize];
+  std::copy_n(tiles.Block(block), kBlockSize, values);
+  for (size_t i = 0; i < kBlockSize; ++i)
+    if (!IsAllowed(scan, begin + i)) values[i] = kMinusInfinity;
+  for (const SamplerScratch::Adjusted& token : scratch.adjusted)
+    if (static_cast<size_t>(token.id) / kBlockSize == block)
+      values[static_cast<size_t>(token.id) - begin] = token.value;
+  scratch.kernels->weights(values, kBlockSize, reference, scale, weights);
+  const size_t place = FindPlace(kBlockSize, [&](size_t i) { return static_cast<double>(weights[i]); }, target);
+  return static_cast<int32_t>(begin + place);
+}
+
+void FilterCandidates(const SamplerPlan& plan, const RowScan& scan, SamplerScratch& scratch) {
+  const float best = BestLogit(scan, scratch);
+  const float scale = WeightScale(plan.temperature);
+  const float* maxima = AllowedMaxima(scan, scratch);
+  const bool limits_mass = plan.top_p < 1;
+  double total = 0;
+  float threshold = -kLargest;
+  if (plan.min_p > 0) threshold = std::max(threshold, MinPThreshold(plan, best));
+  if (LimitsCount(plan))
+    threshold = std::max(threshold, LowerBoundOfBest(static_cast<size_t>(plan.top_k), maxima, scan.tiles.blocks,
+                                                     scratch.adjusted.data(), scratch.adjusted.size(),
+                                                     scratch.heap));
+  if (NeedsRowWeights(plan)) {
+    total = SumRow(scan, scale, scratch);
+    threshold = std::max(threshold, TopPThreshold(plan, best, scale, total));
+  }
+  threshold = std::min(threshold, best);
+
+  CollectAtLeast(scan, scan.mask, maxima, threshold, *scratch.kernels, scratch.candidates);
+  MergeAdjusted(threshold, scratch);
+  if (LimitsCount(plan)) KeepTopK(static_cast<size_t>(plan.top_k), scratch);
+  WeighCandidates(best, scale, *scratch.kernels, scratch.candidates);
+  if (!limits_mass) return;
+  if (!NeedsRowWeights(plan))
+    for (size_t i = 0; i < scratch.candidates.count; ++i)
+      total += static_cast<double>(scratch.candidates.weights[i]);
+  KeepTopP((static_cast<double>(plan.top_p) - kTopPTolerance) * total, best, scale, scratch);
+}
+
+int32_t DrawFromCandidates(double u, const Candidates& candidates) {
+  double total = 0;
+  for (size_t i = 0; i < candidates.count; ++i) total += static_cast<double>(candidates.weights[i]);
+  double target = u * total;
+  const size_t place = FindPlace(
+      candidates.count, [&](size_t i) { return static_cast<double>(candidates.weights[i]); }, target);
+  return candidates.ids[place];
+}
+
+}  // namespace onpolicy

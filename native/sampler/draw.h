@@ -1,0 +1,31 @@
+// A scanned row -> one token: the greedy choice, or a draw after min_p, top_k and top_p.
+// A draw takes one number u in [0, 1) and returns the first token, in order of id, at which the cumulative probability
+// of the surviving tokens exceeds u.
+#pragma once
+#include "sampler/row-scan.h"
+#include "sampler/sampler-plan.h"
+
+namespace onpolicy {
+
+// The largest adjusted or allowed logit, the lowest id among equals. At least one token must be left.
+int32_t ArgMax(const RowScan& scan, const SamplerScratch& scratch);
+
+// Whether the plan drops tokens after the greedy point.
+bool Filters(const SamplerPlan& plan);
+
+// Whether a draw needs the weights of the whole row (ScanRequest::weights).
+bool NeedsRowWeights(const SamplerPlan& plan);
+
+// Draws from every allowed token. Needs row weights.
+int32_t DrawFromRow(const RowScan& scan, float scale, double u, SamplerScratch& scratch);
+
+// Leaves in scratch.candidates what min_p, top_k and top_p let through, with weights.
+void FilterCandidates(const SamplerPlan& plan, const RowScan& scan, SamplerScratch& scratch);
+
+// Draws from scratch.candidates.
+int32_t DrawFromCandidates(double u, const Candidates& candidates);
+
+// The largest logit over allowed and adjusted tokens; -infinity when there is none.
+float BestLogit(const RowScan& scan, const SamplerScratch& scratch);
+
+}  // namespace onpolicy

@@ -1,0 +1,84 @@
+// The kernels for AVX-512F: 16 lanes are one register, and a truth per lane is a mask register.
+#include "sampler/kernels-common.h"
+
+#if defined(__x86_64__) || defined(_M_X64)
+#include <immintrin.h>
+
+#if defined(__clang__)
+#pragma clang attribute push(__attribute__((target("avx512f,avx2,popcnt,bmi"))), apply_to = function)
+#elif defined(__GNUC__)
+#pragma GCC push_options
+#pragma GCC target("avx512f,avx2,popcnt,bmi")
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // GCC's own header warns about its undefined registers
+#endif
+
+namespace onpolicy {
+namespace {
+
+struct Lanes {
+  __m512 all;
+};
+struct Truth {
+  __mmask16 all;
+};
+
+ONPOLICY_INLINE Lanes Load(const float* from) { return {_mm512_loadu_ps(from)}; }
+ONPOLICY_INLINE void Store(float* to, Lanes v) { _mm512_storeu_ps(to, v.all); }
+ONPOLICY_INLINE Lanes Splat(float value) { return {_mm512_set1_ps(value)}; }
+ONPOLICY_INLINE Lanes Add(Lanes a, Lanes b) { return {_mm512_add_ps(a.all, b.all)}; }
+ONPOLICY_INLINE Lanes Subtract(Lanes a, Lanes b) { return {_mm512_sub_ps(a.all, b.all)}; }
+ONPOLICY_INLINE Lanes Multiply(Lanes a, Lanes b) { return {_mm512_mul_ps(a.all, b.all)}; }
+ONPOLICY_INLINE Lanes Max(Lanes a, Lanes b) { return {_mm512_max_ps(a.all, b.all)}; }
+ONPOLICY_INLINE Truth AtLeast(Lanes a, Lanes b) { return {_mm512_cmp_ps_mask(a.all, b.all, _CMP_GE_OQ)}; }
+ONPOLICY_INLINE Truth Unordered(Lanes a, Lanes b) { return {_mm512_cmp_ps_mask(a.all, b.all, _CMP_UNORD_Q)}; }
+ONPOLICY_INLINE Truth Never() { return {0}; }
+ONPOLICY_INLINE Truth Either(Truth a, Truth b) { return {static_cast<__mmask16>(a.all | b.all)}; }
+ONPOLICY_INLINE Truth FromBits(uint32_t bits) { return {static_cast<__mmask16>(bits)}; }
+ONPOLICY_INLINE uint32_t Bits(Truth truth) { return truth.all; }
+ONPOLICY_INLINE Lanes Choose(Truth truth, Lanes yes, Lanes no) {
+  return {_mm512_mask_blend_ps(truth.all, no.all, yes.all)};
+}
+ONPOLICY_INLINE Lanes ZeroUnless(Lanes v, Truth truth) { return {_mm512_maskz_mov_ps(truth.all, v.all)}; }
+ONPOLICY_INLINE Lanes AddExponent(Lanes v, Lanes shifted) {
+  const __m512i exponent = _mm512_slli_epi32(_mm512_castps_si512(shifted.all), 23);
+  return {_mm512_castsi512_ps(_mm512_add_epi32(_mm512_castps_si512(v.all), exponent))};
+}
+ONPOLICY_INLINE __m256 UpperHalf(__m512 v) {
+  return _mm256_castpd_ps(_mm512_extractf64x4_pd(_mm512_castps_pd(v), 1));
+}
+ONPOLICY_INLINE float ReduceMax(Lanes v) {
+  const __m256 eight = _mm256_max_ps(_mm512_castps512_ps256(v.all), UpperHalf(v.all));
+  __m128 four = _mm_max_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+  four = _mm_max_ps(four, _mm_movehl_ps(four, four));
+  return _mm_cvtss_f32(_mm_max_ss(four, _mm_shuffle_ps(four, four, 1)));
+}
+ONPOLICY_INLINE float ReduceAdd(Lanes v) {
+  const __m256 eight = _mm256_add_ps(_mm512_castps512_ps256(v.all), UpperHalf(v.all));
+  __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+  four = _mm_add_ps(four, _mm_movehl_ps(four, four));
+  return _mm_cvtss_f32(_mm_add_ss(four, _mm_shuffle_ps(four, four, 1)));
+}
+ONPOLICY_INLINE uint32_t LowestBit(uint32_t bits) { return _tzcnt_u32(bits); }
+ONPOLICY_INLINE uint32_t CountBits(uint32_t bits) { return static_cast<uint32_t>(_mm_popcnt_u32(bits)); }
+
+#include "sampler/kernels-body.h"
+
+constexpr Kernels table = Table("avx512");
+
+}  // namespace
+
+const Kernels* const kAvx512Kernels = &table;
+
+}  // namespace onpolicy
+
+#if defined(__clang__)
+#pragma clang attribute pop
+#elif defined(__GNUC__)
+#pragma GCC pop_options
+#endif
+
+#else
+namespace onpolicy {
+const Kernels* const kAvx512Kernels = nullptr;
+}
+#endif

@@ -1,0 +1,73 @@
+// One row of logits -> its maximum, its log-sum, block maxima and block weights, in one pass over memory.
+#pragma once
+#include <cstdint>
+#include <limits>
+
+#include "sampler/sampler-scratch.h"
+
+namespace onpolicy {
+
+inline constexpr size_t kTileBlocks = 32;  // a tile stays in the first-level cache between its kernels
+inline constexpr size_t kTileSize = kTileBlocks * kBlockSize;
+
+// A row cut into tiles. The end of a row that is no multiple of a block lies in a copy padded with -infinity.
+struct RowTiles {
+  const float* row = nullptr;        // (vocab)
+  const float* last_tile = nullptr;  // null: the row itself ends on a block
+  size_t vocab_size = 0;
+  size_t blocks = 0;
+  size_t tiles = 0;
+
+  size_t FirstBlock(size_t tile) const { return tile * kTileBlocks; }
+  size_t BlockCount(size_t tile) const {
+    return tile + 1 < tiles ? kTileBlocks : blocks - FirstBlock(tile);
+  }
+  const float* Tile(size_t tile) const {
+    return tile + 1 == tiles && last_tile != nullptr ? last_tile : row + tile * kTileSize;
+  }
+  const float* Block(size_t block) const {
+    return Tile(block / kTileBlocks) + block % kTileBlocks * kBlockSize;
+  }
+};
+
+struct ScanRequest {
+  const float* row;      // (vocab)
+  size_t vocab_size;
+  const uint32_t* mask;  // (2 * blocks) or null: all tokens allowed
+  bool log_sum;          // of the raw logits
+  bool weights;          // of the allowed logits, into scratch.sums and scratch.tile_references
+  float scale;           // weight = 2^((logit - reference) * scale)
+  float reference;       // lower bound of every tile's reference; -infinity: none
+};
+
+struct RowScan {
+  bool has_nan = false;
+  RowTiles tiles;
+  const uint32_t* mask = nullptr;
+  float max = -std::numeric_limits<float>::infinity();         // of the raw logits
+  float masked_max = -std::numeric_limits<float>::infinity();  // of the allowed logits
+  double log_sum = 0;  // log of the sum of e^(logit - max) over the raw logits, when asked for
+
+  // Log-softmax of one raw logit.
+  float Logprob(float logit) const {
+    if (logit == -std::numeric_limits<float>::infinity()) return logit;
+    return static_cast<float>(static_cast<double>(logit) - static_cast<double>(max) - log_sum);
+  }
+};
+
+// log2(e) / temperature, finite for every temperature above 0.
+float WeightScale(float temperature);
+
+// +infinity counts as the largest finite number, so that rows with it keep well-defined probabilities.
+RowScan ScanRow(const ScanRequest& request, SamplerScratch& scratch);
+
+// Largest threshold that surely keeps the k largest: the k-th largest of `count` values that each stand for at least
+// one token. -infinity when there are fewer.
+float LowerBoundOfBest(size_t k, const float* maxima, size_t count, const SamplerScratch::Adjusted* extra,
+                       size_t extra_count, std::vector<float>& heap);
+
+// Every allowed token >= threshold, in order of id, into `candidates` (ids and values).
+void CollectAtLeast(const RowScan& scan, const uint32_t* mask, const float* maxima, float threshold,
+                    const Kernels& kernels, Candidates& candidates);
+
+}  // namespace onpolicy

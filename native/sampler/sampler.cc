@@ -1,0 +1,142 @@
+// One row of logits -> one token and its log-probabilities: the whole sampling pipeline, fused.
+#include "sampler/sampler.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "sampler/draw.h"
+#include "sampler/philox.h"
+
+namespace onpolicy {
+namespace {
+
+constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
+constexpr float kLargest = std::numeric_limits<float>::max();
+
+}  // namespace
+
+Sampler::Sampler(std::shared_ptr<const SamplerPlan> plan, uint64_t seed)
+    : plan_(std::move(plan)), seed_(seed), mask_(*plan_), adjustments_(*plan_) {}
+
+void Sampler::AcceptPrompt(const int32_t* ids, size_t count) {
+  for (size_t i = 0; i < count; ++i)
+    if (ids[i] >= 0 && ids[i] < plan_->vocab_size) adjustments_.AcceptPrompt(ids[i]);
+}
+
+void Sampler::Accept(int32_t token) {
+  mask_.Accept(token);
+  if (token >= 0 && token < plan_->vocab_size) adjustments_.Accept(token);
+}
+
+void Sampler::Sample(const float* logits, const uint32_t* mask, SamplerScratch& scratch,
+                     RowResult& result) const {
+  SampleAt(static_cast<uint64_t>(generated()), logits, mask, scratch, result);
+}
+
+void Sampler::SampleAt(uint64_t position, const float* logits, const uint32_t* mask, SamplerScratch& scratch,
+                       RowResult& result) const {
+  const bool has_mask = mask_.Masks(mask) || !adjustments_.entries().empty();
+  if (has_mask) mask_.Fill(mask, scratch.mask);
+  const float best_adjusted = Adjust(logits, true, scratch);
+  Run(position, logits, nullptr, has_mask, best_adjusted, scratch, result);
+}
+
+void Sampler::Prepare(const float* logits, const uint32_t* mask, float* row) const {
+  const size_t vocab_size = static_cast<size_t>(plan_->vocab_size);
+  std::copy_n(logits, vocab_size, row);
+  for (const Adjustments::Entry& entry : adjustments_.entries()) row[entry.id] += entry.bias;
+  if (!mask_.Masks(mask)) return;
+  std::vector<uint32_t> allowed;
+  mask_.Fill(mask, allowed);
+  for (size_t word = 0; word * 32 < vocab_size; ++word) {
+    if (allowed[word] == ~0u) continue;
+    for (size_t id = word * 32; id < std::min(vocab_size, word * 32 + 32); ++id)
+      if ((allowed[word] >> (id % 32) & 1) == 0) row[id] = kMinusInfinity;
+  }
+}
+
+void Sampler::SampleEdited(const float* raw_logits, const float* row, SamplerScratch& scratch,
+                           RowResult& result) const {
+  const bool has_mask = !adjustments_.entries().empty();
+  if (has_mask) mask_.FillAll(scratch.mask);
+  const float best_adjusted = Adjust(row, false, scratch);
+  Run(static_cast<uint64_t>(generated()), row, raw_logits, has_mask, best_adjusted, scratch, result);
+}
+
+float Sampler::Adjust(const float* row, bool add_bias, SamplerScratch& scratch) const {
+  scratch.adjusted.clear();
+  float best = kMinusInfinity;
+  for (const Adjustments::Entry& entry : adjustments_.entries()) {
+    uint32_t& word = scratch.mask[static_cast<size_t>(entry.id) / 32];
+    const uint32_t bit = 1u << (entry.id % 32);
+    if ((word & bit) == 0) continue;
+    word &= ~bit;
+    const float biased = add_bias ? row[entry.id] + entry.bias : row[entry.id];
+    const float value = std::min(adjustments_.Penalise(entry, biased), kLargest);
+    if (!(value > kMinusInfinity)) continue;
+    scratch.adjusted.push_back({entry.id, value});
+    best = std::max(best, value);
+  }
+  return best;
+}
+
+void Sampler::Run(uint64_t position, const float* row, const float* raw, bool has_mask, float best_adjusted,
+                  SamplerScratch& scratch, RowResult& result) const {
+  result.Clear();
+  const bool scores = plan_->top_logprobs >= 0;
+  const bool scores_this_scan = scores && !plan_->processed_logprobs && raw == nullptr;
+  const bool greedy = plan_->temperature == 0;
+  const float scale = greedy ? 1 : WeightScale(plan_->temperature);
+  const RowScan scan = ScanRow({.row = row,
+                                .vocab_size = static_cast<size_t>(plan_->vocab_size),
+                                .mask = has_mask ? scratch.mask.data() : nullptr,
+                                .log_sum = scores_this_scan,
+                                .weights = NeedsRowWeights(*plan_),
+                                .scale = scale,
+                                .reference = best_adjusted},
+                               scratch);
+  if (scan.has_nan) return result.Clear(SampleStatus::kNotANumber);
+  if (BestLogit(scan, scratch) == kMinusInfinity) return result.Clear(SampleStatus::kNoAllowedToken);
+
+  if (greedy) {
+    result.token = ArgMax(scan, scratch);
+  } else if (Filters(*plan_)) {
+    FilterCandidates(*plan_, scan, scratch);
+    result.token = DrawFromCandidates(UniformAt(seed_, position), scratch.candidates);
+  } else {
+    result.token = DrawFromRow(scan, scale, UniformAt(seed_, position), scratch);
+  }
+
+  if (scores_this_scan) {
+    ScoreScan(scan, result.token, plan_->top_logprobs, scratch, result);
+  } else if (scores && plan_->processed_logprobs) {
+    ScoreProcessed(scan, scratch, result);
+  } else if (scores) {
+    ScoreRow(raw, plan_->vocab_size, result.token, plan_->top_logprobs, scratch, result);
+  }
+}
+
+void Sampler::ScoreProcessed(const RowScan& scan, SamplerScratch& scratch, RowResult& result) const {
+  const size_t vocab_size = static_cast<size_t>(plan_->vocab_size);
+  const bool greedy = plan_->temperature == 0;
+  const float temperature = greedy ? 1 : plan_->temperature;
+  const float best = BestLogit(scan, scratch);
+  std::vector<float>& processed = scratch.processed_row;
+  processed.assign(vocab_size, kMinusInfinity);
+  // Relative to the best, so that a small temperature cannot overflow.
+  if (!greedy && Filters(*plan_)) {
+    const Candidates& candidates = scratch.candidates;
+    for (size_t i = 0; i < candidates.count; ++i)
+      processed[static_cast<size_t>(candidates.ids[i])] = (candidates.values[i] - best) / temperature;
+  } else {
+    for (size_t id = 0; id < vocab_size; ++id)
+      if (scan.mask == nullptr || (scan.mask[id / 32] >> (id % 32) & 1) != 0)
+        processed[id] = (scan.tiles.row[id] - best) / temperature;
+    for (const SamplerScratch::Adjusted& token : scratch.adjusted)
+      processed[static_cast<size_t>(token.id)] = (token.value - best) / temperature;
+  }
+  const int32_t token = result.token;
+  ScoreRow(processed.data(), plan_->vocab_size, token, plan_->top_logprobs, scratch, result);
+}
+
+}  // namespace onpolicy

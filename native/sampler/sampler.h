@@ -1,0 +1,62 @@
+// One row of logits -> one token and its log-probabilities: the whole sampling pipeline, fused.
+// Order: grammar mask, allowed ids, bad words, min_tokens, bias, (JavaScript hook), repetition, frequency and presence
+// penalty, greedy point, temperature, min_p, top_k, top_p, draw. READ FIRST.
+#pragma once
+#include <cstdint>
+#include <memory>
+
+#include "sampler/adjustments.h"
+#include "sampler/sampler-plan.h"
+#include "sampler/sampler-scratch.h"
+#include "sampler/scores.h"
+#include "sampler/token-mask.h"
+
+namespace onpolicy {
+
+// One per sequence. Not thread-safe, but rows of different samplers may be sampled at once, each thread with its own
+// scratch. The plan must be valid: ids inside the vocabulary, temperature >= 0, penalties finite.
+class Sampler {
+ public:
+  Sampler(std::shared_ptr<const SamplerPlan> plan, uint64_t seed);
+
+  const SamplerPlan& plan() const { return *plan_; }
+  int32_t generated() const { return mask_.generated(); }
+
+  // Prompt tokens count for the repetition penalty only. Ids outside the vocabulary are ignored.
+  void AcceptPrompt(const int32_t* ids, size_t count);
+
+  // A generated token: counts, length, bad-word context and the place in the random stream.
+  void Accept(int32_t token);
+
+  // `logits` (vocab) raw, never modified, may be shared by several samplers. `mask` (vocab / 32, rounded up) is the
+  // grammar's, bit = allowed, or null.
+  void Sample(const float* logits, const uint32_t* mask, SamplerScratch& scratch, RowResult& result) const;
+
+  // The same with the random number of another place in the stream.
+  void SampleAt(uint64_t position, const float* logits, const uint32_t* mask, SamplerScratch& scratch,
+                RowResult& result) const;
+
+  // Around a JavaScript hook: first half, masks and bias into `row` (vocab), -infinity for a masked token.
+  void Prepare(const float* logits, const uint32_t* mask, float* row) const;
+
+  // Second half, on the edited row. An unedited row gives the same token as Sample.
+  void SampleEdited(const float* raw_logits, const float* row, SamplerScratch& scratch, RowResult& result) const;
+
+ private:
+  // Moves the tokens with bias or penalty out of scratch.mask into scratch.adjusted; returns their best logit.
+  float Adjust(const float* row, bool add_bias, SamplerScratch& scratch) const;
+
+  // scratch.mask and scratch.adjusted are ready. `raw` is null when `row` itself holds the raw logits.
+  void Run(uint64_t position, const float* row, const float* raw, bool has_mask, float best_adjusted,
+           SamplerScratch& scratch, RowResult& result) const;
+
+  // Log-probabilities after the whole pipeline.
+  void ScoreProcessed(const RowScan& scan, SamplerScratch& scratch, RowResult& result) const;
+
+  std::shared_ptr<const SamplerPlan> plan_;
+  uint64_t seed_;
+  TokenMask mask_;
+  Adjustments adjustments_;
+};
+
+}  // namespace onpolicy

@@ -1,0 +1,45 @@
+/** The only door to the arithmetic: one step is edits of the cache, one forward pass and one sampled token per row. */
+import type { SamplerHandle, SampledRows } from '../native.ts';
+
+/** Kinds of cache edits, as they stand in {@link Step.memoryEdits}. */
+export const MEMORY_REMOVE = 0;
+export const MEMORY_COPY = 1;
+
+/** One forward pass over tokens of many sequences, laid end to end. */
+export type Step = {
+  /** (edits, 5): kind, slot, target slot, from position, to position (-1: the end). Done before the pass. */
+  readonly memoryEdits: Int32Array;
+  readonly tokens: Int32Array; // (total)
+  readonly positions: Int32Array; // (total)
+  readonly sequences: Int32Array; // (total) the slot each token belongs to
+  readonly sampleRows: Int32Array; // (samples) index into tokens whose logits the sampler sees
+  readonly samplers: readonly SamplerHandle[]; // (samples) several may share one row
+  readonly scoreRows: Int32Array; // (scores, 3): index into tokens, scored token, number of alternatives
+};
+
+/** What a step gives back: columns, one entry per sample or score. */
+export type StepResult = {
+  readonly samples: SampledRows;
+  readonly scores: SampledRows;
+};
+
+/** Owns device memory and computes. Slots are small integers, each the home of one sequence's cache. */
+export interface Backend {
+  readonly vocabSize: number;
+  /** Cells of the cache, shared by all slots. */
+  readonly kvTokens: number;
+  /** Tokens of one step at most. */
+  readonly batchTokens: number;
+  /** Slots are 0 to slotCount - 1. */
+  readonly slotCount: number;
+  /** Whether a slot's cache can be cut or copied at any position; false for models with recurrent state. */
+  readonly canCutCache: boolean;
+  /**
+   * Runs one step; steps must not overlap. Rejects with code `ABORTED` after {@link abortStep}: the cache may then
+   * hold a part of the step, which the caller removes. With code `KV_FULL` nothing was computed.
+   */
+  step(step: Step): Promise<StepResult>;
+  /** Ends the running step early. */
+  abortStep(): void;
+  close(): Promise<void>;
+}

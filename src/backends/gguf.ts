@@ -1,0 +1,150 @@
+/** A GGUF file -> tokenizer, model facts and a backend over our addon. */
+import os from 'node:os';
+import { fromNative, OnpolicyError } from '../errors.ts';
+import { loadAddon, type NativeContext, type NativeModel } from '../native.ts';
+import type { Tokenizer } from '../tokenizer.ts';
+import type { Backend, Step, StepResult } from './backend.ts';
+import { type Gpu, openLibraries } from './libraries.ts';
+
+/** Texts up to this length are tokenized in place: handing them to another thread would take longer. */
+const SHORT_TEXT = 4096;
+
+/** How to load a GGUF file. */
+export type GgufOptions = {
+  readonly path: string;
+  readonly gpu: Gpu;
+  /** Layers on the GPU; all of them when absent. */
+  readonly gpuLayers?: number;
+  /** Called with the fraction loaded, 0 to 1. */
+  readonly onProgress?: (fraction: number) => void;
+  readonly signal?: AbortSignal;
+};
+
+/** Limits of a context. */
+export type ContextLimits = {
+  readonly kvTokens: number;
+  readonly batchTokens: number;
+  readonly slotCount: number;
+  readonly maxOutputs: number;
+  readonly threads: number;
+};
+
+/** A loaded GGUF model: its vocabulary and what the file says about itself. */
+export class GgufModel {
+  readonly native: NativeModel;
+  readonly path: string;
+  readonly tokenizer: Tokenizer;
+
+  constructor(native: NativeModel, path: string) {
+    this.native = native;
+    this.path = path;
+    this.tokenizer = createTokenizer(native);
+  }
+
+  /** Bytes that one token takes in the KV cache, at two bytes a number. */
+  get kvBytesPerToken(): number {
+    const { layers, embeddingSize, heads, kvHeads, metadata } = this.native;
+    const architecture = metadata['general.architecture'];
+    const size = (name: string): number =>
+      Number(metadata[`${architecture}.attention.${name}`] ?? embeddingSize / Math.max(heads, 1));
+    return 2 * layers * kvHeads * (size('key_length') + size('value_length'));
+  }
+
+  /** Makes a context on this model. Fails with `OUT_OF_MEMORY` when its cache cannot fit. */
+  async createBackend(limits: ContextLimits): Promise<Backend> {
+    const bytes = limits.kvTokens * this.kvBytesPerToken;
+    if (bytes > os.totalmem())
+      throw new OnpolicyError(
+        'OUT_OF_MEMORY',
+        `kvTokens: a cache of ${limits.kvTokens} tokens takes ${Math.ceil(bytes / 2 ** 20)} MiB; ` +
+          `this machine has ${Math.floor(os.totalmem() / 2 ** 20)} MiB`,
+        { param: 'kvTokens' },
+      );
+    const { slotCount, ...options } = limits;
+    try {
+      const context = await loadAddon().createContext(this.native, { ...options, maxSequences: slotCount });
+      return new GgufBackend(this.native, context, limits);
+    } catch (error) {
+      throw fromNative(error);
+    }
+  }
+
+  close(): void {
+    this.native.close();
+  }
+}
+
+/** Loads a GGUF file. Fails with `MODEL_NOT_FOUND`, `MODEL_INVALID`, `UNSUPPORTED`, `OUT_OF_MEMORY` or `ABORTED`. */
+export async function loadGguf(options: GgufOptions): Promise<GgufModel> {
+  await openLibraries(options.gpu);
+  options.signal?.throwIfAborted();
+  const cancelled = new Int32Array(1);
+  const cancel = (): void => void (cancelled[0] = 1);
+  options.signal?.addEventListener('abort', cancel);
+  try {
+    const native = await loadAddon().loadModel({
+      path: options.path,
+      useGpu: options.gpu !== false,
+      ...(options.gpuLayers === undefined ? {} : { gpuLayers: options.gpuLayers }),
+      ...(options.onProgress ? { onProgress: options.onProgress } : {}),
+      cancelled,
+    });
+    return new GgufModel(native, options.path);
+  } catch (error) {
+    throw fromNative(error);
+  } finally {
+    options.signal?.removeEventListener('abort', cancel);
+  }
+}
+
+class GgufBackend implements Backend {
+  readonly vocabSize: number;
+  readonly kvTokens: number;
+  readonly batchTokens: number;
+  readonly slotCount: number;
+  readonly canCutCache: boolean;
+  readonly #context: NativeContext;
+
+  constructor(model: NativeModel, context: NativeContext, limits: ContextLimits) {
+    this.vocabSize = model.vocabSize;
+    this.kvTokens = limits.kvTokens; // the engine rounds its own number up, never down
+    this.batchTokens = limits.batchTokens;
+    this.slotCount = limits.slotCount;
+    this.canCutCache = !model.hasRecurrentState;
+    this.#context = context;
+  }
+
+  step(step: Step): Promise<StepResult> {
+    return this.#context.step(step);
+  }
+
+  abortStep(): void {
+    this.#context.abort();
+  }
+
+  close(): Promise<void> {
+    return this.#context.close();
+  }
+}
+
+function createTokenizer(model: NativeModel): Tokenizer {
+  const { tokenBytes, tokenOffsets, vocabSize } = model;
+  const decoder = new TextDecoder();
+  const bytesOf = (id: number): Uint8Array => tokenBytes.subarray(tokenOffsets[id] ?? 0, tokenOffsets[id + 1] ?? 0);
+  const textOf = (id: number): string => (id < 0 ? '' : decoder.decode(bytesOf(id)));
+  const endIds = new Set<number>();
+  for (let id = 0; id < vocabSize; id++) if (model.isEnd[id] === 1) endIds.add(id);
+  return {
+    vocabSize,
+    eosId: model.eosId,
+    endIds,
+    bosText: textOf(model.bosId),
+    eosText: textOf(model.eosId),
+    async encode(text, { addSpecial, parseSpecial }) {
+      if (text.length > SHORT_TEXT) return model.tokenizeLong(text, addSpecial, parseSpecial);
+      return model.tokenize(text, addSpecial, parseSpecial);
+    },
+    bytesOf,
+    isSpecial: (id) => model.isSpecial[id] === 1,
+  };
+}

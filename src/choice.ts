@@ -1,0 +1,85 @@
+/** Sampled tokens of one choice -> its text, ids, log-probabilities and end, ready to be taken whole or in deltas. */
+import type { Listener } from './engine.ts';
+import type { OnpolicyError } from './errors.ts';
+import type { SampledRows } from './native.ts';
+import type { TokenLogprob } from './protocol/chat-completion-response.ts';
+import { toTokenLogprob } from './sampling/logprobs.ts';
+import { type Finish, type StopRules, TextOut } from './text-out.ts';
+import type { Tokenizer } from './tokenizer.ts';
+
+/** What came since the last take. */
+export type ChoiceDelta = {
+  readonly text: string;
+  readonly tokenIds: readonly number[];
+  readonly logprobs: readonly TokenLogprob[];
+  /** Set on the last delta of a choice. */
+  readonly finish: Finish | null;
+};
+
+/** Which parts of a choice the request wants. */
+export type ChoiceOptions = {
+  readonly rules: StopRules;
+  readonly tokenizer: Tokenizer;
+  readonly wantsLogprobs: boolean;
+  readonly tokensAsIds: boolean;
+  /** Called after every token, and when the choice ends or fails. */
+  readonly onChange: (choice: Choice) => void;
+};
+
+/** One choice of a completion. */
+export class Choice implements Listener {
+  readonly index: number;
+  readonly tokenIds: number[] = [];
+  readonly logprobs: TokenLogprob[] = [];
+  finish: Finish | null = null;
+  error: OnpolicyError | null = null;
+  readonly #options: ChoiceOptions;
+  readonly #out: TextOut;
+  #taken = 0; // tokens handed out in deltas
+
+  constructor(index: number, options: ChoiceOptions) {
+    this.index = index;
+    this.#options = options;
+    this.#out = new TextOut(options.rules, options.tokenizer);
+  }
+
+  /** All text so far. */
+  get text(): string {
+    return this.#out.text;
+  }
+
+  get isEnded(): boolean {
+    return this.finish !== null || this.error !== null;
+  }
+
+  /** Whether a delta is ready to be taken. */
+  get hasDelta(): boolean {
+    return this.#taken < this.tokenIds.length;
+  }
+
+  onToken(token: number, rows: SampledRows, row: number): boolean {
+    const { wantsLogprobs, tokenizer, tokensAsIds, onChange } = this.#options;
+    this.tokenIds.push(token);
+    if (wantsLogprobs) this.logprobs.push(toTokenLogprob(tokenizer, rows, row, tokensAsIds));
+    this.finish = this.#out.push(token);
+    onChange(this);
+    return this.finish !== null;
+  }
+
+  onError(error: OnpolicyError): void {
+    this.error = error;
+    this.#options.onChange(this);
+  }
+
+  /** Takes what came since the last call. Joined, the deltas are the whole choice. */
+  takeDelta(): ChoiceDelta {
+    const from = this.#taken;
+    this.#taken = this.tokenIds.length;
+    return {
+      text: this.#out.takeDelta(),
+      tokenIds: this.tokenIds.slice(from),
+      logprobs: this.logprobs.slice(from),
+      finish: this.finish,
+    };
+  }
+}

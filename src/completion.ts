@@ -1,0 +1,119 @@
+/** A prepared request -> its choices, sampled together; taken whole, or as events while they come. */
+import { Choice } from './choice.ts';
+import type { Engine } from './engine.ts';
+import { OnpolicyError } from './errors.ts';
+import type { SamplerHandle } from './native.ts';
+import { type Group, Sequence } from './sequence.ts';
+import type { StopRules } from './text-out.ts';
+import type { Tokenizer } from './tokenizer.ts';
+
+/** A request that is ready to run. */
+export type PreparedCompletion = {
+  readonly engine: Engine;
+  readonly tokenizer: Tokenizer;
+  readonly group: Group;
+  /** One per choice. */
+  readonly samplers: readonly SamplerHandle[];
+  readonly rules: StopRules;
+  readonly wantsLogprobs: boolean;
+  readonly tokensAsIds: boolean;
+  readonly signal: AbortSignal | undefined;
+};
+
+/** One request while it runs. */
+export class Completion {
+  readonly choices: readonly Choice[];
+  readonly #prepared: PreparedCompletion;
+  readonly #sequences: readonly Sequence[];
+  readonly #onAbort = (): void => this.stop(abortError(this.#prepared.signal));
+  #open: number; // choices that have not ended
+  #error: OnpolicyError | null = null;
+  #wake: (() => void) | null = null;
+  #wakeQueued = false;
+
+  constructor(prepared: PreparedCompletion) {
+    this.#prepared = prepared;
+    const { engine, tokenizer, group, samplers, rules, wantsLogprobs, tokensAsIds, signal } = prepared;
+    if (signal?.aborted) throw abortError(signal);
+    const onChange = (choice: Choice): void => this.#onChange(choice);
+    this.choices = samplers.map(
+      (_, index) => new Choice(index, { rules, tokenizer, wantsLogprobs, tokensAsIds, onChange }),
+    );
+    this.#sequences = samplers.map((sampler, index) => new Sequence(group, index, sampler));
+    this.#open = samplers.length;
+    signal?.addEventListener('abort', this.#onAbort, { once: true });
+    for (const [index, sequence] of this.#sequences.entries()) engine.submit(sequence, this.choices[index]!);
+  }
+
+  /** Prompt tokens that the prefix cache saved. */
+  get cachedTokens(): number {
+    return Math.max(0, this.#sequences[0]!.cachedTokens);
+  }
+
+  get isEnded(): boolean {
+    return this.#open === 0 || this.#error !== null;
+  }
+
+  /** Waits until every choice has ended. Rejects when one failed, after stopping the others. */
+  async done(): Promise<void> {
+    while (!this.isEnded) await this.#changed();
+    if (this.#error) throw this.#error;
+  }
+
+  /** Yields each choice that has something new, until all have ended. Leaving the loop stops the rest. */
+  async *changes(): AsyncGenerator<Choice> {
+    try {
+      for (;;) {
+        const ended = this.isEnded;
+        for (const choice of this.choices) if (choice.hasDelta) yield choice;
+        if (this.#error) throw this.#error;
+        if (ended) return;
+        if (!this.isEnded && !this.choices.some((choice) => choice.hasDelta)) await this.#changed();
+      }
+    } finally {
+      this.stop(new OnpolicyError('ABORTED', 'the stream was left'));
+    }
+  }
+
+  /** Stops what still runs; a caller that waits gets `error`. */
+  stop(error: OnpolicyError): void {
+    if (this.isEnded) return;
+    this.#error = error;
+    this.#finish();
+  }
+
+  #onChange(choice: Choice): void {
+    if (choice.isEnded) this.#open -= 1;
+    if (choice.error && !this.#error) this.#error = choice.error;
+    if (this.isEnded) this.#finish();
+    else this.#notify();
+  }
+
+  #finish(): void {
+    this.#prepared.signal?.removeEventListener('abort', this.#onAbort);
+    for (const sequence of this.#sequences) this.#prepared.engine.remove(sequence);
+    this.#notify();
+  }
+
+  #changed(): Promise<void> {
+    return new Promise((wake) => {
+      this.#wake = wake;
+    });
+  }
+
+  /** Wakes the reader after the next step is on its way, so that its work costs the engine no time. */
+  #notify(): void {
+    if (this.#wakeQueued || !this.#wake) return;
+    this.#wakeQueued = true;
+    setImmediate(() => {
+      this.#wakeQueued = false;
+      const wake = this.#wake;
+      this.#wake = null;
+      wake?.();
+    });
+  }
+}
+
+function abortError(signal: AbortSignal | undefined): OnpolicyError {
+  return new OnpolicyError('ABORTED', 'the request was aborted', { cause: signal?.reason });
+}

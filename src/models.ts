@@ -1,0 +1,208 @@
+/** A model reference -> a loaded model with its engine. Each file is loaded once and shared by all its references. */
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { type GgufModel, loadGguf } from './backends/gguf.ts';
+import type { Gpu } from './backends/libraries.ts';
+import { Engine } from './engine.ts';
+import { OnpolicyError } from './errors.ts';
+import { type ChatTemplate, compileChatTemplate } from './template/index.ts';
+import type { Tokenizer } from './tokenizer.ts';
+
+/** How one model is loaded and served. What is absent comes from the runtime's options. */
+export type ModelOptions = {
+  /** A GGUF file's path or an `hf:` URI. */
+  readonly path: string;
+  /** Layers on the GPU; all of them when absent. */
+  readonly gpuLayers?: number;
+  /** Jinja source that replaces the file's own chat template. */
+  readonly chatTemplate?: string;
+} & ServingLimits;
+
+/** Limits of one model's engine. */
+export type ServingLimits = {
+  /** Tokens of one prompt and its answer together. Default: the model's own limit, at most 8,192. */
+  readonly contextSize?: number;
+  /** Cells of the KV cache, shared by all sequences. Default: twice the context size. */
+  readonly kvTokens?: number;
+  /** Sequences that run at the same time, 1 to 256. Default 64. Further ones wait. */
+  readonly maxSequences?: number;
+  /** Tokens of one step at most. Default 512. */
+  readonly maxBatchTokens?: number;
+  /** CPU threads. Default: one per core. */
+  readonly threads?: number;
+};
+
+/** Settings of a runtime that all its models share. */
+export type ServingOptions = ServingLimits & {
+  readonly gpu: Gpu;
+  readonly scheduling: 'fcfs' | 'priority';
+  readonly prefixCache: boolean;
+  readonly onProgress?: ((model: string, fraction: number) => void) | undefined;
+};
+
+/** Sampling settings that the model file recommends; null: none. */
+export type SamplingDefaults = {
+  readonly temperature: number | null;
+  readonly top_p: number | null;
+  readonly top_k: number | null;
+  readonly min_p: number | null;
+  readonly repetition_penalty: number | null;
+};
+
+/** A model that answers. */
+export type ServedModel = {
+  readonly path: string;
+  readonly gguf: GgufModel;
+  readonly tokenizer: Tokenizer;
+  readonly engine: Engine;
+  /** Null when the file holds none. */
+  readonly template: ChatTemplate | null;
+  readonly contextSize: number;
+  readonly defaults: SamplingDefaults;
+};
+
+/** The model that ships with the package. */
+export const EMBEDDED_MODEL = fileURLToPath(new URL('../models/onpolicy-tiny.gguf', import.meta.url));
+
+const DEFAULT_CONTEXT_SIZE = 8192;
+const DEFAULT_SEQUENCES = 64;
+const DEFAULT_BATCH_TOKENS = 512;
+/** Sequence ids of the engine: running sequences and prefixes kept for later ones. */
+const MAX_SLOTS = 256;
+
+/** The loaded models of one runtime. */
+export class Models {
+  readonly #options: ServingOptions;
+  readonly #aliases: ReadonlyMap<string, ModelOptions>;
+  readonly #default: ModelOptions;
+  readonly #served = new Map<string, Promise<ServedModel>>();
+  #closed = false;
+
+  constructor(
+    options: ServingOptions,
+    defaultModel: string | ModelOptions | undefined,
+    aliases: Record<string, string | ModelOptions>,
+  ) {
+    this.#options = options;
+    this.#default = toModelOptions(defaultModel ?? EMBEDDED_MODEL);
+    this.#aliases = new Map(Object.entries(aliases).map(([name, model]) => [name, toModelOptions(model)]));
+  }
+
+  /** The model behind a reference: an alias, a path, an `hf:` URI, or nothing for the default one. Loads it on first use. */
+  async get(reference: string | null, signal?: AbortSignal): Promise<ServedModel> {
+    if (this.#closed) throw new OnpolicyError('CLOSED', 'the runtime is closed');
+    const options = reference ? (this.#aliases.get(reference) ?? { path: reference }) : this.#default;
+    const file = await resolveFile(options.path, this.#options.onProgress, signal);
+    const key = JSON.stringify([file, { ...options, path: null }]);
+    let served = this.#served.get(key);
+    if (!served) {
+      served = this.#load(file, options);
+      this.#served.set(key, served);
+      served.catch(() => this.#served.delete(key)); // a failed load may be tried again
+    }
+    return served;
+  }
+
+  /** Every model that is loaded now. */
+  async loaded(): Promise<ServedModel[]> {
+    const settled = await Promise.allSettled(this.#served.values());
+    return settled.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    for (const { engine, gguf } of await this.loaded()) {
+      await engine.close();
+      gguf.close();
+    }
+    this.#served.clear();
+  }
+
+  async #load(file: string, options: ModelOptions): Promise<ServedModel> {
+    const { gpu, scheduling, prefixCache, onProgress } = this.#options;
+    const gguf = await loadGguf({
+      path: file,
+      gpu,
+      ...(options.gpuLayers === undefined ? {} : { gpuLayers: options.gpuLayers }),
+      ...(onProgress ? { onProgress: (fraction: number) => onProgress(options.path, fraction) } : {}),
+    });
+    try {
+      const limits = { ...this.#options, ...options };
+      const contextSize = Math.min(limits.contextSize ?? DEFAULT_CONTEXT_SIZE, gguf.native.contextLength);
+      const maxRunning = limits.maxSequences ?? DEFAULT_SEQUENCES;
+      const backend = await gguf.createBackend({
+        kvTokens: Math.max(contextSize, limits.kvTokens ?? 2 * contextSize),
+        batchTokens: limits.maxBatchTokens ?? DEFAULT_BATCH_TOKENS,
+        slotCount: Math.min(MAX_SLOTS, 2 * maxRunning + 16),
+        maxOutputs: maxRunning,
+        threads: limits.threads ?? os.availableParallelism(),
+      });
+      const source = options.chatTemplate ?? gguf.native.chatTemplate;
+      return {
+        path: file,
+        gguf,
+        tokenizer: gguf.tokenizer,
+        engine: new Engine(backend, { maxRunning, policy: scheduling, prefixCache }),
+        template: source === '' ? null : compileChatTemplate(source),
+        contextSize,
+        defaults: samplingDefaults(gguf.native.metadata),
+      };
+    } catch (error) {
+      gguf.close();
+      throw error;
+    }
+  }
+}
+
+function toModelOptions(model: string | ModelOptions): ModelOptions {
+  return typeof model === 'string' ? { path: model } : model;
+}
+
+function samplingDefaults(metadata: Readonly<Record<string, string>>): SamplingDefaults {
+  const read = (name: string): number | null => {
+    const value = metadata[`general.sampling.${name}`];
+    return value === undefined ? null : Number(value);
+  };
+  return {
+    temperature: read('temp'),
+    top_p: read('top_p'),
+    top_k: read('top_k'),
+    min_p: read('min_p'),
+    repetition_penalty: read('penalty_repeat'),
+  };
+}
+
+/** A local path as it is; an `hf:` URI through node-llama-cpp's downloader, into its usual folder. */
+async function resolveFile(
+  reference: string,
+  onProgress: ServingOptions['onProgress'],
+  signal: AbortSignal | undefined,
+): Promise<string> {
+  if (!reference.startsWith('hf:')) {
+    const file = path.resolve(reference);
+    if (!fs.existsSync(file))
+      throw new OnpolicyError('MODEL_NOT_FOUND', `model: expected an alias, an hf: URI or a path of a model, got ${JSON.stringify(reference)}`, {
+        param: 'model',
+      });
+    return fs.realpathSync(file);
+  }
+  const { resolveModelFile } = await import('node-llama-cpp');
+  try {
+    return await resolveModelFile(reference, {
+      cli: false,
+      ...(signal ? { signal } : {}),
+      ...(onProgress
+        ? { onProgress: ({ totalSize, downloadedSize }) => onProgress(reference, downloadedSize / Math.max(totalSize, 1)) }
+        : {}),
+    });
+  } catch (cause) {
+    if (signal?.aborted) throw new OnpolicyError('ABORTED', `downloading ${reference} was aborted`, { cause });
+    throw new OnpolicyError(
+      'NETWORK_FAILED',
+      `model: ${reference} is not in the local folder and could not be downloaded: ${cause instanceof Error ? cause.message : String(cause)}`,
+      { cause, param: 'model' },
+    );
+  }
+}

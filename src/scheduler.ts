@@ -1,0 +1,327 @@
+/**
+ * Waiting and running sequences -> the next step. Pure, synchronous, integers only: it decides what runs and which
+ * cache edits that needs, and never touches a tensor.
+ */
+import { MEMORY_COPY, MEMORY_REMOVE } from './backends/backend.ts';
+import { KvLedger } from './kv-ledger.ts';
+import { PrefixCache } from './prefix-cache.ts';
+import type { Sequence } from './sequence.ts';
+
+/** Limits and policy of one scheduler. */
+export type SchedulerOptions = {
+  readonly slotCount: number;
+  readonly kvTokens: number;
+  readonly batchTokens: number;
+  /** Sequences that run at the same time. */
+  readonly maxRunning: number;
+  readonly policy: 'fcfs' | 'priority';
+  readonly prefixCache: boolean;
+  readonly canCutCache: boolean;
+};
+
+/** Some tokens of one sequence in a step, and who samples from the last of them. */
+export type Entry = {
+  readonly sequence: Sequence;
+  readonly start: number;
+  readonly count: number;
+  /** The sequence itself once its last token is in, and siblings that fork from a finished prompt. */
+  readonly samples: readonly Sequence[];
+};
+
+/** What runs next. */
+export type Plan = {
+  readonly entries: readonly Entry[];
+  /** (edits, 5), as the backend takes them. */
+  readonly edits: readonly number[];
+};
+
+/** Decides which tokens run next. */
+export class Scheduler {
+  readonly #options: SchedulerOptions;
+  readonly #ledger: KvLedger;
+  readonly #cache = new PrefixCache();
+  readonly #waiting: Sequence[] = []; // in order
+  readonly #running: Sequence[] = []; // in order
+  readonly #bySlot: (Sequence | undefined)[]; // (slots) the running sequence of each
+  readonly #freeSlots: number[];
+  readonly #finished = new Set<number>(); // slots kept for their prefix, least recently used first
+  #edits: number[] = []; // for the next step
+
+  constructor(options: SchedulerOptions) {
+    this.#options = options;
+    this.#ledger = new KvLedger(options.kvTokens, options.slotCount);
+    this.#bySlot = new Array<Sequence | undefined>(options.slotCount);
+    this.#freeSlots = Array.from({ length: options.slotCount }, (_, slot) => options.slotCount - 1 - slot);
+  }
+
+  /** Sequences and cells, for statistics. */
+  counts(): { running: number; waiting: number; kvInUse: number; kvCached: number } {
+    const kvInUse = this.#ledger.usedBy(this.#running.map((sequence) => sequence.slot));
+    return {
+      running: this.#running.length,
+      waiting: this.#waiting.length,
+      kvInUse,
+      kvCached: this.#ledger.used - kvInUse,
+    };
+  }
+
+  /** Queues a sequence. */
+  add(sequence: Sequence): void {
+    this.#insertInOrder(this.#waiting, sequence);
+  }
+
+  /** Takes a sequence out, whatever it was doing. Its computed tokens stay cached for others. */
+  remove(sequence: Sequence): void {
+    const waiting = this.#waiting.indexOf(sequence);
+    if (waiting >= 0) this.#waiting.splice(waiting, 1);
+    const running = this.#running.indexOf(sequence);
+    if (running >= 0) {
+      this.#running.splice(running, 1);
+      this.#retire(sequence);
+    }
+  }
+
+  /** Picks the tokens of the next step, or null when nothing can run. */
+  next(): Plan | null {
+    const entries: Entry[] = [];
+    let budget = this.#options.batchTokens;
+    const schedule = (sequence: Sequence, count: number): void => {
+      const start = sequence.computed;
+      this.#ledger.append(sequence.slot, count);
+      budget -= count;
+      const samples = start + count === sequence.length ? [sequence, ...this.#fork(sequence)] : [];
+      entries.push({ sequence, start, count, samples });
+    };
+
+    const preempted = this.#scheduleDecodes(schedule);
+    for (const sequence of [...this.#running]) {
+      if (sequence.slot < 0 || this.#isScheduled(sequence)) continue;
+      const wanted = Math.min(sequence.length - sequence.computed, budget);
+      while (this.#ledger.free < wanted && this.#evict(-1));
+      const count = Math.min(wanted, this.#ledger.free);
+      if (count > 0) schedule(sequence, count);
+    }
+    if (!preempted) this.#admit(() => budget, schedule);
+    if (entries.length === 0 && this.#running.length > 0) {
+      // Nothing fits: the last in order makes room. A sequence alone always fits, so this ends.
+      this.#preempt(this.#running.at(-1)!);
+      return this.next();
+    }
+    if (entries.length === 0) return null;
+    const edits = this.#edits;
+    this.#edits = [];
+    const plan = entries.map((entry) => ({ ...entry, samples: entry.samples.filter(({ slot }) => slot >= 0) }));
+    for (const { sequence, samples } of plan)
+      for (const fork of samples)
+        if (fork !== sequence) this.#edit(MEMORY_COPY, sequence.slot, fork.slot, 0, -1); // before the step after this
+    return { entries: plan, edits };
+  }
+
+  /** Records that a plan was computed. */
+  commit(plan: Plan): void {
+    for (const { sequence, start, count, samples } of plan.entries) {
+      sequence.computed = start + count;
+      for (const fork of samples) fork.computed = start + count;
+    }
+  }
+
+  /** Undoes a plan that was not computed, or only in part: its tokens will be scheduled again. */
+  rollback(plan: Plan, { makeRoom }: { makeRoom: boolean }): void {
+    this.#edits = []; // only forks of this plan stood here, and they go back to the queue
+    for (const { sequence, samples } of plan.entries) {
+      for (const fork of samples) if (fork !== sequence) this.#preempt(fork);
+      if (this.#options.canCutCache) this.#cut(sequence.slot, sequence.computed);
+      else this.#preempt(sequence);
+    }
+    if (makeRoom && !this.#evict(-1) && this.#running.length > 1) this.#preempt(this.#running.at(-1)!);
+  }
+
+  /** Whether the step that is being put together has tokens of this sequence already. */
+  #isScheduled(sequence: Sequence): boolean {
+    return this.#ledger.lengthOf(sequence.slot) > sequence.computed;
+  }
+
+  /** One token for every sequence that only waits for its next one. Returns whether one had to make room. */
+  #scheduleDecodes(schedule: (sequence: Sequence, count: number) => void): boolean {
+    let preempted = false;
+    for (let i = 0; i < this.#running.length; i++) {
+      const sequence = this.#running[i]!;
+      if (sequence.length - sequence.computed !== 1 || this.#isScheduled(sequence)) continue;
+      while (this.#ledger.free < 1 && sequence.slot >= 0) {
+        if (this.#evict(-1)) continue;
+        this.#preempt(this.#running.at(-1)!);
+        preempted = true;
+      }
+      if (sequence.slot >= 0) schedule(sequence, 1);
+    }
+    return preempted;
+  }
+
+  /** Starts waiting sequences, in order, as long as there is room. */
+  #admit(budget: () => number, schedule: (sequence: Sequence, count: number) => void): void {
+    for (let i = 0; i < this.#waiting.length && budget() > 0; ) {
+      if (this.#running.length >= this.#options.maxRunning) return;
+      const sequence = this.#waiting[i]!;
+      const found = this.#findPrefix(sequence);
+      if (found === 'soon') {
+        i += 1; // another sequence is computing what this one can share
+        continue;
+      }
+      if (!this.#place(sequence, found)) return;
+      this.#waiting.splice(this.#waiting.indexOf(sequence), 1);
+      this.#insertInOrder(this.#running, sequence);
+      schedule(sequence, Math.min(sequence.length - sequence.computed, budget()));
+    }
+  }
+
+  /** The slot with most of a sequence's tokens computed; `soon` when a running one is about to have more. */
+  #findPrefix(sequence: Sequence): { slot: number; length: number } | 'soon' | null {
+    if (!this.#options.canCutCache) return null;
+    // The last token is always computed: its logits are what is sampled from.
+    const match = this.#cache.find(this.#cacheKey(sequence), sequence.tokens(0, sequence.length - 1));
+    if (!match) return null;
+    let best: { slot: number; length: number } | null = null;
+    for (const slot of match.slots) {
+      const computed = this.#bySlot[slot]?.computed ?? match.length;
+      const length = Math.min(match.length, computed);
+      if (!best || length > best.length) best = { slot, length };
+    }
+    return best!.length < match.length ? 'soon' : best;
+  }
+
+  /** Gives a sequence a slot and room for all its tokens, sharing a prefix when there is one. */
+  #place(sequence: Sequence, prefix: { slot: number; length: number } | null): boolean {
+    const needed = sequence.length - (prefix?.length ?? 0) + this.#running.length;
+    const kept = prefix?.slot ?? -1;
+    while (this.#ledger.free < needed && this.#evict(kept));
+    while (this.#freeSlots.length === 0 && this.#evict(kept));
+    const isShort = this.#freeSlots.length === 0 || this.#ledger.free < needed;
+    if (isShort && prefix && this.#finished.has(prefix.slot)) {
+      // No room for both: the sequence moves into the slot whose prefix it wants.
+      this.#finished.delete(prefix.slot);
+      this.#cut(prefix.slot, prefix.length);
+      sequence.slot = prefix.slot;
+      if (this.#ledger.free < needed && this.#running.length > 0) {
+        this.#release(prefix.slot);
+        sequence.slot = -1;
+        return false;
+      }
+    } else if (this.#freeSlots.length === 0 || (isShort && this.#running.length > 0)) {
+      return false;
+    } else {
+      sequence.slot = this.#freeSlots.pop()!;
+      if (prefix) {
+        this.#edit(MEMORY_COPY, prefix.slot, sequence.slot, 0, prefix.length);
+        this.#ledger.share(prefix.slot, sequence.slot, prefix.length);
+        if (this.#finished.delete(prefix.slot)) this.#finished.add(prefix.slot); // most recently used
+      }
+    }
+    this.#start(sequence, prefix?.length ?? 0);
+    this.#cache.insert(this.#cacheKey(sequence), sequence.slot, sequence.tokens(0, sequence.length));
+    return true;
+  }
+
+  /** Siblings that have sampled nothing yet and can start from this sequence's finished prompt at once. */
+  #fork(leader: Sequence): Sequence[] {
+    const forks: Sequence[] = [];
+    if (leader.outputCount > 0) return forks;
+    for (let i = 0; i < this.#waiting.length; ) {
+      const sequence = this.#waiting[i]!;
+      const isSibling = sequence.group === leader.group && sequence.outputCount === 0;
+      if (!isSibling) {
+        i += 1;
+        continue;
+      }
+      while (this.#freeSlots.length === 0 && this.#evict(leader.slot));
+      if (this.#freeSlots.length === 0 || this.#running.length >= this.#options.maxRunning) break;
+      this.#waiting.splice(i, 1);
+      sequence.slot = this.#freeSlots.pop()!;
+      this.#ledger.share(leader.slot, sequence.slot, leader.length);
+      this.#start(sequence, 0);
+      this.#insertInOrder(this.#running, sequence);
+      forks.push(sequence);
+    }
+    return forks;
+  }
+
+  #start(sequence: Sequence, computed: number): void {
+    this.#bySlot[sequence.slot] = sequence;
+    sequence.computed = computed;
+    if (sequence.cachedTokens < 0) sequence.cachedTokens = computed;
+  }
+
+  /** Sends a running sequence back to the queue; it will be computed again. */
+  #preempt(sequence: Sequence): void {
+    const running = this.#running.indexOf(sequence);
+    if (running < 0) return;
+    this.#running.splice(running, 1);
+    const slot = sequence.slot;
+    sequence.slot = -1;
+    sequence.computed = 0;
+    this.#release(slot);
+    this.#insertInOrder(this.#waiting, sequence);
+  }
+
+  /** Ends a running sequence: keeps its slot for its prefix when that is worth something, else frees it. */
+  #retire(sequence: Sequence): void {
+    const { slot, computed } = sequence;
+    sequence.slot = -1;
+    this.#bySlot[slot] = undefined;
+    if (!this.#options.prefixCache || !this.#options.canCutCache || computed === 0) return this.#release(slot);
+    this.#cut(slot, computed);
+    this.#cache.insert(sequence.group.cacheKey, slot, sequence.tokens(0, computed));
+    this.#finished.add(slot);
+    for (const covered of this.#cache.coveredBy(slot)) if (this.#finished.has(covered)) this.#release(covered);
+    if (this.#cache.isCovered(slot)) this.#release(slot);
+  }
+
+  /** Frees the least recently used slot that is kept for its prefix; false when there is none but `kept`. */
+  #evict(kept: number): boolean {
+    for (const slot of this.#finished) {
+      if (slot === kept) continue;
+      this.#release(slot);
+      return true;
+    }
+    return false;
+  }
+
+  #release(slot: number): void {
+    this.#finished.delete(slot);
+    this.#bySlot[slot] = undefined;
+    this.#cache.remove(slot);
+    this.#ledger.truncate(slot, 0);
+    this.#edit(MEMORY_REMOVE, slot, 0, -1, -1);
+    this.#freeSlots.push(slot);
+  }
+
+  #cut(slot: number, length: number): void {
+    if (this.#ledger.lengthOf(slot) === length) return;
+    this.#ledger.truncate(slot, length);
+    this.#edit(MEMORY_REMOVE, slot, 0, length, -1);
+  }
+
+  #edit(kind: number, slot: number, target: number, from: number, to: number): void {
+    this.#edits.push(kind, slot, target, from, to);
+  }
+
+  /** Without a prefix cache, sequences still share within their request. */
+  #cacheKey(sequence: Sequence): string {
+    return this.#options.prefixCache ? sequence.group.cacheKey : `request ${sequence.group.arrival}`;
+  }
+
+  #insertInOrder(list: Sequence[], sequence: Sequence): void {
+    let low = 0;
+    let high = list.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.#compare(list[middle]!, sequence) <= 0) low = middle + 1;
+      else high = middle;
+    }
+    list.splice(low, 0, sequence);
+  }
+
+  #compare(a: Sequence, b: Sequence): number {
+    const byPriority = this.#options.policy === 'priority' ? a.group.priority - b.group.priority : 0;
+    return byPriority || a.group.arrival - b.group.arrival || a.index - b.index;
+  }
+}

@@ -1,0 +1,62 @@
+/** The one mutable record that travels: a prompt and what was sampled after it. */
+import type { SamplerHandle } from './native.ts';
+
+/** What the choices of one request share. */
+export type Group = {
+  readonly prompt: Int32Array;
+  /** Sequences share cached prefixes only within one key (adapter and cache salt). */
+  readonly cacheKey: string;
+  /** Lower is earlier, under the priority policy. */
+  readonly priority: number;
+  /** Running number of the request: lower came earlier. */
+  readonly arrival: number;
+};
+
+/** One choice on its way through the engine. */
+export class Sequence {
+  readonly group: Group;
+  /** Which choice of the request this is. */
+  readonly index: number;
+  readonly sampler: SamplerHandle;
+  #tokens: Int32Array; // (capacity) prompt, then sampled tokens
+  #length: number;
+  /** Home of its cache while it runs, else -1. */
+  slot = -1;
+  /** Leading tokens whose cache is filled. */
+  computed = 0;
+  /** Prompt tokens that the prefix cache saved when it first ran; -1 before that. */
+  cachedTokens = -1;
+
+  constructor(group: Group, index: number, sampler: SamplerHandle) {
+    this.group = group;
+    this.index = index;
+    this.sampler = sampler;
+    this.#tokens = new Int32Array(group.prompt.length + 64);
+    this.#tokens.set(group.prompt);
+    this.#length = group.prompt.length;
+  }
+
+  /** Prompt and sampled tokens. */
+  get length(): number {
+    return this.#length;
+  }
+
+  /** Sampled tokens so far. */
+  get outputCount(): number {
+    return this.#length - this.group.prompt.length;
+  }
+
+  /** Tokens from `start` to `end`; a view, valid until the next append. */
+  tokens(start: number, end: number): Int32Array {
+    return this.#tokens.subarray(start, end);
+  }
+
+  append(token: number): void {
+    if (this.#length === this.#tokens.length) {
+      const grown = new Int32Array(this.#length * 2);
+      grown.set(this.#tokens);
+      this.#tokens = grown;
+    }
+    this.#tokens[this.#length++] = token;
+  }
+}

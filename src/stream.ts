@@ -1,0 +1,89 @@
+/** A running completion -> the chunks of the wire, in their order: roles, deltas, usage. */
+import type { Choice } from './choice.ts';
+import type { Completion } from './completion.ts';
+import type { ChatCompletionChunk, ChunkChoice, Usage } from './protocol/chat-completion-response.ts';
+import { type AnswerHeader, toUsage } from './response.ts';
+
+/** What a stream reports of its usage. */
+export type UsageReport = {
+  /** One last chunk with the sums. */
+  readonly atEnd: boolean;
+  /** Every chunk with the numbers of its own choice. */
+  readonly inEveryChunk: boolean;
+};
+
+/** The chunks of one answer. It can be read once; leaving the loop aborts the request. */
+export class ChatCompletionStream implements AsyncIterable<ChatCompletionChunk> {
+  readonly #chunks: AsyncGenerator<ChatCompletionChunk>;
+  readonly #stop: () => void;
+
+  constructor(chunks: AsyncGenerator<ChatCompletionChunk>, stop: () => void) {
+    this.#chunks = chunks;
+    this.#stop = stop;
+  }
+
+  [Symbol.asyncIterator](): AsyncIterator<ChatCompletionChunk> {
+    return this.#chunks;
+  }
+
+  /** Ends the request now. A reader gets an error with code `ABORTED`. */
+  abort(): void {
+    this.#stop();
+  }
+}
+
+/** Yields the chunks of a completion. */
+export async function* toChunks(
+  header: AnswerHeader,
+  completion: Completion,
+  usage: UsageReport,
+): AsyncGenerator<ChatCompletionChunk> {
+  const chunk = (choices: ChunkChoice[], more: Partial<ChatCompletionChunk>): ChatCompletionChunk => ({
+    id: header.id,
+    object: 'chat.completion.chunk',
+    created: header.created,
+    model: header.model,
+    choices,
+    ...more,
+  });
+  const counted = (choice: Choice | null): { usage?: Usage } =>
+    usage.inEveryChunk ? { usage: choiceUsage(header, choice) } : {};
+  let isFirst = true;
+  for await (const choice of completion.changes()) {
+    if (isFirst) {
+      isFirst = false;
+      const prompt_token_ids = header.returnTokenIds ? Array.from(header.promptIds) : null;
+      for (const { index } of completion.choices)
+        yield chunk([roleChoice(header, index)], { ...counted(null), prompt_token_ids });
+    }
+    yield chunk([deltaChoice(header, choice)], counted(choice));
+  }
+  if (usage.atEnd) yield chunk([], { usage: toUsage(header, completion) });
+}
+
+function roleChoice(header: AnswerHeader, index: number): ChunkChoice {
+  return {
+    index,
+    delta: { role: header.role, content: '', reasoning_content: null },
+    logprobs: null,
+    finish_reason: null,
+  };
+}
+
+function deltaChoice(header: AnswerHeader, choice: Choice): ChunkChoice {
+  const { text, tokenIds, logprobs, finish } = choice.takeDelta();
+  return {
+    index: choice.index,
+    delta: { content: text, reasoning_content: null },
+    logprobs: header.wantsLogprobs ? { content: [...logprobs] } : null,
+    finish_reason: finish?.reason ?? null,
+    ...(finish ? { stop_reason: finish.stopReason } : {}),
+    token_ids: header.returnTokenIds ? [...tokenIds] : null,
+  };
+}
+
+function choiceUsage(header: AnswerHeader, choice: Choice | null): Usage {
+  const prompt_tokens = header.promptIds.length;
+  const completion_tokens = choice?.tokenIds.length ?? 0;
+  return { prompt_tokens, total_tokens: prompt_tokens + completion_tokens, completion_tokens };
+}

@@ -1,0 +1,115 @@
+/** Sampled ids of one choice -> text deltas, stop strings, and the reason why it ended. */
+import { StopScanner, type StopStrings } from './stop-strings.ts';
+import { Detokenizer, type Tokenizer } from './tokenizer.ts';
+
+/** How a choice ends. */
+export type Finish = {
+  readonly reason: 'stop' | 'length';
+  /** The stop string, the stop token's id, or null for the end-of-sequence token and for `length`. */
+  readonly stopReason: string | number | null;
+};
+
+/** When a choice ends and what of it becomes text. */
+export type StopRules = {
+  readonly stops: StopStrings | null;
+  readonly stopIds: ReadonlySet<number>;
+  /** End ids beside the primary one: they stop with their id as the reason. Empty with `ignore_eos`. */
+  readonly secondaryEndIds: ReadonlySet<number>;
+  readonly eosId: number;
+  readonly ignoreEos: boolean;
+  readonly minTokens: number;
+  readonly maxTokens: number;
+  readonly includeStop: boolean;
+  readonly skipSpecial: boolean;
+};
+
+/** One choice's way from ids to text. */
+export class TextOut {
+  readonly #rules: StopRules;
+  readonly #detokenizer: Detokenizer;
+  readonly #scanner: StopScanner | null;
+  #text = ''; // released so far
+  #held = ''; // read, but its end may still become a stop string
+  #delta = ''; // released since the last takeDelta
+  #count = 0;
+
+  constructor(rules: StopRules, tokenizer: Tokenizer) {
+    this.#rules = rules;
+    this.#detokenizer = new Detokenizer(tokenizer, rules.skipSpecial);
+    this.#scanner = rules.stops ? new StopScanner(rules.stops) : null;
+  }
+
+  /** Tokens read so far. */
+  get count(): number {
+    return this.#count;
+  }
+
+  /** All text that has been released. */
+  get text(): string {
+    return this.#text;
+  }
+
+  /** Reads one sampled token. Returns the finish when it ends the choice, else null. */
+  push(id: number): Finish | null {
+    this.#count += 1;
+    const finish = this.#tokenFinish(id);
+    if (finish?.reason !== 'stop' || this.#rules.includeStop) {
+      const stopped = this.#read(this.#detokenizer.push(id));
+      if (stopped) return stopped;
+    }
+    return finish && this.end(finish);
+  }
+
+  /** Ends the choice: releases what was held back, unless a stop string shows up in it. */
+  end(finish: Finish): Finish {
+    const stopped = this.#read(this.#detokenizer.finish());
+    if (stopped) return stopped;
+    this.#release(this.#held.length);
+    return finish;
+  }
+
+  /** The text released since the last call. */
+  takeDelta(): string {
+    const delta = this.#delta;
+    this.#delta = '';
+    return delta;
+  }
+
+  #tokenFinish(id: number): Finish | null {
+    const rules = this.#rules;
+    if (this.#count < rules.minTokens) return null;
+    if (id === rules.eosId && !rules.ignoreEos) return { reason: 'stop', stopReason: null };
+    if (rules.stopIds.has(id) || rules.secondaryEndIds.has(id)) return { reason: 'stop', stopReason: id };
+    if (this.#count >= rules.maxTokens) return { reason: 'length', stopReason: null };
+    return null;
+  }
+
+  #read(text: string): Finish | null {
+    if (text === '') return null;
+    this.#held += text;
+    const scanner = this.#scanner;
+    if (!scanner) {
+      this.#release(this.#held.length);
+      return null;
+    }
+    const match = scanner.push(text);
+    if (match && this.#count > this.#rules.minTokens) {
+      this.#release((this.#rules.includeStop ? match.end : match.start) - this.#text.length);
+      this.#held = '';
+      return { reason: 'stop', stopReason: this.#rules.stops!.strings[match.index]! };
+    }
+    this.#release(this.#rules.includeStop ? this.#held.length : this.#held.length - scanner.pending);
+    return null;
+  }
+
+  #release(length: number): void {
+    if (length <= 0) return;
+    // A surrogate pair is never split between two deltas.
+    const last = this.#held.charCodeAt(length - 1);
+    const end = length < this.#held.length && last >= 0xd800 && last <= 0xdbff ? length - 1 : length;
+    const released = this.#held.slice(0, end);
+    this.#held = this.#held.slice(end);
+    this.#text += released;
+    this.#delta += released;
+  }
+}
