@@ -294,7 +294,8 @@ Napi::Value OpenTrainer(const Napi::CallbackInfo& info) {
                          .rank = static_cast<int64_t>(NumberField(given, "rank")),
                          .alpha = NumberField(given, "alpha"),
                          .modules = TextsField(given, "modules"),
-                         .memory_budget = static_cast<size_t>(NumberField(given, "memoryBudget"))};
+                         .memory_budget = static_cast<size_t>(NumberField(given, "memoryBudget")),
+                         .wide = given.Get("isWide").ToBoolean()};
   if (!IsLibraryOpen()) ThrowTypeError(info.Env(), "the engine's libraries are not open");
   if (options.rank < 1 || options.rank > 4096) ThrowTypeError(info.Env(), "rank: expected 1 to 4096");
   if (options.threads < 1 || options.threads > 512) ThrowTypeError(info.Env(), "threads: expected 1 to 512");
@@ -304,10 +305,38 @@ Napi::Value OpenTrainer(const Napi::CallbackInfo& info) {
       [handle](Napi::Env env) { return ToJavaScript(env, handle); });
 }
 
+// quantizeRows(typeName, values, rowSize) -> Uint8Array: the bytes of a weight of that type, (rows, rowSize).
+Napi::Value QuantizeRows(const Napi::CallbackInfo& info) {
+  Napi::Env env = info.Env();
+  if (!IsLibraryOpen()) ThrowTypeError(env, "the engine's libraries are not open");
+  const Library& api = Api();
+  const std::string name = info[0].ToString().Utf8Value();
+  const std::vector<float> values = Floats(info[1], "values");
+  const auto row_size = static_cast<int64_t>(info[2].ToNumber().Int64Value());
+  for (int i = 0; i < GGML_TYPE_COUNT; ++i) {
+    const auto type = static_cast<ggml_type>(i);
+    const char* known = api.ggml_type_name(type);
+    if (!known || name != known) continue;
+    const auto count = static_cast<int64_t>(values.size());
+    if (row_size < 1 || count % row_size != 0 || row_size % api.ggml_blck_size(type) != 0)
+      ThrowTypeError(env, "values: expected whole rows of whole blocks");
+    Napi::Uint8Array bytes =
+        Napi::Uint8Array::New(env, static_cast<size_t>(count / row_size) * api.ggml_row_size(type, row_size));
+    if (type == GGML_TYPE_F32)
+      std::copy_n(reinterpret_cast<const uint8_t*>(values.data()), bytes.ByteLength(), bytes.Data());
+    else
+      api.ggml_quantize_chunk(type, values.data(), bytes.Data(), 0, count / row_size, row_size, nullptr);
+    bytes.Set("type", Napi::Number::New(env, i));
+    return bytes;
+  }
+  ThrowTypeError(env, "no weight type is named " + name);
+}
+
 }  // namespace
 
 void RegisterTrainer(Napi::Env env, Napi::Object exports) {
   exports.Set("openTrainer", Napi::Function::New(env, OpenTrainer, "openTrainer"));
+  exports.Set("quantizeRows", Napi::Function::New(env, QuantizeRows, "quantizeRows"));
 }
 
 }  // namespace onpolicy

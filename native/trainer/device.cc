@@ -50,15 +50,19 @@ Status Device::Open(const std::string& device, int threads, std::unique_ptr<Devi
       return Status::Fail("BACKEND_FAILED", std::string("cannot start ") + api.ggml_backend_dev_name(one));
     opened->backends_.push_back(backend);
   }
-  auto set_threads = reinterpret_cast<ggml_backend_set_n_threads_t>(api.ggml_backend_reg_get_proc_address(
+  opened->set_threads_ = reinterpret_cast<ggml_backend_set_n_threads_t>(api.ggml_backend_reg_get_proc_address(
       api.ggml_backend_dev_backend_reg(cpu), "ggml_backend_set_n_threads"));
-  if (set_threads) set_threads(opened->backends_.back(), threads);
+  opened->UseThreads(true);
   opened->name_ = api.ggml_backend_dev_name(wanted);
   opened->memory_ = api.ggml_backend_get_default_buffer_type(opened->backends_.front());
   opened->scheduler_ = api.ggml_backend_sched_new(
       opened->backends_.data(), nullptr, static_cast<int>(opened->backends_.size()), kMaxGraphNodes, false, false);
   *out = std::move(opened);
   return Status::Ok();
+}
+
+void Device::UseThreads(bool all) {
+  if (set_threads_) set_threads_(backends_.back(), all ? threads_ : 1);
 }
 
 Device::~Device() {

@@ -49,6 +49,8 @@ class Device {
   bool is_cpu() const { return backends_.size() == 1; }
   const std::string& name() const { return name_; }
   int threads() const { return threads_; }
+  // Work too small to share runs faster on one thread. Matters to graphs run from now on.
+  void UseThreads(bool all);
   ggml_backend_buffer_type_t memory() const { return memory_; }
   // Allocates and runs a graph. Fails with ABORTED once `Abort` was called.
   Status Run(ggml_cgraph* graph);
@@ -64,6 +66,7 @@ class Device {
   ggml_backend_buffer_type_t memory_ = nullptr;
   std::string name_;
   int threads_ = 1;
+  ggml_backend_set_n_threads_t set_threads_ = nullptr;
   std::atomic<bool> aborted_{false};
 };
 

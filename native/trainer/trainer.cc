@@ -8,6 +8,8 @@ namespace onpolicy::training {
 namespace {
 
 constexpr int64_t kMaxRow = 32768;
+// Multiplications of one layer's largest product from which on sharing them between threads pays.
+constexpr int64_t kSharedWork = 16 << 20;
 constexpr size_t kDefaultKeptBytes = size_t{2} << 30;
 
 void Put(Slot slot, ggml_type type, const void* values, size_t count) {
@@ -30,6 +32,8 @@ Status Trainer::Open(const TrainerOptions& options, std::unique_ptr<Trainer>* ou
   if (Status status = Device::Open(options.device, options.threads, &trainer->device_); !status.ok()) return status;
   Device* device = trainer->device_.get();
   if (Status status = Weights::Load(device, options.model, &trainer->weights_); !status.ok()) return status;
+  if (options.wide)
+    if (Status status = trainer->weights_->Widen(device); !status.ok()) return status;
   if (Status status = Adapter::Create(device, trainer->weights_.get(), options.modules, options.rank,
                                       options.alpha, &trainer->adapter_);
       !status.ok())
@@ -64,6 +68,7 @@ int64_t Trainer::LayersToKeep(const RowMemory::Need& need) const {
 
 Status Trainer::PrepareRow(const PackedRow& row, bool gradients) {
   row_.size = row.size();
+  device_->UseThreads(row.size() * shape().width * weights_->layers[0].gate.out() >= kSharedWork);
   row_.attention.plan = PlanAttention(row);
   targets_ = row.targets();
   RowMemory::Need need{.size = row.size(),

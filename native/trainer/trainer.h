@@ -19,6 +19,8 @@ struct TrainerOptions {
   std::vector<std::string> modules;
   // Bytes that training may take beside the weights. 0: a part of the activations is always kept, however large the model.
   size_t memory_budget = 0;
+  // Multiplies in 32-bit floats, however the weights are stored: no rounding of activations.
+  bool wide = false;
 };
 
 class Trainer {

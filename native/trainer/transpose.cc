@@ -9,6 +9,11 @@
 namespace onpolicy::training {
 namespace {
 
+Status Unsupported(ggml_type type) {
+  return Status::Fail("UNSUPPORTED",
+                      std::string("training supports no weights of type ") + Api().ggml_type_name(type));
+}
+
 // Rows of the original that one thread turns at a time: a multiple of every type's block.
 constexpr int64_t kBandRows = 512;
 
@@ -40,8 +45,7 @@ Status TransposeInto(const Linear& linear, const Device& device) {
   const Library& api = Api();
   Tensor weight = linear.weight;
   if (weight->type != GGML_TYPE_F32 && !api.ggml_get_type_traits(weight->type)->to_float)
-    return Status::Fail("UNSUPPORTED", std::string("training supports no weights of type ") +
-                                           api.ggml_type_name(weight->type));
+    return Unsupported(weight->type);
   Graph graph(1);
   Tensor target = graph.At(linear.transposed, linear.transposed_type, {linear.out(), linear.in()});
   // A device's own memory is filled through copies in host memory.
@@ -83,6 +87,37 @@ std::vector<Linear*> Weights::TransposedLinears() {
     }
   list.push_back(&head);
   return list;
+}
+
+std::vector<Linear*> Weights::AllLinears() {
+  std::vector<Linear*> list = {&head};
+  for (Layer& layer : layers)
+    for (Linear* linear : layer.linears()) list.push_back(linear);
+  return list;
+}
+
+Status Weights::Widen(Device* device) {
+  const Library& api = Api();
+  widened_ = std::make_unique<Arena>(device);
+  std::vector<std::pair<Linear*, size_t>> places;
+  for (Linear* linear : AllLinears()) {
+    if (linear->weight->type == GGML_TYPE_F32) continue;
+    if (!api.ggml_get_type_traits(linear->weight->type)->to_float) return Unsupported(linear->weight->type);
+    const size_t bytes = static_cast<size_t>(linear->in() * linear->out()) * sizeof(float);
+    places.emplace_back(linear, widened_->Reserve(bytes));
+  }
+  if (Status status = widened_->Allocate(); !status.ok()) return status;
+  wide_tensors_ = std::make_unique<Graph>(places.size() + 1);
+  for (auto& [linear, offset] : places) {
+    Tensor from = linear->weight;
+    std::vector<char> bytes(api.ggml_nbytes(from));
+    api.ggml_backend_tensor_get(from, bytes.data(), 0, bytes.size());
+    std::vector<float> values(static_cast<size_t>(api.ggml_nelements(from)));
+    api.ggml_get_type_traits(from->type)->to_float(bytes.data(), values.data(), api.ggml_nelements(from));
+    linear->weight = wide_tensors_->At({widened_.get(), offset}, GGML_TYPE_F32, {from->ne[0], from->ne[1]});
+    api.ggml_backend_tensor_set(linear->weight, values.data(), 0, values.size() * sizeof(float));
+  }
+  return Status::Ok();
 }
 
 size_t Weights::transposed_bytes() const {

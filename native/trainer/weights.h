@@ -64,6 +64,8 @@ class Weights {
   Linear head;
   std::vector<Layer> layers;
 
+  // Replaces the linear layers' weights by the 32-bit floats that they stand for.
+  Status Widen(Device* device);
   // Fills the transposed copies of the layers and the head. Does nothing the second time.
   Status Transpose(Device* device);
   // What Transpose will take or has taken.
@@ -77,6 +79,7 @@ class Weights {
   Status FindTensors();
   Status Place(Device* device);
   std::vector<Linear*> TransposedLinears();
+  std::vector<Linear*> AllLinears();
   static ggml_type TransposedType(const Linear& linear);
 
   std::unique_ptr<FileMap> file_;
@@ -85,6 +88,8 @@ class Weights {
   ggml_backend_buffer_t mapped_ = nullptr;  // the file's memory, as a buffer
   std::unique_ptr<Arena> on_device_;        // a copy, on devices that cannot read the file's memory
   std::unique_ptr<Arena> transposed_;
+  std::unique_ptr<Arena> widened_;
+  std::unique_ptr<Graph> wide_tensors_;
   std::string path_;
 };
 

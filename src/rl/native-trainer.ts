@@ -61,5 +61,8 @@ export type TrainerAddon = {
     alpha: number;
     modules: readonly string[];
     memoryBudget: number;
+    isWide: boolean;
   }): Promise<NativeTrainer>;
+  /** The bytes of a weight of the named type (`q4_K`), and the type's number in GGUF files. */
+  quantizeRows(type: string, values: Float32Array, rowSize: number): Uint8Array & { readonly type: number };
 };

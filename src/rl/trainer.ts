@@ -37,6 +37,11 @@ export type TrainerOptions = {
   readonly threads?: number;
   /** Bytes that training may take beside the weights; what does not fit is computed twice. Default: 2 GiB of activations are kept. */
   readonly memoryBudget?: number;
+  /**
+   * `exact` multiplies in 32-bit floats with what quantized weights stand for. Default `engine`: products as the engine
+   * computes them, so that log-probabilities agree with it; these round activations too. `exact` takes 4 bytes a weight.
+   */
+  readonly arithmetic?: 'engine' | 'exact';
   /** Seed of the adapter's random start. Default 0. */
   readonly seed?: number;
 };
@@ -111,6 +116,7 @@ export async function openTrainer(options: TrainerOptions): Promise<Trainer> {
       alpha,
       modules: options.modules ?? LINEAR_MODULES,
       memoryBudget: options.memoryBudget ?? 0,
+      isWide: options.arithmetic === 'exact',
     })
     .catch((error: unknown) => {
       throw fromNative(error);
