@@ -7,6 +7,7 @@
 
 #include "napi/async-task.h"
 #include "napi/register.h"
+#include "trainer/engine-score.h"
 
 namespace onpolicy {
 namespace {
@@ -305,6 +306,22 @@ Napi::Value OpenTrainer(const Napi::CallbackInfo& info) {
       [handle](Napi::Env env) { return ToJavaScript(env, handle); });
 }
 
+// scoreWithEngine({ model, adapter, threads, tokens }) -> Promise<Float32Array>
+Napi::Value ScoreTokens(const Napi::CallbackInfo& info) {
+  Napi::Object given = ObjectArgument(info, 0);
+  if (!IsLibraryOpen()) ThrowTypeError(info.Env(), "the engine's libraries are not open");
+  auto logprobs = std::make_shared<std::vector<float>>();
+  std::vector<int32_t> tokens = IntegersField(given, "tokens");
+  if (tokens.size() < 2) ThrowTypeError(info.Env(), "tokens: expected at least two");
+  return AsyncTask::Run(
+      info.Env(), given,
+      [model = TextField(given, "model"), adapter = TextField(given, "adapter"),
+       threads = static_cast<int>(NumberField(given, "threads")), tokens, logprobs] {
+        return ScoreWithEngine(model, adapter, threads, tokens, logprobs.get());
+      },
+      [logprobs](Napi::Env env) -> Napi::Value { return ToArray(env, *logprobs); });
+}
+
 // quantizeRows(typeName, values, rowSize) -> Uint8Array: the bytes of a weight of that type, (rows, rowSize).
 Napi::Value QuantizeRows(const Napi::CallbackInfo& info) {
   Napi::Env env = info.Env();
@@ -336,6 +353,7 @@ Napi::Value QuantizeRows(const Napi::CallbackInfo& info) {
 
 void RegisterTrainer(Napi::Env env, Napi::Object exports) {
   exports.Set("openTrainer", Napi::Function::New(env, OpenTrainer, "openTrainer"));
+  exports.Set("scoreWithEngine", Napi::Function::New(env, ScoreTokens, "scoreWithEngine"));
   exports.Set("quantizeRows", Napi::Function::New(env, QuantizeRows, "quantizeRows"));
 }
 

@@ -57,7 +57,9 @@ export async function readAdapter(source: string, model: PeftModel): Promise<Ada
 
 /** Reads the optimizer's state of a checkpoint folder. */
 export async function readOptimizer(folder: string): Promise<OptimizerState> {
-  const { tensors, metadata } = readSafetensors(await readFile(path.join(folder, CHECKPOINT_FILES.optimizer)));
+  const { tensors, metadata } = readSafetensors(
+    await readFile(path.join(folder, CHECKPOINT_FILES.optimizer)),
+  );
   const moments: Record<string, Record<string, { a: Float32Array; b: Float32Array }>> = {};
   for (const [name, { values }] of Object.entries(tensors)) {
     const match = /^(firstMoment|secondMoment)\.(.+)\.(a|b)$/.exec(name);

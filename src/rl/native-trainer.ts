@@ -63,6 +63,13 @@ export type TrainerAddon = {
     memoryBudget: number;
     isWide: boolean;
   }): Promise<NativeTrainer>;
+  /** Log-probability of each token but the first, as the inference engine computes it with a GGUF LoRA file (or none: ''). */
+  scoreWithEngine(options: {
+    model: string;
+    adapter: string;
+    threads: number;
+    tokens: Int32Array;
+  }): Promise<Float32Array>;
   /** The bytes of a weight of the named type (`q4_K`), and the type's number in GGUF files. */
   quantizeRows(type: string, values: Float32Array, rowSize: number): Uint8Array & { readonly type: number };
 };

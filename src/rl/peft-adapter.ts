@@ -54,7 +54,8 @@ export function fromPeft({ tensors }: Safetensors, model: PeftModel): AdapterWei
     if (!match || kind === undefined) return fail(`the tensor ${name} is not of a layer that can be trained`);
     const isA = match[3] === 'A';
     const rank = isA ? shape[0] : shape[1];
-    if (rank !== model.rank) return fail(`${name} has rank ${rank}; the trainer was opened with ${model.rank}`);
+    if (rank !== model.rank)
+      return fail(`${name} has rank ${rank}; the trainer was opened with ${model.rank}`);
     const heads = rotatedHeads(kind, model);
     const module = `blk.${match[1]}.${kind}`;
     const factor = !isA && heads ? reorderRows(values, model.rank, heads, 'pairs') : values;

@@ -45,7 +45,9 @@ export function readSafetensors(file: Uint8Array): Safetensors {
   const headerBytes = file.byteLength >= 8 ? Number(view.getBigUint64(0, true)) : Number.NaN;
   if (!(headerBytes <= Math.min(MAX_HEADER_BYTES, file.byteLength - 8))) fail('its header is damaged');
   const header = parse(Buffer.from(file.subarray(8, 8 + headerBytes)).toString());
-  const { __metadata__: metadata = {}, ...entries } = header as Record<string, Entry> & { __metadata__?: never };
+  const { __metadata__: metadata = {}, ...entries } = header as Record<string, Entry> & {
+    __metadata__?: never;
+  };
   const tensors = Object.entries(entries).map(([name, entry]): [string, FloatTensor] => {
     const [start, end] = entry.data_offsets ?? [];
     const isInside = start !== undefined && end !== undefined && start >= 0 && start <= end;
@@ -87,9 +89,7 @@ function halfToFloat(bits: number): number {
   const exponent = (bits >> 10) & 31;
   const fraction = bits & 1023;
   if (exponent === 31) return fraction ? Number.NaN : sign * Number.POSITIVE_INFINITY;
-  return exponent === 0
-    ? sign * fraction * 2 ** -24
-    : sign * (1 + fraction / 1024) * 2 ** (exponent - 15);
+  return exponent === 0 ? sign * fraction * 2 ** -24 : sign * (1 + fraction / 1024) * 2 ** (exponent - 15);
 }
 
 function fail(message: string): never {

@@ -6,8 +6,7 @@ import type { AdapterWeights } from '../../src/rl/adapter-weights.ts';
 import { openTrainer, type PackedRow, type Trainer } from '../../src/rl/trainer.ts';
 import { normals, writeTinyModel } from './tiny-model.ts';
 
-const TYPES =
-  'f32 f16 bf16 q8_0 q4_0 q4_1 q5_0 q5_1 q2_K q3_K q4_K q5_K q6_K iq4_nl iq4_xs'.split(' ');
+const TYPES = 'f32 f16 bf16 q8_0 q4_0 q4_1 q5_0 q5_1 q2_K q3_K q4_K q5_K q6_K iq4_nl iq4_xs'.split(' ');
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-gradients-'));
 afterAll(() => fs.rmSync(folder, { recursive: true }));
 
@@ -26,7 +25,9 @@ const gradLogprobs = Float32Array.from({ length: 32 }, () => normal() / 32);
 
 function randomAdapter(trainer: Trainer): AdapterWeights {
   const entries = Object.entries(trainer.adapter());
-  return Object.fromEntries(entries.map(([name, { a, b }]) => [name, { a, b: b.map(() => 0.02 * normal()) }]));
+  return Object.fromEntries(
+    entries.map(([name, { a, b }]) => [name, { a, b: b.map(() => 0.02 * normal()) }]),
+  );
 }
 
 async function gradientsOf(trainer: Trainer): Promise<AdapterWeights> {
@@ -144,7 +145,11 @@ describe('misuse', () => {
   beforeAll(() => writeTinyModel(model, { architecture: 'qwen2', type: 'f32', layers: 1 }));
 
   it.each<[string, Partial<PackedRow>, RegExp]>([
-    ['a token outside the vocabulary', { tokens: Int32Array.of(99_999, ...row.tokens.subarray(1)) }, /no token/],
+    [
+      'a token outside the vocabulary',
+      { tokens: Int32Array.of(99_999, ...row.tokens.subarray(1)) },
+      /no token/,
+    ],
     ['columns of different lengths', { positions: Int32Array.of(1) }, /differ in length/],
     ['a row index outside the row', { logitRows: row.logitRows.map(() => 48) }, /outside the row/],
     ['no targets', { logitRows: new Int32Array(), targetTokens: new Int32Array() }, /at least one/],

@@ -67,10 +67,15 @@ export async function writeTinyModel(file: string, model: TinyModel): Promise<vo
     linear('ffn_up', width, hidden);
     linear('ffn_down', hidden, width);
     if (arch === 'qwen2')
-      for (const [part, size] of [['attn_q', heads], ['attn_k', kvHeads], ['attn_v', kvHeads]] as const)
+      for (const [part, size] of [
+        ['attn_q', heads],
+        ['attn_k', kvHeads],
+        ['attn_v', kvHeads],
+      ] as const)
         add(name(`${part}.bias`), [size * headSize], 0.3);
     if (arch === 'qwen3')
-      for (const part of ['attn_q_norm', 'attn_k_norm']) add(name(`${part}.weight`), [headSize], 0.1, 'f32', 1);
+      for (const part of ['attn_q_norm', 'attn_k_norm'])
+        add(name(`${part}.weight`), [headSize], 0.1, 'f32', 1);
   }
   const metadata: [string, string | number | { float: number } | string[] | Int32Array][] = [
     ['general.architecture', arch],
@@ -88,7 +93,10 @@ export async function writeTinyModel(file: string, model: TinyModel): Promise<vo
     [`${arch}.rope.freq_base`, { float: 10000 }],
     ['tokenizer.ggml.model', 'gpt2'],
     ['tokenizer.ggml.pre', 'qwen2'],
-    ['tokenizer.ggml.tokens', Array.from({ length: vocabulary }, (_, i) => (i < 94 ? String.fromCharCode(33 + i) : `<${i}>`))],
+    [
+      'tokenizer.ggml.tokens',
+      Array.from({ length: vocabulary }, (_, i) => (i < 94 ? String.fromCharCode(33 + i) : `<${i}>`)),
+    ],
     ['tokenizer.ggml.token_type', Int32Array.from({ length: vocabulary }, (_, i) => (i < 94 ? 1 : 3))],
     ['tokenizer.ggml.merges', ['! "']],
     ['tokenizer.ggml.eos_token_id', vocabulary - 1],
