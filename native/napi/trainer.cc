@@ -261,6 +261,9 @@ Napi::Value ToJavaScript(Napi::Env env, const SharedHandle& handle) {
   method("zeroGradients", [](const Napi::CallbackInfo& info, const SharedHandle& handle) {
     Idle(info.Env(), handle).adapter().ZeroGradients();
   });
+  method("resetOptimizer", [](const Napi::CallbackInfo& info, const SharedHandle& handle) {
+    Idle(info.Env(), handle).adapter().ResetOptimizer();
+  });
   method("stepCount", [](const Napi::CallbackInfo& info, const SharedHandle& handle) -> Napi::Value {
     Adapter& adapter = Idle(info.Env(), handle).adapter();
     if (info[0].IsNumber()) adapter.step_count = info[0].As<Napi::Number>().Int64Value();

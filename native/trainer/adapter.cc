@@ -88,6 +88,15 @@ void Adapter::ZeroGradients() {
       std::fill(parameter->gradient.begin(), parameter->gradient.end(), 0.0f);
 }
 
+void Adapter::ResetOptimizer() {
+  step_count = 0;
+  for (Module& module : modules_)
+    for (Parameter* parameter : {&module.a, &module.b}) {
+      std::fill(parameter->first_moment.begin(), parameter->first_moment.end(), 0.0f);
+      std::fill(parameter->second_moment.begin(), parameter->second_moment.end(), 0.0f);
+    }
+}
+
 bool Adapter::Step(const OptimizerOptions& options, double* gradient_norm) {
   double square = 0;
   for (Module& module : modules_)

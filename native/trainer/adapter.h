@@ -55,6 +55,8 @@ class Adapter {
   // Adds a gradient of `a`, (rank, in), and of `b` over the scale, transposed as (rank, out).
   void Accumulate(int module, const float* a_gradient, const float* b_gradient_transposed);
   void ZeroGradients();
+  // Forgets the moments and the steps they come from.
+  void ResetOptimizer();
   // One AdamW step on the gathered gradients, which are then zero. False: they are not finite, and nothing changed.
   bool Step(const OptimizerOptions& options, double* gradient_norm);
 

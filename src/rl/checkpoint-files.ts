@@ -65,8 +65,9 @@ export async function readOptimizer(folder: string): Promise<OptimizerState> {
     const match = /^(firstMoment|secondMoment)\.(.+)\.(a|b)$/.exec(name);
     if (!match) throw new OnpolicyError('MODEL_INVALID', `${folder}: unexpected optimizer tensor ${name}`);
     const [, moment, module, factor] = match as unknown as [string, string, string, 'a' | 'b'];
-    const ofMoment = (moments[moment] ??= {});
+    const ofMoment = moments[moment] ?? {};
     ofMoment[module] = { ...(ofMoment[module] ?? { a: values, b: values }), [factor]: values };
+    moments[moment] = ofMoment;
   }
   return {
     stepCount: Number(metadata['stepCount'] ?? 0),

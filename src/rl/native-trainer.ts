@@ -43,6 +43,7 @@ export type NativeTrainer = {
   read(column: NativeColumn): AdapterWeights;
   write(column: NativeColumn, weights: AdapterWeights): void;
   zeroGradients(): void;
+  resetOptimizer(): void;
   /** Optimizer steps taken; sets them when given. */
   stepCount(value?: number): number;
   memory(): { readonly bytes: number; readonly keptLayers: number };

@@ -85,7 +85,9 @@ export interface Trainer extends AsyncDisposable {
   /** A copy of the gradients gathered since the last step. */
   gradients(): AdapterWeights;
   /** Forgets the gathered gradients. */
-  zeroGradients(): void;
+  zeroGradients(): Promise<void>;
+  /** Forgets the optimizer's moments, as if no step had been taken. */
+  resetOptimizer(): Promise<void>;
   /** One AdamW step on the gathered gradients. A gradient that is not finite changes nothing: `isApplied` is false then. */
   step(options: StepOptions): Promise<{ gradNorm: number; isApplied: boolean }>;
   /** Writes the adapter (GGUF and PEFT) and the optimizer's state into a folder. */
@@ -182,8 +184,12 @@ class GgufTrainer implements Trainer {
     return this.#native.read('gradient');
   }
 
-  zeroGradients(): void {
-    this.#native.zeroGradients();
+  zeroGradients(): Promise<void> {
+    return this.#queue(() => this.#native.zeroGradients());
+  }
+
+  resetOptimizer(): Promise<void> {
+    return this.#queue(() => this.#native.resetOptimizer());
   }
 
   step(options: StepOptions) {

@@ -34,7 +34,7 @@ async function gradientsOf(trainer: Trainer): Promise<AdapterWeights> {
   await trainer.forward(row);
   await trainer.backward(gradLogprobs);
   const gradients = trainer.gradients();
-  trainer.zeroGradients();
+  await trainer.zeroGradients();
   return gradients;
 }
 
