@@ -145,6 +145,7 @@ namespace onpolicy {
   X(ggml_view_3d)                                                                                              \
   X(ggml_cpy)                                                                                                  \
   X(ggml_concat)                                                                                               \
+  X(ggml_custom_4d)                                                                                            \
   X(ggml_custom_inplace)                                                                                       \
   X(ggml_backend_dev_init)                                                                                     \
   X(ggml_backend_free)                                                                                         \

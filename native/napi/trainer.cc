@@ -8,6 +8,7 @@
 #include "napi/async-task.h"
 #include "napi/register.h"
 #include "trainer/engine-score.h"
+#include "trainer/peak.h"
 
 namespace onpolicy {
 namespace {
@@ -333,23 +334,38 @@ Napi::Value QuantizeRows(const Napi::CallbackInfo& info) {
   const std::string name = info[0].ToString().Utf8Value();
   const std::vector<float> values = Floats(info[1], "values");
   const auto row_size = static_cast<int64_t>(info[2].ToNumber().Int64Value());
-  for (int i = 0; i < GGML_TYPE_COUNT; ++i) {
-    const auto type = static_cast<ggml_type>(i);
-    const char* known = api.ggml_type_name(type);
-    if (!known || name != known) continue;
-    const auto count = static_cast<int64_t>(values.size());
-    if (row_size < 1 || count % row_size != 0 || row_size % api.ggml_blck_size(type) != 0)
-      ThrowTypeError(env, "values: expected whole rows of whole blocks");
-    Napi::Uint8Array bytes =
-        Napi::Uint8Array::New(env, static_cast<size_t>(count / row_size) * api.ggml_row_size(type, row_size));
-    if (type == GGML_TYPE_F32)
-      std::copy_n(reinterpret_cast<const uint8_t*>(values.data()), bytes.ByteLength(), bytes.Data());
-    else
-      api.ggml_quantize_chunk(type, values.data(), bytes.Data(), 0, count / row_size, row_size, nullptr);
-    bytes.Set("type", Napi::Number::New(env, i));
-    return bytes;
-  }
-  ThrowTypeError(env, "no weight type is named " + name);
+  const ggml_type type = TypeNamed(name);
+  if (type == GGML_TYPE_COUNT) ThrowTypeError(env, "no weight type is named " + name);
+  const auto count = static_cast<int64_t>(values.size());
+  if (row_size < 1 || count % row_size != 0 || row_size % api.ggml_blck_size(type) != 0)
+    ThrowTypeError(env, "values: expected whole rows of whole blocks");
+  Napi::Uint8Array bytes =
+      Napi::Uint8Array::New(env, static_cast<size_t>(count / row_size) * api.ggml_row_size(type, row_size));
+  if (type == GGML_TYPE_F32)
+    std::copy_n(reinterpret_cast<const uint8_t*>(values.data()), bytes.ByteLength(), bytes.Data());
+  else
+    api.ggml_quantize_chunk(type, values.data(), bytes.Data(), 0, count / row_size, row_size, nullptr);
+  bytes.Set("type", Napi::Number::New(env, static_cast<int>(type)));
+  return bytes;
+}
+
+// measureMatMul({ type, in, out, rows, repeats, threads, device }) -> Promise<GFLOP/s>
+Napi::Value MeasurePeak(const Napi::CallbackInfo& info) {
+  Napi::Object given = ObjectArgument(info, 0);
+  if (!IsLibraryOpen()) ThrowTypeError(info.Env(), "the engine's libraries are not open");
+  auto integer = [&](const char* name) { return static_cast<int64_t>(NumberField(given, name)); };
+  auto gflops = std::make_shared<double>(0);
+  return AsyncTask::Run(
+      info.Env(), given,
+      [type = TextField(given, "type"), in = integer("in"), out = integer("out"), rows = integer("rows"),
+       repeats = static_cast<int>(integer("repeats")), threads = static_cast<int>(integer("threads")),
+       name = TextField(given, "device"), gflops] {
+        if (in < 1 || out < 1 || rows < 1 || threads < 1) return Status::Fail("INVALID_REQUEST", "expected sizes >= 1");
+        std::unique_ptr<Device> device;
+        if (Status status = Device::Open(name, threads, &device); !status.ok()) return status;
+        return MeasureMatMul(device.get(), type, in, out, rows, repeats, gflops.get());
+      },
+      [gflops](Napi::Env env) -> Napi::Value { return Napi::Number::New(env, *gflops); });
 }
 
 }  // namespace
@@ -357,6 +373,7 @@ Napi::Value QuantizeRows(const Napi::CallbackInfo& info) {
 void RegisterTrainer(Napi::Env env, Napi::Object exports) {
   exports.Set("openTrainer", Napi::Function::New(env, OpenTrainer, "openTrainer"));
   exports.Set("scoreWithEngine", Napi::Function::New(env, ScoreTokens, "scoreWithEngine"));
+  exports.Set("measureMatMul", Napi::Function::New(env, MeasurePeak, "measureMatMul"));
   exports.Set("quantizeRows", Napi::Function::New(env, QuantizeRows, "quantizeRows"));
 }
 

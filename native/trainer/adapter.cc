@@ -74,12 +74,13 @@ void Adapter::Upload() {
   }
 }
 
-void Adapter::Accumulate(int index, const float* a_gradient, const float* b_gradient_transposed) {
+void Adapter::Accumulate(int index, float factor, const float* a_gradient, const float* b_gradient_transposed) {
   Module& module = modules_[static_cast<size_t>(index)];
-  for (size_t i = 0; i < module.a.gradient.size(); ++i) module.a.gradient[i] += a_gradient[i];
+  for (size_t i = 0; i < module.a.gradient.size(); ++i) module.a.gradient[i] += factor * a_gradient[i];
   for (int64_t o = 0; o < module.out; ++o)
     for (int64_t r = 0; r < rank_; ++r)
-      module.b.gradient[static_cast<size_t>(o * rank_ + r)] += scale_ * b_gradient_transposed[r * module.out + o];
+      module.b.gradient[static_cast<size_t>(o * rank_ + r)] +=
+          factor * scale_ * b_gradient_transposed[r * module.out + o];
 }
 
 void Adapter::ZeroGradients() {

@@ -52,8 +52,8 @@ class Adapter {
 
   // Copies the factors to the device.
   void Upload();
-  // Adds a gradient of `a`, (rank, in), and of `b` over the scale, transposed as (rank, out).
-  void Accumulate(int module, const float* a_gradient, const float* b_gradient_transposed);
+  // Adds `factor` times a gradient of `a`, (rank, in), and of `b` over the scale, transposed as (rank, out).
+  void Accumulate(int module, float factor, const float* a_gradient, const float* b_gradient_transposed);
   void ZeroGradients();
   // Forgets the moments and the steps they come from.
   void ResetOptimizer();

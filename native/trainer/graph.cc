@@ -23,7 +23,8 @@ Tensor Graph::At(Slot slot, ggml_type type, std::initializer_list<int64_t> shape
 }
 
 Tensor Graph::Pin(Tensor tensor, Slot slot) {
-  api_.ggml_backend_tensor_alloc(slot.arena->buffer(), tensor, slot.arena->AddressOf(slot.offset));
+  Tensor owner = tensor->view_src ? tensor->view_src : tensor;
+  api_.ggml_backend_tensor_alloc(slot.arena->buffer(), owner, slot.arena->AddressOf(slot.offset));
   return tensor;
 }
 

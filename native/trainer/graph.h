@@ -24,7 +24,7 @@ class Graph {
 
   // A tensor whose data lies in `slot`.
   Tensor At(Slot slot, ggml_type type, std::initializer_list<int64_t> shape);
-  // Makes a tensor that is about to be computed write into `slot`.
+  // Makes a tensor that is about to be computed write into `slot`; what works on another in place writes that one's.
   Tensor Pin(Tensor tensor, Slot slot);
 
   Tensor MulMat(Tensor a, Tensor b) { return api_.ggml_mul_mat(context_, a, b); }
@@ -63,9 +63,15 @@ class Graph {
   Tensor Concat(Tensor a, Tensor b, int dimension) { return api_.ggml_concat(context_, a, b, dimension); }
   // Indices [start, start + count) of dimension `dimension` (1 or 2) of a three-dimensional tensor.
   Tensor Slice(Tensor x, int dimension, int64_t start, int64_t count);
-  // Runs `run` on `x` in place. Only the CPU can.
-  Tensor Custom(Tensor x, Tensor argument, ggml_custom_op_t run) {
-    return api_.ggml_custom_inplace(context_, x, &argument, 1, run, GGML_N_TASKS_MAX, nullptr);
+  // Runs `run` on `x` in place, on the CPU only. The inputs are src[1] and further.
+  Tensor Custom(Tensor x, std::initializer_list<Tensor> inputs, ggml_custom_op_t run) {
+    return api_.ggml_custom_inplace(context_, x, const_cast<Tensor*>(inputs.begin()),
+                                    static_cast<int>(inputs.size()), run, GGML_N_TASKS_MAX, nullptr);
+  }
+  // A new matrix that `run` fills, on the CPU only. The inputs are src[0] and further.
+  Tensor Custom(int64_t rows, int64_t columns, std::initializer_list<Tensor> inputs, ggml_custom_op_t run) {
+    return api_.ggml_custom_4d(context_, GGML_TYPE_F32, rows, columns, 1, 1, const_cast<Tensor*>(inputs.begin()),
+                               static_cast<int>(inputs.size()), run, GGML_N_TASKS_MAX, nullptr);
   }
 
   ggml_context* context() { return context_; }

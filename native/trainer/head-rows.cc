@@ -4,12 +4,7 @@
 #include <bit>
 #include <cmath>
 
-// Compiled once per instruction set where the compiler can choose at load time; the loops are written to be vectorised.
-#if defined(__x86_64__) && defined(__linux__) && (defined(__GNUC__) || defined(__clang__))
-#define ONPOLICY_BEST_TARGET __attribute__((target_clones("avx512f", "avx2", "default")))
-#else
-#define ONPOLICY_BEST_TARGET
-#endif
+#include "trainer/best-target.h"
 
 namespace onpolicy::training {
 namespace {
@@ -88,6 +83,7 @@ HeadRow SoftMaxRow(float* logits, int64_t count, int32_t target) {
   Exponentials(logits, count, largest, &sum, &weighted);
   const double log_sum = std::log(sum);
   Scale(logits, count, static_cast<float>(1 / sum));
+  logits[target] = -static_cast<float>((sum - std::exp(chosen)) / sum);
   return {static_cast<float>(chosen - log_sum), static_cast<float>(log_sum - weighted / sum)};
 }
 

@@ -1,4 +1,4 @@
-// One row of logits and its target -> softmax in place, the target's log-probability and the entropy.
+// One row of logits and its target -> (softmax - onehot) in place, the target's log-probability and the entropy.
 #pragma once
 #include <cstdint>
 

@@ -14,7 +14,7 @@ Slot Advance(Slot slot, int64_t values) {
   return {slot.arena, slot.offset + static_cast<size_t>(values) * sizeof(float)};
 }
 
-// (vocabulary, chunk) logits -> probabilities in place. The second input holds (chunk) target ids, each followed by a free
+// (vocabulary, chunk) logits -> softmax - onehot in place. The second input holds (chunk) target ids, each followed by a free
 // place: a target's log-probability and entropy replace the two.
 void SoftMaxRows(Tensor result, int thread, int threads, void*) {
   const Tensor stats = result->src[1];
@@ -48,13 +48,12 @@ Status HeadForward(Device* device, const Weights& weights, const RowMemory& memo
     Tensor logits = graph.MulMat(weights.head.weight, normed);
     if (weights.head.bias) logits = graph.Plus(logits, weights.head.bias);
     Tensor stats = graph.At(Advance(memory.head_stats, 2 * start), GGML_TYPE_F32, {2, count});
-    Tensor probabilities = graph.Add(graph.Custom(logits, stats, SoftMaxRows));
+    Tensor errors = graph.Add(graph.Custom(logits, {stats}, SoftMaxRows));
     if (memory.need().gradients) {
-      Tensor ids = graph.At(Advance(memory.target_tokens, start), GGML_TYPE_I32, {count});
+      // One product for both halves of the gradient: they nearly cancel for a likely token, so they must round alike.
       Tensor transposed = graph.At(weights.head.transposed, weights.head.transposed_type,
                                    {shape.vocabulary, shape.width});
-      Tensor errors = graph.Minus(graph.Rows(weights.head.weight, ids), graph.MulMat(transposed, probabilities));
-      graph.Add(graph.Pin(errors, Advance(memory.head_errors, start * shape.width)));
+      graph.Add(graph.Pin(graph.MulMat(transposed, errors), Advance(memory.head_errors, start * shape.width)));
     }
     if (Status status = device->Run(graph.get()); !status.ok()) return status;
   }
@@ -77,7 +76,9 @@ Status HeadBackward(Device* device, const Weights& weights, const RowMemory& mem
   const auto targets = static_cast<int64_t>(gradient.size());
   Graph graph(256);
   Tensor weight_of_target = graph.At(memory.head_gradient, GGML_TYPE_F32, {1, targets});
-  Api().ggml_backend_tensor_set(weight_of_target, gradient.data(), 0, gradient.size() * sizeof(float));
+  std::vector<float> negative = gradient;  // the errors are softmax - onehot; the gradient is the other way round
+  for (float& value : negative) value = -value;
+  Api().ggml_backend_tensor_set(weight_of_target, negative.data(), 0, negative.size() * sizeof(float));
   Tensor ids = graph.At(memory.logit_rows, GGML_TYPE_I32, {targets});
   Tensor stream = graph.At(memory.Residual(shape.layers), GGML_TYPE_F32, {shape.width, size});
   Tensor errors = graph.At(memory.head_errors, GGML_TYPE_F32, {shape.width, targets});

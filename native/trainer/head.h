@@ -8,7 +8,7 @@ namespace onpolicy::training {
 int64_t HeadChunk(const Weights& weights);
 
 // Fills `logprobs` and `entropies`, (targets), and, when the row's memory is for gradients, its `head_errors`:
-// d(log-probability of the target) / d(head's input) does not depend on the loss, so logits are needed once.
+// -d(log-probability of the target) / d(head's input) does not depend on the loss, so logits are needed once.
 Status HeadForward(Device* device, const Weights& weights, const RowMemory& memory, int64_t size, int64_t targets,
                    std::vector<float>* logprobs, std::vector<float>* entropies);
 

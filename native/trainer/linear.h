@@ -17,8 +17,8 @@ struct GradientOutput {
 class Linears {
  public:
   // `gradients`: device memory for the gradients of one graph.
-  Linears(Graph& graph, const Adapter* adapter, const Arena* gradients)
-      : graph_(graph), adapter_(adapter), gradients_(gradients) {}
+  Linears(Graph& graph, const Device& device, const Adapter* adapter, const Arena* gradients)
+      : graph_(graph), is_cpu_(device.is_cpu()), adapter_(adapter), gradients_(gradients) {}
 
   // (in, row) -> (out, row)
   Tensor Forward(const Linear& linear, Tensor x);
@@ -34,9 +34,14 @@ class Linears {
   Tensor Factor(Slot slot, int64_t rows, int64_t columns) {
     return graph_.At(slot, GGML_TYPE_F32, {rows, columns});
   }
+  // y + factor low, where `rows` and `columns` hold the factor, (size, rank), both ways round. May reuse y.
+  Tensor PlusLowRank(Tensor y, Slot rows, Slot columns, Tensor low);
+  // (size, row) and (rank, row) -> (size, rank), the sum over the row
+  Tensor Outer(Tensor x, Tensor low);
   Tensor Output(Tensor tensor);
 
   Graph& graph_;
+  bool is_cpu_;
   const Adapter* adapter_;
   const Arena* gradients_;
   size_t gradient_offset_ = 0;

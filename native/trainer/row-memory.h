@@ -37,10 +37,10 @@ class RowMemory {
     return residuals_[need_.gradients ? static_cast<size_t>(index) : static_cast<size_t>(index % 2)];
   }
 
-  Slot tokens, positions, masks, logit_rows, target_tokens;
+  Slot tokens, positions, masks, logit_rows;
   Slot head_stats;          // (2, targets): log-probability and entropy
   Slot head_gradient;       // (targets)
-  Slot head_errors;         // (width, targets): how the head's input moves each target's log-probability
+  Slot head_errors;         // (width, targets): how the head's input moves minus each target's log-probability
   Slot gradients[2];        // (width, row) of the residual stream
   ActivationSlots scratch;  // for a layer that keeps none
   LayerScratch layer_scratch;

@@ -1,6 +1,7 @@
 #include "trainer/trainer.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "trainer/head.h"
 
@@ -10,6 +11,8 @@ namespace {
 constexpr int64_t kMaxRow = 32768;
 // Multiplications of one layer's largest product from which on sharing them between threads pays.
 constexpr int64_t kSharedWork = 16 << 20;
+// Gradients are scaled, by a power of two, so that the largest of a log-probability is below two to this.
+constexpr int kGradientExponent = 10;
 constexpr size_t kDefaultKeptBytes = size_t{2} << 30;
 
 void Put(Slot slot, ggml_type type, const void* values, size_t count) {
@@ -90,7 +93,6 @@ Status Trainer::PrepareRow(const PackedRow& row, bool gradients) {
   Put(memory_->positions, GGML_TYPE_I32, row.positions.data(), row.positions.size());
   Put(memory_->masks, GGML_TYPE_F32, row_.attention.plan.masks.data(), row_.attention.plan.masks.size());
   Put(memory_->logit_rows, GGML_TYPE_I32, row.logit_rows.data(), row.logit_rows.size());
-  Put(memory_->target_tokens, GGML_TYPE_I32, row.target_tokens.data(), row.target_tokens.size());
   // The head finds each target where it will leave its result.
   std::vector<int32_t> pairs(row.target_tokens.size() * 2);
   for (size_t i = 0; i < row.target_tokens.size(); ++i) pairs[2 * i] = row.target_tokens[i];
@@ -126,7 +128,7 @@ Status Trainer::ForwardLayer(int64_t index, const Adapter* adapter) {
   const bool is_kept = index < static_cast<int64_t>(memory_->kept.size());
   const ActivationSlots& slots = is_kept ? memory_->kept[static_cast<size_t>(index)] : memory_->scratch;
   Graph graph;
-  Linears linears(graph, adapter, nullptr);
+  Linears linears(graph, *device_, adapter, nullptr);
   const Layer& layer = weights_->layers[static_cast<size_t>(index)];
   LayerGraph part(graph, linears, *weights_, layer, row_);
   Tensor x = graph.At(memory_->Residual(index), GGML_TYPE_F32, {shape().width, row_.size});
@@ -159,7 +161,15 @@ Status Trainer::Backward(const std::vector<float>& gradient) {
 }
 
 Status Trainer::BackwardLayers(const std::vector<float>& gradient) {
-  if (Status status = HeadBackward(device_.get(), *weights_, *memory_, row_.size, gradient); !status.ok())
+  // Products with quantized weights round gradients to blocks with a 16-bit scale: kept in the middle of its range.
+  float largest = 0;
+  for (float value : gradient) largest = std::max(largest, std::abs(value));
+  int exponent = 0;
+  if (std::isfinite(largest) && largest > 0) std::frexp(largest, &exponent);
+  gradient_scale_ = std::ldexp(1.0f, exponent - kGradientExponent);
+  std::vector<float> scaled = gradient;
+  for (float& value : scaled) value = std::ldexp(value, kGradientExponent - exponent);
+  if (Status status = HeadBackward(device_.get(), *weights_, *memory_, row_.size, scaled); !status.ok())
     return status;
   int current = 0;
   for (int64_t i = shape().layers - 1; i >= 0; --i, current = 1 - current)
@@ -176,7 +186,7 @@ Status Trainer::BackwardLayer(int64_t index, Slot gradient_slot, Slot input_grad
   Zero(memory_->layer_scratch.key_gradient, layer.key.out() * row_.size);
   Zero(memory_->layer_scratch.value_gradient, layer.value.out() * row_.size);
   Graph graph;
-  Linears linears(graph, adapter_.get(), memory_->gradient_outputs());
+  Linears linears(graph, *device_, adapter_.get(), memory_->gradient_outputs());
   LayerGraph part(graph, linears, *weights_, layer, row_);
   auto at = [&](Slot slot, int64_t rows) { return graph.At(slot, GGML_TYPE_F32, {rows, row_.size}); };
   Tensor x = at(memory_->Residual(index), shape().width);
@@ -207,7 +217,7 @@ Status Trainer::BackwardLayer(int64_t index, Slot gradient_slot, Slot input_grad
     b.resize(static_cast<size_t>(api.ggml_nelements(output.b_transposed)));
     api.ggml_backend_tensor_get(output.a, a.data(), 0, a.size() * sizeof(float));
     api.ggml_backend_tensor_get(output.b_transposed, b.data(), 0, b.size() * sizeof(float));
-    adapter_->Accumulate(output.module, a.data(), b.data());
+    adapter_->Accumulate(output.module, gradient_scale_, a.data(), b.data());
   }
   return Status::Ok();
 }

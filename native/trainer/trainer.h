@@ -62,6 +62,7 @@ class Trainer {
   std::unique_ptr<RowMemory> memory_;
   RowInputs row_;
   int64_t targets_ = 0;
+  float gradient_scale_ = 1;  // what the running backward pass's gradients are to be multiplied with
   bool is_forward_fresh_ = false;  // the last forward's numbers fit the adapter
 };
 

@@ -72,9 +72,12 @@ Status TransposeInto(const Linear& linear, const Device& device) {
 
 }  // namespace
 
-// BF16 keeps a gradient's range; a model in F32 keeps its precision.
+// A model in F32 keeps its precision. BF16 keeps a gradient's range; Q8_0, with gradients scaled into its range, is smaller
+// and on most CPUs twice as fast, and no coarser than the forward pass of a quantized weight.
 ggml_type Weights::TransposedType(const Linear& linear) {
-  return linear.weight->type == GGML_TYPE_F32 ? GGML_TYPE_F32 : GGML_TYPE_BF16;
+  if (linear.weight->type == GGML_TYPE_F32) return GGML_TYPE_F32;
+  const bool fits_blocks = linear.out() % Api().ggml_blck_size(GGML_TYPE_Q8_0) == 0;
+  return Api().ggml_is_quantized(linear.weight->type) && fits_blocks ? GGML_TYPE_Q8_0 : GGML_TYPE_BF16;
 }
 
 std::vector<Linear*> Weights::TransposedLinears() {

@@ -71,6 +71,16 @@ export type TrainerAddon = {
     threads: number;
     tokens: Int32Array;
   }): Promise<Float32Array>;
+  /** The best speed, in GFLOP/s, of one matrix product with a weight of the named type. */
+  measureMatMul(options: {
+    type: string;
+    in: number;
+    out: number;
+    rows: number;
+    repeats: number;
+    threads: number;
+    device: string;
+  }): Promise<number>;
   /** The bytes of a weight of the named type (`q4_K`), and the type's number in GGUF files. */
   quantizeRows(type: string, values: Float32Array, rowSize: number): Uint8Array & { readonly type: number };
 };
