@@ -50,6 +50,12 @@ step('packages', ['package-lock.json', '.npmrc'], 'node_modules/typescript', () 
   run('npm', 'ci', '--ignore-scripts'),
 );
 run(process.execPath, path.join(root, 'scripts', 'build-addon.mjs'), '--if-missing');
+step(
+  'validators',
+  ['src/protocol/schemas', 'scripts/build-validators.mjs', 'scripts/schema-types.mjs', 'package-lock.json'],
+  'src/protocol/generated/validators.ts',
+  () => run(process.execPath, path.join(root, 'scripts', 'build-validators.mjs')),
+);
 step('build', ['src', 'tsconfig.json', 'tsconfig.build.json', 'package-lock.json'], 'dist/index.js', () => {
   fs.rmSync(path.join(root, 'dist'), { recursive: true, force: true });
   run(

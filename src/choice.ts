@@ -2,7 +2,7 @@
 import type { Listener } from './engine.ts';
 import type { OnpolicyError } from './errors.ts';
 import type { SampledRows } from './native.ts';
-import type { TokenLogprob } from './protocol/chat-completion-response.ts';
+import type { TokenLogprob } from './protocol/index.ts';
 import { toTokenLogprob } from './sampling/logprobs.ts';
 import { type Finish, type StopRules, TextOut } from './text-out.ts';
 import type { Tokenizer } from './tokenizer.ts';

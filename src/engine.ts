@@ -30,6 +30,22 @@ export type EngineStats = {
   readonly tokensPerSecond: number;
 };
 
+/** The numbers of several engines together. */
+export function sumStats(stats: readonly EngineStats[]): EngineStats {
+  const sum = (field: keyof EngineStats): number => stats.reduce((total, one) => total + one[field], 0);
+  return {
+    running: sum('running'),
+    waiting: sum('waiting'),
+    kvTokensInUse: sum('kvTokensInUse'),
+    kvTokensCached: sum('kvTokensCached'),
+    kvTokens: sum('kvTokens'),
+    steps: sum('steps'),
+    promptTokens: sum('promptTokens'),
+    generatedTokens: sum('generatedTokens'),
+    tokensPerSecond: sum('tokensPerSecond'),
+  };
+}
+
 /** An abort cuts a running step short only when it wastes at least this many prompt tokens. */
 const CUT_STEP_AT_TOKENS = 32;
 
@@ -56,6 +72,7 @@ export class Engine {
       kvTokens: backend.kvTokens,
       batchTokens: backend.batchTokens,
       canCutCache: backend.canCutCache,
+      sharesCells: backend.sharesCells,
     });
   }
 

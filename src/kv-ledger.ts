@@ -3,15 +3,17 @@
 /** A run of cells that one or more slots hold together. */
 type Segment = { length: number; holders: number };
 
-/** Bookkeeping of a cache whose cells are shared between slots. */
+/** Bookkeeping of a cache. With `sharesCells` false, a shared prefix is a copy with cells of its own. */
 export class KvLedger {
   readonly capacity: number;
+  readonly #sharesCells: boolean;
   readonly #segments: Segment[][];
   readonly #lengths: Int32Array; // (slots) cells each slot holds, shared ones included
   #used = 0;
 
-  constructor(capacity: number, slotCount: number) {
+  constructor(capacity: number, slotCount: number, sharesCells: boolean) {
     this.capacity = capacity;
+    this.#sharesCells = sharesCells;
     this.#segments = Array.from({ length: slotCount }, () => []);
     this.#lengths = new Int32Array(slotCount);
   }
@@ -55,6 +57,7 @@ export class KvLedger {
 
   /** Lets an empty slot hold the first `length` cells of another one too. */
   share(from: number, to: number, length: number): void {
+    if (!this.#sharesCells) return this.append(to, length);
     this.#splitAt(from, length);
     let at = 0;
     for (const segment of this.#segments[from]!) {

@@ -24,7 +24,10 @@ export type ModelOptions = {
 export type ServingLimits = {
   /** Tokens of one prompt and its answer together. Default: the model's own limit, at most 8,192. */
   readonly contextSize?: number;
-  /** Cells of the KV cache, shared by all sequences. Default: twice the context size. */
+  /**
+   * Tokens that the KV cache holds. Where `contextSize` for every sequence fits into it, each sequence has cells of its
+   * own, which is faster; else all share one pool. Default: up to 4 GiB for cells of their own, else 32,768.
+   */
   readonly kvTokens?: number;
   /** Sequences that run at the same time, 1 to 256. Default 64. Further ones wait. */
   readonly maxSequences?: number;
@@ -61,6 +64,8 @@ export type ServedModel = {
   readonly template: ChatTemplate | null;
   readonly contextSize: number;
   readonly defaults: SamplingDefaults;
+  /** Names engine and model in answers. */
+  readonly fingerprint: string;
 };
 
 /** The model that ships with the package. */
@@ -69,8 +74,13 @@ export const EMBEDDED_MODEL = fileURLToPath(new URL('../models/onpolicy-tiny.ggu
 const DEFAULT_CONTEXT_SIZE = 8192;
 const DEFAULT_SEQUENCES = 64;
 const DEFAULT_BATCH_TOKENS = 512;
+const DEFAULT_KV_BYTES = 2 ** 32;
+const MAX_DEFAULT_POOL = 32_768;
+/** The engine rounds the cells of a slot up to a multiple of this. */
+const CELLS_ROUNDED_TO = 256;
 /** Sequence ids of the engine: running sequences and prefixes kept for later ones. */
 const MAX_SLOTS = 256;
+const PREFIX_SLOTS = 16;
 
 /** The loaded models of one runtime. */
 export class Models {
@@ -78,6 +88,7 @@ export class Models {
   readonly #aliases: ReadonlyMap<string, ModelOptions>;
   readonly #default: ModelOptions;
   readonly #served = new Map<string, Promise<ServedModel>>();
+  readonly #loaded = new Set<ServedModel>();
   #closed = false;
 
   constructor(
@@ -102,22 +113,25 @@ export class Models {
       this.#served.set(key, served);
       served.catch(() => this.#served.delete(key)); // a failed load may be tried again
     }
-    return served;
+    const model = await served;
+    this.#loaded.add(model);
+    return model;
   }
 
   /** Every model that is loaded now. */
-  async loaded(): Promise<ServedModel[]> {
-    const settled = await Promise.allSettled(this.#served.values());
-    return settled.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
+  loaded(): ReadonlySet<ServedModel> {
+    return this.#loaded;
   }
 
   async close(): Promise<void> {
     this.#closed = true;
-    for (const { engine, gguf } of await this.loaded()) {
-      await engine.close();
-      gguf.close();
+    for (const result of await Promise.allSettled(this.#served.values())) {
+      if (result.status === 'rejected') continue;
+      await result.value.engine.close();
+      result.value.gguf.close();
     }
     this.#served.clear();
+    this.#loaded.clear();
   }
 
   async #load(file: string, options: ModelOptions): Promise<ServedModel> {
@@ -132,10 +146,11 @@ export class Models {
       const limits = { ...this.#options, ...options };
       const contextSize = Math.min(limits.contextSize ?? DEFAULT_CONTEXT_SIZE, gguf.native.contextLength);
       const maxRunning = limits.maxSequences ?? DEFAULT_SEQUENCES;
+      const slotCount = Math.min(MAX_SLOTS, maxRunning + PREFIX_SLOTS);
       const backend = await gguf.createBackend({
-        kvTokens: Math.max(contextSize, limits.kvTokens ?? 2 * contextSize),
+        ...cacheLayout(gguf, contextSize, slotCount, limits.kvTokens),
         batchTokens: limits.maxBatchTokens ?? DEFAULT_BATCH_TOKENS,
-        slotCount: Math.min(MAX_SLOTS, 2 * maxRunning + 16),
+        slotCount,
         maxOutputs: maxRunning,
         threads: limits.threads ?? os.availableParallelism(),
       });
@@ -148,12 +163,30 @@ export class Models {
         template: source === '' ? null : compileChatTemplate(source),
         contextSize,
         defaults: samplingDefaults(gguf.native.metadata),
+        fingerprint: `onpolicy-gguf-${gguf.native.metadata['general.name'] ?? path.basename(file)}`,
       };
     } catch (error) {
       gguf.close();
       throw error;
     }
   }
+}
+
+/**
+ * Cells of its own for every slot where memory allows it: attention then looks at no other sequence's cells. Else one
+ * pool for all.
+ */
+function cacheLayout(
+  gguf: GgufModel,
+  contextSize: number,
+  slotCount: number,
+  kvTokens: number | undefined,
+): { kvTokens: number; sharesCells: boolean } {
+  const cellsPerSlot = Math.ceil(contextSize / CELLS_ROUNDED_TO) * CELLS_ROUNDED_TO;
+  const separate = cellsPerSlot * slotCount;
+  const budget = kvTokens ?? Math.floor(DEFAULT_KV_BYTES / gguf.kvBytesPerToken);
+  if (separate <= budget && gguf.canSeparateCells) return { kvTokens: separate, sharesCells: false };
+  return { kvTokens: Math.max(contextSize, Math.min(budget, kvTokens ?? MAX_DEFAULT_POOL)), sharesCells: true };
 }
 
 function toModelOptions(model: string | ModelOptions): ModelOptions {

@@ -4,6 +4,14 @@ import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { OnpolicyError } from './errors.ts';
 import type { TrainerAddon } from './rl/native-trainer.ts';
+import type { SamplerAddon, SamplerHandle } from './sampling/native-sampler.ts';
+
+export type {
+  SampledRow,
+  SamplerHandle,
+  SamplerPlanHandle,
+  SamplerPlanOptions,
+} from './sampling/native-sampler.ts';
 
 /** Columns of sampled or scored rows; alternatives of all rows laid end to end. */
 export type SampledRows = {
@@ -25,6 +33,8 @@ export type NativeModel = {
   readonly heads: number;
   readonly kvHeads: number;
   readonly hasRecurrentState: boolean;
+  readonly kvNumberBytes: number; // of one number in the KV cache
+  readonly slidingWindow: number; // tokens; 0: attention sees everything
   readonly sizeBytes: number;
   readonly parameters: number;
   readonly chatTemplate: string;
@@ -85,7 +95,14 @@ export type EngineAddon = {
   }): Promise<NativeModel>;
   createContext(
     model: NativeModel,
-    options: { kvTokens: number; batchTokens: number; maxSequences: number; maxOutputs: number; threads: number },
+    options: {
+      kvTokens: number;
+      sharesCells: boolean;
+      batchTokens: number;
+      maxSequences: number;
+      maxOutputs: number;
+      threads: number;
+    },
   ): Promise<NativeContext>;
 };
 

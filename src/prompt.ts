@@ -1,7 +1,8 @@
 /** A request's messages -> rendered text -> token ids that fit the context. */
 import { OnpolicyError } from './errors.ts';
-import type { ChatMessage, ValidChatRequest } from './protocol/index.ts';
+import type { ValidChatRequest } from './protocol/index.ts';
 import type { ChatTemplate } from './template/index.ts';
+import { toTemplateMessage } from './template-message.ts';
 import type { Tokenizer } from './tokenizer.ts';
 
 /** What the prompt is made with. */
@@ -14,39 +15,70 @@ export type PromptContext = {
 
 /** A prompt, and how many tokens may follow it. */
 export type Prompt = {
+  /** The rendered template. */
+  readonly text: string;
   readonly ids: Int32Array; // (prompt)
   readonly maxTokens: number;
 };
 
 /** Renders and encodes the messages. Fails with `TEMPLATE_FAILED` or `CONTEXT_OVERFLOW`. */
 export async function buildPrompt(request: ValidChatRequest, context: PromptContext): Promise<Prompt> {
-  const { template, tokenizer, contextSize } = context;
-  const text = template.render({
-    messages: request.messages.map((message) => toTemplateMessage(message, template.usesContentParts)),
-    addGenerationPrompt: true,
+  const { tokenizer, contextSize } = context;
+  const text = renderMessages(request, context);
+  const addSpecial = request.add_special_tokens;
+  const encoded = await tokenizer.encode(text, { addSpecial, parseSpecial: true });
+  const ids = truncate(request, encoded, contextSize);
+  return { text, ids, maxTokens: outputLimit(request, ids.length, contextSize) };
+}
+
+function renderMessages(request: ValidChatRequest, { template, tokenizer }: PromptContext): string {
+  const asParts = template.contentFormat === 'openai';
+  const effort = request.reasoning_effort;
+  const input = {
+    messages: request.messages.map((message, index) => toTemplateMessage(message, index, asParts)),
+    tools: request.tools.length > 0 ? request.tools : null,
+    documents: request.documents,
+    addGenerationPrompt: request.add_generation_prompt,
+    continueFinalMessage: request.continue_final_message,
+    kwargs: { ...(effort === null ? {} : { reasoning_effort: effort }), ...request.chat_template_kwargs },
     bosToken: tokenizer.bosText,
     eosToken: tokenizer.eosText,
-  });
-  const ids = await tokenizer.encode(text, { addSpecial: false, parseSpecial: true });
-  return { ids, maxTokens: outputLimit(request, ids.length, contextSize) };
+  };
+  return template.render(input, { parseToolArguments: true });
+}
+
+/** `truncate_prompt_tokens`: the last tokens; -1 keeps as many as leave room for the answer. */
+function truncate(request: ValidChatRequest, ids: Int32Array, contextSize: number): Int32Array {
+  const asked = request.truncate_prompt_tokens;
+  if (asked === null) return ids;
+  const kept = asked === -1 ? contextSize - (request.max_completion_tokens ?? 1) : asked;
+  if (asked > contextSize)
+    throw new OnpolicyError(
+      'INVALID_REQUEST',
+      `truncate_prompt_tokens: expected at most the ${contextSize} tokens of the context, got ${asked}`,
+      { param: 'truncate_prompt_tokens' },
+    );
+  return ids.length > kept ? ids.slice(ids.length - Math.max(kept, 1)) : ids;
 }
 
 /** Tokens that may be generated: what was asked for, or what the context still holds. */
 function outputLimit(request: ValidChatRequest, promptTokens: number, contextSize: number): number {
-  if (promptTokens === 0) throw new OnpolicyError('INVALID_REQUEST', 'messages: the prompt is empty', { param: 'messages' });
+  if (promptTokens === 0)
+    throw new OnpolicyError('INVALID_REQUEST', 'messages: the prompt is empty', { param: 'messages' });
   const left = contextSize - promptTokens;
   if (left < 1)
     throw new OnpolicyError(
       'CONTEXT_OVERFLOW',
-      `messages: the prompt has ${promptTokens} tokens; the context holds ${contextSize}, of which at least one is for the answer. ` +
-        `Shorten the messages by ${1 - left} tokens`,
+      `messages: the prompt has ${promptTokens} tokens; the context holds ${contextSize}, at least one of them for ` +
+        `the answer. Shorten the messages by ${1 - left} tokens`,
       { param: 'messages' },
     );
-  const wanted = request.max_completion_tokens ?? request.max_tokens;
+  const wanted = request.max_completion_tokens;
   if (wanted !== null && wanted > left)
     throw new OnpolicyError(
       'CONTEXT_OVERFLOW',
-      `max_completion_tokens: ${wanted} tokens do not fit: the prompt has ${promptTokens} and the context holds ${contextSize}; at most ${left} fit`,
+      `max_completion_tokens: ${wanted} tokens do not fit: the prompt has ${promptTokens} and the context holds ` +
+        `${contextSize}; at most ${left} fit`,
       { param: 'max_completion_tokens' },
     );
   const maxTokens = wanted ?? left;

@@ -1,7 +1,7 @@
 /** A finished completion -> the response object of the wire. */
 import type { Choice } from './choice.ts';
 import type { Completion } from './completion.ts';
-import type { ChatCompletion, ChatCompletionChoice, Usage } from './protocol/chat-completion-response.ts';
+import type { ChatCompletion, ChatCompletionChoice, Usage } from './protocol/index.ts';
 
 /** What the answer repeats from the request, the same in a response and in every chunk. */
 export type AnswerHeader = {
@@ -10,7 +10,7 @@ export type AnswerHeader = {
   readonly model: string;
   /** Engine, model and adapter that answered. */
   readonly systemFingerprint: string;
-  readonly role: string;
+  readonly role: 'assistant';
   readonly promptIds: Int32Array;
   readonly returnTokenIds: boolean;
   readonly wantsLogprobs: boolean;
@@ -60,7 +60,7 @@ function toChoice(header: AnswerHeader, choice: Choice): ChatCompletionChoice {
       reasoning: null,
       reasoning_content: null,
     },
-    logprobs: header.wantsLogprobs ? { content: choice.logprobs } : null,
+    logprobs: header.wantsLogprobs ? { content: choice.logprobs, refusal: null } : null,
     finish_reason: choice.finish!.reason,
     stop_reason: choice.finish!.stopReason,
     token_ids: header.returnTokenIds ? choice.tokenIds : null,

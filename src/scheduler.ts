@@ -17,7 +17,11 @@ export type SchedulerOptions = {
   readonly policy: 'fcfs' | 'priority';
   readonly prefixCache: boolean;
   readonly canCutCache: boolean;
+  readonly sharesCells: boolean;
 };
+
+/** A copied prefix is worth its copy from this length on. */
+const MIN_COPIED_TOKENS = 16;
 
 /** Some tokens of one sequence in a step, and who samples from the last of them. */
 export type Entry = {
@@ -43,15 +47,15 @@ export class Scheduler {
   readonly #waiting: Sequence[] = []; // in order
   readonly #running: Sequence[] = []; // in order
   readonly #bySlot: (Sequence | undefined)[]; // (slots) the running sequence of each
-  readonly #freeSlots: number[];
+  readonly #freeSlots = new Set<number>();
   readonly #finished = new Set<number>(); // slots kept for their prefix, least recently used first
   #edits: number[] = []; // for the next step
 
   constructor(options: SchedulerOptions) {
     this.#options = options;
-    this.#ledger = new KvLedger(options.kvTokens, options.slotCount);
+    this.#ledger = new KvLedger(options.kvTokens, options.slotCount, options.sharesCells);
     this.#bySlot = new Array<Sequence | undefined>(options.slotCount);
-    this.#freeSlots = Array.from({ length: options.slotCount }, (_, slot) => options.slotCount - 1 - slot);
+    for (let slot = 0; slot < options.slotCount; slot++) this.#freeSlots.add(slot);
   }
 
   /** Sequences and cells, for statistics. */
@@ -110,7 +114,9 @@ export class Scheduler {
     if (entries.length === 0) return null;
     const edits = this.#edits;
     this.#edits = [];
-    const plan = entries.map((entry) => ({ ...entry, samples: entry.samples.filter(({ slot }) => slot >= 0) }));
+    const plan = entries
+      .map((entry) => ({ ...entry, samples: entry.samples.filter(({ slot }) => slot >= 0) }))
+      .sort((a, b) => a.sequence.slot - b.sequence.slot); // neighbours side by side
     for (const { sequence, samples } of plan)
       for (const fork of samples)
         if (fork !== sequence) this.#edit(MEMORY_COPY, sequence.slot, fork.slot, 0, -1); // before the step after this
@@ -186,39 +192,68 @@ export class Scheduler {
       const length = Math.min(match.length, computed);
       if (!best || length > best.length) best = { slot, length };
     }
-    return best!.length < match.length ? 'soon' : best;
+    if (best!.length < match.length) return 'soon';
+    return best!.length >= (this.#options.sharesCells ? 1 : MIN_COPIED_TOKENS) ? best : null;
   }
 
   /** Gives a sequence a slot and room for all its tokens, sharing a prefix when there is one. */
   #place(sequence: Sequence, prefix: { slot: number; length: number } | null): boolean {
-    const needed = sequence.length - (prefix?.length ?? 0) + this.#running.length;
-    const kept = prefix?.slot ?? -1;
-    while (this.#ledger.free < needed && this.#evict(kept));
-    while (this.#freeSlots.length === 0 && this.#evict(kept));
-    const isShort = this.#freeSlots.length === 0 || this.#ledger.free < needed;
-    if (isShort && prefix && this.#finished.has(prefix.slot)) {
-      // No room for both: the sequence moves into the slot whose prefix it wants.
+    const { sharesCells } = this.#options;
+    const spare = sharesCells ? this.#running.length : 0; // so that those who run need not make room at once
+    const needed = sequence.length - (prefix?.length ?? 0) + spare;
+    while (this.#ledger.free < needed && this.#evict(prefix?.slot ?? -1));
+    const fits = this.#ledger.free >= needed;
+    const slot = this.#pickSlot(prefix?.slot ?? -1);
+    const isWhole = prefix !== null && this.#finished.has(prefix.slot) && prefix.length === this.#ledger.lengthOf(prefix.slot);
+    if (prefix && this.#finished.has(prefix.slot) && (slot < 0 || !fits || (isWhole && (sharesCells || this.#running.length === 0)))) {
+      // The sequence moves into the slot whose prefix it wants: nothing else is lost, or there is no room for both.
       this.#finished.delete(prefix.slot);
       this.#cut(prefix.slot, prefix.length);
-      sequence.slot = prefix.slot;
       if (this.#ledger.free < needed && this.#running.length > 0) {
         this.#release(prefix.slot);
-        sequence.slot = -1;
         return false;
       }
-    } else if (this.#freeSlots.length === 0 || (isShort && this.#running.length > 0)) {
+      sequence.slot = prefix.slot;
+    } else if (slot < 0 || (!fits && this.#running.length > 0)) {
       return false;
     } else {
-      sequence.slot = this.#freeSlots.pop()!;
+      this.#take(slot);
+      sequence.slot = slot;
       if (prefix) {
-        this.#edit(MEMORY_COPY, prefix.slot, sequence.slot, 0, prefix.length);
-        this.#ledger.share(prefix.slot, sequence.slot, prefix.length);
+        this.#edit(MEMORY_COPY, prefix.slot, slot, 0, prefix.length);
+        this.#ledger.share(prefix.slot, slot, prefix.length);
         if (this.#finished.delete(prefix.slot)) this.#finished.add(prefix.slot); // most recently used
       }
     }
     this.#start(sequence, prefix?.length ?? 0);
     this.#cache.insert(this.#cacheKey(sequence), sequence.slot, sequence.tokens(0, sequence.length));
     return true;
+  }
+
+  /**
+   * A slot for a new sequence, or -1. With cells of their own, slots that run should be neighbours: then one beside
+   * those that run is picked, even if another's prefix has to go.
+   */
+  #pickSlot(kept: number): number {
+    if (!this.#options.sharesCells && this.#running.length > 0) {
+      let beside = -1;
+      for (const { slot } of this.#running)
+        for (const candidate of [slot - 1, slot + 1]) {
+          if (candidate === kept) continue;
+          if (this.#freeSlots.has(candidate)) return candidate;
+          if (this.#finished.has(candidate)) beside = candidate;
+        }
+      if (beside >= 0) return beside;
+    }
+    for (const slot of this.#freeSlots) return slot;
+    for (const slot of this.#finished) if (slot !== kept) return slot;
+    return -1;
+  }
+
+  /** Empties a slot that was picked and takes it out of the free ones. */
+  #take(slot: number): void {
+    if (this.#finished.has(slot)) this.#release(slot);
+    this.#freeSlots.delete(slot);
   }
 
   /** Siblings that have sampled nothing yet and can start from this sequence's finished prompt at once. */
@@ -232,11 +267,12 @@ export class Scheduler {
         i += 1;
         continue;
       }
-      while (this.#freeSlots.length === 0 && this.#evict(leader.slot));
-      if (this.#freeSlots.length === 0 || this.#running.length >= this.#options.maxRunning) break;
+      const slot = this.#running.length < this.#options.maxRunning ? this.#pickSlot(-1) : -1;
+      if (slot < 0) break;
+      this.#take(slot);
       this.#waiting.splice(i, 1);
-      sequence.slot = this.#freeSlots.pop()!;
-      this.#ledger.share(leader.slot, sequence.slot, leader.length);
+      sequence.slot = slot;
+      this.#ledger.share(leader.slot, slot, leader.length);
       this.#start(sequence, 0);
       this.#insertInOrder(this.#running, sequence);
       forks.push(sequence);
@@ -291,7 +327,7 @@ export class Scheduler {
     this.#cache.remove(slot);
     this.#ledger.truncate(slot, 0);
     this.#edit(MEMORY_REMOVE, slot, 0, -1, -1);
-    this.#freeSlots.push(slot);
+    this.#freeSlots.add(slot);
   }
 
   #cut(slot: number, length: number): void {

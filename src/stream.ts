@@ -1,7 +1,7 @@
 /** A running completion -> the chunks of the wire, in their order: roles, deltas, usage. */
 import type { Choice } from './choice.ts';
 import type { Completion } from './completion.ts';
-import type { ChatCompletionChunk, ChunkChoice, Usage } from './protocol/chat-completion-response.ts';
+import type { ChatCompletionChunk, ChunkChoice, Usage } from './protocol/index.ts';
 import { type AnswerHeader, toUsage } from './response.ts';
 
 /** What a stream reports of its usage. */
@@ -75,7 +75,7 @@ function deltaChoice(header: AnswerHeader, choice: Choice): ChunkChoice {
   return {
     index: choice.index,
     delta: { content: text, reasoning_content: null },
-    logprobs: header.wantsLogprobs ? { content: [...logprobs] } : null,
+    logprobs: header.wantsLogprobs ? { content: [...logprobs], refusal: null } : null,
     finish_reason: finish?.reason ?? null,
     ...(finish ? { stop_reason: finish.stopReason } : {}),
     token_ids: header.returnTokenIds ? [...tokenIds] : null,

@@ -13,8 +13,8 @@ export type Finish = {
 export type StopRules = {
   readonly stops: StopStrings | null;
   readonly stopIds: ReadonlySet<number>;
-  /** End ids beside the primary one: they stop with their id as the reason. Empty with `ignore_eos`. */
-  readonly secondaryEndIds: ReadonlySet<number>;
+  /** Ids that end a generation by themselves; all but the primary one give their id as the reason. */
+  readonly endIds: ReadonlySet<number>;
   readonly eosId: number;
   readonly ignoreEos: boolean;
   readonly minTokens: number;
@@ -79,7 +79,8 @@ export class TextOut {
     const rules = this.#rules;
     if (this.#count < rules.minTokens) return null;
     if (id === rules.eosId && !rules.ignoreEos) return { reason: 'stop', stopReason: null };
-    if (rules.stopIds.has(id) || rules.secondaryEndIds.has(id)) return { reason: 'stop', stopReason: id };
+    const endsByItself = rules.endIds.has(id) && !rules.ignoreEos;
+    if (endsByItself || rules.stopIds.has(id)) return { reason: 'stop', stopReason: id };
     if (this.#count >= rules.maxTokens) return { reason: 'length', stopReason: null };
     return null;
   }

@@ -6,7 +6,10 @@
 namespace onpolicy {
 
 Context::Context(std::shared_ptr<Model> model, const ContextOptions& options)
-    : model_(std::move(model)), rows_(options.threads), scratch_(static_cast<size_t>(options.threads)) {}
+    : model_(std::move(model)),
+      shares_cells_(options.shares_cells),
+      rows_(options.threads),
+      scratch_(static_cast<size_t>(options.threads)) {}
 
 Status Context::Create(std::shared_ptr<Model> model, const ContextOptions& options, std::shared_ptr<Context>* context) {
   const Library& api = Api();
@@ -16,10 +19,15 @@ Status Context::Create(std::shared_ptr<Model> model, const ContextOptions& optio
   params.n_batch = options.batch_tokens;
   params.n_ubatch = std::min<uint32_t>(options.batch_tokens, 512);
   params.n_seq_max = options.max_sequences;
-  params.n_outputs_max = options.max_outputs;
+  params.n_outputs_max = std::max(options.max_outputs, options.max_sequences);  // the engine insists on one per sequence
   params.n_threads = options.threads;
   params.n_threads_batch = options.threads;
-  params.kv_unified = true;  // sequences share cells: a copied prefix costs nothing
+  params.kv_unified = options.shares_cells;
+  // Measured on CPUs: over cells of one sequence alone, plain matrix products beat the fused attention kernel. And that
+  // kernel rounds to 16 bits: log-probabilities of 32-bit models would change by 1e-3 with the company in a step.
+  const bool plain_attention = !options.shares_cells || model->is_f32();
+  if (plain_attention && !model->use_gpu()) params.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_DISABLED;
+  if (model->is_f32()) params.type_k = params.type_v = GGML_TYPE_F32;
   params.no_perf = true;
   params.swa_full = true;    // a sliding window that forgets would make cached prefixes useless
   params.offload_kqv = model->use_gpu();
@@ -60,7 +68,13 @@ void Context::EditMemory(const std::vector<int32_t>& edits) {
   for (size_t i = 0; i + 5 <= edits.size(); i += 5) {
     const int32_t* edit = &edits[i];
     if (edit[0] == kMemoryRemove) api.llama_memory_seq_rm(memory, edit[1], edit[3], edit[4]);
-    if (edit[0] == kMemoryCopy) api.llama_memory_seq_cp(memory, edit[1], edit[2], edit[3], edit[4]);
+    if (edit[0] != kMemoryCopy) continue;
+    if (shares_cells_) {
+      api.llama_memory_seq_cp(memory, edit[1], edit[2], edit[3], edit[4]);
+    } else {  // only whole sequences can be copied: the tail is cut off afterwards
+      api.llama_memory_seq_cp(memory, edit[1], edit[2], -1, -1);
+      if (edit[4] >= 0) api.llama_memory_seq_rm(memory, edit[2], edit[4], -1);
+    }
   }
 }
 

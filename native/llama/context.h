@@ -12,7 +12,10 @@
 namespace onpolicy {
 
 struct ContextOptions {
-  uint32_t kv_tokens = 4096;      // cells of the KV cache, shared by all sequences
+  uint32_t kv_tokens = 4096;      // cells of the KV cache
+  // true: all sequences take cells from one pool, and a copied prefix costs nothing. false: each sequence id has
+  // kv_tokens / max_sequences cells of its own, so attention never looks at the cells of others, and copies copy.
+  bool shares_cells = true;
   uint32_t batch_tokens = 512;    // tokens of one step at most
   uint32_t max_sequences = 256;   // sequence ids are 0 to max_sequences - 1
   uint32_t max_outputs = 64;      // rows of logits in one step at most
@@ -62,6 +65,7 @@ class Context {
   llama_context* context_ = nullptr;
   ggml_threadpool_t threadpool_ = nullptr;
   uint32_t kv_tokens_ = 0;
+  const bool shares_cells_;
   RowPool rows_;
   std::vector<SamplerScratch> scratch_;  // one per worker
   std::atomic<bool> abort_{false};

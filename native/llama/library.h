@@ -34,6 +34,7 @@ namespace onpolicy {
   X(llama_model_is_recurrent)                                                                                  \
   X(llama_model_is_hybrid)                                                                                     \
   X(llama_model_is_diffusion)                                                                                  \
+  X(llama_model_ftype)                                                                                         \
   X(llama_model_size)                                                                                          \
   X(llama_model_n_params)                                                                                      \
   X(llama_model_desc)                                                                                          \

@@ -128,6 +128,10 @@ Model::Model(llama_model* model, bool use_gpu)
       vocab_size_(Api().llama_vocab_n_tokens(vocab_)),
       use_gpu_(use_gpu) {}
 
+bool Model::is_f32() const {
+  return (Api().llama_model_ftype(model_) & ~LLAMA_FTYPE_GUESSED) == LLAMA_FTYPE_ALL_F32;
+}
+
 Model::~Model() { Api().llama_model_free(model_); }
 
 Status Model::Tokenize(const std::string& text, bool add_special, bool parse_special,

@@ -39,6 +39,8 @@ class Model {
   const llama_vocab* vocab() const { return vocab_; }
   int32_t vocab_size() const { return vocab_size_; }
   bool use_gpu() const { return use_gpu_; }
+  // Whether all weights are 32-bit: then the cache is too, since 16 bits would be the coarsest part of the computation.
+  bool is_f32() const;
 
   Status Tokenize(const std::string& text, bool add_special, bool parse_special, std::vector<int32_t>* ids) const;
   VocabularyTable Table() const;

@@ -132,6 +132,8 @@ Napi::Object DescribeModel(Napi::Env env, const std::shared_ptr<Model>& model) {
   object.Set("heads", api.llama_model_n_head(raw));
   object.Set("kvHeads", api.llama_model_n_head_kv(raw));
   object.Set("hasRecurrentState", api.llama_model_is_recurrent(raw) || api.llama_model_is_hybrid(raw));
+  object.Set("kvNumberBytes", model->is_f32() ? 4 : 2);
+  object.Set("slidingWindow", api.llama_model_n_swa(raw));
   object.Set("sizeBytes", static_cast<double>(api.llama_model_size(raw)));
   object.Set("parameters", static_cast<double>(api.llama_model_n_params(raw)));
   object.Set("chatTemplate", model->ChatTemplate(nullptr));
@@ -424,7 +426,7 @@ class JsContext : public Napi::ObjectWrap<JsContext> {
   int32_t vocab_size_ = 0;
 };
 
-// createContext(model, { kvTokens, batchTokens, maxSequences, maxOutputs, threads }) -> Promise<Context>
+// createContext(model, { kvTokens, sharesCells, batchTokens, maxSequences, maxOutputs, threads }) -> Promise<Context>
 Napi::Value CreateContext(const Napi::CallbackInfo& info) {
   Napi::Env env = info.Env();
   const auto owner = info[0].As<Napi::Object>();
@@ -432,6 +434,7 @@ Napi::Value CreateContext(const Napi::CallbackInfo& info) {
   const auto object = info[1].As<Napi::Object>();
   ContextOptions options;
   options.kv_tokens = ReadUint(object, "kvTokens", options.kv_tokens);
+  options.shares_cells = object.Get("sharesCells").ToBoolean();
   options.batch_tokens = ReadUint(object, "batchTokens", options.batch_tokens);
   options.max_sequences = ReadUint(object, "maxSequences", options.max_sequences);
   options.max_outputs = ReadUint(object, "maxOutputs", options.max_outputs);

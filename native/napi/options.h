@@ -1,5 +1,5 @@
-// Reads and checks plain options objects and typed arrays from JavaScript. Every fault throws a TypeError or RangeError
-// that names the field.
+// Reads and checks plain options objects and typed arrays from JavaScript. Every fault throws a TypeError or
+// RangeError that names the field.
 #pragma once
 #include <napi.h>
 
@@ -18,14 +18,17 @@ namespace onpolicy {
   throw Napi::RangeError::New(env, field + ": expected " + expected);
 }
 
-inline bool IsAbsent(const Napi::Value& value) { return value.IsEmpty() || value.IsUndefined() || value.IsNull(); }
+inline bool IsAbsent(const Napi::Value& value) {
+  return value.IsEmpty() || value.IsUndefined() || value.IsNull();
+}
 
 // A finite number in [least, most].
 inline double ReadNumber(Napi::Value value, const std::string& field, double least, double most) {
   if (!value.IsNumber()) ThrowType(value.Env(), field, "a number");
   const double number = value.As<Napi::Number>().DoubleValue();
   if (!(number >= least && number <= most))
-    ThrowRange(value.Env(), field, "a number in [" + std::to_string(least) + ", " + std::to_string(most) + "]");
+    ThrowRange(value.Env(), field,
+               "a number in [" + std::to_string(least) + ", " + std::to_string(most) + "]");
   return number;
 }
 
@@ -33,7 +36,8 @@ inline int32_t ReadInteger(Napi::Value value, const std::string& field, int32_t 
   if (!value.IsNumber()) ThrowType(value.Env(), field, "an integer");
   const double number = value.As<Napi::Number>().DoubleValue();
   if (!(number >= least && number <= most) || number != std::floor(number))
-    ThrowRange(value.Env(), field, "an integer in [" + std::to_string(least) + ", " + std::to_string(most) + "]");
+    ThrowRange(value.Env(), field,
+               "an integer in [" + std::to_string(least) + ", " + std::to_string(most) + "]");
   return static_cast<int32_t>(number);
 }
 

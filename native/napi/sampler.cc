@@ -1,4 +1,5 @@
-// JavaScript options, logits and masks -> the native sampler, and its results back. Checks everything that crosses.
+// JavaScript options, logits and masks -> the native sampler, and its results back. Checks everything that
+// crosses.
 #include "napi/sampler.h"
 
 #include <algorithm>
@@ -83,8 +84,7 @@ SamplerPlan ReadPlan(Napi::Value value) {
   };
   const auto integer = [&](const char* field, int32_t& target, int32_t least) {
     const Napi::Value given = options.Get(field);
-    if (!IsAbsent(given))
-      target = ReadInteger(given, field, least, std::numeric_limits<int32_t>::max());
+    if (!IsAbsent(given)) target = ReadInteger(given, field, least, std::numeric_limits<int32_t>::max());
   };
   SamplerPlan plan;
   plan.vocab_size = ReadInteger(options.Get("vocabSize"), "vocabSize", 1, kMaxVocabSize);
@@ -242,7 +242,8 @@ Napi::Value SamplerObject::SampleEdited(const Napi::CallbackInfo& info) {
   });
 }
 
-// drawMany(logits, count, mask?) -> the tokens of the next `count` places in the random stream, none accepted.
+// drawMany(logits, count, mask?) -> the tokens of the next `count` places in the random stream, none
+// accepted.
 Napi::Value SamplerObject::DrawMany(const Napi::CallbackInfo& info) {
   return Guard(info.Env(), [&]() -> Napi::Value {
     const int32_t vocab_size = sampler_->plan().vocab_size;

@@ -22,7 +22,8 @@ class SamplerPlanObject : public Napi::ObjectWrap<SamplerPlanObject> {
   std::shared_ptr<const SamplerPlan> plan_;
 };
 
-// `new Sampler(plan, seed)`: the state of one sequence. JavaScript must not touch it while a native step uses it.
+// `new Sampler(plan, seed)`: the state of one sequence. JavaScript must not touch it while a native step uses
+// it.
 class SamplerObject : public Napi::ObjectWrap<SamplerObject> {
  public:
   static Napi::Function Define(Napi::Env env);
@@ -44,8 +45,8 @@ class SamplerObject : public Napi::ObjectWrap<SamplerObject> {
   const Kernels* kernels_;
 };
 
-// Throws a TypeError when `value` is no Sampler. The sampler lives as long as the pointer, even if JavaScript drops its
-// object.
+// Throws a TypeError when `value` is no Sampler. The sampler lives as long as the pointer, even if JavaScript
+// drops its object.
 std::shared_ptr<Sampler> UnwrapSampler(Napi::Env env, Napi::Value value);
 
 }  // namespace onpolicy

@@ -1,7 +1,7 @@
 // Bias and penalties of a sequence: the few tokens whose logit differs from the model's, and by how much.
 #pragma once
+#include <cstddef>
 #include <cstdint>
-#include <unordered_map>
 #include <vector>
 
 #include "sampler/sampler-plan.h"
@@ -19,29 +19,28 @@ class Adjustments {
 
   explicit Adjustments(const SamplerPlan& plan);
 
-  void AcceptPrompt(int32_t token);
+  void AcceptPrompt(const int32_t* ids, size_t count);
   void Accept(int32_t token);
 
-  // In the order of first occurrence.
+  // In the order of ids, so that a walk over them reads a row of logits from front to back.
   const std::vector<Entry>& entries() const { return entries_; }
 
   // A logit that already has its bias -> the logit after repetition, frequency and presence penalty.
   float Penalise(const Entry& entry, float logit) const {
-    if (entry.seen) logit = logit > 0 ? logit / repetition_ : logit * repetition_;
-    if (entry.count > 0) {
-      logit -= frequency_ * static_cast<float>(entry.count);
-      logit -= presence_;
-    }
-    return logit;
+    const float repetition = entry.seen ? repetition_ : 1;
+    const float divided = logit / repetition, multiplied = logit * repetition;
+    const float repeated = logit > 0 ? divided : multiplied;
+    return (repeated - frequency_ * static_cast<float>(entry.count)) - (entry.count > 0 ? presence_ : 0);
   }
 
  private:
-  Entry& EntryOf(int32_t id);
+  // Sorts the entries by id and makes one of several with the same id.
+  void Combine();
 
   float repetition_, frequency_, presence_;
   bool counts_output_;
+  int32_t vocab_size_;
   std::vector<Entry> entries_;
-  std::unordered_map<int32_t, uint32_t> places_;  // id -> index in entries_
 };
 
 }  // namespace onpolicy

@@ -1,6 +1,6 @@
 // A scanned row -> one token: the greedy choice, or a draw after min_p, top_k and top_p.
-// A draw takes one number u in [0, 1) and returns the first token, in order of id, at which the cumulative probability
-// of the surviving tokens exceeds u.
+// A draw takes one number u in [0, 1) and returns the first token, in order of id, at which the cumulative
+// probability of the surviving tokens exceeds u.
 #pragma once
 #include "sampler/row-scan.h"
 #include "sampler/sampler-plan.h"

@@ -5,11 +5,12 @@
 #include <immintrin.h>
 
 #if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx512f,avx2,popcnt,bmi"))), apply_to = function)
+#pragma clang attribute push(__attribute__((target("avx512f,avx2,fma,popcnt,bmi"))), apply_to = function)
 #elif defined(__GNUC__)
 #pragma GCC push_options
-#pragma GCC target("avx512f,avx2,popcnt,bmi")
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // GCC's own header warns about its undefined registers
+#pragma GCC target("avx512f,avx2,fma,popcnt,bmi")
+#pragma GCC diagnostic ignored \
+    "-Wmaybe-uninitialized"  // GCC's own header warns about its undefined registers
 #endif
 
 namespace onpolicy {
@@ -27,7 +28,7 @@ ONPOLICY_INLINE void Store(float* to, Lanes v) { _mm512_storeu_ps(to, v.all); }
 ONPOLICY_INLINE Lanes Splat(float value) { return {_mm512_set1_ps(value)}; }
 ONPOLICY_INLINE Lanes Add(Lanes a, Lanes b) { return {_mm512_add_ps(a.all, b.all)}; }
 ONPOLICY_INLINE Lanes Subtract(Lanes a, Lanes b) { return {_mm512_sub_ps(a.all, b.all)}; }
-ONPOLICY_INLINE Lanes Multiply(Lanes a, Lanes b) { return {_mm512_mul_ps(a.all, b.all)}; }
+ONPOLICY_INLINE Lanes Fused(Lanes a, Lanes b, Lanes c) { return {_mm512_fmadd_ps(a.all, b.all, c.all)}; }
 ONPOLICY_INLINE Lanes Max(Lanes a, Lanes b) { return {_mm512_max_ps(a.all, b.all)}; }
 ONPOLICY_INLINE Truth AtLeast(Lanes a, Lanes b) { return {_mm512_cmp_ps_mask(a.all, b.all, _CMP_GE_OQ)}; }
 ONPOLICY_INLINE Truth Unordered(Lanes a, Lanes b) { return {_mm512_cmp_ps_mask(a.all, b.all, _CMP_UNORD_Q)}; }

@@ -1,22 +1,21 @@
-// The kernels over `Lanes`, 16 floats that the including file defines for its instruction set. Included once per
-// variant, inside that variant's namespace: no include guard, and nothing from the standard library.
-
+// The kernels over `Lanes`, 16 floats that the including file defines for its instruction set. Included once
+// per variant, inside that variant's namespace: no include guard, and nothing from the standard library.
 
 // The bits of one of the four groups of 16 tokens in a block.
-static inline uint32_t GroupBits(const uint32_t* words, size_t group) {
+ONPOLICY_INLINE uint32_t GroupBits(const uint32_t* words, size_t group) {
   return (words[group >> 1] >> ((group & 1) * 16)) & 0xFFFFu;
 }
 
-static inline Lanes PowerOfTwo(Lanes x) {
-  const Lanes shifted = Add(x, Splat(power::kRound));
-  const Lanes f = Subtract(x, Subtract(shifted, Splat(power::kRound)));
-  Lanes p = Multiply(Splat(power::kC5), f);
-  p = Multiply(Add(p, Splat(power::kC4)), f);
-  p = Multiply(Add(p, Splat(power::kC3)), f);
-  p = Multiply(Add(p, Splat(power::kC2)), f);
-  p = Multiply(Add(p, Splat(power::kC1)), f);
-  p = Add(p, Splat(1.0f));
-  return ZeroUnless(AddExponent(p, shifted), AtLeast(x, Splat(power::kLowest)));
+// 2^(distance * scale); garbage unless the exponent is in [-126, 127].
+ONPOLICY_INLINE Lanes PowerOfTwo(Lanes distance, Lanes scale) {
+  const Lanes shifted = Fused(distance, scale, Splat(power::kRound));
+  const Lanes f = Fused(distance, scale, Subtract(Splat(power::kRound), shifted));
+  Lanes p = Fused(Splat(power::kC5), f, Splat(power::kC4));
+  p = Fused(p, f, Splat(power::kC3));
+  p = Fused(p, f, Splat(power::kC2));
+  p = Fused(p, f, Splat(power::kC1));
+  p = Fused(p, f, Splat(1.0f));
+  return AddExponent(p, shifted);
 }
 
 static bool BlockMaxima(const float* row, size_t blocks, float* maxima) {
@@ -31,15 +30,25 @@ static bool BlockMaxima(const float* row, size_t blocks, float* maxima) {
 
 static void MaskedMaxima(const float* row, const uint32_t* mask, size_t blocks, const float* maxima,
                          float* masked) {
-  for (size_t b = 0; b < blocks; ++b, row += kBlockSize, mask += 2) {
-    if ((mask[0] & mask[1]) == 0xFFFFFFFFu) {
-      masked[b] = maxima[b];
-    } else if ((mask[0] | mask[1]) == 0) {
-      masked[b] = kMinusInfinity;
-    } else {
+  // Blocks in groups of 32, so that finding the few that need work costs no mispredicted branch.
+  for (size_t begin = 0; begin < blocks; begin += 32) {
+    const size_t count = blocks - begin < 32 ? blocks - begin : 32;
+    uint32_t partial = 0;
+    for (size_t i = 0; i < count; ++i) {
+      const uint32_t* words = mask + 2 * (begin + i);
+      masked[begin + i] = maxima[begin + i];
+      partial |= static_cast<uint32_t>((words[0] & words[1]) != 0xFFFFFFFFu) << i;
+    }
+    for (; partial != 0; partial &= partial - 1) {
+      const size_t b = begin + LowestBit(partial);
+      const uint32_t* words = mask + 2 * b;
       Lanes best = Splat(kMinusInfinity);
-      for (size_t g = 0; g < 4; ++g)
-        best = Max(best, Choose(FromBits(GroupBits(mask, g)), Load(row + 16 * g), Splat(kMinusInfinity)));
+      if ((words[0] | words[1]) != 0) {
+        for (size_t g = 0; g < 4; ++g) {
+          const Lanes values = Load(row + b * kBlockSize + 16 * g);
+          best = Max(best, Choose(FromBits(GroupBits(words, g)), values, Splat(kMinusInfinity)));
+        }
+      }
       masked[b] = ReduceMax(best);
     }
   }
@@ -48,17 +57,27 @@ static void MaskedMaxima(const float* row, const uint32_t* mask, size_t blocks, 
 static void BlockSums(const float* row, const uint32_t* mask, size_t blocks, const float* maxima,
                       float reference, float scale, float floor, float* sums) {
   const Lanes reference_lanes = Splat(reference), scale_lanes = Splat(scale);
+  // Clamped instead of zeroed: 2^-125 is lost beside the block's largest weight.
+  const Lanes lowest = Splat(power::kLowest / scale);
   for (size_t b = 0; b < blocks; ++b, row += kBlockSize) {
     if (!(maxima[b] >= floor)) {
       sums[b] = 0;
       continue;
     }
-    Lanes w[4];
-    for (size_t g = 0; g < 4; ++g)
-      w[g] = PowerOfTwo(Multiply(Subtract(Load(row + 16 * g), reference_lanes), scale_lanes));
-    if (mask != nullptr && (mask[2 * b] & mask[2 * b + 1]) != 0xFFFFFFFFu)
-      for (size_t g = 0; g < 4; ++g) w[g] = ZeroUnless(w[g], FromBits(GroupBits(mask + 2 * b, g)));
-    sums[b] = ReduceAdd(Add(Add(w[0], w[1]), Add(w[2], w[3])));
+    Lanes sum = Splat(0);
+    if (mask == nullptr || (mask[2 * b] & mask[2 * b + 1]) == 0xFFFFFFFFu) {
+      for (size_t g = 0; g < 4; ++g) {
+        const Lanes distance = Max(Subtract(Load(row + 16 * g), reference_lanes), lowest);
+        sum = Add(sum, PowerOfTwo(distance, scale_lanes));
+      }
+    } else {
+      for (size_t g = 0; g < 4; ++g) {
+        const Lanes distance = Max(Subtract(Load(row + 16 * g), reference_lanes), lowest);
+        const Truth allowed = FromBits(GroupBits(mask + 2 * b, g));
+        sum = Add(sum, ZeroUnless(PowerOfTwo(distance, scale_lanes), allowed));
+      }
+    }
+    sums[b] = ReduceAdd(sum);
   }
 }
 
@@ -88,16 +107,19 @@ static size_t CountAtLeast(const float* row, size_t blocks, const float* maxima,
   for (size_t b = 0; b < blocks; ++b) {
     if (!(maxima[b] >= threshold)) continue;
     const float* block = row + b * kBlockSize;
-    for (size_t g = 0; g < 4; ++g)
-      count += CountBits(Bits(AtLeast(Load(block + 16 * g), threshold_lanes)));
+    for (size_t g = 0; g < 4; ++g) count += CountBits(Bits(AtLeast(Load(block + 16 * g), threshold_lanes)));
   }
   return count;
 }
 
 static void Weights(const float* values, size_t count, float reference, float scale, float* weights) {
   const Lanes reference_lanes = Splat(reference), scale_lanes = Splat(scale);
-  for (size_t i = 0; i < count; i += 16)
-    Store(weights + i, PowerOfTwo(Multiply(Subtract(Load(values + i), reference_lanes), scale_lanes)));
+  const Lanes lowest = Splat(power::kLowest / scale);
+  for (size_t i = 0; i < count; i += 16) {
+    const Lanes distance = Subtract(Load(values + i), reference_lanes);
+    const Lanes weight = PowerOfTwo(Max(distance, lowest), scale_lanes);
+    Store(weights + i, ZeroUnless(weight, AtLeast(distance, lowest)));
+  }
 }
 
 static constexpr Kernels Table(const char* name) {

@@ -32,9 +32,9 @@ ONPOLICY_INLINE Lanes Subtract(Lanes a, Lanes b) {
   for (int i = 0; i < 4; ++i) a.quarter[i] = vsubq_f32(a.quarter[i], b.quarter[i]);
   return a;
 }
-ONPOLICY_INLINE Lanes Multiply(Lanes a, Lanes b) {
-  for (int i = 0; i < 4; ++i) a.quarter[i] = vmulq_f32(a.quarter[i], b.quarter[i]);
-  return a;
+ONPOLICY_INLINE Lanes Fused(Lanes a, Lanes b, Lanes c) {
+  for (int i = 0; i < 4; ++i) c.quarter[i] = vfmaq_f32(c.quarter[i], a.quarter[i], b.quarter[i]);
+  return c;
 }
 ONPOLICY_INLINE Lanes Max(Lanes a, Lanes b) {
   for (int i = 0; i < 4; ++i) a.quarter[i] = vmaxq_f32(a.quarter[i], b.quarter[i]);
@@ -93,8 +93,7 @@ ONPOLICY_INLINE Lanes AddExponent(Lanes v, Lanes shifted) {
   return v;
 }
 ONPOLICY_INLINE float ReduceMax(Lanes v) {
-  return vmaxvq_f32(
-      vmaxq_f32(vmaxq_f32(v.quarter[0], v.quarter[1]), vmaxq_f32(v.quarter[2], v.quarter[3])));
+  return vmaxvq_f32(vmaxq_f32(vmaxq_f32(v.quarter[0], v.quarter[1]), vmaxq_f32(v.quarter[2], v.quarter[3])));
 }
 // Lane i first meets lane i + 8, then i + 4, i + 2, i + 1: the order of every variant.
 ONPOLICY_INLINE float ReduceAdd(Lanes v) {

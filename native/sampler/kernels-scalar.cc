@@ -1,4 +1,6 @@
 // The kernels in plain C++: the reference for every other variant, and what unknown processors run.
+#include <cmath>
+
 #include "sampler/kernels-common.h"
 
 namespace onpolicy {
@@ -36,8 +38,12 @@ inline Lanes Add(const Lanes& a, const Lanes& b) {
 inline Lanes Subtract(const Lanes& a, const Lanes& b) {
   return Map<Lanes>([&](int i) { return a.lane[i] - b.lane[i]; });
 }
-inline Lanes Multiply(const Lanes& a, const Lanes& b) {
-  return Map<Lanes>([&](int i) { return a.lane[i] * b.lane[i]; });
+inline Lanes Fused(const Lanes& a, const Lanes& b, const Lanes& c) {
+#if defined(FP_FAST_FMAF)
+  return Map<Lanes>([&](int i) { return std::fma(a.lane[i], b.lane[i], c.lane[i]); });
+#else
+  return Map<Lanes>([&](int i) { return power::FusedInSoftware(a.lane[i], b.lane[i], c.lane[i]); });
+#endif
 }
 inline Lanes Max(const Lanes& a, const Lanes& b) {
   return Map<Lanes>([&](int i) { return a.lane[i] > b.lane[i] ? a.lane[i] : b.lane[i]; });
@@ -72,8 +78,7 @@ inline Lanes AddExponent(const Lanes& v, const Lanes& shifted) {
 }
 inline float ReduceMax(Lanes v) {
   for (int width = 8; width > 0; width /= 2)
-    for (int i = 0; i < width; ++i)
-      v.lane[i] = v.lane[i] > v.lane[i + width] ? v.lane[i] : v.lane[i + width];
+    for (int i = 0; i < width; ++i) v.lane[i] = v.lane[i] > v.lane[i + width] ? v.lane[i] : v.lane[i + width];
   return v.lane[0];
 }
 inline float ReduceAdd(Lanes v) {

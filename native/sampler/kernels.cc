@@ -1,5 +1,5 @@
-// Processor -> the kernel tables it runs. A vector table is used only if it agrees with the scalar one, bit for bit, on
-// a probe: a miscompiled or unsupported variant costs speed, never a wrong token.
+// Processor -> the kernel tables it runs. A vector table is used only if it agrees with the scalar one, bit
+// for bit, on a probe: a miscompiled or unsupported variant costs speed, never a wrong token.
 #include "sampler/kernels.h"
 
 #include "sampler/kernels-common.h"
@@ -22,10 +22,12 @@ bool HasLeaf7Bit(int bit, unsigned long long saved_state) {
   __cpuidex(info, 7, 0);
   return (info[1] >> bit & 1) != 0;
 }
-bool HasAvx2() { return HasLeaf7Bit(5, 0x6); }
+bool HasAvx2() { return HasLeaf7Bit(5, 0x6); }  // every such processor has FMA
 bool HasAvx512() { return HasAvx2() && HasLeaf7Bit(16, 0xE6); }
 #elif defined(__x86_64__)
-bool HasAvx2() { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi"); }
+bool HasAvx2() {
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi");
+}
 bool HasAvx512() { return HasAvx2() && __builtin_cpu_supports("avx512f"); }
 #else
 bool HasAvx2() { return false; }

@@ -1,5 +1,5 @@
 // The vector loops of the sampler, one table per instruction set, chosen once at run time.
-// All tables give the same bits: lanes are added in one fixed order, and nothing is fused.
+// All tables give the same bits: the same operations, and lanes added in one fixed order.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -21,7 +21,8 @@ struct Kernels {
                         float* masked);
 
   // sums (blocks) = sum of 2^((logit - reference) * scale) over allowed tokens; `mask` may be null.
-  // Blocks whose maximum is below `floor` count as 0. `reference` must not be below any allowed logit.
+  // Blocks whose maximum is below `floor` count as 0; other tokens count as 2^-125 at least. `reference` must
+  // not be below any allowed logit.
   void (*block_sums)(const float* row, const uint32_t* mask, size_t blocks, const float* maxima,
                      float reference, float scale, float floor, float* sums);
 
@@ -32,7 +33,8 @@ struct Kernels {
   // How many logits are >= threshold.
   size_t (*count_at_least)(const float* row, size_t blocks, const float* maxima, float threshold);
 
-  // weights[i] = 2^((values[i] - reference) * scale). Both arrays have room for `count` rounded up to 16.
+  // weights[i] = 2^((values[i] - reference) * scale), 0 below 2^-125. Both arrays have room for `count`
+  // rounded up to 16.
   void (*weights)(const float* values, size_t count, float reference, float scale, float* weights);
 };
 

@@ -1,5 +1,5 @@
-// (seed, position) -> a number in [0, 1): Philox4x32-10. Stateless, so batching, preemption and retries cannot change
-// which number a position gets.
+// (seed, position) -> a number in [0, 1): Philox4x32-10. Stateless, so batching, preemption and retries
+// cannot change which number a position gets.
 #pragma once
 #include <cstdint>
 
@@ -12,10 +12,9 @@ inline double UniformAt(uint64_t seed, uint64_t position) {
   for (int round = 0; round < 10; ++round) {
     const uint64_t first = uint64_t{0xD2511F53u} * counter[0];
     const uint64_t second = uint64_t{0xCD9E8D57u} * counter[2];
-    const uint32_t next[4] = {static_cast<uint32_t>(second >> 32) ^ counter[1] ^ key[0],
-                              static_cast<uint32_t>(second),
-                              static_cast<uint32_t>(first >> 32) ^ counter[3] ^ key[1],
-                              static_cast<uint32_t>(first)};
+    const uint32_t next[4] = {
+        static_cast<uint32_t>(second >> 32) ^ counter[1] ^ key[0], static_cast<uint32_t>(second),
+        static_cast<uint32_t>(first >> 32) ^ counter[3] ^ key[1], static_cast<uint32_t>(first)};
     for (int i = 0; i < 4; ++i) counter[i] = next[i];
     key[0] += 0x9E3779B9u;
     key[1] += 0xBB67AE85u;

@@ -12,11 +12,11 @@ constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
 constexpr float kLargest = std::numeric_limits<float>::max();
 constexpr double kLog2E = 1.4426950408889634;
 
-// Weights below 2^-46 of the largest are skipped a block at a time: a whole vocabulary of them is below one rounding
-// error of a float32 probability.
+// Weights below 2^-46 of the largest are skipped a block at a time: a whole vocabulary of them is below one
+// rounding error of a float32 probability.
 constexpr float kSkipBits = 46;
 
-RowTiles CutIntoTiles(const float* row, size_t vocab_size, std::vector<float>& last_tile) {
+RowTiles CutIntoTiles(const float* row, size_t vocab_size, Buffer<float>& last_tile) {
   RowTiles tiles;
   tiles.row = row;
   tiles.vocab_size = vocab_size;
@@ -24,22 +24,29 @@ RowTiles CutIntoTiles(const float* row, size_t vocab_size, std::vector<float>& l
   tiles.tiles = (tiles.blocks + kTileBlocks - 1) / kTileBlocks;
   if (vocab_size % kBlockSize != 0) {
     const size_t begin = (tiles.tiles - 1) * kTileSize;
-    last_tile.resize(kTileSize);
-    std::fill(std::copy(row + begin, row + vocab_size, last_tile.begin()), last_tile.end(), kMinusInfinity);
-    tiles.last_tile = last_tile.data();
+    float* copy = last_tile.Reserve(kTileSize);
+    std::fill(std::copy(row + begin, row + vocab_size, copy), copy + kTileSize, kMinusInfinity);
+    tiles.last_tile = copy;
   }
   return tiles;
 }
 
 // The block maximum below which a block's weights do not count.
-float SkipFloor(float reference, float scale) {
-  return std::max(reference - kSkipBits / scale, -kLargest);
-}
+float SkipFloor(float reference, float scale) { return std::max(reference - kSkipBits / scale, -kLargest); }
 
 double Sum(const float* values, size_t count) {
-  double sum = 0;
-  for (size_t i = 0; i < count; ++i) sum += static_cast<double>(values[i]);
-  return sum;
+  double sums[4] = {0, 0, 0, 0};  // independent, so that additions overlap
+  size_t i = 0;
+  for (; i + 4 <= count; i += 4)
+    for (size_t j = 0; j < 4; ++j) sums[j] += static_cast<double>(values[i + j]);
+  for (; i < count; ++i) sums[0] += static_cast<double>(values[i]);
+  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+}
+
+float MaxOf(const float* values, size_t count) {
+  float best = kMinusInfinity;
+  for (size_t i = 0; i < count; ++i) best = values[i] > best ? values[i] : best;
+  return best;
 }
 
 RowScan ScanTiles(const ScanRequest& request, const RowTiles& tiles, SamplerScratch& scratch) {
@@ -48,14 +55,13 @@ RowScan ScanTiles(const ScanRequest& request, const RowTiles& tiles, SamplerScra
   RowScan scan;
   scan.tiles = tiles;
   scan.mask = request.mask;
-  scratch.maxima.resize(tiles.blocks);
-  if (request.mask != nullptr) scratch.masked_maxima.resize(tiles.blocks);
-  if (request.log_sum || request.weights) scratch.sums.resize(tiles.blocks);
-  scratch.tile_references.resize(tiles.tiles);
+  scratch.maxima.Reserve(tiles.blocks);
+  scratch.masked_maxima.Reserve(tiles.blocks);
+  scratch.sums.Reserve(tiles.blocks);
+  scratch.tile_references.Reserve(tiles.tiles);
 
   // One exponential serves both sums when they are over the same tokens at the same scale.
-  const bool shared =
-      request.log_sum && request.weights && request.mask == nullptr && request.scale == log2e;
+  const bool shared = request.log_sum && request.weights && request.mask == nullptr && request.scale == log2e;
   float reference = request.reference;
   float raw_reference = kMinusInfinity;
   double raw_sum = 0;
@@ -67,7 +73,7 @@ RowScan ScanTiles(const ScanRequest& request, const RowTiles& tiles, SamplerScra
       scan.has_nan = true;
       return scan;
     }
-    const float tile_max = *std::max_element(maxima, maxima + blocks);
+    const float tile_max = MaxOf(maxima, blocks);
     scan.max = std::max(scan.max, tile_max);
 
     const float* allowed_maxima = maxima;
@@ -77,7 +83,7 @@ RowScan ScanTiles(const ScanRequest& request, const RowTiles& tiles, SamplerScra
       float* masked = scratch.masked_maxima.data() + first;
       kernels.masked_maxima(tile, mask, blocks, maxima, masked);
       allowed_maxima = masked;
-      allowed_max = *std::max_element(masked, masked + blocks);
+      allowed_max = MaxOf(masked, blocks);
     }
     scan.masked_max = std::max(scan.masked_max, allowed_max);
 
@@ -87,8 +93,8 @@ RowScan ScanTiles(const ScanRequest& request, const RowTiles& tiles, SamplerScra
         raw_sum *= std::exp(static_cast<double>(raw_reference) - static_cast<double>(tile_max));
         raw_reference = tile_max;
       }
-      kernels.block_sums(tile, nullptr, blocks, maxima, raw_reference, log2e,
-                         SkipFloor(raw_reference, log2e), sums);
+      kernels.block_sums(tile, nullptr, blocks, maxima, raw_reference, log2e, SkipFloor(raw_reference, log2e),
+                         sums);
       raw_sum += Sum(sums, blocks);
     }
     if (request.weights) {
@@ -116,8 +122,8 @@ RowScan ScanTiles(const ScanRequest& request, const RowTiles& tiles, SamplerScra
 }  // namespace
 
 float WeightScale(float temperature) {
-  return static_cast<float>(
-      std::min(kLog2E / static_cast<double>(temperature), static_cast<double>(kLargest)));
+  const double scale = kLog2E / static_cast<double>(temperature);
+  return static_cast<float>(std::clamp(scale, 1e-30, static_cast<double>(kLargest)));
 }
 
 RowScan ScanRow(const ScanRequest& request, SamplerScratch& scratch) {
@@ -125,57 +131,57 @@ RowScan ScanRow(const ScanRequest& request, SamplerScratch& scratch) {
       ScanTiles(request, CutIntoTiles(request.row, request.vocab_size, scratch.last_tile), scratch);
   if (scan.has_nan || scan.max <= kLargest) return scan;
 
-  scratch.finite_row.resize(request.vocab_size);
-  std::transform(request.row, request.row + request.vocab_size, scratch.finite_row.begin(),
-                 [](float logit) { return std::min(logit, kLargest); });
+  float* row = scratch.finite_row.Reserve(request.vocab_size);
+  for (size_t i = 0; i < request.vocab_size; ++i) row[i] = std::min(request.row[i], kLargest);
   ScanRequest finite = request;
-  finite.row = scratch.finite_row.data();
-  return ScanTiles(finite, CutIntoTiles(finite.row, finite.vocab_size, scratch.last_tile), scratch);
+  finite.row = row;
+  return ScanTiles(finite, CutIntoTiles(row, finite.vocab_size, scratch.last_tile), scratch);
 }
 
-float LowerBoundOfBest(size_t k, const float* maxima, size_t count, const SamplerScratch::Adjusted* extra,
-                       size_t extra_count, std::vector<float>& heap) {
-  if (k == 0 || k > count + extra_count) return kMinusInfinity;
-  heap.clear();
-  if (k > 256) {
-    heap.assign(maxima, maxima + count);
-    for (size_t i = 0; i < extra_count; ++i) heap.push_back(extra[i].value);
-    std::nth_element(heap.begin(), heap.begin() + (k - 1), heap.end(), std::greater<>());
-    return heap[k - 1];
+float LowerBoundOfBest(size_t k, const float* maxima, size_t count,
+                       const std::vector<AdjustedToken>& adjusted, std::vector<float>& values) {
+  if (k == 0 || k > count + adjusted.size()) return kMinusInfinity;
+  // The k-th best of the maxima over groups is a bound already; it spares most values the selection below.
+  size_t groups = count;
+  while (groups > 64 && groups / 2 > k + k / 2) groups /= 2;
+  float bound = kMinusInfinity;
+  if (groups < count) {
+    values.assign(maxima, maxima + groups);
+    for (size_t begin = groups; begin < count; begin += groups)
+      for (size_t i = 0; i < std::min(groups, count - begin); ++i)
+        values[i] = maxima[begin + i] > values[i] ? maxima[begin + i] : values[i];
+    std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(k - 1), values.end(),
+                     std::greater<>());
+    bound = values[k - 1];
   }
-  // A heap of the k largest so far, the smallest of them on top.
-  const auto offer = [&](float value) {
-    if (heap.size() < k) {
-      heap.push_back(value);
-      std::push_heap(heap.begin(), heap.end(), std::greater<>());
-    } else if (value > heap.front()) {
-      std::pop_heap(heap.begin(), heap.end(), std::greater<>());
-      heap.back() = value;
-      std::push_heap(heap.begin(), heap.end(), std::greater<>());
-    }
-  };
-  for (size_t i = 0; i < count; ++i) offer(maxima[i]);
-  for (size_t i = 0; i < extra_count; ++i) offer(extra[i].value);
-  return heap.front();
+  values.resize(count + adjusted.size());
+  size_t kept = 0;  // written always, counted when it matters: no branch to mispredict
+  for (size_t i = 0; i < count; ++i) {
+    values[kept] = maxima[i];
+    kept += maxima[i] >= bound ? 1 : 0;
+  }
+  for (const AdjustedToken& token : adjusted) {
+    values[kept] = token.value;
+    kept += token.value >= bound ? 1 : 0;
+  }
+  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(k - 1),
+                   values.begin() + static_cast<std::ptrdiff_t>(kept), std::greater<>());
+  return values[k - 1];
 }
 
 void CollectAtLeast(const RowScan& scan, const uint32_t* mask, const float* maxima, float threshold,
                     const Kernels& kernels, Candidates& candidates) {
   const RowTiles& tiles = scan.tiles;
-  size_t capacity = 0;
-  for (size_t b = 0; b < tiles.blocks; ++b) capacity += maxima[b] >= threshold ? kBlockSize : 0;
-  if (candidates.ids.size() < capacity) {
-    candidates.ids.resize(capacity);
-    candidates.values.resize(capacity);
-  }
+  int32_t* ids = candidates.ids.Reserve(tiles.blocks * kBlockSize);
+  float* values = candidates.values.Reserve(tiles.blocks * kBlockSize);
   size_t count = 0;
   for (size_t t = 0; t < tiles.tiles; ++t) {
     const size_t first = tiles.FirstBlock(t);
     count += kernels.collect(tiles.Tile(t), mask == nullptr ? nullptr : mask + 2 * first, tiles.BlockCount(t),
-                             maxima + first, threshold, static_cast<int32_t>(first * kBlockSize),
-                             candidates.ids.data() + count, candidates.values.data() + count);
+                             maxima + first, threshold, static_cast<int32_t>(first * kBlockSize), ids + count,
+                             values + count);
   }
-  while (count > 0 && static_cast<size_t>(candidates.ids[count - 1]) >= tiles.vocab_size) --count;  // padding
+  while (count > 0 && static_cast<size_t>(ids[count - 1]) >= tiles.vocab_size) --count;  // padding
   candidates.count = count;
 }
 

@@ -19,9 +19,7 @@ struct RowTiles {
   size_t tiles = 0;
 
   size_t FirstBlock(size_t tile) const { return tile * kTileBlocks; }
-  size_t BlockCount(size_t tile) const {
-    return tile + 1 < tiles ? kTileBlocks : blocks - FirstBlock(tile);
-  }
+  size_t BlockCount(size_t tile) const { return tile + 1 < tiles ? kTileBlocks : blocks - FirstBlock(tile); }
   const float* Tile(size_t tile) const {
     return tile + 1 == tiles && last_tile != nullptr ? last_tile : row + tile * kTileSize;
   }
@@ -31,7 +29,7 @@ struct RowTiles {
 };
 
 struct ScanRequest {
-  const float* row;      // (vocab)
+  const float* row;  // (vocab)
   size_t vocab_size;
   const uint32_t* mask;  // (2 * blocks) or null: all tokens allowed
   bool log_sum;          // of the raw logits
@@ -45,7 +43,7 @@ struct RowScan {
   RowTiles tiles;
   const uint32_t* mask = nullptr;
   float max = -std::numeric_limits<float>::infinity();         // of the raw logits
-  float masked_max = -std::numeric_limits<float>::infinity();  // of the allowed logits
+  float masked_max = -std::numeric_limits<float>::infinity();  // of the logits that the mask allows
   double log_sum = 0;  // log of the sum of e^(logit - max) over the raw logits, when asked for
 
   // Log-softmax of one raw logit.
@@ -55,16 +53,16 @@ struct RowScan {
   }
 };
 
-// log2(e) / temperature, finite for every temperature above 0.
+// log2(e) / temperature, kept inside the range in which weights are well-defined.
 float WeightScale(float temperature);
 
 // +infinity counts as the largest finite number, so that rows with it keep well-defined probabilities.
 RowScan ScanRow(const ScanRequest& request, SamplerScratch& scratch);
 
-// Largest threshold that surely keeps the k largest: the k-th largest of `count` values that each stand for at least
-// one token. -infinity when there are fewer.
-float LowerBoundOfBest(size_t k, const float* maxima, size_t count, const SamplerScratch::Adjusted* extra,
-                       size_t extra_count, std::vector<float>& heap);
+// A threshold that at least the k best tokens reach, and few more: `maxima` (count) and `adjusted` stand for
+// different tokens. -infinity when they are fewer than k. `values` is working memory.
+float LowerBoundOfBest(size_t k, const float* maxima, size_t count,
+                       const std::vector<AdjustedToken>& adjusted, std::vector<float>& values);
 
 // Every allowed token >= threshold, in order of id, into `candidates` (ids and values).
 void CollectAtLeast(const RowScan& scan, const uint32_t* mask, const float* maxima, float threshold,

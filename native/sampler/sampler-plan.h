@@ -19,8 +19,8 @@ struct SamplerPlan {
   std::vector<uint32_t> allowed;                // (vocab / 32, rounded up) bit = allowed; empty: all
   std::vector<std::vector<int32_t>> bad_words;  // token sequences
   int32_t min_tokens = 0;
-  std::vector<int32_t> stop_ids;    // masked while fewer than min_tokens were generated
-  int32_t top_logprobs = -1;        // -1: no log-probabilities; 0: the chosen token's; k: also those of the k best
+  std::vector<int32_t> stop_ids;  // masked while fewer than min_tokens were generated
+  int32_t top_logprobs = -1;  // -1: no log-probabilities; 0: the chosen token's; k: also those of the k best
   bool processed_logprobs = false;  // after the whole pipeline, instead of the model's own
 };
 

@@ -18,14 +18,11 @@ constexpr float kLargest = std::numeric_limits<float>::max();
 Sampler::Sampler(std::shared_ptr<const SamplerPlan> plan, uint64_t seed)
     : plan_(std::move(plan)), seed_(seed), mask_(*plan_), adjustments_(*plan_) {}
 
-void Sampler::AcceptPrompt(const int32_t* ids, size_t count) {
-  for (size_t i = 0; i < count; ++i)
-    if (ids[i] >= 0 && ids[i] < plan_->vocab_size) adjustments_.AcceptPrompt(ids[i]);
-}
+void Sampler::AcceptPrompt(const int32_t* ids, size_t count) { adjustments_.AcceptPrompt(ids, count); }
 
 void Sampler::Accept(int32_t token) {
   mask_.Accept(token);
-  if (token >= 0 && token < plan_->vocab_size) adjustments_.Accept(token);
+  adjustments_.Accept(token);
 }
 
 void Sampler::Sample(const float* logits, const uint32_t* mask, SamplerScratch& scratch,
@@ -121,8 +118,8 @@ void Sampler::ScoreProcessed(const RowScan& scan, SamplerScratch& scratch, RowRe
   const bool greedy = plan_->temperature == 0;
   const float temperature = greedy ? 1 : plan_->temperature;
   const float best = BestLogit(scan, scratch);
-  std::vector<float>& processed = scratch.processed_row;
-  processed.assign(vocab_size, kMinusInfinity);
+  float* processed = scratch.processed_row.Reserve(vocab_size);
+  std::fill_n(processed, vocab_size, kMinusInfinity);
   // Relative to the best, so that a small temperature cannot overflow.
   if (!greedy && Filters(*plan_)) {
     const Candidates& candidates = scratch.candidates;
@@ -132,11 +129,11 @@ void Sampler::ScoreProcessed(const RowScan& scan, SamplerScratch& scratch, RowRe
     for (size_t id = 0; id < vocab_size; ++id)
       if (scan.mask == nullptr || (scan.mask[id / 32] >> (id % 32) & 1) != 0)
         processed[id] = (scan.tiles.row[id] - best) / temperature;
-    for (const SamplerScratch::Adjusted& token : scratch.adjusted)
+    for (const AdjustedToken& token : scratch.adjusted)
       processed[static_cast<size_t>(token.id)] = (token.value - best) / temperature;
   }
   const int32_t token = result.token;
-  ScoreRow(processed.data(), plan_->vocab_size, token, plan_->top_logprobs, scratch, result);
+  ScoreRow(processed, plan_->vocab_size, token, plan_->top_logprobs, scratch, result);
 }
 
 }  // namespace onpolicy

@@ -1,6 +1,6 @@
 // One row of logits -> one token and its log-probabilities: the whole sampling pipeline, fused.
-// Order: grammar mask, allowed ids, bad words, min_tokens, bias, (JavaScript hook), repetition, frequency and presence
-// penalty, greedy point, temperature, min_p, top_k, top_p, draw. READ FIRST.
+// Order: grammar mask, allowed ids, bad words, min_tokens, bias, (JavaScript hook), repetition, frequency and
+// presence penalty, greedy point, temperature, min_p, top_k, top_p, draw. READ FIRST.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -13,8 +13,8 @@
 
 namespace onpolicy {
 
-// One per sequence. Not thread-safe, but rows of different samplers may be sampled at once, each thread with its own
-// scratch. The plan must be valid: ids inside the vocabulary, temperature >= 0, penalties finite.
+// One per sequence. Not thread-safe, but rows of different samplers may be sampled at once, each thread with
+// its own scratch. The plan must be valid: ids inside the vocabulary, temperature >= 0, penalties finite.
 class Sampler {
  public:
   Sampler(std::shared_ptr<const SamplerPlan> plan, uint64_t seed);
@@ -28,8 +28,8 @@ class Sampler {
   // A generated token: counts, length, bad-word context and the place in the random stream.
   void Accept(int32_t token);
 
-  // `logits` (vocab) raw, never modified, may be shared by several samplers. `mask` (vocab / 32, rounded up) is the
-  // grammar's, bit = allowed, or null.
+  // `logits` (vocab) raw, never modified, may be shared by several samplers. `mask` (vocab / 32, rounded up)
+  // is the grammar's, bit = allowed, or null.
   void Sample(const float* logits, const uint32_t* mask, SamplerScratch& scratch, RowResult& result) const;
 
   // The same with the random number of another place in the stream.
@@ -40,10 +40,12 @@ class Sampler {
   void Prepare(const float* logits, const uint32_t* mask, float* row) const;
 
   // Second half, on the edited row. An unedited row gives the same token as Sample.
-  void SampleEdited(const float* raw_logits, const float* row, SamplerScratch& scratch, RowResult& result) const;
+  void SampleEdited(const float* raw_logits, const float* row, SamplerScratch& scratch,
+                    RowResult& result) const;
 
  private:
-  // Moves the tokens with bias or penalty out of scratch.mask into scratch.adjusted; returns their best logit.
+  // Moves the tokens with bias or penalty out of scratch.mask into scratch.adjusted; returns their best
+  // logit.
   float Adjust(const float* row, bool add_bias, SamplerScratch& scratch) const;
 
   // scratch.mask and scratch.adjusted are ready. `raw` is null when `row` itself holds the raw logits.

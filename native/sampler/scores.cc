@@ -13,7 +13,7 @@ constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
 void FindBest(const RowScan& scan, size_t k, SamplerScratch& scratch, RowResult& result) {
   const float* row = scan.tiles.row;
   const float threshold =
-      std::max(LowerBoundOfBest(k, scratch.maxima.data(), scan.tiles.blocks, nullptr, 0, scratch.heap),
+      std::max(LowerBoundOfBest(k, scratch.maxima.data(), scan.tiles.blocks, {}, scratch.values),
                -std::numeric_limits<float>::max());
   CollectAtLeast(scan, nullptr, scratch.maxima.data(), threshold, *scratch.kernels, scratch.best);
 

@@ -18,7 +18,8 @@ struct RowResult {
   SampleStatus status = SampleStatus::kOk;
   int32_t token = -1;  // -1 unless status is kOk
   float logprob = 0;   // of the token; -infinity is possible
-  int32_t rank = 0;    // place among the k best, else the number of tokens at least as probable; 0: not asked for
+  int32_t rank =
+      0;  // place among the k best, else the number of tokens at least as probable; 0: not asked for
   std::vector<int32_t> top_ids;     // (k) best first, lowest id first among equals
   std::vector<float> top_logprobs;  // (k)
 

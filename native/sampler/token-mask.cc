@@ -38,7 +38,7 @@ void TokenMask::Accept(int32_t token) {
 
 bool TokenMask::Masks(const uint32_t* grammar) const {
   bool any = grammar != nullptr || !always_.empty();
-  if (!any) ForEachBanned(*plan_, [&](int32_t) { any = true; });
+  if (!any) ForEachBanned([&](int32_t) { any = true; });
   return any;
 }
 
@@ -56,11 +56,9 @@ void TokenMask::Fill(const uint32_t* grammar, std::vector<uint32_t>& mask) const
   }
   if (plan_->vocab_size % 32 != 0) mask[words - 1] &= (1u << (plan_->vocab_size % 32)) - 1;
   std::fill(mask.begin() + static_cast<std::ptrdiff_t>(words), mask.end(), 0u);
-  ForEachBanned(*plan_, [&](int32_t id) { ClearBit(mask, id); });
+  ForEachBanned([&](int32_t id) { ClearBit(mask, id); });
 }
 
-void TokenMask::FillAll(std::vector<uint32_t>& mask) const {
-  mask.assign(PaddedWordCount(*plan_), ~0u);
-}
+void TokenMask::FillAll(std::vector<uint32_t>& mask) const { mask.assign(PaddedWordCount(*plan_), ~0u); }
 
 }  // namespace onpolicy

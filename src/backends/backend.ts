@@ -26,8 +26,13 @@ export type StepResult = {
 /** Owns device memory and computes. Slots are small integers, each the home of one sequence's cache. */
 export interface Backend {
   readonly vocabSize: number;
-  /** Cells of the cache, shared by all slots. */
+  /** Cells of the cache. */
   readonly kvTokens: number;
+  /**
+   * Whether all slots take cells from one pool, so that a copied prefix costs nothing. Otherwise each slot has cells of
+   * its own, copies copy, and a step runs fastest when its slots are neighbours.
+   */
+  readonly sharesCells: boolean;
   /** Tokens of one step at most. */
   readonly batchTokens: number;
   /** Slots are 0 to slotCount - 1. */

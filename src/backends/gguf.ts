@@ -23,6 +23,8 @@ export type GgufOptions = {
 /** Limits of a context. */
 export type ContextLimits = {
   readonly kvTokens: number;
+  /** See {@link Backend.sharesCells}. */
+  readonly sharesCells: boolean;
   readonly batchTokens: number;
   readonly slotCount: number;
   readonly maxOutputs: number;
@@ -41,13 +43,18 @@ export class GgufModel {
     this.tokenizer = createTokenizer(native);
   }
 
-  /** Bytes that one token takes in the KV cache, at two bytes a number. */
+  /** Bytes that one token takes in the KV cache. */
   get kvBytesPerToken(): number {
-    const { layers, embeddingSize, heads, kvHeads, metadata } = this.native;
+    const { layers, embeddingSize, heads, kvHeads, kvNumberBytes, metadata } = this.native;
     const architecture = metadata['general.architecture'];
     const size = (name: string): number =>
       Number(metadata[`${architecture}.attention.${name}`] ?? embeddingSize / Math.max(heads, 1));
-    return 2 * layers * kvHeads * (size('key_length') + size('value_length'));
+    return kvNumberBytes * layers * kvHeads * (size('key_length') + size('value_length'));
+  }
+
+  /** Whether every slot may have cells of its own: not with sliding windows or recurrent state, whose caches differ. */
+  get canSeparateCells(): boolean {
+    return !this.native.hasRecurrentState && this.native.slidingWindow === 0;
   }
 
   /** Makes a context on this model. Fails with `OUT_OF_MEMORY` when its cache cannot fit. */
@@ -77,7 +84,7 @@ export class GgufModel {
 /** Loads a GGUF file. Fails with `MODEL_NOT_FOUND`, `MODEL_INVALID`, `UNSUPPORTED`, `OUT_OF_MEMORY` or `ABORTED`. */
 export async function loadGguf(options: GgufOptions): Promise<GgufModel> {
   await openLibraries(options.gpu);
-  options.signal?.throwIfAborted();
+  if (options.signal?.aborted) throw new OnpolicyError('ABORTED', `loading ${options.path} was aborted`);
   const cancelled = new Int32Array(1);
   const cancel = (): void => void (cancelled[0] = 1);
   options.signal?.addEventListener('abort', cancel);
@@ -103,6 +110,7 @@ class GgufBackend implements Backend {
   readonly batchTokens: number;
   readonly slotCount: number;
   readonly canCutCache: boolean;
+  readonly sharesCells: boolean;
   readonly #context: NativeContext;
 
   constructor(model: NativeModel, context: NativeContext, limits: ContextLimits) {
@@ -111,6 +119,7 @@ class GgufBackend implements Backend {
     this.batchTokens = limits.batchTokens;
     this.slotCount = limits.slotCount;
     this.canCutCache = !model.hasRecurrentState;
+    this.sharesCells = limits.sharesCells;
     this.#context = context;
   }
 

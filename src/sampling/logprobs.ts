@@ -1,6 +1,6 @@
 /** Sampled rows -> log-probability entries as the wire shows them. */
 import type { SampledRows } from '../native.ts';
-import type { Logprob, TokenLogprob } from '../protocol/chat-completion-response.ts';
+import type { Logprob, TokenLogprob } from '../protocol/index.ts';
 import type { Tokenizer } from '../tokenizer.ts';
 
 /** JSON has no -Infinity: the wire's floor. */

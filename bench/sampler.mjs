@@ -1,0 +1,109 @@
+// The sampler alone: microseconds a row, for three vocabularies, beside a plain JavaScript softmax sampler.
+// Run `node bench/sampler.mjs`, after `node scripts/build-addon.mjs`.
+import { createRequire } from 'node:module';
+import { pathToFileURL } from 'node:url';
+
+const addon = createRequire(import.meta.url)('../native/build/Release/onpolicy.node');
+
+const VOCABULARIES = [32_000, 151_936, 262_144];
+const ROWS = 16; // different rows in turn: none stays in the processor's private caches
+const PENALISED = 500;
+
+const WHOLE = {
+  temperature: 0.8,
+  topK: 40,
+  topP: 0.95,
+  minP: 0.05,
+  repetitionPenalty: 1.1,
+  frequencyPenalty: 0.1,
+};
+const PLANS = {
+  greedy: { temperature: 0 },
+  'plain temperature 1': {},
+  'plain temperature 1, log-probability': { topLogprobs: 0 },
+  'plain temperature 0.8': { temperature: 0.8 },
+  'top_p 0.95': { topP: 0.95 },
+  'whole pipeline': WHOLE,
+  'whole pipeline, 5 log-probabilities': { ...WHOLE, topLogprobs: 5 },
+};
+
+/** Numbers in [0, 1), the same in every run. */
+function numbers(seed) {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+/** A normal bulk of logits and a few likely tokens. */
+function makeRow(size, next) {
+  const row = new Float32Array(size);
+  for (let id = 0; id < size; id++)
+    row[id] = 2.5 * Math.sqrt(-2 * Math.log(1 - next())) * Math.cos(2 * Math.PI * next());
+  for (let peak = 0; peak < 30; peak++) row[Math.floor(next() * size)] += 8 + 0.3 * peak;
+  return row;
+}
+
+/** The peer: the plain loop that a JavaScript runtime would use for temperature 1. */
+function javascriptSample(row, u) {
+  let best = -Infinity;
+  for (let id = 0; id < row.length; id++) if (row[id] > best) best = row[id];
+  let total = 0;
+  for (let id = 0; id < row.length; id++) total += Math.exp(row[id] - best);
+  let target = u * total;
+  for (let id = 0; id < row.length; id++) {
+    target -= Math.exp(row[id] - best);
+    if (target < 0) return id;
+  }
+  return row.length - 1;
+}
+
+/** Microseconds of each of `count` calls. */
+function time(count, call) {
+  for (let i = 0; i < Math.min(count, 50); i++) call(i);
+  const times = [];
+  for (let i = 0; i < count; i++) {
+    const start = process.hrtime.bigint();
+    call(i);
+    times.push(Number(process.hrtime.bigint() - start) / 1000);
+  }
+  return times.sort((a, b) => a - b);
+}
+
+function summary(name, times) {
+  return { name, unit: 'us/row', median: times[times.length >> 1], min: times[0], max: times.at(-1) };
+}
+
+/** All measurements: `{ name, unit, median, min, max }`. */
+export function benchSampler({ calls = 500 } = {}) {
+  const results = [];
+  for (const size of VOCABULARIES) {
+    const next = numbers(size);
+    const rows = Array.from({ length: ROWS }, () => makeRow(size, next));
+    const penalised = Array.from({ length: PENALISED }, () => Math.floor(next() * size));
+    for (const [name, options] of Object.entries(PLANS)) {
+      const plan = new addon.SamplerPlan({ ...options, vocabSize: size });
+      const sampler = new addon.Sampler(plan, 1n);
+      for (const id of penalised) sampler.accept(id);
+      results.push(
+        summary(
+          `${name}, vocabulary ${size}`,
+          time(calls, (i) => sampler.drawMany(rows[i % ROWS], 1)),
+        ),
+      );
+    }
+    const peer = time(Math.ceil(calls / 10), (i) => javascriptSample(rows[i % ROWS], next()));
+    results.push(summary(`plain temperature 1 in JavaScript, vocabulary ${size}`, peer));
+  }
+  return results;
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1]).href) {
+  for (const { name, unit, median, min, max } of benchSampler())
+    console.log(
+      `${name.padEnd(60)} median ${median.toFixed(1)} min ${min.toFixed(1)} max ${max.toFixed(1)} ${unit}`,
+    );
+}

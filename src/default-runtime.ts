@@ -1,0 +1,38 @@
+/** One line to start: a process-wide runtime that is opened on first use and closed when the process ends. */
+import type { ChatCompletion, ChatCompletionRequest } from './protocol/index.ts';
+import { createRuntime, type Runtime } from './runtime.ts';
+import type { CallOptions } from './service.ts';
+import type { ChatCompletionStream } from './stream.ts';
+
+let opened: Promise<Runtime> | undefined;
+
+function defaultRuntime(): Promise<Runtime> {
+  opened ??= createRuntime();
+  return opened;
+}
+
+/**
+ * Answers a chat completion request on the process-wide runtime: as a stream of chunks.
+ * @throws OnpolicyError `INVALID_REQUEST` for bad fields, before anything runs; further codes in `ErrorCode`
+ */
+export function createCompletion(
+  request: ChatCompletionRequest & { stream: true },
+  options?: CallOptions,
+): Promise<ChatCompletionStream>;
+/** Answers a chat completion request on the process-wide runtime: as a whole. */
+export function createCompletion(
+  request: ChatCompletionRequest & { stream?: false | null },
+  options?: CallOptions,
+): Promise<ChatCompletion>;
+/** Answers a chat completion request on the process-wide runtime, as the request says. */
+export function createCompletion(
+  request: ChatCompletionRequest,
+  options?: CallOptions,
+): Promise<ChatCompletion | ChatCompletionStream>;
+export async function createCompletion(
+  request: ChatCompletionRequest,
+  options?: CallOptions,
+): Promise<ChatCompletion | ChatCompletionStream> {
+  const runtime = await defaultRuntime();
+  return await runtime.createCompletion(request, options);
+}

@@ -1,0 +1,169 @@
+/** What a chat completion request is answered with: one response, or a stream of chunks. Accepted by the OpenAI client's types. */
+
+/** The answer to a request that does not stream. */
+export interface ChatCompletion {
+  /** `chatcmpl-` and the request's id. */
+  id: string;
+  object: 'chat.completion';
+  /** Seconds since 1970. */
+  created: number;
+  /** The model as the caller named it. */
+  model: string;
+  /** One per `n`, by index. */
+  choices: ChatCompletionChoice[];
+  /** Always null. */
+  service_tier: null;
+  /** Engine, model and adapter that answered: with the same seed, the same fingerprint gives the same tokens. */
+  system_fingerprint: string;
+  usage: Usage;
+  /** One entry per prompt token, null for the first; null unless `prompt_logprobs` was given. */
+  prompt_logprobs: (PromptLogprobs | null)[] | null;
+  /** Null unless `return_token_ids`. */
+  prompt_token_ids: number[] | null;
+  /** The handle of a prefilled prompt; null unless one was asked for. */
+  kv_transfer_params: Record<string, unknown> | null;
+}
+
+/** One answer. */
+export interface ChatCompletionChoice {
+  index: number;
+  message: ResponseMessage;
+  /** Null unless `logprobs`. */
+  logprobs: ChoiceLogprobs | null;
+  finish_reason: FinishReason;
+  /** The token id or the text that ended the answer; null for the end-of-sequence token and for `length`. */
+  stop_reason: number | string | null;
+  /** Every generated token, the one that ended it included. Null unless `return_token_ids`. */
+  token_ids: number[] | null;
+}
+
+/** Why an answer ended. */
+export type FinishReason = 'stop' | 'length' | 'tool_calls';
+
+/** The message of an answer. It can be given back in `messages` as it is. */
+export interface ResponseMessage {
+  /** `assistant`; with `add_generation_prompt` off the role of the last message, whatever it is. */
+  role: 'assistant';
+  /** Null when the whole answer is reasoning or tool calls. */
+  content: string | null;
+  refusal: null;
+  /** Always null. Its type is open because OpenAI's has a list or nothing here. */
+  // biome-ignore lint/suspicious/noExplicitAny: null is not in the OpenAI client's type, and any other type would not be true
+  annotations: any;
+  audio: null;
+  function_call: null;
+  /** Empty when there are none. */
+  tool_calls: ResponseToolCall[];
+  reasoning: string | null;
+  /** The same as `reasoning`. */
+  reasoning_content: string | null;
+}
+
+/** A call that the model made. */
+export interface ResponseToolCall {
+  id: string;
+  type: 'function';
+  function: {
+    name: string;
+    /** JSON text. */
+    arguments: string;
+  };
+}
+
+/** Log-probabilities of an answer or a chunk: one entry per token. */
+export interface ChoiceLogprobs {
+  content: TokenLogprob[];
+  refusal: null;
+}
+
+/** One token and its log-probability. */
+export interface Logprob {
+  /** Its text alone, or `token_id:N`. */
+  token: string;
+  /** Natural logarithm, at least -9999. */
+  logprob: number;
+  /** The token's true bytes: joined, they are the text, also where one character needs several tokens. */
+  bytes: number[];
+}
+
+/** The token of one position, and the best ones there. */
+export interface TokenLogprob extends Logprob {
+  /** As many as `top_logprobs` asked for, best first. */
+  top_logprobs: Logprob[];
+}
+
+/** Token id as text -> its log-probability at one prompt position: the prompt's own token first, then the best ones. */
+export interface PromptLogprobs {
+  [tokenId: string]: {
+    logprob: number;
+    /** 1 is the best token of the position. */
+    rank: number;
+    decoded_token: string;
+  };
+}
+
+/** Tokens of a request. */
+export interface Usage {
+  prompt_tokens: number;
+  total_tokens: number;
+  /** Summed over choices, ends of sequences included. */
+  completion_tokens: number;
+  prompt_tokens_details?: {
+    /** Prompt tokens that the prefix cache saved. */
+    cached_tokens: number;
+  };
+}
+
+/** One event of a stream. */
+export interface ChatCompletionChunk {
+  id: string;
+  object: 'chat.completion.chunk';
+  created: number;
+  model: string;
+  system_fingerprint?: string;
+  /** One choice; none in the chunk that ends with the usage. */
+  choices: ChunkChoice[];
+  /** Only with `stream_options`. */
+  usage?: Usage;
+  /** Only in the first chunk of each choice: the ids with `return_token_ids`, else null. */
+  prompt_token_ids?: number[] | null;
+}
+
+/** What is new in one choice. */
+export interface ChunkChoice {
+  index: number;
+  delta: ChunkDelta;
+  logprobs: ChoiceLogprobs | null;
+  /** Set in the last chunk of the choice. */
+  finish_reason: FinishReason | null;
+  /** Only in the last chunk of the choice. */
+  stop_reason?: number | string | null;
+  /** Null unless `return_token_ids`. */
+  token_ids?: number[] | null;
+}
+
+/** New parts of a message. Joined in order, they are the message. */
+export interface ChunkDelta {
+  /** Only in the first chunk of a choice; see {@link ResponseMessage.role}. */
+  role?: 'assistant';
+  content?: string | null;
+  reasoning?: string | null;
+  reasoning_content?: string | null;
+  tool_calls?: ToolCallDelta[];
+}
+
+/** New parts of one tool call. */
+export interface ToolCallDelta {
+  /** Which call of the message. */
+  index: number;
+  /** Only in the first delta of a call. */
+  id?: string;
+  /** Only in the first delta of a call. */
+  type?: 'function';
+  function?: {
+    /** Only in the first delta of a call. */
+    name?: string;
+    /** The next piece of the JSON text. */
+    arguments?: string;
+  };
+}

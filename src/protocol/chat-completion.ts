@@ -1,0 +1,100 @@
+/** The door for chat completion requests: any input -> a valid request, or one error that lists every fault. */
+import { type ErrorDetail, OnpolicyError } from '../errors.ts';
+import { fault, invalidRequest } from './faults.ts';
+import { normalizeChatRequest } from './normalize-chat-request.ts';
+import type { ChatCompletionRequest } from './request-types.ts';
+import { chatRules } from './rules/index.ts';
+import type { ChatRuleOptions } from './rules/rule.ts';
+import { vocabularyFaults } from './rules/vocabulary.ts';
+import type { ValidChatRequest } from './valid-chat-request.ts';
+import { schemaFaults } from './validate.ts';
+
+/** What the door is told about the runtime and the way the request came. */
+export type ChatRequestOptions = Partial<ChatRuleOptions> & {
+  /** The request came over HTTP: fields that nobody knows are ignored. Default false: they are faults. */
+  readonly wire?: boolean;
+  /** Token ids of the model. When absent, ids are checked later, with {@link checkVocabulary}. */
+  readonly vocabSize?: number;
+};
+
+const DEFAULTS: ChatRuleOptions = { maxLogprobs: null, scheduling: 'fcfs', allowRequestTemplate: true };
+
+const INT64_MIN = -(2n ** 63n);
+const INT64_MAX = 2n ** 63n - 1n;
+
+/** Checks a request and brings it into its one form. Throws `INVALID_REQUEST` with all faults. */
+export function validateChatRequest(input: unknown, options: ChatRequestOptions = {}): ValidChatRequest {
+  try {
+    return validate(input, options);
+  } catch (error) {
+    if (error instanceof OnpolicyError) throw error;
+    throw new OnpolicyError('INVALID_REQUEST', `the request cannot be read: ${String(error)}`, {
+      cause: error,
+    });
+  }
+}
+
+/** Checks the token ids of a request that was validated before its model was known. Throws `INVALID_REQUEST`. */
+export function checkVocabulary(request: ValidChatRequest, vocabSize: number): void {
+  const faults = vocabularyFaults(request, request.logit_bias.keys(), vocabSize);
+  if (faults.length > 0) throw invalidRequest(faults);
+}
+
+function validate(input: unknown, options: ChatRequestOptions): ValidChatRequest {
+  const inProcess = options.wire ? [] : inProcessFaults(input);
+  const plain = options.wire ? input : withoutInProcessValues(input);
+  const faults = [...inProcess, ...schemaFaults('ChatCompletionRequest', plain, options.wire === true)];
+  if (isObject(input)) faults.push(...ruleFaults(input as unknown as ChatCompletionRequest, faults, options));
+  if (faults.length > 0) throw invalidRequest(faults);
+  return normalizeChatRequest(input as ChatCompletionRequest);
+}
+
+/** Faults that the rules find. A rule that reads a faulty field is left out: it could not tell anything new. */
+function ruleFaults(
+  request: ChatCompletionRequest,
+  schema: readonly ErrorDetail[],
+  options: ChatRequestOptions,
+): ErrorDetail[] {
+  const faulty = new Set(schema.map(({ loc }) => loc[0]));
+  const settings = { ...DEFAULTS, ...options };
+  const faults: ErrorDetail[] = [];
+  for (const { reads, check } of chatRules) {
+    if (faulty.size > 0 && reads.some((field) => faulty.has(field))) continue;
+    const found = check(request, settings);
+    if (found) faults.push(...[found].flat());
+  }
+  if (options.vocabSize === undefined) return faults;
+  for (const { loc } of faults) faulty.add(loc[0]);
+  const sound = Object.fromEntries(Object.entries(request).filter(([field]) => !faulty.has(field)));
+  const biased = Object.keys((sound['logit_bias'] as object | null) ?? {}).map(Number);
+  return [...faults, ...vocabularyFaults(sound, biased, options.vocabSize)];
+}
+
+/** Values that only exist in process, replaced by what the schema knows: functions by names, a bigint by a number. */
+function withoutInProcessValues(input: unknown): unknown {
+  if (!isObject(input)) return input;
+  const { seed, logits_processors: processors } = input;
+  const hasFunctions = Array.isArray(processors) && processors.some((item) => typeof item === 'function');
+  if (typeof seed !== 'bigint' && !hasFunctions) return input;
+  return {
+    ...input,
+    ...(typeof seed === 'bigint' ? { seed: 0 } : {}),
+    ...(hasFunctions
+      ? {
+          logits_processors: processors.map((item: unknown) =>
+            typeof item === 'function' ? 'function' : item,
+          ),
+        }
+      : {}),
+  };
+}
+
+function inProcessFaults(input: unknown): ErrorDetail[] {
+  const seed = isObject(input) ? input['seed'] : null;
+  if (typeof seed !== 'bigint' || (seed >= INT64_MIN && seed <= INT64_MAX)) return [];
+  return [fault(['seed'], 'range', `an integer from ${INT64_MIN} to ${INT64_MAX}`, seed)];
+}
+
+function isObject(input: unknown): input is Record<string, unknown> {
+  return typeof input === 'object' && input !== null && !Array.isArray(input);
+}

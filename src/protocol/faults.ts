@@ -1,0 +1,181 @@
+/** Errors of the compiled validators -> faults that say which field, what was expected, and what came. */
+import { closest, distance } from 'fastest-levenshtein';
+import { type ErrorDetail, OnpolicyError } from '../errors.ts';
+import type { Schema } from './schemas/schema.ts';
+
+/** Kinds of faults: the `type` of a detail entry. */
+export type FaultType =
+  | 'missing' // a required field is absent
+  | 'type' // a value of another type
+  | 'range' // a number out of its bounds
+  | 'length' // an empty text or list
+  | 'value' // the right type, but none of the accepted values
+  | 'unknown_field' // a field that does not exist
+  | 'conflict' // fields that contradict each other
+  | 'unsupported'; // refused by an option of this runtime
+
+/** Most faults that one error lists; the message counts all. */
+export const MAX_LISTED_FAULTS = 100;
+
+/** An error as the compiled validators report it. */
+export type SchemaError = {
+  readonly keyword: string;
+  readonly instancePath: string; // JSON pointer
+  readonly params: Readonly<Record<string, unknown>>;
+  readonly parentSchema: Schema;
+  readonly data: unknown;
+};
+
+/** Makes one fault. `expected` completes the sentence "field: expected ...". */
+export function fault(
+  loc: readonly string[],
+  type: FaultType,
+  expected: string,
+  input: unknown,
+  ctx?: ErrorDetail['ctx'],
+): ErrorDetail {
+  return {
+    loc,
+    msg: `${loc.join('.') || 'request'}: expected ${expected}, got ${describe(input)}`,
+    type,
+    input,
+    ...(ctx ? { ctx } : {}),
+  };
+}
+
+/** The error that lists all faults of an input; its message has the first one and the count. */
+export function invalidRequest(faults: readonly ErrorDetail[]): OnpolicyError {
+  const rest = faults.length - 1;
+  const more = rest === 0 ? '' : ` (and ${rest} more ${rest === 1 ? 'fault' : 'faults'})`;
+  const detail = faults.slice(0, MAX_LISTED_FAULTS);
+  return new OnpolicyError('INVALID_REQUEST', `${faults[0]!.msg}${more}`, { detail });
+}
+
+/** One fault per faulty value. Errors that only repeat another one are left out. */
+export function toFaults(errors: readonly SchemaError[]): ErrorDetail[] {
+  const faults = new Map<string, ErrorDetail>();
+  for (const error of errors) {
+    if (error.keyword === 'if') continue; // the branch that was taken reports its own errors
+    const one = toFault(error);
+    if (!faults.has(one.msg)) faults.set(one.msg, one);
+  }
+  return [...faults.values()];
+}
+
+function toFault(error: SchemaError): ErrorDetail {
+  const loc = toPath(error.instancePath);
+  const { keyword, parentSchema, params, data } = error;
+  if (keyword === 'required') {
+    const path = [...loc, String(params['missingProperty'])];
+    return { loc: path, msg: `${path.join('.')}: this field is required, got nothing`, type: 'missing' };
+  }
+  if (keyword === 'additionalProperties')
+    return unknownField(loc, String(params['additionalProperty']), error);
+  const expected = expectation(parentSchema);
+  switch (keyword) {
+    case 'enum':
+      return fault(loc, 'value', expected, data, { allowed: parentSchema.enum });
+    case 'const':
+      return fault(loc, 'value', expected, data, { allowed: [parentSchema.const] });
+    case 'minimum':
+    case 'maximum':
+    case 'exclusiveMinimum':
+      return fault(loc, 'range', expected, data, { [keyword]: params['limit'] });
+    case 'minLength':
+    case 'minItems':
+      return fault(loc, 'length', expected, data, { [keyword]: params['limit'] });
+    case 'pattern':
+      return fault(loc, 'value', expected, data);
+    default:
+      return fault(loc, 'type', expected, data);
+  }
+}
+
+function unknownField(parent: readonly string[], name: string, error: SchemaError): ErrorDetail {
+  const loc = [...parent, name];
+  const value = (error.data as Record<string, unknown>)[name];
+  const near = closestName(name, Object.keys(error.parentSchema.properties ?? {}));
+  const hint = near === null ? '' : `; did you mean ${near}?`;
+  const where = parent.length === 0 ? 'a request' : parent.join('.');
+  return {
+    loc,
+    msg: `${clip(loc.join('.'))}: not a field of ${where}${hint}`,
+    type: 'unknown_field',
+    input: value,
+    ...(near === null ? {} : { ctx: { closest: near } }),
+  };
+}
+
+/** The known name that a misspelt one most likely stands for, if any is near. Letter case does not count. */
+export function closestName(name: string, known: readonly string[]): string | null {
+  if (known.length === 0 || name.length > 64) return null;
+  const plain = known.map((one) => one.toLowerCase());
+  const near = closest(name.toLowerCase(), plain);
+  const limit = Math.max(2, Math.floor(near.length / 3));
+  return distance(name.toLowerCase(), near) <= limit ? known[plain.indexOf(near)]! : null;
+}
+
+/** What a schema accepts, in words: "a number from -2 to 2 or null". */
+export function expectation(schema: Schema): string {
+  if (schema.expected) return schema.expected;
+  if (schema.const !== undefined) return JSON.stringify(schema.const);
+  const options = schema.enum
+    ? schema.enum.map((value) => JSON.stringify(value))
+    : [schema.type ?? []].flat().map((type) => typeWords(type, schema));
+  return options.length > 1
+    ? `${options.slice(0, -1).join(', ')} or ${options.at(-1)}`
+    : (options[0] ?? 'a value');
+}
+
+function typeWords(type: string, schema: Schema): string {
+  switch (type) {
+    case 'number':
+    case 'integer':
+      return `${type === 'integer' ? 'an integer' : 'a number'}${rangeWords(schema)}`;
+    case 'string':
+      return schema.minLength ? 'a non-empty string' : 'a string';
+    case 'array':
+      return schema.minItems ? 'a non-empty list' : 'a list';
+    case 'boolean':
+      return 'true or false';
+    case 'object':
+      return 'an object';
+    default:
+      return type;
+  }
+}
+
+function rangeWords({ minimum, maximum, exclusiveMinimum }: Schema): string {
+  if (minimum !== undefined)
+    return maximum === undefined ? ` >= ${minimum}` : ` from ${minimum} to ${maximum}`;
+  if (exclusiveMinimum === undefined) return '';
+  return ` > ${exclusiveMinimum}${maximum === undefined ? '' : ` and <= ${maximum}`}`;
+}
+
+/** A value in a few words, whatever it is. */
+export function describe(value: unknown): string {
+  if (typeof value === 'string') return clip(JSON.stringify(value));
+  if (typeof value === 'bigint') return `${clip(String(value))}n`;
+  if (typeof value === 'symbol' || typeof value === 'function') return `a ${typeof value}`;
+  if (Array.isArray(value)) return value.length === 0 ? 'an empty list' : `a list of ${value.length}`;
+  if (typeof value === 'object' && value !== null) return objectWords(value);
+  return value === undefined ? 'nothing' : String(value);
+}
+
+/** "an object", or the kind of a built-in one: "a Map". */
+function objectWords(value: object): string {
+  const kind = Object.prototype.toString.call(value).slice('[object '.length, -1);
+  return kind === 'Object' ? 'an object' : `a value of type ${clip(kind)}`;
+}
+
+function clip(text: string): string {
+  return text.length <= 80 ? text : `${text.slice(0, 77)}...`;
+}
+
+function toPath(pointer: string): string[] {
+  if (pointer === '') return [];
+  return pointer
+    .slice(1)
+    .split('/')
+    .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'));
+}

@@ -1,0 +1,7 @@
+/** The wire: request types and the door that checks them, response types. */
+
+export { type ChatRequestOptions, checkVocabulary, validateChatRequest } from './chat-completion.ts';
+export type * from './chat-completion-response.ts';
+export type { LogitsProcessor } from './logits-processor.ts';
+export type * from './request-types.ts';
+export type * from './valid-chat-request.ts';

@@ -1,0 +1,48 @@
+/** Free-form values -> the first thing in them that is not JSON data, if any. Later stages may then walk them without care. */
+
+/** Deepest nesting of a free-form value. */
+export const MAX_DEPTH = 256;
+
+/** Most values inside one free-form value: ends the walk through data whose parts are shared over and over. */
+const MAX_VALUES = 5_000_000;
+
+/** What is wrong with a free-form value, and where. */
+export type JsonFault = {
+  readonly path: readonly string[];
+  readonly expected: string;
+  readonly input: unknown;
+};
+
+/** Walks a value. `undefined` inside an object counts as absent. */
+export function jsonFault(value: unknown): JsonFault | null {
+  const budget = { left: MAX_VALUES };
+  return walk(value, 0, budget);
+}
+
+function walk(value: unknown, depth: number, budget: { left: number }): JsonFault | null {
+  if (typeof value === 'string' || typeof value === 'boolean' || value === null) return null;
+  if (typeof value === 'number')
+    return Number.isFinite(value) ? null : { path: [], expected: 'a finite number', input: value };
+  if (typeof value !== 'object') return { path: [], expected: 'JSON data', input: value };
+  if (depth === MAX_DEPTH)
+    return { path: [], expected: `at most ${MAX_DEPTH} levels and no object inside itself`, input: value };
+  budget.left -= 1;
+  if (budget.left < 0) return { path: [], expected: `at most ${MAX_VALUES} values`, input: value };
+  if (Array.isArray(value)) return walkList(value, depth, budget);
+  if (Object.prototype.toString.call(value) !== '[object Object]')
+    return { path: [], expected: 'JSON data', input: value };
+  for (const key of Object.keys(value)) {
+    const field = (value as Record<string, unknown>)[key];
+    const inner = field === undefined ? null : walk(field, depth + 1, budget);
+    if (inner) return { ...inner, path: [key, ...inner.path] };
+  }
+  return null;
+}
+
+function walkList(list: readonly unknown[], depth: number, budget: { left: number }): JsonFault | null {
+  for (let i = 0; i < list.length; i++) {
+    const inner = walk(list[i], depth + 1, budget);
+    if (inner) return { ...inner, path: [String(i), ...inner.path] };
+  }
+  return null;
+}

@@ -1,0 +1,13 @@
+/** The contract of a logits processor, the one thing in a request that JSON cannot carry. */
+
+/** The row to use from here on; nothing when the row was edited in place. */
+// biome-ignore lint/suspicious/noConfusingVoidType: functions without a return statement must fit
+type NextLogits = Float32Array | void;
+
+/**
+ * Edits one row of logits in place, or returns the row to use instead. Called once per token of one choice. A function
+ * with three parameters also gets the prompt.
+ */
+export type LogitsProcessor =
+  | ((outputIds: Int32Array, logits: Float32Array) => NextLogits)
+  | ((promptIds: Int32Array, outputIds: Int32Array, logits: Float32Array) => NextLogits);

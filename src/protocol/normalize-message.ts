@@ -1,0 +1,66 @@
+/** A checked message of any variant -> the one form that chat templates are fed from. */
+import type {
+  AssistantMessage,
+  ContentPart,
+  DeveloperMessage,
+  Message,
+  ToolCall,
+  ToolMessage,
+} from './request-types.ts';
+import { TEXT_PART_FIELDS } from './schemas/message.ts';
+import type { ChatContentPart, ChatMessage, ChatToolCall } from './valid-chat-request.ts';
+
+/** Roles with a variant of their own. Any other role is a custom message. */
+const KNOWN_ROLES = new Set(['developer', 'system', 'user', 'assistant', 'tool', 'function']);
+
+/** Every field that some variant has. */
+type AnyMessage = Omit<AssistantMessage, 'role'> &
+  Omit<ToolMessage, 'role'> &
+  Omit<DeveloperMessage, 'role'> & { readonly role: string };
+
+/** Keeps the fields of the message's own variant: others came unchecked. */
+export function normalizeMessage(message: Message): ChatMessage {
+  const { role, content, name, ...more } = message as AnyMessage;
+  const isCustom = !KNOWN_ROLES.has(role);
+  const speaks = isCustom || role === 'assistant';
+  const calls = callsOf(message);
+  return {
+    role,
+    content: toParts(content ?? []),
+    name: name ?? null,
+    tool_calls: calls?.length ? calls.map(toToolCall) : null,
+    tool_call_id: isCustom || role === 'tool' ? (more.tool_call_id ?? null) : null,
+    reasoning: speaks ? (more.reasoning ?? more.reasoning_content ?? null) : null,
+    refusal: role === 'assistant' ? (more.refusal ?? null) : null,
+    tools: role === 'developer' ? (more.tools ?? null) : null,
+  };
+}
+
+/** The tool calls of a message whose variant has them. */
+export function callsOf(message: Message): readonly ToolCall[] | null {
+  const { role, tool_calls } = message as AnyMessage;
+  return role === 'assistant' || !KNOWN_ROLES.has(role) ? (tool_calls ?? null) : null;
+}
+
+function toParts(content: string | readonly ContentPart[]): ChatContentPart[] {
+  if (typeof content === 'string') return [{ type: 'text', text: content }];
+  return content.flatMap(toPart);
+}
+
+/** A text part whose text is null counts as absent. */
+function toPart(part: ContentPart): ChatContentPart | [] {
+  if (typeof part === 'string') return { type: 'text', text: part };
+  const { type } = part;
+  if (!Object.hasOwn(TEXT_PART_FIELDS, type)) return { type: 'media', kind: type, part: { ...part } };
+  const field = TEXT_PART_FIELDS[type as keyof typeof TEXT_PART_FIELDS];
+  const text = (part as Record<string, unknown>)[field] as string | null | undefined;
+  return text == null ? [] : { type: 'text', text };
+}
+
+function toToolCall(call: ToolCall): ChatToolCall {
+  return {
+    id: call.id ?? null,
+    type: 'function',
+    function: { name: call.function.name, arguments: call.function.arguments || '{}' },
+  };
+}

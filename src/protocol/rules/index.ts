@@ -1,0 +1,33 @@
+/** Every rule between the fields of a chat completion request: what no single field's schema can say. */
+import { fault } from '../faults.ts';
+import { beamRules } from './beam.ts';
+import { freeFormRules } from './free-form.ts';
+import { promptRules } from './prompt.ts';
+import { reportingRules } from './reporting.ts';
+import type { ChatRule } from './rule.ts';
+import { samplingRules } from './sampling.ts';
+import { structuredRules } from './structured.ts';
+import { toolRules } from './tools.ts';
+
+const servingRules: readonly ChatRule[] = [
+  {
+    name: 'priority needs the priority policy',
+    reads: ['priority'],
+    check: ({ priority }, { scheduling }) =>
+      scheduling === 'fcfs' && (priority ?? 0) !== 0
+        ? fault(['priority'], 'unsupported', '0: this runtime does not use priority scheduling', priority)
+        : null,
+  },
+];
+
+/** Every rule. */
+export const chatRules: readonly ChatRule[] = [
+  ...samplingRules,
+  ...reportingRules,
+  ...promptRules,
+  ...toolRules,
+  ...servingRules,
+  ...freeFormRules,
+  ...structuredRules,
+  ...beamRules,
+];

@@ -1,0 +1,76 @@
+/** Rules about how the prompt is made. */
+import type { ErrorDetail } from '../../errors.ts';
+import { fault } from '../faults.ts';
+import { callsOf } from '../normalize-message.ts';
+import { type ChatRule, conflict } from './rule.ts';
+
+/** Rules about the prompt. */
+export const promptRules: readonly ChatRule[] = [
+  {
+    name: 'a continued message needs no new one',
+    reads: ['continue_final_message', 'add_generation_prompt'],
+    check: ({ continue_final_message, add_generation_prompt }) =>
+      continue_final_message && add_generation_prompt
+        ? conflict('add_generation_prompt', 'false with continue_final_message: true', true)
+        : null,
+  },
+  {
+    name: 'a prompt is not truncated to nothing',
+    reads: ['truncate_prompt_tokens'],
+    check: ({ truncate_prompt_tokens }) =>
+      truncate_prompt_tokens === 0
+        ? fault(['truncate_prompt_tokens'], 'range', 'an integer >= 1, -1 or null', 0)
+        : null,
+  },
+  {
+    name: 'a request may bring a template',
+    reads: ['chat_template', 'chat_template_kwargs'],
+    check: ({ chat_template, chat_template_kwargs }, { allowRequestTemplate }) => {
+      if (allowRequestTemplate) return null;
+      const refuse = (loc: readonly string[], input: unknown): ErrorDetail =>
+        fault(loc, 'unsupported', 'no template: this runtime does not take templates from requests', input);
+      if (chat_template) return refuse(['chat_template'], chat_template);
+      const inner = chat_template_kwargs?.['chat_template'];
+      return inner ? refuse(['chat_template_kwargs', 'chat_template'], inner) : null;
+    },
+  },
+  {
+    name: 'template variables leave the renderer alone',
+    reads: ['chat_template_kwargs'],
+    check: ({ chat_template_kwargs }) => {
+      const { tokenize, chat_template } = chat_template_kwargs ?? {};
+      const faults: ErrorDetail[] = [];
+      if (tokenize !== undefined)
+        faults.push(fault(['chat_template_kwargs', 'tokenize'], 'value', 'no such key', tokenize));
+      if (typeof (chat_template ?? '') !== 'string')
+        faults.push(fault(['chat_template_kwargs', 'chat_template'], 'type', 'a string', chat_template));
+      return faults;
+    },
+  },
+  {
+    name: 'arguments of earlier tool calls are JSON',
+    reads: ['messages'],
+    check: ({ messages }) => {
+      const faults: ErrorDetail[] = [];
+      messages.forEach((message, i) => {
+        callsOf(message)?.forEach((call, k) => {
+          const text = call.function.arguments;
+          if (text && !isJson(text)) {
+            const loc = ['messages', String(i), 'tool_calls', String(k), 'function', 'arguments'];
+            faults.push(fault(loc, 'value', 'JSON text', text));
+          }
+        });
+      });
+      return faults;
+    },
+  },
+];
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}

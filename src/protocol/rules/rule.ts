@@ -1,0 +1,29 @@
+/** What a rule between fields is. */
+import type { ErrorDetail } from '../../errors.ts';
+import { fault } from '../faults.ts';
+import type { ChatCompletionRequest } from '../request-types.ts';
+
+/** What a runtime allows its requests. */
+export type ChatRuleOptions = {
+  /** Cap of `top_logprobs` and `prompt_logprobs`; null: the vocabulary. */
+  readonly maxLogprobs: number | null;
+  readonly scheduling: 'fcfs' | 'priority';
+  /** Whether a request may bring its own chat template. */
+  readonly allowRequestTemplate: boolean;
+};
+
+/** A request whose listed fields have the right types; other fields may be anything. */
+export type ChatRule = {
+  readonly name: string;
+  /** A rule runs only when none of these fields is faulty by itself. */
+  readonly reads: readonly (keyof ChatCompletionRequest)[];
+  readonly check: (
+    request: ChatCompletionRequest,
+    options: ChatRuleOptions,
+  ) => ErrorDetail | readonly ErrorDetail[] | null;
+};
+
+/** A field that contradicts another one. `expected` ends the sentence "field: expected ...". */
+export function conflict(field: string, expected: string, input: unknown): ErrorDetail {
+  return fault([field], 'conflict', expected, input);
+}

@@ -1,0 +1,48 @@
+/** Rules about which tokens may be drawn, and when the draw ends. */
+import { fault } from '../faults.ts';
+import { type ChatRule, conflict } from './rule.ts';
+
+const MAX_TOKEN_ID = 2 ** 31 - 1;
+
+/** Rules about sampling. */
+export const samplingRules: readonly ChatRule[] = [
+  {
+    name: 'greedy decoding gives one answer',
+    reads: ['temperature', 'n', 'use_beam_search'],
+    check: ({ temperature, n, use_beam_search }) =>
+      temperature === 0 && (n ?? 1) > 1 && !use_beam_search
+        ? conflict('n', '1 with temperature 0, which gives the same answer every time', n)
+        : null,
+  },
+  {
+    name: 'logit_bias keys are token ids',
+    reads: ['logit_bias'],
+    check: ({ logit_bias }) =>
+      Object.keys(logit_bias ?? {})
+        .filter((key) => !isTokenId(key))
+        .map((key) => fault(['logit_bias', key], 'value', 'a token id as key', key)),
+  },
+  {
+    name: 'bad words are not blank',
+    reads: ['bad_words'],
+    check: ({ bad_words }) =>
+      (bad_words ?? []).flatMap((word, i) =>
+        word.trim() === '' ? fault(['bad_words', String(i)], 'length', 'a text that is not blank', word) : [],
+      ),
+  },
+  {
+    name: 'min_tokens fit into the most tokens',
+    reads: ['min_tokens', 'max_tokens', 'max_completion_tokens'],
+    check: ({ min_tokens, max_tokens, max_completion_tokens }) => {
+      const most = max_completion_tokens ?? max_tokens ?? Number.POSITIVE_INFINITY;
+      return (min_tokens ?? 0) > most
+        ? conflict('min_tokens', `at most the ${most} tokens that may be generated`, min_tokens)
+        : null;
+    },
+  },
+];
+
+/** Whether a key of `logit_bias` is a token id: decimal digits, no sign, no leading zero. */
+function isTokenId(key: string): boolean {
+  return /^(0|[1-9]\d{0,9})$/.test(key) && Number(key) <= MAX_TOKEN_ID;
+}

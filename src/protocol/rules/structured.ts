@@ -1,0 +1,79 @@
+/** Rules of `structured_outputs` and `response_format`. */
+import type { ErrorDetail } from '../../errors.ts';
+import { fault } from '../faults.ts';
+import type { StructuredOutputs } from '../request-types.ts';
+import type { ChatRule } from './rule.ts';
+
+/** The fields that constrain; of these at most one may be given. `json_object: false` is not given. */
+export function givenConstraints(structured: StructuredOutputs): string[] {
+  const { json, regex, choice, grammar, json_object, structural_tag } = structured;
+  return Object.entries({ json, regex, choice, grammar, json_object: json_object || null, structural_tag })
+    .filter(([, value]) => (value ?? null) !== null)
+    .map(([name]) => name);
+}
+
+/** What text a constraint must be, by field: the first fault of each is reported. */
+const TEXT_CHECKS: readonly (readonly [keyof StructuredOutputs, string, (text: string) => boolean])[] = [
+  ['json', 'JSON text of an object or boolean', (text) => ['object', 'boolean'].includes(kindOfJson(text))],
+  ['structural_tag', 'JSON text of an object', (text) => kindOfJson(text) === 'object'],
+  ['grammar', 'a grammar that is not blank', (text) => text.trim() !== ''],
+  ['regex', 'a regular expression without NUL characters', (text) => !text.includes('\0')],
+  ['whitespace_pattern', 'a regular expression without NUL characters', (text) => !text.includes('\0')],
+];
+
+/** Rules about constraints on the answer. */
+export const structuredRules: readonly ChatRule[] = [
+  {
+    name: 'one constraint at a time',
+    reads: ['structured_outputs'],
+    check: ({ structured_outputs }) => {
+      const given = structured_outputs ? givenConstraints(structured_outputs) : [];
+      if (given.length < 2) return null;
+      return {
+        loc: ['structured_outputs'],
+        msg: `structured_outputs: expected at most one of json, regex, choice, grammar, json_object and structural_tag, got ${given.join(' and ')}`,
+        type: 'conflict',
+        input: structured_outputs,
+        ctx: { given },
+      };
+    },
+  },
+  {
+    name: 'response_format or structured_outputs',
+    reads: ['response_format', 'structured_outputs'],
+    check: ({ response_format, structured_outputs }) =>
+      response_format && structured_outputs
+        ? fault(['response_format'], 'conflict', 'nothing with structured_outputs', response_format)
+        : null,
+  },
+  {
+    name: 'texts of constraints are well formed',
+    reads: ['structured_outputs'],
+    check: ({ structured_outputs }) =>
+      TEXT_CHECKS.flatMap(([field, expected, isRight]): ErrorDetail[] => {
+        const text = structured_outputs?.[field];
+        if (typeof text !== 'string' || isRight(text)) return [];
+        return [fault(['structured_outputs', field], 'value', expected, text)];
+      }),
+  },
+  {
+    name: 'a structural tag has one form',
+    reads: ['response_format'],
+    check: ({ response_format: tag }) => {
+      if (tag?.type !== 'structural_tag') return null;
+      const isOld = tag.structures != null && tag.triggers != null;
+      const isHalfOld = tag.structures != null || tag.triggers != null;
+      if (tag.format != null ? !isHalfOld : isOld) return null;
+      return fault(['response_format'], 'conflict', 'either format, or structures with triggers', tag);
+    },
+  },
+];
+
+function kindOfJson(text: string): string {
+  try {
+    const value: unknown = JSON.parse(text);
+    return value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value;
+  } catch {
+    return 'none';
+  }
+}

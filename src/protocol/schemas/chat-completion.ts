@@ -1,0 +1,379 @@
+/** The chat completion request: every field, its type, its default and its bounds. */
+import { type Definitions, ref, type Schema } from './schema.ts';
+
+/** Most choices that one request may ask for. */
+export const MAX_CHOICES = 16_384;
+
+/** The value, or null for "as if absent". */
+function orNull(type: 'string' | 'number' | 'integer' | 'boolean', more: Schema): Schema {
+  return { ...more, type: [type, 'null'] };
+}
+
+function flag(isOn: boolean, description: string): Schema {
+  return { description, type: 'boolean', default: isOn };
+}
+
+function jsonObject(description: string): Schema {
+  return { description, type: ['object', 'null'], tsType: 'JsonObject | null' };
+}
+
+const messages: Schema = {
+  description: 'The chat so far, oldest message first.',
+  type: 'array',
+  items: ref('Message'),
+};
+
+const sampling: Schema['properties'] = {
+  model: orNull('string', {
+    description:
+      'Which model answers: a registered id or name, `name@step` for a checkpoint, a path, an `hf:` URI or an alias. Absent, null or empty: the default model.',
+  }),
+  frequency_penalty: orNull('number', {
+    description: 'Takes this much off the logit of a token for each time the answer already has it.',
+    default: 0,
+    minimum: -2,
+    maximum: 2,
+  }),
+  presence_penalty: orNull('number', {
+    description: 'Takes this much off the logit of every token that the answer already has.',
+    default: 0,
+    minimum: -2,
+    maximum: 2,
+  }),
+  repetition_penalty: orNull('number', {
+    description:
+      'Divides the positive and multiplies the negative logits of tokens that the prompt or the answer already has. Absent: the value that comes with the model, else 1.',
+    exclusiveMinimum: 0,
+  }),
+  logit_bias: {
+    description: 'Token id as text -> number added to its logit. Values beyond -100 and 100 count as those.',
+    type: ['object', 'null'],
+    additionalProperties: { type: 'number' },
+    bounds: 'keys: ids of the vocabulary',
+  },
+  temperature: orNull('number', {
+    description:
+      'Divides the logits before the draw; 0 always takes the best token. Absent: the value that comes with the model, else 1.',
+    minimum: 0,
+  }),
+  top_p: orNull('number', {
+    description:
+      'Draws only from the best tokens whose probabilities first add up to this. Absent: the value that comes with the model, else 1 (off).',
+    exclusiveMinimum: 0,
+    maximum: 1,
+  }),
+  top_k: orNull('integer', {
+    description:
+      'Draws only from this many best tokens; 0 and -1 turn it off. Absent: the value that comes with the model, else off.',
+    minimum: -1,
+  }),
+  min_p: orNull('number', {
+    description:
+      'Draws only from tokens at least this fraction as probable as the best one. Absent: the value that comes with the model, else 0 (off).',
+    minimum: 0,
+    maximum: 1,
+  }),
+  seed: orNull('integer', {
+    description:
+      'The same request with the same seed gives the same tokens; choice i draws with seed + i. -1, null or absent: a new seed each time. In process also a bigint.',
+    minimum: -(2 ** 63),
+    maximum: 2 ** 63, // 2^63 - 1 as a number
+    expected: 'an integer from -9223372036854775808 to 9223372036854775807 or null',
+    tsType: 'number | bigint | null',
+  }),
+  n: orNull('integer', {
+    description: 'Number of choices; with beam search also the number of beams.',
+    default: 1,
+    minimum: 1,
+    maximum: MAX_CHOICES,
+    bounds: '1 with temperature 0',
+  }),
+  use_beam_search: flag(
+    false,
+    'Searches for the most probable answers instead of drawing. Refuses options that only make sense for a draw.',
+  ),
+  length_penalty: {
+    description: 'Beam search divides a score by the length to the power of this. No effect without it.',
+    type: 'number',
+    default: 1,
+  },
+};
+
+const stopping: Schema['properties'] = {
+  max_tokens: orNull('integer', {
+    description: 'Older name of `max_completion_tokens`, which wins when both are given.',
+    minimum: 1,
+  }),
+  max_completion_tokens: orNull('integer', {
+    description: 'Most tokens of one choice. Absent: what is left of the context.',
+    minimum: 1,
+  }),
+  min_tokens: {
+    description: 'No choice ends before it has this many tokens.',
+    type: 'integer',
+    default: 0,
+    minimum: 0,
+    bounds: 'at most `max_completion_tokens`',
+  },
+  stop: {
+    description: 'Texts that end the answer. One text alone stands for a list of one.',
+    type: ['string', 'array', 'null'],
+    items: { type: 'string', minLength: 1 },
+    minLength: 1,
+    default: [],
+  },
+  stop_token_ids: {
+    description: 'Tokens that end the answer.',
+    type: ['array', 'null'],
+    items: { type: 'integer', minimum: 0 },
+    default: [],
+    bounds: 'ids of the vocabulary',
+  },
+  include_stop_str_in_output: flag(
+    false,
+    'Keeps the stop text, or the text of the stop token, in the answer.',
+  ),
+  ignore_eos: flag(false, 'Goes on after the end-of-sequence token.'),
+};
+
+const masks: Schema['properties'] = {
+  allowed_token_ids: {
+    description: 'Draws only these tokens. The end-of-sequence token is not added.',
+    type: ['array', 'null'],
+    items: { type: 'integer', minimum: 0 },
+    minItems: 1,
+    bounds: 'ids of the vocabulary',
+  },
+  bad_words: {
+    description: 'Texts that the answer must not contain, as the token sequences they are written with.',
+    type: 'array',
+    items: { type: 'string' },
+    default: [],
+    bounds: 'no blank text',
+  },
+  response_format: {
+    ...ref('ResponseFormat'),
+    description: 'The form of the answer. Not together with `structured_outputs`.',
+  },
+  structured_outputs: {
+    ...ref('StructuredOutputs'),
+    description: 'A constraint on the answer. Not together with `response_format`.',
+  },
+  logits_processors: {
+    description:
+      'Steps of your own on the logits, in this order, after the masks and before the penalties: registered names, `{ qualname, args, kwargs }` for one that is built per request, and in process plain functions.',
+    type: ['array', 'null'],
+    items: ref('LogitsProcessorItem'),
+    default: [],
+    tsType: 'readonly (string | LogitsProcessorConstructor | LogitsProcessor)[] | null',
+  },
+  inference_xargs: {
+    description: 'Values for logits processors that ask for them.',
+    type: ['object', 'null'],
+    additionalProperties: {
+      type: ['string', 'number', 'array'],
+      items: { type: ['string', 'number'] },
+    },
+  },
+};
+
+const reporting: Schema['properties'] = {
+  logprobs: orNull('boolean', {
+    description: 'Reports the log-probability of every token of the answer.',
+    default: false,
+  }),
+  top_logprobs: orNull('integer', {
+    description:
+      'With `logprobs`: reports this many best tokens of every position; -1 for the whole vocabulary.',
+    default: 0,
+    minimum: -1,
+    bounds: 'needs `logprobs` when not 0; at most `maxLogprobs`',
+  }),
+  prompt_logprobs: orNull('integer', {
+    description:
+      'Reports the log-probability of every prompt token, and of this many best tokens there; -1 for the whole vocabulary.',
+    minimum: -1,
+    bounds: 'not with `stream`, except 0; at most `maxLogprobs`',
+  }),
+  return_tokens_as_token_ids: orNull('boolean', {
+    description: 'Log-probabilities name tokens as `token_id:N` instead of by their text.',
+  }),
+  return_token_ids: orNull('boolean', {
+    description: 'Reports the token ids of the prompt and of each choice.',
+  }),
+  stream: orNull('boolean', { description: 'Answers in chunks as tokens come.', default: false }),
+  stream_options: {
+    ...ref('StreamOptions'),
+    description: 'What a stream reports besides the answer. Only with `stream`.',
+  },
+  skip_special_tokens: flag(true, 'Leaves the text of special tokens out of the answer.'),
+  spaces_between_special_tokens: flag(
+    true,
+    'With `skip_special_tokens` off: false writes adjacent special tokens without spaces between them.',
+  ),
+  include_reasoning: flag(true, 'False leaves the reasoning out of the response. The model still reasons.'),
+  echo: flag(false, 'Puts the content of the last message before the answer, when both have the same role.'),
+  request_id: {
+    description: 'Id of the request; the id of the response is `chatcmpl-` and this. Absent: a random UUID.',
+    type: 'string',
+    minLength: 1,
+  },
+  user: orNull('string', { description: 'No effect.' }),
+};
+
+const prompt: Schema['properties'] = {
+  tools: {
+    description: 'Functions that the model may ask for; the chat template shows them to it.',
+    type: ['array', 'null'],
+    items: ref('Tool'),
+  },
+  tool_choice: {
+    ...ref('ToolChoice'),
+    description:
+      '`none` leaves calls as text, `auto` reads the calls that the model makes, `required` forces at least one, a named function forces that one. Absent: `auto` with tools, else `none`.',
+    bounds: 'needs `tools` unless `none`; a named function must be among them',
+  },
+  parallel_tool_calls: orNull('boolean', {
+    description: 'False or null keeps only the first tool call.',
+    default: true,
+  }),
+  reasoning_effort: {
+    description: 'How much the model should reason, where its template can say so.',
+    enum: ['low', 'medium', 'high', null],
+  },
+  add_generation_prompt: flag(
+    true,
+    'Ends the prompt with the opening of an answer. Off by itself with `continue_final_message`.',
+  ),
+  continue_final_message: flag(
+    false,
+    'Leaves the last message open, so that the answer continues it. Not together with `add_generation_prompt: true`.',
+  ),
+  add_special_tokens: flag(
+    false,
+    'Lets the tokenizer add its own special tokens to the rendered prompt. Chat templates mostly write them already.',
+  ),
+  documents: {
+    description: 'Texts that the model may use, for templates that show them. Each has `title` and `text`.',
+    type: ['array', 'null'],
+    items: { type: 'object', additionalProperties: { type: 'string' } },
+  },
+  chat_template: orNull('string', {
+    description: 'A Jinja template instead of the one that comes with the model.',
+    bounds: 'not with `allowRequestTemplate: false`',
+  }),
+  chat_template_kwargs: {
+    ...jsonObject('Further variables for the template.'),
+    bounds: 'no `tokenize`; `chat_template` only as text',
+  },
+  truncate_prompt_tokens: orNull('integer', {
+    description:
+      'Keeps only this many tokens at the end of the prompt; -1 keeps as many as leave room for the answer.',
+    minimum: -1,
+    bounds: 'not 0',
+  }),
+  mm_processor_kwargs: jsonObject('Options of a multimodal model for its media.'),
+};
+
+const serving: Schema['properties'] = {
+  priority: {
+    description: 'Requests with lower values run first, under the `priority` scheduling policy.',
+    type: 'integer',
+    default: 0,
+    bounds: '0 under `fcfs`',
+  },
+  cache_salt: orNull('string', {
+    description: 'Requests share cached prompt prefixes only with requests of the same salt.',
+    minLength: 1,
+  }),
+  kv_transfer_params: jsonObject(
+    'Hands a prefilled prompt from one process to another: `{ do_remote_decode: true }` prefills and returns a handle; a request with that handle goes on from there.',
+  ),
+};
+
+/** Fields of the OpenAI API that a request may carry and that change nothing. */
+export const IGNORED_FIELDS = [
+  'audio',
+  'function_call',
+  'functions',
+  'metadata',
+  'modalities',
+  'moderation',
+  'prediction',
+  'prompt_cache_key',
+  'prompt_cache_options',
+  'prompt_cache_retention',
+  'safety_identifier',
+  'service_tier',
+  'store',
+  'verbosity',
+  'web_search_options',
+] as const;
+
+const ignored = Object.fromEntries(
+  IGNORED_FIELDS.map((field) => [field, { description: 'Accepted from OpenAI clients; no effect.' }]),
+);
+
+/** Definitions of the chat completion request. */
+export const chatCompletionDefinitions: Definitions = {
+  ChatCompletionRequest: {
+    description:
+      'A chat completion request, the same in process and over HTTP. `undefined` counts as absent everywhere.',
+    type: 'object',
+    required: ['messages'],
+    properties: {
+      messages,
+      ...sampling,
+      ...stopping,
+      ...masks,
+      ...reporting,
+      ...prompt,
+      ...serving,
+      ...ignored,
+    },
+    additionalProperties: false,
+  },
+  StreamOptions: {
+    description: 'What a stream reports besides the answer.',
+    type: ['object', 'null'],
+    properties: {
+      include_usage: orNull('boolean', {
+        description: 'One last chunk with the usage. Null turns it off.',
+        default: true,
+      }),
+      continuous_usage_stats: orNull('boolean', {
+        description: 'Usage so far in every chunk. Needs `include_usage`.',
+        default: false,
+      }),
+      include_obfuscation: { description: 'Accepted from OpenAI clients; no effect.' },
+    },
+    additionalProperties: false,
+  },
+  LogitsProcessorItem: {
+    type: ['string', 'object'],
+    minLength: 1,
+    if: { type: 'object' },
+    // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
+    then: ref('LogitsProcessorConstructor'),
+    description: 'A registered name, or how to build a processor.',
+    tsType: 'string | LogitsProcessorConstructor',
+  },
+  LogitsProcessorConstructor: {
+    description: 'Builds a registered logits processor for one request.',
+    required: ['qualname'],
+    properties: {
+      qualname: { description: 'Its registered name.', type: 'string', minLength: 1 },
+      args: {
+        description: 'Positional arguments.',
+        type: ['array', 'null'],
+        tsType: 'readonly unknown[] | null',
+      },
+      kwargs: {
+        description: 'Keyword arguments.',
+        type: ['object', 'null'],
+        tsType: 'Record<string, unknown> | null',
+      },
+    },
+    additionalProperties: false,
+  },
+};

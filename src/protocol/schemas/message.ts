@@ -1,0 +1,197 @@
+/** Messages of a chat, one definition per variant, and the parts their content is made of. */
+import { byField, type Definitions, ref, type Schema } from './schema.ts';
+
+const content: Schema = {
+  description: 'Text, or a list of parts. Absent or null counts as empty.',
+  type: ['string', 'array', 'null'],
+  items: ref('ContentPart'),
+};
+
+const name: Schema = { description: 'Name of the participant.', type: ['string', 'null'] };
+
+/** One message variant: `role` and `content`, and what else it has. `role` null: any role. */
+function message(description: string, role: string | null, more: Schema['properties'] = {}): Schema {
+  return {
+    description,
+    required: ['role'],
+    properties: {
+      role:
+        role === null
+          ? {
+              description: 'Who speaks. Any name that the chat template knows.',
+              type: 'string',
+              minLength: 1,
+            }
+          : { description: 'Who speaks.', const: role },
+      content,
+      name,
+      ...more,
+    },
+    additionalProperties: false,
+  };
+}
+
+const toolCallId: Schema = { description: 'Id of the call that this answers.', type: ['string', 'null'] };
+const toolCalls: Schema = {
+  description: 'Calls that the model made in this turn.',
+  type: ['array', 'null'],
+  items: ref('ToolCall'),
+};
+const reasoning: Schema = { description: 'Thoughts that came before the content.', type: ['string', 'null'] };
+const reasoningContent: Schema = {
+  description: 'Another name of `reasoning`; `reasoning` wins.',
+  type: ['string', 'null'],
+};
+
+/** The parts that hold text, by their `type`, and the field that holds it. */
+export const TEXT_PART_FIELDS = {
+  text: 'text',
+  input_text: 'text',
+  output_text: 'text',
+  refusal: 'refusal',
+  thinking: 'thinking',
+} as const;
+
+const MEDIA_PART_TYPES = [
+  'image_url',
+  'input_image',
+  'image_pil',
+  'image_embeds',
+  'audio_url',
+  'input_audio',
+  'audio_embeds',
+  'video_url',
+] as const;
+
+const PART_TYPES = [...Object.keys(TEXT_PART_FIELDS), ...MEDIA_PART_TYPES];
+
+function textPart(description: string, types: readonly string[], field: string): Schema {
+  return {
+    description,
+    required: ['type', field],
+    properties: {
+      type: { description: 'Kind of the part.', enum: types },
+      [field]: { description: 'The text. Null counts as absent.', type: ['string', 'null'] },
+      annotations: { description: 'No effect.' },
+    },
+    additionalProperties: false,
+  };
+}
+
+function urlPart(type: string): Schema {
+  return {
+    description: 'A picture, sound or film by its address. Models that only read text refuse it.',
+    required: ['type', type],
+    properties: {
+      type: { description: 'Kind of the part.', const: type },
+      [type]: {
+        description: 'Where the data lies.',
+        type: 'object',
+        required: ['url'],
+        properties: {
+          url: { description: 'A data URL or an address.', type: 'string', minLength: 1 },
+          detail: { description: 'How closely to look.', type: ['string', 'null'] },
+        },
+      },
+    },
+  };
+}
+
+/** Definitions of messages. */
+export const messageDefinitions: Definitions = {
+  Message: {
+    description:
+      'A message of the chat. Every role is accepted; the chat template decides what it does with it.',
+    type: 'object',
+    ...byField(
+      'role',
+      {
+        developer: 'DeveloperMessage',
+        system: 'SystemMessage',
+        user: 'UserMessage',
+        assistant: 'AssistantMessage',
+        tool: 'ToolMessage',
+        function: 'FunctionMessage',
+      },
+      'CustomMessage',
+    ),
+  },
+  DeveloperMessage: message('Instructions that hold whatever the user says.', 'developer', {
+    tools: { description: 'Tools for the template.', type: ['array', 'null'], items: ref('Tool') },
+  }),
+  SystemMessage: message('Instructions.', 'system'),
+  UserMessage: message('What the user said.', 'user'),
+  AssistantMessage: message(
+    'What the model said. The message of a response can be given back as it is.',
+    'assistant',
+    {
+      tool_calls: toolCalls,
+      reasoning,
+      reasoning_content: reasoningContent,
+      refusal: { description: 'Why the model declined.', type: ['string', 'null'] },
+      annotations: { description: 'No effect.' },
+      audio: { description: 'No effect.' },
+      function_call: { description: 'No effect: `tool_calls` replaced it.' },
+    },
+  ),
+  ToolMessage: message('The result of a tool call.', 'tool', { tool_call_id: toolCallId }),
+  FunctionMessage: message('The result of a function call, in the older form.', 'function'),
+  CustomMessage: message('A message of any other role.', null, {
+    tool_calls: toolCalls,
+    tool_call_id: toolCallId,
+    reasoning,
+    reasoning_content: reasoningContent,
+  }),
+  ContentPart: {
+    description: 'A piece of content. A bare string is a text part.',
+    type: ['string', 'object'],
+    required: ['type'],
+    properties: { type: { enum: PART_TYPES } },
+    ...byField('type', {
+      text: 'TextPart',
+      input_text: 'TextPart',
+      output_text: 'TextPart',
+      refusal: 'RefusalPart',
+      thinking: 'ThinkingPart',
+      image_url: 'ImageUrlPart',
+      audio_url: 'AudioUrlPart',
+      video_url: 'VideoUrlPart',
+      input_audio: 'InputAudioPart',
+    }),
+    tsType:
+      'string | TextPart | RefusalPart | ThinkingPart | ImageUrlPart | AudioUrlPart | VideoUrlPart | InputAudioPart | OtherMediaPart',
+  },
+  TextPart: textPart('Text.', ['text', 'input_text', 'output_text'], 'text'),
+  RefusalPart: textPart('Why the model declined; counts as text.', ['refusal'], 'refusal'),
+  ThinkingPart: textPart('Thoughts; count as text.', ['thinking'], 'thinking'),
+  ImageUrlPart: urlPart('image_url'),
+  AudioUrlPart: urlPart('audio_url'),
+  VideoUrlPart: urlPart('video_url'),
+  InputAudioPart: {
+    description: 'Sound in the request itself. Models that only read text refuse it.',
+    required: ['type', 'input_audio'],
+    properties: {
+      type: { description: 'Kind of the part.', const: 'input_audio' },
+      input_audio: {
+        description: 'The sound.',
+        type: 'object',
+        required: ['data', 'format'],
+        properties: {
+          data: { description: 'Base64 text.', type: 'string' },
+          format: { description: 'For example `wav`.', type: 'string' },
+        },
+      },
+    },
+  },
+  OtherMediaPart: {
+    description: 'Media in another form. Models that only read text refuse it.',
+    required: ['type'],
+    properties: {
+      type: {
+        description: 'Kind of the part.',
+        enum: ['input_image', 'image_pil', 'image_embeds', 'audio_embeds'],
+      },
+    },
+    additionalProperties: true,
+  },
+};

@@ -1,0 +1,61 @@
+/** The part of JSON Schema that the protocol is written in, with the few annotations of our own. */
+
+/** Definitions by name. References are written `#/$defs/Name`, across all files of this folder. */
+export type Definitions = { readonly [name: string]: Schema };
+
+/** One JSON Schema. Everything a request can be told about a field stands here: checks, types and docs are made from it. */
+export type Schema = {
+  readonly $ref?: string;
+  readonly type?: SchemaType | readonly SchemaType[];
+  readonly enum?: readonly (string | number | boolean | null)[];
+  readonly const?: string | number | boolean;
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly exclusiveMinimum?: number;
+  readonly minLength?: number;
+  readonly pattern?: string;
+  readonly items?: Schema;
+  readonly minItems?: number;
+  readonly properties?: { readonly [field: string]: Schema };
+  readonly required?: readonly string[];
+  readonly additionalProperties?: boolean | Schema;
+  readonly if?: Schema;
+  readonly then?: Schema;
+  readonly else?: Schema;
+  /** What the field does: the docstring of its type and its line in the docs. */
+  readonly description?: string;
+  /** What stands for an absent field. */
+  readonly default?: string | number | boolean | null | readonly never[];
+  /** Bounds that a rule in code checks, for the docs. */
+  readonly bounds?: string;
+  /** Ends the sentence "expected ..." where the keywords alone do not read well. */
+  readonly expected?: string;
+  /** The TypeScript type, where it says more than the schema: values that only exist in process, a union of definitions. */
+  readonly tsType?: string;
+};
+
+type SchemaType = 'string' | 'number' | 'integer' | 'boolean' | 'array' | 'object' | 'null';
+
+/** A reference to a definition. */
+export function ref(name: string): Schema {
+  return { $ref: `#/$defs/${name}` };
+}
+
+/** Picks the definition by the value of one field, so that only its own faults are reported; `otherwise` takes all other values. */
+export function byField(
+  field: string,
+  cases: { readonly [value: string]: string },
+  otherwise?: string,
+): Schema {
+  const chain = Object.entries(cases).reduceRight<Schema>(
+    (rest, [value, name]) => ({
+      if: { required: [field], properties: { [field]: { const: value } } },
+      // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
+      then: ref(name),
+      else: rest,
+    }),
+    otherwise ? ref(otherwise) : {},
+  );
+  const names = [...new Set([...Object.values(cases), ...(otherwise ? [otherwise] : [])])];
+  return { ...chain, tsType: names.join(' | ') };
+}

@@ -1,0 +1,163 @@
+/** The chat completion request after the door: every field present, every value legal, one form for each thing. */
+import type { LogitsProcessor } from './logits-processor.ts';
+import type { ChatCompletionRequest, JsonObject, NamedToolChoice, Tool } from './request-types.ts';
+
+/** A valid request. Null stands for "not given" only where a later stage knows the default: the model's own, the context's size, a new id. */
+export type ValidChatRequest = {
+  readonly messages: readonly ChatMessage[];
+  /** Null: the default model. */
+  readonly model: string | null;
+  readonly frequency_penalty: number;
+  readonly presence_penalty: number;
+  /** Null: the model's own, else 1. */
+  readonly repetition_penalty: number | null;
+  /** Token id -> bias from -100 to 100. */
+  readonly logit_bias: ReadonlyMap<number, number>;
+  /** Null: the model's own, else 1. 0 is greedy. */
+  readonly temperature: number | null;
+  /** Null: the model's own, else 1. */
+  readonly top_p: number | null;
+  /** Null: the model's own, else 0. 0 is off. */
+  readonly top_k: number | null;
+  /** Null: the model's own, else 0. */
+  readonly min_p: number | null;
+  /** A signed 64-bit integer. Null: draw one. */
+  readonly seed: bigint | null;
+  readonly n: number;
+  readonly use_beam_search: boolean;
+  readonly length_penalty: number;
+  readonly max_tokens: number | null;
+  /** What was asked for under either name. Null: what is left of the context. */
+  readonly max_completion_tokens: number | null;
+  readonly min_tokens: number;
+  readonly stop: readonly string[];
+  readonly stop_token_ids: readonly number[];
+  readonly include_stop_str_in_output: boolean;
+  readonly ignore_eos: boolean;
+  readonly allowed_token_ids: readonly number[] | null;
+  readonly bad_words: readonly string[];
+  /** The constraint of `structured_outputs` or of `response_format`; null when nothing is constrained. */
+  readonly structured_outputs: ValidStructuredOutputs | null;
+  readonly logits_processors: readonly ValidLogitsProcessor[];
+  readonly inference_xargs: Readonly<Record<string, string | number | readonly (string | number)[]>>;
+  readonly logprobs: boolean;
+  /** 0 without `logprobs`; -1 is the whole vocabulary. */
+  readonly top_logprobs: number;
+  /** -1 is the whole vocabulary. */
+  readonly prompt_logprobs: number | null;
+  readonly return_tokens_as_token_ids: boolean;
+  readonly return_token_ids: boolean;
+  readonly stream: boolean;
+  /** Both false without `stream_options`; the second only with the first. */
+  readonly stream_options: { readonly include_usage: boolean; readonly continuous_usage_stats: boolean };
+  readonly skip_special_tokens: boolean;
+  readonly spaces_between_special_tokens: boolean;
+  readonly include_reasoning: boolean;
+  readonly echo: boolean;
+  /** Null: a new one. */
+  readonly request_id: string | null;
+  readonly user: string | null;
+  readonly tools: readonly Tool[];
+  /** `none` whenever there are no tools. */
+  readonly tool_choice: 'none' | 'auto' | 'required' | NamedToolChoice;
+  readonly parallel_tool_calls: boolean;
+  readonly reasoning_effort: 'low' | 'medium' | 'high' | null;
+  /** Never true together with `continue_final_message`. */
+  readonly add_generation_prompt: boolean;
+  readonly continue_final_message: boolean;
+  readonly add_special_tokens: boolean;
+  readonly documents: readonly Readonly<Record<string, string>>[] | null;
+  /** The request's own template, from here or from `chat_template_kwargs`. */
+  readonly chat_template: string | null;
+  /** Without `chat_template`. */
+  readonly chat_template_kwargs: JsonObject;
+  /** -1: as many as leave room for the answer. Never 0. */
+  readonly truncate_prompt_tokens: number | null;
+  readonly mm_processor_kwargs: JsonObject | null;
+  readonly priority: number;
+  readonly cache_salt: string | null;
+  readonly kv_transfer_params: JsonObject | null;
+};
+
+/** A message in the one form that templates are fed from. */
+export type ChatMessage = {
+  readonly role: string;
+  /** Empty when the message has no content. */
+  readonly content: readonly ChatContentPart[];
+  readonly name: string | null;
+  /** Null where the role has none, or none were made. */
+  readonly tool_calls: readonly ChatToolCall[] | null;
+  readonly tool_call_id: string | null;
+  readonly reasoning: string | null;
+  readonly refusal: string | null;
+  /** Tools of a developer message. */
+  readonly tools: readonly Tool[] | null;
+};
+
+/** A piece of content: text, or media that only some models take. */
+export type ChatContentPart =
+  | { readonly type: 'text'; readonly text: string }
+  | {
+      readonly type: 'media';
+      /** The part's own type, for example `image_url`. */
+      readonly kind: string;
+      /** The part as it was given. */
+      readonly part: JsonObject;
+    };
+
+/** A tool call of an earlier turn. */
+export type ChatToolCall = {
+  readonly id: string | null;
+  readonly type: 'function';
+  readonly function: {
+    readonly name: string;
+    /** JSON text, `{}` when there were none. */
+    readonly arguments: string;
+  };
+};
+
+/** A constraint. Exactly one of the first six fields is not null. */
+export type ValidStructuredOutputs = {
+  /** JSON text is kept as text: its key order counts. */
+  readonly json: string | JsonObject | null;
+  readonly regex: string | null;
+  readonly choice: readonly string[] | null;
+  readonly grammar: string | null;
+  readonly json_object: true | null;
+  readonly structural_tag: string | null;
+  readonly disable_fallback: boolean;
+  readonly disable_any_whitespace: boolean;
+  readonly disable_additional_properties: boolean;
+  readonly whitespace_pattern: string | null;
+};
+
+/** A registered name, one that is built with arguments, or in process a function. */
+export type ValidLogitsProcessor =
+  | string
+  | {
+      readonly qualname: string;
+      readonly args: readonly unknown[];
+      readonly kwargs: Readonly<Record<string, unknown>>;
+    }
+  | LogitsProcessor;
+
+// Fields that are folded into others: a field of the request that is in neither list does not compile.
+type Folded = 'response_format';
+type Ignored =
+  | 'audio'
+  | 'function_call'
+  | 'functions'
+  | 'metadata'
+  | 'modalities'
+  | 'moderation'
+  | 'prediction'
+  | 'prompt_cache_key'
+  | 'prompt_cache_options'
+  | 'prompt_cache_retention'
+  | 'safety_identifier'
+  | 'service_tier'
+  | 'store'
+  | 'verbosity'
+  | 'web_search_options';
+type Missing = Exclude<keyof ChatCompletionRequest, keyof ValidChatRequest | Folded | Ignored>;
+true satisfies [Missing] extends [never] ? true : Missing;

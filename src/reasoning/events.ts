@@ -1,0 +1,27 @@
+/** What the reasoning machine says about the text that it was given. */
+export type ReasoningEvent =
+  | { readonly kind: 'reasoning'; readonly text: string }
+  | { readonly kind: 'content'; readonly text: string };
+
+/** Where an answer is: before anything that decides, in its reasoning, or in its content. */
+export type ReasoningPhase = 'start' | 'reasoning' | 'content';
+
+/** Collects the events of one answer. */
+export class ReasoningSink {
+  phase: ReasoningPhase = 'start';
+  #events: ReasoningEvent[] = [];
+
+  emit(kind: ReasoningEvent['kind'], text: string): void {
+    if (text === '') return;
+    this.phase = kind;
+    const last = this.#events.at(-1);
+    if (last?.kind === kind) this.#events[this.#events.length - 1] = { kind, text: last.text + text };
+    else this.#events.push({ kind, text });
+  }
+
+  takeEvents(): ReasoningEvent[] {
+    const events = this.#events;
+    this.#events = [];
+    return events;
+  }
+}

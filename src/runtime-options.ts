@@ -1,0 +1,118 @@
+/** What a caller gives to `createRuntime` -> checked options with their defaults filled in. */
+import { OnpolicyError } from './errors.ts';
+import type { Gpu } from './backends/libraries.ts';
+import type { ModelOptions, ServingLimits } from './models.ts';
+
+/** Options of {@link createRuntime}. */
+export type RuntimeOptions = ServingLimits & {
+  /** The model that answers when a request names none: a path or an `hf:` URI. Default: the embedded model. */
+  readonly model?: string | ModelOptions;
+  /** Names that requests may use for models. */
+  readonly models?: Readonly<Record<string, string | ModelOptions>>;
+  /** Which processor computes. Default `auto`: the best one that is there. */
+  readonly gpu?: Gpu;
+  /** Order of waiting requests: by arrival (default), or by `priority` first. */
+  readonly scheduling?: 'fcfs' | 'priority';
+  /** Whether finished prefixes stay cached for later requests. Default true. */
+  readonly prefixCache?: boolean;
+  /** Log-probabilities of the model itself (`raw`, default) or after the whole sampling pipeline. */
+  readonly logprobsMode?: 'raw' | 'processed';
+  /** Most alternatives that `top_logprobs` may ask for; null, the default: the vocabulary. */
+  readonly maxLogprobs?: number | null;
+  /** Whether a request may bring its own `chat_template`. Default true. */
+  readonly allowRequestTemplate?: boolean;
+  /** Receives every line that the engine logs. Nothing is written to the terminal without it. */
+  readonly log?: (level: 'debug' | 'info' | 'warn' | 'error', text: string) => void;
+  /** Called while a model is downloaded or loaded, with the fraction done. */
+  readonly onProgress?: (model: string, fraction: number) => void;
+};
+
+/** The same after the check: every default filled in. */
+export type CheckedOptions = RuntimeOptions &
+  Required<
+    Pick<RuntimeOptions, 'gpu' | 'scheduling' | 'prefixCache' | 'logprobsMode' | 'maxLogprobs' | 'allowRequestTemplate'>
+  >;
+
+const DEFAULTS = {
+  gpu: 'auto',
+  scheduling: 'fcfs',
+  prefixCache: true,
+  logprobsMode: 'raw',
+  maxLogprobs: null,
+  allowRequestTemplate: true,
+} as const;
+
+type Check = (value: unknown) => string | null; // what was expected, or null when the value is right
+
+const integer = (least: number, most = Number.MAX_SAFE_INTEGER): Check => (value) =>
+  Number.isInteger(value) && (value as number) >= least && (value as number) <= most
+    ? null
+    : `an integer from ${least}${most === Number.MAX_SAFE_INTEGER ? ' up' : ` to ${most}`}`;
+const oneOf = (...values: unknown[]): Check => (value) =>
+  values.includes(value) ? null : `one of ${values.map((candidate) => JSON.stringify(candidate)).join(', ')}`;
+const ofType = (type: string): Check => (value) => (typeof value === type ? null : `a ${type}`);
+
+const LIMITS: Record<keyof ServingLimits, Check> = {
+  contextSize: integer(2),
+  kvTokens: integer(2),
+  maxSequences: integer(1, 256),
+  maxBatchTokens: integer(1, 65_536),
+  threads: integer(1, 512),
+};
+
+const MODEL_FIELDS: Record<keyof ModelOptions, Check> = {
+  ...LIMITS,
+  path: ofType('string'),
+  gpuLayers: integer(0),
+  chatTemplate: ofType('string'),
+};
+
+const isModel: Check = (value) => {
+  if (typeof value === 'string') return null;
+  if (typeof value !== 'object' || value === null) return 'a path, an hf: URI or an object with a path';
+  checkFields('model', value, MODEL_FIELDS);
+  return 'path' in value ? null : 'an object with a path';
+};
+
+const FIELDS: Record<keyof RuntimeOptions, Check> = {
+  ...LIMITS,
+  model: isModel,
+  models: (value) => {
+    if (typeof value !== 'object' || value === null) return 'an object of names and models';
+    for (const [name, model] of Object.entries(value)) checkField(`models.${name}`, model, isModel);
+    return null;
+  },
+  gpu: oneOf('auto', 'cuda', 'vulkan', 'metal', false),
+  scheduling: oneOf('fcfs', 'priority'),
+  prefixCache: ofType('boolean'),
+  logprobsMode: oneOf('raw', 'processed'),
+  maxLogprobs: (value) => (value === null ? null : integer(0)(value)),
+  allowRequestTemplate: ofType('boolean'),
+  log: ofType('function'),
+  onProgress: ofType('function'),
+};
+
+/** Rejects unknown options and wrong values with `INVALID_REQUEST`, naming the option. */
+export function checkOptions(options: RuntimeOptions): CheckedOptions {
+  checkFields('options', options, FIELDS);
+  const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
+  return { ...DEFAULTS, ...given };
+}
+
+function checkFields(what: string, value: object, fields: Record<string, Check>): void {
+  for (const [name, given] of Object.entries(value)) {
+    if (given === undefined) continue;
+    const check = Object.hasOwn(fields, name) ? fields[name] : undefined;
+    if (!check) fail(`${what}.${name}`, `one of ${Object.keys(fields).join(', ')}`, 'an unknown option');
+    checkField(what === 'options' ? name : `${what}.${name}`, given, check);
+  }
+}
+
+function checkField(name: string, value: unknown, check: Check): void {
+  const expected = check(value);
+  if (expected !== null) fail(name, expected, typeof value === 'function' ? 'a function' : JSON.stringify(value));
+}
+
+function fail(name: string, expected: string, got: string | undefined): never {
+  throw new OnpolicyError('INVALID_REQUEST', `${name}: expected ${expected}, got ${got}`, { param: name });
+}

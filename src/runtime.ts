@@ -1,0 +1,113 @@
+/** The service in this process: wires models, engines and answers together. READ FIRST. */
+import { answer } from './answer.ts';
+import { type EngineStats, sumStats } from './engine.ts';
+import { OnpolicyError } from './errors.ts';
+import { Models } from './models.ts';
+import { loadAddon } from './native.ts';
+import {
+  type ChatCompletion,
+  type ChatCompletionRequest,
+  checkVocabulary,
+  validateChatRequest,
+} from './protocol/index.ts';
+import { type CheckedOptions, checkOptions, type RuntimeOptions } from './runtime-options.ts';
+import type { CallOptions, Service } from './service.ts';
+import type { ChatCompletionStream } from './stream.ts';
+import { detokenize } from './tokenizer.ts';
+
+const LOG_LEVELS = ['debug', 'debug', 'info', 'warn', 'error'] as const;
+
+/** A service whose models run in this process. */
+export class Runtime implements Service {
+  readonly #options: CheckedOptions;
+  readonly #models: Models;
+  readonly #stopLog: (() => void) | undefined;
+  #arrivals = 0;
+  #closed: Promise<void> | null = null;
+
+  /** @internal Use {@link createRuntime}. */
+  constructor(options: CheckedOptions) {
+    this.#options = options;
+    this.#models = new Models({ ...options, onProgress: options.onProgress }, options.model, options.models ?? {});
+    const { log } = options;
+    if (log) this.#stopLog = loadAddon().setLog((level, text) => log(LOG_LEVELS[level] ?? 'info', text.trimEnd()));
+  }
+
+  createCompletion(
+    request: ChatCompletionRequest & { stream: true },
+    options?: CallOptions,
+  ): Promise<ChatCompletionStream>;
+  createCompletion(
+    request: ChatCompletionRequest & { stream?: false | null },
+    options?: CallOptions,
+  ): Promise<ChatCompletion>;
+  createCompletion(
+    request: ChatCompletionRequest,
+    options?: CallOptions,
+  ): Promise<ChatCompletion | ChatCompletionStream>;
+  async createCompletion(
+    request: ChatCompletionRequest,
+    { signal }: CallOptions = {},
+  ): Promise<ChatCompletion | ChatCompletionStream> {
+    this.#requireOpen();
+    const { scheduling, maxLogprobs, allowRequestTemplate, logprobsMode } = this.#options;
+    const valid = validateChatRequest(request, { scheduling, maxLogprobs, allowRequestTemplate });
+    if (signal?.aborted) throw new OnpolicyError('ABORTED', 'the request was aborted', { cause: signal.reason });
+    const model = await this.#models.get(valid.model, signal);
+    checkVocabulary(valid, model.tokenizer.vocabSize);
+    this.#requireOpen();
+    return await answer(model, valid, {
+      signal,
+      processedLogprobs: logprobsMode === 'processed',
+      arrival: this.#arrivals++,
+    });
+  }
+
+  /** The token ids of a text. */
+  async tokenize(
+    text: string,
+    options: { model?: string; addSpecialTokens?: boolean; parseSpecial?: boolean } = {},
+  ): Promise<number[]> {
+    this.#requireOpen();
+    const { tokenizer } = await this.#models.get(options.model ?? null);
+    const ids = await tokenizer.encode(text, {
+      addSpecial: options.addSpecialTokens ?? false,
+      parseSpecial: options.parseSpecial ?? false,
+    });
+    return Array.from(ids);
+  }
+
+  /** The text of token ids. */
+  async detokenize(ids: readonly number[], options: { model?: string; skipSpecialTokens?: boolean } = {}): Promise<string> {
+    this.#requireOpen();
+    const { tokenizer } = await this.#models.get(options.model ?? null);
+    return detokenize(tokenizer, ids, options.skipSpecialTokens ?? false);
+  }
+
+  /** Numbers about the engines of all loaded models together. */
+  stats(): EngineStats {
+    return sumStats([...this.#models.loaded()].map(({ engine }) => engine.stats()));
+  }
+
+  /** Ends what runs with code `CLOSED` and frees all models. Closing twice is fine. */
+  async close(): Promise<void> {
+    this.#closed ??= this.#models.close().finally(() => this.#stopLog?.());
+    await this.#closed;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  #requireOpen(): void {
+    if (this.#closed) throw new OnpolicyError('CLOSED', 'the runtime is closed');
+  }
+}
+
+/**
+ * Opens a runtime with its own models and limits.
+ * @throws OnpolicyError `INVALID_REQUEST` for wrong options
+ */
+export async function createRuntime(options: RuntimeOptions = {}): Promise<Runtime> {
+  return new Runtime(checkOptions(options));
+}

@@ -1,0 +1,78 @@
+/** The types of the addon's sampler: a plan per request, a sampler per sequence. */
+
+/** What a request asks of the sampler. Everything but `vocabSize` may be absent. */
+export type SamplerPlanOptions = {
+  readonly vocabSize: number;
+  /** 0: greedy. Default 1. */
+  readonly temperature?: number;
+  /** 1: off, the default. */
+  readonly topP?: number;
+  /** 0: off, the default. */
+  readonly minP?: number;
+  /** 0 or -1: off, the default. */
+  readonly topK?: number;
+  /** 1: off, the default. Counts prompt and output. */
+  readonly repetitionPenalty?: number;
+  readonly frequencyPenalty?: number;
+  readonly presencePenalty?: number;
+  readonly logitBiasIds?: Int32Array; // (biases)
+  readonly logitBiasValues?: Float32Array; // (biases)
+  /** A bit per token, 1: allowed. */
+  readonly allowed?: Uint32Array | Int32Array; // (vocabSize / 32, rounded up)
+  /** Token sequences whose last token is forbidden after the others. */
+  readonly badWords?: readonly Int32Array[];
+  /** `stopIds` are forbidden while fewer tokens than this were generated. */
+  readonly minTokens?: number;
+  readonly stopIds?: Int32Array;
+  /** -1: no log-probabilities, the default. 0: the chosen token's. k: also those of the k best. */
+  readonly topLogprobs?: number;
+  /** Log-probabilities after the whole pipeline, instead of the model's own. */
+  readonly processedLogprobs?: boolean;
+};
+
+/** What became of one row. */
+export type SampledRow = {
+  readonly status: number; // 0: sampled, 1: masks left no token, 2: the logits held NaN
+  readonly token: number; // -1 unless sampled
+  readonly logprob: number; // natural logarithm; -Infinity is possible
+  /** Place among `topIds`, else the number of tokens that are at least as likely; 0: not asked for. */
+  readonly rank: number;
+  readonly topIds: Int32Array; // (k) best first, lowest id first among equals
+  readonly topLogprobs: Float32Array; // (k)
+};
+
+declare const planBrand: unique symbol;
+
+/** An immutable plan, shared by the samplers of a request. */
+export type SamplerPlanHandle = { readonly [planBrand]: true };
+
+/** The sampling state of one sequence: counts, random stream, bad-word context. */
+export type SamplerHandle = {
+  /** Prompt tokens count for the repetition penalty only. */
+  acceptPrompt(ids: Int32Array): void;
+  /** A generated token. */
+  accept(id: number): void;
+  /** Raw logits -> a token, not yet accepted. `mask`: a bit per token, 1: allowed by the grammar. */
+  sample(logits: Float32Array, mask?: Uint32Array | Int32Array | null): SampledRow;
+  /** First half of `sample`, up to a JavaScript hook: the row with masks (-Infinity) and bias. */
+  prepare(logits: Float32Array, mask?: Uint32Array | Int32Array | null): Float32Array;
+  /** Second half, on the edited row. Log-probabilities come from the raw logits. */
+  sampleEdited(logits: Float32Array, row: Float32Array): SampledRow;
+  /** The tokens of the next `count` places in the random stream, none accepted; -1 where sampling fails. */
+  drawMany(logits: Float32Array, count: number, mask?: Uint32Array | Int32Array | null): Int32Array;
+};
+
+/** The sampler's part of the addon. */
+export type SamplerAddon = {
+  readonly SamplerPlan: new (options: SamplerPlanOptions) => SamplerPlanHandle;
+  /** @param seed its lowest 64 bits count. @param kernels one of `samplerKernels()`; default the fastest */
+  readonly Sampler: new (
+    plan: SamplerPlanHandle,
+    seed: bigint,
+    kernels?: string,
+  ) => SamplerHandle;
+  /** Log-softmax, rank and the k best of one row for a given token. */
+  scoreRow(logits: Float32Array, token: number, k: number, kernels?: string): SampledRow;
+  /** The kernel variants that this processor runs, the fastest last. All give the same tokens. */
+  samplerKernels(): string[];
+};

@@ -1,0 +1,168 @@
+/** Chat -> prompt text, through a template: the public face of this folder. */
+import { OnpolicyError } from '../errors.ts';
+import { cutAtTag, markFinalMessage } from './continue-final.ts';
+import { toValue } from './convert.ts';
+import { parseToolArguments } from './tool-arguments.ts';
+import { DEFAULT_LIMITS, type TemplateLimits } from './python/render-state.ts';
+import type { Value } from './python/values.ts';
+import { type AssistantSpan, chooseMarks, splitMarked } from './spans.ts';
+import type { JinjaTemplate, TemplateEngine } from './template.ts';
+import { cachedTemplate } from './template-cache.ts';
+
+/** What a chat template is rendered with. */
+export type RenderInput = {
+  /** The conversation. Objects may be plain objects or Maps; a Map keeps number-like keys in order. */
+  readonly messages: readonly unknown[];
+  /** Tool definitions. Left out or null, the template sees None. */
+  readonly tools?: readonly unknown[] | null | undefined;
+  /** Documents for retrieval. Left out or null, the template sees None. */
+  readonly documents?: readonly unknown[] | null | undefined;
+  /** Whether the prompt ends with the start of an assistant message. Default false. */
+  readonly addGenerationPrompt?: boolean | undefined;
+  /** Whether the prompt ends inside the last message, which the model continues. Default false. */
+  readonly continueFinalMessage?: boolean | undefined;
+  /** Further variables. They win over all others. */
+  readonly kwargs?: Readonly<Record<string, unknown>> | ReadonlyMap<string, unknown> | null | undefined;
+  /** The model's token for the beginning of a text. Left out, the name is undefined in the template. */
+  readonly bosToken?: string | null | undefined;
+  /** The model's token for the end of a text. Left out, the name is undefined in the template. */
+  readonly eosToken?: string | null | undefined;
+  /** Further special tokens by variable name, e.g. `pad_token`. */
+  readonly specialTokens?: Readonly<Record<string, string>> | undefined;
+};
+
+/** How to render. */
+export type RenderOptions = {
+  /** Upper bounds; what is left out has a safe default. */
+  readonly limits?: Partial<TemplateLimits> | undefined;
+  /** `compiled` generates JavaScript, `interpreted` never does, `auto` compiles where the host allows it. Default auto. */
+  readonly engine?: TemplateEngine | undefined;
+  /** The clock of strftime_now. Default: the system clock. */
+  readonly now?: (() => Date) | undefined;
+  /**
+   * Turns tool-call arguments that are JSON text into objects before rendering; where the template fails with
+   * objects, it gets the text. Default false: the template sees what was given.
+   */
+  readonly parseToolArguments?: boolean | undefined;
+};
+
+/** Rendered text, and which parts of it the assistant wrote. */
+export type MaskedText = {
+  readonly text: string;
+  /** `[start, end)` in UTF-16 units of `text`, so that `text.slice(start, end)` is one part. In order. */
+  readonly assistantSpans: readonly AssistantSpan[];
+};
+
+/** How a template wants message contents: as text, or as a list of parts. */
+export type ContentFormat = 'string' | 'openai';
+
+/** A compiled chat template. It keeps no state between renders. */
+export class ChatTemplate {
+  readonly #template: JinjaTemplate;
+
+  /** Use {@link compileChatTemplate}. */
+  constructor(template: JinjaTemplate) {
+    this.#template = template;
+  }
+
+  /** Names the template reads from outside: messages, tools, bos_token, and the kwargs it knows. */
+  get variables(): ReadonlySet<string> {
+    return this.#template.variables;
+  }
+
+  /** `openai` when the template loops over the parts of a message's content, else `string`. */
+  get contentFormat(): ContentFormat {
+    return this.#template.loopsOverContent ? 'openai' : 'string';
+  }
+
+  /** Whether the template marks the assistant's text with generation blocks, as `renderWithMask` needs. */
+  get hasGeneration(): boolean {
+    return this.#template.hasGeneration;
+  }
+
+  /** Renders a chat. */
+  render(input: RenderInput, options: RenderOptions = {}): string {
+    return this.#withToolArguments(input, options, (chat) => this.#render(chat, options, null));
+  }
+
+  /** Renders a chat and tells which parts of the text the assistant wrote. */
+  renderWithMask(input: RenderInput, options: RenderOptions = {}): MaskedText {
+    if (!this.hasGeneration)
+      throw new OnpolicyError('UNSUPPORTED', 'the chat template has no {% generation %} blocks');
+    return this.#withToolArguments(input, options, (chat) => {
+      const text = this.#render(chat, options, null);
+      const marks = chooseMarks(text);
+      const marked = splitMarked(this.#render(chat, options, marks), marks);
+      // A template that measures or changes the assistant's text would see the marks.
+      if (marked.text !== text)
+        throw new OnpolicyError(
+          'UNSUPPORTED',
+          'the chat template changes the text of its generation blocks, so spans cannot be given',
+        );
+      return { text, assistantSpans: marked.spans };
+    });
+  }
+
+  #render(input: RenderInput, options: RenderOptions, spanMarks: readonly [string, string] | null): string {
+    const final = input.continueFinalMessage === true ? markFinalMessage(input.messages) : null;
+    const text = this.#template.run({
+      variables: variablesOf(final === null ? input : { ...input, messages: final.messages }),
+      limits: { ...DEFAULT_LIMITS, ...definedOnly(options.limits ?? {}) },
+      engine: options.engine ?? 'auto',
+      now: options.now ?? (() => new Date()),
+      spanMarks,
+    });
+    return final === null ? text : cutAtTag(text, final.text);
+  }
+
+  #withToolArguments<T>(input: RenderInput, options: RenderOptions, render: (input: RenderInput) => T): T {
+    if (options.parseToolArguments !== true) return render(input);
+    const parsed = parseToolArguments(input.messages);
+    if (parsed === null) return render(input);
+    try {
+      return render({ ...input, messages: parsed });
+    } catch (error) {
+      try {
+        return render(input);
+      } catch {
+        throw error; // the text fails as well: the first failure says more
+      }
+    }
+  }
+}
+
+function definedOnly(limits: Partial<TemplateLimits>): Partial<TemplateLimits> {
+  return Object.fromEntries(Object.entries(limits).filter(([, value]) => value !== undefined));
+}
+
+/** The variables of a render, later ones win: chat, special tokens, kwargs. */
+function variablesOf(input: RenderInput): Map<string, Value> {
+  const variables = new Map<string, Value>([
+    ['messages', toValue(input.messages, 'messages')],
+    ['tools', toValue(input.tools ?? null, 'tools')],
+    ['documents', toValue(input.documents ?? null, 'documents')],
+    ['add_generation_prompt', input.addGenerationPrompt ?? false],
+  ]);
+  const tokens = { bos_token: input.bosToken, eos_token: input.eosToken, ...input.specialTokens };
+  for (const [name, token] of Object.entries(tokens))
+    if (typeof token === 'string') variables.set(name, token);
+  const kwargs = input.kwargs ?? {};
+  for (const [name, value] of kwargs instanceof Map ? kwargs : Object.entries(kwargs))
+    if (value !== undefined) variables.set(name, toValue(value, `kwargs.${name}`));
+  return variables;
+}
+
+/** Parses a chat template, or takes it from the cache. Code is generated at the first render. */
+export function compileChatTemplate(source: string): ChatTemplate {
+  if (typeof source !== 'string')
+    throw new OnpolicyError('INVALID_REQUEST', `template: expected a string, got ${typeof source}`);
+  return new ChatTemplate(cachedTemplate(source));
+}
+
+/** Renders a chat with a template given as text. Templates are cached by content. */
+export function renderChatTemplate({
+  template,
+  ...rest
+}: RenderInput & RenderOptions & { readonly template: string }): string {
+  return compileChatTemplate(template).render(rest, rest);
+}

@@ -1,0 +1,56 @@
+/** A prompt that ends inside the last message: marks the end of that message, and cuts the rendered text there. */
+import { OnpolicyError } from '../errors.ts';
+
+const TAG = 'CONTINUE_FINAL_MESSAGE_TAG ';
+
+/** Messages whose last text ends with the tag, and that text as it was. */
+export type MarkedMessages = { readonly messages: readonly unknown[]; readonly text: string };
+
+type Container = Readonly<Record<string, unknown>> | ReadonlyMap<string, unknown>;
+
+function isContainer(value: unknown): value is Container {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function get(container: Container, key: string): unknown {
+  if (container instanceof Map) return container.get(key);
+  return Object.hasOwn(container, key) ? (container as Readonly<Record<string, unknown>>)[key] : undefined;
+}
+
+function withValue(container: Container, key: string, value: unknown): Container {
+  return container instanceof Map ? new Map(container).set(key, value) : { ...container, [key]: value };
+}
+
+/** Appends the tag to the last text of the last message. The caller's messages are not changed. */
+export function markFinalMessage(messages: readonly unknown[]): MarkedMessages {
+  const last = messages.at(-1);
+  if (!isContainer(last)) return fail('there is no final message to continue');
+  const content = get(last, 'content');
+  if (typeof content === 'string') {
+    const marked = withValue(last, 'content', content + TAG);
+    return { messages: [...messages.slice(0, -1), marked], text: content };
+  }
+  if (!Array.isArray(content)) return fail('the final message has no text to continue');
+  for (let i = content.length - 1; i >= 0; i--) {
+    const part: unknown = content[i];
+    const text = isContainer(part) ? get(part, 'text') : undefined;
+    if (typeof text !== 'string') continue;
+    const parts = [...content.slice(0, i), withValue(part as Container, 'text', text + TAG), ...content.slice(i + 1)];
+    return { messages: [...messages.slice(0, -1), withValue(last, 'content', parts)], text };
+  }
+  return fail('the final message has no text to continue');
+}
+
+/** Cuts the rendered text where the final message ends. `text` is the message as it was. */
+export function cutAtTag(rendered: string, text: string): string {
+  const bare = TAG.trimEnd();
+  const at = rendered.lastIndexOf(bare);
+  if (at < 0 || !rendered.includes(text.trim()))
+    return fail('the final message does not appear in the chat after applying the chat template');
+  // Where the blank of the tag survived, the template keeps spacing; where not, it trims the message.
+  return rendered.startsWith(TAG, at) ? rendered.slice(0, at) : rendered.slice(0, at).trimEnd();
+}
+
+function fail(message: string): never {
+  throw new OnpolicyError('TEMPLATE_FAILED', `continue_final_message is set, but ${message}`);
+}

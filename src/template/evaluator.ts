@@ -1,0 +1,559 @@
+/** Tree with plans -> text, by walking the tree: for hosts that forbid generated code. Does what compiled code does. */
+import { FILTERS, TESTS } from './library/library.ts';
+import type { MacroBody } from './python/macros.ts';
+import type { RenderState, VariableContext } from './python/render-state.ts';
+import type { Keywords, Value } from './python/values.ts';
+import { OPERATIONS } from './operations.ts';
+import type { Arguments, Expression, NodeOf, Statement } from './syntax/nodes.ts';
+import type { ForPlan, FramePlan, FunctionPlan, MacroPlan, ResolvedTarget, VariableRef } from './syntax/plans.ts';
+import { descendants } from './syntax/walk.ts';
+
+/** A root or a block, ready to run. */
+export type TemplateFunction = (state: RenderState, context: VariableContext) => string;
+
+/** The runnable parts of a template. */
+export type TemplateFunctions = {
+  readonly root: TemplateFunction;
+  readonly blocks: ReadonlyMap<string, TemplateFunction>;
+};
+
+/** How a list of statements ended. */
+type Ending = 'done' | 'break' | 'continue';
+
+/** One call of a function of the template: its variables, its text, and the place it is at. */
+class Activation {
+  readonly state: RenderState;
+  readonly context: VariableContext;
+  readonly slots: (Value | undefined)[];
+  readonly parent: Activation | null;
+  at = 0;
+  /** Text printed so far, into the innermost buffer. */
+  text = '';
+
+  constructor(state: RenderState, context: VariableContext, code: FunctionPlan, parent: Activation | null) {
+    this.state = state;
+    this.context = context;
+    this.slots = new Array(code.slotCount);
+    this.parent = parent;
+  }
+
+  read(ref: VariableRef): Value | undefined {
+    return this.#owner(ref).slots[ref.slot];
+  }
+  write(ref: VariableRef, value: Value | undefined): void {
+    this.#owner(ref).slots[ref.slot] = value;
+  }
+  #owner(ref: VariableRef): Activation {
+    let owner: Activation = this;
+    for (let hops = ref.hops; hops > 0; hops--) owner = owner.parent!;
+    return owner;
+  }
+  /** A call of a function inside of this one. */
+  inner(code: FunctionPlan): Activation {
+    return new Activation(this.state, this.context, code, this);
+  }
+  /** Runs `body`; failures get the place it was at. */
+  guard<T>(body: () => T): T {
+    try {
+      return body();
+    } catch (error) {
+      throw OPERATIONS.locate(error, this.at);
+    }
+  }
+}
+
+/** Makes the functions of a template out of its tree. */
+export function interpretTemplate(root: NodeOf<'Root'>): TemplateFunctions {
+  const plan = root.plan!;
+  const bodies = new Map<string, readonly Statement[]>();
+  for (const node of descendants(root)) if (node.typename === 'Block') bodies.set(node.name, node.body);
+  const run = (
+    code: FunctionPlan,
+    frame: FramePlan,
+    body: readonly Statement[],
+    before: (activation: Activation) => void,
+  ): TemplateFunction => {
+    return (state, context) => {
+      const activation = new Activation(state, context, code, null);
+      return activation.guard(() => {
+        before(activation);
+        enter(activation, frame);
+        execute(body, activation);
+        return activation.text;
+      });
+    };
+  };
+  const setSelf = (activation: Activation, ref: VariableRef | null): void => {
+    if (ref !== null) activation.write(ref, OPERATIONS.self(activation.state, activation.context));
+  };
+  return {
+    root: run(plan.code, plan.frame, root.body, (activation) => setSelf(activation, plan.self)),
+    blocks: new Map(
+      plan.blocks.map((block) => [
+        block.name,
+        run(block.code, block.frame, bodies.get(block.name)!, (activation) => {
+          setSelf(activation, block.self);
+          if (block.superBlock !== null)
+            activation.write(block.superBlock, OPERATIONS.superBlock(block.name));
+        }),
+      ]),
+    ),
+  };
+}
+
+function enter(activation: Activation, frame: FramePlan): void {
+  for (const action of frame.enter) {
+    if (action.kind === 'resolve')
+      activation.write(action.ref, OPERATIONS.resolve(activation.context, action.name));
+    else activation.write(action.ref, action.kind === 'alias' ? activation.read(action.from) : undefined);
+  }
+}
+
+function leave(activation: Activation, frame: FramePlan): void {
+  for (const ref of frame.leave) activation.write(ref, undefined);
+}
+
+/** Runs statements into a buffer of their own. A loop that is left on the way drops the buffer. */
+function capture(body: readonly Statement[], activation: Activation): [text: string, ending: Ending] {
+  const outer = activation.text;
+  activation.text = '';
+  const ending = execute(body, activation);
+  const { text } = activation;
+  activation.text = outer;
+  return [text, ending];
+}
+
+function execute(nodes: readonly Statement[], activation: Activation): Ending {
+  for (const node of nodes) {
+    const ending = executeOne(node, activation);
+    if (ending !== 'done') return ending;
+  }
+  return 'done';
+}
+
+function print(activation: Activation, value: Value, escape: boolean | 'dynamic', offset: number): void {
+  const { state } = activation;
+  activation.at = offset;
+  if (escape === false) activation.text += OPERATIONS.print(state, value);
+  else
+    activation.text +=
+      escape === true ? OPERATIONS.printEscaped(state, value) : OPERATIONS.printDynamic(state, value);
+}
+
+function executeOne(node: Statement, activation: Activation): Ending {
+  const { state, context } = activation;
+  switch (node.typename) {
+    case 'Output':
+      for (const child of node.children) {
+        if (child.typename === 'TemplateData') activation.text += OPERATIONS.data(state, child.text);
+        else print(activation, evaluate(child, activation), node.plan!.escape, child.offset);
+      }
+      return 'done';
+    case 'If':
+      for (const branch of node.branches)
+        if (isTrue(branch.cond, activation)) return execute(branch.body, activation);
+      return execute(node.otherwise, activation);
+    case 'For':
+      return executeFor(node, activation);
+    case 'Set': {
+      const { target, exports } = node.plan!;
+      checkNamespaces(target, activation, node.offset);
+      assign(target, evaluate(node.value, activation), activation, node.offset);
+      for (const { name, ref } of exports) OPERATIONS.share(context, name, activation.read(ref)!);
+      return 'done';
+    }
+    case 'SetBlock': {
+      const { target, exports, frame } = node.plan!;
+      enter(activation, frame);
+      const [text, ending] = capture(node.body, activation);
+      if (ending !== 'done') return ending;
+      const value =
+        node.filter === null ? OPERATIONS.captured(state, text) : filterOn(node.filter, text, activation);
+      checkNamespaces(target, activation, node.offset);
+      assign(target, value, activation, node.offset);
+      for (const { name, ref } of exports) OPERATIONS.share(context, name, activation.read(ref)!);
+      leave(activation, frame);
+      return 'done';
+    }
+    case 'Macro': {
+      const plan = node.plan!;
+      const macro = OPERATIONS.macro(plan.shape, macroBody(plan, node, activation));
+      activation.write(plan.target!, macro);
+      for (const { name } of plan.exports) OPERATIONS.share(context, name, macro);
+      return 'done';
+    }
+    case 'CallBlock': {
+      const plan = node.plan!;
+      const caller = OPERATIONS.macro(plan.shape, macroBody(plan, node, activation));
+      if (node.call !== null) print(activation, callFunction(node.call, activation, caller), plan.escape, node.offset);
+      else {
+        activation.at = node.offset;
+        print(activation, OPERATIONS.generation(state, caller), plan.escape, node.offset);
+      }
+      return 'done';
+    }
+    case 'FilterBlock': {
+      enter(activation, node.plan!);
+      const [text, ending] = capture(node.body, activation);
+      if (ending !== 'done') return ending;
+      print(activation, filterOn(node.filter, text, activation), 'dynamic', node.offset);
+      leave(activation, node.plan!);
+      return 'done';
+    }
+    case 'With': {
+      const { frame, targets } = node.plan!;
+      enter(activation, frame);
+      targets.forEach((target, index) => {
+        assign(target, evaluate(node.values[index]!, activation), activation, node.offset);
+      });
+      const ending = execute(node.body, activation);
+      if (ending === 'done') leave(activation, frame);
+      return ending;
+    }
+    case 'Block': {
+      activation.at = node.offset;
+      if (node.isRequired) OPERATIONS.requiredBlock(node.name);
+      const inner =
+        node.plan === null
+          ? context
+          : context.derive(
+              OPERATIONS.scope(
+                node.plan.map((entry) => entry.name),
+                node.plan.map((entry) => activation.read(entry.ref)),
+              ),
+            );
+      activation.text += OPERATIONS.block(state, node.name, inner);
+      return 'done';
+    }
+    case 'Autoescape': {
+      enter(activation, node.plan!);
+      const before = OPERATIONS.setAutoescape(state, evaluate(node.value, activation));
+      const ending = execute(node.body, activation);
+      if (ending !== 'done') return ending;
+      OPERATIONS.setAutoescape(state, before);
+      leave(activation, node.plan!);
+      return 'done';
+    }
+    case 'Break':
+      return 'break';
+    case 'Continue':
+      return 'continue';
+    case 'Loader':
+      evaluate(node.template, activation);
+      activation.at = node.offset;
+      return OPERATIONS.loader();
+  }
+}
+
+function assign(target: ResolvedTarget, value: Value, activation: Activation, offset: number): void {
+  activation.at = offset;
+  if (target.kind === 'name') activation.write(target.ref, value);
+  else if (target.kind === 'attribute') OPERATIONS.assign(activation.read(target.ref), target.attribute, value);
+  else {
+    const parts = OPERATIONS.unpack(activation.state, value, target.items.length);
+    target.items.forEach((item, index) => {
+      assign(item, parts[index]!, activation, offset);
+    });
+  }
+}
+
+function checkNamespaces(target: ResolvedTarget, activation: Activation, offset: number): void {
+  if (target.kind === 'tuple') for (const item of target.items) checkNamespaces(item, activation, offset);
+  else if (target.kind === 'attribute') {
+    activation.at = offset;
+    OPERATIONS.checkNamespace(activation.read(target.ref));
+  }
+}
+
+function macroBody(
+  plan: Omit<MacroPlan, 'target' | 'exports'>,
+  node: NodeOf<'Macro'> | NodeOf<'CallBlock'>,
+  outer: Activation,
+): MacroBody {
+  const firstDefault = node.parameters.length - node.defaults.length;
+  return (args) => {
+    const activation = outer.inner(plan.code);
+    return activation.guard(() => {
+      plan.arguments.forEach((ref, index) => {
+        activation.write(ref, args[index]);
+      });
+      enter(activation, plan.frame);
+      node.parameters.forEach((parameter, index) => {
+        const ref = plan.arguments[index]!;
+        if (activation.read(ref) !== undefined) return;
+        const fallback = node.defaults[index - firstDefault];
+        activation.write(
+          ref,
+          fallback === undefined
+            ? OPERATIONS.undefinedParameter(parameter.name)
+            : evaluate(fallback, activation),
+        );
+      });
+      execute(node.body, activation);
+      return activation.text;
+    });
+  };
+}
+
+function executeFor(node: NodeOf<'For'>, activation: Activation): Ending {
+  const plan = node.plan!;
+  const { state } = activation;
+  if (plan.recursion === null)
+    return runLoop(node, plan, evaluate(node.iterable, activation), activation, activation, null, 0);
+  const recurse = (iterable: Value, depth0: number): Value => {
+    const inner = activation.inner(plan.recursion!);
+    return inner.guard(() => {
+      runLoop(node, plan, iterable, activation, inner, recurse, depth0);
+      return OPERATIONS.captured(state, inner.text);
+    });
+  };
+  print(activation, recurse(evaluate(node.iterable, activation), 0), false, activation.at);
+  return 'done';
+}
+
+/** Runs a loop in `activation`. The test runs in a function of its own, defined in `testOuter`. */
+function runLoop(
+  node: NodeOf<'For'>,
+  plan: ForPlan,
+  iterable: Value,
+  testOuter: Activation,
+  activation: Activation,
+  recurse: ((iterable: Value, depth0: number) => Value) | null,
+  depth0: number,
+): Ending {
+  const { state } = activation;
+  activation.at = node.iterable.offset;
+  const source = plan.test === null ? iterable : filterItems(node, plan, iterable, testOuter);
+  let isUntouched = true;
+  const runBody = (item: Value): Ending => {
+    assign(plan.target, item, activation, node.offset);
+    enter(activation, plan.frame);
+    const ending = execute(node.body, activation);
+    if (ending === 'done') isUntouched = false;
+    return ending;
+  };
+  if (plan.loop === null) {
+    const items =
+      plan.test === null ? OPERATIONS.iterate(state, iterable) : (source as Iterable<Value>);
+    for (const item of items) {
+      state.step();
+      if (runBody(item) === 'break') break;
+    }
+  } else {
+    const loop = OPERATIONS.loop(state, source, plan.test !== null, recurse, depth0);
+    while (loop.advance()) {
+      activation.write(plan.loop, loop);
+      if (runBody(loop.current!) === 'break') break;
+    }
+  }
+  leave(activation, plan.frame);
+  if (plan.otherwise === null || !isUntouched) return 'done';
+  enter(activation, plan.otherwise);
+  const ending = execute(node.otherwise, activation);
+  if (ending === 'done') leave(activation, plan.otherwise);
+  return ending;
+}
+
+function* filterItems(
+  node: NodeOf<'For'>,
+  plan: ForPlan,
+  iterable: Value,
+  outer: Activation,
+): Generator<Value> {
+  const test = plan.test!;
+  const activation = outer.inner(test.code);
+  const { state } = activation;
+  try {
+    enter(activation, test.frame);
+    for (const item of OPERATIONS.iterate(state, iterable)) {
+      state.step();
+      assign(test.target, item, activation, node.offset);
+      if (isTrue(node.test!, activation)) yield rebuilt(test.target, activation);
+    }
+  } catch (error) {
+    throw OPERATIONS.locate(error, activation.at);
+  }
+}
+
+function rebuilt(target: ResolvedTarget, activation: Activation): Value {
+  if (target.kind === 'tuple') return OPERATIONS.tuple(target.items.map((item) => rebuilt(item, activation)));
+  return activation.read(target.ref)!;
+}
+
+function isTrue(node: Expression, activation: Activation): boolean {
+  return OPERATIONS.truth(activation.state, evaluate(node, activation));
+}
+
+function filterOn(filter: NodeOf<'Filter'>, text: string, activation: Activation): Value {
+  const value =
+    filter.target === null
+      ? OPERATIONS.captured(activation.state, text)
+      : filterOn(filter.target as NodeOf<'Filter'>, text, activation);
+  return applyFilter(filter, () => value, activation);
+}
+
+function applyFilter(node: NodeOf<'Filter'>, value: () => Value, activation: Activation): Value {
+  const filter = FILTERS.get(node.name);
+  if (filter === undefined) {
+    activation.at = node.offset;
+    return OPERATIONS.missingFilter(node.name);
+  }
+  const first = value();
+  const [args, keywords] = evaluateArguments(node.args, activation, [first], null);
+  activation.at = node.offset;
+  return OPERATIONS.filter(activation.state, filter, args, keywords);
+}
+
+function evaluateArguments(
+  args: Arguments,
+  activation: Activation,
+  first: readonly Value[],
+  caller: Value | null,
+): [positional: readonly Value[], keywords: Keywords | null] {
+  const { state } = activation;
+  let positional: readonly Value[] = [...first, ...args.positional.map((value) => evaluate(value, activation))];
+  if (args.spread !== null) positional = OPERATIONS.spread(state, positional, evaluate(args.spread, activation));
+  if (args.keywords.length === 0 && args.spreadKeywords === null && caller === null) return [positional, null];
+  const names = args.keywords.map((keyword) => keyword.name);
+  const values = args.keywords.map((keyword) => evaluate(keyword.value, activation));
+  if (caller !== null) {
+    names.push('caller');
+    values.push(caller);
+  }
+  const rest = args.spreadKeywords === null ? undefined : evaluate(args.spreadKeywords, activation);
+  return [positional, OPERATIONS.keywords(state, names, values, rest)];
+}
+
+function callFunction(node: NodeOf<'FunCall'>, activation: Activation, caller: Value | null): Value {
+  const callee = evaluate(node.callee, activation);
+  const [args, keywords] = evaluateArguments(node.args, activation, [], caller);
+  activation.at = node.offset;
+  return OPERATIONS.call(activation.state, callee, args, keywords);
+}
+
+const BINARY = {
+  Add: OPERATIONS.add,
+  Sub: OPERATIONS.subtract,
+  Mul: OPERATIONS.multiply,
+  Div: OPERATIONS.divide,
+  FloorDiv: OPERATIONS.floorDivide,
+  Mod: OPERATIONS.modulo,
+  Pow: OPERATIONS.power,
+} as const;
+
+const COMPARISONS = {
+  '==': OPERATIONS.equal,
+  '!=': OPERATIONS.notEqual,
+  '<': OPERATIONS.less,
+  '<=': OPERATIONS.lessEqual,
+  '>': OPERATIONS.greater,
+  '>=': OPERATIONS.greaterEqual,
+  in: OPERATIONS.isIn,
+  'not in': OPERATIONS.isNotIn,
+} as const;
+
+function evaluate(node: Expression, activation: Activation): Value {
+  const { state } = activation;
+  const at = (): void => {
+    activation.at = node.offset;
+  };
+  switch (node.typename) {
+    case 'Literal':
+      return node.value;
+    case 'Symbol':
+      return activation.read(node.ref!) ?? readMissing(node, activation);
+    case 'Array':
+      return OPERATIONS.list(state, node.items.map((item) => evaluate(item, activation)));
+    case 'Tuple':
+      return OPERATIONS.tuple(node.items.map((item) => evaluate(item, activation)));
+    case 'Dict': {
+      const flat: Value[] = [];
+      for (const { key, value } of node.pairs) flat.push(evaluate(key, activation), evaluate(value, activation));
+      at();
+      return OPERATIONS.dict(state, flat);
+    }
+    case 'Attribute': {
+      const target = evaluate(node.target, activation);
+      at();
+      return OPERATIONS.attribute(state, target, node.name);
+    }
+    case 'LookupVal': {
+      const target = evaluate(node.target, activation);
+      const key = evaluate(node.key, activation);
+      at();
+      return OPERATIONS.item(state, target, key);
+    }
+    case 'Slice': {
+      const target = evaluate(node.target, activation);
+      const [start, stop, step] = [node.start, node.stop, node.step].map((part) =>
+        part === null ? null : evaluate(part, activation),
+      );
+      at();
+      return OPERATIONS.slice(state, target, start!, stop!, step!);
+    }
+    case 'FunCall':
+      return callFunction(node, activation, null);
+    case 'Filter':
+      return applyFilter(node, () => evaluate(node.target!, activation), activation);
+    case 'Is': {
+      const test = TESTS.get(node.name);
+      if (test === undefined) {
+        at();
+        return OPERATIONS.missingTest(node.name);
+      }
+      const first = evaluate(node.target, activation);
+      const [args, keywords] = evaluateArguments(node.args, activation, [first], null);
+      at();
+      return OPERATIONS.test(state, test, args, keywords);
+    }
+    case 'InlineIf':
+      if (isTrue(node.cond, activation)) return evaluate(node.body, activation);
+      return node.otherwise === null ? OPERATIONS.undefinedElse() : evaluate(node.otherwise, activation);
+    case 'And': {
+      const left = evaluate(node.left, activation);
+      return OPERATIONS.truth(state, left) ? evaluate(node.right, activation) : left;
+    }
+    case 'Or': {
+      const left = evaluate(node.left, activation);
+      return OPERATIONS.truth(state, left) ? left : evaluate(node.right, activation);
+    }
+    case 'Not':
+      return !isTrue(node.target, activation);
+    case 'Neg': {
+      const value = evaluate(node.target, activation);
+      at();
+      return OPERATIONS.negative(state, value);
+    }
+    case 'Pos': {
+      const value = evaluate(node.target, activation);
+      at();
+      return OPERATIONS.positive(value);
+    }
+    case 'Concat': {
+      const items = node.items.map((item) => evaluate(item, activation));
+      at();
+      return OPERATIONS.concatenate(state, items);
+    }
+    case 'Compare': {
+      let left = evaluate(node.first, activation);
+      for (const { operator, value } of node.operands) {
+        const right = evaluate(value, activation);
+        at();
+        if (!COMPARISONS[operator](state, left, right)) return false;
+        left = right;
+      }
+      return true;
+    }
+    default: {
+      const left = evaluate(node.left, activation);
+      const right = evaluate(node.right, activation);
+      at();
+      return BINARY[node.typename](state, left, right);
+    }
+  }
+}
+
+/** None is null, so a variable that holds it and one that is missing meet here. */
+function readMissing(node: NodeOf<'Symbol'>, activation: Activation): Value {
+  return activation.read(node.ref!) === null ? null : OPERATIONS.undefinedName(node.name);
+}

@@ -1,0 +1,35 @@
+/** How a filter is described: a signature and a body. The tables of filters are built with it. */
+import { bind, signature } from '../python/calls.ts';
+import type { RenderState } from '../python/render-state.ts';
+import type { Keywords, Value } from '../python/values.ts';
+
+/** A filter: gets the filtered value first, then its arguments. */
+export type TemplateFilter = (state: RenderState, args: readonly Value[], keywords: Keywords | null) => Value;
+
+/** The arguments in the order of the signature; undefined = not given. The first one always is. */
+export type FilterBody = (
+  state: RenderState,
+  value: Value,
+  args: readonly (Value | undefined)[],
+) => Value;
+
+/** Collects filters by name. */
+export class FilterTable {
+  readonly filters = new Map<string, TemplateFilter>();
+
+  /** `parameters` names the arguments after the value, in the notation of `signature`. */
+  add(names: string, parameters: string, body: FilterBody): void {
+    for (const name of names.split(' ')) {
+      const target = signature(name, `value ${parameters}`);
+      this.filters.set(name, (state, args, keywords) => {
+        const [value, ...rest] = bind(target, args, keywords);
+        return body(state, value!, rest);
+      });
+    }
+  }
+
+  /** Adds a filter that binds its own arguments. */
+  addRaw(name: string, filter: TemplateFilter): void {
+    this.filters.set(name, filter);
+  }
+}

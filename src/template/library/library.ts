@@ -1,0 +1,20 @@
+/** Everything a template can name: filters, tests and globals, each in a Map that no template can change. */
+import type { TemplateFilter } from './filter-table.ts';
+import { GLOBALS } from './globals.ts';
+import { makeSequenceFilters } from './sequence-filters.ts';
+import { makeTests, type TemplateTest } from './tests.ts';
+import { TEXT_FILTERS } from './text-filters.ts';
+
+const filters = new Map<string, TemplateFilter>(TEXT_FILTERS);
+const tests: ReadonlyMap<string, TemplateTest> = makeTests(filters);
+for (const [name, filter] of makeSequenceFilters(
+  (name) => filters.get(name),
+  (name) => tests.get(name),
+))
+  filters.set(name, filter);
+
+/** Name -> filter. */
+export const FILTERS: ReadonlyMap<string, TemplateFilter> = filters;
+/** Name -> test. */
+export const TESTS = tests;
+export { GLOBALS };

@@ -1,0 +1,414 @@
+/** Filters on sequences, mappings and numbers. Lazy where Jinja2's are generators. */
+import { getItem, getPlainAttribute, getSlice } from '../python/attributes.ts';
+import { equal, order, sortBy, truth } from '../python/compare.ts';
+import { iterate, length, toList, tryReversed } from '../python/iterate.ts';
+import {
+  arithmetic,
+  countOf,
+  fromDouble,
+  type Int,
+  intOf,
+  isNumber,
+  parseFloatText,
+  parseInteger,
+  roundNumber,
+  toDouble,
+  truncate,
+} from '../python/numbers.ts';
+import { toFixed } from '../python/float-text.ts';
+import { LazySequence } from '../python/objects.ts';
+import { add } from '../python/operators.ts';
+import { isKind, PyError, typeError, valueError } from '../python/py-error.ts';
+import type { RenderState } from '../python/render-state.ts';
+import { escapeValue, toText } from '../python/text.ts';
+import {
+  Dict,
+  GroupTuple,
+  isList,
+  type Keywords,
+  Markup,
+  PyFloat,
+  textOf,
+  Tuple,
+  typeName,
+  Undefined,
+  type Value,
+} from '../python/values.ts';
+import { FilterTable, type TemplateFilter } from './filter-table.ts';
+import type { TemplateTest } from './tests.ts';
+
+const table = new FilterTable();
+
+type Getter = (item: Value) => Value;
+
+/** The path of an attribute argument: 'a.b.0' reaches through three levels. */
+function pathOf(attribute: Value | undefined): readonly Value[] {
+  if (attribute === undefined || attribute === null) return [];
+  const text = textOf(attribute);
+  if (text === undefined) return [attribute];
+  return text.split('.').map((part) => (/^\p{Nd}+$/u.test(part) ? Number(part) : part));
+}
+
+function getter(state: RenderState, attribute: Value | undefined, fallback: Value | undefined = null): Getter {
+  const path = pathOf(attribute);
+  return (item) => {
+    let value = item;
+    for (const part of path) {
+      value = getItem(state, value, part);
+      if (fallback !== null && fallback !== undefined && value instanceof Undefined) value = fallback;
+    }
+    return value;
+  };
+}
+
+function ignoreCase(value: Value): Value {
+  if (typeof value === 'string') return value.toLowerCase();
+  return value instanceof Markup ? new Markup(value.text.toLowerCase()) : value;
+}
+
+function caseGetter(
+  state: RenderState,
+  attribute: Value | undefined,
+  caseSensitive: Value | undefined,
+  fallback?: Value,
+): Getter {
+  const get = getter(state, attribute, fallback);
+  return caseSensitive !== undefined && truth(state, caseSensitive) ? get : (item) => ignoreCase(get(item));
+}
+
+function isTrue(state: RenderState, value: Value | undefined): boolean {
+  return value !== undefined && truth(state, value);
+}
+
+function lazy(items: Iterable<Value>): LazySequence {
+  return new LazySequence(items);
+}
+
+table.add('length count', '', (state, value) => length(state, value));
+table.add('list', '', (state, value) => toList(state, value));
+table.add('first', '', (state, value) => {
+  for (const item of iterate(state, value)) return item;
+  return new Undefined('No first item, sequence was empty.');
+});
+table.add('last', '', (state, value) => {
+  const items = tryReversed(state, value);
+  if (items === undefined) return typeError(`'${typeName(value)}' object is not reversible`);
+  for (const item of items) return item;
+  return new Undefined('No last item, sequence was empty.');
+});
+table.add('reverse', '', (state, value) => {
+  if (textOf(value) !== undefined) return getSlice(state, value, null, null, -1);
+  const items = tryReversed(state, value);
+  if (items === undefined) return toList(state, value).reverse();
+  return new LazySequence(items, isList(value) ? 'list_reverseiterator' : 'reversed');
+});
+/** Picks by a fixed rule, not by chance: the same render makes the same choice. */
+table.add('random', '', (state, value) => {
+  const count = length(state, value);
+  if (count === 0) return new Undefined('No random item, sequence was empty.');
+  return getItem(state, value, (count * 7 + 3) % count);
+});
+
+table.add('join', 'd? attribute?', (state, value, [separator, attribute]) => {
+  const get = getter(state, attribute);
+  const parts: Value[] = [];
+  let size = 0;
+  const glue = separator === undefined ? '' : separator;
+  const glueLength = toText(state, glue).length;
+  for (const item of iterate(state, value)) {
+    state.step();
+    const part = attribute === undefined || attribute === null ? item : get(item);
+    const text = state.autoescape && part instanceof Markup ? part : toText(state, part);
+    size += (textOf(text)?.length ?? 0) + glueLength;
+    if (size > state.limits.maxValueCharacters + glueLength) state.reserve(size);
+    parts.push(text);
+  }
+  if (!state.autoescape || !(glue instanceof Markup || parts.some((part) => part instanceof Markup)))
+    return state.made((parts as string[]).join(toText(state, glue)));
+  const escaped = parts.map((part) => escapeValue(state, part).text);
+  return new Markup(state.made(escaped.join(escapeValue(state, glue).text)));
+});
+
+table.add('default d', 'default_value? boolean?', (state, value, [fallback, boolean]) => {
+  const isAbsent = value instanceof Undefined || (isTrue(state, boolean) && !truth(state, value));
+  if (!isAbsent) return value;
+  return fallback === undefined ? '' : fallback;
+});
+table.add('attr', 'name', (state, value, [name]) => {
+  const text = textOf(name!);
+  if (text === undefined) return typeError('attribute name must be string');
+  return getPlainAttribute(state, value, text);
+});
+
+table.add('items', '', (_state, value) =>
+  lazy(
+    (function* () {
+      if (value instanceof Undefined) return;
+      if (!(value instanceof Dict)) return typeError('Can only get item pairs from a mapping.');
+      for (const entry of value.entries()) yield new Tuple(entry);
+    })(),
+  ),
+);
+table.add('dictsort', 'case_sensitive? by? reverse?', (state, value, [caseSensitive, by, reverse]) => {
+  const side = by === undefined ? 'key' : textOf(by);
+  if (side !== 'key' && side !== 'value') return valueError('You can only sort by either "key" or "value"');
+  if (value instanceof Undefined) value.fail();
+  if (!(value instanceof Dict)) return typeError(`'${typeName(value)}' object has no attribute 'items'`);
+  const position = side === 'key' ? 0 : 1;
+  state.work(value.size);
+  const pairs = Array.from(value.entries(), (entry) => new Tuple(entry));
+  const key = (pair: Value): Value => {
+    const part = (pair as Tuple).items[position]!;
+    return isTrue(state, caseSensitive) ? part : ignoreCase(part);
+  };
+  return sortBy(state, pairs, key, isTrue(state, reverse));
+});
+table.add('sort', 'reverse? case_sensitive? attribute?', (state, value, [reverse, caseSensitive, attribute]) => {
+  const text = attribute === undefined || attribute === null ? undefined : textOf(attribute);
+  const attributes = text === undefined ? [attribute] : text.split(',');
+  const getters = attributes.map((part) => caseGetter(state, part, caseSensitive));
+  // The key is a list even for one attribute: equal keys of a kind without order must not raise.
+  return sortBy(state, toList(state, value), (item) => getters.map((get) => get(item)), isTrue(state, reverse));
+});
+table.add('groupby', 'attribute default? case_sensitive?', (state, value, [attribute, fallback, caseSensitive]) => {
+  const key = caseGetter(state, attribute, caseSensitive, fallback);
+  const original = getter(state, attribute, fallback);
+  const groups: { key: Value; items: Value[] }[] = [];
+  for (const item of sortBy(state, toList(state, value), key)) {
+    const itemKey = key(item);
+    const last = groups.at(-1);
+    if (last !== undefined && (last.key === itemKey || equal(state, last.key, itemKey))) last.items.push(item);
+    else groups.push({ key: itemKey, items: [item] });
+  }
+  return groups.map(({ items }) => new GroupTuple([original(items[0]!), items]));
+});
+table.add('unique', 'case_sensitive? attribute?', (state, value, [caseSensitive, attribute]) =>
+  lazy(
+    (function* () {
+      const key = caseGetter(state, attribute, caseSensitive);
+      const seen = new Dict();
+      for (const item of iterate(state, value)) {
+        state.step();
+        const itemKey = key(item);
+        if (seen.has(itemKey)) continue;
+        seen.set(itemKey, true);
+        yield item;
+      }
+    })(),
+  ),
+);
+
+for (const [name, operator] of [
+  ['min', '<'],
+  ['max', '>'],
+] as const)
+  table.add(name, 'case_sensitive? attribute?', (state, value, [caseSensitive, attribute]) => {
+    const key = caseGetter(state, attribute, caseSensitive);
+    let best: { item: Value; key: Value } | null = null;
+    for (const item of iterate(state, value)) {
+      const itemKey = key(item);
+      if (best === null || order(state, operator, itemKey, best.key)) best = { item, key: itemKey };
+    }
+    return best === null ? new Undefined('No aggregated item, sequence was empty.') : best.item;
+  });
+table.add('sum', 'attribute? start?', (state, value, [attribute, start]) => {
+  const get = getter(state, attribute);
+  let total: Value = start === undefined ? 0 : start;
+  if (textOf(total) !== undefined) return typeError("sum() can't sum strings [use ''.join(seq) instead]");
+  for (const item of iterate(state, value)) {
+    state.step();
+    total = add(state, total, get(item));
+  }
+  return total;
+});
+
+table.add('batch', 'linecount fill_with?', (state, value, [lineCount, fill]) =>
+  lazy(
+    (function* () {
+      const size = lineCount!;
+      let row: Value[] = [];
+      for (const item of iterate(state, value)) {
+        state.step();
+        if (equal(state, row.length, size)) {
+          yield row;
+          row = [];
+        }
+        row.push(item);
+      }
+      if (row.length === 0) return;
+      const missing = fill === undefined || fill === null ? 0 : countOf(size, typeName) - row.length;
+      if (missing > 0) {
+        state.work(missing);
+        for (let i = 0; i < missing; i++) row.push(fill!);
+      }
+      yield row;
+    })(),
+  ),
+);
+table.add('slice', 'slices fill_with?', (state, value, [slices, fill]) =>
+  lazy(
+    (function* () {
+      const items = toList(state, value);
+      const count = countOf(slices!, typeName);
+      if (count === 0) throw new PyError('ZeroDivisionError', 'integer division or modulo by zero');
+      const perSlice = Math.floor(items.length / count);
+      const longer = items.length - perSlice * count;
+      let offset = 0;
+      for (let i = 0; i < count; i++) {
+        state.step();
+        const start = offset + i * perSlice;
+        if (i < longer) offset++;
+        const part = items.slice(start, offset + (i + 1) * perSlice);
+        if (fill !== undefined && fill !== null && i >= longer) part.push(fill);
+        yield part;
+      }
+    })(),
+  ),
+);
+
+table.add('abs', '', (state, value) => {
+  if (value instanceof Undefined) value.fail();
+  if (!isNumber(value)) return typeError(`bad operand type for abs(): '${typeName(value)}'`);
+  if (value instanceof PyFloat) return new PyFloat(Math.abs(value.value));
+  const int = intOf(value)!;
+  return int < 0 ? arithmetic(state, '-', 0, int) : int;
+});
+table.add('round', 'precision? method?', (state, value, [precision, method]) => {
+  const how = method === undefined ? 'common' : textOf(method);
+  if (how !== 'common' && how !== 'ceil' && how !== 'floor')
+    return valueError('method must be common, ceil or floor');
+  if (value instanceof Undefined) value.fail();
+  if (!isNumber(value)) return typeError(`type ${typeName(value)} doesn't define __round__ method`);
+  const places = precision === undefined ? 0 : precision;
+  if (how === 'common')
+    return roundNumber(
+      state,
+      typeof value === 'boolean' ? Number(value) : value,
+      places === null ? null : countOf(places, typeName),
+    );
+  if (!isNumber(places)) return typeError(`unsupported operand type(s) for **: 'int' and '${typeName(places)}'`);
+  const unit = arithmetic(state, '**', 10, places) as Int | PyFloat;
+  const scaled = arithmetic(state, '*', value, unit) as Int | PyFloat;
+  let whole: Int;
+  if (scaled instanceof PyFloat) {
+    if (!Number.isFinite(scaled.value)) return truncate(state, scaled.value);
+    whole = fromDouble(state, how === 'ceil' ? Math.ceil(scaled.value) : Math.floor(scaled.value));
+  } else whole = scaled;
+  return arithmetic(state, '/', whole, unit);
+});
+table.add('int', 'default? base?', (state, value, [fallback, base]) => {
+  if (value instanceof Undefined) value.fail();
+  const text = textOf(value);
+  try {
+    if (text !== undefined) return parseInteger(state, text, base === undefined ? 10 : countOf(base, typeName));
+    if (value instanceof PyFloat) return truncate(state, value.value);
+    const int = intOf(value);
+    if (int !== undefined) return int;
+  } catch (error) {
+    if (!isKind(error, 'TypeError', 'ValueError')) throw error;
+  }
+  try {
+    if (text !== undefined) return truncate(state, parseFloatText(text));
+  } catch (error) {
+    if (!isKind(error, 'TypeError', 'ValueError', 'OverflowError')) throw error;
+  }
+  return fallback === undefined ? 0 : fallback;
+});
+table.add('float', 'default?', (_state, value, [fallback]) => {
+  if (value instanceof Undefined) value.fail();
+  if (isNumber(value)) return new PyFloat(toDouble(value));
+  const text = textOf(value);
+  try {
+    if (text !== undefined) return new PyFloat(parseFloatText(text));
+  } catch (error) {
+    if (!isKind(error, 'TypeError', 'ValueError')) throw error;
+  }
+  return fallback === undefined ? new PyFloat(0) : fallback;
+});
+table.add('filesizeformat', 'binary?', (state, value, [binary]) => {
+  const text = textOf(value);
+  if (text === undefined && !isNumber(value))
+    return value instanceof Undefined ? value.fail() : typeError(`float() argument must be a string or a real number, not '${typeName(value)}'`);
+  const bytes = text === undefined ? toDouble(value as Int | PyFloat) : parseFloatText(text);
+  const isBinary = isTrue(state, binary);
+  const base = isBinary ? 1024 : 1000;
+  if (bytes === 1) return '1 Byte';
+  if (bytes < base) return `${toText(state, truncate(state, bytes))} Bytes`;
+  const letters = isBinary ? 'KMGTPEZY' : 'kMGTPEZY';
+  const last = letters.length - 1;
+  let power = 0;
+  while (power < last && !(bytes < base ** (power + 2))) power++;
+  const amount = (base * bytes) / base ** (power + 2);
+  const shown = Number.isFinite(amount) ? toFixed(amount, 1) : Number.isNaN(amount) ? 'nan' : 'inf';
+  return `${shown} ${letters[power]}${isBinary ? 'iB' : 'B'}`;
+});
+
+/** Adds the filters that call other filters and tests by name. */
+export function makeSequenceFilters(
+  filterNamed: (name: string) => TemplateFilter | undefined,
+  testNamed: (name: string) => TemplateTest | undefined,
+): ReadonlyMap<string, TemplateFilter> {
+  const mapper = (state: RenderState, args: readonly Value[], keywords: Keywords | null): Getter => {
+    const attribute = keywords?.get('attribute');
+    if (args.length === 0 && attribute !== undefined) {
+      for (const key of keywords!.keys())
+        if (key !== 'attribute' && key !== 'default') typeError(`Unexpected keyword argument '${key}'`);
+      return getter(state, attribute, keywords!.get('default'));
+    }
+    const [name, ...rest] = args;
+    if (name === undefined) return typeError('map requires a filter argument');
+    const filter = filterNamed(textOf(name) ?? '');
+    if (filter === undefined) throw new PyError('RuntimeError', `No filter named '${toText(state, name)}'.`);
+    return (item) => filter(state, [item, ...rest], keywords);
+  };
+
+  table.addRaw('map', (state, [value, ...args], keywords) =>
+    lazy(
+      (function* () {
+        if (!truth(state, value!)) return;
+        const map = mapper(state, args, keywords);
+        for (const item of iterate(state, value!)) {
+          state.step();
+          yield map(item);
+        }
+      })(),
+    ),
+  );
+
+  const predicate = (
+    state: RenderState,
+    args: readonly Value[],
+    keywords: Keywords | null,
+    byAttribute: boolean,
+  ): ((item: Value) => boolean) => {
+    const [attribute, ...afterAttribute] = args;
+    if (byAttribute && attribute === undefined) return typeError('Missing parameter for attribute name');
+    const get: Getter = byAttribute ? getter(state, attribute) : (item) => item;
+    const [name, ...rest] = byAttribute ? afterAttribute : args;
+    if (name === undefined) return (item) => truth(state, get(item));
+    const test = testNamed(textOf(name) ?? '');
+    if (test === undefined) throw new PyError('RuntimeError', `No test named '${toText(state, name)}'.`);
+    return (item) => test(state, [get(item), ...rest], keywords);
+  };
+
+  for (const [name, wanted, byAttribute] of [
+    ['select', true, false],
+    ['reject', false, false],
+    ['selectattr', true, true],
+    ['rejectattr', false, true],
+  ] as const)
+    table.addRaw(name, (state, [value, ...args], keywords) =>
+      lazy(
+        (function* () {
+          if (!truth(state, value!)) return;
+          const test = predicate(state, args, keywords, byAttribute);
+          for (const item of iterate(state, value!)) {
+            state.step();
+            if (test(item) === wanted) yield item;
+          }
+        })(),
+      ),
+    );
+  return table.filters;
+}
+

@@ -1,0 +1,162 @@
+/** strftime: a moment and a format -> text, in local time and the C locale, as glibc does it. */
+
+const DAYS = ['Sunday', 'Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday'];
+const MONTHS = [
+  'January',
+  'February',
+  'March',
+  'April',
+  'May',
+  'June',
+  'July',
+  'August',
+  'September',
+  'October',
+  'November',
+  'December',
+];
+const DAY_MS = 86_400_000;
+
+/** A number with its width and the character that fills it up. */
+type Padded = { readonly number: number; readonly width: number; readonly fill: string };
+
+function padded(number: number, width = 2, fill = '0'): Padded {
+  return { number, width, fill };
+}
+
+/** 0 on the first of January. */
+function dayOfYear(moment: Date): number {
+  const start = Date.UTC(moment.getFullYear(), 0, 1);
+  return Math.round((Date.UTC(moment.getFullYear(), moment.getMonth(), moment.getDate()) - start) / DAY_MS);
+}
+
+/** Year and week by ISO 8601. */
+function isoWeek(moment: Date): { year: number; week: number } {
+  const weekday = (moment.getDay() + 6) % 7; // Monday is 0
+  const thursday = new Date(Date.UTC(moment.getFullYear(), moment.getMonth(), moment.getDate() - weekday + 3));
+  const year = thursday.getUTCFullYear();
+  return { year, week: 1 + Math.floor((thursday.getTime() - Date.UTC(year, 0, 1)) / DAY_MS / 7) };
+}
+
+/** Formats like `%Y-%m-%d`, for the directives that are made of others. */
+const COMPOSED: Readonly<Record<string, string>> = {
+  c: '%a %b %e %H:%M:%S %Y',
+  x: '%m/%d/%y',
+  D: '%m/%d/%y',
+  X: '%H:%M:%S',
+  T: '%H:%M:%S',
+  R: '%H:%M',
+  r: '%I:%M:%S %p',
+  F: '%Y-%m-%d',
+};
+
+/** The value of one directive, or undefined when there is no such directive. */
+function directive(code: string, moment: Date): string | Padded | undefined {
+  const hour12 = moment.getHours() % 12 || 12;
+  const year = moment.getFullYear();
+  switch (code) {
+    case 'a':
+      return DAYS[moment.getDay()]!.slice(0, 3);
+    case 'A':
+      return DAYS[moment.getDay()]!;
+    case 'b':
+    case 'h':
+      return MONTHS[moment.getMonth()]!.slice(0, 3);
+    case 'B':
+      return MONTHS[moment.getMonth()]!;
+    case 'C':
+      return padded(Math.floor(year / 100));
+    case 'd':
+      return padded(moment.getDate());
+    case 'e':
+      return padded(moment.getDate(), 2, ' ');
+    case 'f':
+      return String(moment.getMilliseconds() * 1000).padStart(6, '0');
+    case 'g':
+      return padded(isoWeek(moment).year % 100);
+    case 'G':
+      return padded(isoWeek(moment).year, 1);
+    case 'H':
+      return padded(moment.getHours());
+    case 'I':
+      return padded(hour12);
+    case 'j':
+      return padded(dayOfYear(moment) + 1, 3);
+    case 'k':
+      return padded(moment.getHours(), 2, ' ');
+    case 'l':
+      return padded(hour12, 2, ' ');
+    case 'm':
+      return padded(moment.getMonth() + 1);
+    case 'M':
+      return padded(moment.getMinutes());
+    case 'n':
+      return '\n';
+    case 'p':
+      return moment.getHours() < 12 ? 'AM' : 'PM';
+    case 'P':
+      return moment.getHours() < 12 ? 'am' : 'pm';
+    case 's':
+      return padded(Math.floor(moment.getTime() / 1000), 1);
+    case 'S':
+      return padded(moment.getSeconds());
+    case 't':
+      return '\t';
+    case 'u':
+      return padded(moment.getDay() || 7, 1);
+    case 'U':
+      return padded(Math.floor((dayOfYear(moment) + 7 - moment.getDay()) / 7));
+    case 'V':
+      return padded(isoWeek(moment).week);
+    case 'w':
+      return padded(moment.getDay(), 1);
+    case 'W':
+      return padded(Math.floor((dayOfYear(moment) + 7 - ((moment.getDay() + 6) % 7)) / 7));
+    case 'y':
+      return padded(year % 100);
+    case 'Y':
+      return padded(year, 1);
+    case 'z':
+    case 'Z':
+      return ''; // Python's now() knows no zone
+    case '%':
+      return '%';
+    default:
+      return undefined;
+  }
+}
+
+/** Longest width that a directive may ask for. */
+const MAX_WIDTH = 1000;
+
+/** Formats a moment. Unknown directives stay as they are. */
+export function strftime(moment: Date, format: string): string {
+  return format.replace(
+    /%([-_0^#]*)(\d*)[EO]?([A-Za-z%])/g,
+    (whole, flags: string, width: string, code: string) => {
+      const composed = COMPOSED[code];
+      const value = composed === undefined ? directive(code, moment) : strftime(moment, composed);
+      return value === undefined ? whole : layOut(value, flags, Math.min(Number(width), MAX_WIDTH));
+    },
+  );
+}
+
+function layOut(value: string | Padded, flags: string, width: number): string {
+  const padFlag = /[-_0](?=[^-_0]*$)/.exec(flags)?.[0];
+  if (typeof value === 'string') {
+    const text = flags.includes('^')
+      ? value.toUpperCase()
+      : flags.includes('#')
+        ? swapCase(value)
+        : value;
+    return text.padStart(width, padFlag === '0' ? '0' : ' ');
+  }
+  if (padFlag === '-') return String(value.number);
+  const fill = padFlag === '_' ? ' ' : padFlag === '0' ? '0' : value.fill;
+  return String(value.number).padStart(Math.max(width, value.width), fill);
+}
+
+/** glibc's `#` flag: names become upper case, AM and PM lower case. */
+function swapCase(text: string): string {
+  return text === 'AM' || text === 'PM' ? text.toLowerCase() : text.toUpperCase();
+}

@@ -1,0 +1,99 @@
+/** The tests behind `is`: name -> predicate. */
+import { bind, type Signature, signature } from '../python/calls.ts';
+import { contains, equal, order, type OrderOperator } from '../python/compare.ts';
+import { tryIterate, tryLength } from '../python/iterate.ts';
+import { isNumber } from '../python/numbers.ts';
+import { operate } from '../python/operators.ts';
+import { callStrMethod, STR_METHODS } from '../python/methods/str-methods.ts';
+import type { RenderState } from '../python/render-state.ts';
+import { toText } from '../python/text.ts';
+import {
+  Dict,
+  isList,
+  type Keywords,
+  Markup,
+  PyFloat,
+  PyObject,
+  textOf,
+  Tuple,
+  Undefined,
+  type Value,
+} from '../python/values.ts';
+
+/** A test: gets the tested value first, then its arguments. */
+export type TemplateTest = (state: RenderState, args: readonly Value[], keywords: Keywords | null) => boolean;
+
+type Body = (state: RenderState, value: Value, other: Value) => boolean;
+
+const tests = new Map<string, TemplateTest>();
+
+function define(names: string, body: Body, parameters = 'value'): void {
+  for (const name of names.split(' ')) {
+    const target: Signature = signature(name, parameters);
+    tests.set(name, (state, args, keywords) => {
+      const [value, other] = bind(target, args, keywords);
+      return body(state, value!, other ?? null);
+    });
+  }
+}
+
+const remainderIs =
+  (divisor: number, wanted: number): Body =>
+  (state, value) =>
+    equal(state, operate(state, '%', value, divisor), wanted);
+define('odd', remainderIs(2, 1));
+define('even', remainderIs(2, 0));
+define(
+  'divisibleby',
+  (state, value, divisor) => equal(state, operate(state, '%', value, divisor), 0),
+  'value num',
+);
+define('defined', (_state, value) => !(value instanceof Undefined));
+define('undefined', (_state, value) => value instanceof Undefined);
+define('none', (_state, value) => value === null);
+define('boolean', (_state, value) => typeof value === 'boolean');
+define('true', (_state, value) => value === true);
+define('false', (_state, value) => value === false);
+define('integer', (_state, value) => typeof value === 'number' || typeof value === 'bigint');
+define('float', (_state, value) => value instanceof PyFloat);
+define('number', (_state, value) => isNumber(value));
+define('string', (_state, value) => textOf(value) !== undefined);
+define('mapping', (_state, value) => value instanceof Dict);
+define('iterable', (state, value) => tryIterate(state, value) !== undefined);
+define('sequence', (state, value) => {
+  if (value instanceof PyObject) return value.isSubscriptable && value.length(state) !== undefined;
+  return (
+    isList(value) || value instanceof Tuple || value instanceof Undefined || tryLength(state, value) !== undefined
+  );
+});
+define('callable', (_state, value) => value instanceof PyObject && value.isCallable);
+define('escaped', (_state, value) => value instanceof Markup);
+define('sameas', (_state, value, other) => value === other, 'value other');
+define('in', (state, value, container) => contains(state, container, value), 'value seq');
+const textTest =
+  (method: string): Body =>
+  (state, value) =>
+    callStrMethod(state, STR_METHODS.get(method)!, toText(state, value), [], null) === true;
+define('lower', textTest('islower'));
+define('upper', textTest('isupper'));
+define('eq equalto ==', equal, 'a b /');
+define('ne !=', (state, a, b) => !equal(state, a, b), 'a b /');
+const ordered =
+  (operator: OrderOperator): Body =>
+  (state, a, b) =>
+    order(state, operator, a, b);
+define('lt lessthan <', ordered('<'), 'a b /');
+define('le <=', ordered('<='), 'a b /');
+define('gt greaterthan >', ordered('>'), 'a b /');
+define('ge >=', ordered('>='), 'a b /');
+
+/** Completes the tests with the two that look into the tables of filters and of tests. */
+export function makeTests(filterNames: { has(name: string): boolean }): ReadonlyMap<string, TemplateTest> {
+  const isName =
+    (names: { has(name: string): boolean }): Body =>
+    (_state, value) =>
+      names.has(textOf(value) ?? '');
+  define('filter', isName(filterNames));
+  define('test', isName(tests));
+  return tests;
+}

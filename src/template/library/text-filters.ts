@@ -1,0 +1,211 @@
+/** Filters on text: case, trimming, replacing, layout, escaping. */
+import { truth } from '../python/compare.ts';
+import { formatPercent } from '../python/format-percent.ts';
+import { iterate, length, unpack } from '../python/iterate.ts';
+import { callStrMethod, STR_METHODS } from '../python/methods/str-methods.ts';
+import { stripTags } from '../python/methods/markup-methods.ts';
+import { isSpaceUnit } from '../python/unicode.ts';
+import { splitLines } from '../python/methods/str-search.ts';
+import { countOf } from '../python/numbers.ts';
+import { add, operate } from '../python/operators.ts';
+import { PyError, typeError, valueError } from '../python/py-error.ts';
+import type { RenderState } from '../python/render-state.ts';
+import { getSlice } from '../python/attributes.ts';
+import { tryIterate } from '../python/iterate.ts';
+import { escapeHtml, escapeValue, toText } from '../python/text.ts';
+import { Dict, Markup, textOf, Tuple, typeName, Undefined, type Value } from '../python/values.ts';
+import { FilterTable } from './filter-table.ts';
+import { prettyFormat } from './pretty-format.ts';
+import { readJsonOptions, toJson } from './to-json.ts';
+import { linkUrls } from './urlize.ts';
+import { wrapParagraph } from './word-wrap.ts';
+
+const table = new FilterTable();
+
+/** The filters of this file. */
+export const TEXT_FILTERS = table.filters;
+
+/** soft_str: text as it is, Markup included, anything else as its str(). */
+function softText(state: RenderState, value: Value): string | Markup {
+  return typeof value === 'string' || value instanceof Markup ? value : toText(state, value);
+}
+
+function strMethod(state: RenderState, value: Value, name: string, args: readonly Value[] = []): Value {
+  return callStrMethod(state, STR_METHODS.get(name)!, softText(state, value), args, null);
+}
+
+for (const name of ['upper', 'lower', 'capitalize'])
+  table.add(name, '', (state, value) => strMethod(state, value, name));
+table.add('string', '', (state, value) => softText(state, value));
+table.add('trim', 'chars?', (state, value, [chars]) => strMethod(state, value, 'strip', [chars ?? null]));
+table.add('center', 'width?', (state, value, [width]) => strMethod(state, value, 'center', [width === undefined ? 80 : width]));
+
+/** `|title`: words begin after whitespace, a hyphen or an opening bracket. */
+table.add('title', '', (state, value) => {
+  const text = toText(state, value);
+  let result = '';
+  let isWordStart = true;
+  for (const char of text) {
+    const isSeparator =
+      '-({[<'.includes(char) || (char.length === 1 && isSpaceUnit(char.charCodeAt(0)));
+    result += isSeparator ? char : isWordStart ? char.toUpperCase() : char.toLowerCase();
+    isWordStart = isSeparator;
+  }
+  return state.made(result);
+});
+
+table.add('replace', 'old new count?', (state, value, [old, replacement, count]) => {
+  const limit = count ?? null;
+  const extra = limit === null ? [] : [limit];
+  if (!state.autoescape)
+    return strMethod(state, toText(state, value), 'replace', [
+      toText(state, old!),
+      toText(state, replacement!),
+      ...extra,
+    ]);
+  const needsEscape = old instanceof Markup || (replacement instanceof Markup && !(value instanceof Markup));
+  const subject = needsEscape ? escapeValue(state, value) : softText(state, value);
+  return strMethod(state, subject, 'replace', [softText(state, old!), softText(state, replacement!), ...extra]);
+});
+
+table.add('e escape', '', (state, value) => escapeValue(state, value));
+table.add('forceescape', '', (state, value) => new Markup(escapeHtml(state, toText(state, value))));
+table.add('safe', '', (state, value) => (value instanceof Markup ? value : new Markup(toText(state, value))));
+table.add('striptags', '', (state, value) => stripTags(state, toText(state, value)));
+
+table.addRaw('format', (state, args, keywords) => {
+  const [format, ...rest] = args;
+  if (format === undefined) return typeError("format() missing 1 required positional argument: 'value'");
+  if (rest.length > 0 && (keywords?.size ?? 0) > 0)
+    return typeError("can't handle positional and keyword arguments at the same time");
+  const argument = keywords !== null && keywords.size > 0 ? Dict.from(keywords) : new Tuple(rest);
+  return formatPercent(state, softText(state, format), argument);
+});
+
+table.add('indent', 'width? first? blank?', (state, value, [width, first, blank]) => {
+  const isMarkup = value instanceof Markup;
+  const given = width === undefined ? ' '.repeat(4) : textOf(width);
+  const indentText = given ?? (operate(state, '*', ' ', width!) as string);
+  // Markup would escape a plain indentation, and the filter makes it Markup first.
+  const text = textOf(add(state, value, isMarkup ? new Markup('\n') : '\n'));
+  if (text === undefined) return typeError(`'${typeName(value)}' object has no attribute 'splitlines'`);
+  const lines = splitLines(state, text, false);
+  state.reserve(text.length + (lines.length + 1) * indentText.length);
+  const keepBlank = blank !== undefined && truth(state, blank);
+  const [head, ...rest] = lines;
+  let result = head ?? '';
+  for (const line of rest) result += `\n${line !== '' || keepBlank ? indentText : ''}${line}`;
+  if (first !== undefined && truth(state, first)) result = indentText + result;
+  return isMarkup ? new Markup(result) : result;
+});
+
+table.add('truncate', 'length? killwords? end? leeway?', (state, value, [limit, killWords, end, leeway]) => {
+  const ending = end === undefined ? '...' : end;
+  const endLength = length(state, ending);
+  const wanted = limit === undefined ? 255 : countOf(limit, typeName);
+  const slack = leeway === undefined || leeway === null ? 5 : countOf(leeway, typeName);
+  if (wanted < endLength) valueError(`expected length >= ${endLength}, got ${wanted}`);
+  if (slack < 0) valueError(`expected leeway >= 0, got ${slack}`);
+  if (length(state, value) <= wanted + slack) return value;
+  const cut = getSlice(state, value, null, wanted - endLength, null);
+  if (killWords !== undefined && truth(state, killWords)) return add(state, cut, ending);
+  const words = strMethod(state, cut, 'rsplit', [' ', 1]) as readonly Value[];
+  return add(state, words[0]!, ending);
+});
+
+table.add(
+  'wordwrap',
+  'width? break_long_words? wrapstring? break_on_hyphens?',
+  (state, value, [width, breakLong, wrapString, breakHyphens]) => {
+    const text = textOf(value);
+    if (text === undefined) {
+      if (value instanceof Undefined) value.fail();
+      return typeError(`'${typeName(value)}' object has no attribute 'splitlines'`);
+    }
+    const options = {
+      width: width === undefined ? 79 : countOf(width, typeName),
+      breakLongWords: breakLong === undefined || truth(state, breakLong),
+      breakOnHyphens: breakHyphens === undefined || truth(state, breakHyphens),
+    };
+    const glue = wrapString === undefined || wrapString === null ? '\n' : toText(state, wrapString);
+    const lines = splitLines(state, text, false).map((line) => wrapParagraph(state, line, options).join(glue));
+    state.reserve(text.length + lines.length * glue.length);
+    return state.made(lines.join(glue));
+  },
+);
+
+const WORD = /[\p{L}\p{N}_]+/gu;
+table.add('wordcount', '', (state, value) => {
+  const text = toText(state, value);
+  state.scan(text.length * 8);
+  let count = 0;
+  for (const _ of text.matchAll(WORD)) count++;
+  return count;
+});
+
+/** Percent-encodes all bytes but unreserved ones; `/` stays outside of query strings. */
+function quoteUrl(state: RenderState, value: Value, isQuery: boolean): string {
+  const text = toText(state, value);
+  state.reserve(text.length * 3);
+  let result = '';
+  for (const byte of new TextEncoder().encode(text)) {
+    const char = String.fromCharCode(byte);
+    if (/[A-Za-z0-9_.~-]/.test(char) || (char === '/' && !isQuery)) result += char;
+    else if (isQuery && char === ' ') result += '+';
+    else result += `%${byte.toString(16).toUpperCase().padStart(2, '0')}`;
+  }
+  return result;
+}
+
+table.add('urlencode', '', (state, value) => {
+  const items = textOf(value) === undefined ? tryIterate(state, value) : undefined;
+  if (items === undefined) return quoteUrl(state, value, false);
+  const pairs = value instanceof Dict ? value.entries() : iterate(state, value);
+  const parts: string[] = [];
+  for (const pair of pairs) {
+    const [key, item] = unpack(state, pair as Value, 2);
+    parts.push(`${quoteUrl(state, key!, true)}=${quoteUrl(state, item!, true)}`);
+  }
+  return state.made(parts.join('&'));
+});
+
+table.add(
+  'urlize',
+  'trim_url_limit? nofollow? target? rel? extra_schemes?',
+  (state, value, [limit, noFollow, target, rel, schemes]) => {
+    const text = linkUrls(state, toText(state, escapeValue(state, value)), {
+      trimLimit: limit === undefined || limit === null ? null : countOf(limit, typeName),
+      noFollow: noFollow !== undefined && truth(state, noFollow),
+      target: target === undefined || target === null ? '' : toText(state, target),
+      rel: rel === undefined || rel === null ? '' : toText(state, rel),
+      extraSchemes:
+        schemes === undefined || schemes === null
+          ? []
+          : [...iterate(state, schemes)].map((scheme) => toText(state, scheme)),
+    });
+    return state.autoescape ? new Markup(text) : text;
+  },
+);
+
+table.add('xmlattr', 'autospace?', (state, value, [autospace]) => {
+  if (value instanceof Undefined) value.fail();
+  if (!(value instanceof Dict)) return typeError(`'${typeName(value)}' object has no attribute 'items'`);
+  const parts: string[] = [];
+  for (const [key, item] of value.entries()) {
+    if (item === null || item instanceof Undefined) continue;
+    const name = textOf(key);
+    if (name === undefined) return typeError(`expected string or bytes-like object, got '${typeName(key)}'`);
+    if (/[ \t\n\r\f\v/>=]/.test(name))
+      throw new PyError('ValueError', `Invalid character in attribute name: '${name}'`);
+    parts.push(`${escapeValue(state, key).text}="${escapeValue(state, item).text}"`);
+  }
+  const text = parts.join(' ');
+  const space = text !== '' && (autospace === undefined || truth(state, autospace)) ? ' ' : '';
+  const result = state.made(space + text);
+  return state.autoescape ? new Markup(result) : result;
+});
+
+table.add('tojson', 'ensure_ascii? indent? separators? sort_keys?', (state, value, args) =>
+  toJson(state, value, readJsonOptions(state, args)),
+);
+table.add('pprint', '', (state, value) => prettyFormat(state, value));

@@ -1,0 +1,379 @@
+/** `a.b`, `a['b']` and `a[1:2]` through the sandbox: allow-lists per type, no JavaScript property is ever read. */
+import { BraceFormatter } from './format-braces.ts';
+import { equal } from './compare.ts';
+import { bind, signature } from './calls.ts';
+import { indexOf, intOf, type Int } from './numbers.ts';
+import { Bytes, DictView, Range } from './objects.ts';
+import { callStrMethod, STR_METHODS } from './methods/str-methods.ts';
+import { stripTags } from './methods/markup-methods.ts';
+import { isKind, PyError, typeError } from './py-error.ts';
+import type { RenderState } from './render-state.ts';
+import { iterate } from './iterate.ts';
+import { escapeValue, repr } from './text.ts';
+import { isPlain } from './unicode.ts';
+import {
+  BuiltinFunction,
+  Dict,
+  GroupTuple,
+  isList,
+  Markup,
+  PyFloat,
+  PyObject,
+  textOf,
+  Tuple,
+  typeName,
+  Undefined,
+  type Value,
+} from './values.ts';
+
+/** Attributes that every Python object has; the sandbox hides them all. */
+const OBJECT_DUNDERS = new Set(
+  ('__class__ __delattr__ __dir__ __doc__ __eq__ __format__ __ge__ __getattribute__ __getstate__ __gt__ __hash__ ' +
+    '__init__ __init_subclass__ __le__ __lt__ __ne__ __new__ __reduce__ __reduce_ex__ __repr__ __setattr__ ' +
+    '__sizeof__ __str__ __subclasshook__').split(' '),
+);
+/** Further hidden attributes of the built-in containers and of text. */
+const CONTAINER_DUNDERS = new Set('__add__ __contains__ __getitem__ __iter__ __len__ __mul__ __rmul__'.split(' '));
+
+const LIST_MUTATORS = new Set('append clear extend insert pop remove reverse sort'.split(' '));
+const DICT_MUTATORS = new Set('clear pop popitem setdefault update'.split(' '));
+
+/** The value that stands for an attribute the sandbox refuses. It raises when it is used. */
+function unsafe(value: Value, name: string): Undefined {
+  return new Undefined(
+    `access to attribute '${name}' of '${typeName(value)}' object is unsafe.`,
+    'SecurityError',
+  );
+}
+
+/** The value that stands for something that is not there. */
+function missing(value: Value, key: Value): Undefined {
+  return new Undefined(() => {
+    const kind = value === null ? 'None' : `${typeName(value)} object`;
+    return typeof key === 'string'
+      ? `'${kind}' has no attribute '${key}'`
+      : `${kind} has no element ${key instanceof Undefined ? 'Undefined' : shortRepr(key)}`;
+  });
+}
+
+function shortRepr(key: Value): string {
+  return typeof key === 'number' || typeof key === 'bigint' ? String(key) : typeName(key);
+}
+
+const METHOD_TYPE = 'builtin_function_or_method';
+
+/** The Python attribute of a value, or undefined when its type has none of that name. */
+function attributeOf(state: RenderState, value: Value, name: string): Value | undefined {
+  if (name.startsWith('__') && hasDunder(value, name)) return unsafe(value, name);
+  const text = textOf(value);
+  if (text !== undefined) return textAttribute(state, value as string | Markup, name);
+  if (value instanceof Dict) return dictAttribute(value, name);
+  if (isList(value)) return listAttribute(value, name);
+  if (value instanceof Tuple) return tupleAttribute(value, name);
+  if (value instanceof PyObject) {
+    const found = value.attribute(name, state);
+    return found !== undefined && name.startsWith('_') ? unsafe(value, name) : found;
+  }
+  if (value instanceof PyFloat) return floatAttribute(value, name);
+  const int = intOf(value);
+  return int === undefined ? undefined : intAttribute(int, name);
+}
+
+function hasDunder(value: Value, name: string): boolean {
+  if (OBJECT_DUNDERS.has(name)) return true;
+  if (!CONTAINER_DUNDERS.has(name)) return false;
+  return textOf(value) !== undefined || isList(value) || value instanceof Dict || value instanceof Tuple;
+}
+
+function textAttribute(state: RenderState, value: string | Markup, name: string): Value | undefined {
+  const method = STR_METHODS.get(name);
+  if (method !== undefined)
+    return new BuiltinFunction(
+      name,
+      (inner, args, keywords) => callStrMethod(inner, method, value, args, keywords),
+      METHOD_TYPE,
+    );
+  if (name === 'format' || name === 'format_map') return formatMethod(value, name);
+  if (name === 'encode') return new BuiltinFunction(name, () => encode(state, textOf(value)!));
+  if (value instanceof Markup) {
+    if (name === 'striptags') return new BuiltinFunction(name, (inner) => stripTags(inner, value.text));
+    if (name === 'escape')
+      return new BuiltinFunction(name, (inner, [item]) => escapeValue(inner, item ?? null));
+  }
+  return undefined;
+}
+
+function encode(state: RenderState, text: string): Bytes {
+  state.reserve(text.length * 3);
+  return new Bytes(new TextEncoder().encode(text));
+}
+
+function formatMethod(value: string | Markup, name: 'format' | 'format_map'): Value {
+  const isMarkup = value instanceof Markup;
+  return new BuiltinFunction(
+    name,
+    (state, args, keywords) => {
+      let positional = args;
+      let named: ReadonlyMap<string, Value> | Dict = keywords ?? new Map();
+      if (name === 'format_map') {
+        if (named.size > 0) return typeError('format_map() takes no keyword arguments');
+        const mapping = args[0];
+        if (args.length !== 1 || !(mapping instanceof Dict))
+          return typeError('format_map() takes exactly one mapping');
+        positional = [];
+        named = mapping;
+      }
+      const lookup = { attribute: getAttribute, item: getItem };
+      const result = new BraceFormatter(state, lookup, positional, named, isMarkup).format(textOf(value)!);
+      return isMarkup ? new Markup(result) : result;
+    },
+    METHOD_TYPE,
+  );
+}
+
+const GET = signature('get', 'key default? /');
+const FROMKEYS = signature('fromkeys', 'iterable value? /');
+
+function dictAttribute(dict: Dict, name: string): Value | undefined {
+  switch (name) {
+    case 'get':
+      return new BuiltinFunction(name, (_state, args, keywords) => {
+        const [key, fallback] = bind(GET, args, keywords);
+        return dict.get(key!) ?? (dict.has(key!) ? null : (fallback ?? null));
+      });
+    case 'items':
+      return new BuiltinFunction(name, noArguments(() => new DictView('dict_items', dict)));
+    case 'keys':
+      return new BuiltinFunction(name, noArguments(() => new DictView('dict_keys', dict)));
+    case 'values':
+      return new BuiltinFunction(name, noArguments(() => new DictView('dict_values', dict)));
+    case 'copy':
+      return new BuiltinFunction(
+        name,
+        noArguments((state) => {
+          state.work(dict.size);
+          return Dict.from(dict.entries());
+        }),
+      );
+    case 'fromkeys':
+      return new BuiltinFunction(name, (state, args, keywords) => {
+        const [keys, value] = bind(FROMKEYS, args, keywords);
+        const made = new Dict();
+        for (const key of iterate(state, keys!)) {
+          state.step();
+          made.set(key, value ?? null);
+        }
+        return made;
+      });
+    default:
+      return DICT_MUTATORS.has(name) ? unsafe(dict, name) : undefined;
+  }
+}
+
+function noArguments(body: (state: RenderState) => Value) {
+  return (state: RenderState, args: readonly Value[], keywords: ReadonlyMap<string, Value> | null): Value => {
+    if (args.length > 0 || (keywords?.size ?? 0) > 0) return typeError('the method takes no arguments');
+    return body(state);
+  };
+}
+
+function listAttribute(list: readonly Value[], name: string): Value | undefined {
+  if (name === 'copy')
+    return new BuiltinFunction(
+      name,
+      noArguments((state) => {
+        state.work(list.length);
+        return [...list];
+      }),
+    );
+  return LIST_MUTATORS.has(name) ? unsafe(list, name) : sequenceAttribute(list, name);
+}
+
+function tupleAttribute(tuple: Tuple, name: string): Value | undefined {
+  if (tuple instanceof GroupTuple) {
+    if (name === 'grouper') return tuple.items[0]!;
+    if (name === 'list') return tuple.items[1]!;
+  }
+  return sequenceAttribute(tuple.items, name);
+}
+
+const INDEX = signature('index', 'value start? stop? /');
+
+function sequenceAttribute(items: readonly Value[], name: string): Value | undefined {
+  if (name === 'index')
+    return new BuiltinFunction(name, (state, args, keywords) => {
+      const [value, start, stop] = bind(INDEX, args, keywords);
+      const [from, to] = sliceBounds(items.length, start ?? null, stop ?? null, 1);
+      for (let i = from; i < to; i++)
+        if (items[i] === value || equal(state, items[i]!, value!)) return i;
+      throw new PyError('ValueError', `${repr(state, value!)} is not in list`);
+    });
+  if (name === 'count')
+    return new BuiltinFunction(name, (state, [value]) => {
+      if (value === undefined) return typeError('count() takes exactly one argument (0 given)');
+      return items.filter((item) => item === value || equal(state, item, value)).length;
+    });
+  return undefined;
+}
+
+function intAttribute(int: Int, name: string): Value | undefined {
+  const absolute = int < 0 ? -int : int;
+  switch (name) {
+    case 'real':
+    case 'numerator':
+      return int;
+    case 'imag':
+      return 0;
+    case 'denominator':
+      return 1;
+    case 'bit_length':
+      return new BuiltinFunction(name, () => (int === 0 ? 0 : absolute.toString(2).length));
+    case 'bit_count':
+      return new BuiltinFunction(name, () => absolute.toString(2).replaceAll('0', '').length);
+    case 'conjugate':
+      return new BuiltinFunction(name, () => int);
+    case 'as_integer_ratio':
+      return new BuiltinFunction(name, () => new Tuple([int, 1]));
+    default:
+      return undefined;
+  }
+}
+
+function floatAttribute(float: PyFloat, name: string): Value | undefined {
+  switch (name) {
+    case 'real':
+      return float;
+    case 'imag':
+      return new PyFloat(0);
+    case 'is_integer':
+      return new BuiltinFunction(name, () => Number.isInteger(float.value));
+    case 'conjugate':
+      return new BuiltinFunction(name, () => float);
+    default:
+      return undefined;
+  }
+}
+
+/** `value.name`: the attribute first, then the item. */
+export function getAttribute(state: RenderState, value: Value, name: string): Value {
+  if (value instanceof Undefined) return OBJECT_DUNDERS.has(name) ? unsafe(value, name) : value.fail();
+  const attribute = attributeOf(state, value, name);
+  if (attribute !== undefined) return attribute;
+  const item = itemOf(state, value, name);
+  return item === undefined ? missing(value, name) : item;
+}
+
+/** `value[key]`: the item first, then the attribute. */
+export function getItem(state: RenderState, value: Value, key: Value): Value {
+  if (value instanceof Undefined) return value.fail();
+  const item = itemOf(state, value, key);
+  if (item !== undefined) return item;
+  const name = textOf(key);
+  if (name !== undefined) {
+    const attribute = attributeOf(state, value, name);
+    if (attribute !== undefined) return attribute;
+  }
+  return missing(value, key);
+}
+
+function itemOf(state: RenderState, value: Value, key: Value): Value | undefined {
+  if (value instanceof Dict) {
+    try {
+      return value.get(key);
+    } catch (error) {
+      if (isKind(error, 'TypeError')) return undefined; // a key that cannot be hashed
+      throw error;
+    }
+  }
+  const index = typeof key === 'number' ? key : intOf(key);
+  if (isList(value)) return index === undefined ? undefined : value.at(Number(index));
+  if (value instanceof Tuple) return index === undefined ? undefined : value.items.at(Number(index));
+  const text = textOf(value);
+  if (text !== undefined) {
+    if (index === undefined) return undefined;
+    const char = characterAt(state, text, Number(index));
+    return char !== undefined && value instanceof Markup ? new Markup(char) : char;
+  }
+  return value instanceof PyObject ? value.item(key, state) : undefined;
+}
+
+function characterAt(state: RenderState, text: string, index: number): string | undefined {
+  state.scan(text.length);
+  return isPlain(text) ? text.at(index) : [...text].at(index);
+}
+
+/** First index, end and step of a slice, as Python's slice.indices() gives them. */
+function sliceBounds(
+  length: number,
+  start: Value,
+  stop: Value,
+  step: number,
+): [start: number, stop: number] {
+  const message = (): string => 'slice indices must be integers or None or have an __index__ method';
+  const lower = step > 0 ? 0 : -1;
+  const upper = step > 0 ? length : length - 1;
+  const clamp = (value: Value, fallback: number): number => {
+    if (value === null) return fallback;
+    if (value instanceof Undefined) return typeError(message());
+    const index = indexOf(value, message);
+    return index < 0 ? Math.max(lower, index + length) : Math.min(upper, index);
+  };
+  return [clamp(start, step > 0 ? lower : upper), clamp(stop, step > 0 ? upper : lower)];
+}
+
+/** `value[start:stop:step]`. Unlike `value[key]` it raises for values that cannot be sliced. */
+export function getSlice(state: RenderState, value: Value, start: Value, stop: Value, stepValue: Value): Value {
+  if (value instanceof Undefined) return value.fail();
+  const step =
+    stepValue === null
+      ? 1
+      : indexOf(stepValue, () => 'slice indices must be integers or None or have an __index__ method');
+  if (step === 0) throw new PyError('ValueError', 'slice step cannot be zero');
+  const text = textOf(value);
+  if (text !== undefined) {
+    const result = sliceText(state, text, start, stop, step);
+    return value instanceof Markup ? new Markup(result) : result;
+  }
+  if (isList(value)) return sliceItems(state, value, start, stop, step);
+  if (value instanceof Tuple) return new Tuple(sliceItems(state, value.items, start, stop, step));
+  if (value instanceof Range) {
+    const [from, to] = sliceBounds(value.count, start, stop, step);
+    return new Range(value.at(from), value.at(to), value.step * step);
+  }
+  if (value instanceof Dict) return typeError("unhashable type: 'slice'");
+  return typeError(`'${typeName(value)}' object is not subscriptable`);
+}
+
+function sliceText(state: RenderState, text: string, start: Value, stop: Value, step: number): string {
+  state.scan(text.length);
+  if (!isPlain(text)) return sliceItems(state, [...text], start, stop, step).join('');
+  const [from, to] = sliceBounds(text.length, start, stop, step);
+  if (step === 1) return state.made(text.slice(from, Math.max(from, to)));
+  state.reserve(Math.ceil(Math.max(0, (to - from) / step)));
+  let result = '';
+  for (let i = from; step > 0 ? i < to : i > to; i += step) result += text[i]!;
+  return result;
+}
+
+function sliceItems<T>(
+  state: RenderState,
+  items: readonly T[],
+  start: Value,
+  stop: Value,
+  step: number,
+): T[] {
+  const [from, to] = sliceBounds(items.length, start, stop, step);
+  state.work(Math.ceil(Math.max(0, (to - from) / step)));
+  if (step === 1) return items.slice(from, Math.max(from, to));
+  const result: T[] = [];
+  for (let i = from; step > 0 ? i < to : i > to; i += step) result.push(items[i]!);
+  return result;
+}
+
+/** True when `value` has the attribute itself, without looking at its items. For the `attr` filter. */
+export function getPlainAttribute(state: RenderState, value: Value, name: string): Value {
+  if (value instanceof Undefined) return value.fail();
+  const attribute = attributeOf(state, value, name);
+  return attribute === undefined ? missing(value, name) : attribute;
+}
+

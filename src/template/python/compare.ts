@@ -1,0 +1,196 @@
+/** Equality, order, truth and membership of values, counted step by step: shared structures are exponential here. */
+import { intOf, isNumber } from './numbers.ts';
+import { typeError } from './py-error.ts';
+import type { RenderState } from './render-state.ts';
+import { compareText } from './unicode.ts';
+import {
+  Dict,
+  isList,
+  Markup,
+  PyFloat,
+  PyObject,
+  textOf,
+  Tuple,
+  typeName,
+  Undefined,
+  type Value,
+} from './values.ts';
+
+/** `bool(value)`. */
+export function truth(state: RenderState, value: Value): boolean {
+  if (typeof value === 'boolean') return value;
+  if (value === null) return false;
+  if (typeof value === 'string') return value.length > 0;
+  if (typeof value === 'number') return value !== 0;
+  if (typeof value === 'bigint') return true; // bigints lie beyond the safe integers
+  if (isList(value)) return value.length > 0;
+  if (value instanceof Dict) return value.size > 0;
+  if (value instanceof Undefined) return false;
+  if (value instanceof PyFloat) return value.value !== 0;
+  if (value instanceof Markup) return value.text.length > 0;
+  if (value instanceof Tuple) return value.items.length > 0;
+  return value.length(state) !== 0;
+}
+
+function double(value: Value): number | bigint {
+  return value instanceof PyFloat ? value.value : intOf(value)!;
+}
+
+/** `a == b`. */
+export function equal(state: RenderState, a: Value, b: Value): boolean {
+  state.step();
+  if (isNumber(a)) return isNumber(b) && double(a) == double(b); // == compares bigint and number by value
+  const text = textOf(a);
+  if (text !== undefined) {
+    const other = textOf(b);
+    if (other === undefined || text.length !== other.length) return false;
+    state.scan(text.length);
+    return text === other;
+  }
+  if (a === b) return true;
+  if (a === null || b === null) return false;
+  if (isList(a)) return isList(b) && equalItems(state, a, b);
+  if (a instanceof Tuple) return b instanceof Tuple && equalItems(state, a.items, b.items);
+  if (a instanceof Dict) return b instanceof Dict && equalDicts(state, a, b);
+  if (a instanceof Undefined) return b instanceof Undefined;
+  if (a instanceof PyObject) return a.equals(b, state);
+  return false;
+}
+
+/** Equality inside containers: the same object counts as equal without looking, as in Python. */
+function same(state: RenderState, a: Value, b: Value): boolean {
+  return a === b || equal(state, a, b);
+}
+
+function equalItems(state: RenderState, a: readonly Value[], b: readonly Value[]): boolean {
+  if (a.length !== b.length) return false;
+  state.enter();
+  const result = a.every((item, index) => same(state, item, b[index]!));
+  state.leave();
+  return result;
+}
+
+function equalDicts(state: RenderState, a: Dict, b: Dict): boolean {
+  if (a.size !== b.size) return false;
+  state.enter();
+  let result = true;
+  for (const [key, value] of a.entries()) {
+    const other = b.get(key);
+    if (other === undefined || !same(state, value, other)) {
+      result = false;
+      break;
+    }
+  }
+  state.leave();
+  return result;
+}
+
+/** The comparison operators of order. */
+export type OrderOperator = '<' | '<=' | '>' | '>=';
+
+/** `a < b` and its kin. Raises where Python has no order. */
+export function order(state: RenderState, operator: OrderOperator, a: Value, b: Value): boolean {
+  state.step();
+  if (isNumber(a) && isNumber(b)) return holds(operator, double(a), double(b));
+  const text = textOf(a);
+  const other = textOf(b);
+  if (text !== undefined && other !== undefined) {
+    state.scan(Math.min(text.length, other.length));
+    return holds(operator, compareText(text, other), 0);
+  }
+  if (isList(a) && isList(b)) return orderItems(state, operator, a, b);
+  if (a instanceof Tuple && b instanceof Tuple) return orderItems(state, operator, a.items, b.items);
+  if (a instanceof Undefined) a.fail();
+  if (b instanceof Undefined) b.fail();
+  return typeError(
+    `'${operator}' not supported between instances of '${typeName(a)}' and '${typeName(b)}'`,
+  );
+}
+
+function holds(operator: OrderOperator, a: number | bigint, b: number | bigint): boolean {
+  switch (operator) {
+    case '<':
+      return a < b;
+    case '<=':
+      return a <= b;
+    case '>':
+      return a > b;
+    case '>=':
+      return a >= b;
+  }
+}
+
+function orderItems(
+  state: RenderState,
+  operator: OrderOperator,
+  a: readonly Value[],
+  b: readonly Value[],
+): boolean {
+  const length = Math.min(a.length, b.length);
+  state.enter();
+  try {
+    for (let i = 0; i < length; i++)
+      if (!same(state, a[i]!, b[i]!)) return order(state, operator, a[i]!, b[i]!);
+    return holds(operator, a.length, b.length);
+  } finally {
+    state.leave();
+  }
+}
+
+/** `needle in haystack`. */
+export function contains(state: RenderState, haystack: Value, needle: Value): boolean {
+  state.step();
+  const text = textOf(haystack);
+  if (text !== undefined) {
+    const part = textOf(needle);
+    if (part === undefined)
+      return typeError(`'in <string>' requires string as left operand, not ${typeName(needle)}`);
+    state.scan(text.length);
+    return text.includes(part);
+  }
+  if (isList(haystack)) return haystack.some((item) => same(state, item, needle));
+  if (haystack instanceof Tuple) return haystack.items.some((item) => same(state, item, needle));
+  if (haystack instanceof Dict) return haystack.has(needle);
+  if (haystack instanceof Undefined) return false;
+  if (haystack instanceof PyObject) {
+    const quick = haystack.contains(needle, state);
+    if (quick !== undefined) return quick;
+    const items = haystack.iterate(state);
+    if (items !== undefined) {
+      for (const item of items) if (same(state, item, needle)) return true;
+      return false;
+    }
+  }
+  return typeError(`argument of type '${typeName(haystack)}' is not iterable`);
+}
+
+/** `sorted(items, key=...)`: stable, by Python's `<` alone. Mixed kinds raise. */
+export function sortBy(
+  state: RenderState,
+  items: readonly Value[],
+  key: (item: Value) => Value,
+  isReversed = false,
+): Value[] {
+  const keyed = items.map((item) => ({ item, key: key(item) }));
+  // Reversing twice keeps equal items in their order, which is what Python promises.
+  if (isReversed) keyed.reverse();
+  const sorted = mergeSort(keyed, (a, b) => order(state, '<', a.key, b.key));
+  if (isReversed) sorted.reverse();
+  return sorted.map((entry) => entry.item);
+}
+
+/** A stable sort that only ever asks whether the later one is smaller. */
+function mergeSort<T>(items: readonly T[], isLess: (a: T, b: T) => boolean): T[] {
+  if (items.length < 2) return [...items];
+  const middle = items.length >> 1;
+  const left = mergeSort(items.slice(0, middle), isLess);
+  const right = mergeSort(items.slice(middle), isLess);
+  const result: T[] = [];
+  let i = 0;
+  let j = 0;
+  while (i < left.length && j < right.length)
+    result.push(isLess(right[j]!, left[i]!) ? right[j++]! : left[i++]!);
+  while (i < left.length) result.push(left[i++]!);
+  while (j < right.length) result.push(right[j++]!);
+  return result;
+}

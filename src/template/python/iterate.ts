@@ -1,0 +1,86 @@
+/** Value -> items: what Python's iter(), len(), reversed() and tuple unpacking give. */
+import { PyError, typeError } from './py-error.ts';
+import type { RenderState } from './render-state.ts';
+import { codePointLength } from './unicode.ts';
+import { Dict, isList, Markup, PyObject, textOf, Tuple, typeName, Undefined, type Value } from './values.ts';
+
+/** The items of an iterable, or undefined when the value is none. Text gives code points. */
+export function tryIterate(state: RenderState, value: Value): Iterable<Value> | undefined {
+  if (isList(value)) return value;
+  if (typeof value === 'string') return value;
+  if (value === null || typeof value !== 'object') return undefined;
+  if (value instanceof Dict) return value.keys();
+  if (value instanceof Tuple) return value.items;
+  if (value instanceof Undefined) return [];
+  if (value instanceof Markup) return value.text; // iterating a str subclass gives plain characters
+  return value instanceof PyObject ? value.iterate(state) : undefined;
+}
+
+/** The items of an iterable. Raises for other values. */
+export function iterate(state: RenderState, value: Value): Iterable<Value> {
+  return tryIterate(state, value) ?? typeError(`'${typeName(value)}' object is not iterable`);
+}
+
+/** `list(value)`, counting every item. */
+export function toList(state: RenderState, value: Value): Value[] {
+  const items = iterate(state, value);
+  if (Array.isArray(items)) {
+    state.work(items.length);
+    return [...items];
+  }
+  const list: Value[] = [];
+  for (const item of items) {
+    state.step();
+    list.push(item);
+  }
+  return list;
+}
+
+/** `len(value)`, or undefined when the value has no length. */
+export function tryLength(state: RenderState, value: Value): number | undefined {
+  const text = textOf(value);
+  if (text !== undefined) {
+    state.scan(text.length);
+    return codePointLength(text);
+  }
+  if (isList(value)) return value.length;
+  if (value instanceof Dict) return value.size;
+  if (value instanceof Tuple) return value.items.length;
+  if (value instanceof Undefined) return 0;
+  return value instanceof PyObject ? value.length(state) : undefined;
+}
+
+/** `len(value)`. Raises for values without length. */
+export function length(state: RenderState, value: Value): number {
+  return tryLength(state, value) ?? typeError(`object of type '${typeName(value)}' has no len()`);
+}
+
+/** The items from last to first, or undefined when Python's reversed() refuses the value. */
+export function tryReversed(state: RenderState, value: Value): Iterable<Value> | undefined {
+  const text = textOf(value);
+  if (text !== undefined) return [...text].reverse();
+  if (isList(value)) return backwards(value);
+  if (value instanceof Tuple) return backwards(value.items);
+  if (value instanceof Dict) return value.reversedKeys();
+  if (value instanceof Undefined) return [];
+  return value instanceof PyObject ? value.reversed(state) : undefined;
+}
+
+function* backwards(items: readonly Value[]): Generator<Value> {
+  for (let i = items.length - 1; i >= 0; i--) yield items[i]!;
+}
+
+/** Takes exactly `count` items out of a value, for `a, b = value`. */
+export function unpack(state: RenderState, value: Value, count: number): readonly Value[] {
+  const items = tryIterate(state, value);
+  if (items === undefined) return typeError(`cannot unpack non-iterable ${typeName(value)} object`);
+  const taken: Value[] = [];
+  for (const item of items) {
+    if (taken.length === count)
+      throw new PyError('ValueError', `too many values to unpack (expected ${count})`);
+    taken.push(item);
+  }
+  if (taken.length < count)
+    throw new PyError('ValueError', `not enough values to unpack (expected ${count}, got ${taken.length})`);
+  return taken;
+}

@@ -1,0 +1,241 @@
+/** Macros and loops as objects that templates can call and ask. */
+import { equal } from './compare.ts';
+import { iterate, tryLength } from './iterate.ts';
+import { PyError, typeError } from './py-error.ts';
+import type { RenderState } from './render-state.ts';
+import {
+  BuiltinFunction,
+  Dict,
+  type Keywords,
+  Markup,
+  PyObject,
+  Tuple,
+  Undefined,
+  type Value,
+} from './values.ts';
+
+/** What the parser knows of a macro or the body of a call block. */
+export type MacroShape = {
+  /** null for the body of a call block. */
+  readonly name: string | null;
+  readonly parameters: readonly string[];
+  readonly usesCaller: boolean;
+  readonly usesKwargs: boolean;
+  readonly usesVarargs: boolean;
+};
+
+/** The code of a macro. Gets parameters, then caller, kwargs and varargs as far as used; undefined = not given. */
+export type MacroBody = (args: readonly (Value | undefined)[]) => string;
+
+/** A macro, callable from the template. */
+export class Macro extends PyObject {
+  readonly typeName = 'Macro';
+  readonly #shape: MacroShape;
+  readonly #body: MacroBody;
+
+  constructor(shape: MacroShape, body: MacroBody) {
+    super();
+    this.#shape = shape;
+    this.#body = body;
+  }
+  override repr(): string {
+    return this.#shape.name === null ? '<Macro anonymous>' : `<Macro '${this.#shape.name}'>`;
+  }
+  override get isCallable(): boolean {
+    return true;
+  }
+  override attribute(name: string): Value | undefined {
+    const shape = this.#shape;
+    switch (name) {
+      case 'name':
+        return shape.name;
+      case 'arguments':
+        return new Tuple(shape.parameters);
+      case 'catch_kwargs':
+        return shape.usesKwargs;
+      case 'catch_varargs':
+        return shape.usesVarargs;
+      case 'caller':
+        return shape.usesCaller;
+      case 'explicit_caller':
+        return shape.parameters.includes('caller');
+      default:
+        return undefined;
+    }
+  }
+  override call(state: RenderState, args: readonly Value[], keywords: Keywords | null): Value {
+    state.enter();
+    const text = this.#body(this.#bind(args, keywords));
+    state.leave();
+    return state.autoescape ? new Markup(text) : text;
+  }
+
+  #bind(args: readonly Value[], keywords: Keywords | null): readonly (Value | undefined)[] {
+    const { name, parameters, usesCaller, usesKwargs, usesVarargs } = this.#shape;
+    const count = parameters.length;
+    const bound: (Value | undefined)[] = args.slice(0, count);
+    const rest = new Map(keywords ?? []);
+    let foundCaller = parameters.includes('caller') && bound.length === count;
+    for (let i = bound.length; i < count; i++) {
+      const parameter = parameters[i]!;
+      bound.push(rest.get(parameter));
+      rest.delete(parameter);
+      if (parameter === 'caller') foundCaller = true;
+    }
+    if (usesCaller && !foundCaller) {
+      bound.push(rest.get('caller') ?? new Undefined('No caller defined'));
+      rest.delete('caller');
+    }
+    if (usesKwargs) bound.push(Dict.from(rest));
+    else if (rest.size > 0) {
+      const [first] = rest.keys();
+      typeError(
+        rest.has('caller')
+          ? `macro '${name}' was invoked with two values for the special caller argument. This is most likely a bug.`
+          : `macro '${name}' takes no keyword argument '${first}'`,
+      );
+    }
+    if (usesVarargs) bound.push(new Tuple(args.slice(count)));
+    else if (args.length > count) typeError(`macro '${name}' takes not more than ${count} argument(s)`);
+    return bound;
+  }
+}
+
+/** Renders the body of a recursive loop for another iterable. */
+export type LoopBody = (iterable: Value, depth0: number) => Value;
+
+/** `loop` inside a for loop. Looks ahead only when asked, so lazy sequences stay lazy. */
+export class LoopContext extends PyObject {
+  readonly typeName = 'LoopContext';
+  /** The item of this iteration. */
+  current: Value | undefined;
+  readonly #state: RenderState;
+  readonly #source: Value | null;
+  #iterator: Iterator<Value>;
+  readonly #recurse: LoopBody | null;
+  readonly #depth0: number;
+  #index0 = -1;
+  #length: number | null = null;
+  #before: Value | undefined;
+  /** The item after this one, when somebody looked; `null` in `ended` means nobody did. */
+  #after: { readonly item: Value } | 'end' | null = null;
+  #lastChanged: readonly Value[] | null = null;
+
+  constructor(
+    state: RenderState,
+    source: Value | Iterable<Value>,
+    isFiltered: boolean,
+    recurse: LoopBody | null,
+    depth0: number,
+  ) {
+    super();
+    this.#state = state;
+    this.#source = isFiltered ? null : (source as Value);
+    const items = isFiltered ? (source as Iterable<Value>) : iterate(state, source as Value);
+    this.#iterator = items[Symbol.iterator]();
+    this.#recurse = recurse;
+    this.#depth0 = depth0;
+  }
+
+  /** Moves to the next item. False at the end. */
+  advance(): boolean {
+    this.#state.step();
+    const after = this.#peek();
+    if (after === 'end') return false;
+    this.#after = null;
+    this.#before = this.current;
+    this.current = after.item;
+    this.#index0++;
+    return true;
+  }
+
+  #peek(): { readonly item: Value } | 'end' {
+    if (this.#after === null) {
+      const next = this.#iterator.next();
+      this.#after = next.done === true ? 'end' : { item: next.value };
+    }
+    return this.#after;
+  }
+
+  override length(): number {
+    if (this.#length === null) {
+      const known = this.#source === null ? undefined : tryLength(this.#state, this.#source);
+      if (known !== undefined) this.#length = known;
+      else {
+        const rest: Value[] = [];
+        for (let next = this.#iterator.next(); next.done !== true; next = this.#iterator.next()) {
+          this.#state.step();
+          rest.push(next.value);
+        }
+        this.#iterator = rest[Symbol.iterator]();
+        const isPeeked = this.#after !== null && this.#after !== 'end';
+        this.#length = rest.length + this.#index0 + 1 + (isPeeked ? 1 : 0);
+      }
+    }
+    return this.#length;
+  }
+
+  override repr(): string {
+    return `<LoopContext ${this.#index0 + 1}/${this.length()}>`;
+  }
+
+  override attribute(name: string): Value | undefined {
+    switch (name) {
+      case 'index0':
+        return this.#index0;
+      case 'index':
+        return this.#index0 + 1;
+      case 'first':
+        return this.#index0 === 0;
+      case 'last':
+        return this.#peek() === 'end';
+      case 'length':
+        return this.length();
+      case 'revindex0':
+        return this.length() - this.#index0 - 1;
+      case 'revindex':
+        return this.length() - this.#index0;
+      case 'depth0':
+        return this.#depth0;
+      case 'depth':
+        return this.#depth0 + 1;
+      case 'previtem':
+        return this.#index0 === 0 ? new Undefined('there is no previous item') : this.#before!;
+      case 'nextitem': {
+        const after = this.#peek();
+        return after === 'end' ? new Undefined('there is no next item') : after.item;
+      }
+      case 'cycle':
+        return new BuiltinFunction(name, (_state, args) => {
+          if (args.length === 0) return typeError('no items for cycling given');
+          return args[this.#index0 % args.length]!;
+        });
+      case 'changed':
+        return new BuiltinFunction(name, (state, args) => {
+          const last = this.#lastChanged;
+          if (last !== null && equal(state, new Tuple(last), new Tuple(args))) return false;
+          this.#lastChanged = args;
+          return true;
+        });
+      default:
+        return undefined;
+    }
+  }
+
+  override *iterate(): Generator<Value> {
+    while (this.advance()) yield new Tuple([this.current!, this]);
+  }
+  override get isCallable(): boolean {
+    return true;
+  }
+  override call(state: RenderState, [iterable]: readonly Value[]): Value {
+    if (this.#recurse === null)
+      return typeError("The loop must have the 'recursive' marker to be called recursively.");
+    if (iterable === undefined) throw new PyError('TypeError', "missing argument: 'iterable'");
+    state.enter();
+    const text = this.#recurse(iterable, this.#depth0 + 1);
+    state.leave();
+    return text;
+  }
+}
+

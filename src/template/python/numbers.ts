@@ -1,0 +1,328 @@
+/** Python's arithmetic on int (number or bigint), float (PyFloat) and bool. */
+import { divideHalfEven, scaledInteger } from './float-text.ts';
+import { overBudget, PyError, typeError, valueError } from './py-error.ts';
+import type { RenderState } from './render-state.ts';
+import { PyFloat, type Value } from './values.ts';
+
+/** A Python int in either representation. */
+export type Int = number | bigint;
+
+/** Most digits that Python turns from or into text. */
+const MAX_TEXT_DIGITS = 4300;
+
+/** A bigint in the representation its size asks for. */
+export function fromBig(state: RenderState, value: bigint): Int {
+  if (value >= -9007199254740991n && value <= 9007199254740991n) return Number(value);
+  const limit = state.limits.maxIntegerBits;
+  if (value >> BigInt(limit) !== 0n && value >> BigInt(limit) !== -1n) overBudget('bits of one integer', limit);
+  state.work(4);
+  return value;
+}
+
+/** The value as int when it is int or bool. */
+export function intOf(value: Value): Int | undefined {
+  if (typeof value === 'number' || typeof value === 'bigint') return value;
+  return typeof value === 'boolean' ? Number(value) : undefined;
+}
+
+/** True for int, bool and float. */
+export function isNumber(value: Value): value is Int | boolean | PyFloat {
+  const kind = typeof value;
+  return kind === 'number' || kind === 'boolean' || kind === 'bigint' || value instanceof PyFloat;
+}
+
+/** A number as a double. Raises for integers beyond its range. */
+export function toDouble(value: Int | boolean | PyFloat): number {
+  if (value instanceof PyFloat) return value.value;
+  const double = Number(value);
+  if (!Number.isFinite(double)) throw new PyError('OverflowError', 'int too large to convert to float');
+  return double;
+}
+
+/** The value where Python wants an index: int or bool, clamped to safe integers. */
+export function indexOf(value: Value, message: () => string): number {
+  const int = intOf(value);
+  if (int === undefined) return typeError(message());
+  if (typeof int === 'number') return int;
+  return int > 0n ? Number.MAX_SAFE_INTEGER : -Number.MAX_SAFE_INTEGER;
+}
+
+/** The value as a count of a library function, e.g. a width: int or bool. */
+export function countOf(value: Value, typeNameOf: (value: Value) => string): number {
+  return indexOf(value, () => `'${typeNameOf(value)}' object cannot be interpreted as an integer`);
+}
+
+/** a op b for two numbers, or undefined when the operator is not arithmetic on them. */
+export function arithmetic(
+  state: RenderState,
+  operator: '+' | '-' | '*' | '/' | '//' | '%' | '**',
+  a: Int | boolean | PyFloat,
+  b: Int | boolean | PyFloat,
+): Value {
+  if (a instanceof PyFloat || b instanceof PyFloat)
+    return new PyFloat(floatOperation(operator, toDouble(a), toDouble(b)));
+  const x = typeof a === 'boolean' ? Number(a) : a;
+  const y = typeof b === 'boolean' ? Number(b) : b;
+  switch (operator) {
+    case '+':
+      return combine(state, x, y, (p, q) => p + q, (p, q) => p + q);
+    case '-':
+      return combine(state, x, y, (p, q) => p - q, (p, q) => p - q);
+    case '*':
+      return combine(state, x, y, (p, q) => p * q, (p, q) => p * q);
+    case '/':
+      return new PyFloat(trueDivide(x, y));
+    case '//':
+      return floorDivide(state, x, y);
+    case '%':
+      return modulo(state, x, y);
+    case '**':
+      return power(state, x, y);
+  }
+}
+
+function combine(
+  state: RenderState,
+  x: Int,
+  y: Int,
+  small: (p: number, q: number) => number,
+  big: (p: bigint, q: bigint) => bigint,
+): Int {
+  if (typeof x === 'number' && typeof y === 'number') {
+    const result = small(x, y);
+    if (Number.isSafeInteger(result)) return result + 0; // + 0: an int has no negative zero
+  }
+  return fromBig(state, big(BigInt(x), BigInt(y)));
+}
+
+function floatOperation(operator: string, x: number, y: number): number {
+  switch (operator) {
+    case '+':
+      return x + y;
+    case '-':
+      return x - y;
+    case '*':
+      return x * y;
+    case '/':
+      if (y === 0) throw new PyError('ZeroDivisionError', 'float division by zero');
+      return x / y;
+    case '//':
+      if (y === 0) throw new PyError('ZeroDivisionError', 'float floor division by zero');
+      return floatDivMod(x, y)[0];
+    case '%':
+      if (y === 0) throw new PyError('ZeroDivisionError', 'float modulo');
+      return floatDivMod(x, y)[1];
+    default:
+      return floatPower(x, y);
+  }
+}
+
+/** Python's float divmod: the remainder takes the sign of the divisor. */
+function floatDivMod(x: number, y: number): [quotient: number, remainder: number] {
+  let remainder = x % y;
+  let quotient = (x - remainder) / y;
+  if (remainder !== 0) {
+    if (y < 0 !== remainder < 0) {
+      remainder += y;
+      quotient -= 1;
+    }
+  } else {
+    remainder = y < 0 ? -0 : 0;
+  }
+  if (quotient === 0) return [x / y < 0 || Object.is(x / y, -0) ? -0 : 0, remainder];
+  let floor = Math.floor(quotient);
+  if (quotient - floor > 0.5) floor += 1;
+  return [floor, remainder];
+}
+
+function floatPower(x: number, y: number): number {
+  if (x === 0 && y < 0)
+    throw new PyError('ZeroDivisionError', '0.0 cannot be raised to a negative power');
+  if (x === 1 || y === 0) return 1; // also for nan, where JavaScript says nan
+  if (x === -1 && !Number.isFinite(y) && !Number.isNaN(y)) return 1;
+  if (x < 0 && Number.isFinite(x) && Number.isFinite(y) && !Number.isInteger(y))
+    return valueError('complex numbers are not supported');
+  const result = x ** y;
+  if (!Number.isFinite(result) && Number.isFinite(x) && Number.isFinite(y))
+    throw new PyError('OverflowError', "(34, 'Numerical result out of range')");
+  return result;
+}
+
+/** int / int, correctly rounded also beyond the safe integers. */
+function trueDivide(x: Int, y: Int): number {
+  if (y === 0) throw new PyError('ZeroDivisionError', 'division by zero');
+  if (typeof x === 'number' && typeof y === 'number') return x / y;
+  const top = BigInt(x);
+  const bottom = BigInt(y);
+  const isNegative = top < 0n !== bottom < 0n;
+  const n = top < 0n ? -top : top;
+  const d = bottom < 0n ? -bottom : bottom;
+  // Scale so that the quotient has at least 66 bits; a sticky bit stands for what is cut off.
+  const shift = Math.max(0, 66 - (n.toString(2).length - d.toString(2).length));
+  const scaled = n << BigInt(shift);
+  const quotient = scaled / d;
+  const sticky = scaled % d === 0n ? 0n : 1n;
+  const result = Number((quotient << 1n) | sticky) * 2 ** -(shift + 1);
+  if (!Number.isFinite(result))
+    throw new PyError('OverflowError', 'integer division result too large for a float');
+  return isNegative ? -result : result;
+}
+
+function floorDivide(state: RenderState, x: Int, y: Int): Int {
+  if (y === 0) throw new PyError('ZeroDivisionError', 'integer division or modulo by zero');
+  if (typeof x === 'number' && typeof y === 'number') {
+    const remainder = x % y;
+    const quotient = (x - remainder) / y;
+    return (remainder !== 0 && remainder < 0 !== y < 0 ? quotient - 1 : quotient) + 0;
+  }
+  const [p, q] = [BigInt(x), BigInt(y)];
+  const quotient = p / q;
+  return fromBig(state, p % q !== 0n && p < 0n !== q < 0n ? quotient - 1n : quotient);
+}
+
+function modulo(state: RenderState, x: Int, y: Int): Int {
+  if (y === 0) throw new PyError('ZeroDivisionError', 'integer modulo by zero');
+  if (typeof x === 'number' && typeof y === 'number') {
+    const remainder = x % y;
+    return (remainder !== 0 && remainder < 0 !== y < 0 ? remainder + y : remainder) + 0;
+  }
+  const [p, q] = [BigInt(x), BigInt(y)];
+  const remainder = p % q;
+  return fromBig(state, remainder !== 0n && remainder < 0n !== q < 0n ? remainder + q : remainder);
+}
+
+function power(state: RenderState, x: Int, y: Int): Value {
+  if (y < 0) {
+    if (x === 0) throw new PyError('ZeroDivisionError', '0.0 cannot be raised to a negative power');
+    return new PyFloat(floatPower(toDouble(x), toDouble(y)));
+  }
+  if (x === 0 || x === 1) return y === 0 ? 1 : x;
+  if (x === -1) return BigInt(y) % 2n === 0n ? 1 : -1;
+  const base = BigInt(x);
+  const bits = (base < 0n ? -base : base).toString(2).length;
+  const limit = state.limits.maxIntegerBits;
+  if ((bits - 1) * Number(y) > limit) overBudget('bits of one integer', limit);
+  return fromBig(state, base ** BigInt(y));
+}
+
+/** -value, +value for a number. */
+export function negate(state: RenderState, value: Int | boolean | PyFloat): Value {
+  if (value instanceof PyFloat) return new PyFloat(-value.value);
+  if (typeof value === 'bigint') return fromBig(state, -value);
+  return 0 - Number(value);
+}
+
+/** The text of an int. Raises beyond Python's digit limit. */
+export function intText(value: Int): string {
+  const text = String(value);
+  if (text.length > MAX_TEXT_DIGITS && text.replace('-', '').length > MAX_TEXT_DIGITS)
+    valueError(`Exceeds the limit (${MAX_TEXT_DIGITS} digits) for integer string conversion`);
+  return text;
+}
+
+/** int(x) of a float: cut towards zero. */
+export function truncate(state: RenderState, x: number): Int {
+  if (Number.isNaN(x)) return valueError('cannot convert float NaN to integer');
+  if (!Number.isFinite(x)) throw new PyError('OverflowError', 'cannot convert float infinity to integer');
+  return fromDouble(state, Math.trunc(x));
+}
+
+/** An integral double as int. */
+export function fromDouble(state: RenderState, x: number): Int {
+  return Number.isSafeInteger(x) ? x + 0 : fromBig(state, BigInt(x));
+}
+
+/** round(value, places): half to even on the exact value. `places` null gives an int. */
+export function roundNumber(state: RenderState, value: Int | PyFloat, places: number | null): Value {
+  if (value instanceof PyFloat) {
+    const x = value.value;
+    if (places === null) {
+      if (!Number.isFinite(x)) return truncate(state, x);
+      const rounded = scaledInteger(Math.abs(x), 0);
+      return fromBig(state, x < 0 ? -rounded : rounded);
+    }
+    return new PyFloat(roundDouble(x, places));
+  }
+  if (places === null || places >= 0) return value;
+  if (places < -MAX_TEXT_DIGITS) return 0;
+  const unit = 10n ** BigInt(-places);
+  const big = BigInt(value);
+  const rounded = divideHalfEven(big < 0n ? -big : big, unit) * unit;
+  return fromBig(state, big < 0n ? -rounded : rounded);
+}
+
+function roundDouble(x: number, places: number): number {
+  if (!Number.isFinite(x) || x === 0 || places > 323) return x;
+  if (places < -308) return x < 0 ? -0 : 0;
+  const scaled = scaledInteger(Math.abs(x), places);
+  const rounded = Number(places > 0 ? `${scaled}e${-places}` : `${scaled}e${-places}`);
+  if (!Number.isFinite(rounded))
+    throw new PyError('OverflowError', 'rounded value too large to represent');
+  return x < 0 ? -rounded : rounded;
+}
+
+const DIGIT_GROUPS = /^[0-9a-z]+(?:_[0-9a-z]+)*$/;
+
+/** int(text, base). Raises ValueError for anything Python refuses. */
+export function parseInteger(state: RenderState, text: string, base: number): Int {
+  const fail = (): never => valueError(`invalid literal for int() with base ${base}: '${text.slice(0, 100)}'`);
+  if (base !== 0 && (base < 2 || base > 36)) valueError('int() base must be >= 2 and <= 36, or 0');
+  const match = /^([+-]?)(.*)$/s.exec(normalDigits(text))!;
+  let digits = match[2]!.toLowerCase();
+  let radix = base;
+  const prefix = { '0x': 16, '0o': 8, '0b': 2 }[digits.slice(0, 2)];
+  if (prefix !== undefined && (base === 0 || base === prefix)) {
+    radix = prefix;
+    digits = digits.slice(2);
+    if (digits.startsWith('_')) digits = digits.slice(1);
+  } else if (base === 0) {
+    radix = 10;
+    if (/^0/.test(digits) && !/^[0_]+$/.test(digits)) return fail();
+  }
+  if (digits.length > 100_000) overBudget('digits of a number', 100_000);
+  if (!DIGIT_GROUPS.test(digits)) return fail();
+  digits = digits.replaceAll('_', '');
+  if ((radix & (radix - 1)) !== 0 && digits.length > MAX_TEXT_DIGITS)
+    return valueError(`Exceeds the limit (${MAX_TEXT_DIGITS} digits) for integer string conversion`);
+  let value = 0n;
+  const bigRadix = BigInt(radix);
+  if (radix === 10 && /^[0-9]+$/.test(digits)) value = BigInt(digits);
+  else {
+    state.work(digits.length);
+    for (const digit of digits) {
+      const digitValue = Number.parseInt(digit, 36);
+      if (digitValue >= radix) return fail();
+      value = value * bigRadix + BigInt(digitValue);
+      if (digits.length > 20_000) fromBig(state, value);
+    }
+  }
+  return fromBig(state, match[1] === '-' ? -value : value);
+}
+
+const FLOAT_TEXT = /^[+-]?(?:\d+(?:_\d+)*(?:\.(?:\d+(?:_\d+)*)?)?|\.\d+(?:_\d+)*)(?:[eE][+-]?\d+(?:_\d+)*)?$/;
+
+/** float(text). Raises ValueError for anything Python refuses. */
+export function parseFloatText(text: string): number {
+  if (text.length > 100_000) overBudget('digits of a number', 100_000);
+  const trimmed = normalDigits(text);
+  if (FLOAT_TEXT.test(trimmed)) return Number(trimmed.replaceAll('_', ''));
+  const special = /^([+-]?)(?:(inf|infinity)|nan)$/i.exec(trimmed);
+  if (special === null) return valueError(`could not convert string to float: '${text.slice(0, 100)}'`);
+  if (special[2] === undefined) return Number.NaN;
+  return special[1] === '-' ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY;
+}
+
+const SPACES = /^[\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+|[\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+$/g;
+
+/** Strips whitespace and turns decimal digits of other scripts into ASCII. */
+function normalDigits(text: string): string {
+  const short = text.length > 100_000 ? text.slice(0, 100_001) : text;
+  const stripped = short.length < 1000 ? short.replace(SPACES, '') : short.trim();
+  return stripped.replace(/[^\x00-\x7f]/gu, (char) => {
+    if (!/\p{Nd}/u.test(char)) return char;
+    // Decimal digits come in runs of ten that start at a multiple of the zero.
+    let zero = char.codePointAt(0)!;
+    while (/\p{Nd}/u.test(String.fromCodePoint(zero - 1)) && char.codePointAt(0)! - zero < 9) zero--;
+    return String(char.codePointAt(0)! - zero);
+  });
+}

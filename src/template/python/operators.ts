@@ -1,0 +1,113 @@
+/** The operators `+ - * / // % ** ~` and unary `+ -` on template values. */
+import { arithmetic, isNumber, negate } from './numbers.ts';
+import { formatPercent } from './format-percent.ts';
+import { typeError } from './py-error.ts';
+import type { RenderState } from './render-state.ts';
+import { escapeValue, toText } from './text.ts';
+import { isList, Markup, textOf, Tuple, typeName, Undefined, type Value } from './values.ts';
+
+/** The arithmetic operators. */
+export type ArithmeticOperator = '+' | '-' | '*' | '/' | '//' | '%' | '**';
+
+/** `a op b`. */
+export function operate(state: RenderState, operator: ArithmeticOperator, a: Value, b: Value): Value {
+  if (isNumber(a) && isNumber(b)) return arithmetic(state, operator, a, b);
+  if (operator === '+') return add(state, a, b);
+  if (operator === '*') {
+    const product = repeat(state, a, b) ?? repeat(state, b, a);
+    if (product !== undefined) return product;
+  }
+  if (operator === '%' && (typeof a === 'string' || a instanceof Markup)) return formatPercent(state, a, b);
+  return unsupported(operator, a, b);
+}
+
+function unsupported(operator: string, a: Value, b: Value): never {
+  if (a instanceof Undefined) a.fail();
+  if (b instanceof Undefined) b.fail();
+  const name = operator === '**' ? '** or pow()' : operator;
+  return typeError(`unsupported operand type(s) for ${name}: '${typeName(a)}' and '${typeName(b)}'`);
+}
+
+/** `a + b`. */
+export function add(state: RenderState, a: Value, b: Value): Value {
+  if (typeof a === 'string') {
+    if (typeof b === 'string') {
+      state.reserve(a.length + b.length);
+      return a + b;
+    }
+    if (b instanceof Markup) return joinMarkup(state, escapeValue(state, a), b);
+    if (b instanceof Undefined) b.fail();
+    return typeError(`can only concatenate str (not "${typeName(b)}") to str`);
+  }
+  if (isNumber(a) && isNumber(b)) return arithmetic(state, '+', a, b);
+  if (a instanceof Markup) {
+    if (textOf(b) !== undefined) return joinMarkup(state, a, escapeValue(state, b));
+  } else if (isList(a)) {
+    if (isList(b)) {
+      state.work(a.length + b.length);
+      return [...a, ...b];
+    }
+    if (b instanceof Undefined) b.fail();
+    return typeError(`can only concatenate list (not "${typeName(b)}") to list`);
+  } else if (a instanceof Tuple) {
+    if (b instanceof Tuple) {
+      state.work(a.items.length + b.items.length);
+      return new Tuple([...a.items, ...b.items]);
+    }
+    if (b instanceof Undefined) b.fail();
+    return typeError(`can only concatenate tuple (not "${typeName(b)}") to tuple`);
+  }
+  return unsupported('+', a, b);
+}
+
+function joinMarkup(state: RenderState, a: Markup, b: Markup): Markup {
+  state.reserve(a.text.length + b.text.length);
+  return new Markup(a.text + b.text);
+}
+
+/** `sequence * count`, or undefined when the operands are no such pair. */
+function repeat(state: RenderState, sequence: Value, count: Value): Value | undefined {
+  const text = textOf(sequence);
+  const items = isList(sequence) ? sequence : sequence instanceof Tuple ? sequence.items : undefined;
+  if (text === undefined && items === undefined) return undefined;
+  if (typeof count !== 'number' && typeof count !== 'boolean' && typeof count !== 'bigint') {
+    if (count instanceof Undefined) count.fail();
+    return typeError(`can't multiply sequence by non-int of type '${typeName(count)}'`);
+  }
+  const times = Math.max(0, Number(count));
+  if (text !== undefined) {
+    if (text === '' || times === 0) return sequence instanceof Markup ? new Markup('') : '';
+    state.reserve(text.length * times);
+    const result = text.repeat(times);
+    return sequence instanceof Markup ? new Markup(result) : result;
+  }
+  const length = items!.length * times;
+  if (length === 0) return isList(sequence) ? [] : new Tuple([]);
+  state.work(length);
+  const result: Value[] = [];
+  for (let i = 0; i < times; i++) for (const item of items!) result.push(item);
+  return isList(sequence) ? result : new Tuple(result);
+}
+
+/** `-value`. */
+export function negative(state: RenderState, value: Value): Value {
+  if (isNumber(value)) return negate(state, value);
+  if (value instanceof Undefined) value.fail();
+  return typeError(`bad operand type for unary -: '${typeName(value)}'`);
+}
+
+/** `+value`. */
+export function positive(value: Value): Value {
+  if (isNumber(value)) return typeof value === 'boolean' ? Number(value) : value;
+  if (value instanceof Undefined) value.fail();
+  return typeError(`bad operand type for unary +: '${typeName(value)}'`);
+}
+
+/** `a ~ b ~ c`: the texts side by side, always a plain str unless autoescape is on. */
+export function concatenate(state: RenderState, values: readonly Value[]): Value {
+  if (state.autoescape && values.some((value) => value instanceof Markup))
+    return new Markup(state.made(values.map((value) => escapeValue(state, value).text).join('')));
+  let text = '';
+  for (const value of values) text += toText(state, value);
+  return state.made(text);
+}

@@ -1,0 +1,50 @@
+/** A failure inside a template, with the Python exception it stands for. Turned into an OnpolicyError at the door. */
+
+/** Which Python or Jinja2 exception a failure stands for. Some operations catch some kinds, as Python code would. */
+export type PyErrorKind =
+  | 'TypeError'
+  | 'ValueError'
+  | 'KeyError'
+  | 'IndexError'
+  | 'ZeroDivisionError'
+  | 'OverflowError'
+  | 'RuntimeError'
+  | 'UndefinedError'
+  | 'SecurityError'
+  | 'SyntaxError'
+  | 'Raised' // raise_exception(message)
+  | 'Budget'; // a limit of the sandbox, never caught inside a template
+
+/** Thrown by every operation on template values. `offset` is the place in the template, once known. */
+export class PyError extends Error {
+  override readonly name = 'PyError';
+  readonly kind: PyErrorKind;
+  /** UTF-16 offset into the normalised template source. */
+  offset: number | null;
+
+  constructor(kind: PyErrorKind, message: string, offset: number | null = null) {
+    super(message);
+    this.kind = kind;
+    this.offset = offset;
+  }
+}
+
+/** Throws a Python TypeError. */
+export function typeError(message: string): never {
+  throw new PyError('TypeError', message);
+}
+
+/** Throws a Python ValueError. */
+export function valueError(message: string): never {
+  throw new PyError('ValueError', message);
+}
+
+/** Throws the error of an exhausted budget. */
+export function overBudget(what: string, limit: number): never {
+  throw new PyError('Budget', `the template ran over its budget: ${what} (limit ${limit})`);
+}
+
+/** True when `error` is one of the given Python exceptions. */
+export function isKind(error: unknown, ...kinds: PyErrorKind[]): error is PyError {
+  return error instanceof PyError && kinds.includes(error.kind);
+}

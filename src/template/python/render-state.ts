@@ -1,0 +1,160 @@
+/** The mutable record of one render: variables, budgets and switches. Every operation that can grow takes it first. */
+import { overBudget } from './py-error.ts';
+import type { Value } from './values.ts';
+
+/** Upper bounds of one render. Reaching one ends the render with an error; nothing is cut silently. */
+export type TemplateLimits = {
+  /** Loop iterations, macro calls and units of work inside operations. */
+  readonly maxSteps: number;
+  /** Characters of all strings created during one render. */
+  readonly maxTotalCharacters: number;
+  /** Characters of one string value. */
+  readonly maxValueCharacters: number;
+  /** Characters of the rendered text. */
+  readonly maxOutputCharacters: number;
+  /** Nested macro calls, recursive loops and nested values. */
+  readonly maxDepth: number;
+  /** Elements of one range, as in Jinja2's sandbox. */
+  readonly maxRangeLength: number;
+  /** Bits of one integer. */
+  readonly maxIntegerBits: number;
+  /** Wall-clock time. */
+  readonly maxTimeMs: number;
+};
+
+export const DEFAULT_LIMITS: TemplateLimits = {
+  maxSteps: 2_000_000,
+  maxTotalCharacters: 64_000_000,
+  maxValueCharacters: 8_000_000,
+  maxOutputCharacters: 16_000_000,
+  maxDepth: 100,
+  maxRangeLength: 100_000,
+  maxIntegerBits: 14_300, // room for the 4300 digits that Python prints
+  maxTimeMs: 2_000,
+};
+
+/** Steps between two looks at the clock. */
+const CLOCK_INTERVAL_STEPS = 1024;
+
+/** Renders a block of the template into text, in a given context. */
+export type BlockFunction = (state: RenderState, context: VariableContext) => string;
+
+/** What a name that no scope of the template defines resolves to: exported top-level names, then the caller's. */
+export class VariableContext {
+  readonly exported = new Map<string, Value>();
+  readonly #given: ReadonlyMap<string, Value>;
+  readonly #outer: VariableContext | null;
+
+  constructor(given: ReadonlyMap<string, Value>, outer: VariableContext | null = null) {
+    this.#given = given;
+    this.#outer = outer;
+  }
+
+  /** The value of `name`, or undefined when nobody defined it. */
+  resolve(name: string): Value | undefined {
+    if (this.exported.has(name)) return this.exported.get(name);
+    if (this.#given.has(name)) return this.#given.get(name);
+    return this.#outer?.resolve(name);
+  }
+
+  /** A context in which `locals` hide what this one holds. Used by scoped blocks. */
+  derive(locals: ReadonlyMap<string, Value>): VariableContext {
+    return new VariableContext(locals, this);
+  }
+}
+
+/** One render. */
+export class RenderState {
+  readonly limits: TemplateLimits;
+  readonly context: VariableContext;
+  readonly blocks: ReadonlyMap<string, BlockFunction>;
+  /** Whether `{% autoescape true %}` is in force. Chat templates run with it off. */
+  autoescape = false;
+  /** Characters put around every generation block, or null when spans are not wanted. */
+  readonly spanMarks: readonly [start: string, end: string] | null;
+  /** The moment strftime_now() sees. */
+  readonly now: () => Date;
+  #steps = 0;
+  #nextCheck = CLOCK_INTERVAL_STEPS;
+  #totalCharacters = 0;
+  #depth = 0;
+  readonly #startMs = performance.now();
+
+  constructor(
+    context: VariableContext,
+    blocks: ReadonlyMap<string, BlockFunction>,
+    limits: TemplateLimits,
+    now: () => Date,
+    spanMarks: readonly [string, string] | null = null,
+  ) {
+    this.context = context;
+    this.blocks = blocks;
+    this.limits = limits;
+    this.now = now;
+    this.spanMarks = spanMarks;
+  }
+
+  /** Counts one step. */
+  step(): void {
+    if (++this.#steps >= this.#nextCheck) this.#check();
+  }
+
+  /** Counts `amount` steps. Call it before doing work in proportion to `amount`. */
+  work(amount: number): void {
+    this.#steps += amount;
+    if (this.#steps >= this.#nextCheck) this.#check();
+  }
+
+  /** Counts work in proportion to scanning `length` characters. */
+  scan(length: number): void {
+    if (length > 63) this.work(length >> 6);
+  }
+
+  #check(): void {
+    const { maxSteps, maxTimeMs } = this.limits;
+    if (this.#steps > maxSteps) overBudget('steps', maxSteps);
+    if (performance.now() - this.#startMs > maxTimeMs) overBudget('time in milliseconds', maxTimeMs);
+    this.#nextCheck = Math.min(this.#steps + CLOCK_INTERVAL_STEPS, maxSteps + 1);
+  }
+
+  /** Counts a string of `length` characters that is about to be created. */
+  reserve(length: number): void {
+    if (length > this.limits.maxValueCharacters)
+      overBudget('characters of one value', this.limits.maxValueCharacters);
+    this.#totalCharacters += length;
+    if (this.#totalCharacters > this.limits.maxTotalCharacters)
+      overBudget('characters in total', this.limits.maxTotalCharacters);
+  }
+
+  /** Counts characters that are appended to a buffer. */
+  emit(text: string): string {
+    this.#totalCharacters += text.length;
+    if (this.#totalCharacters > this.limits.maxTotalCharacters)
+      overBudget('characters in total', this.limits.maxTotalCharacters);
+    if (++this.#steps >= this.#nextCheck) this.#check();
+    return text;
+  }
+
+  /** Checks the length of the finished text. */
+  checkOutput(text: string): void {
+    const limit = this.limits.maxOutputCharacters;
+    if (text.length > limit) overBudget('characters of output', limit);
+  }
+
+  /** Counts a string that an operation created, and hands it on. */
+  made(text: string): string {
+    this.reserve(text.length);
+    return text;
+  }
+
+  /** Goes one level deeper: a macro call, a recursive loop, a nested value. Pair it with `leave`. */
+  enter(): void {
+    if (++this.#depth > this.limits.maxDepth) overBudget('depth', this.limits.maxDepth);
+    this.step();
+  }
+
+  /** Comes back from one level. */
+  leave(): void {
+    this.#depth--;
+  }
+}

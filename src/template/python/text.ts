@@ -1,0 +1,151 @@
+/** Value -> text: what Python's str(), repr() and HTML escaping give. */
+import { intText } from './numbers.ts';
+import { reprFloat } from './float-text.ts';
+import type { RenderState } from './render-state.ts';
+import { isPrintable } from './unicode.ts';
+import { Dict, isList, Markup, PyFloat, Tuple, Undefined, type Value } from './values.ts';
+
+/** `str(value)` as plain text. Markup loses its mark. */
+export function toText(state: RenderState, value: Value): string {
+  if (typeof value === 'string') return value;
+  if (value === null) return 'None';
+  if (typeof value === 'number') return String(value);
+  if (typeof value === 'boolean') return value ? 'True' : 'False';
+  if (value instanceof Markup) return value.text;
+  if (value instanceof Undefined) return '';
+  return repr(state, value);
+}
+
+/** `repr(value)`. */
+export function repr(state: RenderState, value: Value): string {
+  const writer = new ReprWriter(state);
+  writer.write(value);
+  return writer.text;
+}
+
+/** Writes nested values, counting every one: shared lists can be exponentially large as text. */
+class ReprWriter {
+  text = '';
+  readonly #state: RenderState;
+  readonly #active = new Set<Value>();
+
+  constructor(state: RenderState) {
+    this.#state = state;
+  }
+
+  write(value: Value): void {
+    this.#state.step();
+    if (typeof value === 'string') this.#add(reprText(value));
+    else if (value === null) this.#add('None');
+    else if (typeof value === 'boolean') this.#add(value ? 'True' : 'False');
+    else if (typeof value === 'number' || typeof value === 'bigint') this.#add(intText(value));
+    else if (value instanceof PyFloat) this.#add(reprFloat(value.value));
+    else if (value instanceof Markup) this.#add(`Markup(${reprText(value.text)})`);
+    else if (value instanceof Undefined) this.#add('Undefined');
+    else if (isList(value)) this.#nested(value, '[...]', () => this.#sequence('[', value, ']'));
+    else if (value instanceof Tuple)
+      this.#nested(value, '(...)', () => this.#sequence('(', value.items, value.items.length === 1 ? ',)' : ')'));
+    else if (value instanceof Dict) this.#nested(value, '{...}', () => this.#dict(value));
+    else {
+      const view = value.reprParts(this.#state);
+      if (view === undefined) this.#add(value.repr(this.#state));
+      else {
+        this.#add(view.before);
+        this.write(view.inner);
+        this.#add(view.after);
+      }
+    }
+  }
+
+  #add(text: string): void {
+    this.#state.reserve(text.length);
+    this.text += text;
+    if (this.text.length > this.#state.limits.maxValueCharacters) this.#state.reserve(this.text.length);
+  }
+
+  #nested(value: Value, cycle: string, write: () => void): void {
+    if (this.#active.has(value)) return this.#add(cycle);
+    this.#active.add(value);
+    this.#state.enter();
+    write();
+    this.#state.leave();
+    this.#active.delete(value);
+  }
+
+  #sequence(open: string, items: readonly Value[], close: string): void {
+    this.#add(open);
+    items.forEach((item, index) => {
+      if (index > 0) this.#add(', ');
+      this.write(item);
+    });
+    this.#add(close);
+  }
+
+  #dict(dict: Dict): void {
+    let separator = '{';
+    for (const [key, value] of dict.entries()) {
+      this.#add(separator);
+      this.write(key);
+      this.#add(': ');
+      this.write(value);
+      separator = ', ';
+    }
+    this.#add(separator === '{' ? '{}' : '}');
+  }
+}
+
+const SHORT_ESCAPES = new Map([
+  ['\n', '\\n'],
+  ['\r', '\\r'],
+  ['\t', '\\t'],
+  ['\\', '\\\\'],
+]);
+/** Text that `repr` shows as it is, between single quotes. */
+const EASY = /^[ !"#$%&()*+,\-./0-9:;<=>?@A-Z[\]^_`a-z{|}~]*$/;
+
+/** `repr` of a str. */
+export function reprText(text: string): string {
+  if (EASY.test(text)) return `'${text}'`;
+  const quote = text.includes("'") && !text.includes('"') ? '"' : "'";
+  let result = quote;
+  for (const char of text) {
+    const short = SHORT_ESCAPES.get(char);
+    if (short !== undefined) result += short;
+    else if (char === quote) result += `\\${quote}`;
+    else if (isPrintable(char)) result += char;
+    else result += escapeCode(char.codePointAt(0)!);
+  }
+  return result + quote;
+}
+
+function escapeCode(code: number): string {
+  const hex = code.toString(16);
+  if (code < 0x100) return `\\x${hex.padStart(2, '0')}`;
+  return code < 0x10000 ? `\\u${hex.padStart(4, '0')}` : `\\U${hex.padStart(8, '0')}`;
+}
+
+/** `ascii(value)`: repr with everything beyond ASCII escaped. */
+export function asciiRepr(state: RenderState, value: Value): string {
+  return state.made(
+    repr(state, value).replace(/[^\x00-\x7f]/gu, (char) => escapeCode(char.codePointAt(0)!)),
+  );
+}
+
+const HTML_ESCAPES: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  "'": '&#39;',
+  '"': '&#34;',
+};
+
+/** Escapes text for HTML. */
+export function escapeHtml(state: RenderState, text: string): string {
+  state.scan(text.length);
+  return state.made(text.replace(/[&<>'"]/g, (char) => HTML_ESCAPES[char]!));
+}
+
+/** markupsafe.escape: Markup stays, everything else becomes escaped text. */
+export function escapeValue(state: RenderState, value: Value): Markup {
+  return value instanceof Markup ? value : new Markup(escapeHtml(state, toText(state, value)));
+}

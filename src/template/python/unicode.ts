@@ -1,0 +1,184 @@
+/** What Python's str knows about characters and JavaScript's does not: whitespace, classes, title case, code points. */
+
+/** Python's whitespace, as the inside of a character class. JavaScript's \s differs in six characters. */
+export const WHITESPACE_CLASS = '\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000';
+
+/** True when the UTF-16 unit is whitespace to Python. All Python whitespace lies in the basic plane. */
+export function isSpaceUnit(unit: number): boolean {
+  if (unit <= 0x20) return unit === 0x20 || (unit >= 9 && unit <= 13) || (unit >= 0x1c && unit <= 0x1f);
+  if (unit < 0x85) return false;
+  if (unit === 0x85 || unit === 0xa0 || unit === 0x1680 || unit === 0x3000) return true;
+  return (
+    unit >= 0x2000 &&
+    (unit <= 0x200a || unit === 0x2028 || unit === 0x2029 || unit === 0x202f || unit === 0x205f)
+  );
+}
+
+const SURROGATE = /[\ud800-\udfff]/;
+/** Below this length a regular expression is slower than looking at each unit. */
+const SHORT_UNITS = 24;
+
+/** True when every UTF-16 unit is one code point, so that JavaScript's indices are Python's. */
+export function isPlain(text: string): boolean {
+  if (text.length > SHORT_UNITS) return !SURROGATE.test(text);
+  for (let i = 0; i < text.length; i++) {
+    const unit = text.charCodeAt(i);
+    if (unit >= 0xd800 && unit <= 0xdfff) return false;
+  }
+  return true;
+}
+
+/** `len(text)`: code points, not UTF-16 units. */
+export function codePointLength(text: string): number {
+  if (isPlain(text)) return text.length;
+  let count = 0;
+  for (const _ of text) count++;
+  return count;
+}
+
+/** The UTF-16 offset of code point `index`, with 0 <= index <= length. */
+export function unitOffset(text: string, index: number): number {
+  let offset = 0;
+  for (let i = 0; i < index; i++) offset += text.codePointAt(offset)! > 0xffff ? 2 : 1;
+  return offset;
+}
+
+/** Compares two texts by code points: negative, zero or positive. */
+export function compareText(a: string, b: string): number {
+  if (a === b) return 0;
+  const length = Math.min(a.length, b.length);
+  for (let i = 0; i < length; i++) {
+    const x = a.charCodeAt(i);
+    const y = b.charCodeAt(i);
+    if (x === y) continue;
+    // Surrogates stand for code points above the whole basic plane.
+    const surrogateX = x >= 0xd800 && x <= 0xdfff;
+    const surrogateY = y >= 0xd800 && y <= 0xdfff;
+    if (surrogateX !== surrogateY) return surrogateX ? 1 : -1;
+    return x - y;
+  }
+  return a.length - b.length;
+}
+
+const LETTER = /^\p{L}$/u;
+const DECIMAL = /^\p{Nd}$/u;
+const NUMERIC =
+  /^[\p{N}㐅㒃㠪㭍一七万三九二五亖亿什仟仨伍佰億兆兩八六十千卄卅卌叁参參叄四壱壹幺廾廿弌弍弎弐拾捌柒漆玖百肆萬貮貳贰阡陆陌陸零]$/u;
+/** Digits that are no decimals: superscripts, circled digits and the like. */
+const OTHER_DIGIT =
+  /^[\u{b2}\u{b3}\u{b9}\u{1369}-\u{1371}\u{19da}\u{2070}\u{2074}-\u{2079}\u{2080}-\u{2089}\u{2460}-\u{2468}\u{2474}-\u{247c}\u{2488}-\u{2490}\u{24ea}\u{24f5}-\u{24fd}\u{24ff}\u{2776}-\u{277e}\u{2780}-\u{2788}\u{278a}-\u{2792}\u{10a40}-\u{10a43}\u{10e60}-\u{10e68}\u{11052}-\u{1105a}\u{1f100}-\u{1f10a}]$/u;
+const UPPERCASE = /^\p{Uppercase}$/u;
+const LOWERCASE = /^\p{Lowercase}$/u;
+const TITLECASE = /^\p{Lt}$/u;
+const UNPRINTABLE = /^[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}\p{Zs}]$/u;
+const CHEROKEE = /^[\u13a0-\u13f5\u13f8-\u13fd\uab70-\uabbf]$/;
+const IDENTIFIER = /^[\p{XID_Start}_]\p{XID_Continue}*$/u;
+
+/** The character predicates behind `str.isalpha` and its kin. Each takes one code point. */
+export const isLetter = (char: string): boolean => LETTER.test(char);
+export const isDecimal = (char: string): boolean => DECIMAL.test(char);
+export const isDigit = (char: string): boolean => DECIMAL.test(char) || OTHER_DIGIT.test(char);
+export const isNumeric = (char: string): boolean => NUMERIC.test(char);
+export const isUpper = (char: string): boolean => UPPERCASE.test(char) && !TITLECASE.test(char);
+export const isLower = (char: string): boolean => LOWERCASE.test(char);
+export const isTitle = (char: string): boolean => TITLECASE.test(char);
+export const isCased = (char: string): boolean => isUpper(char) || isLower(char) || isTitle(char);
+
+/** True when `repr` shows the character as it is. */
+export function isPrintable(char: string): boolean {
+  const code = char.codePointAt(0)!;
+  if (code < 0x7f) return code >= 0x20;
+  return !UNPRINTABLE.test(char);
+}
+
+/** `str.isidentifier()`. */
+export function isIdentifier(text: string): boolean {
+  return IDENTIFIER.test(text);
+}
+
+const TITLE_PAIRS = new Map([
+  ['\u1fb3', '\u1fbc'],
+  ['\u1fc3', '\u1fcc'],
+  ['\u1ff3', '\u1ffc'],
+  ['\u1fbc', '\u1fbc'],
+  ['\u1fcc', '\u1fcc'],
+  ['\u1ffc', '\u1ffc'],
+]);
+
+/** The title case of one code point, possibly several characters. */
+export function titleChar(char: string): string {
+  const code = char.codePointAt(0)!;
+  if (code < 0x80) return char.toUpperCase();
+  if (code >= 0x1c4 && code <= 0x1cc) return String.fromCharCode(0x1c5 + 3 * Math.floor((code - 0x1c4) / 3));
+  if (code >= 0x1f1 && code <= 0x1f3) return '\u01f2';
+  if (code >= 0x10d0 && code <= 0x10ff) return char; // Georgian has no title case of its own
+  if (code >= 0x1f80 && code <= 0x1faf) return String.fromCharCode(code | 8);
+  const pair = TITLE_PAIRS.get(char);
+  if (pair !== undefined) return pair;
+  const upper = char.toUpperCase();
+  if (upper.length === char.length || code === 0x149) return upper;
+  const rest = upper.slice(1);
+  // Greek letters with iota subscript keep it as a combining mark.
+  return (
+    upper[0]! + (code >= 0x1f00 && code < 0x2000 ? rest.replace('\u0399', '\u0345') : rest).toLowerCase()
+  );
+}
+
+/** `str.capitalize()`. */
+export function capitalize(text: string): string {
+  if (text === '') return '';
+  const first = String.fromCodePoint(text.codePointAt(0)!);
+  return titleChar(first) + lowerRange(text, first.length, text.length);
+}
+
+/** Lowers part of a text, looking at the whole for the final sigma. */
+function lowerRange(text: string, start: number, end: number): string {
+  const part = text.slice(start, end);
+  if (!part.includes('\u03a3')) return part.toLowerCase();
+  const before = text.slice(0, start).toLowerCase().length;
+  const after = text.slice(end).toLowerCase().length;
+  const lowered = text.toLowerCase();
+  return lowered.slice(before, lowered.length - after);
+}
+
+/** `str.title()`: a letter after anything without case is upper, other letters are lower. */
+export function titleText(text: string): string {
+  let result = '';
+  let previousIsCased = false;
+  let offset = 0;
+  for (const char of text) {
+    result += previousIsCased
+      ? char === '\u03a3'
+        ? lowerRange(text, offset, offset + 1)
+        : char.toLowerCase()
+      : titleChar(char);
+    previousIsCased = isCased(char);
+    offset += char.length;
+  }
+  return result;
+}
+
+/** `str.casefold()`. */
+export function casefold(text: string): string {
+  let result = '';
+  for (const char of text) {
+    if (CHEROKEE.test(char)) result += char.toUpperCase();
+    else if (char === '\u1e9e') result += 'ss';
+    else if (char === '\u0131' || char === '\u0130') result += char.toLowerCase();
+    else result += char.toUpperCase().toLowerCase();
+  }
+  return result;
+}
+
+/** `str.swapcase()`. */
+export function swapCase(text: string): string {
+  let result = '';
+  let offset = 0;
+  for (const char of text) {
+    if (isUpper(char))
+      result += char === '\u03a3' ? lowerRange(text, offset, offset + 1) : char.toLowerCase();
+    else result += isLower(char) ? char.toUpperCase() : char;
+    offset += char.length;
+  }
+  return result;
+}

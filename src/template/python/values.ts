@@ -1,0 +1,271 @@
+/**
+ * The closed value domain of templates. None is null, a missing variable is undefined, int is number or bigint,
+ * float is PyFloat, str is string or Markup, list is an array that is never changed after it was made.
+ */
+import { PyError, typeError } from './py-error.ts';
+import type { RenderState } from './render-state.ts';
+
+/** Any value a template can hold. */
+export type Value =
+  | null
+  | boolean
+  | number // a safe integer
+  | bigint // an integer beyond the safe ones
+  | string
+  | PyFloat
+  | Markup
+  | Tuple
+  | Dict
+  | Undefined
+  | PyObject
+  | readonly Value[];
+
+/** Keyword arguments of a call. */
+export type Keywords = ReadonlyMap<string, Value>;
+
+/** A Python float, so that 1.0 and 1 stay apart. */
+export class PyFloat {
+  readonly value: number;
+  constructor(value: number) {
+    this.value = value;
+  }
+}
+
+/** A string that is already escaped for HTML: adding plain text to it escapes that text. */
+export class Markup {
+  readonly text: string;
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
+/** A Python tuple. */
+export class Tuple {
+  readonly items: readonly Value[];
+  constructor(items: readonly Value[]) {
+    this.items = items;
+  }
+}
+
+/** A group made by `groupby`: a tuple of two with names. */
+export class GroupTuple extends Tuple {}
+
+/** Stands for something that is not there. Printing and looping are allowed, any other use raises `message`. */
+export class Undefined {
+  readonly #message: string | (() => string);
+  readonly kind: 'UndefinedError' | 'SecurityError';
+
+  constructor(message: string | (() => string), kind: 'UndefinedError' | 'SecurityError' = 'UndefinedError') {
+    this.#message = message;
+    this.kind = kind;
+  }
+
+  /** Raises the error that explains what is missing. */
+  fail(): never {
+    const message = this.#message;
+    throw new PyError(this.kind, typeof message === 'string' ? message : message());
+  }
+}
+
+/** Base of every other object: ranges, views, generators, namespaces, macros, functions, loops. */
+export abstract class PyObject {
+  /** The Python type name, for messages. */
+  abstract readonly typeName: string;
+
+  /** What printing the object shows. */
+  repr(_state: RenderState): string {
+    return `<${this.typeName} object>`;
+  }
+  /** For objects that print another value inside: the text before, that value, the text after. */
+  reprParts(
+    _state: RenderState,
+  ): { readonly before: string; readonly inner: Value; readonly after: string } | undefined {
+    return undefined;
+  }
+  /** A Python attribute, or undefined when there is none. */
+  attribute(_name: string, _state: RenderState): Value | undefined {
+    return undefined;
+  }
+  /** `object[key]` without the attribute fallback, or undefined when there is no such item. */
+  item(_key: Value, _state: RenderState): Value | undefined {
+    return undefined;
+  }
+  /** Iterates, or undefined when the object is not iterable. */
+  iterate(_state: RenderState): Iterable<Value> | undefined {
+    return undefined;
+  }
+  /** `len(object)`, or undefined when it has no length. */
+  length(_state: RenderState): number | undefined {
+    return undefined;
+  }
+  /** The items from last to first, or undefined when the object is not reversible. */
+  reversed(_state: RenderState): Iterable<Value> | undefined {
+    return undefined;
+  }
+  /** Membership by a quicker way than iterating, or undefined to iterate. */
+  contains(_value: Value, _state: RenderState): boolean | undefined {
+    return undefined;
+  }
+  /** Equality with another value that is not the same object. */
+  equals(_other: Value, _state: RenderState): boolean {
+    return false;
+  }
+  /** Whether `object[index]` exists in the type, which is what `is sequence` asks. */
+  get isSubscriptable(): boolean {
+    return false;
+  }
+  get isCallable(): boolean {
+    return false;
+  }
+  call(_state: RenderState, _args: readonly Value[], _keywords: Keywords | null): Value {
+    return typeError(`'${this.typeName}' object is not callable`);
+  }
+}
+
+/** A function of the library, or a method bound to its object. */
+export class BuiltinFunction extends PyObject {
+  readonly typeName: string;
+  readonly functionName: string;
+  readonly #call: (state: RenderState, args: readonly Value[], keywords: Keywords | null) => Value;
+
+  constructor(
+    functionName: string,
+    call: (state: RenderState, args: readonly Value[], keywords: Keywords | null) => Value,
+    typeName = 'builtin_function_or_method',
+  ) {
+    super();
+    this.functionName = functionName;
+    this.#call = call;
+    this.typeName = typeName;
+  }
+  override repr(): string {
+    return this.typeName === 'type' ? `<class '${this.functionName}'>` : `<function ${this.functionName}>`;
+  }
+  override get isCallable(): boolean {
+    return true;
+  }
+  override call(state: RenderState, args: readonly Value[], keywords: Keywords | null): Value {
+    return this.#call(state, args, keywords);
+  }
+}
+
+/** The Python type name of a value. */
+export function typeName(value: Value): string {
+  if (value === null) return 'NoneType';
+  switch (typeof value) {
+    case 'boolean':
+      return 'bool';
+    case 'number':
+    case 'bigint':
+      return 'int';
+    case 'string':
+      return 'str';
+  }
+  if (Array.isArray(value)) return 'list';
+  if (value instanceof PyFloat) return 'float';
+  if (value instanceof Dict) return 'dict';
+  if (value instanceof GroupTuple) return '_GroupTuple';
+  if (value instanceof Tuple) return 'tuple';
+  if (value instanceof Markup) return 'Markup';
+  if (value instanceof Undefined) return 'Undefined';
+  return (value as PyObject).typeName;
+}
+
+/** Narrows to list. */
+export function isList(value: Value): value is readonly Value[] {
+  return Array.isArray(value);
+}
+
+/** The text of a str, Markup included, or undefined for other types. */
+export function textOf(value: Value): string | undefined {
+  if (typeof value === 'string') return value;
+  return value instanceof Markup ? value.text : undefined;
+}
+
+/** A key in the form that Python's equality asks for: 1, 1.0 and True are one key, Markup is its text. */
+type NormalKey = string | number | bigint | null | object;
+
+/** The key of every Undefined: in Python they are all equal. */
+const UNDEFINED_KEY = Object.freeze({});
+/** Strings that start with this are escaped, so that encoded tuples cannot collide with text. */
+const ESCAPE = '\u0000';
+
+/** Brings a key into its normal form. Raises for lists and dicts. */
+export function normalKey(key: Value): NormalKey {
+  if (typeof key === 'string') return key.startsWith(ESCAPE) ? `${ESCAPE}s${key}` : key;
+  if (typeof key === 'number' || typeof key === 'bigint' || key === null) return key;
+  if (typeof key === 'boolean') return key ? 1 : 0;
+  if (key instanceof Markup) return normalKey(key.text);
+  if (key instanceof PyFloat) return normalFloat(key.value);
+  if (key instanceof Tuple) return `${ESCAPE}t${key.items.map(encodeKey).join('')}`;
+  if (key instanceof Undefined) return UNDEFINED_KEY;
+  if (isList(key) || key instanceof Dict) return typeError(`unhashable type: '${typeName(key)}'`);
+  return key;
+}
+
+function normalFloat(value: number): number | bigint {
+  return Number.isInteger(value) && !Number.isSafeInteger(value) ? BigInt(value) : value + 0;
+}
+
+const objectNumbers = new WeakMap<object, number>();
+let objectCount = 0;
+
+/** A key inside a tuple as text, such that two texts are equal exactly when the keys are. */
+function encodeKey(key: Value): string {
+  const normal = normalKey(key);
+  if (normal === null) return 'n;';
+  if (typeof normal === 'object') {
+    if (!objectNumbers.has(normal)) objectNumbers.set(normal, ++objectCount);
+    return `o${objectNumbers.get(normal)};`;
+  }
+  const text = String(normal);
+  return `${typeof normal === 'string' ? 's' : 'i'}${text.length}:${text}`;
+}
+
+/** A Python dict: insertion order, Python's key equality, the first spelling of a key is kept. */
+export class Dict {
+  readonly #values = new Map<NormalKey, Value>();
+  /** Original keys, for those that differ from their normal form. */
+  #originals: Map<NormalKey, Value> | null = null;
+
+  static from(entries: Iterable<readonly [Value, Value]>): Dict {
+    const dict = new Dict();
+    for (const [key, value] of entries) dict.set(key, value);
+    return dict;
+  }
+
+  get size(): number {
+    return this.#values.size;
+  }
+  /** Only for dicts that no template has seen yet. */
+  set(key: Value, value: Value): void {
+    const normal = normalKey(key);
+    if (normal !== key && !this.#values.has(normal)) {
+      this.#originals ??= new Map();
+      this.#originals.set(normal, key);
+    }
+    this.#values.set(normal, value);
+  }
+  get(key: Value): Value | undefined {
+    return this.#values.get(normalKey(key));
+  }
+  has(key: Value): boolean {
+    return this.#values.has(normalKey(key));
+  }
+  *keys(): Generator<Value> {
+    for (const normal of this.#values.keys()) yield this.#original(normal);
+  }
+  values(): IterableIterator<Value> {
+    return this.#values.values();
+  }
+  *entries(): Generator<[Value, Value]> {
+    for (const [normal, value] of this.#values) yield [this.#original(normal), value];
+  }
+  *reversedKeys(): Generator<Value> {
+    for (const normal of [...this.#values.keys()].reverse()) yield this.#original(normal);
+  }
+  #original(normal: NormalKey): Value {
+    const original = this.#originals?.get(normal);
+    return original === undefined ? (normal as Value) : original;
+  }
+}

@@ -1,0 +1,98 @@
+/** Tree -> does the template loop over the parts of a message's content? Follows names through set, loops, filters and macros. */
+import type { AnyNode, Expression, NodeOf, Target } from './nodes.ts';
+import { descendants } from './walk.ts';
+
+/** What an expression stands for, as far as this question goes. */
+type Role = 'messages' | 'message' | 'content';
+
+/** True when some loop runs over a message's content. */
+export function loopsOverContent(root: NodeOf<'Root'>): boolean {
+  const nodes = [...descendants(root)];
+  const roles = new Map<string, Set<Role>>([['messages', new Set(['messages'])]]);
+  const macros = new Map<string, NodeOf<'Macro'>>();
+  for (const node of nodes) if (node.typename === 'Macro') macros.set(node.name, node);
+  // Names gain roles until nothing changes; every pass adds at least one of a bounded number.
+  for (let isChanged = true; isChanged; ) {
+    isChanged = false;
+    const give = (target: Target, found: ReadonlySet<Role>): void => {
+      if (target.typename === 'TargetTuple') return;
+      const name = target.typename === 'TargetName' ? target.name : `${target.name}.${target.attribute}`;
+      const known = roles.get(name) ?? new Set<Role>();
+      for (const role of found) {
+        if (known.has(role)) continue;
+        known.add(role);
+        isChanged = true;
+      }
+      roles.set(name, known);
+    };
+    for (const node of nodes) spread(node, roles, macros, give);
+  }
+  return nodes.some((node) => node.typename === 'For' && rolesOf(node.iterable, roles).has('content'));
+}
+
+function spread(
+  node: AnyNode,
+  roles: ReadonlyMap<string, ReadonlySet<Role>>,
+  macros: ReadonlyMap<string, NodeOf<'Macro'>>,
+  give: (target: Target, found: ReadonlySet<Role>) => void,
+): void {
+  if (node.typename === 'Set') give(node.target, rolesOf(node.value, roles));
+  else if (node.typename === 'For') {
+    if (rolesOf(node.iterable, roles).has('messages')) give(node.target, new Set(['message']));
+  } else if (node.typename === 'With')
+    node.targets.forEach((target, index) => give(target, rolesOf(node.values[index]!, roles)));
+  else if (node.typename === 'FunCall' && node.callee.typename === 'Symbol') {
+    const parameters = macros.get(node.callee.name)?.parameters ?? [];
+    node.args.positional.forEach((value, index) => {
+      if (parameters[index] !== undefined) give(parameters[index], rolesOf(value, roles));
+    });
+    for (const { name, value } of node.args.keywords) {
+      const parameter = parameters.find((candidate) => candidate.name === name);
+      if (parameter !== undefined) give(parameter, rolesOf(value, roles));
+    }
+  }
+}
+
+const NONE: ReadonlySet<Role> = new Set();
+
+function rolesOf(node: Expression, roles: ReadonlyMap<string, ReadonlySet<Role>>): ReadonlySet<Role> {
+  switch (node.typename) {
+    case 'Symbol':
+      return roles.get(node.name) ?? NONE;
+    case 'Filter':
+      return node.target === null ? NONE : rolesOf(node.target, roles);
+    case 'Slice':
+      return only(rolesOf(node.target, roles), 'messages', 'content');
+    case 'Attribute': {
+      const inner = node.target.typename === 'Symbol' ? roles.get(`${node.target.name}.${node.name}`) : undefined;
+      return inner ?? member(node.target, node.name, roles);
+    }
+    case 'LookupVal': {
+      const key = node.key.typename === 'Literal' ? node.key.value : null;
+      if (typeof key === 'string') return member(node.target, key, roles);
+      return rolesOf(node.target, roles).has('messages') ? new Set<Role>(['message']) : NONE;
+    }
+    case 'InlineIf':
+      return new Set([
+        ...rolesOf(node.body, roles),
+        ...(node.otherwise === null ? [] : rolesOf(node.otherwise, roles)),
+      ]);
+    case 'Or':
+    case 'And':
+      return new Set([...rolesOf(node.left, roles), ...rolesOf(node.right, roles)]);
+    default:
+      return NONE;
+  }
+}
+
+function member(
+  target: Expression,
+  name: string,
+  roles: ReadonlyMap<string, ReadonlySet<Role>>,
+): ReadonlySet<Role> {
+  return name === 'content' && rolesOf(target, roles).has('message') ? new Set<Role>(['content']) : NONE;
+}
+
+function only(found: ReadonlySet<Role>, ...wanted: readonly Role[]): ReadonlySet<Role> {
+  return new Set([...found].filter((role) => wanted.includes(role)));
+}

@@ -1,0 +1,231 @@
+/** Template text -> tokens, by the rules of Jinja2 with trim_blocks and lstrip_blocks. Linear in the text. */
+import { overBudget, PyError } from '../python/py-error.ts';
+import { isIdentifier, isSpaceUnit, WHITESPACE_CLASS } from '../python/unicode.ts';
+import { decodeString } from './string-literal.ts';
+import { SYNTAX_LIMITS, type Token, type TokenKind } from './tokens.ts';
+
+const SPACE = `[${WHITESPACE_CLASS}]`;
+const FLOAT = /(?:\d+_)*\d+(?:(?:\.(?:\d+_)*\d+)?[eE][+-]?(?:\d+_)*\d+|\.(?:\d+_)*\d+)/y;
+const INTEGER = /0[bB](?:_?[01])+|0[oO](?:_?[0-7])+|0[xX](?:_?[0-9a-fA-F])+|[1-9](?:_?\d)*|0(?:_?0)*/y;
+const NAME = /[\p{L}\p{N}\p{M}\p{Pc}\u00b7\u0387\u2118\u212e\u309b\u309c]+/uy;
+const OPERATOR = /\/\/|\*\*|==|!=|>=|<=|[-+/*%~[\](){}><=.:|,;]/y;
+const RAW_BEGIN = new RegExp(`\\{%[-+]?${SPACE}*raw${SPACE}*(?:-%\\}${SPACE}*|%\\})`, 'y');
+const RAW_END = new RegExp(`${SPACE}*endraw${SPACE}*(?:\\+%\\}|-%\\}${SPACE}*|%\\}\\n?)`, 'y');
+const CLOSERS: Readonly<Record<string, string>> = { '(': ')', '[': ']', '{': '}' };
+
+/** The source as Jinja2 sees it: line feeds only, without the last one. */
+export function normaliseSource(source: string): string {
+  const text = source.includes('\r') ? source.replace(/\r\n?/g, '\n') : source;
+  return text.endsWith('\n') ? text.slice(0, -1) : text;
+}
+
+/** Splits a normalised source into tokens. */
+export function tokenize(source: string): Token[] {
+  if (source.length > SYNTAX_LIMITS.maxTemplateCharacters)
+    overBudget('characters of the template', SYNTAX_LIMITS.maxTemplateCharacters);
+  return new Lexer(source).run();
+}
+
+class Lexer {
+  readonly #source: string;
+  readonly #tokens: Token[] = [];
+  #at = 0;
+  /** Whether the last match ended with a line feed, so that a tag may stand at the start of a line. */
+  #isLineStart = true;
+
+  constructor(source: string) {
+    this.#source = source;
+  }
+
+  run(): Token[] {
+    while (this.#at < this.#source.length) this.#root();
+    this.#push('end', '', this.#source.length);
+    return this.#tokens;
+  }
+
+  #push(kind: TokenKind, value: string, offset: number): void {
+    if (this.#tokens.length >= SYNTAX_LIMITS.maxTokens)
+      overBudget('tokens of the template', SYNTAX_LIMITS.maxTokens);
+    this.#tokens.push({ kind, value, offset });
+  }
+
+  #fail(message: string, offset: number): never {
+    throw new PyError('SyntaxError', message, offset);
+  }
+
+  /** Text up to the next tag, and that tag. */
+  #root(): void {
+    const source = this.#source;
+    const start = this.#at;
+    let tag = source.indexOf('{', start);
+    while (tag >= 0 && !isTagStart(source, tag)) tag = source.indexOf('{', tag + 1);
+    if (tag < 0) {
+      this.#push('data', source.slice(start), start);
+      this.#at = source.length;
+      return;
+    }
+    const kind = source[tag + 1]!;
+    const sign = source[tag + 2] === '-' || source[tag + 2] === '+' ? source[tag + 2]! : '';
+    this.#data(start, tag, sign, kind === '{');
+    RAW_BEGIN.lastIndex = tag;
+    const raw = kind === '%' ? RAW_BEGIN.exec(source) : null;
+    if (raw !== null) {
+      this.#moveTo(tag + raw[0].length);
+      this.#raw();
+      return;
+    }
+    this.#moveTo(tag + 2 + sign.length);
+    if (kind === '#') this.#comment(tag);
+    else if (kind === '%') this.#block(tag);
+    else this.#variable(tag);
+  }
+
+  #moveTo(at: number): void {
+    this.#isLineStart = this.#source[at - 1] === '\n';
+    this.#at = at;
+  }
+
+  /** Pushes text in front of a tag, stripped as the tag's sign and lstrip_blocks ask for. */
+  #data(start: number, end: number, sign: string, isVariable: boolean): void {
+    const source = this.#source;
+    let stop = end;
+    if (sign === '-') {
+      while (stop > start && isSpaceUnit(source.charCodeAt(stop - 1))) stop--;
+    } else if (sign === '' && !isVariable) {
+      let lineStart = end;
+      while (lineStart > start && isSpaceUnit(source.charCodeAt(lineStart - 1)) && source[lineStart - 1] !== '\n')
+        lineStart--;
+      const isAtLineStart =
+        lineStart > start ? source[lineStart - 1] === '\n' : this.#isLineStart;
+      if (isAtLineStart) stop = lineStart;
+    }
+    if (stop > start) this.#push('data', source.slice(start, stop), start);
+  }
+
+  #skipSpaces(at: number): number {
+    let end = at;
+    while (end < this.#source.length && isSpaceUnit(this.#source.charCodeAt(end))) end++;
+    return end;
+  }
+
+  #comment(tag: number): void {
+    if (this.#at >= this.#source.length) return; // Jinja2 accepts an opening mark as the very last text
+    const close = this.#source.indexOf('#}', this.#at);
+    if (close < 0) this.#fail('Missing end of comment tag', tag);
+    let end = close + 2;
+    const sign = close > this.#at ? this.#source[close - 1] : '';
+    if (sign === '-') end = this.#skipSpaces(end);
+    else if (sign !== '+' && this.#source[end] === '\n') end++;
+    this.#moveTo(end);
+  }
+
+  #raw(): void {
+    const source = this.#source;
+    const start = this.#at;
+    if (start >= source.length) return;
+    for (let tag = source.indexOf('{%', start); tag >= 0; tag = source.indexOf('{%', tag + 2)) {
+      const sign = source[tag + 2] === '-' || source[tag + 2] === '+' ? source[tag + 2]! : '';
+      RAW_END.lastIndex = tag + 2 + sign.length;
+      const match = RAW_END.exec(source);
+      if (match === null) continue;
+      this.#data(start, tag, sign, false);
+      this.#moveTo(tag + 2 + sign.length + match[0].length);
+      return;
+    }
+    this.#fail('Missing end of raw directive', start);
+  }
+
+  #block(tag: number): void {
+    this.#push('blockBegin', '{%', tag);
+    this.#expression('%}', (at) => {
+      const source = this.#source;
+      if (source.startsWith('+%}', at)) return at + 3;
+      if (source.startsWith('-%}', at)) return this.#skipSpaces(at + 3);
+      if (!source.startsWith('%}', at)) return -1;
+      return source[at + 2] === '\n' ? at + 3 : at + 2;
+    });
+  }
+
+  #variable(tag: number): void {
+    this.#push('variableBegin', '{{', tag);
+    this.#expression('}}', (at) => {
+      if (this.#source.startsWith('-}}', at)) return this.#skipSpaces(at + 3);
+      return this.#source.startsWith('}}', at) ? at + 2 : -1;
+    });
+  }
+
+  /** Tokens up to the closing mark, which only counts outside of brackets. */
+  #expression(closing: '%}' | '}}', closeAt: (at: number) => number): void {
+    const open: string[] = [];
+    for (;;) {
+      const at = this.#skipSpaces(this.#at);
+      this.#at = at;
+      if (at >= this.#source.length) return; // the parser reports what is missing
+      if (open.length === 0) {
+        const end = closeAt(at);
+        if (end >= 0) {
+          this.#push(closing === '%}' ? 'blockEnd' : 'variableEnd', closing, at);
+          this.#moveTo(end);
+          return;
+        }
+      }
+      this.#token(at, open);
+    }
+  }
+
+  #match(pattern: RegExp, at: number): string | null {
+    pattern.lastIndex = at;
+    return pattern.exec(this.#source)?.[0] ?? null;
+  }
+
+  #token(at: number, open: string[]): void {
+    const source = this.#source;
+    const code = source.charCodeAt(at);
+    if (code >= 48 && code <= 57) {
+      const float = source[at - 1] === '.' ? null : this.#match(FLOAT, at);
+      const digits = float ?? this.#match(INTEGER, at)!;
+      this.#push(float === null ? 'integer' : 'float', digits, at);
+      this.#at = at + digits.length;
+      return;
+    }
+    if (code === 34 || code === 39) return this.#string(at);
+    const name = this.#match(NAME, at);
+    if (name !== null) {
+      if (!isIdentifier(name)) this.#fail('Invalid character in identifier', at);
+      this.#push('name', name, at);
+      this.#at = at + name.length;
+      return;
+    }
+    const operator = this.#match(OPERATOR, at);
+    if (operator === null)
+      return this.#fail(`unexpected char '${String.fromCodePoint(source.codePointAt(at)!)}'`, at);
+    this.#balance(operator, at, open);
+    this.#push('operator', operator, at);
+    this.#at = at + operator.length;
+  }
+
+  #balance(operator: string, at: number, open: string[]): void {
+    const closer = CLOSERS[operator];
+    if (closer !== undefined) open.push(closer);
+    else if (operator === ')' || operator === ']' || operator === '}') {
+      const expected = open.pop();
+      if (expected === undefined) this.#fail(`unexpected '${operator}'`, at);
+      if (expected !== operator) this.#fail(`unexpected '${operator}', expected '${expected}'`, at);
+    }
+  }
+
+  #string(at: number): void {
+    const source = this.#source;
+    const quote = source[at]!;
+    let end = at + 1;
+    while (end < source.length && source[end] !== quote) end += source[end] === '\\' ? 2 : 1;
+    if (end >= source.length) this.#fail(`unexpected char ${quote === "'" ? `"'"` : `'"'`}`, at);
+    this.#push('string', decodeString(source.slice(at + 1, end), at), at);
+    this.#at = end + 1;
+  }
+}
+
+function isTagStart(source: string, at: number): boolean {
+  const next = source[at + 1];
+  return next === '%' || next === '{' || next === '#';
+}

@@ -1,0 +1,458 @@
+/** Tokens -> expression nodes, with Jinja2's ladder of precedences. */
+import { PyFloat, type Value } from '../python/values.ts';
+import type {
+  Arguments,
+  BinaryName,
+  CompareOperator,
+  Expression,
+  NodeFields,
+  NodeOf,
+  Target,
+} from './nodes.ts';
+import { describeToken, type Token } from './tokens.ts';
+import type { TokenStream } from './token-stream.ts';
+
+const CONSTANTS = new Map<string, Value>([
+  ['true', true],
+  ['True', true],
+  ['false', false],
+  ['False', false],
+  ['none', null],
+  ['None', null],
+]);
+const SUM_OPERATORS: Readonly<Record<string, BinaryName>> = { '+': 'Add', '-': 'Sub' };
+const PRODUCT_OPERATORS: Readonly<Record<string, BinaryName>> = {
+  '*': 'Mul',
+  '/': 'Div',
+  '//': 'FloorDiv',
+  '%': 'Mod',
+};
+const COMPARE_OPERATORS = new Set(['==', '!=', '<', '<=', '>', '>=']);
+
+/** Options of a tuple without parentheses. */
+type TupleOptions = {
+  readonly withCondition?: boolean;
+  /** A name that ends the tuple. */
+  readonly endName?: string;
+  readonly isParenthesised?: boolean;
+};
+
+/** Parses expressions from a stream of tokens. */
+export class ExpressionParser {
+  protected readonly stream: TokenStream;
+
+  constructor(stream: TokenStream) {
+    this.stream = stream;
+  }
+
+  parseExpression(): Expression {
+    return this.stream.nested(() => this.#condition());
+  }
+
+  /** An expression, or several with commas between them as a tuple. */
+  parseTuple({ withCondition = true, endName, isParenthesised = false }: TupleOptions = {}): Expression {
+    const start = this.stream.current;
+    const [items, isTuple] = this.#items(endName, () =>
+      withCondition ? this.parseExpression() : this.stream.nested(() => this.#or()),
+    );
+    if (!isTuple) {
+      if (items.length > 0) return items[0]!;
+      if (!isParenthesised)
+        this.stream.fail(`Expected an expression, got '${describeToken(this.stream.current)}'`);
+    }
+    return this.stream.node('Tuple', start, { items });
+  }
+
+  #items<T>(endName: string | undefined, parse: () => T): [items: T[], isTuple: boolean] {
+    const { stream } = this;
+    const items: T[] = [];
+    let isTuple = false;
+    for (;;) {
+      if (items.length > 0) stream.expectOperator(',');
+      const { kind } = stream.current;
+      if (kind === 'variableEnd' || kind === 'blockEnd' || stream.isOperator(')')) break;
+      if (endName !== undefined && stream.isName(endName)) break;
+      items.push(parse());
+      if (!stream.isOperator(',')) break;
+      isTuple = true;
+    }
+    return [items, isTuple];
+  }
+
+  /** What may stand left of `=` or between `for` and `in`. */
+  parseTarget(options: { readonly endName?: string; readonly withAttributes?: boolean } = {}): Target {
+    const { stream } = this;
+    const start = stream.current;
+    const withAttributes = options.withAttributes ?? false;
+    const [items, isTuple] = this.#items(options.endName, () => this.#targetItem(withAttributes));
+    if (isTuple) return stream.node('TargetTuple', start, { items });
+    if (items.length === 0)
+      return stream.fail(`Expected an expression, got '${describeToken(stream.current)}'`);
+    return items[0]!;
+  }
+
+  #targetItem(withAttributes: boolean): Target {
+    const { stream } = this;
+    const token = stream.current;
+    if (stream.isOperator('(')) {
+      return stream.nested(() => {
+        stream.next();
+        const [items, isTuple] = this.#items(undefined, () => this.#targetItem(false));
+        stream.expectOperator(')');
+        return isTuple || items.length === 0 ? stream.node('TargetTuple', token, { items }) : items[0]!;
+      });
+    }
+    if (token.kind !== 'name') return stream.fail(`can't assign to '${describeToken(token)}'`);
+    if (withAttributes && stream.following.kind === 'operator' && stream.following.value === '.') {
+      stream.next();
+      stream.next();
+      const attribute = stream.expect('name').value;
+      return stream.node('TargetAttribute', token, { name: token.value, attribute });
+    }
+    return this.parseTargetName();
+  }
+
+  /** A single name that is assigned to. */
+  parseTargetName(): NodeOf<'TargetName'> {
+    const token = this.stream.expect('name');
+    if (CONSTANTS.has(token.value)) this.stream.fail(`can't assign to '${token.value}'`, token);
+    return this.stream.node('TargetName', token, { name: token.value });
+  }
+
+  #condition(): Expression {
+    const { stream } = this;
+    let expression = this.#or();
+    for (let links = 0; stream.isName('if'); links++) {
+      stream.checkChain(links);
+      const token = stream.next();
+      const cond = this.#or();
+      const otherwise = stream.skipName('else') ? stream.nested(() => this.#condition()) : null;
+      expression = stream.node('InlineIf', token, { cond, body: expression, otherwise });
+    }
+    return expression;
+  }
+
+  #or(): Expression {
+    return this.#chain(['or'], 'Or', () => this.#chain(['and'], 'And', () => this.#not()));
+  }
+
+  #chain(names: readonly string[], typename: 'And' | 'Or', parse: () => Expression): Expression {
+    let left = parse();
+    for (let links = 0; this.stream.isName(...names); links++) {
+      this.stream.checkChain(links);
+      const token = this.stream.next();
+      left = this.stream.node(typename, token, { left, right: parse() });
+    }
+    return left;
+  }
+
+  #not(): Expression {
+    if (!this.stream.isName('not')) return this.#compare();
+    const token = this.stream.next();
+    return this.stream.nested(() => this.stream.node('Not', token, { target: this.#not() }));
+  }
+
+  #compare(): Expression {
+    const { stream } = this;
+    const first = this.#sum();
+    const operands: { operator: CompareOperator; value: Expression }[] = [];
+    const start = stream.current;
+    for (;;) {
+      const operator = this.#compareOperator();
+      if (operator === null) break;
+      stream.checkChain(operands.length);
+      operands.push({ operator, value: this.#sum() });
+    }
+    return operands.length === 0 ? first : stream.node('Compare', start, { first, operands });
+  }
+
+  #compareOperator(): CompareOperator | null {
+    const { stream } = this;
+    const { kind, value } = stream.current;
+    if (kind === 'operator' && COMPARE_OPERATORS.has(value)) return stream.next().value as CompareOperator;
+    if (stream.skipName('in')) return 'in';
+    if (stream.isName('not') && stream.following.kind === 'name' && stream.following.value === 'in') {
+      stream.next();
+      stream.next();
+      return 'not in';
+    }
+    return null;
+  }
+
+  #binary(operators: Readonly<Record<string, BinaryName>>, parse: () => Expression): Expression {
+    let left = parse();
+    for (let links = 0; this.stream.current.kind === 'operator'; links++) {
+      const typename = operators[this.stream.current.value];
+      if (typename === undefined) break;
+      this.stream.checkChain(links);
+      const token = this.stream.next();
+      left = this.stream.node(typename, token, { left, right: parse() } as NodeFields[BinaryName]);
+    }
+    return left;
+  }
+
+  #sum(): Expression {
+    return this.#binary(SUM_OPERATORS, () => this.#concat());
+  }
+
+  #concat(): Expression {
+    const items = [this.#product()];
+    const start = this.stream.current;
+    while (this.stream.skipOperator('~')) {
+      this.stream.checkChain(items.length);
+      items.push(this.#product());
+    }
+    return items.length === 1 ? items[0]! : this.stream.node('Concat', start, { items });
+  }
+
+  #product(): Expression {
+    return this.#binary(PRODUCT_OPERATORS, () => this.#binary({ '**': 'Pow' }, () => this.#unary(true)));
+  }
+
+  #unary(withFilters: boolean): Expression {
+    const { stream } = this;
+    const token = stream.current;
+    let expression: Expression;
+    if (stream.isOperator('-', '+')) {
+      stream.next();
+      const target = stream.nested(() => this.#unary(false));
+      expression = stream.node(token.value === '-' ? 'Neg' : 'Pos', token, { target });
+    } else expression = this.#primary();
+    expression = this.#postfix(expression);
+    return withFilters ? this.#filtersAndTests(expression) : expression;
+  }
+
+  #primary(): Expression {
+    const { stream } = this;
+    const token = stream.current;
+    switch (token.kind) {
+      case 'name': {
+        stream.next();
+        const constant = CONSTANTS.get(token.value);
+        if (constant !== undefined) return stream.node('Literal', token, { value: constant });
+        return stream.node('Symbol', token, { name: token.value });
+      }
+      case 'string': {
+        let text = '';
+        while (stream.current.kind === 'string') text += stream.next().value;
+        return stream.node('Literal', token, { value: text });
+      }
+      case 'integer':
+      case 'float':
+        stream.next();
+        return stream.node('Literal', token, { value: this.#number(token) });
+      case 'operator':
+        if (token.value === '(') return stream.nested(() => this.#parenthesis());
+        if (token.value === '[') return stream.nested(() => this.#list());
+        if (token.value === '{') return stream.nested(() => this.#dict());
+    }
+    return stream.fail(`unexpected '${describeToken(token)}'`);
+  }
+
+  #number(token: Token): Value {
+    const text = token.value.replaceAll('_', '');
+    if (token.kind === 'float') return new PyFloat(Number(text));
+    if (/^\d+$/.test(text) && text.length > 4300)
+      this.stream.fail('Exceeds the limit (4300 digits) for integer string conversion', token);
+    if (text.length > 3500) this.stream.fail('the number is too large', token);
+    const value = BigInt(/^0\d/.test(text) ? '0' : text);
+    return Number.isSafeInteger(Number(value)) ? Number(value) : value;
+  }
+
+  #parenthesis(): Expression {
+    this.stream.next();
+    const expression = this.parseTuple({ isParenthesised: true });
+    this.stream.expectOperator(')');
+    return expression;
+  }
+
+  #list(): Expression {
+    const token = this.stream.next();
+    const items: Expression[] = [];
+    while (!this.stream.isOperator(']')) {
+      if (items.length > 0) this.stream.expectOperator(',');
+      if (this.stream.isOperator(']')) break;
+      items.push(this.parseExpression());
+    }
+    this.stream.next();
+    return this.stream.node('Array', token, { items });
+  }
+
+  #dict(): Expression {
+    const token = this.stream.next();
+    const pairs: { key: Expression; value: Expression }[] = [];
+    while (!this.stream.isOperator('}')) {
+      if (pairs.length > 0) this.stream.expectOperator(',');
+      if (this.stream.isOperator('}')) break;
+      const key = this.parseExpression();
+      this.stream.expectOperator(':');
+      pairs.push({ key, value: this.parseExpression() });
+    }
+    this.stream.next();
+    return this.stream.node('Dict', token, { pairs });
+  }
+
+  #postfix(start: Expression): Expression {
+    let expression = start;
+    for (let links = 0; this.stream.isOperator('.', '[', '('); links++) {
+      this.stream.checkChain(links);
+      expression = this.stream.isOperator('(') ? this.#call(expression) : this.#subscript(expression);
+    }
+    return expression;
+  }
+
+  #filtersAndTests(start: Expression): Expression {
+    let expression = start;
+    for (let links = 0; ; links++) {
+      this.stream.checkChain(links);
+      if (this.stream.isOperator('|')) expression = this.parseFilters(expression)!;
+      else if (this.stream.isName('is')) expression = this.#test(expression);
+      else if (this.stream.isOperator('(')) expression = this.#call(expression);
+      else return expression;
+    }
+  }
+
+  #subscript(target: Expression): Expression {
+    const { stream } = this;
+    const token = stream.next();
+    if (token.value === '.') {
+      const name = stream.next();
+      if (name.kind === 'name') return stream.node('Attribute', name, { target, name: name.value });
+      if (name.kind !== 'integer') stream.fail('expected name or number', name);
+      const key = stream.node('Literal', name, { value: this.#number(name) });
+      return stream.node('LookupVal', name, { target, key });
+    }
+    return stream.nested(() => this.#brackets(target, token));
+  }
+
+  /** `[key]`, `[a, b]` or `[start:stop:step]`, after the opening bracket. */
+  #brackets(target: Expression, token: Token): Expression {
+    const { stream } = this;
+    const keys: Expression[] = [];
+    let slice: Expression | null = null;
+    while (!stream.isOperator(']')) {
+      if (keys.length > 0 || slice !== null) {
+        stream.expectOperator(',');
+        if (slice !== null) stream.fail('a slice cannot be part of a tuple', token);
+      }
+      const start = stream.isOperator(':') ? null : this.parseExpression();
+      if (!stream.isOperator(':')) {
+        keys.push(start!);
+        continue;
+      }
+      if (keys.length > 0) stream.fail('a slice cannot be part of a tuple', token);
+      slice = this.#slice(target, start, token);
+    }
+    stream.next();
+    if (slice !== null) return slice;
+    const key = keys.length === 1 ? keys[0]! : stream.node('Tuple', token, { items: keys });
+    return stream.node('LookupVal', token, { target, key });
+  }
+
+  #slice(target: Expression, start: Expression | null, token: Token): Expression {
+    const { stream } = this;
+    stream.next();
+    const stop = stream.isOperator(':', ']', ',') ? null : this.parseExpression();
+    let step: Expression | null = null;
+    if (stream.skipOperator(':') && !stream.isOperator(']', ',')) step = this.parseExpression();
+    return stream.node('Slice', token, { target, start, stop, step });
+  }
+
+  #call(callee: Expression): Expression {
+    const token = this.stream.current;
+    return this.stream.node('FunCall', token, { callee, args: this.#arguments() });
+  }
+
+  #arguments(): Arguments {
+    return this.stream.nested(() => this.#argumentList());
+  }
+
+  #argumentList(): Arguments {
+    const { stream } = this;
+    const token = stream.expectOperator('(');
+    const positional: Expression[] = [];
+    const keywords: { name: string; value: Expression }[] = [];
+    let spread: Expression | null = null;
+    let spreadKeywords: Expression | null = null;
+    const ensure = (isLegal: boolean): void => {
+      if (!isLegal) stream.fail('invalid syntax for function call expression', token);
+    };
+    for (let isFirst = true; !stream.isOperator(')'); isFirst = false) {
+      if (!isFirst) {
+        stream.expectOperator(',');
+        if (stream.isOperator(')')) break;
+      }
+      if (stream.skipOperator('*')) {
+        ensure(spread === null && spreadKeywords === null);
+        spread = this.parseExpression();
+      } else if (stream.skipOperator('**')) {
+        ensure(spreadKeywords === null);
+        spreadKeywords = this.parseExpression();
+      } else if (
+        stream.current.kind === 'name' &&
+        stream.following.kind === 'operator' &&
+        stream.following.value === '='
+      ) {
+        ensure(spreadKeywords === null);
+        const name = stream.next().value;
+        stream.next();
+        if (keywords.some((keyword) => keyword.name === name)) stream.fail(`keyword argument repeated: ${name}`);
+        keywords.push({ name, value: this.parseExpression() });
+      } else {
+        ensure(spread === null && spreadKeywords === null && keywords.length === 0);
+        positional.push(this.parseExpression());
+      }
+    }
+    stream.next();
+    return { positional, keywords, spread, spreadKeywords };
+  }
+
+  /** `|name(args)|name…`. With `isInline` the first name comes without a bar. */
+  parseFilters(start: Expression | null, isInline = false): NodeOf<'Filter'> | null {
+    const { stream } = this;
+    let target = start;
+    let isFirst = isInline;
+    for (let links = 0; isFirst || stream.isOperator('|'); links++) {
+      stream.checkChain(links);
+      if (!isFirst) stream.next();
+      isFirst = false;
+      const token = stream.expect('name');
+      const name = this.#dottedName(token.value);
+      const args = stream.isOperator('(') ? this.#arguments() : NO_ARGUMENTS;
+      target = stream.node('Filter', token, { target, name, args });
+    }
+    return target as NodeOf<'Filter'> | null;
+  }
+
+  #dottedName(first: string): string {
+    let name = first;
+    while (this.stream.skipOperator('.')) name += `.${this.stream.expect('name').value}`;
+    return name;
+  }
+
+  #test(target: Expression): Expression {
+    const { stream } = this;
+    stream.next();
+    const isNegated = stream.skipName('not');
+    const token = stream.expect('name');
+    const name = this.#dottedName(token.value);
+    let args: Arguments = NO_ARGUMENTS;
+    const { kind } = stream.current;
+    if (stream.isOperator('(')) args = this.#arguments();
+    else if (
+      kind === 'string' ||
+      kind === 'integer' ||
+      kind === 'float' ||
+      stream.isOperator('[', '{') ||
+      (kind === 'name' && !stream.isName('else', 'or', 'and'))
+    ) {
+      if (stream.isName('is')) stream.fail('You cannot chain multiple tests with is');
+      const argument = this.#postfix(this.#primary());
+      args = { ...NO_ARGUMENTS, positional: [argument] };
+    }
+    const test = stream.node('Is', token, { target, name, args });
+    return isNegated ? stream.node('Not', token, { target: test }) : test;
+  }
+}
+
+const NO_ARGUMENTS: Arguments = { positional: [], keywords: [], spread: null, spreadKeywords: null };

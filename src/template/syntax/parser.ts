@@ -1,0 +1,319 @@
+/** Tokens -> the tree of a template. */
+import type { Expression, NodeOf, Statement, Target } from './nodes.ts';
+import { ExpressionParser } from './parse-expression.ts';
+import { tokenize } from './lexer.ts';
+import type { Token } from './tokens.ts';
+import { TokenStream } from './token-stream.ts';
+
+/** Parses a template. The source must be normalised. */
+export function parse(source: string): NodeOf<'Root'> {
+  return new StatementParser(new TokenStream(source, tokenize(source))).parseRoot();
+}
+
+class StatementParser extends ExpressionParser {
+  /** Tags that are open, innermost last. */
+  readonly #openTags: string[] = [];
+  readonly #endTags: (readonly string[])[] = [];
+
+  parseRoot(): NodeOf<'Root'> {
+    const start = this.stream.current;
+    const body = this.#parseUntil(null);
+    return this.stream.node('Root', start, { body });
+  }
+
+  #parseUntil(endTags: readonly string[] | null): Statement[] {
+    const { stream } = this;
+    const body: Statement[] = [];
+    let output: (Expression | NodeOf<'TemplateData'>)[] = [];
+    let outputStart: Token = stream.current;
+    const flush = (): void => {
+      if (output.length > 0) body.push(stream.node('Output', outputStart, { children: output }));
+      output = [];
+    };
+    if (endTags !== null) this.#endTags.push(endTags);
+    for (;;) {
+      const token = stream.current;
+      if (output.length === 0) outputStart = token;
+      if (token.kind === 'data') {
+        stream.next();
+        output.push(stream.node('TemplateData', token, { text: token.value }));
+      } else if (token.kind === 'variableBegin') {
+        stream.next();
+        output.push(this.parseTuple());
+        stream.expect('variableEnd');
+      } else if (token.kind === 'blockBegin') {
+        flush();
+        stream.next();
+        if (endTags !== null && stream.isName(...endTags)) break;
+        body.push(stream.nested(() => this.#parseStatement()));
+        stream.expect('blockEnd');
+      } else break;
+    }
+    flush();
+    if (stream.current.kind === 'end' && endTags !== null) this.#failAtEnd();
+    if (endTags !== null) this.#endTags.pop();
+    return body;
+  }
+
+  /** The body of a tag: from the end of the opening tag to the name in one of `endTags`. */
+  #parseBody(...endTags: readonly string[]): Statement[] {
+    this.stream.skipOperator(':');
+    this.stream.expect('blockEnd');
+    return this.#parseUntil(endTags);
+  }
+
+  /** A body that ends with one tag, whose name is taken. */
+  #parseWholeBody(endTag: string): Statement[] {
+    const body = this.#parseBody(endTag);
+    this.stream.next();
+    return body;
+  }
+
+  #failAtEnd(): never {
+    const wanted = this.#endTags.at(-1)!.map((tag) => `'${tag}'`).join(' or ');
+    const innermost = this.#openTags.at(-1);
+    this.stream.fail(
+      `Unexpected end of template. Jinja was looking for the following tags: ${wanted}.` +
+        (innermost === undefined
+          ? ''
+          : ` The innermost block that needs to be closed is '${innermost}'.`),
+    );
+  }
+
+  #failUnknown(token: Token): never {
+    const wanted = this.#endTags.at(-1);
+    let message = `Encountered unknown tag '${token.value}'.`;
+    if (wanted !== undefined) {
+      const names = wanted.map((tag) => `'${tag}'`).join(' or ');
+      message += this.#endTags.some((tags) => tags.includes(token.value))
+        ? ` You probably made a nesting mistake. Jinja is expecting this tag, but currently looking for ${names}.`
+        : ` Jinja was looking for the following tags: ${names}.`;
+    }
+    const innermost = this.#openTags.at(-1);
+    if (innermost !== undefined)
+      message += ` The innermost block that needs to be closed is '${innermost}'.`;
+    return this.stream.fail(message, token);
+  }
+
+  #parseStatement(): Statement {
+    const token = this.stream.current;
+    if (token.kind !== 'name') return this.stream.fail('tag name expected');
+    const rule = this.#rule(token.value);
+    if (rule === null) return this.#failUnknown(token);
+    this.#openTags.push(token.value);
+    this.stream.next();
+    const statement = rule(token);
+    this.#openTags.pop();
+    return statement;
+  }
+
+  #rule(tag: string): ((token: Token) => Statement) | null {
+    switch (tag) {
+      case 'if':
+        return (token) => this.#parseIf(token);
+      case 'for':
+        return (token) => this.#parseFor(token);
+      case 'set':
+        return (token) => this.#parseSet(token);
+      case 'macro':
+        return (token) => this.#parseMacro(token);
+      case 'call':
+        return (token) => this.#parseCallBlock(token);
+      case 'filter':
+        return (token) => this.#parseFilterBlock(token);
+      case 'with':
+        return (token) => this.#parseWith(token);
+      case 'block':
+        return (token) => this.#parseBlock(token);
+      case 'autoescape':
+        return (token) => this.#parseAutoescape(token);
+      case 'print':
+        return (token) => this.#parsePrint(token);
+      case 'generation':
+        return (token) =>
+          this.stream.node('CallBlock', token, {
+            call: null,
+            parameters: [],
+            defaults: [],
+            body: this.#parseWholeBody('endgeneration'),
+          });
+      case 'break':
+        return (token) => this.stream.node('Break', token, {});
+      case 'continue':
+        return (token) => this.stream.node('Continue', token, {});
+      case 'include':
+        return (token) => this.#parseInclude(token);
+      case 'import':
+        return (token) => this.#parseImport(token);
+      case 'from':
+        return (token) => this.#parseFrom(token);
+      case 'extends':
+        return (token) =>
+          this.stream.node('Loader', token, { template: this.parseExpression(), tag, names: [] });
+      default:
+        return null;
+    }
+  }
+
+  #parseIf(token: Token): Statement {
+    const { stream } = this;
+    const branches: { cond: Expression; body: Statement[] }[] = [];
+    for (;;) {
+      stream.checkChain(branches.length);
+      const cond = this.parseTuple({ withCondition: false });
+      branches.push({ cond, body: this.#parseBody('elif', 'else', 'endif') });
+      const end = stream.next().value;
+      if (end === 'elif') continue;
+      const otherwise = end === 'else' ? this.#parseWholeBody('endif') : [];
+      return stream.node('If', token, { branches, otherwise });
+    }
+  }
+
+  #parseFor(token: Token): Statement {
+    const { stream } = this;
+    const target = this.parseTarget({ endName: 'in' });
+    stream.expectName('in');
+    const iterable = this.parseTuple({ withCondition: false, endName: 'recursive' });
+    const test = stream.skipName('if') ? this.parseExpression() : null;
+    const isRecursive = stream.skipName('recursive');
+    const body = this.#parseBody('endfor', 'else');
+    const otherwise = stream.next().value === 'endfor' ? [] : this.#parseWholeBody('endfor');
+    return stream.node('For', token, { target, iterable, test, isRecursive, body, otherwise });
+  }
+
+  #parseSet(token: Token): Statement {
+    const { stream } = this;
+    const target = this.parseTarget({ withAttributes: true });
+    if (stream.skipOperator('=')) return stream.node('Set', token, { target, value: this.parseTuple() });
+    const filter = this.parseFilters(null);
+    return stream.node('SetBlock', token, { target, filter, body: this.#parseWholeBody('endset') });
+  }
+
+  #parseSignature(): { parameters: NodeOf<'TargetName'>[]; defaults: Expression[] } {
+    const { stream } = this;
+    const parameters: NodeOf<'TargetName'>[] = [];
+    const defaults: Expression[] = [];
+    stream.expectOperator('(');
+    while (!stream.isOperator(')')) {
+      if (parameters.length > 0) stream.expectOperator(',');
+      const parameter = this.parseTargetName();
+      if (stream.skipOperator('=')) defaults.push(this.parseExpression());
+      else if (defaults.length > 0) stream.fail('non-default argument follows default argument');
+      if (parameters.some((other) => other.name === parameter.name))
+        stream.fail(`duplicate argument '${parameter.name}' in function definition`);
+      parameters.push(parameter);
+    }
+    stream.next();
+    return { parameters, defaults };
+  }
+
+  #parseMacro(token: Token): Statement {
+    const { name } = this.parseTargetName();
+    const signature = this.#parseSignature();
+    return this.stream.node('Macro', token, { name, ...signature, body: this.#parseWholeBody('endmacro') });
+  }
+
+  #parseCallBlock(token: Token): Statement {
+    const { stream } = this;
+    const signature = stream.isOperator('(') ? this.#parseSignature() : { parameters: [], defaults: [] };
+    const call = this.parseExpression();
+    if (call.typename !== 'FunCall') return stream.fail('expected call', token);
+    return stream.node('CallBlock', token, { call, ...signature, body: this.#parseWholeBody('endcall') });
+  }
+
+  #parseFilterBlock(token: Token): Statement {
+    const filter = this.parseFilters(null, true)!;
+    return this.stream.node('FilterBlock', token, { filter, body: this.#parseWholeBody('endfilter') });
+  }
+
+  #parseWith(token: Token): Statement {
+    const { stream } = this;
+    const targets: Target[] = [];
+    const values: Expression[] = [];
+    while (stream.current.kind !== 'blockEnd' && stream.current.kind !== 'end') {
+      if (targets.length > 0) stream.expectOperator(',');
+      targets.push(this.parseTarget());
+      stream.expectOperator('=');
+      values.push(this.parseExpression());
+    }
+    return stream.node('With', token, { targets, values, body: this.#parseWholeBody('endwith') });
+  }
+
+  #parseBlock(token: Token): Statement {
+    const { stream } = this;
+    const name = stream.expect('name').value;
+    const isScoped = stream.skipName('scoped');
+    const isRequired = stream.skipName('required');
+    if (stream.isOperator('-'))
+      stream.fail('Block names in Jinja have to be valid Python identifiers and may not contain hyphens');
+    const body = this.#parseWholeBody('endblock');
+    if (isRequired && !body.every(isBlank))
+      stream.fail('Required blocks can only contain comments or whitespace');
+    stream.skipName(name);
+    return stream.node('Block', token, { name, isScoped, isRequired, body });
+  }
+
+  #parseAutoescape(token: Token): Statement {
+    const value = this.parseExpression();
+    return this.stream.node('Autoescape', token, { value, body: this.#parseWholeBody('endautoescape') });
+  }
+
+  #parsePrint(token: Token): Statement {
+    const { stream } = this;
+    const children: Expression[] = [];
+    while (stream.current.kind !== 'blockEnd') {
+      if (children.length > 0) stream.expectOperator(',');
+      children.push(this.parseExpression());
+    }
+    return stream.node('Output', token, { children });
+  }
+
+  #skipContext(): void {
+    const { following } = this.stream;
+    if (!this.stream.isName('with', 'without') || following.kind !== 'name' || following.value !== 'context')
+      return;
+    this.stream.next();
+    this.stream.next();
+  }
+
+  #parseInclude(token: Token): Statement {
+    const { stream } = this;
+    const template = this.parseExpression();
+    if (stream.isName('ignore') && stream.following.value === 'missing') {
+      stream.next();
+      stream.next();
+    }
+    this.#skipContext();
+    return stream.node('Loader', token, { template, tag: token.value, names: [] });
+  }
+
+  #parseImport(token: Token): Statement {
+    const template = this.parseExpression();
+    this.stream.expectName('as');
+    const { name } = this.parseTargetName();
+    this.#skipContext();
+    return this.stream.node('Loader', token, { template, tag: token.value, names: [name] });
+  }
+
+  #parseFrom(token: Token): Statement {
+    const { stream } = this;
+    const template = this.parseExpression();
+    stream.expectName('import');
+    const names: string[] = [];
+    do {
+      const imported = this.parseTargetName();
+      if (imported.name.startsWith('_')) stream.fail('names starting with an underline can not be imported');
+      names.push(stream.skipName('as') ? this.parseTargetName().name : imported.name);
+      this.#skipContext();
+    } while (stream.skipOperator(','));
+    return stream.node('Loader', token, { template, tag: token.value, names });
+  }
+}
+
+function isBlank(statement: Statement): boolean {
+  return (
+    statement.typename === 'Output' &&
+    statement.children.every((child) => child.typename === 'TemplateData' && child.text.trim() === '')
+  );
+}
+

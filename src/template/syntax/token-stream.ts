@@ -1,0 +1,98 @@
+/** Tokens -> a cursor with the questions a parser asks, and nodes with their place. */
+import { overBudget, PyError } from '../python/py-error.ts';
+import { createNode, type NodeFields, type NodeOf } from './nodes.ts';
+import { describeToken, SYNTAX_LIMITS, type Token, type TokenKind } from './tokens.ts';
+
+/** A cursor over the tokens of one template. */
+export class TokenStream {
+  readonly #tokens: readonly Token[];
+  readonly #lineStarts: number[] = [0];
+  #at = 0;
+  #nesting = 0;
+
+  constructor(source: string, tokens: readonly Token[]) {
+    this.#tokens = tokens;
+    for (let at = source.indexOf('\n'); at >= 0; at = source.indexOf('\n', at + 1))
+      this.#lineStarts.push(at + 1);
+  }
+
+  get current(): Token {
+    return this.#tokens[this.#at]!;
+  }
+  get following(): Token {
+    return this.#tokens[Math.min(this.#at + 1, this.#tokens.length - 1)]!;
+  }
+  /** Takes the current token. The end stays the end. */
+  next(): Token {
+    const token = this.current;
+    if (token.kind !== 'end') this.#at++;
+    return token;
+  }
+  isOperator(...values: readonly string[]): boolean {
+    return this.current.kind === 'operator' && values.includes(this.current.value);
+  }
+  isName(...values: readonly string[]): boolean {
+    return this.current.kind === 'name' && values.includes(this.current.value);
+  }
+  skipOperator(value: string): boolean {
+    if (!this.isOperator(value)) return false;
+    this.next();
+    return true;
+  }
+  skipName(value: string): boolean {
+    if (!this.isName(value)) return false;
+    this.next();
+    return true;
+  }
+  expectOperator(value: string): Token {
+    if (!this.isOperator(value)) this.#unexpected(value);
+    return this.next();
+  }
+  expectName(value: string): Token {
+    if (!this.isName(value)) this.#unexpected(value);
+    return this.next();
+  }
+  expect(kind: TokenKind): Token {
+    if (this.current.kind !== kind)
+      this.#unexpected(describeToken({ kind, value: kind, offset: 0 }));
+    return this.next();
+  }
+
+  #unexpected(wanted: string): never {
+    const found = this.current;
+    if (found.kind === 'end') return this.fail(`unexpected end of template, expected '${wanted}'.`);
+    return this.fail(`expected token '${wanted}', got '${describeToken(found)}'`);
+  }
+  fail(message: string, token: Token = this.current): never {
+    throw new PyError('SyntaxError', message, token.offset);
+  }
+
+  /** Runs a rule one level deeper. */
+  nested<T>(rule: () => T): T {
+    if (++this.#nesting > SYNTAX_LIMITS.maxNesting) overBudget('nesting of the template', SYNTAX_LIMITS.maxNesting);
+    const result = rule();
+    this.#nesting--;
+    return result;
+  }
+  /** Checks the length of a chain of operators, attributes or branches. */
+  checkChain(length: number): void {
+    if (length > SYNTAX_LIMITS.maxChain) overBudget('length of a chain', SYNTAX_LIMITS.maxChain);
+  }
+
+  /** A node at the place of a token. */
+  node<K extends keyof NodeFields>(
+    typename: K,
+    token: Token,
+    fields: Omit<NodeFields[K], 'plan' | 'ref' | 'isAlwaysSet'>,
+  ): NodeOf<K> {
+    const { offset } = token;
+    let low = 0;
+    let high = this.#lineStarts.length - 1;
+    while (low < high) {
+      const middle = (low + high + 1) >> 1;
+      if (this.#lineStarts[middle]! <= offset) low = middle;
+      else high = middle - 1;
+    }
+    return createNode(typename, { line: low, column: offset - this.#lineStarts[low]!, offset }, fields);
+  }
+}

@@ -1,0 +1,71 @@
+/** The tokens of a template, and where they stand. */
+
+/** Kinds of tokens. An operator's kind is `operator`, its text is the value. */
+export type TokenKind =
+  | 'data'
+  | 'blockBegin'
+  | 'blockEnd'
+  | 'variableBegin'
+  | 'variableEnd'
+  | 'name'
+  | 'string'
+  | 'integer'
+  | 'float'
+  | 'operator'
+  | 'end';
+
+/** One token. `offset` counts UTF-16 units of the normalised source. */
+export type Token = {
+  readonly kind: TokenKind;
+  /** Text of data, names and operators; the decoded value of strings; the digits of numbers. */
+  readonly value: string;
+  readonly offset: number;
+};
+
+/** Limits on the template text, so that neither our recursion nor V8's overflows. */
+export const SYNTAX_LIMITS = {
+  maxTemplateCharacters: 1_000_000,
+  maxTokens: 200_000,
+  /** Nested brackets, blocks and operators. */
+  maxNesting: 200,
+  /** Links of one chain: `a.b.c`, `a + b + c`, `a|b|c`, elif. */
+  maxChain: 500,
+} as const;
+
+/** A place for people: lines and columns from 1, columns in characters. */
+export type Position = { readonly line: number; readonly column: number; readonly sourceLine: string };
+
+/** Line and column of an offset. */
+export function positionOf(source: string, offset: number): Position {
+  const at = Math.min(offset, source.length);
+  let line = 1;
+  let start = 0;
+  for (let next = source.indexOf('\n'); next >= 0 && next < at; next = source.indexOf('\n', start)) {
+    line++;
+    start = next + 1;
+  }
+  const end = source.indexOf('\n', start);
+  return {
+    line,
+    column: [...source.slice(start, at)].length + 1,
+    sourceLine: source.slice(start, end < 0 ? source.length : end),
+  };
+}
+
+/** How an error names a token. */
+export function describeToken(token: Token): string {
+  switch (token.kind) {
+    case 'end':
+      return 'end of template';
+    case 'blockEnd':
+      return 'end of statement block';
+    case 'variableEnd':
+      return 'end of print statement';
+    case 'blockBegin':
+      return 'begin of statement block';
+    case 'variableBegin':
+      return 'begin of print statement';
+    default:
+      return token.value;
+  }
+}

@@ -1,0 +1,118 @@
+/** Template text -> something that renders: a subclass of Nunjucks' Template with a runtime of its own. */
+import { TemplateCompiler } from './compiler.ts';
+import { interpretTemplate, type TemplateFunction, type TemplateFunctions } from './evaluator.ts';
+import { GLOBALS } from './library/library.ts';
+import { Environment, Template } from './nunjucks.ts';
+import { OPERATIONS } from './operations.ts';
+import { RenderState, type TemplateLimits, VariableContext } from './python/render-state.ts';
+import type { Value } from './python/values.ts';
+import { loopsOverContent } from './syntax/content-format.ts';
+import { normaliseSource } from './syntax/lexer.ts';
+import type { NodeOf } from './syntax/nodes.ts';
+import { parse } from './syntax/parser.ts';
+import { planScopes } from './syntax/scope.ts';
+import { descendants } from './syntax/walk.ts';
+import { toTemplateError } from './template-error.ts';
+
+/** How templates run: as generated JavaScript, by walking the tree, or whichever the host allows. */
+export type TemplateEngine = 'auto' | 'compiled' | 'interpreted';
+
+/** What one run of a template needs besides its text. */
+export type RunOptions = {
+  readonly variables: ReadonlyMap<string, Value>;
+  readonly limits: TemplateLimits;
+  readonly engine: TemplateEngine;
+  readonly now: () => Date;
+  /** Characters to put around generation blocks. */
+  readonly spanMarks: readonly [string, string] | null;
+};
+
+/** No loaders: include, import and extends have nothing to read from. */
+const ENVIRONMENT = new Environment([], { autoescape: false });
+
+let codeIsAllowed: boolean | null = null;
+
+/** Whether the host lets code be made from text. Asked once. */
+function canCompile(): boolean {
+  if (codeIsAllowed === null) {
+    try {
+      codeIsAllowed = new Function('return true')() === true;
+    } catch {
+      codeIsAllowed = false;
+    }
+  }
+  return codeIsAllowed;
+}
+
+/** A parsed template. Code is generated on first use. */
+export class JinjaTemplate extends Template {
+  /** The source as the lexer sees it; offsets count in it. */
+  readonly source: string;
+  /** Names the template takes from its context. */
+  readonly variables: ReadonlySet<string>;
+  /** Whether a loop runs over the parts of a message's content. */
+  readonly loopsOverContent: boolean;
+  /** Whether the template marks what the assistant wrote. */
+  readonly hasGeneration: boolean;
+  readonly #root: NodeOf<'Root'>;
+  #compiled: TemplateFunctions | null = null;
+  #interpreted: TemplateFunctions | null = null;
+
+  constructor(text: string) {
+    const source = normaliseSource(text);
+    super(source, ENVIRONMENT, undefined, false);
+    this.source = source;
+    try {
+      this.#root = parse(source);
+      this.variables = planScopes(this.#root).variables;
+      this.loopsOverContent = loopsOverContent(this.#root);
+      this.hasGeneration = findGeneration(this.#root);
+    } catch (error) {
+      throw toTemplateError(error, source);
+    }
+  }
+
+  /** Nunjucks' hook: generates the code. */
+  override _compile(): void {
+    const compiler = new TemplateCompiler();
+    compiler.compile(this.#root);
+    const { code, constants } = compiler.result();
+    const make = new Function('o', 'k', code) as (
+      operations: typeof OPERATIONS,
+      constants: readonly unknown[],
+    ) => [root: TemplateFunction, blocks: [name: string, block: TemplateFunction][]];
+    const [root, blocks] = make(OPERATIONS, constants);
+    this.#compiled = { root, blocks: new Map(blocks) };
+    this.rootRenderFunc = root;
+    this.compiled = true;
+  }
+
+  #functions(engine: TemplateEngine): TemplateFunctions {
+    if (engine === 'interpreted' || (engine === 'auto' && !canCompile())) {
+      this.#interpreted ??= interpretTemplate(this.#root);
+      return this.#interpreted;
+    }
+    this.compile();
+    return this.#compiled!;
+  }
+
+  /** Renders once. */
+  run(options: RunOptions): string {
+    const given = new Map([...GLOBALS, ...options.variables]);
+    try {
+      const { root, blocks } = this.#functions(options.engine);
+      const context = new VariableContext(given);
+      const state = new RenderState(context, blocks, options.limits, options.now, options.spanMarks);
+      const text = root(state, context);
+      state.checkOutput(text);
+      return text;
+    } catch (error) {
+      throw toTemplateError(error, this.source);
+    }
+  }
+}
+
+function findGeneration(root: NodeOf<'Root'>): boolean {
+  for (const node of descendants(root)) if (node.typename === 'CallBlock' && node.call === null) return true;
+  return false;
+}

@@ -1,0 +1,40 @@
+/** Messages -> messages whose tool-call arguments are objects where they were JSON text. */
+
+type Fields = Readonly<Record<string, unknown>>;
+
+function isFields(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Map);
+}
+
+/** The messages with parsed arguments, or null when there was nothing to parse. The input is not changed. */
+export function parseToolArguments(messages: readonly unknown[]): readonly unknown[] | null {
+  let isChanged = false;
+  const parseCall = (call: unknown): unknown => {
+    if (!isFields(call)) return call;
+    if (isFields(call['function'])) {
+      const inner = parseCall(call['function']);
+      return inner === call['function'] ? call : { ...call, function: inner };
+    }
+    const parsed = parseObject(call['arguments']);
+    if (parsed === null) return call;
+    isChanged = true;
+    return { ...call, arguments: parsed };
+  };
+  const result = messages.map((message) => {
+    if (!isFields(message) || !Array.isArray(message['tool_calls'])) return message;
+    const calls: readonly unknown[] = message['tool_calls'];
+    return { ...message, tool_calls: calls.map(parseCall) };
+  });
+  return isChanged ? result : null;
+}
+
+/** JSON text of an object, parsed; null for anything else. */
+function parseObject(text: unknown): Fields | null {
+  if (typeof text !== 'string') return null;
+  try {
+    const value: unknown = JSON.parse(text);
+    return isFields(value) ? value : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,115 @@
+/** what a parser found -> events: counts the calls, gives ids, and drops white space that only stands around calls. */
+import type { ToolCallEvent } from './events.ts';
+
+/** What an id can be made from. `written` is the id that the model itself wrote, where its format has one. */
+export type ToolCallIdInput = {
+  readonly name: string;
+  readonly index: number;
+  readonly written: string | null;
+};
+
+/** Makes the id of a call. */
+export type ToolCallIdFactory = (input: ToolCallIdInput) => string;
+
+/** Collects the events of one answer. */
+export class CallSink {
+  readonly #createId: ToolCallIdFactory;
+  #events: ToolCallEvent[] = [];
+  #count = 0;
+  #isOpen = false;
+  #hasArguments = false;
+  #space = ''; // white space since the start or the last call: content only if more content follows
+  #isBlank = true; // nothing but white space since the start or the last call
+  #isLineBlank = true;
+
+  constructor(createId: ToolCallIdFactory) {
+    this.#createId = createId;
+  }
+
+  /** How many calls were started. */
+  get count(): number {
+    return this.#count;
+  }
+
+  /** Between `start` and `end`. */
+  get isOpen(): boolean {
+    return this.#isOpen;
+  }
+
+  /** Nothing but white space stands before, on the same line. */
+  get isLineBlank(): boolean {
+    return this.#isLineBlank;
+  }
+
+  content(text: string): void {
+    if (text === '') return;
+    const line = text.slice(text.lastIndexOf('\n') + 1);
+    this.#isLineBlank = line.trim() === '' && (line.length < text.length || this.#isLineBlank);
+    if (this.#isBlank && text.trim() === '') {
+      this.#space += text;
+      return;
+    }
+    this.#emitContent(this.#space + text);
+    this.#space = '';
+    this.#isBlank = false;
+  }
+
+  start(name: string, written: string | null = null): void {
+    const index = this.#count++;
+    this.#events.push({
+      kind: 'call_start',
+      index,
+      id: this.#createId({ name, index, written }),
+      name,
+    });
+    this.#isOpen = true;
+    this.#hasArguments = false;
+  }
+
+  arguments(delta: string): void {
+    if (delta === '') return;
+    const index = this.#count - 1;
+    const last = this.#events.at(-1);
+    if (last?.kind === 'call_arguments' && last.index === index)
+      this.#events[this.#events.length - 1] = { kind: 'call_arguments', index, delta: last.delta + delta };
+    else this.#events.push({ kind: 'call_arguments', index, delta });
+    this.#hasArguments = true;
+  }
+
+  end(): void {
+    if (!this.#hasArguments) this.arguments('{}');
+    this.#events.push({ kind: 'call_end', index: this.#count - 1 });
+    this.#isOpen = false;
+    this.#space = '';
+    this.#isBlank = true;
+    this.#isLineBlank = true;
+  }
+
+  /** Voids the open call: `text` is what the model wrote. */
+  broken(text: string): void {
+    this.#events.push({ kind: 'call_broken', index: this.#count - 1, text: this.#space + text });
+    this.#isOpen = false;
+    this.#space = '';
+    this.#isBlank = false;
+    this.#isLineBlank = false;
+  }
+
+  /** White space at the end is content only when no call stands before it. */
+  finish(): void {
+    if (this.#count === 0 && this.#space !== '') this.#emitContent(this.#space);
+    this.#space = '';
+  }
+
+  takeEvents(): ToolCallEvent[] {
+    const events = this.#events;
+    this.#events = [];
+    return events;
+  }
+
+  #emitContent(text: string): void {
+    const last = this.#events.at(-1);
+    if (last?.kind === 'content')
+      this.#events[this.#events.length - 1] = { kind: 'content', text: last.text + text };
+    else this.#events.push({ kind: 'content', text });
+  }
+}

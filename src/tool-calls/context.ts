@@ -1,0 +1,122 @@
+/** What the readers of every family share: the text, the tools, the events, and how a call is given up. */
+import type { Reading, TextReader } from '../text-reader.ts';
+import type { CallSink } from './call-sink.ts';
+import { JsonSpan } from './json-span.ts';
+
+/** A tool, as the request names it. */
+export type ToolDefinition = {
+  readonly function: { readonly name: string; readonly parameters?: unknown };
+};
+
+/** What a reader works on. */
+export type CallContext = {
+  readonly reader: TextReader;
+  readonly sink: CallSink;
+  /** The parameter schema of each tool. */
+  readonly tools: ReadonlyMap<string, unknown>;
+};
+
+/** How one family writes calls. */
+export type Family = {
+  /** Where a call, or a list of calls, may begin. */
+  readonly markers: readonly string[];
+  /** Every text with a meaning: a tokenizer may have special tokens for these, which must not be dropped from the text. */
+  readonly literals: readonly string[];
+  /** Reads the calls behind `marker`, which is consumed. Throws `NOT_A_CALL` when they are none. */
+  readonly read: (context: CallContext, marker: string) => Reading;
+  /** Reads a call that stands at the very start of the text, without a marker. */
+  readonly readStart?: (context: CallContext) => Reading;
+};
+
+/** Thrown by readers: what was read is text, or the rest of an announced call cannot be read. */
+export const NOT_A_CALL = new Error('not a tool call');
+
+const MAX_NAME_LENGTH = 256;
+
+/** Consumes `literal`, which must come next. */
+export function* expect(reader: TextReader, literal: string): Reading {
+  if (!(yield* reader.takes(literal))) throw NOT_A_CALL;
+}
+
+/** Reads a name, or another short text on one line, up to one of `ends`. White space around it does not belong to it. */
+export function* readName(
+  reader: TextReader,
+  ends: readonly string[],
+): Reading<{ name: string; end: string }> {
+  yield* reader.space();
+  let name = '';
+  let end = yield* reader.until(
+    [...ends, '\n'],
+    (text) => {
+      name += text;
+    },
+    MAX_NAME_LENGTH,
+  );
+  if (end === '\n' && !ends.includes('\n')) {
+    yield* reader.space();
+    end = yield* takesOneOf(reader, ends);
+  }
+  name = name.trim();
+  if (end === null || name === '' || /\s/.test(name)) throw NOT_A_CALL;
+  return { name, end };
+}
+
+/** Reads one JSON value that begins here, handing it over as it comes. */
+export function* readJson(reader: TextReader, onText: (text: string) => void): Reading {
+  const span = new JsonSpan();
+  for (;;) {
+    if ((yield* reader.peek()) === '') throw NOT_A_CALL;
+    reader.consume(span.scan(reader.available()));
+    if (span.isBroken) throw NOT_A_CALL;
+    onText(span.output);
+    if (span.isComplete) return;
+  }
+}
+
+/** Reads a JSON value as a whole. */
+export function* readJsonText(reader: TextReader): Reading<string> {
+  let text = '';
+  yield* readJson(reader, (piece) => {
+    text += piece;
+  });
+  return text;
+}
+
+/** Reads the arguments: an object, or such an object written into a string, or null for none. */
+export function* readArguments(reader: TextReader, onText: (text: string) => void): Reading {
+  const first = yield* reader.peek();
+  if (first === '{') return yield* readJson(reader, onText);
+  if (first !== '"' && first !== 'n') throw NOT_A_CALL;
+  const value: unknown = JSON.parse(yield* readJsonText(reader));
+  if (value !== null) onText(requireObjectText(String(value)));
+}
+
+/** Reads the arguments of the open call and ends it. */
+export function* readArgumentsToEnd({ reader, sink }: CallContext): Reading {
+  yield* reader.space();
+  yield* readArguments(reader, (text) => sink.arguments(text));
+  sink.end();
+}
+
+/** After a complete call: consumes white space and one of `ends`, or nothing at all. */
+export function* takeEnd(reader: TextReader, ends: readonly string[]): Reading<boolean> {
+  if (ends.length === 0) return false;
+  reader.record();
+  yield* reader.space();
+  if ((yield* takesOneOf(reader, ends)) !== null) return true;
+  reader.rewind();
+  return false;
+}
+
+function* takesOneOf(reader: TextReader, literals: readonly string[]): Reading<string | null> {
+  for (const literal of literals) if (yield* reader.takes(literal)) return literal;
+  return null;
+}
+
+function requireObjectText(text: string): string {
+  const trimmed = text.trim();
+  const span = new JsonSpan();
+  const used = span.scan(trimmed);
+  if (!trimmed.startsWith('{') || !span.isComplete || used < trimmed.length) throw NOT_A_CALL;
+  return span.output;
+}

@@ -1,0 +1,54 @@
+/** tool-call events -> the message that they add up to: the streaming and the whole answer share one path. */
+
+/** What a parser says about the text that it was given. */
+export type ToolCallEvent =
+  | { readonly kind: 'content'; readonly text: string }
+  /** A call whose name is complete. Its arguments follow. */
+  | { readonly kind: 'call_start'; readonly index: number; readonly id: string; readonly name: string }
+  /** The next piece of the arguments, JSON text of an object. */
+  | { readonly kind: 'call_arguments'; readonly index: number; readonly delta: string }
+  /** The arguments are complete and valid JSON. */
+  | { readonly kind: 'call_end'; readonly index: number }
+  /** A call that was started never ended: it is void, and `text`, as the model wrote it, is content. */
+  | { readonly kind: 'call_broken'; readonly index: number; readonly text: string };
+
+/** One complete call. */
+export type ToolCall = { readonly id: string; readonly name: string; readonly arguments: string };
+
+/** The message that a list of events adds up to. */
+export type ToolCallMessage = {
+  readonly content: string;
+  readonly toolCalls: readonly ToolCall[];
+  /** A call was void. A stream that announced it ends with finish reason `length`. */
+  readonly hasBrokenCall: boolean;
+};
+
+/** Adds events up to a message. */
+export function foldToolCallEvents(events: Iterable<ToolCallEvent>): ToolCallMessage {
+  let content = '';
+  let hasBrokenCall = false;
+  const calls = new Map<number, { id: string; name: string; arguments: string }>();
+  for (const event of events) {
+    switch (event.kind) {
+      case 'content':
+        content += event.text;
+        break;
+      case 'call_start':
+        calls.set(event.index, { id: event.id, name: event.name, arguments: '' });
+        break;
+      case 'call_arguments':
+        calls.get(event.index)!.arguments += event.delta;
+        break;
+      case 'call_end':
+        break;
+      case 'call_broken':
+        calls.delete(event.index);
+        content += event.text;
+        hasBrokenCall = true;
+        break;
+      default:
+        event satisfies never;
+    }
+  }
+  return { content, toolCalls: [...calls.values()], hasBrokenCall };
+}

@@ -1,0 +1,21 @@
+/** `call:NAME{key:value}` between two markers -> calls: Gemma's way, whose strings stand between quote markers. */
+import { expect, type Family, readName, takeEnd } from './context.ts';
+import { type Dialect, readLiteralObject } from './literal.ts';
+
+/** Calls between `begin` and `end` whose strings stand between two `quote`. */
+export function gemmaCalls(begin: string, end: string, quote: string): Family {
+  const dialect: Dialect = { quotes: [quote], hasEscapes: false, hasBareStrings: true };
+  return {
+    markers: [begin],
+    literals: [begin, end, quote],
+    *read({ reader, sink }) {
+      yield* reader.space();
+      yield* expect(reader, 'call:');
+      const { name } = yield* readName(reader, ['{']);
+      sink.start(name);
+      yield* readLiteralObject(reader, dialect, (text) => sink.arguments(text));
+      sink.end();
+      yield* takeEnd(reader, [end]);
+    },
+  };
+}

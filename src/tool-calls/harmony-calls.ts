@@ -1,0 +1,46 @@
+/** harmony messages to `functions.NAME` -> calls. The reasoning machine has taken all other messages apart before. */
+import { type Family, NOT_A_CALL, readArgumentsToEnd, takeEnd } from './context.ts';
+
+/** Texts with a meaning in harmony. */
+export const HARMONY = {
+  start: '<|start|>',
+  channel: '<|channel|>',
+  constrain: '<|constrain|>',
+  message: '<|message|>',
+  end: '<|end|>',
+  call: '<|call|>',
+  return: '<|return|>',
+} as const;
+
+/** No header is longer. */
+export const MAX_HEADER_LENGTH = 512;
+
+/** To whom a message goes, from its header; null for the user. */
+export function harmonyRecipient(header: string): string | null {
+  return / to=(.+?)(?=<\||\s|$)/.exec(header)?.[1] ?? null;
+}
+
+/** Messages with a tool as recipient. */
+export function harmonyCalls(): Family {
+  return {
+    markers: [`${HARMONY.start}assistant`, HARMONY.channel],
+    literals: Object.values(HARMONY),
+    *read(context, marker) {
+      const { reader, sink } = context;
+      let header: string = marker;
+      const end = yield* reader.until(
+        [HARMONY.message, HARMONY.end, HARMONY.return],
+        (text) => {
+          header += text;
+        },
+        MAX_HEADER_LENGTH,
+      );
+      const recipient = end === HARMONY.message ? harmonyRecipient(header) : null;
+      const name = recipient?.replace(/^functions\./, '') ?? '';
+      if (name === '' || (name === recipient && !context.tools.has(name))) throw NOT_A_CALL;
+      sink.start(name);
+      yield* readArgumentsToEnd(context);
+      yield* takeEnd(reader, [HARMONY.call, HARMONY.end]);
+    },
+  };
+}

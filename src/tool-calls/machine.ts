@@ -1,0 +1,41 @@
+/** text -> content and calls: looks for a family's markers, lets its reader try, and makes text of what is no call. */
+import type { Reading } from '../text-reader.ts';
+import { type CallContext, type Family, NOT_A_CALL } from './context.ts';
+
+/** Reads all of the text. */
+export function* readCalls(context: CallContext, family: Family): Reading {
+  const { reader, sink } = context;
+  const { readStart } = family;
+  if (readStart) yield* attempt(context, '', () => readStart(context));
+  for (;;) {
+    const marker = yield* reader.until(family.markers, (text) => sink.content(text));
+    if (marker === null) break;
+    yield* attempt(context, marker, () => family.read(context, marker));
+  }
+  sink.finish();
+}
+
+function* attempt(context: CallContext, marker: string, read: () => Reading): Reading {
+  const { reader, sink } = context;
+  const countBefore = sink.count;
+  reader.record(marker);
+  try {
+    yield* read();
+  } catch (error) {
+    if (error !== NOT_A_CALL) throw error;
+    giveUp(context, marker, sink.count > countBefore);
+  }
+  reader.stopRecording();
+}
+
+/** What was read since the last complete call is text. Calls inside of it are found, unless the text has ended. */
+function giveUp({ reader, sink }: CallContext, marker: string, hasCalls: boolean): void {
+  const written = reader.recorded();
+  if (sink.isOpen) sink.broken(written);
+  else if (reader.isAtEnd()) sink.content(written);
+  else if (hasCalls) reader.rewind();
+  else {
+    sink.content(marker);
+    reader.rewind(marker.length);
+  }
+}

@@ -1,0 +1,102 @@
+/** marker, name, marker, `{...}` -> calls: the families that write the name outside of the JSON. */
+import type { Reading, TextReader } from '../text-reader.ts';
+import {
+  type CallContext,
+  expect,
+  type Family,
+  NOT_A_CALL,
+  readArgumentsToEnd,
+  readName,
+  takeEnd,
+} from './context.ts';
+
+/** How a family writes a name and a JSON object. */
+export type NamedJson = {
+  /** What opens and closes a list of calls. */
+  readonly section?: { readonly begin: string; readonly end: string };
+  readonly callBegin: string;
+  /** What may stand between `callBegin` and the name, up to and including this marker. */
+  readonly prefixEnd?: string;
+  readonly nameEnd: string;
+  /** What opens and closes the JSON object. */
+  readonly fence?: { readonly begin: string; readonly end: string };
+  readonly callEnd?: string;
+  /** Splits what stands for the name into name and id. */
+  readonly splitName?: (text: string) => { name: string; id: string };
+};
+
+/** Calls of the form `callBegin name nameEnd {...} callEnd`, in a section or without one. */
+export function namedJson(calls: NamedJson): Family {
+  const { section, callBegin } = calls;
+  return {
+    markers: section ? [section.begin, callBegin] : [callBegin],
+    literals: [section?.begin, callBegin, calls.prefixEnd, calls.nameEnd, calls.callEnd, section?.end].filter(
+      (literal) => literal !== undefined,
+    ),
+    *read(context, marker) {
+      if (marker !== callBegin) yield* expectAfterSpace(context.reader, callBegin);
+      do yield* readCall(context, calls);
+      while (yield* takeEnd(context.reader, [callBegin]));
+      if (section) yield* takeEnd(context.reader, [section.end]);
+    },
+  };
+}
+
+function* readCall(context: CallContext, calls: NamedJson): Reading {
+  const { reader, sink } = context;
+  if (calls.prefixEnd !== undefined) yield* readName(reader, [calls.prefixEnd]);
+  const written = (yield* readName(reader, [calls.nameEnd])).name;
+  const { name, id } = calls.splitName?.(written) ?? { name: written, id: null };
+  if (name === '') throw NOT_A_CALL;
+  sink.start(name, id);
+  if (calls.fence) yield* expectAfterSpace(reader, calls.fence.begin);
+  yield* readArgumentsToEnd(context);
+  if (calls.fence) yield* takeEnd(reader, [calls.fence.end]);
+  if (calls.callEnd !== undefined) yield* takeEnd(reader, [calls.callEnd]);
+}
+
+function* expectAfterSpace(reader: TextReader, literal: string): Reading {
+  yield* reader.space();
+  yield* expect(reader, literal);
+}
+
+/** `functions.NAME:INDEX`, where prefix and index may be missing -> the name; the whole is the id. */
+export function splitIndexedName(text: string): { name: string; id: string } {
+  return { name: text.replace(/^functions\./, '').replace(/:\d+$/, ''), id: text };
+}
+
+/** `[TOOL_CALLS]` with a JSON list behind it, or with `NAME[ARGS]{...}`, where an id may stand behind the name. */
+export function mistralCalls(readList: (context: CallContext) => Reading): Family {
+  return {
+    markers: ['[TOOL_CALLS]'],
+    literals: ['[TOOL_CALLS]', '[ARGS]', '[CALL_ID]'],
+    *read(context) {
+      const { reader, sink } = context;
+      yield* reader.space();
+      const first = yield* reader.peek();
+      if (first === '[' || first === '{') return yield* readList(context);
+      const { name, end } = yield* readName(reader, ['[ARGS]', '[CALL_ID]', '{']);
+      const id = end === '[CALL_ID]' ? (yield* readName(reader, ['[ARGS]'])).name : null;
+      if (end === '{') reader.giveBack(end);
+      sink.start(name, id);
+      yield* readArgumentsToEnd(context);
+    },
+  };
+}
+
+/** `>>>NAME`, a line break, and the arguments, or plain text for the name `all`. The prompt ends with the first `>>>`. */
+export function functionaryCalls(): Family {
+  function* read(context: CallContext, isKnown: (name: string) => boolean): Reading {
+    const { name } = yield* readName(context.reader, ['\n']);
+    if (name === 'all') return;
+    if (!isKnown(name)) throw NOT_A_CALL;
+    context.sink.start(name);
+    yield* readArgumentsToEnd(context);
+  }
+  return {
+    markers: ['>>>'],
+    literals: ['>>>'],
+    read: (context) => read(context, () => true),
+    readStart: (context) => read(context, (name) => context.tools.has(name)),
+  };
+}

@@ -1,0 +1,133 @@
+/** the text of a parameter and the tool's schema -> JSON: for the families that write values without saying their type. */
+import { type Reading, TextReader } from '../text-reader.ts';
+import { PYTHON, readLiteral } from './literal.ts';
+
+/** The JSON types a parameter may have; null when the schema does not say. */
+export type ParameterTypes = ReadonlySet<string> | null;
+
+/** Looked at for one parameter: references may go in circles, and branch. */
+const MAX_SCHEMAS = 256;
+/** Type names that people write into schemas though JSON Schema has others. */
+const LOOSE_TYPES: Readonly<Record<string, string>> = {
+  str: 'string',
+  text: 'string',
+  enum: 'string',
+  int: 'integer',
+  float: 'number',
+  double: 'number',
+  bool: 'boolean',
+  dict: 'object',
+  list: 'array',
+};
+
+/** The keywords that say a type. */
+type Schema = {
+  readonly [keyword in
+    | '$ref'
+    | 'type'
+    | 'enum'
+    | 'const'
+    | 'anyOf'
+    | 'oneOf'
+    | 'allOf'
+    | 'properties'
+    | 'additionalProperties']?: unknown;
+};
+
+/** The types of the parameter `name` under the schema of a tool's parameters. */
+export function parameterTypes(parameters: unknown, name: string): ParameterTypes {
+  if (!isSchema(parameters)) return null;
+  const { properties, additionalProperties } = parameters;
+  return typesOf(ownValue(properties, name) ?? additionalProperties, parameters, { left: MAX_SCHEMAS });
+}
+
+/** A parameter that can be nothing but a string: its text needs no reading. */
+export function isStringOnly(types: ParameterTypes): boolean {
+  return types?.size === 1 && types.has('string');
+}
+
+/** The JSON text of a value. What fits no type is a string: the caller sees what the model wrote. */
+export function valueToJson(text: string, types: ParameterTypes): string {
+  const json = literalToJson(text.trim());
+  if (json === null) return JSON.stringify(text);
+  const type = typeOfJson(json);
+  const isAllowed =
+    types === null ? type !== 'string' : types.has(type) || (type === 'integer' && types.has('number'));
+  return isAllowed || (type !== 'string' && !types?.has('string')) ? json : JSON.stringify(text);
+}
+
+function typesOf(schema: unknown, root: Schema, budget: { left: number }): ParameterTypes {
+  if (!isSchema(schema) || budget.left-- <= 0) return null;
+  const { $ref, type, anyOf, oneOf, allOf } = schema;
+  if (typeof $ref === 'string') return typesOf(resolve($ref, root), root, budget);
+  if (typeof type === 'string') return new Set([LOOSE_TYPES[type.toLowerCase()] ?? type.toLowerCase()]);
+  if (Array.isArray(type)) return new Set(type.map((one) => LOOSE_TYPES[String(one)] ?? String(one)));
+  if (Array.isArray(schema.enum))
+    return new Set(schema.enum.map((value) => typeOfJson(JSON.stringify(value))));
+  if ('const' in schema) return new Set([typeOfJson(JSON.stringify(schema.const))]);
+  const branches = anyOf ?? oneOf;
+  if (Array.isArray(branches)) {
+    const types = branches.map((branch) => typesOf(branch, root, budget));
+    return types.includes(null) ? null : new Set(types.flatMap((one) => [...one!]));
+  }
+  if (Array.isArray(allOf)) {
+    return allOf.map((part) => typesOf(part, root, budget)).find((types) => types !== null) ?? null;
+  }
+  return null;
+}
+
+function resolve(reference: string, root: Schema): unknown {
+  let at: unknown = root;
+  for (const key of reference.replace(/^#\/?/, '').split('/').filter(Boolean)) {
+    const name = decodeURIComponent(key).replaceAll('~1', '/').replaceAll('~0', '~');
+    at = ownValue(at, name);
+  }
+  return at;
+}
+
+function ownValue(object: unknown, key: string): unknown {
+  return isSchema(object) && Object.hasOwn(object, key)
+    ? (object as Record<string, unknown>)[key]
+    : undefined;
+}
+
+function literalToJson(text: string): string | null {
+  if (isJson(text)) return text;
+  const lower = text.toLowerCase();
+  if (lower === 'true' || lower === 'false' || lower === 'null') return lower;
+  const reader = new TextReader();
+  reader.push(text);
+  reader.end();
+  let json = '';
+  const reading: Reading = readLiteral(reader, PYTHON, (piece) => {
+    json += piece;
+  });
+  try {
+    reading.next();
+  } catch {
+    return null;
+  }
+  return reader.isAtEnd() ? json : null;
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function typeOfJson(json: string): string {
+  if (json.startsWith('{')) return 'object';
+  if (json.startsWith('[')) return 'array';
+  if (json.startsWith('"')) return 'string';
+  if (json === 'true' || json === 'false') return 'boolean';
+  if (json === 'null') return 'null';
+  return Number.isInteger(Number(json)) ? 'integer' : 'number';
+}
+
+function isSchema(value: unknown): value is Schema {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,264 @@
+/** format, tools and choice -> structural tag: what the model may write when it must, or may, call tools. */
+import { OnpolicyError } from '../errors.ts';
+import type { ToolDefinition } from './context.ts';
+import type { ToolFormat } from './formats.ts';
+
+/** A text, or a regular expression where the text varies. */
+type Part = string | { readonly pattern: string };
+
+/** How a format writes one call: `begin`, the name, `middle`, the arguments, `end`. */
+export type ToolCallSyntax = {
+  /** What opens and closes a list of calls. */
+  readonly section?: { readonly begin: string; readonly end: string };
+  readonly begin: string;
+  /** `json`: the name stands in quotes, escaped. */
+  readonly name: 'plain' | 'json';
+  readonly middle: readonly Part[];
+  /** `json`: the arguments are an object. `qwen_xml`: they are tagged parameters. */
+  readonly arguments: 'json' | 'qwen_xml';
+  readonly end: string;
+  /** What stands between two calls. */
+  readonly separator: string;
+  /** The text that only a call begins with; null when a call begins like any other text. */
+  readonly trigger: string | null;
+};
+
+/** The request's `tool_choice`. */
+export type ToolCallChoice = 'auto' | 'required' | { readonly name: string };
+
+/** A structural tag of the new form. */
+export type StructuralTag = { readonly type: 'structural_tag'; readonly format: StructuralFormat };
+/** One format of a tree; which fields it has depends on its type. */
+export type StructuralFormat = {
+  readonly type: string;
+  readonly value?: string;
+  readonly token?: string;
+  readonly pattern?: string;
+  readonly json_schema?: unknown;
+  readonly begin?: string | StructuralFormat;
+  readonly content?: StructuralFormat;
+  readonly end?: string | StructuralFormat;
+  readonly elements?: readonly StructuralFormat[];
+  readonly tags?: readonly StructuralFormat[];
+  readonly separator?: string;
+  readonly triggers?: readonly string[];
+  readonly trigger_tokens?: readonly string[];
+  readonly at_least_one?: boolean;
+  readonly stop_after_first?: boolean;
+};
+
+const JSON_OBJECT = {
+  begin: '{"name": ',
+  name: 'json',
+  middle: [', "arguments": '],
+  arguments: 'json',
+  end: '}',
+  separator: ', ',
+} as const;
+const NAMED = { name: 'plain', arguments: 'json', separator: '' } as const;
+
+/** One row per format whose calls can be built from the schemas alone. */
+const SYNTAX: Readonly<Partial<Record<ToolFormat, ToolCallSyntax>>> = {
+  json: { ...JSON_OBJECT, separator: '\n', trigger: null },
+  llama3_json: { ...JSON_OBJECT, middle: [', "parameters": '], separator: '; ', trigger: null },
+  hermes: {
+    ...JSON_OBJECT,
+    begin: '<tool_call>\n{"name": ',
+    end: '}\n</tool_call>',
+    separator: '\n',
+    trigger: '<tool_call>',
+  },
+  granite: inSection('<|tool_call|>[', ']'),
+  phi4_mini_json: inSection('functools[', ']'),
+  tool_calls_list: inSection('<tool_calls>[', ']</tool_calls>'),
+  minimax: { ...inSection('<tool_calls>\n', '\n</tool_calls>'), separator: '\n' },
+  nemotron: inSection('<TOOLCALL>[', ']</TOOLCALL>'),
+  mistral: inSection('[TOOL_CALLS] [', ']'),
+  apertus: { ...inSection('<|tools_prefix|>[', ']<|tools_suffix|>'), begin: '{', middle: [': '] },
+  gigachat: {
+    ...JSON_OBJECT,
+    begin: '<|function_call|>{"name": ',
+    separator: '',
+    trigger: '<|function_call|>',
+  },
+  mistral_args: { ...NAMED, begin: '[TOOL_CALLS]', middle: ['[ARGS]'], end: '', trigger: '[TOOL_CALLS]' },
+  deepseek_v3: {
+    ...NAMED,
+    section: { begin: '<｜tool▁calls▁begin｜>', end: '<｜tool▁calls▁end｜>' },
+    begin: '<｜tool▁call▁begin｜>function<｜tool▁sep｜>',
+    middle: ['\n```json\n'],
+    end: '\n```<｜tool▁call▁end｜>',
+    separator: '\n',
+    trigger: '<｜tool▁calls▁begin｜>',
+  },
+  deepseek_v31: {
+    ...NAMED,
+    section: { begin: '<｜tool▁calls▁begin｜>', end: '<｜tool▁calls▁end｜>' },
+    begin: '<｜tool▁call▁begin｜>',
+    middle: ['<｜tool▁sep｜>'],
+    end: '<｜tool▁call▁end｜>',
+    trigger: '<｜tool▁calls▁begin｜>',
+  },
+  kimi_k2: {
+    ...NAMED,
+    section: { begin: '<|tool_calls_section_begin|>', end: '<|tool_calls_section_end|>' },
+    begin: '<|tool_call_begin|>functions.',
+    middle: [':', { pattern: '[0-9]+' }, '<|tool_call_argument_begin|>'],
+    end: '<|tool_call_end|>',
+    trigger: '<|tool_calls_section_begin|>',
+  },
+  functionary_v31: {
+    ...NAMED,
+    begin: '<function=',
+    middle: ['>'],
+    end: '</function>',
+    trigger: '<function=',
+  },
+  functionary_v32: { ...NAMED, begin: '', middle: ['\n'], end: '', separator: '>>>', trigger: null },
+  yandex: { ...NAMED, begin: '[TOOL_CALL_START]', middle: ['\n'], end: '', trigger: '[TOOL_CALL_START]' },
+  qwen3_coder: {
+    begin: '<tool_call>\n<function=',
+    name: 'plain',
+    middle: ['>\n'],
+    arguments: 'qwen_xml',
+    end: '\n</function>\n</tool_call>',
+    separator: '\n',
+    trigger: '<tool_call>',
+  },
+};
+
+function inSection(begin: string, end: string): ToolCallSyntax {
+  return { ...JSON_OBJECT, section: { begin, end }, trigger: begin };
+}
+
+/** How a format writes a call; null when a grammar for it cannot be built from the schemas. */
+export function toolCallSyntax(format: ToolFormat): ToolCallSyntax | null {
+  return SYNTAX[format] ?? null;
+}
+
+/** Options of {@link toolCallStructuralTag}. */
+export type StructuralTagOptions = {
+  /** The texts that are one special token each: where a call needs one, the tag asks for the token instead of its letters. */
+  readonly specialTokens?: ReadonlySet<string>;
+};
+
+/**
+ * The structural tag that holds a model to valid calls. `required`: one or more calls and no other text. A name: one call
+ * of that tool. `auto`: any text, in which what begins like a call is one. `parallel` false: at most one call.
+ * null when the format has no syntax (use the syntax, and the parser, of `json`), and for `auto` in formats whose calls
+ * begin like other text.
+ */
+export function toolCallStructuralTag(
+  format: ToolFormat,
+  tools: readonly ToolDefinition[],
+  choice: ToolCallChoice,
+  parallel: boolean,
+  options: StructuralTagOptions = {},
+): StructuralTag | null {
+  const syntax = toolCallSyntax(format);
+  if (syntax === null || (choice === 'auto' && syntax.trigger === null)) return null;
+  const chosen =
+    typeof choice === 'object' ? tools.filter((tool) => tool.function.name === choice.name) : tools;
+  if (chosen.length === 0) {
+    throw new OnpolicyError('INVALID_REQUEST', 'tool_choice: expected a tool that is in `tools`', {
+      param: 'tool_choice',
+    });
+  }
+  const special = options.specialTokens ?? new Set();
+  const calls = chosen.map((tool) => callTag(syntax, tool, special));
+  const single = typeof choice === 'object';
+  const list: StructuralFormat = {
+    type: 'tags_with_separator',
+    tags: calls,
+    separator: syntax.separator,
+    at_least_one: true,
+    stop_after_first: !parallel,
+  };
+  const { section, trigger } = syntax;
+  const body = single ? calls[0]! : list;
+  const tags = section
+    ? [tag(textFormats(section.begin, special), [body], textFormats(section.end, special))]
+    : calls;
+  if (choice !== 'auto') return { type: 'structural_tag', format: section ? tags[0]! : body };
+  return { type: 'structural_tag', format: triggered(trigger!, tags, !parallel, special) };
+}
+
+/** Free text in which `trigger` begins one of `tags`. */
+function triggered(
+  trigger: string,
+  tags: readonly StructuralFormat[],
+  stopAfterFirst: boolean,
+  special: ReadonlySet<string>,
+): StructuralFormat {
+  const first = textFormats(trigger, special)[0]!;
+  const rest = { tags, at_least_one: false, stop_after_first: stopAfterFirst };
+  return first.type === 'token'
+    ? { type: 'token_triggered_tags', trigger_tokens: [first.token!], ...rest }
+    : { type: 'triggered_tags', triggers: [trigger], ...rest };
+}
+
+function callTag(
+  syntax: ToolCallSyntax,
+  tool: ToolDefinition,
+  special: ReadonlySet<string>,
+): StructuralFormat {
+  const { name, parameters } = tool.function;
+  const written = syntax.name === 'json' ? JSON.stringify(name) : name;
+  const schema = parameters ?? { type: 'object', properties: {}, additionalProperties: false };
+  const begin: StructuralFormat[] = [];
+  let text = syntax.begin + written;
+  for (const part of syntax.middle) {
+    if (typeof part === 'string') text += part;
+    else {
+      begin.push(...textFormats(text, special), { type: 'regex', pattern: part.pattern });
+      text = '';
+    }
+  }
+  begin.push(...textFormats(text, special));
+  const type = syntax.arguments === 'json' ? 'json_schema' : 'qwen_xml_parameter';
+  return tag(begin, [{ type, json_schema: schema }], textFormats(syntax.end, special));
+}
+
+/** A tag from formats: the first begins it and the last ends it; what lies between is its content. */
+function tag(
+  begin: readonly StructuralFormat[],
+  content: readonly StructuralFormat[],
+  end: readonly StructuralFormat[],
+): StructuralFormat {
+  const elements = [...begin.slice(1), ...content, ...end.slice(0, -1)];
+  return {
+    type: 'tag',
+    begin: beginOrEnd(begin[0]),
+    content: elements.length === 1 ? elements[0]! : { type: 'sequence', elements },
+    end: beginOrEnd(end.at(-1)),
+  };
+}
+
+function beginOrEnd(format: StructuralFormat | undefined): string | StructuralFormat {
+  return format === undefined ? '' : (format.value ?? format);
+}
+
+/** A text as formats: plain text, and tokens where it contains the text of a special token. */
+function textFormats(text: string, special: ReadonlySet<string>): StructuralFormat[] {
+  const formats: StructuralFormat[] = [];
+  let plain = '';
+  const endPlain = (): void => {
+    if (plain !== '') formats.push({ type: 'const_string', value: plain });
+    plain = '';
+  };
+  for (let at = 0; at < text.length; ) {
+    const token = [...special].filter((one) => one !== '' && text.startsWith(one, at)).sort(longestFirst)[0];
+    if (token === undefined) plain += text[at++];
+    else {
+      endPlain();
+      formats.push({ type: 'token', token });
+      at += token.length;
+    }
+  }
+  endPlain();
+  return formats;
+}
+
+function longestFirst(a: string, b: string): number {
+  return b.length - a.length;
+}

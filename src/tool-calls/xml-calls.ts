@@ -1,0 +1,119 @@
+/** a name and tagged parameters -> calls: the families that write arguments as XML. Values become JSON as they come. */
+import type { Reading } from '../text-reader.ts';
+import { type CallContext, expect, type Family, NOT_A_CALL, readName, takeEnd } from './context.ts';
+import { escapeJson } from './literal.ts';
+import { isStringOnly, type ParameterTypes, parameterTypes, valueToJson } from './parameter-values.ts';
+
+/** How a family writes parameters. */
+export type XmlCalls = {
+  /** What may open and close one call or several. */
+  readonly sections?: { readonly begins: readonly string[]; readonly ends: readonly string[] };
+  readonly callBegin: string;
+  readonly nameEnd: string;
+  /** Markers behind a name whose own end is missing: they are read again. */
+  readonly nameLookahead?: readonly string[];
+  readonly callEnd: string;
+  readonly parameterBegin: string;
+  readonly keyEnd: string;
+  /** What stands between `keyEnd` and the value. */
+  readonly valueBegin?: string;
+  readonly valueEnds: readonly string[];
+  /** Markers behind a value whose own end is missing: they are read again. */
+  readonly valueLookahead?: readonly string[];
+  /** One line break after the key does not belong to the value. */
+  readonly hasLineBreak?: boolean;
+  /** `string="true"` or `string="false"` stands behind the key, up to `>`. */
+  readonly hasTypeAttribute?: boolean;
+  /** Values may stand in a CDATA block. */
+  readonly hasCdata?: boolean;
+};
+
+/** Calls whose arguments are tagged parameters. */
+export function xmlCalls(calls: XmlCalls): Family {
+  const { sections, callBegin } = calls;
+  return {
+    markers: [...(sections?.begins ?? []), callBegin],
+    literals: [
+      ...(sections?.begins ?? []),
+      ...(sections?.ends ?? []),
+      ...[
+        callBegin,
+        calls.nameEnd,
+        calls.callEnd,
+        calls.parameterBegin,
+        calls.keyEnd,
+        calls.valueBegin ?? '',
+      ],
+      ...calls.valueEnds,
+    ].filter((literal) => literal !== ''),
+    *read(context, marker) {
+      const { reader } = context;
+      if (marker !== callBegin) {
+        yield* reader.space();
+        yield* expect(reader, callBegin);
+      }
+      do yield* readCall(context, calls);
+      while (sections && (yield* takeEnd(reader, [callBegin])));
+      if (sections) yield* takeEnd(reader, sections.ends);
+    },
+  };
+}
+
+function* readCall(context: CallContext, calls: XmlCalls): Reading {
+  const { reader, sink } = context;
+  const { name, end } = yield* readName(reader, [calls.nameEnd, ...(calls.nameLookahead ?? [])]);
+  if (end !== calls.nameEnd) reader.giveBack(end);
+  sink.start(name);
+  let separator = '{';
+  for (;;) {
+    yield* reader.space();
+    if (yield* reader.takes(calls.callEnd)) break;
+    yield* expect(reader, calls.parameterBegin);
+    sink.arguments(separator);
+    separator = ', ';
+    yield* readParameter(context, calls, context.tools.get(name));
+  }
+  if (separator !== '{') sink.arguments('}');
+  sink.end();
+}
+
+function* readParameter({ reader, sink }: CallContext, calls: XmlCalls, parameters: unknown): Reading {
+  const { name } = yield* readName(reader, [calls.keyEnd]);
+  sink.arguments(`${JSON.stringify(name)}: `);
+  if (calls.valueBegin !== undefined) {
+    yield* reader.space();
+    yield* expect(reader, calls.valueBegin);
+  }
+  let types = parameterTypes(parameters, name);
+  if (calls.hasTypeAttribute) {
+    let attribute = '';
+    yield* reader.until(['>'], (text) => {
+      attribute += text;
+    });
+    if (attribute.includes('"true"')) types = new Set(['string']);
+    else if (types?.has('string')) types = null;
+  }
+  if (calls.hasLineBreak) yield* reader.takes('\n');
+  const isCdata = calls.hasCdata && (yield* reader.takes('<![CDATA['));
+  yield* readValue({ reader, sink }, isCdata ? [']]>'] : calls.valueEnds, calls.valueLookahead ?? [], types);
+  if (isCdata) yield* expect(reader, calls.valueEnds[0]!);
+}
+
+/** Hands a string over as it comes; any other value must be there as a whole. */
+function* readValue(
+  { reader, sink }: Pick<CallContext, 'reader' | 'sink'>,
+  ends: readonly string[],
+  lookahead: readonly string[],
+  types: ParameterTypes,
+): Reading {
+  const isString = isStringOnly(types);
+  let value = '';
+  if (isString) sink.arguments('"');
+  const end = yield* reader.until([...ends, ...lookahead], (text) => {
+    if (isString) sink.arguments(escapeJson(text));
+    else value += text;
+  });
+  if (end === null) throw NOT_A_CALL;
+  sink.arguments(isString ? '"' : valueToJson(value, types));
+  if (lookahead.includes(end)) reader.giveBack(end);
+}

@@ -1,0 +1,192 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { Engine, type Listener } from '../src/engine.ts';
+import type { OnpolicyError } from '../src/errors.ts';
+import { type Group, Sequence } from '../src/sequence.ts';
+import { CheckingBackend, type CheckingOptions, fakeSampler, predictedToken } from './fakes/checking-backend.ts';
+
+const OPTIONS: CheckingOptions = {
+  kvTokens: 256,
+  slotCount: 8,
+  batchTokens: 16,
+  sharesCells: true,
+  canCutCache: true,
+  vocabSize: 50,
+};
+
+/** A request of a random workload. */
+type Request = {
+  readonly prompt: number[];
+  readonly n: number;
+  readonly outputTokens: number;
+  readonly salt: string;
+  readonly priority: number;
+  /** Tokens after which the first choice is taken out, or null. */
+  readonly abortAfter: number | null;
+  /** Steps of the event loop before it is submitted. */
+  readonly delay: number;
+};
+
+/** Runs a request and resolves with the sampled tokens of every choice; null for one that was taken out. */
+async function run(engine: Engine, request: Request, arrival: number): Promise<(number[] | null)[]> {
+  for (let i = 0; i < request.delay; i++) await new Promise((resolve) => setImmediate(resolve));
+  const group: Group = { prompt: Int32Array.from(request.prompt), cacheKey: request.salt, priority: request.priority, arrival };
+  return await Promise.all(
+    Array.from(
+      { length: request.n },
+      (_, index) =>
+        new Promise<number[] | null>((resolve, reject) => {
+          const tokens: number[] = [];
+          const sequence = new Sequence(group, index, fakeSampler());
+          const listener: Listener = {
+            onToken(token) {
+              tokens.push(token);
+              if (index === 0 && tokens.length === request.abortAfter) {
+                setImmediate(() => {
+                  engine.remove(sequence);
+                  resolve(null);
+                });
+                return false;
+              }
+              if (tokens.length >= request.outputTokens) resolve(tokens);
+              return tokens.length >= request.outputTokens;
+            },
+            onError: (error: OnpolicyError) => reject(error),
+          };
+          engine.submit(sequence, listener);
+        }),
+    ),
+  );
+}
+
+function expected(request: Request, vocabSize: number): number[] {
+  const tokens = [...request.prompt];
+  for (let i = 0; i < request.outputTokens; i++) tokens.push(predictedToken(tokens, vocabSize));
+  return tokens.slice(request.prompt.length);
+}
+
+const request = fc.record<Request>({
+  // few different tokens, so that prompts share beginnings
+  prompt: fc.array(fc.integer({ min: 0, max: 1 }), { minLength: 1, maxLength: 20 }),
+  n: fc.integer({ min: 1, max: 5 }),
+  outputTokens: fc.integer({ min: 1, max: 10 }),
+  salt: fc.constantFrom('', '', 'a'),
+  priority: fc.integer({ min: -1, max: 1 }),
+  abortAfter: fc.option(fc.integer({ min: 1, max: 9 })),
+  delay: fc.integer({ min: 0, max: 30 }),
+});
+
+describe('Engine', () => {
+  it.each([
+    ['one pool of cells', { sharesCells: true, kvTokens: 40 }],
+    ['one roomy pool', { sharesCells: true, kvTokens: 400 }],
+    ['cells of their own', { sharesCells: false, kvTokens: 8 * 32 }],
+    ['recurrent state', { sharesCells: true, canCutCache: false, kvTokens: 60 }],
+  ])('gives every request its tokens whatever else runs: %s', async (_, layout) => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(request, { minLength: 1, maxLength: 12 }),
+        fc.boolean(),
+        fc.boolean(),
+        fc.infiniteStream(fc.integer({ min: 0, max: 9 })),
+        async (requests, prefixCache, byPriority, dice) => {
+          const backend = new CheckingBackend({ ...OPTIONS, ...layout, abortsStep: () => dice.next().value === 0 });
+          const engine = new Engine(backend, { maxRunning: 6, policy: byPriority ? 'priority' : 'fcfs', prefixCache });
+          const answers = await Promise.all(requests.map((each, arrival) => run(engine, each, arrival)));
+          for (const [i, answer] of answers.entries())
+            for (const tokens of answer) if (tokens) expect(tokens).toEqual(expected(requests[i]!, backend.vocabSize));
+          await new Promise((resolve) => setTimeout(resolve, 5));
+          const stats = engine.stats();
+          expect([stats.running, stats.waiting, stats.kvTokensInUse]).toEqual([0, 0, 0]);
+          if (!prefixCache) expect(stats.kvTokensCached).toBe(0);
+          await engine.close();
+        },
+      ),
+      { numRuns: 150 },
+    );
+  }, 60_000);
+
+  const simple = (more: Partial<Request> = {}): Request => ({
+    prompt: [1, 2, 3, 4],
+    n: 1,
+    outputTokens: 4,
+    salt: '',
+    priority: 0,
+    abortAfter: null,
+    delay: 0,
+    ...more,
+  });
+
+  it('computes a shared prompt once for all choices', async () => {
+    const backend = new CheckingBackend(OPTIONS);
+    const engine = new Engine(backend, { maxRunning: 8, policy: 'fcfs', prefixCache: true });
+    const prompt = Array.from({ length: 40 }, (_, i) => i);
+    await run(engine, simple({ prompt, n: 4, outputTokens: 1 }), 0);
+    expect(backend.computedTokens).toBe(40);
+    expect(backend.steps).toBe(3); // 16 + 16 + 8 tokens; all four sample from the last
+    await engine.close();
+  });
+
+  it('computes only what the prefix cache does not hold, and nothing across salts', async () => {
+    const backend = new CheckingBackend(OPTIONS);
+    const engine = new Engine(backend, { maxRunning: 8, policy: 'fcfs', prefixCache: true });
+    const prompt = Array.from({ length: 40 }, (_, i) => i);
+    const computed = async (each: Request, arrival: number): Promise<number> => {
+      const before = backend.computedTokens;
+      await run(engine, each, arrival);
+      return backend.computedTokens - before;
+    };
+    expect(await computed(simple({ prompt, outputTokens: 1 }), 0)).toBe(40);
+    expect(await computed(simple({ prompt: [...prompt, 7, 7], outputTokens: 1 }), 1)).toBe(2);
+    expect(await computed(simple({ prompt, outputTokens: 1 }), 2)).toBe(1); // the last token is always computed
+    expect(await computed(simple({ prompt, outputTokens: 1, salt: 's' }), 3)).toBe(40);
+    expect(await computed(simple({ prompt, outputTokens: 1, salt: 's' }), 4)).toBe(1);
+    await engine.close();
+  });
+
+  it('lets requests of one tick share a prefix that one of them is computing', async () => {
+    const backend = new CheckingBackend({ ...OPTIONS, kvTokens: 400 });
+    const engine = new Engine(backend, { maxRunning: 8, policy: 'fcfs', prefixCache: true });
+    const prefix = Array.from({ length: 40 }, (_, i) => i);
+    await Promise.all([1, 2, 3, 4].map((i) => run(engine, simple({ prompt: [...prefix, i], outputTokens: 1 }), i)));
+    expect(backend.computedTokens).toBe(40 + 4);
+    await engine.close();
+  });
+
+  it('serves lower priorities first under the priority policy', async () => {
+    const order: number[] = [];
+    const engine = new Engine(new CheckingBackend(OPTIONS), { maxRunning: 1, policy: 'priority', prefixCache: true });
+    await Promise.all(
+      [0, 5, -5, 1].map((priority, arrival) =>
+        run(engine, simple({ prompt: [9, priority + 10], priority }), arrival).then(() => order.push(priority)),
+      ),
+    );
+    expect(order).toEqual([-5, 0, 1, 5]);
+    await engine.close();
+  });
+
+  it('fails what runs and what comes later with CLOSED', async () => {
+    const engine = new Engine(new CheckingBackend(OPTIONS), { maxRunning: 1, policy: 'fcfs', prefixCache: true });
+    const running = run(engine, simple({ outputTokens: 100 }), 0);
+    const waiting = run(engine, simple({ outputTokens: 100 }), 1);
+    await new Promise((resolve) => setImmediate(resolve));
+    await new Promise((resolve) => setImmediate(resolve));
+    const closed = engine.close();
+    await expect(running).rejects.toMatchObject({ code: 'CLOSED' });
+    await expect(waiting).rejects.toMatchObject({ code: 'CLOSED' });
+    await closed;
+    await engine.close();
+    await expect(run(engine, simple(), 2)).rejects.toMatchObject({ code: 'CLOSED' });
+  });
+
+  it('fails all requests of a backend that breaks, and says so to later ones', async () => {
+    const backend = new CheckingBackend(OPTIONS);
+    backend.step = async () => {
+      throw Object.assign(new Error('lost the device'), { code: 'BACKEND_FAILED' });
+    };
+    const engine = new Engine(backend, { maxRunning: 2, policy: 'fcfs', prefixCache: true });
+    await expect(run(engine, simple(), 0)).rejects.toMatchObject({ code: 'BACKEND_FAILED', message: 'lost the device' });
+    await expect(run(engine, simple(), 1)).rejects.toMatchObject({ code: 'BACKEND_FAILED' });
+    await engine.close();
+  });
+});

@@ -1,0 +1,122 @@
+/** A backend that keeps tokens instead of tensors, checks every step against what its cache really holds, and predicts by hash. */
+import { type Backend, MEMORY_COPY, MEMORY_REMOVE, type Step, type StepResult } from '../../src/backends/backend.ts';
+import type { SampledRows, SamplerHandle } from '../../src/native.ts';
+
+/** One cell of the cache: shared by all slots that copied it. */
+type Cell = { readonly token: number };
+
+/** Limits and habits of the fake. */
+export type CheckingOptions = {
+  readonly kvTokens: number;
+  readonly slotCount: number;
+  readonly batchTokens: number;
+  readonly sharesCells: boolean;
+  readonly canCutCache: boolean;
+  readonly vocabSize: number;
+  /** Fails a step in the middle, as an aborted pass does, when it returns true. */
+  readonly abortsStep?: () => boolean;
+};
+
+/** The token that this model always predicts after these tokens. */
+export function predictedToken(tokens: readonly number[], vocabSize: number): number {
+  let hash = 17;
+  for (const token of tokens) hash = (Math.imul(hash, 31) + token + 1) >>> 0;
+  return hash % vocabSize;
+}
+
+/** A sampler that takes whatever is predicted. */
+export function fakeSampler(): SamplerHandle {
+  return {} as SamplerHandle;
+}
+
+/** Checks what the scheduler asks for; throws a plain Error where a real cache would be corrupted. */
+export class CheckingBackend implements Backend {
+  readonly vocabSize: number;
+  readonly kvTokens: number;
+  readonly batchTokens: number;
+  readonly slotCount: number;
+  readonly sharesCells: boolean;
+  readonly canCutCache: boolean;
+  steps = 0;
+  computedTokens = 0;
+  mostCells = 0;
+  readonly #options: CheckingOptions;
+  readonly #slots: Cell[][];
+  #aborted = false;
+
+  constructor(options: CheckingOptions) {
+    this.#options = options;
+    this.vocabSize = options.vocabSize;
+    this.kvTokens = options.kvTokens;
+    this.batchTokens = options.batchTokens;
+    this.slotCount = options.slotCount;
+    this.sharesCells = options.sharesCells;
+    this.canCutCache = options.canCutCache;
+    this.#slots = Array.from({ length: options.slotCount }, () => []);
+  }
+
+  async step(step: Step): Promise<StepResult> {
+    await new Promise((resolve) => setImmediate(resolve));
+    if (step.tokens.length === 0) throw new Error('an empty step');
+    if (step.tokens.length > this.batchTokens) throw new Error('more tokens than a batch holds');
+    this.steps += 1;
+    this.#edit(step.memoryEdits);
+    const stopAt = this.#options.abortsStep?.() ? step.tokens.length >> 1 : step.tokens.length;
+    const predictions: number[] = [];
+    for (let i = 0; i < stopAt; i++) {
+      const slot = this.#slots[step.sequences[i]!]!;
+      if (slot.length !== step.positions[i]) throw new Error(`slot ${step.sequences[i]} holds ${slot.length} tokens, not ${step.positions[i]}`);
+      slot.push({ token: step.tokens[i]! });
+      predictions.push(predictedToken(slot.map(({ token }) => token), this.vocabSize));
+    }
+    this.computedTokens += stopAt;
+    this.#checkCapacity();
+    if (stopAt < step.tokens.length || this.#aborted) {
+      this.#aborted = false;
+      throw Object.assign(new Error('aborted'), { code: 'ABORTED' });
+    }
+    return { samples: toRows(Array.from(step.sampleRows, (row) => predictions[row]!)), scores: toRows([]) };
+  }
+
+  abortStep(): void {
+    this.#aborted = true;
+  }
+
+  async close(): Promise<void> {}
+
+  #edit(edits: Int32Array): void {
+    for (let i = 0; i < edits.length; i += 5) {
+      const [kind, slot, target, from, to] = edits.subarray(i, i + 5) as unknown as [number, number, number, number, number];
+      const cells = this.#slots[slot]!;
+      if (kind === MEMORY_REMOVE) {
+        if (from > 0 && !this.canCutCache) throw new Error('a recurrent state cannot be cut');
+        cells.length = Math.min(cells.length, Math.max(from, 0));
+      } else if (kind === MEMORY_COPY) {
+        if (this.#slots[target]!.length > 0) throw new Error(`copies into slot ${target}, which is not empty`);
+        if (to > cells.length) throw new Error(`copies ${to} tokens of slot ${slot}, which holds ${cells.length}`);
+        const copied = cells.slice(0, to < 0 ? cells.length : to);
+        this.#slots[target] = this.sharesCells ? copied : copied.map(({ token }) => ({ token }));
+      }
+    }
+  }
+
+  #checkCapacity(): void {
+    const cells = new Set(this.#slots.flat()).size;
+    this.mostCells = Math.max(this.mostCells, cells);
+    if (cells > this.kvTokens) throw new Error(`${cells} cells in use, the cache has ${this.kvTokens}`);
+    const perSlot = this.kvTokens / this.slotCount;
+    if (!this.sharesCells && this.#slots.some((slot) => slot.length > perSlot)) throw new Error('a slot holds more than its cells');
+  }
+}
+
+function toRows(tokens: readonly number[]): SampledRows {
+  return {
+    status: new Uint8Array(tokens.length),
+    tokens: Int32Array.from(tokens),
+    logprobs: new Float32Array(tokens.length),
+    ranks: new Int32Array(tokens.length),
+    topOffsets: new Int32Array(tokens.length + 1),
+    topIds: new Int32Array(0),
+    topLogprobs: new Float32Array(0),
+  };
+}
