@@ -16,6 +16,7 @@ describe('Shared', () => {
     second.abort();
     await expect(waits[1]).rejects.toMatchObject({ code: 'ABORTED' });
     expect(stop!.aborted).toBe(true);
+    expect(work.isStopped).toBe(true);
   });
 
   it('gives all the same result, later ones too', async () => {
@@ -25,6 +26,7 @@ describe('Shared', () => {
       1, 1,
     ]);
     expect(await work.wait(undefined)).toBe(1);
+    expect(work.isStopped).toBe(false);
     await expect(work.wait(AbortSignal.abort())).rejects.toMatchObject({ code: 'ABORTED' });
   });
 });
