@@ -117,11 +117,10 @@ export class Models {
     if (this.#closed) throw new OnpolicyError('CLOSED', 'the runtime is closed');
     const name = reference ?? '';
     let opening = this.#byReference.get(name);
-    if (!opening) {
+    if (!opening || opening.isStopped) {
       const options = name === '' ? this.#default : (this.#aliases.get(name) ?? { path: name });
       opening = new Shared((stop) => this.#open(options, stop));
-      this.#byReference.set(name, opening);
-      opening.result.catch(() => this.#byReference.delete(name)); // what failed may be tried again
+      keepUnlessItFails(this.#byReference, name, opening);
     }
     return await opening.wait(signal);
   }
@@ -148,10 +147,9 @@ export class Models {
     const file = await resolveFile(options.path, this.#options.onProgress, stop);
     const key = JSON.stringify([file, { ...options, path: null }]);
     let loading = this.#byFile.get(key);
-    if (!loading) {
+    if (!loading || loading.isStopped) {
       loading = new Shared((stopLoad) => this.#load(file, options, stopLoad));
-      this.#byFile.set(key, loading);
-      loading.result.catch(() => this.#byFile.delete(key));
+      keepUnlessItFails(this.#byFile, key, loading);
     }
     const model = await loading.wait(stop);
     this.#loaded.add(model);
@@ -227,6 +225,14 @@ function defaultThreads(parameters: number): number {
 /** Rows of logits that a step may hold: one for each that runs, and as many as `SCORE_BYTES` hold to score a prompt with. */
 function outputRows(vocabSize: number, maxRunning: number): number {
   return Math.max(maxRunning + MIN_SCORE_ROWS, Math.min(MAX_SCORE_ROWS, Math.floor(SCORE_BYTES / (4 * vocabSize))));
+}
+
+/** What failed may be tried again. */
+function keepUnlessItFails<T>(map: Map<string, Shared<T>>, key: string, work: Shared<T>): void {
+  map.set(key, work);
+  work.result.catch(() => {
+    if (map.get(key) === work) map.delete(key);
+  });
 }
 
 function toModelOptions(model: string | ModelOptions): ModelOptions {
