@@ -44,7 +44,8 @@ export class Completion {
     const onChange = (choice: Choice): void => this.#onChange(choice);
     this.choices = samplers.map((_, index) => new Choice(index, { ...prepared, onChange }));
     this.#sequences = samplers.map(
-      (sampler, index) => new Sequence(group, index, sampler, { promptScores: index === 0 ? promptScores : null }),
+      (sampler, index) =>
+        new Sequence(group, index, sampler, { promptScores: index === 0 ? promptScores : null }),
     );
     this.#open = samplers.length;
     signal?.addEventListener('abort', this.#onAbort, { once: true });

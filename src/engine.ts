@@ -159,7 +159,8 @@ export class Engine {
     for (const entry of plan.entries) {
       const { sequence } = entry;
       const rows = scoredRows(entry);
-      if (rows > 0 && !sequence.promptScores!.push(scores, score, score + rows)) this.#fail(sequence, rowError(2));
+      if (rows > 0 && !sequence.promptScores!.push(scores, score, score + rows))
+        this.#fail(sequence, rowError(2));
       score += rows;
     }
     let row = 0;

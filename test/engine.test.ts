@@ -52,7 +52,9 @@ async function run(engine: Engine, request: Request, arrival: number): Promise<(
       (_, index) =>
         new Promise<number[] | null>((resolve, reject) => {
           const tokens: number[] = [];
-          const sequence = new Sequence(group, index, fakeSampler(), { promptScores: index === 0 ? scores : null });
+          const sequence = new Sequence(group, index, fakeSampler(), {
+            promptScores: index === 0 ? scores : null,
+          });
           const listener: Listener = {
             onToken(token) {
               tokens.push(token);
