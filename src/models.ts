@@ -226,7 +226,10 @@ function defaultThreads(parameters: number): number {
 
 /** Rows of logits that a step may hold: one for each that runs, and as many as `SCORE_BYTES` hold to score a prompt with. */
 function outputRows(vocabSize: number, maxRunning: number): number {
-  return Math.max(maxRunning + MIN_SCORE_ROWS, Math.min(MAX_SCORE_ROWS, Math.floor(SCORE_BYTES / (4 * vocabSize))));
+  return Math.max(
+    maxRunning + MIN_SCORE_ROWS,
+    Math.min(MAX_SCORE_ROWS, Math.floor(SCORE_BYTES / (4 * vocabSize))),
+  );
 }
 
 function toModelOptions(model: string | ModelOptions): ModelOptions {

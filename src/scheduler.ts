@@ -176,10 +176,7 @@ export class Scheduler {
   }
 
   /** Starts waiting sequences, in order, as long as there is room. */
-  #admit(
-    chunk: (sequence: Sequence) => number,
-    schedule: (sequence: Sequence, count: number) => void,
-  ): void {
+  #admit(chunk: (sequence: Sequence) => number, schedule: (sequence: Sequence, count: number) => void): void {
     for (let i = 0; i < this.#waiting.length; ) {
       if (this.#running.length >= this.#options.maxRunning) return;
       const sequence = this.#waiting[i]!;

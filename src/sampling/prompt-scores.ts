@@ -45,7 +45,10 @@ export class PromptScores {
 
   /** Of `count` tokens from `start` on, how many can run when `rows` rows may be scored. */
   limit(start: number, count: number, rows: number): number {
-    const allowed = Math.min(rows, Math.max(1, Math.floor(STEP_ALTERNATIVES / Math.max(1, this.#alternatives))));
+    const allowed = Math.min(
+      rows,
+      Math.max(1, Math.floor(STEP_ALTERNATIVES / Math.max(1, this.#alternatives))),
+    );
     if (this.rowsIn(start, start + count) <= allowed) return count;
     return Math.max(0, Math.max(start, this.firstRow) + allowed - start);
   }

@@ -26,7 +26,14 @@ export async function openRuntime(
   options: RuntimeOptions = {},
 ): Promise<Runtime> {
   const limits = kvTokens === undefined ? {} : { kvTokens };
-  const runtime = await createRuntime({ model, gpu: false, threads: 1, maxSequences: 16, ...limits, ...options });
+  const runtime = await createRuntime({
+    model,
+    gpu: false,
+    threads: 1,
+    maxSequences: 16,
+    ...limits,
+    ...options,
+  });
   open.push(runtime);
   return runtime;
 }
@@ -37,6 +44,9 @@ export async function closeRuntimes(): Promise<void> {
 }
 
 /** A request that asks one question. */
-export function ask(question: string, fields: Partial<ChatCompletionRequest> = {}): ChatCompletionRequest & { stream?: false } {
+export function ask(
+  question: string,
+  fields: Partial<ChatCompletionRequest> = {},
+): ChatCompletionRequest & { stream?: false } {
   return { messages: [{ role: 'user', content: question }], temperature: 0, ...fields, stream: false };
 }

@@ -94,7 +94,14 @@ export class CheckingBackend implements Backend {
       this.#aborted = false;
       throw Object.assign(new Error('aborted'), { code: 'ABORTED' });
     }
-    return { samples: toRows(Array.from(step.sampleRows, (row) => predictions[row]!)), scores: scoreRows(step.scoreRows, predictions) };
+    const samples = toRows(Array.from(step.sampleRows, (row) => predictions[row]!));
+    for (const edit of step.rowEdits) {
+      const row = edit.row().fill(0);
+      row[samples.tokens[edit.sample]!] = 1;
+      if (edit.edit()) samples.tokens[edit.sample] = row.indexOf(Math.max(...edit.row()));
+      else samples.status[edit.sample] = 3;
+    }
+    return { samples, scores: scoreRows(step.scoreRows, predictions) };
   }
 
   abortStep(): void {
@@ -139,7 +146,10 @@ export class CheckingBackend implements Backend {
 
 /** A scored row: the log-probability of the token is 0 when it was predicted, else -1; the prediction is the alternative. */
 function scoreRows(rows: Int32Array, predictions: readonly number[]): SampledRows {
-  const at = Array.from({ length: rows.length / 3 }, (_, i) => ({ predicted: predictions[rows[3 * i]!]!, token: rows[3 * i + 1]! }));
+  const at = Array.from({ length: rows.length / 3 }, (_, i) => ({
+    predicted: predictions[rows[3 * i]!]!,
+    token: rows[3 * i + 1]!,
+  }));
   return {
     ...toRows(at.map(({ token }) => token)),
     logprobs: Float32Array.from(at, ({ predicted, token }) => (predicted === token ? 0 : -1)),
