@@ -65,7 +65,9 @@ export class OnpolicyError extends Error {
   /** Every fault of an invalid input. */
   readonly detail?: readonly ErrorDetail[];
 
-  /** @param options.param defaults to the first entry's path when `detail` has one entry */
+  /**
+   * An error for code that stands in for the library, for example in tests.
+   * @param options.param defaults to the first entry's path when `detail` has one entry */
   constructor(code: ErrorCode, message: string, options: OnpolicyErrorOptions = {}) {
     super(message, 'cause' in options ? { cause: options.cause } : undefined);
     this.code = code;

@@ -3,6 +3,7 @@ import fs from 'node:fs';
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { OnpolicyError } from './errors.ts';
+import type { TrainerAddon } from './rl/native-trainer.ts';
 import type { SamplerAddon, SamplerHandle } from './sampling/native-sampler.ts';
 
 export type {
@@ -113,7 +114,7 @@ export type EngineAddon = {
 };
 
 /** Everything the addon exports. */
-export type Addon = EngineAddon & SamplerAddon & { readonly napiVersion: number };
+export type Addon = EngineAddon & SamplerAddon & TrainerAddon & { readonly napiVersion: number };
 
 let loaded: Addon | undefined;
 

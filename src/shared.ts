@@ -14,6 +14,7 @@ export class Shared<T> {
 
   /** The result. Rejects with `ABORTED` when `signal` fires first. */
   async wait(signal: AbortSignal | undefined): Promise<T> {
+    if (signal?.aborted) throw aborted(signal);
     this.#waiting += 1;
     let onAbort: (() => void) | undefined;
     try {
@@ -31,4 +32,8 @@ export class Shared<T> {
       if (this.#waiting === 0) this.#controller.abort();
     }
   }
+}
+
+function aborted(signal: AbortSignal): OnpolicyError {
+  return new OnpolicyError('ABORTED', 'the request was aborted', { cause: signal.reason });
 }

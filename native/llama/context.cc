@@ -50,6 +50,7 @@ Status Context::Create(std::shared_ptr<Model> model, const ContextOptions& optio
   created->kv_tokens_ = api.llama_n_ctx(created->context_);
   if (options.threads > 1 && api.ggml_threadpool_new) {
     ggml_threadpool_params pool = api.ggml_threadpool_params_default(options.threads);
+    pool.poll = 0;  // between passes the cores belong to the sampler and to JavaScript: workers sleep, not spin
     created->threadpool_ = api.ggml_threadpool_new(&pool);
     if (created->threadpool_) api.llama_attach_threadpool(created->context_, created->threadpool_, created->threadpool_);
   }

@@ -2,6 +2,7 @@
 import os from 'node:os';
 import { fromNative, OnpolicyError } from '../errors.ts';
 import { loadAddon, type NativeContext, type NativeModel } from '../native.ts';
+import { onDisk } from '../on-disk.ts';
 import type { Tokenizer } from '../tokenizer.ts';
 import { type Backend, replaceRows, type Step, type StepResult } from './backend.ts';
 import { type Gpu, openLibraries } from './libraries.ts';
@@ -93,7 +94,7 @@ export async function loadGguf(options: GgufOptions): Promise<GgufModel> {
   options.signal?.addEventListener('abort', cancel);
   try {
     const native = await loadAddon().loadModel({
-      path: options.path,
+      path: onDisk(options.path),
       useGpu: options.gpu !== false,
       ...(options.gpuLayers === undefined ? {} : { gpuLayers: options.gpuLayers }),
       ...(options.onProgress ? { onProgress: options.onProgress } : {}),

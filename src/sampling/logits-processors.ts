@@ -26,7 +26,7 @@ const factories = new Map<string, LogitsProcessorFactory>();
  * the new meaning for later requests.
  *
  * ```ts
- * registerLogitsProcessor('forbid', ({ args }) => (outputIds, logits) => {
+ * registerLogitsProcessor('forbid', ({ args }) => (outputIds: Int32Array, logits: Float32Array) => {
  *   for (const id of args) logits[id as number] = -Infinity;
  * });
  * await createCompletion({ messages, logits_processors: [{ qualname: 'forbid', args: [17] }] });

@@ -24,7 +24,7 @@ async function tokens(fields: Parameters<typeof ask>[1]): Promise<number[]> {
 /** A processor after which only one token is possible. */
 const only =
   (token: number): LogitsProcessor =>
-  (_, logits) => {
+  (_: Int32Array, logits: Float32Array) => {
     logits.fill(-Infinity)[token] = 0;
   };
 
@@ -40,7 +40,7 @@ describe('a logits processor', () => {
       const plain = await runtime.createCompletion(request);
       const hooked = await runtime.createCompletion({
         ...request,
-        logits_processors: [() => {}, (_, logits) => logits],
+        logits_processors: [() => {}, (_: Int32Array, logits: Float32Array) => logits],
       });
       expect(hooked.choices).toEqual(plain.choices);
     }
@@ -53,7 +53,8 @@ describe('a logits processor', () => {
         max_tokens: 3,
         return_token_ids: true,
         logits_processors: [
-          (output, logits) => void seen.push({ prompt: null, output: [...output], length: logits.length }),
+          (output: Int32Array, logits: Float32Array) =>
+            void seen.push({ prompt: null, output: [...output], length: logits.length }),
           (prompt, output, logits) =>
             void seen.push({ prompt: [...prompt], output: [...output], length: logits!.length }),
         ] as LogitsProcessor[],
@@ -81,15 +82,19 @@ describe('a logits processor', () => {
       max_tokens: 1,
       allowed_token_ids: [65, 66, 67],
       logit_bias: { 66: 50 },
-      logits_processors: [(_, logits) => void rows.push(logits.slice())],
+      logits_processors: [(_: Int32Array, logits: Float32Array) => void rows.push(logits.slice())],
     });
     const plain: Float32Array[] = [];
-    await tokens({ max_tokens: 1, logits_processors: [(_, logits) => void plain.push(logits.slice())] });
+    await tokens({
+      max_tokens: 1,
+      logits_processors: [(_: Int32Array, logits: Float32Array) => void plain.push(logits.slice())],
+    });
     const expected = new Float32Array(VOCABULARY).fill(-Infinity);
     for (const id of [65, 66, 67]) expected[id] = plain[0]![id]! + (id === 66 ? 50 : 0);
     expect(rows).toEqual([expected]);
     // 70 is best before the penalty, 71 after it; then both have been used, and the next ids follow
-    const ramp: LogitsProcessor = (_, logits) => void logits.fill(-100).set([1, 0.5, 0.25], 70);
+    const ramp: LogitsProcessor = (_: Int32Array, logits: Float32Array) =>
+      void logits.fill(-100).set([1, 0.5, 0.25], 70);
     expect(await tokens({ max_tokens: 4, presence_penalty: 2, logits_processors: [ramp] })).toEqual([
       70, 71, 72, 70,
     ]);
@@ -138,7 +143,7 @@ describe('a logits processor', () => {
     registerLogitsProcessor('counts', () => {
       built += 1;
       let calls = 0;
-      return (_, logits) => {
+      return (_: Int32Array, logits: Float32Array) => {
         calls += 1;
         logits.fill(-Infinity)[64 + calls] = 0;
       };
@@ -235,7 +240,7 @@ describe('a logits processor', () => {
 
   it('that forbids everything ends with NO_ALLOWED_TOKEN', async () => {
     await expect(
-      tokens({ logits_processors: [(_, logits) => void logits.fill(-Infinity)] }),
+      tokens({ logits_processors: [(_: Int32Array, logits: Float32Array) => void logits.fill(-Infinity)] }),
     ).rejects.toMatchObject({
       code: 'NO_ALLOWED_TOKEN',
     });
@@ -243,7 +248,7 @@ describe('a logits processor', () => {
 
   it('can give rows away between tokens', async () => {
     const kept: ArrayBuffer[] = [];
-    const processor: LogitsProcessor = (_, logits) => {
+    const processor: LogitsProcessor = (_: Int32Array, logits: Float32Array) => {
       const buffer = logits.buffer as ArrayBuffer;
       setImmediate(() => kept.push(structuredClone(buffer, { transfer: [buffer] })));
     };

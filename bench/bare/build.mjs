@@ -1,0 +1,38 @@
+// The installed llama.cpp libraries -> a small program that links them and runs bare llama_decode. Built once per version.
+import { execFileSync } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { MODELS_FOLDER } from '../model/make.mjs';
+
+const source = fileURLToPath(new URL('./bare.cc', import.meta.url));
+const include = fileURLToPath(new URL('../../native/include', import.meta.url));
+
+/** The folder with libllama and libggml of a platform package of node-llama-cpp: `variant` is '', 'cuda' or 'vulkan'. */
+export async function librariesFolder(variant = '') {
+  const name = `${process.platform === 'darwin' ? 'mac' : process.platform}-${process.arch}${variant && `-${variant}`}`;
+  const { getBinsDir } = await import(`@node-llama-cpp/${name}`);
+  return path.join(getBinsDir().binsDir, name);
+}
+
+/** Path of the program, and its libraries; undefined where no C++ compiler is at hand. */
+export async function buildBare(variant = '') {
+  const libraries = await librariesFolder(variant);
+  const program = path.join(MODELS_FOLDER, `bare${variant && `-${variant}`}`);
+  const names = fs.readdirSync(libraries);
+  const linked = ['libllama', 'libggml'].map((stem) => names.find((name) => name.startsWith(`${stem}.`)));
+  linked.push(names.find((name) => name.startsWith('libggml-base.')));
+  const inputs = [source, ...linked.map((name) => path.join(libraries, name))];
+  const isNewer = (file) => fs.statSync(file).mtimeMs > fs.statSync(program).mtimeMs;
+  if (!fs.existsSync(program) || inputs.some(isNewer)) {
+    fs.mkdirSync(MODELS_FOLDER, { recursive: true });
+    execFileSync(
+      process.env.CXX ?? 'c++',
+      ['-std=c++20', '-O2', '-Wall', '-Wextra', source, '-I', include, '-o', program]
+        .concat(linked.map((name) => path.join(libraries, name)))
+        .concat(`-Wl,-rpath,${libraries}`),
+      { stdio: ['ignore', 'inherit', 'inherit'] },
+    );
+  }
+  return { program, libraries };
+}

@@ -1,0 +1,93 @@
+// Sequence counts -> tokens per second of this library beside bare llama_decode and its peers, in interleaved rounds.
+// Each measurement runs in a process of its own; ratios are taken within a round, and the median of the rounds is given.
+import os from 'node:os';
+import path from 'node:path';
+import { inProcess, median, result, waitUntilQuiet } from './measure.mjs';
+import { ensureModel } from './model/make.mjs';
+
+const PROMPT_TOKENS = 96;
+/** Steps of a measurement: more sequences need fewer, since a step then takes longer. */
+const OUTPUT_TOKENS = { 1: 96, 8: 48, 16: 40 };
+const FEWEST_OUTPUT_TOKENS = 32;
+const OURS = 'onpolicy';
+const BARE = 'bare llama_decode';
+
+/** Bare llama_decode runs with each of these contexts; the best one is the yardstick. */
+const BARE_CONTEXTS = {
+  [`${BARE}, shared KV`]: { kv_unified: 1 },
+  [`${BARE}, KV per sequence`]: { kv_unified: 0 },
+  [`${BARE}, KV per sequence, no flash attention`]: { kv_unified: 0, flash_attn: 0 },
+};
+
+function enginesOf({ llamaServer }) {
+  const engines = Object.entries(BARE_CONTEXTS).map(([name, bare]) => ({
+    name,
+    script: 'peers/bare.mjs',
+    settings: { bare },
+  }));
+  engines.push({ name: OURS, script: 'peers/onpolicy.mjs', settings: {} });
+  engines.push({ name: 'node-llama-cpp', script: 'peers/node-llama-cpp.mjs', settings: {} });
+  if (llamaServer === undefined) return engines;
+  const program = path.resolve(llamaServer);
+  engines.push({
+    name: 'llama-server',
+    script: 'peers/llama-server.mjs',
+    settings: { program, logprobs: false },
+  });
+  engines.push({
+    name: 'llama-server, logprobs',
+    script: 'peers/llama-server.mjs',
+    settings: { program, logprobs: true },
+  });
+  return engines;
+}
+
+function describe({ tokensPerSecond, typical, cpuMsPerToken }) {
+  const cpu = cpuMsPerToken === undefined ? '' : `, ${cpuMsPerToken.toFixed(2)} ms of processor time a token`;
+  return `${tokensPerSecond.toFixed(1)} tokens/s, typically ${typical.toFixed(1)}${cpu}`;
+}
+
+/** Rows of one sequence count: `rates` is engine -> tokens per second, one for each round. */
+function rowsOf(sequences, rates) {
+  const bareNames = Object.keys(BARE_CONTEXTS).filter((name) => rates.has(name));
+  const bestBare = bareNames.sort((a, b) => median(rates.get(b)) - median(rates.get(a)))[0];
+  const compared = new Map(rates);
+  for (const name of bareNames) compared.delete(name);
+  if (bestBare !== undefined) compared.set(BARE, rates.get(bestBare));
+
+  const label = `${sequences} ${sequences === 1 ? 'sequence' : 'sequences'}`;
+  const ours = rates.get(OURS);
+  const ratios = {};
+  for (const [name, peer] of compared)
+    if (ours && name !== OURS) ratios[name] = median(ours.map((rate, round) => rate / peer[round]));
+  return [...rates].map(([name, samples]) =>
+    result(`${label}: ${name}`, 'tokens/s', samples, name === OURS ? ratios : undefined),
+  );
+}
+
+/** Tokens per second at each sequence count. `only` limits the engines, by the start of their names. */
+export async function run({
+  rounds = 3,
+  sequences: counts = [1, 8, 16, 32],
+  threads = os.availableParallelism(),
+  model = ensureModel(),
+  llamaServer,
+  only,
+  log = () => {},
+} = {}) {
+  const engines = enginesOf({ llamaServer }).filter(
+    ({ name }) => !only || only.some((start) => name.startsWith(start)),
+  );
+  const rates = new Map(counts.map((count) => [count, new Map(engines.map(({ name }) => [name, []]))]));
+  for (let round = 0; round < rounds; round++)
+    for (const sequences of counts)
+      for (const { name, script, settings } of engines) {
+        const outputTokens = OUTPUT_TOKENS[sequences] ?? FEWEST_OUTPUT_TOKENS;
+        const common = { model, sequences, promptTokens: PROMPT_TOKENS, outputTokens, threads };
+        await waitUntilQuiet({ log });
+        const figures = await inProcess(script, { ...common, ...settings });
+        rates.get(sequences).get(name).push(figures.tokensPerSecond);
+        log(`round ${round + 1}/${rounds}, ${sequences} sequences, ${name}: ${describe(figures)}`);
+      }
+  return counts.flatMap((count) => rowsOf(count, rates.get(count)));
+}

@@ -1,0 +1,94 @@
+// The library's engine -> figures that no peer offers: shared prompts, cached prefixes, event loop, memory, aborts.
+// Each part runs in a process of its own.
+import os from 'node:os';
+import { inProcess, median, result, waitUntilQuiet } from './measure.mjs';
+import { ensureModel } from './model/make.mjs';
+
+/** Parts in order: each gives rows from what its process reports. */
+const PARTS = {
+  'shared-prompt': async ({ model, threads, rounds }) => {
+    const settings = { model, threads, rounds };
+    const { oneMs, manyMs, choices, promptTokens } = await inProcess('engine/shared-prompt.mjs', settings);
+    const label = `first token of all, ${promptTokens}-token prompt`;
+    return [
+      result(`${label}: n = 1`, 'ms', oneMs),
+      result(`${label}: n = ${choices}`, 'ms', manyMs, { 'n = 1': medianRatio(manyMs, oneMs) }),
+    ];
+  },
+  'prefix-cache': async ({ model, threads, rounds }) => {
+    const settings = { model, threads, rounds };
+    const { firstMs, secondMs, prefixTokens } = await inProcess('engine/prefix-cache.mjs', settings);
+    const label = `first token, same ${prefixTokens}-token prefix`;
+    return [
+      result(`${label}: first request`, 'ms', firstMs),
+      result(`${label}: second request`, 'ms', secondMs, { first: medianRatio(secondMs, firstMs) }),
+    ];
+  },
+  'step-cost': async ({ rounds }) => {
+    const { stepMs, sequences } = await inProcess('engine/step-cost.mjs', { rounds: 3 * rounds });
+    const label = `JavaScript a step, ${sequences} sequences`;
+    return Object.entries(stepMs).map(([name, samples]) => result(`${label}: ${name}`, 'ms', samples));
+  },
+  'event-loop': async ({ model, threads, rounds }) => {
+    const runs = [];
+    for (let round = 0; round < rounds; round++)
+      runs.push(await inProcess('engine/event-loop.mjs', { model, threads }));
+    const label = 'event loop delay, 16 sequences decoding';
+    return [
+      result(
+        `${label}: p50`,
+        'ms',
+        runs.map((run) => run.p50Ms),
+      ),
+      result(
+        `${label}: p99`,
+        'ms',
+        runs.map((run) => run.p99Ms),
+      ),
+    ];
+  },
+  memory: async ({ threads }) => {
+    const { residentMb, growthPercent } = await inProcess(
+      'engine/memory.mjs',
+      { threads },
+      { nodeFlags: ['--expose-gc'] },
+    );
+    return [
+      result('resident memory after 500 requests', 'MB', [residentMb[0]]),
+      result('resident memory after 5,000 requests', 'MB', [residentMb.at(-1)]),
+      result('memory growth, request 500 to 5,000', '%', [growthPercent]),
+    ];
+  },
+  aborts: async ({ threads }) => {
+    const { aborted, stats } = await inProcess('engine/aborts.mjs', { threads });
+    const { running, waiting, kvTokensInUse } = stats;
+    return [
+      result('aborted requests of 500', 'requests', [aborted]),
+      result('sequences in use afterwards', 'sequences', [running + waiting]),
+      result('KV tokens in use afterwards', 'tokens', [kvTokensInUse]),
+    ];
+  },
+};
+
+/** The ratio of each pair, and of these the median. */
+function medianRatio(values, bases) {
+  return median(values.map((value, i) => value / bases[i]));
+}
+
+/** Rows of every part; `only` names some of them. */
+export async function run({
+  rounds = 3,
+  threads = os.availableParallelism(),
+  model = ensureModel(),
+  only = Object.keys(PARTS),
+  log = () => {},
+} = {}) {
+  const rows = [];
+  for (const part of only) {
+    if (!PARTS[part]) throw new Error(`engine: no part ${part}; there are ${Object.keys(PARTS).join(', ')}`);
+    await waitUntilQuiet({ log });
+    log(`engine: ${part}`);
+    rows.push(...(await PARTS[part]({ model, threads, rounds })));
+  }
+  return rows;
+}

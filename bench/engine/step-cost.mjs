@@ -1,0 +1,105 @@
+// Settings -> processor time that this library's JavaScript takes for a step of 32 sequences, on an engine that computes nothing.
+// The whole path is in it: scheduling, reading the sampled rows, text, log-probabilities, chunks, and the readers.
+import { answer } from '../../dist/answer.js';
+import { Engine } from '../../dist/engine.js';
+import { validateChatRequest } from '../../dist/protocol/index.js';
+import { serveTemplate } from '../../dist/served-template.js';
+import { report, settingsOfProcess } from '../measure.mjs';
+
+const { rounds, sequences = 32, steps = 400, tops = 5 } = settingsOfProcess();
+const VOCABULARY = 32_768;
+
+/** Every token is three letters, so that texts grow as real ones do. */
+const tokenizer = {
+  vocabSize: VOCABULARY,
+  eosId: 0,
+  endIds: new Set([0]),
+  bosText: '',
+  eosText: '',
+  encode: async (text) => Int32Array.from(text, (_, i) => 1 + (i % 1000)),
+  bytesOf: (id) => Uint8Array.of(97 + (id % 26), 97 + ((id >> 3) % 26), 32),
+  isSpecial: (id) => id === 0,
+};
+
+/** Answers every step at once with the same columns, of the size that the real engine gives back. */
+class InstantBackend {
+  vocabSize = VOCABULARY;
+  kvTokens = 1024 * sequences;
+  sharesCells = true;
+  batchTokens = 4096;
+  slotCount = sequences;
+  canCutCache = true;
+  #columns = new Map();
+  steps = 0;
+
+  async step({ samplers }) {
+    this.steps += 1;
+    await new Promise((resolve) => setImmediate(resolve)); // an answer from another thread comes in a turn of its own
+    return { samples: this.#rows(samplers.length), scores: this.#rows(0) };
+  }
+
+  abortStep() {}
+  async close() {}
+
+  #rows(count) {
+    let rows = this.#columns.get(count);
+    if (!rows) {
+      rows = {
+        status: new Uint8Array(count),
+        tokens: Int32Array.from({ length: count }, (_, row) => 1 + row),
+        logprobs: new Float32Array(count).fill(-1.5),
+        ranks: new Int32Array(count).fill(1),
+        topOffsets: Int32Array.from({ length: count + 1 }, (_, row) => row * tops),
+        topIds: Int32Array.from({ length: count * tops }, (_, i) => 1 + i),
+        topLogprobs: new Float32Array(count * tops).fill(-2.5),
+      };
+      this.#columns.set(count, rows);
+    }
+    return rows;
+  }
+}
+
+/** Milliseconds of processor time for each step while all sequences run. */
+async function measure(fields) {
+  const backend = new InstantBackend();
+  const template = serveTemplate('{{ messages[0].content }}', tokenizer, undefined);
+  const engine = new Engine(backend, { maxRunning: sequences, policy: 'fcfs', prefixCache: true });
+  const model = {
+    path: 'fake',
+    tokenizer,
+    engine,
+    template,
+    toolTemplate: null,
+    contextSize: 1024,
+    fingerprint: 'fake',
+    defaults: { temperature: null, top_p: null, top_k: null, min_p: null, repetition_penalty: null },
+  };
+  const start = process.cpuUsage();
+  await Promise.all(
+    Array.from({ length: sequences }, async (_, arrival) => {
+      const content = `${String.fromCharCode(65 + arrival)} question`;
+      const body = {
+        messages: [{ role: 'user', content }],
+        max_completion_tokens: steps,
+        seed: arrival,
+        ...fields,
+      };
+      const request = validateChatRequest(body, { wire: false });
+      const answered = await answer(model, request, { signal: undefined, processedLogprobs: false, arrival });
+      if (body.stream) for await (const _chunk of answered);
+    }),
+  );
+  const { user, system } = process.cpuUsage(start);
+  await engine.close();
+  return (user + system) / 1000 / backend.steps;
+}
+
+const CASES = {
+  whole: {},
+  'streaming with log-probabilities': { stream: true, logprobs: true, top_logprobs: tops },
+};
+const stepMs = Object.fromEntries(Object.keys(CASES).map((name) => [name, []]));
+for (const fields of Object.values(CASES)) await measure(fields); // lets the compiler settle
+for (let round = 0; round < rounds; round++)
+  for (const [name, fields] of Object.entries(CASES)) stepMs[name].push(await measure(fields));
+report({ stepMs, sequences });

@@ -1,0 +1,129 @@
+// Samples and times -> medians, rates and rows of results; and a measurement in a process of its own.
+import { spawn } from 'node:child_process';
+import os from 'node:os';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+
+/** The middle of some numbers. */
+export function median(values) {
+  const sorted = [...values].sort((a, b) => a - b);
+  const middle = sorted.length >> 1;
+  return sorted.length % 2 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
+}
+
+/** One row of a suite: the median of its samples with their range. `ratios`: peer -> how many times the peer's value. */
+export function result(name, unit, samples, ratios) {
+  const row = { name, unit, median: median(samples), min: Math.min(...samples), max: Math.max(...samples) };
+  return ratios ? { ...row, ratios } : row;
+}
+
+/** Notes when each token of each sequence came, and the processor time that this process had used by then. */
+export class TokenClock {
+  #timesMs; // one list for each sequence
+  #cpuMs = []; // [time, processor time], one for each token
+
+  constructor(sequenceCount) {
+    this.#timesMs = Array.from({ length: sequenceCount }, () => []);
+  }
+
+  /** A token of this sequence came. */
+  tick(sequence) {
+    const { user, system } = process.cpuUsage();
+    const now = performance.now();
+    this.#timesMs[sequence].push(now);
+    this.#cpuMs.push([now, (user + system) / 1000]);
+  }
+
+  /** How many tokens of this sequence came. */
+  count(sequence) {
+    return this.#timesMs[sequence].length;
+  }
+
+  /**
+   * Figures of the time in which every sequence was decoding: from the moment the last one got its first token until the
+   * first one got its last. `typical` is the rate at the median step, which other programs disturb less.
+   */
+  figures() {
+    const from = Math.max(...this.#timesMs.map((times) => times[0]));
+    const to = Math.min(...this.#timesMs.map((times) => times.at(-1)));
+    if (!(to > from)) throw new Error('the sequences never decoded all at once: ask for more tokens');
+    const steady = this.#timesMs.map((times) => times.filter((time) => time >= from && time <= to));
+    const count = steady.flat().filter((time) => time > from).length;
+    const stepMs = steady.flatMap((times) => times.slice(1).map((time, i) => time - times[i]));
+    const cpuAt = (moment) => this.#cpuMs.find(([time]) => time >= moment)[1];
+    return {
+      tokensPerSecond: (1000 * count) / (to - from),
+      typical: (1000 * this.#timesMs.length) / median(stepMs),
+      cpuMsPerToken: (cpuAt(to) - cpuAt(from)) / count,
+    };
+  }
+}
+
+/** Share of all cores' time that was busy during `seconds`, 0 to 1. */
+async function busyShare(seconds) {
+  const read = () => {
+    const times = os.cpus().map((cpu) => cpu.times);
+    const sum = (values) => values.reduce((total, value) => total + value, 0);
+    return {
+      idle: sum(times.map((time) => time.idle)),
+      all: sum(times.map((time) => sum(Object.values(time)))),
+    };
+  };
+  const before = read();
+  await sleep(1000 * seconds);
+  const after = read();
+  return 1 - (after.idle - before.idle) / Math.max(1, after.all - before.all);
+}
+
+/** Waits, for a while, until other programs leave the machine alone: threads that spin on each other suffer most. */
+export async function waitUntilQuiet({ mostBusy = 0.1, patienceSeconds = 120, log = () => {} } = {}) {
+  for (let waited = 0; ; waited += 1) {
+    const share = await busyShare(1);
+    if (share <= mostBusy) return;
+    if (waited === 0) log(`the machine is ${Math.round(100 * share)} % busy: waiting`);
+    if (waited >= patienceSeconds) return log('still busy: measuring all the same, so expect noise');
+  }
+}
+
+/** Runs bench/<script> with `settings` as its argument in a process of its own; gives the object it reports. */
+export function inProcess(script, settings, { timeoutMs = 600_000, nodeFlags = [] } = {}) {
+  const file = fileURLToPath(new URL(`./${script}`, import.meta.url));
+  return new Promise((resolve, reject) => {
+    const child = spawn(process.execPath, [...nodeFlags, file, JSON.stringify(settings)], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      detached: true, // a group of its own, so that what it started ends with it
+    });
+    const stop = () => {
+      try {
+        process.kill(-child.pid, 'SIGKILL');
+      } catch {} // it has ended
+    };
+    process.once('exit', stop);
+    const timer = setTimeout(stop, timeoutMs);
+    const out = [];
+    const errors = [];
+    child.stdout.on('data', (chunk) => out.push(chunk));
+    child.stderr.on('data', (chunk) => errors.push(chunk));
+    child.on('error', reject);
+    child.on('close', (code, signal) => {
+      clearTimeout(timer);
+      process.off('exit', stop);
+      const line = Buffer.concat(out).toString().trim().split('\n').at(-1);
+      if (code === 0 && line?.startsWith('{')) resolve(JSON.parse(line));
+      else
+        reject(
+          new Error(`${script} ended with ${signal ?? code}:\n${Buffer.concat(errors).toString().trim()}`),
+        );
+    });
+  });
+}
+
+/** What `inProcess` passed to this process. */
+export function settingsOfProcess() {
+  return JSON.parse(process.argv[2] ?? '{}');
+}
+
+/** Ends this process and reports `value` to `inProcess`. */
+export function report(value) {
+  process.stdout.write(`${JSON.stringify(value)}\n`, () => process.exit(0));
+}

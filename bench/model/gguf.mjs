@@ -1,0 +1,139 @@
+// Metadata and tensors -> a GGUF file (version 3), written in one pass; and a file's key-values -> their raw bytes.
+import fs from 'node:fs';
+
+/** Metadata value types of the format that are used here. */
+const VALUE = { uint32: 4, float32: 6, bool: 7, string: 8, array: 9 };
+/** Sizes of the fixed-size metadata value types, by type number. */
+const VALUE_BYTES = [1, 1, 2, 2, 4, 4, 4, 1, undefined, undefined, 8, 8, 8];
+/** Tensor types: number in the file, elements and bytes of one block. */
+export const TENSOR_TYPES = {
+  f32: { id: 0, blockElements: 1, blockBytes: 4 },
+  f16: { id: 1, blockElements: 1, blockBytes: 2 },
+  q8_0: { id: 8, blockElements: 32, blockBytes: 34 },
+};
+const ALIGNMENT = 32;
+
+const uint32 = (value) => {
+  const bytes = Buffer.alloc(4);
+  bytes.writeUInt32LE(value);
+  return bytes;
+};
+const uint64 = (value) => {
+  const bytes = Buffer.alloc(8);
+  bytes.writeBigUInt64LE(BigInt(value));
+  return bytes;
+};
+const float32 = (value) => {
+  const bytes = Buffer.alloc(4);
+  bytes.writeFloatLE(value);
+  return bytes;
+};
+const string = (value) => {
+  const bytes = Buffer.from(value, 'utf8');
+  return Buffer.concat([uint64(bytes.length), bytes]);
+};
+
+/** Metadata values: each is a type number and its bytes. `raw` passes on what `readKeyValues` gave. */
+export const meta = {
+  uint32: (value) => Buffer.concat([uint32(VALUE.uint32), uint32(value)]),
+  float32: (value) => Buffer.concat([uint32(VALUE.float32), float32(value)]),
+  bool: (value) => Buffer.concat([uint32(VALUE.bool), Buffer.of(value ? 1 : 0)]),
+  string: (value) => Buffer.concat([uint32(VALUE.string), string(value)]),
+  raw: (bytes) => bytes,
+};
+
+/** Bytes of a tensor of `type` with dimensions `dims`, innermost first. */
+export function tensorBytes(type, dims) {
+  const { blockElements, blockBytes } = TENSOR_TYPES[type];
+  if (dims[0] % blockElements !== 0)
+    throw new Error(`rows of ${dims[0]} elements do not fit ${type}: its blocks hold ${blockElements}`);
+  return (dims.reduce((product, dim) => product * dim, 1) / blockElements) * blockBytes;
+}
+
+const padding = (bytes) => (ALIGNMENT - (bytes % ALIGNMENT)) % ALIGNMENT;
+
+/**
+ * Writes a GGUF file; a reader sees it whole or not at all.
+ * `keyValues` is a Map of key -> `meta` value; a tensor is { name, type, dims, chunks() }, dims innermost first, and
+ * chunks() yields Buffers of its bytes in order.
+ */
+export function writeGguf(file, keyValues, tensors, onProgress = () => {}) {
+  const header = [Buffer.from('GGUF'), uint32(3), uint64(tensors.length), uint64(keyValues.size)];
+  for (const [key, value] of keyValues) header.push(string(key), value);
+  let offset = 0;
+  for (const { name, type, dims } of tensors) {
+    header.push(
+      string(name),
+      uint32(dims.length),
+      ...dims.map(uint64),
+      uint32(TENSOR_TYPES[type].id),
+      uint64(offset),
+    );
+    const bytes = tensorBytes(type, dims);
+    offset += bytes + padding(bytes);
+  }
+  const head = Buffer.concat(header);
+  const totalBytes = head.length + padding(head.length) + offset;
+
+  const partial = `${file}.partial`;
+  const descriptor = fs.openSync(partial, 'w');
+  try {
+    let writtenBytes = 0;
+    const put = (bytes) => {
+      fs.writeSync(descriptor, bytes);
+      writtenBytes += bytes.length;
+      onProgress(writtenBytes / totalBytes);
+    };
+    put(Buffer.concat([head, Buffer.alloc(padding(head.length))]));
+    for (const tensor of tensors) {
+      const bytes = tensorBytes(tensor.type, tensor.dims);
+      for (const chunk of tensor.chunks()) put(chunk);
+      put(Buffer.alloc(padding(bytes)));
+    }
+    if (writtenBytes !== totalBytes)
+      throw new Error(`${file}: ${writtenBytes} bytes written, ${totalBytes} planned`);
+    fs.fsyncSync(descriptor);
+  } finally {
+    fs.closeSync(descriptor);
+  }
+  fs.renameSync(partial, file);
+}
+
+/** The key-values of a GGUF file: Map of key -> type number and value, as the bytes that stand in the file. */
+export function readKeyValues(file) {
+  const bytes = fs.readFileSync(file);
+  if (bytes.toString('latin1', 0, 4) !== 'GGUF') throw new Error(`${file} is no GGUF file`);
+  let at = 24;
+  const readSize = () => {
+    at += 8;
+    return Number(bytes.readBigUInt64LE(at - 8));
+  };
+  const skipValue = (type) => {
+    if (type === VALUE.string) {
+      const length = readSize();
+      at += length;
+    } else if (type === VALUE.array) {
+      const elementType = bytes.readUInt32LE(at);
+      at += 4;
+      const count = readSize();
+      for (let i = 0; i < count; i++) skipValue(elementType);
+    } else at += VALUE_BYTES[type];
+  };
+  const keyValues = new Map();
+  for (let left = Number(bytes.readBigUInt64LE(16)); left > 0; left--) {
+    const keyBytes = readSize();
+    const key = bytes.toString('utf8', at, at + keyBytes);
+    at += keyBytes;
+    const start = at;
+    at += 4;
+    skipValue(bytes.readUInt32LE(start));
+    keyValues.set(key, bytes.subarray(start, at));
+  }
+  return keyValues;
+}
+
+/** The numbers of a raw int32 array value. */
+export function int32Array(raw) {
+  const count = Number(raw.readBigUInt64LE(8));
+  return Int32Array.from({ length: count }, (_, i) => raw.readInt32LE(16 + 4 * i));
+}

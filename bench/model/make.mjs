@@ -1,0 +1,47 @@
+// A shape's name -> a GGUF file of that exact shape with random weights and a real vocabulary, in bench/models/ (ignored by git).
+import fs from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { progressBar } from '../progress.mjs';
+import { int32Array, readKeyValues, TENSOR_TYPES, writeGguf } from './gguf.mjs';
+import { metadataOf, SHAPES, tensorsOf } from './shapes.mjs';
+import { extractVocabulary } from './vocabulary.mjs';
+import { oneChunks, randomChunks, withZeroRows } from './weights.mjs';
+
+export const MODELS_FOLDER = fileURLToPath(new URL('../models/', import.meta.url));
+/** Spread of the logits: like a trained model's, so that samplers meet a realistic number of likely tokens. */
+const LOGIT_DEVIATION = 2.5;
+const NORMAL_TOKEN = 1;
+
+/** Path of the model; it is written when it is not there yet. `type` is that of the matrices: q8_0, f16 or f32. */
+export function ensureModel({ shape: name = 'qwen3-0.6b', type = 'q8_0', out, force = false } = {}) {
+  const shape = SHAPES[name];
+  if (!shape) throw new Error(`shape: expected one of ${Object.keys(SHAPES).join(', ')}, got ${name}`);
+  if (!(type in TENSOR_TYPES))
+    throw new Error(`type: expected one of ${Object.keys(TENSOR_TYPES).join(', ')}, got ${type}`);
+  const file = out ?? path.join(MODELS_FOLDER, `${name}-${type}.gguf`);
+  if (fs.existsSync(file) && !force) return file;
+  fs.mkdirSync(MODELS_FOLDER, { recursive: true });
+  fs.mkdirSync(path.dirname(file), { recursive: true });
+
+  const vocabulary = readKeyValues(extractVocabulary(shape.vocabulary, MODELS_FOLDER));
+  const tokenTypes = int32Array(vocabulary.get('tokenizer.ggml.token_type')); // (vocabulary)
+  if (tokenTypes.length !== shape.vocabSize)
+    throw new Error(
+      `vocabulary ${shape.vocabulary}: ${tokenTypes.length} tokens, ${shape.vocabSize} expected`,
+    );
+  // Logits of control tokens are 0, far below the best ones: no generation ends by itself.
+  const silentTokens = [...tokenTypes.keys()].filter((id) => tokenTypes[id] !== NORMAL_TOKEN);
+
+  const tensors = tensorsOf(shape, type, LOGIT_DEVIATION).map((tensor) => {
+    if (tensor.norm) return { ...tensor, chunks: () => oneChunks(tensor) };
+    if (tensor.name !== 'token_embd.weight') return { ...tensor, chunks: () => randomChunks(tensor) };
+    const { blockElements, blockBytes } = TENSOR_TYPES[type];
+    const rowBytes = (shape.width / blockElements) * blockBytes;
+    return { ...tensor, chunks: () => withZeroRows(randomChunks(tensor), rowBytes, silentTokens) };
+  });
+  const bar = progressBar(`writing ${path.relative(process.cwd(), file)}`);
+  writeGguf(file, metadataOf(shape, name, type, vocabulary), tensors, bar.update);
+  bar.end();
+  return file;
+}

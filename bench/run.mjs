@@ -1,0 +1,66 @@
+// Names of suites -> their figures: a table on standard output, JSON and a chart in bench/results/.
+//   node bench/run.mjs [SUITE ...] [--json FILE] [--rounds N] [--sequences 1,8] [--only bare,onpolicy] [--llama-server PROGRAM] [--threads N] [--model FILE]
+//     [--no-save]
+// A suite is bench/<name>.mjs; it exports `run(options)`, which gives rows { name, unit, median, min, max, ratios? }.
+import fs from 'node:fs';
+import os from 'node:os';
+import { parseArgs } from 'node:util';
+import { formatTable, toJson, writeJson, writeResults } from './report.mjs';
+
+const SUITES = ['decode', 'engine', 'sampler', 'structured', 'template', 'train', 'onnx', 'http'];
+const DEFAULT_SUITES = ['decode', 'engine', 'sampler'];
+
+const { values: flags, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    json: { type: 'string' },
+    rounds: { type: 'string' },
+    sequences: { type: 'string' },
+    threads: { type: 'string' },
+    model: { type: 'string' },
+    only: { type: 'string' },
+    'llama-server': { type: 'string' },
+    'no-save': { type: 'boolean', default: false },
+  },
+});
+
+process.once('SIGINT', () => process.exit(130)); // ends measurements that are running, too
+
+const suiteFile = (name) => new URL(`./${name}.mjs`, import.meta.url);
+const isPresent = (name) => fs.existsSync(suiteFile(name));
+const known = SUITES.filter(isPresent);
+for (const name of positionals) {
+  if (known.includes(name)) continue;
+  process.stderr.write(`bench: no suite "${name}"; there are: ${known.join(', ')}\n`);
+  process.exit(2);
+}
+const chosen = positionals.length > 0 ? positionals : DEFAULT_SUITES.filter(isPresent);
+
+/** What a suite may use. Undefined means: the suite's own default. */
+const options = {
+  rounds: flags.rounds === undefined ? undefined : Number(flags.rounds),
+  sequences: flags.sequences?.split(',').map(Number),
+  threads: flags.threads === undefined ? os.availableParallelism() : Number(flags.threads),
+  model: flags.model,
+  only: flags.only?.split(','),
+  llamaServer: flags['llama-server'],
+  log: (line) => process.stderr.write(`${line}\n`),
+};
+
+const all = [];
+let failed = false;
+for (const name of chosen) {
+  options.log(`== ${name}`);
+  try {
+    const { run } = await import(suiteFile(name));
+    const results = await run(options);
+    all.push(...results);
+    process.stdout.write(`\n${name}\n${formatTable(results)}\n`);
+    if (!flags['no-save']) process.stdout.write(`${writeResults(name, results).join('\n')}\n`);
+  } catch (error) {
+    failed = true;
+    process.stderr.write(`bench: suite ${name} failed: ${error.stack ?? error}\n`);
+  }
+}
+if (flags.json !== undefined) writeJson(flags.json, toJson(all));
+process.exit(failed ? 1 : 0);
