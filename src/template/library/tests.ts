@@ -12,6 +12,7 @@ import {
   isList,
   type Keywords,
   Markup,
+  normalKey,
   PyFloat,
   PyObject,
   textOf,
@@ -66,7 +67,10 @@ define('sequence', (state, value) => {
     isList(value) || value instanceof Tuple || value instanceof Undefined || tryLength(state, value) !== undefined
   );
 });
-define('callable', (_state, value) => value instanceof PyObject && value.isCallable);
+define(
+  'callable',
+  (_state, value) => (value instanceof PyObject && value.isCallable) || value instanceof Undefined,
+);
 define('escaped', (_state, value) => value instanceof Markup);
 define('sameas', (_state, value, other) => value === other, 'value other');
 define('in', (state, value, container) => contains(state, container, value), 'value seq');
@@ -91,8 +95,10 @@ define('ge >=', ordered('>='), 'a b /');
 export function makeTests(filterNames: { has(name: string): boolean }): ReadonlyMap<string, TemplateTest> {
   const isName =
     (names: { has(name: string): boolean }): Body =>
-    (_state, value) =>
-      names.has(textOf(value) ?? '');
+    (_state, value) => {
+      normalKey(value); // Python looks the name up in a dict, so it has to be hashable
+      return names.has(textOf(value) ?? '');
+    };
   define('filter', isName(filterNames));
   define('test', isName(tests));
   return tests;
