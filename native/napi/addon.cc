@@ -5,6 +5,7 @@
 
 static Napi::Object Init(Napi::Env env, Napi::Object exports) {
   exports.Set("napiVersion", Napi::Number::New(env, NAPI_VERSION));
+  onpolicy::RegisterGrammar(env, exports);
   return exports;
 }
 

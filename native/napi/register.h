@@ -3,4 +3,5 @@
 #include <napi.h>
 
 namespace onpolicy {
+void RegisterGrammar(Napi::Env env, Napi::Object exports);
 }  // namespace onpolicy

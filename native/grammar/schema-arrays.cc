@@ -1,0 +1,177 @@
+// Arrays: what the next item may be, and what the array owes before it may close.
+#include <algorithm>
+
+#include "grammar/schema-rules.h"
+
+namespace onpolicy::grammar {
+
+Symbol SchemaRules::ArrayBody(const Shape& shape) {
+  std::string name;
+  for (uint32_t atom : shape.items) name += "i" + std::to_string(atom);
+  for (uint32_t atom : shape.some) name += "s" + std::to_string(atom);
+  name += "c" + std::to_string(shape.min) + "-" + std::to_string(shape.max) + (shape.unique ? "u" : "");
+  auto [it, is_new] = array_spec_index_.emplace(name, static_cast<uint32_t>(array_specs_.size()));
+  if (is_new) {
+    array_specs_.emplace_back();
+    ArraySpec spec;
+    spec.shape = shape;
+    spec.prefix = shapes_.PrefixLength(shape);
+    spec.min = shape.min;
+    spec.max = shape.max;
+    spec.unique = shape.unique;
+    spec.demands = shape.some;
+    // An item that cannot exist ends the array before it.
+    for (size_t i = 0; i <= spec.prefix && i < spec.max; i++)
+      if (shapes_.IsEmpty(shapes_.ItemFormula(shape, i))) spec.max = i;
+    spec.count_matters = spec.min > spec.prefix || (spec.max != UINT64_MAX && spec.max > spec.prefix);
+    array_specs_[it->second] = std::move(spec);
+  }
+  ArrayState state;
+  state.spec = it->second;
+  state.met.assign(shape.some.size(), 0);
+  return Array(state);
+}
+
+Symbol SchemaRules::Array(const ArrayState& state) {
+  auto it = arrays_.find(state);
+  if (it != arrays_.end()) return it->second;
+  const Symbol symbol = grammar_.Rule([this, state](Grammar&) { return ArrayProductions(state); });
+  arrays_.emplace(state, symbol);
+  return symbol;
+}
+
+// After an item that must not repeat: it is read back and joins the seen ones.
+Symbol SchemaRules::AfterUnique(const ArrayState& state) {
+  auto it = after_unique_.find(state);
+  if (it != after_unique_.end()) return it->second;
+  const Symbol symbol = grammar_.Deferred([this, state](Grammar&, std::string_view text, Symbol* result) {
+    const size_t start = FindValueStart(text, text.size());
+    if (start == std::string_view::npos) return false;
+    JsonError error;
+    const JsonValue value = ParseJson(text.substr(start), &error);
+    if (!error.message.empty()) return false;
+    ValueSet set = value_sets_[state.seen_set];
+    const std::string key = CanonicalKey(value);
+    const auto place = std::lower_bound(set.keys.begin(), set.keys.end(), key);
+    if (place != set.keys.end() && *place == key) return false;
+    set.keys.insert(place, key);
+    auto [known, is_new] = value_set_index_.emplace(set.keys, static_cast<uint32_t>(value_sets_.size()));
+    if (is_new) {
+      if (value.IsString()) set.texts.push_back(compiler_.strict_text().Text(value.text));
+      Decimal decimal;
+      if (value.IsNumber() && ParseDecimal(value.text, &decimal))
+        set.numbers.push_back(compiler_.numbers().Ordered(decimal, kLess | kGreater));
+      FormulaTable& formulas = compiler_.formulas();
+      if (value.type == JsonValue::kNull) set.scalars.push_back(formulas.Types(kNullType));
+      if (value.IsBool()) {
+        Atom atom;
+        atom.kind = Atom::kBool;
+        atom.mask = value.type == JsonValue::kTrue ? 2 : 1;
+        set.scalars.push_back(formulas.And({formulas.Types(kBoolType), formulas.AtomOf(std::move(atom))}));
+      }
+      value_sets_.push_back(std::move(set));
+    }
+    ArrayState next = state;
+    next.seen_set = known->second;
+    *result = Array(next);
+    return true;
+  });
+  after_unique_.emplace(state, symbol);
+  return symbol;
+}
+
+bool SchemaRules::CanCloseArray(const ArrayState& state) const {
+  const ArraySpec& spec = array_specs_[state.spec];
+  if (state.index < spec.min) return false;
+  for (size_t i = 0; i < spec.demands.size(); i++)
+    if (state.met[i] < shapes_.formulas_view().atom(spec.demands[i]).min) return false;
+  return true;
+}
+
+// Whether the demands can still be met by the items to come.
+bool SchemaRules::CanFinishArray(const ArrayState& state) {
+  const ArraySpec spec = array_specs_[state.spec];
+  for (size_t demand = 0; demand < spec.demands.size(); demand++) {
+    const Atom& atom = shapes_.formulas().atom(spec.demands[demand]);
+    if (state.met[demand] > atom.max) return false;
+    if (state.met[demand] >= atom.min) continue;
+    const uint64_t owed = atom.min - state.met[demand];
+    uint64_t possible = 0;
+    for (uint64_t i = std::max<uint64_t>(state.index, atom.mask); i < spec.max && possible < owed; i++) {
+      const bool fits = !shapes_.IsEmpty(
+          shapes_.formulas().And({shapes_.ItemFormula(spec.shape, static_cast<size_t>(i)), shapes_.formulas().atom(spec.demands[demand]).formula}));
+      if (i >= spec.prefix) {
+        if (fits) possible = spec.max == UINT64_MAX ? owed : possible + (spec.max - i);
+        break;
+      }
+      possible += fits;
+    }
+    if (possible < owed) return false;
+  }
+  return true;
+}
+
+FormulaId SchemaRules::ItemOf(const ArrayState& state) {
+  const ArraySpec& spec = array_specs_[state.spec];
+  FormulaTable& formulas = shapes_.formulas();
+  std::vector<FormulaId> parts{shapes_.ItemFormula(spec.shape, static_cast<size_t>(state.index))};
+  const ValueSet& seen = value_sets_[state.seen_set];
+  for (FormulaId scalar : seen.scalars) parts.push_back(formulas.Not(scalar));
+  const auto exclude = [&](Atom::Kind kind, NodeId node) {
+    Atom atom;
+    atom.kind = kind;
+    atom.node = node;
+    parts.push_back(formulas.AtomOf(std::move(atom)));
+  };
+  RegexPool& pool = grammar_.regex();
+  if (!seen.texts.empty())
+    exclude(Atom::kString, pool.And({compiler_.strict_text().AnyText(), pool.Not(pool.Alternate(seen.texts))}));
+  if (!seen.numbers.empty()) exclude(Atom::kNumber, pool.And(seen.numbers));
+  return formulas.And(std::move(parts));
+}
+
+std::vector<SequenceId> SchemaRules::ArrayProductions(const ArrayState& state) {
+  const ArraySpec spec = array_specs_[state.spec];
+  FormulaTable& formulas = shapes_.formulas();
+  std::vector<SequenceId> result;
+  const bool first = state.index == 0;
+  if (CanCloseArray(state))
+    result.push_back(grammar_.Sequence({grammar_.Terminal(first ? close_empty_array_ : close_array_)}));
+  if (state.index >= spec.max) return result;
+  const FormulaId item = ItemOf(state);
+  ArrayState next = state;
+  // Without counts, all places beyond the prefix are alike; place 0 differs by its missing comma.
+  if (spec.count_matters ? state.index < std::max(spec.max == UINT64_MAX ? spec.min : spec.max, spec.prefix + uint64_t{1})
+                         : state.index < spec.prefix + 1)
+    next.index++;
+  // Each demand is either met by this item, or it is not; only an upper limit forces "not" to be told.
+  std::vector<size_t> active;
+  for (size_t i = 0; i < spec.demands.size(); i++) {
+    const Atom& atom = formulas.atom(spec.demands[i]);
+    if (state.index >= atom.mask && (atom.max != UINT64_MAX || state.met[i] < atom.min)) active.push_back(i);
+  }
+  for (size_t set = 0; set < (size_t{1} << std::min<size_t>(active.size(), 6)); set++) {
+    std::vector<FormulaId> parts{item};
+    ArrayState after = next;
+    for (size_t i = 0; i < active.size(); i++) {
+      const Atom& atom = formulas.atom(spec.demands[active[i]]);
+      if ((set >> i) & 1) {
+        parts.push_back(atom.formula);
+        after.met[active[i]] = std::min(atom.max == UINT64_MAX ? atom.min : atom.max + 1, after.met[active[i]] + 1);
+      } else if (atom.max != UINT64_MAX) {
+        parts.push_back(formulas.Not(atom.formula));
+      }
+    }
+    if (!CanFinishArray(after)) continue;
+    const FormulaId formula = formulas.And(std::move(parts));
+    if (shapes_.IsEmpty(formula)) continue;
+    std::vector<Symbol> symbols;
+    if (!first) symbols.push_back(grammar_.Terminal(comma_));
+    symbols.push_back(Value(formula));
+    symbols.push_back(spec.unique ? AfterUnique(after) : Array(after));
+    result.push_back(grammar_.Sequence(symbols));
+  }
+  return result;
+}
+
+}  // namespace onpolicy::grammar
