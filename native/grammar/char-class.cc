@@ -80,7 +80,7 @@ void AppendUtf8(uint32_t code, std::string* out) {
     return;
   }
   const unsigned more = code >= 0x10000 ? 3 : code >= 0x800 ? 2 : 1;
-  out->push_back(static_cast<char>((0xF00 >> more & 0xFF) | (code >> (6 * more))));
+  out->push_back(static_cast<char>((0xFF00 >> (more + 1) & 0xFF) | (code >> (6 * more))));
   for (unsigned i = more; i-- > 0;) out->push_back(static_cast<char>(0x80 | ((code >> (6 * i)) & 0x3F)));
 }
 
@@ -122,7 +122,7 @@ NodeId CharEncoder::Utf8(uint32_t low, uint32_t high) {
     const auto split = [&](uint32_t code) {
       std::vector<uint32_t> bytes(more + 1);
       for (unsigned i = more; i > 0; i--, code >>= 6) bytes[i] = 0x80 | (code & 0x3F);
-      bytes[0] = more == 0 ? code : (0xF00 >> more & 0xFF) | code;
+      bytes[0] = more == 0 ? code : (0xFF00 >> (more + 1) & 0xFF) | code;
       return bytes;
     };
     std::vector<uint32_t> least(more + 1, 0x80), greatest(more + 1, 0xBF);

@@ -295,9 +295,10 @@ bool Constraint::FillMask(StateId state, std::string& text, uint32_t* mask) {
   Mask fresh;
   Mask* found = states_[state].mask.get();
   if (!found) {
+    const uint64_t reads = grammar_->text_reads();
     ComputeMask(state, text, &fresh);
     found = &fresh;
-    if (mask_memo_tokens_ + fresh.tokens.size() < kMaskMemoTokens) {
+    if (reads == grammar_->text_reads() && mask_memo_tokens_ + fresh.tokens.size() < kMaskMemoTokens) {
       mask_memo_tokens_ += fresh.tokens.size() + 32;
       states_[state].mask = std::make_unique<Mask>(std::move(fresh));
       found = states_[state].mask.get();

@@ -67,6 +67,8 @@ class Grammar {
 
   // Keeps what rules refer to alive as long as the grammar.
   void Keep(std::shared_ptr<void> owner) { kept_.push_back(std::move(owner)); }
+  // Grows whenever an answer depended on the text and not only on the stack.
+  uint64_t text_reads() const { return text_reads_; }
   size_t memory_bytes() const { return memory_bytes_; }
   // Set when a step ran over its budget; the matcher then refuses the token.
   bool out_of_fuel() const { return out_of_fuel_; }
@@ -110,6 +112,7 @@ class Grammar {
   std::map<std::vector<Branch>, std::unique_ptr<std::vector<Config>>> closures_;
   std::unordered_map<uint64_t, StackId> unions_;
   std::vector<std::shared_ptr<void>> kept_;
+  uint64_t text_reads_ = 0;
   size_t memory_bytes_ = 0;
   bool out_of_fuel_ = false;
 };

@@ -245,6 +245,30 @@ bool FindMemberKey(std::string_view text, std::string* key) {
   return error.message.empty();
 }
 
+bool RepeatsKey(std::string_view text) {
+  if (text.empty()) return false;
+  JsonError error;
+  size_t open = StringStart(text, text.size() - 1);
+  if (open == std::string_view::npos) return false;
+  const std::string key = ParseJson(text.substr(open), &error).text;
+  // Member by member to the left, until the brace that opens the object.
+  for (size_t at = open;;) {
+    while (at > 0 && IsBlank(text[at - 1])) at--;
+    if (at == 0 || text[at - 1] != ',') return false;
+    const size_t value = FindValueStart(text, at - 1);
+    if (value == std::string_view::npos) return false;
+    at = value;
+    while (at > 0 && text[at - 1] != ':') at--;
+    while (at > 0 && text[at - 1] != '"') at--;
+    if (at == 0) return false;
+    const size_t start = StringStart(text, at - 1);
+    if (start == std::string_view::npos) return false;
+    // Unescaped keys of another length cannot be equal; the others are compared as text.
+    if (ParseJson(text.substr(start, at - start), &error).text == key) return true;
+    at = start;
+  }
+}
+
 std::string Decimal::IntegerDigits() const {
   if (exponent >= 0) return digits.empty() ? "0" : digits + std::string(static_cast<size_t>(exponent), '0');
   const int64_t count = static_cast<int64_t>(digits.size()) + exponent;

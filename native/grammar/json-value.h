@@ -37,6 +37,9 @@ size_t FindValueStart(std::string_view text, size_t end);
 // The key of the member whose value ends at the end of `text`; false when the text is not of that form.
 bool FindMemberKey(std::string_view text, std::string* key);
 
+// Whether the object key that ends at the end of `text` (with its closing quote) stands already in the same object.
+bool RepeatsKey(std::string_view text);
+
 // A decimal number: value = (-1)^negative * digits * 10^exponent, digits without leading or trailing zeros.
 struct Decimal {
   bool negative = false;

@@ -35,26 +35,56 @@ Symbol SchemaRules::ArrayBody(const Shape& shape) {
 Symbol SchemaRules::Array(const ArrayState& state) {
   auto it = arrays_.find(state);
   if (it != arrays_.end()) return it->second;
-  const Symbol symbol = grammar_.Rule([this, state](Grammar&) { return ArrayProductions(state); });
+  const Symbol symbol = grammar_.Rule([this, state](Grammar&) { return ArrayProductions(state, false); });
   arrays_.emplace(state, symbol);
   return symbol;
 }
 
-// After an item that must not repeat: it is read back and joins the seen ones.
+static bool LastItem(std::string_view text, JsonValue* value) {
+  const size_t start = FindValueStart(text, text.size());
+  if (start == std::string_view::npos) return false;
+  JsonError error;
+  *value = ParseJson(text.substr(start), &error);
+  return error.message.empty();
+}
+
+// After an item that must not repeat: one that was there before ends the reading.
 Symbol SchemaRules::AfterUnique(const ArrayState& state) {
   auto it = after_unique_.find(state);
   if (it != after_unique_.end()) return it->second;
+  const Symbol rest = UniqueRest(state);
+  const Symbol symbol = grammar_.Deferred([this, state, rest](Grammar&, std::string_view text, Symbol* result) {
+    JsonValue value;
+    if (!LastItem(text, &value)) return false;
+    const std::vector<std::string>& keys = value_sets_[state.seen_set].keys;
+    *result = rest;
+    return !std::binary_search(keys.begin(), keys.end(), CanonicalKey(value));
+  });
+  after_unique_.emplace(state, symbol);
+  return symbol;
+}
+
+Symbol SchemaRules::UniqueRest(const ArrayState& state) {
+  return grammar_.Rule([this, state](Grammar& grammar) {
+    const ArraySpec& spec = array_specs_[state.spec];
+    std::vector<SequenceId> result;
+    if (CanCloseArray(state)) result.push_back(grammar.Sequence({grammar.Terminal(close_array_)}));
+    if (state.index < spec.max) result.push_back(grammar.Sequence({grammar.Terminal(comma_), AfterUniqueComma(state)}));
+    return result;
+  });
+}
+
+// After the comma: the item before it is read back and joins the seen ones, and the next must differ from all of them.
+Symbol SchemaRules::AfterUniqueComma(const ArrayState& state) {
+  auto it = after_comma_.find(state);
+  if (it != after_comma_.end()) return it->second;
   const Symbol symbol = grammar_.Deferred([this, state](Grammar&, std::string_view text, Symbol* result) {
-    const size_t start = FindValueStart(text, text.size());
-    if (start == std::string_view::npos) return false;
-    JsonError error;
-    const JsonValue value = ParseJson(text.substr(start), &error);
-    if (!error.message.empty()) return false;
+    const size_t comma = text.rfind(',');
+    JsonValue value;
+    if (comma == std::string_view::npos || !LastItem(text.substr(0, comma), &value)) return false;
     ValueSet set = value_sets_[state.seen_set];
     const std::string key = CanonicalKey(value);
-    const auto place = std::lower_bound(set.keys.begin(), set.keys.end(), key);
-    if (place != set.keys.end() && *place == key) return false;
-    set.keys.insert(place, key);
+    set.keys.insert(std::lower_bound(set.keys.begin(), set.keys.end(), key), key);
     auto [known, is_new] = value_set_index_.emplace(set.keys, static_cast<uint32_t>(value_sets_.size()));
     if (is_new) {
       if (value.IsString()) set.texts.push_back(compiler_.strict_text().Text(value.text));
@@ -73,10 +103,13 @@ Symbol SchemaRules::AfterUnique(const ArrayState& state) {
     }
     ArrayState next = state;
     next.seen_set = known->second;
-    *result = Array(next);
+    auto item = items_.find(next);
+    if (item == items_.end())
+      item = items_.emplace(next, grammar_.Rule([this, next](Grammar&) { return ArrayProductions(next, true); })).first;
+    *result = item->second;
     return true;
   });
-  after_unique_.emplace(state, symbol);
+  after_comma_.emplace(state, symbol);
   return symbol;
 }
 
@@ -130,12 +163,12 @@ FormulaId SchemaRules::ItemOf(const ArrayState& state) {
   return formulas.And(std::move(parts));
 }
 
-std::vector<SequenceId> SchemaRules::ArrayProductions(const ArrayState& state) {
+std::vector<SequenceId> SchemaRules::ArrayProductions(const ArrayState& state, bool is_item) {
   const ArraySpec spec = array_specs_[state.spec];
   FormulaTable& formulas = shapes_.formulas();
   std::vector<SequenceId> result;
   const bool first = state.index == 0;
-  if (CanCloseArray(state))
+  if (CanCloseArray(state) && !is_item)
     result.push_back(grammar_.Sequence({grammar_.Terminal(first ? close_empty_array_ : close_array_)}));
   if (state.index >= spec.max) return result;
   const FormulaId item = ItemOf(state);
@@ -166,7 +199,7 @@ std::vector<SequenceId> SchemaRules::ArrayProductions(const ArrayState& state) {
     const FormulaId formula = formulas.And(std::move(parts));
     if (shapes_.IsEmpty(formula)) continue;
     std::vector<Symbol> symbols;
-    if (!first) symbols.push_back(grammar_.Terminal(comma_));
+    if (!first && !is_item) symbols.push_back(grammar_.Terminal(comma_));
     symbols.push_back(Value(formula));
     symbols.push_back(spec.unique ? AfterUnique(after) : Array(after));
     result.push_back(grammar_.Sequence(symbols));

@@ -35,7 +35,7 @@ FormulaId SchemaCompiler::Compile() {
   const Place root{&root_, "", ""};
   resources_.emplace("", root);
   Index(root, 0);
-  const FormulaId formula = Schema(root);
+  const FormulaId formula = Schema(places_.at(&root_));
   // References compile as they are found; more may be found on the way.
   for (size_t i = 0; i < targets_.size(); i++) {
     if (targets_[i].compiled) continue;

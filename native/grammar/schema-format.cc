@@ -38,7 +38,7 @@ static std::map<std::string, std::string, std::less<>> MakeFormats() {
                            ")?::)";
   // A label with "--" in places three and four claims to be punycode, which is not checked here: left out.
   const std::string safe_label = "(?:[A-Za-z0-9]|[A-Za-z0-9][A-Za-z0-9-]{0,1}[A-Za-z0-9]|[A-Za-z0-9][A-Za-z0-9-](?:[A-Za-z0-9][A-Za-z0-9-]|-[A-Za-z0-9])(?:[A-Za-z0-9-]{0,58}[A-Za-z0-9])?|[A-Za-z0-9][A-Za-z0-9-](?:[A-Za-z0-9])[A-Za-z0-9])";
-  formats["hostname"] = safe_label + "(?:\\." + safe_label + ")*";
+  formats["hostname"] = "(?=.{1,253}$)" + safe_label + "(?:\\." + safe_label + ")*";
   formats["idn-hostname"] = formats["hostname"];
   formats["ipv4"] = ipv4;
   formats["ipv6"] = ipv6;

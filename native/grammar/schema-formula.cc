@@ -53,10 +53,10 @@ FormulaId FormulaTable::OneOf(const std::vector<FormulaId>& parts) {
   return Intern({Formula::kOneOf, parts, 0, kTrueFormula, kTrueFormula, false, false});
 }
 
+// Two negations stay: what they enclose restricts, but does not count as evaluated.
 FormulaId FormulaTable::Not(FormulaId inner) {
   if (inner == kFalseFormula) return kTrueFormula;
   if (inner == kTrueFormula) return kFalseFormula;
-  if (formulas_[inner].kind == Formula::kNot) return formulas_[inner].parts[0];
   return Intern({Formula::kNot, {inner}, 0, kTrueFormula, kTrueFormula, false, false});
 }
 
@@ -87,6 +87,16 @@ FormulaId FormulaTable::Unevaluated(FormulaId rest, const FormulaId* members, co
   formula.has_members = members != nullptr;
   formula.has_items = items != nullptr;
   return Intern(std::move(formula));
+}
+
+uint32_t FormulaTable::Unannotated(uint32_t index) {
+  if (!atoms_[index]->evaluates) return index;
+  auto it = unannotated_.find(index);
+  if (it != unannotated_.end()) return it->second;
+  Atom atom = *atoms_[index];
+  atom.evaluates = false;
+  atoms_.push_back(std::make_unique<Atom>(std::move(atom)));
+  return unannotated_[index] = static_cast<uint32_t>(atoms_.size() - 1);
 }
 
 FormulaId FormulaTable::Some(NodeId keys, FormulaId value) {

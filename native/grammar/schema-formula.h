@@ -48,6 +48,7 @@ struct Atom {
   std::vector<FormulaId> prefix;
   FormulaId rest = kTrueFormula;
   bool has_rest = false;
+  bool evaluates = true;  // false inside a negation
   bool counts_evaluation = false;  // of kSomeItems: what it matched counts as evaluated
   std::string pointer;             // for messages
 };
@@ -71,6 +72,8 @@ class FormulaTable {
   FormulaId Types(unsigned mask);
   FormulaId Reference(uint32_t schema);
   FormulaId Unevaluated(FormulaId rest, const FormulaId* members, const FormulaId* items);
+  // The same atom, but nothing it names counts as evaluated.
+  uint32_t Unannotated(uint32_t atom);
   // The negation of an atom as a formula of atoms: no automaton for "not" is left but those over texts.
   FormulaId NegatedAtom(uint32_t atom);
 
@@ -87,6 +90,7 @@ class FormulaTable {
   std::vector<std::unique_ptr<Atom>> atoms_;
   std::map<Key, FormulaId> index_;
   std::map<unsigned, FormulaId> types_;
+  std::map<uint32_t, uint32_t> unannotated_;
 };
 
 }  // namespace onpolicy::grammar

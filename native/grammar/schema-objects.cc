@@ -90,7 +90,7 @@ void SchemaRules::AddExtras(const Shape& shape, ObjectSpec* spec) {
         }
       if (!named) parts.push_back(atom.rest);
     }
-    ExtraKeys extra{keys, shapes_.formulas().And(std::move(parts)), 0, {}};
+    ExtraKeys extra{keys, shapes_.formulas().And(std::move(parts)), 0, patterns.empty() && shape.names.empty(), {}};
     if (extra.formula == kFalseFormula || shapes_.IsEmpty(extra.formula)) return;
     extra.count = spec->min > 0 || !spec->demands.empty() ? pool.CountTexts(keys, kManyKeys) : kManyKeys;
     for (uint32_t some : shape.some) extra.demand_keys.push_back(pool.And({keys, shapes_.formulas().atom(some).node}));
@@ -136,6 +136,22 @@ Symbol SchemaRules::AfterExtra(const ObjectState& state) {
     return true;
   });
   after_extra_.emplace(state, symbol);
+  return symbol;
+}
+
+// After a further key's closing quote, where a key that the object has already ends the reading.
+Symbol SchemaRules::AfterOpenKey(FormulaId formula, const ObjectState& next) {
+  const auto key = std::make_pair(formula, next);
+  auto it = after_open_key_.find(key);
+  if (it != after_open_key_.end()) return it->second;
+  const Symbol rest = grammar_.Rule([this, formula, next](Grammar& grammar) {
+    return std::vector<SequenceId>{grammar.Sequence({grammar.Terminal(colon_), Value(formula), Object(next)})};
+  });
+  const Symbol symbol = grammar_.Deferred([rest](Grammar&, std::string_view text, Symbol* result) {
+    *result = rest;
+    return !RepeatsKey(text);
+  });
+  after_open_key_.emplace(key, symbol);
   return symbol;
 }
 
@@ -257,13 +273,27 @@ std::vector<SequenceId> SchemaRules::ObjectProductions(const ObjectState& state)
     ObjectState next = state;
     next.first = false;
     if (spec.count_matters) next.count++;
-    offer(Unseen(state, extra.keys), extra.formula, next, true);
+    const auto offer_open = [&](NodeId keys, FormulaId formula, const ObjectState& after) {
+      const NodeId key = pool.Concat({before, keys, pool.Literal("\"")});
+      if (CanFinish(after) && pool.IsLive(key))
+        result.push_back(grammar_.Sequence({grammar_.Terminal(key), AfterOpenKey(formula, after)}));
+    };
+    if (extra.open) {
+      offer_open(extra.keys, extra.formula, next);
+    } else {
+      offer(Unseen(state, extra.keys), extra.formula, next, true);
+    }
     for (size_t demand = 0; demand < spec.demands.size(); demand++) {
       if (state.met[demand] || extra.demand_keys[demand] == kNothing) continue;
       const FormulaId formula = shapes_.formulas().And({extra.formula, spec.demands[demand]});
       ObjectState met = next;
       met.met[demand] = true;
-      if (!shapes_.IsEmpty(formula)) offer(Unseen(state, extra.demand_keys[demand]), formula, met, true);
+      if (shapes_.IsEmpty(formula)) continue;
+      if (extra.open) {
+        offer_open(extra.demand_keys[demand], formula, met);
+      } else {
+        offer(Unseen(state, extra.demand_keys[demand]), formula, met, true);
+      }
     }
   }
   return result;

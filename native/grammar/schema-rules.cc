@@ -40,7 +40,8 @@ SchemaRules::SchemaRules(Grammar& grammar, JsonValue schema, const SchemaOptions
   close_array_ = pool.Concat(gap_, pool.Literal("]"));
   close_empty_object_ = pool.Literal("}");
   close_empty_array_ = pool.Literal("]");
-  key_end_ = pool.Concat({pool.Literal("\""), gap_, pool.Literal(":"), gap_});
+  colon_ = pool.Concat({gap_, pool.Literal(":"), gap_});
+  key_end_ = pool.Concat(pool.Literal("\""), colon_);
 }
 
 Symbol SchemaRules::Root() {

@@ -33,6 +33,7 @@ class SchemaRules {
     NodeId keys;
     FormulaId formula;
     uint64_t count;  // how many keys there are, capped
+    bool open;       // every beginning of a key can go on, so a repeated key is refused at its closing quote
     std::vector<NodeId> demand_keys;  // by demand: those of the keys that it is about
   };
   struct ObjectSpec {
@@ -82,6 +83,7 @@ class SchemaRules {
   void AddExtras(const Shape& shape, ObjectSpec* spec);
   Symbol Object(const ObjectState& state);
   Symbol AfterExtra(const ObjectState& state);
+  Symbol AfterOpenKey(FormulaId formula, const ObjectState& next);
   std::vector<SequenceId> ObjectProductions(const ObjectState& state);
   bool CanClose(const ObjectState& state) const;
   bool CanFinish(const ObjectState& state) const;
@@ -92,7 +94,9 @@ class SchemaRules {
   Symbol ArrayBody(const Shape& shape);
   Symbol Array(const ArrayState& state);
   Symbol AfterUnique(const ArrayState& state);
-  std::vector<SequenceId> ArrayProductions(const ArrayState& state);
+  Symbol AfterUniqueComma(const ArrayState& state);
+  Symbol UniqueRest(const ArrayState& state);
+  std::vector<SequenceId> ArrayProductions(const ArrayState& state, bool is_item);
   bool CanCloseArray(const ArrayState& state) const;
   bool CanFinishArray(const ArrayState& state);
   FormulaId ItemOf(const ArrayState& state);
@@ -103,13 +107,15 @@ class SchemaRules {
   SchemaCompiler compiler_;
   ShapeTable shapes_;
   NodeId gap_ = kEpsilon;  // blanks between JSON tokens
+  NodeId colon_ = kEpsilon;
   NodeId open_object_, open_array_, comma_, close_object_, close_array_, close_empty_object_, close_empty_array_, key_end_;
   std::map<FormulaId, Symbol> values_;
   std::vector<ObjectSpec> object_specs_;
   std::vector<ArraySpec> array_specs_;
   std::map<std::string, uint32_t> object_spec_index_, array_spec_index_;
   std::map<ObjectState, Symbol> objects_, after_extra_;
-  std::map<ArrayState, Symbol> arrays_, after_unique_;
+  std::map<std::pair<FormulaId, ObjectState>, Symbol> after_open_key_;
+  std::map<ArrayState, Symbol> arrays_, items_, after_unique_, after_comma_;
   std::vector<std::vector<std::string>> extra_sets_{{}};
   std::map<std::vector<std::string>, uint32_t> extra_set_index_{{{}, 0}};
   std::vector<ValueSet> value_sets_{{}};

@@ -56,8 +56,24 @@ std::vector<Shape> ShapeTable::Normalize(FormulaId id) {
       return AllShapes();
     case Formula::kReference:
       return Of(compiler_.Target(formula.index));
-    case Formula::kNot:
-      return NormalizeNot(formula.parts[0]);
+    case Formula::kNot: {
+      if (!annotating_) return NormalizeNot(formula.parts[0]);
+      annotating_ = false;
+      std::vector<Shape> shapes;
+      try {
+        shapes = Of(id);
+      } catch (...) {
+        annotating_ = true;
+        throw;
+      }
+      annotating_ = true;
+      for (Shape& shape : shapes) {
+        for (uint32_t& atom : shape.members) atom = formulas_.Unannotated(atom);
+        for (uint32_t& atom : shape.items) atom = formulas_.Unannotated(atom);
+        for (uint32_t& atom : shape.some) atom = formulas_.Unannotated(atom);
+      }
+      return shapes;
+    }
     case Formula::kUnevaluated:
       return NormalizeUnevaluated(formula);
     case Formula::kAtom: {
@@ -188,6 +204,7 @@ std::vector<Shape> ShapeTable::NormalizeUnevaluated(const Formula& formula) {
       bool all = false;
       for (uint32_t index : shape.members) {
         const Atom& evaluated = formulas_.atom(index);
+        if (!evaluated.evaluates) continue;
         all = all || evaluated.has_rest;
         for (const auto& [key, value] : evaluated.properties) atom.properties.push_back({key, kTrueFormula});
         for (const auto& [node, value] : evaluated.patterns) atom.patterns.push_back({node, kTrueFormula});
@@ -205,12 +222,13 @@ std::vector<Shape> ShapeTable::NormalizeUnevaluated(const Formula& formula) {
       bool all = false;
       size_t prefix = 0;
       for (uint32_t index : shape.items) {
+        if (!formulas_.atom(index).evaluates) continue;
         all = all || formulas_.atom(index).has_rest;
         prefix = std::max(prefix, formulas_.atom(index).prefix.size());
       }
       std::vector<FormulaId> options{atom.rest};
       for (uint32_t index : shape.some)
-        if (formulas_.atom(index).counts_evaluation) options.push_back(formulas_.atom(index).formula);
+        if (formulas_.atom(index).counts_evaluation && formulas_.atom(index).evaluates) options.push_back(formulas_.atom(index).formula);
       atom.rest = formulas_.Or(std::move(options));
       atom.prefix.assign(prefix, kTrueFormula);
       if (!all) {
