@@ -6,8 +6,9 @@
 
 namespace onpolicy::grammar {
 
-// Remembered masks hold at most this many token ids per constraint.
-static constexpr size_t kMaskMemoTokens = 4u << 20;
+// Remembered masks take at most this many words per constraint; one with more tokens is kept as bits.
+static constexpr size_t kMaskMemoWords = 8u << 20;
+static constexpr size_t kDenseTokens = 1000;
 // A walk that steps through more configurations than this stops; what it found so far stays allowed.
 static constexpr size_t kWalkFuel = 1500000;
 static constexpr uint16_t kEndless = 0xFFFF;
@@ -109,64 +110,72 @@ void Constraint::AddTokens(int32_t token, Mask* mask) const {
     mask->tokens.push_back(static_cast<uint32_t>(token));
 }
 
+// Tokens of a subtree whose fate hangs on the text and not only on the state.
+void Constraint::AddUncertain(const std::vector<TrieNode>& trie, uint32_t from, uint32_t to, Mask* mask) const {
+  for (; from < to; from++)
+    for (int32_t token = trie[from].token; token >= 0; token = vocabulary_->NextDuplicate(static_cast<uint32_t>(token)))
+      mask->uncertain.push_back(static_cast<uint32_t>(token));
+}
+
 void Constraint::Walk(const std::vector<TrieNode>& trie, const std::vector<Config>& configs, std::string& text,
                       Mask* mask) {
   RegexPool& regex = grammar_->regex();
   struct Level {
-    size_t begin, end;  // in `stack`
-    const NodeId* row;  // of the only configuration, else null
+    const NodeId* row;    // of the only configuration, else null
+    size_t begin, end;    // in `stack`
   };
-  std::vector<Config> stack = configs;
-  std::vector<Level> levels(1);
-  const auto make_level = [&](size_t begin) {
-    Level level{begin, stack.size(), nullptr};
-    if (stack.size() - begin == 1 && !(stack[begin].node & kTokenSetBit)) level.row = regex.Row(stack[begin].node).data();
-    return level;
-  };
-  levels[0] = make_level(0);
+  std::vector<Config> stack = configs, input;
+  std::vector<Level> levels(8);
   const size_t base = text.size();
+  const auto level_of = [&](size_t begin) {
+    const bool single = stack.size() - begin == 1 && !(stack[begin].node & kTokenSetBit);
+    return Level{single ? regex.Row(stack[begin].node) : nullptr, begin, stack.size()};
+  };
+  levels[0] = level_of(0);
   size_t fuel = kWalkFuel;
-  for (uint32_t at = 0; at < trie.size();) {
+  const uint32_t size = static_cast<uint32_t>(trie.size());
+  for (uint32_t at = 0; at < size;) {
     const TrieNode& node = trie[at];
-    levels.resize(node.depth);
-    const Level level = levels.back();
-    const size_t begin = level.end;
-    stack.resize(begin);
-    bool alive;
+    const Level level = levels[node.depth - 1u];
     if (level.row) {
       const NodeId next = level.row[node.byte];
       if (next == kNothing) {
         at = node.end;
         continue;
       }
-      if (!regex.IsAccepting(next)) {
+      if (!(next & kAcceptBit)) {
         if (node.token >= 0) AddTokens(node.token, mask);
-        at++;
-        if (at < node.end) {
-          stack.push_back({next, stack[level.begin].stack});
-          levels.push_back({begin, begin + 1, regex.Row(next).data()});
+        if (++at < node.end) {
+          if (levels.size() <= node.depth) levels.resize(node.depth + 8u);
           text.resize(base + node.depth - 1);
           text.push_back(static_cast<char>(node.byte));
+          stack.resize(level.end);
+          stack.push_back({next, stack[level.begin].stack});
+          levels[node.depth] = {regex.Row(next), level.end, level.end + 1};
         }
         continue;
       }
     }
     text.resize(base + node.depth - 1);
     text.push_back(static_cast<char>(node.byte));
-    const size_t used = level.end - level.begin;
-    // `Step` appends to the vector it reads from, so it gets a copy of its input.
-    const std::vector<Config> input(stack.begin() + static_cast<std::ptrdiff_t>(level.begin),
-                                    stack.begin() + static_cast<std::ptrdiff_t>(level.end));
-    Step(input.data(), used, node.byte, text, &stack);
-    alive = stack.size() > begin;
-    if (!alive) {
+    stack.resize(level.end);
+    input.assign(stack.begin() + static_cast<std::ptrdiff_t>(level.begin), stack.end());
+    const uint64_t reads = grammar_->text_reads();
+    Step(input.data(), input.size(), node.byte, text, &stack);
+    if (reads != grammar_->text_reads()) {
+      AddUncertain(trie, at, node.end, mask);
+      at = node.end;
+      continue;
+    }
+    if (stack.size() == level.end) {
       at = node.end;
       continue;
     }
     if (node.token >= 0) AddTokens(node.token, mask);
-    levels.push_back(make_level(begin));
+    if (levels.size() <= node.depth) levels.resize(node.depth + 8u);
+    levels[node.depth] = level_of(level.end);
     at++;
-    const size_t cost = 1 + stack.size() - begin;
+    const size_t cost = 1 + stack.size() - level.end;
     if (fuel < cost) break;
     fuel -= cost;
   }
@@ -222,11 +231,12 @@ uint16_t Constraint::ReachOf(NodeId node, SliceClass kind) {
   const auto follow = [&](const std::vector<NodeId>& from, const ByteSet& bytes, std::vector<NodeId>* to) {
     for (NodeId state : from) {
       if (!(bytes & ~regex.FirstBytes(state)).IsEmpty()) return false;
-      const auto& row = regex.Row(state);
+      const NodeId* row = regex.Row(state);
       NodeId last = kNothing;
       bytes.ForEach([&](unsigned byte) {
-        if (row[byte] == last) return;
-        last = row[byte];
+        const NodeId next = row[byte] & ~kAcceptBit;
+        if (next == last) return;
+        last = next;
         if (std::find(to->begin(), to->end(), last) == to->end()) to->push_back(last);
       });
     }
@@ -289,34 +299,51 @@ void Constraint::ComputeMask(StateId state, std::string& text, Mask* mask) {
   }
 }
 
+// Whether some text goes on after `bytes`. Restores `text`.
+bool Constraint::IsAlive(const std::vector<Config>& configs, std::string_view bytes, std::string& text) {
+  const size_t base = text.size();
+  std::vector<Config> current = configs, following;
+  for (char byte : bytes) {
+    text.push_back(byte);
+    following.clear();
+    Step(current.data(), current.size(), static_cast<uint8_t>(byte), text, &following);
+    current.swap(following);
+    if (current.empty()) break;
+  }
+  text.resize(base);
+  return !current.empty();
+}
+
 bool Constraint::FillMask(StateId state, std::string& text, uint32_t* mask) {
   std::lock_guard<std::mutex> lock(mutex_);
   const uint32_t words = vocabulary_->mask_words();
   Mask fresh;
   Mask* found = states_[state].mask.get();
   if (!found) {
-    const uint64_t reads = grammar_->text_reads();
     ComputeMask(state, text, &fresh);
     found = &fresh;
-    if (reads == grammar_->text_reads() && mask_memo_tokens_ + fresh.tokens.size() < kMaskMemoTokens) {
-      mask_memo_tokens_ += fresh.tokens.size() + 32;
+    const size_t cost = fresh.uncertain.size() + (fresh.tokens.size() > kDenseTokens ? words : fresh.tokens.size());
+    if (mask_memo_words_ + cost < kMaskMemoWords) {
+      mask_memo_words_ += cost + 32;
+      if (fresh.tokens.size() > kDenseTokens) {
+        fresh.dense.assign(vocabulary_->SliceUnion(fresh.slices), vocabulary_->SliceUnion(fresh.slices) + words);
+        for (uint32_t token : fresh.tokens) fresh.dense[token >> 5] |= 1u << (token & 31);
+        fresh.tokens = {};
+      }
       states_[state].mask = std::make_unique<Mask>(std::move(fresh));
       found = states_[state].mask.get();
     }
   }
-  bool is_first = true;
-  for (size_t i = 0; i < vocabulary_->slices().size(); i++) {
-    if (!((found->slices >> i) & 1)) continue;
-    const uint32_t* slice = vocabulary_->slices()[i].mask.data();
-    if (is_first) {
-      std::memcpy(mask, slice, words * 4);
-    } else {
-      for (uint32_t word = 0; word < words; word++) mask[word] |= slice[word];
-    }
-    is_first = false;
+  if (!found->dense.empty()) {
+    std::memcpy(mask, found->dense.data(), words * 4);
+  } else if (found->slices) {
+    std::memcpy(mask, vocabulary_->SliceUnion(found->slices), words * 4);
+  } else {
+    std::memset(mask, 0, words * 4);
   }
-  if (is_first) std::memset(mask, 0, words * 4);
   for (uint32_t token : found->tokens) mask[token >> 5] |= 1u << (token & 31);
+  for (uint32_t token : found->uncertain)
+    if (IsAlive(states_[state].configs, vocabulary_->Bytes(token), text)) mask[token >> 5] |= 1u << (token & 31);
   bool complete = state == ended_;
   bool open = false;
   for (const Config& config : states_[state].configs) {

@@ -39,7 +39,9 @@ class Constraint {
  private:
   struct Mask {
     uint32_t slices = 0;             // bit per slice that is allowed as a whole
-    std::vector<uint32_t> tokens;    // allowed beyond those
+    std::vector<uint32_t> tokens;     // allowed beyond those
+    std::vector<uint32_t> dense;      // all of that as bits, when there is much
+    std::vector<uint32_t> uncertain;  // to be tried on the text each time
   };
   struct State {
     std::vector<Config> configs;
@@ -58,6 +60,8 @@ class Constraint {
   void Walk(const std::vector<TrieNode>& trie, const std::vector<Config>& configs, std::string& text, Mask* mask);
   uint16_t ReachOf(NodeId node, SliceClass kind);
   void AddTokens(int32_t token, Mask* mask) const;
+  void AddUncertain(const std::vector<TrieNode>& trie, uint32_t from, uint32_t to, Mask* mask) const;
+  bool IsAlive(const std::vector<Config>& configs, std::string_view bytes, std::string& text);
 
   std::shared_ptr<const Vocabulary> vocabulary_;
   std::shared_ptr<Grammar> grammar_;
@@ -66,7 +70,7 @@ class Constraint {
   std::vector<State> states_;
   std::unordered_multimap<uint64_t, StateId> state_index_;
   std::unordered_map<NodeId, Reach> reach_;
-  size_t mask_memo_tokens_ = 0;
+  size_t mask_memo_words_ = 0;
   StateId start_ = 0;
   StateId ended_ = 0;
 };

@@ -55,7 +55,7 @@ NodeId RegexPool::Intern(const Node& node, const std::vector<NodeId>* children) 
   nodes_.push_back(stored);
   edges_.emplace_back();
   tags_.emplace_back();
-  row_of_.push_back(kUnlimited);
+  row_of_.push_back(nullptr);
   live_.push_back(0);
   index_.emplace(hash, id);
   return id;
@@ -356,20 +356,17 @@ std::vector<RegexPool::Edge> RegexPool::MakeEdges(NodeId id) {
   return result;
 }
 
-const std::array<NodeId, 256>& RegexPool::MakeRow(NodeId state) {
+const RegexPool::StateRow* RegexPool::MakeRow(NodeId state) {
   const std::vector<Edge> edges = Edges(state);
-  std::array<NodeId, 256> row;
-  row.fill(kNothing);
-  ByteSet first;
+  StateRow row{};
   for (const Edge& edge : edges) {
     if (!IsLive(edge.target)) continue;
-    first = first | edge.bytes;
-    edge.bytes.ForEach([&](unsigned byte) { row[byte] = edge.target; });
+    const NodeId entry = edge.target | (IsAccepting(edge.target) ? kAcceptBit : 0);
+    row.first = row.first | edge.bytes;
+    edge.bytes.ForEach([&](unsigned byte) { row.next[byte] = entry; });
   }
-  row_of_[state] = static_cast<uint32_t>(rows_.size());
   rows_.push_back(row);
-  first_bytes_.push_back(first);
-  return rows_.back();
+  return row_of_[state] = &rows_.back();
 }
 
 bool RegexPool::IsLive(NodeId node) {

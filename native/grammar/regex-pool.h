@@ -2,7 +2,6 @@
 // A state's successors are its derivatives, made when first asked for: counted repetition costs only the counts that
 // are reached, and `And` / `Not` need no product construction. A pool belongs to one Constraint and is not locked.
 #pragma once
-#include <array>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -19,6 +18,7 @@ constexpr NodeId kNothing = 0;  // matches no text: the dead state
 constexpr NodeId kEpsilon = 1;  // matches the empty text only
 constexpr NodeId kAnyText = 2;  // matches every byte sequence
 constexpr uint32_t kUnlimited = 0xFFFFFFFFu;
+constexpr NodeId kAcceptBit = 0x80000000u;  // in rows only
 
 // A hand-written automaton (number bounds, divisibility) that can stand in an expression as a leaf.
 class Automaton {
@@ -53,15 +53,10 @@ class RegexPool {
   const std::vector<uint32_t>& AcceptedTags(NodeId node);
   bool IsAccepting(NodeId node) { return !AcceptedTags(node).empty(); }
   // The state after `byte`; kNothing when no text of the language goes on so.
-  NodeId Next(NodeId state, uint8_t byte) { return Row(state)[byte]; }
-  const std::array<NodeId, 256>& Row(NodeId state) {
-    const uint32_t index = row_of_[state];
-    return index != kUnlimited ? rows_[index] : MakeRow(state);
-  }
-  const ByteSet& FirstBytes(NodeId state) {
-    Row(state);
-    return first_bytes_[row_of_[state]];
-  }
+  NodeId Next(NodeId state, uint8_t byte) { return Row(state)[byte] & ~kAcceptBit; }
+  // Successors by byte; kAcceptBit is set on those where an alternative may end.
+  const NodeId* Row(NodeId state) { return (row_of_[state] ? row_of_[state] : MakeRow(state))->next; }
+  const ByteSet& FirstBytes(NodeId state) { return (row_of_[state] ? row_of_[state] : MakeRow(state))->first; }
   bool HasNext(NodeId state) { return !FirstBytes(state).IsEmpty(); }
   // False when no text at all is in the language. Searches only where `And`, `Not` or a leaf leave it open.
   bool IsLive(NodeId node);
@@ -95,7 +90,11 @@ class RegexPool {
   const std::vector<Edge>& Edges(NodeId node);
   std::vector<Edge> MakeEdges(NodeId node);
   std::vector<Edge> Combine(const std::vector<NodeId>& parts, bool is_and);
-  const std::array<NodeId, 256>& MakeRow(NodeId state);
+  struct StateRow {
+    NodeId next[256];
+    ByteSet first;
+  };
+  const StateRow* MakeRow(NodeId state);
   bool Search(NodeId node);
 
   std::vector<Node> nodes_;
@@ -104,9 +103,8 @@ class RegexPool {
   std::unordered_multimap<uint64_t, NodeId> index_;
   std::vector<std::unique_ptr<std::vector<Edge>>> edges_;      // by node
   std::vector<std::unique_ptr<std::vector<uint32_t>>> tags_;  // by node
-  std::vector<uint32_t> row_of_;                              // by node
-  std::deque<std::array<NodeId, 256>> rows_;
-  std::deque<ByteSet> first_bytes_;  // by row
+  std::vector<const StateRow*> row_of_;                       // by node, null until asked for
+  std::deque<StateRow> rows_;
   std::vector<uint8_t> live_;        // by node: 0 unknown, 1 live, 2 dead
   std::vector<std::unique_ptr<Automaton>> automata_;
   std::vector<Automaton*> leaves_;

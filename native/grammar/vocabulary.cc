@@ -200,6 +200,18 @@ std::vector<uint32_t> Vocabulary::Tokenize(std::string_view text) const {
   return result;
 }
 
+const uint32_t* Vocabulary::SliceUnion(uint32_t slices) const {
+  std::lock_guard<std::mutex> lock(union_mutex_);
+  std::vector<uint32_t>& mask = unions_[slices];
+  if (mask.empty()) {
+    mask.assign(mask_words(), 0);
+    for (size_t i = 0; i < slices_.size(); i++)
+      if ((slices >> i) & 1)
+        for (uint32_t word = 0; word < mask_words(); word++) mask[word] |= slices_[i].mask[word];
+  }
+  return mask.data();
+}
+
 size_t Vocabulary::memory_bytes() const {
   size_t total = bytes_.size() + offsets_.size() * 4 + sorted_.size() * 4 + next_duplicate_.size() * 4;
   for (const Slice& slice : slices_)

@@ -2,7 +2,9 @@
 // Immutable once made; shared by every constraint on the model.
 #pragma once
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -55,6 +57,8 @@ class Vocabulary {
   std::vector<uint32_t> Tokenize(std::string_view text) const;
   // Whether some token starts with `prefix` and is longer than it.
   bool HasLonger(std::string_view prefix) const;
+  // The union of the masks of several slices (a bit each), made once.
+  const uint32_t* SliceUnion(uint32_t slices) const;
   size_t memory_bytes() const;
 
  private:
@@ -70,6 +74,8 @@ class Vocabulary {
   std::vector<int32_t> next_duplicate_;
   std::vector<Slice> slices_;
   bool merges_by_id_;
+  mutable std::mutex union_mutex_;
+  mutable std::map<uint32_t, std::vector<uint32_t>> unions_;
 };
 
 }  // namespace onpolicy::grammar
