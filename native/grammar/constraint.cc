@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "grammar/json-value.h"
+
 namespace onpolicy::grammar {
 
 // Remembered masks take at most this many words per constraint; one with more tokens is kept as bits.
@@ -314,13 +316,51 @@ bool Constraint::IsAlive(const std::vector<Config>& configs, std::string_view by
   return !current.empty();
 }
 
+// Takes back tokens that would close a key which the object has already.
+void Constraint::RemoveRepeatedKeys(const std::vector<Config>& configs, std::string& text, uint32_t* mask) {
+  const size_t open = FindOpenString(text);
+  if (open == std::string::npos) return;
+  const std::string written = text.substr(open + 1);
+  const auto try_again = [&](uint32_t token) {
+    if (((mask[token >> 5] >> (token & 31)) & 1) && !IsAlive(configs, vocabulary_->Bytes(token), text))
+      mask[token >> 5] &= ~(1u << (token & 31));
+  };
+  std::vector<std::string> escaped;
+  for (const std::string& key : KeysBefore(text, open)) {
+    const bool is_plain = std::all_of(key.begin(), key.end(), [](char c) {
+      return c >= 0x20 && c < 0x7F && c != '"' && c != '\\' && c != '/';
+    });
+    if (!is_plain) escaped.push_back(key);
+    // A plain key has one spelling.
+    if (!is_plain || !key.starts_with(written)) continue;
+    const auto [begin, end] = vocabulary_->WithPrefix(key.substr(written.size()) + "\"");
+    for (size_t at = begin; at < end; at++) try_again(vocabulary_->SortedToken(at));
+  }
+  if (escaped.empty()) return;
+  // Of other keys, every token that ends one is read.
+  for (uint32_t token : vocabulary_->quote_tokens()) {
+    if (!((mask[token >> 5] >> (token & 31)) & 1)) continue;
+    const std::string_view bytes = vocabulary_->Bytes(token);
+    JsonError error;
+    const std::string whole = "\"" + written + std::string(bytes);
+    size_t close = 1;
+    while (close < whole.size() && whole[close] != '"') close += whole[close] == '\\' ? 2 : 1;
+    if (close >= whole.size()) continue;
+    const std::string key = ParseJson(std::string_view(whole).substr(0, close + 1), &error).text;
+    if (std::find(escaped.begin(), escaped.end(), key) != escaped.end()) try_again(token);
+  }
+}
+
 bool Constraint::FillMask(StateId state, std::string& text, uint32_t* mask) {
   std::lock_guard<std::mutex> lock(mutex_);
   const uint32_t words = vocabulary_->mask_words();
   Mask fresh;
   Mask* found = states_[state].mask.get();
   if (!found) {
+    grammar_->AssumeNewKeysBefore(text.size());
     ComputeMask(state, text, &fresh);
+    fresh.assumes_new_key = grammar_->assumed();
+    grammar_->AssumeNewKeysBefore(0);
     found = &fresh;
     const size_t cost = fresh.uncertain.size() + (fresh.tokens.size() > kDenseTokens ? words : fresh.tokens.size());
     if (mask_memo_words_ + cost < kMaskMemoWords) {
@@ -344,6 +384,7 @@ bool Constraint::FillMask(StateId state, std::string& text, uint32_t* mask) {
   for (uint32_t token : found->tokens) mask[token >> 5] |= 1u << (token & 31);
   for (uint32_t token : found->uncertain)
     if (IsAlive(states_[state].configs, vocabulary_->Bytes(token), text)) mask[token >> 5] |= 1u << (token & 31);
+  if (found->assumes_new_key) RemoveRepeatedKeys(states_[state].configs, text, mask);
   bool complete = state == ended_;
   bool open = false;
   for (const Config& config : states_[state].configs) {

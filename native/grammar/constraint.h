@@ -41,6 +41,7 @@ class Constraint {
     uint32_t slices = 0;             // bit per slice that is allowed as a whole
     std::vector<uint32_t> tokens;     // allowed beyond those
     std::vector<uint32_t> dense;      // all of that as bits, when there is much
+    bool assumes_new_key = false;     // took for granted that the key being written is new
     std::vector<uint32_t> uncertain;  // to be tried on the text each time
   };
   struct State {
@@ -61,6 +62,7 @@ class Constraint {
   uint16_t ReachOf(NodeId node, SliceClass kind);
   void AddTokens(int32_t token, Mask* mask) const;
   void AddUncertain(const std::vector<TrieNode>& trie, uint32_t from, uint32_t to, Mask* mask) const;
+  void RemoveRepeatedKeys(const std::vector<Config>& configs, std::string& text, uint32_t* mask);
   bool IsAlive(const std::vector<Config>& configs, std::string_view bytes, std::string& text);
 
   std::shared_ptr<const Vocabulary> vocabulary_;

@@ -140,7 +140,6 @@ const std::vector<Config>& Grammar::After(StackId stack, uint32_t tag, std::stri
     Branch seed{0, branch.sequence, branch.parent};
     if (branch.sequence != 0 && KindOf(sequences_[branch.sequence].head) == SymbolKind::kDeferred) {
       depends_on_text = true;
-      text_reads_++;
       Symbol symbol = 0;
       const Resolver resolver = resolvers_[IndexOf(sequences_[branch.sequence].head)];
       if (!resolver(*this, text, &symbol)) continue;

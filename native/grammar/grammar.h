@@ -69,6 +69,19 @@ class Grammar {
   void Keep(std::shared_ptr<void> owner) { kept_.push_back(std::move(owner)); }
   // Grows whenever an answer depended on the text and not only on the stack.
   uint64_t text_reads() const { return text_reads_; }
+  void NoteTextRead() { text_reads_++; }
+  // While a mask is computed, a resolver may take for granted that a key which began before `offset` is new; whoever
+  // uses the mask then looks at those keys again.
+  void AssumeNewKeysBefore(size_t offset) {
+    assume_before_ = offset;
+    assumed_ = false;
+  }
+  bool TakeForGranted(size_t key_start) {
+    if (key_start >= assume_before_) return false;
+    assumed_ = true;
+    return true;
+  }
+  bool assumed() const { return assumed_; }
   size_t memory_bytes() const { return memory_bytes_; }
   // Set when a step ran over its budget; the matcher then refuses the token.
   bool out_of_fuel() const { return out_of_fuel_; }
@@ -113,6 +126,8 @@ class Grammar {
   std::unordered_map<uint64_t, StackId> unions_;
   std::vector<std::shared_ptr<void>> kept_;
   uint64_t text_reads_ = 0;
+  size_t assume_before_ = 0;
+  bool assumed_ = false;
   size_t memory_bytes_ = 0;
   bool out_of_fuel_ = false;
 };

@@ -245,28 +245,39 @@ bool FindMemberKey(std::string_view text, std::string* key) {
   return error.message.empty();
 }
 
-bool RepeatsKey(std::string_view text) {
-  if (text.empty()) return false;
+size_t FindStringStart(std::string_view text) {
+  return text.empty() ? std::string_view::npos : StringStart(text, text.size() - 1);
+}
+
+size_t FindOpenString(std::string_view text) { return StringStart(text, text.size()); }
+
+std::vector<std::string> KeysBefore(std::string_view text, size_t open) {
+  std::vector<std::string> keys;
   JsonError error;
-  size_t open = StringStart(text, text.size() - 1);
-  if (open == std::string_view::npos) return false;
-  const std::string key = ParseJson(text.substr(open), &error).text;
   // Member by member to the left, until the brace that opens the object.
   for (size_t at = open;;) {
     while (at > 0 && IsBlank(text[at - 1])) at--;
-    if (at == 0 || text[at - 1] != ',') return false;
+    if (at == 0 || text[at - 1] != ',') return keys;
     const size_t value = FindValueStart(text, at - 1);
-    if (value == std::string_view::npos) return false;
+    if (value == std::string_view::npos) return keys;
     at = value;
     while (at > 0 && text[at - 1] != ':') at--;
     while (at > 0 && text[at - 1] != '"') at--;
-    if (at == 0) return false;
+    if (at == 0) return keys;
     const size_t start = StringStart(text, at - 1);
-    if (start == std::string_view::npos) return false;
-    // Unescaped keys of another length cannot be equal; the others are compared as text.
-    if (ParseJson(text.substr(start, at - start), &error).text == key) return true;
+    if (start == std::string_view::npos) return keys;
+    keys.push_back(ParseJson(text.substr(start, at - start), &error).text);
     at = start;
   }
+}
+
+bool RepeatsKey(std::string_view text) {
+  const size_t open = FindStringStart(text);
+  if (open == std::string_view::npos) return false;
+  JsonError error;
+  const std::string key = ParseJson(text.substr(open), &error).text;
+  const std::vector<std::string> keys = KeysBefore(text, open);
+  return std::find(keys.begin(), keys.end(), key) != keys.end();
 }
 
 std::string Decimal::IntegerDigits() const {

@@ -5,6 +5,8 @@
 
 namespace onpolicy::grammar {
 
+static constexpr uint64_t kManyValues = 1000;
+
 Symbol SchemaRules::ArrayBody(const Shape& shape) {
   std::string name;
   for (uint32_t atom : shape.items) name += "i" + std::to_string(atom);
@@ -20,6 +22,12 @@ Symbol SchemaRules::ArrayBody(const Shape& shape) {
     spec.max = shape.max;
     spec.unique = shape.unique;
     spec.demands = shape.some;
+    if (shape.unique) {
+      // No more items than there are different values.
+      uint64_t values = spec.prefix;
+      if (values < kManyValues) values += shapes_.CountValues(shapes_.ItemFormula(shape, spec.prefix), kManyValues);
+      if (values < kManyValues) spec.max = std::min(spec.max, values);
+    }
     // An item that cannot exist ends the array before it.
     for (size_t i = 0; i <= spec.prefix && i < spec.max; i++)
       if (shapes_.IsEmpty(shapes_.ItemFormula(shape, i))) spec.max = i;
@@ -53,7 +61,8 @@ Symbol SchemaRules::AfterUnique(const ArrayState& state) {
   auto it = after_unique_.find(state);
   if (it != after_unique_.end()) return it->second;
   const Symbol rest = UniqueRest(state);
-  const Symbol symbol = grammar_.Deferred([this, state, rest](Grammar&, std::string_view text, Symbol* result) {
+  const Symbol symbol = grammar_.Deferred([this, state, rest](Grammar& grammar, std::string_view text, Symbol* result) {
+    grammar.NoteTextRead();
     JsonValue value;
     if (!LastItem(text, &value)) return false;
     const std::vector<std::string>& keys = value_sets_[state.seen_set].keys;
@@ -65,11 +74,13 @@ Symbol SchemaRules::AfterUnique(const ArrayState& state) {
 }
 
 Symbol SchemaRules::UniqueRest(const ArrayState& state) {
-  return grammar_.Rule([this, state](Grammar& grammar) {
+  auto it = unique_rest_.find(state);
+  if (it != unique_rest_.end()) return it->second;
+  return unique_rest_[state] = grammar_.Rule([this, state](Grammar& grammar) {
     const ArraySpec& spec = array_specs_[state.spec];
     std::vector<SequenceId> result;
     if (CanCloseArray(state)) result.push_back(grammar.Sequence({grammar.Terminal(close_array_)}));
-    if (state.index < spec.max) result.push_back(grammar.Sequence({grammar.Terminal(comma_), AfterUniqueComma(state)}));
+    if (state.index < spec.max) result.push_back(grammar.Sequence({grammar.Terminal(bare_comma_), AfterUniqueComma(state)}));
     return result;
   });
 }
@@ -78,7 +89,8 @@ Symbol SchemaRules::UniqueRest(const ArrayState& state) {
 Symbol SchemaRules::AfterUniqueComma(const ArrayState& state) {
   auto it = after_comma_.find(state);
   if (it != after_comma_.end()) return it->second;
-  const Symbol symbol = grammar_.Deferred([this, state](Grammar&, std::string_view text, Symbol* result) {
+  const Symbol symbol = grammar_.Deferred([this, state](Grammar& grammar, std::string_view text, Symbol* result) {
+    grammar.NoteTextRead();
     const size_t comma = text.rfind(',');
     JsonValue value;
     if (comma == std::string_view::npos || !LastItem(text.substr(0, comma), &value)) return false;
@@ -103,9 +115,13 @@ Symbol SchemaRules::AfterUniqueComma(const ArrayState& state) {
     }
     ArrayState next = state;
     next.seen_set = known->second;
+    if (ArrayProductions(next, true).empty()) return false;
     auto item = items_.find(next);
     if (item == items_.end())
-      item = items_.emplace(next, grammar_.Rule([this, next](Grammar&) { return ArrayProductions(next, true); })).first;
+      item = items_.emplace(next, grammar_.Rule([this, next](Grammar& grammar) {
+        const Symbol item = grammar.Rule([this, next](Grammar&) { return ArrayProductions(next, true); });
+        return std::vector<SequenceId>{grammar.Sequence({grammar.Terminal(gap_), item})};
+      })).first;
     *result = item->second;
     return true;
   });
@@ -198,11 +214,16 @@ std::vector<SequenceId> SchemaRules::ArrayProductions(const ArrayState& state, b
     if (!CanFinishArray(after)) continue;
     const FormulaId formula = formulas.And(std::move(parts));
     if (shapes_.IsEmpty(formula)) continue;
-    std::vector<Symbol> symbols;
-    if (!first && !is_item) symbols.push_back(grammar_.Terminal(comma_));
-    symbols.push_back(Value(formula));
-    symbols.push_back(spec.unique ? AfterUnique(after) : Array(after));
-    result.push_back(grammar_.Sequence(symbols));
+    const Symbol before = grammar_.Terminal(first || is_item ? kEpsilon : comma_);
+    if (!spec.unique) {
+      result.push_back(grammar_.Sequence({before, Value(formula), Array(after)}));
+      continue;
+    }
+    // Seen scalars are excluded already; arrays and objects are compared when they end.
+    const FormulaId compound = formulas.And({formula, formulas.Types(kArrayType | kObjectType)});
+    const FormulaId scalar = formulas.And({formula, formulas.Types(kAllTypes & ~(kArrayType | kObjectType))});
+    if (!shapes_.IsEmpty(scalar)) result.push_back(grammar_.Sequence({before, Value(scalar), UniqueRest(after)}));
+    if (!shapes_.IsEmpty(compound)) result.push_back(grammar_.Sequence({before, Value(compound), AfterUnique(after)}));
   }
   return result;
 }

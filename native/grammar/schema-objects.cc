@@ -112,28 +112,40 @@ Symbol SchemaRules::ObjectBody(const Shape& shape) {
 Symbol SchemaRules::Object(const ObjectState& state) {
   auto it = objects_.find(state);
   if (it != objects_.end()) return it->second;
-  const Symbol symbol = grammar_.Rule([this, state](Grammar&) { return ObjectProductions(state); });
+  const Symbol symbol = grammar_.Rule([this, state](Grammar&) { return ObjectProductions(state, false); });
   objects_.emplace(state, symbol);
   return symbol;
 }
 
-// After a further key's value: the key is read back and joins those that must not come again.
+// After a further key's value: when a comma follows, the key is read back and joins those that must not come again.
 Symbol SchemaRules::AfterExtra(const ObjectState& state) {
   auto it = after_extra_.find(state);
   if (it != after_extra_.end()) return it->second;
-  const Symbol symbol = grammar_.Deferred([this, state](Grammar&, std::string_view text, Symbol* result) {
+  const Symbol after_comma = grammar_.Deferred([this, state](Grammar& grammar, std::string_view text, Symbol* result) {
+    grammar.NoteTextRead();
+    const size_t comma = text.rfind(',');
     std::string key;
-    if (!FindMemberKey(text, &key)) return false;
+    if (comma == std::string_view::npos || !FindMemberKey(text.substr(0, comma), &key)) return false;
     std::vector<std::string> keys = extra_sets_[state.extra_set];
-    const auto place = std::lower_bound(keys.begin(), keys.end(), key);
-    if (place != keys.end() && *place == key) return false;
-    keys.insert(place, key);
+    keys.insert(std::lower_bound(keys.begin(), keys.end(), key), key);
     auto [set, is_new] = extra_set_index_.emplace(keys, static_cast<uint32_t>(extra_sets_.size()));
     if (is_new) extra_sets_.push_back(keys);
     ObjectState next = state;
     next.extra_set = set->second;
-    *result = Object(next);
+    if (ObjectProductions(next, true).empty()) return false;
+    auto member = members_.find(next);
+    if (member == members_.end())
+      member = members_.emplace(next, grammar_.Rule([this, next](Grammar& grammar) {
+        const Symbol rest = grammar.Rule([this, next](Grammar&) { return ObjectProductions(next, true); });
+        return std::vector<SequenceId>{grammar.Sequence({grammar.Terminal(gap_), rest})};
+      })).first;
+    *result = member->second;
     return true;
+  });
+  const Symbol symbol = grammar_.Rule([this, state, after_comma](Grammar& grammar) {
+    std::vector<SequenceId> result{grammar.Sequence({grammar.Terminal(bare_comma_), after_comma})};
+    if (CanClose(state)) result.push_back(grammar.Sequence({grammar.Terminal(close_object_)}));
+    return result;
   });
   after_extra_.emplace(state, symbol);
   return symbol;
@@ -147,8 +159,10 @@ Symbol SchemaRules::AfterOpenKey(FormulaId formula, const ObjectState& next) {
   const Symbol rest = grammar_.Rule([this, formula, next](Grammar& grammar) {
     return std::vector<SequenceId>{grammar.Sequence({grammar.Terminal(colon_), Value(formula), Object(next)})};
   });
-  const Symbol symbol = grammar_.Deferred([rest](Grammar&, std::string_view text, Symbol* result) {
+  const Symbol symbol = grammar_.Deferred([rest](Grammar& grammar, std::string_view text, Symbol* result) {
     *result = rest;
+    if (grammar.TakeForGranted(FindStringStart(text))) return true;
+    grammar.NoteTextRead();
     return !RepeatsKey(text);
   });
   after_open_key_.emplace(key, symbol);
@@ -231,14 +245,14 @@ NodeId SchemaRules::Unseen(const ObjectState& state, NodeId keys) {
   return it->second;
 }
 
-std::vector<SequenceId> SchemaRules::ObjectProductions(const ObjectState& state) {
+std::vector<SequenceId> SchemaRules::ObjectProductions(const ObjectState& state, bool is_member) {
   RegexPool& pool = grammar_.regex();
   const ObjectSpec spec = object_specs_[state.spec];
   std::vector<SequenceId> result;
-  if (CanClose(state))
+  if (CanClose(state) && !is_member)
     result.push_back(grammar_.Sequence({grammar_.Terminal(state.first ? close_empty_object_ : close_object_)}));
   if (spec.count_matters && state.count >= spec.max) return result;
-  const NodeId before = pool.Concat(state.first ? kEpsilon : comma_, pool.Literal("\""));
+  const NodeId before = pool.Concat(state.first || is_member ? kEpsilon : comma_, pool.Literal("\""));
   // Ordered keys may be passed over up to the first that is required.
   std::vector<uint32_t> limit(static_cast<size_t>(spec.groups), kUnlimited);
   for (size_t i = 0; i < spec.known.size(); i++) {

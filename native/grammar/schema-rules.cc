@@ -36,6 +36,7 @@ SchemaRules::SchemaRules(Grammar& grammar, JsonValue schema, const SchemaOptions
   open_object_ = pool.Concat(pool.Literal("{"), gap_);
   open_array_ = pool.Concat(pool.Literal("["), gap_);
   comma_ = pool.Concat({gap_, pool.Literal(","), gap_});
+  bare_comma_ = pool.Concat(gap_, pool.Literal(","));
   close_object_ = pool.Concat(gap_, pool.Literal("}"));
   close_array_ = pool.Concat(gap_, pool.Literal("]"));
   close_empty_object_ = pool.Literal("}");

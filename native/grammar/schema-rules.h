@@ -84,7 +84,7 @@ class SchemaRules {
   Symbol Object(const ObjectState& state);
   Symbol AfterExtra(const ObjectState& state);
   Symbol AfterOpenKey(FormulaId formula, const ObjectState& next);
-  std::vector<SequenceId> ObjectProductions(const ObjectState& state);
+  std::vector<SequenceId> ObjectProductions(const ObjectState& state, bool is_member);
   bool CanClose(const ObjectState& state) const;
   bool CanFinish(const ObjectState& state) const;
   bool IsOpen(const ObjectState& state, size_t key) const;
@@ -108,14 +108,14 @@ class SchemaRules {
   ShapeTable shapes_;
   NodeId gap_ = kEpsilon;  // blanks between JSON tokens
   NodeId colon_ = kEpsilon;
-  NodeId open_object_, open_array_, comma_, close_object_, close_array_, close_empty_object_, close_empty_array_, key_end_;
+  NodeId open_object_, open_array_, comma_, close_object_, close_array_, close_empty_object_, close_empty_array_, key_end_, bare_comma_;
   std::map<FormulaId, Symbol> values_;
   std::vector<ObjectSpec> object_specs_;
   std::vector<ArraySpec> array_specs_;
   std::map<std::string, uint32_t> object_spec_index_, array_spec_index_;
-  std::map<ObjectState, Symbol> objects_, after_extra_;
+  std::map<ObjectState, Symbol> objects_, members_, after_extra_;
   std::map<std::pair<FormulaId, ObjectState>, Symbol> after_open_key_;
-  std::map<ArrayState, Symbol> arrays_, items_, after_unique_, after_comma_;
+  std::map<ArrayState, Symbol> arrays_, items_, unique_rest_, after_unique_, after_comma_;
   std::vector<std::vector<std::string>> extra_sets_{{}};
   std::map<std::vector<std::string>, uint32_t> extra_set_index_{{{}, 0}};
   std::vector<ValueSet> value_sets_{{}};

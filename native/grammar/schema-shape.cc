@@ -450,6 +450,25 @@ bool ShapeTable::IsEmpty(FormulaId formula) {
   return empty;
 }
 
+uint64_t ShapeTable::CountValues(FormulaId formula, uint64_t cap) {
+  uint64_t count = 0;
+  const NumberLanguage& numbers = compiler_.numbers();
+  for (const Shape& shape : std::vector<Shape>(Of(formula))) {
+    if (shape.type == kNullType) count += 1;
+    if (shape.type == kBoolType) count += (shape.bools & 1) + (shape.bools >> 1);
+    if (shape.type == kStringType) count += pool().CountTexts(shape.text, cap);
+    if (shape.type == kNumberType) {
+      const NodeId text = shape.text == kAnyText ? numbers.Any() : shape.text;
+      // "1" and "1.0" are one value.
+      count += pool().CountTexts(pool().And({text, numbers.Integer()}), cap) +
+               pool().CountTexts(pool().And({text, numbers.NotInteger()}), cap);
+    }
+    if (shape.type & (kArrayType | kObjectType)) count = cap;
+    if (count >= cap) return cap;
+  }
+  return count;
+}
+
 bool ShapeTable::IsShapeEmpty(const Shape& shape) {
   if (!IsPossible(shape)) return true;
   if (shape.type == kObjectType) {
@@ -474,6 +493,9 @@ bool ShapeTable::IsShapeEmpty(const Shape& shape) {
   }
   if (shape.type == kArrayType) {
     const size_t prefix = PrefixLength(shape);
+    if (shape.unique && shape.min > prefix && shape.min < 1000 &&
+        CountValues(ItemFormula(shape, prefix), 1000) + prefix < shape.min)
+      return true;
     for (size_t i = 0; i < std::min<uint64_t>(shape.min, prefix + 1); i++)
       if (IsEmpty(ItemFormula(shape, i))) return true;
     for (uint32_t some : shape.some) {

@@ -33,6 +33,8 @@ class ShapeTable {
   const std::vector<Shape>& Of(FormulaId formula);
   // True when no value satisfies the formula.
   bool IsEmpty(FormulaId formula);
+  // How many different values satisfy the formula, or `cap`.
+  uint64_t CountValues(FormulaId formula, uint64_t cap);
   // What the value of a key, or the item at an index, must satisfy.
   FormulaId MemberFormula(const Shape& shape, const std::string& key);
   FormulaId ItemFormula(const Shape& shape, size_t index);

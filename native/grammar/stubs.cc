@@ -2,5 +2,4 @@
 #include "grammar/schema-error.h"
 namespace onpolicy::grammar {
 Symbol LarkSymbol(FrontEnd&, std::string_view, int) { throw SchemaError("UNSUPPORTED", "", "Lark"); }
-Symbol StructuralTagSymbol(FrontEnd&, std::string_view) { throw SchemaError("UNSUPPORTED", "", "tags"); }
 }

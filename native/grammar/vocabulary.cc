@@ -97,6 +97,7 @@ void Vocabulary::BuildSlices() {
   for (const Entry& entry : entries) {
     const std::string_view text = Bytes(entry.token);
     sorted_.push_back(entry.token);
+    if (text.find('"') != std::string_view::npos) quote_tokens_.push_back(entry.token);
     unsigned code_points = 0;
     const SliceClass kind = Classify(text, &code_points);
     size_t index = slices_.size() - 1;
@@ -153,6 +154,15 @@ size_t Vocabulary::LowerBound(std::string_view text) const {
 int64_t Vocabulary::Find(std::string_view text) const {
   const size_t at = LowerBound(text);
   return at < sorted_.size() && Bytes(sorted_[at]) == text ? static_cast<int64_t>(sorted_[at]) : -1;
+}
+
+std::pair<size_t, size_t> Vocabulary::WithPrefix(std::string_view prefix) const {
+  const size_t begin = LowerBound(prefix);
+  std::string last(prefix);
+  while (!last.empty() && static_cast<uint8_t>(last.back()) == 0xFF) last.pop_back();
+  if (last.empty()) return {begin, sorted_.size()};
+  last.back() = static_cast<char>(static_cast<uint8_t>(last.back()) + 1);
+  return {begin, LowerBound(last)};
 }
 
 bool Vocabulary::HasLonger(std::string_view prefix) const {

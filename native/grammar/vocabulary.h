@@ -55,6 +55,11 @@ class Vocabulary {
   int64_t FindSpecial(std::string_view text) const;
   // Splits bytes into tokens: by merges of lowest id first where the vocabulary is of that kind, else longest first.
   std::vector<uint32_t> Tokenize(std::string_view text) const;
+  // Places in the sorted order of the text tokens that start with `prefix`.
+  std::pair<size_t, size_t> WithPrefix(std::string_view prefix) const;
+  uint32_t SortedToken(size_t place) const { return sorted_[place]; }
+  // Text tokens that hold a quotation mark.
+  const std::vector<uint32_t>& quote_tokens() const { return quote_tokens_; }
   // Whether some token starts with `prefix` and is longer than it.
   bool HasLonger(std::string_view prefix) const;
   // The union of the masks of several slices (a bit each), made once.
@@ -71,6 +76,7 @@ class Vocabulary {
   std::vector<bool> special_;
   std::vector<uint32_t> eos_tokens_;
   std::vector<uint32_t> sorted_;  // text tokens by their bytes, duplicates by id
+  std::vector<uint32_t> quote_tokens_;
   std::vector<int32_t> next_duplicate_;
   std::vector<Slice> slices_;
   bool merges_by_id_;
