@@ -3,10 +3,13 @@ import fs from 'node:fs';
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { OnpolicyError } from './errors.ts';
+import type { GrammarAddon } from './structured/addon-types.ts';
 
 /** Everything the addon exports. */
 export type Addon = {
   readonly napiVersion: number;
+  /** Constrained decoding: see `src/structured/`. */
+  readonly grammar: GrammarAddon;
 };
 
 let loaded: Addon | undefined;

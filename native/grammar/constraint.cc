@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <unordered_set>
 
 #include "grammar/json-value.h"
 
@@ -119,6 +120,18 @@ void Constraint::AddUncertain(const std::vector<TrieNode>& trie, uint32_t from, 
       mask->uncertain.push_back(static_cast<uint32_t>(token));
 }
 
+bool Constraint::OnlyCompletes(const Config& config, std::string_view text) {
+  const std::vector<uint32_t>& tags = grammar_->regex().AcceptedTags(config.node);
+  if (tags.size() != 1) return false;
+  const uint64_t key = (static_cast<uint64_t>(config.stack) << 32) | tags[0];
+  auto [it, is_new] = only_completes_.emplace(key, false);
+  if (is_new) {
+    const std::vector<Config>& after = grammar_->After(config.stack, tags[0], text);
+    it->second = after.size() == 1 && after[0].node == kEpsilon && grammar_->IsFixed(config.stack, tags[0]);
+  }
+  return it->second;
+}
+
 void Constraint::Walk(const std::vector<TrieNode>& trie, const std::vector<Config>& configs, std::string& text,
                       Mask* mask) {
   RegexPool& regex = grammar_->regex();
@@ -136,30 +149,58 @@ void Constraint::Walk(const std::vector<TrieNode>& trie, const std::vector<Confi
   levels[0] = level_of(0);
   size_t fuel = kWalkFuel;
   const uint32_t size = static_cast<uint32_t>(trie.size());
+  std::string path(8, '\0');  // bytes from the root down to the node
+  // The answer of OnlyCompletes for the last question: in free text it is asked at every node.
+  StackId asked_stack = 0;
+  uint32_t asked_tag = kUnlimited;
+  bool only_completes = false;
   for (uint32_t at = 0; at < size;) {
     const TrieNode& node = trie[at];
     const Level level = levels[node.depth - 1u];
+    if (levels.size() <= node.depth) {
+      levels.resize(node.depth + 8u);
+      path.resize(node.depth + 8u);
+    }
+    path[node.depth - 1u] = static_cast<char>(node.byte);
     if (level.row) {
-      const NodeId next = level.row[node.byte];
-      if (next == kNothing) {
+      const NodeId entry = level.row[node.byte];
+      if (entry == kNothing) {
         at = node.end;
         continue;
       }
-      if (!(next & kAcceptBit)) {
+      const NodeId next = entry & ~kAcceptBit;
+      const StackId only_stack = stack[level.begin].stack;
+      bool stays = entry == next;
+      if (!stays) {
+        // Where an end here leads nowhere but to the end of the whole, as in free text, the walk stays on one state.
+        const std::vector<uint32_t>& tags = regex.AcceptedTags(next);
+        if (tags.size() == 1) {
+          if (tags[0] != asked_tag || only_stack != asked_stack) {
+            asked_tag = tags[0];
+            asked_stack = only_stack;
+            text.resize(base);
+            text.append(path, 0, node.depth);
+            only_completes = OnlyCompletes({next, only_stack}, text);
+          }
+          stays = only_completes;
+        }
+      }
+      if (stays) {
         if (node.token >= 0) AddTokens(node.token, mask);
+        if (entry != next && !regex.HasNext(next)) {
+          at = node.end;
+          continue;
+        }
         if (++at < node.end) {
-          if (levels.size() <= node.depth) levels.resize(node.depth + 8u);
-          text.resize(base + node.depth - 1);
-          text.push_back(static_cast<char>(node.byte));
           stack.resize(level.end);
-          stack.push_back({next, stack[level.begin].stack});
+          stack.push_back({next, only_stack});
           levels[node.depth] = {regex.Row(next), level.end, level.end + 1};
         }
         continue;
       }
     }
-    text.resize(base + node.depth - 1);
-    text.push_back(static_cast<char>(node.byte));
+    text.resize(base);
+    text.append(path, 0, node.depth);
     stack.resize(level.end);
     input.assign(stack.begin() + static_cast<std::ptrdiff_t>(level.begin), stack.end());
     const uint64_t reads = grammar_->text_reads();
@@ -174,7 +215,6 @@ void Constraint::Walk(const std::vector<TrieNode>& trie, const std::vector<Confi
       continue;
     }
     if (node.token >= 0) AddTokens(node.token, mask);
-    if (levels.size() <= node.depth) levels.resize(node.depth + 8u);
     levels[node.depth] = level_of(level.end);
     at++;
     const size_t cost = 1 + stack.size() - level.end;
@@ -216,16 +256,11 @@ static const std::vector<CodePointPath>& PathsOf(SliceClass kind) {
 }
 
 uint16_t Constraint::ReachOf(NodeId node, SliceClass kind) {
-  Reach& reach = reach_[node];
-  if (!reach.known) {
-    std::fill(std::begin(reach.depth), std::end(reach.depth), kEndless);
-    reach.known = true;
-    for (unsigned index = 0; index < kSliceClasses; index++) reach.depth[index] = 0xFFFE;  // not asked yet
-  }
-  uint16_t& depth = reach.depth[static_cast<size_t>(kind)];
-  if (depth != 0xFFFE) return depth;
+  const uint16_t known = reach_.try_emplace(node).first->second.depth[static_cast<size_t>(kind)];
+  if (known != kUnknownReach) return known;
   RegexPool& regex = grammar_->regex();
   std::vector<NodeId> level{node}, seen{node};
+  std::unordered_set<NodeId> known_states{node};
   const ByteSet continuation = ByteSet::Range(0x80, 0xBF);
   bool alive = true;
   uint16_t length = 0;
@@ -244,7 +279,7 @@ uint16_t Constraint::ReachOf(NodeId node, SliceClass kind) {
     }
     return true;
   };
-  for (; alive && !level.empty() && length < 31 && seen.size() < 400; length++) {
+  for (; alive && !level.empty() && length < 31 && seen.size() < 3000; length++) {
     std::vector<NodeId> next;
     for (const CodePointPath& path : PathsOf(kind)) {
       std::vector<NodeId> leads, tails;
@@ -258,7 +293,7 @@ uint16_t Constraint::ReachOf(NodeId node, SliceClass kind) {
         }
         leads = std::move(tails);
       }
-      if (!alive || leads.size() > 100) {
+      if (!alive || leads.size() > 500) {
         alive = false;
         break;
       }
@@ -268,13 +303,16 @@ uint16_t Constraint::ReachOf(NodeId node, SliceClass kind) {
     if (!alive) break;
     level.clear();
     for (NodeId state : next)
-      if (std::find(seen.begin(), seen.end(), state) == seen.end()) {
+      if (known_states.insert(state).second) {
         seen.push_back(state);
         level.push_back(state);
       }
   }
-  depth = alive && level.empty() ? kEndless : length;
-  return depth;
+  const bool endless = alive && level.empty();
+  // Everything seen on an endless way is endless too.
+  for (NodeId state : seen)
+    if (endless) reach_.try_emplace(state).first->second.depth[static_cast<size_t>(kind)] = kEndless;
+  return reach_[node].depth[static_cast<size_t>(kind)] = endless ? kEndless : length;
 }
 
 void Constraint::ComputeMask(StateId state, std::string& text, Mask* mask) {

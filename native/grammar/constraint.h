@@ -37,6 +37,7 @@ class Constraint {
   bool IsEnded(StateId state) const { return state == ended_; }
 
  private:
+  static constexpr uint16_t kUnknownReach = 0xFFFE;
   struct Mask {
     uint32_t slices = 0;             // bit per slice that is allowed as a whole
     std::vector<uint32_t> tokens;     // allowed beyond those
@@ -50,8 +51,7 @@ class Constraint {
   };
   // How many code points of a slice class a state takes, whatever they are.
   struct Reach {
-    bool known = false;
-    uint16_t depth[kSliceClasses];
+    uint16_t depth[kSliceClasses] = {kUnknownReach, kUnknownReach, kUnknownReach, kUnknownReach};
   };
 
   StateId InternState(std::vector<Config> configs);
@@ -60,6 +60,8 @@ class Constraint {
   void ComputeMask(StateId state, std::string& text, Mask* mask);
   void Walk(const std::vector<TrieNode>& trie, const std::vector<Config>& configs, std::string& text, Mask* mask);
   uint16_t ReachOf(NodeId node, SliceClass kind);
+  // Whether the end of this terminal can only be the end of the whole text.
+  bool OnlyCompletes(const Config& config, std::string_view text);
   void AddTokens(int32_t token, Mask* mask) const;
   void AddUncertain(const std::vector<TrieNode>& trie, uint32_t from, uint32_t to, Mask* mask) const;
   void RemoveRepeatedKeys(const std::vector<Config>& configs, std::string& text, uint32_t* mask);
@@ -72,6 +74,7 @@ class Constraint {
   std::vector<State> states_;
   std::unordered_multimap<uint64_t, StateId> state_index_;
   std::unordered_map<NodeId, Reach> reach_;
+  std::unordered_map<uint64_t, bool> only_completes_;
   size_t mask_memo_words_ = 0;
   StateId start_ = 0;
   StateId ended_ = 0;

@@ -361,7 +361,8 @@ class EbnfParser {
     if (Peek() != '"') Fail("expected a string");
     const std::string pattern = Literal();
     RegexOptions options;
-    TextForm form = TextForm::kPlain;
+    bool json_string = false;
+    options.allow_lookahead = true;
     Blank();
     while (Take(",")) {
       Blank();
@@ -380,20 +381,24 @@ class EbnfParser {
           }
         }
       } else if (option == "json_string" && (Take("true") || Take("false"))) {
-        if (text_[at_ - 2] == 'u') form = TextForm::kJson;
+        json_string = text_[at_ - 2] == 'u';
       } else {
         Fail("unknown option '" + option + "'", where);
       }
       Blank();
     }
     Expect(")");
-    CharEncoder encoder(pool_, form);
     ParseError error;
-    const NodeId node = ParseRegex(pattern, options, encoder, &error);
+    NodeId node = ParseRegex(pattern, options, plain_, &error);
     if (!error.ok()) {
       const std::string what = "in the expression, at offset " + std::to_string(error.position) + ": " + error.message;
       if (error.unsupported) Unsupported(what, start);
       Fail(what, start);
+    }
+    if (json_string) {
+      // Only what stands unescaped inside a JSON string.
+      const CodePoints raw = Inverted({{0, 0x1F}, {'"', '"'}, {'\\', '\\'}});
+      node = pool_.And({node, pool_.Repeat(plain_.Class(raw), 0, kUnlimited)});
     }
     return RuleExpr::Text(node);
   }

@@ -33,12 +33,42 @@ bool RuleSet::RuleText(uint32_t rule, NodeId* node) {
     rules_[rule].text_state = 1;
     const RuleExpr body = rules_[rule].body;
     NodeId text = kNothing;
-    const bool is_text = AsText(body, &text);
+    const bool is_text = AsText(body, &text) || LoopText(rule, body, &text);
     rules_[rule].text = text;
     rules_[rule].text_state = is_text ? 2 : 3;
   }
   *node = rules_[rule].text;
   return rules_[rule].text_state == 2;
+}
+
+// A rule that calls itself only as the last, or only as the first, part of its alternatives is a loop of text.
+bool RuleSet::LoopText(uint32_t rule, const RuleExpr& body, NodeId* node) {
+  RegexPool& pool = grammar_.regex();
+  const auto is_self = [&](const RuleExpr& expr) { return expr.kind == RuleExpr::kReference && expr.rule == rule; };
+  for (const bool at_end : {true, false}) {
+    std::vector<NodeId> loops, bases;
+    bool fits = true;
+    const std::vector<RuleExpr> single{body};
+    for (const RuleExpr& option : body.kind == RuleExpr::kChoice ? body.parts : single) {
+      NodeId text;
+      if (option.kind == RuleExpr::kSequence && !option.parts.empty() &&
+          is_self(at_end ? option.parts.back() : option.parts.front())) {
+        RuleExpr rest = option;
+        rest.parts.erase(at_end ? rest.parts.end() - 1 : rest.parts.begin());
+        fits = fits && AsText(rest, &text);
+        if (fits) loops.push_back(text);
+      } else {
+        fits = fits && AsText(option, &text);
+        if (fits) bases.push_back(text);
+      }
+    }
+    if (!fits) continue;
+    const NodeId loop = pool.Repeat(pool.Alternate(std::move(loops)), 0, kUnlimited);
+    const NodeId base = pool.Alternate(std::move(bases));
+    *node = at_end ? pool.Concat(loop, base) : pool.Concat(base, loop);
+    return true;
+  }
+  return false;
 }
 
 bool RuleSet::AsText(const RuleExpr& expr, NodeId* node) {

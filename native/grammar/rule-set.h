@@ -59,6 +59,7 @@ class RuleSet : public std::enable_shared_from_this<RuleSet> {
     Symbol symbol = 0;
   };
   bool IsProductive(const RuleExpr& expr);
+  bool LoopText(uint32_t rule, const RuleExpr& body, NodeId* node);
   bool RuleText(uint32_t rule, NodeId* node);
   Symbol RuleSymbol(uint32_t rule);
   Symbol SymbolOf(const RuleExpr& expr);

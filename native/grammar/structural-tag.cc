@@ -21,8 +21,9 @@ class TagReader {
   Symbol Read(const JsonValue& root) {
     if (!root.IsObject()) Fail("", "must be an object");
     const JsonValue* type = root.Find("type");
-    if (!type || !type->IsString() || type->text != "structural_tag") Fail("/type", "must be \"structural_tag\"");
     const JsonValue* format = root.Find("format");
+    if (type ? !type->IsString() || type->text != "structural_tag" : !format)
+      Fail("/type", "must be \"structural_tag\"");
     const uint32_t start = rules_->Add();
     RuleExpr body = format ? Format(*format, "/format", {}, 0) : Legacy(root);
     rules_->Define(start, std::move(body));
@@ -159,7 +160,6 @@ class TagReader {
     const std::string& type = Text(*named, pointer + "/type");
     if (type == "const_string") {
       const std::string& text = Text(Need(format, "value", pointer), pointer + "/value");
-      if (text.empty()) Fail(pointer + "/value", "must not be empty");
       return Literal(text);
     }
     if (type == "json_schema") {
