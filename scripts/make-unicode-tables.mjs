@@ -2,7 +2,9 @@
 import fs from 'node:fs';
 
 const categories =
-  'L Lu Ll Lt Lm Lo M Mn Mc Me N Nd Nl No P Pc Pd Ps Pe Pi Pf Po S Sm Sc Sk So Z Zs Zl Zp C Cc Cf Co Cn'.split(' ');
+  'L Lu Ll Lt Lm Lo M Mn Mc Me N Nd Nl No P Pc Pd Ps Pe Pi Pf Po S Sm Sc Sk So Z Zs Zl Zp C Cc Cf Co Cn'.split(
+    ' ',
+  );
 const binary = 'Alphabetic White_Space Uppercase Lowercase Emoji ID_Start ID_Continue'.split(' ');
 const scripts =
   'Latin Greek Cyrillic Han Hiragana Katakana Hangul Arabic Hebrew Thai Devanagari Bengali Tamil Armenian Georgian Common'.split(
@@ -27,14 +29,50 @@ const entries = [
   ...scripts.map((name) => [`Script=${name}`, new RegExp(`^\\p{Script=${name}}$`, 'u')]),
 ];
 const longNames = {
-  Letter: 'L', Uppercase_Letter: 'Lu', Lowercase_Letter: 'Ll', Titlecase_Letter: 'Lt', Modifier_Letter: 'Lm',
-  Other_Letter: 'Lo', Mark: 'M', Combining_Mark: 'M', Nonspacing_Mark: 'Mn', Spacing_Mark: 'Mc', Enclosing_Mark: 'Me',
-  Number: 'N', Decimal_Number: 'Nd', digit: 'Nd', Letter_Number: 'Nl', Other_Number: 'No', Punctuation: 'P', punct: 'P',
-  Connector_Punctuation: 'Pc', Dash_Punctuation: 'Pd', Open_Punctuation: 'Ps', Close_Punctuation: 'Pe',
-  Initial_Punctuation: 'Pi', Final_Punctuation: 'Pf', Other_Punctuation: 'Po', Symbol: 'S', Math_Symbol: 'Sm',
-  Currency_Symbol: 'Sc', Modifier_Symbol: 'Sk', Other_Symbol: 'So', Separator: 'Z', Space_Separator: 'Zs',
-  Line_Separator: 'Zl', Paragraph_Separator: 'Zp', Other: 'C', Control: 'Cc', cntrl: 'Cc', Format: 'Cf',
-  Private_Use: 'Co', Unassigned: 'Cn', Alpha: 'Alphabetic', Upper: 'Uppercase', Lower: 'Lowercase', space: 'White_Space',
+  Letter: 'L',
+  Uppercase_Letter: 'Lu',
+  Lowercase_Letter: 'Ll',
+  Titlecase_Letter: 'Lt',
+  Modifier_Letter: 'Lm',
+  Other_Letter: 'Lo',
+  Mark: 'M',
+  Combining_Mark: 'M',
+  Nonspacing_Mark: 'Mn',
+  Spacing_Mark: 'Mc',
+  Enclosing_Mark: 'Me',
+  Number: 'N',
+  Decimal_Number: 'Nd',
+  digit: 'Nd',
+  Letter_Number: 'Nl',
+  Other_Number: 'No',
+  Punctuation: 'P',
+  punct: 'P',
+  Connector_Punctuation: 'Pc',
+  Dash_Punctuation: 'Pd',
+  Open_Punctuation: 'Ps',
+  Close_Punctuation: 'Pe',
+  Initial_Punctuation: 'Pi',
+  Final_Punctuation: 'Pf',
+  Other_Punctuation: 'Po',
+  Symbol: 'S',
+  Math_Symbol: 'Sm',
+  Currency_Symbol: 'Sc',
+  Modifier_Symbol: 'Sk',
+  Other_Symbol: 'So',
+  Separator: 'Z',
+  Space_Separator: 'Zs',
+  Line_Separator: 'Zl',
+  Paragraph_Separator: 'Zp',
+  Other: 'C',
+  Control: 'Cc',
+  cntrl: 'Cc',
+  Format: 'Cf',
+  Private_Use: 'Co',
+  Unassigned: 'Cn',
+  Alpha: 'Alphabetic',
+  Upper: 'Uppercase',
+  Lower: 'Lowercase',
+  space: 'White_Space',
 }; // prettier-ignore
 
 let text = `// Unicode properties as sorted ranges of code points. Made by scripts/make-unicode-tables.mjs from Unicode ${process.versions.unicode}.
@@ -73,7 +111,8 @@ for (let code = 0x41; code <= 0x1ffff; code++) {
   const lower = character.toLowerCase();
   if (lower !== character && [...lower].length === 1) pairs.push([code, lower.codePointAt(0)]);
 }
-const wrap = (items) => items.reduce((lines, item, i) => lines + item + (i % 12 === 11 ? ',\n    ' : ', '), '    ');
+const wrap = (items) =>
+  items.reduce((lines, item, i) => lines + item + (i % 12 === 11 ? ',\n    ' : ', '), '    ');
 text += `inline constexpr UnicodeRange kUnicodeRanges[] = {\n${wrap(all.map(([low, high]) => `{${low}, ${high}}`))}\n};\n\n`;
 text += `inline constexpr UnicodeProperty kUnicodeProperties[] = {\n${properties.join('\n')}\n};\n\n`;
 text += `inline constexpr UnicodeAlias kUnicodeAliases[] = {\n${Object.entries(longNames)

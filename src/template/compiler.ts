@@ -67,7 +67,8 @@ export class TemplateCompiler extends Compiler {
     });
     const bodies = new Map<string, readonly Statement[]>();
     if (plan.blocks.length > 0)
-      for (const inner of descendants(node)) if (inner.typename === 'Block') bodies.set(inner.name, inner.body);
+      for (const inner of descendants(node))
+        if (inner.typename === 'Block') bodies.set(inner.name, inner.body);
     for (const block of plan.blocks) this.#blockFunction(block, bodies.get(block.name)!);
     const blocks = plan.blocks.map((block) => `[${this.#constant(block.name)},f${block.code.functionId}]`);
     this._emitLine(`return [f${plan.code.functionId},[${blocks.join(',')}]];`);

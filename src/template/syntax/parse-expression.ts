@@ -225,7 +225,7 @@ export class ExpressionParser {
     const { stream } = this;
     const token = stream.current;
     let expression: Expression;
-    if ((stream.isOperator('-') || stream.isOperator('+'))) {
+    if (stream.isOperator('-') || stream.isOperator('+')) {
       stream.next();
       const target = stream.nested(() => this.#unary(false));
       expression = stream.node(token.value === '-' ? 'Neg' : 'Pos', token, { target });

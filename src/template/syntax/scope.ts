@@ -1,6 +1,7 @@
 /** Tree -> tree with plans: every variable gets a slot, every scope its entry and exit. Also finds what is wrong before running. */
-import { PyError } from '../python/py-error.ts';
+
 import { FILTERS, GLOBALS, TESTS } from '../library/library.ts';
+import { PyError } from '../python/py-error.ts';
 import type { AnyNode, Arguments, Expression, NodeOf, Statement, Target } from './nodes.ts';
 import type {
   BlockPlan,
@@ -361,8 +362,7 @@ class ScopePass {
     this.#expression(node.value, inner);
     const outer = this.#escape;
     const { value } = node;
-    this.#escape =
-      value.typename === 'Literal' && typeof value.value === 'boolean' ? value.value : 'dynamic';
+    this.#escape = value.typename === 'Literal' && typeof value.value === 'boolean' ? value.value : 'dynamic';
     this.#statements(node.body, inner);
     this.#escape = outer;
   }
