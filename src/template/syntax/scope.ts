@@ -1,5 +1,5 @@
 /** Tree -> tree with plans: every variable gets a slot, every scope its entry and exit. Also finds what is wrong before running. */
-import { PyError } from '../python/py-error.ts';
+import { overBudget, PyError } from '../python/py-error.ts';
 import { FILTERS, GLOBALS, TESTS } from '../library/library.ts';
 import type { AnyNode, Arguments, Expression, NodeOf, Statement, Target } from './nodes.ts';
 import type {
@@ -49,6 +49,9 @@ class FunctionScope {
   }
 }
 
+/** A scoped block looks at every variable around it, so their number has to be bounded. */
+const MAX_BLOCKS = 200;
+
 /** Where the pass stands. */
 type Frame = {
   readonly symbols: Symbols;
@@ -78,6 +81,8 @@ class ScopePass {
   readonly #blocks: NodeOf<'Block'>[] = [];
   /** Every name that is read anywhere. */
   readonly #usedNames = new Set<string>();
+  /** Macro parameters and names of `with`: these may be called loop, other targets may not. */
+  readonly #parameters = new Set<AnyNode>();
   /** Whether any assignment in the template goes to a name `loop`. */
   #hasLoopTargets = false;
   #escape: boolean | 'dynamic' = false;
@@ -102,9 +107,15 @@ class ScopePass {
     for (const node of descendants(root)) {
       if (node.typename === 'TargetName' && node.name === 'loop') this.#hasLoopTargets = true;
       if (node.typename === 'Symbol') this.#usedNames.add(node.name);
+      if (node.typename === 'Macro' || node.typename === 'CallBlock')
+        for (const parameter of node.parameters) this.#parameters.add(parameter);
+      if (node.typename === 'With')
+        for (const target of node.targets)
+          for (const name of descendants(target)) this.#parameters.add(name);
       if (node.typename !== 'Block') continue;
       if (names.has(node.name)) fail(`block '${node.name}' defined twice`, node);
       names.add(node.name);
+      if (names.size > MAX_BLOCKS) overBudget('blocks of the template', MAX_BLOCKS);
       this.#blocks.push(node);
     }
   }
@@ -251,7 +262,7 @@ class ScopePass {
   #for(node: NodeOf<'For'>, frame: Frame): void {
     if (this.#hasLoopTargets)
       for (const inner of descendants(node))
-        if (inner.typename === 'TargetName' && inner.name === 'loop' && this.#isStore(node, inner))
+        if (inner.typename === 'TargetName' && inner.name === 'loop' && !this.#parameters.has(inner))
           fail("Can't assign to special loop variable in for-loop target", inner);
     const hasScopedBlock =
       this.#blocks.length > 0 &&
@@ -282,17 +293,6 @@ class ScopePass {
       test,
       recursion: recursion?.plan ?? null,
     };
-  }
-
-  /** Macro parameters and names of `with` may be called loop, other targets may not. */
-  #isStore(loop: NodeOf<'For'>, name: NodeOf<'TargetName'>): boolean {
-    for (const node of descendants(loop)) {
-      if ((node.typename === 'Macro' || node.typename === 'CallBlock') && node.parameters.includes(name))
-        return false;
-      if (node.typename === 'With' && node.targets.some((target) => descendants(target).includes(name)))
-        return false;
-    }
-    return true;
   }
 
   #loopTest(target: Target, test: Expression, frame: Frame) {
