@@ -2,12 +2,12 @@
 import { OnpolicyError } from '../errors.ts';
 import { cutAtTag, markFinalMessage } from './continue-final.ts';
 import { toValue } from './convert.ts';
-import { parseToolArguments } from './tool-arguments.ts';
 import { DEFAULT_LIMITS, type TemplateLimits } from './python/render-state.ts';
 import type { Value } from './python/values.ts';
 import { type AssistantSpan, chooseMarks, splitMarked } from './spans.ts';
 import type { JinjaTemplate, TemplateEngine } from './template.ts';
 import { cachedTemplate } from './template-cache.ts';
+import { parseToolArguments } from './tool-arguments.ts';
 
 /** What a chat template is rendered with. */
 export type RenderInput = {

@@ -3,7 +3,6 @@ import { FILTERS, TESTS } from './library/library.ts';
 import { Compiler, type NunjucksNode } from './nunjucks.ts';
 import { OPERATIONS, type Operations } from './operations.ts';
 import type { Arguments, CompareOperator, Expression, NodeOf, Statement } from './syntax/nodes.ts';
-import { descendants } from './syntax/walk.ts';
 import type {
   BlockPlan,
   CallBlockPlan,
@@ -15,6 +14,7 @@ import type {
   ResolvedTarget,
   VariableRef,
 } from './syntax/plans.ts';
+import { descendants } from './syntax/walk.ts';
 
 /** Generated code with the constants it refers to as k[0], k[1], … */
 export type CompiledCode = { readonly code: string; readonly constants: readonly unknown[] };
@@ -67,7 +67,8 @@ export class TemplateCompiler extends Compiler {
     });
     const bodies = new Map<string, readonly Statement[]>();
     if (plan.blocks.length > 0)
-      for (const inner of descendants(node)) if (inner.typename === 'Block') bodies.set(inner.name, inner.body);
+      for (const inner of descendants(node))
+        if (inner.typename === 'Block') bodies.set(inner.name, inner.body);
     for (const block of plan.blocks) this.#blockFunction(block, bodies.get(block.name)!);
     const blocks = plan.blocks.map((block) => `[${this.#constant(block.name)},f${block.code.functionId}]`);
     this._emitLine(`return [f${plan.code.functionId},[${blocks.join(',')}]];`);
@@ -121,16 +122,14 @@ export class TemplateCompiler extends Compiler {
   #enter(frame: FramePlan): void {
     for (const action of frame.enter) {
       const target = variable(action.ref);
-      if (action.kind === 'resolve')
-        this._emitLine(`${target}=o.resolve(c,${this.#constant(action.name)});`);
+      if (action.kind === 'resolve') this._emitLine(`${target}=o.resolve(c,${this.#constant(action.name)});`);
       else if (action.kind === 'alias') this._emitLine(`${target}=${variable(action.from)};`);
       else this._emitLine(`${target}=void 0;`);
     }
   }
 
   #leave(frame: FramePlan): void {
-    if (frame.leave.length > 0)
-      this._emitLine(`${frame.leave.map(variable).join('=')}=void 0;`);
+    if (frame.leave.length > 0) this._emitLine(`${frame.leave.map(variable).join('=')}=void 0;`);
   }
 
   /** Statements into a buffer of their own; gives its name. */
@@ -250,7 +249,9 @@ export class TemplateCompiler extends Compiler {
   #assign(target: ResolvedTarget, source: string, offset: number): void {
     if (target.kind === 'name') this._emitLine(`${variable(target.ref)}=${source};`);
     else if (target.kind === 'attribute')
-      this._emitLine(`o.assign(${variable(target.ref)},${this.#constant(target.attribute)},${source},at=${offset});`);
+      this._emitLine(
+        `o.assign(${variable(target.ref)},${this.#constant(target.attribute)},${source},at=${offset});`,
+      );
     else {
       const parts = this._tmpid();
       this._emitLine(`var ${parts}=o.unpack(s,${source},${target.items.length},at=${offset});`);
@@ -263,8 +264,7 @@ export class TemplateCompiler extends Compiler {
   #checkNamespaces(target: ResolvedTarget, offset: number): void {
     if (target.kind === 'attribute')
       this._emitLine(`o.checkNamespace(${this.#read(target.ref, target.name)},at=${offset});`);
-    else if (target.kind === 'tuple')
-      for (const item of target.items) this.#checkNamespaces(item, offset);
+    else if (target.kind === 'tuple') for (const item of target.items) this.#checkNamespaces(item, offset);
   }
 
   #export(exports: readonly Export[]): void {
@@ -305,10 +305,7 @@ export class TemplateCompiler extends Compiler {
   }
 
   /** The code of a macro or call block; gives the expression that makes the macro. */
-  #macro(
-    plan: Omit<MacroPlan, 'target' | 'exports'>,
-    node: NodeOf<'Macro'> | NodeOf<'CallBlock'>,
-  ): string {
+  #macro(plan: Omit<MacroPlan, 'target' | 'exports'>, node: NodeOf<'Macro'> | NodeOf<'CallBlock'>): string {
     const name = `f${plan.code.functionId}`;
     this.#function(`function ${name}(a)`, plan.code, () => {
       plan.arguments.forEach((ref, index) => {
@@ -431,7 +428,11 @@ export class TemplateCompiler extends Compiler {
   }
 
   /** `o.name(s, …, at=offset)`: the place is set after the operands and before the operation. */
-  #operation(name: OperationName, node: NunjucksNode & { offset: number }, operands: readonly Expression[]): void {
+  #operation(
+    name: OperationName,
+    node: NunjucksNode & { offset: number },
+    operands: readonly Expression[],
+  ): void {
     this._emit(`o.${name}(s`);
     for (const operand of operands) {
       this._emit(',');
@@ -681,8 +682,10 @@ export class TemplateCompiler extends Compiler {
 
 /** Words that generated code may hold beside numbered names. */
 const WORDS = new Set(
-  ('function var return try catch throw for of while if else true false null void break continue yield ' +
-    'a at c e f k o s step advance current derive').split(' '),
+  (
+    'function var return try catch throw for of while if else true false null void break continue yield ' +
+    'a at c e f k o s step advance current derive'
+  ).split(' '),
 );
 const NUMBERED = /^(?:[fk]\d+|v\d+_\d+|t_\d+)$/;
 

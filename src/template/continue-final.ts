@@ -35,7 +35,11 @@ export function markFinalMessage(messages: readonly unknown[]): MarkedMessages {
     const part: unknown = content[i];
     const text = isContainer(part) ? get(part, 'text') : undefined;
     if (typeof text !== 'string') continue;
-    const parts = [...content.slice(0, i), withValue(part as Container, 'text', text + TAG), ...content.slice(i + 1)];
+    const parts = [
+      ...content.slice(0, i),
+      withValue(part as Container, 'text', text + TAG),
+      ...content.slice(i + 1),
+    ];
     return { messages: [...messages.slice(0, -1), withValue(last, 'content', parts)], text };
   }
   return fail('the final message has no text to continue');

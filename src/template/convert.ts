@@ -81,7 +81,8 @@ class Converter {
     const dict = new Dict();
     for (const key of Object.keys(input)) {
       const property = Object.getOwnPropertyDescriptor(input, key)!;
-      if (property.get !== undefined || property.set !== undefined) return refuse(`${path}.${key}`, 'an accessor');
+      if (property.get !== undefined || property.set !== undefined)
+        return refuse(`${path}.${key}`, 'an accessor');
       if (property.value !== undefined)
         dict.set(key, this.convert(property.value, `${path}.${key}`, depth + 1));
     }

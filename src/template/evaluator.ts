@@ -1,11 +1,18 @@
 /** Tree with plans -> text, by walking the tree: for hosts that forbid generated code. Does what compiled code does. */
 import { FILTERS, TESTS } from './library/library.ts';
+import { OPERATIONS } from './operations.ts';
 import type { MacroBody } from './python/macros.ts';
 import type { RenderState, VariableContext } from './python/render-state.ts';
 import type { Keywords, Value } from './python/values.ts';
-import { OPERATIONS } from './operations.ts';
 import type { Arguments, Expression, NodeOf, Statement } from './syntax/nodes.ts';
-import type { ForPlan, FramePlan, FunctionPlan, MacroPlan, ResolvedTarget, VariableRef } from './syntax/plans.ts';
+import type {
+  ForPlan,
+  FramePlan,
+  FunctionPlan,
+  MacroPlan,
+  ResolvedTarget,
+  VariableRef,
+} from './syntax/plans.ts';
 import { descendants } from './syntax/walk.ts';
 
 /** A root or a block, ready to run. */
@@ -131,13 +138,13 @@ function execute(nodes: readonly Statement[], activation: Activation): Ending {
   return 'done';
 }
 
-function print(activation: Activation, value: Value, escape: boolean | 'dynamic', offset: number): void {
+function print(activation: Activation, value: Value, mode: boolean | 'dynamic', offset: number): void {
   const { state } = activation;
   activation.at = offset;
-  if (escape === false) activation.text += OPERATIONS.print(state, value);
+  if (mode === false) activation.text += OPERATIONS.print(state, value);
   else
     activation.text +=
-      escape === true ? OPERATIONS.printEscaped(state, value) : OPERATIONS.printDynamic(state, value);
+      mode === true ? OPERATIONS.printEscaped(state, value) : OPERATIONS.printDynamic(state, value);
 }
 
 function executeOne(node: Statement, activation: Activation): Ending {
@@ -185,7 +192,8 @@ function executeOne(node: Statement, activation: Activation): Ending {
     case 'CallBlock': {
       const plan = node.plan!;
       const caller = OPERATIONS.macro(plan.shape, macroBody(plan, node, activation));
-      if (node.call !== null) print(activation, callFunction(node.call, activation, caller), plan.escape, node.offset);
+      if (node.call !== null)
+        print(activation, callFunction(node.call, activation, caller), plan.escape, node.offset);
       else {
         activation.at = node.offset;
         print(activation, OPERATIONS.generation(state, caller), plan.escape, node.offset);
@@ -248,7 +256,8 @@ function executeOne(node: Statement, activation: Activation): Ending {
 function assign(target: ResolvedTarget, value: Value, activation: Activation, offset: number): void {
   activation.at = offset;
   if (target.kind === 'name') activation.write(target.ref, value);
-  else if (target.kind === 'attribute') OPERATIONS.assign(activation.read(target.ref), target.attribute, value);
+  else if (target.kind === 'attribute')
+    OPERATIONS.assign(activation.read(target.ref), target.attribute, value);
   else {
     const parts = OPERATIONS.unpack(activation.state, value, target.items.length);
     target.items.forEach((item, index) => {
@@ -333,8 +342,7 @@ function runLoop(
     return ending;
   };
   if (plan.loop === null) {
-    const items =
-      plan.test === null ? OPERATIONS.iterate(state, iterable) : (source as Iterable<Value>);
+    const items = plan.test === null ? OPERATIONS.iterate(state, iterable) : (source as Iterable<Value>);
     for (const item of items) {
       state.step();
       if (runBody(item) === 'break') break;
@@ -411,9 +419,14 @@ function evaluateArguments(
   caller: Value | null,
 ): [positional: readonly Value[], keywords: Keywords | null] {
   const { state } = activation;
-  let positional: readonly Value[] = [...first, ...args.positional.map((value) => evaluate(value, activation))];
-  if (args.spread !== null) positional = OPERATIONS.spread(state, positional, evaluate(args.spread, activation));
-  if (args.keywords.length === 0 && args.spreadKeywords === null && caller === null) return [positional, null];
+  let positional: readonly Value[] = [
+    ...first,
+    ...args.positional.map((value) => evaluate(value, activation)),
+  ];
+  if (args.spread !== null)
+    positional = OPERATIONS.spread(state, positional, evaluate(args.spread, activation));
+  if (args.keywords.length === 0 && args.spreadKeywords === null && caller === null)
+    return [positional, null];
   const names = args.keywords.map((keyword) => keyword.name);
   const values = args.keywords.map((keyword) => evaluate(keyword.value, activation));
   if (caller !== null) {
@@ -463,12 +476,16 @@ function evaluate(node: Expression, activation: Activation): Value {
     case 'Symbol':
       return activation.read(node.ref!) ?? readMissing(node, activation);
     case 'Array':
-      return OPERATIONS.list(state, node.items.map((item) => evaluate(item, activation)));
+      return OPERATIONS.list(
+        state,
+        node.items.map((item) => evaluate(item, activation)),
+      );
     case 'Tuple':
       return OPERATIONS.tuple(node.items.map((item) => evaluate(item, activation)));
     case 'Dict': {
       const flat: Value[] = [];
-      for (const { key, value } of node.pairs) flat.push(evaluate(key, activation), evaluate(value, activation));
+      for (const { key, value } of node.pairs)
+        flat.push(evaluate(key, activation), evaluate(value, activation));
       at();
       return OPERATIONS.dict(state, flat);
     }

@@ -1,8 +1,8 @@
 /** `onpolicy/template`: chat templates in Jinja2, byte-exact, safe with untrusted input. */
 export {
   ChatTemplate,
-  compileChatTemplate,
   type ContentFormat,
+  compileChatTemplate,
   type MaskedText,
   type RenderInput,
   type RenderOptions,

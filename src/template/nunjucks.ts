@@ -42,9 +42,16 @@ export interface NunjucksTemplate {
 
 type Internals = {
   readonly nodes: Readonly<Record<string, NodeClass>>;
-  readonly compiler: { readonly Compiler: new (name: string | undefined, strict: boolean) => NunjucksCompiler };
+  readonly compiler: {
+    readonly Compiler: new (name: string | undefined, strict: boolean) => NunjucksCompiler;
+  };
   readonly Environment: new (loaders: readonly never[], options: object) => NunjucksEnvironment;
-  readonly Template: new (source: string, env: NunjucksEnvironment, path?: string, eager?: boolean) => NunjucksTemplate;
+  readonly Template: new (
+    source: string,
+    env: NunjucksEnvironment,
+    path?: string,
+    eager?: boolean,
+  ) => NunjucksTemplate;
 };
 
 const internals = nunjucks as unknown as Internals;

@@ -5,7 +5,7 @@ import { getAttribute, getItem, getSlice } from './python/attributes.ts';
 import { call, spreadArguments, spreadKeywords } from './python/calls.ts';
 import { contains, equal, order, truth } from './python/compare.ts';
 import { iterate, unpack } from './python/iterate.ts';
-import { LoopContext, type LoopBody, Macro, type MacroBody, type MacroShape } from './python/macros.ts';
+import { type LoopBody, LoopContext, Macro, type MacroBody, type MacroShape } from './python/macros.ts';
 import { Namespace, TemplateReference } from './python/objects.ts';
 import { add, concatenate, negative, operate, positive } from './python/operators.ts';
 import { PyError } from './python/py-error.ts';
@@ -17,8 +17,8 @@ import {
   isList,
   type Keywords,
   Markup,
-  textOf,
   Tuple,
+  textOf,
   Undefined,
   type Value,
 } from './python/values.ts';
@@ -141,7 +141,12 @@ export const OPERATIONS = {
   call,
   spread: spreadArguments,
   keywords: spreadKeywords,
-  filter(state: RenderState, filter: TemplateFilter, args: readonly Value[], keywords: Keywords | null): Value {
+  filter(
+    state: RenderState,
+    filter: TemplateFilter,
+    args: readonly Value[],
+    keywords: Keywords | null,
+  ): Value {
     charge(state, args);
     return filter(state, args, keywords);
   },

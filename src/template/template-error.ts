@@ -22,7 +22,11 @@ export function toTemplateError(error: unknown, source: string): OnpolicyError {
   const shown = characters.slice(start, column - 1 + CONTEXT_CHARACTERS).join('');
   const label = `${line} | `;
   const caret = `${' '.repeat(label.length + column - 1 - start)}^`;
-  return build(error, `${error.message}\n  at line ${line}, column ${column}\n${label}${shown}\n${caret}`, place);
+  return build(
+    error,
+    `${error.message}\n  at line ${line}, column ${column}\n${label}${shown}\n${caret}`,
+    place,
+  );
 }
 
 function build(error: PyError, message: string, place: Readonly<Record<string, unknown>>): OnpolicyError {

@@ -7,11 +7,7 @@ import type { Keywords, Value } from '../python/values.ts';
 export type TemplateFilter = (state: RenderState, args: readonly Value[], keywords: Keywords | null) => Value;
 
 /** The arguments in the order of the signature; undefined = not given. The first one always is. */
-export type FilterBody = (
-  state: RenderState,
-  value: Value,
-  args: readonly (Value | undefined)[],
-) => Value;
+export type FilterBody = (state: RenderState, value: Value, args: readonly (Value | undefined)[]) => Value;
 
 /** Collects filters by name. */
 export class FilterTable {

@@ -29,7 +29,8 @@ function makeRange(state: RenderState, args: readonly Value[], keywords: Keyword
       throw new PyError('OverflowError', 'range() arguments beyond 2 ** 53 are not supported');
     return indexOf(arg, () => `'${typeName(arg)}' object cannot be interpreted as an integer`);
   });
-  const [start, stop, step] = numbers.length === 1 ? [0, numbers[0]!, 1] : [numbers[0]!, numbers[1]!, numbers[2] ?? 1];
+  const [start, stop, step] =
+    numbers.length === 1 ? [0, numbers[0]!, 1] : [numbers[0]!, numbers[1]!, numbers[2] ?? 1];
   if (step === 0) throw new PyError('ValueError', 'range() arg 3 must not be zero');
   const range = new Range(start!, stop!, step!);
   const limit = state.limits.maxRangeLength;
@@ -109,5 +110,8 @@ const BODIES: Readonly<Record<string, readonly [body: Body, typeName?: string]>>
 
 /** Name -> function, for names that the caller does not define. */
 export const GLOBALS: ReadonlyMap<string, Value> = new Map(
-  Object.entries(BODIES).map(([name, [body, type]]) => [name, new BuiltinFunction(name, body, type ?? 'function')]),
+  Object.entries(BODIES).map(([name, [body, type]]) => [
+    name,
+    new BuiltinFunction(name, body, type ?? 'function'),
+  ]),
 );

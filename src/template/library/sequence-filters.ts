@@ -1,6 +1,7 @@
 /** Filters on sequences, mappings and numbers. Lazy where Jinja2's are generators. */
 import { getItem, getPlainAttribute, getSlice } from '../python/attributes.ts';
 import { equal, order, sortBy, truth } from '../python/compare.ts';
+import { toFixed } from '../python/float-text.ts';
 import { iterate, length, toList, tryReversed } from '../python/iterate.ts';
 import {
   arithmetic,
@@ -15,7 +16,6 @@ import {
   toDouble,
   truncate,
 } from '../python/numbers.ts';
-import { toFixed } from '../python/float-text.ts';
 import { LazySequence } from '../python/objects.ts';
 import { add } from '../python/operators.ts';
 import { isKind, PyError, typeError, valueError } from '../python/py-error.ts';
@@ -28,8 +28,8 @@ import {
   type Keywords,
   Markup,
   PyFloat,
-  textOf,
   Tuple,
+  textOf,
   typeName,
   Undefined,
   type Value,
@@ -49,7 +49,11 @@ function pathOf(attribute: Value | undefined): readonly Value[] {
   return text.split('.').map((part) => (/^\p{Nd}+$/u.test(part) ? Number(part) : part));
 }
 
-function getter(state: RenderState, attribute: Value | undefined, fallback: Value | undefined = null): Getter {
+function getter(
+  state: RenderState,
+  attribute: Value | undefined,
+  fallback: Value | undefined = null,
+): Getter {
   const path = pathOf(attribute);
   state.work(path.length);
   return (item) => {
@@ -165,25 +169,39 @@ table.add('dictsort', 'case_sensitive? by? reverse?', (state, value, [caseSensit
   };
   return sortBy(state, pairs, key, isTrue(state, reverse));
 });
-table.add('sort', 'reverse? case_sensitive? attribute?', (state, value, [reverse, caseSensitive, attribute]) => {
-  const text = attribute === undefined || attribute === null ? undefined : textOf(attribute);
-  const attributes = text === undefined ? [attribute] : text.split(',');
-  const getters = attributes.map((part) => caseGetter(state, part, caseSensitive));
-  // The key is a list even for one attribute: equal keys of a kind without order must not raise.
-  return sortBy(state, toList(state, value), (item) => getters.map((get) => get(item)), isTrue(state, reverse));
-});
-table.add('groupby', 'attribute default? case_sensitive?', (state, value, [attribute, fallback, caseSensitive]) => {
-  const key = caseGetter(state, attribute, caseSensitive, fallback);
-  const original = getter(state, attribute, fallback);
-  const groups: { key: Value; items: Value[] }[] = [];
-  for (const item of sortBy(state, toList(state, value), key)) {
-    const itemKey = key(item);
-    const last = groups.at(-1);
-    if (last !== undefined && (last.key === itemKey || equal(state, last.key, itemKey))) last.items.push(item);
-    else groups.push({ key: itemKey, items: [item] });
-  }
-  return groups.map(({ items }) => new GroupTuple([original(items[0]!), items]));
-});
+table.add(
+  'sort',
+  'reverse? case_sensitive? attribute?',
+  (state, value, [reverse, caseSensitive, attribute]) => {
+    const text = attribute === undefined || attribute === null ? undefined : textOf(attribute);
+    const attributes = text === undefined ? [attribute] : text.split(',');
+    const getters = attributes.map((part) => caseGetter(state, part, caseSensitive));
+    // The key is a list even for one attribute: equal keys of a kind without order must not raise.
+    return sortBy(
+      state,
+      toList(state, value),
+      (item) => getters.map((get) => get(item)),
+      isTrue(state, reverse),
+    );
+  },
+);
+table.add(
+  'groupby',
+  'attribute default? case_sensitive?',
+  (state, value, [attribute, fallback, caseSensitive]) => {
+    const key = caseGetter(state, attribute, caseSensitive, fallback);
+    const original = getter(state, attribute, fallback);
+    const groups: { key: Value; items: Value[] }[] = [];
+    for (const item of sortBy(state, toList(state, value), key)) {
+      const itemKey = key(item);
+      const last = groups.at(-1);
+      if (last !== undefined && (last.key === itemKey || equal(state, last.key, itemKey)))
+        last.items.push(item);
+      else groups.push({ key: itemKey, items: [item] });
+    }
+    return groups.map(({ items }) => new GroupTuple([original(items[0]!), items]));
+  },
+);
 table.add('unique', 'case_sensitive? attribute?', (state, value, [caseSensitive, attribute]) =>
   lazy(
     (function* () {
@@ -288,7 +306,8 @@ table.add('round', 'precision? method?', (state, value, [precision, method]) => 
       typeof value === 'boolean' ? Number(value) : value,
       places === null ? null : countOf(places, typeName),
     );
-  if (!isNumber(places)) return typeError(`unsupported operand type(s) for **: 'int' and '${typeName(places)}'`);
+  if (!isNumber(places))
+    return typeError(`unsupported operand type(s) for **: 'int' and '${typeName(places)}'`);
   const unit = arithmetic(state, '**', 10, places) as Int | PyFloat;
   const scaled = arithmetic(state, '*', value, unit) as Int | PyFloat;
   let whole: Int;
@@ -302,7 +321,8 @@ table.add('int', 'default? base?', (state, value, [fallback, base]) => {
   if (value instanceof Undefined) value.fail();
   const text = textOf(value);
   try {
-    if (text !== undefined) return parseInteger(state, text, base === undefined ? 10 : countOf(base, typeName));
+    if (text !== undefined)
+      return parseInteger(state, text, base === undefined ? 10 : countOf(base, typeName));
     if (value instanceof PyFloat) return truncate(state, value.value);
     const int = intOf(value);
     if (int !== undefined) return int;
@@ -330,7 +350,9 @@ table.add('float', 'default?', (_state, value, [fallback]) => {
 table.add('filesizeformat', 'binary?', (state, value, [binary]) => {
   const text = textOf(value);
   if (text === undefined && !isNumber(value))
-    return value instanceof Undefined ? value.fail() : typeError(`float() argument must be a string or a real number, not '${typeName(value)}'`);
+    return value instanceof Undefined
+      ? value.fail()
+      : typeError(`float() argument must be a string or a real number, not '${typeName(value)}'`);
   const bytes = text === undefined ? toDouble(value as Int | PyFloat) : parseFloatText(text);
   const isBinary = isTrue(state, binary);
   const base = isBinary ? 1024 : 1000;
@@ -413,4 +435,3 @@ export function makeSequenceFilters(
     );
   return table.filters;
 }
-

@@ -33,7 +33,9 @@ function dayOfYear(moment: Date): number {
 /** Year and week by ISO 8601. */
 function isoWeek(moment: Date): { year: number; week: number } {
   const weekday = (moment.getDay() + 6) % 7; // Monday is 0
-  const thursday = new Date(Date.UTC(moment.getFullYear(), moment.getMonth(), moment.getDate() - weekday + 3));
+  const thursday = new Date(
+    Date.UTC(moment.getFullYear(), moment.getMonth(), moment.getDate() - weekday + 3),
+  );
   const year = thursday.getUTCFullYear();
   return { year, week: 1 + Math.floor((thursday.getTime() - Date.UTC(year, 0, 1)) / DAY_MS / 7) };
 }
@@ -146,11 +148,7 @@ export function strftime(moment: Date, format: string): string {
 function layOut(value: string | Padded, flags: string, width: number): string {
   const padFlag = /[-_0](?=[^-_0]*$)/.exec(flags)?.[0];
   if (typeof value === 'string') {
-    const text = flags.includes('^')
-      ? value.toUpperCase()
-      : flags.includes('#')
-        ? swapCase(value)
-        : value;
+    const text = flags.includes('^') ? value.toUpperCase() : flags.includes('#') ? swapCase(value) : value;
     return text.padStart(width, padFlag === '0' ? '0' : ' ');
   }
   if (padFlag === '-') return String(value.number);

@@ -1,10 +1,10 @@
 /** The tests behind `is`: name -> predicate. */
 import { bind, type Signature, signature } from '../python/calls.ts';
-import { contains, equal, order, type OrderOperator } from '../python/compare.ts';
+import { contains, equal, type OrderOperator, order } from '../python/compare.ts';
 import { tryIterate, tryLength } from '../python/iterate.ts';
+import { callStrMethod, STR_METHODS } from '../python/methods/str-methods.ts';
 import { isNumber } from '../python/numbers.ts';
 import { operate } from '../python/operators.ts';
-import { callStrMethod, STR_METHODS } from '../python/methods/str-methods.ts';
 import type { RenderState } from '../python/render-state.ts';
 import { toText } from '../python/text.ts';
 import {
@@ -15,8 +15,8 @@ import {
   normalKey,
   PyFloat,
   PyObject,
-  textOf,
   Tuple,
+  textOf,
   Undefined,
   type Value,
 } from '../python/values.ts';
@@ -64,7 +64,10 @@ define('iterable', (state, value) => tryIterate(state, value) !== undefined);
 define('sequence', (state, value) => {
   if (value instanceof PyObject) return value.isSubscriptable && value.length(state) !== undefined;
   return (
-    isList(value) || value instanceof Tuple || value instanceof Undefined || tryLength(state, value) !== undefined
+    isList(value) ||
+    value instanceof Tuple ||
+    value instanceof Undefined ||
+    tryLength(state, value) !== undefined
   );
 });
 define(

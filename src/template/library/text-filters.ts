@@ -1,19 +1,19 @@
 /** Filters on text: case, trimming, replacing, layout, escaping. */
+
+import { getSlice } from '../python/attributes.ts';
 import { truth } from '../python/compare.ts';
 import { formatPercent } from '../python/format-percent.ts';
-import { iterate, length, unpack } from '../python/iterate.ts';
-import { callStrMethod, STR_METHODS } from '../python/methods/str-methods.ts';
+import { iterate, length, tryIterate, unpack } from '../python/iterate.ts';
 import { stripTags } from '../python/methods/markup-methods.ts';
-import { isSpaceUnit } from '../python/unicode.ts';
+import { callStrMethod, STR_METHODS } from '../python/methods/str-methods.ts';
 import { splitLines } from '../python/methods/str-search.ts';
 import { countOf } from '../python/numbers.ts';
 import { add, operate } from '../python/operators.ts';
 import { PyError, typeError, valueError } from '../python/py-error.ts';
 import type { RenderState } from '../python/render-state.ts';
-import { getSlice } from '../python/attributes.ts';
-import { tryIterate } from '../python/iterate.ts';
 import { escapeHtml, escapeValue, toText } from '../python/text.ts';
-import { Dict, Markup, textOf, Tuple, typeName, Undefined, type Value } from '../python/values.ts';
+import { isSpaceUnit } from '../python/unicode.ts';
+import { Dict, Markup, Tuple, textOf, typeName, Undefined, type Value } from '../python/values.ts';
 import { FilterTable } from './filter-table.ts';
 import { prettyFormat } from './pretty-format.ts';
 import { readJsonOptions, toJson } from './to-json.ts';
@@ -38,7 +38,9 @@ for (const name of ['upper', 'lower', 'capitalize'])
   table.add(name, '', (state, value) => strMethod(state, value, name));
 table.add('string', '', (state, value) => softText(state, value));
 table.add('trim', 'chars?', (state, value, [chars]) => strMethod(state, value, 'strip', [chars ?? null]));
-table.add('center', 'width?', (state, value, [width]) => strMethod(state, value, 'center', [width === undefined ? 80 : width]));
+table.add('center', 'width?', (state, value, [width]) =>
+  strMethod(state, value, 'center', [width === undefined ? 80 : width]),
+);
 
 /** `|title`: words begin after whitespace, a hyphen or an opening bracket. */
 table.add('title', '', (state, value) => {
@@ -47,8 +49,7 @@ table.add('title', '', (state, value) => {
   let result = '';
   let isWordStart = true;
   for (const char of text) {
-    const isSeparator =
-      '-({[<'.includes(char) || (char.length === 1 && isSpaceUnit(char.charCodeAt(0)));
+    const isSeparator = '-({[<'.includes(char) || (char.length === 1 && isSpaceUnit(char.charCodeAt(0)));
     result += isSeparator ? char : isWordStart ? char.toUpperCase() : char.toLowerCase();
     isWordStart = isSeparator;
   }
@@ -66,7 +67,11 @@ table.add('replace', 'old new count?', (state, value, [old, replacement, count])
     ]);
   const needsEscape = old instanceof Markup || (replacement instanceof Markup && !(value instanceof Markup));
   const subject = needsEscape ? escapeValue(state, value) : softText(state, value);
-  return strMethod(state, subject, 'replace', [softText(state, old!), softText(state, replacement!), ...extra]);
+  return strMethod(state, subject, 'replace', [
+    softText(state, old!),
+    softText(state, replacement!),
+    ...extra,
+  ]);
 });
 
 table.add('e escape', '', (state, value) => escapeValue(state, value));
@@ -129,7 +134,9 @@ table.add(
       breakOnHyphens: breakHyphens === undefined || truth(state, breakHyphens),
     };
     const glue = wrapString === undefined || wrapString === null ? '\n' : toText(state, wrapString);
-    const lines = splitLines(state, text, false).map((line) => wrapParagraph(state, line, options).join(glue));
+    const lines = splitLines(state, text, false).map((line) =>
+      wrapParagraph(state, line, options).join(glue),
+    );
     state.reserve(text.length + lines.length * glue.length);
     return state.made(lines.join(glue));
   },

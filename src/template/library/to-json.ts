@@ -5,7 +5,7 @@ import { unpack } from '../python/iterate.ts';
 import { intOf, intText } from '../python/numbers.ts';
 import { PyError, typeError } from '../python/py-error.ts';
 import type { RenderState } from '../python/render-state.ts';
-import { Dict, isList, PyFloat, textOf, Tuple, typeName, type Value } from '../python/values.ts';
+import { Dict, isList, PyFloat, Tuple, textOf, typeName, type Value } from '../python/values.ts';
 
 /** Keyword arguments of tojson. */
 export type JsonOptions = {
@@ -47,7 +47,8 @@ function readIndent(state: RenderState, indent: Value): string | null {
   const text = textOf(indent);
   if (text !== undefined) return text;
   const width = intOf(indent);
-  if (width === undefined) return typeError(`can't multiply sequence by non-int of type '${typeName(indent)}'`);
+  if (width === undefined)
+    return typeError(`can't multiply sequence by non-int of type '${typeName(indent)}'`);
   const count = Math.max(0, Number(width));
   state.reserve(count);
   return ' '.repeat(count);
@@ -104,7 +105,10 @@ class JsonWriter {
   }
 
   #array(value: Value, items: readonly Value[], newline: string): void {
-    if (items.length === 0) return this.#add('[]');
+    if (items.length === 0) {
+      this.#add('[]');
+      return;
+    }
     this.#enter(value);
     const { indent, itemSeparator } = this.#options;
     const inner = indent === null ? '' : newline + indent;
@@ -118,7 +122,10 @@ class JsonWriter {
   }
 
   #object(dict: Dict, newline: string): void {
-    if (dict.size === 0) return this.#add('{}');
+    if (dict.size === 0) {
+      this.#add('{}');
+      return;
+    }
     this.#enter(dict);
     const { indent, itemSeparator, keySeparator, sortKeys } = this.#options;
     const inner = indent === null ? '' : newline + indent;

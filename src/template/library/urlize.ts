@@ -73,7 +73,8 @@ function balance(address: string, trailing: string): [address: string, trailing:
 
 function link(address: string, attributes: string, options: LinkOptions): string {
   const { trimLimit } = options;
-  const shown = trimLimit !== null && address.length > trimLimit ? `${address.slice(0, trimLimit)}...` : address;
+  const shown =
+    trimLimit !== null && address.length > trimLimit ? `${address.slice(0, trimLimit)}...` : address;
   if (WEB_ADDRESS.test(address)) {
     const target = /^https?:\/\//.test(address) ? address : `https://${address}`;
     return `<a href="${target}"${attributes}>${shown}</a>`;

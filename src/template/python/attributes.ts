@@ -1,14 +1,15 @@
 /** `a.b`, `a['b']` and `a[1:2]` through the sandbox: allow-lists per type, no JavaScript property is ever read. */
-import { BraceFormatter } from './format-braces.ts';
-import { equal } from './compare.ts';
+
 import { bind, signature } from './calls.ts';
-import { indexOf, intOf, type Int } from './numbers.ts';
-import { Bytes, DictView, Range } from './objects.ts';
-import { callStrMethod, STR_METHODS } from './methods/str-methods.ts';
+import { equal } from './compare.ts';
+import { BraceFormatter } from './format-braces.ts';
+import { iterate } from './iterate.ts';
 import { stripTags } from './methods/markup-methods.ts';
+import { callStrMethod, STR_METHODS } from './methods/str-methods.ts';
+import { type Int, indexOf, intOf } from './numbers.ts';
+import { Bytes, DictView, Range } from './objects.ts';
 import { isKind, PyError, typeError } from './py-error.ts';
 import type { RenderState } from './render-state.ts';
-import { iterate } from './iterate.ts';
 import { escapeValue, repr } from './text.ts';
 import { isPlain } from './unicode.ts';
 import {
@@ -19,8 +20,8 @@ import {
   Markup,
   PyFloat,
   PyObject,
-  textOf,
   Tuple,
+  textOf,
   typeName,
   Undefined,
   type Value,
@@ -28,12 +29,16 @@ import {
 
 /** Attributes that every Python object has; the sandbox hides them all. */
 const OBJECT_DUNDERS = new Set(
-  ('__class__ __delattr__ __dir__ __doc__ __eq__ __format__ __ge__ __getattribute__ __getstate__ __gt__ __hash__ ' +
+  (
+    '__class__ __delattr__ __dir__ __doc__ __eq__ __format__ __ge__ __getattribute__ __getstate__ __gt__ __hash__ ' +
     '__init__ __init_subclass__ __le__ __lt__ __ne__ __new__ __reduce__ __reduce_ex__ __repr__ __setattr__ ' +
-    '__sizeof__ __str__ __subclasshook__').split(' '),
+    '__sizeof__ __str__ __subclasshook__'
+  ).split(' '),
 );
 /** Further hidden attributes of the built-in containers and of text. */
-const CONTAINER_DUNDERS = new Set('__add__ __contains__ __getitem__ __iter__ __len__ __mul__ __rmul__'.split(' '));
+const CONTAINER_DUNDERS = new Set(
+  '__add__ __contains__ __getitem__ __iter__ __len__ __mul__ __rmul__'.split(' '),
+);
 
 const UNDERSCORE = 95;
 /** Every attribute of a dict that does not start with an underscore. */
@@ -147,11 +152,20 @@ function dictAttribute(dict: Dict, name: string): Value | undefined {
         return dict.get(key!) ?? (dict.has(key!) ? null : (fallback ?? null));
       });
     case 'items':
-      return new BuiltinFunction(name, noArguments(() => new DictView('dict_items', dict)));
+      return new BuiltinFunction(
+        name,
+        noArguments(() => new DictView('dict_items', dict)),
+      );
     case 'keys':
-      return new BuiltinFunction(name, noArguments(() => new DictView('dict_keys', dict)));
+      return new BuiltinFunction(
+        name,
+        noArguments(() => new DictView('dict_keys', dict)),
+      );
     case 'values':
-      return new BuiltinFunction(name, noArguments(() => new DictView('dict_values', dict)));
+      return new BuiltinFunction(
+        name,
+        noArguments(() => new DictView('dict_values', dict)),
+      );
     case 'copy':
       return new BuiltinFunction(
         name,
@@ -210,8 +224,7 @@ function sequenceAttribute(items: readonly Value[], name: string): Value | undef
     return new BuiltinFunction(name, (state, args, keywords) => {
       const [value, start, stop] = bind(INDEX, args, keywords);
       const [from, to] = sliceBounds(items.length, start ?? null, stop ?? null, 1);
-      for (let i = from; i < to; i++)
-        if (items[i] === value || equal(state, items[i]!, value!)) return i;
+      for (let i = from; i < to; i++) if (items[i] === value || equal(state, items[i]!, value!)) return i;
       throw new PyError('ValueError', `${repr(state, value!)} is not in list`);
     });
   if (name === 'count')
@@ -313,12 +326,7 @@ function characterAt(state: RenderState, text: string, index: number): string | 
 }
 
 /** First index, end and step of a slice, as Python's slice.indices() gives them. */
-function sliceBounds(
-  length: number,
-  start: Value,
-  stop: Value,
-  step: number,
-): [start: number, stop: number] {
+function sliceBounds(length: number, start: Value, stop: Value, step: number): [start: number, stop: number] {
   const message = (): string => 'slice indices must be integers or None or have an __index__ method';
   const lower = step > 0 ? 0 : -1;
   const upper = step > 0 ? length : length - 1;
@@ -332,7 +340,13 @@ function sliceBounds(
 }
 
 /** `value[start:stop:step]`. Unlike `value[key]` it raises for values that cannot be sliced. */
-export function getSlice(state: RenderState, value: Value, start: Value, stop: Value, stepValue: Value): Value {
+export function getSlice(
+  state: RenderState,
+  value: Value,
+  start: Value,
+  stop: Value,
+  stepValue: Value,
+): Value {
   if (value instanceof Undefined) return value.fail();
   const step =
     stepValue === null
@@ -386,4 +400,3 @@ export function getPlainAttribute(state: RenderState, value: Value, name: string
   const attribute = attributeOf(state, value, name);
   return attribute === undefined ? missing(value, name) : attribute;
 }
-

@@ -1,7 +1,8 @@
 /** Arguments -> parameters: binds positional and keyword arguments to a signature, as Python does for functions. */
+
+import { iterate } from './iterate.ts';
 import { PyError, typeError } from './py-error.ts';
 import type { RenderState } from './render-state.ts';
-import { iterate } from './iterate.ts';
 import { repr } from './text.ts';
 import { Dict, type Keywords, PyObject, textOf, typeName, Undefined, type Value } from './values.ts';
 
@@ -96,7 +97,8 @@ export function spreadKeywords(
   });
   if (value === undefined) return keywords;
   if (value instanceof Undefined) value.fail();
-  if (!(value instanceof Dict)) return typeError(`argument after ** must be a mapping, not ${typeName(value)}`);
+  if (!(value instanceof Dict))
+    return typeError(`argument after ** must be a mapping, not ${typeName(value)}`);
   for (const [key, item] of value.entries()) {
     state.step();
     const name = textOf(key);

@@ -9,8 +9,8 @@ import {
   Markup,
   PyFloat,
   PyObject,
-  textOf,
   Tuple,
+  textOf,
   typeName,
   Undefined,
   type Value,
@@ -36,10 +36,17 @@ function double(value: Value): number | bigint {
   return value instanceof PyFloat ? value.value : intOf(value)!;
 }
 
+/** A bigint lies beyond the safe integers, but a double may have the same value. */
+function equalNumbers(a: number | bigint, b: number | bigint): boolean {
+  if (typeof a === typeof b) return a === b;
+  const [big, other] = typeof a === 'bigint' ? [a, Number(b)] : [BigInt(b), Number(a)];
+  return Number.isInteger(other) && BigInt(other) === big;
+}
+
 /** `a == b`. */
 export function equal(state: RenderState, a: Value, b: Value): boolean {
   state.step();
-  if (isNumber(a)) return isNumber(b) && double(a) == double(b); // == compares bigint and number by value
+  if (isNumber(a)) return isNumber(b) && equalNumbers(double(a), double(b));
   const text = textOf(a);
   if (text !== undefined) {
     const other = textOf(b);
@@ -102,9 +109,7 @@ export function order(state: RenderState, operator: OrderOperator, a: Value, b: 
   if (a instanceof Tuple && b instanceof Tuple) return orderItems(state, operator, a.items, b.items);
   if (a instanceof Undefined) a.fail();
   if (b instanceof Undefined) b.fail();
-  return typeError(
-    `'${operator}' not supported between instances of '${typeName(a)}' and '${typeName(b)}'`,
-  );
+  return typeError(`'${operator}' not supported between instances of '${typeName(a)}' and '${typeName(b)}'`);
 }
 
 function holds(operator: OrderOperator, a: number | bigint, b: number | bigint): boolean {

@@ -3,7 +3,7 @@ import { formatValue } from './format-spec.ts';
 import { PyError, typeError, valueError } from './py-error.ts';
 import type { RenderState } from './render-state.ts';
 import { asciiRepr, escapeHtml, repr, toText } from './text.ts';
-import { Dict, type Keywords, Markup, type Value } from './values.ts';
+import { type Dict, type Keywords, Markup, type Value } from './values.ts';
 
 /** How a field reaches into a value. */
 export type FieldLookup = {
@@ -177,7 +177,7 @@ function splitField(field: string): NonNullable<Piece['field']> {
   const name = field.slice(0, at);
   if (field[at] !== '!') return { name, conversion: '', spec: field.slice(at + 1) };
   const conversion = field[at + 1];
-  if (conversion === undefined) return typeError("end of string while looking for conversion specifier");
+  if (conversion === undefined) return typeError('end of string while looking for conversion specifier');
   const after = field[at + 2];
   if (after !== undefined && after !== ':') valueError("expected ':' after conversion specifier");
   return { name, conversion, spec: field.slice(at + 3) };

@@ -1,11 +1,22 @@
 /** `format % arguments`: Python's printf-style formatting, for str and Markup. */
-import { floatBody, characterOf } from './format-spec.ts';
-import { indexOf, intOf, intText, isNumber, toDouble, truncate, type Int } from './numbers.ts';
+import { characterOf, floatBody } from './format-spec.ts';
+import { type Int, indexOf, intOf, intText, isNumber, toDouble, truncate } from './numbers.ts';
 import { typeError, valueError } from './py-error.ts';
 import type { RenderState } from './render-state.ts';
 import { asciiRepr, escapeHtml, escapeValue, repr, toText } from './text.ts';
 import { codePointLength } from './unicode.ts';
-import { Dict, isList, Markup, PyFloat, PyObject, textOf, Tuple, typeName, Undefined, type Value } from './values.ts';
+import {
+  Dict,
+  isList,
+  Markup,
+  PyFloat,
+  PyObject,
+  Tuple,
+  textOf,
+  typeName,
+  Undefined,
+  type Value,
+} from './values.ts';
 
 type Flags = {
   readonly left: boolean;
@@ -104,11 +115,12 @@ function formatOne(
   if (at < text.length && 'hlL'.includes(text[at]!)) at++;
   if (at >= text.length) return incomplete();
   const code = text[at]!;
-  if (Math.abs(width) > 64 || (precision ?? 0) > 64)
-    state.reserve(Math.max(Math.abs(width), precision ?? 0));
+  if (Math.abs(width) > 64 || (precision ?? 0) > 64) state.reserve(Math.max(Math.abs(width), precision ?? 0));
   if (code === '%') return { text: '%', end: at + 1 };
   if (!'diouxXeEfFgGcrsa'.includes(code))
-    return valueError(`unsupported format character '${code}' (0x${code.charCodeAt(0).toString(16)}) at index ${at}`);
+    return valueError(
+      `unsupported format character '${code}' (0x${code.charCodeAt(0).toString(16)}) at index ${at}`,
+    );
   const spec: Flags = {
     left: flags.includes('-') || width < 0,
     sign: flags.includes('+') ? '+' : flags.includes(' ') ? ' ' : '',
@@ -117,7 +129,10 @@ function formatOne(
     width: Math.abs(width),
     precision,
   };
-  return { text: convert(state, code, spec, value === undefined ? args.next() : value, isMarkup), end: at + 1 };
+  return {
+    text: convert(state, code, spec, value === undefined ? args.next() : value, isMarkup),
+    end: at + 1,
+  };
 }
 
 function readKey(text: string, start: number): [key: string, end: number] {

@@ -1,10 +1,10 @@
 /** format(value, spec): Python's format specification mini-language for str, int, float and the rest. */
 import { exponentText, layOut, reprFloat, significantDigits, toFixed } from './float-text.ts';
-import { intText, toDouble, type Int } from './numbers.ts';
+import { type Int, intText, toDouble } from './numbers.ts';
 import { typeError, valueError } from './py-error.ts';
 import type { RenderState } from './render-state.ts';
-import { codePointLength } from './unicode.ts';
 import { toText } from './text.ts';
+import { codePointLength } from './unicode.ts';
 import { PyFloat, textOf, typeName, Undefined, type Value } from './values.ts';
 
 type Spec = {
@@ -53,12 +53,12 @@ export function formatValue(state: RenderState, value: Value, specText: string):
   if (typeof value === 'number' || typeof value === 'bigint' || typeof value === 'boolean') {
     const spec = parseSpec(state, specText, value);
     const int = typeof value === 'boolean' ? Number(value) : value;
-    if ('eEfFgG%'.includes(spec.type) && spec.type !== '')
-      return formatFloat(state, toDouble(int), spec);
+    if ('eEfFgG%'.includes(spec.type) && spec.type !== '') return formatFloat(state, toDouble(int), spec);
     return formatInt(state, int, spec);
   }
   if (value instanceof PyFloat) return formatFloat(state, value.value, parseSpec(state, specText, value));
-  if (value instanceof Undefined) return typeError('unsupported format string passed to Undefined.__format__');
+  if (value instanceof Undefined)
+    return typeError('unsupported format string passed to Undefined.__format__');
   return typeError(`unsupported format string passed to ${typeName(value)}.__format__`);
 }
 
@@ -66,7 +66,8 @@ function formatText(state: RenderState, text: string, spec: Spec): string {
   if (spec.type !== '' && spec.type !== 's') unknownCode(spec.type, 'str');
   if (spec.sign !== '') valueError('Sign not allowed in string format specifier');
   if (spec.alternate) valueError('Alternate form (#) not allowed in string format specifier');
-  if (spec.coerceZero) valueError("Negative zero coercion (z) not allowed in format specifier with presentation type 's'");
+  if (spec.coerceZero)
+    valueError("Negative zero coercion (z) not allowed in format specifier with presentation type 's'");
   if (spec.align === '=') valueError("'=' alignment not allowed in string format specifier");
   if (spec.grouping !== '') valueError(`Cannot specify '${spec.grouping}' with 's'.`);
   const cut = spec.precision === null ? text : [...text].slice(0, spec.precision).join('');
@@ -170,8 +171,7 @@ function formatFloat(state: RenderState, x: number, spec: Spec): string {
   if (Number.isNaN(x)) isNegative = false;
   const prefix = signOf(isNegative, spec);
   const match = /^(\d+)(.*)$/s.exec(body);
-  if (match !== null)
-    body = group(state, match[1]!, spec, 3, prefix.length + match[2]!.length) + match[2]!;
+  if (match !== null) body = group(state, match[1]!, spec, 3, prefix.length + match[2]!.length) + match[2]!;
   return pad(state, prefix, body, withAlign);
 }
 

@@ -2,7 +2,7 @@
 import { PyError, typeError } from './py-error.ts';
 import type { RenderState } from './render-state.ts';
 import { codePointLength } from './unicode.ts';
-import { Dict, isList, Markup, PyObject, textOf, Tuple, typeName, Undefined, type Value } from './values.ts';
+import { Dict, isList, Markup, PyObject, Tuple, textOf, typeName, Undefined, type Value } from './values.ts';
 
 /** The items of an iterable, or undefined when the value is none. Text gives code points. */
 export function tryIterate(state: RenderState, value: Value): Iterable<Value> | undefined {

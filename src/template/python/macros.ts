@@ -238,4 +238,3 @@ export class LoopContext extends PyObject {
     return text;
   }
 }
-

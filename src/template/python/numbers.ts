@@ -2,6 +2,7 @@
 import { divideHalfEven, scaledInteger } from './float-text.ts';
 import { overBudget, PyError, typeError, valueError } from './py-error.ts';
 import type { RenderState } from './render-state.ts';
+import { WHITESPACE_CLASS } from './unicode.ts';
 import { PyFloat, type Value } from './values.ts';
 
 /** A Python int in either representation. */
@@ -14,7 +15,8 @@ const MAX_TEXT_DIGITS = 4300;
 export function fromBig(state: RenderState, value: bigint): Int {
   if (value >= -9007199254740991n && value <= 9007199254740991n) return Number(value);
   const limit = state.limits.maxIntegerBits;
-  if (value >> BigInt(limit) !== 0n && value >> BigInt(limit) !== -1n) overBudget('bits of one integer', limit);
+  if (value >> BigInt(limit) !== 0n && value >> BigInt(limit) !== -1n)
+    overBudget('bits of one integer', limit);
   state.work(4);
   return value;
 }
@@ -65,11 +67,29 @@ export function arithmetic(
   const y = typeof b === 'boolean' ? Number(b) : b;
   switch (operator) {
     case '+':
-      return combine(state, x, y, (p, q) => p + q, (p, q) => p + q);
+      return combine(
+        state,
+        x,
+        y,
+        (p, q) => p + q,
+        (p, q) => p + q,
+      );
     case '-':
-      return combine(state, x, y, (p, q) => p - q, (p, q) => p - q);
+      return combine(
+        state,
+        x,
+        y,
+        (p, q) => p - q,
+        (p, q) => p - q,
+      );
     case '*':
-      return combine(state, x, y, (p, q) => p * q, (p, q) => p * q);
+      return combine(
+        state,
+        x,
+        y,
+        (p, q) => p * q,
+        (p, q) => p * q,
+      );
     case '/':
       return new PyFloat(trueDivide(x, y));
     case '//':
@@ -136,8 +156,7 @@ function floatDivMod(x: number, y: number): [quotient: number, remainder: number
 }
 
 function floatPower(x: number, y: number): number {
-  if (x === 0 && y < 0)
-    throw new PyError('ZeroDivisionError', '0.0 cannot be raised to a negative power');
+  if (x === 0 && y < 0) throw new PyError('ZeroDivisionError', '0.0 cannot be raised to a negative power');
   if (x === 1 || y === 0) return 1; // also for nan, where JavaScript says nan
   if (x === -1 && !Number.isFinite(y) && !Number.isNaN(y)) return 1;
   if (x < 0 && Number.isFinite(x) && Number.isFinite(y) && !Number.isInteger(y))
@@ -263,8 +282,7 @@ function roundDouble(x: number, places: number): number {
   if (places < -308) return x < 0 ? -0 : 0;
   const scaled = scaledInteger(Math.abs(x), places);
   const rounded = Number(places > 0 ? `${scaled}e${-places}` : `${scaled}e${-places}`);
-  if (!Number.isFinite(rounded))
-    throw new PyError('OverflowError', 'rounded value too large to represent');
+  if (!Number.isFinite(rounded)) throw new PyError('OverflowError', 'rounded value too large to represent');
   return x < 0 ? -rounded : rounded;
 }
 
@@ -272,7 +290,8 @@ const DIGIT_GROUPS = /^[0-9a-z]+(?:_[0-9a-z]+)*$/;
 
 /** int(text, base). Raises ValueError for anything Python refuses. */
 export function parseInteger(state: RenderState, text: string, base: number): Int {
-  const fail = (): never => valueError(`invalid literal for int() with base ${base}: '${text.slice(0, 100)}'`);
+  const fail = (): never =>
+    valueError(`invalid literal for int() with base ${base}: '${text.slice(0, 100)}'`);
   if (base !== 0 && (base < 2 || base > 36)) valueError('int() base must be >= 2 and <= 36, or 0');
   const match = /^([+-]?)(.*)$/s.exec(normalDigits(text))!;
   let digits = match[2]!.toLowerCase();
@@ -319,13 +338,13 @@ export function parseFloatText(text: string): number {
   return special[1] === '-' ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY;
 }
 
-const SPACES = /^[\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+|[\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+$/g;
+const SPACES = new RegExp(`^[${WHITESPACE_CLASS}]+|[${WHITESPACE_CLASS}]+$`, 'g');
 
 /** Strips whitespace and turns decimal digits of other scripts into ASCII. */
 function normalDigits(text: string): string {
   const short = text.length > 100_000 ? text.slice(0, 100_001) : text;
   const stripped = short.length < 1000 ? short.replace(SPACES, '') : short.trim();
-  return stripped.replace(/[^\x00-\x7f]/gu, (char) => {
+  return stripped.replace(/[\u0080-\u{10ffff}]/gu, (char) => {
     if (!/\p{Nd}/u.test(char)) return char;
     // Decimal digits come in runs of ten that start at a multiple of the zero.
     let zero = char.codePointAt(0)!;

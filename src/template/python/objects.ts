@@ -5,7 +5,7 @@ import { PyError, typeError } from './py-error.ts';
 import type { RenderState } from './render-state.ts';
 import {
   BuiltinFunction,
-  Dict,
+  type Dict,
   type Keywords,
   PyFloat,
   PyObject,

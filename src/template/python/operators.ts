@@ -1,10 +1,11 @@
 /** The operators `+ - * / // % ** ~` and unary `+ -` on template values. */
-import { arithmetic, isNumber, negate } from './numbers.ts';
+
 import { formatPercent } from './format-percent.ts';
+import { arithmetic, isNumber, negate } from './numbers.ts';
 import { typeError } from './py-error.ts';
 import type { RenderState } from './render-state.ts';
 import { escapeValue, toText } from './text.ts';
-import { isList, Markup, textOf, Tuple, typeName, Undefined, type Value } from './values.ts';
+import { isList, Markup, Tuple, textOf, typeName, Undefined, type Value } from './values.ts';
 
 /** The arithmetic operators. */
 export type ArithmeticOperator = '+' | '-' | '*' | '/' | '//' | '%' | '**';

@@ -1,6 +1,7 @@
 /** Value -> text: what Python's str(), repr() and HTML escaping give. */
-import { intText } from './numbers.ts';
+
 import { reprFloat } from './float-text.ts';
+import { intText } from './numbers.ts';
 import type { RenderState } from './render-state.ts';
 import { isPrintable } from './unicode.ts';
 import { Dict, isList, Markup, PyFloat, Tuple, Undefined, type Value } from './values.ts';
@@ -44,7 +45,9 @@ class ReprWriter {
     else if (value instanceof Undefined) this.#add('Undefined');
     else if (isList(value)) this.#nested(value, '[...]', () => this.#sequence('[', value, ']'));
     else if (value instanceof Tuple)
-      this.#nested(value, '(...)', () => this.#sequence('(', value.items, value.items.length === 1 ? ',)' : ')'));
+      this.#nested(value, '(...)', () =>
+        this.#sequence('(', value.items, value.items.length === 1 ? ',)' : ')'),
+      );
     else if (value instanceof Dict) this.#nested(value, '{...}', () => this.#dict(value));
     else {
       const view = value.reprParts(this.#state);
@@ -64,7 +67,10 @@ class ReprWriter {
   }
 
   #nested(value: Value, cycle: string, write: () => void): void {
-    if (this.#active.has(value)) return this.#add(cycle);
+    if (this.#active.has(value)) {
+      this.#add(cycle);
+      return;
+    }
     this.#active.add(value);
     this.#state.enter();
     write();
@@ -127,7 +133,7 @@ function escapeCode(code: number): string {
 /** `ascii(value)`: repr with everything beyond ASCII escaped. */
 export function asciiRepr(state: RenderState, value: Value): string {
   return state.made(
-    repr(state, value).replace(/[^\x00-\x7f]/gu, (char) => escapeCode(char.codePointAt(0)!)),
+    repr(state, value).replace(/[\u0080-\u{10ffff}]/gu, (char) => escapeCode(char.codePointAt(0)!)),
   );
 }
 

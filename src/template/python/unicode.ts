@@ -1,7 +1,8 @@
 /** What Python's str knows about characters and JavaScript's does not: whitespace, classes, title case, code points. */
 
 /** Python's whitespace, as the inside of a character class. JavaScript's \s differs in six characters. */
-export const WHITESPACE_CLASS = '\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000';
+export const WHITESPACE_CLASS =
+  '\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000';
 
 /** True when the UTF-16 unit is whitespace to Python. All Python whitespace lies in the basic plane. */
 export function isSpaceUnit(unit: number): boolean {

@@ -43,7 +43,9 @@ function spread(
   else if (node.typename === 'For') {
     if (rolesOf(node.iterable, roles).has('messages')) give(node.target, new Set(['message']));
   } else if (node.typename === 'With')
-    node.targets.forEach((target, index) => give(target, rolesOf(node.values[index]!, roles)));
+    node.targets.forEach((target, index) => {
+      give(target, rolesOf(node.values[index]!, roles));
+    });
   else if (node.typename === 'FunCall' && node.callee.typename === 'Symbol') {
     const parameters = macros.get(node.callee.name)?.parameters ?? [];
     node.args.positional.forEach((value, index) => {
@@ -67,7 +69,8 @@ function rolesOf(node: Expression, roles: ReadonlyMap<string, ReadonlySet<Role>>
     case 'Slice':
       return only(rolesOf(node.target, roles), 'messages', 'content');
     case 'Attribute': {
-      const inner = node.target.typename === 'Symbol' ? roles.get(`${node.target.name}.${node.name}`) : undefined;
+      const inner =
+        node.target.typename === 'Symbol' ? roles.get(`${node.target.name}.${node.name}`) : undefined;
       return inner ?? member(node.target, node.name, roles);
     }
     case 'LookupVal': {

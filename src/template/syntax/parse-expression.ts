@@ -9,8 +9,8 @@ import type {
   NodeOf,
   Target,
 } from './nodes.ts';
-import { describeToken, type Token } from './tokens.ts';
 import type { TokenStream } from './token-stream.ts';
+import { describeToken, type Token } from './tokens.ts';
 
 const CONSTANTS = new Map<string, Value>([
   ['true', true],
@@ -225,7 +225,7 @@ export class ExpressionParser {
     const { stream } = this;
     const token = stream.current;
     let expression: Expression;
-    if ((stream.isOperator('-') || stream.isOperator('+'))) {
+    if (stream.isOperator('-') || stream.isOperator('+')) {
       stream.next();
       const target = stream.nested(() => this.#unary(false));
       expression = stream.node(token.value === '-' ? 'Neg' : 'Pos', token, { target });

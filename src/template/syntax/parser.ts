@@ -1,9 +1,10 @@
 /** Tokens -> the tree of a template. */
+
+import { tokenize } from './lexer.ts';
 import type { Expression, NodeOf, Statement, Target } from './nodes.ts';
 import { ExpressionParser } from './parse-expression.ts';
-import { tokenize } from './lexer.ts';
-import type { Token } from './tokens.ts';
 import { TokenStream } from './token-stream.ts';
+import type { Token } from './tokens.ts';
 
 /** Parses a template. The source must be normalised. */
 export function parse(source: string): NodeOf<'Root'> {
@@ -70,13 +71,14 @@ class StatementParser extends ExpressionParser {
   }
 
   #failAtEnd(): never {
-    const wanted = this.#endTags.at(-1)!.map((tag) => `'${tag}'`).join(' or ');
+    const wanted = this.#endTags
+      .at(-1)!
+      .map((tag) => `'${tag}'`)
+      .join(' or ');
     const innermost = this.#openTags.at(-1);
     this.stream.fail(
       `Unexpected end of template. Jinja was looking for the following tags: ${wanted}.` +
-        (innermost === undefined
-          ? ''
-          : ` The innermost block that needs to be closed is '${innermost}'.`),
+        (innermost === undefined ? '' : ` The innermost block that needs to be closed is '${innermost}'.`),
     );
   }
 
@@ -90,8 +92,7 @@ class StatementParser extends ExpressionParser {
         : ` Jinja was looking for the following tags: ${names}.`;
     }
     const innermost = this.#openTags.at(-1);
-    if (innermost !== undefined)
-      message += ` The innermost block that needs to be closed is '${innermost}'.`;
+    if (innermost !== undefined) message += ` The innermost block that needs to be closed is '${innermost}'.`;
     return this.stream.fail(message, token);
   }
 
@@ -318,4 +319,3 @@ function isBlank(statement: Statement): boolean {
     statement.children.every((child) => child.typename === 'TemplateData' && child.text.trim() === '')
   );
 }
-

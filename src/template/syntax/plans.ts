@@ -20,7 +20,12 @@ export type FunctionPlan = { readonly functionId: number; readonly slotCount: nu
 export type ResolvedTarget =
   | { readonly kind: 'name'; readonly ref: VariableRef }
   | { readonly kind: 'tuple'; readonly items: readonly ResolvedTarget[] }
-  | { readonly kind: 'attribute'; readonly ref: VariableRef; readonly name: string; readonly attribute: string };
+  | {
+      readonly kind: 'attribute';
+      readonly ref: VariableRef;
+      readonly name: string;
+      readonly attribute: string;
+    };
 
 /** Names that a top-level assignment makes visible to blocks. */
 export type Export = { readonly name: string; readonly ref: VariableRef };
@@ -49,7 +54,11 @@ export type ForPlan = {
   readonly target: ResolvedTarget;
   readonly frame: FramePlan;
   readonly otherwise: FramePlan | null;
-  readonly test: { readonly code: FunctionPlan; readonly target: ResolvedTarget; readonly frame: FramePlan } | null;
+  readonly test: {
+    readonly code: FunctionPlan;
+    readonly target: ResolvedTarget;
+    readonly frame: FramePlan;
+  } | null;
   /** The function of a recursive loop. */
   readonly recursion: FunctionPlan | null;
 };

@@ -1,6 +1,7 @@
 /** Tree -> tree with plans: every variable gets a slot, every scope its entry and exit. Also finds what is wrong before running. */
-import { overBudget, PyError } from '../python/py-error.ts';
+
 import { FILTERS, GLOBALS, TESTS } from '../library/library.ts';
+import { overBudget, PyError } from '../python/py-error.ts';
 import type { AnyNode, Arguments, Expression, NodeOf, Statement, Target } from './nodes.ts';
 import type {
   BlockPlan,
@@ -110,8 +111,7 @@ class ScopePass {
       if (node.typename === 'Macro' || node.typename === 'CallBlock')
         for (const parameter of node.parameters) this.#parameters.add(parameter);
       if (node.typename === 'With')
-        for (const target of node.targets)
-          for (const name of descendants(target)) this.#parameters.add(name);
+        for (const target of node.targets) for (const name of descendants(target)) this.#parameters.add(name);
       if (node.typename !== 'Block') continue;
       if (names.has(node.name)) fail(`block '${node.name}' defined twice`, node);
       names.add(node.name);
@@ -201,10 +201,12 @@ class ScopePass {
           this.#expression(branch.cond, soft);
           this.#statements(branch.body, soft);
         }
-        return this.#statements(node.otherwise, soft);
+        this.#statements(node.otherwise, soft);
+        return;
       }
       case 'For':
-        return this.#for(node, frame);
+        this.#for(node, frame);
+        return;
       case 'Set':
         this.#expression(node.value, frame);
         node.plan = { target: this.#target(node.target, frame), exports: this.#exports(node.target, frame) };
@@ -237,10 +239,12 @@ class ScopePass {
         collect(inner.symbols, [...node.body, node.filter]);
         node.plan = this.#enter(inner);
         this.#statements(node.body, inner);
-        return this.#expression(node.filter, inner);
+        this.#expression(node.filter, inner);
+        return;
       }
       case 'With':
-        return this.#with(node, frame);
+        this.#with(node, frame);
+        return;
       case 'Block':
         if (node.isScoped)
           node.plan = [...frame.symbols.visibleStores()].map(([name, identifier]) => ({
@@ -249,13 +253,15 @@ class ScopePass {
           }));
         return;
       case 'Autoescape':
-        return this.#autoescape(node, frame);
+        this.#autoescape(node, frame);
+        return;
       case 'Break':
       case 'Continue':
         if (!frame.hasLoop) fail(`'${node.typename.toLowerCase()}' outside loop`, node);
         return;
       case 'Loader':
-        return this.#expression(node.template, frame);
+        this.#expression(node.template, frame);
+        return;
     }
   }
 
@@ -361,8 +367,7 @@ class ScopePass {
     this.#expression(node.value, inner);
     const outer = this.#escape;
     const { value } = node;
-    this.#escape =
-      value.typename === 'Literal' && typeof value.value === 'boolean' ? value.value : 'dynamic';
+    this.#escape = value.typename === 'Literal' && typeof value.value === 'boolean' ? value.value : 'dynamic';
     this.#statements(node.body, inner);
     this.#escape = outer;
   }
@@ -397,14 +402,17 @@ class ScopePass {
       case 'Filter':
         if (!FILTERS.has(node.name) && !frame.isSoft) fail(`No filter named '${node.name}'.`, node);
         if (node.target !== null) this.#expression(node.target, frame);
-        return this.#arguments(node.args, frame);
+        this.#arguments(node.args, frame);
+        return;
       case 'Is':
         if (!TESTS.has(node.name) && !frame.isSoft) fail(`No test named '${node.name}'.`, node);
         this.#expression(node.target, frame);
-        return this.#arguments(node.args, frame);
+        this.#arguments(node.args, frame);
+        return;
       case 'FunCall':
         this.#expression(node.callee, frame);
-        return this.#arguments(node.args, frame);
+        this.#arguments(node.args, frame);
+        return;
       case 'InlineIf': {
         const soft = { ...frame, isSoft: true };
         this.#expression(node.cond, soft);

@@ -40,7 +40,8 @@ export class Symbols {
   }
 
   #isStored(name: string): boolean {
-    return this.#stores.has(name) || (this.#base !== null && this.#base.#isStored(name));
+    if (this.#stores.has(name)) return true;
+    return this.#base === null ? false : this.#base.#isStored(name);
   }
 
   /** How an identifier is loaded. */
@@ -82,7 +83,8 @@ export class Symbols {
   /** Takes over what the branches of an `if` found. What only some branches write falls back to the outside. */
   mergeBranches(branches: readonly Symbols[]): void {
     const written = new Set<string>();
-    for (const branch of branches) for (const name of branch.#stores) if (!this.#isStored(name)) written.add(name);
+    for (const branch of branches)
+      for (const name of branch.#stores) if (!this.#isStored(name)) written.add(name);
     for (const branch of branches) {
       for (const [name, identifier] of branch.#identifiers) this.#identifiers.set(name, identifier);
       for (const [identifier, load] of branch.#loads) this.#loads.set(identifier, load);
@@ -123,33 +125,42 @@ export function collectTarget(symbols: Symbols, target: Target, asParameter: boo
 function collectNode(symbols: Symbols, node: AnyNode): void {
   switch (node.typename) {
     case 'Symbol':
-      return symbols.load(node.name);
+      symbols.load(node.name);
+      return;
     case 'TargetName':
     case 'TargetTuple':
     case 'TargetAttribute':
-      return collectTarget(symbols, node, false);
+      collectTarget(symbols, node, false);
+      return;
     case 'If':
-      return collectIf(symbols, node);
+      collectIf(symbols, node);
+      return;
     case 'Macro':
-      return symbols.store(node.name);
+      symbols.store(node.name);
+      return;
     case 'Loader':
       collectNode(symbols, node.template);
       for (const name of node.names) symbols.store(name);
       return;
     case 'Set':
       collectNode(symbols, node.value);
-      return collectTarget(symbols, node.target, false);
+      collectTarget(symbols, node.target, false);
+      return;
     case 'For':
-      return collectNode(symbols, node.iterable);
+      collectNode(symbols, node.iterable);
+      return;
     case 'CallBlock':
       if (node.call !== null) collectNode(symbols, node.call);
       return;
     case 'FilterBlock':
-      return collectNode(symbols, node.filter);
+      collectNode(symbols, node.filter);
+      return;
     case 'With':
-      return collect(symbols, node.values);
+      collect(symbols, node.values);
+      return;
     case 'SetBlock':
-      return collectTarget(symbols, node.target, false);
+      collectTarget(symbols, node.target, false);
+      return;
     case 'Autoescape':
     case 'Block':
       return;
@@ -159,7 +170,7 @@ function collectNode(symbols: Symbols, node: AnyNode): void {
 }
 
 /** An elif is an `if` of its own inside the branch of all elifs, as in Jinja2's tree. */
-function collectIf(symbols: Symbols, node: NodeOf<"If">): void {
+function collectIf(symbols: Symbols, node: NodeOf<'If'>): void {
   const [head, ...rest] = node.branches;
   collectNode(symbols, head!.cond);
   const branches = [collectBranch(symbols, head!.body)];
@@ -198,4 +209,3 @@ export function findUndeclared(nodes: Iterable<AnyNode>, names: readonly string[
   for (const node of nodes) visit(node);
   return undeclared;
 }
-

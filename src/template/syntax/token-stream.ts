@@ -58,8 +58,7 @@ export class TokenStream {
     return this.next();
   }
   expect(kind: TokenKind): Token {
-    if (this.current.kind !== kind)
-      this.#unexpected(describeToken({ kind, value: kind, offset: 0 }));
+    if (this.current.kind !== kind) this.#unexpected(describeToken({ kind, value: kind, offset: 0 }));
     return this.next();
   }
 
@@ -74,7 +73,8 @@ export class TokenStream {
 
   /** Runs a rule one level deeper. */
   nested<T>(rule: () => T): T {
-    if (++this.#nesting > SYNTAX_LIMITS.maxNesting) overBudget('nesting of the template', SYNTAX_LIMITS.maxNesting);
+    if (++this.#nesting > SYNTAX_LIMITS.maxNesting)
+      overBudget('nesting of the template', SYNTAX_LIMITS.maxNesting);
     const result = rule();
     this.#nesting--;
     return result;

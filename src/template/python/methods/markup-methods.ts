@@ -45,15 +45,18 @@ function removeBetween(text: string, open: string, close: string): string {
 export function stripTags(state: RenderState, text: string): string {
   state.reserve(text.length);
   const bare = removeBetween(removeBetween(text, '<!--', '-->'), '<', '>');
-  return state.made(unescape(splitSpaces(state, bare, -1).join(' ')));
+  return state.made(resolveEntities(splitSpaces(state, bare, -1).join(' ')));
 }
 
 /** Resolves numeric and named entities. */
-function unescape(text: string): string {
-  return text.replace(/&(?:#(\d{1,7});?|#[xX]([0-9a-fA-F]{1,6});?|([A-Za-z]{2,8});)/g, (whole, decimal, hex, name) => {
-    if (name !== undefined) return ENTITIES.get(name) ?? whole;
-    const code = decimal === undefined ? Number.parseInt(hex, 16) : Number(decimal);
-    if (code === 0 || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff)) return '\ufffd';
-    return String.fromCodePoint(code);
-  });
+function resolveEntities(text: string): string {
+  return text.replace(
+    /&(?:#(\d{1,7});?|#[xX]([0-9a-fA-F]{1,6});?|([A-Za-z]{2,8});)/g,
+    (whole, decimal, hex, name) => {
+      if (name !== undefined) return ENTITIES.get(name) ?? whole;
+      const code = decimal === undefined ? Number.parseInt(hex, 16) : Number(decimal);
+      if (code === 0 || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff)) return '\ufffd';
+      return String.fromCodePoint(code);
+    },
+  );
 }

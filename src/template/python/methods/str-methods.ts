@@ -1,13 +1,13 @@
 /** The methods of str, as a table from name to implementation. Markup shares them and wraps what comes out. */
 import { bind, type Signature, signature } from '../calls.ts';
+import { truth } from '../compare.ts';
 import { iterate } from '../iterate.ts';
 import { countOf, indexOf, intOf } from '../numbers.ts';
 import { PyError, typeError, valueError } from '../py-error.ts';
 import type { RenderState } from '../render-state.ts';
-import * as unicode from '../unicode.ts';
-import { Dict, type Keywords, Markup, textOf, Tuple, typeName, type Value } from '../values.ts';
-import { truth } from '../compare.ts';
 import { escapeValue } from '../text.ts';
+import * as unicode from '../unicode.ts';
+import { Dict, type Keywords, Markup, Tuple, textOf, typeName, type Value } from '../values.ts';
 import * as search from './str-search.ts';
 
 /** What a method gets: the text, its bound arguments, and whether the text is Markup. */
@@ -59,10 +59,7 @@ function text(value: Value | undefined, what: string): string {
 
 function bound(value: Value | undefined): number | null {
   if (value === undefined || value === null) return null;
-  return indexOf(
-    value,
-    () => 'slice indices must be integers or None or have an __index__ method',
-  );
+  return indexOf(value, () => 'slice indices must be integers or None or have an __index__ method');
 }
 
 function limitOf(value: Value | undefined): number {
@@ -89,9 +86,7 @@ function strip(left: boolean, right: boolean): Body {
   return (state, self, [characters]) => {
     if (characters === undefined || characters === null)
       return state.made(search.stripSpaces(self, left, right));
-    return state.made(
-      search.stripCharacters(self, text(characters, 'strip arg'), left, right),
-    );
+    return state.made(search.stripCharacters(self, text(characters, 'strip arg'), left, right));
   };
 }
 method('strip', 'chars? /', strip(true, true));
@@ -137,17 +132,23 @@ function startsOrEnds(name: string, test: (part: string, affix: string) => boole
     const matches = (value: Value): boolean => {
       const candidate = textOf(value);
       if (candidate === undefined)
-        return typeError(
-          `${name} first arg must be str or a tuple of str, not ${typeName(value)}`,
-        );
+        return typeError(`${name} first arg must be str or a tuple of str, not ${typeName(value)}`);
       if (window === null) return false;
       return test(self.slice(window.from, window.to), candidate);
     };
     return affix instanceof Tuple ? affix.items.some(matches) : matches(affix!);
   };
 }
-method('startswith', 'prefix start? end? /', startsOrEnds('startswith', (part, affix) => part.startsWith(affix)));
-method('endswith', 'suffix start? end? /', startsOrEnds('endswith', (part, affix) => part.endsWith(affix)));
+method(
+  'startswith',
+  'prefix start? end? /',
+  startsOrEnds('startswith', (part, affix) => part.startsWith(affix)),
+);
+method(
+  'endswith',
+  'suffix start? end? /',
+  startsOrEnds('endswith', (part, affix) => part.endsWith(affix)),
+);
 method('removeprefix', 'prefix /', (state, self, [prefix]) => {
   const part = text(prefix, 'removeprefix() argument');
   return state.made(self.startsWith(part) ? self.slice(part.length) : self);
@@ -174,7 +175,9 @@ method('count', 'sub start? end? /', (_state, self, [part, start, end]) => {
   return window === null ? 0 : search.count(window, text(part, 'sub'));
 });
 method('replace', 'old new count? /', (state, self, [old, replacement, limit], isMarkup) => {
-  const inserted = isMarkup ? escapeValue(state, replacement!).text : text(replacement, 'replace() argument 2');
+  const inserted = isMarkup
+    ? escapeValue(state, replacement!).text
+    : text(replacement, 'replace() argument 2');
   return search.replace(state, self, text(old, 'replace() argument 1'), inserted, limitOf(limit));
 });
 method('join', 'iterable /', (state, self, [items], isMarkup) => {
@@ -206,9 +209,21 @@ function justify(place: (missing: number, width: number) => number): Body {
     return filler.repeat(left) + self + filler.repeat(missing - left);
   };
 }
-method('ljust', 'width fillchar? /', justify(() => 0));
-method('rjust', 'width fillchar? /', justify((missing) => missing));
-method('center', 'width fillchar? /', justify((missing, width) => (missing >> 1) + (missing & width & 1)));
+method(
+  'ljust',
+  'width fillchar? /',
+  justify(() => 0),
+);
+method(
+  'rjust',
+  'width fillchar? /',
+  justify((missing) => missing),
+);
+method(
+  'center',
+  'width fillchar? /',
+  justify((missing, width) => (missing >> 1) + (missing & width & 1)),
+);
 method('zfill', 'width /', (state, self, [width]) => {
   const missing = countOf(width!, typeName) - unicode.codePointLength(self);
   if (missing <= 0) return state.made(self);
@@ -253,9 +268,13 @@ method(
   '',
   every((char) => unicode.isLetter(char) || unicode.isNumeric(char) || unicode.isDigit(char)),
 );
-method('isspace', '', every((char) => char.length === 1 && unicode.isSpaceUnit(char.charCodeAt(0))));
+method(
+  'isspace',
+  '',
+  every((char) => char.length === 1 && unicode.isSpaceUnit(char.charCodeAt(0))),
+);
 method('isprintable', '', (state, self) => self === '' || every(unicode.isPrintable)(state, self, [], false));
-method('isascii', '', (_state, self) => !/[^\x00-\x7f]/.test(self));
+method('isascii', '', (_state, self) => !/[\u0080-\uffff]/.test(self));
 method('isidentifier', '', (_state, self) => unicode.isIdentifier(self));
 
 /** islower/isupper: at least one cased character, and none of the other case. */

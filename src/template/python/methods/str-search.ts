@@ -19,17 +19,13 @@ export function windowOf(text: string, start: number | null, end: number | null)
   const length = plain ? text.length : codePointLength(text);
   const [from, to] = clampBounds(length, start, end);
   if (from > to) return null;
-  return plain
-    ? { text, from, to }
-    : { text, from: unitOffset(text, from), to: unitOffset(text, to) };
+  return plain ? { text, from, to } : { text, from: unitOffset(text, from), to: unitOffset(text, to) };
 }
 
 /** `find` in a window: the code point index in the whole text, or -1. */
 export function find(window: Window, part: string, fromRight: boolean): number {
   const { text, from, to } = window;
-  const at = fromRight
-    ? text.lastIndexOf(part, to - part.length)
-    : text.indexOf(part, from);
+  const at = fromRight ? text.lastIndexOf(part, to - part.length) : text.indexOf(part, from);
   if (at < from || at + part.length > to || to - part.length < from) return -1;
   return isPlain(text) ? at : codePointLength(text.slice(0, at));
 }
