@@ -9,6 +9,8 @@ const answer = await createCompletion({
 });
 
 for (const { token, logprob, top_logprobs } of answer.choices[0]?.logprobs?.content ?? []) {
-  const best = top_logprobs.map((other) => `${JSON.stringify(other.token)} ${Math.exp(other.logprob).toFixed(2)}`);
+  const best = top_logprobs.map(
+    (other) => `${JSON.stringify(other.token)} ${Math.exp(other.logprob).toFixed(2)}`,
+  );
   console.log(`${JSON.stringify(token)}  probability ${Math.exp(logprob).toFixed(2)}  (${best.join(', ')})`);
 }

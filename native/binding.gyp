@@ -12,6 +12,7 @@
         "NAPI_VERSION=9",
         "NAPI_CPP_EXCEPTIONS",
         "NODE_API_NO_EXTERNAL_BUFFERS_ALLOWED",
+        "NODE_API_SWALLOW_UNTHROWABLE_EXCEPTIONS",
         "NODE_ADDON_API_DISABLE_DEPRECATED"
       ],
       "cflags!": ["-fno-exceptions", "-fno-rtti"],

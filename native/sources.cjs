@@ -7,4 +7,4 @@ const folders = ['napi', 'llama', 'sampler', 'grammar', 'trainer'].filter((name)
 );
 for (const folder of folders)
   for (const file of fs.readdirSync(path.join(__dirname, folder)).sort())
-    if (file.endsWith('.cc')) console.log(`${folder}/${file}`);
+    if (file.endsWith('.cc')) process.stdout.write(`${folder}/${file}\n`);

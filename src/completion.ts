@@ -4,6 +4,9 @@ import type { Engine } from './engine.ts';
 import { OnpolicyError } from './errors.ts';
 import type { MessagePlan } from './message-format.ts';
 import type { SamplerHandle } from './native.ts';
+import type { PromptLogprobs } from './protocol/index.ts';
+import type { LogitsHook } from './sampling/logits-hook.ts';
+import type { PromptScores } from './sampling/prompt-scores.ts';
 import { type Group, Sequence } from './sequence.ts';
 import type { StopRules } from './text-out.ts';
 import type { Tokenizer } from './tokenizer.ts';
@@ -20,6 +23,10 @@ export type PreparedCompletion = {
   readonly wantsLogprobs: boolean;
   readonly tokensAsIds: boolean;
   readonly signal: AbortSignal | undefined;
+  /** Collects the prompt's log-probabilities, once for all choices. */
+  readonly promptScores: PromptScores | null;
+  /** One per choice, or none. */
+  readonly hooks: readonly LogitsHook[];
 };
 
 /** One request while it runs. */
@@ -35,11 +42,17 @@ export class Completion {
 
   constructor(prepared: PreparedCompletion) {
     this.#prepared = prepared;
-    const { engine, group, samplers, signal } = prepared;
+    const { engine, group, samplers, signal, promptScores, hooks } = prepared;
     if (signal?.aborted) throw abortError(signal);
     const onChange = (choice: Choice): void => this.#onChange(choice);
     this.choices = samplers.map((_, index) => new Choice(index, { ...prepared, onChange }));
-    this.#sequences = samplers.map((sampler, index) => new Sequence(group, index, sampler));
+    this.#sequences = samplers.map(
+      (sampler, index) =>
+        new Sequence(group, index, sampler, {
+          promptScores: index === 0 ? promptScores : null,
+          hook: hooks[index] ?? null,
+        }),
+    );
     this.#open = samplers.length;
     signal?.addEventListener('abort', this.#onAbort, { once: true });
     for (const [index, sequence] of this.#sequences.entries()) engine.submit(sequence, this.choices[index]!);
@@ -48,6 +61,12 @@ export class Completion {
   /** Prompt tokens that the prefix cache saved. */
   get cachedTokens(): number {
     return Math.max(0, this.#sequences[0]!.cachedTokens);
+  }
+
+  /** `prompt_logprobs` of the answer, once it is done; null when the request wants none. */
+  promptLogprobs(): (PromptLogprobs | null)[] | null {
+    const { promptScores, tokenizer } = this.#prepared;
+    return promptScores?.entries(tokenizer) ?? null;
   }
 
   get isEnded(): boolean {

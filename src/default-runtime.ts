@@ -24,7 +24,7 @@ export function createCompletion(
   request: ChatCompletionRequest & { stream?: false | null },
   options?: CallOptions,
 ): Promise<ChatCompletion>;
-/** Answers a chat completion request on the process-wide runtime, as the request says. */
+/** Answers a chat completion request on the process-wide runtime, as the request's `stream` says. */
 export function createCompletion(
   request: ChatCompletionRequest,
   options?: CallOptions,

@@ -1,8 +1,9 @@
 /** Requests -> sampled tokens: submit, abort, close and the step loop. Read this first, then follow the imports. */
-import type { Backend, Step, StepResult } from './backends/backend.ts';
+import type { Backend, RowEdit, Step, StepResult } from './backends/backend.ts';
 import { fromNative, OnpolicyError } from './errors.ts';
 import type { SampledRows } from './native.ts';
-import { type Plan, Scheduler, type SchedulerOptions } from './scheduler.ts';
+import type { LogitsHook } from './sampling/logits-hook.ts';
+import { type Entry, type Plan, Scheduler, type SchedulerOptions } from './scheduler.ts';
 import type { Sequence } from './sequence.ts';
 
 /** Who hears of a sequence's tokens. Called between steps; must not throw. */
@@ -71,6 +72,7 @@ export class Engine {
       slotCount: backend.slotCount,
       kvTokens: backend.kvTokens,
       batchTokens: backend.batchTokens,
+      outputRows: backend.outputRows,
       canCutCache: backend.canCutCache,
       sharesCells: backend.sharesCells,
     });
@@ -153,7 +155,15 @@ export class Engine {
     this.#removed.clear();
   }
 
-  #deliver(plan: Plan, { samples }: StepResult): void {
+  #deliver(plan: Plan, { samples, scores }: StepResult): void {
+    let score = 0;
+    for (const entry of plan.entries) {
+      const { sequence } = entry;
+      const rows = scoredRows(entry);
+      if (rows > 0 && !sequence.promptScores!.push(scores, score, score + rows))
+        this.#fail(sequence, rowError(2, false));
+      score += rows;
+    }
     let row = 0;
     for (const entry of plan.entries)
       for (const sequence of entry.samples) {
@@ -165,11 +175,11 @@ export class Engine {
   #accept(sequence: Sequence, rows: SampledRows, row: number): void {
     const listener = this.#listeners.get(sequence);
     if (!listener) return; // removed while the step ran
-    if (rows.status[row] !== 0) {
-      this.#end(sequence);
-      listener.onError(rowError(rows.status[row]!));
-      return;
-    }
+    if (rows.status[row] !== 0)
+      return this.#fail(
+        sequence,
+        sequence.hook?.error ?? rowError(rows.status[row]!, sequence.hook !== null),
+      );
     const token = rows.tokens[row]!;
     sequence.append(token);
     if (listener.onToken(token, rows, row)) this.#end(sequence);
@@ -178,6 +188,12 @@ export class Engine {
   #end(sequence: Sequence): void {
     this.#listeners.delete(sequence);
     this.#scheduler.remove(sequence);
+  }
+
+  #fail(sequence: Sequence, error: OnpolicyError): void {
+    const listener = this.#listeners.get(sequence);
+    this.#end(sequence);
+    listener?.onError(error);
   }
 
   /** An aborted or full step is planned again; any other failure ends the engine. */
@@ -220,22 +236,45 @@ function toStep({ entries, edits }: Plan): Step {
     positions: new Int32Array(total),
     sequences: new Int32Array(total),
     sampleRows: new Int32Array(samples),
+    rowEdits: [] as RowEdit[],
     samplers: entries.flatMap((entry) => entry.samples.map((sequence) => sequence.sampler)),
-    scoreRows: new Int32Array(0),
+    scoreRows: new Int32Array(3 * entries.reduce((rows, entry) => rows + scoredRows(entry), 0)),
   };
   let at = 0;
   let row = 0;
-  for (const { sequence, start, count, samples: sampled } of entries) {
+  let scored = 0;
+  for (const entry of entries) {
+    const { sequence, start, count, samples: sampled } = entry;
+    if (scoredRows(entry) > 0) {
+      const rows = sequence.promptScores!.layOut(start, start + count, at);
+      step.scoreRows.set(rows, scored);
+      scored += rows.length;
+    }
     step.tokens.set(sequence.tokens(start, start + count), at);
     step.sequences.fill(sequence.slot, at, at + count);
     for (let i = 0; i < count; i++) step.positions[at + i] = start + i;
     at += count;
-    for (let i = 0; i < sampled.length; i++) step.sampleRows[row++] = at - 1;
+    for (const sequence of sampled) {
+      if (sequence.hook) step.rowEdits.push(toRowEdit(sequence, sequence.hook, row));
+      step.sampleRows[row++] = at - 1;
+    }
   }
   return step;
 }
 
-function rowError(status: number): OnpolicyError {
+function toRowEdit(sequence: Sequence, hook: LogitsHook, sample: number): RowEdit {
+  return { sample, row: () => hook.row(), edit: () => hook.edit(sequence.outputs()) };
+}
+
+function scoredRows({ sequence, start, count }: Entry): number {
+  return sequence.promptScores?.rowsIn(start, start + count) ?? 0;
+}
+
+function rowError(status: number, isEdited: boolean): OnpolicyError {
+  if (status === 2 && isEdited)
+    return new OnpolicyError('INVALID_REQUEST', 'logits_processors: the edited logits hold NaN', {
+      param: 'logits_processors',
+    });
   return status === 1
     ? new OnpolicyError('NO_ALLOWED_TOKEN', 'the constraints of this request left no token to sample')
     : new OnpolicyError('BACKEND_FAILED', 'the model produced logits that are not numbers');

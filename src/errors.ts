@@ -65,7 +65,9 @@ export class OnpolicyError extends Error {
   /** Every fault of an invalid input. */
   readonly detail?: readonly ErrorDetail[];
 
-  /** @param options.param defaults to the first entry's path when `detail` has one entry */
+  /**
+   * An error for code that stands in for the library, for example in tests.
+   * @param options.param defaults to the first entry's path when `detail` has one entry */
   constructor(code: ErrorCode, message: string, options: OnpolicyErrorOptions = {}) {
     super(message, 'cause' in options ? { cause: options.cause } : undefined);
     this.code = code;
@@ -85,4 +87,13 @@ export function fromNative(error: unknown): OnpolicyError {
   return new OnpolicyError(known ? (code as ErrorCode) : 'BACKEND_FAILED', message ?? String(error), {
     cause: error,
   });
+}
+
+/** What a thrown value says, whatever it is: hosts may throw anything. */
+export function messageOf(thrown: unknown): string {
+  try {
+    return thrown instanceof Error ? String(thrown.message) : String(thrown);
+  } catch {
+    return 'a value that cannot be shown';
+  }
 }

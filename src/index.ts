@@ -15,9 +15,14 @@ export type { EngineStats } from './engine.ts';
 export { type ErrorCode, type ErrorDetail, OnpolicyError, type OnpolicyErrorOptions } from './errors.ts';
 export type { ModelOptions, ServingLimits } from './models.ts';
 export type * from './protocol/chat-completion-response.ts';
-export type { LogitsProcessor } from './protocol/logits-processor.ts';
+export type { LogitsProcessor, NextLogits } from './protocol/logits-processor.ts';
 export type * from './protocol/request-types.ts';
 export { createRuntime, type Runtime } from './runtime.ts';
 export type { RuntimeOptions } from './runtime-options.ts';
+export {
+  type LogitsProcessorFactory,
+  type LogitsProcessorOptions,
+  registerLogitsProcessor,
+} from './sampling/logits-processors.ts';
 export type { CallOptions, Service } from './service.ts';
 export type { ChatCompletionStream } from './stream.ts';

@@ -8,6 +8,7 @@ import type { Gpu } from './backends/libraries.ts';
 import { Engine } from './engine.ts';
 import { OnpolicyError } from './errors.ts';
 import { type ServedTemplate, serveTemplate } from './served-template.ts';
+import { Shared } from './shared.ts';
 import type { Tokenizer } from './tokenizer.ts';
 
 /** How one model is loaded and served. What is absent comes from the runtime's options. */
@@ -35,7 +36,7 @@ export type ServingLimits = {
   readonly maxSequences?: number;
   /** Tokens of one step at most. Default 512. */
   readonly maxBatchTokens?: number;
-  /** CPU threads. Default: one per core. */
+  /** CPU threads. Default: one per core; one for a model of less than ten million parameters. */
   readonly threads?: number;
 };
 
@@ -79,9 +80,14 @@ const DEFAULT_CONTEXT_SIZE = 8192;
 const DEFAULT_SEQUENCES = 64;
 const DEFAULT_BATCH_TOKENS = 512;
 const DEFAULT_KV_BYTES = 2 ** 32;
+const SINGLE_THREAD_PARAMETERS = 10_000_000;
 const MAX_DEFAULT_POOL = 32_768;
 /** The engine rounds the cells of a slot up to a multiple of this. */
 const CELLS_ROUNDED_TO = 256;
+/** Logits of one chunk of a prompt that is being scored. */
+const SCORE_BYTES = 80 * 2 ** 20;
+const MIN_SCORE_ROWS = 32;
+const MAX_SCORE_ROWS = 512;
 /** Sequence ids of the engine: running sequences and prefixes kept for later ones. */
 const MAX_SLOTS = 256;
 const PREFIX_SLOTS = 16;
@@ -91,7 +97,8 @@ export class Models {
   readonly #options: ServingOptions;
   readonly #aliases: ReadonlyMap<string, ModelOptions>;
   readonly #default: ModelOptions;
-  readonly #served = new Map<string, Promise<ServedModel>>();
+  readonly #byReference = new Map<string, Shared<ServedModel>>();
+  readonly #byFile = new Map<string, Shared<ServedModel>>(); // and options
   readonly #loaded = new Set<ServedModel>();
   #closed = false;
 
@@ -108,18 +115,18 @@ export class Models {
   /** The model behind a reference: an alias, a path, an `hf:` URI, or nothing for the default one. Loads it on first use. */
   async get(reference: string | null, signal?: AbortSignal): Promise<ServedModel> {
     if (this.#closed) throw new OnpolicyError('CLOSED', 'the runtime is closed');
-    const options = reference ? (this.#aliases.get(reference) ?? { path: reference }) : this.#default;
-    const file = await resolveFile(options.path, this.#options.onProgress, signal);
-    const key = JSON.stringify([file, { ...options, path: null }]);
-    let served = this.#served.get(key);
-    if (!served) {
-      served = this.#load(file, options);
-      this.#served.set(key, served);
-      served.catch(() => this.#served.delete(key)); // a failed load may be tried again
+    const name = reference ?? '';
+    let opening = this.#byReference.get(name);
+    if (!opening || opening.isStopped) {
+      const options = name === '' ? this.#default : (this.#aliases.get(name) ?? { path: name });
+      opening = new Shared((stop) => this.#open(options, stop));
+      this.#byReference.set(name, opening);
+      const failed = opening;
+      failed.result.catch(() => {
+        if (this.#byReference.get(name) === failed) this.#byReference.delete(name); // it may be tried again
+      });
     }
-    const model = await served;
-    this.#loaded.add(model);
-    return model;
+    return await opening.wait(signal);
   }
 
   /** Every model that is loaded now. */
@@ -129,20 +136,40 @@ export class Models {
 
   async close(): Promise<void> {
     this.#closed = true;
-    for (const result of await Promise.allSettled(this.#served.values())) {
+    for (const result of await Promise.allSettled([...this.#byFile.values()].map(({ result }) => result))) {
       if (result.status === 'rejected') continue;
       await result.value.engine.close();
       result.value.gguf.close();
     }
-    this.#served.clear();
+    this.#byFile.clear();
+    this.#byReference.clear();
     this.#loaded.clear();
   }
 
-  async #load(file: string, options: ModelOptions): Promise<ServedModel> {
+  /** Several references to one file with the same options share one model. */
+  async #open(options: ModelOptions, stop: AbortSignal): Promise<ServedModel> {
+    const file = await resolveFile(options.path, this.#options.onProgress, stop);
+    const key = JSON.stringify([file, { ...options, path: null }]);
+    let loading = this.#byFile.get(key);
+    if (!loading || loading.isStopped) {
+      loading = new Shared((stopLoad) => this.#load(file, options, stopLoad));
+      this.#byFile.set(key, loading);
+      const failed = loading;
+      failed.result.catch(() => {
+        if (this.#byFile.get(key) === failed) this.#byFile.delete(key);
+      });
+    }
+    const model = await loading.wait(stop);
+    this.#loaded.add(model);
+    return model;
+  }
+
+  async #load(file: string, options: ModelOptions, signal: AbortSignal): Promise<ServedModel> {
     const { gpu, scheduling, prefixCache, onProgress } = this.#options;
     const gguf = await loadGguf({
       path: file,
       gpu,
+      signal,
       ...(options.gpuLayers === undefined ? {} : { gpuLayers: options.gpuLayers }),
       ...(onProgress ? { onProgress: (fraction: number) => onProgress(options.path, fraction) } : {}),
     });
@@ -155,8 +182,8 @@ export class Models {
         ...cacheLayout(gguf, contextSize, slotCount, limits.kvTokens),
         batchTokens: limits.maxBatchTokens ?? DEFAULT_BATCH_TOKENS,
         slotCount,
-        maxOutputs: maxRunning,
-        threads: limits.threads ?? os.availableParallelism(),
+        maxOutputs: outputRows(gguf.native.vocabSize, maxRunning),
+        threads: limits.threads ?? defaultThreads(gguf.native.parameters),
       });
       const serve = (source: string): ServedTemplate | null =>
         source === '' ? null : serveTemplate(source, gguf.tokenizer, options.toolFormat);
@@ -198,6 +225,19 @@ function cacheLayout(
   };
 }
 
+/** Threads wait for each other after every operation: on a tiny model, or a busy machine, that costs more than it saves. */
+function defaultThreads(parameters: number): number {
+  return parameters < SINGLE_THREAD_PARAMETERS ? 1 : os.availableParallelism();
+}
+
+/** Rows of logits that a step may hold: one for each that runs, and as many as `SCORE_BYTES` hold to score a prompt with. */
+function outputRows(vocabSize: number, maxRunning: number): number {
+  return Math.max(
+    maxRunning + MIN_SCORE_ROWS,
+    Math.min(MAX_SCORE_ROWS, Math.floor(SCORE_BYTES / (4 * vocabSize))),
+  );
+}
+
 function toModelOptions(model: string | ModelOptions): ModelOptions {
   return typeof model === 'string' ? { path: model } : model;
 }
@@ -220,7 +260,7 @@ function samplingDefaults(metadata: Readonly<Record<string, string>>): SamplingD
 async function resolveFile(
   reference: string,
   onProgress: ServingOptions['onProgress'],
-  signal: AbortSignal | undefined,
+  signal: AbortSignal,
 ): Promise<string> {
   if (!reference.startsWith('hf:')) {
     const file = path.resolve(reference);
@@ -238,7 +278,7 @@ async function resolveFile(
   try {
     return await resolveModelFile(reference, {
       cli: false,
-      ...(signal ? { signal } : {}),
+      signal,
       ...(onProgress
         ? {
             onProgress: ({ totalSize, downloadedSize }) =>

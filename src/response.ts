@@ -34,7 +34,7 @@ export function toResponse(header: AnswerHeader, completion: Completion): ChatCo
     system_fingerprint: header.systemFingerprint,
     seed: header.drawnSeed,
     usage: toUsage(header, completion),
-    prompt_logprobs: null,
+    prompt_logprobs: completion.promptLogprobs(),
     prompt_token_ids: header.returnTokenIds ? Array.from(header.promptIds) : null,
     kv_transfer_params: null,
   };

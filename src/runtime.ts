@@ -38,14 +38,17 @@ export class Runtime implements Service {
       this.#stopLog = loadAddon().setLog((level, text) => log(LOG_LEVELS[level] ?? 'info', text.trimEnd()));
   }
 
+  /** Answers a chat completion request as a stream of chunks. */
   createCompletion(
     request: ChatCompletionRequest & { stream: true },
     options?: CallOptions,
   ): Promise<ChatCompletionStream>;
+  /** Answers a chat completion request as a whole. */
   createCompletion(
     request: ChatCompletionRequest & { stream?: false | null },
     options?: CallOptions,
   ): Promise<ChatCompletion>;
+  /** Answers a chat completion request, as the request's `stream` says. */
   createCompletion(
     request: ChatCompletionRequest,
     options?: CallOptions,
@@ -104,6 +107,7 @@ export class Runtime implements Service {
     await this.#closed;
   }
 
+  /** The same as {@link close}, for `await using`. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
   }

@@ -12,6 +12,8 @@ export type SchedulerOptions = {
   readonly slotCount: number;
   readonly kvTokens: number;
   readonly batchTokens: number;
+  /** Rows of logits in one step at most: at least one for each that runs. */
+  readonly outputRows: number;
   /** Sequences that run at the same time. */
   readonly maxRunning: number;
   readonly policy: 'fcfs' | 'priority';
@@ -38,6 +40,12 @@ export type Plan = {
   /** (edits, 5), as the backend takes them. */
   readonly edits: readonly number[];
 };
+
+/** How many of a sequence's tokens a step can take that has this much left. */
+function nextChunk(sequence: Sequence, budget: number, scoreRows: number): number {
+  const count = Math.min(sequence.length - sequence.computed, budget);
+  return sequence.promptScores?.limit(sequence.computed, count, scoreRows) ?? count;
+}
 
 /** Decides which tokens run next. */
 export class Scheduler {
@@ -89,10 +97,14 @@ export class Scheduler {
   next(): Plan | null {
     const entries: Entry[] = [];
     let budget = this.#options.batchTokens;
+    // Each that runs, or may start in this step, samples from one row at most; the rest may score prompts.
+    const samplers = Math.min(this.#options.maxRunning, this.#running.length + this.#waiting.length);
+    let scoreRows = this.#options.outputRows - samplers;
     const schedule = (sequence: Sequence, count: number): void => {
       const start = sequence.computed;
       this.#ledger.append(sequence.slot, count);
       budget -= count;
+      scoreRows -= sequence.promptScores?.rowsIn(start, start + count) ?? 0;
       const samples = start + count === sequence.length ? [sequence, ...this.#fork(sequence)] : [];
       entries.push({ sequence, start, count, samples });
     };
@@ -100,12 +112,12 @@ export class Scheduler {
     const preempted = this.#scheduleDecodes(schedule);
     for (const sequence of [...this.#running]) {
       if (sequence.slot < 0 || this.#isScheduled(sequence)) continue;
-      const wanted = Math.min(sequence.length - sequence.computed, budget);
+      const wanted = nextChunk(sequence, budget, scoreRows);
       while (this.#ledger.free < wanted && this.#evict(-1));
       const count = Math.min(wanted, this.#ledger.free);
       if (count > 0) schedule(sequence, count);
     }
-    if (!preempted) this.#admit(() => budget, schedule);
+    if (!preempted) this.#admit((sequence) => nextChunk(sequence, budget, scoreRows), schedule);
     if (entries.length === 0 && this.#running.length > 0) {
       // Nothing fits: the last in order makes room. A sequence alone always fits, so this ends.
       this.#preempt(this.#running.at(-1)!);
@@ -164,10 +176,11 @@ export class Scheduler {
   }
 
   /** Starts waiting sequences, in order, as long as there is room. */
-  #admit(budget: () => number, schedule: (sequence: Sequence, count: number) => void): void {
-    for (let i = 0; i < this.#waiting.length && budget() > 0; ) {
+  #admit(chunk: (sequence: Sequence) => number, schedule: (sequence: Sequence, count: number) => void): void {
+    for (let i = 0; i < this.#waiting.length; ) {
       if (this.#running.length >= this.#options.maxRunning) return;
       const sequence = this.#waiting[i]!;
+      if (chunk(sequence) === 0) return;
       const found = this.#findPrefix(sequence);
       if (found === 'soon') {
         i += 1; // another sequence is computing what this one can share
@@ -176,15 +189,14 @@ export class Scheduler {
       if (!this.#place(sequence, found)) return;
       this.#waiting.splice(this.#waiting.indexOf(sequence), 1);
       this.#insertInOrder(this.#running, sequence);
-      schedule(sequence, Math.min(sequence.length - sequence.computed, budget()));
+      schedule(sequence, chunk(sequence));
     }
   }
 
   /** The slot with most of a sequence's tokens computed; `soon` when a running one is about to have more. */
   #findPrefix(sequence: Sequence): { slot: number; length: number } | 'soon' | null {
     if (!this.#options.canCutCache) return null;
-    // The last token is always computed: its logits are what is sampled from.
-    const match = this.#cache.find(this.#cacheKey(sequence), sequence.tokens(0, sequence.length - 1));
+    const match = this.#cache.find(this.#cacheKey(sequence), sequence.tokens(0, sequence.reusableCount));
     if (!match) return null;
     let best: { slot: number; length: number } | null = null;
     for (const slot of match.slots) {

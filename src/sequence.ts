@@ -1,5 +1,7 @@
 /** The one mutable record that travels: a prompt and what was sampled after it. */
 import type { SamplerHandle } from './native.ts';
+import type { LogitsHook } from './sampling/logits-hook.ts';
+import type { PromptScores } from './sampling/prompt-scores.ts';
 
 /** What the choices of one request share. */
 export type Group = {
@@ -12,12 +14,22 @@ export type Group = {
   readonly arrival: number;
 };
 
+/** What only some sequences have. */
+export type SequenceExtras = {
+  /** Takes the log-probabilities of the prompt's tokens. */
+  readonly promptScores?: PromptScores | null;
+  /** Edits each row of logits before it is sampled from. */
+  readonly hook?: LogitsHook | null;
+};
+
 /** One choice on its way through the engine. */
 export class Sequence {
   readonly group: Group;
   /** Which choice of the request this is. */
   readonly index: number;
   readonly sampler: SamplerHandle;
+  readonly promptScores: PromptScores | null;
+  readonly hook: LogitsHook | null;
   #tokens: Int32Array; // (capacity) prompt, then sampled tokens
   #length: number;
   /** Home of its cache while it runs, else -1. */
@@ -27,10 +39,12 @@ export class Sequence {
   /** Prompt tokens that the prefix cache saved when it first ran; -1 before that. */
   cachedTokens = -1;
 
-  constructor(group: Group, index: number, sampler: SamplerHandle) {
+  constructor(group: Group, index: number, sampler: SamplerHandle, extras: SequenceExtras = {}) {
     this.group = group;
     this.index = index;
     this.sampler = sampler;
+    this.promptScores = extras.promptScores ?? null;
+    this.hook = extras.hook ?? null;
     this.#tokens = new Int32Array(group.prompt.length + 64);
     this.#tokens.set(group.prompt);
     this.#length = group.prompt.length;
@@ -46,9 +60,19 @@ export class Sequence {
     return this.#length - this.group.prompt.length;
   }
 
+  /** Leading tokens that may come out of another slot's cache: the last one's logits are needed, and those of tokens to score. */
+  get reusableCount(): number {
+    return Math.min(this.#length - 1, this.promptScores?.firstRow ?? Infinity);
+  }
+
   /** Tokens from `start` to `end`; a view, valid until the next append. */
   tokens(start: number, end: number): Int32Array {
     return this.#tokens.subarray(start, end);
+  }
+
+  /** Sampled tokens; a view, valid until the next append. */
+  outputs(): Int32Array {
+    return this.#tokens.subarray(this.group.prompt.length, this.#length);
   }
 
   append(token: number): void {

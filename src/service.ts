@@ -23,11 +23,13 @@ export interface Service {
     request: ChatCompletionRequest & { stream?: false | null },
     options?: CallOptions,
   ): Promise<ChatCompletion>;
+  /** Answers a chat completion request, as the request's `stream` says. */
   createCompletion(
     request: ChatCompletionRequest,
     options?: CallOptions,
   ): Promise<ChatCompletion | ChatCompletionStream>;
   /** Ends what runs, frees everything. Closing twice is fine. */
   close(): Promise<void>;
+  /** The same as {@link close}, for `await using`. */
   [Symbol.asyncDispose](): Promise<void>;
 }

@@ -22,6 +22,7 @@ export class ChatCompletionStream implements AsyncIterable<ChatCompletionChunk> 
     this.#stop = stop;
   }
 
+  /** The chunks, in the order of the wire. */
   [Symbol.asyncIterator](): AsyncIterator<ChatCompletionChunk> {
     return this.#chunks;
   }

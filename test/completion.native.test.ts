@@ -509,7 +509,9 @@ describe('a runtime', () => {
       models: { tiny: file, small: { path: file, contextSize: 64 } },
     });
     const answers = await Promise.all(
-      ['tiny', 'small', file].map((model) => several.createCompletion(request(PARIS, { model }))),
+      ['tiny', 'small', file].map((model) =>
+        several.createCompletion({ ...request(PARIS, { model }), stream: false }),
+      ),
     );
     expect(answers.map(({ model }) => model)).toEqual(['tiny', 'small', file]);
     for (const { choices } of answers) expect(choices[0]!.message.content).toContain('Paris');

@@ -2,7 +2,10 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Engine, type Listener } from '../src/engine.ts';
 import type { OnpolicyError } from '../src/errors.ts';
+import { LogitsHook } from '../src/sampling/logits-hook.ts';
+import { PromptScores } from '../src/sampling/prompt-scores.ts';
 import { type Group, Sequence } from '../src/sequence.ts';
+import { byteTokenizer } from './fakes/byte-tokenizer.ts';
 import {
   CheckingBackend,
   type CheckingOptions,
@@ -28,6 +31,10 @@ type Request = {
   readonly priority: number;
   /** Tokens after which the first choice is taken out, or null. */
   readonly abortAfter: number | null;
+  /** Whether the prompt is scored. */
+  readonly scores: boolean;
+  /** Whether a hook turns every predicted token into the next one. */
+  readonly hooked: boolean;
   /** Steps of the event loop before it is submitted. */
   readonly delay: number;
 };
@@ -41,13 +48,17 @@ async function run(engine: Engine, request: Request, arrival: number): Promise<(
     priority: request.priority,
     arrival,
   };
-  return await Promise.all(
+  const scores = request.scores ? new PromptScores(group.prompt, 1) : null;
+  const answers = await Promise.all(
     Array.from(
       { length: request.n },
       (_, index) =>
         new Promise<number[] | null>((resolve, reject) => {
           const tokens: number[] = [];
-          const sequence = new Sequence(group, index, fakeSampler());
+          const sequence = new Sequence(group, index, fakeSampler(), {
+            promptScores: index === 0 ? scores : null,
+            hook: request.hooked ? new LogitsHook([takeNext], group.prompt, OPTIONS.vocabSize) : null,
+          });
           const listener: Listener = {
             onToken(token) {
               tokens.push(token);
@@ -67,11 +78,35 @@ async function run(engine: Engine, request: Request, arrival: number): Promise<(
         }),
     ),
   );
+  if (scores && answers[0]) expectScores(request.prompt, scores);
+  return answers;
+}
+
+/** The fake scores a token 0 when it is the predicted one, else -1, and names the prediction as the alternative. */
+function expectScores(prompt: readonly number[], scores: PromptScores): void {
+  const entries = scores.entries(byteTokenizer);
+  expect(entries[0]).toBeNull();
+  expect(entries.length).toBe(prompt.length);
+  for (const [at, token] of prompt.entries()) {
+    if (at === 0) continue;
+    const predicted = predictedToken(prompt.slice(0, at), OPTIONS.vocabSize);
+    const missed = { [token]: expect.objectContaining({ logprob: -1, rank: 2 }) };
+    expect(entries[at]).toEqual({ ...missed, [predicted]: expect.objectContaining({ logprob: 0, rank: 1 }) });
+  }
+}
+
+/** The fake's row holds a 1 at the predicted token: moves it to the next one, in place or in a copy. */
+function takeNext(outputIds: Int32Array, logits: Float32Array): Float32Array | undefined {
+  const next = (logits.indexOf(1) + 1) % logits.length;
+  const row = outputIds.length % 2 === 0 ? logits : new Float32Array(logits.length);
+  row.fill(0)[next] = 1;
+  return row === logits ? undefined : row;
 }
 
 function expected(request: Request, vocabSize: number): number[] {
   const tokens = [...request.prompt];
-  for (let i = 0; i < request.outputTokens; i++) tokens.push(predictedToken(tokens, vocabSize));
+  for (let i = 0; i < request.outputTokens; i++)
+    tokens.push((predictedToken(tokens, vocabSize) + (request.hooked ? 1 : 0)) % vocabSize);
   return tokens.slice(request.prompt.length);
 }
 
@@ -83,12 +118,14 @@ const request = fc.record<Request>({
   salt: fc.constantFrom('', '', 'a'),
   priority: fc.integer({ min: -1, max: 1 }),
   abortAfter: fc.option(fc.integer({ min: 1, max: 9 })),
+  scores: fc.boolean(),
+  hooked: fc.boolean(),
   delay: fc.integer({ min: 0, max: 30 }),
 });
 
 describe('Engine', () => {
   it.each([
-    ['one pool of cells', { sharesCells: true, kvTokens: 40 }],
+    ['one pool of cells', { sharesCells: true, kvTokens: 40, outputRows: 8 }],
     ['one roomy pool', { sharesCells: true, kvTokens: 400 }],
     ['cells of their own', { sharesCells: false, kvTokens: 8 * 32 }],
     ['recurrent state', { sharesCells: true, canCutCache: false, kvTokens: 60 }],
@@ -136,6 +173,8 @@ describe('Engine', () => {
     salt: '',
     priority: 0,
     abortAfter: null,
+    scores: false,
+    hooked: false,
     delay: 0,
     ...more,
   });

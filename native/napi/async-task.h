@@ -18,6 +18,16 @@ inline Napi::Error ToError(Napi::Env env, const Status& status) {
   return error;
 }
 
+// Runs `settle`, which resolves or rejects a promise. In an environment that is being torn down (process.exit, a terminated
+// worker) every call into JavaScript fails, and nobody waits for the promise any more: the failure ends here.
+template <typename Settle>
+void SettleIfAlive(const Settle& settle) {
+  try {
+    settle();
+  } catch (const Napi::Error&) {
+  }
+}
+
 class AsyncTask : public Napi::AsyncWorker {
  public:
   using Work = std::function<Status()>;
@@ -45,6 +55,11 @@ class AsyncTask : public Napi::AsyncWorker {
   }
 
   void OnOK() override {
+    SettleIfAlive([this] { Settle(); });
+  }
+
+ private:
+  void Settle() {
     Napi::HandleScope scope(Env());
     if (!status_.ok()) {
       deferred_.Reject(ToError(Env(), status_).Value());
@@ -57,7 +72,6 @@ class AsyncTask : public Napi::AsyncWorker {
     }
   }
 
- private:
   AsyncTask(Napi::Env env, Napi::Object owner, Work work, Finish finish)
       : Napi::AsyncWorker(env),
         owner_(Napi::Persistent(owner)),

@@ -2,8 +2,9 @@
 import os from 'node:os';
 import { fromNative, OnpolicyError } from '../errors.ts';
 import { loadAddon, type NativeContext, type NativeModel } from '../native.ts';
+import { onDisk } from '../on-disk.ts';
 import type { Tokenizer } from '../tokenizer.ts';
-import type { Backend, Step, StepResult } from './backend.ts';
+import { type Backend, replaceRows, type Step, type StepResult } from './backend.ts';
 import { type Gpu, openLibraries } from './libraries.ts';
 
 /** Texts up to this length are tokenized in place: handing them to another thread would take longer. */
@@ -27,6 +28,7 @@ export type ContextLimits = {
   readonly sharesCells: boolean;
   readonly batchTokens: number;
   readonly slotCount: number;
+  /** Rows of logits of one step at most; never less than one per slot. */
   readonly maxOutputs: number;
   readonly threads: number;
 };
@@ -86,11 +88,13 @@ export async function loadGguf(options: GgufOptions): Promise<GgufModel> {
   await openLibraries(options.gpu);
   if (options.signal?.aborted) throw new OnpolicyError('ABORTED', `loading ${options.path} was aborted`);
   const cancelled = new Int32Array(1);
-  const cancel = (): void => void (cancelled[0] = 1);
+  const cancel = (): void => {
+    cancelled[0] = 1;
+  };
   options.signal?.addEventListener('abort', cancel);
   try {
     const native = await loadAddon().loadModel({
-      path: options.path,
+      path: onDisk(options.path),
       useGpu: options.gpu !== false,
       ...(options.gpuLayers === undefined ? {} : { gpuLayers: options.gpuLayers }),
       ...(options.onProgress ? { onProgress: options.onProgress } : {}),
@@ -108,6 +112,7 @@ class GgufBackend implements Backend {
   readonly vocabSize: number;
   readonly kvTokens: number;
   readonly batchTokens: number;
+  readonly outputRows: number;
   readonly slotCount: number;
   readonly canCutCache: boolean;
   readonly sharesCells: boolean;
@@ -117,14 +122,36 @@ class GgufBackend implements Backend {
     this.vocabSize = model.vocabSize;
     this.kvTokens = limits.kvTokens; // the engine rounds its own number up, never down
     this.batchTokens = limits.batchTokens;
+    this.outputRows = Math.max(limits.maxOutputs, limits.slotCount);
     this.slotCount = limits.slotCount;
     this.canCutCache = !model.hasRecurrentState;
     this.sharesCells = limits.sharesCells;
     this.#context = context;
   }
 
-  step(step: Step): Promise<StepResult> {
-    return this.#context.step(step);
+  async step(step: Step): Promise<StepResult> {
+    const { rowEdits, ...rest } = step;
+    if (rowEdits.length === 0) return await this.#context.step(rest);
+    const result = await this.#context.step({
+      ...rest,
+      hooked: Int32Array.from(rowEdits, ({ sample }) => sample),
+    });
+    const edited: number[] = [];
+    for (const [index, edit] of rowEdits.entries()) {
+      this.#context.readRow(index, edit.row());
+      if (!edit.edit()) continue;
+      this.#context.writeRow(index, edit.row());
+      edited.push(index);
+    }
+    const finished = await this.#context.finish(Int32Array.from(edited));
+    return {
+      ...result,
+      samples: replaceRows(
+        result.samples,
+        edited.map((index) => rowEdits[index]!.sample),
+        finished,
+      ),
+    };
   }
 
   abortStep(): void {

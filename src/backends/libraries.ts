@@ -5,6 +5,7 @@ import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { fromNative, OnpolicyError } from '../errors.ts';
 import { type Device, loadAddon } from '../native.ts';
+import { onDisk } from '../on-disk.ts';
 
 /** Which processor computes. `auto`: the best one whose package is installed and whose driver is there. */
 export type Gpu = 'auto' | 'cuda' | 'vulkan' | 'metal' | false;
@@ -103,7 +104,7 @@ async function binariesFolder(name: string): Promise<string | null> {
     const folder = fs
       .readdirSync(binsDir)
       .find((candidate) => fs.statSync(path.join(binsDir, candidate)).isDirectory());
-    return folder === undefined ? null : path.join(binsDir, folder);
+    return folder === undefined ? null : onDisk(path.join(binsDir, folder));
   } catch {
     return null; // optional packages: absence is no error
   }

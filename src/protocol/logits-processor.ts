@@ -2,11 +2,11 @@
 
 /** The row to use from here on; nothing when the row was edited in place. */
 // biome-ignore lint/suspicious/noConfusingVoidType: functions without a return statement must fit
-type NextLogits = Float32Array | void;
+export type NextLogits = Float32Array | void;
 
 /**
  * Edits one row of logits in place, or returns the row to use instead. Called once per token of one choice. A function
- * with three parameters also gets the prompt.
+ * with three parameters also gets the prompt. The row's memory is used again for the next token: copy what you keep.
  */
 export type LogitsProcessor =
   | ((outputIds: Int32Array, logits: Float32Array) => NextLogits)

@@ -4,7 +4,7 @@ import type { Logprob, TokenLogprob } from '../protocol/index.ts';
 import type { Tokenizer } from '../tokenizer.ts';
 
 /** JSON has no -Infinity: the wire's floor. */
-const FLOOR = -9999;
+export const LOGPROB_FLOOR = -9999;
 
 const decoder = new TextDecoder();
 
@@ -25,7 +25,7 @@ function toLogprob(tokenizer: Tokenizer, id: number, logprob: number, asIds: boo
   const bytes = tokenizer.bytesOf(id);
   return {
     token: asIds ? `token_id:${id}` : decoder.decode(bytes),
-    logprob: Math.max(logprob, FLOOR),
+    logprob: Math.max(logprob, LOGPROB_FLOOR),
     bytes: Array.from(bytes),
   };
 }

@@ -138,13 +138,13 @@ function execute(nodes: readonly Statement[], activation: Activation): Ending {
   return 'done';
 }
 
-function print(activation: Activation, value: Value, escape: boolean | 'dynamic', offset: number): void {
+function print(activation: Activation, value: Value, escapes: boolean | 'dynamic', offset: number): void {
   const { state } = activation;
   activation.at = offset;
-  if (escape === false) activation.text += OPERATIONS.print(state, value);
+  if (escapes === false) activation.text += OPERATIONS.print(state, value);
   else
     activation.text +=
-      escape === true ? OPERATIONS.printEscaped(state, value) : OPERATIONS.printDynamic(state, value);
+      escapes === true ? OPERATIONS.printEscaped(state, value) : OPERATIONS.printDynamic(state, value);
 }
 
 function executeOne(node: Statement, activation: Activation): Ending {

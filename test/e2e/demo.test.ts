@@ -4,7 +4,6 @@ import { describe, expect, it } from 'vitest';
 import { ROOT, runNode } from './program.ts';
 
 /** Anything a terminal would take as a command: escape, carriage return, bell, backspace. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
 const CONTROL = /[\u0000-\u0009\u000b-\u001f\u007f]/;
 
 /** util-linux's `script` gives a program a terminal. */
@@ -52,7 +51,6 @@ describe('npm start', () => {
     const { NO_COLOR: _, ...env } = process.env;
     const colored = onTerminal(env);
     expect(colored).toContain('\u001b[1m');
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
     expect(colored.replaceAll(/\u001b\[\d+m/g, '')).not.toMatch(CONTROL);
     expect(onTerminal({ ...env, NO_COLOR: '1' })).not.toMatch(CONTROL);
   });

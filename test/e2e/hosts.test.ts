@@ -101,3 +101,16 @@ describe('module systems', () => {
     expect(outcome).toMatchObject({ code: 0, signal: null, stdout: `${ANSWER}\n` });
   });
 });
+
+describe('restricted hosts', () => {
+  it('without code generation from strings, as under a strict content security policy', async () => {
+    const outcome = await runProgram(
+      `import { createCompletion } from 'onpolicy';
+       try { new Function('return 1'); throw new Error('allowed'); } catch (error) { if (error.name !== 'EvalError') throw error; }
+       console.log((await createCompletion(${ASK})).choices[0].message.content);`,
+      'mjs',
+      { nodeFlags: ['--disallow-code-generation-from-strings'] },
+    );
+    expect(outcome).toEqual({ ...CLEAN, stdout: `${ANSWER}\n` });
+  });
+});

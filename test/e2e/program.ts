@@ -21,6 +21,8 @@ export type Outcome = {
 export type RunOptions = {
   readonly cwd?: string;
   readonly env?: NodeJS.ProcessEnv;
+  /** Flags of Node itself. */
+  readonly nodeFlags?: readonly string[];
   /** A program that has not ended by then is killed, so `signal` is set. */
   readonly timeoutMs?: number;
 };
@@ -46,7 +48,7 @@ export async function runProgram(
 /** Runs Node with its output in pipes. */
 export function runNode(args: readonly string[], options: RunOptions = {}): Promise<Outcome> {
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, args, {
+    const child = spawn(process.execPath, [...(options.nodeFlags ?? []), ...args], {
       cwd: options.cwd ?? ROOT,
       env: options.env ?? process.env,
       stdio: ['ignore', 'pipe', 'pipe'],

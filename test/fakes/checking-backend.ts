@@ -16,6 +16,8 @@ export type CheckingOptions = {
   readonly kvTokens: number;
   readonly slotCount: number;
   readonly batchTokens: number;
+  /** Default: as many as a batch has tokens. */
+  readonly outputRows?: number;
   readonly sharesCells: boolean;
   readonly canCutCache: boolean;
   readonly vocabSize: number;
@@ -40,6 +42,7 @@ export class CheckingBackend implements Backend {
   readonly vocabSize: number;
   readonly kvTokens: number;
   readonly batchTokens: number;
+  readonly outputRows: number;
   readonly slotCount: number;
   readonly sharesCells: boolean;
   readonly canCutCache: boolean;
@@ -55,6 +58,7 @@ export class CheckingBackend implements Backend {
     this.vocabSize = options.vocabSize;
     this.kvTokens = options.kvTokens;
     this.batchTokens = options.batchTokens;
+    this.outputRows = options.outputRows ?? options.batchTokens;
     this.slotCount = options.slotCount;
     this.sharesCells = options.sharesCells;
     this.canCutCache = options.canCutCache;
@@ -65,6 +69,9 @@ export class CheckingBackend implements Backend {
     await new Promise((resolve) => setImmediate(resolve));
     if (step.tokens.length === 0) throw new Error('an empty step');
     if (step.tokens.length > this.batchTokens) throw new Error('more tokens than a batch holds');
+    const outputs = new Set(step.sampleRows);
+    for (let i = 0; i < step.scoreRows.length; i += 3) outputs.add(step.scoreRows[i]!);
+    if (outputs.size > this.outputRows) throw new Error('more rows of logits than a step may have');
     this.steps += 1;
     this.#edit(step.memoryEdits);
     const stopAt = this.#options.abortsStep?.() ? step.tokens.length >> 1 : step.tokens.length;
@@ -87,7 +94,14 @@ export class CheckingBackend implements Backend {
       this.#aborted = false;
       throw Object.assign(new Error('aborted'), { code: 'ABORTED' });
     }
-    return { samples: toRows(Array.from(step.sampleRows, (row) => predictions[row]!)), scores: toRows([]) };
+    const samples = toRows(Array.from(step.sampleRows, (row) => predictions[row]!));
+    for (const edit of step.rowEdits) {
+      const row = edit.row().fill(0);
+      row[samples.tokens[edit.sample]!] = 1;
+      if (edit.edit()) samples.tokens[edit.sample] = row.indexOf(Math.max(...edit.row()));
+      else samples.status[edit.sample] = 3;
+    }
+    return { samples, scores: scoreRows(step.scoreRows, predictions) };
   }
 
   abortStep(): void {
@@ -128,6 +142,22 @@ export class CheckingBackend implements Backend {
     if (!this.sharesCells && this.#slots.some((slot) => slot.length > perSlot))
       throw new Error('a slot holds more than its cells');
   }
+}
+
+/** A scored row: the log-probability of the token is 0 when it was predicted, else -1; the prediction is the alternative. */
+function scoreRows(rows: Int32Array, predictions: readonly number[]): SampledRows {
+  const at = Array.from({ length: rows.length / 3 }, (_, i) => ({
+    predicted: predictions[rows[3 * i]!]!,
+    token: rows[3 * i + 1]!,
+  }));
+  return {
+    ...toRows(at.map(({ token }) => token)),
+    logprobs: Float32Array.from(at, ({ predicted, token }) => (predicted === token ? 0 : -1)),
+    ranks: Int32Array.from(at, ({ predicted, token }) => (predicted === token ? 1 : 2)),
+    topOffsets: Int32Array.from({ length: at.length + 1 }, (_, i) => i),
+    topIds: Int32Array.from(at, ({ predicted }) => predicted),
+    topLogprobs: new Float32Array(at.length),
+  };
 }
 
 function toRows(tokens: readonly number[]): SampledRows {

@@ -47,6 +47,16 @@ export function lastLogits(
   );
 }
 
+/** The logits after every token of a prompt, from one pass. `plain`: a 16-bit cache without fused attention. */
+export function promptLogits(
+  model: string,
+  prompt: readonly number[],
+  precision: 'f32' | 'plain' | 'fused',
+): Float32Array[] {
+  const lines = run(model, [prompt], ['0', 'rows', ...(precision === 'fused' ? [] : [precision])]);
+  return lines.map((line) => Float32Array.from(line.trim().split(' '), parseHexFloat));
+}
+
 function run(model: string, prompts: readonly (readonly number[])[], args: string[]): string[] {
   const input = `${prompts.map((prompt) => prompt.join(' ')).join('\n')}\n`;
   const { program, libraries } = build();

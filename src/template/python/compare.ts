@@ -39,7 +39,8 @@ function double(value: Value): number | bigint {
 /** `a == b`. */
 export function equal(state: RenderState, a: Value, b: Value): boolean {
   state.step();
-  if (isNumber(a)) return isNumber(b) && double(a) == double(b); // == compares bigint and number by value
+  // biome-ignore lint/suspicious/noDoubleEquals: it compares bigint and number by value
+  if (isNumber(a)) return isNumber(b) && double(a) == double(b);
   const text = textOf(a);
   if (text !== undefined) {
     const other = textOf(b);

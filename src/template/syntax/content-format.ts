@@ -40,7 +40,7 @@ function spread(
   else if (node.typename === 'For') {
     if (rolesOf(node.iterable, roles).has('messages')) give(node.target, new Set(['message']));
   } else if (node.typename === 'With')
-    node.targets.forEach((target, index) => give(target, rolesOf(node.values[index]!, roles)));
+    for (const [index, target] of node.targets.entries()) give(target, rolesOf(node.values[index]!, roles));
   else if (node.typename === 'FunCall' && node.callee.typename === 'Symbol') {
     const parameters = macros.get(node.callee.name)?.parameters ?? [];
     node.args.positional.forEach((value, index) => {

@@ -1,0 +1,68 @@
+// The trainer on the 0.6B shape -> tokens per second against this machine's matrix product, shared prompts, memory.
+// Each part runs in a process of its own, and takes minutes: it trains real rows. Parts: --only speed,shared,memory
+import { inProcess, median, result, waitUntilQuiet } from './measure.mjs';
+import { ensureModel } from './model/make.mjs';
+
+const GIB = 2 ** 30;
+
+/** Parts in order: each gives rows from what its process reports. */
+const PARTS = {
+  speed: async (settings) => {
+    const { tokensPerSecond, gflops, peakGflops, forwardPeakShare } = await inProcess(
+      'train/speed.mjs',
+      settings,
+    );
+    const shares = gflops.map((value, i) => value / peakGflops[i]);
+    return [
+      result('LoRA forward + backward, 512-token row', 'tokens/s', tokensPerSecond),
+      result('LoRA forward + backward, 512-token row', 'GFLOP/s', gflops, {
+        'Q8_0 mul_mat peak': median(shares),
+      }),
+      result('LoRA forward, 512-token row: share of the Q8_0 mul_mat peak', '', forwardPeakShare),
+      result('Q8_0 mul_mat peak (1024 x 3072 x 512)', 'GFLOP/s', peakGflops),
+    ];
+  },
+  shared: async (settings) => {
+    const { sharedMs, oneMs, answers, promptTokens, answerTokens } = await inProcess(
+      'train/shared.mjs',
+      settings,
+    );
+    const label = `${answers} answers of ${answerTokens} tokens to one ${promptTokens}-token prompt`;
+    const apartMs = oneMs.map((value) => value * answers);
+    return [
+      result(`${label}: as separate rows (one measured, times ${answers})`, 'ms', apartMs),
+      result(`${label}: one row with a shared prompt`, 'ms', sharedMs, {
+        'separate rows, times faster': median(apartMs) / median(sharedMs),
+      }),
+    ];
+  },
+  memory: async (settings) => {
+    const rows = [];
+    for (const [name, memoryBudget] of [
+      ['kept activations', undefined],
+      ['a budget of 2.5 GiB', 2.5 * GIB],
+    ]) {
+      const { growthBytes, keptLayers, tokensPerSecond } = await inProcess('train/memory.mjs', {
+        ...settings,
+        memoryBudget,
+      });
+      const label = `2,048-token row with ${name} (${keptLayers} layers kept)`;
+      rows.push(result(`${label}: memory over the bare model`, 'GiB', [growthBytes / GIB]));
+      rows.push(result(`${label}: speed`, 'tokens/s', [tokensPerSecond]));
+    }
+    return rows;
+  },
+};
+
+/** Runs the parts. `rounds`: repetitions of each timing. */
+export async function run({ rounds = 3, threads, model, only, log = () => {} } = {}) {
+  const settings = { rounds, threads, model: model ?? ensureModel() };
+  const rows = [];
+  for (const [name, part] of Object.entries(PARTS)) {
+    if (only && !only.includes(name)) continue;
+    await waitUntilQuiet({ log });
+    log(`train: ${name}`);
+    rows.push(...(await part(settings)));
+  }
+  return rows;
+}

@@ -1,0 +1,382 @@
+// JavaScript <-> Trainer: openTrainer(options) -> an object of functions. Work runs off the JavaScript thread, one call at a time.
+#include "trainer/trainer.h"
+
+#include <napi.h>
+
+#include <atomic>
+
+#include "napi/async-task.h"
+#include "napi/register.h"
+#include "trainer/engine-score.h"
+#include "trainer/peak.h"
+
+namespace onpolicy {
+namespace {
+
+using namespace training;  // NOLINT: this file is the part's own door
+
+// What the functions of one opened trainer share.
+struct Handle {
+  std::unique_ptr<Trainer> trainer;
+  std::atomic<bool> is_busy{false};
+};
+using SharedHandle = std::shared_ptr<Handle>;
+
+[[noreturn]] void ThrowTypeError(Napi::Env env, const std::string& message) {
+  Napi::Error error = Napi::Error::New(env, message);
+  error.Set("code", "INVALID_REQUEST");
+  throw error;
+}
+
+double NumberField(Napi::Object object, const char* name) {
+  Napi::Value value = object.Get(name);
+  if (!value.IsNumber()) ThrowTypeError(object.Env(), std::string(name) + ": expected a number");
+  return value.As<Napi::Number>().DoubleValue();
+}
+
+std::string TextField(Napi::Object object, const char* name) {
+  Napi::Value value = object.Get(name);
+  if (!value.IsString()) ThrowTypeError(object.Env(), std::string(name) + ": expected a string");
+  return value.As<Napi::String>().Utf8Value();
+}
+
+std::vector<std::string> TextsField(Napi::Object object, const char* name) {
+  Napi::Value value = object.Get(name);
+  if (!value.IsArray()) ThrowTypeError(object.Env(), std::string(name) + ": expected an array");
+  const auto list = value.As<Napi::Array>();
+  std::vector<std::string> texts;
+  for (uint32_t i = 0; i < list.Length(); ++i) texts.push_back(list.Get(i).ToString().Utf8Value());
+  return texts;
+}
+
+std::vector<int32_t> IntegersField(Napi::Object object, const char* name) {
+  Napi::Value value = object.Get(name);
+  if (!value.IsTypedArray() || value.As<Napi::TypedArray>().TypedArrayType() != napi_int32_array)
+    ThrowTypeError(object.Env(), std::string(name) + ": expected an Int32Array");
+  const auto array = value.As<Napi::Int32Array>();
+  return {array.Data(), array.Data() + array.ElementLength()};
+}
+
+std::vector<float> Floats(Napi::Value value, const char* name) {
+  if (!value.IsTypedArray() || value.As<Napi::TypedArray>().TypedArrayType() != napi_float32_array)
+    ThrowTypeError(value.Env(), std::string(name) + ": expected a Float32Array");
+  const auto array = value.As<Napi::Float32Array>();
+  return {array.Data(), array.Data() + array.ElementLength()};
+}
+
+Napi::Float32Array ToArray(Napi::Env env, const std::vector<float>& values) {
+  Napi::Float32Array array = Napi::Float32Array::New(env, values.size());
+  std::copy(values.begin(), values.end(), array.Data());
+  return array;
+}
+
+Napi::Object ObjectArgument(const Napi::CallbackInfo& info, size_t index) {
+  if (!info[index].IsObject()) ThrowTypeError(info.Env(), "expected an object");
+  return info[index].As<Napi::Object>();
+}
+
+// The trainer, when it is open and idle; throws otherwise.
+Trainer& Idle(Napi::Env env, const SharedHandle& handle) {
+  if (!handle->trainer) {
+    Napi::Error error = Napi::Error::New(env, "the trainer is closed");
+    error.Set("code", "CLOSED");
+    throw error;
+  }
+  if (handle->is_busy) ThrowTypeError(env, "the trainer is computing: calls are made one after the other");
+  return *handle->trainer;
+}
+
+// Runs `work` on another thread while the handle counts as busy.
+Napi::Promise RunBusy(Napi::Env env, Napi::Object owner, const SharedHandle& handle,
+                      std::function<Status(Trainer&)> work, AsyncTask::Finish finish) {
+  Trainer& trainer = Idle(env, handle);
+  handle->is_busy = true;
+  return AsyncTask::Run(
+      env, owner,
+      [handle, &trainer, work = std::move(work)] {
+        struct Release {
+          Handle* handle;
+          ~Release() { handle->is_busy = false; }
+        } release{handle.get()};
+        return work(trainer);
+      },
+      std::move(finish));
+}
+
+// forward(row, gradients, adapterOff) -> Promise<{ logprobs, entropies }>
+Napi::Value Forward(const Napi::CallbackInfo& info, const SharedHandle& handle) {
+  Napi::Object given = ObjectArgument(info, 0);
+  PackedRow row{.tokens = IntegersField(given, "tokens"),
+                .positions = IntegersField(given, "positions"),
+                .group_ids = IntegersField(given, "groupIds"),
+                .parent_ids = IntegersField(given, "parentIds"),
+                .logit_rows = IntegersField(given, "logitRows"),
+                .target_tokens = IntegersField(given, "targetTokens")};
+  struct Result {
+    std::vector<float> logprobs, entropies;
+  };
+  auto result = std::make_shared<Result>();
+  const bool gradients = info[1].ToBoolean(), adapter_off = info[2].ToBoolean();
+  return RunBusy(
+      info.Env(), given, handle,
+      [row, gradients, adapter_off, result](Trainer& trainer) {
+        return trainer.Forward(row, gradients, adapter_off, &result->logprobs, &result->entropies);
+      },
+      [result](Napi::Env env) -> Napi::Value {
+        Napi::Object object = Napi::Object::New(env);
+        object.Set("logprobs", ToArray(env, result->logprobs));
+        object.Set("entropies", ToArray(env, result->entropies));
+        return object;
+      });
+}
+
+// backward(gradLogprobs) -> Promise<void>
+Napi::Value Backward(const Napi::CallbackInfo& info, const SharedHandle& handle) {
+  return RunBusy(
+      info.Env(), ObjectArgument(info, 0), handle,
+      [gradient = Floats(info[0], "gradLogprobs")](Trainer& trainer) { return trainer.Backward(gradient); },
+      [](Napi::Env env) { return env.Undefined(); });
+}
+
+// step(options) -> Promise<{ gradNorm, isApplied }>
+Napi::Value Step(const Napi::CallbackInfo& info, const SharedHandle& handle) {
+  Napi::Object given = ObjectArgument(info, 0);
+  const OptimizerOptions options{.learning_rate = NumberField(given, "learningRate"),
+                                 .beta1 = NumberField(given, "beta1"),
+                                 .beta2 = NumberField(given, "beta2"),
+                                 .epsilon = NumberField(given, "eps"),
+                                 .weight_decay = NumberField(given, "weightDecay"),
+                                 .max_gradient_norm = NumberField(given, "maxGradNorm")};
+  struct Result {
+    double norm = 0;
+    bool is_applied = false;
+  };
+  auto result = std::make_shared<Result>();
+  return RunBusy(
+      info.Env(), given, handle,
+      [options, result](Trainer& trainer) { return trainer.Step(options, &result->norm, &result->is_applied); },
+      [result](Napi::Env env) -> Napi::Value {
+        Napi::Object object = Napi::Object::New(env);
+        object.Set("gradNorm", result->norm);
+        object.Set("isApplied", result->is_applied);
+        return object;
+      });
+}
+
+using Column = std::vector<float> Parameter::*;
+
+Column ColumnNamed(Napi::Env env, const std::string& name) {
+  if (name == "value") return &Parameter::value;
+  if (name == "gradient") return &Parameter::gradient;
+  if (name == "firstMoment") return &Parameter::first_moment;
+  if (name == "secondMoment") return &Parameter::second_moment;
+  ThrowTypeError(env, "no column is named " + name);
+}
+
+// read(column, module?) -> { [module]: { a, b } }, of all modules or of one.
+Napi::Value Read(const Napi::CallbackInfo& info, const SharedHandle& handle) {
+  Napi::Env env = info.Env();
+  Trainer& trainer = Idle(env, handle);
+  const Column column = ColumnNamed(env, info[0].ToString().Utf8Value());
+  Napi::Object result = Napi::Object::New(env);
+  const std::string only = info[1].IsString() ? info[1].As<Napi::String>().Utf8Value() : "";
+  for (const Module& module : trainer.adapter().modules()) {
+    if (!only.empty() && only != module.name) continue;
+    Napi::Object factors = Napi::Object::New(env);
+    factors.Set("a", ToArray(env, module.a.*column));
+    factors.Set("b", ToArray(env, module.b.*column));
+    result.Set(module.name, factors);
+  }
+  return result;
+}
+
+// write(column, { [module]: { a, b } }): modules that are not named keep their numbers.
+void Write(const Napi::CallbackInfo& info, const SharedHandle& handle) {
+  Napi::Env env = info.Env();
+  Trainer& trainer = Idle(env, handle);
+  const Column column = ColumnNamed(env, info[0].ToString().Utf8Value());
+  Napi::Object given = ObjectArgument(info, 1);
+  for (Module& module : trainer.adapter().modules()) {
+    Napi::Value entry = given.Get(module.name);
+    if (entry.IsUndefined()) continue;
+    if (!entry.IsObject()) ThrowTypeError(env, module.name + ": expected { a, b }");
+    for (auto [name, parameter] : {std::pair{"a", &module.a}, std::pair{"b", &module.b}}) {
+      std::vector<float> values = Floats(entry.As<Napi::Object>().Get(name), name);
+      if (values.size() != parameter->value.size())
+        ThrowTypeError(env, module.name + "." + name + ": expected " + std::to_string(parameter->value.size()) +
+                                " numbers, got " + std::to_string(values.size()));
+      parameter->*column = std::move(values);
+    }
+  }
+  if (column == &Parameter::value) trainer.AdapterChanged();
+}
+
+Napi::Object Describe(Napi::Env env, Trainer& trainer) {
+  Napi::Object object = Napi::Object::New(env);
+  const Shape& shape = trainer.shape();
+  object.Set("architecture", shape.architecture);
+  object.Set("device", trainer.device_name());
+  object.Set("vocabularySize", static_cast<double>(shape.vocabulary));
+  object.Set("contextSize", static_cast<double>(shape.context));
+  object.Set("layerCount", static_cast<double>(shape.layers));
+  object.Set("headCount", static_cast<double>(shape.heads));
+  object.Set("kvHeadCount", static_cast<double>(shape.kv_heads));
+  Napi::Array modules = Napi::Array::New(env);
+  for (const Module& module : trainer.adapter().modules()) {
+    Napi::Object entry = Napi::Object::New(env);
+    entry.Set("name", module.name);
+    entry.Set("in", static_cast<double>(module.in));
+    entry.Set("out", static_cast<double>(module.out));
+    modules.Set(modules.Length(), entry);
+  }
+  object.Set("modules", modules);
+  return object;
+}
+
+// Ends a computation that still runs when JavaScript's world goes away.
+void AbortAtExit(Napi::Env env, const SharedHandle& handle) {
+  env.AddCleanupHook([weak = std::weak_ptr<Handle>(handle)] {
+    if (SharedHandle handle = weak.lock(); handle && handle->trainer) handle->trainer->Abort();
+  });
+}
+
+Napi::Value ToJavaScript(Napi::Env env, const SharedHandle& handle) {
+  AbortAtExit(env, handle);
+  Napi::Object object = Napi::Object::New(env);
+  auto method = [&](const char* name, auto function) {
+    object.Set(name, Napi::Function::New(
+                         env, [handle, function](const Napi::CallbackInfo& info) -> Napi::Value {
+                           if constexpr (std::is_void_v<decltype(function(info, handle))>) {
+                             function(info, handle);
+                             return info.Env().Undefined();
+                           } else {
+                             return function(info, handle);
+                           }
+                         },
+                         name));
+  };
+  object.Set("info", Describe(env, *handle->trainer));
+  method("forward", Forward);
+  method("backward", Backward);
+  method("step", Step);
+  method("read", Read);
+  method("write", Write);
+  method("zeroGradients", [](const Napi::CallbackInfo& info, const SharedHandle& handle) {
+    Idle(info.Env(), handle).adapter().ZeroGradients();
+  });
+  method("resetOptimizer", [](const Napi::CallbackInfo& info, const SharedHandle& handle) {
+    Idle(info.Env(), handle).adapter().ResetOptimizer();
+  });
+  method("stepCount", [](const Napi::CallbackInfo& info, const SharedHandle& handle) -> Napi::Value {
+    Adapter& adapter = Idle(info.Env(), handle).adapter();
+    if (info[0].IsNumber()) adapter.step_count = info[0].As<Napi::Number>().Int64Value();
+    return Napi::Number::New(info.Env(), static_cast<double>(adapter.step_count));
+  });
+  method("memory", [](const Napi::CallbackInfo& info, const SharedHandle& handle) -> Napi::Value {
+    Trainer& trainer = Idle(info.Env(), handle);
+    Napi::Object result = Napi::Object::New(info.Env());
+    result.Set("bytes", static_cast<double>(trainer.memory_bytes()));
+    result.Set("keptLayers", static_cast<double>(trainer.kept_layers()));
+    return result;
+  });
+  method("abort", [](const Napi::CallbackInfo&, const SharedHandle& handle) {
+    if (handle->trainer) handle->trainer->Abort();
+  });
+  method("clearAbort", [](const Napi::CallbackInfo& info, const SharedHandle& handle) {
+    Idle(info.Env(), handle).ClearAbort();
+  });
+  method("close", [](const Napi::CallbackInfo& info, const SharedHandle& handle) {
+    if (handle->trainer) Idle(info.Env(), handle);
+    handle->trainer.reset();
+  });
+  return object;
+}
+
+// openTrainer(options) -> Promise<trainer>
+Napi::Value OpenTrainer(const Napi::CallbackInfo& info) {
+  Napi::Object given = ObjectArgument(info, 0);
+  TrainerOptions options{.model = TextField(given, "model"),
+                         .device = TextField(given, "device"),
+                         .threads = static_cast<int>(NumberField(given, "threads")),
+                         .rank = static_cast<int64_t>(NumberField(given, "rank")),
+                         .alpha = NumberField(given, "alpha"),
+                         .modules = TextsField(given, "modules"),
+                         .memory_budget = static_cast<size_t>(NumberField(given, "memoryBudget")),
+                         .wide = given.Get("isWide").ToBoolean()};
+  if (!IsLibraryOpen()) ThrowTypeError(info.Env(), "the engine's libraries are not open");
+  if (options.rank < 1 || options.rank > 4096) ThrowTypeError(info.Env(), "rank: expected 1 to 4096");
+  if (options.threads < 1 || options.threads > 512) ThrowTypeError(info.Env(), "threads: expected 1 to 512");
+  auto handle = std::make_shared<Handle>();
+  return AsyncTask::Run(
+      info.Env(), given, [options, handle] { return Trainer::Open(options, &handle->trainer); },
+      [handle](Napi::Env env) { return ToJavaScript(env, handle); });
+}
+
+// scoreWithEngine({ model, adapter, threads, tokens }) -> Promise<Float32Array>
+Napi::Value ScoreTokens(const Napi::CallbackInfo& info) {
+  Napi::Object given = ObjectArgument(info, 0);
+  if (!IsLibraryOpen()) ThrowTypeError(info.Env(), "the engine's libraries are not open");
+  auto logprobs = std::make_shared<std::vector<float>>();
+  std::vector<int32_t> tokens = IntegersField(given, "tokens");
+  if (tokens.size() < 2) ThrowTypeError(info.Env(), "tokens: expected at least two");
+  return AsyncTask::Run(
+      info.Env(), given,
+      [model = TextField(given, "model"), adapter = TextField(given, "adapter"),
+       threads = static_cast<int>(NumberField(given, "threads")), tokens, logprobs] {
+        return ScoreWithEngine(model, adapter, threads, tokens, logprobs.get());
+      },
+      [logprobs](Napi::Env env) -> Napi::Value { return ToArray(env, *logprobs); });
+}
+
+// quantizeRows(typeName, values, rowSize) -> Uint8Array: the bytes of a weight of that type, (rows, rowSize).
+Napi::Value QuantizeRows(const Napi::CallbackInfo& info) {
+  Napi::Env env = info.Env();
+  if (!IsLibraryOpen()) ThrowTypeError(env, "the engine's libraries are not open");
+  const Library& api = Api();
+  const std::string name = info[0].ToString().Utf8Value();
+  const std::vector<float> values = Floats(info[1], "values");
+  const auto row_size = static_cast<int64_t>(info[2].ToNumber().Int64Value());
+  const ggml_type type = TypeNamed(name);
+  if (type == GGML_TYPE_COUNT) ThrowTypeError(env, "no weight type is named " + name);
+  const auto count = static_cast<int64_t>(values.size());
+  if (row_size < 1 || count % row_size != 0 || row_size % api.ggml_blck_size(type) != 0)
+    ThrowTypeError(env, "values: expected whole rows of whole blocks");
+  Napi::Uint8Array bytes =
+      Napi::Uint8Array::New(env, static_cast<size_t>(count / row_size) * api.ggml_row_size(type, row_size));
+  if (type == GGML_TYPE_F32)
+    std::copy_n(reinterpret_cast<const uint8_t*>(values.data()), bytes.ByteLength(), bytes.Data());
+  else
+    api.ggml_quantize_chunk(type, values.data(), bytes.Data(), 0, count / row_size, row_size, nullptr);
+  bytes.Set("type", Napi::Number::New(env, static_cast<int>(type)));
+  return bytes;
+}
+
+// measureMatMul({ type, in, out, rows, repeats, threads, device }) -> Promise<GFLOP/s>
+Napi::Value MeasurePeak(const Napi::CallbackInfo& info) {
+  Napi::Object given = ObjectArgument(info, 0);
+  if (!IsLibraryOpen()) ThrowTypeError(info.Env(), "the engine's libraries are not open");
+  auto integer = [&](const char* name) { return static_cast<int64_t>(NumberField(given, name)); };
+  auto gflops = std::make_shared<double>(0);
+  return AsyncTask::Run(
+      info.Env(), given,
+      [type = TextField(given, "type"), in = integer("in"), out = integer("out"), rows = integer("rows"),
+       repeats = static_cast<int>(integer("repeats")), threads = static_cast<int>(integer("threads")),
+       name = TextField(given, "device"), gflops] {
+        if (in < 1 || out < 1 || rows < 1 || threads < 1) return Status::Fail("INVALID_REQUEST", "expected sizes >= 1");
+        std::unique_ptr<Device> device;
+        if (Status status = Device::Open(name, threads, &device); !status.ok()) return status;
+        return MeasureMatMul(device.get(), type, in, out, rows, repeats, gflops.get());
+      },
+      [gflops](Napi::Env env) -> Napi::Value { return Napi::Number::New(env, *gflops); });
+}
+
+}  // namespace
+
+void RegisterTrainer(Napi::Env env, Napi::Object exports) {
+  exports.Set("openTrainer", Napi::Function::New(env, OpenTrainer, "openTrainer"));
+  exports.Set("scoreWithEngine", Napi::Function::New(env, ScoreTokens, "scoreWithEngine"));
+  exports.Set("measureMatMul", Napi::Function::New(env, MeasurePeak, "measureMatMul"));
+  exports.Set("quantizeRows", Napi::Function::New(env, QuantizeRows, "quantizeRows"));
+}
+
+}  // namespace onpolicy

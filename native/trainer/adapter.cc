@@ -1,0 +1,135 @@
+#include "trainer/adapter.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace onpolicy::training {
+namespace {
+
+bool IsSelected(const std::string& name, const std::vector<std::string>& modules) {
+  const std::string kind = name.substr(name.rfind('.') + 1);
+  return std::any_of(modules.begin(), modules.end(),
+                     [&](const std::string& wanted) { return wanted == kind || wanted == name; });
+}
+
+std::vector<float> Transposed(const std::vector<float>& matrix, int64_t rows, int64_t columns, float scale) {
+  std::vector<float> result(matrix.size());
+  for (int64_t r = 0; r < rows; ++r)
+    for (int64_t c = 0; c < columns; ++c)
+      result[static_cast<size_t>(c * rows + r)] = scale * matrix[static_cast<size_t>(r * columns + c)];
+  return result;
+}
+
+void Put(Slot slot, const std::vector<float>& values) {
+  Graph graph(1);
+  const auto count = static_cast<int64_t>(values.size());
+  Api().ggml_backend_tensor_set(graph.At(slot, GGML_TYPE_F32, {count}), values.data(), 0,
+                                values.size() * sizeof(float));
+}
+
+}  // namespace
+
+void Parameter::Resize(size_t count) {
+  for (std::vector<float>* part : {&value, &gradient, &first_moment, &second_moment}) part->assign(count, 0.0f);
+}
+
+Status Adapter::Create(Device* device, Weights* weights, const std::vector<std::string>& modules, int64_t rank,
+                       double alpha, std::unique_ptr<Adapter>* out) {
+  auto adapter = std::unique_ptr<Adapter>(new Adapter);
+  adapter->rank_ = rank;
+  adapter->scale_ = static_cast<float>(alpha / static_cast<double>(rank));
+  adapter->arena_ = std::make_unique<Arena>(device);
+  for (Layer& layer : weights->layers)
+    for (Linear* linear : layer.linears()) {
+      if (!IsSelected(linear->name, modules)) continue;
+      linear->module = static_cast<int>(adapter->modules_.size());
+      Module module;
+      module.name = linear->name;
+      module.in = linear->in();
+      module.out = linear->out();
+      module.rank = rank;
+      module.a.Resize(static_cast<size_t>(module.in * rank));
+      module.b.Resize(static_cast<size_t>(module.out * rank));
+      for (Slot* slot : {&module.a_rows, &module.a_columns})
+        *slot = {adapter->arena_.get(), adapter->arena_->Reserve(module.a.value.size() * sizeof(float))};
+      for (Slot* slot : {&module.b_rows, &module.b_columns})
+        *slot = {adapter->arena_.get(), adapter->arena_->Reserve(module.b.value.size() * sizeof(float))};
+      adapter->modules_.push_back(std::move(module));
+    }
+  if (adapter->modules_.empty())
+    return Status::Fail("INVALID_REQUEST", "modules: none of the names is a linear layer of this model");
+  if (Status status = adapter->arena_->Allocate(); !status.ok()) return status;
+  *out = std::move(adapter);
+  return Status::Ok();
+}
+
+void Adapter::Upload() {
+  for (Module& module : modules_) {
+    std::vector<float> b = module.b.value;
+    for (float& value : b) value *= scale_;
+    Put(module.a_rows, module.a.value);
+    Put(module.a_columns, Transposed(module.a.value, rank_, module.in, 1.0f));
+    Put(module.b_rows, b);
+    Put(module.b_columns, Transposed(b, module.out, rank_, 1.0f));
+  }
+}
+
+void Adapter::Accumulate(int index, float factor, const float* a_gradient, const float* b_gradient_transposed) {
+  Module& module = modules_[static_cast<size_t>(index)];
+  for (size_t i = 0; i < module.a.gradient.size(); ++i) module.a.gradient[i] += factor * a_gradient[i];
+  for (int64_t o = 0; o < module.out; ++o)
+    for (int64_t r = 0; r < rank_; ++r)
+      module.b.gradient[static_cast<size_t>(o * rank_ + r)] +=
+          factor * scale_ * b_gradient_transposed[r * module.out + o];
+}
+
+void Adapter::ZeroGradients() {
+  for (Module& module : modules_)
+    for (Parameter* parameter : {&module.a, &module.b})
+      std::fill(parameter->gradient.begin(), parameter->gradient.end(), 0.0f);
+}
+
+void Adapter::ResetOptimizer() {
+  step_count = 0;
+  for (Module& module : modules_)
+    for (Parameter* parameter : {&module.a, &module.b}) {
+      std::fill(parameter->first_moment.begin(), parameter->first_moment.end(), 0.0f);
+      std::fill(parameter->second_moment.begin(), parameter->second_moment.end(), 0.0f);
+    }
+}
+
+bool Adapter::Step(const OptimizerOptions& options, double* gradient_norm) {
+  double square = 0;
+  for (Module& module : modules_)
+    for (Parameter* parameter : {&module.a, &module.b})
+      for (float g : parameter->gradient) square += static_cast<double>(g) * g;
+  *gradient_norm = std::sqrt(square);
+  if (!std::isfinite(*gradient_norm)) {
+    ZeroGradients();
+    return false;
+  }
+  double clip = 1;
+  if (options.max_gradient_norm > 0)
+    clip = std::min(1.0, options.max_gradient_norm / (*gradient_norm + 1e-6));
+  ++step_count;
+  const double correction1 = 1 - std::pow(options.beta1, static_cast<double>(step_count));
+  const double correction2 = std::sqrt(1 - std::pow(options.beta2, static_cast<double>(step_count)));
+  const double decay = 1 - options.learning_rate * options.weight_decay;
+  const double rate = options.learning_rate / correction1;
+  for (Module& module : modules_)
+    for (Parameter* parameter : {&module.a, &module.b})
+      for (size_t i = 0; i < parameter->value.size(); ++i) {
+        const double g = clip * parameter->gradient[i];
+        const double m = options.beta1 * parameter->first_moment[i] + (1 - options.beta1) * g;
+        const double v = options.beta2 * parameter->second_moment[i] + (1 - options.beta2) * g * g;
+        parameter->first_moment[i] = static_cast<float>(m);
+        parameter->second_moment[i] = static_cast<float>(v);
+        parameter->value[i] = static_cast<float>(parameter->value[i] * decay -
+                                                 rate * m / (std::sqrt(v) / correction2 + options.epsilon));
+      }
+  ZeroGradients();
+  Upload();
+  return true;
+}
+
+}  // namespace onpolicy::training

@@ -1,0 +1,72 @@
+// LoRA factors of the trained modules with their gradients and optimizer state, in host memory; copies of the factors on the device.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "trainer/device.h"
+#include "trainer/weights.h"
+
+namespace onpolicy::training {
+
+struct OptimizerOptions {
+  double learning_rate = 5e-6;
+  double beta1 = 0.9;
+  double beta2 = 0.99;
+  double epsilon = 1e-8;
+  double weight_decay = 0.1;
+  double max_gradient_norm = 0.1;
+};
+
+// One matrix of numbers that are trained.
+struct Parameter {
+  std::vector<float> value, gradient, first_moment, second_moment;
+
+  void Resize(size_t count);
+};
+
+// y += (alpha / rank) b (a x)
+struct Module {
+  std::string name;  // "blk.0.attn_q"
+  int64_t in = 0, out = 0, rank = 0;
+  Parameter a;  // (rank, in)
+  Parameter b;  // (out, rank)
+  // On the device; b is scaled by alpha / rank there.
+  Slot a_rows;     // (in, rank) as ggml counts: rows of `in`
+  Slot a_columns;  // (rank, in)
+  Slot b_rows;     // (rank, out)
+  Slot b_columns;  // (out, rank)
+};
+
+class Adapter {
+ public:
+  // `modules`: kinds such as "attn_q" or full names such as "blk.0.attn_q". Marks the linears that they are.
+  static Status Create(Device* device, Weights* weights, const std::vector<std::string>& modules, int64_t rank,
+                       double alpha, std::unique_ptr<Adapter>* out);
+
+  std::vector<Module>& modules() { return modules_; }
+  const Module& module(int index) const { return modules_[static_cast<size_t>(index)]; }
+  int64_t rank() const { return rank_; }
+  float scale() const { return scale_; }
+  int64_t step_count = 0;  // optimizer steps taken, for the moments' bias correction
+
+  // Copies the factors to the device.
+  void Upload();
+  // Adds `factor` times a gradient of `a`, (rank, in), and of `b` over the scale, transposed as (rank, out).
+  void Accumulate(int module, float factor, const float* a_gradient, const float* b_gradient_transposed);
+  void ZeroGradients();
+  // Forgets the moments and the steps they come from.
+  void ResetOptimizer();
+  // One AdamW step on the gathered gradients, which are then zero. False: they are not finite, and nothing changed.
+  bool Step(const OptimizerOptions& options, double* gradient_norm);
+
+ private:
+  Adapter() = default;
+
+  std::vector<Module> modules_;
+  std::unique_ptr<Arena> arena_;
+  int64_t rank_ = 0;
+  float scale_ = 0;
+};
+
+}  // namespace onpolicy::training

@@ -1,0 +1,94 @@
+#include "trainer/attention.h"
+
+namespace onpolicy::training {
+namespace {
+
+// One block's part of the row. Queries of the heads that share keys lie in one matrix: (head size, queries x group, kv heads).
+class Block {
+ public:
+  Block(Graph& graph, const Shape& shape, const RowAttention& attention, const QueryBlock& block)
+      : graph_(graph), shape_(shape), block_(block) {
+    mask_ = graph.At({attention.masks.arena, attention.masks.offset + block.mask_offset * sizeof(float)},
+                     GGML_TYPE_F32, {block.key_count, block.count});
+  }
+
+  // (head size, heads, row) -> (head size, queries x group, kv heads)
+  Tensor Queries(Tensor x) {
+    Tensor part = graph_.Permute(graph_.Slice(x, 2, block_.start, block_.count), 0, 2, 1, 3);
+    return graph_.Reshape(graph_.Contiguous(part), shape_.head_size, block_.count * shape_.heads_per_kv(),
+                          shape_.kv_heads);
+  }
+
+  // (head size, queries x group, kv heads) -> written to its place in (head size, heads, row)
+  void StoreQueries(Tensor part, Tensor x) {
+    Tensor heads = graph_.Reshape(part, shape_.head_size, block_.count, shape_.heads);
+    graph_.Add(graph_.Copy(graph_.Permute(heads, 0, 2, 1, 3), graph_.Slice(x, 2, block_.start, block_.count)));
+  }
+
+  // (head size, kv heads, row) -> (head size, keys, kv heads)
+  Tensor Keys(Tensor x) {
+    Tensor rows = nullptr;
+    for (const KeyRange& range : block_.keys) {
+      Tensor part = graph_.Slice(x, 2, range.start, range.count);
+      rows = rows ? graph_.Concat(rows, part, 2) : part;
+    }
+    return graph_.Permute(rows, 0, 2, 1, 3);
+  }
+
+  // (head size, keys, kv heads), added to its places in (head size, kv heads, row)
+  void AddKeys(Tensor part, Tensor x) {
+    int64_t at = 0;
+    for (const KeyRange& range : block_.keys) {
+      Tensor place = graph_.Permute(graph_.Slice(x, 2, range.start, range.count), 0, 2, 1, 3);
+      graph_.Add(graph_.PlusInPlace(place, graph_.Slice(part, 1, at, range.count)));
+      at += range.count;
+    }
+  }
+
+  // (keys, queries x group, kv heads)
+  Tensor Probabilities(Tensor keys, Tensor queries) {
+    Tensor scores = graph_.Reshape(graph_.MulMat(keys, queries), block_.key_count, block_.count, shape_.heads);
+    return Grouped(graph_.SoftMax(scores, mask_, shape_.attention_scale));
+  }
+
+  Tensor Grouped(Tensor scores) {
+    return graph_.Reshape(scores, block_.key_count, block_.count * shape_.heads_per_kv(), shape_.kv_heads);
+  }
+
+  Tensor Turned(Tensor x) { return graph_.Contiguous(graph_.Transpose(x)); }
+
+ private:
+  Graph& graph_;
+  const Shape& shape_;
+  const QueryBlock& block_;
+  Tensor mask_;
+};
+
+}  // namespace
+
+void AttentionForward(Graph& graph, const Shape& shape, const RowAttention& attention, Tensor query, Tensor key,
+                      Tensor value, Tensor output) {
+  for (const QueryBlock& range : attention.plan.blocks) {
+    Block block(graph, shape, attention, range);
+    Tensor probabilities = block.Probabilities(block.Keys(key), block.Queries(query));
+    block.StoreQueries(graph.MulMat(block.Turned(block.Keys(value)), probabilities), output);
+  }
+}
+
+void AttentionBackward(Graph& graph, const Shape& shape, const RowAttention& attention, Tensor query, Tensor key,
+                       Tensor value, Tensor output_gradient, Tensor query_gradient, Tensor key_gradient,
+                       Tensor value_gradient) {
+  for (const QueryBlock& range : attention.plan.blocks) {
+    Block block(graph, shape, attention, range);
+    Tensor queries = block.Queries(query), keys = block.Keys(key), values = block.Keys(value);
+    Tensor probabilities = block.Probabilities(keys, queries);
+    Tensor gradient = block.Queries(output_gradient);
+    block.AddKeys(graph.MulMat(block.Turned(gradient), block.Turned(probabilities)), value_gradient);
+    Tensor scores_gradient = block.Grouped(
+        graph.SoftMaxBack(graph.MulMat(values, gradient), probabilities, shape.attention_scale));
+    block.StoreQueries(graph.MulMat(block.Turned(keys), scores_gradient), query_gradient);
+    block.AddKeys(graph.MulMat(block.Turned(queries), block.Turned(scores_gradient)), key_gradient);
+  }
+}
+
+}  // namespace onpolicy::training

@@ -1,0 +1,24 @@
+// Rotated queries, keys and values of a packed row -> attention output, and the way back; one block of queries at a time.
+#pragma once
+#include "trainer/graph.h"
+#include "trainer/row.h"
+#include "trainer/weights.h"
+
+namespace onpolicy::training {
+
+// The plan of one row, with its masks on the device.
+struct RowAttention {
+  AttentionPlan plan;
+  Slot masks;
+};
+
+// query: (head size, heads, row); key, value: (head size, kv heads, row). Fills `output`, (head size, heads, row).
+void AttentionForward(Graph& graph, const Shape& shape, const RowAttention& attention, Tensor query, Tensor key,
+                      Tensor value, Tensor output);
+
+// Adds to the graph what fills `query_gradient` and adds to the zeroed `key_gradient` and `value_gradient`.
+void AttentionBackward(Graph& graph, const Shape& shape, const RowAttention& attention, Tensor query, Tensor key,
+                       Tensor value, Tensor output_gradient, Tensor query_gradient, Tensor key_gradient,
+                       Tensor value_gradient);
+
+}  // namespace onpolicy::training

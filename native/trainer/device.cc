@@ -1,0 +1,91 @@
+#include "trainer/device.h"
+
+#include "trainer/graph.h"
+
+namespace onpolicy::training {
+namespace {
+
+constexpr size_t kAlignment = 256;  // at least every backend's
+
+}  // namespace
+
+Arena::~Arena() {
+  if (buffer_) Api().ggml_backend_buffer_free(buffer_);
+}
+
+size_t Arena::Reserve(size_t bytes) {
+  const size_t offset = bytes_;
+  bytes_ += (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  return offset;
+}
+
+Status Arena::Allocate() {
+  if (bytes_ == 0) return Status::Ok();
+  // Backends align the base to less than a slot's alignment, so one more slot is asked for.
+  buffer_ = Api().ggml_backend_buft_alloc_buffer(device_->memory(), bytes_ + kAlignment);
+  if (!buffer_)
+    return Status::Fail("OUT_OF_MEMORY", "cannot allocate " + std::to_string(bytes_ >> 20) + " MiB on " +
+                                             device_->name() + " for training");
+  return Status::Ok();
+}
+
+void* Arena::AddressOf(size_t offset) const {
+  const auto base = reinterpret_cast<uintptr_t>(Api().ggml_backend_buffer_get_base(buffer_));
+  return reinterpret_cast<void*>((base + kAlignment - 1) / kAlignment * kAlignment + offset);
+}
+
+Status Device::Open(const std::string& device, int threads, std::unique_ptr<Device>* out) {
+  const Library& api = Api();
+  auto opened = std::unique_ptr<Device>(new Device);
+  opened->threads_ = threads;
+  ggml_backend_dev_t cpu = api.ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU);
+  ggml_backend_dev_t wanted = device.empty() ? cpu : nullptr;
+  for (size_t i = 0; i < api.ggml_backend_dev_count() && !wanted; ++i)
+    if (device == api.ggml_backend_dev_name(api.ggml_backend_dev_get(i))) wanted = api.ggml_backend_dev_get(i);
+  if (!wanted) return Status::Fail("INVALID_REQUEST", "no device is named " + device);
+  for (ggml_backend_dev_t one : {wanted, cpu}) {
+    if (!opened->backends_.empty() && one == wanted) continue;
+    ggml_backend_t backend = api.ggml_backend_dev_init(one, nullptr);
+    if (!backend)
+      return Status::Fail("BACKEND_FAILED", std::string("cannot start ") + api.ggml_backend_dev_name(one));
+    opened->backends_.push_back(backend);
+  }
+  opened->set_threads_ = reinterpret_cast<ggml_backend_set_n_threads_t>(api.ggml_backend_reg_get_proc_address(
+      api.ggml_backend_dev_backend_reg(cpu), "ggml_backend_set_n_threads"));
+  opened->UseThreads(true);
+  opened->name_ = api.ggml_backend_dev_name(wanted);
+  opened->memory_ = api.ggml_backend_get_default_buffer_type(opened->backends_.front());
+  opened->scheduler_ = api.ggml_backend_sched_new(
+      opened->backends_.data(), nullptr, static_cast<int>(opened->backends_.size()), kMaxGraphNodes, false, false);
+  *out = std::move(opened);
+  return Status::Ok();
+}
+
+void Device::UseThreads(bool all) {
+  if (set_threads_) set_threads_(backends_.back(), all ? threads_ : 1);
+}
+
+Device::~Device() {
+  if (scheduler_) Api().ggml_backend_sched_free(scheduler_);
+  for (ggml_backend_t backend : backends_) Api().ggml_backend_free(backend);
+}
+
+Status Device::Run(ggml_cgraph* graph) {
+  if (aborted_) return Status::Fail("ABORTED", "training was aborted");
+  const Library& api = Api();
+  api.ggml_backend_sched_reset(scheduler_);
+  if (!api.ggml_backend_sched_alloc_graph(scheduler_, graph))
+    return Status::Fail("OUT_OF_MEMORY", "a layer's graph does not fit into the memory of " + name_);
+  if (api.ggml_backend_sched_graph_compute(scheduler_, graph) != GGML_STATUS_SUCCESS)
+    return Status::Fail("BACKEND_FAILED", name_ + " failed to compute a training graph");
+  return Status::Ok();
+}
+
+size_t Device::scratch_bytes() const {
+  size_t bytes = 0;
+  for (ggml_backend_t backend : backends_)
+    bytes += Api().ggml_backend_sched_get_buffer_size(scheduler_, backend);
+  return bytes;
+}
+
+}  // namespace onpolicy::training

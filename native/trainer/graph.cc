@@ -1,0 +1,38 @@
+#include "trainer/graph.h"
+
+namespace onpolicy::training {
+
+Graph::Graph(size_t max_nodes) : api_(Api()) {
+  const size_t tensors = 2 * max_nodes;
+  context_ = api_.ggml_init({.mem_size = tensors * api_.ggml_tensor_overhead() +
+                                         api_.ggml_graph_overhead_custom(max_nodes, false),
+                             .mem_buffer = nullptr,
+                             .no_alloc = true});
+  graph_ = api_.ggml_new_graph_custom(context_, max_nodes, false);
+}
+
+Graph::~Graph() { api_.ggml_free(context_); }
+
+Tensor Graph::Add(Tensor tensor) {
+  api_.ggml_build_forward_expand(graph_, tensor);
+  return tensor;
+}
+
+Tensor Graph::At(Slot slot, ggml_type type, std::initializer_list<int64_t> shape) {
+  return Pin(api_.ggml_new_tensor(context_, type, static_cast<int>(shape.size()), shape.begin()), slot);
+}
+
+Tensor Graph::Pin(Tensor tensor, Slot slot) {
+  Tensor owner = tensor->view_src ? tensor->view_src : tensor;
+  api_.ggml_backend_tensor_alloc(slot.arena->buffer(), owner, slot.arena->AddressOf(slot.offset));
+  return tensor;
+}
+
+Tensor Graph::Slice(Tensor x, int dimension, int64_t start, int64_t count) {
+  int64_t shape[3] = {x->ne[0], x->ne[1], x->ne[2]};
+  shape[dimension] = count;
+  return api_.ggml_view_3d(context_, x, shape[0], shape[1], shape[2], x->nb[1], x->nb[2],
+                           static_cast<size_t>(start) * x->nb[dimension]);
+}
+
+}  // namespace onpolicy::training

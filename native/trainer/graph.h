@@ -1,0 +1,86 @@
+// One graph under construction: ggml's functions with the context left out, so that layer code reads as formulas.
+#pragma once
+#include <initializer_list>
+
+#include "llama/library.h"
+#include "trainer/device.h"
+
+namespace onpolicy::training {
+
+constexpr size_t kMaxGraphNodes = 16384;
+
+using Tensor = ggml_tensor*;
+
+class Graph {
+ public:
+  explicit Graph(size_t max_nodes = kMaxGraphNodes);
+  ~Graph();
+  Graph(const Graph&) = delete;
+  Graph& operator=(const Graph&) = delete;
+
+  ggml_cgraph* get() { return graph_; }
+  // Makes `tensor` and all it depends on run, after what was added before.
+  Tensor Add(Tensor tensor);
+
+  // A tensor whose data lies in `slot`.
+  Tensor At(Slot slot, ggml_type type, std::initializer_list<int64_t> shape);
+  // Makes a tensor that is about to be computed write into `slot`; what works on another in place writes that one's.
+  Tensor Pin(Tensor tensor, Slot slot);
+
+  Tensor MulMat(Tensor a, Tensor b) { return api_.ggml_mul_mat(context_, a, b); }
+  Tensor OutProd(Tensor a, Tensor b) { return api_.ggml_out_prod(context_, a, b); }
+  Tensor Plus(Tensor a, Tensor b) { return api_.ggml_add(context_, a, b); }
+  Tensor PlusInPlace(Tensor a, Tensor b) { return api_.ggml_add_inplace(context_, a, b); }
+  Tensor Minus(Tensor a, Tensor b) { return api_.ggml_sub(context_, a, b); }
+  Tensor Times(Tensor a, Tensor b) { return api_.ggml_mul(context_, a, b); }
+  Tensor RmsNorm(Tensor x, float epsilon) { return api_.ggml_rms_norm(context_, x, epsilon); }
+  // (gradient of the norm's output, its input) -> gradient of its input
+  Tensor RmsNormBack(Tensor gradient, Tensor x, float epsilon) {
+    return api_.ggml_rms_norm_back(context_, gradient, x, epsilon);
+  }
+  Tensor Silu(Tensor x) { return api_.ggml_silu(context_, x); }
+  Tensor SiluBack(Tensor gradient, Tensor x) { return api_.ggml_silu_back(context_, gradient, x); }
+  Tensor SwiGlu(Tensor gate, Tensor up) { return api_.ggml_swiglu_split(context_, gate, up); }
+  Tensor SoftMax(Tensor x, Tensor mask, float scale) {
+    return api_.ggml_soft_max_ext(context_, x, mask, scale, 0.0f);
+  }
+  Tensor SoftMaxBack(Tensor gradient, Tensor probabilities, float scale) {
+    return api_.ggml_soft_max_ext_back(context_, gradient, probabilities, scale, 0.0f);
+  }
+  Tensor Rows(Tensor table, Tensor ids) { return api_.ggml_get_rows(context_, table, ids); }
+  // Adds rows of `gradient` into a zero tensor shaped like `like`, at `ids`.
+  Tensor ScatterRows(Tensor gradient, Tensor ids, Tensor like) {
+    return api_.ggml_get_rows_back(context_, gradient, ids, like);
+  }
+  Tensor Contiguous(Tensor x) { return api_.ggml_cont(context_, x); }
+  Tensor Transpose(Tensor x) { return api_.ggml_transpose(context_, x); }
+  Tensor Permute(Tensor x, int a, int b, int c, int d) { return api_.ggml_permute(context_, x, a, b, c, d); }
+  Tensor Reshape(Tensor x, int64_t a, int64_t b) { return api_.ggml_reshape_2d(context_, x, a, b); }
+  Tensor Reshape(Tensor x, int64_t a, int64_t b, int64_t c) {
+    return api_.ggml_reshape_3d(context_, x, a, b, c);
+  }
+  Tensor Copy(Tensor from, Tensor to) { return api_.ggml_cpy(context_, from, to); }
+  Tensor Concat(Tensor a, Tensor b, int dimension) { return api_.ggml_concat(context_, a, b, dimension); }
+  // Indices [start, start + count) of dimension `dimension` (1 or 2) of a three-dimensional tensor.
+  Tensor Slice(Tensor x, int dimension, int64_t start, int64_t count);
+  // Runs `run` on `x` in place, on the CPU only. The inputs are src[1] and further.
+  Tensor Custom(Tensor x, std::initializer_list<Tensor> inputs, ggml_custom_op_t run) {
+    return api_.ggml_custom_inplace(context_, x, const_cast<Tensor*>(inputs.begin()),
+                                    static_cast<int>(inputs.size()), run, GGML_N_TASKS_MAX, nullptr);
+  }
+  // A new matrix that `run` fills, on the CPU only. The inputs are src[0] and further.
+  Tensor Custom(int64_t rows, int64_t columns, std::initializer_list<Tensor> inputs, ggml_custom_op_t run) {
+    return api_.ggml_custom_4d(context_, GGML_TYPE_F32, rows, columns, 1, 1, const_cast<Tensor*>(inputs.begin()),
+                               static_cast<int>(inputs.size()), run, GGML_N_TASKS_MAX, nullptr);
+  }
+
+  ggml_context* context() { return context_; }
+  const Library& api() const { return api_; }
+
+ private:
+  const Library& api_;
+  ggml_context* context_;
+  ggml_cgraph* graph_;
+};
+
+}  // namespace onpolicy::training

@@ -1,0 +1,91 @@
+#include "trainer/head.h"
+
+#include <algorithm>
+
+#include "trainer/head-rows.h"
+
+namespace onpolicy::training {
+namespace {
+
+constexpr int64_t kChunkBytes = 64 << 20;
+constexpr int64_t kChunkTargets = 128;
+
+Slot Advance(Slot slot, int64_t values) {
+  return {slot.arena, slot.offset + static_cast<size_t>(values) * sizeof(float)};
+}
+
+// (vocabulary, chunk) logits -> softmax - onehot in place. The second input holds (chunk) target ids, each followed by a free
+// place: a target's log-probability and entropy replace the two.
+void SoftMaxRows(Tensor result, int thread, int threads, void*) {
+  const Tensor stats = result->src[1];
+  for (int64_t row = thread; row < result->ne[1]; row += threads) {
+    auto* logits = reinterpret_cast<float*>(static_cast<char*>(result->data) + row * result->nb[1]);
+    char* place = static_cast<char*>(stats->data) + row * stats->nb[1];
+    const HeadRow out = SoftMaxRow(logits, result->ne[0], *reinterpret_cast<int32_t*>(place));
+    reinterpret_cast<float*>(place)[0] = out.logprob;
+    reinterpret_cast<float*>(place)[1] = out.entropy;
+  }
+}
+
+}  // namespace
+
+int64_t HeadChunk(const Weights& weights) {
+  const int64_t fitting = kChunkBytes / (weights.shape.vocabulary * static_cast<int64_t>(sizeof(float)));
+  return std::clamp<int64_t>(fitting, 1, kChunkTargets);
+}
+
+Status HeadForward(Device* device, const Weights& weights, const RowMemory& memory, int64_t size, int64_t targets,
+                   std::vector<float>* logprobs, std::vector<float>* entropies) {
+  const Library& api = Api();
+  const Shape& shape = weights.shape;
+  const int64_t chunk = HeadChunk(weights);
+  for (int64_t start = 0; start < targets; start += chunk) {
+    const int64_t count = std::min(chunk, targets - start);
+    Graph graph(256);
+    Tensor stream = graph.At(memory.Residual(shape.layers), GGML_TYPE_F32, {shape.width, size});
+    Tensor rows = graph.Rows(stream, graph.At(Advance(memory.logit_rows, start), GGML_TYPE_I32, {count}));
+    Tensor normed = graph.Times(graph.RmsNorm(rows, shape.norm_epsilon), weights.output_norm);
+    Tensor logits = graph.MulMat(weights.head.weight, normed);
+    if (weights.head.bias) logits = graph.Plus(logits, weights.head.bias);
+    Tensor stats = graph.At(Advance(memory.head_stats, 2 * start), GGML_TYPE_F32, {2, count});
+    Tensor errors = graph.Add(graph.Custom(logits, {stats}, SoftMaxRows));
+    if (memory.need().gradients) {
+      // One product for both halves of the gradient: they nearly cancel for a likely token, so they must round alike.
+      Tensor transposed = graph.At(weights.head.transposed, weights.head.transposed_type,
+                                   {shape.vocabulary, shape.width});
+      graph.Add(graph.Pin(graph.MulMat(transposed, errors), Advance(memory.head_errors, start * shape.width)));
+    }
+    if (Status status = device->Run(graph.get()); !status.ok()) return status;
+  }
+  std::vector<float> stats(static_cast<size_t>(2 * targets));
+  Graph graph(1);
+  api.ggml_backend_tensor_get(graph.At(memory.head_stats, GGML_TYPE_F32, {2, targets}), stats.data(), 0,
+                              stats.size() * sizeof(float));
+  logprobs->resize(static_cast<size_t>(targets));
+  entropies->resize(static_cast<size_t>(targets));
+  for (size_t i = 0; i < logprobs->size(); ++i) {
+    (*logprobs)[i] = stats[2 * i];
+    (*entropies)[i] = stats[2 * i + 1];
+  }
+  return Status::Ok();
+}
+
+Status HeadBackward(Device* device, const Weights& weights, const RowMemory& memory, int64_t size,
+                    const std::vector<float>& gradient) {
+  const Shape& shape = weights.shape;
+  const auto targets = static_cast<int64_t>(gradient.size());
+  Graph graph(256);
+  Tensor weight_of_target = graph.At(memory.head_gradient, GGML_TYPE_F32, {1, targets});
+  std::vector<float> negative = gradient;  // the errors are softmax - onehot; the gradient is the other way round
+  for (float& value : negative) value = -value;
+  Api().ggml_backend_tensor_set(weight_of_target, negative.data(), 0, negative.size() * sizeof(float));
+  Tensor ids = graph.At(memory.logit_rows, GGML_TYPE_I32, {targets});
+  Tensor stream = graph.At(memory.Residual(shape.layers), GGML_TYPE_F32, {shape.width, size});
+  Tensor errors = graph.At(memory.head_errors, GGML_TYPE_F32, {shape.width, targets});
+  Tensor normed_gradient = graph.Times(graph.Times(errors, weight_of_target), weights.output_norm);
+  Tensor rows_gradient = graph.RmsNormBack(normed_gradient, graph.Rows(stream, ids), shape.norm_epsilon);
+  graph.Add(graph.Pin(graph.ScatterRows(rows_gradient, ids, stream), memory.gradients[0]));
+  return device->Run(graph.get());
+}
+
+}  // namespace onpolicy::training

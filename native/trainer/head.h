@@ -1,0 +1,19 @@
+// Last residual stream -> log-probability and entropy of each target, a chunk of targets at a time, and their gradient back.
+#pragma once
+#include "trainer/row-memory.h"
+
+namespace onpolicy::training {
+
+// Targets whose logits exist at one time.
+int64_t HeadChunk(const Weights& weights);
+
+// Fills `logprobs` and `entropies`, (targets), and, when the row's memory is for gradients, its `head_errors`:
+// -d(log-probability of the target) / d(head's input) does not depend on the loss, so logits are needed once.
+Status HeadForward(Device* device, const Weights& weights, const RowMemory& memory, int64_t size, int64_t targets,
+                   std::vector<float>* logprobs, std::vector<float>* entropies);
+
+// d(loss)/d(log-probability) of each target, (targets) -> `memory.gradients[0]`, the residual stream's gradient.
+Status HeadBackward(Device* device, const Weights& weights, const RowMemory& memory, int64_t size,
+                    const std::vector<float>& gradient);
+
+}  // namespace onpolicy::training

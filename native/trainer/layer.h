@@ -1,0 +1,64 @@
+// One decoder layer: residual stream in -> residual stream out, and its gradient back through the same layer.
+#pragma once
+#include "trainer/attention.h"
+#include "trainer/linear.h"
+
+namespace onpolicy::training {
+
+// What the backward pass needs besides the layer's input; the rest is cheap to compute again.
+struct Activations {
+  Tensor query = nullptr;     // (heads x head size, row), before norm and rotation
+  Tensor key = nullptr;       // (kv heads x head size, row), before norm and rotation
+  Tensor value = nullptr;     // (kv heads x head size, row)
+  Tensor attended = nullptr;  // (heads x head size, row)
+  Tensor middle = nullptr;    // (width, row) residual stream between attention and feed-forward
+  Tensor gate = nullptr;      // (hidden, row)
+  Tensor up = nullptr;        // (hidden, row)
+};
+
+// Device memory that a layer's graph fills piece by piece.
+struct LayerScratch {
+  Slot query_gradient, key_gradient, value_gradient;  // the last two are zero before a graph runs
+};
+
+// The parts of a row that every layer's graph reads.
+struct RowInputs {
+  int64_t size = 0;
+  Slot positions;  // (row) int32
+  RowAttention attention;
+};
+
+class LayerGraph {
+ public:
+  LayerGraph(Graph& graph, Linears& linears, const Weights& weights, const Layer& layer, const RowInputs& row);
+
+  // Fills `kept.attended`, which must have its place; computes the others. x: (width, row)
+  void Attend(Tensor x, Activations& kept);
+  void FeedForward(Activations& kept);
+  // (width, row)
+  Tensor Output(const Activations& kept);
+
+  // Gradient of the output, (width, row) -> gradient of the input; null when nobody needs it.
+  Tensor Backward(Tensor x, const Activations& kept, Tensor gradient, const LayerScratch& scratch,
+                  bool needs_input_gradient);
+
+ private:
+  Tensor Norm(Tensor x, Tensor weight);
+  Tensor NormBack(Tensor gradient, Tensor x, Tensor weight);
+  // (heads x head size, row) -> (head size, heads, row), normed and rotated
+  Tensor Rotated(Tensor x, int64_t heads, Tensor norm);
+  // The gradient's way back through it: (heads x head size, row)
+  Tensor RotatedBack(Tensor gradient, Tensor x, int64_t heads, Tensor norm);
+  Tensor Heads(Tensor x, int64_t heads) {
+    return graph_.Reshape(x, weights_.shape.head_size, heads, row_.size);
+  }
+
+  Graph& graph_;
+  Linears& linears_;
+  const Weights& weights_;
+  const Layer& layer_;
+  const RowInputs& row_;
+  Tensor positions_;
+};
+
+}  // namespace onpolicy::training

@@ -1,0 +1,83 @@
+#include "trainer/linear.h"
+
+#include <algorithm>
+
+#include "trainer/low-rank.h"
+
+namespace onpolicy::training {
+namespace {
+
+constexpr size_t kOutputAlignment = 256;
+
+// In place on y, (size, row); src[1]: the factor as (size, rank) columns; src[2]: (rank, row).
+void AddLowRankShare(Tensor y, int thread, int threads, void*) {
+  const int64_t row = y->ne[1];
+  AddLowRank(static_cast<float*>(y->data), static_cast<const float*>(y->src[1]->data),
+             static_cast<const float*>(y->src[2]->data), y->ne[0], y->src[2]->ne[0], row * thread / threads,
+             row * (thread + 1) / threads);
+}
+
+// Fills (size, rank); src[0]: (size, row); src[1]: (rank, row).
+void OuterShare(Tensor out, int thread, int threads, void*) {
+  constexpr int64_t kStrip = 64;
+  const int64_t strips = (out->ne[0] + kStrip - 1) / kStrip;
+  OuterLowRank(static_cast<float*>(out->data), static_cast<const float*>(out->src[0]->data),
+               static_cast<const float*>(out->src[1]->data), out->ne[0], out->ne[1], out->src[0]->ne[1],
+               strips * thread / threads * kStrip, std::min(out->ne[0], strips * (thread + 1) / threads * kStrip));
+}
+
+size_t Aligned(size_t bytes) { return (bytes + kOutputAlignment - 1) / kOutputAlignment * kOutputAlignment; }
+
+}  // namespace
+
+Tensor Linears::Forward(const Linear& linear, Tensor x) {
+  Tensor y = graph_.MulMat(linear.weight, x);
+  if (linear.bias) y = graph_.Plus(y, linear.bias);
+  if (!IsTrained(linear)) return y;
+  const Module& module = adapter_->module(linear.module);
+  Tensor low = graph_.MulMat(Factor(module.a_rows, module.in, module.rank), x);
+  return PlusLowRank(y, module.b_rows, module.b_columns, low);
+}
+
+Tensor Linears::PlusLowRank(Tensor y, Slot rows, Slot columns, Tensor low) {
+  const int64_t rank = low->ne[0], size = y->ne[0];
+  if (!is_cpu_) return graph_.Plus(y, graph_.MulMat(Factor(rows, rank, size), low));
+  return graph_.Custom(y, {Factor(columns, size, rank), low}, AddLowRankShare);
+}
+
+Tensor Linears::Outer(Tensor x, Tensor low) {
+  return is_cpu_ ? graph_.Custom(x->ne[0], low->ne[0], {x, low}, OuterShare) : graph_.OutProd(x, low);
+}
+
+Tensor Linears::Backward(const Linear& linear, Tensor x, Tensor gradient, bool needs_input_gradient) {
+  Tensor input_gradient = nullptr;
+  if (needs_input_gradient)
+    input_gradient = graph_.MulMat(
+        graph_.At(linear.transposed, linear.transposed_type, {linear.out(), linear.in()}), gradient);
+  if (!IsTrained(linear)) return input_gradient;
+  const Module& module = adapter_->module(linear.module);
+  Tensor low = graph_.MulMat(Factor(module.a_rows, module.in, module.rank), x);
+  Tensor low_gradient = graph_.MulMat(Factor(module.b_columns, module.out, module.rank), gradient);
+  outputs_.push_back({linear.module, Output(Outer(x, low_gradient)), Output(Outer(gradient, low))});
+  if (!needs_input_gradient) return nullptr;
+  return PlusLowRank(input_gradient, module.a_columns, module.a_rows, low_gradient);
+}
+
+Tensor Linears::Output(Tensor tensor) {
+  graph_.Pin(tensor, {gradients_, gradient_offset_});
+  gradient_offset_ += Aligned(graph_.api().ggml_nbytes(tensor));
+  return graph_.Add(tensor);
+}
+
+size_t Linears::GradientBytes(const Layer& layer, const Adapter& adapter) {
+  size_t bytes = 0;
+  for (Linear* linear : const_cast<Layer&>(layer).linears()) {
+    if (linear->module < 0) continue;
+    const auto rank = static_cast<size_t>(adapter.rank());
+    bytes += Aligned(static_cast<size_t>(linear->in()) * rank * sizeof(float)) +
+             Aligned(static_cast<size_t>(linear->out()) * rank * sizeof(float));
+  }
+  return bytes;
+}
+
+}  // namespace onpolicy::training

@@ -1,0 +1,51 @@
+// Linear layers with a low-rank adapter beside frozen weights: y = W x + bias + (alpha / rank) B (A x), and the way back.
+#pragma once
+#include "trainer/adapter.h"
+#include "trainer/graph.h"
+#include "trainer/weights.h"
+
+namespace onpolicy::training {
+
+// Where one module's gradients are written by a graph, until the host has read them.
+struct GradientOutput {
+  int module;
+  Tensor a;             // (in, rank) as ggml counts
+  Tensor b_transposed;  // (out, rank), over the scale
+};
+
+// What a layer's graph needs to know about the adapter; null: the adapter is off.
+class Linears {
+ public:
+  // `gradients`: device memory for the gradients of one graph.
+  Linears(Graph& graph, const Device& device, const Adapter* adapter, const Arena* gradients)
+      : graph_(graph), is_cpu_(device.is_cpu()), adapter_(adapter), gradients_(gradients) {}
+
+  // (in, row) -> (out, row)
+  Tensor Forward(const Linear& linear, Tensor x);
+  // Gradient of the output -> gradient of the input, (in, row), or null when nobody needs it. Keeps the adapter's gradients.
+  Tensor Backward(const Linear& linear, Tensor x, Tensor gradient, bool needs_input_gradient = true);
+
+  const std::vector<GradientOutput>& outputs() const { return outputs_; }
+  // Memory that the gradients of `layer` take.
+  static size_t GradientBytes(const Layer& layer, const Adapter& adapter);
+
+ private:
+  bool IsTrained(const Linear& linear) const { return adapter_ && linear.module >= 0; }
+  Tensor Factor(Slot slot, int64_t rows, int64_t columns) {
+    return graph_.At(slot, GGML_TYPE_F32, {rows, columns});
+  }
+  // y + factor low, where `rows` and `columns` hold the factor, (size, rank), both ways round. May reuse y.
+  Tensor PlusLowRank(Tensor y, Slot rows, Slot columns, Tensor low);
+  // (size, row) and (rank, row) -> (size, rank), the sum over the row
+  Tensor Outer(Tensor x, Tensor low);
+  Tensor Output(Tensor tensor);
+
+  Graph& graph_;
+  bool is_cpu_;
+  const Adapter* adapter_;
+  const Arena* gradients_;
+  size_t gradient_offset_ = 0;
+  std::vector<GradientOutput> outputs_;
+};
+
+}  // namespace onpolicy::training

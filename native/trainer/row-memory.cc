@@ -1,0 +1,77 @@
+#include "trainer/row-memory.h"
+
+namespace onpolicy::training {
+namespace {
+
+struct Sizes {
+  int64_t query, kv, hidden, width;
+};
+
+Sizes SizesOf(const Weights& weights) {
+  const Shape& shape = weights.shape;
+  return {shape.heads * shape.head_size, shape.kv_heads * shape.head_size, weights.layers[0].gate.out(), shape.width};
+}
+
+size_t Floats(int64_t rows, int64_t columns) { return static_cast<size_t>(rows * columns) * sizeof(float); }
+
+}  // namespace
+
+bool RowMemory::Need::FitsInto(const Need& other) const {
+  return size <= other.size && targets <= other.targets && mask_values <= other.mask_values &&
+         gradients == other.gradients && kept_layers == other.kept_layers;
+}
+
+size_t RowMemory::KeptBytes(const Weights& weights, int64_t size) {
+  const Sizes sizes = SizesOf(weights);
+  return Floats(2 * sizes.query + 2 * sizes.kv + sizes.width + 2 * sizes.hidden, size);
+}
+
+size_t RowMemory::FixedBytes(const Weights& weights, const Need& need) {
+  const Sizes sizes = SizesOf(weights);
+  const int64_t residuals = need.gradients ? weights.shape.layers + 1 : 2;
+  size_t bytes = Floats(residuals * sizes.width, need.size) + Floats(sizes.query, need.size) +
+                 need.mask_values * sizeof(float);
+  if (need.gradients)
+    bytes += Floats(2 * sizes.width + sizes.query + 2 * sizes.kv, need.size) + Floats(sizes.width, need.targets);
+  return bytes;
+}
+
+Status RowMemory::Create(Device* device, const Weights& weights, size_t gradient_bytes, const Need& need,
+                         std::unique_ptr<RowMemory>* out) {
+  auto memory = std::make_unique<RowMemory>();
+  memory->need_ = need;
+  memory->arena_ = std::make_unique<Arena>(device);
+  memory->gradient_outputs_ = std::make_unique<Arena>(device);
+  Arena* arena = memory->arena_.get();
+  auto reserve = [arena](int64_t rows, int64_t columns) {
+    return Slot{arena, arena->Reserve(Floats(rows, columns))};
+  };
+  const Sizes sizes = SizesOf(weights);
+  memory->tokens = reserve(1, need.size);
+  memory->positions = reserve(1, need.size);
+  memory->masks = reserve(1, static_cast<int64_t>(need.mask_values));
+  memory->logit_rows = reserve(1, need.targets);
+  memory->head_stats = reserve(2, need.targets);
+  const int64_t residuals = need.gradients ? weights.shape.layers + 1 : 2;
+  for (int64_t i = 0; i < residuals; ++i) memory->residuals_.push_back(reserve(sizes.width, need.size));
+  memory->scratch.attended = reserve(sizes.query, need.size);
+  if (need.gradients) {
+    memory->head_gradient = reserve(1, need.targets);
+    memory->head_errors = reserve(sizes.width, need.targets);
+    for (Slot& slot : memory->gradients) slot = reserve(sizes.width, need.size);
+    memory->layer_scratch = {reserve(sizes.query, need.size), reserve(sizes.kv, need.size),
+                             reserve(sizes.kv, need.size)};
+    for (int64_t i = 0; i < need.kept_layers; ++i)
+      memory->kept.push_back({reserve(sizes.query, need.size), reserve(sizes.kv, need.size),
+                              reserve(sizes.kv, need.size), reserve(sizes.query, need.size),
+                              reserve(sizes.width, need.size), reserve(sizes.hidden, need.size),
+                              reserve(sizes.hidden, need.size)});
+    memory->gradient_outputs_->Reserve(gradient_bytes);
+  }
+  if (Status status = memory->arena_->Allocate(); !status.ok()) return status;
+  if (Status status = memory->gradient_outputs_->Allocate(); !status.ok()) return status;
+  *out = std::move(memory);
+  return Status::Ok();
+}
+
+}  // namespace onpolicy::training

@@ -1,0 +1,57 @@
+// Device memory for one row's way through the model: what all layers share, and what the backward pass will need.
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "trainer/layer.h"
+
+namespace onpolicy::training {
+
+// Places of `Activations`.
+struct ActivationSlots {
+  Slot query, key, value, attended, middle, gate, up;
+};
+
+class RowMemory {
+ public:
+  struct Need {
+    int64_t size = 0;         // tokens
+    int64_t targets = 0;      // predictions
+    size_t mask_values = 0;   // of the attention plan
+    bool gradients = false;   // whether a backward pass follows
+    int64_t kept_layers = 0;  // whose activations are kept instead of computed again
+
+    bool FitsInto(const Need& other) const;
+  };
+
+  static Status Create(Device* device, const Weights& weights, size_t gradient_bytes, const Need& need,
+                       std::unique_ptr<RowMemory>* out);
+  static size_t KeptBytes(const Weights& weights, int64_t size);
+  // Everything but kept activations.
+  static size_t FixedBytes(const Weights& weights, const Need& need);
+
+  const Need& need() const { return need_; }
+  size_t bytes() const { return arena_->bytes() + gradient_outputs_->bytes(); }
+  // Residual stream before layer `index`; after the last one for `index` = layers.
+  Slot Residual(int64_t index) const {
+    return residuals_[need_.gradients ? static_cast<size_t>(index) : static_cast<size_t>(index % 2)];
+  }
+
+  Slot tokens, positions, masks, logit_rows;
+  Slot head_stats;          // (2, targets): log-probability and entropy
+  Slot head_gradient;       // (targets)
+  Slot head_errors;         // (width, targets): how the head's input moves minus each target's log-probability
+  Slot gradients[2];        // (width, row) of the residual stream
+  ActivationSlots scratch;  // for a layer that keeps none
+  LayerScratch layer_scratch;
+  std::vector<ActivationSlots> kept;  // (kept layers)
+  const Arena* gradient_outputs() const { return gradient_outputs_.get(); }
+
+ private:
+  Need need_;
+  std::unique_ptr<Arena> arena_;
+  std::unique_ptr<Arena> gradient_outputs_;
+  std::vector<Slot> residuals_;
+};
+
+}  // namespace onpolicy::training

@@ -1,0 +1,89 @@
+#include "trainer/row.h"
+
+#include <algorithm>
+#include <limits>
+#include <string>
+
+namespace onpolicy::training {
+namespace {
+
+constexpr int64_t kBlockQueries = 128;
+
+bool Sees(const PackedRow& row, int64_t i, int64_t j) {
+  const auto a = static_cast<size_t>(i), b = static_cast<size_t>(j);
+  return j <= i && (row.group_ids[a] == row.group_ids[b] || row.parent_ids[a] == row.group_ids[b]);
+}
+
+}  // namespace
+
+Status PackedRow::Check(int64_t vocabulary) const {
+  auto fail = [](const std::string& message) { return Status::Fail("INVALID_REQUEST", message); };
+  if (tokens.empty()) return fail("tokens: expected at least one");
+  for (const auto* column : {&positions, &group_ids, &parent_ids})
+    if (column->size() != tokens.size()) return fail("a row's columns differ in length");
+  if (logit_rows.size() != target_tokens.size())
+    return fail("logitRows and targetTokens differ in length");
+  if (logit_rows.empty()) return fail("targetTokens: expected at least one");
+  for (int32_t token : tokens)
+    if (token < 0 || token >= vocabulary) return fail("tokens: " + std::to_string(token) + " is no token of the model");
+  for (int32_t token : target_tokens)
+    if (token < 0 || token >= vocabulary)
+      return fail("targetTokens: " + std::to_string(token) + " is no token of the model");
+  for (int32_t position : positions)
+    if (position < 0) return fail("positions: expected integers >= 0, got " + std::to_string(position));
+  for (int32_t index : logit_rows)
+    if (index < 0 || index >= size()) return fail("logitRows: " + std::to_string(index) + " is outside the row");
+  return Status::Ok();
+}
+
+void PackedRow::Pad(int64_t multiple) {
+  // A group that no other token has: its members are alone, also among each other, since none but one fits a group.
+  std::vector<int32_t> taken = group_ids;
+  taken.insert(taken.end(), parent_ids.begin(), parent_ids.end());
+  std::sort(taken.begin(), taken.end());
+  int32_t free_id = std::numeric_limits<int32_t>::min();
+  auto next_free = [&] {
+    while (std::binary_search(taken.begin(), taken.end(), free_id)) ++free_id;
+    return free_id++;
+  };
+  while (size() % multiple != 0) {
+    const int32_t id = next_free();
+    tokens.push_back(0);
+    positions.push_back(0);
+    group_ids.push_back(id);
+    parent_ids.push_back(id);
+  }
+}
+
+AttentionPlan PlanAttention(const PackedRow& row) {
+  AttentionPlan plan;
+  const int64_t size = row.size();
+  for (int64_t start = 0; start < size; start += kBlockQueries) {
+    QueryBlock block{.start = start, .count = std::min(kBlockQueries, size - start), .keys = {}};
+    const int64_t end = block.start + block.count;
+    std::vector<bool> is_seen(static_cast<size_t>(end), false);
+    for (int64_t j = 0; j < end; ++j)
+      for (int64_t i = std::max(j, start); i < end && !is_seen[static_cast<size_t>(j)]; ++i)
+        is_seen[static_cast<size_t>(j)] = Sees(row, i, j);
+    for (int64_t at = 0; at < end; at += kRowMultiple) {
+      const int64_t stop = std::min(end, at + kRowMultiple);
+      bool any = false;
+      for (int64_t j = at; j < stop; ++j) any |= is_seen[static_cast<size_t>(j)];
+      if (!any) continue;
+      if (!block.keys.empty() && block.keys.back().start + block.keys.back().count == at)
+        block.keys.back().count += stop - at;
+      else
+        block.keys.push_back({at, stop - at});
+      block.key_count += stop - at;
+    }
+    block.mask_offset = plan.masks.size();
+    for (int64_t i = start; i < end; ++i)
+      for (const KeyRange& range : block.keys)
+        for (int64_t j = range.start; j < range.start + range.count; ++j)
+          plan.masks.push_back(Sees(row, i, j) ? 0.0f : -std::numeric_limits<float>::infinity());
+    plan.blocks.push_back(std::move(block));
+  }
+  return plan;
+}
+
+}  // namespace onpolicy::training

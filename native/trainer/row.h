@@ -1,0 +1,45 @@
+// A packed row of tokens -> which tokens see which, as blocks of queries with the few ranges of keys that any of them sees.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "status.h"
+
+namespace onpolicy::training {
+
+// Token i sees itself and each earlier token j of its own group or of its parent group.
+struct PackedRow {
+  std::vector<int32_t> tokens, positions, group_ids, parent_ids;  // (row)
+  std::vector<int32_t> logit_rows;                                // (targets) token whose output predicts
+  std::vector<int32_t> target_tokens;                             // (targets) what it predicts
+
+  int64_t size() const { return static_cast<int64_t>(tokens.size()); }
+  int64_t targets() const { return static_cast<int64_t>(target_tokens.size()); }
+
+  Status Check(int64_t vocabulary) const;
+  // Adds tokens that see only themselves, until the size is a multiple of `multiple`.
+  void Pad(int64_t multiple);
+};
+
+struct KeyRange {
+  int64_t start, count;
+};
+
+struct QueryBlock {
+  int64_t start, count;
+  std::vector<KeyRange> keys;
+  int64_t key_count = 0;
+  size_t mask_offset = 0;  // of its (key_count, count) mask, in values
+};
+
+struct AttentionPlan {
+  std::vector<QueryBlock> blocks;
+  std::vector<float> masks;  // 0: seen; -infinity: not
+};
+
+// Rows are padded to this, and key ranges aligned to it: the matrix kernels work on multiples of it.
+constexpr int64_t kRowMultiple = 32;
+
+AttentionPlan PlanAttention(const PackedRow& row);
+
+}  // namespace onpolicy::training

@@ -1,0 +1,231 @@
+#include "trainer/trainer.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "trainer/head.h"
+
+namespace onpolicy::training {
+namespace {
+
+constexpr int64_t kMaxRow = 32768;
+// Multiplications of one layer's largest product from which on sharing them between threads pays.
+constexpr int64_t kSharedWork = 16 << 20;
+// Gradients are scaled, by a power of two, so that the largest of a log-probability is below two to this.
+constexpr int kGradientExponent = 10;
+constexpr size_t kDefaultKeptBytes = size_t{2} << 30;
+
+void Put(Slot slot, ggml_type type, const void* values, size_t count) {
+  Graph graph(1);
+  const auto size = static_cast<int64_t>(count);
+  Api().ggml_backend_tensor_set(graph.At(slot, type, {size}), values, 0, count * 4);
+}
+
+void Zero(Slot slot, int64_t count) {
+  Graph graph(1);
+  Api().ggml_backend_tensor_memset(graph.At(slot, GGML_TYPE_F32, {count}), 0, 0,
+                                   static_cast<size_t>(count) * sizeof(float));
+}
+
+}  // namespace
+
+Status Trainer::Open(const TrainerOptions& options, std::unique_ptr<Trainer>* out) {
+  auto trainer = std::unique_ptr<Trainer>(new Trainer);
+  trainer->options_ = options;
+  if (Status status = Device::Open(options.device, options.threads, &trainer->device_); !status.ok()) return status;
+  Device* device = trainer->device_.get();
+  if (Status status = Weights::Load(device, options.model, &trainer->weights_); !status.ok()) return status;
+  if (options.wide)
+    if (Status status = trainer->weights_->Widen(device); !status.ok()) return status;
+  if (Status status = Adapter::Create(device, trainer->weights_.get(), options.modules, options.rank,
+                                      options.alpha, &trainer->adapter_);
+      !status.ok())
+    return status;
+  trainer->adapter_->Upload();
+  *out = std::move(trainer);
+  return Status::Ok();
+}
+
+size_t Trainer::memory_bytes() const {
+  size_t bytes = device_->scratch_bytes() + weights_->transposed_taken();
+  if (memory_) bytes += memory_->bytes();
+  return bytes;
+}
+
+void Trainer::AdapterChanged() {
+  adapter_->Upload();
+  is_forward_fresh_ = false;
+}
+
+int64_t Trainer::LayersToKeep(const RowMemory::Need& need) const {
+  const size_t each = RowMemory::KeptBytes(*weights_, need.size);
+  size_t available = kDefaultKeptBytes;
+  if (options_.memory_budget > 0) {
+    // A layer's temporary results: about as much as a kept layer, and again for the way back; one chunk of logits and its copy.
+    const size_t fixed = weights_->transposed_bytes() + RowMemory::FixedBytes(*weights_, need) + 3 * each +
+                         2 * sizeof(float) * static_cast<size_t>(HeadChunk(*weights_) * shape().vocabulary);
+    available = options_.memory_budget > fixed ? options_.memory_budget - fixed : 0;
+  }
+  return std::min<int64_t>(shape().layers, static_cast<int64_t>(available / each));
+}
+
+Status Trainer::PrepareRow(const PackedRow& row, bool gradients) {
+  row_.size = row.size();
+  device_->UseThreads(row.size() * shape().width * weights_->layers[0].gate.out() >= kSharedWork);
+  row_.attention.plan = PlanAttention(row);
+  targets_ = row.targets();
+  RowMemory::Need need{.size = row.size(),
+                       .targets = targets_,
+                       .mask_values = row_.attention.plan.masks.size(),
+                       .gradients = gradients};
+  if (gradients) need.kept_layers = LayersToKeep(need);
+  if (!memory_ || !need.FitsInto(memory_->need())) {
+    memory_.reset();
+    size_t gradient_bytes = 0;
+    for (const Layer& layer : weights_->layers)
+      gradient_bytes = std::max(gradient_bytes, Linears::GradientBytes(layer, *adapter_));
+    if (Status status = RowMemory::Create(device_.get(), *weights_, gradient_bytes, need, &memory_); !status.ok())
+      return status;
+  }
+  row_.positions = memory_->positions;
+  row_.attention.masks = memory_->masks;
+  Put(memory_->tokens, GGML_TYPE_I32, row.tokens.data(), row.tokens.size());
+  Put(memory_->positions, GGML_TYPE_I32, row.positions.data(), row.positions.size());
+  Put(memory_->masks, GGML_TYPE_F32, row_.attention.plan.masks.data(), row_.attention.plan.masks.size());
+  Put(memory_->logit_rows, GGML_TYPE_I32, row.logit_rows.data(), row.logit_rows.size());
+  // The head finds each target where it will leave its result.
+  std::vector<int32_t> pairs(row.target_tokens.size() * 2);
+  for (size_t i = 0; i < row.target_tokens.size(); ++i) pairs[2 * i] = row.target_tokens[i];
+  Put(memory_->head_stats, GGML_TYPE_I32, pairs.data(), pairs.size());
+  return Status::Ok();
+}
+
+Status Trainer::Forward(PackedRow row, bool gradients, bool adapter_off, std::vector<float>* logprobs,
+                        std::vector<float>* entropies) {
+  is_forward_fresh_ = false;
+  if (Status status = row.Check(shape().vocabulary); !status.ok()) return status;
+  row.Pad(kRowMultiple);
+  if (row.size() > kMaxRow)
+    return Status::Fail("INVALID_REQUEST", "tokens: a row holds at most " + std::to_string(kMaxRow));
+  if (gradients)
+    if (Status status = weights_->Transpose(device_.get()); !status.ok()) return status;
+  if (Status status = PrepareRow(row, gradients); !status.ok()) return status;
+
+  Graph graph(16);
+  Tensor tokens = graph.At(memory_->tokens, GGML_TYPE_I32, {row_.size});
+  graph.Add(graph.Pin(graph.Rows(weights_->embedding, tokens), memory_->Residual(0)));
+  if (Status status = device_->Run(graph.get()); !status.ok()) return status;
+  for (int64_t i = 0; i < shape().layers; ++i)
+    if (Status status = ForwardLayer(i, adapter_off ? nullptr : adapter_.get()); !status.ok()) return status;
+  if (Status status = HeadForward(device_.get(), *weights_, *memory_, row_.size, targets_, logprobs, entropies);
+      !status.ok())
+    return status;
+  is_forward_fresh_ = gradients && !adapter_off;
+  return Status::Ok();
+}
+
+Status Trainer::ForwardLayer(int64_t index, const Adapter* adapter) {
+  const bool is_kept = index < static_cast<int64_t>(memory_->kept.size());
+  const ActivationSlots& slots = is_kept ? memory_->kept[static_cast<size_t>(index)] : memory_->scratch;
+  Graph graph;
+  Linears linears(graph, *device_, adapter, nullptr);
+  const Layer& layer = weights_->layers[static_cast<size_t>(index)];
+  LayerGraph part(graph, linears, *weights_, layer, row_);
+  Tensor x = graph.At(memory_->Residual(index), GGML_TYPE_F32, {shape().width, row_.size});
+  Activations kept;
+  kept.attended = graph.At(slots.attended, GGML_TYPE_F32, {layer.query.out(), row_.size});
+  part.Attend(x, kept);
+  kept.middle = graph.Plus(x, linears.Forward(layer.output, kept.attended));
+  part.FeedForward(kept);
+  if (is_kept) {
+    graph.Pin(kept.query, slots.query);
+    graph.Pin(kept.key, slots.key);
+    graph.Pin(kept.value, slots.value);
+    graph.Pin(kept.middle, slots.middle);
+    graph.Pin(kept.gate, slots.gate);
+    graph.Pin(kept.up, slots.up);
+  }
+  graph.Add(graph.Pin(part.Output(kept), memory_->Residual(index + 1)));
+  return device_->Run(graph.get());
+}
+
+Status Trainer::Backward(const std::vector<float>& gradient) {
+  if (!is_forward_fresh_)
+    return Status::Fail("INVALID_REQUEST", "backward needs a forward of the same row and adapter just before it");
+  if (static_cast<int64_t>(gradient.size()) != targets_)
+    return Status::Fail("INVALID_REQUEST", "gradLogprobs: expected " + std::to_string(targets_) + " entries, got " +
+                                               std::to_string(gradient.size()));
+  Status status = BackwardLayers(gradient);
+  if (!status.ok()) adapter_->ZeroGradients();
+  return status;
+}
+
+Status Trainer::BackwardLayers(const std::vector<float>& gradient) {
+  // Products with quantized weights round gradients to blocks with a 16-bit scale: kept in the middle of its range.
+  float largest = 0;
+  for (float value : gradient) largest = std::max(largest, std::abs(value));
+  int exponent = 0;
+  if (std::isfinite(largest) && largest > 0) std::frexp(largest, &exponent);
+  gradient_scale_ = std::ldexp(1.0f, exponent - kGradientExponent);
+  std::vector<float> scaled = gradient;
+  for (float& value : scaled) value = std::ldexp(value, kGradientExponent - exponent);
+  if (Status status = HeadBackward(device_.get(), *weights_, *memory_, row_.size, scaled); !status.ok())
+    return status;
+  int current = 0;
+  for (int64_t i = shape().layers - 1; i >= 0; --i, current = 1 - current)
+    if (Status status = BackwardLayer(i, memory_->gradients[current], memory_->gradients[1 - current]);
+        !status.ok())
+      return status;
+  return Status::Ok();
+}
+
+Status Trainer::BackwardLayer(int64_t index, Slot gradient_slot, Slot input_gradient_slot) {
+  const bool is_kept = index < static_cast<int64_t>(memory_->kept.size());
+  const ActivationSlots& slots = is_kept ? memory_->kept[static_cast<size_t>(index)] : memory_->scratch;
+  const Layer& layer = weights_->layers[static_cast<size_t>(index)];
+  Zero(memory_->layer_scratch.key_gradient, layer.key.out() * row_.size);
+  Zero(memory_->layer_scratch.value_gradient, layer.value.out() * row_.size);
+  Graph graph;
+  Linears linears(graph, *device_, adapter_.get(), memory_->gradient_outputs());
+  LayerGraph part(graph, linears, *weights_, layer, row_);
+  auto at = [&](Slot slot, int64_t rows) { return graph.At(slot, GGML_TYPE_F32, {rows, row_.size}); };
+  Tensor x = at(memory_->Residual(index), shape().width);
+  Activations kept;
+  kept.attended = at(slots.attended, layer.query.out());
+  if (is_kept) {
+    kept.query = at(slots.query, layer.query.out());
+    kept.key = at(slots.key, layer.key.out());
+    kept.value = at(slots.value, layer.value.out());
+    kept.middle = at(slots.middle, shape().width);
+    kept.gate = at(slots.gate, layer.gate.out());
+    kept.up = at(slots.up, layer.up.out());
+  } else {
+    part.Attend(x, kept);
+    kept.middle = graph.Plus(x, linears.Forward(layer.output, kept.attended));
+    part.FeedForward(kept);
+  }
+  const bool is_first = index == 0;
+  Tensor input_gradient =
+      part.Backward(x, kept, at(gradient_slot, shape().width), memory_->layer_scratch, !is_first);
+  if (input_gradient) graph.Add(graph.Pin(input_gradient, input_gradient_slot));
+  if (Status status = device_->Run(graph.get()); !status.ok()) return status;
+
+  const Library& api = Api();
+  std::vector<float> a, b;
+  for (const GradientOutput& output : linears.outputs()) {
+    a.resize(static_cast<size_t>(api.ggml_nelements(output.a)));
+    b.resize(static_cast<size_t>(api.ggml_nelements(output.b_transposed)));
+    api.ggml_backend_tensor_get(output.a, a.data(), 0, a.size() * sizeof(float));
+    api.ggml_backend_tensor_get(output.b_transposed, b.data(), 0, b.size() * sizeof(float));
+    adapter_->Accumulate(output.module, gradient_scale_, a.data(), b.data());
+  }
+  return Status::Ok();
+}
+
+Status Trainer::Step(const OptimizerOptions& options, double* gradient_norm, bool* is_applied) {
+  is_forward_fresh_ = false;
+  *is_applied = adapter_->Step(options, gradient_norm);
+  return Status::Ok();
+}
+
+}  // namespace onpolicy::training

@@ -1,0 +1,69 @@
+// Frozen weights and an adapter: forward over packed rows, backward, optimizer step. One call at a time.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "trainer/adapter.h"
+#include "trainer/row-memory.h"
+#include "trainer/row.h"
+
+namespace onpolicy::training {
+
+struct TrainerOptions {
+  std::string model;   // path of a GGUF file
+  std::string device;  // as ggml names it; empty: the CPU
+  int threads = 1;
+  int64_t rank = 8;
+  double alpha = 16;
+  std::vector<std::string> modules;
+  // Bytes that training may take beside the weights. 0: a part of the activations is always kept, however large the model.
+  size_t memory_budget = 0;
+  // Multiplies in 32-bit floats, however the weights are stored: no rounding of activations.
+  bool wide = false;
+};
+
+class Trainer {
+ public:
+  static Status Open(const TrainerOptions& options, std::unique_ptr<Trainer>* out);
+
+  const Shape& shape() const { return weights_->shape; }
+  const std::string& device_name() const { return device_->name(); }
+  // Bytes taken beside the weights at the moment.
+  size_t memory_bytes() const;
+  int64_t kept_layers() const { return memory_ ? memory_->need().kept_layers : 0; }
+
+  Adapter& adapter() { return *adapter_; }
+  // After the adapter's numbers were changed from outside.
+  void AdapterChanged();
+
+  // `gradients`: whether Backward follows. `adapter_off`: with the frozen weights alone.
+  Status Forward(PackedRow row, bool gradients, bool adapter_off, std::vector<float>* logprobs,
+                 std::vector<float>* entropies);
+  // d(loss)/d(log-probability), (targets) of the last forward. On failure the gathered gradients are zero.
+  Status Backward(const std::vector<float>& gradient);
+  Status Step(const OptimizerOptions& options, double* gradient_norm, bool* is_applied);
+
+  void Abort() { device_->Abort(); }
+  void ClearAbort() { device_->ClearAbort(); }
+
+ private:
+  Trainer() = default;
+  Status PrepareRow(const PackedRow& row, bool gradients);
+  int64_t LayersToKeep(const RowMemory::Need& need) const;
+  Status ForwardLayer(int64_t index, const Adapter* adapter);
+  Status BackwardLayer(int64_t index, Slot gradient, Slot input_gradient);
+  Status BackwardLayers(const std::vector<float>& gradient);
+
+  TrainerOptions options_;
+  std::unique_ptr<Device> device_;
+  std::unique_ptr<Weights> weights_;
+  std::unique_ptr<Adapter> adapter_;
+  std::unique_ptr<RowMemory> memory_;
+  RowInputs row_;
+  int64_t targets_ = 0;
+  float gradient_scale_ = 1;  // what the running backward pass's gradients are to be multiplied with
+  bool is_forward_fresh_ = false;  // the last forward's numbers fit the adapter
+};
+
+}  // namespace onpolicy::training

@@ -1,0 +1,160 @@
+// Frozen weights -> transposed copies, so that the backward pass multiplies at the speed of the forward pass.
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <new>
+#include <thread>
+
+#include "trainer/weights.h"
+
+namespace onpolicy::training {
+namespace {
+
+Status Unsupported(ggml_type type) {
+  return Status::Fail("UNSUPPORTED",
+                      std::string("training supports no weights of type ") + Api().ggml_type_name(type));
+}
+
+// Rows of the original that one thread turns at a time: a multiple of every type's block.
+constexpr int64_t kBandRows = 512;
+
+// (in, out) of any type -> (out, in) of `type` at `target`, one band of the original's rows per call.
+void TransposeBand(Tensor weight, int64_t band, ggml_type type, char* target) {
+  const Library& api = Api();
+  const int64_t in = weight->ne[0], out = weight->ne[1];
+  const int64_t first = band * kBandRows, count = std::min(kBandRows, out - first);
+  const size_t row_bytes = api.ggml_row_size(weight->type, in);
+  const char* source = static_cast<const char*>(weight->data) + static_cast<size_t>(first) * row_bytes;
+  std::vector<float> rows(static_cast<size_t>(count * in)), columns(rows.size());
+  if (weight->type == GGML_TYPE_F32)
+    std::memcpy(rows.data(), source, static_cast<size_t>(count) * row_bytes);
+  else
+    api.ggml_get_type_traits(weight->type)->to_float(source, rows.data(), count * in);
+  constexpr int64_t kTile = 32;  // both sides of a tile stay in the cache
+  for (int64_t o0 = 0; o0 < count; o0 += kTile)
+    for (int64_t i0 = 0; i0 < in; i0 += kTile)
+      for (int64_t i = i0; i < std::min(in, i0 + kTile); ++i)
+        for (int64_t o = o0; o < std::min(count, o0 + kTile); ++o) columns[i * count + o] = rows[o * in + i];
+  const size_t piece = api.ggml_row_size(type, count), target_row = api.ggml_row_size(type, out);
+  std::vector<char> packed(static_cast<size_t>(in) * piece);
+  api.ggml_quantize_chunk(type, columns.data(), packed.data(), 0, in, count, nullptr);
+  char* to = target + api.ggml_row_size(type, first);
+  for (int64_t i = 0; i < in; ++i) std::memcpy(to + i * target_row, packed.data() + i * piece, piece);
+}
+
+Status TransposeInto(const Linear& linear, const Device& device) {
+  const Library& api = Api();
+  Tensor weight = linear.weight;
+  if (weight->type != GGML_TYPE_F32 && !api.ggml_get_type_traits(weight->type)->to_float)
+    return Unsupported(weight->type);
+  Graph graph(1);
+  Tensor target = graph.At(linear.transposed, linear.transposed_type, {linear.out(), linear.in()});
+  // A device's own memory is filled through copies in host memory.
+  std::vector<char> source, copy;
+  ggml_tensor host = *weight;
+  if (!device.is_cpu()) {
+    source.resize(api.ggml_nbytes(weight));
+    copy.resize(api.ggml_nbytes(target));
+    api.ggml_backend_tensor_get(weight, source.data(), 0, source.size());
+    host.data = source.data();
+  }
+  char* to = device.is_cpu() ? static_cast<char*>(target->data) : copy.data();
+  std::atomic<int64_t> next{0};
+  std::atomic<bool> has_memory{true};
+  auto share = [&] {
+    try {
+      for (int64_t band = next++; band * kBandRows < linear.out(); band = next++)
+        TransposeBand(&host, band, linear.transposed_type, to);
+    } catch (const std::bad_alloc&) {
+      has_memory = false;  // nothing may be thrown out of a thread
+    }
+  };
+  std::vector<std::thread> pool;
+  for (int t = 1; t < device.threads(); ++t) pool.emplace_back(share);
+  share();
+  for (std::thread& thread : pool) thread.join();
+  if (!has_memory) return Status::Fail("OUT_OF_MEMORY", "not enough memory to turn the weights for training");
+  if (!device.is_cpu()) api.ggml_backend_tensor_set(target, copy.data(), 0, copy.size());
+  return Status::Ok();
+}
+
+}  // namespace
+
+// A model in F32 keeps its precision. BF16 keeps a gradient's range; Q8_0, with gradients scaled into its range, is smaller
+// and on most CPUs twice as fast, and no coarser than the forward pass of a quantized weight.
+ggml_type Weights::TransposedType(const Linear& linear) {
+  if (linear.weight->type == GGML_TYPE_F32) return GGML_TYPE_F32;
+  const bool fits_blocks = linear.out() % Api().ggml_blck_size(GGML_TYPE_Q8_0) == 0;
+  return Api().ggml_is_quantized(linear.weight->type) && fits_blocks ? GGML_TYPE_Q8_0 : GGML_TYPE_BF16;
+}
+
+std::vector<Linear*> Weights::TransposedLinears() {
+  std::vector<Linear*> list;
+  for (size_t i = 0; i < layers.size(); ++i)
+    for (Linear* linear : layers[i].linears()) {
+      const bool feeds_embedding = i == 0 && (linear == &layers[0].query || linear == &layers[0].key ||
+                                              linear == &layers[0].value);
+      if (!feeds_embedding) list.push_back(linear);  // nothing trains below the first layer
+    }
+  list.push_back(&head);
+  return list;
+}
+
+std::vector<Linear*> Weights::AllLinears() {
+  std::vector<Linear*> list = {&head};
+  for (Layer& layer : layers)
+    for (Linear* linear : layer.linears()) list.push_back(linear);
+  return list;
+}
+
+Status Weights::Widen(Device* device) {
+  const Library& api = Api();
+  widened_ = std::make_unique<Arena>(device);
+  std::vector<std::pair<Linear*, size_t>> places;
+  for (Linear* linear : AllLinears()) {
+    if (linear->weight->type == GGML_TYPE_F32) continue;
+    if (!api.ggml_get_type_traits(linear->weight->type)->to_float) return Unsupported(linear->weight->type);
+    const size_t bytes = static_cast<size_t>(linear->in() * linear->out()) * sizeof(float);
+    places.emplace_back(linear, widened_->Reserve(bytes));
+  }
+  if (Status status = widened_->Allocate(); !status.ok()) return status;
+  wide_tensors_ = std::make_unique<Graph>(places.size() + 1);
+  for (auto& [linear, offset] : places) {
+    Tensor from = linear->weight;
+    std::vector<char> bytes(api.ggml_nbytes(from));
+    api.ggml_backend_tensor_get(from, bytes.data(), 0, bytes.size());
+    std::vector<float> values(static_cast<size_t>(api.ggml_nelements(from)));
+    api.ggml_get_type_traits(from->type)->to_float(bytes.data(), values.data(), api.ggml_nelements(from));
+    linear->weight = wide_tensors_->At({widened_.get(), offset}, GGML_TYPE_F32, {from->ne[0], from->ne[1]});
+    api.ggml_backend_tensor_set(linear->weight, values.data(), 0, values.size() * sizeof(float));
+  }
+  return Status::Ok();
+}
+
+size_t Weights::transposed_bytes() const {
+  size_t bytes = 0;
+  for (Linear* linear : const_cast<Weights*>(this)->TransposedLinears())
+    bytes += static_cast<size_t>(linear->in()) * Api().ggml_row_size(TransposedType(*linear), linear->out());
+  return bytes;
+}
+
+Status Weights::Transpose(Device* device) {
+  if (transposed_) return Status::Ok();
+  const Library& api = Api();
+  auto arena = std::make_unique<Arena>(device);
+  std::vector<Linear*> list = TransposedLinears();
+  for (Linear* linear : list) {
+    linear->transposed_type = TransposedType(*linear);
+    linear->transposed = {arena.get(), arena->Reserve(static_cast<size_t>(linear->in()) *
+                                                      api.ggml_row_size(linear->transposed_type, linear->out()))};
+  }
+  if (Status status = arena->Allocate(); !status.ok()) return status;
+  for (Linear* linear : list) {
+    if (device->aborted()) return Status::Fail("ABORTED", "training was aborted");
+    if (Status status = TransposeInto(*linear, *device); !status.ok()) return status;
+  }
+  transposed_ = std::move(arena);
+  return Status::Ok();
+}
+
+}  // namespace onpolicy::training

@@ -1,0 +1,96 @@
+// A GGUF file -> the frozen weights of a decoder, as tensors on the device, and the numbers that say how they connect.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "trainer/device.h"
+#include "trainer/file-map.h"
+#include "trainer/graph.h"
+
+namespace onpolicy::training {
+
+struct Shape {
+  std::string architecture;
+  int64_t vocabulary = 0;
+  int64_t width = 0;  // of the residual stream
+  int64_t layers = 0;
+  int64_t heads = 0;
+  int64_t kv_heads = 0;
+  int64_t head_size = 0;
+  int64_t context = 0;
+  float norm_epsilon = 1e-5f;
+  float attention_scale = 0;
+  int rope_size = 0;  // rotated part of a head
+  int rope_mode = 0;  // as ggml names them
+  float rope_base = 10000;
+  float rope_scale = 1;
+
+  int64_t heads_per_kv() const { return heads / kv_heads; }
+};
+
+// y = weight x + bias. `transposed` is there once the backward pass needs it.
+struct Linear {
+  std::string name;  // "blk.0.attn_q"
+  Tensor weight = nullptr;  // (in, out)
+  Tensor bias = nullptr;    // (out), or null
+  Slot transposed;          // (out, in)
+  ggml_type transposed_type = GGML_TYPE_F32;
+  int module = -1;  // index of its adapter; -1: none
+
+  int64_t in() const { return weight->ne[0]; }
+  int64_t out() const { return weight->ne[1]; }
+};
+
+struct Layer {
+  Tensor attention_norm = nullptr;  // (width)
+  Tensor ffn_norm = nullptr;        // (width)
+  Tensor query_norm = nullptr;      // (head size), or null
+  Tensor key_norm = nullptr;        // (head size), or null
+  Linear query, key, value, output, gate, up, down;
+
+  std::vector<Linear*> linears() { return {&query, &key, &value, &output, &gate, &up, &down}; }
+};
+
+class Weights {
+ public:
+  static Status Load(Device* device, const std::string& path, std::unique_ptr<Weights>* out);
+  ~Weights();
+
+  Shape shape;
+  Tensor embedding = nullptr;     // (width, vocabulary), in memory that the CPU reads
+  Tensor rope_factors = nullptr;  // (rotated part / 2), or null
+  Tensor output_norm = nullptr;   // (width)
+  Linear head;
+  std::vector<Layer> layers;
+
+  // Replaces the linear layers' weights by the 32-bit floats that they stand for.
+  Status Widen(Device* device);
+  // Fills the transposed copies of the layers and the head. Does nothing the second time.
+  Status Transpose(Device* device);
+  // What Transpose will take or has taken.
+  size_t transposed_bytes() const;
+  // What it has taken so far.
+  size_t transposed_taken() const { return transposed_ ? transposed_->bytes() : 0; }
+
+ private:
+  Weights() = default;
+  Status ReadShape();
+  Status FindTensors();
+  Status Place(Device* device);
+  std::vector<Linear*> TransposedLinears();
+  std::vector<Linear*> AllLinears();
+  static ggml_type TransposedType(const Linear& linear);
+
+  std::unique_ptr<FileMap> file_;
+  gguf_context* gguf_ = nullptr;
+  ggml_context* tensors_ = nullptr;       // every tensor of the file
+  ggml_backend_buffer_t mapped_ = nullptr;  // the file's memory, as a buffer
+  std::unique_ptr<Arena> on_device_;        // a copy, on devices that cannot read the file's memory
+  std::unique_ptr<Arena> transposed_;
+  std::unique_ptr<Arena> widened_;
+  std::unique_ptr<Graph> wide_tensors_;
+  std::string path_;
+};
+
+}  // namespace onpolicy::training

@@ -1,0 +1,132 @@
+// Proves the package: packs it, installs the tarball into an empty folder with no compiler on the PATH, and runs the README's
+// program there; then takes the prebuilt addon away and lets the package build its own with a compiler.
+// --no-build: without the second half.
+import { execFileSync } from 'node:child_process';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
+const addon = `prebuilds/${process.platform}-${process.arch}/onpolicy.node`;
+const NEEDED = [
+  'LICENSE',
+  'README.md',
+  'dist/index.js',
+  'dist/index.d.ts',
+  'models/onpolicy-tiny.gguf',
+  addon,
+];
+const UNWANTED =
+  /^(src|test|bench|scripts\/(?!build-addon\.mjs$)|native\/(build|include)|node_modules|dist\/demo)/;
+const COMPILERS = [
+  'cc',
+  'gcc',
+  'g++',
+  'c++',
+  'clang',
+  'clang++',
+  'make',
+  'cmake',
+  'git',
+  'python3',
+  'python',
+];
+const EXPECTED = 'The capital of Peru is Lima.\n';
+
+const work = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-package-'));
+const app = path.join(work, 'app');
+const installed = path.join(app, 'node_modules', 'onpolicy');
+try {
+  const tarball = pack();
+  const bare = { ...process.env, PATH: pathWithoutCompilers(), NODE_LLAMA_CPP_SKIP_DOWNLOAD: 'true' };
+  install(tarball, bare);
+  expect(
+    answer(bare) === EXPECTED,
+    "the README's program answers with the prebuilt addon, without a compiler",
+  );
+  if (!process.argv.includes('--no-build')) {
+    fs.rmSync(path.join(installed, 'prebuilds'), { recursive: true });
+    expect(
+      failure(() => npm(['rebuild', 'onpolicy', '--foreground-scripts'], bare)).includes('a C++20 compiler'),
+      'without the prebuilt addon and a compiler the error names what is missing',
+    );
+    npm(['rebuild', 'onpolicy'], process.env);
+    expect(fs.existsSync(path.join(installed, 'native/build/Release/onpolicy.node')), 'the addon is built');
+    expect(
+      answer(process.env) === EXPECTED,
+      "the README's program answers with the addon built from the package",
+    );
+  }
+} finally {
+  fs.rmSync(work, { recursive: true, force: true });
+}
+
+/** Packs the repository and checks what is in the tarball. */
+function pack() {
+  const output = npm(['pack', '--json', `--pack-destination=${work}`], process.env, root);
+  const [{ filename, files, size }] = Object.values(JSON.parse(output.slice(output.search(/^[[{]/m))));
+  const names = files.map((file) => file.path);
+  for (const name of NEEDED) expect(names.includes(name), `the tarball holds ${name}`);
+  const unwanted = names.filter((name) => UNWANTED.test(name));
+  expect(unwanted.length === 0, `the tarball holds nothing that users do not need ${unwanted.join(' ')}`);
+  console.log(`${filename}: ${names.length} files, ${(size / 2 ** 20).toFixed(1)} MiB`);
+  return path.join(work, filename);
+}
+
+/** Installs the tarball as a user would, into a folder that holds nothing else. */
+function install(tarball, env) {
+  fs.mkdirSync(app);
+  fs.writeFileSync(path.join(app, 'package.json'), '{ "private": true, "type": "module" }\n');
+  npm(['install', tarball, '--prefer-offline', '--no-audit', '--no-fund'], env);
+  expect(fs.existsSync(path.join(installed, addon)), 'it installs into an empty folder without a compiler');
+  expect(!fs.existsSync(path.join(installed, 'native', 'build')), 'nothing was compiled');
+}
+
+/** A folder of links to Node, npm and the system's small tools, and to no compiler. */
+function pathWithoutCompilers() {
+  const bin = path.join(work, 'bin');
+  fs.mkdirSync(bin);
+  fs.symlinkSync(process.execPath, path.join(bin, 'node'));
+  for (const tool of ['npm', 'sh', 'env', 'cat', 'ls', 'mkdir', 'rm', 'uname', 'dirname', 'basename', 'sed'])
+    fs.symlinkSync(
+      execFileSync('sh', ['-c', `command -v ${tool}`], { encoding: 'utf8' }).trim(),
+      path.join(bin, tool),
+    );
+  const found = COMPILERS.filter((tool) => fs.existsSync(path.join(bin, tool)));
+  expect(found.length === 0, 'the PATH has no compiler');
+  return bin;
+}
+
+/** Runs the program of the README, as written there, and returns what it prints. */
+function answer(env) {
+  const program = /```ts\n(.*?)```/s.exec(fs.readFileSync(path.join(root, 'README.md'), 'utf8'))?.[1] ?? '';
+  const lines = program.trimEnd().split('\n').length;
+  expect(lines > 1 && lines <= 10, `the README's program has at most ten lines: ${lines}`);
+  fs.writeFileSync(path.join(app, 'program.js'), program);
+  return execFileSync(process.execPath, ['program.js'], {
+    cwd: app,
+    env,
+    encoding: 'utf8',
+    timeout: 120_000,
+  });
+}
+
+function npm(args, env, cwd = app) {
+  return execFileSync('npm', args, { cwd, env, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
+}
+
+/** What a command that has to fail says. */
+function failure(work) {
+  try {
+    work();
+  } catch (error) {
+    return `${error.stdout}${error.stderr}`;
+  }
+  return '';
+}
+
+function expect(condition, claim) {
+  console.log(`${condition ? 'ok' : 'NOT'}  ${claim}`);
+  if (!condition) throw new Error(`the package check failed: ${claim}`);
+}

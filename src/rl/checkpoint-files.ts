@@ -1,0 +1,108 @@
+/** A trainer's state <-> the files of a checkpoint folder: the adapter twice (for llama.cpp and for PEFT), and the optimizer. */
+import fs from 'node:fs/promises';
+import path from 'node:path';
+import { OnpolicyError } from '../errors.ts';
+import type { AdapterWeights } from './adapter-weights.ts';
+import { readGgufAdapter, writeGgufAdapter } from './gguf-adapter.ts';
+import { fromPeft, type PeftModel, peftConfig, toPeft } from './peft-adapter.ts';
+import { type FloatTensor, readSafetensors, writeSafetensors } from './safetensors.ts';
+
+/** What AdamW remembers between steps. */
+export type OptimizerState = {
+  readonly stepCount: number;
+  readonly firstMoment: AdapterWeights;
+  readonly secondMoment: AdapterWeights;
+};
+
+/** Names of a checkpoint's files. */
+export const CHECKPOINT_FILES = {
+  gguf: 'adapter.gguf',
+  peft: 'adapter_model.safetensors',
+  peftConfig: 'adapter_config.json',
+  optimizer: 'optimizer.safetensors',
+} as const;
+
+/** Writes all files into `folder`, each flushed to the disk. */
+export async function saveCheckpoint(
+  folder: string,
+  model: PeftModel,
+  weights: AdapterWeights,
+  optimizer: OptimizerState,
+): Promise<void> {
+  const config = JSON.stringify(peftConfig(weights, model), null, 2);
+  await writeFile(folder, CHECKPOINT_FILES.gguf, writeGgufAdapter({ ...model, weights }));
+  await writeFile(folder, CHECKPOINT_FILES.peft, writeSafetensors(toPeft(weights, model)));
+  await writeFile(folder, CHECKPOINT_FILES.peftConfig, [Buffer.from(`${config}\n`)]);
+  await writeFile(folder, CHECKPOINT_FILES.optimizer, writeOptimizer(model, optimizer));
+}
+
+/** Reads an adapter from a checkpoint folder, a GGUF LoRA file or a PEFT safetensors file. */
+export async function readAdapter(source: string, model: PeftModel): Promise<AdapterWeights> {
+  const isFolder = await fs.stat(source).then(
+    (stat) => stat.isDirectory(),
+    () => false,
+  );
+  const file = isFolder ? path.join(source, CHECKPOINT_FILES.peft) : source;
+  const bytes = await readFile(file);
+  if (!file.endsWith('.gguf')) return fromPeft(readSafetensors(bytes), model);
+  const adapter = readGgufAdapter(bytes);
+  for (const key of ['architecture', 'rank', 'alpha'] as const)
+    if (adapter[key] !== model[key])
+      throw new OnpolicyError(
+        'INVALID_REQUEST',
+        `${file}: its ${key} is ${adapter[key]}; the trainer was opened with ${model[key]}`,
+      );
+  return adapter.weights;
+}
+
+/** Reads the optimizer's state of a checkpoint folder. */
+export async function readOptimizer(folder: string): Promise<OptimizerState> {
+  const { tensors, metadata } = readSafetensors(
+    await readFile(path.join(folder, CHECKPOINT_FILES.optimizer)),
+  );
+  const moments: Record<string, Record<string, { a: Float32Array; b: Float32Array }>> = {};
+  for (const [name, { values }] of Object.entries(tensors)) {
+    const match = /^(firstMoment|secondMoment)\.(.+)\.(a|b)$/.exec(name);
+    if (!match) throw new OnpolicyError('MODEL_INVALID', `${folder}: unexpected optimizer tensor ${name}`);
+    const [, moment, module, factor] = match as unknown as [string, string, string, 'a' | 'b'];
+    const ofMoment = moments[moment] ?? {};
+    ofMoment[module] = { ...(ofMoment[module] ?? { a: values, b: values }), [factor]: values };
+    moments[moment] = ofMoment;
+  }
+  return {
+    stepCount: Number(metadata['stepCount'] ?? 0),
+    firstMoment: moments['firstMoment'] ?? {},
+    secondMoment: moments['secondMoment'] ?? {},
+  };
+}
+
+function writeOptimizer({ rank }: PeftModel, optimizer: OptimizerState): Uint8Array[] {
+  const tensors = (['firstMoment', 'secondMoment'] as const).flatMap((moment) =>
+    Object.entries(optimizer[moment]).flatMap(([name, { a, b }]): [string, FloatTensor][] => [
+      [`${moment}.${name}.a`, { shape: [rank, a.length / rank], values: a }],
+      [`${moment}.${name}.b`, { shape: [b.length / rank, rank], values: b }],
+    ]),
+  );
+  return writeSafetensors({
+    tensors: Object.fromEntries(tensors),
+    metadata: { stepCount: String(optimizer.stepCount) },
+  });
+}
+
+async function writeFile(folder: string, name: string, parts: readonly Uint8Array[]): Promise<void> {
+  const handle = await fs.open(path.join(folder, name), 'w');
+  try {
+    for (const part of parts) if (part.length > 0) await handle.writeFile(part);
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+async function readFile(file: string): Promise<Uint8Array> {
+  try {
+    return await fs.readFile(file);
+  } catch (cause) {
+    throw new OnpolicyError('MODEL_NOT_FOUND', `cannot read ${file}`, { cause });
+  }
+}

@@ -1,0 +1,91 @@
+/** A trainer's state -> the folder of a step, complete or absent: a crash leaves the old steps and nothing half-written. */
+import { createHash } from 'node:crypto';
+import fs from 'node:fs/promises';
+import path from 'node:path';
+import { OnpolicyError } from '../errors.ts';
+import type { Metrics } from './metrics.ts';
+import type { Trainer } from './trainer.ts';
+
+/** What a step's folder says about itself. */
+export type StepFacts = {
+  readonly id: string;
+  readonly step: number;
+  readonly metrics: Metrics;
+  /** SHA-256 of the trajectories that it was trained on, as JSON. */
+  readonly trajectory_hash: string;
+};
+
+const FACTS_FILE = 'checkpoint.json';
+const TEMPORARY = '.incomplete-';
+
+/** The folder of a step. */
+export function stepFolder(checkpoints: string, step: number): string {
+  return path.join(checkpoints, String(step).padStart(6, '0'));
+}
+
+/** The steps that are complete, in order. Leftovers of crashed jobs are none. */
+export async function listSteps(checkpoints: string): Promise<number[]> {
+  const names = await fs.readdir(checkpoints).catch(() => []);
+  return names
+    .filter((name) => /^\d{6,}$/.test(name))
+    .map(Number)
+    .sort((a, b) => a - b);
+}
+
+/** Writes a step: into a temporary folder, flushed, then renamed. Fails when the step exists. */
+export async function writeStep(checkpoints: string, trainer: Trainer, facts: StepFacts): Promise<string> {
+  await fs.mkdir(checkpoints, { recursive: true });
+  const target = stepFolder(checkpoints, facts.step);
+  const temporary = path.join(checkpoints, `${TEMPORARY}${facts.id}`);
+  try {
+    await trainer.save(temporary);
+    const handle = await fs.open(path.join(temporary, FACTS_FILE), 'w');
+    await handle.writeFile(`${JSON.stringify(facts, null, 2)}\n`);
+    await handle.sync();
+    await handle.close();
+    await flushFolder(temporary);
+    await fs.rename(temporary, target);
+    await flushFolder(checkpoints);
+  } catch (cause) {
+    await fs.rm(temporary, { recursive: true, force: true });
+    if (cause instanceof OnpolicyError) throw cause;
+    throw new OnpolicyError(
+      'BACKEND_FAILED',
+      `cannot write the checkpoint ${target}: ${(cause as Error).message}`,
+      {
+        cause,
+      },
+    );
+  }
+  return target;
+}
+
+/** Reads what a step's folder says about itself. */
+export async function readFacts(checkpoints: string, step: number): Promise<StepFacts> {
+  try {
+    return JSON.parse(await fs.readFile(path.join(stepFolder(checkpoints, step), FACTS_FILE), 'utf8'));
+  } catch (cause) {
+    throw new OnpolicyError('MODEL_NOT_FOUND', `no complete checkpoint of step ${step} in ${checkpoints}`, {
+      cause,
+    });
+  }
+}
+
+/** Removes what crashed jobs left. Only for a store that no other process writes to. */
+export async function removeLeftovers(checkpoints: string): Promise<void> {
+  const names = await fs.readdir(checkpoints).catch(() => []);
+  for (const name of names.filter((name) => name.startsWith(TEMPORARY)))
+    await fs.rm(path.join(checkpoints, name), { recursive: true, force: true });
+}
+
+/** One hash over what a job was given. */
+export function hashOf(value: unknown): string {
+  return createHash('sha256').update(JSON.stringify(value)).digest('hex');
+}
+
+/** Makes the folder's own entries durable. Windows has no such thing, and needs none. */
+async function flushFolder(folder: string): Promise<void> {
+  if (process.platform === 'win32') return;
+  const handle = await fs.open(folder, 'r');
+  await handle.sync().finally(() => handle.close());
+}

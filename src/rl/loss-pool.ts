@@ -1,0 +1,71 @@
+/** Rows of a step -> their policy losses, computed on worker threads. A worker that dies is replaced and its row redone. */
+import { fileURLToPath } from 'node:url';
+import { Piscina } from 'piscina';
+import { OnpolicyError } from '../errors.ts';
+import type { PolicyLoss, PolicyLossInputs } from './loss.ts';
+import type { LossReply, LossTask } from './loss-worker.ts';
+import type { ExperimentalConfig } from './settings.ts';
+
+/** Computes policy losses away from the caller's thread. */
+export interface LossPool extends AsyncDisposable {
+  /**
+   * Computes one row's loss. `columns` makes the row's typed arrays anew for each attempt: their memory moves to the worker.
+   * @param columns called once, and again for each worker that died
+   */
+  compute(columns: () => PolicyLossInputs, config: ExperimentalConfig): Promise<PolicyLoss>;
+  /** Ends the workers. */
+  close(): Promise<void>;
+}
+
+/** Options of {@link openLossPool}. */
+export type LossPoolOptions = {
+  /** Default 1: a row's loss is short beside its forward pass. */
+  readonly threads?: number;
+  /** How often a row is tried before its worker's death fails the job. Default 3. */
+  readonly attempts?: number;
+  /** The compiled worker. Default: the one beside this file. */
+  readonly workerFile?: string;
+};
+
+/** Starts the workers on first use. */
+export function openLossPool(options: LossPoolOptions = {}): LossPool {
+  const attempts = options.attempts ?? 3;
+  const pool = new Piscina<LossTask, LossReply>({
+    filename: options.workerFile ?? compiledWorker(),
+    name: 'run',
+    minThreads: 0,
+    maxThreads: options.threads ?? 1,
+    idleTimeout: 30_000,
+    execArgv: [], // flags of the host, such as loaders, are not for this worker
+  });
+  async function compute(columns: () => PolicyLossInputs, config: ExperimentalConfig): Promise<PolicyLoss> {
+    for (let attempt = 1; ; attempt++) {
+      const inputs = columns();
+      const reply = await pool
+        .run({ inputs, config }, { transferList: buffersOf(inputs) })
+        .catch((cause: unknown) => ({ kind: 'died' as const, cause }));
+      if (reply.kind === 'done') return reply.loss;
+      if (reply.kind === 'failed') throw new OnpolicyError(reply.code, reply.message);
+      if (attempt >= attempts)
+        throw new OnpolicyError('BACKEND_FAILED', `the loss worker died ${attempts} times`, {
+          cause: reply.cause,
+        });
+    }
+  }
+  const close = () => pool.destroy();
+  return { compute, close, [Symbol.asyncDispose]: close };
+}
+
+/** A worker cannot run from TypeScript source on every supported Node: from there the compiled one is used. */
+function compiledWorker(): string {
+  const relative = import.meta.url.endsWith('.ts') ? '../../dist/rl/loss-worker.js' : './loss-worker.js';
+  return fileURLToPath(new URL(relative, import.meta.url));
+}
+
+/** The distinct memory blocks behind the typed columns. */
+function buffersOf(inputs: PolicyLossInputs): ArrayBuffer[] {
+  const buffers = Object.values(inputs).flatMap((column) =>
+    ArrayBuffer.isView(column) ? [column.buffer as ArrayBuffer] : [],
+  );
+  return [...new Set(buffers)];
+}

@@ -1,0 +1,182 @@
+/** Conversations with the answers to learn -> gradient steps of cross-entropy on an opened trainer. */
+import { setImmediate } from 'node:timers/promises';
+import { type ErrorDetail, OnpolicyError } from '../errors.ts';
+import { failIfAborted, type JobTools } from './job.ts';
+import { Averages, type Metrics } from './metrics.ts';
+import { defaultRowLength, packRows, type WeightedSequence } from './pack.ts';
+import { trajectoryTokens } from './tokens.ts';
+import type { TrajectoryMessage } from './trajectory.ts';
+
+/** One conversation; its assistant turns are what is learned. */
+export type SftExample = {
+  readonly messages: readonly TrajectoryMessage[];
+  readonly tools?: readonly unknown[] | null;
+};
+
+/** Settings of supervised training. */
+export type SftConfig = {
+  /** Examples per optimizer step. Default 8. */
+  readonly batch_size?: number;
+  /** Passes over the data. Default 1. */
+  readonly epochs?: number;
+  /** The highest rate. Default 2e-4. */
+  readonly learning_rate?: number;
+  /** How the rate falls after the warm-up: not, or to 0 along a line or half a cosine. Default `cosine`. */
+  readonly schedule?: 'constant' | 'linear' | 'cosine';
+  /** Share of the steps over which the rate rises from 0. Default 0.03. */
+  readonly warmup_ratio?: number;
+  /** Learns every assistant turn, or only the last. Default `all`. */
+  readonly assistant_turns?: 'all' | 'last';
+  /** Tokens per row. Default: the longest example rounded up, within the model's context. */
+  readonly packed_sequence_length?: number;
+};
+
+const DEFAULTS = {
+  batch_size: 8,
+  epochs: 1,
+  learning_rate: 2e-4,
+  schedule: 'cosine',
+  warmup_ratio: 0.03,
+  assistant_turns: 'all',
+  packed_sequence_length: null,
+} as const;
+
+type Settings = {
+  readonly [Name in keyof typeof DEFAULTS]: NonNullable<SftConfig[Name]> | (typeof DEFAULTS)[Name];
+};
+
+/** Runs all steps and returns the job's metrics. */
+export async function trainOnExamples(
+  data: readonly SftExample[],
+  config: SftConfig,
+  tools: JobTools,
+): Promise<Metrics> {
+  const settings = resolve(config);
+  const { trainer, signal } = tools;
+  const abort = () => trainer.abort();
+  signal?.addEventListener('abort', abort);
+  try {
+    const start = tools.now();
+    const sequences = await tokenize(data, settings, tools);
+    const length =
+      settings.packed_sequence_length ?? defaultRowLength(sequences.flat(), trainer.info.contextSize);
+    const stepsPerEpoch = Math.ceil(sequences.length / settings.batch_size);
+    const stepCount = stepsPerEpoch * settings.epochs;
+    const counts = { 'data/step_num_trajectories': sequences.length, 'data/step_num_groups_submitted': 0 };
+    tools.emit({ type: 'training_started', gradient_steps: stepCount, metrics: counts });
+    const averages = new Averages();
+    let [tokenCount, trainedCount, skippedCount] = [0, 0, 0];
+    for (let step = 0; step < stepCount; step++) {
+      const from = (step % stepsPerEpoch) * settings.batch_size;
+      const { rows } = packRows(sequences.slice(from, from + settings.batch_size).flat(), length);
+      const targetCount = rows.reduce((sum, { row }) => sum + row.targetTokens.length, 0);
+      let loss = 0;
+      for (const { row } of rows) {
+        failIfAborted(signal);
+        const { logprobs } = await trainer.forward(row);
+        loss -= logprobs.reduce((sum, logprob) => sum + logprob, 0) / targetCount;
+        await trainer.backward(new Float32Array(logprobs.length).fill(-1 / targetCount));
+        tokenCount += row.tokens.length;
+      }
+      trainedCount += targetCount;
+      failIfAborted(signal);
+      const learningRate = rateAt(step, stepCount, settings);
+      const { gradNorm, isApplied } = await trainer.step({ learningRate, maxGradNorm: 1 });
+      if (!isApplied) skippedCount++;
+      const metrics = { 'loss/train': loss, 'loss/grad_norm': gradNorm, 'loss/learning_rate': learningRate };
+      averages.add(metrics);
+      tools.emit({ type: 'gradient_step', gradient_step: step + 1, metrics });
+    }
+    const seconds = (tools.now() - start) / 1000;
+    return {
+      ...counts,
+      ...averages.read(),
+      'train/skipped_steps': skippedCount,
+      'data/step_trainable_tokens': trainedCount,
+      'data/step_packed_tokens': tokenCount,
+      'time/step_trainer_s': seconds,
+      'throughput/train_tok_per_s': seconds > 0 ? tokenCount / seconds : 0,
+    };
+  } finally {
+    signal?.removeEventListener('abort', abort);
+  }
+}
+
+/** The learning rate of a step, counted from 0. */
+export function rateAt(
+  step: number,
+  stepCount: number,
+  { learning_rate, schedule, warmup_ratio }: Pick<Settings, 'learning_rate' | 'schedule' | 'warmup_ratio'>,
+): number {
+  const warmupSteps = Math.floor(stepCount * warmup_ratio);
+  if (step < warmupSteps) return (learning_rate * (step + 1)) / warmupSteps;
+  const progress = (step - warmupSteps) / Math.max(1, stepCount - warmupSteps);
+  switch (schedule) {
+    case 'constant':
+      return learning_rate;
+    case 'linear':
+      return learning_rate * (1 - progress);
+    case 'cosine':
+      return (learning_rate * (1 + Math.cos(Math.PI * progress))) / 2;
+    default:
+      return schedule satisfies never;
+  }
+}
+
+/** Each example's sequences: its assistant turns take the place of sampled ones. */
+async function tokenize(
+  data: readonly SftExample[],
+  settings: Settings,
+  { tokenizer, signal }: JobTools,
+): Promise<WeightedSequence[][]> {
+  const sequences: WeightedSequence[][] = [];
+  for (const [group, { messages, tools }] of data.entries()) {
+    failIfAborted(signal);
+    await setImmediate();
+    const last = messages.findLastIndex(({ role }) => role === 'assistant');
+    const isLearned = (i: number) =>
+      (settings.assistant_turns === 'all' || i === last) && messages[i]!.role === 'assistant';
+    const messages_and_choices = messages.map((message, i) =>
+      isLearned(i) ? { message, finish_reason: 'stop' } : message,
+    );
+    const found = trajectoryTokens({ messages_and_choices, reward: 0, tools: tools ?? null }, tokenizer, {
+      allowWithoutLogprobs: true,
+    });
+    if (found.length > 0)
+      sequences.push(found.map((sequence) => ({ ...sequence, group, advantage: 1, weight: 1 })));
+  }
+  return sequences;
+}
+
+function resolve(config: SftConfig): Settings {
+  const given = Object.entries(config).filter(([, value]) => value !== undefined && value !== null);
+  const settings = { ...DEFAULTS, ...Object.fromEntries(given) } as Settings;
+  const faults: ErrorDetail[] = given
+    .filter(([name]) => !Object.hasOwn(DEFAULTS, name))
+    .map(([name, input]) => ({ loc: ['config', name], type: 'unknown_field', msg: 'unknown field', input }));
+  const expect = (name: keyof Settings, holds: boolean, expected: string) => {
+    if (!holds)
+      faults.push({
+        loc: ['config', name],
+        type: 'value',
+        msg: `expected ${expected}`,
+        input: settings[name],
+      });
+  };
+  const isCount = (value: unknown) => Number.isInteger(value) && (value as number) >= 1;
+  expect('batch_size', isCount(settings.batch_size), 'an integer >= 1');
+  expect('epochs', isCount(settings.epochs), 'an integer >= 1');
+  expect('learning_rate', settings.learning_rate >= 0, 'a number >= 0');
+  expect(
+    'schedule',
+    ['constant', 'linear', 'cosine'].includes(settings.schedule),
+    'constant, linear or cosine',
+  );
+  expect('warmup_ratio', settings.warmup_ratio >= 0 && settings.warmup_ratio <= 1, 'a number from 0 to 1');
+  expect('assistant_turns', ['all', 'last'].includes(settings.assistant_turns), 'all or last');
+  const length = settings.packed_sequence_length;
+  expect('packed_sequence_length', length === null || (isCount(length) && length >= 2), 'an integer >= 2');
+  if (faults.length === 0) return settings;
+  const text = faults.map(({ loc, msg }) => `${loc.join('.')}: ${msg}`).join('; ');
+  throw new OnpolicyError('INVALID_REQUEST', text, { detail: faults });
+}

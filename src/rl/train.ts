@@ -1,0 +1,77 @@
+/** A job request and a model's checkpoint folder -> the next checkpoint: load, train, write, and say what happened. */
+import { randomUUID } from 'node:crypto';
+import { fromNative } from '../errors.ts';
+import { readAdapter } from './checkpoint-files.ts';
+import {
+  hashOf,
+  listSteps,
+  removeLeftovers,
+  type StepFacts,
+  stepFolder,
+  writeStep,
+} from './checkpoint-step.ts';
+import { type JobTools, trainOnGroups } from './job.ts';
+import type { Metrics } from './metrics.ts';
+import type { ExperimentalConfig } from './settings.ts';
+import { type SftConfig, type SftExample, trainOnExamples } from './sft.ts';
+import type { TrajectoryGroup } from './trajectory.ts';
+
+/** Where a model's checkpoints lie, and what a job on them works with. */
+export type TrainTools = Omit<JobTools, 'readReference'> & {
+  /** Folder of the model's checkpoints; made when it is missing. One job at a time may write to it. */
+  readonly checkpoints: string;
+};
+
+/** How a job ended. */
+export type TrainResult = StepFacts & { readonly folder: string };
+
+/** Reinforcement learning: trains on groups of scored trajectories and leaves a checkpoint at the next step. */
+export function train(
+  request: {
+    readonly trajectory_groups: readonly TrajectoryGroup[];
+    readonly experimental_config?: ExperimentalConfig | undefined;
+  },
+  tools: TrainTools,
+): Promise<TrainResult> {
+  const readReference = (step: number) =>
+    readAdapter(stepFolder(tools.checkpoints, step), tools.trainer.info);
+  return runJob(request.trajectory_groups, tools, () =>
+    trainOnGroups(request.trajectory_groups, request.experimental_config ?? {}, { ...tools, readReference }),
+  );
+}
+
+/** Supervised: trains on given answers and leaves a checkpoint at the next step. */
+export function sft(
+  request: { readonly data: readonly SftExample[]; readonly config?: SftConfig | undefined },
+  tools: TrainTools,
+): Promise<TrainResult> {
+  return runJob(request.data, tools, () => trainOnExamples(request.data, request.config ?? {}, tools));
+}
+
+/** Goes on from the last step, trains, writes the next one. On failure the folder and the trainer are as before. */
+async function runJob(data: unknown, tools: TrainTools, work: () => Promise<Metrics>): Promise<TrainResult> {
+  const { checkpoints, trainer, emit } = tools;
+  await removeLeftovers(checkpoints);
+  const last = (await listSteps(checkpoints)).at(-1);
+  const start = last === undefined ? trainer.adapter() : null;
+  const restore = async () => {
+    await trainer.zeroGradients();
+    if (last !== undefined) await trainer.load(stepFolder(checkpoints, last));
+    else if (start) await trainer.loadAdapter(start);
+  };
+  try {
+    if (last !== undefined) await trainer.load(stepFolder(checkpoints, last));
+    else await trainer.resetOptimizer();
+    const metrics = await work();
+    const facts = { id: randomUUID(), step: (last ?? 0) + 1, metrics, trajectory_hash: hashOf(data) };
+    const folder = await writeStep(checkpoints, trainer, facts);
+    emit({ type: 'training_ended', step: facts.step, metrics });
+    return { ...facts, folder };
+  } catch (error) {
+    const failure = fromNative(error);
+    // A trainer that goes on living must not keep half a job's steps.
+    await restore().catch(() => {}); // the first error is the one to report
+    emit({ type: 'training_failed', code: failure.code, message: failure.message });
+    throw failure;
+  }
+}

@@ -1,0 +1,277 @@
+/** A GGUF model and packed rows -> log-probabilities, gradients, new adapter weights. The native trainer behind one interface. */
+import fs from 'node:fs/promises';
+import os from 'node:os';
+import { setImmediate } from 'node:timers/promises';
+import { devices, type Gpu, openLibraries } from '../backends/libraries.ts';
+import { fromNative, OnpolicyError } from '../errors.ts';
+import { loadAddon } from '../native.ts';
+import { type AdapterWeights, LINEAR_MODULES, type LoraFactors } from './adapter-weights.ts';
+import { readAdapter, readOptimizer, saveCheckpoint } from './checkpoint-files.ts';
+import type { NativeColumn, NativeTrainer } from './native-trainer.ts';
+
+/**
+ * One packed row of tokens. Token i sees itself and each earlier token j with the same group id, or whose group id is
+ * i's parent id. So branches share a prefix: they name its group as their parent.
+ */
+export type PackedRow = {
+  readonly tokens: Int32Array; // (row)
+  readonly positions: Int32Array; // (row) place within the token's own sequence
+  readonly groupIds: Int32Array; // (row)
+  readonly parentIds: Int32Array; // (row)
+  readonly logitRows: Int32Array; // (targets) index of the token whose output predicts the target
+  readonly targetTokens: Int32Array; // (targets)
+};
+
+/** Options of {@link openTrainer}. */
+export type TrainerOptions = {
+  /** Path of the GGUF file. */
+  readonly model: string;
+  /** Inner size of the adapter. Default 8. */
+  readonly rank?: number;
+  /** The adapter's output is scaled by alpha / rank. Default 16. */
+  readonly alpha?: number;
+  /** Which linear layers are trained, by kind (`attn_q`) or full name (`blk.0.attn_q`). Default: all kinds. */
+  readonly modules?: readonly string[];
+  /** Default: the processor that the engine's libraries were opened for. */
+  readonly gpu?: Gpu;
+  /** Default: the machine's processors. */
+  readonly threads?: number;
+  /** Bytes that training may take beside the weights; what does not fit is computed twice. Default: 2 GiB of activations are kept. */
+  readonly memoryBudget?: number;
+  /**
+   * `exact` multiplies in 32-bit floats with what quantized weights stand for. Default `engine`: products as the engine
+   * computes them, so that log-probabilities agree with it; these round activations too. `exact` takes 4 bytes a weight.
+   */
+  readonly arithmetic?: 'engine' | 'exact';
+  /** Seed of the adapter's random start. Default 0. */
+  readonly seed?: number;
+};
+
+/** Options of {@link Trainer.forward}. */
+export type ForwardOptions = {
+  /** Whether `backward` may follow; without, the pass is cheaper. Default true. */
+  readonly gradients?: boolean;
+  /** Uses the frozen weights alone. Default false. */
+  readonly adapterOff?: boolean;
+};
+
+/** Settings of one optimizer step. */
+export type StepOptions = {
+  readonly learningRate: number;
+  readonly beta1?: number;
+  readonly beta2?: number;
+  readonly eps?: number;
+  readonly weightDecay?: number;
+  /** The gradient is scaled down to this norm; 0: never. */
+  readonly maxGradNorm?: number;
+};
+
+/** Facts about an opened trainer. */
+export type TrainerInfo = NativeTrainer['info'] & { readonly rank: number; readonly alpha: number };
+
+/** Trains an adapter beside frozen weights. Calls run one after the other, in the order they were made. */
+export interface Trainer extends AsyncDisposable {
+  readonly info: TrainerInfo;
+  /** Replaces the adapter: by module name, or from a GGUF or PEFT file or a checkpoint folder. Modules left out keep theirs. */
+  loadAdapter(source: AdapterWeights | string): Promise<void>;
+  /** A copy of the adapter's weights. */
+  adapter(): AdapterWeights;
+  /** Log-probability and entropy of each target of the row. */
+  forward(
+    row: PackedRow,
+    options?: ForwardOptions,
+  ): Promise<{ logprobs: Float32Array; entropies: Float32Array }>;
+  /** Adds the adapter's gradient to what was gathered, given d(loss)/d(log-probability) of each target of the last row. */
+  backward(gradLogprobs: Float32Array): Promise<void>;
+  /** A copy of the gradients gathered since the last step. */
+  gradients(): AdapterWeights;
+  /** Forgets the gathered gradients. */
+  zeroGradients(): Promise<void>;
+  /** Forgets the optimizer's moments, as if no step had been taken. */
+  resetOptimizer(): Promise<void>;
+  /** One AdamW step on the gathered gradients. A gradient that is not finite changes nothing: `isApplied` is false then. */
+  step(options: StepOptions): Promise<{ gradNorm: number; isApplied: boolean }>;
+  /** Writes the adapter (GGUF and PEFT) and the optimizer's state into a folder. */
+  save(folder: string): Promise<void>;
+  /** Reads what `save` wrote. */
+  load(folder: string): Promise<void>;
+  /** Memory taken beside the weights, and how many layers keep their activations. */
+  memory(): { readonly bytes: number; readonly keptLayers: number };
+  /** Ends a running call with `ABORTED`, as soon as the layer it computes is done; later calls run. */
+  abort(): void;
+  close(): Promise<void>;
+}
+
+const STEP_DEFAULTS = { beta1: 0.9, beta2: 0.99, eps: 1e-8, weightDecay: 0.1, maxGradNorm: 0.1 } as const;
+
+/** Opens a GGUF model for training, with a fresh adapter: A random, B zero, so that it changes nothing yet. */
+export async function openTrainer(options: TrainerOptions): Promise<Trainer> {
+  const rank = options.rank ?? 8;
+  const alpha = options.alpha ?? 16;
+  await openLibraries(options.gpu ?? 'auto');
+  const gpu = options.gpu === false ? undefined : devices().find((device) => device.kind === 'gpu');
+  const native = await loadAddon()
+    .openTrainer({
+      model: options.model,
+      device: gpu?.name ?? '',
+      threads: options.threads ?? os.availableParallelism(),
+      rank,
+      alpha,
+      modules: options.modules ?? LINEAR_MODULES,
+      memoryBudget: options.memoryBudget ?? 0,
+      isWide: options.arithmetic === 'exact',
+    })
+    .catch((error: unknown) => {
+      throw fromNative(error);
+    });
+  const trainer = new GgufTrainer(native, rank, alpha);
+  await trainer.loadAdapter(freshAdapter(native.info, rank, options.seed ?? 0));
+  return trainer;
+}
+
+class GgufTrainer implements Trainer {
+  readonly info: TrainerInfo;
+  readonly #native: NativeTrainer;
+  #last: Promise<unknown> = Promise.resolve();
+  #isClosed = false;
+
+  constructor(native: NativeTrainer, rank: number, alpha: number) {
+    this.#native = native;
+    this.info = { ...native.info, rank, alpha };
+  }
+
+  /** Runs `work` after all earlier calls, whether they failed or not. */
+  #queue<T>(work: () => T | Promise<T>): Promise<T> {
+    const run = this.#last.then(async () => {
+      if (this.#isClosed) throw new OnpolicyError('CLOSED', 'the trainer is closed');
+      try {
+        return await work();
+      } catch (error) {
+        throw fromNative(error);
+      }
+    });
+    this.#last = run.catch(() => {});
+    return run;
+  }
+
+  async loadAdapter(source: AdapterWeights | string): Promise<void> {
+    const weights = typeof source === 'string' ? await readAdapter(source, this.info) : source;
+    const known = new Set(this.info.modules.map(({ name }) => name));
+    const unknown = Object.keys(weights).find((name) => !known.has(name));
+    if (unknown !== undefined)
+      throw new OnpolicyError('INVALID_REQUEST', `${unknown} is no trained module of this model`);
+    await this.#queue(() => this.#native.write('value', weights));
+  }
+
+  adapter(): AdapterWeights {
+    return this.#native.read('value');
+  }
+
+  forward(row: PackedRow, options: ForwardOptions = {}) {
+    return this.#queue(() => {
+      this.#native.clearAbort();
+      return this.#native.forward(row, options.gradients ?? true, options.adapterOff ?? false);
+    });
+  }
+
+  backward(gradLogprobs: Float32Array): Promise<void> {
+    return this.#queue(() => {
+      this.#native.clearAbort();
+      return this.#native.backward(gradLogprobs);
+    });
+  }
+
+  gradients(): AdapterWeights {
+    return this.#native.read('gradient');
+  }
+
+  zeroGradients(): Promise<void> {
+    return this.#queue(() => this.#native.zeroGradients());
+  }
+
+  resetOptimizer(): Promise<void> {
+    return this.#queue(() => this.#native.resetOptimizer());
+  }
+
+  step(options: StepOptions) {
+    return this.#queue(() => this.#native.step({ ...STEP_DEFAULTS, ...options }));
+  }
+
+  /** All modules' numbers, copied without holding up the caller's thread for long. Only from within the queue. */
+  async #readInPieces(column: NativeColumn): Promise<AdapterWeights> {
+    const weights: Record<string, LoraFactors> = {};
+    for (const { name } of this.info.modules) {
+      Object.assign(weights, this.#native.read(column, name));
+      await setImmediate();
+    }
+    return weights;
+  }
+
+  save(folder: string): Promise<void> {
+    return this.#queue(async () => {
+      const optimizer = {
+        stepCount: this.#native.stepCount(),
+        firstMoment: await this.#readInPieces('firstMoment'),
+        secondMoment: await this.#readInPieces('secondMoment'),
+      };
+      await fs.mkdir(folder, { recursive: true });
+      await saveCheckpoint(folder, this.info, await this.#readInPieces('value'), optimizer);
+    });
+  }
+
+  async load(folder: string): Promise<void> {
+    const weights = await readAdapter(folder, this.info);
+    const optimizer = await readOptimizer(folder);
+    await this.#queue(() => {
+      this.#native.write('value', weights);
+      this.#native.write('firstMoment', optimizer.firstMoment);
+      this.#native.write('secondMoment', optimizer.secondMoment);
+      this.#native.stepCount(optimizer.stepCount);
+      this.#native.zeroGradients();
+    });
+  }
+
+  memory() {
+    return this.#native.memory();
+  }
+
+  abort(): void {
+    this.#native.abort();
+  }
+
+  async close(): Promise<void> {
+    this.#native.abort();
+    await this.#last;
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#native.close();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+}
+
+/** A uniform within 1 / sqrt(in), B zero: the usual start of LoRA. */
+function freshAdapter(info: NativeTrainer['info'], rank: number, seed: number): AdapterWeights {
+  return Object.fromEntries(
+    info.modules.map((module, index) => {
+      const bound = 1 / Math.sqrt(module.in);
+      const a = Float32Array.from(
+        { length: rank * module.in },
+        (_, i) => (2 * uniform(seed, index, i) - 1) * bound,
+      );
+      return [module.name, { a, b: new Float32Array(module.out * rank) }];
+    }),
+  );
+}
+
+/** The number in [0, 1) at one address. */
+function uniform(seed: number, module: number, index: number): number {
+  let state = Math.imul(seed ^ 0x9e3779b9, 0x85ebca6b) ^ Math.imul(module + 1, 0xc2b2ae35) ^ index;
+  for (const factor of [0x7feb352d, 0x846ca68b, 0x2c1b3c6d]) {
+    state = Math.imul(state ^ (state >>> 16), factor);
+    state ^= state >>> 13;
+  }
+  return (state >>> 0) / 2 ** 32;
+}

@@ -1,0 +1,52 @@
+/** What a caller hands in to be trained on, as the wire has it: groups of attempts, each a conversation and a reward. */
+
+/** A message of the conversation; further fields go to the template as they are. */
+export type TrajectoryMessage = {
+  readonly role: string;
+  readonly content?: unknown;
+  readonly [field: string]: unknown;
+};
+
+/** A choice of a completion response. What was sampled is read from ids and log-probabilities, not from the text. */
+export type TrajectoryChoice = {
+  readonly message: TrajectoryMessage;
+  readonly finish_reason?: string | null;
+  readonly index?: number;
+  readonly token_ids?: readonly number[] | null;
+  /** The ids of the prompt, when the caller kept them from the response. */
+  readonly prompt_token_ids?: readonly number[] | null;
+  readonly logprobs?: {
+    readonly content?: readonly { readonly token?: string; readonly logprob?: number | null }[] | null;
+  } | null;
+};
+
+/** Messages are context; choices are trained on. */
+export type MessagesAndChoices = readonly (TrajectoryMessage | TrajectoryChoice)[];
+
+/** A further conversation of the same attempt, trained with the same reward. */
+export type History =
+  | MessagesAndChoices
+  | { readonly messages_and_choices: MessagesAndChoices; readonly tools?: readonly unknown[] | null };
+
+/** One attempt. */
+export type Trajectory = {
+  readonly messages_and_choices: MessagesAndChoices;
+  readonly reward: number;
+  readonly tools?: readonly unknown[] | null;
+  readonly additional_histories?: readonly History[] | null;
+  readonly metrics?: Readonly<Record<string, unknown>> | null;
+  readonly [field: string]: unknown;
+};
+
+/** Attempts at one task: rewards are compared within a group. */
+export type TrajectoryGroup = { readonly trajectories: readonly Trajectory[] };
+
+/** Whether an entry is a choice: it has a message, and says how or where it ended. */
+export function isChoice(entry: TrajectoryMessage | TrajectoryChoice): entry is TrajectoryChoice {
+  return (
+    typeof entry === 'object' &&
+    entry !== null &&
+    typeof (entry as TrajectoryChoice).message === 'object' &&
+    ('finish_reason' in entry || 'index' in entry)
+  );
+}

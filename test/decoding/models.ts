@@ -1,0 +1,52 @@
+/** The small models of the repository, and runtimes that serve them in both cache layouts. */
+import path from 'node:path';
+import type { ChatCompletionRequest } from '../../src/protocol/index.ts';
+import { createRuntime, type Runtime } from '../../src/runtime.ts';
+import type { RuntimeOptions } from '../../src/runtime-options.ts';
+
+const root = path.resolve(import.meta.dirname, '../..');
+
+/** Answers simple questions; 16-bit cache. */
+export const EMBEDDED = path.join(root, 'models/onpolicy-tiny.gguf');
+/** Random weights of 32 bits, and a context of 2,048 tokens. */
+export const TINY_LLAMA = path.join(root, 'test/golden/training/tiny-llama.gguf');
+
+/** One pool of cells for all, and cells of their own for each sequence. */
+export const LAYOUTS = [
+  ['one pool of cells', 4096],
+  ['cells of their own', undefined],
+] as const;
+
+const open: Runtime[] = [];
+
+/** A runtime on one thread; `kvTokens` chooses the layout. Closed by {@link closeRuntimes}. */
+export async function openRuntime(
+  model: string,
+  kvTokens: number | undefined,
+  options: RuntimeOptions = {},
+): Promise<Runtime> {
+  const limits = kvTokens === undefined ? {} : { kvTokens };
+  const runtime = await createRuntime({
+    model,
+    gpu: false,
+    threads: 1,
+    maxSequences: 16,
+    ...limits,
+    ...options,
+  });
+  open.push(runtime);
+  return runtime;
+}
+
+/** For `afterAll`. */
+export async function closeRuntimes(): Promise<void> {
+  for (const runtime of open.splice(0)) await runtime.close();
+}
+
+/** A request that asks one question. */
+export function ask(
+  question: string,
+  fields: Partial<ChatCompletionRequest> = {},
+): ChatCompletionRequest & { stream?: false } {
+  return { messages: [{ role: 'user', content: question }], temperature: 0, ...fields, stream: false };
+}

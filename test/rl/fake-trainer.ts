@@ -1,0 +1,79 @@
+/** A trainer whose one parameter shifts every log-probability: predictable by hand, no model, no addon. */
+import fs from 'node:fs/promises';
+import path from 'node:path';
+import type { AdapterWeights } from '../../src/rl/adapter-weights.ts';
+import type { PackedRow, Trainer } from '../../src/rl/trainer.ts';
+
+/** What a test may change and look at. */
+export type FakeTrainer = Trainer & {
+  /** Added to every log-probability; a step moves it against its gradient. */
+  shift: number;
+  readonly rows: PackedRow[];
+  readonly gradients_seen: number[][];
+  /** Replaces the log-probabilities of the next forward passes. */
+  next: number[];
+};
+
+/** Log-probability of every token is -1 + shift; with the adapter off it is -1. */
+export function fakeTrainer(): FakeTrainer {
+  let gradient = 0;
+  let last = 0;
+  const weights = (): AdapterWeights => ({
+    'blk.0.attn_q': { a: Float32Array.of(fake.shift), b: Float32Array.of(0) },
+  });
+  const fake: FakeTrainer = {
+    shift: 0,
+    rows: [],
+    gradients_seen: [],
+    next: [],
+    info: {
+      architecture: 'fake',
+      device: 'none',
+      vocabularySize: 1000,
+      contextSize: 4096,
+      layerCount: 1,
+      headCount: 1,
+      kvHeadCount: 1,
+      modules: [{ name: 'blk.0.attn_q', in: 1, out: 1 }],
+      rank: 1,
+      alpha: 1,
+    },
+    async loadAdapter(source) {
+      if (typeof source !== 'string') fake.shift = source['blk.0.attn_q']!.a[0]!;
+    },
+    adapter: weights,
+    async forward(row, options = {}) {
+      fake.rows.push(row);
+      last = row.targetTokens.length;
+      const value = fake.next.shift() ?? -1 + (options.adapterOff ? 0 : fake.shift);
+      return { logprobs: new Float32Array(last).fill(value), entropies: new Float32Array(last).fill(0.5) };
+    },
+    async backward(given) {
+      fake.gradients_seen.push([...given]);
+      gradient += given.reduce((sum, value) => sum + value, 0);
+    },
+    gradients: weights,
+    async zeroGradients() {
+      gradient = 0;
+    },
+    async resetOptimizer() {},
+    async step({ learningRate }) {
+      fake.shift -= learningRate * gradient;
+      const gradNorm = Math.abs(gradient);
+      gradient = 0;
+      return { gradNorm, isApplied: Number.isFinite(gradNorm) };
+    },
+    async save(folder) {
+      await fs.mkdir(folder, { recursive: true });
+      await fs.writeFile(path.join(folder, 'shift'), String(fake.shift));
+    },
+    async load(folder) {
+      fake.shift = Number(await fs.readFile(path.join(folder, 'shift'), 'utf8'));
+    },
+    memory: () => ({ bytes: 0, keptLayers: 0 }),
+    abort() {},
+    async close() {},
+    async [Symbol.asyncDispose]() {},
+  };
+  return fake;
+}

@@ -1,0 +1,185 @@
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { AdapterWeights } from '../../src/rl/adapter-weights.ts';
+import { openTrainer, type PackedRow, type Trainer } from '../../src/rl/trainer.ts';
+import { normals, writeTinyModel } from './tiny-model.ts';
+
+const TYPES = 'f32 f16 bf16 q8_0 q4_0 q4_1 q5_0 q5_1 q2_K q3_K q4_K q5_K q6_K iq4_nl iq4_xs'.split(' ');
+const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-gradients-'));
+afterAll(() => fs.rmSync(folder, { recursive: true }));
+
+const normal = normals(3);
+const size = 48;
+/** A prompt of 16 tokens with two answers of 16. */
+const row: PackedRow = {
+  tokens: Int32Array.from({ length: size }, (_, i) => (i * 37) % 300),
+  positions: Int32Array.from({ length: size }, (_, i) => (i < 32 ? i : i - 16)),
+  groupIds: Int32Array.from({ length: size }, (_, i) => Math.floor(i / 16)),
+  parentIds: new Int32Array(size),
+  logitRows: Int32Array.from({ length: 32 }, (_, i) => (i % 16 === 0 ? 15 : 15 + i)),
+  targetTokens: Int32Array.from({ length: 32 }, (_, i) => ((16 + i) * 37) % 300),
+};
+const gradLogprobs = Float32Array.from({ length: 32 }, () => normal() / 32);
+
+function randomAdapter(trainer: Trainer): AdapterWeights {
+  const entries = Object.entries(trainer.adapter());
+  return Object.fromEntries(
+    entries.map(([name, { a, b }]) => [name, { a, b: b.map(() => 0.02 * normal()) }]),
+  );
+}
+
+async function gradientsOf(trainer: Trainer): Promise<AdapterWeights> {
+  await trainer.forward(row);
+  await trainer.backward(gradLogprobs);
+  const gradients = trainer.gradients();
+  await trainer.zeroGradients();
+  return gradients;
+}
+
+/** sum of gradLogprobs x logprobs with one adapter entry moved. */
+async function lossAt(
+  trainer: Trainer,
+  weights: AdapterWeights,
+  module: string,
+  factor: 'a' | 'b',
+  index: number,
+  step: number,
+): Promise<number> {
+  const moved = Float32Array.from(weights[module]![factor]);
+  moved[index]! += step;
+  await trainer.loadAdapter({ [module]: { ...weights[module]!, [factor]: moved } });
+  const { logprobs } = await trainer.forward(row, { gradients: false });
+  await trainer.loadAdapter({ [module]: weights[module]! });
+  return logprobs.reduce((sum, value, i) => sum + value * gradLogprobs[i]!, 0);
+}
+
+describe.each(TYPES)('weights of type %s', (type) => {
+  const model = path.join(folder, `${type}.gguf`);
+  beforeAll(() => writeTinyModel(model, { architecture: 'qwen3', type }));
+
+  it('has the gradients that finite differences give', async () => {
+    await using trainer = await openTrainer({ model, gpu: false, threads: 1, arithmetic: 'exact' });
+    const weights = randomAdapter(trainer);
+    await trainer.loadAdapter(weights);
+    const gradients = await gradientsOf(trainer);
+    const step = 0.03;
+    for (const module of ['blk.0.attn_q', 'blk.0.attn_k', 'blk.0.ffn_gate', 'blk.1.attn_v', 'blk.1.ffn_down'])
+      for (const factor of ['a', 'b'] as const) {
+        const gradient = gradients[module]![factor];
+        const typical = Math.hypot(...gradient) / Math.sqrt(gradient.length);
+        const index = Math.floor(Math.abs(normal()) * 1000) % gradient.length;
+        const upper = await lossAt(trainer, weights, module, factor, index, step);
+        const lower = await lossAt(trainer, weights, module, factor, index, -step);
+        const difference = (upper - lower) / (2 * step);
+        const scale = Math.max(Math.abs(gradient[index]!), typical / 4); // entries near 0 drown in rounding
+        expect(Math.abs(difference - gradient[index]!) / scale, `${module}.${factor}[${index}]`).toBeLessThan(
+          0.02,
+        );
+      }
+  });
+
+  it('keeps them close when products are computed as the engine does', async () => {
+    await using exact = await openTrainer({ model, gpu: false, threads: 1, arithmetic: 'exact' });
+    await using fast = await openTrainer({ model, gpu: false, threads: 1 });
+    const weights = randomAdapter(exact);
+    await exact.loadAdapter(weights);
+    await fast.loadAdapter(weights);
+    const expected = await gradientsOf(exact);
+    const got = await gradientsOf(fast);
+    for (const [module, factors] of Object.entries(expected))
+      for (const factor of ['a', 'b'] as const) {
+        const error = Math.hypot(...got[module]![factor].map((value, i) => value - factors[factor][i]!));
+        expect(error / Math.hypot(...factors[factor]), `${module}.${factor}`).toBeLessThan(0.05);
+      }
+  });
+});
+
+describe('a memory budget', () => {
+  it('changes nothing but the memory', async () => {
+    const model = path.join(folder, 'budget.gguf');
+    await writeTinyModel(model, { architecture: 'llama', type: 'q8_0', layers: 3, isTied: true });
+    await using free = await openTrainer({ model, gpu: false, threads: 1 });
+    await using tight = await openTrainer({ model, gpu: false, threads: 1, memoryBudget: 1 });
+    const weights = randomAdapter(free);
+    await free.loadAdapter(weights);
+    await tight.loadAdapter(weights);
+    const expected = await gradientsOf(free);
+    expect(await gradientsOf(tight)).toEqual(expected);
+    expect([free.memory().keptLayers, tight.memory().keptLayers]).toEqual([3, 0]);
+    expect(tight.memory().bytes).toBeLessThan(free.memory().bytes);
+  });
+});
+
+describe('an unfit model', () => {
+  it('names the architectures that can be trained', async () => {
+    const model = path.join(folder, 'other.gguf');
+    await writeTinyModel(model, { architecture: 'gpt2' as 'llama', type: 'f32' });
+    await expect(openTrainer({ model, gpu: false })).rejects.toMatchObject({
+      code: 'UNSUPPORTED',
+      message: expect.stringContaining('llama, qwen2, qwen3'),
+    });
+  });
+
+  it.each([
+    ['missing.gguf', null, 'MODEL_NOT_FOUND'],
+    ['text.gguf', 'no model at all', 'MODEL_INVALID'],
+  ])('%s is an error', async (name, content, code) => {
+    const model = path.join(folder, name);
+    if (content !== null) fs.writeFileSync(model, content);
+    await expect(openTrainer({ model, gpu: false })).rejects.toMatchObject({ code });
+  });
+
+  it('a truncated file is an error', async () => {
+    const whole = path.join(folder, 'whole.gguf');
+    await writeTinyModel(whole, { architecture: 'llama', type: 'f16' });
+    const model = path.join(folder, 'truncated.gguf');
+    fs.writeFileSync(model, fs.readFileSync(whole).subarray(0, 200_000));
+    await expect(openTrainer({ model, gpu: false })).rejects.toMatchObject({ code: 'MODEL_INVALID' });
+  });
+});
+
+describe('misuse', () => {
+  const model = path.join(folder, 'misuse.gguf');
+  beforeAll(() => writeTinyModel(model, { architecture: 'qwen2', type: 'f32', layers: 1 }));
+
+  it.each<[string, Partial<PackedRow>, RegExp]>([
+    [
+      'a token outside the vocabulary',
+      { tokens: Int32Array.of(99_999, ...row.tokens.subarray(1)) },
+      /no token/,
+    ],
+    ['columns of different lengths', { positions: Int32Array.of(1) }, /differ in length/],
+    ['a row index outside the row', { logitRows: row.logitRows.map(() => 48) }, /outside the row/],
+    ['no targets', { logitRows: new Int32Array(), targetTokens: new Int32Array() }, /at least one/],
+    ['another array type', { tokens: new Float64Array(48) as unknown as Int32Array }, /Int32Array/],
+  ])('%s', async (_, change, message) => {
+    await using trainer = await openTrainer({ model, gpu: false, threads: 1 });
+    await expect(trainer.forward({ ...row, ...change })).rejects.toThrow(message);
+  });
+
+  it('a backward pass without its forward pass', async () => {
+    await using trainer = await openTrainer({ model, gpu: false, threads: 1 });
+    await expect(trainer.backward(gradLogprobs)).rejects.toThrow(/needs a forward/);
+    await trainer.forward(row);
+    await trainer.step({ learningRate: 0 });
+    await expect(trainer.backward(gradLogprobs)).rejects.toThrow(/needs a forward/);
+  });
+
+  it('a closed trainer', async () => {
+    const trainer = await openTrainer({ model, gpu: false, threads: 1 });
+    await trainer.close();
+    await trainer.close();
+    await expect(trainer.forward(row)).rejects.toMatchObject({ code: 'CLOSED' });
+  });
+
+  it('a gradient that is not finite changes nothing', async () => {
+    await using trainer = await openTrainer({ model, gpu: false, threads: 1 });
+    const before = trainer.adapter();
+    await trainer.forward(row);
+    await trainer.backward(gradLogprobs.map(() => Number.NaN));
+    expect(await trainer.step({ learningRate: 1 })).toMatchObject({ isApplied: false });
+    expect(trainer.adapter()).toEqual(before);
+  });
+});

@@ -1,0 +1,67 @@
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { afterAll, describe, expect, it } from 'vitest';
+import { type PolicyLossInputs, policyLoss } from '../../src/rl/loss.ts';
+import { openLossPool } from '../../src/rl/loss-pool.ts';
+
+const workerFile = fileURLToPath(new URL('../../dist/rl/loss-worker.js', import.meta.url));
+const isBuilt = fs.existsSync(workerFile);
+if (!isBuilt) process.stderr.write('loss pool tests skipped: run "npm run build" first\n');
+
+function columns(): PolicyLossInputs {
+  return {
+    new_logprobs: Float64Array.of(-1, -2, -3),
+    old_logprobs: Float64Array.of(-1.1, Number.NaN, -2.5),
+    advantages: Float64Array.of(1, 1, -1),
+    weights: Float64Array.of(1, 1, 1),
+    mask: Uint8Array.of(1, 1, 1),
+    sequence_ids: Int32Array.of(0, 0, 1),
+  };
+}
+
+describe.skipIf(!isBuilt)('loss pool', () => {
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-loss-'));
+  afterAll(() => fs.rmSync(folder, { recursive: true }));
+
+  it('computes what the function computes, and moves the columns instead of copying them', async () => {
+    await using pool = openLossPool();
+    const sent = columns();
+    const result = await pool.compute(() => sent, { ppo: true });
+    expect(result).toEqual(policyLoss(columns(), { ppo: true }));
+    expect((sent.new_logprobs as Float64Array).byteLength).toBe(0);
+  });
+
+  it('redoes a row whose worker died', async () => {
+    const marker = path.join(folder, 'died');
+    const fragile = path.join(folder, 'fragile.mjs');
+    fs.writeFileSync(
+      fragile,
+      `import fs from 'node:fs';
+       import { run as compute } from ${JSON.stringify(pathToFileURL(workerFile).href)};
+       export function run(task) {
+         if (!fs.existsSync(${JSON.stringify(marker)})) {
+           fs.writeFileSync(${JSON.stringify(marker)}, '');
+           process.exit(1);
+         }
+         return compute(task);
+       }`,
+    );
+    await using pool = openLossPool({ workerFile: fragile });
+    expect(await pool.compute(columns, {})).toEqual(policyLoss(columns(), {}));
+    expect(fs.existsSync(marker)).toBe(true);
+  });
+
+  it('gives up on a worker that dies every time', async () => {
+    const broken = path.join(folder, 'broken.mjs');
+    fs.writeFileSync(broken, 'export function run() { process.exit(1); }');
+    await using pool = openLossPool({ workerFile: broken, attempts: 2 });
+    await expect(pool.compute(columns, {})).rejects.toMatchObject({ code: 'BACKEND_FAILED' });
+  });
+
+  it('passes the code of a bad input on', async () => {
+    await using pool = openLossPool();
+    await expect(pool.compute(columns, { epsilon: -1 })).rejects.toMatchObject({ code: 'INVALID_REQUEST' });
+  });
+});

@@ -1,0 +1,169 @@
+/** A small random model in any weight type, written as a GGUF file. */
+import fs from 'node:fs';
+import { openLibraries } from '../../src/backends/libraries.ts';
+import { loadAddon } from '../../src/native.ts';
+
+/** What the model looks like; sizes must be whole blocks of the type. */
+export type TinyModel = {
+  readonly architecture: 'llama' | 'qwen2' | 'qwen3';
+  /** As ggml names it, for example `q4_K`. */
+  readonly type: string;
+  readonly width?: number;
+  readonly hidden?: number;
+  readonly heads?: number;
+  readonly kvHeads?: number;
+  readonly headSize?: number;
+  readonly layers?: number;
+  readonly vocabularySize?: number;
+  readonly isTied?: boolean;
+};
+
+/** A generator of normal numbers from a seed. */
+export function normals(seed: number): () => number {
+  let state = seed >>> 0;
+  const uniform = () => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    let mixed = state ^ (state >>> 15);
+    mixed = Math.imul(mixed, 0x2c1b3c6d);
+    mixed ^= mixed >>> 12;
+    return ((mixed >>> 0) + 0.5) / 2 ** 32;
+  };
+  return () => Math.sqrt(-2 * Math.log(uniform())) * Math.cos(2 * Math.PI * uniform());
+}
+
+/** Writes the file. It has a byte-level vocabulary, so that llama.cpp can load it too. */
+export async function writeTinyModel(file: string, model: TinyModel): Promise<void> {
+  await openLibraries(false);
+  const { architecture: arch, type } = model;
+  const width = model.width ?? 256;
+  const hidden = model.hidden ?? 512;
+  const heads = model.heads ?? 4;
+  const kvHeads = model.kvHeads ?? 2;
+  const headSize = model.headSize ?? 64;
+  const layers = model.layers ?? 2;
+  const vocabulary = model.vocabularySize ?? 320;
+  const normal = normals(7);
+  const tensors: { name: string; shape: number[]; type: number; bytes: Uint8Array }[] = [];
+  const add = (name: string, shape: number[], deviation: number, kind = 'f32', mean = 0) => {
+    const count = shape.reduce((product, size) => product * size, 1);
+    const values = Float32Array.from({ length: count }, () => mean + deviation * normal());
+    const bytes = loadAddon().quantizeRows(kind, values, shape[0]!);
+    tensors.push({ name, shape, type: bytes.type, bytes });
+  };
+  add('token_embd.weight', [width, vocabulary], 1, type);
+  add('output_norm.weight', [width], 0.1, 'f32', 1);
+  if (!model.isTied) add('output.weight', [width, vocabulary], 1.5 / Math.sqrt(width), type);
+  for (let layer = 0; layer < layers; layer++) {
+    const name = (part: string) => `blk.${layer}.${part}`;
+    const linear = (part: string, from: number, to: number) =>
+      add(name(`${part}.weight`), [from, to], 1 / Math.sqrt(from), type);
+    add(name('attn_norm.weight'), [width], 0.1, 'f32', 1);
+    add(name('ffn_norm.weight'), [width], 0.1, 'f32', 1);
+    linear('attn_q', width, heads * headSize);
+    linear('attn_k', width, kvHeads * headSize);
+    linear('attn_v', width, kvHeads * headSize);
+    linear('attn_output', heads * headSize, width);
+    linear('ffn_gate', width, hidden);
+    linear('ffn_up', width, hidden);
+    linear('ffn_down', hidden, width);
+    if (arch === 'qwen2')
+      for (const [part, size] of [
+        ['attn_q', heads],
+        ['attn_k', kvHeads],
+        ['attn_v', kvHeads],
+      ] as const)
+        add(name(`${part}.bias`), [size * headSize], 0.3);
+    if (arch === 'qwen3')
+      for (const part of ['attn_q_norm', 'attn_k_norm'])
+        add(name(`${part}.weight`), [headSize], 0.1, 'f32', 1);
+  }
+  const metadata: [string, string | number | { float: number } | string[] | Int32Array][] = [
+    ['general.architecture', arch],
+    ['general.name', 'tiny'],
+    [`${arch}.context_length`, 2048],
+    [`${arch}.embedding_length`, width],
+    [`${arch}.block_count`, layers],
+    [`${arch}.feed_forward_length`, hidden],
+    [`${arch}.attention.head_count`, heads],
+    [`${arch}.attention.head_count_kv`, kvHeads],
+    [`${arch}.attention.key_length`, headSize],
+    [`${arch}.attention.value_length`, headSize],
+    [`${arch}.rope.dimension_count`, headSize],
+    [`${arch}.attention.layer_norm_rms_epsilon`, { float: 1e-6 }],
+    [`${arch}.rope.freq_base`, { float: 10000 }],
+    ['tokenizer.ggml.model', 'gpt2'],
+    ['tokenizer.ggml.pre', 'qwen2'],
+    [
+      'tokenizer.ggml.tokens',
+      Array.from({ length: vocabulary }, (_, i) => (i < 94 ? String.fromCharCode(33 + i) : `<${i}>`)),
+    ],
+    ['tokenizer.ggml.token_type', Int32Array.from({ length: vocabulary }, (_, i) => (i < 94 ? 1 : 3))],
+    ['tokenizer.ggml.merges', ['! "']],
+    ['tokenizer.ggml.eos_token_id', vocabulary - 1],
+    ['tokenizer.ggml.bos_token_id', vocabulary - 2],
+  ];
+  fs.writeFileSync(file, encode(metadata, tensors));
+}
+
+function encode(
+  metadata: [string, string | number | { float: number } | string[] | Int32Array][],
+  tensors: { name: string; shape: number[]; type: number; bytes: Uint8Array }[],
+): Uint8Array {
+  const parts: Buffer[] = [];
+  const put = (size: number, fill: (buffer: Buffer) => void) => {
+    const buffer = Buffer.alloc(size);
+    fill(buffer);
+    parts.push(buffer);
+  };
+  const u32 = (value: number) => put(4, (buffer) => buffer.writeUInt32LE(value));
+  const u64 = (value: number) => put(8, (buffer) => buffer.writeBigUInt64LE(BigInt(value)));
+  const text = (value: string) => {
+    const bytes = Buffer.from(value);
+    u64(bytes.length);
+    parts.push(bytes);
+  };
+  parts.push(Buffer.from('GGUF'));
+  u32(3);
+  u64(tensors.length);
+  u64(metadata.length);
+  for (const [key, value] of metadata) {
+    text(key);
+    if (typeof value === 'string') {
+      u32(8);
+      text(value);
+    } else if (typeof value === 'number') {
+      u32(4);
+      u32(value);
+    } else if (value instanceof Int32Array) {
+      u32(9);
+      u32(5);
+      u64(value.length);
+      parts.push(Buffer.from(value.buffer));
+    } else if (Array.isArray(value)) {
+      u32(9);
+      u32(8);
+      u64(value.length);
+      for (const item of value) text(item);
+    } else {
+      u32(6);
+      put(4, (buffer) => buffer.writeFloatLE(value.float));
+    }
+  }
+  let offset = 0;
+  for (const tensor of tensors) {
+    text(tensor.name);
+    u32(tensor.shape.length);
+    for (const size of tensor.shape) u64(size);
+    u32(tensor.type);
+    u64(offset);
+    offset += Math.ceil(tensor.bytes.length / 32) * 32;
+  }
+  const length = () => parts.reduce((sum, part) => sum + part.length, 0);
+  const pad = () => parts.push(Buffer.alloc((32 - (length() % 32)) % 32));
+  pad();
+  for (const tensor of tensors) {
+    parts.push(Buffer.from(tensor.bytes));
+    pad();
+  }
+  return Buffer.concat(parts);
+}

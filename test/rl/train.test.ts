@@ -1,0 +1,282 @@
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { listSteps, readFacts } from '../../src/rl/checkpoint-step.ts';
+import type { JobEvent } from '../../src/rl/job.ts';
+import { policyLoss } from '../../src/rl/loss.ts';
+import type { LossPool } from '../../src/rl/loss-pool.ts';
+import { rateAt } from '../../src/rl/sft.ts';
+import type { ChatTokenizer } from '../../src/rl/tokens.ts';
+import { sft, train } from '../../src/rl/train.ts';
+import type { TrajectoryGroup, TrajectoryMessage } from '../../src/rl/trajectory.ts';
+import { type FakeTrainer, fakeTrainer } from './fake-trainer.ts';
+
+const root = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-train-'));
+afterAll(() => fs.rmSync(root, { recursive: true }));
+let folders = 0;
+
+const lossPool: LossPool = {
+  compute: async (columns, config) => policyLoss(columns(), config),
+  async close() {},
+  async [Symbol.asyncDispose]() {},
+};
+const letters = (text: unknown) => [...String(text)].map((letter) => letter.charCodeAt(0));
+const write = ({ role, content }: TrajectoryMessage) => [
+  ...(role === 'assistant' ? [1] : []),
+  ...letters(content),
+  0,
+];
+const tokenizer: ChatTokenizer = {
+  prompt: (messages) => [...messages.flatMap(write), 1],
+  conversation: (messages) => messages.flatMap(write),
+  isEnd: (token) => token === 0,
+};
+
+function setUp(trainer: FakeTrainer = fakeTrainer(), signal?: AbortSignal) {
+  const events: JobEvent[] = [];
+  let milliseconds = 0;
+  const checkpoints = path.join(root, String(folders++));
+  const now = () => {
+    milliseconds += 500;
+    return milliseconds;
+  };
+  const emit = (event: JobEvent) => void events.push(event);
+  return {
+    trainer,
+    events,
+    checkpoints,
+    tools: { trainer, tokenizer, lossPool, emit, now, checkpoints, signal },
+  };
+}
+
+/** A group whose attempts answered one prompt with these many tokens and rewards. */
+function group(...attempts: [tokens: number, reward: number][]): TrajectoryGroup {
+  return {
+    trajectories: attempts.map(([count, reward]) => ({
+      reward,
+      metrics: { length: count },
+      messages_and_choices: [
+        { role: 'user', content: 'hello' },
+        {
+          index: 0,
+          finish_reason: 'stop',
+          message: { role: 'assistant', content: '' },
+          token_ids: Array.from({ length: count }, (_, i) => 100 + i),
+          logprobs: { content: Array.from({ length: count }, () => ({ token: 'x', logprob: -1 })) },
+        },
+      ],
+    })),
+  };
+}
+
+describe('train', () => {
+  it('takes a step, says so, and leaves the next checkpoint', async () => {
+    const { trainer, events, checkpoints, tools } = setUp();
+    const result = await train(
+      {
+        trajectory_groups: [group([2, 1], [4, 0]), group([3, 1], [3, 1])],
+        experimental_config: { learning_rate: 0.1 },
+      },
+      tools,
+    );
+    expect(events.map(({ type }) => type)).toEqual(['training_started', 'gradient_step', 'training_ended']);
+    expect(result).toMatchObject({ step: 1, trajectory_hash: expect.stringMatching(/^[0-9a-f]{64}$/) });
+    expect(result.metrics).toMatchObject({
+      'train/reward': 0.75,
+      'train/reward_std_dev': 0.25,
+      'train/length': 3,
+      'train/skipped_steps': 0,
+      'train/clip_fraction': 0,
+      'data/step_num_trajectories': 4,
+      'data/step_num_groups_submitted': 2,
+      'data/step_num_groups_trainable': 1,
+      'data/step_num_truncated': 0,
+      'data/step_trainable_tokens': 6,
+      'data/step_packed_tokens': 13, // the prompt of 7 once
+      'loss/learning_rate': 0.1,
+      'time/step_trainer_s': 0.5,
+      'throughput/train_tok_per_s': 26,
+    });
+    expect(result.metrics['loss/entropy']).toBeCloseTo(0.5, 5);
+    // Every answer weighs the same: gradients of the good one add up to -1/2, those of the bad one to +1/2.
+    const seen = trainer.gradients_seen[0]!;
+    expect(seen.slice(0, 2).reduce((sum, value) => sum + value, 0)).toBeCloseTo(-0.5, 3);
+    expect(seen.slice(2).reduce((sum, value) => sum + value, 0)).toBeCloseTo(0.5, 3);
+    expect(await readFacts(checkpoints, 1)).toMatchObject({
+      id: result.id,
+      step: 1,
+      metrics: result.metrics,
+    });
+  });
+
+  it('advances without a gradient step when no group can train', async () => {
+    const { events, checkpoints, tools } = setUp();
+    const result = await train({ trajectory_groups: [group([3, 1], [3, 1])] }, tools);
+    expect(result.step).toBe(1);
+    expect(events.map(({ type }) => type)).toEqual(['training_started', 'training_ended']);
+    expect(await train({ trajectory_groups: [] }, tools)).toMatchObject({ step: 2 });
+    expect(await listSteps(checkpoints)).toEqual([1, 2]);
+  });
+
+  it('goes on from the last checkpoint, whatever the trainer held', async () => {
+    const first = setUp();
+    const config = { learning_rate: 0.1, advantage_balance: 1 };
+    await train({ trajectory_groups: [group([2, 1], [4, 0])], experimental_config: config }, first.tools);
+    const after = first.trainer.shift;
+    expect(after).toBeGreaterThan(0);
+    const trainer = fakeTrainer();
+    trainer.shift = 77;
+    await train({ trajectory_groups: [] }, { ...first.tools, trainer });
+    expect(trainer.shift).toBeCloseTo(after, 9);
+  });
+
+  it('accumulates the gradients of several rows into one step', async () => {
+    const groups = [group([2, 1], [2, 0]), group([2, 1], [2, 0])];
+    const config = { packed_sequence_length: 11 };
+    const apart = setUp();
+    await train({ trajectory_groups: groups, experimental_config: config }, apart.tools);
+    const together = setUp();
+    await train(
+      { trajectory_groups: groups, experimental_config: { ...config, gradient_accumulation_steps: 2 } },
+      together.tools,
+    );
+    const steps = ({ events }: typeof apart) => events.filter(({ type }) => type === 'gradient_step').length;
+    expect([steps(apart), steps(together)]).toEqual([2, 1]);
+    expect(together.trainer.gradients_seen[0]![0]).toBeCloseTo(apart.trainer.gradients_seen[0]![0]! / 2, 9);
+  });
+
+  it('recomputes old log-probabilities, and penalises the distance from the reference', async () => {
+    const { trainer, events, tools } = setUp();
+    trainer.shift = 0.25;
+    await train(
+      {
+        trajectory_groups: [group([2, 1], [2, 0])],
+        experimental_config: {
+          precalculate_logprobs: true,
+          kl_penalty_coef: 0.1,
+          truncated_importance_sampling: 2,
+        },
+      },
+      tools,
+    );
+    expect(trainer.rows).toHaveLength(3); // old, reference, new
+    const step = events.find(({ type }) => type === 'gradient_step');
+    expect(step).toMatchObject({ metrics: { 'loss/kl_policy_ref': expect.closeTo(0.25, 5) } });
+  });
+
+  it('skips a step that is not finite, and counts it', async () => {
+    const { trainer, events, tools } = setUp();
+    trainer.next = [Number.NaN];
+    const groups = [group([2, 1], [2, 0]), group([2, 1], [2, 0])];
+    const result = await train(
+      { trajectory_groups: groups, experimental_config: { packed_sequence_length: 11 } },
+      tools,
+    );
+    expect(result.metrics['train/skipped_steps']).toBe(1);
+    expect(trainer.gradients_seen).toHaveLength(1);
+    expect(events.filter(({ type }) => type === 'gradient_step')).toHaveLength(2);
+  });
+
+  it('fails after three such steps in a row, and leaves everything as it was', async () => {
+    const { trainer, events, checkpoints, tools } = setUp();
+    trainer.shift = 0.5;
+    trainer.next = [Number.NaN, Number.NaN, Number.NaN];
+    const groups = Array.from({ length: 4 }, () => group([2, 1], [2, 0]));
+    const work = train(
+      { trajectory_groups: groups, experimental_config: { packed_sequence_length: 11 } },
+      tools,
+    );
+    await expect(work).rejects.toMatchObject({
+      code: 'BACKEND_FAILED',
+      message: expect.stringContaining('3 gradient steps'),
+    });
+    expect(events.at(-1)).toMatchObject({ type: 'training_failed', code: 'BACKEND_FAILED' });
+    expect(await listSteps(checkpoints)).toEqual([]);
+    expect(trainer.shift).toBe(0.5);
+  });
+
+  it('stops when it is aborted, and removes what a killed job left', async () => {
+    const controller = new AbortController();
+    const { trainer, events, checkpoints, tools } = setUp(fakeTrainer(), controller.signal);
+    fs.mkdirSync(path.join(checkpoints, '.incomplete-1'), { recursive: true });
+    const forward = trainer.forward;
+    trainer.forward = (...given) => {
+      controller.abort();
+      return forward(...given);
+    };
+    const work = train({ trajectory_groups: [group([2, 1], [2, 0])] }, tools);
+    await expect(work).rejects.toMatchObject({ code: 'ABORTED' });
+    expect(events.at(-1)).toMatchObject({ type: 'training_failed', code: 'ABORTED' });
+    expect(fs.readdirSync(checkpoints)).toEqual([]);
+  });
+
+  it.each([
+    [
+      { trajectory_groups: [{ trajectories: [{ reward: 'high', messages_and_choices: [] }] }] },
+      /groups\.0\.trajectories\.0\.reward: expected a finite number/,
+    ],
+    [{ trajectory_groups: [{ trajectories: [{ reward: 1 }] }] }, /messages_and_choices: expected an array/],
+    [{ trajectory_groups: 3 }, /trajectory_groups: expected an array/],
+    [{ trajectory_groups: [], experimental_config: { ppo: 'yes' } }, /ppo: expected a boolean/],
+  ])('rejects %j', async (request, message) => {
+    const { tools } = setUp();
+    await expect(train(request as never, tools)).rejects.toThrow(message);
+  });
+});
+
+describe('sft', () => {
+  const example = (answer: string) => ({
+    messages: [
+      { role: 'user', content: 'ab' },
+      { role: 'assistant', content: answer },
+    ],
+  });
+
+  it('learns the answers with cross-entropy, a batch a step', async () => {
+    const { trainer, events, tools } = setUp();
+    const result = await sft(
+      {
+        data: [example('xyz'), example('z'), example('')],
+        config: { batch_size: 2, epochs: 2, schedule: 'constant' },
+      },
+      tools,
+    );
+    expect(events.filter(({ type }) => type === 'gradient_step')).toHaveLength(4);
+    expect(trainer.gradients_seen[0]).toEqual(Array(6).fill(Math.fround(-1 / 6))); // 4 + 2 tokens with their ends
+    expect(trainer.shift).toBeGreaterThan(0);
+    expect(result.metrics).toMatchObject({ 'data/step_trainable_tokens': 14, 'train/skipped_steps': 0 });
+  });
+
+  it('learns all assistant turns, or the last', async () => {
+    const messages = [...example('x').messages, ...example('y').messages];
+    for (const [assistant_turns, targets] of [
+      ['all', 4],
+      ['last', 2],
+    ] as const) {
+      const { trainer, tools } = setUp();
+      await sft({ data: [{ messages }], config: { assistant_turns } }, tools);
+      expect(trainer.rows.reduce((sum, row) => sum + row.targetTokens.length, 0)).toBe(targets);
+    }
+  });
+
+  it('rejects unknown settings', async () => {
+    const { tools } = setUp();
+    await expect(sft({ data: [], config: { epoch: 3 } as never }, tools)).rejects.toThrow(
+      /epoch: unknown field/,
+    );
+  });
+});
+
+describe('rateAt', () => {
+  it.each([
+    ['constant', 0, [0.5, 1, 1, 1]],
+    ['linear', 0, [0.5, 1, 1, 0.5]],
+    ['cosine', 0, [0.5, 1, 1, 0.5]],
+  ] as const)('%s', (schedule, _, expected) => {
+    const settings = { learning_rate: 1, schedule, warmup_ratio: 0.5 };
+    expect([0, 1, 2, 3].map((step) => rateAt(step, 4, settings))).toEqual(
+      expected.map((rate) => expect.closeTo(rate, 9)),
+    );
+  });
+});

@@ -1,0 +1,104 @@
+import fs from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+import type { AdapterWeights } from '../../src/rl/adapter-weights.ts';
+import { readSafetensors } from '../../src/rl/safetensors.ts';
+import { openTrainer, type PackedRow, type Trainer } from '../../src/rl/trainer.ts';
+
+const folder = fileURLToPath(new URL('../golden/training/', import.meta.url));
+
+function readGolden(name: string) {
+  const { tensors, metadata } = readSafetensors(fs.readFileSync(`${folder}train-${name}.safetensors`));
+  const integers = (key: string) => Int32Array.from(tensors[key]!.values);
+  const weights = (prefix: string): AdapterWeights => {
+    const modules = Object.keys(tensors).flatMap((key) =>
+      key.startsWith(`${prefix}.`) && key.endsWith('.lora_a') ? [key.slice(prefix.length + 1, -7)] : [],
+    );
+    return Object.fromEntries(
+      modules.map((module) => [
+        module,
+        {
+          a: tensors[`${prefix}.${module}.lora_a`]!.values,
+          b: tensors[`${prefix}.${module}.lora_b`]!.values,
+        },
+      ]),
+    );
+  };
+  const row: PackedRow = {
+    tokens: integers('tokens'),
+    positions: integers('positions'),
+    groupIds: integers('group_ids'),
+    parentIds: integers('parent_ids'),
+    logitRows: integers('logit_rows'),
+    targetTokens: integers('target_tokens'),
+  };
+  const numbers = (key: string) => tensors[key]!.values;
+  return { metadata, row, numbers, weights };
+}
+
+type Golden = ReturnType<typeof readGolden>;
+
+async function open(golden: Golden): Promise<Trainer> {
+  const { metadata } = golden;
+  const trainer = await openTrainer({
+    model: `${folder}${metadata['model']}`,
+    rank: Number(metadata['rank']),
+    alpha: Number(metadata['alpha']),
+    modules: metadata['modules']!.split(','),
+    gpu: false,
+  });
+  await trainer.loadAdapter(golden.weights('init'));
+  return trainer;
+}
+
+function largestDifference(got: Float32Array, expected: Float32Array): number {
+  expect(got.length).toBe(expected.length);
+  return got.reduce((most, value, i) => Math.max(most, Math.abs(value - expected[i]!)), 0);
+}
+
+/** |got - expected| / |expected| over one matrix. */
+function relativeDifference(got: Float32Array, expected: Float32Array): number {
+  const norm = (values: Float32Array) => Math.hypot(...values);
+  return norm(got.map((value, i) => value - expected[i]!)) / (norm(expected) + 1e-12);
+}
+
+describe.each(['llama', 'qwen2', 'qwen3'])('trainer against golden numbers, %s in F32', (name) => {
+  const golden = readGolden(name);
+
+  it('gives log-probabilities and entropies', async () => {
+    await using trainer = await open(golden);
+    const off = await trainer.forward(golden.row, { adapterOff: true, gradients: false });
+    expect(largestDifference(off.logprobs, golden.numbers('reference.logprobs'))).toBeLessThan(1e-4);
+    const { logprobs, entropies } = await trainer.forward(golden.row);
+    expect(largestDifference(logprobs, golden.numbers('step0.logprobs'))).toBeLessThan(1e-4);
+    expect(largestDifference(entropies, golden.numbers('step0.entropies'))).toBeLessThan(1e-4);
+  });
+
+  it('gives gradients', async () => {
+    await using trainer = await open(golden);
+    await trainer.forward(golden.row);
+    await trainer.backward(golden.numbers('grad_logprobs'));
+    const gradients = trainer.gradients();
+    for (const [module, { a, b }] of Object.entries(golden.weights('grad'))) {
+      expect(relativeDifference(gradients[module]!.a, a), `${module} a`).toBeLessThan(1e-3);
+      expect(relativeDifference(gradients[module]!.b, b), `${module} b`).toBeLessThan(1e-3);
+    }
+  });
+
+  it('gives the adapter after three steps', async () => {
+    await using trainer = await open(golden);
+    for (let step = 0; step < 3; step++) {
+      const { logprobs } = await trainer.forward(golden.row);
+      expect(largestDifference(logprobs, golden.numbers(`step${step}.logprobs`))).toBeLessThan(1e-4);
+      await trainer.backward(golden.numbers('grad_logprobs'));
+      const { gradNorm } = await trainer.step({ learningRate: Number(golden.metadata['lr']) });
+      const expected = golden.numbers(`step${step}.grad_norm`)[0]!;
+      expect(Math.abs(gradNorm / expected - 1)).toBeLessThan(1e-3);
+    }
+    const adapter = trainer.adapter();
+    for (const [module, { a, b }] of Object.entries(golden.weights('final'))) {
+      expect(largestDifference(adapter[module]!.a, a), `${module} a`).toBeLessThan(1e-4);
+      expect(largestDifference(adapter[module]!.b, b), `${module} b`).toBeLessThan(1e-4);
+    }
+  });
+});
