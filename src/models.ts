@@ -117,10 +117,11 @@ export class Models {
     if (this.#closed) throw new OnpolicyError('CLOSED', 'the runtime is closed');
     const name = reference ?? '';
     let opening = this.#byReference.get(name);
-    if (!opening || opening.isStopped) {
+    if (!opening) {
       const options = name === '' ? this.#default : (this.#aliases.get(name) ?? { path: name });
       opening = new Shared((stop) => this.#open(options, stop));
-      keepUnlessItFails(this.#byReference, name, opening);
+      this.#byReference.set(name, opening);
+      opening.result.catch(() => this.#byReference.delete(name)); // what failed may be tried again
     }
     return await opening.wait(signal);
   }
@@ -147,9 +148,10 @@ export class Models {
     const file = await resolveFile(options.path, this.#options.onProgress, stop);
     const key = JSON.stringify([file, { ...options, path: null }]);
     let loading = this.#byFile.get(key);
-    if (!loading || loading.isStopped) {
+    if (!loading) {
       loading = new Shared((stopLoad) => this.#load(file, options, stopLoad));
-      keepUnlessItFails(this.#byFile, key, loading);
+      this.#byFile.set(key, loading);
+      loading.result.catch(() => this.#byFile.delete(key));
     }
     const model = await loading.wait(stop);
     this.#loaded.add(model);
@@ -228,14 +230,6 @@ function outputRows(vocabSize: number, maxRunning: number): number {
     maxRunning + MIN_SCORE_ROWS,
     Math.min(MAX_SCORE_ROWS, Math.floor(SCORE_BYTES / (4 * vocabSize))),
   );
-}
-
-/** What failed may be tried again. */
-function keepUnlessItFails<T>(map: Map<string, Shared<T>>, key: string, work: Shared<T>): void {
-  map.set(key, work);
-  work.result.catch(() => {
-    if (map.get(key) === work) map.delete(key);
-  });
 }
 
 function toModelOptions(model: string | ModelOptions): ModelOptions {

@@ -6,19 +6,10 @@ export class Shared<T> {
   readonly result: Promise<T>;
   readonly #controller = new AbortController();
   #waiting = 0;
-  #isSettled = false;
 
   constructor(work: (stop: AbortSignal) => Promise<T>) {
     this.result = work(this.#controller.signal);
-    const settle = (): void => {
-      this.#isSettled = true;
-    };
-    this.result.then(settle, settle); // a failure reaches each caller through wait()
-  }
-
-  /** Whether all callers gave up before there was a result: whoever comes now has to begin anew. */
-  get isStopped(): boolean {
-    return this.#controller.signal.aborted;
+    this.result.catch(() => {}); // each caller hears of it through wait()
   }
 
   /** The result. Rejects with `ABORTED` when `signal` fires first. */
@@ -38,7 +29,7 @@ export class Shared<T> {
     } finally {
       if (onAbort) signal?.removeEventListener('abort', onAbort);
       this.#waiting -= 1;
-      if (this.#waiting === 0 && !this.#isSettled) this.#controller.abort();
+      if (this.#waiting === 0) this.#controller.abort();
     }
   }
 }

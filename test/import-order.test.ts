@@ -30,6 +30,7 @@ const ORDER = [
   'served-template',
   // The door to native code, and what computes.
   'sampling/native-sampler',
+  'rl/adapter-weights',
   'rl/native-trainer',
   'native',
   'sampling/logprobs',

@@ -6,7 +6,7 @@ import { fromNative, OnpolicyError } from '../errors.ts';
 import { loadAddon } from '../native.ts';
 import { type AdapterWeights, LINEAR_MODULES } from './adapter-weights.ts';
 import { readAdapter, readOptimizer, saveCheckpoint } from './checkpoint-files.ts';
-import type { NativeTrainer } from './native-trainer.ts';
+import type { ModelFacts, NativeTrainer } from './native-trainer.ts';
 
 /**
  * One packed row of tokens. Token i sees itself and each earlier token j with the same group id, or whose group id is
@@ -66,7 +66,7 @@ export type StepOptions = {
 };
 
 /** Facts about an opened trainer. */
-export type TrainerInfo = NativeTrainer['info'] & { readonly rank: number; readonly alpha: number };
+export type TrainerInfo = ModelFacts & { readonly rank: number; readonly alpha: number };
 
 /** Trains an adapter beside frozen weights. Calls run one after the other, in the order they were made. */
 export interface Trainer extends AsyncDisposable {
@@ -98,6 +98,7 @@ export interface Trainer extends AsyncDisposable {
   memory(): { readonly bytes: number; readonly keptLayers: number };
   /** Ends a running call with `ABORTED`, as soon as the layer it computes is done; later calls run. */
   abort(): void;
+  /** Ends what runs, frees everything. Closing twice is fine. */
   close(): Promise<void>;
 }
 
