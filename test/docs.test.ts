@@ -35,8 +35,8 @@ describe('the README', () => {
   });
 
   it('links every document', () => {
-    for (const file of documents)
-      if (file !== 'README.md' && file !== 'CHANGELOG.md') expect(readme).toContain(`](${file})`);
+    const expected = documents.filter((file) => file !== 'README.md' && file !== 'CHANGELOG.md');
+    expect(expected.filter((file) => !readme.includes(`](${file})`))).toEqual([]);
   });
 
   it('shows the two commands first', () => {

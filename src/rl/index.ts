@@ -7,6 +7,7 @@ export {
   type TrajectoryAdvantage,
 } from './advantages.ts';
 export { type Column, type PolicyLoss, type PolicyLossInputs, policyLoss } from './loss.ts';
+export type { ModelFacts } from './native-trainer.ts';
 export { defaultRowLength, type Packing, packRows, type TrainingRow, type WeightedSequence } from './pack.ts';
 export type { ExperimentalConfig, ImportanceSamplingLevel, TrainingSettings } from './settings.ts';
 export { type ChatTokenizer, type TokenOptions, type TokenSequence, trajectoryTokens } from './tokens.ts';

@@ -14,18 +14,22 @@ export type NativeRow = {
 /** One matrix per factor that the trainer holds: its number, and what the optimizer knows about it. */
 export type NativeColumn = 'value' | 'gradient' | 'firstMoment' | 'secondMoment';
 
+/** Facts about the model that is trained. */
+export type ModelFacts = {
+  readonly architecture: string;
+  readonly device: string;
+  readonly vocabularySize: number;
+  readonly contextSize: number;
+  readonly layerCount: number;
+  readonly headCount: number;
+  readonly kvHeadCount: number;
+  /** What can be adapted: matrices by name, with their sizes. */
+  readonly modules: readonly { readonly name: string; readonly in: number; readonly out: number }[];
+};
+
 /** An opened trainer. Calls are made one after the other. */
 export type NativeTrainer = {
-  readonly info: {
-    readonly architecture: string;
-    readonly device: string;
-    readonly vocabularySize: number;
-    readonly contextSize: number;
-    readonly layerCount: number;
-    readonly headCount: number;
-    readonly kvHeadCount: number;
-    readonly modules: readonly { readonly name: string; readonly in: number; readonly out: number }[];
-  };
+  readonly info: ModelFacts;
   forward(
     row: NativeRow,
     gradients: boolean,
