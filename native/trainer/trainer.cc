@@ -93,10 +93,7 @@ Status Trainer::PrepareRow(const PackedRow& row, bool gradients) {
   Put(memory_->positions, GGML_TYPE_I32, row.positions.data(), row.positions.size());
   Put(memory_->masks, GGML_TYPE_F32, row_.attention.plan.masks.data(), row_.attention.plan.masks.size());
   Put(memory_->logit_rows, GGML_TYPE_I32, row.logit_rows.data(), row.logit_rows.size());
-  // The head finds each target where it will leave its result.
-  std::vector<int32_t> pairs(row.target_tokens.size() * 2);
-  for (size_t i = 0; i < row.target_tokens.size(); ++i) pairs[2 * i] = row.target_tokens[i];
-  Put(memory_->head_stats, GGML_TYPE_I32, pairs.data(), pairs.size());
+  PutTargets(*device_, *weights_, *memory_, row.target_tokens);
   return Status::Ok();
 }
 
@@ -113,7 +110,9 @@ Status Trainer::Forward(PackedRow row, bool gradients, bool adapter_off, std::ve
 
   Graph graph(16);
   Tensor tokens = graph.At(memory_->tokens, GGML_TYPE_I32, {row_.size});
-  graph.Add(graph.Pin(graph.Rows(weights_->embedding, tokens), memory_->Residual(0)));
+  // The CPU reads the embedding, wherever the rest is computed.
+  Tensor stream = graph.At(memory_->Residual(0), GGML_TYPE_F32, {shape().width, row_.size});
+  graph.Add(graph.Copy(graph.Rows(weights_->embedding, tokens), stream));
   if (Status status = device_->Run(graph.get()); !status.ok()) return status;
   for (int64_t i = 0; i < shape().layers; ++i)
     if (Status status = ForwardLayer(i, adapter_off ? nullptr : adapter_.get()); !status.ok()) return status;
