@@ -41,7 +41,6 @@ Status Trainer::Open(const TrainerOptions& options, std::unique_ptr<Trainer>* ou
                                       options.alpha, &trainer->adapter_);
       !status.ok())
     return status;
-  trainer->adapter_->Upload();
   *out = std::move(trainer);
   return Status::Ok();
 }
@@ -50,11 +49,6 @@ size_t Trainer::memory_bytes() const {
   size_t bytes = device_->scratch_bytes() + weights_->transposed_taken();
   if (memory_) bytes += memory_->bytes();
   return bytes;
-}
-
-void Trainer::AdapterChanged() {
-  adapter_->Upload();
-  is_forward_fresh_ = false;
 }
 
 int64_t Trainer::LayersToKeep(const RowMemory::Need& need) const {
@@ -101,6 +95,8 @@ Status Trainer::Forward(PackedRow row, bool gradients, bool adapter_off, std::ve
                         std::vector<float>* entropies) {
   is_forward_fresh_ = false;
   if (Status status = row.Check(shape().vocabulary); !status.ok()) return status;
+  if (is_adapter_stale_) adapter_->Upload();
+  is_adapter_stale_ = false;
   row.Pad(kRowMultiple);
   if (row.size() > kMaxRow)
     return Status::Fail("INVALID_REQUEST", "tokens: a row holds at most " + std::to_string(kMaxRow));
@@ -224,6 +220,7 @@ Status Trainer::BackwardLayer(int64_t index, Slot gradient_slot, Slot input_grad
 Status Trainer::Step(const OptimizerOptions& options, double* gradient_norm, bool* is_applied) {
   is_forward_fresh_ = false;
   *is_applied = adapter_->Step(options, gradient_norm);
+  is_adapter_stale_ = true;
   return Status::Ok();
 }
 

@@ -125,7 +125,7 @@ export async function openTrainer(options: TrainerOptions): Promise<Trainer> {
       throw fromNative(error);
     });
   const trainer = new GgufTrainer(native, rank, alpha);
-  await trainer.loadAdapter(freshAdapter(native.info, rank, options.seed ?? 0));
+  await trainer.loadAdapter(await freshAdapter(native.info, rank, options.seed ?? 0));
   return trainer;
 }
 
@@ -160,7 +160,7 @@ class GgufTrainer implements Trainer {
     const unknown = Object.keys(weights).find((name) => !known.has(name));
     if (unknown !== undefined)
       throw new OnpolicyError('INVALID_REQUEST', `${unknown} is no trained module of this model`);
-    await this.#queue(() => this.#native.write('value', weights));
+    await this.#queue(() => this.#writeInPieces('value', weights));
   }
 
   adapter(): AdapterWeights {
@@ -207,6 +207,14 @@ class GgufTrainer implements Trainer {
     return weights;
   }
 
+  /** The same the other way round. */
+  async #writeInPieces(column: NativeColumn, weights: AdapterWeights): Promise<void> {
+    for (const [name, factors] of Object.entries(weights)) {
+      this.#native.write(column, { [name]: factors });
+      await setImmediate();
+    }
+  }
+
   save(folder: string): Promise<void> {
     return this.#queue(async () => {
       const optimizer = {
@@ -222,10 +230,10 @@ class GgufTrainer implements Trainer {
   async load(folder: string): Promise<void> {
     const weights = await readAdapter(folder, this.info);
     const optimizer = await readOptimizer(folder);
-    await this.#queue(() => {
-      this.#native.write('value', weights);
-      this.#native.write('firstMoment', optimizer.firstMoment);
-      this.#native.write('secondMoment', optimizer.secondMoment);
+    await this.#queue(async () => {
+      await this.#writeInPieces('value', weights);
+      await this.#writeInPieces('firstMoment', optimizer.firstMoment);
+      await this.#writeInPieces('secondMoment', optimizer.secondMoment);
       this.#native.stepCount(optimizer.stepCount);
       this.#native.zeroGradients();
     });
@@ -252,18 +260,21 @@ class GgufTrainer implements Trainer {
   }
 }
 
-/** A uniform within 1 / sqrt(in), B zero: the usual start of LoRA. */
-function freshAdapter(info: NativeTrainer['info'], rank: number, seed: number): AdapterWeights {
-  return Object.fromEntries(
-    info.modules.map((module, index) => {
-      const bound = 1 / Math.sqrt(module.in);
-      const a = Float32Array.from(
-        { length: rank * module.in },
-        (_, i) => (2 * uniform(seed, index, i) - 1) * bound,
-      );
-      return [module.name, { a, b: new Float32Array(module.out * rank) }];
-    }),
-  );
+/** A uniform within 1 / sqrt(in), B zero: the usual start of LoRA. Made a module at a time: there can be millions of numbers. */
+async function freshAdapter(
+  info: NativeTrainer['info'],
+  rank: number,
+  seed: number,
+): Promise<AdapterWeights> {
+  const weights: Record<string, LoraFactors> = {};
+  for (const [index, module] of info.modules.entries()) {
+    const bound = 1 / Math.sqrt(module.in);
+    const a = new Float32Array(rank * module.in);
+    for (let i = 0; i < a.length; i++) a[i] = (2 * uniform(seed, index, i) - 1) * bound;
+    weights[module.name] = { a, b: new Float32Array(module.out * rank) };
+    await setImmediate();
+  }
+  return weights;
 }
 
 /** The number in [0, 1) at one address. */
