@@ -147,6 +147,9 @@ namespace onpolicy {
   X(ggml_cpy)                                                                                                  \
   X(ggml_concat)                                                                                               \
   X(ggml_custom_4d)                                                                                            \
+  X(ggml_log)                                                                                                  \
+  X(ggml_clamp)                                                                                                \
+  X(ggml_sum_rows)                                                                                             \
   X(ggml_custom_inplace)                                                                                       \
   X(ggml_backend_dev_init)                                                                                     \
   X(ggml_backend_free)                                                                                         \

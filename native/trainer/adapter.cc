@@ -128,7 +128,6 @@ bool Adapter::Step(const OptimizerOptions& options, double* gradient_norm) {
                                                  rate * m / (std::sqrt(v) / correction2 + options.epsilon));
       }
   ZeroGradients();
-  Upload();
   return true;
 }
 

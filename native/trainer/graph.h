@@ -47,6 +47,9 @@ class Graph {
   Tensor SoftMaxBack(Tensor gradient, Tensor probabilities, float scale) {
     return api_.ggml_soft_max_ext_back(context_, gradient, probabilities, scale, 0.0f);
   }
+  Tensor Log(Tensor x) { return api_.ggml_log(context_, x); }
+  Tensor Clamp(Tensor x, float low, float high) { return api_.ggml_clamp(context_, x, low, high); }
+  Tensor SumRows(Tensor x) { return api_.ggml_sum_rows(context_, x); }
   Tensor Rows(Tensor table, Tensor ids) { return api_.ggml_get_rows(context_, table, ids); }
   // Adds rows of `gradient` into a zero tensor shaped like `like`, at `ids`.
   Tensor ScatterRows(Tensor gradient, Tensor ids, Tensor like) {

@@ -27,11 +27,58 @@ void SoftMaxRows(Tensor result, int thread, int threads, void*) {
   }
 }
 
+// One chunk of targets within the row.
+struct Chunk {
+  int64_t start, count, targets;
+};
+
+// (vocabulary, chunk) logits -> softmax - onehot, in place. Fused, for the CPU.
+Tensor ErrorsOnCpu(Graph& graph, const RowMemory& memory, Chunk chunk, Tensor logits) {
+  Tensor stats = graph.At(Advance(memory.head_stats, 2 * chunk.start), GGML_TYPE_F32, {2, chunk.count});
+  return graph.Add(graph.Custom(logits, {stats}, SoftMaxRows));
+}
+
+// The same figures out of functions that every device has; returns the softmax alone. The logarithm of the sum of
+// exponentials is the mean logit plus the entropy.
+Tensor ProbabilitiesOnDevice(Graph& graph, const RowMemory& memory, Chunk chunk, Tensor logits) {
+  const Tensor flat_ids = graph.At(Advance(memory.flat_targets, chunk.start), GGML_TYPE_I32, {chunk.count});
+  Tensor probabilities = graph.SoftMax(logits, nullptr, 1.0f);
+  Tensor logs = graph.Log(graph.Clamp(probabilities, 1e-37f, 1.0f));
+  Tensor negative_entropy = graph.SumRows(graph.Times(probabilities, logs));
+  Tensor mean_logit = graph.SumRows(graph.Times(probabilities, logits));
+  Tensor chosen = graph.Rows(graph.Reshape(logits, 1, logits->ne[0] * chunk.count), flat_ids);
+  Tensor logprobs = graph.Plus(graph.Minus(chosen, mean_logit), negative_entropy);
+  graph.Add(graph.Pin(logprobs, Advance(memory.head_stats, chunk.start)));
+  graph.Add(graph.Copy(negative_entropy, graph.At(Advance(memory.head_stats, chunk.targets + chunk.start),
+                                                  GGML_TYPE_F32, {1, chunk.count})));
+  return probabilities;
+}
+
 }  // namespace
 
 int64_t HeadChunk(const Weights& weights) {
   const int64_t fitting = kChunkBytes / (weights.shape.vocabulary * static_cast<int64_t>(sizeof(float)));
   return std::clamp<int64_t>(fitting, 1, kChunkTargets);
+}
+
+void PutTargets(const Device& device, const Weights& weights, const RowMemory& memory,
+                const std::vector<int32_t>& targets) {
+  auto put = [](Slot slot, const std::vector<int32_t>& values) {
+    Graph graph(1);
+    const auto count = static_cast<int64_t>(values.size());
+    Api().ggml_backend_tensor_set(graph.At(slot, GGML_TYPE_I32, {count}), values.data(), 0,
+                                  values.size() * sizeof(int32_t));
+  };
+  const auto chunk = static_cast<size_t>(HeadChunk(weights));
+  std::vector<int32_t> flat(targets.size()), pairs(2 * targets.size());
+  for (size_t i = 0; i < targets.size(); ++i) {
+    flat[i] = targets[i] + static_cast<int32_t>(static_cast<int64_t>(i % chunk) * weights.shape.vocabulary);
+    pairs[2 * i] = targets[i];
+  }
+  put(memory.target_tokens, targets);
+  put(memory.flat_targets, flat);
+  // The fused function finds each target where it will leave its result.
+  if (device.is_cpu()) put(memory.head_stats, pairs);
 }
 
 Status HeadForward(Device* device, const Weights& weights, const RowMemory& memory, int64_t size, int64_t targets,
@@ -47,13 +94,18 @@ Status HeadForward(Device* device, const Weights& weights, const RowMemory& memo
     Tensor normed = graph.Times(graph.RmsNorm(rows, shape.norm_epsilon), weights.output_norm);
     Tensor logits = graph.MulMat(weights.head.weight, normed);
     if (weights.head.bias) logits = graph.Plus(logits, weights.head.bias);
-    Tensor stats = graph.At(Advance(memory.head_stats, 2 * start), GGML_TYPE_F32, {2, count});
-    Tensor errors = graph.Add(graph.Custom(logits, {stats}, SoftMaxRows));
+    const Chunk range{start, count, targets};
+    const bool is_fused = device->is_cpu();
+    Tensor moved = is_fused ? ErrorsOnCpu(graph, memory, range, logits)
+                            : ProbabilitiesOnDevice(graph, memory, range, logits);
     if (memory.need().gradients) {
-      // One product for both halves of the gradient: they nearly cancel for a likely token, so they must round alike.
       Tensor transposed = graph.At(weights.head.transposed, weights.head.transposed_type,
                                    {shape.vocabulary, shape.width});
-      graph.Add(graph.Pin(graph.MulMat(transposed, errors), Advance(memory.head_errors, start * shape.width)));
+      // Fused, one product has both halves of the gradient: they nearly cancel for a likely token, and round alike.
+      Tensor errors = graph.MulMat(transposed, moved);
+      Tensor ids = graph.At(Advance(memory.target_tokens, start), GGML_TYPE_I32, {count});
+      if (!is_fused) errors = graph.Minus(errors, graph.Rows(weights.head.weight, ids));
+      graph.Add(graph.Pin(errors, Advance(memory.head_errors, start * shape.width)));
     }
     if (Status status = device->Run(graph.get()); !status.ok()) return status;
   }
@@ -64,8 +116,8 @@ Status HeadForward(Device* device, const Weights& weights, const RowMemory& memo
   logprobs->resize(static_cast<size_t>(targets));
   entropies->resize(static_cast<size_t>(targets));
   for (size_t i = 0; i < logprobs->size(); ++i) {
-    (*logprobs)[i] = stats[2 * i];
-    (*entropies)[i] = stats[2 * i + 1];
+    (*logprobs)[i] = device->is_cpu() ? stats[2 * i] : stats[i];
+    (*entropies)[i] = device->is_cpu() ? stats[2 * i + 1] : -stats[logprobs->size() + i];
   }
   return Status::Ok();
 }

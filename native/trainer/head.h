@@ -7,6 +7,10 @@ namespace onpolicy::training {
 // Targets whose logits exist at one time.
 int64_t HeadChunk(const Weights& weights);
 
+// Writes the targets to where HeadForward looks for them.
+void PutTargets(const Device& device, const Weights& weights, const RowMemory& memory,
+                const std::vector<int32_t>& targets);
+
 // Fills `logprobs` and `entropies`, (targets), and, when the row's memory is for gradients, its `head_errors`:
 // -d(log-probability of the target) / d(head's input) does not depend on the loss, so logits are needed once.
 Status HeadForward(Device* device, const Weights& weights, const RowMemory& memory, int64_t size, int64_t targets,

@@ -51,6 +51,8 @@ Status RowMemory::Create(Device* device, const Weights& weights, size_t gradient
   memory->positions = reserve(1, need.size);
   memory->masks = reserve(1, static_cast<int64_t>(need.mask_values));
   memory->logit_rows = reserve(1, need.targets);
+  memory->target_tokens = reserve(1, need.targets);
+  memory->flat_targets = reserve(1, need.targets);
   memory->head_stats = reserve(2, need.targets);
   const int64_t residuals = need.gradients ? weights.shape.layers + 1 : 2;
   for (int64_t i = 0; i < residuals; ++i) memory->residuals_.push_back(reserve(sizes.width, need.size));

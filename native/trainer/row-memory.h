@@ -38,7 +38,9 @@ class RowMemory {
   }
 
   Slot tokens, positions, masks, logit_rows;
-  Slot head_stats;          // (2, targets): log-probability and entropy
+  Slot target_tokens;       // (targets)
+  Slot flat_targets;        // (targets) place of each target's logit in its chunk of logits
+  Slot head_stats;          // (2, targets): log-probability and entropy; in two parts where the CPU does not compute them
   Slot head_gradient;       // (targets)
   Slot head_errors;         // (width, targets): how the head's input moves minus each target's log-probability
   Slot gradients[2];        // (width, row) of the residual stream

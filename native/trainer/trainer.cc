@@ -41,7 +41,6 @@ Status Trainer::Open(const TrainerOptions& options, std::unique_ptr<Trainer>* ou
                                       options.alpha, &trainer->adapter_);
       !status.ok())
     return status;
-  trainer->adapter_->Upload();
   *out = std::move(trainer);
   return Status::Ok();
 }
@@ -50,11 +49,6 @@ size_t Trainer::memory_bytes() const {
   size_t bytes = device_->scratch_bytes() + weights_->transposed_taken();
   if (memory_) bytes += memory_->bytes();
   return bytes;
-}
-
-void Trainer::AdapterChanged() {
-  adapter_->Upload();
-  is_forward_fresh_ = false;
 }
 
 int64_t Trainer::LayersToKeep(const RowMemory::Need& need) const {
@@ -93,10 +87,7 @@ Status Trainer::PrepareRow(const PackedRow& row, bool gradients) {
   Put(memory_->positions, GGML_TYPE_I32, row.positions.data(), row.positions.size());
   Put(memory_->masks, GGML_TYPE_F32, row_.attention.plan.masks.data(), row_.attention.plan.masks.size());
   Put(memory_->logit_rows, GGML_TYPE_I32, row.logit_rows.data(), row.logit_rows.size());
-  // The head finds each target where it will leave its result.
-  std::vector<int32_t> pairs(row.target_tokens.size() * 2);
-  for (size_t i = 0; i < row.target_tokens.size(); ++i) pairs[2 * i] = row.target_tokens[i];
-  Put(memory_->head_stats, GGML_TYPE_I32, pairs.data(), pairs.size());
+  PutTargets(*device_, *weights_, *memory_, row.target_tokens);
   return Status::Ok();
 }
 
@@ -104,6 +95,8 @@ Status Trainer::Forward(PackedRow row, bool gradients, bool adapter_off, std::ve
                         std::vector<float>* entropies) {
   is_forward_fresh_ = false;
   if (Status status = row.Check(shape().vocabulary); !status.ok()) return status;
+  if (is_adapter_stale_) adapter_->Upload();
+  is_adapter_stale_ = false;
   row.Pad(kRowMultiple);
   if (row.size() > kMaxRow)
     return Status::Fail("INVALID_REQUEST", "tokens: a row holds at most " + std::to_string(kMaxRow));
@@ -113,7 +106,9 @@ Status Trainer::Forward(PackedRow row, bool gradients, bool adapter_off, std::ve
 
   Graph graph(16);
   Tensor tokens = graph.At(memory_->tokens, GGML_TYPE_I32, {row_.size});
-  graph.Add(graph.Pin(graph.Rows(weights_->embedding, tokens), memory_->Residual(0)));
+  // The CPU reads the embedding, wherever the rest is computed.
+  Tensor stream = graph.At(memory_->Residual(0), GGML_TYPE_F32, {shape().width, row_.size});
+  graph.Add(graph.Copy(graph.Rows(weights_->embedding, tokens), stream));
   if (Status status = device_->Run(graph.get()); !status.ok()) return status;
   for (int64_t i = 0; i < shape().layers; ++i)
     if (Status status = ForwardLayer(i, adapter_off ? nullptr : adapter_.get()); !status.ok()) return status;
@@ -225,6 +220,7 @@ Status Trainer::BackwardLayer(int64_t index, Slot gradient_slot, Slot input_grad
 Status Trainer::Step(const OptimizerOptions& options, double* gradient_norm, bool* is_applied) {
   is_forward_fresh_ = false;
   *is_applied = adapter_->Step(options, gradient_norm);
+  is_adapter_stale_ = true;
   return Status::Ok();
 }
 

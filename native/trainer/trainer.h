@@ -34,8 +34,11 @@ class Trainer {
   int64_t kept_layers() const { return memory_ ? memory_->need().kept_layers : 0; }
 
   Adapter& adapter() { return *adapter_; }
-  // After the adapter's numbers were changed from outside.
-  void AdapterChanged();
+  // After the adapter's numbers were changed from outside: the next forward pass takes them to the device.
+  void AdapterChanged() {
+    is_forward_fresh_ = false;
+    is_adapter_stale_ = true;
+  }
 
   // `gradients`: whether Backward follows. `adapter_off`: with the frozen weights alone.
   Status Forward(PackedRow row, bool gradients, bool adapter_off, std::vector<float>* logprobs,
@@ -63,6 +66,7 @@ class Trainer {
   RowInputs row_;
   int64_t targets_ = 0;
   float gradient_scale_ = 1;  // what the running backward pass's gradients are to be multiplied with
+  bool is_adapter_stale_ = true;  // the device holds older factors than the host
   bool is_forward_fresh_ = false;  // the last forward's numbers fit the adapter
 };
 

@@ -1,12 +1,13 @@
 /** A GGUF model and packed rows -> log-probabilities, gradients, new adapter weights. The native trainer behind one interface. */
 import fs from 'node:fs/promises';
 import os from 'node:os';
+import { setImmediate } from 'node:timers/promises';
 import { devices, type Gpu, openLibraries } from '../backends/libraries.ts';
 import { fromNative, OnpolicyError } from '../errors.ts';
 import { loadAddon } from '../native.ts';
-import { type AdapterWeights, LINEAR_MODULES } from './adapter-weights.ts';
+import { type AdapterWeights, LINEAR_MODULES, type LoraFactors } from './adapter-weights.ts';
 import { readAdapter, readOptimizer, saveCheckpoint } from './checkpoint-files.ts';
-import type { ModelFacts, NativeTrainer } from './native-trainer.ts';
+import type { NativeColumn, NativeTrainer } from './native-trainer.ts';
 
 /**
  * One packed row of tokens. Token i sees itself and each earlier token j with the same group id, or whose group id is
@@ -66,7 +67,7 @@ export type StepOptions = {
 };
 
 /** Facts about an opened trainer. */
-export type TrainerInfo = ModelFacts & { readonly rank: number; readonly alpha: number };
+export type TrainerInfo = NativeTrainer['info'] & { readonly rank: number; readonly alpha: number };
 
 /** Trains an adapter beside frozen weights. Calls run one after the other, in the order they were made. */
 export interface Trainer extends AsyncDisposable {
@@ -98,7 +99,6 @@ export interface Trainer extends AsyncDisposable {
   memory(): { readonly bytes: number; readonly keptLayers: number };
   /** Ends a running call with `ABORTED`, as soon as the layer it computes is done; later calls run. */
   abort(): void;
-  /** Ends what runs, frees everything. Closing twice is fine. */
   close(): Promise<void>;
 }
 
@@ -125,7 +125,7 @@ export async function openTrainer(options: TrainerOptions): Promise<Trainer> {
       throw fromNative(error);
     });
   const trainer = new GgufTrainer(native, rank, alpha);
-  await trainer.loadAdapter(freshAdapter(native.info, rank, options.seed ?? 0));
+  await trainer.loadAdapter(await freshAdapter(native.info, rank, options.seed ?? 0));
   return trainer;
 }
 
@@ -160,7 +160,7 @@ class GgufTrainer implements Trainer {
     const unknown = Object.keys(weights).find((name) => !known.has(name));
     if (unknown !== undefined)
       throw new OnpolicyError('INVALID_REQUEST', `${unknown} is no trained module of this model`);
-    await this.#queue(() => this.#native.write('value', weights));
+    await this.#queue(() => this.#writeInPieces('value', weights));
   }
 
   adapter(): AdapterWeights {
@@ -197,25 +197,43 @@ class GgufTrainer implements Trainer {
     return this.#queue(() => this.#native.step({ ...STEP_DEFAULTS, ...options }));
   }
 
+  /** All modules' numbers, copied without holding up the caller's thread for long. Only from within the queue. */
+  async #readInPieces(column: NativeColumn): Promise<AdapterWeights> {
+    const weights: Record<string, LoraFactors> = {};
+    for (const { name } of this.info.modules) {
+      Object.assign(weights, this.#native.read(column, name));
+      await setImmediate();
+    }
+    return weights;
+  }
+
+  /** The same the other way round. */
+  async #writeInPieces(column: NativeColumn, weights: AdapterWeights): Promise<void> {
+    for (const [name, factors] of Object.entries(weights)) {
+      this.#native.write(column, { [name]: factors });
+      await setImmediate();
+    }
+  }
+
   save(folder: string): Promise<void> {
     return this.#queue(async () => {
       const optimizer = {
         stepCount: this.#native.stepCount(),
-        firstMoment: this.#native.read('firstMoment'),
-        secondMoment: this.#native.read('secondMoment'),
+        firstMoment: await this.#readInPieces('firstMoment'),
+        secondMoment: await this.#readInPieces('secondMoment'),
       };
       await fs.mkdir(folder, { recursive: true });
-      await saveCheckpoint(folder, this.info, this.#native.read('value'), optimizer);
+      await saveCheckpoint(folder, this.info, await this.#readInPieces('value'), optimizer);
     });
   }
 
   async load(folder: string): Promise<void> {
     const weights = await readAdapter(folder, this.info);
     const optimizer = await readOptimizer(folder);
-    await this.#queue(() => {
-      this.#native.write('value', weights);
-      this.#native.write('firstMoment', optimizer.firstMoment);
-      this.#native.write('secondMoment', optimizer.secondMoment);
+    await this.#queue(async () => {
+      await this.#writeInPieces('value', weights);
+      await this.#writeInPieces('firstMoment', optimizer.firstMoment);
+      await this.#writeInPieces('secondMoment', optimizer.secondMoment);
       this.#native.stepCount(optimizer.stepCount);
       this.#native.zeroGradients();
     });
@@ -242,18 +260,21 @@ class GgufTrainer implements Trainer {
   }
 }
 
-/** A uniform within 1 / sqrt(in), B zero: the usual start of LoRA. */
-function freshAdapter(info: NativeTrainer['info'], rank: number, seed: number): AdapterWeights {
-  return Object.fromEntries(
-    info.modules.map((module, index) => {
-      const bound = 1 / Math.sqrt(module.in);
-      const a = Float32Array.from(
-        { length: rank * module.in },
-        (_, i) => (2 * uniform(seed, index, i) - 1) * bound,
-      );
-      return [module.name, { a, b: new Float32Array(module.out * rank) }];
-    }),
-  );
+/** A uniform within 1 / sqrt(in), B zero: the usual start of LoRA. Made a module at a time: there can be millions of numbers. */
+async function freshAdapter(
+  info: NativeTrainer['info'],
+  rank: number,
+  seed: number,
+): Promise<AdapterWeights> {
+  const weights: Record<string, LoraFactors> = {};
+  for (const [index, module] of info.modules.entries()) {
+    const bound = 1 / Math.sqrt(module.in);
+    const a = new Float32Array(rank * module.in);
+    for (let i = 0; i < a.length; i++) a[i] = (2 * uniform(seed, index, i) - 1) * bound;
+    weights[module.name] = { a, b: new Float32Array(module.out * rank) };
+    await setImmediate();
+  }
+  return weights;
 }
 
 /** The number in [0, 1) at one address. */
