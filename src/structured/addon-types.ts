@@ -26,7 +26,10 @@ export type GrammarAddon = {
   vocabularyInfo(vocabulary: Handle): { size: number; memoryBytes: number; eosTokenIds: Int32Array };
   tokenizeBytes(vocabulary: Handle, bytes: Uint8Array): Int32Array;
   tokenBytes(vocabulary: Handle, tokenId: number): Uint8Array | undefined;
-  compileConstraint(spec: NativeSpec, vocabulary: Handle): Promise<{ constraint: Handle; warnings: string[] }>;
+  compileConstraint(
+    spec: NativeSpec,
+    vocabulary: Handle,
+  ): Promise<{ constraint: Handle; warnings: string[] }>;
   createMatcher(constraint: Handle): Handle;
   fillMask(matcher: Handle, mask: Int32Array): boolean | undefined; // undefined: the mask is too short
   accept(matcher: Handle, tokenId: number): boolean;

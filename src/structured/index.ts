@@ -43,7 +43,10 @@ export function createVocabulary(options: {
   });
   for (const id of [...eosTokenIds, ...specialTokenIds])
     if (!Number.isInteger(id) || id < 0 || id >= tokens.length)
-      throw new OnpolicyError('INVALID_REQUEST', `token id ${id}: expected an integer below ${tokens.length}`);
+      throw new OnpolicyError(
+        'INVALID_REQUEST',
+        `token id ${id}: expected an integer below ${tokens.length}`,
+      );
   const { grammar } = loadAddon();
   return wrapVocabulary(
     grammar.createVocabulary(
@@ -69,11 +72,17 @@ export async function readVocabulary(ggufPath: string): Promise<Vocabulary> {
  * Rejects with `INVALID_REQUEST` for a malformed and `UNSUPPORTED` for an unenforceable specification; the message names
  * the keyword and its JSON pointer, or the position.
  */
-export async function compileConstraint(spec: StructuredOutputs, vocabulary: Vocabulary): Promise<Constraint> {
+export async function compileConstraint(
+  spec: StructuredOutputs,
+  vocabulary: Vocabulary,
+): Promise<Constraint> {
   const native = validateStructuredOutputs(spec);
   const vocabularyHandle = handles.get(vocabulary);
   if (!vocabularyHandle)
-    throw new OnpolicyError('INVALID_REQUEST', 'vocabulary: expected one of createVocabulary or readVocabulary');
+    throw new OnpolicyError(
+      'INVALID_REQUEST',
+      'vocabulary: expected one of createVocabulary or readVocabulary',
+    );
   let cache = caches.get(vocabulary);
   if (!cache) {
     cache = new Map();
@@ -134,7 +143,10 @@ function wrapMatcher(first: Handle): Matcher {
   return {
     fillMask(mask) {
       if (grammar.fillMask(use(), mask) === undefined)
-        throw new OnpolicyError('INVALID_REQUEST', 'mask: expected an Int32Array of ceil(vocabSize / 32) words');
+        throw new OnpolicyError(
+          'INVALID_REQUEST',
+          'mask: expected an Int32Array of ceil(vocabSize / 32) words',
+        );
     },
     accept: (tokenId) => Number.isInteger(tokenId) && tokenId >= 0 && grammar.accept(use(), tokenId),
     isComplete: () => grammar.isComplete(use()),

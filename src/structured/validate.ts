@@ -22,7 +22,11 @@ export function validateStructuredOutputs(spec: StructuredOutputs): NativeSpec {
     if (!KNOWN.has(key)) fault(key, `unknown field '${key}'`, 'unknown_field', values[key]);
   const kinds = KINDS.filter((key) => given(key) && !(key === 'json_object' && values[key] === false));
   if (kinds.length !== 1)
-    fault('', `expected exactly one of ${KINDS.join(', ')}; got ${kinds.join(' and ') || 'none'}`, 'value_error');
+    fault(
+      '',
+      `expected exactly one of ${KINDS.join(', ')}; got ${kinds.join(' and ') || 'none'}`,
+      'value_error',
+    );
   for (const key of FLAGS)
     if (given(key) && typeof values[key] !== 'boolean') fault(key, 'expected a boolean', 'type', values[key]);
   if (given('whitespace_pattern') && typeof values['whitespace_pattern'] !== 'string')
