@@ -61,6 +61,13 @@ Symbol SchemaRules::Value(FormulaId formula) {
   return symbol;
 }
 
+// Whether an array or object of this shape could be opened but never closed.
+bool SchemaRules::IsBodyEmpty(const Shape& shape) {
+  if (shape.some.empty() && !shape.unique && shape.min == 0 && shape.names.empty()) return false;
+  const Symbol body = shape.type == kArrayType ? ArrayBody(shape) : ObjectBody(shape);
+  return grammar_.IsEmptyRule(body);
+}
+
 std::vector<SequenceId> SchemaRules::ValueProductions(FormulaId formula) {
   RegexPool& pool = grammar_.regex();
   std::vector<NodeId> scalars;
@@ -84,9 +91,11 @@ std::vector<SequenceId> SchemaRules::ValueProductions(FormulaId formula) {
                                        pool.Literal("\"")}));
         break;
       case kArrayType:
+        if (IsBodyEmpty(shape)) break;
         result.push_back(grammar_.Sequence({grammar_.Terminal(open_array_), ArrayBody(shape)}));
         break;
       case kObjectType:
+        if (IsBodyEmpty(shape)) break;
         result.push_back(grammar_.Sequence({grammar_.Terminal(open_object_), ObjectBody(shape)}));
         break;
     }

@@ -56,6 +56,7 @@ class ShapeTable {
   bool Meet(Shape* shape, const Shape& other);
   bool IsPossible(const Shape& shape);  // without looking at children
   bool IsShapeEmpty(const Shape& shape);
+  bool CanMeet(const Shape& shape, const Atom& demand);
   std::vector<Shape> Tidy(std::vector<Shape> shapes);
   NodeId Names(uint32_t atom);
   std::string EncodedKey(const std::string& key) const;
