@@ -73,6 +73,7 @@ std::vector<SequenceId> SchemaRules::ValueProductions(FormulaId formula) {
   std::vector<NodeId> scalars;
   std::vector<SequenceId> result;
   for (const Shape& shape : std::vector<Shape>(shapes_.Of(formula))) {
+    if (shapes_.IsShapeEmpty(shape)) continue;
     switch (shape.type) {
       case kNullType:
         scalars.push_back(pool.Literal("null"));

@@ -26,6 +26,20 @@ function randomNumbers(seed: number): () => number {
   };
 }
 
+/** Outside of strings, what closes comes first. */
+const outside = [...'}],'].map((text) => text.charCodeAt(0)).concat(closers);
+
+function isInString(bytes: readonly Uint8Array[]): boolean {
+  const quotes = Buffer.concat(bytes).toString('latin1').replace(/\\./g, '').split('"');
+  return quotes.length % 2 === 0;
+}
+
+const KEYS = ['ab', 'foo', 'name', 'a', 'b'];
+
+function tail(bytes: readonly Uint8Array[]): string {
+  return Buffer.concat(bytes.slice(-12)).toString('latin1');
+}
+
 /** Draws tokens evenly from the mask; after `patience` tokens prefers those that close. */
 function generate(constraint: Constraint, random: () => number, patience: number): string {
   const matcher = constraint.createMatcher();
@@ -40,17 +54,31 @@ function generate(constraint: Constraint, random: () => number, patience: number
       if (isAllowed(mask, eos)) break;
       throw new Error(`dead end after ${Buffer.concat(bytes).toString()}`);
     }
+    if (step > patience && /[{,]\s*"$/.test(tail(bytes))) {
+      // A key that may be required: writing it out is the way to an end.
+      const key = KEYS.find((name) => {
+        const probe = matcher.clone();
+        return [...Buffer.from(`${name}"`)].every((byte) => probe.accept(byte));
+      });
+      if (key !== undefined) {
+        for (const byte of Buffer.from(`${key}"`)) matcher.accept(byte);
+        bytes.push(Buffer.from(`${key}"`));
+        continue;
+      }
+    }
     const closer =
-      step > patience && random() < 0.7 ? closers.find((token) => isAllowed(mask, token)) : undefined;
+      step > patience && random() < 0.7
+        ? (isInString(bytes) ? closers : outside).find((token) => isAllowed(mask, token))
+        : undefined;
     const token = closer ?? allowed[Math.floor(random() * allowed.length)]!;
     if (!matcher.accept(token)) throw new Error(`mask allows ${texts[token]}, accept does not`);
     bytes.push(vocabulary.bytes(token));
   }
-  if (!matcher.isComplete()) throw new Error(`endless: ${Buffer.concat(bytes).toString().slice(0, 300)}`);
+  if (!matcher.isComplete()) throw new Error(`endless: ${Buffer.concat(bytes).toString().slice(0, 500)}`);
   return Buffer.concat(bytes).toString();
 }
 
-const names = fc.constantFrom('a', 'b', 'ab', 'foo', 'name');
+const names = fc.constantFrom(...KEYS);
 const { schema } = fc.letrec<{ schema: Record<string, unknown>; leaf: Record<string, unknown> }>((tie) => ({
   leaf: fc.oneof(
     fc.constantFrom(
