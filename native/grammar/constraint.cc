@@ -135,32 +135,35 @@ bool Constraint::OnlyCompletes(const Config& config, std::string_view text) {
 void Constraint::Walk(const std::vector<TrieNode>& trie, const std::vector<Config>& configs, std::string& text,
                       Mask* mask) {
   RegexPool& regex = grammar_->regex();
+  // One reading needs no list: `row` is then its automaton state's row, and `only` the reading itself.
   struct Level {
-    const NodeId* row;    // of the only configuration, else null
-    size_t begin, end;    // in `stack`
+    const NodeId* row;
+    Config only;
+    uint32_t begin, end;  // in `stack`, of several readings
   };
   std::vector<Config> stack = configs, input;
-  std::vector<Level> levels(8);
+  std::vector<Level> levels(64);
   const size_t base = text.size();
   const auto level_of = [&](size_t begin) {
     const bool single = stack.size() - begin == 1 && !(stack[begin].node & kTokenSetBit);
-    return Level{single ? regex.Row(stack[begin].node) : nullptr, begin, stack.size()};
+    return Level{single ? regex.Row(stack[begin].node) : nullptr, stack[begin], static_cast<uint32_t>(begin),
+                 static_cast<uint32_t>(stack.size())};
   };
   levels[0] = level_of(0);
-  size_t fuel = kWalkFuel;
-  const uint32_t size = static_cast<uint32_t>(trie.size());
-  std::string path(8, '\0');  // bytes from the root down to the node
+  std::string path(64, '\0');  // bytes from the root down to the node
   // The answer of OnlyCompletes for the last question: in free text it is asked at every node.
   StackId asked_stack = 0;
   uint32_t asked_tag = kUnlimited;
   bool only_completes = false;
+  size_t fuel = kWalkFuel;
+  const uint32_t size = static_cast<uint32_t>(trie.size());
   for (uint32_t at = 0; at < size;) {
     const TrieNode& node = trie[at];
-    const Level level = levels[node.depth - 1u];
     if (levels.size() <= node.depth) {
-      levels.resize(node.depth + 8u);
-      path.resize(node.depth + 8u);
+      levels.resize(node.depth + 64u);
+      path.resize(node.depth + 64u);
     }
+    const Level& level = levels[node.depth - 1u];
     path[node.depth - 1u] = static_cast<char>(node.byte);
     if (level.row) {
       const NodeId entry = level.row[node.byte];
@@ -169,18 +172,17 @@ void Constraint::Walk(const std::vector<TrieNode>& trie, const std::vector<Confi
         continue;
       }
       const NodeId next = entry & ~kAcceptBit;
-      const StackId only_stack = stack[level.begin].stack;
       bool stays = entry == next;
       if (!stays) {
         // Where an end here leads nowhere but to the end of the whole, as in free text, the walk stays on one state.
         const std::vector<uint32_t>& tags = regex.AcceptedTags(next);
         if (tags.size() == 1) {
-          if (tags[0] != asked_tag || only_stack != asked_stack) {
+          if (tags[0] != asked_tag || level.only.stack != asked_stack) {
             asked_tag = tags[0];
-            asked_stack = only_stack;
+            asked_stack = level.only.stack;
             text.resize(base);
             text.append(path, 0, node.depth);
-            only_completes = OnlyCompletes({next, only_stack}, text);
+            only_completes = OnlyCompletes({next, level.only.stack}, text);
           }
           stays = only_completes;
         }
@@ -189,20 +191,21 @@ void Constraint::Walk(const std::vector<TrieNode>& trie, const std::vector<Confi
         if (node.token >= 0) AddTokens(node.token, mask);
         if (entry != next && !regex.HasNext(next)) {
           at = node.end;
-          continue;
-        }
-        if (++at < node.end) {
-          stack.resize(level.end);
-          stack.push_back({next, only_stack});
-          levels[node.depth] = {regex.Row(next), level.end, level.end + 1};
+        } else {
+          if (++at < node.end) levels[node.depth] = {regex.Row(next), {next, level.only.stack}, level.end, level.end};
         }
         continue;
       }
     }
     text.resize(base);
     text.append(path, 0, node.depth);
-    stack.resize(level.end);
-    input.assign(stack.begin() + static_cast<std::ptrdiff_t>(level.begin), stack.end());
+    const uint32_t begin = level.end;
+    if (level.row) {
+      input.assign(1, level.only);
+    } else {
+      input.assign(stack.begin() + level.begin, stack.begin() + level.end);
+    }
+    stack.resize(begin);
     const uint64_t reads = grammar_->text_reads();
     Step(input.data(), input.size(), node.byte, text, &stack);
     if (reads != grammar_->text_reads()) {
@@ -210,14 +213,14 @@ void Constraint::Walk(const std::vector<TrieNode>& trie, const std::vector<Confi
       at = node.end;
       continue;
     }
-    if (stack.size() == level.end) {
+    if (stack.size() == begin) {
       at = node.end;
       continue;
     }
     if (node.token >= 0) AddTokens(node.token, mask);
-    levels[node.depth] = level_of(level.end);
+    levels[node.depth] = level_of(begin);
     at++;
-    const size_t cost = 1 + stack.size() - level.end;
+    const size_t cost = 1 + stack.size() - begin;
     if (fuel < cost) break;
     fuel -= cost;
   }

@@ -59,6 +59,8 @@ class Grammar {
   // `symbols` is false when the list can never match.
   bool IsUsable(const std::vector<Symbol>& symbols) const;
 
+  // Whether a rule has no productions at all.
+  bool IsEmptyRule(Symbol rule) { return Productions(IndexOf(rule)).empty(); }
   // What may come first from `start`.
   std::vector<Config> Start(Symbol start);
   // What may come after the terminal of `stack` ended with `tag`. `text` is everything matched so far.

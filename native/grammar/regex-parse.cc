@@ -133,6 +133,13 @@ class Parser {
       *value = static_cast<uint32_t>(sum);
       return at > begin;
     };
+    if (at < text_.size() && text_[at] == ',') {
+      const size_t close = text_.find_first_not_of("0123456789", at + 1);
+      if (close != std::string_view::npos && text_[close] == '}' && close > at + 1) {
+        Fail("a repetition needs its lower count");
+        return true;
+      }
+    }
     if (!number(min)) return false;
     *max = *min;
     if (at < text_.size() && text_[at] == ',') {

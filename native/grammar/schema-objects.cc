@@ -249,6 +249,7 @@ std::vector<SequenceId> SchemaRules::ObjectProductions(const ObjectState& state,
   RegexPool& pool = grammar_.regex();
   const ObjectSpec spec = object_specs_[state.spec];
   std::vector<SequenceId> result;
+  if (!CanFinish(state)) return result;
   if (CanClose(state) && !is_member)
     result.push_back(grammar_.Sequence({grammar_.Terminal(state.first ? close_empty_object_ : close_object_)}));
   if (spec.count_matters && state.count >= spec.max) return result;

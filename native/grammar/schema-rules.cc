@@ -61,11 +61,19 @@ Symbol SchemaRules::Value(FormulaId formula) {
   return symbol;
 }
 
+// Whether an array or object of this shape could be opened but never closed.
+bool SchemaRules::IsBodyEmpty(const Shape& shape) {
+  if (shape.some.empty() && !shape.unique && shape.min == 0 && shape.names.empty()) return false;
+  const Symbol body = shape.type == kArrayType ? ArrayBody(shape) : ObjectBody(shape);
+  return grammar_.IsEmptyRule(body);
+}
+
 std::vector<SequenceId> SchemaRules::ValueProductions(FormulaId formula) {
   RegexPool& pool = grammar_.regex();
   std::vector<NodeId> scalars;
   std::vector<SequenceId> result;
   for (const Shape& shape : std::vector<Shape>(shapes_.Of(formula))) {
+    if (shapes_.IsShapeEmpty(shape)) continue;
     switch (shape.type) {
       case kNullType:
         scalars.push_back(pool.Literal("null"));
@@ -84,9 +92,11 @@ std::vector<SequenceId> SchemaRules::ValueProductions(FormulaId formula) {
                                        pool.Literal("\"")}));
         break;
       case kArrayType:
+        if (IsBodyEmpty(shape)) break;
         result.push_back(grammar_.Sequence({grammar_.Terminal(open_array_), ArrayBody(shape)}));
         break;
       case kObjectType:
+        if (IsBodyEmpty(shape)) break;
         result.push_back(grammar_.Sequence({grammar_.Terminal(open_object_), ObjectBody(shape)}));
         break;
     }

@@ -75,6 +75,7 @@ class SchemaRules {
     std::vector<NodeId> texts, numbers;  // of seen strings and numbers
   };
 
+  bool IsBodyEmpty(const Shape& shape);
   Symbol Value(FormulaId formula);
   std::vector<SequenceId> ValueProductions(FormulaId formula);
   // schema-objects.cc

@@ -469,13 +469,68 @@ uint64_t ShapeTable::CountValues(FormulaId formula, uint64_t cap) {
   return count;
 }
 
+// Whether some member can have a key and a value of the demand.
+bool ShapeTable::CanMeet(const Shape& shape, const Atom& given) {
+  const Atom demand = given;
+  std::set<std::string> known = shape.required;
+  std::vector<NodeId> patterns;
+  for (uint32_t index : shape.members) {
+    for (const auto& [key, value] : formulas_.atom(index).properties) known.insert(key);
+    for (const auto& [node, value] : formulas_.atom(index).patterns) patterns.push_back(node);
+  }
+  std::vector<NodeId> texts;
+  for (const std::string& key : known) {
+    texts.push_back(KeyNode(key));
+    if (pool().IsLive(pool().And({demand.node, texts.back()})) && AllowsName(shape, key) &&
+        !IsEmpty(formulas_.And({MemberFormula(shape, key), demand.formula})))
+      return true;
+  }
+  std::vector<NodeId> base{compiler_.strict_text().AnyText(), demand.node, pool().Not(pool().Alternate(std::move(texts)))};
+  base.insert(base.end(), shape.names.begin(), shape.names.end());
+  // Further keys, by the set of patterns that they match.
+  struct Open {
+    size_t at;
+    NodeId keys;
+    std::set<NodeId> matched;
+  };
+  std::vector<Open> open{{0, pool().And(std::move(base)), {}}};
+  for (size_t steps = 0; !open.empty() && steps < 600; steps++) {
+    Open entry = std::move(open.back());
+    open.pop_back();
+    if (!pool().IsLive(entry.keys)) continue;
+    if (entry.at < patterns.size()) {
+      const NodeId pattern = patterns[entry.at++];
+      Open with = entry;
+      with.keys = pool().And({entry.keys, pattern});
+      with.matched.insert(pattern);
+      entry.keys = pool().And({entry.keys, pool().Not(pattern)});
+      open.push_back(std::move(with));
+      open.push_back(std::move(entry));
+      continue;
+    }
+    std::vector<FormulaId> parts{demand.formula};
+    for (uint32_t index : shape.members) {
+      const Atom& atom = formulas_.atom(index);
+      bool named = false;
+      for (const auto& [node, value] : atom.patterns)
+        if (entry.matched.contains(node)) {
+          parts.push_back(value);
+          named = true;
+        }
+      if (!named) parts.push_back(atom.rest);
+    }
+    if (!IsEmpty(formulas_.And(std::move(parts)))) return true;
+  }
+  return false;
+}
+
 bool ShapeTable::IsShapeEmpty(const Shape& shape) {
   if (!IsPossible(shape)) return true;
   if (shape.type == kObjectType) {
     for (const std::string& key : shape.required)
       if (!AllowsName(shape, key) || IsEmpty(MemberFormula(shape, key))) return true;
     for (uint32_t some : shape.some)
-      if (shape.max == 0 || !pool().IsLive(formulas_.atom(some).node) || IsEmpty(formulas_.atom(some).formula)) return true;
+      if (shape.max == 0 || !CanMeet(shape, formulas_.atom(some))) return true;
     if (shape.min > shape.required.size()) {
       // Enough other keys?
       bool open = true;

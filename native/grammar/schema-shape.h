@@ -35,6 +35,8 @@ class ShapeTable {
   bool IsEmpty(FormulaId formula);
   // How many different values satisfy the formula, or `cap`.
   uint64_t CountValues(FormulaId formula, uint64_t cap);
+  // The same for one shape of a formula.
+  bool IsShapeEmpty(const Shape& shape);
   // What the value of a key, or the item at an index, must satisfy.
   FormulaId MemberFormula(const Shape& shape, const std::string& key);
   FormulaId ItemFormula(const Shape& shape, size_t index);
@@ -55,7 +57,7 @@ class ShapeTable {
   bool Apply(uint32_t atom, Shape* shape);
   bool Meet(Shape* shape, const Shape& other);
   bool IsPossible(const Shape& shape);  // without looking at children
-  bool IsShapeEmpty(const Shape& shape);
+  bool CanMeet(const Shape& shape, const Atom& demand);
   std::vector<Shape> Tidy(std::vector<Shape> shapes);
   NodeId Names(uint32_t atom);
   std::string EncodedKey(const std::string& key) const;

@@ -314,6 +314,11 @@ class TagReader {
     return RuleExpr::Sequence({std::move(begin), TagRest(tag, pointer, depth)});
   }
 
+  static bool IsUnlimitedText(const JsonValue& format) {
+    const JsonValue* type = format.Find("type");
+    return type && (type->text == "any_text" || type->text == "triggered_tags" || type->text == "tags_with_separator");
+  }
+
   // Content and end; free text inside never holds the end.
   RuleExpr TagRest(const JsonValue& tag, const std::string& pointer, int depth) {
     const JsonValue& end = Need(tag, "end", pointer);
@@ -326,6 +331,8 @@ class TagReader {
       if (one.IsString() && !one.text.empty()) words.push_back(one.text);
       options.push_back(Edge(one, pointer + "/end"));
     }
+    if (words.empty() && IsUnlimitedText(Need(tag, "content", pointer)) && ends[0].IsString())
+      Fail(pointer + "/end", "must not be empty after free text, which would never end");
     RuleExpr content = Format(Need(tag, "content", pointer), pointer + "/content", words, depth + 1);
     return RuleExpr::Sequence({std::move(content), RuleExpr::Choice(std::move(options))});
   }

@@ -1,0 +1,39 @@
+import { describe, expect, it } from 'vitest';
+import { validateStructuredOutputs } from '../../src/structured/validate.ts';
+
+describe('validateStructuredOutputs', () => {
+  it.each([
+    [{ json: { type: 'null' } }, { kind: 0, text: '{"type":"null"}' }],
+    [{ json_object: true }, { kind: 0, text: '{"type":"object"}' }],
+    [
+      { json: '{}', json_object: false, regex: null },
+      { kind: 0, text: '{}' },
+    ],
+    [{ regex: '' }, { kind: 1, text: '' }],
+    [
+      { choice: ['a'], disable_any_whitespace: true },
+      { kind: 2, choices: ['a'], anyWhitespace: false },
+    ],
+    [
+      { grammar: 'root ::= "a"', disable_fallback: true },
+      { kind: 3, refuseUnknown: true },
+    ],
+    [{ json: {}, whitespace_pattern: ' ?' }, { whitespacePattern: ' ?' }],
+  ])('reads %j', (spec, expected) => {
+    expect(validateStructuredOutputs(spec)).toMatchObject(expected);
+  });
+
+  it.each([
+    [{}, /exactly one of/],
+    [{ json: {}, regex: 'a' }, /json and regex/],
+    [{ json_object: false }, /exactly one of/],
+    [{ choice: [] }, /choice: expected a non-empty list/],
+    [{ grammar: '  ' }, /grammar: must not be blank/],
+    [{ json: '' }, /json: must not be blank/],
+    [{ regex: 'a', typo: 1 }, /unknown field 'typo'/],
+    [{ regex: 'a', _backend: 'xgrammar' }, /_backend/],
+    [{ regex: 'a', disable_fallback: 'yes' }, /disable_fallback: expected a boolean/],
+  ])('refuses %j', (spec, message) => {
+    expect(() => validateStructuredOutputs(spec as never)).toThrow(message);
+  });
+});
