@@ -61,6 +61,7 @@ export async function answer(
     tokensAsIds: request.return_tokens_as_token_ids,
     signal: context.signal,
     promptScores: createPromptScores(request, prompt.ids, tokenizer.vocabSize),
+    lengthPenalty: request.use_beam_search ? request.length_penalty : null,
     hooks: createLogitsHooks(request, prompt.ids, tokenizer.vocabSize),
   });
   const header: AnswerHeader = {
@@ -92,7 +93,6 @@ const PROMPT_TAIL = 256;
 /** Fields that no engine of this version serves. Each is an error, never ignored. */
 function refuseUnserved(request: ValidChatRequest): void {
   const unserved: Partial<Record<keyof ValidChatRequest, boolean>> = {
-    use_beam_search: request.use_beam_search,
     structured_outputs: request.structured_outputs !== null,
     kv_transfer_params: request.kv_transfer_params !== null,
     tool_choice: request.tool_choice === 'required' || typeof request.tool_choice === 'object',

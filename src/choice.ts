@@ -40,6 +40,7 @@ export class Choice implements Listener {
   readonly message: MessageOut;
   readonly #out: TextOut;
   #taken = 0; // tokens handed out in deltas
+  #isEndTaken = false;
 
   constructor(index: number, options: ChoiceOptions) {
     this.index = index;
@@ -54,18 +55,32 @@ export class Choice implements Listener {
 
   /** Whether a delta is ready to be taken. */
   get hasDelta(): boolean {
-    return this.#taken < this.tokenIds.length;
+    return this.#taken < this.tokenIds.length || (this.finish !== null && !this.#isEndTaken);
   }
 
   onToken(token: number, rows: SampledRows, row: number): boolean {
-    const { wantsLogprobs, tokenizer, tokensAsIds, onChange } = this.#options;
+    this.keepToken(token, rows, row);
+    this.#read(this.#out.push(token));
+    return this.finish !== null;
+  }
+
+  /** Adds a token that is no part of the text. */
+  keepToken(token: number, rows: SampledRows, row: number): void {
+    const { wantsLogprobs, tokenizer, tokensAsIds } = this.#options;
     this.tokenIds.push(token);
     if (wantsLogprobs) this.logprobs.push(toTokenLogprob(tokenizer, rows, row, tokensAsIds));
-    this.finish = this.#out.push(token);
+  }
+
+  /** Ends a choice whose tokens do not say so themselves. */
+  end(finish: Finish): void {
+    this.#read(this.#out.end(finish));
+  }
+
+  #read(finish: Finish | null): void {
+    this.finish = finish;
     this.message.push(this.#out.takeDelta());
-    if (this.finish) this.message.finish();
-    onChange(this);
-    return this.finish !== null;
+    if (finish) this.message.finish();
+    this.#options.onChange(this);
   }
 
   onError(error: OnpolicyError): void {
@@ -77,6 +92,7 @@ export class Choice implements Listener {
   takeDelta(): ChoiceDelta {
     const from = this.#taken;
     this.#taken = this.tokenIds.length;
+    this.#isEndTaken = this.finish !== null;
     return {
       message: this.message.takeDelta(),
       tokenIds: this.tokenIds.slice(from),

@@ -135,8 +135,12 @@ Status Context::Step(const StepInput& input, StepOutput* output) {
     } else if (row < samples) {
       Sampler& sampler = *input.samplers[static_cast<size_t>(row)];
       RowResult& result = output->samples[static_cast<size_t>(row)];
-      sampler.Sample(values, nullptr, scratch, result);
-      if (result.status == SampleStatus::kOk) sampler.Accept(result.token);
+      if (sampler.plan().candidates > 0) {
+        sampler.FindCandidates(values, nullptr, scratch, result);
+      } else {
+        sampler.Sample(values, nullptr, scratch, result);
+        if (result.status == SampleStatus::kOk) sampler.Accept(result.token);
+      }
     } else {
       const int32_t* score = &input.score_rows[3 * static_cast<size_t>(row - samples)];
       ScoreRow(values, model_->vocab_size(), score[1], score[2], scratch, output->scores[static_cast<size_t>(row - samples)]);
