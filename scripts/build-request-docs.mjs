@@ -2,7 +2,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { format, loadSchemas } from './build-validators.mjs';
+import { loadSchemas } from './build-validators.mjs';
 import { boundsOf } from './schema-types.mjs';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
@@ -96,7 +96,7 @@ function proof(test) {
 /** Reads the schemas and the tests, and makes the page. */
 export async function buildPage() {
   const tests = JSON.parse(fs.readFileSync(path.join(root, 'test', 'request-fields.json'), 'utf8'));
-  return format('docs/request-fields.md', toPage(await loadSchemas(), tests));
+  return toPage(await loadSchemas(), tests);
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

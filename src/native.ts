@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { OnpolicyError } from './errors.ts';
 import type { TrainerAddon } from './rl/native-trainer.ts';
 import type { SamplerAddon, SamplerHandle } from './sampling/native-sampler.ts';
+import type { GrammarAddon } from './structured/addon-types.ts';
 
 export type {
   SampledRow,
@@ -121,7 +122,13 @@ export type EngineAddon = {
 };
 
 /** Everything the addon exports. */
-export type Addon = EngineAddon & SamplerAddon & TrainerAddon & { readonly napiVersion: number };
+export type Addon = EngineAddon &
+  SamplerAddon &
+  TrainerAddon & {
+    readonly napiVersion: number;
+    /** Constrained decoding: see `src/structured/`. */
+    readonly grammar: GrammarAddon;
+  };
 
 let loaded: Addon | undefined;
 
