@@ -64,6 +64,7 @@ export async function answer(
     signal: context.signal,
     matchers: await createMatchers(spec, request.n, model.gguf),
     promptScores: createPromptScores(request, prompt.ids, tokenizer.vocabSize),
+    lengthPenalty: request.use_beam_search ? request.length_penalty : null,
     hooks: createLogitsHooks(request, prompt.ids, tokenizer.vocabSize),
   });
   const header: AnswerHeader = {
@@ -95,7 +96,7 @@ const PROMPT_TAIL = 256;
 /** Fields that no engine of this version serves. Each is an error, never ignored. */
 function refuseUnserved(request: ValidChatRequest): void {
   const unserved: Partial<Record<keyof ValidChatRequest, boolean>> = {
-    use_beam_search: request.use_beam_search,
+    use_beam_search: request.use_beam_search && request.structured_outputs !== null,
     kv_transfer_params: request.kv_transfer_params !== null,
   };
   for (const [field, isAsked] of Object.entries(unserved))

@@ -43,7 +43,7 @@ export class Choice implements Listener {
   readonly message: MessageOut;
   readonly #out: TextOut;
   #taken = 0; // tokens handed out in deltas
-  #endTaken = false;
+  #isEndTaken = false;
 
   constructor(index: number, options: ChoiceOptions) {
     this.index = index;
@@ -58,29 +58,37 @@ export class Choice implements Listener {
 
   /** Whether a delta is ready to be taken. */
   get hasDelta(): boolean {
-    return this.#taken < this.tokenIds.length || (this.finish !== null && !this.#endTaken);
+    return this.#taken < this.tokenIds.length || (this.finish !== null && !this.#isEndTaken);
   }
 
   onToken(token: number, rows: SampledRows, row: number): boolean {
-    const { wantsLogprobs, tokenizer, tokensAsIds, onChange } = this.#options;
-    this.tokenIds.push(token);
-    if (wantsLogprobs) this.logprobs.push(toTokenLogprob(tokenizer, rows, row, tokensAsIds));
-    this.finish = this.#out.push(token);
-    if (!this.finish && rows.isFinal[row] === 1) this.finish = this.#out.end(END);
-    this.#read();
-    onChange(this);
+    this.keepToken(token, rows, row);
+    const finish = this.#out.push(token);
+    this.#read(finish ?? (rows.isFinal[row] === 1 ? this.#out.end(END) : null));
     return this.finish !== null;
   }
 
-  onComplete(): void {
-    this.finish = this.#out.end(END);
-    this.#read();
+  /** Adds a token that is no part of the text. */
+  keepToken(token: number, rows: SampledRows, row: number): void {
+    const { wantsLogprobs, tokenizer, tokensAsIds } = this.#options;
+    this.tokenIds.push(token);
+    if (wantsLogprobs) this.logprobs.push(toTokenLogprob(tokenizer, rows, row, tokensAsIds));
+  }
+
+  /** Ends a choice whose tokens do not say so themselves. */
+  end(finish: Finish): void {
+    this.#read(this.#out.end(finish));
+  }
+
+  #read(finish: Finish | null): void {
+    this.finish = finish;
+    this.message.push(this.#out.takeDelta());
+    if (finish) this.message.finish();
     this.#options.onChange(this);
   }
 
-  #read(): void {
-    this.message.push(this.#out.takeDelta());
-    if (this.finish) this.message.finish();
+  onComplete(): void {
+    this.end(END);
   }
 
   onError(error: OnpolicyError): void {
@@ -92,7 +100,7 @@ export class Choice implements Listener {
   takeDelta(): ChoiceDelta {
     const from = this.#taken;
     this.#taken = this.tokenIds.length;
-    this.#endTaken = this.finish !== null;
+    this.#isEndTaken = this.finish !== null;
     return {
       message: this.message.takeDelta(),
       tokenIds: this.tokenIds.slice(from),

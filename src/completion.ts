@@ -1,4 +1,5 @@
 /** A prepared request -> its choices, sampled together; taken whole, or as events while they come. */
+import { BeamRun, feedChoice, reportRules } from './beam-run.ts';
 import { Choice } from './choice.ts';
 import type { Engine, Listener } from './engine.ts';
 import { OnpolicyError } from './errors.ts';
@@ -6,6 +7,7 @@ import type { MessagePlan } from './message-format.ts';
 import type { Handle, SamplerHandle } from './native.ts';
 import type { PromptLogprobs } from './protocol/index.ts';
 import type { LogitsHook } from './sampling/logits-hook.ts';
+import { forkSampler } from './sampling/plan.ts';
 import type { PromptScores } from './sampling/prompt-scores.ts';
 import { type Group, Sequence } from './sequence.ts';
 import type { StopRules } from './text-out.ts';
@@ -19,6 +21,8 @@ export type PreparedCompletion = {
   /** One per choice. */
   readonly samplers: readonly SamplerHandle[];
   readonly rules: StopRules;
+  /** With beam search, its `length_penalty`; null: sampling. */
+  readonly lengthPenalty: number | null;
   readonly message: MessagePlan;
   readonly wantsLogprobs: boolean;
   readonly tokensAsIds: boolean;
@@ -31,11 +35,18 @@ export type PreparedCompletion = {
   readonly hooks: readonly LogitsHook[];
 };
 
+/** What moves a request's sequences through the engine. */
+type Run = {
+  /** Prompt tokens that the prefix cache saved. */
+  readonly cachedTokens: number;
+  stop(): void;
+};
+
 /** One request while it runs. */
 export class Completion {
-  readonly choices: readonly Choice[];
+  readonly #choices: Choice[];
   readonly #prepared: PreparedCompletion;
-  readonly #sequences: readonly Sequence[];
+  readonly #run: Run;
   readonly #onAbort = (): void => this.stop(abortError(this.#prepared.signal));
   #open: number; // choices that have not ended
   #error: OnpolicyError | null = null;
@@ -44,26 +55,25 @@ export class Completion {
 
   constructor(prepared: PreparedCompletion) {
     this.#prepared = prepared;
-    const { engine, group, samplers, signal, promptScores, hooks } = prepared;
+    const { samplers, signal, lengthPenalty } = prepared;
     if (signal?.aborted) throw abortError(signal);
     const onChange = (choice: Choice): void => this.#onChange(choice);
-    this.choices = samplers.map((_, index) => new Choice(index, { ...prepared, onChange }));
-    this.#sequences = samplers.map(
-      (sampler, index) =>
-        new Sequence(group, index, sampler, {
-          promptScores: index === 0 ? promptScores : null,
-          hook: hooks[index] ?? null,
-        }),
-    );
+    const rules = lengthPenalty === null ? prepared.rules : reportRules(prepared.rules);
+    this.#choices = samplers.map((_, index) => new Choice(index, { ...prepared, rules, onChange }));
     this.#open = samplers.length;
     signal?.addEventListener('abort', this.#onAbort, { once: true });
-    for (const [index, sequence] of this.#sequences.entries())
-      engine.submit(sequence, constrain(sequence, this.choices[index]!, prepared.matchers[index]));
+    this.#run =
+      lengthPenalty === null ? runSamplers(prepared, this.#choices) : this.#searchBeams(lengthPenalty);
+  }
+
+  /** One per choice, by index. With beam search there may be fewer than asked for, known when the first has something. */
+  get choices(): readonly Choice[] {
+    return this.#choices;
   }
 
   /** Prompt tokens that the prefix cache saved. */
   get cachedTokens(): number {
-    return Math.max(0, this.#sequences[0]!.cachedTokens);
+    return this.#run.cachedTokens;
   }
 
   /** `prompt_logprobs` of the answer, once it is done; null when the request wants none. */
@@ -113,8 +123,26 @@ export class Completion {
 
   #finish(): void {
     this.#prepared.signal?.removeEventListener('abort', this.#onAbort);
-    for (const sequence of this.#sequences) this.#prepared.engine.remove(sequence);
+    this.#run.stop();
     this.#notify();
+  }
+
+  #searchBeams(lengthPenalty: number): BeamRun {
+    const { samplers, rules } = this.#prepared;
+    return new BeamRun({
+      ...this.#prepared,
+      sampler: samplers[0]!,
+      forkSampler,
+      width: samplers.length,
+      lengthPenalty,
+      onEnd: (result) => {
+        if (this.isEnded) return;
+        if (result instanceof OnpolicyError) return this.#choices[0]!.onError(result);
+        this.#choices.length = this.#open = result.length;
+        for (const [index, hypothesis] of result.entries())
+          feedChoice(this.#choices[index]!, hypothesis, rules);
+      },
+    });
   }
 
   #changed(): Promise<void> {
@@ -134,6 +162,28 @@ export class Completion {
       wake?.();
     });
   }
+}
+
+/** A sequence per choice, each with its own sampler. */
+function runSamplers(prepared: PreparedCompletion, choices: readonly Choice[]): Run {
+  const { engine, group, samplers, promptScores, hooks, matchers } = prepared;
+  const sequences = samplers.map(
+    (sampler, index) =>
+      new Sequence(group, index, sampler, {
+        promptScores: index === 0 ? promptScores : null,
+        hook: hooks[index] ?? null,
+      }),
+  );
+  for (const [index, sequence] of sequences.entries())
+    engine.submit(sequence, constrain(sequence, choices[index]!, matchers[index]));
+  return {
+    get cachedTokens() {
+      return Math.max(0, sequences[0]!.cachedTokens);
+    },
+    stop() {
+      for (const sequence of sequences) engine.remove(sequence);
+    },
+  };
 }
 
 function abortError(signal: AbortSignal | undefined): OnpolicyError {

@@ -12,6 +12,11 @@ export type Listener = {
   onToken(token: number, rows: SampledRows, row: number): boolean;
   /** The grammar of the sequence is complete and nothing may follow: it has ended without a further token. */
   onComplete(): void;
+  /**
+   * Instead of {@link onToken}, where the sampler hands out candidates: those of `row` in `rows.candidates`. The sequence
+   * waits until {@link Engine.advance}.
+   */
+  onCandidates?(rows: SampledRows, row: number): void;
   /** The sequence cannot go on. */
   onError(error: OnpolicyError): void;
 };
@@ -59,6 +64,7 @@ const CUT_STEP_AT_TOKENS = 32;
 export class Engine {
   readonly #backend: Backend;
   readonly #scheduler: Scheduler;
+  readonly #maxRunning: number;
   readonly #listeners = new Map<Sequence, Listener>();
   readonly #removed = new Set<Sequence>(); // to be taken out when the running step ends
   #current: Plan | null = null;
@@ -72,6 +78,7 @@ export class Engine {
 
   constructor(backend: Backend, options: Pick<SchedulerOptions, 'maxRunning' | 'policy' | 'prefixCache'>) {
     this.#backend = backend;
+    this.#maxRunning = Math.min(options.maxRunning, backend.slotCount);
     this.#scheduler = new Scheduler({
       ...options,
       slotCount: backend.slotCount,
@@ -99,6 +106,27 @@ export class Engine {
     if (!this.#current) this.#scheduler.remove(sequence);
     else this.#removed.add(sequence);
     if (entry && entry.count >= CUT_STEP_AT_TOKENS) this.#backend.abortStep();
+  }
+
+  /** Gives a sequence that waits the token that it goes on with. */
+  advance(sequence: Sequence, token: number): void {
+    sequence.append(token);
+  }
+
+  /** Starts `child`, a fork of a sequence that waits, from what is computed of its parent. Only while a listener is called. */
+  fork(parent: Sequence, child: Sequence, listener: Listener): void {
+    this.#listeners.set(child, listener);
+    this.#scheduler.fork(parent, child);
+  }
+
+  /** Takes out a sequence that nobody will go on from: its cache is not kept. Only while a listener is called. */
+  discard(sequence: Sequence): void {
+    if (this.#listeners.delete(sequence)) this.#scheduler.remove(sequence, { keep: false });
+  }
+
+  /** Sequences that run at the same time at most. */
+  get maxRunning(): number {
+    return this.#maxRunning;
   }
 
   /** Numbers about this engine. */
@@ -189,6 +217,10 @@ export class Engine {
         sequence,
         sequence.hook?.error ?? rowError(rows.status[row]!, sequence.hook !== null),
       );
+    if (listener.onCandidates) {
+      sequence.isWaiting = true;
+      return listener.onCandidates(rows, row);
+    }
     const token = rows.tokens[row]!;
     sequence.append(token);
     if (listener.onToken(token, rows, row)) this.#end(sequence);

@@ -25,6 +25,13 @@ export type SampledRows = {
   readonly topOffsets: Int32Array; // (rows + 1) into topIds and topLogprobs
   readonly topIds: Int32Array; // (alternatives) best first within a row
   readonly topLogprobs: Float32Array; // (alternatives)
+  /** Where a sampler's plan asks for candidates instead of a token: the best tokens of all rows laid end to end. */
+  readonly candidates?: {
+    readonly offsets: Int32Array; // (rows + 1)
+    readonly ids: Int32Array; // (candidates) best first within a row
+    readonly scores: Float32Array; // (candidates) log-softmax with bias
+    readonly logprobs: Float32Array; // (candidates) the model's own
+  };
 };
 
 /** A loaded GGUF model. */

@@ -82,14 +82,28 @@ export class Scheduler {
     this.#insertInOrder(this.#waiting, sequence);
   }
 
-  /** Takes a sequence out, whatever it was doing. Its computed tokens stay cached for others. */
-  remove(sequence: Sequence): void {
+  /** Adds a copy of a sequence that waits for its next token. Without a free slot it is computed anew. */
+  fork(parent: Sequence, child: Sequence): void {
+    const hasRoom = parent.slot >= 0 && this.#running.length < this.#options.maxRunning;
+    const slot = hasRoom ? this.#pickSlot(-1) : -1;
+    if (slot < 0) return this.add(child);
+    this.#take(slot);
+    child.slot = slot;
+    this.#edit(MEMORY_COPY, parent.slot, slot, 0, -1);
+    this.#ledger.share(parent.slot, slot, parent.computed);
+    this.#start(child, parent.computed);
+    this.#insertInOrder(this.#running, child);
+  }
+
+  /** Takes a sequence out, whatever it was doing. `keep`: its computed tokens stay cached for others. */
+  remove(sequence: Sequence, { keep } = { keep: true }): void {
     const waiting = this.#waiting.indexOf(sequence);
     if (waiting >= 0) this.#waiting.splice(waiting, 1);
     const running = this.#running.indexOf(sequence);
     if (running >= 0) {
       this.#running.splice(running, 1);
-      this.#retire(sequence);
+      if (keep) this.#retire(sequence);
+      else this.#discard(sequence);
     }
   }
 
@@ -180,6 +194,10 @@ export class Scheduler {
     for (let i = 0; i < this.#waiting.length; ) {
       if (this.#running.length >= this.#options.maxRunning) return;
       const sequence = this.#waiting[i]!;
+      if (sequence.isWaiting) {
+        i += 1; // it lost its slot, and has no use for one until it gets its next token
+        continue;
+      }
       if (chunk(sequence) === 0) return;
       const found = this.#findPrefix(sequence);
       if (found === 'soon') {
@@ -330,6 +348,12 @@ export class Scheduler {
     for (const covered of this.#cache.coveredBy(slot))
       if (this.#finished.has(covered)) this.#release(covered);
     if (this.#cache.isCovered(slot)) this.#release(slot);
+  }
+
+  #discard(sequence: Sequence): void {
+    const { slot } = sequence;
+    sequence.slot = -1;
+    this.#release(slot);
   }
 
   /** Frees the least recently used slot that is kept for its prefix; false when there is none but `kept`. */

@@ -38,6 +38,8 @@ export class Sequence {
   slot = -1;
   /** Leading tokens whose cache is filled. */
   computed = 0;
+  /** Its last row has become candidates: it goes on when its next token is appended. */
+  isWaiting = false;
   /** Prompt tokens that the prefix cache saved when it first ran; -1 before that. */
   cachedTokens = -1;
 
@@ -77,7 +79,16 @@ export class Sequence {
     return this.#tokens.subarray(this.group.prompt.length, this.#length);
   }
 
+  /** A sequence of its own with the same tokens. */
+  fork(index: number, sampler: SamplerHandle): Sequence {
+    const fork = new Sequence(this.group, index, sampler);
+    fork.#tokens = this.#tokens.slice();
+    fork.#length = this.#length;
+    return fork;
+  }
+
   append(token: number): void {
+    this.isWaiting = false;
     if (this.#length === this.#tokens.length) {
       const grown = new Int32Array(this.#length * 2);
       grown.set(this.#tokens);

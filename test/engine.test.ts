@@ -1,15 +1,19 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { BeamRun } from '../src/beam-run.ts';
 import { Engine, type Listener } from '../src/engine.ts';
 import type { OnpolicyError } from '../src/errors.ts';
+import { BeamSearch, type Hypothesis, stepsOf } from '../src/sampling/beam-search.ts';
 import { LogitsHook } from '../src/sampling/logits-hook.ts';
 import { PromptScores } from '../src/sampling/prompt-scores.ts';
 import { type Group, Sequence } from '../src/sequence.ts';
+import type { StopRules } from '../src/text-out.ts';
 import { byteTokenizer } from './fakes/byte-tokenizer.ts';
 import {
   CheckingBackend,
   type CheckingOptions,
   fakeSampler,
+  predictedCandidates,
   predictedToken,
 } from './fakes/checking-backend.ts';
 
@@ -35,6 +39,8 @@ type Request = {
   readonly scores: boolean;
   /** Whether a hook turns every predicted token into the next one. */
   readonly hooked: boolean;
+  /** Whether the answers are those of a beam search with n beams. */
+  readonly beams: boolean;
   /** Steps of the event loop before it is submitted. */
   readonly delay: number;
 };
@@ -48,6 +54,7 @@ async function run(engine: Engine, request: Request, arrival: number): Promise<(
     priority: request.priority,
     arrival,
   };
+  if (request.beams) return await searchBeams(engine, request, group);
   const scores = request.scores ? new PromptScores(group.prompt, 1) : null;
   const answers = await Promise.all(
     Array.from(
@@ -96,6 +103,67 @@ function expectScores(prompt: readonly number[], scores: PromptScores): void {
   }
 }
 
+const BEAM_RULES: StopRules = {
+  stops: null,
+  stopIds: new Set([3]),
+  endIds: new Set(),
+  eosId: -1,
+  ignoreEos: false,
+  minTokens: 0,
+  maxTokens: 0,
+  includeStop: false,
+  skipSpecial: true,
+  shownSpecials: new Set(),
+};
+
+/** Runs a request as a beam search; it is taken out after `abortAfter` turns of the event loop. */
+async function searchBeams(engine: Engine, request: Request, group: Group): Promise<(number[] | null)[]> {
+  return await new Promise((resolve, reject) => {
+    const run = new BeamRun({
+      engine,
+      group,
+      tokenizer: byteTokenizer,
+      sampler: fakeSampler(2 * request.n),
+      forkSampler: () => fakeSampler(2 * request.n),
+      rules: { ...BEAM_RULES, maxTokens: request.outputTokens },
+      width: request.n,
+      lengthPenalty: 1,
+      onEnd: (result) => (result instanceof Error ? reject(result) : resolve(result.map(tokensOf))),
+    });
+    if (request.abortAfter !== null)
+      void (async () => {
+        for (let i = 0; i < request.abortAfter!; i++) await new Promise((next) => setImmediate(next));
+        run.stop();
+        resolve([null]);
+      })();
+  });
+}
+
+function tokensOf({ path }: Hypothesis): number[] {
+  return stepsOf(path).map(({ token }) => token);
+}
+
+/** The same search on the fake's predictions, without an engine. */
+function expectedBeams({ prompt, n, outputTokens }: Request, vocabSize: number): number[][] {
+  const search = new BeamSearch({
+    width: n,
+    promptTokens: prompt.length,
+    maxTokens: outputTokens,
+    lengthPenalty: 1,
+    endIds: BEAM_RULES.stopIds,
+    eosId: -1,
+    endsText: () => false,
+  });
+  while (!search.isDone)
+    search.step(
+      search.live.map((path) => {
+        const tokens = [...prompt, ...stepsOf(path).map(({ token }) => token)];
+        return predictedCandidates(tokens, vocabSize, 2 * n);
+      }),
+    );
+  return search.results().map(tokensOf);
+}
+
 /** The fake's row holds a 1 at the predicted token: moves it to the next one, in place or in a copy. */
 function takeNext(outputIds: Int32Array, logits: Float32Array): Float32Array | undefined {
   const next = (logits.indexOf(1) + 1) % logits.length;
@@ -121,6 +189,7 @@ const request = fc.record<Request>({
   abortAfter: fc.option(fc.integer({ min: 1, max: 9 })),
   scores: fc.boolean(),
   hooked: fc.boolean(),
+  beams: fc.boolean(),
   delay: fc.integer({ min: 0, max: 30 }),
 });
 
@@ -151,9 +220,12 @@ describe('Engine', () => {
               prefixCache,
             });
             const answers = await Promise.all(requests.map((each, arrival) => run(engine, each, arrival)));
-            for (const [i, answer] of answers.entries())
-              for (const tokens of answer)
-                if (tokens) expect(tokens).toEqual(expected(requests[i]!, backend.vocabSize));
+            for (const [i, answer] of answers.entries()) {
+              const given = requests[i]!;
+              if (given.beams && answer[0]) expect(answer).toEqual(expectedBeams(given, backend.vocabSize));
+              for (const tokens of given.beams ? [] : answer)
+                if (tokens) expect(tokens).toEqual(expected(given, backend.vocabSize));
+            }
             await new Promise((resolve) => setTimeout(resolve, 5));
             const stats = engine.stats();
             expect([stats.running, stats.waiting, stats.kvTokensInUse]).toEqual([0, 0, 0]);
@@ -176,6 +248,7 @@ describe('Engine', () => {
     abortAfter: null,
     scores: false,
     hooked: false,
+    beams: false,
     delay: 0,
     ...more,
   });

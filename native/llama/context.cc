@@ -139,12 +139,16 @@ Status Context::Step(const StepInput& input, StepOutput* output) {
       Sampler& sampler = *input.samplers[static_cast<size_t>(row)];
       RowResult& result = output->samples[static_cast<size_t>(row)];
       const auto sample = static_cast<size_t>(row);
-      sampler.Sample(values, constraints.Mask(sample), scratch, result);
-      if (result.status == SampleStatus::kOk) {
-        sampler.Accept(result.token);
-        result.is_final = constraints.Accept(sample, result.token);
-      } else if (result.status == SampleStatus::kNoAllowedToken && constraints.IsComplete(sample)) {
-        result.status = SampleStatus::kComplete;
+      if (sampler.plan().candidates > 0) {
+        sampler.FindCandidates(values, constraints.Mask(sample), scratch, result);
+      } else {
+        sampler.Sample(values, constraints.Mask(sample), scratch, result);
+        if (result.status == SampleStatus::kOk) {
+          sampler.Accept(result.token);
+          result.is_final = constraints.Accept(sample, result.token);
+        } else if (result.status == SampleStatus::kNoAllowedToken && constraints.IsComplete(sample)) {
+          result.status = SampleStatus::kComplete;
+        }
       }
     } else {
       const int32_t* score = &input.score_rows[3 * static_cast<size_t>(row - samples)];

@@ -197,6 +197,26 @@ std::shared_ptr<grammar::Matcher> ReadMatcher(const Napi::Value& value) {
   return *value.As<Napi::External<std::shared_ptr<grammar::Matcher>>>().Data();
 }
 
+// Sets `candidates` where a row has any: the columns of all rows laid end to end.
+void SetCandidates(Napi::Env env, const std::vector<RowResult>& rows, Napi::Object object) {
+  const auto has_any = [](const RowResult& row) { return !row.candidate_ids.empty(); };
+  if (std::none_of(rows.begin(), rows.end(), has_any)) return;
+  std::vector<int32_t> offsets{0}, ids;
+  std::vector<float> scores, logprobs;
+  for (const RowResult& row : rows) {
+    ids.insert(ids.end(), row.candidate_ids.begin(), row.candidate_ids.end());
+    scores.insert(scores.end(), row.candidate_scores.begin(), row.candidate_scores.end());
+    logprobs.insert(logprobs.end(), row.candidate_logprobs.begin(), row.candidate_logprobs.end());
+    offsets.push_back(static_cast<int32_t>(ids.size()));
+  }
+  Napi::Object candidates = Napi::Object::New(env);
+  candidates.Set("offsets", ToTyped<Napi::Int32Array>(env, offsets));
+  candidates.Set("ids", ToTyped<Napi::Int32Array>(env, ids));
+  candidates.Set("scores", ToTyped<Napi::Float32Array>(env, scores));
+  candidates.Set("logprobs", ToTyped<Napi::Float32Array>(env, logprobs));
+  object.Set("candidates", candidates);
+}
+
 // Columns instead of an object per row: (rows) each, alternatives laid end to end.
 Napi::Object ToRows(Napi::Env env, const std::vector<RowResult>& rows) {
   const size_t count = rows.size();
@@ -229,6 +249,7 @@ Napi::Object ToRows(Napi::Env env, const std::vector<RowResult>& rows) {
   object.Set("topOffsets", offsets);
   object.Set("topIds", ToTyped<Napi::Int32Array>(env, top_ids));
   object.Set("topLogprobs", ToTyped<Napi::Float32Array>(env, top_logprobs));
+  SetCandidates(env, rows, object);
   return object;
 }
 

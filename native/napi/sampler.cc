@@ -77,7 +77,7 @@ SamplerPlan ReadPlan(Napi::Value value) {
   RejectUnknown(options, "SamplerPlan",
                 {"vocabSize", "temperature", "topP", "minP", "topK", "repetitionPenalty", "frequencyPenalty",
                  "presencePenalty", "logitBiasIds", "logitBiasValues", "allowed", "badWords", "minTokens",
-                 "stopIds", "topLogprobs", "processedLogprobs"});
+                 "stopIds", "topLogprobs", "candidates", "processedLogprobs"});
   const auto number = [&](const char* field, float& target, double least, double most) {
     const Napi::Value given = options.Get(field);
     if (!IsAbsent(given)) target = static_cast<float>(ReadNumber(given, field, least, most));
@@ -97,6 +97,7 @@ SamplerPlan ReadPlan(Napi::Value value) {
   number("presencePenalty", plan.presence_penalty, -kMaxFloat, kMaxFloat);
   integer("minTokens", plan.min_tokens, 0);
   integer("topLogprobs", plan.top_logprobs, -1);
+  integer("candidates", plan.candidates, 0);
   ReadBias(options, plan);
   if (const uint32_t* allowed = ReadMask(options.Get("allowed"), "allowed", plan.vocab_size))
     plan.allowed.assign(allowed, allowed + (static_cast<size_t>(plan.vocab_size) + 31) / 32);
@@ -176,6 +177,12 @@ Napi::Function SamplerObject::Define(Napi::Env env) {
 
 SamplerObject::SamplerObject(const Napi::CallbackInfo& info) : ObjectWrap(info) {
   Guard(info.Env(), [&] {
+    if (info[0].IsObject() && info[0].As<Napi::Object>().CheckTypeTag(&kSamplerTag)) {
+      const SamplerObject* other = Unwrap(info[0].As<Napi::Object>());
+      kernels_ = other->kernels_;
+      sampler_ = std::make_shared<Sampler>(*other->sampler_);
+      return;
+    }
     std::shared_ptr<const SamplerPlan> plan = SamplerPlanObject::From(info[0]);
     if (!info[1].IsBigInt()) ThrowType(info.Env(), "seed", "a bigint");
     bool lossless = false;

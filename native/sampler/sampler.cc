@@ -38,6 +38,47 @@ void Sampler::SampleAt(uint64_t position, const float* logits, const uint32_t* m
   Run(position, logits, nullptr, has_mask, best_adjusted, scratch, result);
 }
 
+void Sampler::FindCandidates(const float* logits, const uint32_t* mask, SamplerScratch& scratch,
+                             RowResult& result) const {
+  const size_t vocab_size = static_cast<size_t>(plan_->vocab_size);
+  const auto scan_row = [&](const float* row) {
+    return ScanRow({.row = row,
+                    .vocab_size = vocab_size,
+                    .mask = nullptr,
+                    .log_sum = true,
+                    .weights = false,
+                    .scale = 1,
+                    .reference = kMinusInfinity},
+                   scratch);
+  };
+  result.Clear();
+  const RowScan raw = scan_row(logits);
+  if (raw.has_nan) return result.Clear(SampleStatus::kNotANumber);
+  RowResult best;
+  ScoreScan(raw, 0, plan_->candidates, scratch, best);
+  RowScan biased = raw;
+  float* row = nullptr;
+  if (!adjustments_.entries().empty() || mask_.Masks(mask)) {
+    row = scratch.processed_row.Reserve(vocab_size);
+    std::copy_n(logits, vocab_size, row);
+    for (const Adjustments::Entry& entry : adjustments_.entries()) row[entry.id] += entry.bias;
+    biased = scan_row(row);
+    Prepare(logits, mask, row);
+    ScoreScan(scan_row(row), 0, plan_->candidates, scratch, best);
+  }
+  for (const int32_t id : best.top_ids) {
+    const float logit = std::min(row ? row[id] : logits[id], kLargest);
+    if (logit == kMinusInfinity) break;
+    result.candidate_ids.push_back(id);
+    result.candidate_scores.push_back(biased.Logprob(logit));
+    result.candidate_logprobs.push_back(raw.Logprob(std::min(logits[id], kLargest)));
+  }
+  if (plan_->top_logprobs <= 0) return;
+  ScoreScan(scan_row(logits), 0, plan_->top_logprobs, scratch, best);
+  result.top_ids = best.top_ids;
+  result.top_logprobs = best.top_logprobs;
+}
+
 void Sampler::Prepare(const float* logits, const uint32_t* mask, float* row) const {
   const size_t vocab_size = static_cast<size_t>(plan_->vocab_size);
   std::copy_n(logits, vocab_size, row);

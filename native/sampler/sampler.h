@@ -36,6 +36,10 @@ class Sampler {
   void SampleAt(uint64_t position, const float* logits, const uint32_t* mask, SamplerScratch& scratch,
                 RowResult& result) const;
 
+  // For a plan with candidates: the best tokens instead of one. Penalties and filters have no part in it. A mask takes
+  // tokens away and leaves the scores of the others as they are.
+  void FindCandidates(const float* logits, const uint32_t* mask, SamplerScratch& scratch, RowResult& result) const;
+
   // Around a JavaScript hook: first half, masks and bias into `row` (vocab), -infinity for a masked token.
   void Prepare(const float* logits, const uint32_t* mask, float* row) const;
 

@@ -57,6 +57,9 @@ void RowResult::Clear(SampleStatus with) {
   rank = 0;
   top_ids.clear();
   top_logprobs.clear();
+  candidate_ids.clear();
+  candidate_scores.clear();
+  candidate_logprobs.clear();
 }
 
 void ScoreScan(const RowScan& scan, int32_t token, int32_t k, SamplerScratch& scratch, RowResult& result) {

@@ -26,6 +26,11 @@ struct RowResult {
   std::vector<int32_t> top_ids;     // (k) best first, lowest id first among equals
   std::vector<float> top_logprobs;  // (k)
 
+  // With SamplerPlan::candidates: the best tokens that masks and bias leave, best first.
+  std::vector<int32_t> candidate_ids;      // (candidates) or fewer
+  std::vector<float> candidate_scores;     // (candidates) log-softmax with bias over the whole vocabulary
+  std::vector<float> candidate_logprobs;   // (candidates) the model's own log-softmax
+
   void Clear(SampleStatus with = SampleStatus::kOk);
 };
 

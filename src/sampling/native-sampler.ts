@@ -26,6 +26,8 @@ export type SamplerPlanOptions = {
   readonly stopIds?: Int32Array;
   /** -1: no log-probabilities, the default. 0: the chosen token's. k: also those of the k best. */
   readonly topLogprobs?: number;
+  /** Above 0, a step hands out this many of the best tokens that masks and bias leave, and draws none. */
+  readonly candidates?: number;
   /** Log-probabilities after the whole pipeline, instead of the model's own. */
   readonly processedLogprobs?: boolean;
 };
@@ -66,11 +68,15 @@ export type SamplerHandle = {
 export type SamplerAddon = {
   readonly SamplerPlan: new (options: SamplerPlanOptions) => SamplerPlanHandle;
   /** @param seed its lowest 64 bits count. @param kernels one of `samplerKernels()`; default the fastest */
-  readonly Sampler: new (
-    plan: SamplerPlanHandle,
-    seed: bigint,
-    kernels?: string,
-  ) => SamplerHandle;
+  /** Or a copy of a sampler in its present state. */
+  readonly Sampler: (new (
+    sampler: SamplerHandle,
+  ) => SamplerHandle) &
+    (new (
+      plan: SamplerPlanHandle,
+      seed: bigint,
+      kernels?: string,
+    ) => SamplerHandle);
   /** Log-softmax, rank and the k best of one row for a given token. */
   scoreRow(logits: Float32Array, token: number, k: number, kernels?: string): SampledRow;
   /** The kernel variants that this processor runs, the fastest last. All give the same tokens. */

@@ -43,12 +43,19 @@ export async function createSamplers(
         : request.top_logprobs
       : -1,
     processedLogprobs: context.processedLogprobs,
+    candidates: request.use_beam_search ? 2 * request.n : 0,
   });
   return Array.from({ length: request.n }, (_, index) => {
     const sampler = new Sampler(plan, BigInt.asUintN(64, seed + BigInt(index)));
     sampler.acceptPrompt(prompt);
     return sampler;
   });
+}
+
+/** A sampler in the present state of another one. */
+export function forkSampler(sampler: SamplerHandle): SamplerHandle {
+  const { Sampler } = loadAddon();
+  return new Sampler(sampler);
 }
 
 /** Ids that are masked until `min_tokens` were generated: the request's stop ids and every end id. */

@@ -32,9 +32,23 @@ export function predictedToken(tokens: readonly number[], vocabSize: number): nu
   return hash % vocabSize;
 }
 
-/** A sampler that takes whatever is predicted. */
-export function fakeSampler(): SamplerHandle {
-  return {} as SamplerHandle;
+/** A sampler that takes whatever is predicted; with `candidates`, the fake of one that hands out as many. */
+export function fakeSampler(candidates = 0): SamplerHandle {
+  return { candidates, accept() {} } as unknown as SamplerHandle;
+}
+
+/** What a sampler with candidates hands out after these tokens: different tokens with different scores, best first. */
+export function predictedCandidates(
+  tokens: readonly number[],
+  vocabSize: number,
+  count: number,
+): { ids: number[]; scores: number[] } {
+  const first = predictedToken(tokens, vocabSize);
+  const ids = Array.from({ length: Math.min(count, vocabSize) }, (_, i) => (first + i) % vocabSize);
+  const scores: number[] = [];
+  for (const id of ids)
+    scores.push(Math.fround((scores.at(-1) ?? 0) - 0.05 - (((first * 31 + id * 7) % 97) / 97) * 0.6));
+  return { ids, scores };
 }
 
 /** Checks what the scheduler asks for; throws a plain Error where a real cache would be corrupted. */
@@ -76,11 +90,13 @@ export class CheckingBackend implements Backend {
     this.#edit(step.memoryEdits);
     const stopAt = this.#options.abortsStep?.() ? step.tokens.length >> 1 : step.tokens.length;
     const predictions: number[] = [];
+    const prefixes: number[][] = [];
     for (let i = 0; i < stopAt; i++) {
       const slot = this.#slots[step.sequences[i]!]!;
       if (slot.length !== step.positions[i])
         throw new Error(`slot ${step.sequences[i]} holds ${slot.length} tokens, not ${step.positions[i]}`);
       slot.push({ token: step.tokens[i]! });
+      prefixes.push(slot.map(({ token }) => token));
       predictions.push(
         predictedToken(
           slot.map(({ token }) => token),
@@ -94,7 +110,10 @@ export class CheckingBackend implements Backend {
       this.#aborted = false;
       throw Object.assign(new Error('aborted'), { code: 'ABORTED' });
     }
-    const samples = toRows(Array.from(step.sampleRows, (row) => predictions[row]!));
+    const samples = {
+      ...toRows(Array.from(step.sampleRows, (row) => predictions[row]!)),
+      ...toCandidates(step, prefixes, this.vocabSize),
+    };
     for (const edit of step.rowEdits) {
       const row = edit.row().fill(0);
       row[samples.tokens[edit.sample]!] = 1;
@@ -142,6 +161,23 @@ export class CheckingBackend implements Backend {
     if (!this.sharesCells && this.#slots.some((slot) => slot.length > perSlot))
       throw new Error('a slot holds more than its cells');
   }
+}
+
+function toCandidates(
+  step: Step,
+  prefixes: readonly number[][],
+  vocabSize: number,
+): Pick<SampledRows, 'candidates'> {
+  const counts = step.samplers.map((sampler) => (sampler as unknown as { candidates: number }).candidates);
+  if (counts.every((count) => count === 0)) return {};
+  const rows = counts.map((count, i) =>
+    predictedCandidates(prefixes[step.sampleRows[i]!]!, vocabSize, count),
+  );
+  const offsets = [0];
+  for (const { ids } of rows) offsets.push(offsets.at(-1)! + ids.length);
+  const scores = Float32Array.from(rows.flatMap((row) => row.scores));
+  const ids = Int32Array.from(rows.flatMap((row) => row.ids));
+  return { candidates: { offsets: Int32Array.from(offsets), ids, scores, logprobs: scores } };
 }
 
 /** A scored row: the log-probability of the token is 0 when it was predicted, else -1; the prediction is the alternative. */

@@ -1,0 +1,157 @@
+/** Candidates of every live beam, step by step -> the best hypotheses. Numbers only: it knows no tensors and no text. */
+
+/** The best tokens after one beam: parallel columns, best first. */
+export type Expansion = {
+  readonly ids: ArrayLike<number>;
+  /** What each token adds to the beam's score; at most 0. */
+  readonly scores: ArrayLike<number>;
+};
+
+/** A beam: a chain of tokens, newest first. */
+export type Path<E extends Expansion = Expansion> = {
+  readonly parent: Path<E> | null;
+  readonly token: number;
+  /** Sum of the scores of all its tokens. */
+  readonly score: number;
+  /** Tokens after the prompt. */
+  readonly count: number;
+  /** Where its token comes from. */
+  readonly expansion: E;
+  readonly index: number;
+};
+
+/** How a path ends: with a token that ends it, with a text that ends it, or because it may grow no further. */
+export type PathEnd = 'token' | 'text' | 'length';
+
+/** A finished path. */
+export type Hypothesis<E extends Expansion = Expansion> = {
+  readonly path: Path<E> | null; // null: no token at all
+  readonly end: PathEnd;
+  /** Its score divided by its length to the power of the penalty. */
+  readonly value: number;
+};
+
+/** What a search is about. */
+export type BeamOptions<E extends Expansion> = {
+  /** Beams, and hypotheses at the end. */
+  readonly width: number;
+  /** Tokens of the prompt: they count for the length. */
+  readonly promptTokens: number;
+  readonly maxTokens: number;
+  readonly lengthPenalty: number;
+  /** Tokens that end a path. They do not count for its length. */
+  readonly endIds: ReadonlySet<number>;
+  /** The end-of-sequence token, which does not count for the length even where it ends nothing. */
+  readonly eosId: number;
+  /** Whether a path's text is complete with its last token. Asked for paths that may still be among the best. */
+  readonly endsText: (path: Path<E>) => boolean;
+};
+
+/** One search. Feed it the expansions of its live beams until it is done. */
+export class BeamSearch<E extends Expansion = Expansion> {
+  readonly #options: BeamOptions<E>;
+  #live: readonly (Path<E> | null)[] = [null]; // null: the prompt alone
+  #count = 0; // tokens of each live beam
+  #finished: Hypothesis<E>[] = []; // best first, at most `width`
+
+  constructor(options: BeamOptions<E>) {
+    this.#options = options;
+  }
+
+  /** The live beams, best first. */
+  get live(): readonly (Path<E> | null)[] {
+    return this.#live;
+  }
+
+  /** Whether nothing that is still live can come among the best. */
+  get isDone(): boolean {
+    if (this.#live.length === 0 || this.#count >= this.#options.maxTokens) return true;
+    const worst = this.#worst();
+    return this.#live.every((path) => this.#bestReachable(path) <= worst);
+  }
+
+  /** The best hypotheses, best first; of equal ones the one that was finished first. */
+  results(): Hypothesis<E>[] {
+    if (this.#count < this.#options.maxTokens) return this.#finished;
+    for (const path of this.#live) if (path) this.#finish(path, 'length');
+    this.#live = [];
+    return this.#finished;
+  }
+
+  /**
+   * Takes one expansion per live beam. Returns for each beam that is live now which of the old ones it goes on from.
+   * Every candidate that ends a path finishes it; of the others the best `width` live on.
+   */
+  step(expansions: readonly E[]): number[] {
+    const { width, endIds, endsText } = this.#options;
+    this.#count += 1;
+    const live: Path<E>[] = [];
+    const parents: number[] = [];
+    for (const { beam, path } of this.#candidates(expansions)) {
+      if (endIds.has(path.token)) this.#finish(path, 'token');
+      else if (live.length === width && this.#valueOf(path, 'text') <= this.#worst()) continue;
+      else if (endsText(path)) this.#finish(path, 'text');
+      else if (live.length < width) {
+        live.push(path);
+        parents.push(beam);
+      }
+    }
+    this.#live = live;
+    return parents;
+  }
+
+  /** All candidates, best first; of equal ones those of the better beam. */
+  #candidates(expansions: readonly E[]): { beam: number; path: Path<E> }[] {
+    const pool: { beam: number; path: Path<E> }[] = [];
+    for (const [beam, expansion] of expansions.entries()) {
+      const parent = this.#live[beam]!;
+      for (let index = 0; index < expansion.ids.length; index++) {
+        const score = (parent?.score ?? 0) + expansion.scores[index]!;
+        const token = expansion.ids[index]!;
+        pool.push({ beam, path: { parent, token, score, count: this.#count, expansion, index } });
+      }
+    }
+    return pool.sort((a, b) => b.path.score - a.path.score);
+  }
+
+  #finish(path: Path<E>, end: PathEnd): void {
+    const value = this.#valueOf(path, end);
+    let at = this.#finished.length;
+    while (at > 0 && this.#finished[at - 1]!.value < value) at -= 1;
+    if (at >= this.#options.width) return;
+    this.#finished.splice(at, 0, { path, end, value });
+    this.#finished.length = Math.min(this.#finished.length, this.#options.width);
+  }
+
+  /** Value of the worst hypothesis that a new one would have to beat; -Infinity while there is room. */
+  #worst(): number {
+    return this.#finished.length < this.#options.width ? -Infinity : this.#finished.at(-1)!.value;
+  }
+
+  #valueOf({ score, count, token }: Path<E>, end: PathEnd): number {
+    const uncounted = end === 'token' || token === this.#options.eosId ? 1 : 0;
+    return this.#divide(score, this.#options.promptTokens + count - uncounted);
+  }
+
+  /** No score grows, so the best that a path can become has its score now, at the most favourable length. */
+  #bestReachable(path: Path<E> | null): number {
+    const { promptTokens, maxTokens } = this.#options;
+    const score = path?.score ?? 0;
+    return Math.max(
+      this.#divide(score, promptTokens + this.#count),
+      this.#divide(score, promptTokens + maxTokens),
+    );
+  }
+
+  #divide(score: number, length: number): number {
+    if (score === 0) return 0; // whatever the power overflows to
+    return score / length ** this.#options.lengthPenalty;
+  }
+}
+
+/** A path's steps, oldest first. */
+export function stepsOf<E extends Expansion>(path: Path<E> | null): Path<E>[] {
+  const steps: Path<E>[] = [];
+  for (let at = path; at; at = at.parent) steps.push(at);
+  return steps.reverse();
+}
