@@ -59,7 +59,8 @@ function randomHalf(count, random) {
   const block = new Uint16Array(Math.min(count, 1 << 16));
   for (let i = 0; i < block.length; i++) block[i] = (random() & 0x8000) | (0x2000 + (random() & 0x07ff));
   const all = new Uint16Array(count);
-  for (let at = 0; at < count; at += block.length) all.set(block.subarray(0, Math.min(block.length, count - at)), at);
+  for (let at = 0; at < count; at += block.length)
+    all.set(block.subarray(0, Math.min(block.length, count - at)), at);
   return Buffer.from(all.buffer);
 }
 
@@ -74,7 +75,9 @@ export function writeWideModel(file, { vocabSize, hidden, layers, heads, feedFor
     state = (Math.imul(state, 1103515245) + 12345) >>> 0;
     return state >>> 8;
   };
-  const tokens = Array.from({ length: vocabSize - 1 }, (_, i) => (i < 94 ? String.fromCharCode(33 + i) : `Ġw${i}`));
+  const tokens = Array.from({ length: vocabSize - 1 }, (_, i) =>
+    i < 94 ? String.fromCharCode(33 + i) : `Ġw${i}`,
+  );
   tokens.push('<|end|>');
   const fields = new Writer();
   const put = (name, type, value) => fields.field(name, type, value);
@@ -95,15 +98,24 @@ export function writeWideModel(file, { vocabSize, hidden, layers, heads, feedFor
   put('tokenizer.ggml.bos_token_id', UINT32, vocabSize - 1);
   put('tokenizer.chat_template', STRING, '{% for m in messages %}{{ m.content }}{% endfor %}');
   fields.array('tokenizer.ggml.tokens', STRING, tokens);
-  fields.array('tokenizer.ggml.token_type', INT32, tokens.map((_, i) => (i === vocabSize - 1 ? 3 : 1)));
+  fields.array(
+    'tokenizer.ggml.token_type',
+    INT32,
+    tokens.map((_, i) => (i === vocabSize - 1 ? 3 : 1)),
+  );
   fields.array('tokenizer.ggml.merges', STRING, ['! !']);
   const fieldCount = 19;
 
-  const tensors = [['token_embd.weight', [hidden, vocabSize]], ['output_norm.weight', [hidden]]];
+  const tensors = [
+    ['token_embd.weight', [hidden, vocabSize]],
+    ['output_norm.weight', [hidden]],
+  ];
   for (let i = 0; i < layers; i++) {
     for (const name of ['attn_norm', 'ffn_norm']) tensors.push([`blk.${i}.${name}.weight`, [hidden]]);
-    for (const name of ['attn_q', 'attn_k', 'attn_v', 'attn_output']) tensors.push([`blk.${i}.${name}.weight`, [hidden, hidden]]);
-    for (const name of ['ffn_gate', 'ffn_up']) tensors.push([`blk.${i}.${name}.weight`, [hidden, feedForward]]);
+    for (const name of ['attn_q', 'attn_k', 'attn_v', 'attn_output'])
+      tensors.push([`blk.${i}.${name}.weight`, [hidden, hidden]]);
+    for (const name of ['ffn_gate', 'ffn_up'])
+      tensors.push([`blk.${i}.${name}.weight`, [hidden, feedForward]]);
     tensors.push([`blk.${i}.ffn_down.weight`, [feedForward, hidden]]);
   }
   const header = new Writer();
