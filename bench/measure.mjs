@@ -75,13 +75,16 @@ async function busyShare(seconds) {
   return 1 - (after.idle - before.idle) / Math.max(1, after.all - before.all);
 }
 
-/** Waits, for a while, until other programs leave the machine alone: threads that spin on each other suffer most. */
-export async function waitUntilQuiet({ mostBusy = 0.1, patienceSeconds = 120, log = () => {} } = {}) {
-  for (let waited = 0; ; waited += 1) {
+let patienceSeconds = 120; // for all waits of a run together
+
+/** Waits until other programs leave the machine alone: threads that spin on each other suffer most from company. */
+export async function waitUntilQuiet({ mostBusy = 0.1, log = () => {} } = {}) {
+  for (let isFirst = true; patienceSeconds > 0; isFirst = false) {
     const share = await busyShare(1);
     if (share <= mostBusy) return;
-    if (waited === 0) log(`the machine is ${Math.round(100 * share)} % busy: waiting`);
-    if (waited >= patienceSeconds) return log('still busy: measuring all the same, so expect noise');
+    if (isFirst) log(`the machine is ${Math.round(100 * share)} % busy: waiting`);
+    patienceSeconds -= 1;
+    if (patienceSeconds === 0) log('still busy: measuring all the same, so expect noise');
   }
 }
 

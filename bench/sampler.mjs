@@ -1,7 +1,6 @@
-// The sampler alone: microseconds a row, for three vocabularies, beside a plain JavaScript softmax sampler.
-// Run `node bench/sampler.mjs`, after `node scripts/build-addon.mjs`.
+// The sampler alone -> microseconds a row, for three vocabularies, beside a plain JavaScript softmax sampler.
 import { createRequire } from 'node:module';
-import { pathToFileURL } from 'node:url';
+import { median, result, waitUntilQuiet } from './measure.mjs';
 
 const addon = createRequire(import.meta.url)('../native/build/Release/onpolicy.node');
 
@@ -70,40 +69,28 @@ function time(count, call) {
     call(i);
     times.push(Number(process.hrtime.bigint() - start) / 1000);
   }
-  return times.sort((a, b) => a - b);
+  return times;
 }
 
-function summary(name, times) {
-  return { name, unit: 'us/row', median: times[times.length >> 1], min: times[0], max: times.at(-1) };
-}
-
-/** All measurements: `{ name, unit, median, min, max }`. */
-export function benchSampler({ calls = 500 } = {}) {
+/** Microseconds a row of every plan and vocabulary: medians of a few hundred calls, one for each round. */
+export async function run({ rounds = 5, calls = 300, log = () => {} } = {}) {
   const results = [];
   for (const size of VOCABULARIES) {
+    await waitUntilQuiet({ log });
     const next = numbers(size);
     const rows = Array.from({ length: ROWS }, () => makeRow(size, next));
     const penalised = Array.from({ length: PENALISED }, () => Math.floor(next() * size));
+    const script = median(time(Math.ceil(calls / 10), (i) => javascriptSample(rows[i % ROWS], next())));
     for (const [name, options] of Object.entries(PLANS)) {
       const plan = new addon.SamplerPlan({ ...options, vocabSize: size });
       const sampler = new addon.Sampler(plan, 1n);
       for (const id of penalised) sampler.accept(id);
-      results.push(
-        summary(
-          `${name}, vocabulary ${size}`,
-          time(calls, (i) => sampler.drawMany(rows[i % ROWS], 1)),
-        ),
+      const samples = Array.from({ length: rounds }, () =>
+        median(time(calls, (i) => sampler.drawMany(rows[i % ROWS], 1))),
       );
+      const ratios = { 'plain temperature 1 in JavaScript': median(samples) / script };
+      results.push(result(`vocabulary ${size}, ${name}`, 'us a row', samples, ratios));
     }
-    const peer = time(Math.ceil(calls / 10), (i) => javascriptSample(rows[i % ROWS], next()));
-    results.push(summary(`plain temperature 1 in JavaScript, vocabulary ${size}`, peer));
   }
   return results;
-}
-
-if (import.meta.url === pathToFileURL(process.argv[1]).href) {
-  for (const { name, unit, median, min, max } of benchSampler())
-    console.log(
-      `${name.padEnd(60)} median ${median.toFixed(1)} min ${min.toFixed(1)} max ${max.toFixed(1)} ${unit}`,
-    );
 }

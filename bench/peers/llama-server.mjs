@@ -41,12 +41,16 @@ words.push(
 );
 const libraries = await librariesFolder();
 const server = spawn(program, words.map(String), {
-  stdio: 'ignore',
+  stdio: ['ignore', 'ignore', 'pipe'],
   env: { ...process.env, LD_LIBRARY_PATH: `${libraries}:${process.env.LD_LIBRARY_PATH ?? ''}` },
+});
+let log = '';
+server.stderr.on('data', (text) => {
+  log = (log + text).slice(-2000);
 });
 process.on('exit', () => server.kill('SIGKILL'));
 server.on('exit', (code) => {
-  process.stderr.write(`llama-server ended with ${code}\n`);
+  process.stderr.write(`${log}\nllama-server ended with ${code}\n`);
   process.exit(1);
 });
 for (let ready = false; !ready; await sleep(100))
