@@ -1,11 +1,13 @@
 // Arrays: what the next item may be, and what the array owes before it may close.
 #include <algorithm>
 
+#include "grammar/schema-error.h"
 #include "grammar/schema-rules.h"
 
 namespace onpolicy::grammar {
 
 static constexpr uint64_t kManyValues = 1000;
+static constexpr size_t kExcludedCompounds = 4;
 
 Symbol SchemaRules::ArrayBody(const Shape& shape) {
   std::string name;
@@ -111,6 +113,7 @@ Symbol SchemaRules::AfterUniqueComma(const ArrayState& state) {
         atom.mask = value.type == JsonValue::kTrue ? 2 : 1;
         set.scalars.push_back(formulas.And({formulas.Types(kBoolType), formulas.AtomOf(std::move(atom))}));
       }
+      if (value.IsArray() || value.IsObject()) set.compounds.push_back(compiler_.ValueFormula(value));
       value_sets_.push_back(std::move(set));
     }
     ArrayState next = state;
@@ -176,7 +179,17 @@ FormulaId SchemaRules::ItemOf(const ArrayState& state) {
   if (!seen.texts.empty())
     exclude(Atom::kString, pool.And({compiler_.strict_text().AnyText(), pool.Not(pool.Alternate(seen.texts))}));
   if (!seen.numbers.empty()) exclude(Atom::kNumber, pool.And(seen.numbers));
-  return formulas.And(std::move(parts));
+  const FormulaId scalars_excluded = formulas.And(parts);
+  if (seen.compounds.empty() || seen.compounds.size() > kExcludedCompounds) return scalars_excluded;
+  // A few arrays and objects can be excluded ahead; beyond that they are only compared when they end.
+  for (FormulaId compound : seen.compounds) parts.push_back(formulas.Not(compound));
+  const FormulaId formula = formulas.And(std::move(parts));
+  try {
+    shapes_.Of(formula);
+    return formula;
+  } catch (const SchemaError&) {  // too many combinations
+    return scalars_excluded;
+  }
 }
 
 std::vector<SequenceId> SchemaRules::ArrayProductions(const ArrayState& state, bool is_item) {

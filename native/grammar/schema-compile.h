@@ -29,6 +29,8 @@ class SchemaCompiler {
   // The formula of a reference's target.
   FormulaId Target(uint32_t schema) const { return targets_[schema].formula; }
   FormulaTable& formulas() { return formulas_; }
+  // What only this value satisfies.
+  FormulaId ValueFormula(const JsonValue& value) { return Value(value); }
   NumberLanguage& numbers() { return numbers_; }
   CharEncoder& strict_text() { return strict_text_; }
   CharEncoder& free_text() { return free_text_; }

@@ -73,6 +73,7 @@ class SchemaRules {
     std::vector<std::string> keys;      // canonical, sorted
     std::vector<FormulaId> scalars;     // formulas that only the seen scalars satisfy
     std::vector<NodeId> texts, numbers;  // of seen strings and numbers
+    std::vector<FormulaId> compounds;    // formulas that only the seen arrays and objects satisfy
   };
 
   bool IsBodyEmpty(const Shape& shape);

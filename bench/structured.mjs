@@ -1,0 +1,160 @@
+// Constrained decoding: mask and compile times over real documents, on real vocabularies, one thread.
+// Run by bench/run.mjs, or alone: node bench/structured.mjs. Exports `run`, which returns { name, unit, median, min, max } rows.
+import { execFileSync } from 'node:child_process';
+import fs from 'node:fs';
+import { createRequire } from 'node:module';
+import path from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { gunzipSync } from 'node:zlib';
+
+const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
+const data = path.resolve(root, '../shared/data/structured');
+const KIND = { json: 0, regex: 1, choice: 2, gbnf: 3, ebnf: 3, lark: 3, structural_tag: 4 };
+/** Compiles and walks each specification this often and takes each step's least time: other load on the machine only adds. */
+const ROUNDS = 3;
+
+/** Real vocabularies lie in the sources that node-llama-cpp ships. */
+function vocabularyFile(name) {
+  const folder = path.join(root, 'bench', 'models', 'llama.cpp');
+  if (!fs.existsSync(folder)) {
+    fs.mkdirSync(path.dirname(folder), { recursive: true });
+    const bundle = path.join(root, 'node_modules', 'node-llama-cpp', 'llama', 'gitRelease.bundle');
+    execFileSync('git', ['clone', '--quiet', bundle, folder], { stdio: 'pipe' });
+  }
+  return path.join(folder, 'models', `ggml-vocab-${name}.gguf`);
+}
+
+function load(name) {
+  const raw = fs.readFileSync(path.join(data, name));
+  const text = (name.endsWith('.gz') ? gunzipSync(raw) : raw).toString('utf8');
+  if (!name.includes('.jsonl')) return JSON.parse(text);
+  return text
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line)); // prettier-ignore
+}
+
+function native(group) {
+  const text = typeof group.spec === 'string' ? group.spec : JSON.stringify(group.spec);
+  return {
+    kind: KIND[group.kind],
+    text,
+    choices: [],
+    anyWhitespace: true,
+    disableAdditionalProperties: false,
+    refuseUnknown: false,
+  }; // prettier-ignore
+}
+
+/** Mask times in microseconds, one per token of every valid document, and compile times in milliseconds. */
+async function measure(grammar, vocabulary, groups) {
+  const { size } = grammar.vocabularyInfo(vocabulary);
+  const mask = new Int32Array(Math.ceil(size / 32));
+  const masks = [];
+  const compiles = [];
+  for (const group of groups) {
+    let best;
+    let compileMs = Infinity;
+    const texts = group.cases
+      .filter((entry) => entry.valid && entry.text !== undefined)
+      .map((entry) => entry.text);
+    const tokens = texts.map((text) => grammar.tokenizeBytes(vocabulary, new Uint8Array(Buffer.from(text))));
+    for (let round = 0; round < ROUNDS; round++) {
+      const start = performance.now();
+      const compiled = await grammar.compileConstraint(native(group), vocabulary).catch(() => undefined);
+      compileMs = Math.min(compileMs, performance.now() - start);
+      if (!compiled) break;
+      const steps = [];
+      for (const ids of tokens) {
+        const matcher = grammar.createMatcher(compiled.constraint);
+        for (const id of ids) {
+          const before = performance.now();
+          grammar.fillMask(matcher, mask);
+          steps.push((performance.now() - before) * 1000);
+          if (!grammar.accept(matcher, id)) break;
+        }
+      }
+      best = best ? best.map((value, index) => Math.min(value, steps[index])) : steps;
+    }
+    compiles.push(compileMs);
+    for (const value of best ?? []) masks.push(value);
+  }
+  return { masks: masks.sort((a, b) => a - b), compiles: compiles.sort((a, b) => a - b) };
+}
+
+const at = (sorted, share) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
+const mean = (values) => values.reduce((sum, value) => sum + value, 0) / Math.max(1, values.length);
+const row = (name, unit, value, values = [value]) => ({
+  name,
+  unit,
+  median: value,
+  min: Math.min(...values),
+  max: Math.max(...values),
+}); // prettier-ignore
+
+/** All rows of the table; prints nothing. */
+export async function run() {
+  const addon = createRequire(import.meta.url)(
+    path.join(root, 'native', 'build', 'Release', 'onpolicy.node'),
+  );
+  const { grammar } = addon;
+  if (!fs.existsSync(data)) return { skipped: `no golden documents at ${data}`, results: [] };
+  const results = [];
+  const all = ['2020-12', '2019-09', '7', '6', '4'].flatMap((draft) => load(`jsts_draft${draft}.jsonl.gz`));
+  const groups = [...all, ...load('xgrammar_verified.json.gz')].filter((group) => group.kind === 'json');
+  for (const [label, name] of [
+    ['Llama 3, 128,256', 'llama-bpe'],
+    ['Gemma, 262,144', 'gemma-4'],
+  ]) {
+    const vocabulary = await grammar.readVocabulary(vocabularyFile(name));
+    const { masks, compiles } = await measure(grammar, vocabulary, groups);
+    results.push(row(`mask mean (${label})`, 'us', mean(masks)));
+    for (const [title, share] of [
+      ['p50', 0.5],
+      ['p99', 0.99],
+      ['p99.9', 0.999],
+      ['max', 1],
+    ])
+      results.push(row(`mask ${title} (${label})`, 'us', at(masks, share)));
+    results.push(row(`compile mean (${label})`, 'ms', mean(compiles)));
+    for (const [title, share] of [
+      ['p50', 0.5],
+      ['p99', 0.99],
+      ['max', 1],
+    ])
+      results.push(row(`compile ${title} (${label})`, 'ms', at(compiles, share)));
+  }
+  const vocabulary = await grammar.readVocabulary(vocabularyFile('llama-bpe'));
+  const lengths = [];
+  for (let i = 0; i < 20; i++) {
+    const start = performance.now();
+    await grammar.compileConstraint(
+      native({ kind: 'json', spec: { type: 'string', maxLength: 280 } }),
+      vocabulary,
+    );
+    lengths.push(performance.now() - start);
+  }
+  lengths.sort((a, b) => a - b);
+  results.push(row('compile maxLength 280', 'ms', at(lengths, 0.5), lengths));
+  const setups = [];
+  let memory = 0;
+  for (let i = 0; i < 5; i++) {
+    const start = performance.now();
+    const made = await grammar.readVocabulary(vocabularyFile('qwen2'));
+    setups.push(performance.now() - start);
+    memory = grammar.vocabularyInfo(made).memoryBytes / 1e6;
+  }
+  setups.sort((a, b) => a - b);
+  results.push(row('vocabulary set-up with file read (Qwen 2, 151,936)', 'ms', at(setups, 0.5), setups));
+  results.push(row('vocabulary memory (Qwen 2, 151,936)', 'MB', memory));
+  return { results };
+}
+
+if (process.argv[1] && import.meta.url === pathToFileURL(process.argv[1]).href) {
+  const { results, skipped } = await run();
+  if (skipped) console.log(`skipped: ${skipped}`);
+  for (const { name, unit, median, min, max } of results)
+    console.log(
+      `${name.padEnd(52)} ${median.toFixed(2)} ${unit}${min === max ? '' : ` (${min.toFixed(2)} .. ${max.toFixed(2)})`}`,
+    );
+}
