@@ -9,7 +9,7 @@ import type { PromptLogprobs } from './protocol/index.ts';
 import type { LogitsHook } from './sampling/logits-hook.ts';
 import { forkSampler } from './sampling/plan.ts';
 import type { PromptScores } from './sampling/prompt-scores.ts';
-import { type Group, Sequence } from './sequence.ts';
+import { type Group, type SavedPrompt, Sequence } from './sequence.ts';
 import type { StopRules } from './text-out.ts';
 import type { Tokenizer } from './tokenizer.ts';
 
@@ -29,6 +29,8 @@ export type PreparedCompletion = {
   readonly signal: AbortSignal | undefined;
   /** Collects the prompt's log-probabilities, once for all choices. */
   readonly promptScores: PromptScores | null;
+  /** Takes the cache of the prompt, once for all choices. */
+  readonly savedPrompt: SavedPrompt | null;
   /** One per choice, or none. */
   readonly hooks: readonly LogitsHook[];
 };
@@ -164,11 +166,12 @@ export class Completion {
 
 /** A sequence per choice, each with its own sampler. */
 function runSamplers(prepared: PreparedCompletion, choices: readonly Choice[]): Run {
-  const { engine, group, samplers, promptScores, hooks } = prepared;
+  const { engine, group, samplers, promptScores, savedPrompt, hooks } = prepared;
   const sequences = samplers.map(
     (sampler, index) =>
       new Sequence(group, index, sampler, {
         promptScores: index === 0 ? promptScores : null,
+        savedPrompt: index === 0 ? savedPrompt : null,
         hook: hooks[index] ?? null,
       }),
   );
