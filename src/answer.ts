@@ -3,9 +3,11 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { Completion } from './completion.ts';
 import { createMatchers, planConstraint } from './constraint.ts';
 import { OnpolicyError } from './errors.ts';
+import { readKvTransfer } from './kv-transfer.ts';
 import { planMessage } from './message-format.ts';
 import type { ServedModel } from './models.ts';
 import { buildPrompt } from './prompt.ts';
+import { beginTransfer, transferKey } from './prompt-transfer.ts';
 import type { ChatCompletion, ValidChatRequest } from './protocol/index.ts';
 import { type AnswerHeader, toResponse } from './response.ts';
 import { createLogitsHooks } from './sampling/logits-processors.ts';
@@ -23,6 +25,8 @@ import type { Tokenizer } from './tokenizer.ts';
 export type AnswerContext = {
   readonly signal: AbortSignal | undefined;
   readonly processedLogprobs: boolean;
+  /** Where saved prompts lie. */
+  readonly kvTransferFolder: string;
   /** Running number of the request within its runtime. */
   readonly arrival: number;
 };
@@ -36,22 +40,29 @@ export async function answer(
   const { tokenizer, engine, contextSize } = model;
   const created = Math.floor(Date.now() / 1000);
   refuseUnserved(request);
+  const transfer = readKvTransfer(request);
   const { template, format: written } = chooseTemplate(model, request);
   const { spec, format } = planConstraint(request, written);
   const prompt = await buildPrompt(request, { template, tokenizer, contextSize });
   const message = planMessage(format, request, prompt.text.slice(-PROMPT_TAIL));
   const isParsed = message.tools !== null || message.reasoning !== null;
-  const rules = stopRules(request, tokenizer, prompt.maxTokens, isParsed ? format.markerIds : new Set());
+  const rules = stopRules(
+    request,
+    tokenizer,
+    transfer.kind === 'save' ? 1 : prompt.maxTokens,
+    isParsed ? format.markerIds : new Set(),
+  );
   const drawnSeed = request.seed === null ? randomSeed() : null;
   const seed = request.seed ?? BigInt(drawnSeed!);
   const plan = { tokenizer, defaults: model.defaults, rules, processedLogprobs: context.processedLogprobs };
   const samplers = await createSamplers(request, prompt.ids, seed, plan);
   const group: Group = {
     prompt: prompt.ids,
-    cacheKey: request.cache_salt ?? '',
+    cacheKey: transferKey(transfer) ?? request.cache_salt ?? '',
     priority: request.priority,
     arrival: context.arrival,
   };
+  const promptTransfer = await beginTransfer(transfer, model, group, context.kvTransferFolder);
   const completion = new Completion({
     engine,
     tokenizer,
@@ -64,6 +75,7 @@ export async function answer(
     signal: context.signal,
     matchers: await createMatchers(spec, request.n, model.gguf),
     promptScores: createPromptScores(request, prompt.ids, tokenizer.vocabSize),
+    savedPrompt: promptTransfer.savedPrompt,
     lengthPenalty: request.use_beam_search ? request.length_penalty : null,
     hooks: createLogitsHooks(request, prompt.ids, tokenizer.vocabSize),
   });
@@ -81,7 +93,7 @@ export async function answer(
   };
   if (!request.stream) {
     await completion.done();
-    return toResponse(header, completion);
+    return toResponse(header, completion, await promptTransfer.finish());
   }
   const { include_usage, continuous_usage_stats } = request.stream_options;
   return new ChatCompletionStream(
@@ -97,7 +109,6 @@ const PROMPT_TAIL = 256;
 function refuseUnserved(request: ValidChatRequest): void {
   const unserved: Partial<Record<keyof ValidChatRequest, boolean>> = {
     use_beam_search: request.use_beam_search && request.structured_outputs !== null,
-    kv_transfer_params: request.kv_transfer_params !== null,
   };
   for (const [field, isAsked] of Object.entries(unserved))
     if (isAsked)

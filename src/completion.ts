@@ -9,7 +9,7 @@ import type { PromptLogprobs } from './protocol/index.ts';
 import type { LogitsHook } from './sampling/logits-hook.ts';
 import { forkSampler } from './sampling/plan.ts';
 import type { PromptScores } from './sampling/prompt-scores.ts';
-import { type Group, Sequence } from './sequence.ts';
+import { type Group, type SavedPrompt, Sequence } from './sequence.ts';
 import type { StopRules } from './text-out.ts';
 import type { Tokenizer } from './tokenizer.ts';
 
@@ -31,6 +31,8 @@ export type PreparedCompletion = {
   readonly promptScores: PromptScores | null;
   /** Grammars that hold the choices, from their first token or from the end of the reasoning; one each, or none. */
   readonly matchers: readonly Handle[];
+  /** Takes the cache of the prompt, once for all choices. */
+  readonly savedPrompt: SavedPrompt | null;
   /** One per choice, or none. */
   readonly hooks: readonly LogitsHook[];
 };
@@ -166,11 +168,12 @@ export class Completion {
 
 /** A sequence per choice, each with its own sampler. */
 function runSamplers(prepared: PreparedCompletion, choices: readonly Choice[]): Run {
-  const { engine, group, samplers, promptScores, hooks, matchers } = prepared;
+  const { engine, group, samplers, promptScores, savedPrompt, hooks, matchers } = prepared;
   const sequences = samplers.map(
     (sampler, index) =>
       new Sequence(group, index, sampler, {
         promptScores: index === 0 ? promptScores : null,
+        savedPrompt: index === 0 ? savedPrompt : null,
         hook: hooks[index] ?? null,
       }),
   );

@@ -4,7 +4,7 @@ import { fromNative, OnpolicyError } from './errors.ts';
 import type { SampledRows } from './native.ts';
 import type { LogitsHook } from './sampling/logits-hook.ts';
 import { type Entry, type Plan, Scheduler, type SchedulerOptions } from './scheduler.ts';
-import type { Sequence } from './sequence.ts';
+import type { Group, Sequence } from './sequence.ts';
 
 /** Who hears of a sequence's tokens. Called between steps; must not throw. */
 export type Listener = {
@@ -57,6 +57,15 @@ export function sumStats(stats: readonly EngineStats[]): EngineStats {
 /** Row status: see {@link SampledRows}. */
 const STATUS_COMPLETE = 4;
 
+/** A saved cache on its way into a slot. */
+type Adoption = {
+  readonly group: Group;
+  readonly tokens: Int32Array;
+  readonly state: Uint8Array;
+  readonly resolve: () => void;
+  readonly reject: (cause: unknown) => void;
+};
+
 /** An abort cuts a running step short only when it wastes at least this many prompt tokens. */
 const CUT_STEP_AT_TOKENS = 32;
 
@@ -67,6 +76,7 @@ export class Engine {
   readonly #maxRunning: number;
   readonly #listeners = new Map<Sequence, Listener>();
   readonly #removed = new Set<Sequence>(); // to be taken out when the running step ends
+  readonly #adoptions: Adoption[] = [];
   #current: Plan | null = null;
   #loop: Promise<void> | null = null;
   #failure: OnpolicyError | null = null;
@@ -106,6 +116,30 @@ export class Engine {
     if (!this.#current) this.#scheduler.remove(sequence);
     else this.#removed.add(sequence);
     if (entry && entry.count >= CUT_STEP_AT_TOKENS) this.#backend.abortStep();
+  }
+
+  /**
+   * Loads the saved cache of a prompt's beginning for the sequences of a group, between two steps. Does nothing when there
+   * is no room: the prompt is then computed. Fails when the cache is of another kind of context.
+   */
+  async adopt(group: Group, tokens: Int32Array, state: Uint8Array): Promise<void> {
+    if (this.#closed) throw new OnpolicyError('CLOSED', 'the model is closed');
+    if (this.#failure) throw this.#failure;
+    const loaded = new Promise<void>((resolve, reject) =>
+      this.#adoptions.push({ group, tokens, state, resolve, reject }),
+    );
+    this.#loop ??= this.#run();
+    await loaded;
+  }
+
+  /** Shape of the cache: saved prompts can be loaded where it is the same. */
+  get cacheShape(): string {
+    return this.#backend.cacheShape;
+  }
+
+  /** Whether a saved prompt can be gone on from at any token. */
+  get canCutCache(): boolean {
+    return this.#backend.canCutCache;
   }
 
   /** Gives a sequence that waits the token that it goes on with. */
@@ -159,6 +193,7 @@ export class Engine {
     await null; // requests of the same tick start in the same step
     try {
       while (!this.#closed && this.#failure === null) {
+        if (this.#adoptions.length > 0) await this.#adoptAll();
         const plan = this.#scheduler.next();
         if (!plan) break;
         await this.#step(plan);
@@ -168,7 +203,7 @@ export class Engine {
     }
     const end = this.#closed ? new OnpolicyError('CLOSED', 'the model was closed') : this.#failure;
     if (end) this.#failAll(end);
-    else if (this.#scheduler.counts().waiting > 0) this.#loop = this.#run(); // came while the loop was ending
+    else if (this.#scheduler.counts().waiting > 0 || this.#adoptions.length > 0) this.#loop = this.#run(); // came while the loop was ending
   }
 
   async #step(plan: Plan): Promise<void> {
@@ -176,8 +211,9 @@ export class Engine {
     this.#current = plan;
     try {
       const result = await this.#backend.step(toStep(plan));
-      this.#current = null;
       this.#scheduler.commit(plan);
+      await this.#savePrompts(plan);
+      this.#current = null;
       this.#count(plan, performance.now() - startMs);
       this.#deliver(plan, result);
     } catch (cause) {
@@ -186,6 +222,39 @@ export class Engine {
     }
     for (const sequence of this.#removed) this.#scheduler.remove(sequence);
     this.#removed.clear();
+  }
+
+  async #adoptAll(): Promise<void> {
+    for (let next = this.#adoptions.shift(); next; next = this.#adoptions.shift()) {
+      const { group, tokens, state, resolve, reject } = next;
+      // The last token of a prompt is computed anew: its logits are needed.
+      const place = this.#scheduler.adopt(group, tokens, Math.min(tokens.length, group.prompt.length - 1));
+      if (!place) {
+        resolve();
+        continue;
+      }
+      try {
+        await this.#backend.loadSlot(place.edits, place.slot, state);
+        resolve();
+      } catch (cause) {
+        this.#scheduler.abandon(place.slot);
+        reject(cause);
+      }
+    }
+  }
+
+  /** Saves prompts that this step has completed, before their sequences go on. */
+  async #savePrompts(plan: Plan): Promise<void> {
+    for (const { sequence, samples } of plan.entries) {
+      const { savedPrompt } = sequence;
+      if (!savedPrompt || savedPrompt.state || !samples.includes(sequence) || sequence.outputCount > 0)
+        continue;
+      try {
+        savedPrompt.state = await this.#backend.saveSlot(sequence.slot);
+      } catch (cause) {
+        this.#fail(sequence, fromNative(cause));
+      }
+    }
   }
 
   #deliver(plan: Plan, { samples, scores }: StepResult): void {
@@ -246,6 +315,7 @@ export class Engine {
   }
 
   #failAll(error: OnpolicyError): void {
+    for (const { reject } of this.#adoptions.splice(0)) reject(error);
     const listeners = [...this.#listeners];
     for (const [sequence] of listeners) this.#end(sequence);
     for (const [, listener] of listeners) listener.onError(error);

@@ -82,6 +82,10 @@ export type NativeContext = {
   readRow(index: number, row: Float32Array): void;
   /** Copies it back. */
   writeRow(index: number, row: Float32Array): void;
+  /** The whole cache of a sequence. */
+  saveSequence(sequence: number): Promise<Uint8Array>;
+  /** Does the edits, then fills an empty sequence. */
+  loadSequence(memoryEdits: Int32Array, sequence: number, state: Uint8Array): Promise<void>;
   /** Samples these hooked rows of the last step, ascending. */
   finish(indices: Int32Array): Promise<SampledRows>;
   abort(): void;

@@ -1,7 +1,13 @@
 /** A finished completion -> the response object of the wire. */
 import type { Choice } from './choice.ts';
 import type { Completion } from './completion.ts';
-import type { ChatCompletion, ChatCompletionChoice, FinishReason, Usage } from './protocol/index.ts';
+import type {
+  ChatCompletion,
+  ChatCompletionChoice,
+  FinishReason,
+  JsonObject,
+  Usage,
+} from './protocol/index.ts';
 
 /** What the answer repeats from the request, the same in a response and in every chunk. */
 export type AnswerHeader = {
@@ -23,7 +29,11 @@ export type AnswerHeader = {
 };
 
 /** The whole answer at once. */
-export function toResponse(header: AnswerHeader, completion: Completion): ChatCompletion {
+export function toResponse(
+  header: AnswerHeader,
+  completion: Completion,
+  kvTransferParams: JsonObject | null = null,
+): ChatCompletion {
   return {
     id: header.id,
     object: 'chat.completion',
@@ -36,7 +46,7 @@ export function toResponse(header: AnswerHeader, completion: Completion): ChatCo
     usage: toUsage(header, completion),
     prompt_logprobs: completion.promptLogprobs(),
     prompt_token_ids: header.returnTokenIds ? Array.from(header.promptIds) : null,
-    kv_transfer_params: null,
+    kv_transfer_params: kvTransferParams as ChatCompletion['kv_transfer_params'],
   };
 }
 

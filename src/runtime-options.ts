@@ -2,6 +2,7 @@
 
 import type { Gpu } from './backends/libraries.ts';
 import { OnpolicyError } from './errors.ts';
+import { KV_TRANSFER_FOLDER } from './kv-transfer.ts';
 import type { ModelOptions, ServingLimits } from './models.ts';
 
 /** Options of {@link createRuntime}. */
@@ -22,6 +23,11 @@ export type RuntimeOptions = ServingLimits & {
   readonly maxLogprobs?: number | null;
   /** Whether a request may bring its own `chat_template`. Default true. */
   readonly allowRequestTemplate?: boolean;
+  /**
+   * Where prompts lie that `kv_transfer_params` hand from one process to another: the same folder for all of them. Default:
+   * a folder of the user in the system's temporary one. Files that nobody came for within an hour are deleted.
+   */
+  readonly kvTransferFolder?: string;
   /** Receives every line that the engine logs. Nothing is written to the terminal without it. */
   readonly log?: (level: 'debug' | 'info' | 'warn' | 'error', text: string) => void;
   /** Called while a model is downloaded or loaded, with the fraction done. */
@@ -33,7 +39,13 @@ export type CheckedOptions = RuntimeOptions &
   Required<
     Pick<
       RuntimeOptions,
-      'gpu' | 'scheduling' | 'prefixCache' | 'logprobsMode' | 'maxLogprobs' | 'allowRequestTemplate'
+      | 'gpu'
+      | 'scheduling'
+      | 'prefixCache'
+      | 'logprobsMode'
+      | 'maxLogprobs'
+      | 'allowRequestTemplate'
+      | 'kvTransferFolder'
     >
   >;
 
@@ -44,6 +56,7 @@ const DEFAULTS = {
   logprobsMode: 'raw',
   maxLogprobs: null,
   allowRequestTemplate: true,
+  kvTransferFolder: KV_TRANSFER_FOLDER,
 } as const;
 
 type Check = (value: unknown) => string | null; // what was expected, or null when the value is right
@@ -102,6 +115,7 @@ const FIELDS: Record<keyof RuntimeOptions, Check> = {
   logprobsMode: oneOf('raw', 'processed'),
   maxLogprobs: (value) => (value === null ? null : integer(0)(value)),
   allowRequestTemplate: ofType('boolean'),
+  kvTransferFolder: ofType('string'),
   log: ofType('function'),
   onProgress: ofType('function'),
 };

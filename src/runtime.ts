@@ -58,7 +58,7 @@ export class Runtime implements Service {
     { signal }: CallOptions = {},
   ): Promise<ChatCompletion | ChatCompletionStream> {
     this.#requireOpen();
-    const { scheduling, maxLogprobs, allowRequestTemplate, logprobsMode } = this.#options;
+    const { scheduling, maxLogprobs, allowRequestTemplate, logprobsMode, kvTransferFolder } = this.#options;
     const valid = validateChatRequest(request, { scheduling, maxLogprobs, allowRequestTemplate });
     if (signal?.aborted)
       throw new OnpolicyError('ABORTED', 'the request was aborted', { cause: signal.reason });
@@ -68,6 +68,7 @@ export class Runtime implements Service {
     return await answer(model, valid, {
       signal,
       processedLogprobs: logprobsMode === 'processed',
+      kvTransferFolder,
       arrival: this.#arrivals++,
     });
   }

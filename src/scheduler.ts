@@ -5,7 +5,7 @@
 import { MEMORY_COPY, MEMORY_REMOVE } from './backends/backend.ts';
 import { KvLedger } from './kv-ledger.ts';
 import { PrefixCache } from './prefix-cache.ts';
-import type { Sequence } from './sequence.ts';
+import type { Group, Sequence } from './sequence.ts';
 
 /** Limits and policy of one scheduler. */
 export type SchedulerOptions = {
@@ -93,6 +93,29 @@ export class Scheduler {
     this.#ledger.share(parent.slot, slot, parent.computed);
     this.#start(child, parent.computed);
     this.#insertInOrder(this.#running, child);
+  }
+
+  /**
+   * Makes room for a cache that is loaded from elsewhere, of which the first `kept` tokens will be used by the sequences
+   * of a group. Returns its slot and what must be done before the load, or null when there is no room.
+   */
+  adopt(group: Group, tokens: Int32Array, kept: number): { slot: number; edits: Int32Array } | null {
+    while (this.#ledger.free < tokens.length && this.#evict(-1));
+    const slot = this.#ledger.free >= tokens.length ? this.#pickSlot(-1) : -1;
+    if (slot < 0) return null;
+    this.#take(slot);
+    this.#ledger.append(slot, tokens.length);
+    this.#cache.insert(this.#cacheKey(group), slot, tokens.subarray(0, kept));
+    this.#finished.add(slot);
+    const edits = Int32Array.from(this.#edits);
+    this.#edits = [];
+    this.#cut(slot, kept);
+    return { slot, edits };
+  }
+
+  /** Frees a slot whose load has failed. */
+  abandon(slot: number): void {
+    this.#release(slot);
   }
 
   /** Takes a sequence out, whatever it was doing. `keep`: its computed tokens stay cached for others. */
@@ -214,7 +237,10 @@ export class Scheduler {
   /** The slot with most of a sequence's tokens computed; `soon` when a running one is about to have more. */
   #findPrefix(sequence: Sequence): { slot: number; length: number } | 'soon' | null {
     if (!this.#options.canCutCache) return null;
-    const match = this.#cache.find(this.#cacheKey(sequence), sequence.tokens(0, sequence.reusableCount));
+    const match = this.#cache.find(
+      this.#cacheKey(sequence.group),
+      sequence.tokens(0, sequence.reusableCount),
+    );
     if (!match) return null;
     let best: { slot: number; length: number } | null = null;
     for (const slot of match.slots) {
@@ -263,7 +289,7 @@ export class Scheduler {
       }
     }
     this.#start(sequence, prefix?.length ?? 0);
-    this.#cache.insert(this.#cacheKey(sequence), sequence.slot, sequence.tokens(0, sequence.length));
+    this.#cache.insert(this.#cacheKey(sequence.group), sequence.slot, sequence.tokens(0, sequence.length));
     return true;
   }
 
@@ -386,8 +412,8 @@ export class Scheduler {
   }
 
   /** Without a prefix cache, sequences still share within their request. */
-  #cacheKey(sequence: Sequence): string {
-    return this.#options.prefixCache ? sequence.group.cacheKey : `request ${sequence.group.arrival}`;
+  #cacheKey(group: Group): string {
+    return this.#options.prefixCache ? group.cacheKey : `request ${group.arrival}`;
   }
 
   #insertInOrder(list: Sequence[], sequence: Sequence): void {

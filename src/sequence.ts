@@ -20,7 +20,12 @@ export type SequenceExtras = {
   readonly promptScores?: PromptScores | null;
   /** Edits each row of logits before it is sampled from. */
   readonly hook?: LogitsHook | null;
+  /** Gets the cache of the prompt as soon as it is computed. */
+  readonly savedPrompt?: SavedPrompt | null;
 };
+
+/** Where the cache of a prompt goes. */
+export type SavedPrompt = { state: Uint8Array | null };
 
 /** One choice on its way through the engine. */
 export class Sequence {
@@ -30,6 +35,7 @@ export class Sequence {
   readonly sampler: SamplerHandle;
   readonly promptScores: PromptScores | null;
   readonly hook: LogitsHook | null;
+  readonly savedPrompt: SavedPrompt | null;
   #tokens: Int32Array; // (capacity) prompt, then sampled tokens
   #length: number;
   /** The grammar that holds its next token; null while it is free. */
@@ -49,6 +55,7 @@ export class Sequence {
     this.sampler = sampler;
     this.promptScores = extras.promptScores ?? null;
     this.hook = extras.hook ?? null;
+    this.savedPrompt = extras.savedPrompt ?? null;
     this.#tokens = new Int32Array(group.prompt.length + 64);
     this.#tokens.set(group.prompt);
     this.#length = group.prompt.length;

@@ -6,7 +6,7 @@ import type { OnpolicyError } from '../src/errors.ts';
 import { BeamSearch, type Hypothesis, stepsOf } from '../src/sampling/beam-search.ts';
 import { LogitsHook } from '../src/sampling/logits-hook.ts';
 import { PromptScores } from '../src/sampling/prompt-scores.ts';
-import { type Group, Sequence } from '../src/sequence.ts';
+import { type Group, type SavedPrompt, Sequence } from '../src/sequence.ts';
 import type { StopRules } from '../src/text-out.ts';
 import { byteTokenizer } from './fakes/byte-tokenizer.ts';
 import {
@@ -307,6 +307,47 @@ describe('Engine', () => {
     );
     expect(order).toEqual([-5, 0, 1, 5]);
     await engine.close();
+  });
+
+  it('goes on from a saved prompt, and computes one that finds no room', async () => {
+    const prompt = Array.from({ length: 40 }, (_, i) => i);
+    const group: Group = { prompt: Int32Array.from(prompt), cacheKey: 'k', priority: 0, arrival: 0 };
+    const saved: SavedPrompt = { state: null };
+    const from = new Engine(new CheckingBackend(OPTIONS), {
+      maxRunning: 8,
+      policy: 'fcfs',
+      prefixCache: true,
+    });
+    await new Promise<void>((resolve, reject) => {
+      const listener: Listener = { onToken: () => (resolve(), true), onError: reject };
+      from.submit(new Sequence(group, 0, fakeSampler(), { savedPrompt: saved }), listener);
+    });
+    expect([...saved.state!]).toEqual(prompt);
+    await from.close();
+    for (const [kvTokens, computed] of [
+      [256, 1],
+      [60, 40],
+    ] as const) {
+      const backend = new CheckingBackend({ ...OPTIONS, kvTokens });
+      const to = new Engine(backend, { maxRunning: 8, policy: 'fcfs', prefixCache: true });
+      const other =
+        kvTokens === 60
+          ? run(to, simple({ prompt: prompt.slice(0, 30).map((id) => 49 - id), outputTokens: 12 }), 0)
+          : null;
+      for (let i = 0; i < 4; i++) await new Promise((resolve) => setImmediate(resolve));
+      await to.adopt(group, group.prompt, saved.state!);
+      await other;
+      const before = backend.computedTokens;
+      const request = simple({ prompt, outputTokens: 1, salt: 'k' });
+      expect(await run(to, request, 1)).toEqual([expected(request, backend.vocabSize)]);
+      expect(backend.computedTokens - before).toBe(computed);
+      await expect(to.adopt(group, group.prompt, Uint8Array.of(255))).rejects.toMatchObject({
+        code: 'KV_FULL',
+      });
+      expect(await run(to, request, 2)).toEqual([expected(request, backend.vocabSize)]);
+      await to.close();
+      await expect(to.adopt(group, group.prompt, saved.state!)).rejects.toMatchObject({ code: 'CLOSED' });
+    }
   });
 
   it('fails what runs and what comes later with CLOSED', async () => {

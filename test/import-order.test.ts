@@ -50,6 +50,7 @@ const ORDER = [
   'sequence',
   'scheduler',
   'engine',
+  'kv-transfer',
   'models',
   'runtime-options',
   'sampling/plan',
@@ -60,6 +61,7 @@ const ORDER = [
   'completion',
   'response',
   'stream',
+  'prompt-transfer',
   'answer',
   'service',
   // What sits above the request path.

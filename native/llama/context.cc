@@ -178,4 +178,24 @@ Status Context::Finish(const std::vector<int32_t>& indices, std::vector<RowResul
   return Status::Ok();
 }
 
+Status Context::SaveSequence(int32_t sequence, std::vector<uint8_t>* state) {
+  state->resize(Api().llama_state_seq_get_size(context_, sequence));
+  if (state->empty() || Api().llama_state_seq_get_data(context_, state->data(), state->size(), sequence) != state->size())
+    return Status::Fail("UNSUPPORTED", "the engine cannot save the cache of this model");
+  return Status::Ok();
+}
+
+Status Context::LoadSequence(const std::vector<int32_t>& edits, int32_t sequence, const std::vector<uint8_t>& state) {
+  EditMemory(edits);
+  size_t read = 0;
+  try {
+    read = Api().llama_state_seq_set_data(context_, state.data(), state.size(), sequence);
+  } catch (const std::exception&) {
+    read = 0;
+  }
+  if (read == state.size()) return Status::Ok();
+  Api().llama_memory_seq_rm(Api().llama_get_memory(context_), sequence, -1, -1);
+  return Status::Fail("KV_FULL", "the saved cache does not fit into this context");
+}
+
 }  // namespace onpolicy

@@ -62,6 +62,13 @@ class Context {
   // Samples rows of the last step that were edited, by index into StepInput::hooked.
   Status Finish(const std::vector<int32_t>& indices, std::vector<RowResult>* results);
 
+  // The whole cache of a sequence as bytes that a context of the same shape on the same model can load.
+  Status SaveSequence(int32_t sequence, std::vector<uint8_t>* state);
+
+  // Puts saved bytes into a sequence that is empty after `edits`. Fails with KV_FULL and leaves it empty when they do
+  // not fit, or are of another kind of context.
+  Status LoadSequence(const std::vector<int32_t>& edits, int32_t sequence, const std::vector<uint8_t>& state);
+
   int32_t vocab_size() const { return model_->vocab_size(); }
 
   // Ends the running step early; callable from any thread. The next step runs normally.

@@ -64,6 +64,9 @@ namespace onpolicy {
   X(llama_memory_clear)                                                                                        \
   X(llama_memory_seq_rm)                                                                                       \
   X(llama_memory_seq_cp)                                                                                       \
+  X(llama_state_seq_get_size)                                                                                  \
+  X(llama_state_seq_get_data)                                                                                  \
+  X(llama_state_seq_set_data)                                                                                  \
   X(llama_decode)                                                                                              \
   X(llama_get_logits_ith)                                                                                      \
   X(llama_attach_threadpool)                                                                                   \

@@ -374,6 +374,8 @@ class JsContext : public Napi::ObjectWrap<JsContext> {
     return DefineClass(env, "Context",
                        {InstanceMethod<&JsContext::Step>("step"), InstanceMethod<&JsContext::ReadRow>("readRow"),
                         InstanceMethod<&JsContext::WriteRow>("writeRow"),
+                        InstanceMethod<&JsContext::SaveSequence>("saveSequence"),
+                        InstanceMethod<&JsContext::LoadSequence>("loadSequence"),
                         InstanceMethod<&JsContext::Finish>("finish"), InstanceMethod<&JsContext::Abort>("abort"),
                         InstanceMethod<&JsContext::Close>("close")});
   }
@@ -488,6 +490,46 @@ class JsContext : public Napi::ObjectWrap<JsContext> {
         [results](Napi::Env env) -> Napi::Value { return ToRows(env, *results); });
   }
 
+  int32_t ReadSequence(Napi::Value value) const {
+    return ReadInteger(value, "sequence", 0, static_cast<int32_t>(options_.max_sequences) - 1);
+  }
+
+  // saveSequence(sequence) -> Promise<Uint8Array>: its whole cache.
+  Napi::Value SaveSequence(const Napi::CallbackInfo& info) {
+    auto state = std::make_shared<std::vector<uint8_t>>();
+    const int32_t sequence = ReadSequence(info[0]);
+    return Thread().Push(
+        env_, [sequence, state](Context& context) { return context.SaveSequence(sequence, state.get()); },
+        [state](Napi::Env env) -> Napi::Value { return ToTyped<Napi::Uint8Array>(env, *state); });
+  }
+
+  // loadSequence(memoryEdits, sequence, state: Uint8Array) -> Promise<void>
+  Napi::Value LoadSequence(const Napi::CallbackInfo& info) {
+    const Napi::Int32Array given = ReadInt32Array(info[0], "memoryEdits");
+    std::vector<int32_t> edits(given.Data(), given.Data() + given.ElementLength());
+    CheckEdits(edits);
+    const int32_t sequence = ReadSequence(info[1]);
+    const auto bytes = ReadArray<Napi::Uint8Array>(info[2], napi_uint8_array, "state", "a Uint8Array");
+    std::vector<uint8_t> state(bytes.Data(), bytes.Data() + bytes.ElementLength());
+    return Thread().Push(
+        env_,
+        [edits = std::move(edits), sequence, state = std::move(state)](Context& context) {
+          return context.LoadSequence(edits, sequence, state);
+        },
+        [](Napi::Env env) -> Napi::Value { return env.Undefined(); });
+  }
+
+  void CheckEdits(const std::vector<int32_t>& edits) const {
+    const auto sequences = static_cast<int32_t>(options_.max_sequences);
+    Check(edits.size() % 5 == 0, "memoryEdits: expected five numbers per edit");
+    for (size_t i = 0; i < edits.size(); i += 5) {
+      const int32_t* edit = &edits[i];
+      Check(edit[0] == kMemoryRemove || edit[0] == kMemoryCopy, "memoryEdits: unknown kind");
+      Check(edit[1] >= 0 && edit[1] < sequences && edit[2] >= 0 && edit[2] < sequences,
+            "memoryEdits: sequence out of range");
+    }
+  }
+
   void CheckStep(const StepInput& input) const {
     const auto count = static_cast<int32_t>(input.tokens.size());
     const auto sequences = static_cast<int32_t>(options_.max_sequences);
@@ -498,7 +540,6 @@ class JsContext : public Napi::ObjectWrap<JsContext> {
     Check(input.matchers.empty() || input.matchers.size() == input.samplers.size(), "matchers: expected one per sample");
     for (const auto& matcher : input.matchers)
       Check(!matcher || static_cast<int32_t>(matcher->vocabulary_size()) == vocab_size_, "matchers: of another vocabulary");
-    Check(input.memory_edits.size() % 5 == 0, "memoryEdits: expected five numbers per edit");
     Check(input.score_rows.size() % 3 == 0, "scoreRows: expected three numbers per row");
     for (int32_t token : input.tokens) Check(token >= 0 && token < vocab_size_, "tokens: id outside the vocabulary");
     for (int32_t position : input.positions) Check(position >= 0, "positions: expected a number >= 0");
@@ -513,11 +554,7 @@ class JsContext : public Napi::ObjectWrap<JsContext> {
       Check(input.score_rows[i + 1] >= 0 && input.score_rows[i + 1] < vocab_size_, "scoreRows: token out of range");
     }
     CheckOutputs(input);
-    for (size_t i = 0; i < input.memory_edits.size(); i += 5) {
-      const int32_t* edit = &input.memory_edits[i];
-      Check(edit[0] == kMemoryRemove || edit[0] == kMemoryCopy, "memoryEdits: unknown kind");
-      Check(edit[1] >= 0 && edit[1] < sequences && edit[2] >= 0 && edit[2] < sequences, "memoryEdits: sequence out of range");
-    }
+    CheckEdits(input.memory_edits);
   }
 
   // Different rows that need logits: the engine aborts the process when they are more than it was told.

@@ -177,7 +177,7 @@ Napi::Function SamplerObject::Define(Napi::Env env) {
 
 SamplerObject::SamplerObject(const Napi::CallbackInfo& info) : ObjectWrap(info) {
   Guard(info.Env(), [&] {
-    if (info[0].IsObject() && info[0].As<Napi::Object>().CheckTypeTag(&kSamplerTag)) {
+    if (info.Length() == 1 && info[0].IsObject() && info[0].As<Napi::Object>().CheckTypeTag(&kSamplerTag)) {
       const SamplerObject* other = Unwrap(info[0].As<Napi::Object>());
       kernels_ = other->kernels_;
       sampler_ = std::make_shared<Sampler>(*other->sampler_);

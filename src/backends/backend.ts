@@ -59,6 +59,12 @@ export interface Backend {
    * hold a part of the step, which the caller removes. With code `KV_FULL` nothing was computed.
    */
   step(step: Step): Promise<StepResult>;
+  /** Shape of a slot's cache: what {@link saveSlot} gives can be loaded where this is the same. */
+  readonly cacheShape: string;
+  /** The whole cache of a slot. Not while a step runs. */
+  saveSlot(slot: number): Promise<Uint8Array>;
+  /** Does the edits, then puts a saved cache into a slot that is empty. On failure the slot stays empty. */
+  loadSlot(memoryEdits: Int32Array, slot: number, state: Uint8Array): Promise<void>;
   /** Ends the running step early. */
   abortStep(): void;
   close(): Promise<void>;

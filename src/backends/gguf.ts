@@ -116,6 +116,7 @@ class GgufBackend implements Backend {
   readonly slotCount: number;
   readonly canCutCache: boolean;
   readonly sharesCells: boolean;
+  readonly cacheShape: string;
   readonly #context: NativeContext;
 
   constructor(model: NativeModel, context: NativeContext, limits: ContextLimits) {
@@ -126,7 +127,16 @@ class GgufBackend implements Backend {
     this.slotCount = limits.slotCount;
     this.canCutCache = !model.hasRecurrentState;
     this.sharesCells = limits.sharesCells;
+    this.cacheShape = `${limits.sharesCells ? 'pool' : `${limits.slotCount} slots`}, ${8 * model.kvNumberBytes} bits`;
     this.#context = context;
+  }
+
+  saveSlot(slot: number): Promise<Uint8Array> {
+    return this.#context.saveSequence(slot);
+  }
+
+  loadSlot(memoryEdits: Int32Array, slot: number, state: Uint8Array): Promise<void> {
+    return this.#context.loadSequence(memoryEdits, slot, state);
   }
 
   async step(step: Step): Promise<StepResult> {

@@ -127,6 +127,22 @@ export class CheckingBackend implements Backend {
     this.#aborted = true;
   }
 
+  readonly cacheShape = 'fake';
+
+  async saveSlot(slot: number): Promise<Uint8Array> {
+    await new Promise((resolve) => setImmediate(resolve));
+    return Uint8Array.from(this.#slots[slot]!, ({ token }) => token);
+  }
+
+  async loadSlot(memoryEdits: Int32Array, slot: number, state: Uint8Array): Promise<void> {
+    await new Promise((resolve) => setImmediate(resolve));
+    this.#edit(memoryEdits);
+    if (this.#slots[slot]!.length > 0) throw new Error(`loads into slot ${slot}, which is not empty`);
+    if (state[0] === 255) throw Object.assign(new Error('does not fit'), { code: 'KV_FULL' });
+    this.#slots[slot] = Array.from(state, (token) => ({ token }));
+    this.#checkCapacity();
+  }
+
   async close(): Promise<void> {}
 
   #edit(edits: Int32Array): void {
