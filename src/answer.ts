@@ -7,6 +7,7 @@ import type { ServedModel } from './models.ts';
 import { buildPrompt } from './prompt.ts';
 import type { ChatCompletion, ValidChatRequest } from './protocol/index.ts';
 import { type AnswerHeader, toResponse } from './response.ts';
+import { createLogitsHooks } from './sampling/logits-processors.ts';
 import { createSamplers } from './sampling/plan.ts';
 import { createPromptScores } from './sampling/prompt-scores.ts';
 import type { Group } from './sequence.ts';
@@ -60,6 +61,7 @@ export async function answer(
     tokensAsIds: request.return_tokens_as_token_ids,
     signal: context.signal,
     promptScores: createPromptScores(request, prompt.ids, tokenizer.vocabSize),
+    hooks: createLogitsHooks(request, prompt.ids, tokenizer.vocabSize),
   });
   const header: AnswerHeader = {
     id: `chatcmpl-${request.request_id ?? randomUUID()}`,
@@ -91,7 +93,6 @@ const PROMPT_TAIL = 256;
 function refuseUnserved(request: ValidChatRequest): void {
   const unserved: Partial<Record<keyof ValidChatRequest, boolean>> = {
     use_beam_search: request.use_beam_search,
-    logits_processors: request.logits_processors.length > 0,
     structured_outputs: request.structured_outputs !== null,
     kv_transfer_params: request.kv_transfer_params !== null,
     tool_choice: request.tool_choice === 'required' || typeof request.tool_choice === 'object',

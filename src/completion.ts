@@ -5,6 +5,7 @@ import { OnpolicyError } from './errors.ts';
 import type { MessagePlan } from './message-format.ts';
 import type { SamplerHandle } from './native.ts';
 import type { PromptLogprobs } from './protocol/index.ts';
+import type { LogitsHook } from './sampling/logits-hook.ts';
 import type { PromptScores } from './sampling/prompt-scores.ts';
 import { type Group, Sequence } from './sequence.ts';
 import type { StopRules } from './text-out.ts';
@@ -24,6 +25,8 @@ export type PreparedCompletion = {
   readonly signal: AbortSignal | undefined;
   /** Collects the prompt's log-probabilities, once for all choices. */
   readonly promptScores: PromptScores | null;
+  /** One per choice, or none. */
+  readonly hooks: readonly LogitsHook[];
 };
 
 /** One request while it runs. */
@@ -39,13 +42,16 @@ export class Completion {
 
   constructor(prepared: PreparedCompletion) {
     this.#prepared = prepared;
-    const { engine, group, samplers, signal, promptScores } = prepared;
+    const { engine, group, samplers, signal, promptScores, hooks } = prepared;
     if (signal?.aborted) throw abortError(signal);
     const onChange = (choice: Choice): void => this.#onChange(choice);
     this.choices = samplers.map((_, index) => new Choice(index, { ...prepared, onChange }));
     this.#sequences = samplers.map(
       (sampler, index) =>
-        new Sequence(group, index, sampler, { promptScores: index === 0 ? promptScores : null }),
+        new Sequence(group, index, sampler, {
+          promptScores: index === 0 ? promptScores : null,
+          hook: hooks[index] ?? null,
+        }),
     );
     this.#open = samplers.length;
     signal?.addEventListener('abort', this.#onAbort, { once: true });

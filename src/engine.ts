@@ -1,7 +1,8 @@
 /** Requests -> sampled tokens: submit, abort, close and the step loop. Read this first, then follow the imports. */
-import type { Backend, Step, StepResult } from './backends/backend.ts';
+import type { Backend, RowEdit, Step, StepResult } from './backends/backend.ts';
 import { fromNative, OnpolicyError } from './errors.ts';
 import type { SampledRows } from './native.ts';
+import type { LogitsHook } from './sampling/logits-hook.ts';
 import { type Entry, type Plan, Scheduler, type SchedulerOptions } from './scheduler.ts';
 import type { Sequence } from './sequence.ts';
 
@@ -160,7 +161,7 @@ export class Engine {
       const { sequence } = entry;
       const rows = scoredRows(entry);
       if (rows > 0 && !sequence.promptScores!.push(scores, score, score + rows))
-        this.#fail(sequence, rowError(2));
+        this.#fail(sequence, rowError(2, false));
       score += rows;
     }
     let row = 0;
@@ -174,7 +175,11 @@ export class Engine {
   #accept(sequence: Sequence, rows: SampledRows, row: number): void {
     const listener = this.#listeners.get(sequence);
     if (!listener) return; // removed while the step ran
-    if (rows.status[row] !== 0) return this.#fail(sequence, rowError(rows.status[row]!));
+    if (rows.status[row] !== 0)
+      return this.#fail(
+        sequence,
+        sequence.hook?.error ?? rowError(rows.status[row]!, sequence.hook !== null),
+      );
     const token = rows.tokens[row]!;
     sequence.append(token);
     if (listener.onToken(token, rows, row)) this.#end(sequence);
@@ -231,6 +236,7 @@ function toStep({ entries, edits }: Plan): Step {
     positions: new Int32Array(total),
     sequences: new Int32Array(total),
     sampleRows: new Int32Array(samples),
+    rowEdits: [] as RowEdit[],
     samplers: entries.flatMap((entry) => entry.samples.map((sequence) => sequence.sampler)),
     scoreRows: new Int32Array(3 * entries.reduce((rows, entry) => rows + scoredRows(entry), 0)),
   };
@@ -248,16 +254,27 @@ function toStep({ entries, edits }: Plan): Step {
     step.sequences.fill(sequence.slot, at, at + count);
     for (let i = 0; i < count; i++) step.positions[at + i] = start + i;
     at += count;
-    for (let i = 0; i < sampled.length; i++) step.sampleRows[row++] = at - 1;
+    for (const sequence of sampled) {
+      if (sequence.hook) step.rowEdits.push(toRowEdit(sequence, sequence.hook, row));
+      step.sampleRows[row++] = at - 1;
+    }
   }
   return step;
+}
+
+function toRowEdit(sequence: Sequence, hook: LogitsHook, sample: number): RowEdit {
+  return { sample, row: () => hook.row(), edit: () => hook.edit(sequence.outputs()) };
 }
 
 function scoredRows({ sequence, start, count }: Entry): number {
   return sequence.promptScores?.rowsIn(start, start + count) ?? 0;
 }
 
-function rowError(status: number): OnpolicyError {
+function rowError(status: number, isEdited: boolean): OnpolicyError {
+  if (status === 2 && isEdited)
+    return new OnpolicyError('INVALID_REQUEST', 'logits_processors: the edited logits hold NaN', {
+      param: 'logits_processors',
+    });
   return status === 1
     ? new OnpolicyError('NO_ALLOWED_TOKEN', 'the constraints of this request left no token to sample')
     : new OnpolicyError('BACKEND_FAILED', 'the model produced logits that are not numbers');

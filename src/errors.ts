@@ -88,3 +88,12 @@ export function fromNative(error: unknown): OnpolicyError {
     cause: error,
   });
 }
+
+/** What a thrown value says, whatever it is: hosts may throw anything. */
+export function messageOf(thrown: unknown): string {
+  try {
+    return thrown instanceof Error ? String(thrown.message) : String(thrown);
+  } catch {
+    return 'a value that cannot be shown';
+  }
+}

@@ -19,5 +19,10 @@ export type { LogitsProcessor, NextLogits } from './protocol/logits-processor.ts
 export type * from './protocol/request-types.ts';
 export { createRuntime, type Runtime } from './runtime.ts';
 export type { RuntimeOptions } from './runtime-options.ts';
+export {
+  type LogitsProcessorFactory,
+  type LogitsProcessorOptions,
+  registerLogitsProcessor,
+} from './sampling/logits-processors.ts';
 export type { CallOptions, Service } from './service.ts';
 export type { ChatCompletionStream } from './stream.ts';

@@ -117,11 +117,14 @@ export class Models {
     if (this.#closed) throw new OnpolicyError('CLOSED', 'the runtime is closed');
     const name = reference ?? '';
     let opening = this.#byReference.get(name);
-    if (!opening) {
+    if (!opening || opening.isStopped) {
       const options = name === '' ? this.#default : (this.#aliases.get(name) ?? { path: name });
       opening = new Shared((stop) => this.#open(options, stop));
       this.#byReference.set(name, opening);
-      opening.result.catch(() => this.#byReference.delete(name)); // what failed may be tried again
+      const failed = opening;
+      failed.result.catch(() => {
+        if (this.#byReference.get(name) === failed) this.#byReference.delete(name); // it may be tried again
+      });
     }
     return await opening.wait(signal);
   }
@@ -148,10 +151,13 @@ export class Models {
     const file = await resolveFile(options.path, this.#options.onProgress, stop);
     const key = JSON.stringify([file, { ...options, path: null }]);
     let loading = this.#byFile.get(key);
-    if (!loading) {
+    if (!loading || loading.isStopped) {
       loading = new Shared((stopLoad) => this.#load(file, options, stopLoad));
       this.#byFile.set(key, loading);
-      loading.result.catch(() => this.#byFile.delete(key));
+      const failed = loading;
+      failed.result.catch(() => {
+        if (this.#byFile.get(key) === failed) this.#byFile.delete(key);
+      });
     }
     const model = await loading.wait(stop);
     this.#loaded.add(model);

@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { OnpolicyError } from './errors.ts';
 import type { TrainerAddon } from './rl/native-trainer.ts';
 import type { SamplerAddon, SamplerHandle } from './sampling/native-sampler.ts';
+import type { GrammarAddon } from './structured/addon-types.ts';
 
 export type {
   SampledRow,
@@ -15,7 +16,7 @@ export type {
 
 /** Columns of sampled or scored rows; alternatives of all rows laid end to end. */
 export type SampledRows = {
-  readonly status: Uint8Array; // (rows) 0: sampled, 1: masks left no token, 2: the logits held NaN
+  readonly status: Uint8Array; // (rows) 0: sampled, 1: masks left no token, 2: the logits held NaN, 3: waits for an edit
   readonly tokens: Int32Array; // (rows)
   readonly logprobs: Float32Array; // (rows) natural logarithm; of the token
   readonly ranks: Int32Array; // (rows) 1: no token is more likely
@@ -64,8 +65,15 @@ export type NativeContext = {
     sequences: Int32Array;
     sampleRows: Int32Array;
     samplers: readonly SamplerHandle[];
+    hooked?: Int32Array; // (hooked) index into samplers, ascending: these rows wait for `finish`
     scoreRows: Int32Array;
   }): Promise<{ samples: SampledRows; scores: SampledRows }>;
+  /** Copies the masked and biased row of a hooked sample out; `index` counts the hooked ones of the last step. */
+  readRow(index: number, row: Float32Array): void;
+  /** Copies it back. */
+  writeRow(index: number, row: Float32Array): void;
+  /** Samples these hooked rows of the last step, ascending. */
+  finish(indices: Int32Array): Promise<SampledRows>;
   abort(): void;
   close(): Promise<void>;
 };
@@ -107,7 +115,13 @@ export type EngineAddon = {
 };
 
 /** Everything the addon exports. */
-export type Addon = EngineAddon & SamplerAddon & TrainerAddon & { readonly napiVersion: number };
+export type Addon = EngineAddon &
+  SamplerAddon &
+  TrainerAddon & {
+    readonly napiVersion: number;
+    /** Constrained decoding: see `src/structured/`. */
+    readonly grammar: GrammarAddon;
+  };
 
 let loaded: Addon | undefined;
 

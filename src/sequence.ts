@@ -1,5 +1,6 @@
 /** The one mutable record that travels: a prompt and what was sampled after it. */
 import type { SamplerHandle } from './native.ts';
+import type { LogitsHook } from './sampling/logits-hook.ts';
 import type { PromptScores } from './sampling/prompt-scores.ts';
 
 /** What the choices of one request share. */
@@ -17,6 +18,8 @@ export type Group = {
 export type SequenceExtras = {
   /** Takes the log-probabilities of the prompt's tokens. */
   readonly promptScores?: PromptScores | null;
+  /** Edits each row of logits before it is sampled from. */
+  readonly hook?: LogitsHook | null;
 };
 
 /** One choice on its way through the engine. */
@@ -26,6 +29,7 @@ export class Sequence {
   readonly index: number;
   readonly sampler: SamplerHandle;
   readonly promptScores: PromptScores | null;
+  readonly hook: LogitsHook | null;
   #tokens: Int32Array; // (capacity) prompt, then sampled tokens
   #length: number;
   /** Home of its cache while it runs, else -1. */
@@ -40,6 +44,7 @@ export class Sequence {
     this.index = index;
     this.sampler = sampler;
     this.promptScores = extras.promptScores ?? null;
+    this.hook = extras.hook ?? null;
     this.#tokens = new Int32Array(group.prompt.length + 64);
     this.#tokens.set(group.prompt);
     this.#length = group.prompt.length;
@@ -63,6 +68,11 @@ export class Sequence {
   /** Tokens from `start` to `end`; a view, valid until the next append. */
   tokens(start: number, end: number): Int32Array {
     return this.#tokens.subarray(start, end);
+  }
+
+  /** Sampled tokens; a view, valid until the next append. */
+  outputs(): Int32Array {
+    return this.#tokens.subarray(this.group.prompt.length, this.#length);
   }
 
   append(token: number): void {

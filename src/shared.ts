@@ -6,24 +6,31 @@ export class Shared<T> {
   readonly result: Promise<T>;
   readonly #controller = new AbortController();
   #waiting = 0;
+  #isDone = false;
 
   constructor(work: (stop: AbortSignal) => Promise<T>) {
     this.result = work(this.#controller.signal);
-    this.result.catch(() => {}); // each caller hears of it through wait()
+    const done = (): void => {
+      this.#isDone = true;
+    };
+    this.result.then(done, () => {}); // each caller hears of a failure through wait()
+  }
+
+  /** Everyone gave up, so the work was stopped: whoever comes now needs new work. */
+  get isStopped(): boolean {
+    return this.#controller.signal.aborted && !this.#isDone;
   }
 
   /** The result. Rejects with `ABORTED` when `signal` fires first. */
   async wait(signal: AbortSignal | undefined): Promise<T> {
-    if (signal?.aborted) throw aborted(signal);
+    if (signal?.aborted) throw abortedBy(signal);
     this.#waiting += 1;
     let onAbort: (() => void) | undefined;
     try {
       if (!signal) return await this.result;
       const aborted = new Promise<never>((_, reject) => {
-        onAbort = () =>
-          reject(new OnpolicyError('ABORTED', 'the request was aborted', { cause: signal.reason }));
-        if (signal.aborted) onAbort();
-        else signal.addEventListener('abort', onAbort);
+        onAbort = () => reject(abortedBy(signal));
+        signal.addEventListener('abort', onAbort);
       });
       return await Promise.race([this.result, aborted]);
     } finally {
@@ -34,6 +41,6 @@ export class Shared<T> {
   }
 }
 
-function aborted(signal: AbortSignal): OnpolicyError {
+function abortedBy(signal: AbortSignal): OnpolicyError {
   return new OnpolicyError('ABORTED', 'the request was aborted', { cause: signal.reason });
 }

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Engine, type Listener } from '../src/engine.ts';
 import type { OnpolicyError } from '../src/errors.ts';
+import { LogitsHook } from '../src/sampling/logits-hook.ts';
 import { PromptScores } from '../src/sampling/prompt-scores.ts';
 import { type Group, Sequence } from '../src/sequence.ts';
 import { byteTokenizer } from './fakes/byte-tokenizer.ts';
@@ -32,6 +33,8 @@ type Request = {
   readonly abortAfter: number | null;
   /** Whether the prompt is scored. */
   readonly scores: boolean;
+  /** Whether a hook turns every predicted token into the next one. */
+  readonly hooked: boolean;
   /** Steps of the event loop before it is submitted. */
   readonly delay: number;
 };
@@ -54,6 +57,7 @@ async function run(engine: Engine, request: Request, arrival: number): Promise<(
           const tokens: number[] = [];
           const sequence = new Sequence(group, index, fakeSampler(), {
             promptScores: index === 0 ? scores : null,
+            hook: request.hooked ? new LogitsHook([takeNext], group.prompt, OPTIONS.vocabSize) : null,
           });
           const listener: Listener = {
             onToken(token) {
@@ -91,9 +95,18 @@ function expectScores(prompt: readonly number[], scores: PromptScores): void {
   }
 }
 
+/** The fake's row holds a 1 at the predicted token: moves it to the next one, in place or in a copy. */
+function takeNext(outputIds: Int32Array, logits: Float32Array): Float32Array | undefined {
+  const next = (logits.indexOf(1) + 1) % logits.length;
+  const row = outputIds.length % 2 === 0 ? logits : new Float32Array(logits.length);
+  row.fill(0)[next] = 1;
+  return row === logits ? undefined : row;
+}
+
 function expected(request: Request, vocabSize: number): number[] {
   const tokens = [...request.prompt];
-  for (let i = 0; i < request.outputTokens; i++) tokens.push(predictedToken(tokens, vocabSize));
+  for (let i = 0; i < request.outputTokens; i++)
+    tokens.push((predictedToken(tokens, vocabSize) + (request.hooked ? 1 : 0)) % vocabSize);
   return tokens.slice(request.prompt.length);
 }
 
@@ -106,6 +119,7 @@ const request = fc.record<Request>({
   priority: fc.integer({ min: -1, max: 1 }),
   abortAfter: fc.option(fc.integer({ min: 1, max: 9 })),
   scores: fc.boolean(),
+  hooked: fc.boolean(),
   delay: fc.integer({ min: 0, max: 30 }),
 });
 
@@ -160,6 +174,7 @@ describe('Engine', () => {
     priority: 0,
     abortAfter: null,
     scores: false,
+    hooked: false,
     delay: 0,
     ...more,
   });

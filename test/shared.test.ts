@@ -16,6 +16,7 @@ describe('Shared', () => {
     second.abort();
     await expect(waits[1]).rejects.toMatchObject({ code: 'ABORTED' });
     expect(stop!.aborted).toBe(true);
+    expect(work.isStopped).toBe(true);
   });
 
   it('gives all the same result, later ones too', async () => {
@@ -25,6 +26,20 @@ describe('Shared', () => {
       1, 1,
     ]);
     expect(await work.wait(undefined)).toBe(1);
+    expect(work.isStopped).toBe(false);
     await expect(work.wait(AbortSignal.abort())).rejects.toMatchObject({ code: 'ABORTED' });
+  });
+
+  it('tells those who come after the last one gave up to begin anew', async () => {
+    const controller = new AbortController();
+    const given = new Shared(() => new Promise(() => {}));
+    const wait = given.wait(controller.signal);
+    expect(given.isStopped).toBe(false);
+    controller.abort();
+    await expect(wait).rejects.toMatchObject({ code: 'ABORTED' });
+    expect(given.isStopped).toBe(true);
+    const finished = new Shared(async () => 1);
+    await finished.wait(undefined);
+    expect(finished.isStopped).toBe(false);
   });
 });

@@ -1,9 +1,9 @@
-// Settings -> resident memory after 500 and after 5,000 requests on the embedded model. Runs with --expose-gc.
+// Settings -> resident memory after some numbers of requests on the embedded model. Runs with --expose-gc.
 import { createRuntime } from '../../dist/index.js';
 import { report, settingsOfProcess } from '../measure.mjs';
 import { wordPrompt } from '../prompts.mjs';
 
-const { threads, from = 500, to = 5000, parallel = 16, outputTokens = 8 } = settingsOfProcess();
+const { requests, parallel = 16, outputTokens = 24 } = settingsOfProcess();
 const runtime = await createRuntime({
   gpu: false,
   threads,
@@ -16,7 +16,7 @@ async function work(until) {
   while (next < until) {
     const index = next++;
     const request = {
-      messages: [{ role: 'user', content: wordPrompt(4 + (index % 40), index) }],
+      messages: [{ role: 'user', content: wordPrompt(4 + (index % 12), index) }],
       max_completion_tokens: outputTokens,
       ignore_eos: true,
       logprobs: index % 2 === 0,
@@ -27,8 +27,8 @@ async function work(until) {
   }
 }
 
-async function residentBytesAfter(requests) {
-  await Promise.all(Array.from({ length: parallel }, () => work(requests)));
+async function residentBytesAfter(count) {
+  await Promise.all(Array.from({ length: parallel }, () => work(count)));
   for (let i = 0; i < 3; i++) {
     globalThis.gc();
     await new Promise((resolve) => setTimeout(resolve, 50));
@@ -36,8 +36,7 @@ async function residentBytesAfter(requests) {
   return process.memoryUsage.rss();
 }
 
-const residentMb = [];
-for (let step = 0; step <= 3; step++)
-  residentMb.push((await residentBytesAfter(from + ((to - from) * step) / 3)) / 2 ** 20);
+const residentMb = []; // one for each of `requests`
+for (const count of requests) residentMb.push((await residentBytesAfter(count)) / 2 ** 20);
 await runtime.close();
-report({ residentMb, growthPercent: 100 * (residentMb.at(-1) / residentMb[0] - 1) });
+report({ residentMb });

@@ -102,6 +102,7 @@ Status Context::Decode(const StepInput& input) {
 }
 
 Status Context::Step(const StepInput& input, StepOutput* output) {
+  for (HookedRow& row : hooked_) row.raw = nullptr;
   EditMemory(input.memory_edits);
   if (!input.tokens.empty()) {
     const Status status = Decode(input);
@@ -118,10 +119,20 @@ Status Context::Step(const StepInput& input, StepOutput* output) {
   for (int i = 0; i < scores; ++i) logits.push_back(Api().llama_get_logits_ith(context_, input.score_rows[3 * static_cast<size_t>(i)]));
   if (std::find(logits.begin(), logits.end(), nullptr) != logits.end())
     return Status::Fail("BACKEND_FAILED", "the engine returned no logits for a row");
+  std::vector<int> hook_of(static_cast<size_t>(samples), -1);
+  hooked_.resize(input.hooked.size());
+  for (size_t i = 0; i < input.hooked.size(); ++i) hook_of[static_cast<size_t>(input.hooked[i])] = static_cast<int>(i);
   rows_.Run(samples + scores, [&](int row, int worker) {
     const float* values = logits[static_cast<size_t>(row)];
     SamplerScratch& scratch = scratch_[static_cast<size_t>(worker)];
-    if (row < samples) {
+    if (row < samples && hook_of[static_cast<size_t>(row)] >= 0) {
+      HookedRow& hooked = hooked_[static_cast<size_t>(hook_of[static_cast<size_t>(row)])];
+      hooked.raw = values;
+      hooked.sampler = input.samplers[static_cast<size_t>(row)];
+      hooked.prepared.resize(static_cast<size_t>(model_->vocab_size()));
+      hooked.sampler->Prepare(values, nullptr, hooked.prepared.data());
+      output->samples[static_cast<size_t>(row)].Clear(SampleStatus::kPrepared);
+    } else if (row < samples) {
       Sampler& sampler = *input.samplers[static_cast<size_t>(row)];
       RowResult& result = output->samples[static_cast<size_t>(row)];
       sampler.Sample(values, nullptr, scratch, result);
@@ -131,6 +142,21 @@ Status Context::Step(const StepInput& input, StepOutput* output) {
       ScoreRow(values, model_->vocab_size(), score[1], score[2], scratch, output->scores[static_cast<size_t>(row - samples)]);
     }
   });
+  return Status::Ok();
+}
+
+Status Context::Finish(const std::vector<int32_t>& indices, std::vector<RowResult>* results) {
+  for (int32_t index : indices)
+    if (!PreparedRow(static_cast<size_t>(index)))
+      return Status::Fail("BACKEND_FAILED", "no such row waits to be finished");
+  results->resize(indices.size());
+  rows_.Run(static_cast<int>(indices.size()), [&](int at, int worker) {
+    HookedRow& hooked = hooked_[static_cast<size_t>(indices[static_cast<size_t>(at)])];
+    RowResult& result = (*results)[static_cast<size_t>(at)];
+    hooked.sampler->SampleEdited(hooked.raw, hooked.prepared.data(), scratch_[static_cast<size_t>(worker)], result);
+    if (result.status == SampleStatus::kOk) hooked.sampler->Accept(result.token);
+  });
+  for (int32_t index : indices) hooked_[static_cast<size_t>(index)].raw = nullptr;
   return Status::Ok();
 }
 

@@ -32,6 +32,7 @@ struct StepInput {
   std::vector<int32_t> sequences;     // (tokens)
   std::vector<int32_t> sample_rows;   // (samplers) index into tokens: whose logits the sampler sees
   std::vector<std::shared_ptr<Sampler>> samplers;  // several may share one row
+  std::vector<int32_t> hooked;        // (hooked) index into samplers, ascending: JavaScript edits these rows
   std::vector<int32_t> score_rows;    // (scores, 3): index into tokens, scored token, number of alternatives
 };
 
@@ -51,6 +52,16 @@ class Context {
   // what it did not have before). Any other failure leaves the context unusable.
   Status Step(const StepInput& input, StepOutput* output);
 
+  // The masked and biased row (vocab) of the last step's hooked sample `index`, to be edited; null when none waits.
+  float* PreparedRow(size_t index) {
+    return index < hooked_.size() && hooked_[index].raw ? hooked_[index].prepared.data() : nullptr;
+  }
+
+  // Samples rows of the last step that were edited, by index into StepInput::hooked.
+  Status Finish(const std::vector<int32_t>& indices, std::vector<RowResult>* results);
+
+  int32_t vocab_size() const { return model_->vocab_size(); }
+
   // Ends the running step early; callable from any thread. The next step runs normally.
   void Abort() { abort_ = true; }
 
@@ -69,6 +80,13 @@ class Context {
   RowPool rows_;
   std::vector<SamplerScratch> scratch_;  // one per worker
   std::atomic<bool> abort_{false};
+  // Rows of the last step that wait for JavaScript. Its memory is kept for the next ones.
+  struct HookedRow {
+    const float* raw = nullptr;  // (vocab) in the engine's output, until the next pass
+    std::shared_ptr<Sampler> sampler;
+    std::vector<float> prepared;  // (vocab)
+  };
+  std::vector<HookedRow> hooked_;
   // Reused between steps: llama_batch wants one array of sequence ids per token.
   std::vector<int32_t> sequence_counts_;
   std::vector<int32_t*> sequence_pointers_;

@@ -8,6 +8,7 @@ static Napi::Object Init(Napi::Env env, Napi::Object exports) {
   onpolicy::RegisterEngine(env, exports);
   onpolicy::RegisterSampler(env, exports);
   onpolicy::RegisterTrainer(env, exports);
+  onpolicy::RegisterGrammar(env, exports);
   return exports;
 }
 

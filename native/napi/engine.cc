@@ -9,6 +9,7 @@
 #include "llama/model.h"
 #include "napi/async-task.h"
 #include "napi/environment.h"
+#include "napi/options.h"
 #include "napi/register.h"
 #include "napi/sampler.h"
 
@@ -189,15 +190,47 @@ Napi::Value LoadModel(const Napi::CallbackInfo& info) {
 
 // ---- Context ----
 
+// Columns instead of an object per row: (rows) each, alternatives laid end to end.
+Napi::Object ToRows(Napi::Env env, const std::vector<RowResult>& rows) {
+  const size_t count = rows.size();
+  auto status = Napi::Uint8Array::New(env, count);
+  auto tokens = Napi::Int32Array::New(env, count);
+  auto logprobs = Napi::Float32Array::New(env, count);
+  auto ranks = Napi::Int32Array::New(env, count);
+  auto offsets = Napi::Int32Array::New(env, count + 1);
+  std::vector<int32_t> top_ids;
+  std::vector<float> top_logprobs;
+  offsets[0] = 0;
+  for (size_t i = 0; i < count; ++i) {
+    const RowResult& row = rows[i];
+    status[i] = static_cast<uint8_t>(row.status);
+    tokens[i] = row.token;
+    logprobs[i] = row.logprob;
+    ranks[i] = row.rank;
+    top_ids.insert(top_ids.end(), row.top_ids.begin(), row.top_ids.end());
+    top_logprobs.insert(top_logprobs.end(), row.top_logprobs.begin(), row.top_logprobs.end());
+    offsets[i + 1] = static_cast<int32_t>(top_ids.size());
+  }
+  Napi::Object object = Napi::Object::New(env);
+  object.Set("status", status);
+  object.Set("tokens", tokens);
+  object.Set("logprobs", logprobs);
+  object.Set("ranks", ranks);
+  object.Set("topOffsets", offsets);
+  object.Set("topIds", ToTyped<Napi::Int32Array>(env, top_ids));
+  object.Set("topLogprobs", ToTyped<Napi::Float32Array>(env, top_logprobs));
+  return object;
+}
+
 // The thread of one context: takes steps in order and settles their promises on the JavaScript thread.
 class StepThread : public std::enable_shared_from_this<StepThread> {
  public:
   struct Job {
-    std::shared_ptr<StepThread> owner;  // outlives the thread until the promise is settled
-    StepInput input;
-    StepOutput output;
-    Status status;
+    std::function<Status(Context&)> work;              // on the thread
+    std::function<Napi::Value(Napi::Env)> finish;      // builds what the promise resolves with
     Napi::Promise::Deferred deferred;
+    Status status;
+    std::shared_ptr<StepThread> owner;  // outlives the thread until the promise is settled
   };
 
   StepThread(Napi::Env env, std::shared_ptr<Context> context) : context_(std::move(context)) {
@@ -209,15 +242,21 @@ class StepThread : public std::enable_shared_from_this<StepThread> {
 
   ~StepThread() { Stop(); }
 
-  void Push(Napi::Env env, std::unique_ptr<Job> job) {
-    job->owner = shared_from_this();
+  Napi::Promise Push(Napi::Env env, std::function<Status(Context&)> work, std::function<Napi::Value(Napi::Env)> finish) {
+    auto job = std::make_unique<Job>(
+        Job{std::move(work), std::move(finish), Napi::Promise::Deferred::New(env), Status::Ok(), shared_from_this()});
+    const Napi::Promise promise = job->deferred.Promise();
     if (pending_++ == 0) settle_.Ref(env);  // a running step keeps the process alive, an idle context does not
     {
       std::lock_guard<std::mutex> lock(mutex_);
       jobs_.push_back(std::move(job));
     }
     wake_.notify_one();
+    return promise;
   }
+
+  // The context while no job waits or runs, else null.
+  Context* Idle() const { return pending_ == 0 ? context_.get() : nullptr; }
 
   // Ends the running step and the thread. Jobs that wait are rejected by the thread as CLOSED.
   void Stop() {
@@ -264,7 +303,7 @@ class StepThread : public std::enable_shared_from_this<StepThread> {
 
   void Run(Job& job) {
     try {
-      job.status = context_->Step(job.input, &job.output);
+      job.status = job.work(*context_);
     } catch (const std::bad_alloc&) {
       job.status = Status::Fail("OUT_OF_MEMORY", "not enough memory for a step");
     } catch (const std::exception& error) {
@@ -281,42 +320,11 @@ class StepThread : public std::enable_shared_from_this<StepThread> {
       job->deferred.Reject(ToError(env, job->status).Value());
       return;
     }
-    Napi::Object result = Napi::Object::New(env);
-    result.Set("samples", ToRows(env, job->output.samples));
-    result.Set("scores", ToRows(env, job->output.scores));
-    job->deferred.Resolve(result);
-  }
-
-  // Columns instead of an object per row: (rows) each, alternatives laid end to end.
-  static Napi::Object ToRows(Napi::Env env, const std::vector<RowResult>& rows) {
-    const size_t count = rows.size();
-    auto status = Napi::Uint8Array::New(env, count);
-    auto tokens = Napi::Int32Array::New(env, count);
-    auto logprobs = Napi::Float32Array::New(env, count);
-    auto ranks = Napi::Int32Array::New(env, count);
-    auto offsets = Napi::Int32Array::New(env, count + 1);
-    std::vector<int32_t> top_ids;
-    std::vector<float> top_logprobs;
-    offsets[0] = 0;
-    for (size_t i = 0; i < count; ++i) {
-      const RowResult& row = rows[i];
-      status[i] = static_cast<uint8_t>(row.status);
-      tokens[i] = row.token;
-      logprobs[i] = row.logprob;
-      ranks[i] = row.rank;
-      top_ids.insert(top_ids.end(), row.top_ids.begin(), row.top_ids.end());
-      top_logprobs.insert(top_logprobs.end(), row.top_logprobs.begin(), row.top_logprobs.end());
-      offsets[i + 1] = static_cast<int32_t>(top_ids.size());
+    try {
+      job->deferred.Resolve(job->finish(env));
+    } catch (const Napi::Error& error) {
+      job->deferred.Reject(error.Value());
     }
-    Napi::Object object = Napi::Object::New(env);
-    object.Set("status", status);
-    object.Set("tokens", tokens);
-    object.Set("logprobs", logprobs);
-    object.Set("ranks", ranks);
-    object.Set("topOffsets", offsets);
-    object.Set("topIds", ToTyped<Napi::Int32Array>(env, top_ids));
-    object.Set("topLogprobs", ToTyped<Napi::Float32Array>(env, top_logprobs));
-    return object;
   }
 
   std::shared_ptr<Context> context_;
@@ -333,7 +341,9 @@ class JsContext : public Napi::ObjectWrap<JsContext> {
  public:
   static Napi::Function Define(Napi::Env env) {
     return DefineClass(env, "Context",
-                       {InstanceMethod<&JsContext::Step>("step"), InstanceMethod<&JsContext::Abort>("abort"),
+                       {InstanceMethod<&JsContext::Step>("step"), InstanceMethod<&JsContext::ReadRow>("readRow"),
+                        InstanceMethod<&JsContext::WriteRow>("writeRow"),
+                        InstanceMethod<&JsContext::Finish>("finish"), InstanceMethod<&JsContext::Abort>("abort"),
                         InstanceMethod<&JsContext::Close>("close")});
   }
 
@@ -365,27 +375,82 @@ class JsContext : public Napi::ObjectWrap<JsContext> {
     if (!condition) throw Napi::RangeError::New(env_, message);
   }
 
-  // step({ memoryEdits, tokens, positions, sequences, sampleRows, samplers, scoreRows }) -> Promise<{ samples, scores }>
-  Napi::Value Step(const Napi::CallbackInfo& info) {
+  StepThread& Thread() const {
     if (!thread_) throw ToError(env_, Status::Fail("CLOSED", "the context is closed"));
+    return *thread_;
+  }
+
+  // step({ memoryEdits, tokens, positions, sequences, sampleRows, samplers, hooked, scoreRows })
+  // -> Promise<{ samples, scores }>
+  Napi::Value Step(const Napi::CallbackInfo& info) {
+    StepThread& thread = Thread();
     const auto object = info[0].As<Napi::Object>();
-    auto job = std::make_unique<StepThread::Job>(
-        StepThread::Job{nullptr, {}, {}, Status::Ok(), Napi::Promise::Deferred::New(env_)});
-    StepInput& input = job->input;
+    auto job = std::make_shared<std::pair<StepInput, StepOutput>>();
+    StepInput& input = job->first;
     input.memory_edits = ReadInts(object, "memoryEdits");
     input.tokens = ReadInts(object, "tokens");
     input.positions = ReadInts(object, "positions");
     input.sequences = ReadInts(object, "sequences");
     input.sample_rows = ReadInts(object, "sampleRows");
+    input.hooked = ReadInts(object, "hooked");
     input.score_rows = ReadInts(object, "scoreRows");
     if (object.Get("samplers").IsArray()) {
       const auto samplers = object.Get("samplers").As<Napi::Array>();
       for (uint32_t i = 0; i < samplers.Length(); ++i) input.samplers.push_back(UnwrapSampler(env_, samplers.Get(i)));
     }
     CheckStep(input);
-    const Napi::Promise promise = job->deferred.Promise();
-    thread_->Push(env_, std::move(job));
-    return promise;
+    return thread.Push(
+        env_, [job](Context& context) { return context.Step(job->first, &job->second); },
+        [job](Napi::Env env) -> Napi::Value {
+          Napi::Object result = Napi::Object::New(env);
+          result.Set("samples", ToRows(env, job->second.samples));
+          result.Set("scores", ToRows(env, job->second.scores));
+          return result;
+        });
+  }
+
+  // The masked and biased row of the last step's hooked sample `index`.
+  float* PreparedRow(Napi::Value index) const {
+    Context* context = Thread().Idle();
+    if (!context) throw Napi::Error::New(env_, "a step is running");
+    float* row = context->PreparedRow(
+        static_cast<size_t>(ReadInteger(index, "index", 0, std::numeric_limits<int32_t>::max())));
+    Check(row != nullptr, "index: no such row waits");
+    return row;
+  }
+
+  Napi::Float32Array ReadVocabularyRow(Napi::Value value) const {
+    const Napi::Float32Array row = ReadFloat32Array(value, "row");
+    Check(row.ElementLength() == static_cast<size_t>(vocab_size_), "row: expected one number per token");
+    return row;
+  }
+
+  // readRow(index, row: Float32Array): copies the row of the last step's hooked sample `index` out.
+  Napi::Value ReadRow(const Napi::CallbackInfo& info) {
+    const float* prepared = PreparedRow(info[0]);
+    std::copy_n(prepared, vocab_size_, ReadVocabularyRow(info[1]).Data());
+    return env_.Undefined();
+  }
+
+  // writeRow(index, row: Float32Array): copies it back, edited.
+  Napi::Value WriteRow(const Napi::CallbackInfo& info) {
+    float* prepared = PreparedRow(info[0]);
+    std::copy_n(ReadVocabularyRow(info[1]).Data(), vocab_size_, prepared);
+    return env_.Undefined();
+  }
+
+  // finish(indices: Int32Array) -> Promise<samples>: samples these hooked rows of the last step.
+  Napi::Value Finish(const Napi::CallbackInfo& info) {
+    StepThread& thread = Thread();
+    const Napi::Int32Array given = ReadInt32Array(info[0], "indices");
+    std::vector<int32_t> indices(given.Data(), given.Data() + given.ElementLength());
+    for (size_t i = 0; i < indices.size(); ++i)
+      Check(indices[i] >= 0 && (i == 0 || indices[i] > indices[i - 1]), "indices: expected ascending numbers");
+    auto results = std::make_shared<std::vector<RowResult>>();
+    return thread.Push(
+        env_,
+        [indices = std::move(indices), results](Context& context) { return context.Finish(indices, results.get()); },
+        [results](Napi::Env env) -> Napi::Value { return ToRows(env, *results); });
   }
 
   void CheckStep(const StepInput& input) const {
@@ -401,6 +466,10 @@ class JsContext : public Napi::ObjectWrap<JsContext> {
     for (int32_t position : input.positions) Check(position >= 0, "positions: expected a number >= 0");
     for (int32_t id : input.sequences) Check(id >= 0 && id < sequences, "sequences: id out of range");
     for (int32_t row : input.sample_rows) Check(row >= 0 && row < count, "sampleRows: index out of range");
+    for (size_t i = 0; i < input.hooked.size(); ++i)
+      Check(input.hooked[i] >= 0 && input.hooked[i] < static_cast<int32_t>(input.samplers.size()) &&
+                (i == 0 || input.hooked[i] > input.hooked[i - 1]),
+            "hooked: expected ascending indices of samplers");
     for (size_t i = 0; i < input.score_rows.size(); i += 3) {
       Check(input.score_rows[i] >= 0 && input.score_rows[i] < count, "scoreRows: index out of range");
       Check(input.score_rows[i + 1] >= 0 && input.score_rows[i + 1] < vocab_size_, "scoreRows: token out of range");

@@ -7,5 +7,6 @@ namespace onpolicy {
 void RegisterEngine(Napi::Env env, Napi::Object exports);
 void RegisterSampler(Napi::Env env, Napi::Object exports);
 void RegisterTrainer(Napi::Env env, Napi::Object exports);
+void RegisterGrammar(Napi::Env env, Napi::Object exports);
 
 }  // namespace onpolicy

@@ -173,13 +173,15 @@ Column ColumnNamed(Napi::Env env, const std::string& name) {
   ThrowTypeError(env, "no column is named " + name);
 }
 
-// read(column) -> { [module]: { a, b } }
+// read(column, module?) -> { [module]: { a, b } }, of all modules or of one.
 Napi::Value Read(const Napi::CallbackInfo& info, const SharedHandle& handle) {
   Napi::Env env = info.Env();
   Trainer& trainer = Idle(env, handle);
   const Column column = ColumnNamed(env, info[0].ToString().Utf8Value());
   Napi::Object result = Napi::Object::New(env);
+  const std::string only = info[1].IsString() ? info[1].As<Napi::String>().Utf8Value() : "";
   for (const Module& module : trainer.adapter().modules()) {
+    if (!only.empty() && only != module.name) continue;
     Napi::Object factors = Napi::Object::New(env);
     factors.Set("a", ToArray(env, module.a.*column));
     factors.Set("b", ToArray(env, module.b.*column));

@@ -11,6 +11,7 @@ enum class SampleStatus : uint8_t {
   kOk = 0,
   kNoAllowedToken = 1,  // masks left nothing
   kNotANumber = 2,      // the row holds a NaN
+  kPrepared = 3,        // masked and biased: JavaScript edits the row before it is sampled
 };
 
 // What becomes of one row. Reuse one per row slot: its vectors keep their memory.

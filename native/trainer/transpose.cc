@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <new>
 #include <thread>
 
 #include "trainer/weights.h"
@@ -59,13 +60,20 @@ Status TransposeInto(const Linear& linear, const Device& device) {
   }
   char* to = device.is_cpu() ? static_cast<char*>(target->data) : copy.data();
   std::atomic<int64_t> next{0};
-  std::vector<std::thread> pool;
-  for (int t = 0; t < device.threads(); ++t)
-    pool.emplace_back([&] {
+  std::atomic<bool> has_memory{true};
+  auto share = [&] {
+    try {
       for (int64_t band = next++; band * kBandRows < linear.out(); band = next++)
         TransposeBand(&host, band, linear.transposed_type, to);
-    });
+    } catch (const std::bad_alloc&) {
+      has_memory = false;  // nothing may be thrown out of a thread
+    }
+  };
+  std::vector<std::thread> pool;
+  for (int t = 1; t < device.threads(); ++t) pool.emplace_back(share);
+  share();
   for (std::thread& thread : pool) thread.join();
+  if (!has_memory) return Status::Fail("OUT_OF_MEMORY", "not enough memory to turn the weights for training");
   if (!device.is_cpu()) api.ggml_backend_tensor_set(target, copy.data(), 0, copy.size());
   return Status::Ok();
 }

@@ -5,6 +5,16 @@ import type { SampledRows, SamplerHandle } from '../native.ts';
 export const MEMORY_REMOVE = 0;
 export const MEMORY_COPY = 1;
 
+/** A sample whose row JavaScript edits between masks and penalties. */
+export type RowEdit = {
+  /** Index into {@link Step.samplers}. */
+  readonly sample: number;
+  /** Where the row goes: (vocab). Asked for just before it is written. */
+  row(): Float32Array;
+  /** Edits what stands there. False: it is not to be sampled from. */
+  edit(): boolean;
+};
+
 /** One forward pass over tokens of many sequences, laid end to end. */
 export type Step = {
   /** (edits, 5): kind, slot, target slot, from position, to position (-1: the end). Done before the pass. */
@@ -14,6 +24,7 @@ export type Step = {
   readonly sequences: Int32Array; // (total) the slot each token belongs to
   readonly sampleRows: Int32Array; // (samples) index into tokens whose logits the sampler sees
   readonly samplers: readonly SamplerHandle[]; // (samples) several may share one row
+  readonly rowEdits: readonly RowEdit[]; // (edits) by ascending sample
   readonly scoreRows: Int32Array; // (scores, 3): index into tokens, scored token, number of alternatives
 };
 
@@ -49,4 +60,26 @@ export interface Backend {
   /** Ends the running step early. */
   abortStep(): void;
   close(): Promise<void>;
+}
+
+/** Rows of which those at `places` are replaced, in order, by the rows of `others`. */
+export function replaceRows(rows: SampledRows, places: readonly number[], others: SampledRows): SampledRows {
+  for (const [from, to] of places.entries())
+    for (const field of ['status', 'tokens', 'logprobs', 'ranks'] as const)
+      rows[field][to] = others[field][from]!;
+  if (others.topIds.length === 0) return rows;
+  const takenFrom = new Map(places.map((place, from) => [place, from]));
+  const count = rows.tokens.length;
+  const topOffsets = new Int32Array(count + 1);
+  const topIds = new Int32Array(rows.topIds.length + others.topIds.length);
+  const topLogprobs = new Float32Array(topIds.length);
+  for (let row = 0; row < count; row++) {
+    const other = takenFrom.get(row);
+    const [source, at] = other === undefined ? [rows, row] : [others, other];
+    const [start, end] = [source.topOffsets[at]!, source.topOffsets[at + 1]!];
+    topIds.set(source.topIds.subarray(start, end), topOffsets[row]);
+    topLogprobs.set(source.topLogprobs.subarray(start, end), topOffsets[row]);
+    topOffsets[row + 1] = topOffsets[row]! + end - start;
+  }
+  return { ...rows, topOffsets, topIds, topLogprobs };
 }

@@ -4,7 +4,7 @@ import { fromNative, OnpolicyError } from '../errors.ts';
 import { loadAddon, type NativeContext, type NativeModel } from '../native.ts';
 import { onDisk } from '../on-disk.ts';
 import type { Tokenizer } from '../tokenizer.ts';
-import type { Backend, Step, StepResult } from './backend.ts';
+import { type Backend, replaceRows, type Step, type StepResult } from './backend.ts';
 import { type Gpu, openLibraries } from './libraries.ts';
 
 /** Texts up to this length are tokenized in place: handing them to another thread would take longer. */
@@ -129,8 +129,29 @@ class GgufBackend implements Backend {
     this.#context = context;
   }
 
-  step(step: Step): Promise<StepResult> {
-    return this.#context.step(step);
+  async step(step: Step): Promise<StepResult> {
+    const { rowEdits, ...rest } = step;
+    if (rowEdits.length === 0) return await this.#context.step(rest);
+    const result = await this.#context.step({
+      ...rest,
+      hooked: Int32Array.from(rowEdits, ({ sample }) => sample),
+    });
+    const edited: number[] = [];
+    for (const [index, edit] of rowEdits.entries()) {
+      this.#context.readRow(index, edit.row());
+      if (!edit.edit()) continue;
+      this.#context.writeRow(index, edit.row());
+      edited.push(index);
+    }
+    const finished = await this.#context.finish(Int32Array.from(edited));
+    return {
+      ...result,
+      samples: replaceRows(
+        result.samples,
+        edited.map((index) => rowEdits[index]!.sample),
+        finished,
+      ),
+    };
   }
 
   abortStep(): void {

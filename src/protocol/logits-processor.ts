@@ -6,7 +6,7 @@ export type NextLogits = Float32Array | void;
 
 /**
  * Edits one row of logits in place, or returns the row to use instead. Called once per token of one choice. A function
- * with three parameters also gets the prompt.
+ * with three parameters also gets the prompt. The row's memory is used again for the next token: copy what you keep.
  */
 export type LogitsProcessor =
   | ((outputIds: Int32Array, logits: Float32Array) => NextLogits)

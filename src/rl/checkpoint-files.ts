@@ -32,7 +32,7 @@ export async function saveCheckpoint(
   const config = JSON.stringify(peftConfig(weights, model), null, 2);
   await writeFile(folder, CHECKPOINT_FILES.gguf, writeGgufAdapter({ ...model, weights }));
   await writeFile(folder, CHECKPOINT_FILES.peft, writeSafetensors(toPeft(weights, model)));
-  await writeFile(folder, CHECKPOINT_FILES.peftConfig, `${config}\n`);
+  await writeFile(folder, CHECKPOINT_FILES.peftConfig, [Buffer.from(`${config}\n`)]);
   await writeFile(folder, CHECKPOINT_FILES.optimizer, writeOptimizer(model, optimizer));
 }
 
@@ -76,7 +76,7 @@ export async function readOptimizer(folder: string): Promise<OptimizerState> {
   };
 }
 
-function writeOptimizer({ rank }: PeftModel, optimizer: OptimizerState): Uint8Array {
+function writeOptimizer({ rank }: PeftModel, optimizer: OptimizerState): Uint8Array[] {
   const tensors = (['firstMoment', 'secondMoment'] as const).flatMap((moment) =>
     Object.entries(optimizer[moment]).flatMap(([name, { a, b }]): [string, FloatTensor][] => [
       [`${moment}.${name}.a`, { shape: [rank, a.length / rank], values: a }],
@@ -89,10 +89,10 @@ function writeOptimizer({ rank }: PeftModel, optimizer: OptimizerState): Uint8Ar
   });
 }
 
-async function writeFile(folder: string, name: string, data: Uint8Array | string): Promise<void> {
+async function writeFile(folder: string, name: string, parts: readonly Uint8Array[]): Promise<void> {
   const handle = await fs.open(path.join(folder, name), 'w');
   try {
-    await handle.writeFile(data);
+    for (const part of parts) if (part.length > 0) await handle.writeFile(part);
     await handle.sync();
   } finally {
     await handle.close();

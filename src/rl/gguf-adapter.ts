@@ -20,8 +20,8 @@ const TYPE_ARRAY = 9;
 const VALUE_BYTES = [1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8];
 const TENSOR_F32 = 0;
 
-/** Lays the adapter out in a file. */
-export function writeGgufAdapter({ architecture, alpha, rank, weights }: GgufAdapter): Uint8Array {
+/** Lays the adapter out in a file. The parts of the file follow each other; none is a copy. */
+export function writeGgufAdapter({ architecture, alpha, rank, weights }: GgufAdapter): Uint8Array[] {
   const tensors = Object.entries(weights).flatMap(([name, { a, b }]) => [
     { name: `${name}.weight.lora_a`, shape: [a.length / rank, rank], values: a },
     { name: `${name}.weight.lora_b`, shape: [rank, b.length / rank], values: b },
@@ -53,16 +53,13 @@ export function writeGgufAdapter({ architecture, alpha, rank, weights }: GgufAda
     head.u64(offset);
     offset += align(values.byteLength);
   }
+  const padding = (bytes: number) => new Uint8Array(align(bytes) - bytes);
   const header = head.bytes();
-  const start = align(header.length);
-  const file = new Uint8Array(start + offset);
-  file.set(header);
-  let at = start;
-  for (const { values } of tensors) {
-    file.set(new Uint8Array(values.buffer, values.byteOffset, values.byteLength), at);
-    at += align(values.byteLength);
-  }
-  return file;
+  const data = tensors.flatMap(({ values }) => [
+    new Uint8Array(values.buffer, values.byteOffset, values.byteLength),
+    padding(values.byteLength),
+  ]);
+  return [header, padding(header.length), ...data];
 }
 
 /** Reads a LoRA file's F32 factors. */

@@ -44,7 +44,8 @@ export type NativeTrainer = {
     weightDecay: number;
     maxGradNorm: number;
   }): Promise<{ gradNorm: number; isApplied: boolean }>;
-  read(column: NativeColumn): AdapterWeights;
+  /** Copies of the numbers of all modules, or of one. */
+  read(column: NativeColumn, module?: string): AdapterWeights;
   write(column: NativeColumn, weights: AdapterWeights): void;
   zeroGradients(): void;
   resetOptimizer(): void;

@@ -18,25 +18,23 @@ type Entry = {
 
 const MAX_HEADER_BYTES = 100_000_000;
 
-/** Lays the tensors out in a file: F32, in the order given. */
-export function writeSafetensors({ tensors, metadata }: Safetensors): Uint8Array {
+/** Lays the tensors out in a file: F32, in the order given. The parts of the file follow each other; none is a copy. */
+export function writeSafetensors({ tensors, metadata }: Safetensors): Uint8Array[] {
   const header: Record<string, unknown> = { __metadata__: metadata };
   let offset = 0;
   for (const [name, { shape, values }] of Object.entries(tensors)) {
     header[name] = { dtype: 'F32', shape, data_offsets: [offset, offset + values.byteLength] };
     offset += values.byteLength;
   }
-  const text = JSON.stringify(header);
-  const headerBytes = Math.ceil(Buffer.byteLength(text) / 8) * 8; // padded with spaces: the data is aligned
-  const file = new Uint8Array(8 + headerBytes + offset);
-  new DataView(file.buffer).setBigUint64(0, BigInt(headerBytes), true);
-  file.set(Buffer.from(text.padEnd(headerBytes - (Buffer.byteLength(text) - text.length), ' ')), 8);
-  let at = 8 + headerBytes;
-  for (const { values } of Object.values(tensors)) {
-    file.set(new Uint8Array(values.buffer, values.byteOffset, values.byteLength), at);
-    at += values.byteLength;
-  }
-  return file;
+  const text = Buffer.from(JSON.stringify(header));
+  const headerBytes = Math.ceil(text.length / 8) * 8; // padded with spaces: the data is aligned
+  const start = Buffer.alloc(8 + headerBytes, ' ');
+  start.writeBigUInt64LE(BigInt(headerBytes));
+  start.set(text, 8);
+  const data = Object.values(tensors).map(
+    ({ values }) => new Uint8Array(values.buffer, values.byteOffset, values.byteLength),
+  );
+  return [start, ...data];
 }
 
 /** Reads a file's tensors as 32-bit floats, from F32, F16 or BF16. Integers (I32) are read as floats too. */

@@ -1,12 +1,13 @@
 /** A GGUF model and packed rows -> log-probabilities, gradients, new adapter weights. The native trainer behind one interface. */
 import fs from 'node:fs/promises';
 import os from 'node:os';
+import { setImmediate } from 'node:timers/promises';
 import { devices, type Gpu, openLibraries } from '../backends/libraries.ts';
 import { fromNative, OnpolicyError } from '../errors.ts';
 import { loadAddon } from '../native.ts';
-import { type AdapterWeights, LINEAR_MODULES } from './adapter-weights.ts';
+import { type AdapterWeights, LINEAR_MODULES, type LoraFactors } from './adapter-weights.ts';
 import { readAdapter, readOptimizer, saveCheckpoint } from './checkpoint-files.ts';
-import type { ModelFacts, NativeTrainer } from './native-trainer.ts';
+import type { ModelFacts, NativeColumn, NativeTrainer } from './native-trainer.ts';
 
 /**
  * One packed row of tokens. Token i sees itself and each earlier token j with the same group id, or whose group id is
@@ -197,15 +198,25 @@ class GgufTrainer implements Trainer {
     return this.#queue(() => this.#native.step({ ...STEP_DEFAULTS, ...options }));
   }
 
+  /** All modules' numbers, copied without holding up the caller's thread for long. Only from within the queue. */
+  async #readInPieces(column: NativeColumn): Promise<AdapterWeights> {
+    const weights: Record<string, LoraFactors> = {};
+    for (const { name } of this.info.modules) {
+      Object.assign(weights, this.#native.read(column, name));
+      await setImmediate();
+    }
+    return weights;
+  }
+
   save(folder: string): Promise<void> {
     return this.#queue(async () => {
       const optimizer = {
         stepCount: this.#native.stepCount(),
-        firstMoment: this.#native.read('firstMoment'),
-        secondMoment: this.#native.read('secondMoment'),
+        firstMoment: await this.#readInPieces('firstMoment'),
+        secondMoment: await this.#readInPieces('secondMoment'),
       };
       await fs.mkdir(folder, { recursive: true });
-      await saveCheckpoint(folder, this.info, this.#native.read('value'), optimizer);
+      await saveCheckpoint(folder, this.info, await this.#readInPieces('value'), optimizer);
     });
   }
 

@@ -66,7 +66,9 @@ export class TemplateCompiler extends Compiler {
       if (plan.self !== null) this._emitLine(`${variable(plan.self)}=o.self(s,c);`);
     });
     const bodies = new Map<string, readonly Statement[]>();
-    for (const block of allBlocks(node)) bodies.set(block.name, block.body);
+    if (plan.blocks.length > 0)
+      for (const inner of descendants(node))
+        if (inner.typename === 'Block') bodies.set(inner.name, inner.body);
     for (const block of plan.blocks) this.#blockFunction(block, bodies.get(block.name)!);
     const blocks = plan.blocks.map((block) => `[${this.#constant(block.name)},f${block.code.functionId}]`);
     this._emitLine(`return [f${plan.code.functionId},[${blocks.join(',')}]];`);
@@ -678,10 +680,6 @@ export class TemplateCompiler extends Compiler {
   }
 }
 
-function* allBlocks(node: NodeOf<'Root'>): Generator<NodeOf<'Block'>> {
-  for (const inner of descendants(node)) if (inner.typename === 'Block') yield inner;
-}
-
 /** Words that generated code may hold beside numbered names. */
 const WORDS = new Set(
   (
@@ -693,11 +691,9 @@ const NUMBERED = /^(?:[fk]\d+|v\d+_\d+|t_\d+)$/;
 
 /** A second wall: code with any other word, or any literal but "", is a fault of ours and never runs. */
 function checkClosed(code: string): void {
-  const rest = code.replace(/[A-Za-z_$][\w$]*/g, (word) => {
+  for (const word of new Set(code.match(/[A-Za-z_$][\w$]*/g)))
     if (!WORDS.has(word) && !NUMBERED.test(word) && !Object.hasOwn(OPERATIONS, word))
       throw new Error(`generated code holds the word ${word}`);
-    return '';
-  });
-  if (/[^\d\s(){}[\],;:?=!.+*>&]/.test(rest.replaceAll('""', '')))
+  if (/[^\w\s(){}[\],;:?=!.+*>&]/.test(code.replaceAll('""', '')))
     throw new Error('generated code holds a literal');
 }

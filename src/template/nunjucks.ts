@@ -11,6 +11,7 @@ export interface NunjucksNode {
 type NodeClass = {
   new (lineno: number, colno: number, ...fields: unknown[]): NunjucksNode;
   extend(name: string, properties: { fields: readonly string[] }): NodeClass;
+  readonly prototype: { init: (...args: never[]) => void };
 };
 
 /** Nunjucks' Compiler: dispatch by node type, the code buffer, the stack of output buffers, temporary names. */

@@ -50,13 +50,11 @@ export class JinjaTemplate extends Template {
   readonly source: string;
   /** Names the template takes from its context. */
   readonly variables: ReadonlySet<string>;
-  /** Whether a loop runs over the parts of a message's content. */
-  readonly loopsOverContent: boolean;
-  /** Whether the template marks what the assistant wrote. */
-  readonly hasGeneration: boolean;
   readonly #root: NodeOf<'Root'>;
   #compiled: TemplateFunctions | null = null;
   #interpreted: TemplateFunctions | null = null;
+  #loopsOverContent: boolean | null = null;
+  #hasGeneration: boolean | null = null;
 
   constructor(text: string) {
     const source = normaliseSource(text);
@@ -65,11 +63,23 @@ export class JinjaTemplate extends Template {
     try {
       this.#root = parse(source);
       this.variables = planScopes(this.#root).variables;
-      this.loopsOverContent = loopsOverContent(this.#root);
-      this.hasGeneration = findGeneration(this.#root);
     } catch (error) {
       throw toTemplateError(error, source);
     }
+  }
+
+  /** Whether a loop runs over the parts of a message's content. */
+  get loopsOverContent(): boolean {
+    this.#loopsOverContent ??= loopsOverContent(this.#root);
+    return this.#loopsOverContent;
+  }
+
+  /** Whether the template marks what the assistant wrote. */
+  get hasGeneration(): boolean {
+    this.#hasGeneration ??= descendants(this.#root).some(
+      (node) => node.typename === 'CallBlock' && node.call === null,
+    );
+    return this.#hasGeneration;
   }
 
   /** Nunjucks' hook: generates the code. */
@@ -110,9 +120,4 @@ export class JinjaTemplate extends Template {
       throw toTemplateError(error, this.source);
     }
   }
-}
-
-function findGeneration(root: NodeOf<'Root'>): boolean {
-  for (const node of descendants(root)) if (node.typename === 'CallBlock' && node.call === null) return true;
-  return false;
 }

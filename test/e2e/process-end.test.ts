@@ -91,6 +91,7 @@ describe('rejections', () => {
       const codeOf = (promise) => promise.then(() => 'none', (error) => error.code);
       const read = async (stream) => { for await (const _ of stream); };
 
+      await createCompletion({ messages, max_completion_tokens: 1 }); // loads the model, so that the time limits below meet a running request
       console.log(await codeOf(createCompletion({ messages, temperature: -1 })));
       console.log(await codeOf(createCompletion({ messages, model: 'no-such-file.gguf' })));
       console.log(await codeOf(createCompletion({ messages }, { signal: AbortSignal.abort() })));

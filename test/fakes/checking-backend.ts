@@ -94,10 +94,14 @@ export class CheckingBackend implements Backend {
       this.#aborted = false;
       throw Object.assign(new Error('aborted'), { code: 'ABORTED' });
     }
-    return {
-      samples: toRows(Array.from(step.sampleRows, (row) => predictions[row]!)),
-      scores: scoreRows(step.scoreRows, predictions),
-    };
+    const samples = toRows(Array.from(step.sampleRows, (row) => predictions[row]!));
+    for (const edit of step.rowEdits) {
+      const row = edit.row().fill(0);
+      row[samples.tokens[edit.sample]!] = 1;
+      if (edit.edit()) samples.tokens[edit.sample] = row.indexOf(Math.max(...edit.row()));
+      else samples.status[edit.sample] = 3;
+    }
+    return { samples, scores: scoreRows(step.scoreRows, predictions) };
   }
 
   abortStep(): void {

@@ -12,6 +12,7 @@ import {
   isList,
   type Keywords,
   Markup,
+  normalKey,
   PyFloat,
   PyObject,
   Tuple,
@@ -69,7 +70,10 @@ define('sequence', (state, value) => {
     tryLength(state, value) !== undefined
   );
 });
-define('callable', (_state, value) => value instanceof PyObject && value.isCallable);
+define(
+  'callable',
+  (_state, value) => (value instanceof PyObject && value.isCallable) || value instanceof Undefined,
+);
 define('escaped', (_state, value) => value instanceof Markup);
 define('sameas', (_state, value, other) => value === other, 'value other');
 define('in', (state, value, container) => contains(state, container, value), 'value seq');
@@ -94,8 +98,10 @@ define('ge >=', ordered('>='), 'a b /');
 export function makeTests(filterNames: { has(name: string): boolean }): ReadonlyMap<string, TemplateTest> {
   const isName =
     (names: { has(name: string): boolean }): Body =>
-    (_state, value) =>
-      names.has(textOf(value) ?? '');
+    (_state, value) => {
+      normalKey(value); // Python looks the name up in a dict, so it has to be hashable
+      return names.has(textOf(value) ?? '');
+    };
   define('filter', isName(filterNames));
   define('test', isName(tests));
   return tests;

@@ -40,6 +40,11 @@ const CONTAINER_DUNDERS = new Set(
   '__add__ __contains__ __getitem__ __iter__ __len__ __mul__ __rmul__'.split(' '),
 );
 
+const UNDERSCORE = 95;
+/** Every attribute of a dict that does not start with an underscore. */
+const DICT_METHODS = new Set(
+  'clear copy fromkeys get items keys pop popitem setdefault update values'.split(' '),
+);
 const LIST_MUTATORS = new Set('append clear extend insert pop remove reverse sort'.split(' '));
 const DICT_MUTATORS = new Set('clear pop popitem setdefault update'.split(' '));
 
@@ -69,7 +74,7 @@ const METHOD_TYPE = 'builtin_function_or_method';
 
 /** The Python attribute of a value, or undefined when its type has none of that name. */
 function attributeOf(state: RenderState, value: Value, name: string): Value | undefined {
-  if (name.startsWith('__') && hasDunder(value, name)) return unsafe(value, name);
+  if (name.charCodeAt(0) === UNDERSCORE && hasDunder(value, name)) return unsafe(value, name);
   const text = textOf(value);
   if (text !== undefined) return textAttribute(state, value as string | Markup, name);
   if (value instanceof Dict) return dictAttribute(value, name);
@@ -211,6 +216,7 @@ function tupleAttribute(tuple: Tuple, name: string): Value | undefined {
   return sequenceAttribute(tuple.items, name);
 }
 
+const COUNT = signature('count', 'value /');
 const INDEX = signature('index', 'value start? stop? /');
 
 function sequenceAttribute(items: readonly Value[], name: string): Value | undefined {
@@ -222,8 +228,8 @@ function sequenceAttribute(items: readonly Value[], name: string): Value | undef
       throw new PyError('ValueError', `${repr(state, value!)} is not in list`);
     });
   if (name === 'count')
-    return new BuiltinFunction(name, (state, [value]) => {
-      if (value === undefined) return typeError('count() takes exactly one argument (0 given)');
+    return new BuiltinFunction(name, (state, args, keywords) => {
+      const value = bind(COUNT, args, keywords)[0]!;
       return items.filter((item) => item === value || equal(state, item, value)).length;
     });
   return undefined;
@@ -269,6 +275,10 @@ function floatAttribute(float: PyFloat, name: string): Value | undefined {
 
 /** `value.name`: the attribute first, then the item. */
 export function getAttribute(state: RenderState, value: Value, name: string): Value {
+  if (value instanceof Dict && name.charCodeAt(0) !== UNDERSCORE && !DICT_METHODS.has(name)) {
+    const item = value.get(name); // by far the most common access
+    return item === undefined ? missing(value, name) : item;
+  }
   if (value instanceof Undefined) return OBJECT_DUNDERS.has(name) ? unsafe(value, name) : value.fail();
   const attribute = attributeOf(state, value, name);
   if (attribute !== undefined) return attribute;

@@ -199,7 +199,10 @@ export function floatBody(
 const MAX_SIGNIFICANT_DIGITS = 1100;
 
 function finiteBody(x: number, type: string, precision: number | null, alternate: boolean): string {
-  if (type === '' && precision === null) return reprFloat(x);
+  if (type === '' && precision === null) {
+    const text = reprFloat(x);
+    return alternate && !text.includes('.') ? text.replace('e', '.e') : text;
+  }
   if (type === 'f' || type === '%') {
     const places = precision ?? 6;
     const exact = Math.min(places, MAX_SIGNIFICANT_DIGITS);

@@ -58,7 +58,12 @@ export function length(state: RenderState, value: Value): number {
 /** The items from last to first, or undefined when Python's reversed() refuses the value. */
 export function tryReversed(state: RenderState, value: Value): Iterable<Value> | undefined {
   const text = textOf(value);
-  if (text !== undefined) return [...text].reverse();
+  if (text !== undefined) {
+    state.work(text.length >> 2);
+    const characters = [...text].reverse();
+    // Reversing goes by index, which keeps Markup; iterating does not.
+    return value instanceof Markup ? characters.map((char) => new Markup(char)) : characters;
+  }
   if (isList(value)) return backwards(value);
   if (value instanceof Tuple) return backwards(value.items);
   if (value instanceof Dict) return value.reversedKeys();

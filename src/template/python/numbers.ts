@@ -175,15 +175,22 @@ function trueDivide(x: Int, y: Int): number {
   const isNegative = top < 0n !== bottom < 0n;
   const n = top < 0n ? -top : top;
   const d = bottom < 0n ? -bottom : bottom;
-  // Scale so that the quotient has at least 66 bits; a sticky bit stands for what is cut off.
-  const shift = Math.max(0, 66 - (n.toString(2).length - d.toString(2).length));
-  const scaled = n << BigInt(shift);
-  const quotient = scaled / d;
-  const sticky = scaled % d === 0n ? 0n : 1n;
-  const result = Number((quotient << 1n) | sticky) * 2 ** -(shift + 1);
+  // Scale so that the quotient has 66 bits or so; a sticky bit stands for what is cut off.
+  const shift = 66 - (bitLength(n) - bitLength(d));
+  const scaled = shift > 0 ? n << BigInt(shift) : n;
+  const divisor = shift < 0 ? d << BigInt(-shift) : d;
+  const sticky = scaled % divisor === 0n ? 0n : 1n;
+  const mantissa = Number(((scaled / divisor) << 1n) | sticky);
+  // In two steps, because the power of two alone may lie beyond the range of doubles.
+  const half = Math.trunc((-shift - 1) / 2);
+  const result = mantissa * 2 ** half * 2 ** (-shift - 1 - half);
   if (!Number.isFinite(result))
     throw new PyError('OverflowError', 'integer division result too large for a float');
   return isNegative ? -result : result;
+}
+
+function bitLength(value: bigint): number {
+  return value.toString(2).length;
 }
 
 function floorDivide(state: RenderState, x: Int, y: Int): Int {

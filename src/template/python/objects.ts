@@ -83,9 +83,11 @@ export class Range extends PyObject {
           return index;
         });
       case 'count':
-        return new BuiltinFunction(name, (_state, [value]) =>
-          value !== undefined && this.#indexOf(value) !== undefined ? 1 : 0,
-        );
+        return new BuiltinFunction(name, (_state, args) => {
+          if (args.length !== 1)
+            return typeError(`range.count() takes exactly one argument (${args.length} given)`);
+          return this.#indexOf(args[0]!) === undefined ? 0 : 1;
+        });
       default:
         return undefined;
     }
@@ -105,6 +107,9 @@ export class DictView extends PyObject {
   override reprParts(state: RenderState) {
     state.work(this.#dict.size);
     return { before: `${this.typeName}(`, inner: [...this.iterate()], after: ')' };
+  }
+  override get isHashable(): boolean {
+    return this.typeName === 'dict_values';
   }
   override length(): number {
     return this.#dict.size;

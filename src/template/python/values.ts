@@ -114,6 +114,10 @@ export abstract class PyObject {
   get isSubscriptable(): boolean {
     return false;
   }
+  /** Whether the object can be a key of a dict. */
+  get isHashable(): boolean {
+    return true;
+  }
   get isCallable(): boolean {
     return false;
   }
@@ -192,14 +196,15 @@ const ESCAPE = '\u0000';
 
 /** Brings a key into its normal form. Raises for lists and dicts. */
 export function normalKey(key: Value): NormalKey {
-  if (typeof key === 'string') return key.startsWith(ESCAPE) ? `${ESCAPE}s${key}` : key;
+  if (typeof key === 'string') return key.charCodeAt(0) === 0 ? `${ESCAPE}s${key}` : key;
   if (typeof key === 'number' || typeof key === 'bigint' || key === null) return key;
   if (typeof key === 'boolean') return key ? 1 : 0;
   if (key instanceof Markup) return normalKey(key.text);
   if (key instanceof PyFloat) return normalFloat(key.value);
   if (key instanceof Tuple) return `${ESCAPE}t${key.items.map(encodeKey).join('')}`;
   if (key instanceof Undefined) return UNDEFINED_KEY;
-  if (isList(key) || key instanceof Dict) return typeError(`unhashable type: '${typeName(key)}'`);
+  if (isList(key) || key instanceof Dict || !key.isHashable)
+    return typeError(`unhashable type: '${typeName(key)}'`);
   return key;
 }
 

@@ -7,7 +7,10 @@ import { SYNTAX_LIMITS, type Token, type TokenKind } from './tokens.ts';
 const SPACE = `[${WHITESPACE_CLASS}]`;
 const FLOAT = /(?:\d+_)*\d+(?:(?:\.(?:\d+_)*\d+)?[eE][+-]?(?:\d+_)*\d+|\.(?:\d+_)*\d+)/y;
 const INTEGER = /0[bB](?:_?[01])+|0[oO](?:_?[0-7])+|0[xX](?:_?[0-9a-fA-F])+|[1-9](?:_?\d)*|0(?:_?0)*/y;
+/** Most names; the full pattern costs milliseconds to build, so it is only used where a name goes on beyond ASCII. */
+const ASCII_NAME = /[A-Za-z0-9_]+(?![A-Za-z0-9_\u0080-\uffff])/y;
 const NAME = /[\p{L}\p{N}\p{M}\p{Pc}\u00b7\u0387\u2118\u212e\u309b\u309c]+/uy;
+const WORD_START = /[A-Za-z_]/;
 const OPERATOR = /\/\/|\*\*|==|!=|>=|<=|[-+/*%~[\](){}><=.:|,;]/y;
 const RAW_BEGIN = new RegExp(`\\{%[-+]?${SPACE}*raw${SPACE}*(?:-%\\}${SPACE}*|%\\})`, 'y');
 const RAW_END = new RegExp(`${SPACE}*endraw${SPACE}*(?:\\+%\\}|-%\\}${SPACE}*|%\\}\\n?)`, 'y');
@@ -192,9 +195,12 @@ class Lexer {
       return;
     }
     if (code === 34 || code === 39) return this.#string(at);
-    const name = this.#match(NAME, at);
+    const isPlain = code < 0x80;
+    const plainName = isPlain ? this.#match(ASCII_NAME, at) : null;
+    const isWord = isPlain ? WORD_START.test(source[at]!) : true;
+    const name = plainName ?? (isWord ? this.#match(NAME, at) : null);
     if (name !== null) {
-      if (!isIdentifier(name)) this.#fail('Invalid character in identifier', at);
+      if (plainName === null && !isIdentifier(name)) this.#fail('Invalid character in identifier', at);
       this.#push('name', name, at);
       this.#at = at + name.length;
       return;

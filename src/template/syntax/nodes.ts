@@ -227,20 +227,37 @@ const FIELDS: { readonly [K in keyof NodeFields]: readonly (keyof NodeFields[K] 
 /** Nunjucks' own classes whose field list cannot be replaced; these types start from its base class. */
 const FIXED = new Set(['Literal', 'Symbol', 'Array', 'Dict', 'Root', 'Output', 'TemplateData']);
 
+/** The place of a node: line and column from 0, as Nunjucks counts, and the offset. */
+export type NodePlace = { readonly line: number; readonly column: number; readonly offset: number };
+
+type NodeMaker = new (place: NodePlace, fields: object) => NunjucksNode;
+
 const CLASSES = new Map(
   Object.entries(FIELDS).map(([name, fields]) => {
     const base = (FIXED.has(name) ? undefined : nunjucksNodes[name]) ?? nunjucksNodes['Node']!;
-    return [name, base.extend(name, { fields: ['offset', ...fields] })] as const;
+    const NodeClass = base.extend(name, { fields: ['offset', ...fields] });
+    const planned = fields.filter((field) => field === 'plan' || field === 'ref' || field === 'isAlwaysSet');
+    // Nunjucks' constructor calls init; filling the fields from one object is quicker than from a list of arguments.
+    NodeClass.prototype.init = function init(
+      this: Record<string, unknown>,
+      place: NodePlace,
+      given: Readonly<Record<string, unknown>>,
+    ): void {
+      this['lineno'] = place.line;
+      this['colno'] = place.column;
+      this['offset'] = place.offset;
+      for (const field in given) this[field] = given[field];
+      for (const field of planned) this[field] = null;
+    };
+    return [name, NodeClass as unknown as NodeMaker] as const;
   }),
 );
 
 /** Makes a node. Fields that are left out are null. */
 export function createNode<K extends keyof NodeFields>(
   typename: K,
-  place: { readonly line: number; readonly column: number; readonly offset: number },
+  place: NodePlace,
   fields: Omit<NodeFields[K], 'plan' | 'ref' | 'isAlwaysSet'>,
 ): NodeOf<K> {
-  const NodeClass = CLASSES.get(typename)!;
-  const values = FIELDS[typename].map((name) => (fields as Record<string, unknown>)[name]);
-  return new NodeClass(place.line, place.column, place.offset, ...values) as unknown as NodeOf<K>;
+  return new (CLASSES.get(typename)!)(place, fields) as unknown as NodeOf<K>;
 }

@@ -20,14 +20,41 @@ const CONSTANTS = new Map<string, Value>([
   ['none', null],
   ['None', null],
 ]);
-const SUM_OPERATORS: Readonly<Record<string, BinaryName>> = { '+': 'Add', '-': 'Sub' };
-const PRODUCT_OPERATORS: Readonly<Record<string, BinaryName>> = {
+const PRECEDENCE_OR = 1;
+const PRECEDENCE_NOT = 3;
+const PRECEDENCE_COMPARE = 4;
+const PRECEDENCE_CONCAT = 6;
+/** How tight operators bind. `**` groups from the left as well. */
+const PRECEDENCES: Readonly<Record<string, number>> = {
+  or: PRECEDENCE_OR,
+  and: 2,
+  in: PRECEDENCE_COMPARE,
+  '==': PRECEDENCE_COMPARE,
+  '!=': PRECEDENCE_COMPARE,
+  '<': PRECEDENCE_COMPARE,
+  '<=': PRECEDENCE_COMPARE,
+  '>': PRECEDENCE_COMPARE,
+  '>=': PRECEDENCE_COMPARE,
+  '+': 5,
+  '-': 5,
+  '~': PRECEDENCE_CONCAT,
+  '*': 7,
+  '/': 7,
+  '//': 7,
+  '%': 7,
+  '**': 8,
+};
+const BINARY_NODES: Readonly<Record<string, BinaryName | 'And' | 'Or'>> = {
+  or: 'Or',
+  and: 'And',
+  '+': 'Add',
+  '-': 'Sub',
   '*': 'Mul',
   '/': 'Div',
   '//': 'FloorDiv',
   '%': 'Mod',
+  '**': 'Pow',
 };
-const COMPARE_OPERATORS = new Set(['==', '!=', '<', '<=', '>', '>=']);
 
 /** Options of a tuple without parentheses. */
 type TupleOptions = {
@@ -53,7 +80,7 @@ export class ExpressionParser {
   parseTuple({ withCondition = true, endName, isParenthesised = false }: TupleOptions = {}): Expression {
     const start = this.stream.current;
     const [items, isTuple] = this.#items(endName, () =>
-      withCondition ? this.parseExpression() : this.stream.nested(() => this.#or()),
+      withCondition ? this.parseExpression() : this.stream.nested(() => this.#operation(PRECEDENCE_OR)),
     );
     if (!isTuple) {
       if (items.length > 0) return items[0]!;
@@ -121,99 +148,84 @@ export class ExpressionParser {
 
   #condition(): Expression {
     const { stream } = this;
-    let expression = this.#or();
+    let expression = this.#operation(PRECEDENCE_OR);
     for (let links = 0; stream.isName('if'); links++) {
       stream.checkChain(links);
       const token = stream.next();
-      const cond = this.#or();
+      const cond = this.#operation(PRECEDENCE_OR);
       const otherwise = stream.skipName('else') ? stream.nested(() => this.#condition()) : null;
       expression = stream.node('InlineIf', token, { cond, body: expression, otherwise });
     }
     return expression;
   }
 
-  #or(): Expression {
-    return this.#chain(['or'], 'Or', () => this.#chain(['and'], 'And', () => this.#not()));
+  /** Operands and operators that bind at least as tight as `minimum`, all from left to right. */
+  #operation(minimum: number): Expression {
+    const { stream } = this;
+    let left = minimum <= PRECEDENCE_NOT && stream.isName('not') ? this.#not() : this.#unary(true);
+    for (let links = 0; ; links++) {
+      const precedence = this.#precedence();
+      if (precedence < minimum) return left;
+      stream.checkChain(links);
+      const token = stream.current;
+      if (precedence === PRECEDENCE_COMPARE) left = this.#compare(left, token);
+      else if (precedence === PRECEDENCE_CONCAT) left = this.#concat(left, token);
+      else {
+        stream.next();
+        const right = this.#operation(precedence + 1);
+        left = stream.node(BINARY_NODES[token.value]!, token, { left, right } as NodeFields[BinaryName]);
+      }
+    }
   }
 
-  #chain(names: readonly string[], typename: 'And' | 'Or', parse: () => Expression): Expression {
-    let left = parse();
-    for (let links = 0; this.stream.isName(...names); links++) {
-      this.stream.checkChain(links);
-      const token = this.stream.next();
-      left = this.stream.node(typename, token, { left, right: parse() });
-    }
-    return left;
+  /** How tight the current token binds as an operator; -1 for anything else. */
+  #precedence(): number {
+    const { kind, value } = this.stream.current;
+    if (kind === 'operator') return PRECEDENCES[value] ?? -1;
+    if (kind !== 'name') return -1;
+    if (value === 'not') return this.stream.isNextName('in') ? PRECEDENCE_COMPARE : -1;
+    return value === 'and' || value === 'or' || value === 'in' ? PRECEDENCES[value]! : -1;
   }
 
   #not(): Expression {
-    if (!this.stream.isName('not')) return this.#compare();
     const token = this.stream.next();
-    return this.stream.nested(() => this.stream.node('Not', token, { target: this.#not() }));
+    return this.stream.nested(() =>
+      this.stream.node('Not', token, { target: this.#operation(PRECEDENCE_NOT) }),
+    );
   }
 
-  #compare(): Expression {
+  #compare(first: Expression, token: Token): Expression {
     const { stream } = this;
-    const first = this.#sum();
     const operands: { operator: CompareOperator; value: Expression }[] = [];
-    const start = stream.current;
-    for (;;) {
-      const operator = this.#compareOperator();
-      if (operator === null) break;
+    while (this.#precedence() === PRECEDENCE_COMPARE) {
       stream.checkChain(operands.length);
-      operands.push({ operator, value: this.#sum() });
+      let operator = stream.next().value;
+      if (operator === 'not') {
+        stream.next();
+        operator = 'not in';
+      }
+      operands.push({
+        operator: operator as CompareOperator,
+        value: this.#operation(PRECEDENCE_COMPARE + 1),
+      });
     }
-    return operands.length === 0 ? first : stream.node('Compare', start, { first, operands });
+    return stream.node('Compare', token, { first, operands });
   }
 
-  #compareOperator(): CompareOperator | null {
-    const { stream } = this;
-    const { kind, value } = stream.current;
-    if (kind === 'operator' && COMPARE_OPERATORS.has(value)) return stream.next().value as CompareOperator;
-    if (stream.skipName('in')) return 'in';
-    if (stream.isName('not') && stream.following.kind === 'name' && stream.following.value === 'in') {
-      stream.next();
-      stream.next();
-      return 'not in';
-    }
-    return null;
-  }
-
-  #binary(operators: Readonly<Record<string, BinaryName>>, parse: () => Expression): Expression {
-    let left = parse();
-    for (let links = 0; this.stream.current.kind === 'operator'; links++) {
-      const typename = operators[this.stream.current.value];
-      if (typename === undefined) break;
-      this.stream.checkChain(links);
-      const token = this.stream.next();
-      left = this.stream.node(typename, token, { left, right: parse() } as NodeFields[BinaryName]);
-    }
-    return left;
-  }
-
-  #sum(): Expression {
-    return this.#binary(SUM_OPERATORS, () => this.#concat());
-  }
-
-  #concat(): Expression {
-    const items = [this.#product()];
-    const start = this.stream.current;
+  #concat(first: Expression, token: Token): Expression {
+    const items = [first];
     while (this.stream.skipOperator('~')) {
       this.stream.checkChain(items.length);
-      items.push(this.#product());
+      items.push(this.#operation(PRECEDENCE_CONCAT + 1));
     }
-    return items.length === 1 ? items[0]! : this.stream.node('Concat', start, { items });
-  }
-
-  #product(): Expression {
-    return this.#binary(PRODUCT_OPERATORS, () => this.#binary({ '**': 'Pow' }, () => this.#unary(true)));
+    return this.stream.node('Concat', token, { items });
   }
 
   #unary(withFilters: boolean): Expression {
     const { stream } = this;
     const token = stream.current;
     let expression: Expression;
-    if (stream.isOperator('-', '+')) {
+    if (stream.isOperator('-') || stream.isOperator('+')) {
       stream.next();
       const target = stream.nested(() => this.#unary(false));
       expression = stream.node(token.value === '-' ? 'Neg' : 'Pos', token, { target });
@@ -294,9 +306,11 @@ export class ExpressionParser {
 
   #postfix(start: Expression): Expression {
     let expression = start;
-    for (let links = 0; this.stream.isOperator('.', '[', '('); links++) {
+    for (let links = 0; this.stream.current.kind === 'operator'; links++) {
+      const { value } = this.stream.current;
+      if (value !== '.' && value !== '[' && value !== '(') break;
       this.stream.checkChain(links);
-      expression = this.stream.isOperator('(') ? this.#call(expression) : this.#subscript(expression);
+      expression = value === '(' ? this.#call(expression) : this.#subscript(expression);
     }
     return expression;
   }
@@ -304,6 +318,8 @@ export class ExpressionParser {
   #filtersAndTests(start: Expression): Expression {
     let expression = start;
     for (let links = 0; ; links++) {
+      const { kind, value } = this.stream.current;
+      if (kind !== 'operator' && (kind !== 'name' || value !== 'is')) return expression;
       this.stream.checkChain(links);
       if (this.stream.isOperator('|')) expression = this.parseFilters(expression)!;
       else if (this.stream.isName('is')) expression = this.#test(expression);
@@ -352,9 +368,10 @@ export class ExpressionParser {
   #slice(target: Expression, start: Expression | null, token: Token): Expression {
     const { stream } = this;
     stream.next();
-    const stop = stream.isOperator(':', ']', ',') ? null : this.parseExpression();
+    const isEnd = (): boolean => stream.isOperator(']') || stream.isOperator(',');
+    const stop = isEnd() || stream.isOperator(':') ? null : this.parseExpression();
     let step: Expression | null = null;
-    if (stream.skipOperator(':') && !stream.isOperator(']', ',')) step = this.parseExpression();
+    if (stream.skipOperator(':') && !isEnd()) step = this.parseExpression();
     return stream.node('Slice', token, { target, start, stop, step });
   }
 
@@ -444,7 +461,8 @@ export class ExpressionParser {
       kind === 'string' ||
       kind === 'integer' ||
       kind === 'float' ||
-      stream.isOperator('[', '{') ||
+      stream.isOperator('[') ||
+      stream.isOperator('{') ||
       (kind === 'name' && !stream.isName('else', 'or', 'and'))
     ) {
       if (stream.isName('is')) stream.fail('You cannot chain multiple tests with is');

@@ -15,7 +15,7 @@ import type {
   VariableRef,
 } from './plans.ts';
 import { collect, collectTarget, findUndeclared, Symbols } from './symbols.ts';
-import { childrenOf, descendants } from './walk.ts';
+import { descendants, visitChildren } from './walk.ts';
 
 /** A function of the generated code, with the slots of its variables. */
 class FunctionScope {
@@ -77,13 +77,17 @@ class ScopePass {
   #functionCount = 0;
   readonly #variables = new Set<string>();
   readonly #blocks: NodeOf<'Block'>[] = [];
+  /** Every name that is read anywhere. */
+  readonly #usedNames = new Set<string>();
+  /** Whether any assignment in the template goes to a name `loop`. */
+  #hasLoopTargets = false;
   #escape: boolean | 'dynamic' = false;
 
   planRoot(root: NodeOf<'Root'>): RootPlan {
     this.#findBlocks(root);
     const code = this.#function(null);
     const symbols = new Symbols(null);
-    if (findUndeclared(root.body, ['self']).has('self')) symbols.declareParameter('self');
+    if (this.#undeclared(root.body, 'self').has('self')) symbols.declareParameter('self');
     collect(symbols, root.body);
     const frame = this.#frame(symbols, code, { isTopLevel: true });
     const plan = this.#enter(frame);
@@ -97,6 +101,8 @@ class ScopePass {
   #findBlocks(root: NodeOf<'Root'>): void {
     const names = new Set<string>();
     for (const node of descendants(root)) {
+      if (node.typename === 'TargetName' && node.name === 'loop') this.#hasLoopTargets = true;
+      if (node.typename === 'Symbol') this.#usedNames.add(node.name);
       if (node.typename !== 'Block') continue;
       if (names.has(node.name)) fail(`block '${node.name}' defined twice`, node);
       names.add(node.name);
@@ -107,7 +113,7 @@ class ScopePass {
   #block(block: NodeOf<'Block'>): BlockPlan {
     const code = this.#function(null);
     const symbols = new Symbols(null);
-    const special = findUndeclared(block.body, ['self', 'super']);
+    const special = this.#undeclared(block.body, 'self', 'super');
     for (const name of ['self', 'super']) if (special.has(name)) symbols.declareParameter(name);
     collect(symbols, block.body);
     const frame = this.#frame(symbols, code, {});
@@ -120,6 +126,12 @@ class ScopePass {
       self: special.has('self') ? this.#parameter(frame, 'self') : null,
       superBlock: special.has('super') ? this.#parameter(frame, 'super') : null,
     };
+  }
+
+  /** Which of the names the nodes read without assigning them first. */
+  #undeclared(nodes: readonly Statement[], ...names: readonly string[]): ReadonlySet<string> {
+    const used = names.filter((name) => this.#usedNames.has(name));
+    return used.length === 0 ? new Set() : findUndeclared(nodes, used);
   }
 
   #function(parent: FunctionScope | null): FunctionScope {
@@ -238,13 +250,14 @@ class ScopePass {
   }
 
   #for(node: NodeOf<'For'>, frame: Frame): void {
-    for (const inner of descendants(node))
-      if (inner.typename === 'TargetName' && inner.name === 'loop' && this.#isStore(node, inner))
-        fail("Can't assign to special loop variable in for-loop target", inner);
-    const hasScopedBlock = [...descendants(node)].some(
-      (inner) => inner.typename === 'Block' && inner.isScoped,
-    );
-    const usesLoop = node.isRecursive || hasScopedBlock || findUndeclared(node.body, ['loop']).has('loop');
+    if (this.#hasLoopTargets)
+      for (const inner of descendants(node))
+        if (inner.typename === 'TargetName' && inner.name === 'loop' && this.#isStore(node, inner))
+          fail("Can't assign to special loop variable in for-loop target", inner);
+    const hasScopedBlock =
+      this.#blocks.length > 0 &&
+      descendants(node).some((inner) => inner.typename === 'Block' && inner.isScoped);
+    const usesLoop = node.isRecursive || hasScopedBlock || this.#undeclared(node.body, 'loop').has('loop');
     const recursion = node.isRecursive ? this.#function(frame.code) : null;
     const body = { ...this.#inner(frame, recursion ?? frame.code), hasLoop: true };
     if (usesLoop) body.symbols.declareParameter('loop');
@@ -277,7 +290,7 @@ class ScopePass {
     for (const node of descendants(loop)) {
       if ((node.typename === 'Macro' || node.typename === 'CallBlock') && node.parameters.includes(name))
         return false;
-      if (node.typename === 'With' && node.targets.some((target) => [...descendants(target)].includes(name)))
+      if (node.typename === 'With' && node.targets.some((target) => descendants(target).includes(name)))
         return false;
     }
     return true;
@@ -303,7 +316,7 @@ class ScopePass {
     for (const parameter of node.parameters) inner.symbols.declareParameter(parameter.name);
     collect(inner.symbols, [...node.defaults, ...node.body]);
     const parameters = node.parameters.map((parameter) => parameter.name);
-    const undeclared = findUndeclared(node.body, ['caller', 'kwargs', 'varargs']);
+    const undeclared = this.#undeclared(node.body, 'caller', 'kwargs', 'varargs');
     const names = [...parameters];
     const usesCaller = undeclared.has('caller');
     if (usesCaller) {
@@ -400,7 +413,7 @@ class ScopePass {
         return;
       }
       default:
-        for (const child of childrenOf(node)) this.#expression(child as Expression, frame);
+        visitChildren(node, (child) => this.#expression(child as Expression, frame));
     }
   }
 

@@ -1,6 +1,6 @@
 /** Which names a scope reads and writes, and where each comes from: Jinja2's rules of scoping, decided before running. */
-import type { AnyNode, NodeOf, Target } from './nodes.ts';
-import { childrenOf } from './walk.ts';
+import type { AnyNode, NodeOf, Statement, Target } from './nodes.ts';
+import { visitChildren } from './walk.ts';
 
 /** How a name gets its value when its scope is entered. */
 export type Load =
@@ -152,7 +152,7 @@ function collectNode(symbols: Symbols, node: AnyNode): void {
     case 'Block':
       return;
     default:
-      collect(symbols, childrenOf(node));
+      visitChildren(node, (child) => collectNode(symbols, child));
   }
 }
 
@@ -160,18 +160,24 @@ function collectNode(symbols: Symbols, node: AnyNode): void {
 function collectIf(symbols: Symbols, node: NodeOf<'If'>): void {
   const [head, ...rest] = node.branches;
   collectNode(symbols, head!.cond);
-  const body = symbols.copy();
-  collect(body, head!.body);
-  const elifs = symbols.copy();
-  for (const branch of rest) {
-    collectNode(elifs, branch.cond);
-    const inner = elifs.copy();
-    collect(inner, branch.body);
-    elifs.mergeBranches([inner, elifs.copy(), elifs.copy()]);
+  const branches = [collectBranch(symbols, head!.body)];
+  if (rest.length > 0) {
+    const elifs = symbols.copy();
+    for (const branch of rest) {
+      collectNode(elifs, branch.cond);
+      elifs.mergeBranches([collectBranch(elifs, branch.body)]);
+    }
+    branches.push(elifs);
   }
-  const otherwise = symbols.copy();
-  collect(otherwise, node.otherwise);
-  symbols.mergeBranches([body, elifs, otherwise]);
+  if (node.otherwise.length > 0) branches.push(collectBranch(symbols, node.otherwise));
+  symbols.mergeBranches(branches);
+}
+
+/** The names of one branch, on top of those before it. An empty branch adds nothing, so it needs no copy. */
+function collectBranch(symbols: Symbols, body: readonly Statement[]): Symbols {
+  const branch = symbols.copy();
+  collect(branch, body);
+  return branch;
 }
 
 /**
@@ -185,7 +191,7 @@ export function findUndeclared(nodes: Iterable<AnyNode>, names: readonly string[
     if (node.typename === 'Symbol') {
       if (open.has(node.name)) undeclared.add(node.name);
     } else if (node.typename === 'TargetName') open.delete(node.name);
-    else if (node.typename !== 'Block') for (const child of childrenOf(node)) visit(child);
+    else if (node.typename !== 'Block') visitChildren(node, visit);
   };
   for (const node of nodes) visit(node);
   return undeclared;

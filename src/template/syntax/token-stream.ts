@@ -28,8 +28,13 @@ export class TokenStream {
     if (token.kind !== 'end') this.#at++;
     return token;
   }
-  isOperator(...values: readonly string[]): boolean {
-    return this.current.kind === 'operator' && values.includes(this.current.value);
+  isOperator(value: string): boolean {
+    const token = this.current;
+    return token.kind === 'operator' && token.value === value;
+  }
+  isNextName(value: string): boolean {
+    const token = this.following;
+    return token.kind === 'name' && token.value === value;
   }
   isName(...values: readonly string[]): boolean {
     return this.current.kind === 'name' && values.includes(this.current.value);

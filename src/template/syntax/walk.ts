@@ -1,21 +1,21 @@
-/** Node -> its children, in the order in which Jinja2's own tree has them. */
+/** Visits the children of a node, in the order in which Jinja2's own tree has them. */
 import type { AnyNode, Arguments } from './nodes.ts';
 
-function argumentNodes(args: Arguments): AnyNode[] {
-  return [
-    ...args.positional,
-    ...args.keywords.map((keyword) => keyword.value),
-    ...(args.spread === null ? [] : [args.spread]),
-    ...(args.spreadKeywords === null ? [] : [args.spreadKeywords]),
-  ];
+type Visit = (node: AnyNode) => void;
+
+function visitAll(nodes: readonly AnyNode[], visit: Visit): void {
+  for (const node of nodes) visit(node);
 }
 
-function present(...nodes: readonly (AnyNode | null)[]): AnyNode[] {
-  return nodes.filter((node) => node !== null);
+function visitArguments(args: Arguments, visit: Visit): void {
+  visitAll(args.positional, visit);
+  for (const keyword of args.keywords) visit(keyword.value);
+  if (args.spread !== null) visit(args.spread);
+  if (args.spreadKeywords !== null) visit(args.spreadKeywords);
 }
 
-/** The direct children of a node. */
-export function childrenOf(node: AnyNode): readonly AnyNode[] {
+/** Calls `visit` for every direct child. */
+export function visitChildren(node: AnyNode, visit: Visit): void {
   switch (node.typename) {
     case 'Literal':
     case 'Symbol':
@@ -24,30 +24,42 @@ export function childrenOf(node: AnyNode): readonly AnyNode[] {
     case 'TemplateData':
     case 'Break':
     case 'Continue':
-      return [];
+      return;
     case 'Array':
     case 'Tuple':
     case 'Concat':
     case 'TargetTuple':
-      return node.items;
+      return visitAll(node.items, visit);
     case 'Dict':
-      return node.pairs.flatMap((pair) => [pair.key, pair.value]);
+      for (const { key, value } of node.pairs) {
+        visit(key);
+        visit(value);
+      }
+      return;
     case 'Attribute':
     case 'Not':
     case 'Neg':
     case 'Pos':
-      return [node.target];
+      return visit(node.target);
     case 'LookupVal':
-      return [node.target, node.key];
+      visit(node.target);
+      return visit(node.key);
     case 'Slice':
-      return present(node.target, node.start, node.stop, node.step);
+      visit(node.target);
+      for (const part of [node.start, node.stop, node.step]) if (part !== null) visit(part);
+      return;
     case 'FunCall':
-      return [node.callee, ...argumentNodes(node.args)];
+      visit(node.callee);
+      return visitArguments(node.args, visit);
     case 'Filter':
     case 'Is':
-      return [...present(node.target), ...argumentNodes(node.args)];
+      if (node.target !== null) visit(node.target);
+      return visitArguments(node.args, visit);
     case 'InlineIf':
-      return present(node.cond, node.body, node.otherwise);
+      visit(node.cond);
+      visit(node.body);
+      if (node.otherwise !== null) visit(node.otherwise);
+      return;
     case 'And':
     case 'Or':
     case 'Add':
@@ -57,39 +69,65 @@ export function childrenOf(node: AnyNode): readonly AnyNode[] {
     case 'FloorDiv':
     case 'Mod':
     case 'Pow':
-      return [node.left, node.right];
+      visit(node.left);
+      return visit(node.right);
     case 'Compare':
-      return [node.first, ...node.operands.map((operand) => operand.value)];
+      visit(node.first);
+      for (const operand of node.operands) visit(operand.value);
+      return;
     case 'Root':
     case 'Block':
-      return node.body;
+      return visitAll(node.body, visit);
     case 'Output':
-      return node.children;
+      return visitAll(node.children, visit);
     case 'If':
-      return [...node.branches.flatMap((branch) => [branch.cond, ...branch.body]), ...node.otherwise];
+      for (const branch of node.branches) {
+        visit(branch.cond);
+        visitAll(branch.body, visit);
+      }
+      return visitAll(node.otherwise, visit);
     case 'For':
-      return present(node.target, node.iterable, ...node.body, ...node.otherwise, node.test);
+      visit(node.target);
+      visit(node.iterable);
+      visitAll(node.body, visit);
+      visitAll(node.otherwise, visit);
+      if (node.test !== null) visit(node.test);
+      return;
     case 'Set':
-      return [node.target, node.value];
+      visit(node.target);
+      return visit(node.value);
     case 'SetBlock':
-      return present(node.target, node.filter, ...node.body);
+      visit(node.target);
+      if (node.filter !== null) visit(node.filter);
+      return visitAll(node.body, visit);
     case 'Macro':
-      return [...node.parameters, ...node.defaults, ...node.body];
     case 'CallBlock':
-      return present(node.call, ...node.parameters, ...node.defaults, ...node.body);
+      if (node.typename === 'CallBlock' && node.call !== null) visit(node.call);
+      visitAll(node.parameters, visit);
+      visitAll(node.defaults, visit);
+      return visitAll(node.body, visit);
     case 'FilterBlock':
-      return [...node.body, node.filter];
+      visitAll(node.body, visit);
+      return visit(node.filter);
     case 'With':
-      return [...node.targets, ...node.values, ...node.body];
+      visitAll(node.targets, visit);
+      visitAll(node.values, visit);
+      return visitAll(node.body, visit);
     case 'Autoescape':
-      return [node.value, ...node.body];
+      visit(node.value);
+      return visitAll(node.body, visit);
     case 'Loader':
-      return [node.template];
+      return visit(node.template);
   }
 }
 
 /** A node and everything below it, parents first. */
-export function* descendants(node: AnyNode): Generator<AnyNode> {
-  yield node;
-  for (const child of childrenOf(node)) yield* descendants(child);
+export function descendants(node: AnyNode): readonly AnyNode[] {
+  const found: AnyNode[] = [];
+  const visit = (inner: AnyNode): void => {
+    found.push(inner);
+    visitChildren(inner, visit);
+  };
+  visit(node);
+  return found;
 }

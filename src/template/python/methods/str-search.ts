@@ -88,7 +88,7 @@ export function splitSpaces(state: RenderState, text: string, limit: number): st
     while (at < text.length && isSpaceUnit(text.charCodeAt(at))) at++;
     if (at >= text.length) return parts;
     if (limit >= 0 && parts.length >= limit) {
-      parts.push(stripSpaces(text.slice(at), false, true));
+      parts.push(text.slice(at));
       return parts;
     }
     const start = at;
@@ -107,7 +107,7 @@ export function splitSpacesFromRight(state: RenderState, text: string, limit: nu
     while (end > 0 && isSpaceUnit(text.charCodeAt(end - 1))) end--;
     if (end === 0) break;
     if (parts.length >= limit) {
-      parts.push(stripSpaces(text.slice(0, end), true, false));
+      parts.push(text.slice(0, end));
       break;
     }
     const stop = end;

@@ -1,0 +1,157 @@
+// Interning of sequences and stacks; memo of closures.
+#include "grammar/grammar.h"
+
+#include <algorithm>
+
+#include "grammar/closure.h"
+
+namespace onpolicy::grammar {
+
+bool TokenSet::Has(uint32_t token) const {
+  return std::binary_search(tokens.begin(), tokens.end(), token) != inverted;
+}
+
+Grammar::Grammar() {
+  sequences_.push_back({0, 0});
+  stacks_.emplace_back();  // the bottom
+}
+
+Symbol Grammar::Rule(Generator generator) {
+  rules_.push_back({std::move(generator), false, {}});
+  return MakeSymbol(SymbolKind::kRule, static_cast<uint32_t>(rules_.size() - 1));
+}
+
+Symbol Grammar::Deferred(Resolver resolver) {
+  resolvers_.push_back(std::move(resolver));
+  return MakeSymbol(SymbolKind::kDeferred, static_cast<uint32_t>(resolvers_.size() - 1));
+}
+
+Symbol Grammar::Tokens(TokenSet set) {
+  token_sets_.push_back(std::move(set));
+  return MakeSymbol(SymbolKind::kTokenSet, static_cast<uint32_t>(token_sets_.size() - 1));
+}
+
+SequenceId Grammar::Prepend(Symbol head, SequenceId rest) {
+  const uint64_t key = (static_cast<uint64_t>(head) << 32) | rest;
+  auto [it, is_new] = sequence_index_.emplace(key, static_cast<SequenceId>(sequences_.size()));
+  if (is_new) {
+    sequences_.push_back({head, rest});
+    memory_bytes_ += 48;
+  }
+  return it->second;
+}
+
+bool Grammar::IsUsable(const std::vector<Symbol>& symbols) const {
+  return std::find(symbols.begin(), symbols.end(), MakeSymbol(SymbolKind::kTerminal, kNothing)) == symbols.end();
+}
+
+SequenceId Grammar::Sequence(const std::vector<Symbol>& symbols) {
+  SequenceId result = 0;
+  for (size_t i = symbols.size(); i-- > 0;) {
+    Symbol head = symbols[i];
+    if (KindOf(head) == SymbolKind::kTerminal) {
+      NodeId node = IndexOf(head);
+      while (i > 0 && KindOf(symbols[i - 1]) == SymbolKind::kTerminal) node = regex_.Concat(IndexOf(symbols[--i]), node);
+      if (node == kEpsilon) continue;
+      head = Terminal(node);
+    }
+    result = Prepend(head, result);
+  }
+  return result;
+}
+
+const std::vector<SequenceId>& Grammar::Productions(uint32_t rule) {
+  if (!rules_[rule].expanded) {
+    // The generator may add rules, which moves the table: work on copies.
+    Generator generator = std::move(rules_[rule].generator);
+    std::vector<SequenceId> made = generator(*this);
+    std::sort(made.begin(), made.end());
+    made.erase(std::unique(made.begin(), made.end()), made.end());
+    memory_bytes_ += 64 + made.size() * 4;
+    rules_[rule].productions = std::move(made);
+    rules_[rule].expanded = true;
+    rules_[rule].generator = nullptr;
+  }
+  return rules_[rule].productions;
+}
+
+StackId Grammar::InternStack(std::vector<Branch> branches) {
+  std::sort(branches.begin(), branches.end());
+  branches.erase(std::unique(branches.begin(), branches.end()), branches.end());
+  auto [it, is_new] = stack_index_.emplace(std::move(branches), static_cast<StackId>(stacks_.size()));
+  if (is_new) {
+    stacks_.push_back(it->first);
+    memory_bytes_ += 96 + 2 * it->first.size() * sizeof(Branch);
+  }
+  return it->second;
+}
+
+std::vector<StackId> Grammar::InternKnot(std::vector<std::vector<Branch>> members) {
+  for (auto& branches : members) {
+    std::sort(branches.begin(), branches.end());
+    branches.erase(std::unique(branches.begin(), branches.end()), branches.end());
+  }
+  auto [it, is_new] = knot_index_.emplace(members, std::vector<StackId>{});
+  if (is_new) {
+    const StackId base = static_cast<StackId>(stacks_.size());
+    for (size_t i = 0; i < members.size(); i++) it->second.push_back(base + static_cast<StackId>(i));
+    for (auto branches : members) {
+      for (Branch& branch : branches)
+        if (branch.parent & kKnotBit) branch.parent = base + (branch.parent & ~kKnotBit);
+      std::sort(branches.begin(), branches.end());
+      memory_bytes_ += 96 + 2 * branches.size() * sizeof(Branch);
+      stacks_.push_back(std::move(branches));
+    }
+  }
+  return it->second;
+}
+
+StackId Grammar::Union(StackId a, StackId b) {
+  if (a == b) return a;
+  const uint64_t key = (static_cast<uint64_t>(std::min(a, b)) << 32) | std::max(a, b);
+  auto it = unions_.find(key);
+  if (it != unions_.end()) return it->second;
+  std::vector<Branch> branches = stacks_[a];
+  branches.insert(branches.end(), stacks_[b].begin(), stacks_[b].end());
+  const StackId result = InternStack(std::move(branches));
+  unions_.emplace(key, result);
+  return result;
+}
+
+const std::vector<Config>& Grammar::RunClosure(const std::vector<Branch>& seeds) {
+  auto it = closures_.find(seeds);
+  if (it == closures_.end()) {
+    auto configs = std::make_unique<std::vector<Config>>(Closure(*this).Run(seeds));
+    memory_bytes_ += 160 + seeds.size() * sizeof(Branch) + configs->size() * sizeof(Config);
+    it = closures_.emplace(seeds, std::move(configs)).first;
+  }
+  return *it->second;
+}
+
+std::vector<Config> Grammar::Start(Symbol start) { return RunClosure({{0, Sequence({start}), 0}}); }
+
+const std::vector<Config>& Grammar::After(StackId stack, uint32_t tag, std::string_view text) {
+  const uint64_t key = (static_cast<uint64_t>(stack) << 32) | tag;
+  if (auto it = after_.find(key); it != after_.end()) return *it->second;
+  std::vector<Branch> seeds;
+  bool depends_on_text = false;
+  for (const Branch& branch : std::vector<Branch>(stacks_[stack])) {
+    if (branch.tag != tag) continue;
+    Branch seed{0, branch.sequence, branch.parent};
+    if (branch.sequence != 0 && KindOf(sequences_[branch.sequence].head) == SymbolKind::kDeferred) {
+      depends_on_text = true;
+      Symbol symbol = 0;
+      const Resolver resolver = resolvers_[IndexOf(sequences_[branch.sequence].head)];
+      if (!resolver(*this, text, &symbol)) continue;
+      seed.sequence = Prepend(symbol, sequences_[branch.sequence].rest);
+    }
+    seeds.push_back(seed);
+  }
+  std::sort(seeds.begin(), seeds.end());
+  seeds.erase(std::unique(seeds.begin(), seeds.end()), seeds.end());
+  const std::vector<Config>& configs = RunClosure(seeds);
+  if (!depends_on_text) after_.emplace(key, &configs);
+  return configs;
+}
+
+}  // namespace onpolicy::grammar

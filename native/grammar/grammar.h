@@ -1,0 +1,137 @@
+// Rules -> the pushdown part of the engine: symbols, hash-consed sequences and stacks, and the closure that says what
+// may follow once a terminal has ended. Stacks are immutable sets of return addresses, so that a matcher's whole state
+// is a few numbers: forks and rollbacks copy numbers, equal situations meet in one number, and masks are remembered.
+// Left recursion needs no rewriting: the stacks of one closure may point at each other, and such a knot is interned as one.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "grammar/regex-pool.h"
+
+namespace onpolicy::grammar {
+
+using Symbol = uint32_t;    // kind in the two upper bits, index below
+using SequenceId = uint32_t;  // list of symbols; 0 is the empty one
+using StackId = uint32_t;   // 0 is the bottom: returning to it completes the grammar
+enum class SymbolKind : uint32_t { kTerminal = 0, kRule = 1, kTokenSet = 2, kDeferred = 3 };
+constexpr Symbol MakeSymbol(SymbolKind kind, uint32_t index) { return (static_cast<uint32_t>(kind) << 30) | index; }
+constexpr SymbolKind KindOf(Symbol symbol) { return static_cast<SymbolKind>(symbol >> 30); }
+constexpr uint32_t IndexOf(Symbol symbol) { return symbol & 0x3FFFFFFFu; }
+
+// A set of token ids that a format names; `inverted` means every other ordinary or special token.
+struct TokenSet {
+  std::vector<uint32_t> tokens;  // sorted
+  bool inverted = false;
+  bool Has(uint32_t token) const;
+};
+
+// One live reading of the text so far: a terminal's automaton state and what to do when it ends.
+// `node` has the top bit set for a token set waiting for its token; kEpsilon marks the completed grammar.
+struct Config {
+  NodeId node;
+  StackId stack;
+  bool operator==(const Config&) const = default;
+};
+constexpr uint32_t kTokenSetBit = 0x80000000u;
+
+class Grammar {
+ public:
+  // Makes the productions of a rule when it is first called.
+  using Generator = std::function<std::vector<SequenceId>(Grammar&)>;
+  // Decides on the committed text which symbol stands in for a deferred one; returns false for none.
+  using Resolver = std::function<bool(Grammar&, std::string_view text, Symbol* symbol)>;
+
+  Grammar();
+  RegexPool& regex() { return regex_; }
+
+  Symbol Terminal(NodeId node) { return MakeSymbol(SymbolKind::kTerminal, node); }
+  Symbol Rule(Generator generator);
+  Symbol Deferred(Resolver resolver);
+  Symbol Tokens(TokenSet set);
+  const TokenSet& TokensOf(uint32_t index) const { return token_sets_[index]; }
+  // Lists are joined: neighbouring terminals become one, a terminal that matches nothing makes the list unusable.
+  SequenceId Sequence(const std::vector<Symbol>& symbols);
+  // `symbols` is false when the list can never match.
+  bool IsUsable(const std::vector<Symbol>& symbols) const;
+
+  // What may come first from `start`.
+  std::vector<Config> Start(Symbol start);
+  // What may come after the terminal of `stack` ended with `tag`. `text` is everything matched so far.
+  const std::vector<Config>& After(StackId stack, uint32_t tag, std::string_view text);
+  // Whether `After` gives the same for every text.
+  bool IsFixed(StackId stack, uint32_t tag) const { return after_.contains((static_cast<uint64_t>(stack) << 32) | tag); }
+  StackId Union(StackId a, StackId b);
+
+  // Keeps what rules refer to alive as long as the grammar.
+  void Keep(std::shared_ptr<void> owner) { kept_.push_back(std::move(owner)); }
+  // Grows whenever an answer depended on the text and not only on the stack.
+  uint64_t text_reads() const { return text_reads_; }
+  void NoteTextRead() { text_reads_++; }
+  // While a mask is computed, a resolver may take for granted that a key which began before `offset` is new; whoever
+  // uses the mask then looks at those keys again.
+  void AssumeNewKeysBefore(size_t offset) {
+    assume_before_ = offset;
+    assumed_ = false;
+  }
+  bool TakeForGranted(size_t key_start) {
+    if (key_start >= assume_before_) return false;
+    assumed_ = true;
+    return true;
+  }
+  bool assumed() const { return assumed_; }
+  size_t memory_bytes() const { return memory_bytes_; }
+  // Set when a step ran over its budget; the matcher then refuses the token.
+  bool out_of_fuel() const { return out_of_fuel_; }
+  void ClearFuel() { out_of_fuel_ = false; }
+
+ private:
+  friend class Closure;
+  struct Branch {
+    uint32_t tag;
+    SequenceId sequence;
+    StackId parent;
+    auto operator<=>(const Branch&) const = default;
+  };
+  struct SequenceNode {
+    Symbol head;
+    SequenceId rest;
+  };
+  struct RuleInfo {
+    Generator generator;
+    bool expanded = false;
+    std::vector<SequenceId> productions;
+  };
+
+  const std::vector<SequenceId>& Productions(uint32_t rule);
+  SequenceId Prepend(Symbol head, SequenceId rest);
+  StackId InternStack(std::vector<Branch> branches);
+  // Interns the stacks of one knot: each refers to its fellows by (kKnotBit | position).
+  std::vector<StackId> InternKnot(std::vector<std::vector<Branch>> members);
+  const std::vector<Config>& RunClosure(const std::vector<Branch>& seeds);
+
+  RegexPool regex_;
+  std::vector<RuleInfo> rules_;
+  std::vector<Resolver> resolvers_;
+  std::vector<TokenSet> token_sets_;
+  std::vector<SequenceNode> sequences_;
+  std::unordered_map<uint64_t, SequenceId> sequence_index_;
+  std::vector<std::vector<Branch>> stacks_;
+  std::map<std::vector<Branch>, StackId> stack_index_;
+  std::map<std::vector<std::vector<Branch>>, std::vector<StackId>> knot_index_;
+  std::unordered_map<uint64_t, const std::vector<Config>*> after_;  // (stack, tag) -> configs, where text plays no part
+  std::map<std::vector<Branch>, std::unique_ptr<std::vector<Config>>> closures_;
+  std::unordered_map<uint64_t, StackId> unions_;
+  std::vector<std::shared_ptr<void>> kept_;
+  uint64_t text_reads_ = 0;
+  size_t assume_before_ = 0;
+  bool assumed_ = false;
+  size_t memory_bytes_ = 0;
+  bool out_of_fuel_ = false;
+};
+
+}  // namespace onpolicy::grammar

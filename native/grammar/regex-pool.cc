@@ -1,0 +1,461 @@
+// Hash-consing and simplification of expressions, their derivatives, and the lazy automaton over them.
+#include "grammar/regex-pool.h"
+
+#include <algorithm>
+#include <unordered_set>
+
+namespace onpolicy::grammar {
+
+static uint64_t Mix(uint64_t hash, uint64_t value) {
+  hash ^= value + 0x9E3779B97F4A7C15ull + (hash << 6) + (hash >> 2);
+  return hash * 0xBF58476D1CE4E5B9ull;
+}
+
+RegexPool::RegexPool() {
+  nodes_.reserve(256);
+  Intern({Kind::kNothing, false, false, false, 0, 0, 0, 0}, nullptr);
+  Intern({Kind::kEpsilon, true, false, false, 0, 0, 0, 0}, nullptr);
+  // kAnyText must be node 2, before the byte set it repeats: a repetition of node 3.
+  Intern({Kind::kRepeat, true, false, false, 3, 0, 0, kUnlimited}, nullptr);
+  Bytes(ByteSet::All());
+}
+
+NodeId RegexPool::Intern(const Node& node, const std::vector<NodeId>* children) {
+  uint64_t hash = Mix(static_cast<uint64_t>(node.kind), (static_cast<uint64_t>(node.a) << 32) | node.b);
+  if (node.kind == Kind::kBytes) {
+    for (uint64_t word : sets_.back().words) hash = Mix(hash, word);
+  } else if (children) {
+    for (NodeId child : *children) hash = Mix(hash, child);
+  } else {
+    hash = Mix(hash, (static_cast<uint64_t>(node.min) << 32) | node.max);
+  }
+  auto [begin, end] = index_.equal_range(hash);
+  for (auto it = begin; it != end; ++it) {
+    const Node& other = nodes_[it->second];
+    if (other.kind != node.kind || other.a != node.a || other.b != node.b) continue;
+    if (node.kind == Kind::kBytes) {
+      if (!(sets_[other.min] == sets_.back())) continue;
+      sets_.pop_back();
+    } else if (children) {
+      if (other.max - other.min != children->size()) continue;
+      if (!std::equal(children->begin(), children->end(), children_.begin() + other.min)) continue;
+    } else if (other.min != node.min || other.max != node.max) {
+      continue;
+    }
+    return it->second;
+  }
+  Node stored = node;
+  if (node.kind == Kind::kBytes) stored.min = static_cast<uint32_t>(sets_.size() - 1);
+  if (children) {
+    stored.min = static_cast<uint32_t>(children_.size());
+    children_.insert(children_.end(), children->begin(), children->end());
+    stored.max = static_cast<uint32_t>(children_.size());
+  }
+  const NodeId id = static_cast<NodeId>(nodes_.size());
+  nodes_.push_back(stored);
+  edges_.emplace_back();
+  tags_.emplace_back();
+  row_of_.push_back(nullptr);
+  live_.push_back(0);
+  index_.emplace(hash, id);
+  return id;
+}
+
+std::vector<NodeId> RegexPool::ChildrenOf(NodeId node) const {
+  return {children_.begin() + nodes_[node].min, children_.begin() + nodes_[node].max};
+}
+
+NodeId RegexPool::Bytes(const ByteSet& set) {
+  if (set.IsEmpty()) return kNothing;
+  sets_.push_back(set);
+  return Intern({Kind::kBytes, false, false, false, 0, 0, 0, 0}, nullptr);
+}
+
+NodeId RegexPool::Literal(std::string_view text) {
+  NodeId node = kEpsilon;
+  for (size_t i = text.size(); i-- > 0;) {
+    ByteSet set;
+    set.Add(static_cast<uint8_t>(text[i]));
+    node = Concat(Bytes(set), node);
+  }
+  return node;
+}
+
+NodeId RegexPool::Concat(NodeId first, NodeId second) {
+  if (first == kNothing || second == kNothing) return kNothing;
+  if (first == kEpsilon) return second;
+  if (second == kEpsilon) return first;
+  if (first == kAnyText && second == kAnyText) return kAnyText;
+  // Right-nested: the left side of a concatenation is never itself one.
+  std::vector<NodeId> parts;
+  while (nodes_[first].kind == Kind::kConcat) {
+    parts.push_back(nodes_[first].a);
+    first = nodes_[first].b;
+  }
+  parts.push_back(first);
+  NodeId result = second;
+  for (size_t i = parts.size(); i-- > 0;) {
+    const Node& head = nodes_[parts[i]];
+    const Node& tail = nodes_[result];
+    result = Intern({Kind::kConcat, head.nullable && tail.nullable, head.searches || tail.searches,
+                     head.tagged || tail.tagged, parts[i], result, 0, 0},
+                    nullptr);
+  }
+  return result;
+}
+
+NodeId RegexPool::Concat(std::initializer_list<NodeId> parts) {
+  NodeId node = kEpsilon;
+  for (auto it = std::rbegin(parts); it != std::rend(parts); ++it) node = Concat(*it, node);
+  return node;
+}
+
+NodeId RegexPool::MergeList(Kind kind, std::vector<NodeId> parts) {
+  const bool is_and = kind == Kind::kAnd;
+  const NodeId neutral = is_and ? kAnyText : kNothing;
+  const NodeId dominant = is_and ? kNothing : kAnyText;
+  std::vector<NodeId> flat;
+  bool has_bytes = false;
+  ByteSet bytes = is_and ? ByteSet::All() : ByteSet{};
+  for (NodeId part : parts) {
+    const auto take = [&](NodeId child) {
+      if (nodes_[child].kind == Kind::kBytes) {
+        const ByteSet& set = sets_[nodes_[child].min];
+        bytes = is_and ? bytes & set : bytes | set;
+        has_bytes = true;
+      } else {
+        flat.push_back(child);
+      }
+    };
+    if (part == neutral) continue;
+    if (part == dominant) return dominant;
+    if (nodes_[part].kind == kind) {
+      for (NodeId child : ChildrenOf(part)) take(child);
+    } else {
+      take(part);
+    }
+  }
+  if (has_bytes) {
+    const NodeId merged = Bytes(bytes);
+    if (merged == dominant) return dominant;
+    if (merged != neutral) flat.push_back(merged);
+  }
+  std::sort(flat.begin(), flat.end());
+  flat.erase(std::unique(flat.begin(), flat.end()), flat.end());
+  if (flat.empty()) return neutral;
+  if (flat.size() == 1) return flat[0];
+  Node node{kind, is_and, is_and, false, 0, 0, 0, 0};
+  for (NodeId child : flat) {
+    const Node& inner = nodes_[child];
+    node.nullable = is_and ? node.nullable && inner.nullable : node.nullable || inner.nullable;
+    node.searches = node.searches || inner.searches;
+    node.tagged = node.tagged || inner.tagged;
+    if (inner.kind == Kind::kNot && std::binary_search(flat.begin(), flat.end(), inner.a)) return dominant;
+  }
+  return Intern(node, &flat);
+}
+
+NodeId RegexPool::Alternate(std::vector<NodeId> options) { return MergeList(Kind::kAlternate, std::move(options)); }
+
+NodeId RegexPool::And(std::vector<NodeId> parts) { return MergeList(Kind::kAnd, std::move(parts)); }
+
+NodeId RegexPool::Not(NodeId inner) {
+  if (inner == kNothing) return kAnyText;
+  if (inner == kAnyText) return kNothing;
+  const Node& node = nodes_[inner];
+  if (node.kind == Kind::kNot) return node.a;
+  return Intern({Kind::kNot, !node.nullable, true, false, inner, 0, 0, 0}, nullptr);
+}
+
+NodeId RegexPool::Repeat(NodeId inner, uint32_t min, uint32_t max) {
+  if (max == 0 || inner == kEpsilon) return kEpsilon;
+  if (inner == kNothing) return min == 0 ? kEpsilon : kNothing;
+  if (nodes_[inner].nullable) min = 0;
+  if (min == 1 && max == 1) return inner;
+  const Node& node = nodes_[inner];
+  if (node.kind == Kind::kRepeat && node.max == kUnlimited && node.min <= 1) {
+    if (min == 0 || node.min == 0) return Repeat(node.a, 0, kUnlimited);
+    return Repeat(node.a, min, kUnlimited);
+  }
+  return Intern({Kind::kRepeat, min == 0, nodes_[inner].searches, nodes_[inner].tagged, inner, 0, min, max}, nullptr);
+}
+
+NodeId RegexPool::Tag(uint32_t tag) { return Intern({Kind::kTag, true, false, true, tag, 0, 0, 0}, nullptr); }
+
+Automaton* RegexPool::Own(std::unique_ptr<Automaton> automaton) {
+  automata_.push_back(std::move(automaton));
+  return automata_.back().get();
+}
+
+NodeId RegexPool::Leaf(Automaton* automaton, uint32_t state) {
+  if (state == Automaton::kDead) return kNothing;
+  auto [it, is_new] = leaf_index_.emplace(automaton, static_cast<uint32_t>(leaves_.size()));
+  if (is_new) leaves_.push_back(automaton);
+  return Intern({Kind::kLeaf, automaton->Accepts(state), true, false, it->second, state, 0, 0}, nullptr);
+}
+
+const std::vector<uint32_t>& RegexPool::AcceptedTags(NodeId node) {
+  if (tags_[node]) return *tags_[node];
+  std::vector<uint32_t> tags;
+  if (!nodes_[node].tagged) {
+    if (nodes_[node].nullable) tags.push_back(0);
+  } else {
+    // Tags stand only at the end of the alternatives of a merged terminal.
+    std::vector<NodeId> options{node};
+    if (nodes_[node].kind == Kind::kAlternate) options = ChildrenOf(node);
+    for (NodeId option : options) {
+      bool nullable = true;
+      while (nodes_[option].kind == Kind::kConcat && nullable) {
+        nullable = nodes_[nodes_[option].a].nullable;
+        option = nodes_[option].b;
+      }
+      if (nullable && nodes_[option].kind == Kind::kTag) tags.push_back(nodes_[option].a);
+      if (nullable && nodes_[option].kind == Kind::kAlternate)  // a factored tail
+        for (uint32_t tag : AcceptedTags(option)) tags.push_back(tag);
+    }
+    std::sort(tags.begin(), tags.end());
+    tags.erase(std::unique(tags.begin(), tags.end()), tags.end());
+  }
+  tags_[node] = std::make_unique<std::vector<uint32_t>>(std::move(tags));
+  return *tags_[node];
+}
+
+const std::vector<RegexPool::Edge>& RegexPool::Edges(NodeId node) {
+  if (!edges_[node]) {
+    auto made = std::make_unique<std::vector<Edge>>(MakeEdges(node));
+    edges_[node] = std::move(made);
+  }
+  return *edges_[node];
+}
+
+// Merges the edge lists of several parts into one with disjoint labels.
+std::vector<RegexPool::Edge> RegexPool::Combine(const std::vector<NodeId>& parts, bool is_and) {
+  struct Class {
+    ByteSet bytes;
+    std::vector<NodeId> targets;
+  };
+  std::vector<Class> classes{{ByteSet::All(), {}}};
+  for (NodeId part : parts) {
+    const std::vector<Edge> edges = Edges(part);
+    std::vector<Class> refined;
+    refined.reserve(classes.size() + edges.size());
+    ByteSet covered;
+    for (const Edge& edge : edges) covered = covered | edge.bytes;
+    for (Class& old : classes) {
+      const ByteSet outside = old.bytes & ~covered;
+      if (outside == old.bytes) {
+        if (!is_and) refined.push_back(std::move(old));
+        continue;
+      }
+      for (const Edge& edge : edges) {
+        const ByteSet both = old.bytes & edge.bytes;
+        if (both.IsEmpty()) continue;
+        refined.push_back({both, old.targets});
+        refined.back().targets.push_back(edge.target);
+      }
+      if (!is_and && !outside.IsEmpty()) refined.push_back({outside, std::move(old.targets)});
+    }
+    classes = std::move(refined);
+  }
+  std::vector<Edge> result;
+  for (Class& entry : classes) {
+    if (entry.targets.empty()) continue;
+    const NodeId target = is_and ? And(std::move(entry.targets)) : Alternate(std::move(entry.targets));
+    if (target == kNothing) continue;
+    auto same = std::find_if(result.begin(), result.end(), [&](const Edge& edge) { return edge.target == target; });
+    if (same != result.end()) {
+      same->bytes = same->bytes | entry.bytes;
+    } else {
+      result.push_back({entry.bytes, target});
+    }
+  }
+  return result;
+}
+
+std::vector<RegexPool::Edge> RegexPool::MakeEdges(NodeId id) {
+  const Node node = nodes_[id];
+  std::vector<Edge> result;
+  switch (node.kind) {
+    case Kind::kNothing:
+    case Kind::kEpsilon:
+    case Kind::kTag:
+      break;
+    case Kind::kBytes:
+      result.push_back({sets_[node.min], kEpsilon});
+      break;
+    case Kind::kConcat: {
+      // A run of nullable parts opens several beginnings; walked in a loop because such runs may be long.
+      std::vector<NodeId> beginnings;
+      std::vector<std::vector<Edge>> lists;
+      NodeId rest = id;
+      while (true) {
+        const bool is_concat = nodes_[rest].kind == Kind::kConcat;
+        const NodeId head = is_concat ? nodes_[rest].a : rest;
+        const NodeId tail = is_concat ? nodes_[rest].b : kEpsilon;
+        std::vector<Edge> edges = Edges(head);
+        for (Edge& edge : edges) edge.target = Concat(edge.target, tail);
+        lists.push_back(std::move(edges));
+        if (!is_concat || !nodes_[head].nullable) break;
+        rest = tail;
+      }
+      if (lists.size() == 1) return lists[0];
+      // Refines pairwise from the last to the first.
+      result = std::move(lists.back());
+      for (size_t i = lists.size() - 1; i-- > 0;) {
+        std::vector<Edge> merged;
+        for (Edge& left : lists[i]) {
+          ByteSet rest_bytes = left.bytes;
+          for (Edge& right : result) {
+            const ByteSet both = rest_bytes & right.bytes;
+            if (both.IsEmpty()) continue;
+            merged.push_back({both, Alternate({left.target, right.target})});
+            rest_bytes = rest_bytes & ~both;
+            right.bytes = right.bytes & ~both;
+          }
+          if (!rest_bytes.IsEmpty()) merged.push_back({rest_bytes, left.target});
+        }
+        for (Edge& right : result)
+          if (!right.bytes.IsEmpty()) merged.push_back(right);
+        result = std::move(merged);
+      }
+      break;
+    }
+    case Kind::kAlternate:
+      return Combine(ChildrenOf(id), false);
+    case Kind::kAnd:
+      return Combine(ChildrenOf(id), true);
+    case Kind::kNot: {
+      ByteSet covered;
+      const std::vector<Edge> inner = Edges(node.a);
+      for (const Edge& edge : inner) {
+        covered = covered | edge.bytes;
+        const NodeId target = Not(edge.target);
+        if (target != kNothing) result.push_back({edge.bytes, target});
+      }
+      if (!(~covered).IsEmpty()) result.push_back({~covered, kAnyText});
+      break;
+    }
+    case Kind::kRepeat: {
+      const NodeId rest =
+          Repeat(node.a, node.min == 0 ? 0 : node.min - 1, node.max == kUnlimited ? kUnlimited : node.max - 1);
+      result = Edges(node.a);
+      for (Edge& edge : result) edge.target = Concat(edge.target, rest);
+      break;
+    }
+    case Kind::kLeaf: {
+      Automaton* automaton = leaves_[node.a];
+      std::unordered_map<uint32_t, ByteSet> by_state;
+      for (unsigned byte = 0; byte < 256; byte++) {
+        const uint32_t next = automaton->Next(node.b, static_cast<uint8_t>(byte));
+        if (next != Automaton::kDead) by_state[next].Add(byte);
+      }
+      for (const auto& [state, bytes] : by_state) result.push_back({bytes, Leaf(automaton, state)});
+      break;
+    }
+  }
+  return result;
+}
+
+const RegexPool::StateRow* RegexPool::MakeRow(NodeId state) {
+  const std::vector<Edge> edges = Edges(state);
+  StateRow row{};
+  for (const Edge& edge : edges) {
+    if (!IsLive(edge.target)) continue;
+    const NodeId entry = edge.target | (IsAccepting(edge.target) ? kAcceptBit : 0);
+    row.first = row.first | edge.bytes;
+    edge.bytes.ForEach([&](unsigned byte) { row.next[byte] = entry; });
+  }
+  rows_.push_back(row);
+  return row_of_[state] = &rows_.back();
+}
+
+bool RegexPool::IsLive(NodeId node) {
+  if (node == kNothing) return false;
+  if (!nodes_[node].searches || nodes_[node].nullable) return true;
+  if (live_[node]) return live_[node] == 1;
+  bool live = true;
+  switch (nodes_[node].kind) {
+    case Kind::kConcat:
+      for (NodeId rest = node; live;) {
+        const bool is_concat = nodes_[rest].kind == Kind::kConcat;
+        live = IsLive(is_concat ? nodes_[rest].a : rest);
+        if (!is_concat) break;
+        rest = nodes_[rest].b;
+      }
+      break;
+    case Kind::kAlternate: {
+      live = false;
+      for (NodeId child : ChildrenOf(node)) live = live || IsLive(child);
+      break;
+    }
+    case Kind::kRepeat:
+      live = IsLive(nodes_[node].a);
+      break;
+    default:
+      return Search(node);
+  }
+  live_[node] = live ? 1 : 2;
+  return live;
+}
+
+// Looks for any accepted text, depth first.
+bool RegexPool::Search(NodeId start) {
+  std::unordered_set<NodeId> seen{start};
+  struct Step {
+    NodeId node;
+    size_t edge;
+  };
+  std::vector<Step> path{{start, 0}};
+  while (!path.empty()) {
+    Step& step = path.back();
+    const NodeId node = step.node;
+    if (nodes_[node].nullable || live_[node] == 1 || !nodes_[node].searches) {
+      for (const Step& on_path : path) live_[on_path.node] = 1;
+      return true;
+    }
+    const std::vector<Edge>& edges = Edges(node);
+    if (live_[node] == 2 || step.edge == edges.size()) {
+      path.pop_back();
+      continue;
+    }
+    const NodeId target = edges[step.edge++].target;
+    if (seen.insert(target).second) path.push_back({target, 0});
+    if (seen.size() > search_limit_) {
+      exhausted_ = true;
+      return true;
+    }
+  }
+  for (NodeId node : seen) live_[node] = 2;
+  return false;
+}
+
+bool RegexPool::Matches(NodeId node, std::string_view text) {
+  for (char byte : text) {
+    node = Next(node, static_cast<uint8_t>(byte));
+    if (node == kNothing) return false;
+  }
+  return nodes_[node].nullable;
+}
+
+uint64_t RegexPool::CountTexts(NodeId start, uint64_t cap) {
+  // Breadth first over (state, number of texts that lead here); a language with a cycle never ends and meets the cap.
+  std::unordered_map<NodeId, uint64_t> level{{start, 1}};
+  uint64_t count = 0;
+  for (size_t depth = 0; !level.empty() && depth < 4096; depth++) {
+    std::unordered_map<NodeId, uint64_t> next_level;
+    for (const auto& [node, ways] : level) {
+      if (nodes_[node].nullable) count = std::min(cap, count + ways);
+      if (count >= cap) return cap;
+      for (const Edge& edge : std::vector<Edge>(Edges(node)))
+        if (IsLive(edge.target)) {
+          uint64_t& sum = next_level[edge.target];
+          sum = std::min<uint64_t>(cap, sum + ways * edge.bytes.Count());
+        }
+    }
+    if (next_level.size() > 5000) return cap;
+    level = std::move(next_level);
+  }
+  return level.empty() ? count : cap;
+}
+
+}  // namespace onpolicy::grammar

@@ -1,0 +1,116 @@
+// Regular expressions over bytes -> hash-consed nodes that are at the same time the states of a lazy automaton.
+// A state's successors are its derivatives, made when first asked for: counted repetition costs only the counts that
+// are reached, and `And` / `Not` need no product construction. A pool belongs to one Constraint and is not locked.
+#pragma once
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "grammar/byte-set.h"
+
+namespace onpolicy::grammar {
+
+using NodeId = uint32_t;
+constexpr NodeId kNothing = 0;  // matches no text: the dead state
+constexpr NodeId kEpsilon = 1;  // matches the empty text only
+constexpr NodeId kAnyText = 2;  // matches every byte sequence
+constexpr uint32_t kUnlimited = 0xFFFFFFFFu;
+constexpr NodeId kAcceptBit = 0x80000000u;  // in rows only
+
+// A hand-written automaton (number bounds, divisibility) that can stand in an expression as a leaf.
+class Automaton {
+ public:
+  static constexpr uint32_t kDead = 0xFFFFFFFFu;
+  virtual ~Automaton() = default;
+  virtual uint32_t Next(uint32_t state, uint8_t byte) = 0;
+  virtual bool Accepts(uint32_t state) = 0;
+};
+
+class RegexPool {
+ public:
+  RegexPool();
+
+  NodeId Bytes(const ByteSet& set);
+  NodeId Literal(std::string_view text);
+  NodeId Concat(NodeId first, NodeId second);
+  NodeId Concat(std::initializer_list<NodeId> parts);
+  NodeId Alternate(std::vector<NodeId> options);
+  NodeId And(std::vector<NodeId> parts);
+  NodeId Not(NodeId inner);
+  NodeId Repeat(NodeId inner, uint32_t min, uint32_t max);
+  NodeId Optional(NodeId inner) { return Repeat(inner, 0, 1); }
+  // Matches the empty text and tells which alternative of a merged terminal has ended.
+  NodeId Tag(uint32_t tag);
+  // `automaton` must outlive the pool: `Own` keeps it.
+  NodeId Leaf(Automaton* automaton, uint32_t state);
+  Automaton* Own(std::unique_ptr<Automaton> automaton);
+
+  bool IsNullable(NodeId node) const { return nodes_[node].nullable; }
+  // Tags of the alternatives that may end here; tag 0 for an untagged expression.
+  const std::vector<uint32_t>& AcceptedTags(NodeId node);
+  bool IsAccepting(NodeId node) { return !AcceptedTags(node).empty(); }
+  // The state after `byte`; kNothing when no text of the language goes on so.
+  NodeId Next(NodeId state, uint8_t byte) { return Row(state)[byte] & ~kAcceptBit; }
+  // Successors by byte; kAcceptBit is set on those where an alternative may end.
+  const NodeId* Row(NodeId state) { return (row_of_[state] ? row_of_[state] : MakeRow(state))->next; }
+  const ByteSet& FirstBytes(NodeId state) { return (row_of_[state] ? row_of_[state] : MakeRow(state))->first; }
+  bool HasNext(NodeId state) { return !FirstBytes(state).IsEmpty(); }
+  // False when no text at all is in the language. Searches only where `And`, `Not` or a leaf leave it open.
+  bool IsLive(NodeId node);
+  bool Matches(NodeId node, std::string_view text);
+  // Number of texts in the language, or `cap` when there are that many or more.
+  uint64_t CountTexts(NodeId node, uint64_t cap);
+
+  size_t size() const { return nodes_.size(); }
+  // True once a search ran out of fuel: its answer "live" was then a guess, and the caller must refuse the constraint.
+  bool exhausted() const { return exhausted_; }
+  void set_search_limit(size_t limit) { search_limit_ = limit; }
+
+ private:
+  enum class Kind : uint8_t { kNothing, kEpsilon, kBytes, kConcat, kAlternate, kAnd, kNot, kRepeat, kTag, kLeaf };
+  struct Node {
+    Kind kind;
+    bool nullable;
+    bool searches;  // holds And, Not or a leaf, so emptiness needs a look
+    bool tagged;
+    uint32_t a, b;     // children, or tag, or leaf and its state
+    uint32_t min, max;  // of a repetition; begin and end in children_ of And and Alternate; index in sets_ of kBytes
+  };
+  struct Edge {
+    ByteSet bytes;
+    NodeId target;
+  };
+
+  NodeId Intern(const Node& node, const std::vector<NodeId>* children);
+  std::vector<NodeId> ChildrenOf(NodeId node) const;
+  NodeId MergeList(Kind kind, std::vector<NodeId> parts);
+  const std::vector<Edge>& Edges(NodeId node);
+  std::vector<Edge> MakeEdges(NodeId node);
+  std::vector<Edge> Combine(const std::vector<NodeId>& parts, bool is_and);
+  struct StateRow {
+    NodeId next[256];
+    ByteSet first;
+  };
+  const StateRow* MakeRow(NodeId state);
+  bool Search(NodeId node);
+
+  std::vector<Node> nodes_;
+  std::vector<NodeId> children_;
+  std::vector<ByteSet> sets_;
+  std::unordered_multimap<uint64_t, NodeId> index_;
+  std::vector<std::unique_ptr<std::vector<Edge>>> edges_;      // by node
+  std::vector<std::unique_ptr<std::vector<uint32_t>>> tags_;  // by node
+  std::vector<const StateRow*> row_of_;                       // by node, null until asked for
+  std::deque<StateRow> rows_;
+  std::vector<uint8_t> live_;        // by node: 0 unknown, 1 live, 2 dead
+  std::vector<std::unique_ptr<Automaton>> automata_;
+  std::vector<Automaton*> leaves_;
+  std::unordered_map<Automaton*, uint32_t> leaf_index_;
+  size_t search_limit_ = 20000;
+  bool exhausted_ = false;
+};
+
+}  // namespace onpolicy::grammar

@@ -1,0 +1,231 @@
+// Arrays: what the next item may be, and what the array owes before it may close.
+#include <algorithm>
+
+#include "grammar/schema-rules.h"
+
+namespace onpolicy::grammar {
+
+static constexpr uint64_t kManyValues = 1000;
+
+Symbol SchemaRules::ArrayBody(const Shape& shape) {
+  std::string name;
+  for (uint32_t atom : shape.items) name += "i" + std::to_string(atom);
+  for (uint32_t atom : shape.some) name += "s" + std::to_string(atom);
+  name += "c" + std::to_string(shape.min) + "-" + std::to_string(shape.max) + (shape.unique ? "u" : "");
+  auto [it, is_new] = array_spec_index_.emplace(name, static_cast<uint32_t>(array_specs_.size()));
+  if (is_new) {
+    array_specs_.emplace_back();
+    ArraySpec spec;
+    spec.shape = shape;
+    spec.prefix = shapes_.PrefixLength(shape);
+    spec.min = shape.min;
+    spec.max = shape.max;
+    spec.unique = shape.unique;
+    spec.demands = shape.some;
+    if (shape.unique) {
+      // No more items than there are different values.
+      uint64_t values = spec.prefix;
+      if (values < kManyValues) values += shapes_.CountValues(shapes_.ItemFormula(shape, spec.prefix), kManyValues);
+      if (values < kManyValues) spec.max = std::min(spec.max, values);
+    }
+    // An item that cannot exist ends the array before it.
+    for (size_t i = 0; i <= spec.prefix && i < spec.max; i++)
+      if (shapes_.IsEmpty(shapes_.ItemFormula(shape, i))) spec.max = i;
+    spec.count_matters = spec.min > spec.prefix || (spec.max != UINT64_MAX && spec.max > spec.prefix);
+    array_specs_[it->second] = std::move(spec);
+  }
+  ArrayState state;
+  state.spec = it->second;
+  state.met.assign(shape.some.size(), 0);
+  return Array(state);
+}
+
+Symbol SchemaRules::Array(const ArrayState& state) {
+  auto it = arrays_.find(state);
+  if (it != arrays_.end()) return it->second;
+  const Symbol symbol = grammar_.Rule([this, state](Grammar&) { return ArrayProductions(state, false); });
+  arrays_.emplace(state, symbol);
+  return symbol;
+}
+
+static bool LastItem(std::string_view text, JsonValue* value) {
+  const size_t start = FindValueStart(text, text.size());
+  if (start == std::string_view::npos) return false;
+  JsonError error;
+  *value = ParseJson(text.substr(start), &error);
+  return error.message.empty();
+}
+
+// After an item that must not repeat: one that was there before ends the reading.
+Symbol SchemaRules::AfterUnique(const ArrayState& state) {
+  auto it = after_unique_.find(state);
+  if (it != after_unique_.end()) return it->second;
+  const Symbol rest = UniqueRest(state);
+  const Symbol symbol = grammar_.Deferred([this, state, rest](Grammar& grammar, std::string_view text, Symbol* result) {
+    grammar.NoteTextRead();
+    JsonValue value;
+    if (!LastItem(text, &value)) return false;
+    const std::vector<std::string>& keys = value_sets_[state.seen_set].keys;
+    *result = rest;
+    return !std::binary_search(keys.begin(), keys.end(), CanonicalKey(value));
+  });
+  after_unique_.emplace(state, symbol);
+  return symbol;
+}
+
+Symbol SchemaRules::UniqueRest(const ArrayState& state) {
+  auto it = unique_rest_.find(state);
+  if (it != unique_rest_.end()) return it->second;
+  return unique_rest_[state] = grammar_.Rule([this, state](Grammar& grammar) {
+    const ArraySpec& spec = array_specs_[state.spec];
+    std::vector<SequenceId> result;
+    if (CanCloseArray(state)) result.push_back(grammar.Sequence({grammar.Terminal(close_array_)}));
+    if (state.index < spec.max) result.push_back(grammar.Sequence({grammar.Terminal(bare_comma_), AfterUniqueComma(state)}));
+    return result;
+  });
+}
+
+// After the comma: the item before it is read back and joins the seen ones, and the next must differ from all of them.
+Symbol SchemaRules::AfterUniqueComma(const ArrayState& state) {
+  auto it = after_comma_.find(state);
+  if (it != after_comma_.end()) return it->second;
+  const Symbol symbol = grammar_.Deferred([this, state](Grammar& grammar, std::string_view text, Symbol* result) {
+    grammar.NoteTextRead();
+    const size_t comma = text.rfind(',');
+    JsonValue value;
+    if (comma == std::string_view::npos || !LastItem(text.substr(0, comma), &value)) return false;
+    ValueSet set = value_sets_[state.seen_set];
+    const std::string key = CanonicalKey(value);
+    set.keys.insert(std::lower_bound(set.keys.begin(), set.keys.end(), key), key);
+    auto [known, is_new] = value_set_index_.emplace(set.keys, static_cast<uint32_t>(value_sets_.size()));
+    if (is_new) {
+      if (value.IsString()) set.texts.push_back(compiler_.strict_text().Text(value.text));
+      Decimal decimal;
+      if (value.IsNumber() && ParseDecimal(value.text, &decimal))
+        set.numbers.push_back(compiler_.numbers().Ordered(decimal, kLess | kGreater));
+      FormulaTable& formulas = compiler_.formulas();
+      if (value.type == JsonValue::kNull) set.scalars.push_back(formulas.Types(kNullType));
+      if (value.IsBool()) {
+        Atom atom;
+        atom.kind = Atom::kBool;
+        atom.mask = value.type == JsonValue::kTrue ? 2 : 1;
+        set.scalars.push_back(formulas.And({formulas.Types(kBoolType), formulas.AtomOf(std::move(atom))}));
+      }
+      value_sets_.push_back(std::move(set));
+    }
+    ArrayState next = state;
+    next.seen_set = known->second;
+    if (ArrayProductions(next, true).empty()) return false;
+    auto item = items_.find(next);
+    if (item == items_.end())
+      item = items_.emplace(next, grammar_.Rule([this, next](Grammar& grammar) {
+        const Symbol item = grammar.Rule([this, next](Grammar&) { return ArrayProductions(next, true); });
+        return std::vector<SequenceId>{grammar.Sequence({grammar.Terminal(gap_), item})};
+      })).first;
+    *result = item->second;
+    return true;
+  });
+  after_comma_.emplace(state, symbol);
+  return symbol;
+}
+
+bool SchemaRules::CanCloseArray(const ArrayState& state) const {
+  const ArraySpec& spec = array_specs_[state.spec];
+  if (state.index < spec.min) return false;
+  for (size_t i = 0; i < spec.demands.size(); i++)
+    if (state.met[i] < shapes_.formulas_view().atom(spec.demands[i]).min) return false;
+  return true;
+}
+
+// Whether the demands can still be met by the items to come.
+bool SchemaRules::CanFinishArray(const ArrayState& state) {
+  const ArraySpec spec = array_specs_[state.spec];
+  for (size_t demand = 0; demand < spec.demands.size(); demand++) {
+    const Atom& atom = shapes_.formulas().atom(spec.demands[demand]);
+    if (state.met[demand] > atom.max) return false;
+    if (state.met[demand] >= atom.min) continue;
+    const uint64_t owed = atom.min - state.met[demand];
+    uint64_t possible = 0;
+    for (uint64_t i = std::max<uint64_t>(state.index, atom.mask); i < spec.max && possible < owed; i++) {
+      const bool fits = !shapes_.IsEmpty(
+          shapes_.formulas().And({shapes_.ItemFormula(spec.shape, static_cast<size_t>(i)), shapes_.formulas().atom(spec.demands[demand]).formula}));
+      if (i >= spec.prefix) {
+        if (fits) possible = spec.max == UINT64_MAX ? owed : possible + (spec.max - i);
+        break;
+      }
+      possible += fits;
+    }
+    if (possible < owed) return false;
+  }
+  return true;
+}
+
+FormulaId SchemaRules::ItemOf(const ArrayState& state) {
+  const ArraySpec& spec = array_specs_[state.spec];
+  FormulaTable& formulas = shapes_.formulas();
+  std::vector<FormulaId> parts{shapes_.ItemFormula(spec.shape, static_cast<size_t>(state.index))};
+  const ValueSet& seen = value_sets_[state.seen_set];
+  for (FormulaId scalar : seen.scalars) parts.push_back(formulas.Not(scalar));
+  const auto exclude = [&](Atom::Kind kind, NodeId node) {
+    Atom atom;
+    atom.kind = kind;
+    atom.node = node;
+    parts.push_back(formulas.AtomOf(std::move(atom)));
+  };
+  RegexPool& pool = grammar_.regex();
+  if (!seen.texts.empty())
+    exclude(Atom::kString, pool.And({compiler_.strict_text().AnyText(), pool.Not(pool.Alternate(seen.texts))}));
+  if (!seen.numbers.empty()) exclude(Atom::kNumber, pool.And(seen.numbers));
+  return formulas.And(std::move(parts));
+}
+
+std::vector<SequenceId> SchemaRules::ArrayProductions(const ArrayState& state, bool is_item) {
+  const ArraySpec spec = array_specs_[state.spec];
+  FormulaTable& formulas = shapes_.formulas();
+  std::vector<SequenceId> result;
+  const bool first = state.index == 0;
+  if (CanCloseArray(state) && !is_item)
+    result.push_back(grammar_.Sequence({grammar_.Terminal(first ? close_empty_array_ : close_array_)}));
+  if (state.index >= spec.max) return result;
+  const FormulaId item = ItemOf(state);
+  ArrayState next = state;
+  // Without counts, all places beyond the prefix are alike; place 0 differs by its missing comma.
+  if (spec.count_matters ? state.index < std::max(spec.max == UINT64_MAX ? spec.min : spec.max, spec.prefix + uint64_t{1})
+                         : state.index < spec.prefix + 1)
+    next.index++;
+  // Each demand is either met by this item, or it is not; only an upper limit forces "not" to be told.
+  std::vector<size_t> active;
+  for (size_t i = 0; i < spec.demands.size(); i++) {
+    const Atom& atom = formulas.atom(spec.demands[i]);
+    if (state.index >= atom.mask && (atom.max != UINT64_MAX || state.met[i] < atom.min)) active.push_back(i);
+  }
+  for (size_t set = 0; set < (size_t{1} << std::min<size_t>(active.size(), 6)); set++) {
+    std::vector<FormulaId> parts{item};
+    ArrayState after = next;
+    for (size_t i = 0; i < active.size(); i++) {
+      const Atom& atom = formulas.atom(spec.demands[active[i]]);
+      if ((set >> i) & 1) {
+        parts.push_back(atom.formula);
+        after.met[active[i]] = std::min(atom.max == UINT64_MAX ? atom.min : atom.max + 1, after.met[active[i]] + 1);
+      } else if (atom.max != UINT64_MAX) {
+        parts.push_back(formulas.Not(atom.formula));
+      }
+    }
+    if (!CanFinishArray(after)) continue;
+    const FormulaId formula = formulas.And(std::move(parts));
+    if (shapes_.IsEmpty(formula)) continue;
+    const Symbol before = grammar_.Terminal(first || is_item ? kEpsilon : comma_);
+    if (!spec.unique) {
+      result.push_back(grammar_.Sequence({before, Value(formula), Array(after)}));
+      continue;
+    }
+    // Seen scalars are excluded already; arrays and objects are compared when they end.
+    const FormulaId compound = formulas.And({formula, formulas.Types(kArrayType | kObjectType)});
+    const FormulaId scalar = formulas.And({formula, formulas.Types(kAllTypes & ~(kArrayType | kObjectType))});
+    if (!shapes_.IsEmpty(scalar)) result.push_back(grammar_.Sequence({before, Value(scalar), UniqueRest(after)}));
+    if (!shapes_.IsEmpty(compound)) result.push_back(grammar_.Sequence({before, Value(compound), AfterUnique(after)}));
+  }
+  return result;
+}
+
+}  // namespace onpolicy::grammar

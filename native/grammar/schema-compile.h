@@ -1,0 +1,92 @@
+// JSON Schema text -> formulas: every keyword of drafts 4 to 2020-12, references, and the refusals that name a pointer.
+#pragma once
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "grammar/char-class.h"
+#include "grammar/json-value.h"
+#include "grammar/number-language.h"
+#include "grammar/schema-formula.h"
+
+namespace onpolicy::grammar {
+
+struct SchemaOptions {
+  bool any_whitespace = true;                     // false: compact JSON
+  std::optional<std::string> whitespace_pattern;  // stands at every gap between JSON tokens
+  bool disable_additional_properties = false;
+  bool refuse_unknown = false;  // unknown formats are errors instead of warnings
+  bool any_order = false;       // properties in any order, everywhere
+};
+
+class SchemaCompiler {
+ public:
+  SchemaCompiler(RegexPool& pool, JsonValue root, const SchemaOptions& options);
+
+  FormulaId Compile();  // the root; throws SchemaError
+  // The formula of a reference's target.
+  FormulaId Target(uint32_t schema) const { return targets_[schema].formula; }
+  FormulaTable& formulas() { return formulas_; }
+  NumberLanguage& numbers() { return numbers_; }
+  CharEncoder& strict_text() { return strict_text_; }
+  CharEncoder& free_text() { return free_text_; }
+  std::vector<std::string>& warnings() { return warnings_; }
+
+ private:
+  struct Place {
+    const JsonValue* schema;
+    std::string base;     // URI of the resource it belongs to
+    std::string pointer;  // from the root of the document
+  };
+  struct TargetInfo {
+    Place place;
+    FormulaId formula = kTrueFormula;
+    bool compiled = false;
+  };
+
+  void Index(const Place& place, int depth);
+  FormulaId Schema(const Place& place);
+  FormulaId Object(const Place& place);
+  FormulaId Value(const JsonValue& value);
+  FormulaId Enumerated(const std::vector<JsonValue>& values);
+  FormulaId Resolve(const Place& from, const std::string& reference, const std::string& pointer);
+  void Numbers(const Place& place, std::vector<FormulaId>* parts);
+  void Strings(const Place& place, std::vector<FormulaId>* parts);
+  void Objects(const Place& place, std::vector<FormulaId>* parts);
+  void Arrays(const Place& place, std::vector<FormulaId>* parts);
+  void Combinators(const Place& place, std::vector<FormulaId>* parts);
+  void CheckKeywords(const Place& place);
+
+  FormulaId NumberAtom(NodeId node, NodeId other);
+  FormulaId StringAtom(NodeId node, NodeId other);
+  FormulaId CountAtom(Atom::Kind kind, uint64_t min, uint64_t max);
+  NodeId Pattern(const std::string& text, bool search, const std::string& pointer);
+  uint64_t Count(const JsonValue& value, const std::string& pointer);
+  Decimal Number(const JsonValue& value, const std::string& pointer);
+  [[noreturn]] void Malformed(const std::string& pointer, const std::string& what);
+  [[noreturn]] void Unsupported(const std::string& pointer, const std::string& what);
+  Place Below(const Place& place, const std::string& step, const JsonValue& schema) const;
+
+  RegexPool& pool_;
+  JsonValue root_;
+  SchemaOptions options_;
+  FormulaTable formulas_;
+  NumberLanguage numbers_;
+  CharEncoder strict_text_, free_text_;
+  int draft_ = 0;  // 4, 6, 7, 2019, 2020; 0 when the schema does not say
+  std::map<std::string, Place> resources_;  // by absolute URI, or URI#anchor
+  std::map<std::string, int> dynamic_anchors_;
+  std::unordered_map<const JsonValue*, Place> places_;
+  std::unordered_map<const JsonValue*, uint32_t> target_of_;
+  std::vector<TargetInfo> targets_;
+  std::vector<std::string> warnings_;
+  bool any_order_ = false;
+};
+
+// `base` with `reference` put on top, by the rules for URI references; the fragment stays.
+std::string ResolveUri(const std::string& base, const std::string& reference);
+std::string EscapePointer(std::string_view step);
+
+}  // namespace onpolicy::grammar

@@ -1,0 +1,99 @@
+// Values of any type, and the gaps between tokens.
+#include "grammar/schema-rules.h"
+
+#include "grammar/regex-parse.h"
+#include "grammar/schema-error.h"
+
+namespace onpolicy::grammar {
+
+// A line break may bring this many blanks of indentation.
+static constexpr uint32_t kMaxIndent = 160;
+
+SchemaRules::SchemaRules(Grammar& grammar, JsonValue schema, const SchemaOptions& options)
+    : grammar_(grammar), compiler_(grammar.regex(), std::move(schema), options), shapes_(compiler_) {
+  RegexPool& pool = grammar.regex();
+  if (options.whitespace_pattern) {
+    CharEncoder plain(pool, TextForm::kPlain);
+    ParseError error;
+    gap_ = ParseRegex(*options.whitespace_pattern, {}, plain, &error);
+    if (!error.ok())
+      throw SchemaError(error.unsupported ? "UNSUPPORTED" : "INVALID_REQUEST", "whitespace_pattern",
+                        error.message + " at offset " + std::to_string(error.position));
+    ByteSet blank;
+    for (char c : {' ', '\t', '\n', '\r'}) blank.Add(static_cast<uint8_t>(c));
+    const NodeId blanks = pool.Repeat(pool.Bytes(blank), 0, kUnlimited);
+    if (pool.IsLive(pool.And({gap_, pool.Not(blanks)})))
+      throw SchemaError("INVALID_REQUEST", "whitespace_pattern", "matches text that is not JSON white space");
+  } else if (options.any_whitespace) {
+    // One blank, or a line break with its indentation: bounded, so that generation cannot loop in blanks.
+    ByteSet blank;
+    blank.Add(' ');
+    blank.Add('\t');
+    const NodeId line = pool.Concat(pool.Optional(pool.Literal("\r")), pool.Literal("\n"));
+    gap_ = pool.Optional(pool.Alternate(
+        {pool.Bytes(blank), pool.Concat(line, pool.Repeat(pool.Bytes(blank), 0, kMaxIndent))}));
+  }
+  open_object_ = pool.Concat(pool.Literal("{"), gap_);
+  open_array_ = pool.Concat(pool.Literal("["), gap_);
+  comma_ = pool.Concat({gap_, pool.Literal(","), gap_});
+  bare_comma_ = pool.Concat(gap_, pool.Literal(","));
+  close_object_ = pool.Concat(gap_, pool.Literal("}"));
+  close_array_ = pool.Concat(gap_, pool.Literal("]"));
+  close_empty_object_ = pool.Literal("}");
+  close_empty_array_ = pool.Literal("]");
+  colon_ = pool.Concat({gap_, pool.Literal(":"), gap_});
+  key_end_ = pool.Concat(pool.Literal("\""), colon_);
+}
+
+Symbol SchemaRules::Root() {
+  const FormulaId root = compiler_.Compile();
+  if (shapes_.IsEmpty(root)) throw SchemaError("INVALID_REQUEST", "#", "no value satisfies this schema");
+  if (grammar_.regex().exhausted())
+    throw SchemaError("UNSUPPORTED", "#", "the schema's patterns are too complex to enforce together");
+  return Value(root);
+}
+
+Symbol SchemaRules::Value(FormulaId formula) {
+  auto it = values_.find(formula);
+  if (it != values_.end()) return it->second;
+  const Symbol symbol = grammar_.Rule([this, formula](Grammar&) { return ValueProductions(formula); });
+  values_.emplace(formula, symbol);
+  return symbol;
+}
+
+std::vector<SequenceId> SchemaRules::ValueProductions(FormulaId formula) {
+  RegexPool& pool = grammar_.regex();
+  std::vector<NodeId> scalars;
+  std::vector<SequenceId> result;
+  for (const Shape& shape : std::vector<Shape>(shapes_.Of(formula))) {
+    switch (shape.type) {
+      case kNullType:
+        scalars.push_back(pool.Literal("null"));
+        break;
+      case kBoolType:
+        if (shape.bools & 1) scalars.push_back(pool.Literal("false"));
+        if (shape.bools & 2) scalars.push_back(pool.Literal("true"));
+        break;
+      case kNumberType:
+        scalars.push_back(shape.text == kAnyText ? compiler_.numbers().Any() : shape.text);
+        break;
+      case kStringType:
+        // Every restriction of strings is a language of JSON text already.
+        scalars.push_back(pool.Concat({pool.Literal("\""),
+                                       shape.text == kAnyText ? compiler_.free_text().AnyText() : shape.text,
+                                       pool.Literal("\"")}));
+        break;
+      case kArrayType:
+        result.push_back(grammar_.Sequence({grammar_.Terminal(open_array_), ArrayBody(shape)}));
+        break;
+      case kObjectType:
+        result.push_back(grammar_.Sequence({grammar_.Terminal(open_object_), ObjectBody(shape)}));
+        break;
+    }
+  }
+  const NodeId scalar = pool.Alternate(std::move(scalars));
+  if (pool.IsLive(scalar)) result.push_back(grammar_.Sequence({grammar_.Terminal(scalar)}));
+  return result;
+}
+
+}  // namespace onpolicy::grammar

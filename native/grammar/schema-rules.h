@@ -1,0 +1,126 @@
+// Shapes -> rules of the grammar, made when a document reaches them. What a grammar cannot count, the rule's own identity
+// holds: which keys were seen, how many members or items, which demands are met. Content that must not repeat (further
+// keys, unique items) is read back from the text when a member or item ends, by a deferred symbol.
+#pragma once
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "grammar/grammar.h"
+#include "grammar/schema-shape.h"
+
+namespace onpolicy::grammar {
+
+class SchemaRules {
+ public:
+  SchemaRules(Grammar& grammar, JsonValue schema, const SchemaOptions& options);
+  // The symbol of the whole document; throws SchemaError. `this` must live as long as the grammar: see Grammar::Keep.
+  Symbol Root();
+  const std::vector<std::string>& warnings() { return compiler_.warnings(); }
+
+ private:
+  struct KnownKey {
+    std::string key;
+    FormulaId formula;
+    NodeId text;          // inside the quotes
+    int group = -1;       // keys of one `properties` keep their order; -1: any place
+    uint32_t rank = 0;
+    bool required = false;
+    std::vector<bool> meets;  // by demand: the key is one that the demand is about
+  };
+  struct ExtraKeys {
+    NodeId keys;
+    FormulaId formula;
+    uint64_t count;  // how many keys there are, capped
+    bool open;       // every beginning of a key can go on, so a repeated key is refused at its closing quote
+    std::vector<NodeId> demand_keys;  // by demand: those of the keys that it is about
+  };
+  struct ObjectSpec {
+    std::vector<KnownKey> known;
+    std::vector<ExtraKeys> extras;
+    std::vector<FormulaId> demands;
+    int groups = 0;
+    uint64_t min = 0, max = UINT64_MAX;
+    bool count_matters = false;
+  };
+  struct ObjectState {
+    uint32_t spec = 0;
+    bool first = true;
+    std::vector<uint32_t> next_rank;  // by group
+    std::vector<bool> seen;           // by known key; only those without a group, and what is required
+    uint64_t count = 0;
+    std::vector<bool> met;            // by demand
+    uint32_t extra_set = 0;           // in extra_sets_
+    auto operator<=>(const ObjectState&) const = default;
+  };
+  struct ArraySpec {
+    Shape shape;
+    size_t prefix = 0;
+    uint64_t min = 0, max = UINT64_MAX;
+    std::vector<uint32_t> demands;  // atoms
+    bool unique = false;
+    bool count_matters = false;
+  };
+  struct ArrayState {
+    uint32_t spec = 0;
+    uint64_t index = 0;  // capped at the prefix's end unless counts matter
+    std::vector<uint64_t> met;
+    uint32_t seen_set = 0;  // in value_sets_
+    auto operator<=>(const ArrayState&) const = default;
+  };
+  struct ValueSet {
+    std::vector<std::string> keys;      // canonical, sorted
+    std::vector<FormulaId> scalars;     // formulas that only the seen scalars satisfy
+    std::vector<NodeId> texts, numbers;  // of seen strings and numbers
+  };
+
+  Symbol Value(FormulaId formula);
+  std::vector<SequenceId> ValueProductions(FormulaId formula);
+  // schema-objects.cc
+  Symbol ObjectBody(const Shape& shape);
+  uint32_t SpecOf(const Shape& shape);
+  void AddExtras(const Shape& shape, ObjectSpec* spec);
+  Symbol Object(const ObjectState& state);
+  Symbol AfterExtra(const ObjectState& state);
+  Symbol AfterOpenKey(FormulaId formula, const ObjectState& next);
+  std::vector<SequenceId> ObjectProductions(const ObjectState& state, bool is_member);
+  bool CanClose(const ObjectState& state) const;
+  bool CanFinish(const ObjectState& state) const;
+  bool IsOpen(const ObjectState& state, size_t key) const;
+  ObjectState Taken(const ObjectState& state, size_t key) const;
+  NodeId Unseen(const ObjectState& state, NodeId keys);
+  // schema-arrays.cc
+  Symbol ArrayBody(const Shape& shape);
+  Symbol Array(const ArrayState& state);
+  Symbol AfterUnique(const ArrayState& state);
+  Symbol AfterUniqueComma(const ArrayState& state);
+  Symbol UniqueRest(const ArrayState& state);
+  std::vector<SequenceId> ArrayProductions(const ArrayState& state, bool is_item);
+  bool CanCloseArray(const ArrayState& state) const;
+  bool CanFinishArray(const ArrayState& state);
+  FormulaId ItemOf(const ArrayState& state);
+
+  NodeId Punctuation(const char* text) { return grammar_.regex().Literal(text); }
+
+  Grammar& grammar_;
+  SchemaCompiler compiler_;
+  ShapeTable shapes_;
+  NodeId gap_ = kEpsilon;  // blanks between JSON tokens
+  NodeId colon_ = kEpsilon;
+  NodeId open_object_, open_array_, comma_, close_object_, close_array_, close_empty_object_, close_empty_array_, key_end_, bare_comma_;
+  std::map<FormulaId, Symbol> values_;
+  std::vector<ObjectSpec> object_specs_;
+  std::vector<ArraySpec> array_specs_;
+  std::map<std::string, uint32_t> object_spec_index_, array_spec_index_;
+  std::map<ObjectState, Symbol> objects_, members_, after_extra_;
+  std::map<std::pair<FormulaId, ObjectState>, Symbol> after_open_key_;
+  std::map<ArrayState, Symbol> arrays_, items_, unique_rest_, after_unique_, after_comma_;
+  std::vector<std::vector<std::string>> extra_sets_{{}};
+  std::map<std::vector<std::string>, uint32_t> extra_set_index_{{{}, 0}};
+  std::vector<ValueSet> value_sets_{{}};
+  std::map<std::vector<std::string>, uint32_t> value_set_index_{{{}, 0}};
+  std::map<std::pair<NodeId, uint32_t>, NodeId> unseen_memo_;
+};
+
+}  // namespace onpolicy::grammar

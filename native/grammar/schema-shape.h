@@ -1,0 +1,77 @@
+// Formulas -> shapes: a disjunction of restrictions of one JSON type each, empty ones left out. Children stay formulas,
+// so recursion unfolds only as deep as a document does.
+#pragma once
+#include <deque>
+#include <map>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "grammar/schema-compile.h"
+
+namespace onpolicy::grammar {
+
+struct Shape {
+  unsigned type = 0;               // one TypeBit
+  unsigned bools = 3;              // of a boolean
+  NodeId text = kAnyText;          // of a number or string; kAnyText: unrestricted
+  std::vector<uint32_t> members;   // atoms of an object, in order of appearance
+  std::set<std::string> required;
+  std::vector<NodeId> names;       // every key is in all of these
+  std::vector<uint32_t> some;      // atoms: some member, or some items, must match
+  std::vector<uint32_t> items;     // atoms of an array
+  uint64_t min = 0, max = UINT64_MAX;  // members or items
+  bool unique = false;
+  bool operator==(const Shape&) const = default;
+};
+
+class ShapeTable {
+ public:
+  explicit ShapeTable(SchemaCompiler& compiler) : compiler_(compiler), formulas_(compiler.formulas()) {}
+
+  const std::vector<Shape>& Of(FormulaId formula);
+  // True when no value satisfies the formula.
+  bool IsEmpty(FormulaId formula);
+  // How many different values satisfy the formula, or `cap`.
+  uint64_t CountValues(FormulaId formula, uint64_t cap);
+  // What the value of a key, or the item at an index, must satisfy.
+  FormulaId MemberFormula(const Shape& shape, const std::string& key);
+  FormulaId ItemFormula(const Shape& shape, size_t index);
+  size_t PrefixLength(const Shape& shape) const;
+  // Whether the key passes all `names`.
+  bool AllowsName(const Shape& shape, const std::string& key);
+  NodeId KeyNode(const std::string& key) { return compiler_.strict_text().Text(key); }
+  RegexPool& pool() { return compiler_.strict_text().pool(); }
+  SchemaCompiler& compiler() { return compiler_; }
+  const FormulaTable& formulas_view() const { return formulas_; }
+  FormulaTable& formulas() { return formulas_; }
+
+ private:
+  std::vector<Shape> Normalize(FormulaId formula);
+  std::vector<Shape> NormalizeNot(FormulaId inner);
+  std::vector<Shape> NormalizeUnevaluated(const Formula& formula);
+  std::vector<Shape> Intersect(const std::vector<Shape>& left, const std::vector<Shape>& right);
+  bool Apply(uint32_t atom, Shape* shape);
+  bool Meet(Shape* shape, const Shape& other);
+  bool IsPossible(const Shape& shape);  // without looking at children
+  bool IsShapeEmpty(const Shape& shape);
+  std::vector<Shape> Tidy(std::vector<Shape> shapes);
+  NodeId Names(uint32_t atom);
+  std::string EncodedKey(const std::string& key) const;
+
+  SchemaCompiler& compiler_;
+  FormulaTable& formulas_;
+  std::unordered_map<FormulaId, std::vector<Shape>> memo_, annotated_memo_;
+  std::set<FormulaId> running_;
+  bool met_running_ = false;  // a result leaned on a formula that is still being normalised
+  std::deque<std::vector<Shape>> provisional_;
+  bool annotating_ = false;  // inside a schema that looks at what its parts evaluated
+  std::unordered_map<uint32_t, NodeId> names_memo_;
+  std::unordered_map<FormulaId, bool> empty_;
+  std::set<FormulaId> checking_;
+  bool assumed_ = false;
+  size_t work_ = 0;
+};
+
+}  // namespace onpolicy::grammar

@@ -1,0 +1,232 @@
+// Sorting, slicing and trie building for a vocabulary.
+#include "grammar/vocabulary.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+namespace onpolicy::grammar {
+
+// The first eight bytes as a number that sorts as the bytes do.
+static uint64_t HeadOf(std::string_view text) {
+  uint64_t head = 0;
+  for (size_t i = 0; i < 8; i++) head = (head << 8) | (i < text.size() ? static_cast<uint8_t>(text[i]) : 0);
+  return head;
+}
+
+// Class and code points of a text; kOther when it holds what a JSON string must escape, or a broken code point.
+static SliceClass Classify(std::string_view text, unsigned* code_points) {
+  bool lowercase = true, identifier = true, ascii = true;
+  unsigned count = 0;
+  for (size_t i = 0; i < text.size();) {
+    const uint8_t byte = static_cast<uint8_t>(text[i]);
+    count++;
+    if (byte < 0x80) {
+      if (byte < 0x20 || byte == '"' || byte == '\\' || byte == 0x7F) return SliceClass::kOther;
+      const bool lower = byte >= 'a' && byte <= 'z';
+      lowercase = lowercase && lower;
+      identifier = identifier && (lower || (byte >= 'A' && byte <= 'Z') || (byte >= '0' && byte <= '9') || byte == '_');
+      i++;
+      continue;
+    }
+    ascii = lowercase = identifier = false;
+    const unsigned length = byte >= 0xF0 ? 4 : byte >= 0xE0 ? 3 : 2;
+    if (byte < 0xC2 || byte > 0xF4 || i + length > text.size()) return SliceClass::kOther;
+    for (unsigned k = 1; k < length; k++)
+      if ((static_cast<uint8_t>(text[i + k]) & 0xC0) != 0x80) return SliceClass::kOther;
+    const uint8_t second = static_cast<uint8_t>(text[i + 1]);
+    if ((byte == 0xE0 && second < 0xA0) || (byte == 0xED && second > 0x9F) || (byte == 0xF0 && second < 0x90) ||
+        (byte == 0xF4 && second > 0x8F))
+      return SliceClass::kOther;
+    i += length;
+  }
+  *code_points = count;
+  return lowercase ? SliceClass::kLowercase
+                   : identifier ? SliceClass::kIdentifier : ascii ? SliceClass::kPrintable : SliceClass::kUnicode;
+}
+
+Vocabulary::Vocabulary(std::vector<std::string> tokens, std::vector<uint32_t> eos_tokens,
+                       std::vector<uint32_t> special_tokens, bool merges_by_id)
+    : eos_tokens_(std::move(eos_tokens)), merges_by_id_(merges_by_id) {
+  size_t total = 0;
+  for (const std::string& token : tokens) total += token.size();
+  bytes_.reserve(total);
+  offsets_.reserve(tokens.size() + 1);
+  for (const std::string& token : tokens) {
+    offsets_.push_back(static_cast<uint32_t>(bytes_.size()));
+    bytes_ += token;
+  }
+  offsets_.push_back(static_cast<uint32_t>(bytes_.size()));
+  special_.assign(tokens.size(), false);
+  std::sort(eos_tokens_.begin(), eos_tokens_.end());
+  for (uint32_t token : special_tokens)
+    if (token < size()) special_[token] = true;
+  for (uint32_t token : eos_tokens_)
+    if (token < size()) special_[token] = true;
+  BuildSlices();
+}
+
+void Vocabulary::BuildSlices() {
+  struct Entry {
+    uint64_t head;
+    uint32_t token;
+  };
+  std::vector<Entry> entries;
+  entries.reserve(size());
+  for (uint32_t token = 0; token < size(); token++) {
+    const std::string_view text = Bytes(token);
+    if (!special_[token] && !text.empty() && text.size() < 0xFFFF) entries.push_back({HeadOf(text), token});
+  }
+  std::sort(entries.begin(), entries.end(), [&](const Entry& a, const Entry& b) {
+    if (a.head != b.head) return a.head < b.head;
+    const int order = Bytes(a.token).compare(Bytes(b.token));
+    return order != 0 ? order < 0 : a.token < b.token;
+  });
+  next_duplicate_.assign(size(), -1);
+  slices_.resize(kSliceClasses * std::size(kSliceLengths) + 1);
+  for (size_t i = 0; i + 1 < slices_.size(); i++) {
+    slices_[i].kind = static_cast<SliceClass>(i / std::size(kSliceLengths));
+    slices_[i].max_length = kSliceLengths[i % std::size(kSliceLengths)];
+  }
+  struct Builder {
+    std::vector<uint32_t> path;  // open nodes from the root down
+    std::string_view text;       // of the last token
+  };
+  std::vector<Builder> builders(slices_.size());
+  sorted_.reserve(entries.size());
+  for (const Entry& entry : entries) {
+    const std::string_view text = Bytes(entry.token);
+    sorted_.push_back(entry.token);
+    if (text.find('"') != std::string_view::npos) quote_tokens_.push_back(entry.token);
+    unsigned code_points = 0;
+    const SliceClass kind = Classify(text, &code_points);
+    size_t index = slices_.size() - 1;
+    if (kind != SliceClass::kOther) {
+      size_t length = 0;
+      while (code_points > kSliceLengths[length]) length++;
+      index = static_cast<size_t>(kind) * std::size(kSliceLengths) + length;
+    }
+    Slice& slice = slices_[index];
+    Builder& builder = builders[index];
+    slice.tokens.push_back(entry.token);
+    slice.first_bytes.Add(static_cast<uint8_t>(text[0]));
+    size_t shared = 0;
+    while (shared < text.size() && shared < builder.text.size() && text[shared] == builder.text[shared]) shared++;
+    while (builder.path.size() > shared) {
+      slice.trie[builder.path.back()].end = static_cast<uint32_t>(slice.trie.size());
+      builder.path.pop_back();
+    }
+    for (size_t i = shared; i < text.size(); i++) {
+      builder.path.push_back(static_cast<uint32_t>(slice.trie.size()));
+      slice.trie.push_back({0, -1, static_cast<uint16_t>(i + 1), static_cast<uint8_t>(text[i])});
+    }
+    builder.text = text;
+    int32_t* slot = &slice.trie[builder.path.back()].token;
+    while (*slot >= 0) slot = &next_duplicate_[*slot];
+    *slot = static_cast<int32_t>(entry.token);
+  }
+  for (size_t i = 0; i < slices_.size(); i++) {
+    Slice& slice = slices_[i];
+    for (uint32_t node : builders[i].path) slice.trie[node].end = static_cast<uint32_t>(slice.trie.size());
+    slice.trie.shrink_to_fit();
+    if (slice.kind == SliceClass::kOther) continue;
+    slice.mask.assign(mask_words(), 0);
+    for (uint32_t token : slice.tokens) slice.mask[token >> 5] |= 1u << (token & 31);
+  }
+}
+
+bool Vocabulary::IsEos(uint32_t token) const {
+  return std::binary_search(eos_tokens_.begin(), eos_tokens_.end(), token);
+}
+
+int64_t Vocabulary::FindSpecial(std::string_view text) const {
+  for (uint32_t token = 0; token < size(); token++)
+    if (special_[token] && Bytes(token) == text) return token;
+  return -1;
+}
+
+size_t Vocabulary::LowerBound(std::string_view text) const {
+  return static_cast<size_t>(std::lower_bound(sorted_.begin(), sorted_.end(), text,
+                                              [&](uint32_t token, std::string_view key) { return Bytes(token) < key; }) -
+                             sorted_.begin());
+}
+
+int64_t Vocabulary::Find(std::string_view text) const {
+  const size_t at = LowerBound(text);
+  return at < sorted_.size() && Bytes(sorted_[at]) == text ? static_cast<int64_t>(sorted_[at]) : -1;
+}
+
+std::pair<size_t, size_t> Vocabulary::WithPrefix(std::string_view prefix) const {
+  const size_t begin = LowerBound(prefix);
+  std::string last(prefix);
+  while (!last.empty() && static_cast<uint8_t>(last.back()) == 0xFF) last.pop_back();
+  if (last.empty()) return {begin, sorted_.size()};
+  last.back() = static_cast<char>(static_cast<uint8_t>(last.back()) + 1);
+  return {begin, LowerBound(last)};
+}
+
+bool Vocabulary::HasLonger(std::string_view prefix) const {
+  for (size_t at = LowerBound(prefix); at < sorted_.size(); at++) {
+    const std::string_view text = Bytes(sorted_[at]);
+    if (text.substr(0, prefix.size()) != prefix) return false;
+    if (text.size() > prefix.size()) return true;
+  }
+  return false;
+}
+
+std::vector<uint32_t> Vocabulary::Tokenize(std::string_view text) const {
+  std::vector<uint32_t> result;
+  if (!merges_by_id_) {
+    for (size_t at = 0; at < text.size();) {
+      int64_t best = -1;
+      size_t length = std::min<size_t>(text.size() - at, 64);
+      for (; length > 0 && best < 0; length--) best = Find(text.substr(at, length));
+      if (best < 0) break;
+      result.push_back(static_cast<uint32_t>(best));
+      at += length + 1;
+    }
+    return result;
+  }
+  std::vector<size_t> cuts;  // boundaries of the current pieces
+  for (size_t i = 0; i <= text.size(); i++) cuts.push_back(i);
+  while (cuts.size() > 2) {
+    int64_t best = -1;
+    size_t best_at = 0;
+    for (size_t i = 0; i + 2 < cuts.size(); i++) {
+      const int64_t merged = Find(text.substr(cuts[i], cuts[i + 2] - cuts[i]));
+      if (merged >= 0 && (best < 0 || merged < best)) {
+        best = merged;
+        best_at = i;
+      }
+    }
+    if (best < 0) break;
+    cuts.erase(cuts.begin() + static_cast<std::ptrdiff_t>(best_at) + 1);
+  }
+  for (size_t i = 0; i + 1 < cuts.size(); i++) {
+    const int64_t token = Find(text.substr(cuts[i], cuts[i + 1] - cuts[i]));
+    if (token < 0) break;
+    result.push_back(static_cast<uint32_t>(token));
+  }
+  return result;
+}
+
+const uint32_t* Vocabulary::SliceUnion(uint32_t slices) const {
+  std::lock_guard<std::mutex> lock(union_mutex_);
+  std::vector<uint32_t>& mask = unions_[slices];
+  if (mask.empty()) {
+    mask.assign(mask_words(), 0);
+    for (size_t i = 0; i < slices_.size(); i++)
+      if ((slices >> i) & 1)
+        for (uint32_t word = 0; word < mask_words(); word++) mask[word] |= slices_[i].mask[word];
+  }
+  return mask.data();
+}
+
+size_t Vocabulary::memory_bytes() const {
+  size_t total = bytes_.size() + offsets_.size() * 4 + sorted_.size() * 4 + next_duplicate_.size() * 4;
+  for (const Slice& slice : slices_)
+    total += slice.trie.size() * sizeof(TrieNode) + slice.tokens.size() * 4 + slice.mask.size() * 4;
+  return total;
+}
+
+}  // namespace onpolicy::grammar

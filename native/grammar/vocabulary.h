@@ -1,0 +1,87 @@
+// The tokens of a model -> byte tries, split into slices of like tokens whose fate an automaton state decides at once.
+// Immutable once made; shared by every constraint on the model.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "grammar/byte-set.h"
+
+namespace onpolicy::grammar {
+
+// One node of a flat trie in preorder: the subtree of node i is [i, end).
+struct TrieNode {
+  uint32_t end;
+  int32_t token;  // the token that ends here, or -1; others with the same bytes follow by `next_duplicate`
+  uint16_t depth;  // number of bytes from the root, >= 1
+  uint8_t byte;
+};
+
+// Alphabets of the slices. Texts of the last group hold anything else and are always walked.
+enum class SliceClass : uint8_t { kLowercase, kIdentifier, kPrintable, kUnicode, kOther };
+constexpr unsigned kSliceClasses = 4;
+constexpr unsigned kSliceLengths[] = {4, 10, 30, 0xFFFF};  // greatest number of code points
+
+struct Slice {
+  SliceClass kind = SliceClass::kOther;
+  unsigned max_length = 0;  // in code points
+  ByteSet first_bytes;
+  std::vector<TrieNode> trie;
+  std::vector<uint32_t> tokens;
+  std::vector<uint32_t> mask;  // (mask_words)
+};
+
+class Vocabulary {
+ public:
+  // `tokens[i]` are the true bytes of token i. Special tokens are never part of text; end-of-sequence tokens end it.
+  Vocabulary(std::vector<std::string> tokens, std::vector<uint32_t> eos_tokens, std::vector<uint32_t> special_tokens,
+             bool merges_by_id);
+
+  uint32_t size() const { return static_cast<uint32_t>(offsets_.size() - 1); }
+  uint32_t mask_words() const { return (size() + 31) / 32; }
+  std::string_view Bytes(uint32_t token) const {
+    return std::string_view(bytes_).substr(offsets_[token], offsets_[token + 1] - offsets_[token]);
+  }
+  bool IsSpecial(uint32_t token) const { return special_[token]; }
+  bool IsEos(uint32_t token) const;
+  const std::vector<uint32_t>& eos_tokens() const { return eos_tokens_; }
+  const std::vector<Slice>& slices() const { return slices_; }
+  int32_t NextDuplicate(uint32_t token) const { return next_duplicate_[token]; }
+  // The special token with exactly this text, or -1.
+  int64_t FindSpecial(std::string_view text) const;
+  // Splits bytes into tokens: by merges of lowest id first where the vocabulary is of that kind, else longest first.
+  std::vector<uint32_t> Tokenize(std::string_view text) const;
+  // Places in the sorted order of the text tokens that start with `prefix`.
+  std::pair<size_t, size_t> WithPrefix(std::string_view prefix) const;
+  uint32_t SortedToken(size_t place) const { return sorted_[place]; }
+  // Text tokens that hold a quotation mark.
+  const std::vector<uint32_t>& quote_tokens() const { return quote_tokens_; }
+  // Whether some token starts with `prefix` and is longer than it.
+  bool HasLonger(std::string_view prefix) const;
+  // The union of the masks of several slices (a bit each), made once.
+  const uint32_t* SliceUnion(uint32_t slices) const;
+  size_t memory_bytes() const;
+
+ private:
+  int64_t Find(std::string_view text) const;
+  size_t LowerBound(std::string_view text) const;
+  void BuildSlices();
+
+  std::string bytes_;
+  std::vector<uint32_t> offsets_;  // (size + 1)
+  std::vector<bool> special_;
+  std::vector<uint32_t> eos_tokens_;
+  std::vector<uint32_t> sorted_;  // text tokens by their bytes, duplicates by id
+  std::vector<uint32_t> quote_tokens_;
+  std::vector<int32_t> next_duplicate_;
+  std::vector<Slice> slices_;
+  bool merges_by_id_;
+  mutable std::mutex union_mutex_;
+  mutable std::map<uint32_t, std::vector<uint32_t>> unions_;
+};
+
+}  // namespace onpolicy::grammar

@@ -1,0 +1,175 @@
+// The grammar engine as JavaScript sees it: vocabularies, constraints and matchers as handles.
+#include <napi.h>
+
+#include "grammar/compile.h"
+#include "grammar/gguf-vocabulary.h"
+#include "grammar/matcher.h"
+#include "napi/async-task.h"
+#include "napi/register.h"
+
+namespace onpolicy {
+
+using namespace grammar;
+
+namespace {
+
+template <typename T>
+using Handle = Napi::External<std::shared_ptr<T>>;
+
+template <typename T>
+Napi::Value Wrap(Napi::Env env, std::shared_ptr<T> value) {
+  return Handle<T>::New(env, new std::shared_ptr<T>(std::move(value)),
+                        [](Napi::Env, std::shared_ptr<T>* held) { delete held; });
+}
+
+template <typename T>
+std::shared_ptr<T> Unwrap(const Napi::Value& value) {
+  return *value.As<Handle<T>>().Data();
+}
+
+std::vector<uint32_t> Ids(const Napi::Value& value) {
+  const auto array = value.As<Napi::Int32Array>();
+  std::vector<uint32_t> ids;
+  for (size_t i = 0; i < array.ElementLength(); i++) ids.push_back(static_cast<uint32_t>(array[i]));
+  return ids;
+}
+
+// createVocabulary(bytes, offsets, eosTokenIds, specialTokenIds) -> Promise of a handle
+Napi::Value CreateVocabulary(const Napi::CallbackInfo& info) {
+  const auto bytes = info[0].As<Napi::Uint8Array>();
+  const auto offsets = info[1].As<Napi::Uint32Array>();
+  std::vector<std::string> tokens;
+  for (size_t i = 0; i + 1 < offsets.ElementLength(); i++)
+    tokens.emplace_back(reinterpret_cast<const char*>(bytes.Data()) + offsets[i], offsets[i + 1] - offsets[i]);
+  std::shared_ptr<const Vocabulary> made =
+      std::make_shared<const Vocabulary>(std::move(tokens), Ids(info[2]), Ids(info[3]), false);
+  return Wrap(info.Env(), made);
+}
+
+Napi::Value ReadVocabulary(const Napi::CallbackInfo& info) {
+  auto result = std::make_shared<std::shared_ptr<const Vocabulary>>();
+  const std::string path = info[0].As<Napi::String>();
+  return AsyncTask::Run(
+      info.Env(), Napi::Object::New(info.Env()), [path, result] { return ReadGgufVocabulary(path, result.get()); },
+      [result](Napi::Env env) { return Wrap(env, *result); });
+}
+
+// vocabularyInfo(handle) -> { size, memoryBytes, eosTokenIds }
+Napi::Value VocabularyInfo(const Napi::CallbackInfo& info) {
+  const auto vocabulary = Unwrap<const Vocabulary>(info[0]);
+  Napi::Object result = Napi::Object::New(info.Env());
+  result.Set("size", Napi::Number::New(info.Env(), vocabulary->size()));
+  result.Set("memoryBytes", Napi::Number::New(info.Env(), static_cast<double>(vocabulary->memory_bytes())));
+  auto eos = Napi::Int32Array::New(info.Env(), vocabulary->eos_tokens().size());
+  for (size_t i = 0; i < vocabulary->eos_tokens().size(); i++) eos[i] = static_cast<int32_t>(vocabulary->eos_tokens()[i]);
+  result.Set("eosTokenIds", eos);
+  return result;
+}
+
+Napi::Value TokenizeBytes(const Napi::CallbackInfo& info) {
+  const auto vocabulary = Unwrap<const Vocabulary>(info[0]);
+  const auto bytes = info[1].As<Napi::Uint8Array>();
+  const auto tokens = vocabulary->Tokenize({reinterpret_cast<const char*>(bytes.Data()), bytes.ElementLength()});
+  auto result = Napi::Int32Array::New(info.Env(), tokens.size());
+  for (size_t i = 0; i < tokens.size(); i++) result[i] = static_cast<int32_t>(tokens[i]);
+  return result;
+}
+
+Napi::Value TokenBytes(const Napi::CallbackInfo& info) {
+  const auto vocabulary = Unwrap<const Vocabulary>(info[0]);
+  const uint32_t token = info[1].As<Napi::Number>().Uint32Value();
+  if (token >= vocabulary->size()) return info.Env().Undefined();
+  const std::string_view bytes = vocabulary->Bytes(token);
+  auto result = Napi::Uint8Array::New(info.Env(), bytes.size());
+  std::memcpy(result.Data(), bytes.data(), bytes.size());
+  return result;
+}
+
+// compileConstraint(spec, vocabulary) -> Promise of { constraint, warnings }
+Napi::Value Compile(const Napi::CallbackInfo& info) {
+  const auto object = info[0].As<Napi::Object>();
+  auto spec = std::make_shared<Spec>();
+  spec->kind = static_cast<SpecKind>(object.Get("kind").As<Napi::Number>().Int32Value());
+  spec->text = object.Get("text").As<Napi::String>();
+  const auto choices = object.Get("choices").As<Napi::Array>();
+  for (uint32_t i = 0; i < choices.Length(); i++) spec->choices.push_back(choices.Get(i).As<Napi::String>());
+  spec->schema.any_whitespace = object.Get("anyWhitespace").As<Napi::Boolean>();
+  spec->schema.disable_additional_properties = object.Get("disableAdditionalProperties").As<Napi::Boolean>();
+  spec->schema.refuse_unknown = object.Get("refuseUnknown").As<Napi::Boolean>();
+  if (object.Get("whitespacePattern").IsString())
+    spec->schema.whitespace_pattern = object.Get("whitespacePattern").As<Napi::String>().Utf8Value();
+  auto vocabulary = Unwrap<const Vocabulary>(info[1]);
+  auto result = std::make_shared<std::shared_ptr<Constraint>>();
+  return AsyncTask::Run(
+      info.Env(), object, [spec, vocabulary, result] { return CompileConstraint(*spec, vocabulary, result.get()); },
+      [result](Napi::Env env) -> Napi::Value {
+        Napi::Object made = Napi::Object::New(env);
+        const auto& warnings = (*result)->warnings();
+        Napi::Array list = Napi::Array::New(env, warnings.size());
+        for (uint32_t i = 0; i < warnings.size(); i++) list.Set(i, warnings[i]);
+        made.Set("warnings", list);
+        made.Set("constraint", Wrap(env, *result));
+        return made;
+      });
+}
+
+Napi::Value CreateMatcher(const Napi::CallbackInfo& info) {
+  return Wrap(info.Env(), std::make_shared<Matcher>(Unwrap<Constraint>(info[0])));
+}
+
+Napi::Value FillMask(const Napi::CallbackInfo& info) {
+  const auto matcher = Unwrap<Matcher>(info[0]);
+  auto mask = info[1].As<Napi::Int32Array>();
+  if (mask.ElementLength() < matcher->mask_words()) return info.Env().Undefined();
+  return Napi::Boolean::New(info.Env(), matcher->FillMask(reinterpret_cast<uint32_t*>(mask.Data())));
+}
+
+Napi::Value Accept(const Napi::CallbackInfo& info) {
+  return Napi::Boolean::New(info.Env(),
+                            Unwrap<Matcher>(info[0])->Accept(info[1].As<Napi::Number>().Uint32Value()));
+}
+
+Napi::Value IsComplete(const Napi::CallbackInfo& info) {
+  return Napi::Boolean::New(info.Env(), Unwrap<Matcher>(info[0])->IsComplete());
+}
+
+Napi::Value ForcedTokens(const Napi::CallbackInfo& info) {
+  const auto tokens = Unwrap<Matcher>(info[0])->ForcedTokens();
+  auto result = Napi::Int32Array::New(info.Env(), tokens.size());
+  for (size_t i = 0; i < tokens.size(); i++) result[i] = static_cast<int32_t>(tokens[i]);
+  return result;
+}
+
+Napi::Value Rollback(const Napi::CallbackInfo& info) {
+  return Napi::Boolean::New(info.Env(),
+                            Unwrap<Matcher>(info[0])->Rollback(info[1].As<Napi::Number>().Uint32Value()));
+}
+
+Napi::Value Clone(const Napi::CallbackInfo& info) {
+  return Wrap(info.Env(), std::shared_ptr<Matcher>(Unwrap<Matcher>(info[0])->Clone()));
+}
+
+}  // namespace
+
+void RegisterGrammar(Napi::Env env, Napi::Object exports) {
+  Napi::Object grammar = Napi::Object::New(env);
+  const auto add = [&](const char* name, Napi::Value (*function)(const Napi::CallbackInfo&)) {
+    grammar.Set(name, Napi::Function::New(env, function, name));
+  };
+  add("createVocabulary", CreateVocabulary);
+  add("readVocabulary", ReadVocabulary);
+  add("vocabularyInfo", VocabularyInfo);
+  add("tokenizeBytes", TokenizeBytes);
+  add("tokenBytes", TokenBytes);
+  add("compileConstraint", Compile);
+  add("createMatcher", CreateMatcher);
+  add("fillMask", FillMask);
+  add("accept", Accept);
+  add("isComplete", IsComplete);
+  add("forcedTokens", ForcedTokens);
+  add("rollback", Rollback);
+  add("cloneMatcher", Clone);
+  exports.Set("grammar", grammar);
+}
+
+}  // namespace onpolicy

@@ -1,0 +1,75 @@
+/** A row of logits -> the same after a choice's own processors. Whatever they do, only their request can fail. */
+import { messageOf, OnpolicyError } from '../errors.ts';
+import type { LogitsProcessor } from '../protocol/index.ts';
+
+/** The processors of one choice and the memory that its rows come in. */
+export class LogitsHook {
+  /** Why the last edit failed. */
+  error: OnpolicyError | null = null;
+  readonly #processors: readonly LogitsProcessor[];
+  readonly #prompt: Int32Array; // a copy: processors may write to it
+  readonly #vocabSize: number;
+  #row = new Float32Array(0); // (vocab) reused from token to token
+
+  constructor(processors: readonly LogitsProcessor[], prompt: Int32Array, vocabSize: number) {
+    this.#processors = processors;
+    this.#prompt = prompt.slice();
+    this.#vocabSize = vocabSize;
+  }
+
+  /** Where the next row goes. Processors keep references to it, and may even have given its memory away. */
+  row(): Float32Array {
+    if (lengthOf(this.#row) !== this.#vocabSize) this.#row = new Float32Array(this.#vocabSize);
+    return this.#row;
+  }
+
+  /** Runs the processors on what stands in {@link row}, and leaves the result there. False: one failed, see {@link error}. */
+  edit(output: Int32Array): boolean {
+    const outputIds = output.slice();
+    let logits: Float32Array = this.#row;
+    for (const [index, processor] of this.#processors.entries()) {
+      try {
+        const next = call(processor, this.#prompt, outputIds, logits) ?? logits;
+        if (lengthOf(next) !== this.#vocabSize) throw wrongShape(next, this.#vocabSize);
+        logits = next as Float32Array;
+      } catch (cause) {
+        this.error = new OnpolicyError('INVALID_REQUEST', `logits_processors.${index}: ${messageOf(cause)}`, {
+          cause,
+          param: 'logits_processors',
+        });
+        return false;
+      }
+    }
+    if (logits !== this.#row) Float32Array.prototype.set.call(this.row(), logits);
+    return true;
+  }
+}
+
+function call(
+  processor: LogitsProcessor,
+  prompt: Int32Array,
+  output: Int32Array,
+  logits: Float32Array,
+): unknown {
+  if (processor.length >= 3)
+    return (processor as (prompt: Int32Array, output: Int32Array, logits: Float32Array) => unknown)(
+      prompt,
+      output,
+      logits,
+    );
+  return (processor as (output: Int32Array, logits: Float32Array) => unknown)(output, logits);
+}
+
+const typedArray = Object.getPrototypeOf(Float32Array.prototype) as object;
+const lengthGetter = Object.getOwnPropertyDescriptor(typedArray, 'length')!.get!;
+
+/** The true length of a Float32Array, whatever a subclass says; -1 for anything else. */
+function lengthOf(value: unknown): number {
+  return value instanceof Float32Array ? (lengthGetter.call(value) as number) : -1;
+}
+
+function wrongShape(given: unknown, vocabSize: number): Error {
+  const length = lengthOf(given);
+  const got = length < 0 ? Object.prototype.toString.call(given) : `a Float32Array of ${length}`;
+  return new Error(`expected nothing or a Float32Array of ${vocabSize} logits back, got ${got}`);
+}

@@ -1,0 +1,99 @@
+/** The `logits_processors` of a request -> hooks that edit its rows. Names stand for what the host has registered. */
+import { type ErrorDetail, messageOf, OnpolicyError } from '../errors.ts';
+import { closestName, fault, throwFaults } from '../protocol/faults.ts';
+import type { LogitsProcessor, ValidChatRequest, ValidLogitsProcessor } from '../protocol/index.ts';
+import { LogitsHook } from './logits-hook.ts';
+
+/** What a factory is told about the choice that it makes a processor for. */
+export type LogitsProcessorOptions = {
+  /** `args` of `{ qualname, args, kwargs }`; empty for a bare name. */
+  readonly args: readonly unknown[];
+  /** `kwargs` of `{ qualname, args, kwargs }`; empty for a bare name. */
+  readonly kwargs: Readonly<Record<string, unknown>>;
+  /** `inference_xargs` of the request. */
+  readonly inferenceXargs: Readonly<Record<string, string | number | readonly (string | number)[]>>;
+  /** Length of a row of logits. */
+  readonly vocabSize: number;
+};
+
+/** Makes the processor of one choice: what it keeps between tokens is the choice's own. */
+export type LogitsProcessorFactory = (options: LogitsProcessorOptions) => LogitsProcessor;
+
+const factories = new Map<string, LogitsProcessorFactory>();
+
+/**
+ * Gives a name to a logits processor, so that requests can ask for it in `logits_processors`. A name that is taken gets
+ * the new meaning for later requests.
+ *
+ * ```ts
+ * registerLogitsProcessor('forbid', ({ args }) => (outputIds: Int32Array, logits: Float32Array) => {
+ *   for (const id of args) logits[id as number] = -Infinity;
+ * });
+ * await createCompletion({ messages, logits_processors: [{ qualname: 'forbid', args: [17] }] });
+ * ```
+ * @throws OnpolicyError `INVALID_REQUEST` for an empty name, or a factory that is no function
+ */
+export function registerLogitsProcessor(name: string, factory: LogitsProcessorFactory): void {
+  if (typeof name !== 'string' || name === '')
+    throw new OnpolicyError('INVALID_REQUEST', 'name: expected a non-empty string', { param: 'name' });
+  if (typeof factory !== 'function')
+    throw new OnpolicyError('INVALID_REQUEST', 'factory: expected a function that returns a processor', {
+      param: 'factory',
+    });
+  factories.set(name, factory);
+}
+
+/** One hook per choice; none when the request has no processors. */
+export function createLogitsHooks(
+  request: ValidChatRequest,
+  prompt: Int32Array,
+  vocabSize: number,
+): LogitsHook[] {
+  const items = request.logits_processors;
+  if (items.length === 0) return [];
+  refuseUnknown(items);
+  return Array.from({ length: request.n }, () => {
+    const processors = items.map((item, index) => create(item, index, request, vocabSize));
+    return new LogitsHook(processors, prompt, vocabSize);
+  });
+}
+
+function refuseUnknown(items: readonly ValidLogitsProcessor[]): void {
+  const faults: ErrorDetail[] = items.flatMap((item, index) => {
+    const name = nameOf(item);
+    if (name === null || factories.has(name)) return [];
+    const near = closestName(name, [...factories.keys()]);
+    const expected = `a name that registerLogitsProcessor was called with${near === null ? '' : `, like ${JSON.stringify(near)}`}`;
+    return [fault(['logits_processors', String(index)], 'value', expected, name)];
+  });
+  throwFaults(faults);
+}
+
+function create(
+  item: ValidLogitsProcessor,
+  index: number,
+  request: ValidChatRequest,
+  vocabSize: number,
+): LogitsProcessor {
+  const name = nameOf(item);
+  if (name === null) return item as LogitsProcessor;
+  const { args, kwargs } = typeof item === 'object' ? item : { args: [], kwargs: {} };
+  const fail = (reason: string, cause: unknown): OnpolicyError =>
+    new OnpolicyError('INVALID_REQUEST', `logits_processors.${index}: ${name} ${reason}`, {
+      cause,
+      param: 'logits_processors',
+    });
+  let processor: unknown;
+  try {
+    processor = factories.get(name)!({ args, kwargs, inferenceXargs: request.inference_xargs, vocabSize });
+  } catch (cause) {
+    throw fail(`failed: ${messageOf(cause)}`, cause);
+  }
+  if (typeof processor !== 'function') throw fail('made no function', processor);
+  return processor as LogitsProcessor;
+}
+
+function nameOf(item: ValidLogitsProcessor): string | null {
+  if (typeof item === 'function') return null;
+  return typeof item === 'string' ? item : item.qualname;
+}

@@ -1,0 +1,40 @@
+/** The grammar engine's native surface. Handles are opaque and freed by the garbage collector. */
+
+/** An opaque native object. */
+export type Handle = { readonly opaque: unique symbol };
+
+/** A specification after validation, as the engine takes it. */
+export type NativeSpec = {
+  readonly kind: 0 | 1 | 2 | 3 | 4; // json, regex, choice, grammar, structural tag
+  readonly text: string;
+  readonly choices: readonly string[];
+  readonly anyWhitespace: boolean;
+  readonly disableAdditionalProperties: boolean;
+  readonly refuseUnknown: boolean;
+  readonly whitespacePattern?: string;
+};
+
+/** Functions of `native/napi/grammar.cc`. */
+export type GrammarAddon = {
+  createVocabulary(
+    bytes: Uint8Array, // all tokens, one after the other
+    offsets: Uint32Array, // (tokens + 1)
+    eosTokenIds: Int32Array,
+    specialTokenIds: Int32Array,
+  ): Handle;
+  readVocabulary(path: string): Promise<Handle>;
+  vocabularyInfo(vocabulary: Handle): { size: number; memoryBytes: number; eosTokenIds: Int32Array };
+  tokenizeBytes(vocabulary: Handle, bytes: Uint8Array): Int32Array;
+  tokenBytes(vocabulary: Handle, tokenId: number): Uint8Array | undefined;
+  compileConstraint(
+    spec: NativeSpec,
+    vocabulary: Handle,
+  ): Promise<{ constraint: Handle; warnings: string[] }>;
+  createMatcher(constraint: Handle): Handle;
+  fillMask(matcher: Handle, mask: Int32Array): boolean | undefined; // undefined: the mask is too short
+  accept(matcher: Handle, tokenId: number): boolean;
+  isComplete(matcher: Handle): boolean;
+  forcedTokens(matcher: Handle): Int32Array;
+  rollback(matcher: Handle, count: number): boolean;
+  cloneMatcher(matcher: Handle): Handle;
+};

@@ -1,0 +1,92 @@
+/** StructuredOutputs -> the one specification it holds, ready for the engine. Distrusts everything once, here. */
+import { type ErrorDetail, OnpolicyError } from '../errors.ts';
+import type { NativeSpec } from './addon-types.ts';
+import type { StructuredOutputs } from './types.ts';
+
+const KINDS = ['json', 'regex', 'choice', 'grammar', 'json_object', 'structural_tag'] as const;
+const FLAGS = ['disable_any_whitespace', 'disable_additional_properties', 'disable_fallback'] as const;
+const KNOWN = new Set<string>([...KINDS, ...FLAGS, 'whitespace_pattern', '_backend', '_backend_was_auto']);
+
+/** Checks a specification and turns it into the engine's form; throws with every fault at once. */
+export function validateStructuredOutputs(spec: StructuredOutputs): NativeSpec {
+  const faults: ErrorDetail[] = [];
+  const fault = (key: string, msg: string, type: string, input?: unknown) =>
+    faults.push({ loc: key === '' ? ['structured_outputs'] : ['structured_outputs', key], msg, type, input });
+  if (typeof spec !== 'object' || spec === null || Array.isArray(spec)) {
+    fault('', `expected an object, got ${spec === null ? 'null' : typeof spec}`, 'type', spec);
+    return fail(faults);
+  }
+  const values = spec as Readonly<Record<string, unknown>>;
+  const given = (key: string) => values[key] !== undefined && values[key] !== null;
+  for (const key of Object.keys(values))
+    if (!KNOWN.has(key)) fault(key, `unknown field '${key}'`, 'unknown_field', values[key]);
+  const kinds = KINDS.filter((key) => given(key) && !(key === 'json_object' && values[key] === false));
+  if (kinds.length !== 1)
+    fault(
+      '',
+      `expected exactly one of ${KINDS.join(', ')}; got ${kinds.join(' and ') || 'none'}`,
+      'value_error',
+    );
+  for (const key of FLAGS)
+    if (given(key) && typeof values[key] !== 'boolean') fault(key, 'expected a boolean', 'type', values[key]);
+  if (given('whitespace_pattern') && typeof values['whitespace_pattern'] !== 'string')
+    fault('whitespace_pattern', 'expected a string', 'type', values['whitespace_pattern']);
+  if (given('_backend') && values['_backend'] !== 'onpolicy')
+    fault('_backend', "only 'onpolicy' can be chosen", 'value_error', values['_backend']);
+  const kind = kinds[0];
+  const main = kind === undefined ? undefined : readKind(kind, values[kind], fault);
+  if (faults.length > 0 || main === undefined) return fail(faults);
+  return {
+    ...main,
+    anyWhitespace: values['disable_any_whitespace'] !== true,
+    disableAdditionalProperties: values['disable_additional_properties'] === true,
+    refuseUnknown: values['disable_fallback'] === true,
+    ...(given('whitespace_pattern') ? { whitespacePattern: values['whitespace_pattern'] as string } : {}),
+  };
+}
+
+type Main = Pick<NativeSpec, 'kind' | 'text' | 'choices'>;
+
+function readKind(
+  kind: (typeof KINDS)[number],
+  value: unknown,
+  fault: (key: string, msg: string, type: string, input?: unknown) => void,
+): Main | undefined {
+  const text = (index: NativeSpec['kind']): Main | undefined => {
+    if (typeof value === 'string' && value.trim() !== '') return { kind: index, text: value, choices: [] };
+    if (typeof value === 'string') fault(kind, 'must not be blank', 'value_error', value);
+    else fault(kind, 'expected a string', 'type', value);
+    return undefined;
+  };
+  const object = (index: NativeSpec['kind']): Main | undefined => {
+    if ((typeof value === 'object' && value !== null && !Array.isArray(value)) || typeof value === 'boolean')
+      return { kind: index, text: JSON.stringify(value), choices: [] };
+    return text(index);
+  };
+  switch (kind) {
+    case 'json':
+      return object(0);
+    case 'structural_tag':
+      return object(4);
+    case 'grammar':
+      return text(3);
+    case 'regex':
+      if (typeof value === 'string') return { kind: 1, text: value, choices: [] };
+      fault(kind, 'expected a string', 'type', value);
+      return undefined;
+    case 'json_object':
+      if (value === true) return { kind: 0, text: '{"type":"object"}', choices: [] };
+      fault(kind, 'expected a boolean', 'type', value);
+      return undefined;
+    case 'choice':
+      if (Array.isArray(value) && value.length > 0 && value.every((item) => typeof item === 'string'))
+        return { kind: 2, text: '', choices: value };
+      fault(kind, 'expected a non-empty list of strings', 'type', value);
+      return undefined;
+  }
+}
+
+function fail(detail: readonly ErrorDetail[]): never {
+  const message = detail.map(({ loc, msg }) => `${loc.join('.')}: ${msg}`).join('; ');
+  throw new OnpolicyError('INVALID_REQUEST', message, { detail });
+}
