@@ -19,42 +19,42 @@ export function result(name, unit, samples, ratios) {
 
 /** Notes when each token of each sequence came, and the processor time that this process had used by then. */
 export class TokenClock {
-  #timesMs; // one list for each sequence
-  #cpuMs = []; // [time, processor time], one for each token
+  #ticks; // for each sequence, one { timeMs, cpuMs } for each token
 
   constructor(sequenceCount) {
-    this.#timesMs = Array.from({ length: sequenceCount }, () => []);
+    this.#ticks = Array.from({ length: sequenceCount }, () => []);
   }
 
   /** A token of this sequence came. */
   tick(sequence) {
     const { user, system } = process.cpuUsage();
-    const now = performance.now();
-    this.#timesMs[sequence].push(now);
-    this.#cpuMs.push([now, (user + system) / 1000]);
+    this.#ticks[sequence].push({ timeMs: performance.now(), cpuMs: (user + system) / 1000 });
   }
 
   /** How many tokens of this sequence came. */
   count(sequence) {
-    return this.#timesMs[sequence].length;
+    return this.#ticks[sequence].length;
   }
 
   /**
    * Figures of the time in which every sequence was decoding: from the moment the last one got its first token until the
-   * first one got its last. `typical` is the rate at the median step, which other programs disturb less.
+   * first one got its last. Each sequence is timed between two tokens of its own in that time, so that no part of a step
+   * counts; the rate is the sum of theirs. `typical` is the rate at the median step, which other programs disturb less.
    */
   figures() {
-    const from = Math.max(...this.#timesMs.map((times) => times[0]));
-    const to = Math.min(...this.#timesMs.map((times) => times.at(-1)));
-    if (!(to > from)) throw new Error('the sequences never decoded all at once: ask for more tokens');
-    const steady = this.#timesMs.map((times) => times.filter((time) => time >= from && time <= to));
-    const count = steady.flat().filter((time) => time > from).length;
-    const stepMs = steady.flatMap((times) => times.slice(1).map((time, i) => time - times[i]));
-    const cpuAt = (moment) => this.#cpuMs.find(([time]) => time >= moment)[1];
+    const from = Math.max(...this.#ticks.map((ticks) => ticks[0].timeMs));
+    const to = Math.min(...this.#ticks.map((ticks) => ticks.at(-1).timeMs));
+    const steady = this.#ticks.map((ticks) => ticks.filter(({ timeMs }) => timeMs >= from && timeMs <= to));
+    if (steady.some((ticks) => ticks.length < 2))
+      throw new Error('the sequences hardly ever decoded all at once: ask for more tokens');
+    const stepMs = steady.flatMap((ticks) => ticks.slice(1).map(({ timeMs }, i) => timeMs - ticks[i].timeMs));
+    const perStep = (field) =>
+      steady.map((ticks) => (ticks.at(-1)[field] - ticks[0][field]) / (ticks.length - 1)); // (sequences)
+    const sum = (values) => values.reduce((total, value) => total + value, 0);
     return {
-      tokensPerSecond: (1000 * count) / (to - from),
-      typical: (1000 * this.#timesMs.length) / median(stepMs),
-      cpuMsPerToken: (cpuAt(to) - cpuAt(from)) / count,
+      tokensPerSecond: sum(perStep('timeMs').map((ms) => 1000 / ms)),
+      typical: (1000 * steady.length) / median(stepMs),
+      cpuMsPerToken: sum(perStep('cpuMs')) / steady.length ** 2,
     };
   }
 }

@@ -1,6 +1,7 @@
 /** A validated request on a loaded model -> its answer, whole or as a stream. The request's path in one page. */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { Completion } from './completion.ts';
+import { createMatchers, planConstraint } from './constraint.ts';
 import { OnpolicyError } from './errors.ts';
 import { planMessage } from './message-format.ts';
 import type { ServedModel } from './models.ts';
@@ -35,7 +36,8 @@ export async function answer(
   const { tokenizer, engine, contextSize } = model;
   const created = Math.floor(Date.now() / 1000);
   refuseUnserved(request);
-  const { template, format } = chooseTemplate(model, request);
+  const { template, format: written } = chooseTemplate(model, request);
+  const { spec, format } = planConstraint(request, written);
   const prompt = await buildPrompt(request, { template, tokenizer, contextSize });
   const message = planMessage(format, request, prompt.text.slice(-PROMPT_TAIL));
   const isParsed = message.tools !== null || message.reasoning !== null;
@@ -60,6 +62,7 @@ export async function answer(
     wantsLogprobs: request.logprobs,
     tokensAsIds: request.return_tokens_as_token_ids,
     signal: context.signal,
+    matchers: await createMatchers(spec, request.n, model.gguf),
     promptScores: createPromptScores(request, prompt.ids, tokenizer.vocabSize),
     hooks: createLogitsHooks(request, prompt.ids, tokenizer.vocabSize),
   });
@@ -93,9 +96,7 @@ const PROMPT_TAIL = 256;
 function refuseUnserved(request: ValidChatRequest): void {
   const unserved: Partial<Record<keyof ValidChatRequest, boolean>> = {
     use_beam_search: request.use_beam_search,
-    structured_outputs: request.structured_outputs !== null,
     kv_transfer_params: request.kv_transfer_params !== null,
-    tool_choice: request.tool_choice === 'required' || typeof request.tool_choice === 'object',
   };
   for (const [field, isAsked] of Object.entries(unserved))
     if (isAsked)

@@ -29,6 +29,9 @@ export type ChoiceOptions = {
   readonly onChange: (choice: Choice) => void;
 };
 
+/** A grammar that is complete ends its choice like the end of a sequence. */
+const END: Finish = { reason: 'stop', stopReason: null };
+
 /** One choice of a completion. */
 export class Choice implements Listener {
   readonly index: number;
@@ -40,6 +43,7 @@ export class Choice implements Listener {
   readonly message: MessageOut;
   readonly #out: TextOut;
   #taken = 0; // tokens handed out in deltas
+  #endTaken = false;
 
   constructor(index: number, options: ChoiceOptions) {
     this.index = index;
@@ -54,7 +58,7 @@ export class Choice implements Listener {
 
   /** Whether a delta is ready to be taken. */
   get hasDelta(): boolean {
-    return this.#taken < this.tokenIds.length;
+    return this.#taken < this.tokenIds.length || (this.finish !== null && !this.#endTaken);
   }
 
   onToken(token: number, rows: SampledRows, row: number): boolean {
@@ -62,10 +66,21 @@ export class Choice implements Listener {
     this.tokenIds.push(token);
     if (wantsLogprobs) this.logprobs.push(toTokenLogprob(tokenizer, rows, row, tokensAsIds));
     this.finish = this.#out.push(token);
-    this.message.push(this.#out.takeDelta());
-    if (this.finish) this.message.finish();
+    if (!this.finish && rows.isFinal[row] === 1) this.finish = this.#out.end(END);
+    this.#read();
     onChange(this);
     return this.finish !== null;
+  }
+
+  onComplete(): void {
+    this.finish = this.#out.end(END);
+    this.#read();
+    this.#options.onChange(this);
+  }
+
+  #read(): void {
+    this.message.push(this.#out.takeDelta());
+    if (this.finish) this.message.finish();
   }
 
   onError(error: OnpolicyError): void {
@@ -77,6 +92,7 @@ export class Choice implements Listener {
   takeDelta(): ChoiceDelta {
     const from = this.#taken;
     this.#taken = this.tokenIds.length;
+    this.#endTaken = this.finish !== null;
     return {
       message: this.message.takeDelta(),
       tokenIds: this.tokenIds.slice(from),

@@ -1,9 +1,9 @@
 /** A prepared request -> its choices, sampled together; taken whole, or as events while they come. */
 import { Choice } from './choice.ts';
-import type { Engine } from './engine.ts';
+import type { Engine, Listener } from './engine.ts';
 import { OnpolicyError } from './errors.ts';
 import type { MessagePlan } from './message-format.ts';
-import type { SamplerHandle } from './native.ts';
+import type { Handle, SamplerHandle } from './native.ts';
 import type { PromptLogprobs } from './protocol/index.ts';
 import type { LogitsHook } from './sampling/logits-hook.ts';
 import type { PromptScores } from './sampling/prompt-scores.ts';
@@ -25,6 +25,8 @@ export type PreparedCompletion = {
   readonly signal: AbortSignal | undefined;
   /** Collects the prompt's log-probabilities, once for all choices. */
   readonly promptScores: PromptScores | null;
+  /** Grammars that hold the choices, from their first token or from the end of the reasoning; one each, or none. */
+  readonly matchers: readonly Handle[];
   /** One per choice, or none. */
   readonly hooks: readonly LogitsHook[];
 };
@@ -55,7 +57,8 @@ export class Completion {
     );
     this.#open = samplers.length;
     signal?.addEventListener('abort', this.#onAbort, { once: true });
-    for (const [index, sequence] of this.#sequences.entries()) engine.submit(sequence, this.choices[index]!);
+    for (const [index, sequence] of this.#sequences.entries())
+      engine.submit(sequence, constrain(sequence, this.choices[index]!, prepared.matchers[index]));
   }
 
   /** Prompt tokens that the prefix cache saved. */
@@ -135,4 +138,22 @@ export class Completion {
 
 function abortError(signal: AbortSignal | undefined): OnpolicyError {
   return new OnpolicyError('ABORTED', 'the request was aborted', { cause: signal?.reason });
+}
+
+/** Puts a sequence under its grammar: at once, or when the reasoning that the prompt has opened is over. */
+function constrain(sequence: Sequence, choice: Choice, matcher: Handle | undefined): Listener {
+  if (!matcher) return choice;
+  if (!choice.message.isReasoning) {
+    sequence.matcher = matcher;
+    return choice;
+  }
+  return {
+    onToken(token, rows, row) {
+      const ended = choice.onToken(token, rows, row);
+      if (!choice.message.isReasoning) sequence.matcher = matcher;
+      return ended;
+    },
+    onComplete: () => choice.onComplete(),
+    onError: (error) => choice.onError(error),
+  };
 }

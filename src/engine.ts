@@ -10,6 +10,8 @@ import type { Sequence } from './sequence.ts';
 export type Listener = {
   /** A token was sampled: `row` of `rows`. Returns true when the sequence has ended. */
   onToken(token: number, rows: SampledRows, row: number): boolean;
+  /** The grammar of the sequence is complete and nothing may follow: it has ended without a further token. */
+  onComplete(): void;
   /** The sequence cannot go on. */
   onError(error: OnpolicyError): void;
 };
@@ -46,6 +48,9 @@ export function sumStats(stats: readonly EngineStats[]): EngineStats {
     tokensPerSecond: sum('tokensPerSecond'),
   };
 }
+
+/** Row status: see {@link SampledRows}. */
+const STATUS_COMPLETE = 4;
 
 /** An abort cuts a running step short only when it wastes at least this many prompt tokens. */
 const CUT_STEP_AT_TOKENS = 32;
@@ -175,6 +180,10 @@ export class Engine {
   #accept(sequence: Sequence, rows: SampledRows, row: number): void {
     const listener = this.#listeners.get(sequence);
     if (!listener) return; // removed while the step ran
+    if (rows.status[row] === STATUS_COMPLETE) {
+      this.#end(sequence);
+      return listener.onComplete();
+    }
     if (rows.status[row] !== 0)
       return this.#fail(
         sequence,
@@ -224,27 +233,24 @@ export class Engine {
 
 /** Lays a plan out in the arrays that the backend takes. */
 function toStep({ entries, edits }: Plan): Step {
-  let total = 0;
-  let samples = 0;
-  for (const entry of entries) {
-    total += entry.count;
-    samples += entry.samples.length;
-  }
+  const total = entries.reduce((tokens, entry) => tokens + entry.count, 0);
+  const sampled = entries.flatMap((entry) => entry.samples);
   const step = {
     memoryEdits: Int32Array.from(edits),
     tokens: new Int32Array(total),
     positions: new Int32Array(total),
     sequences: new Int32Array(total),
-    sampleRows: new Int32Array(samples),
+    sampleRows: new Int32Array(sampled.length),
     rowEdits: [] as RowEdit[],
-    samplers: entries.flatMap((entry) => entry.samples.map((sequence) => sequence.sampler)),
+    samplers: sampled.map((sequence) => sequence.sampler),
+    ...(sampled.some(({ matcher }) => matcher) ? { matchers: sampled.map(({ matcher }) => matcher) } : {}),
     scoreRows: new Int32Array(3 * entries.reduce((rows, entry) => rows + scoredRows(entry), 0)),
   };
   let at = 0;
   let row = 0;
   let scored = 0;
   for (const entry of entries) {
-    const { sequence, start, count, samples: sampled } = entry;
+    const { sequence, start, count, samples: takers } = entry;
     if (scoredRows(entry) > 0) {
       const rows = sequence.promptScores!.layOut(start, start + count, at);
       step.scoreRows.set(rows, scored);
@@ -254,7 +260,7 @@ function toStep({ entries, edits }: Plan): Step {
     step.sequences.fill(sequence.slot, at, at + count);
     for (let i = 0; i < count; i++) step.positions[at + i] = start + i;
     at += count;
-    for (const sequence of sampled) {
+    for (const sequence of takers) {
       if (sequence.hook) step.rowEdits.push(toRowEdit(sequence, sequence.hook, row));
       step.sampleRows[row++] = at - 1;
     }

@@ -46,6 +46,11 @@ export class MessageOut {
     return this.#tools !== null || this.#reasoning !== null;
   }
 
+  /** The text so far ends inside reasoning. */
+  get isReasoning(): boolean {
+    return this.#reasoning?.isInside() ?? false;
+  }
+
   get content(): string {
     return this.#content;
   }

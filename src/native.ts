@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { OnpolicyError } from './errors.ts';
 import type { TrainerAddon } from './rl/native-trainer.ts';
 import type { SamplerAddon, SamplerHandle } from './sampling/native-sampler.ts';
-import type { GrammarAddon } from './structured/addon-types.ts';
+import type { GrammarAddon, Handle } from './structured/addon-types.ts';
 
 export type {
   SampledRow,
@@ -13,11 +13,13 @@ export type {
   SamplerPlanHandle,
   SamplerPlanOptions,
 } from './sampling/native-sampler.ts';
+export type { Handle } from './structured/addon-types.ts';
 
 /** Columns of sampled or scored rows; alternatives of all rows laid end to end. */
 export type SampledRows = {
-  readonly status: Uint8Array; // (rows) 0: sampled, 1: masks left no token, 2: the logits held NaN, 3: waits for an edit
+  readonly status: Uint8Array; // (rows) 0: sampled, 1: masks left no token, 2: the logits held NaN, 3: waits for an edit, 4: the constraint is complete and nothing may follow
   readonly tokens: Int32Array; // (rows)
+  readonly isFinal: Uint8Array; // (rows) 1: the constraint lets nothing but the end follow
   readonly logprobs: Float32Array; // (rows) natural logarithm; of the token
   readonly ranks: Int32Array; // (rows) 1: no token is more likely
   readonly topOffsets: Int32Array; // (rows + 1) into topIds and topLogprobs
@@ -65,6 +67,7 @@ export type NativeContext = {
     sequences: Int32Array;
     sampleRows: Int32Array;
     samplers: readonly SamplerHandle[];
+    matchers?: readonly (Handle | null)[]; // (samplers) or absent; null: the sample is free
     hooked?: Int32Array; // (hooked) index into samplers, ascending: these rows wait for `finish`
     scoreRows: Int32Array;
   }): Promise<{ samples: SampledRows; scores: SampledRows }>;

@@ -1,5 +1,5 @@
 /** The one mutable record that travels: a prompt and what was sampled after it. */
-import type { SamplerHandle } from './native.ts';
+import type { Handle, SamplerHandle } from './native.ts';
 import type { LogitsHook } from './sampling/logits-hook.ts';
 import type { PromptScores } from './sampling/prompt-scores.ts';
 
@@ -32,6 +32,8 @@ export class Sequence {
   readonly hook: LogitsHook | null;
   #tokens: Int32Array; // (capacity) prompt, then sampled tokens
   #length: number;
+  /** The grammar that holds its next token; null while it is free. */
+  matcher: Handle | null = null;
   /** Home of its cache while it runs, else -1. */
   slot = -1;
   /** Leading tokens whose cache is filled. */

@@ -74,6 +74,7 @@ function sample(
         if (result.tokens.length === count) resolve(result);
         return result.tokens.length === count;
       },
+      onComplete: () => resolve(result),
       onError: reject,
     });
   });

@@ -72,6 +72,7 @@ async function run(engine: Engine, request: Request, arrival: number): Promise<(
               if (tokens.length >= request.outputTokens) resolve(tokens);
               return tokens.length >= request.outputTokens;
             },
+            onComplete: () => reject(new Error('nothing is constrained here')),
             onError: (error: OnpolicyError) => reject(error),
           };
           engine.submit(sequence, listener);

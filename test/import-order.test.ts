@@ -51,6 +51,7 @@ const ORDER = [
   'models',
   'runtime-options',
   'sampling/plan',
+  'constraint',
   'sampling/logits-processors',
   'choice',
   'completion',

@@ -96,11 +96,12 @@ ggml_threadpool_t NewThreadpool(int threads, int poll) {
 llama_context_params ContextParams(const Settings& settings, int sequences, int prompt, int steps, int threads) {
   llama_context_params params = llama_context_default_params();
   const int per_sequence = (prompt + steps + 255) / 256 * 256;
-  params.n_ctx = settings.Integer("n_ctx", per_sequence * sequences);
+  const int slots = settings.Integer("slots", sequences);  // sequence ids that the context has room for
+  params.n_ctx = settings.Integer("n_ctx", per_sequence * slots);
   params.n_batch = settings.Integer("n_batch", 2048);
   params.n_ubatch = settings.Integer("n_ubatch", 512);
-  params.n_seq_max = sequences;
-  params.n_outputs_max = sequences;
+  params.n_seq_max = slots;
+  params.n_outputs_max = slots;
   params.n_threads = threads;
   params.n_threads_batch = threads;
   params.flash_attn_type = static_cast<llama_flash_attn_type>(settings.Integer("flash_attn", -1));

@@ -15,6 +15,7 @@ class Matcher {
   explicit Matcher(std::shared_ptr<Constraint> constraint);
 
   uint32_t vocabulary_size() const { return constraint_->vocabulary().size(); }
+  const std::vector<uint32_t>& end_tokens() const { return constraint_->vocabulary().eos_tokens(); }
   uint32_t mask_words() const { return constraint_->vocabulary().mask_words(); }
   // Writes `mask_words()` words, bit = token allowed. Returns whether every token is allowed.
   bool FillMask(uint32_t* mask) noexcept;

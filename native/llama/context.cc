@@ -104,6 +104,7 @@ Status Context::Decode(const StepInput& input) {
 Status Context::Step(const StepInput& input, StepOutput* output) {
   for (HookedRow& row : hooked_) row.raw = nullptr;
   EditMemory(input.memory_edits);
+  ConstraintRows constraints(input.matchers);
   if (!input.tokens.empty()) {
     const Status status = Decode(input);
     abort_ = false;
@@ -119,6 +120,7 @@ Status Context::Step(const StepInput& input, StepOutput* output) {
   for (int i = 0; i < scores; ++i) logits.push_back(Api().llama_get_logits_ith(context_, input.score_rows[3 * static_cast<size_t>(i)]));
   if (std::find(logits.begin(), logits.end(), nullptr) != logits.end())
     return Status::Fail("BACKEND_FAILED", "the engine returned no logits for a row");
+  constraints.Wait();
   std::vector<int> hook_of(static_cast<size_t>(samples), -1);
   hooked_.resize(input.hooked.size());
   for (size_t i = 0; i < input.hooked.size(); ++i) hook_of[static_cast<size_t>(input.hooked[i])] = static_cast<int>(i);
@@ -130,13 +132,20 @@ Status Context::Step(const StepInput& input, StepOutput* output) {
       hooked.raw = values;
       hooked.sampler = input.samplers[static_cast<size_t>(row)];
       hooked.prepared.resize(static_cast<size_t>(model_->vocab_size()));
-      hooked.sampler->Prepare(values, nullptr, hooked.prepared.data());
+      if (!input.matchers.empty()) hooked.matcher = input.matchers[static_cast<size_t>(row)];
+      hooked.sampler->Prepare(values, constraints.Mask(static_cast<size_t>(row)), hooked.prepared.data());
       output->samples[static_cast<size_t>(row)].Clear(SampleStatus::kPrepared);
     } else if (row < samples) {
       Sampler& sampler = *input.samplers[static_cast<size_t>(row)];
       RowResult& result = output->samples[static_cast<size_t>(row)];
-      sampler.Sample(values, nullptr, scratch, result);
-      if (result.status == SampleStatus::kOk) sampler.Accept(result.token);
+      const auto sample = static_cast<size_t>(row);
+      sampler.Sample(values, constraints.Mask(sample), scratch, result);
+      if (result.status == SampleStatus::kOk) {
+        sampler.Accept(result.token);
+        result.is_final = constraints.Accept(sample, result.token);
+      } else if (result.status == SampleStatus::kNoAllowedToken && constraints.IsComplete(sample)) {
+        result.status = SampleStatus::kComplete;
+      }
     } else {
       const int32_t* score = &input.score_rows[3 * static_cast<size_t>(row - samples)];
       ScoreRow(values, model_->vocab_size(), score[1], score[2], scratch, output->scores[static_cast<size_t>(row - samples)]);
@@ -154,9 +163,14 @@ Status Context::Finish(const std::vector<int32_t>& indices, std::vector<RowResul
     HookedRow& hooked = hooked_[static_cast<size_t>(indices[static_cast<size_t>(at)])];
     RowResult& result = (*results)[static_cast<size_t>(at)];
     hooked.sampler->SampleEdited(hooked.raw, hooked.prepared.data(), scratch_[static_cast<size_t>(worker)], result);
-    if (result.status == SampleStatus::kOk) hooked.sampler->Accept(result.token);
+    if (result.status != SampleStatus::kOk) return;
+    hooked.sampler->Accept(result.token);
+    if (hooked.matcher) result.is_final = ConstraintRows::AcceptToken(*hooked.matcher, result.token);
   });
-  for (int32_t index : indices) hooked_[static_cast<size_t>(index)].raw = nullptr;
+  for (int32_t index : indices) {
+    hooked_[static_cast<size_t>(index)].raw = nullptr;
+    hooked_[static_cast<size_t>(index)].matcher = nullptr;
+  }
   return Status::Ok();
 }
 

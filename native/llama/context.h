@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "llama/constraint-row.h"
 #include "llama/model.h"
 #include "llama/row-pool.h"
 #include "sampler/sampler.h"
@@ -32,6 +33,7 @@ struct StepInput {
   std::vector<int32_t> sequences;     // (tokens)
   std::vector<int32_t> sample_rows;   // (samplers) index into tokens: whose logits the sampler sees
   std::vector<std::shared_ptr<Sampler>> samplers;  // several may share one row
+  std::vector<std::shared_ptr<grammar::Matcher>> matchers;  // (samplers) or empty; null: the sample is free
   std::vector<int32_t> hooked;        // (hooked) index into samplers, ascending: JavaScript edits these rows
   std::vector<int32_t> score_rows;    // (scores, 3): index into tokens, scored token, number of alternatives
 };
@@ -84,6 +86,7 @@ class Context {
   struct HookedRow {
     const float* raw = nullptr;  // (vocab) in the engine's output, until the next pass
     std::shared_ptr<Sampler> sampler;
+    std::shared_ptr<grammar::Matcher> matcher;
     std::vector<float> prepared;  // (vocab)
   };
   std::vector<HookedRow> hooked_;

@@ -190,10 +190,18 @@ Napi::Value LoadModel(const Napi::CallbackInfo& info) {
 
 // ---- Context ----
 
+// A matcher's handle, as the grammar part of the addon makes it, or null.
+std::shared_ptr<grammar::Matcher> ReadMatcher(const Napi::Value& value) {
+  if (value.IsNull() || value.IsUndefined()) return nullptr;
+  if (!value.IsExternal()) throw Napi::TypeError::New(value.Env(), "matchers: expected handles of matchers");
+  return *value.As<Napi::External<std::shared_ptr<grammar::Matcher>>>().Data();
+}
+
 // Columns instead of an object per row: (rows) each, alternatives laid end to end.
 Napi::Object ToRows(Napi::Env env, const std::vector<RowResult>& rows) {
   const size_t count = rows.size();
   auto status = Napi::Uint8Array::New(env, count);
+  auto is_final = Napi::Uint8Array::New(env, count);
   auto tokens = Napi::Int32Array::New(env, count);
   auto logprobs = Napi::Float32Array::New(env, count);
   auto ranks = Napi::Int32Array::New(env, count);
@@ -205,6 +213,7 @@ Napi::Object ToRows(Napi::Env env, const std::vector<RowResult>& rows) {
     const RowResult& row = rows[i];
     status[i] = static_cast<uint8_t>(row.status);
     tokens[i] = row.token;
+    is_final[i] = row.is_final;
     logprobs[i] = row.logprob;
     ranks[i] = row.rank;
     top_ids.insert(top_ids.end(), row.top_ids.begin(), row.top_ids.end());
@@ -214,6 +223,7 @@ Napi::Object ToRows(Napi::Env env, const std::vector<RowResult>& rows) {
   Napi::Object object = Napi::Object::New(env);
   object.Set("status", status);
   object.Set("tokens", tokens);
+  object.Set("isFinal", is_final);
   object.Set("logprobs", logprobs);
   object.Set("ranks", ranks);
   object.Set("topOffsets", offsets);
@@ -398,6 +408,10 @@ class JsContext : public Napi::ObjectWrap<JsContext> {
       const auto samplers = object.Get("samplers").As<Napi::Array>();
       for (uint32_t i = 0; i < samplers.Length(); ++i) input.samplers.push_back(UnwrapSampler(env_, samplers.Get(i)));
     }
+    if (object.Get("matchers").IsArray()) {
+      const auto matchers = object.Get("matchers").As<Napi::Array>();
+      for (uint32_t i = 0; i < matchers.Length(); ++i) input.matchers.push_back(ReadMatcher(matchers.Get(i)));
+    }
     CheckStep(input);
     return thread.Push(
         env_, [job](Context& context) { return context.Step(job->first, &job->second); },
@@ -460,6 +474,9 @@ class JsContext : public Napi::ObjectWrap<JsContext> {
     Check(input.positions.size() == input.tokens.size(), "positions: expected one per token");
     Check(input.sequences.size() == input.tokens.size(), "sequences: expected one per token");
     Check(input.samplers.size() == input.sample_rows.size(), "samplers: expected one per sampled row");
+    Check(input.matchers.empty() || input.matchers.size() == input.samplers.size(), "matchers: expected one per sample");
+    for (const auto& matcher : input.matchers)
+      Check(!matcher || static_cast<int32_t>(matcher->vocabulary_size()) == vocab_size_, "matchers: of another vocabulary");
     Check(input.memory_edits.size() % 5 == 0, "memoryEdits: expected five numbers per edit");
     Check(input.score_rows.size() % 3 == 0, "scoreRows: expected three numbers per row");
     for (int32_t token : input.tokens) Check(token >= 0 && token < vocab_size_, "tokens: id outside the vocabulary");

@@ -52,6 +52,7 @@ int32_t CountAtLeast(const RowScan& scan, float value, const SamplerScratch& scr
 void RowResult::Clear(SampleStatus with) {
   status = with;
   token = -1;
+  is_final = false;
   logprob = 0;
   rank = 0;
   top_ids.clear();

@@ -12,12 +12,14 @@ enum class SampleStatus : uint8_t {
   kNoAllowedToken = 1,  // masks left nothing
   kNotANumber = 2,      // the row holds a NaN
   kPrepared = 3,        // masked and biased: JavaScript edits the row before it is sampled
+  kComplete = 4,        // masks left nothing, and the row's constraint is complete
 };
 
 // What becomes of one row. Reuse one per row slot: its vectors keep their memory.
 struct RowResult {
   SampleStatus status = SampleStatus::kOk;
   int32_t token = -1;  // -1 unless status is kOk
+  bool is_final = false;  // the constraint of this row lets nothing but the end follow
   float logprob = 0;   // of the token; -infinity is possible
   int32_t rank =
       0;  // place among the k best, else the number of tokens at least as probable; 0: not asked for

@@ -1,5 +1,5 @@
 /** The only door to the arithmetic: one step is edits of the cache, one forward pass and one sampled token per row. */
-import type { SampledRows, SamplerHandle } from '../native.ts';
+import type { Handle, SampledRows, SamplerHandle } from '../native.ts';
 
 /** Kinds of cache edits, as they stand in {@link Step.memoryEdits}. */
 export const MEMORY_REMOVE = 0;
@@ -24,6 +24,8 @@ export type Step = {
   readonly sequences: Int32Array; // (total) the slot each token belongs to
   readonly sampleRows: Int32Array; // (samples) index into tokens whose logits the sampler sees
   readonly samplers: readonly SamplerHandle[]; // (samples) several may share one row
+  /** Grammars that hold the samples; null: that sample is free. Absent when all are. */
+  readonly matchers?: readonly (Handle | null)[]; // (samples)
   readonly rowEdits: readonly RowEdit[]; // (edits) by ascending sample
   readonly scoreRows: Int32Array; // (scores, 3): index into tokens, scored token, number of alternatives
 };

@@ -137,6 +137,8 @@ function definedOnly(limits: Partial<TemplateLimits>): Partial<TemplateLimits> {
 
 /** The variables of a render, later ones win: chat, special tokens, kwargs. */
 function variablesOf(input: RenderInput): Map<string, Value> {
+  if (!Array.isArray(input.messages))
+    throw new OnpolicyError('INVALID_REQUEST', 'messages: expected an array', { param: 'messages' });
   const variables = new Map<string, Value>([
     ['messages', toValue(input.messages, 'messages')],
     ['tools', toValue(input.tools ?? null, 'tools')],

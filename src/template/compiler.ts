@@ -1,8 +1,7 @@
 /** Tree with plans -> JavaScript: a subclass of Nunjucks' Compiler. No text of the template enters the code, only numbers. */
-import { FILTERS, TESTS } from './library/library.ts';
-import { Compiler, type NunjucksNode } from './nunjucks.ts';
-import { OPERATIONS, type Operations } from './operations.ts';
-import type { Arguments, CompareOperator, Expression, NodeOf, Statement } from './syntax/nodes.ts';
+import { ExpressionCompiler, variable } from './compile-expression.ts';
+import { OPERATIONS } from './operations.ts';
+import type { NodeOf, Statement } from './syntax/nodes.ts';
 import type {
   BlockPlan,
   CallBlockPlan,
@@ -12,53 +11,24 @@ import type {
   FunctionPlan,
   MacroPlan,
   ResolvedTarget,
-  VariableRef,
 } from './syntax/plans.ts';
 import { descendants } from './syntax/walk.ts';
 
 /** Generated code with the constants it refers to as k[0], k[1], … */
 export type CompiledCode = { readonly code: string; readonly constants: readonly unknown[] };
 
-type OperationName = keyof Operations & string;
-
-const COMPARISONS: Readonly<Record<CompareOperator, OperationName>> = {
-  '==': 'equal',
-  '!=': 'notEqual',
-  '<': 'less',
-  '<=': 'lessEqual',
-  '>': 'greater',
-  '>=': 'greaterEqual',
-  in: 'isIn',
-  'not in': 'isNotIn',
-};
-
 const PRINTERS = { false: 'print', true: 'printEscaped', dynamic: 'printDynamic' } as const;
 
-function variable(ref: VariableRef): string {
-  return `v${ref.functionId}_${ref.slot}`;
-}
-
 /** Compiles one template. `compile(root)` fills the code buffer, `result()` takes it. */
-export class TemplateCompiler extends Compiler {
-  readonly #constants: unknown[] = [];
-  readonly #constantIndex = new Map<unknown, number>();
-  /** Temporary names of the function that is being written. */
-  #temporaries: string[] = [];
-
-  constructor() {
-    super(undefined, false);
-  }
-
+export class TemplateCompiler extends ExpressionCompiler {
   /** The finished code, checked to hold nothing but known words. */
   result(): CompiledCode {
-    const names = this.#constants.map((_, index) => `k${index}=k[${index}]`);
+    const names = this.constants.map((_, index) => `k${index}=k[${index}]`);
     const head = names.length === 0 ? '' : `var ${names.join(',')};\n`;
     const code = head + this.getCode();
     checkClosed(code);
-    return { code, constants: this.#constants };
+    return { code, constants: this.constants };
   }
-
-  // --- code for statements ---
 
   compileRoot(node: NodeOf<'Root'>): void {
     const plan = node.plan!;
@@ -70,7 +40,7 @@ export class TemplateCompiler extends Compiler {
       for (const inner of descendants(node))
         if (inner.typename === 'Block') bodies.set(inner.name, inner.body);
     for (const block of plan.blocks) this.#blockFunction(block, bodies.get(block.name)!);
-    const blocks = plan.blocks.map((block) => `[${this.#constant(block.name)},f${block.code.functionId}]`);
+    const blocks = plan.blocks.map((block) => `[${this.constant(block.name)},f${block.code.functionId}]`);
     this._emitLine(`return [f${plan.code.functionId},[${blocks.join(',')}]];`);
   }
 
@@ -78,7 +48,7 @@ export class TemplateCompiler extends Compiler {
     this.#topFunction(block.code, block.frame, body, () => {
       if (block.self !== null) this._emitLine(`${variable(block.self)}=o.self(s,c);`);
       if (block.superBlock !== null)
-        this._emitLine(`${variable(block.superBlock)}=o.superBlock(${this.#constant(block.name)});`);
+        this._emitLine(`${variable(block.superBlock)}=o.superBlock(${this.constant(block.name)});`);
     });
   }
 
@@ -95,24 +65,17 @@ export class TemplateCompiler extends Compiler {
 
   /** A function whose failures carry the place `at`, which the code before each operation sets. */
   #function(head: string, code: FunctionPlan, body: () => void): void {
-    const outer = this.#temporaries;
-    this.#temporaries = [];
+    const outer = this.temporaries;
+    this.temporaries = [];
     const { codebuf } = this as unknown as { codebuf: string[] };
     const place = codebuf.length;
     this._emit('');
     body();
     this._emitLine('}catch(e){throw o.locate(e,at);}}');
     const slots = Array.from({ length: code.slotCount }, (_, slot) => `,v${code.functionId}_${slot}`);
-    const names = this.#temporaries.map((name) => `,${name}`);
+    const names = this.temporaries.map((name) => `,${name}`);
     codebuf[place] = `${head}{var at=0${slots.join('')}${names.join('')};\ntry{\n`;
-    this.#temporaries = outer;
-  }
-
-  /** A name for a value in the middle of an expression. Each place has its own, so nothing overwrites it. */
-  #temporary(): string {
-    const name = this._tmpid();
-    this.#temporaries.push(name);
-    return name;
+    this.temporaries = outer;
   }
 
   #statements(nodes: readonly Statement[]): void {
@@ -122,7 +85,7 @@ export class TemplateCompiler extends Compiler {
   #enter(frame: FramePlan): void {
     for (const action of frame.enter) {
       const target = variable(action.ref);
-      if (action.kind === 'resolve') this._emitLine(`${target}=o.resolve(c,${this.#constant(action.name)});`);
+      if (action.kind === 'resolve') this._emitLine(`${target}=o.resolve(c,${this.constant(action.name)});`);
       else if (action.kind === 'alias') this._emitLine(`${target}=${variable(action.from)};`);
       else this._emitLine(`${target}=void 0;`);
     }
@@ -144,7 +107,7 @@ export class TemplateCompiler extends Compiler {
     const printer = PRINTERS[`${node.plan!.escape}`];
     for (const child of node.children) {
       if (child.typename === 'TemplateData') {
-        this._emitLine(`${this.buffer}+=o.data(s,${this.#constant(child.text)});`);
+        this._emitLine(`${this.buffer}+=o.data(s,${this.constant(child.text)});`);
         continue;
       }
       this._emit(`${this.buffer}+=o.${printer}(s,`);
@@ -156,7 +119,7 @@ export class TemplateCompiler extends Compiler {
   compileIf(node: NodeOf<'If'>): void {
     node.branches.forEach((branch, index) => {
       this._emit(index === 0 ? 'if(' : '}else if(');
-      this.#truth(branch.cond);
+      this.emitTruth(branch.cond);
       this._emitLine('){');
       this.#statements(branch.body);
     });
@@ -199,7 +162,7 @@ export class TemplateCompiler extends Compiler {
       this._emitLine(`for(var ${item} of o.iterate(s,${source})){s.step();`);
       this.#assign(target, item, node.offset);
       this._emit('if(');
-      this.#truth(node.test!);
+      this.emitTruth(node.test!);
       this._emitLine(`)yield ${this.#rebuilt(target)};}`);
     });
   }
@@ -250,7 +213,7 @@ export class TemplateCompiler extends Compiler {
     if (target.kind === 'name') this._emitLine(`${variable(target.ref)}=${source};`);
     else if (target.kind === 'attribute')
       this._emitLine(
-        `o.assign(${variable(target.ref)},${this.#constant(target.attribute)},${source},at=${offset});`,
+        `o.assign(${variable(target.ref)},${this.constant(target.attribute)},${source},at=${offset});`,
       );
     else {
       const parts = this._tmpid();
@@ -263,13 +226,13 @@ export class TemplateCompiler extends Compiler {
 
   #checkNamespaces(target: ResolvedTarget, offset: number): void {
     if (target.kind === 'attribute')
-      this._emitLine(`o.checkNamespace(${this.#read(target.ref, target.name)},at=${offset});`);
+      this._emitLine(`o.checkNamespace(${this.readVariable(target.ref, target.name)},at=${offset});`);
     else if (target.kind === 'tuple') for (const item of target.items) this.#checkNamespaces(item, offset);
   }
 
   #export(exports: readonly Export[]): void {
     for (const { name, ref } of exports)
-      this._emitLine(`o.share(c,${this.#constant(name)},${variable(ref)});`);
+      this._emitLine(`o.share(c,${this.constant(name)},${variable(ref)});`);
   }
 
   compileSet(node: NodeOf<'Set'>): void {
@@ -317,14 +280,14 @@ export class TemplateCompiler extends Compiler {
         const ref = variable(plan.arguments[index]!);
         this._emit(`if(${ref}===void 0)${ref}=`);
         const fallback = node.defaults[index - firstDefault];
-        if (fallback === undefined) this._emit(`o.undefinedParameter(${this.#constant(parameter.name)})`);
+        if (fallback === undefined) this._emit(`o.undefinedParameter(${this.constant(parameter.name)})`);
         else this.compile(fallback);
         this._emitLine(';');
       });
       const buffer = this.#capture(node.body);
       this._emitLine(`return ${buffer};`);
     });
-    return `o.macro(${this.#constant(plan.shape)},${name})`;
+    return `o.macro(${this.constant(plan.shape)},${name})`;
   }
 
   compileMacro(node: NodeOf<'Macro'>): void {
@@ -341,7 +304,7 @@ export class TemplateCompiler extends Compiler {
     this._emitLine(`var ${caller}=${made};`);
     this._emit(`${this.buffer}+=o.${PRINTERS[`${plan.escape}`]}(s,`);
     if (node.call === null) this._emit(`o.generation(s,${caller},at=${node.offset})`);
-    else this.#call(node.call, caller);
+    else this.emitCall(node.call, caller);
     this._emitLine(');');
   }
 
@@ -357,7 +320,7 @@ export class TemplateCompiler extends Compiler {
 
   /** A chain of filters whose innermost value is the text of a buffer. */
   #filterOn(filter: NodeOf<'Filter'>, buffer: string): void {
-    this.#filter(filter, () => {
+    this.emitFilter(filter, () => {
       if (filter.target === null) this._emit(`o.captured(s,${buffer})`);
       else this.#filterOn(filter.target as NodeOf<'Filter'>, buffer);
     });
@@ -378,13 +341,13 @@ export class TemplateCompiler extends Compiler {
   }
 
   compileBlock(node: NodeOf<'Block'>): void {
-    if (node.isRequired) this._emitLine(`o.requiredBlock(${this.#constant(node.name)},at=${node.offset});`);
+    if (node.isRequired) this._emitLine(`o.requiredBlock(${this.constant(node.name)},at=${node.offset});`);
     let context = 'c';
     if (node.plan !== null) {
-      const names = this.#constant(node.plan.map((entry) => entry.name));
+      const names = this.constant(node.plan.map((entry) => entry.name));
       context = `c.derive(o.scope(${names},[${node.plan.map((entry) => variable(entry.ref)).join(',')}]))`;
     }
-    this._emitLine(`${this.buffer}+=o.block(s,${this.#constant(node.name)},${context});`);
+    this._emitLine(`${this.buffer}+=o.block(s,${this.constant(node.name)},${context});`);
   }
 
   compileAutoescape(node: NodeOf<'Autoescape'>): void {
@@ -410,273 +373,6 @@ export class TemplateCompiler extends Compiler {
     this._emit('o.loader(');
     this.compile(node.template);
     this._emitLine(`,at=${node.offset});`);
-  }
-
-  // --- code for expressions ---
-
-  #constant(value: unknown): string {
-    let index = this.#constantIndex.get(value);
-    if (index === undefined) {
-      index = this.#constants.push(value) - 1;
-      this.#constantIndex.set(value, index);
-    }
-    return `k${index}`;
-  }
-
-  #read(ref: VariableRef, name: string): string {
-    return `(${variable(ref)}===void 0?o.undefinedName(${this.#constant(name)}):${variable(ref)})`;
-  }
-
-  /** `o.name(s, …, at=offset)`: the place is set after the operands and before the operation. */
-  #operation(
-    name: OperationName,
-    node: NunjucksNode & { offset: number },
-    operands: readonly Expression[],
-  ): void {
-    this._emit(`o.${name}(s`);
-    for (const operand of operands) {
-      this._emit(',');
-      this.compile(operand);
-    }
-    this._emit(`,at=${node.offset})`);
-  }
-
-  #list(items: readonly Expression[]): void {
-    this._emit('[');
-    items.forEach((item, index) => {
-      if (index > 0) this._emit(',');
-      this.compile(item);
-    });
-    this._emit(']');
-  }
-
-  #truth(node: Expression): void {
-    if (node.typename === 'Not') {
-      this._emit('!');
-      this.#truth(node.target);
-    } else if (node.typename === 'Compare' || node.typename === 'Is') this.compile(node);
-    else {
-      this._emit('o.truth(s,');
-      this.compile(node);
-      this._emit(')');
-    }
-  }
-
-  compileLiteral(node: NodeOf<'Literal'>): void {
-    const { value } = node;
-    if (value === null || typeof value === 'boolean') this._emit(String(value));
-    else this._emit(this.#constant(value));
-  }
-
-  compileSymbol(node: NodeOf<'Symbol'>): void {
-    this._emit(node.isAlwaysSet ? variable(node.ref!) : this.#read(node.ref!, node.name));
-  }
-
-  compileArray(node: NodeOf<'Array'>): void {
-    this._emit('o.list(s,');
-    this.#list(node.items);
-    this._emit(')');
-  }
-
-  compileTuple(node: NodeOf<'Tuple'>): void {
-    this._emit('o.tuple(');
-    this.#list(node.items);
-    this._emit(')');
-  }
-
-  compileDict(node: NodeOf<'Dict'>): void {
-    this._emit('o.dict(s,');
-    this.#list(node.pairs.flatMap((pair) => [pair.key, pair.value]));
-    this._emit(`,at=${node.offset})`);
-  }
-
-  compileAttribute(node: NodeOf<'Attribute'>): void {
-    this._emit('o.attribute(s,');
-    this.compile(node.target);
-    this._emit(`,${this.#constant(node.name)},at=${node.offset})`);
-  }
-
-  compileLookupVal(node: NodeOf<'LookupVal'>): void {
-    this.#operation('item', node, [node.target, node.key]);
-  }
-
-  compileSlice(node: NodeOf<'Slice'>): void {
-    this._emit('o.slice(s,');
-    this.compile(node.target);
-    for (const part of [node.start, node.stop, node.step]) {
-      this._emit(',');
-      if (part === null) this._emit('null');
-      else this.compile(part);
-    }
-    this._emit(`,at=${node.offset})`);
-  }
-
-  compileFunCall(node: NodeOf<'FunCall'>): void {
-    this.#call(node, null);
-  }
-
-  #call(node: NodeOf<'FunCall'>, caller: string | null): void {
-    this._emit('o.call(s,');
-    this.compile(node.callee);
-    this._emit(',');
-    this.#arguments(node.args, null, caller);
-    this._emit(`,at=${node.offset})`);
-  }
-
-  /** Positional arguments and keywords, as two JavaScript arguments. `first` puts a value in front. */
-  #arguments(args: Arguments, first: (() => void) | null, caller: string | null): void {
-    if (args.spread !== null) this._emit('o.spread(s,');
-    this._emit('[');
-    first?.();
-    args.positional.forEach((value, index) => {
-      if (index > 0 || first !== null) this._emit(',');
-      this.compile(value);
-    });
-    this._emit(']');
-    if (args.spread !== null) {
-      this._emit(',');
-      this.compile(args.spread);
-      this._emit(')');
-    }
-    this._emit(',');
-    if (args.keywords.length === 0 && args.spreadKeywords === null && caller === null) {
-      this._emit('null');
-      return;
-    }
-    const names = args.keywords.map((keyword) => keyword.name);
-    if (caller !== null) names.push('caller');
-    this._emit(`o.keywords(s,${this.#constant(names)},[`);
-    for (const keyword of args.keywords) {
-      this.compile(keyword.value);
-      this._emit(',');
-    }
-    if (caller !== null) this._emit(caller);
-    this._emit('],');
-    if (args.spreadKeywords === null) this._emit('void 0');
-    else this.compile(args.spreadKeywords);
-    this._emit(')');
-  }
-
-  compileFilter(node: NodeOf<'Filter'>): void {
-    this.#filter(node, () => this.compile(node.target!));
-  }
-
-  #filter(node: NodeOf<'Filter'>, target: () => void): void {
-    const filter = FILTERS.get(node.name);
-    if (filter === undefined) this._emit(`o.missingFilter(${this.#constant(node.name)},at=${node.offset})`);
-    else {
-      this._emit(`o.filter(s,${this.#constant(filter)},`);
-      this.#arguments(node.args, target, null);
-      this._emit(`,at=${node.offset})`);
-    }
-  }
-
-  compileIs(node: NodeOf<'Is'>): void {
-    const test = TESTS.get(node.name);
-    if (test === undefined) this._emit(`o.missingTest(${this.#constant(node.name)},at=${node.offset})`);
-    else {
-      this._emit(`o.test(s,${this.#constant(test)},`);
-      this.#arguments(node.args, () => this.compile(node.target), null);
-      this._emit(`,at=${node.offset})`);
-    }
-  }
-
-  compileInlineIf(node: NodeOf<'InlineIf'>): void {
-    this._emit('(');
-    this.#truth(node.cond);
-    this._emit('?');
-    this.compile(node.body);
-    this._emit(':');
-    if (node.otherwise === null) this._emit('o.undefinedElse()');
-    else this.compile(node.otherwise);
-    this._emit(')');
-  }
-
-  /** and, or: the operand that decides is the value. */
-  #either(node: NodeOf<'And'> | NodeOf<'Or'>): void {
-    const left = this.#temporary();
-    this._emit(`(o.truth(s,${left}=`);
-    this.compile(node.left);
-    this._emit(')?');
-    if (node.typename === 'And') this.compile(node.right);
-    else this._emit(left);
-    this._emit(':');
-    if (node.typename === 'And') this._emit(left);
-    else this.compile(node.right);
-    this._emit(')');
-  }
-
-  compileAnd(node: NodeOf<'And'>): void {
-    this.#either(node);
-  }
-  compileOr(node: NodeOf<'Or'>): void {
-    this.#either(node);
-  }
-
-  compileNot(node: NodeOf<'Not'>): void {
-    this._emit('!');
-    this.#truth(node.target);
-  }
-  compileNeg(node: NodeOf<'Neg'>): void {
-    this.#operation('negative', node, [node.target]);
-  }
-  compilePos(node: NodeOf<'Pos'>): void {
-    this._emit('o.positive(');
-    this.compile(node.target);
-    this._emit(`,at=${node.offset})`);
-  }
-  compileAdd(node: NodeOf<'Add'>): void {
-    this.#operation('add', node, [node.left, node.right]);
-  }
-  compileSub(node: NodeOf<'Sub'>): void {
-    this.#operation('subtract', node, [node.left, node.right]);
-  }
-  compileMul(node: NodeOf<'Mul'>): void {
-    this.#operation('multiply', node, [node.left, node.right]);
-  }
-  compileDiv(node: NodeOf<'Div'>): void {
-    this.#operation('divide', node, [node.left, node.right]);
-  }
-  compileFloorDiv(node: NodeOf<'FloorDiv'>): void {
-    this.#operation('floorDivide', node, [node.left, node.right]);
-  }
-  compileMod(node: NodeOf<'Mod'>): void {
-    this.#operation('modulo', node, [node.left, node.right]);
-  }
-  compilePow(node: NodeOf<'Pow'>): void {
-    this.#operation('power', node, [node.left, node.right]);
-  }
-
-  compileConcat(node: NodeOf<'Concat'>): void {
-    this._emit('o.concatenate(s,');
-    this.#list(node.items);
-    this._emit(`,at=${node.offset})`);
-  }
-
-  compileCompare(node: NodeOf<'Compare'>): void {
-    this.#comparison(node, 0, () => this.compile(node.first));
-  }
-
-  /** `a < b < c`: the middle value is computed once, and later ones only while the comparison holds. */
-  #comparison(node: NodeOf<'Compare'>, index: number, left: () => void): void {
-    const { operator, value } = node.operands[index]!;
-    const name = COMPARISONS[operator];
-    if (index === node.operands.length - 1) {
-      this._emit(`o.${name}(s,`);
-      left();
-      this._emit(',');
-      this.compile(value);
-      this._emit(`,at=${node.offset})`);
-      return;
-    }
-    const middle = this.#temporary();
-    this._emit(`(o.${name}(s,`);
-    left();
-    this._emit(`,${middle}=`);
-    this.compile(value);
-    this._emit(`,at=${node.offset})&&`);
-    this.#comparison(node, index + 1, () => this._emit(middle));
-    this._emit(')');
   }
 }
 

@@ -4,6 +4,8 @@ import { Dict, PyFloat, type Value } from './python/values.ts';
 
 /** Deepest nesting of the caller's values. */
 const MAX_INPUT_DEPTH = 100;
+/** Values in everything that is handed to one variable. */
+const MAX_INPUT_VALUES = 5_000_000;
 /** Largest integral number that JavaScript writes without an exponent; beyond it a number counts as a float. */
 const MAX_PLAIN_INTEGER = 1e21;
 
@@ -16,7 +18,10 @@ class Converter {
   /** Objects that were copied before: shared ones stay shared. null marks one that is being copied. */
   readonly #copies = new Map<object, Value | null>();
 
+  #count = 0;
+
   convert(input: unknown, path: string, depth: number): Value {
+    if (++this.#count > MAX_INPUT_VALUES) return refuse(path, `more than ${MAX_INPUT_VALUES} values`);
     switch (typeof input) {
       case 'string':
       case 'boolean':

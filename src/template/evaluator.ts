@@ -1,10 +1,11 @@
 /** Tree with plans -> text, by walking the tree: for hosts that forbid generated code. Does what compiled code does. */
-import { FILTERS, TESTS } from './library/library.ts';
+import { Activation } from './activation.ts';
+import { callFunction, evaluate, filterOn, isTrue } from './evaluate-expression.ts';
 import { OPERATIONS } from './operations.ts';
 import type { MacroBody } from './python/macros.ts';
 import type { RenderState, VariableContext } from './python/render-state.ts';
-import type { Keywords, Value } from './python/values.ts';
-import type { Arguments, Expression, NodeOf, Statement } from './syntax/nodes.ts';
+import type { Value } from './python/values.ts';
+import type { NodeOf, Statement } from './syntax/nodes.ts';
 import type {
   ForPlan,
   FramePlan,
@@ -26,48 +27,6 @@ export type TemplateFunctions = {
 
 /** How a list of statements ended. */
 type Ending = 'done' | 'break' | 'continue';
-
-/** One call of a function of the template: its variables, its text, and the place it is at. */
-class Activation {
-  readonly state: RenderState;
-  readonly context: VariableContext;
-  readonly slots: (Value | undefined)[];
-  readonly parent: Activation | null;
-  at = 0;
-  /** Text printed so far, into the innermost buffer. */
-  text = '';
-
-  constructor(state: RenderState, context: VariableContext, code: FunctionPlan, parent: Activation | null) {
-    this.state = state;
-    this.context = context;
-    this.slots = new Array(code.slotCount);
-    this.parent = parent;
-  }
-
-  read(ref: VariableRef): Value | undefined {
-    return this.#owner(ref).slots[ref.slot];
-  }
-  write(ref: VariableRef, value: Value | undefined): void {
-    this.#owner(ref).slots[ref.slot] = value;
-  }
-  #owner(ref: VariableRef): Activation {
-    let owner: Activation = this;
-    for (let hops = ref.hops; hops > 0; hops--) owner = owner.parent!;
-    return owner;
-  }
-  /** A call of a function inside of this one. */
-  inner(code: FunctionPlan): Activation {
-    return new Activation(this.state, this.context, code, this);
-  }
-  /** Runs `body`; failures get the place it was at. */
-  guard<T>(body: () => T): T {
-    try {
-      return body();
-    } catch (error) {
-      throw OPERATIONS.locate(error, this.at);
-    }
-  }
-}
 
 /** Makes the functions of a template out of its tree. */
 export function interpretTemplate(root: NodeOf<'Root'>): TemplateFunctions {
@@ -138,13 +97,13 @@ function execute(nodes: readonly Statement[], activation: Activation): Ending {
   return 'done';
 }
 
-function print(activation: Activation, value: Value, escapes: boolean | 'dynamic', offset: number): void {
+function print(activation: Activation, value: Value, mode: boolean | 'dynamic', offset: number): void {
   const { state } = activation;
   activation.at = offset;
-  if (escapes === false) activation.text += OPERATIONS.print(state, value);
+  if (mode === false) activation.text += OPERATIONS.print(state, value);
   else
     activation.text +=
-      escapes === true ? OPERATIONS.printEscaped(state, value) : OPERATIONS.printDynamic(state, value);
+      mode === true ? OPERATIONS.printEscaped(state, value) : OPERATIONS.printDynamic(state, value);
 }
 
 function executeOne(node: Statement, activation: Activation): Ending {
@@ -386,191 +345,4 @@ function* filterItems(
 function rebuilt(target: ResolvedTarget, activation: Activation): Value {
   if (target.kind === 'tuple') return OPERATIONS.tuple(target.items.map((item) => rebuilt(item, activation)));
   return activation.read(target.ref)!;
-}
-
-function isTrue(node: Expression, activation: Activation): boolean {
-  return OPERATIONS.truth(activation.state, evaluate(node, activation));
-}
-
-function filterOn(filter: NodeOf<'Filter'>, text: string, activation: Activation): Value {
-  const value =
-    filter.target === null
-      ? OPERATIONS.captured(activation.state, text)
-      : filterOn(filter.target as NodeOf<'Filter'>, text, activation);
-  return applyFilter(filter, () => value, activation);
-}
-
-function applyFilter(node: NodeOf<'Filter'>, value: () => Value, activation: Activation): Value {
-  const filter = FILTERS.get(node.name);
-  if (filter === undefined) {
-    activation.at = node.offset;
-    return OPERATIONS.missingFilter(node.name);
-  }
-  const first = value();
-  const [args, keywords] = evaluateArguments(node.args, activation, [first], null);
-  activation.at = node.offset;
-  return OPERATIONS.filter(activation.state, filter, args, keywords);
-}
-
-function evaluateArguments(
-  args: Arguments,
-  activation: Activation,
-  first: readonly Value[],
-  caller: Value | null,
-): [positional: readonly Value[], keywords: Keywords | null] {
-  const { state } = activation;
-  let positional: readonly Value[] = [
-    ...first,
-    ...args.positional.map((value) => evaluate(value, activation)),
-  ];
-  if (args.spread !== null)
-    positional = OPERATIONS.spread(state, positional, evaluate(args.spread, activation));
-  if (args.keywords.length === 0 && args.spreadKeywords === null && caller === null)
-    return [positional, null];
-  const names = args.keywords.map((keyword) => keyword.name);
-  const values = args.keywords.map((keyword) => evaluate(keyword.value, activation));
-  if (caller !== null) {
-    names.push('caller');
-    values.push(caller);
-  }
-  const rest = args.spreadKeywords === null ? undefined : evaluate(args.spreadKeywords, activation);
-  return [positional, OPERATIONS.keywords(state, names, values, rest)];
-}
-
-function callFunction(node: NodeOf<'FunCall'>, activation: Activation, caller: Value | null): Value {
-  const callee = evaluate(node.callee, activation);
-  const [args, keywords] = evaluateArguments(node.args, activation, [], caller);
-  activation.at = node.offset;
-  return OPERATIONS.call(activation.state, callee, args, keywords);
-}
-
-const BINARY = {
-  Add: OPERATIONS.add,
-  Sub: OPERATIONS.subtract,
-  Mul: OPERATIONS.multiply,
-  Div: OPERATIONS.divide,
-  FloorDiv: OPERATIONS.floorDivide,
-  Mod: OPERATIONS.modulo,
-  Pow: OPERATIONS.power,
-} as const;
-
-const COMPARISONS = {
-  '==': OPERATIONS.equal,
-  '!=': OPERATIONS.notEqual,
-  '<': OPERATIONS.less,
-  '<=': OPERATIONS.lessEqual,
-  '>': OPERATIONS.greater,
-  '>=': OPERATIONS.greaterEqual,
-  in: OPERATIONS.isIn,
-  'not in': OPERATIONS.isNotIn,
-} as const;
-
-function evaluate(node: Expression, activation: Activation): Value {
-  const { state } = activation;
-  const at = (): void => {
-    activation.at = node.offset;
-  };
-  switch (node.typename) {
-    case 'Literal':
-      return node.value;
-    case 'Symbol':
-      return activation.read(node.ref!) ?? readMissing(node, activation);
-    case 'Array':
-      return OPERATIONS.list(
-        state,
-        node.items.map((item) => evaluate(item, activation)),
-      );
-    case 'Tuple':
-      return OPERATIONS.tuple(node.items.map((item) => evaluate(item, activation)));
-    case 'Dict': {
-      const flat: Value[] = [];
-      for (const { key, value } of node.pairs)
-        flat.push(evaluate(key, activation), evaluate(value, activation));
-      at();
-      return OPERATIONS.dict(state, flat);
-    }
-    case 'Attribute': {
-      const target = evaluate(node.target, activation);
-      at();
-      return OPERATIONS.attribute(state, target, node.name);
-    }
-    case 'LookupVal': {
-      const target = evaluate(node.target, activation);
-      const key = evaluate(node.key, activation);
-      at();
-      return OPERATIONS.item(state, target, key);
-    }
-    case 'Slice': {
-      const target = evaluate(node.target, activation);
-      const [start, stop, step] = [node.start, node.stop, node.step].map((part) =>
-        part === null ? null : evaluate(part, activation),
-      );
-      at();
-      return OPERATIONS.slice(state, target, start!, stop!, step!);
-    }
-    case 'FunCall':
-      return callFunction(node, activation, null);
-    case 'Filter':
-      return applyFilter(node, () => evaluate(node.target!, activation), activation);
-    case 'Is': {
-      const test = TESTS.get(node.name);
-      if (test === undefined) {
-        at();
-        return OPERATIONS.missingTest(node.name);
-      }
-      const first = evaluate(node.target, activation);
-      const [args, keywords] = evaluateArguments(node.args, activation, [first], null);
-      at();
-      return OPERATIONS.test(state, test, args, keywords);
-    }
-    case 'InlineIf':
-      if (isTrue(node.cond, activation)) return evaluate(node.body, activation);
-      return node.otherwise === null ? OPERATIONS.undefinedElse() : evaluate(node.otherwise, activation);
-    case 'And': {
-      const left = evaluate(node.left, activation);
-      return OPERATIONS.truth(state, left) ? evaluate(node.right, activation) : left;
-    }
-    case 'Or': {
-      const left = evaluate(node.left, activation);
-      return OPERATIONS.truth(state, left) ? left : evaluate(node.right, activation);
-    }
-    case 'Not':
-      return !isTrue(node.target, activation);
-    case 'Neg': {
-      const value = evaluate(node.target, activation);
-      at();
-      return OPERATIONS.negative(state, value);
-    }
-    case 'Pos': {
-      const value = evaluate(node.target, activation);
-      at();
-      return OPERATIONS.positive(value);
-    }
-    case 'Concat': {
-      const items = node.items.map((item) => evaluate(item, activation));
-      at();
-      return OPERATIONS.concatenate(state, items);
-    }
-    case 'Compare': {
-      let left = evaluate(node.first, activation);
-      for (const { operator, value } of node.operands) {
-        const right = evaluate(value, activation);
-        at();
-        if (!COMPARISONS[operator](state, left, right)) return false;
-        left = right;
-      }
-      return true;
-    }
-    default: {
-      const left = evaluate(node.left, activation);
-      const right = evaluate(node.right, activation);
-      at();
-      return BINARY[node.typename](state, left, right);
-    }
-  }
-}
-
-/** None is null, so a variable that holds it and one that is missing meet here. */
-function readMissing(node: NodeOf<'Symbol'>, activation: Activation): Value {
-  return activation.read(node.ref!) === null ? null : OPERATIONS.undefinedName(node.name);
 }

@@ -164,6 +164,7 @@ function toRows(tokens: readonly number[]): SampledRows {
   return {
     status: new Uint8Array(tokens.length),
     tokens: Int32Array.from(tokens),
+    isFinal: new Uint8Array(tokens.length),
     logprobs: new Float32Array(tokens.length),
     ranks: new Int32Array(tokens.length),
     topOffsets: new Int32Array(tokens.length + 1),

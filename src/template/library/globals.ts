@@ -15,7 +15,7 @@ import {
   Undefined,
   type Value,
 } from '../python/values.ts';
-import { strftime } from './strftime.ts';
+import { MAX_GROWTH, strftime } from './strftime.ts';
 
 type Body = (state: RenderState, args: readonly Value[], keywords: Keywords | null) => Value;
 
@@ -25,6 +25,8 @@ function makeRange(state: RenderState, args: readonly Value[], keywords: Keyword
   if (args.length > 3) return typeError(`range expected at most 3 arguments, got ${args.length}`);
   const numbers = args.map((arg) => {
     if (arg instanceof Undefined) return typeError("'Undefined' object cannot be interpreted as an integer");
+    if (typeof arg === 'bigint')
+      throw new PyError('OverflowError', 'range() arguments beyond 2 ** 53 are not supported');
     return indexOf(arg, () => `'${typeName(arg)}' object cannot be interpreted as an integer`);
   });
   const [start, stop, step] =
@@ -100,7 +102,7 @@ const BODIES: Readonly<Record<string, readonly [body: Body, typeName?: string]>>
       const [format] = bind(STRFTIME, args, keywords);
       const text = textOf(format!);
       if (text === undefined) return typeError(`strftime() argument 1 must be str, not ${typeName(format!)}`);
-      state.scan(text.length);
+      state.reserve(text.length * MAX_GROWTH);
       return state.made(strftime(state.now(), text));
     },
   ],

@@ -55,8 +55,10 @@ function getter(
   fallback: Value | undefined = null,
 ): Getter {
   const path = pathOf(attribute);
+  state.work(path.length);
   return (item) => {
     let value = item;
+    state.work(path.length);
     for (const part of path) {
       value = getItem(state, value, part);
       if (fallback !== null && fallback !== undefined && value instanceof Undefined) value = fallback;

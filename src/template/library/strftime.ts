@@ -129,7 +129,9 @@ function directive(code: string, moment: Date): string | Padded | undefined {
 }
 
 /** Longest width that a directive may ask for. */
-const MAX_WIDTH = 1000;
+const MAX_WIDTH = 100;
+/** A format of n characters gives at most this many times n: `%100d`. */
+export const MAX_GROWTH = 20;
 
 /** Formats a moment. Unknown directives stay as they are. */
 export function strftime(moment: Date, format: string): string {

@@ -45,6 +45,7 @@ table.add('center', 'width?', (state, value, [width]) =>
 /** `|title`: words begin after whitespace, a hyphen or an opening bracket. */
 table.add('title', '', (state, value) => {
   const text = toText(state, value);
+  state.work(text.length >> 1);
   let result = '';
   let isWordStart = true;
   for (const char of text) {
@@ -154,6 +155,7 @@ table.add('wordcount', '', (state, value) => {
 function quoteUrl(state: RenderState, value: Value, isQuery: boolean): string {
   const text = toText(state, value);
   state.reserve(text.length * 3);
+  state.work(text.length >> 2);
   let result = '';
   for (const byte of new TextEncoder().encode(text)) {
     const char = String.fromCharCode(byte);

@@ -105,7 +105,10 @@ class JsonWriter {
   }
 
   #array(value: Value, items: readonly Value[], newline: string): void {
-    if (items.length === 0) return this.#add('[]');
+    if (items.length === 0) {
+      this.#add('[]');
+      return;
+    }
     this.#enter(value);
     const { indent, itemSeparator } = this.#options;
     const inner = indent === null ? '' : newline + indent;
@@ -119,7 +122,10 @@ class JsonWriter {
   }
 
   #object(dict: Dict, newline: string): void {
-    if (dict.size === 0) return this.#add('{}');
+    if (dict.size === 0) {
+      this.#add('{}');
+      return;
+    }
     this.#enter(dict);
     const { indent, itemSeparator, keySeparator, sortKeys } = this.#options;
     const inner = indent === null ? '' : newline + indent;

@@ -13,7 +13,7 @@ export type LinkOptions = {
 };
 
 /** Longer words are no addresses: this keeps the patterns below cheap on any text. */
-const MAX_ADDRESS_UNITS = 2048;
+const MAX_ADDRESS_UNITS = 1024;
 
 const WEB_ADDRESS = new RegExp(
   '^(?:(?:https?://|www\\.)(?:(?:[\\p{L}\\p{N}_%-]+\\.)+)?(?:[a-z]{2,63}|xn--[\\p{L}\\p{N}_%]{2,59})' +
@@ -34,8 +34,11 @@ export function linkUrls(state: RenderState, text: string, options: LinkOptions)
   const attributes =
     ` rel="${escapeHtml(state, [...rel].sort().join(' '))}"` +
     (options.target === '' ? '' : ` target="${escapeHtml(state, options.target)}"`);
-  state.work(text.length >> 2);
-  const words = text.split(/(\s+)/).map((word) => linkWord(word, attributes, options));
+  const words = text.split(/(\s+)/).map((word) => {
+    // The patterns may go back over a word from each of its characters.
+    state.work(1 + ((word.length * Math.min(word.length, MAX_ADDRESS_UNITS)) >> 5));
+    return linkWord(word, attributes, options);
+  });
   return state.made(words.join(''));
 }
 

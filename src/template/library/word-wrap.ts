@@ -1,7 +1,7 @@
 /** One line of text -> lines of at most a width: Python's textwrap.wrap without tab and whitespace changes. */
 import { valueError } from '../python/py-error.ts';
 import type { RenderState } from '../python/render-state.ts';
-import { codePointLength } from '../python/unicode.ts';
+import { codePointLength, WHITESPACE_CLASS } from '../python/unicode.ts';
 
 /** How to wrap. */
 export type WrapOptions = {
@@ -21,8 +21,10 @@ const CHUNKS = new RegExp(
   'u',
 );
 
+const BLANK = new RegExp(`^[${WHITESPACE_CLASS}]*$`);
+
 function isBlank(chunk: string): boolean {
-  return /^[\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]*$/.test(chunk);
+  return BLANK.test(chunk);
 }
 
 /** Wraps one paragraph. */

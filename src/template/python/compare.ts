@@ -36,11 +36,17 @@ function double(value: Value): number | bigint {
   return value instanceof PyFloat ? value.value : intOf(value)!;
 }
 
+/** A bigint lies beyond the safe integers, but a double may have the same value. */
+function equalNumbers(a: number | bigint, b: number | bigint): boolean {
+  if (typeof a === typeof b) return a === b;
+  const [big, other] = typeof a === 'bigint' ? [a, Number(b)] : [BigInt(b), Number(a)];
+  return Number.isInteger(other) && BigInt(other) === big;
+}
+
 /** `a == b`. */
 export function equal(state: RenderState, a: Value, b: Value): boolean {
   state.step();
-  // biome-ignore lint/suspicious/noDoubleEquals: it compares bigint and number by value
-  if (isNumber(a)) return isNumber(b) && double(a) == double(b);
+  if (isNumber(a)) return isNumber(b) && equalNumbers(double(a), double(b));
   const text = textOf(a);
   if (text !== undefined) {
     const other = textOf(b);

@@ -2,6 +2,7 @@
 import { divideHalfEven, scaledInteger } from './float-text.ts';
 import { overBudget, PyError, typeError, valueError } from './py-error.ts';
 import type { RenderState } from './render-state.ts';
+import { WHITESPACE_CLASS } from './unicode.ts';
 import { PyFloat, type Value } from './values.ts';
 
 /** A Python int in either representation. */
@@ -337,14 +338,13 @@ export function parseFloatText(text: string): number {
   return special[1] === '-' ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY;
 }
 
-const SPACES =
-  /^[\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+|[\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+$/g;
+const SPACES = new RegExp(`^[${WHITESPACE_CLASS}]+|[${WHITESPACE_CLASS}]+$`, 'g');
 
 /** Strips whitespace and turns decimal digits of other scripts into ASCII. */
 function normalDigits(text: string): string {
   const short = text.length > 100_000 ? text.slice(0, 100_001) : text;
   const stripped = short.length < 1000 ? short.replace(SPACES, '') : short.trim();
-  return stripped.replace(/[^\x00-\x7f]/gu, (char) => {
+  return stripped.replace(/[\u0080-\u{10ffff}]/gu, (char) => {
     if (!/\p{Nd}/u.test(char)) return char;
     // Decimal digits come in runs of ten that start at a multiple of the zero.
     let zero = char.codePointAt(0)!;

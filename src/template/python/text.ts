@@ -67,7 +67,10 @@ class ReprWriter {
   }
 
   #nested(value: Value, cycle: string, write: () => void): void {
-    if (this.#active.has(value)) return this.#add(cycle);
+    if (this.#active.has(value)) {
+      this.#add(cycle);
+      return;
+    }
     this.#active.add(value);
     this.#state.enter();
     write();
@@ -129,7 +132,9 @@ function escapeCode(code: number): string {
 
 /** `ascii(value)`: repr with everything beyond ASCII escaped. */
 export function asciiRepr(state: RenderState, value: Value): string {
-  return state.made(repr(state, value).replace(/[^\x00-\x7f]/gu, (char) => escapeCode(char.codePointAt(0)!)));
+  return state.made(
+    repr(state, value).replace(/[\u0080-\u{10ffff}]/gu, (char) => escapeCode(char.codePointAt(0)!)),
+  );
 }
 
 const HTML_ESCAPES: Readonly<Record<string, string>> = {

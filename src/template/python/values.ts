@@ -2,7 +2,7 @@
  * The closed value domain of templates. None is null, a missing variable is undefined, int is number or bigint,
  * float is PyFloat, str is string or Markup, list is an array that is never changed after it was made.
  */
-import { PyError, typeError } from './py-error.ts';
+import { overBudget, PyError, typeError } from './py-error.ts';
 import type { RenderState } from './render-state.ts';
 
 /** Any value a template can hold. */
@@ -201,7 +201,7 @@ export function normalKey(key: Value): NormalKey {
   if (typeof key === 'boolean') return key ? 1 : 0;
   if (key instanceof Markup) return normalKey(key.text);
   if (key instanceof PyFloat) return normalFloat(key.value);
-  if (key instanceof Tuple) return `${ESCAPE}t${key.items.map(encodeKey).join('')}`;
+  if (key instanceof Tuple) return `${ESCAPE}t${encodeTuple(key, { parts: 0 })}`;
   if (key instanceof Undefined) return UNDEFINED_KEY;
   if (isList(key) || key instanceof Dict || !key.isHashable)
     return typeError(`unhashable type: '${typeName(key)}'`);
@@ -215,8 +215,19 @@ function normalFloat(value: number): number | bigint {
 const objectNumbers = new WeakMap<object, number>();
 let objectCount = 0;
 
+/** Values that a tuple used as a key may hold, nested ones included: shared tuples are exponentially large. */
+const MAX_KEY_PARTS = 1000;
+
+function encodeTuple(tuple: Tuple, count: { parts: number }): string {
+  let text = `${tuple.items.length}(`;
+  for (const item of tuple.items) text += encodeKey(item, count);
+  return text;
+}
+
 /** A key inside a tuple as text, such that two texts are equal exactly when the keys are. */
-function encodeKey(key: Value): string {
+function encodeKey(key: Value, count: { parts: number }): string {
+  if (++count.parts > MAX_KEY_PARTS) overBudget('values in a tuple used as a key', MAX_KEY_PARTS);
+  if (key instanceof Tuple) return `t${encodeTuple(key, count)}`;
   const normal = normalKey(key);
   if (normal === null) return 'n;';
   if (typeof normal === 'object') {

@@ -5,14 +5,17 @@ import { descendants } from './walk.ts';
 /** What an expression stands for, as far as this question goes. */
 type Role = 'messages' | 'message' | 'content';
 
+const MAX_PASSES = 10;
+
 /** True when some loop runs over a message's content. */
 export function loopsOverContent(root: NodeOf<'Root'>): boolean {
   const nodes = [...descendants(root)];
   const roles = new Map<string, Set<Role>>([['messages', new Set(['messages'])]]);
   const macros = new Map<string, NodeOf<'Macro'>>();
   for (const node of nodes) if (node.typename === 'Macro') macros.set(node.name, node);
-  // Names gain roles until nothing changes; every pass adds at least one of a bounded number.
-  for (let isChanged = true; isChanged; ) {
+  // Names gain roles until nothing changes. Aliases of aliases need a pass each, and nobody chains many.
+  let isChanged = true;
+  for (let pass = 0; isChanged && pass < MAX_PASSES; pass++) {
     isChanged = false;
     const give = (target: Target, found: ReadonlySet<Role>): void => {
       if (target.typename === 'TargetTuple') return;
@@ -40,7 +43,9 @@ function spread(
   else if (node.typename === 'For') {
     if (rolesOf(node.iterable, roles).has('messages')) give(node.target, new Set(['message']));
   } else if (node.typename === 'With')
-    for (const [index, target] of node.targets.entries()) give(target, rolesOf(node.values[index]!, roles));
+    node.targets.forEach((target, index) => {
+      give(target, rolesOf(node.values[index]!, roles));
+    });
   else if (node.typename === 'FunCall' && node.callee.typename === 'Symbol') {
     const parameters = macros.get(node.callee.name)?.parameters ?? [];
     node.args.positional.forEach((value, index) => {

@@ -194,7 +194,10 @@ class Lexer {
       this.#at = at + digits.length;
       return;
     }
-    if (code === 34 || code === 39) return this.#string(at);
+    if (code === 34 || code === 39) {
+      this.#string(at);
+      return;
+    }
     const isPlain = code < 0x80;
     const plainName = isPlain ? this.#match(ASCII_NAME, at) : null;
     const isWord = isPlain ? WORD_START.test(source[at]!) : true;
@@ -206,8 +209,10 @@ class Lexer {
       return;
     }
     const operator = this.#match(OPERATOR, at);
-    if (operator === null)
-      return this.#fail(`unexpected char '${String.fromCodePoint(source.codePointAt(at)!)}'`, at);
+    if (operator === null) {
+      this.#fail(`unexpected char '${String.fromCodePoint(source.codePointAt(at)!)}'`, at);
+      return;
+    }
     this.#balance(operator, at, open);
     this.#push('operator', operator, at);
     this.#at = at + operator.length;

@@ -389,6 +389,7 @@ export class ExpressionParser {
     const token = stream.expectOperator('(');
     const positional: Expression[] = [];
     const keywords: { name: string; value: Expression }[] = [];
+    const names = new Set<string>();
     let spread: Expression | null = null;
     let spreadKeywords: Expression | null = null;
     const ensure = (isLegal: boolean): void => {
@@ -413,8 +414,8 @@ export class ExpressionParser {
         ensure(spreadKeywords === null);
         const name = stream.next().value;
         stream.next();
-        if (keywords.some((keyword) => keyword.name === name))
-          stream.fail(`keyword argument repeated: ${name}`);
+        if (names.has(name)) stream.fail(`keyword argument repeated: ${name}`);
+        names.add(name);
         keywords.push({ name, value: this.parseExpression() });
       } else {
         ensure(spread === null && spreadKeywords === null && keywords.length === 0);

@@ -194,14 +194,16 @@ class StatementParser extends ExpressionParser {
     const { stream } = this;
     const parameters: NodeOf<'TargetName'>[] = [];
     const defaults: Expression[] = [];
+    const names = new Set<string>();
     stream.expectOperator('(');
     while (!stream.isOperator(')')) {
       if (parameters.length > 0) stream.expectOperator(',');
       const parameter = this.parseTargetName();
       if (stream.skipOperator('=')) defaults.push(this.parseExpression());
       else if (defaults.length > 0) stream.fail('non-default argument follows default argument');
-      if (parameters.some((other) => other.name === parameter.name))
+      if (names.has(parameter.name))
         stream.fail(`duplicate argument '${parameter.name}' in function definition`);
+      names.add(parameter.name);
       parameters.push(parameter);
     }
     stream.next();

@@ -1,7 +1,7 @@
 /** Tree -> tree with plans: every variable gets a slot, every scope its entry and exit. Also finds what is wrong before running. */
 
 import { FILTERS, GLOBALS, TESTS } from '../library/library.ts';
-import { PyError } from '../python/py-error.ts';
+import { overBudget, PyError } from '../python/py-error.ts';
 import type { AnyNode, Arguments, Expression, NodeOf, Statement, Target } from './nodes.ts';
 import type {
   BlockPlan,
@@ -50,6 +50,9 @@ class FunctionScope {
   }
 }
 
+/** A scoped block looks at every variable around it, so their number has to be bounded. */
+const MAX_BLOCKS = 200;
+
 /** Where the pass stands. */
 type Frame = {
   readonly symbols: Symbols;
@@ -79,6 +82,8 @@ class ScopePass {
   readonly #blocks: NodeOf<'Block'>[] = [];
   /** Every name that is read anywhere. */
   readonly #usedNames = new Set<string>();
+  /** Macro parameters and names of `with`: these may be called loop, other targets may not. */
+  readonly #parameters = new Set<AnyNode>();
   /** Whether any assignment in the template goes to a name `loop`. */
   #hasLoopTargets = false;
   #escape: boolean | 'dynamic' = false;
@@ -103,9 +108,14 @@ class ScopePass {
     for (const node of descendants(root)) {
       if (node.typename === 'TargetName' && node.name === 'loop') this.#hasLoopTargets = true;
       if (node.typename === 'Symbol') this.#usedNames.add(node.name);
+      if (node.typename === 'Macro' || node.typename === 'CallBlock')
+        for (const parameter of node.parameters) this.#parameters.add(parameter);
+      if (node.typename === 'With')
+        for (const target of node.targets) for (const name of descendants(target)) this.#parameters.add(name);
       if (node.typename !== 'Block') continue;
       if (names.has(node.name)) fail(`block '${node.name}' defined twice`, node);
       names.add(node.name);
+      if (names.size > MAX_BLOCKS) overBudget('blocks of the template', MAX_BLOCKS);
       this.#blocks.push(node);
     }
   }
@@ -191,10 +201,12 @@ class ScopePass {
           this.#expression(branch.cond, soft);
           this.#statements(branch.body, soft);
         }
-        return this.#statements(node.otherwise, soft);
+        this.#statements(node.otherwise, soft);
+        return;
       }
       case 'For':
-        return this.#for(node, frame);
+        this.#for(node, frame);
+        return;
       case 'Set':
         this.#expression(node.value, frame);
         node.plan = { target: this.#target(node.target, frame), exports: this.#exports(node.target, frame) };
@@ -227,10 +239,12 @@ class ScopePass {
         collect(inner.symbols, [...node.body, node.filter]);
         node.plan = this.#enter(inner);
         this.#statements(node.body, inner);
-        return this.#expression(node.filter, inner);
+        this.#expression(node.filter, inner);
+        return;
       }
       case 'With':
-        return this.#with(node, frame);
+        this.#with(node, frame);
+        return;
       case 'Block':
         if (node.isScoped)
           node.plan = [...frame.symbols.visibleStores()].map(([name, identifier]) => ({
@@ -239,20 +253,22 @@ class ScopePass {
           }));
         return;
       case 'Autoescape':
-        return this.#autoescape(node, frame);
+        this.#autoescape(node, frame);
+        return;
       case 'Break':
       case 'Continue':
         if (!frame.hasLoop) fail(`'${node.typename.toLowerCase()}' outside loop`, node);
         return;
       case 'Loader':
-        return this.#expression(node.template, frame);
+        this.#expression(node.template, frame);
+        return;
     }
   }
 
   #for(node: NodeOf<'For'>, frame: Frame): void {
     if (this.#hasLoopTargets)
       for (const inner of descendants(node))
-        if (inner.typename === 'TargetName' && inner.name === 'loop' && this.#isStore(node, inner))
+        if (inner.typename === 'TargetName' && inner.name === 'loop' && !this.#parameters.has(inner))
           fail("Can't assign to special loop variable in for-loop target", inner);
     const hasScopedBlock =
       this.#blocks.length > 0 &&
@@ -283,17 +299,6 @@ class ScopePass {
       test,
       recursion: recursion?.plan ?? null,
     };
-  }
-
-  /** Macro parameters and names of `with` may be called loop, other targets may not. */
-  #isStore(loop: NodeOf<'For'>, name: NodeOf<'TargetName'>): boolean {
-    for (const node of descendants(loop)) {
-      if ((node.typename === 'Macro' || node.typename === 'CallBlock') && node.parameters.includes(name))
-        return false;
-      if (node.typename === 'With' && node.targets.some((target) => descendants(target).includes(name)))
-        return false;
-    }
-    return true;
   }
 
   #loopTest(target: Target, test: Expression, frame: Frame) {
@@ -397,14 +402,17 @@ class ScopePass {
       case 'Filter':
         if (!FILTERS.has(node.name) && !frame.isSoft) fail(`No filter named '${node.name}'.`, node);
         if (node.target !== null) this.#expression(node.target, frame);
-        return this.#arguments(node.args, frame);
+        this.#arguments(node.args, frame);
+        return;
       case 'Is':
         if (!TESTS.has(node.name) && !frame.isSoft) fail(`No test named '${node.name}'.`, node);
         this.#expression(node.target, frame);
-        return this.#arguments(node.args, frame);
+        this.#arguments(node.args, frame);
+        return;
       case 'FunCall':
         this.#expression(node.callee, frame);
-        return this.#arguments(node.args, frame);
+        this.#arguments(node.args, frame);
+        return;
       case 'InlineIf': {
         const soft = { ...frame, isSoft: true };
         this.#expression(node.cond, soft);

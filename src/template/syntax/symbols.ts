@@ -12,28 +12,36 @@ export type Load =
 export class Symbols {
   readonly level: number;
   readonly #parent: Symbols | null;
-  #identifiers = new Map<string, string>(); // name -> identifier
-  #loads = new Map<string, Load>(); // identifier -> load
-  #stores = new Set<string>(); // names
+  /** For a branch of an `if`: the scope as it was before the branch. The maps below then hold only what is new. */
+  readonly #base: Symbols | null;
+  readonly #identifiers = new Map<string, string>(); // name -> identifier
+  readonly #loads = new Map<string, Load>(); // identifier -> load
+  readonly #stores = new Set<string>(); // names
 
-  constructor(parent: Symbols | null) {
+  constructor(parent: Symbols | null, base: Symbols | null = null) {
     this.#parent = parent;
+    this.#base = base;
     this.level = parent === null ? 0 : parent.level + 1;
   }
 
   get loads(): ReadonlyMap<string, Load> {
     return this.#loads;
   }
-  get stores(): ReadonlySet<string> {
-    return this.#stores;
-  }
-  get parent(): Symbols | null {
-    return this.#parent;
-  }
 
   /** The identifier of a name, or undefined when no scope up to the root knows it. */
   find(name: string): string | undefined {
-    return this.#identifiers.get(name) ?? this.#parent?.find(name);
+    return this.#own(name) ?? this.#parent?.find(name);
+  }
+
+  /** The identifier of a name that belongs to this scope itself. */
+  #own(name: string): string | undefined {
+    const own = this.#identifiers.get(name);
+    return own === undefined && this.#base !== null ? this.#base.#own(name) : own;
+  }
+
+  #isStored(name: string): boolean {
+    if (this.#stores.has(name)) return true;
+    return this.#base === null ? false : this.#base.#isStored(name);
   }
 
   /** How an identifier is loaded. */
@@ -56,7 +64,7 @@ export class Symbols {
   /** A name that is written. Until then it shows the outer variable, or nothing. */
   store(name: string): void {
     this.#stores.add(name);
-    if (this.#identifiers.has(name)) return;
+    if (this.#own(name) !== undefined) return;
     const outer = this.#parent?.find(name);
     this.#define(name, outer === undefined ? { kind: 'clear' } : { kind: 'alias', from: outer });
   }
@@ -67,20 +75,16 @@ export class Symbols {
     return this.#define(name, { kind: 'parameter' });
   }
 
-  /** A scratch copy for one branch of an `if`. */
-  copy(): Symbols {
-    const copy = new Symbols(this.#parent);
-    copy.#identifiers = new Map(this.#identifiers);
-    copy.#loads = new Map(this.#loads);
-    copy.#stores = new Set(this.#stores);
-    return copy;
+  /** The same scope for one branch of an `if`: what the branch adds stays in the branch until it is merged. */
+  branch(): Symbols {
+    return new Symbols(this.#parent, this);
   }
 
   /** Takes over what the branches of an `if` found. What only some branches write falls back to the outside. */
   mergeBranches(branches: readonly Symbols[]): void {
     const written = new Set<string>();
     for (const branch of branches)
-      for (const name of branch.#stores) if (!this.#stores.has(name)) written.add(name);
+      for (const name of branch.#stores) if (!this.#isStored(name)) written.add(name);
     for (const branch of branches) {
       for (const [name, identifier] of branch.#identifiers) this.#identifiers.set(name, identifier);
       for (const [identifier, load] of branch.#loads) this.#loads.set(identifier, load);
@@ -121,33 +125,42 @@ export function collectTarget(symbols: Symbols, target: Target, asParameter: boo
 function collectNode(symbols: Symbols, node: AnyNode): void {
   switch (node.typename) {
     case 'Symbol':
-      return symbols.load(node.name);
+      symbols.load(node.name);
+      return;
     case 'TargetName':
     case 'TargetTuple':
     case 'TargetAttribute':
-      return collectTarget(symbols, node, false);
+      collectTarget(symbols, node, false);
+      return;
     case 'If':
-      return collectIf(symbols, node);
+      collectIf(symbols, node);
+      return;
     case 'Macro':
-      return symbols.store(node.name);
+      symbols.store(node.name);
+      return;
     case 'Loader':
       collectNode(symbols, node.template);
       for (const name of node.names) symbols.store(name);
       return;
     case 'Set':
       collectNode(symbols, node.value);
-      return collectTarget(symbols, node.target, false);
+      collectTarget(symbols, node.target, false);
+      return;
     case 'For':
-      return collectNode(symbols, node.iterable);
+      collectNode(symbols, node.iterable);
+      return;
     case 'CallBlock':
       if (node.call !== null) collectNode(symbols, node.call);
       return;
     case 'FilterBlock':
-      return collectNode(symbols, node.filter);
+      collectNode(symbols, node.filter);
+      return;
     case 'With':
-      return collect(symbols, node.values);
+      collect(symbols, node.values);
+      return;
     case 'SetBlock':
-      return collectTarget(symbols, node.target, false);
+      collectTarget(symbols, node.target, false);
+      return;
     case 'Autoescape':
     case 'Block':
       return;
@@ -162,7 +175,7 @@ function collectIf(symbols: Symbols, node: NodeOf<'If'>): void {
   collectNode(symbols, head!.cond);
   const branches = [collectBranch(symbols, head!.body)];
   if (rest.length > 0) {
-    const elifs = symbols.copy();
+    const elifs = symbols.branch();
     for (const branch of rest) {
       collectNode(elifs, branch.cond);
       elifs.mergeBranches([collectBranch(elifs, branch.body)]);
@@ -173,9 +186,9 @@ function collectIf(symbols: Symbols, node: NodeOf<'If'>): void {
   symbols.mergeBranches(branches);
 }
 
-/** The names of one branch, on top of those before it. An empty branch adds nothing, so it needs no copy. */
+/** The names of one branch, on top of those before it. An empty branch adds nothing, so it is left out. */
 function collectBranch(symbols: Symbols, body: readonly Statement[]): Symbols {
-  const branch = symbols.copy();
+  const branch = symbols.branch();
   collect(branch, body);
   return branch;
 }

@@ -29,7 +29,8 @@ export function visitChildren(node: AnyNode, visit: Visit): void {
     case 'Tuple':
     case 'Concat':
     case 'TargetTuple':
-      return visitAll(node.items, visit);
+      visitAll(node.items, visit);
+      return;
     case 'Dict':
       for (const { key, value } of node.pairs) {
         visit(key);
@@ -40,21 +41,25 @@ export function visitChildren(node: AnyNode, visit: Visit): void {
     case 'Not':
     case 'Neg':
     case 'Pos':
-      return visit(node.target);
+      visit(node.target);
+      return;
     case 'LookupVal':
       visit(node.target);
-      return visit(node.key);
+      visit(node.key);
+      return;
     case 'Slice':
       visit(node.target);
       for (const part of [node.start, node.stop, node.step]) if (part !== null) visit(part);
       return;
     case 'FunCall':
       visit(node.callee);
-      return visitArguments(node.args, visit);
+      visitArguments(node.args, visit);
+      return;
     case 'Filter':
     case 'Is':
       if (node.target !== null) visit(node.target);
-      return visitArguments(node.args, visit);
+      visitArguments(node.args, visit);
+      return;
     case 'InlineIf':
       visit(node.cond);
       visit(node.body);
@@ -70,22 +75,26 @@ export function visitChildren(node: AnyNode, visit: Visit): void {
     case 'Mod':
     case 'Pow':
       visit(node.left);
-      return visit(node.right);
+      visit(node.right);
+      return;
     case 'Compare':
       visit(node.first);
       for (const operand of node.operands) visit(operand.value);
       return;
     case 'Root':
     case 'Block':
-      return visitAll(node.body, visit);
+      visitAll(node.body, visit);
+      return;
     case 'Output':
-      return visitAll(node.children, visit);
+      visitAll(node.children, visit);
+      return;
     case 'If':
       for (const branch of node.branches) {
         visit(branch.cond);
         visitAll(branch.body, visit);
       }
-      return visitAll(node.otherwise, visit);
+      visitAll(node.otherwise, visit);
+      return;
     case 'For':
       visit(node.target);
       visit(node.iterable);
@@ -95,29 +104,36 @@ export function visitChildren(node: AnyNode, visit: Visit): void {
       return;
     case 'Set':
       visit(node.target);
-      return visit(node.value);
+      visit(node.value);
+      return;
     case 'SetBlock':
       visit(node.target);
       if (node.filter !== null) visit(node.filter);
-      return visitAll(node.body, visit);
+      visitAll(node.body, visit);
+      return;
     case 'Macro':
     case 'CallBlock':
       if (node.typename === 'CallBlock' && node.call !== null) visit(node.call);
       visitAll(node.parameters, visit);
       visitAll(node.defaults, visit);
-      return visitAll(node.body, visit);
+      visitAll(node.body, visit);
+      return;
     case 'FilterBlock':
       visitAll(node.body, visit);
-      return visit(node.filter);
+      visit(node.filter);
+      return;
     case 'With':
       visitAll(node.targets, visit);
       visitAll(node.values, visit);
-      return visitAll(node.body, visit);
+      visitAll(node.body, visit);
+      return;
     case 'Autoescape':
       visit(node.value);
-      return visitAll(node.body, visit);
+      visitAll(node.body, visit);
+      return;
     case 'Loader':
-      return visit(node.template);
+      visit(node.template);
+      return;
   }
 }
 

@@ -45,11 +45,11 @@ function removeBetween(text: string, open: string, close: string): string {
 export function stripTags(state: RenderState, text: string): string {
   state.reserve(text.length);
   const bare = removeBetween(removeBetween(text, '<!--', '-->'), '<', '>');
-  return state.made(unescapeEntities(splitSpaces(state, bare, -1).join(' ')));
+  return state.made(resolveEntities(splitSpaces(state, bare, -1).join(' ')));
 }
 
 /** Resolves numeric and named entities. */
-function unescapeEntities(text: string): string {
+function resolveEntities(text: string): string {
   return text.replace(
     /&(?:#(\d{1,7});?|#[xX]([0-9a-fA-F]{1,6});?|([A-Za-z]{2,8});)/g,
     (whole, decimal, hex, name) => {

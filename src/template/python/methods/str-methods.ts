@@ -70,9 +70,17 @@ const upper = (state: RenderState, value: string): string => state.made(value.to
 method('upper', '', (state, self) => upper(state, self));
 method('lower', '', (state, self) => state.made(self.toLowerCase()));
 method('capitalize', '', (state, self) => state.made(unicode.capitalize(self)));
-method('title', '', (state, self) => state.made(unicode.titleText(self)));
-method('swapcase', '', (state, self) => state.made(unicode.swapCase(self)));
-method('casefold', '', (state, self) => state.made(unicode.casefold(self)));
+
+/** A change that looks at every character on its own, in JavaScript. */
+function byCharacter(change: (self: string) => string): Body {
+  return (state, self) => {
+    state.work(self.length >> 1);
+    return state.made(change(self));
+  };
+}
+method('title', '', byCharacter(unicode.titleText));
+method('swapcase', '', byCharacter(unicode.swapCase));
+method('casefold', '', byCharacter(unicode.casefold));
 
 function strip(left: boolean, right: boolean): Body {
   return (state, self, [characters]) => {
@@ -225,6 +233,7 @@ method('zfill', 'width /', (state, self, [width]) => {
 });
 method('expandtabs', 'tabsize?', (state, self, [tabsize]) => {
   const size = tabsize === undefined ? 8 : countOf(tabsize, typeName);
+  state.work(self.length >> 2);
   let result = '';
   let column = 0;
   for (const char of self) {
@@ -244,7 +253,7 @@ method('expandtabs', 'tabsize?', (state, self, [tabsize]) => {
 
 function every(test: (char: string) => boolean): Body {
   return (state, self) => {
-    state.scan(self.length * 8);
+    state.work(self.length >> 2);
     if (self === '') return false;
     for (const char of self) if (!test(char)) return false;
     return true;
@@ -265,13 +274,13 @@ method(
   every((char) => char.length === 1 && unicode.isSpaceUnit(char.charCodeAt(0))),
 );
 method('isprintable', '', (state, self) => self === '' || every(unicode.isPrintable)(state, self, [], false));
-method('isascii', '', (_state, self) => !/[^\x00-\x7f]/.test(self));
+method('isascii', '', (_state, self) => !/[\u0080-\uffff]/.test(self));
 method('isidentifier', '', (_state, self) => unicode.isIdentifier(self));
 
 /** islower/isupper: at least one cased character, and none of the other case. */
 function hasOnlyCase(test: (char: string) => boolean, other: (char: string) => boolean): Body {
   return (state, self) => {
-    state.scan(self.length * 8);
+    state.work(self.length >> 2);
     let found = false;
     for (const char of self) {
       if (other(char) || unicode.isTitle(char)) return false;
@@ -283,7 +292,7 @@ function hasOnlyCase(test: (char: string) => boolean, other: (char: string) => b
 method('islower', '', hasOnlyCase(unicode.isLower, unicode.isUpper));
 method('isupper', '', hasOnlyCase(unicode.isUpper, unicode.isLower));
 method('istitle', '', (state, self) => {
-  state.scan(self.length * 8);
+  state.work(self.length >> 2);
   let found = false;
   let previousIsCased = false;
   for (const char of self) {

@@ -1,0 +1,69 @@
+// A grammar's matcher beside one sampled row: its mask is computed while the engine computes the logits.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "grammar/matcher.h"
+
+namespace onpolicy {
+
+class ConstraintRows {
+ public:
+  // One matcher per sample; null: the sample is free. Masks are computed on another thread until Wait returns.
+  explicit ConstraintRows(const std::vector<std::shared_ptr<grammar::Matcher>>& matchers)
+      : matchers_(matchers), masks_(matchers.size()) {
+    bool any = false;
+    for (const auto& matcher : matchers_) any = any || matcher;
+    if (any) thread_ = std::thread([this] { Fill(); });
+  }
+  ~ConstraintRows() { Wait(); }
+
+  void Wait() {
+    if (thread_.joinable()) thread_.join();
+  }
+
+  // The row's mask, or null when every token is allowed.
+  const uint32_t* Mask(size_t sample) const {
+    return sample < masks_.size() && !masks_[sample].empty() ? masks_[sample].data() : nullptr;
+  }
+
+  // Takes a sampled token. Returns whether nothing but the end may follow.
+  bool Accept(size_t sample, int32_t token) {
+    return sample < matchers_.size() && matchers_[sample] && AcceptToken(*matchers_[sample], token);
+  }
+
+  static bool AcceptToken(grammar::Matcher& matcher, int32_t token) {
+    matcher.Accept(static_cast<uint32_t>(token));
+    return matcher.IsEnded() || (matcher.IsComplete() && OnlyEndFollows(matcher));
+  }
+
+  bool IsComplete(size_t sample) const {
+    return sample < matchers_.size() && matchers_[sample] && matchers_[sample]->IsComplete();
+  }
+
+ private:
+  void Fill() {
+    for (size_t i = 0; i < matchers_.size(); ++i) {
+      if (!matchers_[i] || matchers_[i]->IsEnded()) continue;
+      masks_[i].resize(matchers_[i]->mask_words());
+      if (matchers_[i]->FillMask(masks_[i].data())) masks_[i].clear();
+    }
+  }
+
+  static bool OnlyEndFollows(grammar::Matcher& matcher) {
+    std::vector<uint32_t> mask(matcher.mask_words());
+    if (matcher.FillMask(mask.data())) return false;
+    for (uint32_t id : matcher.end_tokens()) mask[id / 32] &= ~(1u << (id % 32));
+    for (uint32_t word : mask)
+      if (word != 0) return false;
+    return true;
+  }
+
+  const std::vector<std::shared_ptr<grammar::Matcher>>& matchers_;
+  std::vector<std::vector<uint32_t>> masks_;  // (samples) empty: every token is allowed
+  std::thread thread_;
+};
+
+}  // namespace onpolicy

@@ -1,0 +1,57 @@
+/** What a request constrains -> one matcher per choice: structured outputs, or the calls that `tool_choice` demands. */
+import type { GgufModel } from './backends/gguf.ts';
+import { OnpolicyError } from './errors.ts';
+import type { MessageFormat } from './message-format.ts';
+import { type Handle, loadAddon } from './native.ts';
+import type { ValidChatRequest } from './protocol/index.ts';
+import {
+  compileConstraint,
+  constraintHandle,
+  readVocabulary,
+  type StructuredOutputs,
+  type Vocabulary,
+} from './structured/index.ts';
+import { toolCallStructuralTag } from './tool-calls.ts';
+
+/** Made once per model, on the first request that needs it. */
+const vocabularies = new WeakMap<GgufModel, Promise<Vocabulary>>();
+
+/** What holds an answer, and how its tool calls are then written. */
+export type ConstraintPlan = { readonly spec: StructuredOutputs | null; readonly format: MessageFormat };
+
+/** Decides what an answer is held to. Forced calls of formats that no grammar can describe are written as plain JSON. */
+export function planConstraint(request: ValidChatRequest, format: MessageFormat): ConstraintPlan {
+  const { tools, tool_choice: choice, parallel_tool_calls: parallel, structured_outputs: spec } = request;
+  if (choice !== 'required' && typeof choice !== 'object') return { spec, format };
+  if (spec !== null)
+    throw new OnpolicyError(
+      'INVALID_REQUEST',
+      'tool_choice: a forced call cannot be held to structured outputs too',
+      {
+        param: 'tool_choice',
+      },
+    );
+  const wanted = typeof choice === 'object' ? { name: choice.function.name } : choice;
+  const tag = toolCallStructuralTag(format.tools, tools, wanted, parallel);
+  if (tag) return { spec: { structural_tag: tag }, format };
+  const plain = toolCallStructuralTag('json', tools, wanted, parallel);
+  return { spec: { structural_tag: plain! }, format: { ...format, tools: 'json' } };
+}
+
+/** Compiles off the event loop, once per specification and model; then one matcher per choice. Empty: nothing is constrained. */
+export async function createMatchers(
+  spec: StructuredOutputs | null,
+  choices: number,
+  gguf: GgufModel,
+): Promise<Handle[]> {
+  if (spec === null) return [];
+  let vocabulary = vocabularies.get(gguf);
+  if (!vocabulary) {
+    vocabulary = readVocabulary(gguf.path);
+    vocabularies.set(gguf, vocabulary);
+    vocabulary.catch(() => vocabularies.delete(gguf));
+  }
+  const constraint = constraintHandle(await compileConstraint(spec, await vocabulary));
+  const { grammar } = loadAddon();
+  return Array.from({ length: choices }, () => grammar.createMatcher(constraint));
+}

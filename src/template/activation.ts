@@ -1,0 +1,47 @@
+/** One call of a function of a template that is interpreted. */
+import { OPERATIONS } from './operations.ts';
+import type { RenderState, VariableContext } from './python/render-state.ts';
+import type { Value } from './python/values.ts';
+import type { FunctionPlan, VariableRef } from './syntax/plans.ts';
+
+/** One call of a function of the template: its variables, its text, and the place it is at. */
+export class Activation {
+  readonly state: RenderState;
+  readonly context: VariableContext;
+  readonly slots: (Value | undefined)[];
+  readonly parent: Activation | null;
+  at = 0;
+  /** Text printed so far, into the innermost buffer. */
+  text = '';
+
+  constructor(state: RenderState, context: VariableContext, code: FunctionPlan, parent: Activation | null) {
+    this.state = state;
+    this.context = context;
+    this.slots = new Array(code.slotCount);
+    this.parent = parent;
+  }
+
+  read(ref: VariableRef): Value | undefined {
+    return this.#owner(ref).slots[ref.slot];
+  }
+  write(ref: VariableRef, value: Value | undefined): void {
+    this.#owner(ref).slots[ref.slot] = value;
+  }
+  #owner(ref: VariableRef): Activation {
+    let owner: Activation = this;
+    for (let hops = ref.hops; hops > 0; hops--) owner = owner.parent!;
+    return owner;
+  }
+  /** A call of a function inside of this one. */
+  inner(code: FunctionPlan): Activation {
+    return new Activation(this.state, this.context, code, this);
+  }
+  /** Runs `body`; failures get the place it was at. */
+  guard<T>(body: () => T): T {
+    try {
+      return body();
+    } catch (error) {
+      throw OPERATIONS.locate(error, this.at);
+    }
+  }
+}
