@@ -1,3 +1,4 @@
+import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ChatCompletion, ChatCompletionChunk, ChatCompletionRequest } from '../src/protocol/index.ts';
 import { createRuntime, type Runtime } from '../src/runtime.ts';
@@ -503,7 +504,7 @@ describe('a runtime', () => {
   });
 
   it('serves several models by alias and path', async () => {
-    const file = new URL('../models/onpolicy-tiny.gguf', import.meta.url).pathname;
+    const file = fileURLToPath(new URL('../models/onpolicy-tiny.gguf', import.meta.url));
     await using several = await createRuntime({
       threads: 1,
       models: { tiny: file, small: { path: file, contextSize: 64 } },

@@ -1,3 +1,4 @@
+import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ChatCompletion, ChatCompletionChunk, ChatCompletionRequest } from '../src/protocol/index.ts';
 import { createRuntime, type Runtime } from '../src/runtime.ts';
@@ -160,7 +161,7 @@ describe('tool calls', () => {
   });
 
   it('use the format that the model option names', async () => {
-    const path = new URL('../models/onpolicy-tiny.gguf', import.meta.url).pathname;
+    const path = fileURLToPath(new URL('../models/onpolicy-tiny.gguf', import.meta.url));
     await using other = await createRuntime({ threads: 1, model: { path, toolFormat: 'json' } });
     const { choices } = await other.createCompletion({
       ...(await forced('{"name": "weather", "arguments": {"city": "Rome"}}', { tools })),

@@ -29,4 +29,17 @@ describe('Shared', () => {
     expect(work.isStopped).toBe(false);
     await expect(work.wait(AbortSignal.abort())).rejects.toMatchObject({ code: 'ABORTED' });
   });
+
+  it('tells those who come after the last one gave up to begin anew', async () => {
+    const controller = new AbortController();
+    const given = new Shared(() => new Promise(() => {}));
+    const wait = given.wait(controller.signal);
+    expect(given.isStopped).toBe(false);
+    controller.abort();
+    await expect(wait).rejects.toMatchObject({ code: 'ABORTED' });
+    expect(given.isStopped).toBe(true);
+    const finished = new Shared(async () => 1);
+    await finished.wait(undefined);
+    expect(finished.isStopped).toBe(false);
+  });
 });

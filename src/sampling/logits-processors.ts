@@ -11,7 +11,7 @@ export type LogitsProcessorOptions = {
   /** `kwargs` of `{ qualname, args, kwargs }`; empty for a bare name. */
   readonly kwargs: Readonly<Record<string, unknown>>;
   /** `inference_xargs` of the request. */
-  readonly inferenceXargs: ValidChatRequest['inference_xargs'];
+  readonly inferenceXargs: Readonly<Record<string, string | number | readonly (string | number)[]>>;
   /** Length of a row of logits. */
   readonly vocabSize: number;
 };

@@ -98,7 +98,7 @@ export async function compileConstraint(
   return result;
 }
 
-/** The native constraint behind a compiled one, for the engine's step loop. */
+/** @internal The native constraint behind a compiled one, for the engine's step loop. */
 export function constraintHandle(constraint: Constraint): Handle {
   const handle = handles.get(constraint);
   if (!handle) throw new OnpolicyError('INVALID_REQUEST', 'constraint: expected one of compileConstraint');

@@ -60,7 +60,7 @@ export type ContentFormat = 'string' | 'openai';
 export class ChatTemplate {
   readonly #template: JinjaTemplate;
 
-  /** Use {@link compileChatTemplate}. */
+  /** @internal Use {@link compileChatTemplate}. */
   constructor(template: JinjaTemplate) {
     this.#template = template;
   }

@@ -1,4 +1,6 @@
 /** What the addon refuses at its boundary, and that it lives in worker threads. */
+
+import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { describe, expect, it } from 'vitest';
 import { loadAddon } from '../../src/native.ts';
@@ -114,7 +116,7 @@ it('loads in a worker thread, beside the main one', async () => {
     const sampler = new addon.Sampler(new addon.SamplerPlan({ vocabSize: 1000 }), 6n);
     parentPort.postMessage(sampler.drawMany(new Float32Array(1000), 50));
   `;
-  const file = new URL('../../native/build/Release/onpolicy.node', import.meta.url).pathname;
+  const file = fileURLToPath(new URL('../../native/build/Release/onpolicy.node', import.meta.url));
   const worker = new Worker(source, { eval: true, workerData: file });
   const drawn = await new Promise((resolve, reject) => {
     worker.once('message', resolve);

@@ -22,6 +22,7 @@ export type TemplateLimits = {
   readonly maxTimeMs: number;
 };
 
+/** What a render may use unless its options say otherwise. */
 export const DEFAULT_LIMITS: TemplateLimits = {
   maxSteps: 2_000_000,
   maxTotalCharacters: 64_000_000,
