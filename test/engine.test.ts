@@ -319,7 +319,14 @@ describe('Engine', () => {
       prefixCache: true,
     });
     await new Promise<void>((resolve, reject) => {
-      const listener: Listener = { onToken: () => (resolve(), true), onError: reject };
+      const listener: Listener = {
+        onToken: () => {
+          resolve();
+          return true;
+        },
+        onComplete: () => {},
+        onError: reject,
+      };
       from.submit(new Sequence(group, 0, fakeSampler(), { savedPrompt: saved }), listener);
     });
     expect([...saved.state!]).toEqual(prompt);
