@@ -7,7 +7,7 @@ import { fromNative, OnpolicyError } from '../errors.ts';
 import { loadAddon } from '../native.ts';
 import { type AdapterWeights, LINEAR_MODULES, type LoraFactors } from './adapter-weights.ts';
 import { readAdapter, readOptimizer, saveCheckpoint } from './checkpoint-files.ts';
-import type { NativeColumn, NativeTrainer } from './native-trainer.ts';
+import type { ModelFacts, NativeColumn, NativeTrainer } from './native-trainer.ts';
 
 /**
  * One packed row of tokens. Token i sees itself and each earlier token j with the same group id, or whose group id is
@@ -67,7 +67,7 @@ export type StepOptions = {
 };
 
 /** Facts about an opened trainer. */
-export type TrainerInfo = NativeTrainer['info'] & { readonly rank: number; readonly alpha: number };
+export type TrainerInfo = ModelFacts & { readonly rank: number; readonly alpha: number };
 
 /** Trains an adapter beside frozen weights. Calls run one after the other, in the order they were made. */
 export interface Trainer extends AsyncDisposable {
@@ -99,6 +99,7 @@ export interface Trainer extends AsyncDisposable {
   memory(): { readonly bytes: number; readonly keptLayers: number };
   /** Ends a running call with `ABORTED`, as soon as the layer it computes is done; later calls run. */
   abort(): void;
+  /** Ends what runs, frees everything. Closing twice is fine. */
   close(): Promise<void>;
 }
 
