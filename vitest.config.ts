@@ -7,6 +7,7 @@ export default defineConfig({
       {
         test: {
           name: 'unit',
+          testTimeout: 60_000,
           include: ['test/**/*.test.ts'],
           exclude: ['test/**/*.native.test.ts', 'test/**/*.gpu.test.ts', 'test/e2e/**'],
         },
