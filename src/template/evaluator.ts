@@ -213,10 +213,12 @@ function executeOne(node: Statement, activation: Activation): Ending {
 }
 
 function assign(target: ResolvedTarget, value: Value, activation: Activation, offset: number): void {
+  if (target.kind === 'name') {
+    activation.write(target.ref, value);
+    return;
+  }
   activation.at = offset;
-  if (target.kind === 'name') activation.write(target.ref, value);
-  else if (target.kind === 'attribute')
-    OPERATIONS.assign(activation.read(target.ref), target.attribute, value);
+  if (target.kind === 'attribute') OPERATIONS.assign(activation.read(target.ref), target.attribute, value);
   else {
     const parts = OPERATIONS.unpack(activation.state, value, target.items.length);
     target.items.forEach((item, index) => {

@@ -15,7 +15,7 @@ type NodeClass = {
 };
 
 /** Nunjucks' Compiler: dispatch by node type, the code buffer, the stack of output buffers, temporary names. */
-export interface NunjucksCompiler {
+interface NunjucksCompiler {
   buffer: string | null;
   compile(node: NunjucksNode, frame?: unknown): void;
   getCode(): string;
@@ -27,10 +27,10 @@ export interface NunjucksCompiler {
 }
 
 /** Nunjucks' Environment: what its Template wants to have. Made without loaders, so nothing can be included. */
-export type NunjucksEnvironment = { readonly opts: Readonly<Record<string, unknown>> };
+type NunjucksEnvironment = { readonly opts: Readonly<Record<string, unknown>> };
 
 /** Nunjucks' Template: source, lazy compilation, the root function. */
-export interface NunjucksTemplate {
+interface NunjucksTemplate {
   readonly env: NunjucksEnvironment;
   tmplStr: string;
   compiled: boolean;

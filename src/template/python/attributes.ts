@@ -7,7 +7,7 @@ import { iterate } from './iterate.ts';
 import { stripTags } from './methods/markup-methods.ts';
 import { callStrMethod, STR_METHODS } from './methods/str-methods.ts';
 import { type Int, indexOf, intOf } from './numbers.ts';
-import { Bytes, DictView, Range } from './objects.ts';
+import { Bytes, DictView, Namespace, Range } from './objects.ts';
 import { isKind, PyError, typeError } from './py-error.ts';
 import type { RenderState } from './render-state.ts';
 import { escapeValue, repr } from './text.ts';
@@ -277,6 +277,10 @@ function floatAttribute(float: PyFloat, name: string): Value | undefined {
 export function getAttribute(state: RenderState, value: Value, name: string): Value {
   if (value instanceof Dict && name.charCodeAt(0) !== UNDERSCORE && !DICT_METHODS.has(name)) {
     const item = value.get(name); // by far the most common access
+    return item === undefined ? missing(value, name) : item;
+  }
+  if (value instanceof Namespace && name.charCodeAt(0) !== UNDERSCORE) {
+    const item = value.attribute(name);
     return item === undefined ? missing(value, name) : item;
   }
   if (value instanceof Undefined) return OBJECT_DUNDERS.has(name) ? unsafe(value, name) : value.fail();

@@ -10,7 +10,7 @@ export function reprFloat(x: number): string {
 }
 
 /** The shortest digits that read back as `x` > = 0, and the decimal exponent of the first digit. */
-export function shortestDigits(x: number): [digits: string, exponent: number] {
+function shortestDigits(x: number): [digits: string, exponent: number] {
   const [mantissa, exponent] = x.toExponential().split('e');
   return [mantissa!.replace('.', ''), Number(exponent)];
 }

@@ -12,7 +12,7 @@ export type Int = number | bigint;
 const MAX_TEXT_DIGITS = 4300;
 
 /** A bigint in the representation its size asks for. */
-export function fromBig(state: RenderState, value: bigint): Int {
+function fromBig(state: RenderState, value: bigint): Int {
   if (value >= -9007199254740991n && value <= 9007199254740991n) return Number(value);
   const limit = state.limits.maxIntegerBits;
   if (value >> BigInt(limit) !== 0n && value >> BigInt(limit) !== -1n)

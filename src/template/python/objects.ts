@@ -14,6 +14,9 @@ import {
   type Value,
 } from './values.ts';
 
+/** Ranges up to this length are walked as arrays, which is quicker than a generator. */
+const MAX_LISTED_RANGE = 1000;
+
 /** range(start, stop, step). Never longer than the sandbox allows. */
 export class Range extends PyObject {
   readonly typeName = 'range';
@@ -42,7 +45,14 @@ export class Range extends PyObject {
   override length(): number {
     return this.count;
   }
-  override *iterate(): Generator<Value> {
+  override iterate(state: RenderState): Iterable<Value> {
+    if (this.count > MAX_LISTED_RANGE) return this.#walk();
+    state.work(this.count >> 4);
+    const items: number[] = [];
+    for (let i = 0; i < this.count; i++) items.push(this.at(i));
+    return items;
+  }
+  *#walk(): Generator<Value> {
     for (let i = 0; i < this.count; i++) yield this.at(i);
   }
   override *reversed(): Generator<Value> {

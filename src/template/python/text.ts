@@ -110,7 +110,7 @@ const SHORT_ESCAPES = new Map([
 const EASY = /^[ !"#$%&()*+,\-./0-9:;<=>?@A-Z[\]^_`a-z{|}~]*$/;
 
 /** `repr` of a str. */
-export function reprText(text: string): string {
+function reprText(text: string): string {
   if (EASY.test(text)) return `'${text}'`;
   const quote = text.includes("'") && !text.includes('"') ? '"' : "'";
   let result = quote;

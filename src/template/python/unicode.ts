@@ -83,7 +83,7 @@ export const isNumeric = (char: string): boolean => NUMERIC.test(char);
 export const isUpper = (char: string): boolean => UPPERCASE.test(char) && !TITLECASE.test(char);
 export const isLower = (char: string): boolean => LOWERCASE.test(char);
 export const isTitle = (char: string): boolean => TITLECASE.test(char);
-export const isCased = (char: string): boolean => isUpper(char) || isLower(char) || isTitle(char);
+const isCased = (char: string): boolean => isUpper(char) || isLower(char) || isTitle(char);
 
 /** True when `repr` shows the character as it is. */
 export function isPrintable(char: string): boolean {
@@ -107,7 +107,7 @@ const TITLE_PAIRS = new Map([
 ]);
 
 /** The title case of one code point, possibly several characters. */
-export function titleChar(char: string): string {
+function titleChar(char: string): string {
   const code = char.codePointAt(0)!;
   if (code < 0x80) return char.toUpperCase();
   if (code >= 0x1c4 && code <= 0x1cc) return String.fromCharCode(0x1c5 + 3 * Math.floor((code - 0x1c4) / 3));

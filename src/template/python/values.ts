@@ -263,7 +263,7 @@ export class Dict {
     this.#values.set(normal, value);
   }
   get(key: Value): Value | undefined {
-    return this.#values.get(normalKey(key));
+    return this.#values.get(typeof key === 'string' && key.charCodeAt(0) !== 0 ? key : normalKey(key));
   }
   has(key: Value): boolean {
     return this.#values.has(normalKey(key));

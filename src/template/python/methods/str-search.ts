@@ -4,7 +4,7 @@ import type { RenderState } from '../render-state.ts';
 import { codePointLength, isPlain, isSpaceUnit, unitOffset } from '../unicode.ts';
 
 /** Bounds `[start, end)` of a slice in code points, clamped as Python clamps them. */
-export function clampBounds(length: number, start: number | null, end: number | null): [number, number] {
+function clampBounds(length: number, start: number | null, end: number | null): [number, number] {
   const clamp = (at: number): number => (at < 0 ? Math.max(0, at + length) : at);
   return [start === null ? 0 : clamp(start), end === null ? length : Math.min(length, clamp(end))];
 }
