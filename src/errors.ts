@@ -5,6 +5,13 @@ export type ErrorCode =
   | 'INVALID_REQUEST' // a field of a request or option is wrong; `detail` lists every fault
   | 'UNSUPPORTED' // a legal request that this model, engine or version cannot serve
   | 'MODEL_NOT_FOUND' // no such model, file or download
+  | 'NOT_FOUND' // no such checkpoint, training job or endpoint
+  | 'CONFLICT' // it exists already, or something else is using it
+  | 'STORE_FAILED' // the home folder cannot be read or written: damaged, full, or locked by another process
+  | 'UNAUTHORIZED' // no token, or an unknown one
+  | 'FORBIDDEN' // the token does not allow this
+  | 'TOO_LARGE' // the request is larger than the server takes
+  | 'TIMEOUT' // it took longer than it may
   | 'MODEL_INVALID' // the file exists but is damaged, truncated, or of an unknown architecture
   | 'TEMPLATE_FAILED' // the chat template raised an error or ran over its budget
   | 'CONTEXT_OVERFLOW' // prompt and requested output do not fit into the context
@@ -20,6 +27,13 @@ const STATUS: Record<ErrorCode, number> = {
   INVALID_REQUEST: 400,
   UNSUPPORTED: 400,
   MODEL_NOT_FOUND: 404,
+  NOT_FOUND: 404,
+  CONFLICT: 409,
+  STORE_FAILED: 500,
+  UNAUTHORIZED: 401,
+  FORBIDDEN: 403,
+  TOO_LARGE: 413,
+  TIMEOUT: 408,
   MODEL_INVALID: 400,
   TEMPLATE_FAILED: 400,
   CONTEXT_OVERFLOW: 400,

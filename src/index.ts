@@ -17,6 +17,7 @@ export type { ModelOptions, ServingLimits } from './models.ts';
 export type * from './protocol/chat-completion-response.ts';
 export type { LogitsProcessor, NextLogits } from './protocol/logits-processor.ts';
 export type * from './protocol/request-types.ts';
+export type * from './protocol/resources.ts';
 export { createRuntime, type Runtime } from './runtime.ts';
 export type { RuntimeOptions } from './runtime-options.ts';
 export {
@@ -24,5 +25,13 @@ export {
   type LogitsProcessorOptions,
   registerLogitsProcessor,
 } from './sampling/logits-processors.ts';
-export type { CallOptions, Service } from './service.ts';
+export type {
+  CallOptions,
+  CheckpointsResource,
+  Completions,
+  ModelsResource,
+  Service,
+  TrainingJob,
+  TrainingJobsResource,
+} from './service.ts';
 export type { ChatCompletionStream } from './stream.ts';

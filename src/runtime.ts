@@ -11,14 +11,14 @@ import {
   validateChatRequest,
 } from './protocol/index.ts';
 import { type CheckedOptions, checkOptions, type RuntimeOptions } from './runtime-options.ts';
-import type { CallOptions, Service } from './service.ts';
+import type { CallOptions, Completions } from './service.ts';
 import type { ChatCompletionStream } from './stream.ts';
 import { detokenize } from './tokenizer.ts';
 
 const LOG_LEVELS = ['debug', 'debug', 'info', 'warn', 'error'] as const;
 
 /** A service whose models run in this process. */
-export class Runtime implements Service {
+export class Runtime implements Completions {
   readonly #options: CheckedOptions;
   readonly #models: Models;
   readonly #stopLog: (() => void) | undefined;

@@ -1,5 +1,23 @@
 /** The contract that the in-process runtime, and whatever stands in for it elsewhere, fulfils. */
-import type { ChatCompletion, ChatCompletionRequest } from './protocol/index.ts';
+import type {
+  ChatCompletion,
+  ChatCompletionRequest,
+  Checkpoint,
+  CheckpointDeleteRequest,
+  CheckpointDeletion,
+  ListQuery,
+  LogRequest,
+  LogResult,
+  Model,
+  ModelCreateRequest,
+  ModelDeletion,
+  Page,
+  TrainingJobEvent,
+  TrainingJobInfo,
+  TrainingJobRequest,
+  TrainingJobStatus,
+  TrainingResult,
+} from './protocol/index.ts';
 import type { ChatCompletionStream } from './stream.ts';
 
 /** Options of one call. */
@@ -8,8 +26,59 @@ export type CallOptions = {
   readonly signal?: AbortSignal;
 };
 
+/** A training job that was started here. */
+export interface TrainingJob {
+  /** A UUID. */
+  readonly id: string;
+  readonly status: TrainingJobStatus;
+  /** What happens, from the job's beginning on, until it has ended. */
+  events(): AsyncIterable<TrainingJobEvent>;
+  /** Rejects when the job failed, and with `ABORTED` when it was cancelled. */
+  readonly done: Promise<TrainingResult>;
+  /** Stops the job; what it has trained so far is dropped. Resolves when it has stopped. */
+  cancel(): Promise<void>;
+}
+
+/** Models that can be trained. */
+export interface ModelsResource {
+  /**
+   * Registers a model.
+   * @throws OnpolicyError `CONFLICT` when the name is taken, unless `return_existing`
+   */
+  create(request: ModelCreateRequest, options?: CallOptions): Promise<Model>;
+  /** Finds a model by its id. */
+  retrieve(id: string, options?: CallOptions): Promise<Model>;
+  list(query?: ListQuery, options?: CallOptions): Promise<Page<Model>>;
+  /** Deletes a model with its checkpoints, trajectories and run. */
+  delete(id: string, options?: CallOptions): Promise<ModelDeletion>;
+  /** Keeps trajectories and computes their metrics. */
+  log(id: string, request: LogRequest, options?: CallOptions): Promise<LogResult>;
+}
+
+/** What training left. */
+export interface CheckpointsResource {
+  list(modelId: string, query?: ListQuery, options?: CallOptions): Promise<Page<Checkpoint>>;
+  delete(
+    modelId: string,
+    request: CheckpointDeleteRequest,
+    options?: CallOptions,
+  ): Promise<CheckpointDeletion>;
+}
+
+/** Training jobs, also those of earlier processes. */
+export interface TrainingJobsResource {
+  retrieve(id: string, options?: CallOptions): Promise<TrainingJobInfo>;
+  /** Its events in the order they happened (`order` is not for them). */
+  events(
+    id: string,
+    query?: Pick<ListQuery, 'after' | 'limit'>,
+    options?: CallOptions,
+  ): Promise<Page<TrainingJobEvent>>;
+  cancel(id: string, options?: CallOptions): Promise<TrainingJobInfo>;
+}
+
 /** Answers requests. */
-export interface Service {
+export interface Completions {
   /**
    * Answers a chat completion request as a stream of chunks.
    * @throws OnpolicyError `INVALID_REQUEST` for bad fields, before anything runs; further codes in `ErrorCode`
@@ -32,4 +101,16 @@ export interface Service {
   close(): Promise<void>;
   /** The same as {@link close}, for `await using`. */
   [Symbol.asyncDispose](): Promise<void>;
+}
+
+/** Answers requests, and trains. */
+export interface Service extends Completions {
+  /**
+   * Starts a training job on a registered model; resolves when it has begun.
+   * @throws OnpolicyError `INVALID_REQUEST` for bad fields, before anything runs
+   */
+  train(request: TrainingJobRequest, options?: CallOptions): Promise<TrainingJob>;
+  readonly models: ModelsResource;
+  readonly checkpoints: CheckpointsResource;
+  readonly trainingJobs: TrainingJobsResource;
 }

@@ -11,5 +11,6 @@ export {
   validateModelCreateRequest,
 } from './model.ts';
 export type * from './request-types.ts';
+export type * from './resources.ts';
 export { type DoorOptions, validateLogRequest, validateTrainingJobRequest } from './training-job.ts';
 export type * from './valid-chat-request.ts';

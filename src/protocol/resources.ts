@@ -1,0 +1,117 @@
+/** What the service says of models, checkpoints, logs and training jobs: the wire's response bodies. */
+
+/** Numbers by name, for example `train/reward`. */
+export type MetricValues = { readonly [name: string]: number };
+
+/** A model that can be trained. */
+export interface Model {
+  /** A UUID. */
+  readonly id: string;
+  readonly object: 'model';
+  /** A name to ask for it by; null: only its id. */
+  readonly name: string | null;
+  /** What it started from: a path, an `hf:` URI or an alias. */
+  readonly base_model: string;
+  /** When it was registered, in seconds since 1970. */
+  readonly created: number;
+  /** Its newest checkpoint, which answers; 0: the base model itself. */
+  readonly step: number;
+}
+
+/** A state of a model that was reached by training. */
+export interface Checkpoint {
+  /** A UUID. */
+  readonly id: string;
+  /** From 1. */
+  readonly step: number;
+  readonly metrics: MetricValues;
+}
+
+/** One page of a list. */
+export interface Page<Item> {
+  readonly object: 'list';
+  readonly data: readonly Item[];
+  /** Whether there are items after this page. */
+  readonly has_more: boolean;
+  /** Id of the first and of the last item of this page; null when it is empty. */
+  readonly first_id: string | null;
+  readonly last_id: string | null;
+}
+
+/** What a deletion of checkpoints did. */
+export interface CheckpointDeletion {
+  readonly deleted_count: number;
+  /** Steps that have no checkpoint. */
+  readonly not_found_steps: readonly number[];
+}
+
+/** What the deletion of a model did. */
+export interface ModelDeletion {
+  readonly model_id: string;
+  readonly deleted_checkpoints: number;
+  /** Whether its run (metric history and trajectories) was deleted with it. */
+  readonly deleted_run: boolean;
+}
+
+/** What a log call did: how much it kept, and the metrics it computed. */
+export interface LogResult {
+  readonly logged_trajectories: number;
+  readonly metrics: MetricValues;
+}
+
+/** Where a training job stands. */
+export type TrainingJobStatus = 'queued' | 'running' | 'completed' | 'failed' | 'cancelled';
+
+/** Something that happened in a training job. */
+export type TrainingJobEvent = {
+  /** A UUID; the cursor of `trainingJobs.events`. */
+  readonly id: string;
+  /** Seconds since 1970. */
+  readonly created: number;
+} & (
+  | {
+      readonly type: 'training_started';
+      /** Optimizer steps to come. */
+      readonly gradient_steps: number;
+      readonly metrics: MetricValues;
+    }
+  | {
+      readonly type: 'gradient_step';
+      /** From 1. */
+      readonly gradient_step: number;
+      readonly metrics: MetricValues;
+    }
+  | {
+      readonly type: 'training_ended';
+      /** The checkpoint's step. */
+      readonly step: number;
+      readonly metrics: MetricValues;
+    }
+  | { readonly type: 'training_failed'; readonly code: string; readonly message: string }
+);
+
+/** What is known of a training job. */
+export interface TrainingJobInfo {
+  /** A UUID. */
+  readonly id: string;
+  readonly object: 'training.job';
+  readonly model_id: string;
+  readonly status: TrainingJobStatus;
+  /** Seconds since 1970. */
+  readonly created: number;
+  /** The checkpoint it left; null until it is completed. */
+  readonly step: number | null;
+  readonly metrics: MetricValues;
+  /** Why it failed; null when it did not. */
+  readonly error: { readonly code: string; readonly message: string } | null;
+}
+
+/** How a training job ended well. */
+export interface TrainingResult {
+  readonly job_id: string;
+  readonly model_id: string;
+  /** The checkpoint it left. */
+  readonly step: number;
+  readonly checkpoint_id: string;
+  readonly metrics: MetricValues;
+}
