@@ -24,6 +24,8 @@ import type { Tokenizer } from './tokenizer.ts';
 /** What an answer needs beside the request and the model. */
 export type AnswerContext = {
   readonly signal: AbortSignal | undefined;
+  /** Called when the request has ended, however it did, once it has begun to run. */
+  readonly onEnd: () => void;
   readonly processedLogprobs: boolean;
   /** Where saved prompts lie. */
   readonly kvTransferFolder: string;
@@ -73,6 +75,7 @@ export async function answer(
     wantsLogprobs: request.logprobs,
     tokensAsIds: request.return_tokens_as_token_ids,
     signal: context.signal,
+    onEnd: context.onEnd,
     matchers: await createMatchers(spec, request.n, model.gguf),
     promptScores: createPromptScores(request, prompt.ids, tokenizer.vocabSize),
     savedPrompt: promptTransfer.savedPrompt,
@@ -154,6 +157,7 @@ function stopRules(
     includeStop: request.include_stop_str_in_output,
     skipSpecial: request.skip_special_tokens,
     shownSpecials,
+    spacesBetween: request.spaces_between_special_tokens,
   };
 }
 

@@ -4,6 +4,7 @@ import { type EngineStats, sumStats } from './engine.ts';
 import { OnpolicyError } from './errors.ts';
 import { Models } from './models.ts';
 import { loadAddon } from './native.ts';
+import { fault, throwFaults } from './protocol/faults.ts';
 import {
   type ChatCompletion,
   type ChatCompletionRequest,
@@ -22,6 +23,7 @@ export class Runtime implements Completions {
   readonly #options: CheckedOptions;
   readonly #models: Models;
   readonly #stopLog: (() => void) | undefined;
+  readonly #requestIds = new Set<string>(); // of requests that run
   #arrivals = 0;
   #closed: Promise<void> | null = null;
 
@@ -62,15 +64,22 @@ export class Runtime implements Completions {
     const valid = validateChatRequest(request, { scheduling, maxLogprobs, allowRequestTemplate });
     if (signal?.aborted)
       throw new OnpolicyError('ABORTED', 'the request was aborted', { cause: signal.reason });
-    const model = await this.#models.get(valid.model, signal);
-    checkVocabulary(valid, model.tokenizer.vocabSize);
-    this.#requireOpen();
-    return await answer(model, valid, {
-      signal,
-      processedLogprobs: logprobsMode === 'processed',
-      kvTransferFolder,
-      arrival: this.#arrivals++,
-    });
+    const onEnd = this.#claimId(valid.request_id);
+    try {
+      const model = await this.#models.get(valid.model, signal);
+      checkVocabulary(valid, model.tokenizer.vocabSize);
+      this.#requireOpen();
+      return await answer(model, valid, {
+        signal,
+        onEnd,
+        processedLogprobs: logprobsMode === 'processed',
+        kvTransferFolder,
+        arrival: this.#arrivals++,
+      });
+    } catch (error) {
+      onEnd();
+      throw error;
+    }
   }
 
   /** The token ids of a text. */
@@ -111,6 +120,19 @@ export class Runtime implements Completions {
   /** The same as {@link close}, for `await using`. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
+  }
+
+  /** Keeps a request's id from others until the function that it returns is called. */
+  #claimId(id: string | null): () => void {
+    if (id === null) return () => {};
+    if (this.#requestIds.has(id))
+      throwFaults([fault(['request_id'], 'conflict', 'an id that no request has which still runs', id)]);
+    this.#requestIds.add(id);
+    let isHeld = true;
+    return () => {
+      if (isHeld) this.#requestIds.delete(id);
+      isHeld = false;
+    };
   }
 
   #requireOpen(): void {
