@@ -1,5 +1,7 @@
 /** A validated request on a loaded model -> its answer, whole or as a stream. The request's path in one page. */
 import { randomBytes, randomUUID } from 'node:crypto';
+import type { AdapterLease } from './adapters.ts';
+import { NO_ADAPTER } from './backends/backend.ts';
 import { Completion } from './completion.ts';
 import { createMatchers, planConstraint } from './constraint.ts';
 import { OnpolicyError } from './errors.ts';
@@ -24,6 +26,8 @@ import type { Tokenizer } from './tokenizer.ts';
 /** What an answer needs beside the request and the model. */
 export type AnswerContext = {
   readonly signal: AbortSignal | undefined;
+  /** What computes beside the model's weights; released when the answer is complete, or there will be none. */
+  readonly adapter: AdapterLease | null;
   readonly processedLogprobs: boolean;
   /** Where saved prompts lie. */
   readonly kvTransferFolder: string;
@@ -37,6 +41,20 @@ export async function answer(
   request: ValidChatRequest,
   context: AnswerContext,
 ): Promise<ChatCompletion | ChatCompletionStream> {
+  try {
+    return await start(model, request, context);
+  } catch (error) {
+    context.adapter?.release();
+    throw error;
+  }
+}
+
+async function start(
+  model: ServedModel,
+  request: ValidChatRequest,
+  context: AnswerContext,
+): Promise<ChatCompletion | ChatCompletionStream> {
+  const { adapter } = context;
   const { tokenizer, engine, contextSize } = model;
   const created = Math.floor(Date.now() / 1000);
   refuseUnserved(request);
@@ -59,10 +77,16 @@ export async function answer(
   const group: Group = {
     prompt: prompt.ids,
     cacheKey: transferKey(transfer) ?? request.cache_salt ?? '',
+    adapter: adapter?.number ?? NO_ADAPTER,
     priority: request.priority,
     arrival: context.arrival,
   };
-  const promptTransfer = await beginTransfer(transfer, model, group, context.kvTransferFolder);
+  const promptTransfer = await beginTransfer(
+    transfer,
+    { model, adapter: adapter?.identity ?? '' },
+    group,
+    context.kvTransferFolder,
+  );
   const completion = new Completion({
     engine,
     tokenizer,
@@ -73,6 +97,7 @@ export async function answer(
     wantsLogprobs: request.logprobs,
     tokensAsIds: request.return_tokens_as_token_ids,
     signal: context.signal,
+    onEnd: () => adapter?.release(),
     matchers: await createMatchers(spec, request.n, model.gguf),
     promptScores: createPromptScores(request, prompt.ids, tokenizer.vocabSize),
     savedPrompt: promptTransfer.savedPrompt,
@@ -83,7 +108,7 @@ export async function answer(
     id: `chatcmpl-${request.request_id ?? randomUUID()}`,
     created,
     model: request.model ?? model.path,
-    systemFingerprint: model.fingerprint,
+    systemFingerprint: adapter ? `${model.fingerprint}-${adapter.identity}` : model.fingerprint,
     drawnSeed,
     ...replyRole(request),
     namesTool: typeof request.tool_choice === 'object',

@@ -3,6 +3,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { Adapters } from './adapters.ts';
 import { type GgufModel, loadGguf } from './backends/gguf.ts';
 import type { Gpu } from './backends/libraries.ts';
 import { Engine } from './engine.ts';
@@ -63,6 +64,8 @@ export type ServedModel = {
   readonly gguf: GgufModel;
   readonly tokenizer: Tokenizer;
   readonly engine: Engine;
+  /** Loaded beside its weights. */
+  readonly adapters: Adapters;
   /** Null when the file holds none. */
   readonly template: ServedTemplate | null;
   /** The variant for requests with tools; null: there is only one template. */
@@ -187,11 +190,13 @@ export class Models {
       });
       const serve = (source: string): ServedTemplate | null =>
         source === '' ? null : serveTemplate(source, gguf.tokenizer, options.toolFormat);
+      const engine = new Engine(backend, { maxRunning, policy: scheduling, prefixCache });
       return {
         path: file,
         gguf,
         tokenizer: gguf.tokenizer,
-        engine: new Engine(backend, { maxRunning, policy: scheduling, prefixCache }),
+        engine,
+        adapters: new Adapters(engine),
         template: serve(options.chatTemplate ?? gguf.native.chatTemplate),
         toolTemplate: options.chatTemplate === undefined ? serve(gguf.native.toolTemplate) : null,
         contextSize,

@@ -12,6 +12,7 @@ import {
 } from './protocol/index.ts';
 import { type CheckedOptions, checkOptions, type RuntimeOptions } from './runtime-options.ts';
 import type { CallOptions, Completions } from './service.ts';
+import { serve } from './serving.ts';
 import type { ChatCompletionStream } from './stream.ts';
 import { detokenize } from './tokenizer.ts';
 
@@ -62,11 +63,17 @@ export class Runtime implements Completions {
     const valid = validateChatRequest(request, { scheduling, maxLogprobs, allowRequestTemplate });
     if (signal?.aborted)
       throw new OnpolicyError('ABORTED', 'the request was aborted', { cause: signal.reason });
-    const model = await this.#models.get(valid.model, signal);
-    checkVocabulary(valid, model.tokenizer.vocabSize);
-    this.#requireOpen();
+    const { model, adapter } = await serve(this.#models, async () => null, valid.model, signal);
+    try {
+      checkVocabulary(valid, model.tokenizer.vocabSize);
+      this.#requireOpen();
+    } catch (error) {
+      adapter?.release();
+      throw error;
+    }
     return await answer(model, valid, {
       signal,
+      adapter,
       processedLogprobs: logprobsMode === 'processed',
       kvTransferFolder,
       arrival: this.#arrivals++,
