@@ -16,7 +16,7 @@ import { createLogitsHooks } from './sampling/logits-processors.ts';
 import { createSamplers } from './sampling/plan.ts';
 import { createPromptScores } from './sampling/prompt-scores.ts';
 import type { Group } from './sequence.ts';
-import { type ServedTemplate, serveTemplate } from './served-template.ts';
+import { templateFor } from './served-template.ts';
 import { StopStrings } from './stop-strings.ts';
 import { ChatCompletionStream, toChunks } from './stream.ts';
 import { contentText } from './template-message.ts';
@@ -59,7 +59,7 @@ async function start(
   const created = Math.floor(Date.now() / 1000);
   refuseUnserved(request);
   const transfer = readKvTransfer(request);
-  const { template, format: written } = chooseTemplate(model, request);
+  const { template, format: written } = templateFor(model, request);
   const { spec, format } = planConstraint(request, written);
   const prompt = await buildPrompt(request, { template, tokenizer, contextSize });
   const message = planMessage(format, request, prompt.text.slice(-PROMPT_TAIL));
@@ -140,18 +140,6 @@ function refuseUnserved(request: ValidChatRequest): void {
       throw new OnpolicyError('UNSUPPORTED', `${field}: this version cannot serve what was asked for`, {
         param: field,
       });
-}
-
-/** The request's own template, else the model's: its variant for tools where there is one. */
-function chooseTemplate(model: ServedModel, request: ValidChatRequest): ServedTemplate {
-  if (request.chat_template !== null) return serveTemplate(request.chat_template, model.tokenizer, undefined);
-  const chosen = (request.tools.length > 0 ? model.toolTemplate : null) ?? model.template;
-  if (chosen) return chosen;
-  throw new OnpolicyError(
-    'TEMPLATE_FAILED',
-    `chat_template: ${model.path} holds none; give one with the request or with the model's option chatTemplate`,
-    { param: 'chat_template' },
-  );
 }
 
 /** The role of the reply, and what `echo` puts before it. */

@@ -71,6 +71,8 @@ export type ServedModel = {
   /** The variant for requests with tools; null: there is only one template. */
   readonly toolTemplate: ServedTemplate | null;
   readonly contextSize: number;
+  /** CPU threads that its arithmetic uses. */
+  readonly threads: number;
   readonly defaults: SamplingDefaults;
   /** Names engine and model in answers. */
   readonly fingerprint: string;
@@ -180,13 +182,14 @@ export class Models {
       const limits = { ...this.#options, ...options };
       const contextSize = Math.min(limits.contextSize ?? DEFAULT_CONTEXT_SIZE, gguf.native.contextLength);
       const maxRunning = limits.maxSequences ?? DEFAULT_SEQUENCES;
+      const threads = limits.threads ?? defaultThreads(gguf.native.parameters);
       const slotCount = Math.min(MAX_SLOTS, maxRunning + PREFIX_SLOTS);
       const backend = await gguf.createBackend({
         ...cacheLayout(gguf, contextSize, slotCount, limits.kvTokens),
         batchTokens: limits.maxBatchTokens ?? DEFAULT_BATCH_TOKENS,
         slotCount,
         maxOutputs: outputRows(gguf.native.vocabSize, maxRunning),
-        threads: limits.threads ?? defaultThreads(gguf.native.parameters),
+        threads,
       });
       const serve = (source: string): ServedTemplate | null =>
         source === '' ? null : serveTemplate(source, gguf.tokenizer, options.toolFormat);
@@ -200,6 +203,7 @@ export class Models {
         template: serve(options.chatTemplate ?? gguf.native.chatTemplate),
         toolTemplate: options.chatTemplate === undefined ? serve(gguf.native.toolTemplate) : null,
         contextSize,
+        threads,
         defaults: samplingDefaults(gguf.native.metadata),
         fingerprint: `onpolicy-gguf-${gguf.native.metadata['general.name'] ?? path.basename(file)}`,
       };
