@@ -2,6 +2,7 @@
 import { createParser } from 'eventsource-parser';
 import { messageOf, OnpolicyError } from '../errors.ts';
 import type { ChatCompletionChunk } from '../protocol/index.ts';
+import type { ChatCompletionStream } from '../stream.ts';
 import { fromWireError, toWireError } from './wire-errors.ts';
 
 const END = '[DONE]';
@@ -17,9 +18,9 @@ export type EventStreamHooks = {
   readonly onEnd: (outcome: 'complete' | 'failed' | 'left') => void;
 };
 
-/** Chunks -> events: one each, then `[DONE]`; an error is an event, too. Cancelling leaves the loop over the chunks. */
+/** Chunks -> events: one each, then `[DONE]`; an error is an event, too. Cancelling ends the request. */
 export function toEventStream(
-  chunks: AsyncIterable<ChatCompletionChunk>,
+  chunks: ChatCompletionStream,
   { signal, toError, onEnd }: EventStreamHooks,
 ): ReadableStream<Uint8Array> {
   const iterator = chunks[Symbol.asyncIterator]();
@@ -37,7 +38,7 @@ export function toEventStream(
         onAbort = () => {
           if (isPulling || isOver) return; // the chunks themselves will end with the error
           finish('failed');
-          void iterator.return?.().catch(() => {});
+          chunks.abort();
           controller.error(signal.reason);
         };
         signal.addEventListener('abort', onAbort);
@@ -65,7 +66,7 @@ export function toEventStream(
       cancel() {
         if (isOver) return;
         finish('left');
-        void iterator.return?.().catch(() => {});
+        chunks.abort();
       },
     },
     { highWaterMark: 0 },

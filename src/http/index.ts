@@ -9,6 +9,8 @@
  * ```
  * @module
  */
+export { type ConnectOptions, connect } from './connect.ts';
 export { createHandler, type Handler } from './handler.ts';
 export type { HandlerOptions, Scope, Servable, Token } from './options.ts';
+export { createPool, type PoolOptions } from './pool.ts';
 export { type ServeOptions, type Server, serve } from './serve.ts';
