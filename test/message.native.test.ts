@@ -244,6 +244,23 @@ describe('the template sees', () => {
       'whywhy',
     ],
     [
+      'every kind of message',
+      {
+        messages: [
+          { role: 'developer', content: 'd', tools: [tool('mine')] },
+          { role: 'system', content: 's' },
+          { role: 'user', content: [{ type: 'text', text: 'u' }, 'v', { type: 'input_text', text: 'w' }] },
+          { role: 'assistant', content: [{ type: 'refusal', refusal: 'r' }] },
+          { role: 'tool', content: 't', tool_call_id: 'c' },
+          { role: 'function', content: 'f', name: 'old' },
+          { role: 'critic', content: null, name: 'cy' },
+        ],
+        chat_template:
+          '{% for m in messages %}{{ m.role }}={{ m.content }}{{ m.name or "" }}{% for t in m.tools or [] %}{{ t.function.name }}{% endfor %};{% endfor %}',
+      },
+      'developer=dmine;system=s;user=u\nv\nw;assistant=r;tool=t;function=fold;critic=cy;',
+    ],
+    [
       'any role',
       {
         messages: [{ role: 'critic', content: 'hm' }],
