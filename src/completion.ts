@@ -27,7 +27,7 @@ export type PreparedCompletion = {
   readonly wantsLogprobs: boolean;
   readonly tokensAsIds: boolean;
   readonly signal: AbortSignal | undefined;
-  /** Called when all choices have ended, or one has failed. */
+  /** Called once, when the engine has no more use for its sequences. */
   readonly onEnd: () => void;
   /** Collects the prompt's log-probabilities, once for all choices. */
   readonly promptScores: PromptScores | null;

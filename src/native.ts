@@ -68,6 +68,7 @@ export type NativeModel = {
 export type NativeContext = {
   readonly kvTokens: number;
   step(step: {
+    adapter: number; // as `loadAdapter` numbered it; 0: none
     memoryEdits: Int32Array;
     tokens: Int32Array;
     positions: Int32Array;
@@ -86,6 +87,9 @@ export type NativeContext = {
   saveSequence(sequence: number): Promise<Uint8Array>;
   /** Does the edits, then fills an empty sequence. */
   loadSequence(memoryEdits: Int32Array, sequence: number, state: Uint8Array): Promise<void>;
+  /** Loads a LoRA file beside the weights. */
+  loadAdapter(path: string): Promise<number>;
+  freeAdapter(adapter: number): Promise<void>;
   /** Samples these hooked rows of the last step, ascending. */
   finish(indices: Int32Array): Promise<SampledRows>;
   abort(): void;

@@ -1,4 +1,5 @@
 /** The service in this process: wires models, engines and answers together. READ FIRST. */
+import type { AdapterLease } from './adapters.ts';
 import { answer } from './answer.ts';
 import { type EngineStats, sumStats } from './engine.ts';
 import { OnpolicyError } from './errors.ts';
@@ -13,6 +14,7 @@ import {
 } from './protocol/index.ts';
 import { type CheckedOptions, checkOptions, type RuntimeOptions } from './runtime-options.ts';
 import type { CallOptions, Completions } from './service.ts';
+import { serve } from './serving.ts';
 import type { ChatCompletionStream } from './stream.ts';
 import { detokenize } from './tokenizer.ts';
 
@@ -64,13 +66,20 @@ export class Runtime implements Completions {
     const valid = validateChatRequest(request, { scheduling, maxLogprobs, allowRequestTemplate });
     if (signal?.aborted)
       throw new OnpolicyError('ABORTED', 'the request was aborted', { cause: signal.reason });
-    const onEnd = this.#claimId(valid.request_id);
+    const releaseId = this.#claimId(valid.request_id);
+    let adapter: AdapterLease | null = null;
+    const onEnd = (): void => {
+      releaseId();
+      adapter?.release();
+    };
     try {
-      const model = await this.#models.get(valid.model, signal);
-      checkVocabulary(valid, model.tokenizer.vocabSize);
+      const serving = await serve(this.#models, async () => null, valid.model, signal);
+      adapter = serving.adapter;
+      checkVocabulary(valid, serving.model.tokenizer.vocabSize);
       this.#requireOpen();
-      return await answer(model, valid, {
+      return await answer(serving.model, valid, {
         signal,
+        adapter,
         onEnd,
         processedLogprobs: logprobsMode === 'processed',
         kvTransferFolder,

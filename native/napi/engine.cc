@@ -376,6 +376,8 @@ class JsContext : public Napi::ObjectWrap<JsContext> {
                         InstanceMethod<&JsContext::WriteRow>("writeRow"),
                         InstanceMethod<&JsContext::SaveSequence>("saveSequence"),
                         InstanceMethod<&JsContext::LoadSequence>("loadSequence"),
+                        InstanceMethod<&JsContext::LoadAdapter>("loadAdapter"),
+                        InstanceMethod<&JsContext::FreeAdapter>("freeAdapter"),
                         InstanceMethod<&JsContext::Finish>("finish"), InstanceMethod<&JsContext::Abort>("abort"),
                         InstanceMethod<&JsContext::Close>("close")});
   }
@@ -416,13 +418,14 @@ class JsContext : public Napi::ObjectWrap<JsContext> {
     return *thread_;
   }
 
-  // step({ memoryEdits, tokens, positions, sequences, sampleRows, samplers, hooked, scoreRows })
+  // step({ adapter, memoryEdits, tokens, positions, sequences, sampleRows, samplers, hooked, scoreRows })
   // -> Promise<{ samples, scores }>
   Napi::Value Step(const Napi::CallbackInfo& info) {
     StepThread& thread = Thread();
     const auto object = info[0].As<Napi::Object>();
     auto job = std::make_shared<std::pair<StepInput, StepOutput>>();
     StepInput& input = job->first;
+    input.adapter = ReadUint(object, "adapter", kNoAdapter);
     input.memory_edits = ReadInts(object, "memoryEdits");
     input.tokens = ReadInts(object, "tokens");
     input.positions = ReadInts(object, "positions");
@@ -518,6 +521,30 @@ class JsContext : public Napi::ObjectWrap<JsContext> {
         env_,
         [edits = std::move(edits), sequence, state = std::move(state)](Context& context) {
           return context.LoadSequence(edits, sequence, state);
+        },
+        [](Napi::Env env) -> Napi::Value { return env.Undefined(); });
+  }
+
+  // loadAdapter(path) -> Promise<number>, by which steps name it.
+  Napi::Value LoadAdapter(const Napi::CallbackInfo& info) {
+    auto adapter = std::make_shared<uint32_t>(kNoAdapter);
+    return Thread().Push(
+        env_,
+        [path = ReadString(info, 0, "path"), adapter](Context& context) {
+          return context.LoadAdapter(path, adapter.get());
+        },
+        [adapter](Napi::Env env) -> Napi::Value { return Napi::Number::New(env, *adapter); });
+  }
+
+  // freeAdapter(number) -> Promise<void>
+  Napi::Value FreeAdapter(const Napi::CallbackInfo& info) {
+    const auto adapter =
+        static_cast<uint32_t>(ReadInteger(info[0], "adapter", 1, std::numeric_limits<int32_t>::max()));
+    return Thread().Push(
+        env_,
+        [adapter](Context& context) {
+          context.FreeAdapter(adapter);
+          return Status::Ok();
         },
         [](Napi::Env env) -> Napi::Value { return env.Undefined(); });
   }
