@@ -65,7 +65,7 @@ export async function answer(
   const samplers = await createSamplers(request, prompt.ids, seed, plan);
   const group: Group = {
     prompt: prompt.ids,
-    cacheKey: transferKey(transfer) ?? request.cache_salt ?? '',
+    cacheKey: transferKey(transfer) ?? (request.cache_salt === null ? '' : `salt ${request.cache_salt}`),
     adapter: adapter?.number ?? NO_ADAPTER,
     priority: request.priority,
     arrival: context.arrival,
