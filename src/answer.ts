@@ -39,7 +39,6 @@ export async function answer(
 ): Promise<ChatCompletion | ChatCompletionStream> {
   const { tokenizer, engine, contextSize } = model;
   const created = Math.floor(Date.now() / 1000);
-  refuseUnserved(request);
   const transfer = readKvTransfer(request);
   const { template, format: written } = chooseTemplate(model, request);
   const { spec, format } = planConstraint(request, written);
@@ -104,18 +103,6 @@ export async function answer(
 
 /** Enough of the prompt to see what its end opens. */
 const PROMPT_TAIL = 256;
-
-/** Fields that no engine of this version serves. Each is an error, never ignored. */
-function refuseUnserved(request: ValidChatRequest): void {
-  const unserved: Partial<Record<keyof ValidChatRequest, boolean>> = {
-    use_beam_search: request.use_beam_search && request.structured_outputs !== null,
-  };
-  for (const [field, isAsked] of Object.entries(unserved))
-    if (isAsked)
-      throw new OnpolicyError('UNSUPPORTED', `${field}: this version cannot serve what was asked for`, {
-        param: field,
-      });
-}
 
 /** The request's own template, else the model's: its variant for tools where there is one. */
 function chooseTemplate(model: ServedModel, request: ValidChatRequest): ServedTemplate {

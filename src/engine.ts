@@ -8,8 +8,11 @@ import type { Group, Sequence } from './sequence.ts';
 
 /** Who hears of a sequence's tokens. Called between steps; must not throw. */
 export type Listener = {
-  /** A token was sampled: `row` of `rows`. Returns true when the sequence has ended. */
-  onToken(token: number, rows: SampledRows, row: number): boolean;
+  /**
+   * A token was sampled, `row` of `rows`, or forced by the grammar right after that one, where no log-probabilities were
+   * asked for. `isFinal`: the grammar lets nothing but the end follow. Returns true when the sequence has ended.
+   */
+  onToken(token: number, rows: SampledRows, row: number, isFinal: boolean): boolean;
   /** The grammar of the sequence is complete and nothing may follow: it has ended without a further token. */
   onComplete(): void;
   /**
@@ -68,6 +71,8 @@ type Adoption = {
 
 /** An abort cuts a running step short only when it wastes at least this many prompt tokens. */
 const CUT_STEP_AT_TOKENS = 32;
+
+const NO_TOKENS = new Int32Array(0);
 
 /** Runs the sequences of one model. */
 export class Engine {
@@ -214,7 +219,7 @@ export class Engine {
       this.#scheduler.commit(plan);
       await this.#savePrompts(plan);
       this.#current = null;
-      this.#count(plan, performance.now() - startMs);
+      this.#count(plan, result, performance.now() - startMs);
       this.#deliver(plan, result);
     } catch (cause) {
       this.#current = null;
@@ -290,9 +295,12 @@ export class Engine {
       sequence.isWaiting = true;
       return listener.onCandidates(rows, row);
     }
-    const token = rows.tokens[row]!;
-    sequence.append(token);
-    if (listener.onToken(token, rows, row)) this.#end(sequence);
+    const tokens = [rows.tokens[row]!, ...forcedTokens(rows, row)];
+    for (const [index, token] of tokens.entries()) {
+      sequence.append(token);
+      const isFinal = index === tokens.length - 1 && rows.isFinal[row] === 1;
+      if (listener.onToken(token, rows, row, isFinal)) return this.#end(sequence);
+    }
   }
 
   #end(sequence: Sequence): void {
@@ -321,11 +329,11 @@ export class Engine {
     for (const [, listener] of listeners) listener.onError(error);
   }
 
-  #count(plan: Plan, elapsedMs: number): void {
-    let sampled = 0;
-    for (const { start, sequence, count, samples } of plan.entries) {
+  #count(plan: Plan, { samples }: StepResult, elapsedMs: number): void {
+    let sampled = samples.forced?.ids.length ?? 0;
+    for (const { start, sequence, count, samples: takers } of plan.entries) {
       this.#promptTokens += Math.max(0, Math.min(sequence.group.prompt.length, start + count) - start);
-      sampled += samples.length;
+      sampled += takers.length;
     }
     this.#steps += 1;
     this.#generatedTokens += sampled;
@@ -372,6 +380,11 @@ function toStep({ entries, edits }: Plan): Step {
 
 function toRowEdit(sequence: Sequence, hook: LogitsHook, sample: number): RowEdit {
   return { sample, row: () => hook.row(), edit: () => hook.edit(sequence.outputs()) };
+}
+
+/** What a constraint forces after the token of a row. */
+function forcedTokens({ forced }: SampledRows, row: number): Int32Array {
+  return forced ? forced.ids.subarray(forced.offsets[row], forced.offsets[row + 1]) : NO_TOKENS;
 }
 
 function scoredRows({ sequence, start, count }: Entry): number {
