@@ -46,7 +46,6 @@ export async function answer(
   const { adapter } = context;
   const { tokenizer, engine, contextSize } = model;
   const created = Math.floor(Date.now() / 1000);
-  refuseUnserved(request);
   const transfer = readKvTransfer(request);
   const { template, format: written } = templateFor(model, request);
   const { spec, format } = planConstraint(request, written);
@@ -118,18 +117,6 @@ export async function answer(
 
 /** Enough of the prompt to see what its end opens. */
 const PROMPT_TAIL = 256;
-
-/** Fields that no engine of this version serves. Each is an error, never ignored. */
-function refuseUnserved(request: ValidChatRequest): void {
-  const unserved: Partial<Record<keyof ValidChatRequest, boolean>> = {
-    use_beam_search: request.use_beam_search && request.structured_outputs !== null,
-  };
-  for (const [field, isAsked] of Object.entries(unserved))
-    if (isAsked)
-      throw new OnpolicyError('UNSUPPORTED', `${field}: this version cannot serve what was asked for`, {
-        param: field,
-      });
-}
 
 /** The role of the reply, and what `echo` puts before it. */
 function replyRole(request: ValidChatRequest): { role: 'assistant'; echo: string } {
