@@ -11,6 +11,8 @@ export type RuntimeOptions = ServingLimits & {
   readonly model?: string | ModelOptions;
   /** Names that requests may use for models. */
   readonly models?: Readonly<Record<string, string | ModelOptions>>;
+  /** Folder of registered models with their checkpoints and runs, made when there is something to keep. Default `.onpolicy`. */
+  readonly home?: string;
   /** Which processor computes. Default `auto`: the best one that is there. */
   readonly gpu?: Gpu;
   /** Order of waiting requests: by arrival (default), or by `priority` first. */
@@ -39,6 +41,7 @@ export type CheckedOptions = RuntimeOptions &
   Required<
     Pick<
       RuntimeOptions,
+      | 'home'
       | 'gpu'
       | 'scheduling'
       | 'prefixCache'
@@ -50,6 +53,7 @@ export type CheckedOptions = RuntimeOptions &
   >;
 
 const DEFAULTS = {
+  home: '.onpolicy',
   gpu: 'auto',
   scheduling: 'fcfs',
   prefixCache: true,
@@ -109,6 +113,7 @@ const FIELDS: Record<keyof RuntimeOptions, Check> = {
     for (const [name, model] of Object.entries(value)) checkField(`models.${name}`, model, isModel);
     return null;
   },
+  home: (value) => (typeof value === 'string' && value !== '' ? null : 'a path of a folder'),
   gpu: oneOf('auto', 'cuda', 'vulkan', 'metal', false),
   scheduling: oneOf('fcfs', 'priority'),
   prefixCache: ofType('boolean'),

@@ -11,7 +11,10 @@ import {
   validateChatRequest,
 } from './protocol/index.ts';
 import { type CheckedOptions, checkOptions, type RuntimeOptions } from './runtime-options.ts';
-import type { CallOptions, Completions } from './service.ts';
+import type { CallOptions, CheckpointsResource, Completions, ModelsResource } from './service.ts';
+import { checkpointsResource } from './store/checkpoints-resource.ts';
+import { modelsResource } from './store/models-resource.ts';
+import { type OpenStore, openStore } from './store/store.ts';
 import type { ChatCompletionStream } from './stream.ts';
 import { detokenize } from './tokenizer.ts';
 
@@ -19,8 +22,13 @@ const LOG_LEVELS = ['debug', 'debug', 'info', 'warn', 'error'] as const;
 
 /** A service whose models run in this process. */
 export class Runtime implements Completions {
+  /** Models that can be trained. */
+  readonly models: Omit<ModelsResource, 'log'>;
+  /** What training left. */
+  readonly checkpoints: CheckpointsResource;
   readonly #options: CheckedOptions;
   readonly #models: Models;
+  readonly #store: OpenStore;
   readonly #stopLog: (() => void) | undefined;
   #arrivals = 0;
   #closed: Promise<void> | null = null;
@@ -34,6 +42,13 @@ export class Runtime implements Completions {
       options.models ?? {},
     );
     const { log } = options;
+    this.#store = openStore(options.home, (problem) => log?.('warn', problem));
+    const store = () => {
+      this.#requireOpen();
+      return this.#store.store;
+    };
+    this.models = modelsResource(store);
+    this.checkpoints = checkpointsResource(store);
     if (log)
       this.#stopLog = loadAddon().setLog((level, text) => log(LOG_LEVELS[level] ?? 'info', text.trimEnd()));
   }
@@ -104,7 +119,10 @@ export class Runtime implements Completions {
 
   /** Ends what runs with code `CLOSED` and frees all models. Closing twice is fine. */
   async close(): Promise<void> {
-    this.#closed ??= this.#models.close().finally(() => this.#stopLog?.());
+    this.#closed ??= this.#models
+      .close()
+      .finally(() => this.#store.close())
+      .finally(() => this.#stopLog?.());
     await this.#closed;
   }
 

@@ -11,6 +11,7 @@ const ORDER = [
   'errors',
   'shared',
   // Leaf libraries: each stands alone.
+  'durable-files',
   'on-disk',
   'stop-strings',
   'text-reader',
