@@ -1,13 +1,11 @@
 /** A validated request on a loaded model -> its answer, whole or as a stream. The request's path in one page. */
 import { randomBytes, randomUUID } from 'node:crypto';
-import type { AdapterLease } from './adapters.ts';
 import { NO_ADAPTER } from './backends/backend.ts';
 import { Completion } from './completion.ts';
 import { createMatchers, planConstraint } from './constraint.ts';
 import { OnpolicyError } from './errors.ts';
 import { readKvTransfer } from './kv-transfer.ts';
 import { planMessage } from './message-format.ts';
-import type { ServedModel } from './models.ts';
 import { buildPrompt } from './prompt.ts';
 import { beginTransfer, transferKey } from './prompt-transfer.ts';
 import type { ChatCompletion, ValidChatRequest } from './protocol/index.ts';
@@ -17,6 +15,7 @@ import { createSamplers } from './sampling/plan.ts';
 import { createPromptScores } from './sampling/prompt-scores.ts';
 import type { Group } from './sequence.ts';
 import { templateFor } from './served-template.ts';
+import type { Serving } from './serving.ts';
 import { StopStrings } from './stop-strings.ts';
 import { ChatCompletionStream, toChunks } from './stream.ts';
 import { contentText } from './template-message.ts';
@@ -26,8 +25,6 @@ import type { Tokenizer } from './tokenizer.ts';
 /** What an answer needs beside the request and the model. */
 export type AnswerContext = {
   readonly signal: AbortSignal | undefined;
-  /** What computes beside the model's weights; released when the answer is complete, or there will be none. */
-  readonly adapter: AdapterLease | null;
   readonly processedLogprobs: boolean;
   /** Where saved prompts lie. */
   readonly kvTransferFolder: string;
@@ -35,26 +32,25 @@ export type AnswerContext = {
   readonly arrival: number;
 };
 
-/** Answers a request. Everything that can be wrong with it shows before the first token. */
+/** Answers a request, and releases what served it. Everything that can be wrong with it shows before the first token. */
 export async function answer(
-  model: ServedModel,
+  serving: Serving,
   request: ValidChatRequest,
   context: AnswerContext,
 ): Promise<ChatCompletion | ChatCompletionStream> {
   try {
-    return await start(model, request, context);
+    return await start(serving, request, context);
   } catch (error) {
-    context.adapter?.release();
+    serving.release();
     throw error;
   }
 }
 
 async function start(
-  model: ServedModel,
+  { model, adapter, release }: Serving,
   request: ValidChatRequest,
   context: AnswerContext,
 ): Promise<ChatCompletion | ChatCompletionStream> {
-  const { adapter } = context;
   const { tokenizer, engine, contextSize } = model;
   const created = Math.floor(Date.now() / 1000);
   refuseUnserved(request);
@@ -97,7 +93,7 @@ async function start(
     wantsLogprobs: request.logprobs,
     tokensAsIds: request.return_tokens_as_token_ids,
     signal: context.signal,
-    onEnd: () => adapter?.release(),
+    onEnd: release,
     matchers: await createMatchers(spec, request.n, model.gguf),
     promptScores: createPromptScores(request, prompt.ids, tokenizer.vocabSize),
     savedPrompt: promptTransfer.savedPrompt,

@@ -11,6 +11,7 @@ const ORDER = [
   'errors',
   'shared',
   // Leaf libraries: each stands alone.
+  'durable-files',
   'on-disk',
   'stop-strings',
   'text-reader',
@@ -70,6 +71,7 @@ const ORDER = [
   // What sits above the request path.
   'rl/',
   'store/',
+  'training/',
   'runtime',
   'default-runtime',
   'http/',
