@@ -25,6 +25,8 @@ import type { Tokenizer } from './tokenizer.ts';
 /** What an answer needs beside the request and the model. */
 export type AnswerContext = {
   readonly signal: AbortSignal | undefined;
+  /** Called when the request has ended, however it did, once it has begun to run. */
+  readonly onEnd: () => void;
   readonly processedLogprobs: boolean;
   /** Where saved prompts lie. */
   readonly kvTransferFolder: string;
@@ -32,22 +34,9 @@ export type AnswerContext = {
   readonly arrival: number;
 };
 
-/** Answers a request, and releases what served it. Everything that can be wrong with it shows before the first token. */
+/** Answers a request. Everything that can be wrong with it shows before the first token. */
 export async function answer(
-  serving: Serving,
-  request: ValidChatRequest,
-  context: AnswerContext,
-): Promise<ChatCompletion | ChatCompletionStream> {
-  try {
-    return await start(serving, request, context);
-  } catch (error) {
-    serving.release();
-    throw error;
-  }
-}
-
-async function start(
-  { model, adapter, release }: Serving,
+  { model, adapter }: Pick<Serving, 'model' | 'adapter'>,
   request: ValidChatRequest,
   context: AnswerContext,
 ): Promise<ChatCompletion | ChatCompletionStream> {
@@ -93,7 +82,7 @@ async function start(
     wantsLogprobs: request.logprobs,
     tokensAsIds: request.return_tokens_as_token_ids,
     signal: context.signal,
-    onEnd: release,
+    onEnd: context.onEnd,
     matchers: await createMatchers(spec, request.n, model.gguf),
     promptScores: createPromptScores(request, prompt.ids, tokenizer.vocabSize),
     savedPrompt: promptTransfer.savedPrompt,
@@ -163,6 +152,7 @@ function stopRules(
     includeStop: request.include_stop_str_in_output,
     skipSpecial: request.skip_special_tokens,
     shownSpecials,
+    spacesBetween: request.spaces_between_special_tokens,
   };
 }
 

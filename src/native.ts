@@ -112,6 +112,8 @@ export type EngineAddon = {
   devices(): Device[];
   /** Sends every log line of the engine to `callback`; returns what stops it. Levels: 1 debug, 2 info, 3 warning, 4 error. */
   setLog(callback: (level: number, text: string) => void): () => void;
+  /** Ends every thread of this JavaScript environment; its contexts are closed from then on. */
+  stopThreads(): void;
   loadModel(options: {
     path: string;
     useGpu: boolean;
@@ -159,6 +161,7 @@ export function loadAddon(): Addon {
     );
   try {
     loaded = createRequire(import.meta.url)(file) as Addon;
+    process.once('exit', loaded.stopThreads); // process.exit waits for no thread, and frees what a step still uses
   } catch (cause) {
     throw new OnpolicyError('NATIVE_UNAVAILABLE', `the addon ${file} does not load: ${String(cause)}`, {
       cause,

@@ -4,6 +4,7 @@ import { type EngineStats, sumStats } from './engine.ts';
 import { OnpolicyError } from './errors.ts';
 import { Models } from './models.ts';
 import { loadAddon } from './native.ts';
+import { fault, throwFaults } from './protocol/faults.ts';
 import {
   type ChatCompletion,
   type ChatCompletionRequest,
@@ -21,7 +22,7 @@ import type {
   TrainingJob,
   TrainingJobsResource,
 } from './service.ts';
-import { type FindRegistered, serve } from './serving.ts';
+import { type FindRegistered, type Serving, serve } from './serving.ts';
 import { checkpointsResource } from './store/checkpoints-resource.ts';
 import { modelsResource } from './store/models-resource.ts';
 import { type OpenStore, openStore } from './store/store.ts';
@@ -46,6 +47,7 @@ export class Runtime implements Completions {
   readonly #find: FindRegistered;
   readonly #training: Training;
   readonly #stopLog: (() => void) | undefined;
+  readonly #requestIds = new Set<string>(); // of requests that run
   #arrivals = 0;
   #closed: Promise<void> | null = null;
 
@@ -109,20 +111,27 @@ export class Runtime implements Completions {
     const valid = validateChatRequest(request, { scheduling, maxLogprobs, allowRequestTemplate });
     if (signal?.aborted)
       throw new OnpolicyError('ABORTED', 'the request was aborted', { cause: signal.reason });
-    const serving = await serve(this.#models, this.#find, valid.model, signal);
+    const releaseId = this.#claimId(valid.request_id);
+    let serving: Serving | null = null;
+    const onEnd = (): void => {
+      releaseId();
+      serving?.release();
+    };
     try {
+      serving = await serve(this.#models, this.#find, valid.model, signal);
       checkVocabulary(valid, serving.model.tokenizer.vocabSize);
       this.#requireOpen();
+      return await answer(serving, valid, {
+        signal,
+        onEnd,
+        processedLogprobs: logprobsMode === 'processed',
+        kvTransferFolder,
+        arrival: this.#arrivals++,
+      });
     } catch (error) {
-      serving.release();
+      onEnd();
       throw error;
     }
-    return await answer(serving, valid, {
-      signal,
-      processedLogprobs: logprobsMode === 'processed',
-      kvTransferFolder,
-      arrival: this.#arrivals++,
-    });
   }
 
   /**
@@ -186,6 +195,19 @@ export class Runtime implements Completions {
   /** The same as {@link close}, for `await using`. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
+  }
+
+  /** Keeps a request's id from others until the function that it returns is called. */
+  #claimId(id: string | null): () => void {
+    if (id === null) return () => {};
+    if (this.#requestIds.has(id))
+      throwFaults([fault(['request_id'], 'conflict', 'an id that no request has which still runs', id)]);
+    this.#requestIds.add(id);
+    let isHeld = true;
+    return () => {
+      if (isHeld) this.#requestIds.delete(id);
+      isHeld = false;
+    };
   }
 
   #requireOpen(): void {

@@ -44,6 +44,7 @@ async function begin(model: string | null, more: object): Promise<ChatCompletion
   const valid = validateChatRequest({ ...request, ...more }, { scheduling: 'fcfs', maxLogprobs: null });
   return await answer(serving, valid, {
     signal: undefined,
+    onEnd: serving.release,
     processedLogprobs: false,
     kvTransferFolder: path.join(root, 'kv'),
     arrival: arrivals++,

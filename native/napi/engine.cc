@@ -391,19 +391,22 @@ class JsContext : public Napi::ObjectWrap<JsContext> {
     vocab_size_ = vocab_size;
     thread_ = std::make_shared<StepThread>(env_, std::move(context));
     napi_add_env_cleanup_hook(env_, OnExit, this);
+    Environment::Of(env_).AddThread(this, [this] { Shut(); });
   }
 
  private:
-  static void OnExit(void* self) { static_cast<JsContext*>(self)->StopThread(); }
+  static void OnExit(void* self) { static_cast<JsContext*>(self)->Shut(); }
 
-  void StopThread() {
-    if (thread_) thread_->Stop();
-    thread_.reset();
+  // The thread, which is the caller's to stop from here on; null when there is none any more.
+  std::shared_ptr<StepThread> TakeThread() {
+    if (!thread_) return nullptr;
+    napi_remove_env_cleanup_hook(env_, OnExit, this);
+    Environment::Of(env_).RemoveThread(this);
+    return std::move(thread_);
   }
 
   void Shut() {
-    if (thread_) napi_remove_env_cleanup_hook(env_, OnExit, this);
-    StopThread();
+    if (const std::shared_ptr<StepThread> thread = TakeThread()) thread->Stop();
   }
 
   void Check(bool condition, const char* message) const {
@@ -601,9 +604,7 @@ class JsContext : public Napi::ObjectWrap<JsContext> {
 
   // Stops the thread and frees the context off the JavaScript thread.
   Napi::Value Close(const Napi::CallbackInfo& info) {
-    std::shared_ptr<StepThread> thread = std::move(thread_);
-    if (thread) napi_remove_env_cleanup_hook(env_, OnExit, this);
-    auto owned = std::make_shared<std::shared_ptr<StepThread>>(std::move(thread));
+    auto owned = std::make_shared<std::shared_ptr<StepThread>>(TakeThread());
     return AsyncTask::Run(
         info.Env(), info.This().As<Napi::Object>(),
         [owned] {
@@ -716,6 +717,12 @@ Napi::Value SetLog(const Napi::CallbackInfo& info) {
   });
 }
 
+// stopThreads(): ends every thread of this environment. To be called when the process exits: contexts are closed after it.
+Napi::Value StopThreads(const Napi::CallbackInfo& info) {
+  Environment::Of(info.Env()).StopThreads();
+  return info.Env().Undefined();
+}
+
 Napi::Value CanOpen(const Napi::CallbackInfo& info) {
   return Napi::Boolean::New(info.Env(), CanOpenSystemLibrary(ReadString(info, 0, "name")));
 }
@@ -728,6 +735,7 @@ void RegisterEngine(Napi::Env env, Napi::Object exports) {
   exports.Set("openLibrary", Napi::Function::New(env, OpenLibraryAsync));
   exports.Set("canOpenSystemLibrary", Napi::Function::New(env, CanOpen));
   exports.Set("devices", Napi::Function::New(env, Devices));
+  exports.Set("stopThreads", Napi::Function::New(env, StopThreads));
   exports.Set("setLog", Napi::Function::New(env, SetLog));
   exports.Set("loadModel", Napi::Function::New(env, LoadModel));
   exports.Set("createContext", Napi::Function::New(env, CreateContext));
