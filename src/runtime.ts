@@ -11,10 +11,11 @@ import {
   validateChatRequest,
 } from './protocol/index.ts';
 import { type CheckedOptions, checkOptions, type RuntimeOptions } from './runtime-options.ts';
-import type { CallOptions, CheckpointsResource, Completions, ModelsResource } from './service.ts';
-import { checkpointsResource } from './store/checkpoints-resource.ts';
+import type { CallOptions, Completions, ModelsResource } from './service.ts';
+import { checkpointsResource, type LocalCheckpointsResource } from './store/checkpoints-resource.ts';
 import { modelsResource } from './store/models-resource.ts';
-import { type OpenStore, openStore } from './store/store.ts';
+import { type OpenStore, openStore } from './store/open-store.ts';
+import { type RunsResource, runsResource } from './store/runs-resource.ts';
 import type { ChatCompletionStream } from './stream.ts';
 import { detokenize } from './tokenizer.ts';
 
@@ -23,9 +24,11 @@ const LOG_LEVELS = ['debug', 'debug', 'info', 'warn', 'error'] as const;
 /** A service whose models run in this process. */
 export class Runtime implements Completions {
   /** Models that can be trained. */
-  readonly models: Omit<ModelsResource, 'log'>;
+  readonly models: ModelsResource;
   /** What training left. */
-  readonly checkpoints: CheckpointsResource;
+  readonly checkpoints: LocalCheckpointsResource;
+  /** What training and logging measured. */
+  readonly runs: RunsResource;
   readonly #options: CheckedOptions;
   readonly #models: Models;
   readonly #store: OpenStore;
@@ -42,13 +45,17 @@ export class Runtime implements Completions {
       options.models ?? {},
     );
     const { log } = options;
-    this.#store = openStore(options.home, (problem) => log?.('warn', problem));
+    this.#store = openStore(options.home, {
+      onProblem: (problem) => log?.('warn', problem),
+      tracker: options.tracker,
+    });
     const store = () => {
       this.#requireOpen();
       return this.#store.store;
     };
     this.models = modelsResource(store);
     this.checkpoints = checkpointsResource(store);
+    this.runs = runsResource(store);
     if (log)
       this.#stopLog = loadAddon().setLog((level, text) => log(LOG_LEVELS[level] ?? 'info', text.trimEnd()));
   }

@@ -53,7 +53,6 @@ const ORDER = [
   'engine',
   'kv-transfer',
   'models',
-  'runtime-options',
   'sampling/plan',
   'constraint',
   'sampling/logits-processors',
@@ -68,6 +67,7 @@ const ORDER = [
   // What sits above the request path.
   'rl/',
   'store/',
+  'runtime-options',
   'runtime',
   'default-runtime',
   'http/',
