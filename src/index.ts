@@ -42,4 +42,12 @@ export type {
   TrainingJob,
   TrainingJobsResource,
 } from './service.ts';
+export type { LocalCheckpointsResource } from './store/checkpoints-resource.ts';
+export { type MlflowOptions, mlflowTracker } from './store/mlflow-tracker.ts';
+export type { PruneRequest } from './store/prune.ts';
+export type { MetricRecord, TrajectoryRecord } from './store/run-log.ts';
+export type { RunRecord } from './store/run-record.ts';
+export type { LoggedTrajectory } from './store/runs.ts';
+export type { RunsResource } from './store/runs-resource.ts';
+export type { TrackedMetrics, Tracker } from './store/tracker.ts';
 export type { ChatCompletionStream } from './stream.ts';

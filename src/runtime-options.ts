@@ -4,6 +4,7 @@ import type { Gpu } from './backends/libraries.ts';
 import { OnpolicyError } from './errors.ts';
 import { KV_TRANSFER_FOLDER } from './kv-transfer.ts';
 import type { ModelOptions, ServingLimits } from './models.ts';
+import type { Tracker } from './store/tracker.ts';
 
 /** What is trained of a model, and how much memory that may take. */
 export type TrainingOptions = {
@@ -25,6 +26,8 @@ export type RuntimeOptions = ServingLimits & {
   readonly models?: Readonly<Record<string, string | ModelOptions>>;
   /** Folder of registered models with their checkpoints and runs, made when there is something to keep. Default `.onpolicy`. */
   readonly home?: string;
+  /** Gets runs as well, beside the home folder: `mlflowTracker`, or one of your own. */
+  readonly tracker?: Tracker;
   /** Which processor computes. Default `auto`: the best one that is there. */
   readonly gpu?: Gpu;
   /** How models are trained. */
@@ -138,6 +141,12 @@ const FIELDS: Record<keyof RuntimeOptions, Check> = {
     return null;
   },
   home: (value) => (typeof value === 'string' && value !== '' ? null : 'a path of a folder'),
+  tracker: (value) =>
+    ['startRun', 'log', 'deleteRun'].every(
+      (name) => typeof (value as Record<string, unknown>)?.[name] === 'function',
+    )
+      ? null
+      : 'an object with startRun, log and deleteRun',
   gpu: oneOf('auto', 'cuda', 'vulkan', 'metal', false),
   training: (value) => {
     if (typeof value !== 'object' || value === null) return 'an object of settings';

@@ -14,18 +14,12 @@ import {
 } from './protocol/index.ts';
 import type { SftRequest } from './rl/sft-request.ts';
 import { type CheckedOptions, checkOptions, type RuntimeOptions } from './runtime-options.ts';
-import type {
-  CallOptions,
-  CheckpointsResource,
-  Completions,
-  ModelsResource,
-  TrainingJob,
-  TrainingJobsResource,
-} from './service.ts';
+import type { CallOptions, ModelsResource, Service, TrainingJob, TrainingJobsResource } from './service.ts';
 import { type FindRegistered, type Serving, serve } from './serving.ts';
-import { checkpointsResource } from './store/checkpoints-resource.ts';
+import { checkpointsResource, type LocalCheckpointsResource } from './store/checkpoints-resource.ts';
 import { modelsResource } from './store/models-resource.ts';
-import { type OpenStore, openStore } from './store/store.ts';
+import { type OpenStore, openStore } from './store/open-store.ts';
+import { type RunsResource, runsResource } from './store/runs-resource.ts';
 import type { ChatCompletionStream } from './stream.ts';
 import { detokenize } from './tokenizer.ts';
 import { findRegistered } from './training/registered.ts';
@@ -34,11 +28,13 @@ import { Training } from './training/training.ts';
 const LOG_LEVELS = ['debug', 'debug', 'info', 'warn', 'error'] as const;
 
 /** A service whose models run in this process. */
-export class Runtime implements Completions {
+export class Runtime implements Service {
   /** Models that can be trained. */
-  readonly models: Omit<ModelsResource, 'log'>;
+  readonly models: ModelsResource;
   /** What training left. */
-  readonly checkpoints: CheckpointsResource;
+  readonly checkpoints: LocalCheckpointsResource;
+  /** What training and logging measured. */
+  readonly runs: RunsResource;
   /** Training jobs, also those of earlier processes. */
   readonly trainingJobs: TrainingJobsResource;
   readonly #options: CheckedOptions;
@@ -60,7 +56,10 @@ export class Runtime implements Completions {
       options.models ?? {},
     );
     const { log } = options;
-    this.#store = openStore(options.home, (problem) => log?.('warn', problem));
+    this.#store = openStore(options.home, {
+      onProblem: (problem) => log?.('warn', problem),
+      tracker: options.tracker,
+    });
     const store = () => {
       this.#requireOpen();
       return this.#store.store;
@@ -75,6 +74,7 @@ export class Runtime implements Completions {
       },
     };
     this.checkpoints = checkpointsResource(store);
+    this.runs = runsResource(store);
     this.#find = findRegistered(store);
     this.#training = new Training({
       models: this.#models,

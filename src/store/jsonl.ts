@@ -16,6 +16,72 @@ export async function appendLine(file: string, value: unknown, options: { flush:
   }
 }
 
+const BUFFER_BYTES = 256 * 1024;
+
+/** Writes lines one after the other, holding only a little of them. */
+export class LineWriter {
+  readonly #handle: fs.FileHandle;
+  #waiting: string[] = [];
+  #waitingLength = 0;
+  #bytes: number;
+
+  private constructor(handle: fs.FileHandle, bytes: number) {
+    this.#handle = handle;
+    this.#bytes = bytes;
+  }
+
+  /** Opens a file to go on after its first `bytes`; what lies beyond is cut off. */
+  static async open(file: string, bytes: number): Promise<LineWriter> {
+    const handle = await fs.open(file, bytes === 0 ? 'w' : 'r+');
+    try {
+      if (bytes > 0) await handle.truncate(bytes);
+    } catch (error) {
+      await handle.close();
+      throw error;
+    }
+    return new LineWriter(handle, bytes);
+  }
+
+  /** Length of the file with everything written so far. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  async write(value: unknown): Promise<void> {
+    const line = `${JSON.stringify(value)}\n`;
+    this.#waiting.push(line);
+    this.#waitingLength += line.length;
+    this.#bytes += Buffer.byteLength(line);
+    if (this.#waitingLength >= BUFFER_BYTES) await this.#empty();
+  }
+
+  /** Makes sure that everything is on the disk. */
+  async flush(): Promise<void> {
+    await this.#empty();
+    await this.#handle.datasync();
+  }
+
+  async close(): Promise<void> {
+    await this.#handle.close();
+  }
+
+  async #empty(): Promise<void> {
+    const bytes = Buffer.from(this.#waiting.join(''));
+    this.#waiting = [];
+    this.#waitingLength = 0;
+    const position = this.#bytes - bytes.length;
+    for (let written = 0; written < bytes.length; ) {
+      const { bytesWritten } = await this.#handle.write(
+        bytes,
+        written,
+        bytes.length - written,
+        position + written,
+      );
+      written += bytesWritten;
+    }
+  }
+}
+
 /** Where to start and stop reading, in bytes. */
 export type ByteRange = { readonly start?: number; readonly end?: number };
 
@@ -26,7 +92,7 @@ export async function* readLines<Value>(
   { start = 0, end = Number.POSITIVE_INFINITY }: ByteRange = {},
 ): AsyncGenerator<Value> {
   if (end <= start || !(await fs.stat(file).catch(ifMissing(null)))) return;
-  const stream = createReadStream(file, { start, end: end - 1, highWaterMark: 256 * 1024 });
+  const stream = createReadStream(file, { start, end: end - 1, highWaterMark: BUFFER_BYTES });
   try {
     for await (const line of createInterface({ input: stream, crlfDelay: Number.POSITIVE_INFINITY })) {
       const value = line === '' ? undefined : parse<Value>(home, file, line);

@@ -4,6 +4,7 @@ import path from 'node:path';
 import { flushFolder, writeFlushed } from '../durable-files.ts';
 import { FORMAT, type Home, ifMissing, readRecord } from './home.ts';
 import { isId, placedId, placeOf } from './ids.ts';
+import { newRunRecord } from './run-record.ts';
 
 /** Names the list of models in its ids. */
 export const MODELS = 'models';
@@ -60,6 +61,7 @@ export class ModelRecords {
     const record: ModelRecord = { format: FORMAT, id: placedId(MODELS, place), ...given, created };
     const temporary = await this.#home.makeTemporary();
     await writeFlushed(path.join(temporary, 'model.json'), [`${JSON.stringify(record, null, 2)}\n`]);
+    await writeFlushed(path.join(temporary, 'run.json'), [`${JSON.stringify(newRunRecord(), null, 2)}\n`]);
     await flushFolder(temporary);
     await fs.rename(temporary, this.folder(record.id));
     await flushFolder(this.#home.path('models'));

@@ -1,12 +1,12 @@
 /** What `runtime.models` can be asked, over the store. */
 import { fault, throwFaults } from '../protocol/faults.ts';
-import { validateListQuery, validateModelCreateRequest } from '../protocol/index.ts';
+import { validateListQuery, validateLogRequest, validateModelCreateRequest } from '../protocol/index.ts';
 import type { CallOptions, ModelsResource } from '../service.ts';
 import { isId } from './ids.ts';
 import type { Store } from './store.ts';
 
 /** Models of a store. `store` throws when the runtime is closed. */
-export function modelsResource(store: () => Store): Omit<ModelsResource, 'log'> {
+export function modelsResource(store: () => Store): ModelsResource {
   return {
     create: async (request) => {
       const valid = validateModelCreateRequest(request);
@@ -19,6 +19,7 @@ export function modelsResource(store: () => Store): Omit<ModelsResource, 'log'> 
     },
     retrieve: async (id) => await store().getModel(id),
     list: async (query) => await store().listModels(validateListQuery(query)),
+    log: async (id, request) => await store().runs.log(id, validateLogRequest(request)),
     delete: async (id, { signal }: CallOptions = {}) => await store().deleteModel(id, signal),
   };
 }

@@ -1,5 +1,4 @@
 /** Models, checkpoints and jobs of one home folder, for everything above it. READ FIRST in this folder. */
-import path from 'node:path';
 import { OnpolicyError } from '../errors.ts';
 import type {
   Checkpoint,
@@ -16,11 +15,12 @@ import { stepFolder } from '../rl/checkpoint-step.ts';
 import { Checkpoints } from './checkpoints.ts';
 import { Home, type ProblemListener, storeFailed } from './home.ts';
 import { placedId, placeOf } from './ids.ts';
-import { Jobs, type OpenJob } from './jobs.ts';
+import { type JobOutcome, Jobs, type OpenJob } from './jobs.ts';
 import { Leases } from './leases.ts';
 import { MODELS, type ModelRecord, ModelRecords } from './model-records.ts';
 import { readPage } from './page.ts';
 import { Queue } from './queue.ts';
+import { Runs } from './runs.ts';
 
 /** A checkpoint that cannot vanish until it is released. */
 export type UsedCheckpoint = {
@@ -38,6 +38,8 @@ export type UsedCheckpoint = {
 export type JobOptions = {
   /** Stops the job; called when its model is deleted. The job has to finish then. */
   readonly cancel?: () => void;
+  /** Its settings; the run keeps those of the newest job. */
+  readonly config?: Readonly<Record<string, unknown>>;
 };
 
 /** What lies in a home folder. Reads see what other processes write; writing makes this process the only writer. */
@@ -46,16 +48,23 @@ export class Store {
   readonly #models: ModelRecords;
   readonly #checkpoints: Checkpoints;
   readonly #jobs: Jobs;
+  /** Trajectories and metrics of the models. */
+  readonly runs: Runs;
   readonly #leases = new Leases();
   readonly #queue = new Queue();
   readonly #cancels = new Map<string, Set<() => void>>();
 
   /** @internal Use {@link openStore}. */
   constructor(folder: string) {
-    this.#home = new Home(folder, async () => {});
+    this.#home = new Home(folder, (trashed) => this.runs.finishDeletion(trashed));
     this.#models = new ModelRecords(this.#home);
     this.#checkpoints = new Checkpoints(this.#home);
     this.#jobs = new Jobs(this.#home);
+    this.runs = new Runs(this.#home, {
+      model: (id) => this.getModel(id),
+      folder: (id) => this.#models.folder(id),
+      write: (id, work) => this.#writeRun(id, work),
+    });
   }
 
   /** Absolute path of the home folder. It need not exist. */
@@ -115,9 +124,10 @@ export class Store {
       return await this.#write(`cannot delete the model ${id}`, id, async () => {
         await this.#getRecord(id);
         const deletedCheckpoints = (await this.#checkpoints.steps(id)).length;
+        await this.runs.idle();
         const trashed = await this.#home.discard(this.#models.folder(id), `model-${id}`);
-        await this.#removeDiscarded(trashed);
-        return { model_id: id, deleted_checkpoints: deletedCheckpoints, deleted_run: true };
+        const isRemoved = await this.#removeDiscarded(trashed);
+        return { model_id: id, deleted_checkpoints: deletedCheckpoints, deleted_run: isRemoved };
       });
     } finally {
       reopen();
@@ -219,7 +229,7 @@ export class Store {
    * A new training job of a model, which is not deleted before the job has finished.
    * @throws OnpolicyError `MODEL_NOT_FOUND`; `STORE_FAILED` when this process cannot write
    */
-  async createJob(modelId: string, { cancel }: JobOptions = {}): Promise<OpenJob> {
+  async createJob(modelId: string, { cancel, config }: JobOptions = {}): Promise<OpenJob> {
     const { id } = await this.#getRecord(modelId);
     const release = this.#take(id, id);
     const cancels = this.#cancels.get(id) ?? new Set();
@@ -229,11 +239,18 @@ export class Store {
       if (cancels.size === 0) this.#cancels.delete(id);
     };
     try {
-      const job = await this.#write('cannot keep the training job', id, () =>
-        this.#jobs.create(this.#models.folder(id), id),
-      );
+      const folder = this.#models.folder(id);
+      const job = await this.#write('cannot keep the training job', id, async () => {
+        if (config) await this.runs.keepConfig(id, config);
+        return await this.#jobs.create(folder, id);
+      });
       if (cancel) this.#cancels.set(id, cancels.add(cancel));
-      return { ...job, finish: (outcome) => job.finish(outcome).finally(end) };
+      const finish = async (outcome: JobOutcome) => {
+        const info = await job.finish(outcome);
+        if (outcome.status === 'completed') await this.runs.keepTraining(id, outcome.step, outcome.metrics);
+        return info;
+      };
+      return { ...job, finish: (outcome) => finish(outcome).finally(end) };
     } catch (error) {
       end();
       throw error;
@@ -260,7 +277,18 @@ export class Store {
   /** Waits for writes under way, then lets other processes write. */
   async close(): Promise<void> {
     await this.#queue.idle();
+    await this.runs.idle();
     await this.#home.close();
+  }
+
+  /** Writes to a model's run, which is not deleted meanwhile. */
+  async #writeRun<Result>(id: string, work: () => Promise<Result>): Promise<Result> {
+    const release = this.#take(id, id);
+    try {
+      return await this.#write(`cannot log to the model ${id}`, id, work);
+    } finally {
+      release();
+    }
   }
 
   async #toModel({ id, name, base_model, created }: ModelRecord): Promise<Model> {
@@ -284,9 +312,15 @@ export class Store {
     return (await this.#models.all()).map(({ id }) => this.#models.folder(id));
   }
 
-  async #removeDiscarded(folder: string): Promise<void> {
-    // It is out of sight already; what cannot be removed now is removed when the home is next opened.
-    await this.#home.removeDiscarded(folder).catch((error: unknown) => this.#home.report(folder, error));
+  /** False: not now. It is out of sight already, and removed when the home is next opened. */
+  async #removeDiscarded(folder: string): Promise<boolean> {
+    return await this.#home.removeDiscarded(folder).then(
+      () => true,
+      (error: unknown) => {
+        this.#home.report(folder, error);
+        return false;
+      },
+    );
   }
 
   /** Writes as the only writer, after other work on `name`. */
@@ -301,40 +335,6 @@ export class Store {
 }
 
 const READ_AT_ONCE = 64;
-
-/** A store and the right to use it. */
-export type OpenStore = {
-  readonly store: Store;
-  /** Gives it back. The last one to do so lets other processes write. */
-  close(): Promise<void>;
-};
-
-const opened = new Map<string, { readonly store: Store; userCount: number }>();
-
-/** Opens a home folder; everything in this process shares one store per folder. Touches nothing on the disk. */
-export function openStore(folder: string, onProblem?: ProblemListener): OpenStore {
-  const key = path.resolve(folder);
-  const entry = opened.get(key) ?? { store: new Store(key), userCount: 0 };
-  opened.set(key, entry);
-  entry.userCount++;
-  const { store } = entry;
-  if (onProblem) store.listeners.add(onProblem);
-  let closing: Promise<void> | null = null;
-  const close = async () => {
-    if (onProblem) store.listeners.delete(onProblem);
-    entry.userCount--;
-    if (entry.userCount > 0) return;
-    opened.delete(key);
-    await store.close();
-  };
-  return {
-    store,
-    close: () => {
-      closing ??= close();
-      return closing;
-    },
-  };
-}
 
 function noModel(id: string): OnpolicyError {
   return new OnpolicyError('MODEL_NOT_FOUND', `there is no model ${JSON.stringify(id)}`, {

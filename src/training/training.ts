@@ -48,8 +48,8 @@ export class Training {
   /** Reinforcement learning on groups of scored trajectories. Resolves when the job is queued. */
   async train(request: TrainingJobRequest, options: CallOptions = {}): Promise<TrainingJob> {
     const { model_id, trajectory_groups, experimental_config } = validateTrainingJobRequest(request);
-    resolveSettings(experimental_config ?? {});
-    return await this.#submit(model_id, options, (tools) =>
+    const settings = resolveSettings(experimental_config ?? {});
+    return await this.#submit(model_id, settings, options, (tools) =>
       train({ trajectory_groups, experimental_config: experimental_config ?? {} }, tools),
     );
   }
@@ -57,7 +57,7 @@ export class Training {
   /** Supervised learning on given answers. Resolves when the job is queued. */
   async sft(request: SftRequest, options: CallOptions = {}): Promise<TrainingJob> {
     const { model_id, data, config } = validateSftRequest(request);
-    return await this.#submit(model_id, options, (tools) => sft({ data, config }, tools));
+    return await this.#submit(model_id, config, options, (tools) => sft({ data, config }, tools));
   }
 
   /** Jobs by id, also those of earlier processes. */
@@ -77,13 +77,19 @@ export class Training {
     await this.#lossPool?.close();
   }
 
-  async #submit(modelId: string, { signal }: CallOptions, work: Work): Promise<TrainingJob> {
+  async #submit(
+    modelId: string,
+    config: Readonly<Record<string, unknown>>,
+    { signal }: CallOptions,
+    work: Work,
+  ): Promise<TrainingJob> {
     const store = this.#context.store();
     if (signal?.aborted) throw aborted(signal.reason);
     const model = await store.getModel(modelId);
     const base = await this.#context.models.get(model.base_model, signal);
     const stop = new AbortController();
     const record = await store.createJob(model.id, {
+      config,
       cancel: () => stop.abort(new OnpolicyError('ABORTED', 'its model is being deleted')),
     });
     const job = new JobHandle(record.id, stop);

@@ -1,60 +1,9 @@
 import fs from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
-import { afterAll, afterEach, describe, expect, it } from 'vitest';
-import { listSteps, stepFolder, writeStep } from '../../src/rl/checkpoint-step.ts';
+import { describe, expect, it } from 'vitest';
+import { stepFolder } from '../../src/rl/checkpoint-step.ts';
 import { createRuntime, type Runtime } from '../../src/runtime.ts';
-import { openStore } from '../../src/store/store.ts';
-import { fakeTrainer } from '../rl/fake-trainer.ts';
-
-const root = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-store-'));
-const opened: { close(): Promise<void> }[] = [];
-afterEach(async () => {
-  for (const one of opened.splice(0)) await one.close();
-});
-afterAll(() => fs.rmSync(root, { recursive: true }));
-let homes = 0;
-const newHome = () => path.join(root, `home-${homes++}`);
-
-async function open(home = newHome()) {
-  const problems: string[] = [];
-  const runtime = await createRuntime({
-    home,
-    log: (level, text) => level === 'warn' && problems.push(text),
-  });
-  const shared = openStore(home);
-  opened.push(runtime, shared);
-  return { runtime, store: shared.store, home, problems };
-}
-
-/** Leaves checkpoints as training does. */
-async function addSteps(
-  { store }: { store: ReturnType<typeof openStore>['store'] },
-  id: string,
-  metrics: number[],
-) {
-  for (const value of metrics) {
-    const folder = store.checkpointsFolder(id);
-    const step = ((await listSteps(folder)).at(-1) ?? 0) + 1;
-    await writeStep(folder, fakeTrainer(), {
-      id: store.newCheckpointId(id, step),
-      step,
-      metrics: { 'train/reward': value },
-      trajectory_hash: '',
-    });
-  }
-}
-
-const codeOf = (work: Promise<unknown>) =>
-  work.then(
-    () => 'it worked',
-    (error: { code: string }) => error.code,
-  );
-const faultOf = (work: Promise<unknown>) =>
-  work.then(
-    () => 'it worked',
-    (error: { detail?: { loc: string[] }[] }) => error.detail?.[0]?.loc,
-  );
+import { addSteps, closeAll, codeOf, faultOf, newHome, open } from './homes.ts';
 
 describe('models', () => {
   it('are registered, found by id and by name, listed and deleted', async () => {
@@ -82,7 +31,7 @@ describe('models', () => {
     expect(await store.findModel(model.id)).toEqual(model);
     expect(await store.findModel('nobody')).toBeNull();
     expect((await runtime.models.list()).data).toEqual([model]);
-    await addSteps({ store }, model.id, [1, 2]);
+    await addSteps(store, model.id, [1, 2]);
     expect(await runtime.models.delete(model.id)).toEqual({
       model_id: model.id,
       deleted_checkpoints: 2,
@@ -129,7 +78,7 @@ describe('checkpoints', () => {
   async function trained(metrics: number[]) {
     const all = await open();
     const { id } = await all.runtime.models.create({ base_model: 'a' });
-    await addSteps(all, id, metrics);
+    await addSteps(all.store, id, metrics);
     const stepsOf = async (query = {}) =>
       (await all.runtime.checkpoints.list(id, query)).data.map(({ step }) => step);
     return { ...all, id, stepsOf };
@@ -159,7 +108,7 @@ describe('checkpoints', () => {
     const { runtime, id, stepsOf } = all;
     const first = await runtime.checkpoints.list(id, { limit: 3 }); // 10, 9, 8
     await runtime.checkpoints.delete(id, { steps: [8, 7, 9] }); // the cursor itself, too
-    await addSteps(all, id, [11]);
+    await addSteps(all.store, id, [11]);
     const second = await runtime.checkpoints.list(id, { limit: 3, after: first.last_id });
     expect(second.data.map(({ step }) => step)).toEqual([6, 5, 4]);
     expect(second.has_more).toBe(true);
@@ -234,6 +183,22 @@ describe('checkpoints', () => {
     expect((await deletion).deleted_checkpoints).toBe(1);
   });
 
+  it('are pruned to the best ones and the newest', async () => {
+    const { runtime, id, stepsOf } = await trained([0.5, 0.9, 0.1, 0.9, 0.3]);
+    for (const bad of [{}, { keep: 0 }, { keep: 1.5 }, { keep: 1, goal: 'up' }, { keep: 1, best: 2 }])
+      expect(await codeOf(runtime.checkpoints.prune(id, bad as never))).toBe('INVALID_REQUEST');
+    expect(await runtime.checkpoints.prune(id, { keep: 3 })).toEqual({
+      deleted_count: 1,
+      not_found_steps: [],
+    });
+    expect(await stepsOf()).toEqual([5, 4, 2, 1]);
+    await runtime.checkpoints.prune(id, { keep: 1, metric: 'train/reward', goal: 'min' });
+    expect(await stepsOf()).toEqual([5]);
+    expect(await runtime.checkpoints.prune(id, { keep: 1, metric: 'no such' })).toMatchObject({
+      deleted_count: 0,
+    });
+  });
+
   it('that are damaged are named and skipped', async () => {
     const { runtime, store, id, stepsOf, problems } = await trained([1, 2, 3, 4]);
     const folder = (step: number) => stepFolder(store.checkpointsFolder(id), step);
@@ -306,7 +271,7 @@ describe('training jobs', () => {
     await job.start();
     await job.append(started);
     fs.appendFileSync(path.join(job.folder, 'events.jsonl'), '{"type":"gradi'); // cut off by the crash
-    for (const one of opened.splice(0)) await one.close();
+    await closeAll();
     const { store } = await open(home);
     expect(await store.readJob(job.id)).toMatchObject({ status: 'failed', error: { code: 'ABORTED' } });
     const { data } = await store.readEvents(job.id, { after: null, limit: 10 });
@@ -334,7 +299,7 @@ describe('a home folder', () => {
     const { runtime } = await open(home);
     const gone = await runtime.models.create({ base_model: 'a', name: 'gone' });
     const kept = await runtime.models.create({ base_model: 'a', name: 'kept' });
-    for (const one of opened.splice(0)) await one.close();
+    await closeAll();
     fs.renameSync(path.join(home, 'models', gone.id), path.join(home, 'trash', `model-${gone.id}.x`));
     const again: Runtime = (await open(home)).runtime;
     expect((await again.models.list()).data).toEqual([kept]);
@@ -346,7 +311,7 @@ describe('a home folder', () => {
     const { runtime, home, problems } = await open();
     const good = await runtime.models.create({ base_model: 'a' });
     const bad = await runtime.models.create({ base_model: 'a' });
-    for (const one of opened.splice(0)) await one.close();
+    await closeAll();
     fs.writeFileSync(path.join(home, 'models', bad.id, 'model.json'), '');
     const again = await open(home);
     expect((await again.runtime.models.list()).data).toEqual([good]);
@@ -366,7 +331,7 @@ describe('a home folder', () => {
   });
 
   it('that cannot be made is a clear error, and nothing is served after close', async () => {
-    const file = path.join(root, 'a-file');
+    const file = newHome();
     fs.writeFileSync(file, '');
     const { runtime } = await open(path.join(file, 'home'));
     expect(await codeOf(runtime.models.create({ base_model: 'a' }))).toBe('STORE_FAILED');
