@@ -3,6 +3,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { Adapters } from './adapters.ts';
 import { type GgufModel, loadGguf } from './backends/gguf.ts';
 import type { Gpu } from './backends/libraries.ts';
 import { Engine } from './engine.ts';
@@ -63,11 +64,15 @@ export type ServedModel = {
   readonly gguf: GgufModel;
   readonly tokenizer: Tokenizer;
   readonly engine: Engine;
+  /** Loaded beside its weights. */
+  readonly adapters: Adapters;
   /** Null when the file holds none. */
   readonly template: ServedTemplate | null;
   /** The variant for requests with tools; null: there is only one template. */
   readonly toolTemplate: ServedTemplate | null;
   readonly contextSize: number;
+  /** CPU threads that its arithmetic uses. */
+  readonly threads: number;
   readonly defaults: SamplingDefaults;
   /** Names engine and model in answers. */
   readonly fingerprint: string;
@@ -177,24 +182,28 @@ export class Models {
       const limits = { ...this.#options, ...options };
       const contextSize = Math.min(limits.contextSize ?? DEFAULT_CONTEXT_SIZE, gguf.native.contextLength);
       const maxRunning = limits.maxSequences ?? DEFAULT_SEQUENCES;
+      const threads = limits.threads ?? defaultThreads(gguf.native.parameters);
       const slotCount = Math.min(MAX_SLOTS, maxRunning + PREFIX_SLOTS);
       const backend = await gguf.createBackend({
         ...cacheLayout(gguf, contextSize, slotCount, limits.kvTokens),
         batchTokens: limits.maxBatchTokens ?? DEFAULT_BATCH_TOKENS,
         slotCount,
         maxOutputs: outputRows(gguf.native.vocabSize, maxRunning),
-        threads: limits.threads ?? defaultThreads(gguf.native.parameters),
+        threads,
       });
       const serve = (source: string): ServedTemplate | null =>
         source === '' ? null : serveTemplate(source, gguf.tokenizer, options.toolFormat);
+      const engine = new Engine(backend, { maxRunning, policy: scheduling, prefixCache });
       return {
         path: file,
         gguf,
         tokenizer: gguf.tokenizer,
-        engine: new Engine(backend, { maxRunning, policy: scheduling, prefixCache }),
+        engine,
+        adapters: new Adapters(engine),
         template: serve(options.chatTemplate ?? gguf.native.chatTemplate),
         toolTemplate: options.chatTemplate === undefined ? serve(gguf.native.toolTemplate) : null,
         contextSize,
+        threads,
         defaults: samplingDefaults(gguf.native.metadata),
         fingerprint: `onpolicy-gguf-${gguf.native.metadata['general.name'] ?? path.basename(file)}`,
       };

@@ -19,15 +19,18 @@ export function transferKey(transfer: KvTransfer): string | null {
   return transfer.kind === 'resume' ? `handle ${transfer.handle}` : null;
 }
 
+/** What computed a prompt: a model, and the identity of the adapter beside it; empty: none. */
+export type PromptOwner = { readonly model: ServedModel; readonly adapter: string };
+
 /** Loads what a request goes on from, before it is submitted. Fails with `INVALID_REQUEST` when it does not belong here. */
 export async function beginTransfer(
   transfer: KvTransfer,
-  model: ServedModel,
+  promptOwner: PromptOwner,
   group: Group,
   folder: string,
 ): Promise<PromptTransfer> {
   if (transfer.kind === 'none') return { savedPrompt: null, finish: async () => null };
-  const { engine } = model;
+  const { engine } = promptOwner.model;
   if (!engine.canCutCache)
     throw new OnpolicyError(
       'UNSUPPORTED',
@@ -36,7 +39,7 @@ export async function beginTransfer(
         param: 'kv_transfer_params',
       },
     );
-  const owner = await ownerOf(model);
+  const owner = await ownerOf(promptOwner);
   if (transfer.kind === 'resume') {
     const { tokens, state } = await loadCache(folder, owner, transfer.handle, group.prompt);
     await adopt(engine, group, tokens, state);
@@ -67,12 +70,12 @@ async function adopt(engine: Engine, group: Group, tokens: Int32Array, state: Ui
 
 const digests = new Map<string, Promise<string>>(); // by file
 
-async function ownerOf({ path, fingerprint, engine }: ServedModel): Promise<CacheOwner> {
+async function ownerOf({ model: { path, engine }, adapter }: PromptOwner): Promise<CacheOwner> {
   let digest = digests.get(path);
   if (!digest) {
     digest = digestModel(path);
     digests.set(path, digest);
     digest.catch(() => digests.delete(path));
   }
-  return { model: await digest, adapter: fingerprint, context: engine.cacheShape };
+  return { model: await digest, adapter, context: engine.cacheShape };
 }

@@ -164,6 +164,18 @@ class GgufBackend implements Backend {
     };
   }
 
+  async loadAdapter(path: string): Promise<number> {
+    try {
+      return await this.#context.loadAdapter(onDisk(path));
+    } catch (error) {
+      throw fromNative(error);
+    }
+  }
+
+  freeAdapter(adapter: number): Promise<void> {
+    return this.#context.freeAdapter(adapter);
+  }
+
   abortStep(): void {
     this.#context.abort();
   }
