@@ -12,13 +12,14 @@ import {
   checkVocabulary,
   validateChatRequest,
 } from './protocol/index.ts';
+import { makeReport } from './report/index.ts';
 import { type CheckedOptions, checkOptions, type RuntimeOptions } from './runtime-options.ts';
 import type { CallOptions, Completions, ModelsResource } from './service.ts';
+import { serve } from './serving.ts';
 import { checkpointsResource, type LocalCheckpointsResource } from './store/checkpoints-resource.ts';
 import { modelsResource } from './store/models-resource.ts';
 import { type OpenStore, openStore } from './store/open-store.ts';
 import { type RunsResource, runsResource } from './store/runs-resource.ts';
-import { serve } from './serving.ts';
 import type { ChatCompletionStream } from './stream.ts';
 import { detokenize } from './tokenizer.ts';
 
@@ -135,6 +136,15 @@ export class Runtime implements Completions {
     this.#requireOpen();
     const { tokenizer } = await this.#models.get(options.model ?? null);
     return detokenize(tokenizer, ids, options.skipSpecialTokens ?? false);
+  }
+
+  /**
+   * The run of a model, named by id or name, as a page: curves, checkpoints and trajectories in one HTML file.
+   * @throws OnpolicyError `MODEL_NOT_FOUND`
+   */
+  async report(model: string): Promise<string> {
+    this.#requireOpen();
+    return await makeReport(this.#store.store, model);
   }
 
   /** Numbers about the engines of all loaded models together. */

@@ -173,7 +173,8 @@ function toChoice({ message, logprobs }: TrajectoryChoice): ShownEntry {
 function toText({ content, tool_calls }: TrajectoryMessage): string {
   const parts = Array.isArray(content) ? (content as { text?: unknown }[]) : [{ text: content ?? '' }];
   const texts = parts.map((part) => (typeof part.text === 'string' ? part.text : JSON.stringify(part)));
-  const calls = Array.isArray(tool_calls) && tool_calls.length > 0 ? [JSON.stringify(tool_calls, null, 1)] : [];
+  const calls =
+    Array.isArray(tool_calls) && tool_calls.length > 0 ? [JSON.stringify(tool_calls, null, 1)] : [];
   return [...texts, ...calls].join('\n');
 }
 
