@@ -12,6 +12,7 @@ import {
   type TrainingJobRequest,
   validateChatRequest,
 } from './protocol/index.ts';
+import { makeReport } from './report/index.ts';
 import type { SftRequest } from './rl/sft-request.ts';
 import { type CheckedOptions, checkOptions, type RuntimeOptions } from './runtime-options.ts';
 import type { CallOptions, ModelsResource, Service, TrainingJob, TrainingJobsResource } from './service.ts';
@@ -175,6 +176,15 @@ export class Runtime implements Service {
     this.#requireOpen();
     const { tokenizer } = await this.#models.get(options.model ?? null);
     return detokenize(tokenizer, ids, options.skipSpecialTokens ?? false);
+  }
+
+  /**
+   * The run of a model, named by id or name, as a page: curves, checkpoints and trajectories in one HTML file.
+   * @throws OnpolicyError `MODEL_NOT_FOUND`
+   */
+  async report(model: string): Promise<string> {
+    this.#requireOpen();
+    return await makeReport(this.#store.store, model);
   }
 
   /** Numbers about the engines of all loaded models together. */

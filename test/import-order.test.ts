@@ -71,11 +71,11 @@ const ORDER = [
   'rl/',
   'store/',
   'training/',
+  'report/',
   'runtime-options',
   'runtime',
   'default-runtime',
   'http/',
-  'report/',
   'index',
   'demo',
 ];

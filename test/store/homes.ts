@@ -33,9 +33,8 @@ export function newHome(): string {
 /** Opens a home folder. */
 export async function open(home = newHome(), options: RuntimeOptions = {}): Promise<TestHome> {
   const problems: string[] = [];
-  const log = (level: string, text: string) => level === 'warn' && problems.push(text);
-  const runtime = await createRuntime({ home, log, ...options });
-  const shared = openStore(home);
+  const runtime = await createRuntime({ home, ...options });
+  const shared = openStore(home, { onProblem: (problem) => problems.push(problem) });
   opened.push(runtime, shared);
   return { runtime, store: shared.store, home, problems };
 }
