@@ -16,6 +16,8 @@ export type RuntimeOptions = ServingLimits & {
   readonly home?: string;
   /** Gets runs as well, beside the home folder: `mlflowTracker`, or one of your own. */
   readonly tracker?: Tracker;
+  /** Hears of damaged files in `home`, which are skipped, and of a tracker that fails. Default: `log`. */
+  readonly onStoreProblem?: (problem: string) => void;
   /** Which processor computes. Default `auto`: the best one that is there. */
   readonly gpu?: Gpu;
   /** Order of waiting requests: by arrival (default), or by `priority` first. */
@@ -131,6 +133,7 @@ const FIELDS: Record<keyof RuntimeOptions, Check> = {
   allowRequestTemplate: ofType('boolean'),
   kvTransferFolder: ofType('string'),
   log: ofType('function'),
+  onStoreProblem: ofType('function'),
   onProgress: ofType('function'),
 };
 

@@ -51,7 +51,7 @@ export class Runtime implements Completions {
     );
     const { log } = options;
     this.#store = openStore(options.home, {
-      onProblem: (problem) => log?.('warn', problem),
+      onProblem: options.onStoreProblem ?? ((problem) => log?.('warn', problem)),
       tracker: options.tracker,
     });
     const store = () => {

@@ -76,6 +76,7 @@ const ORDER = [
   'default-runtime',
   'http/',
   'index',
+  'cli/',
   'demo',
 ];
 
