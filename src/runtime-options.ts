@@ -6,6 +6,18 @@ import { KV_TRANSFER_FOLDER } from './kv-transfer.ts';
 import type { ModelOptions, ServingLimits } from './models.ts';
 import type { Tracker } from './store/tracker.ts';
 
+/** What is trained of a model, and how much memory that may take. */
+export type TrainingOptions = {
+  /** Inner size of the adapter. Default 8. A model's next checkpoints must have the same. */
+  readonly rank?: number;
+  /** The adapter's output is scaled by alpha / rank. Default 16. */
+  readonly alpha?: number;
+  /** Which linear layers are trained, by kind (`attn_q`) or full name (`blk.0.attn_q`). Default: all. */
+  readonly modules?: readonly string[];
+  /** Bytes that training may take beside the weights. Default: 2 GiB of activations are kept. */
+  readonly memoryBudget?: number;
+};
+
 /** Options of {@link createRuntime}. */
 export type RuntimeOptions = ServingLimits & {
   /** The model that answers when a request names none: a path or an `hf:` URI. Default: the embedded model. */
@@ -20,6 +32,8 @@ export type RuntimeOptions = ServingLimits & {
   readonly onStoreProblem?: (problem: string) => void;
   /** Which processor computes. Default `auto`: the best one that is there. */
   readonly gpu?: Gpu;
+  /** How models are trained. */
+  readonly training?: TrainingOptions;
   /** Order of waiting requests: by arrival (default), or by `priority` first. */
   readonly scheduling?: 'fcfs' | 'priority';
   /** Whether finished prefixes stay cached for later requests. Default true. */
@@ -103,6 +117,16 @@ const MODEL_FIELDS: Record<keyof ModelOptions, Check> = {
   toolFormat: ofType('string'),
 };
 
+const TRAINING_FIELDS: Record<keyof TrainingOptions, Check> = {
+  rank: integer(1, 1024),
+  alpha: (value) => (Number.isFinite(value) && (value as number) > 0 ? null : 'a number above 0'),
+  modules: (value) =>
+    Array.isArray(value) && value.every((name) => typeof name === 'string')
+      ? null
+      : 'an array of names of layers',
+  memoryBudget: integer(1),
+};
+
 const isModel: Check = (value) => {
   if (typeof value === 'string') return null;
   if (typeof value !== 'object' || value === null) return 'a path, an hf: URI or an object with a path';
@@ -126,6 +150,11 @@ const FIELDS: Record<keyof RuntimeOptions, Check> = {
       ? null
       : 'an object with startRun, log and deleteRun',
   gpu: oneOf('auto', 'cuda', 'vulkan', 'metal', false),
+  training: (value) => {
+    if (typeof value !== 'object' || value === null) return 'an object of settings';
+    checkFields('training', value, TRAINING_FIELDS);
+    return null;
+  },
   scheduling: oneOf('fcfs', 'priority'),
   prefixCache: ofType('boolean'),
   logprobsMode: oneOf('raw', 'processed'),

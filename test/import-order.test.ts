@@ -70,6 +70,7 @@ const ORDER = [
   // What sits above the request path.
   'rl/',
   'store/',
+  'training/',
   'report/',
   'runtime-options',
   'runtime',

@@ -189,7 +189,8 @@ Status Context::Step(const StepInput& input, StepOutput* output) {
         sampler.Sample(values, constraints.Mask(sample), scratch, result);
         if (result.status == SampleStatus::kOk) {
           sampler.Accept(result.token);
-          result.is_final = constraints.Accept(sample, result.token);
+          result.is_final =
+              constraints.Accept(sample, result.token) || constraints.TakeForced(sample, sampler, &result.forced);
         } else if (result.status == SampleStatus::kNoAllowedToken && constraints.IsComplete(sample)) {
           result.status = SampleStatus::kComplete;
         }

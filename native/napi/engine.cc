@@ -174,9 +174,9 @@ Napi::Value LoadModel(const Napi::CallbackInfo& info) {
   auto cancelled = options.Get("cancelled").As<Napi::Int32Array>();
   // Read from the loading thread; the array is kept alive as the task's owner.
   const volatile int32_t* flag = cancelled.Data();
-  request->on_progress = [reporter, flag](float fraction) {
+  request->on_progress = [reporter, flag, ending = Environment::Of(env).ending()](float fraction) {
     reporter->Report(fraction);
-    return *flag == 0;
+    return *flag == 0 && !*ending;
   };
   auto loaded = std::make_shared<LoadedModel>();
   auto work = [request, loaded] {
@@ -217,6 +217,20 @@ void SetCandidates(Napi::Env env, const std::vector<RowResult>& rows, Napi::Obje
   object.Set("candidates", candidates);
 }
 
+// Sets `forced` where a row has any.
+void SetForced(Napi::Env env, const std::vector<RowResult>& rows, Napi::Object object) {
+  std::vector<int32_t> offsets{0}, ids;
+  for (const RowResult& row : rows) {
+    ids.insert(ids.end(), row.forced.begin(), row.forced.end());
+    offsets.push_back(static_cast<int32_t>(ids.size()));
+  }
+  if (ids.empty()) return;
+  Napi::Object forced = Napi::Object::New(env);
+  forced.Set("offsets", ToTyped<Napi::Int32Array>(env, offsets));
+  forced.Set("ids", ToTyped<Napi::Int32Array>(env, ids));
+  object.Set("forced", forced);
+}
+
 // Columns instead of an object per row: (rows) each, alternatives laid end to end.
 Napi::Object ToRows(Napi::Env env, const std::vector<RowResult>& rows) {
   const size_t count = rows.size();
@@ -250,6 +264,7 @@ Napi::Object ToRows(Napi::Env env, const std::vector<RowResult>& rows) {
   object.Set("topIds", ToTyped<Napi::Int32Array>(env, top_ids));
   object.Set("topLogprobs", ToTyped<Napi::Float32Array>(env, top_logprobs));
   SetCandidates(env, rows, object);
+  SetForced(env, rows, object);
   return object;
 }
 

@@ -170,7 +170,8 @@ function toChoice({ message, logprobs }: TrajectoryChoice): ShownEntry {
   };
 }
 
-function toText({ content, tool_calls }: TrajectoryMessage): string {
+function toText(message: TrajectoryMessage): string {
+  const { content, tool_calls } = message as { content?: unknown; tool_calls?: unknown };
   const parts = Array.isArray(content) ? (content as { text?: unknown }[]) : [{ text: content ?? '' }];
   const texts = parts.map((part) => (typeof part.text === 'string' ? part.text : JSON.stringify(part)));
   const calls =
