@@ -1,5 +1,7 @@
 /** A validated request on a loaded model -> its answer, whole or as a stream. The request's path in one page. */
 import { randomBytes, randomUUID } from 'node:crypto';
+import type { AdapterLease } from './adapters.ts';
+import { NO_ADAPTER } from './backends/backend.ts';
 import { Completion } from './completion.ts';
 import { createMatchers, planConstraint } from './constraint.ts';
 import { OnpolicyError } from './errors.ts';
@@ -14,7 +16,7 @@ import { createLogitsHooks } from './sampling/logits-processors.ts';
 import { createSamplers } from './sampling/plan.ts';
 import { createPromptScores } from './sampling/prompt-scores.ts';
 import type { Group } from './sequence.ts';
-import { type ServedTemplate, serveTemplate } from './served-template.ts';
+import { templateFor } from './served-template.ts';
 import { StopStrings } from './stop-strings.ts';
 import { ChatCompletionStream, toChunks } from './stream.ts';
 import { contentText } from './template-message.ts';
@@ -24,6 +26,10 @@ import type { Tokenizer } from './tokenizer.ts';
 /** What an answer needs beside the request and the model. */
 export type AnswerContext = {
   readonly signal: AbortSignal | undefined;
+  /** What computes beside the model's weights, until `onEnd` is called. */
+  readonly adapter: Pick<AdapterLease, 'number' | 'identity'> | null;
+  /** Called when the request has ended, however it did, once it has begun to run. */
+  readonly onEnd: () => void;
   readonly processedLogprobs: boolean;
   /** Where saved prompts lie. */
   readonly kvTransferFolder: string;
@@ -37,11 +43,12 @@ export async function answer(
   request: ValidChatRequest,
   context: AnswerContext,
 ): Promise<ChatCompletion | ChatCompletionStream> {
+  const { adapter } = context;
   const { tokenizer, engine, contextSize } = model;
   const created = Math.floor(Date.now() / 1000);
   refuseUnserved(request);
   const transfer = readKvTransfer(request);
-  const { template, format: written } = chooseTemplate(model, request);
+  const { template, format: written } = templateFor(model, request);
   const { spec, format } = planConstraint(request, written);
   const prompt = await buildPrompt(request, { template, tokenizer, contextSize });
   const message = planMessage(format, request, prompt.text.slice(-PROMPT_TAIL));
@@ -59,10 +66,16 @@ export async function answer(
   const group: Group = {
     prompt: prompt.ids,
     cacheKey: transferKey(transfer) ?? request.cache_salt ?? '',
+    adapter: adapter?.number ?? NO_ADAPTER,
     priority: request.priority,
     arrival: context.arrival,
   };
-  const promptTransfer = await beginTransfer(transfer, model, group, context.kvTransferFolder);
+  const promptTransfer = await beginTransfer(
+    transfer,
+    { model, adapter: adapter?.identity ?? '' },
+    group,
+    context.kvTransferFolder,
+  );
   const completion = new Completion({
     engine,
     tokenizer,
@@ -73,6 +86,7 @@ export async function answer(
     wantsLogprobs: request.logprobs,
     tokensAsIds: request.return_tokens_as_token_ids,
     signal: context.signal,
+    onEnd: context.onEnd,
     matchers: await createMatchers(spec, request.n, model.loaded),
     promptScores: createPromptScores(request, prompt.ids, tokenizer.vocabSize),
     savedPrompt: promptTransfer.savedPrompt,
@@ -83,7 +97,7 @@ export async function answer(
     id: `chatcmpl-${request.request_id ?? randomUUID()}`,
     created,
     model: request.model ?? model.path,
-    systemFingerprint: model.fingerprint,
+    systemFingerprint: adapter ? `${model.fingerprint}-${adapter.identity}` : model.fingerprint,
     drawnSeed,
     ...replyRole(request),
     namesTool: typeof request.tool_choice === 'object',
@@ -117,18 +131,6 @@ function refuseUnserved(request: ValidChatRequest): void {
       });
 }
 
-/** The request's own template, else the model's: its variant for tools where there is one. */
-function chooseTemplate(model: ServedModel, request: ValidChatRequest): ServedTemplate {
-  if (request.chat_template !== null) return serveTemplate(request.chat_template, model.tokenizer, undefined);
-  const chosen = (request.tools.length > 0 ? model.toolTemplate : null) ?? model.template;
-  if (chosen) return chosen;
-  throw new OnpolicyError(
-    'TEMPLATE_FAILED',
-    `chat_template: ${model.path} holds none; give one with the request or with the model's option chatTemplate`,
-    { param: 'chat_template' },
-  );
-}
-
 /** The role of the reply, and what `echo` puts before it. */
 function replyRole(request: ValidChatRequest): { role: 'assistant'; echo: string } {
   const last = request.messages.at(-1);
@@ -154,6 +156,7 @@ function stopRules(
     includeStop: request.include_stop_str_in_output,
     skipSpecial: request.skip_special_tokens,
     shownSpecials,
+    spacesBetween: request.spaces_between_special_tokens,
   };
 }
 

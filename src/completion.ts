@@ -27,6 +27,8 @@ export type PreparedCompletion = {
   readonly wantsLogprobs: boolean;
   readonly tokensAsIds: boolean;
   readonly signal: AbortSignal | undefined;
+  /** Called once, when the engine has no more use for its sequences. */
+  readonly onEnd: () => void;
   /** Collects the prompt's log-probabilities, once for all choices. */
   readonly promptScores: PromptScores | null;
   /** Grammars that hold the choices, from their first token or from the end of the reasoning; one each, or none. */
@@ -126,6 +128,7 @@ export class Completion {
   #finish(): void {
     this.#prepared.signal?.removeEventListener('abort', this.#onAbort);
     this.#run.stop();
+    this.#prepared.onEnd();
     this.#notify();
   }
 

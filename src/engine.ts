@@ -1,10 +1,10 @@
 /** Requests -> sampled tokens: submit, abort, close and the step loop. Read this first, then follow the imports. */
-import type { Backend, RowEdit, Step, StepResult } from './backends/backend.ts';
+import type { Backend, StepResult } from './backends/backend.ts';
 import { fromNative, OnpolicyError } from './errors.ts';
 import type { SampledRows } from './native.ts';
-import type { LogitsHook } from './sampling/logits-hook.ts';
-import { type Entry, type Plan, Scheduler, type SchedulerOptions } from './scheduler.ts';
+import { type Plan, Scheduler, type SchedulerOptions } from './scheduler.ts';
 import type { Group, Sequence } from './sequence.ts';
+import { scoredRows, toStep } from './step-layout.ts';
 
 /** Who hears of a sequence's tokens. Called between steps; must not throw. */
 export type Listener = {
@@ -57,12 +57,10 @@ export function sumStats(stats: readonly EngineStats[]): EngineStats {
 /** Row status: see {@link SampledRows}. */
 const STATUS_COMPLETE = 4;
 
-/** A saved cache on its way into a slot. */
-type Adoption = {
-  readonly group: Group;
-  readonly tokens: Int32Array;
-  readonly state: Uint8Array;
-  readonly resolve: () => void;
+/** Work on the backend that waits for the end of the running step. */
+type Errand = {
+  /** Never rejects. */
+  readonly run: () => Promise<void>;
   readonly reject: (cause: unknown) => void;
 };
 
@@ -76,7 +74,7 @@ export class Engine {
   readonly #maxRunning: number;
   readonly #listeners = new Map<Sequence, Listener>();
   readonly #removed = new Set<Sequence>(); // to be taken out when the running step ends
-  readonly #adoptions: Adoption[] = [];
+  readonly #errands: Errand[] = [];
   #current: Plan | null = null;
   #loop: Promise<void> | null = null;
   #failure: OnpolicyError | null = null;
@@ -122,14 +120,32 @@ export class Engine {
    * Loads the saved cache of a prompt's beginning for the sequences of a group, between two steps. Does nothing when there
    * is no room: the prompt is then computed. Fails when the cache is of another kind of context.
    */
-  async adopt(group: Group, tokens: Int32Array, state: Uint8Array): Promise<void> {
-    if (this.#closed) throw new OnpolicyError('CLOSED', 'the model is closed');
-    if (this.#failure) throw this.#failure;
-    const loaded = new Promise<void>((resolve, reject) =>
-      this.#adoptions.push({ group, tokens, state, resolve, reject }),
-    );
-    this.#loop ??= this.#run();
-    await loaded;
+  adopt(group: Group, tokens: Int32Array, state: Uint8Array): Promise<void> {
+    return this.#betweenSteps(async () => {
+      // The last token of a prompt is computed anew: its logits are needed.
+      const place = this.#scheduler.adopt(group, tokens, Math.min(tokens.length, group.prompt.length - 1));
+      if (!place) return;
+      try {
+        await this.#backend.loadSlot(place.edits, place.slot, state);
+      } catch (cause) {
+        this.#scheduler.abandon(place.slot);
+        throw cause;
+      }
+    });
+  }
+
+  /**
+   * Loads a LoRA file beside the weights, while sequences run on. Returns the number by which groups name it.
+   * Fails with `MODEL_INVALID` when it is no adapter of this model.
+   */
+  loadAdapter(path: string): Promise<number> {
+    return this.#betweenSteps(() => this.#backend.loadAdapter(path));
+  }
+
+  /** Frees an adapter that no sequence uses any more. An engine that has ended has freed it already. */
+  async freeAdapter(adapter: number): Promise<void> {
+    if (this.#closed || this.#failure) return;
+    await this.#betweenSteps(() => this.#backend.freeAdapter(adapter));
   }
 
   /** Shape of the cache: saved prompts can be loaded where it is the same. */
@@ -193,7 +209,7 @@ export class Engine {
     await null; // requests of the same tick start in the same step
     try {
       while (!this.#closed && this.#failure === null) {
-        if (this.#adoptions.length > 0) await this.#adoptAll();
+        for (let errand = this.#errands.shift(); errand; errand = this.#errands.shift()) await errand.run();
         const plan = this.#scheduler.next();
         if (!plan) break;
         await this.#step(plan);
@@ -203,7 +219,7 @@ export class Engine {
     }
     const end = this.#closed ? new OnpolicyError('CLOSED', 'the model was closed') : this.#failure;
     if (end) this.#failAll(end);
-    else if (this.#scheduler.counts().waiting > 0 || this.#adoptions.length > 0) this.#loop = this.#run(); // came while the loop was ending
+    else if (this.#scheduler.counts().waiting > 0 || this.#errands.length > 0) this.#loop = this.#run(); // came while the loop was ending
   }
 
   async #step(plan: Plan): Promise<void> {
@@ -224,23 +240,15 @@ export class Engine {
     this.#removed.clear();
   }
 
-  async #adoptAll(): Promise<void> {
-    for (let next = this.#adoptions.shift(); next; next = this.#adoptions.shift()) {
-      const { group, tokens, state, resolve, reject } = next;
-      // The last token of a prompt is computed anew: its logits are needed.
-      const place = this.#scheduler.adopt(group, tokens, Math.min(tokens.length, group.prompt.length - 1));
-      if (!place) {
-        resolve();
-        continue;
-      }
-      try {
-        await this.#backend.loadSlot(place.edits, place.slot, state);
-        resolve();
-      } catch (cause) {
-        this.#scheduler.abandon(place.slot);
-        reject(cause);
-      }
-    }
+  /** Runs `work` as soon as no step runs. */
+  async #betweenSteps<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#closed) throw new OnpolicyError('CLOSED', 'the model is closed');
+    if (this.#failure) throw this.#failure;
+    const done = new Promise<T>((resolve, reject) =>
+      this.#errands.push({ run: () => work().then(resolve, reject), reject }),
+    );
+    this.#loop ??= this.#run();
+    return await done;
   }
 
   /** Saves prompts that this step has completed, before their sequences go on. */
@@ -315,7 +323,7 @@ export class Engine {
   }
 
   #failAll(error: OnpolicyError): void {
-    for (const { reject } of this.#adoptions.splice(0)) reject(error);
+    for (const { reject } of this.#errands.splice(0)) reject(error);
     const listeners = [...this.#listeners];
     for (const [sequence] of listeners) this.#end(sequence);
     for (const [, listener] of listeners) listener.onError(error);
@@ -331,51 +339,6 @@ export class Engine {
     this.#generatedTokens += sampled;
     this.#rate += 0.1 * ((1000 * sampled) / Math.max(elapsedMs, 1e-3) - this.#rate);
   }
-}
-
-/** Lays a plan out in the arrays that the backend takes. */
-function toStep({ entries, edits }: Plan): Step {
-  const total = entries.reduce((tokens, entry) => tokens + entry.count, 0);
-  const sampled = entries.flatMap((entry) => entry.samples);
-  const step = {
-    memoryEdits: Int32Array.from(edits),
-    tokens: new Int32Array(total),
-    positions: new Int32Array(total),
-    sequences: new Int32Array(total),
-    sampleRows: new Int32Array(sampled.length),
-    rowEdits: [] as RowEdit[],
-    samplers: sampled.map((sequence) => sequence.sampler),
-    ...(sampled.some(({ matcher }) => matcher) ? { matchers: sampled.map(({ matcher }) => matcher) } : {}),
-    scoreRows: new Int32Array(3 * entries.reduce((rows, entry) => rows + scoredRows(entry), 0)),
-  };
-  let at = 0;
-  let row = 0;
-  let scored = 0;
-  for (const entry of entries) {
-    const { sequence, start, count, samples: takers } = entry;
-    if (scoredRows(entry) > 0) {
-      const rows = sequence.promptScores!.layOut(start, start + count, at);
-      step.scoreRows.set(rows, scored);
-      scored += rows.length;
-    }
-    step.tokens.set(sequence.tokens(start, start + count), at);
-    step.sequences.fill(sequence.slot, at, at + count);
-    for (let i = 0; i < count; i++) step.positions[at + i] = start + i;
-    at += count;
-    for (const sequence of takers) {
-      if (sequence.hook) step.rowEdits.push(toRowEdit(sequence, sequence.hook, row));
-      step.sampleRows[row++] = at - 1;
-    }
-  }
-  return step;
-}
-
-function toRowEdit(sequence: Sequence, hook: LogitsHook, sample: number): RowEdit {
-  return { sample, row: () => hook.row(), edit: () => hook.edit(sequence.outputs()) };
-}
-
-function scoredRows({ sequence, start, count }: Entry): number {
-  return sequence.promptScores?.rowsIn(start, start + count) ?? 0;
 }
 
 function rowError(status: number, isEdited: boolean): OnpolicyError {

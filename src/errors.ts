@@ -46,6 +46,9 @@ const STATUS: Record<ErrorCode, number> = {
   BACKEND_FAILED: 500,
 };
 
+/** All codes. */
+export const errorCodes = Object.keys(STATUS) as readonly ErrorCode[];
+
 /** One fault of an input, in the shape of the wire's validation errors. */
 export type ErrorDetail = {
   /** Path of the faulty value, for example `['messages', '0', 'role']`. */

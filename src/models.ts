@@ -3,6 +3,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { Adapters } from './adapters.ts';
 import { GgufModel, loadGguf } from './backends/gguf.ts';
 import type { Gpu } from './backends/libraries.ts';
 import type { LoadedModel, SamplingDefaults } from './backends/model.ts';
@@ -57,11 +58,15 @@ export type ServedModel = {
   readonly loaded: LoadedModel;
   readonly tokenizer: Tokenizer;
   readonly engine: Engine;
+  /** Loaded beside its weights. */
+  readonly adapters: Adapters;
   /** Null when the file holds none. */
   readonly template: ServedTemplate | null;
   /** The variant for requests with tools; null: there is only one template. */
   readonly toolTemplate: ServedTemplate | null;
   readonly contextSize: number;
+  /** CPU threads that its arithmetic uses. */
+  readonly threads: number;
   readonly defaults: SamplingDefaults;
   /** Names engine and model in answers. */
   readonly fingerprint: string;
@@ -176,24 +181,28 @@ export class Models {
       const contextSize = Math.min(limits.contextSize ?? DEFAULT_CONTEXT_SIZE, loaded.contextLength);
       const maxRunning = limits.maxSequences ?? DEFAULT_SEQUENCES;
       const slotCount = Math.min(MAX_SLOTS, maxRunning + PREFIX_SLOTS);
+      const threads = limits.threads ?? (loaded.isTiny ? 1 : os.availableParallelism());
       const { tokenizer } = loaded;
       const backend = await loaded.createBackend({
         ...cacheLayout(loaded, contextSize, slotCount, limits.kvTokens),
         batchTokens: limits.maxBatchTokens ?? DEFAULT_BATCH_TOKENS,
         slotCount,
         maxOutputs: outputRows(tokenizer.vocabSize, maxRunning),
-        threads: limits.threads ?? (loaded.isTiny ? 1 : os.availableParallelism()),
+        threads,
       });
       const serve = (source: string): ServedTemplate | null =>
         source === '' ? null : serveTemplate(source, tokenizer, options.toolFormat);
+      const engine = new Engine(backend, { maxRunning, policy: scheduling, prefixCache });
       return {
         path: file,
         loaded,
         tokenizer,
-        engine: new Engine(backend, { maxRunning, policy: scheduling, prefixCache }),
+        engine,
+        adapters: new Adapters(engine),
         template: serve(options.chatTemplate ?? loaded.chatTemplate),
         toolTemplate: options.chatTemplate === undefined ? serve(loaded.toolTemplate) : null,
         contextSize,
+        threads,
         defaults: loaded.defaults,
         fingerprint: loaded.fingerprint,
       };

@@ -68,6 +68,7 @@ export type NativeModel = {
 export type NativeContext = {
   readonly kvTokens: number;
   step(step: {
+    adapter: number; // as `loadAdapter` numbered it; 0: none
     memoryEdits: Int32Array;
     tokens: Int32Array;
     positions: Int32Array;
@@ -86,6 +87,9 @@ export type NativeContext = {
   saveSequence(sequence: number): Promise<Uint8Array>;
   /** Does the edits, then fills an empty sequence. */
   loadSequence(memoryEdits: Int32Array, sequence: number, state: Uint8Array): Promise<void>;
+  /** Loads a LoRA file beside the weights. */
+  loadAdapter(path: string): Promise<number>;
+  freeAdapter(adapter: number): Promise<void>;
   /** Samples these hooked rows of the last step, ascending. */
   finish(indices: Int32Array): Promise<SampledRows>;
   abort(): void;
@@ -124,6 +128,8 @@ export type EngineAddon = {
   devices(): Device[];
   /** Sends every log line of the engine to `callback`; returns what stops it. Levels: 1 debug, 2 info, 3 warning, 4 error. */
   setLog(callback: (level: number, text: string) => void): () => void;
+  /** Ends every thread of this JavaScript environment; its contexts are closed from then on. */
+  stopThreads(): void;
   loadModel(options: {
     path: string;
     useGpu: boolean;
@@ -172,6 +178,7 @@ export function loadAddon(): Addon {
     );
   try {
     loaded = createRequire(import.meta.url)(file) as Addon;
+    process.once('exit', loaded.stopThreads); // process.exit waits for no thread, and frees what a step still uses
   } catch (cause) {
     throw new OnpolicyError('NATIVE_UNAVAILABLE', `the addon ${file} does not load: ${String(cause)}`, {
       cause,

@@ -20,15 +20,18 @@ export function transferKey(transfer: KvTransfer): string | null {
   return transfer.kind === 'resume' ? `handle ${transfer.handle}` : null;
 }
 
+/** What computed a prompt: a model, and the identity of the adapter beside it; empty: none. */
+export type PromptOwner = { readonly model: ServedModel; readonly adapter: string };
+
 /** Loads what a request goes on from, before it is submitted. Fails with `INVALID_REQUEST` when it does not belong here. */
 export async function beginTransfer(
   transfer: KvTransfer,
-  model: ServedModel,
+  promptOwner: PromptOwner,
   group: Group,
   folder: string,
 ): Promise<PromptTransfer> {
   if (transfer.kind === 'none') return { savedPrompt: null, finish: async () => null };
-  const { engine } = model;
+  const { engine } = promptOwner.model;
   if (!engine.canCutCache)
     throw new OnpolicyError(
       'UNSUPPORTED',
@@ -37,7 +40,7 @@ export async function beginTransfer(
         param: 'kv_transfer_params',
       },
     );
-  const owner = await ownerOf(model);
+  const owner = await ownerOf(promptOwner);
   if (transfer.kind === 'resume') {
     const { tokens, state } = await loadCache(folder, owner, transfer.handle, group.prompt);
     await adopt(engine, group, tokens, state);
@@ -68,12 +71,12 @@ async function adopt(engine: Engine, group: Group, tokens: Int32Array, state: Ui
 
 const digests = new WeakMap<LoadedModel, Promise<string>>();
 
-async function ownerOf({ loaded, fingerprint, engine }: ServedModel): Promise<CacheOwner> {
+async function ownerOf({ model: { loaded, engine }, adapter }: PromptOwner): Promise<CacheOwner> {
   let digest = digests.get(loaded);
   if (!digest) {
     digest = Promise.all(loaded.files.map(digestModel)).then((parts) => parts.join(' '));
     digests.set(loaded, digest);
     digest.catch(() => digests.delete(loaded));
   }
-  return { model: await digest, adapter: fingerprint, context: engine.cacheShape };
+  return { model: await digest, adapter, context: engine.cacheShape };
 }

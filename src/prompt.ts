@@ -31,7 +31,11 @@ export async function buildPrompt(request: ValidChatRequest, context: PromptCont
   return { text, ids, maxTokens: outputLimit(request, ids.length, contextSize) };
 }
 
-function renderMessages(request: ValidChatRequest, { template, tokenizer }: PromptContext): string {
+/** The text of the messages, as the template writes it. */
+export function renderMessages(
+  request: ValidChatRequest,
+  { template, tokenizer }: Pick<PromptContext, 'template' | 'tokenizer'>,
+): string {
   const asParts = template.contentFormat === 'openai';
   const effort = request.reasoning_effort;
   const input = {

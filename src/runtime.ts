@@ -1,9 +1,11 @@
 /** The service in this process: wires models, engines and answers together. READ FIRST. */
+import type { AdapterLease } from './adapters.ts';
 import { answer } from './answer.ts';
 import { type EngineStats, sumStats } from './engine.ts';
 import { OnpolicyError } from './errors.ts';
 import { Models } from './models.ts';
 import { loadAddon } from './native.ts';
+import { fault, throwFaults } from './protocol/faults.ts';
 import {
   type ChatCompletion,
   type ChatCompletionRequest,
@@ -12,6 +14,7 @@ import {
 } from './protocol/index.ts';
 import { type CheckedOptions, checkOptions, type RuntimeOptions } from './runtime-options.ts';
 import type { CallOptions, Completions } from './service.ts';
+import { serve } from './serving.ts';
 import type { ChatCompletionStream } from './stream.ts';
 import { detokenize } from './tokenizer.ts';
 
@@ -22,6 +25,7 @@ export class Runtime implements Completions {
   readonly #options: CheckedOptions;
   readonly #models: Models;
   readonly #stopLog: (() => void) | undefined;
+  readonly #requestIds = new Set<string>(); // of requests that run
   #arrivals = 0;
   #closed: Promise<void> | null = null;
 
@@ -62,15 +66,29 @@ export class Runtime implements Completions {
     const valid = validateChatRequest(request, { scheduling, maxLogprobs, allowRequestTemplate });
     if (signal?.aborted)
       throw new OnpolicyError('ABORTED', 'the request was aborted', { cause: signal.reason });
-    const model = await this.#models.get(valid.model, signal);
-    checkVocabulary(valid, model.tokenizer.vocabSize);
-    this.#requireOpen();
-    return await answer(model, valid, {
-      signal,
-      processedLogprobs: logprobsMode === 'processed',
-      kvTransferFolder,
-      arrival: this.#arrivals++,
-    });
+    const releaseId = this.#claimId(valid.request_id);
+    let adapter: AdapterLease | null = null;
+    const onEnd = (): void => {
+      releaseId();
+      adapter?.release();
+    };
+    try {
+      const serving = await serve(this.#models, async () => null, valid.model, signal);
+      adapter = serving.adapter;
+      checkVocabulary(valid, serving.model.tokenizer.vocabSize);
+      this.#requireOpen();
+      return await answer(serving.model, valid, {
+        signal,
+        adapter,
+        onEnd,
+        processedLogprobs: logprobsMode === 'processed',
+        kvTransferFolder,
+        arrival: this.#arrivals++,
+      });
+    } catch (error) {
+      onEnd();
+      throw error;
+    }
   }
 
   /** The token ids of a text. */
@@ -111,6 +129,19 @@ export class Runtime implements Completions {
   /** The same as {@link close}, for `await using`. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
+  }
+
+  /** Keeps a request's id from others until the function that it returns is called. */
+  #claimId(id: string | null): () => void {
+    if (id === null) return () => {};
+    if (this.#requestIds.has(id))
+      throwFaults([fault(['request_id'], 'conflict', 'an id that no request has which still runs', id)]);
+    this.#requestIds.add(id);
+    let isHeld = true;
+    return () => {
+      if (isHeld) this.#requestIds.delete(id);
+      isHeld = false;
+    };
   }
 
   #requireOpen(): void {

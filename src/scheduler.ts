@@ -34,8 +34,9 @@ export type Entry = {
   readonly samples: readonly Sequence[];
 };
 
-/** What runs next. */
+/** What runs next: sequences of one adapter. */
 export type Plan = {
+  readonly adapter: number;
   readonly entries: readonly Entry[];
   /** (edits, 5), as the backend takes them. */
   readonly edits: readonly number[];
@@ -57,6 +58,9 @@ export class Scheduler {
   readonly #bySlot: (Sequence | undefined)[]; // (slots) the running sequence of each
   readonly #freeSlots = new Set<number>();
   readonly #finished = new Set<number>(); // slots kept for their prefix, least recently used first
+  readonly #lastTurns = new Map<number, number>(); // by adapter in play: when it last had a step
+  #turn = 0;
+  #blocked: Sequence | null = null; // it found no room when its adapter had a turn: nothing behind it starts before it
   #edits: number[] = []; // for the next step
 
   constructor(options: SchedulerOptions) {
@@ -122,6 +126,7 @@ export class Scheduler {
   remove(sequence: Sequence, { keep } = { keep: true }): void {
     const waiting = this.#waiting.indexOf(sequence);
     if (waiting >= 0) this.#waiting.splice(waiting, 1);
+    if (this.#blocked === sequence) this.#blocked = null;
     const running = this.#running.indexOf(sequence);
     if (running >= 0) {
       this.#running.splice(running, 1);
@@ -130,8 +135,33 @@ export class Scheduler {
     }
   }
 
-  /** Picks the tokens of the next step, or null when nothing can run. */
+  /** Picks the tokens of the next step, or null when nothing can run. Adapters take turns. */
   next(): Plan | null {
+    for (;;) {
+      for (const adapter of this.#adaptersByTurn()) {
+        const plan = this.#nextOf(adapter);
+        if (!plan) continue;
+        this.#lastTurns.set(adapter, ++this.#turn);
+        return plan;
+      }
+      if (this.#running.length === 0) return null;
+      // Nothing fits: the last in order makes room. A sequence alone always fits, so this ends.
+      this.#preempt(this.#running.at(-1)!);
+    }
+  }
+
+  /** Adapters that sequences run or wait for, the one whose turn is longest ago first. */
+  #adaptersByTurn(): number[] {
+    const inPlay = new Set<number>();
+    for (const { group } of this.#running) inPlay.add(group.adapter);
+    for (const { group } of this.#waiting) inPlay.add(group.adapter);
+    for (const adapter of this.#lastTurns.keys()) if (!inPlay.has(adapter)) this.#lastTurns.delete(adapter);
+    const lastTurn = (adapter: number): number => this.#lastTurns.get(adapter) ?? 0;
+    return [...inPlay].sort((a, b) => lastTurn(a) - lastTurn(b));
+  }
+
+  /** The next step of one adapter, or null when none of its sequences can go on now. */
+  #nextOf(adapter: number): Plan | null {
     const entries: Entry[] = [];
     let budget = this.#options.batchTokens;
     // Each that runs, or may start in this step, samples from one row at most; the rest may score prompts.
@@ -146,20 +176,15 @@ export class Scheduler {
       entries.push({ sequence, start, count, samples });
     };
 
-    const preempted = this.#scheduleDecodes(schedule);
+    const preempted = this.#scheduleDecodes(adapter, schedule);
     for (const sequence of [...this.#running]) {
-      if (sequence.slot < 0 || this.#isScheduled(sequence)) continue;
+      if (sequence.group.adapter !== adapter || sequence.slot < 0 || this.#isScheduled(sequence)) continue;
       const wanted = nextChunk(sequence, budget, scoreRows);
       while (this.#ledger.free < wanted && this.#evict(-1));
       const count = Math.min(wanted, this.#ledger.free);
       if (count > 0) schedule(sequence, count);
     }
-    if (!preempted) this.#admit((sequence) => nextChunk(sequence, budget, scoreRows), schedule);
-    if (entries.length === 0 && this.#running.length > 0) {
-      // Nothing fits: the last in order makes room. A sequence alone always fits, so this ends.
-      this.#preempt(this.#running.at(-1)!);
-      return this.next();
-    }
+    if (!preempted) this.#admit(adapter, (sequence) => nextChunk(sequence, budget, scoreRows), schedule);
     if (entries.length === 0) return null;
     const edits = this.#edits;
     this.#edits = [];
@@ -169,7 +194,7 @@ export class Scheduler {
     for (const { sequence, samples } of plan)
       for (const fork of samples)
         if (fork !== sequence) this.#edit(MEMORY_COPY, sequence.slot, fork.slot, 0, -1); // before the step after this
-    return { entries: plan, edits };
+    return { adapter, entries: plan, edits };
   }
 
   /** Records that a plan was computed. */
@@ -196,11 +221,12 @@ export class Scheduler {
     return this.#ledger.lengthOf(sequence.slot) > sequence.computed;
   }
 
-  /** One token for every sequence that only waits for its next one. Returns whether one had to make room. */
-  #scheduleDecodes(schedule: (sequence: Sequence, count: number) => void): boolean {
+  /** One token for every sequence of the adapter that only waits for its next one. Returns whether one had to make room. */
+  #scheduleDecodes(adapter: number, schedule: (sequence: Sequence, count: number) => void): boolean {
     let preempted = false;
     for (let i = 0; i < this.#running.length; i++) {
       const sequence = this.#running[i]!;
+      if (sequence.group.adapter !== adapter) continue;
       if (sequence.length - sequence.computed !== 1 || this.#isScheduled(sequence)) continue;
       while (this.#ledger.free < 1 && sequence.slot >= 0) {
         if (this.#evict(-1)) continue;
@@ -212,13 +238,19 @@ export class Scheduler {
     return preempted;
   }
 
-  /** Starts waiting sequences, in order, as long as there is room. */
-  #admit(chunk: (sequence: Sequence) => number, schedule: (sequence: Sequence, count: number) => void): void {
+  /** Starts waiting sequences of the adapter, in order, as long as there is room. */
+  #admit(
+    adapter: number,
+    chunk: (sequence: Sequence) => number,
+    schedule: (sequence: Sequence, count: number) => void,
+  ): void {
     for (let i = 0; i < this.#waiting.length; ) {
       if (this.#running.length >= this.#options.maxRunning) return;
       const sequence = this.#waiting[i]!;
-      if (sequence.isWaiting) {
-        i += 1; // it lost its slot, and has no use for one until it gets its next token
+      const isOther = sequence.group.adapter !== adapter;
+      if (isOther && sequence === this.#blocked) return;
+      if (isOther || sequence.isWaiting) {
+        i += 1; // not its turn; or it lost its slot, and has no use for one until it gets its next token
         continue;
       }
       if (chunk(sequence) === 0) return;
@@ -227,7 +259,11 @@ export class Scheduler {
         i += 1; // another sequence is computing what this one can share
         continue;
       }
-      if (!this.#place(sequence, found)) return;
+      if (!this.#place(sequence, found)) {
+        this.#blocked = sequence;
+        return;
+      }
+      if (this.#blocked === sequence) this.#blocked = null;
       this.#waiting.splice(this.#waiting.indexOf(sequence), 1);
       this.#insertInOrder(this.#running, sequence);
       schedule(sequence, chunk(sequence));
@@ -369,7 +405,7 @@ export class Scheduler {
     if (!this.#options.prefixCache || !this.#options.canCutCache || computed === 0)
       return this.#release(slot);
     this.#cut(slot, computed);
-    this.#cache.insert(sequence.group.cacheKey, slot, sequence.tokens(0, computed));
+    this.#cache.insert(this.#cacheKey(sequence.group), slot, sequence.tokens(0, computed));
     this.#finished.add(slot);
     for (const covered of this.#cache.coveredBy(slot))
       if (this.#finished.has(covered)) this.#release(covered);
@@ -412,8 +448,8 @@ export class Scheduler {
   }
 
   /** Without a prefix cache, sequences still share within their request. */
-  #cacheKey(group: Group): string {
-    return this.#options.prefixCache ? group.cacheKey : `request ${group.arrival}`;
+  #cacheKey({ adapter, cacheKey, arrival }: Group): string {
+    return this.#options.prefixCache ? `${adapter} ${cacheKey}` : `request ${arrival}`;
   }
 
   #insertInOrder(list: Sequence[], sequence: Sequence): void {

@@ -6,8 +6,10 @@ import type { PromptScores } from './sampling/prompt-scores.ts';
 /** What the choices of one request share. */
 export type Group = {
   readonly prompt: Int32Array;
-  /** Sequences share cached prefixes only within one key (adapter and cache salt). */
+  /** Sequences share cached prefixes only within one key and adapter. */
   readonly cacheKey: string;
+  /** Number of the adapter that computes them; {@link NO_ADAPTER}: none. */
+  readonly adapter: number;
   /** Lower is earlier, under the priority policy. */
   readonly priority: number;
   /** Running number of the request: lower came earlier. */

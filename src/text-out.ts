@@ -1,6 +1,6 @@
 /** Sampled ids of one choice -> text deltas, stop strings, and the reason why it ended. */
 import { StopScanner, type StopStrings } from './stop-strings.ts';
-import { Detokenizer, type Tokenizer } from './tokenizer.ts';
+import { Detokenizer, type SpecialTokens, type Tokenizer } from './tokenizer.ts';
 
 /** How a choice ends. */
 export type Finish = {
@@ -10,7 +10,7 @@ export type Finish = {
 };
 
 /** When a choice ends and what of it becomes text. */
-export type StopRules = {
+export type StopRules = SpecialTokens & {
   readonly stops: StopStrings | null;
   readonly stopIds: ReadonlySet<number>;
   /** Ids that end a generation by themselves; all but the primary one give their id as the reason. */
@@ -20,9 +20,6 @@ export type StopRules = {
   readonly minTokens: number;
   readonly maxTokens: number;
   readonly includeStop: boolean;
-  readonly skipSpecial: boolean;
-  /** Special tokens that are text all the same, because they mark tool calls or reasoning. */
-  readonly shownSpecials: ReadonlySet<number>;
 };
 
 /** One choice's way from ids to text. */
@@ -37,7 +34,7 @@ export class TextOut {
 
   constructor(rules: StopRules, tokenizer: Tokenizer) {
     this.#rules = rules;
-    this.#detokenizer = new Detokenizer(tokenizer, rules.skipSpecial, rules.shownSpecials);
+    this.#detokenizer = new Detokenizer(tokenizer, rules);
     this.#scanner = rules.stops ? new StopScanner(rules.stops) : null;
   }
 

@@ -21,24 +21,48 @@ export interface Tokenizer {
   isSpecial(id: number): boolean;
 }
 
+/** Which bytes of special tokens become text. */
+export type SpecialTokens = {
+  /** They are no text. */
+  readonly skipSpecial: boolean;
+  /** These are text all the same, because they mark tool calls or reasoning. */
+  readonly shownSpecials: ReadonlySet<number>;
+  /** Where they are text: whether one that follows another keeps the space that it begins with. */
+  readonly spacesBetween: boolean;
+};
+
+const SPACE = 0x20;
+
+/** What a token that follows `previous` adds to the text. */
+export function textBytes(
+  tokenizer: Tokenizer,
+  id: number,
+  previous: number,
+  { skipSpecial, shownSpecials, spacesBetween }: SpecialTokens,
+): Uint8Array {
+  const bytes = tokenizer.bytesOf(id);
+  if (!tokenizer.isSpecial(id)) return bytes;
+  if (skipSpecial) return shownSpecials.has(id) ? bytes : bytes.subarray(0, 0);
+  return !spacesBetween && bytes[0] === SPACE && tokenizer.isSpecial(previous) ? bytes.subarray(1) : bytes;
+}
+
 /** Turns tokens into text as they come. Never splits a character: incomplete UTF-8 waits for its end. */
 export class Detokenizer {
   readonly #tokenizer: Tokenizer;
-  readonly #skipSpecial: boolean;
-  readonly #shownSpecials: ReadonlySet<number>;
+  readonly #specials: SpecialTokens;
   readonly #decoder = new TextDecoder('utf-8', { ignoreBOM: true });
+  #previous = -1;
 
-  /** @param shownSpecials special tokens that are text even when specials are skipped */
-  constructor(tokenizer: Tokenizer, skipSpecial: boolean, shownSpecials: ReadonlySet<number> = new Set()) {
+  constructor(tokenizer: Tokenizer, specials: SpecialTokens) {
     this.#tokenizer = tokenizer;
-    this.#skipSpecial = skipSpecial;
-    this.#shownSpecials = shownSpecials;
+    this.#specials = specials;
   }
 
   /** The text that this token completes; may be empty. */
   push(id: number): string {
-    if (this.#skipSpecial && this.#tokenizer.isSpecial(id) && !this.#shownSpecials.has(id)) return '';
-    return this.#decoder.decode(this.#tokenizer.bytesOf(id), { stream: true });
+    const bytes = textBytes(this.#tokenizer, id, this.#previous, this.#specials);
+    this.#previous = id;
+    return bytes.length === 0 ? '' : this.#decoder.decode(bytes, { stream: true });
   }
 
   /** What is left at the end: U+FFFD for bytes that never became a character. */
@@ -49,7 +73,8 @@ export class Detokenizer {
 
 /** The text of a whole list of tokens. */
 export function detokenize(tokenizer: Tokenizer, ids: Iterable<number>, skipSpecial: boolean): string {
-  const detokenizer = new Detokenizer(tokenizer, skipSpecial);
+  const specials = { skipSpecial, shownSpecials: new Set<number>(), spacesBetween: true };
+  const detokenizer = new Detokenizer(tokenizer, specials);
   let text = '';
   for (const id of ids) text += detokenizer.push(id);
   return text + detokenizer.finish();

@@ -64,7 +64,13 @@ function sample(
   const { Sampler, SamplerPlan } = loadAddon();
   const sampler = new Sampler(new SamplerPlan({ vocabSize: gguf.native.vocabSize, ...plan }), seed);
   sampler.acceptPrompt(Int32Array.from(prompt));
-  const group = { prompt: Int32Array.from(prompt), cacheKey: '', priority: 0, arrival: arrivals++ };
+  const group = {
+    prompt: Int32Array.from(prompt),
+    cacheKey: '',
+    adapter: 0,
+    priority: 0,
+    arrival: arrivals++,
+  };
   return new Promise((resolve, reject) => {
     const result: Sampled = { tokens: [], rows: [] };
     on.submit(new Sequence(group, 0, sampler), {
@@ -279,6 +285,7 @@ describe('the addon', () => {
     });
     const none = new Int32Array(0);
     const fine = {
+      adapter: 0,
       memoryEdits: none,
       tokens: Int32Array.of(1),
       positions: Int32Array.of(0),
@@ -297,12 +304,14 @@ describe('the addon', () => {
       { sampleRows: Int32Array.of(0) },
       { scoreRows: Int32Array.of(1, 0, 0) },
       { scoreRows: Int32Array.of(0, 0) },
+      { adapter: -1 },
       { memoryEdits: Int32Array.of(7, 0, 0, 0, 0) },
       { memoryEdits: Int32Array.of(1, 0, 9, 0, 0) },
       { tokens: [1] as unknown as Int32Array },
       { samplers: [{}] as never, sampleRows: Int32Array.of(0) },
     ])
       expect(() => context.step({ ...fine, ...wrong }), JSON.stringify(wrong)).toThrow();
+    await expect(context.step({ ...fine, adapter: 1 })).rejects.toThrow(/not loaded/);
     await context.step(fine);
     await context.close();
     await context.close();

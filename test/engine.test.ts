@@ -32,6 +32,8 @@ type Request = {
   readonly n: number;
   readonly outputTokens: number;
   readonly salt: string;
+  /** 0 to 2. */
+  readonly adapter: number;
   readonly priority: number;
   /** Tokens after which the first choice is taken out, or null. */
   readonly abortAfter: number | null;
@@ -45,12 +47,18 @@ type Request = {
   readonly delay: number;
 };
 
+/** Waits for so many turns of the event loop. */
+async function turns(count: number): Promise<void> {
+  for (let i = 0; i < count; i++) await new Promise((resolve) => setImmediate(resolve));
+}
+
 /** Runs a request and resolves with the sampled tokens of every choice; null for one that was taken out. */
 async function run(engine: Engine, request: Request, arrival: number): Promise<(number[] | null)[]> {
-  for (let i = 0; i < request.delay; i++) await new Promise((resolve) => setImmediate(resolve));
+  await turns(request.delay);
   const group: Group = {
     prompt: Int32Array.from(request.prompt),
     cacheKey: request.salt,
+    adapter: request.adapter,
     priority: request.priority,
     arrival,
   };
@@ -86,18 +94,18 @@ async function run(engine: Engine, request: Request, arrival: number): Promise<(
         }),
     ),
   );
-  if (scores && answers[0]) expectScores(request.prompt, scores);
+  if (scores && answers[0]) expectScores(request, scores);
   return answers;
 }
 
 /** The fake scores a token 0 when it is the predicted one, else -1, and names the prediction as the alternative. */
-function expectScores(prompt: readonly number[], scores: PromptScores): void {
+function expectScores({ prompt, adapter }: Request, scores: PromptScores): void {
   const entries = scores.entries(byteTokenizer);
   expect(entries[0]).toBeNull();
   expect(entries.length).toBe(prompt.length);
   for (const [at, token] of prompt.entries()) {
     if (at === 0) continue;
-    const predicted = predictedToken(prompt.slice(0, at), OPTIONS.vocabSize);
+    const predicted = predictedToken(prompt.slice(0, at), OPTIONS.vocabSize, adapter);
     const missed = { [token]: expect.objectContaining({ logprob: -1, rank: 2 }) };
     expect(entries[at]).toEqual({ ...missed, [predicted]: expect.objectContaining({ logprob: 0, rank: 1 }) });
   }
@@ -114,6 +122,7 @@ const BEAM_RULES: StopRules = {
   includeStop: false,
   skipSpecial: true,
   shownSpecials: new Set(),
+  spacesBetween: true,
 };
 
 /** Runs a request as a beam search; it is taken out after `abortAfter` turns of the event loop. */
@@ -132,7 +141,7 @@ async function searchBeams(engine: Engine, request: Request, group: Group): Prom
     });
     if (request.abortAfter !== null)
       void (async () => {
-        for (let i = 0; i < request.abortAfter!; i++) await new Promise((next) => setImmediate(next));
+        await turns(request.abortAfter!);
         run.stop();
         resolve([null]);
       })();
@@ -144,7 +153,7 @@ function tokensOf({ path }: Hypothesis): number[] {
 }
 
 /** The same search on the fake's predictions, without an engine. */
-function expectedBeams({ prompt, n, outputTokens }: Request, vocabSize: number): number[][] {
+function expectedBeams({ prompt, n, outputTokens, adapter }: Request, vocabSize: number): number[][] {
   const search = new BeamSearch({
     width: n,
     promptTokens: prompt.length,
@@ -158,7 +167,7 @@ function expectedBeams({ prompt, n, outputTokens }: Request, vocabSize: number):
     search.step(
       search.live.map((path) => {
         const tokens = [...prompt, ...stepsOf(path).map(({ token }) => token)];
-        return predictedCandidates(tokens, vocabSize, 2 * n);
+        return predictedCandidates(tokens, vocabSize, 2 * n, adapter);
       }),
     );
   return search.results().map(tokensOf);
@@ -175,7 +184,7 @@ function takeNext(outputIds: Int32Array, logits: Float32Array): Float32Array | u
 function expected(request: Request, vocabSize: number): number[] {
   const tokens = [...request.prompt];
   for (let i = 0; i < request.outputTokens; i++)
-    tokens.push((predictedToken(tokens, vocabSize) + (request.hooked ? 1 : 0)) % vocabSize);
+    tokens.push((predictedToken(tokens, vocabSize, request.adapter) + (request.hooked ? 1 : 0)) % vocabSize);
   return tokens.slice(request.prompt.length);
 }
 
@@ -185,6 +194,7 @@ const request = fc.record<Request>({
   n: fc.integer({ min: 1, max: 5 }),
   outputTokens: fc.integer({ min: 1, max: 10 }),
   salt: fc.constantFrom('', '', 'a'),
+  adapter: fc.constantFrom(0, 0, 1, 2),
   priority: fc.integer({ min: -1, max: 1 }),
   abortAfter: fc.option(fc.integer({ min: 1, max: 9 })),
   scores: fc.boolean(),
@@ -219,6 +229,7 @@ describe('Engine', () => {
               policy: byPriority ? 'priority' : 'fcfs',
               prefixCache,
             });
+            await Promise.all([engine.loadAdapter('one'), engine.loadAdapter('two')]);
             const answers = await Promise.all(requests.map((each, arrival) => run(engine, each, arrival)));
             for (const [i, answer] of answers.entries()) {
               const given = requests[i]!;
@@ -226,14 +237,14 @@ describe('Engine', () => {
               for (const tokens of given.beams ? [] : answer)
                 if (tokens) expect(tokens).toEqual(expected(given, backend.vocabSize));
             }
-            await new Promise((resolve) => setTimeout(resolve, 5));
+            await turns(40); // what was taken out is freed when the step that runs has ended
             const stats = engine.stats();
             expect([stats.running, stats.waiting, stats.kvTokensInUse]).toEqual([0, 0, 0]);
             if (!prefixCache) expect(stats.kvTokensCached).toBe(0);
             await engine.close();
           },
         ),
-        { numRuns: 100, seed: 20261121 },
+        { numRuns: 100 },
       );
     },
     60_000,
@@ -244,6 +255,7 @@ describe('Engine', () => {
     n: 1,
     outputTokens: 4,
     salt: '',
+    adapter: 0,
     priority: 0,
     abortAfter: null,
     scores: false,
@@ -311,7 +323,13 @@ describe('Engine', () => {
 
   it('goes on from a saved prompt, and computes one that finds no room', async () => {
     const prompt = Array.from({ length: 40 }, (_, i) => i);
-    const group: Group = { prompt: Int32Array.from(prompt), cacheKey: 'k', priority: 0, arrival: 0 };
+    const group: Group = {
+      prompt: Int32Array.from(prompt),
+      cacheKey: 'k',
+      adapter: 0,
+      priority: 0,
+      arrival: 0,
+    };
     const saved: SavedPrompt = { state: null };
     const from = new Engine(new CheckingBackend(OPTIONS), {
       maxRunning: 8,
@@ -329,7 +347,7 @@ describe('Engine', () => {
       };
       from.submit(new Sequence(group, 0, fakeSampler(), { savedPrompt: saved }), listener);
     });
-    expect([...saved.state!]).toEqual(prompt);
+    expect(saved.state).toEqual(Uint8Array.from(prompt.flatMap((id) => [id, 0])));
     await from.close();
     for (const [kvTokens, computed] of [
       [256, 1],
@@ -341,7 +359,7 @@ describe('Engine', () => {
         kvTokens === 60
           ? run(to, simple({ prompt: prompt.slice(0, 30).map((id) => 49 - id), outputTokens: 12 }), 0)
           : null;
-      for (let i = 0; i < 4; i++) await new Promise((resolve) => setImmediate(resolve));
+      await turns(4);
       await to.adopt(group, group.prompt, saved.state!);
       await other;
       const before = backend.computedTokens;
@@ -355,6 +373,42 @@ describe('Engine', () => {
       await to.close();
       await expect(to.adopt(group, group.prompt, saved.state!)).rejects.toMatchObject({ code: 'CLOSED' });
     }
+  });
+
+  it('lets adapters take turns, and shares nothing between them', async () => {
+    const backend = new CheckingBackend({ ...OPTIONS, kvTokens: 400 });
+    const engine = new Engine(backend, { maxRunning: 8, policy: 'fcfs', prefixCache: true });
+    const adapters = [0, await engine.loadAdapter('one'), await engine.loadAdapter('two')];
+    expect(new Set(adapters).size).toBe(3);
+    const prompt = Array.from({ length: 10 }, (_, i) => i);
+    const requests = adapters.map((adapter) => simple({ prompt, adapter, outputTokens: 20 }));
+    const answers = await Promise.all(requests.map((each, arrival) => run(engine, each, arrival)));
+    for (const [i, each] of requests.entries())
+      expect(answers[i]).toEqual([expected(each, backend.vocabSize)]);
+    expect(backend.computedTokens).toBe(3 * (10 + 19));
+    expect(backend.turns.slice(0, 6)).toEqual([0, 1, 2, 0, 1, 2]);
+    await engine.freeAdapter(adapters[1]!);
+    await expect(engine.loadAdapter('')).rejects.toMatchObject({ code: 'MODEL_INVALID' });
+    expect(await run(engine, requests[2]!, 3)).toEqual([expected(requests[2]!, backend.vocabSize)]);
+    await engine.close();
+    await expect(engine.loadAdapter('late')).rejects.toMatchObject({ code: 'CLOSED' });
+    await engine.freeAdapter(adapters[2]!); // gone with the engine
+  });
+
+  it('lets a long prompt of one adapter in, however many short ones of another come', async () => {
+    const backend = new CheckingBackend({ ...OPTIONS, kvTokens: 64 });
+    const engine = new Engine(backend, { maxRunning: 4, policy: 'fcfs', prefixCache: false });
+    const adapter = await engine.loadAdapter('one');
+    const ended: string[] = [];
+    const many = Array.from({ length: 30 }, (_, i) =>
+      run(engine, simple({ prompt: [i, 1, 2, 3, 4, 5], outputTokens: 6 }), i < 4 ? i : i + 1).then(() =>
+        ended.push('short'),
+      ),
+    );
+    const long = run(engine, simple({ prompt: Array.from({ length: 50 }, (_, i) => i % 7), adapter }), 4);
+    await Promise.all([...many, long.then(() => ended.push('long'))]);
+    expect(ended.indexOf('long')).toBeLessThan(12);
+    await engine.close();
   });
 
   it('fails what runs and what comes later with CLOSED', async () => {

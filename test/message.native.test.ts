@@ -2,6 +2,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ChatCompletion, ChatCompletionChunk, ChatCompletionRequest } from '../src/protocol/index.ts';
 import { createRuntime, type Runtime } from '../src/runtime.ts';
+import { chunksOf, type Fields, forced, PLAIN } from './request/model.ts';
 
 let runtime: Runtime;
 beforeAll(async () => {
@@ -9,42 +10,12 @@ beforeAll(async () => {
 });
 afterAll(() => runtime.close());
 
-const PLAIN = '{% for m in messages %}{{ m.content }}{% endfor %}';
-
-/** A request whose answer is exactly `text`: the model has no choice. */
-async function forced(
-  text: string,
-  fields: Partial<ChatCompletionRequest> = {},
-): Promise<ChatCompletionRequest> {
-  const ids = await runtime.tokenize(text, { parseSpecial: true });
-  const [end] = await runtime.tokenize('<|im_end|>', { parseSpecial: true });
-  return {
-    messages: [{ role: 'user', content: 'Say it.' }],
-    temperature: 0,
-    logits_processors: [
-      (outputIds: Int32Array, logits: Float32Array) => {
-        const next = ids[outputIds.length] ?? end!;
-        const kept = logits[next]!;
-        logits.fill(Number.NEGATIVE_INFINITY);
-        logits[next] = kept;
-      },
-    ],
-    ...fields,
-  };
+async function whole(text: string, fields: Fields = {}): Promise<ChatCompletion> {
+  return await runtime.createCompletion({ ...(await forced(runtime, text, fields)), stream: false });
 }
 
-async function whole(text: string, fields: Partial<ChatCompletionRequest> = {}): Promise<ChatCompletion> {
-  return await runtime.createCompletion({ ...(await forced(text, fields)), stream: false });
-}
-
-async function chunks(
-  text: string,
-  fields: Partial<ChatCompletionRequest> = {},
-): Promise<ChatCompletionChunk[]> {
-  const list: ChatCompletionChunk[] = [];
-  for await (const chunk of await runtime.createCompletion({ ...(await forced(text, fields)), stream: true }))
-    list.push(chunk);
-  return list;
+async function chunks(text: string, fields: Fields = {}): Promise<ChatCompletionChunk[]> {
+  return await chunksOf(runtime, await forced(runtime, text, fields));
 }
 
 const THINKS = `${PLAIN}{% if false %}<think></think>{% endif %}`;
@@ -164,7 +135,7 @@ describe('tool calls', () => {
     const path = fileURLToPath(new URL('../models/onpolicy-tiny.gguf', import.meta.url));
     await using other = await createRuntime({ threads: 1, model: { path, toolFormat: 'json' } });
     const { choices } = await other.createCompletion({
-      ...(await forced('{"name": "weather", "arguments": {"city": "Rome"}}', { tools })),
+      ...(await forced(runtime, '{"name": "weather", "arguments": {"city": "Rome"}}', { tools })),
       stream: false,
     });
     expect(choices[0]!.message.tool_calls).toEqual(calls.slice(0, 1));

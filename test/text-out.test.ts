@@ -15,6 +15,7 @@ const RULES: StopRules = {
   includeStop: false,
   skipSpecial: true,
   shownSpecials: new Set(),
+  spacesBetween: true,
 };
 
 type Given = Partial<Omit<StopRules, 'stops' | 'stopIds'>> & { stops?: string[]; stopIds?: number[] };

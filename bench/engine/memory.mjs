@@ -6,7 +6,7 @@ import { wordPrompt } from '../prompts.mjs';
 const { requests, parallel = 16, outputTokens = 24 } = settingsOfProcess();
 const runtime = await createRuntime({
   gpu: false,
-  threads,
+  threads: 1,
   contextSize: 512,
   maxSequences: parallel,
 });

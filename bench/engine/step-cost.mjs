@@ -47,6 +47,7 @@ class InstantBackend {
       rows = {
         status: new Uint8Array(count),
         tokens: Int32Array.from({ length: count }, (_, row) => 1 + row),
+        isFinal: new Uint8Array(count),
         logprobs: new Float32Array(count).fill(-1.5),
         ranks: new Int32Array(count).fill(1),
         topOffsets: Int32Array.from({ length: count + 1 }, (_, row) => row * tops),

@@ -87,6 +87,7 @@ void SchemaCompiler::Index(const Place& given, int depth) {
   static const std::set<std::string, std::less<>> lists{"allOf", "anyOf", "oneOf", "prefixItems", "items"};
   static const std::set<std::string, std::less<>> maps{"$defs", "definitions", "dependencies", "dependentSchemas",
                                                        "patternProperties", "properties"};
+  if (schema.Find("unevaluatedItems") || schema.Find("unevaluatedProperties")) formulas_.KeepAlternatives();
   for (const auto& [key, value] : schema.members) {
     const std::string below = place.pointer + "/" + EscapePointer(key);
     if (single.contains(key) && (value.IsObject() || value.IsBool())) Index({&value, place.base, below}, depth + 1);

@@ -42,7 +42,7 @@ FormulaId FormulaTable::And(std::vector<FormulaId> parts) {
 }
 
 FormulaId FormulaTable::Or(std::vector<FormulaId> parts) {
-  if (Simplify(&parts, kFalseFormula, kTrueFormula)) return kTrueFormula;
+  if (Simplify(&parts, kFalseFormula, kTrueFormula) && !keeps_alternatives_) return kTrueFormula;
   if (parts.empty()) return kFalseFormula;
   if (parts.size() == 1) return parts[0];
   return Intern({Formula::kOr, std::move(parts), 0, kTrueFormula, kTrueFormula, false, false});

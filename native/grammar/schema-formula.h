@@ -66,6 +66,8 @@ class FormulaTable {
   FormulaTable();
   FormulaId And(std::vector<FormulaId> parts);
   FormulaId Or(std::vector<FormulaId> parts);
+  // From now on "anything, or this" stays: where unevaluated members or items matter, this may evaluate some.
+  void KeepAlternatives() { keeps_alternatives_ = true; }
   FormulaId OneOf(const std::vector<FormulaId>& parts);
   FormulaId Not(FormulaId inner);
   FormulaId AtomOf(Atom atom);
@@ -91,6 +93,7 @@ class FormulaTable {
   std::map<Key, FormulaId> index_;
   std::map<unsigned, FormulaId> types_;
   std::map<uint32_t, uint32_t> unannotated_;
+  bool keeps_alternatives_ = false;
 };
 
 }  // namespace onpolicy::grammar

@@ -58,10 +58,11 @@ std::vector<Shape> ShapeTable::Normalize(FormulaId id) {
       return Of(compiler_.Target(formula.index));
     case Formula::kNot: {
       if (!annotating_) return NormalizeNot(formula.parts[0]);
+      // What stands under a negation restricts, but evaluates nothing.
       annotating_ = false;
       std::vector<Shape> shapes;
       try {
-        shapes = Of(id);
+        shapes = Tidy(NormalizeNot(formula.parts[0]));
       } catch (...) {
         annotating_ = true;
         throw;
@@ -311,7 +312,8 @@ bool ShapeTable::Apply(uint32_t index, Shape* shape) {
       if (shape->type == kArrayType) shape->unique = true;
       break;
     case Atom::kSomeItems:
-      if (shape->type == kArrayType && !(atom.min == 0 && atom.max == UINT64_MAX)) AddUnique(&shape->some, index);
+      // One that demands nothing still tells which items count as evaluated.
+      if (shape->type == kArrayType && (annotating_ || atom.min > 0 || atom.max != UINT64_MAX)) AddUnique(&shape->some, index);
       break;
   }
   return IsPossible(*shape);

@@ -59,6 +59,7 @@ Status Context::Create(std::shared_ptr<Model> model, const ContextOptions& optio
 
 Context::~Context() {
   if (context_) Api().llama_free(context_);
+  for (const auto& [number, adapter] : adapters_) Api().llama_adapter_lora_free(adapter);
   if (threadpool_) Api().ggml_threadpool_free(threadpool_);
 }
 
@@ -76,6 +77,48 @@ void Context::EditMemory(const std::vector<int32_t>& edits) {
       if (edit[4] >= 0) api.llama_memory_seq_rm(memory, edit[2], edit[4], -1);
     }
   }
+}
+
+Status Context::LoadAdapter(const std::string& path, uint32_t* adapter) {
+  std::string reason;
+  const int sink = AddLogSink([&reason](int level, const std::string& text) {
+    if (level == GGML_LOG_LEVEL_ERROR) reason += text;
+  });
+  llama_adapter_lora* loaded = nullptr;
+  try {
+    loaded = Api().llama_adapter_lora_init(model_->get(), path.c_str());
+  } catch (const std::exception& error) {
+    reason = error.what();
+  }
+  RemoveLogSink(sink);
+  if (!loaded)
+    return Status::Fail("MODEL_INVALID", path + " is no adapter of this model: " + (reason.empty() ? "no reason given" : reason));
+  *adapter = ++last_adapter_;
+  adapters_[*adapter] = loaded;
+  return Status::Ok();
+}
+
+void Context::FreeAdapter(uint32_t adapter) {
+  const auto found = adapters_.find(adapter);
+  if (found == adapters_.end()) return;
+  if (used_adapter_ == adapter) UseAdapter(kNoAdapter);
+  Api().llama_adapter_lora_free(found->second);
+  adapters_.erase(found);
+}
+
+Status Context::UseAdapter(uint32_t adapter) {
+  if (adapter == used_adapter_) return Status::Ok();
+  llama_adapter_lora* chosen = nullptr;
+  if (adapter != kNoAdapter) {
+    const auto found = adapters_.find(adapter);
+    if (found == adapters_.end()) return Status::Fail("BACKEND_FAILED", "a step names an adapter that is not loaded");
+    chosen = found->second;
+  }
+  float scale = 1.0f;
+  if (Api().llama_set_adapters_lora(context_, &chosen, chosen ? 1 : 0, &scale) != 0)
+    return Status::Fail("BACKEND_FAILED", "the engine does not take the adapter");
+  used_adapter_ = adapter;
+  return Status::Ok();
 }
 
 Status Context::Decode(const StepInput& input) {
@@ -105,7 +148,8 @@ Status Context::Step(const StepInput& input, RowsOutput* output) {
   EditMemory(input.memory_edits);
   ConstraintRows constraints(input.matchers);
   if (!input.tokens.empty()) {
-    const Status status = Decode(input);
+    Status status = UseAdapter(input.adapter);
+    if (status.ok()) status = Decode(input);
     abort_ = false;
     if (!status.ok()) return status;
   }

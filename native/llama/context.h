@@ -2,7 +2,9 @@
 #pragma once
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "llama/model.h"
@@ -24,7 +26,11 @@ struct ContextOptions {
 // Kinds of KV cache edits, as they stand in StepInput::memory_edits.
 enum MemoryEdit : int32_t { kMemoryRemove = 0, kMemoryCopy = 1 };
 
+// The adapter number of a step on the model's own weights.
+constexpr uint32_t kNoAdapter = 0;
+
 struct StepInput : RowsInput {  // score_rows: the first of the three is an index into tokens
+  uint32_t adapter = kNoAdapter;      // which all tokens go through, as LoadAdapter numbered it
   std::vector<int32_t> memory_edits;  // (edits, 5): kind, sequence, target sequence, from position, to position (-1: end)
   std::vector<int32_t> tokens;        // (tokens)
   std::vector<int32_t> positions;     // (tokens)
@@ -56,6 +62,13 @@ class Context {
   // not fit, or are of another kind of context.
   Status LoadSequence(const std::vector<int32_t>& edits, int32_t sequence, const std::vector<uint8_t>& state);
 
+  // Loads a LoRA file beside the weights; `adapter` is the number by which steps name it. Like every call that touches an
+  // adapter, only between steps: the engine looks at all adapters of the model when it lays out a graph.
+  Status LoadAdapter(const std::string& path, uint32_t* adapter);
+
+  // Frees an adapter; unknown numbers are ignored.
+  void FreeAdapter(uint32_t adapter);
+
   int32_t vocab_size() const { return model_->vocab_size(); }
 
   // Ends the running step early; callable from any thread. The next step runs normally.
@@ -67,11 +80,15 @@ class Context {
   Context(std::shared_ptr<Model> model, const ContextOptions& options);
   Status Decode(const StepInput& input);
   void EditMemory(const std::vector<int32_t>& edits);
+  Status UseAdapter(uint32_t adapter);
 
   std::shared_ptr<Model> model_;
   llama_context* context_ = nullptr;
   ggml_threadpool_t threadpool_ = nullptr;
   uint32_t kv_tokens_ = 0;
+  std::map<uint32_t, llama_adapter_lora*> adapters_;  // by number
+  uint32_t last_adapter_ = kNoAdapter;                // highest number given
+  uint32_t used_adapter_ = kNoAdapter;                // of the last step
   const bool shares_cells_;
   RowSampler rows_;
   std::atomic<bool> abort_{false};

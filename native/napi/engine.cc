@@ -298,6 +298,8 @@ class JsContext : public Napi::ObjectWrap<JsContext> {
                         InstanceMethod<&JsContext::WriteRow>("writeRow"),
                         InstanceMethod<&JsContext::SaveSequence>("saveSequence"),
                         InstanceMethod<&JsContext::LoadSequence>("loadSequence"),
+                        InstanceMethod<&JsContext::LoadAdapter>("loadAdapter"),
+                        InstanceMethod<&JsContext::FreeAdapter>("freeAdapter"),
                         InstanceMethod<&JsContext::Finish>("finish"), InstanceMethod<&JsContext::Abort>("abort"),
                         InstanceMethod<&JsContext::Close>("close")});
   }
@@ -311,19 +313,22 @@ class JsContext : public Napi::ObjectWrap<JsContext> {
     vocab_size_ = vocab_size;
     thread_ = std::make_shared<StepThread>(env_, std::move(context));
     napi_add_env_cleanup_hook(env_, OnExit, this);
+    Environment::Of(env_).AddThread(this, [this] { Shut(); });
   }
 
  private:
-  static void OnExit(void* self) { static_cast<JsContext*>(self)->StopThread(); }
+  static void OnExit(void* self) { static_cast<JsContext*>(self)->Shut(); }
 
-  void StopThread() {
-    if (thread_) thread_->Stop();
-    thread_.reset();
+  // The thread, which is the caller's to stop from here on; null when there is none any more.
+  std::shared_ptr<StepThread> TakeThread() {
+    if (!thread_) return nullptr;
+    napi_remove_env_cleanup_hook(env_, OnExit, this);
+    Environment::Of(env_).RemoveThread(this);
+    return std::move(thread_);
   }
 
   void Shut() {
-    if (thread_) napi_remove_env_cleanup_hook(env_, OnExit, this);
-    StopThread();
+    if (const std::shared_ptr<StepThread> thread = TakeThread()) thread->Stop();
   }
 
   void Check(bool condition, const char* message) const {
@@ -335,13 +340,14 @@ class JsContext : public Napi::ObjectWrap<JsContext> {
     return *thread_;
   }
 
-  // step({ memoryEdits, tokens, positions, sequences, sampleRows, samplers, hooked, scoreRows })
+  // step({ adapter, memoryEdits, tokens, positions, sequences, sampleRows, samplers, hooked, scoreRows })
   // -> Promise<{ samples, scores }>
   Napi::Value Step(const Napi::CallbackInfo& info) {
     StepThread& thread = Thread();
     const auto object = info[0].As<Napi::Object>();
     auto job = std::make_shared<std::pair<StepInput, RowsOutput>>();
     StepInput& input = job->first;
+    input.adapter = ReadUint(object, "adapter", kNoAdapter);
     input.memory_edits = ReadInts(object, "memoryEdits");
     input.tokens = ReadInts(object, "tokens");
     input.positions = ReadInts(object, "positions");
@@ -429,6 +435,30 @@ class JsContext : public Napi::ObjectWrap<JsContext> {
         [](Napi::Env env) -> Napi::Value { return env.Undefined(); });
   }
 
+  // loadAdapter(path) -> Promise<number>, by which steps name it.
+  Napi::Value LoadAdapter(const Napi::CallbackInfo& info) {
+    auto adapter = std::make_shared<uint32_t>(kNoAdapter);
+    return Thread().Push(
+        env_,
+        [path = ReadString(info, 0, "path"), adapter](Context& context) {
+          return context.LoadAdapter(path, adapter.get());
+        },
+        [adapter](Napi::Env env) -> Napi::Value { return Napi::Number::New(env, *adapter); });
+  }
+
+  // freeAdapter(number) -> Promise<void>
+  Napi::Value FreeAdapter(const Napi::CallbackInfo& info) {
+    const auto adapter =
+        static_cast<uint32_t>(ReadInteger(info[0], "adapter", 1, std::numeric_limits<int32_t>::max()));
+    return Thread().Push(
+        env_,
+        [adapter](Context& context) {
+          context.FreeAdapter(adapter);
+          return Status::Ok();
+        },
+        [](Napi::Env env) -> Napi::Value { return env.Undefined(); });
+  }
+
   void CheckEdits(const std::vector<int32_t>& edits) const {
     const auto sequences = static_cast<int32_t>(options_.max_sequences);
     Check(edits.size() % 5 == 0, "memoryEdits: expected five numbers per edit");
@@ -474,9 +504,7 @@ class JsContext : public Napi::ObjectWrap<JsContext> {
 
   // Stops the thread and frees the context off the JavaScript thread.
   Napi::Value Close(const Napi::CallbackInfo& info) {
-    std::shared_ptr<StepThread> thread = std::move(thread_);
-    if (thread) napi_remove_env_cleanup_hook(env_, OnExit, this);
-    auto owned = std::make_shared<std::shared_ptr<StepThread>>(std::move(thread));
+    auto owned = std::make_shared<std::shared_ptr<StepThread>>(TakeThread());
     return AsyncTask::Run(
         info.Env(), info.This().As<Napi::Object>(),
         [owned] {
@@ -589,6 +617,12 @@ Napi::Value SetLog(const Napi::CallbackInfo& info) {
   });
 }
 
+// stopThreads(): ends every thread of this environment. To be called when the process exits: contexts are closed after it.
+Napi::Value StopThreads(const Napi::CallbackInfo& info) {
+  Environment::Of(info.Env()).StopThreads();
+  return info.Env().Undefined();
+}
+
 Napi::Value CanOpen(const Napi::CallbackInfo& info) {
   return Napi::Boolean::New(info.Env(), CanOpenSystemLibrary(ReadString(info, 0, "name")));
 }
@@ -601,6 +635,7 @@ void RegisterEngine(Napi::Env env, Napi::Object exports) {
   exports.Set("openLibrary", Napi::Function::New(env, OpenLibraryAsync));
   exports.Set("canOpenSystemLibrary", Napi::Function::New(env, CanOpen));
   exports.Set("devices", Napi::Function::New(env, Devices));
+  exports.Set("stopThreads", Napi::Function::New(env, StopThreads));
   exports.Set("setLog", Napi::Function::New(env, SetLog));
   exports.Set("loadModel", Napi::Function::New(env, LoadModel));
   exports.Set("createContext", Napi::Function::New(env, CreateContext));

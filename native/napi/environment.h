@@ -1,7 +1,9 @@
-// What one JavaScript environment (main thread or worker) keeps for the addon: its classes. Never shared between environments.
+// What one JavaScript environment (main thread or worker) keeps for the addon: its classes and what runs for it. Never
+// shared between environments.
 #pragma once
 #include <napi.h>
 
+#include <functional>
 #include <map>
 #include <string>
 
@@ -24,8 +26,24 @@ class Environment {
 
   Napi::Object Construct(const std::string& name) { return classes_.at(name).New({}); }
 
+  // `owner` has a thread of its own until `stop` is called, or until it says itself that the thread has ended.
+  void AddThread(void* owner, std::function<void()> stop) { threads_[owner] = std::move(stop); }
+  void RemoveThread(void* owner) { threads_.erase(owner); }
+
+  // Ends all threads. process.exit runs no cleanup hooks: it goes straight on to the destructors of the engine's
+  // libraries, and a step that still runs would use what they have freed.
+  void StopThreads() {
+    while (!threads_.empty()) {
+      const auto first = threads_.begin();
+      const std::function<void()> stop = std::move(first->second);
+      threads_.erase(first);
+      stop();
+    }
+  }
+
  private:
   std::map<std::string, Napi::FunctionReference> classes_;
+  std::map<void*, std::function<void()>> threads_;
 };
 
 }  // namespace onpolicy

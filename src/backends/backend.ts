@@ -5,6 +5,9 @@ import type { Handle, SampledRows, SamplerHandle } from '../native.ts';
 export const MEMORY_REMOVE = 0;
 export const MEMORY_COPY = 1;
 
+/** The adapter number of a step on the model's own weights. */
+export const NO_ADAPTER = 0;
+
 /** A sample whose row JavaScript edits between masks and penalties. */
 export type RowEdit = {
   /** Index into {@link Step.samplers}. */
@@ -28,6 +31,8 @@ export type Step = {
   readonly matchers?: readonly (Handle | null)[]; // (samples)
   readonly rowEdits: readonly RowEdit[]; // (edits) by ascending sample
   readonly scoreRows: Int32Array; // (scores, 3): index into tokens, scored token, number of alternatives
+  /** The one adapter that all its tokens go through, as {@link Backend.loadAdapter} numbered it. */
+  readonly adapter: number;
 };
 
 /** What a step gives back: columns, one entry per sample or score. */
@@ -65,6 +70,13 @@ export interface Backend {
   saveSlot(slot: number): Promise<Uint8Array>;
   /** Does the edits, then puts a saved cache into a slot that is empty. On failure the slot stays empty. */
   loadSlot(memoryEdits: Int32Array, slot: number, state: Uint8Array): Promise<void>;
+  /**
+   * Loads a LoRA file beside the weights; steps name it by the number that comes back, which is never used again. Not while
+   * a step runs. Fails with `MODEL_INVALID` when it is no adapter of this model.
+   */
+  loadAdapter(path: string): Promise<number>;
+  /** Frees an adapter. No later step may name it. Not while a step runs. */
+  freeAdapter(adapter: number): Promise<void>;
   /** Ends the running step early. */
   abortStep(): void;
   close(): Promise<void>;

@@ -187,6 +187,18 @@ class GgufBackend implements Backend {
     return await finishEdits(this.#context, rowEdits, result);
   }
 
+  async loadAdapter(path: string): Promise<number> {
+    try {
+      return await this.#context.loadAdapter(onDisk(path));
+    } catch (error) {
+      throw fromNative(error);
+    }
+  }
+
+  freeAdapter(adapter: number): Promise<void> {
+    return this.#context.freeAdapter(adapter);
+  }
+
   abortStep(): void {
     this.#context.abort();
   }

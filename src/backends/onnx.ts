@@ -185,6 +185,16 @@ class OnnxBackend implements Backend {
     }
   }
 
+  async loadAdapter(path: string): Promise<number> {
+    throw new OnpolicyError(
+      'UNSUPPORTED',
+      `model: ${path} is an adapter; adapters go beside GGUF models, an ONNX graph takes none`,
+      { param: 'model' },
+    );
+  }
+
+  async freeAdapter(): Promise<void> {}
+
   abortStep(): void {
     Atomics.store(this.#abort, 0, 1);
   }

@@ -14,3 +14,4 @@ export type * from './request-types.ts';
 export type * from './resources.ts';
 export { type DoorOptions, validateLogRequest, validateTrainingJobRequest } from './training-job.ts';
 export type * from './valid-chat-request.ts';
+export { dropUnknownFields } from './validate.ts';

@@ -36,6 +36,20 @@ export function schemaFaults(name: RequestName, input: unknown, ignoreUnknown: b
   return toFaults(errors.filter((error) => !isPardoned(error, ignoreUnknown)));
 }
 
+/**
+ * Takes the fields that nobody knows out of a request that came over HTTP and was found valid, in place: behind the door
+ * they would be faults.
+ */
+export function dropUnknownFields(name: RequestName, input: unknown): void {
+  const validator = validators[name] as unknown as Validator;
+  if (validator(input)) return;
+  const errors = validator.errors!;
+  validator.errors = null;
+  for (const { keyword, params, data } of errors)
+    if (keyword === 'additionalProperties')
+      delete (data as Record<string, unknown>)[String(params['additionalProperty'])];
+}
+
 function isPardoned({ keyword, instancePath, params, data }: SchemaError, ignoreUnknown: boolean): boolean {
   if (keyword !== 'additionalProperties') return false;
   if (ignoreUnknown && !instancePath.startsWith(ALWAYS_STRICT)) return true;

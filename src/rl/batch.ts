@@ -59,7 +59,7 @@ export async function makeBatch(
     for (const trajectory of trajectories) {
       await pause();
       const options = { allowWithoutLogprobs: settings.allow_training_without_logprobs };
-      ofGroup.push(isGroupTrainable[g] ? trajectoryTokens(trajectory, tokenizer, options) : []);
+      ofGroup.push(isGroupTrainable[g] ? await trajectoryTokens(trajectory, tokenizer, options) : []);
     }
     sequences.push(ofGroup);
   }

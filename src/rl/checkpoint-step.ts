@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import fs from 'node:fs/promises';
 import path from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import { OnpolicyError } from '../errors.ts';
 import type { Metrics } from './metrics.ts';
 import type { Trainer } from './trainer.ts';
@@ -11,7 +12,7 @@ export type StepFacts = {
   readonly id: string;
   readonly step: number;
   readonly metrics: Metrics;
-  /** SHA-256 of the trajectories that it was trained on, as JSON. */
+  /** SHA-256 of what it was trained on, a line of JSON per trajectory or conversation. */
   readonly trajectory_hash: string;
 };
 
@@ -78,9 +79,14 @@ export async function removeLeftovers(checkpoints: string): Promise<void> {
     await fs.rm(path.join(checkpoints, name), { recursive: true, force: true });
 }
 
-/** One hash over what a job was given. */
-export function hashOf(value: unknown): string {
-  return createHash('sha256').update(JSON.stringify(value)).digest('hex');
+/** One hash over what a job was given, one item after the other, so that much of it does not hold up the caller's thread. */
+export async function hashOf(items: readonly unknown[]): Promise<string> {
+  const hash = createHash('sha256');
+  for (const item of items) {
+    hash.update(`${JSON.stringify(item)}\n`);
+    await setImmediate();
+  }
+  return hash.digest('hex');
 }
 
 /** Makes the folder's own entries durable. Windows has no such thing, and needs none. */

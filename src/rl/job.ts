@@ -1,6 +1,7 @@
 /** Trajectory groups and settings -> gradient steps on an opened trainer, with events and metrics. READ FIRST in this folder. */
 import { setImmediate } from 'node:timers/promises';
 import { OnpolicyError } from '../errors.ts';
+import type { TrainingJobEvent } from '../protocol/index.ts';
 import type { AdapterWeights } from './adapter-weights.ts';
 import { makeBatch, validateGroups } from './batch.ts';
 import type { PolicyLoss } from './loss.ts';
@@ -12,12 +13,10 @@ import type { ChatTokenizer } from './tokens.ts';
 import type { Trainer } from './trainer.ts';
 import type { TrajectoryGroup } from './trajectory.ts';
 
-/** What happens while a job runs. */
-export type JobEvent =
-  | { readonly type: 'training_started'; readonly gradient_steps: number; readonly metrics: Metrics }
-  | { readonly type: 'gradient_step'; readonly gradient_step: number; readonly metrics: Metrics }
-  | { readonly type: 'training_ended'; readonly step: number; readonly metrics: Metrics }
-  | { readonly type: 'training_failed'; readonly code: string; readonly message: string };
+/** What happens while a job runs: the wire's events before they get their id and time. */
+export type JobEvent = WithoutStamp<TrainingJobEvent>;
+
+type WithoutStamp<Event> = Event extends unknown ? Omit<Event, 'id' | 'created'> : never;
 
 /** Everything a job works with; it owns none of it. */
 export type JobTools = {
@@ -102,7 +101,7 @@ async function addFixedLogprobs(
   let references: Float64Array[] | null = null;
   if (settings.kl_penalty_coef > 0) {
     const step = settings.kl_penalty_reference_step;
-    if (step === null) references = await score(true);
+    if (step === null || step === 0) references = await score(true);
     else if (!readReference)
       throw new OnpolicyError('INVALID_REQUEST', `kl_penalty_reference_step: there is no step ${step}`);
     else {

@@ -51,7 +51,7 @@ export async function trainOnExamples(
   config: SftConfig,
   tools: JobTools,
 ): Promise<Metrics> {
-  const settings = resolve(config);
+  const settings = resolveSftConfig(config);
   const { trainer, signal } = tools;
   const abort = () => trainer.abort();
   signal?.addEventListener('abort', abort);
@@ -139,16 +139,21 @@ async function tokenize(
     const messages_and_choices = messages.map((message, i) =>
       isLearned(i) ? { message, finish_reason: 'stop' } : message,
     );
-    const found = trajectoryTokens({ messages_and_choices, reward: 0, tools: tools ?? null }, tokenizer, {
-      allowWithoutLogprobs: true,
-    });
+    const found = await trajectoryTokens(
+      { messages_and_choices, reward: 0, tools: tools ?? null },
+      tokenizer,
+      {
+        allowWithoutLogprobs: true,
+      },
+    );
     if (found.length > 0)
       sequences.push(found.map((sequence) => ({ ...sequence, group, advantage: 1, weight: 1 })));
   }
   return sequences;
 }
 
-function resolve(config: SftConfig): Settings {
+/** Fills defaults and rejects unknown fields and illegal values, naming every one of them. */
+export function resolveSftConfig(config: SftConfig): Settings {
   const given = Object.entries(config).filter(([, value]) => value !== undefined && value !== null);
   const settings = { ...DEFAULTS, ...Object.fromEntries(given) } as Settings;
   const faults: ErrorDetail[] = given

@@ -9,12 +9,18 @@ import {
   type TrajectoryMessage,
 } from './trajectory.ts';
 
-/** Turns messages into ids with the model's template and tokenizer. */
+/** Turns messages into ids with the model's template and tokenizer; long texts on another thread. */
 export interface ChatTokenizer {
   /** The conversation up to where the assistant's next turn starts. */
-  prompt(messages: readonly TrajectoryMessage[], tools: readonly unknown[] | null): readonly number[];
+  prompt(
+    messages: readonly TrajectoryMessage[],
+    tools: readonly unknown[] | null,
+  ): Promise<readonly number[]>;
   /** The whole conversation, its last turn closed. */
-  conversation(messages: readonly TrajectoryMessage[], tools: readonly unknown[] | null): readonly number[];
+  conversation(
+    messages: readonly TrajectoryMessage[],
+    tools: readonly unknown[] | null,
+  ): Promise<readonly number[]>;
   /** Whether sampling this token ends a turn. */
   isEnd(token: number): boolean;
 }
@@ -33,18 +39,20 @@ export type TokenOptions = {
 };
 
 /** The sequences of a trajectory: its own history's first, then those of its additional histories. */
-export function trajectoryTokens(
+export async function trajectoryTokens(
   trajectory: Trajectory,
   tokenizer: ChatTokenizer,
   options: TokenOptions,
-): TokenSequence[] {
+): Promise<TokenSequence[]> {
   const tools = trajectory.tools ?? null;
   const histories: History[] = [trajectory.messages_and_choices, ...(trajectory.additional_histories ?? [])];
-  return histories.flatMap((history) => {
+  const sequences: TokenSequence[] = [];
+  for (const history of histories) {
     const { messages_and_choices, tools: own } =
       'messages_and_choices' in history ? history : { messages_and_choices: history, tools: undefined };
-    return historyTokens(messages_and_choices, own ?? tools, tokenizer, options);
-  });
+    sequences.push(...(await historyTokens(messages_and_choices, own ?? tools, tokenizer, options)));
+  }
+  return sequences;
 }
 
 /** How many tokens of the sequences are trained on. */
@@ -55,14 +63,14 @@ export function countTrained(sequences: readonly TokenSequence[]): number {
 }
 
 /** The ids of the last turn of a conversation: what follows the prompt, up to and with the token that ends the turn. */
-export function answerTokens(
+async function answerTokens(
   tokenizer: ChatTokenizer,
   context: readonly TrajectoryMessage[],
   answer: TrajectoryMessage,
   tools: readonly unknown[] | null,
-): readonly number[] {
-  const prompt = tokenizer.prompt(context, tools);
-  const whole = tokenizer.conversation([...context, answer], tools);
+): Promise<readonly number[]> {
+  const prompt = await tokenizer.prompt(context, tools);
+  const whole = await tokenizer.conversation([...context, answer], tools);
   if (!startsWith(whole, prompt))
     throw new OnpolicyError(
       'UNSUPPORTED',
@@ -80,12 +88,12 @@ type Turn = {
 };
 
 /** One sequence per run of turns in which each prompt continues the turn before it exactly. */
-function historyTokens(
+async function historyTokens(
   entries: MessagesAndChoices,
   tools: readonly unknown[] | null,
   tokenizer: ChatTokenizer,
   options: TokenOptions,
-): TokenSequence[] {
+): Promise<TokenSequence[]> {
   const runs: Turn[][] = [];
   const context: TrajectoryMessage[] = [];
   for (const entry of entries) {
@@ -93,7 +101,7 @@ function historyTokens(
       context.push(entry);
       continue;
     }
-    const turn = readTurn(entry, context, tools, tokenizer, options);
+    const turn = await readTurn(entry, context, tools, tokenizer, options);
     const run = runs.at(-1);
     const last = run?.at(-1);
     if (run && last && startsWith(turn.prompt, [...last.prompt, ...last.answer])) run.push(turn);
@@ -103,13 +111,13 @@ function historyTokens(
   return runs.map(joinTurns);
 }
 
-function readTurn(
+async function readTurn(
   choice: TrajectoryChoice,
   context: readonly TrajectoryMessage[],
   tools: readonly unknown[] | null,
   tokenizer: ChatTokenizer,
   options: TokenOptions,
-): Turn {
+): Promise<Turn> {
   const content = choice.logprobs?.content ?? null;
   if (!content && !options.allowWithoutLogprobs)
     throw new OnpolicyError(
@@ -122,7 +130,7 @@ function readTurn(
       'INVALID_REQUEST',
       'a choice has no token ids: request completions with "return_token_ids": true, or set allow_training_without_logprobs',
     );
-  const answer = sampled ?? answerTokens(tokenizer, context, choice.message, tools);
+  const answer = sampled ?? (await answerTokens(tokenizer, context, choice.message, tools));
   const known = sampled && content ? content.map(({ logprob }) => logprob ?? Number.NaN) : [];
   if (known.length > answer.length)
     throw new OnpolicyError(
@@ -130,7 +138,7 @@ function readTurn(
       `a choice has ${answer.length} token ids but log-probabilities of ${known.length} tokens`,
     );
   return {
-    prompt: choice.prompt_token_ids ?? tokenizer.prompt(context, tools),
+    prompt: choice.prompt_token_ids ?? (await tokenizer.prompt(context, tools)),
     answer,
     logprobs: answer.map((_, i) => known[i] ?? Number.NaN),
   };

@@ -35,8 +35,14 @@ export function train(
 ): Promise<TrainResult> {
   const readReference = (step: number) =>
     readAdapter(stepFolder(tools.checkpoints, step), tools.trainer.info);
-  return runJob(request.trajectory_groups, tools, () =>
-    trainOnGroups(request.trajectory_groups, request.experimental_config ?? {}, { ...tools, readReference }),
+  return runJob(
+    () => request.trajectory_groups.flatMap((group) => group.trajectories),
+    tools,
+    () =>
+      trainOnGroups(request.trajectory_groups, request.experimental_config ?? {}, {
+        ...tools,
+        readReference,
+      }),
   );
 }
 
@@ -45,25 +51,27 @@ export function sft(
   request: { readonly data: readonly SftExample[]; readonly config?: SftConfig | undefined },
   tools: TrainTools,
 ): Promise<TrainResult> {
-  return runJob(request.data, tools, () => trainOnExamples(request.data, request.config ?? {}, tools));
+  return runJob(
+    () => request.data,
+    tools,
+    () => trainOnExamples(request.data, request.config ?? {}, tools),
+  );
 }
 
-/** Goes on from the last step, trains, writes the next one. On failure the folder and the trainer are as before. */
-async function runJob(data: unknown, tools: TrainTools, work: () => Promise<Metrics>): Promise<TrainResult> {
+/** Goes on from the last step, or a fresh adapter; trains, writes the next step. On failure the folder and the trainer are as before. */
+async function runJob(
+  data: () => readonly unknown[],
+  tools: TrainTools,
+  work: () => Promise<Metrics>,
+): Promise<TrainResult> {
   const { checkpoints, trainer, emit } = tools;
   await removeLeftovers(checkpoints);
   const last = (await listSteps(checkpoints)).at(-1);
-  const start = last === undefined ? trainer.adapter() : null;
-  const restore = async () => {
-    await trainer.zeroGradients();
-    if (last !== undefined) await trainer.load(stepFolder(checkpoints, last));
-    else if (start) await trainer.loadAdapter(start);
-  };
+  const restore = () => (last === undefined ? trainer.reset() : trainer.load(stepFolder(checkpoints, last)));
   try {
-    if (last !== undefined) await trainer.load(stepFolder(checkpoints, last));
-    else await trainer.resetOptimizer();
+    await restore();
     const metrics = await work();
-    const facts = { id: randomUUID(), step: (last ?? 0) + 1, metrics, trajectory_hash: hashOf(data) };
+    const facts = { id: randomUUID(), step: (last ?? 0) + 1, metrics, trajectory_hash: await hashOf(data()) };
     const folder = await writeStep(checkpoints, trainer, facts);
     emit({ type: 'training_ended', step: facts.step, metrics });
     return { ...facts, folder };

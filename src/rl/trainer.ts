@@ -87,8 +87,8 @@ export interface Trainer extends AsyncDisposable {
   gradients(): AdapterWeights;
   /** Forgets the gathered gradients. */
   zeroGradients(): Promise<void>;
-  /** Forgets the optimizer's moments, as if no step had been taken. */
-  resetOptimizer(): Promise<void>;
+  /** Goes back to a fresh adapter, which changes nothing yet, and forgets the optimizer's moments. */
+  reset(): Promise<void>;
   /** One AdamW step on the gathered gradients. A gradient that is not finite changes nothing: `isApplied` is false then. */
   step(options: StepOptions): Promise<{ gradNorm: number; isApplied: boolean }>;
   /** Writes the adapter (GGUF and PEFT) and the optimizer's state into a folder. */
@@ -125,19 +125,21 @@ export async function openTrainer(options: TrainerOptions): Promise<Trainer> {
     .catch((error: unknown) => {
       throw fromNative(error);
     });
-  const trainer = new GgufTrainer(native, rank, alpha);
-  await trainer.loadAdapter(await freshAdapter(native.info, rank, options.seed ?? 0));
+  const trainer = new GgufTrainer(native, rank, alpha, options.seed ?? 0);
+  await trainer.reset();
   return trainer;
 }
 
 class GgufTrainer implements Trainer {
   readonly info: TrainerInfo;
   readonly #native: NativeTrainer;
+  readonly #seed: number;
   #last: Promise<unknown> = Promise.resolve();
   #isClosed = false;
 
-  constructor(native: NativeTrainer, rank: number, alpha: number) {
+  constructor(native: NativeTrainer, rank: number, alpha: number, seed: number) {
     this.#native = native;
+    this.#seed = seed;
     this.info = { ...native.info, rank, alpha };
   }
 
@@ -190,8 +192,13 @@ class GgufTrainer implements Trainer {
     return this.#queue(() => this.#native.zeroGradients());
   }
 
-  resetOptimizer(): Promise<void> {
-    return this.#queue(() => this.#native.resetOptimizer());
+  async reset(): Promise<void> {
+    const weights = await freshAdapter(this.info, this.info.rank, this.#seed);
+    await this.#queue(async () => {
+      await this.#writeInPieces('value', weights);
+      this.#native.resetOptimizer();
+      this.#native.zeroGradients();
+    });
   }
 
   step(options: StepOptions) {

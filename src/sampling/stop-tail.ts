@@ -1,17 +1,19 @@
 /** The end of a text that may still become a stop string, for texts that branch: a value per text, never changed. */
 import { StopScanner } from '../stop-strings.ts';
 import type { StopRules } from '../text-out.ts';
-import type { Tokenizer } from '../tokenizer.ts';
+import { type Tokenizer, textBytes } from '../tokenizer.ts';
 
 /** What the next token is read after. */
 export type StopTail = {
   readonly text: string;
   /** Bytes of a character that is not complete. */
   readonly bytes: Uint8Array;
+  /** The last token; -1: none. */
+  readonly token: number;
 };
 
 /** Before the first token. */
-export const EMPTY_TAIL: StopTail = { text: '', bytes: new Uint8Array(0) };
+export const EMPTY_TAIL: StopTail = { text: '', bytes: new Uint8Array(0), token: -1 };
 
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
 
@@ -22,14 +24,14 @@ export function extendTail(
   rules: StopRules,
   tokenizer: Tokenizer,
 ): StopTail | null {
-  const isHidden = rules.skipSpecial && tokenizer.isSpecial(token) && !rules.shownSpecials.has(token);
-  if (isHidden) return tail;
-  const bytes = concat(tail.bytes, tokenizer.bytesOf(token));
+  const added = textBytes(tokenizer, token, tail.token, rules);
+  if (added.length === 0) return { ...tail, token };
+  const bytes = concat(tail.bytes, added);
   const complete = bytes.length - openBytes(bytes);
   const text = tail.text + decoder.decode(bytes.subarray(0, complete));
   if (new StopScanner(rules.stops!).push(text)) return null;
   const longest = rules.stops!.strings.reduce((length, stop) => Math.max(length, stop.length), 0);
-  return { text: text.slice(Math.max(0, text.length - longest + 1)), bytes: bytes.slice(complete) };
+  return { text: text.slice(Math.max(0, text.length - longest + 1)), bytes: bytes.slice(complete), token };
 }
 
 function concat(a: Uint8Array, b: Uint8Array): Uint8Array {

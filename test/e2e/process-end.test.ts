@@ -64,6 +64,21 @@ describe('a process that uses the package', () => {
     expect(outcome).toEqual({ code: 7, signal: null, stdout: '', stderr: '' });
   });
 
+  it('survives process.exit at any moment of a load, a step and a close', async () => {
+    const program = (delayMs: number): string => `
+      import { createRuntime } from 'onpolicy';
+      const runtime = await createRuntime();
+      runtime.createCompletion(${LONG}).catch(() => {});
+      setTimeout(() => { ${delayMs % 2 ? 'runtime.close();' : ''} process.exit(7); }, ${delayMs});`;
+    for (let delayMs = 150; delayMs < 350; delayMs += 13)
+      expect(await runProgram(program(delayMs)), `after ${delayMs} ms`).toEqual({
+        code: 7,
+        signal: null,
+        stdout: '',
+        stderr: '',
+      });
+  });
+
   it('reports an exception thrown in the middle of generation as any other', async () => {
     const outcome = await runProgram(`
       import { createCompletion } from 'onpolicy';

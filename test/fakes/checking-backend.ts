@@ -9,7 +9,7 @@ import {
 import type { SampledRows, SamplerHandle } from '../../src/native.ts';
 
 /** One cell of the cache: shared by all slots that copied it. */
-type Cell = { readonly token: number };
+type Cell = { readonly token: number; readonly adapter: number };
 
 /** Limits and habits of the fake. */
 export type CheckingOptions = {
@@ -25,9 +25,9 @@ export type CheckingOptions = {
   readonly abortsStep?: () => boolean;
 };
 
-/** The token that this model always predicts after these tokens. */
-export function predictedToken(tokens: readonly number[], vocabSize: number): number {
-  let hash = 17;
+/** The token that this model, with this adapter, always predicts after these tokens. */
+export function predictedToken(tokens: readonly number[], vocabSize: number, adapter = 0): number {
+  let hash = 17 + 101 * adapter;
   for (const token of tokens) hash = (Math.imul(hash, 31) + token + 1) >>> 0;
   return hash % vocabSize;
 }
@@ -42,8 +42,9 @@ export function predictedCandidates(
   tokens: readonly number[],
   vocabSize: number,
   count: number,
+  adapter = 0,
 ): { ids: number[]; scores: number[] } {
-  const first = predictedToken(tokens, vocabSize);
+  const first = predictedToken(tokens, vocabSize, adapter);
   const ids = Array.from({ length: Math.min(count, vocabSize) }, (_, i) => (first + i) % vocabSize);
   const scores: number[] = [];
   for (const id of ids)
@@ -65,6 +66,9 @@ export class CheckingBackend implements Backend {
   mostCells = 0;
   readonly #options: CheckingOptions;
   readonly #slots: Cell[][];
+  readonly #adapters = new Set([0]);
+  /** Adapters of the steps so far. */
+  readonly turns: number[] = [];
   #aborted = false;
 
   constructor(options: CheckingOptions) {
@@ -86,7 +90,10 @@ export class CheckingBackend implements Backend {
     const outputs = new Set(step.sampleRows);
     for (let i = 0; i < step.scoreRows.length; i += 3) outputs.add(step.scoreRows[i]!);
     if (outputs.size > this.outputRows) throw new Error('more rows of logits than a step may have');
+    if (!this.#adapters.has(step.adapter))
+      throw new Error(`a step with adapter ${step.adapter}, which is not loaded`);
     this.steps += 1;
+    this.turns.push(step.adapter);
     this.#edit(step.memoryEdits);
     const stopAt = this.#options.abortsStep?.() ? step.tokens.length >> 1 : step.tokens.length;
     const predictions: number[] = [];
@@ -95,12 +102,15 @@ export class CheckingBackend implements Backend {
       const slot = this.#slots[step.sequences[i]!]!;
       if (slot.length !== step.positions[i])
         throw new Error(`slot ${step.sequences[i]} holds ${slot.length} tokens, not ${step.positions[i]}`);
-      slot.push({ token: step.tokens[i]! });
+      if (slot.some(({ adapter }) => adapter !== step.adapter))
+        throw new Error(`slot ${step.sequences[i]} holds tokens of another adapter than ${step.adapter}`);
+      slot.push({ token: step.tokens[i]!, adapter: step.adapter });
       prefixes.push(slot.map(({ token }) => token));
       predictions.push(
         predictedToken(
           slot.map(({ token }) => token),
           this.vocabSize,
+          step.adapter,
         ),
       );
     }
@@ -131,7 +141,7 @@ export class CheckingBackend implements Backend {
 
   async saveSlot(slot: number): Promise<Uint8Array> {
     await new Promise((resolve) => setImmediate(resolve));
-    return Uint8Array.from(this.#slots[slot]!, ({ token }) => token);
+    return Uint8Array.from(this.#slots[slot]!.flatMap(({ token, adapter }) => [token, adapter]));
   }
 
   async loadSlot(memoryEdits: Int32Array, slot: number, state: Uint8Array): Promise<void> {
@@ -139,8 +149,22 @@ export class CheckingBackend implements Backend {
     this.#edit(memoryEdits);
     if (this.#slots[slot]!.length > 0) throw new Error(`loads into slot ${slot}, which is not empty`);
     if (state[0] === 255) throw Object.assign(new Error('does not fit'), { code: 'KV_FULL' });
-    this.#slots[slot] = Array.from(state, (token) => ({ token }));
+    this.#slots[slot] = Array.from({ length: state.length / 2 }, (_, i) => ({
+      token: state[2 * i]!,
+      adapter: state[2 * i + 1]!,
+    }));
     this.#checkCapacity();
+  }
+
+  async loadAdapter(path: string): Promise<number> {
+    if (path === '') throw Object.assign(new Error('no adapter'), { code: 'MODEL_INVALID' });
+    const adapter = Math.max(...this.#adapters) + 1;
+    this.#adapters.add(adapter);
+    return adapter;
+  }
+
+  async freeAdapter(adapter: number): Promise<void> {
+    if (adapter === 0 || !this.#adapters.delete(adapter)) throw new Error(`no adapter ${adapter}`);
   }
 
   async close(): Promise<void> {}
@@ -164,7 +188,7 @@ export class CheckingBackend implements Backend {
         if (to > cells.length)
           throw new Error(`copies ${to} tokens of slot ${slot}, which holds ${cells.length}`);
         const copied = cells.slice(0, to < 0 ? cells.length : to);
-        this.#slots[target] = this.sharesCells ? copied : copied.map(({ token }) => ({ token }));
+        this.#slots[target] = this.sharesCells ? copied : copied.map((cell) => ({ ...cell }));
       }
     }
   }
@@ -187,7 +211,7 @@ function toCandidates(
   const counts = step.samplers.map((sampler) => (sampler as unknown as { candidates: number }).candidates);
   if (counts.every((count) => count === 0)) return {};
   const rows = counts.map((count, i) =>
-    predictedCandidates(prefixes[step.sampleRows[i]!]!, vocabSize, count),
+    predictedCandidates(prefixes[step.sampleRows[i]!]!, vocabSize, count, step.adapter),
   );
   const offsets = [0];
   for (const { ids } of rows) offsets.push(offsets.at(-1)! + ids.length);

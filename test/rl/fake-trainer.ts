@@ -8,6 +8,8 @@ import type { PackedRow, Trainer } from '../../src/rl/trainer.ts';
 export type FakeTrainer = Trainer & {
   /** Added to every log-probability; a step moves it against its gradient. */
   shift: number;
+  /** The shift of a fresh adapter. */
+  fresh: number;
   readonly rows: PackedRow[];
   readonly gradients_seen: number[][];
   /** Replaces the log-probabilities of the next forward passes. */
@@ -23,6 +25,7 @@ export function fakeTrainer(): FakeTrainer {
   });
   const fake: FakeTrainer = {
     shift: 0,
+    fresh: 0,
     rows: [],
     gradients_seen: [],
     next: [],
@@ -56,7 +59,10 @@ export function fakeTrainer(): FakeTrainer {
     async zeroGradients() {
       gradient = 0;
     },
-    async resetOptimizer() {},
+    async reset() {
+      fake.shift = fake.fresh;
+      gradient = 0;
+    },
     async step({ learningRate }) {
       fake.shift -= learningRate * gradient;
       const gradNorm = Math.abs(gradient);

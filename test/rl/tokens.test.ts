@@ -10,8 +10,8 @@ const write = (message: TrajectoryMessage) => [
   0,
 ];
 const tokenizer: ChatTokenizer = {
-  prompt: (messages, tools) => [...(tools ? [9] : []), ...messages.flatMap(write), 1],
-  conversation: (messages, tools) => [...(tools ? [9] : []), ...messages.flatMap(write)],
+  prompt: async (messages, tools) => [...(tools ? [9] : []), ...messages.flatMap(write), 1],
+  conversation: async (messages, tools) => [...(tools ? [9] : []), ...messages.flatMap(write)],
   isEnd: (token) => token === 0,
 };
 const strict = { allowWithoutLogprobs: false };
@@ -33,8 +33,8 @@ const trajectory = (
   reward: 1,
   ...more,
 });
-const sequences = (given: Trajectory, options = strict) =>
-  trajectoryTokens(given, tokenizer, options).map(({ tokens, isTrained, logprobs }) => ({
+const sequences = async (given: Trajectory, options = strict) =>
+  (await trajectoryTokens(given, tokenizer, options)).map(({ tokens, isTrained, logprobs }) => ({
     tokens: [...tokens],
     isTrained: [...isTrained],
     logprobs: [...logprobs],
@@ -44,8 +44,8 @@ const A = 65;
 const NaN_ = Number.NaN;
 
 describe('trajectoryTokens', () => {
-  it('trains on the sampled ids, not on the text', () => {
-    expect(sequences(trajectory([user('A'), choice('B', [70, 71, 0], [-1, -2, -3])]))).toEqual([
+  it('trains on the sampled ids, not on the text', async () => {
+    expect(await sequences(trajectory([user('A'), choice('B', [70, 71, 0], [-1, -2, -3])]))).toEqual([
       {
         tokens: [2, A, 0, 1, 70, 71, 0],
         isTrained: [0, 0, 0, 0, 1, 1, 1],
@@ -54,26 +54,26 @@ describe('trajectoryTokens', () => {
     ]);
   });
 
-  it('takes ids out of the log-probabilities, and the prompt from the choice', () => {
+  it('takes ids out of the log-probabilities, and the prompt from the choice', async () => {
     const given = {
       ...choice('B', null, null),
       prompt_token_ids: [5, 6],
       logprobs: { content: [{ token: 'token_id:70', logprob: -0.5 }] },
     };
-    expect(sequences(trajectory([user('A'), given]))).toEqual([
+    expect(await sequences(trajectory([user('A'), given]))).toEqual([
       { tokens: [5, 6, 70], isTrained: [0, 0, 1], logprobs: [NaN_, NaN_, -0.5] },
     ]);
   });
 
-  it('marks tokens without a log-probability as unknown, the last one too', () => {
+  it('marks tokens without a log-probability as unknown, the last one too', async () => {
     expect(
-      sequences(trajectory([user('A'), choice('B', [66, 67, 0], [-1, null])]))[0]!.logprobs.slice(4),
+      (await sequences(trajectory([user('A'), choice('B', [66, 67, 0], [-1, null])])))[0]!.logprobs.slice(4),
     ).toEqual([-1, NaN_, NaN_]);
   });
 
-  it('keeps turns that extend each other in one sequence, and masks what lies between', () => {
+  it('keeps turns that extend each other in one sequence, and masks what lies between', async () => {
     const history = [user('A'), choice('B', [66, 0], [-1, -2]), user('C'), choice('D', [68, 0], [-3, -4])];
-    expect(sequences(trajectory(history))).toEqual([
+    expect(await sequences(trajectory(history))).toEqual([
       {
         tokens: [2, A, 0, 1, 66, 0, 2, 67, 0, 1, 68, 0],
         isTrained: [0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 1, 1],
@@ -82,9 +82,11 @@ describe('trajectoryTokens', () => {
     ]);
   });
 
-  it('splits where the next prompt does not repeat the sampled ids', () => {
+  it('splits where the next prompt does not repeat the sampled ids', async () => {
     const history = [user('A'), choice('B', [99, 0], [-1, -2]), user('C'), choice('D', [68, 0], [-3, -4])];
-    expect(sequences(trajectory(history)).map(({ tokens, isTrained }) => [tokens, isTrained])).toEqual([
+    expect(
+      (await sequences(trajectory(history))).map(({ tokens, isTrained }) => [tokens, isTrained]),
+    ).toEqual([
       [
         [2, A, 0, 1, 99, 0],
         [0, 0, 0, 0, 1, 1],
@@ -96,16 +98,16 @@ describe('trajectoryTokens', () => {
     ]);
   });
 
-  it("adds the sequences of additional histories, with their own tools or the trajectory's", () => {
+  it("adds the sequences of additional histories, with their own tools or the trajectory's", async () => {
     const turn = [user('A'), choice('B', [66], [-1])];
     const given = trajectory(turn, {
       tools: [{}],
       additional_histories: [turn, { messages_and_choices: turn, tools: [{}, {}] }],
     });
-    expect(sequences(given).map(({ tokens }) => tokens)).toEqual(Array(3).fill([9, 2, A, 0, 1, 66]));
+    expect((await sequences(given)).map(({ tokens }) => tokens)).toEqual(Array(3).fill([9, 2, A, 0, 1, 66]));
   });
 
-  it('leaves plain assistant messages and later messages untrained', () => {
+  it('leaves plain assistant messages and later messages untrained', async () => {
     const history = [
       user('A'),
       { role: 'assistant', content: 'B' },
@@ -114,22 +116,25 @@ describe('trajectoryTokens', () => {
       user('E'),
     ];
     expect(
-      sequences(trajectory(history)).map(({ tokens, isTrained }) => [tokens.length, isTrained.indexOf(1)]),
+      (await sequences(trajectory(history))).map(({ tokens, isTrained }) => [
+        tokens.length,
+        isTrained.indexOf(1),
+      ]),
     ).toEqual([[11, 10]]);
-    expect(sequences(trajectory([user('A')]))).toEqual([]);
+    expect(await sequences(trajectory([user('A')]))).toEqual([]);
   });
 
-  it('tokenizes text only when asked to', () => {
+  it('tokenizes text only when asked to', async () => {
     const given = trajectory([user('A'), choice('BC', null, null)]);
-    expect(() => sequences(given)).toThrow(/no logprobs/);
-    expect(sequences(given, { allowWithoutLogprobs: true })).toEqual([
+    await expect(sequences(given)).rejects.toThrow(/no logprobs/);
+    expect(await sequences(given, { allowWithoutLogprobs: true })).toEqual([
       { tokens: [2, A, 0, 1, 66, 67, 0], isTrained: [0, 0, 0, 0, 1, 1, 1], logprobs: Array(7).fill(NaN_) },
     ]);
   });
 
-  it('refuses log-probabilities without ids, or more of them than ids', () => {
-    expect(() => sequences(trajectory([user('A'), choice('B', null, [-1])]))).toThrow(/no token ids/);
-    expect(() => sequences(trajectory([user('A'), choice('B', [66], [-1, -2])]))).toThrow(
+  it('refuses log-probabilities without ids, or more of them than ids', async () => {
+    await expect(sequences(trajectory([user('A'), choice('B', null, [-1])]))).rejects.toThrow(/no token ids/);
+    await expect(sequences(trajectory([user('A'), choice('B', [66], [-1, -2])]))).rejects.toThrow(
       /1 token ids but .* 2/,
     );
   });

@@ -23,8 +23,11 @@ const lossPool: LossPool = {
   async [Symbol.asyncDispose]() {},
 };
 const tokenizer: ChatTokenizer = {
-  prompt: (messages) => [...messages.flatMap(({ content }) => [...Buffer.from(String(content)), 300]), 301],
-  conversation: (messages) => [
+  prompt: async (messages) => [
+    ...messages.flatMap(({ content }) => [...Buffer.from(String(content)), 300]),
+    301,
+  ],
+  conversation: async (messages) => [
     ...messages.flatMap(({ role, content }) => [
       ...(role === 'assistant' ? [301] : []),
       ...Buffer.from(String(content)),
@@ -45,7 +48,7 @@ const tools = (trainer: Trainer, name: string, events: JobEvent[] = []) => ({
 
 /** Log-probability of each answer to the prompt, one array of token log-probabilities an answer. */
 async function score(trainer: Trainer, answers: readonly number[][]): Promise<number[][]> {
-  const prompt = tokenizer.prompt([{ role: 'user', content: 'go' }], null);
+  const prompt = await tokenizer.prompt([{ role: 'user', content: 'go' }], null);
   const scores: number[][] = [];
   for (const answer of answers) {
     const tokens = Int32Array.from([...prompt, ...answer]);

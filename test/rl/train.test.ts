@@ -28,8 +28,8 @@ const write = ({ role, content }: TrajectoryMessage) => [
   0,
 ];
 const tokenizer: ChatTokenizer = {
-  prompt: (messages) => [...messages.flatMap(write), 1],
-  conversation: (messages) => messages.flatMap(write),
+  prompt: async (messages) => [...messages.flatMap(write), 1],
+  conversation: async (messages) => messages.flatMap(write),
   isEnd: (token) => token === 0,
 };
 
@@ -148,7 +148,7 @@ describe('train', () => {
 
   it('recomputes old log-probabilities, and penalises the distance from the reference', async () => {
     const { trainer, events, tools } = setUp();
-    trainer.shift = 0.25;
+    trainer.fresh = 0.25;
     await train(
       {
         trajectory_groups: [group([2, 1], [2, 0])],
@@ -180,7 +180,7 @@ describe('train', () => {
 
   it('fails after three such steps in a row, and leaves everything as it was', async () => {
     const { trainer, events, checkpoints, tools } = setUp();
-    trainer.shift = 0.5;
+    trainer.fresh = 0.5;
     trainer.next = [Number.NaN, Number.NaN, Number.NaN];
     const groups = Array.from({ length: 4 }, () => group([2, 1], [2, 0]));
     const work = train(

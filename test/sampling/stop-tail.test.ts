@@ -17,6 +17,7 @@ function rules(stops: string[]): StopRules {
     includeStop: false,
     skipSpecial: true,
     shownSpecials: new Set(),
+    spacesBetween: true,
   };
 }
 

@@ -1,0 +1,40 @@
+/** Conversations -> the member that answered them last, whose cache holds their beginning. */
+import { createHash } from 'node:crypto';
+import type { ChatCompletionRequest } from '../protocol/index.ts';
+
+/** Remembers where the beginnings of conversations were answered, the latest ones. */
+export class Affinity<Member> {
+  readonly #members = new Map<string, Member>(); // digest of a beginning -> member; oldest first
+  readonly #capacity: number;
+
+  constructor(capacity = 10_000) {
+    this.#capacity = capacity;
+  }
+
+  /** Digests of the conversation's beginnings, shortest first: one per message. */
+  static digests({ model, cache_salt, tools, messages }: ChatCompletionRequest): string[] {
+    const hash = createHash('sha256').update(JSON.stringify([model, cache_salt, tools]));
+    return messages.map((message) => hash.update(JSON.stringify(message)).copy().digest('base64'));
+  }
+
+  /** The member that knows the longest beginning; null: none does. */
+  find(digests: readonly string[]): Member | null {
+    for (let i = digests.length - 1; i >= 0; i--) {
+      const member = this.#members.get(digests[i]!);
+      if (member !== undefined) return member;
+    }
+    return null;
+  }
+
+  /** Notes that a member answers this conversation. */
+  note(digests: readonly string[], member: Member): void {
+    for (const digest of digests) {
+      this.#members.delete(digest);
+      this.#members.set(digest, member);
+    }
+    for (const digest of this.#members.keys()) {
+      if (this.#members.size <= this.#capacity) break;
+      this.#members.delete(digest);
+    }
+  }
+}

@@ -1,0 +1,55 @@
+/** A request -> whether its token, or its coming from this machine, allows what it asks for. */
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { OnpolicyError } from '../errors.ts';
+import type { HandlerSettings, Scope } from './options.ts';
+
+/** Says what a request may do. Throws `UNAUTHORIZED` without a known token. */
+export type Authorizer = (request: Request, url: URL, address: string | undefined) => readonly Scope[];
+
+/** Whether scopes include one of those wanted. */
+export function allows(scopes: readonly Scope[], wanted: readonly Scope[]): boolean {
+  return scopes.includes('admin') || wanted.some((scope) => scopes.includes(scope));
+}
+
+/** Whether a host's name is this machine's own. */
+export function isLoopback(host: string): boolean {
+  return /^(localhost|(.*\.)?localhost|127(\.\d{1,3}){3}|\[?::1\]?|\[?::ffff:127(\.\d{1,3}){3}\]?)$/i.test(
+    host,
+  );
+}
+
+/** Checks tokens in a time that tells nothing about them. */
+export function createAuthorizer({ tokens, allowAnonymous, corsOrigins }: HandlerSettings): Authorizer {
+  const known = tokens.map(({ token, scopes }) => ({ digest: digestOf(token), scopes }));
+  if (known.length > 0)
+    return (request) => {
+      const given = /^Bearer +(\S+) *$/i.exec(request.headers.get('authorization') ?? '')?.[1];
+      if (given === undefined) throw new OnpolicyError('UNAUTHORIZED', 'a Bearer token is required');
+      const digest = digestOf(given);
+      let scopes: readonly Scope[] | null = null;
+      for (const entry of known) if (timingSafeEqual(entry.digest, digest)) scopes = entry.scopes;
+      if (scopes === null) throw new OnpolicyError('UNAUTHORIZED', 'the token is not known');
+      return scopes;
+    };
+  return (request, url, address) => {
+    if (!allowAnonymous && !(isLoopback(url.hostname) && isLoopback(address ?? url.hostname)))
+      throw new OnpolicyError(
+        'UNAUTHORIZED',
+        'without tokens only clients on this machine are served; give the server tokens, or allowAnonymous',
+      );
+    refuseForeignPage(request, url, corsOrigins);
+    return ['admin'];
+  };
+}
+
+/** Without tokens, a page of another site that the user looks at could ask in the user's name. */
+function refuseForeignPage(request: Request, url: URL, corsOrigins: readonly string[]): void {
+  const origin = request.headers.get('origin');
+  if (origin === null || origin === url.origin || corsOrigins.includes(origin) || corsOrigins.includes('*'))
+    return;
+  throw new OnpolicyError('FORBIDDEN', 'pages of other origins are not served; see the option corsOrigins');
+}
+
+function digestOf(token: string): Buffer {
+  return createHash('sha256').update(token).digest();
+}

@@ -1,0 +1,293 @@
+/** A server's address -> the service that it offers: the same contract as in process, over HTTP. */
+import { OnpolicyError } from '../errors.ts';
+import {
+  type ChatCompletion,
+  type ChatCompletionRequest,
+  type CheckpointDeleteRequest,
+  type ListQuery,
+  type LogRequest,
+  type ModelCreateRequest,
+  type TrainingJobRequest,
+  validateChatRequest,
+  validateCheckpointDeleteRequest,
+  validateListQuery,
+  validateLogRequest,
+  validateModelCreateRequest,
+  validateTrainingJobRequest,
+} from '../protocol/index.ts';
+import type {
+  CallOptions,
+  CheckpointsResource,
+  ModelsResource,
+  Service,
+  TrainingJob,
+  TrainingJobsResource,
+} from '../service.ts';
+import { ChatCompletionStream } from '../stream.ts';
+import { fromEventStream } from './event-stream.ts';
+import { isCount, wrongOption } from './options.ts';
+import { RemoteJob } from './remote-job.ts';
+import { type OpenResponse, type RemoteCall, Transport } from './transport.ts';
+
+/** Options of {@link connect}. */
+export type ConnectOptions = {
+  /** Where the server is, for example `http://127.0.0.1:8080`; a `/v1` at its end is fine. */
+  readonly baseUrl: string;
+  /** Sent as `Authorization: Bearer <apiKey>`. */
+  readonly apiKey?: string;
+  /** Further headers of every request. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** How long an answer may take; of a stream: its beginning. null: as long as it needs. Default 600,000. */
+  readonly timeoutMs?: number | null;
+  /** How often a call is tried again, where that is safe. Default 2. */
+  readonly maxRetries?: number;
+  /** How often a training job is asked for its events. Default 500. */
+  readonly pollMs?: number;
+  /** Default: the global one. */
+  readonly fetch?: typeof globalThis.fetch;
+};
+
+/**
+ * The service that a server offers: vLLM, another process with this library, or whatever else has these endpoints. Requests
+ * are checked here as in process, and errors are the same. Of a server that only answers completions, all other methods
+ * reject with `UNSUPPORTED`.
+ * @throws OnpolicyError `INVALID_REQUEST` for wrong options
+ */
+export function connect(options: ConnectOptions): Service {
+  return new RemoteService(checkOptions(options));
+}
+
+type Settings = ConstructorParameters<typeof Transport>[0];
+
+const DEFAULTS = { headers: {}, timeoutMs: 600_000, maxRetries: 2, pollMs: 500 } as const;
+
+const CHECKS: Readonly<Record<keyof ConnectOptions, readonly [string, (value: unknown) => boolean]>> = {
+  baseUrl: ['an http or https URL', (value) => typeof value === 'string' && /^https?:\/\/[^/]/.test(value)],
+  apiKey: ['a text', (value) => typeof value === 'string'],
+  headers: ['an object of texts', (value) => typeof value === 'object' && value !== null],
+  timeoutMs: ['an integer from 0 up, or null', (value) => value === null || isCount(value)],
+  maxRetries: ['an integer from 0 up', isCount],
+  pollMs: ['an integer from 0 up', isCount],
+  fetch: ['a function', (value) => typeof value === 'function'],
+};
+
+function checkOptions(options: ConnectOptions): Settings {
+  const given = Object.entries(options).filter(([, value]) => value !== undefined);
+  for (const [name, value] of given) {
+    const check = Object.hasOwn(CHECKS, name) ? CHECKS[name as keyof ConnectOptions] : undefined;
+    if (!check) wrongOption(name, `one of ${Object.keys(CHECKS).join(', ')}`, 'an unknown option');
+    if (!check[1](value)) wrongOption(name, check[0], name === 'apiKey' ? typeof value : String(value));
+  }
+  if (options.baseUrl === undefined) wrongOption('baseUrl', CHECKS.baseUrl[0], 'nothing');
+  return {
+    ...DEFAULTS,
+    apiKey: null,
+    fetch: globalThis.fetch,
+    ...Object.fromEntries(given),
+    baseUrl: options.baseUrl.replace(/\/+$/, '').replace(/\/v1$/, ''),
+  };
+}
+
+/** A service at the other end of a wire. */
+class RemoteService implements Service {
+  readonly #transport: Transport;
+  readonly #pollMs: number;
+  readonly models: ModelsResource;
+  readonly checkpoints: CheckpointsResource;
+  readonly trainingJobs: TrainingJobsResource;
+
+  constructor(settings: Settings) {
+    this.#transport = new Transport(settings);
+    this.#pollMs = settings.pollMs;
+    this.models = remoteModels(this.#transport);
+    this.checkpoints = remoteCheckpoints(this.#transport);
+    this.trainingJobs = remoteTrainingJobs(this.#transport);
+  }
+
+  createCompletion(
+    request: ChatCompletionRequest & { stream: true },
+    options?: CallOptions,
+  ): Promise<ChatCompletionStream>;
+  createCompletion(
+    request: ChatCompletionRequest & { stream?: false | null },
+    options?: CallOptions,
+  ): Promise<ChatCompletion>;
+  createCompletion(
+    request: ChatCompletionRequest,
+    options?: CallOptions,
+  ): Promise<ChatCompletion | ChatCompletionStream>;
+  async createCompletion(
+    request: ChatCompletionRequest,
+    { signal }: CallOptions = {},
+  ): Promise<ChatCompletion | ChatCompletionStream> {
+    this.#transport.requireOpen();
+    validateChatRequest(request, { scheduling: 'priority' }); // what a server refuses it says itself
+    refuseFunctions(request);
+    const call: RemoteCall = {
+      method: 'POST',
+      path: '/v1/chat/completions',
+      body: toJson(request),
+      signal,
+      isRepeatable: true, // an answer leaves nothing behind
+      isStream: request.stream === true,
+    };
+    if (!request.stream) return await this.#transport.json<ChatCompletion>(call);
+    return toStream(await this.#transport.open(call));
+  }
+
+  async train(request: TrainingJobRequest, { signal }: CallOptions = {}): Promise<TrainingJob> {
+    this.#transport.requireOpen();
+    validateTrainingJobRequest(request);
+    const path = '/v1/preview/training-jobs';
+    const call: RemoteCall = {
+      method: 'POST',
+      path,
+      body: JSON.stringify(request),
+      signal,
+      isRepeatable: false,
+    };
+    const { id } = await this.#transport.json<{ id: string }>(call);
+    return new RemoteJob(id, request.model_id, this, this.#pollMs);
+  }
+
+  async close(): Promise<void> {
+    this.#transport.close();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+}
+
+function remoteModels(transport: Transport): ModelsResource {
+  const path = (id: string): string => `/v1/preview/models/${encodeURIComponent(id)}`;
+  return {
+    async create(request: ModelCreateRequest, { signal }: CallOptions = {}) {
+      transport.requireOpen();
+      validateModelCreateRequest(request);
+      const isRepeatable = request.return_existing === true;
+      return transport.json({
+        method: 'POST',
+        path: '/v1/preview/models',
+        body: JSON.stringify(request),
+        signal,
+        isRepeatable,
+      });
+    },
+    async retrieve(id, { signal } = {}) {
+      return transport.json({ method: 'GET', path: path(id), signal, isRepeatable: true });
+    },
+    async list(query, { signal } = {}) {
+      return transport.json({
+        method: 'GET',
+        path: `/v1/preview/models${toQuery(query)}`,
+        signal,
+        isRepeatable: true,
+      });
+    },
+    async delete(id, { signal } = {}) {
+      return transport.json({ method: 'DELETE', path: path(id), signal, isRepeatable: false });
+    },
+    async log(id, request: LogRequest, { signal } = {}) {
+      transport.requireOpen();
+      validateLogRequest(request);
+      return transport.json({
+        method: 'POST',
+        path: `${path(id)}/log`,
+        body: JSON.stringify(request),
+        signal,
+        isRepeatable: false,
+      });
+    },
+  };
+}
+
+function remoteCheckpoints(transport: Transport): CheckpointsResource {
+  const path = (id: string): string => `/v1/preview/models/${encodeURIComponent(id)}/checkpoints`;
+  return {
+    async list(id, query, { signal } = {}) {
+      return transport.json({ method: 'GET', path: path(id) + toQuery(query), signal, isRepeatable: true });
+    },
+    async delete(id, request: CheckpointDeleteRequest, { signal } = {}) {
+      transport.requireOpen();
+      validateCheckpointDeleteRequest(request);
+      return transport.json({
+        method: 'DELETE',
+        path: path(id),
+        body: JSON.stringify(request),
+        signal,
+        isRepeatable: false,
+      });
+    },
+  };
+}
+
+function remoteTrainingJobs(transport: Transport): TrainingJobsResource {
+  const path = (id: string): string => `/v1/preview/training-jobs/${encodeURIComponent(id)}`;
+  return {
+    async retrieve(id, { signal } = {}) {
+      return transport.json({ method: 'GET', path: path(id), signal, isRepeatable: true });
+    },
+    async events(id, query, { signal } = {}) {
+      return transport.json({
+        method: 'GET',
+        path: `${path(id)}/events${toQuery(query)}`,
+        signal,
+        isRepeatable: true,
+      });
+    },
+    async cancel(id, { signal } = {}) {
+      return transport.json({ method: 'POST', path: `${path(id)}/cancel`, signal, isRepeatable: true });
+    },
+  };
+}
+
+/** A list query as the end of a URL. Throws `INVALID_REQUEST`, as in process. */
+function toQuery(query: ListQuery | undefined): string {
+  validateListQuery(query);
+  const given = Object.entries(query ?? {}).filter(([, value]) => value !== undefined && value !== null);
+  return given.length === 0
+    ? ''
+    : `?${new URLSearchParams(given.map(([key, value]): [string, string] => [key, String(value)]))}`;
+}
+
+/** JSON, with every digit of a seed that is a bigint. */
+function toJson({ seed, ...request }: ChatCompletionRequest): string {
+  const text = JSON.stringify(typeof seed === 'bigint' ? request : { ...request, seed });
+  return typeof seed === 'bigint' ? `${text.slice(0, -1)},"seed":${seed}}` : text;
+}
+
+function refuseFunctions({ logits_processors: processors }: ChatCompletionRequest): void {
+  const index = processors?.findIndex((processor) => typeof processor === 'function') ?? -1;
+  if (index < 0) return;
+  const param = `logits_processors.${index}`;
+  throw new OnpolicyError(
+    'UNSUPPORTED',
+    `${param}: a function cannot be sent to a server; name a registered one`,
+    {
+      param,
+    },
+  );
+}
+
+/** The chunks of a response. Leaving the loop ends the request at the server, too. */
+function toStream(open: OpenResponse): ChatCompletionStream {
+  const { response, stop, toError, end } = open;
+  const type = response.headers.get('content-type') ?? '';
+  if (!type.startsWith('text/event-stream') || !response.body) {
+    stop(new OnpolicyError('ABORTED', 'not a stream'));
+    end();
+    throw new OnpolicyError('NETWORK_FAILED', `expected a stream, the server sent ${type || 'nothing'}`);
+  }
+  const body = response.body;
+  const chunks = (async function* () {
+    try {
+      yield* fromEventStream(body);
+    } catch (error) {
+      throw toError(error);
+    } finally {
+      end();
+    }
+  })();
+  return new ChatCompletionStream(chunks, () => stop(new OnpolicyError('ABORTED', 'the stream was aborted')));
+}

@@ -1,0 +1,234 @@
+/** Several services -> one: each request goes to the member that knows its conversation, or has least to do. */
+import { OnpolicyError } from '../errors.ts';
+import type {
+  ChatCompletion,
+  ChatCompletionChunk,
+  ChatCompletionRequest,
+  TrainingJobRequest,
+} from '../protocol/index.ts';
+import type {
+  CallOptions,
+  CheckpointsResource,
+  Completions,
+  ModelsResource,
+  Service,
+  TrainingJob,
+  TrainingJobsResource,
+} from '../service.ts';
+import { ChatCompletionStream } from '../stream.ts';
+import { Affinity } from './affinity.ts';
+import { isCount, wrongOption } from './options.ts';
+
+/** Options of {@link createPool}. */
+export type PoolOptions = {
+  /** Place of the member that holds the models and trains. Default 0. */
+  readonly trainer?: number;
+  /** A member that failed is asked again after this long, doubled with each further failure up to 30 s. Default 250. */
+  readonly retryMs?: number;
+};
+
+/**
+ * One service over several, for rollouts on many machines. Completions are spread; models, checkpoints and training stay with
+ * one member. A member that cannot be reached is left out for a while; a request that it had not begun to answer goes to
+ * the next one, a stream that was under way ends with `NETWORK_FAILED`. Closing the pool closes its members.
+ * @throws OnpolicyError `INVALID_REQUEST` for wrong options
+ */
+export function createPool(services: readonly (Service | Completions)[], options: PoolOptions = {}): Service {
+  const { trainer = 0, retryMs = 250, ...others } = options;
+  const [unknown] = Object.keys(others);
+  if (unknown !== undefined) wrongOption(unknown, 'one of trainer, retryMs', 'an unknown option');
+  if (services.length === 0) wrongOption('services', 'at least one', 'none');
+  if (!isCount(trainer) || trainer >= services.length)
+    wrongOption('trainer', `an integer from 0 to ${services.length - 1}`, String(trainer));
+  if (!isCount(retryMs)) wrongOption('retryMs', 'an integer from 0 up', String(retryMs));
+  return new Pool(services, trainer, retryMs);
+}
+
+type Member = {
+  readonly service: Completions & Partial<Service>;
+  /** Requests under way. */
+  active: number;
+  /** Failures since it last answered; several requests that fail together count once. */
+  failures: number;
+  /** When it failed last, of `performance.now()`. */
+  failedMs: number;
+  /** When it may be asked again, of `performance.now()`. */
+  readyMs: number;
+};
+
+/** Most requests that a member may have beyond twice those of the idlest one before a conversation leaves it. */
+const AFFINITY_SLACK = 8;
+const MAX_RETRY_MS = 30_000;
+
+class Pool implements Service {
+  readonly #members: readonly Member[];
+  readonly #trainer: Completions & Partial<Service>;
+  readonly #retryMs: number;
+  readonly #affinity = new Affinity<Member>();
+  #next = 0; // where the search for the idlest begins, so that equals take turns
+  #isClosed = false;
+
+  constructor(services: readonly (Service | Completions)[], trainer: number, retryMs: number) {
+    this.#members = services.map((service) => ({ service, active: 0, failures: 0, failedMs: 0, readyMs: 0 }));
+    this.#trainer = services[trainer]!;
+    this.#retryMs = retryMs;
+  }
+
+  createCompletion(
+    request: ChatCompletionRequest & { stream: true },
+    options?: CallOptions,
+  ): Promise<ChatCompletionStream>;
+  createCompletion(
+    request: ChatCompletionRequest & { stream?: false | null },
+    options?: CallOptions,
+  ): Promise<ChatCompletion>;
+  createCompletion(
+    request: ChatCompletionRequest,
+    options?: CallOptions,
+  ): Promise<ChatCompletion | ChatCompletionStream>;
+  async createCompletion(
+    request: ChatCompletionRequest,
+    options: CallOptions = {},
+  ): Promise<ChatCompletion | ChatCompletionStream> {
+    const digests = digestsOf(request);
+    const tried = new Set<Member>();
+    for (;;) {
+      if (this.#isClosed) throw new OnpolicyError('CLOSED', 'the pool is closed');
+      const member = this.#choose(digests, tried);
+      tried.add(member);
+      try {
+        return await this.#ask(member, request, options, digests);
+      } catch (error) {
+        const isElsewhere = isUnreachable(error) || isUnknownModel(error);
+        if (!isElsewhere || tried.size === this.#members.length || this.#isClosed) throw error;
+      }
+    }
+  }
+
+  async train(request: TrainingJobRequest, options?: CallOptions): Promise<TrainingJob> {
+    if (!this.#trainer.train) throw cannotTrain();
+    return await this.#trainer.train(request, options);
+  }
+
+  get models(): ModelsResource {
+    return this.#resource('models');
+  }
+
+  get checkpoints(): CheckpointsResource {
+    return this.#resource('checkpoints');
+  }
+
+  get trainingJobs(): TrainingJobsResource {
+    return this.#resource('trainingJobs');
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await Promise.all(this.#members.map(({ service }) => service.close()));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  #resource<Name extends 'models' | 'checkpoints' | 'trainingJobs'>(name: Name): Service[Name] {
+    const resource = this.#trainer[name] as Service[Name] | undefined;
+    if (!resource) throw cannotTrain();
+    return resource;
+  }
+
+  /** The one that knows the conversation unless it is much busier than others; else the idlest of those in. */
+  #choose(digests: readonly string[], tried: ReadonlySet<Member>): Member {
+    const nowMs = performance.now();
+    const left = this.#members.filter((member) => !tried.has(member));
+    const ready = left.filter(({ readyMs }) => readyMs <= nowMs);
+    if (ready.length === 0)
+      return left.reduce((soonest, one) => (one.readyMs < soonest.readyMs ? one : soonest));
+    const start = this.#next++ % ready.length;
+    const turns = [...ready.slice(start), ...ready.slice(0, start)];
+    const idlest = turns.reduce((least, one) => (one.active < least.active ? one : least));
+    const known = this.#affinity.find(digests);
+    const isFit = known && ready.includes(known) && known.active <= 2 * idlest.active + AFFINITY_SLACK;
+    return isFit ? known : idlest;
+  }
+
+  async #ask(
+    member: Member,
+    request: ChatCompletionRequest,
+    options: CallOptions,
+    digests: readonly string[],
+  ): Promise<ChatCompletion | ChatCompletionStream> {
+    this.#affinity.note(digests, member);
+    member.active += 1;
+    const startMs = performance.now();
+    let isOver = false;
+    const end = (error?: unknown): void => {
+      if (isOver) return;
+      isOver = true;
+      member.active -= 1;
+      if (isUnreachable(error) && startMs > member.failedMs) {
+        member.failures += 1;
+        member.failedMs = performance.now();
+        this.#leaveOut(member);
+      }
+    };
+    if (member.failures > 0) this.#leaveOut(member); // one request tries it; the others wait for what comes of it
+    try {
+      const answer = await member.service.createCompletion(request, options);
+      if (startMs > member.failedMs) member.failures = member.readyMs = 0;
+      if (!(Symbol.asyncIterator in answer)) {
+        end();
+        return answer;
+      }
+      return new ChatCompletionStream(watched(answer, end), () => {
+        answer.abort();
+        end();
+      });
+    } catch (error) {
+      end(error);
+      throw error;
+    }
+  }
+
+  #leaveOut(member: Member): void {
+    const ms = Math.min(MAX_RETRY_MS, this.#retryMs * 2 ** (member.failures - 1));
+    member.readyMs = performance.now() + ms * (0.5 + Math.random() / 2);
+  }
+}
+
+async function* watched(
+  chunks: ChatCompletionStream,
+  end: (error?: unknown) => void,
+): AsyncGenerator<ChatCompletionChunk> {
+  try {
+    yield* chunks;
+  } catch (error) {
+    end(error);
+    throw error;
+  } finally {
+    end();
+  }
+}
+
+/** What a faulty request has no digests of: its member will say what is wrong. */
+function digestsOf(request: ChatCompletionRequest): readonly string[] {
+  try {
+    return Affinity.digests(request);
+  } catch {
+    return [];
+  }
+}
+
+/** The member is gone, or on its way out. */
+function isUnreachable(error: unknown): boolean {
+  return error instanceof OnpolicyError && (error.code === 'NETWORK_FAILED' || error.code === 'CLOSED');
+}
+
+/** Members may serve different models. */
+function isUnknownModel(error: unknown): boolean {
+  return error instanceof OnpolicyError && error.code === 'MODEL_NOT_FOUND';
+}
+
+function cannotTrain(): OnpolicyError {
+  return new OnpolicyError('UNSUPPORTED', "the pool's trainer only answers requests; see the option trainer");
+}

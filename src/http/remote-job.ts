@@ -1,0 +1,100 @@
+/** A training job at a server -> the same job here: its events and its end, by asking for them. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type ErrorCode, errorCodes, OnpolicyError } from '../errors.ts';
+import type {
+  TrainingJobEvent,
+  TrainingJobInfo,
+  TrainingJobStatus,
+  TrainingResult,
+} from '../protocol/index.ts';
+import type { Service, TrainingJob } from '../service.ts';
+
+/** Events of one request. */
+const PAGE = 100;
+
+/** A job that runs elsewhere. Nothing is asked for until somebody wants to know. */
+export class RemoteJob implements TrainingJob {
+  readonly id: string;
+  readonly #modelId: string;
+  readonly #service: Service;
+  readonly #pollMs: number;
+  #status: TrainingJobStatus = 'queued';
+  #done: Promise<TrainingResult> | null = null;
+
+  constructor(id: string, modelId: string, service: Service, pollMs: number) {
+    this.id = id;
+    this.#modelId = modelId;
+    this.#service = service;
+    this.#pollMs = pollMs;
+  }
+
+  /** As last heard. */
+  get status(): TrainingJobStatus {
+    return this.#status;
+  }
+
+  /** Asks for events until the job has ended and all are here. */
+  async *events(): AsyncGenerator<TrainingJobEvent> {
+    for (let after: string | null = null; ; ) {
+      const { status } = await this.#ask(); // before the events: after its end there are no further ones
+      for (let hasMore = true; hasMore; ) {
+        const page = await this.#service.trainingJobs.events(this.id, { after, limit: PAGE });
+        yield* page.data;
+        after = page.last_id ?? after;
+        hasMore = page.has_more;
+      }
+      if (isEnded(status)) return;
+      await sleep(this.#pollMs);
+    }
+  }
+
+  /** Begins to ask when it is first read. */
+  get done(): Promise<TrainingResult> {
+    this.#done ??= this.#result();
+    return this.#done;
+  }
+
+  async cancel(): Promise<void> {
+    this.#status = (await this.#service.trainingJobs.cancel(this.id)).status;
+    while (!isEnded(this.#status)) {
+      await sleep(this.#pollMs);
+      await this.#ask();
+    }
+  }
+
+  async #ask(): Promise<TrainingJobInfo> {
+    const info = await this.#service.trainingJobs.retrieve(this.id);
+    this.#status = info.status;
+    return info;
+  }
+
+  async #result(): Promise<TrainingResult> {
+    let info = await this.#ask();
+    for (; !isEnded(info.status); info = await this.#ask()) await sleep(this.#pollMs);
+    const { status, error, step, metrics } = info;
+    if (status === 'cancelled') throw new OnpolicyError('ABORTED', 'the training job was cancelled');
+    if (status === 'failed')
+      throw new OnpolicyError(codeOf(error?.code), error?.message ?? 'the training job failed');
+    if (step === null) throw new OnpolicyError('BACKEND_FAILED', 'the training job left no checkpoint');
+    const checkpoint_id = await this.#checkpointId(step);
+    return { job_id: this.id, model_id: this.#modelId, step, checkpoint_id, metrics };
+  }
+
+  async #checkpointId(step: number): Promise<string> {
+    for (let after: string | null = null; ; ) {
+      const page = await this.#service.checkpoints.list(this.#modelId, { after, limit: PAGE, order: 'desc' });
+      const found = page.data.find((checkpoint) => checkpoint.step === step);
+      if (found) return found.id;
+      if (!page.has_more) throw new OnpolicyError('NOT_FOUND', `checkpoint ${step} was deleted`);
+      after = page.last_id;
+    }
+  }
+}
+
+function isEnded(status: TrainingJobStatus): boolean {
+  return status === 'completed' || status === 'failed' || status === 'cancelled';
+}
+
+function codeOf(code: string | undefined): ErrorCode {
+  return errorCodes.find((known) => known === code) ?? 'BACKEND_FAILED';
+}

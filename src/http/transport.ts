@@ -1,0 +1,231 @@
+/** Calls of a remote service by fetch: headers, timeouts, retries where they are safe, and errors as the service's own. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { messageOf, OnpolicyError } from '../errors.ts';
+import type { ConnectOptions } from './connect.ts';
+import { CODE_HEADER, type ErrorForm, fromErrorBody } from './wire-errors.ts';
+
+/** One call. */
+export type RemoteCall = {
+  readonly method: 'GET' | 'POST' | 'DELETE';
+  /** Below the base URL, with its query. */
+  readonly path: string;
+  /** JSON text. */
+  readonly body?: string;
+  readonly signal?: AbortSignal | undefined;
+  /** Nothing is different when it is made twice: a failure on the way may be answered by trying again. */
+  readonly isRepeatable: boolean;
+  /** The time limit is for its beginning alone. Default false. */
+  readonly isStream?: boolean;
+};
+
+/** A response whose body is read by the caller. */
+export type OpenResponse = {
+  readonly response: Response;
+  /** Stops what is still to come: the body's reader gets `reason`. */
+  readonly stop: (reason: OnpolicyError) => void;
+  /** The error for what its body's reader threw. */
+  readonly toError: (error: unknown) => OnpolicyError;
+  /** The body was read, or is not wanted. */
+  readonly end: () => void;
+};
+
+/** Makes calls until it is closed. */
+export class Transport {
+  readonly #options: Required<Omit<ConnectOptions, 'apiKey'>> & { readonly apiKey: string | null };
+  readonly #running = new Set<AbortController>();
+  #isClosed = false;
+
+  constructor(options: Required<Omit<ConnectOptions, 'apiKey'>> & { readonly apiKey: string | null }) {
+    this.#options = options;
+  }
+
+  /** The JSON of an answer. */
+  async json<T>(call: RemoteCall): Promise<T> {
+    const { response, toError, end } = await this.open(call);
+    try {
+      return JSON.parse(await response.text()) as T;
+    } catch (error) {
+      throw error instanceof SyntaxError
+        ? new OnpolicyError('NETWORK_FAILED', `the server's answer is not JSON: ${messageOf(error)}`)
+        : toError(error);
+    } finally {
+      end();
+    }
+  }
+
+  /** A response of status 200 to 299, once its headers are there. */
+  async open(call: RemoteCall): Promise<OpenResponse> {
+    for (let attempt = 0; ; attempt++) {
+      this.requireOpen();
+      const failure = await this.#try(call);
+      if (!(failure instanceof Failure)) return failure;
+      if (attempt >= this.#options.maxRetries || !mayRetry(call, failure)) throw failure.error;
+      await this.#pause(call, attempt, failure.retryAfterMs);
+    }
+  }
+
+  /** Ends every call with `CLOSED`, and all that come. */
+  close(): void {
+    this.#isClosed = true;
+    for (const controller of this.#running) controller.abort(closedError());
+  }
+
+  /** Throws `CLOSED` once it is closed. */
+  requireOpen(): void {
+    if (this.#isClosed) throw closedError();
+  }
+
+  async #try(call: RemoteCall): Promise<OpenResponse | Failure> {
+    const { signal, method, path, body } = call;
+    const { baseUrl, apiKey, headers, timeoutMs } = this.#options;
+    if (signal?.aborted) throw abortedBy(signal);
+    const controller = new AbortController();
+    const onAbort = (): void => controller.abort(abortedBy(signal!));
+    signal?.addEventListener('abort', onAbort, { once: true });
+    const late = (): void =>
+      controller.abort(new OnpolicyError('TIMEOUT', `${method} ${path} took longer than ${timeoutMs} ms`));
+    const timer = timeoutMs === null ? undefined : setTimeout(late, timeoutMs);
+    this.#running.add(controller);
+    const end = (): void => {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', onAbort);
+      this.#running.delete(controller);
+    };
+    const toError = (error: unknown): OnpolicyError => {
+      if (controller.signal.aborted) return controller.signal.reason as OnpolicyError;
+      if (error instanceof OnpolicyError) return error;
+      const late = causeCodes(error).some((code) => /^UND_ERR_(HEADERS|BODY)_TIMEOUT$/.test(code));
+      const text = `${method} ${baseUrl}${path}: ${[error, ...causes(error)].map(messageOf).join(': ')}`;
+      return new OnpolicyError(late ? 'TIMEOUT' : 'NETWORK_FAILED', text, { cause: error });
+    };
+    try {
+      const response = await this.#options.fetch(`${baseUrl}${path}`, {
+        method,
+        headers: {
+          accept: 'application/json, text/event-stream',
+          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+          ...(apiKey === null ? {} : { authorization: `Bearer ${apiKey}` }),
+          ...headers,
+        },
+        ...(body === undefined ? {} : { body }),
+        redirect: 'error', // a redirected token would be seen by others
+        signal: controller.signal,
+      });
+      if (call.isStream) clearTimeout(timer);
+      if (response.ok) return { response, toError, end, stop: (reason) => controller.abort(reason) };
+      const failure = await failureOf(response, path);
+      end();
+      return failure;
+    } catch (error) {
+      end();
+      return new Failure(toError(error), {
+        wasSent: !NOT_SENT.some((code) => causeCodes(error).includes(code)),
+      });
+    }
+  }
+
+  /** Waits before the next attempt: at random, so that many clients do not come back at once. */
+  async #pause({ signal }: RemoteCall, attempt: number, retryAfterMs: number | null): Promise<void> {
+    const ms = retryAfterMs ?? Math.min(8000, 250 * 2 ** attempt) * Math.random();
+    try {
+      await sleep(ms, undefined, { ...(signal ? { signal } : {}) });
+    } catch {
+      throw abortedBy(signal!);
+    }
+  }
+}
+
+/** Why an attempt brought no answer. */
+class Failure {
+  readonly error: OnpolicyError;
+  /** The server may have begun to work on it. */
+  readonly wasSent: boolean;
+  readonly isBusy: boolean;
+  readonly retryAfterMs: number | null;
+
+  constructor(
+    error: OnpolicyError,
+    { wasSent = true, isBusy = false, retryAfterMs = null as number | null },
+  ) {
+    this.error = error;
+    this.wasSent = wasSent;
+    this.isBusy = isBusy;
+    this.retryAfterMs = retryAfterMs;
+  }
+}
+
+/** Failures before the first byte was on its way. */
+const NOT_SENT: readonly string[] = [
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'UND_ERR_CONNECT_TIMEOUT',
+];
+
+/** Longest wait that a server may ask for. */
+const MAX_RETRY_AFTER_MS = 30_000;
+
+function mayRetry({ isRepeatable }: RemoteCall, { error, wasSent, isBusy }: Failure): boolean {
+  if (isBusy) return true;
+  return error.code === 'NETWORK_FAILED' && (isRepeatable || !wasSent);
+}
+
+async function failureOf(response: Response, path: string): Promise<Failure> {
+  const { status, headers } = response;
+  const text = await response.text().catch(() => '');
+  const form: ErrorForm = path.startsWith('/v1/preview/') ? 'preview' : 'completion';
+  const code = headers.get(CODE_HEADER);
+  const body = parsed(text);
+  const seconds = Number(headers.get('retry-after') ?? Number.NaN);
+  const error = lacksEndpoint(status, code, body, form)
+    ? new OnpolicyError('UNSUPPORTED', `the server has no endpoint ${path.split('?')[0]}`)
+    : fromErrorBody(status, code, body, form);
+  return new Failure(error, {
+    isBusy:
+      status === 429 || (status === 503 && (error.code === 'NETWORK_FAILED' || error.code === 'CLOSED')),
+    retryAfterMs: seconds >= 0 ? Math.min(MAX_RETRY_AFTER_MS, seconds * 1000) : null,
+  });
+}
+
+/** A server without the preview endpoints answers as for any path that it does not know. */
+function lacksEndpoint(status: number, code: string | null, body: unknown, form: ErrorForm): boolean {
+  if (form !== 'preview') return false;
+  if (code !== null) return code === 'NOT_FOUND' && !hasDetail(body);
+  return status === 405 || status === 501 || (status === 404 && !hasDetail(body));
+}
+
+/** `Not Found` alone is what a framework says of a path, not a service of a model. */
+function hasDetail(body: unknown): boolean {
+  const detail = (body as { detail?: unknown } | null)?.detail;
+  return typeof detail === 'string' && detail !== 'Not Found';
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+function causes(error: unknown): unknown[] {
+  const found: unknown[] = [];
+  for (let cause = (error as Error | null)?.cause; cause && found.length < 5; cause = (cause as Error).cause)
+    found.push(cause, ...((cause as AggregateError).errors ?? []));
+  return found;
+}
+
+function causeCodes(error: unknown): string[] {
+  return [error, ...causes(error)].map((cause) => String((cause as { code?: unknown } | null)?.code));
+}
+
+function closedError(): OnpolicyError {
+  return new OnpolicyError('CLOSED', 'the client is closed');
+}
+
+/** The error of a call that its caller ended. */
+export function abortedBy(signal: AbortSignal): OnpolicyError {
+  return new OnpolicyError('ABORTED', 'the request was aborted', { cause: signal.reason });
+}

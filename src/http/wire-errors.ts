@@ -1,0 +1,143 @@
+/** An error <-> its status, headers and body on the wire. Endpoints of completions and preview endpoints have two forms. */
+import { type ErrorCode, type ErrorDetail, errorCodes, OnpolicyError } from '../errors.ts';
+
+/** `completion`: `{ error: { message, type, param, code } }`. `preview`: `{ detail }`. */
+export type ErrorForm = 'completion' | 'preview';
+
+/** Header that names the error's code, in both forms. */
+export const CODE_HEADER = 'x-error-code';
+
+/** Largest value of a fault that is sent back: more helps nobody. */
+const MAX_INPUT_CHARACTERS = 1000;
+const MAX_INPUT_VALUES = 100;
+
+/** The error object that a stream and the `completion` form carry. */
+export type WireError = {
+  readonly message: string;
+  readonly type: string;
+  readonly param: string | null;
+  readonly code: ErrorCode;
+  readonly detail?: readonly ErrorDetail[];
+};
+
+/** The error as the body of the `completion` form, and events of streams, have it. */
+export function toWireError(error: OnpolicyError): WireError {
+  const { message, param, code, status, detail } = error;
+  return {
+    message,
+    type: errorType(status),
+    param: param ?? null,
+    code,
+    ...(detail ? { detail: detail.map(shownDetail) } : {}),
+  };
+}
+
+/** The status and body of an error. */
+export function toErrorBody(error: OnpolicyError, form: ErrorForm): { status: number; body: object } {
+  if (form === 'completion') return { status: error.status, body: { error: toWireError(error) } };
+  if (error.code !== 'INVALID_REQUEST') return { status: error.status, body: { detail: error.message } };
+  const loc = error.param === undefined ? [] : error.param.split('.');
+  const detail = error.detail ?? [{ loc, msg: error.message, type: 'value' }];
+  return { status: 422, body: { detail: detail.map(shownDetail) } };
+}
+
+/** An error that a server answered with. `code`: the header {@link CODE_HEADER}, null when there is none. */
+export function fromErrorBody(
+  status: number,
+  code: string | null,
+  body: unknown,
+  form: ErrorForm,
+): OnpolicyError {
+  const { error, detail } = isObject(body) ? body : { error: undefined, detail: undefined };
+  if (isObject(error)) return fromWireError(error, status, code, form);
+  const known = knownCode(code) ?? codeOfStatus(status, form);
+  if (Array.isArray(detail) && detail.length > 0 && detail.every(isDetail)) {
+    const more = detail.length === 1 ? '' : ` (and ${detail.length - 1} more)`;
+    return new OnpolicyError(known, `${detail[0]!.msg}${more}`, { detail });
+  }
+  const text = [detail, error, isObject(body) ? body['message'] : body].find(
+    (value): value is string => typeof value === 'string' && value !== '',
+  );
+  return new OnpolicyError(known, text?.slice(0, MAX_INPUT_CHARACTERS) ?? `the server answered ${status}`);
+}
+
+/** An error object of a body or of an event in a stream. */
+export function fromWireError(
+  error: Readonly<Record<string, unknown>>,
+  status = 500,
+  code: string | null = null,
+  form: ErrorForm = 'completion',
+): OnpolicyError {
+  const { message, param, detail } = error;
+  const stated = typeof error['code'] === 'number' ? error['code'] : status; // vLLM and llama.cpp put the status there
+  const known = knownCode(error['code']) ?? knownCode(code) ?? codeOfStatus(stated, form);
+  return new OnpolicyError(known, typeof message === 'string' ? message : `the server answered ${status}`, {
+    ...(typeof param === 'string' ? { param } : {}),
+    ...(Array.isArray(detail) && detail.every(isDetail) ? { detail } : {}),
+  });
+}
+
+function knownCode(code: unknown): ErrorCode | null {
+  return errorCodes.find((known) => known === code) ?? null;
+}
+
+function codeOfStatus(status: number, form: ErrorForm): ErrorCode {
+  switch (status) {
+    case 401:
+      return 'UNAUTHORIZED';
+    case 403:
+      return 'FORBIDDEN';
+    case 404:
+      return form === 'completion' ? 'MODEL_NOT_FOUND' : 'NOT_FOUND';
+    case 408:
+      return 'TIMEOUT';
+    case 409:
+      return 'CONFLICT';
+    case 413:
+      return 'TOO_LARGE';
+    case 405:
+    case 501:
+      return 'UNSUPPORTED';
+    case 429:
+    case 502:
+    case 503:
+    case 504:
+      return 'NETWORK_FAILED';
+    default:
+      return status < 500 ? 'INVALID_REQUEST' : 'BACKEND_FAILED';
+  }
+}
+
+function errorType(status: number): string {
+  if (status === 401) return 'authentication_error';
+  if (status === 403) return 'permission_error';
+  if (status === 404) return 'not_found_error';
+  return status < 500 ? 'invalid_request_error' : 'server_error';
+}
+
+/** A fault without a value that is large or deep: writing it down could take very long, or overflow the stack. */
+function shownDetail({ input, ...detail }: ErrorDetail): ErrorDetail {
+  const budget = { values: MAX_INPUT_VALUES, characters: MAX_INPUT_CHARACTERS };
+  return input === undefined || !isSmall(input, budget) ? detail : { ...detail, input };
+}
+
+function isSmall(value: unknown, budget: { values: number; characters: number }): boolean {
+  budget.values -= 1;
+  if (typeof value === 'string') budget.characters -= value.length;
+  if (budget.values < 0 || budget.characters < 0) return false;
+  if (typeof value === 'bigint' || typeof value === 'function' || typeof value === 'symbol') return false;
+  if (typeof value !== 'object' || value === null) return true;
+  for (const key in value) {
+    budget.characters -= key.length;
+    if (!isSmall((value as Record<string, unknown>)[key], budget)) return false;
+  }
+  return true;
+}
+
+function isDetail(value: unknown): value is ErrorDetail {
+  return isObject(value) && Array.isArray(value['loc']) && typeof value['msg'] === 'string';
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
