@@ -2,6 +2,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { readGgufFileInfo } from 'node-llama-cpp';
+import { readKeyValues, writeGguf } from '../../bench/model/gguf.mjs';
 import { writeLlama } from './llama.mjs';
 import { writeTokenizer } from './tokenizer.mjs';
 import { float32Weights } from './weights.mjs';
@@ -33,6 +34,19 @@ export async function convertGguf(file, folder, options) {
   writeLlama(path.join(folder, 'onnx', 'model.onnx'), shape, float32Weights({ chunks, sizes }), options);
   writeConfig(folder, shape, metadata.tokenizer.ggml);
   writeTokenizer(folder, metadata.tokenizer);
+}
+
+/** Writes the same model as a GGUF file with 32-bit weights: what it computes is not rounded to 16 bits on the way. */
+export async function widenGguf(file, out) {
+  const { fullTensorInfo } = await readGgufFileInfo(file);
+  const bytes = fs.readFileSync(file);
+  const tensors = fullTensorInfo.map((info) => ({
+    name: info.name,
+    type: 'f32',
+    dims: info.dimensions.map(Number),
+    chunks: () => [Buffer.from(readValues(bytes, info).buffer)],
+  }));
+  writeGguf(out, readKeyValues(file), tensors);
 }
 
 function readShape({ llama, tokenizer }) {

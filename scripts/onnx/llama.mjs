@@ -1,6 +1,7 @@
 // A llama-shaped decoder's sizes and weights -> an ONNX graph in the layout of exported models: input_ids, attention_mask,
 // position_ids and past_key_values.* in, logits and present.* out.
 import { Graph } from './graph.mjs';
+import { TYPES } from './proto.mjs';
 
 const MASKED = -3.4e38;
 
@@ -10,16 +11,17 @@ const MASKED = -3.4e38;
  * @param shape { layers, width, heads, kvHeads, headSize, ffnWidth, vocabSize, contextLength, ropeBase, rmsEpsilon }
  * @param weights name -> how a matrix (outputs, inputs) or vector is written, see `float32Weights` and `int8Weights`
  * @param options attention: `plain` operators or the fused `grouped` one; positions: whether it takes position_ids;
- *   lastRows: whether it takes num_logits_to_keep; external: whether weights lie in a file of their own
+ *   lastRows: whether it takes num_logits_to_keep; external: whether weights lie in a file of their own;
+ *   half: whether keys, values and logits are 16-bit floats
  */
 export function writeLlama(file, shape, weights, options = {}) {
-  const { attention = 'plain', positions = true, lastRows = false, external = false } = options;
+  const { attention = 'plain', positions = true, lastRows = false, external = false, half = false } = options;
   const graph = new Graph(file, { external });
   const ids = graph.input('input_ids', 'int64', ['batch_size', 'sequence_length']);
   const mask = graph.input('attention_mask', 'int64', ['batch_size', 'total_sequence_length']);
   const given = positions ? graph.input('position_ids', 'int64', ['batch_size', 'sequence_length']) : null;
   const kept = lastRows ? graph.input('num_logits_to_keep', 'int64', []) : null;
-  const context = { graph, shape, weights };
+  const context = { graph, shape, weights, half };
   const attend =
     attention === 'grouped' ? groupedAttention(context, mask) : plainAttention(context, ids, mask, given);
   let hidden = weights.embedding(graph, ids, shape);
@@ -29,8 +31,9 @@ export function writeLlama(file, shape, weights, options = {}) {
     const start = graph.add('Unsqueeze', [graph.add('Neg', [kept]), graph.ints([0])]);
     hidden = graph.add('Slice', [hidden, start, graph.ints([2 ** 31]), graph.ints([1])]);
   }
-  graph.add('Identity', [weights.head(graph, hidden, shape)], {}, 'logits');
-  graph.output('logits', 'float32', ['batch_size', 'sequence_length', shape.vocabSize]);
+  const type = half ? 'float16' : 'float32';
+  graph.add('Cast', [weights.head(graph, hidden, shape)], { to: TYPES[type] }, 'logits');
+  graph.output('logits', type, ['batch_size', 'sequence_length', shape.vocabSize]);
   graph.save();
 }
 
@@ -73,16 +76,25 @@ function rotaryTables({ graph, shape }, width) {
 }
 
 /** Past keys and values of a layer, and the names of those that come out. */
-function cache({ graph, shape }, layer) {
+function cache({ graph, shape, half }, layer) {
+  const type = half ? 'float16' : 'float32';
   const dims = ['batch_size', shape.kvHeads];
   const names = { past: [], present: [] };
   for (const part of ['key', 'value']) {
     const past = `past_key_values.${layer}.${part}`;
-    names.past.push(graph.input(past, 'float32', [...dims, 'past_sequence_length', shape.headSize]));
+    names.past.push(graph.input(past, type, [...dims, 'past_sequence_length', shape.headSize]));
     names.present.push(`present.${layer}.${part}`);
-    graph.output(names.present.at(-1), 'float32', [...dims, 'total_sequence_length', shape.headSize]);
+    graph.output(names.present.at(-1), type, [...dims, 'total_sequence_length', shape.headSize]);
   }
   return names;
+}
+
+/** Past and fresh tokens as one tensor of 32-bit floats, which is also given out. */
+function append({ graph, half }, past, fresh, present) {
+  if (!half) return graph.add('Concat', [past, fresh], { axis: 2 }, present);
+  const rounded = graph.add('Cast', [fresh], { to: TYPES.float16 });
+  const joined = graph.add('Concat', [past, rounded], { axis: 2 }, present);
+  return graph.add('Cast', [joined], { to: TYPES.float32 });
 }
 
 /** Attention as standard operators: places are told apart by the mask, so rows of a batch may be padded on the left. */
@@ -122,15 +134,14 @@ function plainAttention(context, ids, mask, positions) {
     const query = rotate(split(linear(context, input, `${name}.attn_q`), heads));
     const key = rotate(split(linear(context, input, `${name}.attn_k`), kvHeads));
     const value = split(linear(context, input, `${name}.attn_v`), kvHeads);
-    for (const [i, fresh] of [key, value].entries())
-      graph.add('Concat', [before[i], fresh], { axis: 2 }, after[i]);
+    const [allKeys, allValues] = [key, value].map((fresh, i) => append(context, before[i], fresh, after[i]));
     const scaled = graph.add('Mul', [graph.add('Reshape', [query, group]), graph.float(headSize ** -0.5)]);
     const keys = graph.add('Unsqueeze', [
-      graph.add('Transpose', [after[0]], { perm: [0, 1, 3, 2] }),
+      graph.add('Transpose', [allKeys], { perm: [0, 1, 3, 2] }),
       graph.ints([2]),
     ]);
     const scores = graph.add('Add', [graph.add('MatMul', [scaled, keys]), bias]);
-    const values = graph.add('Unsqueeze', [after[1], graph.ints([2])]);
+    const values = graph.add('Unsqueeze', [allValues, graph.ints([2])]);
     const mixed = graph.add('MatMul', [graph.add('Softmax', [scores], { axis: -1 }), values]);
     const joined = graph.add('Reshape', [mixed, graph.ints([0, heads, -1, headSize])]);
     const turned = graph.add('Transpose', [joined], { perm: [0, 2, 1, 3] });

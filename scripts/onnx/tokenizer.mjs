@@ -5,6 +5,7 @@ import path from 'node:path';
 /** Kinds of tokens in the file. */
 const CONTROL = 3;
 const USER_DEFINED = 4;
+const UNUSED = 5;
 
 /** How texts are cut before merging, by the file's name for it. */
 const PATTERNS = {
@@ -12,15 +13,14 @@ const PATTERNS = {
     "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+",
 };
 
-/** Writes both files. `padTo`: tokens without use are added up to this many. */
-export function writeTokenizer(folder, { ggml, chat_template: template }, padTo = 0) {
+/** Writes both files. Ids without use stay without a token. */
+export function writeTokenizer(folder, { ggml, chat_template: template }) {
   const pattern = PATTERNS[ggml.pre];
   if (ggml.model !== 'gpt2' || !pattern)
     throw new Error(
       `tokenizer: expected one of ${Object.keys(PATTERNS).join(', ')}, got ${ggml.model} ${ggml.pre}`,
     );
-  const tokens = [...ggml.tokens];
-  while (tokens.length < padTo) tokens.push(`<|spare${tokens.length}|>`);
+  const { tokens } = ggml;
   const added = tokens.flatMap((content, id) => {
     const type = ggml.token_type[id];
     if (type !== CONTROL && type !== USER_DEFINED) return [];
@@ -51,7 +51,9 @@ export function writeTokenizer(folder, { ggml, chat_template: template }, padTo 
       end_of_word_suffix: '',
       fuse_unk: false,
       byte_fallback: false,
-      vocab: Object.fromEntries(tokens.map((token, id) => [token, id])),
+      vocab: Object.fromEntries(
+        tokens.flatMap((token, id) => (ggml.token_type[id] === UNUSED ? [] : [[token, id]])),
+      ),
       merges: ggml.merges,
     },
   };
