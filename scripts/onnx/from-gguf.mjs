@@ -102,8 +102,8 @@ function turn(values, [inputs, outputs]) {
   return result;
 }
 
-/** `config.json` and `generation_config.json`. */
-export function writeConfig(folder, shape, { bos_token_id: bos, eos_token_id: eos }) {
+/** `config.json`, with `more` in it, and `generation_config.json`. */
+export function writeConfig(folder, shape, { bos_token_id: bos, eos_token_id: eos }, more = {}) {
   const write = (name, value) =>
     fs.writeFileSync(path.join(folder, name), `${JSON.stringify(value, null, 2)}\n`);
   write('config.json', {
@@ -124,6 +124,7 @@ export function writeConfig(folder, shape, { bos_token_id: bos, eos_token_id: eo
     torch_dtype: 'float32',
     bos_token_id: bos,
     eos_token_id: eos,
+    ...more,
   });
   write('generation_config.json', {
     bos_token_id: bos,
