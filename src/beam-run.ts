@@ -2,7 +2,7 @@
 import type { Choice } from './choice.ts';
 import type { Engine, Listener } from './engine.ts';
 import { OnpolicyError } from './errors.ts';
-import type { SampledRows, SamplerHandle } from './native.ts';
+import { type Handle, loadAddon, type SampledRows, type SamplerHandle } from './native.ts';
 import { BeamSearch, type Expansion, type Hypothesis, type Path, stepsOf } from './sampling/beam-search.ts';
 import { EMPTY_TAIL, extendTail, type StopTail } from './sampling/stop-tail.ts';
 import { type Group, Sequence } from './sequence.ts';
@@ -19,6 +19,8 @@ export type BeamRunOptions = {
   /** A copy of a sampler in its present state. */
   readonly forkSampler: (sampler: SamplerHandle) => SamplerHandle;
   readonly rules: StopRules;
+  /** The grammar that holds every beam, or null. */
+  readonly matcher: Handle | null;
   readonly width: number;
   readonly lengthPenalty: number;
   /** Takes the hypotheses, or why there are none. */
@@ -44,6 +46,7 @@ export class BeamRun {
   readonly #options: BeamRunOptions;
   readonly #search: BeamSearch<BeamExpansion>;
   readonly #tails = new WeakMap<Path<BeamExpansion>, StopTail>();
+  readonly #matchers = new WeakMap<Path<BeamExpansion>, Handle>(); // after the last token of each path
   readonly #root: Sequence;
   #beams: Beam[]; // in the order of the search's live ones
   #made = 1; // sequences
@@ -64,9 +67,10 @@ export class BeamRun {
       lengthPenalty: options.lengthPenalty,
       endIds: endTokens(rules),
       eosId: rules.eosId,
-      endsText: (path) => rules.stops !== null && this.#endsText(path),
+      endsText: (path) => this.#endsGrammar(path) || (rules.stops !== null && this.#endsText(path)),
     });
     this.#root = new Sequence(group, 0, sampler);
+    this.#root.matcher = options.matcher;
     this.#beams = [{ sequence: this.#root, expansion: null }];
     engine.submit(this.#root, this.#listen(this.#beams[0]!));
   }
@@ -89,7 +93,7 @@ export class BeamRun {
         beam.expansion = readExpansion(rows, row);
         if (this.#beams.every(({ expansion }) => expansion !== null)) this.#advance();
       },
-      onComplete: () => this.#end(new OnpolicyError('BACKEND_FAILED', 'a beam was held by a grammar')),
+      onComplete: () => {}, // told of samples only
       onError: (error) => this.#end(error),
     };
   }
@@ -118,8 +122,10 @@ export class BeamRun {
       return parent;
     });
     for (const [index, beam] of this.#beams.entries()) {
-      const { token } = this.#search.live[index]!;
+      const path = this.#search.live[index]!;
+      const { token } = path;
       beam.expansion = null;
+      beam.sequence.matcher = this.#matchers.get(path) ?? null;
       beam.sequence.sampler.accept(token);
       engine.advance(beam.sequence, token);
     }
@@ -138,6 +144,17 @@ export class BeamRun {
     this.#options.onEnd(result);
   }
 
+  /** Whether the grammar lets nothing follow a path. */
+  #endsGrammar(path: Path<BeamExpansion>): boolean {
+    const before = path.parent ? this.#matchers.get(path.parent) : this.#options.matcher;
+    if (!before) return false;
+    const { grammar } = loadAddon();
+    const matcher = grammar.cloneMatcher(before);
+    grammar.accept(matcher, path.token);
+    this.#matchers.set(path, matcher);
+    return grammar.isFinal(matcher);
+  }
+
   #endsText(path: Path<BeamExpansion>): boolean {
     const { rules, tokenizer } = this.#options;
     const before = path.parent ? this.#tails.get(path.parent)! : EMPTY_TAIL;
@@ -151,7 +168,10 @@ export class BeamRun {
 export function feedChoice(choice: Choice, { path, end }: BeamHypothesis, rules: StopRules): void {
   const steps = stepsOf(path);
   const last = end === 'token' ? steps.pop()! : null;
-  for (const step of steps) if (choice.onToken(step.token, toRows(step), 0)) return;
+  for (const [index, step] of steps.entries()) {
+    const isFinal = end === 'text' && index === steps.length - 1;
+    if (choice.onToken(step.token, toRows(step), 0, isFinal)) return;
+  }
   if (last && rules.includeStop) choice.keepToken(last.token, toRows(last), 0);
   choice.end({ reason: end === 'token' ? 'stop' : 'length', stopReason: last?.token ?? null });
 }

@@ -61,10 +61,10 @@ export class Choice implements Listener {
     return this.#taken < this.tokenIds.length || (this.finish !== null && !this.#isEndTaken);
   }
 
-  onToken(token: number, rows: SampledRows, row: number): boolean {
+  onToken(token: number, rows: SampledRows, row: number, isFinal: boolean): boolean {
     this.keepToken(token, rows, row);
     const finish = this.#out.push(token);
-    this.#read(finish ?? (rows.isFinal[row] === 1 ? this.#out.end(END) : null));
+    this.#read(finish ?? (isFinal ? this.#out.end(END) : null));
     return this.finish !== null;
   }
 

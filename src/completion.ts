@@ -133,11 +133,19 @@ export class Completion {
   }
 
   #searchBeams(lengthPenalty: number): BeamRun {
-    const { samplers, rules } = this.#prepared;
+    const { samplers, rules, matchers } = this.#prepared;
+    const matcher = matchers[0] ?? null;
+    if (matcher && this.#choices[0]!.message.isReasoning)
+      throw new OnpolicyError(
+        'UNSUPPORTED',
+        'use_beam_search: a constraint that begins after reasoning cannot be searched with beams',
+        { param: 'use_beam_search' },
+      );
     return new BeamRun({
       ...this.#prepared,
       sampler: samplers[0]!,
       forkSampler,
+      matcher,
       width: samplers.length,
       lengthPenalty,
       onEnd: (result) => {
@@ -204,8 +212,8 @@ function constrain(sequence: Sequence, choice: Choice, matcher: Handle | undefin
     return choice;
   }
   return {
-    onToken(token, rows, row) {
-      const ended = choice.onToken(token, rows, row);
+    onToken(token, rows, row, isFinal) {
+      const ended = choice.onToken(token, rows, row, isFinal);
       if (!choice.message.isReasoning) sequence.matcher = matcher;
       return ended;
     },

@@ -8,8 +8,11 @@ import { scoredRows, toStep } from './step-layout.ts';
 
 /** Who hears of a sequence's tokens. Called between steps; must not throw. */
 export type Listener = {
-  /** A token was sampled: `row` of `rows`. Returns true when the sequence has ended. */
-  onToken(token: number, rows: SampledRows, row: number): boolean;
+  /**
+   * A token was sampled, `row` of `rows`, or forced by the grammar right after that one, where no log-probabilities were
+   * asked for. `isFinal`: the grammar lets nothing but the end follow. Returns true when the sequence has ended.
+   */
+  onToken(token: number, rows: SampledRows, row: number, isFinal: boolean): boolean;
   /** The grammar of the sequence is complete and nothing may follow: it has ended without a further token. */
   onComplete(): void;
   /**
@@ -66,6 +69,8 @@ type Errand = {
 
 /** An abort cuts a running step short only when it wastes at least this many prompt tokens. */
 const CUT_STEP_AT_TOKENS = 32;
+
+const NO_TOKENS = new Int32Array(0);
 
 /** Runs the sequences of one model. */
 export class Engine {
@@ -230,7 +235,7 @@ export class Engine {
       this.#scheduler.commit(plan);
       await this.#savePrompts(plan);
       this.#current = null;
-      this.#count(plan, performance.now() - startMs);
+      this.#count(plan, result, performance.now() - startMs);
       this.#deliver(plan, result);
     } catch (cause) {
       this.#current = null;
@@ -298,9 +303,12 @@ export class Engine {
       sequence.isWaiting = true;
       return listener.onCandidates(rows, row);
     }
-    const token = rows.tokens[row]!;
-    sequence.append(token);
-    if (listener.onToken(token, rows, row)) this.#end(sequence);
+    const tokens = [rows.tokens[row]!, ...forcedTokens(rows, row)];
+    for (const [index, token] of tokens.entries()) {
+      sequence.append(token);
+      const isFinal = index === tokens.length - 1 && rows.isFinal[row] === 1;
+      if (listener.onToken(token, rows, row, isFinal)) return this.#end(sequence);
+    }
   }
 
   #end(sequence: Sequence): void {
@@ -329,16 +337,21 @@ export class Engine {
     for (const [, listener] of listeners) listener.onError(error);
   }
 
-  #count(plan: Plan, elapsedMs: number): void {
-    let sampled = 0;
-    for (const { start, sequence, count, samples } of plan.entries) {
+  #count(plan: Plan, { samples }: StepResult, elapsedMs: number): void {
+    let sampled = samples.forced?.ids.length ?? 0;
+    for (const { start, sequence, count, samples: takers } of plan.entries) {
       this.#promptTokens += Math.max(0, Math.min(sequence.group.prompt.length, start + count) - start);
-      sampled += samples.length;
+      sampled += takers.length;
     }
     this.#steps += 1;
     this.#generatedTokens += sampled;
     this.#rate += 0.1 * ((1000 * sampled) / Math.max(elapsedMs, 1e-3) - this.#rate);
   }
+}
+
+/** What a constraint forces after the token of a row. */
+function forcedTokens({ forced }: SampledRows, row: number): Int32Array {
+  return forced ? forced.ids.subarray(forced.offsets[row], forced.offsets[row + 1]) : NO_TOKENS;
 }
 
 function rowError(status: number, isEdited: boolean): OnpolicyError {

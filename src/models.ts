@@ -72,14 +72,14 @@ export type ServedModel = {
   readonly fingerprint: string;
 };
 
-/** What only GGUF models can do needs one. Fails with `UNSUPPORTED` for others; `what`: a field and what it asks for. */
-export function requireGguf(model: ServedModel, what: string): GgufModel {
+/** What only GGUF models can do needs one. Fails with `UNSUPPORTED` for others, naming the field that asked for it. */
+export function requireGguf(model: ServedModel, field: string): GgufModel {
   if (model.loaded instanceof GgufModel) return model.loaded;
   throw new OnpolicyError(
     'UNSUPPORTED',
-    `${what}: an ONNX model can only answer, as its graph holds no gradients; give the same model as a GGUF file ` +
-      "(llama.cpp's convert_hf_to_gguf.py makes one from the Hugging Face checkpoint)",
-    { param: 'model' },
+    `${field}: ${model.path} is an ONNX model, which can answer but not be trained: its graph holds no gradients. ` +
+      "Train the same model as a GGUF file: llama.cpp's convert_hf_to_gguf.py makes one from its Hugging Face checkpoint",
+    { param: field },
   );
 }
 

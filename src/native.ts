@@ -19,12 +19,17 @@ export type { Handle } from './structured/addon-types.ts';
 export type SampledRows = {
   readonly status: Uint8Array; // (rows) 0: sampled, 1: masks left no token, 2: the logits held NaN, 3: waits for an edit, 4: the constraint is complete and nothing may follow
   readonly tokens: Int32Array; // (rows)
-  readonly isFinal: Uint8Array; // (rows) 1: the constraint lets nothing but the end follow
+  readonly isFinal: Uint8Array; // (rows) 1: the constraint lets nothing but the end follow it and the tokens forced after it
   readonly logprobs: Float32Array; // (rows) natural logarithm; of the token
   readonly ranks: Int32Array; // (rows) 1: no token is more likely
   readonly topOffsets: Int32Array; // (rows + 1) into topIds and topLogprobs
   readonly topIds: Int32Array; // (alternatives) best first within a row
   readonly topLogprobs: Float32Array; // (alternatives)
+  /** Where a constraint leaves no choice: tokens that follow the sampled one, of all rows laid end to end. */
+  readonly forced?: {
+    readonly offsets: Int32Array; // (rows + 1)
+    readonly ids: Int32Array; // (forced tokens)
+  };
   /** Where a sampler's plan asks for candidates instead of a token: the best tokens of all rows laid end to end. */
   readonly candidates?: {
     readonly offsets: Int32Array; // (rows + 1)

@@ -106,7 +106,7 @@ export interface Completions {
 /** Answers requests, and trains. */
 export interface Service extends Completions {
   /**
-   * Starts a training job on a registered model; resolves when it has begun.
+   * Starts a training job on a registered model; resolves when it is queued.
    * @throws OnpolicyError `INVALID_REQUEST` for bad fields, before anything runs
    */
   train(request: TrainingJobRequest, options?: CallOptions): Promise<TrainingJob>;

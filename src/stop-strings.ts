@@ -16,10 +16,13 @@ type Node = {
 /** A compiled list of stop strings, shared by all choices of a request. */
 export class StopStrings {
   readonly strings: readonly string[];
+  /** Length of the longest one. */
+  readonly longest: number;
   readonly root: Node;
 
   constructor(strings: readonly string[]) {
     this.strings = strings;
+    this.longest = strings.reduce((length, string) => Math.max(length, string.length), 0);
     this.root = createNode(0);
     for (const [index, string] of strings.entries()) this.#insert(string, index);
     this.#link();

@@ -136,6 +136,46 @@ describe('structured outputs', () => {
     expect(choices[0]!.message.content).toMatch(/^\d{4}$/);
   });
 
+  it('holds every beam of a search', async () => {
+    const beams = { use_beam_search: true, temperature: 0, return_token_ids: true };
+    const colours = ['red', 'green', 'dark blue'];
+    const found = await ask({ n: 3, ...beams, structured_outputs: { choice: colours } });
+    for (const { message, finish_reason } of found.choices) {
+      expect(colours).toContain(message.content);
+      expect(finish_reason).toBe('stop');
+    }
+    expect(new Set(found.choices.map(({ token_ids }) => token_ids!.join())).size).toBe(3); // other tokens, perhaps the same text
+    const people = await ask({ n: 4, ...beams, structured_outputs: { json: PERSON } });
+    for (const { message } of people.choices)
+      expect(isPerson(JSON.parse(message.content!)), message.content!).toBe(true);
+  });
+
+  it('takes forced tokens without sampling, and counts them', async () => {
+    const structured_outputs = { regex: 'The quick brown fox [ab]{3} jumps over the lazy dog\\. [0-9]{2}' };
+    const fields = { structured_outputs, n: 4, frequency_penalty: 0.5, return_token_ids: true };
+    const steps = (): number => runtime.stats().steps;
+    const before = steps();
+    const quick = await ask(fields);
+    const taken = steps() - before;
+    const slow = await ask({ ...fields, logprobs: true });
+    expect(taken).toBeLessThan((steps() - before - taken) / 2);
+    for (const [index, { message, finish_reason }] of quick.choices.entries()) {
+      expect(message.content).toMatch(/^The quick brown fox [ab]{3} jumps over the lazy dog\. [0-9]{2}$/);
+      expect(finish_reason).toBe('stop');
+      expect(slow.choices[index]!.message.content).toHaveLength(message.content!.length);
+      expect(slow.choices[index]!.logprobs!.content.length).toBe(slow.choices[index]!.token_ids!.length);
+    }
+    const usage = quick.choices.reduce((total, { token_ids }) => total + token_ids!.length, 0);
+    expect(quick.usage.completion_tokens).toBe(usage);
+    const stopped = await ask({ ...fields, stop: ['lazy'] });
+    for (const { message } of stopped.choices) expect(message.content).toMatch(/jumps over the $/);
+    const cut = await ask({ ...fields, max_tokens: 3 });
+    for (const { token_ids, finish_reason } of cut.choices) {
+      expect(token_ids).toHaveLength(3);
+      expect(finish_reason).toBe('length');
+    }
+  });
+
   it('names what is wrong, before anything runs', async () => {
     await expect(ask({ structured_outputs: { regex: '(a' } })).rejects.toMatchObject({
       code: 'INVALID_REQUEST',

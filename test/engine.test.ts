@@ -135,6 +135,7 @@ async function searchBeams(engine: Engine, request: Request, group: Group): Prom
       sampler: fakeSampler(2 * request.n),
       forkSampler: () => fakeSampler(2 * request.n),
       rules: { ...BEAM_RULES, maxTokens: request.outputTokens },
+      matcher: null,
       width: request.n,
       lengthPenalty: 1,
       onEnd: (result) => (result instanceof Error ? reject(result) : resolve(result.map(tokensOf))),

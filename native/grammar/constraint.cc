@@ -71,6 +71,12 @@ bool Constraint::IsComplete(StateId state) {
   return false;
 }
 
+bool Constraint::IsFinal(StateId state) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  const std::vector<Config>& configs = states_[state].configs;
+  return configs.size() == 1 && configs[0].node == kEpsilon;
+}
+
 bool Constraint::Accept(StateId state, uint32_t token, std::string& text, StateId* next) {
   if (token >= vocabulary_->size()) return false;
   std::lock_guard<std::mutex> lock(mutex_);
@@ -451,12 +457,13 @@ bool Constraint::FillMask(StateId state, std::string& text, uint32_t* mask) {
   return true;
 }
 
-std::string Constraint::ForcedBytes(StateId state, std::string text, size_t limit) {
+std::string Constraint::ForcedBytes(StateId state, std::string text, size_t limit, bool* ends) {
   std::lock_guard<std::mutex> lock(mutex_);
   std::vector<Config> current = states_[state].configs, following;
   std::string forced;
   while (forced.size() < limit && !current.empty()) {
     ByteSet first;
+    *ends = current.size() == 1 && current[0].node == kEpsilon;
     for (const Config& config : current) {
       if ((config.node & kTokenSetBit) || config.node == kEpsilon) return forced;
       first = first | grammar_->regex().FirstBytes(config.node);

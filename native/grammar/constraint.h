@@ -32,8 +32,10 @@ class Constraint {
   // The state after a token, or no change and false. Appends the token's bytes to `text`.
   bool Accept(StateId state, uint32_t token, std::string& text, StateId* next);
   bool IsComplete(StateId state);
-  // Bytes that every continuation starts with, at most `limit` of them.
-  std::string ForcedBytes(StateId state, std::string text, size_t limit);
+  // Whether nothing but the end may follow.
+  bool IsFinal(StateId state);
+  // Bytes that every continuation starts with, at most `limit` of them; `ends`: nothing but the end follows them.
+  std::string ForcedBytes(StateId state, std::string text, size_t limit, bool* ends);
   bool IsEnded(StateId state) const { return state == ended_; }
 
  private:

@@ -48,10 +48,12 @@ bool Matcher::IsComplete() noexcept {
 
 std::vector<uint32_t> Matcher::ForcedTokens() noexcept {
   try {
-    const std::string forced = constraint_->ForcedBytes(states_.back(), text_, kForcedBytes);
+    bool ends = false;
+    const std::string forced = constraint_->ForcedBytes(states_.back(), text_, kForcedBytes, &ends);
     if (forced.empty()) return {};
     const Vocabulary& vocabulary = constraint_->vocabulary();
     std::vector<uint32_t> tokens = vocabulary.Tokenize(forced);
+    if (ends) return tokens;
     // A token near the end stays open when a longer one could have covered it and what comes after.
     std::vector<size_t> starts;
     size_t at = 0;

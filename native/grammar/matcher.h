@@ -15,7 +15,6 @@ class Matcher {
   explicit Matcher(std::shared_ptr<Constraint> constraint);
 
   uint32_t vocabulary_size() const { return constraint_->vocabulary().size(); }
-  const std::vector<uint32_t>& end_tokens() const { return constraint_->vocabulary().eos_tokens(); }
   uint32_t mask_words() const { return constraint_->vocabulary().mask_words(); }
   // Writes `mask_words()` words, bit = token allowed. Returns whether every token is allowed.
   bool FillMask(uint32_t* mask) noexcept;
@@ -25,6 +24,8 @@ class Matcher {
   bool IsComplete() noexcept;
   // True once an end-of-sequence token was accepted.
   bool IsEnded() const noexcept { return constraint_->IsEnded(states_.back()); }
+  // True when nothing but the end may follow, or it came.
+  bool IsFinal() noexcept { return IsEnded() || constraint_->IsFinal(states_.back()); }
   // Tokens that must follow whatever the model says, as it would itself have split their text.
   std::vector<uint32_t> ForcedTokens() noexcept;
   // Takes back the last tokens; false when there are fewer.

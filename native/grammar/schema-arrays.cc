@@ -7,9 +7,10 @@
 namespace onpolicy::grammar {
 
 static constexpr uint64_t kManyValues = 1000;
-static constexpr size_t kExcludedCompounds = 4;
+// Beyond this many arrays and objects, a further one is compared with those before it only when it ends.
+static constexpr size_t kExcludedCompounds = 60;
 
-Symbol SchemaRules::ArrayBody(const Shape& shape) {
+Symbol SchemaRules::ArrayBody(const Shape& shape, uint32_t excluded) {
   std::string name;
   for (uint32_t atom : shape.items) name += "i" + std::to_string(atom);
   for (uint32_t atom : shape.some) name += "s" + std::to_string(atom);
@@ -39,6 +40,7 @@ Symbol SchemaRules::ArrayBody(const Shape& shape) {
   ArrayState state;
   state.spec = it->second;
   state.met.assign(shape.some.size(), 0);
+  state.excluded = excluded;
   return Array(state);
 }
 
@@ -101,19 +103,11 @@ Symbol SchemaRules::AfterUniqueComma(const ArrayState& state) {
     set.keys.insert(std::lower_bound(set.keys.begin(), set.keys.end(), key), key);
     auto [known, is_new] = value_set_index_.emplace(set.keys, static_cast<uint32_t>(value_sets_.size()));
     if (is_new) {
-      if (value.IsString()) set.texts.push_back(compiler_.strict_text().Text(value.text));
-      Decimal decimal;
-      if (value.IsNumber() && ParseDecimal(value.text, &decimal))
-        set.numbers.push_back(compiler_.numbers().Ordered(decimal, kLess | kGreater));
-      FormulaTable& formulas = compiler_.formulas();
-      if (value.type == JsonValue::kNull) set.scalars.push_back(formulas.Types(kNullType));
-      if (value.IsBool()) {
-        Atom atom;
-        atom.kind = Atom::kBool;
-        atom.mask = value.type == JsonValue::kTrue ? 2 : 1;
-        set.scalars.push_back(formulas.And({formulas.Types(kBoolType), formulas.AtomOf(std::move(atom))}));
+      if (value.IsArray() || value.IsObject()) {
+        set.compounds.push_back(value);
+      } else {
+        AddScalar(value, &set);
       }
-      if (value.IsArray() || value.IsObject()) set.compounds.push_back(compiler_.ValueFormula(value));
       value_sets_.push_back(std::move(set));
     }
     ArrayState next = state;
@@ -134,7 +128,7 @@ Symbol SchemaRules::AfterUniqueComma(const ArrayState& state) {
 
 bool SchemaRules::CanCloseArray(const ArrayState& state) const {
   const ArraySpec& spec = array_specs_[state.spec];
-  if (state.index < spec.min) return false;
+  if (state.index < spec.min || ExcludesEmpty(state.excluded)) return false;
   for (size_t i = 0; i < spec.demands.size(); i++)
     if (state.met[i] < shapes_.formulas_view().atom(spec.demands[i]).min) return false;
   return true;
@@ -164,32 +158,8 @@ bool SchemaRules::CanFinishArray(const ArrayState& state) {
 }
 
 FormulaId SchemaRules::ItemOf(const ArrayState& state) {
-  const ArraySpec& spec = array_specs_[state.spec];
-  FormulaTable& formulas = shapes_.formulas();
-  std::vector<FormulaId> parts{shapes_.ItemFormula(spec.shape, static_cast<size_t>(state.index))};
-  const ValueSet& seen = value_sets_[state.seen_set];
-  for (FormulaId scalar : seen.scalars) parts.push_back(formulas.Not(scalar));
-  const auto exclude = [&](Atom::Kind kind, NodeId node) {
-    Atom atom;
-    atom.kind = kind;
-    atom.node = node;
-    parts.push_back(formulas.AtomOf(std::move(atom)));
-  };
-  RegexPool& pool = grammar_.regex();
-  if (!seen.texts.empty())
-    exclude(Atom::kString, pool.And({compiler_.strict_text().AnyText(), pool.Not(pool.Alternate(seen.texts))}));
-  if (!seen.numbers.empty()) exclude(Atom::kNumber, pool.And(seen.numbers));
-  const FormulaId scalars_excluded = formulas.And(parts);
-  if (seen.compounds.empty() || seen.compounds.size() > kExcludedCompounds) return scalars_excluded;
-  // A few arrays and objects can be excluded ahead; beyond that they are only compared when they end.
-  for (FormulaId compound : seen.compounds) parts.push_back(formulas.Not(compound));
-  const FormulaId formula = formulas.And(std::move(parts));
-  try {
-    shapes_.Of(formula);
-    return formula;
-  } catch (const SchemaError&) {  // too many combinations
-    return scalars_excluded;
-  }
+  const FormulaId item = shapes_.ItemFormula(array_specs_[state.spec].shape, static_cast<size_t>(state.index));
+  return WithoutScalars(item, value_sets_[state.seen_set]);
 }
 
 std::vector<SequenceId> SchemaRules::ArrayProductions(const ArrayState& state, bool is_item) {
@@ -206,6 +176,27 @@ std::vector<SequenceId> SchemaRules::ArrayProductions(const ArrayState& state, b
   if (spec.count_matters ? state.index < std::max(spec.max == UINT64_MAX ? spec.min : spec.max, spec.prefix + uint64_t{1})
                          : state.index < spec.prefix + 1)
     next.index++;
+  const std::vector<JsonValue> seen = value_sets_[state.seen_set].compounds;
+  const Symbol before = grammar_.Terminal(first || is_item ? kEpsilon : comma_);
+  const auto offer = [&](FormulaId formula, uint32_t excluded, const ArrayState& after) {
+    if (shapes_.IsEmpty(formula)) return;
+    const bool is_few = seen.size() <= kExcludedCompounds;
+    if (spec.unique && is_few && !seen.empty()) {
+      std::vector<JsonValue> all = excluded_sets_[excluded];
+      all.insert(all.end(), seen.begin(), seen.end());
+      excluded = Exclude(std::move(all));
+    }
+    if ((excluded != 0 && grammar_.IsEmptyRule(Value(formula, excluded))) || !CanDiffer(after)) return;
+    if (!spec.unique || is_few) {
+      result.push_back(grammar_.Sequence({before, Value(formula, excluded), spec.unique ? UniqueRest(after) : Array(after)}));
+      return;
+    }
+    const FormulaId compound = formulas.And({formula, formulas.Types(kArrayType | kObjectType)});
+    const FormulaId scalar = formulas.And({formula, formulas.Types(kAllTypes & ~(kArrayType | kObjectType))});
+    if (!shapes_.IsEmpty(scalar)) result.push_back(grammar_.Sequence({before, Value(scalar), UniqueRest(after)}));
+    if (!shapes_.IsEmpty(compound))
+      result.push_back(grammar_.Sequence({before, Value(compound, excluded), AfterUnique(after)}));
+  };
   // Each demand is either met by this item, or it is not; only an upper limit forces "not" to be told.
   std::vector<size_t> active;
   for (size_t i = 0; i < spec.demands.size(); i++) {
@@ -226,17 +217,14 @@ std::vector<SequenceId> SchemaRules::ArrayProductions(const ArrayState& state, b
     }
     if (!CanFinishArray(after)) continue;
     const FormulaId formula = formulas.And(std::move(parts));
-    if (shapes_.IsEmpty(formula)) continue;
-    const Symbol before = grammar_.Terminal(first || is_item ? kEpsilon : comma_);
-    if (!spec.unique) {
-      result.push_back(grammar_.Sequence({before, Value(formula), Array(after)}));
+    if (state.excluded == 0) {
+      offer(formula, 0, after);
       continue;
     }
-    // Seen scalars are excluded already; arrays and objects are compared when they end.
-    const FormulaId compound = formulas.And({formula, formulas.Types(kArrayType | kObjectType)});
-    const FormulaId scalar = formulas.And({formula, formulas.Types(kAllTypes & ~(kArrayType | kObjectType))});
-    if (!shapes_.IsEmpty(scalar)) result.push_back(grammar_.Sequence({before, Value(scalar), UniqueRest(after)}));
-    if (!shapes_.IsEmpty(compound)) result.push_back(grammar_.Sequence({before, Value(compound), AfterUnique(after)}));
+    for (const Difference& difference : Differences(formula, ItemHeads(state.excluded))) {
+      after.excluded = difference.rest;
+      offer(difference.formula, difference.value, after);
+    }
   }
   return result;
 }

@@ -99,13 +99,14 @@ void SchemaRules::AddExtras(const Shape& shape, ObjectSpec* spec) {
   split(0, pool.And(std::move(base)), {});
 }
 
-Symbol SchemaRules::ObjectBody(const Shape& shape) {
+Symbol SchemaRules::ObjectBody(const Shape& shape, uint32_t excluded) {
   ObjectState state;
   state.spec = SpecOf(shape);
   const ObjectSpec& spec = object_specs_[state.spec];
   state.next_rank.assign(static_cast<size_t>(spec.groups), 0);
   state.seen.assign(spec.known.size(), false);
   state.met.assign(spec.demands.size(), false);
+  state.excluded = excluded;
   return Object(state);
 }
 
@@ -152,12 +153,12 @@ Symbol SchemaRules::AfterExtra(const ObjectState& state) {
 }
 
 // After a further key's closing quote, where a key that the object has already ends the reading.
-Symbol SchemaRules::AfterOpenKey(FormulaId formula, const ObjectState& next) {
-  const auto key = std::make_pair(formula, next);
+Symbol SchemaRules::AfterOpenKey(FormulaId formula, uint32_t excluded, const ObjectState& next) {
+  const auto key = std::make_tuple(formula, excluded, next);
   auto it = after_open_key_.find(key);
   if (it != after_open_key_.end()) return it->second;
-  const Symbol rest = grammar_.Rule([this, formula, next](Grammar& grammar) {
-    return std::vector<SequenceId>{grammar.Sequence({grammar.Terminal(colon_), Value(formula), Object(next)})};
+  const Symbol rest = grammar_.Rule([this, formula, excluded, next](Grammar& grammar) {
+    return std::vector<SequenceId>{grammar.Sequence({grammar.Terminal(colon_), Value(formula, excluded), Object(next)})};
   });
   const Symbol symbol = grammar_.Deferred([rest](Grammar& grammar, std::string_view text, Symbol* result) {
     *result = rest;
@@ -193,7 +194,7 @@ SchemaRules::ObjectState SchemaRules::Taken(const ObjectState& state, size_t ind
 // Whether everything that is owed has been delivered.
 bool SchemaRules::CanClose(const ObjectState& state) const {
   const ObjectSpec& spec = object_specs_[state.spec];
-  if (state.count < spec.min && spec.count_matters) return false;
+  if ((state.count < spec.min && spec.count_matters) || ExcludesEmpty(state.excluded)) return false;
   for (size_t i = 0; i < spec.known.size(); i++) {
     const KnownKey& key = spec.known[i];
     if (!key.required) continue;
@@ -263,52 +264,63 @@ std::vector<SequenceId> SchemaRules::ObjectProductions(const ObjectState& state,
       least = std::min(least, key.rank);
     }
   }
-  // Offers a member, once plainly and once for each demand that it may meet with a narrower value.
-  const auto offer = [&](NodeId key_text, FormulaId formula, const ObjectState& next, bool is_extra) {
-    if (!CanFinish(next)) return;
-    const NodeId key = pool.Concat({before, key_text, key_end_});
-    if (!pool.IsLive(key)) return;
-    result.push_back(grammar_.Sequence(
-        {grammar_.Terminal(key), Value(formula), is_extra ? AfterExtra(next) : Object(next)}));
+  // Offers a member whose key, once written, leaves nothing to be compared later.
+  const auto offer = [&](NodeId key_text, FormulaId formula, uint32_t excluded, const ObjectState& next, const ExtraKeys* extra) {
+    if (!CanFinish(next) || shapes_.IsEmpty(formula)) return;
+    const bool is_open = extra && extra->open;
+    const NodeId key = pool.Concat({before, key_text, is_open ? pool.Literal("\"") : key_end_});
+    if (!pool.IsLive(key) || (excluded != 0 && grammar_.IsEmptyRule(Value(formula, excluded))) || !CanDiffer(next)) return;
+    if (is_open) {
+      result.push_back(grammar_.Sequence({grammar_.Terminal(key), AfterOpenKey(formula, excluded, next)}));
+    } else {
+      result.push_back(grammar_.Sequence(
+          {grammar_.Terminal(key), Value(formula, excluded), extra ? AfterExtra(next) : Object(next)}));
+    }
   };
+  // The same where the object must differ from others, which may have this key.
+  const auto offer_key = [&](const std::string& key, NodeId key_text, FormulaId formula, ObjectState next, const ExtraKeys* extra) {
+    const std::vector<Head> heads = MemberHeads(state.excluded, key);
+    next.excluded = 0;
+    if (heads.empty()) return offer(key_text, formula, 0, next, extra);
+    for (const Difference& difference : Differences(formula, heads)) {
+      next.excluded = difference.rest;
+      offer(key_text, difference.formula, difference.value, next, extra);
+    }
+  };
+  const auto offer_extra = [&](NodeId keys, FormulaId formula, ObjectState next, const ExtraKeys& extra) {
+    if (!extra.open) keys = Unseen(state, keys);
+    std::vector<NodeId> others;
+    for (const std::string& key : ExcludedKeys(state.excluded)) {
+      others.push_back(shapes_.KeyNode(key));
+      offer_key(key, pool.And({keys, others.back()}), formula, next, &extra);
+    }
+    if (!others.empty()) keys = pool.And({keys, pool.Not(pool.Alternate(std::move(others)))});
+    next.excluded = 0;
+    offer(keys, formula, 0, next, &extra);
+  };
+  // Each member is offered once plainly, and once for each demand that it may meet with a narrower value.
   for (size_t i = 0; i < spec.known.size(); i++) {
     const KnownKey& key = spec.known[i];
     if (!IsOpen(state, i) || (key.group >= 0 && key.rank > limit[static_cast<size_t>(key.group)])) continue;
     const ObjectState next = Taken(state, i);
-    offer(key.text, key.formula, next, false);
+    offer_key(key.key, key.text, key.formula, next, nullptr);
     for (size_t demand = 0; demand < spec.demands.size(); demand++) {
       if (state.met[demand] || !key.meets[demand]) continue;
-      const FormulaId formula = shapes_.formulas().And({key.formula, spec.demands[demand]});
       ObjectState met = next;
       met.met[demand] = true;
-      if (!shapes_.IsEmpty(formula)) offer(key.text, formula, met, false);
+      offer_key(key.key, key.text, shapes_.formulas().And({key.formula, spec.demands[demand]}), met, nullptr);
     }
   }
   for (const ExtraKeys& extra : spec.extras) {
     ObjectState next = state;
     next.first = false;
     if (spec.count_matters) next.count++;
-    const auto offer_open = [&](NodeId keys, FormulaId formula, const ObjectState& after) {
-      const NodeId key = pool.Concat({before, keys, pool.Literal("\"")});
-      if (CanFinish(after) && pool.IsLive(key))
-        result.push_back(grammar_.Sequence({grammar_.Terminal(key), AfterOpenKey(formula, after)}));
-    };
-    if (extra.open) {
-      offer_open(extra.keys, extra.formula, next);
-    } else {
-      offer(Unseen(state, extra.keys), extra.formula, next, true);
-    }
+    offer_extra(extra.keys, extra.formula, next, extra);
     for (size_t demand = 0; demand < spec.demands.size(); demand++) {
       if (state.met[demand] || extra.demand_keys[demand] == kNothing) continue;
-      const FormulaId formula = shapes_.formulas().And({extra.formula, spec.demands[demand]});
       ObjectState met = next;
       met.met[demand] = true;
-      if (shapes_.IsEmpty(formula)) continue;
-      if (extra.open) {
-        offer_open(extra.demand_keys[demand], formula, met);
-      } else {
-        offer(Unseen(state, extra.demand_keys[demand]), formula, met, true);
-      }
+      offer_extra(extra.demand_keys[demand], shapes_.formulas().And({extra.formula, spec.demands[demand]}), met, extra);
     }
   }
   return result;

@@ -53,23 +53,27 @@ Symbol SchemaRules::Root() {
   return Value(root);
 }
 
-Symbol SchemaRules::Value(FormulaId formula) {
-  auto it = values_.find(formula);
+Symbol SchemaRules::Value(FormulaId formula, uint32_t excluded) {
+  const auto key = std::make_pair(formula, excluded);
+  auto it = values_.find(key);
   if (it != values_.end()) return it->second;
-  const Symbol symbol = grammar_.Rule([this, formula](Grammar&) { return ValueProductions(formula); });
-  values_.emplace(formula, symbol);
+  const Symbol symbol = grammar_.Rule([this, formula, excluded](Grammar&) { return ValueProductions(formula, excluded); });
+  values_.emplace(key, symbol);
   return symbol;
 }
 
 // Whether an array or object of this shape could be opened but never closed.
-bool SchemaRules::IsBodyEmpty(const Shape& shape) {
-  if (shape.some.empty() && !shape.unique && shape.min == 0 && shape.names.empty()) return false;
-  const Symbol body = shape.type == kArrayType ? ArrayBody(shape) : ObjectBody(shape);
+bool SchemaRules::IsBodyEmpty(const Shape& shape, uint32_t excluded) {
+  if (excluded == 0 && shape.some.empty() && !shape.unique && shape.min == 0 && shape.names.empty()) return false;
+  const Symbol body = shape.type == kArrayType ? ArrayBody(shape, excluded) : ObjectBody(shape, excluded);
   return grammar_.IsEmptyRule(body);
 }
 
-std::vector<SequenceId> SchemaRules::ValueProductions(FormulaId formula) {
+std::vector<SequenceId> SchemaRules::ValueProductions(FormulaId formula, uint32_t excluded) {
   RegexPool& pool = grammar_.regex();
+  std::vector<JsonValue> arrays, objects;
+  for (const JsonValue& value : excluded_sets_[excluded]) (value.IsArray() ? arrays : objects).push_back(value);
+  const uint32_t excluded_arrays = Exclude(std::move(arrays)), excluded_objects = Exclude(std::move(objects));
   std::vector<NodeId> scalars;
   std::vector<SequenceId> result;
   for (const Shape& shape : std::vector<Shape>(shapes_.Of(formula))) {
@@ -92,12 +96,12 @@ std::vector<SequenceId> SchemaRules::ValueProductions(FormulaId formula) {
                                        pool.Literal("\"")}));
         break;
       case kArrayType:
-        if (IsBodyEmpty(shape)) break;
-        result.push_back(grammar_.Sequence({grammar_.Terminal(open_array_), ArrayBody(shape)}));
+        if (IsBodyEmpty(shape, excluded_arrays)) break;
+        result.push_back(grammar_.Sequence({grammar_.Terminal(open_array_), ArrayBody(shape, excluded_arrays)}));
         break;
       case kObjectType:
-        if (IsBodyEmpty(shape)) break;
-        result.push_back(grammar_.Sequence({grammar_.Terminal(open_object_), ObjectBody(shape)}));
+        if (IsBodyEmpty(shape, excluded_objects)) break;
+        result.push_back(grammar_.Sequence({grammar_.Terminal(open_object_), ObjectBody(shape, excluded_objects)}));
         break;
     }
   }

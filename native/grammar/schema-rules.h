@@ -52,6 +52,7 @@ class SchemaRules {
     uint64_t count = 0;
     std::vector<bool> met;            // by demand
     uint32_t extra_set = 0;           // in extra_sets_
+    uint32_t excluded = 0;            // in excluded_sets_: objects of which what is still to come must differ
     auto operator<=>(const ObjectState&) const = default;
   };
   struct ArraySpec {
@@ -67,25 +68,47 @@ class SchemaRules {
     uint64_t index = 0;  // capped at the prefix's end unless counts matter
     std::vector<uint64_t> met;
     uint32_t seen_set = 0;  // in value_sets_
+    uint32_t excluded = 0;  // in excluded_sets_: arrays of which the items to come must differ
     auto operator<=>(const ArrayState&) const = default;
   };
   struct ValueSet {
     std::vector<std::string> keys;      // canonical, sorted
     std::vector<FormulaId> scalars;     // formulas that only the seen scalars satisfy
     std::vector<NodeId> texts, numbers;  // of seen strings and numbers
-    std::vector<FormulaId> compounds;    // formulas that only the seen arrays and objects satisfy
+    std::vector<JsonValue> compounds;    // the seen arrays and objects
+  };
+  // One way in which a member or item, and what comes after it, differs from excluded ones.
+  struct Difference {
+    FormulaId formula;
+    uint32_t value = 0;  // what the value itself must differ from
+    uint32_t rest = 0;   // what is to come must differ from
+  };
+  // A value at the place in question, and the array or object without it.
+  struct Head {
+    JsonValue value, rest;
   };
 
-  bool IsBodyEmpty(const Shape& shape);
-  Symbol Value(FormulaId formula);
-  std::vector<SequenceId> ValueProductions(FormulaId formula);
+  bool IsBodyEmpty(const Shape& shape, uint32_t excluded);
+  Symbol Value(FormulaId formula, uint32_t excluded = 0);
+  std::vector<SequenceId> ValueProductions(FormulaId formula, uint32_t excluded);
+  // schema-exclusion.cc
+  uint32_t Exclude(std::vector<JsonValue> values);
+  bool ExcludesEmpty(uint32_t excluded) const;
+  void AddScalar(const JsonValue& value, ValueSet* set);
+  FormulaId WithoutScalars(FormulaId formula, const ValueSet& seen);
+  std::vector<Difference> Differences(FormulaId formula, const std::vector<Head>& heads);
+  std::vector<Head> ItemHeads(uint32_t excluded) const;
+  std::vector<Head> MemberHeads(uint32_t excluded, const std::string& key) const;
+  std::vector<std::string> ExcludedKeys(uint32_t excluded) const;
+  bool CanDiffer(const ArrayState& state);
+  bool CanDiffer(const ObjectState& state);
   // schema-objects.cc
-  Symbol ObjectBody(const Shape& shape);
+  Symbol ObjectBody(const Shape& shape, uint32_t excluded);
   uint32_t SpecOf(const Shape& shape);
   void AddExtras(const Shape& shape, ObjectSpec* spec);
   Symbol Object(const ObjectState& state);
   Symbol AfterExtra(const ObjectState& state);
-  Symbol AfterOpenKey(FormulaId formula, const ObjectState& next);
+  Symbol AfterOpenKey(FormulaId formula, uint32_t excluded, const ObjectState& next);
   std::vector<SequenceId> ObjectProductions(const ObjectState& state, bool is_member);
   bool CanClose(const ObjectState& state) const;
   bool CanFinish(const ObjectState& state) const;
@@ -93,7 +116,7 @@ class SchemaRules {
   ObjectState Taken(const ObjectState& state, size_t key) const;
   NodeId Unseen(const ObjectState& state, NodeId keys);
   // schema-arrays.cc
-  Symbol ArrayBody(const Shape& shape);
+  Symbol ArrayBody(const Shape& shape, uint32_t excluded);
   Symbol Array(const ArrayState& state);
   Symbol AfterUnique(const ArrayState& state);
   Symbol AfterUniqueComma(const ArrayState& state);
@@ -111,17 +134,19 @@ class SchemaRules {
   NodeId gap_ = kEpsilon;  // blanks between JSON tokens
   NodeId colon_ = kEpsilon;
   NodeId open_object_, open_array_, comma_, close_object_, close_array_, close_empty_object_, close_empty_array_, key_end_, bare_comma_;
-  std::map<FormulaId, Symbol> values_;
+  std::map<std::pair<FormulaId, uint32_t>, Symbol> values_;
   std::vector<ObjectSpec> object_specs_;
   std::vector<ArraySpec> array_specs_;
   std::map<std::string, uint32_t> object_spec_index_, array_spec_index_;
   std::map<ObjectState, Symbol> objects_, members_, after_extra_;
-  std::map<std::pair<FormulaId, ObjectState>, Symbol> after_open_key_;
+  std::map<std::tuple<FormulaId, uint32_t, ObjectState>, Symbol> after_open_key_;
   std::map<ArrayState, Symbol> arrays_, items_, unique_rest_, after_unique_, after_comma_;
   std::vector<std::vector<std::string>> extra_sets_{{}};
   std::map<std::vector<std::string>, uint32_t> extra_set_index_{{{}, 0}};
   std::vector<ValueSet> value_sets_{{}};
   std::map<std::vector<std::string>, uint32_t> value_set_index_{{{}, 0}};
+  std::vector<std::vector<JsonValue>> excluded_sets_{{}};
+  std::map<std::string, uint32_t> excluded_set_index_{{"", 0}};
   std::map<std::pair<NodeId, uint32_t>, NodeId> unseen_memo_;
 };
 

@@ -9,6 +9,8 @@ namespace onpolicy::grammar {
 
 static constexpr size_t kMaxShapes = 600;
 static constexpr size_t kMaxWork = 400000;
+static constexpr uint64_t kManyValues = 1000;
+static constexpr int kMaxCountDepth = 8;
 
 static std::vector<Shape> AllShapes() {
   std::vector<Shape> shapes;
@@ -453,20 +455,57 @@ bool ShapeTable::IsEmpty(FormulaId formula) {
 }
 
 uint64_t ShapeTable::CountValues(FormulaId formula, uint64_t cap) {
+  auto known = counts_.find(formula);
+  if (known != counts_.end()) return std::min(known->second, cap);
+  if (counting_ > kMaxCountDepth) return cap;
+  counting_++;
   uint64_t count = 0;
+  for (const Shape& shape : std::vector<Shape>(Of(formula))) count = std::min(kManyValues, count + CountShape(shape));
+  counting_--;
+  // Deeper down, "many" may only mean that the depth was reached.
+  if (counting_ == 0 || count < kManyValues) counts_[formula] = count;
+  return std::min(count, cap);
+}
+
+uint64_t ShapeTable::CountShape(const Shape& shape) {
   const NumberLanguage& numbers = compiler_.numbers();
-  for (const Shape& shape : std::vector<Shape>(Of(formula))) {
-    if (shape.type == kNullType) count += 1;
-    if (shape.type == kBoolType) count += (shape.bools & 1) + (shape.bools >> 1);
-    if (shape.type == kStringType) count += pool().CountTexts(shape.text, cap);
-    if (shape.type == kNumberType) {
-      const NodeId text = shape.text == kAnyText ? numbers.Any() : shape.text;
-      // "1" and "1.0" are one value.
-      count += pool().CountTexts(pool().And({text, numbers.Integer()}), cap) +
-               pool().CountTexts(pool().And({text, numbers.NotInteger()}), cap);
+  if (IsShapeEmpty(shape)) return 0;
+  if (shape.type == kNullType) return 1;
+  if (shape.type == kBoolType) return (shape.bools & 1) + (shape.bools >> 1);
+  if (shape.type == kStringType) return pool().CountTexts(shape.text, kManyValues);
+  if (shape.type == kNumberType) {
+    const NodeId text = shape.text == kAnyText ? numbers.Any() : shape.text;
+    // "1" and "1.0" are one value.
+    return pool().CountTexts(pool().And({text, numbers.Integer()}), kManyValues) +
+           pool().CountTexts(pool().And({text, numbers.NotInteger()}), kManyValues);
+  }
+  if (!shape.some.empty() || !shape.names.empty() || shape.unique) return kManyValues;
+  uint64_t count = 0;
+  if (shape.type == kArrayType) {
+    uint64_t ways = 1;
+    for (size_t length = 0; length <= shape.max && count < kManyValues; length++) {
+      if (length >= shape.min) count += ways;
+      if (length == shape.max) break;
+      ways = std::min(kManyValues, ways * CountValues(ItemFormula(shape, length), kManyValues));
+      if (ways == 0) break;
     }
-    if (shape.type & (kArrayType | kObjectType)) count = cap;
-    if (count >= cap) return cap;
+    return std::min(count, kManyValues);
+  }
+  // Objects are counted when only their keys and the values of those can differ.
+  std::set<std::string> keys = shape.required;
+  bool is_open = true;
+  for (uint32_t index : shape.members) {
+    const Atom& atom = formulas_.atom(index);
+    if (!atom.patterns.empty()) return kManyValues;
+    if (atom.rest == kFalseFormula) is_open = false;
+    for (const auto& [key, value] : atom.properties) keys.insert(key);
+  }
+  if (is_open || shape.min > shape.required.size() || shape.max < keys.size()) return kManyValues;
+  count = 1;
+  for (const std::string& key : keys) {
+    if (count >= kManyValues) break;
+    const uint64_t ways = CountValues(MemberFormula(shape, key), kManyValues) + (shape.required.contains(key) ? 0 : 1);
+    count = std::min(kManyValues, count * ways);
   }
   return count;
 }

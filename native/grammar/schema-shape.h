@@ -33,7 +33,7 @@ class ShapeTable {
   const std::vector<Shape>& Of(FormulaId formula);
   // True when no value satisfies the formula.
   bool IsEmpty(FormulaId formula);
-  // How many different values satisfy the formula, or `cap`.
+  // How many different values satisfy the formula, or `cap` (at most 1000).
   uint64_t CountValues(FormulaId formula, uint64_t cap);
   // The same for one shape of a formula.
   bool IsShapeEmpty(const Shape& shape);
@@ -54,6 +54,7 @@ class ShapeTable {
   std::vector<Shape> NormalizeNot(FormulaId inner);
   std::vector<Shape> NormalizeUnevaluated(const Formula& formula);
   std::vector<Shape> Intersect(const std::vector<Shape>& left, const std::vector<Shape>& right);
+  uint64_t CountShape(const Shape& shape);
   bool Apply(uint32_t atom, Shape* shape);
   bool Meet(Shape* shape, const Shape& other);
   bool IsPossible(const Shape& shape);  // without looking at children
@@ -71,6 +72,8 @@ class ShapeTable {
   bool annotating_ = false;  // inside a schema that looks at what its parts evaluated
   std::unordered_map<uint32_t, NodeId> names_memo_;
   std::unordered_map<FormulaId, bool> empty_;
+  std::unordered_map<FormulaId, uint64_t> counts_;
+  int counting_ = 0;
   std::set<FormulaId> checking_;
   bool assumed_ = false;
   size_t work_ = 0;

@@ -133,6 +133,10 @@ Napi::Value IsComplete(const Napi::CallbackInfo& info) {
   return Napi::Boolean::New(info.Env(), Unwrap<Matcher>(info[0])->IsComplete());
 }
 
+Napi::Value IsFinal(const Napi::CallbackInfo& info) {
+  return Napi::Boolean::New(info.Env(), Unwrap<Matcher>(info[0])->IsFinal());
+}
+
 Napi::Value ForcedTokens(const Napi::CallbackInfo& info) {
   const auto tokens = Unwrap<Matcher>(info[0])->ForcedTokens();
   auto result = Napi::Int32Array::New(info.Env(), tokens.size());
@@ -166,6 +170,7 @@ void RegisterGrammar(Napi::Env env, Napi::Object exports) {
   add("fillMask", FillMask);
   add("accept", Accept);
   add("isComplete", IsComplete);
+  add("isFinal", IsFinal);
   add("forcedTokens", ForcedTokens);
   add("rollback", Rollback);
   add("cloneMatcher", Clone);

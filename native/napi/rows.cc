@@ -37,6 +37,20 @@ void SetCandidates(Napi::Env env, const std::vector<RowResult>& rows, Napi::Obje
   object.Set("candidates", candidates);
 }
 
+// Sets `forced` where a row has any.
+void SetForced(Napi::Env env, const std::vector<RowResult>& rows, Napi::Object object) {
+  std::vector<int32_t> offsets{0}, ids;
+  for (const RowResult& row : rows) {
+    ids.insert(ids.end(), row.forced.begin(), row.forced.end());
+    offsets.push_back(static_cast<int32_t>(ids.size()));
+  }
+  if (ids.empty()) return;
+  Napi::Object forced = Napi::Object::New(env);
+  forced.Set("offsets", ToTyped<Napi::Int32Array>(env, offsets));
+  forced.Set("ids", ToTyped<Napi::Int32Array>(env, ids));
+  object.Set("forced", forced);
+}
+
 void CheckRows(Napi::Env env, const RowsInput& input, int32_t vocab_size) {
   const auto check = [env](bool condition, const char* message) {
     if (!condition) throw Napi::RangeError::New(env, message);
@@ -223,6 +237,7 @@ Napi::Object ToRows(Napi::Env env, const std::vector<RowResult>& rows) {
   object.Set("topIds", ToTyped<Napi::Int32Array>(env, top_ids));
   object.Set("topLogprobs", ToTyped<Napi::Float32Array>(env, top_logprobs));
   SetCandidates(env, rows, object);
+  SetForced(env, rows, object);
   return object;
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "grammar/matcher.h"
+#include "sampler/sampler.h"
 
 namespace onpolicy {
 
@@ -34,9 +35,22 @@ class ConstraintRows {
     return sample < matchers_.size() && matchers_[sample] && AcceptToken(*matchers_[sample], token);
   }
 
+  // Takes the tokens that must follow the sampled one whatever the model says. Returns whether nothing but the end may
+  // follow them.
+  bool TakeForced(size_t sample, Sampler& sampler, std::vector<int32_t>* forced) {
+    if (sample >= matchers_.size() || !matchers_[sample] || !sampler.MayTakeForced()) return false;
+    bool is_final = false;
+    for (uint32_t token : matchers_[sample]->ForcedTokens()) {
+      forced->push_back(static_cast<int32_t>(token));
+      sampler.Accept(forced->back());
+      is_final = AcceptToken(*matchers_[sample], forced->back());
+    }
+    return is_final;
+  }
+
   static bool AcceptToken(grammar::Matcher& matcher, int32_t token) {
     matcher.Accept(static_cast<uint32_t>(token));
-    return matcher.IsEnded() || (matcher.IsComplete() && OnlyEndFollows(matcher));
+    return matcher.IsFinal();
   }
 
   bool IsComplete(size_t sample) const {
@@ -50,15 +64,6 @@ class ConstraintRows {
       masks_[i].resize(matchers_[i]->mask_words());
       if (matchers_[i]->FillMask(masks_[i].data())) masks_[i].clear();
     }
-  }
-
-  static bool OnlyEndFollows(grammar::Matcher& matcher) {
-    std::vector<uint32_t> mask(matcher.mask_words());
-    if (matcher.FillMask(mask.data())) return false;
-    for (uint32_t id : matcher.end_tokens()) mask[id / 32] &= ~(1u << (id % 32));
-    for (uint32_t word : mask)
-      if (word != 0) return false;
-    return true;
   }
 
   const std::vector<std::shared_ptr<grammar::Matcher>>& matchers_;

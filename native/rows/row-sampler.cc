@@ -44,7 +44,8 @@ void RowSampler::Sample(const RowsInput& input, size_t sample, const float* valu
   sampler.Sample(values, constraints.Mask(sample), scratch, result);
   if (result.status == SampleStatus::kOk) {
     sampler.Accept(result.token);
-    result.is_final = constraints.Accept(sample, result.token);
+    result.is_final =
+        constraints.Accept(sample, result.token) || constraints.TakeForced(sample, sampler, &result.forced);
   } else if (result.status == SampleStatus::kNoAllowedToken && constraints.IsComplete(sample)) {
     result.status = SampleStatus::kComplete;
   }

@@ -22,6 +22,12 @@ class Sampler {
   const SamplerPlan& plan() const { return *plan_; }
   int32_t generated() const { return mask_.generated(); }
 
+  // Whether a token that a grammar forces can be taken unseen: nobody asks for its log-probability, and nothing but the
+  // grammar tells tokens apart, so that no other way to spell the same text was asked for.
+  bool MayTakeForced() const {
+    return plan_->candidates == 0 && plan_->top_logprobs < 0 && plan_->logit_bias.empty() && !mask_.Masks(nullptr);
+  }
+
   // Prompt tokens count for the repetition penalty only. Ids outside the vocabulary are ignored.
   void AcceptPrompt(const int32_t* ids, size_t count);
 

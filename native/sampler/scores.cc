@@ -53,6 +53,7 @@ void RowResult::Clear(SampleStatus with) {
   status = with;
   token = -1;
   is_final = false;
+  forced.clear();
   logprob = 0;
   rank = 0;
   top_ids.clear();

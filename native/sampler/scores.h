@@ -20,6 +20,7 @@ struct RowResult {
   SampleStatus status = SampleStatus::kOk;
   int32_t token = -1;  // -1 unless status is kOk
   bool is_final = false;  // the constraint of this row lets nothing but the end follow
+  std::vector<int32_t> forced;  // tokens that the constraint leaves no choice about, taken right after it
   float logprob = 0;   // of the token; -infinity is possible
   int32_t rank =
       0;  // place among the k best, else the number of tokens at least as probable; 0: not asked for

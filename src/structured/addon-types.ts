@@ -36,5 +36,7 @@ export type GrammarAddon = {
   isComplete(matcher: Handle): boolean;
   forcedTokens(matcher: Handle): Int32Array;
   rollback(matcher: Handle, count: number): boolean;
+  /** Whether nothing but the end may follow. */
+  isFinal(matcher: Handle): boolean;
   cloneMatcher(matcher: Handle): Handle;
 };

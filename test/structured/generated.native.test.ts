@@ -78,7 +78,7 @@ function generate(constraint: Constraint, random: () => number, patience: number
 }
 
 const names = fc.constantFrom(...KEYS);
-const { schema } = fc.letrec<{ schema: Record<string, unknown>; leaf: Record<string, unknown> }>((tie) => ({
+const { schema } = fc.letrec<Record<'schema' | 'leaf' | 'few', Record<string, unknown>>>((tie) => ({
   leaf: fc.oneof(
     fc.constantFrom(
       { type: 'null' },
@@ -106,10 +106,6 @@ const { schema } = fc.letrec<{ schema: Record<string, unknown>; leaf: Record<str
       type: fc.constant('string'),
       pattern: fc.constantFrom('^[a-c]+$', 'a', '^.{2,4}$', '[0-9]{2}', '^(ab|cd)*$'),
     }),
-    fc.record({
-      type: fc.constant('string'),
-      format: fc.constantFrom('date', 'time', 'ipv4', 'uuid', 'email', 'date-time'),
-    }),
     fc.record({ enum: fc.constant([1, 'a', null, [1], { a: 2 }]) }),
     fc.record({ const: fc.constantFrom('x', 3, true, { b: [1] }) }),
     fc.record({
@@ -121,9 +117,42 @@ const { schema } = fc.letrec<{ schema: Record<string, unknown>; leaf: Record<str
       ),
     }),
   ),
+  // Arrays and objects of which there are few, so that one without repeats runs out of them.
+  few: fc.oneof(
+    { depthSize: 'small', withCrossShrink: true },
+    fc.record({
+      enum: fc.uniqueArray(fc.constantFrom([1], [2], [[1]], [1, 2], { a: 1 }, { a: 2 }, {}, [{}], 1), {
+        minLength: 1,
+      }),
+    }),
+    fc.record({
+      type: fc.constant('array'),
+      items: fc.oneof(fc.constant({ type: 'boolean' }), fc.constant({ enum: [1, 2, [1]] }), tie('few')),
+      minItems: fc.integer({ min: 0, max: 2 }),
+      maxItems: fc.integer({ min: 2, max: 3 }),
+    }),
+    fc.record(
+      {
+        type: fc.constant('object'),
+        properties: fc.record({
+          a: fc.constant({ type: 'boolean' }),
+          b: fc.oneof(tie('few'), fc.constant({ type: 'null' })),
+        }),
+        required: fc.uniqueArray(fc.constantFrom('a', 'b'), { maxLength: 2 }),
+        additionalProperties: fc.constantFrom(false, { type: 'null' }),
+        'x-property-order': fc.constant('any'),
+      },
+      { requiredKeys: ['type', 'properties', 'additionalProperties'] },
+    ),
+  ),
   schema: fc.oneof(
     { depthSize: 'small', withCrossShrink: true },
     tie('leaf'),
+    // No leaf: the formats below are wider than those of the engine, and would not do under a negation.
+    fc.record({
+      type: fc.constant('string'),
+      format: fc.constantFrom('date', 'time', 'ipv4', 'uuid', 'email', 'date-time'),
+    }),
     fc.record(
       {
         type: fc.constant('object'),
@@ -155,6 +184,12 @@ const { schema } = fc.letrec<{ schema: Record<string, unknown>; leaf: Record<str
       items: tie('leaf'),
       uniqueItems: fc.constant(true),
       maxItems: fc.integer({ min: 0, max: 5 }),
+    }),
+    fc.record({
+      type: fc.constant('array'),
+      items: tie('few'),
+      uniqueItems: fc.constant(true),
+      minItems: fc.integer({ min: 0, max: 8 }),
     }),
     fc.record({ anyOf: fc.array(tie('schema'), { minLength: 1, maxLength: 3 }) }),
     fc.record({ oneOf: fc.array(tie('leaf'), { minLength: 1, maxLength: 3 }) }),
