@@ -10,6 +10,7 @@ import type { LoadedModel, SamplingDefaults } from './backends/model.ts';
 import { loadOnnx } from './backends/onnx.ts';
 import { Engine } from './engine.ts';
 import { OnpolicyError } from './errors.ts';
+import { fetchModel, parseHubReference } from './onnx/download.ts';
 import { isOnnxModel } from './onnx/folder.ts';
 import { type ServedTemplate, serveTemplate } from './served-template.ts';
 import { Shared } from './shared.ts';
@@ -259,7 +260,7 @@ function toModelOptions(model: string | ModelOptions): ModelOptions {
   return typeof model === 'string' ? { path: model } : model;
 }
 
-/** A local path as it is; an `hf:` URI through node-llama-cpp's downloader, into its usual folder. */
+/** A local path as it is; an `hf:` URI through the cache of node-llama-cpp, or of transformers.js for ONNX repositories. */
 async function resolveFile(
   reference: string,
   onProgress: ServingOptions['onProgress'],
@@ -277,6 +278,8 @@ async function resolveFile(
       );
     return fs.realpathSync(file);
   }
+  const onnx = parseHubReference(reference);
+  if (onnx) return await fetchModel(onnx, signal, (fraction) => onProgress?.(reference, fraction));
   const { resolveModelFile } = await import('node-llama-cpp');
   try {
     return await resolveModelFile(reference, {
