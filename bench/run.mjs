@@ -16,6 +16,7 @@ const SUITES = [
   'structured',
   'template',
   'train',
+  'store',
   'onnx',
   'http',
 ];
