@@ -7,7 +7,18 @@ import os from 'node:os';
 import { parseArgs } from 'node:util';
 import { formatTable, toJson, writeJson, writeResults } from './report.mjs';
 
-const SUITES = ['decode', 'engine', 'sampler', 'structured', 'template', 'train', 'onnx', 'http'];
+const SUITES = [
+  'decode',
+  'engine',
+  'sampler',
+  'request',
+  'protocol',
+  'structured',
+  'template',
+  'train',
+  'onnx',
+  'http',
+];
 const DEFAULT_SUITES = ['decode', 'engine', 'sampler'];
 
 const { values: flags, positionals } = parseArgs({

@@ -30,7 +30,7 @@ const SECTIONS = {
   ListQuery: 'The query of lists.',
 };
 
-/** The whole page. `tests`: per field the tests that prove it, as `file > title`. */
+/** The whole page. `tests`: per field the tests that prove what the door checks, and what it then does, as `file > title`. */
 export function toPage({ definitions }, tests) {
   const intro = `# Request fields
 
@@ -44,14 +44,21 @@ field, \`any\`, is taken from OpenAI clients and changes nothing.
     const schema = definitions[name];
     const required = new Set(schema.required ?? []);
     const proves = name === 'ChatCompletionRequest';
-    const head = ['Field', 'Type', 'Default', 'Bounds', 'What it does', ...(proves ? ['Proved by'] : [])];
+    const head = [
+      'Field',
+      'Type',
+      'Default',
+      'Bounds',
+      'What it does',
+      ...(proves ? ['Checks shown by', 'Effect shown by'] : []),
+    ];
     const rows = Object.entries(schema.properties).map(([field, one]) => [
       `\`${field}\``,
       typeWords(one, definitions),
       required.has(field) ? 'required' : defaultWords(one),
       boundsOf(one),
       one.description ?? '',
-      ...(proves ? [(tests[field] ?? []).map((test) => proof(test)).join('<br>')] : []),
+      ...(proves ? [proofs(tests[field]?.checks), proofs(tests[field]?.effect)] : []),
     ]);
     return `## ${name}\n\n${about}\n\n${table([head, head.map(() => '---'), ...rows])}`;
   });
@@ -87,10 +94,14 @@ function defaultWords(schema) {
   return schema.default === undefined ? '' : `\`${JSON.stringify(schema.default)}\``;
 }
 
-/** \`file > title\` as a link to the file with the title as its text. */
-function proof(test) {
-  const [file, ...title] = test.split(' > ');
-  return `[${title.join(' > ')}](../${file})`;
+/** Each `file > title` as a link to the file with the title as its text. */
+function proofs(tests = []) {
+  return tests
+    .map((test) => {
+      const [file, ...title] = test.split(' > ');
+      return `[${title.join(' > ')}](../${file})`;
+    })
+    .join('<br>');
 }
 
 /** Reads the schemas and the tests, and makes the page. */

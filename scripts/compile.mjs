@@ -1,4 +1,4 @@
-// src/*.ts -> dist/*.js with types and source maps. Starts from an empty folder, so nothing stale is left to be packed.
+// src/*.ts -> dist/*.js with types and source maps, and the files of the report page as they are. Starts from an empty folder, so nothing stale is left to be packed.
 import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -12,4 +12,5 @@ const { status } = spawnSync(process.execPath, [compiler, '-p', 'tsconfig.build.
   cwd: root,
   stdio: 'inherit',
 });
+fs.cpSync(path.join(root, 'src/report/page'), path.join(root, 'dist/report/page'), { recursive: true });
 process.exitCode = status ?? 1;

@@ -1,13 +1,11 @@
 /** A validated request on a loaded model -> its answer, whole or as a stream. The request's path in one page. */
 import { randomBytes, randomUUID } from 'node:crypto';
-import type { AdapterLease } from './adapters.ts';
 import { NO_ADAPTER } from './backends/backend.ts';
 import { Completion } from './completion.ts';
 import { createMatchers, planConstraint } from './constraint.ts';
 import { OnpolicyError } from './errors.ts';
 import { readKvTransfer } from './kv-transfer.ts';
 import { planMessage } from './message-format.ts';
-import type { ServedModel } from './models.ts';
 import { buildPrompt } from './prompt.ts';
 import { beginTransfer, transferKey } from './prompt-transfer.ts';
 import type { ChatCompletion, ValidChatRequest } from './protocol/index.ts';
@@ -17,6 +15,7 @@ import { createSamplers } from './sampling/plan.ts';
 import { createPromptScores } from './sampling/prompt-scores.ts';
 import type { Group } from './sequence.ts';
 import { templateFor } from './served-template.ts';
+import type { Serving } from './serving.ts';
 import { StopStrings } from './stop-strings.ts';
 import { ChatCompletionStream, toChunks } from './stream.ts';
 import { contentText } from './template-message.ts';
@@ -26,8 +25,6 @@ import type { Tokenizer } from './tokenizer.ts';
 /** What an answer needs beside the request and the model. */
 export type AnswerContext = {
   readonly signal: AbortSignal | undefined;
-  /** What computes beside the model's weights, until `onEnd` is called. */
-  readonly adapter: Pick<AdapterLease, 'number' | 'identity'> | null;
   /** Called when the request has ended, however it did, once it has begun to run. */
   readonly onEnd: () => void;
   readonly processedLogprobs: boolean;
@@ -39,11 +36,10 @@ export type AnswerContext = {
 
 /** Answers a request. Everything that can be wrong with it shows before the first token. */
 export async function answer(
-  model: ServedModel,
+  { model, adapter }: Pick<Serving, 'model' | 'adapter'>,
   request: ValidChatRequest,
   context: AnswerContext,
 ): Promise<ChatCompletion | ChatCompletionStream> {
-  const { adapter } = context;
   const { tokenizer, engine, contextSize } = model;
   const created = Math.floor(Date.now() / 1000);
   const transfer = readKvTransfer(request);
@@ -64,7 +60,7 @@ export async function answer(
   const samplers = await createSamplers(request, prompt.ids, seed, plan);
   const group: Group = {
     prompt: prompt.ids,
-    cacheKey: transferKey(transfer) ?? request.cache_salt ?? '',
+    cacheKey: transferKey(transfer) ?? (request.cache_salt === null ? '' : `salt ${request.cache_salt}`),
     adapter: adapter?.number ?? NO_ADAPTER,
     priority: request.priority,
     arrival: context.arrival,

@@ -1,7 +1,7 @@
 /** One line to start: a process-wide runtime that is opened on first use and closed when the process ends. */
-import type { ChatCompletion, ChatCompletionRequest } from './protocol/index.ts';
+import type { ChatCompletion, ChatCompletionRequest, TrainingJobRequest } from './protocol/index.ts';
 import { createRuntime, type Runtime } from './runtime.ts';
-import type { CallOptions } from './service.ts';
+import type { CallOptions, TrainingJob } from './service.ts';
 import type { ChatCompletionStream } from './stream.ts';
 
 let opened: Promise<Runtime> | undefined;
@@ -35,4 +35,13 @@ export async function createCompletion(
 ): Promise<ChatCompletion | ChatCompletionStream> {
   const runtime = await defaultRuntime();
   return await runtime.createCompletion(request, options);
+}
+
+/**
+ * Starts a training job on a registered model of the process-wide runtime. Resolves when it is queued.
+ * @throws OnpolicyError `INVALID_REQUEST` for bad fields, before anything runs
+ */
+export async function train(request: TrainingJobRequest, options?: CallOptions): Promise<TrainingJob> {
+  const runtime = await defaultRuntime();
+  return await runtime.train(request, options);
 }

@@ -10,7 +10,7 @@
  * @module
  */
 export type { Gpu } from './backends/libraries.ts';
-export { createCompletion } from './default-runtime.ts';
+export { createCompletion, train } from './default-runtime.ts';
 export type { EngineStats } from './engine.ts';
 export { type ErrorCode, type ErrorDetail, OnpolicyError, type OnpolicyErrorOptions } from './errors.ts';
 export { type ConnectOptions, connect } from './http/connect.ts';
@@ -23,8 +23,11 @@ export type * from './protocol/chat-completion-response.ts';
 export type { LogitsProcessor, NextLogits } from './protocol/logits-processor.ts';
 export type * from './protocol/request-types.ts';
 export type * from './protocol/resources.ts';
+export type { SftConfig, SftExample } from './rl/sft.ts';
+export type { SftRequest } from './rl/sft-request.ts';
+export type { TrajectoryMessage } from './rl/trajectory.ts';
 export { createRuntime, type Runtime } from './runtime.ts';
-export type { RuntimeOptions } from './runtime-options.ts';
+export type { RuntimeOptions, TrainingOptions } from './runtime-options.ts';
 export {
   type LogitsProcessorFactory,
   type LogitsProcessorOptions,
@@ -39,4 +42,12 @@ export type {
   TrainingJob,
   TrainingJobsResource,
 } from './service.ts';
+export type { LocalCheckpointsResource } from './store/checkpoints-resource.ts';
+export { type MlflowOptions, mlflowTracker } from './store/mlflow-tracker.ts';
+export type { PruneRequest } from './store/prune.ts';
+export type { MetricRecord, TrajectoryRecord } from './store/run-log.ts';
+export type { RunRecord } from './store/run-record.ts';
+export type { LoggedTrajectory } from './store/runs.ts';
+export type { RunsResource } from './store/runs-resource.ts';
+export type { TrackedMetrics, Tracker } from './store/tracker.ts';
 export type { ChatCompletionStream } from './stream.ts';

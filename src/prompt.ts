@@ -21,13 +21,17 @@ export type Prompt = {
   readonly maxTokens: number;
 };
 
+const NOTHING = new Int32Array(0);
+
 /** Renders and encodes the messages. Fails with `TEMPLATE_FAILED` or `CONTEXT_OVERFLOW`. */
 export async function buildPrompt(request: ValidChatRequest, context: PromptContext): Promise<Prompt> {
   const { tokenizer, contextSize } = context;
   const text = renderMessages(request, context);
   const addSpecial = request.add_special_tokens;
   const encoded = await tokenizer.encode(text, { addSpecial, parseSpecial: true });
-  const ids = truncate(request, encoded, contextSize);
+  const isCut = addSpecial && request.truncate_prompt_tokens !== null;
+  const added = isCut ? await tokenizer.encode('', { addSpecial, parseSpecial: true }) : NOTHING;
+  const ids = truncate(request, encoded, added, contextSize);
   return { text, ids, maxTokens: outputLimit(request, ids.length, contextSize) };
 }
 
@@ -51,18 +55,31 @@ export function renderMessages(
   return template.render(input, { parseToolArguments: true });
 }
 
-/** `truncate_prompt_tokens`: the last tokens; -1 keeps as many as leave room for the answer. */
-function truncate(request: ValidChatRequest, ids: Int32Array, contextSize: number): Int32Array {
+/**
+ * `truncate_prompt_tokens`: the last tokens; -1 keeps as many as leave room for the answer. What was `added` around the
+ * text stays, and counts.
+ */
+function truncate(
+  request: ValidChatRequest,
+  ids: Int32Array,
+  added: Int32Array,
+  contextSize: number,
+): Int32Array {
   const asked = request.truncate_prompt_tokens;
   if (asked === null) return ids;
-  const kept = asked === -1 ? contextSize - (request.max_completion_tokens ?? 1) : asked;
   if (asked > contextSize)
     throw new OnpolicyError(
       'INVALID_REQUEST',
       `truncate_prompt_tokens: expected at most the ${contextSize} tokens of the context, got ${asked}`,
       { param: 'truncate_prompt_tokens' },
     );
-  return ids.length > kept ? ids.slice(ids.length - Math.max(kept, 1)) : ids;
+  const kept = Math.max(1, asked === -1 ? contextSize - (request.max_completion_tokens ?? 1) : asked);
+  if (ids.length <= kept) return ids;
+  let before = 0; // of what was added, how much stands before the text
+  while (before < Math.min(added.length, kept) && added[before] === ids[before]) before += 1;
+  const cut = ids.slice(ids.length - kept);
+  cut.set(ids.subarray(0, before));
+  return cut;
 }
 
 /** Tokens that may be generated: what was asked for, or what the context still holds. */

@@ -4,6 +4,19 @@ import type { Gpu } from './backends/libraries.ts';
 import { OnpolicyError } from './errors.ts';
 import { KV_TRANSFER_FOLDER } from './kv-transfer.ts';
 import type { ModelOptions, ServingLimits } from './models.ts';
+import type { Tracker } from './store/tracker.ts';
+
+/** What is trained of a model, and how much memory that may take. */
+export type TrainingOptions = {
+  /** Inner size of the adapter. Default 8. A model's next checkpoints must have the same. */
+  readonly rank?: number;
+  /** The adapter's output is scaled by alpha / rank. Default 16. */
+  readonly alpha?: number;
+  /** Which linear layers are trained, by kind (`attn_q`) or full name (`blk.0.attn_q`). Default: all. */
+  readonly modules?: readonly string[];
+  /** Bytes that training may take beside the weights. Default: 2 GiB of activations are kept. */
+  readonly memoryBudget?: number;
+};
 
 /** Options of {@link createRuntime}. */
 export type RuntimeOptions = ServingLimits & {
@@ -11,8 +24,16 @@ export type RuntimeOptions = ServingLimits & {
   readonly model?: string | ModelOptions;
   /** Names that requests may use for models. */
   readonly models?: Readonly<Record<string, string | ModelOptions>>;
+  /** Folder of registered models with their checkpoints and runs, made when there is something to keep. Default `.onpolicy`. */
+  readonly home?: string;
+  /** Gets runs as well, beside the home folder: `mlflowTracker`, or one of your own. */
+  readonly tracker?: Tracker;
+  /** Hears of damaged files in `home`, which are skipped, and of a tracker that fails. Default: `log`. */
+  readonly onStoreProblem?: (problem: string) => void;
   /** Which processor computes. Default `auto`: the best one that is there. */
   readonly gpu?: Gpu;
+  /** How models are trained. */
+  readonly training?: TrainingOptions;
   /** Order of waiting requests: by arrival (default), or by `priority` first. */
   readonly scheduling?: 'fcfs' | 'priority';
   /** Whether finished prefixes stay cached for later requests. Default true. */
@@ -39,6 +60,7 @@ export type CheckedOptions = RuntimeOptions &
   Required<
     Pick<
       RuntimeOptions,
+      | 'home'
       | 'gpu'
       | 'scheduling'
       | 'prefixCache'
@@ -50,6 +72,7 @@ export type CheckedOptions = RuntimeOptions &
   >;
 
 const DEFAULTS = {
+  home: '.onpolicy',
   gpu: 'auto',
   scheduling: 'fcfs',
   prefixCache: true,
@@ -94,6 +117,16 @@ const MODEL_FIELDS: Record<keyof ModelOptions, Check> = {
   toolFormat: ofType('string'),
 };
 
+const TRAINING_FIELDS: Record<keyof TrainingOptions, Check> = {
+  rank: integer(1, 1024),
+  alpha: (value) => (Number.isFinite(value) && (value as number) > 0 ? null : 'a number above 0'),
+  modules: (value) =>
+    Array.isArray(value) && value.every((name) => typeof name === 'string')
+      ? null
+      : 'an array of names of layers',
+  memoryBudget: integer(1),
+};
+
 const isModel: Check = (value) => {
   if (typeof value === 'string') return null;
   if (typeof value !== 'object' || value === null) return 'a path, an hf: URI or an object with a path';
@@ -109,7 +142,19 @@ const FIELDS: Record<keyof RuntimeOptions, Check> = {
     for (const [name, model] of Object.entries(value)) checkField(`models.${name}`, model, isModel);
     return null;
   },
+  home: (value) => (typeof value === 'string' && value !== '' ? null : 'a path of a folder'),
+  tracker: (value) =>
+    ['startRun', 'log', 'deleteRun'].every(
+      (name) => typeof (value as Record<string, unknown>)?.[name] === 'function',
+    )
+      ? null
+      : 'an object with startRun, log and deleteRun',
   gpu: oneOf('auto', 'cuda', 'vulkan', 'metal', false),
+  training: (value) => {
+    if (typeof value !== 'object' || value === null) return 'an object of settings';
+    checkFields('training', value, TRAINING_FIELDS);
+    return null;
+  },
   scheduling: oneOf('fcfs', 'priority'),
   prefixCache: ofType('boolean'),
   logprobsMode: oneOf('raw', 'processed'),
@@ -117,6 +162,7 @@ const FIELDS: Record<keyof RuntimeOptions, Check> = {
   allowRequestTemplate: ofType('boolean'),
   kvTransferFolder: ofType('string'),
   log: ofType('function'),
+  onStoreProblem: ofType('function'),
   onProgress: ofType('function'),
 };
 

@@ -1,5 +1,4 @@
-/** The service in this process: wires models, engines and answers together. READ FIRST. */
-import type { AdapterLease } from './adapters.ts';
+/** The service in this process: wires models, engines, answers, training and the store together. READ FIRST. */
 import { answer } from './answer.ts';
 import { type EngineStats, sumStats } from './engine.ts';
 import { OnpolicyError } from './errors.ts';
@@ -10,20 +9,40 @@ import {
   type ChatCompletion,
   type ChatCompletionRequest,
   checkVocabulary,
+  type TrainingJobRequest,
   validateChatRequest,
 } from './protocol/index.ts';
+import { makeReport } from './report/index.ts';
+import type { SftRequest } from './rl/sft-request.ts';
 import { type CheckedOptions, checkOptions, type RuntimeOptions } from './runtime-options.ts';
-import type { CallOptions, Completions } from './service.ts';
-import { serve } from './serving.ts';
+import type { CallOptions, ModelsResource, Service, TrainingJob, TrainingJobsResource } from './service.ts';
+import { type FindRegistered, type Serving, serve } from './serving.ts';
+import { checkpointsResource, type LocalCheckpointsResource } from './store/checkpoints-resource.ts';
+import { modelsResource } from './store/models-resource.ts';
+import { type OpenStore, openStore } from './store/open-store.ts';
+import { type RunsResource, runsResource } from './store/runs-resource.ts';
 import type { ChatCompletionStream } from './stream.ts';
 import { detokenize } from './tokenizer.ts';
+import { findRegistered } from './training/registered.ts';
+import { Training } from './training/training.ts';
 
 const LOG_LEVELS = ['debug', 'debug', 'info', 'warn', 'error'] as const;
 
 /** A service whose models run in this process. */
-export class Runtime implements Completions {
+export class Runtime implements Service {
+  /** Models that can be trained. */
+  readonly models: ModelsResource;
+  /** What training left. */
+  readonly checkpoints: LocalCheckpointsResource;
+  /** What training and logging measured. */
+  readonly runs: RunsResource;
+  /** Training jobs, also those of earlier processes. */
+  readonly trainingJobs: TrainingJobsResource;
   readonly #options: CheckedOptions;
   readonly #models: Models;
+  readonly #store: OpenStore;
+  readonly #find: FindRegistered;
+  readonly #training: Training;
   readonly #stopLog: (() => void) | undefined;
   readonly #requestIds = new Set<string>(); // of requests that run
   #arrivals = 0;
@@ -38,6 +57,33 @@ export class Runtime implements Completions {
       options.models ?? {},
     );
     const { log } = options;
+    this.#store = openStore(options.home, {
+      onProblem: options.onStoreProblem ?? ((problem) => log?.('warn', problem)),
+      tracker: options.tracker,
+    });
+    const store = () => {
+      this.#requireOpen();
+      return this.#store.store;
+    };
+    const models = modelsResource(store);
+    this.models = {
+      ...models,
+      delete: async (id, callOptions) => {
+        const deletion = await models.delete(id, callOptions);
+        for (const { adapters } of this.#models.loaded()) adapters.drop(deletion.model_id);
+        return deletion;
+      },
+    };
+    this.checkpoints = checkpointsResource(store);
+    this.runs = runsResource(store);
+    this.#find = findRegistered(store);
+    this.#training = new Training({
+      models: this.#models,
+      store,
+      settings: { ...options.training, gpu: options.gpu },
+      onCheckpoint: async (modelId) => (await serve(this.#models, this.#find, modelId, undefined)).release(),
+    });
+    this.trainingJobs = this.#training.jobs;
     if (log)
       this.#stopLog = loadAddon().setLog((level, text) => log(LOG_LEVELS[level] ?? 'info', text.trimEnd()));
   }
@@ -67,19 +113,17 @@ export class Runtime implements Completions {
     if (signal?.aborted)
       throw new OnpolicyError('ABORTED', 'the request was aborted', { cause: signal.reason });
     const releaseId = this.#claimId(valid.request_id);
-    let adapter: AdapterLease | null = null;
+    let serving: Serving | null = null;
     const onEnd = (): void => {
       releaseId();
-      adapter?.release();
+      serving?.release();
     };
     try {
-      const serving = await serve(this.#models, async () => null, valid.model, signal);
-      adapter = serving.adapter;
+      serving = await serve(this.#models, this.#find, valid.model, signal);
       checkVocabulary(valid, serving.model.tokenizer.vocabSize);
       this.#requireOpen();
-      return await answer(serving.model, valid, {
+      return await answer(serving, valid, {
         signal,
-        adapter,
         onEnd,
         processedLogprobs: logprobsMode === 'processed',
         kvTransferFolder,
@@ -89,6 +133,25 @@ export class Runtime implements Completions {
       onEnd();
       throw error;
     }
+  }
+
+  /**
+   * Starts a training job on a registered model: reinforcement learning on groups of scored trajectories. Resolves when it
+   * is queued; jobs on one model file run one after the other, and completions go on meanwhile.
+   * @throws OnpolicyError `INVALID_REQUEST` for bad fields, before anything runs
+   */
+  async train(request: TrainingJobRequest, options: CallOptions = {}): Promise<TrainingJob> {
+    this.#requireOpen();
+    return await this.#training.train(request, options);
+  }
+
+  /**
+   * Starts a training job on a registered model: supervised learning on given answers. The same as {@link train} else.
+   * @throws OnpolicyError `INVALID_REQUEST` for bad fields, before anything runs
+   */
+  async sft(request: SftRequest, options: CallOptions = {}): Promise<TrainingJob> {
+    this.#requireOpen();
+    return await this.#training.sft(request, options);
   }
 
   /** The token ids of a text. */
@@ -115,6 +178,15 @@ export class Runtime implements Completions {
     return detokenize(tokenizer, ids, options.skipSpecialTokens ?? false);
   }
 
+  /**
+   * The run of a model, named by id or name, as a page: curves, checkpoints and trajectories in one HTML file.
+   * @throws OnpolicyError `MODEL_NOT_FOUND`
+   */
+  async report(model: string): Promise<string> {
+    this.#requireOpen();
+    return await makeReport(this.#store.store, model);
+  }
+
   /** Numbers about the engines of all loaded models together. */
   stats(): EngineStats {
     return sumStats([...this.#models.loaded()].map(({ engine }) => engine.stats()));
@@ -122,7 +194,11 @@ export class Runtime implements Completions {
 
   /** Ends what runs with code `CLOSED` and frees all models. Closing twice is fine. */
   async close(): Promise<void> {
-    this.#closed ??= this.#models.close().finally(() => this.#stopLog?.());
+    this.#closed ??= this.#training
+      .close()
+      .finally(() => this.#models.close())
+      .finally(() => this.#store.close())
+      .finally(() => this.#stopLog?.());
     await this.#closed;
   }
 

@@ -30,6 +30,7 @@ const find: FindRegistered = async (reference) => {
     baseModel: EMBEDDED_MODEL,
     adapter: step === 0 ? null : { identity: `checkpoint-${step}`, path: fileOf(step) },
     isNewest: step === newest,
+    release() {},
   };
 };
 
@@ -41,10 +42,9 @@ async function begin(model: string | null, more: object): Promise<ChatCompletion
   const serving = await serve(models, find, model, undefined);
   const request = { model, messages, temperature: 0, max_tokens: 40, logprobs: true, return_token_ids: true };
   const valid = validateChatRequest({ ...request, ...more }, { scheduling: 'fcfs', maxLogprobs: null });
-  return await answer(serving.model, valid, {
+  return await answer(serving, valid, {
     signal: undefined,
-    adapter: serving.adapter,
-    onEnd: () => serving.adapter?.release(),
+    onEnd: serving.release,
     processedLogprobs: false,
     kvTransferFolder: path.join(root, 'kv'),
     arrival: arrivals++,

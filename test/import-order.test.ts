@@ -11,6 +11,7 @@ const ORDER = [
   'errors',
   'shared',
   // Leaf libraries: each stands alone.
+  'durable-files',
   'on-disk',
   'stop-strings',
   'text-reader',
@@ -55,7 +56,6 @@ const ORDER = [
   'kv-transfer',
   'models',
   'serving',
-  'runtime-options',
   'sampling/plan',
   'constraint',
   'sampling/logits-processors',
@@ -70,11 +70,14 @@ const ORDER = [
   // What sits above the request path.
   'rl/',
   'store/',
+  'training/',
+  'report/',
+  'runtime-options',
   'runtime',
   'default-runtime',
   'http/',
-  'report/',
   'index',
+  'cli/',
   'demo',
 ];
 

@@ -99,6 +99,35 @@ describe('tool calls', () => {
     expect(new Set(streamed.map(({ index }) => index))).toEqual(new Set([0]));
   });
 
+  it('stream the name first, then the arguments as they come, each under the index of its call', async () => {
+    const all = await chunks(two, { chat_template: HERMES, tools });
+    const deltas = all.flatMap(({ choices }) => choices[0]!.delta.tool_calls ?? []);
+    for (const [index, { function: call }] of calls.entries()) {
+      const [first, ...rest] = deltas.filter((delta) => delta.index === index);
+      expect(first).toMatchObject({
+        id: expect.stringMatching(/^chatcmpl-tool-/),
+        type: 'function',
+        function: { name: call.name },
+      });
+      expect(rest.length).toBeGreaterThan(1);
+      for (const delta of rest) expect(delta).toEqual({ index, function: { arguments: expect.any(String) } });
+      const text = [first!, ...rest].map((delta) => delta.function?.arguments ?? '').join('');
+      expect(text).toBe(call.arguments);
+    }
+    expect(deltas.map(({ index }) => index)).toEqual(deltas.map(({ index }) => index).toSorted());
+    expect(all.at(-1)!.choices[0]).toMatchObject({ finish_reason: 'tool_calls' });
+    for (const { choices } of all) expect(choices[0]!.delta.content ?? '').not.toContain('<tool_call>');
+  });
+
+  it('are looked for by default, and with tool_choice null', async () => {
+    for (const fields of [{}, { tool_choice: null }, { tool_choice: 'auto' as const }])
+      expect(
+        (await whole(two, { chat_template: HERMES, tools, ...fields })).choices[0]!.message,
+      ).toMatchObject({
+        tool_calls: calls,
+      });
+  });
+
   it('may follow content', async () => {
     const { choices } = await whole(`Let me see. ${two}`, { chat_template: HERMES, tools });
     expect(choices[0]!.message).toMatchObject({
@@ -242,6 +271,23 @@ describe('the template sees', () => {
         chat_template: '{% for m in messages %}{{ m.reasoning }}{{ m.reasoning_content }}{% endfor %}',
       },
       'whywhy',
+    ],
+    [
+      'every kind of message',
+      {
+        messages: [
+          { role: 'developer', content: 'd', tools: [tool('mine')] },
+          { role: 'system', content: 's' },
+          { role: 'user', content: [{ type: 'text', text: 'u' }, 'v', { type: 'input_text', text: 'w' }] },
+          { role: 'assistant', content: [{ type: 'refusal', refusal: 'r' }] },
+          { role: 'tool', content: 't', tool_call_id: 'c' },
+          { role: 'function', content: 'f', name: 'old' },
+          { role: 'critic', content: null, name: 'cy' },
+        ],
+        chat_template:
+          '{% for m in messages %}{{ m.role }}={{ m.content }}{{ m.name or "" }}{% for t in m.tools or [] %}{{ t.function.name }}{% endfor %};{% endfor %}',
+      },
+      'developer=dmine;system=s;user=u\nv\nw;assistant=r;tool=t;function=fold;critic=cy;',
     ],
     [
       'any role',

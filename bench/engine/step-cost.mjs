@@ -86,7 +86,13 @@ async function measure(fields) {
         ...fields,
       };
       const request = validateChatRequest(body, { wire: false });
-      const answered = await answer(model, request, { signal: undefined, processedLogprobs: false, arrival });
+      const answered = await answer(model, request, {
+        signal: undefined,
+        adapter: null,
+        onEnd() {},
+        processedLogprobs: false,
+        arrival,
+      });
       if (body.stream) for await (const _chunk of answered);
     }),
   );

@@ -174,9 +174,9 @@ Napi::Value LoadModel(const Napi::CallbackInfo& info) {
   auto cancelled = options.Get("cancelled").As<Napi::Int32Array>();
   // Read from the loading thread; the array is kept alive as the task's owner.
   const volatile int32_t* flag = cancelled.Data();
-  request->on_progress = [reporter, flag](float fraction) {
+  request->on_progress = [reporter, flag, ending = Environment::Of(env).ending()](float fraction) {
     reporter->Report(fraction);
-    return *flag == 0;
+    return *flag == 0 && !*ending;
   };
   auto loaded = std::make_shared<LoadedModel>();
   auto work = [request, loaded] {

@@ -3,8 +3,10 @@
 #pragma once
 #include <napi.h>
 
+#include <atomic>
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 
 namespace onpolicy {
@@ -30,9 +32,13 @@ class Environment {
   void AddThread(void* owner, std::function<void()> stop) { threads_[owner] = std::move(stop); }
   void RemoveThread(void* owner) { threads_.erase(owner); }
 
+  // Becomes true in StopThreads: long work on libuv's threads, which the process waits for when it exits, looks at it.
+  std::shared_ptr<const std::atomic<bool>> ending() const { return ending_; }
+
   // Ends all threads. process.exit runs no cleanup hooks: it goes straight on to the destructors of the engine's
   // libraries, and a step that still runs would use what they have freed.
   void StopThreads() {
+    *ending_ = true;
     while (!threads_.empty()) {
       const auto first = threads_.begin();
       const std::function<void()> stop = std::move(first->second);
@@ -44,6 +50,7 @@ class Environment {
  private:
   std::map<std::string, Napi::FunctionReference> classes_;
   std::map<void*, std::function<void()>> threads_;
+  std::shared_ptr<std::atomic<bool>> ending_ = std::make_shared<std::atomic<bool>>(false);
 };
 
 }  // namespace onpolicy

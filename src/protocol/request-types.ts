@@ -143,7 +143,10 @@ export interface ChatCompletionRequest {
   include_reasoning?: boolean | undefined;
   /** Puts the content of the last message before the answer, when both have the same role. Default false. */
   echo?: boolean | undefined;
-  /** Id of the request; the id of the response is `chatcmpl-` and this. Absent: a random UUID. Not empty. */
+  /**
+   * Id of the request; the id of the response is `chatcmpl-` and this. An error while a request of the
+   * same id runs. Absent: a random UUID. Not empty.
+   */
   request_id?: string | undefined;
   /** No effect. */
   user?: string | null | undefined;

@@ -1,6 +1,7 @@
 /** A trainer's state <-> the files of a checkpoint folder: the adapter twice (for llama.cpp and for PEFT), and the optimizer. */
 import fs from 'node:fs/promises';
 import path from 'node:path';
+import { writeFlushed } from '../durable-files.ts';
 import { OnpolicyError } from '../errors.ts';
 import type { AdapterWeights } from './adapter-weights.ts';
 import { readGgufAdapter, writeGgufAdapter } from './gguf-adapter.ts';
@@ -30,10 +31,11 @@ export async function saveCheckpoint(
   optimizer: OptimizerState,
 ): Promise<void> {
   const config = JSON.stringify(peftConfig(weights, model), null, 2);
-  await writeFile(folder, CHECKPOINT_FILES.gguf, writeGgufAdapter({ ...model, weights }));
-  await writeFile(folder, CHECKPOINT_FILES.peft, writeSafetensors(toPeft(weights, model)));
-  await writeFile(folder, CHECKPOINT_FILES.peftConfig, [Buffer.from(`${config}\n`)]);
-  await writeFile(folder, CHECKPOINT_FILES.optimizer, writeOptimizer(model, optimizer));
+  const file = (name: string) => path.join(folder, name);
+  await writeFlushed(file(CHECKPOINT_FILES.gguf), writeGgufAdapter({ ...model, weights }));
+  await writeFlushed(file(CHECKPOINT_FILES.peft), writeSafetensors(toPeft(weights, model)));
+  await writeFlushed(file(CHECKPOINT_FILES.peftConfig), [`${config}\n`]);
+  await writeFlushed(file(CHECKPOINT_FILES.optimizer), writeOptimizer(model, optimizer));
 }
 
 /** Reads an adapter from a checkpoint folder, a GGUF LoRA file or a PEFT safetensors file. */
@@ -87,16 +89,6 @@ function writeOptimizer({ rank }: PeftModel, optimizer: OptimizerState): Uint8Ar
     tensors: Object.fromEntries(tensors),
     metadata: { stepCount: String(optimizer.stepCount) },
   });
-}
-
-async function writeFile(folder: string, name: string, parts: readonly Uint8Array[]): Promise<void> {
-  const handle = await fs.open(path.join(folder, name), 'w');
-  try {
-    for (const part of parts) if (part.length > 0) await handle.writeFile(part);
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
 }
 
 async function readFile(file: string): Promise<Uint8Array> {

@@ -1,8 +1,10 @@
 /** A trainer's state -> the folder of a step, complete or absent: a crash leaves the old steps and nothing half-written. */
 import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { setImmediate } from 'node:timers/promises';
+import { flushFolder, writeFlushed } from '../durable-files.ts';
 import { OnpolicyError } from '../errors.ts';
 import type { Metrics } from './metrics.ts';
 import type { Trainer } from './trainer.ts';
@@ -14,7 +16,12 @@ export type StepFacts = {
   readonly metrics: Metrics;
   /** SHA-256 of what it was trained on, a line of JSON per trajectory or conversation. */
   readonly trajectory_hash: string;
+  /** Its other files, by name. */
+  readonly files?: Readonly<Record<string, FileFacts>>;
 };
+
+/** What a file must be, byte for byte. */
+type FileFacts = { readonly bytes: number; readonly sha256: string };
 
 const FACTS_FILE = 'checkpoint.json';
 const TEMPORARY = '.incomplete-';
@@ -40,10 +47,8 @@ export async function writeStep(checkpoints: string, trainer: Trainer, facts: St
   const temporary = path.join(checkpoints, `${TEMPORARY}${facts.id}`);
   try {
     await trainer.save(temporary);
-    const handle = await fs.open(path.join(temporary, FACTS_FILE), 'w');
-    await handle.writeFile(`${JSON.stringify(facts, null, 2)}\n`);
-    await handle.sync();
-    await handle.close();
+    const content = { format: 1, ...facts, files: await hashFiles(temporary) };
+    await writeFlushed(path.join(temporary, FACTS_FILE), [`${JSON.stringify(content, null, 2)}\n`]);
     await flushFolder(temporary);
     await fs.rename(temporary, target);
     await flushFolder(checkpoints);
@@ -89,9 +94,32 @@ export async function hashOf(items: readonly unknown[]): Promise<string> {
   return hash.digest('hex');
 }
 
-/** Makes the folder's own entries durable. Windows has no such thing, and needs none. */
-async function flushFolder(folder: string): Promise<void> {
-  if (process.platform === 'win32') return;
-  const handle = await fs.open(folder, 'r');
-  await handle.sync().finally(() => handle.close());
+/** Which file of a step's folder is not the one that was written, in words; null: all are. */
+export async function checkFiles(folder: string): Promise<string | null> {
+  const { files = {} } = JSON.parse(await fs.readFile(path.join(folder, FACTS_FILE), 'utf8')) as StepFacts;
+  for (const [name, expected] of Object.entries(files)) {
+    const file = path.join(folder, name);
+    const found = await hashFile(file).catch(() => null);
+    if (!found) return `${file} is missing`;
+    if (found.bytes !== expected.bytes) return `${file} has ${found.bytes} bytes of ${expected.bytes}`;
+    if (found.sha256 !== expected.sha256) return `${file} is damaged: its checksum is another one`;
+  }
+  return null;
+}
+
+async function hashFiles(folder: string): Promise<Record<string, FileFacts>> {
+  const names = (await fs.readdir(folder)).sort();
+  const entries: [string, FileFacts][] = [];
+  for (const name of names) entries.push([name, await hashFile(path.join(folder, name))]);
+  return Object.fromEntries(entries);
+}
+
+async function hashFile(file: string): Promise<FileFacts> {
+  const hash = createHash('sha256');
+  let bytes = 0;
+  for await (const chunk of createReadStream(file)) {
+    hash.update(chunk as Buffer);
+    bytes += (chunk as Buffer).length;
+  }
+  return { bytes, sha256: hash.digest('hex') };
 }

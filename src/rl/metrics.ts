@@ -24,17 +24,32 @@ export class Averages {
 /** Mean reward, mean spread of rewards within a group, and the means of the trajectories' own metrics, under `split`. */
 export function trajectoryMetrics(groups: readonly TrajectoryGroup[], split: string): Metrics {
   const averages = new Averages();
-  for (const { trajectories } of groups) {
-    averages.add({ [`${split}/reward_std_dev`]: deviation(trajectories) });
-    for (const { reward, metrics } of trajectories) {
-      averages.add({ [`${split}/reward`]: reward });
-      for (const [name, value] of Object.entries(metrics ?? {}))
-        if (typeof value === 'number' || typeof value === 'boolean')
-          averages.add({ [`${split}/${name}`]: Number(value) });
-    }
-  }
+  for (const group of groups) addGroupMetrics(averages, group, split);
   return averages.read();
 }
+
+/** Adds one group to the averages of {@link trajectoryMetrics}. Metrics of its own named like ours do not count. */
+export function addGroupMetrics(averages: Averages, { trajectories }: TrajectoryGroup, split: string): void {
+  averages.add({ [`${split}/reward_std_dev`]: deviation(trajectories) });
+  for (const { reward, metrics } of trajectories) {
+    averages.add({ [`${split}/reward`]: reward });
+    addOwnMetrics(averages, metrics ?? {}, split);
+  }
+}
+
+/** Adds a trajectory's own metrics: numbers, and flags as 0 or 1. */
+export function addOwnMetrics(
+  averages: Averages,
+  metrics: Readonly<Record<string, unknown>>,
+  split: string,
+): void {
+  for (const [name, value] of Object.entries(metrics))
+    if ((typeof value === 'number' || typeof value === 'boolean') && !COMPUTED.has(name))
+      averages.add({ [`${split}/${name}`]: Number(value) });
+}
+
+/** Names that trajectories cannot give themselves. */
+const COMPUTED = new Set(['reward', 'reward_std_dev', 'exception_rate', 'completion_tokens']);
 
 function deviation(trajectories: readonly Trajectory[]): number {
   const mean = trajectories.reduce((sum, { reward }) => sum + reward, 0) / trajectories.length;

@@ -12,7 +12,11 @@ export type SftRequest = {
 };
 
 /** Checks the request. Throws `INVALID_REQUEST` with all faults. */
-export function validateSftRequest({ model_id, data, config = {} }: SftRequest): Required<SftRequest> {
+export function validateSftRequest({
+  model_id,
+  data,
+  config = {},
+}: SftRequest): SftRequest & { config: SftConfig } {
   const faults: ErrorDetail[] = [];
   const expect = (holds: boolean, loc: readonly (string | number)[], expected: string, input: unknown) => {
     if (!holds) faults.push({ loc: loc.map(String), type: 'type', msg: `expected ${expected}`, input });

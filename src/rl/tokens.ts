@@ -145,7 +145,9 @@ async function readTurn(
 }
 
 /** Ids out of tokens written as `token_id:N`; null when any is written as text. */
-function idsFromLogprobs(content: readonly { readonly token?: string }[] | null): number[] | null {
+function idsFromLogprobs(
+  content: readonly { readonly token?: string | undefined }[] | null,
+): number[] | null {
   const ids = content?.map(({ token }) => Number(/^token_id:(\d+)$/.exec(token ?? '')?.[1] ?? Number.NaN));
   return ids?.every(Number.isInteger) ? ids : null;
 }

@@ -20,6 +20,8 @@ import type { TrajectoryGroup } from './trajectory.ts';
 export type TrainTools = Omit<JobTools, 'readReference'> & {
   /** Folder of the model's checkpoints; made when it is missing. One job at a time may write to it. */
   readonly checkpoints: string;
+  /** The id of the checkpoint that a job leaves, from its step. Default: a random UUID. */
+  readonly checkpointId?: ((step: number) => string) | undefined;
 };
 
 /** How a job ended. */
@@ -71,7 +73,9 @@ async function runJob(
   try {
     await restore();
     const metrics = await work();
-    const facts = { id: randomUUID(), step: (last ?? 0) + 1, metrics, trajectory_hash: await hashOf(data()) };
+    const step = (last ?? 0) + 1;
+    const id = tools.checkpointId?.(step) ?? randomUUID();
+    const facts = { id, step, metrics, trajectory_hash: await hashOf(data()) };
     const folder = await writeStep(checkpoints, trainer, facts);
     emit({ type: 'training_ended', step: facts.step, metrics });
     return { ...facts, folder };

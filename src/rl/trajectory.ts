@@ -1,23 +1,29 @@
 /** What a caller hands in to be trained on, as the wire has it: groups of attempts, each a conversation and a reward. */
 
+import type { Message } from '../protocol/index.ts';
+
 /** A message of the conversation; further fields go to the template as they are. */
-export type TrajectoryMessage = {
-  readonly role: string;
-  readonly content?: unknown;
-  readonly [field: string]: unknown;
-};
+export type TrajectoryMessage =
+  | Message
+  | { readonly role: string; readonly content?: unknown; readonly [field: string]: unknown };
 
 /** A choice of a completion response. What was sampled is read from ids and log-probabilities, not from the text. */
 export type TrajectoryChoice = {
   readonly message: TrajectoryMessage;
-  readonly finish_reason?: string | null;
-  readonly index?: number;
-  readonly token_ids?: readonly number[] | null;
+  readonly finish_reason?: string | null | undefined;
+  readonly index?: number | null | undefined;
+  readonly token_ids?: readonly number[] | null | undefined;
   /** The ids of the prompt, when the caller kept them from the response. */
-  readonly prompt_token_ids?: readonly number[] | null;
-  readonly logprobs?: {
-    readonly content?: readonly { readonly token?: string; readonly logprob?: number | null }[] | null;
-  } | null;
+  readonly prompt_token_ids?: readonly number[] | null | undefined;
+  readonly logprobs?:
+    | {
+        readonly content?:
+          | readonly { readonly token?: string | undefined; readonly logprob?: number | null | undefined }[]
+          | null
+          | undefined;
+      }
+    | null
+    | undefined;
 };
 
 /** Messages are context; choices are trained on. */
@@ -26,16 +32,18 @@ export type MessagesAndChoices = readonly (TrajectoryMessage | TrajectoryChoice)
 /** A further conversation of the same attempt, trained with the same reward. */
 export type History =
   | MessagesAndChoices
-  | { readonly messages_and_choices: MessagesAndChoices; readonly tools?: readonly unknown[] | null };
+  | {
+      readonly messages_and_choices: MessagesAndChoices;
+      readonly tools?: readonly unknown[] | null | undefined;
+    };
 
 /** One attempt. */
 export type Trajectory = {
   readonly messages_and_choices: MessagesAndChoices;
   readonly reward: number;
-  readonly tools?: readonly unknown[] | null;
-  readonly additional_histories?: readonly History[] | null;
-  readonly metrics?: Readonly<Record<string, unknown>> | null;
-  readonly [field: string]: unknown;
+  readonly tools?: readonly unknown[] | null | undefined;
+  readonly additional_histories?: readonly History[] | null | undefined;
+  readonly metrics?: Readonly<Record<string, unknown>> | null | undefined;
 };
 
 /** Attempts at one task: rewards are compared within a group. */

@@ -6,6 +6,12 @@ import type { Tokenizer } from '../tokenizer.ts';
 /** JSON has no -Infinity: the wire's floor. */
 export const LOGPROB_FLOOR = -9999;
 
+/** How a token is shown. All entries share it, so its bytes are frozen. */
+type ShownToken = { readonly text: string; readonly bytes: number[] };
+
+/** Likely tokens come again and again. Those that are met after as many others are read anew each time. */
+const MOST_SHOWN = 32_768;
+const shownTokens = new WeakMap<Tokenizer, Map<number, ShownToken>>();
 const decoder = new TextDecoder();
 
 /** The entry of one sampled token with its best alternatives, best first. `asIds`: tokens are written `token_id:N`. */
@@ -16,16 +22,31 @@ export function toTokenLogprob(
   asIds: boolean,
 ): TokenLogprob {
   const top: Logprob[] = [];
-  for (let i = rows.topOffsets[row]!; i < rows.topOffsets[row + 1]!; i++)
-    top.push(toLogprob(tokenizer, rows.topIds[i]!, rows.topLogprobs[i]!, asIds));
-  return { ...toLogprob(tokenizer, rows.tokens[row]!, rows.logprobs[row]!, asIds), top_logprobs: top };
+  for (let i = rows.topOffsets[row]!; i < rows.topOffsets[row + 1]!; i++) {
+    const id = rows.topIds[i]!;
+    const { text, bytes } = show(tokenizer, id);
+    top.push({ token: asIds ? `token_id:${id}` : text, logprob: floored(rows.topLogprobs[i]!), bytes });
+  }
+  const id = rows.tokens[row]!;
+  const { text, bytes } = show(tokenizer, id);
+  const token = asIds ? `token_id:${id}` : text;
+  return { token, logprob: floored(rows.logprobs[row]!), bytes, top_logprobs: top };
 }
 
-function toLogprob(tokenizer: Tokenizer, id: number, logprob: number, asIds: boolean): Logprob {
+function floored(logprob: number): number {
+  return Math.max(logprob, LOGPROB_FLOOR);
+}
+
+function show(tokenizer: Tokenizer, id: number): ShownToken {
+  let shown = shownTokens.get(tokenizer);
+  if (!shown) {
+    shown = new Map();
+    shownTokens.set(tokenizer, shown);
+  }
+  const known = shown.get(id);
+  if (known) return known;
   const bytes = tokenizer.bytesOf(id);
-  return {
-    token: asIds ? `token_id:${id}` : decoder.decode(bytes),
-    logprob: Math.max(logprob, LOGPROB_FLOOR),
-    bytes: Array.from(bytes),
-  };
+  const token = { text: decoder.decode(bytes), bytes: Object.freeze(Array.from(bytes)) as number[] };
+  if (shown.size < MOST_SHOWN) shown.set(id, token);
+  return token;
 }

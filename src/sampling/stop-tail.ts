@@ -30,8 +30,8 @@ export function extendTail(
   const complete = bytes.length - openBytes(bytes);
   const text = tail.text + decoder.decode(bytes.subarray(0, complete));
   if (new StopScanner(rules.stops!).push(text)) return null;
-  const longest = rules.stops!.strings.reduce((length, stop) => Math.max(length, stop.length), 0);
-  return { text: text.slice(Math.max(0, text.length - longest + 1)), bytes: bytes.slice(complete), token };
+  const kept = Math.max(0, text.length - rules.stops!.longest + 1);
+  return { text: text.slice(kept), bytes: bytes.slice(complete), token };
 }
 
 function concat(a: Uint8Array, b: Uint8Array): Uint8Array {

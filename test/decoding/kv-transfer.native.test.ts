@@ -82,8 +82,10 @@ describe.each(LAYOUTS)('a prompt handed over, %s', (_, kvTokens) => {
     );
     const request = ask('A secret of its own kind, longer than sixteen tokens.', { max_tokens: 2 });
     await to.createCompletion({ ...request, kv_transfer_params });
-    const other = await to.createCompletion(request);
-    expect(other.usage.prompt_tokens_details!.cached_tokens).toBeLessThan(other.usage.prompt_tokens - 20);
+    for (const cache_salt of [null, `handle ${String(kv_transfer_params['handle'])}`]) {
+      const other = await to.createCompletion({ ...request, cache_salt });
+      expect(other.usage.prompt_tokens_details!.cached_tokens).toBeLessThan(other.usage.prompt_tokens - 20);
+    }
   });
 
   it('works without a prefix cache', async () => {

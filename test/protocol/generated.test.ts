@@ -20,7 +20,10 @@ type Scripts = {
 const script = async (name: string): Promise<Scripts> => import(new URL(`scripts/${name}`, root).href);
 
 const fields = definitions['ChatCompletionRequest']!.properties!;
-const proofs = JSON.parse(read('test/request-fields.json')) as Record<string, string[]>;
+const proofs = JSON.parse(read('test/request-fields.json')) as Record<
+  string,
+  { readonly checks: readonly string[]; readonly effect: readonly string[] }
+>;
 
 describe('made from the schemas', () => {
   it('are the types', async () => {
@@ -79,11 +82,20 @@ describe('the tests that the docs name', () => {
     expect(Object.keys(proofs).sort()).toEqual(Object.keys(fields).sort());
   });
 
-  it.each(Object.entries(proofs))('exist for %s', (_, tests) => {
-    expect(tests.length).toBeGreaterThan(0);
-    for (const test of tests) {
+  it.each(Object.entries(proofs))('exist for %s', (_, { checks, effect }) => {
+    expect(checks.length).toBeGreaterThan(0);
+    for (const test of [...checks, ...effect]) {
       const [file, title] = test.split(' > ') as [string, string];
       expect(read(file), file).toContain(title);
+    }
+  });
+
+  it.each(Object.entries(proofs))('show the effect of %s on a model', (field, { effect }) => {
+    expect(effect.length).toBeGreaterThan(0);
+    for (const test of effect) {
+      const [file] = test.split(' > ') as [string];
+      expect(file).toMatch(/\.native\.test\.ts$|^test\/e2e\//);
+      expect(read(file), file).toContain(field);
     }
   });
 });

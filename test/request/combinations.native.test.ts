@@ -50,6 +50,22 @@ describe('sampling', () => {
       },
     ],
     ['an empty list of processors', { logits_processors: [] }],
+    ['a response format of text', { response_format: { type: 'text' } }],
+    [
+      'a JSON schema format without a schema',
+      { response_format: { type: 'json_schema', json_schema: { name: 'x' } } },
+    ],
+    [
+      'structured_outputs without a constraint',
+      { structured_outputs: { json_object: false, disable_fallback: true } },
+    ],
+    ['required among no tools', { tools: [], tool_choice: 'required' }],
+    ['keywords of a media processor', { mm_processor_kwargs: { size: 1 } }],
+    ['a transfer of other engines', { kv_transfer_params: { do_remote_decode: false, remote_host: null } }],
+    [
+      'the bounds of the rest',
+      { priority: 0, cache_salt: null, min_tokens: 0, truncate_prompt_tokens: 1024, bad_words: [] },
+    ],
   ])('%s is the greedy answer', async (_, fields) => {
     expect((await ask(runtime, PARIS, fields)).choices[0]!.message.content).toBe(ANSWER);
   });
@@ -118,6 +134,18 @@ describe('sampling', () => {
     expect(await ids(40, 3)).toEqual(alone);
     expect(await ids(2n ** 63n - 1n)).toEqual(await ids(2n ** 63n - 1n));
     expect(await ids(-(2n ** 63n))).not.toEqual(await ids(5));
+  });
+
+  it('a constraint ends with a stop string or the length like any answer, without an error', async () => {
+    const structured_outputs = { regex: '[0-9]{4}xyz[0-9]{4}' };
+    const cut = (await ask(runtime, PARIS, { structured_outputs, max_tokens: 2 })).choices[0]!;
+    expect(cut.finish_reason).toBe('length');
+    const stopped = (await ask(runtime, PARIS, { structured_outputs, stop: ['xyz'] })).choices[0]!;
+    expect(stopped).toMatchObject({
+      message: { content: expect.stringMatching(/^\d{4}$/) },
+      finish_reason: 'stop',
+      stop_reason: 'xyz',
+    });
   });
 
   it('a constraint and a mask that leave nothing fail their request', async () => {

@@ -201,7 +201,15 @@ describe('special tokens', () => {
     expect(await prompt({ add_special_tokens: true })).toEqual(
       await on.tokenize('x', { addSpecialTokens: true }),
     );
-    expect((await prompt({ add_special_tokens: true })).length).toBe((await prompt({})).length + 1);
+    const [first] = await on.tokenize('', { addSpecialTokens: true });
+    expect(await prompt({ add_special_tokens: true })).toEqual([first, ...(await prompt({}))]);
+    // what is added counts among the tokens that a cut keeps, and stays
+    const messages = [{ role: 'user' as const, content: 'one two three four five six' }];
+    const whole = await prompt({ messages });
+    const cut = { messages, add_special_tokens: true, truncate_prompt_tokens: 4 };
+    expect(await prompt(cut)).toEqual([first, ...whole.slice(-3)]);
+    expect(await prompt({ ...cut, add_special_tokens: false })).toEqual(whole.slice(-4));
+    expect(await prompt({ ...cut, truncate_prompt_tokens: 1 })).toEqual([first]);
   });
 });
 

@@ -214,7 +214,8 @@ const reporting: Schema['properties'] = {
   include_reasoning: flag(true, 'False leaves the reasoning out of the response. The model still reasons.'),
   echo: flag(false, 'Puts the content of the last message before the answer, when both have the same role.'),
   request_id: {
-    description: 'Id of the request; the id of the response is `chatcmpl-` and this. Absent: a random UUID.',
+    description:
+      'Id of the request; the id of the response is `chatcmpl-` and this. An error while a request of the same id runs. Absent: a random UUID.',
     type: 'string',
     minLength: 1,
   },

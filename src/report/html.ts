@@ -1,0 +1,48 @@
+/** What a page shows -> one HTML file that needs nothing else. */
+import fs from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import type { ReportData } from './report-data.ts';
+import type { Parts } from './report-parts.ts';
+
+const PAGE = new URL('./page/', import.meta.url);
+/** In this order they are one program. */
+const SCRIPTS = ['elements.js', 'charts.js', 'tables.js', 'conversation.js', 'trajectories.js', 'main.js'];
+
+/** The page of a run. */
+export async function toHtml(data: ReportData, { splits, parts }: Parts): Promise<string> {
+  const [html, style, ...scripts] = await Promise.all(
+    ['page.html', 'style.css', ...SCRIPTS].map((name) => fs.readFile(new URL(name, PAGE), 'utf8')),
+  );
+  const [charts, chartStyle] = await Promise.all(
+    ['uPlot.iife.min.js', 'uPlot.min.css'].map((name) =>
+      fs.readFile(createRequire(import.meta.url).resolve(`uplot/dist/${name}`), 'utf8'),
+    ),
+  );
+  const title = `${data.model.name ?? data.model.id}: training report`;
+  const content: Record<string, string> = {
+    style: `<style>${chartStyle}\n${style}</style>`,
+    charts: `<script>${charts}</script>`,
+    data: `<script type="application/json" id="data">${inScript({ ...data, splits })}</script>`,
+    parts: parts
+      .map((part, i) => `<script type="application/octet-stream" id="part-${i}">${part}</script>`)
+      .join('\n'),
+    script: `<script type="module">${scripts.map(asScript).join('\n')}</script>`,
+  };
+  return html!
+    .replace(/<title>.*<\/title>/, () => `<title>${escapeHtml(title)}</title>`)
+    .replace(/<!-- (\w+) -->/g, (_, name: string) => content[name]!);
+}
+
+/** Modules that import only from each other, as parts of one. */
+function asScript(module: string): string {
+  return module.replace(/^import [^;]*;\n/gm, '').replace(/^export /gm, '');
+}
+
+/** JSON that cannot end the script element that holds it. */
+function inScript(value: unknown): string {
+  return JSON.stringify(value).replaceAll('<', '\\u003c');
+}
+
+function escapeHtml(text: string): string {
+  return text.replace(/[&<>"]/g, (letter) => `&#${letter.charCodeAt(0)};`);
+}

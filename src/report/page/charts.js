@@ -1,0 +1,118 @@
+/** Curves over steps, drawn by uPlot. */
+import { byId, color, make, short } from './elements.js';
+
+const HEIGHT = 190;
+
+/** What is shown first: title, curves, and the curve that is the spread around the first. */
+const MAIN = [
+  { title: 'Reward', names: ['train/reward', 'val/reward'], spread: 'train/reward_std_dev' },
+  { title: 'Loss', names: ['loss/train'] },
+  { title: 'KL divergence', names: ['loss/kl_div', 'loss/kl_policy_ref'] },
+  { title: 'Entropy', names: ['loss/entropy'] },
+  { title: 'Clip fraction', names: ['train/clip_fraction'] },
+  { title: 'Learning rate', names: ['loss/learning_rate'] },
+  { title: 'Gradient norm', names: ['loss/grad_norm'] },
+  { title: 'Throughput (tokens/s)', names: ['throughput/train_tok_per_s'] },
+];
+
+/** Draws all curves, replacing those that are there. @param {any} curves */
+export function drawCharts(curves) {
+  const shown = new Set(MAIN.flatMap(({ names, spread }) => [...names, spread ?? '']));
+  const others = Object.keys(curves.values)
+    .filter((name) => !shown.has(name))
+    .sort()
+    .map((name) => ({ title: name, names: [name] }));
+  const isEmpty = curves.steps.length === 0;
+  byId('curves-hint').textContent = isEmpty
+    ? 'Nothing was logged or trained yet.'
+    : 'Focus a chart and press the left and right arrow keys to read its values.';
+  fill(byId('charts'), curves, MAIN);
+  byId('more').hidden = others.length === 0;
+  byId('more').ontoggle = () => byId('more').open && fill(byId('more-charts'), curves, others);
+  if (byId('more').open) fill(byId('more-charts'), curves, others);
+}
+
+/** @param {any} holder @param {any} curves @param {any[]} charts */
+function fill(holder, curves, charts) {
+  holder.replaceChildren();
+  for (const chart of charts) {
+    const names = chart.names.filter((/** @type {string} */ name) => name in curves.values);
+    if (names.length > 0) draw(holder, curves, { ...chart, names });
+  }
+}
+
+/** @param {any} holder @param {any} curves @param {any} chart */
+function draw(holder, curves, { title, names, spread }) {
+  const box = make('div', {
+    className: 'chart',
+    tabIndex: 0,
+    role: 'group',
+    'aria-label': `Chart: ${title}`,
+  });
+  box.append(make('h3', {}, title));
+  holder.append(box);
+  const columns = names.map((/** @type {string} */ name) => curves.values[name]);
+  const data = [curves.steps, ...columns];
+  const colors = [color('--first'), color('--second')];
+  const isSparse = curves.steps.length < 40;
+  const series = names.map((/** @type {string} */ name, /** @type {number} */ i) => ({
+    label: name,
+    stroke: colors[i % 2],
+    width: 1.5,
+    spanGaps: true,
+    points: { show: isSparse, size: 4 },
+    value: (/** @type {any} */ _, /** @type {any} */ value) => short(value),
+  }));
+  const bands = [];
+  if (spread in curves.values && names[0] === 'train/reward') {
+    const deviation = curves.values[spread];
+    const around = (/** @type {number} */ sign) =>
+      columns[0].map((/** @type {number | null} */ value, /** @type {number} */ i) =>
+        value === null || deviation[i] === null ? null : value + sign * deviation[i],
+      );
+    data.push(around(1), around(-1));
+    const edge = { stroke: 'transparent', points: { show: false }, spanGaps: true };
+    const shownAs = (/** @type {any} */ _, /** @type {any} */ value) => short(value);
+    series.push(
+      { ...edge, label: '+ spread', value: shownAs },
+      { ...edge, label: '- spread', value: shownAs },
+    );
+    bands.push({ series: [data.length - 2, data.length - 1], fill: `${colors[0]}33` });
+  }
+  const axis = {
+    stroke: color('--quiet'),
+    grid: { stroke: color('--line'), width: 1 },
+    ticks: { stroke: color('--line'), width: 1 },
+  };
+  // @ts-expect-error a script of its own
+  const plot = new uPlot(
+    {
+      width: Math.max(200, box.clientWidth - 20),
+      height: HEIGHT,
+      series: [{ label: 'step' }, ...series],
+      bands,
+      scales: { x: { time: false } },
+      axes: [
+        { ...axis, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 50000, 100000] },
+        {
+          ...axis,
+          size: 62,
+          values: (/** @type {any} */ _, /** @type {number[]} */ ticks) => ticks.map(short),
+        },
+      ],
+    },
+    data,
+    box,
+  );
+  box.onkeydown = (/** @type {KeyboardEvent} */ event) => {
+    const move = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    if (!move) return;
+    event.preventDefault();
+    const at = plot.cursor.idx ?? (move > 0 ? -1 : curves.steps.length);
+    const next = Math.min(curves.steps.length - 1, Math.max(0, at + move));
+    plot.setCursor({ left: plot.valToPos(curves.steps[next], 'x'), top: HEIGHT / 2 });
+  };
+  new ResizeObserver(() =>
+    plot.setSize({ width: Math.max(200, box.clientWidth - 20), height: HEIGHT }),
+  ).observe(box);
+}

@@ -1,0 +1,64 @@
+/** The checkpoints, and the facts about the run. */
+import { byId, make, short } from './elements.js';
+
+const FIRST = [
+  'train/reward',
+  'loss/train',
+  'loss/entropy',
+  'loss/kl_div',
+  'train/clip_fraction',
+  'train/probs_corr',
+];
+
+/** @param {any} data */
+export function drawTables(data) {
+  const { model, run, checkpoints } = data;
+  byId('name').textContent = model.name ?? model.id;
+  byId('facts').textContent =
+    `step ${model.step} · ${model.base_model} · ${model.id} · made ${new Date(data.made * 1000).toLocaleString()}`;
+  byId('checkpoints').tabIndex = 0; // so that the keyboard can scroll it
+  byId('checkpoints').replaceChildren(
+    checkpoints.length === 0
+      ? make('p', { className: 'hint' }, 'There are none.')
+      : checkpointTable(checkpoints),
+    ...(data.has_more_checkpoints ? [make('p', { className: 'hint' }, 'Older ones are left out.')] : []),
+  );
+  const facts = { id: model.id, 'base model': model.base_model, ...run.system, ...run.config };
+  byId('run').replaceChildren(
+    make(
+      'table',
+      { className: 'plain' },
+      ...Object.entries(facts).map(([name, value]) =>
+        make(
+          'tr',
+          {},
+          make('th', { scope: 'row' }, name),
+          make(
+            'td',
+            { className: 'long' },
+            typeof value === 'object' ? JSON.stringify(value) : String(value),
+          ),
+        ),
+      ),
+    ),
+  );
+}
+
+/** @param {any[]} checkpoints */
+function checkpointTable(checkpoints) {
+  const present = new Set(checkpoints.flatMap(({ metrics }) => Object.keys(metrics)));
+  const columns = [
+    ...FIRST.filter((name) => present.has(name)),
+    ...[...present].filter((name) => !FIRST.includes(name)).sort(),
+  ];
+  const head = make('tr', {}, ...['step', ...columns].map((name) => make('th', { scope: 'col' }, name)));
+  const rows = checkpoints.map(({ step, metrics }) =>
+    make(
+      'tr',
+      {},
+      make('td', {}, String(step)),
+      ...columns.map((name) => make('td', {}, short(metrics[name]))),
+    ),
+  );
+  return make('table', { className: 'plain' }, make('thead', {}, head), make('tbody', {}, ...rows));
+}

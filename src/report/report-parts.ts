@@ -1,0 +1,184 @@
+/** Logged trajectories -> compressed parts that a page unpacks one at a time, newest first, as many as fit. */
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
+import { computeAdvantages } from '../rl/advantages.ts';
+import { isChoice, type TrajectoryChoice, type TrajectoryMessage } from '../rl/trajectory.ts';
+import type { TrajectoryFile } from '../store/run-log.ts';
+import type { LoggedTrajectory } from '../store/runs.ts';
+import type { Store } from '../store/store.ts';
+
+const compress = promisify(gzip);
+
+/** Letters of the page that trajectories may take, over all splits. */
+const BUDGET = 4_200_000;
+/** Bytes of the log that are read at most; what is older is left out. */
+const READ_BYTES = 96 * 2 ** 20;
+/** A part is closed at this many letters before compression. */
+const PART_LENGTH = 400_000;
+const LONGEST_TEXT = 6_000;
+const MOST_TOKENS = 1_500;
+
+/** A piece of a conversation: text, or sampled tokens with their log-probabilities in thousandths. */
+export type ShownEntry = {
+  readonly role: string;
+  readonly text?: string;
+  readonly tokens?: readonly string[];
+  readonly logprobs?: readonly (number | null)[]; // (tokens)
+};
+
+/** A trajectory as the page shows it. */
+export type ShownTrajectory = {
+  readonly reward: number;
+  readonly advantage: number;
+  readonly metrics: Readonly<Record<string, unknown>>;
+  readonly entries: readonly ShownEntry[];
+};
+
+/** What the page knows of a group before it is unpacked. */
+export type ShownGroup = {
+  readonly group: number;
+  readonly step: number;
+  readonly rewards: readonly number[];
+  /** Index of its part, and of the group within it. */
+  readonly part: number;
+  readonly place: number;
+};
+
+/** The trajectories of one split. */
+export type ShownSplit = {
+  readonly split: string;
+  readonly trajectories: number;
+  /** Oldest first. */
+  readonly groups: readonly ShownGroup[];
+};
+
+/** The splits of a run, and the parts that hold their trajectories: base64 of gzip of JSON, a list of groups each. */
+export type Parts = { readonly splits: readonly ShownSplit[]; readonly parts: readonly string[] };
+
+/** Reads the trajectories of a run. */
+export async function readParts(store: Store, modelId: string): Promise<Parts> {
+  const { splits } = await store.runs.readCommitted(modelId);
+  const names = Object.keys(splits).sort();
+  const shown: ShownSplit[] = [];
+  const parts: string[] = [];
+  for (const split of names) {
+    const share = BUDGET / names.length;
+    const files = splits[split]!;
+    const found = await readSplit(store, modelId, split, firstGroup(files, READ_BYTES / names.length));
+    const kept = newestThatFit(found, share);
+    const groups = kept.flatMap(({ groups: inPart }, i) =>
+      inPart.map((group, place) => ({ ...group, part: parts.length + i, place })),
+    );
+    parts.push(...kept.map(({ text }) => text));
+    shown.push({ split, trajectories: files.reduce((sum, file) => sum + file.trajectories, 0), groups });
+  }
+  return { splits: shown, parts };
+}
+
+function newestThatFit(parts: readonly Part[], length: number): Part[] {
+  let rest = length;
+  const first = parts.findLastIndex(({ text }) => {
+    rest -= text.length;
+    return rest < 0;
+  });
+  return parts.slice(first + 1);
+}
+
+type Part = { readonly text: string; readonly groups: readonly Omit<ShownGroup, 'part' | 'place'>[] };
+
+async function readSplit(store: Store, modelId: string, split: string, from: number): Promise<Part[]> {
+  const parts: Part[] = [];
+  let groups: Omit<ShownGroup, 'part' | 'place'>[] = [];
+  let contents: string[] = [];
+  let length = 0;
+  const close = async () => {
+    if (groups.length === 0) return;
+    const packed = await compress(`[${contents.join(',')}]`, { level: 9 });
+    parts.push({ text: packed.toString('base64'), groups });
+    groups = [];
+    contents = [];
+    length = 0;
+  };
+  for await (const group of byGroup(store.runs.readTrajectories(modelId, split, from))) {
+    const rewards = group.map(({ trajectory }) => trajectory.reward);
+    const advantages = advantagesOf(rewards);
+    const content = JSON.stringify(group.map(({ trajectory }, i) => toShown(trajectory, advantages[i]!)));
+    groups.push({ group: group[0]!.group, step: group[0]!.step, rewards });
+    contents.push(content);
+    length += content.length;
+    if (length >= PART_LENGTH) await close();
+  }
+  await close();
+  return parts;
+}
+
+/** The first group of the newest files that hold at most `bytes`. */
+function firstGroup(files: readonly TrajectoryFile[], bytes: number): number {
+  let rest = files.reduce((sum, file) => sum + file.bytes, 0);
+  let group = 0;
+  for (const file of files.slice(0, -1)) {
+    if (rest <= bytes) break;
+    rest -= file.bytes;
+    group += file.groups;
+  }
+  return group;
+}
+
+async function* byGroup(lines: AsyncIterable<LoggedTrajectory>): AsyncGenerator<LoggedTrajectory[]> {
+  let group: LoggedTrajectory[] = [];
+  for await (const line of lines) {
+    if (group.length > 0 && group[0]!.group !== line.group) {
+      yield group;
+      group = [];
+    }
+    group.push(line);
+  }
+  if (group.length > 0) yield group;
+}
+
+/** As training scales them by default, before the batch is looked at as a whole. */
+function advantagesOf(rewards: readonly number[]): number[] {
+  const advantages = rewards.map(() => 0);
+  const scored = rewards.map((reward) => ({ reward, trainable_tokens: 1 }));
+  for (const { index, advantage } of computeAdvantages([scored], { normalize: false }))
+    advantages[index] = advantage;
+  return advantages;
+}
+
+function toShown(trajectory: LoggedTrajectory['trajectory'], advantage: number): ShownTrajectory {
+  const entries = trajectory.messages_and_choices as unknown as (TrajectoryMessage | TrajectoryChoice)[];
+  return {
+    reward: trajectory.reward,
+    advantage: Number(advantage.toFixed(3)),
+    metrics: { ...trajectory.auto_metrics, ...trajectory.metrics },
+    entries: entries.map((entry) =>
+      isChoice(entry) ? toChoice(entry) : { role: entry.role, text: clip(toText(entry)) },
+    ),
+  };
+}
+
+function toChoice({ message, logprobs }: TrajectoryChoice): ShownEntry {
+  const content = logprobs?.content;
+  if (!content?.length) return { role: message.role, text: clip(toText(message)) };
+  const first = content.slice(0, MOST_TOKENS);
+  return {
+    role: message.role,
+    tokens: [...first.map(({ token }) => token ?? ''), ...(content.length > MOST_TOKENS ? ['…'] : [])],
+    logprobs: first.map(({ logprob }) =>
+      typeof logprob === 'number' && Number.isFinite(logprob) ? Math.round(logprob * 1000) : null,
+    ),
+  };
+}
+
+function toText(message: TrajectoryMessage): string {
+  const { content, tool_calls } = message as { content?: unknown; tool_calls?: unknown };
+  const parts = Array.isArray(content) ? (content as { text?: unknown }[]) : [{ text: content ?? '' }];
+  const texts = parts.map((part) => (typeof part.text === 'string' ? part.text : JSON.stringify(part)));
+  const calls =
+    Array.isArray(tool_calls) && tool_calls.length > 0 ? [JSON.stringify(tool_calls, null, 1)] : [];
+  return [...texts, ...calls].join('\n');
+}
+
+function clip(text: string): string {
+  return text.length <= LONGEST_TEXT ? text : `${text.slice(0, LONGEST_TEXT)} … (${text.length} letters)`;
+}

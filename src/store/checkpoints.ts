@@ -1,0 +1,77 @@
+/** The checkpoints of a model's folder: listed, checked against their checksums, and taken out. */
+import fs from 'node:fs/promises';
+import path from 'node:path';
+import { OnpolicyError } from '../errors.ts';
+import type { Checkpoint } from '../protocol/index.ts';
+import { checkFiles, listSteps, type StepFacts, stepFolder } from '../rl/checkpoint-step.ts';
+import { type Home, ifMissing } from './home.ts';
+
+/** What changed within this time before it was read may have changed again since. */
+const SETTLED_MS = 1_000;
+
+type Listing = { readonly changedMs: number; readonly readMs: number; readonly steps: readonly number[] };
+
+/** Reads checkpoint folders. */
+export class Checkpoints {
+  readonly #home: Home;
+  readonly #listings = new Map<string, Listing>();
+  readonly #checked = new Set<string>();
+
+  constructor(home: Home) {
+    this.#home = home;
+  }
+
+  folder(modelId: string): string {
+    return this.#home.path('models', modelId, 'checkpoints');
+  }
+
+  /** The steps that have a checkpoint, in order. The folder is read again when it has changed. */
+  async steps(modelId: string): Promise<readonly number[]> {
+    const folder = this.folder(modelId);
+    const stat = await fs.stat(folder).catch(ifMissing(null));
+    if (!stat) {
+      this.#listings.delete(modelId);
+      return [];
+    }
+    const known = this.#listings.get(modelId);
+    if (known && known.changedMs === stat.mtimeMs && known.readMs - known.changedMs > SETTLED_MS)
+      return known.steps;
+    const readMs = Date.now();
+    const steps = await listSteps(folder);
+    this.#listings.set(modelId, { changedMs: stat.mtimeMs, readMs, steps });
+    return steps;
+  }
+
+  /** A checkpoint; null: there is none, or what it says about itself is damaged, which is reported. */
+  async read(modelId: string, step: number): Promise<Checkpoint | null> {
+    const file = path.join(stepFolder(this.folder(modelId), step), 'checkpoint.json');
+    try {
+      const facts = JSON.parse(await fs.readFile(file, 'utf8')) as StepFacts;
+      if (typeof facts.id !== 'string' || facts.step !== step) throw new Error('it is of another checkpoint');
+      return { id: facts.id, step, metrics: facts.metrics };
+    } catch (error) {
+      // A folder without it is damaged; no folder at all was deleted meanwhile.
+      if (await fs.stat(path.dirname(file)).catch(ifMissing(null))) this.#home.report(file, error);
+      return null;
+    }
+  }
+
+  /** Makes sure, once for each checkpoint, that its files are those that were written. */
+  async check(modelId: string, checkpoint: Checkpoint): Promise<void> {
+    if (this.#checked.has(checkpoint.id)) return;
+    const damage = await checkFiles(stepFolder(this.folder(modelId), checkpoint.step));
+    if (damage !== null)
+      throw new OnpolicyError(
+        'STORE_FAILED',
+        `${damage}; delete step ${checkpoint.step} to go back to the checkpoint before it`,
+      );
+    this.#checked.add(checkpoint.id);
+  }
+
+  /** Takes a step out of sight, at once. False: there is none. The result's folder is removed later. */
+  async discard(modelId: string, step: number): Promise<string | null> {
+    const folder = stepFolder(this.folder(modelId), step);
+    this.#listings.delete(modelId);
+    return await this.#home.discard(folder, `checkpoint-${step}`).catch(ifMissing(null));
+  }
+}

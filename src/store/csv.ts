@@ -1,0 +1,20 @@
+/** Metric records -> one table: a row per record, a column per metric. */
+import type { MetricRecord } from './run-log.ts';
+
+/** Lines of CSV, the names first. `records` are read twice, so that a long history need not be held. */
+export async function* metricsCsv(records: () => AsyncIterable<MetricRecord>): AsyncGenerator<string> {
+  const names = new Set<string>();
+  for await (const { metrics } of records()) for (const name of Object.keys(metrics)) names.add(name);
+  const columns = [...names].sort();
+  yield toLine(['step', 'created', 'source', ...columns]);
+  for await (const { step, created, source, metrics } of records())
+    yield toLine([step, created, source, ...columns.map((name) => metrics[name] ?? '')]);
+}
+
+function toLine(cells: readonly (string | number)[]): string {
+  return `${cells.map((cell) => quote(String(cell))).join(',')}\r\n`;
+}
+
+function quote(cell: string): string {
+  return /[",\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell;
+}

@@ -1,0 +1,68 @@
+/** Who uses what: a thing in use is not deleted under its user, and a thing that is being deleted gets no new one. */
+import { once } from 'node:events';
+import { OnpolicyError } from '../errors.ts';
+
+type Entry = { userCount: number; isClosing: boolean; readonly waiting: Set<() => void> };
+
+/** Counts the users of things by name. */
+export class Leases {
+  readonly #entries = new Map<string, Entry>();
+
+  /** Counts a user in; the result counts it out, once. Null: the thing is being deleted. */
+  take(name: string): (() => void) | null {
+    const entry = this.#entry(name);
+    if (entry.isClosing) return null;
+    entry.userCount++;
+    let isReleased = false;
+    return () => {
+      if (isReleased) return;
+      isReleased = true;
+      entry.userCount--;
+      if (entry.userCount > 0) return;
+      for (const wake of entry.waiting) wake();
+      if (!entry.isClosing) this.#entries.delete(name);
+    };
+  }
+
+  /**
+   * Refuses new users and waits for those that there are. The result lets users in again.
+   * @throws OnpolicyError `ABORTED` when `signal` fires first; `CONFLICT` when someone else is deleting it
+   */
+  async drain(name: string, what: string, signal?: AbortSignal): Promise<() => void> {
+    const entry = this.#entry(name);
+    if (entry.isClosing) throw new OnpolicyError('CONFLICT', `${what} is being deleted already`);
+    entry.isClosing = true;
+    const reopen = () => {
+      entry.isClosing = false;
+      if (entry.userCount === 0) this.#entries.delete(name);
+    };
+    if (entry.userCount === 0) return reopen;
+    const stop = new AbortController();
+    try {
+      await Promise.race([
+        new Promise<void>((resolve) => entry.waiting.add(resolve)),
+        ...(signal ? [aborted(signal, stop.signal)] : []),
+      ]);
+    } finally {
+      stop.abort();
+      entry.waiting.clear();
+      if (signal?.aborted) reopen();
+    }
+    if (signal?.aborted)
+      throw new OnpolicyError('ABORTED', `the deletion of ${what} was aborted`, { cause: signal.reason });
+    return reopen;
+  }
+
+  #entry(name: string): Entry {
+    let entry = this.#entries.get(name);
+    if (!entry) {
+      entry = { userCount: 0, isClosing: false, waiting: new Set() };
+      this.#entries.set(name, entry);
+    }
+    return entry;
+  }
+}
+
+async function aborted(signal: AbortSignal, stop: AbortSignal): Promise<void> {
+  if (!signal.aborted) await once(signal, 'abort', { signal: stop }).catch(() => {}); // the wait is over
+}

@@ -1,0 +1,140 @@
+/** Runs in an MLflow tracking server, over its REST API 2.0. */
+import { OnpolicyError } from '../errors.ts';
+import type { Model } from '../protocol/index.ts';
+import type { RunRecord } from './run-record.ts';
+import type { TrackedMetrics, Tracker } from './tracker.ts';
+
+/** Options of {@link mlflowTracker}. */
+export type MlflowOptions = {
+  /** Address of the server, for example `http://localhost:5000`. */
+  readonly url: string;
+  /** Experiment that the runs belong to; it is made when it is missing. Default `onpolicy`. */
+  readonly experiment?: string;
+  /** Sent as a bearer token. */
+  readonly token?: string;
+  /** Further headers of every request. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Milliseconds that a request may take. Default 10,000. */
+  readonly timeoutMs?: number;
+};
+
+/** What one request may hold. */
+const MOST_METRICS = 1000;
+const MOST_TAGS = 100;
+const LONGEST_KEY = 250;
+const LONGEST_VALUE = 5000;
+
+/** A tracker that keeps runs in MLflow. Nothing is sent before there is something to keep. */
+export function mlflowTracker(options: MlflowOptions): Tracker {
+  const { experiment = 'onpolicy' } = options;
+  const call = caller(options);
+  let experimentId: Promise<string> | null = null;
+  const findExperiment = async () => {
+    try {
+      const query = `experiments/get-by-name?experiment_name=${encodeURIComponent(experiment)}`;
+      const { experiment: found } = await call<{ experiment: { experiment_id: string } }>('GET', query);
+      return found.experiment_id;
+    } catch (error) {
+      if (!hasCode(error, 'RESOURCE_DOES_NOT_EXIST')) throw error;
+      const made = await call<{ experiment_id: string }>('POST', 'experiments/create', { name: experiment });
+      return made.experiment_id;
+    }
+  };
+  return {
+    name: `mlflow ${options.url}`,
+    startRun: async (model: Model, run: RunRecord) => {
+      experimentId ??= findExperiment();
+      const id = await experimentId.catch((error: unknown) => {
+        experimentId = null; // it may be tried again
+        throw error;
+      });
+      const { run: started } = await call<{ run: { info: { run_id: string } } }>('POST', 'runs/create', {
+        experiment_id: id,
+        run_name: model.name ?? model.id,
+        start_time: run.created * 1000,
+        tags: toPairs({ model_id: model.id, base_model: model.base_model, ...run.system }),
+      });
+      return started.info.run_id;
+    },
+    log: async (runId, records, config) => {
+      const metrics = records.flatMap(toMetrics);
+      // Settings may change from job to job: tags may be overwritten, parameters may not.
+      const tags = toPairs(config).slice(0, MOST_TAGS);
+      if (tags.length > 0) await call('POST', 'runs/log-batch', { run_id: runId, tags });
+      for (let i = 0; i < metrics.length; i += MOST_METRICS)
+        await call('POST', 'runs/log-batch', { run_id: runId, metrics: metrics.slice(i, i + MOST_METRICS) });
+    },
+    deleteRun: async (runId) => {
+      await call('POST', 'runs/delete', { run_id: runId }).catch((error: unknown) => {
+        if (!hasCode(error, 'RESOURCE_DOES_NOT_EXIST')) throw error;
+      });
+    },
+  };
+}
+
+function toMetrics({ step, timeMs, metrics }: TrackedMetrics) {
+  return Object.entries(metrics).map(([name, value]) => ({
+    key: toKey(name),
+    value,
+    timestamp: timeMs,
+    step,
+  }));
+}
+
+function toPairs(values: Readonly<Record<string, unknown>>): { key: string; value: string }[] {
+  return Object.entries(values)
+    .filter(([, value]) => value !== null && value !== undefined)
+    .map(([key, value]) => ({
+      key: toKey(key),
+      value: (typeof value === 'string' ? value : JSON.stringify(value)).slice(0, LONGEST_VALUE),
+    }));
+}
+
+/** The letters that MLflow takes in names. */
+function toKey(name: string): string {
+  return name.replace(/[^\w\-. /]/g, '_').slice(0, LONGEST_KEY);
+}
+
+type Call = <Result>(method: 'GET' | 'POST', path: string, body?: object) => Promise<Result>;
+
+function caller({ url, token, headers = {}, timeoutMs = 10_000 }: MlflowOptions): Call {
+  const base = `${url.replace(/\/+$/, '')}/api/2.0/mlflow/`;
+  return async (method, path, body) => {
+    const response = await fetch(base + path, {
+      method,
+      headers: {
+        ...headers,
+        ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+        ...(body ? { 'content-type': 'application/json' } : {}),
+      },
+      ...(body ? { body: JSON.stringify(body) } : {}),
+      signal: AbortSignal.timeout(timeoutMs),
+    }).catch((cause: unknown) => {
+      throw new OnpolicyError('NETWORK_FAILED', `MLflow at ${url} cannot be reached`, { cause });
+    });
+    const text = await response.text();
+    if (response.ok) return JSON.parse(text || '{}');
+    throw new OnpolicyError(
+      'NETWORK_FAILED',
+      `MLflow refused ${path}: ${response.status} ${text.slice(0, 300)}`,
+      {
+        cause: { error_code: errorCode(text) },
+      },
+    );
+  };
+}
+
+function errorCode(text: string): string | null {
+  try {
+    return (JSON.parse(text) as { error_code?: string }).error_code ?? null;
+  } catch {
+    return null; // a proxy's page
+  }
+}
+
+function hasCode(error: unknown, code: string): boolean {
+  return (
+    error instanceof OnpolicyError &&
+    (error.cause as { error_code?: string } | undefined)?.error_code === code
+  );
+}

@@ -1,0 +1,79 @@
+/** The models of a home folder: registered, found and taken out. */
+import fs from 'node:fs/promises';
+import path from 'node:path';
+import { flushFolder, writeFlushed } from '../durable-files.ts';
+import { FORMAT, type Home, ifMissing, readRecord } from './home.ts';
+import { isId, placedId, placeOf } from './ids.ts';
+import { newRunRecord } from './run-record.ts';
+
+/** Names the list of models in its ids. */
+export const MODELS = 'models';
+
+/** What a model's folder says about itself; it never changes. */
+export type ModelRecord = {
+  readonly format: number;
+  readonly id: string;
+  readonly name: string | null;
+  readonly base_model: string;
+  /** Seconds since 1970. */
+  readonly created: number;
+};
+
+/** Reads and writes `models/<id>/model.json`. Folders are the truth: other processes may write. */
+export class ModelRecords {
+  readonly #home: Home;
+  readonly #known = new Map<string, ModelRecord>();
+
+  constructor(home: Home) {
+    this.#home = home;
+  }
+
+  folder(id: string): string {
+    return this.#home.path('models', id);
+  }
+
+  /** Every readable model, oldest first. */
+  async all(): Promise<ModelRecord[]> {
+    const names = await fs.readdir(this.#home.path('models')).catch(ifMissing([] as string[]));
+    const ids = names.filter((name) => placeOf(MODELS, name) !== null);
+    for (const gone of [...this.#known.keys()].filter((id) => !ids.includes(id))) this.#known.delete(gone);
+    const records = await Promise.all(ids.map((id) => this.read(id)));
+    return records
+      .filter((record) => record !== null)
+      .sort((a, b) => placeOf(MODELS, a.id)! - placeOf(MODELS, b.id)!);
+  }
+
+  /** One model; null: there is none. */
+  async get(id: string): Promise<ModelRecord | null> {
+    const known = isId(id) ? id.toLowerCase() : null;
+    if (known === null) return null;
+    const isThere = await fs.stat(this.folder(known)).catch(ifMissing(null));
+    if (isThere) return await this.read(known);
+    this.#known.delete(known);
+    return null;
+  }
+
+  /** Registers a model. Only one call at a time. */
+  async add(given: Pick<ModelRecord, 'name' | 'base_model'>): Promise<ModelRecord> {
+    const newest = (await this.all()).at(-1);
+    const place = Math.max(Date.now(), (newest ? placeOf(MODELS, newest.id)! : 0) + 1);
+    const created = Math.floor(Date.now() / 1000);
+    const record: ModelRecord = { format: FORMAT, id: placedId(MODELS, place), ...given, created };
+    const temporary = await this.#home.makeTemporary();
+    await writeFlushed(path.join(temporary, 'model.json'), [`${JSON.stringify(record, null, 2)}\n`]);
+    await writeFlushed(path.join(temporary, 'run.json'), [`${JSON.stringify(newRunRecord(), null, 2)}\n`]);
+    await flushFolder(temporary);
+    await fs.rename(temporary, this.folder(record.id));
+    await flushFolder(this.#home.path('models'));
+    this.#known.set(record.id, record);
+    return record;
+  }
+
+  async read(id: string): Promise<ModelRecord | null> {
+    const known = this.#known.get(id);
+    if (known) return known;
+    const record = await readRecord<ModelRecord>(this.#home, path.join(this.folder(id), 'model.json'));
+    if (record) this.#known.set(id, record);
+    return record;
+  }
+}

@@ -1,0 +1,25 @@
+/** What `runtime.models` can be asked, over the store. */
+import { fault, throwFaults } from '../protocol/faults.ts';
+import { validateListQuery, validateLogRequest, validateModelCreateRequest } from '../protocol/index.ts';
+import type { CallOptions, ModelsResource } from '../service.ts';
+import { isId } from './ids.ts';
+import type { Store } from './store.ts';
+
+/** Models of a store. `store` throws when the runtime is closed. */
+export function modelsResource(store: () => Store): ModelsResource {
+  return {
+    create: async (request) => {
+      const valid = validateModelCreateRequest(request);
+      // `request.model` of a completion means an id, a name, or name@step.
+      if (valid.name !== null && (isId(valid.name) || /@\d+$/.test(valid.name)))
+        throwFaults([
+          fault(['name'], 'value', 'a name that is no UUID and does not end in @ and digits', valid.name),
+        ]);
+      return await store().createModel(valid);
+    },
+    retrieve: async (id) => await store().getModel(id),
+    list: async (query) => await store().listModels(validateListQuery(query)),
+    log: async (id, request) => await store().runs.log(id, validateLogRequest(request)),
+    delete: async (id, { signal }: CallOptions = {}) => await store().deleteModel(id, signal),
+  };
+}

@@ -1,0 +1,66 @@
+/** A question for a page -> the places to read, and what was read -> the page. */
+import { fault, throwFaults } from '../protocol/faults.ts';
+import type { Page, ValidListQuery } from '../protocol/index.ts';
+import { placeOf } from './ids.ts';
+
+/**
+ * Reads a page of the list `scope`. `places` are in ascending order; `read` gives null for an item that cannot be shown.
+ * @throws OnpolicyError `INVALID_REQUEST` when the cursor is of another list
+ */
+export async function readPage<Item extends { readonly id: string }>(
+  scope: string,
+  places: readonly number[],
+  query: ValidListQuery,
+  read: (place: number) => Promise<Item | null>,
+): Promise<Page<Item>> {
+  const after = query.after === null ? null : cursorPlace(scope, query.after);
+  const data: Item[] = [];
+  let hasMore = false;
+  for (const place of placesAfter(places, after, query.order)) {
+    const item = await read(place);
+    if (!item) continue;
+    if (data.length === query.limit) {
+      hasMore = true;
+      break;
+    }
+    data.push(item);
+  }
+  return {
+    object: 'list',
+    data,
+    has_more: hasMore,
+    first_id: data[0]?.id ?? null,
+    last_id: data.at(-1)?.id ?? null,
+  };
+}
+
+/** The place of a page's cursor. */
+export function cursorPlace(scope: string, cursor: string): number {
+  const place = placeOf(scope, cursor);
+  if (place === null) throwFaults([fault(['after'], 'value', 'the id of an item of this list', cursor)]);
+  return place!;
+}
+
+function* placesAfter(
+  places: readonly number[],
+  after: number | null,
+  order: 'asc' | 'desc',
+): Generator<number> {
+  if (order === 'asc')
+    for (let i = after === null ? 0 : countUpTo(places, after); i < places.length; i++) yield places[i]!;
+  else
+    for (let i = (after === null ? places.length : countUpTo(places, after - 1)) - 1; i >= 0; i--)
+      yield places[i]!;
+}
+
+/** How many places are at most `limit`, by bisection. */
+function countUpTo(places: readonly number[], limit: number): number {
+  let low = 0;
+  let high = places.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (places[middle]! <= limit) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}

@@ -1,0 +1,171 @@
+/** What a model's run keeps: trajectories and metrics in plain files, of which a small file says how much is complete. */
+import fs from 'node:fs/promises';
+import path from 'node:path';
+import { flushFolder, replaceFile } from '../durable-files.ts';
+import type { MetricValues } from '../protocol/index.ts';
+import { FORMAT, type Home, readRecord } from './home.ts';
+import { LineWriter, readLines } from './jsonl.ts';
+import { splitFolder } from './split-folder.ts';
+
+/** A file is full at this size, and the next one begins. */
+const FULL_BYTES = 8 * 2 ** 20;
+
+/** One line of `metrics.jsonl`. */
+export type MetricRecord = {
+  /** The checkpoint that they are about. */
+  readonly step: number;
+  /** Seconds since 1970. */
+  readonly created: number;
+  /** Who measured: `training`, or the split of a log call. */
+  readonly source: string;
+  readonly metrics: MetricValues;
+};
+
+/** One line of `trajectories/<split>/<n>.jsonl`. */
+export type TrajectoryRecord<Content = unknown> = {
+  /** Counts the groups of the split, from 0. */
+  readonly group: number;
+  /** Place within the group, from 0. */
+  readonly index: number;
+  /** The model's newest checkpoint when it was logged. */
+  readonly step: number;
+  /** Seconds since 1970. */
+  readonly created: number;
+  /** As it was given. */
+  readonly trajectory: Content;
+};
+
+/** How much of a trajectory file is complete. */
+export type TrajectoryFile = {
+  readonly bytes: number;
+  readonly groups: number;
+  readonly trajectories: number;
+};
+
+/** How much of each file is complete: what lies beyond was cut off by a crash. */
+export type Committed = {
+  readonly format: number;
+  readonly metrics_bytes: number;
+  /** By split: its files in order, from `1.jsonl`. */
+  readonly splits: Readonly<Record<string, readonly TrajectoryFile[]>>;
+};
+
+const NOTHING: Committed = { format: FORMAT, metrics_bytes: 0, splits: {} };
+
+/** Reads how much is complete. */
+export async function readCommitted(home: Home, modelFolder: string): Promise<Committed> {
+  return (await readRecord<Committed>(home, path.join(modelFolder, 'committed.json'))) ?? NOTHING;
+}
+
+/** The file of a split. */
+export function trajectoryFile(modelFolder: string, split: string, n: number): string {
+  return path.join(modelFolder, 'trajectories', splitFolder(split), `${n}.jsonl`);
+}
+
+/**
+ * Appends metrics, and with `split` the groups that `groups` gives, one after the other: all of it or, when it fails,
+ * nothing. One call at a time for a model.
+ */
+export async function appendToRun<Content>(
+  home: Home,
+  modelFolder: string,
+  step: number,
+  logged: { readonly split: string; readonly groups: Iterable<readonly Content[]> } | null,
+  metrics: () => Omit<MetricRecord, 'step' | 'created'>,
+): Promise<void> {
+  const committed = await readCommitted(home, modelFolder);
+  const created = Math.floor(Date.now() / 1000);
+  let { splits } = committed;
+  if (logged) {
+    const { split, groups } = logged;
+    const before = Object.hasOwn(splits, split) ? splits[split]! : [];
+    const files = await appendGroups(modelFolder, split, groups, before, { step, created });
+    splits = { ...splits, [split]: files };
+  }
+  const writer = await LineWriter.open(path.join(modelFolder, 'metrics.jsonl'), committed.metrics_bytes);
+  try {
+    await writer.write({ step, created, ...metrics() } satisfies MetricRecord);
+    await writer.flush();
+  } finally {
+    await writer.close();
+  }
+  const next: Committed = { format: FORMAT, metrics_bytes: writer.bytes, splits };
+  await replaceFile(path.join(modelFolder, 'committed.json'), `${JSON.stringify(next)}\n`);
+}
+
+/** The lines of `metrics.jsonl`, oldest first, from a byte on. */
+export async function* readMetrics(home: Home, modelFolder: string, start = 0): AsyncGenerator<MetricRecord> {
+  const { metrics_bytes } = await readCommitted(home, modelFolder);
+  yield* readLines<MetricRecord>(home, path.join(modelFolder, 'metrics.jsonl'), {
+    start,
+    end: metrics_bytes,
+  });
+}
+
+/** The trajectories of a split, oldest first, from a group on. */
+export async function* readTrajectories<Content>(
+  home: Home,
+  modelFolder: string,
+  split: string,
+  fromGroup = 0,
+): AsyncGenerator<TrajectoryRecord<Content>> {
+  const { splits } = await readCommitted(home, modelFolder);
+  const files = Object.hasOwn(splits, split) ? splits[split]! : [];
+  let firstGroup = 0;
+  for (const [i, { bytes, groups }] of files.entries()) {
+    firstGroup += groups;
+    if (firstGroup <= fromGroup) continue;
+    const lines = readLines<TrajectoryRecord<Content>>(home, trajectoryFile(modelFolder, split, i + 1), {
+      end: bytes,
+    });
+    for await (const line of lines) if (line.group >= fromGroup) yield line;
+  }
+}
+
+async function appendGroups<Content>(
+  modelFolder: string,
+  split: string,
+  groups: Iterable<readonly Content[]>,
+  before: readonly TrajectoryFile[],
+  common: { readonly step: number; readonly created: number },
+): Promise<TrajectoryFile[]> {
+  const files = [...before];
+  let group = files.reduce((sum, file) => sum + file.groups, 0);
+  let writer: LineWriter | null = null;
+  const finish = async () => {
+    await writer?.flush();
+    await writer?.close();
+    writer = null;
+  };
+  try {
+    for (const trajectories of groups) {
+      let last = files.at(-1);
+      if (!last || last.bytes >= FULL_BYTES) {
+        await finish();
+        last = { bytes: 0, groups: 0, trajectories: 0 };
+        files.push(last);
+      }
+      writer ??= await openFile(trajectoryFile(modelFolder, split, files.length), last.bytes);
+      for (const [index, trajectory] of trajectories.entries())
+        await writer.write({ group, index, ...common, trajectory } satisfies TrajectoryRecord<Content>);
+      group++;
+      files[files.length - 1] = {
+        bytes: writer.bytes,
+        groups: last.groups + 1,
+        trajectories: last.trajectories + trajectories.length,
+      };
+    }
+    await finish();
+  } finally {
+    await (writer as LineWriter | null)?.close();
+  }
+  return files;
+}
+
+async function openFile(file: string, bytes: number): Promise<LineWriter> {
+  const folder = path.dirname(file);
+  if (bytes === 0) await fs.mkdir(folder, { recursive: true });
+  const writer = await LineWriter.open(file, bytes);
+  if (bytes === 0) await flushFolder(folder);
+  return writer;
+}

@@ -1,0 +1,63 @@
+/** What is known of a run beside its metrics: where it ran, and with which settings. */
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { replaceFile } from '../durable-files.ts';
+import { FORMAT, type Home, readRecord } from './home.ts';
+
+/** A model's run. */
+export type RunRecord = {
+  readonly format: number;
+  /** Seconds since 1970. */
+  readonly created: number;
+  /** Where it was begun. */
+  readonly system: {
+    readonly onpolicy: string;
+    readonly node: string;
+    readonly platform: string;
+    readonly arch: string;
+    readonly cpu: string;
+    readonly cores: number;
+    readonly memory_bytes: number;
+  };
+  /** Settings of the newest training job. */
+  readonly config: Readonly<Record<string, unknown>>;
+};
+
+/** A run that begins here and now. */
+export function newRunRecord(): RunRecord {
+  const manifest = fs.readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
+  return {
+    format: FORMAT,
+    created: Math.floor(Date.now() / 1000),
+    system: {
+      onpolicy: (JSON.parse(manifest) as { version: string }).version,
+      node: process.versions.node,
+      platform: process.platform,
+      arch: process.arch,
+      cpu: os.cpus()[0]?.model.trim() ?? 'unknown',
+      cores: os.availableParallelism(),
+      memory_bytes: os.totalmem(),
+    },
+    config: {},
+  };
+}
+
+/** The run of a model; a fresh one when its file is missing or damaged. */
+export async function readRunRecord(home: Home, modelFolder: string): Promise<RunRecord> {
+  return (await readRecord<RunRecord>(home, runFile(modelFolder))) ?? newRunRecord();
+}
+
+/** Keeps the settings of a job that begins. */
+export async function keepConfig(
+  home: Home,
+  modelFolder: string,
+  config: Readonly<Record<string, unknown>>,
+): Promise<void> {
+  const run = { ...(await readRunRecord(home, modelFolder)), config };
+  await replaceFile(runFile(modelFolder), `${JSON.stringify(run, null, 2)}\n`);
+}
+
+function runFile(modelFolder: string): string {
+  return path.join(modelFolder, 'run.json');
+}

@@ -1,0 +1,38 @@
+/** What `runtime.runs` can be asked: the history of a model, as it was kept. */
+import { metricsCsv } from './csv.ts';
+import type { MetricRecord } from './run-log.ts';
+import type { RunRecord } from './run-record.ts';
+import type { LoggedTrajectory } from './runs.ts';
+import type { Store } from './store.ts';
+
+/** The runs of the models: every model has one. */
+export interface RunsResource {
+  /** Where a model's run was begun, and the settings of its newest training job. */
+  retrieve(modelId: string): Promise<RunRecord>;
+  /** The metrics of training jobs and log calls, oldest first. */
+  metrics(modelId: string): AsyncIterable<MetricRecord>;
+  /** The same as lines of CSV, the names first. */
+  metricsCsv(modelId: string): AsyncIterable<string>;
+  /** The splits that were logged, with the number of their trajectories. */
+  splits(modelId: string): Promise<Record<string, number>>;
+  /** The trajectories of a split, oldest first, from a group on. */
+  trajectories(modelId: string, split: string, fromGroup?: number): AsyncIterable<LoggedTrajectory>;
+}
+
+/** Runs of a store's models. `store` throws when the runtime is closed. */
+export function runsResource(store: () => Store): RunsResource {
+  return {
+    retrieve: async (modelId) => await store().runs.read(modelId),
+    metrics: (modelId) => store().runs.readMetrics(modelId),
+    metricsCsv: (modelId) => metricsCsv(() => store().runs.readMetrics(modelId)),
+    splits: async (modelId) => {
+      const { splits } = await store().runs.readCommitted(modelId);
+      const counts = Object.entries(splits).map(([split, files]) => [
+        split,
+        files.reduce((sum, { trajectories }) => sum + trajectories, 0),
+      ]);
+      return Object.fromEntries(counts);
+    },
+    trajectories: (modelId, split, fromGroup) => store().runs.readTrajectories(modelId, split, fromGroup),
+  };
+}

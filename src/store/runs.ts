@@ -1,0 +1,130 @@
+/** The runs of the models: what is logged goes to the home folder, then to the tracker. */
+import type { LogRequest, LogResult, MetricValues, Model } from '../protocol/index.ts';
+import type { Home } from './home.ts';
+import { LogMetrics } from './log-metrics.ts';
+import {
+  appendToRun,
+  type Committed,
+  type MetricRecord,
+  readCommitted,
+  readMetrics,
+  readTrajectories,
+  type TrajectoryRecord,
+} from './run-log.ts';
+import { keepConfig, type RunRecord, readRunRecord } from './run-record.ts';
+import { deleteTrackedRun, type Tracker, TrackerMirror } from './tracker.ts';
+
+/** What runs need of the models. */
+export type RunModels = {
+  /** Throws `MODEL_NOT_FOUND`. */
+  model(id: string): Promise<Model>;
+  folder(id: string): string;
+  /** Works as the only one that writes to the model. */
+  write<Result>(id: string, work: () => Promise<Result>): Promise<Result>;
+};
+
+/** A trajectory as it was logged. */
+export type LoggedTrajectory = TrajectoryRecord<
+  LogRequest['trajectory_groups'][number]['trajectories'][number]
+>;
+
+/** Keeps and gives what was measured. */
+export class Runs {
+  readonly #home: Home;
+  readonly #models: RunModels;
+  #tracker: Tracker | null = null;
+  #mirror: TrackerMirror | null = null;
+
+  /** @internal Use `store.runs`. */
+  constructor(home: Home, models: RunModels) {
+    this.#home = home;
+    this.#models = models;
+  }
+
+  /** Gets the runs as well, from now on. */
+  set tracker(tracker: Tracker) {
+    this.#tracker = tracker;
+    this.#mirror = new TrackerMirror(this.#home, tracker);
+  }
+
+  /**
+   * Keeps trajectories of a valid request, and the metrics computed from them: all of it, or nothing.
+   * @throws OnpolicyError `MODEL_NOT_FOUND`; `STORE_FAILED` when the disk is full, or this process cannot write
+   */
+  async log(
+    modelId: string,
+    { split, trajectory_groups }: LogRequest & { readonly split: string },
+  ): Promise<LogResult> {
+    const { id } = await this.#models.model(modelId);
+    const metrics = new LogMetrics(split);
+    const groups = function* () {
+      for (const group of trajectory_groups) {
+        metrics.add(group);
+        yield group.trajectories;
+      }
+    };
+    await this.#models.write(id, async () => {
+      const { step } = await this.#models.model(id);
+      await appendToRun(this.#home, this.#models.folder(id), step, { split, groups: groups() }, () => ({
+        source: split,
+        metrics: metrics.read(),
+      }));
+    });
+    this.#send(id);
+    const count = trajectory_groups.reduce((sum, { trajectories }) => sum + trajectories.length, 0);
+    return { logged_trajectories: count, metrics: metrics.read() };
+  }
+
+  /** Keeps the metrics of a training job that left the checkpoint `step`. */
+  async keepTraining(id: string, step: number, metrics: MetricValues): Promise<void> {
+    await this.#models.write(id, () =>
+      appendToRun(this.#home, this.#models.folder(id), step, null, () => ({ source: 'training', metrics })),
+    );
+    this.#send(id);
+  }
+
+  /** Keeps the settings of a job that begins. For who writes to the model. */
+  async keepConfig(id: string, config: Readonly<Record<string, unknown>>): Promise<void> {
+    await keepConfig(this.#home, this.#models.folder(id), config);
+  }
+
+  /** Where a run was begun, and the settings of its newest training job. */
+  async read(modelId: string): Promise<RunRecord> {
+    const { id } = await this.#models.model(modelId);
+    return await readRunRecord(this.#home, this.#models.folder(id));
+  }
+
+  /** How much a run holds: sizes, and counts of groups and trajectories by split. */
+  async readCommitted(modelId: string): Promise<Committed> {
+    const { id } = await this.#models.model(modelId);
+    return await readCommitted(this.#home, this.#models.folder(id));
+  }
+
+  /** The metrics of a run, oldest first. */
+  async *readMetrics(modelId: string): AsyncGenerator<MetricRecord> {
+    const { id } = await this.#models.model(modelId);
+    yield* readMetrics(this.#home, this.#models.folder(id));
+  }
+
+  /** The trajectories of a split, oldest first, from a group on. */
+  async *readTrajectories(modelId: string, split: string, fromGroup = 0): AsyncGenerator<LoggedTrajectory> {
+    const { id } = await this.#models.model(modelId);
+    yield* readTrajectories(this.#home, this.#models.folder(id), split, fromGroup);
+  }
+
+  /** Deletes from the tracker the run that a discarded model's folder names. */
+  async finishDeletion(modelFolder: string): Promise<void> {
+    await deleteTrackedRun(this.#home, this.#tracker, modelFolder);
+  }
+
+  /** Resolves when nothing is being sent to the tracker. */
+  async idle(): Promise<void> {
+    await this.#mirror?.idle();
+  }
+
+  /** Sends to the tracker what a run has gained, in the background. */
+  #send(id: string): void {
+    const read = () => Promise.all([this.#models.model(id), this.read(id)]);
+    this.#mirror?.send(id, this.#models.folder(id), read).catch(() => {}); // it reports its failures
+  }
+}

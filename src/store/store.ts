@@ -1,0 +1,351 @@
+/** Models, checkpoints and jobs of one home folder, for everything above it. READ FIRST in this folder. */
+import { OnpolicyError } from '../errors.ts';
+import type {
+  Checkpoint,
+  CheckpointDeletion,
+  Model,
+  ModelDeletion,
+  Page,
+  TrainingJobEvent,
+  TrainingJobInfo,
+  ValidListQuery,
+  ValidModelCreateRequest,
+} from '../protocol/index.ts';
+import { stepFolder } from '../rl/checkpoint-step.ts';
+import { Checkpoints } from './checkpoints.ts';
+import { Home, type ProblemListener, storeFailed } from './home.ts';
+import { placedId, placeOf } from './ids.ts';
+import { type JobOutcome, Jobs, type OpenJob } from './jobs.ts';
+import { Leases } from './leases.ts';
+import { MODELS, type ModelRecord, ModelRecords } from './model-records.ts';
+import { readPage } from './page.ts';
+import { Queue } from './queue.ts';
+import { Runs } from './runs.ts';
+
+/** A checkpoint that cannot vanish until it is released. */
+export type UsedCheckpoint = {
+  /** 0: the base model, without an adapter. */
+  readonly step: number;
+  /** Id of the checkpoint; null for step 0. */
+  readonly id: string | null;
+  /** Its folder, files checked; null for step 0. */
+  readonly folder: string | null;
+  /** Lets it be deleted. Calling it again is fine. */
+  release(): void;
+};
+
+/** Options of {@link Store.createJob}. */
+export type JobOptions = {
+  /** Stops the job; called when its model is deleted. The job has to finish then. */
+  readonly cancel?: () => void;
+  /** Its settings; the run keeps those of the newest job. */
+  readonly config?: Readonly<Record<string, unknown>>;
+};
+
+/** What lies in a home folder. Reads see what other processes write; writing makes this process the only writer. */
+export class Store {
+  readonly #home: Home;
+  readonly #models: ModelRecords;
+  readonly #checkpoints: Checkpoints;
+  readonly #jobs: Jobs;
+  /** Trajectories and metrics of the models. */
+  readonly runs: Runs;
+  readonly #leases = new Leases();
+  readonly #queue = new Queue();
+  readonly #cancels = new Map<string, Set<() => void>>();
+
+  /** @internal Use {@link openStore}. */
+  constructor(folder: string) {
+    this.#home = new Home(folder, (trashed) => this.runs.finishDeletion(trashed));
+    this.#models = new ModelRecords(this.#home);
+    this.#checkpoints = new Checkpoints(this.#home);
+    this.#jobs = new Jobs(this.#home);
+    this.runs = new Runs(this.#home, {
+      model: (id) => this.getModel(id),
+      folder: (id) => this.#models.folder(id),
+      write: (id, work) => this.#writeRun(id, work),
+    });
+  }
+
+  /** Absolute path of the home folder. It need not exist. */
+  get folder(): string {
+    return this.#home.folder;
+  }
+
+  /** Hear of damaged files, which are skipped. */
+  get listeners(): Set<ProblemListener> {
+    return this.#home.listeners;
+  }
+
+  /** The model of this id or name; null: there is none. */
+  async findModel(idOrName: string): Promise<Model | null> {
+    const record =
+      (await this.#models.get(idOrName)) ??
+      (await this.#models.all()).find(({ name }) => name !== null && name === idOrName);
+    return record ? await this.#toModel(record) : null;
+  }
+
+  /** The model of this id. @throws OnpolicyError `MODEL_NOT_FOUND` */
+  async getModel(id: string): Promise<Model> {
+    return await this.#toModel(await this.#getRecord(id));
+  }
+
+  /** Registers a model. @throws OnpolicyError `CONFLICT` when the name is taken, unless `return_existing` */
+  async createModel({ base_model, name, return_existing }: ValidModelCreateRequest): Promise<Model> {
+    return await this.#write('cannot register the model', MODELS, async () => {
+      const existing =
+        name === null ? undefined : (await this.#models.all()).find((one) => one.name === name);
+      if (!existing) return await this.#toModel(await this.#models.add({ name, base_model }));
+      if (return_existing) return await this.#toModel(existing);
+      throw new OnpolicyError(
+        'CONFLICT',
+        `name: there is a model of the name ${JSON.stringify(name)} already (${existing.id})`,
+        { param: 'name' },
+      );
+    });
+  }
+
+  /** A page of the models, by the time of their registration. */
+  async listModels(query: ValidListQuery): Promise<Page<Model>> {
+    const records = new Map(
+      (await this.#models.all()).map((record) => [placeOf(MODELS, record.id)!, record]),
+    );
+    return await readPage(MODELS, [...records.keys()], query, (place) => this.#toModel(records.get(place)!));
+  }
+
+  /** Stops the model's jobs, waits for what uses it, and deletes it with everything that belongs to it. */
+  async deleteModel(given: string, signal?: AbortSignal): Promise<ModelDeletion> {
+    const { id } = await this.#getRecord(given);
+    await this.#home.startWriting();
+    const drained = this.#leases.drain(id, `the model ${id}`, signal);
+    for (const cancel of this.#cancels.get(id) ?? []) cancel();
+    const reopen = await drained;
+    try {
+      return await this.#write(`cannot delete the model ${id}`, id, async () => {
+        await this.#getRecord(id);
+        const deletedCheckpoints = (await this.#checkpoints.steps(id)).length;
+        await this.runs.idle();
+        const trashed = await this.#home.discard(this.#models.folder(id), `model-${id}`);
+        const isRemoved = await this.#removeDiscarded(trashed);
+        return { model_id: id, deleted_checkpoints: deletedCheckpoints, deleted_run: isRemoved };
+      });
+    } finally {
+      reopen();
+    }
+  }
+
+  /** Where a model's checkpoints lie. The folder need not exist. */
+  checkpointsFolder(modelId: string): string {
+    return this.#checkpoints.folder(modelId.toLowerCase());
+  }
+
+  /** The id for a new checkpoint: only ids made here work as cursors. */
+  newCheckpointId(modelId: string, step: number): string {
+    return placedId(modelId.toLowerCase(), step);
+  }
+
+  /**
+   * Holds a checkpoint, so that it is not deleted while it is in use. `step`: the newest when absent; 0: the base model.
+   * @throws OnpolicyError `MODEL_NOT_FOUND`, `NOT_FOUND`; `STORE_FAILED` when a file of it is missing or damaged
+   */
+  async useCheckpoint(modelId: string, step?: number): Promise<UsedCheckpoint> {
+    const { id } = await this.#getRecord(modelId);
+    const releaseModel = this.#take(id, id);
+    let releaseStep = () => {};
+    try {
+      const wanted = step ?? (await this.#checkpoints.steps(id)).at(-1) ?? 0;
+      releaseStep = this.#take(`${id}@${wanted}`, id, wanted);
+      const release = () => {
+        releaseStep();
+        releaseModel();
+      };
+      if (wanted === 0) return { step: 0, id: null, folder: null, release };
+      const checkpoint = await this.#checkpoints.read(id, wanted);
+      if (!checkpoint) throw noCheckpoint(id, wanted);
+      await this.#checkpoints.check(id, checkpoint);
+      const folder = stepFolder(this.#checkpoints.folder(id), wanted);
+      return { step: wanted, id: checkpoint.id, folder, release };
+    } catch (error) {
+      releaseStep();
+      releaseModel();
+      throw error;
+    }
+  }
+
+  /** A page of a model's checkpoints, by step. */
+  async listCheckpoints(modelId: string, query: ValidListQuery): Promise<Page<Checkpoint>> {
+    const { id } = await this.#getRecord(modelId);
+    const steps = await this.#checkpoints.steps(id);
+    return await readPage(id, steps, query, (step) => this.#checkpoints.read(id, step));
+  }
+
+  /** Every readable checkpoint of a model, by step. */
+  async allCheckpoints(modelId: string): Promise<Checkpoint[]> {
+    const { id } = await this.#getRecord(modelId);
+    const found: Checkpoint[] = [];
+    const steps = await this.#checkpoints.steps(id);
+    for (let i = 0; i < steps.length; i += READ_AT_ONCE) {
+      const some = steps.slice(i, i + READ_AT_ONCE).map((step) => this.#checkpoints.read(id, step));
+      for (const checkpoint of await Promise.all(some)) if (checkpoint) found.push(checkpoint);
+    }
+    return found;
+  }
+
+  /** Deletes checkpoints. One that is in use is waited for. */
+  async deleteCheckpoints(
+    modelId: string,
+    steps: readonly number[],
+    signal?: AbortSignal,
+  ): Promise<CheckpointDeletion> {
+    const { id } = await this.#getRecord(modelId);
+    const releaseModel = this.#take(id, id);
+    const notFound: number[] = [];
+    let deletedCount = 0;
+    try {
+      await this.#home.startWriting();
+      for (const step of new Set(steps)) {
+        const what = `the checkpoint of step ${step} of the model ${id}`;
+        const reopen = await this.#leases.drain(`${id}@${step}`, what, signal);
+        try {
+          const trashed = await this.#write(`cannot delete ${what}`, id, () =>
+            this.#checkpoints.discard(id, step),
+          );
+          if (trashed === null) notFound.push(step);
+          else {
+            deletedCount++;
+            await this.#removeDiscarded(trashed);
+          }
+        } finally {
+          reopen();
+        }
+      }
+    } finally {
+      releaseModel();
+    }
+    return { deleted_count: deletedCount, not_found_steps: notFound };
+  }
+
+  /**
+   * A new training job of a model, which is not deleted before the job has finished.
+   * @throws OnpolicyError `MODEL_NOT_FOUND`; `STORE_FAILED` when this process cannot write
+   */
+  async createJob(modelId: string, { cancel, config }: JobOptions = {}): Promise<OpenJob> {
+    const { id } = await this.#getRecord(modelId);
+    const release = this.#take(id, id);
+    const cancels = this.#cancels.get(id) ?? new Set();
+    const end = () => {
+      release();
+      if (cancel) cancels.delete(cancel);
+      if (cancels.size === 0) this.#cancels.delete(id);
+    };
+    try {
+      const folder = this.#models.folder(id);
+      const job = await this.#write('cannot keep the training job', id, async () => {
+        if (config) await this.runs.keepConfig(id, config);
+        return await this.#jobs.create(folder, id);
+      });
+      if (cancel) this.#cancels.set(id, cancels.add(cancel));
+      const finish = async (outcome: JobOutcome) => {
+        const info = await job.finish(outcome);
+        if (outcome.status === 'completed') await this.runs.keepTraining(id, outcome.step, outcome.metrics);
+        return info;
+      };
+      return { ...job, finish: (outcome) => finish(outcome).finally(end) };
+    } catch (error) {
+      end();
+      throw error;
+    }
+  }
+
+  /** What is known of a job, of this process or an earlier one. @throws OnpolicyError `NOT_FOUND` */
+  async readJob(id: string): Promise<TrainingJobInfo> {
+    const job = await this.#jobs.read(id, await this.#modelFolders());
+    if (!job) throw noJob(id);
+    return job;
+  }
+
+  /** A page of a job's events, in the order they happened. @throws OnpolicyError `NOT_FOUND` */
+  async readEvents(
+    id: string,
+    query: Pick<ValidListQuery, 'after' | 'limit'>,
+  ): Promise<Page<TrainingJobEvent>> {
+    const page = await this.#jobs.events(id, query, await this.#modelFolders());
+    if (!page) throw noJob(id);
+    return page;
+  }
+
+  /** Waits for writes under way, then lets other processes write. */
+  async close(): Promise<void> {
+    await this.#queue.idle();
+    await this.runs.idle();
+    await this.#home.close();
+  }
+
+  /** Writes to a model's run, which is not deleted meanwhile. */
+  async #writeRun<Result>(id: string, work: () => Promise<Result>): Promise<Result> {
+    const release = this.#take(id, id);
+    try {
+      return await this.#write(`cannot log to the model ${id}`, id, work);
+    } finally {
+      release();
+    }
+  }
+
+  async #toModel({ id, name, base_model, created }: ModelRecord): Promise<Model> {
+    const step = (await this.#checkpoints.steps(id)).at(-1) ?? 0;
+    return { id, object: 'model', name, base_model, created, step };
+  }
+
+  async #getRecord(id: string): Promise<ModelRecord> {
+    const record = await this.#models.get(id);
+    if (!record) throw noModel(id);
+    return record;
+  }
+
+  #take(name: string, modelId: string, step?: number): () => void {
+    const release = this.#leases.take(name);
+    if (!release) throw step === undefined ? noModel(modelId) : noCheckpoint(modelId, step);
+    return release;
+  }
+
+  async #modelFolders(): Promise<string[]> {
+    return (await this.#models.all()).map(({ id }) => this.#models.folder(id));
+  }
+
+  /** False: not now. It is out of sight already, and removed when the home is next opened. */
+  async #removeDiscarded(folder: string): Promise<boolean> {
+    return await this.#home.removeDiscarded(folder).then(
+      () => true,
+      (error: unknown) => {
+        this.#home.report(folder, error);
+        return false;
+      },
+    );
+  }
+
+  /** Writes as the only writer, after other work on `name`. */
+  async #write<Result>(failure: string, name: string, work: () => Promise<Result>): Promise<Result> {
+    await this.#home.startWriting();
+    try {
+      return await this.#queue.run(name, work);
+    } catch (error) {
+      throw storeFailed(failure, error);
+    }
+  }
+}
+
+const READ_AT_ONCE = 64;
+
+function noModel(id: string): OnpolicyError {
+  return new OnpolicyError('MODEL_NOT_FOUND', `there is no model ${JSON.stringify(id)}`, {
+    param: 'model_id',
+  });
+}
+
+function noCheckpoint(modelId: string, step: number): OnpolicyError {
+  return new OnpolicyError('NOT_FOUND', `the model ${modelId} has no checkpoint of step ${step}`);
+}
+
+function noJob(id: string): OnpolicyError {
+  return new OnpolicyError('NOT_FOUND', `there is no training job ${JSON.stringify(id)}`);
+}

@@ -1,0 +1,24 @@
+/** Ids, names and `name@step` of registered models -> what they stand for. */
+import path from 'node:path';
+import { CHECKPOINT_FILES } from '../rl/checkpoint-files.ts';
+import type { FindRegistered } from '../serving.ts';
+import type { Store } from '../store/store.ts';
+
+/** Looks references up in a store. `store` throws when the runtime is closed. */
+export function findRegistered(store: () => Store): FindRegistered {
+  return async (reference) => {
+    const [, name, stepText] = /^(.+)@(\d+)$/.exec(reference) ?? [null, reference];
+    const model = await store().findModel(name);
+    if (!model) return null;
+    const step = stepText === undefined ? undefined : Number(stepText);
+    const used = await store().useCheckpoint(model.id, step);
+    const { id, folder, release } = used;
+    return {
+      id: model.id,
+      baseModel: model.base_model,
+      adapter: id && folder ? { identity: id, path: path.join(folder, CHECKPOINT_FILES.gguf) } : null,
+      isNewest: step === undefined,
+      release,
+    };
+  };
+}

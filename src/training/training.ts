@@ -1,0 +1,154 @@
+/** Requests to train -> jobs that run one after the other on each model file, and leave checkpoints. READ FIRST in this folder. */
+import { OnpolicyError } from '../errors.ts';
+import type { Models, ServedModel } from '../models.ts';
+import {
+  type Model,
+  type TrainingJobInfo,
+  type TrainingJobRequest,
+  type TrainingResult,
+  validateListQuery,
+  validateTrainingJobRequest,
+} from '../protocol/index.ts';
+import { createChatTokenizer } from '../rl/chat-tokenizer.ts';
+import { type LossPool, openLossPool } from '../rl/loss-pool.ts';
+import { resolveSettings } from '../rl/settings.ts';
+import { type SftRequest, validateSftRequest } from '../rl/sft-request.ts';
+import { sft, type TrainResult, type TrainTools, train } from '../rl/train.ts';
+import type { CallOptions, TrainingJob, TrainingJobsResource } from '../service.ts';
+import { Queue } from '../store/queue.ts';
+import type { Store } from '../store/store.ts';
+import { JobHandle } from './job-handle.ts';
+import { JobRun } from './job-run.ts';
+import { type TrainerSettings, Trainers } from './trainers.ts';
+
+/** What training works with. */
+export type TrainingContext = {
+  readonly models: Models;
+  /** Throws when the runtime is closed. */
+  readonly store: () => Store;
+  readonly settings: Omit<TrainerSettings, 'threads'>;
+  /** Called when a model has a new checkpoint. */
+  readonly onCheckpoint: (modelId: string) => Promise<void>;
+};
+
+type Work = (tools: TrainTools) => Promise<TrainResult>;
+
+/** The training jobs of one runtime. */
+export class Training {
+  readonly #context: TrainingContext;
+  readonly #trainers = new Trainers();
+  readonly #queue = new Queue();
+  readonly #running = new Map<string, JobHandle>(); // and queued, by id
+  #lossPool: LossPool | null = null;
+
+  constructor(context: TrainingContext) {
+    this.#context = context;
+  }
+
+  /** Reinforcement learning on groups of scored trajectories. Resolves when the job is queued. */
+  async train(request: TrainingJobRequest, options: CallOptions = {}): Promise<TrainingJob> {
+    const { model_id, trajectory_groups, experimental_config } = validateTrainingJobRequest(request);
+    const settings = resolveSettings(experimental_config ?? {});
+    return await this.#submit(model_id, settings, options, (tools) =>
+      train({ trajectory_groups, experimental_config: experimental_config ?? {} }, tools),
+    );
+  }
+
+  /** Supervised learning on given answers. Resolves when the job is queued. */
+  async sft(request: SftRequest, options: CallOptions = {}): Promise<TrainingJob> {
+    const { model_id, data, config } = validateSftRequest(request);
+    return await this.#submit(model_id, config, options, (tools) => sft({ data, config }, tools));
+  }
+
+  /** Jobs by id, also those of earlier processes. */
+  readonly jobs: TrainingJobsResource = {
+    retrieve: async (id) => await this.#context.store().readJob(id),
+    events: async (id, query) => await this.#context.store().readEvents(id, validateListQuery(query)),
+    cancel: (id) => this.#cancel(id),
+  };
+
+  /** Stops all jobs and frees the trainers. */
+  async close(): Promise<void> {
+    const closed = new OnpolicyError('CLOSED', 'the runtime was closed');
+    for (const handle of this.#running.values()) handle.stop(closed);
+    await Promise.allSettled([...this.#running.values()].map(({ done }) => done));
+    await this.#queue.idle();
+    await this.#trainers.close();
+    await this.#lossPool?.close();
+  }
+
+  async #submit(
+    modelId: string,
+    config: Readonly<Record<string, unknown>>,
+    { signal }: CallOptions,
+    work: Work,
+  ): Promise<TrainingJob> {
+    const store = this.#context.store();
+    if (signal?.aborted) throw aborted(signal.reason);
+    const model = await store.getModel(modelId);
+    const base = await this.#context.models.get(model.base_model, signal);
+    const stop = new AbortController();
+    const record = await store.createJob(model.id, {
+      config,
+      cancel: () => stop.abort(new OnpolicyError('ABORTED', 'its model is being deleted')),
+    });
+    const job = new JobHandle(record.id, stop);
+    this.#running.set(job.id, job);
+    const onAbort = (): void => stop.abort(aborted(signal?.reason));
+    signal?.addEventListener('abort', onAbort);
+    const run = new JobRun(job, record);
+    const onStop = (): void => {
+      if (job.status === 'queued') void run.fail(stop.signal.reason);
+    };
+    stop.signal.addEventListener('abort', onStop);
+    if (signal?.aborted) onAbort();
+    if (stop.signal.aborted) onStop();
+    void this.#queue
+      .run(base.path, () => run.run(() => this.#work(model, base, run, work)))
+      .finally(() => {
+        signal?.removeEventListener('abort', onAbort);
+        this.#running.delete(job.id);
+      });
+    return job;
+  }
+
+  /** Everything between a job's start and its end. */
+  async #work(model: Model, base: ServedModel, run: JobRun, work: Work): Promise<TrainingResult> {
+    const { settings, onCheckpoint } = this.#context;
+    const store = this.#context.store();
+    const tokenizer = createChatTokenizer(base);
+    this.#lossPool ??= openLossPool();
+    const lossPool = this.#lossPool;
+    const { id, step, metrics } = await this.#trainers.use(
+      base.path,
+      { ...settings, threads: base.threads },
+      (trainer) =>
+        work({
+          trainer,
+          tokenizer,
+          lossPool,
+          checkpoints: store.checkpointsFolder(model.id),
+          checkpointId: (next) => store.newCheckpointId(model.id, next),
+          emit: (event) => run.emit(event),
+          signal: run.signal,
+          now: () => performance.now(),
+        }),
+    );
+    await onCheckpoint(model.id).catch(() => {}); // the next request meets the same failure, and reports it
+    return { job_id: run.id, model_id: model.id, step, checkpoint_id: id, metrics };
+  }
+
+  async #cancel(id: string): Promise<TrainingJobInfo> {
+    const store = this.#context.store();
+    const { status } = await store.readJob(id);
+    const running = this.#running.get(id.toLowerCase());
+    if (running) await running.cancel();
+    else if (status === 'queued' || status === 'running')
+      throw new OnpolicyError('CONFLICT', `the training job ${id} runs in another process`);
+    return await store.readJob(id);
+  }
+}
+
+function aborted(reason: unknown): OnpolicyError {
+  return new OnpolicyError('ABORTED', 'the training job was aborted', { cause: reason });
+}

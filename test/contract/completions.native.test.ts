@@ -1,0 +1,58 @@
+/** The contract of completions, on the runtime, a client of it over a socket, and a pool of both. */
+import { afterAll, beforeAll } from 'vitest';
+import { connect, createPool, serve } from '../../src/http/index.ts';
+import { createRuntime, type Runtime } from '../../src/runtime.ts';
+import { completionContract, type Opened } from './completion-contract.ts';
+
+let reference: Runtime;
+beforeAll(async () => {
+  reference = await createRuntime({ threads: 1, prefixCache: false });
+});
+afterAll(() => reference.close());
+
+const openRuntime = (): Promise<Runtime> => createRuntime({ threads: 1 });
+const busyOf = (runtime: Runtime): number => runtime.stats().running + runtime.stats().waiting;
+
+/** A runtime behind a server, and its client. */
+async function openRemote(): Promise<Opened> {
+  const runtime = await openRuntime();
+  const server = await serve(runtime, { tokens: ['secret'], maxLogprobs: null });
+  const service = connect({ baseUrl: `${server.url}/v1/`, apiKey: 'secret' });
+  const close = async (): Promise<void> => {
+    await service.close();
+    await server.close();
+    await runtime.close();
+  };
+  return { service, busy: () => busyOf(runtime), close };
+}
+
+const answer = (request: Parameters<Parameters<typeof completionContract>[2]>[0]) =>
+  reference.createCompletion({ ...request, stream: false });
+
+completionContract(
+  'the runtime',
+  async () => {
+    const runtime = await openRuntime();
+    return { service: runtime, busy: () => busyOf(runtime), close: () => runtime.close() };
+  },
+  answer,
+);
+
+completionContract('a client', openRemote, answer);
+
+completionContract(
+  'a pool',
+  async () => {
+    const [runtime, remote] = [await openRuntime(), await openRemote()];
+    const service = createPool([runtime, remote.service]);
+    return {
+      service,
+      busy: () => busyOf(runtime) + remote.busy(),
+      close: async () => {
+        await service.close();
+        await remote.close();
+      },
+    };
+  },
+  answer,
+);

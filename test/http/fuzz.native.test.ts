@@ -1,0 +1,17 @@
+/** Hostile requests to the embedded model behind a server: what is legal is answered, all else refused, and nothing goes on. */
+import { expect, it } from 'vitest';
+import { serve } from '../../src/http/index.ts';
+import { createRuntime } from '../../src/runtime.ts';
+import { attack } from './hostile.ts';
+
+it('the runtime withstands them', async () => {
+  await using runtime = await createRuntime({ threads: 1, contextSize: 256 });
+  const errors: unknown[] = [];
+  const server = await serve(runtime, { bodyTimeoutMs: 50, onError: (error) => errors.push(error) });
+  const { statuses, failures } = await attack(Number(new URL(server.url).port), 7, 1500);
+  expect(failures.slice(0, 3)).toEqual([]);
+  expect(errors).toEqual([]);
+  expect(statuses.get(200)).toBeGreaterThan(50);
+  await expect.poll(() => runtime.stats().running + runtime.stats().waiting).toBe(0);
+  await server.close();
+});

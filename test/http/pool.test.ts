@@ -1,0 +1,168 @@
+/** A pool: who is asked, who is left out and comes back, and what becomes of requests under way. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import { OnpolicyError } from '../../src/errors.ts';
+import { connect, createPool, type PoolOptions, type Server, serve } from '../../src/http/index.ts';
+import type { ChatCompletionRequest } from '../../src/protocol/index.ts';
+import type { Service } from '../../src/service.ts';
+import { createMemoryService, type MemoryService } from '../fakes/memory-service.ts';
+
+const ask = (content: string): ChatCompletionRequest => ({ messages: [{ role: 'user', content }] });
+const countOf = (service: MemoryService): number =>
+  service.calls.filter((call) => call === 'createCompletion').length;
+
+async function read(service: Service, request: ChatCompletionRequest): Promise<string> {
+  let text = '';
+  for await (const { choices } of await service.createCompletion({ ...request, stream: true }))
+    text += choices[0]?.delta.content ?? '';
+  return text;
+}
+
+describe('requests', () => {
+  it('are spread over those with least to do', async () => {
+    const members = [1, 2, 3, 4].map(() => createMemoryService({ pieceMs: 5 }));
+    const pool = createPool(members);
+    await Promise.all(Array.from({ length: 40 }, (_, i) => pool.createCompletion(ask(`${i}`))));
+    expect(members.map(countOf)).toEqual([10, 10, 10, 10]);
+  });
+
+  it('of a conversation stay with the member that knows it', async () => {
+    const members = [1, 2, 3, 4].map(() => createMemoryService());
+    const pool = createPool(members);
+    for (let i = 0; i < 8; i++) {
+      const before = members.map(countOf);
+      let messages = ask(`I am number ${i}`).messages;
+      for (let turn = 0; turn < 5; turn++) {
+        await pool.createCompletion({ messages });
+        messages = [...messages, { role: 'assistant', content: 'Hi' }, { role: 'user', content: `${turn}` }];
+      }
+      const asked = members.map((member, m) => countOf(member) - before[m]!);
+      expect(asked.toSorted()).toEqual([0, 0, 0, 5]);
+    }
+  });
+
+  it('leave a member that has far more to do than others', async () => {
+    const members = [1, 2].map(() => createMemoryService({ pieceMs: 20 }));
+    const pool = createPool(members);
+    await pool.createCompletion(ask('same'));
+    await Promise.all(Array.from({ length: 64 }, () => pool.createCompletion(ask('same'))));
+    expect(Math.min(...members.map(countOf))).toBeGreaterThan(15);
+  });
+
+  it('that are faulty are refused once, and nobody is left out for it', async () => {
+    const members = [1, 2].map(() => createMemoryService());
+    const pool = createPool(members);
+    for (const request of [{}, null, { messages: 5 }, { ...ask('x'), n: 0 }])
+      await expect(pool.createCompletion(request as never)).rejects.toMatchObject({
+        code: 'INVALID_REQUEST',
+      });
+    expect(members.map(countOf)).toEqual([2, 2]);
+  });
+
+  it('for a model go to who has it', async () => {
+    const members = [createMemoryService(), createMemoryService()];
+    const { id: model } = await members[1]!.models.create({ base_model: 'x' });
+    const pool = createPool(members);
+    for (let i = 0; i < 4; i++) await pool.createCompletion({ ...ask(`${i}`), model });
+    await expect(pool.createCompletion({ ...ask('x'), model: 'none' })).rejects.toMatchObject({
+      code: 'MODEL_NOT_FOUND',
+    });
+  });
+});
+
+describe('a member that cannot be reached', () => {
+  it('is left out, and comes back', async () => {
+    const steady = createMemoryService();
+    const flaky = createMemoryService();
+    let isDown = true;
+    let tried = 0;
+    const gate: Service = {
+      ...flaky,
+      createCompletion: ((request: never) => {
+        tried += 1;
+        if (isDown) throw new OnpolicyError('NETWORK_FAILED', 'gone');
+        return flaky.createCompletion(request);
+      }) as never,
+    };
+    const pool = createPool([gate, steady], { retryMs: 30 });
+    for (let i = 0; i < 20; i++) await pool.createCompletion(ask(`a${i}`));
+    expect(countOf(steady)).toBe(20); // each one answered
+    expect(tried).toBe(1); // and only the first went the long way
+    await sleep(40);
+    await pool.createCompletion(ask('b'));
+    await pool.createCompletion(ask('c'));
+    expect(tried).toBe(2);
+    isDown = false;
+    await sleep(80);
+    for (let i = 0; i < 20; i++) await pool.createCompletion(ask(`d${i}`));
+    expect(countOf(flaky)).toBe(10);
+  });
+
+  it('is asked all the same when there is no other', async () => {
+    const pool = createPool([connect({ baseUrl: 'http://127.0.0.1:1', maxRetries: 0 })]);
+    for (let i = 0; i < 2; i++)
+      await expect(pool.createCompletion(ask('x'))).rejects.toMatchObject({ code: 'NETWORK_FAILED' });
+  });
+});
+
+it('a member that is killed and restarted 20 times under load loses only its own streams, and none silently', async () => {
+  const WORDS = Array.from({ length: 20 }, (_, i) => `word${i} `);
+  const options = { pieces: WORDS, pieceMs: 1 };
+  const steady = await serve(createMemoryService(options));
+  let victim: Server = await serve(createMemoryService(options), { graceMs: 0 });
+  const port = Number(new URL(victim.url).port);
+  const clients = [steady, victim].map(({ url }) => connect({ baseUrl: url, maxRetries: 0 }));
+  const pool = createPool(clients, { retryMs: 5 });
+  let isOver = false;
+  const outcomes = { whole: 0, failed: 0 };
+  const worker = async (name: number): Promise<void> => {
+    for (let i = 0; !isOver; i++) {
+      try {
+        expect(await read(pool, ask(`${name} ${i}`))).toBe(WORDS.join(''));
+        outcomes.whole += 1;
+      } catch (error) {
+        expect(error).toMatchObject({ code: expect.stringMatching(/^(NETWORK_FAILED|CLOSED)$/) });
+        outcomes.failed += 1;
+      }
+    }
+  };
+  const workers = Array.from({ length: 8 }, (_, name) => worker(name));
+  for (let kill = 0; kill < 20; kill++) {
+    await sleep(60);
+    const { failed } = outcomes;
+    await victim.close();
+    victim = await serve(createMemoryService(options), { port, graceMs: 0 });
+    await sleep(10);
+    expect(outcomes.failed - failed).toBeLessThanOrEqual(8);
+  }
+  isOver = true;
+  await Promise.all(workers);
+  expect(outcomes.failed).toBeGreaterThan(10); // it was under load
+  expect(outcomes.whole).toBeGreaterThan(100);
+  await pool.close();
+  await Promise.all([steady.close(), victim.close()]);
+});
+
+it('training stays with one member', async () => {
+  const members = [createMemoryService(), createMemoryService()];
+  const pool = createPool(members, { trainer: 1 });
+  const { id } = await pool.models.create({ base_model: 'x' });
+  await (await pool.train({ model_id: id, trajectory_groups: [] })).done;
+  expect((await pool.checkpoints.list(id)).data).toHaveLength(1);
+  expect(members[0]!.calls).toEqual([]);
+  const { createCompletion, close, [Symbol.asyncDispose]: dispose } = members[0]!;
+  const plain = createPool([{ createCompletion, close, [Symbol.asyncDispose]: dispose }]);
+  expect(() => plain.models).toThrow(expect.objectContaining({ code: 'UNSUPPORTED' }));
+});
+
+it('options that are wrong are named', () => {
+  const member = createMemoryService();
+  for (const [members, options, param] of [
+    [[], {}, 'services'],
+    [[member], { trainer: 1 }, 'trainer'],
+    [[member], { retry: 1 }, 'retry'],
+  ] as const)
+    expect(() => createPool(members, options as PoolOptions)).toThrow(
+      expect.objectContaining({ code: 'INVALID_REQUEST', param }),
+    );
+});

@@ -1,0 +1,92 @@
+/** A run as training and logging leave it, made up: any number of steps, groups and trajectories. */
+import fs from 'node:fs';
+import path from 'node:path';
+import type { LogRequest } from '../../src/protocol/index.ts';
+import { stepFolder } from '../../src/rl/checkpoint-step.ts';
+import type { Store } from '../../src/store/store.ts';
+
+/** How large the run is. */
+export type RunSize = {
+  readonly steps: number;
+  readonly groups: number;
+  readonly perGroup: number;
+  readonly tokens: number;
+};
+
+const WORDS =
+  ' the a model learns to add numbers , then says that 4 + 5 is nine because it counted on its fingers .'.split(
+    /(?= )/,
+  );
+
+/** Makes the run of a model; the same every time. */
+export async function makeRun(store: Store, modelId: string, size: RunSize): Promise<void> {
+  const random = mulberry(7);
+  const { steps, groups } = size;
+  const perStep = groups / steps;
+  let logged = 0;
+  for (let step = 1; step <= steps; step++) {
+    const progress = step / steps;
+    const metrics = {
+      'train/reward': 0.2 + 0.6 * progress + 0.1 * random(),
+      'train/reward_std_dev': 0.3 - 0.2 * progress,
+      'train/clip_fraction': 0.05 * random(),
+      'train/probs_corr': 0.999,
+      'loss/train': 0.5 - 0.3 * progress + 0.05 * random(),
+      'loss/entropy': 2 - progress,
+      'loss/kl_div': 0.01 * progress,
+      'loss/kl_policy_ref': 0.02 * progress,
+      'loss/grad_norm': 0.1 + 0.05 * random(),
+      'loss/learning_rate': 5e-6,
+      'throughput/train_tok_per_s': 80 + 10 * random(),
+    };
+    const folder = stepFolder(store.checkpointsFolder(modelId), step);
+    fs.mkdirSync(folder, { recursive: true });
+    const facts = { id: store.newCheckpointId(modelId, step), step, metrics, trajectory_hash: '' };
+    fs.writeFileSync(path.join(folder, 'checkpoint.json'), JSON.stringify(facts));
+    await store.runs.keepTraining(modelId, step, metrics);
+    const trajectory_groups = [];
+    for (; logged < step * perStep; logged++) trajectory_groups.push(group(logged, size, random));
+    if (trajectory_groups.length > 0)
+      await store.runs.log(modelId, { split: step % 5 === 0 ? 'val' : 'train', trajectory_groups });
+  }
+}
+
+function group(
+  n: number,
+  { perGroup, tokens }: RunSize,
+  random: () => number,
+): LogRequest['trajectory_groups'][number] {
+  return {
+    trajectories: Array.from({ length: perGroup }, () => ({
+      messages_and_choices: [
+        { role: 'system', content: 'You add numbers.' },
+        { role: 'user', content: `What is ${n} + ${n % 7}? </script><b>not bold</b>` },
+        choice(tokens, random),
+      ],
+      reward: Math.round(random() * 4) / 4,
+      metrics: { length: tokens },
+    })),
+  };
+}
+
+function choice(tokenCount: number, random: () => number) {
+  const tokens = Array.from({ length: tokenCount }, () => WORDS[Math.floor(random() * WORDS.length)]!);
+  return {
+    index: 0,
+    finish_reason: 'stop',
+    message: { role: 'assistant', content: tokens.join('') },
+    token_ids: tokens.map((_, i) => i),
+    logprobs: { content: tokens.map((token) => ({ token, logprob: Math.log(1 - random()) / 2 })) },
+  };
+}
+
+/** Numbers from 0 to 1 that are the same every time. */
+function mulberry(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let t = Math.imul(state ^ (state >>> 15), 1 | state);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
+  };
+}

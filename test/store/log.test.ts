@@ -1,0 +1,234 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { describe, expect, it } from 'vitest';
+import type { LogRequest } from '../../src/protocol/index.ts';
+import { splitFolder } from '../../src/store/split-folder.ts';
+import { addSteps, closeAll, codeOf, faultOf, open, type TestHome } from './homes.ts';
+
+type Group = LogRequest['trajectory_groups'][number];
+type Trajectory = Group['trajectories'][number];
+
+const attempt = (reward: number, more: Partial<Trajectory> = {}): Trajectory => ({
+  messages_and_choices: [
+    { role: 'user', content: 'hello' },
+    { index: 0, finish_reason: 'stop', message: { role: 'assistant', content: 'hi' }, token_ids: [1, 2, 3] },
+  ],
+  reward,
+  ...more,
+});
+const group = (...rewards: number[]): Group => ({ trajectories: rewards.map((reward) => attempt(reward)) });
+
+async function all<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
+  const found: Item[] = [];
+  for await (const item of items) found.push(item);
+  return found;
+}
+
+async function openModel() {
+  const home = await open();
+  const { id } = await home.runtime.models.create({ base_model: 'a' });
+  const modelFolder = path.join(home.home, 'models', id);
+  return { ...home, id, modelFolder };
+}
+
+const rewardsOf = async ({ runtime }: TestHome, id: string, split: string) =>
+  (await all(runtime.runs.trajectories(id, split))).map(({ trajectory }) => trajectory.reward);
+
+describe('models.log', () => {
+  it('keeps trajectories and says what they were worth', async () => {
+    const { runtime, id, modelFolder } = await openModel();
+    const trajectory_groups = [
+      { trajectories: [attempt(1, { metrics: { steps: 4, won: true, note: 'x' } }), attempt(0)] },
+      group(0.5, 0.5),
+    ];
+    const result = await runtime.models.log(id, { split: 'test', trajectory_groups });
+    expect(result).toEqual({
+      logged_trajectories: 4,
+      metrics: {
+        'test/reward': 0.5,
+        'test/reward_std_dev': 0.25, // within groups: 0.5 and 0
+        'test/steps': 4,
+        'test/won': 1,
+        'test/exception_rate': 0,
+        'test/completion_tokens': 3,
+      },
+    });
+    const file = path.join(modelFolder, 'trajectories', 'test', '1.jsonl');
+    const lines = fs.readFileSync(file, 'utf8').trim().split('\n');
+    expect(lines.map((line) => JSON.parse(line))).toMatchObject([
+      { group: 0, index: 0, step: 0, trajectory: trajectory_groups[0]!.trajectories[0] },
+      { group: 0, index: 1 },
+      { group: 1, index: 0 },
+      { group: 1, index: 1, trajectory: { reward: 0.5 } },
+    ]);
+    expect(await runtime.runs.splits(id)).toEqual({ test: 4 });
+  });
+
+  it('counts exceptions, tokens and durations', async () => {
+    const { runtime, id } = await openModel();
+    const untold = [{ role: 'user', content: 'hello' }] as const;
+    const trajectories = [
+      attempt(1, {
+        metadata: { exception: 'TimeoutError', end_time: '2026-01-01T00:00:03Z' },
+        start_time: '2026-01-01T00:00:00Z',
+      }),
+      attempt(1, {
+        metadata: { exception: null },
+        auto_metrics: { duration: 5, tries: 2 },
+        metrics: { tries: 4 },
+      }),
+      attempt(1, { messages_and_choices: untold, metrics: { reward: 99, exception_rate: 99 } }),
+      attempt(1, { additional_histories: [{ messages_and_choices: attempt(0).messages_and_choices }] }),
+    ];
+    const { metrics } = await runtime.models.log(id, { trajectory_groups: [{ trajectories }] });
+    expect(metrics).toEqual({
+      'val/reward': 1,
+      'val/reward_std_dev': 0,
+      'val/exception_rate': 0.25,
+      'val/completion_tokens': 4, // 3, 3, none known, 6
+      'val/duration': 4,
+      'val/tries': 4,
+    });
+  });
+
+  it('logs nothing of a faulty request', async () => {
+    const { runtime, id, modelFolder } = await openModel();
+    const bad = {
+      trajectory_groups: [group(1), { trajectories: [attempt(1), { reward: 'high' }] }],
+    } as never;
+    expect(await faultOf(runtime.models.log(id, bad))).toEqual([
+      'trajectory_groups',
+      '1',
+      'trajectories',
+      '1',
+      'messages_and_choices',
+    ]);
+    expect(await faultOf(runtime.models.log(id, { split: '', trajectory_groups: [] }))).toEqual(['split']);
+    expect(await codeOf(runtime.models.log('nobody', { trajectory_groups: [] }))).toBe('MODEL_NOT_FOUND');
+    expect(fs.readdirSync(modelFolder).sort()).toEqual(['model.json', 'run.json']);
+    expect(await runtime.models.log(id, { trajectory_groups: [] })).toEqual({
+      logged_trajectories: 0,
+      metrics: {},
+    });
+    expect(await runtime.models.log(id, { trajectory_groups: [group()] })).toEqual({
+      logged_trajectories: 0,
+      metrics: {},
+    });
+  });
+
+  it('takes any split', async () => {
+    const home = await openModel();
+    const splits = [
+      'train',
+      '../../x',
+      'a/b',
+      'Val',
+      'val',
+      '.',
+      'con',
+      '__proto__',
+      'ü 語',
+      'x'.repeat(500),
+      `${'x'.repeat(499)}y`,
+    ];
+    for (const [i, split] of splits.entries())
+      await home.runtime.models.log(home.id, { split, trajectory_groups: [group(i)] });
+    for (const [i, split] of splits.entries()) expect(await rewardsOf(home, home.id, split)).toEqual([i]);
+    expect(Object.keys(await home.runtime.runs.splits(home.id))).toEqual(splits);
+    const folders = fs.readdirSync(path.join(home.modelFolder, 'trajectories'));
+    expect(new Set(folders.map((name) => name.toLowerCase())).size).toBe(splits.length);
+    expect(new Set(splits.map(splitFolder)).size).toBe(splits.length);
+  });
+
+  it('goes on in the next file when one is full, and reads from any group on', async () => {
+    const home = await openModel();
+    const { runtime, id, modelFolder } = home;
+    const large = 'x'.repeat(3 * 2 ** 20);
+    const groups = [1, 2, 3, 4].map((reward) => ({ trajectories: [attempt(reward, { logs: [large] })] }));
+    await runtime.models.log(id, { trajectory_groups: groups });
+    await runtime.models.log(id, { trajectory_groups: [group(5, 6)] });
+    expect(fs.readdirSync(path.join(modelFolder, 'trajectories', 'val')).sort()).toEqual([
+      '1.jsonl',
+      '2.jsonl',
+    ]);
+    expect(await rewardsOf(home, id, 'val')).toEqual([1, 2, 3, 4, 5, 6]);
+    const late = await all(runtime.runs.trajectories(id, 'val', 3));
+    expect(late.map(({ group, trajectory }) => [group, trajectory.reward])).toEqual([
+      [3, 4],
+      [4, 5],
+      [4, 6],
+    ]);
+  });
+
+  it('shows nothing of a call that a crash cut off, and goes on after it', async () => {
+    const home = await openModel();
+    const { runtime, id, modelFolder } = home;
+    const files = ['metrics.jsonl', path.join('trajectories', 'val', '1.jsonl')].map((name) =>
+      path.join(modelFolder, name),
+    );
+    await runtime.models.log(id, { trajectory_groups: [group(1)] });
+    for (const file of files) fs.appendFileSync(file, `${fs.readFileSync(file, 'utf8')}{"cut o`);
+    expect(await rewardsOf(home, id, 'val')).toEqual([1]);
+    expect(await all(runtime.runs.metrics(id))).toHaveLength(1);
+    await runtime.models.log(id, { trajectory_groups: [group(2)] });
+    expect(await rewardsOf(home, id, 'val')).toEqual([1, 2]);
+    expect(await all(runtime.runs.metrics(id))).toHaveLength(2);
+    for (const file of files) expect(fs.readFileSync(file, 'utf8').split('\n')).toHaveLength(3);
+    expect(home.problems).toEqual([]);
+  });
+
+  it('names a damaged line and skips it', async () => {
+    const home = await openModel();
+    await home.runtime.models.log(home.id, { trajectory_groups: [group(1, 2, 3)] });
+    const file = path.join(home.modelFolder, 'trajectories', 'val', '1.jsonl');
+    const bytes = fs.readFileSync(file);
+    bytes[bytes.indexOf('\n') + 1] = 0x78;
+    fs.writeFileSync(file, bytes);
+    expect(await rewardsOf(home, home.id, 'val')).toEqual([1, 3]);
+    expect(home.problems).toEqual([expect.stringContaining(path.join('val', '1.jsonl'))]);
+  });
+
+  it('may be called many times at once', async () => {
+    const home = await openModel();
+    const calls = Array.from({ length: 20 }, (_, i) =>
+      home.runtime.models.log(home.id, { trajectory_groups: [group(i)] }),
+    );
+    await Promise.all(calls);
+    expect((await rewardsOf(home, home.id, 'val')).sort((a, b) => a - b)).toEqual(calls.map((_, i) => i));
+    const groups = (await all(home.runtime.runs.trajectories(home.id, 'val'))).map((line) => line.group);
+    expect(groups).toEqual(calls.map((_, i) => i));
+  });
+});
+
+describe('a run', () => {
+  it('has the metrics of logs and of training, as lines and as CSV', async () => {
+    const { runtime, store, id } = await openModel();
+    await addSteps(store, id, [0.5]);
+    const job = await store.createJob(id, { config: { learning_rate: 1e-4 } });
+    await job.finish({ status: 'completed', step: 1, metrics: { 'train/reward': 0.5, 'loss/train': 0.1 } });
+    await runtime.models.log(id, { split: 'a,"b"', trajectory_groups: [group(1)] });
+    expect(await all(runtime.runs.metrics(id))).toMatchObject([
+      { step: 1, source: 'training', metrics: { 'train/reward': 0.5 } },
+      { step: 1, source: 'a,"b"', metrics: { 'a,"b"/reward': 1 } },
+    ]);
+    const csv = (await all(runtime.runs.metricsCsv(id))).join('').split('\r\n');
+    expect(csv[0]).toBe(
+      'step,created,source,"a,""b""/completion_tokens","a,""b""/exception_rate","a,""b""/reward","a,""b""/reward_std_dev",loss/train,train/reward',
+    );
+    expect(csv[1]).toMatch(/^1,\d+,training,,,,,0\.1,0\.5$/);
+    expect(csv[2]).toMatch(/^1,\d+,"a,""b""",3,0,1,0,,$/);
+    expect(await runtime.runs.retrieve(id)).toMatchObject({
+      config: { learning_rate: 1e-4 },
+      system: { node: process.versions.node, onpolicy: expect.any(String) },
+    });
+  });
+
+  it('is there again when the home is opened again', async () => {
+    const first = await openModel();
+    await first.runtime.models.log(first.id, { trajectory_groups: [group(1)] });
+    await closeAll();
+    const again = await open(first.home);
+    expect(await rewardsOf(again, first.id, 'val')).toEqual([1]);
+    expect(await codeOf(all(again.runtime.runs.metrics('nobody')))).toBe('MODEL_NOT_FOUND');
+  });
+});
