@@ -17,7 +17,8 @@ afterAll(async () => {
   fs.rmSync(root, { recursive: true, force: true });
 });
 
-const openRuntime = (): Promise<Runtime> => createRuntime({ threads: 1, home: fs.mkdtempSync(path.join(root, 'home-')) });
+const openRuntime = (): Promise<Runtime> =>
+  createRuntime({ threads: 1, home: fs.mkdtempSync(path.join(root, 'home-')) });
 const busyOf = (runtime: Runtime): number => runtime.stats().running + runtime.stats().waiting;
 
 /** A runtime behind a server, and its client. */
