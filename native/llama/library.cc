@@ -63,6 +63,8 @@ void OnLog(enum ggml_log_level level, const char* text, void*) {
   for (const auto& [id, sink] : g_log_sinks) sink(static_cast<int>(level), text ? text : "");
 }
 
+}  // namespace
+
 bool HasGpuDevice(const Library& api) {
   for (size_t i = 0; i < api.ggml_backend_dev_count(); ++i) {
     const auto type = api.ggml_backend_dev_type(api.ggml_backend_dev_get(i));
@@ -70,8 +72,6 @@ bool HasGpuDevice(const Library& api) {
   }
   return false;
 }
-
-}  // namespace
 
 Status OpenLibrary(const std::string& folder, const std::string& wanted_version,
                    const std::vector<std::string>& extra_backends) {

@@ -189,6 +189,9 @@ struct Library {
   std::string version;  // as the library reports it
 };
 
+// Whether a backend has found a graphics processor. Libraries that would use one are loaded on machines without, too.
+bool HasGpuDevice(const Library& api);
+
 // Opens the libraries in `folder` and their backends, once per process: a second call with another folder is an error.
 // `wanted_version`: what this addon was built for; another one is an error that says so.
 // `extra_backends`: further backend files, tried in order when no GPU device was found.

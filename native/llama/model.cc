@@ -97,8 +97,9 @@ Status Model::Load(const ModelOptions& options, std::shared_ptr<Model>* model) {
   } progress{options};
   llama_model_params params = api.llama_model_default_params();
   ggml_backend_dev_t no_devices[1] = {nullptr};
-  if (!options.use_gpu) params.devices = no_devices;
-  params.n_gpu_layers = options.use_gpu ? options.gpu_layers : 0;
+  const bool use_gpu = options.use_gpu && options.gpu_layers != 0 && HasGpuDevice(api);
+  if (!use_gpu) params.devices = no_devices;
+  params.n_gpu_layers = use_gpu ? options.gpu_layers : 0;
   params.progress_callback_user_data = &progress;
   params.progress_callback = [](float fraction, void* data) {
     auto* state = static_cast<Progress*>(data);
@@ -114,7 +115,7 @@ Status Model::Load(const ModelOptions& options, std::shared_ptr<Model>* model) {
   }
   if (!raw && progress.stopped) return Status::Fail("ABORTED", "loading " + options.path + " was aborted");
   if (!raw) return ExplainLoadFailure(options.path, log);
-  model->reset(new Model(raw, options.use_gpu));
+  model->reset(new Model(raw, use_gpu));
   if (!api.llama_model_has_decoder(raw) || api.llama_model_is_diffusion(raw) || (*model)->vocab_size() == 0) {
     model->reset();
     return Status::Fail("UNSUPPORTED", options.path + " is not a model that generates text token by token");
