@@ -14,6 +14,8 @@ const NEEDED = [
   'README.md',
   'dist/index.js',
   'dist/index.d.ts',
+  'dist/report/page/page.html',
+  'dist/cli/index.js',
   'models/onpolicy-tiny.gguf',
   addon,
 ];

@@ -12,5 +12,8 @@ const { status } = spawnSync(process.execPath, [compiler, '-p', 'tsconfig.build.
   cwd: root,
   stdio: 'inherit',
 });
-fs.cpSync(path.join(root, 'src/report/page'), path.join(root, 'dist/report/page'), { recursive: true });
+fs.cpSync(path.join(root, 'src/report/page'), path.join(root, 'dist/report/page'), {
+  recursive: true,
+  filter: (file) => !file.endsWith('tsconfig.json'),
+});
 process.exitCode = status ?? 1;

@@ -13,7 +13,7 @@ const [[runtime, page], openMs] = await timed(async () => {
   const opened = await createRuntime({ home });
   return [opened, await opened.models.list()];
 });
-const { id } = page.data[0];
+const { id } = page.data.find(({ name }) => name === 'large');
 const [, modelsMs] = await timed(() => runtime.models.list());
 const [first, firstPageMs] = await timed(() => runtime.checkpoints.list(id));
 let cursor = first;

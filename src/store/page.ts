@@ -14,21 +14,18 @@ export async function readPage<Item extends { readonly id: string }>(
   read: (place: number) => Promise<Item | null>,
 ): Promise<Page<Item>> {
   const after = query.after === null ? null : cursorPlace(scope, query.after);
-  const data: Item[] = [];
-  let hasMore = false;
-  for (const place of placesAfter(places, after, query.order)) {
-    const item = await read(place);
-    if (!item) continue;
-    if (data.length === query.limit) {
-      hasMore = true;
-      break;
-    }
-    data.push(item);
+  const rest = placesAfter(places, after, query.order);
+  const found: Item[] = [];
+  while (found.length <= query.limit) {
+    const some = take(rest, query.limit + 1 - found.length); // one more, to know whether there are any
+    if (some.length === 0) break;
+    for (const item of await Promise.all(some.map(read))) if (item) found.push(item);
   }
+  const data = found.slice(0, query.limit);
   return {
     object: 'list',
     data,
-    has_more: hasMore,
+    has_more: found.length > query.limit,
     first_id: data[0]?.id ?? null,
     last_id: data.at(-1)?.id ?? null,
   };
@@ -39,6 +36,15 @@ export function cursorPlace(scope: string, cursor: string): number {
   const place = placeOf(scope, cursor);
   if (place === null) throwFaults([fault(['after'], 'value', 'the id of an item of this list', cursor)]);
   return place!;
+}
+
+function take(places: Iterator<number>, count: number): number[] {
+  const taken: number[] = [];
+  for (let next = places.next(); !next.done; next = places.next()) {
+    taken.push(next.value);
+    if (taken.length === count) break;
+  }
+  return taken;
 }
 
 function* placesAfter(

@@ -152,10 +152,10 @@ describe('checkpoints', () => {
     const deletion = runtime.checkpoints.delete(id, { steps: [2] }).finally(() => {
       isDeleted = true;
     });
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    const use = async () => (await store.useCheckpoint(id, 2)).release();
+    await expect.poll(() => codeOf(use())).toBe('NOT_FOUND'); // no new users
     expect(isDeleted).toBe(false);
     expect(fs.existsSync(used.folder!)).toBe(true);
-    expect(await codeOf(store.useCheckpoint(id, 2))).toBe('NOT_FOUND'); // no new users
     used.release();
     used.release();
     expect(await deletion).toEqual({ deleted_count: 1, not_found_steps: [] });
@@ -178,7 +178,8 @@ describe('checkpoints', () => {
     const base = await store.useCheckpoint(id, 0);
     expect(base).toMatchObject({ step: 0, folder: null, id: null });
     const deletion = runtime.models.delete(id);
-    expect(await codeOf(store.useCheckpoint(id))).toBe('MODEL_NOT_FOUND');
+    const use = async () => (await store.useCheckpoint(id)).release();
+    await expect.poll(() => codeOf(use())).toBe('MODEL_NOT_FOUND'); // no new users
     base.release();
     expect((await deletion).deleted_checkpoints).toBe(1);
   });
