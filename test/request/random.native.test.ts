@@ -4,7 +4,7 @@ import { OnpolicyError } from '../../src/errors.ts';
 import type { ChatCompletion, ChatCompletionChunk, ChatCompletionRequest } from '../../src/protocol/index.ts';
 import { createRuntime, type Runtime } from '../../src/runtime.ts';
 import { numbers } from '../fakes/random-row.ts';
-import { chunksOf, type Fields } from './model.ts';
+import { chunksOf, EXACT_MODEL, type Fields } from './model.ts';
 
 const CASES = 240;
 const TOGETHER = 12;
@@ -17,14 +17,14 @@ const QUESTIONS = [
 
 let runtime: Runtime;
 beforeAll(async () => {
-  runtime = await createRuntime({ threads: 1 });
+  runtime = await createRuntime({ threads: 1, model: { path: EXACT_MODEL, toolFormat: 'hermes' } });
 });
 afterAll(() => runtime.close());
 
 function randomRequest(next: () => number): ChatCompletionRequest {
   const one = <T>(...choices: readonly T[]): T => choices[Math.floor(next() * choices.length)]!;
   const often = (share: number, fields: () => Fields): Fields => (next() < share ? fields() : {});
-  const id = (): number => Math.floor(next() * 1024);
+  const id = (): number => Math.floor(next() * 300);
   const beams = next() < 0.12;
   const temperature = one(0, 0, 0.7, 1.3);
   const question = { role: 'user' as const, content: one(...QUESTIONS) };
