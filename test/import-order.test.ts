@@ -80,6 +80,7 @@ const ORDER = [
   'default-runtime',
   'http/',
   'index',
+  'cli/',
   'demo',
 ];
 
