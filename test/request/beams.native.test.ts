@@ -1,16 +1,13 @@
 /** Beam search through the public door equals a search through every continuation, in 200 random cases. */
-import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createRuntime, type Runtime } from '../../src/runtime.ts';
 import { numbers } from '../fakes/random-row.ts';
-import { ask, type Fields, onlyThese, PLAIN } from './model.ts';
+import { ask, EXACT_MODEL, type Fields, onlyThese, PLAIN } from './model.ts';
 
 const CASES = 200;
 let runtime: Runtime;
 beforeAll(async () => {
-  // Weights and cache of 32 bits: log-probabilities do not depend on what else is in a step.
-  const model = path.resolve(import.meta.dirname, '../golden/training/tiny-llama.gguf');
-  runtime = await createRuntime({ threads: 1, model, contextSize: 128 });
+  runtime = await createRuntime({ threads: 1, model: EXACT_MODEL, contextSize: 128 });
 });
 afterAll(() => runtime.close());
 

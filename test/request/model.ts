@@ -1,4 +1,5 @@
 /** The embedded model behind the public door, and answers that a request forces it to give. */
+import path from 'node:path';
 import type {
   ChatCompletion,
   ChatCompletionChunk,
@@ -9,6 +10,9 @@ import type { Runtime } from '../../src/runtime.ts';
 
 /** Fields beside the messages. */
 export type Fields = Partial<ChatCompletionRequest>;
+
+/** Random weights of 32 bits, and such a cache: what is drawn does not depend on what else is in a step. */
+export const EXACT_MODEL = path.resolve(import.meta.dirname, '../golden/training/tiny-llama.gguf');
 
 /** A template that is only the content of its messages. */
 export const PLAIN = '{% for m in messages %}{{ m.content }}{% endfor %}';
