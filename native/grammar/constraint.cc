@@ -120,8 +120,11 @@ bool Constraint::Accept(StateId state, uint32_t token, std::string& text, StateI
   return true;
 }
 
-void Constraint::AddTokens(int32_t token, std::vector<uint32_t>* tokens) const {
-  for (; token >= 0; token = vocabulary_->NextDuplicate(static_cast<uint32_t>(token)))
+void Constraint::AddTokens(const TrieNode& node, std::vector<uint32_t>* tokens) const {
+  if (node.token < 0) return;
+  tokens->push_back(static_cast<uint32_t>(node.token));
+  if (!node.has_duplicates) return;
+  for (int32_t token = node.token; (token = vocabulary_->NextDuplicate(static_cast<uint32_t>(token))) >= 0;)
     tokens->push_back(static_cast<uint32_t>(token));
 }
 
@@ -251,7 +254,7 @@ void Constraint::Walk(const Slice& slice, int64_t root, StateId state, std::stri
         continue;
       }
       if (stays) {
-        if (node.token >= 0) AddTokens(node.token, tokens);
+        AddTokens(node, tokens);
         if (entry != next && !regex.HasNext(next)) {
           at = node.end;
         } else {
@@ -278,7 +281,7 @@ void Constraint::Walk(const Slice& slice, int64_t root, StateId state, std::stri
       at = node.end;
       continue;
     }
-    if (node.token >= 0) AddTokens(node.token, tokens);
+    AddTokens(node, tokens);
     levels[node.depth] = level_of(next);
     at++;
     const size_t cost = 1 + states_[next].configs.size();

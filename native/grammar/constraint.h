@@ -76,7 +76,7 @@ class Constraint {
   bool IsInsideString(NodeId node);
   // Whether the end of this terminal can only be the end of the whole text.
   bool OnlyCompletes(const Config& config, std::string_view text);
-  void AddTokens(int32_t token, std::vector<uint32_t>* tokens) const;
+  void AddTokens(const TrieNode& node, std::vector<uint32_t>* tokens) const;
   void RemoveRepeatedKeys(const std::vector<Config>& configs, std::string& text, uint32_t* mask);
   bool IsAlive(const std::vector<Config>& configs, std::string_view bytes, std::string& text);
 

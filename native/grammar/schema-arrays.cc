@@ -60,6 +60,14 @@ static bool LastItem(std::string_view text, JsonValue* value) {
   return error.message.empty();
 }
 
+// Whether all numbers in a value are of a size that can be told from others.
+static bool IsWritable(const JsonValue& value) {
+  Decimal decimal;
+  if (value.IsNumber()) return ParseDecimal(value.text, &decimal);
+  return std::all_of(value.items.begin(), value.items.end(), IsWritable) &&
+         std::all_of(value.members.begin(), value.members.end(), [](const auto& member) { return IsWritable(member.second); });
+}
+
 // After an item that must not repeat: one that was there before ends the reading.
 Symbol SchemaRules::AfterUnique(const ArrayState& state) {
   auto it = after_unique_.find(state);
@@ -104,7 +112,7 @@ Symbol SchemaRules::AfterUniqueComma(const ArrayState& state) {
     auto [known, is_new] = value_set_index_.emplace(set.keys, static_cast<uint32_t>(value_sets_.size()));
     if (is_new) {
       if (value.IsArray() || value.IsObject()) {
-        set.compounds.push_back(value);
+        if (IsWritable(value)) set.compounds.push_back(value);
       } else {
         AddScalar(value, &set);
       }

@@ -84,7 +84,7 @@ static void DescribeSubtrees(const std::vector<int32_t>& next_duplicate, Slice* 
   for (size_t at = trie.size(); at-- > 0;) {
     trie[at].rest = SliceClass::kLowercase;
     for (uint32_t child = static_cast<uint32_t>(at) + 1; child < trie[at].end; child = trie[child].end)
-      trie[at].rest = std::max({trie[at].rest, class_of(trie[child].byte), trie[child].rest});
+      trie[at].rest = std::max(std::max<SliceClass>(trie[at].rest, trie[child].rest), class_of(trie[child].byte));
   }
   slice->tokens_before.assign(trie.size() + 1, 0);
   for (size_t at = 0; at < trie.size(); at++) {
@@ -147,10 +147,15 @@ void Vocabulary::BuildSlices() {
     }
     for (size_t i = shared; i < text.size(); i++) {
       builder.path.push_back(static_cast<uint32_t>(slice.trie.size()));
-      slice.trie.push_back({0, -1, static_cast<uint16_t>(i + 1), static_cast<uint8_t>(text[i]), SliceClass::kOther});
+      TrieNode node;
+      node.depth = static_cast<uint16_t>(i + 1);
+      node.byte = static_cast<uint8_t>(text[i]);
+      slice.trie.push_back(node);
     }
     builder.text = text;
-    int32_t* slot = &slice.trie[builder.path.back()].token;
+    TrieNode& last = slice.trie[builder.path.back()];
+    last.has_duplicates = last.token >= 0;
+    int32_t* slot = &last.token;
     while (*slot >= 0) slot = &next_duplicate_[*slot];
     *slot = static_cast<int32_t>(entry.token);
   }

@@ -21,11 +21,12 @@ constexpr unsigned kSliceLengths[] = {4, 10, 30, 0xFFFF};  // greatest number of
 
 // One node of a flat trie in preorder: the subtree of node i is [i, end).
 struct TrieNode {
-  uint32_t end;
-  int32_t token;  // the token that ends here, or -1; others with the same bytes follow by `next_duplicate`
-  uint16_t depth;  // number of bytes from the root, >= 1
-  uint8_t byte;
-  SliceClass rest;  // of whatever follows this node down to the leaves
+  uint32_t end = 0;
+  int32_t token = -1;  // the token that ends here, or -1
+  uint16_t depth = 0;  // number of bytes from the root, >= 1
+  uint8_t byte = 0;
+  SliceClass rest : 7 = SliceClass::kOther;  // of whatever follows this node down to the leaves
+  bool has_duplicates : 1 = false;  // others with the same bytes as `token` follow by `next_duplicate`
 };
 
 struct Slice {

@@ -102,12 +102,13 @@ describe.skipIf(!isHere)('golden sets', () => {
   }, 60_000);
 
   it.each(['2020-12', '2019-09', '7', '6', '4'])(
-    'JSON Schema Test Suite, draft %s: no invalid document, 79 % of the required groups right',
+    'JSON Schema Test Suite, draft %s: no invalid document, 82 % of the required groups right',
     async (draft) => {
       const required = load(`jsts_draft${draft}.jsonl.gz`).filter(({ id }) => !id!.includes('/optional/'));
       const tally = await run(required);
-      expect(tally.accepted / tally.invalid).toBeLessThan(0.01);
-      expect(tally.right / tally.groups).toBeGreaterThanOrEqual(0.79);
+      // Sets of drafts 6 and 7 have one group that does not say its draft, and means another thing in later ones.
+      expect(tally.accepted).toBeLessThanOrEqual(draft === '6' || draft === '7' ? 1 : 0);
+      expect(tally.right / tally.groups).toBeGreaterThanOrEqual(0.82);
     },
     120_000,
   );
