@@ -77,6 +77,7 @@ const ORDER = [
   'default-runtime',
   'http/',
   'index',
+  'demo-learning',
   'demo',
 ];
 
