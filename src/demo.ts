@@ -2,6 +2,10 @@
  * What `npm start` runs: the library's main job, on the embedded model or on the one named on the command line.
  * Plain text when piped; colour on a terminal unless NO_COLOR is set.
  */
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { learn } from './demo-learning.ts';
 import { type ChatCompletion, type ChatCompletionRequest, createRuntime, type Runtime } from './index.ts';
 
 type Messages = ChatCompletionRequest['messages'];
@@ -23,6 +27,7 @@ const TOGETHER = [
 ];
 const LONGEST = Math.max(...TOGETHER.map((question) => question.length));
 const UNSURE = 'What is 45 - 5?';
+const LEARNING_ROUNDS = 20;
 const TURNS = ['My name is Omar.', 'What is my name?', 'What color is the sky?'];
 
 const usesColor = process.stdout.isTTY === true && !process.env['NO_COLOR'];
@@ -57,6 +62,11 @@ async function main(model: string | undefined): Promise<void> {
 
   heading('A conversation: what was read before is not computed again');
   await conversation(runtime);
+
+  if (model === undefined) {
+    heading('It learns: sample, score, train, in this process; the next answer uses the better weights');
+    await learning();
+  }
 
   heading('What the engine did');
   const { promptTokens, generatedTokens, steps, kvTokensCached, running, waiting } = runtime.stats();
@@ -145,6 +155,29 @@ async function conversation(runtime: Runtime): Promise<void> {
       ),
     );
   }
+}
+
+/** On a runtime of its own, whose home folder is removed afterwards. */
+async function learning(): Promise<void> {
+  const home = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-demo-'));
+  const startMs = performance.now();
+  try {
+    await using runtime = await createRuntime({ home });
+    await learn(runtime, LEARNING_ROUNDS, {
+      example(when, question, answer) {
+        if (when === 'before') printQuestion(question);
+        print(`  ${when.padEnd(6)}  ${green(answer)}`);
+      },
+      round(round, reward) {
+        if (round % 4 !== 0) return;
+        const bar = '#'.repeat(Math.round(reward * 40));
+        print(dim(`  round ${String(round).padStart(2)}  reward ${reward.toFixed(2)}  ${bar}`));
+      },
+    });
+  } finally {
+    fs.rmSync(home, { recursive: true, force: true });
+  }
+  print(dim(`  ${ms(performance.now() - startMs)} for ${LEARNING_ROUNDS} rounds`));
 }
 
 function textOf(answer: ChatCompletion): string {

@@ -87,6 +87,9 @@ export function requireGguf(model: ServedModel, field: string): GgufModel {
 /** The model that ships with the package. */
 export const EMBEDDED_MODEL = fileURLToPath(new URL('../models/onpolicy-tiny.gguf', import.meta.url));
 
+/** Its name in references, unless an alias of the same name stands for another model. */
+const EMBEDDED_NAME = 'onpolicy-tiny';
+
 const DEFAULT_CONTEXT_SIZE = 8192;
 const DEFAULT_SEQUENCES = 64;
 const DEFAULT_BATCH_TOKENS = 512;
@@ -119,7 +122,8 @@ export class Models {
   ) {
     this.#options = options;
     this.#default = toModelOptions(defaultModel ?? EMBEDDED_MODEL);
-    this.#aliases = new Map(Object.entries(aliases).map(([name, model]) => [name, toModelOptions(model)]));
+    const named = Object.entries({ [EMBEDDED_NAME]: EMBEDDED_MODEL, ...aliases });
+    this.#aliases = new Map(named.map(([name, model]) => [name, toModelOptions(model)]));
   }
 
   /** The model behind a reference: an alias, a path, an `hf:` URI, or nothing for the default one. Loads it on first use. */

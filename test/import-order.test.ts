@@ -81,6 +81,7 @@ const ORDER = [
   'http/',
   'index',
   'cli/',
+  'demo-learning',
   'demo',
 ];
 

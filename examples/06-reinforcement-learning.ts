@@ -1,0 +1,68 @@
+/**
+ * Reinforcement learning in a loop: sample, score, train, sample again. The embedded model tells stories, but not about what
+ * it is asked for in words that it has never seen; half a minute later it does. Writes the rewards as learning-curve.svg.
+ */
+import fs from 'node:fs';
+import { createRuntime } from 'onpolicy';
+
+const ANIMALS = ['dog', 'cat', 'fox', 'wolf', 'bear', 'lion', 'horse', 'sheep', 'rabbit', 'cow'];
+const PLACES = ['river', 'field', 'cave', 'castle', 'forest', 'house', 'village', 'city', 'garden'];
+const ROUNDS = 28;
+const TASKS = 10; // a round
+const ANSWERS = 8; // a task
+
+await using runtime = await createRuntime();
+const model = await runtime.models.create({ base_model: 'onpolicy-tiny' });
+
+const random = <T>(list: readonly T[]): T => list[Math.floor(Math.random() * list.length)]!;
+const ask = (animal: string, place: string) => [
+  { role: 'user' as const, content: `Tell me a story about a ${animal} in a ${place}.` },
+];
+const example = ask('bear', 'mountain'); // mountains are never trained on
+const sentence = { model: model.id, stop: '.', max_tokens: 32 };
+
+async function printExample(when: string): Promise<void> {
+  const { choices } = await runtime.createCompletion({ ...sentence, messages: example, temperature: 0 });
+  console.log(`${when}: ${choices[0]?.message.content}`);
+}
+
+/** Several answers to one task, each with its reward: 1 when the story is about the animal that was asked for. */
+async function attempt() {
+  const animal = random(ANIMALS);
+  const messages = ask(animal, random(PLACES));
+  const sampled = { ...sentence, messages, n: ANSWERS, logprobs: true, return_token_ids: true };
+  const { choices } = await runtime.createCompletion(sampled);
+  const trajectories = choices.map((choice) => ({
+    messages_and_choices: [...messages, choice],
+    reward: choice.message.content?.includes(` ${animal} named`) ? 1 : 0,
+  }));
+  return { trajectories };
+}
+
+await printExample('before');
+const rewards: number[] = [];
+for (let round = 1; round <= ROUNDS; round++) {
+  const trajectory_groups = await Promise.all(Array.from({ length: TASKS }, attempt));
+  const job = await runtime.train({
+    model_id: model.id,
+    trajectory_groups,
+    experimental_config: { learning_rate: 2e-3 },
+  });
+  const { metrics } = await job.done;
+  rewards.push(metrics['train/reward'] ?? 0);
+  if (round % 4 === 0) console.log(`round ${round}: reward ${rewards.at(-1)?.toFixed(2)}`);
+}
+await printExample('after');
+
+const points = rewards.map((reward, i) => `${40 + (i * 420) / (ROUNDS - 1)},${220 - 200 * reward}`);
+const lines = [0, 0.5, 1].map(
+  (y) => `<path d="M40 ${220 - 200 * y}H460" stroke="#8884"/><text x="8" y="${224 - 200 * y}">${y}</text>`,
+);
+fs.writeFileSync(
+  'learning-curve.svg',
+  `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 480 260" font-family="sans-serif" font-size="12" fill="#888">
+<title>Mean reward of each round</title>${lines.join('')}
+<polyline points="${points.join(' ')}" fill="none" stroke="#2a78d6" stroke-width="2"/>
+<text x="40" y="246">round 1</text><text x="460" y="246" text-anchor="end">round ${ROUNDS}: mean reward ${rewards.at(-1)?.toFixed(2)}</text>
+</svg>\n`,
+);
