@@ -1,6 +1,6 @@
 // Names of suites -> their figures: a table on standard output, JSON and a chart in bench/results/.
 //   node bench/run.mjs [SUITE ...] [--json FILE] [--rounds N] [--sequences 1,8] [--only bare,onpolicy] [--llama-server PROGRAM] [--threads N] [--model FILE]
-//     [--no-save]
+//     [--requests N] [--no-save]
 // A suite is bench/<name>.mjs; it exports `run(options)`, which gives rows { name, unit, median, min, max, ratios? }.
 import fs from 'node:fs';
 import os from 'node:os';
@@ -16,6 +16,7 @@ const SUITES = [
   'structured',
   'template',
   'train',
+  'store',
   'onnx',
   'http',
 ];
@@ -30,6 +31,7 @@ const { values: flags, positionals } = parseArgs({
     threads: { type: 'string' },
     model: { type: 'string' },
     only: { type: 'string' },
+    requests: { type: 'string' },
     'llama-server': { type: 'string' },
     'no-save': { type: 'boolean', default: false },
   },
@@ -54,6 +56,7 @@ const options = {
   threads: flags.threads === undefined ? os.availableParallelism() : Number(flags.threads),
   model: flags.model,
   only: flags.only?.split(','),
+  requests: flags.requests === undefined ? undefined : Number(flags.requests),
   llamaServer: flags['llama-server'],
   log: (line) => process.stderr.write(`${line}\n`),
 };

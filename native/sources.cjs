@@ -2,7 +2,7 @@
 const fs = require('node:fs');
 const path = require('node:path');
 
-const folders = ['napi', 'llama', 'sampler', 'grammar', 'trainer'].filter((name) =>
+const folders = ['napi', 'llama', 'rows', 'sampler', 'grammar', 'trainer'].filter((name) =>
   fs.existsSync(path.join(__dirname, name)),
 );
 for (const folder of folders)

@@ -82,7 +82,7 @@ export async function answer(
     tokensAsIds: request.return_tokens_as_token_ids,
     signal: context.signal,
     onEnd: context.onEnd,
-    matchers: await createMatchers(spec, request.n, model.gguf),
+    matchers: await createMatchers(spec, request.n, model.loaded),
     promptScores: createPromptScores(request, prompt.ids, tokenizer.vocabSize),
     savedPrompt: promptTransfer.savedPrompt,
     lengthPenalty: request.use_beam_search ? request.length_penalty : null,

@@ -1,20 +1,11 @@
 /** What a request constrains -> one matcher per choice: structured outputs, or the calls that `tool_choice` demands. */
-import type { GgufModel } from './backends/gguf.ts';
+import type { LoadedModel } from './backends/model.ts';
 import { OnpolicyError } from './errors.ts';
 import type { MessageFormat } from './message-format.ts';
 import { type Handle, loadAddon } from './native.ts';
 import type { ValidChatRequest } from './protocol/index.ts';
-import {
-  compileConstraint,
-  constraintHandle,
-  readVocabulary,
-  type StructuredOutputs,
-  type Vocabulary,
-} from './structured/index.ts';
+import { compileConstraint, constraintHandle, type StructuredOutputs } from './structured/index.ts';
 import { toolCallStructuralTag } from './tool-calls.ts';
-
-/** Made once per model, on the first request that needs it. */
-const vocabularies = new WeakMap<GgufModel, Promise<Vocabulary>>();
 
 /** What holds an answer, and how its tool calls are then written. */
 export type ConstraintPlan = { readonly spec: StructuredOutputs | null; readonly format: MessageFormat };
@@ -42,16 +33,10 @@ export function planConstraint(request: ValidChatRequest, format: MessageFormat)
 export async function createMatchers(
   spec: StructuredOutputs | null,
   choices: number,
-  gguf: GgufModel,
+  model: LoadedModel,
 ): Promise<Handle[]> {
   if (spec === null) return [];
-  let vocabulary = vocabularies.get(gguf);
-  if (!vocabulary) {
-    vocabulary = readVocabulary(gguf.path);
-    vocabularies.set(gguf, vocabulary);
-    vocabulary.catch(() => vocabularies.delete(gguf));
-  }
-  const constraint = constraintHandle(await compileConstraint(spec, await vocabulary));
+  const constraint = constraintHandle(await compileConstraint(spec, await model.vocabulary()));
   const { grammar } = loadAddon();
   return Array.from({ length: choices }, () => grammar.createMatcher(constraint));
 }

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import fs from 'node:fs/promises';
 import path from 'node:path';
+import { messageOf, OnpolicyError } from './errors.ts';
 
 /** Writes a file whole and flushes it. Not for a file that others may be reading: see {@link replaceFile}. */
 export async function writeFlushed(file: string, parts: readonly (string | Uint8Array)[]): Promise<void> {
@@ -32,4 +33,12 @@ export async function flushFolder(folder: string): Promise<void> {
   if (process.platform === 'win32') return;
   const handle = await fs.open(folder, 'r');
   await handle.sync().finally(() => handle.close());
+}
+
+/** A failure of the disk as our error; our own errors pass. */
+export function storeFailed(what: string, cause: unknown): OnpolicyError {
+  if (cause instanceof OnpolicyError) return cause;
+  const { code } = cause as { code?: string };
+  const why = code === 'ENOSPC' || code === 'EDQUOT' ? 'the disk is full' : messageOf(cause);
+  return new OnpolicyError('STORE_FAILED', `${what}: ${why}`, { cause });
 }

@@ -4,17 +4,21 @@ import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Adapters } from './adapters.ts';
-import { type GgufModel, loadGguf } from './backends/gguf.ts';
+import { GgufModel, loadGguf } from './backends/gguf.ts';
 import type { Gpu } from './backends/libraries.ts';
+import type { LoadedModel, SamplingDefaults } from './backends/model.ts';
+import { loadOnnx } from './backends/onnx.ts';
 import { Engine } from './engine.ts';
 import { OnpolicyError } from './errors.ts';
+import { fetchModel, parseHubReference } from './onnx/download.ts';
+import { isOnnxModel } from './onnx/folder.ts';
 import { type ServedTemplate, serveTemplate } from './served-template.ts';
 import { Shared } from './shared.ts';
 import type { Tokenizer } from './tokenizer.ts';
 
 /** How one model is loaded and served. What is absent comes from the runtime's options. */
 export type ModelOptions = {
-  /** A GGUF file's path or an `hf:` URI. */
+  /** Path of a GGUF file, of a folder with an ONNX model or of one graph in it, or an `hf:` URI. */
   readonly path: string;
   /** Layers on the GPU; all of them when absent. */
   readonly gpuLayers?: number;
@@ -49,19 +53,10 @@ export type ServingOptions = ServingLimits & {
   readonly onProgress?: ((model: string, fraction: number) => void) | undefined;
 };
 
-/** Sampling settings that the model file recommends; null: none. */
-export type SamplingDefaults = {
-  readonly temperature: number | null;
-  readonly top_p: number | null;
-  readonly top_k: number | null;
-  readonly min_p: number | null;
-  readonly repetition_penalty: number | null;
-};
-
 /** A model that answers. */
 export type ServedModel = {
   readonly path: string;
-  readonly gguf: GgufModel;
+  readonly loaded: LoadedModel;
   readonly tokenizer: Tokenizer;
   readonly engine: Engine;
   /** Loaded beside its weights. */
@@ -78,6 +73,17 @@ export type ServedModel = {
   readonly fingerprint: string;
 };
 
+/** What only GGUF models can do needs one. Fails with `UNSUPPORTED` for others, naming the field that asked for it. */
+export function requireGguf(model: ServedModel, field: string): GgufModel {
+  if (model.loaded instanceof GgufModel) return model.loaded;
+  throw new OnpolicyError(
+    'UNSUPPORTED',
+    `${field}: ${model.path} is an ONNX model, which can answer but not be trained: its graph holds no gradients. ` +
+      "Train the same model as a GGUF file: llama.cpp's convert_hf_to_gguf.py makes one from its Hugging Face checkpoint",
+    { param: field },
+  );
+}
+
 /** The model that ships with the package. */
 export const EMBEDDED_MODEL = fileURLToPath(new URL('../models/onpolicy-tiny.gguf', import.meta.url));
 
@@ -88,7 +94,6 @@ const DEFAULT_CONTEXT_SIZE = 8192;
 const DEFAULT_SEQUENCES = 64;
 const DEFAULT_BATCH_TOKENS = 512;
 const DEFAULT_KV_BYTES = 2 ** 32;
-const SINGLE_THREAD_PARAMETERS = 10_000_000;
 const MAX_DEFAULT_POOL = 32_768;
 /** The engine rounds the cells of a slot up to a multiple of this. */
 const CELLS_ROUNDED_TO = 256;
@@ -148,7 +153,7 @@ export class Models {
     for (const result of await Promise.allSettled([...this.#byFile.values()].map(({ result }) => result))) {
       if (result.status === 'rejected') continue;
       await result.value.engine.close();
-      result.value.gguf.close();
+      await result.value.loaded.close();
     }
     this.#byFile.clear();
     this.#byReference.clear();
@@ -174,47 +179,55 @@ export class Models {
   }
 
   async #load(file: string, options: ModelOptions, signal: AbortSignal): Promise<ServedModel> {
-    const { gpu, scheduling, prefixCache, onProgress } = this.#options;
-    const gguf = await loadGguf({
+    const { scheduling, prefixCache } = this.#options;
+    const loaded = await this.#read(file, options, signal);
+    try {
+      const limits = { ...this.#options, ...options };
+      const contextSize = Math.min(limits.contextSize ?? DEFAULT_CONTEXT_SIZE, loaded.contextLength);
+      const maxRunning = limits.maxSequences ?? DEFAULT_SEQUENCES;
+      const slotCount = Math.min(MAX_SLOTS, maxRunning + PREFIX_SLOTS);
+      const threads = limits.threads ?? (loaded.isTiny ? 1 : os.availableParallelism());
+      const { tokenizer } = loaded;
+      const backend = await loaded.createBackend({
+        ...cacheLayout(loaded, contextSize, slotCount, limits.kvTokens),
+        batchTokens: limits.maxBatchTokens ?? DEFAULT_BATCH_TOKENS,
+        slotCount,
+        maxOutputs: outputRows(tokenizer.vocabSize, maxRunning),
+        threads,
+      });
+      const serve = (source: string): ServedTemplate | null =>
+        source === '' ? null : serveTemplate(source, tokenizer, options.toolFormat);
+      const engine = new Engine(backend, { maxRunning, policy: scheduling, prefixCache });
+      return {
+        path: file,
+        loaded,
+        tokenizer,
+        engine,
+        adapters: new Adapters(engine),
+        template: serve(options.chatTemplate ?? loaded.chatTemplate),
+        toolTemplate: options.chatTemplate === undefined ? serve(loaded.toolTemplate) : null,
+        contextSize,
+        threads,
+        defaults: loaded.defaults,
+        fingerprint: loaded.fingerprint,
+      };
+    } catch (error) {
+      await loaded.close();
+      throw error;
+    }
+  }
+
+  async #read(file: string, options: ModelOptions, signal: AbortSignal): Promise<LoadedModel> {
+    const { gpu, onProgress, threads } = this.#options;
+    if (isOnnxModel(file))
+      return await loadOnnx({ path: file, gpu, threads: options.threads ?? threads ?? null, signal });
+    return await loadGguf({
       path: file,
       gpu,
       signal,
       ...(options.gpuLayers === undefined ? {} : { gpuLayers: options.gpuLayers }),
       ...(onProgress ? { onProgress: (fraction: number) => onProgress(options.path, fraction) } : {}),
     });
-    try {
-      const limits = { ...this.#options, ...options };
-      const contextSize = Math.min(limits.contextSize ?? DEFAULT_CONTEXT_SIZE, gguf.native.contextLength);
-      const maxRunning = limits.maxSequences ?? DEFAULT_SEQUENCES;
-      const threads = limits.threads ?? defaultThreads(gguf.native.parameters);
-      const slotCount = Math.min(MAX_SLOTS, maxRunning + PREFIX_SLOTS);
-      const backend = await gguf.createBackend({
-        ...cacheLayout(gguf, contextSize, slotCount, limits.kvTokens),
-        batchTokens: limits.maxBatchTokens ?? DEFAULT_BATCH_TOKENS,
-        slotCount,
-        maxOutputs: outputRows(gguf.native.vocabSize, maxRunning),
-        threads,
-      });
-      const serve = (source: string): ServedTemplate | null =>
-        source === '' ? null : serveTemplate(source, gguf.tokenizer, options.toolFormat);
-      const engine = new Engine(backend, { maxRunning, policy: scheduling, prefixCache });
-      return {
-        path: file,
-        gguf,
-        tokenizer: gguf.tokenizer,
-        engine,
-        adapters: new Adapters(engine),
-        template: serve(options.chatTemplate ?? gguf.native.chatTemplate),
-        toolTemplate: options.chatTemplate === undefined ? serve(gguf.native.toolTemplate) : null,
-        contextSize,
-        threads,
-        defaults: samplingDefaults(gguf.native.metadata),
-        fingerprint: `onpolicy-gguf-${gguf.native.metadata['general.name'] ?? path.basename(file)}`,
-      };
-    } catch (error) {
-      gguf.close();
-      throw error;
-    }
   }
 }
 
@@ -223,24 +236,20 @@ export class Models {
  * pool for all.
  */
 function cacheLayout(
-  gguf: GgufModel,
+  model: LoadedModel,
   contextSize: number,
   slotCount: number,
   kvTokens: number | undefined,
 ): { kvTokens: number; sharesCells: boolean } {
   const cellsPerSlot = Math.ceil(contextSize / CELLS_ROUNDED_TO) * CELLS_ROUNDED_TO;
   const separate = cellsPerSlot * slotCount;
-  const budget = kvTokens ?? Math.floor(DEFAULT_KV_BYTES / gguf.kvBytesPerToken);
-  if (separate <= budget && gguf.canSeparateCells) return { kvTokens: separate, sharesCells: false };
+  const budget = kvTokens ?? Math.floor(DEFAULT_KV_BYTES / model.kvBytesPerToken);
+  if (separate <= budget && model.canSeparateCells) return { kvTokens: separate, sharesCells: false };
+  if (!model.canShareCells) return { kvTokens: Math.max(contextSize, budget), sharesCells: false };
   return {
     kvTokens: Math.max(contextSize, Math.min(budget, kvTokens ?? MAX_DEFAULT_POOL)),
     sharesCells: true,
   };
-}
-
-/** Threads wait for each other after every operation: on a tiny model, or a busy machine, that costs more than it saves. */
-function defaultThreads(parameters: number): number {
-  return parameters < SINGLE_THREAD_PARAMETERS ? 1 : os.availableParallelism();
 }
 
 /** Rows of logits that a step may hold: one for each that runs, and as many as `SCORE_BYTES` hold to score a prompt with. */
@@ -255,21 +264,7 @@ function toModelOptions(model: string | ModelOptions): ModelOptions {
   return typeof model === 'string' ? { path: model } : model;
 }
 
-function samplingDefaults(metadata: Readonly<Record<string, string>>): SamplingDefaults {
-  const read = (name: string): number | null => {
-    const value = metadata[`general.sampling.${name}`];
-    return value === undefined ? null : Number(value);
-  };
-  return {
-    temperature: read('temp'),
-    top_p: read('top_p'),
-    top_k: read('top_k'),
-    min_p: read('min_p'),
-    repetition_penalty: read('penalty_repeat'),
-  };
-}
-
-/** A local path as it is; an `hf:` URI through node-llama-cpp's downloader, into its usual folder. */
+/** A local path as it is; an `hf:` URI through the cache of node-llama-cpp, or of transformers.js for ONNX repositories. */
 async function resolveFile(
   reference: string,
   onProgress: ServingOptions['onProgress'],
@@ -287,6 +282,8 @@ async function resolveFile(
       );
     return fs.realpathSync(file);
   }
+  const onnx = parseHubReference(reference);
+  if (onnx) return await fetchModel(onnx, signal, (fraction) => onProgress?.(reference, fraction));
   const { resolveModelFile } = await import('node-llama-cpp');
   try {
     return await resolveModelFile(reference, {

@@ -101,6 +101,22 @@ export type NativeContext = {
   close(): Promise<void>;
 };
 
+/** Samples rows of logits that were computed elsewhere. One call at a time. */
+export type NativeRowSampler = {
+  /** `logits` must not change until `finish` when rows are hooked. */
+  sample(step: {
+    logits: Float32Array; // (rows, vocabulary) may be shared memory
+    sampleRows: Int32Array; // (samples) rows of logits
+    samplers: readonly SamplerHandle[]; // (samples)
+    matchers?: readonly (Handle | null)[];
+    hooked?: Int32Array; // as for a step of a context
+    scoreRows: Int32Array; // (scores, 3): row of logits, scored token, number of alternatives
+  }): Promise<{ samples: SampledRows; scores: SampledRows }>;
+  readRow(index: number, row: Float32Array): void;
+  writeRow(index: number, row: Float32Array): void;
+  finish(indices: Int32Array): Promise<SampledRows>;
+};
+
 /** A device that computes. */
 export type Device = {
   readonly name: string;
@@ -144,6 +160,7 @@ export type Addon = EngineAddon &
   SamplerAddon &
   TrainerAddon & {
     readonly napiVersion: number;
+    readonly RowSampler: new (vocabSize: number, threads: number) => NativeRowSampler;
     /** Constrained decoding: see `src/structured/`. */
     readonly grammar: GrammarAddon;
   };

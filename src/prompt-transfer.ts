@@ -1,4 +1,5 @@
 /** `kv_transfer_params` of a request -> its prompt's cache saved for others, or loaded from where another process saved it. */
+import type { LoadedModel } from './backends/model.ts';
 import type { Engine } from './engine.ts';
 import { OnpolicyError } from './errors.ts';
 import { type CacheOwner, digestModel, type KvTransfer, loadCache, saveCache } from './kv-transfer.ts';
@@ -68,14 +69,14 @@ async function adopt(engine: Engine, group: Group, tokens: Int32Array, state: Ui
   }
 }
 
-const digests = new Map<string, Promise<string>>(); // by file
+const digests = new WeakMap<LoadedModel, Promise<string>>();
 
-async function ownerOf({ model: { path, engine }, adapter }: PromptOwner): Promise<CacheOwner> {
-  let digest = digests.get(path);
+async function ownerOf({ model: { loaded, engine }, adapter }: PromptOwner): Promise<CacheOwner> {
+  let digest = digests.get(loaded);
   if (!digest) {
-    digest = digestModel(path);
-    digests.set(path, digest);
-    digest.catch(() => digests.delete(path));
+    digest = Promise.all(loaded.files.map(digestModel)).then((parts) => parts.join(' '));
+    digests.set(loaded, digest);
+    digest.catch(() => digests.delete(loaded));
   }
   return { model: await digest, adapter, context: engine.cacheShape };
 }

@@ -28,6 +28,8 @@ export type RuntimeOptions = ServingLimits & {
   readonly home?: string;
   /** Gets runs as well, beside the home folder: `mlflowTracker`, or one of your own. */
   readonly tracker?: Tracker;
+  /** Hears of damaged files in `home`, which are skipped, and of a tracker that fails. Default: `log`. */
+  readonly onStoreProblem?: (problem: string) => void;
   /** Which processor computes. Default `auto`: the best one that is there. */
   readonly gpu?: Gpu;
   /** How models are trained. */
@@ -160,6 +162,7 @@ const FIELDS: Record<keyof RuntimeOptions, Check> = {
   allowRequestTemplate: ofType('boolean'),
   kvTransferFolder: ofType('string'),
   log: ofType('function'),
+  onStoreProblem: ofType('function'),
   onProgress: ofType('function'),
 };
 

@@ -58,7 +58,7 @@ export class Runtime implements Service {
     );
     const { log } = options;
     this.#store = openStore(options.home, {
-      onProblem: (problem) => log?.('warn', problem),
+      onProblem: options.onStoreProblem ?? ((problem) => log?.('warn', problem)),
       tracker: options.tracker,
     });
     const store = () => {

@@ -48,6 +48,7 @@ export interface ModelsResource {
   create(request: ModelCreateRequest, options?: CallOptions): Promise<Model>;
   /** Finds a model by its id. */
   retrieve(id: string, options?: CallOptions): Promise<Model>;
+  /** A page of the registered models, newest first unless asked otherwise. */
   list(query?: ListQuery, options?: CallOptions): Promise<Page<Model>>;
   /** Deletes a model with its checkpoints, trajectories and run. */
   delete(id: string, options?: CallOptions): Promise<ModelDeletion>;
@@ -57,7 +58,9 @@ export interface ModelsResource {
 
 /** What training left. */
 export interface CheckpointsResource {
+  /** A page of a model's checkpoints, newest first unless asked otherwise. */
   list(modelId: string, query?: ListQuery, options?: CallOptions): Promise<Page<Checkpoint>>;
+  /** Deletes the checkpoints of some steps; steps without one are reported. */
   delete(
     modelId: string,
     request: CheckpointDeleteRequest,
@@ -67,6 +70,7 @@ export interface CheckpointsResource {
 
 /** Training jobs, also those of earlier processes. */
 export interface TrainingJobsResource {
+  /** What is known of a job. */
   retrieve(id: string, options?: CallOptions): Promise<TrainingJobInfo>;
   /** Its events in the order they happened (`order` is not for them). */
   events(
@@ -74,6 +78,7 @@ export interface TrainingJobsResource {
     query?: Pick<ListQuery, 'after' | 'limit'>,
     options?: CallOptions,
   ): Promise<Page<TrainingJobEvent>>;
+  /** Stops a job, if it runs, and says how it stands then. */
   cancel(id: string, options?: CallOptions): Promise<TrainingJobInfo>;
 }
 

@@ -38,7 +38,10 @@ const ORDER = [
   'sampling/logprobs',
   'backends/backend',
   'backends/libraries',
+  'backends/model',
+  'backends/row-edits',
   'backends/gguf',
+  'onnx/',
   'backends/onnx',
   // The request path.
   'template-message',
@@ -78,6 +81,7 @@ const ORDER = [
   'http/',
   'index',
   'demo-learning',
+  'cli/',
   'demo',
 ];
 

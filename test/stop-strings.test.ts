@@ -73,4 +73,17 @@ describe('StopScanner', () => {
     expect(performance.now() - startMs).toBeLessThan(500);
     expect(scanner.push('stop-4999-end')?.index).toBe(4999);
   });
+
+  it('compiles tens of thousands that have nothing in common without holding the caller up', () => {
+    const stops = Array.from({ length: 20_000 }, (_, i) => `${(i * 2654435761) % 2 ** 32} ends it, ${i}`);
+    const startMs = performance.now();
+    const compiled = new StopStrings(stops);
+    expect(performance.now() - startMs).toBeLessThan(300);
+    for (const index of [0, 77, 19_999])
+      expect(new StopScanner(compiled).push(`x${stops[index]}`)).toEqual({
+        index,
+        start: 1,
+        end: stops[index]!.length + 1,
+      });
+  });
 });

@@ -76,6 +76,16 @@ export function randomChunks({ name, type, dims, deviation }) {
   return tableChunks(elementCount, deviation, next, type === 'f16');
 }
 
+/** Chunks of signed bytes, one for each element. */
+export function* randomBytes({ name, dims }) {
+  const elementCount = dims.reduce((product, dim) => product * dim, 1);
+  const next = random32(name);
+  for (let done = 0; done < elementCount; done += CHUNK_BLOCKS) {
+    const words = Int32Array.from({ length: Math.min(CHUNK_BLOCKS, elementCount - done) / 4 }, next);
+    yield Buffer.from(words.buffer);
+  }
+}
+
 /** Chunks of a norm's weights: all one. */
 export function* oneChunks({ dims }) {
   yield Buffer.from(new Float32Array(dims[0]).fill(1).buffer);

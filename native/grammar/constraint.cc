@@ -15,6 +15,12 @@ static constexpr size_t kDenseTokens = 1000;
 // A walk that steps through more configurations than this stops; what it found so far stays allowed.
 static constexpr size_t kWalkFuel = 1500000;
 static constexpr uint16_t kEndless = 0xFFFF;
+// A string's automaton with more states than this is not looked at as a whole.
+static constexpr size_t kMaxStringStates = 400;
+// So many states keep a table of the states after them, a kilobyte each.
+static constexpr size_t kMaxTables = 4096;
+// A subtree of this many nodes is worth the question whether it can be taken whole.
+static constexpr uint32_t kWorthAsking = 3;
 
 Constraint::Constraint(std::shared_ptr<const Vocabulary> vocabulary, std::shared_ptr<Grammar> grammar, Symbol start,
                        std::vector<std::string> warnings)
@@ -34,7 +40,7 @@ StateId Constraint::InternState(std::vector<Config> configs) {
   for (auto it = begin; it != end; ++it)
     if (states_[it->second].configs == configs) return it->second;
   const StateId id = static_cast<StateId>(states_.size());
-  states_.push_back({std::move(configs), nullptr});
+  states_.push_back({std::move(configs), nullptr, nullptr});
   state_index_.emplace(hash, id);
   return id;
 }
@@ -114,16 +120,9 @@ bool Constraint::Accept(StateId state, uint32_t token, std::string& text, StateI
   return true;
 }
 
-void Constraint::AddTokens(int32_t token, Mask* mask) const {
+void Constraint::AddTokens(int32_t token, std::vector<uint32_t>* tokens) const {
   for (; token >= 0; token = vocabulary_->NextDuplicate(static_cast<uint32_t>(token)))
-    mask->tokens.push_back(static_cast<uint32_t>(token));
-}
-
-// Tokens of a subtree whose fate hangs on the text and not only on the state.
-void Constraint::AddUncertain(const std::vector<TrieNode>& trie, uint32_t from, uint32_t to, Mask* mask) const {
-  for (; from < to; from++)
-    for (int32_t token = trie[from].token; token >= 0; token = vocabulary_->NextDuplicate(static_cast<uint32_t>(token)))
-      mask->uncertain.push_back(static_cast<uint32_t>(token));
+    tokens->push_back(static_cast<uint32_t>(token));
 }
 
 bool Constraint::OnlyCompletes(const Config& config, std::string_view text) {
@@ -138,38 +137,91 @@ bool Constraint::OnlyCompletes(const Config& config, std::string_view text) {
   return it->second;
 }
 
-void Constraint::Walk(const std::vector<TrieNode>& trie, const std::vector<Config>& configs, std::string& text,
-                      Mask* mask) {
+StateId Constraint::Follow(StateId state, uint8_t byte, std::string& text, bool* on_text) {
+  if (states_[state].next && (*states_[state].next)[byte] != kUnknownState) return (*states_[state].next)[byte];
+  const uint64_t reads = grammar_->text_reads(), assumptions = grammar_->assumptions();
+  std::vector<Config> result;
+  text.push_back(static_cast<char>(byte));
+  Step(states_[state].configs.data(), states_[state].configs.size(), byte, text, &result);
+  text.pop_back();
+  const StateId next = result.empty() ? kDeadState : InternState(std::move(result));
+  *on_text = reads != grammar_->text_reads();
+  if (*on_text || assumptions != grammar_->assumptions()) return next;
+  State& from = states_[state];
+  if (!from.next && tables_ < kMaxTables) {
+    tables_++;
+    from.next = std::make_unique<std::array<StateId, 256>>();
+    from.next->fill(kUnknownState);
+  }
+  if (from.next) (*from.next)[byte] = next;
+  return next;
+}
+
+void Constraint::Walk(const Slice& slice, int64_t root, StateId state, std::string& text,
+                      std::vector<uint32_t>* tokens, std::vector<uint32_t>* uncertain) {
   RegexPool& regex = grammar_->regex();
-  // One reading needs no list: `row` is then its automaton state's row, and `only` the reading itself.
+  const std::vector<TrieNode>& trie = slice.trie;
+  // A state of one reading is stepped by its automaton's row alone, as long as nothing ends; it gets a number when asked.
   struct Level {
     const NodeId* row;
     Config only;
-    uint32_t begin, end;  // in `stack`, of several readings
+    StateId state;
   };
-  std::vector<Config> stack = configs, input;
   std::vector<Level> levels(64);
   const size_t base = text.size();
-  const auto level_of = [&](size_t begin) {
-    const bool single = stack.size() - begin == 1 && !(stack[begin].node & kTokenSetBit);
-    return Level{single ? regex.Row(stack[begin].node) : nullptr, stack[begin], static_cast<uint32_t>(begin),
-                 static_cast<uint32_t>(stack.size())};
+  const auto level_of = [&](StateId state) {
+    const std::vector<Config>& configs = states_[state].configs;
+    const bool single = configs.size() == 1 && !(configs[0].node & kTokenSetBit);
+    return Level{single ? regex.Row(configs[0].node) : nullptr, configs[0], state};
   };
-  levels[0] = level_of(0);
+  levels[0] = level_of(state);
   std::string path(64, '\0');  // bytes from the root down to the node
+  uint32_t at = 0, end = static_cast<uint32_t>(trie.size());
+  if (root >= 0) {
+    // Down to the parent of the subtree's root, whose bytes any token below it tells.
+    at = static_cast<uint32_t>(root);
+    end = trie[at].end;
+    uint32_t below = at;
+    while (trie[below].token < 0) below++;
+    const size_t depth = trie[at].depth - 1u;
+    const std::string_view bytes = vocabulary_->Bytes(static_cast<uint32_t>(trie[below].token)).substr(0, depth);
+    levels.resize(std::max<size_t>(levels.size(), depth + 64));
+    path.resize(levels.size());
+    bool on_text = false;
+    for (size_t i = 0; i < depth && state != kDeadState; i++) {
+      state = Follow(state, static_cast<uint8_t>(bytes[i]), text, &on_text);
+      text.push_back(bytes[i]);
+      path[i] = bytes[i];
+    }
+    text.resize(base);
+    if (state == kDeadState) return;
+    levels[depth] = level_of(state);
+  }
   // The answer of OnlyCompletes for the last question: in free text it is asked at every node.
   StackId asked_stack = 0;
   uint32_t asked_tag = kUnlimited;
   bool only_completes = false;
+  // Where a state takes any text of a class, subtrees of only such text are taken whole; the last answer is kept.
+  NodeId asked_state = kNothing;
+  SliceClass asked_class = SliceClass::kOther;
+  bool takes_class = false;
+  const auto takes_rest = [&](const TrieNode& node, NodeId state) {
+    if (slice.tokens_before.empty() || node.rest == SliceClass::kOther || node.end - at < kWorthAsking) return false;
+    if (state != asked_state || node.rest != asked_class) {
+      asked_state = state;
+      asked_class = node.rest;
+      takes_class = ReachOf(state, node.rest) == kEndless;
+    }
+    return takes_class;
+  };
   size_t fuel = kWalkFuel;
-  const uint32_t size = static_cast<uint32_t>(trie.size());
-  for (uint32_t at = 0; at < size;) {
+  while (at < end) {
     const TrieNode& node = trie[at];
     if (levels.size() <= node.depth) {
       levels.resize(node.depth + 64u);
       path.resize(node.depth + 64u);
     }
-    const Level& level = levels[node.depth - 1u];
+    Level& level = levels[node.depth - 1u];
     path[node.depth - 1u] = static_cast<char>(node.byte);
     if (level.row) {
       const NodeId entry = level.row[node.byte];
@@ -186,51 +238,53 @@ void Constraint::Walk(const std::vector<TrieNode>& trie, const std::vector<Confi
           if (tags[0] != asked_tag || level.only.stack != asked_stack) {
             asked_tag = tags[0];
             asked_stack = level.only.stack;
-            text.resize(base);
             text.append(path, 0, node.depth);
             only_completes = OnlyCompletes({next, level.only.stack}, text);
+            text.resize(base);
           }
           stays = only_completes;
         }
+      } else if (takes_rest(node, next)) {
+        tokens->insert(tokens->end(), slice.tokens.begin() + slice.tokens_before[at],
+                       slice.tokens.begin() + slice.tokens_before[node.end]);
+        at = node.end;
+        continue;
       }
       if (stays) {
-        if (node.token >= 0) AddTokens(node.token, mask);
+        if (node.token >= 0) AddTokens(node.token, tokens);
         if (entry != next && !regex.HasNext(next)) {
           at = node.end;
         } else {
-          if (++at < node.end) levels[node.depth] = {regex.Row(next), {next, level.only.stack}, level.end, level.end};
+          if (++at < node.end) levels[node.depth] = {regex.Row(next), {next, level.only.stack}, kUnknownState};
         }
         continue;
       }
     }
-    text.resize(base);
-    text.append(path, 0, node.depth);
-    const uint32_t begin = level.end;
-    if (level.row) {
-      input.assign(1, level.only);
-    } else {
-      input.assign(stack.begin() + level.begin, stack.begin() + level.end);
+    if (level.state == kUnknownState) level.state = InternState({level.only});
+    const StateId* table = states_[level.state].next ? states_[level.state].next->data() : nullptr;
+    StateId next = table ? table[node.byte] : kUnknownState;
+    if (next == kUnknownState) {
+      bool on_text = false;
+      text.append(path, 0, node.depth - 1u);
+      next = Follow(level.state, node.byte, text, &on_text);
+      text.resize(base);
+      if (on_text && uncertain) {
+        uncertain->push_back(at);
+        at = node.end;
+        continue;
+      }
     }
-    stack.resize(begin);
-    const uint64_t reads = grammar_->text_reads();
-    Step(input.data(), input.size(), node.byte, text, &stack);
-    if (reads != grammar_->text_reads()) {
-      AddUncertain(trie, at, node.end, mask);
+    if (next == kDeadState) {
       at = node.end;
       continue;
     }
-    if (stack.size() == begin) {
-      at = node.end;
-      continue;
-    }
-    if (node.token >= 0) AddTokens(node.token, mask);
-    levels[node.depth] = level_of(begin);
+    if (node.token >= 0) AddTokens(node.token, tokens);
+    levels[node.depth] = level_of(next);
     at++;
-    const size_t cost = 1 + stack.size() - begin;
+    const size_t cost = 1 + states_[next].configs.size();
     if (fuel < cost) break;
     fuel -= cost;
   }
-  text.resize(base);
 }
 
 // Bytes that may follow inside one code point of a class, as pairs of ranges after each lead byte.
@@ -324,6 +378,39 @@ uint16_t Constraint::ReachOf(NodeId node, SliceClass kind) {
   return reach_[node].depth[static_cast<size_t>(kind)] = endless ? kEndless : length;
 }
 
+bool Constraint::IsInsideString(NodeId node) {
+  if (auto known = inside_string_.find(node); known != inside_string_.end()) return known->second;
+  static const ByteSet plain = [] {
+    ByteSet set = ByteSet::Range(0x20, 0xFF), quoted;
+    quoted.Add('"');
+    quoted.Add('\\');
+    return set & ~quoted;
+  }();
+  RegexPool& regex = grammar_->regex();
+  std::vector<NodeId> seen;
+  std::unordered_set<NodeId> known_states;
+  bool inside = true;
+  const auto follow = [&](NodeId state) {
+    const NodeId* row = regex.Row(state);
+    NodeId last = kNothing;
+    plain.ForEach([&](unsigned byte) {
+      const NodeId entry = row[byte];
+      if (entry == last || entry == kNothing) return;
+      last = entry;
+      inside = inside && !(entry & kAcceptBit);
+      if (inside && known_states.insert(entry).second) seen.push_back(entry);
+    });
+  };
+  follow(node);
+  for (size_t i = 0; inside && i < seen.size(); i++) {
+    inside = seen.size() < kMaxStringStates && (regex.FirstBytes(seen[i]) & ByteSet::Range(0, 0x1F)).IsEmpty();
+    if (inside) follow(seen[i]);
+  }
+  if (inside)
+    for (NodeId state : seen) inside_string_.emplace(state, true);
+  return inside_string_[node] = inside;
+}
+
 void Constraint::ComputeMask(StateId state, std::string& text, Mask* mask) {
   std::vector<Config> configs;
   ByteSet first;
@@ -338,12 +425,16 @@ void Constraint::ComputeMask(StateId state, std::string& text, Mask* mask) {
     const Slice& slice = slices[i];
     if (slice.trie.empty() || (slice.first_bytes & first).IsEmpty()) continue;
     bool contained = false;
-    if (slice.kind != SliceClass::kOther && (slice.first_bytes & ~first).IsEmpty())
+    const auto is_inside = [&](const Config& config) { return IsInsideString(config.node); };
+    if (slice.kind == SliceClass::kBroken && std::all_of(configs.begin(), configs.end(), is_inside)) continue;
+    if (slice.kind < SliceClass::kBroken && (slice.first_bytes & ~first).IsEmpty())
       for (const Config& config : configs) contained = contained || ReachOf(config.node, slice.kind) >= slice.max_length;
     if (contained) {
       mask->slices |= 1u << i;
     } else {
-      Walk(slice.trie, configs, text, mask);
+      std::vector<uint32_t> uncertain;
+      Walk(slice, -1, state, text, &mask->tokens, &uncertain);
+      for (uint32_t node : uncertain) mask->uncertain.emplace_back(static_cast<uint32_t>(i), node);
     }
   }
 }
@@ -404,9 +495,10 @@ bool Constraint::FillMask(StateId state, std::string& text, uint32_t* mask) {
   Mask fresh;
   Mask* found = states_[state].mask.get();
   if (!found) {
+    const uint64_t assumptions = grammar_->assumptions();
     grammar_->AssumeNewKeysBefore(text.size());
     ComputeMask(state, text, &fresh);
-    fresh.assumes_new_key = grammar_->assumed();
+    fresh.assumes_new_key = assumptions != grammar_->assumptions();
     grammar_->AssumeNewKeysBefore(0);
     found = &fresh;
     const size_t cost = fresh.uncertain.size() + (fresh.tokens.size() > kDenseTokens ? words : fresh.tokens.size());
@@ -429,8 +521,10 @@ bool Constraint::FillMask(StateId state, std::string& text, uint32_t* mask) {
     std::memset(mask, 0, words * 4);
   }
   for (uint32_t token : found->tokens) mask[token >> 5] |= 1u << (token & 31);
-  for (uint32_t token : found->uncertain)
-    if (IsAlive(states_[state].configs, vocabulary_->Bytes(token), text)) mask[token >> 5] |= 1u << (token & 31);
+  std::vector<uint32_t> tokens;
+  for (const auto& [slice, node] : found->uncertain)
+    Walk(vocabulary_->slices()[slice], node, state, text, &tokens, nullptr);
+  for (uint32_t token : tokens) mask[token >> 5] |= 1u << (token & 31);
   if (found->assumes_new_key) RemoveRepeatedKeys(states_[state].configs, text, mask);
   bool complete = state == ended_;
   bool open = false;

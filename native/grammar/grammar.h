@@ -76,16 +76,14 @@ class Grammar {
   void NoteTextRead() { text_reads_++; }
   // While a mask is computed, a resolver may take for granted that a key which began before `offset` is new; whoever
   // uses the mask then looks at those keys again.
-  void AssumeNewKeysBefore(size_t offset) {
-    assume_before_ = offset;
-    assumed_ = false;
-  }
+  void AssumeNewKeysBefore(size_t offset) { assume_before_ = offset; }
   bool TakeForGranted(size_t key_start) {
     if (key_start >= assume_before_) return false;
-    assumed_ = true;
+    assumptions_++;
     return true;
   }
-  bool assumed() const { return assumed_; }
+  // Grows whenever an answer took such a key for granted.
+  uint64_t assumptions() const { return assumptions_; }
   size_t memory_bytes() const { return memory_bytes_; }
   // Set when a step ran over its budget; the matcher then refuses the token.
   bool out_of_fuel() const { return out_of_fuel_; }
@@ -131,7 +129,7 @@ class Grammar {
   std::vector<std::shared_ptr<void>> kept_;
   uint64_t text_reads_ = 0;
   size_t assume_before_ = 0;
-  bool assumed_ = false;
+  uint64_t assumptions_ = 0;
   size_t memory_bytes_ = 0;
   bool out_of_fuel_ = false;
 };

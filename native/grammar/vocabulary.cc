@@ -14,15 +14,20 @@ static uint64_t HeadOf(std::string_view text) {
   return head;
 }
 
+static bool IsControl(char c) { return static_cast<uint8_t>(c) < 0x20; }
+
 // Class and code points of a text; kOther when it holds what a JSON string must escape, or a broken code point.
 static SliceClass Classify(std::string_view text, unsigned* code_points) {
+  if (std::any_of(text.begin(), text.end(), IsControl))
+    return IsControl(text[0]) || text.find_first_of("\"\\") != std::string_view::npos ? SliceClass::kOther
+                                                                                     : SliceClass::kBroken;
   bool lowercase = true, identifier = true, ascii = true;
   unsigned count = 0;
   for (size_t i = 0; i < text.size();) {
     const uint8_t byte = static_cast<uint8_t>(text[i]);
     count++;
     if (byte < 0x80) {
-      if (byte < 0x20 || byte == '"' || byte == '\\' || byte == 0x7F) return SliceClass::kOther;
+      if (byte == '"' || byte == '\\' || byte == 0x7F) return SliceClass::kOther;
       const bool lower = byte >= 'a' && byte <= 'z';
       lowercase = lowercase && lower;
       identifier = identifier && (lower || (byte >= 'A' && byte <= 'Z') || (byte >= '0' && byte <= '9') || byte == '_');
@@ -31,9 +36,10 @@ static SliceClass Classify(std::string_view text, unsigned* code_points) {
     }
     ascii = lowercase = identifier = false;
     const unsigned length = byte >= 0xF0 ? 4 : byte >= 0xE0 ? 3 : 2;
-    if (byte < 0xC2 || byte > 0xF4 || i + length > text.size()) return SliceClass::kOther;
-    for (unsigned k = 1; k < length; k++)
+    if (byte < 0xC2 || byte > 0xF4) return SliceClass::kOther;
+    for (unsigned k = 1; k < length && i + k < text.size(); k++)
       if ((static_cast<uint8_t>(text[i + k]) & 0xC0) != 0x80) return SliceClass::kOther;
+    if (i + 1 >= text.size()) break;
     const uint8_t second = static_cast<uint8_t>(text[i + 1]);
     if ((byte == 0xE0 && second < 0xA0) || (byte == 0xED && second > 0x9F) || (byte == 0xF0 && second < 0x90) ||
         (byte == 0xF4 && second > 0x8F))
@@ -66,6 +72,28 @@ Vocabulary::Vocabulary(std::vector<std::string> tokens, std::vector<uint32_t> eo
   BuildSlices();
 }
 
+// For each node, of what class everything below it is, and how many tokens come before it.
+static void DescribeSubtrees(const std::vector<int32_t>& next_duplicate, Slice* slice) {
+  std::vector<TrieNode>& trie = slice->trie;
+  const auto class_of = [](uint8_t byte) {
+    // Bytes of longer code points count as other: a subtree may begin in the middle of one.
+    const char text = static_cast<char>(byte);
+    unsigned count = 0;
+    return byte < 0x80 ? Classify({&text, 1}, &count) : SliceClass::kOther;
+  };
+  for (size_t at = trie.size(); at-- > 0;) {
+    trie[at].rest = SliceClass::kLowercase;
+    for (uint32_t child = static_cast<uint32_t>(at) + 1; child < trie[at].end; child = trie[child].end)
+      trie[at].rest = std::max({trie[at].rest, class_of(trie[child].byte), trie[child].rest});
+  }
+  slice->tokens_before.assign(trie.size() + 1, 0);
+  for (size_t at = 0; at < trie.size(); at++) {
+    uint32_t here = 0;
+    for (int32_t token = trie[at].token; token >= 0; token = next_duplicate[static_cast<size_t>(token)]) here++;
+    slice->tokens_before[at + 1] = slice->tokens_before[at] + here;
+  }
+}
+
 void Vocabulary::BuildSlices() {
   struct Entry {
     uint64_t head;
@@ -83,8 +111,9 @@ void Vocabulary::BuildSlices() {
     return order != 0 ? order < 0 : a.token < b.token;
   });
   next_duplicate_.assign(size(), -1);
-  slices_.resize(kSliceClasses * std::size(kSliceLengths) + 1);
-  for (size_t i = 0; i + 1 < slices_.size(); i++) {
+  slices_.resize(kSliceClasses * std::size(kSliceLengths) + 2);
+  slices_[slices_.size() - 2].kind = SliceClass::kBroken;
+  for (size_t i = 0; i + 2 < slices_.size(); i++) {
     slices_[i].kind = static_cast<SliceClass>(i / std::size(kSliceLengths));
     slices_[i].max_length = kSliceLengths[i % std::size(kSliceLengths)];
   }
@@ -100,8 +129,8 @@ void Vocabulary::BuildSlices() {
     if (text.find('"') != std::string_view::npos) quote_tokens_.push_back(entry.token);
     unsigned code_points = 0;
     const SliceClass kind = Classify(text, &code_points);
-    size_t index = slices_.size() - 1;
-    if (kind != SliceClass::kOther) {
+    size_t index = slices_.size() - (kind == SliceClass::kBroken ? 2 : 1);
+    if (kind < SliceClass::kBroken) {
       size_t length = 0;
       while (code_points > kSliceLengths[length]) length++;
       index = static_cast<size_t>(kind) * std::size(kSliceLengths) + length;
@@ -118,7 +147,7 @@ void Vocabulary::BuildSlices() {
     }
     for (size_t i = shared; i < text.size(); i++) {
       builder.path.push_back(static_cast<uint32_t>(slice.trie.size()));
-      slice.trie.push_back({0, -1, static_cast<uint16_t>(i + 1), static_cast<uint8_t>(text[i])});
+      slice.trie.push_back({0, -1, static_cast<uint16_t>(i + 1), static_cast<uint8_t>(text[i]), SliceClass::kOther});
     }
     builder.text = text;
     int32_t* slot = &slice.trie[builder.path.back()].token;
@@ -129,7 +158,11 @@ void Vocabulary::BuildSlices() {
     Slice& slice = slices_[i];
     for (uint32_t node : builders[i].path) slice.trie[node].end = static_cast<uint32_t>(slice.trie.size());
     slice.trie.shrink_to_fit();
-    if (slice.kind == SliceClass::kOther) continue;
+    if (slice.kind == SliceClass::kOther) {
+      DescribeSubtrees(next_duplicate_, &slice);
+      continue;
+    }
+    if (slice.kind == SliceClass::kBroken) continue;
     slice.mask.assign(mask_words(), 0);
     for (uint32_t token : slice.tokens) slice.mask[token >> 5] |= 1u << (token & 31);
   }
@@ -225,7 +258,7 @@ const uint32_t* Vocabulary::SliceUnion(uint32_t slices) const {
 size_t Vocabulary::memory_bytes() const {
   size_t total = bytes_.size() + offsets_.size() * 4 + sorted_.size() * 4 + next_duplicate_.size() * 4;
   for (const Slice& slice : slices_)
-    total += slice.trie.size() * sizeof(TrieNode) + slice.tokens.size() * 4 + slice.mask.size() * 4;
+    total += slice.trie.size() * sizeof(TrieNode) + (slice.tokens.size() + slice.tokens_before.size()) * 4 + slice.mask.size() * 4;
   return total;
 }
 

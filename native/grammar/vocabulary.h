@@ -13,25 +13,28 @@
 
 namespace onpolicy::grammar {
 
+// Alphabets of the slices. A text may end inside a code point, which then is kUnicode. kBroken: text without quote or
+// backslash and then a control character, as at the end of a line; no string goes on there. kOther: anything else.
+enum class SliceClass : uint8_t { kLowercase, kIdentifier, kPrintable, kUnicode, kBroken, kOther };
+constexpr unsigned kSliceClasses = 4;
+constexpr unsigned kSliceLengths[] = {4, 10, 30, 0xFFFF};  // greatest number of code points
+
 // One node of a flat trie in preorder: the subtree of node i is [i, end).
 struct TrieNode {
   uint32_t end;
   int32_t token;  // the token that ends here, or -1; others with the same bytes follow by `next_duplicate`
   uint16_t depth;  // number of bytes from the root, >= 1
   uint8_t byte;
+  SliceClass rest;  // of whatever follows this node down to the leaves
 };
-
-// Alphabets of the slices. Texts of the last group hold anything else and are always walked.
-enum class SliceClass : uint8_t { kLowercase, kIdentifier, kPrintable, kUnicode, kOther };
-constexpr unsigned kSliceClasses = 4;
-constexpr unsigned kSliceLengths[] = {4, 10, 30, 0xFFFF};  // greatest number of code points
 
 struct Slice {
   SliceClass kind = SliceClass::kOther;
   unsigned max_length = 0;  // in code points
   ByteSet first_bytes;
   std::vector<TrieNode> trie;
-  std::vector<uint32_t> tokens;
+  std::vector<uint32_t> tokens;      // in the trie's order
+  std::vector<uint32_t> tokens_before;  // (nodes + 1) tokens of earlier nodes; only of the last group
   std::vector<uint32_t> mask;  // (mask_words)
 };
 

@@ -8,8 +8,7 @@ namespace onpolicy {
 Context::Context(std::shared_ptr<Model> model, const ContextOptions& options)
     : model_(std::move(model)),
       shares_cells_(options.shares_cells),
-      rows_(options.threads),
-      scratch_(static_cast<size_t>(options.threads)) {}
+      rows_(model_->vocab_size(), options.threads) {}
 
 Status Context::Create(std::shared_ptr<Model> model, const ContextOptions& options, std::shared_ptr<Context>* context) {
   const Library& api = Api();
@@ -144,8 +143,8 @@ Status Context::Decode(const StepInput& input) {
   return Status::Fail("BACKEND_FAILED", "the engine failed to decode (code " + std::to_string(result) + ")");
 }
 
-Status Context::Step(const StepInput& input, StepOutput* output) {
-  for (HookedRow& row : hooked_) row.raw = nullptr;
+Status Context::Step(const StepInput& input, RowsOutput* output) {
+  rows_.Forget();
   EditMemory(input.memory_edits);
   ConstraintRows constraints(input.matchers);
   if (!input.tokens.empty()) {
@@ -154,72 +153,14 @@ Status Context::Step(const StepInput& input, StepOutput* output) {
     abort_ = false;
     if (!status.ok()) return status;
   }
-  const int samples = static_cast<int>(input.samplers.size());
-  const int scores = static_cast<int>(input.score_rows.size() / 3);
-  output->samples.resize(static_cast<size_t>(samples));
-  output->scores.resize(static_cast<size_t>(scores));
   // Read on this thread: the first access may wait for the device and reorder the rows.
   std::vector<const float*> logits;
   for (int32_t row : input.sample_rows) logits.push_back(Api().llama_get_logits_ith(context_, row));
-  for (int i = 0; i < scores; ++i) logits.push_back(Api().llama_get_logits_ith(context_, input.score_rows[3 * static_cast<size_t>(i)]));
+  for (size_t i = 0; i < input.score_rows.size(); i += 3)
+    logits.push_back(Api().llama_get_logits_ith(context_, input.score_rows[i]));
   if (std::find(logits.begin(), logits.end(), nullptr) != logits.end())
     return Status::Fail("BACKEND_FAILED", "the engine returned no logits for a row");
-  constraints.Wait();
-  std::vector<int> hook_of(static_cast<size_t>(samples), -1);
-  hooked_.resize(input.hooked.size());
-  for (size_t i = 0; i < input.hooked.size(); ++i) hook_of[static_cast<size_t>(input.hooked[i])] = static_cast<int>(i);
-  rows_.Run(samples + scores, [&](int row, int worker) {
-    const float* values = logits[static_cast<size_t>(row)];
-    SamplerScratch& scratch = scratch_[static_cast<size_t>(worker)];
-    if (row < samples && hook_of[static_cast<size_t>(row)] >= 0) {
-      HookedRow& hooked = hooked_[static_cast<size_t>(hook_of[static_cast<size_t>(row)])];
-      hooked.raw = values;
-      hooked.sampler = input.samplers[static_cast<size_t>(row)];
-      hooked.prepared.resize(static_cast<size_t>(model_->vocab_size()));
-      if (!input.matchers.empty()) hooked.matcher = input.matchers[static_cast<size_t>(row)];
-      hooked.sampler->Prepare(values, constraints.Mask(static_cast<size_t>(row)), hooked.prepared.data());
-      output->samples[static_cast<size_t>(row)].Clear(SampleStatus::kPrepared);
-    } else if (row < samples) {
-      Sampler& sampler = *input.samplers[static_cast<size_t>(row)];
-      RowResult& result = output->samples[static_cast<size_t>(row)];
-      const auto sample = static_cast<size_t>(row);
-      if (sampler.plan().candidates > 0) {
-        sampler.FindCandidates(values, constraints.Mask(sample), scratch, result);
-      } else {
-        sampler.Sample(values, constraints.Mask(sample), scratch, result);
-        if (result.status == SampleStatus::kOk) {
-          sampler.Accept(result.token);
-          result.is_final =
-              constraints.Accept(sample, result.token) || constraints.TakeForced(sample, sampler, &result.forced);
-        } else if (result.status == SampleStatus::kNoAllowedToken && constraints.IsComplete(sample)) {
-          result.status = SampleStatus::kComplete;
-        }
-      }
-    } else {
-      const int32_t* score = &input.score_rows[3 * static_cast<size_t>(row - samples)];
-      ScoreRow(values, model_->vocab_size(), score[1], score[2], scratch, output->scores[static_cast<size_t>(row - samples)]);
-    }
-  });
-  return Status::Ok();
-}
-
-Status Context::Finish(const std::vector<int32_t>& indices, std::vector<RowResult>* results) {
-  for (int32_t index : indices)
-    if (!PreparedRow(static_cast<size_t>(index)))
-      return Status::Fail("BACKEND_FAILED", "no such row waits to be finished");
-  results->resize(indices.size());
-  rows_.Run(static_cast<int>(indices.size()), [&](int at, int worker) {
-    HookedRow& hooked = hooked_[static_cast<size_t>(indices[static_cast<size_t>(at)])];
-    RowResult& result = (*results)[static_cast<size_t>(at)];
-    hooked.sampler->SampleEdited(hooked.raw, hooked.prepared.data(), scratch_[static_cast<size_t>(worker)], result);
-    if (result.status != SampleStatus::kOk) return;
-    hooked.sampler->Accept(result.token);
-    if (hooked.matcher) result.is_final = ConstraintRows::AcceptToken(*hooked.matcher, result.token);
-  });
-  for (int32_t index : indices) {
-    hooked_[static_cast<size_t>(index)].raw = nullptr;
-    hooked_[static_cast<size_t>(index)].matcher = nullptr;
-  }
+  rows_.Run(input, logits, constraints, output);
   return Status::Ok();
 }
 

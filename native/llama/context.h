@@ -7,10 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "llama/constraint-row.h"
 #include "llama/model.h"
-#include "llama/row-pool.h"
-#include "sampler/sampler.h"
+#include "rows/row-sampler.h"
 
 namespace onpolicy {
 
@@ -31,22 +29,13 @@ enum MemoryEdit : int32_t { kMemoryRemove = 0, kMemoryCopy = 1 };
 // The adapter number of a step on the model's own weights.
 constexpr uint32_t kNoAdapter = 0;
 
-struct StepInput {
+struct StepInput : RowsInput {  // score_rows: the first of the three is an index into tokens
   uint32_t adapter = kNoAdapter;      // which all tokens go through, as LoadAdapter numbered it
   std::vector<int32_t> memory_edits;  // (edits, 5): kind, sequence, target sequence, from position, to position (-1: end)
   std::vector<int32_t> tokens;        // (tokens)
   std::vector<int32_t> positions;     // (tokens)
   std::vector<int32_t> sequences;     // (tokens)
   std::vector<int32_t> sample_rows;   // (samplers) index into tokens: whose logits the sampler sees
-  std::vector<std::shared_ptr<Sampler>> samplers;  // several may share one row
-  std::vector<std::shared_ptr<grammar::Matcher>> matchers;  // (samplers) or empty; null: the sample is free
-  std::vector<int32_t> hooked;        // (hooked) index into samplers, ascending: JavaScript edits these rows
-  std::vector<int32_t> score_rows;    // (scores, 3): index into tokens, scored token, number of alternatives
-};
-
-struct StepOutput {
-  std::vector<RowResult> samples;  // (samplers)
-  std::vector<RowResult> scores;   // (scores)
 };
 
 class Context {
@@ -58,15 +47,13 @@ class Context {
 
   // Fails with KV_FULL (nothing was computed) or ABORTED (the KV cache may hold a part of the step: the caller removes
   // what it did not have before). Any other failure leaves the context unusable.
-  Status Step(const StepInput& input, StepOutput* output);
+  Status Step(const StepInput& input, RowsOutput* output);
 
-  // The masked and biased row (vocab) of the last step's hooked sample `index`, to be edited; null when none waits.
-  float* PreparedRow(size_t index) {
-    return index < hooked_.size() && hooked_[index].raw ? hooked_[index].prepared.data() : nullptr;
+  // Rows of the last step that JavaScript edits: see RowSampler.
+  float* PreparedRow(size_t index) { return rows_.PreparedRow(index); }
+  Status Finish(const std::vector<int32_t>& indices, std::vector<RowResult>* results) {
+    return rows_.Finish(indices, results);
   }
-
-  // Samples rows of the last step that were edited, by index into StepInput::hooked.
-  Status Finish(const std::vector<int32_t>& indices, std::vector<RowResult>* results);
 
   // The whole cache of a sequence as bytes that a context of the same shape on the same model can load.
   Status SaveSequence(int32_t sequence, std::vector<uint8_t>* state);
@@ -103,17 +90,8 @@ class Context {
   uint32_t last_adapter_ = kNoAdapter;                // highest number given
   uint32_t used_adapter_ = kNoAdapter;                // of the last step
   const bool shares_cells_;
-  RowPool rows_;
-  std::vector<SamplerScratch> scratch_;  // one per worker
+  RowSampler rows_;
   std::atomic<bool> abort_{false};
-  // Rows of the last step that wait for JavaScript. Its memory is kept for the next ones.
-  struct HookedRow {
-    const float* raw = nullptr;  // (vocab) in the engine's output, until the next pass
-    std::shared_ptr<Sampler> sampler;
-    std::shared_ptr<grammar::Matcher> matcher;
-    std::vector<float> prepared;  // (vocab)
-  };
-  std::vector<HookedRow> hooked_;
   // Reused between steps: llama_batch wants one array of sequence ids per token.
   std::vector<int32_t> sequence_counts_;
   std::vector<int32_t*> sequence_pointers_;

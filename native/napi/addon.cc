@@ -7,6 +7,7 @@ static Napi::Object Init(Napi::Env env, Napi::Object exports) {
   exports.Set("napiVersion", Napi::Number::New(env, NAPI_VERSION));
   onpolicy::RegisterEngine(env, exports);
   onpolicy::RegisterSampler(env, exports);
+  onpolicy::RegisterRows(env, exports);
   onpolicy::RegisterTrainer(env, exports);
   onpolicy::RegisterGrammar(env, exports);
   return exports;

@@ -11,26 +11,11 @@
 #include "napi/environment.h"
 #include "napi/options.h"
 #include "napi/register.h"
+#include "napi/rows.h"
 #include "napi/sampler.h"
 
 namespace onpolicy {
 namespace {
-
-template <typename Array, typename T>
-Array ToTyped(Napi::Env env, const std::vector<T>& values) {
-  Array array = Array::New(env, values.size());
-  std::copy(values.begin(), values.end(), array.Data());
-  return array;
-}
-
-std::vector<int32_t> ReadInts(const Napi::Object& object, const char* name) {
-  const Napi::Value value = object.Get(name);
-  if (value.IsUndefined()) return {};
-  if (!value.IsTypedArray() || value.As<Napi::TypedArray>().TypedArrayType() != napi_int32_array)
-    throw Napi::TypeError::New(object.Env(), std::string(name) + ": expected an Int32Array");
-  const auto array = value.As<Napi::Int32Array>();
-  return std::vector<int32_t>(array.Data(), array.Data() + array.ElementLength());
-}
 
 uint32_t ReadUint(const Napi::Object& object, const char* name, uint32_t fallback) {
   const Napi::Value value = object.Get(name);
@@ -189,84 +174,6 @@ Napi::Value LoadModel(const Napi::CallbackInfo& info) {
 }
 
 // ---- Context ----
-
-// A matcher's handle, as the grammar part of the addon makes it, or null.
-std::shared_ptr<grammar::Matcher> ReadMatcher(const Napi::Value& value) {
-  if (value.IsNull() || value.IsUndefined()) return nullptr;
-  if (!value.IsExternal()) throw Napi::TypeError::New(value.Env(), "matchers: expected handles of matchers");
-  return *value.As<Napi::External<std::shared_ptr<grammar::Matcher>>>().Data();
-}
-
-// Sets `candidates` where a row has any: the columns of all rows laid end to end.
-void SetCandidates(Napi::Env env, const std::vector<RowResult>& rows, Napi::Object object) {
-  const auto has_any = [](const RowResult& row) { return !row.candidate_ids.empty(); };
-  if (std::none_of(rows.begin(), rows.end(), has_any)) return;
-  std::vector<int32_t> offsets{0}, ids;
-  std::vector<float> scores, logprobs;
-  for (const RowResult& row : rows) {
-    ids.insert(ids.end(), row.candidate_ids.begin(), row.candidate_ids.end());
-    scores.insert(scores.end(), row.candidate_scores.begin(), row.candidate_scores.end());
-    logprobs.insert(logprobs.end(), row.candidate_logprobs.begin(), row.candidate_logprobs.end());
-    offsets.push_back(static_cast<int32_t>(ids.size()));
-  }
-  Napi::Object candidates = Napi::Object::New(env);
-  candidates.Set("offsets", ToTyped<Napi::Int32Array>(env, offsets));
-  candidates.Set("ids", ToTyped<Napi::Int32Array>(env, ids));
-  candidates.Set("scores", ToTyped<Napi::Float32Array>(env, scores));
-  candidates.Set("logprobs", ToTyped<Napi::Float32Array>(env, logprobs));
-  object.Set("candidates", candidates);
-}
-
-// Sets `forced` where a row has any.
-void SetForced(Napi::Env env, const std::vector<RowResult>& rows, Napi::Object object) {
-  std::vector<int32_t> offsets{0}, ids;
-  for (const RowResult& row : rows) {
-    ids.insert(ids.end(), row.forced.begin(), row.forced.end());
-    offsets.push_back(static_cast<int32_t>(ids.size()));
-  }
-  if (ids.empty()) return;
-  Napi::Object forced = Napi::Object::New(env);
-  forced.Set("offsets", ToTyped<Napi::Int32Array>(env, offsets));
-  forced.Set("ids", ToTyped<Napi::Int32Array>(env, ids));
-  object.Set("forced", forced);
-}
-
-// Columns instead of an object per row: (rows) each, alternatives laid end to end.
-Napi::Object ToRows(Napi::Env env, const std::vector<RowResult>& rows) {
-  const size_t count = rows.size();
-  auto status = Napi::Uint8Array::New(env, count);
-  auto is_final = Napi::Uint8Array::New(env, count);
-  auto tokens = Napi::Int32Array::New(env, count);
-  auto logprobs = Napi::Float32Array::New(env, count);
-  auto ranks = Napi::Int32Array::New(env, count);
-  auto offsets = Napi::Int32Array::New(env, count + 1);
-  std::vector<int32_t> top_ids;
-  std::vector<float> top_logprobs;
-  offsets[0] = 0;
-  for (size_t i = 0; i < count; ++i) {
-    const RowResult& row = rows[i];
-    status[i] = static_cast<uint8_t>(row.status);
-    tokens[i] = row.token;
-    is_final[i] = row.is_final;
-    logprobs[i] = row.logprob;
-    ranks[i] = row.rank;
-    top_ids.insert(top_ids.end(), row.top_ids.begin(), row.top_ids.end());
-    top_logprobs.insert(top_logprobs.end(), row.top_logprobs.begin(), row.top_logprobs.end());
-    offsets[i + 1] = static_cast<int32_t>(top_ids.size());
-  }
-  Napi::Object object = Napi::Object::New(env);
-  object.Set("status", status);
-  object.Set("tokens", tokens);
-  object.Set("isFinal", is_final);
-  object.Set("logprobs", logprobs);
-  object.Set("ranks", ranks);
-  object.Set("topOffsets", offsets);
-  object.Set("topIds", ToTyped<Napi::Int32Array>(env, top_ids));
-  object.Set("topLogprobs", ToTyped<Napi::Float32Array>(env, top_logprobs));
-  SetCandidates(env, rows, object);
-  SetForced(env, rows, object);
-  return object;
-}
 
 // The thread of one context: takes steps in order and settles their promises on the JavaScript thread.
 class StepThread : public std::enable_shared_from_this<StepThread> {
@@ -438,7 +345,7 @@ class JsContext : public Napi::ObjectWrap<JsContext> {
   Napi::Value Step(const Napi::CallbackInfo& info) {
     StepThread& thread = Thread();
     const auto object = info[0].As<Napi::Object>();
-    auto job = std::make_shared<std::pair<StepInput, StepOutput>>();
+    auto job = std::make_shared<std::pair<StepInput, RowsOutput>>();
     StepInput& input = job->first;
     input.adapter = ReadUint(object, "adapter", kNoAdapter);
     input.memory_edits = ReadInts(object, "memoryEdits");
@@ -446,24 +353,12 @@ class JsContext : public Napi::ObjectWrap<JsContext> {
     input.positions = ReadInts(object, "positions");
     input.sequences = ReadInts(object, "sequences");
     input.sample_rows = ReadInts(object, "sampleRows");
-    input.hooked = ReadInts(object, "hooked");
-    input.score_rows = ReadInts(object, "scoreRows");
-    if (object.Get("samplers").IsArray()) {
-      const auto samplers = object.Get("samplers").As<Napi::Array>();
-      for (uint32_t i = 0; i < samplers.Length(); ++i) input.samplers.push_back(UnwrapSampler(env_, samplers.Get(i)));
-    }
-    if (object.Get("matchers").IsArray()) {
-      const auto matchers = object.Get("matchers").As<Napi::Array>();
-      for (uint32_t i = 0; i < matchers.Length(); ++i) input.matchers.push_back(ReadMatcher(matchers.Get(i)));
-    }
+    ReadRows(object, vocab_size_, input);
     CheckStep(input);
     return thread.Push(
         env_, [job](Context& context) { return context.Step(job->first, &job->second); },
         [job](Napi::Env env) -> Napi::Value {
-          Napi::Object result = Napi::Object::New(env);
-          result.Set("samples", ToRows(env, job->second.samples));
-          result.Set("scores", ToRows(env, job->second.scores));
-          return result;
+          return ToSamplesAndScores(env, job->second);
         });
   }
 
@@ -582,22 +477,12 @@ class JsContext : public Napi::ObjectWrap<JsContext> {
     Check(input.positions.size() == input.tokens.size(), "positions: expected one per token");
     Check(input.sequences.size() == input.tokens.size(), "sequences: expected one per token");
     Check(input.samplers.size() == input.sample_rows.size(), "samplers: expected one per sampled row");
-    Check(input.matchers.empty() || input.matchers.size() == input.samplers.size(), "matchers: expected one per sample");
-    for (const auto& matcher : input.matchers)
-      Check(!matcher || static_cast<int32_t>(matcher->vocabulary_size()) == vocab_size_, "matchers: of another vocabulary");
-    Check(input.score_rows.size() % 3 == 0, "scoreRows: expected three numbers per row");
     for (int32_t token : input.tokens) Check(token >= 0 && token < vocab_size_, "tokens: id outside the vocabulary");
     for (int32_t position : input.positions) Check(position >= 0, "positions: expected a number >= 0");
     for (int32_t id : input.sequences) Check(id >= 0 && id < sequences, "sequences: id out of range");
     for (int32_t row : input.sample_rows) Check(row >= 0 && row < count, "sampleRows: index out of range");
-    for (size_t i = 0; i < input.hooked.size(); ++i)
-      Check(input.hooked[i] >= 0 && input.hooked[i] < static_cast<int32_t>(input.samplers.size()) &&
-                (i == 0 || input.hooked[i] > input.hooked[i - 1]),
-            "hooked: expected ascending indices of samplers");
-    for (size_t i = 0; i < input.score_rows.size(); i += 3) {
+    for (size_t i = 0; i < input.score_rows.size(); i += 3)
       Check(input.score_rows[i] >= 0 && input.score_rows[i] < count, "scoreRows: index out of range");
-      Check(input.score_rows[i + 1] >= 0 && input.score_rows[i + 1] < vocab_size_, "scoreRows: token out of range");
-    }
     CheckOutputs(input);
     CheckEdits(input.memory_edits);
   }

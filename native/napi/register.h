@@ -5,6 +5,7 @@
 namespace onpolicy {
 
 void RegisterEngine(Napi::Env env, Napi::Object exports);
+void RegisterRows(Napi::Env env, Napi::Object exports);
 void RegisterSampler(Napi::Env env, Napi::Object exports);
 void RegisterTrainer(Napi::Env env, Napi::Object exports);
 void RegisterGrammar(Napi::Env env, Napi::Object exports);

@@ -1,14 +1,19 @@
 /** A GGUF file -> tokenizer, model facts and a backend over our addon. */
 import os from 'node:os';
+import path from 'node:path';
 import { fromNative, OnpolicyError } from '../errors.ts';
 import { loadAddon, type NativeContext, type NativeModel } from '../native.ts';
 import { onDisk } from '../on-disk.ts';
+import { readVocabulary, type Vocabulary } from '../structured/index.ts';
 import type { Tokenizer } from '../tokenizer.ts';
-import { type Backend, replaceRows, type Step, type StepResult } from './backend.ts';
+import type { Backend, Step, StepResult } from './backend.ts';
 import { type Gpu, openLibraries } from './libraries.ts';
+import type { ContextLimits, LoadedModel, SamplingDefaults } from './model.ts';
+import { finishEdits, hookedSamples } from './row-edits.ts';
 
 /** Texts up to this length are tokenized in place: handing them to another thread would take longer. */
 const SHORT_TEXT = 4096;
+const SINGLE_THREAD_PARAMETERS = 10_000_000;
 
 /** How to load a GGUF file. */
 export type GgufOptions = {
@@ -21,28 +26,65 @@ export type GgufOptions = {
   readonly signal?: AbortSignal;
 };
 
-/** Limits of a context. */
-export type ContextLimits = {
-  readonly kvTokens: number;
-  /** See {@link Backend.sharesCells}. */
-  readonly sharesCells: boolean;
-  readonly batchTokens: number;
-  readonly slotCount: number;
-  /** Rows of logits of one step at most; never less than one per slot. */
-  readonly maxOutputs: number;
-  readonly threads: number;
-};
-
 /** A loaded GGUF model: its vocabulary and what the file says about itself. */
-export class GgufModel {
+export class GgufModel implements LoadedModel {
   readonly native: NativeModel;
   readonly path: string;
   readonly tokenizer: Tokenizer;
+  readonly canShareCells = true;
+  #vocabulary: Promise<Vocabulary> | null = null;
 
   constructor(native: NativeModel, path: string) {
     this.native = native;
     this.path = path;
     this.tokenizer = createTokenizer(native);
+  }
+
+  get fingerprint(): string {
+    return `onpolicy-gguf-${this.native.metadata['general.name'] ?? path.basename(this.path)}`;
+  }
+
+  get files(): readonly string[] {
+    return [this.path];
+  }
+
+  get contextLength(): number {
+    return this.native.contextLength;
+  }
+
+  get chatTemplate(): string {
+    return this.native.chatTemplate;
+  }
+
+  get toolTemplate(): string {
+    return this.native.toolTemplate;
+  }
+
+  get defaults(): SamplingDefaults {
+    const read = (name: string): number | null => {
+      const value = this.native.metadata[`general.sampling.${name}`];
+      return value === undefined ? null : Number(value);
+    };
+    return {
+      temperature: read('temp'),
+      top_p: read('top_p'),
+      top_k: read('top_k'),
+      min_p: read('min_p'),
+      repetition_penalty: read('penalty_repeat'),
+    };
+  }
+
+  /** Threads wait for each other after every operation: on a tiny model, or a busy machine, that costs more than it saves. */
+  get isTiny(): boolean {
+    return this.native.parameters < SINGLE_THREAD_PARAMETERS;
+  }
+
+  async vocabulary(): Promise<Vocabulary> {
+    this.#vocabulary ??= readVocabulary(this.path).catch((error: unknown) => {
+      this.#vocabulary = null;
+      throw error;
+    });
+    return await this.#vocabulary;
   }
 
   /** Bytes that one token takes in the KV cache. */
@@ -141,27 +183,8 @@ class GgufBackend implements Backend {
 
   async step(step: Step): Promise<StepResult> {
     const { rowEdits, ...rest } = step;
-    if (rowEdits.length === 0) return await this.#context.step(rest);
-    const result = await this.#context.step({
-      ...rest,
-      hooked: Int32Array.from(rowEdits, ({ sample }) => sample),
-    });
-    const edited: number[] = [];
-    for (const [index, edit] of rowEdits.entries()) {
-      this.#context.readRow(index, edit.row());
-      if (!edit.edit()) continue;
-      this.#context.writeRow(index, edit.row());
-      edited.push(index);
-    }
-    const finished = await this.#context.finish(Int32Array.from(edited));
-    return {
-      ...result,
-      samples: replaceRows(
-        result.samples,
-        edited.map((index) => rowEdits[index]!.sample),
-        finished,
-      ),
-    };
+    const result = await this.#context.step({ ...rest, ...hookedSamples(rowEdits) });
+    return await finishEdits(this.#context, rowEdits, result);
   }
 
   async loadAdapter(path: string): Promise<number> {

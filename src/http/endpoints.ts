@@ -94,7 +94,7 @@ export const work: Readonly<Record<EndpointName, Work>> = {
     const headers = {
       'content-type': 'text/html; charset=utf-8',
       'content-security-policy':
-        "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:",
+        "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; connect-src 'self'",
     };
     return new Response(await service.report(id), { headers });
   },

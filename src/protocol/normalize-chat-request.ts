@@ -4,6 +4,7 @@ import type { ChatCompletionRequest, ResponseFormat, StructuredOutputs } from '.
 import { givenConstraints } from './rules/structured.ts';
 import type { ValidChatRequest, ValidLogitsProcessor, ValidStructuredOutputs } from './valid-chat-request.ts';
 
+const INT32_MAX = 2 ** 31 - 1;
 const INT64_MAX = 2n ** 63n - 1n;
 const MAX_BIAS = 100;
 
@@ -24,7 +25,7 @@ export function normalizeChatRequest(request: ChatCompletionRequest): ValidChatR
     logit_bias: toBias(request.logit_bias),
     temperature: request.temperature ?? null,
     top_p: request.top_p ?? null,
-    top_k: request.top_k == null ? null : Math.max(0, request.top_k),
+    top_k: request.top_k == null ? null : Math.min(Math.max(0, request.top_k), INT32_MAX),
     min_p: request.min_p ?? null,
     seed: toSeed(request.seed ?? null),
     n: request.n ?? 1,

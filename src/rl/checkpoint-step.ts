@@ -4,7 +4,7 @@ import { createReadStream } from 'node:fs';
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { setImmediate } from 'node:timers/promises';
-import { flushFolder, writeFlushed } from '../durable-files.ts';
+import { flushFolder, storeFailed, writeFlushed } from '../durable-files.ts';
 import { OnpolicyError } from '../errors.ts';
 import type { Metrics } from './metrics.ts';
 import type { Trainer } from './trainer.ts';
@@ -54,14 +54,7 @@ export async function writeStep(checkpoints: string, trainer: Trainer, facts: St
     await flushFolder(checkpoints);
   } catch (cause) {
     await fs.rm(temporary, { recursive: true, force: true });
-    if (cause instanceof OnpolicyError) throw cause;
-    throw new OnpolicyError(
-      'BACKEND_FAILED',
-      `cannot write the checkpoint ${target}: ${(cause as Error).message}`,
-      {
-        cause,
-      },
-    );
+    throw storeFailed(`cannot write the checkpoint ${target}`, cause);
   }
   return target;
 }

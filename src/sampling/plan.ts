@@ -1,5 +1,5 @@
 /** A validated request -> the native sampler's plan, and one sampler per choice. */
-import type { SamplingDefaults } from '../models.ts';
+import type { SamplingDefaults } from '../backends/model.ts';
 import { loadAddon, type SamplerHandle } from '../native.ts';
 import type { ValidChatRequest } from '../protocol/index.ts';
 import type { StopRules } from '../text-out.ts';

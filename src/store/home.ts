@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import { flushFolder, replaceFile } from '../durable-files.ts';
+import { flushFolder, replaceFile, storeFailed } from '../durable-files.ts';
 import { messageOf, OnpolicyError } from '../errors.ts';
 import { currentWriter, lockForWriting, type WriterLock } from './writer-lock.ts';
 
@@ -147,14 +147,6 @@ export function ifMissing<Value>(value: Value): (error: unknown) => Value {
 
 function isMissing(error: unknown): boolean {
   return ['ENOENT', 'ENOTDIR'].includes((error as { code?: string }).code ?? '');
-}
-
-/** A failure of the disk as our error; our own errors pass. */
-export function storeFailed(what: string, cause: unknown): OnpolicyError {
-  if (cause instanceof OnpolicyError) return cause;
-  const { code } = cause as { code?: string };
-  const why = code === 'ENOSPC' || code === 'EDQUOT' ? 'the disk is full' : messageOf(cause);
-  return new OnpolicyError('STORE_FAILED', `${what}: ${why}`, { cause });
 }
 
 /**

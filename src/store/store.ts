@@ -1,4 +1,5 @@
 /** Models, checkpoints and jobs of one home folder, for everything above it. READ FIRST in this folder. */
+import { storeFailed } from '../durable-files.ts';
 import { OnpolicyError } from '../errors.ts';
 import type {
   Checkpoint,
@@ -13,7 +14,7 @@ import type {
 } from '../protocol/index.ts';
 import { stepFolder } from '../rl/checkpoint-step.ts';
 import { Checkpoints } from './checkpoints.ts';
-import { Home, type ProblemListener, storeFailed } from './home.ts';
+import { Home, type ProblemListener } from './home.ts';
 import { placedId, placeOf } from './ids.ts';
 import { type JobOutcome, Jobs, type OpenJob } from './jobs.ts';
 import { Leases } from './leases.ts';

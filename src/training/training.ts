@@ -1,6 +1,6 @@
 /** Requests to train -> jobs that run one after the other on each model file, and leave checkpoints. READ FIRST in this folder. */
 import { OnpolicyError } from '../errors.ts';
-import type { Models, ServedModel } from '../models.ts';
+import { type Models, requireGguf, type ServedModel } from '../models.ts';
 import {
   type Model,
   type TrainingJobInfo,
@@ -87,6 +87,7 @@ export class Training {
     if (signal?.aborted) throw aborted(signal.reason);
     const model = await store.getModel(modelId);
     const base = await this.#context.models.get(model.base_model, signal);
+    requireGguf(base, 'model_id');
     const stop = new AbortController();
     const record = await store.createJob(model.id, {
       config,

@@ -1,16 +1,24 @@
 /** The contract of completions, on the runtime, a client of it over a socket, and a pool of both. */
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
 import { afterAll, beforeAll } from 'vitest';
 import { connect, createPool, serve } from '../../src/http/index.ts';
 import { createRuntime, type Runtime } from '../../src/runtime.ts';
 import { completionContract, type Opened } from './completion-contract.ts';
 
+const root = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-contract-'));
 let reference: Runtime;
 beforeAll(async () => {
-  reference = await createRuntime({ threads: 1, prefixCache: false });
+  reference = await createRuntime({ threads: 1, prefixCache: false, home: root });
 });
-afterAll(() => reference.close());
+afterAll(async () => {
+  await reference.close();
+  fs.rmSync(root, { recursive: true, force: true });
+});
 
-const openRuntime = (): Promise<Runtime> => createRuntime({ threads: 1 });
+const openRuntime = (): Promise<Runtime> =>
+  createRuntime({ threads: 1, home: fs.mkdtempSync(path.join(root, 'home-')) });
 const busyOf = (runtime: Runtime): number => runtime.stats().running + runtime.stats().waiting;
 
 /** A runtime behind a server, and its client. */

@@ -1,4 +1,6 @@
 /** The embedded model behind a server, with models and checkpoints in memory: what the tests of real clients talk to. */
+import fs from 'node:fs';
+import os from 'node:os';
 import path from 'node:path';
 import { type Server, serve } from '../../src/http/index.ts';
 import { createRuntime, type Runtime } from '../../src/runtime.ts';
@@ -20,7 +22,9 @@ export type Served = {
 
 /** Starts one. The embedded model is `tiny`. */
 export async function openServed(): Promise<Served> {
+  const home = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-served-'));
   const runtime = await createRuntime({
+    home,
     threads: 1,
     models: { tiny: path.join(ROOT, 'models', 'onpolicy-tiny.gguf') },
   });
@@ -40,6 +44,7 @@ export async function openServed(): Promise<Served> {
   const close = async (): Promise<void> => {
     await server.close();
     await runtime.close();
+    fs.rmSync(home, { recursive: true, force: true });
   };
   return { runtime, memory, server, baseURL: `${server.url}/v1`, close };
 }

@@ -81,7 +81,7 @@ export function createMemoryService(options: MemoryServiceOptions = {}): MemoryS
   };
 
   async function* pieces(request: ChatCompletionRequest, signal: AbortSignal): AsyncGenerator<string> {
-    const { content } = request.messages.at(-1)!;
+    const content = request.messages.at(-1)?.content ?? '';
     for (const piece of options.pieces ?? String(content).split(/(?<= )/)) {
       if (pieceMs > 0) await sleep(pieceMs, undefined, { signal }).catch(() => {});
       if (signal.aborted)

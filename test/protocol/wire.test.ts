@@ -62,6 +62,10 @@ describe('over HTTP', () => {
     ).toHaveLength(4);
   });
 
+  it('a top_k beyond every vocabulary is legal', () => {
+    expect(valid({ top_k: 1e26 }, { wire: true }).top_k).toBe(2 ** 31 - 1);
+  });
+
   it('there are no functions and no bigints', () => {
     expect(messagesOf({ logits_processors: [() => {}], seed: 5n }, { wire: true })).toEqual([
       'seed: expected an integer from -9223372036854775808 to 9223372036854775807 or null, got 5n',

@@ -1,0 +1,65 @@
+// The service over HTTP -> what the wire costs beside in-process calls, many streams at once, memory over many requests.
+// Each part runs in a process of its own.
+import os from 'node:os';
+import { inProcess, median, result, waitUntilQuiet } from './measure.mjs';
+import { ensureModel } from './model/make.mjs';
+
+/** Parts in order: each gives rows from what its process reports. */
+const PARTS = {
+  overhead: async ({ model, threads, rounds }) => {
+    const { first, rates } = await inProcess('http/overhead.mjs', { model, threads, rounds });
+    const added = first.remoteMs.map((ms, i) => ms - first.directMs[i]);
+    const ratio = median(rates.remote.map((rate, i) => rate / rates.direct[i]));
+    return [
+      result('first token: in process', 'ms', first.directMs),
+      result('first token: client and server', 'ms', first.remoteMs),
+      result('first token, added by client and server', 'ms', added),
+      result('32 streams: in process', 'tokens/s', rates.direct),
+      result('32 streams: client and server', 'tokens/s', rates.remote, { 'in process': ratio }),
+    ];
+  },
+  load: async ({ streams = 1000 }) => {
+    const { complete, correct, seconds, tokens, firstMs } = await inProcess('http/load.mjs', { streams });
+    const label = `${streams} streams at once from another process`;
+    return [
+      result(`${label}: complete`, 'streams', [complete]),
+      result(`${label}: correct`, 'streams', [correct]),
+      result(`${label}: rate`, 'tokens/s', [tokens / seconds]),
+      result(`${label}: first token`, 'ms', firstMs),
+    ];
+  },
+  memory: async ({ requests: last = 5000 }) => {
+    const requests = [last / 5, last / 2, last].map(Math.floor);
+    // A small nursery of a fixed size: V8 would let it grow by itself, by more than what is looked for here.
+    const nodeFlags = ['--expose-gc', '--min-semi-space-size=2', '--max-semi-space-size=2'];
+    const { residentMb, heapMb } = await inProcess('http/memory.mjs', { requests }, { nodeFlags });
+    const slope = (values) => (1024 * 1000 * (values[2] - values[1])) / (requests[2] - requests[1]);
+    return [
+      ...requests.map((count, i) =>
+        result(`resident memory: after ${count} requests`, 'MB', [residentMb[i]]),
+      ),
+      result('resident memory, growth', 'KB per 1,000 requests', [slope(residentMb)]),
+      result('JavaScript heap, growth', 'KB per 1,000 requests', [slope(heapMb)]),
+    ];
+  },
+};
+
+/** Rows of every part; `only` names some of them, `requests` how many the last part makes. */
+export async function run({
+  rounds = 3,
+  threads = os.availableParallelism(),
+  model,
+  only = Object.keys(PARTS),
+  requests,
+  log = () => {},
+} = {}) {
+  const rows = [];
+  for (const part of only) {
+    if (!PARTS[part]) throw new Error(`http: no part ${part}; there are ${Object.keys(PARTS).join(', ')}`);
+    await waitUntilQuiet({ log });
+    log(`http: ${part}`);
+    const file = part === 'overhead' ? (model ?? ensureModel()) : undefined;
+    rows.push(...(await PARTS[part]({ model: file, threads, rounds, requests })));
+  }
+  return rows;
+}

@@ -1,0 +1,74 @@
+#include "rows/row-sampler.h"
+
+namespace onpolicy {
+
+void RowSampler::Run(const RowsInput& input, const std::vector<const float*>& logits, ConstraintRows& constraints,
+                     RowsOutput* output) {
+  const int samples = static_cast<int>(input.samplers.size());
+  const int scores = static_cast<int>(input.score_rows.size() / 3);
+  output->samples.resize(static_cast<size_t>(samples));
+  output->scores.resize(static_cast<size_t>(scores));
+  constraints.Wait();
+  std::vector<int> hook_of(static_cast<size_t>(samples), -1);
+  hooked_.resize(input.hooked.size());
+  for (size_t i = 0; i < input.hooked.size(); ++i) hook_of[static_cast<size_t>(input.hooked[i])] = static_cast<int>(i);
+  rows_.Run(samples + scores, [&](int row, int worker) {
+    const auto at = static_cast<size_t>(row);
+    const float* values = logits[at];
+    SamplerScratch& scratch = scratch_[static_cast<size_t>(worker)];
+    if (row >= samples) {
+      const size_t score = at - static_cast<size_t>(samples);
+      const int32_t* asked = &input.score_rows[3 * score];
+      ScoreRow(values, vocab_size_, asked[1], asked[2], scratch, output->scores[score]);
+    } else if (hook_of[at] >= 0) {
+      HookedRow& hooked = hooked_[static_cast<size_t>(hook_of[at])];
+      hooked.raw = values;
+      hooked.sampler = input.samplers[at];
+      hooked.prepared.resize(static_cast<size_t>(vocab_size_));
+      if (!input.matchers.empty()) hooked.matcher = input.matchers[at];
+      hooked.sampler->Prepare(values, constraints.Mask(at), hooked.prepared.data());
+      output->samples[at].Clear(SampleStatus::kPrepared);
+    } else {
+      Sample(input, at, values, constraints, scratch, output->samples[at]);
+    }
+  });
+}
+
+void RowSampler::Sample(const RowsInput& input, size_t sample, const float* values, ConstraintRows& constraints,
+                        SamplerScratch& scratch, RowResult& result) {
+  Sampler& sampler = *input.samplers[sample];
+  if (sampler.plan().candidates > 0) {
+    sampler.FindCandidates(values, constraints.Mask(sample), scratch, result);
+    return;
+  }
+  sampler.Sample(values, constraints.Mask(sample), scratch, result);
+  if (result.status == SampleStatus::kOk) {
+    sampler.Accept(result.token);
+    result.is_final =
+        constraints.Accept(sample, result.token) || constraints.TakeForced(sample, sampler, &result.forced);
+  } else if (result.status == SampleStatus::kNoAllowedToken && constraints.IsComplete(sample)) {
+    result.status = SampleStatus::kComplete;
+  }
+}
+
+Status RowSampler::Finish(const std::vector<int32_t>& indices, std::vector<RowResult>* results) {
+  for (int32_t index : indices)
+    if (!PreparedRow(static_cast<size_t>(index)))
+      return Status::Fail("BACKEND_FAILED", "no such row waits to be finished");
+  results->resize(indices.size());
+  rows_.Run(static_cast<int>(indices.size()), [&](int at, int worker) {
+    HookedRow& hooked = hooked_[static_cast<size_t>(indices[static_cast<size_t>(at)])];
+    RowResult& result = (*results)[static_cast<size_t>(at)];
+    hooked.sampler->SampleEdited(hooked.raw, hooked.prepared.data(), scratch_[static_cast<size_t>(worker)], result);
+    if (result.status != SampleStatus::kOk) return;
+    hooked.sampler->Accept(result.token);
+    if (hooked.matcher) result.is_final = ConstraintRows::AcceptToken(*hooked.matcher, result.token);
+  });
+  for (int32_t index : indices) {
+    hooked_[static_cast<size_t>(index)].raw = nullptr;
+    hooked_[static_cast<size_t>(index)].matcher = nullptr;
+  }
+  return Status::Ok();
+}
+
+}  // namespace onpolicy

@@ -1,0 +1,34 @@
+/** The rows of a step that wait for JavaScript -> edited, and sampled. The same for every engine. */
+import type { SampledRows } from '../native.ts';
+import { type RowEdit, replaceRows, type StepResult } from './backend.ts';
+
+/** Holds the rows of a step between its two halves: `index` counts the hooked ones. */
+export type HookedRows = {
+  readRow(index: number, row: Float32Array): void;
+  writeRow(index: number, row: Float32Array): void;
+  finish(indices: Int32Array): Promise<SampledRows>;
+};
+
+/** Lets every edit do its work, then samples those that succeeded. */
+export async function finishEdits(
+  rows: HookedRows,
+  rowEdits: readonly RowEdit[],
+  result: StepResult,
+): Promise<StepResult> {
+  if (rowEdits.length === 0) return result;
+  const edited: number[] = [];
+  for (const [index, edit] of rowEdits.entries()) {
+    rows.readRow(index, edit.row());
+    if (!edit.edit()) continue;
+    rows.writeRow(index, edit.row());
+    edited.push(index);
+  }
+  const finished = await rows.finish(Int32Array.from(edited));
+  const places = edited.map((index) => rowEdits[index]!.sample);
+  return { ...result, samples: replaceRows(result.samples, places, finished) };
+}
+
+/** What the first half of the step is told. */
+export function hookedSamples(rowEdits: readonly RowEdit[]): { hooked?: Int32Array } {
+  return rowEdits.length === 0 ? {} : { hooked: Int32Array.from(rowEdits, ({ sample }) => sample) };
+}

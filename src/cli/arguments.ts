@@ -1,0 +1,56 @@
+/** The words of a command line -> options and names, or an error that says what is wrong. */
+import { parseArgs } from 'node:util';
+import { OnpolicyError } from '../errors.ts';
+
+/** Options of a command: text, a number, a flag, or a text that may come several times. */
+export type OptionKinds = Readonly<Record<string, 'text' | 'number' | 'flag' | 'texts'>>;
+
+type Value<Kind> = Kind extends 'flag'
+  ? boolean
+  : Kind extends 'number'
+    ? number | undefined
+    : Kind extends 'texts'
+      ? readonly string[]
+      : string | undefined;
+
+/** What was given. */
+export type Given<Kinds extends OptionKinds> = {
+  readonly options: { readonly [Name in keyof Kinds]: Value<Kinds[Name]> };
+  readonly names: readonly string[];
+};
+
+/** Reads a command line. @throws OnpolicyError `INVALID_REQUEST` for an unknown option or a wrong value */
+export function readArguments<const Kinds extends OptionKinds>(
+  words: readonly string[],
+  kinds: Kinds,
+): Given<Kinds> {
+  const options = Object.fromEntries(
+    Object.entries(kinds).map(([name, kind]) => [
+      name,
+      { type: kind === 'flag' ? 'boolean' : 'string', multiple: kind === 'texts' } as const,
+    ]),
+  );
+  try {
+    const { values, positionals } = parseArgs({ args: [...words], options, allowPositionals: true });
+    const read = Object.entries(kinds).map(([name, kind]) => [name, toValue(name, kind, values[name])]);
+    return { options: Object.fromEntries(read), names: positionals };
+  } catch (error) {
+    if (error instanceof OnpolicyError) throw error;
+    throw wrongUsage((error as Error).message.split('. ')[0]!); // the rest is about the shell
+  }
+}
+
+/** An error about how a command was called. */
+export function wrongUsage(message: string): OnpolicyError {
+  return new OnpolicyError('INVALID_REQUEST', `${message}; "onpolicy help" shows what there is`);
+}
+
+function toValue(name: string, kind: OptionKinds[string], value: unknown): unknown {
+  if (kind === 'flag') return value === true;
+  if (kind === 'texts') return value ?? [];
+  if (kind === 'text' || value === undefined) return value;
+  const number = Number(value);
+  if (value === '' || !Number.isFinite(number))
+    throw wrongUsage(`--${name}: expected a number, got ${JSON.stringify(value)}`);
+  return number;
+}

@@ -1,0 +1,53 @@
+/** `onpolicy bench`: how fast this machine answers, one request alone and several at once. */
+import type { Runtime } from '../index.ts';
+import { readArguments, wrongUsage } from './arguments.ts';
+import { COMMON, openRuntime } from './model-arguments.ts';
+import { printJson, printTable, type Terminal } from './terminal.ts';
+
+const TOKENS = 64;
+
+/** Measures tokens per second and the time to the first one. */
+export async function bench(words: readonly string[], terminal: Terminal): Promise<void> {
+  const { options, names } = readArguments(words, { ...COMMON, model: 'text', sequences: 'text' });
+  if (names.length > 0) throw wrongUsage(`bench: expected no words, got ${names.join(' ')}`);
+  const counts = (options.sequences ?? '1,8').split(',').map(Number);
+  if (!counts.every((count) => Number.isInteger(count) && count > 0))
+    throw wrongUsage(`--sequences: expected integers like 1,8, got ${options.sequences}`);
+  await using runtime = await openRuntime(options, terminal);
+  await measure(runtime, options.model, 1); // loads the model
+  const results = [];
+  for (const count of counts) results.push(await measure(runtime, options.model, count));
+  if (options.json) return printJson(terminal, results);
+  printTable(terminal, [
+    ['at once', 'tokens/s', 'first token'],
+    ...results.map(({ sequences, tokens_per_second, first_token_ms }) => [
+      String(sequences),
+      tokens_per_second.toFixed(1),
+      `${first_token_ms.toFixed(0)} ms`,
+    ]),
+  ]);
+}
+
+async function measure(runtime: Runtime, model: string | undefined, sequences: number) {
+  const startMs = performance.now();
+  let firstMs = 0;
+  let tokenCount = 0;
+  const answer = async (seed: number) => {
+    const stream = await runtime.createCompletion({
+      model,
+      messages: [{ role: 'user', content: 'Tell me a story.' }],
+      max_completion_tokens: TOKENS,
+      ignore_eos: true,
+      seed,
+      stream: true,
+      stream_options: { include_usage: true },
+    });
+    for await (const { usage } of stream) {
+      firstMs ||= performance.now() - startMs;
+      tokenCount += usage?.completion_tokens ?? 0;
+    }
+  };
+  await Promise.all(Array.from({ length: sequences }, (_, seed) => answer(seed)));
+  const seconds = (performance.now() - startMs) / 1000;
+  return { sequences, tokens_per_second: tokenCount / seconds, first_token_ms: firstMs };
+}

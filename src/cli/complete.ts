@@ -1,0 +1,61 @@
+/** `onpolicy complete` and `onpolicy chat`: answers on the terminal. */
+import { createInterface } from 'node:readline/promises';
+import type { ChatCompletionRequest, Runtime } from '../index.ts';
+import { readArguments, wrongUsage } from './arguments.ts';
+import { COMMON, openRuntime, SAMPLING, toRequest } from './model-arguments.ts';
+import { print, printJson, readAll, type Terminal } from './terminal.ts';
+
+type Messages = ChatCompletionRequest['messages'];
+
+/** Answers one prompt: the words of the command line, or what comes in. */
+export async function complete(words: readonly string[], terminal: Terminal): Promise<void> {
+  const { options, names } = readArguments(words, { ...COMMON, ...SAMPLING });
+  const prompt = names.length > 0 ? names.join(' ') : (await readAll(terminal.input)).trim();
+  if (prompt === '') throw wrongUsage('complete: expected a prompt, got nothing');
+  await using runtime = await openRuntime(options, terminal);
+  const messages = [...systemMessages(options.system), { role: 'user', content: prompt }] as const;
+  if (options.json) printJson(terminal, await runtime.createCompletion({ ...toRequest(options), messages }));
+  else await streamAnswer(runtime, { ...toRequest(options), messages }, terminal);
+}
+
+/** A conversation: one line in, one answer out, until the input ends. */
+export async function chat(words: readonly string[], terminal: Terminal): Promise<void> {
+  const { options, names } = readArguments(words, { ...COMMON, ...SAMPLING });
+  if (names.length > 0) throw wrongUsage(`chat: expected no words, got ${names.join(' ')}`);
+  await using runtime = await openRuntime(options, terminal);
+  const lines = createInterface({ input: terminal.input, output: terminal.errors, prompt: '> ' });
+  const messages: Messages[number][] = [...systemMessages(options.system)];
+  lines.prompt();
+  for await (const line of lines) {
+    if (line.trim() !== '') {
+      messages.push({ role: 'user', content: line });
+      const request = { ...toRequest(options), messages };
+      if (options.json) {
+        const answer = await runtime.createCompletion(request);
+        print(terminal, JSON.stringify(answer));
+        messages.push({ role: 'assistant', content: answer.choices[0]?.message.content ?? '' });
+      } else messages.push({ role: 'assistant', content: await streamAnswer(runtime, request, terminal) });
+    }
+    lines.prompt();
+  }
+}
+
+function systemMessages(text: string | undefined): Messages[number][] {
+  return text === undefined ? [] : [{ role: 'system', content: text }];
+}
+
+/** Writes an answer while it is made; gives the whole. */
+async function streamAnswer(
+  runtime: Runtime,
+  request: ChatCompletionRequest,
+  { output }: Terminal,
+): Promise<string> {
+  let text = '';
+  for await (const { choices } of await runtime.createCompletion({ ...request, stream: true })) {
+    const delta = choices[0]?.delta.content ?? '';
+    text += delta;
+    output.write(delta);
+  }
+  output.write('\n');
+  return text;
+}

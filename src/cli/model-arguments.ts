@@ -1,0 +1,69 @@
+/** Options that all commands share, and how a model is named on the command line. */
+import { OnpolicyError } from '../errors.ts';
+import { createRuntime, type Model, type Runtime } from '../index.ts';
+import type { Terminal } from './terminal.ts';
+
+/** Options of every command. */
+export const COMMON = { home: 'text', json: 'flag' } as const;
+
+/** Options of commands that sample. */
+export const SAMPLING = {
+  model: 'text',
+  system: 'text',
+  'max-tokens': 'number',
+  temperature: 'number',
+  'top-p': 'number',
+  seed: 'number',
+} as const;
+
+/** The values of {@link SAMPLING}. */
+type Sampling = {
+  readonly model: string | undefined;
+  readonly 'max-tokens': number | undefined;
+  readonly temperature: number | undefined;
+  readonly 'top-p': number | undefined;
+  readonly seed: number | undefined;
+};
+
+/** The same as fields of a request. */
+export function toRequest(options: Sampling) {
+  const fields = {
+    model: options.model,
+    max_completion_tokens: options['max-tokens'],
+    temperature: options.temperature,
+    top_p: options['top-p'],
+    seed: options.seed,
+  };
+  return fields satisfies Record<string, string | number | undefined>;
+}
+
+/** Opens the runtime of a command. What is damaged in the home folder is said on the error stream. */
+export function openRuntime(
+  { home }: { readonly home: string | undefined },
+  terminal: Terminal,
+): Promise<Runtime> {
+  return createRuntime({
+    ...(home === undefined ? {} : { home }),
+    onStoreProblem: (problem) => terminal.errors.write(`onpolicy: ${problem}\n`),
+  });
+}
+
+/** The registered model of an id or a name. */
+export async function findModel(runtime: Runtime, idOrName: string): Promise<Model> {
+  try {
+    return await runtime.models.retrieve(idOrName);
+  } catch (error) {
+    if (!(error instanceof OnpolicyError) || error.code !== 'MODEL_NOT_FOUND') throw error;
+    let after: string | null = null;
+    do {
+      const page: Awaited<ReturnType<Runtime['models']['list']>> = await runtime.models.list({
+        after,
+        limit: 100,
+      });
+      const found = page.data.find(({ name }) => name === idOrName);
+      if (found) return found;
+      after = page.has_more ? page.last_id : null;
+    } while (after !== null);
+    throw error;
+  }
+}

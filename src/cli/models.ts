@@ -1,0 +1,87 @@
+/** `onpolicy models` and `onpolicy checkpoints`: what is registered, and what training left. */
+import { readArguments, wrongUsage } from './arguments.ts';
+import { COMMON, findModel, openRuntime } from './model-arguments.ts';
+import { print, printJson, printTable, type Terminal } from './terminal.ts';
+
+const PAGING = { after: 'text', limit: 'number', order: 'text' } as const;
+
+/** Lists, shows, registers and deletes models. */
+export async function models(words: readonly string[], terminal: Terminal): Promise<void> {
+  const { options, names } = readArguments(words, { ...COMMON, ...PAGING, name: 'text' });
+  await using runtime = await openRuntime(options, terminal);
+  const [action = 'list', argument] = names;
+  if (action === 'list') {
+    const page = await runtime.models.list(toQuery(options));
+    if (options.json) return printJson(terminal, page);
+    const rows = page.data.map(({ id, name, step, base_model }) => [
+      id,
+      name ?? '',
+      String(step),
+      base_model,
+    ]);
+    printTable(terminal, [['id', 'name', 'step', 'base model'], ...rows]);
+    return sayMore(page, terminal);
+  }
+  if (argument === undefined) throw wrongUsage(`models ${action}: expected a model, got nothing`);
+  if (action === 'create') {
+    const name = options.name ?? null;
+    return printJson(terminal, await runtime.models.create({ base_model: argument, name }));
+  }
+  const model = await findModel(runtime, argument);
+  if (action === 'show') return printJson(terminal, model);
+  if (action === 'delete') return printJson(terminal, await runtime.models.delete(model.id));
+  throw wrongUsage(`models: expected list, show, create or delete, got ${action}`);
+}
+
+/** Lists, deletes and prunes the checkpoints of a model. */
+export async function checkpoints(words: readonly string[], terminal: Terminal): Promise<void> {
+  const { options, names } = readArguments(words, {
+    ...COMMON,
+    ...PAGING,
+    keep: 'number',
+    metric: 'text',
+    goal: 'text',
+  });
+  const [idOrName, action = 'list', ...steps] = names;
+  if (idOrName === undefined) throw wrongUsage('checkpoints: expected a model, got nothing');
+  await using runtime = await openRuntime(options, terminal);
+  const { id } = await findModel(runtime, idOrName);
+  if (action === 'delete')
+    return printJson(terminal, await runtime.checkpoints.delete(id, { steps: steps.map(Number) }));
+  if (action === 'prune') {
+    const { keep, metric, goal } = options;
+    const request = {
+      keep: keep as number, // the runtime checks all of it
+      ...(metric === undefined ? {} : { metric }),
+      ...(goal === undefined ? {} : { goal: goal as 'max' | 'min' }),
+    };
+    return printJson(terminal, await runtime.checkpoints.prune(id, request));
+  }
+  if (action !== 'list') throw wrongUsage(`checkpoints: expected list, delete or prune, got ${action}`);
+  const page = await runtime.checkpoints.list(id, toQuery(options));
+  if (options.json) return printJson(terminal, page);
+  const shown = ['train/reward', 'loss/train', 'loss/entropy', 'train/probs_corr'];
+  const rows = page.data.map(({ step, metrics }) => [
+    String(step),
+    ...shown.map((name) => metrics[name]?.toPrecision(4) ?? ''),
+  ]);
+  printTable(terminal, [['step', ...shown], ...rows]);
+  sayMore(page, terminal);
+}
+
+type Paging = {
+  readonly after: string | undefined;
+  readonly limit: number | undefined;
+  readonly order: string | undefined;
+};
+
+function toQuery({ after, limit, order }: Paging) {
+  return { after, limit, order: order as 'asc' | 'desc' | undefined }; // the runtime checks it
+}
+
+function sayMore(
+  page: { readonly has_more: boolean; readonly last_id: string | null },
+  terminal: Terminal,
+): void {
+  if (page.has_more) print(terminal, `more: --after ${page.last_id}`);
+}

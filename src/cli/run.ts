@@ -1,0 +1,59 @@
+/** The words of a command line -> the command that they name, and how it ended. */
+import { messageOf, OnpolicyError } from '../errors.ts';
+import { wrongUsage } from './arguments.ts';
+import { bench } from './bench.ts';
+import { chat, complete } from './complete.ts';
+import { checkpoints, models } from './models.ts';
+import { report } from './report.ts';
+import { serve } from './serve.ts';
+import { print, type Terminal } from './terminal.ts';
+
+const COMMANDS: Readonly<Record<string, (words: readonly string[], terminal: Terminal) => Promise<void>>> = {
+  chat,
+  complete,
+  models,
+  checkpoints,
+  report,
+  serve,
+  bench,
+};
+
+const HELP = `onpolicy: a language model in this process
+
+  onpolicy chat                          a conversation on the terminal
+  onpolicy complete [PROMPT]             one answer; without a prompt it is read from the input
+      --model M  --system TEXT  --max-tokens N  --temperature T  --top-p P  --seed N
+  onpolicy models [list]                 the registered models
+  onpolicy models create BASE --name N   registers one
+  onpolicy models show | delete M
+  onpolicy checkpoints M [list]          what training left
+  onpolicy checkpoints M delete STEP...
+  onpolicy checkpoints M prune --keep N --metric NAME --goal max|min
+      lists take --after ID  --limit N  --order asc|desc
+  onpolicy report M --out FILE           the run as a page; --csv: its metrics; --split S: its trajectories
+  onpolicy serve --port N --host H       over HTTP; --token T for each who may ask; --model M: names to list
+  onpolicy bench --sequences 1,8         how fast this machine answers; --model M
+
+M is the id or name of a registered model, or where a model only answers a path, an hf: URI, or name@step.
+Everywhere: --home FOLDER (default .onpolicy), --json. Ends with 0, with 2 when called wrongly, else with 1.`;
+
+/** Runs a command; gives the exit code of the process. Failures are written to the error stream. */
+export async function run(words: readonly string[], terminal: Terminal): Promise<number> {
+  const [name = 'help', ...rest] = words;
+  if (['help', '--help', '-h'].includes(name) || rest.includes('--help')) {
+    print(terminal, HELP);
+    return 0;
+  }
+  try {
+    const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
+    if (!command) throw wrongUsage(`expected one of ${Object.keys(COMMANDS).join(', ')}, got ${name}`);
+    await command(rest, terminal);
+    return 0;
+  } catch (error) {
+    const { code = 'FAILED' } = error as { code?: string };
+    if (rest.includes('--json'))
+      terminal.errors.write(`${JSON.stringify({ error: { code, message: messageOf(error) } })}\n`);
+    else terminal.errors.write(`onpolicy: ${messageOf(error)}\n`);
+    return error instanceof OnpolicyError && error.code === 'INVALID_REQUEST' ? 2 : 1;
+  }
+}

@@ -1,0 +1,46 @@
+/** `onpolicy serve`: the runtime over HTTP, until it is interrupted. */
+import { once } from 'node:events';
+import { readArguments, wrongUsage } from './arguments.ts';
+import { COMMON, openRuntime } from './model-arguments.ts';
+import { print, printJson, type Terminal } from './terminal.ts';
+
+/** Serves until the process is interrupted, or `signal` fires. */
+export async function serve(
+  words: readonly string[],
+  terminal: Terminal,
+  signal?: AbortSignal,
+): Promise<void> {
+  const { options, names } = readArguments(words, {
+    ...COMMON,
+    port: 'number',
+    host: 'text',
+    token: 'texts',
+    model: 'texts',
+    'allow-anonymous': 'flag',
+  });
+  if (names.length > 0) throw wrongUsage(`serve: expected no words, got ${names.join(' ')}`);
+  await using runtime = await openRuntime(options, terminal);
+  const http = await import('../http/index.ts'); // other commands start without it
+  const server = await http.serve(runtime, {
+    port: options.port ?? 8080,
+    ...(options.host === undefined ? {} : { host: options.host }),
+    tokens: options.token,
+    models: options.model,
+    allowAnonymous: options['allow-anonymous'],
+  });
+  if (options.json) printJson(terminal, { url: server.url });
+  else print(terminal, `serving at ${server.url}; press Ctrl+C to end`);
+  const interrupted = new AbortController();
+  const ended = [
+    once(process, 'SIGINT', { signal: interrupted.signal }),
+    once(process, 'SIGTERM', { signal: interrupted.signal }),
+    ...(signal ? [signal.aborted ? [] : once(signal, 'abort', { signal: interrupted.signal })] : []),
+  ];
+  try {
+    await Promise.race(ended);
+  } finally {
+    interrupted.abort();
+    await Promise.allSettled(ended);
+    await server.close();
+  }
+}

@@ -1,0 +1,59 @@
+/** The tokens of a step -> runs of the graph, each a batch of rows that fit together. */
+import type { Padding } from './messages.ts';
+
+/** New tokens of one slot in a step. */
+export type Chunk = {
+  readonly slot: number;
+  /** Where they begin among the step's tokens. */
+  readonly at: number;
+  readonly count: number;
+  /** Tokens of the slot that are cached. */
+  readonly past: number;
+};
+
+/** A batch may compute this much more than its rows need. */
+const MAX_PADDED_TOKENS = 1.25;
+/** And look at this much more of the cache: of prompts, and where one token each is computed. */
+const MAX_PADDED_CACHE = 2;
+const MAX_PADDED_DECODE_CACHE = 4;
+
+/** The runs of consecutive tokens of one slot. */
+export function toChunks(sequences: Int32Array, positions: Int32Array): Chunk[] {
+  const chunks: Chunk[] = [];
+  for (let at = 0; at < sequences.length; ) {
+    let end = at + 1;
+    while (end < sequences.length && sequences[end] === sequences[at]) end += 1;
+    chunks.push({ slot: sequences[at]!, at, count: end - at, past: positions[at]! });
+    at = end;
+  }
+  return chunks;
+}
+
+/** Puts chunks that can run together side by side: those with few tokens of padding between them. */
+export function toBatches(chunks: readonly Chunk[], padding: Padding): Chunk[][] {
+  const sorted = [...chunks].sort((a, b) => b.count - a.count || b.past - a.past || a.slot - b.slot);
+  const batches: Chunk[][] = [];
+  for (const chunk of sorted) {
+    const batch = batches.at(-1);
+    if (batch && fits(batch, chunk, padding)) batch.push(chunk);
+    else batches.push([chunk]);
+  }
+  return batches;
+}
+
+function fits(batch: readonly Chunk[], chunk: Chunk, padding: Padding): boolean {
+  const first = batch[0]!;
+  if (padding === 'none') return first.count === chunk.count && first.past === chunk.past;
+  if (padding === 'right' && first.count > 1) return false; // the operator takes prompts one by one
+  if (first.count > 1 && chunk.count === 1) return false; // those that generate stay together, step after step
+  const rows = [...batch, chunk];
+  const tokens = sum(rows.map(({ count }) => count));
+  const cells = sum(rows.map(({ past, count }) => past + count));
+  const columns = Math.max(...rows.map(({ past }) => past)) + first.count;
+  const limit = first.count === 1 ? MAX_PADDED_DECODE_CACHE : MAX_PADDED_CACHE;
+  return rows.length * first.count <= MAX_PADDED_TOKENS * tokens && rows.length * columns <= limit * cells;
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
+}

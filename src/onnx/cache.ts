@@ -1,0 +1,268 @@
+/**
+ * The keys and values of all slots. A slot is a view of one row of a block; a block is what one run takes and gives as a
+ * whole. While the same slots run together nothing is copied: a run's present is the next run's past.
+ */
+import type { CacheTensor, Decoder } from './messages.ts';
+
+/** Memory of one cache tensor; 16-bit floats are kept as their bits. */
+export type CacheArray = Float32Array | Uint16Array;
+
+/** The cache of rows that run together: per tensor (rows, heads, columns, size). */
+export type Block = {
+  rows: number;
+  columns: number;
+  /** Per cache tensor; longer than needed, so that it can grow. */
+  arrays: CacheArray[];
+  /** Where the next present goes; the past that it replaces takes its place. */
+  spare: CacheArray[];
+  readonly viewers: Set<number>; // slots
+};
+
+type View = { block: Block; row: number; start: number; length: number };
+
+/** Rows that nobody needs may take part in a run up to this share of the others. */
+const MAX_IDLE_SHARE = 0.25;
+/** Memory is made larger than needed by this factor, and by this many columns. */
+const GROWTH = 1.25;
+const SPARE_COLUMNS = 32;
+
+export class SlotCache {
+  readonly #decoder: Decoder;
+  readonly #views: (View | null)[]; // (slots)
+
+  constructor(decoder: Decoder, slotCount: number) {
+    this.#decoder = decoder;
+    this.#views = new Array<View | null>(slotCount).fill(null);
+  }
+
+  lengthOf(slot: number): number {
+    return this.#views[slot]?.length ?? 0;
+  }
+
+  /** Column of the first token, within the block that {@link assemble} gave. */
+  startOf(slot: number): number {
+    return this.#views[slot]!.start;
+  }
+
+  rowOf(slot: number): number {
+    return this.#views[slot]!.row;
+  }
+
+  /** Forgets the tokens of a slot from position `from` on. */
+  cut(slot: number, from: number): void {
+    const view = this.#views[slot];
+    if (!view || from >= view.length) return;
+    view.length = Math.max(from, 0);
+    if (view.length === 0) this.#drop(slot);
+  }
+
+  /** Lets an empty slot have the first `length` tokens of another one. Costs nothing until both run. */
+  copy(from: number, to: number, length: number): void {
+    const view = this.#views[from];
+    this.#drop(to);
+    if (!view || length === 0) return;
+    this.#see(to, { ...view, length: Math.min(length, view.length) });
+  }
+
+  /**
+   * Brings these slots together in one block, in which each has a row of its own and room for `count` more tokens.
+   * Everything else that stands in that block is moved out first.
+   */
+  assemble(slots: readonly number[], count: number): Block {
+    const block = this.#mostlyIn(slots);
+    const longest = Math.max(...slots.map((slot) => this.lengthOf(slot)));
+    const wanted = new Set(slots);
+    if (!block || !this.#canServe(block, slots, longest, count)) return this.#gather(slots, longest, count);
+    for (const slot of [...block.viewers]) if (!wanted.has(slot)) this.#moveOut(slot);
+    const taken = new Set<number>();
+    const movers: number[] = [];
+    for (const slot of slots) {
+      const view = this.#views[slot];
+      if (view?.block !== block || taken.has(view.row)) movers.push(slot);
+      else taken.add(view.row);
+    }
+    for (const slot of movers) {
+      let row = 0;
+      while (taken.has(row)) row += 1;
+      taken.add(row);
+      this.#place(slot, block, row);
+    }
+    for (const slot of slots) this.#align(slot);
+    return block;
+  }
+
+  /** Records that `counts[i]` tokens more of each slot stand in the block that they ran in. */
+  extend(slots: readonly number[], counts: readonly number[]): void {
+    for (const [i, slot] of slots.entries()) this.#views[slot]!.length += counts[i]!;
+  }
+
+  /** Memory for the present of a run with `columns` columns. */
+  presentOf(block: Block, columns: number): CacheArray[] {
+    if (this.#decoder.inPlace) return block.arrays;
+    for (const [i, tensor] of this.#decoder.cache.entries())
+      if (block.spare[i]!.length < sizeOf(tensor, block.rows, columns))
+        block.spare[i] = this.#allocate(tensor, block.rows, columns);
+    return block.spare;
+  }
+
+  /** The present of a run becomes the past of the next one. */
+  turn(block: Block, columns: number): void {
+    if (this.#decoder.inPlace) return;
+    [block.arrays, block.spare] = [block.spare, block.arrays];
+    block.columns = columns;
+  }
+
+  /** All of a slot: tensor by tensor, head by head. */
+  save(slot: number): Uint8Array {
+    const view = this.#views[slot];
+    if (!view) return new Uint8Array(0);
+    const bytes = this.#decoder.cacheType === 'float16' ? 2 : 4;
+    const state = new Uint8Array(bytes * view.length * this.#numbersPerToken());
+    let at = 0;
+    for (const [i, tensor] of this.#decoder.cache.entries())
+      for (let head = 0; head < tensor.heads; head++) {
+        const from = offsetOf(tensor, view.block.columns, view.row, head, view.start);
+        const part = view.block.arrays[i]!.subarray(from, from + view.length * tensor.size);
+        state.set(new Uint8Array(part.buffer, part.byteOffset, part.byteLength), at);
+        at += part.byteLength;
+      }
+    return state;
+  }
+
+  /** Fills an empty slot. False: the bytes are of another cache. */
+  load(slot: number, state: Uint8Array): boolean {
+    const bytes = this.#decoder.cacheType === 'float16' ? 2 : 4;
+    const length = state.length / bytes / this.#numbersPerToken();
+    if (!Number.isInteger(length) || length === 0) return false;
+    this.#drop(slot);
+    const block = this.#make(1, length);
+    let at = 0;
+    for (const [i, tensor] of this.#decoder.cache.entries())
+      for (let head = 0; head < tensor.heads; head++) {
+        const from = offsetOf(tensor, block.columns, 0, head, 0);
+        const part = block.arrays[i]!.subarray(from, from + length * tensor.size);
+        new Uint8Array(part.buffer, part.byteOffset, part.byteLength).set(
+          state.subarray(at, at + part.byteLength),
+        );
+        at += part.byteLength;
+      }
+    this.#see(slot, { block, row: 0, start: 0, length });
+    return true;
+  }
+
+  #numbersPerToken(): number {
+    return this.#decoder.cache.reduce((sum, { heads, size }) => sum + heads * size, 0);
+  }
+
+  /** The block that most of these slots stand in. */
+  #mostlyIn(slots: readonly number[]): Block | null {
+    const counts = new Map<Block, number>();
+    let best: Block | null = null;
+    for (const slot of slots) {
+      const block = this.#views[slot]?.block;
+      if (!block) continue;
+      counts.set(block, (counts.get(block) ?? 0) + 1);
+      if (!best || counts.get(block)! > counts.get(best)!) best = block;
+    }
+    return best;
+  }
+
+  /** Whether these slots can run in a block that is there: enough rows, few of them idle, and no more columns than are of use. */
+  #canServe(block: Block, slots: readonly number[], longest: number, count: number): boolean {
+    const idle = block.rows - slots.length;
+    if (idle < 0 || idle > MAX_IDLE_SHARE * slots.length) return false;
+    if (this.#decoder.inPlace) return block.columns >= longest + count;
+    if (this.#decoder.padding === 'none') return block.columns === longest;
+    return block.columns >= longest && block.columns <= 2 * longest + SPARE_COLUMNS;
+  }
+
+  #gather(slots: readonly number[], longest: number, count: number): Block {
+    const columns = this.#decoder.inPlace ? Math.ceil((longest + count) * GROWTH) + SPARE_COLUMNS : longest;
+    const block = this.#make(slots.length, columns);
+    const left = new Set<Block>();
+    for (const [row, slot] of slots.entries()) {
+      const before = this.#views[slot]?.block;
+      if (before) left.add(before);
+      this.#place(slot, block, row);
+    }
+    // What stays behind would hold on to the memory of all rows.
+    for (const other of left)
+      if (other.rows > other.viewers.size) for (const slot of [...other.viewers]) this.#moveOut(slot);
+    return block;
+  }
+
+  /** Gives a slot a block of its own. */
+  #moveOut(slot: number): void {
+    this.#place(slot, this.#make(1, this.lengthOf(slot)), 0);
+  }
+
+  /** Copies a slot's tokens into a row. */
+  #place(slot: number, block: Block, row: number): void {
+    const view = this.#views[slot];
+    const length = view?.length ?? 0;
+    const start = this.#decoder.inPlace ? 0 : block.columns - length;
+    if (view) this.#copyTokens(view, block, row, start);
+    this.#drop(slot);
+    this.#see(slot, { block, row, start, length });
+  }
+
+  /** Moves a row's tokens to where a run expects them. */
+  #align(slot: number): void {
+    const view = this.#views[slot]!;
+    const start = this.#decoder.inPlace ? 0 : view.block.columns - view.length;
+    if (start === view.start) return;
+    this.#copyTokens(view, view.block, view.row, start);
+    view.start = start;
+  }
+
+  #copyTokens(view: View, block: Block, row: number, start: number): void {
+    for (const [i, tensor] of this.#decoder.cache.entries())
+      for (let head = 0; head < tensor.heads; head++) {
+        const from = offsetOf(tensor, view.block.columns, view.row, head, view.start);
+        const to = offsetOf(tensor, block.columns, row, head, start);
+        block.arrays[i]!.set(view.block.arrays[i]!.subarray(from, from + view.length * tensor.size), to);
+      }
+  }
+
+  #make(rows: number, columns: number): Block {
+    const arrays = this.#decoder.cache.map((tensor) =>
+      columns === 0 ? this.#empty() : this.#allocate(tensor, rows, columns),
+    );
+    return { rows, columns, arrays, spare: arrays.map(() => this.#empty()), viewers: new Set() };
+  }
+
+  #empty(): CacheArray {
+    return this.#decoder.cacheType === 'float16' ? new Uint16Array(0) : new Float32Array(0);
+  }
+
+  #allocate(tensor: CacheTensor, rows: number, columns: number): CacheArray {
+    const room = this.#decoder.inPlace ? columns : Math.ceil(columns * GROWTH) + SPARE_COLUMNS;
+    const size = sizeOf(tensor, rows, room);
+    return this.#decoder.cacheType === 'float16' ? new Uint16Array(size) : new Float32Array(size);
+  }
+
+  #see(slot: number, view: View): void {
+    this.#views[slot] = view;
+    view.block.viewers.add(slot);
+  }
+
+  #drop(slot: number): void {
+    this.#views[slot]?.block.viewers.delete(slot);
+    this.#views[slot] = null;
+  }
+}
+
+/** Numbers of a tensor. */
+export function sizeOf({ heads, size }: CacheTensor, rows: number, columns: number): number {
+  return rows * heads * columns * size;
+}
+
+function offsetOf(
+  { heads, size }: CacheTensor,
+  columns: number,
+  row: number,
+  head: number,
+  column: number,
+): number {
+  return ((row * heads + head) * columns + column) * size;
+}

@@ -1,0 +1,171 @@
+/** A session and its cache: one step is cache edits, runs of the graph and the rows of logits that were asked for. */
+import type { InferenceSession, Tensor } from 'onnxruntime-node';
+import { OnpolicyError } from '../errors.ts';
+import { type Chunk, toBatches, toChunks } from './batches.ts';
+import { type Block, type CacheArray, SlotCache, sizeOf } from './cache.ts';
+import { copyFromHalf } from './half.ts';
+import type { Decoder, StartRequest, StepRequest } from './messages.ts';
+
+type Feeds = Record<string, Tensor>;
+type TensorClass = typeof Tensor;
+
+/** Kinds of cache edits, as the backend's contract numbers them. */
+const REMOVE = 0;
+const COPY = 1;
+
+/** Computes steps on one graph. */
+export class Runner {
+  readonly #session: InferenceSession;
+  readonly #decoder: Decoder;
+  readonly #Tensor: TensorClass;
+  readonly #cache: SlotCache;
+  readonly #logits: Float32Array; // (rows, vocabulary) shared with the sampler
+  readonly #abort: Int32Array; // (1)
+  #scratch: CacheArray; // where the graph writes logits
+
+  constructor(session: InferenceSession, decoder: Decoder, tensorClass: TensorClass, start: StartRequest) {
+    this.#session = session;
+    this.#decoder = decoder;
+    this.#Tensor = tensorClass;
+    this.#cache = new SlotCache(decoder, start.slotCount);
+    this.#logits = new Float32Array(start.logits);
+    this.#abort = new Int32Array(start.abort);
+    this.#scratch = decoder.logitsType === 'float16' ? new Uint16Array(0) : new Float32Array(0);
+  }
+
+  /** Runs a step. Fails with `ABORTED` between two runs; what was computed stays in the cache. */
+  async step(step: StepRequest): Promise<void> {
+    this.edit(step.memoryEdits);
+    const rowOf = new Map<number, number>();
+    for (const [row, token] of step.rows.entries()) rowOf.set(token, row);
+    for (const batch of toBatches(toChunks(step.sequences, step.positions), this.#decoder.padding)) {
+      if (Atomics.load(this.#abort, 0) === 1) throw new OnpolicyError('ABORTED', 'the step was aborted');
+      await this.#run(batch, step, rowOf);
+    }
+  }
+
+  edit(edits: Int32Array): void {
+    for (let i = 0; i < edits.length; i += 5) {
+      const [kind, slot, target, from, to] = edits.subarray(i, i + 5) as unknown as number[] & { length: 5 };
+      if (kind === REMOVE) this.#cache.cut(slot!, from!);
+      else if (kind === COPY) this.#cache.copy(slot!, target!, to! < 0 ? this.#cache.lengthOf(slot!) : to!);
+    }
+  }
+
+  save(slot: number): Uint8Array {
+    return this.#cache.save(slot);
+  }
+
+  load(slot: number, state: Uint8Array): void {
+    if (!this.#cache.load(slot, state))
+      throw Object.assign(new Error('the saved cache does not fit into this context'), { code: 'KV_FULL' });
+  }
+
+  /** One run of the graph. */
+  async #run(batch: readonly Chunk[], step: StepRequest, rowOf: ReadonlyMap<number, number>): Promise<void> {
+    const { cache, inPlace } = this.#decoder;
+    const count = batch[0]!.count; // the longest
+    const slots = batch.map(({ slot }) => slot);
+    const block = this.#cache.assemble(slots, count);
+    const columns = inPlace ? block.columns : block.columns + count;
+    const kept = this.#keptPositions(batch, rowOf);
+    const feeds = this.#feed(batch, step, block, kept);
+    const fetches: Feeds = {};
+    const present = this.#cache.presentOf(block, columns);
+    for (const [i, tensor] of cache.entries()) {
+      feeds[tensor.past] = this.#cacheTensor(i, block.arrays[i]!, block.rows, block.columns);
+      fetches[tensor.present] = this.#cacheTensor(i, present[i]!, block.rows, columns);
+    }
+    const outputs = this.#decoder.takesKept ? kept : count;
+    if (kept > 0) fetches['logits'] = this.#logitsTensor(block.rows, outputs);
+    await this.#session.run(feeds, fetches);
+    this.#cache.turn(block, columns);
+    this.#cache.extend(
+      slots,
+      batch.map((chunk) => chunk.count),
+    );
+    if (kept > 0) this.#takeLogits(batch, rowOf, outputs - count, outputs);
+  }
+
+  /** How many of the last positions of a batch need logits; 0: none. */
+  #keptPositions(batch: readonly Chunk[], rowOf: ReadonlyMap<number, number>): number {
+    const { count: longest } = batch[0]!;
+    let first = longest;
+    for (const { at, count } of batch)
+      for (let i = 0; i < count && i < first; i++) if (rowOf.has(at + i)) first = i;
+    return longest - first;
+  }
+
+  #feed(batch: readonly Chunk[], step: StepRequest, block: Block, kept: number): Feeds {
+    const { inPlace, takesMask, takesPositions, takesKept, hasBranch } = this.#decoder;
+    const count = batch[0]!.count;
+    const longest = Math.max(...batch.map((chunk) => chunk.past + chunk.count));
+    const width = inPlace ? longest : block.columns + count;
+    const ids = new BigInt64Array(block.rows * count);
+    const positions = new BigInt64Array(block.rows * count);
+    const mask = new BigInt64Array(block.rows * width);
+    const used = new Set<number>();
+    for (const chunk of batch) {
+      const row = this.#cache.rowOf(chunk.slot);
+      used.add(row);
+      for (let i = 0; i < count; i++) {
+        const at = chunk.at + Math.min(i, chunk.count - 1); // padding repeats the last token
+        ids[row * count + i] = BigInt(step.tokens[at]!);
+        positions[row * count + i] = BigInt(step.positions[at]!);
+      }
+      const start = row * width + (inPlace ? 0 : this.#cache.startOf(chunk.slot));
+      mask.fill(1n, start, start + chunk.past + chunk.count);
+    }
+    // A row without a slot sees one token, so that its numbers stay finite.
+    for (let row = 0; row < block.rows; row++)
+      if (!used.has(row)) mask[inPlace ? row * width : row * width + block.columns] = 1n;
+    const tensor = (data: BigInt64Array, dims: number[]): Tensor => new this.#Tensor('int64', data, dims);
+    return {
+      input_ids: tensor(ids, [block.rows, count]),
+      ...(takesMask ? { attention_mask: tensor(mask, [block.rows, width]) } : {}),
+      ...(takesPositions ? { position_ids: tensor(positions, [block.rows, count]) } : {}),
+      ...(takesKept ? { num_logits_to_keep: tensor(BigInt64Array.of(BigInt(Math.max(kept, 1))), []) } : {}),
+      ...(hasBranch ? { use_cache_branch: new this.#Tensor('bool', [block.columns > 0], [1]) } : {}),
+    };
+  }
+
+  #cacheTensor(index: number, array: CacheArray, rows: number, columns: number): Tensor {
+    const tensor = this.#decoder.cache[index]!;
+    const data = array.subarray(0, sizeOf(tensor, rows, columns));
+    return this.#tensor(this.#decoder.cacheType, data, [rows, tensor.heads, columns, tensor.size]);
+  }
+
+  #logitsTensor(rows: number, positions: number): Tensor {
+    const { vocabSize, logitsType } = this.#decoder;
+    const size = rows * positions * vocabSize;
+    if (this.#scratch.length < size)
+      this.#scratch = logitsType === 'float16' ? new Uint16Array(size) : new Float32Array(size);
+    return this.#tensor(logitsType, this.#scratch.subarray(0, size), [rows, positions, vocabSize]);
+  }
+
+  #tensor(type: 'float32' | 'float16', data: CacheArray, dims: number[]): Tensor {
+    return data instanceof Uint16Array
+      ? new this.#Tensor('float16', data as never, dims)
+      : new this.#Tensor(type as 'float32', data, dims);
+  }
+
+  /** Copies the rows that were asked for. `shift`: from a position of the batch to one of the logits. */
+  #takeLogits(
+    batch: readonly Chunk[],
+    rowOf: ReadonlyMap<number, number>,
+    shift: number,
+    outputs: number,
+  ): void {
+    const { vocabSize } = this.#decoder;
+    for (const chunk of batch)
+      for (let i = 0; i < chunk.count; i++) {
+        const target = rowOf.get(chunk.at + i);
+        if (target === undefined) continue;
+        const from = (this.#cache.rowOf(chunk.slot) * outputs + i + shift) * vocabSize;
+        const row = this.#scratch.subarray(from, from + vocabSize);
+        const place = this.#logits.subarray(target * vocabSize, (target + 1) * vocabSize);
+        if (row instanceof Uint16Array) copyFromHalf(row, place);
+        else place.set(row);
+      }
+  }
+}

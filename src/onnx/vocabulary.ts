@@ -1,0 +1,88 @@
+/** A `tokenizer.json` -> the bytes of every token, and which are special. */
+
+/** The parts of the file that are read here. */
+export type TokenizerFile = {
+  readonly added_tokens?: readonly { id: number; content: string; special: boolean }[];
+  readonly pre_tokenizer?: Part | null;
+  readonly decoder?: Part | null;
+  readonly model?: {
+    readonly type?: string;
+    readonly vocab?: Readonly<Record<string, number>> | readonly (readonly [string, number])[];
+    readonly byte_fallback?: boolean;
+    readonly continuing_subword_prefix?: string | null;
+  };
+};
+
+type Part = { readonly type?: string } & Readonly<Record<string, unknown>>;
+
+/** Every token of a vocabulary. */
+export type Vocabulary = {
+  readonly bytes: readonly Uint8Array[]; // (vocabulary) empty where an id has no token
+  readonly special: ReadonlySet<number>;
+};
+
+const encoder = new TextEncoder();
+const EMPTY = new Uint8Array(0);
+
+/** Reads a vocabulary of `size` tokens: the graph may know more than the file names, or fewer. */
+export function readTokens(file: TokenizerFile, size: number): Vocabulary {
+  const bytes: Uint8Array[] = Array.from({ length: size }, () => EMPTY);
+  const vocabulary = file.model?.vocab ?? {};
+  const entries: Iterable<readonly [string, number]> = Array.isArray(vocabulary)
+    ? (vocabulary as readonly (readonly [string, number])[]).map(([text], id) => [text, id] as const)
+    : Object.entries(vocabulary as Record<string, number>);
+  const toBytes = spelling(file);
+  for (const [text, id] of entries) if (id < size) bytes[id] = toBytes(text);
+  const special = new Set<number>();
+  for (const token of file.added_tokens ?? []) {
+    if (token.id >= size) continue;
+    bytes[token.id] = encoder.encode(token.content);
+    if (token.special) special.add(token.id);
+  }
+  return { bytes, special };
+}
+
+/** How the file spells the bytes of its tokens. */
+function spelling({ model, decoder, pre_tokenizer: before }: TokenizerFile): (text: string) => Uint8Array {
+  if (hasPart(decoder, 'ByteLevel') || hasPart(before, 'ByteLevel')) return fromByteLevel;
+  const prefix = model?.continuing_subword_prefix;
+  if (model?.type === 'WordPiece' || hasPart(decoder, 'WordPiece'))
+    return (text) =>
+      encoder.encode(text.startsWith(prefix ?? '##') ? text.slice((prefix ?? '##').length) : ` ${text}`);
+  return fromPieces;
+}
+
+function hasPart(part: Part | null | undefined, type: string): boolean {
+  if (!part) return false;
+  const inner = [part['decoders'], part['pretokenizers']].flatMap((list) =>
+    Array.isArray(list) ? list : [],
+  );
+  return part.type === type || inner.some((one: Part) => hasPart(one, type));
+}
+
+/** Pieces write a space as `▁`, and a byte that is no piece as `<0x0A>`. */
+function fromPieces(text: string): Uint8Array {
+  const byte = /^<0x([0-9A-Fa-f]{2})>$/.exec(text);
+  return byte ? Uint8Array.of(Number.parseInt(byte[1]!, 16)) : encoder.encode(text.replaceAll('▁', ' '));
+}
+
+const byteOfCharacter = new Map<number, number>();
+
+/** Byte-level vocabularies write each byte as a printable character: its own one, or the next free one from U+0100 on. */
+function fromByteLevel(text: string): Uint8Array {
+  if (byteOfCharacter.size === 0) {
+    let free = 256;
+    for (let byte = 0; byte < 256; byte++) {
+      const isPrintable = (byte > 32 && byte < 127) || (byte > 160 && byte !== 173);
+      byteOfCharacter.set(isPrintable ? byte : free++, byte);
+    }
+  }
+  const bytes: number[] = [];
+  for (const character of text) {
+    const byte = byteOfCharacter.get(character.codePointAt(0)!);
+    if (byte === undefined)
+      bytes.push(...encoder.encode(character)); // a token that was added as it is
+    else bytes.push(byte);
+  }
+  return Uint8Array.from(bytes);
+}

@@ -1,0 +1,60 @@
+import { PassThrough, Readable } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import { serve } from '../../src/cli/serve.ts';
+import { newHome } from '../store/homes.ts';
+import { command } from './terminal.ts';
+
+const QUESTION = 'What is the capital of Peru?';
+
+describe('onpolicy', () => {
+  it('answers a prompt from the command line or the input', async () => {
+    const settings = ['--temperature', '0', '--home', newHome()];
+    const answer = await command(['complete', QUESTION, ...settings]);
+    expect(answer).toMatchObject({ exitCode: 0, output: 'The capital of Peru is Lima.\n' });
+    expect((await command(['complete', ...settings], `${QUESTION}\n`)).output).toBe(answer.output);
+    const whole = JSON.parse(
+      (await command(['complete', '--json', '--max-tokens', '2', ...settings], QUESTION)).output,
+    );
+    expect(whole).toMatchObject({ object: 'chat.completion', usage: { completion_tokens: 2 } });
+    expect((await command(['complete', QUESTION, '--model', '/no/such.gguf'])).exitCode).toBe(1);
+  });
+
+  it('holds a conversation', async () => {
+    const { exitCode, output } = await command(
+      ['chat', '--temperature', '0', '--system', 'You are helpful.'],
+      `My name is Omar.\n\nWhat is my name?\n`,
+    );
+    expect(exitCode).toBe(0);
+    expect(output).toContain('Omar');
+    expect(output.trimEnd().split('\n').length).toBe(2);
+  });
+
+  it('measures this machine', async () => {
+    const { output } = await command(['bench', '--sequences', '1,2', '--json']);
+    expect(JSON.parse(output)).toMatchObject([
+      { sequences: 1, tokens_per_second: expect.any(Number) },
+      { sequences: 2, tokens_per_second: expect.any(Number) },
+    ]);
+  });
+
+  it('serves until it is interrupted', async () => {
+    const [output, errors] = [new PassThrough(), new PassThrough()];
+    const stop = new AbortController();
+    const terminal = { input: Readable.from([]), output, errors };
+    const served = serve(['--port', '0', '--token', 'secret', '--json'], terminal, stop.signal);
+    while (output.readableLength === 0) await sleep(20);
+    const { url } = JSON.parse(String(output.read()));
+    const response = await fetch(`${url}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: 'Bearer secret', 'content-type': 'application/json' },
+      body: JSON.stringify({ messages: [{ role: 'user', content: QUESTION }], temperature: 0 }),
+    });
+    expect(await response.json()).toMatchObject({
+      choices: [{ message: { content: 'The capital of Peru is Lima.' } }],
+    });
+    stop.abort();
+    await served;
+    await expect(fetch(url)).rejects.toThrow();
+  });
+});

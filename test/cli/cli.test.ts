@@ -1,0 +1,97 @@
+import fs from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { makeRun } from '../report/made-run.ts';
+import { closeAll, newHome, open } from '../store/homes.ts';
+import { command } from './terminal.ts';
+
+async function madeHome() {
+  const { runtime, store, home } = await open();
+  const { id } = await runtime.models.create({ base_model: './tiny.gguf', name: 'adder' });
+  await makeRun(store, id, { steps: 6, groups: 6, perGroup: 2, tokens: 3 });
+  await closeAll();
+  return { id, home };
+}
+
+describe('onpolicy', () => {
+  it('helps on one screen', async () => {
+    for (const words of [[], ['help'], ['--help'], ['models', '--help']]) {
+      const { exitCode, output } = await command(words);
+      expect(exitCode).toBe(0);
+      const lines = output.trimEnd().split('\n');
+      expect(lines.length).toBeLessThanOrEqual(24);
+      for (const line of lines) expect(line.length).toBeLessThanOrEqual(110);
+    }
+  });
+
+  it.each([
+    [['sing'], /expected one of chat, complete.*got sing/],
+    [['models', '--colour'], /--colour/],
+    [['models', '--limit', 'many'], /--limit: expected a number, got "many"/],
+    [['models', 'rename', 'x'], /MODEL|no model|expected list, show/],
+    [['checkpoints'], /expected a model/],
+    [['report'], /expected one model/],
+    [['serve', 'now'], /expected no words/],
+    [['complete'], /expected a prompt/],
+    [['bench', '--sequences', 'x'], /expected integers/],
+  ])('says what is wrong with %j', async (words, message) => {
+    const { exitCode, output, errors } = await command([...words, '--home', newHome()]);
+    expect(exitCode).toBeGreaterThan(0);
+    expect(output).toBe('');
+    expect(errors).toMatch(message);
+    expect(errors.trimEnd().split('\n')).toHaveLength(1); // no stack
+  });
+
+  it('registers, lists, shows and deletes models', async () => {
+    const home = ['--home', newHome()];
+    const created = await command(['models', 'create', './a.gguf', '--name', 'first', ...home]);
+    const model = JSON.parse(created.output);
+    expect(model).toMatchObject({ base_model: './a.gguf', name: 'first' });
+    expect((await command(['models', ...home])).output).toMatch(
+      new RegExp(`^id +name +step +base model\n${model.id} +first +0 +./a.gguf\n$`),
+    );
+    expect(JSON.parse((await command(['models', 'list', '--json', ...home])).output).data).toEqual([model]);
+    expect(JSON.parse((await command(['models', 'show', 'first', ...home])).output)).toEqual(model);
+    const twice = await command(['models', 'create', 'b', '--name', 'first', '--json', ...home]);
+    expect(twice.exitCode).toBe(1);
+    expect(JSON.parse(twice.errors)).toMatchObject({ error: { code: 'CONFLICT' } });
+    expect(JSON.parse((await command(['models', 'delete', 'first', ...home])).output)).toMatchObject({
+      model_id: model.id,
+      deleted_checkpoints: 0,
+    });
+    expect((await command(['models', 'show', 'first', ...home])).exitCode).toBe(1);
+  });
+
+  it('lists, deletes and prunes checkpoints', async () => {
+    const { home } = await madeHome();
+    const at = (...words: string[]) => command(['checkpoints', 'adder', ...words, '--home', home]);
+    const listed = await at('--limit', '2');
+    expect(listed.output).toMatch(/^step +train\/reward .*\n6 .*\n5 .*\nmore: --after [0-9a-f-]{36}\n$/);
+    expect(JSON.parse((await at('list', '--json', '--order', 'asc')).output).data[0].step).toBe(1);
+    expect((await at('--limit', '101')).exitCode).toBe(2);
+    expect(JSON.parse((await at('delete', '5', '77')).output)).toEqual({
+      deleted_count: 1,
+      not_found_steps: [77],
+    });
+    expect((await at('delete', 'five')).exitCode).toBe(2);
+    expect(JSON.parse((await at('prune', '--keep', '2', '--goal', 'min')).output)).toMatchObject({
+      deleted_count: 2,
+    });
+    expect((await at('prune')).errors).toContain('keep');
+  });
+
+  it('writes reports, metrics and trajectories', async () => {
+    const { id, home } = await madeHome();
+    const file = `${newHome()}.html`;
+    const at = (...words: string[]) => command(['report', 'adder', ...words, '--home', home]);
+    expect(await at('--out', file)).toMatchObject({ exitCode: 0, output: `${file}\n` });
+    expect(fs.readFileSync(file, 'utf8')).toContain(id);
+    expect(JSON.parse((await at('--out', file, '--json')).output)).toEqual({
+      file,
+      bytes: fs.statSync(file).size,
+    });
+    expect((await at('--csv')).output.split('\r\n')[0]).toMatch(/^step,created,source,.*train\/reward/);
+    const lines = (await at('--split', 'train')).output.trim().split('\n');
+    expect(lines.map((line) => JSON.parse(line).group)).toEqual([0, 0, 1, 1, 2, 2, 3, 3, 4, 4]);
+    expect((await command(['report', 'nobody', '--home', home])).exitCode).toBe(1);
+  });
+});
