@@ -82,6 +82,8 @@ const ORDER = [
   'index',
   'cli/',
   'demo-learning',
+  'demo-learning',
+  'cli/',
   'demo',
 ];
 

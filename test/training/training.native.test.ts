@@ -198,7 +198,7 @@ describe('train', () => {
     delay.disable();
     await job.done;
     expect(answered).toBeGreaterThan(1);
-    expect(delay.percentile(50) / 1e6 - 1).toBeLessThan(10); // the p99 is measured by `npm run bench`
+    expect(delay.percentile(90) / 1e6 - 1).toBeLessThan(10); // test runners are busy themselves: not the p99
   });
 });
 
