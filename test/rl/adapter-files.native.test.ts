@@ -37,12 +37,18 @@ function largestDifference(left: Float32Array, right: Float32Array): number {
   return left.reduce((most, value, i) => Math.max(most, Math.abs(value - right[i]!)), 0);
 }
 
+function meanDifference(left: Float32Array, right: Float32Array): number {
+  return left.reduce((sum, value, i) => sum + Math.abs(value - right[i]!), 0) / left.length;
+}
+
+// With 8-bit weights activations are rounded to 8 bits, too: a difference in the last bit of a sum can tip one of them to the
+// next step, which on these small models shows in every later token. Mostly both agree to the bit.
 describe.each([
   ['llama', 'f32', 1e-4],
   ['qwen2', 'f32', 1e-4],
   ['qwen3', 'f32', 1e-4],
-  ['llama', 'q8_0', 2e-2],
-  ['qwen3', 'q8_0', 2e-2],
+  ['llama', 'q8_0', 5e-2],
+  ['qwen3', 'q8_0', 5e-2],
 ] as const)('the adapter of a %s model in %s', (architecture, type, tolerance) => {
   const model = path.join(folder, `${architecture}-${type}.gguf`);
   const checkpoint = path.join(folder, `${architecture}-${type}`);
@@ -57,6 +63,7 @@ describe.each([
     const { logprobs } = await trainer.forward(row, { gradients: false });
     const off = await trainer.forward(row, { gradients: false, adapterOff: true });
     expect(largestDifference(logprobs, withAdapter)).toBeLessThan(tolerance);
+    expect(meanDifference(logprobs, withAdapter)).toBeLessThan(tolerance / 2.5);
     expect(largestDifference(off.logprobs, without)).toBeLessThan(tolerance);
     expect(largestDifference(withAdapter, without)).toBeGreaterThan(0.1);
   });
