@@ -1,6 +1,7 @@
 // The service over HTTP -> what the wire costs beside in-process calls, many streams at once, memory over many requests.
 // Each part runs in a process of its own.
 import os from 'node:os';
+import path from 'node:path';
 import { inProcess, median, result, waitUntilQuiet } from './measure.mjs';
 import { ensureModel } from './model/make.mjs';
 
@@ -42,6 +43,16 @@ const PARTS = {
       result('JavaScript heap, growth', 'KB per 1,000 requests', [slope(heapMb)]),
     ];
   },
+  'llama-server': async ({ llamaServer }) => {
+    if (llamaServer === undefined) return []; // asked for by the flag --llama-server
+    const program = path.resolve(llamaServer);
+    const { questions, equal, refused } = await inProcess('http/llama-server.mjs', { program });
+    const label = "client against llama.cpp's own server";
+    return [
+      result(`${label}: answers as in process, of ${questions}`, 'answers', [equal]),
+      result(`${label}: training refused by name`, 'times', [Number(refused)]),
+    ];
+  },
 };
 
 /** Rows of every part; `only` names some of them, `requests` how many the last part makes. */
@@ -51,6 +62,7 @@ export async function run({
   model,
   only = Object.keys(PARTS),
   requests,
+  llamaServer,
   log = () => {},
 } = {}) {
   const rows = [];
@@ -59,7 +71,7 @@ export async function run({
     await waitUntilQuiet({ log });
     log(`http: ${part}`);
     const file = part === 'overhead' ? (model ?? ensureModel()) : undefined;
-    rows.push(...(await PARTS[part]({ model: file, threads, rounds, requests })));
+    rows.push(...(await PARTS[part]({ model: file, threads, rounds, requests, llamaServer })));
   }
   return rows;
 }

@@ -91,7 +91,7 @@ export async function answer(
   const header: AnswerHeader = {
     id: `chatcmpl-${request.request_id ?? randomUUID()}`,
     created,
-    model: request.model ?? model.path,
+    model: request.model ?? model.name,
     systemFingerprint: adapter ? `${model.fingerprint}-${adapter.identity}` : model.fingerprint,
     drawnSeed,
     ...replyRole(request),

@@ -56,6 +56,8 @@ export type ServingOptions = ServingLimits & {
 /** A model that answers. */
 export type ServedModel = {
   readonly path: string;
+  /** What answers call it when the request names none: a reference that finds it again. */
+  readonly name: string;
   readonly loaded: LoadedModel;
   readonly tokenizer: Tokenizer;
   readonly engine: Engine;
@@ -200,6 +202,7 @@ export class Models {
       const engine = new Engine(backend, { maxRunning, policy: scheduling, prefixCache });
       return {
         path: file,
+        name: file === EMBEDDED_MODEL ? EMBEDDED_NAME : options.path,
         loaded,
         tokenizer,
         engine,

@@ -67,6 +67,7 @@ async function measure(fields) {
   const engine = new Engine(backend, { maxRunning: sequences, policy: 'fcfs', prefixCache: true });
   const model = {
     path: 'fake',
+    name: 'fake',
     tokenizer,
     engine,
     template,

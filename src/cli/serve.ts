@@ -1,5 +1,6 @@
 /** `onpolicy serve`: the runtime over HTTP, until it is interrupted. */
 import { once } from 'node:events';
+import fs from 'node:fs/promises';
 import { readArguments, wrongUsage } from './arguments.ts';
 import { COMMON, openRuntime } from './model-arguments.ts';
 import { print, printJson, type Terminal } from './terminal.ts';
@@ -15,16 +16,18 @@ export async function serve(
     port: 'number',
     host: 'text',
     token: 'texts',
+    'token-file': 'text',
     model: 'texts',
     'allow-anonymous': 'flag',
   });
   if (names.length > 0) throw wrongUsage(`serve: expected no words, got ${names.join(' ')}`);
+  const tokens = [...options.token, ...(await readTokens(options['token-file']))];
   await using runtime = await openRuntime(options, terminal);
   const http = await import('../http/index.ts'); // other commands start without it
   const server = await http.serve(runtime, {
     port: options.port ?? 8080,
     ...(options.host === undefined ? {} : { host: options.host }),
-    tokens: options.token,
+    tokens,
     models: options.model,
     allowAnonymous: options['allow-anonymous'],
   });
@@ -43,4 +46,19 @@ export async function serve(
     await Promise.allSettled(ended);
     await server.close();
   }
+}
+
+/** Tokens from a file, one a line: unlike words of a command they show in no list of processes. */
+async function readTokens(file: string | undefined): Promise<string[]> {
+  if (file === undefined) return [];
+  const text = await fs.readFile(file, 'utf8').catch((cause: Error) => {
+    throw wrongUsage(`--token-file: cannot read ${file}: ${cause.message}`);
+  });
+  const tokens = text
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '');
+  if (tokens.length === 0)
+    throw wrongUsage(`--token-file: expected a token on each line, ${file} holds none`);
+  return tokens;
 }

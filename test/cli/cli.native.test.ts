@@ -1,3 +1,5 @@
+import fs from 'node:fs/promises';
+import path from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
@@ -42,7 +44,10 @@ describe('onpolicy', () => {
     const [output, errors] = [new PassThrough(), new PassThrough()];
     const stop = new AbortController();
     const terminal = { input: Readable.from([]), output, errors };
-    const served = serve(['--port', '0', '--token', 'secret', '--json'], terminal, stop.signal);
+    const file = path.join(newHome(), 'tokens');
+    await fs.mkdir(path.dirname(file), { recursive: true });
+    await fs.writeFile(file, '\nsecret\n');
+    const served = serve(['--port', '0', '--token-file', file, '--json'], terminal, stop.signal);
     while (output.readableLength === 0) await sleep(20);
     const { url } = JSON.parse(String(output.read()));
     const response = await fetch(`${url}/v1/chat/completions`, {

@@ -31,6 +31,7 @@ describe('onpolicy', () => {
     [['checkpoints'], /expected a model/],
     [['report'], /expected one model/],
     [['serve', 'now'], /expected no words/],
+    [['serve', '--token-file', './none'], /--token-file: cannot read .\/none/],
     [['complete'], /expected a prompt/],
     [['bench', '--sequences', 'x'], /expected integers/],
   ])('says what is wrong with %j', async (words, message) => {
