@@ -31,7 +31,7 @@ const HELP = `onpolicy: a language model in this process
   onpolicy checkpoints M prune --keep N --metric NAME --goal max|min
       lists take --after ID  --limit N  --order asc|desc
   onpolicy report M --out FILE           the run as a page; --csv: its metrics; --split S: its trajectories
-  onpolicy serve --port N --host H       over HTTP; --token T or --token-file F: who may ask; --model M: names to list
+  onpolicy serve --port N --host H       over HTTP; --token T, --token-file F: who may ask; --model M: to list
   onpolicy bench --sequences 1,8         how fast this machine answers; --model M
 
 M is the id or name of a registered model, or where a model only answers a path, an hf: URI, or name@step.
