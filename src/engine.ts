@@ -303,12 +303,15 @@ export class Engine {
       sequence.isWaiting = true;
       return listener.onCandidates(rows, row);
     }
-    const tokens = [rows.tokens[row]!, ...forcedTokens(rows, row)];
-    for (const [index, token] of tokens.entries()) {
+    const forced = forcedTokens(rows, row);
+    const isFinal = rows.isFinal[row] === 1;
+    const take = (token: number, isLast: boolean): boolean => {
       sequence.append(token);
-      const isFinal = index === tokens.length - 1 && rows.isFinal[row] === 1;
-      if (listener.onToken(token, rows, row, isFinal)) return this.#end(sequence);
-    }
+      return listener.onToken(token, rows, row, isLast && isFinal);
+    };
+    let hasEnded = take(rows.tokens[row]!, forced.length === 0);
+    for (let i = 0; i < forced.length && !hasEnded; i++) hasEnded = take(forced[i]!, i === forced.length - 1);
+    if (hasEnded) this.#end(sequence);
   }
 
   #end(sequence: Sequence): void {
