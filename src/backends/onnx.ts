@@ -59,6 +59,15 @@ function weightBytes({ weightFiles }: ModelFolder): number {
   return weightFiles.reduce((sum, file) => sum + fs.statSync(file).size, 0);
 }
 
+function toVocabulary({ vocabSize, endIds, bytesOf, isSpecial }: Tokenizer): Vocabulary {
+  const ids = Array.from({ length: vocabSize }, (_, id) => id);
+  return createVocabulary({
+    tokens: ids.map(bytesOf),
+    eosTokenIds: [...endIds],
+    specialTokenIds: ids.filter(isSpecial),
+  });
+}
+
 class OnnxModel implements LoadedModel {
   readonly fingerprint: string;
   readonly files: readonly string[];
@@ -97,13 +106,7 @@ class OnnxModel implements LoadedModel {
   }
 
   async vocabulary(): Promise<Vocabulary> {
-    const { vocabSize, endIds, bytesOf, isSpecial } = this.tokenizer;
-    const ids = Array.from({ length: vocabSize }, (_, id) => id);
-    this.#vocabulary ??= createVocabulary({
-      tokens: ids.map(bytesOf),
-      eosTokenIds: [...endIds],
-      specialTokenIds: ids.filter(isSpecial),
-    });
+    this.#vocabulary ??= toVocabulary(this.tokenizer);
     return this.#vocabulary;
   }
 
