@@ -35,9 +35,9 @@ export class ModelRecords {
   /** Every readable model, oldest first. */
   async all(): Promise<ModelRecord[]> {
     const names = await fs.readdir(this.#home.path('models')).catch(ifMissing([] as string[]));
-    const ids = names.filter((name) => placeOf(MODELS, name) !== null);
-    for (const gone of [...this.#known.keys()].filter((id) => !ids.includes(id))) this.#known.delete(gone);
-    const records = await Promise.all(ids.map((id) => this.read(id)));
+    const ids = new Set(names.filter((name) => placeOf(MODELS, name) !== null));
+    for (const id of this.#known.keys()) if (!ids.has(id)) this.#known.delete(id);
+    const records = await Promise.all([...ids].map((id) => this.read(id)));
     return records
       .filter((record) => record !== null)
       .sort((a, b) => placeOf(MODELS, a.id)! - placeOf(MODELS, b.id)!);
