@@ -2,6 +2,7 @@
 #pragma once
 #include "trainer/adapter.h"
 #include "trainer/graph.h"
+#include "trainer/product.h"
 #include "trainer/weights.h"
 
 namespace onpolicy::training {
@@ -18,7 +19,7 @@ class Linears {
  public:
   // `gradients`: device memory for the gradients of one graph.
   Linears(Graph& graph, const Device& device, const Adapter* adapter, const Arena* gradients)
-      : graph_(graph), is_cpu_(device.is_cpu()), adapter_(adapter), gradients_(gradients) {}
+      : graph_(graph), products_(graph, device), is_cpu_(device.is_cpu()), adapter_(adapter), gradients_(gradients) {}
 
   // (in, row) -> (out, row)
   Tensor Forward(const Linear& linear, Tensor x);
@@ -41,6 +42,7 @@ class Linears {
   Tensor Output(Tensor tensor);
 
   Graph& graph_;
+  Products products_;
   bool is_cpu_;
   const Adapter* adapter_;
   const Arena* gradients_;
