@@ -26,6 +26,7 @@ class Linears {
   // Gradient of the output -> gradient of the input, (in, row), or null when nobody needs it. Keeps the adapter's gradients.
   Tensor Backward(const Linear& linear, Tensor x, Tensor gradient, bool needs_input_gradient = true);
 
+  Products& products() { return products_; }
   const std::vector<GradientOutput>& outputs() const { return outputs_; }
   // Memory that the gradients of `layer` take.
   static size_t GradientBytes(const Layer& layer, const Adapter& adapter);

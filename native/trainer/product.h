@@ -1,4 +1,4 @@
-// A matrix of weights times activations, by the fastest way that this device and processor have.
+// Products of matrices by the fastest way that this device and processor have.
 #pragma once
 #include "trainer/device.h"
 #include "trainer/graph.h"
@@ -9,15 +9,17 @@ class Products {
  public:
   Products(Graph& graph, const Device& device);
 
-  // weight: (in, out); x: (in, row), both contiguous -> (out, row)
-  Tensor Multiply(Tensor weight, Tensor x);
+  // a: (size, outputs, n), of any type if contiguous; b: (size, columns, n) -> (outputs, columns, n)
+  Tensor Multiply(Tensor a, Tensor b);
+  // x with its first two dimensions exchanged, as Multiply takes it: some ways read matrices in any order.
+  Tensor Turned(Tensor x);
 
  private:
   // x as blocks of 8-bit integers. Products of the same x in a row share them.
   Tensor Rounded(Tensor x);
 
   Graph& graph_;
-  bool has_fast_q8_;
+  bool has_own_;  // kernels of our own
   Tensor last_x_ = nullptr;
   Tensor last_rounded_ = nullptr;
 };

@@ -2,23 +2,17 @@
 
 #include <algorithm>
 
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+#include "trainer/avx512.h"
 
-// GCC 12 takes its own headers' undefined vectors, which are meant, for mistakes.
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#include <immintrin.h>
-
-#define ONPOLICY_VNNI __attribute__((target("f16c,avx512f,avx512bw,avx512vl,avx512dq,avx512vnni")))
+#ifdef ONPOLICY_AVX512
 
 namespace onpolicy::training {
 namespace {
 
-constexpr int64_t kBlock = 32;                // values that share a scale
-constexpr int64_t kSteps = kBlock / 4;        // dot products of four values that make a block
-constexpr int64_t kBlocksAtOnce = 64;         // of a panel that stay in the cache while all tokens pass
-constexpr int64_t kBlockBytes = 2 + kBlock;   // of Q8_0: a 16-bit scale and the values
+constexpr int64_t kBlock = 32;               // values that share a scale
+constexpr int64_t kSteps = kBlock / 4;       // dot products of four values that make a block
+constexpr int64_t kBlocksAtOnce = 64;        // of a panel that stay in the cache while all tokens pass
+constexpr int64_t kBlockBytes = 2 + kBlock;  // of Q8_0: a 16-bit scale and the values
 
 // One block of a group of tokens.
 struct TokenBlock {
@@ -34,7 +28,7 @@ struct alignas(64) PanelBlock {
 };
 
 // Turns one block of up to 16 rows of weights so that a vector holds the same four values of each row. Rows past `count` are 0.
-ONPOLICY_VNNI void Pack(const uint8_t* weight, int64_t row_bytes, int64_t count, PanelBlock* out) {
+ONPOLICY_AVX512 void Pack(const uint8_t* weight, int64_t row_bytes, int64_t count, PanelBlock* out) {
   alignas(32) uint16_t scales[kOutputPanel] = {};
   const __m256i none = _mm256_setzero_si256();
   __m256i rows[kOutputPanel];
@@ -66,7 +60,7 @@ ONPOLICY_VNNI void Pack(const uint8_t* weight, int64_t row_bytes, int64_t count,
 }
 
 // y (+)= panel x group over `blocks` blocks. y: one column of `stride` per token; `tokens` of the group exist.
-ONPOLICY_VNNI void Multiply(float* y, int64_t stride, const PanelBlock* panel, const TokenBlock* group, int64_t blocks,
+ONPOLICY_AVX512 void Multiply(float* y, int64_t stride, const PanelBlock* panel, const TokenBlock* group, int64_t blocks,
                             int64_t tokens, __mmask16 outputs, bool adds) {
   __m512 sums[kTokenGroup];
 #pragma GCC unroll 16
@@ -95,7 +89,7 @@ ONPOLICY_VNNI void Multiply(float* y, int64_t stride, const PanelBlock* panel, c
 }
 
 // One block of one token.
-ONPOLICY_VNNI void Round(const float* x, TokenBlock* out, int64_t token) {
+ONPOLICY_AVX512 void Round(const float* x, TokenBlock* out, int64_t token) {
   const __m512 low = _mm512_loadu_ps(x), high = _mm512_loadu_ps(x + 16);
   const float largest = _mm512_reduce_max_ps(_mm512_max_ps(_mm512_abs_ps(low), _mm512_abs_ps(high)));
   const float scale = largest / 127.0f;
@@ -111,13 +105,6 @@ ONPOLICY_VNNI void Round(const float* x, TokenBlock* out, int64_t token) {
 }
 
 }  // namespace
-
-bool HasQ8Product() {
-  static const bool has = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                          __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
-                          __builtin_cpu_supports("avx512vnni");
-  return has;
-}
 
 size_t RoundedBytes(int64_t size, int64_t tokens) {
   const int64_t groups = (tokens + kTokenGroup - 1) / kTokenGroup;
@@ -160,13 +147,10 @@ void Q8Product(float* y, const void* weight, const void* rounded, int64_t size, 
 
 }  // namespace onpolicy::training
 
-#pragma GCC diagnostic pop
-
 #else
 
 namespace onpolicy::training {
 
-bool HasQ8Product() { return false; }
 size_t RoundedBytes(int64_t, int64_t) { return 0; }
 void RoundTokens(const float*, int64_t, int64_t, int64_t, int64_t, void*) {}
 void Q8Product(float*, const void*, const void*, int64_t, int64_t, int64_t, int64_t, int64_t) {}

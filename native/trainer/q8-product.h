@@ -1,4 +1,5 @@
 // Products of Q8_0 weights with activations rounded to the same blocks, by the 8-bit dot products of AVX-512.
+// To be called only where HasAvx512().
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -9,9 +10,6 @@ namespace onpolicy::training {
 constexpr int64_t kTokenGroup = 12;
 // Outputs that one pass over all tokens computes.
 constexpr int64_t kOutputPanel = 16;
-
-// Whether this processor has the instructions; nothing else here may be called where it has not.
-bool HasQ8Product();
 
 // Room that rounded activations, (size, tokens), take.
 size_t RoundedBytes(int64_t size, int64_t tokens);
