@@ -113,6 +113,7 @@ NodeId RegexPool::MergeList(Kind kind, std::vector<NodeId> parts) {
   const NodeId neutral = is_and ? kAnyText : kNothing;
   const NodeId dominant = is_and ? kNothing : kAnyText;
   std::vector<NodeId> flat;
+  work_ += 4 * parts.size();
   bool has_bytes = false;
   ByteSet bytes = is_and ? ByteSet::All() : ByteSet{};
   for (NodeId part : parts) {
@@ -128,7 +129,9 @@ NodeId RegexPool::MergeList(Kind kind, std::vector<NodeId> parts) {
     if (part == neutral) continue;
     if (part == dominant) return dominant;
     if (nodes_[part].kind == kind) {
-      for (NodeId child : ChildrenOf(part)) take(child);
+      const std::vector<NodeId> children = ChildrenOf(part);
+      work_ += 4 * children.size();
+      for (NodeId child : children) take(child);
     } else {
       take(part);
     }
@@ -239,6 +242,7 @@ std::vector<RegexPool::Edge> RegexPool::Combine(const std::vector<NodeId>& parts
     for (const Edge& edge : edges) covered = covered | edge.bytes;
     // Each class shrinks to what the part does not cover; what an edge takes from it becomes a class of its own.
     const size_t count = classes.size();
+    work_ += count * (1 + edges.size());
     for (size_t i = 0; i < count; i++) {
       ByteSet rest = classes[i].bytes;
       if ((rest & covered).IsEmpty()) {
@@ -367,6 +371,7 @@ std::vector<RegexPool::Edge> RegexPool::MakeEdges(NodeId id) {
 }
 
 const RegexPool::StateRow* RegexPool::MakeRow(NodeId state) {
+  work_ += 100;
   const std::vector<Edge>& edges = Edges(state);
   StateRow& row = rows_.emplace_back();
   for (const Edge& edge : edges) {

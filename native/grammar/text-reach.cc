@@ -7,10 +7,11 @@
 
 namespace onpolicy::grammar {
 
-// A look ahead stops at this many states; what it has seen by then is certain.
-static constexpr size_t kMaxReachStates = 1000;
+// A look ahead stops at this many states in all, or at one distance; what it has seen by then is certain.
+static constexpr size_t kMaxReachStates = 300;
+static constexpr size_t kMaxLevelStates = 60;
 // A string's automaton with more states than this is not looked at as a whole.
-static constexpr size_t kMaxStringStates = 400;
+static constexpr size_t kMaxStringStates = 60;
 // Marks a known entry of `loops_`; no class of text has it.
 static constexpr TextClasses kKnownLoops = 1u << 31;
 
@@ -55,6 +56,7 @@ static const std::vector<CodePointPath>& PathsOf(SliceClass kind) {
 
 bool TextReach::Advance(const std::vector<NodeId>& from, const ByteSet& bytes, std::vector<NodeId>* to) {
   for (NodeId state : from) {
+    if (IsSpent()) return false;
     if (!(bytes & ~regex_.FirstBytes(state)).IsEmpty()) return false;
     const NodeId* row = regex_.Row(state);
     NodeId last = kNothing;
@@ -90,7 +92,7 @@ uint16_t TextReach::Reach(NodeId node, SliceClass kind) {
         }
         leads = std::move(tails);
       }
-      if (!alive || leads.size() > 500) {
+      if (!alive || leads.size() > kMaxLevelStates) {
         alive = false;
         break;
       }
@@ -169,7 +171,7 @@ bool TextReach::IsInsideString(NodeId node) {
   };
   follow(node);
   for (size_t i = 0; inside && i < seen.size(); i++) {
-    inside = seen.size() < kMaxStringStates && (regex_.FirstBytes(seen[i]) & ByteSet::Range(0, 0x1F)).IsEmpty();
+    inside = seen.size() < kMaxStringStates && !IsSpent() && (regex_.FirstBytes(seen[i]) & ByteSet::Range(0, 0x1F)).IsEmpty();
     if (inside) follow(seen[i]);
   }
   if (inside)
