@@ -77,28 +77,47 @@ function event(data: string): string {
   return `data: ${data}\n\n`;
 }
 
-/** Events -> chunks. Throws what an event or the stream itself says went wrong; a stream without its end is broken. */
+/**
+ * Events -> chunks. Throws what an event or the stream itself says went wrong; a stream without its end is broken. `cut`
+ * ends a body that goes on after its last event.
+ */
 export async function* fromEventStream(
-  body: ReadableStream<Uint8Array>,
+  body: AsyncIterable<Uint8Array>,
+  cut: () => void,
 ): AsyncGenerator<ChatCompletionChunk> {
   let ready: string[] = [];
   const parser = createParser({ onEvent: ({ data }) => ready.push(data) });
   const decoder = new TextDecoder();
-  const reader = body.getReader();
+  const parts = body[Symbol.asyncIterator]();
+  let hasEnded = false;
   try {
     for (;;) {
-      const { done, value } = await reader.read();
+      const { done, value } = await parts.next();
       if (done) throw new OnpolicyError('NETWORK_FAILED', 'the stream broke off before its end');
       parser.feed(decoder.decode(value, { stream: true }));
       const events = ready;
       ready = [];
       for (const data of events) {
-        if (data === END) return;
+        hasEnded = data === END;
+        if (hasEnded) return;
         yield toChunk(data);
       }
     }
   } finally {
-    await reader.cancel().catch(() => {});
+    void (hasEnded ? readRest(parts, cut) : Promise.resolve(parts.return?.())).catch(() => {});
+  }
+}
+
+/** How long a server may take to end a body whose last event has come. */
+const REST_MS = 1000;
+
+/** Reads a body to its end, so that its connection can be used again. */
+async function readRest(parts: AsyncIterator<Uint8Array>, cut: () => void): Promise<void> {
+  const timer = setTimeout(cut, REST_MS);
+  try {
+    while (!(await parts.next()).done);
+  } finally {
+    clearTimeout(timer);
   }
 }
 
