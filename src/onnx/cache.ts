@@ -89,26 +89,47 @@ export class SlotCache {
     return block;
   }
 
-  /** Takes what a run gave for new tokens, `counts[i]` of slot i: per tensor (rows, heads, `count`, size). */
+  /** Takes what a run gave for new tokens, `counts[i]` of slot i: per tensor (rows, heads, most of `counts`, size), or tokens first. */
   append(
     block: Block,
     slots: readonly number[],
     counts: readonly number[],
     fresh: readonly CacheArray[],
   ): void {
-    const count = Math.max(...counts);
+    const most = Math.max(...counts);
     const longest = Math.max(...slots.map((slot, i) => this.lengthOf(slot) + counts[i]!));
     if (longest > block.columns) this.#widen(block, withSpare(longest));
     for (const [i, tensor] of this.#decoder.cache.entries())
-      for (const [j, slot] of slots.entries()) {
-        const { row, length } = this.#views[slot]!;
-        for (let head = 0; head < tensor.heads; head++) {
-          const from = offsetOf(tensor, count, row, head, 0);
-          const to = offsetOf(tensor, block.columns, row, head, length);
-          block.arrays[i]!.set(fresh[i]!.subarray(from, from + counts[j]! * tensor.size), to);
-        }
-      }
+      for (const [j, slot] of slots.entries())
+        this.#write(tensor, block, this.#views[slot]!, {
+          from: fresh[i]!,
+          to: block.arrays[i]!,
+          count: counts[j]!,
+          most,
+        });
     for (const [i, slot] of slots.entries()) this.#views[slot]!.length += counts[i]!;
+  }
+
+  /** Writes the new tokens of one row of one tensor. */
+  #write(
+    { heads, size }: CacheTensor,
+    { columns }: Block,
+    { row, length }: View,
+    { from, to, count, most }: { from: CacheArray; to: CacheArray; count: number; most: number },
+  ): void {
+    const isHeadsFirst = this.#decoder.fresh === 'heads' || most === 1;
+    for (let head = 0; head < heads; head++) {
+      const target = ((row * heads + head) * columns + length) * size;
+      if (isHeadsFirst) {
+        const source = (row * heads + head) * most * size;
+        to.set(from.subarray(source, source + count * size), target);
+        continue;
+      }
+      for (let token = 0; token < count; token++) {
+        const source = ((row * most + token) * heads + head) * size;
+        to.set(from.subarray(source, source + size), target + token * size);
+      }
+    }
   }
 
   /** Takes the present of a run, with `count` columns more than the past, as the past of the next one. */

@@ -1,7 +1,7 @@
 /** The inputs and outputs of a graph -> how it is fed, or why it is no decoder that can be. */
 import type { InferenceSession } from 'onnxruntime-node';
 import { OnpolicyError } from '../errors.ts';
-import { GROUPED } from './fresh.ts';
+import { type FreshGraph, GROUPED } from './fresh.ts';
 import type { CacheTensor, Decoder, DecoderSizes, Padding } from './messages.ts';
 
 type Metadata = readonly InferenceSession.ValueMetadata[];
@@ -17,13 +17,13 @@ const KNOWN = new Set([
 
 /**
  * Reads a graph. Fails with `UNSUPPORTED` for everything but a decoder of text with a cache.
- * @param freshOf outputs of new tokens alone, by the `present.*` that they stand for; null: the graph gives those of all
+ * @param changed how the graph was changed to give keys and values of new tokens alone; null: it gives those of all
  */
 export function describeDecoder(
   { inputs, outputs }: { readonly inputs: Metadata; readonly outputs: Metadata },
   operators: ReadonlySet<string>,
   sizes: DecoderSizes,
-  freshOf: ReadonlyMap<string, string> | null,
+  changed: FreshGraph | null,
 ): Decoder {
   const given = new Map(inputs.map((input) => [input.name, input]));
   const made = new Map(outputs.map((output) => [output.name, output]));
@@ -38,13 +38,13 @@ export function describeDecoder(
     if (cacheType !== undefined && input.type !== cacheType)
       throw unsupported('keys and values are of different types');
     cacheType = input.type;
-    cache.push(toCacheTensor(input, made, sizes, freshOf));
+    cache.push(toCacheTensor(input, made, sizes, changed));
   }
   if (cache.length === 0) throw unsupported('it was exported without a cache of keys and values');
   const isGrouped = operators.has(GROUPED);
   const takesPositions = given.has('position_ids');
   const takesMask = given.has('attention_mask');
-  const padding: Padding = isGrouped || freshOf ? 'right' : takesPositions && takesMask ? 'left' : 'none';
+  const padding: Padding = isGrouped || changed ? 'right' : takesPositions && takesMask ? 'left' : 'none';
   return {
     cache,
     cacheType: toFloatType(cacheType!, 'past_key_values'),
@@ -55,7 +55,7 @@ export function describeDecoder(
     takesPositions,
     takesKept: given.has('num_logits_to_keep'),
     hasBranch: given.has('use_cache_branch'),
-    fresh: freshOf !== null,
+    fresh: changed?.layout ?? null,
     isGrouped,
   };
 }
@@ -64,10 +64,10 @@ function toCacheTensor(
   input: TensorMetadata,
   made: ReadonlyMap<string, unknown>,
   sizes: DecoderSizes,
-  freshOf: ReadonlyMap<string, string> | null,
+  changed: FreshGraph | null,
 ): CacheTensor {
   const name = input.name.replace('past_key_values', 'present');
-  const present = freshOf?.get(name) ?? name;
+  const present = changed?.freshOf.get(name) ?? name;
   if (!made.has(present)) throw unsupported(`it has no output ${present}`);
   if (input.shape.length !== 4)
     throw unsupported(

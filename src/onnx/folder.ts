@@ -86,6 +86,8 @@ export function readFolder(reference: string): ModelFolder {
     name: path.basename(folder),
     contextLength: context ?? DEFAULT_CONTEXT,
     sizes: {
+      architecture: String(text['model_type'] ?? ''),
+      queryHeads: heads,
       heads: number(text, 'num_key_value_heads') || heads,
       headSize: number(text, 'head_dim') || number(text, 'hidden_size', 'n_embd') / heads,
       vocabSize: number(text, 'vocab_size'),

@@ -11,6 +11,8 @@ const PAST_KEY = 3;
 const LENGTHS = 5;
 /** The operators that are added are of this set. */
 const OPSET = 13;
+/** Numbers of types. */
+export const FLOAT32 = 1;
 const INT64 = 7;
 
 /** A graph that was changed. */
@@ -18,8 +20,10 @@ export type FreshGraph = {
   readonly nodes: readonly GraphNode[];
   /** Names of all outputs. */
   readonly outputs: readonly string[];
-  /** `present.*` -> the output that holds its new tokens: (rows, heads, new tokens, size). */
+  /** `present.*` -> the output that holds its new tokens. */
   readonly freshOf: ReadonlyMap<string, string>;
+  /** What these outputs have for their middle axes: heads and new tokens, or new tokens and heads. */
+  readonly layout: 'heads' | 'tokens';
 };
 
 /**
@@ -50,7 +54,7 @@ export function giveFresh(file: GraphFile, { hasWindow }: { hasWindow: boolean }
   }
   const outputs = [...file.outputs.keys()].map((name) => freshOf.get(name) ?? name);
   if (new Set(outputs).size < outputs.length) return null;
-  return { nodes: [...file.nodes, ...added], outputs, freshOf };
+  return { nodes: [...file.nodes, ...added], outputs, freshOf, layout: 'heads' };
 }
 
 /** Whether a node appends to the past, along the axis of tokens. */

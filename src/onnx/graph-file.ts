@@ -26,8 +26,8 @@ export type GraphFile = {
   readonly nodes: readonly GraphNode[];
   /** Whether operators stand in branches, whose nodes are not among `nodes`. */
   readonly hasBranches: boolean;
-  /** Names of the graph's inputs. */
-  readonly inputs: ReadonlySet<string>;
+  /** The graph's inputs and the numbers of their types. */
+  readonly inputs: ReadonlyMap<string, number>;
   /** The graph's outputs: names, and their declarations as they stand in the file. */
   readonly outputs: ReadonlyMap<string, Buffer>;
   /** Everything else, as it is written again. */
@@ -44,7 +44,7 @@ const ATTRIBUTE = { name: 1, float: 2, int: 3, graph: 6, ints: 8, type: 20 };
 const TYPES = { float: 1, int: 2, ints: 7 };
 const TENSOR = { rawData: 9, externalData: 13, location: 14 };
 const ENTRY = { key: 1, value: 2 };
-const VALUE = { name: 1 };
+const VALUE = { name: 1, type: 2, tensor: 1, element: 1 };
 /** The bytes of a tensor lie in another file. */
 const EXTERNAL = 1;
 /** Tensors up to this size are written again as they are: onnxruntime looks into them while it plans. */
@@ -140,7 +140,7 @@ class Parts implements GraphFile {
   readonly file: string;
   readonly operators = new Set<string>();
   readonly nodes: GraphNode[] = [];
-  readonly inputs = new Set<string>();
+  readonly inputs = new Map<string, number>();
   readonly outputs = new Map<string, Buffer>();
   readonly rest: { model: Buffer[]; graph: Buffer[] } = { model: [], graph: [] };
   opset = 0;
@@ -158,9 +158,10 @@ class Parts implements GraphFile {
       else if (field.number === GRAPH.initializer)
         this.rest.graph.push(bytesField(GRAPH.initializer, referTo(reader, field, this.file)));
       else if (field.number === GRAPH.output)
-        this.outputs.set(nameOf(reader, field), reader.bytes(field.from, field.to));
+        this.outputs.set(readValue(reader, field).name, reader.bytes(field.from, field.to));
       else if (field.number !== GRAPH.valueInfo) {
-        if (field.number === GRAPH.input) this.inputs.add(nameOf(reader, field));
+        const { name, type } = field.number === GRAPH.input ? readValue(reader, field) : NO_VALUE;
+        if (name !== '') this.inputs.set(name, type);
         this.rest.graph.push(reader.bytes(field.start, field.end));
       }
   }
@@ -200,11 +201,19 @@ class Parts implements GraphFile {
   }
 }
 
-/** The name of an input or output. */
-function nameOf(reader: Reader, value: Field): string {
+const NO_VALUE = { name: '', type: 0 };
+
+/** The name of an input or output, and the number of its elements' type; 0: unknown. */
+function readValue(reader: Reader, value: Field): { name: string; type: number } {
+  let { name, type } = NO_VALUE;
   for (const part of reader.fields(value.from, value.to))
-    if (part.number === VALUE.name) return reader.text(part);
-  throw new RangeError('an input or output without a name');
+    if (part.number === VALUE.name) name = reader.text(part);
+    else if (part.number === VALUE.type)
+      for (const inner of reader.fields(part.from, part.to))
+        if (inner.number === VALUE.tensor)
+          for (const field of reader.fields(inner.from, inner.to))
+            if (field.number === VALUE.element) type = field.from;
+  return { name, type };
 }
 
 /** A tensor whose bytes, when they are many, are looked for where they stand in `file`. */

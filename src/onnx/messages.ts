@@ -26,14 +26,18 @@ export type Decoder = {
   readonly takesKept: boolean;
   /** Whether the graph has a branch of its own for an empty cache. */
   readonly hasBranch: boolean;
-  /** Whether `present` outputs hold new tokens alone. */
-  readonly fresh: boolean;
+  /** Whether `present` outputs hold new tokens alone, and the order of their middle axes. */
+  readonly fresh: 'heads' | 'tokens' | null;
   /** The lengths of rows are counted from the mask, and prompts with a past run one by one. */
   readonly isGrouped: boolean;
 };
 
 /** What cannot be read from the graph where its sizes are free: from `config.json`. */
 export type DecoderSizes = {
+  /** `model_type`, or empty. */
+  readonly architecture: string;
+  readonly queryHeads: number;
+  /** Of keys and values. */
   readonly heads: number;
   readonly headSize: number;
   readonly vocabSize: number;

@@ -5,6 +5,7 @@ import type { InferenceSession } from 'onnxruntime-node';
 import { messageOf, OnpolicyError } from '../errors.ts';
 import { describeDecoder } from './decoder.ts';
 import { giveFresh } from './fresh.ts';
+import { fuseAttention } from './fuse.ts';
 import { readGraphFile, writeGraph } from './graph-file.ts';
 import type { Decoder, OpenRequest, Reply, Request } from './messages.ts';
 import { loadRuntime } from './packages.ts';
@@ -18,7 +19,7 @@ let runner: Runner | null = null;
 async function open({ file, threads, providers, sizes }: OpenRequest): Promise<Decoder> {
   const { InferenceSession } = await loadRuntime();
   const graph = readGraphFile(file);
-  const changed = giveFresh(graph, sizes);
+  const changed = fuseAttention(graph, sizes) ?? giveFresh(graph, sizes);
   const options: InferenceSession.SessionOptions = {
     executionProviders: [...providers],
     intraOpNumThreads: threads,
@@ -41,8 +42,9 @@ async function open({ file, threads, providers, sizes }: OpenRequest): Promise<D
       cause,
     });
   });
+  const operators = new Set([...graph.operators, ...(changed?.nodes ?? []).map(({ opType }) => opType)]);
   const { inputMetadata: inputs, outputMetadata: outputs } = session;
-  const decoder = describeDecoder({ inputs, outputs }, graph.operators, sizes, changed?.freshOf ?? null);
+  const decoder = describeDecoder({ inputs, outputs }, operators, sizes, changed);
   opened = { session, decoder };
   return decoder;
 }
