@@ -13,6 +13,7 @@ Tensor LayerGraph::Norm(Tensor x, Tensor weight) {
 }
 
 Tensor LayerGraph::NormBack(Tensor gradient, Tensor x, Tensor weight) {
+  linears_.NormBackward(weight, gradient, x);
   return graph_.RmsNormBack(graph_.Times(gradient, weight), x, weights_.shape.norm_epsilon);
 }
 
