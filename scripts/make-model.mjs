@@ -1,6 +1,6 @@
 // Trains the embedded model from random weights on its synthetic corpus, and puts it in the shipped one's place when it answers
 // the examination at least as well in every skill.
-//   --out FILE (default bench/models/onpolicy-tiny-new.gguf), --steps N, --minutes N (instead of steps), --seed N, --threads N,
+//   --from FILE (goes on from its weights instead of random ones), --out FILE (default bench/models/onpolicy-tiny-new.gguf), --steps N, --minutes N (instead of steps), --seed N, --threads N,
 //   --rate N, --rows N, --keep (never replaces the shipped file), --exam (only examines --out)
 import fs from 'node:fs';
 import path from 'node:path';
@@ -23,6 +23,7 @@ const EXAM_SEED = 2_000_000;
 const { values } = parseArgs({
   options: {
     out: { type: 'string', default: inRepository('bench/models/onpolicy-tiny-new.gguf') },
+    from: { type: 'string' },
     steps: { type: 'string', default: '4500' },
     minutes: { type: 'string' },
     seed: { type: 'string', default: '1' },
@@ -56,12 +57,12 @@ async function train() {
   const vocabulary = await loadGguf({ path: SHIPPED, gpu: false, threads: 1 });
   const encode = (text) => vocabulary.tokenizer.encode(text, { addSpecial: false, parseSpecial: true });
   const trainer = await openFullTrainer({
-    model: SHIPPED, // for its shapes, its vocabulary and its template
+    model: values.from ?? SHIPPED, // for its shapes, its vocabulary and its template
     threads: Number(values.threads),
     arithmetic: 'fast',
   });
   const random = createRandom(Number(values.seed));
-  await setRandomWeights(trainer, random);
+  if (values.from === undefined) await setRandomWeights(trainer, random);
   const rows = drawRows(random, encode, ROW_TOKENS);
   const options = {
     steps: Number(values.steps),
