@@ -129,7 +129,7 @@ function story({ pick, sample }) {
  * (1 when left out): a short answer that takes much thought would be drowned by long ones that take little.
  */
 export const SKILLS = {
-  sum: { draw: sum, share: 10, weight: 2, isChecked: true },
+  sum: { draw: sum, share: 12, weight: 3, isChecked: true },
   comparison: { draw: comparison, share: 16, weight: 4, isChecked: true },
   extraction: { draw: extraction, share: 9, isChecked: true },
   capital: { draw: capital, share: 7, isChecked: true },
