@@ -1,12 +1,12 @@
 // Names of suites -> their figures: a table on standard output, JSON and a chart in bench/results/.
-//   node bench/run.mjs [SUITE ...] [--json FILE] [--rounds N] [--sequences 1,8] [--only bare,onpolicy] [--llama-server PROGRAM] [--threads N] [--model FILE]
-//     [--requests N] [--no-save]
 // A suite is bench/<name>.mjs; it exports `run(options)`, which gives rows { name, unit, median, min, max, ratios? }.
 import fs from 'node:fs';
 import os from 'node:os';
 import { parseArgs } from 'node:util';
 import { formatTable, toJson, writeJson, writeResults } from './report.mjs';
 
+const USAGE = `npm run bench -- [SUITE ...] [--rounds N] [--sequences 1,8] [--only bare,onpolicy] [--threads N] [--model FILE]
+  [--requests N] [--llama-server PROGRAM] [--json FILE] [--no-save]`;
 const SUITES = [
   'decode',
   'engine',
@@ -25,6 +25,7 @@ const DEFAULT_SUITES = ['decode', 'engine', 'sampler'];
 const { values: flags, positionals } = parseArgs({
   allowPositionals: true,
   options: {
+    help: { type: 'boolean', default: false },
     json: { type: 'string' },
     rounds: { type: 'string' },
     sequences: { type: 'string' },
@@ -37,6 +38,10 @@ const { values: flags, positionals } = parseArgs({
   },
 });
 
+if (flags.help) {
+  process.stdout.write(`${USAGE}\nsuites: ${SUITES.join(', ')}; without one: ${DEFAULT_SUITES.join(', ')}\n`);
+  process.exit(0);
+}
 process.once('SIGINT', () => process.exit(130)); // ends measurements that are running, too
 
 const suiteFile = (name) => new URL(`./${name}.mjs`, import.meta.url);

@@ -16,7 +16,7 @@ export async function writeFlushed(file: string, parts: readonly (string | Uint8
 }
 
 /** Puts new content in a file's place, at once: a temporary file, flushed, renamed. */
-export async function replaceFile(file: string, content: string): Promise<void> {
+export async function replaceFile(file: string, content: string | Uint8Array): Promise<void> {
   const temporary = `${file}.${randomUUID()}.new`;
   try {
     await writeFlushed(temporary, [content]);

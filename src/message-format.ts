@@ -16,6 +16,8 @@ export type MessageFormat = {
   readonly reasoning: ReasoningFormat | null;
   /** Special tokens with a meaning in these formats: they stay in the text that the machines read. */
   readonly markerIds: ReadonlySet<number>;
+  /** The texts of those. */
+  readonly markerTexts: ReadonlySet<string>;
 };
 
 /** How to read one answer; null where there is nothing to look for. */
@@ -39,13 +41,16 @@ export function detectMessageFormat(
   const reasoning = detectReasoning(template);
   const markers = [...toolCallMarkers(tools), ...(reasoning ? reasoningMarkers(reasoning) : [])].join('\n');
   const markerIds = new Set<number>();
+  const markerTexts = new Set<string>();
   const decoder = new TextDecoder();
   for (let id = 0; id < tokenizer.vocabSize && markers !== ''; id++) {
     if (!tokenizer.isSpecial(id)) continue;
     const text = decoder.decode(tokenizer.bytesOf(id));
-    if (text !== '' && markers.includes(text)) markerIds.add(id);
+    if (text === '' || !markers.includes(text)) continue;
+    markerIds.add(id);
+    markerTexts.add(text);
   }
-  return { tools, reasoning, markerIds };
+  return { tools, reasoning, markerIds, markerTexts };
 }
 
 /** What an answer to this request is read for. `promptTail`: the end of the rendered prompt. */

@@ -22,6 +22,11 @@ export type ModelOptions = {
   readonly path: string;
   /** Layers on the GPU; all of them when absent. */
   readonly gpuLayers?: number;
+  /**
+   * Whether attention runs in one fused kernel, of a GGUF model. Default true. On CPUs, many sequences of more than about 200
+   * tokens with cells of their own (see `kvTokens`) decode faster without. F32 weights on a CPU never use it: it rounds to 16 bits.
+   */
+  readonly fusedAttention?: boolean;
   /** Jinja source that replaces the file's own chat template. */
   readonly chatTemplate?: string;
   /** How the model writes tool calls, where looking at its template is not enough: a name of docs/tool-calls.md. */
@@ -229,6 +234,7 @@ export class Models {
       gpu,
       signal,
       ...(options.gpuLayers === undefined ? {} : { gpuLayers: options.gpuLayers }),
+      ...(options.fusedAttention === undefined ? {} : { fusedAttention: options.fusedAttention }),
       ...(onProgress ? { onProgress: (fraction: number) => onProgress(options.path, fraction) } : {}),
     });
   }

@@ -151,6 +151,7 @@ export type EngineAddon = {
       maxSequences: number;
       maxOutputs: number;
       threads: number;
+      fusedAttention: boolean;
     },
   ): Promise<NativeContext>;
 };

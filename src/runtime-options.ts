@@ -113,6 +113,7 @@ const MODEL_FIELDS: Record<keyof ModelOptions, Check> = {
   ...LIMITS,
   path: ofType('string'),
   gpuLayers: integer(0),
+  fusedAttention: ofType('boolean'),
   chatTemplate: ofType('string'),
   toolFormat: ofType('string'),
 };

@@ -481,6 +481,7 @@ describe('a runtime', () => {
       [{ threads: 0 }, /threads: expected an integer from 1/],
       [{ gpu: 'tpu' }, /gpu: expected one of/],
       [{ modle: 'x' }, /options.modle: expected one of .*model/],
+      [{ model: { path: 'x', fusedAttention: 'no' } }, /fusedAttention: expected a boolean/],
       [{ model: { contextSize: 5 } }, /model: expected an object with a path/],
       [{ models: { a: { path: 'x', color: 1 } } }, /color/],
     ] as const)
@@ -519,6 +520,30 @@ describe('a runtime', () => {
     await expect(
       several.createCompletion(request('x '.repeat(80), { model: 'small' })),
     ).rejects.toMatchObject({ code: 'CONTEXT_OVERFLOW' });
+  });
+
+  it('computes with and without the fused attention kernel what is the same but for rounding', async () => {
+    const path = fileURLToPath(new URL('../models/onpolicy-tiny.gguf', import.meta.url));
+    await using both = await createRuntime({
+      threads: 1,
+      contextSize: 256,
+      maxSequences: 4,
+      models: { fused: { path }, plain: { path, fusedAttention: false } },
+    });
+    const [fused, plain] = await Promise.all(
+      ['fused', 'plain'].map(async (model) => {
+        const { choices } = await both.createCompletion({
+          ...request(STORY, { model, temperature: 0, logprobs: true, return_token_ids: true }),
+          stream: false,
+        });
+        const [choice] = choices;
+        return { ids: choice!.token_ids, logprobs: choice!.logprobs!.content!.map(({ logprob }) => logprob) };
+      }),
+    );
+    expect(plain!.ids).toEqual(fused!.ids);
+    const differences = plain!.logprobs.map((logprob, i) => Math.abs(logprob - fused!.logprobs[i]!));
+    expect(Math.max(...differences)).toBeGreaterThan(0); // two kernels, not one
+    expect(Math.max(...differences)).toBeLessThan(0.01);
   });
 
   it('fails with CLOSED what runs when it closes, and what comes after; closing twice is fine', async () => {

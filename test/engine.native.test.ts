@@ -282,6 +282,7 @@ describe('the addon', () => {
       maxSequences: 4,
       maxOutputs: 4,
       threads: 1,
+      fusedAttention: true,
     });
     const none = new Int32Array(0);
     const fine = {

@@ -10,11 +10,11 @@ static constexpr uint64_t kManyValues = 1000;
 // Beyond this many arrays and objects, a further one is compared with those before it only when it ends.
 static constexpr size_t kExcludedCompounds = 60;
 
-Symbol SchemaRules::ArrayBody(const Shape& shape, uint32_t excluded) {
+Symbol SchemaRules::ArrayBody(const Shape& shape, uint32_t excluded, bool tagged) {
   std::string name;
   for (uint32_t atom : shape.items) name += "i" + std::to_string(atom);
   for (uint32_t atom : shape.some) name += "s" + std::to_string(atom);
-  name += "c" + std::to_string(shape.min) + "-" + std::to_string(shape.max) + (shape.unique ? "u" : "");
+  name += "c" + std::to_string(shape.min) + "-" + std::to_string(shape.max) + (shape.unique ? "u" : "") + (tagged ? "t" : "");
   auto [it, is_new] = array_spec_index_.emplace(name, static_cast<uint32_t>(array_specs_.size()));
   if (is_new) {
     array_specs_.emplace_back();
@@ -24,6 +24,7 @@ Symbol SchemaRules::ArrayBody(const Shape& shape, uint32_t excluded) {
     spec.min = shape.min;
     spec.max = shape.max;
     spec.unique = shape.unique;
+    spec.tagged = tagged;
     spec.demands = shape.some;
     if (shape.unique) {
       // No more items than there are different values.
@@ -175,8 +176,10 @@ std::vector<SequenceId> SchemaRules::ArrayProductions(const ArrayState& state, b
   FormulaTable& formulas = shapes_.formulas();
   std::vector<SequenceId> result;
   const bool first = state.index == 0;
-  if (CanCloseArray(state) && !is_item)
-    result.push_back(grammar_.Sequence({grammar_.Terminal(first ? close_empty_array_ : close_array_)}));
+  if (CanCloseArray(state) && !is_item) {
+    const NodeId close = first ? close_empty_array_ : close_array_;
+    result.push_back(grammar_.Sequence({grammar_.Terminal(spec.tagged ? tag_gap_ : close)}));
+  }
   if (state.index >= spec.max) return result;
   const FormulaId item = ItemOf(state);
   ArrayState next = state;
@@ -188,6 +191,11 @@ std::vector<SequenceId> SchemaRules::ArrayProductions(const ArrayState& state, b
   const Symbol before = grammar_.Terminal(first || is_item ? kEpsilon : comma_);
   const auto offer = [&](FormulaId formula, uint32_t excluded, const ArrayState& after) {
     if (shapes_.IsEmpty(formula)) return;
+    if (spec.tagged) {
+      const NodeId open = grammar_.regex().Concat(tag_gap_, grammar_.regex().Literal(tags_->open_item));
+      result.push_back(grammar_.Sequence({grammar_.Terminal(open), TaggedValue(formula), Array(after)}));
+      return;
+    }
     const bool is_few = seen.size() <= kExcludedCompounds;
     if (spec.unique && is_few && !seen.empty()) {
       std::vector<JsonValue> all = excluded_sets_[excluded];

@@ -10,6 +10,7 @@
 #include "grammar/json-value.h"
 #include "grammar/number-language.h"
 #include "grammar/schema-formula.h"
+#include "grammar/tag-style.h"
 
 namespace onpolicy::grammar {
 
@@ -19,6 +20,8 @@ struct SchemaOptions {
   bool disable_additional_properties = false;
   bool refuse_unknown = false;  // unknown formats are errors instead of warnings
   bool any_order = false;       // properties in any order, everywhere
+  std::optional<uint32_t> max_blanks;  // the most white space between JSON tokens, of any kind
+  const TagStyle* tags = nullptr;      // the root's members are tagged parameters in this style
 };
 
 class SchemaCompiler {

@@ -10,18 +10,19 @@ namespace onpolicy::grammar {
 static constexpr uint64_t kManyKeys = 1000;
 
 // A number for every distinct restriction of objects.
-uint32_t SchemaRules::SpecOf(const Shape& shape) {
+uint32_t SchemaRules::SpecOf(const Shape& shape, bool tagged) {
   std::string name;
   for (uint32_t atom : shape.members) name += "m" + std::to_string(atom);
   for (const std::string& key : shape.required) name += "r" + std::to_string(key.size()) + ":" + key;
   for (NodeId names : shape.names) name += "n" + std::to_string(names);
   for (uint32_t atom : shape.some) name += "s" + std::to_string(atom);
-  name += "c" + std::to_string(shape.min) + "-" + std::to_string(shape.max);
+  name += "c" + std::to_string(shape.min) + "-" + std::to_string(shape.max) + (tagged ? "t" : "");
   auto [it, is_new] = object_spec_index_.emplace(name, static_cast<uint32_t>(object_specs_.size()));
   if (!is_new) return it->second;
   const uint32_t index = it->second;
   object_specs_.emplace_back();
   ObjectSpec spec;
+  spec.tagged = tagged;
   spec.min = shape.min;
   spec.max = shape.max;
   spec.count_matters = shape.min > 0 || shape.max != UINT64_MAX;
@@ -90,7 +91,8 @@ void SchemaRules::AddExtras(const Shape& shape, ObjectSpec* spec) {
         }
       if (!named) parts.push_back(atom.rest);
     }
-    ExtraKeys extra{keys, shapes_.formulas().And(std::move(parts)), 0, patterns.empty() && shape.names.empty(), {}};
+    ExtraKeys extra{keys, shapes_.formulas().And(std::move(parts)), 0,
+                    patterns.empty() && shape.names.empty() && !spec->tagged, {}};
     if (extra.formula == kFalseFormula || shapes_.IsEmpty(extra.formula)) return;
     extra.count = spec->min > 0 || !spec->demands.empty() ? pool.CountTexts(keys, kManyKeys) : kManyKeys;
     for (uint32_t some : shape.some) extra.demand_keys.push_back(pool.And({keys, shapes_.formulas().atom(some).node}));
@@ -99,9 +101,9 @@ void SchemaRules::AddExtras(const Shape& shape, ObjectSpec* spec) {
   split(0, pool.And(std::move(base)), {});
 }
 
-Symbol SchemaRules::ObjectBody(const Shape& shape, uint32_t excluded) {
+Symbol SchemaRules::ObjectBody(const Shape& shape, uint32_t excluded, bool tagged) {
   ObjectState state;
-  state.spec = SpecOf(shape);
+  state.spec = SpecOf(shape, tagged);
   const ObjectSpec& spec = object_specs_[state.spec];
   state.next_rank.assign(static_cast<size_t>(spec.groups), 0);
   state.seen.assign(spec.known.size(), false);
@@ -251,8 +253,10 @@ std::vector<SequenceId> SchemaRules::ObjectProductions(const ObjectState& state,
   const ObjectSpec spec = object_specs_[state.spec];
   std::vector<SequenceId> result;
   if (!CanFinish(state)) return result;
-  if (CanClose(state) && !is_member)
-    result.push_back(grammar_.Sequence({grammar_.Terminal(state.first ? close_empty_object_ : close_object_)}));
+  if (CanClose(state) && !is_member) {
+    const NodeId close = state.first ? close_empty_object_ : close_object_;
+    result.push_back(grammar_.Sequence({grammar_.Terminal(spec.tagged ? tag_gap_ : close)}));
+  }
   if (spec.count_matters && state.count >= spec.max) return result;
   const NodeId before = pool.Concat(state.first || is_member ? kEpsilon : comma_, pool.Literal("\""));
   // Ordered keys may be passed over up to the first that is required.
@@ -267,6 +271,16 @@ std::vector<SequenceId> SchemaRules::ObjectProductions(const ObjectState& state,
   // Offers a member whose key, once written, leaves nothing to be compared later.
   const auto offer = [&](NodeId key_text, FormulaId formula, uint32_t excluded, const ObjectState& next, const ExtraKeys* extra) {
     if (!CanFinish(next) || shapes_.IsEmpty(formula)) return;
+    if (spec.tagged) {
+      const NodeId key = extra ? TaggedKeys(key_text) : key_text;
+      if (!pool.IsLive(key)) return;
+      if (extra) {
+        result.push_back(grammar_.Sequence({grammar_.Terminal(key), AfterTaggedKey(formula, next)}));
+      } else {
+        result.push_back(grammar_.Sequence({grammar_.Terminal(key), TaggedValue(formula), Object(next)}));
+      }
+      return;
+    }
     const bool is_open = extra && extra->open;
     const NodeId key = pool.Concat({before, key_text, is_open ? pool.Literal("\"") : key_end_});
     if (!pool.IsLive(key) || (excluded != 0 && grammar_.IsEmptyRule(Value(formula, excluded))) || !CanDiffer(next)) return;
@@ -303,12 +317,13 @@ std::vector<SequenceId> SchemaRules::ObjectProductions(const ObjectState& state,
     const KnownKey& key = spec.known[i];
     if (!IsOpen(state, i) || (key.group >= 0 && key.rank > limit[static_cast<size_t>(key.group)])) continue;
     const ObjectState next = Taken(state, i);
-    offer_key(key.key, key.text, key.formula, next, nullptr);
+    const NodeId text = spec.tagged ? TaggedKey(key.key) : key.text;
+    offer_key(key.key, text, key.formula, next, nullptr);
     for (size_t demand = 0; demand < spec.demands.size(); demand++) {
       if (state.met[demand] || !key.meets[demand]) continue;
       ObjectState met = next;
       met.met[demand] = true;
-      offer_key(key.key, key.text, shapes_.formulas().And({key.formula, spec.demands[demand]}), met, nullptr);
+      offer_key(key.key, text, shapes_.formulas().And({key.formula, spec.demands[demand]}), met, nullptr);
     }
   }
   for (const ExtraKeys& extra : spec.extras) {

@@ -8,9 +8,17 @@ namespace onpolicy::grammar {
 
 // A line break may bring this many blanks of indentation.
 static constexpr uint32_t kMaxIndent = 160;
+// So many blanks may stand between tagged parameters.
+static constexpr uint32_t kMaxTagBlanks = 20;
+
+static ByteSet Blanks() {
+  ByteSet blanks;
+  for (char c : {' ', '\t', '\n', '\r'}) blanks.Add(static_cast<uint8_t>(c));
+  return blanks;
+}
 
 SchemaRules::SchemaRules(Grammar& grammar, JsonValue schema, const SchemaOptions& options)
-    : grammar_(grammar), compiler_(grammar.regex(), std::move(schema), options), shapes_(compiler_) {
+    : grammar_(grammar), compiler_(grammar.regex(), std::move(schema), options), shapes_(compiler_), tags_(options.tags) {
   RegexPool& pool = grammar.regex();
   if (options.whitespace_pattern) {
     CharEncoder plain(pool, TextForm::kPlain);
@@ -19,11 +27,11 @@ SchemaRules::SchemaRules(Grammar& grammar, JsonValue schema, const SchemaOptions
     if (!error.ok())
       throw SchemaError(error.unsupported ? "UNSUPPORTED" : "INVALID_REQUEST", "whitespace_pattern",
                         error.message + " at offset " + std::to_string(error.position));
-    ByteSet blank;
-    for (char c : {' ', '\t', '\n', '\r'}) blank.Add(static_cast<uint8_t>(c));
-    const NodeId blanks = pool.Repeat(pool.Bytes(blank), 0, kUnlimited);
+    const NodeId blanks = pool.Repeat(pool.Bytes(Blanks()), 0, kUnlimited);
     if (pool.IsLive(pool.And({gap_, pool.Not(blanks)})))
       throw SchemaError("INVALID_REQUEST", "whitespace_pattern", "matches text that is not JSON white space");
+  } else if (options.max_blanks) {
+    gap_ = pool.Repeat(pool.Bytes(Blanks()), 0, *options.max_blanks);
   } else if (options.any_whitespace) {
     // One blank, or a line break with its indentation: bounded, so that generation cannot loop in blanks.
     ByteSet blank;
@@ -33,6 +41,8 @@ SchemaRules::SchemaRules(Grammar& grammar, JsonValue schema, const SchemaOptions
     gap_ = pool.Optional(pool.Alternate(
         {pool.Bytes(blank), pool.Concat(line, pool.Repeat(pool.Bytes(blank), 0, kMaxIndent))}));
   }
+  tag_gap_ = pool.Repeat(pool.Bytes(Blanks()), 0, options.max_blanks.value_or(kMaxTagBlanks));
+  if (tags_) plain_ = MakePlainAutomaton(pool);
   open_object_ = pool.Concat(pool.Literal("{"), gap_);
   open_array_ = pool.Concat(pool.Literal("["), gap_);
   comma_ = pool.Concat({gap_, pool.Literal(","), gap_});
@@ -50,7 +60,7 @@ Symbol SchemaRules::Root() {
   if (shapes_.IsEmpty(root)) throw SchemaError("INVALID_REQUEST", "#", "no value satisfies this schema");
   if (grammar_.regex().exhausted())
     throw SchemaError("UNSUPPORTED", "#", "the schema's patterns are too complex to enforce together");
-  return Value(root);
+  return tags_ ? TaggedRoot(root) : Value(root);
 }
 
 Symbol SchemaRules::Value(FormulaId formula, uint32_t excluded) {

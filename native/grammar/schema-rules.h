@@ -43,6 +43,7 @@ class SchemaRules {
     int groups = 0;
     uint64_t min = 0, max = UINT64_MAX;
     bool count_matters = false;
+    bool tagged = false;  // members are tagged parameters
   };
   struct ObjectState {
     uint32_t spec = 0;
@@ -62,6 +63,7 @@ class SchemaRules {
     std::vector<uint32_t> demands;  // atoms
     bool unique = false;
     bool count_matters = false;
+    bool tagged = false;  // items are tagged parameters without a key
   };
   struct ArrayState {
     uint32_t spec = 0;
@@ -103,8 +105,8 @@ class SchemaRules {
   bool CanDiffer(const ArrayState& state);
   bool CanDiffer(const ObjectState& state);
   // schema-objects.cc
-  Symbol ObjectBody(const Shape& shape, uint32_t excluded);
-  uint32_t SpecOf(const Shape& shape);
+  Symbol ObjectBody(const Shape& shape, uint32_t excluded, bool tagged = false);
+  uint32_t SpecOf(const Shape& shape, bool tagged);
   void AddExtras(const Shape& shape, ObjectSpec* spec);
   Symbol Object(const ObjectState& state);
   Symbol AfterExtra(const ObjectState& state);
@@ -116,7 +118,7 @@ class SchemaRules {
   ObjectState Taken(const ObjectState& state, size_t key) const;
   NodeId Unseen(const ObjectState& state, NodeId keys);
   // schema-arrays.cc
-  Symbol ArrayBody(const Shape& shape, uint32_t excluded);
+  Symbol ArrayBody(const Shape& shape, uint32_t excluded, bool tagged = false);
   Symbol Array(const ArrayState& state);
   Symbol AfterUnique(const ArrayState& state);
   Symbol AfterUniqueComma(const ArrayState& state);
@@ -126,12 +128,22 @@ class SchemaRules {
   bool CanFinishArray(const ArrayState& state);
   FormulaId ItemOf(const ArrayState& state);
 
-  NodeId Punctuation(const char* text) { return grammar_.regex().Literal(text); }
+  // schema-tagged.cc
+  Symbol TaggedRoot(FormulaId root);
+  NodeId TaggedKey(const std::string& key);
+  NodeId TaggedKeys(NodeId keys);
+  Symbol AfterTaggedKey(FormulaId formula, const ObjectState& next);
+  Symbol TaggedValue(FormulaId formula);
+  std::vector<SequenceId> TaggedProductions(FormulaId formula);
+  NodeId TaggedTexts(FormulaId formula);
 
   Grammar& grammar_;
   SchemaCompiler compiler_;
   ShapeTable shapes_;
-  NodeId gap_ = kEpsilon;  // blanks between JSON tokens
+  const TagStyle* tags_;
+  Automaton* plain_ = nullptr;  // see MakePlainAutomaton
+  NodeId gap_ = kEpsilon;       // blanks between JSON tokens
+  NodeId tag_gap_ = kEpsilon;   // blanks between tagged parameters, and around their JSON values
   NodeId colon_ = kEpsilon;
   NodeId open_object_, open_array_, comma_, close_object_, close_array_, close_empty_object_, close_empty_array_, key_end_, bare_comma_;
   std::map<std::pair<FormulaId, uint32_t>, Symbol> values_;
@@ -140,6 +152,8 @@ class SchemaRules {
   std::map<std::string, uint32_t> object_spec_index_, array_spec_index_;
   std::map<ObjectState, Symbol> objects_, members_, after_extra_;
   std::map<std::tuple<FormulaId, uint32_t, ObjectState>, Symbol> after_open_key_;
+  std::map<std::pair<FormulaId, ObjectState>, Symbol> after_tagged_key_, tagged_members_;
+  std::map<FormulaId, Symbol> tagged_values_;
   std::map<ArrayState, Symbol> arrays_, items_, unique_rest_, after_unique_, after_comma_;
   std::vector<std::vector<std::string>> extra_sets_{{}};
   std::map<std::vector<std::string>, uint32_t> extra_set_index_{{{}, 0}};

@@ -12,6 +12,8 @@ namespace onpolicy::grammar {
 namespace {
 
 constexpr int kMaxDepth = 100;
+// White space between JSON tokens where a format asks for no limit.
+constexpr uint32_t kMaxBlanks = 20;
 
 class TagReader {
  public:
@@ -162,11 +164,15 @@ class TagReader {
       const std::string& text = Text(Need(format, "value", pointer), pointer + "/value");
       return Literal(text);
     }
-    if (type == "json_schema") {
-      const JsonValue* style = format.Find("style");
-      if (style && style->type != JsonValue::kNull && Text(*style, pointer + "/style") != "json")
-        Unsupported(pointer + "/style", "the style '" + style->text + "' is not supported");
+    if (type == "json_schema" || type == "qwen_xml_parameter") {
       SchemaOptions options = front_.schema;
+      const JsonValue* style = format.Find("style");
+      const bool is_named = style && style->type != JsonValue::kNull;
+      const std::string name = is_named ? Text(*style, pointer + "/style") : "json";
+      options.tags = FindTagStyle(type == "json_schema" ? name : "qwen_xml");
+      if (!options.tags && name != "json") Unsupported(pointer + "/style", "unknown style '" + name + "'");
+      if (const JsonValue* blanks = format.Find("max_whitespace_cnt"))
+        options.max_blanks = blanks->type == JsonValue::kNull ? kMaxBlanks : Count(*blanks, pointer + "/max_whitespace_cnt");
       options.any_order = options.any_order || Flag(format, "any_order", false, pointer);
       return Schema(Need(format, "json_schema", pointer), pointer + "/json_schema", options);
     }
@@ -331,9 +337,11 @@ class TagReader {
       if (one.IsString() && !one.text.empty()) words.push_back(one.text);
       options.push_back(Edge(one, pointer + "/end"));
     }
-    if (words.empty() && IsUnlimitedText(Need(tag, "content", pointer)) && ends[0].IsString())
+    const JsonValue& inner = Need(tag, "content", pointer);
+    const bool has_own_end = inner.Find("excludes") != nullptr;
+    if (words.empty() && !has_own_end && IsUnlimitedText(inner) && ends[0].IsString())
       Fail(pointer + "/end", "must not be empty after free text, which would never end");
-    RuleExpr content = Format(Need(tag, "content", pointer), pointer + "/content", words, depth + 1);
+    RuleExpr content = Format(inner, pointer + "/content", words, depth + 1);
     return RuleExpr::Sequence({std::move(content), RuleExpr::Choice(std::move(options))});
   }
 

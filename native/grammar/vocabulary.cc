@@ -35,15 +35,8 @@ static SliceClass Classify(std::string_view text, unsigned* code_points) {
       continue;
     }
     ascii = lowercase = identifier = false;
-    const unsigned length = byte >= 0xF0 ? 4 : byte >= 0xE0 ? 3 : 2;
-    if (byte < 0xC2 || byte > 0xF4) return SliceClass::kOther;
-    for (unsigned k = 1; k < length && i + k < text.size(); k++)
-      if ((static_cast<uint8_t>(text[i + k]) & 0xC0) != 0x80) return SliceClass::kOther;
-    if (i + 1 >= text.size()) break;
-    const uint8_t second = static_cast<uint8_t>(text[i + 1]);
-    if ((byte == 0xE0 && second < 0xA0) || (byte == 0xED && second > 0x9F) || (byte == 0xF0 && second < 0x90) ||
-        (byte == 0xF4 && second > 0x8F))
-      return SliceClass::kOther;
+    const size_t length = CodePointLength(text, i);
+    if (length == 0) return SliceClass::kOther;
     i += length;
   }
   *code_points = count;
@@ -72,20 +65,32 @@ Vocabulary::Vocabulary(std::vector<std::string> tokens, std::vector<uint32_t> eo
   BuildSlices();
 }
 
-// For each node, of what class everything below it is, and how many tokens come before it.
-static void DescribeSubtrees(const std::vector<int32_t>& next_duplicate, Slice* slice) {
-  std::vector<TrieNode>& trie = slice->trie;
-  const auto class_of = [](uint8_t byte) {
-    // Bytes of longer code points count as other: a subtree may begin in the middle of one.
-    const char text = static_cast<char>(byte);
-    unsigned count = 0;
-    return byte < 0x80 ? Classify({&text, 1}, &count) : SliceClass::kOther;
-  };
-  for (size_t at = trie.size(); at-- > 0;) {
-    trie[at].rest = SliceClass::kLowercase;
-    for (uint32_t child = static_cast<uint32_t>(at) + 1; child < trie[at].end; child = trie[child].end)
-      trie[at].rest = std::max(std::max<SliceClass>(trie[at].rest, trie[child].rest), class_of(trie[child].byte));
+// Tells the nodes of a token's path what follows them. `path` are the nodes of its bytes.
+static void DescribePath(std::string_view text, const std::vector<uint32_t>& path, std::vector<TrieNode>* trie) {
+  std::array<TextClasses, 64> kinds;  // of the code point that begins at a byte; of those in the middle of one, broken
+  if (text.size() > kinds.size()) {
+    for (uint32_t node : path) (*trie)[node].below |= kBrokenText;
+    return;
   }
+  kinds.fill(kBrokenText);
+  std::array<bool, 64> begins{};
+  for (size_t at = 0; at < text.size();) {
+    begins[at] = true;
+    kinds[at] = ClassOfCodePoint(text, at);
+    at += std::max<size_t>(1, CodePointLength(text, at));
+  }
+  TextClasses below = 0;
+  for (size_t at = text.size(); at-- > 0;) {
+    // Node `at` is followed by what begins at the next byte.
+    const bool is_boundary = at + 1 == text.size() || begins[at + 1];
+    (*trie)[path[at]].below |= is_boundary ? below : kBrokenText;
+    if (begins[at]) below |= kinds[at];
+  }
+}
+
+// How many tokens come before each node.
+static void CountTokens(const std::vector<int32_t>& next_duplicate, Slice* slice) {
+  const std::vector<TrieNode>& trie = slice->trie;
   slice->tokens_before.assign(trie.size() + 1, 0);
   for (size_t at = 0; at < trie.size(); at++) {
     uint32_t here = 0;
@@ -126,6 +131,7 @@ void Vocabulary::BuildSlices() {
   for (const Entry& entry : entries) {
     const std::string_view text = Bytes(entry.token);
     sorted_.push_back(entry.token);
+    max_token_bytes_ = std::max(max_token_bytes_, text.size());
     if (text.find('"') != std::string_view::npos) quote_tokens_.push_back(entry.token);
     unsigned code_points = 0;
     const SliceClass kind = Classify(text, &code_points);
@@ -146,6 +152,7 @@ void Vocabulary::BuildSlices() {
       builder.path.pop_back();
     }
     for (size_t i = shared; i < text.size(); i++) {
+      if (i == 0) slice.roots[static_cast<uint8_t>(text[0])] = static_cast<uint32_t>(slice.trie.size());
       builder.path.push_back(static_cast<uint32_t>(slice.trie.size()));
       TrieNode node;
       node.depth = static_cast<uint16_t>(i + 1);
@@ -153,6 +160,7 @@ void Vocabulary::BuildSlices() {
       slice.trie.push_back(node);
     }
     builder.text = text;
+    DescribePath(text, builder.path, &slice.trie);
     TrieNode& last = slice.trie[builder.path.back()];
     last.has_duplicates = last.token >= 0;
     int32_t* slot = &last.token;
@@ -163,11 +171,8 @@ void Vocabulary::BuildSlices() {
     Slice& slice = slices_[i];
     for (uint32_t node : builders[i].path) slice.trie[node].end = static_cast<uint32_t>(slice.trie.size());
     slice.trie.shrink_to_fit();
-    if (slice.kind == SliceClass::kOther) {
-      DescribeSubtrees(next_duplicate_, &slice);
-      continue;
-    }
-    if (slice.kind == SliceClass::kBroken) continue;
+    CountTokens(next_duplicate_, &slice);
+    if (slice.kind >= SliceClass::kBroken) continue;
     slice.mask.assign(mask_words(), 0);
     for (uint32_t token : slice.tokens) slice.mask[token >> 5] |= 1u << (token & 31);
   }

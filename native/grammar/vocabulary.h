@@ -1,6 +1,7 @@
 // The tokens of a model -> byte tries, split into slices of like tokens whose fate an automaton state decides at once.
 // Immutable once made; shared by every constraint on the model.
 #pragma once
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "grammar/byte-set.h"
+#include "grammar/text-class.h"
 
 namespace onpolicy::grammar {
 
@@ -23,19 +25,20 @@ constexpr unsigned kSliceLengths[] = {4, 10, 30, 0xFFFF};  // greatest number of
 struct TrieNode {
   uint32_t end = 0;
   int32_t token = -1;  // the token that ends here, or -1
-  uint16_t depth = 0;  // number of bytes from the root, >= 1
+  TextClasses below = 0;  // of whatever follows this node down to the leaves
+  uint16_t depth = 0;     // number of bytes from the root, >= 1
   uint8_t byte = 0;
-  SliceClass rest : 7 = SliceClass::kOther;  // of whatever follows this node down to the leaves
-  bool has_duplicates : 1 = false;  // others with the same bytes as `token` follow by `next_duplicate`
+  bool has_duplicates = false;  // others with the same bytes as `token` follow by `next_duplicate`
 };
 
 struct Slice {
   SliceClass kind = SliceClass::kOther;
   unsigned max_length = 0;  // in code points
   ByteSet first_bytes;
+  std::array<uint32_t, 256> roots{};  // the node of depth 1 by its byte
   std::vector<TrieNode> trie;
-  std::vector<uint32_t> tokens;      // in the trie's order
-  std::vector<uint32_t> tokens_before;  // (nodes + 1) tokens of earlier nodes; only of the last group
+  std::vector<uint32_t> tokens;         // in the trie's order
+  std::vector<uint32_t> tokens_before;  // (nodes + 1) tokens of earlier nodes
   std::vector<uint32_t> mask;  // (mask_words)
 };
 
@@ -47,6 +50,8 @@ class Vocabulary {
 
   uint32_t size() const { return static_cast<uint32_t>(offsets_.size() - 1); }
   uint32_t mask_words() const { return (size() + 31) / 32; }
+  // Of text tokens.
+  size_t max_token_bytes() const { return max_token_bytes_; }
   std::string_view Bytes(uint32_t token) const {
     return std::string_view(bytes_).substr(offsets_[token], offsets_[token + 1] - offsets_[token]);
   }
@@ -83,6 +88,7 @@ class Vocabulary {
   std::vector<uint32_t> quote_tokens_;
   std::vector<int32_t> next_duplicate_;
   std::vector<Slice> slices_;
+  size_t max_token_bytes_ = 0;
   bool merges_by_id_;
   mutable std::mutex union_mutex_;
   mutable std::map<uint32_t, std::vector<uint32_t>> unions_;

@@ -81,6 +81,7 @@ namespace onpolicy {
   X(gguf_get_kv_type)                                                                                          \
   X(gguf_get_val_str)                                                                                          \
   X(gguf_get_n_tensors)                                                                                        \
+  X(gguf_find_tensor)                                                                                          \
   X(gguf_get_tensor_offset)                                                                                    \
   X(gguf_get_tensor_size)                                                                                      \
   X(gguf_get_data_offset)                                                                                      \

@@ -9,6 +9,7 @@ static Napi::Object Init(Napi::Env env, Napi::Object exports) {
   onpolicy::RegisterSampler(env, exports);
   onpolicy::RegisterRows(env, exports);
   onpolicy::RegisterTrainer(env, exports);
+  onpolicy::RegisterFullTrainer(env, exports);
   onpolicy::RegisterGrammar(env, exports);
   return exports;
 }

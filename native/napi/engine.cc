@@ -520,7 +520,7 @@ class JsContext : public Napi::ObjectWrap<JsContext> {
   int32_t vocab_size_ = 0;
 };
 
-// createContext(model, { kvTokens, sharesCells, batchTokens, maxSequences, maxOutputs, threads }) -> Promise<Context>
+// createContext(model, { kvTokens, sharesCells, batchTokens, maxSequences, maxOutputs, threads, fusedAttention }) -> Promise<Context>
 Napi::Value CreateContext(const Napi::CallbackInfo& info) {
   Napi::Env env = info.Env();
   const auto owner = info[0].As<Napi::Object>();
@@ -533,6 +533,7 @@ Napi::Value CreateContext(const Napi::CallbackInfo& info) {
   options.max_sequences = ReadUint(object, "maxSequences", options.max_sequences);
   options.max_outputs = ReadUint(object, "maxOutputs", options.max_outputs);
   options.threads = static_cast<int32_t>(ReadUint(object, "threads", 1));
+  options.fused_attention = object.Get("fusedAttention").ToBoolean();
   auto context = std::make_shared<std::shared_ptr<Context>>();
   return AsyncTask::Run(
       env, owner, [model, options, context] { return Context::Create(model, options, context.get()); },

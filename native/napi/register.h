@@ -8,6 +8,7 @@ void RegisterEngine(Napi::Env env, Napi::Object exports);
 void RegisterRows(Napi::Env env, Napi::Object exports);
 void RegisterSampler(Napi::Env env, Napi::Object exports);
 void RegisterTrainer(Napi::Env env, Napi::Object exports);
+void RegisterFullTrainer(Napi::Env env, Napi::Object exports);
 void RegisterGrammar(Napi::Env env, Napi::Object exports);
 
 }  // namespace onpolicy

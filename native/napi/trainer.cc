@@ -3,10 +3,8 @@
 
 #include <napi.h>
 
-#include <atomic>
-
-#include "napi/async-task.h"
 #include "napi/register.h"
+#include "napi/trainer-handle.h"
 #include "trainer/engine-score.h"
 #include "trainer/peak.h"
 
@@ -15,103 +13,12 @@ namespace {
 
 using namespace training;  // NOLINT: this file is the part's own door
 
-// What the functions of one opened trainer share.
-struct Handle {
-  std::unique_ptr<Trainer> trainer;
-  std::atomic<bool> is_busy{false};
-};
-using SharedHandle = std::shared_ptr<Handle>;
-
-[[noreturn]] void ThrowTypeError(Napi::Env env, const std::string& message) {
-  Napi::Error error = Napi::Error::New(env, message);
-  error.Set("code", "INVALID_REQUEST");
-  throw error;
-}
-
-double NumberField(Napi::Object object, const char* name) {
-  Napi::Value value = object.Get(name);
-  if (!value.IsNumber()) ThrowTypeError(object.Env(), std::string(name) + ": expected a number");
-  return value.As<Napi::Number>().DoubleValue();
-}
-
-std::string TextField(Napi::Object object, const char* name) {
-  Napi::Value value = object.Get(name);
-  if (!value.IsString()) ThrowTypeError(object.Env(), std::string(name) + ": expected a string");
-  return value.As<Napi::String>().Utf8Value();
-}
-
-std::vector<std::string> TextsField(Napi::Object object, const char* name) {
-  Napi::Value value = object.Get(name);
-  if (!value.IsArray()) ThrowTypeError(object.Env(), std::string(name) + ": expected an array");
-  const auto list = value.As<Napi::Array>();
-  std::vector<std::string> texts;
-  for (uint32_t i = 0; i < list.Length(); ++i) texts.push_back(list.Get(i).ToString().Utf8Value());
-  return texts;
-}
-
-std::vector<int32_t> IntegersField(Napi::Object object, const char* name) {
-  Napi::Value value = object.Get(name);
-  if (!value.IsTypedArray() || value.As<Napi::TypedArray>().TypedArrayType() != napi_int32_array)
-    ThrowTypeError(object.Env(), std::string(name) + ": expected an Int32Array");
-  const auto array = value.As<Napi::Int32Array>();
-  return {array.Data(), array.Data() + array.ElementLength()};
-}
-
-std::vector<float> Floats(Napi::Value value, const char* name) {
-  if (!value.IsTypedArray() || value.As<Napi::TypedArray>().TypedArrayType() != napi_float32_array)
-    ThrowTypeError(value.Env(), std::string(name) + ": expected a Float32Array");
-  const auto array = value.As<Napi::Float32Array>();
-  return {array.Data(), array.Data() + array.ElementLength()};
-}
-
-Napi::Float32Array ToArray(Napi::Env env, const std::vector<float>& values) {
-  Napi::Float32Array array = Napi::Float32Array::New(env, values.size());
-  std::copy(values.begin(), values.end(), array.Data());
-  return array;
-}
-
-Napi::Object ObjectArgument(const Napi::CallbackInfo& info, size_t index) {
-  if (!info[index].IsObject()) ThrowTypeError(info.Env(), "expected an object");
-  return info[index].As<Napi::Object>();
-}
-
-// The trainer, when it is open and idle; throws otherwise.
-Trainer& Idle(Napi::Env env, const SharedHandle& handle) {
-  if (!handle->trainer) {
-    Napi::Error error = Napi::Error::New(env, "the trainer is closed");
-    error.Set("code", "CLOSED");
-    throw error;
-  }
-  if (handle->is_busy) ThrowTypeError(env, "the trainer is computing: calls are made one after the other");
-  return *handle->trainer;
-}
-
-// Runs `work` on another thread while the handle counts as busy.
-Napi::Promise RunBusy(Napi::Env env, Napi::Object owner, const SharedHandle& handle,
-                      std::function<Status(Trainer&)> work, AsyncTask::Finish finish) {
-  Trainer& trainer = Idle(env, handle);
-  handle->is_busy = true;
-  return AsyncTask::Run(
-      env, owner,
-      [handle, &trainer, work = std::move(work)] {
-        struct Release {
-          Handle* handle;
-          ~Release() { handle->is_busy = false; }
-        } release{handle.get()};
-        return work(trainer);
-      },
-      std::move(finish));
-}
+using SharedHandle = std::shared_ptr<TrainerHandle<Trainer>>;
 
 // forward(row, gradients, adapterOff) -> Promise<{ logprobs, entropies }>
 Napi::Value Forward(const Napi::CallbackInfo& info, const SharedHandle& handle) {
   Napi::Object given = ObjectArgument(info, 0);
-  PackedRow row{.tokens = IntegersField(given, "tokens"),
-                .positions = IntegersField(given, "positions"),
-                .group_ids = IntegersField(given, "groupIds"),
-                .parent_ids = IntegersField(given, "parentIds"),
-                .logit_rows = IntegersField(given, "logitRows"),
-                .target_tokens = IntegersField(given, "targetTokens")};
+  PackedRow row = RowArgument(given);
   struct Result {
     std::vector<float> logprobs, entropies;
   };
@@ -136,31 +43,6 @@ Napi::Value Backward(const Napi::CallbackInfo& info, const SharedHandle& handle)
       info.Env(), ObjectArgument(info, 0), handle,
       [gradient = Floats(info[0], "gradLogprobs")](Trainer& trainer) { return trainer.Backward(gradient); },
       [](Napi::Env env) { return env.Undefined(); });
-}
-
-// step(options) -> Promise<{ gradNorm, isApplied }>
-Napi::Value Step(const Napi::CallbackInfo& info, const SharedHandle& handle) {
-  Napi::Object given = ObjectArgument(info, 0);
-  const OptimizerOptions options{.learning_rate = NumberField(given, "learningRate"),
-                                 .beta1 = NumberField(given, "beta1"),
-                                 .beta2 = NumberField(given, "beta2"),
-                                 .epsilon = NumberField(given, "eps"),
-                                 .weight_decay = NumberField(given, "weightDecay"),
-                                 .max_gradient_norm = NumberField(given, "maxGradNorm")};
-  struct Result {
-    double norm = 0;
-    bool is_applied = false;
-  };
-  auto result = std::make_shared<Result>();
-  return RunBusy(
-      info.Env(), given, handle,
-      [options, result](Trainer& trainer) { return trainer.Step(options, &result->norm, &result->is_applied); },
-      [result](Napi::Env env) -> Napi::Value {
-        Napi::Object object = Napi::Object::New(env);
-        object.Set("gradNorm", result->norm);
-        object.Set("isApplied", result->is_applied);
-        return object;
-      });
 }
 
 using Column = std::vector<float> Parameter::*;
@@ -233,32 +115,14 @@ Napi::Object Describe(Napi::Env env, Trainer& trainer) {
   return object;
 }
 
-// Ends a computation that still runs when JavaScript's world goes away.
-void AbortAtExit(Napi::Env env, const SharedHandle& handle) {
-  env.AddCleanupHook([weak = std::weak_ptr<Handle>(handle)] {
-    if (SharedHandle handle = weak.lock(); handle && handle->trainer) handle->trainer->Abort();
-  });
-}
-
 Napi::Value ToJavaScript(Napi::Env env, const SharedHandle& handle) {
   AbortAtExit(env, handle);
   Napi::Object object = Napi::Object::New(env);
-  auto method = [&](const char* name, auto function) {
-    object.Set(name, Napi::Function::New(
-                         env, [handle, function](const Napi::CallbackInfo& info) -> Napi::Value {
-                           if constexpr (std::is_void_v<decltype(function(info, handle))>) {
-                             function(info, handle);
-                             return info.Env().Undefined();
-                           } else {
-                             return function(info, handle);
-                           }
-                         },
-                         name));
-  };
+  auto method = [&](const char* name, auto function) { SetMethod(object, handle, name, function); };
   object.Set("info", Describe(env, *handle->trainer));
   method("forward", Forward);
   method("backward", Backward);
-  method("step", Step);
+  method("step", StepTrainer<Trainer>);
   method("read", Read);
   method("write", Write);
   method("zeroGradients", [](const Napi::CallbackInfo& info, const SharedHandle& handle) {
@@ -306,7 +170,7 @@ Napi::Value OpenTrainer(const Napi::CallbackInfo& info) {
   if (!IsLibraryOpen()) ThrowTypeError(info.Env(), "the engine's libraries are not open");
   if (options.rank < 1 || options.rank > 4096) ThrowTypeError(info.Env(), "rank: expected 1 to 4096");
   if (options.threads < 1 || options.threads > 512) ThrowTypeError(info.Env(), "threads: expected 1 to 512");
-  auto handle = std::make_shared<Handle>();
+  auto handle = std::make_shared<TrainerHandle<Trainer>>();
   return AsyncTask::Run(
       info.Env(), given, [options, handle] { return Trainer::Open(options, &handle->trainer); },
       [handle](Napi::Env env) { return ToJavaScript(env, handle); });

@@ -102,31 +102,17 @@ bool Adapter::Step(const OptimizerOptions& options, double* gradient_norm) {
   double square = 0;
   for (Module& module : modules_)
     for (Parameter* parameter : {&module.a, &module.b})
-      for (float g : parameter->gradient) square += static_cast<double>(g) * g;
+      square += SquareOf(parameter->gradient.data(), parameter->gradient.size());
   *gradient_norm = std::sqrt(square);
   if (!std::isfinite(*gradient_norm)) {
     ZeroGradients();
     return false;
   }
-  double clip = 1;
-  if (options.max_gradient_norm > 0)
-    clip = std::min(1.0, options.max_gradient_norm / (*gradient_norm + 1e-6));
-  ++step_count;
-  const double correction1 = 1 - std::pow(options.beta1, static_cast<double>(step_count));
-  const double correction2 = std::sqrt(1 - std::pow(options.beta2, static_cast<double>(step_count)));
-  const double decay = 1 - options.learning_rate * options.weight_decay;
-  const double rate = options.learning_rate / correction1;
+  const AdamW update(options, ++step_count, ClipFactor(*gradient_norm, options.max_gradient_norm));
   for (Module& module : modules_)
     for (Parameter* parameter : {&module.a, &module.b})
-      for (size_t i = 0; i < parameter->value.size(); ++i) {
-        const double g = clip * parameter->gradient[i];
-        const double m = options.beta1 * parameter->first_moment[i] + (1 - options.beta1) * g;
-        const double v = options.beta2 * parameter->second_moment[i] + (1 - options.beta2) * g * g;
-        parameter->first_moment[i] = static_cast<float>(m);
-        parameter->second_moment[i] = static_cast<float>(v);
-        parameter->value[i] = static_cast<float>(parameter->value[i] * decay -
-                                                 rate * m / (std::sqrt(v) / correction2 + options.epsilon));
-      }
+      update.Update(parameter->value.data(), parameter->gradient.data(), parameter->first_moment.data(),
+                    parameter->second_moment.data(), parameter->value.size());
   ZeroGradients();
   return true;
 }

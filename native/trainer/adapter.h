@@ -4,19 +4,11 @@
 #include <string>
 #include <vector>
 
+#include "trainer/adamw.h"
 #include "trainer/device.h"
 #include "trainer/weights.h"
 
 namespace onpolicy::training {
-
-struct OptimizerOptions {
-  double learning_rate = 5e-6;
-  double beta1 = 0.9;
-  double beta2 = 0.99;
-  double epsilon = 1e-8;
-  double weight_decay = 0.1;
-  double max_gradient_norm = 0.1;
-};
 
 // One matrix of numbers that are trained.
 struct Parameter {

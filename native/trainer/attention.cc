@@ -6,8 +6,9 @@ namespace {
 // One block's part of the row. Queries of the heads that share keys lie in one matrix: (head size, queries x group, kv heads).
 class Block {
  public:
-  Block(Graph& graph, const Shape& shape, const RowAttention& attention, const QueryBlock& block)
-      : graph_(graph), shape_(shape), block_(block) {
+  Block(Graph& graph, Products& products, const Shape& shape, const RowAttention& attention,
+        const QueryBlock& block)
+      : graph_(graph), products_(products), shape_(shape), block_(block) {
     mask_ = graph.At({attention.masks.arena, attention.masks.offset + block.mask_offset * sizeof(float)},
                      GGML_TYPE_F32, {block.key_count, block.count});
   }
@@ -47,7 +48,7 @@ class Block {
 
   // (keys, queries x group, kv heads)
   Tensor Probabilities(Tensor keys, Tensor queries) {
-    Tensor scores = graph_.Reshape(graph_.MulMat(keys, queries), block_.key_count, block_.count, shape_.heads);
+    Tensor scores = graph_.Reshape(products_.Multiply(keys, queries), block_.key_count, block_.count, shape_.heads);
     return Grouped(graph_.SoftMax(scores, mask_, shape_.attention_scale));
   }
 
@@ -55,10 +56,9 @@ class Block {
     return graph_.Reshape(scores, block_.key_count, block_.count * shape_.heads_per_kv(), shape_.kv_heads);
   }
 
-  Tensor Turned(Tensor x) { return graph_.Contiguous(graph_.Transpose(x)); }
-
  private:
   Graph& graph_;
+  Products& products_;
   const Shape& shape_;
   const QueryBlock& block_;
   Tensor mask_;
@@ -66,28 +66,28 @@ class Block {
 
 }  // namespace
 
-void AttentionForward(Graph& graph, const Shape& shape, const RowAttention& attention, Tensor query, Tensor key,
-                      Tensor value, Tensor output) {
+void AttentionForward(Graph& graph, Products& products, const Shape& shape, const RowAttention& attention,
+                      Tensor query, Tensor key, Tensor value, Tensor output) {
   for (const QueryBlock& range : attention.plan.blocks) {
-    Block block(graph, shape, attention, range);
+    Block block(graph, products, shape, attention, range);
     Tensor probabilities = block.Probabilities(block.Keys(key), block.Queries(query));
-    block.StoreQueries(graph.MulMat(block.Turned(block.Keys(value)), probabilities), output);
+    block.StoreQueries(products.Multiply(products.Turned(block.Keys(value)), probabilities), output);
   }
 }
 
-void AttentionBackward(Graph& graph, const Shape& shape, const RowAttention& attention, Tensor query, Tensor key,
-                       Tensor value, Tensor output_gradient, Tensor query_gradient, Tensor key_gradient,
-                       Tensor value_gradient) {
+void AttentionBackward(Graph& graph, Products& products, const Shape& shape, const RowAttention& attention,
+                       Tensor query, Tensor key, Tensor value, Tensor output_gradient, Tensor query_gradient,
+                       Tensor key_gradient, Tensor value_gradient) {
   for (const QueryBlock& range : attention.plan.blocks) {
-    Block block(graph, shape, attention, range);
+    Block block(graph, products, shape, attention, range);
     Tensor queries = block.Queries(query), keys = block.Keys(key), values = block.Keys(value);
     Tensor probabilities = block.Probabilities(keys, queries);
     Tensor gradient = block.Queries(output_gradient);
-    block.AddKeys(graph.MulMat(block.Turned(gradient), block.Turned(probabilities)), value_gradient);
+    block.AddKeys(products.Multiply(products.Turned(gradient), products.Turned(probabilities)), value_gradient);
     Tensor scores_gradient = block.Grouped(
-        graph.SoftMaxBack(graph.MulMat(values, gradient), probabilities, shape.attention_scale));
-    block.StoreQueries(graph.MulMat(block.Turned(keys), scores_gradient), query_gradient);
-    block.AddKeys(graph.MulMat(block.Turned(queries), block.Turned(scores_gradient)), key_gradient);
+        graph.SoftMaxBack(products.Multiply(values, gradient), probabilities, shape.attention_scale));
+    block.StoreQueries(products.Multiply(products.Turned(keys), scores_gradient), query_gradient);
+    block.AddKeys(products.Multiply(products.Turned(queries), products.Turned(scores_gradient)), key_gradient);
   }
 }
 

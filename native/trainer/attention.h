@@ -1,6 +1,6 @@
 // Rotated queries, keys and values of a packed row -> attention output, and the way back; one block of queries at a time.
 #pragma once
-#include "trainer/graph.h"
+#include "trainer/product.h"
 #include "trainer/row.h"
 #include "trainer/weights.h"
 
@@ -13,12 +13,12 @@ struct RowAttention {
 };
 
 // query: (head size, heads, row); key, value: (head size, kv heads, row). Fills `output`, (head size, heads, row).
-void AttentionForward(Graph& graph, const Shape& shape, const RowAttention& attention, Tensor query, Tensor key,
-                      Tensor value, Tensor output);
+void AttentionForward(Graph& graph, Products& products, const Shape& shape, const RowAttention& attention,
+                      Tensor query, Tensor key, Tensor value, Tensor output);
 
 // Adds to the graph what fills `query_gradient` and adds to the zeroed `key_gradient` and `value_gradient`.
-void AttentionBackward(Graph& graph, const Shape& shape, const RowAttention& attention, Tensor query, Tensor key,
-                       Tensor value, Tensor output_gradient, Tensor query_gradient, Tensor key_gradient,
-                       Tensor value_gradient);
+void AttentionBackward(Graph& graph, Products& products, const Shape& shape, const RowAttention& attention,
+                       Tensor query, Tensor key, Tensor value, Tensor output_gradient, Tensor query_gradient,
+                       Tensor key_gradient, Tensor value_gradient);
 
 }  // namespace onpolicy::training

@@ -1,5 +1,8 @@
 // One graph under construction: ggml's functions with the context left out, so that layer code reads as formulas.
 #pragma once
+#include <array>
+#include <atomic>
+#include <deque>
 #include <initializer_list>
 
 #include "llama/library.h"
@@ -71,11 +74,15 @@ class Graph {
     return api_.ggml_custom_inplace(context_, x, const_cast<Tensor*>(inputs.begin()),
                                     static_cast<int>(inputs.size()), run, GGML_N_TASKS_MAX, nullptr);
   }
-  // A new matrix that `run` fills, on the CPU only. The inputs are src[0] and further.
-  Tensor Custom(int64_t rows, int64_t columns, std::initializer_list<Tensor> inputs, ggml_custom_op_t run) {
-    return api_.ggml_custom_4d(context_, GGML_TYPE_F32, rows, columns, 1, 1, const_cast<Tensor*>(inputs.begin()),
-                               static_cast<int>(inputs.size()), run, GGML_N_TASKS_MAX, nullptr);
+  // A new tensor that `run` fills, on the CPU only. The inputs are src[0] and further; `data` is passed on.
+  Tensor Custom(std::array<int64_t, 3> shape, std::initializer_list<Tensor> inputs, ggml_custom_op_t run,
+                void* data = nullptr) {
+    return api_.ggml_custom_4d(context_, GGML_TYPE_F32, shape[0], shape[1], shape[2], 1,
+                               const_cast<Tensor*>(inputs.begin()), static_cast<int>(inputs.size()), run,
+                               GGML_N_TASKS_MAX, data);
   }
+  // A number, 0 before the graph runs, from which the threads of one function take their next piece of work.
+  std::atomic<int64_t>* Counter() { return &counters_.emplace_back(0); }
 
   ggml_context* context() { return context_; }
   const Library& api() const { return api_; }
@@ -84,6 +91,7 @@ class Graph {
   const Library& api_;
   ggml_context* context_;
   ggml_cgraph* graph_;
+  std::deque<std::atomic<int64_t>> counters_;
 };
 
 }  // namespace onpolicy::training

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "trainer/head-rows.h"
+#include "trainer/product.h"
 
 namespace onpolicy::training {
 namespace {
@@ -89,10 +90,11 @@ Status HeadForward(Device* device, const Weights& weights, const RowMemory& memo
   for (int64_t start = 0; start < targets; start += chunk) {
     const int64_t count = std::min(chunk, targets - start);
     Graph graph(256);
+    Products products(graph, *device);
     Tensor stream = graph.At(memory.Residual(shape.layers), GGML_TYPE_F32, {shape.width, size});
     Tensor rows = graph.Rows(stream, graph.At(Advance(memory.logit_rows, start), GGML_TYPE_I32, {count}));
     Tensor normed = graph.Times(graph.RmsNorm(rows, shape.norm_epsilon), weights.output_norm);
-    Tensor logits = graph.MulMat(weights.head.weight, normed);
+    Tensor logits = products.Multiply(weights.head.weight, normed);
     if (weights.head.bias) logits = graph.Plus(logits, weights.head.bias);
     const Chunk range{start, count, targets};
     const bool is_fused = device->is_cpu();
@@ -102,7 +104,7 @@ Status HeadForward(Device* device, const Weights& weights, const RowMemory& memo
       Tensor transposed = graph.At(weights.head.transposed, weights.head.transposed_type,
                                    {shape.vocabulary, shape.width});
       // Fused, one product has both halves of the gradient: they nearly cancel for a likely token, and round alike.
-      Tensor errors = graph.MulMat(transposed, moved);
+      Tensor errors = products.Multiply(transposed, moved);
       Tensor ids = graph.At(Advance(memory.target_tokens, start), GGML_TYPE_I32, {count});
       if (!is_fused) errors = graph.Minus(errors, graph.Rows(weights.head.weight, ids));
       graph.Add(graph.Pin(errors, Advance(memory.head_errors, start * shape.width)));

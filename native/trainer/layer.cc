@@ -13,6 +13,7 @@ Tensor LayerGraph::Norm(Tensor x, Tensor weight) {
 }
 
 Tensor LayerGraph::NormBack(Tensor gradient, Tensor x, Tensor weight) {
+  linears_.NormBackward(weight, gradient, x);
   return graph_.RmsNormBack(graph_.Times(gradient, weight), x, weights_.shape.norm_epsilon);
 }
 
@@ -40,7 +41,8 @@ void LayerGraph::Attend(Tensor x, Activations& kept) {
   kept.query = linears_.Forward(layer_.query, normed);
   kept.key = linears_.Forward(layer_.key, normed);
   kept.value = linears_.Forward(layer_.value, normed);
-  AttentionForward(graph_, shape, row_.attention, Rotated(kept.query, shape.heads, layer_.query_norm),
+  AttentionForward(graph_, linears_.products(), shape, row_.attention,
+                   Rotated(kept.query, shape.heads, layer_.query_norm),
                    Rotated(kept.key, shape.kv_heads, layer_.key_norm), Heads(kept.value, shape.kv_heads),
                    Heads(kept.attended, shape.heads));
 }
@@ -74,7 +76,8 @@ Tensor LayerGraph::Backward(Tensor x, const Activations& kept, Tensor gradient, 
   Tensor query_gradient = zeroed(scratch.query_gradient, shape.heads);
   Tensor key_gradient = zeroed(scratch.key_gradient, shape.kv_heads);
   Tensor value_gradient = zeroed(scratch.value_gradient, shape.kv_heads);
-  AttentionBackward(graph_, shape, row_.attention, Rotated(kept.query, shape.heads, layer_.query_norm),
+  AttentionBackward(graph_, linears_.products(), shape, row_.attention,
+                    Rotated(kept.query, shape.heads, layer_.query_norm),
                     Rotated(kept.key, shape.kv_heads, layer_.key_norm), Heads(kept.value, shape.kv_heads),
                     Heads(attended_gradient, shape.heads), query_gradient, key_gradient, value_gradient);
 

@@ -31,11 +31,11 @@ size_t Aligned(size_t bytes) { return (bytes + kOutputAlignment - 1) / kOutputAl
 }  // namespace
 
 Tensor Linears::Forward(const Linear& linear, Tensor x) {
-  Tensor y = graph_.MulMat(linear.weight, x);
+  Tensor y = products_.Multiply(linear.weight, x);
   if (linear.bias) y = graph_.Plus(y, linear.bias);
   if (!IsTrained(linear)) return y;
   const Module& module = adapter_->module(linear.module);
-  Tensor low = graph_.MulMat(Factor(module.a_rows, module.in, module.rank), x);
+  Tensor low = products_.Multiply(Factor(module.a_rows, module.in, module.rank), x);
   return PlusLowRank(y, module.b_rows, module.b_columns, low);
 }
 
@@ -46,18 +46,18 @@ Tensor Linears::PlusLowRank(Tensor y, Slot rows, Slot columns, Tensor low) {
 }
 
 Tensor Linears::Outer(Tensor x, Tensor low) {
-  return is_cpu_ ? graph_.Custom(x->ne[0], low->ne[0], {x, low}, OuterShare) : graph_.OutProd(x, low);
+  return is_cpu_ ? graph_.Custom({x->ne[0], low->ne[0], 1}, {x, low}, OuterShare) : graph_.OutProd(x, low);
 }
 
 Tensor Linears::Backward(const Linear& linear, Tensor x, Tensor gradient, bool needs_input_gradient) {
   Tensor input_gradient = nullptr;
   if (needs_input_gradient)
-    input_gradient = graph_.MulMat(
+    input_gradient = products_.Multiply(
         graph_.At(linear.transposed, linear.transposed_type, {linear.out(), linear.in()}), gradient);
   if (!IsTrained(linear)) return input_gradient;
   const Module& module = adapter_->module(linear.module);
-  Tensor low = graph_.MulMat(Factor(module.a_rows, module.in, module.rank), x);
-  Tensor low_gradient = graph_.MulMat(Factor(module.b_columns, module.out, module.rank), gradient);
+  Tensor low = products_.Multiply(Factor(module.a_rows, module.in, module.rank), x);
+  Tensor low_gradient = products_.Multiply(Factor(module.b_columns, module.out, module.rank), gradient);
   outputs_.push_back({linear.module, Output(Outer(x, low_gradient)), Output(Outer(gradient, low))});
   if (!needs_input_gradient) return nullptr;
   return PlusLowRank(input_gradient, module.a_columns, module.a_rows, low_gradient);

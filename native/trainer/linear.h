@@ -2,6 +2,7 @@
 #pragma once
 #include "trainer/adapter.h"
 #include "trainer/graph.h"
+#include "trainer/product.h"
 #include "trainer/weights.h"
 
 namespace onpolicy::training {
@@ -18,16 +19,24 @@ class Linears {
  public:
   // `gradients`: device memory for the gradients of one graph.
   Linears(Graph& graph, const Device& device, const Adapter* adapter, const Arena* gradients)
-      : graph_(graph), is_cpu_(device.is_cpu()), adapter_(adapter), gradients_(gradients) {}
+      : graph_(graph), products_(graph, device), is_cpu_(device.is_cpu()), adapter_(adapter), gradients_(gradients) {}
+
+  virtual ~Linears() = default;
 
   // (in, row) -> (out, row)
   Tensor Forward(const Linear& linear, Tensor x);
   // Gradient of the output -> gradient of the input, (in, row), or null when nobody needs it. Keeps the adapter's gradients.
-  Tensor Backward(const Linear& linear, Tensor x, Tensor gradient, bool needs_input_gradient = true);
+  virtual Tensor Backward(const Linear& linear, Tensor x, Tensor gradient, bool needs_input_gradient = true);
+  // Told of each norm on the way back: the gradient of its output and its input. Its weight is frozen beside an adapter.
+  virtual void NormBackward(Tensor /*weight*/, Tensor /*gradient*/, Tensor /*x*/) {}
 
+  Products& products() { return products_; }
   const std::vector<GradientOutput>& outputs() const { return outputs_; }
   // Memory that the gradients of `layer` take.
   static size_t GradientBytes(const Layer& layer, const Adapter& adapter);
+
+ protected:
+  Graph& graph_;
 
  private:
   bool IsTrained(const Linear& linear) const { return adapter_ && linear.module >= 0; }
@@ -40,7 +49,7 @@ class Linears {
   Tensor Outer(Tensor x, Tensor low);
   Tensor Output(Tensor tensor);
 
-  Graph& graph_;
+  Products products_;
   bool is_cpu_;
   const Adapter* adapter_;
   const Arena* gradients_;

@@ -218,4 +218,9 @@ Status Weights::Place(Device* device) {
   return Status::Ok();
 }
 
+size_t Weights::OffsetInFile(Tensor tensor) const {
+  const Library& api = Api();
+  return api.gguf_get_data_offset(gguf_) + api.gguf_get_tensor_offset(gguf_, api.gguf_find_tensor(gguf_, tensor->name));
+}
+
 }  // namespace onpolicy::training

@@ -68,6 +68,8 @@ class Weights {
   Status Widen(Device* device);
   // Fills the transposed copies of the layers and the head. Does nothing the second time.
   Status Transpose(Device* device);
+  // Where a tensor of the file begins in it, in bytes.
+  size_t OffsetInFile(Tensor tensor) const;
   // What Transpose will take or has taken.
   size_t transposed_bytes() const;
   // What it has taken so far.

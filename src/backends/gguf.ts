@@ -21,6 +21,8 @@ export type GgufOptions = {
   readonly gpu: Gpu;
   /** Layers on the GPU; all of them when absent. */
   readonly gpuLayers?: number;
+  /** Default true. */
+  readonly fusedAttention?: boolean;
   /** Called with the fraction loaded, 0 to 1. */
   readonly onProgress?: (fraction: number) => void;
   readonly signal?: AbortSignal;
@@ -32,9 +34,11 @@ export class GgufModel implements LoadedModel {
   readonly path: string;
   readonly tokenizer: Tokenizer;
   readonly canShareCells = true;
+  readonly #fusedAttention: boolean;
   #vocabulary: Promise<Vocabulary> | null = null;
 
-  constructor(native: NativeModel, path: string) {
+  constructor(native: NativeModel, path: string, fusedAttention: boolean) {
+    this.#fusedAttention = fusedAttention;
     this.native = native;
     this.path = path;
     this.tokenizer = createTokenizer(native);
@@ -113,8 +117,12 @@ export class GgufModel implements LoadedModel {
       );
     const { slotCount, ...options } = limits;
     try {
-      const context = await loadAddon().createContext(this.native, { ...options, maxSequences: slotCount });
-      return new GgufBackend(this.native, context, limits);
+      const context = await loadAddon().createContext(this.native, {
+        ...options,
+        maxSequences: slotCount,
+        fusedAttention: this.#fusedAttention,
+      });
+      return new GgufBackend(this.native, context, limits, this.#fusedAttention);
     } catch (error) {
       throw fromNative(error);
     }
@@ -142,7 +150,7 @@ export async function loadGguf(options: GgufOptions): Promise<GgufModel> {
       ...(options.onProgress ? { onProgress: options.onProgress } : {}),
       cancelled,
     });
-    return new GgufModel(native, options.path);
+    return new GgufModel(native, options.path, options.fusedAttention ?? true);
   } catch (error) {
     throw fromNative(error);
   } finally {
@@ -161,7 +169,7 @@ class GgufBackend implements Backend {
   readonly cacheShape: string;
   readonly #context: NativeContext;
 
-  constructor(model: NativeModel, context: NativeContext, limits: ContextLimits) {
+  constructor(model: NativeModel, context: NativeContext, limits: ContextLimits, fusedAttention: boolean) {
     this.vocabSize = model.vocabSize;
     this.kvTokens = limits.kvTokens; // the engine rounds its own number up, never down
     this.batchTokens = limits.batchTokens;
@@ -169,7 +177,8 @@ class GgufBackend implements Backend {
     this.slotCount = limits.slotCount;
     this.canCutCache = !model.hasRecurrentState;
     this.sharesCells = limits.sharesCells;
-    this.cacheShape = `${limits.sharesCells ? 'pool' : `${limits.slotCount} slots`}, ${8 * model.kvNumberBytes} bits`;
+    const layout = limits.sharesCells ? 'pool' : `${limits.slotCount} slots`;
+    this.cacheShape = `${layout}, ${8 * model.kvNumberBytes} bits${fusedAttention ? '' : ', plain attention'}`;
     this.#context = context;
   }
 

@@ -479,7 +479,10 @@ export interface Tool {
     description?: string | null | undefined;
     /** JSON Schema of its arguments. */
     parameters?: JsonObject | null | undefined;
-    /** Whether arguments must follow the schema exactly. */
+    /**
+     * Whether the arguments of calls that the model makes by itself must follow the schema; those of
+     * forced calls always do.
+     */
     strict?: boolean | null | undefined;
   };
 }

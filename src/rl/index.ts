@@ -6,6 +6,12 @@ export {
   type ScoredTrajectory,
   type TrajectoryAdvantage,
 } from './advantages.ts';
+export {
+  type FullParameter,
+  type FullTrainer,
+  type FullTrainerOptions,
+  openFullTrainer,
+} from './full-trainer.ts';
 export { type Column, type PolicyLoss, type PolicyLossInputs, policyLoss } from './loss.ts';
 export type { ModelFacts } from './native-trainer.ts';
 export { defaultRowLength, type Packing, packRows, type TrainingRow, type WeightedSequence } from './pack.ts';

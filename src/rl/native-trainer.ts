@@ -27,6 +27,16 @@ export type ModelFacts = {
   readonly modules: readonly { readonly name: string; readonly in: number; readonly out: number }[];
 };
 
+/** Settings of one optimizer step. */
+export type NativeStep = {
+  readonly learningRate: number;
+  readonly beta1: number;
+  readonly beta2: number;
+  readonly eps: number;
+  readonly weightDecay: number;
+  readonly maxGradNorm: number;
+};
+
 /** An opened trainer. Calls are made one after the other. */
 export type NativeTrainer = {
   readonly info: ModelFacts;
@@ -36,14 +46,7 @@ export type NativeTrainer = {
     adapterOff: boolean,
   ): Promise<{ logprobs: Float32Array; entropies: Float32Array }>;
   backward(gradLogprobs: Float32Array): Promise<void>;
-  step(options: {
-    learningRate: number;
-    beta1: number;
-    beta2: number;
-    eps: number;
-    weightDecay: number;
-    maxGradNorm: number;
-  }): Promise<{ gradNorm: number; isApplied: boolean }>;
+  step(options: NativeStep): Promise<{ gradNorm: number; isApplied: boolean }>;
   /** Copies of the numbers of all modules, or of one. */
   read(column: NativeColumn, module?: string): AdapterWeights;
   write(column: NativeColumn, weights: AdapterWeights): void;
@@ -57,8 +60,36 @@ export type NativeTrainer = {
   close(): void;
 };
 
+/** One trained tensor of a model file. */
+export type NativeParameter = {
+  readonly name: string; // "blk.0.attn_q.weight"
+  readonly type: string; // in the file, as ggml names it
+  readonly in: number;
+  readonly out: number;
+  readonly offset: number; // in the file, bytes
+};
+
+/** An opened trainer of all weights. Calls are made one after the other. */
+export type NativeFullTrainer = {
+  readonly parameters: readonly NativeParameter[];
+  readonly vocabularySize: number;
+  readonly contextSize: number;
+  /** Log-probability of each target. */
+  score(row: NativeRow): Promise<Float32Array>;
+  /** The same, and gathers the gradient of the sum of -weight x log-probability. */
+  addGradients(row: NativeRow, targetWeights: Float32Array): Promise<Float32Array>;
+  step(options: NativeStep): Promise<{ gradNorm: number; isApplied: boolean }>;
+  read(column: 'value' | 'gradient', name: string): Float32Array;
+  write(values: Readonly<Record<string, Float32Array>>): void;
+  zeroGradients(): void;
+  abort(): void;
+  clearAbort(): void;
+  close(): void;
+};
+
 /** The trainer's part of the addon. */
 export type TrainerAddon = {
+  openFullTrainer(options: { model: string; threads: number; isNarrow: boolean }): Promise<NativeFullTrainer>;
   openTrainer(options: {
     model: string;
     device: string;

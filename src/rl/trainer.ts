@@ -8,6 +8,7 @@ import { loadAddon } from '../native.ts';
 import { type AdapterWeights, LINEAR_MODULES, type LoraFactors } from './adapter-weights.ts';
 import { readAdapter, readOptimizer, saveCheckpoint } from './checkpoint-files.ts';
 import type { ModelFacts, NativeColumn, NativeTrainer } from './native-trainer.ts';
+import { SerialCalls } from './serial.ts';
 
 /**
  * One packed row of tokens. Token i sees itself and each earlier token j with the same group id, or whose group id is
@@ -134,27 +135,12 @@ class GgufTrainer implements Trainer {
   readonly info: TrainerInfo;
   readonly #native: NativeTrainer;
   readonly #seed: number;
-  #last: Promise<unknown> = Promise.resolve();
-  #isClosed = false;
+  readonly #calls = new SerialCalls('the trainer');
 
   constructor(native: NativeTrainer, rank: number, alpha: number, seed: number) {
     this.#native = native;
     this.#seed = seed;
     this.info = { ...native.info, rank, alpha };
-  }
-
-  /** Runs `work` after all earlier calls, whether they failed or not. */
-  #queue<T>(work: () => T | Promise<T>): Promise<T> {
-    const run = this.#last.then(async () => {
-      if (this.#isClosed) throw new OnpolicyError('CLOSED', 'the trainer is closed');
-      try {
-        return await work();
-      } catch (error) {
-        throw fromNative(error);
-      }
-    });
-    this.#last = run.catch(() => {});
-    return run;
   }
 
   async loadAdapter(source: AdapterWeights | string): Promise<void> {
@@ -163,7 +149,7 @@ class GgufTrainer implements Trainer {
     const unknown = Object.keys(weights).find((name) => !known.has(name));
     if (unknown !== undefined)
       throw new OnpolicyError('INVALID_REQUEST', `${unknown} is no trained module of this model`);
-    await this.#queue(() => this.#writeInPieces('value', weights));
+    await this.#calls.run(() => this.#writeInPieces('value', weights));
   }
 
   adapter(): AdapterWeights {
@@ -171,14 +157,14 @@ class GgufTrainer implements Trainer {
   }
 
   forward(row: PackedRow, options: ForwardOptions = {}) {
-    return this.#queue(() => {
+    return this.#calls.run(() => {
       this.#native.clearAbort();
       return this.#native.forward(row, options.gradients ?? true, options.adapterOff ?? false);
     });
   }
 
   backward(gradLogprobs: Float32Array): Promise<void> {
-    return this.#queue(() => {
+    return this.#calls.run(() => {
       this.#native.clearAbort();
       return this.#native.backward(gradLogprobs);
     });
@@ -189,12 +175,12 @@ class GgufTrainer implements Trainer {
   }
 
   zeroGradients(): Promise<void> {
-    return this.#queue(() => this.#native.zeroGradients());
+    return this.#calls.run(() => this.#native.zeroGradients());
   }
 
   async reset(): Promise<void> {
     const weights = await freshAdapter(this.info, this.info.rank, this.#seed);
-    await this.#queue(async () => {
+    await this.#calls.run(async () => {
       await this.#writeInPieces('value', weights);
       this.#native.resetOptimizer();
       this.#native.zeroGradients();
@@ -202,7 +188,7 @@ class GgufTrainer implements Trainer {
   }
 
   step(options: StepOptions) {
-    return this.#queue(() => this.#native.step({ ...STEP_DEFAULTS, ...options }));
+    return this.#calls.run(() => this.#native.step({ ...STEP_DEFAULTS, ...options }));
   }
 
   /** All modules' numbers, copied without holding up the caller's thread for long. Only from within the queue. */
@@ -224,7 +210,7 @@ class GgufTrainer implements Trainer {
   }
 
   save(folder: string): Promise<void> {
-    return this.#queue(async () => {
+    return this.#calls.run(async () => {
       const optimizer = {
         stepCount: this.#native.stepCount(),
         firstMoment: await this.#readInPieces('firstMoment'),
@@ -238,7 +224,7 @@ class GgufTrainer implements Trainer {
   async load(folder: string): Promise<void> {
     const weights = await readAdapter(folder, this.info);
     const optimizer = await readOptimizer(folder);
-    await this.#queue(async () => {
+    await this.#calls.run(async () => {
       await this.#writeInPieces('value', weights);
       await this.#writeInPieces('firstMoment', optimizer.firstMoment);
       await this.#writeInPieces('secondMoment', optimizer.secondMoment);
@@ -257,10 +243,7 @@ class GgufTrainer implements Trainer {
 
   async close(): Promise<void> {
     this.#native.abort();
-    await this.#last;
-    if (this.#isClosed) return;
-    this.#isClosed = true;
-    this.#native.close();
+    await this.#calls.close(() => this.#native.close());
   }
 
   [Symbol.asyncDispose](): Promise<void> {

@@ -14,8 +14,8 @@ export type ToolCallSyntax = {
   /** `json`: the name stands in quotes, escaped. */
   readonly name: 'plain' | 'json';
   readonly middle: readonly Part[];
-  /** `json`: the arguments are an object. `qwen_xml`: they are tagged parameters. */
-  readonly arguments: 'json' | 'qwen_xml';
+  /** `json`: the arguments are an object. Else they are tagged parameters in this style. */
+  readonly arguments: 'json' | 'qwen_xml' | 'glm_xml' | 'minimax_xml' | 'deepseek_xml';
   readonly end: string;
   /** What stands between two calls. */
   readonly separator: string;
@@ -35,6 +35,7 @@ export type StructuralFormat = {
   readonly token?: string;
   readonly pattern?: string;
   readonly json_schema?: unknown;
+  readonly style?: ToolCallSyntax['arguments'];
   readonly begin?: string | StructuralFormat;
   readonly content?: StructuralFormat;
   readonly end?: string | StructuralFormat;
@@ -125,6 +126,35 @@ const SYNTAX: Readonly<Partial<Record<ToolFormat, ToolCallSyntax>>> = {
     separator: '\n',
     trigger: '<tool_call>',
   },
+  glm45: {
+    begin: '<tool_call>',
+    name: 'plain',
+    middle: [],
+    arguments: 'glm_xml',
+    end: '</tool_call>',
+    separator: '\n',
+    trigger: '<tool_call>',
+  },
+  minimax_m2: {
+    section: { begin: '<minimax:tool_call>\n', end: '\n</minimax:tool_call>' },
+    begin: '<invoke name="',
+    name: 'plain',
+    middle: ['">'],
+    arguments: 'minimax_xml',
+    end: '</invoke>',
+    separator: '\n',
+    trigger: '<minimax:tool_call>',
+  },
+  deepseek_v32: {
+    section: { begin: '<｜DSML｜function_calls>\n', end: '\n</｜DSML｜function_calls>' },
+    begin: '<｜DSML｜invoke name="',
+    name: 'plain',
+    middle: ['">'],
+    arguments: 'deepseek_xml',
+    end: '</｜DSML｜invoke>',
+    separator: '\n',
+    trigger: '<｜DSML｜function_calls>',
+  },
 };
 
 function inSection(begin: string, end: string): ToolCallSyntax {
@@ -140,13 +170,15 @@ export function toolCallSyntax(format: ToolFormat): ToolCallSyntax | null {
 export type StructuralTagOptions = {
   /** The texts that are one special token each: where a call needs one, the tag asks for the token instead of its letters. */
   readonly specialTokens?: ReadonlySet<string>;
+  /** How the model marks reasoning that it may begin an answer with: for `auto`, where calls inside of it are text. */
+  readonly reasoning?: { readonly begin: string; readonly end: string };
 };
 
 /**
  * The structural tag that holds a model to valid calls. `required`: one or more calls and no other text. A name: one call
  * of that tool. `auto`: any text, in which what begins like a call is one. `parallel` false: at most one call.
  * null when the format has no syntax (use the syntax, and the parser, of `json`), and for `auto` in formats whose calls
- * begin like other text.
+ * begin like other text, or with a text of which a part is a special token.
  */
 export function toolCallStructuralTag(
   format: ToolFormat,
@@ -180,20 +212,28 @@ export function toolCallStructuralTag(
     ? [tag(textFormats(section.begin, special), [body], textFormats(section.end, special))]
     : calls;
   if (choice !== 'auto') return { type: 'structural_tag', format: section ? tags[0]! : body };
-  return { type: 'structural_tag', format: triggered(trigger!, tags, !parallel, special) };
+  const starts = textFormats(trigger!, special);
+  if (starts.length > 1) return null;
+  const text = triggered(trigger!, starts[0]!, tags, !parallel);
+  if (!options.reasoning) return { type: 'structural_tag', format: text };
+  const begin = textFormats(options.reasoning.begin, special);
+  const thoughts = tag(begin, [{ type: 'any_text' }], textFormats(options.reasoning.end, special));
+  return {
+    type: 'structural_tag',
+    format: { type: 'sequence', elements: [{ type: 'optional', content: thoughts }, text] },
+  };
 }
 
-/** Free text in which `trigger` begins one of `tags`. */
+/** Free text in which `trigger`, a text or one token, begins one of `tags`. */
 function triggered(
   trigger: string,
+  start: StructuralFormat,
   tags: readonly StructuralFormat[],
   stopAfterFirst: boolean,
-  special: ReadonlySet<string>,
 ): StructuralFormat {
-  const first = textFormats(trigger, special)[0]!;
   const rest = { tags, at_least_one: false, stop_after_first: stopAfterFirst };
-  return first.type === 'token'
-    ? { type: 'token_triggered_tags', trigger_tokens: [first.token!], ...rest }
+  return start.type === 'token'
+    ? { type: 'token_triggered_tags', trigger_tokens: [start.token!], ...rest }
     : { type: 'triggered_tags', triggers: [trigger], ...rest };
 }
 
@@ -215,8 +255,9 @@ function callTag(
     }
   }
   begin.push(...textFormats(text, special));
-  const type = syntax.arguments === 'json' ? 'json_schema' : 'qwen_xml_parameter';
-  return tag(begin, [{ type, json_schema: schema }], textFormats(syntax.end, special));
+  const style = syntax.arguments === 'json' ? {} : { style: syntax.arguments };
+  const content: StructuralFormat = { type: 'json_schema', json_schema: schema, ...style };
+  return tag(begin, [content], textFormats(syntax.end, special));
 }
 
 /** A tag from formats: the first begins it and the last ends it; what lies between is its content. */

@@ -90,8 +90,9 @@ function* readParameter({ reader, sink }: CallContext, calls: XmlCalls, paramete
     yield* reader.until(['>'], (text) => {
       attribute += text;
     });
-    if (attribute.includes('"true"')) types = new Set(['string']);
-    else if (types?.has('string')) types = null;
+    // The schema decides where it can; the attribute, where a value may be a string or not.
+    const isOpen = types === null || (types.has('string') && !isStringOnly(types));
+    if (isOpen) types = attribute.includes('"true"') ? new Set(['string']) : null;
   }
   if (calls.hasLineBreak) yield* reader.takes('\n');
   const isCdata = calls.hasCdata && (yield* reader.takes('<![CDATA['));

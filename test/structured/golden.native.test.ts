@@ -117,7 +117,7 @@ describe.skipIf(!isHere)('golden sets', () => {
     ['ebnf', 0.98],
     ['regex', 1],
     ['lark', 0.97],
-    ['structural_tag', 0.85],
+    ['structural_tag', 0.99],
   ])(
     'xgrammar set, %s',
     async (kind, goal) => {

@@ -11,7 +11,15 @@ import { callsOf, messageOf, TOOLS } from './harness.ts';
 
 const WEATHER_SCHEMA = TOOLS[0]!.function.parameters;
 
-/** Writes the shortest text that a tag allows, with `{"city": "Paris"}` for a schema. */
+const ARGUMENTS = {
+  json: '{"city": "Paris"}',
+  qwen_xml: '<parameter=city>\nParis\n</parameter>',
+  glm_xml: '\n<arg_key>city</arg_key>\n<arg_value>Paris</arg_value>\n',
+  minimax_xml: '<parameter name="city">Paris</parameter>',
+  deepseek_xml: '<｜DSML｜parameter name="city" string="true">Paris</｜DSML｜parameter>',
+} as const;
+
+/** Writes the shortest text that a tag allows, with the city Paris for a schema. */
 function write(format: StructuralFormat | string | null | undefined): string {
   if (typeof format === 'string') return format;
   switch (format?.type) {
@@ -22,9 +30,7 @@ function write(format: StructuralFormat | string | null | undefined): string {
     case 'regex':
       return '0';
     case 'json_schema':
-      return '{"city": "Paris"}';
-    case 'qwen_xml_parameter':
-      return '<parameter=city>\nParis\n</parameter>';
+      return ARGUMENTS[format.style ?? 'json'];
     case 'sequence':
       return format.elements!.map(write).join('');
     case 'tag':
@@ -78,6 +84,9 @@ it('covers the families that people use', () => {
       'deepseek_v3',
       'kimi_k2',
       'qwen3_coder',
+      'glm45',
+      'minimax_m2',
+      'deepseek_v32',
       'granite',
     ]),
   );
@@ -138,6 +147,17 @@ it('asks for tokens where the tokenizer has special ones', () => {
   });
   const auto = toolCallStructuralTag('mistral_args', TOOLS, 'auto', false, { specialTokens });
   expect(auto!.format).toMatchObject({ type: 'token_triggered_tags', trigger_tokens: ['[TOOL_CALLS]'] });
+});
+
+it('lets reasoning come before calls that the model makes by itself', () => {
+  const reasoning = { begin: '<think>', end: '</think>' };
+  const auto = toolCallStructuralTag('hermes', TOOLS, 'auto', true, { reasoning });
+  const plain = toolCallStructuralTag('hermes', TOOLS, 'auto', true);
+  const thoughts = { type: 'tag', begin: '<think>', content: { type: 'any_text' }, end: '</think>' };
+  expect(auto!.format).toEqual({
+    type: 'sequence',
+    elements: [{ type: 'optional', content: thoughts }, plain!.format],
+  });
 });
 
 it('gives a tool without parameters an empty object, and refuses a name that no tool has', () => {

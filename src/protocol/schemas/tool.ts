@@ -22,7 +22,8 @@ export const toolDefinitions: Definitions = {
             tsType: 'JsonObject | null',
           },
           strict: {
-            description: 'Whether arguments must follow the schema exactly.',
+            description:
+              'Whether the arguments of calls that the model makes by itself must follow the schema; those of forced calls always do.',
             type: ['boolean', 'null'],
           },
         },

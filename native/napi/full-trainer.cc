@@ -1,0 +1,129 @@
+// JavaScript <-> FullTrainer: openFullTrainer(options) -> an object of functions. Work runs off the JavaScript thread.
+#include "trainer/full-trainer.h"
+
+#include <napi.h>
+
+#include "napi/register.h"
+#include "napi/trainer-handle.h"
+
+namespace onpolicy {
+namespace {
+
+using namespace training;  // NOLINT: this file is the part's own door
+using SharedHandle = std::shared_ptr<TrainerHandle<FullTrainer>>;
+
+// score(row) or addGradients(row, targetWeights) -> Promise<log-probabilities>
+Napi::Value Compute(const Napi::CallbackInfo& info, const SharedHandle& handle) {
+  Napi::Object given = ObjectArgument(info, 0);
+  const bool gradients = !info[1].IsUndefined();
+  auto logprobs = std::make_shared<std::vector<float>>();
+  return RunBusy(
+      info.Env(), given, handle,
+      [row = RowArgument(given), gradients,
+       weights = gradients ? Floats(info[1], "targetWeights") : std::vector<float>(), logprobs](FullTrainer& trainer) {
+        return gradients ? trainer.AddGradients(row, weights, logprobs.get()) : trainer.Score(row, logprobs.get());
+      },
+      [logprobs](Napi::Env env) -> Napi::Value { return ToArray(env, *logprobs); });
+}
+
+FullParameter& Named(Napi::Env env, FullTrainer& trainer, const std::string& name) {
+  for (FullParameter& parameter : trainer.weights().parameters())
+    if (parameter.name == name) return parameter;
+  ThrowTypeError(env, "no weight of this model is named " + name);
+}
+
+float* ColumnOf(Napi::Env env, FullParameter& parameter, const std::string& column) {
+  if (column == "value") return parameter.values();
+  if (column == "gradient") return parameter.gradients();
+  ThrowTypeError(env, "no column is named " + column);
+}
+
+// read(column, name) -> Float32Array
+Napi::Value Read(const Napi::CallbackInfo& info, const SharedHandle& handle) {
+  Napi::Env env = info.Env();
+  FullParameter& parameter = Named(env, Idle(env, handle), info[1].ToString().Utf8Value());
+  const float* from = ColumnOf(env, parameter, info[0].ToString().Utf8Value());
+  return ToArray(env, std::vector<float>(from, from + parameter.count()));
+}
+
+// write({ [name]: Float32Array }): the weights' values; those that are not named keep theirs.
+void Write(const Napi::CallbackInfo& info, const SharedHandle& handle) {
+  Napi::Env env = info.Env();
+  FullTrainer& trainer = Idle(env, handle);
+  Napi::Object given = ObjectArgument(info, 0);
+  const Napi::Array names = given.GetPropertyNames();
+  for (uint32_t i = 0; i < names.Length(); ++i) {
+    const std::string name = names.Get(i).ToString().Utf8Value();
+    FullParameter& parameter = Named(env, trainer, name);
+    const std::vector<float> values = Floats(given.Get(name), name.c_str());
+    if (values.size() != parameter.count())
+      ThrowTypeError(env, name + ": expected " + std::to_string(parameter.count()) + " numbers, got " +
+                              std::to_string(values.size()));
+    std::copy(values.begin(), values.end(), parameter.values());
+  }
+  trainer.weights().Refresh();
+}
+
+Napi::Array Describe(Napi::Env env, FullTrainer& trainer) {
+  Napi::Array list = Napi::Array::New(env);
+  for (const FullParameter& parameter : trainer.weights().parameters()) {
+    Napi::Object entry = Napi::Object::New(env);
+    entry.Set("name", parameter.name);
+    entry.Set("type", Api().ggml_type_name(parameter.stored_type));
+    entry.Set("in", static_cast<double>(parameter.in));
+    entry.Set("out", static_cast<double>(parameter.columns));
+    entry.Set("offset", static_cast<double>(parameter.offset_in_file));
+    list.Set(list.Length(), entry);
+  }
+  return list;
+}
+
+Napi::Value ToJavaScript(Napi::Env env, const SharedHandle& handle) {
+  AbortAtExit(env, handle);
+  Napi::Object object = Napi::Object::New(env);
+  auto method = [&](const char* name, auto function) { SetMethod(object, handle, name, function); };
+  object.Set("parameters", Describe(env, *handle->trainer));
+  object.Set("vocabularySize", static_cast<double>(handle->trainer->shape().vocabulary));
+  object.Set("contextSize", static_cast<double>(handle->trainer->shape().context));
+  method("score", Compute);
+  method("addGradients", Compute);
+  method("step", StepTrainer<FullTrainer>);
+  method("read", Read);
+  method("write", Write);
+  method("zeroGradients", [](const Napi::CallbackInfo& info, const SharedHandle& handle) {
+    Idle(info.Env(), handle).weights().ZeroGradients();
+  });
+  method("abort", [](const Napi::CallbackInfo&, const SharedHandle& handle) {
+    if (handle->trainer) handle->trainer->Abort();
+  });
+  method("clearAbort", [](const Napi::CallbackInfo& info, const SharedHandle& handle) {
+    Idle(info.Env(), handle).ClearAbort();
+  });
+  method("close", [](const Napi::CallbackInfo& info, const SharedHandle& handle) {
+    if (handle->trainer) Idle(info.Env(), handle);
+    handle->trainer.reset();
+  });
+  return object;
+}
+
+// openFullTrainer({ model, threads, isNarrow }) -> Promise<trainer>
+Napi::Value OpenFullTrainer(const Napi::CallbackInfo& info) {
+  Napi::Object given = ObjectArgument(info, 0);
+  if (!IsLibraryOpen()) ThrowTypeError(info.Env(), "the engine's libraries are not open");
+  FullTrainerOptions options{.model = TextField(given, "model"),
+                             .threads = static_cast<int>(NumberField(given, "threads")),
+                             .is_narrow = given.Get("isNarrow").ToBoolean()};
+  if (options.threads < 1 || options.threads > 512) ThrowTypeError(info.Env(), "threads: expected 1 to 512");
+  auto handle = std::make_shared<TrainerHandle<FullTrainer>>();
+  return AsyncTask::Run(
+      info.Env(), given, [options, handle] { return FullTrainer::Open(options, &handle->trainer); },
+      [handle](Napi::Env env) { return ToJavaScript(env, handle); });
+}
+
+}  // namespace
+
+void RegisterFullTrainer(Napi::Env env, Napi::Object exports) {
+  exports.Set("openFullTrainer", Napi::Function::New(env, OpenFullTrainer, "openFullTrainer"));
+}
+
+}  // namespace onpolicy

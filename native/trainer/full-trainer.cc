@@ -1,0 +1,158 @@
+#include "trainer/full-trainer.h"
+
+#include <algorithm>
+
+#include "trainer/head-rows.h"
+
+namespace onpolicy::training {
+namespace {
+
+constexpr int64_t kMaxRow = 8192;
+constexpr int64_t kNodesOfLayer = 220, kNodesOfBlock = 80;  // of a graph there and back, at most
+
+void Put(Slot slot, ggml_type type, const void* values, size_t count) {
+  Graph graph(1);
+  const auto size = static_cast<int64_t>(count);
+  Api().ggml_backend_tensor_set(graph.At(slot, type, {size}), values, 0, count * 4);
+}
+
+// (vocabulary, targets) logits -> weight (softmax - onehot), in place. src[1]: (2, targets) target ids, each followed by a free
+// place: log-probability and entropy replace the two. src[2]: (targets) weights.
+void WeightedErrors(Tensor result, int thread, int threads, void*) {
+  const auto* weights = static_cast<const float*>(result->src[2]->data);
+  auto* stats = static_cast<float*>(result->src[1]->data);
+  for (int64_t row = thread; row < result->ne[1]; row += threads) {
+    float* logits = static_cast<float*>(result->data) + row * result->ne[0];
+    float* place = stats + 2 * row;
+    const HeadRow out = SoftMaxRow(logits, result->ne[0], *reinterpret_cast<int32_t*>(place));
+    place[0] = out.logprob;
+    place[1] = out.entropy;
+    for (int64_t i = 0; i < result->ne[0]; ++i) logits[i] *= weights[row];
+  }
+}
+
+}  // namespace
+
+Status FullTrainer::Open(const FullTrainerOptions& options, std::unique_ptr<FullTrainer>* out) {
+  auto trainer = std::unique_ptr<FullTrainer>(new FullTrainer);
+  if (Status status = Device::Open("", options.threads, &trainer->device_); !status.ok()) return status;
+  Device* device = trainer->device_.get();
+  if (Status status = Weights::Load(device, options.model, &trainer->weights_); !status.ok()) return status;
+  if (Status status = FullWeights::Create(device, trainer->weights_.get(), options.is_narrow, &trainer->full_);
+      !status.ok())
+    return status;
+  *out = std::move(trainer);
+  return Status::Ok();
+}
+
+Status FullTrainer::Score(const PackedRow& row, std::vector<float>* logprobs) { return Run(row, nullptr, logprobs); }
+
+Status FullTrainer::AddGradients(const PackedRow& row, const std::vector<float>& target_weights,
+                                 std::vector<float>* logprobs) {
+  if (static_cast<int64_t>(target_weights.size()) != row.targets())
+    return Status::Fail("INVALID_REQUEST", "targetWeights: expected " + std::to_string(row.targets()) +
+                                               " entries, got " + std::to_string(target_weights.size()));
+  return Run(row, &target_weights, logprobs);
+}
+
+Status FullTrainer::Run(PackedRow row, const std::vector<float>* target_weights, std::vector<float>* logprobs) {
+  if (Status status = row.Check(shape().vocabulary); !status.ok()) return status;
+  const auto targets = static_cast<size_t>(row.targets());
+  row.Pad(kRowMultiple);
+  std::vector<float> weights = target_weights ? *target_weights : std::vector<float>(targets, 0.0f);
+  while (row.targets() == 0 || row.targets() % kRowMultiple != 0) {  // targets of no weight
+    row.logit_rows.push_back(0);
+    row.target_tokens.push_back(0);
+    weights.push_back(0);
+  }
+  row_.size = row.size();
+  row_.attention.plan = PlanAttention(row, kShortBlockQueries);
+  const int64_t nodes =
+      shape().layers * (kNodesOfLayer + kNodesOfBlock * static_cast<int64_t>(row_.attention.plan.blocks.size())) + 64;
+  if (row.size() > kMaxRow || nodes > static_cast<int64_t>(kMaxGraphNodes))
+    return Status::Fail("INVALID_REQUEST", "tokens: a row of " + std::to_string(row.size()) +
+                                               " is too long to train all weights of this model");
+  if (Status status = Prepare(row, weights); !status.ok()) return status;
+  Graph graph;
+  FullLinears linears(graph, *device_, *full_, shape().norm_epsilon);
+  Build(graph, linears, row, target_weights != nullptr);
+  if (Status status = device_->Run(graph.get()); !status.ok()) return status;
+  std::vector<float> stats(static_cast<size_t>(2 * row.targets()));
+  Graph reader(1);
+  Api().ggml_backend_tensor_get(reader.At(stats_, GGML_TYPE_F32, {2, row.targets()}), stats.data(), 0,
+                                stats.size() * sizeof(float));
+  logprobs->resize(targets);
+  for (size_t i = 0; i < targets; ++i) (*logprobs)[i] = stats[2 * i];
+  return Status::Ok();
+}
+
+Status FullTrainer::Prepare(const PackedRow& row, const std::vector<float>& target_weights) {
+  arena_ = std::make_unique<Arena>(device_.get());
+  auto reserve = [this](int64_t rows, int64_t columns) {
+    return Slot{arena_.get(), arena_->Reserve(static_cast<size_t>(rows * columns) * sizeof(float))};
+  };
+  const auto& masks = row_.attention.plan.masks;
+  tokens_ = reserve(1, row.size());
+  row_.positions = reserve(1, row.size());
+  row_.attention.masks = reserve(1, static_cast<int64_t>(masks.size()));
+  logit_rows_ = reserve(1, row.targets());
+  stats_ = reserve(2, row.targets());
+  target_weights_ = reserve(1, row.targets());
+  const int64_t query = shape().heads * shape().head_size, kv = shape().kv_heads * shape().head_size;
+  layers_.clear();
+  for (int64_t i = 0; i < shape().layers; ++i)
+    layers_.push_back({reserve(query, row.size()),
+                       {reserve(query, row.size()), reserve(kv, row.size()), reserve(kv, row.size())}});
+  if (Status status = arena_->Allocate(); !status.ok()) return status;
+  for (const LayerSlots& slots : layers_)
+    for (Slot slot : {slots.scratch.key_gradient, slots.scratch.value_gradient})
+      std::fill_n(static_cast<float*>(arena_->AddressOf(slot.offset)), kv * row.size(), 0.0f);
+  Put(tokens_, GGML_TYPE_I32, row.tokens.data(), row.tokens.size());
+  Put(row_.positions, GGML_TYPE_I32, row.positions.data(), row.positions.size());
+  Put(row_.attention.masks, GGML_TYPE_F32, masks.data(), masks.size());
+  Put(logit_rows_, GGML_TYPE_I32, row.logit_rows.data(), row.logit_rows.size());
+  std::vector<int32_t> pairs(2 * row.target_tokens.size());
+  for (size_t i = 0; i < row.target_tokens.size(); ++i) pairs[2 * i] = row.target_tokens[i];
+  Put(stats_, GGML_TYPE_I32, pairs.data(), pairs.size());
+  Put(target_weights_, GGML_TYPE_F32, target_weights.data(), target_weights.size());
+  return Status::Ok();
+}
+
+void FullTrainer::Build(Graph& graph, FullLinears& linears, const PackedRow& row, bool gradients) {
+  const Shape& shape = weights_->shape;
+  Tensor tokens = graph.At(tokens_, GGML_TYPE_I32, {row.size()});
+  Tensor stream = graph.Rows(weights_->embedding, tokens);
+  std::vector<LayerGraph> parts;
+  std::vector<Activations> kept(weights_->layers.size());
+  std::vector<Tensor> inputs;  // of each layer
+  for (size_t i = 0; i < weights_->layers.size(); ++i) {
+    const Layer& layer = weights_->layers[i];
+    parts.emplace_back(graph, linears, *weights_, layer, row_);
+    inputs.push_back(stream);
+    kept[i].attended = graph.At(layers_[i].attended, GGML_TYPE_F32, {layer.query.out(), row.size()});
+    parts[i].Attend(stream, kept[i]);
+    kept[i].middle = graph.Plus(stream, linears.Forward(layer.output, kept[i].attended));
+    parts[i].FeedForward(kept[i]);
+    stream = graph.Add(parts[i].Output(kept[i]));
+  }
+
+  Tensor ids = graph.At(logit_rows_, GGML_TYPE_I32, {row.targets()});
+  Tensor rows = graph.Rows(stream, ids);
+  Tensor normed = graph.Times(graph.RmsNorm(rows, shape.norm_epsilon), weights_->output_norm);
+  Tensor errors = graph.Add(graph.Custom(linears.Forward(weights_->head, normed),
+                                         {graph.At(stats_, GGML_TYPE_F32, {2, row.targets()}),
+                                          graph.At(target_weights_, GGML_TYPE_F32, {row.targets()})},
+                                         WeightedErrors));
+  if (!gradients) return;
+  Tensor normed_gradient = linears.Backward(weights_->head, normed, errors);
+  linears.NormBackward(weights_->output_norm, normed_gradient, rows);
+  Tensor rows_gradient =
+      graph.RmsNormBack(graph.Times(normed_gradient, weights_->output_norm), rows, shape.norm_epsilon);
+  Tensor gradient = graph.ScatterRows(rows_gradient, ids, stream);
+  for (size_t i = weights_->layers.size(); i-- > 0;)
+    gradient = parts[i].Backward(inputs[i], kept[i], gradient, layers_[i].scratch, true);
+  graph.Add(graph.PlusInPlace(full_->Find(weights_->embedding)->gradient,
+                              graph.ScatterRows(gradient, tokens, weights_->embedding)));
+}
+
+}  // namespace onpolicy::training

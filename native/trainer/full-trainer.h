@@ -1,0 +1,62 @@
+// A small model, all of whose weights are trained with cross-entropy: gradients over packed rows, optimizer steps. On the CPU.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "trainer/full-linears.h"
+#include "trainer/layer.h"
+#include "trainer/row.h"
+
+namespace onpolicy::training {
+
+struct FullTrainerOptions {
+  std::string model;  // path of a GGUF file
+  int threads = 1;
+  bool is_narrow = false;  // products in BF16
+};
+
+class FullTrainer {
+ public:
+  static Status Open(const FullTrainerOptions& options, std::unique_ptr<FullTrainer>* out);
+
+  const Shape& shape() const { return weights_->shape; }
+  FullWeights& weights() { return *full_; }
+
+  // Fills the log-probability of each target of the row.
+  Status Score(const PackedRow& row, std::vector<float>* logprobs);
+  // The same, and adds the gradient of the sum over targets of -weight x log-probability. `target_weights`: (targets)
+  Status AddGradients(const PackedRow& row, const std::vector<float>& target_weights, std::vector<float>* logprobs);
+
+  Status Step(const OptimizerOptions& options, double* gradient_norm, bool* is_applied) {
+    *is_applied = full_->Step(options, gradient_norm);
+    return Status::Ok();
+  }
+
+  void Abort() { device_->Abort(); }
+  void ClearAbort() { device_->ClearAbort(); }
+
+ private:
+  struct LayerSlots {
+    Slot attended;         // (heads x head size, row)
+    LayerScratch scratch;  // with gradients
+  };
+
+  FullTrainer() = default;
+  Status Run(PackedRow row, const std::vector<float>* target_weights, std::vector<float>* logprobs);
+  // Reserves memory for the row and fills what a graph reads.
+  Status Prepare(const PackedRow& row, const std::vector<float>& target_weights);
+  void Build(Graph& graph, FullLinears& linears, const PackedRow& row, bool gradients);
+
+  std::unique_ptr<Device> device_;
+  std::unique_ptr<Weights> weights_;
+  std::unique_ptr<FullWeights> full_;
+  std::unique_ptr<Arena> arena_;  // of the last row
+  Slot tokens_, logit_rows_;
+  Slot stats_;           // (2, targets) target ids; then log-probabilities and entropies
+  Slot target_weights_;  // (targets)
+  std::vector<LayerSlots> layers_;
+  RowInputs row_;
+};
+
+}  // namespace onpolicy::training

@@ -1,0 +1,151 @@
+#include "trainer/full-weights.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "trainer/turn.h"
+
+namespace onpolicy::training {
+namespace {
+
+// Every trained tensor, by the field that holds it. Null where the model has none.
+std::vector<Tensor*> Fields(Weights* weights) {
+  std::vector<Tensor*> fields = {&weights->embedding, &weights->output_norm, &weights->head.weight,
+                                 &weights->head.bias};
+  for (Layer& layer : weights->layers) {
+    for (Tensor* norm : {&layer.attention_norm, &layer.ffn_norm, &layer.query_norm, &layer.key_norm})
+      fields.push_back(norm);
+    for (Linear* linear : layer.linears()) {
+      fields.push_back(&linear->weight);
+      fields.push_back(&linear->bias);
+    }
+  }
+  return fields;
+}
+
+std::vector<Linear*> LinearsOf(Weights* weights) {
+  std::vector<Linear*> linears = {&weights->head};
+  for (Layer& layer : weights->layers)
+    for (Linear* linear : layer.linears()) linears.push_back(linear);
+  return linears;
+}
+
+}  // namespace
+
+Status FullWeights::Create(Device* device, Weights* weights, bool is_narrow, std::unique_ptr<FullWeights>* out) {
+  auto full = std::unique_ptr<FullWeights>(new FullWeights);
+  full->is_narrow_ = is_narrow;
+  std::vector<Tensor> sources;
+  for (Tensor* field : Fields(weights)) {
+    if (!*field || full->places_.contains(*field)) continue;
+    if (Status status = full->Add(*weights, *field); !status.ok()) return status;
+    sources.push_back(*field);
+  }
+  for (Linear* linear : LinearsOf(weights)) full->Own(linear->weight).is_multiplied = true;
+  if (Status status = full->Place(device, sources); !status.ok()) return status;
+  for (Linear* linear : LinearsOf(weights)) {
+    FullParameter& parameter = full->Own(linear->weight);
+    linear->weight = parameter.product;
+    linear->transposed_type = parameter.transposed->type;
+    linear->transposed = {full->arena_.get(), static_cast<size_t>(static_cast<char*>(parameter.transposed->data) -
+                                                                  static_cast<char*>(full->arena_->AddressOf(0)))};
+  }
+  for (Tensor* field : Fields(weights))
+    if (*field && std::find(sources.begin(), sources.end(), *field) != sources.end())
+      *field = full->Own(*field).value;
+  full->Refresh();
+  *out = std::move(full);
+  return Status::Ok();
+}
+
+Status FullWeights::Add(const Weights& weights, Tensor from) {
+  if (from->type != GGML_TYPE_F32 && from->type != GGML_TYPE_F16 && from->type != GGML_TYPE_BF16)
+    return Status::Fail("UNSUPPORTED", std::string("all weights can be trained when they are F32, F16 or BF16; ") +
+                                           from->name + " is " + Api().ggml_type_name(from->type));
+  places_[from] = parameters_.size();
+  parameters_.push_back({.name = from->name,
+                         .stored_type = from->type,
+                         .offset_in_file = weights.OffsetInFile(from),
+                         .in = from->ne[0],
+                         .columns = from->ne[1]});
+  return Status::Ok();
+}
+
+Status FullWeights::Place(Device* device, const std::vector<Tensor>& sources) {
+  const Library& api = Api();
+  const ggml_type product_type = is_narrow_ ? GGML_TYPE_BF16 : GGML_TYPE_F32;
+  arena_ = std::make_unique<Arena>(device);
+  struct Offsets {
+    size_t value, gradient, product, transposed;
+  };
+  std::vector<Offsets> offsets;
+  for (FullParameter& parameter : parameters_) {
+    const size_t bytes = parameter.count() * sizeof(float);
+    const size_t product_bytes = parameter.is_multiplied ? parameter.count() * api.ggml_type_size(product_type) : 0;
+    offsets.push_back({arena_->Reserve(bytes), arena_->Reserve(bytes),
+                       arena_->Reserve(is_narrow_ ? product_bytes : 0), arena_->Reserve(product_bytes)});
+  }
+  if (Status status = arena_->Allocate(); !status.ok()) return status;
+  tensors_ = std::make_unique<Graph>(2 * parameters_.size() + 1);
+  auto at = [&](size_t offset, ggml_type type, int64_t rows, int64_t columns) {
+    return tensors_->At({arena_.get(), offset}, type, {rows, columns});
+  };
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    FullParameter& parameter = parameters_[i];
+    parameter.value = at(offsets[i].value, GGML_TYPE_F32, parameter.in, parameter.columns);
+    parameter.gradient = at(offsets[i].gradient, GGML_TYPE_F32, parameter.in, parameter.columns);
+    parameter.product = parameter.value;
+    if (parameter.is_multiplied) {
+      if (is_narrow_) parameter.product = at(offsets[i].product, product_type, parameter.in, parameter.columns);
+      parameter.transposed = at(offsets[i].transposed, product_type, parameter.columns, parameter.in);
+    }
+    places_[parameter.value] = places_[parameter.product] = i;
+    parameter.first_moment.assign(parameter.count(), 0.0f);
+    parameter.second_moment.assign(parameter.count(), 0.0f);
+    if (sources[i]->type == GGML_TYPE_F32)
+      std::copy_n(static_cast<const float*>(sources[i]->data), parameter.count(), parameter.values());
+    else
+      api.ggml_get_type_traits(sources[i]->type)
+          ->to_float(sources[i]->data, parameter.values(), static_cast<int64_t>(parameter.count()));
+  }
+  ZeroGradients();
+  return Status::Ok();
+}
+
+const FullParameter* FullWeights::Find(Tensor used) const {
+  const auto found = places_.find(used);
+  return found == places_.end() ? nullptr : &parameters_[found->second];
+}
+
+void FullWeights::Refresh() {
+  for (FullParameter& parameter : parameters_) {
+    if (!parameter.is_multiplied) continue;
+    if (is_narrow_)
+      Api().ggml_fp32_to_bf16_row(parameter.values(), static_cast<ggml_bf16_t*>(parameter.product->data),
+                                  static_cast<int64_t>(parameter.count()));
+    Turn(parameter.values(), parameter.in, parameter.columns, is_narrow_, parameter.transposed->data, 0,
+         parameter.in);
+  }
+}
+
+void FullWeights::ZeroGradients() {
+  for (FullParameter& parameter : parameters_) std::fill_n(parameter.gradients(), parameter.count(), 0.0f);
+}
+
+bool FullWeights::Step(const OptimizerOptions& options, double* gradient_norm) {
+  double square = 0;
+  for (const FullParameter& parameter : parameters_) square += SquareOf(parameter.gradients(), parameter.count());
+  *gradient_norm = std::sqrt(square);
+  const bool is_finite = std::isfinite(*gradient_norm);
+  if (is_finite) {
+    const AdamW update(options, ++step_count, ClipFactor(*gradient_norm, options.max_gradient_norm));
+    for (FullParameter& parameter : parameters_)
+      update.Update(parameter.values(), parameter.gradients(), parameter.first_moment.data(),
+                    parameter.second_moment.data(), parameter.count(), parameter.columns > 1);
+    Refresh();
+  }
+  ZeroGradients();
+  return is_finite;
+}
+
+}  // namespace onpolicy::training

@@ -1,0 +1,62 @@
+// A small model's weights, all of them trained: 32-bit floats with their gradients and optimizer state, on the CPU.
+#pragma once
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "trainer/adamw.h"
+#include "trainer/weights.h"
+
+namespace onpolicy::training {
+
+// One tensor of the file.
+struct FullParameter {
+  std::string name;             // "blk.0.attn_q.weight"
+  ggml_type stored_type;        // in the file
+  size_t offset_in_file;        // bytes
+  int64_t in = 0, columns = 1;  // as ggml counts
+  bool is_multiplied = false;   // whether it is a linear layer's weight
+  Tensor value = nullptr;       // (in, columns)
+  Tensor gradient = nullptr;    // (in, columns)
+  Tensor product = nullptr;     // (in, columns) what products read: the value, or a BF16 copy
+  Tensor transposed = nullptr;  // (columns, in), of the same type
+  std::vector<float> first_moment = {}, second_moment = {};
+
+  size_t count() const { return static_cast<size_t>(in * columns); }
+  float* values() const { return static_cast<float*>(value->data); }
+  float* gradients() const { return static_cast<float*>(gradient->data); }
+};
+
+class FullWeights {
+ public:
+  // Puts trained tensors in the place of `weights`' own. `is_narrow`: products read BF16, at twice the speed.
+  static Status Create(Device* device, Weights* weights, bool is_narrow, std::unique_ptr<FullWeights>* out);
+
+  std::vector<FullParameter>& parameters() { return parameters_; }
+  // The parameter whose value or product a graph uses, or null.
+  const FullParameter* Find(Tensor used) const;
+  bool is_narrow() const { return is_narrow_; }
+  int64_t step_count = 0;
+
+  // After values changed: fills the copies that products read.
+  void Refresh();
+  void ZeroGradients();
+  // One AdamW step on the gathered gradients, which are then zero. False: they are not finite, and nothing changed.
+  // Weight decay takes matrices only.
+  bool Step(const OptimizerOptions& options, double* gradient_norm);
+
+ private:
+  FullWeights() = default;
+  Status Add(const Weights& weights, Tensor from);
+  Status Place(Device* device, const std::vector<Tensor>& sources);
+  FullParameter& Own(Tensor from) { return parameters_[places_.at(from)]; }
+
+  bool is_narrow_ = false;
+  std::vector<FullParameter> parameters_;
+  std::unordered_map<const ggml_tensor*, size_t> places_;  // index of the parameter, by any tensor that stands for it
+  std::unique_ptr<Arena> arena_;
+  std::unique_ptr<Graph> tensors_;
+};
+
+}  // namespace onpolicy::training

@@ -1,0 +1,27 @@
+// Products of matrices by the fastest way that this device and processor have.
+#pragma once
+#include "trainer/device.h"
+#include "trainer/graph.h"
+
+namespace onpolicy::training {
+
+class Products {
+ public:
+  Products(Graph& graph, const Device& device);
+
+  // a: (size, outputs, n), of any type if contiguous; b: (size, columns, n) -> (outputs, columns, n)
+  Tensor Multiply(Tensor a, Tensor b);
+  // x with its first two dimensions exchanged, as Multiply takes it: some ways read matrices in any order.
+  Tensor Turned(Tensor x);
+
+ private:
+  // x as blocks of 8-bit integers. Products of the same x in a row share them.
+  Tensor Rounded(Tensor x);
+
+  Graph& graph_;
+  bool has_own_;  // kernels of our own
+  Tensor last_x_ = nullptr;
+  Tensor last_rounded_ = nullptr;
+};
+
+}  // namespace onpolicy::training

@@ -1,0 +1,143 @@
+/** A small GGUF model and packed rows -> the same model with other weights: cross-entropy over every weight, on the CPU. */
+import fs from 'node:fs/promises';
+import os from 'node:os';
+import { openLibraries } from '../backends/libraries.ts';
+import { replaceFile } from '../durable-files.ts';
+import { fromNative } from '../errors.ts';
+import { loadAddon } from '../native.ts';
+import type { NativeFullTrainer, NativeParameter } from './native-trainer.ts';
+import { SerialCalls } from './serial.ts';
+import type { PackedRow, StepOptions } from './trainer.ts';
+
+/** Options of {@link openFullTrainer}. */
+export type FullTrainerOptions = {
+  /** Path of a GGUF file whose weights are F32, F16 or BF16. */
+  readonly model: string;
+  /** Default: the machine's processors. */
+  readonly threads?: number;
+  /** `exact` (default) multiplies in 32-bit floats, `fast` in BF16 with 32-bit sums. The weights are 32-bit floats either way. */
+  readonly arithmetic?: 'exact' | 'fast';
+};
+
+/** One trained tensor: `out` rows of `in` numbers. A norm or a bias has one row. */
+export type FullParameter = Pick<NativeParameter, 'name' | 'in' | 'out'>;
+
+/** Trains all weights of a small model. Calls run one after the other, in the order they were made. */
+export interface FullTrainer extends AsyncDisposable {
+  readonly parameters: readonly FullParameter[];
+  readonly vocabularySize: number;
+  readonly contextSize: number;
+  /** Log-probability of each target of the row. */
+  forward(row: PackedRow): Promise<Float32Array>;
+  /**
+   * The same, and gathers the gradient of the row's loss: the sum over targets of -weight x log-probability.
+   * `targetWeights`: (targets).
+   */
+  addGradients(row: PackedRow, targetWeights: Float32Array): Promise<Float32Array>;
+  /** A copy of one tensor's numbers, (out, in). */
+  weight(name: string): Float32Array;
+  /** A copy of the gradient gathered since the last step, (out, in). */
+  gradient(name: string): Float32Array;
+  /** Replaces tensors; those that are left out keep their numbers. */
+  setWeights(weights: Readonly<Record<string, Float32Array>>): Promise<void>;
+  /** Forgets the gathered gradients. */
+  zeroGradients(): Promise<void>;
+  /** One AdamW step on the gathered gradients. A gradient that is not finite changes nothing: `isApplied` is false then. */
+  step(options: StepOptions): Promise<{ gradNorm: number; isApplied: boolean }>;
+  /** Writes the model, in the types of the file that it came from. A reader sees the old file or the new one. */
+  save(file: string): Promise<void>;
+  /** Ends a running call with `ABORTED` as soon as its row is done; later calls run. */
+  abort(): void;
+  /** Ends what runs, frees everything. Closing twice is fine. */
+  close(): Promise<void>;
+}
+
+const STEP_DEFAULTS = { beta1: 0.9, beta2: 0.95, eps: 1e-8, weightDecay: 0.1, maxGradNorm: 1 } as const;
+
+/** Opens a small GGUF model (architectures llama, qwen2, qwen3) to train all its weights. */
+export async function openFullTrainer(options: FullTrainerOptions): Promise<FullTrainer> {
+  await openLibraries(false);
+  const native = await loadAddon()
+    .openFullTrainer({
+      model: options.model,
+      threads: options.threads ?? os.availableParallelism(),
+      isNarrow: options.arithmetic === 'fast',
+    })
+    .catch((error: unknown) => {
+      throw fromNative(error);
+    });
+  return new GgufFullTrainer(native, options.model);
+}
+
+class GgufFullTrainer implements FullTrainer {
+  readonly parameters: readonly NativeParameter[];
+  readonly vocabularySize: number;
+  readonly contextSize: number;
+  readonly #native: NativeFullTrainer;
+  readonly #model: string;
+  readonly #calls = new SerialCalls('the trainer');
+
+  constructor(native: NativeFullTrainer, model: string) {
+    this.#native = native;
+    this.#model = model;
+    this.parameters = native.parameters;
+    this.vocabularySize = native.vocabularySize;
+    this.contextSize = native.contextSize;
+  }
+
+  forward(row: PackedRow): Promise<Float32Array> {
+    return this.#calls.run(() => {
+      this.#native.clearAbort();
+      return this.#native.score(row);
+    });
+  }
+
+  addGradients(row: PackedRow, targetWeights: Float32Array): Promise<Float32Array> {
+    return this.#calls.run(() => {
+      this.#native.clearAbort();
+      return this.#native.addGradients(row, targetWeights);
+    });
+  }
+
+  weight(name: string): Float32Array {
+    return this.#native.read('value', name);
+  }
+
+  gradient(name: string): Float32Array {
+    return this.#native.read('gradient', name);
+  }
+
+  setWeights(weights: Readonly<Record<string, Float32Array>>): Promise<void> {
+    return this.#calls.run(() => this.#native.write(weights));
+  }
+
+  zeroGradients(): Promise<void> {
+    return this.#calls.run(() => this.#native.zeroGradients());
+  }
+
+  step(options: StepOptions) {
+    return this.#calls.run(() => this.#native.step({ ...STEP_DEFAULTS, ...options }));
+  }
+
+  save(file: string): Promise<void> {
+    return this.#calls.run(async () => {
+      const bytes = await fs.readFile(this.#model); // header, vocabulary and template stay as they are
+      for (const { name, type, in: size, offset } of this.parameters)
+        bytes.set(loadAddon().quantizeRows(type, this.#native.read('value', name), size), offset);
+      await replaceFile(file, bytes);
+    });
+  }
+
+  abort(): void {
+    this.#native.abort();
+  }
+
+  async close(): Promise<void> {
+    this.#native.abort();
+    await this.#calls.close(() => this.#native.close());
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+}

@@ -1,0 +1,172 @@
+/** All weights of a model trained: gradients, what the engine makes of the file, and two ways to compute a row. */
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { loadAddon } from '../../src/native.ts';
+import { type FullTrainer, openFullTrainer } from '../../src/rl/full-trainer.ts';
+import { openTrainer, type PackedRow } from '../../src/rl/trainer.ts';
+import { normals, writeTinyModel } from './tiny-model.ts';
+
+const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-full-'));
+afterAll(() => fs.rmSync(folder, { recursive: true }));
+
+const normal = normals(3);
+const size = 48;
+/** A prompt of 16 tokens with two answers of 16. */
+const row: PackedRow = {
+  tokens: Int32Array.from({ length: size }, (_, i) => (i * 37) % 300),
+  positions: Int32Array.from({ length: size }, (_, i) => (i < 32 ? i : i - 16)),
+  groupIds: Int32Array.from({ length: size }, (_, i) => Math.floor(i / 16)),
+  parentIds: new Int32Array(size),
+  logitRows: Int32Array.from({ length: 32 }, (_, i) => (i % 16 === 0 ? 15 : 15 + i)),
+  targetTokens: Int32Array.from({ length: 32 }, (_, i) => ((16 + i) * 37) % 300),
+};
+const targetWeights = Float32Array.from({ length: 32 }, () => Math.abs(normal()) / 32);
+const open = (model: string, arithmetic: 'exact' | 'fast' = 'exact') =>
+  openFullTrainer({ model, threads: 1, arithmetic });
+
+/** The row's loss with one weight moved. */
+async function lossAt(trainer: FullTrainer, name: string, index: number, step: number): Promise<number> {
+  const before = trainer.weight(name);
+  await trainer.setWeights({ [name]: before.map((value, i) => (i === index ? value + step : value)) });
+  const logprobs = await trainer.forward(row);
+  await trainer.setWeights({ [name]: before });
+  return -logprobs.reduce((sum, value, i) => sum + value * targetWeights[i]!, 0);
+}
+
+const cases = [
+  { architecture: 'llama', isTied: true },
+  { architecture: 'qwen2', isTied: false },
+  { architecture: 'qwen3', isTied: true },
+] as const;
+
+describe.each(cases)('$architecture, tied embeddings: $isTied', (shape) => {
+  const model = path.join(folder, `${shape.architecture}.gguf`);
+  beforeAll(() => writeTinyModel(model, { ...shape, type: 'f16', width: 64, hidden: 96, headSize: 32 }));
+
+  it('computes what the trainer of adapters computes', async () => {
+    await using full = await open(model);
+    await using adapted = await openTrainer({ model, gpu: false, threads: 1, arithmetic: 'exact' });
+    const { logprobs } = await adapted.forward(row, { gradients: false });
+    const own = await full.forward(row);
+    for (const [i, value] of own.entries()) expect(Math.abs(value - logprobs[i]!)).toBeLessThan(1e-4);
+  });
+
+  it('has the gradients of every kind of weight that finite differences give', async () => {
+    await using trainer = await open(model);
+    await trainer.addGradients(row, targetWeights);
+    for (const { name } of trainer.parameters) {
+      const gradient = trainer.gradient(name);
+      // The entry with the largest gradient: those near 0 drown in rounding.
+      const index = gradient.reduce((best, g, i) => (Math.abs(g) > Math.abs(gradient[best]!) ? i : best), 0);
+      const step = 2e-3;
+      const upper = await lossAt(trainer, name, index, step);
+      const lower = await lossAt(trainer, name, index, -step);
+      const difference = (upper - lower) / (2 * step);
+      expect(Math.abs(difference - gradient[index]!), `${name}[${index}]: ${gradient[index]}`).toBeLessThan(
+        0.02 * Math.abs(gradient[index]!) + 2e-5,
+      );
+    }
+  });
+
+  it('has nearly the same gradients in BF16', async () => {
+    await using exact = await open(model);
+    await using fast = await open(model, 'fast');
+    for (const trainer of [exact, fast]) await trainer.addGradients(row, targetWeights);
+    for (const { name } of exact.parameters) {
+      const [a, b] = [exact.gradient(name), fast.gradient(name)];
+      expect(cosine(a, b), name).toBeGreaterThan(0.999);
+    }
+  });
+});
+
+function cosine(a: Float32Array, b: Float32Array): number {
+  const dot = (x: Float32Array, y: Float32Array) => x.reduce((sum, value, i) => sum + value * y[i]!, 0);
+  return dot(a, b) / Math.sqrt(dot(a, a) * dot(b, b));
+}
+
+describe('a training run', () => {
+  const model = path.join(folder, 'run.gguf');
+  beforeAll(() =>
+    writeTinyModel(model, {
+      architecture: 'llama',
+      type: 'f16',
+      width: 64,
+      hidden: 96,
+      headSize: 32,
+      isTied: true,
+    }),
+  );
+
+  it('learns a row by heart, and the engine reads the file as the trainer computes it', async () => {
+    await using trainer = await open(model);
+    const sequence: PackedRow = {
+      tokens: Int32Array.from({ length: 32 }, (_, i) => (i * 53) % 300),
+      positions: Int32Array.from({ length: 32 }, (_, i) => i),
+      groupIds: new Int32Array(32),
+      parentIds: new Int32Array(32),
+      logitRows: Int32Array.from({ length: 31 }, (_, i) => i),
+      targetTokens: Int32Array.from({ length: 31 }, (_, i) => ((i + 1) * 53) % 300),
+    };
+    const weights = new Float32Array(31).fill(1 / 31);
+    const loss = (logprobs: Float32Array) => -logprobs.reduce((sum, value) => sum + value, 0) / 31;
+    const before = loss(await trainer.forward(sequence));
+    for (let i = 0; i < 60; i++) {
+      await trainer.addGradients(sequence, weights);
+      const { isApplied } = await trainer.step({ learningRate: 5e-3 });
+      expect(isApplied).toBe(true);
+    }
+    expect(before).toBeGreaterThan(4);
+    expect(loss(await trainer.forward(sequence))).toBeLessThan(0.5);
+
+    const file = path.join(folder, 'learned.gguf');
+    await trainer.save(file);
+    await using reader = await open(file);
+    const own = await reader.forward(sequence);
+    const engine = await loadAddon().scoreWithEngine({
+      model: file,
+      adapter: '',
+      threads: 1,
+      tokens: sequence.tokens,
+    });
+    for (const [i, value] of engine.entries()) expect(Math.abs(value - own[i]!)).toBeLessThan(2e-2);
+  });
+
+  it('changes nothing when a gradient is not finite', async () => {
+    await using trainer = await open(model);
+    const before = trainer.weight('output_norm.weight');
+    await trainer.addGradients(
+      row,
+      targetWeights.map(() => Number.NaN),
+    );
+    expect((await trainer.step({ learningRate: 1 })).isApplied).toBe(false);
+    expect(trainer.weight('output_norm.weight')).toEqual(before);
+  });
+
+  it.each([
+    ['too few weights', row, new Float32Array(3), 'targetWeights: expected 32 entries, got 3'],
+    [
+      'a token outside the vocabulary',
+      { ...row, tokens: new Int32Array(size).fill(9999) },
+      targetWeights,
+      'tokens',
+    ],
+  ])('refuses %s', async (_, given, weights, message) => {
+    await using trainer = await open(model);
+    await expect(trainer.addGradients(given, weights)).rejects.toMatchObject({
+      code: 'INVALID_REQUEST',
+      message: expect.stringContaining(message),
+    });
+  });
+
+  it('refuses weights of a quantized type, and calls after closing', async () => {
+    const quantized = path.join(folder, 'q8.gguf');
+    await writeTinyModel(quantized, { architecture: 'llama', type: 'q8_0' });
+    await expect(open(quantized)).rejects.toMatchObject({ code: 'UNSUPPORTED' });
+    const trainer = await open(model);
+    await trainer.close();
+    await trainer.close();
+    await expect(trainer.forward(row)).rejects.toMatchObject({ code: 'CLOSED' });
+  });
+});
