@@ -5,7 +5,7 @@ import { readFolder } from '../../src/onnx/folder.ts';
 import { giveFresh } from '../../src/onnx/fresh.ts';
 import { fuseAttention } from '../../src/onnx/fuse.ts';
 import { readGraphFile } from '../../src/onnx/graph-file.ts';
-import { closeAll, GRAPHS, modelOf, whyNoOnnx } from './engines.ts';
+import { closeAll, type GRAPHS, modelOf, whyNoOnnx } from './engines.ts';
 
 afterAll(closeAll);
 
@@ -26,14 +26,13 @@ describe.skipIf(whyNoOnnx() !== null)('a graph', () => {
     expect(fused.outputs).toHaveLength(graph.outputs.size);
   });
 
-  it.each([
-    { architecture: 'gpt2' },
-    { hasWindow: true },
-    { queryHeads: 5 },
-  ])('is not fused where attention may be another one: %o', (change) => {
-    const { graph, sizes } = read('ONNX, padded on the left');
-    expect(fuseAttention(graph, { ...sizes, ...change })).toBeNull();
-  });
+  it.each([{ architecture: 'gpt2' }, { hasWindow: true }, { queryHeads: 5 }])(
+    'is not fused where attention may be another one: %o',
+    (change) => {
+      const { graph, sizes } = read('ONNX, padded on the left');
+      expect(fuseAttention(graph, { ...sizes, ...change })).toBeNull();
+    },
+  );
 
   it.each([
     ['ONNX, fused attention, weights beside the graph', true],
