@@ -3,7 +3,11 @@
 import { createRuntime } from '../../dist/index.js';
 
 const runtime = await createRuntime({ home: process.argv[2], gpu: false, threads: 1 });
-const model = await runtime.models.create({ base_model: 'onpolicy-tiny', name: 'pupil', return_existing: true });
+const model = await runtime.models.create({
+  base_model: 'onpolicy-tiny',
+  name: 'pupil',
+  return_existing: true,
+});
 const messages = [{ role: 'user', content: 'Tell me a story.' }];
 const { choices } = await runtime.createCompletion({
   model: model.id,
