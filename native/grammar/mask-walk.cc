@@ -104,7 +104,7 @@ void MaskWalk::Run(const Slice& slice, uint32_t at, uint32_t end, std::string& t
       if (entry != next) ending = EndingOf(next, level.stack, node.depth, text);
       if (entry == next || ending.completes) {
         // Nothing ends here but perhaps the whole: the walk stays in the one reading.
-        if (node.end - at >= kWorthAsking && !(node.below & ~reach_.Loops(next))) {
+        if (node.end - at >= kWorthAsking && reach_.Loops(next, node.below)) {
           tokens->insert(tokens->end(), slice.tokens.begin() + slice.tokens_before[at],
                          slice.tokens.begin() + slice.tokens_before[node.end]);
           at = node.end;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "grammar/byte-set.h"
+#include "grammar/hash-index.h"
 
 namespace onpolicy::grammar {
 
@@ -100,7 +101,7 @@ class RegexPool {
   std::vector<Node> nodes_;
   std::vector<NodeId> children_;
   std::vector<ByteSet> sets_;
-  std::unordered_multimap<uint64_t, NodeId> index_;
+  HashIndex index_;
   std::vector<std::unique_ptr<std::vector<Edge>>> edges_;      // by node
   std::vector<std::unique_ptr<std::vector<uint32_t>>> tags_;  // by node
   std::vector<const StateRow*> row_of_;                       // by node, null until asked for
