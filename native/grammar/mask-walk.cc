@@ -7,7 +7,7 @@
 namespace onpolicy::grammar {
 
 // Steps over readings that end, or of which there are several, per mask. Others are bounded by the trie.
-static constexpr size_t kWalkFuel = 100000;
+static constexpr size_t kWalkFuel = 300000;
 // What new states of the automaton may cost in a mask.
 static constexpr uint64_t kMaskWork = 800000;
 // A subtree of this many nodes is worth the question whether it can be taken whole.
