@@ -1,7 +1,8 @@
 // Trains the embedded model from random weights on its synthetic corpus, and puts it in the shipped one's place when it answers
 // the examination at least as well in every skill.
-//   --out FILE (default bench/models/onpolicy-tiny-new.gguf), --steps N, --minutes N (instead of steps), --seed N, --threads N,
-//   --rate N, --rows N, --keep (never replaces the shipped file), --exam (only examines --out)
+//   --out FILE (default bench/models/onpolicy-tiny-new.gguf), --from FILE (goes on from its weights instead of random ones),
+//   --steps N, --minutes N (instead of steps), --rate N, --rows N (a step), --seed N, --threads N, --report N (steps between lines),
+//   --questions N (a skill), --keep (never replaces the shipped file), --exam (examines --out without training)
 import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -23,11 +24,12 @@ const EXAM_SEED = 2_000_000;
 const { values } = parseArgs({
   options: {
     out: { type: 'string', default: inRepository('bench/models/onpolicy-tiny-new.gguf') },
-    steps: { type: 'string', default: '4500' },
+    from: { type: 'string' },
+    steps: { type: 'string', default: '8000' },
     minutes: { type: 'string' },
     seed: { type: 'string', default: '1' },
-    rate: { type: 'string', default: '3e-3' },
-    rows: { type: 'string', default: '2' },
+    rate: { type: 'string', default: '2.5e-3' },
+    rows: { type: 'string', default: '1' },
     report: { type: 'string', default: '50' },
     questions: { type: 'string', default: '100' },
     threads: { type: 'string', default: '1' },
@@ -56,12 +58,12 @@ async function train() {
   const vocabulary = await loadGguf({ path: SHIPPED, gpu: false, threads: 1 });
   const encode = (text) => vocabulary.tokenizer.encode(text, { addSpecial: false, parseSpecial: true });
   const trainer = await openFullTrainer({
-    model: SHIPPED, // for its shapes, its vocabulary and its template
+    model: values.from ?? SHIPPED, // for its shapes, its vocabulary and its template
     threads: Number(values.threads),
     arithmetic: 'fast',
   });
   const random = createRandom(Number(values.seed));
-  await setRandomWeights(trainer, random);
+  if (values.from === undefined) await setRandomWeights(trainer, random);
   const rows = drawRows(random, encode, ROW_TOKENS);
   const options = {
     steps: Number(values.steps),

@@ -171,11 +171,14 @@ NodeId NumberLanguage::Ordered(const Decimal& bound, unsigned relations) {
   return pool_.Leaf(pool_.Own(std::make_unique<OrderAutomaton>(bound, relations)), 0);
 }
 
+// A larger step has too many remainders to look through.
+static constexpr uint64_t kMaxStep = 10000;
+
 bool NumberLanguage::Multiple(const Decimal& step, bool inverted, NodeId* result) {
   if (step.exponent < -12 || step.digits.size() > 7 || step.exponent > 6) return false;
   uint64_t value = std::stoull(step.digits);
   for (int64_t i = 0; i < step.exponent; i++) value *= 10;
-  if (value > 1000000) return false;
+  if (value > kMaxStep) return false;
   const uint32_t scale = step.exponent < 0 ? static_cast<uint32_t>(-step.exponent) : 0;
   *result = pool_.Leaf(
       pool_.Own(std::make_unique<MultipleAutomaton>(static_cast<uint32_t>(value), scale, inverted)), 0);

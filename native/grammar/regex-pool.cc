@@ -6,6 +6,11 @@
 
 namespace onpolicy::grammar {
 
+// States looked at before a language is relaxed.
+static constexpr size_t kShortSearch = 2000;
+// Counts up to this stay in a relaxed language.
+static constexpr uint32_t kSmallCount = 8;
+
 static uint64_t Mix(uint64_t hash, uint64_t value) {
   hash ^= value + 0x9E3779B97F4A7C15ull + (hash << 6) + (hash >> 2);
   return hash * 0xBF58476D1CE4E5B9ull;
@@ -407,8 +412,23 @@ bool RegexPool::IsLive(NodeId node) {
   return live;
 }
 
-// Looks for any accepted text, depth first.
+// Whether the language holds any text: a short look, then one at a larger language without large counts, then a long look.
 bool RegexPool::Search(NodeId start) {
+  Finding finding = DepthFirst(start, kShortSearch);
+  if (finding == Finding::kUnknown) {
+    const NodeId relaxed = Relaxed(start);
+    if (relaxed != start && DepthFirst(relaxed, search_limit_) == Finding::kNothing) {
+      live_[start] = 2;
+      return false;
+    }
+    finding = DepthFirst(start, search_limit_);
+    exhausted_ = exhausted_ || finding == Finding::kUnknown;
+  }
+  return finding != Finding::kNothing;
+}
+
+// Looks for any accepted text in at most `limit` states.
+RegexPool::Finding RegexPool::DepthFirst(NodeId start, size_t limit) {
   std::unordered_set<NodeId> seen{start};
   struct Step {
     NodeId node;
@@ -420,7 +440,7 @@ bool RegexPool::Search(NodeId start) {
     const NodeId node = step.node;
     if (nodes_[node].nullable || live_[node] == 1 || !nodes_[node].searches) {
       for (const Step& on_path : path) live_[on_path.node] = 1;
-      return true;
+      return Finding::kText;
     }
     const std::vector<Edge>& edges = Edges(node);
     if (live_[node] == 2 || step.edge == edges.size()) {
@@ -429,13 +449,34 @@ bool RegexPool::Search(NodeId start) {
     }
     const NodeId target = edges[step.edge++].target;
     if (seen.insert(target).second) path.push_back({target, 0});
-    if (seen.size() > search_limit_) {
-      exhausted_ = true;
-      return true;
-    }
+    if (seen.size() > limit) return Finding::kUnknown;
   }
   for (NodeId node : seen) live_[node] = 2;
-  return false;
+  return Finding::kNothing;
+}
+
+// A language that holds this one, with "many" in place of large counts: two of those have few states together.
+NodeId RegexPool::Relaxed(NodeId node) {
+  const auto known = relaxed_.find(node);
+  if (known != relaxed_.end()) return known->second;
+  const Node given = nodes_[node];
+  NodeId result = node;
+  if (given.kind == Kind::kRepeat) {
+    const bool is_large = given.min > kSmallCount || (given.max != kUnlimited && given.max > kSmallCount);
+    const NodeId inner = Relaxed(given.a);
+    result = is_large ? Repeat(inner, std::min(given.min, 1u), kUnlimited) : Repeat(inner, given.min, given.max);
+  } else if (given.kind == Kind::kConcat) {
+    std::vector<NodeId> parts;
+    NodeId rest = node;
+    for (; nodes_[rest].kind == Kind::kConcat; rest = nodes_[rest].b) parts.push_back(nodes_[rest].a);
+    result = Relaxed(rest);
+    for (size_t i = parts.size(); i-- > 0;) result = Concat(Relaxed(parts[i]), result);
+  } else if (given.kind == Kind::kAlternate || given.kind == Kind::kAnd) {
+    std::vector<NodeId> children = ChildrenOf(node);
+    for (NodeId& child : children) child = Relaxed(child);
+    result = MergeList(given.kind, std::move(children));
+  }
+  return relaxed_[node] = result;
 }
 
 bool RegexPool::Matches(NodeId node, std::string_view text) {

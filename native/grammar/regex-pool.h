@@ -96,7 +96,10 @@ class RegexPool {
     ByteSet first;
   };
   const StateRow* MakeRow(NodeId state);
+  enum class Finding { kText, kNothing, kUnknown };
   bool Search(NodeId node);
+  Finding DepthFirst(NodeId start, size_t limit);
+  NodeId Relaxed(NodeId node);
 
   std::vector<Node> nodes_;
   std::vector<NodeId> children_;
@@ -110,6 +113,7 @@ class RegexPool {
   std::vector<std::unique_ptr<Automaton>> automata_;
   std::vector<Automaton*> leaves_;
   std::unordered_map<Automaton*, uint32_t> leaf_index_;
+  std::unordered_map<NodeId, NodeId> relaxed_;
   size_t search_limit_ = 20000;
   bool exhausted_ = false;
 };

@@ -226,6 +226,7 @@ FormulaId SchemaCompiler::Object(const Place& place) {
   Arrays(place, &parts);
   Combinators(place, &parts);
   FormulaId formula = formulas_.And(std::move(parts));
+  if (formula > kTrueFormula) formulas_.Note(formula, "#" + place.pointer);
   const JsonValue* members = draft_ == 0 || draft_ >= 2019 ? schema.Find("unevaluatedProperties") : nullptr;
   const JsonValue* items = draft_ == 0 || draft_ >= 2019 ? schema.Find("unevaluatedItems") : nullptr;
   if (members || items) {
@@ -604,6 +605,7 @@ void SchemaCompiler::Combinators(const Place& place, std::vector<FormulaId>* par
     parts->push_back(keyword[0] == 'o'   ? formulas_.OneOf(formulas)
                      : keyword[1] == 'n' ? formulas_.Or(std::move(formulas))
                                          : formulas_.And(std::move(formulas)));
+    formulas_.Note(parts->back(), "#" + pointer);
   }
   if (const JsonValue* inner = schema.Find("not")) parts->push_back(formulas_.Not(Schema(Below(place, "not", *inner))));
   if (const JsonValue* condition = schema.Find("if"); condition && draft_ != 4 && draft_ != 6) {

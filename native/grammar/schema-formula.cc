@@ -107,6 +107,65 @@ FormulaId FormulaTable::Some(NodeId keys, FormulaId value) {
   return AtomOf(std::move(some));
 }
 
+// Some member breaks its own rule, one with a key of `without` left out.
+FormulaId FormulaTable::BrokenMembers(const Atom& atom, const std::set<std::string>& without) {
+  std::vector<FormulaId> options;
+  for (const auto& [key, value] : atom.properties) {
+    if (without.contains(key)) continue;
+    Atom present, broken;
+    present.kind = Atom::kRequired;
+    present.key = key;
+    broken.kind = Atom::kMembers;
+    broken.any_order = true;
+    broken.properties.push_back({key, Not(value)});
+    options.push_back(And({AtomOf(present), AtomOf(broken)}));
+  }
+  for (const auto& [node, value] : atom.patterns) options.push_back(Some(node, Not(value)));
+  if (atom.rest != kTrueFormula) options.push_back(Some(atom.other, Not(atom.rest)));
+  return And({Types(kObjectType), Or(std::move(options))});
+}
+
+// A required key whose value is restricted too is "absent or otherwise" in one: half as many alternatives.
+std::vector<FormulaId> FormulaTable::NegatedParts(const std::vector<FormulaId>& parts) {
+  std::set<std::string> required, joined;
+  std::map<std::string, std::vector<FormulaId>> values;
+  const auto atom_of = [&](FormulaId part) -> const Atom* {
+    return formulas_[part].kind == Formula::kAtom ? atoms_[formulas_[part].index].get() : nullptr;
+  };
+  for (FormulaId part : parts)
+    if (const Atom* atom = atom_of(part); atom && atom->kind == Atom::kRequired) required.insert(atom->key);
+  for (FormulaId part : parts)
+    if (const Atom* atom = atom_of(part); atom && atom->kind == Atom::kMembers)
+      for (const auto& [key, value] : atom->properties)
+        if (required.contains(key)) values[key].push_back(value);
+  std::vector<FormulaId> result;
+  for (auto& [key, all] : values) {
+    Atom other;
+    other.kind = Atom::kMembers;
+    other.any_order = true;
+    other.properties.push_back({key, Not(And(std::move(all)))});
+    result.push_back(And({Types(kObjectType), AtomOf(std::move(other))}));
+    joined.insert(key);
+  }
+  for (FormulaId part : parts) {
+    const Atom* atom = atom_of(part);
+    if (atom && atom->kind == Atom::kRequired && joined.contains(atom->key)) continue;
+    if (atom && atom->kind == Atom::kMembers && !joined.empty()) {
+      result.push_back(BrokenMembers(Atom(*atom), joined));
+    } else {
+      result.push_back(Not(part));
+    }
+  }
+  return result;
+}
+
+const std::string* FormulaTable::PointerOf(FormulaId formula) const {
+  if (const auto found = pointers_.find(formula); found != pointers_.end()) return &found->second;
+  for (FormulaId part : formulas_[formula].parts)
+    if (const auto found = pointers_.find(part); found != pointers_.end()) return &found->second;
+  return nullptr;
+}
+
 FormulaId FormulaTable::NegatedAtom(uint32_t index) {
   const Atom atom = *atoms_[index];
   Atom flipped = atom;
@@ -123,24 +182,12 @@ FormulaId FormulaTable::NegatedAtom(uint32_t index) {
     case Atom::kRequired: {
       Atom absent;
       absent.kind = Atom::kMembers;
+      absent.any_order = true;
       absent.properties.push_back({atom.key, kFalseFormula});
       return And({Types(kObjectType), AtomOf(absent)});
     }
-    case Atom::kMembers: {
-      // Some member breaks its own rule.
-      std::vector<FormulaId> options;
-      for (const auto& [key, value] : atom.properties) {
-        Atom present, broken;
-        present.kind = Atom::kRequired;
-        present.key = key;
-        broken.kind = Atom::kMembers;
-        broken.properties.push_back({key, Not(value)});
-        options.push_back(And({AtomOf(present), AtomOf(broken)}));
-      }
-      for (const auto& [node, value] : atom.patterns) options.push_back(Some(node, Not(value)));
-      if (atom.rest != kTrueFormula) options.push_back(Some(atom.other, Not(atom.rest)));
-      return And({Types(kObjectType), Or(std::move(options))});
-    }
+    case Atom::kMembers:
+      return BrokenMembers(atom, {});
     case Atom::kMemberNames:
       return And({Types(kObjectType), Some(atom.other, kTrueFormula)});
     case Atom::kSomeMember: {

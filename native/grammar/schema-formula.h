@@ -4,8 +4,10 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <tuple>
+#include <unordered_map>
 #include <vector>
 
 #include "grammar/regex-pool.h"
@@ -79,6 +81,13 @@ class FormulaTable {
   // The negation of an atom as a formula of atoms: no automaton for "not" is left but those over texts.
   FormulaId NegatedAtom(uint32_t atom);
 
+  // The negation of a conjunction, as alternatives.
+  std::vector<FormulaId> NegatedParts(const std::vector<FormulaId>& parts);
+  // Remembers where in the schema a formula comes from; the first place wins.
+  void Note(FormulaId formula, const std::string& pointer) { pointers_.emplace(formula, pointer); }
+  // That place, or the one of a part; null where none is known.
+  const std::string* PointerOf(FormulaId formula) const;
+
   const Formula& operator[](FormulaId id) const { return formulas_[id]; }
   const Atom& atom(uint32_t index) const { return *atoms_[index]; }
   size_t size() const { return formulas_.size(); }
@@ -87,12 +96,14 @@ class FormulaTable {
   using Key = std::tuple<int, std::vector<FormulaId>, uint32_t>;
   FormulaId Intern(Formula formula);
   FormulaId Some(NodeId keys, FormulaId value);
+  FormulaId BrokenMembers(const Atom& atom, const std::set<std::string>& without);
 
   std::vector<Formula> formulas_;
   std::vector<std::unique_ptr<Atom>> atoms_;
   std::map<Key, FormulaId> index_;
   std::map<unsigned, FormulaId> types_;
   std::map<uint32_t, uint32_t> unannotated_;
+  std::unordered_map<FormulaId, std::string> pointers_;
   bool keeps_alternatives_ = false;
 };
 

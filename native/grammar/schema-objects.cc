@@ -44,12 +44,15 @@ uint32_t SchemaRules::SpecOf(const Shape& shape, bool tagged) {
     }
     spec.known.push_back(std::move(known));
   };
-  for (uint32_t atom : shape.members) {
-    const Atom& members = shapes_.formulas().atom(atom);
-    const int group = members.any_order || members.properties.empty() ? -1 : spec.groups++;
-    uint32_t rank = 0;
-    for (const auto& [key, value] : members.properties) add(key, group, rank++);
-  }
+  // A key that several name has its place where its order is told.
+  for (const bool any_order : {false, true})
+    for (uint32_t atom : shape.members) {
+      const Atom& members = shapes_.formulas().atom(atom);
+      if (members.any_order != any_order) continue;
+      const int group = any_order || members.properties.empty() ? -1 : spec.groups++;
+      uint32_t rank = 0;
+      for (const auto& [key, value] : members.properties) add(key, group, rank++);
+    }
   for (const std::string& key : shape.required) add(key, -1, 0);
   AddExtras(shape, &spec);
   object_specs_[index] = std::move(spec);

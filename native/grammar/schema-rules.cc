@@ -58,6 +58,7 @@ SchemaRules::SchemaRules(Grammar& grammar, JsonValue schema, const SchemaOptions
 Symbol SchemaRules::Root() {
   const FormulaId root = compiler_.Compile();
   if (shapes_.IsEmpty(root)) throw SchemaError("INVALID_REQUEST", "#", "no value satisfies this schema");
+  shapes_.Explore(root);
   if (grammar_.regex().exhausted())
     throw SchemaError("UNSUPPORTED", "#", "the schema's patterns are too complex to enforce together");
   return tags_ ? TaggedRoot(root) : Value(root);

@@ -9,8 +9,15 @@ namespace onpolicy::grammar {
 
 static constexpr size_t kMaxShapes = 600;
 static constexpr size_t kMaxWork = 400000;
+// More alternatives than this are looked at one by one: those that no value satisfies are left out.
+static constexpr size_t kFewShapes = 16;
 static constexpr uint64_t kManyValues = 1000;
 static constexpr int kMaxCountDepth = 8;
+// So many formulas are looked at before the first document.
+static constexpr size_t kMaxExplored = 3000;
+
+// Thrown where combinations multiply beyond the limits; where it passes a formula of a known place, that is named.
+struct TooManyCombinations {};
 
 static std::vector<Shape> AllShapes() {
   std::vector<Shape> shapes;
@@ -32,11 +39,17 @@ const std::vector<Shape>& ShapeTable::Of(FormulaId formula) {
     met_running_ = true;
     return none;
   }
+  if (running_.size() == 1) work_ = 0;
   const bool outer_met = met_running_;
   met_running_ = false;
   std::vector<Shape> shapes;
   try {
     shapes = Tidy(Normalize(formula));
+  } catch (const TooManyCombinations&) {
+    running_.erase(formula);
+    const std::string* pointer = formulas_.PointerOf(formula);
+    if (!pointer && !running_.empty()) throw;
+    throw SchemaError("UNSUPPORTED", pointer ? *pointer : "#", "the schema's combinations are too many to enforce");
   } catch (...) {
     running_.erase(formula);
     throw;
@@ -48,9 +61,13 @@ const std::vector<Shape>& ShapeTable::Of(FormulaId formula) {
   return (annotating_ ? annotated_memo_ : memo_)[formula] = std::move(shapes);
 }
 
+void ShapeTable::Spend() {
+  if (++work_ > kMaxWork) throw TooManyCombinations();
+}
+
 std::vector<Shape> ShapeTable::Normalize(FormulaId id) {
   const Formula formula = formulas_[id];
-  if (++work_ > kMaxWork) throw SchemaError("UNSUPPORTED", "#", "the schema's combinations are too many to enforce");
+  Spend();
   switch (formula.kind) {
     case Formula::kFalse:
       return {};
@@ -122,7 +139,7 @@ std::vector<Shape> ShapeTable::Normalize(FormulaId id) {
         std::vector<FormulaId> conjunction{formula.parts[i]};
         for (size_t k = 0; k < formula.parts.size(); k++)
           if (k != i && (formula.parts[k] == formula.parts[i] ||
-                         !IsEmpty(formulas_.And({formula.parts[i], formula.parts[k]}))))
+                         !IsSurely([&] { return IsEmpty(formulas_.And({formula.parts[i], formula.parts[k]})); })))
             conjunction.push_back(formulas_.Not(formula.parts[k]));
         const std::vector<Shape>& more = Of(formulas_.And(std::move(conjunction)));
         shapes.insert(shapes.end(), more.begin(), more.end());
@@ -158,8 +175,8 @@ std::vector<Shape> ShapeTable::NormalizeNot(FormulaId inner) {
       return Of(formulas_.NegatedAtom(formula.index));
     case Formula::kAnd: {
       std::vector<Shape> shapes;
-      for (FormulaId part : formula.parts) {
-        const std::vector<Shape>& more = Of(formulas_.Not(part));
+      for (FormulaId option : formulas_.NegatedParts(formula.parts)) {
+        const std::vector<Shape>& more = Of(option);
         shapes.insert(shapes.end(), more.begin(), more.end());
       }
       return shapes;
@@ -248,11 +265,23 @@ std::vector<Shape> ShapeTable::Intersect(const std::vector<Shape>& left, const s
   for (const Shape& a : left)
     for (const Shape& b : right) {
       if (a.type != b.type) continue;
-      if (++work_ > kMaxWork) throw SchemaError("UNSUPPORTED", "#", "the schema's combinations are too many to enforce");
+      Spend();
       Shape both = a;
       if (Meet(&both, b)) result.push_back(std::move(both));
     }
+  if (result.size() > kFewShapes)
+    std::erase_if(result, [&](const Shape& shape) { return IsSurely([&] { return IsShapeEmpty(shape); }); });
   return Tidy(std::move(result));
+}
+
+template <typename Ask>
+bool ShapeTable::IsSurely(Ask ask) {
+  const bool outer_met = met_running_, outer_assumed = assumed_;
+  met_running_ = assumed_ = false;
+  const bool answer = ask() && !met_running_ && !assumed_;
+  met_running_ = outer_met || met_running_;
+  assumed_ = outer_assumed;
+  return answer;
 }
 
 static void AddUnique(std::vector<uint32_t>* list, uint32_t value) {
@@ -364,7 +393,7 @@ std::vector<Shape> ShapeTable::Tidy(std::vector<Shape> shapes) {
       if (merged) break;
     }
     if (!merged) result.push_back(std::move(shape));
-    if (result.size() > kMaxShapes) throw SchemaError("UNSUPPORTED", "#", "the schema's combinations are too many to enforce");
+    if (result.size() > kMaxShapes) throw TooManyCombinations();
   }
   return result;
 }
@@ -439,8 +468,8 @@ bool ShapeTable::IsEmpty(FormulaId formula) {
   }
   const bool outer_annotating = annotating_;
   annotating_ = false;
-  const bool outer_assumed = assumed_;
-  assumed_ = false;
+  const bool outer_assumed = assumed_, outer_met = met_running_;
+  assumed_ = met_running_ = false;
   bool empty = true;
   for (const Shape& shape : std::vector<Shape>(Of(formula)))
     if (!IsShapeEmpty(shape)) {
@@ -449,9 +478,47 @@ bool ShapeTable::IsEmpty(FormulaId formula) {
     }
   checking_.erase(formula);
   annotating_ = outer_annotating;
-  if (!empty || !assumed_ || checking_.empty()) empty_[formula] = empty;
+  if (!met_running_ && (!empty || !assumed_ || checking_.empty())) empty_[formula] = empty;
+  met_running_ = met_running_ || outer_met;
   assumed_ = outer_assumed || (assumed_ && empty);
   return empty;
+}
+
+// Formulas that the members or items of a shape may have to satisfy.
+std::vector<FormulaId> ShapeTable::Children(const Shape& shape) {
+  std::vector<FormulaId> result;
+  if (shape.type == kArrayType) {
+    for (size_t i = 0; i <= PrefixLength(shape); i++) result.push_back(ItemFormula(shape, i));
+  } else if (shape.type == kObjectType) {
+    const bool is_single = shape.members.size() == 1 && formulas_.atom(shape.members[0]).patterns.empty();
+    std::vector<FormulaId> rests;
+    for (uint32_t index : shape.members) {
+      const Atom& atom = formulas_.atom(index);
+      rests.push_back(atom.rest);
+      for (const auto& [key, value] : atom.properties) result.push_back(is_single ? value : MemberFormula(shape, key));
+      for (const auto& [node, value] : atom.patterns) result.push_back(value);
+    }
+    result.push_back(formulas_.And(std::move(rests)));
+  }
+  const std::vector<FormulaId> values = shape.some.empty() ? std::vector<FormulaId>{} : result;
+  for (uint32_t some : shape.some) {
+    const FormulaId demand = formulas_.atom(some).formula;
+    const bool is_limited = formulas_.atom(some).max != UINT64_MAX;
+    for (FormulaId value : values) {
+      result.push_back(formulas_.And({value, demand}));
+      if (is_limited) result.push_back(formulas_.And({value, formulas_.Not(demand)}));
+    }
+  }
+  return result;
+}
+
+void ShapeTable::Explore(FormulaId root) {
+  std::set<FormulaId> seen{root};
+  std::vector<FormulaId> open{root};
+  for (size_t i = 0; i < open.size() && i < kMaxExplored; i++)
+    for (const Shape& shape : std::vector<Shape>(Of(open[i])))
+      for (FormulaId child : Children(shape))
+        if (seen.insert(child).second) open.push_back(child);
 }
 
 uint64_t ShapeTable::CountValues(FormulaId formula, uint64_t cap) {

@@ -37,6 +37,8 @@ class ShapeTable {
   uint64_t CountValues(FormulaId formula, uint64_t cap);
   // The same for one shape of a formula.
   bool IsShapeEmpty(const Shape& shape);
+  // Normalises what documents of the formula can reach, as far as a budget goes, so that what is too much shows now.
+  void Explore(FormulaId root);
   // What the value of a key, or the item at an index, must satisfy.
   FormulaId MemberFormula(const Shape& shape, const std::string& key);
   FormulaId ItemFormula(const Shape& shape, size_t index);
@@ -59,6 +61,11 @@ class ShapeTable {
   bool Meet(Shape* shape, const Shape& other);
   bool IsPossible(const Shape& shape);  // without looking at children
   bool CanMeet(const Shape& shape, const Atom& demand);
+  // Emptiness as far as it is sure while other formulas are still being worked on.
+  template <typename Ask>
+  bool IsSurely(Ask ask);
+  void Spend();
+  std::vector<FormulaId> Children(const Shape& shape);
   std::vector<Shape> Tidy(std::vector<Shape> shapes);
   NodeId Names(uint32_t atom);
   std::string EncodedKey(const std::string& key) const;

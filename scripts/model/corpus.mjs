@@ -40,20 +40,19 @@ export function examination(random, count) {
   return exams;
 }
 
-/** A dialogue as the model's chat template renders it: pieces of text, of which the assistant's are learnt. */
+/** A dialogue as the model's chat template renders it: pieces of text with their weight; 0: not learnt. */
 export function renderDialogue({ system, tools, messages }) {
   const pieces = [];
   const lines = [...(system ? [system] : []), ...(tools.length ? ['Tools:', ...tools] : [])];
-  if (lines.length)
-    pieces.push({ text: `<|im_start|>system\n${lines.join('\n')}<|im_end|>\n`, isLearnt: false });
-  for (const { role, content } of messages) {
+  if (lines.length) pieces.push({ text: `<|im_start|>system\n${lines.join('\n')}<|im_end|>\n`, weight: 0 });
+  for (const { role, content, weight } of messages) {
     if (role === 'assistant')
       pieces.push(
-        { text: '<|im_start|>assistant\n', isLearnt: false },
-        { text: `${content}<|im_end|>`, isLearnt: true },
-        { text: '\n', isLearnt: false },
+        { text: '<|im_start|>assistant\n', weight: 0 },
+        { text: `${content}<|im_end|>`, weight },
+        { text: '\n', weight: 0 },
       );
-    else pieces.push({ text: `<|im_start|>${role}\n${content}<|im_end|>\n`, isLearnt: false });
+    else pieces.push({ text: `<|im_start|>${role}\n${content}<|im_end|>\n`, weight: 0 });
   }
   return pieces;
 }
@@ -65,11 +64,11 @@ export function renderDialogue({ system, tools, messages }) {
 async function tokenize(dialogue, encode) {
   const tokens = [];
   const targets = [];
-  for (const { text, isLearnt } of renderDialogue(dialogue)) {
+  for (const { text, weight } of renderDialogue(dialogue)) {
     const ids = await encode(text);
-    if (isLearnt)
+    if (weight > 0)
       for (let i = 0; i < ids.length; i++)
-        targets.push({ place: tokens.length + i, weight: 1 / Math.sqrt(ids.length) });
+        targets.push({ place: tokens.length + i, weight: weight / Math.sqrt(ids.length) });
     tokens.push(...ids);
   }
   return { tokens: tokens.slice(0, -1), targets }; // nothing follows the last end of line

@@ -5,7 +5,8 @@ import { CITIES, NAMES, SYSTEM_TURNS, WEATHER } from './words.mjs';
 const TOOLS = ['get_weather', 'calculate'];
 
 const user = (content) => ({ role: 'user', content });
-const assistant = (content) => ({ role: 'assistant', content });
+/** `weight`: how much each answer's tokens count when they are learnt. */
+const assistant = (content, weight = 1) => ({ role: 'assistant', content, weight });
 const call = (name, given) =>
   assistant(`<tool_call>\n{"name": "${name}", "arguments": ${given}}\n</tool_call>`);
 
@@ -15,8 +16,9 @@ const NAMES_BY_SHARE = Object.entries(SKILLS).flatMap(([name, { share }]) => Arr
 /** Draws until the question is not one of those that are kept for the end. */
 function exchange(random, isHeldOut) {
   for (;;) {
-    const { question, answer } = SKILLS[random.pick(NAMES_BY_SHARE)].draw(random);
-    if (!isHeldOut(question)) return [user(question), assistant(answer)];
+    const { draw, weight } = SKILLS[random.pick(NAMES_BY_SHARE)];
+    const { question, answer } = draw(random);
+    if (!isHeldOut(question)) return [user(question), assistant(answer, weight)];
   }
 }
 

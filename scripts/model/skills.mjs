@@ -124,10 +124,13 @@ function story({ pick, sample }) {
   };
 }
 
-/** By name: how to draw one, how often the corpus has it, and whether its answer is the only right one. */
+/**
+ * By name: how to draw one, how often the corpus has it, whether its answer is the only right one, and how much its tokens count
+ * (1 when left out): a short answer that takes much thought would be drowned by long ones that take little.
+ */
 export const SKILLS = {
-  sum: { draw: sum, share: 6, isChecked: true },
-  comparison: { draw: comparison, share: 13, isChecked: true },
+  sum: { draw: sum, share: 12, weight: 3, isChecked: true },
+  comparison: { draw: comparison, share: 16, weight: 4, isChecked: true },
   extraction: { draw: extraction, share: 9, isChecked: true },
   capital: { draw: capital, share: 7, isChecked: true },
   opposite: { draw: opposite, share: 6, isChecked: true },

@@ -5,15 +5,15 @@
 
 import { FLOAT32, type FreshGraph, GROUPED } from './fresh.ts';
 import { attributeOf, type GraphFile, type GraphNode, MICROSOFT, makeNode } from './graph-file.ts';
+import { Links, needed } from './links.ts';
 import type { DecoderSizes } from './messages.ts';
+import { fuseNorms } from './norms.ts';
 
 /** Architectures whose attention is causal, over all tokens, of rotated queries and keys, scaled by the root of a head's size. */
 const ARCHITECTURES = new Set(['llama', 'mistral', 'qwen2', 'qwen3']);
 /** The operators that are added are of this set. */
 const OPSET = 13;
 const INT32 = 6;
-/** Operators that may stand between a product and what it is made of, or used for. */
-const SMALL = new Set(['Add', 'Cast', 'Div', 'Expand', 'Mul', 'Reshape', 'Transpose', 'Unsqueeze', 'Where']);
 
 /** What attention of one layer is made of, as tensors of (rows, tokens, heads * size). */
 type Layer = {
@@ -33,78 +33,27 @@ export function fuseAttention(file: GraphFile, sizes: DecoderSizes): FreshGraph 
   if (inputs.get('past_key_values.0.key') !== FLOAT32 || sizes.queryHeads % sizes.heads !== 0) return null;
   const links = new Links(file.nodes);
   const added: GraphNode[] = [...lengthNodes()];
+  const tables = new Map<string, GraphNode[]>(); // by the angles that they are made of
   const freshOf = new Map<string, string>();
   for (let index = 0; file.outputs.has(`present.${index}.key`); index++) {
     const layer = findLayer(links, index);
     if (!layer) return null;
     const made = attentionNodes(layer, index, sizes);
+    for (const { cos, sin } of [layer.query, layer.key])
+      for (const angles of [cos, sin]) tables.set(angles, tableNodes(angles, sizes.headSize));
     added.push(...made.nodes);
     for (const [part, name] of Object.entries(made.fresh)) freshOf.set(`present.${index}.${part}`, name);
   }
   const outputs = [...file.outputs.keys()].map((name) => freshOf.get(name) ?? name);
   const replaced = new Set(added.flatMap((node) => node.outputs));
   const kept = file.nodes.filter((node) => !node.outputs.some((output) => replaced.has(output)));
-  const nodes = needed([...kept, ...added], outputs);
+  const all = [...kept, ...added, ...[...tables.values()].flat()];
+  const nodes = needed(fuseNorms(all, file.floats), outputs);
   // What still looks at the past or at the mask would not see what it expects.
   const strangers = nodes.filter(
     (node) => node.opType !== GROUPED && node.inputs.some((name) => name.startsWith('past_key_values.')),
   );
   return strangers.length === 0 ? { nodes, outputs, freshOf, layout: 'tokens' } : null;
-}
-
-/** Nodes by what they make and use. */
-class Links {
-  readonly #makers = new Map<string, GraphNode>();
-  readonly #users = new Map<string, GraphNode[]>();
-
-  constructor(nodes: readonly GraphNode[]) {
-    for (const node of nodes) {
-      for (const output of node.outputs) this.#makers.set(output, node);
-      for (const input of new Set(node.inputs))
-        this.#users.set(input, [...(this.#users.get(input) ?? []), node]);
-    }
-  }
-
-  /** The node that makes a tensor, when it is one of these operators. */
-  maker(name: string | undefined, ...opTypes: string[]): GraphNode | null {
-    const node = this.#makers.get(name ?? '');
-    return node && (opTypes.length === 0 || opTypes.includes(node.opType)) ? node : null;
-  }
-
-  users(name: string): readonly GraphNode[] {
-    return this.#users.get(name) ?? [];
-  }
-
-  /** The nearest node of this operator that is made of a tensor, behind small operators. */
-  after(name: string, opType: string): GraphNode | null {
-    return nearest(
-      [name],
-      opType,
-      (one) => this.users(one),
-      ({ outputs }) => outputs,
-    );
-  }
-
-  /** The nearest node of this operator that a tensor is made of, before small operators. */
-  before(name: string, opType: string): GraphNode | null {
-    const maker = (one: string): GraphNode[] => [this.#makers.get(one) ?? []].flat();
-    return nearest([name], opType, maker, ({ inputs }) => inputs);
-  }
-}
-
-function nearest(
-  from: readonly string[],
-  opType: string,
-  step: (name: string) => readonly GraphNode[],
-  next: (node: GraphNode) => readonly string[],
-): GraphNode | null {
-  const seen = new Set(from);
-  for (const name of seen)
-    for (const node of step(name)) {
-      if (node.opType === opType) return node;
-      if (SMALL.has(node.opType)) for (const other of next(node)) seen.add(other);
-    }
-  return null;
 }
 
 /** Finds what attention of a layer is made of. */
@@ -209,31 +158,34 @@ function lengthNodes(): GraphNode[] {
   ];
 }
 
+/** The table of cosines or sines that is made of these angles. */
+const tableOf = (angles: string): string => `fused/table/${angles}`;
+
+/** One row for each new token, so that it does not matter how the graph came to its angles; both halves of a row are alike. */
+function tableNodes(angles: string, headSize: number): GraphNode[] {
+  const name = (part: string): string => `${tableOf(angles)}/${part}`;
+  return [
+    makeNode('Constant', [], [name('rows')], { value_ints: [-1, headSize] }),
+    makeNode('Constant', [], [name('start')], { value_ints: [0] }),
+    makeNode('Constant', [], [name('end')], { value_ints: [headSize / 2] }),
+    makeNode('Constant', [], [name('axis')], { value_ints: [1] }),
+    makeNode('Reshape', [angles, name('rows')], [name('all')]),
+    makeNode('Slice', ['all', 'start', 'end', 'axis'].map(name), [tableOf(angles)]),
+  ];
+}
+
 function attentionNodes(
   { query, key, value, output }: Layer,
   index: number,
-  { queryHeads, heads, headSize }: DecoderSizes,
+  { queryHeads, heads }: DecoderSizes,
 ): { nodes: GraphNode[]; fresh: { key: string; value: string } } {
   const name = (part: string): string => `fused/${index}/${part}`;
   const flat = (input: string, part: string): GraphNode =>
     makeNode('Reshape', [input, 'fused/flat'], [name(part)]);
-  // One row for each new token: then it does not matter how the graph came to its angles.
-  const table = (angles: string, part: string): GraphNode[] => [
-    makeNode('Constant', [], [name(`${part}/rows`)], { value_ints: [-1, headSize] }),
-    makeNode('Constant', [], [name(`${part}/start`)], { value_ints: [0] }),
-    makeNode('Constant', [], [name(`${part}/end`)], { value_ints: [headSize / 2] }),
-    makeNode('Constant', [], [name(`${part}/axis`)], { value_ints: [1] }),
-    makeNode('Reshape', [angles, name(`${part}/rows`)], [name(`${part}/all`)]),
-    makeNode(
-      'Slice',
-      ['all', 'start', 'end', 'axis'].map((input) => name(`${part}/${input}`)),
-      [name(part)],
-    ),
-  ];
-  const rotate = (part: string, count: number): GraphNode =>
+  const rotate = (part: string, { cos, sin }: Rotated, count: number): GraphNode =>
     makeNode(
       'RotaryEmbedding',
-      [name(`${part}/flat`), PLACES, name('cos'), name('sin')],
+      [name(`${part}/flat`), PLACES, tableOf(cos), tableOf(sin)],
       [name(part)],
       { num_heads: count },
       MICROSOFT,
@@ -241,13 +193,11 @@ function attentionNodes(
   const past = ['key', 'value'].map((part) => `past_key_values.${index}.${part}`);
   return {
     nodes: [
-      ...table(query.cos, 'cos'),
-      ...table(query.sin, 'sin'),
       flat(query.input, 'query/flat'),
       flat(key.input, 'key/flat'),
       flat(value, 'value'),
-      rotate('query', queryHeads),
-      rotate('key', heads),
+      rotate('query', query, queryHeads),
+      rotate('key', key, heads),
       makeNode(
         GROUPED,
         [name('query'), name('key'), name('value'), ...past, LENGTHS, TOTAL],
@@ -258,26 +208,4 @@ function attentionNodes(
     ],
     fresh: { key: name('key'), value: name('value') },
   };
-}
-
-/** The nodes that the outputs are made of, each behind those that it uses. */
-function needed(nodes: readonly GraphNode[], outputs: readonly string[]): GraphNode[] {
-  const makers = new Map(nodes.flatMap((node) => node.outputs.map((output) => [output, node] as const)));
-  const ordered = new Set<GraphNode>();
-  const open: { node: GraphNode; isReady: boolean }[] = [];
-  const visit = (name: string): void => {
-    const node = makers.get(name);
-    if (node && !ordered.has(node)) open.push({ node, isReady: false });
-  };
-  for (const name of outputs) {
-    visit(name);
-    for (let top = open.pop(); top; top = open.pop()) {
-      if (top.isReady) ordered.add(top.node);
-      else if (!ordered.has(top.node)) {
-        open.push({ node: top.node, isReady: true });
-        for (const input of top.node.inputs) visit(input);
-      }
-    }
-  }
-  return [...ordered];
 }

@@ -30,6 +30,8 @@ export type GraphFile = {
   readonly inputs: ReadonlyMap<string, number>;
   /** The graph's outputs: names, and their declarations as they stand in the file. */
   readonly outputs: ReadonlyMap<string, Buffer>;
+  /** Values of constants that are one 32-bit float. */
+  readonly floats: ReadonlyMap<string, number>;
   /** Everything else, as it is written again. */
   readonly rest: { readonly model: readonly Buffer[]; readonly graph: readonly Buffer[] };
 };
@@ -39,14 +41,15 @@ const MODEL = { graph: 7, opset: 8 };
 const OPSET = { domain: 1, version: 2 };
 const GRAPH = { node: 1, initializer: 5, input: 11, output: 12, valueInfo: 13 };
 const NODE = { input: 1, output: 2, opType: 4, attribute: 5, domain: 7 };
-const ATTRIBUTE = { name: 1, float: 2, int: 3, graph: 6, ints: 8, type: 20 };
+const ATTRIBUTE = { name: 1, float: 2, int: 3, tensor: 5, graph: 6, ints: 8, type: 20 };
 /** Type numbers of attributes. */
 const TYPES = { float: 1, int: 2, ints: 7 };
-const TENSOR = { rawData: 9, externalData: 13, location: 14 };
+const TENSOR = { type: 2, floats: 4, name: 8, rawData: 9, externalData: 13, location: 14 };
 const ENTRY = { key: 1, value: 2 };
 const VALUE = { name: 1, type: 2, tensor: 1, element: 1 };
 /** The bytes of a tensor lie in another file. */
 const EXTERNAL = 1;
+const FLOAT32_BYTES = 4;
 /** Tensors up to this size are written again as they are: onnxruntime looks into them while it plans. */
 const SMALL_BYTES = 1024;
 /** onnxruntime's own operators. */
@@ -141,6 +144,7 @@ class Parts implements GraphFile {
   readonly operators = new Set<string>();
   readonly nodes: GraphNode[] = [];
   readonly inputs = new Map<string, number>();
+  readonly floats = new Map<string, number>();
   readonly outputs = new Map<string, Buffer>();
   readonly rest: { model: Buffer[]; graph: Buffer[] } = { model: [], graph: [] };
   opset = 0;
@@ -155,9 +159,11 @@ class Parts implements GraphFile {
     this.graphs += 1;
     for (const field of reader.fields(graph.from, graph.to))
       if (field.number === GRAPH.node) this.nodes.push(this.#readNode(reader, field));
-      else if (field.number === GRAPH.initializer)
+      else if (field.number === GRAPH.initializer) {
+        const { name, value } = readFloat(reader, field);
+        if (value !== null) this.floats.set(name, value);
         this.rest.graph.push(bytesField(GRAPH.initializer, referTo(reader, field, this.file)));
-      else if (field.number === GRAPH.output)
+      } else if (field.number === GRAPH.output)
         this.outputs.set(readValue(reader, field).name, reader.bytes(field.from, field.to));
       else if (field.number !== GRAPH.valueInfo) {
         const { name, type } = field.number === GRAPH.input ? readValue(reader, field) : NO_VALUE;
@@ -185,7 +191,10 @@ class Parts implements GraphFile {
         for (const inner of reader.fields(part.from, part.to))
           if (inner.number === ATTRIBUTE.graph && inner.kind === BYTES) this.#readBranch(reader, inner);
           else if (inner.number === ATTRIBUTE.name) name = reader.text(inner);
-          else if (inner.number === ATTRIBUTE.int || inner.number === ATTRIBUTE.ints)
+          else if (inner.number === ATTRIBUTE.tensor && inner.kind === BYTES) {
+            const { value } = readFloat(reader, inner);
+            if (value !== null && node.outputs.length === 1) this.floats.set(node.outputs[0]!, value);
+          } else if (inner.number === ATTRIBUTE.int || inner.number === ATTRIBUTE.ints)
             if (inner.kind === VARINT) ints.push(inner.from);
             else ints.push(...reader.numbers(inner));
         node.attributes.push({ name, ints, bytes: reader.bytes(part.from, part.to) });
@@ -214,6 +223,18 @@ function readValue(reader: Reader, value: Field): { name: string; type: number }
           for (const field of reader.fields(inner.from, inner.to))
             if (field.number === VALUE.element) type = field.from;
   return { name, type };
+}
+
+/** A tensor's name, and its value when it is one 32-bit float. */
+function readFloat(reader: Reader, tensor: Field): { name: string; value: number | null } {
+  let [name, type] = ['', 0];
+  let value: number | null = null;
+  for (const field of reader.fields(tensor.from, tensor.to))
+    if (field.number === TENSOR.type) type = field.from;
+    else if (field.number === TENSOR.name) name = reader.text(field);
+    else if (field.number === TENSOR.rawData || field.number === TENSOR.floats)
+      if (field.to - field.from === FLOAT32_BYTES) value = reader.bytes(field.from, field.to).readFloatLE();
+  return { name, value: type === TYPES.float ? value : null };
 }
 
 /** A tensor whose bytes, when they are many, are looked for where they stand in `file`. */

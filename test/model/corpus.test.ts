@@ -60,12 +60,15 @@ describe('dialogues', () => {
       const { system, tools, messages } = dialogue;
       const expected = renderChatTemplate({
         template,
-        messages: [...(system ? [{ role: 'system', content: system }] : []), ...messages],
+        messages: [
+          ...(system ? [{ role: 'system', content: system }] : []),
+          ...messages.map(({ role, content }) => ({ role, content })),
+        ],
         tools: tools.map((name) => ({ type: 'function', function: { name } })),
       });
       const pieces = renderDialogue(dialogue);
       expect(pieces.map(({ text }) => text).join('')).toBe(expected);
-      const learnt = pieces.filter(({ isLearnt }) => isLearnt).map(({ text }) => text);
+      const learnt = pieces.filter(({ weight }) => weight > 0).map(({ text }) => text);
       const answers = messages.filter(({ role }) => role === 'assistant');
       expect(learnt).toEqual(answers.map(({ content }) => `${content}<|im_end|>`));
     }

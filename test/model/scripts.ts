@@ -22,7 +22,7 @@ type Scripts = {
   'corpus.mjs': {
     isHeldOut(question: string): boolean;
     examination(random: Random, count: number): Map<string, readonly Question[]>;
-    renderDialogue(dialogue: Dialogue): readonly { readonly text: string; readonly isLearnt: boolean }[];
+    renderDialogue(dialogue: Dialogue): readonly { readonly text: string; readonly weight: number }[];
     drawRows(random: Random, encode: Encode, rowSize: number): AsyncGenerator<TrainingRow, never>;
   };
   'exam.mjs': {
