@@ -4,7 +4,9 @@ import { report, settingsOfProcess, TokenClock } from '../measure.mjs';
 import { wordPrompt } from '../prompts.mjs';
 
 const { model, sequences, promptTokens, outputTokens, threads, runtime: options = {} } = settingsOfProcess();
-const contextSize = Math.ceil((promptTokens + outputTokens + 32) / 256) * 256; // 32: the template's own tokens
+/** Of a turn in the template of the benchmark's model. */
+const TEMPLATE_TOKENS = 8;
+const contextSize = Math.ceil((promptTokens + outputTokens) / 256) * 256
 
 const runtime = await createRuntime({
   model,
@@ -19,7 +21,7 @@ const clock = new TokenClock(sequences);
 
 async function generate(index) {
   const stream = await runtime.createCompletion({
-    messages: [{ role: 'user', content: wordPrompt(promptTokens, index) }],
+    messages: [{ role: 'user', content: wordPrompt(promptTokens - TEMPLATE_TOKENS, index) }],
     max_completion_tokens: outputTokens,
     ignore_eos: true,
     temperature: 0.8,

@@ -47,11 +47,11 @@ export function lastLogits(
   );
 }
 
-/** The logits after every token of a prompt, from one pass. `plain`: a 16-bit cache without fused attention. */
+/** The logits after every token of a prompt, from one pass. */
 export function promptLogits(
   model: string,
   prompt: readonly number[],
-  precision: 'f32' | 'plain' | 'fused',
+  precision: 'f32' | 'fused',
 ): Float32Array[] {
   const lines = run(model, [prompt], ['0', 'rows', ...(precision === 'fused' ? [] : [precision])]);
   return lines.map((line) => Float32Array.from(line.trim().split(' '), parseHexFloat));

@@ -1,7 +1,7 @@
 // The bare engine, for comparison: reads prompts as token ids, prints the argmax continuation of each, one line a prompt.
-// usage: greedy <libraries folder> <model> <tokens to predict> tokens|logits|rows [f32|plain] < prompts
+// usage: greedy <libraries folder> <model> <tokens to predict> tokens|logits|rows [f32] < prompts
 // With "logits": prints the logits after each prompt instead, as hexadecimal floats. With "rows": those after each token of
-// the one prompt, from one pass. With "f32": the KV cache has 32 bits. With "plain": 16 bits without fused attention.
+// the one prompt, from one pass. With "f32": the KV cache has 32 bits.
 #include <ggml-backend.h>
 #include <llama.h>
 
