@@ -1,14 +1,17 @@
-// Constrained decoding: mask and compile times over real documents, on real vocabularies, one thread.
-// Run by bench/run.mjs, or alone: node bench/structured.mjs. Exports `run`, which returns { name, unit, median, min, max } rows.
+// Constrained decoding: mask and compile times over real documents, on real vocabularies, one thread; and decoding with a
+// JSON Schema against the same without.
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import { createRequire } from 'node:module';
+import os from 'node:os';
 import path from 'node:path';
-import { fileURLToPath, pathToFileURL } from 'node:url';
+import { fileURLToPath } from 'node:url';
 import { gunzipSync } from 'node:zlib';
+import { inProcess, median, result, waitUntilQuiet } from './measure.mjs';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
 const data = path.resolve(root, '../shared/data/structured');
+const throughputModel = path.join(root, 'bench', 'models', 'qwen3-0.6b-q8_0.gguf');
 const KIND = { json: 0, regex: 1, choice: 2, gbnf: 3, ebnf: 3, lark: 3, structural_tag: 4 };
 /** Compiles and walks each specification this often and takes each step's least time: other load on the machine only adds. */
 const ROUNDS = 3;
@@ -92,13 +95,9 @@ const row = (name, unit, value, values = [value]) => ({
   max: Math.max(...values),
 }); // prettier-ignore
 
-/** All rows of the table; prints nothing. */
-export async function run() {
-  const addon = createRequire(import.meta.url)(
-    path.join(root, 'native', 'build', 'Release', 'onpolicy.node'),
-  );
-  const { grammar } = addon;
-  if (!fs.existsSync(data)) return { skipped: `no golden documents at ${data}`, results: [] };
+/** Mask and compile times on two vocabularies. */
+async function maskRows(grammar) {
+  if (!fs.existsSync(data)) return [];
   const results = [];
   const all = ['2020-12', '2019-09', '7', '6', '4'].flatMap((draft) => load(`jsts_draft${draft}.jsonl.gz`));
   const groups = [...all, ...load('xgrammar_verified.json.gz')].filter((group) => group.kind === 'json');
@@ -134,8 +133,12 @@ export async function run() {
     );
     lengths.push(performance.now() - start);
   }
-  lengths.sort((a, b) => a - b);
-  results.push(row('compile maxLength 280', 'ms', at(lengths, 0.5), lengths));
+  results.push(result('compile maxLength 280', 'ms', lengths));
+  return results;
+}
+
+/** Set-up of a vocabulary. */
+async function vocabularyRows(grammar) {
   const setups = [];
   let memory = 0;
   for (let i = 0; i < 5; i++) {
@@ -144,17 +147,56 @@ export async function run() {
     setups.push(performance.now() - start);
     memory = grammar.vocabularyInfo(made).memoryBytes / 1e6;
   }
-  setups.sort((a, b) => a - b);
-  results.push(row('vocabulary set-up with file read (Qwen 2, 151,936)', 'ms', at(setups, 0.5), setups));
-  results.push(row('vocabulary memory (Qwen 2, 151,936)', 'MB', memory));
-  return { results };
+  return [
+    result('vocabulary set-up with file read (Qwen 2, 151,936)', 'ms', setups),
+    row('vocabulary memory (Qwen 2, 151,936)', 'MB', memory),
+  ];
 }
 
-if (process.argv[1] && import.meta.url === pathToFileURL(process.argv[1]).href) {
-  const { results, skipped } = await run();
-  if (skipped) console.log(`skipped: ${skipped}`);
-  for (const { name, unit, median, min, max } of results)
-    console.log(
-      `${name.padEnd(52)} ${median.toFixed(2)} ${unit}${min === max ? '' : ` (${min.toFixed(2)} .. ${max.toFixed(2)})`}`,
+/** Decoding with a JSON Schema against the same without. */
+async function throughputRows({ model = throughputModel, threads, rounds, log }) {
+  if (!fs.existsSync(model)) {
+    log(`structured: throughput left out, there is no ${model}`);
+    return [];
+  }
+  const sequences = 8;
+  await waitUntilQuiet({ log });
+  const settings = { model, threads, rounds, sequences, outputTokens: 64 };
+  const { rates } = await inProcess('structured/throughput.mjs', settings);
+  const label = `decode, ${sequences} sequences`;
+  const free = median(rates.free);
+  return [
+    result(`${label}: free`, 'tokens/s', rates.free),
+    result(`${label}: JSON Schema`, 'tokens/s', rates.schema, { free: median(rates.schema) / free }),
+    result(`${label}: JSON Schema, every token sampled`, 'tokens/s', rates.sampled, {
+      free: median(rates.sampled) / free,
+    }),
+  ];
+}
+
+const PARTS = { masks: maskRows, vocabulary: vocabularyRows, throughput: throughputRows };
+
+/** All rows of the table; `only` names some of the parts. */
+export async function run({
+  rounds = 3,
+  threads = os.availableParallelism(),
+  model,
+  only = Object.keys(PARTS),
+  log = () => {},
+} = {}) {
+  const { grammar } = createRequire(import.meta.url)(
+    path.join(root, 'native', 'build', 'Release', 'onpolicy.node'),
+  );
+  const rows = [];
+  for (const part of only) {
+    if (!PARTS[part])
+      throw new Error(`structured: no part ${part}; there are ${Object.keys(PARTS).join(', ')}`);
+    log(`structured: ${part}`);
+    rows.push(
+      ...(await (part === 'throughput'
+        ? throughputRows({ model, threads, rounds, log })
+        : PARTS[part](grammar))),
     );
+  }
+  return rows;
 }

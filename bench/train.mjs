@@ -1,5 +1,5 @@
 // The trainer on the 0.6B shape -> tokens per second against this machine's matrix product, shared prompts, memory.
-// Each part runs in a process of its own, and takes minutes: it trains real rows. Parts: --only speed,shared,memory
+// Each part runs in a process of its own, and takes minutes: it trains real rows. Parts: --only speed,shared,memory,job
 import { inProcess, median, result, waitUntilQuiet } from './measure.mjs';
 import { ensureModel } from './model/make.mjs';
 
@@ -51,6 +51,14 @@ const PARTS = {
       rows.push(result(`${label}: speed`, 'tokens/s', [tokensPerSecond]));
     }
     return rows;
+  },
+  job: async (settings) => {
+    const { swapMs, p99Ms, maxMs } = await inProcess('train/job.mjs', settings);
+    return [
+      result('first token after a job with its new adapter, over a plain one', 'ms', swapMs),
+      result('event loop delay while a job trains, 99th percentile', 'ms', p99Ms),
+      result('event loop delay while a job trains, longest', 'ms', maxMs),
+    ];
   },
 };
 

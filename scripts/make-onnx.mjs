@@ -1,5 +1,6 @@
 // Writes a GGUF model of llama's shape, the embedded one unless --model FILE is given, as an ONNX folder:
 //   --out FOLDER (default bench/models/onpolicy-tiny-onnx), --attention plain|grouped, --no-positions, --last-rows, --external, --half,
+//   --weights float32|q4|rounded (to four bits, kept as floats),
 //   --gguf FILE (writes the model as a GGUF file with 32-bit weights as well)
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -15,6 +16,7 @@ const { values } = parseArgs({
     'no-positions': { type: 'boolean', default: false },
     'last-rows': { type: 'boolean', default: false },
     external: { type: 'boolean', default: false },
+    weights: { type: 'string', default: 'float32' },
     gguf: { type: 'string' },
     half: { type: 'boolean', default: false },
   },
@@ -25,6 +27,7 @@ await convertGguf(values.model, values.out, {
   lastRows: values['last-rows'],
   external: values.external,
   half: values.half,
+  weights: values.weights,
 });
 if (values.gguf !== undefined) await widenGguf(values.model, values.gguf);
 process.stdout.write(`${values.out}\n`);

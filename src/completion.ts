@@ -107,7 +107,7 @@ export class Completion {
         if (!this.isEnded && !this.choices.some((choice) => choice.hasDelta)) await this.#changed();
       }
     } finally {
-      this.stop(new OnpolicyError('ABORTED', 'the stream was left'));
+      if (!this.isEnded) this.stop(new OnpolicyError('ABORTED', 'the stream was left'));
     }
   }
 

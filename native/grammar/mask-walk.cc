@@ -1,12 +1,15 @@
 // One loop over the nodes in preorder; whole subtrees are dropped, or taken where a state takes anything of their alphabet.
 #include "grammar/mask-walk.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace onpolicy::grammar {
 
 // Steps over readings that end, or of which there are several, per mask. Others are bounded by the trie.
-static constexpr size_t kWalkFuel = 1500000;
+static constexpr size_t kWalkFuel = 300000;
+// What new states of the automaton may cost in a mask.
+static constexpr uint64_t kMaskWork = 800000;
 // A subtree of this many nodes is worth the question whether it can be taken whole.
 static constexpr uint32_t kWorthAsking = 3;
 
@@ -16,7 +19,11 @@ MaskWalk::MaskWalk(const Vocabulary& vocabulary, Grammar& grammar, StateTable& s
   path_.resize(vocabulary.max_token_bytes() + 1u);
 }
 
-void MaskWalk::Refuel() { fuel_ = kWalkFuel; }
+void MaskWalk::Refuel() {
+  fuel_ = kWalkFuel;
+  last_work_ = grammar_.regex().work() + kMaskWork;
+  reach_.StopAt(last_work_);
+}
 
 MaskWalk::Level MaskWalk::LevelOf(StateId state) {
   const Config* only = nullptr;
@@ -104,14 +111,19 @@ void MaskWalk::Run(const Slice& slice, uint32_t at, uint32_t end, std::string& t
       if (entry != next) ending = EndingOf(next, level.stack, node.depth, text);
       if (entry == next || ending.completes) {
         // Nothing ends here but perhaps the whole: the walk stays in the one reading.
-        if (node.end - at >= kWorthAsking && !(node.below & ~reach_.Loops(next))) {
+        if (node.end - at >= kWorthAsking && !IsSpent() && reach_.Loops(next, node.below)) {
           tokens->insert(tokens->end(), slice.tokens.begin() + slice.tokens_before[at],
                          slice.tokens.begin() + slice.tokens_before[node.end]);
           at = node.end;
           continue;
         }
         add(node);
-        if (++at < node.end) levels_[node.depth] = {regex.Row(next), next, level.stack, kDeadState};
+        if (++at == node.end) continue;
+        if (IsSpent()) {
+          at = node.end;
+        } else {
+          levels_[node.depth] = {regex.Row(next), next, level.stack, kDeadState};
+        }
         continue;
       }
       next_state = ending.state;
@@ -131,13 +143,13 @@ void MaskWalk::Run(const Slice& slice, uint32_t at, uint32_t end, std::string& t
       continue;
     }
     add(node);
-    if (++at < node.end) levels_[node.depth] = LevelOf(next_state);
-    const size_t cost = 1 + states_.Configs(next_state).size();
-    if (fuel_ < cost) {
-      fuel_ = 0;
-      return;
+    fuel_ -= std::min(fuel_, 1 + states_.Configs(next_state).size());
+    if (++at == node.end) continue;
+    if (IsSpent()) {
+      at = node.end;
+    } else {
+      levels_[node.depth] = LevelOf(next_state);
     }
-    fuel_ -= cost;
   }
 }
 

@@ -14,7 +14,8 @@ class MaskWalk {
   // Keeps references to all of them.
   MaskWalk(const Vocabulary& vocabulary, Grammar& grammar, StateTable& states, TextReach& reach);
 
-  // A new mask begins: the walks up to the next one share a bounded number of steps. Beyond it nothing more is found.
+  // A new mask begins: the walks up to the next one share a bounded number of steps. Beyond it only tokens of one byte
+  // are found, with which any text can go on.
   void Refuel();
   // Adds the tokens of a slice that `state` allows to `tokens`. Subtrees whose fate hangs on the text go to `uncertain`
   // instead. `first` are the bytes that the state takes.
@@ -44,7 +45,10 @@ class MaskWalk {
   TextReach& reach_;
   std::vector<Level> levels_;  // by depth
   std::string path_;           // bytes from the root down to the node
+  bool IsSpent() const { return fuel_ == 0 || grammar_.regex().work() > last_work_; }
+
   size_t fuel_ = 0;
+  uint64_t last_work_ = 0;  // of the automaton
   // The last ending that was asked for: in free text it is asked for at every node.
   NodeId asked_node_ = kNothing;
   StackId asked_stack_ = 0;

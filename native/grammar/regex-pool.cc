@@ -34,20 +34,18 @@ NodeId RegexPool::Intern(const Node& node, const std::vector<NodeId>* children) 
   } else {
     hash = Mix(hash, (static_cast<uint64_t>(node.min) << 32) | node.max);
   }
-  auto [begin, end] = index_.equal_range(hash);
-  for (auto it = begin; it != end; ++it) {
-    const Node& other = nodes_[it->second];
-    if (other.kind != node.kind || other.a != node.a || other.b != node.b) continue;
-    if (node.kind == Kind::kBytes) {
-      if (!(sets_[other.min] == sets_.back())) continue;
-      sets_.pop_back();
-    } else if (children) {
-      if (other.max - other.min != children->size()) continue;
-      if (!std::equal(children->begin(), children->end(), children_.begin() + other.min)) continue;
-    } else if (other.min != node.min || other.max != node.max) {
-      continue;
-    }
-    return it->second;
+  hash = MixBits(hash);
+  const NodeId known = index_.FindHash(hash, [&](NodeId id) {
+    const Node& other = nodes_[id];
+    if (other.kind != node.kind || other.a != node.a || other.b != node.b) return false;
+    if (node.kind == Kind::kBytes) return sets_[other.min] == sets_.back();
+    if (!children) return other.min == node.min && other.max == node.max;
+    return other.max - other.min == children->size() &&
+           std::equal(children->begin(), children->end(), children_.begin() + other.min);
+  });
+  if (known != HashIndex::kNone) {
+    if (node.kind == Kind::kBytes) sets_.pop_back();
+    return known;
   }
   Node stored = node;
   if (node.kind == Kind::kBytes) stored.min = static_cast<uint32_t>(sets_.size() - 1);
@@ -62,7 +60,7 @@ NodeId RegexPool::Intern(const Node& node, const std::vector<NodeId>* children) 
   tags_.emplace_back();
   row_of_.push_back(nullptr);
   live_.push_back(0);
-  index_.emplace(hash, id);
+  index_.AddHash(hash, id);
   return id;
 }
 
@@ -120,6 +118,7 @@ NodeId RegexPool::MergeList(Kind kind, std::vector<NodeId> parts) {
   const NodeId neutral = is_and ? kAnyText : kNothing;
   const NodeId dominant = is_and ? kNothing : kAnyText;
   std::vector<NodeId> flat;
+  work_ += 4 * parts.size();
   bool has_bytes = false;
   ByteSet bytes = is_and ? ByteSet::All() : ByteSet{};
   for (NodeId part : parts) {
@@ -135,7 +134,9 @@ NodeId RegexPool::MergeList(Kind kind, std::vector<NodeId> parts) {
     if (part == neutral) continue;
     if (part == dominant) return dominant;
     if (nodes_[part].kind == kind) {
-      for (NodeId child : ChildrenOf(part)) take(child);
+      const std::vector<NodeId> children = ChildrenOf(part);
+      work_ += 4 * children.size();
+      for (NodeId child : children) take(child);
     } else {
       take(part);
     }
@@ -241,30 +242,37 @@ std::vector<RegexPool::Edge> RegexPool::Combine(const std::vector<NodeId>& parts
   };
   std::vector<Class> classes{{ByteSet::All(), {}}};
   for (NodeId part : parts) {
-    const std::vector<Edge> edges = Edges(part);
-    std::vector<Class> refined;
-    refined.reserve(classes.size() + edges.size());
+    const std::vector<Edge>& edges = Edges(part);
     ByteSet covered;
     for (const Edge& edge : edges) covered = covered | edge.bytes;
-    for (Class& old : classes) {
-      const ByteSet outside = old.bytes & ~covered;
-      if (outside == old.bytes) {
-        if (!is_and) refined.push_back(std::move(old));
+    // Each class shrinks to what the part does not cover; what an edge takes from it becomes a class of its own.
+    const size_t count = classes.size();
+    work_ += count * (1 + edges.size());
+    for (size_t i = 0; i < count; i++) {
+      ByteSet rest = classes[i].bytes;
+      if ((rest & covered).IsEmpty()) {
+        if (is_and) classes[i].bytes = {};
         continue;
       }
       for (const Edge& edge : edges) {
-        const ByteSet both = old.bytes & edge.bytes;
+        const ByteSet both = rest & edge.bytes;
         if (both.IsEmpty()) continue;
-        refined.push_back({both, old.targets});
-        refined.back().targets.push_back(edge.target);
+        rest = rest & ~both;
+        if (rest.IsEmpty()) {
+          classes[i].bytes = both;
+          classes[i].targets.push_back(edge.target);
+          break;
+        }
+        std::vector<NodeId> targets = classes[i].targets;
+        targets.push_back(edge.target);
+        classes.push_back({both, std::move(targets)});
       }
-      if (!is_and && !outside.IsEmpty()) refined.push_back({outside, std::move(old.targets)});
+      if (!rest.IsEmpty()) classes[i].bytes = is_and ? ByteSet{} : rest;
     }
-    classes = std::move(refined);
   }
   std::vector<Edge> result;
   for (Class& entry : classes) {
-    if (entry.targets.empty()) continue;
+    if (entry.targets.empty() || entry.bytes.IsEmpty()) continue;
     const NodeId target = is_and ? And(std::move(entry.targets)) : Alternate(std::move(entry.targets));
     if (target == kNothing) continue;
     auto same = std::find_if(result.begin(), result.end(), [&](const Edge& edge) { return edge.target == target; });
@@ -331,7 +339,7 @@ std::vector<RegexPool::Edge> RegexPool::MakeEdges(NodeId id) {
       return Combine(ChildrenOf(id), true);
     case Kind::kNot: {
       ByteSet covered;
-      const std::vector<Edge> inner = Edges(node.a);
+      const std::vector<Edge>& inner = Edges(node.a);
       for (const Edge& edge : inner) {
         covered = covered | edge.bytes;
         const NodeId target = Not(edge.target);
@@ -349,12 +357,18 @@ std::vector<RegexPool::Edge> RegexPool::MakeEdges(NodeId id) {
     }
     case Kind::kLeaf: {
       Automaton* automaton = leaves_[node.a];
-      std::unordered_map<uint32_t, ByteSet> by_state;
+      // Until the end of the loop, targets are the automaton's own states.
       for (unsigned byte = 0; byte < 256; byte++) {
         const uint32_t next = automaton->Next(node.b, static_cast<uint8_t>(byte));
-        if (next != Automaton::kDead) by_state[next].Add(byte);
+        if (next == Automaton::kDead) continue;
+        auto edge = std::find_if(result.rbegin(), result.rend(), [&](const Edge& known) { return known.target == next; });
+        if (edge == result.rend()) {
+          result.push_back({{}, next});
+          edge = result.rbegin();
+        }
+        edge->bytes.Add(byte);
       }
-      for (const auto& [state, bytes] : by_state) result.push_back({bytes, Leaf(automaton, state)});
+      for (Edge& edge : result) edge.target = Leaf(automaton, edge.target);
       break;
     }
   }
@@ -362,16 +376,16 @@ std::vector<RegexPool::Edge> RegexPool::MakeEdges(NodeId id) {
 }
 
 const RegexPool::StateRow* RegexPool::MakeRow(NodeId state) {
-  const std::vector<Edge> edges = Edges(state);
-  StateRow row{};
+  work_ += 100;
+  const std::vector<Edge>& edges = Edges(state);
+  StateRow& row = rows_.emplace_back();
   for (const Edge& edge : edges) {
     if (!IsLive(edge.target)) continue;
     const NodeId entry = edge.target | (IsAccepting(edge.target) ? kAcceptBit : 0);
     row.first = row.first | edge.bytes;
     edge.bytes.ForEach([&](unsigned byte) { row.next[byte] = entry; });
   }
-  rows_.push_back(row);
-  return row_of_[state] = &rows_.back();
+  return row_of_[state] = &row;
 }
 
 bool RegexPool::IsLive(NodeId node) {

@@ -7,8 +7,11 @@
 
 namespace onpolicy::grammar {
 
+// A look ahead stops at this many states in all, or at one distance; what it has seen by then is certain.
+static constexpr size_t kMaxReachStates = 300;
+static constexpr size_t kMaxLevelStates = 60;
 // A string's automaton with more states than this is not looked at as a whole.
-static constexpr size_t kMaxStringStates = 400;
+static constexpr size_t kMaxStringStates = 60;
 // Marks a known entry of `loops_`; no class of text has it.
 static constexpr TextClasses kKnownLoops = 1u << 31;
 
@@ -53,6 +56,7 @@ static const std::vector<CodePointPath>& PathsOf(SliceClass kind) {
 
 bool TextReach::Advance(const std::vector<NodeId>& from, const ByteSet& bytes, std::vector<NodeId>* to) {
   for (NodeId state : from) {
+    if (IsSpent()) return false;
     if (!(bytes & ~regex_.FirstBytes(state)).IsEmpty()) return false;
     const NodeId* row = regex_.Row(state);
     NodeId last = kNothing;
@@ -74,7 +78,7 @@ uint16_t TextReach::Reach(NodeId node, SliceClass kind) {
   const ByteSet continuation = ByteSet::Range(0x80, 0xBF);
   bool alive = true;
   uint16_t length = 0;
-  for (; alive && !level.empty() && length < 31 && seen.size() < 3000; length++) {
+  for (; alive && !level.empty() && length < 31 && seen.size() < kMaxReachStates; length++) {
     std::vector<NodeId> next;
     for (const CodePointPath& path : PathsOf(kind)) {
       std::vector<NodeId> leads, tails;
@@ -88,7 +92,7 @@ uint16_t TextReach::Reach(NodeId node, SliceClass kind) {
         }
         leads = std::move(tails);
       }
-      if (!alive || leads.size() > 500) {
+      if (!alive || leads.size() > kMaxLevelStates) {
         alive = false;
         break;
       }
@@ -111,20 +115,25 @@ uint16_t TextReach::Reach(NodeId node, SliceClass kind) {
 }
 
 TextClasses TextReach::FindLoops(NodeId node) {
+  static const std::array<TextClasses, 128> kinds = [] {
+    std::array<TextClasses, 128> made;
+    for (unsigned byte = 0; byte < 128; byte++) made[byte] = ClassOfAscii(static_cast<uint8_t>(byte));
+    return made;
+  }();
   const NodeId* row = regex_.Row(node);
-  TextClasses all = 0, leaving = 0;
-  for (unsigned byte = 0; byte < 0x80; byte++) {
-    const TextClasses kind = ClassOfAscii(static_cast<uint8_t>(byte));
-    all |= kind;
-    if ((row[byte] & ~kAcceptBit) != node) leaving |= kind;
-  }
-  TextClasses loops = all & ~leaving;
+  TextClasses leaving = 0;
+  for (unsigned byte = 0; byte < 128; byte++) leaving |= (row[byte] & ~kAcceptBit) != node ? kinds[byte] : 0;
+  if (loops_.size() <= node) loops_.resize(std::max<size_t>(regex_.size(), node + 1), 0);
+  return loops_[node] = (~leaving & ~(kWideText | kBrokenText)) | kKnownLoops;
+}
+
+bool TextReach::LoopsOverWide(NodeId node) {
+  if (auto known = wide_.find(node); known != wide_.end()) return known->second;
   const std::vector<NodeId> start{node};
-  bool wide = loops != 0;
+  bool wide = true;
   for (const CodePointPath& path : WidePaths()) {
-    if (!wide) break;
     std::vector<NodeId> level;
-    wide = Advance(start, path.lead, &level);
+    wide = wide && Advance(start, path.lead, &level);
     for (unsigned rest = 0; wide && rest <= path.more; rest++) {
       for (NodeId state : level) wide = wide && !regex_.IsAccepting(state);
       std::vector<NodeId> next;
@@ -133,10 +142,9 @@ TextClasses TextReach::FindLoops(NodeId node) {
       level = std::move(next);
     }
     wide = wide && level == start;
+    if (!wide) break;
   }
-  if (wide) loops |= kWideText;
-  if (loops_.size() <= node) loops_.resize(std::max<size_t>(regex_.size(), node + 1), 0);
-  return loops_[node] = loops | kKnownLoops;
+  return wide_[node] = wide;
 }
 
 bool TextReach::IsInsideString(NodeId node) {
@@ -163,7 +171,7 @@ bool TextReach::IsInsideString(NodeId node) {
   };
   follow(node);
   for (size_t i = 0; inside && i < seen.size(); i++) {
-    inside = seen.size() < kMaxStringStates && (regex_.FirstBytes(seen[i]) & ByteSet::Range(0, 0x1F)).IsEmpty();
+    inside = seen.size() < kMaxStringStates && !IsSpent() && (regex_.FirstBytes(seen[i]) & ByteSet::Range(0, 0x1F)).IsEmpty();
     if (inside) follow(seen[i]);
   }
   if (inside)

@@ -16,11 +16,15 @@ class TextReach {
   // Keeps a reference to `regex`.
   explicit TextReach(RegexPool& regex) : regex_(regex) {}
 
+  // Looks ahead stop, with what is certain by then, once the automaton has cost so much work in all.
+  void StopAt(uint64_t work) { last_work_ = work; }
   // How many code points of a slice's alphabet a state takes, whatever they are.
   uint16_t Reach(NodeId node, SliceClass kind);
-  // Classes of text that lead from the state back to it, and through states that do not end.
-  TextClasses Loops(NodeId node) {
-    return node < loops_.size() && loops_[node] ? loops_[node] : FindLoops(node);
+  // Whether all text of these classes leads from the state back to it, and through states that do not end.
+  bool Loops(NodeId node, TextClasses text) {
+    const TextClasses loops = node < loops_.size() && loops_[node] ? loops_[node] : FindLoops(node);
+    if (text & ~loops & ~kWideText) return false;
+    return !(text & kWideText) || LoopsOverWide(node);
   }
   // Whether a state that takes text without quote and backslash lives on in its terminal, and meets no control character.
   bool IsInsideString(NodeId node);
@@ -32,13 +36,18 @@ class TextReach {
   };
 
   TextClasses FindLoops(NodeId node);
+  bool LoopsOverWide(NodeId node);
   // Adds the successors of `from` over `bytes` to `to`; false when one of them is dead.
   bool Advance(const std::vector<NodeId>& from, const ByteSet& bytes, std::vector<NodeId>* to);
 
+  bool IsSpent() const { return regex_.work() > last_work_; }
+
   RegexPool& regex_;
+  uint64_t last_work_ = UINT64_MAX;
   std::unordered_map<NodeId, Depths> reach_;
   std::unordered_map<NodeId, bool> inside_string_;
-  std::vector<TextClasses> loops_;  // by node; 0: not known yet
+  std::vector<TextClasses> loops_;        // by node: classes of ASCII and kKnownLoops; 0: not known yet
+  std::unordered_map<NodeId, bool> wide_;  // whether text beyond ASCII loops, too
 };
 
 }  // namespace onpolicy::grammar

@@ -88,6 +88,22 @@ inline const uint32_t* ReadMask(Napi::Value value, const std::string& field, int
   ThrowType(value.Env(), field, "a Uint32Array or an Int32Array");
 }
 
+// An optional field.
+inline uint32_t ReadUint(const Napi::Object& object, const char* name, uint32_t fallback) {
+  const Napi::Value value = object.Get(name);
+  if (value.IsUndefined()) return fallback;
+  const double number = value.IsNumber() ? value.As<Napi::Number>().DoubleValue() : -1;
+  if (!(number >= 0 && number <= 4294967295.0 && number == static_cast<uint32_t>(number)))
+    throw Napi::RangeError::New(object.Env(), std::string(name) + ": expected an integer from 0 to 4294967295");
+  return static_cast<uint32_t>(number);
+}
+
+inline std::string ReadString(const Napi::CallbackInfo& info, size_t index, const char* name) {
+  if (info.Length() <= index || !info[index].IsString())
+    throw Napi::TypeError::New(info.Env(), std::string(name) + ": expected a string");
+  return info[index].As<Napi::String>().Utf8Value();
+}
+
 // Throws a TypeError for a field that is none of `known`.
 inline void RejectUnknown(Napi::Object options, const std::string& what,
                           std::initializer_list<const char*> known) {

@@ -66,7 +66,7 @@ Status FullTrainer::Run(PackedRow row, const std::vector<float>* target_weights,
     weights.push_back(0);
   }
   row_.size = row.size();
-  row_.attention.plan = PlanAttention(row);
+  row_.attention.plan = PlanAttention(row, kShortBlockQueries);
   const int64_t nodes =
       shape().layers * (kNodesOfLayer + kNodesOfBlock * static_cast<int64_t>(row_.attention.plan.blocks.size())) + 64;
   if (row.size() > kMaxRow || nodes > static_cast<int64_t>(kMaxGraphNodes))

@@ -21,7 +21,7 @@ struct FullParameter {
   Tensor gradient = nullptr;    // (in, columns)
   Tensor product = nullptr;     // (in, columns) what products read: the value, or a BF16 copy
   Tensor transposed = nullptr;  // (columns, in), of the same type
-  std::vector<float> first_moment, second_moment;
+  std::vector<float> first_moment = {}, second_moment = {};
 
   size_t count() const { return static_cast<size_t>(in * columns); }
   float* values() const { return static_cast<float*>(value->data); }

@@ -7,8 +7,6 @@
 namespace onpolicy::training {
 namespace {
 
-constexpr int64_t kBlockQueries = 128;
-
 bool Sees(const PackedRow& row, int64_t i, int64_t j) {
   const auto a = static_cast<size_t>(i), b = static_cast<size_t>(j);
   return j <= i && (row.group_ids[a] == row.group_ids[b] || row.parent_ids[a] == row.group_ids[b]);
@@ -55,11 +53,11 @@ void PackedRow::Pad(int64_t multiple) {
   }
 }
 
-AttentionPlan PlanAttention(const PackedRow& row) {
+AttentionPlan PlanAttention(const PackedRow& row, int64_t block_queries) {
   AttentionPlan plan;
   const int64_t size = row.size();
-  for (int64_t start = 0; start < size; start += kBlockQueries) {
-    QueryBlock block{.start = start, .count = std::min(kBlockQueries, size - start), .keys = {}};
+  for (int64_t start = 0; start < size; start += block_queries) {
+    QueryBlock block{.start = start, .count = std::min(block_queries, size - start), .keys = {}};
     const int64_t end = block.start + block.count;
     std::vector<bool> is_seen(static_cast<size_t>(end), false);
     for (int64_t j = 0; j < end; ++j)

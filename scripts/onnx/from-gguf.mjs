@@ -5,13 +5,13 @@ import { readGgufFileInfo } from 'node-llama-cpp';
 import { readKeyValues, writeGguf } from '../../bench/model/gguf.mjs';
 import { writeLlama } from './llama.mjs';
 import { writeTokenizer } from './tokenizer.mjs';
-import { float32Weights } from './weights.mjs';
+import { float32Weights, int4Weights } from './weights.mjs';
 
 const F32 = 0;
 const F16 = 1;
 
-/** Writes the folder; `options` are those of `writeLlama`. */
-export async function convertGguf(file, folder, options) {
+/** Writes the folder; `weights`: float32, q4, or rounded (to four bits, kept as floats); `options` are those of `writeLlama`. */
+export async function convertGguf(file, folder, { weights = 'float32', ...options }) {
   const { metadata, fullTensorInfo } = await readGgufFileInfo(file);
   const architecture = metadata.general.architecture;
   if (architecture !== 'llama')
@@ -31,7 +31,10 @@ export async function convertGguf(file, folder, options) {
     return [Buffer.from((isTurned ? turn(straight, sizes(name)) : straight).buffer)];
   };
   fs.mkdirSync(path.join(folder, 'onnx'), { recursive: true });
-  writeLlama(path.join(folder, 'onnx', 'model.onnx'), shape, float32Weights({ chunks, sizes }), options);
+  const isRounded = weights === 'rounded';
+  const written =
+    weights === 'float32' ? float32Weights({ chunks, sizes }) : int4Weights({ chunks, sizes, isRounded });
+  writeLlama(path.join(folder, 'onnx', 'model.onnx'), shape, written, options);
   writeConfig(folder, shape, metadata.tokenizer.ggml);
   writeTokenizer(folder, metadata.tokenizer);
 }

@@ -34,6 +34,63 @@ export function float32Weights({ chunks, sizes }) {
   };
 }
 
+/** Weights of a block share a scale. */
+const BLOCK = 32;
+const ZERO = 8;
+
+/** Four bits a weight, two to a byte, (outputs, blocks, 16), and a scale for each block: (outputs, blocks). */
+function toBlocks(values, inputs) {
+  const perRow = Math.ceil(inputs / BLOCK);
+  const outputs = values.length / inputs;
+  const bytes = new Uint8Array(outputs * perRow * (BLOCK / 2)).fill(ZERO * 17);
+  const scales = new Float32Array(outputs * perRow);
+  const rounded = new Float32Array(values.length);
+  for (let row = 0; row < outputs; row++)
+    for (let block = 0; block < perRow; block++) {
+      const start = row * inputs + block * BLOCK;
+      const part = values.subarray(start, Math.min(start + BLOCK, (row + 1) * inputs));
+      const scale = part.reduce((most, value) => Math.max(most, Math.abs(value)), 0) / 7 || 1;
+      const place = row * perRow + block;
+      scales[place] = scale;
+      for (const [i, value] of part.entries()) {
+        const level = Math.round(value / scales[place]);
+        rounded[start + i] = level * scales[place];
+        const at = place * (BLOCK / 2) + (i >> 1);
+        const shift = 4 * (i % 2);
+        bytes[at] = (bytes[at] & ~(15 << shift)) | ((level + ZERO) << shift);
+      }
+    }
+  return { bytes, scales, rounded, perRow };
+}
+
+/**
+ * Weights of four bits in `MatMulNBits`, or `isRounded`: the same values as 32-bit floats. The embedding keeps 32 bits.
+ * @param chunks as for `float32Weights`
+ */
+export function int4Weights({ chunks, sizes, isRounded }) {
+  const blocks = (name, inputs) => {
+    const [{ buffer, byteOffset, byteLength }] = chunks(`${name}.weight`, false);
+    return toBlocks(new Float32Array(buffer, byteOffset, byteLength / 4), inputs);
+  };
+  return {
+    ...float32Weights({ chunks, sizes }),
+    linear: (graph, input, name) => {
+      const [inputs, outputs] = sizes(`${name}.weight`);
+      const { bytes, scales, rounded, perRow } = blocks(name, inputs);
+      const buffer = (array) => Buffer.from(array.buffer);
+      if (isRounded) {
+        const weight = graph.weight(`${name}.weight`, 'float32', [outputs, inputs], buffer(rounded));
+        return graph.add('MatMul', [input, graph.add('Transpose', [weight], { perm: [1, 0] })]);
+      }
+      const weight = graph.weight(`${name}.q4`, 'uint8', [outputs, perRow, BLOCK / 2], buffer(bytes));
+      const scale = graph.weight(`${name}.scales`, 'float32', [outputs * perRow], buffer(scales));
+      const settings = { K: inputs, N: outputs, bits: 4, block_size: BLOCK };
+      graph.addMany('MatMulNBits', [input, weight, scale], [`${name}.out`], settings, 'com.microsoft');
+      return `${name}.out`;
+    },
+  };
+}
+
 /**
  * Signed bytes with one scale per matrix.
  * @param chunks name of a tensor -> Buffers: bytes of a matrix (inputs, outputs), 32-bit floats of a vector

@@ -6,7 +6,6 @@ import { fromNative, OnpolicyError } from '../errors.ts';
 import { loadAddon, type NativeRowSampler } from '../native.ts';
 import { ComputeThread } from '../onnx/compute-thread.ts';
 import { type ModelFolder, readFolder } from '../onnx/folder.ts';
-import { readGraphFile } from '../onnx/graph-file.ts';
 import type { Decoder } from '../onnx/messages.ts';
 import { chooseProviders } from '../onnx/providers.ts';
 import { createTokenizer } from '../onnx/tokenizer.ts';
@@ -33,7 +32,6 @@ export type OnnxOptions = {
 /** Loads a folder. Fails with `MODEL_INVALID`, `MODEL_NOT_FOUND`, `UNSUPPORTED`, `NATIVE_UNAVAILABLE` or `ABORTED`. */
 export async function loadOnnx(options: OnnxOptions): Promise<LoadedModel> {
   const folder = readFolder(options.path);
-  const graph = readGraphFile(folder.file);
   const providers = await chooseProviders(options.gpu);
   const isTiny = weightBytes(folder) < TINY_BYTES;
   const thread = new ComputeThread();
@@ -44,7 +42,6 @@ export async function loadOnnx(options: OnnxOptions): Promise<LoadedModel> {
       threads: options.threads ?? (isTiny ? 1 : os.availableParallelism()),
       providers,
       sizes: folder.sizes,
-      operators: graph.operators,
     })) as Decoder;
     if (options.signal?.aborted) throw new OnpolicyError('ABORTED', `loading ${options.path} was aborted`);
     const tokenizer = await createTokenizer(folder, decoder.vocabSize);
@@ -99,7 +96,7 @@ class OnnxModel implements LoadedModel {
     this.toolTemplate = folder.toolTemplate;
     this.defaults = folder.defaults;
     const numbers = decoder.cache.reduce((sum, { heads, size }) => sum + heads * size, 0);
-    this.kvBytesPerToken = numbers * (decoder.cacheType === 'float16' ? 2 : 4) * (decoder.inPlace ? 1 : 2);
+    this.kvBytesPerToken = numbers * (decoder.cacheType === 'float16' ? 2 : 4) * (decoder.fresh ? 1 : 2);
     this.isTiny = isTiny;
     this.#decoder = decoder;
     this.#thread = thread;

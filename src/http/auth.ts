@@ -1,10 +1,11 @@
 /** A request -> whether its token, or its coming from this machine, allows what it asks for. */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { OnpolicyError } from '../errors.ts';
+import type { WireRequest } from './exchange.ts';
 import type { HandlerSettings, Scope } from './options.ts';
 
 /** Says what a request may do. Throws `UNAUTHORIZED` without a known token. */
-export type Authorizer = (request: Request, url: URL, address: string | undefined) => readonly Scope[];
+export type Authorizer = (request: WireRequest) => readonly Scope[];
 
 /** Whether scopes include one of those wanted. */
 export function allows(scopes: readonly Scope[], wanted: readonly Scope[]): boolean {
@@ -23,7 +24,7 @@ export function createAuthorizer({ tokens, allowAnonymous, corsOrigins }: Handle
   const known = tokens.map(({ token, scopes }) => ({ digest: digestOf(token), scopes }));
   if (known.length > 0)
     return (request) => {
-      const given = /^Bearer +(\S+) *$/i.exec(request.headers.get('authorization') ?? '')?.[1];
+      const given = /^Bearer +(\S+) *$/i.exec(request.header('authorization') ?? '')?.[1];
       if (given === undefined) throw new OnpolicyError('UNAUTHORIZED', 'a Bearer token is required');
       const digest = digestOf(given);
       let scopes: readonly Scope[] | null = null;
@@ -31,20 +32,21 @@ export function createAuthorizer({ tokens, allowAnonymous, corsOrigins }: Handle
       if (scopes === null) throw new OnpolicyError('UNAUTHORIZED', 'the token is not known');
       return scopes;
     };
-  return (request, url, address) => {
+  return (request) => {
+    const { url, address } = request;
     if (!allowAnonymous && !(isLoopback(url.hostname) && isLoopback(address ?? url.hostname)))
       throw new OnpolicyError(
         'UNAUTHORIZED',
         'without tokens only clients on this machine are served; give the server tokens, or allowAnonymous',
       );
-    refuseForeignPage(request, url, corsOrigins);
+    refuseForeignPage(request, corsOrigins);
     return ['admin'];
   };
 }
 
 /** Without tokens, a page of another site that the user looks at could ask in the user's name. */
-function refuseForeignPage(request: Request, url: URL, corsOrigins: readonly string[]): void {
-  const origin = request.headers.get('origin');
+function refuseForeignPage({ header, url }: WireRequest, corsOrigins: readonly string[]): void {
+  const origin = header('origin');
   if (origin === null || origin === url.origin || corsOrigins.includes(origin) || corsOrigins.includes('*'))
     return;
   throw new OnpolicyError('FORBIDDEN', 'pages of other origins are not served; see the option corsOrigins');

@@ -1,22 +1,23 @@
 /** A request's body -> JSON, within limits of size and time. */
 import { OnpolicyError } from '../errors.ts';
+import type { WireBody, WireRequest } from './exchange.ts';
 import type { HandlerSettings } from './options.ts';
 
 /** Reads and parses a body. Throws `TOO_LARGE`, `TIMEOUT`, `ABORTED`, and `INVALID_REQUEST` when it is no JSON. */
 export async function readJson(
-  request: Request,
+  { header, body }: Pick<WireRequest, 'header' | 'body'>,
   { maxBodyBytes, bodyTimeoutMs }: Pick<HandlerSettings, 'maxBodyBytes' | 'bodyTimeoutMs'>,
 ): Promise<unknown> {
-  const type = request.headers.get('content-type');
+  const type = header('content-type');
   if (type !== null && !/^application\/([\w.+-]+\+)?json\s*(;|$)/i.test(type))
     throw new OnpolicyError(
       'INVALID_REQUEST',
       `Content-Type: expected application/json, got ${type.slice(0, 100)}`,
     );
-  if (!/^(identity)?$/i.test(request.headers.get('content-encoding') ?? ''))
+  if (!/^(identity)?$/i.test(header('content-encoding') ?? ''))
     throw new OnpolicyError('INVALID_REQUEST', 'Content-Encoding: a body must not be compressed');
-  if (Number(request.headers.get('content-length')) > maxBodyBytes) throw tooLarge(maxBodyBytes);
-  const text = await readText(request, maxBodyBytes, bodyTimeoutMs);
+  if (Number(header('content-length')) > maxBodyBytes) throw tooLarge(maxBodyBytes);
+  const text = await readText(body, maxBodyBytes, bodyTimeoutMs);
   try {
     return JSON.parse(text) as unknown;
   } catch (error) {
@@ -27,27 +28,26 @@ export async function readJson(
   }
 }
 
-async function readText(request: Request, maxBytes: number, timeoutMs: number): Promise<string> {
-  if (!request.body) return '';
-  const reader = request.body.getReader();
+async function readText(body: WireBody, maxBytes: number, timeoutMs: number): Promise<string> {
   const decoder = new TextDecoder('utf-8', { fatal: true });
+  let text = '';
+  let bytes = 0;
+  const take = (part: Uint8Array): void => {
+    bytes += part.byteLength;
+    if (bytes > maxBytes) throw tooLarge(maxBytes);
+    text += decode(decoder, part);
+  };
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
-    const error = new OnpolicyError('TIMEOUT', `the body did not come within ${timeoutMs} ms`);
-    timer = setTimeout(() => reject(error), timeoutMs);
+    const onLate = (): void =>
+      reject(new OnpolicyError('TIMEOUT', `the body did not come within ${timeoutMs} ms`));
+    timer = setTimeout(onLate, timeoutMs);
   });
   try {
-    let text = '';
-    let bytes = 0;
-    for (;;) {
-      const { done, value } = await Promise.race([reader.read(), late]);
-      if (done) return text + decode(decoder, undefined);
-      bytes += value.byteLength;
-      if (bytes > maxBytes) throw tooLarge(maxBytes);
-      text += decode(decoder, value);
-    }
+    await Promise.race([body.read(take), late]);
+    return text + decode(decoder, undefined);
   } catch (error) {
-    void reader.cancel(error).catch(() => {}); // nobody reads the rest
+    body.stop();
     if (error instanceof OnpolicyError) throw error;
     throw new OnpolicyError('ABORTED', 'the body broke off', { cause: error });
   } finally {

@@ -27,7 +27,7 @@ import { ChatCompletionStream } from '../stream.ts';
 import { fromEventStream } from './event-stream.ts';
 import { isCount, wrongOption } from './options.ts';
 import { RemoteJob } from './remote-job.ts';
-import { type OpenResponse, type RemoteCall, Transport } from './transport.ts';
+import { type OpenResponse, type RemoteCall, Transport, type TransportSettings } from './transport.ts';
 
 /** Options of {@link connect}. */
 export type ConnectOptions = {
@@ -43,7 +43,7 @@ export type ConnectOptions = {
   readonly maxRetries?: number;
   /** How often a training job is asked for its events. Default 500. */
   readonly pollMs?: number;
-  /** Default: the global one. */
+  /** Sends the requests another way than Node's own client, for example through a proxy. */
   readonly fetch?: typeof globalThis.fetch;
 };
 
@@ -57,8 +57,6 @@ export function connect(options: ConnectOptions): Service {
   return new RemoteService(checkOptions(options));
 }
 
-type Settings = ConstructorParameters<typeof Transport>[0];
-
 const DEFAULTS = { headers: {}, timeoutMs: 600_000, maxRetries: 2, pollMs: 500 } as const;
 
 const CHECKS: Readonly<Record<keyof ConnectOptions, readonly [string, (value: unknown) => boolean]>> = {
@@ -71,7 +69,7 @@ const CHECKS: Readonly<Record<keyof ConnectOptions, readonly [string, (value: un
   fetch: ['a function', (value) => typeof value === 'function'],
 };
 
-function checkOptions(options: ConnectOptions): Settings {
+function checkOptions(options: ConnectOptions): TransportSettings {
   const given = Object.entries(options).filter(([, value]) => value !== undefined);
   for (const [name, value] of given) {
     const check = Object.hasOwn(CHECKS, name) ? CHECKS[name as keyof ConnectOptions] : undefined;
@@ -82,7 +80,7 @@ function checkOptions(options: ConnectOptions): Settings {
   return {
     ...DEFAULTS,
     apiKey: null,
-    fetch: globalThis.fetch,
+    fetch: null,
     ...Object.fromEntries(given),
     baseUrl: options.baseUrl.replace(/\/+$/, '').replace(/\/v1$/, ''),
   };
@@ -96,7 +94,7 @@ class RemoteService implements Service {
   readonly checkpoints: CheckpointsResource;
   readonly trainingJobs: TrainingJobsResource;
 
-  constructor(settings: Settings) {
+  constructor(settings: TransportSettings) {
     this.#transport = new Transport(settings);
     this.#pollMs = settings.pollMs;
     this.models = remoteModels(this.#transport);
@@ -273,16 +271,15 @@ function refuseFunctions({ logits_processors: processors }: ChatCompletionReques
 /** The chunks of a response. Leaving the loop ends the request at the server, too. */
 function toStream(open: OpenResponse): ChatCompletionStream {
   const { response, stop, toError, end } = open;
-  const type = response.headers.get('content-type') ?? '';
-  if (!type.startsWith('text/event-stream') || !response.body) {
+  const type = response.header('content-type') ?? '';
+  if (!type.startsWith('text/event-stream')) {
     stop(new OnpolicyError('ABORTED', 'not a stream'));
     end();
     throw new OnpolicyError('NETWORK_FAILED', `expected a stream, the server sent ${type || 'nothing'}`);
   }
-  const body = response.body;
   const chunks = (async function* () {
     try {
-      yield* fromEventStream(body);
+      yield* fromEventStream(response.body, () => stop(new OnpolicyError('ABORTED', 'the stream is over')));
     } catch (error) {
       throw toError(error);
     } finally {

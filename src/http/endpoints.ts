@@ -16,15 +16,15 @@ import {
 import type { Service } from '../service.ts';
 import { allows } from './auth.ts';
 import { readJson } from './body.ts';
-import { toEventStream } from './event-stream.ts';
+import { type Outcome, toEventStream } from './event-stream.ts';
+import { json, type WireRequest, type WireResponse } from './exchange.ts';
 import type { RequestMetrics } from './metrics.ts';
 import type { HandlerSettings, Scope, Servable } from './options.ts';
 import type { EndpointName } from './routes.ts';
 
 /** What an endpoint may use. */
 export type Exchange = {
-  readonly request: Request;
-  readonly url: URL;
+  readonly request: WireRequest;
   /** What stands for `{id}` in the path. */
   readonly id: string;
   readonly scopes: readonly Scope[];
@@ -39,55 +39,49 @@ export type Exchange = {
   readonly metrics: RequestMetrics;
   readonly toError: (error: unknown) => OnpolicyError;
   /** Says that the answer goes on after the response was made, and when it is over. */
-  readonly hold: () => (outcome: 'complete' | 'failed' | 'left') => void;
+  readonly hold: () => (outcome: Outcome) => void;
 };
 
-type Work = (exchange: Exchange) => Promise<Response>;
+type Work = (exchange: Exchange) => Promise<WireResponse>;
 
 /** The endpoints by name. */
 export const work: Readonly<Record<EndpointName, Work>> = {
-  health: async () => Response.json({ status: 'ok' }),
-  metrics: async ({ service, metrics }) =>
-    new Response(metrics.toText(service.stats?.() ?? null), {
-      headers: { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' },
-    }),
+  health: async () => json({ status: 'ok' }),
+  metrics: async ({ service, metrics }) => ({
+    status: 200,
+    headers: { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' },
+    body: metrics.toText(service.stats?.() ?? null),
+  }),
   createCompletion,
-  listServedModels: async (exchange) => Response.json({ object: 'list', data: await servedModels(exchange) }),
+  listServedModels: async (exchange) => json({ object: 'list', data: await servedModels(exchange) }),
   retrieveServedModel: async (exchange) => {
     const found = (await servedModels(exchange)).find(({ id }) => id === exchange.id);
     if (!found) throw new OnpolicyError('MODEL_NOT_FOUND', `there is no model ${exchange.id.slice(0, 200)}`);
-    return Response.json(found);
+    return json(found);
   },
   createModel: async (exchange) => {
     const body = await readJson(exchange.request, exchange.settings);
     const valid = validateModelCreateRequest(body, { wire: true });
-    return Response.json(await preview(exchange, 'models').create(valid, exchange.call));
+    return json(await preview(exchange, 'models').create(valid, exchange.call));
   },
   listModels: async (exchange) =>
-    Response.json(await preview(exchange, 'models').list(listQuery(exchange), exchange.call)),
+    json(await preview(exchange, 'models').list(listQuery(exchange), exchange.call)),
   retrieveModel: async (exchange) =>
-    Response.json(await preview(exchange, 'models').retrieve(exchange.id, exchange.call)),
-  deleteModel: async (exchange) =>
-    Response.json(await preview(exchange, 'models').delete(exchange.id, exchange.call)),
+    json(await preview(exchange, 'models').retrieve(exchange.id, exchange.call)),
+  deleteModel: async (exchange) => json(await preview(exchange, 'models').delete(exchange.id, exchange.call)),
   logTrajectories: async (exchange) => {
     const body = await readJson(exchange.request, exchange.settings);
     limitTrajectories(body, exchange.settings);
     validateLogRequest(body, { wire: true });
     dropUnknownFields('LogRequest', body);
-    return Response.json(
-      await preview(exchange, 'models').log(exchange.id, body as LogRequest, exchange.call),
-    );
+    return json(await preview(exchange, 'models').log(exchange.id, body as LogRequest, exchange.call));
   },
   listCheckpoints: async (exchange) =>
-    Response.json(
-      await preview(exchange, 'checkpoints').list(exchange.id, listQuery(exchange), exchange.call),
-    ),
+    json(await preview(exchange, 'checkpoints').list(exchange.id, listQuery(exchange), exchange.call)),
   deleteCheckpoints: async (exchange) => {
     const body = await readJson(exchange.request, exchange.settings);
     const { steps } = validateCheckpointDeleteRequest(body, { wire: true });
-    return Response.json(
-      await preview(exchange, 'checkpoints').delete(exchange.id, { steps }, exchange.call),
-    );
+    return json(await preview(exchange, 'checkpoints').delete(exchange.id, { steps }, exchange.call));
   },
   showReport: async ({ service, id }) => {
     if (!service.report) throw unsupported('reports');
@@ -96,7 +90,7 @@ export const work: Readonly<Record<EndpointName, Work>> = {
       'content-security-policy':
         "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; connect-src 'self'",
     };
-    return new Response(await service.report(id), { headers });
+    return { status: 200, headers, body: await service.report(id) };
   },
   createTrainingJob: async (exchange) => {
     const body = await readJson(exchange.request, exchange.settings);
@@ -106,21 +100,19 @@ export const work: Readonly<Record<EndpointName, Work>> = {
     if (!exchange.service.train) throw unsupported('training');
     const job = await exchange.service.train(body as TrainingJobRequest, exchange.call);
     job.done.catch(() => {}); // whoever asks for the job hears of it
-    return Response.json({ id: job.id });
+    return json({ id: job.id });
   },
   retrieveTrainingJob: async (exchange) =>
-    Response.json(await preview(exchange, 'trainingJobs').retrieve(exchange.id, exchange.call)),
+    json(await preview(exchange, 'trainingJobs').retrieve(exchange.id, exchange.call)),
   listTrainingJobEvents: async (exchange) => {
     const { after, limit } = listQuery(exchange);
-    return Response.json(
-      await preview(exchange, 'trainingJobs').events(exchange.id, { after, limit }, exchange.call),
-    );
+    return json(await preview(exchange, 'trainingJobs').events(exchange.id, { after, limit }, exchange.call));
   },
   cancelTrainingJob: async (exchange) =>
-    Response.json(await preview(exchange, 'trainingJobs').cancel(exchange.id, exchange.call)),
+    json(await preview(exchange, 'trainingJobs').cancel(exchange.id, exchange.call)),
 };
 
-async function createCompletion(exchange: Exchange): Promise<Response> {
+async function createCompletion(exchange: Exchange): Promise<WireResponse> {
   const { request, settings, scopes, call, service, requestId, isIdGiven } = exchange;
   const body = (await readJson(request, settings)) as ChatCompletionRequest;
   const count = Array.isArray(body?.messages) ? body.messages.length : 0;
@@ -138,15 +130,17 @@ async function createCompletion(exchange: Exchange): Promise<Response> {
     });
   const request_id = isIdGiven ? requestId : (body.request_id ?? requestId);
   const answer = await service.createCompletion({ ...body, request_id }, call);
-  if (!(Symbol.asyncIterator in answer)) return Response.json(answer);
+  if (!(Symbol.asyncIterator in answer)) return json(answer);
   const onEnd = exchange.hold();
-  return new Response(toEventStream(answer, { signal: call.signal, toError: exchange.toError, onEnd }), {
+  return {
+    status: 200,
     headers: {
       'content-type': 'text/event-stream; charset=utf-8',
       'cache-control': 'no-cache',
       'x-accel-buffering': 'no',
     },
-  });
+    body: toEventStream(answer, { signal: call.signal, toError: exchange.toError, onEnd }),
+  };
 }
 
 /** Models as clients of completions know them: the names that were given, then the registered ones. */
@@ -184,8 +178,8 @@ function unsupported(what: string): OnpolicyError {
   return new OnpolicyError('UNSUPPORTED', `this server does not serve ${what}`);
 }
 
-function listQuery({ url }: Exchange): ReturnType<typeof validateListQuery> {
-  const { limit, ...query } = Object.fromEntries(url.searchParams);
+function listQuery({ request }: Exchange): ReturnType<typeof validateListQuery> {
+  const { limit, ...query } = Object.fromEntries(request.url.searchParams);
   return validateListQuery(
     { ...query, ...(limit === undefined ? {} : { limit: /^\d{1,9}$/.test(limit) ? Number(limit) : limit }) },
     { wire: true },

@@ -6,7 +6,9 @@ import type { ChatCompletionStream } from '../stream.ts';
 import { fromWireError, toWireError } from './wire-errors.ts';
 
 const END = '[DONE]';
-const encoder = new TextEncoder();
+
+/** How a stream ended; `left`: its reader went away. */
+export type Outcome = 'complete' | 'failed' | 'left';
 
 /** What an event stream tells of itself. */
 export type EventStreamHooks = {
@@ -15,90 +17,124 @@ export type EventStreamHooks = {
   /** What to send for an error. */
   readonly toError: (error: unknown) => OnpolicyError;
   /** The stream is over, whichever way. */
-  readonly onEnd: (outcome: 'complete' | 'failed' | 'left') => void;
+  readonly onEnd: (outcome: Outcome) => void;
 };
 
-/** Chunks -> events: one each, then `[DONE]`; an error is an event, too. Cancelling ends the request. */
+/** Events as they go over the wire. */
+export type EventStream = {
+  /** The next event; null after the last. One call at a time. */
+  readonly read: () => Promise<string | null>;
+  /** The reader has left: ends the request. */
+  readonly leave: () => void;
+  /** Whom to call when a reader who has stopped reading is to be cut off. */
+  readonly onCut: (callback: (reason: unknown) => void) => void;
+};
+
+/** Chunks -> events: one each, then `[DONE]`; an error is an event, too. */
 export function toEventStream(
   chunks: ChatCompletionStream,
   { signal, toError, onEnd }: EventStreamHooks,
-): ReadableStream<Uint8Array> {
+): EventStream {
   const iterator = chunks[Symbol.asyncIterator]();
   let isOver = false;
-  let isPulling = false;
-  let onAbort = (): void => {};
-  const finish = (outcome: 'complete' | 'failed' | 'left'): void => {
+  let isReading = false;
+  let isCut = false;
+  let cut: (reason: unknown) => void = () => {};
+  const finish = (outcome: Outcome): void => {
     isOver = true;
     signal.removeEventListener('abort', onAbort);
     onEnd(outcome);
   };
-  return new ReadableStream<Uint8Array>(
-    {
-      start(controller) {
-        onAbort = () => {
-          if (isPulling || isOver) return; // the chunks themselves will end with the error
-          finish('failed');
-          chunks.abort();
-          controller.error(signal.reason);
-        };
-        signal.addEventListener('abort', onAbort);
-        if (signal.aborted) onAbort();
-      },
-      async pull(controller) {
-        isPulling = true;
-        let text: string;
-        let outcome: 'complete' | 'failed' | null = null;
-        try {
-          const { done, value } = await iterator.next();
-          text = done ? event(END) : event(JSON.stringify(value));
-          if (done) outcome = 'complete';
-        } catch (error) {
-          text = event(JSON.stringify({ error: toWireError(toError(error)) })) + event(END);
-          outcome = 'failed';
-        }
-        isPulling = false;
-        if (isOver) return;
-        controller.enqueue(encoder.encode(text));
-        if (outcome === null) return;
-        finish(outcome);
-        controller.close();
-      },
-      cancel() {
-        if (isOver) return;
-        finish('left');
-        chunks.abort();
-      },
+  const onAbort = (): void => {
+    if (isReading || isOver) return; // the chunks themselves will end with the error
+    isCut = true;
+    finish(outcomeOf(signal.reason));
+    chunks.abort();
+    cut(signal.reason);
+  };
+  signal.addEventListener('abort', onAbort);
+  if (signal.aborted) onAbort();
+  return {
+    async read() {
+      if (isOver) return null;
+      isReading = true;
+      let text: string;
+      let outcome: Outcome | null = null;
+      try {
+        const { done, value } = await iterator.next();
+        text = done ? event(END) : event(JSON.stringify(value));
+        if (done) outcome = 'complete';
+      } catch (error) {
+        const shown = toError(error);
+        text = event(JSON.stringify({ error: toWireError(shown) })) + event(END);
+        outcome = outcomeOf(shown);
+      }
+      isReading = false;
+      if (isOver) return null; // the reader has left meanwhile
+      if (outcome !== null) finish(outcome);
+      return text;
     },
-    { highWaterMark: 0 },
-  );
+    leave() {
+      if (isOver) return;
+      finish('left');
+      chunks.abort();
+    },
+    onCut(callback) {
+      cut = callback;
+      if (isCut) callback(signal.reason);
+    },
+  };
+}
+
+function outcomeOf(error: unknown): Outcome {
+  return error instanceof OnpolicyError && error.code === 'ABORTED' ? 'left' : 'failed';
 }
 
 function event(data: string): string {
   return `data: ${data}\n\n`;
 }
 
-/** Events -> chunks. Throws what an event or the stream itself says went wrong; a stream without its end is broken. */
+/**
+ * Events -> chunks. Throws what an event or the stream itself says went wrong; a stream without its end is broken. `cut`
+ * ends a body that goes on after its last event.
+ */
 export async function* fromEventStream(
-  body: ReadableStream<Uint8Array>,
+  body: AsyncIterable<Uint8Array>,
+  cut: () => void,
 ): AsyncGenerator<ChatCompletionChunk> {
   let ready: string[] = [];
   const parser = createParser({ onEvent: ({ data }) => ready.push(data) });
   const decoder = new TextDecoder();
-  const reader = body.getReader();
+  const parts = body[Symbol.asyncIterator]();
+  let hasEnded = false;
   try {
     for (;;) {
-      const { done, value } = await reader.read();
+      const { done, value } = await parts.next();
       if (done) throw new OnpolicyError('NETWORK_FAILED', 'the stream broke off before its end');
       parser.feed(decoder.decode(value, { stream: true }));
       const events = ready;
       ready = [];
       for (const data of events) {
-        if (data === END) return;
+        hasEnded = data === END;
+        if (hasEnded) return;
         yield toChunk(data);
       }
     }
   } finally {
-    await reader.cancel().catch(() => {});
+    void (hasEnded ? readRest(parts, cut) : Promise.resolve(parts.return?.())).catch(() => {});
+  }
+}
+
+/** How long a server may take to end a body whose last event has come. */
+const REST_MS = 1000;
+
+/** Reads a body to its end, so that its connection can be used again. */
+async function readRest(parts: AsyncIterator<Uint8Array>, cut: () => void): Promise<void> {
+  const timer = setTimeout(cut, REST_MS);
+  try {
+    while (!(await parts.next()).done);
+  } finally {
+    clearTimeout(timer);
   }
 }
 

@@ -4,9 +4,11 @@ import { OnpolicyError } from '../errors.ts';
 import { allows, createAuthorizer } from './auth.ts';
 import { corsHeaders, preflight } from './cors.ts';
 import { type Exchange, work } from './endpoints.ts';
+import { json, type WireRequest, type WireResponse } from './exchange.ts';
 import { RequestMetrics } from './metrics.ts';
 import { checkHandlerOptions, type HandlerOptions, type Servable } from './options.ts';
 import { findEndpoints, formOf } from './routes.ts';
+import { fromRequest, toResponse } from './web.ts';
 import { CODE_HEADER, type ErrorForm, toErrorBody } from './wire-errors.ts';
 
 /** Answers a request; never rejects. */
@@ -14,8 +16,8 @@ export type Handler = (request: Request) => Promise<Response>;
 
 /** A handler whose requests can be waited for and ended. */
 export type Wire = {
-  /** Answers a request. `address`: of the client, where the server knows it. */
-  readonly handle: (request: Request, address?: string) => Promise<Response>;
+  /** Answers a request; never rejects. */
+  readonly handle: (request: WireRequest) => Promise<WireResponse>;
   /** Takes no further requests; resolves when the running ones are answered. */
   readonly drain: () => Promise<void>;
   /** Ends what still runs with `CLOSED`. */
@@ -28,7 +30,7 @@ export type Wire = {
  */
 export function createHandler(service: Servable, options: HandlerOptions = {}): Handler {
   const { handle } = createWire(service, options);
-  return (request) => handle(request);
+  return async (request) => toResponse(await handle(fromRequest(request)));
 }
 
 /** The same with control over what runs. */
@@ -40,18 +42,17 @@ export function createWire(service: Servable, options: HandlerOptions): Wire {
   let onIdle: (() => void) | null = null; // set while draining
 
   /** Notes a request until it is answered. */
-  const open = (request: Request): { signal: AbortSignal; close: () => void } => {
+  const open = (request: WireRequest): { signal: AbortSignal; close: () => void } => {
     const controller = new AbortController();
     const onAbort = (): void => controller.abort(new OnpolicyError('ABORTED', 'the client went away'));
-    request.signal.addEventListener('abort', onAbort, { once: true });
-    if (request.signal.aborted) onAbort();
+    const stay = request.onLeave(onAbort);
     const ms = settings.requestTimeoutMs;
     const late = (): void => controller.abort(new OnpolicyError('TIMEOUT', `it took longer than ${ms} ms`));
     const timer = ms === null ? undefined : setTimeout(late, ms);
     running.add(controller);
     const close = (): void => {
       clearTimeout(timer);
-      request.signal.removeEventListener('abort', onAbort);
+      stay();
       running.delete(controller);
       if (running.size === 0) onIdle?.();
     };
@@ -66,14 +67,13 @@ export function createWire(service: Servable, options: HandlerOptions): Wire {
     return isOurs ? error : new OnpolicyError('BACKEND_FAILED', 'the server failed');
   };
 
-  const handle = async (request: Request, address?: string): Promise<Response> => {
+  const handle = async (request: WireRequest): Promise<WireResponse> => {
     const startedMs = performance.now();
-    const given = request.headers.get('x-request-id') ?? '';
+    const given = request.header('x-request-id') ?? '';
     const isIdGiven = /^[\x21-\x7e]{1,200}$/.test(given);
     const requestId = isIdGiven ? given : randomUUID();
     const { signal, close } = open(request);
-    const url = new URL(request.url);
-    const path = withoutBase(url.pathname, settings.basePath);
+    const path = withoutBase(request.url.pathname, settings.basePath);
     const { endpoints, id } = findEndpoints(path);
     metrics.begin();
     const end = (status: number): void => {
@@ -89,19 +89,18 @@ export function createWire(service: Servable, options: HandlerOptions): Wire {
       return (outcome) => end(OUTCOME_STATUS[outcome]);
     };
 
-    const answer = async (): Promise<Response> => {
+    const answer = async (): Promise<WireResponse> => {
       if (endpoints.length === 0) throw new OnpolicyError('NOT_FOUND', 'there is no such endpoint');
       const methods = endpoints.map(({ method }) => method);
       if (request.method === 'OPTIONS') return preflight(request, methods, settings.corsOrigins);
       const endpoint = endpoints.find(({ method }) => method === request.method);
       if (!endpoint) return notAllowed(methods, formOf(path));
       if (onIdle) throw new OnpolicyError('CLOSED', 'the server is closing');
-      const scopes = endpoint.scopes === null ? [] : authorize(request, url, address);
+      const scopes = endpoint.scopes === null ? [] : authorize(request);
       if (endpoint.scopes !== null && !allows(scopes, endpoint.scopes))
         throw new OnpolicyError('FORBIDDEN', `the token needs the scope ${endpoint.scopes.join(' or ')}`);
       return await work[endpoint.name]({
         request,
-        url,
         id,
         scopes,
         requestId,
@@ -119,10 +118,10 @@ export function createWire(service: Servable, options: HandlerOptions): Wire {
       errorResponse(toError(error, signal, requestId), formOf(path)),
     );
     if (!isHeld) end(response.status);
-    response.headers.set('x-request-id', requestId);
-    for (const [name, value] of corsHeaders(request, settings.corsOrigins))
-      response.headers.append(name, value);
-    if (onIdle) response.headers.set('connection', 'close');
+    Object.assign(response.headers, corsHeaders(request, settings.corsOrigins), {
+      'x-request-id': requestId,
+    });
+    if (onIdle) response.headers['connection'] = 'close';
     return response;
   };
 
@@ -148,18 +147,18 @@ function withoutBase(path: string, base: string): string {
   return path.startsWith(`${base}/`) ? path.slice(base.length) : '';
 }
 
-function errorResponse(error: OnpolicyError, form: ErrorForm): Response {
+function errorResponse(error: OnpolicyError, form: ErrorForm): WireResponse {
   const { status, body } = toErrorBody(error, form);
   const headers: Record<string, string> = { [CODE_HEADER]: error.code };
   if (status === 401) headers['www-authenticate'] = 'Bearer';
   if (status === 503) headers['retry-after'] = '1';
   if (status === 408 || status === 413) headers['connection'] = 'close'; // the rest of the body is not read
-  return Response.json(body, { status, headers });
+  return json(body, status, headers);
 }
 
-function notAllowed(methods: readonly string[], form: ErrorForm): Response {
+function notAllowed(methods: readonly string[], form: ErrorForm): WireResponse {
   const error = new OnpolicyError('UNSUPPORTED', `expected the method ${methods.join(' or ')}`);
   const { body } = toErrorBody(error, form);
   const headers = { [CODE_HEADER]: error.code, allow: methods.join(', ') };
-  return Response.json(body, { status: 405, headers });
+  return json(body, 405, headers);
 }

@@ -1,12 +1,11 @@
 /** A service -> a server of Node's own that speaks the wire. */
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { createRequestListener } from '@remix-run/node-fetch-server';
 import { OnpolicyError } from '../errors.ts';
 import { isLoopback } from './auth.ts';
 import { createWire } from './handler.ts';
+import { createListener } from './node.ts';
 import { type HandlerOptions, isCount, type Servable, wrongOption } from './options.ts';
-import { CODE_HEADER, toErrorBody } from './wire-errors.ts';
 
 /** Options of {@link serve}. */
 export type ServeOptions = HandlerOptions & {
@@ -42,9 +41,7 @@ export async function serve(service: Servable, options: ServeOptions = {}): Prom
   const wire = createWire(service, handlerOptions);
   if (!isLoopback(host) && !handlerOptions.tokens?.length && !handlerOptions.allowAnonymous)
     wrongOption('tokens', `at least one token, or allowAnonymous, for the host ${host}`, 'none');
-  const answer = (request: Request, client: { address: string }): Promise<Response> =>
-    wire.handle(request, client.address);
-  const server = http.createServer(createRequestListener(answer, { onError: badRequest }));
+  const server = http.createServer(createListener(wire.handle));
   const listening = await listen(server, port, host);
   let closed: Promise<void> | null = null;
   return {
@@ -85,10 +82,3 @@ async function shut(
 
 /** How long a client that was just told of the end may take to read it. */
 const LAST_WORDS_MS = 500;
-
-/** What cannot be made into a request at all, for example a faulty Host header. The handler itself never throws. */
-function badRequest(): Response {
-  const error = new OnpolicyError('INVALID_REQUEST', 'the request cannot be read');
-  const { status, body } = toErrorBody(error, 'completion');
-  return Response.json(body, { status, headers: { [CODE_HEADER]: error.code } });
-}

@@ -1,7 +1,8 @@
-/** Calls of a remote service by fetch: headers, timeouts, retries where they are safe, and errors as the service's own. */
+/** Calls of a remote service: headers, timeouts, retries where they are safe, and errors as the service's own. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { messageOf, OnpolicyError } from '../errors.ts';
 import type { ConnectOptions } from './connect.ts';
+import { fetchSender, type Incoming, nodeSender, type Sender, textOf } from './send.ts';
 import { CODE_HEADER, type ErrorForm, fromErrorBody } from './wire-errors.ts';
 
 /** One call. */
@@ -20,7 +21,7 @@ export type RemoteCall = {
 
 /** A response whose body is read by the caller. */
 export type OpenResponse = {
-  readonly response: Response;
+  readonly response: Incoming;
   /** Stops what is still to come: the body's reader gets `reason`. */
   readonly stop: (reason: OnpolicyError) => void;
   /** The error for what its body's reader threw. */
@@ -29,21 +30,29 @@ export type OpenResponse = {
   readonly end: () => void;
 };
 
+/** What calls are made with. */
+export type TransportSettings = Required<Omit<ConnectOptions, 'apiKey' | 'fetch'>> & {
+  readonly apiKey: string | null;
+  readonly fetch: typeof globalThis.fetch | null;
+};
+
 /** Makes calls until it is closed. */
 export class Transport {
-  readonly #options: Required<Omit<ConnectOptions, 'apiKey'>> & { readonly apiKey: string | null };
+  readonly #options: TransportSettings;
+  readonly #sender: Sender;
   readonly #running = new Set<AbortController>();
   #isClosed = false;
 
-  constructor(options: Required<Omit<ConnectOptions, 'apiKey'>> & { readonly apiKey: string | null }) {
+  constructor(options: TransportSettings) {
     this.#options = options;
+    this.#sender = options.fetch ? fetchSender(options.fetch) : nodeSender();
   }
 
   /** The JSON of an answer. */
   async json<T>(call: RemoteCall): Promise<T> {
     const { response, toError, end } = await this.open(call);
     try {
-      return JSON.parse(await response.text()) as T;
+      return JSON.parse(await textOf(response.body)) as T;
     } catch (error) {
       throw error instanceof SyntaxError
         ? new OnpolicyError('NETWORK_FAILED', `the server's answer is not JSON: ${messageOf(error)}`)
@@ -68,6 +77,7 @@ export class Transport {
   close(): void {
     this.#isClosed = true;
     for (const controller of this.#running) controller.abort(closedError());
+    this.#sender.close();
   }
 
   /** Throws `CLOSED` once it is closed. */
@@ -99,7 +109,8 @@ export class Transport {
       return new OnpolicyError(late ? 'TIMEOUT' : 'NETWORK_FAILED', text, { cause: error });
     };
     try {
-      const response = await this.#options.fetch(`${baseUrl}${path}`, {
+      const response = await this.#sender.send({
+        url: `${baseUrl}${path}`,
         method,
         headers: {
           accept: 'application/json, text/event-stream',
@@ -107,12 +118,13 @@ export class Transport {
           ...(apiKey === null ? {} : { authorization: `Bearer ${apiKey}` }),
           ...headers,
         },
-        ...(body === undefined ? {} : { body }),
-        redirect: 'error', // a redirected token would be seen by others
+        body,
         signal: controller.signal,
       });
       if (call.isStream) clearTimeout(timer);
-      if (response.ok) return { response, toError, end, stop: (reason) => controller.abort(reason) };
+      const { status } = response;
+      if (status >= 200 && status < 300)
+        return { response, toError, end, stop: (reason) => controller.abort(reason) };
       const failure = await failureOf(response, path);
       end();
       return failure;
@@ -172,13 +184,12 @@ function mayRetry({ isRepeatable }: RemoteCall, { error, wasSent, isBusy }: Fail
   return error.code === 'NETWORK_FAILED' && (isRepeatable || !wasSent);
 }
 
-async function failureOf(response: Response, path: string): Promise<Failure> {
-  const { status, headers } = response;
-  const text = await response.text().catch(() => '');
+async function failureOf({ status, header, body: content }: Incoming, path: string): Promise<Failure> {
+  const text = await textOf(content).catch(() => '');
   const form: ErrorForm = path.startsWith('/v1/preview/') ? 'preview' : 'completion';
-  const code = headers.get(CODE_HEADER);
+  const code = header(CODE_HEADER);
   const body = parsed(text);
-  const seconds = Number(headers.get('retry-after') ?? Number.NaN);
+  const seconds = Number(header('retry-after') ?? Number.NaN);
   const error = lacksEndpoint(status, code, body, form)
     ? new OnpolicyError('UNSUPPORTED', `the server has no endpoint ${path.split('?')[0]}`)
     : fromErrorBody(status, code, body, form);

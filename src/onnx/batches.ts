@@ -1,5 +1,5 @@
 /** The tokens of a step -> runs of the graph, each a batch of rows that fit together. */
-import type { Padding } from './messages.ts';
+import type { Decoder } from './messages.ts';
 
 /** New tokens of one slot in a step. */
 export type Chunk = {
@@ -30,21 +30,21 @@ export function toChunks(sequences: Int32Array, positions: Int32Array): Chunk[] 
 }
 
 /** Puts chunks that can run together side by side: those with few tokens of padding between them. */
-export function toBatches(chunks: readonly Chunk[], padding: Padding): Chunk[][] {
+export function toBatches(chunks: readonly Chunk[], decoder: Decoder): Chunk[][] {
   const sorted = [...chunks].sort((a, b) => b.count - a.count || b.past - a.past || a.slot - b.slot);
   const batches: Chunk[][] = [];
   for (const chunk of sorted) {
     const batch = batches.at(-1);
-    if (batch && fits(batch, chunk, padding)) batch.push(chunk);
+    if (batch && fits(batch, chunk, decoder)) batch.push(chunk);
     else batches.push([chunk]);
   }
   return batches;
 }
 
-function fits(batch: readonly Chunk[], chunk: Chunk, padding: Padding): boolean {
+function fits(batch: readonly Chunk[], chunk: Chunk, decoder: Decoder): boolean {
   const first = batch[0]!;
-  if (padding === 'none') return first.count === chunk.count && first.past === chunk.past;
-  if (padding === 'right' && first.count > 1) return false; // the operator takes prompts one by one
+  if (decoder.padding === 'none') return first.count === chunk.count && first.past === chunk.past;
+  if (decoder.isGrouped && first.count > 1) return false; // the operator takes prompts one by one
   if (first.count > 1 && chunk.count === 1) return false; // those that generate stay together, step after step
   const rows = [...batch, chunk];
   const tokens = sum(rows.map(({ count }) => count));

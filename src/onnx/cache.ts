@@ -1,6 +1,7 @@
 /**
- * The keys and values of all slots. A slot is a view of one row of a block; a block is what one run takes and gives as a
- * whole. While the same slots run together nothing is copied: a run's present is the next run's past.
+ * The keys and values of all slots. A slot is a view of one row of a block; a block is the past of one run. Where the graph
+ * gives the keys and values of new tokens alone, they are written behind those that stand in the block, which has columns to
+ * spare; else the present of a run becomes the past of the next one as a whole.
  */
 import type { CacheTensor, Decoder } from './messages.ts';
 
@@ -9,12 +10,9 @@ export type CacheArray = Float32Array | Uint16Array;
 
 /** The cache of rows that run together: per tensor (rows, heads, columns, size). */
 export type Block = {
-  rows: number;
+  readonly rows: number;
   columns: number;
-  /** Per cache tensor; longer than needed, so that it can grow. */
-  arrays: CacheArray[];
-  /** Where the next present goes; the past that it replaces takes its place. */
-  spare: CacheArray[];
+  arrays: CacheArray[]; // (cache tensors)
   readonly viewers: Set<number>; // slots
 };
 
@@ -22,9 +20,9 @@ type View = { block: Block; row: number; start: number; length: number };
 
 /** Rows that nobody needs may take part in a run up to this share of the others. */
 const MAX_IDLE_SHARE = 0.25;
-/** Memory is made larger than needed by this factor, and by this many columns. */
-const GROWTH = 1.25;
+/** Columns to spare: at least these, or this share of those that are used. */
 const SPARE_COLUMNS = 32;
+const SPARE_SHARE = 0.125;
 
 export class SlotCache {
   readonly #decoder: Decoder;
@@ -65,14 +63,14 @@ export class SlotCache {
   }
 
   /**
-   * Brings these slots together in one block, in which each has a row of its own and room for `count` more tokens.
-   * Everything else that stands in that block is moved out first.
+   * Brings these slots together in one block, in which each has a row of its own. Everything else that stands in that
+   * block is moved out first.
    */
-  assemble(slots: readonly number[], count: number): Block {
+  assemble(slots: readonly number[]): Block {
     const block = this.#mostlyIn(slots);
     const longest = Math.max(...slots.map((slot) => this.lengthOf(slot)));
     const wanted = new Set(slots);
-    if (!block || !this.#canServe(block, slots, longest, count)) return this.#gather(slots, longest, count);
+    if (!block || !this.#canServe(block, slots, longest)) return this.#gather(slots, longest);
     for (const slot of [...block.viewers]) if (!wanted.has(slot)) this.#moveOut(slot);
     const taken = new Set<number>();
     const movers: number[] = [];
@@ -91,25 +89,54 @@ export class SlotCache {
     return block;
   }
 
-  /** Records that `counts[i]` tokens more of each slot stand in the block that they ran in. */
-  extend(slots: readonly number[], counts: readonly number[]): void {
+  /** Takes what a run gave for new tokens, `counts[i]` of slot i: per tensor (rows, heads, most of `counts`, size), or tokens first. */
+  append(
+    block: Block,
+    slots: readonly number[],
+    counts: readonly number[],
+    fresh: readonly CacheArray[],
+  ): void {
+    const most = Math.max(...counts);
+    const longest = Math.max(...slots.map((slot, i) => this.lengthOf(slot) + counts[i]!));
+    if (longest > block.columns) this.#widen(block, withSpare(longest));
+    for (const [i, tensor] of this.#decoder.cache.entries())
+      for (const [j, slot] of slots.entries())
+        this.#write(tensor, block, this.#views[slot]!, {
+          from: fresh[i]!,
+          to: block.arrays[i]!,
+          count: counts[j]!,
+          most,
+        });
     for (const [i, slot] of slots.entries()) this.#views[slot]!.length += counts[i]!;
   }
 
-  /** Memory for the present of a run with `columns` columns. */
-  presentOf(block: Block, columns: number): CacheArray[] {
-    if (this.#decoder.inPlace) return block.arrays;
-    for (const [i, tensor] of this.#decoder.cache.entries())
-      if (block.spare[i]!.length < sizeOf(tensor, block.rows, columns))
-        block.spare[i] = this.#allocate(tensor, block.rows, columns);
-    return block.spare;
+  /** Writes the new tokens of one row of one tensor. */
+  #write(
+    { heads, size }: CacheTensor,
+    { columns }: Block,
+    { row, length }: View,
+    { from, to, count, most }: { from: CacheArray; to: CacheArray; count: number; most: number },
+  ): void {
+    const isHeadsFirst = this.#decoder.fresh === 'heads' || most === 1;
+    for (let head = 0; head < heads; head++) {
+      const target = ((row * heads + head) * columns + length) * size;
+      if (isHeadsFirst) {
+        const source = (row * heads + head) * most * size;
+        to.set(from.subarray(source, source + count * size), target);
+        continue;
+      }
+      for (let token = 0; token < count; token++) {
+        const source = ((row * most + token) * heads + head) * size;
+        to.set(from.subarray(source, source + size), target + token * size);
+      }
+    }
   }
 
-  /** The present of a run becomes the past of the next one. */
-  turn(block: Block, columns: number): void {
-    if (this.#decoder.inPlace) return;
-    [block.arrays, block.spare] = [block.spare, block.arrays];
-    block.columns = columns;
+  /** Takes the present of a run, with `count` columns more than the past, as the past of the next one. */
+  replace(block: Block, slots: readonly number[], count: number, present: readonly CacheArray[]): void {
+    block.arrays = [...present];
+    block.columns += count;
+    for (const slot of slots) this.#views[slot]!.length += count;
   }
 
   /** All of a slot: tensor by tensor, head by head. */
@@ -168,17 +195,17 @@ export class SlotCache {
   }
 
   /** Whether these slots can run in a block that is there: enough rows, few of them idle, and no more columns than are of use. */
-  #canServe(block: Block, slots: readonly number[], longest: number, count: number): boolean {
+  #canServe(block: Block, slots: readonly number[], longest: number): boolean {
     const idle = block.rows - slots.length;
     if (idle < 0 || idle > MAX_IDLE_SHARE * slots.length) return false;
-    if (this.#decoder.inPlace) return block.columns >= longest + count;
+    if (block.columns < longest) return false;
+    if (this.#decoder.fresh) return block.columns <= 2 * withSpare(longest);
     if (this.#decoder.padding === 'none') return block.columns === longest;
-    return block.columns >= longest && block.columns <= 2 * longest + SPARE_COLUMNS;
+    return block.columns <= 2 * longest + SPARE_COLUMNS;
   }
 
-  #gather(slots: readonly number[], longest: number, count: number): Block {
-    const columns = this.#decoder.inPlace ? Math.ceil((longest + count) * GROWTH) + SPARE_COLUMNS : longest;
-    const block = this.#make(slots.length, columns);
+  #gather(slots: readonly number[], longest: number): Block {
+    const block = this.#make(slots.length, longest > 0 && this.#decoder.fresh ? withSpare(longest) : longest);
     const left = new Set<Block>();
     for (const [row, slot] of slots.entries()) {
       const before = this.#views[slot]?.block;
@@ -191,6 +218,17 @@ export class SlotCache {
     return block;
   }
 
+  /** Makes room for more columns. */
+  #widen(block: Block, columns: number): void {
+    const before = { ...block };
+    block.arrays = this.#decoder.cache.map((tensor) => this.#allocate(tensor, block.rows, columns));
+    block.columns = columns;
+    for (const slot of block.viewers) {
+      const view = this.#views[slot]!;
+      this.#copyTokens({ ...view, block: before }, block, view.row, view.start);
+    }
+  }
+
   /** Gives a slot a block of its own. */
   #moveOut(slot: number): void {
     this.#place(slot, this.#make(1, this.lengthOf(slot)), 0);
@@ -200,7 +238,7 @@ export class SlotCache {
   #place(slot: number, block: Block, row: number): void {
     const view = this.#views[slot];
     const length = view?.length ?? 0;
-    const start = this.#decoder.inPlace ? 0 : block.columns - length;
+    const start = this.#startIn(block, length);
     if (view) this.#copyTokens(view, block, row, start);
     this.#drop(slot);
     this.#see(slot, { block, row, start, length });
@@ -209,7 +247,7 @@ export class SlotCache {
   /** Moves a row's tokens to where a run expects them. */
   #align(slot: number): void {
     const view = this.#views[slot]!;
-    const start = this.#decoder.inPlace ? 0 : view.block.columns - view.length;
+    const start = this.#startIn(view.block, view.length);
     if (start === view.start) return;
     this.#copyTokens(view, view.block, view.row, start);
     view.start = start;
@@ -224,20 +262,18 @@ export class SlotCache {
       }
   }
 
-  #make(rows: number, columns: number): Block {
-    const arrays = this.#decoder.cache.map((tensor) =>
-      columns === 0 ? this.#empty() : this.#allocate(tensor, rows, columns),
-    );
-    return { rows, columns, arrays, spare: arrays.map(() => this.#empty()), viewers: new Set() };
+  /** Rows that are padded on the left end with the block. */
+  #startIn(block: Block, length: number): number {
+    return this.#decoder.fresh || this.#decoder.padding === 'right' ? 0 : block.columns - length;
   }
 
-  #empty(): CacheArray {
-    return this.#decoder.cacheType === 'float16' ? new Uint16Array(0) : new Float32Array(0);
+  #make(rows: number, columns: number): Block {
+    const arrays = this.#decoder.cache.map((tensor) => this.#allocate(tensor, rows, columns));
+    return { rows, columns, arrays, viewers: new Set() };
   }
 
   #allocate(tensor: CacheTensor, rows: number, columns: number): CacheArray {
-    const room = this.#decoder.inPlace ? columns : Math.ceil(columns * GROWTH) + SPARE_COLUMNS;
-    const size = sizeOf(tensor, rows, room);
+    const size = sizeOf(tensor, rows, columns);
     return this.#decoder.cacheType === 'float16' ? new Uint16Array(size) : new Float32Array(size);
   }
 
@@ -252,8 +288,12 @@ export class SlotCache {
   }
 }
 
+function withSpare(columns: number): number {
+  return columns + Math.max(SPARE_COLUMNS, Math.ceil(columns * SPARE_SHARE));
+}
+
 /** Numbers of a tensor. */
-export function sizeOf({ heads, size }: CacheTensor, rows: number, columns: number): number {
+function sizeOf({ heads, size }: CacheTensor, rows: number, columns: number): number {
   return rows * heads * columns * size;
 }
 

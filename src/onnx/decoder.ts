@@ -1,13 +1,12 @@
 /** The inputs and outputs of a graph -> how it is fed, or why it is no decoder that can be. */
 import type { InferenceSession } from 'onnxruntime-node';
 import { OnpolicyError } from '../errors.ts';
+import { type FreshGraph, GROUPED } from './fresh.ts';
 import type { CacheTensor, Decoder, DecoderSizes, Padding } from './messages.ts';
 
 type Metadata = readonly InferenceSession.ValueMetadata[];
 type TensorMetadata = InferenceSession.TensorValueMetadata;
 
-/** The operator that keeps the rows of a batch apart by their lengths, and may write into the past's memory. */
-const GROUPED = 'GroupQueryAttention';
 const KNOWN = new Set([
   'input_ids',
   'attention_mask',
@@ -16,12 +15,15 @@ const KNOWN = new Set([
   'use_cache_branch',
 ]);
 
-/** Reads a graph. Fails with `UNSUPPORTED` for everything but a decoder of text with a cache. */
+/**
+ * Reads a graph. Fails with `UNSUPPORTED` for everything but a decoder of text with a cache.
+ * @param changed how the graph was changed to give keys and values of new tokens alone; null: it gives those of all
+ */
 export function describeDecoder(
-  inputs: Metadata,
-  outputs: Metadata,
+  { inputs, outputs }: { readonly inputs: Metadata; readonly outputs: Metadata },
   operators: ReadonlySet<string>,
   sizes: DecoderSizes,
+  changed: FreshGraph | null,
 ): Decoder {
   const given = new Map(inputs.map((input) => [input.name, input]));
   const made = new Map(outputs.map((output) => [output.name, output]));
@@ -36,13 +38,13 @@ export function describeDecoder(
     if (cacheType !== undefined && input.type !== cacheType)
       throw unsupported('keys and values are of different types');
     cacheType = input.type;
-    cache.push(toCacheTensor(input, made, sizes));
+    cache.push(toCacheTensor(input, made, sizes, changed));
   }
   if (cache.length === 0) throw unsupported('it was exported without a cache of keys and values');
   const isGrouped = operators.has(GROUPED);
   const takesPositions = given.has('position_ids');
   const takesMask = given.has('attention_mask');
-  const padding: Padding = isGrouped ? 'right' : takesPositions && takesMask ? 'left' : 'none';
+  const padding: Padding = isGrouped || changed ? 'right' : takesPositions && takesMask ? 'left' : 'none';
   return {
     cache,
     cacheType: toFloatType(cacheType!, 'past_key_values'),
@@ -53,7 +55,8 @@ export function describeDecoder(
     takesPositions,
     takesKept: given.has('num_logits_to_keep'),
     hasBranch: given.has('use_cache_branch'),
-    inPlace: isGrouped,
+    fresh: changed?.layout ?? null,
+    isGrouped,
   };
 }
 
@@ -61,8 +64,10 @@ function toCacheTensor(
   input: TensorMetadata,
   made: ReadonlyMap<string, unknown>,
   sizes: DecoderSizes,
+  changed: FreshGraph | null,
 ): CacheTensor {
-  const present = input.name.replace('past_key_values', 'present');
+  const name = input.name.replace('past_key_values', 'present');
+  const present = changed?.freshOf.get(name) ?? name;
   if (!made.has(present)) throw unsupported(`it has no output ${present}`);
   if (input.shape.length !== 4)
     throw unsupported(

@@ -86,9 +86,12 @@ export function readFolder(reference: string): ModelFolder {
     name: path.basename(folder),
     contextLength: context ?? DEFAULT_CONTEXT,
     sizes: {
+      architecture: String(text['model_type'] ?? ''),
+      queryHeads: heads,
       heads: number(text, 'num_key_value_heads') || heads,
       headSize: number(text, 'head_dim') || number(text, 'hidden_size', 'n_embd') / heads,
       vocabSize: number(text, 'vocab_size'),
+      hasWindow: hasWindow(text),
     },
     eosIds: [eos].flat().filter((id): id is number => Number.isInteger(id)),
     ...readTemplates(folder, tokenizerConfig),
@@ -96,6 +99,14 @@ export function readFolder(reference: string): ModelFolder {
     tokenizer: tokenizer as TokenizerFile,
     tokenizerConfig,
   };
+}
+
+/** Whether some layers look at the last tokens only. Unused settings stand in many configurations. */
+function hasWindow(config: Json): boolean {
+  const layers = [config['layer_types'] ?? []].flat();
+  if (layers.length > 0) return layers.some((type) => type !== 'full_attention');
+  if (config['attention_chunk_size']) return true;
+  return Boolean(config['sliding_window']) && config['use_sliding_window'] !== false;
 }
 
 function refuseOtherKinds(folder: string): void {

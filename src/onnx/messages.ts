@@ -4,12 +4,13 @@ import type { ErrorCode } from '../errors.ts';
 /** One tensor pair of the cache: the past goes in, the present comes out. */
 export type CacheTensor = {
   readonly past: string;
+  /** The output: of all tokens, or of new ones alone. */
   readonly present: string;
   readonly heads: number;
   readonly size: number; // numbers per head and token
 };
 
-/** Where the tokens of a short row stand in a batch: at its end, at its beginning, or rows must be of one length. */
+/** Where the cached tokens of a short row stand in a batch: at its end, at its beginning, or rows must be of one length. */
 export type Padding = 'left' | 'right' | 'none';
 
 /** What a graph takes and gives. */
@@ -25,12 +26,24 @@ export type Decoder = {
   readonly takesKept: boolean;
   /** Whether the graph has a branch of its own for an empty cache. */
   readonly hasBranch: boolean;
-  /** The graph writes new keys and values into the past's own memory. */
-  readonly inPlace: boolean;
+  /** Whether `present` outputs hold new tokens alone, and the order of their middle axes. */
+  readonly fresh: 'heads' | 'tokens' | null;
+  /** The lengths of rows are counted from the mask, and prompts with a past run one by one. */
+  readonly isGrouped: boolean;
 };
 
 /** What cannot be read from the graph where its sizes are free: from `config.json`. */
-export type DecoderSizes = { readonly heads: number; readonly headSize: number; readonly vocabSize: number };
+export type DecoderSizes = {
+  /** `model_type`, or empty. */
+  readonly architecture: string;
+  readonly queryHeads: number;
+  /** Of keys and values. */
+  readonly heads: number;
+  readonly headSize: number;
+  readonly vocabSize: number;
+  /** Whether a token may be blind to those far before it: how far is counted in columns of the cache. */
+  readonly hasWindow: boolean;
+};
 
 /** Opens a session. */
 export type OpenRequest = {
@@ -39,8 +52,6 @@ export type OpenRequest = {
   readonly threads: number;
   readonly providers: readonly string[];
   readonly sizes: DecoderSizes;
-  /** Operators of the graph. */
-  readonly operators: ReadonlySet<string>;
 };
 
 /** Makes the cache. */

@@ -2,7 +2,7 @@
 import type { InferenceSession, Tensor } from 'onnxruntime-node';
 import { OnpolicyError } from '../errors.ts';
 import { type Chunk, toBatches, toChunks } from './batches.ts';
-import { type Block, type CacheArray, SlotCache, sizeOf } from './cache.ts';
+import { type CacheArray, SlotCache } from './cache.ts';
 import { copyFromHalf } from './half.ts';
 import type { Decoder, StartRequest, StepRequest } from './messages.ts';
 
@@ -21,7 +21,6 @@ export class Runner {
   readonly #cache: SlotCache;
   readonly #logits: Float32Array; // (rows, vocabulary) shared with the sampler
   readonly #abort: Int32Array; // (1)
-  #scratch: CacheArray; // where the graph writes logits
 
   constructor(session: InferenceSession, decoder: Decoder, tensorClass: TensorClass, start: StartRequest) {
     this.#session = session;
@@ -30,7 +29,6 @@ export class Runner {
     this.#cache = new SlotCache(decoder, start.slotCount);
     this.#logits = new Float32Array(start.logits);
     this.#abort = new Int32Array(start.abort);
-    this.#scratch = decoder.logitsType === 'float16' ? new Uint16Array(0) : new Float32Array(0);
   }
 
   /** Runs a step. Fails with `ABORTED` between two runs; what was computed stays in the cache. */
@@ -38,7 +36,7 @@ export class Runner {
     this.edit(step.memoryEdits);
     const rowOf = new Map<number, number>();
     for (const [row, token] of step.rows.entries()) rowOf.set(token, row);
-    for (const batch of toBatches(toChunks(step.sequences, step.positions), this.#decoder.padding)) {
+    for (const batch of toBatches(toChunks(step.sequences, step.positions), this.#decoder)) {
       if (Atomics.load(this.#abort, 0) === 1) throw new OnpolicyError('ABORTED', 'the step was aborted');
       await this.#run(batch, step, rowOf);
     }
@@ -61,30 +59,28 @@ export class Runner {
       throw Object.assign(new Error('the saved cache does not fit into this context'), { code: 'KV_FULL' });
   }
 
-  /** One run of the graph. */
+  /** One run of the graph. What it gives is handed over, where outputs of our own would be copied once more. */
   async #run(batch: readonly Chunk[], step: StepRequest, rowOf: ReadonlyMap<number, number>): Promise<void> {
-    const { cache, inPlace } = this.#decoder;
+    const { cache, fresh, takesKept } = this.#decoder;
     const count = batch[0]!.count; // the longest
     const slots = batch.map(({ slot }) => slot);
-    const block = this.#cache.assemble(slots, count);
-    const columns = inPlace ? block.columns : block.columns + count;
+    const block = this.#cache.assemble(slots);
+    // Of an empty block no columns are given, however many it has.
+    const columns = batch.every(({ past }) => past === 0) ? 0 : block.columns;
     const kept = this.#keptPositions(batch, rowOf);
-    const feeds = this.#feed(batch, step, block, kept);
-    const fetches: Feeds = {};
-    const present = this.#cache.presentOf(block, columns);
-    for (const [i, tensor] of cache.entries()) {
-      feeds[tensor.past] = this.#cacheTensor(i, block.arrays[i]!, block.rows, block.columns);
-      fetches[tensor.present] = this.#cacheTensor(i, present[i]!, block.rows, columns);
-    }
-    const outputs = this.#decoder.takesKept ? kept : count;
-    if (kept > 0) fetches['logits'] = this.#logitsTensor(block.rows, outputs);
-    await this.#session.run(feeds, fetches);
-    this.#cache.turn(block, columns);
-    this.#cache.extend(
-      slots,
-      batch.map((chunk) => chunk.count),
-    );
-    if (kept > 0) this.#takeLogits(batch, rowOf, outputs - count, outputs);
+    const feeds = this.#feed(batch, step, { rows: block.rows, columns, kept });
+    for (const [i, tensor] of cache.entries())
+      feeds[tensor.past] = this.#cacheTensor(i, block.arrays[i]!, block.rows, columns);
+    const wanted = cache.map(({ present }) => present);
+    const results = await this.#session.run(feeds, kept > 0 ? ['logits', ...wanted] : wanted);
+    const given = wanted.map((name) => numbersOf(results[name]!));
+    if (fresh) {
+      const counts = batch.map((chunk) => chunk.count);
+      this.#cache.append(block, slots, counts, given);
+    } else this.#cache.replace(block, slots, count, given);
+    if (kept === 0) return;
+    const outputs = takesKept ? kept : count;
+    this.#takeLogits(numbersOf(results['logits']!), batch, rowOf, outputs - count, outputs);
   }
 
   /** How many of the last positions of a batch need logits; 0: none. */
@@ -96,14 +92,18 @@ export class Runner {
     return longest - first;
   }
 
-  #feed(batch: readonly Chunk[], step: StepRequest, block: Block, kept: number): Feeds {
-    const { inPlace, takesMask, takesPositions, takesKept, hasBranch } = this.#decoder;
+  #feed(
+    batch: readonly Chunk[],
+    step: StepRequest,
+    { rows, columns, kept }: { rows: number; columns: number; kept: number },
+  ): Feeds {
+    const { isGrouped, takesMask, takesPositions, takesKept, hasBranch } = this.#decoder;
     const count = batch[0]!.count;
     const longest = Math.max(...batch.map((chunk) => chunk.past + chunk.count));
-    const width = inPlace ? longest : block.columns + count;
-    const ids = new BigInt64Array(block.rows * count);
-    const positions = new BigInt64Array(block.rows * count);
-    const mask = new BigInt64Array(block.rows * width);
+    const width = isGrouped ? longest : columns + count;
+    const ids = new BigInt64Array(rows * count);
+    const positions = new BigInt64Array(rows * count);
+    const mask = new BigInt64Array(rows * width);
     const used = new Set<number>();
     for (const chunk of batch) {
       const row = this.#cache.rowOf(chunk.slot);
@@ -113,44 +113,39 @@ export class Runner {
         ids[row * count + i] = BigInt(step.tokens[at]!);
         positions[row * count + i] = BigInt(step.positions[at]!);
       }
-      const start = row * width + (inPlace ? 0 : this.#cache.startOf(chunk.slot));
-      mask.fill(1n, start, start + chunk.past + chunk.count);
+      const start = row * width;
+      if (isGrouped) mask.fill(1n, start, start + chunk.past + chunk.count);
+      else {
+        const first = start + this.#cache.startOf(chunk.slot);
+        mask.fill(1n, first, first + chunk.past);
+        mask.fill(1n, start + columns, start + columns + chunk.count);
+      }
     }
     // A row without a slot sees one token, so that its numbers stay finite.
-    for (let row = 0; row < block.rows; row++)
-      if (!used.has(row)) mask[inPlace ? row * width : row * width + block.columns] = 1n;
+    for (let row = 0; row < rows; row++)
+      if (!used.has(row)) mask[row * width + (isGrouped ? 0 : columns)] = 1n;
     const tensor = (data: BigInt64Array, dims: number[]): Tensor => new this.#Tensor('int64', data, dims);
     return {
-      input_ids: tensor(ids, [block.rows, count]),
-      ...(takesMask ? { attention_mask: tensor(mask, [block.rows, width]) } : {}),
-      ...(takesPositions ? { position_ids: tensor(positions, [block.rows, count]) } : {}),
+      input_ids: tensor(ids, [rows, count]),
+      ...(takesMask ? { attention_mask: tensor(mask, [rows, width]) } : {}),
+      ...(takesPositions ? { position_ids: tensor(positions, [rows, count]) } : {}),
       ...(takesKept ? { num_logits_to_keep: tensor(BigInt64Array.of(BigInt(Math.max(kept, 1))), []) } : {}),
-      ...(hasBranch ? { use_cache_branch: new this.#Tensor('bool', [block.columns > 0], [1]) } : {}),
+      ...(hasBranch ? { use_cache_branch: new this.#Tensor('bool', [columns > 0], [1]) } : {}),
     };
   }
 
   #cacheTensor(index: number, array: CacheArray, rows: number, columns: number): Tensor {
-    const tensor = this.#decoder.cache[index]!;
-    const data = array.subarray(0, sizeOf(tensor, rows, columns));
-    return this.#tensor(this.#decoder.cacheType, data, [rows, tensor.heads, columns, tensor.size]);
-  }
-
-  #logitsTensor(rows: number, positions: number): Tensor {
-    const { vocabSize, logitsType } = this.#decoder;
-    const size = rows * positions * vocabSize;
-    if (this.#scratch.length < size)
-      this.#scratch = logitsType === 'float16' ? new Uint16Array(size) : new Float32Array(size);
-    return this.#tensor(logitsType, this.#scratch.subarray(0, size), [rows, positions, vocabSize]);
-  }
-
-  #tensor(type: 'float32' | 'float16', data: CacheArray, dims: number[]): Tensor {
+    const { heads, size } = this.#decoder.cache[index]!;
+    const data = array.subarray(0, rows * heads * columns * size);
+    const dims = [rows, heads, columns, size];
     return data instanceof Uint16Array
       ? new this.#Tensor('float16', data as never, dims)
-      : new this.#Tensor(type as 'float32', data, dims);
+      : new this.#Tensor('float32', data, dims);
   }
 
   /** Copies the rows that were asked for. `shift`: from a position of the batch to one of the logits. */
   #takeLogits(
+    logits: CacheArray, // (rows, outputs, vocabulary)
     batch: readonly Chunk[],
     rowOf: ReadonlyMap<number, number>,
     shift: number,
@@ -162,10 +157,17 @@ export class Runner {
         const target = rowOf.get(chunk.at + i);
         if (target === undefined) continue;
         const from = (this.#cache.rowOf(chunk.slot) * outputs + i + shift) * vocabSize;
-        const row = this.#scratch.subarray(from, from + vocabSize);
+        const row = logits.subarray(from, from + vocabSize);
         const place = this.#logits.subarray(target * vocabSize, (target + 1) * vocabSize);
         if (row instanceof Uint16Array) copyFromHalf(row, place);
         else place.set(row);
       }
   }
+}
+
+/** 16-bit floats as their bits, whatever class of array this version of Node has for them. */
+function numbersOf({ data }: Tensor): CacheArray {
+  if (data instanceof Float32Array || data instanceof Uint16Array) return data;
+  const { buffer, byteOffset, length } = data as unknown as Uint16Array;
+  return new Uint16Array(buffer, byteOffset, length);
 }

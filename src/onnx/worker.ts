@@ -1,8 +1,12 @@
 /** The thread that computes: it answers one request after the other. */
+import path from 'node:path';
 import { type MessagePort, parentPort } from 'node:worker_threads';
 import type { InferenceSession } from 'onnxruntime-node';
 import { messageOf, OnpolicyError } from '../errors.ts';
 import { describeDecoder } from './decoder.ts';
+import { giveFresh } from './fresh.ts';
+import { fuseAttention } from './fuse.ts';
+import { readGraphFile, writeGraph } from './graph-file.ts';
 import type { Decoder, OpenRequest, Reply, Request } from './messages.ts';
 import { loadRuntime } from './packages.ts';
 import { Runner } from './runner.ts';
@@ -12,23 +16,35 @@ type Opened = { readonly session: InferenceSession; readonly decoder: Decoder };
 let opened: Opened | null = null;
 let runner: Runner | null = null;
 
-async function open(request: OpenRequest): Promise<Decoder> {
+async function open({ file, threads, providers, sizes }: OpenRequest): Promise<Decoder> {
   const { InferenceSession } = await loadRuntime();
-  const session = await InferenceSession.create(request.file, {
-    executionProviders: [...request.providers],
-    intraOpNumThreads: request.threads,
+  const graph = readGraphFile(file);
+  const changed = fuseAttention(graph, sizes) ?? giveFresh(graph, sizes);
+  const options: InferenceSession.SessionOptions = {
+    executionProviders: [...providers],
+    intraOpNumThreads: threads,
     interOpNumThreads: 1,
     graphOptimizationLevel: 'all',
     logSeverityLevel: 3,
-    // Between steps the cores belong to the sampler and to JavaScript: threads sleep, not spin.
-    extra: { session: { force_spinning_stop: '1' } },
-  }).catch((cause: unknown) => {
-    throw new OnpolicyError('MODEL_INVALID', `model: ${request.file} cannot be loaded: ${messageOf(cause)}`, {
+    extra: {
+      session: {
+        // Between steps the cores belong to the sampler and to JavaScript: threads sleep, not spin.
+        force_spinning_stop: '1',
+        model_external_initializers_file_folder_path: path.dirname(file),
+      },
+    },
+  };
+  const loading = changed
+    ? InferenceSession.create(writeGraph(graph, changed.nodes, changed.outputs), options)
+    : InferenceSession.create(file, options);
+  const session = await loading.catch((cause: unknown) => {
+    throw new OnpolicyError('MODEL_INVALID', `model: ${file} cannot be loaded: ${messageOf(cause)}`, {
       cause,
     });
   });
-  const { inputMetadata, outputMetadata } = session;
-  const decoder = describeDecoder(inputMetadata, outputMetadata, request.operators, request.sizes);
+  const operators = new Set([...graph.operators, ...(changed?.nodes ?? []).map(({ opType }) => opType)]);
+  const { inputMetadata: inputs, outputMetadata: outputs } = session;
+  const decoder = describeDecoder({ inputs, outputs }, operators, sizes, changed);
   opened = { session, decoder };
   return decoder;
 }

@@ -25,7 +25,7 @@ describe.skipIf(missing !== null)('prompt_logprobs against one plain forward pas
           [
             ['tiny-llama', TINY_LLAMA, 'f32', 512],
             ['tiny-llama in chunks', TINY_LLAMA, 'f32', 24],
-            ['the embedded model', EMBEDDED, kvTokens === undefined ? 'plain' : 'fused', 512],
+            ['the embedded model', EMBEDDED, 'fused', 512],
           ] as const
         ).map((each) => [...each, layout, kvTokens, prefixCache] as const),
       ),

@@ -21,6 +21,13 @@ export const GRAPHS = {
   'ONNX, 16-bit cache': ['--half'],
 } as const;
 
+/** Graphs with weights of four bits, and with the same values as floats. */
+export const FOUR_BITS = {
+  q4: ['--weights', 'q4', '--external'],
+  'q4, fused attention': ['--weights', 'q4', '--attention', 'grouped', '--last-rows'],
+  rounded: ['--weights', 'rounded'],
+} as const;
+
 /** Name of an engine: `GGUF` or a graph. */
 export type EngineName = 'GGUF' | keyof typeof GRAPHS;
 
@@ -58,6 +65,13 @@ export function modelOf(engine: EngineName): string {
   const out = path.join(temporaryFolder(), engine.replaceAll(/\W+/g, '-'));
   if (fs.existsSync(out)) return out;
   makeOnnx('--out', out, ...GRAPHS[engine]);
+  return out;
+}
+
+/** A folder of {@link FOUR_BITS}. */
+export function fourBits(kind: keyof typeof FOUR_BITS): string {
+  const out = path.join(temporaryFolder(), kind.replaceAll(/\W+/g, '-'));
+  if (!fs.existsSync(out)) makeOnnx('--out', out, ...FOUR_BITS[kind]);
   return out;
 }
 

@@ -1,7 +1,17 @@
 /** The same weights on both engines: the same tokens, and log-probabilities within 1e-3. */
 import { afterAll, describe, expect, it } from 'vitest';
 import type { ChatCompletion } from '../../src/protocol/index.ts';
-import { ask, closeAll, EMBEDDED, ENGINES, modelOf, openRuntime, questions, wideGguf } from './engines.ts';
+import {
+  ask,
+  closeAll,
+  EMBEDDED,
+  ENGINES,
+  fourBits,
+  modelOf,
+  openRuntime,
+  questions,
+  wideGguf,
+} from './engines.ts';
 
 afterAll(closeAll);
 
@@ -82,3 +92,14 @@ describe.skipIf(EXACT.length === 0)('a graph with a cache of 16 bits', () => {
     }
   });
 });
+
+describe.skipIf(EXACT.length === 0).each(['q4', 'q4, fused attention'] as const)(
+  'a graph with %s weights',
+  (kind) => {
+    it('gives the log-probabilities of the same values as floats, within 1e-3', async () => {
+      const [ours, theirs] = [await answersOf(fourBits(kind)), await answersOf(fourBits('rounded'))];
+      expect(idsOf(ours)).toEqual(idsOf(theirs));
+      expect(distance(ours, theirs)).toBeLessThan(1e-3);
+    });
+  },
+);

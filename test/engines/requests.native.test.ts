@@ -142,7 +142,7 @@ describe.each(ENGINES)('%s', (engine) => {
       for (const [at, entry] of whole.prompt_logprobs!.entries())
         for (const [id, { logprob }] of Object.entries(entry ?? {})) {
           const other = chunked.prompt_logprobs![at]![id];
-          if (other) expect(Math.abs(logprob - other.logprob)).toBeLessThan(5e-3);
+          if (other) expect(Math.abs(logprob - other.logprob)).toBeLessThan(2e-2); // fused attention adds up in 16 bits
         }
     });
   });

@@ -258,6 +258,46 @@ describe('a stream', () => {
   });
 });
 
+describe('a connection', () => {
+  it('is used again after a stream', async () => {
+    const sockets = new Set<unknown>();
+    const chunk = JSON.stringify({ choices: [{ index: 0, delta: { content: 'a' } }] });
+    const reply: Reply = (request, response) => {
+      sockets.add(request.socket);
+      events(chunk, '[DONE]')(request, response);
+    };
+    const { client } = await against([reply]);
+    for (let i = 0; i < 3; i++) {
+      expect(await read(client)).toBe('a');
+      await new Promise((resolve) => setTimeout(resolve, 20)); // the body's end comes after its last event
+    }
+    expect(sockets.size).toBe(1);
+  });
+
+  it('is not led elsewhere', async () => {
+    const { client, requests } = await against([json(307, {}, { location: '/other' })], { maxRetries: 0 });
+    await expect(client.createCompletion(HELLO)).rejects.toMatchObject({
+      code: 'NETWORK_FAILED',
+      message: expect.stringContaining('redirects'),
+    });
+    expect(requests).toEqual(['POST /v1/chat/completions']);
+  });
+
+  it('can be made by a fetch of the caller', async () => {
+    const chunk = JSON.stringify({ choices: [{ index: 0, delta: { content: 'a' } }] });
+    const { client } = await against(
+      [json(200, ANSWER), events(chunk, '[DONE]'), json(307, {}, { location: '/other' })],
+      {
+        fetch,
+        maxRetries: 0,
+      },
+    );
+    expect(await client.createCompletion(HELLO)).toEqual(ANSWER);
+    expect(await read(client)).toBe('a');
+    await expect(client.createCompletion(HELLO)).rejects.toMatchObject({ code: 'NETWORK_FAILED' });
+  });
+});
+
 describe('what is sent', () => {
   it('has every digit of a seed, and the headers that were asked for', async () => {
     const { client, requests, bodies } = await against([json(200, ANSWER)], { apiKey: 'k' });

@@ -92,6 +92,15 @@ describe('masks', () => {
       { json: { patternProperties: { '^a': { type: 'integer' } }, additionalProperties: false } },
       '{"ab": 1, "abc": 2}',
     ],
+    [{ regex: '[^"]*中[a-z ]+' }, 'é😀中 ab'],
+    [{ regex: '([a-z]|é)+([0-9a-f-]|中)*' }, 'aéé12-a中'],
+    [{ json: { patternProperties: { 'f.*': { type: 'integer' }, 'b.*': false } } }, '{"foo": 1, "a": "é"}'],
+    [{ json: { type: 'string', format: 'hostname' } }, '"ab.foo"'],
+    [{ json: { additionalProperties: { type: 'string' } } }, '{"ab": "x", "abc": "é\\n"}'],
+    [
+      { json: { 'x-property-order': 'any', properties: { a: true, b: { maxLength: 3 } }, required: ['b'] } },
+      '{"a": 1, "b": "é中"}',
+    ],
     [
       {
         structural_tag: {

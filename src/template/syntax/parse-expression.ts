@@ -1,60 +1,16 @@
 /** Tokens -> expression nodes, with Jinja2's ladder of precedences. */
 import { PyFloat, type Value } from '../python/values.ts';
-import type {
-  Arguments,
-  BinaryName,
-  CompareOperator,
-  Expression,
-  NodeFields,
-  NodeOf,
-  Target,
-} from './nodes.ts';
-import type { TokenStream } from './token-stream.ts';
+import type { Arguments, BinaryName, CompareOperator, Expression, NodeFields, NodeOf } from './nodes.ts';
+import {
+  BINARY_NODES,
+  PRECEDENCE_COMPARE,
+  PRECEDENCE_CONCAT,
+  PRECEDENCE_NOT,
+  PRECEDENCE_OR,
+  PRECEDENCES,
+} from './operators.ts';
+import { CONSTANTS, TargetParser } from './parse-target.ts';
 import { describeToken, type Token } from './tokens.ts';
-
-const CONSTANTS = new Map<string, Value>([
-  ['true', true],
-  ['True', true],
-  ['false', false],
-  ['False', false],
-  ['none', null],
-  ['None', null],
-]);
-const PRECEDENCE_OR = 1;
-const PRECEDENCE_NOT = 3;
-const PRECEDENCE_COMPARE = 4;
-const PRECEDENCE_CONCAT = 6;
-/** How tight operators bind. `**` groups from the left as well. */
-const PRECEDENCES: Readonly<Record<string, number>> = {
-  or: PRECEDENCE_OR,
-  and: 2,
-  in: PRECEDENCE_COMPARE,
-  '==': PRECEDENCE_COMPARE,
-  '!=': PRECEDENCE_COMPARE,
-  '<': PRECEDENCE_COMPARE,
-  '<=': PRECEDENCE_COMPARE,
-  '>': PRECEDENCE_COMPARE,
-  '>=': PRECEDENCE_COMPARE,
-  '+': 5,
-  '-': 5,
-  '~': PRECEDENCE_CONCAT,
-  '*': 7,
-  '/': 7,
-  '//': 7,
-  '%': 7,
-  '**': 8,
-};
-const BINARY_NODES: Readonly<Record<string, BinaryName | 'And' | 'Or'>> = {
-  or: 'Or',
-  and: 'And',
-  '+': 'Add',
-  '-': 'Sub',
-  '*': 'Mul',
-  '/': 'Div',
-  '//': 'FloorDiv',
-  '%': 'Mod',
-  '**': 'Pow',
-};
 
 /** Options of a tuple without parentheses. */
 type TupleOptions = {
@@ -65,13 +21,7 @@ type TupleOptions = {
 };
 
 /** Parses expressions from a stream of tokens. */
-export class ExpressionParser {
-  protected readonly stream: TokenStream;
-
-  constructor(stream: TokenStream) {
-    this.stream = stream;
-  }
-
+export class ExpressionParser extends TargetParser {
   parseExpression(): Expression {
     return this.stream.nested(() => this.#condition());
   }
@@ -79,7 +29,7 @@ export class ExpressionParser {
   /** An expression, or several with commas between them as a tuple. */
   parseTuple({ withCondition = true, endName, isParenthesised = false }: TupleOptions = {}): Expression {
     const start = this.stream.current;
-    const [items, isTuple] = this.#items(endName, () =>
+    const [items, isTuple] = this.items(endName, () =>
       withCondition ? this.parseExpression() : this.stream.nested(() => this.#operation(PRECEDENCE_OR)),
     );
     if (!isTuple) {
@@ -88,62 +38,6 @@ export class ExpressionParser {
         this.stream.fail(`Expected an expression, got '${describeToken(this.stream.current)}'`);
     }
     return this.stream.node('Tuple', start, { items });
-  }
-
-  #items<T>(endName: string | undefined, parse: () => T): [items: T[], isTuple: boolean] {
-    const { stream } = this;
-    const items: T[] = [];
-    let isTuple = false;
-    for (;;) {
-      if (items.length > 0) stream.expectOperator(',');
-      const { kind } = stream.current;
-      if (kind === 'variableEnd' || kind === 'blockEnd' || stream.isOperator(')')) break;
-      if (endName !== undefined && stream.isName(endName)) break;
-      items.push(parse());
-      if (!stream.isOperator(',')) break;
-      isTuple = true;
-    }
-    return [items, isTuple];
-  }
-
-  /** What may stand left of `=` or between `for` and `in`. */
-  parseTarget(options: { readonly endName?: string; readonly withAttributes?: boolean } = {}): Target {
-    const { stream } = this;
-    const start = stream.current;
-    const withAttributes = options.withAttributes ?? false;
-    const [items, isTuple] = this.#items(options.endName, () => this.#targetItem(withAttributes));
-    if (isTuple) return stream.node('TargetTuple', start, { items });
-    if (items.length === 0)
-      return stream.fail(`Expected an expression, got '${describeToken(stream.current)}'`);
-    return items[0]!;
-  }
-
-  #targetItem(withAttributes: boolean): Target {
-    const { stream } = this;
-    const token = stream.current;
-    if (stream.isOperator('(')) {
-      return stream.nested(() => {
-        stream.next();
-        const [items, isTuple] = this.#items(undefined, () => this.#targetItem(false));
-        stream.expectOperator(')');
-        return isTuple || items.length === 0 ? stream.node('TargetTuple', token, { items }) : items[0]!;
-      });
-    }
-    if (token.kind !== 'name') return stream.fail(`can't assign to '${describeToken(token)}'`);
-    if (withAttributes && stream.following.kind === 'operator' && stream.following.value === '.') {
-      stream.next();
-      stream.next();
-      const attribute = stream.expect('name').value;
-      return stream.node('TargetAttribute', token, { name: token.value, attribute });
-    }
-    return this.parseTargetName();
-  }
-
-  /** A single name that is assigned to. */
-  parseTargetName(): NodeOf<'TargetName'> {
-    const token = this.stream.expect('name');
-    if (CONSTANTS.has(token.value)) this.stream.fail(`can't assign to '${token.value}'`, token);
-    return this.stream.node('TargetName', token, { name: token.value });
   }
 
   #condition(): Expression {

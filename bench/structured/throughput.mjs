@@ -1,0 +1,67 @@
+// Settings -> tokens per second of many sequences with a JSON Schema and without, in turns. Greedy, so that rounds agree.
+import { createRuntime } from '../../dist/index.js';
+import { report, settingsOfProcess, TokenClock } from '../measure.mjs';
+import { wordPrompt } from '../prompts.mjs';
+
+const { model, threads, rounds, sequences, outputTokens } = settingsOfProcess();
+const PROMPT_TOKENS = 32;
+
+/** A document under it goes on for longer than any run: keys and punctuation are forced, texts and numbers are not. */
+const item = {
+  type: 'object',
+  properties: {
+    id: { type: 'integer', minimum: 0 },
+    title: { type: 'string', minLength: 10, maxLength: 80 },
+    kind: { enum: ['book', 'film', 'song', 'play'] },
+    tags: { type: 'array', items: { type: 'string', minLength: 3 }, minItems: 2, maxItems: 4 },
+    rating: { type: 'number', minimum: 0, maximum: 10 },
+  },
+  required: ['id', 'title', 'kind', 'tags', 'rating'],
+  additionalProperties: false,
+};
+const json = { type: 'array', items: item, minItems: 10000 };
+const VARIANTS = {
+  free: {},
+  schema: { structured_outputs: { json } },
+  // Log-probabilities make every token a sampled one: what the masks alone cost.
+  sampled: { structured_outputs: { json }, logprobs: true },
+};
+
+const runtime = await createRuntime({
+  model,
+  gpu: false,
+  threads,
+  contextSize: Math.ceil((PROMPT_TOKENS + outputTokens + 64) / 256) * 256,
+  maxSequences: sequences,
+});
+
+/** Tokens per second while all sequences decode. */
+async function decode(fields) {
+  const clock = new TokenClock(sequences);
+  const generate = async (index) => {
+    const stream = await runtime.createCompletion({
+      messages: [{ role: 'user', content: wordPrompt(PROMPT_TOKENS, index) }],
+      max_completion_tokens: outputTokens,
+      ignore_eos: true,
+      temperature: 0,
+      stream: true,
+      stream_options: { include_usage: true, continuous_usage_stats: true },
+      ...fields,
+    });
+    for await (const { usage } of stream)
+      while (clock.count(index) < (usage?.completion_tokens ?? 0)) clock.tick(index);
+    if (clock.count(index) !== outputTokens)
+      throw new Error(`${clock.count(index)} tokens came, ${outputTokens} were asked for`);
+  };
+  await Promise.all(Array.from({ length: sequences }, (_, index) => generate(index)));
+  return clock.figures().tokensPerSecond;
+}
+
+const rates = Object.fromEntries(Object.keys(VARIANTS).map((name) => [name, []]));
+for (let round = -1; round < rounds; round++)
+  for (const [name, fields] of Object.entries(VARIANTS)) {
+    const rate = await decode(fields);
+    if (round >= 0) rates[name].push(rate); // the first warms up
+  }
+await runtime.close();
+report({ rates });

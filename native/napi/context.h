@@ -1,0 +1,13 @@
+// A context as JavaScript holds it: the cache and the step thread on one model.
+#pragma once
+#include <napi.h>
+
+namespace onpolicy {
+
+// The class `Context`.
+Napi::Function DefineContext(Napi::Env env);
+
+// createContext(model, { kvTokens, sharesCells, batchTokens, maxSequences, maxOutputs, threads, fusedAttention }) -> Promise<Context>
+Napi::Value CreateContext(const Napi::CallbackInfo& info);
+
+}  // namespace onpolicy

@@ -1,0 +1,155 @@
+// A GGUF file -> a model that JavaScript holds: its facts, its vocabulary, its tokenizer.
+#include "napi/model.h"
+
+#include "napi/async-task.h"
+#include "napi/environment.h"
+#include "napi/options.h"
+#include "napi/rows.h"
+
+namespace onpolicy {
+namespace {
+
+class JsModel : public Napi::ObjectWrap<JsModel> {
+ public:
+  static Napi::Function Define(Napi::Env env) {
+    return DefineClass(env, "Model",
+                       {InstanceMethod<&JsModel::Tokenize>("tokenize"),
+                        InstanceMethod<&JsModel::TokenizeLong>("tokenizeLong"),
+                        InstanceMethod<&JsModel::Close>("close")});
+  }
+
+  explicit JsModel(const Napi::CallbackInfo& info) : Napi::ObjectWrap<JsModel>(info) {}
+
+  std::shared_ptr<Model> model;  // null after close
+
+  std::shared_ptr<Model> Require(Napi::Env env) const {
+    if (!model) throw ToError(env, Status::Fail("CLOSED", "the model is closed"));
+    return model;
+  }
+
+ private:
+  Napi::Value Tokenize(const Napi::CallbackInfo& info) {
+    std::vector<int32_t> ids;
+    const Status status = Require(info.Env())->Tokenize(ReadString(info, 0, "text"), info[1].ToBoolean(),
+                                                        info[2].ToBoolean(), &ids);
+    if (!status.ok()) throw ToError(info.Env(), status);
+    return ToTyped<Napi::Int32Array>(info.Env(), ids);
+  }
+
+  Napi::Value TokenizeLong(const Napi::CallbackInfo& info) {
+    auto ids = std::make_shared<std::vector<int32_t>>();
+    auto work = [ids, model = Require(info.Env()), text = ReadString(info, 0, "text"),
+                 add_special = info[1].ToBoolean().Value(), parse_special = info[2].ToBoolean().Value()] {
+      return model->Tokenize(text, add_special, parse_special, ids.get());
+    };
+    return AsyncTask::Run(info.Env(), info.This().As<Napi::Object>(), std::move(work),
+                          [ids](Napi::Env env) { return ToTyped<Napi::Int32Array>(env, *ids); });
+  }
+
+  // Weights are freed when the last context on them is gone too.
+  Napi::Value Close(const Napi::CallbackInfo& info) {
+    model.reset();
+    return info.Env().Undefined();
+  }
+};
+
+// Calls a JavaScript function with a load's progress; the load runs on another thread.
+class ProgressReporter {
+ public:
+  ProgressReporter(Napi::Env env, const Napi::Value& callback) {
+    if (callback.IsFunction())
+      function_ = Napi::ThreadSafeFunction::New(env, callback.As<Napi::Function>(), "onpolicy load progress", 0, 1);
+  }
+  ~ProgressReporter() {
+    if (function_) function_.Release();
+  }
+  void Report(float fraction) {
+    const int percent = static_cast<int>(fraction * 100);
+    if (!function_ || percent == last_percent_) return;
+    last_percent_ = percent;
+    function_.NonBlockingCall([fraction](Napi::Env env, Napi::Function callback) {
+      try {
+        callback.Call({Napi::Number::New(env, fraction)});
+      } catch (const Napi::Error&) {
+        // A callback that throws must not end the load, and there is nobody to hand its error to.
+      }
+    });
+  }
+
+ private:
+  Napi::ThreadSafeFunction function_;
+  int last_percent_ = -1;
+};
+
+// What a load produces off the JavaScript thread.
+struct LoadedModel {
+  std::shared_ptr<Model> model;
+  VocabularyTable table;
+};
+
+Napi::Object DescribeModel(Napi::Env env, const LoadedModel& loaded) {
+  const Library& api = Api();
+  const auto& [model, table] = loaded;
+  llama_model* raw = model->get();
+  Napi::Object object = Environment::Of(env).Construct("Model");
+  JsModel::Unwrap(object)->model = model;
+  object.Set("vocabSize", model->vocab_size());
+  object.Set("contextLength", api.llama_model_n_ctx_train(raw));
+  object.Set("layers", api.llama_model_n_layer(raw));
+  object.Set("embeddingSize", api.llama_model_n_embd(raw));
+  object.Set("heads", api.llama_model_n_head(raw));
+  object.Set("kvHeads", api.llama_model_n_head_kv(raw));
+  object.Set("hasRecurrentState", api.llama_model_is_recurrent(raw) || api.llama_model_is_hybrid(raw));
+  object.Set("kvNumberBytes", model->is_f32() ? 4 : 2);
+  object.Set("slidingWindow", api.llama_model_n_swa(raw));
+  object.Set("sizeBytes", static_cast<double>(api.llama_model_size(raw)));
+  object.Set("parameters", static_cast<double>(api.llama_model_n_params(raw)));
+  object.Set("chatTemplate", model->ChatTemplate(nullptr));
+  object.Set("toolTemplate", model->ChatTemplate("tool_use"));
+  object.Set("bosId", api.llama_vocab_bos(model->vocab()));
+  object.Set("eosId", api.llama_vocab_eos(model->vocab()));
+  object.Set("addsBos", static_cast<bool>(api.llama_vocab_get_add_bos(model->vocab())));
+  object.Set("tokenBytes", ToTyped<Napi::Uint8Array>(env, table.bytes));
+  object.Set("tokenOffsets", ToTyped<Napi::Int32Array>(env, table.offsets));
+  object.Set("isSpecial", ToTyped<Napi::Uint8Array>(env, table.is_special));
+  object.Set("isEnd", ToTyped<Napi::Uint8Array>(env, table.is_end));
+  object.Set("isAdded", ToTyped<Napi::Uint8Array>(env, table.is_added));
+  Napi::Object metadata = Napi::Object::New(env);
+  for (const auto& [key, value] : model->Metadata()) metadata.Set(key, value);
+  object.Set("metadata", metadata);
+  return object;
+}
+
+}  // namespace
+
+Napi::Function DefineModel(Napi::Env env) { return JsModel::Define(env); }
+
+Napi::Value LoadModel(const Napi::CallbackInfo& info) {
+  Napi::Env env = info.Env();
+  if (!IsLibraryOpen()) throw ToError(env, Status::Fail("NATIVE_UNAVAILABLE", "no library is open"));
+  const auto options = info[0].As<Napi::Object>();
+  auto request = std::make_shared<ModelOptions>();
+  request->path = options.Get("path").As<Napi::String>().Utf8Value();
+  request->use_gpu = options.Get("useGpu").ToBoolean();
+  if (options.Get("gpuLayers").IsNumber()) request->gpu_layers = options.Get("gpuLayers").As<Napi::Number>().Int32Value();
+  auto reporter = std::make_shared<ProgressReporter>(env, options.Get("onProgress"));
+  auto cancelled = options.Get("cancelled").As<Napi::Int32Array>();
+  // Read from the loading thread; the array is kept alive as the task's owner.
+  const volatile int32_t* flag = cancelled.Data();
+  request->on_progress = [reporter, flag, ending = Environment::Of(env).ending()](float fraction) {
+    reporter->Report(fraction);
+    return *flag == 0 && !*ending;
+  };
+  auto loaded = std::make_shared<LoadedModel>();
+  auto work = [request, loaded] {
+    const Status status = Model::Load(*request, &loaded->model);
+    if (status.ok()) loaded->table = loaded->model->Table();
+    return status;
+  };
+  return AsyncTask::Run(env, cancelled, std::move(work),
+                        [loaded](Napi::Env env) -> Napi::Value { return DescribeModel(env, *loaded); });
+}
+
+std::shared_ptr<Model> RequireModel(Napi::Object object) { return JsModel::Unwrap(object)->Require(object.Env()); }
+
+}  // namespace onpolicy

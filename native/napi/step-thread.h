@@ -1,0 +1,131 @@
+// The thread of one context: takes steps in order and settles their promises on the JavaScript thread.
+#pragma once
+#include <napi.h>
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "llama/context.h"
+#include "napi/async-task.h"
+
+namespace onpolicy {
+
+class StepThread : public std::enable_shared_from_this<StepThread> {
+ public:
+  struct Job {
+    std::function<Status(Context&)> work;              // on the thread
+    std::function<Napi::Value(Napi::Env)> finish;      // builds what the promise resolves with
+    Napi::Promise::Deferred deferred;
+    Status status;
+    std::shared_ptr<StepThread> owner;  // outlives the thread until the promise is settled
+  };
+
+  StepThread(Napi::Env env, std::shared_ptr<Context> context) : context_(std::move(context)) {
+    settle_ = Napi::ThreadSafeFunction::New(env, Napi::Function::New(env, [](const Napi::CallbackInfo&) {}),
+                                            "onpolicy step", 0, 1);
+    settle_.Unref(env);
+    thread_ = std::thread([this] { Serve(); });
+  }
+
+  ~StepThread() { Stop(); }
+
+  Napi::Promise Push(Napi::Env env, std::function<Status(Context&)> work, std::function<Napi::Value(Napi::Env)> finish) {
+    auto job = std::make_unique<Job>(
+        Job{std::move(work), std::move(finish), Napi::Promise::Deferred::New(env), Status::Ok(), shared_from_this()});
+    const Napi::Promise promise = job->deferred.Promise();
+    if (pending_++ == 0) settle_.Ref(env);  // a running step keeps the process alive, an idle context does not
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      jobs_.push_back(std::move(job));
+    }
+    wake_.notify_one();
+    return promise;
+  }
+
+  // The context while no job waits or runs, else null.
+  Context* Idle() const { return pending_ == 0 ? context_.get() : nullptr; }
+
+  // Ends the running step and the thread. Jobs that wait are rejected by the thread as CLOSED.
+  void Stop() {
+    if (!thread_.joinable()) return;
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      stopping_ = true;
+    }
+    context_->Abort();
+    wake_.notify_one();
+    thread_.join();
+    settle_.Release();
+    context_.reset();
+  }
+
+  void Abort() {
+    if (context_) context_->Abort();
+  }
+
+ private:
+  void Serve() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    for (;;) {
+      wake_.wait(lock, [this] { return stopping_ || !jobs_.empty(); });
+      if (jobs_.empty()) return;
+      std::unique_ptr<Job> job = std::move(jobs_.front());
+      jobs_.pop_front();
+      const bool closed = stopping_;
+      lock.unlock();
+      if (closed) {
+        job->status = Status::Fail("CLOSED", "the context was closed");
+      } else {
+        Run(*job);
+      }
+      Job* raw = job.release();
+      const napi_status queued = settle_.BlockingCall(raw, [](Napi::Env env, Napi::Function, Job* job) {
+        if (env != nullptr) SettleIfAlive([env, job] { job->owner->Settle(env, job); });
+        delete job;
+      });
+      if (queued != napi_ok) delete raw;
+      lock.lock();
+    }
+  }
+
+  void Run(Job& job) {
+    try {
+      job.status = job.work(*context_);
+    } catch (const std::bad_alloc&) {
+      job.status = Status::Fail("OUT_OF_MEMORY", "not enough memory for a step");
+    } catch (const std::exception& error) {
+      job.status = Status::Fail("BACKEND_FAILED", error.what());
+    } catch (...) {
+      job.status = Status::Fail("BACKEND_FAILED", "unknown native failure in a step");
+    }
+  }
+
+  void Settle(Napi::Env env, Job* job) {
+    Napi::HandleScope scope(env);
+    if (--pending_ == 0) settle_.Unref(env);
+    if (!job->status.ok()) {
+      job->deferred.Reject(ToError(env, job->status).Value());
+      return;
+    }
+    try {
+      job->deferred.Resolve(job->finish(env));
+    } catch (const Napi::Error& error) {
+      job->deferred.Reject(error.Value());
+    }
+  }
+
+  std::shared_ptr<Context> context_;
+  Napi::ThreadSafeFunction settle_;
+  std::thread thread_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::deque<std::unique_ptr<Job>> jobs_;
+  bool stopping_ = false;
+  int pending_ = 0;  // on the JavaScript thread only
+};
+
+}  // namespace onpolicy

@@ -1,0 +1,70 @@
+// Fuzzes constrained decoding: random and damaged specifications are compiled and walked with tokens drawn from their masks.
+//   node scripts/fuzz-structured.mjs [--minutes N] [--seed N]
+// Reports, and exits 1 for: a crash, a hang, a mask that differs from feeding a token byte by byte, a dead end, a step over
+// 20 ms of processor time. One process works and one watches it; each case has a number that alone makes it again.
+import { fork } from 'node:child_process';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+
+const { values: flags } = parseArgs({
+  options: { minutes: { type: 'string', default: '1' }, seed: { type: 'string', default: '1' } },
+});
+const worker = path.join(path.dirname(fileURLToPath(import.meta.url)), 'fuzz-structured-worker.mjs');
+/** Seconds of silence after which the worker counts as hung. */
+const PATIENCE = 60;
+
+let failures = 0;
+let cases = 0;
+let steps = 0;
+let worst = 0;
+let cpuSeconds = 0;
+
+/** Works from case `seed` on until the time is up, or the worker dies; gives the case to go on with. */
+function work(seed) {
+  return new Promise((resolve) => {
+    const child = fork(worker, [String(seed), String(Number(flags.minutes) * 60 - cpuSeconds)]);
+    let current = seed;
+    let silence = 0;
+    const before = { cases, steps, cpuSeconds };
+    // Counted in ticks, so that a pause of the whole group is no silence.
+    const watch = setInterval(() => {
+      silence++;
+      if (silence < PATIENCE) return;
+      console.log(`case ${current}: hangs`);
+      failures++;
+      child.kill('SIGKILL');
+    }, 1000);
+    child.on('message', (message) => {
+      silence = 0;
+      if (message.begins !== undefined) current = message.begins;
+      if (message.failure) {
+        failures++;
+        console.log(`case ${current}: ${message.failure}`);
+      }
+      if (message.totals) {
+        cases = before.cases + message.totals.cases;
+        steps = before.steps + message.totals.steps;
+        cpuSeconds = before.cpuSeconds + message.totals.cpuSeconds;
+        worst = Math.max(worst, message.totals.worst);
+      }
+    });
+    child.on('exit', (code, signal) => {
+      clearInterval(watch);
+      if (code === 0) return resolve(undefined);
+      if (silence < PATIENCE) {
+        failures++;
+        console.log(`case ${current}: the process ended with ${signal ?? code}`);
+      }
+      resolve(current + 1);
+    });
+  });
+}
+
+let next = Number(flags.seed);
+while (next !== undefined) next = await work(next);
+console.log(
+  `${cases} specifications compiled, ${steps} steps in ${(cpuSeconds / 60).toFixed(1)} core-minutes; ` +
+    `worst step ${worst.toFixed(1)} ms; ${failures} failures`,
+);
+process.exit(failures > 0 ? 1 : 0);

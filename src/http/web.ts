@@ -1,0 +1,55 @@
+/** Standard requests and responses <-> those of the endpoints. */
+import type { EventStream } from './event-stream.ts';
+import type { WireBody, WireRequest, WireResponse } from './exchange.ts';
+
+/** A standard request as the endpoints see it. */
+export function fromRequest(request: Request): WireRequest {
+  const { method, headers, signal } = request;
+  return {
+    method,
+    url: new URL(request.url),
+    header: (name) => headers.get(name),
+    body: bodyOf(request),
+    address: undefined,
+    onLeave: (callback) => {
+      signal.addEventListener('abort', callback, { once: true });
+      if (signal.aborted) callback();
+      return () => signal.removeEventListener('abort', callback);
+    },
+  };
+}
+
+function bodyOf({ body }: Request): WireBody {
+  let reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
+  return {
+    read: async (take) => {
+      if (!body) return;
+      reader = body.getReader();
+      for (let part = await reader.read(); !part.done; part = await reader.read()) take(part.value);
+    },
+    stop: () => void reader?.cancel().catch(() => {}),
+  };
+}
+
+/** An answer as a standard response. */
+export function toResponse({ status, headers, body }: WireResponse): Response {
+  const content = typeof body === 'string' ? body || null : toStream(body);
+  return new Response(content, { status, headers });
+}
+
+/** Nothing is made before the reader asks for it. */
+function toStream(events: EventStream): ReadableStream<Uint8Array> {
+  const encoder = new TextEncoder();
+  return new ReadableStream(
+    {
+      start: (controller) => events.onCut((reason) => controller.error(reason)),
+      pull: async (controller) => {
+        const text = await events.read();
+        if (text === null) controller.close();
+        else controller.enqueue(encoder.encode(text));
+      },
+      cancel: () => events.leave(),
+    },
+    { highWaterMark: 0 },
+  );
+}

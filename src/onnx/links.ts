@@ -1,0 +1,88 @@
+/** Nodes of a graph by what they make and what they use, to find patterns in it. */
+import type { GraphNode } from './graph-file.ts';
+
+/** Operators that may stand between a product and what it is made of, or used for. */
+const SMALL = new Set(['Add', 'Cast', 'Div', 'Expand', 'Mul', 'Reshape', 'Transpose', 'Unsqueeze', 'Where']);
+
+/** Nodes by what they make and use. */
+export class Links {
+  readonly #makers = new Map<string, GraphNode>();
+  readonly #users = new Map<string, GraphNode[]>();
+
+  constructor(nodes: readonly GraphNode[]) {
+    for (const node of nodes) {
+      for (const output of node.outputs) this.#makers.set(output, node);
+      for (const input of new Set(node.inputs))
+        this.#users.set(input, [...(this.#users.get(input) ?? []), node]);
+    }
+  }
+
+  /** The node that makes a tensor, when it is one of these operators. */
+  maker(name: string | undefined, ...opTypes: string[]): GraphNode | null {
+    const node = this.#makers.get(name ?? '');
+    return node && (opTypes.length === 0 || opTypes.includes(node.opType)) ? node : null;
+  }
+
+  /** Whether a tensor is made by no operator but `Constant`. Inputs of the graph count as such: ask for weights only. */
+  isConstant(name: string): boolean {
+    const maker = this.#makers.get(name);
+    return !maker || maker.opType === 'Constant';
+  }
+
+  users(name: string): readonly GraphNode[] {
+    return this.#users.get(name) ?? [];
+  }
+
+  /** The nearest node of this operator that is made of a tensor, behind small operators. */
+  after(name: string, opType: string): GraphNode | null {
+    return nearest(
+      [name],
+      opType,
+      (one) => this.users(one),
+      ({ outputs }) => outputs,
+    );
+  }
+
+  /** The nearest node of this operator that a tensor is made of, before small operators. */
+  before(name: string, opType: string): GraphNode | null {
+    const maker = (one: string): GraphNode[] => [this.#makers.get(one) ?? []].flat();
+    return nearest([name], opType, maker, ({ inputs }) => inputs);
+  }
+}
+
+function nearest(
+  from: readonly string[],
+  opType: string,
+  step: (name: string) => readonly GraphNode[],
+  next: (node: GraphNode) => readonly string[],
+): GraphNode | null {
+  const seen = new Set(from);
+  for (const name of seen)
+    for (const node of step(name)) {
+      if (node.opType === opType) return node;
+      if (SMALL.has(node.opType)) for (const other of next(node)) seen.add(other);
+    }
+  return null;
+}
+
+/** The nodes that the outputs are made of, each behind those that it uses. */
+export function needed(nodes: readonly GraphNode[], outputs: readonly string[]): GraphNode[] {
+  const makers = new Map(nodes.flatMap((node) => node.outputs.map((output) => [output, node] as const)));
+  const ordered = new Set<GraphNode>();
+  const open: { node: GraphNode; isReady: boolean }[] = [];
+  const visit = (name: string): void => {
+    const node = makers.get(name);
+    if (node && !ordered.has(node)) open.push({ node, isReady: false });
+  };
+  for (const name of outputs) {
+    visit(name);
+    for (let top = open.pop(); top; top = open.pop()) {
+      if (top.isReady) ordered.add(top.node);
+      else if (!ordered.has(top.node)) {
+        open.push({ node: top.node, isReady: true });
+        for (const input of top.node.inputs) visit(input);
+      }
+    }
+  }
+  return [...ordered];
+}

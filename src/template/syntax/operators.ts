@@ -1,0 +1,38 @@
+/** The operators of expressions: how tight each binds, and the node that it makes. */
+import type { BinaryName } from './nodes.ts';
+
+export const PRECEDENCE_OR = 1;
+export const PRECEDENCE_NOT = 3;
+export const PRECEDENCE_COMPARE = 4;
+export const PRECEDENCE_CONCAT = 6;
+/** How tight operators bind. `**` groups from the left as well. */
+export const PRECEDENCES: Readonly<Record<string, number>> = {
+  or: PRECEDENCE_OR,
+  and: 2,
+  in: PRECEDENCE_COMPARE,
+  '==': PRECEDENCE_COMPARE,
+  '!=': PRECEDENCE_COMPARE,
+  '<': PRECEDENCE_COMPARE,
+  '<=': PRECEDENCE_COMPARE,
+  '>': PRECEDENCE_COMPARE,
+  '>=': PRECEDENCE_COMPARE,
+  '+': 5,
+  '-': 5,
+  '~': PRECEDENCE_CONCAT,
+  '*': 7,
+  '/': 7,
+  '//': 7,
+  '%': 7,
+  '**': 8,
+};
+export const BINARY_NODES: Readonly<Record<string, BinaryName | 'And' | 'Or'>> = {
+  or: 'Or',
+  and: 'And',
+  '+': 'Add',
+  '-': 'Sub',
+  '*': 'Mul',
+  '/': 'Div',
+  '//': 'FloorDiv',
+  '%': 'Mod',
+  '**': 'Pow',
+};

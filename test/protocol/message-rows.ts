@@ -1,0 +1,276 @@
+/** The fields about structure, tools, prompts and reports. */
+import { flag, flagOrNull, jsonObject, type Row, same, text } from './field-row.ts';
+import { WEATHER } from './request.ts';
+
+const tagged = { begin: '<a>', schema: { type: 'object' }, end: '</a>' };
+const nothing = {
+  json: null,
+  regex: null,
+  choice: null,
+  grammar: null,
+  json_object: null,
+  structural_tag: null,
+  disable_fallback: false,
+  disable_any_whitespace: false,
+  disable_additional_properties: false,
+  whitespace_pattern: null,
+};
+const processor = () => {};
+
+/** By field. */
+export const MESSAGE_ROWS: Record<string, Row> = {
+  response_format: {
+    as: 'structured_outputs',
+    absent: null,
+    good: [
+      [null, null],
+      [{ type: 'text' }, null],
+      [{ type: 'json_object' }, { ...nothing, json_object: true }],
+      [
+        { type: 'json_schema', json_schema: { name: 'x', schema: { type: 'object' }, strict: true } },
+        { ...nothing, json: { type: 'object' } },
+      ],
+      [{ type: 'json_schema', json_schema: { name: 'x' } }, null],
+      [
+        { type: 'structural_tag', format: { type: 'any_text' } },
+        { ...nothing, structural_tag: '{"type":"structural_tag","format":{"type":"any_text"}}' },
+      ],
+      [
+        { type: 'structural_tag', structures: [tagged], triggers: ['<a'] },
+        {
+          ...nothing,
+          structural_tag: JSON.stringify({ type: 'structural_tag', structures: [tagged], triggers: ['<a'] }),
+        },
+      ],
+    ],
+    bad: [
+      ['json_object', ': expected an object or null, got "json_object"'],
+      [{}, '.type: this field is required, got nothing'],
+      [
+        { type: 'json' },
+        '.type: expected "text", "json_object", "json_schema" or "structural_tag", got "json"',
+      ],
+      [{ type: 'json_schema' }, '.json_schema: this field is required, got nothing'],
+      [{ type: 'json_schema', json_schema: {} }, '.json_schema.name: this field is required, got nothing'],
+      [
+        { type: 'json_schema', json_schema: { name: 'x', schema: 'object' } },
+        '.json_schema.schema: expected an object or null, got "object"',
+      ],
+      [
+        { type: 'json_schema', json_schema: { name: 'x', schema: { a: undefined, b: Symbol.iterator } } },
+        '.json_schema.schema.b: expected JSON data, got a symbol',
+      ],
+      [{ type: 'structural_tag' }, ': expected either format, or structures with triggers, got an object'],
+      [
+        { type: 'structural_tag', structures: [{ begin: '<a>' }], triggers: ['<a'] },
+        '.structures.0.end: this field is required, got nothing',
+      ],
+    ],
+  },
+  structured_outputs: {
+    absent: null,
+    good: [
+      [null, null],
+      [{}, null],
+      [{ disable_any_whitespace: true }, null],
+      [{ json_object: false }, null],
+      [{ json: '{"type":"object"}' }, { ...nothing, json: '{"type":"object"}' }],
+      [
+        { json: { type: 'object' }, disable_additional_properties: true, whitespace_pattern: '[ ]?' },
+        {
+          ...nothing,
+          json: { type: 'object' },
+          disable_additional_properties: true,
+          whitespace_pattern: '[ ]?',
+        },
+      ],
+      [
+        { regex: 'a+', json: null, _backend: 'onpolicy' },
+        { ...nothing, regex: 'a+' },
+      ],
+      [
+        { choice: ['a', 'b'], disable_fallback: true },
+        { ...nothing, choice: ['a', 'b'], disable_fallback: true },
+      ],
+      [{ grammar: 'root ::= "a"' }, { ...nothing, grammar: 'root ::= "a"' }],
+      [
+        { json_object: true, disable_any_whitespace: true },
+        { ...nothing, json_object: true, disable_any_whitespace: true },
+      ],
+      [{ structural_tag: '{"format":{}}' }, { ...nothing, structural_tag: '{"format":{}}' }],
+    ],
+    bad: [
+      [{ json: '{' }, '.json: expected JSON text of an object or boolean, got "{"'],
+      [{ json: '' }, '.json: expected JSON text of an object or boolean, got ""'],
+      [{ json: '[]' }, '.json: expected JSON text of an object or boolean, got "[]"'],
+      [{ json: { a: Number.NaN } }, '.json.a: expected a finite number, got NaN'],
+      [{ regex: 'a\0' }, '.regex: expected a regular expression without NUL characters, got "a\\u0000"'],
+      [{ choice: [] }, '.choice: expected a non-empty list or null, got an empty list'],
+      [{ choice: [1] }, '.choice.0: expected a string, got 1'],
+      [{ grammar: ' \n' }, '.grammar: expected a grammar that is not blank, got " \\n"'],
+      [{ structural_tag: '7' }, '.structural_tag: expected JSON text of an object, got "7"'],
+      [{ json_object: 'yes' }, '.json_object: expected true or false or null, got "yes"'],
+      [{ disable_fallback: null }, '.disable_fallback: expected true or false, got null'],
+      [{ _backend: 'xgrammar' }, '._backend: expected "onpolicy" or null, got "xgrammar"'],
+      [{ regexp: 'a' }, '.regexp: not a field of structured_outputs; did you mean regex?'],
+    ],
+  },
+  logits_processors: {
+    absent: [],
+    good: [
+      [null, []],
+      [[], []],
+      [
+        ['mine', processor],
+        ['mine', processor],
+      ],
+      [
+        [{ qualname: 'a.b' }, { qualname: 'c', args: [1], kwargs: { k: 2 } }],
+        [
+          { qualname: 'a.b', args: [], kwargs: {} },
+          { qualname: 'c', args: [1], kwargs: { k: 2 } },
+        ],
+      ],
+    ],
+    bad: [
+      [[5], '.0: expected a non-empty string or an object, got 5'],
+      [[''], '.0: expected a non-empty string or an object, got ""'],
+      [[{}], '.0.qualname: this field is required, got nothing'],
+      [[{ qualname: 'a', arg: 1 }], '.0.arg: not a field of logits_processors.0; did you mean args?'],
+      [[{ qualname: 'a', args: {} }], '.0.args: expected a list or null, got an object'],
+      [processor, ': expected a list or null, got a function'],
+    ],
+  },
+  inference_xargs: {
+    absent: {},
+    good: [...same({ a: 'x', b: 1.5, c: ['y', 2], d: [] }), [null, {}]],
+    bad: [
+      [{ a: null }, '.a: expected a string, a number or a list, got null'],
+      [{ a: true }, '.a: expected a string, a number or a list, got true'],
+      [{ a: {} }, '.a: expected a string, a number or a list, got an object'],
+      [{ a: [[]] }, '.a.0: expected a string or a number, got an empty list'],
+    ],
+  },
+  logprobs: flagOrNull(false),
+  top_logprobs: {
+    absent: 0,
+    beside: { logprobs: true },
+    good: [...same(0, 5, -1), [null, 0]],
+    bad: [
+      [-2, ': expected an integer >= -1 or null, got -2'],
+      ['5', ': expected an integer >= -1 or null, got "5"'],
+    ],
+  },
+  prompt_logprobs: {
+    absent: null,
+    good: same(0, 5, -1, null),
+    bad: [[-2, ': expected an integer >= -1 or null, got -2']],
+  },
+  return_tokens_as_token_ids: flagOrNull(false),
+  return_token_ids: flagOrNull(false),
+  stream: flagOrNull(false),
+  stream_options: {
+    absent: { include_usage: false, continuous_usage_stats: false },
+    beside: { stream: true },
+    good: [
+      [null, { include_usage: false, continuous_usage_stats: false }],
+      [{}, { include_usage: true, continuous_usage_stats: false }],
+      [{ include_usage: null }, { include_usage: false, continuous_usage_stats: false }],
+      [{ continuous_usage_stats: true }, { include_usage: true, continuous_usage_stats: true }],
+      [
+        { include_usage: false, continuous_usage_stats: true },
+        { include_usage: false, continuous_usage_stats: false },
+      ],
+      [
+        { include_usage: true, continuous_usage_stats: null },
+        { include_usage: true, continuous_usage_stats: false },
+      ],
+    ],
+    bad: [
+      [{ include_usage: 1 }, '.include_usage: expected true or false or null, got 1'],
+      [{ usage: true }, '.usage: not a field of stream_options'],
+    ],
+  },
+  skip_special_tokens: flag(true),
+  spaces_between_special_tokens: flag(true),
+  include_reasoning: flag(true),
+  echo: flag(false),
+  request_id: {
+    absent: null,
+    good: same('my-id'),
+    bad: [
+      [null, ': expected a non-empty string, got null'],
+      ['', ': expected a non-empty string, got ""'],
+    ],
+  },
+  user: text(null),
+  tools: {
+    absent: [],
+    good: [...same([WEATHER], []), [null, []], ...same([{ ...WEATHER, extra: { kept: true } }])],
+    bad: [
+      [{}, ': expected a list or null, got an object'],
+      [[{ type: 'function' }], '.0.function: this field is required, got nothing'],
+      [[{ type: 'retrieval', function: { name: 'a' } }], '.0.type: expected "function", got "retrieval"'],
+      [[{ type: 'function', function: { name: 5 } }], '.0.function.name: expected a non-empty string, got 5'],
+      [
+        [{ type: 'function', function: { name: 'a', parameters: { d: new Date(0) } } }],
+        '.0.function.parameters.d: expected JSON data, got a value of type Date',
+      ],
+    ],
+  },
+  tool_choice: {
+    absent: 'auto',
+    beside: { tools: [WEATHER] },
+    good: [
+      ...same('none', 'auto', 'required', { type: 'function', function: { name: 'weather' } }),
+      [null, 'auto'],
+    ],
+    bad: [
+      ['always', ': expected none, auto, required, a named function or null, got "always"'],
+      [5, ': expected none, auto, required, a named function or null, got 5'],
+      [{ type: 'function' }, '.function: this field is required, got nothing'],
+    ],
+  },
+  parallel_tool_calls: flagOrNull(true, false),
+  reasoning_effort: {
+    absent: null,
+    good: same('low', 'medium', 'high', null),
+    bad: [['max', ': expected "low", "medium", "high" or null, got "max"']],
+  },
+  add_generation_prompt: flag(true),
+  continue_final_message: flag(false),
+  add_special_tokens: flag(false),
+  documents: {
+    absent: null,
+    good: same([{ title: 'a', text: 'b' }], [], null),
+    bad: [
+      [['text'], '.0: expected an object, got "text"'],
+      [[{ title: 5 }], '.0.title: expected a string, got 5'],
+    ],
+  },
+  chat_template: text(null, ['', null]),
+  chat_template_kwargs: {
+    ...jsonObject({}),
+    bad: [...jsonObject({}).bad, [{ tokenize: true }, '.tokenize: expected no such key, got true']],
+  },
+  truncate_prompt_tokens: {
+    absent: null,
+    good: same(-1, 1, 100, null),
+    bad: [
+      [0, ': expected an integer >= 1, -1 or null, got 0'],
+      [-2, ': expected an integer >= -1 or null, got -2'],
+    ],
+  },
+  mm_processor_kwargs: jsonObject(null),
+  priority: {
+    absent: 0,
+    good: same(0),
+    bad: [
+      [1, ': expected 0: this runtime does not use priority scheduling, got 1'],
+      [null, ': expected an integer, got null'],
+      [0.5, ': expected an integer, got 0.5'],
+    ],
+  },
+  cache_salt: { ...text(null), bad: [['', ': expected a non-empty string or null, got ""']] },
+  kv_transfer_params: jsonObject(null),
+};
