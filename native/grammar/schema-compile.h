@@ -1,5 +1,6 @@
 // JSON Schema text -> formulas: every keyword of drafts 4 to 2020-12, references, and the refusals that name a pointer.
 #pragma once
+#include <deque>
 #include <map>
 #include <optional>
 #include <string>
@@ -44,7 +45,10 @@ class SchemaCompiler {
     const JsonValue* schema;
     std::string base;     // URI of the resource it belongs to
     std::string pointer;  // from the root of the document
+    uint32_t scope = 0;   // in scopes_: what led there
   };
+  // By dynamic anchor, the outermost schema that has it; "" stands for $recursiveAnchor.
+  using Scope = std::map<std::string, const JsonValue*>;
   struct TargetInfo {
     Place place;
     FormulaId formula = kTrueFormula;
@@ -56,7 +60,14 @@ class SchemaCompiler {
   FormulaId Object(const Place& place);
   FormulaId Value(const JsonValue& value);
   FormulaId Enumerated(const std::vector<JsonValue>& values);
-  FormulaId Resolve(const Place& from, const std::string& reference, const std::string& pointer);
+  // schema-references.cc
+  void Anchors(const Place& place);
+  bool LoadMetaSchema(const std::string& uri);
+  Place Find(const Place& from, const std::string& reference, const std::string& pointer);
+  FormulaId Refer(const Place& from, Place target);
+  Place Entered(const Place& place);
+  void References(const Place& place, std::vector<FormulaId>* parts);
+  // schema-keywords.cc and schema-values.cc
   void Numbers(const Place& place, std::vector<FormulaId>* parts);
   void Strings(const Place& place, std::vector<FormulaId>* parts);
   void Objects(const Place& place, std::vector<FormulaId>* parts);
@@ -82,9 +93,12 @@ class SchemaCompiler {
   CharEncoder strict_text_, free_text_;
   int draft_ = 0;  // 4, 6, 7, 2019, 2020; 0 when the schema does not say
   std::map<std::string, Place> resources_;  // by absolute URI, or URI#anchor
-  std::map<std::string, int> dynamic_anchors_;
+  std::map<std::string, Scope> dynamic_anchors_;  // by URI of the resource
+  std::vector<Scope> scopes_{{}};
+  std::map<Scope, uint32_t> scope_index_{{{}, 0}};
+  std::deque<JsonValue> meta_schemas_;
   std::unordered_map<const JsonValue*, Place> places_;
-  std::unordered_map<const JsonValue*, uint32_t> target_of_;
+  std::map<std::pair<const JsonValue*, uint32_t>, uint32_t> target_of_;
   std::vector<TargetInfo> targets_;
   std::vector<std::string> warnings_;
   bool any_order_ = false;

@@ -1,0 +1,47 @@
+import { describe, expect, it } from 'vitest';
+import { compileConstraint, createVocabulary } from '../../src/structured/index.ts';
+
+const END = 256;
+const bytes = createVocabulary({
+  tokens: [...Array.from({ length: END }, (_, byte) => Uint8Array.of(byte)), '<end>'],
+  eosTokenIds: [END],
+  specialTokenIds: [END],
+});
+
+/** Whether a text, and its end, may be written under a schema. */
+async function allows(schema: object, text: string): Promise<boolean> {
+  const matcher = (await compileConstraint({ json: schema }, bytes)).createMatcher();
+  return [...new TextEncoder().encode(text), END].every((token) => matcher.accept(token));
+}
+
+const TREE = {
+  $id: 'http://example.test/tree',
+  $dynamicAnchor: 'node',
+  type: 'object',
+  properties: { data: true, children: { type: 'array', items: { $dynamicRef: '#node' } } },
+};
+
+describe('references', () => {
+  it('that are dynamic lead to the outermost schema of that name', async () => {
+    const strict = {
+      $id: 'http://example.test/strict',
+      $dynamicAnchor: 'node',
+      $ref: 'tree',
+      properties: { data: { type: 'integer' } },
+      $defs: { tree: TREE },
+    };
+    const text = '{"children":[{"data":"x"}]}';
+    expect(await allows(TREE, text)).toBe(true);
+    expect(await allows(strict, text)).toBe(false);
+    expect(await allows(strict, '{"children":[{"data":5}]}')).toBe(true);
+  });
+
+  it.each(['http://json-schema.org/draft-07/schema#', 'https://json-schema.org/draft/2020-12/schema'])(
+    'may name the schema of schemas %s',
+    async ($ref) => {
+      expect(await allows({ $ref }, '{"properties":{"a":{"minimum":3}}}')).toBe(true);
+      expect(await allows({ $ref }, '{"properties":{"a":3}}')).toBe(false);
+      expect(await allows({ $ref }, '{"type":5}')).toBe(false);
+    },
+  );
+});
