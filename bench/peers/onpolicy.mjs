@@ -6,7 +6,7 @@ import { wordPrompt } from '../prompts.mjs';
 const { model, sequences, promptTokens, outputTokens, threads, runtime: options = {} } = settingsOfProcess();
 /** Of a turn in the template of the benchmark's model. */
 const TEMPLATE_TOKENS = 8;
-const contextSize = Math.ceil((promptTokens + outputTokens) / 256) * 256
+const contextSize = Math.ceil((promptTokens + outputTokens) / 256) * 256;
 
 const runtime = await createRuntime({
   model,

@@ -20,7 +20,12 @@ export type FullTrainerOptions = {
 };
 
 /** One trained tensor: `out` rows of `in` numbers. A norm or a bias has one row. */
-export type FullParameter = Pick<NativeParameter, 'name' | 'in' | 'out'>;
+export type FullParameter = {
+  /** As in the file, for example `blk.0.attn_q.weight`. */
+  readonly name: string;
+  readonly in: number;
+  readonly out: number;
+};
 
 /** Trains all weights of a small model. Calls run one after the other, in the order they were made. */
 export interface FullTrainer extends AsyncDisposable {

@@ -1,7 +1,7 @@
 // The bare engine, for comparison: reads prompts as token ids, prints the argmax continuation of each, one line a prompt.
 // usage: greedy <libraries folder> <model> <tokens to predict> tokens|logits|rows [f32] < prompts
 // With "logits": prints the logits after each prompt instead, as hexadecimal floats. With "rows": those after each token of
-// the one prompt, from one pass. With "f32": the KV cache has 32 bits.
+// the one prompt, from one pass. With "f32": the KV cache has 32 bits, and attention is not fused.
 #include <ggml-backend.h>
 #include <llama.h>
 
@@ -20,8 +20,10 @@ int main(int argc, char** argv) {
   if (!model) return 3;
   llama_context_params params = llama_context_default_params();
   params.n_ctx = 512;
-  if (argc > 5) params.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_DISABLED;
-  if (argc > 5 && std::string(argv[5]) == "f32") params.type_k = params.type_v = GGML_TYPE_F32;
+  if (argc > 5 && std::string(argv[5]) == "f32") {
+    params.type_k = params.type_v = GGML_TYPE_F32;
+    params.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_DISABLED;
+  }
   params.n_threads = params.n_threads_batch = 1;  // small models: more threads only wait for each other
   const int vocab_size = llama_vocab_n_tokens(llama_model_get_vocab(model));
   const bool prints_logits = std::string(argv[4]) == "logits";
