@@ -9,7 +9,7 @@ const bytes = createVocabulary({
 });
 
 /** Whether a text, and its end, may be written under a schema. */
-async function allows(schema: object, text: string): Promise<boolean> {
+async function allows(schema: Readonly<Record<string, unknown>>, text: string): Promise<boolean> {
   const matcher = (await compileConstraint({ json: schema }, bytes)).createMatcher();
   return [...new TextEncoder().encode(text), END].every((token) => matcher.accept(token));
 }
