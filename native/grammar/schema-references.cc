@@ -59,8 +59,8 @@ FormulaId SchemaCompiler::Refer(const Place& from, Place target) {
 
 // The schemas of schemas are known without being part of the document.
 bool SchemaCompiler::LoadMetaSchema(const std::string& uri) {
-  const char* text = MetaSchema(uri);
-  if (!text) return false;
+  const std::string text = MetaSchema(uri);
+  if (text.empty()) return false;
   JsonError error;
   meta_schemas_.push_back(ParseJson(text, &error));
   const Place place{&meta_schemas_.back(), uri, ""};

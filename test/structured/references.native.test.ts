@@ -44,4 +44,10 @@ describe('references', () => {
       expect(await allows({ $ref }, '{"type":5}')).toBe(false);
     },
   );
+
+  it('may name a definition in the schema of schemas', async () => {
+    const $ref = 'http://json-schema.org/draft-07/schema#/definitions/nonNegativeInteger';
+    expect(await allows({ $ref }, '3')).toBe(true);
+    expect(await allows({ $ref }, '-3')).toBe(false);
+  });
 });
