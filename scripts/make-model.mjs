@@ -25,7 +25,7 @@ const { values } = parseArgs({
   options: {
     out: { type: 'string', default: inRepository('bench/models/onpolicy-tiny-new.gguf') },
     from: { type: 'string' },
-    steps: { type: 'string', default: '8000' },
+    steps: { type: 'string', default: '14000' },
     minutes: { type: 'string' },
     seed: { type: 'string', default: '1' },
     rate: { type: 'string', default: '2.5e-3' },

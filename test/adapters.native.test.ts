@@ -59,7 +59,7 @@ beforeAll(async () => {
   for (const step of [1, 2, 3]) {
     const entries = Object.entries(trainer.adapter());
     await trainer.loadAdapter(
-      Object.fromEntries(entries.map(([name, { a, b }]) => [name, { a, b: b.map(() => 0.02 * normal()) }])),
+      Object.fromEntries(entries.map(([name, { a, b }]) => [name, { a, b: b.map(() => 0.05 * normal()) }])),
     );
     await trainer.save(path.join(root, String(step)));
   }

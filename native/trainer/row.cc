@@ -12,11 +12,11 @@ bool Sees(const PackedRow& row, int64_t i, int64_t j) {
   return j <= i && (row.group_ids[a] == row.group_ids[b] || row.parent_ids[a] == row.group_ids[b]);
 }
 
-// Where the block of queries that begins at `start` ends: in its later half, with a group if one ends there, so that few
-// queries are multiplied with keys of other groups.
+// Where the block of queries that begins at `start` ends: with the last group that ends in its later half, if one does. A group
+// that two blocks share would have its keys gathered and multiplied by both.
 int64_t BlockEnd(const PackedRow& row, int64_t start, int64_t most) {
   const int64_t end = std::min(row.size(), start + most);
-  for (int64_t i = start + (most + 1) / 2; i < end; ++i)
+  for (int64_t i = end; i > start + most / 2 && i < row.size(); --i)
     if (row.group_ids[static_cast<size_t>(i)] != row.group_ids[static_cast<size_t>(i - 1)]) return i;
   return end;
 }

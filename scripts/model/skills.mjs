@@ -107,11 +107,12 @@ function list({ pick, sample }) {
   return { question: `List ${word} ${kind}.`, answer: sample(LISTS[kind], count).join(', ') };
 }
 
-function story({ pick, sample }) {
+function story({ pick, sample, uniform }) {
+  const animal = pick(LISTS.animals);
   const [hero, friend] = sample(NAMES, 2);
   const [nature, placeNature] = sample(STORY.natures, 2);
   const thing = pick(STORY.things);
-  const beginning = `Once upon a time, a ${nature} ${pick(LISTS.animals)} named ${hero} lived in a ${placeNature} ${pick(STORY.places)}.`;
+  const beginning = `Once upon a time, a ${nature} ${animal} named ${hero} lived in a ${placeNature} ${pick(STORY.places)}.`;
   const middle = `One day, ${hero} found a ${pick(LISTS.colors)} ${thing}.`;
   const end = pick([
     `${hero} gave the ${thing} to ${friend}, and ${friend} said thank you.`,
@@ -119,7 +120,7 @@ function story({ pick, sample }) {
     `${hero} showed the ${thing} to a friend named ${friend}. They were very ${pick(STORY.feelings)}.`,
   ]);
   return {
-    question: pick(['Tell me a story.', 'Tell me a short story.', 'Write a story.', 'Write a short story.']),
+    question: `${pick(['Tell me', 'Write'])} a ${pick(['', 'short '])}story${uniform() < 0.5 ? '' : ` about a ${animal}`}.`,
     answer: `${beginning} ${middle} ${end}`,
   };
 }
@@ -129,17 +130,17 @@ function story({ pick, sample }) {
  * (1 when left out): a short answer that takes much thought would be drowned by long ones that take little.
  */
 export const SKILLS = {
-  sum: { draw: sum, share: 12, weight: 3, isChecked: true },
-  comparison: { draw: comparison, share: 16, weight: 4, isChecked: true },
+  sum: { draw: sum, share: 30, weight: 3, isChecked: true },
+  comparison: { draw: comparison, share: 28, weight: 4, isChecked: true },
   extraction: { draw: extraction, share: 9, isChecked: true },
   capital: { draw: capital, share: 7, isChecked: true },
   opposite: { draw: opposite, share: 6, isChecked: true },
   color: { draw: color, share: 4, isChecked: true },
   french: { draw: french, share: 5, isChecked: true },
-  counting: { draw: counting, share: 7, isChecked: true },
+  counting: { draw: counting, share: 15, isChecked: true },
   sorting: { draw: sorting, share: 17, isChecked: true },
   spelling: { draw: spelling, share: 7, isChecked: true },
   greeting: { draw: greeting, share: 4, isChecked: true },
   list: { draw: list, share: 4, isChecked: false },
-  story: { draw: story, share: 4, isChecked: false },
+  story: { draw: story, share: 8, isChecked: false },
 };

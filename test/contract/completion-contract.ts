@@ -102,6 +102,14 @@ function stable(answer: ChatCompletion): unknown {
   };
 }
 
+/** The same, but log-probabilities may be off by 0.05: what is cached or in the same step decides their last digits. */
+function nearly(value: unknown, key = ''): unknown {
+  if (key === 'logprob' && typeof value === 'number') return expect.closeTo(value, 1);
+  if (Array.isArray(value)) return value.map((one) => nearly(one));
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, nearly(one, name)]));
+}
+
 async function errorOf(call: Promise<unknown>): Promise<OnpolicyError> {
   const error: unknown = await call.then(
     () => new Error('it did not reject'),
@@ -152,7 +160,7 @@ export function completionContract(
 
     it.each(Object.keys(ANSWERED))('answers as in process: %s', async (key) => {
       const request = ANSWERED[key]!;
-      expect(stable(await whole(request))).toEqual(stable(await reference(request)));
+      expect(stable(await whole(request))).toEqual(nearly(stable(await reference(request))));
     });
 
     it('streams what it answers', async () => {

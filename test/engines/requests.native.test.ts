@@ -142,7 +142,8 @@ describe.each(ENGINES)('%s', (engine) => {
       for (const [at, entry] of whole.prompt_logprobs!.entries())
         for (const [id, { logprob }] of Object.entries(entry ?? {})) {
           const other = chunked.prompt_logprobs![at]![id];
-          if (other) expect(Math.abs(logprob - other.logprob)).toBeLessThan(2e-2); // fused attention adds up in 16 bits
+          // Fused attention adds up in 16 bits, which the logits of unlikely tokens show most.
+          if (other) expect(Math.abs(logprob - other.logprob)).toBeLessThan(3e-2 * Math.max(1, -logprob / 4));
         }
     });
   });
@@ -169,8 +170,8 @@ describe.each(ENGINES)('%s', (engine) => {
       expect(await text(STORY, { structured_outputs: digits, temperature: 1, seed: 2 })).toMatch(
         /^[0-9]{3}-[a-f]{2}$/,
       );
-      const list = { choice: ['Berlin', 'Paris'] };
-      expect(await text(PARIS, { structured_outputs: list })).toBe('Paris');
+      const choice = ['Berlin', 'Paris'].map((city) => `The capital of France is ${city}.`);
+      expect(await text(PARIS, { structured_outputs: { choice } })).toBe(choice[1]);
     });
 
     it('let a host edit the logits of each token', async () => {

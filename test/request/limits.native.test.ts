@@ -62,12 +62,13 @@ describe('the cache', () => {
     ['a pool of one context', { kvTokens: 256, contextSize: 256 }],
     ['a pool of half of what is asked for', { kvTokens: 1024, contextSize: 256 }],
   ])('that is too small for all makes some wait; every answer is the same: %s', async (_, limits) => {
-    await using tight = await createRuntime({ threads: 1, ...limits });
+    await using tight = await createRuntime({ threads: 1, model: EXACT_MODEL, ...limits });
+    await using wide = await createRuntime({ threads: 1, model: EXACT_MODEL });
     const fields = { max_tokens: 100, ignore_eos: true, return_token_ids: true };
     const questions = Array.from({ length: 16 }, (_, i) => `Tell me story number ${i}.`);
     const [few, many] = [
       await Promise.all(questions.map((question) => ask(tight, question, fields))),
-      await Promise.all(questions.map((question) => ask(runtime, question, fields))),
+      await Promise.all(questions.map((question) => ask(wide, question, fields))),
     ];
     expect(few.map(({ choices }) => choices[0]!.token_ids)).toEqual(
       many.map(({ choices }) => choices[0]!.token_ids),
