@@ -3,10 +3,11 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { readGgufFileInfo } from 'node-llama-cpp';
+import { int8Weights } from '../../scripts/onnx/byte-weights.mjs';
 import { writeConfig } from '../../scripts/onnx/from-gguf.mjs';
 import { writeLlama } from '../../scripts/onnx/llama.mjs';
 import { writeTokenizer } from '../../scripts/onnx/tokenizer.mjs';
-import { float32Weights, int8Weights } from '../../scripts/onnx/weights.mjs';
+import { floatWeights } from '../../scripts/onnx/weights.mjs';
 import { MODELS_FOLDER } from './make.mjs';
 import { SHAPES, tensorsOf } from './shapes.mjs';
 import { oneChunks, randomBytes, randomChunks } from './weights.mjs';
@@ -39,9 +40,7 @@ export async function ensureOnnxModel({ shape: name = 'llama-135m', type = 'q8' 
   const bytes = (tensor) => (tensors.get(tensor).norm ? oneChunks : randomBytes)(tensors.get(tensor));
   const scale = (tensor) => tensors.get(tensor).deviation / BYTE_DEVIATION;
   const weights =
-    type === 'fp32'
-      ? float32Weights({ chunks: floats, sizes })
-      : int8Weights({ chunks: bytes, sizes, scale });
-  writeLlama(file, shape, weights, { lastRows: true, external: true });
+    type === 'fp32' ? floatWeights({ chunks: floats, sizes }) : int8Weights({ chunks: bytes, sizes, scale });
+  writeLlama(file, shape, weights, { lastRows: true, dataFiles: 1 });
   return file;
 }
