@@ -1,4 +1,5 @@
 // A shape's name -> an ONNX folder of that exact shape with random weights, in bench/models/ (ignored by git).
+import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -12,6 +13,7 @@ import { MODELS_FOLDER } from './make.mjs';
 import { SHAPES, tensorsOf } from './shapes.mjs';
 import { oneChunks, randomBytes, randomChunks } from './weights.mjs';
 
+const FLOAT_BYTES = 4;
 const VOCABULARY = fileURLToPath(new URL('../../models/onpolicy-tiny.gguf', import.meta.url));
 const LOGIT_DEVIATION = 2.5;
 /** Standard deviation of a uniform signed byte. */
@@ -43,4 +45,21 @@ export async function ensureOnnxModel({ shape: name = 'llama-135m', type = 'q8' 
     type === 'fp32' ? floatWeights({ chunks: floats, sizes }) : int8Weights({ chunks: bytes, sizes, scale });
   writeLlama(file, shape, weights, { lastRows: true, dataFiles: 1 });
   return file;
+}
+
+/** Bytes of the matrices that a token is multiplied with. */
+export function weightBytesPerToken({ shape: name = 'llama-135m', type }) {
+  const matrices = tensorsOf(SHAPES[name], 'f32', LOGIT_DEVIATION).filter(({ norm }) => !norm);
+  const numbers = matrices.reduce((sum, { dims: [inputs, outputs] }) => sum + inputs * outputs, 0);
+  return numbers * (type === 'fp32' ? FLOAT_BYTES : 1);
+}
+
+/** The embedded model as a folder; it is written when it is not there yet. */
+export function ensureTinyFolder() {
+  const folder = path.join(MODELS_FOLDER, 'onpolicy-tiny-onnx');
+  if (fs.existsSync(folder)) return folder;
+  const script = fileURLToPath(new URL('../../scripts/make-onnx.mjs', import.meta.url));
+  const { status, stderr } = spawnSync(process.execPath, [script, '--out', folder], { encoding: 'utf8' });
+  if (status !== 0) throw new Error(stderr);
+  return folder;
 }
