@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { librariesFolder } from '../bare/build.mjs';
 import { report, settingsOfProcess, TokenClock } from '../measure.mjs';
 import { wordPrompt } from '../prompts.mjs';
+import { sayReady } from '../turns.mjs';
 
 const { program, model, sequences, promptTokens, outputTokens, threads, logprobs } = settingsOfProcess();
 const contextSize = Math.ceil((promptTokens + outputTokens) / 256) * 256;
@@ -59,7 +60,7 @@ for (let ready = false; !ready; await sleep(100))
     () => false,
   );
 
-const clock = new TokenClock(sequences);
+const clock = new TokenClock(sequences, sayReady);
 
 async function generate(index) {
   const response = await fetch(`${url}/completion`, {
@@ -86,5 +87,4 @@ async function generate(index) {
 
 await Promise.all(Array.from({ length: sequences }, (_, index) => generate(index)));
 server.removeAllListeners('exit');
-const { tokensPerSecond, typical } = clock.figures(); // the processor time is the server's, not this process's
-report({ tokensPerSecond, typical });
+report({ timesMs: clock.timesMs });

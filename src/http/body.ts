@@ -29,23 +29,21 @@ export async function readJson(
 }
 
 async function readText(body: WireBody, maxBytes: number, timeoutMs: number): Promise<string> {
-  const decoder = new TextDecoder('utf-8', { fatal: true });
-  let text = '';
+  const parts: Uint8Array[] = [];
   let bytes = 0;
   const take = (part: Uint8Array): void => {
     bytes += part.byteLength;
     if (bytes > maxBytes) throw tooLarge(maxBytes);
-    text += decode(decoder, part);
+    parts.push(part);
   };
   let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    const onLate = (): void =>
-      reject(new OnpolicyError('TIMEOUT', `the body did not come within ${timeoutMs} ms`));
-    timer = setTimeout(onLate, timeoutMs);
-  });
   try {
-    await Promise.race([body.read(take), late]);
-    return text + decode(decoder, undefined);
+    await new Promise<void>((resolve, reject) => {
+      const late = (): void =>
+        reject(new OnpolicyError('TIMEOUT', `the body did not come within ${timeoutMs} ms`));
+      timer = setTimeout(late, timeoutMs);
+      body.read(take).then(resolve, reject);
+    });
   } catch (error) {
     body.stop();
     if (error instanceof OnpolicyError) throw error;
@@ -53,15 +51,14 @@ async function readText(body: WireBody, maxBytes: number, timeoutMs: number): Pr
   } finally {
     clearTimeout(timer);
   }
-}
-
-function decode(decoder: InstanceType<typeof TextDecoder>, bytes: Uint8Array | undefined): string {
   try {
-    return bytes ? decoder.decode(bytes, { stream: true }) : decoder.decode();
+    return UTF8.decode(parts.length === 1 ? parts[0] : Buffer.concat(parts, bytes));
   } catch {
     throw new OnpolicyError('INVALID_REQUEST', 'the body is not UTF-8 text');
   }
 }
+
+const UTF8 = new TextDecoder('utf-8', { fatal: true });
 
 function tooLarge(maxBytes: number): OnpolicyError {
   return new OnpolicyError('TOO_LARGE', `the body is larger than ${maxBytes} bytes`);

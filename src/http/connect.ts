@@ -4,11 +4,11 @@ import {
   type ChatCompletion,
   type ChatCompletionRequest,
   type CheckpointDeleteRequest,
+  checkChatRequest,
   type ListQuery,
   type LogRequest,
   type ModelCreateRequest,
   type TrainingJobRequest,
-  validateChatRequest,
   validateCheckpointDeleteRequest,
   validateListQuery,
   validateLogRequest,
@@ -60,7 +60,7 @@ export function connect(options: ConnectOptions): Service {
 const DEFAULTS = { headers: {}, timeoutMs: 600_000, maxRetries: 2, pollMs: 500 } as const;
 
 const CHECKS: Readonly<Record<keyof ConnectOptions, readonly [string, (value: unknown) => boolean]>> = {
-  baseUrl: ['an http or https URL', (value) => typeof value === 'string' && /^https?:\/\/[^/]/.test(value)],
+  baseUrl: ['an http or https URL', isHttpUrl],
   apiKey: ['a text', (value) => typeof value === 'string'],
   headers: ['an object of texts', (value) => typeof value === 'object' && value !== null],
   timeoutMs: ['an integer from 0 up, or null', (value) => value === null || isCount(value)],
@@ -68,6 +68,10 @@ const CHECKS: Readonly<Record<keyof ConnectOptions, readonly [string, (value: un
   pollMs: ['an integer from 0 up', isCount],
   fetch: ['a function', (value) => typeof value === 'function'],
 };
+
+function isHttpUrl(value: unknown): boolean {
+  return typeof value === 'string' && /^https?:\/\/[^/]/.test(value) && URL.canParse(value);
+}
 
 function checkOptions(options: ConnectOptions): TransportSettings {
   const given = Object.entries(options).filter(([, value]) => value !== undefined);
@@ -119,7 +123,7 @@ class RemoteService implements Service {
     { signal }: CallOptions = {},
   ): Promise<ChatCompletion | ChatCompletionStream> {
     this.#transport.requireOpen();
-    validateChatRequest(request, { scheduling: 'priority' }); // what a server refuses it says itself
+    checkChatRequest(request, { scheduling: 'priority' }); // what a server refuses it says itself
     refuseFunctions(request);
     const call: RemoteCall = {
       method: 'POST',
@@ -250,9 +254,10 @@ function toQuery(query: ListQuery | undefined): string {
 }
 
 /** JSON, with every digit of a seed that is a bigint. */
-function toJson({ seed, ...request }: ChatCompletionRequest): string {
-  const text = JSON.stringify(typeof seed === 'bigint' ? request : { ...request, seed });
-  return typeof seed === 'bigint' ? `${text.slice(0, -1)},"seed":${seed}}` : text;
+function toJson(request: ChatCompletionRequest): string {
+  if (typeof request.seed !== 'bigint') return JSON.stringify(request);
+  const { seed, ...rest } = request;
+  return `${JSON.stringify(rest).slice(0, -1)},"seed":${seed}}`;
 }
 
 function refuseFunctions({ logits_processors: processors }: ChatCompletionRequest): void {
@@ -270,21 +275,14 @@ function refuseFunctions({ logits_processors: processors }: ChatCompletionReques
 
 /** The chunks of a response. Leaving the loop ends the request at the server, too. */
 function toStream(open: OpenResponse): ChatCompletionStream {
-  const { response, stop, toError, end } = open;
+  const { response, stop, end } = open;
   const type = response.header('content-type') ?? '';
   if (!type.startsWith('text/event-stream')) {
     stop(new OnpolicyError('ABORTED', 'not a stream'));
     end();
     throw new OnpolicyError('NETWORK_FAILED', `expected a stream, the server sent ${type || 'nothing'}`);
   }
-  const chunks = (async function* () {
-    try {
-      yield* fromEventStream(response.body, () => stop(new OnpolicyError('ABORTED', 'the stream is over')));
-    } catch (error) {
-      throw toError(error);
-    } finally {
-      end();
-    }
-  })();
-  return new ChatCompletionStream(chunks, () => stop(new OnpolicyError('ABORTED', 'the stream was aborted')));
+  return new ChatCompletionStream(fromEventStream(open), () =>
+    stop(new OnpolicyError('ABORTED', 'the stream was aborted')),
+  );
 }

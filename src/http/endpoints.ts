@@ -2,11 +2,11 @@
 import { OnpolicyError } from '../errors.ts';
 import {
   type ChatCompletionRequest,
+  checkChatRequest,
   dropUnknownFields,
   type LogRequest,
   type Model,
   type TrainingJobRequest,
-  validateChatRequest,
   validateCheckpointDeleteRequest,
   validateListQuery,
   validateLogRequest,
@@ -117,7 +117,7 @@ async function createCompletion(exchange: Exchange): Promise<WireResponse> {
   const body = (await readJson(request, settings)) as ChatCompletionRequest;
   const count = Array.isArray(body?.messages) ? body.messages.length : 0;
   if (count > settings.maxMessages) throw tooMany('messages', count, settings.maxMessages);
-  validateChatRequest(body, { wire: true, maxLogprobs: settings.maxLogprobs, scheduling: 'priority' });
+  checkChatRequest(body, { wire: true, maxLogprobs: settings.maxLogprobs, scheduling: 'priority' });
   dropUnknownFields('ChatCompletionRequest', body);
   if (
     body.model &&

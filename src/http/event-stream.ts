@@ -3,6 +3,7 @@ import { createParser } from 'eventsource-parser';
 import { messageOf, OnpolicyError } from '../errors.ts';
 import type { ChatCompletionChunk } from '../protocol/index.ts';
 import type { ChatCompletionStream } from '../stream.ts';
+import type { OpenResponse } from './transport.ts';
 import { fromWireError, toWireError } from './wire-errors.ts';
 
 const END = '[DONE]';
@@ -94,18 +95,17 @@ function event(data: string): string {
   return `data: ${data}\n\n`;
 }
 
-/**
- * Events -> chunks. Throws what an event or the stream itself says went wrong; a stream without its end is broken. `cut`
- * ends a body that goes on after its last event.
- */
-export async function* fromEventStream(
-  body: AsyncIterable<Uint8Array>,
-  cut: () => void,
-): AsyncGenerator<ChatCompletionChunk> {
+/** Events -> chunks. Throws what an event or the stream itself says went wrong; a stream without its end is broken. */
+export async function* fromEventStream({
+  response,
+  stop,
+  toError,
+  end,
+}: OpenResponse): AsyncGenerator<ChatCompletionChunk> {
   let ready: string[] = [];
   const parser = createParser({ onEvent: ({ data }) => ready.push(data) });
   const decoder = new TextDecoder();
-  const parts = body[Symbol.asyncIterator]();
+  const parts = response.body[Symbol.asyncIterator]();
   let hasEnded = false;
   try {
     for (;;) {
@@ -120,17 +120,21 @@ export async function* fromEventStream(
         yield toChunk(data);
       }
     }
+  } catch (error) {
+    throw toError(error);
   } finally {
-    void (hasEnded ? readRest(parts, cut) : Promise.resolve(parts.return?.())).catch(() => {});
+    end();
+    void (hasEnded ? readRest(parts, stop) : Promise.resolve(parts.return?.())).catch(() => {});
   }
 }
 
 /** How long a server may take to end a body whose last event has come. */
 const REST_MS = 1000;
 
-/** Reads a body to its end, so that its connection can be used again. */
-async function readRest(parts: AsyncIterator<Uint8Array>, cut: () => void): Promise<void> {
-  const timer = setTimeout(cut, REST_MS);
+/** Reads a body to its end, so that its connection can be used again. One that goes on after its last event is cut off. */
+async function readRest(parts: AsyncIterator<Uint8Array>, stop: OpenResponse['stop']): Promise<void> {
+  const late = (): void => stop(new OnpolicyError('ABORTED', 'the stream is over'));
+  const timer = setTimeout(late, REST_MS);
   try {
     while (!(await parts.next()).done);
   } finally {

@@ -59,7 +59,9 @@ function bodyOf(incoming: IncomingMessage): WireBody {
         });
         incoming.once('end', resolve);
         incoming.once('error', reject);
-        incoming.once('close', () => reject(new Error('the client went away')));
+        incoming.once('close', () => {
+          if (!incoming.complete) reject(new Error('the client went away'));
+        });
       }),
     stop: () => {
       incoming.removeAllListeners('data');

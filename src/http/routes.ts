@@ -74,13 +74,22 @@ export type Found = {
   readonly id: string;
 };
 
+const NOTHING: Found = { endpoints: [], id: '' };
+
+/** Every path once, with what is at it. */
+const PLACES = [...new Set(ROWS.map(([, , path]) => path))].map((path) => ({
+  pattern: path.split('/'),
+  endpoints: endpoints.filter((endpoint) => endpoint.path === path),
+}));
+
 /** Finds what is at a path, with or without a slash at its end. */
 export function findEndpoints(path: string): Found {
   const segments = path.replace(/\/$/, '').split('/');
-  const found = endpoints.filter((endpoint) => matches(endpoint.path.split('/'), segments));
-  const place = found[0]?.path.split('/').indexOf('{id}') ?? -1;
-  const id = place < 0 ? '' : decoded(segments[place]!);
-  return id === null ? { endpoints: [], id: '' } : { endpoints: found, id };
+  const place = PLACES.find(({ pattern }) => matches(pattern, segments));
+  if (!place) return NOTHING;
+  const position = place.pattern.indexOf('{id}');
+  const id = position < 0 ? '' : decoded(segments[position]!);
+  return id === null ? NOTHING : { endpoints: place.endpoints, id };
 }
 
 /** The form of errors below a path, also where there is nothing. */

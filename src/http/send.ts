@@ -1,15 +1,23 @@
 /** A request -> a server's answer, whose body is still to be read: by Node's own client, or by a `fetch` that was given. */
 import http from 'node:http';
 import https from 'node:https';
+import { urlToHttpOptions } from 'node:url';
 
 /** A request as it goes out. */
 export type Outgoing = {
-  readonly url: string;
+  /** Below the server's base URL, with its query. */
+  readonly path: string;
   readonly method: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string | undefined;
-  /** Ends it, and the reading of its answer, with the signal's reason. */
-  readonly signal: AbortSignal;
+};
+
+/** A request that is on its way. */
+export type Sent = {
+  /** Rejects with what the network said, or with the reason of {@link Sent.stop}. */
+  readonly answer: Promise<Incoming>;
+  /** Ends it, and the reading of its answer. */
+  readonly stop: (reason: Error) => void;
 };
 
 /** An answer, once its headers are there. */
@@ -21,10 +29,9 @@ export type Incoming = {
   readonly body: AsyncIterable<Uint8Array>;
 };
 
-/** Makes requests. A redirect is a failure: a redirected token would be seen by others. */
+/** Makes requests of one server. A redirect is a failure: a redirected token would be seen by others. */
 export type Sender = {
-  /** Rejects with what the network said. */
-  readonly send: (request: Outgoing) => Promise<Incoming>;
+  readonly send: (request: Outgoing) => Sent;
   /** Closes the connections that it keeps. */
   readonly close: () => void;
 };
@@ -33,43 +40,74 @@ export type Sender = {
 const IDLE_MS = 4000;
 
 /** Node's own client: in a fraction of the time that `fetch` takes, and without time limits of its own. */
-export function nodeSender(): Sender {
-  const options = { keepAlive: true, timeout: IDLE_MS };
-  const plain = new http.Agent(options);
-  const secure = new https.Agent(options);
+export function nodeSender(baseUrl: string): Sender {
+  const url = new URL(baseUrl);
+  const { protocol, hostname, port, auth } = urlToHttpOptions(url);
+  const { Agent, request: open } = protocol === 'https:' ? https : http;
+  const agent = new Agent({ keepAlive: true, timeout: IDLE_MS });
+  const target = { hostname, port, agent, ...(auth ? { auth } : {}) };
+  const basePath = url.pathname.replace(/\/$/, '');
   return {
-    send: (outgoing) =>
-      outgoing.url.startsWith('https:')
-        ? sendBy(https.request, secure, outgoing)
-        : sendBy(http.request, plain, outgoing),
-    close: () => {
-      plain.destroy();
-      secure.destroy();
+    send: ({ path, method, headers, body }) => {
+      const length = body === undefined ? {} : { 'content-length': Buffer.byteLength(body) };
+      const request = open({ ...target, path: basePath + path, method, headers: { ...headers, ...length } });
+      let running: http.ClientRequest | http.IncomingMessage = request;
+      const answer = new Promise<Incoming>((resolve, reject) => {
+        request.on('error', reject);
+        request.on('response', (response) => {
+          running = response;
+          const status = response.statusCode!;
+          if (status >= 300 && status < 400) request.destroy(new Error(`the server redirects (${status})`));
+          else resolve({ status, header: (name) => headerOf(response, name), body: partsOf(response) });
+        });
+      });
+      request.end(body);
+      return { answer, stop: (reason) => running.destroy(reason) };
     },
+    close: () => agent.destroy(),
   };
 }
 
-function sendBy(
-  open: typeof http.request,
-  agent: http.Agent,
-  { url, method, headers, body, signal }: Outgoing,
-): Promise<Incoming> {
-  return new Promise((resolve, reject) => {
-    const length = body === undefined ? {} : { 'content-length': Buffer.byteLength(body) };
-    const request = open(url, { method, agent, headers: { ...headers, ...length } });
-    let onAbort = (): unknown => request.destroy(signal.reason as Error);
-    const abort = (): unknown => onAbort();
-    signal.addEventListener('abort', abort, { once: true });
-    request.once('close', () => signal.removeEventListener('abort', abort));
-    request.on('error', reject);
-    request.on('response', (response) => {
-      onAbort = () => response.destroy(signal.reason as Error);
-      const status = response.statusCode!;
-      if (status >= 300 && status < 400) request.destroy(new Error(`the server redirects (${status})`));
-      else resolve({ status, header: (name) => headerOf(response, name), body: response });
-    });
-    request.end(body);
+/** The parts of an answer as they come, for one reader: in a fraction of the time that a stream's own iterator takes. */
+function partsOf(response: http.IncomingMessage): AsyncIterableIterator<Uint8Array> {
+  const ready: Uint8Array[] = [];
+  let isOver = false;
+  let failure: unknown = null;
+  let wake: (() => void) | null = null;
+  const end = (error: unknown): void => {
+    if (isOver) return;
+    isOver = true;
+    failure = error;
+    wake?.();
+  };
+  response.on('data', (part: Uint8Array) => {
+    if (ready.push(part) > 1) response.pause(); // the reader has not come for the one before
+    wake?.();
   });
+  response.on('end', () => end(null));
+  response.on('error', end);
+  response.on('close', () => end(new Error('the connection was closed')));
+  return {
+    async next() {
+      while (ready.length === 0 && !isOver) {
+        if (response.isPaused()) response.resume();
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+        });
+        wake = null;
+      }
+      if (failure !== null) throw failure;
+      const value = ready.shift();
+      return value ? { done: false, value } : { done: true, value: undefined };
+    },
+    async return() {
+      response.destroy();
+      return { done: true, value: undefined };
+    },
+    [Symbol.asyncIterator]() {
+      return this;
+    },
+  };
 }
 
 function headerOf({ headers }: http.IncomingMessage, name: string): string | null {
@@ -78,25 +116,21 @@ function headerOf({ headers }: http.IncomingMessage, name: string): string | nul
 }
 
 /** A `fetch` of the caller's. */
-export function fetchSender(fetch: typeof globalThis.fetch): Sender {
+export function fetchSender(baseUrl: string, fetch: typeof globalThis.fetch): Sender {
   return {
-    send: async ({ url, method, headers, body, signal }) => {
-      const init = {
-        method,
-        headers,
-        signal,
-        redirect: 'error',
-        ...(body === undefined ? {} : { body }),
-      } as const;
-      const response = await fetch(url, init);
-      return {
-        status: response.status,
-        header: (name) => response.headers.get(name),
-        body: response.body ?? emptyBody(),
-      };
+    send: ({ path, body, ...request }) => {
+      const controller = new AbortController();
+      const { signal } = controller;
+      const content = body === undefined ? {} : { body };
+      const answer = fetch(baseUrl + path, { ...request, ...content, signal, redirect: 'error' });
+      return { answer: answer.then(toIncoming), stop: (reason) => controller.abort(reason) };
     },
     close: () => {},
   };
+}
+
+function toIncoming({ status, headers, body }: Response): Incoming {
+  return { status, header: (name) => headers.get(name), body: body ?? emptyBody() };
 }
 
 async function* emptyBody(): AsyncGenerator<Uint8Array> {}

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { messageOf, OnpolicyError } from '../errors.ts';
 import type { ConnectOptions } from './connect.ts';
-import { fetchSender, type Incoming, nodeSender, type Sender, textOf } from './send.ts';
+import { fetchSender, type Incoming, nodeSender, type Sender, type Sent, textOf } from './send.ts';
 import { CODE_HEADER, type ErrorForm, fromErrorBody } from './wire-errors.ts';
 
 /** One call. */
@@ -40,12 +40,13 @@ export type TransportSettings = Required<Omit<ConnectOptions, 'apiKey' | 'fetch'
 export class Transport {
   readonly #options: TransportSettings;
   readonly #sender: Sender;
-  readonly #running = new Set<AbortController>();
+  readonly #running = new Set<(reason: OnpolicyError) => void>(); // ends each call
   #isClosed = false;
 
   constructor(options: TransportSettings) {
     this.#options = options;
-    this.#sender = options.fetch ? fetchSender(options.fetch) : nodeSender();
+    const { baseUrl, fetch } = options;
+    this.#sender = fetch ? fetchSender(baseUrl, fetch) : nodeSender(baseUrl);
   }
 
   /** The JSON of an answer. */
@@ -76,7 +77,7 @@ export class Transport {
   /** Ends every call with `CLOSED`, and all that come. */
   close(): void {
     this.#isClosed = true;
-    for (const controller of this.#running) controller.abort(closedError());
+    for (const stop of this.#running) stop(closedError());
     this.#sender.close();
   }
 
@@ -89,28 +90,33 @@ export class Transport {
     const { signal, method, path, body } = call;
     const { baseUrl, apiKey, headers, timeoutMs } = this.#options;
     if (signal?.aborted) throw abortedBy(signal);
-    const controller = new AbortController();
-    const onAbort = (): void => controller.abort(abortedBy(signal!));
+    let sent: Sent | null = null;
+    let ended: OnpolicyError | null = null; // why it was ended here
+    const stop = (reason: OnpolicyError): void => {
+      ended ??= reason;
+      sent?.stop(ended);
+    };
+    const onAbort = (): void => stop(abortedBy(signal!));
     signal?.addEventListener('abort', onAbort, { once: true });
     const late = (): void =>
-      controller.abort(new OnpolicyError('TIMEOUT', `${method} ${path} took longer than ${timeoutMs} ms`));
+      stop(new OnpolicyError('TIMEOUT', `${method} ${path} took longer than ${timeoutMs} ms`));
     const timer = timeoutMs === null ? undefined : setTimeout(late, timeoutMs);
-    this.#running.add(controller);
+    this.#running.add(stop);
     const end = (): void => {
       clearTimeout(timer);
       signal?.removeEventListener('abort', onAbort);
-      this.#running.delete(controller);
+      this.#running.delete(stop);
     };
     const toError = (error: unknown): OnpolicyError => {
-      if (controller.signal.aborted) return controller.signal.reason as OnpolicyError;
+      if (ended) return ended;
       if (error instanceof OnpolicyError) return error;
       const late = causeCodes(error).some((code) => /^UND_ERR_(HEADERS|BODY)_TIMEOUT$/.test(code));
       const text = `${method} ${baseUrl}${path}: ${[error, ...causes(error)].map(messageOf).join(': ')}`;
       return new OnpolicyError(late ? 'TIMEOUT' : 'NETWORK_FAILED', text, { cause: error });
     };
     try {
-      const response = await this.#sender.send({
-        url: `${baseUrl}${path}`,
+      sent = this.#sender.send({
+        path,
         method,
         headers: {
           accept: 'application/json, text/event-stream',
@@ -119,12 +125,11 @@ export class Transport {
           ...headers,
         },
         body,
-        signal: controller.signal,
       });
+      const response = await sent.answer;
       if (call.isStream) clearTimeout(timer);
       const { status } = response;
-      if (status >= 200 && status < 300)
-        return { response, toError, end, stop: (reason) => controller.abort(reason) };
+      if (status >= 200 && status < 300) return { response, toError, end, stop };
       const failure = await failureOf(response, path);
       end();
       return failure;

@@ -24,7 +24,15 @@ const INT64_MAX = 2n ** 63n - 1n;
 
 /** Checks a request and brings it into its one form. Throws `INVALID_REQUEST` with all faults. */
 export function validateChatRequest(input: unknown, options: ChatRequestOptions = {}): ValidChatRequest {
-  return atTheDoor(() => validate(input, options));
+  return atTheDoor(() => {
+    check(input, options);
+    return normalizeChatRequest(input as ChatCompletionRequest);
+  });
+}
+
+/** Only checks a request that another service will answer. Throws `INVALID_REQUEST` with all faults. */
+export function checkChatRequest(input: unknown, options: ChatRequestOptions = {}): void {
+  atTheDoor(() => check(input, options));
 }
 
 /** Checks the token ids of a request that was validated before its model was known. Throws `INVALID_REQUEST`. */
@@ -32,7 +40,7 @@ export function checkVocabulary(request: ValidChatRequest, vocabSize: number): v
   throwFaults(vocabularyFaults(request, request.logit_bias.keys(), vocabSize));
 }
 
-function validate(input: unknown, options: ChatRequestOptions): ValidChatRequest {
+function check(input: unknown, options: ChatRequestOptions): void {
   const inProcess = options.wire ? [] : inProcessFaults(input);
   const plain = options.wire ? input : withoutInProcessValues(input);
   const found = schemaFaults('ChatCompletionRequest', plain, options.wire === true);
@@ -41,7 +49,6 @@ function validate(input: unknown, options: ChatRequestOptions): ValidChatRequest
   throwFaults(
     isObject(input) ? withRuleFaults(input as unknown as ChatCompletionRequest, faults, options) : faults,
   );
-  return normalizeChatRequest(input as ChatCompletionRequest);
 }
 
 /** Adds the faults that rules find. A rule that reads a faulty field is left out: it could not tell anything new. */

@@ -1,6 +1,11 @@
 /** The wire: request types and the door that checks them, response types. */
 
-export { type ChatRequestOptions, checkVocabulary, validateChatRequest } from './chat-completion.ts';
+export {
+  type ChatRequestOptions,
+  checkChatRequest,
+  checkVocabulary,
+  validateChatRequest,
+} from './chat-completion.ts';
 export type * from './chat-completion-response.ts';
 export type { LogitsProcessor } from './logits-processor.ts';
 export {

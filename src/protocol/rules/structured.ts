@@ -49,12 +49,14 @@ export const structuredRules: readonly ChatRule[] = [
   {
     name: 'texts of constraints are well formed',
     reads: ['structured_outputs'],
-    check: ({ structured_outputs }) =>
-      TEXT_CHECKS.flatMap(([field, expected, isRight]): ErrorDetail[] => {
-        const text = structured_outputs?.[field];
-        if (typeof text !== 'string' || isRight(text)) return [];
-        return [fault(['structured_outputs', field], 'value', expected, text)];
-      }),
+    check: ({ structured_outputs: given }) =>
+      !given
+        ? null
+        : TEXT_CHECKS.flatMap(([field, expected, isRight]): ErrorDetail[] => {
+            const text = given[field];
+            if (typeof text !== 'string' || isRight(text)) return [];
+            return [fault(['structured_outputs', field], 'value', expected, text)];
+          }),
   },
   {
     name: 'a structural tag has one form',
