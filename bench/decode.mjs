@@ -1,15 +1,22 @@
-// Sequence counts -> tokens per second of this library beside bare llama_decode and its peers, in interleaved rounds.
-// Each measurement runs in a process of its own; ratios are taken within a round, and the median of the rounds is given.
+// Sequence counts -> tokens per second of this library beside bare llama_decode and its peers, which take turns of a second or
+// two. Ratios are taken within a round, and the median of the rounds is given.
 import os from 'node:os';
 import path from 'node:path';
-import { inProcess, median, result, waitUntilQuiet } from './measure.mjs';
+import { fileURLToPath } from 'node:url';
+import { median, result, waitUntilQuiet } from './measure.mjs';
 import { ensureModel } from './model/make.mjs';
+import { inTurns } from './turns.mjs';
 
-/** Short, and few steps: the machine's speed changes over minutes, so that rounds close to each other tell more than long ones. */
 const PROMPT_TOKENS = 32;
-/** Steps of a measurement: more sequences need fewer, since a step then takes longer. */
-const OUTPUT_TOKENS = { 1: 64, 8: 32, 16: 24 };
-const FEWEST_OUTPUT_TOKENS = 20;
+/** Steps of a measurement, some seconds long: more sequences need fewer, since a step then takes longer. */
+const OUTPUT_TOKENS = { 1: 192, 8: 72, 16: 56 };
+const FEWEST_OUTPUT_TOKENS = 40;
+/** What engines in JavaScript answer before they are measured, so that their code is compiled. */
+const WARM_UP = {
+  model: fileURLToPath(new URL('../models/onpolicy-tiny.gguf', import.meta.url)),
+  answers: 8,
+  tokens: 250,
+};
 const OURS = 'onpolicy';
 const BARE = 'bare llama_decode';
 
@@ -41,11 +48,6 @@ function enginesOf({ llamaServer }) {
     settings: { program, logprobs: true },
   });
   return engines;
-}
-
-function describe({ tokensPerSecond, typical, cpuMsPerToken }) {
-  const cpu = cpuMsPerToken === undefined ? '' : `, ${cpuMsPerToken.toFixed(2)} ms of processor time a token`;
-  return `${tokensPerSecond.toFixed(1)} tokens/s, typically ${typical.toFixed(1)}${cpu}`;
 }
 
 /** Rows of one sequence count: `rates` is engine -> tokens per second, one for each round. */
@@ -81,14 +83,26 @@ export async function run({
   );
   const rates = new Map(counts.map((count) => [count, new Map(engines.map(({ name }) => [name, []]))]));
   for (let round = 0; round < rounds; round++)
-    for (const sequences of counts)
-      for (const { name, script, settings } of engines) {
-        const outputTokens = OUTPUT_TOKENS[sequences] ?? FEWEST_OUTPUT_TOKENS;
-        const common = { model, sequences, promptTokens: PROMPT_TOKENS, outputTokens, threads };
-        await waitUntilQuiet({ log });
-        const figures = await inProcess(script, { ...common, ...settings });
-        rates.get(sequences).get(name).push(figures.tokensPerSecond);
-        log(`round ${round + 1}/${rounds}, ${sequences} sequences, ${name}: ${describe(figures)}`);
+    for (const sequences of counts) {
+      const outputTokens = OUTPUT_TOKENS[sequences] ?? FEWEST_OUTPUT_TOKENS;
+      const common = {
+        model,
+        warmUp: WARM_UP,
+        sequences,
+        promptTokens: PROMPT_TOKENS,
+        outputTokens,
+        threads,
+      };
+      await waitUntilQuiet({ log });
+      const measured = await inTurns(
+        engines.map(({ script, settings }) => ({ script, settings: { ...common, ...settings } })),
+      );
+      for (const [i, { name }] of engines.entries()) {
+        rates.get(sequences).get(name).push(measured[i]);
+        log(
+          `round ${round + 1}/${rounds}, ${sequences} sequences, ${name}: ${measured[i].toFixed(1)} tokens/s`,
+        );
       }
+    }
   return counts.flatMap((count) => rowsOf(count, rates.get(count)));
 }

@@ -17,46 +17,53 @@ export function result(name, unit, samples, ratios) {
   return ratios ? { ...row, ratios } : row;
 }
 
-/** Notes when each token of each sequence came, and the processor time that this process had used by then. */
+/** Notes when each token of each sequence came. */
 export class TokenClock {
-  #ticks; // for each sequence, one { timeMs, cpuMs } for each token
+  /** For each sequence, when each of its tokens came: milliseconds of the clock that all processes share. */
+  timesMs;
+  #onSteady;
+  #silent;
 
-  constructor(sequenceCount) {
-    this.#ticks = Array.from({ length: sequenceCount }, () => []);
+  /** `onSteady` is called when every sequence has its first token. */
+  constructor(sequenceCount, onSteady = () => {}) {
+    this.timesMs = Array.from({ length: sequenceCount }, () => []);
+    this.#silent = sequenceCount;
+    this.#onSteady = onSteady;
   }
 
   /** A token of this sequence came. */
   tick(sequence) {
-    const { user, system } = process.cpuUsage();
-    this.#ticks[sequence].push({ timeMs: performance.now(), cpuMs: (user + system) / 1000 });
+    const times = this.timesMs[sequence];
+    if (times.push(sharedMs()) > 1) return;
+    this.#silent -= 1;
+    if (this.#silent === 0) this.#onSteady();
   }
 
   /** How many tokens of this sequence came. */
   count(sequence) {
-    return this.#ticks[sequence].length;
+    return this.timesMs[sequence].length;
   }
 
   /**
-   * Figures of the time in which every sequence was decoding: from the moment the last one got its first token until the
-   * first one got its last. Each sequence is timed between two tokens of its own in that time, so that no part of a step
-   * counts; the rate is the sum of theirs. `typical` is the rate at the median step, which other programs disturb less.
+   * Tokens per second while every sequence was decoding: from the moment the last one got its first token until the first
+   * one got its last. Each sequence is timed between two tokens of its own in that time, so that no part of a step counts.
    */
-  figures() {
-    const from = Math.max(...this.#ticks.map((ticks) => ticks[0].timeMs));
-    const to = Math.min(...this.#ticks.map((ticks) => ticks.at(-1).timeMs));
-    const steady = this.#ticks.map((ticks) => ticks.filter(({ timeMs }) => timeMs >= from && timeMs <= to));
-    if (steady.some((ticks) => ticks.length < 2))
+  tokensPerSecond() {
+    const from = Math.max(...this.timesMs.map((times) => times[0]));
+    const to = Math.min(...this.timesMs.map((times) => times.at(-1)));
+    const steady = this.timesMs.map((times) => times.filter((time) => time >= from && time <= to));
+    if (steady.some((times) => times.length < 2))
       throw new Error('the sequences hardly ever decoded all at once: ask for more tokens');
-    const stepMs = steady.flatMap((ticks) => ticks.slice(1).map(({ timeMs }, i) => timeMs - ticks[i].timeMs));
-    const perStep = (field) =>
-      steady.map((ticks) => (ticks.at(-1)[field] - ticks[0][field]) / (ticks.length - 1)); // (sequences)
-    const sum = (values) => values.reduce((total, value) => total + value, 0);
-    return {
-      tokensPerSecond: sum(perStep('timeMs').map((ms) => 1000 / ms)),
-      typical: (1000 * steady.length) / median(stepMs),
-      cpuMsPerToken: sum(perStep('cpuMs')) / steady.length ** 2,
-    };
+    return steady.reduce(
+      (total, times) => total + (1000 * (times.length - 1)) / (times.at(-1) - times[0]),
+      0,
+    );
   }
+}
+
+/** Milliseconds of the clock that all processes share. */
+export function sharedMs() {
+  return Number(process.hrtime.bigint()) / 1e6;
 }
 
 /** Share of all cores' time that was busy during `seconds`, 0 to 1. */

@@ -1,66 +1,45 @@
-// Kinds of weights and sequence counts -> tokens per second on ONNX graphs, beside transformers.js and bare session runs.
-import os from 'node:os';
-import { inProcess, median, result, waitUntilQuiet } from './measure.mjs';
-import { ensureOnnxModel } from './model/onnx.mjs';
+// ONNX graphs -> tokens per second beside their peers, and memory over many requests and after closing. Parts: --only speed,memory
+import { inProcess, result, waitUntilQuiet } from './measure.mjs';
+import { ensureOnnxModel, ensureTinyFolder } from './model/onnx.mjs';
+import { measureSpeed } from './onnx/speed.mjs';
 
-const PROMPT_WORDS = 32;
-/** What the words come to. */
-const PROMPT_TOKENS = 110;
-const OUTPUT_TOKENS = { 1: 64, 8: 40 };
-const OURS = 'onpolicy';
-const PEERS = [
-  ['bare session runs', 'peers/onnx-bare.mjs', { promptTokens: PROMPT_TOKENS }],
-  ['transformers.js', 'peers/transformers.mjs', { promptWords: PROMPT_WORDS }],
-  [OURS, 'peers/onpolicy.mjs', { promptTokens: PROMPT_WORDS, runtime: { contextSize: 512 } }],
-];
+/** A small nursery of a fixed size: V8 would let it grow by itself, by more than what is looked for here. */
+const NODE_FLAGS = ['--expose-gc', '--min-semi-space-size=2', '--max-semi-space-size=2'];
 
-/** Tokens per second of all. For more than one sequence, transformers.js is timed one after the other, and as one batch. */
-export async function run({
-  rounds = 3,
-  sequences: counts = [1, 8],
-  threads = os.availableParallelism(),
-  only,
-  log = () => {},
-} = {}) {
+/** Parts in order: each gives rows. */
+const PARTS = {
+  speed: measureSpeed,
+  memory: async ({ requests: counted = 2000, log }) => {
+    const model = ensureTinyFolder();
+    const requests = [0, 0.5, 1].map((share) => 500 + Math.round(share * counted));
+    const { residentMb } = await inProcess(
+      'engine/memory.mjs',
+      { model, requests },
+      { nodeFlags: NODE_FLAGS },
+    );
+    log(`memory: ${counted} requests are answered`);
+    const large = await ensureOnnxModel({ type: 'fp32' });
+    const settings = { model: large, small: model };
+    const closing = await inProcess('onnx/closing.mjs', settings, { nodeFlags: NODE_FLAGS });
+    return [
+      ...requests.map((count, i) =>
+        result(`resident memory: after ${count} requests`, 'MB', [residentMb[i]]),
+      ),
+      result(`resident memory: growth over ${counted} requests`, 'MB', [residentMb[2] - residentMb[0]]),
+      result('a model with 540 MB of weights: memory while it is open', 'MB', closing.openMb),
+      result('a model with 540 MB of weights: what is left when it is closed', 'MB', closing.leftMb),
+    ];
+  },
+};
+
+/** Runs the parts. `rounds`: repetitions of each timing; `requests`: how many `memory` makes. */
+export async function run({ rounds = 3, only, log = () => {}, ...settings } = {}) {
   const rows = [];
-  for (const type of ['fp32', 'q8']) {
-    const model = await ensureOnnxModel({ type });
-    const rates = new Map(); // name and count -> a rate for each round
-    for (let round = 0; round < rounds; round++)
-      for (const sequences of counts)
-        for (const [name, script, settings] of PEERS) {
-          if (only && !only.some((start) => name.startsWith(start))) continue;
-          await waitUntilQuiet({ log });
-          const outputTokens = OUTPUT_TOKENS[sequences] ?? OUTPUT_TOKENS[8];
-          const figures = await inProcess(script, { model, sequences, outputTokens, threads, ...settings });
-          const key = `${name} ${sequences}`;
-          rates.set(key, [...(rates.get(key) ?? []), figures.tokensPerSecond]);
-          log(
-            `${type}, round ${round + 1}/${rounds}, ${sequences}: ${name}: ${figures.tokensPerSecond.toFixed(1)} tokens/s`,
-          );
-        }
-    for (const sequences of counts) rows.push(...rowsOf(type, sequences, rates));
+  for (const [name, part] of Object.entries(PARTS)) {
+    if (only && !only.includes(name)) continue;
+    await waitUntilQuiet({ log });
+    log(`onnx: ${name}`);
+    rows.push(...(await part({ rounds, log, ...settings })));
   }
   return rows;
-}
-
-function rowsOf(type, sequences, rates) {
-  const label = `${type}, ${sequences} ${sequences === 1 ? 'sequence' : 'sequences'}`;
-  const ours = rates.get(`${OURS} ${sequences}`);
-  const ratios = {};
-  const compare = (name, peer) => {
-    if (ours && peer) ratios[name] = median(ours.map((rate, round) => rate / peer[round]));
-  };
-  compare('bare session runs', rates.get(`bare session runs ${sequences}`));
-  compare(
-    sequences === 1 ? 'transformers.js' : 'transformers.js, one batch',
-    rates.get(`transformers.js ${sequences}`),
-  );
-  if (sequences > 1) compare('transformers.js, one after the other', rates.get('transformers.js 1'));
-  return PEERS.flatMap(([name]) => {
-    const samples = rates.get(`${name} ${sequences}`);
-    return samples
-      ? [result(`${label}: ${name}`, 'tokens/s', samples, name === OURS ? ratios : undefined)]
-      : [];
-  });
 }

@@ -1,6 +1,8 @@
 // Writes a GGUF model of llama's shape, the embedded one unless --model FILE is given, as an ONNX folder:
-//   --out FOLDER (default bench/models/onpolicy-tiny-onnx), --attention plain|grouped, --no-positions, --last-rows, --external, --half,
-//   --weights float32|q4|rounded (to four bits, kept as floats),
+//   --out FOLDER (default bench/models/onpolicy-tiny-onnx), --no-positions, --last-rows, --data-files N (weights beside the graph),
+//   --weights float32|float16|q8|q4|q4f16|rounded (to four bits, kept as floats), --zeros and --four-bit-head (with four bits),
+//   --layout own (with --attention plain|grouped, --half), or as exporters write it: torch, merged, grouped (--positions, --packed),
+//   --written-out (attention of torch: not as scaled_dot_product_attention),
 //   --gguf FILE (writes the model as a GGUF file with 32-bit weights as well)
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -15,19 +17,31 @@ const { values } = parseArgs({
     attention: { type: 'string', default: 'plain' },
     'no-positions': { type: 'boolean', default: false },
     'last-rows': { type: 'boolean', default: false },
-    external: { type: 'boolean', default: false },
+    'data-files': { type: 'string', default: '0' },
+    layout: { type: 'string', default: 'own' },
+    positions: { type: 'boolean', default: false },
+    packed: { type: 'boolean', default: false },
+    zeros: { type: 'boolean', default: false },
+    'four-bit-head': { type: 'boolean', default: false },
+    'written-out': { type: 'boolean', default: false },
     weights: { type: 'string', default: 'float32' },
     gguf: { type: 'string' },
     half: { type: 'boolean', default: false },
   },
 });
+const isGrouped = values.layout === 'grouped' || values.attention === 'grouped';
 await convertGguf(values.model, values.out, {
+  layout: values.layout,
   attention: values.attention,
-  positions: !values['no-positions'] && values.attention === 'plain',
+  positions: isGrouped ? values.positions : !values['no-positions'],
   lastRows: values['last-rows'],
-  external: values.external,
+  dataFiles: Number(values['data-files']),
   half: values.half,
   weights: values.weights,
+  isPacked: values.packed,
+  hasZeros: values.zeros,
+  hasFourBitHead: values['four-bit-head'],
+  isScaledFirst: !values['written-out'],
 });
 if (values.gguf !== undefined) await widenGguf(values.model, values.gguf);
 process.stdout.write(`${values.out}\n`);

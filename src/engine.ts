@@ -98,6 +98,7 @@ export class Engine {
       kvTokens: backend.kvTokens,
       batchTokens: backend.batchTokens,
       outputRows: backend.outputRows,
+      rowTile: backend.rowTile,
       canCutCache: backend.canCutCache,
       sharesCells: backend.sharesCells,
     });

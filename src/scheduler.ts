@@ -1,29 +1,21 @@
 /**
- * Waiting and running sequences -> the next step. Pure, synchronous, integers only: it decides what runs and which
- * cache edits that needs, and never touches a tensor.
+ * Waiting and running sequences -> the next step. Pure, synchronous, integers only: it decides what runs, and never touches
+ * a tensor.
  */
-import { MEMORY_COPY, MEMORY_REMOVE } from './backends/backend.ts';
-import { KvLedger } from './kv-ledger.ts';
-import { PrefixCache } from './prefix-cache.ts';
 import type { Group, Sequence } from './sequence.ts';
+import { type SlotOptions, Slots } from './slots.ts';
 
 /** Limits and policy of one scheduler. */
-export type SchedulerOptions = {
-  readonly slotCount: number;
-  readonly kvTokens: number;
+export type SchedulerOptions = SlotOptions & {
   readonly batchTokens: number;
   /** Rows of logits in one step at most: at least one for each that runs. */
   readonly outputRows: number;
+  /** See {@link Backend.rowTile}. */
+  readonly rowTile: number;
   /** Sequences that run at the same time. */
   readonly maxRunning: number;
   readonly policy: 'fcfs' | 'priority';
-  readonly prefixCache: boolean;
-  readonly canCutCache: boolean;
-  readonly sharesCells: boolean;
 };
-
-/** A copied prefix is worth its copy from this length on. */
-const MIN_COPIED_TOKENS = 16;
 
 /** Some tokens of one sequence in a step, and who samples from the last of them. */
 export type Entry = {
@@ -48,36 +40,34 @@ function nextChunk(sequence: Sequence, budget: number, scoreRows: number): numbe
   return sequence.promptScores?.limit(sequence.computed, count, scoreRows) ?? count;
 }
 
+/** Whether the prompt of a sequence is computed: its next tokens are sampled or forced ones. */
+function isDecoding({ computed, group }: Sequence): boolean {
+  return computed >= group.prompt.length;
+}
+
 /** Decides which tokens run next. */
 export class Scheduler {
   readonly #options: SchedulerOptions;
-  readonly #ledger: KvLedger;
-  readonly #cache = new PrefixCache();
+  readonly #slots: Slots;
   readonly #waiting: Sequence[] = []; // in order
   readonly #running: Sequence[] = []; // in order
-  readonly #bySlot: (Sequence | undefined)[]; // (slots) the running sequence of each
-  readonly #freeSlots = new Set<number>();
-  readonly #finished = new Set<number>(); // slots kept for their prefix, least recently used first
   readonly #lastTurns = new Map<number, number>(); // by adapter in play: when it last had a step
   #turn = 0;
   #blocked: Sequence | null = null; // it found no room when its adapter had a turn: nothing behind it starts before it
-  #edits: number[] = []; // for the next step
 
   constructor(options: SchedulerOptions) {
     this.#options = options;
-    this.#ledger = new KvLedger(options.kvTokens, options.slotCount, options.sharesCells);
-    this.#bySlot = new Array<Sequence | undefined>(options.slotCount);
-    for (let slot = 0; slot < options.slotCount; slot++) this.#freeSlots.add(slot);
+    this.#slots = new Slots(options);
   }
 
   /** Sequences and cells, for statistics. */
   counts(): { running: number; waiting: number; kvInUse: number; kvCached: number } {
-    const kvInUse = this.#ledger.usedBy(this.#running.map((sequence) => sequence.slot));
+    const { inUse, cached } = this.#slots.cells();
     return {
       running: this.#running.length,
       waiting: this.#waiting.length,
-      kvInUse,
-      kvCached: this.#ledger.used - kvInUse,
+      kvInUse: inUse,
+      kvCached: cached,
     };
   }
 
@@ -89,37 +79,18 @@ export class Scheduler {
   /** Adds a copy of a sequence that waits for its next token. Without a free slot it is computed anew. */
   fork(parent: Sequence, child: Sequence): void {
     const hasRoom = parent.slot >= 0 && this.#running.length < this.#options.maxRunning;
-    const slot = hasRoom ? this.#pickSlot(-1) : -1;
-    if (slot < 0) return this.add(child);
-    this.#take(slot);
-    child.slot = slot;
-    this.#edit(MEMORY_COPY, parent.slot, slot, 0, -1);
-    this.#ledger.share(parent.slot, slot, parent.computed);
-    this.#start(child, parent.computed);
-    this.#insertInOrder(this.#running, child);
+    if (hasRoom && this.#slots.fork(parent, child)) this.#insertInOrder(this.#running, child);
+    else this.add(child);
   }
 
-  /**
-   * Makes room for a cache that is loaded from elsewhere, of which the first `kept` tokens will be used by the sequences
-   * of a group. Returns its slot and what must be done before the load, or null when there is no room.
-   */
+  /** See {@link Slots.adopt}. */
   adopt(group: Group, tokens: Int32Array, kept: number): { slot: number; edits: Int32Array } | null {
-    while (this.#ledger.free < tokens.length && this.#evict(-1));
-    const slot = this.#ledger.free >= tokens.length ? this.#pickSlot(-1) : -1;
-    if (slot < 0) return null;
-    this.#take(slot);
-    this.#ledger.append(slot, tokens.length);
-    this.#cache.insert(this.#cacheKey(group), slot, tokens.subarray(0, kept));
-    this.#finished.add(slot);
-    const edits = Int32Array.from(this.#edits);
-    this.#edits = [];
-    this.#cut(slot, kept);
-    return { slot, edits };
+    return this.#slots.adopt(group, tokens, kept);
   }
 
   /** Frees a slot whose load has failed. */
   abandon(slot: number): void {
-    this.#release(slot);
+    this.#slots.release(slot);
   }
 
   /** Takes a sequence out, whatever it was doing. `keep`: its computed tokens stay cached for others. */
@@ -128,11 +99,10 @@ export class Scheduler {
     if (waiting >= 0) this.#waiting.splice(waiting, 1);
     if (this.#blocked === sequence) this.#blocked = null;
     const running = this.#running.indexOf(sequence);
-    if (running >= 0) {
-      this.#running.splice(running, 1);
-      if (keep) this.#retire(sequence);
-      else this.#discard(sequence);
-    }
+    if (running < 0) return;
+    this.#running.splice(running, 1);
+    if (keep) this.#slots.retire(sequence);
+    else this.#slots.drop(sequence);
   }
 
   /** Picks the tokens of the next step, or null when nothing can run. Adapters take turns. */
@@ -169,31 +139,36 @@ export class Scheduler {
     let scoreRows = this.#options.outputRows - samplers;
     const schedule = (sequence: Sequence, count: number): void => {
       const start = sequence.computed;
-      this.#ledger.append(sequence.slot, count);
+      this.#slots.append(sequence, count);
       budget -= count;
       scoreRows -= sequence.promptScores?.rowsIn(start, start + count) ?? 0;
       const samples = start + count === sequence.length ? [sequence, ...this.#fork(sequence)] : [];
       entries.push({ sequence, start, count, samples });
     };
 
+    let surplus = this.#surplusRows(adapter);
     const preempted = this.#scheduleDecodes(adapter, schedule);
     for (const sequence of [...this.#running]) {
-      if (sequence.group.adapter !== adapter || sequence.slot < 0 || this.#isScheduled(sequence)) continue;
-      const wanted = nextChunk(sequence, budget, scoreRows);
-      while (this.#ledger.free < wanted && this.#evict(-1));
-      const count = Math.min(wanted, this.#ledger.free);
+      if (sequence.group.adapter !== adapter || sequence.slot < 0 || this.#slots.hasUncomputed(sequence))
+        continue;
+      let wanted = nextChunk(sequence, budget, scoreRows);
+      if (surplus > 0 && isDecoding(sequence)) {
+        const later = Math.min(surplus, wanted - 1);
+        wanted -= later;
+        surplus -= later;
+      }
+      this.#slots.makeRoom(wanted);
+      const count = Math.min(wanted, this.#slots.freeCells);
       if (count > 0) schedule(sequence, count);
     }
     if (!preempted) this.#admit(adapter, (sequence) => nextChunk(sequence, budget, scoreRows), schedule);
     if (entries.length === 0) return null;
-    const edits = this.#edits;
-    this.#edits = [];
+    const edits = this.#slots.takeEdits();
     const plan = entries
       .map((entry) => ({ ...entry, samples: entry.samples.filter(({ slot }) => slot >= 0) }))
       .sort((a, b) => a.sequence.slot - b.sequence.slot); // neighbours side by side
     for (const { sequence, samples } of plan)
-      for (const fork of samples)
-        if (fork !== sequence) this.#edit(MEMORY_COPY, sequence.slot, fork.slot, 0, -1); // before the step after this
+      for (const fork of samples) if (fork !== sequence) this.#slots.copyCells(sequence, fork); // before the step after this
     return { adapter, entries: plan, edits };
   }
 
@@ -207,18 +182,34 @@ export class Scheduler {
 
   /** Undoes a plan that was not computed, or only in part: its tokens will be scheduled again. */
   rollback(plan: Plan, { makeRoom }: { makeRoom: boolean }): void {
-    this.#edits = []; // only forks of this plan stood here, and they go back to the queue
+    this.#slots.takeEdits(); // only forks of this plan stood here, and they go back to the queue
     for (const { sequence, samples } of plan.entries) {
       for (const fork of samples) if (fork !== sequence) this.#preempt(fork);
-      if (this.#options.canCutCache) this.#cut(sequence.slot, sequence.computed);
+      if (this.#options.canCutCache) this.#slots.cut(sequence.slot, sequence.computed);
       else this.#preempt(sequence);
     }
-    if (makeRoom && !this.#evict(-1) && this.#running.length > 1) this.#preempt(this.#running.at(-1)!);
+    if (makeRoom && !this.#slots.evict() && this.#running.length > 1) this.#preempt(this.#running.at(-1)!);
   }
 
-  /** Whether the step that is being put together has tokens of this sequence already. */
-  #isScheduled(sequence: Sequence): boolean {
-    return this.#ledger.lengthOf(sequence.slot) > sequence.computed;
+  /**
+   * Forced tokens that the next step should leave for a later one: rows of a step are computed in tiles, and some rows
+   * more than whole tiles take about as long as a whole tile more.
+   */
+  #surplusRows(adapter: number): number {
+    let rows = 0;
+    let sequences = 0;
+    for (const sequence of this.#running) {
+      if (
+        sequence.group.adapter !== adapter ||
+        !isDecoding(sequence) ||
+        sequence.length === sequence.computed
+      )
+        continue;
+      rows += sequence.length - sequence.computed;
+      sequences += 1;
+    }
+    const surplus = rows % this.#options.rowTile;
+    return rows - surplus >= sequences ? surplus : 0;
   }
 
   /** One token for every sequence of the adapter that only waits for its next one. Returns whether one had to make room. */
@@ -227,9 +218,8 @@ export class Scheduler {
     for (let i = 0; i < this.#running.length; i++) {
       const sequence = this.#running[i]!;
       if (sequence.group.adapter !== adapter) continue;
-      if (sequence.length - sequence.computed !== 1 || this.#isScheduled(sequence)) continue;
-      while (this.#ledger.free < 1 && sequence.slot >= 0) {
-        if (this.#evict(-1)) continue;
+      if (sequence.length - sequence.computed !== 1 || this.#slots.hasUncomputed(sequence)) continue;
+      while (sequence.slot >= 0 && !this.#slots.makeRoom(1)) {
         this.#preempt(this.#running.at(-1)!);
         preempted = true;
       }
@@ -254,12 +244,12 @@ export class Scheduler {
         continue;
       }
       if (chunk(sequence) === 0) return;
-      const found = this.#findPrefix(sequence);
+      const found = this.#slots.findPrefix(sequence);
       if (found === 'soon') {
         i += 1; // another sequence is computing what this one can share
         continue;
       }
-      if (!this.#place(sequence, found)) {
+      if (!this.#slots.place(sequence, found)) {
         this.#blocked = sequence;
         return;
       }
@@ -268,91 +258,6 @@ export class Scheduler {
       this.#insertInOrder(this.#running, sequence);
       schedule(sequence, chunk(sequence));
     }
-  }
-
-  /** The slot with most of a sequence's tokens computed; `soon` when a running one is about to have more. */
-  #findPrefix(sequence: Sequence): { slot: number; length: number } | 'soon' | null {
-    if (!this.#options.canCutCache) return null;
-    const match = this.#cache.find(
-      this.#cacheKey(sequence.group),
-      sequence.tokens(0, sequence.reusableCount),
-    );
-    if (!match) return null;
-    let best: { slot: number; length: number } | null = null;
-    for (const slot of match.slots) {
-      const computed = this.#bySlot[slot]?.computed ?? match.length;
-      const length = Math.min(match.length, computed);
-      if (!best || length > best.length) best = { slot, length };
-    }
-    if (best!.length < match.length) return 'soon';
-    return best!.length >= (this.#options.sharesCells ? 1 : MIN_COPIED_TOKENS) ? best : null;
-  }
-
-  /** Gives a sequence a slot and room for all its tokens, sharing a prefix when there is one. */
-  #place(sequence: Sequence, prefix: { slot: number; length: number } | null): boolean {
-    const { sharesCells } = this.#options;
-    const spare = sharesCells ? this.#running.length : 0; // so that those who run need not make room at once
-    const needed = sequence.length - (prefix?.length ?? 0) + spare;
-    while (this.#ledger.free < needed && this.#evict(prefix?.slot ?? -1));
-    const fits = this.#ledger.free >= needed;
-    const slot = this.#pickSlot(prefix?.slot ?? -1);
-    const isWhole =
-      prefix !== null &&
-      this.#finished.has(prefix.slot) &&
-      prefix.length === this.#ledger.lengthOf(prefix.slot);
-    if (
-      prefix &&
-      this.#finished.has(prefix.slot) &&
-      (slot < 0 || !fits || (isWhole && (sharesCells || this.#running.length === 0)))
-    ) {
-      // The sequence moves into the slot whose prefix it wants: nothing else is lost, or there is no room for both.
-      this.#finished.delete(prefix.slot);
-      this.#cut(prefix.slot, prefix.length);
-      if (this.#ledger.free < needed && this.#running.length > 0) {
-        this.#release(prefix.slot);
-        return false;
-      }
-      sequence.slot = prefix.slot;
-    } else if (slot < 0 || (!fits && this.#running.length > 0)) {
-      return false;
-    } else {
-      this.#take(slot);
-      sequence.slot = slot;
-      if (prefix) {
-        this.#edit(MEMORY_COPY, prefix.slot, slot, 0, prefix.length);
-        this.#ledger.share(prefix.slot, slot, prefix.length);
-        if (this.#finished.delete(prefix.slot)) this.#finished.add(prefix.slot); // most recently used
-      }
-    }
-    this.#start(sequence, prefix?.length ?? 0);
-    this.#cache.insert(this.#cacheKey(sequence.group), sequence.slot, sequence.tokens(0, sequence.length));
-    return true;
-  }
-
-  /**
-   * A slot for a new sequence, or -1. With cells of their own, slots that run should be neighbours: then one beside
-   * those that run is picked, even if another's prefix has to go.
-   */
-  #pickSlot(kept: number): number {
-    if (!this.#options.sharesCells && this.#running.length > 0) {
-      let beside = -1;
-      for (const { slot } of this.#running)
-        for (const candidate of [slot - 1, slot + 1]) {
-          if (candidate === kept) continue;
-          if (this.#freeSlots.has(candidate)) return candidate;
-          if (this.#finished.has(candidate)) beside = candidate;
-        }
-      if (beside >= 0) return beside;
-    }
-    for (const slot of this.#freeSlots) return slot;
-    for (const slot of this.#finished) if (slot !== kept) return slot;
-    return -1;
-  }
-
-  /** Empties a slot that was picked and takes it out of the free ones. */
-  #take(slot: number): void {
-    if (this.#finished.has(slot)) this.#release(slot);
-    this.#freeSlots.delete(slot);
   }
 
   /** Siblings that have sampled nothing yet and can start from this sequence's finished prompt at once. */
@@ -366,23 +271,13 @@ export class Scheduler {
         i += 1;
         continue;
       }
-      const slot = this.#running.length < this.#options.maxRunning ? this.#pickSlot(-1) : -1;
-      if (slot < 0) break;
-      this.#take(slot);
+      if (this.#running.length >= this.#options.maxRunning || !this.#slots.forkPrompt(leader, sequence))
+        break;
       this.#waiting.splice(i, 1);
-      sequence.slot = slot;
-      this.#ledger.share(leader.slot, slot, leader.length);
-      this.#start(sequence, 0);
       this.#insertInOrder(this.#running, sequence);
       forks.push(sequence);
     }
     return forks;
-  }
-
-  #start(sequence: Sequence, computed: number): void {
-    this.#bySlot[sequence.slot] = sequence;
-    sequence.computed = computed;
-    if (sequence.cachedTokens < 0) sequence.cachedTokens = computed;
   }
 
   /** Sends a running sequence back to the queue; it will be computed again. */
@@ -390,66 +285,9 @@ export class Scheduler {
     const running = this.#running.indexOf(sequence);
     if (running < 0) return;
     this.#running.splice(running, 1);
-    const slot = sequence.slot;
-    sequence.slot = -1;
+    this.#slots.drop(sequence);
     sequence.computed = 0;
-    this.#release(slot);
     this.#insertInOrder(this.#waiting, sequence);
-  }
-
-  /** Ends a running sequence: keeps its slot for its prefix when that is worth something, else frees it. */
-  #retire(sequence: Sequence): void {
-    const { slot, computed } = sequence;
-    sequence.slot = -1;
-    this.#bySlot[slot] = undefined;
-    if (!this.#options.prefixCache || !this.#options.canCutCache || computed === 0)
-      return this.#release(slot);
-    this.#cut(slot, computed);
-    this.#cache.insert(this.#cacheKey(sequence.group), slot, sequence.tokens(0, computed));
-    this.#finished.add(slot);
-    for (const covered of this.#cache.coveredBy(slot))
-      if (this.#finished.has(covered)) this.#release(covered);
-    if (this.#cache.isCovered(slot)) this.#release(slot);
-  }
-
-  #discard(sequence: Sequence): void {
-    const { slot } = sequence;
-    sequence.slot = -1;
-    this.#release(slot);
-  }
-
-  /** Frees the least recently used slot that is kept for its prefix; false when there is none but `kept`. */
-  #evict(kept: number): boolean {
-    for (const slot of this.#finished) {
-      if (slot === kept) continue;
-      this.#release(slot);
-      return true;
-    }
-    return false;
-  }
-
-  #release(slot: number): void {
-    this.#finished.delete(slot);
-    this.#bySlot[slot] = undefined;
-    this.#cache.remove(slot);
-    this.#ledger.truncate(slot, 0);
-    this.#edit(MEMORY_REMOVE, slot, 0, -1, -1);
-    this.#freeSlots.add(slot);
-  }
-
-  #cut(slot: number, length: number): void {
-    if (this.#ledger.lengthOf(slot) === length) return;
-    this.#ledger.truncate(slot, length);
-    this.#edit(MEMORY_REMOVE, slot, 0, length, -1);
-  }
-
-  #edit(kind: number, slot: number, target: number, from: number, to: number): void {
-    this.#edits.push(kind, slot, target, from, to);
-  }
-
-  /** Without a prefix cache, sequences still share within their request. */
-  #cacheKey({ adapter, cacheKey, arrival }: Group): string {
-    return this.#options.prefixCache ? `${adapter} ${cacheKey}` : `request ${arrival}`;
   }
 
   #insertInOrder(list: Sequence[], sequence: Sequence): void {

@@ -1,21 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { BeamRun } from '../src/beam-run.ts';
 import { Engine, type Listener } from '../src/engine.ts';
-import type { OnpolicyError } from '../src/errors.ts';
-import { BeamSearch, type Hypothesis, stepsOf } from '../src/sampling/beam-search.ts';
-import { LogitsHook } from '../src/sampling/logits-hook.ts';
-import { PromptScores } from '../src/sampling/prompt-scores.ts';
 import { type Group, type SavedPrompt, Sequence } from '../src/sequence.ts';
-import type { StopRules } from '../src/text-out.ts';
-import { byteTokenizer } from './fakes/byte-tokenizer.ts';
-import {
-  CheckingBackend,
-  type CheckingOptions,
-  fakeSampler,
-  predictedCandidates,
-  predictedToken,
-} from './fakes/checking-backend.ts';
+import { CheckingBackend, type CheckingOptions, fakeSampler } from './fakes/checking-backend.ts';
+import { expected, expectedBeams, type Request, run, turns, VOCAB_SIZE } from './fakes/engine-requests.ts';
 
 const OPTIONS: CheckingOptions = {
   kvTokens: 256,
@@ -23,171 +11,9 @@ const OPTIONS: CheckingOptions = {
   batchTokens: 16,
   sharesCells: true,
   canCutCache: true,
-  vocabSize: 50,
+  rowTile: 1,
+  vocabSize: VOCAB_SIZE,
 };
-
-/** A request of a random workload. */
-type Request = {
-  readonly prompt: number[];
-  readonly n: number;
-  readonly outputTokens: number;
-  readonly salt: string;
-  /** 0 to 2. */
-  readonly adapter: number;
-  readonly priority: number;
-  /** Tokens after which the first choice is taken out, or null. */
-  readonly abortAfter: number | null;
-  /** Whether the prompt is scored. */
-  readonly scores: boolean;
-  /** Whether a hook turns every predicted token into the next one. */
-  readonly hooked: boolean;
-  /** Whether the answers are those of a beam search with n beams. */
-  readonly beams: boolean;
-  /** Steps of the event loop before it is submitted. */
-  readonly delay: number;
-};
-
-/** Waits for so many turns of the event loop. */
-async function turns(count: number): Promise<void> {
-  for (let i = 0; i < count; i++) await new Promise((resolve) => setImmediate(resolve));
-}
-
-/** Runs a request and resolves with the sampled tokens of every choice; null for one that was taken out. */
-async function run(engine: Engine, request: Request, arrival: number): Promise<(number[] | null)[]> {
-  await turns(request.delay);
-  const group: Group = {
-    prompt: Int32Array.from(request.prompt),
-    cacheKey: request.salt,
-    adapter: request.adapter,
-    priority: request.priority,
-    arrival,
-  };
-  if (request.beams) return await searchBeams(engine, request, group);
-  const scores = request.scores ? new PromptScores(group.prompt, 1) : null;
-  const answers = await Promise.all(
-    Array.from(
-      { length: request.n },
-      (_, index) =>
-        new Promise<number[] | null>((resolve, reject) => {
-          const tokens: number[] = [];
-          const sequence = new Sequence(group, index, fakeSampler(), {
-            promptScores: index === 0 ? scores : null,
-            hook: request.hooked ? new LogitsHook([takeNext], group.prompt, OPTIONS.vocabSize) : null,
-          });
-          const listener: Listener = {
-            onToken(token) {
-              tokens.push(token);
-              if (index === 0 && tokens.length === request.abortAfter) {
-                setImmediate(() => {
-                  engine.remove(sequence);
-                  resolve(null);
-                });
-                return false;
-              }
-              if (tokens.length >= request.outputTokens) resolve(tokens);
-              return tokens.length >= request.outputTokens;
-            },
-            onComplete: () => reject(new Error('nothing is constrained here')),
-            onError: (error: OnpolicyError) => reject(error),
-          };
-          engine.submit(sequence, listener);
-        }),
-    ),
-  );
-  if (scores && answers[0]) expectScores(request, scores);
-  return answers;
-}
-
-/** The fake scores a token 0 when it is the predicted one, else -1, and names the prediction as the alternative. */
-function expectScores({ prompt, adapter }: Request, scores: PromptScores): void {
-  const entries = scores.entries(byteTokenizer);
-  expect(entries[0]).toBeNull();
-  expect(entries.length).toBe(prompt.length);
-  for (const [at, token] of prompt.entries()) {
-    if (at === 0) continue;
-    const predicted = predictedToken(prompt.slice(0, at), OPTIONS.vocabSize, adapter);
-    const missed = { [token]: expect.objectContaining({ logprob: -1, rank: 2 }) };
-    expect(entries[at]).toEqual({ ...missed, [predicted]: expect.objectContaining({ logprob: 0, rank: 1 }) });
-  }
-}
-
-const BEAM_RULES: StopRules = {
-  stops: null,
-  stopIds: new Set([3]),
-  endIds: new Set(),
-  eosId: -1,
-  ignoreEos: false,
-  minTokens: 0,
-  maxTokens: 0,
-  includeStop: false,
-  skipSpecial: true,
-  shownSpecials: new Set(),
-  spacesBetween: true,
-};
-
-/** Runs a request as a beam search; it is taken out after `abortAfter` turns of the event loop. */
-async function searchBeams(engine: Engine, request: Request, group: Group): Promise<(number[] | null)[]> {
-  return await new Promise((resolve, reject) => {
-    const run = new BeamRun({
-      engine,
-      group,
-      tokenizer: byteTokenizer,
-      sampler: fakeSampler(2 * request.n),
-      forkSampler: () => fakeSampler(2 * request.n),
-      rules: { ...BEAM_RULES, maxTokens: request.outputTokens },
-      matcher: null,
-      width: request.n,
-      lengthPenalty: 1,
-      onEnd: (result) => (result instanceof Error ? reject(result) : resolve(result.map(tokensOf))),
-    });
-    if (request.abortAfter !== null)
-      void (async () => {
-        await turns(request.abortAfter!);
-        run.stop();
-        resolve([null]);
-      })();
-  });
-}
-
-function tokensOf({ path }: Hypothesis): number[] {
-  return stepsOf(path).map(({ token }) => token);
-}
-
-/** The same search on the fake's predictions, without an engine. */
-function expectedBeams({ prompt, n, outputTokens, adapter }: Request, vocabSize: number): number[][] {
-  const search = new BeamSearch({
-    width: n,
-    promptTokens: prompt.length,
-    maxTokens: outputTokens,
-    lengthPenalty: 1,
-    endIds: BEAM_RULES.stopIds,
-    eosId: -1,
-    endsText: () => false,
-  });
-  while (!search.isDone)
-    search.step(
-      search.live.map((path) => {
-        const tokens = [...prompt, ...stepsOf(path).map(({ token }) => token)];
-        return predictedCandidates(tokens, vocabSize, 2 * n, adapter);
-      }),
-    );
-  return search.results().map(tokensOf);
-}
-
-/** The fake's row holds a 1 at the predicted token: moves it to the next one, in place or in a copy. */
-function takeNext(outputIds: Int32Array, logits: Float32Array): Float32Array | undefined {
-  const next = (logits.indexOf(1) + 1) % logits.length;
-  const row = outputIds.length % 2 === 0 ? logits : new Float32Array(logits.length);
-  row.fill(0)[next] = 1;
-  return row === logits ? undefined : row;
-}
-
-function expected(request: Request, vocabSize: number): number[] {
-  const tokens = [...request.prompt];
-  for (let i = 0; i < request.outputTokens; i++)
-    tokens.push((predictedToken(tokens, vocabSize, request.adapter) + (request.hooked ? 1 : 0)) % vocabSize);
-  return tokens.slice(request.prompt.length);
-}
 
 const request = fc.record<Request>({
   // few different tokens, so that prompts share beginnings
@@ -201,6 +27,7 @@ const request = fc.record<Request>({
   scores: fc.boolean(),
   hooked: fc.boolean(),
   beams: fc.boolean(),
+  forced: fc.constantFrom(0, 0, 1, 6),
   delay: fc.integer({ min: 0, max: 30 }),
 });
 
@@ -218,11 +45,13 @@ describe('Engine', () => {
           fc.array(request, { minLength: 1, maxLength: 12 }),
           fc.boolean(),
           fc.boolean(),
+          fc.constantFrom(1, 4),
           fc.infiniteStream(fc.integer({ min: 0, max: 9 })),
-          async (requests, prefixCache, byPriority, dice) => {
+          async (requests, prefixCache, byPriority, rowTile, dice) => {
             const backend = new CheckingBackend({
               ...OPTIONS,
               ...layout,
+              rowTile,
               abortsStep: () => dice.next().value === 0,
             });
             const engine = new Engine(backend, {
@@ -262,6 +91,7 @@ describe('Engine', () => {
     scores: false,
     hooked: false,
     beams: false,
+    forced: 0,
     delay: 0,
     ...more,
   });
@@ -302,6 +132,27 @@ describe('Engine', () => {
     );
     expect(backend.computedTokens).toBe(40 + 4);
     await engine.close();
+  });
+
+  it('leaves forced tokens that would begin another tile of rows to later steps', async () => {
+    const stepTokens = async (rowTile: number): Promise<number[]> => {
+      const backend = new CheckingBackend({ ...OPTIONS, rowTile });
+      const engine = new Engine(backend, { maxRunning: 8, policy: 'fcfs', prefixCache: false });
+      const plain = Array.from({ length: 3 }, (_, i) => simple({ prompt: [i], outputTokens: 12 }));
+      const forced = simple({ prompt: [9], forced: 2, outputTokens: 12 });
+      const answers = await Promise.all(
+        [...plain, forced].map((each, arrival) => run(engine, each, arrival)),
+      );
+      for (const [i, each] of [...plain, forced].entries())
+        expect(answers[i]).toEqual([expected(each, backend.vocabSize)]);
+      await engine.close();
+      return backend.stepTokens;
+    };
+    const untiled = await stepTokens(1);
+    expect(Math.max(...untiled)).toBeGreaterThan(4);
+    const tiled = await stepTokens(4);
+    expect(Math.max(...tiled)).toBe(4);
+    expect(tiled.reduce((sum, count) => sum + count)).toBe(untiled.reduce((sum, count) => sum + count));
   });
 
   it('serves lower priorities first under the priority policy', async () => {

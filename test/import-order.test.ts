@@ -52,6 +52,7 @@ const ORDER = [
   'sampling/stop-tail',
   'sampling/logits-hook',
   'sequence',
+  'slots',
   'scheduler',
   'step-layout',
   'engine',

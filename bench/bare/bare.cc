@@ -1,7 +1,7 @@
-// Settings as key=value words -> one line of JSON: how fast bare llama_decode runs, with no sampling at all.
+// Settings as key=value words -> two lines, one when the prompts are computed, and one of JSON: when each step of bare llama_decode
+// ended, with no sampling at all.
 // Every step decodes one token of each sequence and asks for its logits; the tokens are random and fixed.
 #include <llama.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <chrono>
@@ -21,15 +21,9 @@ using Clock = std::chrono::steady_clock;
   std::exit(1);
 }
 
-double SecondsSince(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-// Processor time of this process, all threads.
-double CpuSeconds() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return usage.ru_utime.tv_sec + usage.ru_stime.tv_sec + 1e-6 * (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+// Milliseconds of the clock that all processes share.
+double SharedMs() {
+  return std::chrono::duration<double, std::milli>(Clock::now().time_since_epoch()).count();
 }
 
 class Settings {
@@ -143,7 +137,6 @@ int main(int argc, char** argv) {
 
   const int batch_tokens = static_cast<int>(llama_n_batch(context));
   Batch batch(std::max(batch_tokens, sequences));
-  const Clock::time_point prefill_start = Clock::now();
   for (int sequence = 0; sequence < sequences; sequence++)
     for (int position = 0; position < prompt; position++) {
       batch.Add(next_token(), position, sequence, position == prompt - 1);
@@ -154,32 +147,23 @@ int main(int argc, char** argv) {
     }
   if (batch.size() > 0) batch.Decode(context);
   llama_synchronize(context);
-  const double prefill_seconds = SecondsSince(prefill_start);
+  std::printf("prompts\n");
+  std::fflush(stdout);
 
-  std::vector<double> step_seconds;  // (steps)
+  std::vector<double> step_ends;  // (steps) milliseconds
   double checksum = 0;
-  const double cpu_start = CpuSeconds();
   for (int step = 0; step < steps; step++) {
-    const Clock::time_point step_start = Clock::now();
     batch.Clear();
     for (int sequence = 0; sequence < sequences; sequence++)
       batch.Add(next_token(), prompt + step, sequence, true);
     batch.Decode(context);
     for (int row = 0; row < sequences; row++) checksum += llama_get_logits_ith(context, row)[0];
-    step_seconds.push_back(SecondsSince(step_start));
+    step_ends.push_back(SharedMs());
   }
-  const double cpu_seconds = CpuSeconds() - cpu_start;
-  double decode_seconds = 0;
-  for (const double seconds : step_seconds) decode_seconds += seconds;
-  std::sort(step_seconds.begin(), step_seconds.end());
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
 
-  std::printf(
-      "{\"tokensPerSecond\":%.3f,\"medianStepMs\":%.3f,\"cpuMsPerToken\":%.3f,\"prefillTokensPerSecond\":%.3f,\"peakMb\":%.0f,"
-      "\"checksum\":%.3f,\"version\":\"%s\"}\n",
-      sequences * steps / decode_seconds, 1e3 * step_seconds[steps / 2], 1e3 * cpu_seconds / (sequences * steps),
-      static_cast<double>(sequences) * prompt / prefill_seconds, usage.ru_maxrss / 1024.0, checksum, llama_version());
+  std::printf("{\"stepEndsMs\":[");
+  for (size_t i = 0; i < step_ends.size(); i++) std::printf("%s%.4f", i ? "," : "", step_ends[i]);
+  std::printf("],\"checksum\":%.3f}\n", checksum);
   llama_free(context);
   llama_model_free(model);
   std::fflush(stdout);

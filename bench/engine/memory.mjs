@@ -1,10 +1,11 @@
-// Settings -> resident memory after some numbers of requests on the embedded model. Runs with --expose-gc.
+// Settings -> resident memory after some numbers of requests on the embedded model, or another one. Runs with --expose-gc.
 import { createRuntime } from '../../dist/index.js';
 import { report, settingsOfProcess } from '../measure.mjs';
 import { wordPrompt } from '../prompts.mjs';
 
-const { requests, parallel = 16, outputTokens = 24 } = settingsOfProcess();
+const { model, requests, parallel = 16, outputTokens = 24 } = settingsOfProcess();
 const runtime = await createRuntime({
+  ...(model === undefined ? {} : { model }),
   gpu: false,
   threads: 1,
   contextSize: 512,

@@ -25,6 +25,7 @@ const tokenizer = {
 class InstantBackend {
   vocabSize = VOCABULARY;
   kvTokens = 1024 * sequences;
+  rowTile = 1;
   sharesCells = true;
   batchTokens = 4096;
   slotCount = sequences;

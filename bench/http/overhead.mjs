@@ -62,7 +62,7 @@ async function tokensPerSecond(service, round) {
     for await (const { choices } of stream) for (const _id of choices[0]?.token_ids ?? []) clock.tick(index);
   };
   await Promise.all(Array.from({ length: streams }, (_, index) => read(index)));
-  return clock.figures().tokensPerSecond;
+  return clock.tokensPerSecond();
 }
 
 // Of one request: what lies before the service is asked and after it gives the token. Steps of a large model take longer

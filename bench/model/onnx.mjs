@@ -1,16 +1,19 @@
 // A shape's name -> an ONNX folder of that exact shape with random weights, in bench/models/ (ignored by git).
+import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { readGgufFileInfo } from 'node-llama-cpp';
+import { int8Weights } from '../../scripts/onnx/byte-weights.mjs';
 import { writeConfig } from '../../scripts/onnx/from-gguf.mjs';
 import { writeLlama } from '../../scripts/onnx/llama.mjs';
 import { writeTokenizer } from '../../scripts/onnx/tokenizer.mjs';
-import { float32Weights, int8Weights } from '../../scripts/onnx/weights.mjs';
+import { floatWeights } from '../../scripts/onnx/weights.mjs';
 import { MODELS_FOLDER } from './make.mjs';
 import { SHAPES, tensorsOf } from './shapes.mjs';
 import { oneChunks, randomBytes, randomChunks } from './weights.mjs';
 
+const FLOAT_BYTES = 4;
 const VOCABULARY = fileURLToPath(new URL('../../models/onpolicy-tiny.gguf', import.meta.url));
 const LOGIT_DEVIATION = 2.5;
 /** Standard deviation of a uniform signed byte. */
@@ -39,9 +42,24 @@ export async function ensureOnnxModel({ shape: name = 'llama-135m', type = 'q8' 
   const bytes = (tensor) => (tensors.get(tensor).norm ? oneChunks : randomBytes)(tensors.get(tensor));
   const scale = (tensor) => tensors.get(tensor).deviation / BYTE_DEVIATION;
   const weights =
-    type === 'fp32'
-      ? float32Weights({ chunks: floats, sizes })
-      : int8Weights({ chunks: bytes, sizes, scale });
-  writeLlama(file, shape, weights, { lastRows: true, external: true });
+    type === 'fp32' ? floatWeights({ chunks: floats, sizes }) : int8Weights({ chunks: bytes, sizes, scale });
+  writeLlama(file, shape, weights, { lastRows: true, dataFiles: 1 });
   return file;
+}
+
+/** Bytes of the matrices that a token is multiplied with. */
+export function weightBytesPerToken({ shape: name = 'llama-135m', type }) {
+  const matrices = tensorsOf(SHAPES[name], 'f32', LOGIT_DEVIATION).filter(({ norm }) => !norm);
+  const numbers = matrices.reduce((sum, { dims: [inputs, outputs] }) => sum + inputs * outputs, 0);
+  return numbers * (type === 'fp32' ? FLOAT_BYTES : 1);
+}
+
+/** The embedded model as a folder; it is written when it is not there yet. */
+export function ensureTinyFolder() {
+  const folder = path.join(MODELS_FOLDER, 'onpolicy-tiny-onnx');
+  if (fs.existsSync(folder)) return folder;
+  const script = fileURLToPath(new URL('../../scripts/make-onnx.mjs', import.meta.url));
+  const { status, stderr } = spawnSync(process.execPath, [script, '--out', folder], { encoding: 'utf8' });
+  if (status !== 0) throw new Error(stderr);
+  return folder;
 }

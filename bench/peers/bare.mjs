@@ -1,7 +1,10 @@
-// Settings -> tokens per second of bare llama_decode. `bare` holds the program's own settings: kv_unified, flash_attn ...
-import { execFileSync } from 'node:child_process';
+// Settings -> when bare llama_decode was through with each token. `bare` holds the program's own settings: kv_unified, flash_attn ...
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
 import { buildBare } from '../bare/build.mjs';
 import { report, settingsOfProcess } from '../measure.mjs';
+import { sayReady } from '../turns.mjs';
 
 const { model, sequences, promptTokens, outputTokens, threads, bare = {} } = settingsOfProcess();
 const { program, libraries } = await buildBare();
@@ -14,5 +17,11 @@ const words = Object.entries({
   threads,
   ...bare,
 }).map(([key, value]) => `${key}=${value}`);
-const figures = JSON.parse(execFileSync(program, words, { encoding: 'utf8' }));
-report({ ...figures, typical: (1000 * sequences) / figures.medianStepMs });
+const child = spawn(program, words, { stdio: ['ignore', 'pipe', 'inherit'] });
+const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+await lines.next(); // the prompts are computed
+sayReady();
+const { value } = await lines.next();
+const { stepEndsMs } = JSON.parse(value);
+await once(child, 'exit');
+report({ timesMs: Array(sequences).fill(stepEndsMs) });

@@ -2,6 +2,7 @@
 import { startLlamaServer } from '../llama-server.mjs';
 import { report, settingsOfProcess, TokenClock } from '../measure.mjs';
 import { wordPrompt } from '../prompts.mjs';
+import { sayReady } from '../turns.mjs';
 
 const { program, model, sequences, promptTokens, outputTokens, threads, logprobs } = settingsOfProcess();
 const contextSize = Math.ceil((promptTokens + outputTokens) / 256) * 256;
@@ -28,7 +29,7 @@ const words = [
 words.push('--threads', threads, '--threads-batch', threads);
 const url = await startLlamaServer(program, words);
 
-const clock = new TokenClock(sequences);
+const clock = new TokenClock(sequences, sayReady);
 
 async function generate(index) {
   const response = await fetch(`${url}/completion`, {
@@ -54,5 +55,4 @@ async function generate(index) {
 }
 
 await Promise.all(Array.from({ length: sequences }, (_, index) => generate(index)));
-const { tokensPerSecond, typical } = clock.figures(); // the processor time is the server's, not this process's
-report({ tokensPerSecond, typical });
+report({ timesMs: clock.timesMs });

@@ -1,9 +1,10 @@
-// Settings -> tokens per second of node-llama-cpp's own API: one context, several sequences, its plain sampling.
+// Settings -> when tokens came: of node-llama-cpp's own API: one context, several sequences, its plain sampling.
 import { getLlama, LlamaLogLevel } from 'node-llama-cpp';
 import { report, settingsOfProcess, TokenClock } from '../measure.mjs';
 import { wordPrompt } from '../prompts.mjs';
+import { sayReady } from '../turns.mjs';
 
-const { model: modelPath, sequences, promptTokens, outputTokens, threads } = settingsOfProcess();
+const { model, warmUp, sequences, promptTokens, outputTokens, threads } = settingsOfProcess();
 
 const llama = await getLlama({
   gpu: false,
@@ -12,26 +13,42 @@ const llama = await getLlama({
   logLevel: LlamaLogLevel.error,
   maxThreads: threads,
 });
-const model = await llama.loadModel({ modelPath });
-const context = await model.createContext({
-  sequences,
-  contextSize: Math.ceil((promptTokens + outputTokens) / 256) * 256,
-  batchSize: 512,
-  threads: { ideal: threads, min: threads },
-  ignoreMemorySafetyChecks: true,
-});
 
-const clock = new TokenClock(sequences);
+/** A model, and a context on it with so many sequences. */
+async function load(modelPath, count, contextSize) {
+  const model = await llama.loadModel({ modelPath });
+  const context = await model.createContext({
+    sequences: count,
+    contextSize,
+    batchSize: 512,
+    threads: { ideal: threads, min: threads },
+    ignoreMemorySafetyChecks: true,
+  });
+  return { model, context };
+}
 
-async function generate(index) {
+/** Reads an answer of so many tokens. */
+async function generate({ model, context }, index, tokens, onToken) {
   const sequence = context.getSequence();
   const prompt = model.tokenize(wordPrompt(promptTokens, index));
   const options = { temperature: 0.8, topK: 40, topP: 0.95, seed: 1 + index, yieldEogToken: true };
+  let count = 0;
   for await (const _token of sequence.evaluate(prompt, options)) {
-    clock.tick(index);
-    if (clock.count(index) === outputTokens) break;
+    count += 1;
+    onToken();
+    if (count === tokens) break;
   }
+  sequence.dispose();
 }
 
-await Promise.all(Array.from({ length: sequences }, (_, index) => generate(index)));
-report({ ...clock.figures(), peakMb: process.resourceUsage().maxRSS / 1024 });
+const small = await load(warmUp.model, 1, 1024);
+for (let index = 0; index < warmUp.answers; index++) await generate(small, index, warmUp.tokens, () => {});
+await small.model.dispose();
+const large = await load(model, sequences, Math.ceil((promptTokens + outputTokens) / 256) * 256);
+const clock = new TokenClock(sequences, sayReady);
+await Promise.all(
+  Array.from({ length: sequences }, (_, index) =>
+    generate(large, index, outputTokens, () => clock.tick(index)),
+  ),
+);
+report({ timesMs: clock.timesMs });

@@ -28,4 +28,4 @@ async function run(count, before) {
 
 await run(promptTokens, 0);
 for (let step = 0; step < outputTokens; step++) await run(1, promptTokens + step);
-report({ ...clock.figures(), peakMb: process.resourceUsage().maxRSS / 1024 });
+report({ timesMs: clock.timesMs, tokensPerSecond: clock.tokensPerSecond() });

@@ -2,27 +2,26 @@
 import { createRuntime } from '../../dist/index.js';
 import { report, settingsOfProcess, TokenClock } from '../measure.mjs';
 import { wordPrompt } from '../prompts.mjs';
+import { sayReady } from '../turns.mjs';
 
-const { model, sequences, promptTokens, outputTokens, threads, runtime: options = {} } = settingsOfProcess();
+const {
+  model,
+  warmUp,
+  sequences,
+  promptTokens,
+  outputTokens,
+  threads,
+  runtime: options = {},
+} = settingsOfProcess();
 /** Of a turn in the template of the benchmark's model. */
 const TEMPLATE_TOKENS = 8;
 const contextSize = Math.ceil((promptTokens + outputTokens) / 256) * 256;
 
-const runtime = await createRuntime({
-  model,
-  gpu: false,
-  threads,
-  contextSize,
-  maxSequences: sequences,
-  ...options,
-});
-
-const clock = new TokenClock(sequences);
-
-async function generate(index) {
+/** Reads an answer of so many tokens. */
+async function generate(runtime, index, tokens, onToken) {
   const stream = await runtime.createCompletion({
     messages: [{ role: 'user', content: wordPrompt(promptTokens - TEMPLATE_TOKENS, index) }],
-    max_completion_tokens: outputTokens,
+    max_completion_tokens: tokens,
     ignore_eos: true,
     temperature: 0.8,
     top_k: 40,
@@ -35,13 +34,35 @@ async function generate(index) {
     top_logprobs: 5,
     stream: true,
   });
+  let count = 0;
   for await (const chunk of stream)
     for (const choice of chunk.choices)
-      for (const _token of choice.logprobs?.content ?? []) clock.tick(index);
-  if (clock.count(index) !== outputTokens)
-    throw new Error(`${clock.count(index)} tokens came, ${outputTokens} were asked for`);
+      for (const _token of choice.logprobs?.content ?? []) {
+        count += 1;
+        onToken();
+      }
+  if (count !== tokens) throw new Error(`${count} tokens came, ${tokens} were asked for`);
 }
 
-await Promise.all(Array.from({ length: sequences }, (_, index) => generate(index)));
+if (warmUp) {
+  const runtime = await createRuntime({ model: warmUp.model, gpu: false, threads: 1 });
+  for (let index = 0; index < warmUp.answers; index++)
+    await generate(runtime, index, warmUp.tokens, () => {});
+  await runtime.close();
+}
+const runtime = await createRuntime({
+  model,
+  gpu: false,
+  threads,
+  contextSize,
+  maxSequences: sequences,
+  ...options,
+});
+const clock = new TokenClock(sequences, sayReady);
+await Promise.all(
+  Array.from({ length: sequences }, (_, index) =>
+    generate(runtime, index, outputTokens, () => clock.tick(index)),
+  ),
+);
 await runtime.close();
-report({ ...clock.figures(), peakMb: process.resourceUsage().maxRSS / 1024 });
+report({ timesMs: clock.timesMs, tokensPerSecond: clock.tokensPerSecond() });

@@ -36,7 +36,7 @@ await model.generate({
   do_sample: false,
   ...(sequences === 1 ? { streamer: new Ticker() } : { logits_processor: [batchTicker()] }),
 });
-report({ ...clock.figures(), peakMb: process.resourceUsage().maxRSS / 1024 });
+report({ timesMs: clock.timesMs, tokensPerSecond: clock.tokensPerSecond() });
 
 /** Streamers take one sequence only: with more, a step is noticed where its logits are looked at. */
 function batchTicker() {

@@ -54,7 +54,7 @@ async function decode(fields) {
       throw new Error(`${clock.count(index)} tokens came, ${outputTokens} were asked for`);
   };
   await Promise.all(Array.from({ length: sequences }, (_, index) => generate(index)));
-  return clock.figures().tokensPerSecond;
+  return clock.tokensPerSecond();
 }
 
 const rates = Object.fromEntries(Object.keys(VARIANTS).map((name) => [name, []]));

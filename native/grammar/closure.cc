@@ -7,6 +7,11 @@ namespace onpolicy::grammar {
 
 // More calls than this in one closure means a grammar far beyond any real one.
 static constexpr size_t kMaxWork = 200000;
+// A stack with more branches than this is pointed at instead of copied.
+static constexpr size_t kManyBranches = 12;
+// What a call, and an edge of one, count as work.
+static constexpr uint64_t kCallWork = 60;
+static constexpr uint64_t kEdgeWork = 20;
 
 void Closure::Push(SequenceId sequence, Target target) {
   if (seen_.insert((static_cast<uint64_t>(sequence) << 32) | target).second) work_.push_back({sequence, target});
@@ -69,10 +74,13 @@ std::vector<Closure::Edge> Closure::Flatten(uint32_t start) const {
       if (edge.rest != 0) {
         result.push_back(edge);
       } else if (!(edge.target & kCallBit)) {
-        // A tail call out of the closure: take over the stack's own branches.
-        if (edge.target == 0) result.push_back(edge);
-        for (const Grammar::Branch& branch : grammar_.stacks_[edge.target])
-          result.push_back({branch.sequence, branch.parent});
+        // A tail call out of the closure: take over the stack's own branches, or point at them where they are many.
+        const std::vector<Grammar::Branch>& branches = grammar_.stacks_[edge.target];
+        if (edge.target == 0 || (branches.size() > kManyBranches && !grammar_.HasDeferred(edge.target))) {
+          result.push_back(edge);
+        } else {
+          for (const Grammar::Branch& branch : branches) result.push_back({branch.sequence, branch.parent});
+        }
       } else if (seen.insert(edge.target & ~kCallBit).second) {
         open.push_back(edge.target & ~kCallBit);
       }
@@ -160,6 +168,7 @@ void Closure::InternCalls() {
 
 std::vector<Config> Closure::Finish() {
   InternCalls();
+  for (const std::vector<Edge>& edges : flat_) grammar_.regex_.Charge(kCallWork + kEdgeWork * edges.size());
   std::vector<Config> result;
   if (complete_) result.push_back({kEpsilon, 0});
   std::vector<uint32_t> terminals;

@@ -2,21 +2,12 @@
 #include "grammar/compile.h"
 
 #include "grammar/front-ends.h"
+#include "grammar/grammar-text.h"
 #include "grammar/regex-parse.h"
 #include "grammar/schema-error.h"
 #include "grammar/schema-rules.h"
 
 namespace onpolicy::grammar {
-
-std::string LineAndColumn(std::string_view text, size_t offset) {
-  size_t line = 1, start = 0;
-  for (size_t i = 0; i < offset && i < text.size(); i++)
-    if (text[i] == '\n') {
-      line++;
-      start = i + 1;
-    }
-  return "line " + std::to_string(line) + ", column " + std::to_string(offset - start + 1);
-}
 
 Symbol SchemaSymbol(FrontEnd& front, JsonValue schema, const SchemaOptions& options) {
   if (!schema.IsObject() && !schema.IsBool())

@@ -22,7 +22,6 @@ void Constraint::ComputeMask(StateId state, std::string& text, Mask* mask) {
   if (nodes.empty()) return;
   const auto is_inside = [&](NodeId node) { return reach_.IsInsideString(node); };
   tokens_.clear();
-  walk_.Refuel();
   const std::vector<Slice>& slices = vocabulary_->slices();
   for (size_t i = 0; i < slices.size(); i++) {
     const Slice& slice = slices[i];
@@ -91,7 +90,7 @@ void Constraint::RemoveRepeatedKeys(StateId state, std::string& text, uint32_t* 
   }
 }
 
-// The remembered mask of a state, or one computed now: in `fresh` where there is no room to remember it.
+// The remembered mask of a state, or one computed now: in `fresh` where it is incomplete or there is no room to remember it.
 const Constraint::Mask* Constraint::FindMask(StateId state, std::string& text, Mask* fresh) {
   if (state < masks_.size() && masks_[state]) return masks_[state].get();
   const uint32_t words = vocabulary_->mask_words();
@@ -100,6 +99,8 @@ const Constraint::Mask* Constraint::FindMask(StateId state, std::string& text, M
   ComputeMask(state, text, fresh);
   fresh->assumes_new_key = assumptions != grammar_->assumptions();
   grammar_->AssumeNewKeysBefore(0);
+  // A mask that ran out of work lacks tokens: the next time, what is known by now costs nothing, and it gets further.
+  if (walk_.IsSpent()) return fresh;
   const size_t cost = fresh->uncertain.size() + (fresh->tokens.size() > kDenseTokens ? words : fresh->tokens.size());
   if (mask_memo_words_ + cost >= kMaskMemoWords) return fresh;
   mask_memo_words_ += cost + 32;
@@ -134,6 +135,7 @@ bool Constraint::FillMask(StateId state, std::string& text, uint32_t* mask) {
   std::lock_guard<std::mutex> lock(mutex_);
   const uint32_t words = vocabulary_->mask_words();
   Mask fresh;
+  walk_.Refuel();
   const Mask* found = FindMask(state, text, &fresh);
   if (!found->dense.empty()) {
     std::memcpy(mask, found->dense.data(), words * 4);
@@ -145,7 +147,6 @@ bool Constraint::FillMask(StateId state, std::string& text, uint32_t* mask) {
   for (uint32_t token : found->tokens) mask[token >> 5] |= 1u << (token & 31);
   if (!found->uncertain.empty()) {
     tokens_.clear();
-    walk_.Refuel();
     for (const auto& [slice, node] : found->uncertain)
       walk_.WalkSubtree(vocabulary_->slices()[slice], node, state, text, &tokens_);
     for (uint32_t token : tokens_) mask[token >> 5] |= 1u << (token & 31);

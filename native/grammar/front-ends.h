@@ -28,7 +28,4 @@ Symbol EbnfSymbol(FrontEnd& front, std::string_view text, std::string_view root)
 Symbol LarkSymbol(FrontEnd& front, std::string_view text, int depth);
 Symbol StructuralTagSymbol(FrontEnd& front, std::string_view text);
 
-// "line L, column C" of an offset.
-std::string LineAndColumn(std::string_view text, size_t offset);
-
 }  // namespace onpolicy::grammar

@@ -86,6 +86,12 @@ StackId Grammar::InternStack(std::vector<Branch> branches) {
   return it->second;
 }
 
+bool Grammar::HasDeferred(StackId stack) const {
+  return std::any_of(stacks_[stack].begin(), stacks_[stack].end(), [&](const Branch& branch) {
+    return branch.sequence != 0 && KindOf(sequences_[branch.sequence].head) == SymbolKind::kDeferred;
+  });
+}
+
 std::vector<StackId> Grammar::InternKnot(std::vector<std::vector<Branch>> members) {
   for (auto& branches : members) {
     std::sort(branches.begin(), branches.end());

@@ -110,6 +110,8 @@ class Grammar {
   const std::vector<SequenceId>& Productions(uint32_t rule);
   SequenceId Prepend(Symbol head, SequenceId rest);
   StackId InternStack(std::vector<Branch> branches);
+  // Whether a branch of a stack goes on with a symbol that the text decides.
+  bool HasDeferred(StackId stack) const;
   // Interns the stacks of one knot: each refers to its fellows by (kKnotBit | position).
   std::vector<StackId> InternKnot(std::vector<std::vector<Branch>> members);
   const std::vector<Config>& RunClosure(const std::vector<Branch>& seeds);

@@ -6,10 +6,9 @@
 
 namespace onpolicy::grammar {
 
-// Steps over readings that end, or of which there are several, per mask. Others are bounded by the trie.
-static constexpr size_t kWalkFuel = 300000;
-// What new states of the automaton may cost in a mask.
-static constexpr uint64_t kMaskWork = 800000;
+// What new states may cost in a mask, and steps over several readings: about 12 ms. No schema or expression that is in use
+// comes near it; a mask that does lacks tokens (never the single bytes), and is not remembered.
+static constexpr uint64_t kMaskWork = 600000;
 // A subtree of this many nodes is worth the question whether it can be taken whole.
 static constexpr uint32_t kWorthAsking = 3;
 
@@ -20,7 +19,6 @@ MaskWalk::MaskWalk(const Vocabulary& vocabulary, Grammar& grammar, StateTable& s
 }
 
 void MaskWalk::Refuel() {
-  fuel_ = kWalkFuel;
   last_work_ = grammar_.regex().work() + kMaskWork;
   reach_.StopAt(last_work_);
 }
@@ -83,6 +81,11 @@ Ending MaskWalk::EndingOf(NodeId node, StackId stack, size_t depth, std::string&
   return ending;
 }
 
+// A first look, at what the walk needs in any case.
+bool MaskWalk::MayLoop(NodeId node, uint8_t byte) {
+  return byte >= 0x80 || grammar_.regex().Next(node, byte) == node;
+}
+
 void MaskWalk::Run(const Slice& slice, uint32_t at, uint32_t end, std::string& text, std::vector<uint32_t>* tokens,
                    std::vector<uint32_t>* uncertain) {
   RegexPool& regex = grammar_.regex();
@@ -101,7 +104,8 @@ void MaskWalk::Run(const Slice& slice, uint32_t at, uint32_t end, std::string& t
     StateId next_state;
     bool on_text = false;
     if (level.row) {
-      const NodeId entry = level.row[node.byte];
+      NodeId entry = level.row[node.byte];
+      if (entry == kUnasked) entry = regex.Entry(level.node, node.byte);
       if (entry == kNothing) {
         at = node.end;
         continue;
@@ -111,7 +115,8 @@ void MaskWalk::Run(const Slice& slice, uint32_t at, uint32_t end, std::string& t
       if (entry != next) ending = EndingOf(next, level.stack, node.depth, text);
       if (entry == next || ending.completes) {
         // Nothing ends here but perhaps the whole: the walk stays in the one reading.
-        if (node.end - at >= kWorthAsking && !IsSpent() && reach_.Loops(next, node.below)) {
+        if (node.end - at >= kWorthAsking && !IsSpent() && MayLoop(next, trie[at + 1].byte) &&
+            reach_.Loops(next, node.below)) {
           tokens->insert(tokens->end(), slice.tokens.begin() + slice.tokens_before[at],
                          slice.tokens.begin() + slice.tokens_before[node.end]);
           at = node.end;
@@ -143,7 +148,7 @@ void MaskWalk::Run(const Slice& slice, uint32_t at, uint32_t end, std::string& t
       continue;
     }
     add(node);
-    fuel_ -= std::min(fuel_, 1 + states_.Configs(next_state).size());
+    regex.Charge(1);
     if (++at == node.end) continue;
     if (IsSpent()) {
       at = node.end;

@@ -14,9 +14,11 @@ class MaskWalk {
   // Keeps references to all of them.
   MaskWalk(const Vocabulary& vocabulary, Grammar& grammar, StateTable& states, TextReach& reach);
 
-  // A new mask begins: the walks up to the next one share a bounded number of steps. Beyond it only tokens of one byte
+  // A new mask begins: the walks up to the next one share a bounded amount of work. Beyond it only tokens of one byte
   // are found, with which any text can go on.
   void Refuel();
+  // Whether the walks since then were cut short.
+  bool IsSpent() const { return grammar_.regex().work() > last_work_; }
   // Adds the tokens of a slice that `state` allows to `tokens`. Subtrees whose fate hangs on the text go to `uncertain`
   // instead. `first` are the bytes that the state takes.
   void WalkSlice(const Slice& slice, const ByteSet& first, StateId state, std::string& text,
@@ -36,6 +38,7 @@ class MaskWalk {
   Level LevelOf(StateId state);
   void Run(const Slice& slice, uint32_t at, uint32_t end, std::string& text, std::vector<uint32_t>* tokens,
            std::vector<uint32_t>* uncertain);
+  bool MayLoop(NodeId node, uint8_t byte);
   // The ending of the reading at `depth`, whose automaton has come to `node`.
   Ending EndingOf(NodeId node, StackId stack, size_t depth, std::string& text);
 
@@ -45,9 +48,7 @@ class MaskWalk {
   TextReach& reach_;
   std::vector<Level> levels_;  // by depth
   std::string path_;           // bytes from the root down to the node
-  bool IsSpent() const { return fuel_ == 0 || grammar_.regex().work() > last_work_; }
 
-  size_t fuel_ = 0;
   uint64_t last_work_ = 0;  // of the automaton
   // The last ending that was asked for: in free text it is asked for at every node.
   NodeId asked_node_ = kNothing;

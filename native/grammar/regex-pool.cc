@@ -18,10 +18,10 @@ static uint64_t Mix(uint64_t hash, uint64_t value) {
 
 RegexPool::RegexPool() {
   nodes_.reserve(256);
-  Intern({Kind::kNothing, false, false, false, 0, 0, 0, 0}, nullptr);
-  Intern({Kind::kEpsilon, true, false, false, 0, 0, 0, 0}, nullptr);
+  Intern({Kind::kNothing, false, false, false, false, 0, 0, 0, 0}, nullptr);
+  Intern({Kind::kEpsilon, true, false, false, false, 0, 0, 0, 0}, nullptr);
   // kAnyText must be node 2, before the byte set it repeats: a repetition of node 3.
-  Intern({Kind::kRepeat, true, false, false, 3, 0, 0, kUnlimited}, nullptr);
+  Intern({Kind::kRepeat, true, false, false, true, 3, 0, 0, kUnlimited}, nullptr);
   Bytes(ByteSet::All());
 }
 
@@ -54,6 +54,7 @@ NodeId RegexPool::Intern(const Node& node, const std::vector<NodeId>* children) 
     children_.insert(children_.end(), children->begin(), children->end());
     stored.max = static_cast<uint32_t>(children_.size());
   }
+  work_ += 10;
   const NodeId id = static_cast<NodeId>(nodes_.size());
   nodes_.push_back(stored);
   edges_.emplace_back();
@@ -71,7 +72,7 @@ std::vector<NodeId> RegexPool::ChildrenOf(NodeId node) const {
 NodeId RegexPool::Bytes(const ByteSet& set) {
   if (set.IsEmpty()) return kNothing;
   sets_.push_back(set);
-  return Intern({Kind::kBytes, false, false, false, 0, 0, 0, 0}, nullptr);
+  return Intern({Kind::kBytes, false, false, false, false, 0, 0, 0, 0}, nullptr);
 }
 
 NodeId RegexPool::Literal(std::string_view text) {
@@ -101,7 +102,7 @@ NodeId RegexPool::Concat(NodeId first, NodeId second) {
     const Node& head = nodes_[parts[i]];
     const Node& tail = nodes_[result];
     result = Intern({Kind::kConcat, head.nullable && tail.nullable, head.searches || tail.searches,
-                     head.tagged || tail.tagged, parts[i], result, 0, 0},
+                     head.tagged || tail.tagged, head.repeats || tail.repeats, parts[i], result, 0, 0},
                     nullptr);
   }
   return result;
@@ -148,14 +149,19 @@ NodeId RegexPool::MergeList(Kind kind, std::vector<NodeId> parts) {
   }
   std::sort(flat.begin(), flat.end());
   flat.erase(std::unique(flat.begin(), flat.end()), flat.end());
+  if (!is_and) {
+    Absorb(&flat);
+    std::sort(flat.begin(), flat.end());
+  }
   if (flat.empty()) return neutral;
   if (flat.size() == 1) return flat[0];
-  Node node{kind, is_and, is_and, false, 0, 0, 0, 0};
+  Node node{kind, is_and, is_and, false, false, 0, 0, 0, 0};
   for (NodeId child : flat) {
     const Node& inner = nodes_[child];
     node.nullable = is_and ? node.nullable && inner.nullable : node.nullable || inner.nullable;
     node.searches = node.searches || inner.searches;
     node.tagged = node.tagged || inner.tagged;
+    node.repeats = node.repeats || inner.repeats;
     if (inner.kind == Kind::kNot && std::binary_search(flat.begin(), flat.end(), inner.a)) return dominant;
   }
   return Intern(node, &flat);
@@ -170,7 +176,7 @@ NodeId RegexPool::Not(NodeId inner) {
   if (inner == kAnyText) return kNothing;
   const Node& node = nodes_[inner];
   if (node.kind == Kind::kNot) return node.a;
-  return Intern({Kind::kNot, !node.nullable, true, false, inner, 0, 0, 0}, nullptr);
+  return Intern({Kind::kNot, !node.nullable, true, false, false, inner, 0, 0, 0}, nullptr);
 }
 
 NodeId RegexPool::Repeat(NodeId inner, uint32_t min, uint32_t max) {
@@ -183,10 +189,10 @@ NodeId RegexPool::Repeat(NodeId inner, uint32_t min, uint32_t max) {
     if (min == 0 || node.min == 0) return Repeat(node.a, 0, kUnlimited);
     return Repeat(node.a, min, kUnlimited);
   }
-  return Intern({Kind::kRepeat, min == 0, nodes_[inner].searches, nodes_[inner].tagged, inner, 0, min, max}, nullptr);
+  return Intern({Kind::kRepeat, min == 0, nodes_[inner].searches, nodes_[inner].tagged, true, inner, 0, min, max}, nullptr);
 }
 
-NodeId RegexPool::Tag(uint32_t tag) { return Intern({Kind::kTag, true, false, true, tag, 0, 0, 0}, nullptr); }
+NodeId RegexPool::Tag(uint32_t tag) { return Intern({Kind::kTag, true, false, true, false, tag, 0, 0, 0}, nullptr); }
 
 Automaton* RegexPool::Own(std::unique_ptr<Automaton> automaton) {
   automata_.push_back(std::move(automaton));
@@ -197,7 +203,7 @@ NodeId RegexPool::Leaf(Automaton* automaton, uint32_t state) {
   if (state == Automaton::kDead) return kNothing;
   auto [it, is_new] = leaf_index_.emplace(automaton, static_cast<uint32_t>(leaves_.size()));
   if (is_new) leaves_.push_back(automaton);
-  return Intern({Kind::kLeaf, automaton->Accepts(state), true, false, it->second, state, 0, 0}, nullptr);
+  return Intern({Kind::kLeaf, automaton->Accepts(state), true, false, false, it->second, state, 0, 0}, nullptr);
 }
 
 const std::vector<uint32_t>& RegexPool::AcceptedTags(NodeId node) {
@@ -349,8 +355,7 @@ std::vector<RegexPool::Edge> RegexPool::MakeEdges(NodeId id) {
       break;
     }
     case Kind::kRepeat: {
-      const NodeId rest =
-          Repeat(node.a, node.min == 0 ? 0 : node.min - 1, node.max == kUnlimited ? kUnlimited : node.max - 1);
+      const NodeId rest = RestOf(node);
       result = Edges(node.a);
       for (Edge& edge : result) edge.target = Concat(edge.target, rest);
       break;
@@ -373,19 +378,6 @@ std::vector<RegexPool::Edge> RegexPool::MakeEdges(NodeId id) {
     }
   }
   return result;
-}
-
-const RegexPool::StateRow* RegexPool::MakeRow(NodeId state) {
-  work_ += 100;
-  const std::vector<Edge>& edges = Edges(state);
-  StateRow& row = rows_.emplace_back();
-  for (const Edge& edge : edges) {
-    if (!IsLive(edge.target)) continue;
-    const NodeId entry = edge.target | (IsAccepting(edge.target) ? kAcceptBit : 0);
-    row.first = row.first | edge.bytes;
-    edge.bytes.ForEach([&](unsigned byte) { row.next[byte] = entry; });
-  }
-  return row_of_[state] = &row;
 }
 
 bool RegexPool::IsLive(NodeId node) {

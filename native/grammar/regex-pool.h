@@ -20,6 +20,7 @@ constexpr NodeId kEpsilon = 1;  // matches the empty text only
 constexpr NodeId kAnyText = 2;  // matches every byte sequence
 constexpr uint32_t kUnlimited = 0xFFFFFFFFu;
 constexpr NodeId kAcceptBit = 0x80000000u;  // in rows only
+constexpr NodeId kUnasked = kAcceptBit;      // in rows only
 
 // A hand-written automaton (number bounds, divisibility) that can stand in an expression as a leaf.
 class Automaton {
@@ -54,11 +55,18 @@ class RegexPool {
   const std::vector<uint32_t>& AcceptedTags(NodeId node);
   bool IsAccepting(NodeId node) { return !AcceptedTags(node).empty(); }
   // The state after `byte`; kNothing when no text of the language goes on so.
-  NodeId Next(NodeId state, uint8_t byte) { return Row(state)[byte] & ~kAcceptBit; }
-  // Successors by byte; kAcceptBit is set on those where an alternative may end.
-  const NodeId* Row(NodeId state) { return (row_of_[state] ? row_of_[state] : MakeRow(state))->next; }
-  const ByteSet& FirstBytes(NodeId state) { return (row_of_[state] ? row_of_[state] : MakeRow(state))->first; }
-  bool HasNext(NodeId state) { return !FirstBytes(state).IsEmpty(); }
+  NodeId Next(NodeId state, uint8_t byte) { return Entry(state, byte) & ~kAcceptBit; }
+  // The same with kAcceptBit where an alternative may end there.
+  NodeId Entry(NodeId state, uint8_t byte) {
+    const NodeId known = Row(state)[byte];
+    return known == kUnasked ? Ask(state, byte) : known;
+  }
+  // Entries by byte; kUnasked where nobody has asked for one yet. Stays where it is, and fills as `Entry` is called.
+  const NodeId* Row(NodeId state) { return row_of_[state] ? row_of_[state]->next : MakeRow(state); }
+  // All bytes that may come next.
+  const ByteSet& FirstBytes(NodeId state);
+  // Whether any byte may come next.
+  bool HasNext(NodeId state);
   // False when no text at all is in the language. Searches only where `And`, `Not` or a leaf leave it open.
   bool IsLive(NodeId node);
   bool Matches(NodeId node, std::string_view text);
@@ -68,6 +76,8 @@ class RegexPool {
   size_t size() const { return nodes_.size(); }
   // Grows with the work that new states cost: about a million in 10 ms.
   uint64_t work() const { return work_; }
+  // Adds what its user has to do for new states.
+  void Charge(uint64_t work) { work_ += work; }
   // True once a search ran out of fuel: its answer "live" was then a guess, and the caller must refuse the constraint.
   bool exhausted() const { return exhausted_; }
   void set_search_limit(size_t limit) { search_limit_ = limit; }
@@ -79,6 +89,7 @@ class RegexPool {
     bool nullable;
     bool searches;  // holds And, Not or a leaf, so emptiness needs a look
     bool tagged;
+    bool repeats;   // holds a repetition
     uint32_t a, b;     // children, or tag, or leaf and its state
     uint32_t min, max;  // of a repetition; begin and end in children_ of And and Alternate; index in sets_ of kBytes
   };
@@ -90,14 +101,27 @@ class RegexPool {
   NodeId Intern(const Node& node, const std::vector<NodeId>* children);
   std::vector<NodeId> ChildrenOf(NodeId node) const;
   NodeId MergeList(Kind kind, std::vector<NodeId> parts);
+  // regex-simplify.cc
+  struct Split {
+    NodeId head, tail;
+  };
+  Split SplitHead(NodeId node) const;
+  bool Contains(NodeId whole, NodeId part, unsigned depth) const;
+  NodeId JoinRanges(NodeId one, NodeId two);
+  void Absorb(std::vector<NodeId>* parts);
   const std::vector<Edge>& Edges(NodeId node);
   std::vector<Edge> MakeEdges(NodeId node);
   std::vector<Edge> Combine(const std::vector<NodeId>& parts, bool is_and);
   struct StateRow {
     NodeId next[256];
     ByteSet first;
+    bool is_whole = false;  // all entries and `first` are known
   };
-  const StateRow* MakeRow(NodeId state);
+  // regex-step.cc
+  NodeId* MakeRow(NodeId state);
+  NodeId Ask(NodeId state, uint8_t byte);
+  NodeId Derive(NodeId node, uint8_t byte, ByteSet* same);
+  NodeId RestOf(const Node& repeat);
   enum class Finding { kText, kNothing, kUnknown };
   bool Search(NodeId node);
   Finding DepthFirst(NodeId start, size_t limit);
@@ -109,7 +133,7 @@ class RegexPool {
   HashIndex index_;
   std::vector<std::unique_ptr<std::vector<Edge>>> edges_;      // by node
   std::vector<std::unique_ptr<std::vector<uint32_t>>> tags_;  // by node
-  std::vector<const StateRow*> row_of_;                       // by node, null until asked for
+  std::vector<StateRow*> row_of_;                             // by node, null until asked for
   std::deque<StateRow> rows_;
   std::vector<uint8_t> live_;        // by node: 0 unknown, 1 live, 2 dead
   std::vector<std::unique_ptr<Automaton>> automata_;

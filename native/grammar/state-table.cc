@@ -73,7 +73,7 @@ StateId StateTable::Follow(StateId state, uint8_t byte, std::string& text, bool*
   unsigned alive = 0;
   for (const Config& config : states_[state].configs) {
     if (config.node & kTokenSetBit) continue;
-    const NodeId next = grammar_.regex().Row(config.node)[byte];
+    const NodeId next = grammar_.regex().Entry(config.node, byte);
     if (next == kNothing) continue;
     entry = next;
     stack = config.stack;

@@ -4,6 +4,7 @@
 
 #include "grammar/char-class.h"
 #include "grammar/front-ends.h"
+#include "grammar/grammar-text.h"
 #include "grammar/schema-error.h"
 #include "grammar/text-tools.h"
 

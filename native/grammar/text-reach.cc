@@ -11,7 +11,9 @@ namespace onpolicy::grammar {
 static constexpr size_t kMaxReachStates = 300;
 static constexpr size_t kMaxLevelStates = 60;
 // A string's automaton with more states than this is not looked at as a whole.
-static constexpr size_t kMaxStringStates = 60;
+static constexpr size_t kMaxStringStates = 16;
+// What new states of the automaton may cost in one look ahead.
+static constexpr uint64_t kLookWork = 20000;
 // Marks a known entry of `loops_`; no class of text has it.
 static constexpr TextClasses kKnownLoops = 1u << 31;
 
@@ -54,18 +56,21 @@ static const std::vector<CodePointPath>& PathsOf(SliceClass kind) {
   return paths[static_cast<size_t>(kind)];
 }
 
+void TextReach::BeginLook() { look_end_ = std::min(last_work_, regex_.work() + kLookWork); }
+
 bool TextReach::Advance(const std::vector<NodeId>& from, const ByteSet& bytes, std::vector<NodeId>* to) {
   for (NodeId state : from) {
-    if (IsSpent()) return false;
-    if (!(bytes & ~regex_.FirstBytes(state)).IsEmpty()) return false;
-    const NodeId* row = regex_.Row(state);
+    if (regex_.work() > look_end_) return false;
     NodeId last = kNothing;
+    bool alive = true;
     bytes.ForEach([&](unsigned byte) {
-      const NodeId next = row[byte] & ~kAcceptBit;
-      if (next == last) return;
+      const NodeId next = alive ? regex_.Next(state, static_cast<uint8_t>(byte)) : kNothing;
+      alive = next != kNothing;
+      if (next == last || !alive) return;
       last = next;
       if (std::find(to->begin(), to->end(), last) == to->end()) to->push_back(last);
     });
+    if (!alive) return false;
   }
   return true;
 }
@@ -73,6 +78,7 @@ bool TextReach::Advance(const std::vector<NodeId>& from, const ByteSet& bytes, s
 uint16_t TextReach::Reach(NodeId node, SliceClass kind) {
   const uint16_t known = reach_.try_emplace(node).first->second.depth[static_cast<size_t>(kind)];
   if (known != kUnknownReach) return known;
+  BeginLook();
   std::vector<NodeId> level{node}, seen{node};
   std::unordered_set<NodeId> known_states{node};
   const ByteSet continuation = ByteSet::Range(0x80, 0xBF);
@@ -111,6 +117,7 @@ uint16_t TextReach::Reach(NodeId node, SliceClass kind) {
   // Everything seen on an endless way is endless too.
   for (NodeId state : seen)
     if (endless) reach_.try_emplace(state).first->second.depth[static_cast<size_t>(kind)] = kEndless;
+  if (IsSpent()) return length;
   return reach_[node].depth[static_cast<size_t>(kind)] = endless ? kEndless : length;
 }
 
@@ -120,17 +127,19 @@ TextClasses TextReach::FindLoops(NodeId node) {
     for (unsigned byte = 0; byte < 128; byte++) made[byte] = ClassOfAscii(static_cast<uint8_t>(byte));
     return made;
   }();
-  const NodeId* row = regex_.Row(node);
   TextClasses leaving = 0;
-  for (unsigned byte = 0; byte < 128; byte++) leaving |= (row[byte] & ~kAcceptBit) != node ? kinds[byte] : 0;
+  for (unsigned byte = 0; byte < 128; byte++)
+    leaving |= regex_.Next(node, static_cast<uint8_t>(byte)) != node ? kinds[byte] : 0;
   if (loops_.size() <= node) loops_.resize(std::max<size_t>(regex_.size(), node + 1), 0);
   return loops_[node] = (~leaving & ~(kWideText | kBrokenText)) | kKnownLoops;
 }
 
 bool TextReach::LoopsOverWide(NodeId node) {
   if (auto known = wide_.find(node); known != wide_.end()) return known->second;
+  BeginLook();
   const std::vector<NodeId> start{node};
-  bool wide = true;
+  // Most states that leave do so on any code point: this one is é.
+  bool wide = regex_.Next(regex_.Next(node, 0xC3), 0xA9) == node;
   for (const CodePointPath& path : WidePaths()) {
     std::vector<NodeId> level;
     wide = wide && Advance(start, path.lead, &level);
@@ -144,7 +153,8 @@ bool TextReach::LoopsOverWide(NodeId node) {
     wide = wide && level == start;
     if (!wide) break;
   }
-  return wide_[node] = wide;
+  if (!IsSpent()) wide_[node] = wide;
+  return wide;
 }
 
 bool TextReach::IsInsideString(NodeId node) {
@@ -155,28 +165,34 @@ bool TextReach::IsInsideString(NodeId node) {
     quoted.Add('\\');
     return set & ~quoted;
   }();
+  BeginLook();
   std::vector<NodeId> seen;
   std::unordered_set<NodeId> known_states;
   bool inside = true;
   const auto follow = [&](NodeId state) {
-    const NodeId* row = regex_.Row(state);
     NodeId last = kNothing;
     plain.ForEach([&](unsigned byte) {
-      const NodeId entry = row[byte];
+      const NodeId entry = inside ? regex_.Entry(state, static_cast<uint8_t>(byte)) : kNothing;
       if (entry == last || entry == kNothing) return;
       last = entry;
       inside = inside && !(entry & kAcceptBit);
       if (inside && known_states.insert(entry).second) seen.push_back(entry);
     });
   };
+  const auto takes_control = [&](NodeId state) {
+    for (unsigned byte = 0; byte < 0x20; byte++)
+      if (regex_.Next(state, static_cast<uint8_t>(byte)) != kNothing) return true;
+    return false;
+  };
   follow(node);
   for (size_t i = 0; inside && i < seen.size(); i++) {
-    inside = seen.size() < kMaxStringStates && !IsSpent() && (regex_.FirstBytes(seen[i]) & ByteSet::Range(0, 0x1F)).IsEmpty();
+    inside = seen.size() < kMaxStringStates && regex_.work() <= look_end_ && !takes_control(seen[i]);
     if (inside) follow(seen[i]);
   }
   if (inside)
     for (NodeId state : seen) inside_string_.emplace(state, true);
-  return inside_string_[node] = inside;
+  if (!IsSpent()) inside_string_[node] = inside;
+  return inside;
 }
 
 }  // namespace onpolicy::grammar

@@ -41,9 +41,12 @@ class TextReach {
   bool Advance(const std::vector<NodeId>& from, const ByteSet& bytes, std::vector<NodeId>* to);
 
   bool IsSpent() const { return regex_.work() > last_work_; }
+  // A look ahead begins, which is worth only so much work.
+  void BeginLook();
 
   RegexPool& regex_;
   uint64_t last_work_ = UINT64_MAX;
+  uint64_t look_end_ = UINT64_MAX;  // where the look ahead in progress gives up
   std::unordered_map<NodeId, Depths> reach_;
   std::unordered_map<NodeId, bool> inside_string_;
   std::vector<TextClasses> loops_;        // by node: classes of ASCII and kKnownLoops; 0: not known yet

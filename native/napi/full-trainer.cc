@@ -79,8 +79,8 @@ Napi::Array Describe(Napi::Env env, FullTrainer& trainer) {
 }
 
 Napi::Value ToJavaScript(Napi::Env env, const SharedHandle& handle) {
-  AbortAtExit(env, handle);
   Napi::Object object = Napi::Object::New(env);
+  SetLifeMethods(object, handle);
   auto method = [&](const char* name, auto function) { SetMethod(object, handle, name, function); };
   object.Set("parameters", Describe(env, *handle->trainer));
   object.Set("vocabularySize", static_cast<double>(handle->trainer->shape().vocabulary));
@@ -92,16 +92,6 @@ Napi::Value ToJavaScript(Napi::Env env, const SharedHandle& handle) {
   method("write", Write);
   method("zeroGradients", [](const Napi::CallbackInfo& info, const SharedHandle& handle) {
     Idle(info.Env(), handle).weights().ZeroGradients();
-  });
-  method("abort", [](const Napi::CallbackInfo&, const SharedHandle& handle) {
-    if (handle->trainer) handle->trainer->Abort();
-  });
-  method("clearAbort", [](const Napi::CallbackInfo& info, const SharedHandle& handle) {
-    Idle(info.Env(), handle).ClearAbort();
-  });
-  method("close", [](const Napi::CallbackInfo& info, const SharedHandle& handle) {
-    if (handle->trainer) Idle(info.Env(), handle);
-    handle->trainer.reset();
   });
   return object;
 }

@@ -79,6 +79,23 @@ void SetMethod(Napi::Object object, const std::shared_ptr<TrainerHandle<Trainer>
                        name));
 }
 
+// Sets abort(), clearAbort() and close(); a computation that still runs when JavaScript's world goes away is aborted too.
+template <typename Trainer>
+void SetLifeMethods(Napi::Object object, const std::shared_ptr<TrainerHandle<Trainer>>& handle) {
+  using Handle = std::shared_ptr<TrainerHandle<Trainer>>;
+  AbortAtExit(object.Env(), handle);
+  SetMethod(object, handle, "abort", [](const Napi::CallbackInfo&, const Handle& handle) {
+    if (handle->trainer) handle->trainer->Abort();
+  });
+  SetMethod(object, handle, "clearAbort", [](const Napi::CallbackInfo& info, const Handle& handle) {
+    Idle(info.Env(), handle).ClearAbort();
+  });
+  SetMethod(object, handle, "close", [](const Napi::CallbackInfo& info, const Handle& handle) {
+    if (handle->trainer) Idle(info.Env(), handle);
+    handle->trainer.reset();
+  });
+}
+
 inline training::OptimizerOptions OptimizerArgument(Napi::Object given) {
   return {.learning_rate = NumberField(given, "learningRate"),
           .beta1 = NumberField(given, "beta1"),

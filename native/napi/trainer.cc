@@ -116,8 +116,8 @@ Napi::Object Describe(Napi::Env env, Trainer& trainer) {
 }
 
 Napi::Value ToJavaScript(Napi::Env env, const SharedHandle& handle) {
-  AbortAtExit(env, handle);
   Napi::Object object = Napi::Object::New(env);
+  SetLifeMethods(object, handle);
   auto method = [&](const char* name, auto function) { SetMethod(object, handle, name, function); };
   object.Set("info", Describe(env, *handle->trainer));
   method("forward", Forward);
@@ -142,16 +142,6 @@ Napi::Value ToJavaScript(Napi::Env env, const SharedHandle& handle) {
     result.Set("bytes", static_cast<double>(trainer.memory_bytes()));
     result.Set("keptLayers", static_cast<double>(trainer.kept_layers()));
     return result;
-  });
-  method("abort", [](const Napi::CallbackInfo&, const SharedHandle& handle) {
-    if (handle->trainer) handle->trainer->Abort();
-  });
-  method("clearAbort", [](const Napi::CallbackInfo& info, const SharedHandle& handle) {
-    Idle(info.Env(), handle).ClearAbort();
-  });
-  method("close", [](const Napi::CallbackInfo& info, const SharedHandle& handle) {
-    if (handle->trainer) Idle(info.Env(), handle);
-    handle->trainer.reset();
   });
   return object;
 }

@@ -20,12 +20,15 @@ size_t Arena::Reserve(size_t bytes) {
 }
 
 Status Arena::Allocate() {
-  if (bytes_ == 0) return Status::Ok();
+  if (bytes_ <= allocated_bytes_) return Status::Ok();
+  if (buffer_) Api().ggml_backend_buffer_free(buffer_);
+  allocated_bytes_ = 0;
   // Backends align the base to less than a slot's alignment, so one more slot is asked for.
   buffer_ = Api().ggml_backend_buft_alloc_buffer(device_->memory(), bytes_ + kAlignment);
   if (!buffer_)
     return Status::Fail("OUT_OF_MEMORY", "cannot allocate " + std::to_string(bytes_ >> 20) + " MiB on " +
                                              device_->name() + " for training");
+  allocated_bytes_ = bytes_;
   return Status::Ok();
 }
 

@@ -23,15 +23,19 @@ class Arena {
 
   // Returns the slot's offset.
   size_t Reserve(size_t bytes);
+  // Memory for all slots. What was allocated before is used again when it is enough: fresh pages are slow.
   Status Allocate();
-  size_t bytes() const { return bytes_; }
+  // Gives up all slots.
+  void Clear() { bytes_ = 0; }
+  size_t allocated_bytes() const { return allocated_bytes_; }
   ggml_backend_buffer_t buffer() const { return buffer_; }
   void* AddressOf(size_t offset) const;
 
  private:
   Device* device_;
   ggml_backend_buffer_t buffer_ = nullptr;
-  size_t bytes_ = 0;
+  size_t bytes_ = 0;  // of all slots
+  size_t allocated_bytes_ = 0;
 };
 
 // A place in an arena.

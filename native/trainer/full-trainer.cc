@@ -37,6 +37,7 @@ Status FullTrainer::Open(const FullTrainerOptions& options, std::unique_ptr<Full
   auto trainer = std::unique_ptr<FullTrainer>(new FullTrainer);
   if (Status status = Device::Open("", options.threads, &trainer->device_); !status.ok()) return status;
   Device* device = trainer->device_.get();
+  trainer->arena_ = std::make_unique<Arena>(device);
   if (Status status = Weights::Load(device, options.model, &trainer->weights_); !status.ok()) return status;
   if (Status status = FullWeights::Create(device, trainer->weights_.get(), options.is_narrow, &trainer->full_);
       !status.ok())
@@ -87,7 +88,7 @@ Status FullTrainer::Run(PackedRow row, const std::vector<float>* target_weights,
 }
 
 Status FullTrainer::Prepare(const PackedRow& row, const std::vector<float>& target_weights) {
-  arena_ = std::make_unique<Arena>(device_.get());
+  arena_->Clear();
   auto reserve = [this](int64_t rows, int64_t columns) {
     return Slot{arena_.get(), arena_->Reserve(static_cast<size_t>(rows * columns) * sizeof(float))};
   };

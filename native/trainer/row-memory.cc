@@ -38,10 +38,13 @@ size_t RowMemory::FixedBytes(const Weights& weights, const Need& need) {
 
 Status RowMemory::Create(Device* device, const Weights& weights, size_t gradient_bytes, const Need& need,
                          std::unique_ptr<RowMemory>* out) {
+  const std::unique_ptr<RowMemory> former = std::move(*out);
   auto memory = std::make_unique<RowMemory>();
   memory->need_ = need;
-  memory->arena_ = std::make_unique<Arena>(device);
-  memory->gradient_outputs_ = std::make_unique<Arena>(device);
+  memory->arena_ = former ? std::move(former->arena_) : std::make_unique<Arena>(device);
+  memory->gradient_outputs_ = former ? std::move(former->gradient_outputs_) : std::make_unique<Arena>(device);
+  memory->arena_->Clear();
+  memory->gradient_outputs_->Clear();
   Arena* arena = memory->arena_.get();
   auto reserve = [arena](int64_t rows, int64_t columns) {
     return Slot{arena, arena->Reserve(Floats(rows, columns))};

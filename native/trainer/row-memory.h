@@ -24,6 +24,7 @@ class RowMemory {
     bool FitsInto(const Need& other) const;
   };
 
+  // The memory of what `out` held before is used again.
   static Status Create(Device* device, const Weights& weights, size_t gradient_bytes, const Need& need,
                        std::unique_ptr<RowMemory>* out);
   static size_t KeptBytes(const Weights& weights, int64_t size);
@@ -31,7 +32,7 @@ class RowMemory {
   static size_t FixedBytes(const Weights& weights, const Need& need);
 
   const Need& need() const { return need_; }
-  size_t bytes() const { return arena_->bytes() + gradient_outputs_->bytes(); }
+  size_t bytes() const { return arena_->allocated_bytes() + gradient_outputs_->allocated_bytes(); }
   // Residual stream before layer `index`; after the last one for `index` = layers.
   Slot Residual(int64_t index) const {
     return residuals_[need_.gradients ? static_cast<size_t>(index) : static_cast<size_t>(index % 2)];

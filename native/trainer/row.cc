@@ -12,6 +12,15 @@ bool Sees(const PackedRow& row, int64_t i, int64_t j) {
   return j <= i && (row.group_ids[a] == row.group_ids[b] || row.parent_ids[a] == row.group_ids[b]);
 }
 
+// Where the block of queries that begins at `start` ends: in its later half, with a group if one ends there, so that few
+// queries are multiplied with keys of other groups.
+int64_t BlockEnd(const PackedRow& row, int64_t start, int64_t most) {
+  const int64_t end = std::min(row.size(), start + most);
+  for (int64_t i = start + (most + 1) / 2; i < end; ++i)
+    if (row.group_ids[static_cast<size_t>(i)] != row.group_ids[static_cast<size_t>(i - 1)]) return i;
+  return end;
+}
+
 }  // namespace
 
 Status PackedRow::Check(int64_t vocabulary) const {
@@ -53,20 +62,20 @@ void PackedRow::Pad(int64_t multiple) {
   }
 }
 
-AttentionPlan PlanAttention(const PackedRow& row, int64_t block_queries) {
+AttentionPlan PlanAttention(const PackedRow& row, int64_t most_queries) {
   AttentionPlan plan;
   const int64_t size = row.size();
-  for (int64_t start = 0; start < size; start += block_queries) {
-    QueryBlock block{.start = start, .count = std::min(block_queries, size - start), .keys = {}};
-    const int64_t end = block.start + block.count;
+  for (int64_t start = 0, end = 0; start < size; start = end) {
+    end = BlockEnd(row, start, most_queries);
+    QueryBlock block{.start = start, .count = end - start, .keys = {}};
     std::vector<bool> is_seen(static_cast<size_t>(end), false);
     for (int64_t j = 0; j < end; ++j)
       for (int64_t i = std::max(j, start); i < end && !is_seen[static_cast<size_t>(j)]; ++i)
         is_seen[static_cast<size_t>(j)] = Sees(row, i, j);
     for (int64_t at = 0; at < end; at += kRowMultiple) {
-      const int64_t stop = std::min(end, at + kRowMultiple);
+      const int64_t stop = std::min(size, at + kRowMultiple);
       bool any = false;
-      for (int64_t j = at; j < stop; ++j) any |= is_seen[static_cast<size_t>(j)];
+      for (int64_t j = at; j < std::min(end, stop); ++j) any |= is_seen[static_cast<size_t>(j)];
       if (!any) continue;
       if (!block.keys.empty() && block.keys.back().start + block.keys.back().count == at)
         block.keys.back().count += stop - at;

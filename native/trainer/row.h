@@ -40,9 +40,9 @@ struct AttentionPlan {
 // Rows are padded to this, and key ranges aligned to it: the matrix kernels work on multiples of it.
 constexpr int64_t kRowMultiple = 32;
 
-// Queries of one block: wide products for long sequences; of short ones, small blocks see fewer keys in vain.
+// Most queries of one block: wide products for long sequences; of short ones, small blocks see fewer keys in vain.
 constexpr int64_t kBlockQueries = 128, kShortBlockQueries = 64;
 
-AttentionPlan PlanAttention(const PackedRow& row, int64_t block_queries = kBlockQueries);
+AttentionPlan PlanAttention(const PackedRow& row, int64_t most_queries = kBlockQueries);
 
 }  // namespace onpolicy::training

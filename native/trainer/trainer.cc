@@ -74,7 +74,6 @@ Status Trainer::PrepareRow(const PackedRow& row, bool gradients) {
                        .gradients = gradients};
   if (gradients) need.kept_layers = LayersToKeep(need);
   if (!memory_ || !need.FitsInto(memory_->need())) {
-    memory_.reset();
     size_t gradient_bytes = 0;
     for (const Layer& layer : weights_->layers)
       gradient_bytes = std::max(gradient_bytes, Linears::GradientBytes(layer, *adapter_));

@@ -73,7 +73,7 @@ class Weights {
   // What Transpose will take or has taken.
   size_t transposed_bytes() const;
   // What it has taken so far.
-  size_t transposed_taken() const { return transposed_ ? transposed_->bytes() : 0; }
+  size_t transposed_taken() const { return transposed_ ? transposed_->allocated_bytes() : 0; }
 
  private:
   Weights() = default;

@@ -1,42 +1,80 @@
-// A GGUF file of a llama-shaped model -> a folder as model hubs hold it: config, tokenizer and onnx/model.onnx with 32-bit weights.
+// A GGUF file of a llama-shaped model -> a folder as model hubs hold it: config, tokenizer and a graph under `onnx`.
 import fs from 'node:fs';
 import path from 'node:path';
 import { readGgufFileInfo } from 'node-llama-cpp';
 import { readKeyValues, writeGguf } from '../../bench/model/gguf.mjs';
+import { uint8Weights } from './byte-weights.mjs';
+import { writeGrouped } from './grouped.mjs';
+import { fromHalf } from './half.mjs';
 import { writeLlama } from './llama.mjs';
 import { writeTokenizer } from './tokenizer.mjs';
-import { float32Weights, int4Weights } from './weights.mjs';
+import { writeTorch } from './torch.mjs';
+import { floatWeights, int4Weights, tiedHead } from './weights.mjs';
 
 const F32 = 0;
 const F16 = 1;
 
-/** Writes the folder; `weights`: float32, q4, or rounded (to four bits, kept as floats); `options` are those of `writeLlama`. */
-export async function convertGguf(file, folder, { weights = 'float32', ...options }) {
+/** Kinds of weights: the ending of the file's name, the type of all else, and what writes them. */
+const KINDS = {
+  float32: { ending: '', type: 'float32', make: floatWeights },
+  float16: { ending: '_fp16', type: 'float16', make: floatWeights },
+  q8: { ending: '_quantized', type: 'float32', make: uint8Weights },
+  q4: { ending: '_q4', type: 'float32', make: int4Weights },
+  q4f16: { ending: '_q4f16', type: 'float16', make: int4Weights },
+  rounded: { ending: '', type: 'float32', make: (settings) => int4Weights({ ...settings, isRounded: true }) },
+};
+
+/** Who writes graphs like it, and the beginning of the file's name. */
+const LAYOUTS = {
+  own: { write: writeLlama, name: 'model' },
+  torch: { write: writeTorch, name: 'model', head: tiedHead },
+  merged: { write: writeTorch, name: 'decoder_model_merged', head: tiedHead },
+  grouped: { write: writeGrouped, name: 'model', head: tiedHead },
+};
+
+/**
+ * Writes the folder. `weights`: one of KINDS; `layout`: one of LAYOUTS; `hasZeros`: blocks of four bits have zeros of their own;
+ * `hasFourBitHead`: and the head has four bits, too; `options` are those of the layout.
+ */
+export async function convertGguf(file, folder, { weights = 'float32', layout = 'own', ...options }) {
   const { metadata, fullTensorInfo } = await readGgufFileInfo(file);
   const architecture = metadata.general.architecture;
   if (architecture !== 'llama')
     throw new Error(`${file}: expected a model of architecture llama, got ${architecture}`);
   const shape = readShape(metadata);
-  const bytes = fs.readFileSync(file);
-  const tensors = new Map(fullTensorInfo.map((info) => [info.name, info]));
-  const sizes = (name) => tensors.get(name).dimensions.map(Number);
-  const values = (name) => readValues(bytes, tensors.get(name));
-  const chunks = (name, isTurned) => {
-    const heads = /attn_q\.weight$/.test(name)
-      ? shape.heads
-      : /attn_k\.weight$/.test(name)
-        ? shape.kvHeads
-        : 0;
-    const straight = heads > 0 ? unpermute(values(name), sizes(name), heads) : values(name);
-    return [Buffer.from((isTurned ? turn(straight, sizes(name)) : straight).buffer)];
-  };
+  const { ending, type, make } = KINDS[weights];
+  const { write, name, head } = LAYOUTS[layout];
+  const { hasZeros = false, hasFourBitHead = false, ...rest } = options;
+  const chosenHead = hasFourBitHead ? { head: 'blocks' } : head ? { head } : {};
+  const source = readTensors(file, fullTensorInfo, shape);
+  const written = make({ ...source, type, isEven: !hasZeros, ...chosenHead });
   fs.mkdirSync(path.join(folder, 'onnx'), { recursive: true });
-  const isRounded = weights === 'rounded';
-  const written =
-    weights === 'float32' ? float32Weights({ chunks, sizes }) : int4Weights({ chunks, sizes, isRounded });
-  writeLlama(path.join(folder, 'onnx', 'model.onnx'), shape, written, options);
+  const isMerged = layout === 'merged';
+  write(path.join(folder, 'onnx', `${name}${ending}.onnx`), shape, written, { type, isMerged, ...rest });
   writeConfig(folder, shape, metadata.tokenizer.ggml);
   writeTokenizer(folder, metadata.tokenizer);
+}
+
+/** Sizes and values by name; `blk.N.attn_qkv.weight` is what queries, keys and values are made with. */
+function readTensors(file, infos, shape) {
+  const bytes = fs.readFileSync(file);
+  const tensors = new Map(infos.map((info) => [info.name, info]));
+  const parts = (name) => ['q', 'k', 'v'].map((part) => name.replace('attn_qkv', `attn_${part}`));
+  const isPacked = (name) => name.includes('attn_qkv');
+  const sizes = (name) => {
+    if (!isPacked(name)) return tensors.get(name).dimensions.map(Number);
+    return [shape.width, parts(name).reduce((sum, part) => sum + sizes(part)[1], 0)];
+  };
+  const values = (name) => {
+    if (isPacked(name)) return Float32Array.from(parts(name).flatMap((part) => [...values(part)]));
+    const straight = readValues(bytes, tensors.get(name));
+    const heads = { q: shape.heads, k: shape.kvHeads }[/attn_(.)\.weight$/.exec(name)?.[1]];
+    return heads ? unpermute(straight, sizes(name), heads) : straight;
+  };
+  const chunks = (name, isTurned) => [
+    Buffer.from((isTurned ? turn(values(name), sizes(name)) : values(name)).buffer),
+  ];
+  return { sizes, chunks };
 }
 
 /** Writes the same model as a GGUF file with 32-bit weights: what it computes is not rounded to 16 bits on the way. */
@@ -74,14 +112,6 @@ function readValues(bytes, { ggmlType, dimensions, fileOffset }) {
   if (ggmlType === F32) return new Float32Array(bytes.buffer.slice(at, at + 4 * count));
   if (ggmlType !== F16) throw new Error(`expected tensors of type F32 or F16, got ${ggmlType}`);
   return Float32Array.from(new Uint16Array(bytes.buffer.slice(at, at + 2 * count)), fromHalf);
-}
-
-function fromHalf(bits) {
-  const sign = bits & 0x8000 ? -1 : 1;
-  const exponent = (bits >> 10) & 31;
-  const fraction = bits & 1023;
-  if (exponent === 0) return sign * fraction * 2 ** -24;
-  return sign * (1 + fraction / 1024) * 2 ** (exponent - 15);
 }
 
 /** GGUF lays the pairs that turn together side by side; exported models lay them half a head apart. */

@@ -9,14 +9,14 @@ const MASKED = -3.4e38;
  * Writes the decoder.
  * @param file path of the .onnx file
  * @param shape { layers, width, heads, kvHeads, headSize, ffnWidth, vocabSize, contextLength, ropeBase, rmsEpsilon }
- * @param weights name -> how a matrix (outputs, inputs) or vector is written, see `float32Weights` and `int8Weights`
+ * @param weights name -> how a matrix (outputs, inputs) or vector is written, see `floatWeights` and `int8Weights`
  * @param options attention: `plain` operators or the fused `grouped` one; positions: whether it takes position_ids;
- *   lastRows: whether it takes num_logits_to_keep; external: whether weights lie in a file of their own;
+ *   lastRows: whether it takes num_logits_to_keep; dataFiles: how many files beside the graph weights lie in;
  *   half: whether keys, values and logits are 16-bit floats
  */
 export function writeLlama(file, shape, weights, options = {}) {
-  const { attention = 'plain', positions = true, lastRows = false, external = false, half = false } = options;
-  const graph = new Graph(file, { external });
+  const { attention = 'plain', positions = true, lastRows = false, dataFiles = 0, half = false } = options;
+  const graph = new Graph(file, { dataFiles });
   const ids = graph.input('input_ids', 'int64', ['batch_size', 'sequence_length']);
   const mask = graph.input('attention_mask', 'int64', ['batch_size', 'total_sequence_length']);
   const given = positions ? graph.input('position_ids', 'int64', ['batch_size', 'sequence_length']) : null;

@@ -7,7 +7,7 @@ message Model { optional int64 ir_version = 1; optional string producer_name = 2
 message Opset { optional string domain = 1; optional int64 version = 2; }
 message Graph { repeated Node node = 1; optional string name = 2; repeated Tensor initializer = 5; repeated Value input = 11; repeated Value output = 12; }
 message Node { repeated string input = 1; repeated string output = 2; optional string name = 3; optional string op_type = 4; repeated Attribute attribute = 5; optional string domain = 7; }
-message Attribute { optional string name = 1; optional float f = 2; optional int64 i = 3; repeated int64 ints = 8; optional int32 type = 20; }
+message Attribute { optional string name = 1; optional float f = 2; optional int64 i = 3; optional Tensor t = 5; optional Graph g = 6; repeated int64 ints = 8; optional int32 type = 20; }
 message Tensor { repeated int64 dims = 1; optional int32 data_type = 2; optional string name = 8; optional bytes raw_data = 9; repeated Entry external_data = 13; optional int32 data_location = 14; }
 message Entry { optional string key = 1; optional string value = 2; }
 message Value { optional string name = 1; optional Type type = 2; }
@@ -24,14 +24,19 @@ export const TYPES = { float32: 1, uint8: 2, int8: 3, int32: 6, int64: 7, bool: 
 /** Type numbers of attributes. */
 const FLOAT = 1;
 const INT = 2;
+const TENSOR = 4;
+const GRAPH = 5;
 const INTS = 7;
 /** A tensor whose bytes lie in another file. */
 const EXTERNAL = 1;
 
-/** An attribute: `{ float }` is a float, a number an integer, a list integers. */
+/** An attribute: a number is an integer, a list integers, anything else `{ float }`, `{ tensor }` or `{ graph }`. */
 function attribute(name, value) {
   if (Array.isArray(value)) return { name, ints: value, type: INTS };
-  return typeof value === 'number' ? { name, i: value, type: INT } : { name, f: value.float, type: FLOAT };
+  if (typeof value === 'number') return { name, i: value, type: INT };
+  if (value.tensor) return { name, t: value.tensor, type: TENSOR };
+  if (value.graph) return { name, g: value.graph, type: GRAPH };
+  return { name, f: value.float, type: FLOAT };
 }
 
 /** A node of the graph. Inputs that are left out are empty strings. */

@@ -1,120 +1,131 @@
-// How matrices stand in the graph: as 32-bit floats, or as bytes with activations quantized on the way.
+// How matrices of floats stand in the graph. Weights are objects of four functions: `embedding`, `vector`, `linear` and `head`.
+// `chunks`: name of a tensor -> Buffers of its 32-bit floats; matrices are (outputs, inputs), turned ones (inputs, outputs).
+import { toHalf } from './half.mjs';
 
-/**
- * 32-bit weights.
- * @param chunks name of a tensor -> Buffers of its values; matrices are (outputs, inputs), turned ones (inputs, outputs)
- */
-export function float32Weights({ chunks, sizes }) {
-  const embeddingName = 'token_embd.weight';
-  const embedding = (graph, { vocabSize, width }) =>
-    graph.weight(embeddingName, 'float32', [vocabSize, width], chunks(embeddingName, false));
+const EMBEDDING = 'token_embd.weight';
+
+/** The embedding once more: kept once, and turned by the operator itself. */
+function gemmHead(graph, hidden, { width, vocabSize }) {
+  const rows = graph.add('Reshape', [hidden, graph.ints([-1, width])]);
+  const scores = graph.add('Gemm', [rows, EMBEDDING], { transB: 1 });
+  const front = graph.add('Slice', [graph.add('Shape', [hidden]), graph.ints([0]), graph.ints([2])]);
+  return graph.add('Reshape', [scores, graph.add('Concat', [front, graph.ints([vocabSize])], { axis: 0 })]);
+}
+
+/** The embedding once more, turned by an operator of its own: tied weights as exporters of torch leave them. */
+export function tiedHead(graph, hidden) {
+  return graph.add('MatMul', [hidden, graph.add('Transpose', [EMBEDDING], { perm: [1, 0] })]);
+}
+
+/** Weights of 32 or 16 bits. */
+export function floatWeights({ chunks, sizes, type = 'float32', head = gemmHead }) {
+  const typed = (name, isTurned) =>
+    type === 'float16' ? halves(chunks(name, isTurned)) : chunks(name, isTurned);
+  const weight = (graph, name, dims, isTurned) => graph.weight(name, type, dims, typed(name, isTurned));
   return {
-    embedding: (graph, ids, shape) => graph.add('Gather', [embedding(graph, shape), ids]),
-    vector: (graph, name) => graph.weight(name, 'float32', [sizes(name)[0]], chunks(name, false)),
-    linear: (graph, input, name) => {
-      const [inputs, outputs] = sizes(`${name}.weight`);
-      const weight = graph.weight(
-        `${name}.weight`,
-        'float32',
-        [inputs, outputs],
-        chunks(`${name}.weight`, true),
-      );
-      return graph.add('MatMul', [input, weight]);
-    },
-    // The embedding once more: kept once, and turned by the operator itself.
-    head: (graph, hidden, { width, vocabSize }) => {
-      const rows = graph.add('Reshape', [hidden, graph.ints([-1, width])]);
-      const scores = graph.add('Gemm', [rows, embeddingName], { transB: 1 });
-      const front = graph.add('Slice', [graph.add('Shape', [hidden]), graph.ints([0]), graph.ints([2])]);
-      return graph.add('Reshape', [
-        scores,
-        graph.add('Concat', [front, graph.ints([vocabSize])], { axis: 0 }),
-      ]);
-    },
+    embedding: (graph, ids, { vocabSize, width }) =>
+      graph.add('Gather', [weight(graph, EMBEDDING, [vocabSize, width], false), ids]),
+    vector: (graph, name) => weight(graph, name, [sizes(name)[0]], false),
+    linear: (graph, input, name) =>
+      graph.add('MatMul', [input, weight(graph, `${name}.weight`, sizes(`${name}.weight`), true)]),
+    head,
   };
 }
 
+function* halves(chunks) {
+  for (const { buffer, byteOffset, byteLength } of chunks)
+    yield Buffer.from(toHalf(new Float32Array(buffer, byteOffset, byteLength / 4)).buffer);
+}
+
+/** All values of a tensor that is written in one chunk. */
+function valuesOf([{ buffer, byteOffset, byteLength }]) {
+  return new Float32Array(buffer, byteOffset, byteLength / 4);
+}
+
+const bytesOf = ({ buffer }) => Buffer.from(buffer);
+
 /** Weights of a block share a scale. */
 const BLOCK = 32;
-const ZERO = 8;
+const MIDDLE = 8;
 
-/** Four bits a weight, two to a byte, (outputs, blocks, 16), and a scale for each block: (outputs, blocks). */
-function toBlocks(values, inputs) {
+/**
+ * Four bits a weight, two to a byte, (outputs, blocks, 16), and for each block a scale: (outputs, blocks), and a zero, two to a
+ * byte. `isEven`: zeros are all in the middle.
+ */
+function toBlocks(values, inputs, isEven) {
   const perRow = Math.ceil(inputs / BLOCK);
   const outputs = values.length / inputs;
-  const bytes = new Uint8Array(outputs * perRow * (BLOCK / 2)).fill(ZERO * 17);
+  const bytes = new Uint8Array(outputs * perRow * (BLOCK / 2));
   const scales = new Float32Array(outputs * perRow);
+  const zeros = new Uint8Array(outputs * Math.ceil(perRow / 2));
   const rounded = new Float32Array(values.length);
+  const put = (array, row, place, level) => {
+    array[row + (place >> 1)] |= level << (4 * (place % 2));
+  };
   for (let row = 0; row < outputs; row++)
     for (let block = 0; block < perRow; block++) {
       const start = row * inputs + block * BLOCK;
       const part = values.subarray(start, Math.min(start + BLOCK, (row + 1) * inputs));
-      const scale = part.reduce((most, value) => Math.max(most, Math.abs(value)), 0) / 7 || 1;
+      const { scale, zero } = isEven ? evenScale(part) : unevenScale(part);
       const place = row * perRow + block;
       scales[place] = scale;
-      for (const [i, value] of part.entries()) {
-        const level = Math.round(value / scales[place]);
-        rounded[start + i] = level * scales[place];
-        const at = place * (BLOCK / 2) + (i >> 1);
-        const shift = 4 * (i % 2);
-        bytes[at] = (bytes[at] & ~(15 << shift)) | ((level + ZERO) << shift);
+      put(zeros, row * Math.ceil(perRow / 2), block, zero);
+      for (let i = 0; i < BLOCK; i++) {
+        const level = Math.min(15, Math.max(0, Math.round((part[i] ?? 0) / scales[place]) + zero));
+        if (i < part.length) rounded[start + i] = (level - zero) * scales[place];
+        put(bytes, place * (BLOCK / 2), i, level);
       }
     }
-  return { bytes, scales, rounded, perRow };
+  return { bytes, scales, zeros, rounded, perRow };
+}
+
+function evenScale(part) {
+  return { scale: part.reduce((most, value) => Math.max(most, Math.abs(value)), 0) / 7 || 1, zero: MIDDLE };
+}
+
+function unevenScale(part) {
+  const [low, high] = [Math.min(0, ...part), Math.max(0, ...part)];
+  const scale = (high - low) / 15 || 1;
+  return { scale, zero: Math.round(-low / scale) };
 }
 
 /**
- * Weights of four bits in `MatMulNBits`, or `isRounded`: the same values as 32-bit floats. The embedding keeps 32 bits.
- * @param chunks as for `float32Weights`
+ * Weights of four bits in `MatMulNBits`, or `isRounded`: the same values as 32-bit floats. The embedding keeps its type, and so
+ * does a head given as a function; `head: 'blocks'` has four bits, too.
  */
-export function int4Weights({ chunks, sizes, isRounded }) {
-  const blocks = (name, inputs) => {
-    const [{ buffer, byteOffset, byteLength }] = chunks(`${name}.weight`, false);
-    return toBlocks(new Float32Array(buffer, byteOffset, byteLength / 4), inputs);
+export function int4Weights({
+  chunks,
+  sizes,
+  isRounded = false,
+  type = 'float32',
+  isEven = true,
+  head = gemmHead,
+}) {
+  const linear = (graph, input, name) => {
+    const [inputs, outputs] = sizes(`${name}.weight`);
+    const values = valuesOf([...chunks(`${name}.weight`, false)]);
+    const { bytes, scales, zeros, rounded, perRow } = toBlocks(values, inputs, isEven);
+    if (isRounded) {
+      const weight = graph.weight(`${name}.weight`, 'float32', [outputs, inputs], bytesOf(rounded));
+      return graph.add('MatMul', [input, graph.add('Transpose', [weight], { perm: [1, 0] })]);
+    }
+    const put = (ending, kind, dims, array) => graph.weight(`${name}.${ending}`, kind, dims, bytesOf(array));
+    const weights = [
+      put('q4', 'uint8', [outputs, perRow, BLOCK / 2], bytes),
+      put('scales', type, [outputs * perRow], type === 'float16' ? toHalf(scales) : scales),
+      ...(isEven ? [] : [put('zeros', 'uint8', [zeros.length], zeros)]),
+    ];
+    return graph.addFused('MatMulNBits', [input, ...weights], {
+      K: inputs,
+      N: outputs,
+      bits: 4,
+      block_size: BLOCK,
+    });
   };
+  const headOfBlocks = (graph, hidden) => linear(graph, hidden, EMBEDDING.replace('.weight', ''));
   return {
-    ...float32Weights({ chunks, sizes }),
-    linear: (graph, input, name) => {
-      const [inputs, outputs] = sizes(`${name}.weight`);
-      const { bytes, scales, rounded, perRow } = blocks(name, inputs);
-      const buffer = (array) => Buffer.from(array.buffer);
-      if (isRounded) {
-        const weight = graph.weight(`${name}.weight`, 'float32', [outputs, inputs], buffer(rounded));
-        return graph.add('MatMul', [input, graph.add('Transpose', [weight], { perm: [1, 0] })]);
-      }
-      const weight = graph.weight(`${name}.q4`, 'uint8', [outputs, perRow, BLOCK / 2], buffer(bytes));
-      const scale = graph.weight(`${name}.scales`, 'float32', [outputs * perRow], buffer(scales));
-      const settings = { K: inputs, N: outputs, bits: 4, block_size: BLOCK };
-      graph.addMany('MatMulNBits', [input, weight, scale], [`${name}.out`], settings, 'com.microsoft');
-      return `${name}.out`;
-    },
-  };
-}
-
-/**
- * Signed bytes with one scale per matrix.
- * @param chunks name of a tensor -> Buffers: bytes of a matrix (inputs, outputs), 32-bit floats of a vector
- * @param scale name of a matrix -> what one step of a byte stands for
- */
-export function int8Weights({ chunks, sizes, scale }) {
-  const times = (graph, input, name, dims) => {
-    const weight = graph.weight(`${name}.bytes`, 'int8', dims, chunks(name));
-    const outputs = [`${name}.quantized`, `${name}.input_scale`, `${name}.input_zero`];
-    graph.addMany('DynamicQuantizeLinear', [input], outputs);
-    const product = graph.add('MatMulInteger', [outputs[0], weight, outputs[2]]);
-    const factor = graph.add('Mul', [outputs[1], graph.float(scale(name))]);
-    return graph.add('Mul', [graph.add('Cast', [product], { to: 1 }), factor]);
-  };
-  return {
-    embedding: (graph, ids, { vocabSize, width }) => {
-      const name = 'token_embd.weight';
-      const rows = graph.weight(`${name}.rows`, 'int8', [vocabSize, width], chunks(name));
-      const found = graph.add('Cast', [graph.add('Gather', [rows, ids])], { to: 1 });
-      return graph.add('Mul', [found, graph.float(scale(name))]);
-    },
-    vector: (graph, name) => graph.weight(name, 'float32', [sizes(name)[0]], chunks(name)),
-    linear: (graph, input, name) => times(graph, input, `${name}.weight`, sizes(`${name}.weight`)),
-    head: (graph, hidden, { width, vocabSize }) =>
-      times(graph, hidden, 'token_embd.weight', [width, vocabSize]),
+    ...floatWeights({ chunks, sizes, type }),
+    linear,
+    head: head === 'blocks' ? headOfBlocks : head,
   };
 }

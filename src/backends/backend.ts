@@ -55,6 +55,8 @@ export interface Backend {
   readonly batchTokens: number;
   /** Rows of logits that one step may ask for. */
   readonly outputRows: number;
+  /** Rows of a step that are computed together: a few more than a multiple of this many cost as much as that many more. */
+  readonly rowTile: number;
   /** Slots are 0 to slotCount - 1. */
   readonly slotCount: number;
   /** Whether a slot's cache can be cut or copied at any position; false for models with recurrent state. */

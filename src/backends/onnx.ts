@@ -137,6 +137,7 @@ class OnnxBackend implements Backend {
   readonly outputRows: number;
   readonly slotCount: number;
   readonly canCutCache = true;
+  readonly rowTile = 1;
   readonly sharesCells = false;
   readonly cacheShape: string;
   readonly #parts: Parts;

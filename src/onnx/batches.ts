@@ -29,6 +29,24 @@ export function toChunks(sequences: Int32Array, positions: Int32Array): Chunk[] 
   return chunks;
 }
 
+/**
+ * Chunks that may run together, round after round. Of a graph with branches, the one for tokens with a past was traced with a
+ * single token, and often hides no token from those before it: there it computes one token of each slot at a time.
+ */
+export function toRounds(chunks: readonly Chunk[], { hasBranch }: Decoder): Chunk[][] {
+  if (!hasBranch) return [[...chunks]];
+  const rounds: Chunk[][] = [];
+  for (const chunk of chunks)
+    for (const [i, part] of (chunk.past === 0 ? [chunk] : singleTokens(chunk)).entries())
+      if (rounds[i]) rounds[i].push(part);
+      else rounds.push([part]);
+  return rounds;
+}
+
+function singleTokens({ slot, at, count, past }: Chunk): Chunk[] {
+  return Array.from({ length: count }, (_, i) => ({ slot, at: at + i, count: 1, past: past + i }));
+}
+
 /** Puts chunks that can run together side by side: those with few tokens of padding between them. */
 export function toBatches(chunks: readonly Chunk[], decoder: Decoder): Chunk[][] {
   const sorted = [...chunks].sort((a, b) => b.count - a.count || b.past - a.past || a.slot - b.slot);

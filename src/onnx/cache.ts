@@ -132,11 +132,16 @@ export class SlotCache {
     }
   }
 
-  /** Takes the present of a run, with `count` columns more than the past, as the past of the next one. */
-  replace(block: Block, slots: readonly number[], count: number, present: readonly CacheArray[]): void {
+  /** Takes the present of a run, with the most of `counts` columns more than the past, as the past of the next one. */
+  replace(
+    block: Block,
+    slots: readonly number[],
+    counts: readonly number[],
+    present: readonly CacheArray[],
+  ): void {
     block.arrays = [...present];
-    block.columns += count;
-    for (const slot of slots) this.#views[slot]!.length += count;
+    block.columns += Math.max(...counts);
+    for (const [i, slot] of slots.entries()) this.#views[slot]!.length += counts[i]!;
   }
 
   /** All of a slot: tensor by tensor, head by head. */

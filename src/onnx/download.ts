@@ -49,12 +49,21 @@ export async function fetchModel(
     if (!env.allowRemoteModels) throw new Error(`${target} is missing, and transformers.js may not download`);
     return await download(address(file), target, signal, progress);
   };
+  const isCached = [...REQUIRED, graph].every((file) => fs.existsSync(path.join(folder, file)));
+  const getIfAny = async (file: string, progress?: OnProgress): Promise<boolean> => {
+    try {
+      return await get(file, progress);
+    } catch (error) {
+      if (isCached && !signal.aborted) return false; // no network: what is there is the model
+      throw error;
+    }
+  };
   try {
     for (const file of REQUIRED) if (!(await get(file))) throw new Error(`the repository holds no ${file}`);
-    for (const file of OPTIONAL) await get(file);
+    for (const file of OPTIONAL) await getIfAny(file);
     if (!(await get(graph, onProgress))) throw new Error(`the repository holds no ${graph}`);
     for (let part = 0; part < MAX_DATA_FILES; part++)
-      if (!(await get(`${graph}_data${part === 0 ? '' : `_${part}`}`, onProgress))) break;
+      if (!(await getIfAny(`${graph}_data${part === 0 ? '' : `_${part}`}`, onProgress))) break;
   } catch (cause) {
     if (signal.aborted)
       throw new OnpolicyError('ABORTED', `downloading hf:${repository} was aborted`, { cause });

@@ -35,17 +35,9 @@ export type ModelFolder = {
 type Json = Readonly<Record<string, unknown>>;
 
 /** Graphs in the order in which one is chosen when the caller names none. */
-const GRAPHS = [
-  'model.onnx',
-  'decoder_model_merged.onnx',
-  'model_fp16.onnx',
-  'model_quantized.onnx',
-  'model_int8.onnx',
-  'model_uint8.onnx',
-  'model_q4.onnx',
-  'model_q4f16.onnx',
-  'model_bnb4.onnx',
-];
+const GRAPHS = ['', '_fp16', '_quantized', '_int8', '_uint8', '_q4', '_q4f16', '_bnb4'].flatMap((ending) =>
+  ['model', 'decoder_model_merged'].map((name) => `${name}${ending}.onnx`),
+);
 const DEFAULT_CONTEXT = 2048;
 /** Names for the length of the context in configurations. */
 const CONTEXT_FIELDS = [

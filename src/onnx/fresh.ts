@@ -3,6 +3,7 @@
  * would copy out of its memory at every step.
  */
 import { attributeOf, type GraphFile, type GraphNode, makeNode } from './graph-file.ts';
+import { Links } from './links.ts';
 
 /** The operator that keeps the rows of a batch apart by their lengths. */
 export const GROUPED = 'GroupQueryAttention';
@@ -34,13 +35,13 @@ export type FreshGraph = {
 export function giveFresh(file: GraphFile, { hasWindow }: { hasWindow: boolean }): FreshGraph | null {
   if (file.hasBranches || file.opset < OPSET) return null;
   const canSpread = !hasWindow && file.inputs.has('position_ids') && file.inputs.has('attention_mask');
-  const makers = new Map(file.nodes.flatMap((node) => node.outputs.map((output) => [output, node] as const)));
+  const links = new Links(file.nodes);
   const added: GraphNode[] = [];
   const known = new Set<string>();
   const freshOf = new Map<string, string>();
   for (const present of file.outputs.keys()) {
     if (!/^present\.\d+\.(key|value)$/.test(present)) continue;
-    const maker = makers.get(present);
+    const maker = links.maker(present);
     if (maker?.opType === 'Concat' && canSpread && isJoin(maker)) freshOf.set(present, maker.inputs[1]!);
     else if (maker?.opType === GROUPED && maker.inputs[PAST_KEY]) {
       const [heads] = attributeOf(maker, 'kv_num_heads');

@@ -24,7 +24,7 @@ export type Decoder = {
   readonly takesPositions: boolean;
   /** Whether the number of last positions that need logits is an input. */
   readonly takesKept: boolean;
-  /** Whether the graph has a branch of its own for an empty cache. */
+  /** Whether the graph has a branch of its own for an empty cache, and one that takes a token at a time. */
   readonly hasBranch: boolean;
   /** Whether `present` outputs hold new tokens alone, and the order of their middle axes. */
   readonly fresh: 'heads' | 'tokens' | null;

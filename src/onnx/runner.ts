@@ -1,7 +1,7 @@
 /** A session and its cache: one step is cache edits, runs of the graph and the rows of logits that were asked for. */
 import type { InferenceSession, Tensor } from 'onnxruntime-node';
 import { OnpolicyError } from '../errors.ts';
-import { type Chunk, toBatches, toChunks } from './batches.ts';
+import { type Chunk, toBatches, toChunks, toRounds } from './batches.ts';
 import { type CacheArray, SlotCache } from './cache.ts';
 import { copyFromHalf } from './half.ts';
 import type { Decoder, StartRequest, StepRequest } from './messages.ts';
@@ -36,10 +36,11 @@ export class Runner {
     this.edit(step.memoryEdits);
     const rowOf = new Map<number, number>();
     for (const [row, token] of step.rows.entries()) rowOf.set(token, row);
-    for (const batch of toBatches(toChunks(step.sequences, step.positions), this.#decoder)) {
-      if (Atomics.load(this.#abort, 0) === 1) throw new OnpolicyError('ABORTED', 'the step was aborted');
-      await this.#run(batch, step, rowOf);
-    }
+    for (const round of toRounds(toChunks(step.sequences, step.positions), this.#decoder))
+      for (const batch of toBatches(round, this.#decoder)) {
+        if (Atomics.load(this.#abort, 0) === 1) throw new OnpolicyError('ABORTED', 'the step was aborted');
+        await this.#run(batch, step, rowOf);
+      }
   }
 
   edit(edits: Int32Array): void {
@@ -74,10 +75,9 @@ export class Runner {
     const wanted = cache.map(({ present }) => present);
     const results = await this.#session.run(feeds, kept > 0 ? ['logits', ...wanted] : wanted);
     const given = wanted.map((name) => numbersOf(results[name]!));
-    if (fresh) {
-      const counts = batch.map((chunk) => chunk.count);
-      this.#cache.append(block, slots, counts, given);
-    } else this.#cache.replace(block, slots, count, given);
+    const counts = batch.map((chunk) => chunk.count);
+    if (fresh) this.#cache.append(block, slots, counts, given);
+    else this.#cache.replace(block, slots, counts, given);
     if (kept === 0) return;
     const outputs = takesKept ? kept : count;
     this.#takeLogits(numbersOf(results['logits']!), batch, rowOf, outputs - count, outputs);

@@ -13,20 +13,69 @@ const root = path.resolve(import.meta.dirname, '../..');
 /** The embedded model. */
 export const EMBEDDED = path.join(root, 'models/onpolicy-tiny.gguf');
 
+/** Logits of graphs that quantize activations depend on what runs beside them: they are compared run by run. */
+export const DYNAMIC = 0.25;
+
 /** Graphs of `npm run make:onnx`, by what is special about them. */
 export const GRAPHS = {
   'ONNX, padded on the left': [],
-  'ONNX, fused attention, weights beside the graph': ['--attention', 'grouped', '--last-rows', '--external'],
+  'ONNX, fused attention, weights beside the graph': [
+    '--attention',
+    'grouped',
+    '--last-rows',
+    '--data-files',
+    '1',
+  ],
   'ONNX, no position_ids': ['--no-positions', '--last-rows'],
   'ONNX, 16-bit cache': ['--half'],
 } as const;
 
 /** Graphs with weights of four bits, and with the same values as floats. */
 export const FOUR_BITS = {
-  q4: ['--weights', 'q4', '--external'],
+  q4: ['--weights', 'q4', '--data-files', '1'],
   'q4, fused attention': ['--weights', 'q4', '--attention', 'grouped', '--last-rows'],
   rounded: ['--weights', 'rounded'],
 } as const;
+
+/** What is done to a graph when it is loaded: one operator for attention, new keys and values alone, or nothing. */
+export type Change = 'fused' | 'fresh' | 'none';
+
+/** Graphs as exporters write them: how they are made, how they are changed, and how far logits may be from those of the file alone. */
+export const LAYOUTS: Record<string, { args: readonly string[]; change: Change; within: number }> = {
+  torch: { args: ['torch'], change: 'fused', within: 1e-4 },
+  'torch, attention written out, last logits, two files of weights': {
+    args: ['torch', '--written-out', '--last-rows', '--data-files', '2'],
+    change: 'fused',
+    within: 1e-4,
+  },
+  'torch, no position_ids': { args: ['torch', '--no-positions'], change: 'none', within: 1e-4 },
+  'torch, fp16': { args: ['torch', '--weights', 'float16'], change: 'fresh', within: 0.05 },
+  'torch, q4 with zeros': {
+    args: ['torch', '--weights', 'q4', '--zeros', '--four-bit-head', '--data-files', '1'],
+    change: 'fused',
+    within: 1e-4,
+  },
+  'torch, q4f16': { args: ['torch', '--weights', 'q4f16'], change: 'fresh', within: 0.05 },
+  'torch, q8': { args: ['torch', '--weights', 'q8'], change: 'fused', within: DYNAMIC },
+  merged: { args: ['merged', '--no-positions'], change: 'none', within: 1e-4 },
+  'merged, position_ids, fp16': { args: ['merged', '--weights', 'float16'], change: 'none', within: 0.05 },
+  'merged, q8': { args: ['merged', '--no-positions', '--weights', 'q8'], change: 'none', within: DYNAMIC },
+  'grouped, packed, three files of weights': {
+    args: ['grouped', '--packed', '--data-files', '3'],
+    change: 'fresh',
+    within: 1e-4,
+  },
+  'grouped, position_ids, last logits, q4': {
+    args: ['grouped', '--positions', '--last-rows', '--weights', 'q4'],
+    change: 'fresh',
+    within: 1e-4,
+  },
+  'grouped, q4f16 with zeros': {
+    args: ['grouped', '--weights', 'q4f16', '--zeros', '--four-bit-head'],
+    change: 'fresh',
+    within: 0.05,
+  },
+};
 
 /** Name of an engine: `GGUF` or a graph. */
 export type EngineName = 'GGUF' | keyof typeof GRAPHS;
@@ -61,17 +110,22 @@ export function temporaryFolder(): string {
 
 /** The model of an engine: the ONNX folders are made on first use. */
 export function modelOf(engine: EngineName): string {
-  if (engine === 'GGUF') return EMBEDDED;
-  const out = path.join(temporaryFolder(), engine.replaceAll(/\W+/g, '-'));
-  if (fs.existsSync(out)) return out;
-  makeOnnx('--out', out, ...GRAPHS[engine]);
-  return out;
+  return engine === 'GGUF' ? EMBEDDED : folderOf(engine, GRAPHS[engine]);
 }
 
 /** A folder of {@link FOUR_BITS}. */
 export function fourBits(kind: keyof typeof FOUR_BITS): string {
-  const out = path.join(temporaryFolder(), kind.replaceAll(/\W+/g, '-'));
-  if (!fs.existsSync(out)) makeOnnx('--out', out, ...FOUR_BITS[kind]);
+  return folderOf(kind, FOUR_BITS[kind]);
+}
+
+/** A folder of {@link LAYOUTS}. */
+export function layoutOf(name: string): string {
+  return folderOf(name, ['--layout', ...LAYOUTS[name]!.args]);
+}
+
+function folderOf(name: string, args: readonly string[]): string {
+  const out = path.join(temporaryFolder(), name.replaceAll(/\W+/g, '-'));
+  if (!fs.existsSync(out)) makeOnnx('--out', out, ...args);
   return out;
 }
 

@@ -237,6 +237,8 @@ describe.skipIf(whyNoOnnx() !== null)('an ONNX model', () => {
       const { env } = await loadTransformers();
       env.remoteHost = 'http://127.0.0.1:9/';
       expect(await failure('hf:someone/third-onnx')).toMatchObject({ code: 'NETWORK_FAILED' });
+      const cached = await openRuntime('hf:someone/tiny-onnx');
+      expect((await cached.createCompletion(ask(PARIS))).choices[0]!.message.content).toContain('Paris');
     });
   });
 });

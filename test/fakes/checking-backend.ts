@@ -20,6 +20,7 @@ export type CheckingOptions = {
   readonly outputRows?: number;
   readonly sharesCells: boolean;
   readonly canCutCache: boolean;
+  readonly rowTile: number;
   readonly vocabSize: number;
   /** Fails a step in the middle, as an aborted pass does, when it returns true. */
   readonly abortsStep?: () => boolean;
@@ -32,9 +33,17 @@ export function predictedToken(tokens: readonly number[], vocabSize: number, ada
   return hash % vocabSize;
 }
 
-/** A sampler that takes whatever is predicted; with `candidates`, the fake of one that hands out as many. */
-export function fakeSampler(candidates = 0): SamplerHandle {
-  return { candidates, accept() {} } as unknown as SamplerHandle;
+/** What a fake sampler does beside taking whatever is predicted. */
+type FakeSampler = {
+  /** How many candidates it hands out instead. */
+  readonly candidates: number;
+  /** Tokens forced after a sampled one: as many as the sampled one modulo this and one. */
+  readonly forced: number;
+};
+
+/** A sampler that takes whatever is predicted. */
+export function fakeSampler({ candidates = 0, forced = 0 }: Partial<FakeSampler> = {}): SamplerHandle {
+  return { candidates, forced, accept() {} } as unknown as SamplerHandle;
 }
 
 /** What a sampler with candidates hands out after these tokens: different tokens with different scores, best first. */
@@ -61,7 +70,10 @@ export class CheckingBackend implements Backend {
   readonly slotCount: number;
   readonly sharesCells: boolean;
   readonly canCutCache: boolean;
+  readonly rowTile: number;
   steps = 0;
+  /** Tokens of each step. */
+  readonly stepTokens: number[] = [];
   computedTokens = 0;
   mostCells = 0;
   readonly #options: CheckingOptions;
@@ -80,6 +92,7 @@ export class CheckingBackend implements Backend {
     this.slotCount = options.slotCount;
     this.sharesCells = options.sharesCells;
     this.canCutCache = options.canCutCache;
+    this.rowTile = options.rowTile;
     this.#slots = Array.from({ length: options.slotCount }, () => []);
   }
 
@@ -93,6 +106,7 @@ export class CheckingBackend implements Backend {
     if (!this.#adapters.has(step.adapter))
       throw new Error(`a step with adapter ${step.adapter}, which is not loaded`);
     this.steps += 1;
+    this.stepTokens.push(step.tokens.length);
     this.turns.push(step.adapter);
     this.#edit(step.memoryEdits);
     const stopAt = this.#options.abortsStep?.() ? step.tokens.length >> 1 : step.tokens.length;
@@ -123,6 +137,7 @@ export class CheckingBackend implements Backend {
     const samples = {
       ...toRows(Array.from(step.sampleRows, (row) => predictions[row]!)),
       ...toCandidates(step, prefixes, this.vocabSize),
+      ...toForced(step, prefixes, this.vocabSize),
     };
     for (const edit of step.rowEdits) {
       const row = edit.row().fill(0);
@@ -203,12 +218,31 @@ export class CheckingBackend implements Backend {
   }
 }
 
+function fakesOf(step: Step): FakeSampler[] {
+  return step.samplers.map((sampler) => sampler as unknown as FakeSampler);
+}
+
+/** Tokens forced after those sampled: what the model would predict anyway. */
+function toForced(step: Step, prefixes: readonly number[][], vocabSize: number): Pick<SampledRows, 'forced'> {
+  const rows = fakesOf(step).map(({ forced }, i) => {
+    const tokens = [...prefixes[step.sampleRows[i]!]!];
+    const predict = (): number => predictedToken(tokens, vocabSize, step.adapter);
+    const known = tokens.push(predict());
+    const count = forced === 0 ? 0 : tokens.at(-1)! % (forced + 1);
+    for (let i = 0; i < count; i++) tokens.push(predict());
+    return tokens.slice(known);
+  });
+  const offsets = [0];
+  for (const row of rows) offsets.push(offsets.at(-1)! + row.length);
+  return { forced: { offsets: Int32Array.from(offsets), ids: Int32Array.from(rows.flat()) } };
+}
+
 function toCandidates(
   step: Step,
   prefixes: readonly number[][],
   vocabSize: number,
 ): Pick<SampledRows, 'candidates'> {
-  const counts = step.samplers.map((sampler) => (sampler as unknown as { candidates: number }).candidates);
+  const counts = fakesOf(step).map(({ candidates }) => candidates);
   if (counts.every((count) => count === 0)) return {};
   const rows = counts.map((count, i) =>
     predictedCandidates(prefixes[step.sampleRows[i]!]!, vocabSize, count, step.adapter),

@@ -6,22 +6,12 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { loadAddon } from '../../src/native.ts';
 import { type FullTrainer, openFullTrainer } from '../../src/rl/full-trainer.ts';
 import { openTrainer, type PackedRow } from '../../src/rl/trainer.ts';
-import { normals, writeTinyModel } from './tiny-model.ts';
+import { normals, sharedPromptRow as row, writeTinyModel } from './tiny-model.ts';
 
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-full-'));
 afterAll(() => fs.rmSync(folder, { recursive: true }));
 
 const normal = normals(3);
-const size = 48;
-/** A prompt of 16 tokens with two answers of 16. */
-const row: PackedRow = {
-  tokens: Int32Array.from({ length: size }, (_, i) => (i * 37) % 300),
-  positions: Int32Array.from({ length: size }, (_, i) => (i < 32 ? i : i - 16)),
-  groupIds: Int32Array.from({ length: size }, (_, i) => Math.floor(i / 16)),
-  parentIds: new Int32Array(size),
-  logitRows: Int32Array.from({ length: 32 }, (_, i) => (i % 16 === 0 ? 15 : 15 + i)),
-  targetTokens: Int32Array.from({ length: 32 }, (_, i) => ((16 + i) * 37) % 300),
-};
 const targetWeights = Float32Array.from({ length: 32 }, () => Math.abs(normal()) / 32);
 const open = (model: string, arithmetic: 'exact' | 'fast' = 'exact') =>
   openFullTrainer({ model, threads: 1, arithmetic });
@@ -148,7 +138,7 @@ describe('a training run', () => {
     ['too few weights', row, new Float32Array(3), 'targetWeights: expected 32 entries, got 3'],
     [
       'a token outside the vocabulary',
-      { ...row, tokens: new Int32Array(size).fill(9999) },
+      { ...row, tokens: row.tokens.map(() => 9999) },
       targetWeights,
       'tokens',
     ],

@@ -4,23 +4,13 @@ import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { AdapterWeights } from '../../src/rl/adapter-weights.ts';
 import { openTrainer, type PackedRow, type Trainer } from '../../src/rl/trainer.ts';
-import { normals, writeTinyModel } from './tiny-model.ts';
+import { normals, packAnswers, sharedPromptRow as row, writeTinyModel } from './tiny-model.ts';
 
 const TYPES = 'f32 f16 bf16 q8_0 q4_0 q4_1 q5_0 q5_1 q2_K q3_K q4_K q5_K q6_K iq4_nl iq4_xs'.split(' ');
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-gradients-'));
 afterAll(() => fs.rmSync(folder, { recursive: true }));
 
 const normal = normals(3);
-const size = 48;
-/** A prompt of 16 tokens with two answers of 16. */
-const row: PackedRow = {
-  tokens: Int32Array.from({ length: size }, (_, i) => (i * 37) % 300),
-  positions: Int32Array.from({ length: size }, (_, i) => (i < 32 ? i : i - 16)),
-  groupIds: Int32Array.from({ length: size }, (_, i) => Math.floor(i / 16)),
-  parentIds: new Int32Array(size),
-  logitRows: Int32Array.from({ length: 32 }, (_, i) => (i % 16 === 0 ? 15 : 15 + i)),
-  targetTokens: Int32Array.from({ length: 32 }, (_, i) => ((16 + i) * 37) % 300),
-};
 const gradLogprobs = Float32Array.from({ length: 32 }, () => normal() / 32);
 
 function randomAdapter(trainer: Trainer): AdapterWeights {
@@ -30,9 +20,9 @@ function randomAdapter(trainer: Trainer): AdapterWeights {
   );
 }
 
-async function gradientsOf(trainer: Trainer): Promise<AdapterWeights> {
-  await trainer.forward(row);
-  await trainer.backward(gradLogprobs);
+async function gradientsOf(trainer: Trainer, given = row, gradient = gradLogprobs): Promise<AdapterWeights> {
+  await trainer.forward(given);
+  await trainer.backward(gradient);
   const gradients = trainer.gradients();
   await trainer.zeroGradients();
   return gradients;
@@ -104,6 +94,74 @@ describe.each([4128, 4136, 4160])('a vocabulary of %i tokens', (vocabularySize) 
     const model = path.join(folder, `${vocabularySize}.gguf`);
     await writeTinyModel(model, { architecture: 'llama', type: 'q8_0', vocabularySize });
     await expectCloseGradients(model, 2);
+  });
+});
+
+describe('a shared prompt', () => {
+  const model = path.join(folder, 'shared.gguf');
+  beforeAll(() => writeTinyModel(model, { architecture: 'qwen3', type: 'f32' }));
+
+  const promptSize = 45;
+  const answerSizes = [70, 33, 150, 1, 64];
+  /** Whether the row's target `i` belongs to answer `group`. */
+  const isOf = (group: number, i: number) => {
+    const before = answerSizes.slice(0, group - 1).reduce((sum, size) => sum + size, 0);
+    return i >= before && i < before + answerSizes[group - 1]!;
+  };
+
+  /** The answer's own row: its prompt and itself alone. */
+  const alone = (shared: PackedRow, group: number): PackedRow => {
+    const places = [...shared.groupIds.keys()].filter((i) => [0, group].includes(shared.groupIds[i]!));
+    const targets = [...shared.logitRows.keys()].filter((i) => isOf(group, i));
+    return {
+      tokens: Int32Array.from(places, (i) => shared.tokens[i]!),
+      positions: Int32Array.from(places, (i) => shared.positions[i]!),
+      groupIds: new Int32Array(places.length),
+      parentIds: new Int32Array(places.length),
+      logitRows: Int32Array.from(targets, (i) => places.indexOf(shared.logitRows[i]!)),
+      targetTokens: Int32Array.from(targets, (i) => shared.targetTokens[i]!),
+    };
+  };
+
+  it('gives answers of any length what separate rows give, on the way there and back', async () => {
+    await using trainer = await openTrainer({ model, gpu: false, threads: 2, arithmetic: 'exact' });
+    await trainer.loadAdapter(randomAdapter(trainer));
+    const shared = packAnswers(promptSize, answerSizes);
+    const gradient = Float32Array.from(shared.targetTokens, () => normal() / 32);
+    const { logprobs } = await trainer.forward(shared);
+    const together = await gradientsOf(trainer, shared, gradient);
+    const sums = Object.fromEntries(
+      Object.entries(together).map(([name, { a, b }]) => [name, { a: a.map(() => 0), b: b.map(() => 0) }]),
+    );
+    for (const group of [1, 2, 3, 4, 5]) {
+      const one = alone(shared, group);
+      const mine = (_: number, i: number) => isOf(group, i);
+      const own = await trainer.forward(one);
+      for (const [i, expected] of logprobs.filter(mine).entries())
+        expect(Math.abs(own.logprobs[i]! - expected)).toBeLessThan(1e-4);
+      for (const [name, factors] of Object.entries(await gradientsOf(trainer, one, gradient.filter(mine))))
+        for (const factor of ['a', 'b'] as const)
+          factors[factor].forEach((value, i) => {
+            sums[name]![factor][i]! += value;
+          });
+    }
+    for (const [name, factors] of Object.entries(together))
+      for (const factor of ['a', 'b'] as const) {
+        const error = Math.hypot(...factors[factor].map((value, i) => value - sums[name]![factor][i]!));
+        expect(error / Math.hypot(...factors[factor]), `${name}.${factor}`).toBeLessThan(1e-4);
+      }
+  });
+
+  it('gives a row the same whatever rows came before it', async () => {
+    await using fresh = await openTrainer({ model, gpu: false, threads: 1 });
+    await using used = await openTrainer({ model, gpu: false, threads: 1 });
+    const weights = randomAdapter(fresh);
+    for (const trainer of [fresh, used]) await trainer.loadAdapter(weights);
+    const long = packAnswers(promptSize, answerSizes);
+    await gradientsOf(used, long, new Float32Array(long.targetTokens.length).fill(1));
+    await used.forward(packAnswers(3, [5]), { gradients: false });
+    expect(await gradientsOf(used)).toEqual(await gradientsOf(fresh));
+    expect(used.memory().bytes).toBeGreaterThan(fresh.memory().bytes);
   });
 });
 

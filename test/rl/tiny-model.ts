@@ -2,6 +2,7 @@
 import fs from 'node:fs';
 import { openLibraries } from '../../src/backends/libraries.ts';
 import { loadAddon } from '../../src/native.ts';
+import type { PackedRow } from '../../src/rl/trainer.ts';
 
 /** What the model looks like; sizes must be whole blocks of the type. */
 export type TinyModel = {
@@ -17,6 +18,26 @@ export type TinyModel = {
   readonly vocabularySize?: number;
   readonly isTied?: boolean;
 };
+
+/** A prompt with answers that all see it and not each other; every token of an answer is a target. */
+export function packAnswers(promptSize: number, answerSizes: readonly number[]): PackedRow {
+  const groups = [promptSize, ...answerSizes].flatMap((size, group) => Array<number>(size).fill(group));
+  const starts = [promptSize, ...answerSizes].map((_, group) => groups.indexOf(group));
+  const positions = groups.map((group, i) => (group === 0 ? i : promptSize + i - starts[group]!));
+  const targets = groups.flatMap((group, i) => (group === 0 ? [] : [i]));
+  const tokens = Int32Array.from(groups, (_, i) => (i * 37) % 300);
+  return {
+    tokens,
+    positions: Int32Array.from(positions),
+    groupIds: Int32Array.from(groups),
+    parentIds: new Int32Array(groups.length),
+    logitRows: Int32Array.from(targets, (i) => (positions[i] === promptSize ? promptSize - 1 : i - 1)),
+    targetTokens: Int32Array.from(targets, (i) => tokens[i]!),
+  };
+}
+
+/** A prompt of 16 tokens with two answers of 16. */
+export const sharedPromptRow = packAnswers(16, [16, 16]);
 
 /** A generator of normal numbers from a seed. */
 export function normals(seed: number): () => number {
