@@ -1,7 +1,7 @@
 // The library's engine -> figures that no peer offers: shared prompts, cached prefixes, event loop, memory, aborts.
 // Each part runs in a process of its own.
 import os from 'node:os';
-import { inProcess, median, result, waitUntilQuiet } from './measure.mjs';
+import { inProcess, median, result, runParts } from './measure.mjs';
 import { ensureModel } from './model/make.mjs';
 
 /** Parts in order: each gives rows from what its process reports. */
@@ -77,19 +77,6 @@ function medianRatio(values, bases) {
 }
 
 /** Rows of every part; `only` names some of them. */
-export async function run({
-  rounds = 3,
-  threads = os.availableParallelism(),
-  model = ensureModel(),
-  only = Object.keys(PARTS),
-  log = () => {},
-} = {}) {
-  const rows = [];
-  for (const part of only) {
-    if (!PARTS[part]) throw new Error(`engine: no part ${part}; there are ${Object.keys(PARTS).join(', ')}`);
-    await waitUntilQuiet({ log });
-    log(`engine: ${part}`);
-    rows.push(...(await PARTS[part]({ model, threads, rounds })));
-  }
-  return rows;
+export function run({ rounds = 3, threads = os.availableParallelism(), model = ensureModel(), only, log }) {
+  return runParts('engine', PARTS, { model, threads, rounds, only, log });
 }

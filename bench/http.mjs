@@ -2,12 +2,12 @@
 // Each part runs in a process of its own.
 import os from 'node:os';
 import path from 'node:path';
-import { inProcess, median, result, waitUntilQuiet } from './measure.mjs';
+import { inProcess, median, result, runParts } from './measure.mjs';
 import { ensureModel } from './model/make.mjs';
 
 /** Parts in order: each gives rows from what its process reports. */
 const PARTS = {
-  overhead: async ({ model, threads, rounds }) => {
+  overhead: async ({ model = ensureModel(), threads, rounds }) => {
     const { first, rates } = await inProcess('http/overhead.mjs', { model, threads, rounds });
     const ratio = median(rates.remote.map((rate, i) => rate / rates.direct[i]));
     return [
@@ -49,32 +49,26 @@ const PARTS = {
   'llama-server': async ({ llamaServer }) => {
     if (llamaServer === undefined) return []; // asked for by the flag --llama-server
     const program = path.resolve(llamaServer);
-    const { questions, equal, refused } = await inProcess('http/llama-server.mjs', { program });
+    const { answered, freed, refused } = await inProcess('http/llama-server.mjs', { program });
     const label = "client against llama.cpp's own server";
+    const count = (outcomes) => [outcomes.filter(Boolean).length];
     return [
-      result(`${label}: answers as in process, of ${questions}`, 'answers', [equal]),
+      result(`${label}: answers as in process, of ${answered.length}`, 'answers', count(answered)),
+      result(`${label}: slots freed by leaving, of ${freed.length}`, 'slots', count(freed)),
       result(`${label}: training refused by name`, 'times', [Number(refused)]),
     ];
   },
 };
 
-/** Rows of every part; `only` names some of them, `requests` how many the last part makes. */
-export async function run({
+/** Rows of every part; `only` names some of them, `requests` how many the part `memory` makes. */
+export function run({
   rounds = 3,
   threads = os.availableParallelism(),
   model,
-  only = Object.keys(PARTS),
+  only,
   requests,
   llamaServer,
-  log = () => {},
-} = {}) {
-  const rows = [];
-  for (const part of only) {
-    if (!PARTS[part]) throw new Error(`http: no part ${part}; there are ${Object.keys(PARTS).join(', ')}`);
-    await waitUntilQuiet({ log });
-    log(`http: ${part}`);
-    const file = part === 'overhead' ? (model ?? ensureModel()) : undefined;
-    rows.push(...(await PARTS[part]({ model: file, threads, rounds, requests, llamaServer })));
-  }
-  return rows;
+  log,
+}) {
+  return runParts('http', PARTS, { model, threads, rounds, requests, llamaServer, only, log });
 }

@@ -95,6 +95,22 @@ export async function waitUntilQuiet({ mostBusy = 0.1, log = () => {} } = {}) {
   }
 }
 
+/**
+ * Rows of a suite's parts, one after the other, each on a quiet machine; `only` names some of them. A part is a function
+ * of `settings`.
+ */
+export async function runParts(suite, parts, { only = Object.keys(parts), log = () => {}, ...settings }) {
+  const rows = [];
+  for (const part of only) {
+    if (!parts[part])
+      throw new Error(`${suite}: no part ${part}; there are ${Object.keys(parts).join(', ')}`);
+    await waitUntilQuiet({ log });
+    log(`${suite}: ${part}`);
+    rows.push(...(await parts[part]({ ...settings, log })));
+  }
+  return rows;
+}
+
 /** Runs bench/<script> with `settings` as its argument in a process of its own; gives the object it reports. */
 export function inProcess(script, settings, { timeoutMs = 600_000, nodeFlags = [] } = {}) {
   const file = fileURLToPath(new URL(`./${script}`, import.meta.url));

@@ -1,7 +1,7 @@
 // What single fields of a request cost: log-probabilities of a prompt, and a logits processor in JavaScript. Validation is the suite `protocol`.
 // Each part runs in a process of its own.
 import os from 'node:os';
-import { inProcess, median, result, waitUntilQuiet } from './measure.mjs';
+import { inProcess, median, result, runParts } from './measure.mjs';
 import { ensureModel } from './model/make.mjs';
 
 /** Parts in order: each gives rows from what its process reports. */
@@ -32,19 +32,6 @@ const PARTS = {
 };
 
 /** Rows of every part; `only` names some of them. */
-export async function run({
-  rounds = 3,
-  threads = os.availableParallelism(),
-  model,
-  only = Object.keys(PARTS),
-  log = () => {},
-} = {}) {
-  const rows = [];
-  for (const part of only) {
-    if (!PARTS[part]) throw new Error(`request: no part ${part}; there are ${Object.keys(PARTS).join(', ')}`);
-    await waitUntilQuiet({ log });
-    log(`request: ${part}`);
-    rows.push(...(await PARTS[part]({ model, threads, rounds })));
-  }
-  return rows;
+export function run({ rounds = 3, threads = os.availableParallelism(), model, only, log }) {
+  return runParts('request', PARTS, { model, threads, rounds, only, log });
 }

@@ -7,7 +7,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gunzipSync } from 'node:zlib';
-import { inProcess, median, result, waitUntilQuiet } from './measure.mjs';
+import { inProcess, median, result, runParts } from './measure.mjs';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
 const data = path.resolve(root, '../shared/data/structured');
@@ -96,7 +96,7 @@ const row = (name, unit, value, values = [value]) => ({
 }); // prettier-ignore
 
 /** Mask and compile times on two vocabularies. */
-async function maskRows(grammar) {
+async function maskRows({ grammar }) {
   if (!fs.existsSync(data)) return [];
   const results = [];
   const all = ['2020-12', '2019-09', '7', '6', '4'].flatMap((draft) => load(`jsts_draft${draft}.jsonl.gz`));
@@ -138,7 +138,7 @@ async function maskRows(grammar) {
 }
 
 /** Set-up of a vocabulary. */
-async function vocabularyRows(grammar) {
+async function vocabularyRows({ grammar }) {
   const setups = [];
   let memory = 0;
   for (let i = 0; i < 5; i++) {
@@ -160,7 +160,6 @@ async function throughputRows({ model = throughputModel, threads, rounds, log })
     return [];
   }
   const sequences = 8;
-  await waitUntilQuiet({ log });
   const settings = { model, threads, rounds, sequences, outputTokens: 64 };
   const { rates } = await inProcess('structured/throughput.mjs', settings);
   const label = `decode, ${sequences} sequences`;
@@ -177,26 +176,9 @@ async function throughputRows({ model = throughputModel, threads, rounds, log })
 const PARTS = { masks: maskRows, vocabulary: vocabularyRows, throughput: throughputRows };
 
 /** All rows of the table; `only` names some of the parts. */
-export async function run({
-  rounds = 3,
-  threads = os.availableParallelism(),
-  model,
-  only = Object.keys(PARTS),
-  log = () => {},
-} = {}) {
+export function run({ rounds = 3, threads = os.availableParallelism(), model, only, log }) {
   const { grammar } = createRequire(import.meta.url)(
     path.join(root, 'native', 'build', 'Release', 'onpolicy.node'),
   );
-  const rows = [];
-  for (const part of only) {
-    if (!PARTS[part])
-      throw new Error(`structured: no part ${part}; there are ${Object.keys(PARTS).join(', ')}`);
-    log(`structured: ${part}`);
-    rows.push(
-      ...(await (part === 'throughput'
-        ? throughputRows({ model, threads, rounds, log })
-        : PARTS[part](grammar))),
-    );
-  }
-  return rows;
+  return runParts('structured', PARTS, { grammar, rounds, threads, model, only, log });
 }

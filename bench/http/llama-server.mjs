@@ -8,7 +8,14 @@ import { report, settingsOfProcess } from '../measure.mjs';
 
 const { program } = settingsOfProcess();
 const model = fileURLToPath(new URL('../../models/onpolicy-tiny.gguf', import.meta.url));
-const baseUrl = await startLlamaServer(program, ['--model', model, '--jinja', '--threads', 1, '--context-shift']);
+const baseUrl = await startLlamaServer(program, [
+  '--model',
+  model,
+  '--jinja',
+  '--threads',
+  1,
+  '--context-shift',
+]);
 const remote = connect({ baseUrl });
 const local = await createRuntime({ gpu: false, threads: 1 });
 
@@ -38,7 +45,8 @@ const QUESTIONS = [
   ['What is the capital of Peru?', {}],
   ['What color is snow?', {}],
   ['Translate to French: house', {}],
-  ['What is the capital of Peru?', { logprobs: true, top_logprobs: 3 }],
+  // Not to the end: that server gives the token which ends an answer no text, and leaves it out of streams.
+  ['What is the capital of Peru?', { logprobs: true, top_logprobs: 3, max_tokens: 8 }],
   ['What is the weather in Lima?', { ...WEATHER, tool_choice: 'required' }],
   ['What is the weather in Lima?', { ...WEATHER, tool_choice: NAMED }],
   ['Name a city.', SCHEMA],
@@ -91,9 +99,7 @@ function isSame(answer, expected) {
       ([token, logprob]) => Math.abs(logprob - numbers.get(token)) < MOST_LOGPROB_DIFFERENCE,
     );
   };
-  return (
-    isDeepStrictEqual(rest, wantedRest) && logprobs.length === wanted.length && logprobs.every(isNear)
-  );
+  return isDeepStrictEqual(rest, wantedRest) && logprobs.length === wanted.length && logprobs.every(isNear);
 }
 
 async function isAnswered(request) {

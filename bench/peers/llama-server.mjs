@@ -1,22 +1,11 @@
 // Settings -> tokens per second of llama.cpp's own server: `program` is its binary, `logprobs` asks it for 5 tops a token.
-import { spawn } from 'node:child_process';
-import net from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { librariesFolder } from '../bare/build.mjs';
+import { startLlamaServer } from '../llama-server.mjs';
 import { report, settingsOfProcess, TokenClock } from '../measure.mjs';
 import { wordPrompt } from '../prompts.mjs';
 import { sayReady } from '../turns.mjs';
 
 const { program, model, sequences, promptTokens, outputTokens, threads, logprobs } = settingsOfProcess();
 const contextSize = Math.ceil((promptTokens + outputTokens) / 256) * 256;
-
-async function freePort() {
-  const server = net.createServer();
-  await new Promise((listening) => server.listen(0, '127.0.0.1', listening));
-  const { port } = server.address();
-  await new Promise((closed) => server.close(closed));
-  return port;
-}
 
 async function* streamLines(body) {
   const decoder = new TextDecoder();
@@ -28,37 +17,17 @@ async function* streamLines(body) {
   }
 }
 
-const port = await freePort();
-const url = `http://127.0.0.1:${port}`;
-const words = ['--model', model, '--host', '127.0.0.1', '--port', port, '--parallel', sequences];
-words.push(
+const words = [
+  '--model',
+  model,
+  '--parallel',
+  sequences,
   '--ctx-size',
   contextSize * sequences,
-  '--threads',
-  threads,
-  '--threads-batch',
-  threads,
   '--no-webui',
-);
-const libraries = await librariesFolder();
-const server = spawn(program, words.map(String), {
-  stdio: ['ignore', 'ignore', 'pipe'],
-  env: { ...process.env, LD_LIBRARY_PATH: `${libraries}:${process.env.LD_LIBRARY_PATH ?? ''}` },
-});
-let log = '';
-server.stderr.on('data', (text) => {
-  log = (log + text).slice(-2000);
-});
-process.on('exit', () => server.kill('SIGKILL'));
-server.on('exit', (code) => {
-  process.stderr.write(`${log}\nllama-server ended with ${code}\n`);
-  process.exit(1);
-});
-for (let ready = false; !ready; await sleep(100))
-  ready = await fetch(`${url}/health`).then(
-    (response) => response.ok,
-    () => false,
-  );
+];
+words.push('--threads', threads, '--threads-batch', threads);
+const url = await startLlamaServer(program, words);
 
 const clock = new TokenClock(sequences, sayReady);
 
@@ -86,5 +55,4 @@ async function generate(index) {
 }
 
 await Promise.all(Array.from({ length: sequences }, (_, index) => generate(index)));
-server.removeAllListeners('exit');
 report({ timesMs: clock.timesMs });
