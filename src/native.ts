@@ -161,6 +161,8 @@ export type Addon = EngineAddon &
   SamplerAddon &
   TrainerAddon & {
     readonly napiVersion: number;
+    /** Gives memory that was freed back to the system, where the C library would keep it. */
+    returnMemory(): Promise<void>;
     readonly RowSampler: new (vocabSize: number, threads: number) => NativeRowSampler;
     /** Constrained decoding: see `src/structured/`. */
     readonly grammar: GrammarAddon;

@@ -119,6 +119,7 @@ class OnnxModel implements LoadedModel {
 
   async close(): Promise<void> {
     await this.#thread.close();
+    await loadAddon().returnMemory();
   }
 }
 
