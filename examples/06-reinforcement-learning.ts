@@ -1,13 +1,12 @@
 /**
  * Reinforcement learning in a loop: sample, score, train, sample again. The embedded model tells stories, but not about what
- * it is asked for in words that it has never seen; half a minute later it does. Writes the rewards as learning-curve.svg.
+ * it is asked for in words that it has never seen; a quarter of a minute later it does. Writes the rewards as learning-curve.svg.
  */
 import fs from 'node:fs';
 import { createRuntime } from 'onpolicy';
 
-const ANIMALS = ['dog', 'cat', 'fox', 'wolf', 'bear', 'lion', 'horse', 'sheep', 'rabbit', 'cow'];
-const PLACES = ['river', 'field', 'cave', 'castle', 'forest', 'house', 'village', 'city', 'garden'];
-const ROUNDS = 28;
+const ANIMALS = ['dog', 'cat', 'fox', 'bear', 'lion', 'horse', 'sheep', 'rabbit', 'cow'];
+const ROUNDS = 24;
 const TASKS = 10; // a round
 const ANSWERS = 8; // a task
 
@@ -15,10 +14,8 @@ await using runtime = await createRuntime();
 const model = await runtime.models.create({ base_model: 'onpolicy-tiny' });
 
 const random = <T>(list: readonly T[]): T => list[Math.floor(Math.random() * list.length)]!;
-const ask = (animal: string, place: string) => [
-  { role: 'user' as const, content: `Tell me a story about a ${animal} in a ${place}.` },
-];
-const example = ask('bear', 'mountain'); // mountains are never trained on
+const ask = (animal: string) => [{ role: 'user' as const, content: `Tell me a ${animal} story.` }];
+const example = ask('wolf'); // wolves are never trained on
 const sentence = { model: model.id, stop: '.', max_tokens: 32 };
 
 async function printExample(when: string): Promise<void> {
@@ -29,7 +26,7 @@ async function printExample(when: string): Promise<void> {
 /** Several answers to one task, each with its reward: 1 when the story is about the animal that was asked for. */
 async function attempt() {
   const animal = random(ANIMALS);
-  const messages = ask(animal, random(PLACES));
+  const messages = ask(animal);
   const sampled = { ...sentence, messages, n: ANSWERS, logprobs: true, return_token_ids: true };
   const { choices } = await runtime.createCompletion(sampled);
   const trajectories = choices.map((choice) => ({
@@ -46,11 +43,11 @@ for (let round = 1; round <= ROUNDS; round++) {
   const job = await runtime.train({
     model_id: model.id,
     trajectory_groups,
-    experimental_config: { learning_rate: 2e-3 },
+    experimental_config: { learning_rate: 1e-3 },
   });
   const { metrics } = await job.done;
   rewards.push(metrics['train/reward'] ?? 0);
-  if (round % 4 === 0) console.log(`round ${round}: reward ${rewards.at(-1)?.toFixed(2)}`);
+  if (round === 1 || round % 4 === 0) console.log(`round ${round}: reward ${rewards.at(-1)?.toFixed(2)}`);
 }
 await printExample('after');
 

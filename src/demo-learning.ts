@@ -1,8 +1,7 @@
 /** A runtime -> the embedded model learns, by reinforcement, to tell stories about what it is asked for. Part of the demo. */
 import type { Runtime } from './index.ts';
 
-const ANIMALS = ['dog', 'cat', 'fox', 'wolf', 'bear', 'lion', 'horse', 'sheep', 'rabbit', 'cow'];
-const PLACES = ['river', 'field', 'cave', 'castle', 'forest', 'house', 'village', 'city', 'garden'];
+const ANIMALS = ['dog', 'cat', 'fox', 'bear', 'lion', 'horse', 'sheep', 'rabbit', 'cow'];
 const TASKS = 10;
 const ANSWERS = 8;
 
@@ -18,13 +17,13 @@ export async function learn(runtime: Runtime, rounds: number, view: LearningView
   const model = await runtime.models.create({ base_model: 'onpolicy-tiny' });
   const sentence = { model: model.id, stop: '.', max_tokens: 32 };
   const show = async (when: 'before' | 'after'): Promise<void> => {
-    const messages = ask('bear', 'mountain'); // mountains are never trained on
+    const messages = ask('wolf'); // wolves are never trained on
     const { choices } = await runtime.createCompletion({ ...sentence, messages, temperature: 0 });
     view.example(when, messages[0]!.content, choices[0]?.message.content ?? '');
   };
   const attempt = async () => {
     const animal = random(ANIMALS);
-    const messages = ask(animal, random(PLACES));
+    const messages = ask(animal);
     const sampled = { ...sentence, messages, n: ANSWERS, logprobs: true, return_token_ids: true };
     const { choices } = await runtime.createCompletion(sampled);
     const trajectories = choices.map((choice) => ({
@@ -36,7 +35,7 @@ export async function learn(runtime: Runtime, rounds: number, view: LearningView
   await show('before');
   for (let round = 1; round <= rounds; round++) {
     const trajectory_groups = await Promise.all(Array.from({ length: TASKS }, attempt));
-    const experimental_config = { learning_rate: 2e-3 };
+    const experimental_config = { learning_rate: 1e-3 };
     const job = await runtime.train({ model_id: model.id, trajectory_groups, experimental_config });
     const { metrics } = await job.done;
     view.round(round, metrics['train/reward'] ?? 0);
@@ -44,8 +43,8 @@ export async function learn(runtime: Runtime, rounds: number, view: LearningView
   await show('after');
 }
 
-function ask(animal: string, place: string): { role: 'user'; content: string }[] {
-  return [{ role: 'user', content: `Tell me a story about a ${animal} in a ${place}.` }];
+function ask(animal: string): { role: 'user'; content: string }[] {
+  return [{ role: 'user', content: `Tell me a ${animal} story.` }];
 }
 
 function random<T>(list: readonly T[]): T {

@@ -27,7 +27,7 @@ const TOGETHER = [
 ];
 const LONGEST = Math.max(...TOGETHER.map((question) => question.length));
 const UNSURE = 'What is 45 - 5?';
-const LEARNING_ROUNDS = 20;
+const LEARNING_ROUNDS = 16;
 const TURNS = ['My name is Omar.', 'What is my name?', 'What color is the sky?'];
 
 const usesColor = process.stdout.isTTY === true && !process.env['NO_COLOR'];
@@ -169,7 +169,7 @@ async function learning(): Promise<void> {
         print(`  ${when.padEnd(6)}  ${green(answer)}`);
       },
       round(round, reward) {
-        if (round % 4 !== 0) return;
+        if (round !== 1 && round % 4 !== 0) return;
         const bar = '#'.repeat(Math.round(reward * 40));
         print(dim(`  round ${String(round).padStart(2)}  reward ${reward.toFixed(2)}  ${bar}`));
       },
