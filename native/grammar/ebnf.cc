@@ -75,7 +75,6 @@ RuleExpr EbnfParser::Alternatives(int depth) {
     options.push_back(Items(depth));
     Blank();
   } while (Take("|"));
-  if (options.size() == 1) return std::move(options[0]);
   return RuleExpr::Choice(std::move(options));
 }
 
@@ -89,7 +88,6 @@ RuleExpr EbnfParser::Items(int depth) {
     }
     parts.push_back(std::move(item));
   }
-  if (parts.size() == 1) return std::move(parts[0]);
   return RuleExpr::Sequence(std::move(parts));
 }
 

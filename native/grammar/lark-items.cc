@@ -22,7 +22,6 @@ RuleExpr LarkParser::Alternatives(int depth) {
     options.push_back(Items(depth));
     Blank();
   } while (Take("|"));
-  if (options.size() == 1) return std::move(options[0]);
   return RuleExpr::Choice(std::move(options));
 }
 
@@ -40,7 +39,6 @@ RuleExpr LarkParser::Items(int depth) {
     Quantify(&item);
     parts.push_back(std::move(item));
   }
-  if (parts.size() == 1) return std::move(parts[0]);
   return RuleExpr::Sequence(std::move(parts));
 }
 

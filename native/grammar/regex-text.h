@@ -4,20 +4,14 @@
 #include <string_view>
 
 #include "grammar/regex-tree.h"
+#include "grammar/text-cursor.h"
 
 namespace onpolicy::grammar {
 
-class RegexText {
+class RegexText : protected TextCursor {
  protected:
-  RegexText(std::string_view text, const RegexOptions& options) : text_(text), options_(options) {}
+  RegexText(std::string_view text, const RegexOptions& options) : TextCursor(text), options_(options) {}
 
-  bool AtEnd() const { return at_ >= text_.size(); }
-  char Peek(size_t ahead = 0) const { return at_ + ahead < text_.size() ? text_[at_ + ahead] : '\0'; }
-  bool Take(std::string_view prefix) {
-    if (text_.substr(at_, prefix.size()) != prefix) return false;
-    at_ += prefix.size();
-    return true;
-  }
   void Fail(std::string message, bool unsupported = false) {
     if (error_.ok()) error_ = {at_, std::move(message), unsupported};
   }
@@ -26,9 +20,7 @@ class RegexText {
   bool Escape(bool in_class, CodePoints* ranges);
   CodePoints Class();
 
-  std::string_view text_;
   RegexOptions options_;
-  size_t at_ = 0;
   ParseError error_;
 
  private:

@@ -21,12 +21,19 @@ struct RuleExpr {
   static RuleExpr Text(NodeId node) { return {kText, node, 0, 0, {}, 0, 0}; }
   static RuleExpr Of(Symbol symbol) { return {kSymbol, kEpsilon, symbol, 0, {}, 0, 0}; }
   static RuleExpr Reference(uint32_t rule) { return {kReference, kEpsilon, 0, rule, {}, 0, 0}; }
-  static RuleExpr Sequence(std::vector<RuleExpr> parts) { return {kSequence, kEpsilon, 0, 0, std::move(parts), 0, 0}; }
-  static RuleExpr Choice(std::vector<RuleExpr> parts) { return {kChoice, kEpsilon, 0, 0, std::move(parts), 0, 0}; }
+  static RuleExpr Sequence(std::vector<RuleExpr> parts) { return Join(kSequence, std::move(parts)); }
+  static RuleExpr Choice(std::vector<RuleExpr> parts) { return Join(kChoice, std::move(parts)); }
   static RuleExpr Repeat(RuleExpr part, uint32_t min, uint32_t max) {
     RuleExpr expr{kRepeat, kEpsilon, 0, 0, {}, min, max};
     expr.parts.push_back(std::move(part));
     return expr;
+  }
+
+ private:
+  // One part stands for itself.
+  static RuleExpr Join(Kind kind, std::vector<RuleExpr> parts) {
+    if (parts.size() == 1) return std::move(parts[0]);
+    return {kind, kEpsilon, 0, 0, std::move(parts), 0, 0};
   }
 };
 
