@@ -1,7 +1,7 @@
 // Fuzzes constrained decoding: random and damaged specifications are compiled and walked with tokens drawn from their masks.
 //   node scripts/fuzz-structured.mjs [--minutes N] [--seed N]
 // Reports, and exits 1 for: a crash, a hang, a mask that differs from feeding a token byte by byte, a dead end, a step over
-// 20 ms of processor time. One process works and one watches it; each case has a number that alone makes it again.
+// 20 ms of processor time. A step of over 5 ms may lack tokens, having run out of work; such steps are counted. One process works and one watches it; each case has a number that alone makes it again.
 import { fork } from 'node:child_process';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -17,6 +17,7 @@ const PATIENCE = 60;
 let failures = 0;
 let cases = 0;
 let steps = 0;
+let forgiven = 0;
 let worst = 0;
 let cpuSeconds = 0;
 
@@ -26,7 +27,7 @@ function work(seed) {
     const child = fork(worker, [String(seed), String(Number(flags.minutes) * 60 - cpuSeconds)]);
     let current = seed;
     let silence = 0;
-    const before = { cases, steps, cpuSeconds };
+    const before = { cases, steps, forgiven, cpuSeconds };
     // Counted in ticks, so that a pause of the whole group is no silence.
     const watch = setInterval(() => {
       silence++;
@@ -45,6 +46,7 @@ function work(seed) {
       if (message.totals) {
         cases = before.cases + message.totals.cases;
         steps = before.steps + message.totals.steps;
+        forgiven = before.forgiven + message.totals.forgiven;
         cpuSeconds = before.cpuSeconds + message.totals.cpuSeconds;
         worst = Math.max(worst, message.totals.worst);
       }
@@ -65,6 +67,6 @@ let next = Number(flags.seed);
 while (next !== undefined) next = await work(next);
 console.log(
   `${cases} specifications compiled, ${steps} steps in ${(cpuSeconds / 60).toFixed(1)} core-minutes; ` +
-    `worst step ${worst.toFixed(1)} ms; ${failures} failures`,
+    `${forgiven} slow steps with tokens missing, worst step ${worst.toFixed(1)} ms; ${failures} failures`,
 );
 process.exit(failures > 0 ? 1 : 0);

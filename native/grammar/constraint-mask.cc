@@ -7,23 +7,62 @@
 
 namespace onpolicy::grammar {
 
-// Remembered masks take at most this many words per constraint; one with more tokens is kept as bits.
+// Remembered masks take at most this many words per constraint.
 static constexpr size_t kMaskMemoWords = 8u << 20;
-static constexpr size_t kDenseTokens = 1000;
 
 void Constraint::ComputeMask(StateId state, std::string& text, Mask* mask) {
+  // The readings one by one; those with many exits are left for a walk of their own.
+  tokens_.clear();
+  std::vector<Config> left;
+  for (const Config& config : std::vector<Config>(states_.Configs(state))) {
+    if ((config.node & kTokenSetBit) || config.node == kEpsilon) continue;
+    std::shared_ptr<const TerminalMask> terminal = TerminalOf(config.node);
+    if (!terminal->is_worth) {
+      left.push_back(config);
+      continue;
+    }
+    walk_.WalkExits(*terminal, config.node, config.stack, text, &tokens_, &mask->terminals, &mask->uncertain);
+    mask->terminals.push_back(std::move(terminal));
+  }
+  if (!left.empty()) WalkSlices(states_.Intern(std::move(left)), text, mask);
+  mask->tokens.assign(tokens_.begin(), tokens_.end());
+  SortKeyTokens(walk_.key_tokens(), mask);
+}
+
+void Constraint::SortKeyTokens(std::vector<uint32_t> tokens, Mask* mask) const {
+  std::sort(tokens.begin(), tokens.end());
+  tokens.erase(std::unique(tokens.begin(), tokens.end()), tokens.end());
+  for (uint32_t token : tokens) {
+    const std::string_view bytes = vocabulary_->Bytes(token);
+    const size_t open = bytes.find('"'), close = bytes.find('"', open + 1);
+    // With two quotation marks, the key is between them and belongs to the object that the text is in.
+    if (std::count(bytes.begin(), bytes.end(), '"') == 2 && bytes.find_first_of("{}[]\\") == std::string_view::npos) {
+      mask->keyed_tokens.emplace_back(bytes.substr(open + 1, close - open - 1), token);
+    } else {
+      mask->key_tokens.push_back(token);
+    }
+  }
+  std::sort(mask->keyed_tokens.begin(), mask->keyed_tokens.end());
+}
+
+std::shared_ptr<const TerminalMask> Constraint::TerminalOf(NodeId node) {
+  if (terminals_.size() <= node) terminals_.resize(grammar_->regex().size());
+  if (terminals_[node]) return terminals_[node];
+  std::shared_ptr<const TerminalMask> terminal = walk_.WalkTerminal(node);
+  if (!walk_.IsSpent()) terminals_[node] = terminal;
+  return terminal;
+}
+
+void Constraint::WalkSlices(StateId state, std::string& text, Mask* mask) {
   std::vector<NodeId> nodes;
   ByteSet first;
-  for (const Config& config : states_.Configs(state))
-    if (!(config.node & kTokenSetBit) && config.node != kEpsilon) {
-      nodes.push_back(config.node);
-      first = first | grammar_->regex().FirstBytes(config.node);
-    }
-  if (nodes.empty()) return;
+  for (const Config& config : states_.Configs(state)) {
+    nodes.push_back(config.node);
+    first = first | grammar_->regex().FirstBytes(config.node);
+  }
   const auto is_inside = [&](NodeId node) { return reach_.IsInsideString(node); };
-  tokens_.clear();
   const std::vector<Slice>& slices = vocabulary_->slices();
-  for (size_t i = 0; i < slices.size(); i++) {
+  for (uint32_t i = 0; i < slices.size(); i++) {
     const Slice& slice = slices[i];
     if (slice.trie.empty() || (slice.first_bytes & first).IsEmpty()) continue;
     if (slice.kind == SliceClass::kBroken && std::all_of(nodes.begin(), nodes.end(), is_inside)) continue;
@@ -35,9 +74,8 @@ void Constraint::ComputeMask(StateId state, std::string& text, Mask* mask) {
     }
     uncertain_.clear();
     walk_.WalkSlice(slice, first, state, text, &tokens_, &uncertain_);
-    for (uint32_t node : uncertain_) mask->uncertain.emplace_back(static_cast<uint32_t>(i), node);
+    for (uint32_t node : uncertain_) mask->uncertain.push_back({i, node});
   }
-  mask->tokens.assign(tokens_.begin(), tokens_.end());
 }
 
 // Whether some text goes on after `bytes`. Restores `text`.
@@ -55,15 +93,43 @@ bool Constraint::IsAlive(StateId state, std::string_view bytes, std::string& tex
   return !current.empty();
 }
 
+// Whether a token may hold a whole key which an object has already: then it stands between quotation marks in the text,
+// or twice in the token, as long as both spell it plainly.
+static bool MayRepeat(std::string_view token, std::string_view text) {
+  if (token.find('\\') != std::string_view::npos) return true;
+  std::vector<std::string_view> strings;
+  for (size_t open = token.find('"'), close; open != std::string_view::npos; open = close) {
+    close = token.find('"', open + 1);
+    if (close == std::string_view::npos) break;
+    const std::string_view quoted = token.substr(open, close + 1 - open);
+    if (text.find(quoted) != std::string_view::npos) return true;
+    if (std::find(strings.begin(), strings.end(), quoted) != strings.end()) return true;
+    strings.push_back(quoted);
+  }
+  return strings.empty();
+}
+
 // Takes back tokens that would close a key which the object has already.
-void Constraint::RemoveRepeatedKeys(StateId state, std::string& text, uint32_t* mask) {
-  const size_t open = FindOpenString(text);
-  if (open == std::string::npos) return;
-  const std::string written = text.substr(open + 1);
+void Constraint::RemoveRepeatedKeys(StateId state, const Mask& found, std::string& text, uint32_t* mask) {
   const auto try_again = [&](uint32_t token) {
     if (((mask[token >> 5] >> (token & 31)) & 1) && !IsAlive(state, vocabulary_->Bytes(token), text))
       mask[token >> 5] &= ~(1u << (token & 31));
   };
+  if (!found.keyed_tokens.empty())
+    for (const std::string& key : KeysBefore(text, text.size())) {
+      const auto first = std::lower_bound(found.keyed_tokens.begin(), found.keyed_tokens.end(),
+                                          std::make_pair(std::string_view(key), 0u));
+      for (auto at = first; at != found.keyed_tokens.end() && at->first == key; at++) try_again(at->second);
+    }
+  const bool is_plain_text =
+      found.key_tokens.empty() || (text.find("\\u") == std::string::npos && text.find("\\/") == std::string::npos);
+  for (uint32_t token : found.key_tokens)
+    if (!is_plain_text || MayRepeat(vocabulary_->Bytes(token), text)) try_again(token);
+  if (!found.assumes_new_key) return;
+  // The key that is being written.
+  const size_t open = FindOpenString(text);
+  if (open == std::string::npos) return;
+  const std::string written = text.substr(open + 1);
   std::vector<std::string> escaped;
   for (const std::string& key : KeysBefore(text, open)) {
     const bool is_plain = std::all_of(key.begin(), key.end(), [](char c) {
@@ -94,21 +160,22 @@ void Constraint::RemoveRepeatedKeys(StateId state, std::string& text, uint32_t* 
 const Constraint::Mask* Constraint::FindMask(StateId state, std::string& text, Mask* fresh) {
   if (state < masks_.size() && masks_[state]) return masks_[state].get();
   const uint32_t words = vocabulary_->mask_words();
-  const uint64_t assumptions = grammar_->assumptions();
-  grammar_->AssumeNewKeysBefore(text.size());
+  grammar_->AssumeNewKeys(true);
   ComputeMask(state, text, fresh);
-  fresh->assumes_new_key = assumptions != grammar_->assumptions();
-  grammar_->AssumeNewKeysBefore(0);
+  fresh->assumes_new_key = walk_.took_open_key();
+  grammar_->AssumeNewKeys(false);
   // A mask that ran out of work lacks tokens: the next time, what is known by now costs nothing, and it gets further.
   if (walk_.IsSpent()) return fresh;
-  const size_t cost = fresh->uncertain.size() + (fresh->tokens.size() > kDenseTokens ? words : fresh->tokens.size());
+  const size_t cost = 2 * fresh->uncertain.size() + 6 * fresh->keyed_tokens.size() + fresh->key_tokens.size() + 4 * fresh->terminals.size() +
+                      (fresh->tokens.size() > kDenseTokens ? words : fresh->tokens.size());
   if (mask_memo_words_ + cost >= kMaskMemoWords) return fresh;
   mask_memo_words_ += cost + 32;
   if (fresh->tokens.size() > kDenseTokens) {
-    const uint32_t* slices = vocabulary_->SliceUnion(fresh->slices);
-    fresh->dense.assign(slices, slices + words);
-    for (uint32_t token : fresh->tokens) fresh->dense[token >> 5] |= 1u << (token & 31);
+    std::vector<uint32_t> bits(words);
+    WriteMask(*fresh, bits.data());
+    fresh->dense = std::move(bits);
     fresh->tokens = {};
+    fresh->terminals = {};
   }
   if (masks_.size() <= state) masks_.resize(state + 1u);
   masks_[state] = std::make_unique<Mask>(std::move(*fresh));
@@ -131,27 +198,48 @@ void Constraint::AllowNamedTokens(StateId state, uint32_t* mask, bool* open) con
   }
 }
 
+void Constraint::WriteMask(const Mask& found, uint32_t* mask) const {
+  const uint32_t words = vocabulary_->mask_words();
+  bool is_written = false;
+  const auto take = [&](const uint32_t* bits) {
+    if (!is_written) {
+      std::memcpy(mask, bits, words * 4);
+    } else {
+      for (uint32_t word = 0; word < words; word++) mask[word] |= bits[word];
+    }
+    is_written = true;
+  };
+  if (!found.dense.empty()) {
+    take(found.dense.data());
+  } else if (found.slices) {
+    take(vocabulary_->SliceUnion(found.slices));
+  }
+  for (const auto& terminal : found.terminals) {
+    if (!terminal->dense.empty()) {
+      take(terminal->dense.data());
+    } else if (terminal->slices) {
+      take(vocabulary_->SliceUnion(terminal->slices));
+    }
+  }
+  if (!is_written) std::memset(mask, 0, words * 4);
+  const auto set = [&](uint32_t token) { mask[token >> 5] |= 1u << (token & 31); };
+  std::for_each(found.tokens.begin(), found.tokens.end(), set);
+  for (const auto& terminal : found.terminals) std::for_each(terminal->tokens.begin(), terminal->tokens.end(), set);
+}
+
 bool Constraint::FillMask(StateId state, std::string& text, uint32_t* mask) {
   std::lock_guard<std::mutex> lock(mutex_);
-  const uint32_t words = vocabulary_->mask_words();
   Mask fresh;
   walk_.Refuel();
   const Mask* found = FindMask(state, text, &fresh);
-  if (!found->dense.empty()) {
-    std::memcpy(mask, found->dense.data(), words * 4);
-  } else if (found->slices) {
-    std::memcpy(mask, vocabulary_->SliceUnion(found->slices), words * 4);
-  } else {
-    std::memset(mask, 0, words * 4);
-  }
-  for (uint32_t token : found->tokens) mask[token >> 5] |= 1u << (token & 31);
+  WriteMask(*found, mask);
   if (!found->uncertain.empty()) {
     tokens_.clear();
-    for (const auto& [slice, node] : found->uncertain)
-      walk_.WalkSubtree(vocabulary_->slices()[slice], node, state, text, &tokens_);
+    for (const TriePlace& place : found->uncertain) walk_.WalkSubtree(place, state, text, &tokens_);
     for (uint32_t token : tokens_) mask[token >> 5] |= 1u << (token & 31);
   }
-  if (found->assumes_new_key) RemoveRepeatedKeys(state, text, mask);
+  if (found->assumes_new_key || !found->keyed_tokens.empty() || !found->key_tokens.empty())
+    RemoveRepeatedKeys(state, *found, text, mask);
   bool complete = state == ended_;
   bool open = false;
   for (const Config& config : states_.Configs(state)) complete = complete || config.node == kEpsilon;

@@ -40,18 +40,26 @@ class Constraint {
 
  private:
   struct Mask {
+    std::vector<std::shared_ptr<const TerminalMask>> terminals;  // what stays inside of the terminals
     uint32_t slices = 0;           // bit per slice that is allowed as a whole
     std::vector<uint32_t> tokens;  // allowed beyond those
-    std::vector<uint32_t> dense;   // all of that as bits, when there is much
-    bool assumes_new_key = false;  // took for granted that the key being written is new
-    // Subtrees whose fate hangs on the text, as slice and node: walked each time.
-    std::vector<std::pair<uint32_t, uint32_t>> uncertain;
+    std::vector<uint32_t> dense;   // slices and tokens as bits, when there are many
+    bool assumes_new_key = false;  // took for new the key that is being written
+    // Tokens that hold a whole key which was taken for new: by that key where it is plain, and others.
+    std::vector<std::pair<std::string_view, uint32_t>> keyed_tokens;
+    std::vector<uint32_t> key_tokens;
+    // Subtrees whose fate hangs on the text: walked each time.
+    std::vector<TriePlace> uncertain;
   };
 
   // constraint-mask.cc
   void ComputeMask(StateId state, std::string& text, Mask* mask);
+  void SortKeyTokens(std::vector<uint32_t> tokens, Mask* mask) const;
+  void WalkSlices(StateId state, std::string& text, Mask* mask);
+  void WriteMask(const Mask& found, uint32_t* mask) const;
+  std::shared_ptr<const TerminalMask> TerminalOf(NodeId node);
   const Mask* FindMask(StateId state, std::string& text, Mask* fresh);
-  void RemoveRepeatedKeys(StateId state, std::string& text, uint32_t* mask);
+  void RemoveRepeatedKeys(StateId state, const Mask& found, std::string& text, uint32_t* mask);
   bool IsAlive(StateId state, std::string_view bytes, std::string& text);
   void AllowNamedTokens(StateId state, uint32_t* mask, bool* open) const;
 
@@ -63,6 +71,7 @@ class Constraint {
   TextReach reach_;
   MaskWalk walk_;
   std::vector<std::unique_ptr<Mask>> masks_;  // by state, null until computed
+  std::vector<std::shared_ptr<const TerminalMask>> terminals_;  // by automaton state, null until asked for
   size_t mask_memo_words_ = 0;
   std::vector<uint32_t> tokens_, uncertain_;  // used by one mask at a time
   StateId start_ = 0;

@@ -74,13 +74,12 @@ class Grammar {
   // Grows whenever an answer depended on the text and not only on the stack.
   uint64_t text_reads() const { return text_reads_; }
   void NoteTextRead() { text_reads_++; }
-  // While a mask is computed, a resolver may take for granted that a key which began before `offset` is new; whoever
-  // uses the mask then looks at those keys again.
-  void AssumeNewKeysBefore(size_t offset) { assume_before_ = offset; }
-  bool TakeForGranted(size_t key_start) {
-    if (key_start >= assume_before_) return false;
-    assumptions_++;
-    return true;
+  // While a mask is computed, a resolver may take for granted that a key is new; whoever uses the mask then looks at
+  // the tokens that end a key again.
+  void AssumeNewKeys(bool assume) { assumes_new_keys_ = assume; }
+  bool TakeForGranted() {
+    assumptions_ += assumes_new_keys_;
+    return assumes_new_keys_;
   }
   // Grows whenever an answer took such a key for granted.
   uint64_t assumptions() const { return assumptions_; }
@@ -130,7 +129,7 @@ class Grammar {
   std::unordered_map<uint64_t, StackId> unions_;
   std::vector<std::shared_ptr<void>> kept_;
   uint64_t text_reads_ = 0;
-  size_t assume_before_ = 0;
+  bool assumes_new_keys_ = false;
   uint64_t assumptions_ = 0;
   size_t memory_bytes_ = 0;
   bool out_of_fuel_ = false;

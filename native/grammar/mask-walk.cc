@@ -6,11 +6,9 @@
 
 namespace onpolicy::grammar {
 
-// What new states and steps over several readings may cost in one mask: some 10 to 20 ms, reached by expressions of random
+// What new states and steps over several readings may cost in one mask: some 5 to 10 ms, reached by expressions of random
 // ambiguity. A mask that needs more lacks tokens of several bytes, never single bytes, and is not remembered.
-static constexpr uint64_t kMaskWork = 600000;
-// A subtree of this many nodes is worth the question whether it can be taken whole.
-static constexpr uint32_t kWorthAsking = 3;
+static constexpr uint64_t kMaskWork = 300000;
 
 MaskWalk::MaskWalk(const Vocabulary& vocabulary, Grammar& grammar, StateTable& states, TextReach& reach)
     : vocabulary_(vocabulary), grammar_(grammar), states_(states), reach_(reach) {
@@ -19,6 +17,8 @@ MaskWalk::MaskWalk(const Vocabulary& vocabulary, Grammar& grammar, StateTable& s
 }
 
 void MaskWalk::Refuel() {
+  key_tokens_.clear();
+  took_open_key_ = false;
   last_work_ = grammar_.regex().work() + kMaskWork;
   reach_.StopAt(last_work_);
 }
@@ -43,31 +43,34 @@ void MaskWalk::WalkSlice(const Slice& slice, const ByteSet& first, StateId state
   });
 }
 
-void MaskWalk::WalkSubtree(const Slice& slice, uint32_t root, StateId state, std::string& text,
-                           std::vector<uint32_t>* tokens) {
-  // Down to the parent of the subtree's root, whose bytes any token below it tells.
-  uint32_t below = root;
-  while (slice.trie[below].token < 0) below++;
-  const size_t depth = slice.trie[root].depth - 1u, base = text.size();
-  const std::string_view bytes = vocabulary_.Bytes(static_cast<uint32_t>(slice.trie[below].token)).substr(0, depth);
+void MaskWalk::SetPath(const TriePlace& place) {
+  const Slice& slice = vocabulary_.slices()[place.slice];
+  // Any token below the place tells.
+  const uint32_t token = slice.tokens[slice.tokens_before[place.node]];
+  vocabulary_.Bytes(token).copy(path_.data(), slice.trie[place.node].depth);
+}
+
+void MaskWalk::WalkSubtree(const TriePlace& place, StateId state, std::string& text, std::vector<uint32_t>* tokens) {
+  const Slice& slice = vocabulary_.slices()[place.slice];
+  // Down to the parent of the subtree's root.
+  const size_t depth = slice.trie[place.node].depth - 1u, base = text.size();
+  SetPath(place);
   bool on_text = false;
   for (size_t i = 0; i < depth && state != kDeadState; i++) {
-    state = states_.Follow(state, static_cast<uint8_t>(bytes[i]), text, &on_text);
-    text.push_back(bytes[i]);
-    path_[i] = bytes[i];
+    state = states_.Follow(state, static_cast<uint8_t>(path_[i]), text, &on_text);
+    text.push_back(path_[i]);
   }
   text.resize(base);
   if (state == kDeadState) return;
   levels_[depth] = LevelOf(state);
-  Run(slice, root, slice.trie[root].end, text, tokens, nullptr);
+  Run(slice, place.node, slice.trie[place.node].end, text, tokens, nullptr);
 }
 
 Ending MaskWalk::EndingOf(NodeId node, StackId stack, size_t depth, std::string& text) {
   if (node == asked_node_ && stack == asked_stack_) return asked_;
-  // An ending that took a key for granted does so again wherever the key cannot have begun within the token.
+  // An ending that took a key for granted does so again.
   const StateId granted = states_.GrantedEnding(node, stack);
-  if (granted != kDeadState && !std::memchr(path_.data(), '"', depth - 1) && grammar_.TakeForGranted(0))
-    return {granted, false, false};
+  if (granted != kDeadState && grammar_.TakeForGranted()) return {granted, false, false};
   const size_t base = text.size();
   text.append(path_, 0, depth);
   const uint64_t assumptions = grammar_.assumptions();
@@ -86,16 +89,13 @@ bool MaskWalk::MayLoop(NodeId node, uint8_t byte) {
   return byte >= 0x80 || grammar_.regex().Next(node, byte) == node;
 }
 
-void MaskWalk::Run(const Slice& slice, uint32_t at, uint32_t end, std::string& text, std::vector<uint32_t>* tokens,
+void MaskWalk::Run(const TokenTrie& by_bytes, uint32_t at, uint32_t end, std::string& text, std::vector<uint32_t>* tokens,
                    std::vector<uint32_t>* uncertain) {
   RegexPool& regex = grammar_.regex();
-  const TrieNode* const trie = slice.trie.data();
-  const auto add = [&](const TrieNode& node) {
-    if (node.token < 0) return;
-    tokens->push_back(static_cast<uint32_t>(node.token));
-    if (!node.has_duplicates) return;
-    for (int32_t token = node.token; (token = vocabulary_.NextDuplicate(static_cast<uint32_t>(token))) >= 0;)
-      tokens->push_back(static_cast<uint32_t>(token));
+  const TrieNode* const trie = by_bytes.trie.data();
+  const auto add = [&](uint32_t from, uint32_t to, std::vector<uint32_t>* list) {
+    const uint32_t* const all = by_bytes.tokens.data();
+    list->insert(list->end(), all + by_bytes.tokens_before[from], all + by_bytes.tokens_before[to]);
   };
   while (at < end) {
     const TrieNode& node = trie[at];
@@ -103,6 +103,7 @@ void MaskWalk::Run(const Slice& slice, uint32_t at, uint32_t end, std::string& t
     path_[node.depth - 1u] = static_cast<char>(node.byte);
     StateId next_state;
     bool on_text = false;
+    const uint64_t assumptions = grammar_.assumptions();
     if (level.row) {
       NodeId entry = level.row[node.byte];
       if (entry == kUnasked) entry = regex.Entry(level.node, node.byte);
@@ -117,12 +118,11 @@ void MaskWalk::Run(const Slice& slice, uint32_t at, uint32_t end, std::string& t
         // Nothing ends here but perhaps the whole: the walk stays in the one reading.
         if (node.end - at >= kWorthAsking && !IsSpent() && MayLoop(next, trie[at + 1].byte) &&
             reach_.Loops(next, node.below)) {
-          tokens->insert(tokens->end(), slice.tokens.begin() + slice.tokens_before[at],
-                         slice.tokens.begin() + slice.tokens_before[node.end]);
+          add(at, node.end, tokens);
           at = node.end;
           continue;
         }
-        add(node);
+        add(at, at + 1, tokens);
         if (++at == node.end) continue;
         if (IsSpent()) {
           at = node.end;
@@ -147,7 +147,14 @@ void MaskWalk::Run(const Slice& slice, uint32_t at, uint32_t end, std::string& t
       at = node.end;
       continue;
     }
-    add(node);
+    if (assumptions != grammar_.assumptions()) {
+      if (after_quote_ || std::memchr(path_.data(), '"', node.depth - 1u)) {
+        add(at, node.end, &key_tokens_);
+      } else {
+        took_open_key_ = true;
+      }
+    }
+    add(at, at + 1, tokens);
     regex.Charge(1);
     if (++at == node.end) continue;
     if (IsSpent()) {

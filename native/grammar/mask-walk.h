@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "grammar/state-table.h"
+#include "grammar/terminal-mask.h"
 #include "grammar/text-reach.h"
 #include "grammar/vocabulary.h"
 
@@ -24,9 +25,21 @@ class MaskWalk {
   void WalkSlice(const Slice& slice, const ByteSet& first, StateId state, std::string& text,
                  std::vector<uint32_t>* tokens, std::vector<uint32_t>* uncertain);
   // The same for one such subtree, now that the text is known.
-  void WalkSubtree(const Slice& slice, uint32_t root, StateId state, std::string& text, std::vector<uint32_t>* tokens);
+  void WalkSubtree(const TriePlace& place, StateId state, std::string& text, std::vector<uint32_t>* tokens);
+  // What `node` says of the vocabulary, whatever follows its terminal.
+  std::shared_ptr<const TerminalMask> WalkTerminal(NodeId node);
+  // Adds the tokens beyond the exits of a terminal that `node` under `stack` is in: as tokens, and as terminals that
+  // are met there.
+  void WalkExits(const TerminalMask& mask, NodeId node, StackId stack, std::string& text, std::vector<uint32_t>* tokens,
+                 std::vector<std::shared_ptr<const TerminalMask>>* terminals, std::vector<TriePlace>* uncertain);
+  // Tokens found since `Refuel` that may hold whole keys which were taken for new.
+  const std::vector<uint32_t>& key_tokens() const { return key_tokens_; }
+  // Whether a key that began before the token was taken for new.
+  bool took_open_key() const { return took_open_key_; }
 
  private:
+  // A subtree of this many nodes is worth the question whether it can be taken whole.
+  static constexpr uint32_t kWorthAsking = 3;
   // Where the walk stands at one depth. A state of one reading is stepped by its automaton's row alone.
   struct Level {
     const NodeId* row;  // null for several readings
@@ -36,8 +49,16 @@ class MaskWalk {
   };
 
   Level LevelOf(StateId state);
-  void Run(const Slice& slice, uint32_t at, uint32_t end, std::string& text, std::vector<uint32_t>* tokens,
+  void Run(const TokenTrie& tokens_by_bytes, uint32_t at, uint32_t end, std::string& text, std::vector<uint32_t>* tokens,
            std::vector<uint32_t>* uncertain);
+  // Collects what stays inside of one terminal, and the places that leave it; false when these are too many.
+  bool RunInside(uint32_t slice, uint32_t at, uint32_t end, TerminalMask* mask);
+  // The same for the tokens that an exit of one path leads to, when `node` is where the walk goes on.
+  std::shared_ptr<const TerminalMask> WalkTerminalBehind(const TerminalExit& exit, NodeId node);
+  void Finish(TerminalMask* mask);
+  bool AddExit(NodeId node, const TriePlace& place, size_t depth, TerminalMask* mask);
+  // Writes the bytes of a place to `path_`.
+  void SetPath(const TriePlace& place);
   bool MayLoop(NodeId node, uint8_t byte);
   // The ending of the reading at `depth`, whose automaton has come to `node`.
   Ending EndingOf(NodeId node, StackId stack, size_t depth, std::string& text);
@@ -48,6 +69,11 @@ class MaskWalk {
   TextReach& reach_;
   std::vector<Level> levels_;  // by depth
   std::string path_;           // bytes from the root down to the node
+  bool after_quote_ = false;   // there was a quotation mark before the root
+  std::vector<uint32_t> key_tokens_;
+  bool took_open_key_ = false;
+  std::vector<NodeId> exit_nodes_;         // of the terminal mask in the making
+  std::vector<uint32_t> uncertain_nodes_;  // of one walk
 
   uint64_t last_work_ = 0;  // of the automaton
   // The last ending that was asked for: in free text it is asked for at every node.

@@ -81,6 +81,9 @@ class OrderAutomaton : public Automaton {
     }
     return relations_ & (relation < 0 ? kLess : relation == 0 ? kEqual : kGreater);
   }
+  std::string Content() const override {
+    return std::string("order ") + (negative_ ? "-" : "") + integer_ + "." + fraction_ + " " + std::to_string(relations_);
+  }
 
  private:
   struct State {
@@ -134,6 +137,9 @@ class MultipleAutomaton : public Automaton {
     if (rest == step_) return inverted_;
     for (uint32_t count = (packed >> 3) & 15; count < scale_; count++) rest = rest * 10 % step_;
     return (rest == 0) != inverted_;
+  }
+  std::string Content() const override {
+    return "multiple " + std::to_string(step_) + " " + std::to_string(scale_) + (inverted_ ? " not" : "");
   }
 
  private:

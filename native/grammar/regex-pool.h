@@ -5,11 +5,13 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
 #include "grammar/byte-set.h"
+#include "grammar/form.h"
 #include "grammar/hash-index.h"
 
 namespace onpolicy::grammar {
@@ -29,6 +31,8 @@ class Automaton {
   virtual ~Automaton() = default;
   virtual uint32_t Next(uint32_t state, uint8_t byte) = 0;
   virtual bool Accepts(uint32_t state) = 0;
+  // Automata of the same content are alike, state by state; one without content is like no other.
+  virtual std::string Content() const { return {}; }
 };
 
 class RegexPool {
@@ -50,6 +54,8 @@ class RegexPool {
   NodeId Leaf(Automaton* automaton, uint32_t state);
   Automaton* Own(std::unique_ptr<Automaton> automaton);
 
+  // Equal for equal expressions of all pools.
+  const Form& FormOf(NodeId node) const { return forms_[node]; }
   bool IsNullable(NodeId node) const { return nodes_[node].nullable; }
   // Tags of the alternatives that may end here; tag 0 for an untagged expression.
   const std::vector<uint32_t>& AcceptedTags(NodeId node);
@@ -100,6 +106,7 @@ class RegexPool {
 
   NodeId Intern(const Node& node, const std::vector<NodeId>* children);
   std::vector<NodeId> ChildrenOf(NodeId node) const;
+  Form MakeForm(NodeId node) const;
   NodeId MergeList(Kind kind, std::vector<NodeId> parts);
   // regex-simplify.cc
   struct Split {
@@ -128,6 +135,7 @@ class RegexPool {
   NodeId Relaxed(NodeId node);
 
   std::vector<Node> nodes_;
+  std::vector<Form> forms_;  // by node
   std::vector<NodeId> children_;
   std::vector<ByteSet> sets_;
   HashIndex index_;
@@ -138,6 +146,7 @@ class RegexPool {
   std::vector<uint8_t> live_;        // by node: 0 unknown, 1 live, 2 dead
   std::vector<std::unique_ptr<Automaton>> automata_;
   std::vector<Automaton*> leaves_;
+  std::vector<Form> leaf_forms_;
   std::unordered_map<Automaton*, uint32_t> leaf_index_;
   uint64_t work_ = 0;
   std::unordered_map<NodeId, NodeId> relaxed_;

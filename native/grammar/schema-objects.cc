@@ -167,7 +167,7 @@ Symbol SchemaRules::AfterOpenKey(FormulaId formula, uint32_t excluded, const Obj
   });
   const Symbol symbol = grammar_.Deferred([rest](Grammar& grammar, std::string_view text, Symbol* result) {
     *result = rest;
-    if (grammar.TakeForGranted(FindStringStart(text))) return true;
+    if (grammar.TakeForGranted()) return true;
     grammar.NoteTextRead();
     return !RepeatsKey(text);
   });

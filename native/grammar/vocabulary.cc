@@ -5,6 +5,8 @@
 #include <bit>
 #include <cstring>
 
+#include "grammar/terminal-mask.h"
+
 namespace onpolicy::grammar {
 
 // The first eight bytes as a number that sorts as the bytes do.
@@ -46,7 +48,8 @@ static SliceClass Classify(std::string_view text, unsigned* code_points) {
 
 Vocabulary::Vocabulary(std::vector<std::string> tokens, std::vector<uint32_t> eos_tokens,
                        std::vector<uint32_t> special_tokens, bool merges_by_id)
-    : eos_tokens_(std::move(eos_tokens)), merges_by_id_(merges_by_id) {
+    : eos_tokens_(std::move(eos_tokens)), merges_by_id_(merges_by_id),
+      terminal_masks_(std::make_shared<TerminalMaskTable>()) {
   size_t total = 0;
   for (const std::string& token : tokens) total += token.size();
   bytes_.reserve(total);
@@ -263,6 +266,14 @@ const uint32_t* Vocabulary::SliceUnion(uint32_t slices) const {
         for (uint32_t word = 0; word < mask_words(); word++) mask[word] |= slices_[i].mask[word];
   }
   return mask.data();
+}
+
+std::vector<uint32_t> Vocabulary::TakeAsBits(uint32_t slices, std::vector<uint32_t>* tokens) const {
+  const uint32_t* const bits = SliceUnion(slices);
+  std::vector<uint32_t> mask(bits, bits + mask_words());
+  for (uint32_t token : *tokens) mask[token >> 5] |= 1u << (token & 31);
+  *tokens = {};
+  return mask;
 }
 
 size_t Vocabulary::memory_bytes() const {

@@ -19,6 +19,8 @@ namespace onpolicy::grammar {
 // backslash and then a control character, as at the end of a line; no string goes on there. kOther: anything else.
 enum class SliceClass : uint8_t { kLowercase, kIdentifier, kPrintable, kUnicode, kBroken, kOther };
 constexpr unsigned kSliceClasses = 4;
+// A mask of more single tokens is kept as bits.
+constexpr size_t kDenseTokens = 250;
 constexpr unsigned kSliceLengths[] = {4, 10, 30, 0xFFFF};  // greatest number of code points
 
 // One node of a flat trie in preorder: the subtree of node i is [i, end).
@@ -31,16 +33,21 @@ struct TrieNode {
   bool has_duplicates = false;  // others with the same bytes as `token` follow by `next_duplicate`
 };
 
-struct Slice {
+struct TokenTrie {
+  std::vector<TrieNode> trie;
+  std::vector<uint32_t> tokens;         // in the trie's order
+  std::vector<uint32_t> tokens_before;  // (nodes + 1) tokens of earlier nodes
+};
+
+struct Slice : TokenTrie {
   SliceClass kind = SliceClass::kOther;
   unsigned max_length = 0;  // in code points
   ByteSet first_bytes;
   std::array<uint32_t, 256> roots{};  // the node of depth 1 by its byte
-  std::vector<TrieNode> trie;
-  std::vector<uint32_t> tokens;         // in the trie's order
-  std::vector<uint32_t> tokens_before;  // (nodes + 1) tokens of earlier nodes
-  std::vector<uint32_t> mask;  // (mask_words)
+  std::vector<uint32_t> mask;         // (mask_words)
 };
+
+class TerminalMaskTable;
 
 class Vocabulary {
  public:
@@ -73,6 +80,10 @@ class Vocabulary {
   bool HasLonger(std::string_view prefix) const;
   // The union of the masks of several slices (a bit each), made once.
   const uint32_t* SliceUnion(uint32_t slices) const;
+  // Slices and tokens as bits; empties `tokens`.
+  std::vector<uint32_t> TakeAsBits(uint32_t slices, std::vector<uint32_t>* tokens) const;
+  // What automaton states say about the tokens, for every constraint on the vocabulary.
+  TerminalMaskTable& terminal_masks() const { return *terminal_masks_; }
   size_t memory_bytes() const;
 
  private:
@@ -92,6 +103,7 @@ class Vocabulary {
   bool merges_by_id_;
   mutable std::mutex union_mutex_;
   mutable std::map<uint32_t, std::vector<uint32_t>> unions_;
+  std::shared_ptr<TerminalMaskTable> terminal_masks_;
 };
 
 }  // namespace onpolicy::grammar
