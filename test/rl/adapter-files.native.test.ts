@@ -39,6 +39,7 @@ describe.each([
   ['llama', 'f32', 1e-4],
   ['qwen2', 'f32', 1e-4],
   ['qwen3', 'f32', 1e-4],
+  ['gemma3', 'f32', 1e-4],
   ['llama', 'q8_0', 5e-2],
   ['qwen3', 'q8_0', 5e-2],
 ] as const)('the adapter of a %s model in %s', (architecture, type, tolerance) => {
