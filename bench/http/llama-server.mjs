@@ -138,7 +138,7 @@ async function isFreed(leave) {
   try {
     for await (const { choices } of stream) {
       if (!choices[0]?.delta.content) continue;
-      wasBusy = await isBusy();
+      wasBusy ||= await isBusy(); // more chunks may lie ready when the request is ended
       if (leave === 'break') break;
       controller.abort();
     }

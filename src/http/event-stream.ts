@@ -4,6 +4,7 @@ import { iterateBatches } from '../batches.ts';
 import { messageOf, OnpolicyError } from '../errors.ts';
 import type { ChatCompletionChunk } from '../protocol/index.ts';
 import type { ChatCompletionStream } from '../stream.ts';
+import { decodeWhole } from '../tokenizer.ts';
 import type { OpenResponse } from './transport.ts';
 import { fromWireError, toWireError } from './wire-errors.ts';
 
@@ -105,7 +106,7 @@ export function fromEventStream({
 }: OpenResponse): AsyncIterator<ChatCompletionChunk> {
   const ready: string[] = [];
   const parser = createParser({ onEvent: ({ data }) => ready.push(data) });
-  const decoder = new TextDecoder();
+  let open: Uint8Array = new Uint8Array(0); // bytes of a character that is not complete
   const parts = response.body[Symbol.asyncIterator]();
   let isOver = false;
   let failure: OnpolicyError | null = null;
@@ -122,7 +123,9 @@ export function fromEventStream({
       try {
         const { done, value } = await parts.next();
         if (done) throw new OnpolicyError('NETWORK_FAILED', 'the stream broke off before its end');
-        parser.feed(decoder.decode(value, { stream: true }));
+        const decoded = decodeWhole(open, value);
+        open = decoded.open;
+        parser.feed(decoded.text);
         for (const data of ready.splice(0)) {
           if (data === END) {
             finish(readRest(parts, stop));
