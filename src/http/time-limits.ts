@@ -2,7 +2,7 @@
 
 type Limit = { readonly endsAtMs: number; readonly onLate: () => void };
 
-/** Limits of one length: those that ended first come first. */
+/** Limits of one length: those that end first come first. */
 type Queue = { readonly limits: Set<Limit>; isWatched: boolean };
 
 const queues = new Map<number, Queue>(); // by length in milliseconds
