@@ -19,6 +19,19 @@ export type TinyModel = {
   readonly isTied?: boolean;
 };
 
+/** One sequence; every token but the first is a target. */
+export function packSequence(tokens: Int32Array): PackedRow {
+  const size = tokens.length;
+  return {
+    tokens,
+    positions: Int32Array.from({ length: size }, (_, i) => i),
+    groupIds: new Int32Array(size),
+    parentIds: new Int32Array(size),
+    logitRows: Int32Array.from({ length: size - 1 }, (_, i) => i),
+    targetTokens: tokens.slice(1),
+  };
+}
+
 /** A prompt with answers that all see it and not each other; every token of an answer is a target. */
 export function packAnswers(promptSize: number, answerSizes: readonly number[]): PackedRow {
   const groups = [promptSize, ...answerSizes].flatMap((size, group) => Array<number>(size).fill(group));
