@@ -7,7 +7,18 @@ const SHOWN = { skipSpecial: true, shownSpecials: new Set<number>(), spacesBetwe
 
 /** Bytes that begin, continue, break and complete characters. */
 const piece = fc.constantFrom(
-  ...[[0x61], [0xc3], [0xa9], [0xe2, 0x82], [0xac], [0xf0, 0x9f], [0x98, 0x80], [0xff], [0xe0, 0x80], [0xef, 0xbb, 0xbf]],
+  ...[
+    [0x61],
+    [0xc3],
+    [0xa9],
+    [0xe2, 0x82],
+    [0xac],
+    [0xf0, 0x9f],
+    [0x98, 0x80],
+    [0xff],
+    [0xe0, 0x80],
+    [0xef, 0xbb, 0xbf],
+  ],
 );
 
 describe('text of tokens', () => {
@@ -34,7 +45,12 @@ describe('text of tokens', () => {
       fc.property(fc.array(piece, { maxLength: 8 }), (pieces) => {
         const read = (): string => {
           const detokenizer = new Detokenizer(byteTokenizer, SHOWN);
-          return pieces.flat().map((id) => detokenizer.push(id)).join('') + detokenizer.finish();
+          return (
+            pieces
+              .flat()
+              .map((id) => detokenizer.push(id))
+              .join('') + detokenizer.finish()
+          );
         };
         expect(read()).toBe(read());
       }),
