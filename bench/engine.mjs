@@ -25,9 +25,12 @@ const PARTS = {
     ];
   },
   'step-cost': async ({ rounds }) => {
-    const { stepMs, sequences } = await inProcess('engine/step-cost.mjs', { rounds: 3 * rounds });
+    const { samples, sequences } = await inProcess('engine/step-cost.mjs', { rounds: 3 * rounds });
     const label = `JavaScript a step, ${sequences} sequences`;
-    return Object.entries(stepMs).map(([name, samples]) => result(`${label}: ${name}`, 'ms', samples));
+    return Object.entries(samples).flatMap(([name, { stepMs, waitMs }]) => [
+      result(`${label}: ${name}`, 'ms', stepMs),
+      result(`${label}: ${name}, before the next step`, 'ms', waitMs),
+    ]);
   },
   'event-loop': async ({ model, threads, rounds }) => {
     const runs = [];

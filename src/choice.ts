@@ -42,6 +42,8 @@ export class Choice implements Listener {
   readonly #options: ChoiceOptions;
   readonly message: MessageOut;
   readonly #out: TextOut;
+  #unread: { readonly rows: SampledRows; readonly row: number }[] = []; // to become log-probabilities
+  #isMessageEnded = false;
   #taken = 0; // tokens handed out in deltas
   #isEndTaken = false;
 
@@ -63,27 +65,20 @@ export class Choice implements Listener {
 
   onToken(token: number, rows: SampledRows, row: number, isFinal: boolean): boolean {
     this.keepToken(token, rows, row);
-    const finish = this.#out.push(token);
-    this.#read(finish ?? (isFinal ? this.#out.end(END) : null));
+    this.finish = this.#out.push(token) ?? (isFinal ? this.#out.end(END) : null);
+    this.#options.onChange(this);
     return this.finish !== null;
   }
 
   /** Adds a token that is no part of the text. */
   keepToken(token: number, rows: SampledRows, row: number): void {
-    const { wantsLogprobs, tokenizer, tokensAsIds } = this.#options;
     this.tokenIds.push(token);
-    if (wantsLogprobs) this.logprobs.push(toTokenLogprob(tokenizer, rows, row, tokensAsIds));
+    if (this.#options.wantsLogprobs) this.#unread.push({ rows, row });
   }
 
   /** Ends a choice whose tokens do not say so themselves. */
   end(finish: Finish): void {
-    this.#read(this.#out.end(finish));
-  }
-
-  #read(finish: Finish | null): void {
-    this.finish = finish;
-    this.message.push(this.#out.takeDelta());
-    if (finish) this.message.finish();
+    this.finish = this.#out.end(finish);
     this.#options.onChange(this);
   }
 
@@ -96,8 +91,24 @@ export class Choice implements Listener {
     this.#options.onChange(this);
   }
 
+  /**
+   * Brings {@link message} and {@link logprobs} up to the last token. What ends the choice does not wait for it, so it is
+   * done when the next step is on its way: until then every moment keeps the processor from computing.
+   */
+  catchUp(): void {
+    const { tokenizer, tokensAsIds } = this.#options;
+    for (const { rows, row } of this.#unread)
+      this.logprobs.push(toTokenLogprob(tokenizer, rows, row, tokensAsIds));
+    if (this.#unread.length > 0) this.#unread = [];
+    this.message.push(this.#out.takeDelta());
+    if (this.finish === null || this.#isMessageEnded) return;
+    this.#isMessageEnded = true;
+    this.message.finish();
+  }
+
   /** Takes what came since the last call. Joined, the deltas are the whole choice. */
   takeDelta(): ChoiceDelta {
+    this.catchUp();
     const from = this.#taken;
     this.#taken = this.tokenIds.length;
     this.#isEndTaken = this.finish !== null;

@@ -12,6 +12,7 @@ import type { PromptScores } from './sampling/prompt-scores.ts';
 import { type Group, type SavedPrompt, Sequence } from './sequence.ts';
 import type { StopRules } from './text-out.ts';
 import type { Tokenizer } from './tokenizer.ts';
+import { inNextTurn } from './turns.ts';
 
 /** A request that is ready to run. */
 export type PreparedCompletion = {
@@ -56,6 +57,12 @@ export class Completion {
   #error: OnpolicyError | null = null;
   #wake: (() => void) | null = null;
   #wakeQueued = false;
+  readonly #onTurn = (): void => {
+    this.#wakeQueued = false;
+    const wake = this.#wake;
+    this.#wake = null;
+    wake?.();
+  };
 
   constructor(prepared: PreparedCompletion) {
     this.#prepared = prepared;
@@ -92,22 +99,22 @@ export class Completion {
 
   /** Waits until every choice has ended. Rejects when one failed, after stopping the others. */
   async done(): Promise<void> {
-    while (!this.isEnded) await this.#changed();
+    for (;;) {
+      for (const choice of this.#choices) choice.catchUp();
+      if (this.isEnded) break;
+      await this.#changed();
+    }
     if (this.#error) throw this.#error;
   }
 
-  /** Yields each choice that has something new, until all have ended. Leaving the loop stops the rest. */
-  async *changes(): AsyncGenerator<Choice> {
-    try {
-      for (;;) {
-        const ended = this.isEnded;
-        for (const choice of this.choices) if (choice.hasDelta) yield choice;
-        if (this.#error) throw this.#error;
-        if (ended) return;
-        if (!this.isEnded && !this.choices.some((choice) => choice.hasDelta)) await this.#changed();
-      }
-    } finally {
-      if (!this.isEnded) this.stop(new OnpolicyError('ABORTED', 'the stream was left'));
+  /** The choices that have something new, once there are any; null when all have ended. Rejects when one failed. */
+  async changes(): Promise<readonly Choice[] | null> {
+    for (;;) {
+      const changed = this.#choices.filter((choice) => choice.hasDelta);
+      if (changed.length > 0) return changed;
+      if (this.#error) throw this.#error;
+      if (this.isEnded) return null;
+      await this.#changed();
     }
   }
 
@@ -168,12 +175,7 @@ export class Completion {
   #notify(): void {
     if (this.#wakeQueued || !this.#wake) return;
     this.#wakeQueued = true;
-    setImmediate(() => {
-      this.#wakeQueued = false;
-      const wake = this.#wake;
-      this.#wake = null;
-      wake?.();
-    });
+    inNextTurn(this.#onTurn);
   }
 }
 
@@ -214,6 +216,7 @@ function constrain(sequence: Sequence, choice: Choice, matcher: Handle | undefin
   return {
     onToken(token, rows, row, isFinal) {
       const ended = choice.onToken(token, rows, row, isFinal);
+      choice.catchUp();
       if (!choice.message.isReasoning) sequence.matcher = matcher;
       return ended;
     },

@@ -24,9 +24,15 @@ export type ModelOptions = {
   readonly gpuLayers?: number;
   /**
    * Whether attention runs in one fused kernel, of a GGUF model. Default true. On CPUs, many sequences of more than about 200
-   * tokens with cells of their own (see `kvTokens`) decode faster without. F32 weights on a CPU never use it: it rounds to 16 bits.
+   * tokens with cells of their own (see `kvTokens`) decode faster without. A cache of 32 bits on a CPU never uses it: it rounds
+   * to 16 bits.
    */
   readonly fusedAttention?: boolean;
+  /**
+   * Bits of one number in the KV cache of a GGUF model. Default: 32 with F32 weights, else 16. With 32 the log-probabilities of
+   * a quantized model are those that the trainer computes, for twice the memory.
+   */
+  readonly cacheBits?: 16 | 32;
   /** Jinja source that replaces the file's own chat template. */
   readonly chatTemplate?: string;
   /** How the model writes tool calls, where looking at its template is not enough: a name of docs/tool-calls.md. */
@@ -235,6 +241,7 @@ export class Models {
       signal,
       ...(options.gpuLayers === undefined ? {} : { gpuLayers: options.gpuLayers }),
       ...(options.fusedAttention === undefined ? {} : { fusedAttention: options.fusedAttention }),
+      ...(options.cacheBits === undefined ? {} : { cacheBits: options.cacheBits }),
       ...(onProgress ? { onProgress: (fraction: number) => onProgress(options.path, fraction) } : {}),
     });
   }

@@ -48,7 +48,7 @@ export type NativeModel = {
   readonly heads: number;
   readonly kvHeads: number;
   readonly hasRecurrentState: boolean;
-  readonly kvNumberBytes: number; // of one number in the KV cache
+  readonly hasF32Weights: boolean;
   readonly slidingWindow: number; // tokens; 0: attention sees everything
   readonly sizeBytes: number;
   readonly parameters: number;
@@ -152,6 +152,7 @@ export type EngineAddon = {
       maxOutputs: number;
       threads: number;
       fusedAttention: boolean;
+      cacheBits: 16 | 32;
     },
   ): Promise<NativeContext>;
 };

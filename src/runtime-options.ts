@@ -114,6 +114,7 @@ const MODEL_FIELDS: Record<keyof ModelOptions, Check> = {
   path: ofType('string'),
   gpuLayers: integer(0),
   fusedAttention: ofType('boolean'),
+  cacheBits: (value) => (value === 16 || value === 32 ? null : '16 or 32'),
   chatTemplate: ofType('string'),
   toolFormat: ofType('string'),
 };

@@ -1,6 +1,8 @@
 /** A running completion -> the chunks of the wire, in their order: roles, deltas, usage. */
+import { iterateBatches } from './batches.ts';
 import type { Choice } from './choice.ts';
 import type { Completion } from './completion.ts';
+import { OnpolicyError } from './errors.ts';
 import type { ChatCompletionChunk, ChunkChoice, Usage } from './protocol/index.ts';
 import { type AnswerHeader, finishReason, toUsage } from './response.ts';
 
@@ -14,10 +16,10 @@ export type UsageReport = {
 
 /** The chunks of one answer. It can be read once; leaving the loop aborts the request. */
 export class ChatCompletionStream implements AsyncIterable<ChatCompletionChunk> {
-  readonly #chunks: AsyncGenerator<ChatCompletionChunk>;
+  readonly #chunks: AsyncIterator<ChatCompletionChunk>;
   readonly #stop: () => void;
 
-  constructor(chunks: AsyncGenerator<ChatCompletionChunk>, stop: () => void) {
+  constructor(chunks: AsyncIterator<ChatCompletionChunk>, stop: () => void) {
     this.#chunks = chunks;
     this.#stop = stop;
   }
@@ -33,41 +35,64 @@ export class ChatCompletionStream implements AsyncIterable<ChatCompletionChunk> 
   }
 }
 
-/** Yields the chunks of a completion. */
-export async function* toChunks(
+/** The chunks of a completion. Leaving them stops it. */
+export function toChunks(
   header: AnswerHeader,
   completion: Completion,
   usage: UsageReport,
-): AsyncGenerator<ChatCompletionChunk> {
-  const chunk = (choices: ChunkChoice[], more: Partial<ChatCompletionChunk>): ChatCompletionChunk => ({
-    id: header.id,
-    object: 'chat.completion.chunk',
-    created: header.created,
-    model: header.model,
-    choices,
-    ...more,
+): AsyncIterator<ChatCompletionChunk> {
+  let hasBegun = false;
+  let hasEnded = false;
+  return iterateBatches({
+    next: async () => {
+      const changed = await completion.changes();
+      if (changed === null) {
+        if (hasEnded || !usage.atEnd) return null;
+        hasEnded = true;
+        return [toChunk(header, [], { usage: toUsage(header, completion) })];
+      }
+      const chunks = hasBegun ? [] : openingChunks(header, completion, usage);
+      hasBegun = true;
+      for (const choice of changed) {
+        const delta = deltaChoice(header, choice);
+        if (delta) chunks.push(toChunk(header, [delta], counted(header, usage, choice)));
+      }
+      return chunks;
+    },
+    leave: () => completion.stop(new OnpolicyError('ABORTED', 'the stream was left')),
   });
-  const counted = (choice: Choice | null): { usage?: Usage } =>
-    usage.inEveryChunk ? { usage: choiceUsage(header, choice) } : {};
-  let isFirst = true;
-  for await (const choice of completion.changes()) {
-    if (isFirst) {
-      isFirst = false;
-      const prompt_token_ids = header.returnTokenIds ? Array.from(header.promptIds) : null;
-      for (const { index } of completion.choices)
-        yield chunk([roleChoice(header, index)], {
-          ...counted(null),
-          prompt_token_ids,
-          system_fingerprint: header.systemFingerprint,
-          seed: header.drawnSeed,
-        });
-      if (header.echo !== '')
-        for (const { index } of completion.choices) yield chunk([echoChoice(header, index)], counted(null));
-    }
-    const delta = deltaChoice(header, choice);
-    if (delta) yield chunk([delta], counted(choice));
-  }
-  if (usage.atEnd) yield chunk([], { usage: toUsage(header, completion) });
+}
+
+function toChunk(
+  { id, created, model }: AnswerHeader,
+  choices: ChunkChoice[],
+  more: Partial<ChatCompletionChunk>,
+): ChatCompletionChunk {
+  return { id, object: 'chat.completion.chunk', created, model, choices, ...more };
+}
+
+/** Of every choice its role, then what `echo` puts before its text. */
+function openingChunks(
+  header: AnswerHeader,
+  { choices }: Completion,
+  usage: UsageReport,
+): ChatCompletionChunk[] {
+  const none = counted(header, usage, null);
+  const chunks = choices.map(({ index }) =>
+    toChunk(header, [roleChoice(header, index)], {
+      ...none,
+      prompt_token_ids: header.returnTokenIds ? Array.from(header.promptIds) : null,
+      system_fingerprint: header.systemFingerprint,
+      seed: header.drawnSeed,
+    }),
+  );
+  if (header.echo !== '')
+    for (const { index } of choices) chunks.push(toChunk(header, [echoChoice(header, index)], none));
+  return chunks;
+}
+
+function counted(header: AnswerHeader, usage: UsageReport, choice: Choice | null): { usage?: Usage } {
+  return usage.inEveryChunk ? { usage: choiceUsage(header, choice) } : {};
 }
 
 function roleChoice(header: AnswerHeader, index: number): ChunkChoice {

@@ -22,14 +22,16 @@ export type StopRules = SpecialTokens & {
   readonly includeStop: boolean;
 };
 
-/** One choice's way from ids to text. */
+/** One choice's way from ids to text. Where no stop string is looked for, text is made only when it is taken. */
 export class TextOut {
   readonly #rules: StopRules;
   readonly #detokenizer: Detokenizer;
   readonly #scanner: StopScanner | null;
-  #text = ''; // released so far
+  #unread: number[] = []; // ids whose text was not needed yet; only without stop strings
+  #isTailUnread = false; // the same for what is left at the end
   #held = ''; // read, but its end may still become a stop string
   #delta = ''; // released since the last takeDelta
+  #released = 0; // units of text
   #count = 0;
 
   constructor(rules: StopRules, tokenizer: Tokenizer) {
@@ -43,25 +45,22 @@ export class TextOut {
     return this.#count;
   }
 
-  /** All text that has been released. */
-  get text(): string {
-    return this.#text;
-  }
-
   /** Reads one sampled token. Returns the finish when it ends the choice, else null. */
   push(id: number): Finish | null {
     this.#count += 1;
     const finish = this.#tokenFinish(id);
     if (finish?.reason !== 'stop' || this.#rules.includeStop) {
-      const stopped = this.#read(this.#detokenizer.push(id));
+      const stopped = this.#scanner ? this.#scan(this.#scanner, this.#detokenizer.push(id)) : null;
       if (stopped) return stopped;
+      if (!this.#scanner) this.#unread.push(id);
     }
     return finish && this.end(finish);
   }
 
   /** Ends the choice: releases what was held back, unless a stop string shows up in it. */
   end(finish: Finish): Finish {
-    const stopped = this.#read(this.#detokenizer.finish());
+    this.#isTailUnread = this.#scanner === null;
+    const stopped = this.#scanner ? this.#scan(this.#scanner, this.#detokenizer.finish()) : null;
     if (stopped) return stopped;
     this.#release(this.#held.length);
     return finish;
@@ -69,8 +68,12 @@ export class TextOut {
 
   /** The text released since the last call. */
   takeDelta(): string {
-    const delta = this.#delta;
+    let delta = this.#delta;
     this.#delta = '';
+    for (const id of this.#unread) delta += this.#detokenizer.push(id);
+    if (this.#unread.length > 0) this.#unread = [];
+    if (this.#isTailUnread) delta += this.#detokenizer.finish();
+    this.#isTailUnread = false;
     return delta;
   }
 
@@ -84,17 +87,12 @@ export class TextOut {
     return null;
   }
 
-  #read(text: string): Finish | null {
+  #scan(scanner: StopScanner, text: string): Finish | null {
     if (text === '') return null;
     this.#held += text;
-    const scanner = this.#scanner;
-    if (!scanner) {
-      this.#release(this.#held.length);
-      return null;
-    }
     const match = scanner.push(text);
     if (match && this.#count > this.#rules.minTokens) {
-      this.#release((this.#rules.includeStop ? match.end : match.start) - this.#text.length);
+      this.#release((this.#rules.includeStop ? match.end : match.start) - this.#released);
       this.#held = '';
       return { reason: 'stop', stopReason: this.#rules.stops!.strings[match.index]! };
     }
@@ -107,9 +105,8 @@ export class TextOut {
     // A surrogate pair is never split between two deltas.
     const last = this.#held.charCodeAt(length - 1);
     const end = length < this.#held.length && last >= 0xd800 && last <= 0xdbff ? length - 1 : length;
-    const released = this.#held.slice(0, end);
+    this.#delta += this.#held.slice(0, end);
     this.#held = this.#held.slice(end);
-    this.#text += released;
-    this.#delta += released;
+    this.#released += end;
   }
 }

@@ -46,29 +46,86 @@ export function textBytes(
   return !spacesBetween && bytes[0] === SPACE && tokenizer.isSpecial(previous) ? bytes.subarray(1) : bytes;
 }
 
+/** Texts of tokens that are whole characters, by id: the same tokens come again and again. */
+const wholeTexts = new WeakMap<Tokenizer, Map<number, string>>();
+/** Tokens that are met after as many others are read anew each time. */
+const MOST_WHOLE_TEXTS = 32_768;
+
+function wholeTextsOf(tokenizer: Tokenizer): Map<number, string> {
+  let texts = wholeTexts.get(tokenizer);
+  if (!texts) {
+    texts = new Map();
+    wholeTexts.set(tokenizer, texts);
+  }
+  return texts;
+}
+
 /** Turns tokens into text as they come. Never splits a character: incomplete UTF-8 waits for its end. */
 export class Detokenizer {
   readonly #tokenizer: Tokenizer;
   readonly #specials: SpecialTokens;
-  readonly #decoder = new TextDecoder('utf-8', { ignoreBOM: true });
+  readonly #known: Map<number, string>;
+  #open: Uint8Array = NO_BYTES; // of a character that is not complete
   #previous = -1;
 
   constructor(tokenizer: Tokenizer, specials: SpecialTokens) {
     this.#tokenizer = tokenizer;
     this.#specials = specials;
+    this.#known = wholeTextsOf(tokenizer);
   }
 
   /** The text that this token completes; may be empty. */
   push(id: number): string {
-    const bytes = textBytes(this.#tokenizer, id, this.#previous, this.#specials);
+    const isAtBorder = this.#open.length === 0;
+    const known = isAtBorder ? this.#known.get(id) : undefined;
+    const previous = this.#previous;
     this.#previous = id;
-    return bytes.length === 0 ? '' : this.#decoder.decode(bytes, { stream: true });
+    if (known !== undefined) return known;
+    const added = textBytes(this.#tokenizer, id, previous, this.#specials);
+    if (added.length === 0) return '';
+    const { text, open } = decodeWhole(this.#open, added);
+    this.#open = open;
+    const isWhole = isAtBorder && open.length === 0 && !this.#tokenizer.isSpecial(id);
+    if (isWhole && this.#known.size < MOST_WHOLE_TEXTS) this.#known.set(id, text);
+    return text;
   }
 
   /** What is left at the end: U+FFFD for bytes that never became a character. */
   finish(): string {
-    return this.#decoder.decode();
+    const left = this.#open;
+    this.#open = NO_BYTES;
+    return left.length === 0 ? '' : decoder.decode(left);
   }
+}
+
+const NO_BYTES = new Uint8Array(0);
+const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
+
+/** The characters that further bytes complete, and the bytes of one that is still open. */
+export function decodeWhole(before: Uint8Array, added: Uint8Array): { text: string; open: Uint8Array } {
+  const bytes = before.length === 0 ? added : concat(before, added);
+  const complete = bytes.length - openBytes(bytes);
+  if (complete === bytes.length) return { text: decoder.decode(bytes), open: NO_BYTES };
+  return { text: decoder.decode(bytes.subarray(0, complete)), open: bytes.slice(complete) };
+}
+
+function concat(a: Uint8Array, b: Uint8Array): Uint8Array {
+  const joined = new Uint8Array(a.length + b.length);
+  joined.set(a);
+  joined.set(b, a.length);
+  return joined;
+}
+
+/** How many bytes at the end begin a character that they do not complete. */
+function openBytes(bytes: Uint8Array): number {
+  for (let back = 1; back <= Math.min(3, bytes.length); back++) {
+    const byte = bytes[bytes.length - back]!;
+    if (byte < 0x80) return 0;
+    if (byte < 0xc0) continue; // inside a character
+    const needed = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2;
+    return needed > back ? back : 0;
+  }
+  return 0;
 }
 
 /** The text of a whole list of tokens. */

@@ -142,6 +142,7 @@ describe('a runtime', () => {
       [{ gpu: 'tpu' }, /gpu: expected one of/],
       [{ modle: 'x' }, /options.modle: expected one of .*model/],
       [{ model: { path: 'x', fusedAttention: 'no' } }, /fusedAttention: expected a boolean/],
+      [{ model: { path: 'x', cacheBits: 8 } }, /cacheBits: expected 16 or 32/],
       [{ model: { contextSize: 5 } }, /model: expected an object with a path/],
       [{ models: { a: { path: 'x', color: 1 } } }, /color/],
     ] as const)

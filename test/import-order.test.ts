@@ -11,6 +11,7 @@ const ORDER = [
   'errors',
   'shared',
   // Leaf libraries: each stands alone.
+  'batches',
   'durable-files',
   'on-disk',
   'stop-strings',
@@ -18,6 +19,7 @@ const ORDER = [
   'kv-ledger',
   'prefix-cache',
   'tokenizer',
+  'turns',
   'template/',
   'structured/addon-types',
   'tool-calls/',

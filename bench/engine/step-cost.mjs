@@ -1,5 +1,6 @@
 // Settings -> processor time that this library's JavaScript takes for a step of 32 sequences, on an engine that computes nothing.
-// The whole path is in it: scheduling, reading the sampled rows, text, log-probabilities, chunks, and the readers.
+// The whole path is in it: scheduling, reading the sampled rows, text, log-probabilities, chunks, and the readers. And the
+// part of it that the next step waits for.
 import { answer } from '../../dist/answer.js';
 import { Engine } from '../../dist/engine.js';
 import { validateChatRequest } from '../../dist/protocol/index.js';
@@ -30,12 +31,17 @@ class InstantBackend {
   batchTokens = 4096;
   slotCount = sequences;
   canCutCache = true;
+  outputRows = sequences;
   #columns = new Map();
+  #answeredMs = 0;
   steps = 0;
+  waitMs = 0; // from answers to the next steps
 
   async step({ samplers }) {
+    if (this.steps > 0) this.waitMs += performance.now() - this.#answeredMs;
     this.steps += 1;
     await new Promise((resolve) => setImmediate(resolve)); // an answer from another thread comes in a turn of its own
+    this.#answeredMs = performance.now();
     return { samples: this.#rows(samplers.length), scores: this.#rows(0) };
   }
 
@@ -61,7 +67,7 @@ class InstantBackend {
   }
 }
 
-/** Milliseconds of processor time for each step while all sequences run. */
+/** Milliseconds of each step while all sequences run: of processor time, and until the next one begins. */
 async function measure(fields) {
   const backend = new InstantBackend();
   const template = serveTemplate('{{ messages[0].content }}', tokenizer, undefined);
@@ -88,9 +94,8 @@ async function measure(fields) {
         ...fields,
       };
       const request = validateChatRequest(body, { wire: false });
-      const answered = await answer(model, request, {
+      const answered = await answer({ model, adapter: null }, request, {
         signal: undefined,
-        adapter: null,
         onEnd() {},
         processedLogprobs: false,
         arrival,
@@ -100,15 +105,19 @@ async function measure(fields) {
   );
   const { user, system } = process.cpuUsage(start);
   await engine.close();
-  return (user + system) / 1000 / backend.steps;
+  return { stepMs: (user + system) / 1000 / backend.steps, waitMs: backend.waitMs / backend.steps };
 }
 
 const CASES = {
   whole: {},
   'streaming with log-probabilities': { stream: true, logprobs: true, top_logprobs: tops },
 };
-const stepMs = Object.fromEntries(Object.keys(CASES).map((name) => [name, []]));
+const samples = Object.fromEntries(Object.keys(CASES).map((name) => [name, { stepMs: [], waitMs: [] }]));
 for (const fields of Object.values(CASES)) await measure(fields); // lets the compiler settle
 for (let round = 0; round < rounds; round++)
-  for (const [name, fields] of Object.entries(CASES)) stepMs[name].push(await measure(fields));
-report({ stepMs, sequences });
+  for (const [name, fields] of Object.entries(CASES)) {
+    const { stepMs, waitMs } = await measure(fields);
+    samples[name].stepMs.push(stepMs);
+    samples[name].waitMs.push(waitMs);
+  }
+report({ samples, sequences });

@@ -24,9 +24,10 @@ Status Context::Create(std::shared_ptr<Model> model, const ContextOptions& optio
   params.kv_unified = options.shares_cells;
   // The fused attention kernel of CPUs rounds to 16 bits: log-probabilities of 32-bit models would change by 1e-3 with the
   // company in a step.
-  const bool needs_precision = model->is_f32() && !model->use_gpu();
+  const bool is_wide = options.cache_bits == 32;
+  const bool needs_precision = is_wide && !model->use_gpu();
   if (needs_precision || !options.fused_attention) params.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_DISABLED;
-  if (model->is_f32()) params.type_k = params.type_v = GGML_TYPE_F32;
+  if (is_wide) params.type_k = params.type_v = GGML_TYPE_F32;
   params.no_perf = true;
   params.swa_full = true;    // a sliding window that forgets would make cached prefixes useless
   params.offload_kqv = model->use_gpu();

@@ -22,6 +22,7 @@ struct ContextOptions {
   uint32_t max_outputs = 64;      // rows of logits in one step at most
   int32_t threads = 1;
   bool fused_attention = true;    // false: plain matrix products, faster on CPUs from about 200 tokens a sequence on
+  uint32_t cache_bits = 16;       // of one number in the KV cache: 16 or 32
 };
 
 // Kinds of KV cache edits, as they stand in StepInput::memory_edits.

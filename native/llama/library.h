@@ -139,6 +139,10 @@ namespace onpolicy {
   X(ggml_silu)                                                                                                 \
   X(ggml_silu_back)                                                                                            \
   X(ggml_swiglu_split)                                                                                         \
+  X(ggml_geglu_split)                                                                                          \
+  X(ggml_tanh)                                                                                                 \
+  X(ggml_sqr)                                                                                                  \
+  X(ggml_scale_bias)                                                                                           \
   X(ggml_get_rows)                                                                                             \
   X(ggml_get_rows_back)                                                                                        \
   X(ggml_cont)                                                                                                 \

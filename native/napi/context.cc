@@ -261,6 +261,7 @@ Napi::Value CreateContext(const Napi::CallbackInfo& info) {
   options.max_outputs = ReadUint(object, "maxOutputs", options.max_outputs);
   options.threads = static_cast<int32_t>(ReadUint(object, "threads", 1));
   options.fused_attention = object.Get("fusedAttention").ToBoolean();
+  options.cache_bits = ReadUint(object, "cacheBits", options.cache_bits);
   auto context = std::make_shared<std::shared_ptr<Context>>();
   return AsyncTask::Run(
       env, owner, [model, options, context] { return Context::Create(model, options, context.get()); },

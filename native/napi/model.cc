@@ -100,7 +100,7 @@ Napi::Object DescribeModel(Napi::Env env, const LoadedModel& loaded) {
   object.Set("heads", api.llama_model_n_head(raw));
   object.Set("kvHeads", api.llama_model_n_head_kv(raw));
   object.Set("hasRecurrentState", api.llama_model_is_recurrent(raw) || api.llama_model_is_hybrid(raw));
-  object.Set("kvNumberBytes", model->is_f32() ? 4 : 2);
+  object.Set("hasF32Weights", model->is_f32());
   object.Set("slidingWindow", api.llama_model_n_swa(raw));
   object.Set("sizeBytes", static_cast<double>(api.llama_model_size(raw)));
   object.Set("parameters", static_cast<double>(api.llama_model_n_params(raw)));

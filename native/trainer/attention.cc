@@ -6,11 +6,12 @@ namespace {
 // One block's part of the row. Queries of the heads that share keys lie in one matrix: (head size, queries x group, kv heads).
 class Block {
  public:
-  Block(Graph& graph, Products& products, const Shape& shape, const RowAttention& attention,
+  Block(Graph& graph, Products& products, const Shape& shape, const RowAttention& attention, bool is_local,
         const QueryBlock& block)
       : graph_(graph), products_(products), shape_(shape), block_(block) {
-    mask_ = graph.At({attention.masks.arena, attention.masks.offset + block.mask_offset * sizeof(float)},
-                     GGML_TYPE_F32, {block.key_count, block.count});
+    const size_t first = block.mask_offset + (is_local ? attention.plan.first_local_mask : 0);
+    mask_ = graph.At({attention.masks.arena, attention.masks.offset + first * sizeof(float)}, GGML_TYPE_F32,
+                      {block.key_count, block.count});
   }
 
   // (head size, heads, row) -> (head size, queries x group, kv heads)
@@ -66,20 +67,20 @@ class Block {
 
 }  // namespace
 
-void AttentionForward(Graph& graph, Products& products, const Shape& shape, const RowAttention& attention,
+void AttentionForward(Graph& graph, Products& products, const Shape& shape, const RowAttention& attention, bool is_local,
                       Tensor query, Tensor key, Tensor value, Tensor output) {
   for (const QueryBlock& range : attention.plan.blocks) {
-    Block block(graph, products, shape, attention, range);
+    Block block(graph, products, shape, attention, is_local, range);
     Tensor probabilities = block.Probabilities(block.Keys(key), block.Queries(query));
     block.StoreQueries(products.Multiply(products.Turned(block.Keys(value)), probabilities), output);
   }
 }
 
-void AttentionBackward(Graph& graph, Products& products, const Shape& shape, const RowAttention& attention,
+void AttentionBackward(Graph& graph, Products& products, const Shape& shape, const RowAttention& attention, bool is_local,
                        Tensor query, Tensor key, Tensor value, Tensor output_gradient, Tensor query_gradient,
                        Tensor key_gradient, Tensor value_gradient) {
   for (const QueryBlock& range : attention.plan.blocks) {
-    Block block(graph, products, shape, attention, range);
+    Block block(graph, products, shape, attention, is_local, range);
     Tensor queries = block.Queries(query), keys = block.Keys(key), values = block.Keys(value);
     Tensor probabilities = block.Probabilities(keys, queries);
     Tensor gradient = block.Queries(output_gradient);

@@ -12,12 +12,13 @@ struct RowAttention {
   Slot masks;
 };
 
+// `is_local`: with the masks of layers that have a window.
 // query: (head size, heads, row); key, value: (head size, kv heads, row). Fills `output`, (head size, heads, row).
-void AttentionForward(Graph& graph, Products& products, const Shape& shape, const RowAttention& attention,
+void AttentionForward(Graph& graph, Products& products, const Shape& shape, const RowAttention& attention, bool is_local,
                       Tensor query, Tensor key, Tensor value, Tensor output);
 
 // Adds to the graph what fills `query_gradient` and adds to the zeroed `key_gradient` and `value_gradient`.
-void AttentionBackward(Graph& graph, Products& products, const Shape& shape, const RowAttention& attention,
+void AttentionBackward(Graph& graph, Products& products, const Shape& shape, const RowAttention& attention, bool is_local,
                        Tensor query, Tensor key, Tensor value, Tensor output_gradient, Tensor query_gradient,
                        Tensor key_gradient, Tensor value_gradient);
 

@@ -8,7 +8,7 @@ namespace onpolicy::training {
 namespace {
 
 constexpr int64_t kMaxRow = 8192;
-constexpr int64_t kNodesOfLayer = 220, kNodesOfBlock = 80;  // of a graph there and back, at most
+constexpr int64_t kNodesOfLayer = 260, kNodesOfBlock = 80;  // of a graph there and back, at most
 
 void Put(Slot slot, ggml_type type, const void* values, size_t count) {
   Graph graph(1);
@@ -39,6 +39,7 @@ Status FullTrainer::Open(const FullTrainerOptions& options, std::unique_ptr<Full
   Device* device = trainer->device_.get();
   trainer->arena_ = std::make_unique<Arena>(device);
   if (Status status = Weights::Load(device, options.model, &trainer->weights_); !status.ok()) return status;
+  trainer->weights_->shape.MakeExact();
   if (Status status = FullWeights::Create(device, trainer->weights_.get(), options.is_narrow, &trainer->full_);
       !status.ok())
     return status;
@@ -67,7 +68,7 @@ Status FullTrainer::Run(PackedRow row, const std::vector<float>* target_weights,
     weights.push_back(0);
   }
   row_.size = row.size();
-  row_.attention.plan = PlanAttention(row, kShortBlockQueries);
+  row_.attention.plan = PlanAttention(row, shape().window, kShortBlockQueries);
   const int64_t nodes =
       shape().layers * (kNodesOfLayer + kNodesOfBlock * static_cast<int64_t>(row_.attention.plan.blocks.size())) + 64;
   if (row.size() > kMaxRow || nodes > static_cast<int64_t>(kMaxGraphNodes))
@@ -122,7 +123,7 @@ Status FullTrainer::Prepare(const PackedRow& row, const std::vector<float>& targ
 void FullTrainer::Build(Graph& graph, FullLinears& linears, const PackedRow& row, bool gradients) {
   const Shape& shape = weights_->shape;
   Tensor tokens = graph.At(tokens_, GGML_TYPE_I32, {row.size()});
-  Tensor stream = graph.Rows(weights_->embedding, tokens);
+  Tensor stream = weights_->Embed(graph, tokens);
   std::vector<LayerGraph> parts;
   std::vector<Activations> kept(weights_->layers.size());
   std::vector<Tensor> inputs;  // of each layer
@@ -132,7 +133,7 @@ void FullTrainer::Build(Graph& graph, FullLinears& linears, const PackedRow& row
     inputs.push_back(stream);
     kept[i].attended = graph.At(layers_[i].attended, GGML_TYPE_F32, {layer.query.out(), row.size()});
     parts[i].Attend(stream, kept[i]);
-    kept[i].middle = graph.Plus(stream, linears.Forward(layer.output, kept[i].attended));
+    kept[i].middle = parts[i].Middle(stream, kept[i]);
     parts[i].FeedForward(kept[i]);
     stream = graph.Add(parts[i].Output(kept[i]));
   }
@@ -152,6 +153,7 @@ void FullTrainer::Build(Graph& graph, FullLinears& linears, const PackedRow& row
   Tensor gradient = graph.ScatterRows(rows_gradient, ids, stream);
   for (size_t i = weights_->layers.size(); i-- > 0;)
     gradient = parts[i].Backward(inputs[i], kept[i], gradient, layers_[i].scratch, true);
+  if (shape.embedding_scale != 1) gradient = graph.Scale(gradient, shape.embedding_scale);
   graph.Add(graph.PlusInPlace(full_->Find(weights_->embedding)->gradient,
                               graph.ScatterRows(gradient, tokens, weights_->embedding)));
 }

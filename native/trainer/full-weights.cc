@@ -13,8 +13,7 @@ std::vector<Tensor*> Fields(Weights* weights) {
   std::vector<Tensor*> fields = {&weights->embedding, &weights->output_norm, &weights->head.weight,
                                  &weights->head.bias};
   for (Layer& layer : weights->layers) {
-    for (Tensor* norm : {&layer.attention_norm, &layer.ffn_norm, &layer.query_norm, &layer.key_norm})
-      fields.push_back(norm);
+    for (Tensor* norm : layer.norms()) fields.push_back(norm);
     for (Linear* linear : layer.linears()) {
       fields.push_back(&linear->weight);
       fields.push_back(&linear->bias);

@@ -43,6 +43,11 @@ class Graph {
   }
   Tensor Silu(Tensor x) { return api_.ggml_silu(context_, x); }
   Tensor SiluBack(Tensor gradient, Tensor x) { return api_.ggml_silu_back(context_, gradient, x); }
+  Tensor Tanh(Tensor x) { return api_.ggml_tanh(context_, x); }
+  Tensor Square(Tensor x) { return api_.ggml_sqr(context_, x); }
+  // factor x + offset
+  Tensor Scale(Tensor x, float factor, float offset = 0) { return api_.ggml_scale_bias(context_, x, factor, offset); }
+  Tensor GeGlu(Tensor gate, Tensor up) { return api_.ggml_geglu_split(context_, gate, up); }
   Tensor SwiGlu(Tensor gate, Tensor up) { return api_.ggml_swiglu_split(context_, gate, up); }
   Tensor SoftMax(Tensor x, Tensor mask, float scale) {
     return api_.ggml_soft_max_ext(context_, x, mask, scale, 0.0f);

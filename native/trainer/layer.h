@@ -34,6 +34,7 @@ class LayerGraph {
 
   // Fills `kept.attended`, which must have its place; computes the others. x: (width, row)
   void Attend(Tensor x, Activations& kept);
+  Tensor Middle(Tensor x, const Activations& kept);  // (width, row), from `kept.attended`
   void FeedForward(Activations& kept);
   // (width, row)
   Tensor Output(const Activations& kept);
@@ -43,7 +44,22 @@ class LayerGraph {
                   bool needs_input_gradient);
 
  private:
+  struct Pair {
+    Tensor gate, up;
+  };
+
+  struct Gelu {
+    Tensor share;       // gelu(x) / x
+    Tensor derivative;  // gelu'(x)
+  };
+
   Tensor Norm(Tensor x, Tensor weight);
+  Tensor PostNorm(Tensor x, Tensor weight) { return weight ? Norm(x, weight) : x; }
+  Tensor AttentionOutput(const Activations& kept);
+  Gelu GeluOf(Tensor x);
+  Tensor Hidden(const Activations& kept);
+  // Gradient of the hidden activations -> gradients of what they are made of.
+  Pair HiddenBack(Tensor gradient, const Activations& kept);
   Tensor NormBack(Tensor gradient, Tensor x, Tensor weight);
   // (heads x head size, row) -> (head size, heads, row), normed and rotated
   Tensor Rotated(Tensor x, int64_t heads, Tensor norm);

@@ -12,6 +12,10 @@ bool Sees(const PackedRow& row, int64_t i, int64_t j) {
   return j <= i && (row.group_ids[a] == row.group_ids[b] || row.parent_ids[a] == row.group_ids[b]);
 }
 
+bool IsNear(const PackedRow& row, int64_t i, int64_t j, int64_t window) {
+  return row.positions[static_cast<size_t>(i)] - row.positions[static_cast<size_t>(j)] < window;
+}
+
 // Where the block of queries that begins at `start` ends: with the last group that ends in its later half, if one does. A group
 // that two blocks share would have its keys gathered and multiplied by both.
 int64_t BlockEnd(const PackedRow& row, int64_t start, int64_t most) {
@@ -62,7 +66,7 @@ void PackedRow::Pad(int64_t multiple) {
   }
 }
 
-AttentionPlan PlanAttention(const PackedRow& row, int64_t most_queries) {
+AttentionPlan PlanAttention(const PackedRow& row, int64_t window, int64_t most_queries) {
   AttentionPlan plan;
   const int64_t size = row.size();
   for (int64_t start = 0, end = 0; start < size; start = end) {
@@ -83,13 +87,23 @@ AttentionPlan PlanAttention(const PackedRow& row, int64_t most_queries) {
         block.keys.push_back({at, stop - at});
       block.key_count += stop - at;
     }
-    block.mask_offset = plan.masks.size();
-    for (int64_t i = start; i < end; ++i)
-      for (const KeyRange& range : block.keys)
-        for (int64_t j = range.start; j < range.start + range.count; ++j)
-          plan.masks.push_back(Sees(row, i, j) ? 0.0f : -std::numeric_limits<float>::infinity());
     plan.blocks.push_back(std::move(block));
   }
+  auto add_masks = [&](auto sees) {
+    for (const QueryBlock& block : plan.blocks)
+      for (int64_t i = block.start; i < block.start + block.count; ++i)
+        for (const KeyRange& range : block.keys)
+          for (int64_t j = range.start; j < range.start + range.count; ++j)
+            plan.masks.push_back(sees(i, j) ? 0.0f : -std::numeric_limits<float>::infinity());
+  };
+  size_t offset = 0;
+  for (QueryBlock& block : plan.blocks) {
+    block.mask_offset = offset;
+    offset += static_cast<size_t>(block.count * block.key_count);
+  }
+  plan.first_local_mask = offset;
+  add_masks([&](int64_t i, int64_t j) { return Sees(row, i, j); });
+  if (window > 0) add_masks([&](int64_t i, int64_t j) { return Sees(row, i, j) && IsNear(row, i, j, window); });
   return plan;
 }
 

@@ -34,7 +34,8 @@ struct QueryBlock {
 
 struct AttentionPlan {
   std::vector<QueryBlock> blocks;
-  std::vector<float> masks;  // 0: seen; -infinity: not
+  std::vector<float> masks;  // 0: seen; -infinity: not. Those of layers with a window follow the others.
+  size_t first_local_mask = 0;
 };
 
 // Rows are padded to this, and key ranges aligned to it: the matrix kernels work on multiples of it.
@@ -43,6 +44,7 @@ constexpr int64_t kRowMultiple = 32;
 // Most queries of one block: wide products for long sequences; of short ones, small blocks see fewer keys in vain.
 constexpr int64_t kBlockQueries = 128, kShortBlockQueries = 64;
 
-AttentionPlan PlanAttention(const PackedRow& row, int64_t most_queries = kBlockQueries);
+// `window`: positions that layers with a window see, their own included; 0: there are no such layers.
+AttentionPlan PlanAttention(const PackedRow& row, int64_t window, int64_t most_queries = kBlockQueries);
 
 }  // namespace onpolicy::training

@@ -66,7 +66,7 @@ int64_t Trainer::LayersToKeep(const RowMemory::Need& need) const {
 Status Trainer::PrepareRow(const PackedRow& row, bool gradients) {
   row_.size = row.size();
   device_->UseThreads(row.size() * shape().width * weights_->layers[0].gate.out() >= kSharedWork);
-  row_.attention.plan = PlanAttention(row);
+  row_.attention.plan = PlanAttention(row, shape().window);
   targets_ = row.targets();
   RowMemory::Need need{.size = row.size(),
                        .targets = targets_,
@@ -107,7 +107,7 @@ Status Trainer::Forward(PackedRow row, bool gradients, bool adapter_off, std::ve
   Tensor tokens = graph.At(memory_->tokens, GGML_TYPE_I32, {row_.size});
   // The CPU reads the embedding, wherever the rest is computed.
   Tensor stream = graph.At(memory_->Residual(0), GGML_TYPE_F32, {shape().width, row_.size});
-  graph.Add(graph.Copy(graph.Rows(weights_->embedding, tokens), stream));
+  graph.Add(graph.Copy(weights_->Embed(graph, tokens), stream));
   if (Status status = device_->Run(graph.get()); !status.ok()) return status;
   for (int64_t i = 0; i < shape().layers; ++i)
     if (Status status = ForwardLayer(i, adapter_off ? nullptr : adapter_.get()); !status.ok()) return status;
@@ -129,7 +129,7 @@ Status Trainer::ForwardLayer(int64_t index, const Adapter* adapter) {
   Activations kept;
   kept.attended = graph.At(slots.attended, GGML_TYPE_F32, {layer.query.out(), row_.size});
   part.Attend(x, kept);
-  kept.middle = graph.Plus(x, linears.Forward(layer.output, kept.attended));
+  kept.middle = part.Middle(x, kept);
   part.FeedForward(kept);
   if (is_kept) {
     graph.Pin(kept.query, slots.query);
@@ -195,7 +195,7 @@ Status Trainer::BackwardLayer(int64_t index, Slot gradient_slot, Slot input_grad
     kept.up = at(slots.up, layer.up.out());
   } else {
     part.Attend(x, kept);
-    kept.middle = graph.Plus(x, linears.Forward(layer.output, kept.attended));
+    kept.middle = part.Middle(x, kept);
     part.FeedForward(kept);
   }
   const bool is_first = index == 0;

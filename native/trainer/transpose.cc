@@ -109,6 +109,7 @@ std::vector<Linear*> Weights::AllLinears() {
 
 Status Weights::Widen(Device* device) {
   const Library& api = Api();
+  shape.MakeExact();
   widened_ = std::make_unique<Arena>(device);
   std::vector<std::pair<Linear*, size_t>> places;
   for (Linear* linear : AllLinears()) {

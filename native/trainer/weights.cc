@@ -6,7 +6,9 @@
 namespace onpolicy::training {
 namespace {
 
-constexpr const char* kArchitectures[] = {"llama", "qwen2", "qwen3"};
+constexpr double kGemmaPattern = 6;            // one layer of so many sees everything, unless the file says otherwise
+constexpr int64_t kLayersOfLargestGemma = 62;  // the 27B model scales attention by the width of its heads' share
+constexpr const char* kArchitectures[] = {"llama", "qwen2", "qwen3", "gemma3"};
 
 // Metadata of a GGUF file, by key. Numbers are read whatever integer type they have.
 class Metadata {
@@ -101,14 +103,46 @@ Status Weights::ReadShape() {
   shape.attention_scale =
       scale > 0 ? static_cast<float>(scale) : 1.0f / std::sqrt(static_cast<float>(shape.head_size));
   shape.rope_size = static_cast<int>(number("rope.dimension_count", static_cast<double>(shape.head_size)));
-  shape.rope_base = static_cast<float>(number("rope.freq_base", 10000));
   shape.rope_mode = shape.architecture == "llama" ? GGML_ROPE_TYPE_NORMAL : GGML_ROPE_TYPE_NEOX;
   const std::string scaling = metadata.Text(prefix + "rope.scaling.type");
   if (!scaling.empty() && scaling != "none" && scaling != "linear")
     return Status::Fail("UNSUPPORTED", "training supports no rope scaling of type " + scaling);
-  const double factor = number("rope.scaling.factor", number("rope.scale_linear", 0));
-  shape.rope_scale = factor > 0 && scaling != "none" ? static_cast<float>(1 / factor) : 1.0f;
+  return is_gemma() ? ReadGemma() : Status::Ok();
+}
+
+Status Weights::ReadGemma() {
+  const Metadata metadata(gguf_);
+  shape.embedding_scale = std::sqrt(static_cast<float>(shape.width));
+  shape.activation = Activation::kGelu;
+  shape.window = static_cast<int64_t>(metadata.Number("gemma3.attention.sliding_window", 0));
+  if (shape.layers == kLayersOfLargestGemma)
+    shape.attention_scale = 1.0f / std::sqrt(static_cast<float>(shape.width / shape.heads));
+  if (metadata.Number("gemma3.final_logit_softcapping", 0) != 0)
+    return Status::Fail("UNSUPPORTED", "training supports no soft cap of logits");
+  if (std::isnan(metadata.Number("gemma3.attention.sliding_window_pattern", kGemmaPattern)))
+    return Status::Fail("UNSUPPORTED", "training needs gemma3.attention.sliding_window_pattern as one number");
   return Status::Ok();
+}
+
+void Weights::ReadRotation(int64_t index, Layer* layer) const {
+  const Metadata metadata(gguf_);
+  const std::string prefix = shape.architecture + ".";
+  const auto pattern = static_cast<int64_t>(metadata.Number(prefix + "attention.sliding_window_pattern", kGemmaPattern));
+  layer->is_local = shape.window > 0 && pattern > 0 && index % pattern < pattern - 1;
+  if (layer->is_local) {
+    layer->rope_base = static_cast<float>(metadata.Number(prefix + "rope.freq_base_swa", 10000));
+    return;
+  }
+  layer->rope_base = static_cast<float>(metadata.Number(prefix + "rope.freq_base", 10000));
+  const double factor =
+      metadata.Number(prefix + "rope.scaling.factor", metadata.Number(prefix + "rope.scale_linear", 0));
+  if (factor > 0 && metadata.Text(prefix + "rope.scaling.type") != "none")
+    layer->rope_scale = static_cast<float>(1 / factor);
+}
+
+Tensor Weights::Embed(Graph& graph, Tensor tokens) const {
+  Tensor rows = graph.Rows(embedding, tokens);
+  return shape.embedding_scale == 1 ? rows : graph.Scale(rows, shape.embedding_scale);
 }
 
 Status Weights::FindTensors() {
@@ -153,14 +187,20 @@ Status Weights::FindTensors() {
   const double ffn = metadata.Number(shape.architecture + ".feed_forward_length", 0);
   const int64_t query_width = shape.heads * shape.head_size;
   const int64_t kv_width = shape.kv_heads * shape.head_size;
+  const bool has_head_norms = is_gemma() || shape.architecture == "qwen3";
   for (int64_t i = 0; i < shape.layers; ++i) {
     const std::string prefix = "blk." + std::to_string(i) + ".";
     const auto hidden = static_cast<int64_t>(ffn);
     Layer layer;
     layer.attention_norm = vector(prefix + "attn_norm.weight", shape.width, true);
     layer.ffn_norm = vector(prefix + "ffn_norm.weight", shape.width, true);
-    layer.query_norm = vector(prefix + "attn_q_norm.weight", shape.head_size, shape.architecture == "qwen3");
-    layer.key_norm = vector(prefix + "attn_k_norm.weight", shape.head_size, shape.architecture == "qwen3");
+    layer.query_norm = vector(prefix + "attn_q_norm.weight", shape.head_size, has_head_norms);
+    layer.key_norm = vector(prefix + "attn_k_norm.weight", shape.head_size, has_head_norms);
+    if (is_gemma()) {
+      layer.attention_post_norm = vector(prefix + "post_attention_norm.weight", shape.width, true);
+      layer.ffn_post_norm = vector(prefix + "post_ffw_norm.weight", shape.width, true);
+    }
+    ReadRotation(i, &layer);
     layer.query = linear(prefix + "attn_q", shape.width, query_width);
     layer.key = linear(prefix + "attn_k", shape.width, kv_width);
     layer.value = linear(prefix + "attn_v", shape.width, kv_width);

@@ -10,6 +10,9 @@
 
 namespace onpolicy::training {
 
+// kGelu: as the engine has it, which on CPUs looks it up in a table of 16-bit values.
+enum class Activation { kSilu, kGelu, kExactGelu };
+
 struct Shape {
   std::string architecture;
   int64_t vocabulary = 0;
@@ -23,9 +26,13 @@ struct Shape {
   float attention_scale = 0;
   int rope_size = 0;  // rotated part of a head
   int rope_mode = 0;  // as ggml names them
-  float rope_base = 10000;
-  float rope_scale = 1;
+  Activation activation = Activation::kSilu;  // in the feed-forward part
+  float embedding_scale = 1;
+  int64_t window = 0;  // positions that layers with a window see; 0: there are no such layers
 
+  void MakeExact() {
+    if (activation == Activation::kGelu) activation = Activation::kExactGelu;
+  }
   int64_t heads_per_kv() const { return heads / kv_heads; }
 };
 
@@ -43,12 +50,20 @@ struct Linear {
 };
 
 struct Layer {
-  Tensor attention_norm = nullptr;  // (width)
-  Tensor ffn_norm = nullptr;        // (width)
-  Tensor query_norm = nullptr;      // (head size), or null
-  Tensor key_norm = nullptr;        // (head size), or null
+  Tensor attention_norm = nullptr;       // (width)
+  Tensor attention_post_norm = nullptr;  // (width), or null: of what attention adds to the stream
+  Tensor ffn_norm = nullptr;             // (width)
+  Tensor ffn_post_norm = nullptr;        // (width), or null: of what the feed-forward part adds
+  Tensor query_norm = nullptr;           // (head size), or null
+  Tensor key_norm = nullptr;             // (head size), or null
   Linear query, key, value, output, gate, up, down;
+  bool is_local = false;  // whether it sees the window only
+  float rope_base = 10000;
+  float rope_scale = 1;
 
+  std::vector<Tensor*> norms() {
+    return {&attention_norm, &attention_post_norm, &ffn_norm, &ffn_post_norm, &query_norm, &key_norm};
+  }
   std::vector<Linear*> linears() { return {&query, &key, &value, &output, &gate, &up, &down}; }
 };
 
@@ -64,7 +79,9 @@ class Weights {
   Linear head;
   std::vector<Layer> layers;
 
-  // Replaces the linear layers' weights by the 32-bit floats that they stand for.
+  // (row) token ids -> (width, row), the beginning of the residual stream
+  Tensor Embed(Graph& graph, Tensor tokens) const;
+  // Replaces the linear layers' weights by the 32-bit floats that they stand for, and a rounded activation by the exact one.
   Status Widen(Device* device);
   // Fills the transposed copies of the layers and the head. Does nothing the second time.
   Status Transpose(Device* device);
@@ -77,7 +94,11 @@ class Weights {
 
  private:
   Weights() = default;
+  bool is_gemma() const { return shape.architecture == "gemma3"; }
   Status ReadShape();
+  Status ReadGemma();
+  // Which positions a layer sees, and how they turn queries and keys.
+  void ReadRotation(int64_t index, Layer* layer) const;
   Status FindTensors();
   Status Place(Device* device);
   std::vector<Linear*> TransposedLinears();

@@ -25,6 +25,8 @@ export type GgufOptions = {
   readonly gpuLayers?: number;
   /** Default true. */
   readonly fusedAttention?: boolean;
+  /** Default: 32 with F32 weights, else 16. */
+  readonly cacheBits?: 16 | 32;
   /** Called with the fraction loaded, 0 to 1. */
   readonly onProgress?: (fraction: number) => void;
   readonly signal?: AbortSignal;
@@ -36,11 +38,14 @@ export class GgufModel implements LoadedModel {
   readonly path: string;
   readonly tokenizer: Tokenizer;
   readonly canShareCells = true;
+  /** Of one number in the KV cache. */
+  readonly cacheBits: 16 | 32;
   readonly #fusedAttention: boolean;
   readonly #usesGpu: boolean;
   #vocabulary: Promise<Vocabulary> | null = null;
 
-  constructor(native: NativeModel, { path, gpu, fusedAttention = true }: GgufOptions) {
+  constructor(native: NativeModel, { path, gpu, fusedAttention = true, cacheBits }: GgufOptions) {
+    this.cacheBits = cacheBits ?? (native.hasF32Weights ? 32 : 16);
     this.#fusedAttention = fusedAttention;
     this.#usesGpu = gpu !== false && devices().some(({ kind }) => kind === 'gpu');
     this.native = native;
@@ -97,11 +102,11 @@ export class GgufModel implements LoadedModel {
 
   /** Bytes that one token takes in the KV cache. */
   get kvBytesPerToken(): number {
-    const { layers, embeddingSize, heads, kvHeads, kvNumberBytes, metadata } = this.native;
+    const { layers, embeddingSize, heads, kvHeads, metadata } = this.native;
     const architecture = metadata['general.architecture'];
     const size = (name: string): number =>
       Number(metadata[`${architecture}.attention.${name}`] ?? embeddingSize / Math.max(heads, 1));
-    return kvNumberBytes * layers * kvHeads * (size('key_length') + size('value_length'));
+    return (this.cacheBits / 8) * layers * kvHeads * (size('key_length') + size('value_length'));
   }
 
   /** Whether every slot may have cells of its own: not with sliding windows or recurrent state, whose caches differ. */
@@ -125,9 +130,11 @@ export class GgufModel implements LoadedModel {
         ...options,
         maxSequences: slotCount,
         fusedAttention: this.#fusedAttention,
+        cacheBits: this.cacheBits,
       });
       return new GgufBackend(this.native, context, limits, {
         fusedAttention: this.#fusedAttention,
+        cacheBits: this.cacheBits,
         usesGpu: this.#usesGpu,
       });
     } catch (error) {
@@ -181,7 +188,7 @@ class GgufBackend implements Backend {
     model: NativeModel,
     context: NativeContext,
     limits: ContextLimits,
-    { fusedAttention, usesGpu }: { fusedAttention: boolean; usesGpu: boolean },
+    { fusedAttention, cacheBits, usesGpu }: { fusedAttention: boolean; cacheBits: number; usesGpu: boolean },
   ) {
     this.vocabSize = model.vocabSize;
     this.kvTokens = limits.kvTokens; // the engine rounds its own number up, never down
@@ -192,7 +199,7 @@ class GgufBackend implements Backend {
     this.canCutCache = !model.hasRecurrentState;
     this.sharesCells = limits.sharesCells;
     const layout = limits.sharesCells ? 'pool' : `${limits.slotCount} slots`;
-    this.cacheShape = `${layout}, ${8 * model.kvNumberBytes} bits${fusedAttention ? '' : ', plain attention'}`;
+    this.cacheShape = `${layout}, ${cacheBits} bits${fusedAttention ? '' : ', plain attention'}`;
     this.#context = context;
   }
 

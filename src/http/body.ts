@@ -2,6 +2,7 @@
 import { OnpolicyError } from '../errors.ts';
 import type { WireBody, WireRequest } from './exchange.ts';
 import type { HandlerSettings } from './options.ts';
+import { limitTime } from './time-limits.ts';
 
 /** Reads and parses a body. Throws `TOO_LARGE`, `TIMEOUT`, `ABORTED`, and `INVALID_REQUEST` when it is no JSON. */
 export async function readJson(
@@ -36,12 +37,12 @@ async function readText(body: WireBody, maxBytes: number, timeoutMs: number): Pr
     if (bytes > maxBytes) throw tooLarge(maxBytes);
     parts.push(part);
   };
-  let timer: NodeJS.Timeout | undefined;
+  let stopClock = (): void => {};
   try {
     await new Promise<void>((resolve, reject) => {
       const late = (): void =>
         reject(new OnpolicyError('TIMEOUT', `the body did not come within ${timeoutMs} ms`));
-      timer = setTimeout(late, timeoutMs);
+      stopClock = limitTime(timeoutMs, late);
       body.read(take).then(resolve, reject);
     });
   } catch (error) {
@@ -49,7 +50,7 @@ async function readText(body: WireBody, maxBytes: number, timeoutMs: number): Pr
     if (error instanceof OnpolicyError) throw error;
     throw new OnpolicyError('ABORTED', 'the body broke off', { cause: error });
   } finally {
-    clearTimeout(timer);
+    stopClock();
   }
   try {
     return UTF8.decode(parts.length === 1 ? parts[0] : Buffer.concat(parts, bytes));

@@ -1,8 +1,10 @@
 /** Chunks of a completion <-> server-sent events. Nothing is made before the reader asks for it. */
 import { createParser } from 'eventsource-parser';
+import { iterateBatches } from '../batches.ts';
 import { messageOf, OnpolicyError } from '../errors.ts';
 import type { ChatCompletionChunk } from '../protocol/index.ts';
 import type { ChatCompletionStream } from '../stream.ts';
+import { decodeWhole } from '../tokenizer.ts';
 import type { OpenResponse } from './transport.ts';
 import { fromWireError, toWireError } from './wire-errors.ts';
 
@@ -96,36 +98,49 @@ function event(data: string): string {
 }
 
 /** Events -> chunks. Throws what an event or the stream itself says went wrong; a stream without its end is broken. */
-export async function* fromEventStream({
+export function fromEventStream({
   response,
   stop,
   toError,
   end,
-}: OpenResponse): AsyncGenerator<ChatCompletionChunk> {
-  let ready: string[] = [];
+}: OpenResponse): AsyncIterator<ChatCompletionChunk> {
+  const ready: string[] = [];
   const parser = createParser({ onEvent: ({ data }) => ready.push(data) });
-  const decoder = new TextDecoder();
+  let open: Uint8Array = new Uint8Array(0); // bytes of a character that is not complete
   const parts = response.body[Symbol.asyncIterator]();
-  let hasEnded = false;
-  try {
-    for (;;) {
-      const { done, value } = await parts.next();
-      if (done) throw new OnpolicyError('NETWORK_FAILED', 'the stream broke off before its end');
-      parser.feed(decoder.decode(value, { stream: true }));
-      const events = ready;
-      ready = [];
-      for (const data of events) {
-        hasEnded = data === END;
-        if (hasEnded) return;
-        yield toChunk(data);
-      }
-    }
-  } catch (error) {
-    throw toError(error);
-  } finally {
+  let isOver = false;
+  let failure: OnpolicyError | null = null;
+  const finish = (rest: Promise<unknown> | undefined): void => {
+    isOver = true;
     end();
-    void (hasEnded ? readRest(parts, stop) : Promise.resolve(parts.return?.())).catch(() => {});
-  }
+    rest?.catch(() => {});
+  };
+  return iterateBatches({
+    next: async () => {
+      if (failure) throw failure;
+      if (isOver) return null;
+      const chunks: ChatCompletionChunk[] = [];
+      try {
+        const { done, value } = await parts.next();
+        if (done) throw new OnpolicyError('NETWORK_FAILED', 'the stream broke off before its end');
+        const decoded = decodeWhole(open, value);
+        open = decoded.open;
+        parser.feed(decoded.text);
+        for (const data of ready.splice(0)) {
+          if (data === END) {
+            finish(readRest(parts, stop));
+            break;
+          }
+          chunks.push(toChunk(data));
+        }
+      } catch (error) {
+        finish(parts.return?.());
+        failure = toError(error); // after the chunks that came before it
+      }
+      return chunks;
+    },
+    leave: () => finish(parts.return?.()),
+  });
 }
 
 /** How long a server may take to end a body whose last event has come. */

@@ -50,12 +50,15 @@ function bodyOf(incoming: IncomingMessage): WireBody {
   return {
     read: (take) =>
       new Promise((resolve, reject) => {
+        let missing = Number(incoming.headers['content-length'] ?? Number.POSITIVE_INFINITY);
         incoming.on('data', (part: Uint8Array) => {
           try {
             take(part);
           } catch (error) {
             reject(error);
           }
+          missing -= part.length;
+          if (missing === 0) resolve(); // the end is told of later
         });
         incoming.once('end', resolve);
         incoming.once('error', reject);

@@ -8,6 +8,7 @@ export type Outgoing = {
   /** Below the server's base URL, with its query. */
   readonly path: string;
   readonly method: string;
+  /** Names in lower case. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string | undefined;
 };
@@ -45,12 +46,17 @@ export function nodeSender(baseUrl: string): Sender {
   const { protocol, hostname, port, auth } = urlToHttpOptions(url);
   const { Agent, request: open } = protocol === 'https:' ? https : http;
   const agent = new Agent({ keepAlive: true, timeout: IDLE_MS });
-  const target = { hostname, port, agent, ...(auth ? { auth } : {}) };
+  const ownHeaders = {
+    host: url.host,
+    ...(auth ? { authorization: `Basic ${Buffer.from(auth).toString('base64')}` } : {}),
+  };
   const basePath = url.pathname.replace(/\/$/, '');
   return {
     send: ({ path, method, headers, body }) => {
-      const length = body === undefined ? {} : { 'content-length': Buffer.byteLength(body) };
-      const request = open({ ...target, path: basePath + path, method, headers: { ...headers, ...length } });
+      const all: Record<string, string> = { ...ownHeaders, ...headers };
+      if (body !== undefined || method === 'POST') all['content-length'] = `${Buffer.byteLength(body ?? '')}`;
+      const list = Object.entries(all).flat(); // which is taken as it is, where an object is read one by one
+      const request = open({ hostname, port, agent, path: basePath + path, method, headers: list });
       let running: http.ClientRequest | http.IncomingMessage = request;
       const answer = new Promise<Incoming>((resolve, reject) => {
         request.on('error', reject);
@@ -137,8 +143,9 @@ async function* emptyBody(): AsyncGenerator<Uint8Array> {}
 
 /** The whole of a body as text. */
 export async function textOf(body: AsyncIterable<Uint8Array>): Promise<string> {
-  const decoder = new TextDecoder();
-  let text = '';
-  for await (const part of body) text += decoder.decode(part, { stream: true });
-  return text + decoder.decode();
+  const parts: Uint8Array[] = [];
+  for await (const part of body) parts.push(part);
+  return UTF8.decode(parts.length === 1 ? parts[0] : Buffer.concat(parts));
 }
+
+const UTF8 = new TextDecoder(); // making one takes as long as all else that an answer needs

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { messageOf, OnpolicyError } from '../errors.ts';
 import type { ConnectOptions } from './connect.ts';
 import { fetchSender, type Incoming, nodeSender, type Sender, type Sent, textOf } from './send.ts';
+import { limitTime } from './time-limits.ts';
 import { CODE_HEADER, type ErrorForm, fromErrorBody } from './wire-errors.ts';
 
 /** One call. */
@@ -36,16 +37,24 @@ export type TransportSettings = Required<Omit<ConnectOptions, 'apiKey' | 'fetch'
   readonly fetch: typeof globalThis.fetch | null;
 };
 
+const JSON_BODY = { 'content-type': 'application/json' };
+
 /** Makes calls until it is closed. */
 export class Transport {
   readonly #options: TransportSettings;
   readonly #sender: Sender;
+  readonly #headers: Readonly<Record<string, string>>; // of every call
   readonly #running = new Set<(reason: OnpolicyError) => void>(); // ends each call
   #isClosed = false;
 
   constructor(options: TransportSettings) {
     this.#options = options;
-    const { baseUrl, fetch } = options;
+    const { baseUrl, fetch, apiKey, headers } = options;
+    this.#headers = {
+      accept: 'application/json, text/event-stream',
+      ...(apiKey === null ? {} : { authorization: `Bearer ${apiKey}` }),
+      ...Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value])),
+    };
     this.#sender = fetch ? fetchSender(baseUrl, fetch) : nodeSender(baseUrl);
   }
 
@@ -88,7 +97,7 @@ export class Transport {
 
   async #try(call: RemoteCall): Promise<OpenResponse | Failure> {
     const { signal, method, path, body } = call;
-    const { baseUrl, apiKey, headers, timeoutMs } = this.#options;
+    const { baseUrl, timeoutMs } = this.#options;
     if (signal?.aborted) throw abortedBy(signal);
     let sent: Sent | null = null;
     let ended: OnpolicyError | null = null; // why it was ended here
@@ -100,10 +109,10 @@ export class Transport {
     signal?.addEventListener('abort', onAbort, { once: true });
     const late = (): void =>
       stop(new OnpolicyError('TIMEOUT', `${method} ${path} took longer than ${timeoutMs} ms`));
-    const timer = timeoutMs === null ? undefined : setTimeout(late, timeoutMs);
+    const stopClock = timeoutMs === null ? () => {} : limitTime(timeoutMs, late);
     this.#running.add(stop);
     const end = (): void => {
-      clearTimeout(timer);
+      stopClock();
       signal?.removeEventListener('abort', onAbort);
       this.#running.delete(stop);
     };
@@ -118,16 +127,11 @@ export class Transport {
       sent = this.#sender.send({
         path,
         method,
-        headers: {
-          accept: 'application/json, text/event-stream',
-          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-          ...(apiKey === null ? {} : { authorization: `Bearer ${apiKey}` }),
-          ...headers,
-        },
+        headers: body === undefined ? this.#headers : { ...JSON_BODY, ...this.#headers },
         body,
       });
       const response = await sent.answer;
-      if (call.isStream) clearTimeout(timer);
+      if (call.isStream) stopClock();
       const { status } = response;
       if (status >= 200 && status < 300) return { response, toError, end, stop };
       const failure = await failureOf(response, path);

@@ -60,7 +60,10 @@ function withRuleFaults(
   const settings = { ...DEFAULTS, ...options };
   const faulty = new Set(own.map(({ loc }) => loc[0]));
   let faults = own;
-  for (const { reads, check } of chatRules) {
+  const isNeeded = neededRules(request);
+  for (let i = 0; i < chatRules.length; i++) {
+    if (isNeeded[i] === 0) continue;
+    const { reads, check } = chatRules[i]!;
     if (faulty.size > 0 && reads.some((field) => faulty.has(field))) continue;
     const found = check(request, settings);
     if (found !== null) faults = withFound(faults, found);
@@ -70,6 +73,19 @@ function withRuleFaults(
   const sound = Object.fromEntries(Object.entries(request).filter(([field]) => !faulty.has(field)));
   const biased = Object.keys((sound['logit_bias'] as object | null) ?? {}).map(Number);
   return faults.concat(vocabularyFaults(sound, biased, options.vocabSize));
+}
+
+/** Indices of the rules that read a field. */
+const rulesByField = new Map<keyof ChatCompletionRequest, number[]>();
+for (const [index, { reads }] of chatRules.entries())
+  for (const field of reads) rulesByField.set(field, [...(rulesByField.get(field) ?? []), index]);
+
+/** 1 for each rule that can find anything: of its fields at least one is given. */
+function neededRules(request: ChatCompletionRequest): Uint8Array {
+  const isNeeded = new Uint8Array(chatRules.length);
+  for (const [field, rules] of rulesByField)
+    if (request[field] !== undefined) for (const index of rules) isNeeded[index] = 1;
+  return isNeeded;
 }
 
 function withFound(

@@ -59,7 +59,7 @@ export interface FullTrainer extends AsyncDisposable {
 
 const STEP_DEFAULTS = { beta1: 0.9, beta2: 0.95, eps: 1e-8, weightDecay: 0.1, maxGradNorm: 1 } as const;
 
-/** Opens a small GGUF model (architectures llama, qwen2, qwen3) to train all its weights. */
+/** Opens a small GGUF model (architectures llama, qwen2, qwen3, gemma3) to train all its weights. */
 export async function openFullTrainer(options: FullTrainerOptions): Promise<FullTrainer> {
   await openLibraries(false);
   const native = await loadAddon()

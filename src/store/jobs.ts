@@ -73,8 +73,10 @@ export class Jobs {
       record = { ...record, ...changes };
       return saveRecord(folder, record);
     };
-    await fs.mkdir(folder, { recursive: true });
-    await save({});
+    const temporary = await this.#home.makeTemporary(); // a process that dies here leaves no job
+    await saveRecord(temporary, record);
+    await fs.mkdir(path.dirname(folder), { recursive: true });
+    await fs.rename(temporary, folder);
     await flushFolder(path.dirname(folder));
     this.#folders.set(id, folder);
     const events = path.join(folder, 'events.jsonl');

@@ -440,3 +440,12 @@ it('finds every fault at once', () => {
     ['priority', 'unsupported'],
   ]);
 });
+
+it.each(chatRules.map((rule) => [rule.name, rule] as const))(
+  'finds nothing where none of its fields is given: %s',
+  (_, { reads, check }) => {
+    const request = { messages: [] };
+    const options = { maxLogprobs: 0, scheduling: 'fcfs', allowRequestTemplate: false } as const;
+    if (!reads.includes('messages')) expect(check(request, options) ?? []).toEqual([]);
+  },
+);

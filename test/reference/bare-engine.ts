@@ -57,9 +57,15 @@ export function promptLogits(
   return lines.map((line) => Float32Array.from(line.trim().split(' '), parseHexFloat));
 }
 
+/** Writes the model again with its matrices in Q8_0. */
+export function quantize(model: string, out: string): void {
+  const { program, libraries } = build('quantize');
+  execFileSync(program, [libraries, model, out]);
+}
+
 function run(model: string, prompts: readonly (readonly number[])[], args: string[]): string[] {
   const input = `${prompts.map((prompt) => prompt.join(' ')).join('\n')}\n`;
-  const { program, libraries } = build();
+  const { program, libraries } = build('greedy');
   const output = execFileSync(program, [libraries, model, ...args], {
     input,
     encoding: 'utf8',
@@ -68,10 +74,13 @@ function run(model: string, prompts: readonly (readonly number[])[], args: strin
   return output.trimEnd().split('\n');
 }
 
-let built: { program: string; libraries: string } | undefined;
+type Built = { readonly program: string; readonly libraries: string };
 
-function build(): { program: string; libraries: string } {
-  if (built) return built;
+const built = new Map<string, Built>();
+
+function build(name: 'greedy' | 'quantize'): Built {
+  const known = built.get(name);
+  if (known) return known;
   const from = createRequire(createRequire(import.meta.url).resolve('node-llama-cpp'));
   const libraries = path.resolve(
     path.dirname(from.resolve('@node-llama-cpp/linux-x64')),
@@ -82,8 +91,8 @@ function build(): { program: string; libraries: string } {
       libraries,
       fs.readdirSync(libraries).find((file) => file.startsWith(`lib${stem}.`) && file.endsWith('.so'))!,
     );
-  const program = path.join(fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-reference-')), 'greedy');
-  const sources = [path.join(here, 'greedy.cc'), library('llama'), library('ggml'), library('ggml-base')];
+  const program = path.join(fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-reference-')), name);
+  const sources = [path.join(here, `${name}.cc`), library('llama'), library('ggml'), library('ggml-base')];
   execFileSync('g++', [
     '-std=c++20',
     '-O1',
@@ -93,8 +102,8 @@ function build(): { program: string; libraries: string } {
     ...sources,
     `-Wl,-rpath,${libraries}`,
   ]);
-  built = { program, libraries };
-  return built;
+  built.set(name, { program, libraries });
+  return { program, libraries };
 }
 
 function parseHexFloat(text: string): number {

@@ -5,23 +5,15 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { loadAddon } from '../../src/native.ts';
 import { CHECKPOINT_FILES } from '../../src/rl/checkpoint-files.ts';
 import { readSafetensors } from '../../src/rl/safetensors.ts';
-import { openTrainer, type PackedRow, type Trainer } from '../../src/rl/trainer.ts';
-import { normals, writeTinyModel } from './tiny-model.ts';
+import { openTrainer, type Trainer } from '../../src/rl/trainer.ts';
+import { normals, packSequence, writeTinyModel } from './tiny-model.ts';
 
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-adapters-'));
 afterAll(() => fs.rmSync(folder, { recursive: true }));
 
 const normal = normals(11);
-const size = 40;
-const tokens = Int32Array.from({ length: size }, (_, i) => (i * 53) % 300);
-const row: PackedRow = {
-  tokens,
-  positions: Int32Array.from({ length: size }, (_, i) => i),
-  groupIds: new Int32Array(size),
-  parentIds: new Int32Array(size),
-  logitRows: Int32Array.from({ length: size - 1 }, (_, i) => i),
-  targetTokens: tokens.slice(1),
-};
+const tokens = Int32Array.from({ length: 40 }, (_, i) => (i * 53) % 300);
+const row = packSequence(tokens);
 
 /** A trainer whose adapter changes the model a good deal. */
 async function openChanged(model: string): Promise<Trainer> {
@@ -47,6 +39,7 @@ describe.each([
   ['llama', 'f32', 1e-4],
   ['qwen2', 'f32', 1e-4],
   ['qwen3', 'f32', 1e-4],
+  ['gemma3', 'f32', 1e-4],
   ['llama', 'q8_0', 5e-2],
   ['qwen3', 'q8_0', 5e-2],
 ] as const)('the adapter of a %s model in %s', (architecture, type, tolerance) => {

@@ -5,8 +5,8 @@ import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { loadAddon } from '../../src/native.ts';
 import { type FullTrainer, openFullTrainer } from '../../src/rl/full-trainer.ts';
-import { openTrainer, type PackedRow } from '../../src/rl/trainer.ts';
-import { normals, sharedPromptRow as row, writeTinyModel } from './tiny-model.ts';
+import { openTrainer } from '../../src/rl/trainer.ts';
+import { normals, packSequence, sharedPromptRow as row, writeTinyModel } from './tiny-model.ts';
 
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-full-'));
 afterAll(() => fs.rmSync(folder, { recursive: true }));
@@ -29,6 +29,7 @@ const cases = [
   { architecture: 'llama', isTied: true },
   { architecture: 'qwen2', isTied: false },
   { architecture: 'qwen3', isTied: true },
+  { architecture: 'gemma3', isTied: true },
 ] as const;
 
 describe.each(cases)('$architecture, tied embeddings: $isTied', (shape) => {
@@ -91,14 +92,7 @@ describe('a training run', () => {
 
   it('learns a row by heart, and the engine reads the file as the trainer computes it', async () => {
     await using trainer = await open(model);
-    const sequence: PackedRow = {
-      tokens: Int32Array.from({ length: 32 }, (_, i) => (i * 53) % 300),
-      positions: Int32Array.from({ length: 32 }, (_, i) => i),
-      groupIds: new Int32Array(32),
-      parentIds: new Int32Array(32),
-      logitRows: Int32Array.from({ length: 31 }, (_, i) => i),
-      targetTokens: Int32Array.from({ length: 31 }, (_, i) => ((i + 1) * 53) % 300),
-    };
+    const sequence = packSequence(Int32Array.from({ length: 32 }, (_, i) => (i * 53) % 300));
     const weights = new Float32Array(31).fill(1 / 31);
     const loss = (logprobs: Float32Array) => -logprobs.reduce((sum, value) => sum + value, 0) / 31;
     const before = loss(await trainer.forward(sequence));

@@ -61,9 +61,13 @@ async function lossAt(
   return logprobs.reduce((sum, value, i) => sum + value * gradLogprobs[i]!, 0);
 }
 
-describe.each(TYPES)('weights of type %s', (type) => {
-  const model = path.join(folder, `${type}.gguf`);
-  beforeAll(() => writeTinyModel(model, { architecture: 'qwen3', type }));
+describe.each([
+  ...TYPES.map((type) => ['qwen3', type] as const),
+  ['gemma3', 'f32'],
+  ['gemma3', 'q8_0'],
+] as const)('%s with weights of type %s', (architecture, type) => {
+  const model = path.join(folder, `${architecture}-${type}.gguf`);
+  beforeAll(() => writeTinyModel(model, { architecture, type }));
 
   it('has the gradients that finite differences give', async () => {
     await using trainer = await openTrainer({ model, gpu: false, threads: 1, arithmetic: 'exact' });
@@ -97,9 +101,9 @@ describe.each([4128, 4136, 4160])('a vocabulary of %i tokens', (vocabularySize) 
   });
 });
 
-describe('a shared prompt', () => {
-  const model = path.join(folder, 'shared.gguf');
-  beforeAll(() => writeTinyModel(model, { architecture: 'qwen3', type: 'f32' }));
+describe.each(['qwen3', 'gemma3'] as const)('a shared prompt, %s', (architecture) => {
+  const model = path.join(folder, `shared-${architecture}.gguf`);
+  beforeAll(() => writeTinyModel(model, { architecture, type: 'f32' }));
 
   const promptSize = 45;
   const answerSizes = [70, 33, 150, 1, 64];
@@ -187,7 +191,7 @@ describe('an unfit model', () => {
     await writeTinyModel(model, { architecture: 'gpt2' as 'llama', type: 'f32' });
     await expect(openTrainer({ model, gpu: false })).rejects.toMatchObject({
       code: 'UNSUPPORTED',
-      message: expect.stringContaining('llama, qwen2, qwen3'),
+      message: expect.stringContaining('llama, qwen2, qwen3, gemma3'),
     });
   });
 

@@ -6,7 +6,7 @@ import type { PackedRow } from '../../src/rl/trainer.ts';
 
 /** What the model looks like; sizes must be whole blocks of the type. */
 export type TinyModel = {
-  readonly architecture: 'llama' | 'qwen2' | 'qwen3';
+  readonly architecture: 'llama' | 'qwen2' | 'qwen3' | 'gemma3';
   /** As ggml names it, for example `q4_K`. */
   readonly type: string;
   readonly width?: number;
@@ -18,6 +18,19 @@ export type TinyModel = {
   readonly vocabularySize?: number;
   readonly isTied?: boolean;
 };
+
+/** One sequence; every token but the first is a target. */
+export function packSequence(tokens: Int32Array): PackedRow {
+  const size = tokens.length;
+  return {
+    tokens,
+    positions: Int32Array.from({ length: size }, (_, i) => i),
+    groupIds: new Int32Array(size),
+    parentIds: new Int32Array(size),
+    logitRows: Int32Array.from({ length: size - 1 }, (_, i) => i),
+    targetTokens: tokens.slice(1),
+  };
+}
 
 /** A prompt with answers that all see it and not each other; every token of an answer is a target. */
 export function packAnswers(promptSize: number, answerSizes: readonly number[]): PackedRow {
@@ -51,6 +64,15 @@ export function normals(seed: number): () => number {
   };
   return () => Math.sqrt(-2 * Math.log(uniform())) * Math.cos(2 * Math.PI * uniform());
 }
+
+type Metadata = [string, string | number | { float: number } | string[] | Int32Array][];
+
+/** Every second layer sees everything, the others fewer positions than the rows of tests have. */
+const WINDOWS: Metadata = [
+  ['gemma3.attention.sliding_window', 12],
+  ['gemma3.attention.sliding_window_pattern', 2],
+  ['gemma3.rope.freq_base_swa', { float: 5000 }],
+];
 
 /** Writes the file. It has a byte-level vocabulary, so that llama.cpp can load it too. */
 export async function writeTinyModel(file: string, model: TinyModel): Promise<void> {
@@ -94,11 +116,14 @@ export async function writeTinyModel(file: string, model: TinyModel): Promise<vo
         ['attn_v', kvHeads],
       ] as const)
         add(name(`${part}.bias`), [size * headSize], 0.3);
-    if (arch === 'qwen3')
+    if (arch === 'gemma3')
+      for (const part of ['post_attention_norm', 'post_ffw_norm'])
+        add(name(`${part}.weight`), [width], 0.1, 'f32', 1);
+    if (arch === 'qwen3' || arch === 'gemma3')
       for (const part of ['attn_q_norm', 'attn_k_norm'])
         add(name(`${part}.weight`), [headSize], 0.1, 'f32', 1);
   }
-  const metadata: [string, string | number | { float: number } | string[] | Int32Array][] = [
+  const metadata: Metadata = [
     ['general.architecture', arch],
     ['general.name', 'tiny'],
     [`${arch}.context_length`, 2048],
@@ -112,6 +137,7 @@ export async function writeTinyModel(file: string, model: TinyModel): Promise<vo
     [`${arch}.rope.dimension_count`, headSize],
     [`${arch}.attention.layer_norm_rms_epsilon`, { float: 1e-6 }],
     [`${arch}.rope.freq_base`, { float: 10000 }],
+    ...(arch === 'gemma3' ? WINDOWS : []),
     ['tokenizer.ggml.model', 'gpt2'],
     ['tokenizer.ggml.pre', 'qwen2'],
     [
@@ -127,7 +153,7 @@ export async function writeTinyModel(file: string, model: TinyModel): Promise<vo
 }
 
 function encode(
-  metadata: [string, string | number | { float: number } | string[] | Int32Array][],
+  metadata: Metadata,
   tensors: { name: string; shape: number[]; type: number; bytes: Uint8Array }[],
 ): Uint8Array {
   const parts: Buffer[] = [];

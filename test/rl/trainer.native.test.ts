@@ -1,55 +1,5 @@
-import fs from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import type { AdapterWeights } from '../../src/rl/adapter-weights.ts';
-import { readSafetensors } from '../../src/rl/safetensors.ts';
-import { openTrainer, type PackedRow, type Trainer } from '../../src/rl/trainer.ts';
-
-const folder = fileURLToPath(new URL('../golden/training/', import.meta.url));
-
-function readGolden(name: string) {
-  const { tensors, metadata } = readSafetensors(fs.readFileSync(`${folder}train-${name}.safetensors`));
-  const integers = (key: string) => Int32Array.from(tensors[key]!.values);
-  const weights = (prefix: string): AdapterWeights => {
-    const modules = Object.keys(tensors).flatMap((key) =>
-      key.startsWith(`${prefix}.`) && key.endsWith('.lora_a') ? [key.slice(prefix.length + 1, -7)] : [],
-    );
-    return Object.fromEntries(
-      modules.map((module) => [
-        module,
-        {
-          a: tensors[`${prefix}.${module}.lora_a`]!.values,
-          b: tensors[`${prefix}.${module}.lora_b`]!.values,
-        },
-      ]),
-    );
-  };
-  const row: PackedRow = {
-    tokens: integers('tokens'),
-    positions: integers('positions'),
-    groupIds: integers('group_ids'),
-    parentIds: integers('parent_ids'),
-    logitRows: integers('logit_rows'),
-    targetTokens: integers('target_tokens'),
-  };
-  const numbers = (key: string) => tensors[key]!.values;
-  return { metadata, row, numbers, weights };
-}
-
-type Golden = ReturnType<typeof readGolden>;
-
-async function open(golden: Golden): Promise<Trainer> {
-  const { metadata } = golden;
-  const trainer = await openTrainer({
-    model: `${folder}${metadata['model']}`,
-    rank: Number(metadata['rank']),
-    alpha: Number(metadata['alpha']),
-    modules: metadata['modules']!.split(','),
-    gpu: false,
-  });
-  await trainer.loadAdapter(golden.weights('init'));
-  return trainer;
-}
+import { openGolden as open, readGolden } from './golden.ts';
 
 function largestDifference(got: Float32Array, expected: Float32Array): number {
   expect(got.length).toBe(expected.length);

@@ -20,10 +20,12 @@ afterAll(() => fs.rmSync(home, { recursive: true }));
 async function trainAndKill(delayMs: number): Promise<void> {
   const script = fileURLToPath(new URL('./killed-runtime.mjs', import.meta.url));
   const child = spawn(process.execPath, [script, home], { stdio: ['ignore', 'pipe', 'inherit'] });
-  await once(child.stdout!, 'data');
+  const ended = once(child, 'exit');
+  const [code] = await Promise.race([once(child.stdout!, 'data').then(() => [null]), ended]);
+  expect(code, 'what the process ended with before it trained').toBeNull();
   await sleep(delayMs);
   child.kill('SIGKILL');
-  await once(child, 'exit');
+  await ended;
 }
 
 /** Ids of all jobs that the store has, of any state. */

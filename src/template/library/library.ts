@@ -1,11 +1,12 @@
 /** Everything a template can name: filters, tests and globals, each in a Map that no template can change. */
 import type { TemplateFilter } from './filter-table.ts';
 import { GLOBALS } from './globals.ts';
+import { NUMBER_FILTERS } from './number-filters.ts';
 import { makeSequenceFilters } from './sequence-filters.ts';
 import { makeTests, type TemplateTest } from './tests.ts';
 import { TEXT_FILTERS } from './text-filters.ts';
 
-const filters = new Map<string, TemplateFilter>(TEXT_FILTERS);
+const filters = new Map<string, TemplateFilter>([...TEXT_FILTERS, ...NUMBER_FILTERS]);
 const tests: ReadonlyMap<string, TemplateTest> = makeTests(filters);
 for (const [name, filter] of makeSequenceFilters(
   (name) => filters.get(name),

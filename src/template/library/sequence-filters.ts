@@ -1,24 +1,11 @@
-/** Filters on sequences, mappings and numbers. Lazy where Jinja2's are generators. */
+/** Filters on sequences and mappings. Lazy where Jinja2's are generators. */
 import { getItem, getPlainAttribute, getSlice } from '../python/attributes.ts';
 import { equal, order, sortBy, truth } from '../python/compare.ts';
-import { toFixed } from '../python/float-text.ts';
 import { iterate, length, toList, tryReversed } from '../python/iterate.ts';
-import {
-  arithmetic,
-  countOf,
-  fromDouble,
-  type Int,
-  intOf,
-  isNumber,
-  parseFloatText,
-  parseInteger,
-  roundNumber,
-  toDouble,
-  truncate,
-} from '../python/numbers.ts';
+import { countOf } from '../python/numbers.ts';
 import { LazySequence } from '../python/objects.ts';
 import { add } from '../python/operators.ts';
-import { isKind, PyError, typeError, valueError } from '../python/py-error.ts';
+import { PyError, typeError, valueError } from '../python/py-error.ts';
 import type { RenderState } from '../python/render-state.ts';
 import { escapeValue, toText } from '../python/text.ts';
 import {
@@ -27,7 +14,6 @@ import {
   isList,
   type Keywords,
   Markup,
-  PyFloat,
   Tuple,
   textOf,
   typeName,
@@ -285,87 +271,6 @@ table.add('slice', 'slices fill_with?', (state, value, [slices, fill]) =>
     })(),
   ),
 );
-
-table.add('abs', '', (state, value) => {
-  if (value instanceof Undefined) value.fail();
-  if (!isNumber(value)) return typeError(`bad operand type for abs(): '${typeName(value)}'`);
-  if (value instanceof PyFloat) return new PyFloat(Math.abs(value.value));
-  const int = intOf(value)!;
-  return int < 0 ? arithmetic(state, '-', 0, int) : int;
-});
-table.add('round', 'precision? method?', (state, value, [precision, method]) => {
-  const how = method === undefined ? 'common' : textOf(method);
-  if (how !== 'common' && how !== 'ceil' && how !== 'floor')
-    return valueError('method must be common, ceil or floor');
-  if (value instanceof Undefined) value.fail();
-  if (!isNumber(value)) return typeError(`type ${typeName(value)} doesn't define __round__ method`);
-  const places = precision === undefined ? 0 : precision;
-  if (how === 'common')
-    return roundNumber(
-      state,
-      typeof value === 'boolean' ? Number(value) : value,
-      places === null ? null : countOf(places, typeName),
-    );
-  if (!isNumber(places))
-    return typeError(`unsupported operand type(s) for **: 'int' and '${typeName(places)}'`);
-  const unit = arithmetic(state, '**', 10, places) as Int | PyFloat;
-  const scaled = arithmetic(state, '*', value, unit) as Int | PyFloat;
-  let whole: Int;
-  if (scaled instanceof PyFloat) {
-    if (!Number.isFinite(scaled.value)) return truncate(state, scaled.value);
-    whole = fromDouble(state, how === 'ceil' ? Math.ceil(scaled.value) : Math.floor(scaled.value));
-  } else whole = scaled;
-  return arithmetic(state, '/', whole, unit);
-});
-table.add('int', 'default? base?', (state, value, [fallback, base]) => {
-  if (value instanceof Undefined) value.fail();
-  const text = textOf(value);
-  try {
-    if (text !== undefined)
-      return parseInteger(state, text, base === undefined ? 10 : countOf(base, typeName));
-    if (value instanceof PyFloat) return truncate(state, value.value);
-    const int = intOf(value);
-    if (int !== undefined) return int;
-  } catch (error) {
-    if (!isKind(error, 'TypeError', 'ValueError')) throw error;
-  }
-  try {
-    if (text !== undefined) return truncate(state, parseFloatText(text));
-  } catch (error) {
-    if (!isKind(error, 'TypeError', 'ValueError', 'OverflowError')) throw error;
-  }
-  return fallback === undefined ? 0 : fallback;
-});
-table.add('float', 'default?', (_state, value, [fallback]) => {
-  if (value instanceof Undefined) value.fail();
-  if (isNumber(value)) return new PyFloat(toDouble(value));
-  const text = textOf(value);
-  try {
-    if (text !== undefined) return new PyFloat(parseFloatText(text));
-  } catch (error) {
-    if (!isKind(error, 'TypeError', 'ValueError')) throw error;
-  }
-  return fallback === undefined ? new PyFloat(0) : fallback;
-});
-table.add('filesizeformat', 'binary?', (state, value, [binary]) => {
-  const text = textOf(value);
-  if (text === undefined && !isNumber(value))
-    return value instanceof Undefined
-      ? value.fail()
-      : typeError(`float() argument must be a string or a real number, not '${typeName(value)}'`);
-  const bytes = text === undefined ? toDouble(value as Int | PyFloat) : parseFloatText(text);
-  const isBinary = isTrue(state, binary);
-  const base = isBinary ? 1024 : 1000;
-  if (bytes === 1) return '1 Byte';
-  if (bytes < base) return `${toText(state, truncate(state, bytes))} Bytes`;
-  const letters = isBinary ? 'KMGTPEZY' : 'kMGTPEZY';
-  const last = letters.length - 1;
-  let power = 0;
-  while (power < last && !(bytes < base ** (power + 2))) power++;
-  const amount = (base * bytes) / base ** (power + 2);
-  const shown = Number.isFinite(amount) ? toFixed(amount, 1) : Number.isNaN(amount) ? 'nan' : 'inf';
-  return `${shown} ${letters[power]}${isBinary ? 'iB' : 'B'}`;
-});
 
 /** Adds the filters that call other filters and tests by name. */
 export function makeSequenceFilters(
