@@ -11,8 +11,8 @@ const PARTS = {
   speed: measureSpeed,
   memory: async ({ requests: counted = 2000, log }) => {
     const model = ensureTinyFolder();
-    const requests = [0, 0.5, 1].map((share) => 500 + Math.round(share * counted));
-    const { residentMb } = await inProcess(
+    const requests = [0, 0.25, 0.5, 0.75, 1].map((share) => 500 + Math.round(share * counted));
+    const { residentMb, heapMb } = await inProcess(
       'engine/memory.mjs',
       { model, requests },
       { nodeFlags: NODE_FLAGS },
@@ -25,7 +25,10 @@ const PARTS = {
       ...requests.map((count, i) =>
         result(`resident memory: after ${count} requests`, 'MB', [residentMb[i]]),
       ),
-      result(`resident memory: growth over ${counted} requests`, 'MB', [residentMb[2] - residentMb[0]]),
+      result(`resident memory: growth over ${counted} requests`, 'MB', [residentMb[4] - residentMb[0]]),
+      ...[0, 4].map((i) =>
+        result(`JavaScript heap in use: after ${requests[i]} requests`, 'MB', [heapMb[i]]),
+      ),
       result('a model with 540 MB of weights: memory while it is open', 'MB', closing.openMb),
       result('a model with 540 MB of weights: what is left when it is closed', 'MB', closing.leftMb),
     ];

@@ -1,4 +1,4 @@
-// Settings -> resident memory after some numbers of requests on the embedded model, or another one. Runs with --expose-gc.
+// Settings -> resident memory, and what of it JavaScript's heap has in use, after some numbers of requests on the embedded model, or another one. Runs with --expose-gc.
 import { createRuntime } from '../../dist/index.js';
 import { report, settingsOfProcess } from '../measure.mjs';
 import { wordPrompt } from '../prompts.mjs';
@@ -28,16 +28,20 @@ async function work(until) {
   }
 }
 
-async function residentBytesAfter(count) {
+async function memoryAfter(count) {
   await Promise.all(Array.from({ length: parallel }, () => work(count)));
   for (let i = 0; i < 3; i++) {
     globalThis.gc();
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
-  return process.memoryUsage.rss();
+  const { rss, heapUsed } = process.memoryUsage();
+  return { residentMb: rss / 2 ** 20, heapMb: heapUsed / 2 ** 20 };
 }
 
-const residentMb = []; // one for each of `requests`
-for (const count of requests) residentMb.push((await residentBytesAfter(count)) / 2 ** 20);
+const memory = []; // one for each of `requests`
+for (const count of requests) memory.push(await memoryAfter(count));
 await runtime.close();
-report({ residentMb });
+report({
+  residentMb: memory.map(({ residentMb }) => residentMb),
+  heapMb: memory.map(({ heapMb }) => heapMb),
+});

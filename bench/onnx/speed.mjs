@@ -1,69 +1,83 @@
 // Kinds of weights and sequence counts -> tokens per second on ONNX graphs, beside transformers.js, bare session runs, and what
-// the machine's memory allows.
+// the machine's memory allows. All engines of a round take turns.
 import { inProcess, median, result, waitUntilQuiet } from '../measure.mjs';
-import { ensureOnnxModel, weightBytesPerToken } from '../model/onnx.mjs';
+import { ensureOnnxModel, ensureTinyFolder, weightBytesPerToken } from '../model/onnx.mjs';
+import { inTurns } from '../turns.mjs';
 
 const PROMPT_WORDS = 32;
 /** What the words come to. */
 const PROMPT_TOKENS = 110;
-const OUTPUT_TOKENS = { 1: 64, 8: 40 };
+/** What this library's peer takes off for the template. */
+const TEMPLATE_TOKENS = 8;
+/** Steps of a measurement, some seconds long. */
+const OUTPUT_TOKENS = { 1: 112, 8: 44 };
+/** What engines with JavaScript of their own answer before they are measured, so that their code is compiled. */
+const WARM_UP = { answers: 3, tokens: 150 };
+
 const OURS = 'onpolicy';
-const PEERS = [
-  ['bare session runs', 'peers/onnx-bare.mjs', { promptTokens: PROMPT_TOKENS }],
-  ['transformers.js', 'peers/transformers.mjs', { promptWords: PROMPT_WORDS }],
-  [OURS, 'peers/onpolicy.mjs', { promptTokens: PROMPT_WORDS, runtime: { contextSize: 512 } }],
-];
+const BARE = 'bare session runs';
+const TRANSFORMERS = 'transformers.js';
+const ALONE = `${TRANSFORMERS}, one after the other`;
+
+/** The engines that are compared at a number of sequences; one that is `alone` has a single one at any number. */
+function enginesOf(sequences) {
+  const transformers = { script: 'peers/transformers.mjs', settings: { promptWords: PROMPT_WORDS } };
+  const ours = { promptTokens: PROMPT_WORDS + TEMPLATE_TOKENS, runtime: { contextSize: 512 } };
+  return [
+    { name: BARE, script: 'peers/onnx-bare.mjs', settings: { promptTokens: PROMPT_TOKENS } },
+    ...(sequences === 1
+      ? [{ name: TRANSFORMERS, ...transformers }]
+      : [
+          { name: `${TRANSFORMERS}, one batch`, ...transformers },
+          { name: ALONE, ...transformers, alone: true },
+        ]),
+    { name: OURS, script: 'peers/onpolicy.mjs', settings: ours },
+  ];
+}
 
 /** Tokens per second of all. For more than one sequence, transformers.js is timed one after the other, and as one batch. */
 export async function measureSpeed({ rounds, sequences: counts = [1, 8], threads, log }) {
+  const warmUp = { model: ensureTinyFolder(), ...WARM_UP };
   const rows = [];
   for (const type of ['fp32', 'q8']) {
     const model = await ensureOnnxModel({ type });
-    const rates = new Map(); // name and count -> a rate for each round
-    const bounds = []; // for each round, how often a second all weights can be read
-    for (let round = 0; round < rounds; round++) {
-      const { bytesPerSecond } = await inProcess('onnx/bandwidth.mjs', { threads });
-      bounds.push(bytesPerSecond / weightBytesPerToken({ type }));
-      for (const sequences of counts)
-        for (const [name, script, settings] of PEERS) {
-          await waitUntilQuiet({ log });
-          const outputTokens = OUTPUT_TOKENS[sequences] ?? OUTPUT_TOKENS[8];
-          const figures = await inProcess(script, { model, sequences, outputTokens, threads, ...settings });
-          const key = `${name} ${sequences}`;
-          rates.set(key, [...(rates.get(key) ?? []), figures.tokensPerSecond]);
+    for (const sequences of counts) {
+      const outputTokens = OUTPUT_TOKENS[sequences] ?? OUTPUT_TOKENS[8];
+      const engines = enginesOf(sequences);
+      const contenders = engines.map(({ script, settings, alone }) => ({
+        script,
+        settings: { model, warmUp, sequences: alone ? 1 : sequences, outputTokens, threads, ...settings },
+      }));
+      const rates = new Map(engines.map(({ name }) => [name, []])); // a rate for each round
+      const bounds = []; // for each round, how often a second all weights can be read
+      for (let round = 0; round < rounds; round++) {
+        await waitUntilQuiet({ log });
+        if (sequences === 1) {
+          const { bytesPerSecond } = await inProcess('onnx/bandwidth.mjs', { threads });
+          bounds.push(bytesPerSecond / weightBytesPerToken({ type }));
+        }
+        const measured = await inTurns(contenders);
+        for (const [i, { name }] of engines.entries()) {
+          rates.get(name).push(measured[i]);
           log(
-            `${type}, round ${round + 1}/${rounds}, ${sequences}: ${name}: ${figures.tokensPerSecond.toFixed(1)} tokens/s`,
+            `${type}, round ${round + 1}/${rounds}, ${sequences}: ${name}: ${measured[i].toFixed(1)} tokens/s`,
           );
         }
+      }
+      rows.push(...rowsOf(`${type}, ${sequences} ${sequences === 1 ? 'sequence' : 'sequences'}`, rates));
+      if (bounds.length > 0) rows.push(result(`${type}, 1 sequence: bound of memory`, 'tokens/s', bounds));
     }
-    for (const sequences of counts) rows.push(...rowsOf(type, sequences, rates, bounds));
   }
   return rows;
 }
 
-function rowsOf(type, sequences, rates, bounds) {
-  const label = `${type}, ${sequences} ${sequences === 1 ? 'sequence' : 'sequences'}`;
-  const ours = rates.get(`${OURS} ${sequences}`);
+/** One row for each engine, ours with its ratios. */
+function rowsOf(label, rates) {
+  const ours = rates.get(OURS);
   const ratios = {};
-  const compare = (name, peer) => {
-    if (peer) ratios[name] = median(ours.map((rate, round) => rate / peer[round]));
-  };
-  compare('bare session runs', rates.get(`bare session runs ${sequences}`));
-  compare(
-    sequences === 1 ? 'transformers.js' : 'transformers.js, one batch',
-    rates.get(`transformers.js ${sequences}`),
+  for (const [name, peer] of rates)
+    if (name !== OURS) ratios[name] = median(ours.map((rate, round) => rate / peer[round]));
+  return [...rates].map(([name, samples]) =>
+    result(`${label}: ${name}`, 'tokens/s', samples, name === OURS ? ratios : undefined),
   );
-  if (sequences > 1) compare('transformers.js, one after the other', rates.get('transformers.js 1'));
-  if (sequences === 1) compare('bound of memory', bounds);
-  return [
-    ...PEERS.map(([name]) =>
-      result(
-        `${label}: ${name}`,
-        'tokens/s',
-        rates.get(`${name} ${sequences}`),
-        name === OURS ? ratios : undefined,
-      ),
-    ),
-    ...(sequences === 1 ? [result(`${label}: bound of memory`, 'tokens/s', bounds)] : []),
-  ];
 }

@@ -1,13 +1,14 @@
-// Settings -> tokens per second of bare session runs: rows of one length, the present fed back as the past, nothing sampled.
+// Settings -> when the tokens came of bare session runs: rows of one length, the present fed back as the past, nothing sampled.
 import { InferenceSession, Tensor } from 'onnxruntime-node';
 import { report, settingsOfProcess, TokenClock } from '../measure.mjs';
+import { sayReady } from '../turns.mjs';
 
 const { model, sequences, promptTokens, outputTokens, threads } = settingsOfProcess();
 const session = await InferenceSession.create(model, { intraOpNumThreads: threads, interOpNumThreads: 1 });
 const pastNames = session.inputNames.filter((name) => name.startsWith('past_key_values'));
 const [, heads, , size] = session.inputMetadata.find(({ name }) => name === pastNames[0]).shape;
 
-const clock = new TokenClock(sequences);
+const clock = new TokenClock(sequences, sayReady);
 let past = pastNames.map(() => new Tensor('float32', new Float32Array(0), [sequences, heads, 0, size]));
 
 async function run(count, before) {
@@ -28,4 +29,4 @@ async function run(count, before) {
 
 await run(promptTokens, 0);
 for (let step = 0; step < outputTokens; step++) await run(1, promptTokens + step);
-report({ timesMs: clock.timesMs, tokensPerSecond: clock.tokensPerSecond() });
+report({ timesMs: clock.timesMs });

@@ -1,4 +1,4 @@
-// Settings -> tokens per second of this library: streaming completions with the whole sampler and log-probabilities.
+// Settings -> when the tokens came of this library: streaming completions with the whole sampler and log-probabilities.
 import { createRuntime } from '../../dist/index.js';
 import { report, settingsOfProcess, TokenClock } from '../measure.mjs';
 import { wordPrompt } from '../prompts.mjs';
@@ -65,4 +65,4 @@ await Promise.all(
   ),
 );
 await runtime.close();
-report({ timesMs: clock.timesMs, tokensPerSecond: clock.tokensPerSecond() });
+report({ timesMs: clock.timesMs });

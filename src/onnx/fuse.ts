@@ -7,7 +7,7 @@ import { FLOAT32, type FreshGraph, GROUPED } from './fresh.ts';
 import { attributeOf, type GraphFile, type GraphNode, MICROSOFT, makeNode } from './graph-file.ts';
 import { Links, needed } from './links.ts';
 import type { DecoderSizes } from './messages.ts';
-import { fuseNorms } from './norms.ts';
+import { simplify } from './simplify.ts';
 
 /** Architectures whose attention is causal, over all tokens, of rotated queries and keys, scaled by the root of a head's size. */
 const ARCHITECTURES = new Set(['llama', 'mistral', 'qwen2', 'qwen3']);
@@ -48,7 +48,7 @@ export function fuseAttention(file: GraphFile, sizes: DecoderSizes): FreshGraph 
   const replaced = new Set(added.flatMap((node) => node.outputs));
   const kept = file.nodes.filter((node) => !node.outputs.some((output) => replaced.has(output)));
   const all = [...kept, ...added, ...[...tables.values()].flat()];
-  const nodes = needed(fuseNorms(all, file.floats), outputs);
+  const nodes = needed(simplify(all, { floats: file.floats, flat: FLAT }), outputs);
   // What still looks at the past or at the mask would not see what it expects.
   const strangers = nodes.filter(
     (node) => node.opType !== GROUPED && node.inputs.some((name) => name.startsWith('past_key_values.')),
@@ -136,6 +136,7 @@ function joinedOf(links: Links, name: string): string | null {
 const LENGTHS = 'fused/lengths';
 const TOTAL = 'fused/total';
 const PLACES = 'fused/places';
+const FLAT = 'fused/flat';
 
 /** What all layers share: lengths of the rows less one, the longest length, and a number for every new token. */
 function lengthNodes(): GraphNode[] {
@@ -144,7 +145,7 @@ function lengthNodes(): GraphNode[] {
     makeNode('Constant', [], [name('zero')], { value_int: 0 }),
     makeNode('Constant', [], [name('one')], { value_int: 1 }),
     makeNode('Constant', [], [name('columns')], { value_ints: [1] }),
-    makeNode('Constant', [], [name('flat')], { value_ints: [0, 0, -1] }),
+    makeNode('Constant', [], [FLAT], { value_ints: [0, 0, -1] }),
     makeNode('ReduceSum', ['attention_mask', name('columns')], [name('counts')], { keepdims: 0 }),
     makeNode('Sub', [name('counts'), name('one')], [name('last')]),
     makeNode('Cast', [name('last')], [LENGTHS], { to: INT32 }),
@@ -180,8 +181,7 @@ function attentionNodes(
   { queryHeads, heads }: DecoderSizes,
 ): { nodes: GraphNode[]; fresh: { key: string; value: string } } {
   const name = (part: string): string => `fused/${index}/${part}`;
-  const flat = (input: string, part: string): GraphNode =>
-    makeNode('Reshape', [input, 'fused/flat'], [name(part)]);
+  const flat = (input: string, part: string): GraphNode => makeNode('Reshape', [input, FLAT], [name(part)]);
   const rotate = (part: string, { cos, sin }: Rotated, count: number): GraphNode =>
     makeNode(
       'RotaryEmbedding',

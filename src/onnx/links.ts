@@ -11,8 +11,8 @@ export class Links {
 
   constructor(nodes: readonly GraphNode[]) {
     for (const node of nodes) {
-      for (const output of node.outputs) this.#makers.set(output, node);
-      for (const input of new Set(node.inputs))
+      for (const output of named(node.outputs)) this.#makers.set(output, node);
+      for (const input of new Set(named(node.inputs)))
         this.#users.set(input, [...(this.#users.get(input) ?? []), node]);
     }
   }
@@ -65,9 +65,16 @@ function nearest(
   return null;
 }
 
+/** Without those that are left out. */
+function named(names: readonly string[]): readonly string[] {
+  return names.filter((name) => name !== '');
+}
+
 /** The nodes that the outputs are made of, each behind those that it uses. */
 export function needed(nodes: readonly GraphNode[], outputs: readonly string[]): GraphNode[] {
-  const makers = new Map(nodes.flatMap((node) => node.outputs.map((output) => [output, node] as const)));
+  const makers = new Map(
+    nodes.flatMap((node) => named(node.outputs).map((output) => [output, node] as const)),
+  );
   const ordered = new Set<GraphNode>();
   const open: { node: GraphNode; isReady: boolean }[] = [];
   const visit = (name: string): void => {

@@ -21,7 +21,10 @@ describe.skipIf(whyNoOnnx() !== null)('a graph', () => {
     const count = (opType: string) => fused.nodes.filter((node) => node.opType === opType).length;
     const layers = fused.freshOf.size / 2;
     expect(count('GroupQueryAttention')).toBe(layers);
-    expect(count('SimplifiedLayerNormalization')).toBe(2 * layers + 1);
+    expect(count('SimplifiedLayerNormalization')).toBe(1); // the others are one with the sum before them
+    expect(count('SkipSimplifiedLayerNormalization')).toBe(2 * layers);
+    // Heads are put together for what is given out alone: fresh values.
+    expect(fused.nodes.filter(({ inputs }) => inputs.includes('fused/flat'))).toHaveLength(layers);
     expect(count('Softmax')).toBe(0);
     expect(fused.outputs).toHaveLength(graph.outputs.size);
   });

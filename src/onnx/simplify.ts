@@ -1,0 +1,65 @@
+/** Operators of a decoder's graph that one operator can replace, or none: each costs some microseconds at every token. */
+import { type GraphNode, MICROSOFT, makeNode } from './graph-file.ts';
+import { Links } from './links.ts';
+import { fuseNorms } from './norms.ts';
+import { HIDDEN_RANK, ranksOf } from './ranks.ts';
+
+/** The same nodes, simplified. `floats`: the values of constants; `flat`: the shape that puts the last dimensions together. */
+export function simplify(
+  nodes: readonly GraphNode[],
+  { floats, flat }: { floats: ReadonlyMap<string, number>; flat: string },
+): GraphNode[] {
+  return dropReshapes(fuseSums(fuseNorms(fuseProducts(nodes), floats)), flat);
+}
+
+/** Products of bytes, scaled: four operators -> one. */
+function fuseProducts(nodes: readonly GraphNode[]): GraphNode[] {
+  const links = new Links(nodes);
+  return nodes.map((node) => {
+    if (node.opType !== 'Mul') return node;
+    for (const side of [0, 1]) {
+      const product = links.maker(links.maker(node.inputs[side], 'Cast')?.inputs[0], 'MatMulInteger');
+      const scales = links.maker(node.inputs[1 - side], 'Mul')?.inputs;
+      const quantized = links.maker(product?.inputs[0], 'DynamicQuantizeLinear')?.outputs;
+      const place = scales?.indexOf(quantized?.[1] ?? '') ?? -1;
+      if (!product || place < 0) continue;
+      const [left, right, ...zeros] = product.inputs as [string, string];
+      const inputs = [left, right, scales![place]!, scales![1 - place]!, ...zeros];
+      return makeNode('MatMulIntegerToFloat', inputs, node.outputs, {}, MICROSOFT);
+    }
+    return node;
+  });
+}
+
+/** A sum and its norm: two operators -> one that gives both. */
+function fuseSums(nodes: readonly GraphNode[]): GraphNode[] {
+  const links = new Links(nodes);
+  const rankOf = ranksOf(nodes);
+  const fused = new Set<GraphNode>();
+  const made = nodes.map((node) => {
+    const sum = node.opType === 'SimplifiedLayerNormalization' ? links.maker(node.inputs[0], 'Add') : null;
+    if (!sum || fused.has(sum) || sum.inputs.some((name) => rankOf(name) !== HIDDEN_RANK)) return node;
+    fused.add(sum);
+    return {
+      ...node,
+      opType: 'SkipSimplifiedLayerNormalization',
+      domain: MICROSOFT,
+      inputs: [...sum.inputs, node.inputs[1]!],
+      outputs: [node.outputs[0]!, '', '', sum.outputs[0]!],
+      attributes: node.attributes.filter(({ name }) => name === 'epsilon'),
+    };
+  });
+  return made.filter((node) => !fused.has(node));
+}
+
+/** A tensor that is split into heads and put together again is left as it is. */
+function dropReshapes(nodes: readonly GraphNode[], flat: string): GraphNode[] {
+  const links = new Links(nodes);
+  const rankOf = ranksOf(nodes);
+  const sources = new Map<string, string>();
+  for (const { opType, inputs, outputs } of nodes) {
+    const source = opType === 'Reshape' && inputs[1] === flat && links.maker(inputs[0], 'Reshape')?.inputs[0];
+    if (source && rankOf(source) === HIDDEN_RANK) sources.set(outputs[0]!, source);
+  }
+  return nodes.map((node) => ({ ...node, inputs: node.inputs.map((name) => sources.get(name) ?? name) }));
+}
