@@ -8,7 +8,7 @@ namespace onpolicy::grammar {
 
 // What new states and steps over several readings may cost in one mask: some 5 to 10 ms, reached by expressions of random
 // ambiguity. A mask that needs more lacks tokens of several bytes, never single bytes, and is not remembered.
-static constexpr uint64_t kMaskWork = 300000;
+static constexpr uint64_t kMaskWork = 600'000;
 
 MaskWalk::MaskWalk(const Vocabulary& vocabulary, Grammar& grammar, StateTable& states, TextReach& reach)
     : vocabulary_(vocabulary), grammar_(grammar), states_(states), reach_(reach) {
