@@ -166,7 +166,8 @@ const Constraint::Mask* Constraint::FindMask(StateId state, std::string& text, M
   grammar_->AssumeNewKeys(false);
   // A mask that ran out of work lacks tokens: the next time, what is known by now costs nothing, and it gets further.
   if (walk_.IsSpent()) return fresh;
-  const size_t cost = 2 * fresh->uncertain.size() + 6 * fresh->keyed_tokens.size() + fresh->key_tokens.size() + 4 * fresh->terminals.size() +
+  const size_t cost = 2 * fresh->uncertain.size() + 6 * fresh->keyed_tokens.size() + fresh->key_tokens.size() +
+                      4 * fresh->terminals.size() +
                       (fresh->tokens.size() > kDenseTokens ? words : fresh->tokens.size());
   if (mask_memo_words_ + cost >= kMaskMemoWords) return fresh;
   mask_memo_words_ += cost + 32;
@@ -209,18 +210,16 @@ void Constraint::WriteMask(const Mask& found, uint32_t* mask) const {
     }
     is_written = true;
   };
+  uint32_t slices = found.slices;
+  for (const auto& terminal : found.terminals)
+    if (terminal->dense.empty()) slices |= terminal->slices;
   if (!found.dense.empty()) {
     take(found.dense.data());
-  } else if (found.slices) {
-    take(vocabulary_->SliceUnion(found.slices));
+  } else if (slices) {
+    take(vocabulary_->SliceUnion(slices));
   }
-  for (const auto& terminal : found.terminals) {
-    if (!terminal->dense.empty()) {
-      take(terminal->dense.data());
-    } else if (terminal->slices) {
-      take(vocabulary_->SliceUnion(terminal->slices));
-    }
-  }
+  for (const auto& terminal : found.terminals)
+    if (!terminal->dense.empty()) take(terminal->dense.data());
   if (!is_written) std::memset(mask, 0, words * 4);
   const auto set = [&](uint32_t token) { mask[token >> 5] |= 1u << (token & 31); };
   std::for_each(found.tokens.begin(), found.tokens.end(), set);

@@ -168,6 +168,7 @@ describe('floats', () => {
         double.filter((y) => Math.abs(y) > 1e-3),
         (x, y) => {
           fc.pre(Math.abs(x / y) < 2 ** 50);
+          fc.pre(Math.abs(x) < 1e307 && Math.abs(y) < 1e307); // below, the sum is made with floats
           const [quotient, remainder] = render(
             `{{ ${literal(x)} // ${literal(y)} }} {{ ${literal(x)} % ${literal(y)} }}`,
           )
