@@ -42,7 +42,9 @@ if (flags.help) {
   process.stdout.write(`${USAGE}\nsuites: ${SUITES.join(', ')}; without one: ${DEFAULT_SUITES.join(', ')}\n`);
   process.exit(0);
 }
-process.once('SIGINT', () => process.exit(130)); // ends measurements that are running, too
+// Ends measurements that are running, too.
+process.once('SIGINT', () => process.exit(130));
+process.once('SIGTERM', () => process.exit(143));
 
 const suiteFile = (name) => new URL(`./${name}.mjs`, import.meta.url);
 const isPresent = (name) => fs.existsSync(suiteFile(name));
