@@ -65,8 +65,6 @@ class Grammar {
   std::vector<Config> Start(Symbol start);
   // What may come after the terminal of `stack` ended with `tag`. `text` is everything matched so far.
   const std::vector<Config>& After(StackId stack, uint32_t tag, std::string_view text);
-  // Whether `After` gives the same for every text.
-  bool IsFixed(StackId stack, uint32_t tag) const { return after_.contains((static_cast<uint64_t>(stack) << 32) | tag); }
   StackId Union(StackId a, StackId b);
 
   // Keeps what rules refer to alive as long as the grammar.
@@ -86,7 +84,6 @@ class Grammar {
   size_t memory_bytes() const { return memory_bytes_; }
   // Set when a step ran over its budget; the matcher then refuses the token.
   bool out_of_fuel() const { return out_of_fuel_; }
-  void ClearFuel() { out_of_fuel_ = false; }
 
  private:
   friend class Closure;

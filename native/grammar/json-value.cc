@@ -245,10 +245,6 @@ bool FindMemberKey(std::string_view text, std::string* key) {
   return error.message.empty();
 }
 
-size_t FindStringStart(std::string_view text) {
-  return text.empty() ? std::string_view::npos : StringStart(text, text.size() - 1);
-}
-
 size_t FindOpenString(std::string_view text) { return StringStart(text, text.size()); }
 
 std::vector<std::string> KeysBefore(std::string_view text, size_t open) {
@@ -272,7 +268,7 @@ std::vector<std::string> KeysBefore(std::string_view text, size_t open) {
 }
 
 bool RepeatsKey(std::string_view text) {
-  const size_t open = FindStringStart(text);
+  const size_t open = text.empty() ? std::string_view::npos : StringStart(text, text.size() - 1);
   if (open == std::string_view::npos) return false;
   JsonError error;
   const std::string key = ParseJson(text.substr(open), &error).text;

@@ -37,8 +37,6 @@ size_t FindValueStart(std::string_view text, size_t end);
 // The key of the member whose value ends at the end of `text`; false when the text is not of that form.
 bool FindMemberKey(std::string_view text, std::string* key);
 
-// Offset of the opening quote of the string that ends at the end of `text`, or npos.
-size_t FindStringStart(std::string_view text);
 // Offset of the opening quote of the string that `text` ends inside of, or npos.
 size_t FindOpenString(std::string_view text);
 // Keys of the members that stand to the left of `open`, the offset of a key's opening quote, in the same object.

@@ -2,7 +2,6 @@
 #include "grammar/regex-pool.h"
 
 #include <algorithm>
-#include <atomic>
 
 namespace onpolicy::grammar {
 
@@ -59,35 +58,6 @@ NodeId RegexPool::Intern(const Node& node, const std::vector<NodeId>* children) 
   live_.push_back(0);
   index_.AddHash(hash, id);
   return id;
-}
-
-Form RegexPool::MakeForm(NodeId id) const {
-  const Node& node = nodes_[id];
-  Form form = Form::Seed().With(static_cast<uint64_t>(node.kind));
-  // The first ones are the same in every pool, and refer to each other.
-  if (id <= kAnyText) return form;
-  switch (node.kind) {
-    case Kind::kBytes:
-      for (uint64_t word : sets_[node.min].words) form = form.With(word);
-      return form;
-    case Kind::kConcat:
-      return form.With(forms_[node.a]).With(forms_[node.b]);
-    case Kind::kAlternate:
-    case Kind::kAnd: {
-      // Children are in the order of their numbers, which differ between pools.
-      Form all;
-      for (uint32_t i = node.min; i < node.max; i++) all.Add(Form::Seed().With(forms_[children_[i]]));
-      return form.With(node.max - node.min).With(all);
-    }
-    case Kind::kNot:
-      return form.With(forms_[node.a]);
-    case Kind::kRepeat:
-      return form.With(forms_[node.a]).With(PairKey(node.min, node.max));
-    case Kind::kLeaf:
-      return form.With(leaf_forms_[node.a]).With(node.b);
-    default:
-      return form.With(node.a);
-  }
 }
 
 std::vector<NodeId> RegexPool::ChildrenOf(NodeId node) const {
@@ -228,10 +198,8 @@ NodeId RegexPool::Leaf(Automaton* automaton, uint32_t state) {
   if (state == Automaton::kDead) return kNothing;
   auto [it, is_new] = leaf_index_.emplace(automaton, static_cast<uint32_t>(leaves_.size()));
   if (is_new) {
-    static std::atomic<uint64_t> others{0};
-    const std::string content = automaton->Content();
     leaves_.push_back(automaton);
-    leaf_forms_.push_back(content.empty() ? Form::Seed().With(++others) : Form::Seed().With(content));
+    leaf_forms_.push_back(FormOfAutomaton(*automaton));
   }
   return Intern({Kind::kLeaf, automaton->Accepts(state), true, false, false, it->second, state, 0, 0}, nullptr);
 }

@@ -106,7 +106,9 @@ class RegexPool {
 
   NodeId Intern(const Node& node, const std::vector<NodeId>* children);
   std::vector<NodeId> ChildrenOf(NodeId node) const;
+  // regex-form.cc
   Form MakeForm(NodeId node) const;
+  static Form FormOfAutomaton(const Automaton& automaton);
   NodeId MergeList(Kind kind, std::vector<NodeId> parts);
   // regex-simplify.cc
   struct Split {

@@ -61,60 +61,60 @@ bool MaskWalk::RunInside(uint32_t index, uint32_t at, uint32_t end, TerminalMask
   return true;
 }
 
-std::shared_ptr<const TerminalMask> MaskWalk::WalkTerminal(NodeId node) {
-  const Form& form = grammar_.regex().FormOf(node);
+template <typename Fill>
+std::shared_ptr<const TerminalMask> MaskWalk::Remembered(const Form& form, Fill fill) {
   if (auto known = vocabulary_.terminal_masks().Find(form)) return known;
   auto mask = std::make_shared<TerminalMask>();
-  const ByteSet first = grammar_.regex().FirstBytes(node);
-  const std::vector<Slice>& slices = vocabulary_.slices();
   exit_nodes_.clear();
-  mask->is_worth = true;
-  for (uint32_t i = 0; i < slices.size() && mask->is_worth; i++) {
-    const Slice& slice = slices[i];
-    if (slice.trie.empty() || (slice.first_bytes & first).IsEmpty()) continue;
-    if (slice.kind == SliceClass::kBroken && reach_.IsInsideString(node)) continue;
-    if (slice.kind < SliceClass::kBroken && (slice.first_bytes & ~first).IsEmpty() &&
-        reach_.Reach(node, slice.kind) >= slice.max_length) {
-      mask->slices |= 1u << i;
-      continue;
-    }
-    levels_[0].node = node;
-    (slice.first_bytes & first).ForEach([&](unsigned byte) {
-      const uint32_t root = slice.roots[byte];
-      mask->is_worth = mask->is_worth && RunInside(i, root, slice.trie[root].end, mask.get());
-    });
+  if (fill(mask.get())) {
+    mask->is_worth = true;
+    for (TerminalExit& exit : mask->exits) MergePlaces(vocabulary_, &exit);
+    if (mask->tokens.size() > kDenseTokens) mask->dense = vocabulary_.TakeAsBits(mask->slices, &mask->tokens);
+    mask->tokens.shrink_to_fit();
+  } else {
+    *mask = {};
   }
-  Finish(mask.get());
-  if (!IsSpent()) vocabulary_.terminal_masks().Add(grammar_.regex().FormOf(node), mask);
+  if (!IsSpent()) vocabulary_.terminal_masks().Add(form, mask);
   return mask;
 }
 
-void MaskWalk::Finish(TerminalMask* mask) {
-  if (!mask->is_worth) {
-    *mask = {};
-    return;
-  }
-  for (TerminalExit& exit : mask->exits) MergePlaces(vocabulary_, &exit);
-  if (mask->tokens.size() > kDenseTokens) mask->dense = vocabulary_.TakeAsBits(mask->slices, &mask->tokens);
-  mask->tokens.shrink_to_fit();
+std::shared_ptr<const TerminalMask> MaskWalk::WalkTerminal(NodeId node) {
+  const Form form = grammar_.regex().FormOf(node);  // a copy: new states move the pool's
+  return Remembered(form, [&](TerminalMask* mask) {
+    const ByteSet first = grammar_.regex().FirstBytes(node);
+    const std::vector<Slice>& slices = vocabulary_.slices();
+    bool is_worth = true;
+    for (uint32_t i = 0; i < slices.size() && is_worth; i++) {
+      const Slice& slice = slices[i];
+      if (slice.trie.empty() || (slice.first_bytes & first).IsEmpty()) continue;
+      if (slice.kind == SliceClass::kBroken && reach_.IsInsideString(node)) continue;
+      if (slice.kind < SliceClass::kBroken && (slice.first_bytes & ~first).IsEmpty() &&
+          reach_.Reach(node, slice.kind) >= slice.max_length) {
+        mask->slices |= 1u << i;
+        continue;
+      }
+      levels_[0].node = node;
+      (slice.first_bytes & first).ForEach([&](unsigned byte) {
+        const uint32_t root = slice.roots[byte];
+        is_worth = is_worth && RunInside(i, root, slice.trie[root].end, mask);
+      });
+    }
+    return is_worth;
+  });
 }
 
 std::shared_ptr<const TerminalMask> MaskWalk::WalkTerminalBehind(const TerminalExit& from, NodeId node) {
   const Form form = grammar_.regex().FormOf(node).With(std::string_view(from.path));
-  if (auto known = vocabulary_.terminal_masks().Find(form)) return known;
-  auto mask = std::make_shared<TerminalMask>();
-  exit_nodes_.clear();
-  mask->is_worth = true;
-  from.path.copy(path_.data(), from.path.size());
-  for (const TriePlace& place : from.places) {
-    const TrieNode& root = vocabulary_.slices()[place.slice].trie[place.node];
-    levels_[root.depth].node = node;
-    mask->is_worth = mask->is_worth && RunInside(place.slice, place.node + 1, root.end, mask.get());
-  }
-  for (TerminalExit& exit : mask->exits) exit.start = from.path.size();
-  Finish(mask.get());
-  if (!IsSpent()) vocabulary_.terminal_masks().Add(form, mask);
-  return mask;
+  return Remembered(form, [&](TerminalMask* mask) {
+    from.path.copy(path_.data(), from.path.size());
+    for (const TriePlace& place : from.places) {
+      const TrieNode& root = vocabulary_.slices()[place.slice].trie[place.node];
+      levels_[root.depth].node = node;
+      if (!RunInside(place.slice, place.node + 1, root.end, mask)) return false;
+    }
+    for (TerminalExit& exit : mask->exits) exit.start = from.path.size();
+    return true;
+  });
 }
 
 void MaskWalk::WalkExits(const TerminalMask& mask, NodeId start, StackId stack, std::string& text,

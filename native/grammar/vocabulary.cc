@@ -91,17 +91,6 @@ static void DescribePath(std::string_view text, const std::vector<uint32_t>& pat
   }
 }
 
-// How many tokens come before each node.
-static void CountTokens(const std::vector<int32_t>& next_duplicate, Slice* slice) {
-  const std::vector<TrieNode>& trie = slice->trie;
-  slice->tokens_before.assign(trie.size() + 1, 0);
-  for (size_t at = 0; at < trie.size(); at++) {
-    uint32_t here = 0;
-    for (int32_t token = trie[at].token; token >= 0; token = next_duplicate[static_cast<size_t>(token)]) here++;
-    slice->tokens_before[at + 1] = slice->tokens_before[at] + here;
-  }
-}
-
 void Vocabulary::BuildSlices() {
   struct Entry {
     uint64_t head;
@@ -118,7 +107,6 @@ void Vocabulary::BuildSlices() {
     const int order = Bytes(a.token).compare(Bytes(b.token));
     return order != 0 ? order < 0 : a.token < b.token;
   });
-  next_duplicate_.assign(size(), -1);
   slices_.resize(kSliceClasses * std::size(kSliceLengths) + 2);
   slices_[slices_.size() - 2].kind = SliceClass::kBroken;
   for (size_t i = 0; i + 2 < slices_.size(); i++) {
@@ -146,7 +134,6 @@ void Vocabulary::BuildSlices() {
     }
     Slice& slice = slices_[index];
     Builder& builder = builders[index];
-    slice.tokens.push_back(entry.token);
     slice.first_bytes.Add(static_cast<uint8_t>(text[0]));
     size_t shared = 0;
     while (shared < text.size() && shared < builder.text.size() && text[shared] == builder.text[shared]) shared++;
@@ -161,20 +148,17 @@ void Vocabulary::BuildSlices() {
       node.depth = static_cast<uint16_t>(i + 1);
       node.byte = static_cast<uint8_t>(text[i]);
       slice.trie.push_back(node);
+      slice.tokens_before.push_back(static_cast<uint32_t>(slice.tokens.size()));
     }
+    slice.tokens.push_back(entry.token);
     builder.text = text;
     DescribePath(text, builder.path, &slice.trie);
-    TrieNode& last = slice.trie[builder.path.back()];
-    last.has_duplicates = last.token >= 0;
-    int32_t* slot = &last.token;
-    while (*slot >= 0) slot = &next_duplicate_[*slot];
-    *slot = static_cast<int32_t>(entry.token);
   }
   for (size_t i = 0; i < slices_.size(); i++) {
     Slice& slice = slices_[i];
     for (uint32_t node : builders[i].path) slice.trie[node].end = static_cast<uint32_t>(slice.trie.size());
     slice.trie.shrink_to_fit();
-    CountTokens(next_duplicate_, &slice);
+    slice.tokens_before.push_back(static_cast<uint32_t>(slice.tokens.size()));
     if (slice.kind >= SliceClass::kBroken) continue;
     slice.mask.assign(mask_words(), 0);
     for (uint32_t token : slice.tokens) slice.mask[token >> 5] |= 1u << (token & 31);
@@ -277,7 +261,7 @@ std::vector<uint32_t> Vocabulary::TakeAsBits(uint32_t slices, std::vector<uint32
 }
 
 size_t Vocabulary::memory_bytes() const {
-  size_t total = bytes_.size() + offsets_.size() * 4 + sorted_.size() * 4 + next_duplicate_.size() * 4;
+  size_t total = bytes_.size() + offsets_.size() * 4 + sorted_.size() * 4;
   for (const Slice& slice : slices_)
     total += slice.trie.size() * sizeof(TrieNode) + (slice.tokens.size() + slice.tokens_before.size()) * 4 + slice.mask.size() * 4;
   return total;

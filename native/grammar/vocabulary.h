@@ -26,17 +26,15 @@ constexpr unsigned kSliceLengths[] = {4, 10, 30, 0xFFFF};  // greatest number of
 // One node of a flat trie in preorder: the subtree of node i is [i, end).
 struct TrieNode {
   uint32_t end = 0;
-  int32_t token = -1;  // the token that ends here, or -1
   TextClasses below = 0;  // of whatever follows this node down to the leaves
   uint16_t depth = 0;     // number of bytes from the root, >= 1
   uint8_t byte = 0;
-  bool has_duplicates = false;  // others with the same bytes as `token` follow by `next_duplicate`
 };
 
 struct TokenTrie {
   std::vector<TrieNode> trie;
   std::vector<uint32_t> tokens;         // in the trie's order
-  std::vector<uint32_t> tokens_before;  // (nodes + 1) tokens of earlier nodes
+  std::vector<uint32_t> tokens_before;  // (nodes + 1) tokens of earlier nodes; a node's own are those up to the next
 };
 
 struct Slice : TokenTrie {
@@ -66,7 +64,6 @@ class Vocabulary {
   bool IsEos(uint32_t token) const;
   const std::vector<uint32_t>& eos_tokens() const { return eos_tokens_; }
   const std::vector<Slice>& slices() const { return slices_; }
-  int32_t NextDuplicate(uint32_t token) const { return next_duplicate_[token]; }
   // The special token with exactly this text, or -1.
   int64_t FindSpecial(std::string_view text) const;
   // Splits bytes into tokens: by merges of lowest id first where the vocabulary is of that kind, else longest first.
@@ -97,7 +94,6 @@ class Vocabulary {
   std::vector<uint32_t> eos_tokens_;
   std::vector<uint32_t> sorted_;  // text tokens by their bytes, duplicates by id
   std::vector<uint32_t> quote_tokens_;
-  std::vector<int32_t> next_duplicate_;
   std::vector<Slice> slices_;
   size_t max_token_bytes_ = 0;
   bool merges_by_id_;
