@@ -4,7 +4,7 @@ import { iterateBatches } from '../batches.ts';
 import { messageOf, OnpolicyError } from '../errors.ts';
 import type { ChatCompletionChunk } from '../protocol/index.ts';
 import type { ChatCompletionStream } from '../stream.ts';
-import { decodeWhole } from '../tokenizer.ts';
+import { decodeWhole, NO_BYTES } from '../utf8.ts';
 import type { OpenResponse } from './transport.ts';
 import { fromWireError, toWireError } from './wire-errors.ts';
 
@@ -106,7 +106,7 @@ export function fromEventStream({
 }: OpenResponse): AsyncIterator<ChatCompletionChunk> {
   const ready: string[] = [];
   const parser = createParser({ onEvent: ({ data }) => ready.push(data) });
-  let open: Uint8Array = new Uint8Array(0); // bytes of a character that is not complete
+  let open = NO_BYTES; // bytes of a character that is not complete
   const parts = response.body[Symbol.asyncIterator]();
   let isOver = false;
   let failure: OnpolicyError | null = null;
