@@ -153,19 +153,11 @@ function dictAttribute(dict: Dict, name: string): Value | undefined {
         return dict.get(key!) ?? (dict.has(key!) ? null : (fallback ?? null));
       });
     case 'items':
-      return new BuiltinFunction(
-        name,
-        noArguments(() => new DictView('dict_items', dict)),
-      );
     case 'keys':
-      return new BuiltinFunction(
-        name,
-        noArguments(() => new DictView('dict_keys', dict)),
-      );
     case 'values':
       return new BuiltinFunction(
         name,
-        noArguments(() => new DictView('dict_values', dict)),
+        noArguments(() => new DictView(`dict_${name}`, dict)),
       );
     case 'copy':
       return new BuiltinFunction(
