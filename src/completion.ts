@@ -181,13 +181,14 @@ export class Completion {
 
 /** A sequence per choice, each with its own sampler. */
 function runSamplers(prepared: PreparedCompletion, choices: readonly Choice[]): Run {
-  const { engine, group, samplers, promptScores, savedPrompt, hooks, matchers } = prepared;
+  const { engine, group, samplers, promptScores, savedPrompt, hooks, matchers, rules } = prepared;
   const sequences = samplers.map(
     (sampler, index) =>
       new Sequence(group, index, sampler, {
         promptScores: index === 0 ? promptScores : null,
         savedPrompt: index === 0 ? savedPrompt : null,
         hook: hooks[index] ?? null,
+        maxOutputs: rules.maxTokens,
       }),
   );
   for (const [index, sequence] of sequences.entries())

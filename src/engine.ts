@@ -222,6 +222,7 @@ export class Engine {
       }
     } finally {
       this.#loop = null;
+      if (!this.#closed) this.#backend.abortStep(); // nobody will ask for what was begun of a next one
     }
     const end = this.#closed ? new OnpolicyError('CLOSED', 'the model was closed') : this.#failure;
     if (end) this.#failAll(end);

@@ -83,6 +83,7 @@ export type NativeContext = {
     matchers?: readonly (Handle | null)[]; // (samplers) or absent; null: the sample is free
     hooked?: Int32Array; // (hooked) index into samplers, ascending: these rows wait for `finish`
     scoreRows: Int32Array;
+    mayGoOn: boolean; // the next step may be begun at once
   }): Promise<{ samples: SampledRows; scores: SampledRows }>;
   /** Copies the masked and biased row of a hooked sample out; `index` counts the hooked ones of the last step. */
   readRow(index: number, row: Float32Array): void;
@@ -97,6 +98,7 @@ export type NativeContext = {
   freeAdapter(adapter: number): Promise<void>;
   /** Samples these hooked rows of the last step, ascending. */
   finish(indices: Int32Array): Promise<SampledRows>;
+  /** Ends the running step early, or the next one that was begun. */
   abort(): void;
   close(): Promise<void>;
 };

@@ -32,6 +32,8 @@ export type Plan = {
   readonly entries: readonly Entry[];
   /** (edits, 5), as the backend takes them. */
   readonly edits: readonly number[];
+  /** Every sequence that there is samples its next token here: the next step takes those, unless one ends or comes. */
+  readonly isSteady: boolean;
 };
 
 /** How many of a sequence's tokens a step can take that has this much left. */
@@ -169,7 +171,12 @@ export class Scheduler {
       .sort((a, b) => a.sequence.slot - b.sequence.slot); // neighbours side by side
     for (const { sequence, samples } of plan)
       for (const fork of samples) if (fork !== sequence) this.#slots.copyCells(sequence, fork); // before the step after this
-    return { adapter, entries: plan, edits };
+    const isSteady =
+      this.#options.canCutCache &&
+      this.#waiting.length === 0 &&
+      plan.length === this.#running.length &&
+      plan.every(({ samples }) => samples.length === 1);
+    return { adapter, entries: plan, edits, isSteady };
   }
 
   /** Records that a plan was computed. */

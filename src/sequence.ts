@@ -24,6 +24,8 @@ export type SequenceExtras = {
   readonly hook?: LogitsHook | null;
   /** Gets the cache of the prompt as soon as it is computed. */
   readonly savedPrompt?: SavedPrompt | null;
+  /** Tokens that it samples at most. Default: no limit that is known. */
+  readonly maxOutputs?: number;
 };
 
 /** Where the cache of a prompt goes. */
@@ -38,6 +40,7 @@ export class Sequence {
   readonly promptScores: PromptScores | null;
   readonly hook: LogitsHook | null;
   readonly savedPrompt: SavedPrompt | null;
+  readonly maxOutputs: number;
   #tokens: Int32Array; // (capacity) prompt, then sampled tokens
   #length: number;
   /** The grammar that holds its next token; null while it is free. */
@@ -58,6 +61,7 @@ export class Sequence {
     this.promptScores = extras.promptScores ?? null;
     this.hook = extras.hook ?? null;
     this.savedPrompt = extras.savedPrompt ?? null;
+    this.maxOutputs = extras.maxOutputs ?? Infinity;
     this.#tokens = new Int32Array(group.prompt.length + 64);
     this.#tokens.set(group.prompt);
     this.#length = group.prompt.length;

@@ -5,7 +5,7 @@ import type { Entry, Plan } from './scheduler.ts';
 import type { Sequence } from './sequence.ts';
 
 /** Lays a plan out in the arrays that the backend takes. */
-export function toStep({ adapter, entries, edits }: Plan): Step {
+export function toStep({ adapter, entries, edits, isSteady }: Plan): Step {
   const total = entries.reduce((tokens, entry) => tokens + entry.count, 0);
   const sampled = entries.flatMap((entry) => entry.samples);
   const step = {
@@ -19,6 +19,7 @@ export function toStep({ adapter, entries, edits }: Plan): Step {
     samplers: sampled.map((sequence) => sequence.sampler),
     ...(sampled.some(({ matcher }) => matcher) ? { matchers: sampled.map(({ matcher }) => matcher) } : {}),
     scoreRows: new Int32Array(3 * entries.reduce((rows, entry) => rows + scoredRows(entry), 0)),
+    mayGoOn: isSteady && sampled.every(goesOnAlone),
   };
   let at = 0;
   let row = 0;
@@ -40,6 +41,11 @@ export function toStep({ adapter, entries, edits }: Plan): Step {
     }
   }
   return step;
+}
+
+/** Whether nothing but the token that it samples next decides what a sequence does then. */
+function goesOnAlone({ matcher, hook, outputCount, maxOutputs }: Sequence): boolean {
+  return matcher === null && hook === null && outputCount + 1 < maxOutputs;
 }
 
 function toRowEdit(sequence: Sequence, hook: LogitsHook, sample: number): RowEdit {

@@ -295,6 +295,7 @@ describe('the addon', () => {
       sampleRows: none,
       samplers: [],
       scoreRows: none,
+      mayGoOn: false,
     };
     for (const wrong of [
       { tokens: Int32Array.of(-1) },

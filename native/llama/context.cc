@@ -1,6 +1,7 @@
 #include "llama/context.h"
 
 #include <algorithm>
+#include <numeric>
 #include <string>
 
 namespace onpolicy {
@@ -32,8 +33,11 @@ Status Context::Create(std::shared_ptr<Model> model, const ContextOptions& optio
   params.swa_full = true;    // a sliding window that forgets would make cached prefixes useless
   params.offload_kqv = model->use_gpu();
   params.op_offload = model->use_gpu();
-  params.abort_callback = [](void* data) { return static_cast<std::atomic<bool>*>(data)->load(); };
-  params.abort_callback_data = &created->abort_;
+  params.abort_callback = [](void* data) {
+    const auto* self = static_cast<const Context*>(data);
+    return self->abort_ || self->abort_ahead_;
+  };
+  params.abort_callback_data = created.get();
   std::string reason;
   const int sink = AddLogSink([&reason](int level, const std::string& text) {
     if (level == GGML_LOG_LEVEL_ERROR) reason += text;
@@ -81,6 +85,7 @@ void Context::EditMemory(const std::vector<int32_t>& edits) {
 }
 
 Status Context::LoadAdapter(const std::string& path, uint32_t* adapter) {
+  EndAhead();
   std::string reason;
   const int sink = AddLogSink([&reason](int level, const std::string& text) {
     if (level == GGML_LOG_LEVEL_ERROR) reason += text;
@@ -100,6 +105,7 @@ Status Context::LoadAdapter(const std::string& path, uint32_t* adapter) {
 }
 
 void Context::FreeAdapter(uint32_t adapter) {
+  EndAhead();
   const auto found = adapters_.find(adapter);
   if (found == adapters_.end()) return;
   if (used_adapter_ == adapter) UseAdapter(kNoAdapter);
@@ -144,28 +150,58 @@ Status Context::Decode(const StepInput& input) {
   return Status::Fail("BACKEND_FAILED", "the engine failed to decode (code " + std::to_string(result) + ")");
 }
 
-Status Context::Step(const StepInput& input, RowsOutput* output) {
-  rows_.Forget();
-  EditMemory(input.memory_edits);
-  ConstraintRows constraints(input.matchers);
-  if (!input.tokens.empty()) {
-    Status status = UseAdapter(input.adapter);
-    if (status.ok()) status = Decode(input);
-    abort_ = false;
-    if (!status.ok()) return status;
+void Context::RunAhead() {
+  if (next_.empty() || is_next_computed_ || abort_ahead_) return;
+  is_next_computed_ = Decode(next_.input()).ok();
+}
+
+void Context::EndAhead(const std::vector<int32_t>& used) {
+  const StepInput& next = next_.input();
+  llama_memory_t memory = Api().llama_get_memory(context_);
+  for (size_t i = 0, at = 0; i < next.tokens.size(); ++i) {
+    if (at < used.size() && static_cast<size_t>(used[at]) == i) ++at;
+    else Api().llama_memory_seq_rm(memory, next.sequences[i], next.positions[i], -1);
   }
+  next_.Clear();
+  is_next_computed_ = false;
+  abort_ahead_ = false;
+}
+
+Status Context::Pass(const StepInput& input, std::vector<int32_t>* places) {
+  if (is_next_computed_) *places = next_.PlacesOf(input);
+  EndAhead(*places);
+  EditMemory(input.memory_edits);
+  if (!places->empty()) return Status::Ok();
+  places->resize(input.tokens.size());
+  std::iota(places->begin(), places->end(), 0);
+  if (input.tokens.empty()) return Status::Ok();
+  const Status status = UseAdapter(input.adapter);
+  return status.ok() ? Decode(input) : status;
+}
+
+Status Context::Step(const StepInput& input, bool may_go_on, RowsOutput* output) {
+  rows_.Forget();
+  ConstraintRows constraints(input.matchers);
+  std::vector<int32_t> places;
+  const Status status = Pass(input, &places);
+  abort_ = false;
+  if (!status.ok()) return status;
   // Read on this thread: the first access may wait for the device and reorder the rows.
   std::vector<const float*> logits;
-  for (int32_t row : input.sample_rows) logits.push_back(Api().llama_get_logits_ith(context_, row));
-  for (size_t i = 0; i < input.score_rows.size(); i += 3)
-    logits.push_back(Api().llama_get_logits_ith(context_, input.score_rows[i]));
+  const auto read = [&](int32_t row) {
+    logits.push_back(Api().llama_get_logits_ith(context_, places[static_cast<size_t>(row)]));
+  };
+  for (int32_t row : input.sample_rows) read(row);
+  for (size_t i = 0; i < input.score_rows.size(); i += 3) read(input.score_rows[i]);
   if (std::find(logits.begin(), logits.end(), nullptr) != logits.end())
     return Status::Fail("BACKEND_FAILED", "the engine returned no logits for a row");
   rows_.Run(input, logits, constraints, output);
+  if (may_go_on) next_.LayOut(input, output->samples);
   return Status::Ok();
 }
 
 Status Context::SaveSequence(int32_t sequence, std::vector<uint8_t>* state) {
+  EndAhead();
   state->resize(Api().llama_state_seq_get_size(context_, sequence));
   if (state->empty() || Api().llama_state_seq_get_data(context_, state->data(), state->size(), sequence) != state->size())
     return Status::Fail("UNSUPPORTED", "the engine cannot save the cache of this model");
@@ -173,6 +209,7 @@ Status Context::SaveSequence(int32_t sequence, std::vector<uint8_t>* state) {
 }
 
 Status Context::LoadSequence(const std::vector<int32_t>& edits, int32_t sequence, const std::vector<uint8_t>& state) {
+  EndAhead();
   EditMemory(edits);
   size_t read = 0;
   try {

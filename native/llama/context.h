@@ -8,7 +8,8 @@
 #include <vector>
 
 #include "llama/model.h"
-#include "rows/row-sampler.h"
+#include "llama/next-step.h"
+#include "llama/step-input.h"
 
 namespace onpolicy {
 
@@ -25,21 +26,6 @@ struct ContextOptions {
   uint32_t cache_bits = 16;       // of one number in the KV cache: 16 or 32
 };
 
-// Kinds of KV cache edits, as they stand in StepInput::memory_edits.
-enum MemoryEdit : int32_t { kMemoryRemove = 0, kMemoryCopy = 1 };
-
-// The adapter number of a step on the model's own weights.
-constexpr uint32_t kNoAdapter = 0;
-
-struct StepInput : RowsInput {  // score_rows: the first of the three is an index into tokens
-  uint32_t adapter = kNoAdapter;      // which all tokens go through, as LoadAdapter numbered it
-  std::vector<int32_t> memory_edits;  // (edits, 5): kind, sequence, target sequence, from position, to position (-1: end)
-  std::vector<int32_t> tokens;        // (tokens)
-  std::vector<int32_t> positions;     // (tokens)
-  std::vector<int32_t> sequences;     // (tokens)
-  std::vector<int32_t> sample_rows;   // (samplers) index into tokens: whose logits the sampler sees
-};
-
 class Context {
  public:
   static Status Create(std::shared_ptr<Model> model, const ContextOptions& options, std::shared_ptr<Context>* context);
@@ -49,7 +35,15 @@ class Context {
 
   // Fails with KV_FULL (nothing was computed) or ABORTED (the KV cache may hold a part of the step: the caller removes
   // what it did not have before). Any other failure leaves the context unusable.
-  Status Step(const StepInput& input, RowsOutput* output);
+  // With `may_go_on` the step after it is laid out for RunAhead, from what was sampled.
+  Status Step(const StepInput& input, bool may_go_on, RowsOutput* output);
+
+  // Begins the step that was laid out, if any. A step that then asks for the same takes the outcome; any other call undoes it.
+  void RunAhead();
+  // Whether that step is this one. Not while Step runs.
+  bool IsAhead(const StepInput& input) const { return next_.Covers(input); }
+  // Ends RunAhead early: its outcome is not wanted. Callable from any thread.
+  void AbortAhead() { abort_ahead_ = true; }
 
   // Rows of the last step that JavaScript edits: see RowSampler.
   float* PreparedRow(size_t index) { return rows_.PreparedRow(index); }
@@ -80,7 +74,11 @@ class Context {
 
  private:
   Context(std::shared_ptr<Model> model, const ContextOptions& options);
+  // The pass of a step, with the edits before it. `places` (tokens): where the logits of each token are.
+  Status Pass(const StepInput& input, std::vector<int32_t>* places);
   Status Decode(const StepInput& input);
+  // Forgets what RunAhead did, but for the tokens at `used`, ascending.
+  void EndAhead(const std::vector<int32_t>& used = {});
   void EditMemory(const std::vector<int32_t>& edits);
   Status UseAdapter(uint32_t adapter);
 
@@ -94,6 +92,9 @@ class Context {
   const bool shares_cells_;
   RowSampler rows_;
   std::atomic<bool> abort_{false};
+  NextStep next_;
+  bool is_next_computed_ = false;
+  std::atomic<bool> abort_ahead_{false};
   // Reused between steps: llama_batch wants one array of sequence ids per token.
   std::vector<int32_t> sequence_counts_;
   std::vector<int32_t*> sequence_pointers_;

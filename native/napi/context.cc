@@ -64,7 +64,7 @@ class JsContext : public Napi::ObjectWrap<JsContext> {
     return *thread_;
   }
 
-  // step({ adapter, memoryEdits, tokens, positions, sequences, sampleRows, samplers, hooked, scoreRows })
+  // step({ adapter, memoryEdits, tokens, positions, sequences, sampleRows, samplers, hooked, scoreRows, mayGoOn })
   // -> Promise<{ samples, scores }>
   Napi::Value Step(const Napi::CallbackInfo& info) {
     StepThread& thread = Thread();
@@ -79,11 +79,14 @@ class JsContext : public Napi::ObjectWrap<JsContext> {
     input.sample_rows = ReadInts(object, "sampleRows");
     ReadRows(object, vocab_size_, input);
     CheckStep(input);
+    const bool may_go_on = object.Get("mayGoOn").ToBoolean();
+    const Context* idle = thread.Idle();
     return thread.Push(
-        env_, [job](Context& context) { return context.Step(job->first, &job->second); },
+        env_, [job, may_go_on](Context& context) { return context.Step(job->first, may_go_on, &job->second); },
         [job](Napi::Env env) -> Napi::Value {
           return ToSamplesAndScores(env, job->second);
-        });
+        },
+        idle && idle->IsAhead(input));
   }
 
   // The masked and biased row of the last step's hooked sample `index`.

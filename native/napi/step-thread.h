@@ -33,7 +33,10 @@ class StepThread : public std::enable_shared_from_this<StepThread> {
 
   ~StepThread() { Stop(); }
 
-  Napi::Promise Push(Napi::Env env, std::function<Status(Context&)> work, std::function<Napi::Value(Napi::Env)> finish) {
+  // `goes_on`: it may take what the context has begun ahead.
+  Napi::Promise Push(Napi::Env env, std::function<Status(Context&)> work, std::function<Napi::Value(Napi::Env)> finish,
+                     bool goes_on = false) {
+    if (!goes_on) AbortAhead();
     auto job = std::make_unique<Job>(
         Job{std::move(work), std::move(finish), Napi::Promise::Deferred::New(env), Status::Ok(), shared_from_this()});
     const Napi::Promise promise = job->deferred.Promise();
@@ -63,11 +66,17 @@ class StepThread : public std::enable_shared_from_this<StepThread> {
     context_.reset();
   }
 
+  // Ends the running step early, or what was begun ahead when none runs.
   void Abort() {
-    if (context_) context_->Abort();
+    AbortAhead();
+    if (pending_ > 0 && context_) context_->Abort();
   }
 
  private:
+  void AbortAhead() {
+    if (Context* context = Idle()) context->AbortAhead();
+  }
+
   void Serve() {
     std::unique_lock<std::mutex> lock(mutex_);
     for (;;) {
@@ -88,8 +97,17 @@ class StepThread : public std::enable_shared_from_this<StepThread> {
         delete job;
       });
       if (queued != napi_ok) delete raw;
-      lock.lock();
+      RunAhead(lock);
     }
+  }
+
+  // While JavaScript deals with what the last job gave.
+  void RunAhead(std::unique_lock<std::mutex>& lock) {
+    lock.lock();
+    if (stopping_ || !jobs_.empty()) return;
+    lock.unlock();
+    context_->RunAhead();
+    lock.lock();
   }
 
   void Run(Job& job) {

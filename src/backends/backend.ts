@@ -33,6 +33,11 @@ export type Step = {
   readonly scoreRows: Int32Array; // (scores, 3): index into tokens, scored token, number of alternatives
   /** The one adapter that all its tokens go through, as {@link Backend.loadAdapter} numbered it. */
   readonly adapter: number;
+  /**
+   * Whether the next step is likely to take just the tokens that this one samples, one for each of its sequences: it may be
+   * begun before it is asked for.
+   */
+  readonly mayGoOn: boolean;
 };
 
 /** What a step gives back: columns, one entry per sample or score. */
@@ -79,7 +84,7 @@ export interface Backend {
   loadAdapter(path: string): Promise<number>;
   /** Frees an adapter. No later step may name it. Not while a step runs. */
   freeAdapter(adapter: number): Promise<void>;
-  /** Ends the running step early. */
+  /** Ends the running step early, or what was begun of a next one. */
   abortStep(): void;
   close(): Promise<void>;
 }

@@ -97,6 +97,7 @@ export class CheckingBackend implements Backend {
   }
 
   async step(step: Step): Promise<StepResult> {
+    this.#aborted = false;
     await new Promise((resolve) => setImmediate(resolve));
     if (step.tokens.length === 0) throw new Error('an empty step');
     if (step.tokens.length > this.batchTokens) throw new Error('more tokens than a batch holds');
@@ -131,7 +132,6 @@ export class CheckingBackend implements Backend {
     this.computedTokens += stopAt;
     this.#checkCapacity();
     if (stopAt < step.tokens.length || this.#aborted) {
-      this.#aborted = false;
       throw Object.assign(new Error('aborted'), { code: 'ABORTED' });
     }
     const samples = {

@@ -1,0 +1,29 @@
+// The step that takes the tokens just sampled: begun while JavaScript still deals with them, and used if it is asked for.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "llama/step-input.h"
+
+namespace onpolicy {
+
+class NextStep {
+ public:
+  // Lays out the step after `input`, one token of each sequence, from what it sampled; nothing where a row has no token, or a
+  // sequence has two.
+  void LayOut(const StepInput& input, const std::vector<RowResult>& samples);
+  void Clear();
+
+  bool empty() const { return input_.tokens.empty(); }
+  const StepInput& input() const { return input_; }
+
+  // Whether `step` is this one, apart from sequences that have ended.
+  bool Covers(const StepInput& step) const { return !PlacesOf(step).empty(); }
+  // (tokens of `step`) where each stands here; empty when `step` is another one.
+  std::vector<int32_t> PlacesOf(const StepInput& step) const;
+
+ private:
+  StepInput input_;
+};
+
+}  // namespace onpolicy

@@ -1,0 +1,25 @@
+// What one step computes.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "rows/row-sampler.h"
+
+namespace onpolicy {
+
+// Kinds of KV cache edits, as they stand in StepInput::memory_edits.
+enum MemoryEdit : int32_t { kMemoryRemove = 0, kMemoryCopy = 1 };
+
+// The adapter number of a step on the model's own weights.
+constexpr uint32_t kNoAdapter = 0;
+
+struct StepInput : RowsInput {  // score_rows: the first of the three is an index into tokens
+  uint32_t adapter = kNoAdapter;      // which all tokens go through, as LoadAdapter numbered it
+  std::vector<int32_t> memory_edits;  // (edits, 5): kind, sequence, target sequence, from position, to position (-1: end)
+  std::vector<int32_t> tokens;        // (tokens)
+  std::vector<int32_t> positions;     // (tokens)
+  std::vector<int32_t> sequences;     // (tokens)
+  std::vector<int32_t> sample_rows;   // (samplers) index into tokens: whose logits the sampler sees
+};
+
+}  // namespace onpolicy
