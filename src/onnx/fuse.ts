@@ -42,13 +42,16 @@ export function fuseAttention(file: GraphFile, sizes: DecoderSizes): FreshGraph 
     for (const { cos, sin } of [layer.query, layer.key])
       for (const angles of [cos, sin]) tables.set(angles, tableNodes(angles, sizes.headSize));
     added.push(...made.nodes);
-    for (const [part, name] of Object.entries(made.fresh)) freshOf.set(`present.${index}.${part}`, name);
+    freshOf.set(`present.${index}.key`, made.freshKey);
+    // The numbers are the same before heads are split from each other.
+    const { value } = layer;
+    freshOf.set(`present.${index}.value`, links.maker(value, 'Reshape')?.inputs[0] ?? value);
   }
   const outputs = [...file.outputs.keys()].map((name) => freshOf.get(name) ?? name);
   const replaced = new Set(added.flatMap((node) => node.outputs));
   const kept = file.nodes.filter((node) => !node.outputs.some((output) => replaced.has(output)));
   const all = [...kept, ...added, ...[...tables.values()].flat()];
-  const nodes = needed(simplify(all, { floats: file.floats, flat: FLAT }), outputs);
+  const nodes = needed(simplify(all, file, FLAT), outputs);
   // What still looks at the past or at the mask would not see what it expects.
   const strangers = nodes.filter(
     (node) => node.opType !== GROUPED && node.inputs.some((name) => name.startsWith('past_key_values.')),
@@ -179,7 +182,7 @@ function attentionNodes(
   { query, key, value, output }: Layer,
   index: number,
   { queryHeads, heads }: DecoderSizes,
-): { nodes: GraphNode[]; fresh: { key: string; value: string } } {
+): { nodes: GraphNode[]; freshKey: string } {
   const name = (part: string): string => `fused/${index}/${part}`;
   const flat = (input: string, part: string): GraphNode => makeNode('Reshape', [input, FLAT], [name(part)]);
   const rotate = (part: string, { cos, sin }: Rotated, count: number): GraphNode =>
@@ -206,6 +209,6 @@ function attentionNodes(
         MICROSOFT,
       ),
     ],
-    fresh: { key: name('key'), value: name('value') },
+    freshKey: name('key'),
   };
 }

@@ -2,7 +2,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { OnpolicyError } from '../errors.ts';
-import { BYTES, bytesField, type Field, floatField, numberField, Reader, VARINT } from './protobuf.ts';
+import { BYTES, bytesField, type Field, floatField, numberField, Reader } from './protobuf.ts';
 
 /** An attribute as it stands in the file, and its value when it is one or more integers. */
 export type Attribute = { readonly name: string; readonly ints: readonly number[]; readonly bytes: Buffer };
@@ -15,6 +15,9 @@ export type GraphNode = {
   readonly outputs: readonly string[];
   readonly attributes: readonly Attribute[];
 };
+
+/** Of a weight: the number of its elements' type, and its sizes. */
+export type WeightShape = { readonly type: number; readonly sizes: readonly number[] };
 
 /** What stands in a file, without the weights. */
 export type GraphFile = {
@@ -32,6 +35,8 @@ export type GraphFile = {
   readonly outputs: ReadonlyMap<string, Buffer>;
   /** Values of constants that are one 32-bit float. */
   readonly floats: ReadonlyMap<string, number>;
+  /** Weights that no input can take the place of. */
+  readonly weights: ReadonlyMap<string, WeightShape>;
   /** Everything else, as it is written again. */
   readonly rest: { readonly model: readonly Buffer[]; readonly graph: readonly Buffer[] };
 };
@@ -44,7 +49,7 @@ const NODE = { input: 1, output: 2, opType: 4, attribute: 5, domain: 7 };
 const ATTRIBUTE = { name: 1, float: 2, int: 3, tensor: 5, graph: 6, ints: 8, type: 20 };
 /** Type numbers of attributes. */
 const TYPES = { float: 1, int: 2, ints: 7 };
-const TENSOR = { type: 2, floats: 4, name: 8, rawData: 9, externalData: 13, location: 14 };
+const TENSOR = { sizes: 1, type: 2, floats: 4, name: 8, rawData: 9, externalData: 13, location: 14 };
 const ENTRY = { key: 1, value: 2 };
 const VALUE = { name: 1, type: 2, tensor: 1, element: 1 };
 /** The bytes of a tensor lie in another file. */
@@ -145,6 +150,7 @@ class Parts implements GraphFile {
   readonly nodes: GraphNode[] = [];
   readonly inputs = new Map<string, number>();
   readonly floats = new Map<string, number>();
+  readonly weights = new Map<string, WeightShape>();
   readonly outputs = new Map<string, Buffer>();
   readonly rest: { model: Buffer[]; graph: Buffer[] } = { model: [], graph: [] };
   opset = 0;
@@ -160,8 +166,9 @@ class Parts implements GraphFile {
     for (const field of reader.fields(graph.from, graph.to))
       if (field.number === GRAPH.node) this.nodes.push(this.#readNode(reader, field));
       else if (field.number === GRAPH.initializer) {
-        const { name, value } = readFloat(reader, field);
+        const { name, value, shape } = readTensor(reader, field);
         if (value !== null) this.floats.set(name, value);
+        this.weights.set(name, shape);
         this.rest.graph.push(bytesField(GRAPH.initializer, referTo(reader, field, this.file)));
       } else if (field.number === GRAPH.output)
         this.outputs.set(readValue(reader, field).name, reader.bytes(field.from, field.to));
@@ -170,6 +177,7 @@ class Parts implements GraphFile {
         if (name !== '') this.inputs.set(name, type);
         this.rest.graph.push(reader.bytes(field.start, field.end));
       }
+    for (const name of this.inputs.keys()) this.weights.delete(name);
   }
 
   #readNode(reader: Reader, field: Field): GraphNode {
@@ -192,11 +200,10 @@ class Parts implements GraphFile {
           if (inner.number === ATTRIBUTE.graph && inner.kind === BYTES) this.#readBranch(reader, inner);
           else if (inner.number === ATTRIBUTE.name) name = reader.text(inner);
           else if (inner.number === ATTRIBUTE.tensor && inner.kind === BYTES) {
-            const { value } = readFloat(reader, inner);
+            const { value } = readTensor(reader, inner);
             if (value !== null && node.outputs.length === 1) this.floats.set(node.outputs[0]!, value);
           } else if (inner.number === ATTRIBUTE.int || inner.number === ATTRIBUTE.ints)
-            if (inner.kind === VARINT) ints.push(inner.from);
-            else ints.push(...reader.numbers(inner));
+            ints.push(...reader.numbers(inner));
         node.attributes.push({ name, ints, bytes: reader.bytes(part.from, part.to) });
       }
     this.operators.add(node.opType);
@@ -225,16 +232,21 @@ function readValue(reader: Reader, value: Field): { name: string; type: number }
   return { name, type };
 }
 
-/** A tensor's name, and its value when it is one 32-bit float. */
-function readFloat(reader: Reader, tensor: Field): { name: string; value: number | null } {
+/** A tensor's name and shape, and its value when it is one 32-bit float. */
+function readTensor(
+  reader: Reader,
+  tensor: Field,
+): { name: string; value: number | null; shape: WeightShape } {
   let [name, type] = ['', 0];
   let value: number | null = null;
+  const sizes: number[] = [];
   for (const field of reader.fields(tensor.from, tensor.to))
     if (field.number === TENSOR.type) type = field.from;
     else if (field.number === TENSOR.name) name = reader.text(field);
+    else if (field.number === TENSOR.sizes) sizes.push(...reader.numbers(field));
     else if (field.number === TENSOR.rawData || field.number === TENSOR.floats)
       if (field.to - field.from === FLOAT32_BYTES) value = reader.bytes(field.from, field.to).readFloatLE();
-  return { name, value: type === TYPES.float ? value : null };
+  return { name, value: type === TYPES.float ? value : null, shape: { type, sizes } };
 }
 
 /** A tensor whose bytes, when they are many, are looked for where they stand in `file`. */

@@ -65,8 +65,9 @@ export class Reader {
     return bytes;
   }
 
-  /** The numbers of a field that holds several. */
-  numbers({ from, to }: Field): number[] {
+  /** The numbers of a field that holds one, or several. */
+  numbers({ kind, from, to }: Field): number[] {
+    if (kind === VARINT) return [from];
     const numbers: number[] = [];
     for (let at = from; at < to; ) {
       const { value, next } = this.#varint(at);

@@ -17,6 +17,7 @@ const KEEPING = new Set([
   'Sigmoid',
   'SimplifiedLayerNormalization',
   'SkipSimplifiedLayerNormalization',
+  'Split',
 ]);
 
 /** Gives the rank of a tensor that is made of token ids; 0: unknown. */

@@ -1,15 +1,18 @@
 /** Operators of a decoder's graph that one operator can replace, or none: each costs some microseconds at every token. */
-import { type GraphNode, MICROSOFT, makeNode } from './graph-file.ts';
+import { type GraphFile, type GraphNode, MICROSOFT, makeNode } from './graph-file.ts';
 import { Links } from './links.ts';
 import { fuseNorms } from './norms.ts';
+import { joinProducts } from './products.ts';
 import { HIDDEN_RANK, ranksOf } from './ranks.ts';
 
-/** The same nodes, simplified. `floats`: the values of constants; `flat`: the shape that puts the last dimensions together. */
+/** The same nodes, simplified. `flat`: the name of the shape that puts the last dimensions together. */
 export function simplify(
   nodes: readonly GraphNode[],
-  { floats, flat }: { floats: ReadonlyMap<string, number>; flat: string },
+  { floats, weights }: GraphFile,
+  flat: string,
 ): GraphNode[] {
-  return dropReshapes(fuseSums(fuseNorms(fuseProducts(nodes), floats)), flat);
+  const products = joinProducts(fuseProducts(nodes), weights);
+  return dropReshapes(fuseSums(fuseNorms(products, floats)), flat);
 }
 
 /** Products of bytes, scaled: four operators -> one. */

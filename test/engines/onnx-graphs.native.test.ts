@@ -5,7 +5,7 @@ import { readFolder } from '../../src/onnx/folder.ts';
 import { giveFresh } from '../../src/onnx/fresh.ts';
 import { fuseAttention } from '../../src/onnx/fuse.ts';
 import { readGraphFile } from '../../src/onnx/graph-file.ts';
-import { closeAll, type GRAPHS, modelOf, whyNoOnnx } from './engines.ts';
+import { closeAll, type GRAPHS, layoutOf, modelOf, whyNoOnnx } from './engines.ts';
 
 afterAll(closeAll);
 
@@ -23,10 +23,23 @@ describe.skipIf(whyNoOnnx() !== null)('a graph', () => {
     expect(count('GroupQueryAttention')).toBe(layers);
     expect(count('SimplifiedLayerNormalization')).toBe(1); // the others are one with the sum before them
     expect(count('SkipSimplifiedLayerNormalization')).toBe(2 * layers);
-    // Heads are put together for what is given out alone: fresh values.
-    expect(fused.nodes.filter(({ inputs }) => inputs.includes('fused/flat'))).toHaveLength(layers);
+    expect(fused.nodes.filter(({ inputs }) => inputs.includes('fused/flat'))).toHaveLength(0);
+    // Queries, keys and values are one product; beside it are output, gate, up and down.
+    expect(count('MatMul')).toBe(5 * layers);
+    expect(count('Split')).toBe(layers);
     expect(count('Softmax')).toBe(0);
     expect(fused.outputs).toHaveLength(graph.outputs.size);
+  });
+
+  it('of bytes gets one product for queries, keys and values', () => {
+    const { file, sizes } = readFolder(layoutOf('torch, q8'));
+    const { nodes, freshOf } = fuseAttention(readGraphFile(file), sizes)!;
+    const joined = nodes.filter(({ inputs }) => inputs[1]?.startsWith('joined/'));
+    const products = joined.filter(({ opType }) => opType === 'MatMulIntegerToFloat');
+    expect(products).toHaveLength(freshOf.size / 2);
+    // Scales and origins, too, are there for each column.
+    for (const { inputs } of products)
+      expect([3, 5].every((place) => inputs[place]!.startsWith('joined/'))).toBe(true);
   });
 
   it.each([{ architecture: 'gpt2' }, { hasWindow: true }, { queryHeads: 5 }])(
