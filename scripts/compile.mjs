@@ -1,4 +1,5 @@
-// src/*.ts -> dist/*.js with types and source maps, and the files of the report page as they are. Starts from an empty folder, so nothing stale is left to be packed.
+// src/*.ts -> dist/*.js with types and source maps, and the files of the report page as they are. Starts from an empty folder,
+// so nothing stale is left to be packed.
 import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';

@@ -96,6 +96,12 @@ export class OnpolicyError extends Error {
   }
 }
 
+/** The error for an input with these faults: its message names every one of them. */
+export function invalidInput(detail: readonly ErrorDetail[]): OnpolicyError {
+  const message = detail.map(({ loc, msg }) => `${loc.join('.')}: ${msg}`).join('; ');
+  return new OnpolicyError('INVALID_REQUEST', message, { detail });
+}
+
 /** Rebuilds a native failure, an Error with a `code` of ours, as an {@link OnpolicyError}; passes others through. */
 export function fromNative(error: unknown): OnpolicyError {
   if (error instanceof OnpolicyError) return error;

@@ -1,4 +1,5 @@
 /** Text <-> token ids, and the bytes behind each id. */
+import { decodeRest, decodeWhole, NO_BYTES } from './utf8.ts';
 
 /** What an engine's tokenizer must do. */
 export interface Tokenizer {
@@ -94,38 +95,8 @@ export class Detokenizer {
   finish(): string {
     const left = this.#open;
     this.#open = NO_BYTES;
-    return left.length === 0 ? '' : decoder.decode(left);
+    return decodeRest(left);
   }
-}
-
-const NO_BYTES = new Uint8Array(0);
-const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
-
-/** The characters that further bytes complete, and the bytes of one that is still open. */
-export function decodeWhole(before: Uint8Array, added: Uint8Array): { text: string; open: Uint8Array } {
-  const bytes = before.length === 0 ? added : concat(before, added);
-  const complete = bytes.length - openBytes(bytes);
-  if (complete === bytes.length) return { text: decoder.decode(bytes), open: NO_BYTES };
-  return { text: decoder.decode(bytes.subarray(0, complete)), open: bytes.slice(complete) };
-}
-
-function concat(a: Uint8Array, b: Uint8Array): Uint8Array {
-  const joined = new Uint8Array(a.length + b.length);
-  joined.set(a);
-  joined.set(b, a.length);
-  return joined;
-}
-
-/** How many bytes at the end begin a character that they do not complete. */
-function openBytes(bytes: Uint8Array): number {
-  for (let back = 1; back <= Math.min(3, bytes.length); back++) {
-    const byte = bytes[bytes.length - back]!;
-    if (byte < 0x80) return 0;
-    if (byte < 0xc0) continue; // inside a character
-    const needed = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2;
-    return needed > back ? back : 0;
-  }
-  return 0;
 }
 
 /** The text of a whole list of tokens. */

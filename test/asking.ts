@@ -8,6 +8,8 @@ export type Fields = Partial<ChatCompletionRequest>;
 
 export const STORY = 'Tell me a story.';
 export const PARIS = 'What is the capital of France?';
+/** What the embedded model answers to {@link PARIS}. */
+export const PARIS_ANSWER = 'The capital of France is Paris.';
 export const COUNT = 'Count from 1 to 9.';
 
 /** A request whose answer is the likeliest one. */

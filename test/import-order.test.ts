@@ -18,6 +18,7 @@ const ORDER = [
   'text-reader',
   'kv-ledger',
   'prefix-cache',
+  'utf8',
   'tokenizer',
   'turns',
   'template/',
@@ -85,8 +86,6 @@ const ORDER = [
   'index',
   'cli/',
   'demo-learning',
-  'demo-learning',
-  'cli/',
   'demo',
 ];
 

@@ -22,8 +22,8 @@ class SamplerPlanObject : public Napi::ObjectWrap<SamplerPlanObject> {
   std::shared_ptr<const SamplerPlan> plan_;
 };
 
-// `new Sampler(plan, seed)`: the state of one sequence. `new Sampler(sampler)`: the same state once more. JavaScript must not touch it while a native step uses
-// it.
+// `new Sampler(plan, seed)`: the state of one sequence. `new Sampler(sampler)`: the same state once more. JavaScript
+// must not touch it while a native step uses it.
 class SamplerObject : public Napi::ObjectWrap<SamplerObject> {
  public:
   static Napi::Function Define(Napi::Env env);

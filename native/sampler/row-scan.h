@@ -31,11 +31,11 @@ struct RowTiles {
 struct ScanRequest {
   const float* row;  // (vocab)
   size_t vocab_size;
-  const uint32_t* mask;  // (2 * blocks) or null: all tokens allowed
-  bool log_sum;          // of the raw logits
-  bool weights;          // of the allowed logits, into scratch.sums and scratch.tile_references
-  float scale;           // weight = 2^((logit - reference) * scale)
-  float reference;       // lower bound of every tile's reference; -infinity: none
+  const uint32_t* mask = nullptr;  // (2 * blocks) or null: all tokens allowed
+  bool log_sum = false;            // of the raw logits
+  bool weights = false;            // of the allowed logits, into scratch.sums and scratch.tile_references
+  float scale = 1;                 // weight = 2^((logit - reference) * scale)
+  float reference = -std::numeric_limits<float>::infinity();  // lower bound of every tile's reference
 };
 
 struct RowScan {

@@ -42,14 +42,7 @@ void Sampler::FindCandidates(const float* logits, const uint32_t* mask, SamplerS
                              RowResult& result) const {
   const size_t vocab_size = static_cast<size_t>(plan_->vocab_size);
   const auto scan_row = [&](const float* row) {
-    return ScanRow({.row = row,
-                    .vocab_size = vocab_size,
-                    .mask = nullptr,
-                    .log_sum = true,
-                    .weights = false,
-                    .scale = 1,
-                    .reference = kMinusInfinity},
-                   scratch);
+    return ScanRow({.row = row, .vocab_size = vocab_size, .log_sum = true}, scratch);
   };
   result.Clear();
   const RowScan raw = scan_row(logits);

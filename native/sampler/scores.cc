@@ -77,14 +77,8 @@ void ScoreScan(const RowScan& scan, int32_t token, int32_t k, SamplerScratch& sc
 void ScoreRow(const float* logits, int32_t vocab_size, int32_t token, int32_t k, SamplerScratch& scratch,
               RowResult& result) {
   result.Clear();
-  const RowScan scan = ScanRow({.row = logits,
-                                .vocab_size = static_cast<size_t>(vocab_size),
-                                .mask = nullptr,
-                                .log_sum = true,
-                                .weights = false,
-                                .scale = 1,
-                                .reference = kMinusInfinity},
-                               scratch);
+  const RowScan scan =
+      ScanRow({.row = logits, .vocab_size = static_cast<size_t>(vocab_size), .log_sum = true}, scratch);
   if (scan.has_nan) {
     result.status = SampleStatus::kNotANumber;
     return;

@@ -4,7 +4,7 @@ import { iterateBatches } from '../batches.ts';
 import { messageOf, OnpolicyError } from '../errors.ts';
 import type { ChatCompletionChunk } from '../protocol/index.ts';
 import type { ChatCompletionStream } from '../stream.ts';
-import { decodeWhole } from '../tokenizer.ts';
+import { decodeWhole, NO_BYTES } from '../utf8.ts';
 import type { OpenResponse } from './transport.ts';
 import { fromWireError, toWireError } from './wire-errors.ts';
 
@@ -97,6 +97,9 @@ function event(data: string): string {
   return `data: ${data}\n\n`;
 }
 
+/** May stand before the first event, and is none of it. */
+const BYTE_ORDER_MARK = /^\uFEFF/;
+
 /** Events -> chunks. Throws what an event or the stream itself says went wrong; a stream without its end is broken. */
 export function fromEventStream({
   response,
@@ -106,7 +109,8 @@ export function fromEventStream({
 }: OpenResponse): AsyncIterator<ChatCompletionChunk> {
   const ready: string[] = [];
   const parser = createParser({ onEvent: ({ data }) => ready.push(data) });
-  let open: Uint8Array = new Uint8Array(0); // bytes of a character that is not complete
+  let open = NO_BYTES; // bytes of a character that is not complete
+  let hasBegun = false;
   const parts = response.body[Symbol.asyncIterator]();
   let isOver = false;
   let failure: OnpolicyError | null = null;
@@ -125,7 +129,8 @@ export function fromEventStream({
         if (done) throw new OnpolicyError('NETWORK_FAILED', 'the stream broke off before its end');
         const decoded = decodeWhole(open, value);
         open = decoded.open;
-        parser.feed(decoded.text);
+        parser.feed(hasBegun ? decoded.text : decoded.text.replace(BYTE_ORDER_MARK, ''));
+        hasBegun ||= decoded.text !== '';
         for (const data of ready.splice(0)) {
           if (data === END) {
             finish(readRest(parts, stop));

@@ -1,4 +1,7 @@
-/** Time limits of calls and bodies. One timer serves all limits of a length: one of its own costs a request more than the rest of its bookkeeping. */
+/**
+ * Time limits of calls and bodies. One timer serves all limits of a length: one of its own costs a request more than the
+ * rest of its bookkeeping.
+ */
 
 type Limit = { readonly endsAtMs: number; readonly onLate: () => void };
 

@@ -2,7 +2,10 @@
 import type { LogitsProcessor } from './logits-processor.ts';
 import type { ChatCompletionRequest, JsonObject, NamedToolChoice, Tool } from './request-types.ts';
 
-/** A valid request. Null stands for "not given" only where a later stage knows the default: the model's own, the context's size, a new id. */
+/**
+ * A valid request. Null stands for "not given" only where a later stage knows the default: the model's own, the context's
+ * size, a new id.
+ */
 export type ValidChatRequest = {
   readonly messages: readonly ChatMessage[];
   /** Null: the default model. */

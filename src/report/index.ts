@@ -5,8 +5,8 @@ import { readReport } from './report-data.ts';
 import { readParts } from './report-parts.ts';
 
 /**
- * The report of a run, of a model's id or name, as HTML that needs nothing else: it works offline, and stays below 5 MB by leaving the oldest
- * trajectories out.
+ * The report of a run, of a model's id or name, as HTML that needs nothing else: it works offline, and stays below 5 MB by
+ * leaving the oldest trajectories out.
  * @throws OnpolicyError `MODEL_NOT_FOUND`
  */
 export async function makeReport(store: Store, modelId: string): Promise<string> {

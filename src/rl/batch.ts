@@ -1,5 +1,5 @@
 /** Trajectory groups -> packed rows with advantages and weights, and the numbers that describe them. */
-import { type ErrorDetail, OnpolicyError } from '../errors.ts';
+import { type ErrorDetail, invalidInput } from '../errors.ts';
 import { computeAdvantages, isTrainable } from './advantages.ts';
 import { type Metrics, trajectoryMetrics } from './metrics.ts';
 import { defaultRowLength, packRows, type TrainingRow, type WeightedSequence } from './pack.ts';
@@ -34,9 +34,7 @@ export function validateGroups(groups: readonly TrajectoryGroup[]): void {
       expect(isList, [...loc, 'messages_and_choices'], 'an array of messages and choices', entries);
     }
   }
-  if (faults.length === 0) return;
-  const text = faults.map(({ loc, msg }) => `${loc.join('.')}: ${msg}`).join('; ');
-  throw new OnpolicyError('INVALID_REQUEST', text, { detail: faults });
+  if (faults.length > 0) throw invalidInput(faults);
 }
 
 /**

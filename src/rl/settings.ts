@@ -1,5 +1,5 @@
 /** A job's `experimental_config`, as the wire has it -> the settings of every stage, complete and checked. */
-import { type ErrorDetail, OnpolicyError } from '../errors.ts';
+import { type ErrorDetail, invalidInput } from '../errors.ts';
 
 /** Which ratio of probabilities weighs a token. */
 export type ImportanceSamplingLevel = 'token' | 'sequence' | 'average' | 'geometric_average';
@@ -86,12 +86,7 @@ export function resolveSettings(config: ExperimentalConfig = {}): TrainingSettin
     if (check.accepts(input)) return [];
     return [{ loc, type: 'value', msg: `expected ${check.expected}, got ${String(input)}`, input }];
   });
-  if (faults.length > 0)
-    throw new OnpolicyError(
-      'INVALID_REQUEST',
-      faults.map(({ loc, msg }) => `${loc.join('.')}: ${msg}`).join('; '),
-      { detail: faults },
-    );
+  if (faults.length > 0) throw invalidInput(faults);
   const values = Object.fromEntries(given) as Partial<TrainingSettings>;
   const ppo = values.ppo ?? false;
   const epsilon = values.epsilon ?? (ppo ? 0.2 : 1);

@@ -1,5 +1,5 @@
 /** The door of supervised training: any input -> a valid request, or one error that lists every fault. */
-import { type ErrorDetail, OnpolicyError } from '../errors.ts';
+import { type ErrorDetail, invalidInput } from '../errors.ts';
 import { resolveSftConfig, type SftConfig, type SftExample } from './sft.ts';
 
 /** What `runtime.sft` is asked for. */
@@ -28,12 +28,7 @@ export function validateSftRequest({
     const isList = Array.isArray(messages) && messages.every((message) => typeof message?.role === 'string');
     expect(isList, ['data', i, 'messages'], 'an array of messages with a role', messages);
   }
-  if (faults.length > 0)
-    throw new OnpolicyError(
-      'INVALID_REQUEST',
-      faults.map(({ loc, msg }) => `${loc.join('.')}: ${msg}`).join('; '),
-      { detail: faults },
-    );
+  if (faults.length > 0) throw invalidInput(faults);
   resolveSftConfig(config);
   return { model_id, data, config };
 }

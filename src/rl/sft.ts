@@ -1,6 +1,6 @@
 /** Conversations with the answers to learn -> gradient steps of cross-entropy on an opened trainer. */
 import { setImmediate } from 'node:timers/promises';
-import { type ErrorDetail, OnpolicyError } from '../errors.ts';
+import { type ErrorDetail, invalidInput } from '../errors.ts';
 import { failIfAborted, type JobTools } from './job.ts';
 import { Averages, type Metrics } from './metrics.ts';
 import { defaultRowLength, packRows, type WeightedSequence } from './pack.ts';
@@ -181,7 +181,6 @@ export function resolveSftConfig(config: SftConfig): Settings {
   expect('assistant_turns', ['all', 'last'].includes(settings.assistant_turns), 'all or last');
   const length = settings.packed_sequence_length;
   expect('packed_sequence_length', length === null || (isCount(length) && length >= 2), 'an integer >= 2');
-  if (faults.length === 0) return settings;
-  const text = faults.map(({ loc, msg }) => `${loc.join('.')}: ${msg}`).join('; ');
-  throw new OnpolicyError('INVALID_REQUEST', text, { detail: faults });
+  if (faults.length > 0) throw invalidInput(faults);
+  return settings;
 }

@@ -1,7 +1,8 @@
 /** The end of a text that may still become a stop string, for texts that branch: a value per text, never changed. */
 import { StopScanner } from '../stop-strings.ts';
 import type { StopRules } from '../text-out.ts';
-import { decodeWhole, type Tokenizer, textBytes } from '../tokenizer.ts';
+import { type Tokenizer, textBytes } from '../tokenizer.ts';
+import { decodeWhole, NO_BYTES } from '../utf8.ts';
 
 /** What the next token is read after. */
 export type StopTail = {
@@ -13,7 +14,7 @@ export type StopTail = {
 };
 
 /** Before the first token. */
-export const EMPTY_TAIL: StopTail = { text: '', bytes: new Uint8Array(0), token: -1 };
+export const EMPTY_TAIL: StopTail = { text: '', bytes: NO_BYTES, token: -1 };
 
 /** Reads one more token. Null: a stop string is complete. Never asked without stop strings. */
 export function extendTail(

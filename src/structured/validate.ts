@@ -1,5 +1,5 @@
 /** StructuredOutputs -> the one specification it holds, ready for the engine. Distrusts everything once, here. */
-import { type ErrorDetail, OnpolicyError } from '../errors.ts';
+import { type ErrorDetail, invalidInput } from '../errors.ts';
 import type { NativeSpec } from './addon-types.ts';
 import type { StructuredOutputs } from './types.ts';
 
@@ -14,7 +14,7 @@ export function validateStructuredOutputs(spec: StructuredOutputs): NativeSpec {
     faults.push({ loc: key === '' ? ['structured_outputs'] : ['structured_outputs', key], msg, type, input });
   if (typeof spec !== 'object' || spec === null || Array.isArray(spec)) {
     fault('', `expected an object, got ${spec === null ? 'null' : typeof spec}`, 'type', spec);
-    return fail(faults);
+    throw invalidInput(faults);
   }
   const values = spec as Readonly<Record<string, unknown>>;
   const given = (key: string) => values[key] !== undefined && values[key] !== null;
@@ -35,7 +35,7 @@ export function validateStructuredOutputs(spec: StructuredOutputs): NativeSpec {
     fault('_backend', "only 'onpolicy' can be chosen", 'value_error', values['_backend']);
   const kind = kinds[0];
   const main = kind === undefined ? undefined : readKind(kind, values[kind], fault);
-  if (faults.length > 0 || main === undefined) return fail(faults);
+  if (faults.length > 0 || main === undefined) throw invalidInput(faults);
   return {
     ...main,
     anyWhitespace: values['disable_any_whitespace'] !== true,
@@ -84,9 +84,4 @@ function readKind(
       fault(kind, 'expected a non-empty list of strings', 'type', value);
       return undefined;
   }
-}
-
-function fail(detail: readonly ErrorDetail[]): never {
-  const message = detail.map(({ loc, msg }) => `${loc.join('.')}: ${msg}`).join('; ');
-  throw new OnpolicyError('INVALID_REQUEST', message, { detail });
 }

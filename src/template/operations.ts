@@ -1,7 +1,7 @@
 /** What compiled templates and the evaluator call: every operation of the language, under the names used in generated code. */
 import type { TemplateFilter } from './library/filter-table.ts';
 import type { TemplateTest } from './library/tests.ts';
-import { getAttribute, getItem, getSlice } from './python/attributes.ts';
+import { getAttribute, getItem } from './python/attributes.ts';
 import { call, spreadArguments, spreadKeywords } from './python/calls.ts';
 import { contains, equal, order, truth } from './python/compare.ts';
 import { iterate, unpack } from './python/iterate.ts';
@@ -10,6 +10,7 @@ import { Namespace, TemplateReference } from './python/objects.ts';
 import { add, concatenate, negative, operate, positive } from './python/operators.ts';
 import { PyError } from './python/py-error.ts';
 import type { RenderState, VariableContext } from './python/render-state.ts';
+import { getSlice } from './python/slices.ts';
 import { escapeValue, toText } from './python/text.ts';
 import {
   BuiltinFunction,

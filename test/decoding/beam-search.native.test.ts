@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ChatCompletion, ChatCompletionChunk, ChatCompletionRequest } from '../../src/protocol/index.ts';
 import type { Runtime } from '../../src/runtime.ts';
+import { PARIS, STORY } from '../asking.ts';
 import { promptLogits, whyNoBareEngine } from '../reference/bare-engine.ts';
 import { ask, closeRuntimes, EMBEDDED, LAYOUTS, openRuntime, TINY_LLAMA } from './models.ts';
 
@@ -9,9 +10,6 @@ beforeAll(async () => {
   runtime = await openRuntime(EMBEDDED, undefined);
 });
 afterAll(closeRuntimes);
-
-const STORY = 'Tell me a story.';
-const PARIS = 'What is the capital of France?';
 
 function beams(
   question: string,

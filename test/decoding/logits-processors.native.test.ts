@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { LogitsProcessor } from '../../src/protocol/index.ts';
 import type { Runtime } from '../../src/runtime.ts';
 import { registerLogitsProcessor } from '../../src/sampling/logits-processors.ts';
+import { STORY } from '../asking.ts';
 import { ask, closeRuntimes, EMBEDDED, openRuntime } from './models.ts';
 
 const VOCABULARY = 1024;
@@ -10,8 +11,6 @@ beforeAll(async () => {
   runtime = await openRuntime(EMBEDDED, undefined);
 });
 afterAll(closeRuntimes);
-
-const STORY = 'Tell me a story.';
 
 /** The ids that a request samples. */
 async function tokens(fields: Parameters<typeof ask>[1]): Promise<number[]> {

@@ -1,18 +1,13 @@
 import { afterAll, describe, expect, it } from 'vitest';
 import type { ValidChatRequest } from '../../src/protocol/index.ts';
 import { createPromptScores } from '../../src/sampling/prompt-scores.ts';
+import { logSoftmax } from '../fakes/reference-sampler.ts';
 import { promptLogits, whyNoBareEngine } from '../reference/bare-engine.ts';
 import { ask, closeRuntimes, EMBEDDED, LAYOUTS, openRuntime, TINY_LLAMA } from './models.ts';
 
 afterAll(closeRuntimes);
 
 const QUESTION = 'What is the capital of France? And which rivers flow through it?';
-
-function logSoftmax(row: Float32Array): number[] {
-  const max = row.reduce((best, value) => Math.max(best, value), -Infinity);
-  const sum = row.reduce((total, value) => total + Math.exp(value - max), 0);
-  return Array.from(row, (value) => value - max - Math.log(sum));
-}
 
 const missing = whyNoBareEngine();
 if (missing) process.stderr.write(`skipped: prompt_logprobs against the bare engine: ${missing}\n`);

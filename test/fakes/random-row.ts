@@ -1,19 +1,9 @@
 /** Rows of logits that look like a language model's: many unlikely tokens, a few likely ones. Fixed by their seed. */
-
-/** A small generator: numbers in [0, 1). */
-export function numbers(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
+import { randomNumbers } from './random-numbers.ts';
 
 /** A row of `size` logits: a normal bulk and `peaks` tokens above it. */
 export function randomRow(size: number, seed: number, peaks = 30): Float32Array {
-  const next = numbers(seed);
+  const next = randomNumbers(seed);
   const row = new Float32Array(size);
   for (let id = 0; id < size; id++)
     row[id] = 2.5 * Math.sqrt(-2 * Math.log(1 - next())) * Math.cos(2 * Math.PI * next());
@@ -23,7 +13,7 @@ export function randomRow(size: number, seed: number, peaks = 30): Float32Array 
 
 /** A bitmask over `size` tokens in which each is allowed with probability `share`. */
 export function randomMask(size: number, seed: number, share: number): Uint32Array {
-  const next = numbers(seed);
+  const next = randomNumbers(seed);
   const mask = new Uint32Array(Math.ceil(size / 32));
   for (let id = 0; id < size; id++) if (next() < share) mask[id >> 5]! |= 1 << (id & 31);
   return mask;

@@ -223,6 +223,22 @@ describe('a stream', () => {
     expect(await read(client)).toBe('Grüße 🌍');
   });
 
+  it.each([
+    ['in one piece', 1000],
+    ['in pieces of two bytes', 2],
+    ['byte by byte', 1],
+  ])('may begin with a byte order mark, %s', async (_, size) => {
+    const { client } = await against([
+      (_, response) => {
+        response.writeHead(200, { 'content-type': 'text/event-stream' });
+        const bytes = Buffer.from(`\uFEFFdata: ${chunk('\uFEFFa')}\n\ndata: [DONE]\n\n`);
+        for (let at = 0; at < bytes.length; at += size) response.write(bytes.subarray(at, at + size));
+        response.end();
+      },
+    ]);
+    expect(await read(client)).toBe('\uFEFFa'); // only the mark at the very beginning is none of the text
+  });
+
   it.each<[string, Reply, object]>([
     [
       'breaks off',

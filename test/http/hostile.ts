@@ -1,5 +1,6 @@
 /** A seed -> requests as nobody should send them, as bytes for a socket; and what a server makes of them. */
 import net from 'node:net';
+import { randomNumbers } from '../fakes/random-numbers.ts';
 
 /** Bytes to write, and what comes after them. */
 type Hostile = {
@@ -8,17 +9,6 @@ type Hostile = {
   /** `end`: nothing more comes. `wait`: the rest of the body never does. `cut`: the connection is cut at once. */
   readonly after: 'end' | 'wait' | 'cut';
 };
-
-/** Numbers from 0 to 1, the same for the same seed. */
-function randomNumbers(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
 
 const FIELDS = [
   ...['messages', 'model', 'temperature', 'top_p', 'top_k', 'min_p', 'seed', 'n', 'stop', 'stream', 'tools'],

@@ -1,9 +1,7 @@
 /** Detection of reasoning markers, on small templates and on real ones. */
-import { existsSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { detectReasoning, isReasoningOpen, REASONING_FORMATS } from '../../src/reasoning.ts';
-
-const GOLDEN = new URL('../../../shared/data/templates/golden-dev.jsonl', import.meta.url);
+import { dataFile, readGolden } from '../template/helpers.ts';
 
 /** Name of the expected format; a template that is not here marks no reasoning. */
 const EXPECTED: Readonly<Record<string, string>> = {
@@ -41,18 +39,8 @@ type Row = {
   readonly output?: string;
 };
 
-function goldenRows(): readonly Row[] {
-  if (!existsSync(GOLDEN)) {
-    process.stderr.write('skipped: ../shared/data/templates is absent\n');
-    return [];
-  }
-  return readFileSync(GOLDEN, 'utf8')
-    .trim()
-    .split('\n')
-    .map((line) => JSON.parse(line) as Row);
-}
-
-const rows = goldenRows();
+const file = dataFile('golden-dev.jsonl');
+const rows = file === null ? [] : readGolden<Row>(file);
 
 describe.skipIf(rows.length === 0)('golden templates', () => {
   it('are detected', () => {

@@ -4,6 +4,7 @@ import path from 'node:path';
 import type { LogRequest } from '../../src/protocol/index.ts';
 import { stepFolder } from '../../src/rl/checkpoint-step.ts';
 import type { Store } from '../../src/store/store.ts';
+import { randomNumbers } from '../fakes/random-numbers.ts';
 
 /** How large the run is. */
 export type RunSize = {
@@ -20,7 +21,7 @@ const WORDS =
 
 /** Makes the run of a model; the same every time. */
 export async function makeRun(store: Store, modelId: string, size: RunSize): Promise<void> {
-  const random = mulberry(7);
+  const random = randomNumbers(7);
   const { steps, groups } = size;
   const perStep = groups / steps;
   let logged = 0;
@@ -77,16 +78,5 @@ function choice(tokenCount: number, random: () => number) {
     message: { role: 'assistant', content: tokens.join('') },
     token_ids: tokens.map((_, i) => i),
     logprobs: { content: tokens.map((token) => ({ token, logprob: Math.log(1 - random()) / 2 })) },
-  };
-}
-
-/** Numbers from 0 to 1 that are the same every time. */
-function mulberry(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let t = Math.imul(state ^ (state >>> 15), 1 | state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
   };
 }

@@ -1,7 +1,7 @@
 /** Beam search through the public door equals a search through every continuation, in 200 random cases. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createRuntime, type Runtime } from '../../src/runtime.ts';
-import { numbers } from '../fakes/random-row.ts';
+import { randomNumbers } from '../fakes/random-numbers.ts';
 import { ask, EXACT_MODEL, type Fields, onlyThese, PLAIN } from './model.ts';
 
 const CASES = 200;
@@ -41,7 +41,7 @@ async function everyPath(question: string, allowed: readonly number[], fields: F
 
 describe('beam search', () => {
   it('finds the best continuations, in their order, of random prompts over random tokens', async () => {
-    const next = numbers(5);
+    const next = randomNumbers(5);
     const pick = (count: number): number => Math.floor(next() * count);
     for (let index = 0; index < CASES; index++) {
       const question = Array.from({ length: 1 + pick(6) }, () => `${pick(10 ** 6)}`).join(' ');

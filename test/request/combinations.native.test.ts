@@ -1,6 +1,7 @@
 /** Fields together, and values that are absent, null or at their bounds: what they give, or which field they name as wrong. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createRuntime, type Runtime } from '../../src/runtime.ts';
+import { PARIS, PARIS_ANSWER, STORY } from '../asking.ts';
 import { ask, EXACT_MODEL, type Fields } from './model.ts';
 
 let runtime: Runtime;
@@ -9,9 +10,6 @@ beforeAll(async () => {
 });
 afterAll(() => runtime.close());
 
-const PARIS = 'What is the capital of France?';
-const STORY = 'Tell me a story.';
-const ANSWER = 'The capital of France is Paris.';
 const USER = [{ role: 'user' as const, content: PARIS }];
 
 describe('sampling', () => {
@@ -67,7 +65,7 @@ describe('sampling', () => {
       { priority: 0, cache_salt: null, min_tokens: 0, truncate_prompt_tokens: 1024, bad_words: [] },
     ],
   ])('%s is the greedy answer', async (_, fields) => {
-    expect((await ask(runtime, PARIS, fields)).choices[0]!.message.content).toBe(ANSWER);
+    expect((await ask(runtime, PARIS, fields)).choices[0]!.message.content).toBe(PARIS_ANSWER);
   });
 
   it.each<[string, Fields, string]>([

@@ -1,6 +1,7 @@
 /** Requests at the limits: they work, or say what is wrong. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createRuntime, type Runtime } from '../../src/runtime.ts';
+import { PARIS, PARIS_ANSWER } from '../asking.ts';
 import { ask, EXACT_MODEL, type Fields, forced } from './model.ts';
 
 let runtime: Runtime;
@@ -8,9 +9,6 @@ beforeAll(async () => {
   runtime = await createRuntime({ threads: 1 });
 });
 afterAll(() => runtime.close());
-
-const PARIS = 'What is the capital of France?';
-const ANSWER = 'The capital of France is Paris.';
 
 describe('the context', () => {
   it('says how many tokens fit, and by how many the messages are too long', async () => {
@@ -80,7 +78,7 @@ describe('the cache', () => {
 describe('thousands of stop strings', () => {
   it('cost little, and each of them stops', async () => {
     const stop = Array.from({ length: 20_000 }, (_, i) => `no such stop ${i}`);
-    expect((await ask(runtime, PARIS, { stop })).choices[0]!.message.content).toBe(ANSWER);
+    expect((await ask(runtime, PARIS, { stop })).choices[0]!.message.content).toBe(PARIS_ANSWER);
     stop[12_345] = 'of France';
     expect((await ask(runtime, PARIS, { stop })).choices[0]).toMatchObject({
       message: { content: 'The capital ' },
@@ -106,7 +104,9 @@ describe('thousands of stop strings', () => {
   it('bad words and biases too', async () => {
     const bad_words = Array.from({ length: 5000 }, (_, i) => `badword${i}`);
     const logit_bias = Object.fromEntries(Array.from({ length: 1024 }, (_, id) => [id, 1]));
-    expect((await ask(runtime, PARIS, { bad_words, logit_bias })).choices[0]!.message.content).toBe(ANSWER);
+    expect((await ask(runtime, PARIS, { bad_words, logit_bias })).choices[0]!.message.content).toBe(
+      PARIS_ANSWER,
+    );
   });
 });
 

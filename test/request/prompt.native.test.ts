@@ -1,6 +1,7 @@
 /** What becomes the prompt: variables, continued messages, earlier calls, echo. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createRuntime, type Runtime } from '../../src/runtime.ts';
+import { PARIS, PARIS_ANSWER } from '../asking.ts';
 import { ask, chunksOf, type Fields, PLAIN } from './model.ts';
 
 let runtime: Runtime;
@@ -8,9 +9,6 @@ beforeAll(async () => {
   runtime = await createRuntime({ threads: 1 });
 });
 afterAll(() => runtime.close());
-
-const PARIS = 'What is the capital of France?';
-const ANSWER = 'The capital of France is Paris.';
 
 describe('the prompt', () => {
   it('variables of the request go over everything, also over its own fields', async () => {
@@ -92,7 +90,7 @@ describe('the prompt', () => {
   });
 
   it('echo: only where the roles are the same, list content joined by newlines, for every choice', async () => {
-    expect((await ask(runtime, PARIS, { echo: true })).choices[0]!.message.content).toBe(ANSWER);
+    expect((await ask(runtime, PARIS, { echo: true })).choices[0]!.message.content).toBe(PARIS_ANSWER);
     const messages = [
       {
         role: 'user' as const,

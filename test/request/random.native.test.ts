@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { OnpolicyError } from '../../src/errors.ts';
 import type { ChatCompletion, ChatCompletionChunk, ChatCompletionRequest } from '../../src/protocol/index.ts';
 import { createRuntime, type Runtime } from '../../src/runtime.ts';
-import { numbers } from '../fakes/random-row.ts';
+import { randomNumbers } from '../fakes/random-numbers.ts';
 import { chunksOf, EXACT_MODEL, type Fields } from './model.ts';
 
 const CASES = 240;
@@ -199,7 +199,7 @@ async function check(request: ChatCompletionRequest): Promise<string> {
 
 describe('random requests', () => {
   it('give the same whole and streamed, in company, and reports that fit together', async () => {
-    const next = numbers(2026);
+    const next = randomNumbers(2026);
     const outcomes = new Map<string, number>();
     for (let done = 0; done < CASES; done += TOGETHER) {
       const requests = Array.from({ length: TOGETHER }, () => randomRequest(next));

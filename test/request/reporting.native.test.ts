@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ChatCompletion } from '../../src/protocol/index.ts';
 import { createRuntime, type Runtime } from '../../src/runtime.ts';
+import { PARIS } from '../asking.ts';
 import { ask, chunksOf, type Fields, onlyThese, specialId } from './model.ts';
 
 let runtime: Runtime;
@@ -12,7 +13,6 @@ beforeAll(async () => {
 });
 afterAll(() => runtime.close());
 
-const PARIS = 'What is the capital of France?';
 const USER = [{ role: 'user' as const, content: PARIS }];
 
 /** The answer of just these tokens, as far as they are let. */

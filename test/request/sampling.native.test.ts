@@ -1,11 +1,12 @@
 /** What the sampling fields do to the distribution: processed log-probabilities against the formulas, on the embedded model. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createRuntime, type Runtime } from '../../src/runtime.ts';
+import { STORY } from '../asking.ts';
+import { logSoftmax } from '../fakes/reference-sampler.ts';
 import { ask, type Fields } from './model.ts';
 
 const VOCABULARY = 1024;
 const FLOOR = -9999;
-const STORY = 'Tell me a story.';
 
 let runtime: Runtime;
 beforeAll(async () => {
@@ -15,12 +16,6 @@ afterAll(() => runtime.close());
 
 /** Edits logits: `counts` are those of the generated tokens, `seen` also holds the prompt. */
 type Edit = (logits: number[], counts: ReadonlyMap<number, number>, seen: ReadonlySet<number>) => number[];
-
-function logSoftmax(logits: readonly number[]): number[] {
-  const max = Math.max(...logits);
-  const sum = Math.log(logits.reduce((total, logit) => total + Math.exp(logit - max), 0));
-  return logits.map((logit) => logit - max - sum);
-}
 
 const byValue = (logits: readonly number[]): number[] => [...logits].sort((a, b) => b - a);
 const keep = (logits: number[], isKept: (logit: number, id: number) => boolean): number[] =>

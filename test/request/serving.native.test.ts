@@ -5,6 +5,7 @@ import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { EMBEDDED_MODEL } from '../../src/models.ts';
 import { createRuntime, type Runtime } from '../../src/runtime.ts';
+import { PARIS } from '../asking.ts';
 import { ask, chunksOf, type Fields, onlyThese, PLAIN, specialId } from './model.ts';
 
 let runtime: Runtime;
@@ -17,7 +18,6 @@ afterAll(async () => {
   fs.rmSync(folder, { recursive: true });
 });
 
-const PARIS = 'What is the capital of France?';
 const LONG = { ignore_eos: true, max_tokens: 60 };
 
 /** The tags of requests in the order in which they end; each is begun when the one before it has begun. */

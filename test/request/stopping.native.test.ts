@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ChatCompletion } from '../../src/protocol/index.ts';
 import { createRuntime, type Runtime } from '../../src/runtime.ts';
+import { PARIS, PARIS_ANSWER } from '../asking.ts';
 import { ask, type Fields, forced, onlyThese, specialId } from './model.ts';
 
 let runtime: Runtime;
@@ -13,9 +14,6 @@ beforeAll(async () => {
   secondEnd = await specialId(runtime, '<|endoftext|>');
 });
 afterAll(() => runtime.close());
-
-const PARIS = 'What is the capital of France?';
-const ANSWER = 'The capital of France is Paris.';
 
 /** The answer that says `text`. */
 async function say(text: string, fields: Fields = {}): Promise<ChatCompletion['choices'][number]> {
@@ -56,7 +54,7 @@ describe('stopping', () => {
     [
       'min_tokens lets one pass that ends in the first tokens',
       { stop: ['capital'], min_tokens: 5 },
-      { message: { content: ANSWER }, stop_reason: null },
+      { message: { content: PARIS_ANSWER }, stop_reason: null },
     ],
     [
       'and not one that ends later',
@@ -66,7 +64,7 @@ describe('stopping', () => {
     [
       'text of a special token never matches',
       { stop: ['<|im_end|>'] },
-      { message: { content: ANSWER }, stop_reason: null },
+      { message: { content: PARIS_ANSWER }, stop_reason: null },
     ],
     ['the end of sequence has no reason', {}, { finish_reason: 'stop', stop_reason: null }],
   ])('%s', async (_, fields, expected) => {

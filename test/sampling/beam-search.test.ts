@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { BeamSearch, type Expansion, type Hypothesis, stepsOf } from '../../src/sampling/beam-search.ts';
+import { randomNumbers } from '../fakes/random-numbers.ts';
 
 /** A random model: log-probabilities of each next token, a function of the tokens before it. */
 type Model = { readonly vocabSize: number; next(tokens: readonly number[]): number[] };
@@ -17,17 +18,6 @@ type Case = {
 };
 
 type Found = { readonly tokens: number[]; readonly end: string; readonly value: number };
-
-/** Numbers from 0 to 1, the same for the same seed. */
-function randomNumbers(seed: number): () => number {
-  let state = seed | 0;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
 
 function randomModel(seed: number, vocabSize: number, sharpness: number): Model {
   return {

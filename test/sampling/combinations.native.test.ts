@@ -2,7 +2,8 @@
 import { describe, expect, it } from 'vitest';
 import type { SamplerPlanOptions } from '../../src/sampling/native-sampler.ts';
 import { chiSquareDeviation } from '../fakes/chi-square.ts';
-import { maskOf, numbers } from '../fakes/random-row.ts';
+import { randomNumbers } from '../fakes/random-numbers.ts';
+import { maskOf } from '../fakes/random-row.ts';
 import { ReferenceSampler } from '../fakes/reference-sampler.ts';
 import { drawnTokens, logitsOf, nativeSampler } from '../fakes/sampling.ts';
 
@@ -103,7 +104,7 @@ describe('masks intersect, and nothing undoes them', () => {
 
 describe('random combinations follow the reference distribution', () => {
   const SIZE = 130;
-  const next = numbers(77);
+  const next = randomNumbers(77);
   const pick = <T>(...choices: T[]) => choices[Math.floor(next() * choices.length)]!;
   const cases = Array.from({ length: 40 }, (_, index) => {
     const plan: SamplerPlanOptions = {

@@ -2,6 +2,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type Constraint, compileConstraint } from '../../src/structured/index.ts';
+import { randomNumbers } from '../fakes/random-numbers.ts';
 import { isAllowed, smallVocabulary } from './vocabularies.ts';
 
 const vocabulary = smallVocabulary();
@@ -14,17 +15,6 @@ const texts = Array.from({ length: vocabulary.size }, (_, token) =>
 const closers = ['"', '}', ']', ...'0123456789', ':', ',', ...'abcdefghijklmnopqrstuvwxyz'].map((text) =>
   text.charCodeAt(0),
 );
-
-/** Numbers in [0, 1) from a seed. */
-function randomNumbers(seed: number): () => number {
-  let state = seed | 0;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
 
 /** Outside of strings, what closes comes first. */
 const outside = [...'}],'].map((text) => text.charCodeAt(0)).concat(closers);

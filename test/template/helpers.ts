@@ -26,9 +26,10 @@ export type GoldenRow = {
   readonly error?: string;
 };
 
-export function readGolden(path: string): GoldenRow[] {
+/** All rows of a golden file. */
+export function readGolden<Row = GoldenRow>(path: string): Row[] {
   const lines = readFileSync(path, 'utf8').split('\n');
-  return lines.filter((line) => line !== '').map((line) => JSON.parse(line) as GoldenRow);
+  return lines.filter((line) => line !== '').map((line) => JSON.parse(line) as Row);
 }
 
 /** Renders a template with both engines, checks that they agree, and gives the text. Failures are thrown. */

@@ -1,10 +1,8 @@
 /** Detection on real templates, and reading back what they render. */
-import { existsSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { detectToolFormat, type ToolDefinition, type ToolFormat } from '../../src/tool-calls.ts';
+import { dataFile, readGolden } from '../template/helpers.ts';
 import { callsOf, messageOf } from './harness.ts';
-
-const GOLDEN = new URL('../../../shared/data/templates/golden-dev.jsonl', import.meta.url);
 
 type Row = {
   readonly template_id: string;
@@ -81,18 +79,8 @@ const NOT_RENDERED: Readonly<Record<string, string>> = {
 /** Templates that render only the first call of a message. */
 const FIRST_CALL_ONLY = ['llcpp/GigaChat3.1-10B-A1.8B', 'llcpp/openai-gpt-oss-120b'];
 
-function goldenRows(): readonly Row[] {
-  if (!existsSync(GOLDEN)) {
-    process.stderr.write('skipped: ../shared/data/templates is absent\n');
-    return [];
-  }
-  return readFileSync(GOLDEN, 'utf8')
-    .trim()
-    .split('\n')
-    .map((line) => JSON.parse(line) as Row);
-}
-
-const rows = goldenRows();
+const file = dataFile('golden-dev.jsonl');
+const rows = file === null ? [] : readGolden<Row>(file);
 
 describe.skipIf(rows.length === 0)('golden templates', () => {
   const templates = new Map(rows.map((row) => [row.template_id, row.template]));

@@ -1,5 +1,5 @@
 /** Filters on sequences and mappings. Lazy where Jinja2's are generators. */
-import { getItem, getPlainAttribute, getSlice } from '../python/attributes.ts';
+import { getItem, getPlainAttribute } from '../python/attributes.ts';
 import { equal, order, sortBy, truth } from '../python/compare.ts';
 import { iterate, length, toList, tryReversed } from '../python/iterate.ts';
 import { countOf } from '../python/numbers.ts';
@@ -7,6 +7,7 @@ import { LazySequence } from '../python/objects.ts';
 import { add } from '../python/operators.ts';
 import { PyError, typeError, valueError } from '../python/py-error.ts';
 import type { RenderState } from '../python/render-state.ts';
+import { getSlice } from '../python/slices.ts';
 import { escapeValue, toText } from '../python/text.ts';
 import {
   Dict,

@@ -1,6 +1,5 @@
 /** Filters on text: case, trimming, replacing, layout, escaping. */
 
-import { getSlice } from '../python/attributes.ts';
 import { truth } from '../python/compare.ts';
 import { formatPercent } from '../python/format-percent.ts';
 import { iterate, length, tryIterate, unpack } from '../python/iterate.ts';
@@ -11,6 +10,7 @@ import { countOf } from '../python/numbers.ts';
 import { add, operate } from '../python/operators.ts';
 import { PyError, typeError, valueError } from '../python/py-error.ts';
 import type { RenderState } from '../python/render-state.ts';
+import { getSlice } from '../python/slices.ts';
 import { escapeHtml, escapeValue, toText } from '../python/text.ts';
 import { isSpaceUnit } from '../python/unicode.ts';
 import { Dict, Markup, Tuple, textOf, typeName, Undefined, type Value } from '../python/values.ts';

@@ -1,4 +1,4 @@
-/** `a.b`, `a['b']` and `a[1:2]` through the sandbox: allow-lists per type, no JavaScript property is ever read. */
+/** `a.b` and `a['b']` through the sandbox: allow-lists per type, no JavaScript property is ever read. */
 
 import { bind, signature } from './calls.ts';
 import { equal } from './compare.ts';
@@ -6,10 +6,11 @@ import { BraceFormatter } from './format-braces.ts';
 import { iterate } from './iterate.ts';
 import { stripTags } from './methods/markup-methods.ts';
 import { callStrMethod, STR_METHODS } from './methods/str-methods.ts';
-import { type Int, indexOf, intOf } from './numbers.ts';
-import { Bytes, DictView, Namespace, Range } from './objects.ts';
+import { type Int, intOf } from './numbers.ts';
+import { Bytes, DictView, Namespace } from './objects.ts';
 import { isKind, PyError, typeError } from './py-error.ts';
 import type { RenderState } from './render-state.ts';
+import { sliceBounds } from './slices.ts';
 import { escapeValue, repr } from './text.ts';
 import { isPlain } from './unicode.ts';
 import {
@@ -152,19 +153,11 @@ function dictAttribute(dict: Dict, name: string): Value | undefined {
         return dict.get(key!) ?? (dict.has(key!) ? null : (fallback ?? null));
       });
     case 'items':
-      return new BuiltinFunction(
-        name,
-        noArguments(() => new DictView('dict_items', dict)),
-      );
     case 'keys':
-      return new BuiltinFunction(
-        name,
-        noArguments(() => new DictView('dict_keys', dict)),
-      );
     case 'values':
       return new BuiltinFunction(
         name,
-        noArguments(() => new DictView('dict_values', dict)),
+        noArguments(() => new DictView(`dict_${name}`, dict)),
       );
     case 'copy':
       return new BuiltinFunction(
@@ -327,75 +320,6 @@ function itemOf(state: RenderState, value: Value, key: Value): Value | undefined
 function characterAt(state: RenderState, text: string, index: number): string | undefined {
   state.scan(text.length);
   return isPlain(text) ? text.at(index) : [...text].at(index);
-}
-
-/** First index, end and step of a slice, as Python's slice.indices() gives them. */
-function sliceBounds(length: number, start: Value, stop: Value, step: number): [start: number, stop: number] {
-  const message = (): string => 'slice indices must be integers or None or have an __index__ method';
-  const lower = step > 0 ? 0 : -1;
-  const upper = step > 0 ? length : length - 1;
-  const clamp = (value: Value, fallback: number): number => {
-    if (value === null) return fallback;
-    if (value instanceof Undefined) return typeError(message());
-    const index = indexOf(value, message);
-    return index < 0 ? Math.max(lower, index + length) : Math.min(upper, index);
-  };
-  return [clamp(start, step > 0 ? lower : upper), clamp(stop, step > 0 ? upper : lower)];
-}
-
-/** `value[start:stop:step]`. Unlike `value[key]` it raises for values that cannot be sliced. */
-export function getSlice(
-  state: RenderState,
-  value: Value,
-  start: Value,
-  stop: Value,
-  stepValue: Value,
-): Value {
-  if (value instanceof Undefined) return value.fail();
-  const step =
-    stepValue === null
-      ? 1
-      : indexOf(stepValue, () => 'slice indices must be integers or None or have an __index__ method');
-  if (step === 0) throw new PyError('ValueError', 'slice step cannot be zero');
-  const text = textOf(value);
-  if (text !== undefined) {
-    const result = sliceText(state, text, start, stop, step);
-    return value instanceof Markup ? new Markup(result) : result;
-  }
-  if (isList(value)) return sliceItems(state, value, start, stop, step);
-  if (value instanceof Tuple) return new Tuple(sliceItems(state, value.items, start, stop, step));
-  if (value instanceof Range) {
-    const [from, to] = sliceBounds(value.count, start, stop, step);
-    return new Range(value.at(from), value.at(to), value.step * step);
-  }
-  if (value instanceof Dict) return typeError("unhashable type: 'slice'");
-  return typeError(`'${typeName(value)}' object is not subscriptable`);
-}
-
-function sliceText(state: RenderState, text: string, start: Value, stop: Value, step: number): string {
-  state.scan(text.length);
-  if (!isPlain(text)) return sliceItems(state, [...text], start, stop, step).join('');
-  const [from, to] = sliceBounds(text.length, start, stop, step);
-  if (step === 1) return state.made(text.slice(from, Math.max(from, to)));
-  state.reserve(Math.ceil(Math.max(0, (to - from) / step)));
-  let result = '';
-  for (let i = from; step > 0 ? i < to : i > to; i += step) result += text[i]!;
-  return result;
-}
-
-function sliceItems<T>(
-  state: RenderState,
-  items: readonly T[],
-  start: Value,
-  stop: Value,
-  step: number,
-): T[] {
-  const [from, to] = sliceBounds(items.length, start, stop, step);
-  state.work(Math.ceil(Math.max(0, (to - from) / step)));
-  if (step === 1) return items.slice(from, Math.max(from, to));
-  const result: T[] = [];
-  for (let i = from; step > 0 ? i < to : i > to; i += step) result.push(items[i]!);
-  return result;
 }
 
 /** True when `value` has the attribute itself, without looking at its items. For the `attr` filter. */

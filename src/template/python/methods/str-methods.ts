@@ -2,9 +2,10 @@
 import { bind, type Signature, signature } from '../calls.ts';
 import { truth } from '../compare.ts';
 import { iterate } from '../iterate.ts';
-import { countOf, indexOf, intOf } from '../numbers.ts';
+import { countOf, intOf } from '../numbers.ts';
 import { PyError, typeError, valueError } from '../py-error.ts';
 import type { RenderState } from '../render-state.ts';
+import { sliceIndex } from '../slices.ts';
 import { escapeValue } from '../text.ts';
 import * as unicode from '../unicode.ts';
 import { Dict, type Keywords, Markup, Tuple, textOf, typeName, type Value } from '../values.ts';
@@ -58,8 +59,7 @@ function text(value: Value | undefined, what: string): string {
 }
 
 function bound(value: Value | undefined): number | null {
-  if (value === undefined || value === null) return null;
-  return indexOf(value, () => 'slice indices must be integers or None or have an __index__ method');
+  return value === undefined || value === null ? null : sliceIndex(value);
 }
 
 function limitOf(value: Value | undefined): number {

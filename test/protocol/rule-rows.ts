@@ -1,0 +1,349 @@
+/** Every rule between fields: requests that it lets through, and requests that it refuses with the message it gives. */
+import type { ChatRequestOptions } from '../../src/protocol/index.ts';
+import { WEATHER } from './request.ts';
+
+type Row = {
+  readonly good: readonly Record<string, unknown>[];
+  readonly bad: readonly (readonly [Record<string, unknown>, string])[];
+  readonly options?: ChatRequestOptions;
+};
+
+const SCHEMA = { type: 'json_schema', json_schema: { name: 'x', schema: { type: 'object' } } };
+const calls = (text: string | null): Record<string, unknown> => ({
+  messages: [
+    { role: 'assistant', content: null, tool_calls: [{ id: 'a', function: { name: 'f', arguments: text } }] },
+  ],
+});
+
+const beam = (
+  field: string,
+  good: readonly unknown[],
+  bad: unknown,
+  message: string,
+  beside = {},
+): [string, Row] => [
+  `beam search without ${field}`,
+  {
+    good: [
+      { [field]: bad, n: 1, ...beside },
+      ...good.map((value) => ({ use_beam_search: true, n: 4, [field]: value, ...beside })),
+    ],
+    bad: [[{ use_beam_search: true, n: 4, [field]: bad, ...beside }, `${field}: expected ${message}`]],
+  },
+];
+
+/** Fields of free-form data, and how each holds some. */
+const free = (field: string, wrap: (value: unknown) => unknown, path: string, beside = {}): [string, Row] => [
+  `${field} is JSON data`,
+  {
+    good: [{ [field]: wrap('x'), ...beside }],
+    bad: [[{ [field]: wrap(() => 1), ...beside }, `${field}${path}: expected JSON data, got a function`]],
+  },
+];
+
+/** By the rule's name. */
+export const RULE_ROWS: Record<string, Row> = {
+  'greedy decoding gives one answer': {
+    good: [
+      { temperature: 0 },
+      { temperature: 0, n: 1 },
+      { temperature: 0, n: null },
+      { temperature: 0.001, n: 2 },
+      { temperature: 0, n: 2, use_beam_search: true },
+      { temperature: 0, seed: 1, top_p: 0.5, top_k: 5, min_p: 0.1 },
+    ],
+    bad: [
+      [
+        { temperature: 0, n: 2 },
+        'n: expected 1 with temperature 0, which gives the same answer every time, got 2',
+      ],
+      [
+        { temperature: -0, n: 3 },
+        'n: expected 1 with temperature 0, which gives the same answer every time, got 3',
+      ],
+    ],
+  },
+  'logit_bias keys are token ids': {
+    good: [{ logit_bias: { 0: 1 } }],
+    bad: [
+      [{ logit_bias: { ' 1': 1 } }, 'logit_bias. 1: expected a token id as key, got " 1"'],
+      [{ logit_bias: new Map() }, 'logit_bias: expected an object or null, got a value of type Map'],
+    ],
+  },
+  'bad words are not blank': {
+    good: [{ bad_words: [' a'] }],
+    bad: [[{ bad_words: ['\t'] }, 'bad_words.0: expected a text that is not blank, got "\\t"']],
+  },
+  'min_tokens fit into the most tokens': {
+    good: [
+      { min_tokens: 5 },
+      { min_tokens: 5, max_tokens: 5 },
+      { min_tokens: 5, max_tokens: 1, max_completion_tokens: 5 },
+    ],
+    bad: [
+      [
+        { min_tokens: 6, max_tokens: 5 },
+        'min_tokens: expected at most the 5 tokens that may be generated, got 6',
+      ],
+      [
+        { min_tokens: 6, max_tokens: 9, max_completion_tokens: 5 },
+        'min_tokens: expected at most the 5 tokens that may be generated, got 6',
+      ],
+    ],
+  },
+  'top_logprobs need logprobs': {
+    good: [{ top_logprobs: 0 }, { top_logprobs: null }, { logprobs: true, top_logprobs: 3 }],
+    bad: [
+      [{ top_logprobs: 3 }, 'top_logprobs: expected 0 without logprobs: true, got 3'],
+      [{ top_logprobs: -1, logprobs: false }, 'top_logprobs: expected 0 without logprobs: true, got -1'],
+    ],
+  },
+  'top_logprobs are capped': {
+    options: { maxLogprobs: 20 },
+    good: [
+      { logprobs: true, top_logprobs: 20 },
+      { logprobs: true, top_logprobs: 0 },
+    ],
+    bad: [
+      [
+        { logprobs: true, top_logprobs: 21 },
+        'top_logprobs: expected an integer from 0 to 20, the most this runtime reports, got 21',
+      ],
+      [
+        { logprobs: true, top_logprobs: -1 },
+        'top_logprobs: expected an integer from 0 to 20, the most this runtime reports, got -1',
+      ],
+    ],
+  },
+  'prompt_logprobs are capped': {
+    options: { maxLogprobs: 20 },
+    good: [{ prompt_logprobs: 20 }, { prompt_logprobs: null }],
+    bad: [
+      [
+        { prompt_logprobs: 21 },
+        'prompt_logprobs: expected an integer from 0 to 20, the most this runtime reports, got 21',
+      ],
+      [
+        { prompt_logprobs: -1 },
+        'prompt_logprobs: expected an integer from 0 to 20, the most this runtime reports, got -1',
+      ],
+    ],
+  },
+  'prompt_logprobs do not stream': {
+    good: [
+      { prompt_logprobs: 0, stream: true },
+      { prompt_logprobs: 2, stream: false },
+      { prompt_logprobs: -1 },
+    ],
+    bad: [
+      [
+        { prompt_logprobs: 1, stream: true },
+        'prompt_logprobs: expected nothing or 0 with stream: true, got 1',
+      ],
+      [
+        { prompt_logprobs: -1, stream: true },
+        'prompt_logprobs: expected nothing or 0 with stream: true, got -1',
+      ],
+    ],
+  },
+  'stream_options need stream': {
+    good: [
+      { stream_options: {} },
+      { stream_options: null },
+      { stream_options: { include_usage: undefined } },
+      { stream_options: { include_usage: true }, stream: true },
+    ],
+    bad: [
+      [
+        { stream_options: { include_usage: true } },
+        'stream_options: expected nothing without stream: true, got an object',
+      ],
+      [
+        { stream_options: { include_usage: null }, stream: false },
+        'stream_options: expected nothing without stream: true, got an object',
+      ],
+    ],
+  },
+  'a continued message needs no new one': {
+    good: [{ continue_final_message: true }, { continue_final_message: true, add_generation_prompt: false }],
+    bad: [
+      [
+        { continue_final_message: true, add_generation_prompt: true },
+        'add_generation_prompt: expected false with continue_final_message: true, got true',
+      ],
+    ],
+  },
+  'a prompt is not truncated to nothing': {
+    good: [{ truncate_prompt_tokens: 1 }],
+    bad: [
+      [{ truncate_prompt_tokens: 0 }, 'truncate_prompt_tokens: expected an integer >= 1, -1 or null, got 0'],
+    ],
+  },
+  'a request may bring a template': {
+    options: { allowRequestTemplate: false },
+    good: [{ chat_template: null }, { chat_template_kwargs: { x: 1 } }],
+    bad: [
+      [
+        { chat_template: 'x' },
+        'chat_template: expected no template: this runtime does not take templates from requests, got "x"',
+      ],
+      [
+        { chat_template_kwargs: { chat_template: 'x' } },
+        'chat_template_kwargs.chat_template: expected no template: this runtime does not take templates from requests, got "x"',
+      ],
+    ],
+  },
+  'template variables leave the renderer alone': {
+    good: [
+      { chat_template_kwargs: { chat_template: '{{ messages }}' } },
+      { chat_template_kwargs: { chat_template: null } },
+    ],
+    bad: [
+      [
+        { chat_template_kwargs: { tokenize: false } },
+        'chat_template_kwargs.tokenize: expected no such key, got false',
+      ],
+      [
+        { chat_template_kwargs: { chat_template: 5 } },
+        'chat_template_kwargs.chat_template: expected a string, got 5',
+      ],
+    ],
+  },
+  'arguments of earlier tool calls are JSON': {
+    good: [calls('{"a": 1}'), calls(''), calls(null)],
+    bad: [[calls('{"a"'), 'messages.0.tool_calls.0.function.arguments: expected JSON text, got "{\\"a\\""']],
+  },
+  'tool_choice needs tools': {
+    good: [
+      { tool_choice: 'none' },
+      { tool_choice: null },
+      { tool_choice: 'required', tools: [] },
+      { tool_choice: 'auto', tools: [WEATHER] },
+    ],
+    bad: [
+      [{ tool_choice: 'auto' }, 'tool_choice: expected none without tools, got "auto"'],
+      [{ tool_choice: 'required', tools: null }, 'tool_choice: expected none without tools, got "required"'],
+      [
+        { tool_choice: { type: 'function', function: { name: 'weather' } } },
+        'tool_choice: expected none without tools, got an object',
+      ],
+    ],
+  },
+  'a named tool is among the tools': {
+    good: [{ tool_choice: { type: 'function', function: { name: 'weather' } }, tools: [WEATHER] }],
+    bad: [
+      [
+        { tool_choice: { type: 'function', function: { name: 'wether' } }, tools: [WEATHER] },
+        'tool_choice.function.name: expected the name of one of the tools, got "wether"',
+      ],
+      [
+        { tool_choice: { type: 'function', function: { name: 'weather' } }, tools: [] },
+        'tool_choice.function.name: expected the name of one of the tools, got "weather"',
+      ],
+    ],
+  },
+  'priority needs the priority policy': {
+    good: [{ priority: 0 }],
+    bad: [[{ priority: -3 }, 'priority: expected 0: this runtime does not use priority scheduling, got -3']],
+  },
+  'one constraint at a time': {
+    good: [
+      { structured_outputs: { regex: 'a', json_object: false } },
+      { structured_outputs: { regex: 'a', choice: null } },
+      { structured_outputs: {} },
+    ],
+    bad: [
+      [
+        { structured_outputs: { regex: 'a', choice: ['b'] } },
+        'structured_outputs: expected at most one of json, regex, choice, grammar, json_object and structural_tag, got regex and choice',
+      ],
+      [
+        { structured_outputs: { json: {}, json_object: true, structural_tag: '{}' } },
+        'structured_outputs: expected at most one of json, regex, choice, grammar, json_object and structural_tag, got json and json_object and structural_tag',
+      ],
+    ],
+  },
+  'response_format or structured_outputs': {
+    good: [
+      { response_format: SCHEMA, structured_outputs: null },
+      { response_format: null, structured_outputs: { regex: 'a' } },
+    ],
+    bad: [
+      [
+        { response_format: SCHEMA, structured_outputs: { regex: 'a' } },
+        'response_format: expected nothing with structured_outputs, got an object',
+      ],
+    ],
+  },
+  'texts of constraints are well formed': {
+    good: [{ structured_outputs: { json: 'true' } }],
+    bad: [
+      [
+        { structured_outputs: { json: 'nul' } },
+        'structured_outputs.json: expected JSON text of an object or boolean, got "nul"',
+      ],
+    ],
+  },
+  'a structural tag has one form': {
+    good: [{ response_format: { type: 'structural_tag', format: {} } }],
+    bad: [
+      [
+        { response_format: { type: 'structural_tag', format: {}, triggers: ['a'] } },
+        'response_format: expected either format, or structures with triggers, got an object',
+      ],
+      [
+        { response_format: { type: 'structural_tag', structures: [] } },
+        'response_format: expected either format, or structures with triggers, got an object',
+      ],
+    ],
+  },
+  'message parts are JSON data': {
+    good: [{ messages: [{ role: 'user', content: [{ type: 'image_embeds', image_embeds: 'AA==' }] }] }],
+    bad: [
+      [
+        { messages: [{ role: 'user', content: [{ type: 'image_pil', image: new Map() }] }] },
+        'messages.0.content.0.image: expected JSON data, got a value of type Map',
+      ],
+      [
+        { messages: [{ role: 'developer', tools: [{ ...WEATHER, extra: 5n }] }] },
+        'messages.0.tools.0.extra: expected JSON data, got 5n',
+      ],
+    ],
+  },
+  ...Object.fromEntries([
+    free('tools', (value) => [{ ...WEATHER, extra: value }], '.0.extra'),
+    free(
+      'response_format',
+      (value) => ({ type: 'json_schema', json_schema: { name: 'x', schema: { value } } }),
+      '.json_schema.schema.value',
+    ),
+    free('structured_outputs', (value) => ({ json: { value } }), '.json.value'),
+    free('chat_template_kwargs', (value) => ({ value }), '.value'),
+    free('mm_processor_kwargs', (value) => ({ value: [value] }), '.value.0'),
+    free('kv_transfer_params', (value) => ({ value }), '.value'),
+    free('stream_options', (value) => ({ include_obfuscation: value }), '.include_obfuscation', {
+      stream: true,
+    }),
+    beam('seed', [null, -1], 7, 'nothing with a temperature above 0 with use_beam_search: true, got 7', {
+      temperature: 0.5,
+    }),
+    beam('top_p', [1, null], 0.9, '1 or nothing with use_beam_search: true, got 0.9'),
+    beam('top_k', [0, -1, null], 5, '0, -1 or nothing with use_beam_search: true, got 5'),
+    beam('min_p', [0, null], 0.1, '0 or nothing with use_beam_search: true, got 0.1'),
+    beam('frequency_penalty', [0, null], 1, '0 or nothing with use_beam_search: true, got 1'),
+    beam('presence_penalty', [0, null], -1, '0 or nothing with use_beam_search: true, got -1'),
+    beam('repetition_penalty', [1, null], 1.1, '1 or nothing with use_beam_search: true, got 1.1'),
+    beam('min_tokens', [0], 2, '0 or nothing with use_beam_search: true, got 2'),
+    beam('logits_processors', [[], null], ['x'], 'nothing with use_beam_search: true, got a list of 1'),
+    beam('prompt_logprobs', [null], 0, 'nothing with use_beam_search: true, got 0'),
+    beam('kv_transfer_params', [null], {}, 'nothing with use_beam_search: true, got an object'),
+  ]),
+  'inference_xargs is JSON data': {
+    good: [{ inference_xargs: { a: [] } }],
+    bad: [[{ inference_xargs: new Set() }, 'inference_xargs: expected JSON data, got a value of type Set']],
+  },
+  'documents is JSON data': {
+    good: [{ documents: [{ text: 'a' }] }],
+    bad: [[{ documents: [new Map()] }, 'documents.0: expected JSON data, got a value of type Map']],
+  },
+};
