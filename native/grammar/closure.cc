@@ -10,11 +10,16 @@ static constexpr size_t kMaxWork = 200000;
 // A stack with more branches than this is pointed at instead of copied.
 static constexpr size_t kManyBranches = 12;
 // What a call, and an edge of one, count as work.
-static constexpr uint64_t kCallWork = 60;
-static constexpr uint64_t kEdgeWork = 20;
+static constexpr uint64_t kCallWork = 40;
+static constexpr uint64_t kEdgeWork = 4;
+static constexpr uint64_t kPushWork = 2;
 
 void Closure::Push(SequenceId sequence, Target target) {
-  if (seen_.insert((static_cast<uint64_t>(sequence) << 32) | target).second) work_.push_back({sequence, target});
+  grammar_.regex_.Charge(kPushWork);
+  const uint64_t key = PairKey(sequence, target);
+  if (seen_.Find(key) != HashIndex::kNone) return;
+  seen_.Add(key, 0);
+  work_.push_back({sequence, target});
 }
 
 void Closure::Return(Target target) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "grammar/grammar.h"
+#include "grammar/hash-index.h"
 
 namespace onpolicy::grammar {
 
@@ -46,7 +47,7 @@ class Closure {
   std::vector<Call> calls_;
   std::unordered_map<Symbol, uint32_t> call_of_;
   std::vector<Work> work_;
-  std::unordered_set<uint64_t> seen_;
+  HashIndex seen_;
   bool complete_ = false;
   std::vector<std::vector<Edge>> flat_;   // by call
   std::vector<StackId> stack_of_;         // by call

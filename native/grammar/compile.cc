@@ -72,6 +72,7 @@ Status CompileConstraint(const Spec& spec, std::shared_ptr<const Vocabulary> voc
       return Status::Fail("INVALID_REQUEST", "nothing can be generated under this constraint");
     if (grammar->regex().exhausted() || grammar->out_of_fuel())
       return Status::Fail("UNSUPPORTED", "the constraint is too complex to enforce");
+    grammar->regex().Bind();
     *constraint = std::move(made);
     return Status::Ok();
   } catch (const SchemaError& error) {

@@ -226,7 +226,7 @@ void Constraint::WriteMask(const Mask& found, uint32_t* mask) const {
   for (const auto& terminal : found.terminals) std::for_each(terminal->tokens.begin(), terminal->tokens.end(), set);
 }
 
-bool Constraint::FillMask(StateId state, std::string& text, uint32_t* mask) {
+bool Constraint::FillMask(StateId state, std::string& text, uint32_t* mask, bool* is_cut) {
   std::lock_guard<std::mutex> lock(mutex_);
   Mask fresh;
   walk_.Refuel();
@@ -237,6 +237,7 @@ bool Constraint::FillMask(StateId state, std::string& text, uint32_t* mask) {
     for (const TriePlace& place : found->uncertain) walk_.WalkSubtree(place, state, text, &tokens_);
     for (uint32_t token : tokens_) mask[token >> 5] |= 1u << (token & 31);
   }
+  *is_cut = walk_.IsSpent();
   if (found->assumes_new_key || !found->keyed_tokens.empty() || !found->key_tokens.empty())
     RemoveRepeatedKeys(state, *found, text, mask);
   bool complete = state == ended_;

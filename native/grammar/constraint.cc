@@ -3,6 +3,9 @@
 
 namespace onpolicy::grammar {
 
+// What the search for forced text may cost: some 2 ms.
+static constexpr uint64_t kForcedWork = 200'000;
+
 Constraint::Constraint(std::shared_ptr<const Vocabulary> vocabulary, std::shared_ptr<Grammar> grammar, Symbol start,
                        std::vector<std::string> warnings)
     : vocabulary_(std::move(vocabulary)), grammar_(std::move(grammar)), warnings_(std::move(warnings)),
@@ -27,6 +30,7 @@ bool Constraint::IsFinal(StateId state) {
 bool Constraint::Accept(StateId state, uint32_t token, std::string& text, StateId* next) {
   if (token >= vocabulary_->size()) return false;
   std::lock_guard<std::mutex> lock(mutex_);
+  grammar_->regex().SearchUntil(UINT64_MAX);
   const std::vector<Config> start = states_.Configs(state);
   if (vocabulary_->IsEos(token)) {
     for (const Config& config : start)
@@ -61,6 +65,8 @@ bool Constraint::Accept(StateId state, uint32_t token, std::string& text, StateI
 
 std::string Constraint::ForcedBytes(StateId state, std::string text, size_t limit, bool* ends) {
   std::lock_guard<std::mutex> lock(mutex_);
+  RegexPool& regex = grammar_->regex();
+  regex.SearchUntil(regex.work() + kForcedWork);
   std::vector<Config> current = states_.Configs(state), following;
   std::string forced;
   while (forced.size() < limit && !current.empty()) {
@@ -68,9 +74,9 @@ std::string Constraint::ForcedBytes(StateId state, std::string text, size_t limi
     *ends = current.size() == 1 && current[0].node == kEpsilon;
     for (const Config& config : current) {
       if ((config.node & kTokenSetBit) || config.node == kEpsilon) return forced;
-      first = first | grammar_->regex().FirstBytes(config.node);
+      first = first | regex.FirstBytes(config.node);
     }
-    if (first.Count() != 1) return forced;
+    if (first.Count() != 1 || regex.IsStopped()) return forced;
     uint8_t byte = 0;
     first.ForEach([&](unsigned only) { byte = static_cast<uint8_t>(only); });
     text.push_back(static_cast<char>(byte));

@@ -27,8 +27,8 @@ class Constraint {
 
   StateId start() const { return start_; }
   // Writes the allowed tokens of a state; `text` is what was matched so far.
-  // Returns whether every token of the vocabulary is allowed.
-  bool FillMask(StateId state, std::string& text, uint32_t* mask);
+  // Returns whether every token of the vocabulary is allowed. `is_cut`: some are missing, for want of work.
+  bool FillMask(StateId state, std::string& text, uint32_t* mask, bool* is_cut);
   // The state after a token, or no change and false. Appends the token's bytes to `text`.
   bool Accept(StateId state, uint32_t token, std::string& text, StateId* next);
   bool IsComplete(StateId state);

@@ -13,7 +13,7 @@ bool TokenSet::Has(uint32_t token) const {
 
 Grammar::Grammar() {
   sequences_.push_back({0, 0});
-  stacks_.emplace_back();  // the bottom
+  AddStack({});  // the bottom
 }
 
 Symbol Grammar::Rule(Generator generator) {
@@ -76,20 +76,22 @@ const std::vector<SequenceId>& Grammar::Productions(uint32_t rule) {
 }
 
 StackId Grammar::InternStack(std::vector<Branch> branches) {
+  regex_.Charge(20 + 3 * branches.size());
   std::sort(branches.begin(), branches.end());
   branches.erase(std::unique(branches.begin(), branches.end()), branches.end());
   auto [it, is_new] = stack_index_.emplace(std::move(branches), static_cast<StackId>(stacks_.size()));
   if (is_new) {
-    stacks_.push_back(it->first);
+    AddStack(it->first);
     memory_bytes_ += 96 + 2 * it->first.size() * sizeof(Branch);
   }
   return it->second;
 }
 
-bool Grammar::HasDeferred(StackId stack) const {
-  return std::any_of(stacks_[stack].begin(), stacks_[stack].end(), [&](const Branch& branch) {
+void Grammar::AddStack(std::vector<Branch> branches) {
+  deferred_.push_back(std::any_of(branches.begin(), branches.end(), [&](const Branch& branch) {
     return branch.sequence != 0 && KindOf(sequences_[branch.sequence].head) == SymbolKind::kDeferred;
-  });
+  }));
+  stacks_.push_back(std::move(branches));
 }
 
 std::vector<StackId> Grammar::InternKnot(std::vector<std::vector<Branch>> members) {
@@ -106,7 +108,7 @@ std::vector<StackId> Grammar::InternKnot(std::vector<std::vector<Branch>> member
         if (branch.parent & kKnotBit) branch.parent = base + (branch.parent & ~kKnotBit);
       std::sort(branches.begin(), branches.end());
       memory_bytes_ += 96 + 2 * branches.size() * sizeof(Branch);
-      stacks_.push_back(std::move(branches));
+      AddStack(std::move(branches));
     }
   }
   return it->second;
@@ -141,11 +143,14 @@ const std::vector<Config>& Grammar::After(StackId stack, uint32_t tag, std::stri
   if (auto it = after_.find(key); it != after_.end()) return *it->second;
   std::vector<Branch> seeds;
   bool depends_on_text = false;
-  for (const Branch& branch : std::vector<Branch>(stacks_[stack])) {
+  const std::vector<Branch> branches = stacks_[stack];
+  regex_.Charge(20 + branches.size());
+  for (const Branch& branch : branches) {
     if (branch.tag != tag) continue;
     Branch seed{0, branch.sequence, branch.parent};
     if (branch.sequence != 0 && KindOf(sequences_[branch.sequence].head) == SymbolKind::kDeferred) {
       depends_on_text = true;
+      regex_.Charge(300 + text.size() / 8);
       Symbol symbol = 0;
       const Resolver resolver = resolvers_[IndexOf(sequences_[branch.sequence].head)];
       if (!resolver(*this, text, &symbol)) continue;

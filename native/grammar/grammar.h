@@ -66,6 +66,8 @@ class Grammar {
   // What may come after the terminal of `stack` ended with `tag`. `text` is everything matched so far.
   const std::vector<Config>& After(StackId stack, uint32_t tag, std::string_view text);
   StackId Union(StackId a, StackId b);
+  // Whether nothing but the end of everything follows the terminal of `stack`.
+  bool EndsAll(StackId stack) const { return stacks_[stack].size() == 1 && stacks_[stack][0] == Branch{0, 0, 0}; }
 
   // Keeps what rules refer to alive as long as the grammar.
   void Keep(std::shared_ptr<void> owner) { kept_.push_back(std::move(owner)); }
@@ -107,7 +109,8 @@ class Grammar {
   SequenceId Prepend(Symbol head, SequenceId rest);
   StackId InternStack(std::vector<Branch> branches);
   // Whether a branch of a stack goes on with a symbol that the text decides.
-  bool HasDeferred(StackId stack) const;
+  bool HasDeferred(StackId stack) const { return deferred_[stack]; }
+  void AddStack(std::vector<Branch> branches);
   // Interns the stacks of one knot: each refers to its fellows by (kKnotBit | position).
   std::vector<StackId> InternKnot(std::vector<std::vector<Branch>> members);
   const std::vector<Config>& RunClosure(const std::vector<Branch>& seeds);
@@ -119,6 +122,7 @@ class Grammar {
   std::vector<SequenceNode> sequences_;
   std::unordered_map<uint64_t, SequenceId> sequence_index_;
   std::vector<std::vector<Branch>> stacks_;
+  std::vector<bool> deferred_;  // by stack
   std::map<std::vector<Branch>, StackId> stack_index_;
   std::map<std::vector<std::vector<Branch>>, std::vector<StackId>> knot_index_;
   std::unordered_map<uint64_t, const std::vector<Config>*> after_;  // (stack, tag) -> configs, where text plays no part

@@ -6,9 +6,10 @@
 
 namespace onpolicy::grammar {
 
-// What new states and steps over several readings may cost in one mask: some 5 to 10 ms, reached by expressions of random
-// ambiguity. A mask that needs more lacks tokens of several bytes, never single bytes, and is not remembered.
-static constexpr uint64_t kMaskWork = 600'000;
+// What one mask may cost, counted in what new states, steps over several readings, closures and nodes cost: some 6 ms, and
+// half as much again for single bytes; reached by expressions of random ambiguity. A mask that needs more lacks tokens of
+// several bytes, and is not remembered.
+static constexpr uint64_t kMaskWork = 500'000;
 
 MaskWalk::MaskWalk(const Vocabulary& vocabulary, Grammar& grammar, StateTable& states, TextReach& reach)
     : vocabulary_(vocabulary), grammar_(grammar), states_(states), reach_(reach) {
@@ -21,17 +22,18 @@ void MaskWalk::Refuel() {
   took_open_key_ = false;
   last_work_ = grammar_.regex().work() + kMaskWork;
   reach_.StopAt(last_work_);
+  grammar_.regex().SearchUntil(last_work_ + kMaskWork / 2);
 }
 
 MaskWalk::Level MaskWalk::LevelOf(StateId state) {
   const Config* only = nullptr;
   for (const Config& config : states_.Configs(state)) {
     if ((config.node & kTokenSetBit) || config.node == kEpsilon) continue;
-    if (only) return {nullptr, kNothing, 0, state};
+    if (only) return {nullptr, kNothing, 0, state, false};
     only = &config;
   }
-  if (!only) return {grammar_.regex().Row(kEpsilon), kEpsilon, 0, state};
-  return {grammar_.regex().Row(only->node), only->node, only->stack, state};
+  if (!only) return {grammar_.regex().Row(kEpsilon), kEpsilon, 0, state, false};
+  return {grammar_.regex().Row(only->node), only->node, only->stack, state, grammar_.EndsAll(only->stack)};
 }
 
 void MaskWalk::WalkSlice(const Slice& slice, const ByteSet& first, StateId state, std::string& text,
@@ -54,6 +56,7 @@ void MaskWalk::WalkSubtree(const TriePlace& place, StateId state, std::string& t
   const Slice& slice = vocabulary_.slices()[place.slice];
   // Down to the parent of the subtree's root.
   const size_t depth = slice.trie[place.node].depth - 1u, base = text.size();
+  if (depth > 0 && IsSpent()) return;
   SetPath(place);
   bool on_text = false;
   for (size_t i = 0; i < depth && state != kDeadState; i++) {
@@ -101,6 +104,8 @@ void MaskWalk::Run(const TokenTrie& by_bytes, uint32_t at, uint32_t end, std::st
     const TrieNode& node = trie[at];
     const Level& level = levels_[node.depth - 1u];
     path_[node.depth - 1u] = static_cast<char>(node.byte);
+    regex.Charge(node.depth & 1);
+    if (IsBeyond(*tokens)) return;
     StateId next_state;
     bool on_text = false;
     const uint64_t assumptions = grammar_.assumptions();
@@ -113,8 +118,8 @@ void MaskWalk::Run(const TokenTrie& by_bytes, uint32_t at, uint32_t end, std::st
       }
       const NodeId next = entry & ~kAcceptBit;
       Ending ending;
-      if (entry != next) ending = EndingOf(next, level.stack, node.depth, text);
-      if (entry == next || ending.completes) {
+      if (entry != next && !level.completes) ending = EndingOf(next, level.stack, node.depth, text);
+      if (entry == next || level.completes || ending.completes) {
         // Nothing ends here but perhaps the whole: the walk stays in the one reading.
         if (node.end - at >= kWorthAsking && !IsSpent() && MayLoop(next, trie[at + 1].byte) &&
             reach_.Loops(next, node.below)) {
@@ -127,7 +132,7 @@ void MaskWalk::Run(const TokenTrie& by_bytes, uint32_t at, uint32_t end, std::st
         if (IsSpent()) {
           at = node.end;
         } else {
-          levels_[node.depth] = {regex.Row(next), next, level.stack, kDeadState};
+          levels_[node.depth] = {regex.Row(next), next, level.stack, kDeadState, level.completes};
         }
         continue;
       }
@@ -155,7 +160,6 @@ void MaskWalk::Run(const TokenTrie& by_bytes, uint32_t at, uint32_t end, std::st
       }
     }
     add(at, at + 1, tokens);
-    regex.Charge(1);
     if (++at == node.end) continue;
     if (IsSpent()) {
       at = node.end;

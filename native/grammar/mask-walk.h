@@ -46,8 +46,11 @@ class MaskWalk {
     NodeId node;
     StackId stack;
     StateId state;      // of several readings
+    bool completes;     // the end of the reading can only be the end of the whole text
   };
 
+  // Whether even single bytes cost too much by now; some token has been found by then.
+  bool IsBeyond(const std::vector<uint32_t>& tokens) const { return grammar_.regex().IsStopped() && !tokens.empty(); }
   Level LevelOf(StateId state);
   void Run(const TokenTrie& tokens_by_bytes, uint32_t at, uint32_t end, std::string& text, std::vector<uint32_t>* tokens,
            std::vector<uint32_t>* uncertain);

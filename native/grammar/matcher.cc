@@ -16,7 +16,7 @@ Matcher::Matcher(std::shared_ptr<Constraint> constraint) : constraint_(std::move
 
 bool Matcher::FillMask(uint32_t* mask) noexcept {
   try {
-    return constraint_->FillMask(states_.back(), text_, mask);
+    return constraint_->FillMask(states_.back(), text_, mask, &is_mask_cut_);
   } catch (...) {  // out of memory: nothing is allowed, and the caller ends the sequence
     std::memset(mask, 0, mask_words() * 4);
     text_.resize(text_sizes_.back());

@@ -18,6 +18,8 @@ class Matcher {
   uint32_t mask_words() const { return constraint_->vocabulary().mask_words(); }
   // Writes `mask_words()` words, bit = token allowed. Returns whether every token is allowed.
   bool FillMask(uint32_t* mask) noexcept;
+  // Whether the last mask lacks tokens because it ran out of work.
+  bool IsMaskCut() const { return is_mask_cut_; }
   // False, with the state unchanged, when the token is not allowed.
   bool Accept(uint32_t token) noexcept;
   // True when end of sequence is allowed here.
@@ -38,6 +40,7 @@ class Matcher {
   std::vector<StateId> states_;       // (tokens + 1)
   std::vector<uint32_t> text_sizes_;  // (tokens + 1)
   std::string text_;
+  bool is_mask_cut_ = false;
 };
 
 }  // namespace onpolicy::grammar

@@ -37,6 +37,7 @@ NodeId RegexPool::Intern(const Node& node, const std::vector<NodeId>* children) 
     return other.max - other.min == children->size() &&
            std::equal(children->begin(), children->end(), children_.begin() + other.min);
   });
+  work_ += 4 + (children ? children->size() / 4 : 0);
   if (known != HashIndex::kNone) {
     if (node.kind == Kind::kBytes) sets_.pop_back();
     return known;
@@ -48,7 +49,7 @@ NodeId RegexPool::Intern(const Node& node, const std::vector<NodeId>* children) 
     children_.insert(children_.end(), children->begin(), children->end());
     stored.max = static_cast<uint32_t>(children_.size());
   }
-  work_ += 10;
+  work_ += 15 + (children ? children->size() : 0);
   const NodeId id = static_cast<NodeId>(nodes_.size());
   nodes_.push_back(stored);
   forms_.push_back(MakeForm(id));
@@ -142,6 +143,7 @@ NodeId RegexPool::MergeList(Kind kind, std::vector<NodeId> parts) {
     if (merged == dominant) return dominant;
     if (merged != neutral) flat.push_back(merged);
   }
+  work_ += 4 * flat.size();
   std::sort(flat.begin(), flat.end());
   flat.erase(std::unique(flat.begin(), flat.end()), flat.end());
   if (!is_and) {

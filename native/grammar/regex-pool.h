@@ -86,7 +86,11 @@ class RegexPool {
   void Charge(uint64_t work) { work_ += work; }
   // True once a search ran out of fuel: its answer "live" was then a guess, and the caller must refuse the constraint.
   bool exhausted() const { return exhausted_; }
-  void set_search_limit(size_t limit) { search_limit_ = limit; }
+  // The constraint is compiled. From now on searches in steps are short, and what they leave open counts as dead.
+  void Bind() { is_bound_ = true; }
+  // Once so much work is done in all, `Entry` no longer searches for the texts of a new state, and takes it for dead.
+  void SearchUntil(uint64_t work) { last_search_ = work; }
+  bool IsStopped() const { return work_ > last_search_; }
 
  private:
   enum class Kind : uint8_t { kNothing, kEpsilon, kBytes, kConcat, kAlternate, kAnd, kNot, kRepeat, kTag, kLeaf };
@@ -115,7 +119,7 @@ class RegexPool {
     NodeId head, tail;
   };
   Split SplitHead(NodeId node) const;
-  bool Contains(NodeId whole, NodeId part, unsigned depth) const;
+  bool Contains(NodeId whole, NodeId part, unsigned depth);
   NodeId JoinRanges(NodeId one, NodeId two);
   void Absorb(std::vector<NodeId>* parts);
   const std::vector<Edge>& Edges(NodeId node);
@@ -130,10 +134,13 @@ class RegexPool {
   NodeId* MakeRow(NodeId state);
   NodeId Ask(NodeId state, uint8_t byte);
   NodeId Derive(NodeId node, uint8_t byte, ByteSet* same);
+  NodeId Readings(std::vector<NodeId> options, size_t count);
   NodeId RestOf(const Node& repeat);
   enum class Finding { kText, kNothing, kUnknown };
   bool Search(NodeId node);
-  Finding DepthFirst(NodeId start, size_t limit);
+  Finding BreadthFirst(NodeId start, size_t limit, uint64_t last_work);
+  void CountSearched();
+  Finding DepthFirst(NodeId start, size_t limit, uint64_t last_work);
   NodeId Relaxed(NodeId node);
 
   std::vector<Node> nodes_;
@@ -151,9 +158,14 @@ class RegexPool {
   std::vector<Form> leaf_forms_;
   std::unordered_map<Automaton*, uint32_t> leaf_index_;
   uint64_t work_ = 0;
+  unsigned questions_ = 0;  // steps of the question of one part about another that is being asked
   std::unordered_map<NodeId, NodeId> relaxed_;
-  size_t search_limit_ = 20000;
+  size_t searched_ = 0;  // states that searches have looked at
   bool exhausted_ = false;
+  bool is_bound_ = false;
+  bool is_stepping_ = false;
+  uint64_t last_search_ = UINT64_MAX;
+  unsigned exact_ = 0;  // depth of `And` and `Not` that are being stepped: their parts keep all alternatives
 };
 
 }  // namespace onpolicy::grammar

@@ -6,8 +6,14 @@
 
 namespace onpolicy::grammar {
 
-// States looked at before a language is relaxed.
+// States looked at by the length of the texts that lead there.
+static constexpr size_t kNearStates = 300;
+// States looked at before a language is relaxed, after that, and by all searches of a compilation.
 static constexpr size_t kShortSearch = 2000;
+static constexpr size_t kLongSearch = 20000;
+static constexpr size_t kAllStates = 100000;
+// What one search in a step may cost: some 5 ms.
+static constexpr uint64_t kSearchWork = 500'000;
 // Counts up to this stay in a relaxed language.
 static constexpr uint32_t kSmallCount = 8;
 
@@ -40,23 +46,59 @@ bool RegexPool::IsLive(NodeId node) {
   return live;
 }
 
-// Whether the language holds any text: a short look, then one at a larger language without large counts, then a long look.
+// Whether the language holds any text: a look at the shortest ones, one down single texts, then one at a larger language
+// without large counts, and a long look. What stays open is taken for live, and a constraint is then refused. In a step of a
+// compiled one it is taken for dead: the text by which an earlier state was found to live goes on all the same.
 bool RegexPool::Search(NodeId start) {
-  Finding finding = DepthFirst(start, kShortSearch);
-  if (finding == Finding::kUnknown) {
+  const bool is_step = is_bound_ && is_stepping_;
+  const uint64_t last_work = is_step ? work_ + kSearchWork : UINT64_MAX;
+  const auto is_over = [&] { return !is_bound_ && searched_ > kAllStates; };
+  Finding finding = is_over() ? Finding::kUnknown : BreadthFirst(start, kNearStates, last_work);
+  if (finding == Finding::kUnknown && !is_over()) finding = DepthFirst(start, is_step ? kLongSearch : kShortSearch, last_work);
+  if (finding == Finding::kUnknown && !is_step && !is_over()) {
     const NodeId relaxed = Relaxed(start);
-    if (relaxed != start && DepthFirst(relaxed, search_limit_) == Finding::kNothing) {
-      live_[start] = 2;
-      return false;
-    }
-    finding = DepthFirst(start, search_limit_);
-    exhausted_ = exhausted_ || finding == Finding::kUnknown;
+    finding = relaxed == start ? Finding::kUnknown : DepthFirst(relaxed, kLongSearch, last_work);
+    if (finding != Finding::kNothing) finding = DepthFirst(start, kLongSearch, last_work);
   }
-  return finding != Finding::kNothing;
+  exhausted_ = exhausted_ || finding == Finding::kUnknown;
+  const bool is_live = finding == Finding::kText || (finding == Finding::kUnknown && !is_step);
+  live_[start] = is_live ? 1 : 2;
+  return is_live;
 }
 
-// Looks for any accepted text in at most `limit` states.
-RegexPool::Finding RegexPool::DepthFirst(NodeId start, size_t limit) {
+// Looks for the shortest accepted text, as DepthFirst does for any.
+RegexPool::Finding RegexPool::BreadthFirst(NodeId start, size_t limit, uint64_t last_work) {
+  struct Step {
+    NodeId node;
+    size_t from;
+  };
+  std::vector<Step> steps{{start, 0}};
+  std::unordered_set<NodeId> seen{start};
+  for (size_t at = 0; at < steps.size(); at++) {
+    const NodeId node = steps[at].node;
+    if (nodes_[node].nullable || live_[node] == 1 || !nodes_[node].searches) {
+      for (size_t step = at; ; step = steps[step].from) {
+        live_[steps[step].node] = 1;
+        if (step == 0) return Finding::kText;
+      }
+    }
+    if (live_[node] == 2) continue;
+    if (at > limit || work_ > last_work) return Finding::kUnknown;
+    CountSearched();
+    for (const Edge& edge : Edges(node))
+      if (seen.insert(edge.target).second) steps.push_back({edge.target, at});
+  }
+  for (const Step& step : steps) live_[step.node] = 2;
+  return Finding::kNothing;
+}
+
+void RegexPool::CountSearched() {
+  searched_++;
+  work_ += 20;
+}
+
+// Looks for any accepted text in at most `limit` states, until so much work is done in all.
+RegexPool::Finding RegexPool::DepthFirst(NodeId start, size_t limit, uint64_t last_work) {
   std::unordered_set<NodeId> seen{start};
   struct Step {
     NodeId node;
@@ -76,8 +118,11 @@ RegexPool::Finding RegexPool::DepthFirst(NodeId start, size_t limit) {
       continue;
     }
     const NodeId target = edges[step.edge++].target;
-    if (seen.insert(target).second) path.push_back({target, 0});
-    if (seen.size() > limit) return Finding::kUnknown;
+    if (seen.insert(target).second) {
+      CountSearched();
+      path.push_back({target, 0});
+    }
+    if (seen.size() > limit || work_ > last_work) return Finding::kUnknown;
   }
   for (NodeId node : seen) live_[node] = 2;
   return Finding::kNothing;

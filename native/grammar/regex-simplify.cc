@@ -8,8 +8,9 @@ namespace onpolicy::grammar {
 
 // So many questions of one part about another are worth asking for one list.
 static constexpr size_t kMaxQuestions = 4096;
-// A question goes this deep.
+// A question goes this deep, and takes so many steps.
 static constexpr unsigned kMaxDepth = 24;
+static constexpr unsigned kMaxSteps = 100;
 
 RegexPool::Split RegexPool::SplitHead(NodeId node) const {
   if (node == kEpsilon) return {kEpsilon, kEpsilon};
@@ -18,7 +19,9 @@ RegexPool::Split RegexPool::SplitHead(NodeId node) const {
 }
 
 // Whether every text of `part` is one of `whole`, as far as their forms tell: false is no proof.
-bool RegexPool::Contains(NodeId whole, NodeId part, unsigned depth) const {
+bool RegexPool::Contains(NodeId whole, NodeId part, unsigned depth) {
+  work_ += 1;
+  if (++questions_ > kMaxSteps) return false;
   if (whole == part || (whole == kAnyText && !nodes_[part].tagged)) return true;
   const Node& outer = nodes_[whole];
   const Node& inner = nodes_[part];
@@ -76,12 +79,13 @@ void RegexPool::Absorb(std::vector<NodeId>* parts) {
   const auto repeats = [&](NodeId node) { return nodes_[node].repeats; };
   size_t loops = static_cast<size_t>(std::count_if(parts->begin(), parts->end(), repeats));
   if (loops == 0 || parts->size() < 2 || loops * parts->size() > kMaxQuestions) return;
-  work_ += loops * parts->size() / 4;
+  work_ += loops * parts->size() / 2;
   for (size_t i = 0; i < parts->size(); i++) {
     if (!repeats((*parts)[i])) continue;
     for (size_t j = 0; j < parts->size(); j++) {
       if (i == j) continue;
       NodeId joined = kNothing;
+      questions_ = 0;
       if (Contains((*parts)[i], (*parts)[j], kMaxDepth)) {
         joined = (*parts)[i];
       } else if (j > i && repeats((*parts)[j])) {

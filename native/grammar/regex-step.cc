@@ -1,10 +1,14 @@
 // Steps of the lazy automaton: one derivative answers for all bytes that lead to the same state, and is made when one of
 // them is first asked for. A text then costs only the classes of bytes that it goes through.
 #include <algorithm>
+#include <utility>
 
 #include "grammar/regex-pool.h"
 
 namespace onpolicy::grammar {
+
+// So many alternatives an expression may come to have.
+static constexpr size_t kMaxReadings = 48;
 
 // What an expression becomes after `byte`. Narrows `same` to bytes after which it becomes just that.
 NodeId RegexPool::Derive(NodeId id, uint8_t byte, ByteSet* same) {
@@ -40,24 +44,30 @@ NodeId RegexPool::Derive(NodeId id, uint8_t byte, ByteSet* same) {
         if (split.tail == kEpsilon || !nodes_[split.head].nullable) break;
         rest = split.tail;
       }
-      return options.size() == 1 ? options[0] : Alternate(std::move(options));
+      return Readings(std::move(options), 0);
     }
     case Kind::kAlternate: {
       std::vector<NodeId> options;
       for (uint32_t i = node.min; i < node.max; i++)
         if (const NodeId target = Derive(children_[i], byte, same); target != kNothing) options.push_back(target);
-      return options.size() == 1 ? options[0] : Alternate(std::move(options));
+      return Readings(std::move(options), node.max - node.min);
     }
     case Kind::kAnd: {
       std::vector<NodeId> parts;
+      exact_++;
       for (uint32_t i = node.min; i < node.max; i++) {
         parts.push_back(Derive(children_[i], byte, same));
-        if (parts.back() == kNothing) return kNothing;
+        if (parts.back() == kNothing) break;
       }
+      exact_--;
       return And(std::move(parts));
     }
-    case Kind::kNot:
-      return Not(Derive(node.a, byte, same));
+    case Kind::kNot: {
+      exact_++;
+      const NodeId target = Derive(node.a, byte, same);
+      exact_--;
+      return Not(target);
+    }
     case Kind::kRepeat: {
       const NodeId target = Derive(node.a, byte, same);
       return target == kNothing ? kNothing : Concat(target, RestOf(node));
@@ -65,6 +75,17 @@ NodeId RegexPool::Derive(NodeId id, uint8_t byte, ByteSet* same) {
     default:
       return kNothing;
   }
+}
+
+// The alternatives that a step leads to, where there were `count` of them. Expressions with counts in counts may come to
+// thousands of them, and then lose those that were made last, which have the least left to count.
+NodeId RegexPool::Readings(std::vector<NodeId> options, size_t count) {
+  if (options.size() == 1) return options[0];
+  const NodeId all = Alternate(std::move(options));
+  const Node& node = nodes_[all];
+  const size_t most = std::max(count, kMaxReadings);
+  if (exact_ > 0 || node.searches || node.kind != Kind::kAlternate || node.max - node.min <= most) return all;
+  return Alternate({children_.begin() + node.min, children_.begin() + node.min + static_cast<std::ptrdiff_t>(most)});
 }
 
 NodeId RegexPool::RestOf(const Node& repeat) {
@@ -83,7 +104,11 @@ NodeId RegexPool::Ask(NodeId state, uint8_t byte) {
   work_ += 20;
   ByteSet same = ByteSet::All();
   const NodeId target = Derive(state, byte, &same);
+  // Without work left there is no search. What is skipped is asked again the next time.
+  if (IsStopped() && nodes_[target].searches && !nodes_[target].nullable && live_[target] == 0) return kNothing;
+  is_stepping_ = true;
   const NodeId entry = !IsLive(target) ? kNothing : target | (IsAccepting(target) ? kAcceptBit : 0);
+  is_stepping_ = false;
   NodeId* const next = row_of_[state]->next;
   same.ForEach([&](unsigned like) { next[like] = entry; });
   return entry;
@@ -95,7 +120,7 @@ const ByteSet& RegexPool::FirstBytes(NodeId state) {
   if (row.is_whole) return row.first;
   for (unsigned byte = 0; byte < 256; byte++)
     if (Entry(state, static_cast<uint8_t>(byte)) != kNothing) row.first.Add(byte);
-  row.is_whole = true;
+  row.is_whole = !IsStopped();
   return row.first;
 }
 
@@ -103,9 +128,12 @@ bool RegexPool::HasNext(NodeId state) {
   const Node& node = nodes_[state];
   if (node.searches) {
     if (!node.nullable) return IsLive(state);
-    for (unsigned byte = 0; byte < 256; byte++)
-      if (Entry(state, static_cast<uint8_t>(byte)) != kNothing) return true;
-    return false;
+    const uint64_t last_search = std::exchange(last_search_, UINT64_MAX);
+    bool has_next = false;
+    for (unsigned byte = 0; byte < 256 && !has_next; byte++)
+      has_next = Entry(state, static_cast<uint8_t>(byte)) != kNothing;
+    last_search_ = last_search;
+    return has_next;
   }
   switch (node.kind) {
     case Kind::kBytes:

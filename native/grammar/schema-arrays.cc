@@ -98,6 +98,27 @@ Symbol SchemaRules::UniqueRest(const ArrayState& state) {
   });
 }
 
+// A number for the seen values and one more.
+uint32_t SchemaRules::SeenWith(uint32_t seen_set, const JsonValue& value) {
+  std::vector<std::string> keys = value_sets_[seen_set].keys;
+  const std::string key = CanonicalKey(value);
+  const auto place = std::lower_bound(keys.begin(), keys.end(), key);
+  if (place != keys.end() && *place == key) return seen_set;
+  keys.insert(place, key);
+  const auto [known, is_new] = value_set_index_.emplace(keys, static_cast<uint32_t>(value_sets_.size()));
+  if (is_new) {
+    ValueSet set = value_sets_[seen_set];
+    set.keys = std::move(keys);
+    if (value.IsArray() || value.IsObject()) {
+      if (IsWritable(value)) set.compounds.push_back(value);
+    } else {
+      AddScalar(value, &set);
+    }
+    value_sets_.push_back(std::move(set));
+  }
+  return known->second;
+}
+
 // After the comma: the item before it is read back and joins the seen ones, and the next must differ from all of them.
 Symbol SchemaRules::AfterUniqueComma(const ArrayState& state) {
   auto it = after_comma_.find(state);
@@ -107,20 +128,8 @@ Symbol SchemaRules::AfterUniqueComma(const ArrayState& state) {
     const size_t comma = text.rfind(',');
     JsonValue value;
     if (comma == std::string_view::npos || !LastItem(text.substr(0, comma), &value)) return false;
-    ValueSet set = value_sets_[state.seen_set];
-    const std::string key = CanonicalKey(value);
-    set.keys.insert(std::lower_bound(set.keys.begin(), set.keys.end(), key), key);
-    auto [known, is_new] = value_set_index_.emplace(set.keys, static_cast<uint32_t>(value_sets_.size()));
-    if (is_new) {
-      if (value.IsArray() || value.IsObject()) {
-        if (IsWritable(value)) set.compounds.push_back(value);
-      } else {
-        AddScalar(value, &set);
-      }
-      value_sets_.push_back(std::move(set));
-    }
     ArrayState next = state;
-    next.seen_set = known->second;
+    next.seen_set = SeenWith(state.seen_set, value);
     if (ArrayProductions(next, true).empty()) return false;
     auto item = items_.find(next);
     if (item == items_.end())
@@ -188,6 +197,7 @@ std::vector<SequenceId> SchemaRules::ArrayProductions(const ArrayState& state, b
                          : state.index < spec.prefix + 1)
     next.index++;
   const std::vector<JsonValue> seen = value_sets_[state.seen_set].compounds;
+  const bool is_few = seen.size() <= kExcludedCompounds;
   const Symbol before = grammar_.Terminal(first || is_item ? kEpsilon : comma_);
   const auto offer = [&](FormulaId formula, uint32_t excluded, const ArrayState& after) {
     if (shapes_.IsEmpty(formula)) return;
@@ -196,7 +206,6 @@ std::vector<SequenceId> SchemaRules::ArrayProductions(const ArrayState& state, b
       result.push_back(grammar_.Sequence({grammar_.Terminal(open), TaggedValue(formula), Array(after)}));
       return;
     }
-    const bool is_few = seen.size() <= kExcludedCompounds;
     if (spec.unique && is_few && !seen.empty()) {
       std::vector<JsonValue> all = excluded_sets_[excluded];
       all.insert(all.end(), seen.begin(), seen.end());
@@ -238,8 +247,10 @@ std::vector<SequenceId> SchemaRules::ArrayProductions(const ArrayState& state, b
       continue;
     }
     for (const Difference& difference : Differences(formula, ItemHeads(state.excluded))) {
-      after.excluded = difference.rest;
-      offer(difference.formula, difference.value, after);
+      ArrayState then = after;
+      then.excluded = difference.rest;
+      if (spec.unique && difference.known && is_few) then.seen_set = SeenWith(then.seen_set, *difference.known);
+      offer(difference.formula, difference.value, then);
     }
   }
   return result;

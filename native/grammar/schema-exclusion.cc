@@ -3,8 +3,12 @@
 #include <algorithm>
 
 #include "grammar/schema-rules.h"
+#include "grammar/text-tools.h"
 
 namespace onpolicy::grammar {
+
+// Longer texts are compared by an automaton of their own.
+static constexpr size_t kShortText = 16;
 
 // A number for a set of arrays and objects.
 uint32_t SchemaRules::Exclude(std::vector<JsonValue> values) {
@@ -25,10 +29,18 @@ bool SchemaRules::ExcludesEmpty(uint32_t excluded) const {
                      [](const JsonValue& value) { return value.items.empty() && value.members.empty(); });
 }
 
+// A seen string: while a mask is made, each token that may end one makes another.
+NodeId SchemaRules::TextOf(const std::string& text) {
+  if (text.size() <= kShortText) return compiler_.strict_text().Text(text);
+  const auto [known, is_new] = long_texts_.emplace(text, kNothing);
+  if (is_new) known->second = SpelledAnyway(grammar_.regex(), text);
+  return known->second;
+}
+
 // Adds a value that is neither array nor object.
 void SchemaRules::AddScalar(const JsonValue& value, ValueSet* set) {
   FormulaTable& formulas = compiler_.formulas();
-  if (value.IsString()) set->texts.push_back(compiler_.strict_text().Text(value.text));
+  if (value.IsString()) set->texts.push_back(TextOf(value.text));
   Decimal decimal;
   if (value.IsNumber() && ParseDecimal(value.text, &decimal))
     set->numbers.push_back(compiler_.numbers().Ordered(decimal, kLess | kGreater));
@@ -74,9 +86,9 @@ std::vector<SchemaRules::Difference> SchemaRules::Differences(FormulaId formula,
     }
     std::vector<JsonValue> rests;
     for (const Head* head : group) rests.push_back(head->rest);
-    result.push_back({compiler_.formulas().And({formula, compiler_.ValueFormula(value)}), 0, Exclude(std::move(rests))});
+    result.push_back({compiler_.formulas().And({formula, compiler_.ValueFormula(value)}), 0, Exclude(std::move(rests)), value});
   }
-  result.push_back({WithoutScalars(formula, scalars), Exclude(std::move(compounds)), 0});
+  result.push_back({WithoutScalars(formula, scalars), Exclude(std::move(compounds)), 0, {}});
   return result;
 }
 
@@ -114,7 +126,8 @@ std::vector<std::string> SchemaRules::ExcludedKeys(uint32_t excluded) const {
 // Whether something that differs from all excluded arrays can still follow.
 bool SchemaRules::CanDiffer(const ArrayState& state) {
   if (state.excluded == 0 || CanCloseArray(state)) return true;
-  const uint64_t excluded = excluded_sets_[state.excluded].size();
+  // Seen arrays and objects are among the values that are counted.
+  const uint64_t excluded = excluded_sets_[state.excluded].size() + value_sets_[state.seen_set].compounds.size();
   if (state.index < array_specs_[state.spec].max && shapes_.CountValues(ItemOf(state), excluded + 1) > excluded) return true;
   return !grammar_.IsEmptyRule(Array(state));
 }

@@ -4,6 +4,7 @@
 #pragma once
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -84,6 +85,7 @@ class SchemaRules {
     FormulaId formula;
     uint32_t value = 0;  // what the value itself must differ from
     uint32_t rest = 0;   // what is to come must differ from
+    std::optional<JsonValue> known;  // the only value of `formula`
   };
   // A value at the place in question, and the array or object without it.
   struct Head {
@@ -97,6 +99,7 @@ class SchemaRules {
   uint32_t Exclude(std::vector<JsonValue> values);
   bool ExcludesEmpty(uint32_t excluded) const;
   void AddScalar(const JsonValue& value, ValueSet* set);
+  NodeId TextOf(const std::string& text);
   FormulaId WithoutScalars(FormulaId formula, const ValueSet& seen);
   std::vector<Difference> Differences(FormulaId formula, const std::vector<Head>& heads);
   std::vector<Head> ItemHeads(uint32_t excluded) const;
@@ -127,6 +130,7 @@ class SchemaRules {
   bool CanCloseArray(const ArrayState& state) const;
   bool CanFinishArray(const ArrayState& state);
   FormulaId ItemOf(const ArrayState& state);
+  uint32_t SeenWith(uint32_t seen_set, const JsonValue& value);
 
   // schema-tagged.cc
   Symbol TaggedRoot(FormulaId root);
@@ -162,6 +166,7 @@ class SchemaRules {
   std::vector<std::vector<JsonValue>> excluded_sets_{{}};
   std::map<std::string, uint32_t> excluded_set_index_{{"", 0}};
   std::map<std::pair<NodeId, uint32_t>, NodeId> unseen_memo_;
+  std::map<std::string, NodeId> long_texts_;
 };
 
 }  // namespace onpolicy::grammar

@@ -38,6 +38,7 @@ bool MaskWalk::RunInside(uint32_t index, uint32_t at, uint32_t end, TerminalMask
   while (at < end) {
     const TrieNode& node = trie[at];
     path_[node.depth - 1u] = static_cast<char>(node.byte);
+    regex.Charge(node.depth & 1);
     const NodeId entry = regex.Entry(levels_[node.depth - 1u].node, node.byte);
     const NodeId next = entry & ~kAcceptBit;
     if (entry == kNothing) {
@@ -122,6 +123,7 @@ void MaskWalk::WalkExits(const TerminalMask& mask, NodeId start, StackId stack, 
                          std::vector<TriePlace>* uncertain) {
   const std::vector<Slice>& slices = vocabulary_.slices();
   for (const TerminalExit& exit : mask.exits) {
+    if (IsBeyond(*tokens)) return;
     NodeId node = start;
     for (size_t i = exit.start; i < exit.path.size(); i++)
       node = grammar_.regex().Next(node, static_cast<uint8_t>(exit.path[i]));

@@ -129,6 +129,9 @@ Napi::Value Accept(const Napi::CallbackInfo& info) {
                             Unwrap<Matcher>(info[0])->Accept(info[1].As<Napi::Number>().Uint32Value()));
 }
 
+Napi::Value IsMaskCut(const Napi::CallbackInfo& info) {
+  return Napi::Boolean::New(info.Env(), Unwrap<Matcher>(info[0])->IsMaskCut());
+}
 Napi::Value IsComplete(const Napi::CallbackInfo& info) {
   return Napi::Boolean::New(info.Env(), Unwrap<Matcher>(info[0])->IsComplete());
 }
@@ -169,6 +172,7 @@ void RegisterGrammar(Napi::Env env, Napi::Object exports) {
   add("createMatcher", CreateMatcher);
   add("fillMask", FillMask);
   add("accept", Accept);
+  add("isMaskCut", IsMaskCut);
   add("isComplete", IsComplete);
   add("isFinal", IsFinal);
   add("forcedTokens", ForcedTokens);

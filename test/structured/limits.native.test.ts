@@ -1,0 +1,94 @@
+/** What is bounded: searches at compile time, the work of a mask, values that must not repeat. */
+import { describe, expect, it } from 'vitest';
+import { compileConstraint, type StructuredOutputs } from '../../src/structured/index.ts';
+import { accepts, smallVocabulary } from './vocabularies.ts';
+
+const vocabulary = smallVocabulary();
+const eos = vocabulary.eosTokenIds[0]!;
+const mask = new Int32Array(Math.ceil(vocabulary.size / 32));
+const compact = { disable_any_whitespace: true };
+
+async function takes(spec: StructuredOutputs, text: string): Promise<boolean> {
+  const matcher = (await compileConstraint(spec, vocabulary)).createMatcher();
+  return accepts(matcher, Buffer.from(text), mask, eos);
+}
+
+describe('values that must not repeat', () => {
+  const pairs = {
+    ...compact,
+    json: {
+      type: 'array',
+      uniqueItems: true,
+      items: { type: 'array', uniqueItems: true, items: { enum: [1, 'z'] } },
+    },
+  };
+
+  it('ends an array when all values of its items are there, arrays without repeats among them', async () => {
+    const matcher = (await compileConstraint(pairs, vocabulary)).createMatcher();
+    for (const byte of Buffer.from('[[1],["z"],[1,"z"],[],["z",1]')) expect(matcher.accept(byte)).toBe(true);
+    expect(matcher.accept(','.charCodeAt(0))).toBe(false);
+    expect(matcher.accept(']'.charCodeAt(0))).toBe(true);
+    expect(matcher.isComplete()).toBe(true);
+  });
+
+  it.each([
+    ['[["z",1],[1,"z"]]', true],
+    ['[[1,"z"],[1,"z"]]', false],
+    ['[[],[]]', false],
+    ['[["z"],[1],[1,"z"]]', true],
+  ])('%s: %s', async (text, expected) => {
+    expect(await takes(pairs, text)).toBe(expected);
+  });
+
+  const long = String.raw`a text of some length, "é" 😀 \n`;
+  it.each([
+    [`"${'x'.repeat(40)}"`, `"${'x'.repeat(40)}"`, false],
+    [`"${'x'.repeat(40)}"`, `"${'x'.repeat(41)}"`, true],
+    [`"${'x'.repeat(40)}"`, `"${'x'.repeat(39)}y"`, true],
+    [JSON.stringify(long), JSON.stringify(long), false],
+    [
+      JSON.stringify(long),
+      JSON.stringify(long).replace('é', '\\u00E9').replace('😀', '\\ud83d\\uDE00'),
+      false,
+    ],
+    [JSON.stringify(long), JSON.stringify(long).replace('é', '\\u00E8'), true],
+    [JSON.stringify(long), JSON.stringify(long).replace('😀', '\\ud83d\\uDE01'), true],
+    [JSON.stringify('a line\nof more than a few'), '"a line\\u000aof more than a few"', false],
+    [JSON.stringify('a line\nof more than a few'), '"a line\\tof more than a few"', true],
+  ])('[%s,%s]: %s', async (first, second, expected) => {
+    const unique = { ...compact, json: { type: 'array', items: { type: 'string' }, uniqueItems: true } };
+    expect(await takes(unique, `[${first},${second}]`)).toBe(expected);
+  });
+});
+
+describe('work', () => {
+  it('finds the texts of repetitions of counts at once', async () => {
+    const grammar = 'start: head "!"\nhead[lazy]: TEXT* "<end>"\nTEXT: /(\\n|.{9999})*/';
+    expect(await takes({ grammar }, '\n\n<end>!')).toBe(true);
+    expect(await takes({ grammar }, '\na<end>!')).toBe(false);
+  }, 20_000);
+
+  it.each([
+    '("*?.\\w{3,}){0,280}(((.?[0-9a-f])*)|(.{0,280}[0-9a-f]?[^"x]{0,280}){2,5}|中*?){0,280}',
+    '([^"x]{0,280}é{0,280}("{3,}中*)(A[^"x]*?[0-9a-f]){0,280}|.*?\\w"a?)*',
+  ])(
+    'stays small over counts in counts: %s',
+    async (regex) => {
+      const matcher = (await compileConstraint({ regex }, vocabulary)).createMatcher();
+      for (const byte of Buffer.from('a text"of words and d1gits, 0123456789 abcdef'.repeat(6))) {
+        const start = process.cpuUsage();
+        matcher.fillMask(mask);
+        const { user, system } = process.cpuUsage(start);
+        expect((user + system) / 1000).toBeLessThan(200);
+        expect(matcher.accept(byte)).toBe(true);
+      }
+    },
+    60_000,
+  );
+
+  it('keeps what a large automaton needs a long search for', async () => {
+    const multiple = { json: { type: 'integer', multipleOf: 1025 } };
+    expect(await takes(multiple, String(1025 * 8191))).toBe(true);
+    expect(await takes(multiple, String(1025 * 8191 + 1))).toBe(false);
+  });
+});
