@@ -58,7 +58,8 @@ class MaskWalk {
   bool RunInside(uint32_t slice, uint32_t at, uint32_t end, TerminalMask* mask);
   // The same for the tokens that an exit of one path leads to, when `node` is where the walk goes on.
   std::shared_ptr<const TerminalMask> WalkTerminalBehind(const TerminalExit& exit, NodeId node);
-  // The mask of a form: as it is remembered, or filled now by `fill`, which says whether it is worth it.
+  // The mask of a form: as it is remembered for all pools that see it alike, or filled now by `fill`, which says whether it
+  // is worth it.
   template <typename Fill>
   std::shared_ptr<const TerminalMask> Remembered(const Form& form, Fill fill);
   bool AddExit(NodeId node, const TriePlace& place, size_t depth, TerminalMask* mask);

@@ -86,6 +86,9 @@ class RegexPool {
   void Charge(uint64_t work) { work_ += work; }
   // True once a search ran out of fuel: its answer "live" was then a guess, and the caller must refuse the constraint.
   bool exhausted() const { return exhausted_; }
+  // False once a step dropped readings or took for dead what a longer search might find alive: that depends on what else
+  // this pool holds, so another pool may see the same expression otherwise.
+  bool IsExact() const { return is_exact_; }
   // The constraint is compiled. From now on searches in steps are short, and what they leave open counts as dead.
   void Bind() { is_bound_ = true; }
   // Once so much work is done in all, `Entry` no longer searches for the texts of a new state, and takes it for dead.
@@ -162,6 +165,7 @@ class RegexPool {
   std::unordered_map<NodeId, NodeId> relaxed_;
   size_t searched_ = 0;  // states that searches have looked at
   bool exhausted_ = false;
+  bool is_exact_ = true;
   bool is_bound_ = false;
   bool is_stepping_ = false;
   uint64_t last_search_ = UINT64_MAX;

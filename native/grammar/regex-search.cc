@@ -61,6 +61,7 @@ bool RegexPool::Search(NodeId start) {
     if (finding != Finding::kNothing) finding = DepthFirst(start, kLongSearch, last_work);
   }
   exhausted_ = exhausted_ || finding == Finding::kUnknown;
+  is_exact_ = is_exact_ && !(is_step && finding == Finding::kUnknown);
   const bool is_live = finding == Finding::kText || (finding == Finding::kUnknown && !is_step);
   live_[start] = is_live ? 1 : 2;
   return is_live;

@@ -85,6 +85,7 @@ NodeId RegexPool::Readings(std::vector<NodeId> options, size_t count) {
   const Node& node = nodes_[all];
   const size_t most = std::max(count, kMaxReadings);
   if (exact_ > 0 || node.searches || node.kind != Kind::kAlternate || node.max - node.min <= most) return all;
+  is_exact_ = false;
   return Alternate({children_.begin() + node.min, children_.begin() + node.min + static_cast<std::ptrdiff_t>(most)});
 }
 

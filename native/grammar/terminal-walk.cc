@@ -64,7 +64,8 @@ bool MaskWalk::RunInside(uint32_t index, uint32_t at, uint32_t end, TerminalMask
 
 template <typename Fill>
 std::shared_ptr<const TerminalMask> MaskWalk::Remembered(const Form& form, Fill fill) {
-  if (auto known = vocabulary_.terminal_masks().Find(form)) return known;
+  if (grammar_.regex().IsExact())
+    if (auto known = vocabulary_.terminal_masks().Find(form)) return known;
   auto mask = std::make_shared<TerminalMask>();
   exit_nodes_.clear();
   if (fill(mask.get())) {
@@ -75,7 +76,7 @@ std::shared_ptr<const TerminalMask> MaskWalk::Remembered(const Form& form, Fill 
   } else {
     *mask = {};
   }
-  if (!IsSpent()) vocabulary_.terminal_masks().Add(form, mask);
+  if (!IsSpent() && grammar_.regex().IsExact()) vocabulary_.terminal_masks().Add(form, mask);
   return mask;
 }
 
@@ -105,7 +106,9 @@ std::shared_ptr<const TerminalMask> MaskWalk::WalkTerminal(NodeId node) {
 }
 
 std::shared_ptr<const TerminalMask> MaskWalk::WalkTerminalBehind(const TerminalExit& from, NodeId node) {
-  const Form form = grammar_.regex().FormOf(node).With(std::string_view(from.path));
+  uint32_t slices = 0;  // where the walk goes on: others were allowed whole, or have no such tokens
+  for (const TriePlace& place : from.places) slices |= 1u << place.slice;
+  const Form form = grammar_.regex().FormOf(node).With(std::string_view(from.path)).With(slices);
   return Remembered(form, [&](TerminalMask* mask) {
     from.path.copy(path_.data(), from.path.size());
     for (const TriePlace& place : from.places) {

@@ -1,0 +1,38 @@
+/** Constraints on one vocabulary share what they know of expressions; each must still get masks of its own. */
+import { expect, it } from 'vitest';
+import { compileConstraint, createVocabulary } from '../../src/structured/index.ts';
+
+const letter = (i: number): string => String.fromCharCode(97 + (i % 26));
+const word = (i: number, length: number): string =>
+  Array.from({ length }, (_, at) => letter(i * 7 + at * (i + 3))).join('');
+
+/** Bytes, then words after a blank of each class of length. */
+function wordVocabulary() {
+  const bytes = Array.from({ length: 256 }, (_, byte) => Uint8Array.of(byte));
+  const words = [2, 6, 20, 40].flatMap((length) =>
+    Array.from({ length: 60 }, (_, i) => ` ${word(i, length)}`),
+  );
+  const tokens = [...bytes, ...new Set(words), '<end>'];
+  return { tokens, vocabulary: createVocabulary({ tokens, eosTokenIds: [tokens.length - 1] }) };
+}
+
+/** What follows the blank is the same everywhere, what may stand instead of it is not. */
+const EXPRESSIONS = ['[^ ].{4}| (.*)', '[^ ].{30}| (.*)', '[^ ]{50}| (.*)', '[a-z]{8}|( .*)', '[^ ].{12}|x'];
+
+it.each([EXPRESSIONS, [...EXPRESSIONS].reverse()])(
+  'masks are those of the bytes, in any order',
+  async (...order) => {
+    const { tokens, vocabulary } = wordVocabulary();
+    const mask = new Int32Array(Math.ceil(vocabulary.size / 32));
+    for (const regex of order) {
+      const constraint = await compileConstraint({ regex }, vocabulary);
+      constraint.createMatcher().fillMask(mask);
+      for (const [id, token] of tokens.slice(0, -1).entries()) {
+        const probe = constraint.createMatcher();
+        const isViable = [...Buffer.from(token)].every((byte) => probe.accept(byte));
+        const isAllowed = ((mask[id >> 5]! >>> (id & 31)) & 1) === 1;
+        expect(isAllowed, `${regex}: ${JSON.stringify(token)}`).toBe(isViable);
+      }
+    }
+  },
+);
