@@ -179,7 +179,7 @@ Status Context::Pass(const StepInput& input, std::vector<int32_t>* places) {
   return status.ok() ? Decode(input) : status;
 }
 
-Status Context::Step(const StepInput& input, bool may_go_on, RowsOutput* output) {
+Status Context::Step(const StepInput& input, RowsOutput* output) {
   rows_.Forget();
   ConstraintRows constraints(input.matchers);
   std::vector<int32_t> places;
@@ -196,7 +196,7 @@ Status Context::Step(const StepInput& input, bool may_go_on, RowsOutput* output)
   if (std::find(logits.begin(), logits.end(), nullptr) != logits.end())
     return Status::Fail("BACKEND_FAILED", "the engine returned no logits for a row");
   rows_.Run(input, logits, constraints, output);
-  if (may_go_on) next_.LayOut(input, output->samples);
+  if (input.may_go_on) next_.LayOut(input, output->samples);
   return Status::Ok();
 }
 

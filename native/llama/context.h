@@ -35,8 +35,8 @@ class Context {
 
   // Fails with KV_FULL (nothing was computed) or ABORTED (the KV cache may hold a part of the step: the caller removes
   // what it did not have before). Any other failure leaves the context unusable.
-  // With `may_go_on` the step after it is laid out for RunAhead, from what was sampled.
-  Status Step(const StepInput& input, bool may_go_on, RowsOutput* output);
+  // Where it may go on, the step after it is laid out for RunAhead.
+  Status Step(const StepInput& input, RowsOutput* output);
 
   // Begins the step that was laid out, if any. A step that then asks for the same takes the outcome; any other call undoes it.
   void RunAhead();

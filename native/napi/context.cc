@@ -78,11 +78,11 @@ class JsContext : public Napi::ObjectWrap<JsContext> {
     input.sequences = ReadInts(object, "sequences");
     input.sample_rows = ReadInts(object, "sampleRows");
     ReadRows(object, vocab_size_, input);
+    input.may_go_on = object.Get("mayGoOn").ToBoolean();
     CheckStep(input);
-    const bool may_go_on = object.Get("mayGoOn").ToBoolean();
     const Context* idle = thread.Idle();
     return thread.Push(
-        env_, [job, may_go_on](Context& context) { return context.Step(job->first, may_go_on, &job->second); },
+        env_, [job](Context& context) { return context.Step(job->first, &job->second); },
         [job](Napi::Env env) -> Napi::Value {
           return ToSamplesAndScores(env, job->second);
         },

@@ -132,6 +132,7 @@ Napi::Value Accept(const Napi::CallbackInfo& info) {
 Napi::Value IsMaskCut(const Napi::CallbackInfo& info) {
   return Napi::Boolean::New(info.Env(), Unwrap<Matcher>(info[0])->IsMaskCut());
 }
+
 Napi::Value IsComplete(const Napi::CallbackInfo& info) {
   return Napi::Boolean::New(info.Env(), Unwrap<Matcher>(info[0])->IsComplete());
 }

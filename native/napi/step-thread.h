@@ -106,7 +106,10 @@ class StepThread : public std::enable_shared_from_this<StepThread> {
     lock.lock();
     if (stopping_ || !jobs_.empty()) return;
     lock.unlock();
-    context_->RunAhead();
+    try {
+      context_->RunAhead();
+    } catch (...) {  // the step fails again when it is asked for, and then says why
+    }
     lock.lock();
   }
 
