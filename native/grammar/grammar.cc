@@ -143,16 +143,17 @@ const std::vector<Config>& Grammar::After(StackId stack, uint32_t tag, std::stri
   if (auto it = after_.find(key); it != after_.end()) return *it->second;
   std::vector<Branch> seeds;
   bool depends_on_text = false;
-  const std::vector<Branch> branches = stacks_[stack];
-  regex_.Charge(20 + branches.size());
-  for (const Branch& branch : branches) {
+  const size_t count = stacks_[stack].size();
+  regex_.Charge(20 + count);
+  for (size_t i = 0; i < count; i++) {
+    const Branch branch = stacks_[stack][i];  // a copy: resolvers make stacks
     if (branch.tag != tag) continue;
     Branch seed{0, branch.sequence, branch.parent};
     if (branch.sequence != 0 && KindOf(sequences_[branch.sequence].head) == SymbolKind::kDeferred) {
       depends_on_text = true;
       regex_.Charge(300 + text.size() / 8);
       Symbol symbol = 0;
-      const Resolver resolver = resolvers_[IndexOf(sequences_[branch.sequence].head)];
+      const Resolver& resolver = resolvers_[IndexOf(sequences_[branch.sequence].head)];
       if (!resolver(*this, text, &symbol)) continue;
       seed.sequence = Prepend(symbol, sequences_[branch.sequence].rest);
     }

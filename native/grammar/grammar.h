@@ -4,6 +4,7 @@
 // Left recursion needs no rewriting: the stacks of one closure may point at each other, and such a knot is interned as one.
 #pragma once
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -117,7 +118,7 @@ class Grammar {
 
   RegexPool regex_;
   std::vector<RuleInfo> rules_;
-  std::vector<Resolver> resolvers_;
+  std::deque<Resolver> resolvers_;  // they stay where they are
   std::vector<TokenSet> token_sets_;
   std::vector<SequenceNode> sequences_;
   std::unordered_map<uint64_t, SequenceId> sequence_index_;

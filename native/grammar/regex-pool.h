@@ -124,6 +124,7 @@ class RegexPool {
   Split SplitHead(NodeId node) const;
   bool Contains(NodeId whole, NodeId part, unsigned depth);
   NodeId JoinRanges(NodeId one, NodeId two);
+  bool HaveTagsOfTheirOwn(const std::vector<NodeId>& parts) const;
   void Absorb(std::vector<NodeId>* parts);
   const std::vector<Edge>& Edges(NodeId node);
   std::vector<Edge> MakeEdges(NodeId node);
