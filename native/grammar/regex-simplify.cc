@@ -77,6 +77,7 @@ NodeId RegexPool::JoinRanges(NodeId one, NodeId two) {
 // Whether each part ends in a tag that no other one has: then none holds texts of another.
 bool RegexPool::HaveTagsOfTheirOwn(const std::vector<NodeId>& parts) const {
   std::vector<uint32_t> tags;
+  tags.reserve(parts.size());
   for (NodeId part : parts) {
     while (nodes_[part].kind == Kind::kConcat) part = nodes_[part].b;
     if (nodes_[part].kind != Kind::kTag) return false;
