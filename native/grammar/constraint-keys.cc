@@ -1,10 +1,13 @@
 // Tokens that would repeat a key of their object: a mask takes every key for new, and these are looked at with the text.
 #include <algorithm>
+#include <functional>
 
 #include "grammar/constraint.h"
 #include "grammar/json-value.h"
 
 namespace onpolicy::grammar {
+
+static size_t HashOf(std::string_view text) { return std::hash<std::string_view>()(text); }
 
 // Calls `visit` with what stands between each quotation mark and the next.
 template <typename Visit>
@@ -19,11 +22,11 @@ Constraint::KeyTokens Constraint::SortKeyTokens(std::vector<uint32_t> tokens) co
   KeyTokens keys;
   std::sort(tokens.begin(), tokens.end());
   tokens.erase(std::unique(tokens.begin(), tokens.end()), tokens.end());
-  std::vector<std::string_view> strings;
+  std::vector<size_t> strings;
   for (uint32_t token : tokens) {
     const std::string_view bytes = vocabulary_->Bytes(token);
     strings.clear();
-    ForEachQuoted(bytes, [&](std::string_view string) { strings.push_back(string); });
+    ForEachQuoted(bytes, [&](std::string_view string) { strings.push_back(HashOf(string)); });
     // With two quotation marks, the key is between them and belongs to the object that the text is in.
     if (strings.size() == 1 && bytes.find_first_of("{}[]\\") == std::string_view::npos) {
       keys.keyed.emplace_back(strings[0], token);
@@ -37,7 +40,7 @@ Constraint::KeyTokens Constraint::SortKeyTokens(std::vector<uint32_t> tokens) co
         std::adjacent_find(strings.begin(), strings.end()) != strings.end()) {
       keys.unsure.push_back(token);
     } else {
-      for (std::string_view string : strings) keys.quoted.emplace_back(string, token);
+      for (size_t string : strings) keys.quoted.emplace_back(string, token);
     }
   }
   std::sort(keys.keyed.begin(), keys.keyed.end());
@@ -66,8 +69,9 @@ void Constraint::RemoveRepeatedKeys(StateId state, const Mask& found, std::strin
       mask[token >> 5] &= ~(1u << (token & 31));
   };
   const auto try_all = [&](const std::vector<QuotedToken>& tokens, std::string_view string) {
-    const auto first = std::lower_bound(tokens.begin(), tokens.end(), std::make_pair(string, 0u));
-    for (auto at = first; at != tokens.end() && at->first == string; at++) try_again(at->second);
+    const QuotedToken least{HashOf(string), 0};
+    for (auto at = std::lower_bound(tokens.begin(), tokens.end(), least); at != tokens.end() && at->first == least.first; at++)
+      try_again(at->second);
   };
   const KeyTokens& keys = found.keys;
   if (!keys.keyed.empty())

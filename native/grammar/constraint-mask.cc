@@ -62,27 +62,18 @@ void Constraint::WalkSlices(StateId state, std::string& text, Mask* mask) {
 }
 
 // The remembered mask of a state, or one computed now: in `fresh` where it is incomplete or there is no room to remember it.
-const Constraint::Mask* Constraint::FindMask(StateId state, std::string& text, Mask* fresh) {
+Constraint::Mask* Constraint::FindMask(StateId state, std::string& text, Mask* fresh) {
   if (state < masks_.size() && masks_[state]) return masks_[state].get();
-  const uint32_t words = vocabulary_->mask_words();
   grammar_->AssumeNewKeys(true);
   ComputeMask(state, text, fresh);
   fresh->assumes_new_key = walk_.took_open_key();
   grammar_->AssumeNewKeys(false);
   // A mask that ran out of work lacks tokens: the next time, what is known by now costs nothing, and it gets further.
   if (walk_.IsSpent()) return fresh;
-  const size_t cost = 2 * fresh->uncertain.size() + fresh->keys.words() +
-                      4 * fresh->terminals.size() +
-                      (fresh->tokens.size() > kDenseTokens ? words : fresh->tokens.size());
+  const size_t cost =
+      2 * fresh->uncertain.size() + fresh->keys.words() + 4 * fresh->terminals.size() + fresh->tokens.size();
   if (mask_memo_words_ + cost >= kMaskMemoWords) return fresh;
   mask_memo_words_ += cost + 32;
-  if (fresh->tokens.size() > kDenseTokens) {
-    std::vector<uint32_t> bits(words);
-    WriteMask(*fresh, bits.data());
-    fresh->dense = std::move(bits);
-    fresh->tokens = {};
-    fresh->terminals = {};
-  }
   if (masks_.size() <= state) masks_.resize(state + 1u);
   masks_[state] = std::make_unique<Mask>(std::move(*fresh));
   return masks_[state].get();
@@ -131,12 +122,23 @@ void Constraint::WriteMask(const Mask& found, uint32_t* mask) const {
   for (const auto& terminal : found.terminals) std::for_each(terminal->tokens.begin(), terminal->tokens.end(), set);
 }
 
+// Keeps a remembered mask of many tokens as the bits that were written.
+void Constraint::KeepBits(const uint32_t* bits, Mask* mask) {
+  const uint32_t words = vocabulary_->mask_words();
+  if (mask->tokens.size() <= kDenseTokens || mask_memo_words_ + words >= kMaskMemoWords) return;
+  mask_memo_words_ += words;
+  mask->dense.assign(bits, bits + words);
+  mask->tokens = {};
+  mask->terminals = {};
+}
+
 bool Constraint::FillMask(StateId state, std::string& text, uint32_t* mask, bool* is_cut) {
   std::lock_guard<std::mutex> lock(mutex_);
   Mask fresh;
   walk_.Refuel();
-  const Mask* found = FindMask(state, text, &fresh);
+  Mask* found = FindMask(state, text, &fresh);
   WriteMask(*found, mask);
+  if (found != &fresh) KeepBits(mask, found);
   if (!found->uncertain.empty()) {
     tokens_.clear();
     for (const TriePlace& place : found->uncertain) walk_.WalkSubtree(place, state, text, &tokens_);
