@@ -35,7 +35,9 @@ class Closure {
     Target target;
   };
 
+  static constexpr uint32_t kPushed = 0, kHeld = 1;  // values of seen_
   void Push(SequenceId sequence, Target target);
+  bool IsHeld(SequenceId sequence, StackId stack);
   void Return(Target target);
   void Visit(Work work);
   std::vector<Config> Finish();
@@ -48,6 +50,8 @@ class Closure {
   std::unordered_map<Symbol, uint32_t> call_of_;
   std::vector<Work> work_;
   HashIndex seen_;
+  std::unordered_map<SequenceId, StackId> latest_;  // of the stacks under a sequence
+  unsigned questions_ = 12;  // how often one stack may not hold another until no more is asked
   bool complete_ = false;
   std::vector<std::vector<Edge>> flat_;   // by call
   std::vector<StackId> stack_of_;         // by call

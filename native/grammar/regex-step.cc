@@ -107,9 +107,7 @@ NodeId RegexPool::Ask(NodeId state, uint8_t byte) {
   const NodeId target = Derive(state, byte, &same);
   // Without work left there is no search. What is skipped is asked again the next time.
   if (IsStopped() && nodes_[target].searches && !nodes_[target].nullable && live_[target] == 0) return kNothing;
-  is_stepping_ = true;
   const NodeId entry = !IsLive(target) ? kNothing : target | (IsAccepting(target) ? kAcceptBit : 0);
-  is_stepping_ = false;
   NodeId* const next = row_of_[state]->next;
   same.ForEach([&](unsigned like) { next[like] = entry; });
   return entry;
