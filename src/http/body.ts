@@ -10,7 +10,7 @@ export async function readJson(
   { maxBodyBytes, bodyTimeoutMs }: Pick<HandlerSettings, 'maxBodyBytes' | 'bodyTimeoutMs'>,
 ): Promise<unknown> {
   const type = header('content-type');
-  if (type !== null && !/^application\/([\w.+-]+\+)?json\s*(;|$)/i.test(type))
+  if (type !== null && type !== 'application/json' && !/^application\/([\w.+-]+\+)?json\s*(;|$)/i.test(type))
     throw new OnpolicyError(
       'INVALID_REQUEST',
       `Content-Type: expected application/json, got ${type.slice(0, 100)}`,

@@ -8,6 +8,7 @@ import { json, type WireRequest, type WireResponse } from './exchange.ts';
 import { RequestMetrics } from './metrics.ts';
 import { checkHandlerOptions, type HandlerOptions, type Servable } from './options.ts';
 import { findEndpoints, formOf } from './routes.ts';
+import { limitTime } from './time-limits.ts';
 import { fromRequest, toResponse } from './web.ts';
 import { CODE_HEADER, type ErrorForm, toErrorBody } from './wire-errors.ts';
 
@@ -48,10 +49,10 @@ export function createWire(service: Servable, options: HandlerOptions): Wire {
     const stay = request.onLeave(onAbort);
     const ms = settings.requestTimeoutMs;
     const late = (): void => controller.abort(new OnpolicyError('TIMEOUT', `it took longer than ${ms} ms`));
-    const timer = ms === null ? undefined : setTimeout(late, ms);
+    const stopClock = ms === null ? () => {} : limitTime(ms, late);
     running.add(controller);
     const close = (): void => {
-      clearTimeout(timer);
+      stopClock();
       stay();
       running.delete(controller);
       if (running.size === 0) onIdle?.();
@@ -69,8 +70,8 @@ export function createWire(service: Servable, options: HandlerOptions): Wire {
 
   const handle = async (request: WireRequest): Promise<WireResponse> => {
     const startedMs = performance.now();
-    const given = request.header('x-request-id') ?? '';
-    const isIdGiven = /^[\x21-\x7e]{1,200}$/.test(given);
+    const given = request.header('x-request-id');
+    const isIdGiven = given !== null && /^[\x21-\x7e]{1,200}$/.test(given);
     const requestId = isIdGiven ? given : randomUUID();
     const { signal, close } = open(request);
     const path = withoutBase(request.url.pathname, settings.basePath);

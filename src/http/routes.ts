@@ -82,8 +82,18 @@ const PLACES = [...new Set(ROWS.map(([, , path]) => path))].map((path) => ({
   endpoints: endpoints.filter((endpoint) => endpoint.path === path),
 }));
 
+/** The places whose path is always the same. */
+const FIXED = new Map<string, Found>(
+  PLACES.filter(({ pattern }) => !pattern.includes('{id}')).map(({ pattern, endpoints }) => [
+    pattern.join('/'),
+    { endpoints, id: '' },
+  ]),
+);
+
 /** Finds what is at a path, with or without a slash at its end. */
 export function findEndpoints(path: string): Found {
+  const fixed = FIXED.get(path);
+  if (fixed) return fixed;
   const segments = path.replace(/\/$/, '').split('/');
   const place = PLACES.find(({ pattern }) => matches(pattern, segments));
   if (!place) return NOTHING;

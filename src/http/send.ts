@@ -8,8 +8,7 @@ export type Outgoing = {
   /** Below the server's base URL, with its query. */
   readonly path: string;
   readonly method: string;
-  /** Names in lower case. */
-  readonly headers: Readonly<Record<string, string>>;
+  /** JSON text. */
   readonly body: string | undefined;
 };
 
@@ -37,11 +36,19 @@ export type Sender = {
   readonly close: () => void;
 };
 
+/** Most bytes of an answer that wait for their reader before its connection is read no further. */
+const READ_AHEAD_BYTES = 64 * 1024;
+
 /** Idle connections are closed before servers do it, most of them after 5 seconds: what is sent meanwhile would be lost. */
 const IDLE_MS = 4000;
 
+/** Headers of every request, with names in lower case. */
+type Headers = Readonly<Record<string, string>>;
+
+const JSON_BODY: Headers = { 'content-type': 'application/json' };
+
 /** Node's own client: in a fraction of the time that `fetch` takes, and without time limits of its own. */
-export function nodeSender(baseUrl: string): Sender {
+export function nodeSender(baseUrl: string, { 'content-length': _ours, ...headers }: Headers): Sender {
   const url = new URL(baseUrl);
   const { protocol, hostname, port, auth } = urlToHttpOptions(url);
   const { Agent, request: open } = protocol === 'https:' ? https : http;
@@ -50,12 +57,15 @@ export function nodeSender(baseUrl: string): Sender {
     host: url.host,
     ...(auth ? { authorization: `Basic ${Buffer.from(auth).toString('base64')}` } : {}),
   };
+  // As lists, which are taken as they are, where an object is read one by one.
+  const bareHeaders = Object.entries({ ...ownHeaders, ...headers }).flat();
+  const bodyHeaders = Object.entries({ ...ownHeaders, ...JSON_BODY, ...headers }).flat();
   const basePath = url.pathname.replace(/\/$/, '');
   return {
-    send: ({ path, method, headers, body }) => {
-      const all: Record<string, string> = { ...ownHeaders, ...headers };
-      if (body !== undefined || method === 'POST') all['content-length'] = `${Buffer.byteLength(body ?? '')}`;
-      const list = Object.entries(all).flat(); // which is taken as it is, where an object is read one by one
+    send: ({ path, method, body }) => {
+      const list = (body === undefined ? bareHeaders : bodyHeaders).slice();
+      if (body !== undefined || method === 'POST')
+        list.push('content-length', `${Buffer.byteLength(body ?? '')}`);
       const request = open({ hostname, port, agent, path: basePath + path, method, headers: list });
       let running: http.ClientRequest | http.IncomingMessage = request;
       const answer = new Promise<Incoming>((resolve, reject) => {
@@ -74,9 +84,13 @@ export function nodeSender(baseUrl: string): Sender {
   };
 }
 
-/** The parts of an answer as they come, for one reader: in a fraction of the time that a stream's own iterator takes. */
+/**
+ * The parts of an answer as they come, for one reader who gets those that wait as one: in a fraction of the time that a
+ * stream's own iterator takes.
+ */
 function partsOf(response: http.IncomingMessage): AsyncIterableIterator<Uint8Array> {
-  const ready: Uint8Array[] = [];
+  let ready: Uint8Array[] = [];
+  let readyBytes = 0;
   let isOver = false;
   let failure: unknown = null;
   let wake: (() => void) | null = null;
@@ -87,7 +101,9 @@ function partsOf(response: http.IncomingMessage): AsyncIterableIterator<Uint8Arr
     wake?.();
   };
   response.on('data', (part: Uint8Array) => {
-    if (ready.push(part) > 1) response.pause(); // the reader has not come for the one before
+    ready.push(part);
+    readyBytes += part.length;
+    if (readyBytes > READ_AHEAD_BYTES) response.pause();
     wake?.();
   });
   response.on('end', () => end(null));
@@ -102,9 +118,12 @@ function partsOf(response: http.IncomingMessage): AsyncIterableIterator<Uint8Arr
         });
         wake = null;
       }
-      if (failure !== null) throw failure;
-      const value = ready.shift();
-      return value ? { done: false, value } : { done: true, value: undefined };
+      if (ready.length === 0 && failure !== null) throw failure;
+      if (ready.length === 0) return { done: true, value: undefined };
+      const value = ready.length === 1 ? ready[0]! : Buffer.concat(ready, readyBytes);
+      ready = [];
+      readyBytes = 0;
+      return { done: false, value };
     },
     async return() {
       response.destroy();
@@ -122,13 +141,13 @@ function headerOf({ headers }: http.IncomingMessage, name: string): string | nul
 }
 
 /** A `fetch` of the caller's. */
-export function fetchSender(baseUrl: string, fetch: typeof globalThis.fetch): Sender {
+export function fetchSender(baseUrl: string, headers: Headers, fetch: typeof globalThis.fetch): Sender {
   return {
-    send: ({ path, body, ...request }) => {
+    send: ({ path, method, body }) => {
       const controller = new AbortController();
       const { signal } = controller;
-      const content = body === undefined ? {} : { body };
-      const answer = fetch(baseUrl + path, { ...request, ...content, signal, redirect: 'error' });
+      const content = body === undefined ? { headers } : { headers: { ...JSON_BODY, ...headers }, body };
+      const answer = fetch(baseUrl + path, { method, ...content, signal, redirect: 'error' });
       return { answer: answer.then(toIncoming), stop: (reason) => controller.abort(reason) };
     },
     close: () => {},

@@ -37,25 +37,22 @@ export type TransportSettings = Required<Omit<ConnectOptions, 'apiKey' | 'fetch'
   readonly fetch: typeof globalThis.fetch | null;
 };
 
-const JSON_BODY = { 'content-type': 'application/json' };
-
 /** Makes calls until it is closed. */
 export class Transport {
   readonly #options: TransportSettings;
   readonly #sender: Sender;
-  readonly #headers: Readonly<Record<string, string>>; // of every call
   readonly #running = new Set<(reason: OnpolicyError) => void>(); // ends each call
   #isClosed = false;
 
   constructor(options: TransportSettings) {
     this.#options = options;
     const { baseUrl, fetch, apiKey, headers } = options;
-    this.#headers = {
+    const all = {
       accept: 'application/json, text/event-stream',
       ...(apiKey === null ? {} : { authorization: `Bearer ${apiKey}` }),
       ...Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value])),
     };
-    this.#sender = fetch ? fetchSender(baseUrl, fetch) : nodeSender(baseUrl);
+    this.#sender = fetch ? fetchSender(baseUrl, all, fetch) : nodeSender(baseUrl, all);
   }
 
   /** The JSON of an answer. */
@@ -124,12 +121,7 @@ export class Transport {
       return new OnpolicyError(late ? 'TIMEOUT' : 'NETWORK_FAILED', text, { cause: error });
     };
     try {
-      sent = this.#sender.send({
-        path,
-        method,
-        headers: body === undefined ? this.#headers : { ...JSON_BODY, ...this.#headers },
-        body,
-      });
+      sent = this.#sender.send({ path, method, body });
       const response = await sent.answer;
       if (call.isStream) stopClock();
       const { status } = response;

@@ -76,16 +76,21 @@ function withRuleFaults(
 }
 
 /** Indices of the rules that read a field. */
-const rulesByField = new Map<keyof ChatCompletionRequest, number[]>();
+const rulesByField = new Map<string, number[]>();
 for (const [index, { reads }] of chatRules.entries())
   for (const field of reads) rulesByField.set(field, [...(rulesByField.get(field) ?? []), index]);
 
 /** 1 for each rule that can find anything: of its fields at least one is given. */
 function neededRules(request: ChatCompletionRequest): Uint8Array {
   const isNeeded = new Uint8Array(chatRules.length);
-  for (const [field, rules] of rulesByField)
-    if (request[field] !== undefined) for (const index of rules) isNeeded[index] = 1;
+  for (const field of givenFields(request))
+    for (const index of rulesByField.get(field) ?? []) isNeeded[index] = 1;
   return isNeeded;
+}
+
+/** Fields that may have a value: of an object with a prototype of its own, which may have getters, all that a rule reads. */
+function givenFields(request: object): Iterable<string> {
+  return Object.getPrototypeOf(request) === Object.prototype ? Object.keys(request) : rulesByField.keys();
 }
 
 function withFound(
