@@ -10,16 +10,36 @@ static constexpr size_t kMaxWork = 200000;
 // A stack with more branches than this is pointed at instead of copied.
 static constexpr size_t kManyBranches = 12;
 // What a call, and an edge of one, count as work.
-static constexpr uint64_t kCallWork = 40;
-static constexpr uint64_t kEdgeWork = 4;
-static constexpr uint64_t kPushWork = 2;
+static constexpr uint64_t kCallWork = 100;
+static constexpr uint64_t kEdgeWork = 16;
+static constexpr uint64_t kPushWork = 10;
 
 void Closure::Push(SequenceId sequence, Target target) {
   grammar_.regex_.Charge(kPushWork);
   const uint64_t key = PairKey(sequence, target);
-  if (seen_.Find(key) != HashIndex::kNone) return;
-  seen_.Add(key, 0);
+  const uint32_t known = seen_.Find(key);
+  if (known == kPushed) return;
+  if (sequence != 0 && !(target & kCallBit) && (known == kHeld || IsHeld(sequence, target))) {
+    // Another stack goes on with all of it, but for what comes first when the sequence is empty.
+    if (grammar_.IsKnownNullable(sequence)) Push(0, target);
+    return;
+  }
+  seen_.Add(key, kPushed);
   work_.push_back({sequence, target});
+}
+
+// Whether a stack under the same sequence goes on with all that this one does. Notes what this one holds.
+bool Closure::IsHeld(SequenceId sequence, StackId stack) {
+  if (!grammar_.IsKnownNullable(sequence) && !grammar_.IsKnownFilled(sequence)) return false;
+  auto [latest, is_first] = latest_.emplace(sequence, stack);
+  if (!is_first && questions_ > 0) {
+    if (grammar_.Holds(latest->second, stack)) return true;
+    questions_--;
+  }
+  latest->second = stack;
+  for (StackId below : grammar_.Below(stack))
+    if (const uint64_t key = PairKey(sequence, below); seen_.Find(key) == HashIndex::kNone) seen_.Add(key, kHeld);
+  return false;
 }
 
 void Closure::Return(Target target) {
@@ -27,6 +47,7 @@ void Closure::Return(Target target) {
     Call& call = calls_[target & ~kCallBit];
     if (call.nullable) return;
     call.nullable = true;
+    if (KindOf(call.symbol) == SymbolKind::kRule) grammar_.rules_[IndexOf(call.symbol)].nullable = true;
     for (const Edge& edge : call.edges) Push(edge.rest, edge.target);
   } else if (target == 0) {
     complete_ = true;
@@ -198,6 +219,8 @@ void Closure::InternCalls() {
 }
 
 std::vector<Config> Closure::Finish() {
+  for (const Call& call : calls_)
+    if (KindOf(call.symbol) == SymbolKind::kRule && !call.nullable) grammar_.rules_[IndexOf(call.symbol)].filled = true;
   InternCalls();
   for (uint32_t call = 0; call < count_; call++) grammar_.regex_.Charge(kCallWork + kEdgeWork * flat_[call].size());
   std::vector<Config> result;

@@ -34,7 +34,9 @@ class Closure {
     Target target;
   };
 
+  static constexpr uint32_t kPushed = 0, kHeld = 1;  // values of seen_
   void Push(SequenceId sequence, Target target);
+  bool IsHeld(SequenceId sequence, StackId stack);
   void Return(Target target);
   void Visit(Work work);
   std::vector<Config> Finish();
@@ -52,6 +54,8 @@ class Closure {
   HashIndex call_of_;   // by symbol
   std::vector<Work> work_;
   HashIndex seen_;
+  std::unordered_map<SequenceId, StackId> latest_;  // of the stacks under a sequence
+  unsigned questions_ = 12;  // how often one stack may not hold another until no more is asked
   bool complete_ = false;
   std::vector<std::vector<Edge>> flat_;   // by call
   std::vector<uint32_t> open_, seen_from_;  // of one call that is looked through: what is left, and by call, who saw it

@@ -7,6 +7,15 @@
 
 namespace onpolicy::grammar {
 
+// So many stacks are looked for below one, at so many branches.
+static constexpr size_t kMaxBelow = 17;
+static constexpr size_t kMaxBelowSteps = 200;
+// Whether one stack holds another is asked of stacks of few branches, and takes so many steps.
+static constexpr size_t kFewBranches = 12;
+static constexpr unsigned kMaxHoldsSteps = 40;
+// So often may one stack not hold another until no more is asked of a list of branches.
+static constexpr size_t kMaxQuestions = 6;
+
 bool TokenSet::Has(uint32_t token) const {
   return std::binary_search(tokens.begin(), tokens.end(), token) != inverted;
 }
@@ -19,7 +28,7 @@ Grammar::Grammar() : closure_(std::make_unique<Closure>(*this)) {
 Grammar::~Grammar() = default;
 
 Symbol Grammar::Rule(Generator generator) {
-  rules_.push_back({std::move(generator), false, {}});
+  rules_.push_back({std::move(generator), false, false, false, {}});
   return MakeSymbol(SymbolKind::kRule, static_cast<uint32_t>(rules_.size() - 1));
 }
 
@@ -77,10 +86,104 @@ const std::vector<SequenceId>& Grammar::Productions(uint32_t rule) {
   return rules_[rule].productions;
 }
 
+bool Grammar::IsKnownNullable(SequenceId sequence) const {
+  for (; sequence != 0; sequence = sequences_[sequence].rest) {
+    const Symbol head = sequences_[sequence].head;
+    const bool is_nullable = KindOf(head) == SymbolKind::kRule       ? rules_[IndexOf(head)].nullable
+                             : KindOf(head) == SymbolKind::kTerminal && regex_.IsNullable(IndexOf(head));
+    if (!is_nullable) return false;
+  }
+  return true;
+}
+
+bool Grammar::IsKnownFilled(SequenceId sequence) const {
+  for (; sequence != 0; sequence = sequences_[sequence].rest) {
+    const Symbol head = sequences_[sequence].head;
+    const bool is_filled = KindOf(head) == SymbolKind::kRule       ? rules_[IndexOf(head)].filled
+                           : KindOf(head) == SymbolKind::kTerminal ? !regex_.IsNullable(IndexOf(head))
+                                                                   : true;
+    if (is_filled) return true;
+  }
+  return false;
+}
+
+const std::vector<StackId>& Grammar::Below(StackId stack) {
+  if (below_[stack]) return *below_[stack];
+  std::vector<StackId> found{stack};
+  size_t steps = 0;
+  for (size_t at = 0; at < found.size() && found.size() < kMaxBelow; at++)
+    for (const Branch& branch : stacks_[found[at]]) {
+      if (++steps > kMaxBelowSteps) break;
+      if (branch.tag == 0 && IsKnownNullable(branch.sequence) &&
+          std::find(found.begin(), found.end(), branch.parent) == found.end())
+        found.push_back(branch.parent);
+    }
+  regex_.Charge(4 + 2 * steps);
+  found.erase(found.begin());
+  below_[stack] = std::make_unique<std::vector<StackId>>(std::move(found));
+  return *below_[stack];
+}
+
+bool Grammar::Holds(StackId whole, StackId part) {
+  unsigned steps = kMaxHoldsSteps;
+  return Holds(whole, part, &steps);
+}
+
+bool Grammar::Holds(StackId whole, StackId part, unsigned* steps) {
+  if (whole == part) return true;
+  const uint64_t key = PairKey(whole, part);
+  if (const uint32_t known = holds_.Find(key); known != HashIndex::kNone) return known == 1;
+  regex_.Charge(6);
+  const std::vector<StackId>& below = Below(whole);
+  bool result = std::find(below.begin(), below.end(), part) != below.end();
+  const size_t count = stacks_[part].size();
+  if (!result && count > 0 && count <= kFewBranches && stacks_[whole].size() <= kFewBranches) {
+    result = true;
+    for (size_t i = 0; result && i < count; i++) {
+      const Branch branch = stacks_[part][i];
+      result = false;
+      for (size_t k = 0; !result && k < stacks_[whole].size(); k++) {
+        const Branch other = stacks_[whole][k];
+        if (other.tag != branch.tag || other.sequence != branch.sequence) continue;
+        if (*steps == 0) return false;
+        --*steps;
+        result = Holds(other.parent, branch.parent, steps);
+      }
+    }
+  }
+  if (result || *steps > 0) holds_.Add(key, result);
+  return result;
+}
+
+void Grammar::Tidy(std::vector<Branch>* branches) {
+  regex_.Charge(40 + 20 * branches->size());
+  std::sort(branches->begin(), branches->end());
+  branches->erase(std::unique(branches->begin(), branches->end()), branches->end());
+  // Of branches that go on alike, one drops out whose stack another's holds. The latest stacks hold the most.
+  const auto is_alike = [](const Branch& a, const Branch& b) { return a.tag == b.tag && a.sequence == b.sequence; };
+  covered_.resize(stacks_.size(), 0);
+  Branch last{kUnlimited, 0, 0};
+  size_t kept = branches->size(), questions = kMaxQuestions;
+  for (size_t at = branches->size(); at-- > 0;) {
+    const Branch branch = (*branches)[at];
+    const bool has_later = is_alike(branch, last), has_earlier = at > 0 && is_alike(branch, (*branches)[at - 1]);
+    last = branch;
+    if (!has_later) cover_++;
+    bool is_held = covered_[branch.parent] == cover_;
+    const size_t most = std::min(branches->size(), kept + 2);
+    for (size_t other = kept; !is_held && questions > 0 && other < most && is_alike(branch, (*branches)[other]); other++) {
+      is_held = Holds((*branches)[other].parent, branch.parent);
+      questions -= !is_held;
+    }
+    if (has_later || has_earlier)
+      for (StackId below : Below(branch.parent)) covered_[below] = cover_;
+    if (!is_held) (*branches)[--kept] = branch;
+  }
+  branches->erase(branches->begin(), branches->begin() + static_cast<std::ptrdiff_t>(kept));
+}
+
 StackId Grammar::InternStack(std::vector<Branch> branches) {
-  regex_.Charge(20 + 3 * branches.size());
-  std::sort(branches.begin(), branches.end());
-  branches.erase(std::unique(branches.begin(), branches.end()), branches.end());
+  Tidy(&branches);
   auto [it, is_new] = stack_index_.try_emplace(std::move(branches), static_cast<StackId>(stacks_.size()));
   if (is_new) {
     AddStack(it->first);
@@ -94,6 +197,7 @@ void Grammar::AddStack(std::vector<Branch> branches) {
     return branch.sequence != 0 && KindOf(sequences_[branch.sequence].head) == SymbolKind::kDeferred;
   }));
   stacks_.push_back(std::move(branches));
+  below_.emplace_back();
 }
 
 std::vector<StackId> Grammar::InternKnot(std::vector<std::vector<Branch>> members) {
@@ -121,7 +225,10 @@ StackId Grammar::Union(StackId a, StackId b) {
   const uint64_t key = (static_cast<uint64_t>(std::min(a, b)) << 32) | std::max(a, b);
   auto it = unions_.find(key);
   if (it != unions_.end()) return it->second;
+  if (Holds(a, b)) return unions_[key] = a;
+  if (Holds(b, a)) return unions_[key] = b;
   std::vector<Branch> branches = stacks_[a];
+  regex_.Charge(10 * (branches.size() + stacks_[b].size()));
   branches.insert(branches.end(), stacks_[b].begin(), stacks_[b].end());
   const StackId result = InternStack(std::move(branches));
   unions_.emplace(key, result);
@@ -129,6 +236,7 @@ StackId Grammar::Union(StackId a, StackId b) {
 }
 
 const std::vector<Config>& Grammar::RunClosure(const std::vector<Branch>& seeds) {
+  regex_.Charge(40 + 10 * seeds.size());
   auto it = closures_.find(seeds);
   if (it == closures_.end()) {
     auto configs = std::make_unique<std::vector<Config>>(closure_->Run(seeds));
@@ -146,14 +254,14 @@ const std::vector<Config>& Grammar::After(StackId stack, uint32_t tag, std::stri
   std::vector<Branch> seeds;
   bool depends_on_text = false;
   const size_t count = stacks_[stack].size();
-  regex_.Charge(20 + count);
+  regex_.Charge(20 + 10 * count);
   for (size_t i = 0; i < count; i++) {
     const Branch branch = stacks_[stack][i];  // a copy: resolvers make stacks
     if (branch.tag != tag) continue;
     Branch seed{0, branch.sequence, branch.parent};
     if (branch.sequence != 0 && KindOf(sequences_[branch.sequence].head) == SymbolKind::kDeferred) {
       depends_on_text = true;
-      regex_.Charge(300 + text.size() / 8);
+      regex_.Charge(500 + text.size() / 4);
       Symbol symbol = 0;
       const Resolver& resolver = resolvers_[IndexOf(sequences_[branch.sequence].head)];
       if (!resolver(*this, text, &symbol)) continue;
@@ -161,8 +269,7 @@ const std::vector<Config>& Grammar::After(StackId stack, uint32_t tag, std::stri
     }
     seeds.push_back(seed);
   }
-  std::sort(seeds.begin(), seeds.end());
-  seeds.erase(std::unique(seeds.begin(), seeds.end()), seeds.end());
+  Tidy(&seeds);
   const std::vector<Config>& configs = RunClosure(seeds);
   if (!depends_on_text) after_.emplace(key, &configs);
   return configs;

@@ -106,12 +106,23 @@ class Grammar {
   struct RuleInfo {
     Generator generator;
     bool expanded = false;
+    bool nullable = false;  // a closure has found that it matches the empty text,
+    bool filled = false;    // or that it does not
     std::vector<SequenceId> productions;
   };
 
   const std::vector<SequenceId>& Productions(uint32_t rule);
   SequenceId Prepend(Symbol head, SequenceId rest);
   StackId InternStack(std::vector<Branch> branches);
+  bool IsKnownNullable(SequenceId sequence) const;
+  bool IsKnownFilled(SequenceId sequence) const;
+  // Stacks that are met from this one when parts that may be empty are, as far as it is known by now.
+  const std::vector<StackId>& Below(StackId stack);
+  // Whether all that may follow `part` may follow `whole`, as far as their forms tell: false is no proof.
+  bool Holds(StackId whole, StackId part);
+  bool Holds(StackId whole, StackId part, unsigned* steps);
+  // Sorts branches, and drops those that add nothing to others.
+  void Tidy(std::vector<Branch>* branches);
   // Whether a branch of a stack goes on with a symbol that the text decides.
   bool HasDeferred(StackId stack) const { return deferred_[stack]; }
   void AddStack(std::vector<Branch> branches);
@@ -127,6 +138,10 @@ class Grammar {
   HashIndex sequence_index_;
   std::vector<std::vector<Branch>> stacks_;
   std::vector<bool> deferred_;  // by stack
+  std::vector<std::unique_ptr<std::vector<StackId>>> below_;  // by stack, null until asked for
+  std::vector<uint64_t> covered_;  // by stack: the last group of branches one of whose stacks it is below
+  uint64_t cover_ = 0;             // the group
+  HashIndex holds_;  // (whole, part) -> whether it does
   std::map<std::vector<Branch>, StackId> stack_index_;
   std::map<std::vector<std::vector<Branch>>, std::vector<StackId>> knot_index_;
   std::unordered_map<uint64_t, const std::vector<Config>*> after_;  // (stack, tag) -> configs, where text plays no part

@@ -60,6 +60,7 @@ class OrderAutomaton : public Automaton {
       if (state.count < fraction_.size()) state.count++;
     }
     state.phase = next;
+    if (relations_ == kEqual && IsOff(state)) return kDead;
     return Pack(state);
   }
 
@@ -90,6 +91,12 @@ class OrderAutomaton : public Automaton {
     Phase phase;
     uint32_t minus, nonzero, order, count;  // order: 0 below, 1 equal, 2 above
   };
+  // Whether no number that begins so equals the bound.
+  bool IsOff(const State& state) const {
+    const bool is_zero = integer_ == "0" && fraction_.empty();
+    const bool is_whole = state.phase == kZero || state.phase == kInteger;
+    return state.order != 1 || (is_whole && state.count > integer_.size()) || (!is_zero && (state.minus == 1) != negative_);
+  }
   static uint32_t Order(uint8_t digit, char bound) {
     return digit < static_cast<uint8_t>(bound) ? 0 : digit > static_cast<uint8_t>(bound) ? 2 : 1;
   }

@@ -14,6 +14,7 @@ class NumberLanguage {
   NodeId Any() const { return any_; }          // every JSON number
   NodeId Integer() const { return integer_; }  // without fraction and exponent
   NodeId NotInteger() const { return not_integer_; }
+  NodeId Plain() const { return plain_; }      // without exponent
   // Numbers whose order against `bound` is one of `relations`, without exponent.
   NodeId Ordered(const Decimal& bound, unsigned relations);
   // Multiples of a positive `step` (or the others); kNothing with false when the step is too fine or too large.

@@ -37,7 +37,7 @@ NodeId RegexPool::Intern(const Node& node, const std::vector<NodeId>* children) 
     return other.max - other.min == children->size() &&
            std::equal(children->begin(), children->end(), children_.begin() + other.min);
   });
-  work_ += 4 + (children ? children->size() / 4 : 0);
+  work_ += 6 + (children ? children->size() / 2 : 0);
   if (known != HashIndex::kNone) {
     if (node.kind == Kind::kBytes) sets_.pop_back();
     return known;
@@ -49,7 +49,7 @@ NodeId RegexPool::Intern(const Node& node, const std::vector<NodeId>* children) 
     children_.insert(children_.end(), children->begin(), children->end());
     stored.max = static_cast<uint32_t>(children_.size());
   }
-  work_ += 15 + (children ? children->size() : 0);
+  work_ += 30 + (children ? 3 * children->size() : 0);
   const NodeId id = static_cast<NodeId>(nodes_.size());
   nodes_.push_back(stored);
   forms_.push_back(MakeForm(id));
@@ -115,7 +115,7 @@ NodeId RegexPool::MergeList(Kind kind, std::vector<NodeId> parts) {
   const NodeId neutral = is_and ? kAnyText : kNothing;
   const NodeId dominant = is_and ? kNothing : kAnyText;
   std::vector<NodeId> flat;
-  work_ += 4 * parts.size();
+  work_ += 8 + 5 * parts.size();
   bool has_bytes = false;
   ByteSet bytes = is_and ? ByteSet::All() : ByteSet{};
   for (NodeId part : parts) {
@@ -132,7 +132,7 @@ NodeId RegexPool::MergeList(Kind kind, std::vector<NodeId> parts) {
     if (part == dominant) return dominant;
     if (nodes_[part].kind == kind) {
       const std::vector<NodeId> children = ChildrenOf(part);
-      work_ += 4 * children.size();
+      work_ += 5 * children.size();
       for (NodeId child : children) take(child);
     } else {
       take(part);
@@ -143,7 +143,7 @@ NodeId RegexPool::MergeList(Kind kind, std::vector<NodeId> parts) {
     if (merged == dominant) return dominant;
     if (merged != neutral) flat.push_back(merged);
   }
-  work_ += 4 * flat.size();
+  work_ += 8 * flat.size();
   std::sort(flat.begin(), flat.end());
   flat.erase(std::unique(flat.begin(), flat.end()), flat.end());
   if (!is_and) {
@@ -251,7 +251,7 @@ std::vector<RegexPool::Edge> RegexPool::Combine(const std::vector<NodeId>& parts
     for (const Edge& edge : edges) covered = covered | edge.bytes;
     // Each class shrinks to what the part does not cover; what an edge takes from it becomes a class of its own.
     const size_t count = classes.size();
-    work_ += count * (1 + edges.size());
+    work_ += edges.size() + count * (2 + 2 * edges.size());
     for (size_t i = 0; i < count; i++) {
       ByteSet rest = classes[i].bytes;
       if ((rest & covered).IsEmpty()) {

@@ -75,8 +75,9 @@ class RegexPool {
   // False when no text at all is in the language. Searches only where `And`, `Not` or a leaf leave it open.
   bool IsLive(NodeId node);
   bool Matches(NodeId node, std::string_view text);
-  // Number of texts in the language, or `cap` when there are that many or more.
-  uint64_t CountTexts(NodeId node, uint64_t cap);
+  // Number of texts in the language, or `cap` when there are that many or more. What takes too long to tell is `cap`, or
+  // with `is_sure` the number that was found.
+  uint64_t CountTexts(NodeId node, uint64_t cap, bool is_sure = false);
 
   size_t size() const { return nodes_.size(); }
   // Grows with the work that new states cost: about a million in 10 ms.
@@ -88,10 +89,16 @@ class RegexPool {
   // False once a step dropped readings or took for dead what a longer search might find alive: that depends on what else
   // this pool holds, so another pool may see the same expression otherwise.
   bool IsExact() const { return is_exact_; }
-  // The constraint is compiled. From now on searches in steps are short, and what they leave open counts as dead.
+  // The constraint is compiled. From now on searches are short, and what they leave open counts as dead.
   void Bind() { is_bound_ = true; }
   // Once so much work is done in all, `Entry` no longer searches for the texts of a new state, and takes it for dead.
-  void SearchUntil(uint64_t work) { last_search_ = work; }
+  // A step begins, whose searches share a bounded amount of work.
+  void SearchUntil(uint64_t work) {
+    last_search_ = work;
+    search_end_ = work_ + kStepSearch;
+  }
+  // Whether a search of a step was given up: some texts may be missing from then on.
+  bool has_given_up() const { return has_given_up_; }
   bool IsStopped() const { return work_ > last_search_; }
 
  private:
@@ -140,6 +147,8 @@ class RegexPool {
   NodeId Derive(NodeId node, uint8_t byte, ByteSet* same);
   NodeId Readings(std::vector<NodeId> options, size_t count);
   NodeId RestOf(const Node& repeat);
+  // What the searches of one step may cost: some 3 ms.
+  static constexpr uint64_t kStepSearch = 300'000;
   enum class Finding { kText, kNothing, kUnknown };
   bool Search(NodeId node);
   Finding BreadthFirst(NodeId start, size_t limit, uint64_t last_work);
@@ -170,7 +179,8 @@ class RegexPool {
   bool exhausted_ = false;
   bool is_exact_ = true;
   bool is_bound_ = false;
-  bool is_stepping_ = false;
+  bool has_given_up_ = false;
+  uint64_t search_end_ = UINT64_MAX;  // of the searches of a step
   uint64_t last_search_ = UINT64_MAX;
   unsigned exact_ = 0;  // depth of `And` and `Not` that are being stepped: their parts keep all alternatives
 };

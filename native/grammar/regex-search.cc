@@ -12,8 +12,10 @@ static constexpr size_t kNearStates = 300;
 static constexpr size_t kShortSearch = 2000;
 static constexpr size_t kLongSearch = 20000;
 static constexpr size_t kAllStates = 100000;
-// What one search in a step may cost: some 5 ms.
-static constexpr uint64_t kSearchWork = 500'000;
+// What a search in a step may cost when those before it have used up its share.
+static constexpr uint64_t kLeastSearch = 5000;
+// What counting texts may cost in a step.
+static constexpr uint64_t kCountWork = 100'000;
 // Counts up to this stay in a relaxed language.
 static constexpr uint32_t kSmallCount = 8;
 
@@ -50,8 +52,8 @@ bool RegexPool::IsLive(NodeId node) {
 // without large counts, and a long look. What stays open is taken for live, and a constraint is then refused. In a step of a
 // compiled one it is taken for dead: the text by which an earlier state was found to live goes on all the same.
 bool RegexPool::Search(NodeId start) {
-  const bool is_step = is_bound_ && is_stepping_;
-  const uint64_t last_work = is_step ? work_ + kSearchWork : UINT64_MAX;
+  const bool is_step = is_bound_;
+  const uint64_t last_work = is_step ? std::max(search_end_, work_ + kLeastSearch) : UINT64_MAX;
   const auto is_over = [&] { return !is_bound_ && searched_ > kAllStates; };
   Finding finding = is_over() ? Finding::kUnknown : BreadthFirst(start, kNearStates, last_work);
   if (finding == Finding::kUnknown && !is_over()) finding = DepthFirst(start, is_step ? kLongSearch : kShortSearch, last_work);
@@ -61,7 +63,8 @@ bool RegexPool::Search(NodeId start) {
     if (finding != Finding::kNothing) finding = DepthFirst(start, kLongSearch, last_work);
   }
   exhausted_ = exhausted_ || finding == Finding::kUnknown;
-  is_exact_ = is_exact_ && !(is_step && finding == Finding::kUnknown);
+  has_given_up_ = has_given_up_ || (is_step && finding == Finding::kUnknown);
+  is_exact_ = is_exact_ && !has_given_up_;
   const bool is_live = finding == Finding::kText || (finding == Finding::kUnknown && !is_step);
   live_[start] = is_live ? 1 : 2;
   return is_live;
@@ -95,7 +98,7 @@ RegexPool::Finding RegexPool::BreadthFirst(NodeId start, size_t limit, uint64_t 
 
 void RegexPool::CountSearched() {
   searched_++;
-  work_ += 20;
+  work_ += 30;
 }
 
 // Looks for any accepted text in at most `limit` states, until so much work is done in all.
@@ -161,7 +164,8 @@ bool RegexPool::Matches(NodeId node, std::string_view text) {
   return nodes_[node].nullable;
 }
 
-uint64_t RegexPool::CountTexts(NodeId start, uint64_t cap) {
+uint64_t RegexPool::CountTexts(NodeId start, uint64_t cap, bool is_sure) {
+  const uint64_t last_work = is_bound_ ? work_ + kCountWork : UINT64_MAX;
   // Breadth first over (state, number of texts that lead here); a language with a cycle never ends and meets the cap.
   std::unordered_map<NodeId, uint64_t> level{{start, 1}};
   uint64_t count = 0;
@@ -170,16 +174,18 @@ uint64_t RegexPool::CountTexts(NodeId start, uint64_t cap) {
     for (const auto& [node, ways] : level) {
       if (nodes_[node].nullable) count = std::min(cap, count + ways);
       if (count >= cap) return cap;
+      if (work_ > last_work) return is_sure ? count : cap;
+      CountSearched();
       for (const Edge& edge : std::vector<Edge>(Edges(node)))
         if (IsLive(edge.target)) {
           uint64_t& sum = next_level[edge.target];
           sum = std::min<uint64_t>(cap, sum + ways * edge.bytes.Count());
         }
     }
-    if (next_level.size() > 5000) return cap;
+    if (next_level.size() > 5000) return is_sure ? count : cap;
     level = std::move(next_level);
   }
-  return level.empty() ? count : cap;
+  return level.empty() || is_sure ? count : cap;
 }
 
 }  // namespace onpolicy::grammar

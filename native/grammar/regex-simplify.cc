@@ -11,6 +11,8 @@ static constexpr size_t kMaxQuestions = 4096;
 // A question goes this deep, and takes so many steps.
 static constexpr unsigned kMaxDepth = 24;
 static constexpr unsigned kMaxSteps = 100;
+// What the questions of one list may cost in all.
+static constexpr uint64_t kListWork = 10000;
 
 RegexPool::Split RegexPool::SplitHead(NodeId node) const {
   if (node == kEpsilon) return {kEpsilon, kEpsilon};
@@ -20,7 +22,7 @@ RegexPool::Split RegexPool::SplitHead(NodeId node) const {
 
 // Whether every text of `part` is one of `whole`, as far as their forms tell: false is no proof.
 bool RegexPool::Contains(NodeId whole, NodeId part, unsigned depth) {
-  work_ += 1;
+  work_ += 3;
   if (++questions_ > kMaxSteps) return false;
   if (whole == part || (whole == kAnyText && !nodes_[part].tagged)) return true;
   const Node& outer = nodes_[whole];
@@ -94,8 +96,10 @@ void RegexPool::Absorb(std::vector<NodeId>* parts) {
   if (loops == 0 || parts->size() < 2 || loops * parts->size() > kMaxQuestions) return;
   work_ += loops * parts->size() / 2;
   if (HaveTagsOfTheirOwn(*parts)) return;
+  const uint64_t last_work = work_ + kListWork;
   for (size_t i = 0; i < parts->size(); i++) {
     if (!repeats((*parts)[i])) continue;
+    if (work_ > last_work) return;
     for (size_t j = 0; j < parts->size(); j++) {
       if (i == j) continue;
       NodeId joined = kNothing;

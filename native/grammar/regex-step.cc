@@ -13,7 +13,7 @@ static constexpr size_t kMaxReadings = 48;
 // What an expression becomes after `byte`. Narrows `same` to bytes after which it becomes just that.
 NodeId RegexPool::Derive(NodeId id, uint8_t byte, ByteSet* same) {
   const Node node = nodes_[id];
-  work_ += 2;
+  work_ += 5;
   // Classes of characters stand in many expressions: their edges are kept.
   const bool is_plain = node.kind == Kind::kAlternate && !node.repeats && !node.searches && !node.tagged;
   if (is_plain || node.kind == Kind::kLeaf || edges_[id]) {
@@ -108,9 +108,7 @@ NodeId RegexPool::Ask(NodeId state, uint8_t byte) {
   const NodeId target = Derive(state, byte, &same);
   // Without work left there is no search. What is skipped is asked again the next time.
   if (IsStopped() && nodes_[target].searches && !nodes_[target].nullable && live_[target] == 0) return kNothing;
-  is_stepping_ = true;
   const NodeId entry = !IsLive(target) ? kNothing : target | (IsAccepting(target) ? kAcceptBit : 0);
-  is_stepping_ = false;
   NodeId* const next = row_of_[state]->next;
   same.ForEach([&](unsigned like) { next[like] = entry; });
   return entry;

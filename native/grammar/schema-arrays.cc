@@ -53,6 +53,9 @@ Symbol SchemaRules::Array(const ArrayState& state) {
   return symbol;
 }
 
+// What the productions of a state count as work, beyond that of the automata.
+static constexpr uint64_t kProductionsWork = 2000;
+
 static bool LastItem(std::string_view text, JsonValue* value) {
   const size_t start = FindValueStart(text, text.size());
   if (start == std::string_view::npos) return false;
@@ -130,15 +133,18 @@ Symbol SchemaRules::AfterUniqueComma(const ArrayState& state) {
     if (comma == std::string_view::npos || !LastItem(text.substr(0, comma), &value)) return false;
     ArrayState next = state;
     next.seen_set = SeenWith(state.seen_set, value);
-    if (ArrayProductions(next, true).empty()) return false;
-    auto item = items_.find(next);
-    if (item == items_.end())
-      item = items_.emplace(next, grammar_.Rule([this, next](Grammar& grammar) {
-        const Symbol item = grammar.Rule([this, next](Grammar&) { return ArrayProductions(next, true); });
-        return std::vector<SequenceId>{grammar.Sequence({grammar.Terminal(gap_), item})};
-      })).first;
-    *result = item->second;
-    return true;
+    auto known = items_.find(next);
+    if (known == items_.end()) {
+      const Symbol item = grammar.Rule([this, next](Grammar&) { return ArrayProductions(next, true); });
+      const Symbol spaced = grammar.Rule([this, item](Grammar& grammar) {
+        std::vector<SequenceId> result;
+        if (!grammar.IsEmptyRule(item)) result.push_back(grammar.Sequence({grammar.Terminal(gap_), item}));
+        return result;
+      });
+      known = items_.emplace(next, spaced).first;
+    }
+    *result = known->second;
+    return !grammar.IsEmptyRule(known->second);
   });
   after_comma_.emplace(state, symbol);
   return symbol;
@@ -181,6 +187,7 @@ FormulaId SchemaRules::ItemOf(const ArrayState& state) {
 }
 
 std::vector<SequenceId> SchemaRules::ArrayProductions(const ArrayState& state, bool is_item) {
+  grammar_.regex().Charge(kProductionsWork);
   const ArraySpec spec = array_specs_[state.spec];
   FormulaTable& formulas = shapes_.formulas();
   std::vector<SequenceId> result;

@@ -43,7 +43,7 @@ void SchemaRules::AddScalar(const JsonValue& value, ValueSet* set) {
   if (value.IsString()) set->texts.push_back(TextOf(value.text));
   Decimal decimal;
   if (value.IsNumber() && ParseDecimal(value.text, &decimal))
-    set->numbers.push_back(compiler_.numbers().Ordered(decimal, kLess | kGreater));
+    set->numbers.push_back(compiler_.numbers().Ordered(decimal, kEqual));
   if (value.type == JsonValue::kNull) set->scalars.push_back(formulas.Types(kNullType));
   if (value.IsBool()) {
     Atom atom;
@@ -64,9 +64,21 @@ FormulaId SchemaRules::WithoutScalars(FormulaId formula, const ValueSet& seen) {
     atom.node = node;
     parts.push_back(formulas.AtomOf(std::move(atom)));
   };
+  // Spellings that are not compared are left out; where the formula has none, the states away from the seen values
+  // are its own.
+  const auto is_open = [&](unsigned type) {
+    const std::vector<Shape>& shapes = shapes_.Of(formula);
+    return std::any_of(shapes.begin(), shapes.end(),
+                       [&](const Shape& shape) { return shape.type == type && shape.text == kAnyText; });
+  };
+  const auto without = [&](unsigned type, const std::vector<NodeId>& values, NodeId spellings) {
+    const NodeId others = pool.Not(pool.Alternate(values));
+    return is_open(type) ? pool.And({spellings, others}) : others;
+  };
   if (!seen.texts.empty())
-    restrict_to(Atom::kString, pool.And({compiler_.strict_text().AnyText(), pool.Not(pool.Alternate(seen.texts))}));
-  if (!seen.numbers.empty()) restrict_to(Atom::kNumber, pool.And(seen.numbers));
+    restrict_to(Atom::kString, without(kStringType, seen.texts, compiler_.strict_text().AnyText()));
+  if (!seen.numbers.empty())
+    restrict_to(Atom::kNumber, without(kNumberType, seen.numbers, compiler_.numbers().Plain()));
   return formulas.And(std::move(parts));
 }
 
@@ -126,9 +138,13 @@ std::vector<std::string> SchemaRules::ExcludedKeys(uint32_t excluded) const {
 // Whether something that differs from all excluded arrays can still follow.
 bool SchemaRules::CanDiffer(const ArrayState& state) {
   if (state.excluded == 0 || CanCloseArray(state)) return true;
-  // Seen arrays and objects are among the values that are counted.
-  const uint64_t excluded = excluded_sets_[state.excluded].size() + value_sets_[state.seen_set].compounds.size();
-  if (state.index < array_specs_[state.spec].max && shapes_.CountValues(ItemOf(state), excluded + 1) > excluded) return true;
+  // Seen values are among those that are counted.
+  const ArraySpec& spec = array_specs_[state.spec];
+  const uint64_t excluded = excluded_sets_[state.excluded].size() + value_sets_[state.seen_set].keys.size();
+  if (state.index < spec.max) {
+    const FormulaId item = shapes_.ItemFormula(spec.shape, static_cast<size_t>(state.index));
+    if (shapes_.CountSureValues(item, excluded + 1) > excluded) return true;
+  }
   return !grammar_.IsEmptyRule(Array(state));
 }
 
@@ -137,7 +153,7 @@ bool SchemaRules::CanDiffer(const ObjectState& state) {
   const uint64_t excluded = excluded_sets_[state.excluded].size();
   const ObjectSpec spec = object_specs_[state.spec];
   for (size_t i = 0; i < spec.known.size(); i++)
-    if (IsOpen(state, i) && CanFinish(Taken(state, i)) && shapes_.CountValues(spec.known[i].formula, excluded + 1) > excluded)
+    if (IsOpen(state, i) && CanFinish(Taken(state, i)) && shapes_.CountSureValues(spec.known[i].formula, excluded + 1) > excluded)
       return true;
   return !grammar_.IsEmptyRule(Object(state));
 }

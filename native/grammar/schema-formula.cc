@@ -61,6 +61,14 @@ FormulaId FormulaTable::Not(FormulaId inner) {
 }
 
 FormulaId FormulaTable::AtomOf(Atom atom) {
+  const bool is_scalar = atom.kind == Atom::kBool || atom.kind == Atom::kNumber || atom.kind == Atom::kString;
+  if (is_scalar) {
+    const auto [known, is_new] = scalars_.try_emplace({atom.kind, atom.mask, atom.node, atom.other}, kFalseFormula);
+    if (!is_new) return known->second;
+    atoms_.push_back(std::make_unique<Atom>(std::move(atom)));
+    return known->second =
+               Intern({Formula::kAtom, {}, static_cast<uint32_t>(atoms_.size() - 1), kTrueFormula, kTrueFormula, false, false});
+  }
   atoms_.push_back(std::make_unique<Atom>(std::move(atom)));
   return Intern({Formula::kAtom, {}, static_cast<uint32_t>(atoms_.size() - 1), kTrueFormula, kTrueFormula, false, false});
 }

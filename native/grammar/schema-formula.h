@@ -102,6 +102,7 @@ class FormulaTable {
   std::vector<std::unique_ptr<Atom>> atoms_;
   std::map<Key, FormulaId> index_;
   std::map<unsigned, FormulaId> types_;
+  std::map<std::tuple<int, unsigned, NodeId, NodeId>, FormulaId> scalars_;  // atoms of scalars by what they hold
   std::map<uint32_t, uint32_t> unannotated_;
   std::unordered_map<FormulaId, std::string> pointers_;
   bool keeps_alternatives_ = false;

@@ -70,53 +70,97 @@ size_t ShapeTable::PrefixLength(const Shape& shape) const {
 }
 
 uint64_t ShapeTable::CountValues(FormulaId formula, uint64_t cap) {
-  auto known = counts_.find(formula);
-  if (known != counts_.end()) return std::min(known->second, cap);
-  if (counting_ > kMaxCountDepth) return cap;
+  auto& memo = counts_surely_ ? sure_counts_ : counts_;
+  auto known = memo.find(formula);
+  if (known != memo.end()) return std::min(known->second, cap);
+  if (counting_ > kMaxCountDepth) return counts_surely_ ? 0 : cap;
   counting_++;
   uint64_t count = 0;
   for (const Shape& shape : std::vector<Shape>(Of(formula))) count = std::min(kManyValues, count + CountShape(shape));
   counting_--;
-  // Deeper down, "many" may only mean that the depth was reached.
-  if (counting_ == 0 || count < kManyValues) counts_[formula] = count;
+  // Deeper down, "many" (or few that are sure) may only mean that the depth was reached.
+  if (counting_ == 0 || (count < kManyValues) != counts_surely_) memo[formula] = count;
   return std::min(count, cap);
 }
 
+uint64_t ShapeTable::CountSureValues(FormulaId formula, uint64_t cap) {
+  const bool outer = counts_surely_;
+  const int outer_depth = counting_;
+  counts_surely_ = true;
+  counting_ = 0;
+  const uint64_t count = CountValues(formula, cap);
+  counts_surely_ = outer;
+  counting_ = outer_depth;
+  return count;
+}
+
 uint64_t ShapeTable::CountShape(const Shape& shape) {
-  const NumberLanguage& numbers = compiler_.numbers();
   if (IsShapeEmpty(shape)) return 0;
-  if (shape.type == kNullType) return 1;
-  if (shape.type == kBoolType) return (shape.bools & 1) + (shape.bools >> 1);
-  if (shape.type == kStringType) return pool().CountTexts(shape.text, kManyValues);
-  if (shape.type == kNumberType) {
-    const NodeId text = shape.text == kAnyText ? numbers.Any() : shape.text;
-    // "1" and "1.0" are one value.
-    return pool().CountTexts(pool().And({text, numbers.Integer()}), kManyValues) +
-           pool().CountTexts(pool().And({text, numbers.NotInteger()}), kManyValues);
+  switch (shape.type) {
+    case kNullType:
+      return 1;
+    case kBoolType:
+      return (shape.bools & 1) + (shape.bools >> 1);
+    case kArrayType:
+      return counts_surely_ ? std::max<uint64_t>(1, CountArrays(shape)) : CountArrays(shape);
+    case kObjectType:
+      return counts_surely_ ? std::max<uint64_t>(1, CountObjects(shape)) : CountObjects(shape);
+    default:
+      return CountScalars(shape);
   }
-  if (!shape.some.empty() || !shape.names.empty() || shape.unique) return kManyValues;
-  uint64_t count = 0;
-  if (shape.type == kArrayType) {
-    uint64_t ways = 1;
-    for (size_t length = 0; length <= shape.max && count < kManyValues; length++) {
-      if (length >= shape.min) count += ways;
-      if (length == shape.max) break;
-      ways = std::min(kManyValues, ways * CountValues(ItemFormula(shape, length), kManyValues));
-      if (ways == 0) break;
-    }
-    return std::min(count, kManyValues);
+}
+
+uint64_t ShapeTable::CountScalars(const Shape& shape) {
+  const NumberLanguage& numbers = compiler_.numbers();
+  const auto count = [&](std::initializer_list<NodeId> parts) {
+    return pool().CountTexts(pool().And(parts), kManyValues, counts_surely_);
+  };
+  if (shape.type == kStringType) {
+    if (!counts_surely_) return count({shape.text});
+    // Without escapes, a value has one spelling.
+    ByteSet backslash;
+    backslash.Add('\\');
+    return count({shape.text, pool().Repeat(pool().Bytes(~backslash), 0, kUnlimited)});
   }
-  // Objects are counted when only their keys and the values of those can differ.
+  const NodeId text = shape.text == kAnyText ? numbers.Any() : shape.text;
+  // "1" and "1.0" are one value, and so are "1.5" and "1.50".
+  ByteSet zero;
+  zero.Add('0');
+  const NodeId ends = counts_surely_ ? pool().Concat(kAnyText, pool().Bytes(~zero)) : kAnyText;
+  return std::min(kManyValues, count({text, numbers.Integer()}) + count({text, numbers.NotInteger(), ends}));
+}
+
+uint64_t ShapeTable::CountArrays(const Shape& shape) {
+  const uint64_t unknown = counts_surely_ ? 0 : kManyValues;
+  if (!shape.some.empty() || (shape.unique && PrefixLength(shape) > 0)) return unknown;
+  uint64_t count = 0, ways = 1;
+  for (size_t length = 0; length <= shape.max && count < kManyValues; length++) {
+    if (length >= shape.min) count += ways;
+    if (length == shape.max) break;
+    const uint64_t items = CountValues(ItemFormula(shape, length), kManyValues);
+    // Those before it are not there again.
+    const uint64_t taken = shape.unique && (items < kManyValues || counts_surely_) ? length : 0;
+    ways = items > taken ? std::min(kManyValues, ways * (items - taken)) : 0;
+    if (ways == 0) break;
+  }
+  return std::min(count, kManyValues);
+}
+
+// Objects are counted when only their keys and the values of those can differ.
+uint64_t ShapeTable::CountObjects(const Shape& shape) {
+  const uint64_t unknown = counts_surely_ ? 0 : kManyValues;
+  if (!shape.some.empty() || !shape.names.empty()) return unknown;
   std::set<std::string> keys = shape.required;
-  bool is_open = true;
+  std::vector<FormulaId> rests;
   for (uint32_t index : shape.members) {
     const Atom& atom = formulas_.atom(index);
-    if (!atom.patterns.empty()) return kManyValues;
-    if (atom.rest == kFalseFormula) is_open = false;
+    if (!atom.patterns.empty()) return unknown;
+    rests.push_back(atom.rest);
     for (const auto& [key, value] : atom.properties) keys.insert(key);
   }
-  if (is_open || shape.min > shape.required.size() || shape.max < keys.size()) return kManyValues;
-  count = 1;
+  if (!IsEmpty(formulas_.And(std::move(rests)))) return shape.max > shape.required.size() ? kManyValues : unknown;
+  if (shape.min > shape.required.size() || shape.max < keys.size()) return unknown;
+  uint64_t count = 1;
   for (const std::string& key : keys) {
     if (count >= kManyValues) break;
     const uint64_t ways = CountValues(MemberFormula(shape, key), kManyValues) + (shape.required.contains(key) ? 0 : 1);

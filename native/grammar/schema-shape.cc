@@ -9,6 +9,8 @@ namespace onpolicy::grammar {
 
 static constexpr size_t kMaxShapes = 600;
 static constexpr size_t kMaxWork = 400000;
+// What one of them counts as work of a step.
+static constexpr uint64_t kNormalizeWork = 100;
 // More alternatives than this are looked at one by one: those that no value satisfies are left out.
 static constexpr size_t kFewShapes = 16;
 
@@ -58,6 +60,7 @@ const std::vector<Shape>& ShapeTable::Of(FormulaId formula) {
 }
 
 void ShapeTable::Spend() {
+  pool().Charge(kNormalizeWork);
   if (++work_ > kMaxWork) throw TooManyCombinations();
 }
 

@@ -35,7 +35,9 @@ class ShapeTable {
   bool IsEmpty(FormulaId formula);
   // How many different values satisfy the formula, or `cap` (at most 1000).
   uint64_t CountValues(FormulaId formula, uint64_t cap);
-  // The same for one shape of a formula.
+  // The same, where what cannot be told counts as none instead of as many.
+  uint64_t CountSureValues(FormulaId formula, uint64_t cap);
+  // Emptiness of one shape of a formula.
   bool IsShapeEmpty(const Shape& shape);
   // Normalises what documents of the formula can reach, as far as a budget goes, so that what is too much shows now.
   void Explore(FormulaId root);
@@ -57,6 +59,9 @@ class ShapeTable {
   std::vector<Shape> NormalizeUnevaluated(const Formula& formula);
   std::vector<Shape> Intersect(const std::vector<Shape>& left, const std::vector<Shape>& right);
   uint64_t CountShape(const Shape& shape);
+  uint64_t CountScalars(const Shape& shape);
+  uint64_t CountArrays(const Shape& shape);
+  uint64_t CountObjects(const Shape& shape);
   bool Apply(uint32_t atom, Shape* shape);
   bool Meet(Shape* shape, const Shape& other);
   bool IsPossible(const Shape& shape);  // without looking at children
@@ -79,7 +84,8 @@ class ShapeTable {
   bool annotating_ = false;  // inside a schema that looks at what its parts evaluated
   std::unordered_map<uint32_t, NodeId> names_memo_;
   std::unordered_map<FormulaId, bool> empty_;
-  std::unordered_map<FormulaId, uint64_t> counts_;
+  std::unordered_map<FormulaId, uint64_t> counts_, sure_counts_;
+  bool counts_surely_ = false;  // what cannot be told counts as none
   int counting_ = 0;
   std::set<FormulaId> checking_;
   bool assumed_ = false;

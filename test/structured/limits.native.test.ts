@@ -92,3 +92,75 @@ describe('work', () => {
     expect(await takes(multiple, String(1025 * 8191 + 1))).toBe(false);
   });
 });
+
+describe('steps that many readings or values could make slow', () => {
+  /** The longest of all masks and commits on the way through a text, in ms of processor time. */
+  async function slowest(spec: StructuredOutputs, text: string): Promise<number> {
+    const matcher = (await compileConstraint(spec, vocabulary)).createMatcher();
+    let worst = 0;
+    for (const byte of Buffer.from(text)) {
+      const start = process.cpuUsage();
+      matcher.fillMask(mask);
+      expect(matcher.accept(byte), `${text} at a byte of ${String.fromCharCode(byte)}`).toBe(true);
+      const { user, system } = process.cpuUsage(start);
+      worst = Math.max(worst, (user + system) / 1000);
+    }
+    return worst;
+  }
+  const words = 'abcdefgxyz'.repeat(40);
+
+  it.each([
+    'start: x "("+ | "z"\nx: /[a-z]+/+ y* | "x" y? /[a-z]+/ "(" ")" | "z"\ny: x+ | "y" "("+ x? | "z"',
+    'start: x /[a-z]+/ /[a-z]+/* "a" | "z"\nx: /[a-z]+/* x* | "x" ")"* ")" | "z"',
+  ])(
+    'keep few readings of an ambiguous grammar: %s',
+    async (grammar) => {
+      expect(await slowest({ grammar }, words)).toBeLessThan(100);
+    },
+    60_000,
+  );
+
+  it.each([
+    ['x: y? y ")" | "x" "a"* ")"?\ny: x* "(" x* | "y" "("+', 'xy(()(x', true],
+    ['x: y? y ")" | "x" "a"* ")"?\ny: x* "(" x* | "y" "("+', 'xaay(x()(', true],
+    ['x: y? y ")" | "x" "a"* ")"?\ny: x* "(" x* | "y" "("+', 'xaa)', false],
+    ['x: "a" y*\ny: x* | "b"', 'aabab', true],
+    ['x: "a" y*\ny: x* | "b"', 'ba', false],
+  ])('and lose none: %s takes %s: %s', async (rest, text, expected) => {
+    expect(await takes({ grammar: `start: ${rest.startsWith('x: "a"') ? 'x' : 'y'}\n${rest}` }, text)).toBe(
+      expected,
+    );
+  });
+
+  it('compares seen numbers and texts only as long as they may be repeated', async () => {
+    const items = { type: 'array', uniqueItems: true, items: { type: 'integer', multipleOf: 28 } };
+    const spec = { ...compact, json: { type: 'array', uniqueItems: true, items } };
+    const numbers = Array.from({ length: 8 }, (_, i) => 28 * (i * 37 + 1));
+    const rows = Array.from({ length: 8 }, (_, i) => numbers.slice(0, i));
+    expect(await slowest(spec, JSON.stringify(rows))).toBeLessThan(200);
+    expect(await takes(spec, '[[28,56],[56,28],[28]]')).toBe(true);
+    expect(await takes(spec, '[[28,28]]')).toBe(false);
+    expect(await takes(spec, '[[28],[28]]')).toBe(false);
+  }, 60_000);
+
+  it.each([
+    ['number', '[1,1.0]', false],
+    ['number', '[1,1.5]', true],
+    ['number', '[1.5,1.50]', false],
+    ['number', '[-1,1]', true],
+    ['number', '[0,-0]', false],
+    ['number', '[10,100]', true],
+    ['integer', '[10,1]', true],
+    ['integer', '[-10,-10]', false],
+  ])('tells %s apart in %s: %s', async (type, text, expected) => {
+    expect(
+      await takes({ ...compact, json: { type: 'array', uniqueItems: true, items: { type } } }, text),
+    ).toBe(expected);
+  });
+
+  it('refuses more different arrays than there can be', async () => {
+    const items = { type: 'array', minItems: 1, uniqueItems: true, items: { enum: [1] } };
+    const json = { type: 'array', minItems: 2, uniqueItems: true, items };
+    await expect(compileConstraint({ json }, vocabulary)).rejects.toThrow(/no value satisfies/);
+  });
+});
