@@ -13,6 +13,8 @@ static constexpr size_t kManyBranches = 12;
 static constexpr uint64_t kCallWork = 100;
 static constexpr uint64_t kEdgeWork = 16;
 static constexpr uint64_t kPushWork = 10;
+// So often may one stack not hold another until no more is asked in one closure.
+static constexpr unsigned kMaxQuestions = 12;
 
 void Closure::Push(SequenceId sequence, Target target) {
   grammar_.regex_.Charge(kPushWork);
@@ -57,12 +59,23 @@ void Closure::Return(Target target) {
   }
 }
 
+uint32_t Closure::CallOf(Symbol symbol, bool* is_new) {
+  const uint32_t known = call_of_.Find(symbol);
+  *is_new = known == HashIndex::kNone;
+  if (!*is_new) return known;
+  call_of_.Add(symbol, count_);
+  if (calls_.size() == count_) calls_.emplace_back();
+  calls_[count_].symbol = symbol;
+  calls_[count_].nullable = false;
+  calls_[count_].edges.clear();
+  return count_++;
+}
+
 void Closure::Visit(Work work) {
   if (work.sequence == 0) return Return(work.target);
   const auto [head, rest] = grammar_.sequences_[work.sequence];
-  auto [it, is_new] = call_of_.emplace(head, static_cast<uint32_t>(calls_.size()));
-  const uint32_t index = it->second;
-  if (is_new) calls_.push_back({head, false, {}});
+  bool is_new;
+  const uint32_t index = CallOf(head, &is_new);
   calls_[index].edges.push_back({rest, work.target});
   if (calls_[index].nullable) Push(rest, work.target);
   if (!is_new) return;
@@ -75,6 +88,13 @@ void Closure::Visit(Work work) {
 }
 
 std::vector<Config> Closure::Run(const std::vector<Grammar::Branch>& seeds) {
+  count_ = 0;
+  complete_ = false;
+  call_of_.Clear();
+  seen_.Clear();
+  work_.clear();
+  latest_.clear();
+  questions_ = kMaxQuestions;
   for (const Grammar::Branch& seed : seeds) Push(seed.sequence, seed.parent);
   size_t steps = 0;
   while (!work_.empty()) {
@@ -89,13 +109,14 @@ std::vector<Config> Closure::Run(const std::vector<Grammar::Branch>& seeds) {
   return Finish();
 }
 
-std::vector<Closure::Edge> Closure::Flatten(uint32_t start) const {
-  std::vector<Edge> result;
-  std::vector<uint32_t> open{start};
-  std::unordered_set<uint32_t> seen{start};
-  while (!open.empty()) {
-    const uint32_t call = open.back();
-    open.pop_back();
+void Closure::Flatten(uint32_t start) {
+  std::vector<Edge>& result = flat_[start];
+  result.clear();
+  open_.assign(1, start);
+  seen_from_[start] = start;
+  while (!open_.empty()) {
+    const uint32_t call = open_.back();
+    open_.pop_back();
     for (const Edge& edge : calls_[call].edges) {
       if (edge.rest != 0) {
         result.push_back(edge);
@@ -107,100 +128,110 @@ std::vector<Closure::Edge> Closure::Flatten(uint32_t start) const {
         } else {
           for (const Grammar::Branch& branch : branches) result.push_back({branch.sequence, branch.parent});
         }
-      } else if (seen.insert(edge.target & ~kCallBit).second) {
-        open.push_back(edge.target & ~kCallBit);
+      } else if (const uint32_t caller = edge.target & ~kCallBit; seen_from_[caller] != start) {
+        seen_from_[caller] = start;
+        open_.push_back(caller);
       }
     }
   }
-  return result;
+}
+
+void Closure::InternMembers(std::vector<uint32_t> members) {
+  std::sort(members.begin(), members.end(),
+            [&](uint32_t a, uint32_t b) { return calls_[a].symbol < calls_[b].symbol; });
+  bool is_knot = members.size() > 1;
+  std::vector<std::vector<Grammar::Branch>> stacks;
+  for (uint32_t member : members) {
+    std::vector<Grammar::Branch> branches;
+    branches.reserve(flat_[member].size());
+    for (const Edge& edge : flat_[member]) {
+      StackId parent = edge.target;
+      if (edge.target & kCallBit) {
+        const uint32_t target = edge.target & ~kCallBit;
+        const auto fellow = std::find(members.begin(), members.end(), target);
+        is_knot = is_knot || fellow != members.end();
+        parent = fellow != members.end() ? kKnotBit | static_cast<uint32_t>(fellow - members.begin())
+                                         : stack_of_[target];
+      }
+      branches.push_back({0, edge.rest, parent});
+    }
+    stacks.push_back(std::move(branches));
+  }
+  if (!is_knot) {
+    stack_of_[members[0]] = grammar_.InternStack(std::move(stacks[0]));
+    return;
+  }
+  const std::vector<StackId> ids = grammar_.InternKnot(std::move(stacks));
+  for (size_t i = 0; i < members.size(); i++) stack_of_[members[i]] = ids[i];
 }
 
 // Gives every call its stack: strongly connected calls (left recursion) together, the rest bottom-up.
 void Closure::InternCalls() {
-  const uint32_t count = static_cast<uint32_t>(calls_.size());
-  flat_.resize(count);
-  for (uint32_t call = 0; call < count; call++) flat_[call] = Flatten(call);
-  stack_of_.assign(count, 0);
-  std::vector<uint32_t> order(count, 0), low(count, 0), path;
-  std::vector<bool> on_path(count, false);
-  uint32_t counter = 0;
+  if (flat_.size() < count_) flat_.resize(count_);
+  seen_from_.assign(count_, kCallBit);
+  for (uint32_t call = 0; call < count_; call++) Flatten(call);
+  stack_of_.assign(count_, 0);
+  struct Place {
+    uint32_t order = 0, low = 0;
+    bool on_path = false;
+  };
   struct Frame {
     uint32_t call;
     size_t edge;
   };
-  for (uint32_t root = 0; root < count; root++) {
-    if (order[root]) continue;
-    std::vector<Frame> frames{{root, 0}};
+  std::vector<Place> places(count_);
+  std::vector<uint32_t> path;
+  std::vector<Frame> frames;
+  uint32_t counter = 0;
+  for (uint32_t root = 0; root < count_; root++) {
+    if (places[root].order) continue;
+    frames.push_back({root, 0});
     while (!frames.empty()) {
       Frame& frame = frames.back();
       const uint32_t call = frame.call;
+      Place& place = places[call];
       if (frame.edge == 0) {
-        order[call] = low[call] = ++counter;
+        place = {++counter, counter, true};
         path.push_back(call);
-        on_path[call] = true;
       }
       bool descended = false;
       while (frame.edge < flat_[call].size()) {
         const Target target = flat_[call][frame.edge++].target;
         if (!(target & kCallBit)) continue;
-        const uint32_t next = target & ~kCallBit;
-        if (!order[next]) {
-          frames.push_back({next, 0});
+        const Place& next = places[target & ~kCallBit];
+        if (!next.order) {
+          frames.push_back({target & ~kCallBit, 0});
           descended = true;
           break;
         }
-        if (on_path[next]) low[call] = std::min(low[call], order[next]);
+        if (next.on_path) place.low = std::min(place.low, next.order);
       }
       if (descended) continue;
-      if (low[call] == order[call]) {
-        std::vector<uint32_t> members;
-        do {
-          members.push_back(path.back());
-          on_path[path.back()] = false;
-          path.pop_back();
-        } while (members.back() != call);
-        std::sort(members.begin(), members.end(),
-                  [&](uint32_t a, uint32_t b) { return calls_[a].symbol < calls_[b].symbol; });
-        bool is_knot = members.size() > 1;
-        std::vector<std::vector<Grammar::Branch>> stacks;
-        for (uint32_t member : members) {
-          std::vector<Grammar::Branch> branches;
-          for (const Edge& edge : flat_[member]) {
-            StackId parent = edge.target;
-            if (edge.target & kCallBit) {
-              const uint32_t target = edge.target & ~kCallBit;
-              const auto fellow = std::find(members.begin(), members.end(), target);
-              is_knot = is_knot || fellow != members.end();
-              parent = fellow != members.end() ? kKnotBit | static_cast<uint32_t>(fellow - members.begin())
-                                               : stack_of_[target];
-            }
-            branches.push_back({0, edge.rest, parent});
-          }
-          stacks.push_back(std::move(branches));
-        }
-        if (is_knot) {
-          const std::vector<StackId> ids = grammar_.InternKnot(std::move(stacks));
-          for (size_t i = 0; i < members.size(); i++) stack_of_[members[i]] = ids[i];
-        } else {
-          stack_of_[call] = grammar_.InternStack(std::move(stacks[0]));
-        }
+      if (place.low == place.order) {
+        const auto first = std::find(path.begin(), path.end(), call);
+        for (auto member = first; member != path.end(); member++) places[*member].on_path = false;
+        InternMembers({first, path.end()});
+        path.erase(first, path.end());
       }
-      const uint32_t done = call;
       frames.pop_back();
-      if (!frames.empty()) low[frames.back().call] = std::min(low[frames.back().call], low[done]);
+      if (!frames.empty()) {
+        uint32_t& low = places[frames.back().call].low;
+        low = std::min(low, place.low);
+      }
     }
   }
 }
 
 std::vector<Config> Closure::Finish() {
-  for (const Call& call : calls_)
-    if (KindOf(call.symbol) == SymbolKind::kRule && !call.nullable) grammar_.rules_[IndexOf(call.symbol)].filled = true;
+  for (uint32_t call = 0; call < count_; call++)
+    if (KindOf(calls_[call].symbol) == SymbolKind::kRule && !calls_[call].nullable)
+      grammar_.rules_[IndexOf(calls_[call].symbol)].filled = true;
   InternCalls();
-  for (const std::vector<Edge>& edges : flat_) grammar_.regex_.Charge(kCallWork + kEdgeWork * edges.size());
+  for (uint32_t call = 0; call < count_; call++) grammar_.regex_.Charge(kCallWork + kEdgeWork * flat_[call].size());
   std::vector<Config> result;
   if (complete_) result.push_back({kEpsilon, 0});
   std::vector<uint32_t> terminals;
-  for (uint32_t call = 0; call < calls_.size(); call++) {
+  for (uint32_t call = 0; call < count_; call++) {
     if (KindOf(calls_[call].symbol) == SymbolKind::kTerminal) {
       if (grammar_.regex_.HasNext(IndexOf(calls_[call].symbol))) terminals.push_back(call);
     } else if (KindOf(calls_[call].symbol) == SymbolKind::kTokenSet) {

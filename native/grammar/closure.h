@@ -1,8 +1,6 @@
 // Return addresses -> the terminals that may start next, each with its stack: one pass over rules that match the empty
 // text, call one another, or call themselves first.
 #pragma once
-#include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 #include "grammar/grammar.h"
@@ -12,6 +10,7 @@ namespace onpolicy::grammar {
 
 constexpr uint32_t kKnotBit = 0x80000000u;
 
+// Serves one closure after another, so that its lists keep their room.
 class Closure {
  public:
   explicit Closure(Grammar& grammar) : grammar_(grammar) {}
@@ -41,19 +40,25 @@ class Closure {
   void Return(Target target);
   void Visit(Work work);
   std::vector<Config> Finish();
-  // Non-empty return addresses of a call, looking through tail calls.
-  std::vector<Edge> Flatten(uint32_t call) const;
+  // The call of a symbol; `is_new`: there was none.
+  uint32_t CallOf(Symbol symbol, bool* is_new);
+  // Writes the non-empty return addresses of a call to `flat_`, looking through tail calls.
+  void Flatten(uint32_t call);
   void InternCalls();
+  // Interns the stacks of strongly connected calls.
+  void InternMembers(std::vector<uint32_t> members);
 
   Grammar& grammar_;
   std::vector<Call> calls_;
-  std::unordered_map<Symbol, uint32_t> call_of_;
+  uint32_t count_ = 0;  // of the calls; behind them lies room for more
+  HashIndex call_of_;   // by symbol
   std::vector<Work> work_;
   HashIndex seen_;
   std::unordered_map<SequenceId, StackId> latest_;  // of the stacks under a sequence
-  unsigned questions_ = 12;  // how often one stack may not hold another until no more is asked
+  unsigned questions_ = 0;  // how often one stack may not hold another until no more is asked
   bool complete_ = false;
   std::vector<std::vector<Edge>> flat_;   // by call
+  std::vector<uint32_t> open_, seen_from_;  // of one call that is looked through: what is left, and by call, who saw it
   std::vector<StackId> stack_of_;         // by call
 };
 

@@ -39,29 +39,41 @@ class Constraint {
   bool IsEnded(StateId state) const { return state == ended_; }
 
  private:
+  // A token by the hash of a string between quotation marks in it.
+  using QuotedToken = std::pair<size_t, uint32_t>;
+  // Tokens that hold a whole key which was taken for new.
+  struct KeyTokens {
+    std::vector<QuotedToken> keyed;   // by that key, where it is plain and belongs to the object that the text is in
+    std::vector<uint32_t> others;
+    std::vector<QuotedToken> quoted;  // of the others, by any of their strings
+    std::vector<uint32_t> unsure;     // of the others, those whose strings do not tell
+    bool IsEmpty() const { return keyed.empty() && others.empty(); }
+    size_t words() const { return 4 * (keyed.size() + quoted.size()) + others.size() + unsure.size(); }
+  };
   struct Mask {
     std::vector<std::shared_ptr<const TerminalMask>> terminals;  // what stays inside of the terminals
     uint32_t slices = 0;           // bit per slice that is allowed as a whole
     std::vector<uint32_t> tokens;  // allowed beyond those
-    std::vector<uint32_t> dense;   // slices and tokens as bits, when there are many
+    std::vector<uint32_t> dense;   // all of these as bits, when there are many
     bool assumes_new_key = false;  // took for new the key that is being written
-    // Tokens that hold a whole key which was taken for new: by that key where it is plain, and others.
-    std::vector<std::pair<std::string_view, uint32_t>> keyed_tokens;
-    std::vector<uint32_t> key_tokens;
+    KeyTokens keys;
     // Subtrees whose fate hangs on the text: walked each time.
     std::vector<TriePlace> uncertain;
   };
 
   // constraint-mask.cc
   void ComputeMask(StateId state, std::string& text, Mask* mask);
-  void SortKeyTokens(std::vector<uint32_t> tokens, Mask* mask) const;
   void WalkSlices(StateId state, std::string& text, Mask* mask);
   void WriteMask(const Mask& found, uint32_t* mask) const;
+  void KeepBits(const uint32_t* bits, Mask* mask);
   std::shared_ptr<const TerminalMask> TerminalOf(NodeId node);
-  const Mask* FindMask(StateId state, std::string& text, Mask* fresh);
-  void RemoveRepeatedKeys(StateId state, const Mask& found, std::string& text, uint32_t* mask);
-  bool IsAlive(StateId state, std::string_view bytes, std::string& text);
+  Mask* FindMask(StateId state, std::string& text, Mask* fresh);
   void AllowNamedTokens(StateId state, uint32_t* mask, bool* open) const;
+  // constraint-keys.cc
+  KeyTokens SortKeyTokens(std::vector<uint32_t> tokens) const;
+  void RemoveRepeatedKeys(StateId state, const Mask& found, std::string& text, uint32_t* mask);
+  void RemoveEndsOfKey(StateId state, size_t open, std::string& text, uint32_t* mask);
+  StateId FollowAll(StateId state, std::string_view bytes, std::string& text);
 
   std::shared_ptr<const Vocabulary> vocabulary_;
   std::shared_ptr<Grammar> grammar_;

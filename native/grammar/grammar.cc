@@ -20,10 +20,12 @@ bool TokenSet::Has(uint32_t token) const {
   return std::binary_search(tokens.begin(), tokens.end(), token) != inverted;
 }
 
-Grammar::Grammar() {
+Grammar::Grammar() : closure_(std::make_unique<Closure>(*this)) {
   sequences_.push_back({0, 0});
   AddStack({});  // the bottom
 }
+
+Grammar::~Grammar() = default;
 
 Symbol Grammar::Rule(Generator generator) {
   rules_.push_back({std::move(generator), false, false, false, {}});
@@ -42,12 +44,12 @@ Symbol Grammar::Tokens(TokenSet set) {
 
 SequenceId Grammar::Prepend(Symbol head, SequenceId rest) {
   const uint64_t key = (static_cast<uint64_t>(head) << 32) | rest;
-  auto [it, is_new] = sequence_index_.emplace(key, static_cast<SequenceId>(sequences_.size()));
-  if (is_new) {
-    sequences_.push_back({head, rest});
-    memory_bytes_ += 48;
-  }
-  return it->second;
+  if (const SequenceId known = sequence_index_.Find(key); known != HashIndex::kNone) return known;
+  const SequenceId made = static_cast<SequenceId>(sequences_.size());
+  sequences_.push_back({head, rest});
+  sequence_index_.Add(key, made);
+  memory_bytes_ += 48;
+  return made;
 }
 
 bool Grammar::IsUsable(const std::vector<Symbol>& symbols) const {
@@ -182,7 +184,7 @@ void Grammar::Tidy(std::vector<Branch>* branches) {
 
 StackId Grammar::InternStack(std::vector<Branch> branches) {
   Tidy(&branches);
-  auto [it, is_new] = stack_index_.emplace(std::move(branches), static_cast<StackId>(stacks_.size()));
+  auto [it, is_new] = stack_index_.try_emplace(std::move(branches), static_cast<StackId>(stacks_.size()));
   if (is_new) {
     AddStack(it->first);
     memory_bytes_ += 96 + 2 * it->first.size() * sizeof(Branch);
@@ -237,7 +239,7 @@ const std::vector<Config>& Grammar::RunClosure(const std::vector<Branch>& seeds)
   regex_.Charge(40 + 10 * seeds.size());
   auto it = closures_.find(seeds);
   if (it == closures_.end()) {
-    auto configs = std::make_unique<std::vector<Config>>(Closure(*this).Run(seeds));
+    auto configs = std::make_unique<std::vector<Config>>(closure_->Run(seeds));
     memory_bytes_ += 160 + seeds.size() * sizeof(Branch) + configs->size() * sizeof(Config);
     it = closures_.emplace(seeds, std::move(configs)).first;
   }
@@ -260,7 +262,7 @@ const std::vector<Config>& Grammar::After(StackId stack, uint32_t tag, std::stri
       depends_on_text = true;
       regex_.Charge(500 + text.size() / 4);
       Symbol symbol = 0;
-      const Resolver resolver = resolvers_[IndexOf(sequences_[branch.sequence].head)];
+      const Resolver& resolver = resolvers_[IndexOf(sequences_[branch.sequence].head)];
       if (!resolver(*this, text, &symbol)) continue;
       seed.sequence = Prepend(symbol, sequences_[branch.sequence].rest);
     }

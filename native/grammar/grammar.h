@@ -4,6 +4,7 @@
 // Left recursion needs no rewriting: the stacks of one closure may point at each other, and such a knot is interned as one.
 #pragma once
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -39,6 +40,8 @@ struct Config {
 };
 constexpr uint32_t kTokenSetBit = 0x80000000u;
 
+class Closure;
+
 class Grammar {
  public:
   // Makes the productions of a rule when it is first called.
@@ -47,6 +50,7 @@ class Grammar {
   using Resolver = std::function<bool(Grammar&, std::string_view text, Symbol* symbol)>;
 
   Grammar();
+  ~Grammar();
   RegexPool& regex() { return regex_; }
 
   Symbol Terminal(NodeId node) { return MakeSymbol(SymbolKind::kTerminal, node); }
@@ -128,10 +132,10 @@ class Grammar {
 
   RegexPool regex_;
   std::vector<RuleInfo> rules_;
-  std::vector<Resolver> resolvers_;
+  std::deque<Resolver> resolvers_;  // they stay where they are
   std::vector<TokenSet> token_sets_;
   std::vector<SequenceNode> sequences_;
-  std::unordered_map<uint64_t, SequenceId> sequence_index_;
+  HashIndex sequence_index_;
   std::vector<std::vector<Branch>> stacks_;
   std::vector<bool> deferred_;  // by stack
   std::vector<std::unique_ptr<std::vector<StackId>>> below_;  // by stack, null until asked for
@@ -142,6 +146,7 @@ class Grammar {
   std::map<std::vector<std::vector<Branch>>, std::vector<StackId>> knot_index_;
   std::unordered_map<uint64_t, const std::vector<Config>*> after_;  // (stack, tag) -> configs, where text plays no part
   std::map<std::vector<Branch>, std::unique_ptr<std::vector<Config>>> closures_;
+  std::unique_ptr<Closure> closure_;
   std::unordered_map<uint64_t, StackId> unions_;
   std::vector<std::shared_ptr<void>> kept_;
   uint64_t text_reads_ = 0;

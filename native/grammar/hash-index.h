@@ -38,8 +38,15 @@ class HashIndex {
     return FindHash(MixBits(key), [](uint32_t) { return true; });
   }
   void Add(uint64_t key, uint32_t value) { AddHash(MixBits(key), value); }
+  // Forgets all. Keeps its room where that is little.
+  void Clear() {
+    if (slots_.size() > kSmall) slots_.resize(kSmall);
+    for (Slot& slot : slots_) slot = {};
+    count_ = 0;
+  }
 
  private:
+  static constexpr size_t kSmall = 64;
   struct Slot {
     uint64_t hash = 0;
     uint32_t value = kNone;
@@ -52,7 +59,7 @@ class HashIndex {
     slots_[at] = slot;
   }
   void Grow() {
-    std::vector<Slot> old(slots_.empty() ? 64 : slots_.size() * 2);
+    std::vector<Slot> old(slots_.empty() ? kSmall : slots_.size() * 2);
     old.swap(slots_);
     for (const Slot& slot : old)
       if (slot.value != kNone) Place(slot);

@@ -247,33 +247,56 @@ bool FindMemberKey(std::string_view text, std::string* key) {
 
 size_t FindOpenString(std::string_view text) { return StringStart(text, text.size()); }
 
-std::vector<std::string> KeysBefore(std::string_view text, size_t open) {
-  std::vector<std::string> keys;
-  JsonError error;
+// Calls `visit` with the spelling of each key that stands to the left of `open` in the same object, until it returns false.
+template <typename Visit>
+static void ForEachKeyBefore(std::string_view text, size_t open, Visit visit) {
   // Member by member to the left, until the brace that opens the object.
   for (size_t at = open;;) {
     while (at > 0 && IsBlank(text[at - 1])) at--;
-    if (at == 0 || text[at - 1] != ',') return keys;
+    if (at == 0 || text[at - 1] != ',') return;
     const size_t value = FindValueStart(text, at - 1);
-    if (value == std::string_view::npos) return keys;
+    if (value == std::string_view::npos) return;
     at = value;
     while (at > 0 && text[at - 1] != ':') at--;
     while (at > 0 && text[at - 1] != '"') at--;
-    if (at == 0) return keys;
+    if (at == 0) return;
     const size_t start = StringStart(text, at - 1);
-    if (start == std::string_view::npos) return keys;
-    keys.push_back(ParseJson(text.substr(start, at - start), &error).text);
+    if (start == std::string_view::npos || !visit(text.substr(start, at - start))) return;
     at = start;
   }
+}
+
+// Whether a spelling is its text between quotation marks.
+static bool IsPlain(std::string_view spelling) {
+  return std::none_of(spelling.begin(), spelling.end(), [](char c) { return c == '\\' || static_cast<uint8_t>(c) < 0x20; });
+}
+
+static std::string KeyOf(std::string_view spelling) {
+  if (IsPlain(spelling)) return std::string(spelling.substr(1, spelling.size() - 2));
+  JsonError error;
+  return ParseJson(spelling, &error).text;
+}
+
+std::vector<std::string> KeysBefore(std::string_view text, size_t open) {
+  std::vector<std::string> keys;
+  ForEachKeyBefore(text, open, [&](std::string_view spelling) {
+    keys.push_back(KeyOf(spelling));
+    return true;
+  });
+  return keys;
 }
 
 bool RepeatsKey(std::string_view text) {
   const size_t open = text.empty() ? std::string_view::npos : StringStart(text, text.size() - 1);
   if (open == std::string_view::npos) return false;
-  JsonError error;
-  const std::string key = ParseJson(text.substr(open), &error).text;
-  const std::vector<std::string> keys = KeysBefore(text, open);
-  return std::find(keys.begin(), keys.end(), key) != keys.end();
+  const std::string_view last = text.substr(open);
+  const bool is_plain = IsPlain(last);
+  bool repeats = false;
+  ForEachKeyBefore(text, open, [&](std::string_view spelling) {
+    repeats = spelling == last || (!(is_plain && IsPlain(spelling)) && KeyOf(spelling) == KeyOf(last));
+    return !repeats;
+  });
+  return repeats;
 }
 
 std::string Decimal::IntegerDigits() const {

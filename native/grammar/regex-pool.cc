@@ -81,26 +81,26 @@ NodeId RegexPool::Literal(std::string_view text) {
   return node;
 }
 
+// A concatenation whose left side is none itself.
+NodeId RegexPool::Prepend(NodeId first, NodeId second) {
+  const Node& head = nodes_[first];
+  const Node& tail = nodes_[second];
+  return Intern({Kind::kConcat, head.nullable && tail.nullable, head.searches || tail.searches, head.tagged || tail.tagged,
+                 head.repeats || tail.repeats, first, second, 0, 0},
+                nullptr);
+}
+
 NodeId RegexPool::Concat(NodeId first, NodeId second) {
   if (first == kNothing || second == kNothing) return kNothing;
   if (first == kEpsilon) return second;
   if (second == kEpsilon) return first;
   if (first == kAnyText && second == kAnyText) return kAnyText;
   // Right-nested: the left side of a concatenation is never itself one.
+  if (nodes_[first].kind != Kind::kConcat) return Prepend(first, second);
   std::vector<NodeId> parts;
-  while (nodes_[first].kind == Kind::kConcat) {
-    parts.push_back(nodes_[first].a);
-    first = nodes_[first].b;
-  }
-  parts.push_back(first);
-  NodeId result = second;
-  for (size_t i = parts.size(); i-- > 0;) {
-    const Node& head = nodes_[parts[i]];
-    const Node& tail = nodes_[result];
-    result = Intern({Kind::kConcat, head.nullable && tail.nullable, head.searches || tail.searches,
-                     head.tagged || tail.tagged, head.repeats || tail.repeats, parts[i], result, 0, 0},
-                    nullptr);
-  }
+  for (; nodes_[first].kind == Kind::kConcat; first = nodes_[first].b) parts.push_back(nodes_[first].a);
+  NodeId result = Prepend(first, second);
+  for (size_t i = parts.size(); i-- > 0;) result = Prepend(parts[i], result);
   return result;
 }
 
@@ -207,27 +207,25 @@ NodeId RegexPool::Leaf(Automaton* automaton, uint32_t state) {
 }
 
 const std::vector<uint32_t>& RegexPool::AcceptedTags(NodeId node) {
+  static const std::vector<uint32_t> none, first{0};
+  if (!nodes_[node].tagged) return nodes_[node].nullable ? first : none;
   if (tags_[node]) return *tags_[node];
+  // Tags stand only at the end of the alternatives of a merged terminal.
   std::vector<uint32_t> tags;
-  if (!nodes_[node].tagged) {
-    if (nodes_[node].nullable) tags.push_back(0);
-  } else {
-    // Tags stand only at the end of the alternatives of a merged terminal.
-    std::vector<NodeId> options{node};
-    if (nodes_[node].kind == Kind::kAlternate) options = ChildrenOf(node);
-    for (NodeId option : options) {
-      bool nullable = true;
-      while (nodes_[option].kind == Kind::kConcat && nullable) {
-        nullable = nodes_[nodes_[option].a].nullable;
-        option = nodes_[option].b;
-      }
-      if (nullable && nodes_[option].kind == Kind::kTag) tags.push_back(nodes_[option].a);
-      if (nullable && nodes_[option].kind == Kind::kAlternate)  // a factored tail
-        for (uint32_t tag : AcceptedTags(option)) tags.push_back(tag);
+  std::vector<NodeId> options{node};
+  if (nodes_[node].kind == Kind::kAlternate) options = ChildrenOf(node);
+  for (NodeId option : options) {
+    bool nullable = true;
+    while (nodes_[option].kind == Kind::kConcat && nullable) {
+      nullable = nodes_[nodes_[option].a].nullable;
+      option = nodes_[option].b;
     }
-    std::sort(tags.begin(), tags.end());
-    tags.erase(std::unique(tags.begin(), tags.end()), tags.end());
+    if (nullable && nodes_[option].kind == Kind::kTag) tags.push_back(nodes_[option].a);
+    if (nullable && nodes_[option].kind == Kind::kAlternate)  // a factored tail
+      for (uint32_t tag : AcceptedTags(option)) tags.push_back(tag);
   }
+  std::sort(tags.begin(), tags.end());
+  tags.erase(std::unique(tags.begin(), tags.end()), tags.end());
   tags_[node] = std::make_unique<std::vector<uint32_t>>(std::move(tags));
   return *tags_[node];
 }

@@ -3,7 +3,6 @@
 // are reached, and `And` / `Not` need no product construction. A pool belongs to one Constraint and is not locked.
 #pragma once
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -119,6 +118,7 @@ class RegexPool {
   };
 
   NodeId Intern(const Node& node, const std::vector<NodeId>* children);
+  NodeId Prepend(NodeId first, NodeId second);
   std::vector<NodeId> ChildrenOf(NodeId node) const;
   // regex-form.cc
   Form MakeForm(NodeId node) const;
@@ -131,6 +131,7 @@ class RegexPool {
   Split SplitHead(NodeId node) const;
   bool Contains(NodeId whole, NodeId part, unsigned depth);
   NodeId JoinRanges(NodeId one, NodeId two);
+  bool HaveTagsOfTheirOwn(const std::vector<NodeId>& parts) const;
   void Absorb(std::vector<NodeId>* parts);
   const std::vector<Edge>& Edges(NodeId node);
   std::vector<Edge> MakeEdges(NodeId node);
@@ -163,7 +164,9 @@ class RegexPool {
   std::vector<std::unique_ptr<std::vector<Edge>>> edges_;      // by node
   std::vector<std::unique_ptr<std::vector<uint32_t>>> tags_;  // by node
   std::vector<StateRow*> row_of_;                             // by node, null until asked for
-  std::deque<StateRow> rows_;
+  static constexpr size_t kRowsPerBlock = 16;
+  std::vector<std::unique_ptr<StateRow[]>> rows_;  // blocks of them
+  size_t row_count_ = 0;
   std::vector<uint8_t> live_;        // by node: 0 unknown, 1 live, 2 dead
   std::vector<std::unique_ptr<Automaton>> automata_;
   std::vector<Automaton*> leaves_;

@@ -76,6 +76,19 @@ NodeId RegexPool::JoinRanges(NodeId one, NodeId two) {
   }
 }
 
+// Whether each part ends in a tag that no other one has: then none holds texts of another.
+bool RegexPool::HaveTagsOfTheirOwn(const std::vector<NodeId>& parts) const {
+  std::vector<uint32_t> tags;
+  tags.reserve(parts.size());
+  for (NodeId part : parts) {
+    while (nodes_[part].kind == Kind::kConcat) part = nodes_[part].b;
+    if (nodes_[part].kind != Kind::kTag) return false;
+    tags.push_back(nodes_[part].a);
+  }
+  std::sort(tags.begin(), tags.end());
+  return std::adjacent_find(tags.begin(), tags.end()) == tags.end();
+}
+
 // Drops from the parts of an alternation those that others hold.
 void RegexPool::Absorb(std::vector<NodeId>* parts) {
   const auto repeats = [&](NodeId node) { return nodes_[node].repeats; };
@@ -83,6 +96,7 @@ void RegexPool::Absorb(std::vector<NodeId>* parts) {
   if (loops == 0 || parts->size() < 2 || loops * parts->size() > kMaxQuestions) return;
   work_ += loops * parts->size();
   const uint64_t last_work = work_ + kListWork;
+  if (HaveTagsOfTheirOwn(*parts)) return;
   for (size_t i = 0; i < parts->size(); i++) {
     if (!repeats((*parts)[i])) continue;
     if (work_ > last_work) return;

@@ -95,7 +95,8 @@ NodeId RegexPool::RestOf(const Node& repeat) {
 
 NodeId* RegexPool::MakeRow(NodeId state) {
   work_ += 40;
-  StateRow& row = rows_.emplace_back();
+  if (row_count_ % kRowsPerBlock == 0) rows_.push_back(std::unique_ptr<StateRow[]>(new StateRow[kRowsPerBlock]));
+  StateRow& row = rows_.back()[row_count_++ % kRowsPerBlock];
   std::fill(std::begin(row.next), std::end(row.next), kUnasked);
   row_of_[state] = &row;
   return row.next;

@@ -8,6 +8,8 @@
 namespace onpolicy::grammar {
 
 static constexpr uint64_t kManyKeys = 1000;
+static constexpr size_t kMaxDemands = 63;
+static constexpr size_t kMaxKeyClasses = 300;
 
 // A number for every distinct restriction of objects.
 uint32_t SchemaRules::SpecOf(const Shape& shape, bool tagged) {
@@ -26,6 +28,8 @@ uint32_t SchemaRules::SpecOf(const Shape& shape, bool tagged) {
   spec.min = shape.min;
   spec.max = shape.max;
   spec.count_matters = shape.min > 0 || shape.max != UINT64_MAX;
+  if (shape.some.size() > kMaxDemands)
+    throw SchemaError("UNSUPPORTED", "#", "an object that must differ in too many ways cannot be enforced");
   for (uint32_t atom : shape.some) spec.demands.push_back(shapes_.formulas().atom(atom).formula);
   const auto add = [&](const std::string& key, int group, uint32_t rank) {
     for (KnownKey& known : spec.known)
@@ -38,10 +42,10 @@ uint32_t SchemaRules::SpecOf(const Shape& shape, bool tagged) {
     known.rank = rank;
     known.required = shape.required.contains(key);
     if (!shapes_.AllowsName(shape, key) || shapes_.IsEmpty(known.formula)) known.formula = kFalseFormula;
-    for (uint32_t some : shape.some) {
-      const NodeId both = shapes_.pool().And({known.text, shapes_.formulas().atom(some).node});
-      known.meets.push_back(shapes_.pool().IsLive(both));
-    }
+    uint64_t demands = 0;
+    for (size_t i = 0; i < shape.some.size(); i++)
+      if (shapes_.pool().IsLive(shapes_.pool().And({known.text, shapes_.formulas().atom(shape.some[i]).node}))) demands |= uint64_t{1} << i;
+    known.meeting = MeetingOf(spec, known.formula, demands);
     spec.known.push_back(std::move(known));
   };
   // A key that several name has its place where its order is told.
@@ -59,7 +63,7 @@ uint32_t SchemaRules::SpecOf(const Shape& shape, bool tagged) {
   return index;
 }
 
-// Keys beyond the known ones, split by the patterns that they match.
+// Keys beyond the known ones, split by the patterns that they match and by the demands that are about them.
 void SchemaRules::AddExtras(const Shape& shape, ObjectSpec* spec) {
   RegexPool& pool = shapes_.pool();
   std::vector<NodeId> patterns, known;
@@ -71,12 +75,31 @@ void SchemaRules::AddExtras(const Shape& shape, ObjectSpec* spec) {
   base.insert(base.end(), shape.names.begin(), shape.names.end());
   if (!known.empty()) base.push_back(pool.Not(pool.Alternate(std::move(known))));
   size_t classes = 0;
+  const auto count_class = [&] {
+    if (++classes > kMaxKeyClasses)
+      throw SchemaError("UNSUPPORTED", "#", "patternProperties overlap in too many ways to enforce");
+  };
+  const bool is_free = patterns.empty() && shape.names.empty() && !spec->tagged;
+  const std::function<void(size_t, NodeId, FormulaId, uint64_t, bool)> add = [&](size_t at, NodeId keys, FormulaId formula,
+                                                                                uint64_t demands, bool is_whole) {
+    count_class();
+    if (at < shape.some.size()) {
+      const NodeId node = shapes_.formulas().atom(shape.some[at]).node;
+      const NodeId inside = pool.And({keys, node}), outside = pool.And({keys, pool.Not(node)});
+      const bool is_split = pool.IsLive(inside) && pool.IsLive(outside);
+      if (pool.IsLive(inside)) add(at + 1, is_split ? inside : keys, formula, demands | uint64_t{1} << at, is_whole && !is_split);
+      if (pool.IsLive(outside)) add(at + 1, is_split ? outside : keys, formula, demands, is_whole && !is_split);
+      return;
+    }
+    const bool is_counted = spec->min > 0 || !shape.some.empty();
+    spec->extras.push_back({keys, formula, is_counted ? pool.CountTexts(keys, kManyKeys) : kManyKeys, is_free && is_whole,
+                            MeetingOf(*spec, formula, demands)});
+  };
   // Goes through the sets of patterns that some key matches; a set that no key matches ends its branch.
   const std::function<void(size_t, NodeId, std::vector<NodeId>)> split = [&](size_t at, NodeId keys,
                                                                              std::vector<NodeId> matched) {
     if (!pool.IsLive(keys)) return;
-    if (++classes > 300)
-      throw SchemaError("UNSUPPORTED", "#", "patternProperties overlap in too many ways to enforce");
+    count_class();
     if (at < patterns.size()) {
       split(at + 1, pool.And({keys, pool.Not(patterns[at])}), matched);
       matched.push_back(patterns[at]);
@@ -94,12 +117,8 @@ void SchemaRules::AddExtras(const Shape& shape, ObjectSpec* spec) {
         }
       if (!named) parts.push_back(atom.rest);
     }
-    ExtraKeys extra{keys, shapes_.formulas().And(std::move(parts)), 0,
-                    patterns.empty() && shape.names.empty() && !spec->tagged, {}};
-    if (extra.formula == kFalseFormula || shapes_.IsEmpty(extra.formula)) return;
-    extra.count = spec->min > 0 || !spec->demands.empty() ? pool.CountTexts(keys, kManyKeys) : kManyKeys;
-    for (uint32_t some : shape.some) extra.demand_keys.push_back(pool.And({keys, shapes_.formulas().atom(some).node}));
-    spec->extras.push_back(std::move(extra));
+    const FormulaId formula = shapes_.formulas().And(std::move(parts));
+    if (formula != kFalseFormula && !shapes_.IsEmpty(formula)) add(0, keys, formula, 0, true);
   };
   split(0, pool.And(std::move(base)), {});
 }
@@ -110,7 +129,6 @@ Symbol SchemaRules::ObjectBody(const Shape& shape, uint32_t excluded, bool tagge
   const ObjectSpec& spec = object_specs_[state.spec];
   state.next_rank.assign(static_cast<size_t>(spec.groups), 0);
   state.seen.assign(spec.known.size(), false);
-  state.met.assign(spec.demands.size(), false);
   state.excluded = excluded;
   return Object(state);
 }
@@ -205,11 +223,11 @@ bool SchemaRules::CanClose(const ObjectState& state) const {
     if (!key.required) continue;
     if (key.group < 0 ? !state.seen[i] : state.next_rank[static_cast<size_t>(key.group)] <= key.rank) return false;
   }
-  return std::find(state.met.begin(), state.met.end(), false) == state.met.end();
+  return state.met == AllDemands(spec);
 }
 
 // Whether what is owed can still be delivered: no state without this is ever entered.
-bool SchemaRules::CanFinish(const ObjectState& state) const {
+bool SchemaRules::CanFinish(const ObjectState& state) {
   const ObjectSpec& spec = object_specs_[state.spec];
   uint64_t owed = 0, open = 0;
   for (size_t i = 0; i < spec.known.size(); i++) {
@@ -225,15 +243,8 @@ bool SchemaRules::CanFinish(const ObjectState& state) const {
     if (key.formula == kFalseFormula || (key.group < 0 && !done)) return false;
   }
   for (const ExtraKeys& extra : spec.extras) open += extra.count;
-  for (size_t demand = 0; demand < state.met.size(); demand++) {
-    if (state.met[demand]) continue;
-    bool possible = false;
-    for (size_t i = 0; i < spec.known.size(); i++)
-      possible = possible || (spec.known[i].meets[demand] && IsOpen(state, i));
-    for (const ExtraKeys& extra : spec.extras) possible = possible || extra.demand_keys[demand] != kNothing;
-    if (!possible) return false;
-    owed++;
-  }
+  if (state.met != AllDemands(spec)) owed = LeastMembers(state);
+  if (owed == kImpossible) return false;
   if (!spec.count_matters) return true;
   const uint64_t used = extra_sets_[state.extra_set].size();
   return state.count + owed <= spec.max && state.count + open >= spec.min + (open >= kManyKeys ? 0 : used);
@@ -315,31 +326,29 @@ std::vector<SequenceId> SchemaRules::ObjectProductions(const ObjectState& state,
     next.excluded = 0;
     offer(keys, formula, 0, next, &extra);
   };
-  // Each member is offered once plainly, and once for each demand that it may meet with a narrower value.
+  // Each member is offered once for every set of the demands that it may meet, with a value narrowed by them.
+  const auto offer_all = [&](FormulaId formula, const Meeting& meeting, const ObjectState& next, const auto& offer_one) {
+    const uint64_t maybe = meeting.maybe & ~state.met;
+    for (uint64_t set = maybe;; set = (set - 1) & maybe) {
+      ObjectState then = next;
+      then.met |= meeting.always | set;
+      offer_one(WithDemands(spec, formula, set), then);
+      if (set == 0) break;
+    }
+  };
   for (size_t i = 0; i < spec.known.size(); i++) {
     const KnownKey& key = spec.known[i];
     if (!IsOpen(state, i) || (key.group >= 0 && key.rank > limit[static_cast<size_t>(key.group)])) continue;
-    const ObjectState next = Taken(state, i);
     const NodeId text = spec.tagged ? TaggedKey(key.key) : key.text;
-    offer_key(key.key, text, key.formula, next, nullptr);
-    for (size_t demand = 0; demand < spec.demands.size(); demand++) {
-      if (state.met[demand] || !key.meets[demand]) continue;
-      ObjectState met = next;
-      met.met[demand] = true;
-      offer_key(key.key, text, shapes_.formulas().And({key.formula, spec.demands[demand]}), met, nullptr);
-    }
+    offer_all(key.formula, key.meeting, Taken(state, i),
+              [&](FormulaId formula, const ObjectState& next) { offer_key(key.key, text, formula, next, nullptr); });
   }
   for (const ExtraKeys& extra : spec.extras) {
     ObjectState next = state;
     next.first = false;
     if (spec.count_matters) next.count++;
-    offer_extra(extra.keys, extra.formula, next, extra);
-    for (size_t demand = 0; demand < spec.demands.size(); demand++) {
-      if (state.met[demand] || extra.demand_keys[demand] == kNothing) continue;
-      ObjectState met = next;
-      met.met[demand] = true;
-      offer_extra(extra.demand_keys[demand], shapes_.formulas().And({extra.formula, spec.demands[demand]}), met, extra);
-    }
+    offer_all(extra.formula, extra.meeting, next,
+              [&](FormulaId formula, const ObjectState& then) { offer_extra(extra.keys, formula, then, extra); });
   }
   return result;
 }

@@ -21,6 +21,10 @@ class SchemaRules {
   const std::vector<std::string>& warnings() { return compiler_.warnings(); }
 
  private:
+  // Demands (a bit each) that a member may meet: always, or with some of its values.
+  struct Meeting {
+    uint64_t always = 0, maybe = 0;
+  };
   struct KnownKey {
     std::string key;
     FormulaId formula;
@@ -28,14 +32,14 @@ class SchemaRules {
     int group = -1;       // keys of one `properties` keep their order; -1: any place
     uint32_t rank = 0;
     bool required = false;
-    std::vector<bool> meets;  // by demand: the key is one that the demand is about
+    Meeting meeting;
   };
   struct ExtraKeys {
     NodeId keys;
     FormulaId formula;
     uint64_t count;  // how many keys there are, capped
     bool open;       // every beginning of a key can go on, so a repeated key is refused at its closing quote
-    std::vector<NodeId> demand_keys;  // by demand: those of the keys that it is about
+    Meeting meeting;
   };
   struct ObjectSpec {
     std::vector<KnownKey> known;
@@ -52,7 +56,7 @@ class SchemaRules {
     std::vector<uint32_t> next_rank;  // by group
     std::vector<bool> seen;           // by known key; only those without a group, and what is required
     uint64_t count = 0;
-    std::vector<bool> met;            // by demand
+    uint64_t met = 0;                 // demands, a bit each
     uint32_t extra_set = 0;           // in extra_sets_
     uint32_t excluded = 0;            // in excluded_sets_: objects of which what is still to come must differ
     auto operator<=>(const ObjectState&) const = default;
@@ -92,6 +96,8 @@ class SchemaRules {
     JsonValue value, rest;
   };
 
+  static constexpr uint64_t kImpossible = UINT64_MAX;
+  static uint64_t AllDemands(const ObjectSpec& spec) { return (uint64_t{1} << spec.demands.size()) - 1; }
   bool IsBodyEmpty(const Shape& shape, uint32_t excluded);
   Symbol Value(FormulaId formula, uint32_t excluded = 0);
   std::vector<SequenceId> ValueProductions(FormulaId formula, uint32_t excluded);
@@ -116,7 +122,11 @@ class SchemaRules {
   Symbol AfterOpenKey(FormulaId formula, uint32_t excluded, const ObjectState& next);
   std::vector<SequenceId> ObjectProductions(const ObjectState& state, bool is_member);
   bool CanClose(const ObjectState& state) const;
-  bool CanFinish(const ObjectState& state) const;
+  bool CanFinish(const ObjectState& state);
+  // schema-demands.cc
+  Meeting MeetingOf(const ObjectSpec& spec, FormulaId formula, uint64_t of_key);
+  FormulaId WithDemands(const ObjectSpec& spec, FormulaId formula, uint64_t demands);
+  uint64_t LeastMembers(const ObjectState& state);
   bool IsOpen(const ObjectState& state, size_t key) const;
   ObjectState Taken(const ObjectState& state, size_t key) const;
   NodeId Unseen(const ObjectState& state, NodeId keys);

@@ -112,10 +112,14 @@ Ending StateTable::EndingAt(NodeId node, StackId stack, std::string_view text) {
   const uint32_t known = ending_index_.Find(key);
   if (known != HashIndex::kNone && !endings_[known].on_text) return endings_[known];
   const uint64_t reads = grammar_.text_reads(), assumptions = grammar_.assumptions();
-  std::vector<Config> configs;
-  End(node, stack, text, 0, &configs);
+  after_.clear();
+  End(node, stack, text, 0, &after_);
   Ending ending;
-  if (!configs.empty()) ending.state = Intern(std::move(configs));
+  if (after_.size() == 1) {
+    ending.state = Intern(after_[0]);
+  } else if (!after_.empty()) {
+    ending.state = Intern(after_);
+  }
   ending.on_text = reads != grammar_.text_reads();
   const bool granted = assumptions != grammar_.assumptions();
   if (granted && !ending.on_text && granted_index_.Find(key) == HashIndex::kNone)

@@ -57,6 +57,7 @@ class StateTable {
   std::vector<Ending> endings_;
   HashIndex ending_index_;   // by node and stack
   HashIndex granted_index_;  // by node and stack
+  std::vector<Config> after_;  // one ending, while it is made
   size_t tables_ = 0;
 };
 

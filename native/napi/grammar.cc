@@ -22,6 +22,19 @@ Napi::Value Wrap(Napi::Env env, std::shared_ptr<T> value) {
                         [](Napi::Env, std::shared_ptr<T>* held) { delete held; });
 }
 
+// What a constraint comes to hold outside of JavaScript's memory, roughly. Told to V8, which otherwise lets constraints that
+// nobody uses pile up, and each new one begins on memory that the system has to hand out first.
+constexpr int64_t kConstraintBytes = 128 << 10;
+
+Napi::Value WrapConstraint(Napi::Env env, std::shared_ptr<Constraint> constraint) {
+  Napi::MemoryManagement::AdjustExternalMemory(env, kConstraintBytes);
+  return Handle<Constraint>::New(env, new std::shared_ptr<Constraint>(std::move(constraint)),
+                                 [](Napi::Env env, std::shared_ptr<Constraint>* held) {
+                                   delete held;
+                                   Napi::MemoryManagement::AdjustExternalMemory(env, -kConstraintBytes);
+                                 });
+}
+
 template <typename T>
 std::shared_ptr<T> Unwrap(const Napi::Value& value) {
   return *value.As<Handle<T>>().Data();
@@ -108,7 +121,7 @@ Napi::Value Compile(const Napi::CallbackInfo& info) {
         Napi::Array list = Napi::Array::New(env, warnings.size());
         for (uint32_t i = 0; i < warnings.size(); i++) list.Set(i, warnings[i]);
         made.Set("warnings", list);
-        made.Set("constraint", Wrap(env, *result));
+        made.Set("constraint", WrapConstraint(env, *result));
         return made;
       });
 }
