@@ -13,6 +13,8 @@ static constexpr size_t kManyBranches = 12;
 static constexpr uint64_t kCallWork = 100;
 static constexpr uint64_t kEdgeWork = 16;
 static constexpr uint64_t kPushWork = 10;
+// So often may one stack not hold another until no more is asked in one closure.
+static constexpr unsigned kMaxQuestions = 12;
 
 void Closure::Push(SequenceId sequence, Target target) {
   grammar_.regex_.Charge(kPushWork);
@@ -91,6 +93,8 @@ std::vector<Config> Closure::Run(const std::vector<Grammar::Branch>& seeds) {
   call_of_.Clear();
   seen_.Clear();
   work_.clear();
+  latest_.clear();
+  questions_ = kMaxQuestions;
   for (const Grammar::Branch& seed : seeds) Push(seed.sequence, seed.parent);
   size_t steps = 0;
   while (!work_.empty()) {
@@ -219,8 +223,9 @@ void Closure::InternCalls() {
 }
 
 std::vector<Config> Closure::Finish() {
-  for (const Call& call : calls_)
-    if (KindOf(call.symbol) == SymbolKind::kRule && !call.nullable) grammar_.rules_[IndexOf(call.symbol)].filled = true;
+  for (uint32_t call = 0; call < count_; call++)
+    if (KindOf(calls_[call].symbol) == SymbolKind::kRule && !calls_[call].nullable)
+      grammar_.rules_[IndexOf(calls_[call].symbol)].filled = true;
   InternCalls();
   for (uint32_t call = 0; call < count_; call++) grammar_.regex_.Charge(kCallWork + kEdgeWork * flat_[call].size());
   std::vector<Config> result;

@@ -55,7 +55,7 @@ class Closure {
   std::vector<Work> work_;
   HashIndex seen_;
   std::unordered_map<SequenceId, StackId> latest_;  // of the stacks under a sequence
-  unsigned questions_ = 12;  // how often one stack may not hold another until no more is asked
+  unsigned questions_ = 0;  // how often one stack may not hold another until no more is asked
   bool complete_ = false;
   std::vector<std::vector<Edge>> flat_;   // by call
   std::vector<uint32_t> open_, seen_from_;  // of one call that is looked through: what is left, and by call, who saw it

@@ -253,10 +253,9 @@ const std::vector<Config>& Grammar::After(StackId stack, uint32_t tag, std::stri
   if (auto it = after_.find(key); it != after_.end()) return *it->second;
   std::vector<Branch> seeds;
   bool depends_on_text = false;
-  const size_t count = stacks_[stack].size();
-  regex_.Charge(20 + 10 * count);
-  for (size_t i = 0; i < count; i++) {
-    const Branch branch = stacks_[stack][i];  // a copy: resolvers make stacks
+  const std::vector<Branch> branches = stacks_[stack];
+  regex_.Charge(20 + 10 * branches.size());
+  for (const Branch& branch : branches) {
     if (branch.tag != tag) continue;
     Branch seed{0, branch.sequence, branch.parent};
     if (branch.sequence != 0 && KindOf(sequences_[branch.sequence].head) == SymbolKind::kDeferred) {

@@ -68,7 +68,7 @@ class RegexPool {
   }
   // Entries by byte; kUnasked where nobody has asked for one yet. Stays where it is, and fills as `Entry` is called.
   const NodeId* Row(NodeId state) { return row_of_[state] ? row_of_[state]->next : MakeRow(state); }
-  // All bytes that may come next.
+  // All bytes that may come next; more of them when there is no work left to tell.
   const ByteSet& FirstBytes(NodeId state);
   // Whether any byte may come next.
   bool HasNext(NodeId state);

@@ -118,9 +118,12 @@ const ByteSet& RegexPool::FirstBytes(NodeId state) {
   Row(state);
   StateRow& row = *row_of_[state];
   if (row.is_whole) return row.first;
-  for (unsigned byte = 0; byte < 256; byte++)
+  static const ByteSet all = ByteSet::All();
+  for (unsigned byte = 0; byte < 256; byte++) {
     if (Entry(state, static_cast<uint8_t>(byte)) != kNothing) row.first.Add(byte);
-  row.is_whole = !IsStopped();
+    if (IsStopped()) return all;
+  }
+  row.is_whole = true;
   return row.first;
 }
 
