@@ -9,7 +9,7 @@ namespace onpolicy::grammar {
 // What one mask may cost, counted in what new states, steps over several readings, closures and nodes cost: some 6 ms, and
 // half as much again for single bytes; reached by expressions of random ambiguity. A mask that needs more lacks tokens of
 // several bytes, and is not remembered.
-static constexpr uint64_t kMaskWork = 500'000;
+static constexpr uint64_t kMaskWork = 550'000;
 
 MaskWalk::MaskWalk(const Vocabulary& vocabulary, Grammar& grammar, StateTable& states, TextReach& reach)
     : vocabulary_(vocabulary), grammar_(grammar), states_(states), reach_(reach) {

@@ -94,9 +94,10 @@ void RegexPool::Absorb(std::vector<NodeId>* parts) {
   const auto repeats = [&](NodeId node) { return nodes_[node].repeats; };
   size_t loops = static_cast<size_t>(std::count_if(parts->begin(), parts->end(), repeats));
   if (loops == 0 || parts->size() < 2 || loops * parts->size() > kMaxQuestions) return;
+  work_ += 2 * parts->size();
+  if (HaveTagsOfTheirOwn(*parts)) return;
   work_ += loops * parts->size();
   const uint64_t last_work = work_ + kListWork;
-  if (HaveTagsOfTheirOwn(*parts)) return;
   for (size_t i = 0; i < parts->size(); i++) {
     if (!repeats((*parts)[i])) continue;
     if (work_ > last_work) return;

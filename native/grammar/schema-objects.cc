@@ -8,6 +8,8 @@
 namespace onpolicy::grammar {
 
 static constexpr uint64_t kManyKeys = 1000;
+// Objects of up to so many keys have each key in one terminal with the comma before it.
+static constexpr size_t kFewKeys = 16;
 static constexpr size_t kMaxDemands = 63;
 static constexpr size_t kMaxKeyClasses = 300;
 
@@ -272,6 +274,14 @@ std::vector<SequenceId> SchemaRules::ObjectProductions(const ObjectState& state,
     result.push_back(grammar_.Sequence({grammar_.Terminal(spec.tagged ? tag_gap_ : close)}));
   }
   if (spec.count_matters && state.count >= spec.max) return result;
+  if (!is_member && !state.first && !spec.tagged && spec.known.size() > kFewKeys) {
+    // The comma and its blanks once for all keys: with each of many keys, every blank would be a state of all of them.
+    std::vector<SequenceId> members = ObjectProductions(state, true);
+    if (members.empty()) return result;
+    const Symbol member = grammar_.Rule([members = std::move(members)](Grammar&) { return members; });
+    result.push_back(grammar_.Sequence({grammar_.Terminal(comma_), member}));
+    return result;
+  }
   const NodeId before = pool.Concat(state.first || is_member ? kEpsilon : comma_, pool.Literal("\""));
   // Ordered keys may be passed over up to the first that is required.
   std::vector<uint32_t> limit(static_cast<size_t>(spec.groups), kUnlimited);
