@@ -91,6 +91,7 @@ class RegexPool {
   bool IsExact() const { return is_exact_; }
   // The constraint is compiled. From now on searches are short, and what they leave open counts as dead.
   void Bind() { is_bound_ = true; }
+  bool IsBound() const { return is_bound_; }
   // Once so much work is done in all, `Entry` no longer searches for the texts of a new state, and takes it for dead.
   // A step begins, whose searches share a bounded amount of work.
   void SearchUntil(uint64_t work) {

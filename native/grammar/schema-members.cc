@@ -7,6 +7,8 @@ namespace onpolicy::grammar {
 
 static constexpr uint64_t kManyValues = 1000;
 static constexpr int kMaxCountDepth = 8;
+// What it costs to look up what one restriction of objects says of a key, and to join it with the others.
+static constexpr uint64_t kPartWork = 20;
 
 bool ShapeTable::AllowsName(const Shape& shape, const std::string& key) {
   // Any spelling will do: a language holds all of them or none.
@@ -37,6 +39,7 @@ FormulaId ShapeTable::MemberFormula(const Shape& shape, const std::string& key) 
   const std::string encoded = EncodedKey(key);
   for (uint32_t index : shape.members) {
     const Atom& atom = formulas_.atom(index);
+    pool().Charge(kPartWork + atom.properties.size());
     bool named = false;
     for (const auto& [name, value] : atom.properties)
       if (name == key) {

@@ -9,6 +9,8 @@ namespace onpolicy::grammar {
 
 static constexpr size_t kMaxShapes = 600;
 static constexpr size_t kMaxWork = 400000;
+// What the automata of a schema may cost until it is compiled: about half a second.
+static constexpr uint64_t kMaxCompileWork = 50'000'000;
 // What one of them counts as work of a step.
 static constexpr uint64_t kNormalizeWork = 100;
 // More alternatives than this are looked at one by one: those that no value satisfies are left out.
@@ -17,7 +19,7 @@ static constexpr size_t kFewShapes = 16;
 // Thrown where combinations multiply beyond the limits; where it passes a formula of a known place, that is named.
 struct TooManyCombinations {};
 
-static std::vector<Shape> AllShapes() {
+std::vector<Shape> ShapeTable::AllShapes() {
   std::vector<Shape> shapes;
   for (unsigned type = 1; type <= kAllTypes; type <<= 1) {
     Shape shape;
@@ -61,7 +63,8 @@ const std::vector<Shape>& ShapeTable::Of(FormulaId formula) {
 
 void ShapeTable::Spend() {
   pool().Charge(kNormalizeWork);
-  if (++work_ > kMaxWork) throw TooManyCombinations();
+  const bool is_long = !pool().IsBound() && pool().work() > kMaxCompileWork;
+  if (++work_ > kMaxWork || is_long) throw TooManyCombinations();
 }
 
 std::vector<Shape> ShapeTable::Normalize(FormulaId id) {
@@ -109,7 +112,9 @@ std::vector<Shape> ShapeTable::Normalize(FormulaId id) {
         }
       for (FormulaId part : formula.parts) {
         if (shapes.empty()) break;
-        if (formulas_[part].kind != Formula::kAtom) shapes = Intersect(shapes, std::vector<Shape>(Of(part)));
+        if (formulas_[part].kind == Formula::kAtom) continue;
+        if (formulas_[part].kind == Formula::kNot) part = WithoutDisjoint(part, formula.parts);
+        shapes = Intersect(shapes, std::vector<Shape>(Of(part)));
       }
       return shapes;
     }
@@ -144,59 +149,6 @@ std::vector<Shape> ShapeTable::Normalize(FormulaId id) {
         shapes.insert(shapes.end(), more.begin(), more.end());
       }
       return shapes;
-    }
-  }
-  return {};
-}
-
-std::vector<Shape> ShapeTable::NormalizeNot(FormulaId inner) {
-  const Formula formula = formulas_[inner];
-  switch (formula.kind) {
-    case Formula::kFalse:
-      return AllShapes();
-    case Formula::kTrue:
-      return {};
-    case Formula::kNot:
-      return Of(formula.parts[0]);
-    case Formula::kReference:
-      return Of(formulas_.Not(compiler_.Target(formula.index)));
-    case Formula::kUnevaluated:
-      throw SchemaError("UNSUPPORTED", "#", "unevaluatedProperties or unevaluatedItems cannot be enforced under a negation");
-    case Formula::kAtom:
-      if (formulas_.atom(formula.index).kind == Atom::kMemberNames) Names(formula.index);
-      if (formulas_.atom(formula.index).kind == Atom::kMemberNames) {
-        // The keys that the atom forbids, from those it allows.
-        Atom some;
-        some.kind = Atom::kSomeMember;
-        some.node = pool().And({compiler_.strict_text().AnyText(), pool().Not(Names(formula.index))});
-        return Of(formulas_.And({formulas_.Types(kObjectType), formulas_.AtomOf(std::move(some))}));
-      }
-      return Of(formulas_.NegatedAtom(formula.index));
-    case Formula::kAnd: {
-      std::vector<Shape> shapes;
-      for (FormulaId option : formulas_.NegatedParts(formula.parts)) {
-        const std::vector<Shape>& more = Of(option);
-        shapes.insert(shapes.end(), more.begin(), more.end());
-      }
-      return shapes;
-    }
-    case Formula::kOr: {
-      std::vector<Shape> shapes = AllShapes();
-      for (FormulaId part : formula.parts) {
-        if (shapes.empty()) break;
-        shapes = Intersect(shapes, std::vector<Shape>(Of(formulas_.Not(part))));
-      }
-      return shapes;
-    }
-    case Formula::kOneOf: {
-      std::vector<FormulaId> none, options;
-      for (size_t i = 0; i < formula.parts.size(); i++) {
-        none.push_back(formulas_.Not(formula.parts[i]));
-        for (size_t k = i + 1; k < formula.parts.size(); k++)
-          options.push_back(formulas_.And({formula.parts[i], formula.parts[k]}));
-      }
-      options.push_back(formulas_.And(std::move(none)));
-      return Of(formulas_.Or(std::move(options)));
     }
   }
   return {};
@@ -271,16 +223,6 @@ std::vector<Shape> ShapeTable::Intersect(const std::vector<Shape>& left, const s
   if (result.size() > kFewShapes)
     std::erase_if(result, [&](const Shape& shape) { return IsSurely([&] { return IsShapeEmpty(shape); }); });
   return Tidy(std::move(result));
-}
-
-template <typename Ask>
-bool ShapeTable::IsSurely(Ask ask) {
-  const bool outer_met = met_running_, outer_assumed = assumed_;
-  met_running_ = assumed_ = false;
-  const bool answer = ask() && !met_running_ && !assumed_;
-  met_running_ = outer_met || met_running_;
-  assumed_ = outer_assumed;
-  return answer;
 }
 
 static void AddUnique(std::vector<uint32_t>* list, uint32_t value) {

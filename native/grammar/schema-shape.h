@@ -54,8 +54,10 @@ class ShapeTable {
   FormulaTable& formulas() { return formulas_; }
 
  private:
+  static std::vector<Shape> AllShapes();
   std::vector<Shape> Normalize(FormulaId formula);
   std::vector<Shape> NormalizeNot(FormulaId inner);
+  FormulaId WithoutDisjoint(FormulaId negation, const std::vector<FormulaId>& conjunction);
   std::vector<Shape> NormalizeUnevaluated(const Formula& formula);
   std::vector<Shape> Intersect(const std::vector<Shape>& left, const std::vector<Shape>& right);
   uint64_t CountShape(const Shape& shape);
@@ -91,5 +93,15 @@ class ShapeTable {
   bool assumed_ = false;
   size_t work_ = 0;
 };
+
+template <typename Ask>
+bool ShapeTable::IsSurely(Ask ask) {
+  const bool outer_met = met_running_, outer_assumed = assumed_;
+  met_running_ = assumed_ = false;
+  const bool answer = ask() && !met_running_ && !assumed_;
+  met_running_ = outer_met || met_running_;
+  assumed_ = outer_assumed;
+  return answer;
+}
 
 }  // namespace onpolicy::grammar
