@@ -12,6 +12,8 @@ static constexpr size_t kNearStates = 300;
 static constexpr size_t kShortSearch = 2000;
 static constexpr size_t kLongSearch = 20000;
 static constexpr size_t kAllStates = 100000;
+// What a compilation may have cost, searches and all else, until its searches end: about a second.
+static constexpr uint64_t kCompileWork = 100'000'000;
 // What a search in a step may cost when those before it have used up its share.
 static constexpr uint64_t kLeastSearch = 5000;
 // What counting texts may cost in a step.
@@ -53,8 +55,8 @@ bool RegexPool::IsLive(NodeId node) {
 // compiled one it is taken for dead: the text by which an earlier state was found to live goes on all the same.
 bool RegexPool::Search(NodeId start) {
   const bool is_step = is_bound_;
-  const uint64_t last_work = is_step ? std::max(search_end_, work_ + kLeastSearch) : UINT64_MAX;
-  const auto is_over = [&] { return !is_bound_ && searched_ > kAllStates; };
+  const uint64_t last_work = is_step ? std::max(search_end_, work_ + kLeastSearch) : kCompileWork;
+  const auto is_over = [&] { return !is_bound_ && (searched_ > kAllStates || work_ > kCompileWork); };
   Finding finding = is_over() ? Finding::kUnknown : BreadthFirst(start, kNearStates, last_work);
   if (finding == Finding::kUnknown && !is_over()) finding = DepthFirst(start, is_step ? kLongSearch : kShortSearch, last_work);
   if (finding == Finding::kUnknown && !is_step && !is_over()) {
