@@ -125,11 +125,31 @@ bool ShapeTable::CanMeet(const Shape& shape, const Atom& given) {
   return false;
 }
 
+// Whether a required key can have no value. One for which that is sure settles it, whatever the others lean on.
+bool ShapeTable::LacksRequired(const Shape& shape) {
+  const bool outer_met = met_running_, outer_assumed = assumed_;
+  bool lacks = false, met = outer_met, assumed = outer_assumed;
+  for (const std::string& key : shape.required) {
+    met_running_ = assumed_ = false;
+    const bool has_none = !AllowsName(shape, key) || IsEmpty(MemberFormula(shape, key));
+    if (has_none && !met_running_ && !assumed_) {
+      met_running_ = outer_met;
+      assumed_ = outer_assumed;
+      return true;
+    }
+    lacks = lacks || has_none;
+    met = met || met_running_;
+    assumed = assumed || assumed_;
+  }
+  met_running_ = met;
+  assumed_ = assumed;
+  return lacks;
+}
+
 bool ShapeTable::IsShapeEmpty(const Shape& shape) {
   if (!IsPossible(shape)) return true;
   if (shape.type == kObjectType) {
-    for (const std::string& key : shape.required)
-      if (!AllowsName(shape, key) || IsEmpty(MemberFormula(shape, key))) return true;
+    if (LacksRequired(shape)) return true;
     for (uint32_t some : shape.some)
       if (shape.max == 0 || !CanMeet(shape, formulas_.atom(some))) return true;
     if (shape.min > shape.required.size()) {

@@ -72,6 +72,7 @@ class ShapeTable {
   template <typename Ask>
   bool IsSurely(Ask ask);
   void Spend();
+  bool LacksRequired(const Shape& shape);
   std::vector<FormulaId> Children(const Shape& shape);
   std::vector<Shape> Tidy(std::vector<Shape> shapes);
   NodeId Names(uint32_t atom);

@@ -62,6 +62,21 @@ describe('a choice under a negation', () => {
   });
 });
 
+describe('a choice of recursive objects', () => {
+  const node = (type: string) => ({
+    type: 'object',
+    properties: { type: { const: type }, items: { $ref: '#' }, name: { type: 'string' } },
+    required: ['type', 'items'],
+  });
+  const json = { oneOf: [{ type: 'string' }, ...['array', 'map', 'set', 'bag', 'tree', 'list'].map(node)] };
+
+  it('is told apart by what is not recursive', async () => {
+    expect(await takes(json, '{"type":"map","items":{"type":"bag","items":"x"}}')).toBe(true);
+    expect(await takes(json, '{"type":"map","items":{"type":"box","items":"x"}}')).toBe(false);
+    expect(await takes(json, '{"type":"map"}')).toBe(false);
+  });
+});
+
 describe('an object with very many keys', async () => {
   const real = await realVocabulary('llama-bpe');
   it.skipIf(typeof real === 'string')('has every token of every key', async () => {
