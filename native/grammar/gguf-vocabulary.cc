@@ -73,6 +73,8 @@ class Reader {
     left_ -= size;
   }
   void Forward(uint64_t size) {
+    // Short values are read: there are hundreds of thousands of them, and each seek asks the system.
+    if (size <= sizeof skipped_) return Bytes(skipped_, size);
     if (size > left_) throw std::runtime_error("the file ends too early");
     std::fseek(file_, static_cast<long>(size), SEEK_CUR);
     left_ -= size;
@@ -80,6 +82,7 @@ class Reader {
 
   std::FILE* file_;
   uint64_t left_ = 0;
+  char skipped_[256];
 };
 
 // GPT-2's printable stand-ins for the 256 bytes, the other way round.
