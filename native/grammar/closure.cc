@@ -10,9 +10,9 @@ static constexpr size_t kMaxWork = 200000;
 // A stack with more branches than this is pointed at instead of copied.
 static constexpr size_t kManyBranches = 12;
 // What a call, and an edge of one, count as work.
-static constexpr uint64_t kCallWork = 100;
-static constexpr uint64_t kEdgeWork = 16;
-static constexpr uint64_t kPushWork = 10;
+static constexpr uint64_t kCallWork = 150;
+static constexpr uint64_t kEdgeWork = 24;
+static constexpr uint64_t kPushWork = 15;
 // So often may one stack not hold another until no more is asked in one closure.
 static constexpr unsigned kMaxQuestions = 12;
 

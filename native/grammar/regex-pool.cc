@@ -115,7 +115,7 @@ NodeId RegexPool::MergeList(Kind kind, std::vector<NodeId> parts) {
   const NodeId neutral = is_and ? kAnyText : kNothing;
   const NodeId dominant = is_and ? kNothing : kAnyText;
   std::vector<NodeId> flat;
-  work_ += 8 + 3 * parts.size();
+  work_ += 8 + 5 * parts.size();
   bool has_bytes = false;
   ByteSet bytes = is_and ? ByteSet::All() : ByteSet{};
   for (NodeId part : parts) {
@@ -132,7 +132,7 @@ NodeId RegexPool::MergeList(Kind kind, std::vector<NodeId> parts) {
     if (part == dominant) return dominant;
     if (nodes_[part].kind == kind) {
       const std::vector<NodeId> children = ChildrenOf(part);
-      work_ += 3 * children.size();
+      work_ += 5 * children.size();
       for (NodeId child : children) take(child);
     } else {
       take(part);
@@ -143,7 +143,7 @@ NodeId RegexPool::MergeList(Kind kind, std::vector<NodeId> parts) {
     if (merged == dominant) return dominant;
     if (merged != neutral) flat.push_back(merged);
   }
-  work_ += 5 * flat.size();
+  work_ += 8 * flat.size();
   std::sort(flat.begin(), flat.end());
   flat.erase(std::unique(flat.begin(), flat.end()), flat.end());
   if (!is_and) {
