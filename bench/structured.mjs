@@ -7,7 +7,8 @@ import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gunzipSync } from 'node:zlib';
-import { inProcess, median, result, runParts } from './measure.mjs';
+import { median, result, runParts } from './measure.mjs';
+import { inTurns } from './turns.mjs';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
 const data = path.resolve(root, '../shared/data/structured');
@@ -153,24 +154,30 @@ async function vocabularyRows({ grammar }) {
   ];
 }
 
-/** Decoding with a JSON Schema against the same without. */
-async function throughputRows({ model = throughputModel, threads, rounds, log }) {
+/** Decoding with a JSON Schema against the same without: they take turns, and ratios are taken within a round. */
+async function throughputRows({ model = throughputModel, threads, rounds = 3, log }) {
   if (!fs.existsSync(model)) {
     log(`structured: throughput left out, there is no ${model}`);
     return [];
   }
   const sequences = 8;
-  const settings = { model, threads, rounds, sequences, outputTokens: 64 };
-  const { rates } = await inProcess('structured/throughput.mjs', settings);
-  const label = `decode, ${sequences} sequences`;
-  const free = median(rates.free);
-  return [
-    result(`${label}: free`, 'tokens/s', rates.free),
-    result(`${label}: JSON Schema`, 'tokens/s', rates.schema, { free: median(rates.schema) / free }),
-    result(`${label}: JSON Schema, every token sampled`, 'tokens/s', rates.sampled, {
-      free: median(rates.sampled) / free,
-    }),
-  ];
+  const names = { free: 'free', schema: 'JSON Schema', sampled: 'JSON Schema, every token sampled' };
+  const rates = Object.fromEntries(Object.keys(names).map((variant) => [variant, []]));
+  for (let round = 0; round < rounds; round++) {
+    const common = { model, threads, sequences, outputTokens: 96 };
+    const measured = await inTurns(
+      Object.keys(names).map((variant) => ({
+        script: 'structured/throughput.mjs',
+        settings: { ...common, variant },
+      })),
+    );
+    for (const [i, variant] of Object.keys(names).entries()) rates[variant].push(measured[i]);
+  }
+  return Object.entries(names).map(([variant, name]) => {
+    const ratio = median(rates[variant].map((rate, round) => rate / rates.free[round]));
+    const ratios = variant === 'free' ? undefined : { free: ratio };
+    return result(`decode, ${sequences} sequences: ${name}`, 'tokens/s', rates[variant], ratios);
+  });
 }
 
 const PARTS = { masks: maskRows, vocabulary: vocabularyRows, throughput: throughputRows };

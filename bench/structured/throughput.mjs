@@ -1,9 +1,10 @@
-// Settings -> tokens per second of many sequences with a JSON Schema and without, in turns. Greedy, so that rounds agree.
+// Settings -> when the tokens of many sequences came, with a JSON Schema or without. Greedy, so that rounds agree.
 import { createRuntime } from '../../dist/index.js';
 import { report, settingsOfProcess, TokenClock } from '../measure.mjs';
 import { wordPrompt } from '../prompts.mjs';
+import { sayReady } from '../turns.mjs';
 
-const { model, threads, rounds, sequences, outputTokens } = settingsOfProcess();
+const { model, threads, sequences, outputTokens, variant } = settingsOfProcess();
 const PROMPT_TOKENS = 32;
 
 /** A document under it goes on for longer than any run: keys and punctuation are forced, texts and numbers are not. */
@@ -34,34 +35,24 @@ const runtime = await createRuntime({
   contextSize: Math.ceil((PROMPT_TOKENS + outputTokens + 64) / 256) * 256,
   maxSequences: sequences,
 });
+const clock = new TokenClock(sequences, sayReady);
 
-/** Tokens per second while all sequences decode. */
-async function decode(fields) {
-  const clock = new TokenClock(sequences);
-  const generate = async (index) => {
-    const stream = await runtime.createCompletion({
-      messages: [{ role: 'user', content: wordPrompt(PROMPT_TOKENS, index) }],
-      max_completion_tokens: outputTokens,
-      ignore_eos: true,
-      temperature: 0,
-      stream: true,
-      stream_options: { include_usage: true, continuous_usage_stats: true },
-      ...fields,
-    });
-    for await (const { usage } of stream)
-      while (clock.count(index) < (usage?.completion_tokens ?? 0)) clock.tick(index);
-    if (clock.count(index) !== outputTokens)
-      throw new Error(`${clock.count(index)} tokens came, ${outputTokens} were asked for`);
-  };
-  await Promise.all(Array.from({ length: sequences }, (_, index) => generate(index)));
-  return clock.tokensPerSecond();
+async function generate(index) {
+  const stream = await runtime.createCompletion({
+    messages: [{ role: 'user', content: wordPrompt(PROMPT_TOKENS, index) }],
+    max_completion_tokens: outputTokens,
+    ignore_eos: true,
+    temperature: 0,
+    stream: true,
+    stream_options: { include_usage: true, continuous_usage_stats: true },
+    ...VARIANTS[variant],
+  });
+  for await (const { usage } of stream)
+    while (clock.count(index) < (usage?.completion_tokens ?? 0)) clock.tick(index);
+  if (clock.count(index) !== outputTokens)
+    throw new Error(`${clock.count(index)} tokens came, ${outputTokens} were asked for`);
 }
 
-const rates = Object.fromEntries(Object.keys(VARIANTS).map((name) => [name, []]));
-for (let round = -1; round < rounds; round++)
-  for (const [name, fields] of Object.entries(VARIANTS)) {
-    const rate = await decode(fields);
-    if (round >= 0) rates[name].push(rate); // the first warms up
-  }
+await Promise.all(Array.from({ length: sequences }, (_, index) => generate(index)));
 await runtime.close();
-report({ rates });
+report({ timesMs: clock.timesMs });

@@ -25,7 +25,7 @@ void Constraint::ComputeMask(StateId state, std::string& text, Mask* mask) {
   }
   if (!left.empty()) WalkSlices(states_.Intern(std::move(left)), text, mask);
   mask->tokens.assign(tokens_.begin(), tokens_.end());
-  mask->keys = SortKeyTokens(walk_.key_tokens());
+  SortKeyTokens(walk_.key_tokens(), &mask->keys);
 }
 
 std::shared_ptr<const TerminalMask> Constraint::TerminalOf(NodeId node) {

@@ -39,16 +39,13 @@ class Constraint {
   bool IsEnded(StateId state) const { return state == ended_; }
 
  private:
-  // A token by the hash of a string between quotation marks in it.
-  using QuotedToken = std::pair<size_t, uint32_t>;
   // Tokens that hold a whole key which was taken for new.
   struct KeyTokens {
-    std::vector<QuotedToken> keyed;   // by that key, where it is plain and belongs to the object that the text is in
-    std::vector<uint32_t> others;
-    std::vector<QuotedToken> quoted;  // of the others, by any of their strings
-    std::vector<uint32_t> unsure;     // of the others, those whose strings do not tell
-    bool IsEmpty() const { return keyed.empty() && others.empty(); }
-    size_t words() const { return 4 * (keyed.size() + quoted.size()) + others.size() + unsure.size(); }
+    bool has_keys = false;          // some of kind kKey
+    std::vector<uint32_t> strings;  // of kind kStrings
+    std::vector<uint32_t> unsure;   // of kind kUnsure
+    bool IsEmpty() const { return !has_keys && strings.empty() && unsure.empty(); }
+    size_t words() const { return strings.size() + unsure.size(); }
   };
   struct Mask {
     std::vector<std::shared_ptr<const TerminalMask>> terminals;  // what stays inside of the terminals
@@ -70,9 +67,10 @@ class Constraint {
   Mask* FindMask(StateId state, std::string& text, Mask* fresh);
   void AllowNamedTokens(StateId state, uint32_t* mask, bool* open) const;
   // constraint-keys.cc
-  KeyTokens SortKeyTokens(std::vector<uint32_t> tokens) const;
+  void SortKeyTokens(const std::vector<uint32_t>& tokens, KeyTokens* keys) const;
   void RemoveRepeatedKeys(StateId state, const Mask& found, std::string& text, uint32_t* mask);
   void RemoveEndsOfKey(StateId state, size_t open, std::string& text, uint32_t* mask);
+  void RemoveEnds(StateId state, const std::string& rest, std::string& text, uint32_t* mask);
   StateId FollowAll(StateId state, std::string_view bytes, std::string& text);
 
   std::shared_ptr<const Vocabulary> vocabulary_;

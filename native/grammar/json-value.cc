@@ -187,6 +187,12 @@ class JsonParser {
 
 bool IsBlank(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
 
+// Where the blanks before `end` begin.
+size_t BlanksStart(std::string_view text, size_t end) {
+  while (end > 0 && IsBlank(text[end - 1])) end--;
+  return end;
+}
+
 // Start of the string whose closing quote is at `close`.
 size_t StringStart(std::string_view text, size_t close) {
   for (size_t at = close; at-- > 0;) {
@@ -206,7 +212,7 @@ JsonValue ParseJson(std::string_view text, JsonError* error) {
 }
 
 size_t FindValueStart(std::string_view text, size_t end) {
-  while (end > 0 && IsBlank(text[end - 1])) end--;
+  end = BlanksStart(text, end);
   if (end == 0) return std::string_view::npos;
   const char last = text[end - 1];
   if (last == '"') return StringStart(text, end - 1);
@@ -230,18 +236,22 @@ size_t FindValueStart(std::string_view text, size_t end) {
   return at;
 }
 
+// The spelling of the key of the member whose value ends at `end` or goes on there; empty where it is none of an object.
+static std::string_view MemberKey(std::string_view text, size_t end) {
+  size_t at = FindValueStart(text, end);
+  if (at == std::string_view::npos) return {};
+  at = BlanksStart(text, at);
+  if (at == 0 || text[at - 1] != ':') return {};
+  at = BlanksStart(text, at - 1);
+  const size_t start = at > 0 && text[at - 1] == '"' ? StringStart(text, at - 1) : std::string_view::npos;
+  return start == std::string_view::npos ? std::string_view() : text.substr(start, at - start);
+}
+
 bool FindMemberKey(std::string_view text, std::string* key) {
-  size_t at = FindValueStart(text, text.size());
-  if (at == std::string_view::npos) return false;
-  while (at > 0 && text[at - 1] != ':') at--;
-  if (at == 0) return false;
-  at--;
-  while (at > 0 && text[at - 1] != '"') at--;
-  if (at == 0) return false;
-  const size_t open = StringStart(text, at - 1);
-  if (open == std::string_view::npos) return false;
+  const std::string_view spelling = MemberKey(text, text.size());
+  if (spelling.empty()) return false;
   JsonError error;
-  *key = ParseJson(text.substr(open, at - open), &error).text;
+  *key = ParseJson(spelling, &error).text;
   return error.message.empty();
 }
 
@@ -251,18 +261,10 @@ size_t FindOpenString(std::string_view text) { return StringStart(text, text.siz
 template <typename Visit>
 static void ForEachKeyBefore(std::string_view text, size_t open, Visit visit) {
   // Member by member to the left, until the brace that opens the object.
-  for (size_t at = open;;) {
-    while (at > 0 && IsBlank(text[at - 1])) at--;
-    if (at == 0 || text[at - 1] != ',') return;
-    const size_t value = FindValueStart(text, at - 1);
-    if (value == std::string_view::npos) return;
-    at = value;
-    while (at > 0 && text[at - 1] != ':') at--;
-    while (at > 0 && text[at - 1] != '"') at--;
-    if (at == 0) return;
-    const size_t start = StringStart(text, at - 1);
-    if (start == std::string_view::npos || !visit(text.substr(start, at - start))) return;
-    at = start;
+  for (size_t at = BlanksStart(text, open); at > 0 && text[at - 1] == ','; at = BlanksStart(text, at)) {
+    const std::string_view spelling = MemberKey(text, at - 1);
+    if (spelling.empty() || !visit(spelling)) return;
+    at = static_cast<size_t>(spelling.data() - text.data());
   }
 }
 
@@ -283,6 +285,21 @@ std::vector<std::string> KeysBefore(std::string_view text, size_t open) {
     keys.push_back(KeyOf(spelling));
     return true;
   });
+  return keys;
+}
+
+std::vector<std::string> KeysSoFar(std::string_view text) {
+  const size_t end = BlanksStart(text, text.size());
+  if (end == 0 || text[end - 1] == ',' || text[end - 1] == '{') return KeysBefore(text, end);
+  // A key, or a value that has one.
+  std::string_view last = MemberKey(text, end);
+  if (last.empty()) {
+    const size_t start = FindValueStart(text, end);
+    if (start == std::string_view::npos || text[start] != '"') return {};
+    last = text.substr(start, end - start);
+  }
+  std::vector<std::string> keys = KeysBefore(text, static_cast<size_t>(last.data() - text.data()));
+  keys.push_back(KeyOf(last));
   return keys;
 }
 

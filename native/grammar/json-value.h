@@ -41,6 +41,8 @@ bool FindMemberKey(std::string_view text, std::string* key);
 size_t FindOpenString(std::string_view text);
 // Keys of the members that stand to the left of `open`, the offset of a key's opening quote, in the same object.
 std::vector<std::string> KeysBefore(std::string_view text, size_t open);
+// Keys of the object that `text` ends inside of, the one last written too, where that is complete.
+std::vector<std::string> KeysSoFar(std::string_view text);
 // Whether the object key that ends at the end of `text` (with its closing quote) stands already in the same object.
 bool RepeatsKey(std::string_view text);
 

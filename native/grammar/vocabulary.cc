@@ -48,8 +48,8 @@ static SliceClass Classify(std::string_view text, unsigned* code_points) {
 
 Vocabulary::Vocabulary(std::vector<std::string> tokens, std::vector<uint32_t> eos_tokens,
                        std::vector<uint32_t> special_tokens, bool merges_by_id)
-    : eos_tokens_(std::move(eos_tokens)), merges_by_id_(merges_by_id),
-      terminal_masks_(std::make_shared<TerminalMaskTable>()) {
+    : eos_tokens_(std::move(eos_tokens)), quoted_tokens_(static_cast<uint32_t>(tokens.size())),
+      merges_by_id_(merges_by_id), terminal_masks_(std::make_shared<TerminalMaskTable>()) {
   size_t total = 0;
   for (const std::string& token : tokens) total += token.size();
   bytes_.reserve(total);
@@ -123,7 +123,10 @@ void Vocabulary::BuildSlices() {
     const std::string_view text = Bytes(entry.token);
     sorted_.push_back(entry.token);
     max_token_bytes_ = std::max(max_token_bytes_, text.size());
-    if (text.find('"') != std::string_view::npos) quote_tokens_.push_back(entry.token);
+    if (text.find('"') != std::string_view::npos) {
+      quote_tokens_.push_back(entry.token);
+      quoted_tokens_.Add(entry.token, text);
+    }
     unsigned code_points = 0;
     const SliceClass kind = Classify(text, &code_points);
     size_t index = slices_.size() - (kind == SliceClass::kBroken ? 2 : 1);
@@ -154,6 +157,7 @@ void Vocabulary::BuildSlices() {
     builder.text = text;
     DescribePath(text, builder.path, &slice.trie);
   }
+  quoted_tokens_.Finish();
   for (size_t i = 0; i < slices_.size(); i++) {
     Slice& slice = slices_[i];
     for (uint32_t node : builders[i].path) slice.trie[node].end = static_cast<uint32_t>(slice.trie.size());
@@ -184,15 +188,6 @@ size_t Vocabulary::LowerBound(std::string_view text) const {
 int64_t Vocabulary::Find(std::string_view text) const {
   const size_t at = LowerBound(text);
   return at < sorted_.size() && Bytes(sorted_[at]) == text ? static_cast<int64_t>(sorted_[at]) : -1;
-}
-
-std::pair<size_t, size_t> Vocabulary::WithPrefix(std::string_view prefix) const {
-  const size_t begin = LowerBound(prefix);
-  std::string last(prefix);
-  while (!last.empty() && static_cast<uint8_t>(last.back()) == 0xFF) last.pop_back();
-  if (last.empty()) return {begin, sorted_.size()};
-  last.back() = static_cast<char>(static_cast<uint8_t>(last.back()) + 1);
-  return {begin, LowerBound(last)};
 }
 
 bool Vocabulary::HasLonger(std::string_view prefix) const {
@@ -261,7 +256,7 @@ std::vector<uint32_t> Vocabulary::TakeAsBits(uint32_t slices, std::vector<uint32
 }
 
 size_t Vocabulary::memory_bytes() const {
-  size_t total = bytes_.size() + offsets_.size() * 4 + sorted_.size() * 4;
+  size_t total = bytes_.size() + offsets_.size() * 4 + sorted_.size() * 4 + quoted_tokens_.memory_bytes();
   for (const Slice& slice : slices_)
     total += slice.trie.size() * sizeof(TrieNode) + (slice.tokens.size() + slice.tokens_before.size()) * 4 + slice.mask.size() * 4;
   return total;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "grammar/byte-set.h"
+#include "grammar/quoted-tokens.h"
 #include "grammar/text-class.h"
 
 namespace onpolicy::grammar {
@@ -68,11 +69,9 @@ class Vocabulary {
   int64_t FindSpecial(std::string_view text) const;
   // Splits bytes into tokens: by merges of lowest id first where the vocabulary is of that kind, else longest first.
   std::vector<uint32_t> Tokenize(std::string_view text) const;
-  // Places in the sorted order of the text tokens that start with `prefix`.
-  std::pair<size_t, size_t> WithPrefix(std::string_view prefix) const;
-  uint32_t SortedToken(size_t place) const { return sorted_[place]; }
   // Text tokens that hold a quotation mark.
   const std::vector<uint32_t>& quote_tokens() const { return quote_tokens_; }
+  const QuotedTokens& quoted_tokens() const { return quoted_tokens_; }
   // Whether some token starts with `prefix` and is longer than it.
   bool HasLonger(std::string_view prefix) const;
   // The union of the masks of several slices (a bit each), made once.
@@ -94,6 +93,7 @@ class Vocabulary {
   std::vector<uint32_t> eos_tokens_;
   std::vector<uint32_t> sorted_;  // text tokens by their bytes, duplicates by id
   std::vector<uint32_t> quote_tokens_;
+  QuotedTokens quoted_tokens_;
   std::vector<Slice> slices_;
   size_t max_token_bytes_ = 0;
   bool merges_by_id_;
