@@ -127,27 +127,61 @@ Symbol SchemaRules::AfterUniqueComma(const ArrayState& state) {
   auto it = after_comma_.find(state);
   if (it != after_comma_.end()) return it->second;
   const Symbol symbol = grammar_.Deferred([this, state](Grammar& grammar, std::string_view text, Symbol* result) {
+    // One state for all values that a token may end: most tokens that go on do not begin the same value again.
+    if (grammar.assumes_new() && HasPlenty(state)) {
+      grammar.NoteGrants(false, true);
+      *result = SpacedItem(state);
+      return !grammar.IsEmptyRule(*result);
+    }
     grammar.NoteTextRead();
     const size_t comma = text.rfind(',');
     JsonValue value;
     if (comma == std::string_view::npos || !LastItem(text.substr(0, comma), &value)) return false;
     ArrayState next = state;
     next.seen_set = SeenWith(state.seen_set, value);
-    auto known = items_.find(next);
-    if (known == items_.end()) {
-      const Symbol item = grammar.Rule([this, next](Grammar&) { return ArrayProductions(next, true); });
-      const Symbol spaced = grammar.Rule([this, item](Grammar& grammar) {
-        std::vector<SequenceId> result;
-        if (!grammar.IsEmptyRule(item)) result.push_back(grammar.Sequence({grammar.Terminal(gap_), item}));
-        return result;
-      });
-      known = items_.emplace(next, spaced).first;
-    }
-    *result = known->second;
-    return !grammar.IsEmptyRule(known->second);
+    *result = SpacedItem(next);
+    return !grammar.IsEmptyRule(*result);
   });
   after_comma_.emplace(state, symbol);
   return symbol;
+}
+
+// An item behind a comma, with the blanks before it.
+Symbol SchemaRules::SpacedItem(const ArrayState& state) {
+  auto it = items_.find(state);
+  if (it != items_.end()) return it->second;
+  const Symbol item = grammar_.Rule([this, state](Grammar&) { return ArrayProductions(state, true); });
+  const Symbol spaced = grammar_.Rule([this, item](Grammar& grammar) {
+    std::vector<SequenceId> result;
+    if (!grammar.IsEmptyRule(item)) result.push_back(grammar.Sequence({grammar.Terminal(gap_), item}));
+    return result;
+  });
+  return items_[state] = spaced;
+}
+
+// Whether an item that is only opened has, whatever its type, other values than the seen ones and one more: then that one
+// matters to texts alone that go on like it.
+bool SchemaRules::HasPlenty(const ArrayState& state) {
+  const ArraySpec& spec = array_specs_[state.spec];
+  const ValueSet& seen = value_sets_[state.seen_set];
+  if (state.excluded != 0 || !spec.demands.empty() || seen.compounds.size() == kExcludedCompounds) return false;
+  const FormulaId item = shapes_.ItemFormula(spec.shape, static_cast<size_t>(state.index));
+  // Not counting the value itself and an empty object.
+  const uint64_t least = seen.keys.size() + 3;
+  const auto is_many = [&](FormulaId formula) {
+    const std::vector<Shape>& shapes = shapes_.Of(formula);
+    return std::any_of(shapes.begin(), shapes.end(), [](const Shape& shape) {
+             return (shape.type == kStringType || shape.type == kNumberType) && shape.text == kAnyText;
+           }) || shapes_.CountSureValues(formula, kManyValues) >= least;
+  };
+  bool is_opened = false;
+  for (const unsigned type : {kStringType, kArrayType, kObjectType}) {
+    const FormulaId of_type = shapes_.formulas().And({item, shapes_.formulas().Types(type)});
+    if (shapes_.IsEmpty(of_type)) continue;
+    if (!is_many(of_type)) return false;
+    is_opened = true;
+  }
+  return is_opened || is_many(item);
 }
 
 bool SchemaRules::CanCloseArray(const ArrayState& state) const {

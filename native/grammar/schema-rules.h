@@ -140,6 +140,8 @@ class SchemaRules {
   bool CanCloseArray(const ArrayState& state) const;
   bool CanFinishArray(const ArrayState& state);
   FormulaId ItemOf(const ArrayState& state);
+  bool HasPlenty(const ArrayState& state);
+  Symbol SpacedItem(const ArrayState& state);
   uint32_t SeenWith(uint32_t seen_set, const JsonValue& value);
 
   // schema-tagged.cc
