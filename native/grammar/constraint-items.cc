@@ -1,5 +1,5 @@
-// Tokens in which an item of an array without repetitions begins: a mask takes it for another than the item before it, and
-// those that begin like it are looked at with the text.
+// Tokens in which an item of an array without repetitions ends or begins: a mask takes it for new, and where it may not be,
+// they are looked at with the text.
 #include <algorithm>
 
 #include "grammar/constraint.h"
@@ -7,8 +7,6 @@
 
 namespace onpolicy::grammar {
 
-// Marks a token in which several items begin.
-static constexpr uint32_t kSeveral = 0xFFFFFFFFu;
 
 static constexpr const char* kBlanks = " \t\n\r";
 
@@ -21,7 +19,7 @@ std::vector<ItemToken> Constraint::SortItemTokens(std::vector<ItemToken> tokens)
     if (result.empty() || result.back().token != entry.token) {
       result.push_back(entry);
     } else if (result.back().rest != entry.rest) {
-      result.back().rest = kSeveral;
+      result.back().rest = kAnyRest;
     }
   }
   return result;
@@ -37,8 +35,9 @@ static bool MayBe(std::string_view value, std::string_view begin) {
 
 void Constraint::RemoveRepeatedItems(StateId state, const Mask& found, std::string& text, uint32_t* mask) {
   const size_t base = text.size();
+  grammar_->regex().SearchUntil(UINT64_MAX);
   const auto may_repeat = [&](std::string_view bytes, uint32_t rest) {
-    if (rest == kSeveral) return true;
+    if (rest == kAnyRest) return true;
     text += bytes.substr(0, bytes.size() - rest - 1);
     const size_t end = text.find_last_not_of(kBlanks) + 1, start = FindValueStart(text, end);
     const size_t begin = bytes.find_first_not_of(kBlanks, bytes.size() - rest);

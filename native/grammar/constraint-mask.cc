@@ -145,8 +145,8 @@ bool Constraint::FillMask(StateId state, std::string& text, uint32_t* mask, bool
     for (const TriePlace& place : found->uncertain) walk_.WalkSubtree(place, state, text, &tokens_);
     for (uint32_t token : tokens_) mask[token >> 5] |= 1u << (token & 31);
   }
-  if (!found->items.empty()) RemoveRepeatedItems(state, *found, text, mask);
   *is_cut = walk_.IsSpent() || grammar_->regex().has_given_up();
+  if (!found->items.empty()) RemoveRepeatedItems(state, *found, text, mask);
   if (found->assumes_new_key || !found->keys.IsEmpty()) RemoveRepeatedKeys(state, *found, text, mask);
   bool complete = state == ended_;
   bool open = false;

@@ -57,7 +57,7 @@ class Constraint {
     std::vector<uint32_t> dense;   // all of these as bits, when there are many
     bool assumes_new_key = false;  // took for new the key that is being written
     KeyTokens keys;
-    std::vector<ItemToken> items;  // which begin an item that was taken for another than the one before it
+    std::vector<ItemToken> items;  // in which an item ends or begins that was taken for new
     // Subtrees whose fate hangs on the text: walked each time.
     std::vector<TriePlace> uncertain;
   };

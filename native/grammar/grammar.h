@@ -78,19 +78,20 @@ class Grammar {
   // Grows whenever an answer depended on the text and not only on the stack.
   uint64_t text_reads() const { return text_reads_; }
   void NoteTextRead() { text_reads_++; }
-  // While a mask is computed, a resolver may take for granted that a key is new, or that an item is not the one before it;
-  // whoever uses the mask then looks at the tokens that end such a key, or begin such an item, again.
+  // While a mask is computed, a resolver may take for granted that a key or a finished item is new, or that an item which
+  // begins is not the one before it; whoever uses the mask then looks at the tokens that do so again.
   void AssumeNew(bool assume) { assumes_new_ = assume; }
   bool assumes_new() const { return assumes_new_; }
   // Grow whenever an answer took something for granted.
   struct Grants {
-    uint64_t keys = 0, items = 0;
+    uint64_t keys = 0, ends = 0, begins = 0;
     bool operator==(const Grants&) const = default;
   };
   const Grants& grants() const { return grants_; }
-  void NoteGrants(bool key, bool item) {
-    grants_.keys += key;
-    grants_.items += item;
+  void NoteGrants(const Grants& more) {
+    grants_.keys += more.keys;
+    grants_.ends += more.ends;
+    grants_.begins += more.begins;
   }
   size_t memory_bytes() const { return memory_bytes_; }
   // Set when a step ran over its budget; the matcher then refuses the token.

@@ -76,7 +76,7 @@ Ending MaskWalk::EndingOf(NodeId node, StackId stack, size_t depth, std::string&
   if (grammar_.assumes_new()) {
     const GrantedEnding granted = states_.FindGranted(node, stack);
     if (granted.state != kDeadState) {
-      grammar_.NoteGrants(granted.key, granted.item);
+      grammar_.NoteGrants(granted.grants);
       return {granted.state, false, false};
     }
   }
@@ -122,7 +122,10 @@ void MaskWalk::NoteGrants(const Grammar::Grants& before, const TokenTrie& trie, 
       took_open_key_ = true;
     }
   }
-  if (before.items == grammar_.grants().items) return;
+  if (before.ends != grammar_.grants().ends)
+    for (uint32_t i = trie.tokens_before[at]; i < trie.tokens_before[root.end]; i++)
+      item_tokens_.push_back({trie.tokens[i], kAnyRest});
+  if (before.begins == grammar_.grants().begins) return;
   for (uint32_t node = at + 1; node < root.end; node++) {
     const uint32_t rest = trie.trie[node].depth - static_cast<uint32_t>(root.depth);
     for (uint32_t i = trie.tokens_before[node]; i < trie.tokens_before[node + 1]; i++) {

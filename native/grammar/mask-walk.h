@@ -10,7 +10,8 @@
 
 namespace onpolicy::grammar {
 
-// A token, and how many of its bytes follow the comma before the item.
+// A token, and how many of its bytes follow the comma before an item. kAnyRest: whatever they are, it needs a look.
+constexpr uint32_t kAnyRest = 0xFFFFFFFFu;
 struct ItemToken {
   uint32_t token, rest;
   auto operator<=>(const ItemToken&) const = default;
@@ -42,7 +43,7 @@ class MaskWalk {
   const std::vector<uint32_t>& key_tokens() const { return key_tokens_; }
   // Whether a key that began before the token was taken for new.
   bool took_open_key() const { return took_open_key_; }
-  // Tokens in which an item begins that was taken for another than the one before it.
+  // Tokens in which an item ends or begins that was taken for new.
   const std::vector<ItemToken>& item_tokens() const { return item_tokens_; }
 
  private:

@@ -188,7 +188,7 @@ Symbol SchemaRules::AfterOpenKey(FormulaId formula, uint32_t excluded, const Obj
   const Symbol symbol = grammar_.Deferred([rest](Grammar& grammar, std::string_view text, Symbol* result) {
     *result = rest;
     if (grammar.assumes_new()) {
-      grammar.NoteGrants(true, false);
+      grammar.NoteGrants({.keys = 1});
       return true;
     }
     grammar.NoteTextRead();

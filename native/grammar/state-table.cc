@@ -126,7 +126,8 @@ Ending StateTable::EndingAt(NodeId node, StackId stack, std::string_view text) {
   const bool granted = grants != grammar_.grants();
   if (granted && !ending.on_text && granted_index_.Find(key) == HashIndex::kNone) {
     granted_index_.Add(key, static_cast<uint32_t>(granted_.size()));
-    granted_.push_back({ending.state, grants.keys != grammar_.grants().keys, grants.items != grammar_.grants().items});
+    const Grammar::Grants& now = grammar_.grants();
+    granted_.push_back({ending.state, {now.keys - grants.keys, now.ends - grants.ends, now.begins - grants.begins}});
   }
   if (known == HashIndex::kNone) {
     const std::vector<uint32_t>& tags = grammar_.regex().AcceptedTags(node);

@@ -24,7 +24,7 @@ struct Ending {
 // What a reading becomes there when something is taken for granted.
 struct GrantedEnding {
   StateId state = kDeadState;
-  bool key = false, item = false;  // what was
+  Grammar::Grants grants;  // what was
 };
 
 class StateTable {
