@@ -69,7 +69,7 @@ const vocabulary = createVocabulary({ tokens, eosTokenIds: [tokens.length - 1] }
 const string = { type: 'string' };
 const unique = (more: object) => ({ type: 'array', uniqueItems: true, ...more });
 const repeated = (more: object) => ({ type: 'array', not: { uniqueItems: true }, ...more });
-const SCHEMAS: Record<string, object> = {
+const SCHEMAS: Record<string, Record<string, unknown>> = {
   strings: unique({ items: string }),
   'any values': unique({}),
   'strings and numbers': unique({ items: { type: ['string', 'number'] } }),
@@ -115,7 +115,7 @@ function randomSource(seed: number) {
   };
 }
 
-async function open(json: object) {
+async function open(json: Record<string, unknown>) {
   const constraint = await compileConstraint({ json }, vocabulary);
   const takes = (text: string) => {
     const matcher = constraint.createMatcher();
