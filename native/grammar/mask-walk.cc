@@ -106,7 +106,7 @@ static bool MayRepeatItem(std::string_view begin) {
   for (char c : begin) {
     if (c == ' ' || c == '\n' || c == '\r' || c == '\t') continue;
     if (last == 0 && std::string_view("\"[{-0123456789tfn").find(c) == std::string_view::npos) return false;
-    is_open = last == 0 ? c == '"' || c == '[' || c == '{' : is_open && last == '{' && c == '"';
+    is_open = last == 0 ? c == '"' || c == '[' || c == '{' : is_open && last != '"' && c == '"';
     last = c;
   }
   return last != 0 && !is_open;

@@ -168,8 +168,8 @@ Symbol SchemaRules::SpacedItem(const ArrayState& state) {
   return items_[state] = spaced;
 }
 
-// Whether an item that is only opened has, whatever its type, other values than the seen ones and one more: then that one
-// matters to texts alone that go on like it.
+// Whether an item that is only opened, by a bracket, a quotation mark or both, has other values than the seen ones and one
+// more: then that one matters to texts alone that go on like it.
 bool SchemaRules::HasPlenty(const ArrayState& state) {
   const ArraySpec& spec = array_specs_[state.spec];
   const ValueSet& seen = value_sets_[state.seen_set];
@@ -190,6 +190,13 @@ bool SchemaRules::HasPlenty(const ArrayState& state) {
     if (shapes_.IsEmpty(of_type)) continue;
     if (!is_many(of_type)) return false;
     is_opened = true;
+    if (type != kArrayType) continue;
+    // A quotation mark may follow the bracket.
+    for (const Shape& shape : std::vector<Shape>(shapes_.Of(of_type))) {
+      if (shape.max == 0 || shapes_.IsShapeEmpty(shape)) continue;
+      const FormulaId first = shapes_.formulas().And({shapes_.ItemFormula(shape, 0), shapes_.formulas().Types(kStringType)});
+      if (!shapes_.IsEmpty(first) && (!shape.some.empty() || shape.repeated || !is_many(first))) return false;
+    }
   }
   return is_opened || is_many(item);
 }
