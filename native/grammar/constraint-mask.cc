@@ -26,6 +26,7 @@ void Constraint::ComputeMask(StateId state, std::string& text, Mask* mask) {
   if (!left.empty()) WalkSlices(states_.Intern(std::move(left)), text, mask);
   mask->tokens.assign(tokens_.begin(), tokens_.end());
   SortKeyTokens(walk_.key_tokens(), &mask->keys);
+  mask->items = SortItemTokens(walk_.item_tokens());
 }
 
 std::shared_ptr<const TerminalMask> Constraint::TerminalOf(NodeId node) {
@@ -64,14 +65,14 @@ void Constraint::WalkSlices(StateId state, std::string& text, Mask* mask) {
 // The remembered mask of a state, or one computed now: in `fresh` where it is incomplete or there is no room to remember it.
 Constraint::Mask* Constraint::FindMask(StateId state, std::string& text, Mask* fresh) {
   if (state < masks_.size() && masks_[state]) return masks_[state].get();
-  grammar_->AssumeNewKeys(true);
+  grammar_->AssumeNew(true);
   ComputeMask(state, text, fresh);
   fresh->assumes_new_key = walk_.took_open_key();
-  grammar_->AssumeNewKeys(false);
+  grammar_->AssumeNew(false);
   // A mask that ran out of work lacks tokens: the next time, what is known by now costs nothing, and it gets further.
   if (walk_.IsSpent()) return fresh;
   const size_t cost =
-      2 * fresh->uncertain.size() + fresh->keys.words() + 4 * fresh->terminals.size() + fresh->tokens.size();
+      2 * (fresh->uncertain.size() + fresh->items.size()) + fresh->keys.words() + 4 * fresh->terminals.size() + fresh->tokens.size();
   if (mask_memo_words_ + cost >= kMaskMemoWords) return fresh;
   mask_memo_words_ += cost + 32;
   if (masks_.size() <= state) masks_.resize(state + 1u);
@@ -145,6 +146,7 @@ bool Constraint::FillMask(StateId state, std::string& text, uint32_t* mask, bool
     for (uint32_t token : tokens_) mask[token >> 5] |= 1u << (token & 31);
   }
   *is_cut = walk_.IsSpent() || grammar_->regex().has_given_up();
+  if (!found->items.empty()) RemoveRepeatedItems(state, *found, text, mask);
   if (found->assumes_new_key || !found->keys.IsEmpty()) RemoveRepeatedKeys(state, *found, text, mask);
   bool complete = state == ended_;
   bool open = false;

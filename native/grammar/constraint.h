@@ -54,6 +54,7 @@ class Constraint {
     std::vector<uint32_t> dense;   // all of these as bits, when there are many
     bool assumes_new_key = false;  // took for new the key that is being written
     KeyTokens keys;
+    std::vector<ItemToken> items;  // in which an item ends or begins that was taken for new
     // Subtrees whose fate hangs on the text: walked each time.
     std::vector<TriePlace> uncertain;
   };
@@ -72,6 +73,9 @@ class Constraint {
   void RemoveEndsOfKey(StateId state, size_t open, std::string& text, uint32_t* mask);
   void RemoveEnds(StateId state, const std::string& rest, std::string& text, uint32_t* mask);
   StateId FollowAll(StateId state, std::string_view bytes, std::string& text);
+  // constraint-items.cc
+  static std::vector<ItemToken> SortItemTokens(std::vector<ItemToken> tokens);
+  void RemoveRepeatedItems(StateId state, const Mask& found, std::string& text, uint32_t* mask);
 
   std::shared_ptr<const Vocabulary> vocabulary_;
   std::shared_ptr<Grammar> grammar_;

@@ -260,10 +260,12 @@ const std::vector<Config>& Grammar::After(StackId stack, uint32_t tag, std::stri
     Branch seed{0, branch.sequence, branch.parent};
     if (branch.sequence != 0 && KindOf(sequences_[branch.sequence].head) == SymbolKind::kDeferred) {
       depends_on_text = true;
-      regex_.Charge(500 + text.size() / 4);
+      const uint64_t reads = text_reads_;
       Symbol symbol = 0;
       const Resolver& resolver = resolvers_[IndexOf(sequences_[branch.sequence].head)];
-      if (!resolver(*this, text, &symbol)) continue;
+      const bool goes_on = resolver(*this, text, &symbol);
+      if (reads != text_reads_) regex_.Charge(500 + text.size() / 4);
+      if (!goes_on) continue;
       seed.sequence = Prepend(symbol, sequences_[branch.sequence].rest);
     }
     seeds.push_back(seed);

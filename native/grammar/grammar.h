@@ -78,15 +78,21 @@ class Grammar {
   // Grows whenever an answer depended on the text and not only on the stack.
   uint64_t text_reads() const { return text_reads_; }
   void NoteTextRead() { text_reads_++; }
-  // While a mask is computed, a resolver may take for granted that a key is new; whoever uses the mask then looks at
-  // the tokens that end a key again.
-  void AssumeNewKeys(bool assume) { assumes_new_keys_ = assume; }
-  bool TakeForGranted() {
-    assumptions_ += assumes_new_keys_;
-    return assumes_new_keys_;
+  // While a mask is computed, a resolver may take for granted that a key or a finished item is new, or that an item which
+  // begins is not the one before it; whoever uses the mask then looks at the tokens that do so again.
+  void AssumeNew(bool assume) { assumes_new_ = assume; }
+  bool assumes_new() const { return assumes_new_; }
+  // Grow whenever an answer took something for granted.
+  struct Grants {
+    uint64_t keys = 0, ends = 0, begins = 0;
+    bool operator==(const Grants&) const = default;
+  };
+  const Grants& grants() const { return grants_; }
+  void NoteGrants(const Grants& more) {
+    grants_.keys += more.keys;
+    grants_.ends += more.ends;
+    grants_.begins += more.begins;
   }
-  // Grows whenever an answer took such a key for granted.
-  uint64_t assumptions() const { return assumptions_; }
   size_t memory_bytes() const { return memory_bytes_; }
   // Set when a step ran over its budget; the matcher then refuses the token.
   bool out_of_fuel() const { return out_of_fuel_; }
@@ -150,8 +156,8 @@ class Grammar {
   std::unordered_map<uint64_t, StackId> unions_;
   std::vector<std::shared_ptr<void>> kept_;
   uint64_t text_reads_ = 0;
-  bool assumes_new_keys_ = false;
-  uint64_t assumptions_ = 0;
+  bool assumes_new_ = false;
+  Grants grants_;
   size_t memory_bytes_ = 0;
   bool out_of_fuel_ = false;
 };

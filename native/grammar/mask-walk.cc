@@ -20,6 +20,7 @@ MaskWalk::MaskWalk(const Vocabulary& vocabulary, Grammar& grammar, StateTable& s
 void MaskWalk::Refuel() {
   key_tokens_.clear();
   took_open_key_ = false;
+  item_tokens_.clear();
   last_work_ = grammar_.regex().work() + kMaskWork;
   reach_.StopAt(last_work_);
   grammar_.regex().SearchUntil(last_work_ + kMaskWork / 2);
@@ -71,15 +72,20 @@ void MaskWalk::WalkSubtree(const TriePlace& place, StateId state, std::string& t
 
 Ending MaskWalk::EndingOf(NodeId node, StackId stack, size_t depth, std::string& text) {
   if (node == asked_node_ && stack == asked_stack_) return asked_;
-  // An ending that took a key for granted does so again.
-  const StateId granted = states_.GrantedEnding(node, stack);
-  if (granted != kDeadState && grammar_.TakeForGranted()) return {granted, false, false};
+  // An ending that took something for granted does so again.
+  if (grammar_.assumes_new()) {
+    const GrantedEnding granted = states_.FindGranted(node, stack);
+    if (granted.state != kDeadState) {
+      grammar_.NoteGrants(granted.grants);
+      return {granted.state, false, false};
+    }
+  }
   const size_t base = text.size();
   text.append(path_, 0, depth);
-  const uint64_t assumptions = grammar_.assumptions();
+  const Grammar::Grants grants = grammar_.grants();
   const Ending ending = states_.EndingAt(node, stack, text);
   text.resize(base);
-  if (!ending.on_text && assumptions == grammar_.assumptions()) {
+  if (!ending.on_text && grants == grammar_.grants()) {
     asked_node_ = node;
     asked_stack_ = stack;
     asked_ = ending;
@@ -92,13 +98,50 @@ bool MaskWalk::MayLoop(NodeId node, uint8_t byte) {
   return byte >= 0x80 || grammar_.regex().Next(node, byte) == node;
 }
 
+// Whether an item that begins like this could turn out to be the one before it: bytes that only open one are left out,
+// see SchemaRules::HasPlenty.
+static bool MayRepeatItem(std::string_view begin) {
+  char last = 0;
+  bool is_open = true;
+  for (char c : begin) {
+    if (c == ' ' || c == '\n' || c == '\r' || c == '\t') continue;
+    if (last == 0 && std::string_view("\"[{-0123456789tfn").find(c) == std::string_view::npos) return false;
+    is_open = last == 0 ? c == '"' || c == '[' || c == '{' : is_open && last != '"' && c == '"';
+    last = c;
+  }
+  return last != 0 && !is_open;
+}
+
+void MaskWalk::NoteGrants(const Grammar::Grants& before, const TokenTrie& trie, uint32_t at, bool after_quote) {
+  const TrieNode& root = trie.trie[at];
+  if (before.keys != grammar_.grants().keys) {
+    if (after_quote) {
+      key_tokens_.insert(key_tokens_.end(), trie.tokens.begin() + trie.tokens_before[at],
+                         trie.tokens.begin() + trie.tokens_before[root.end]);
+    } else {
+      took_open_key_ = true;
+    }
+  }
+  if (before.ends != grammar_.grants().ends)
+    for (uint32_t i = trie.tokens_before[at]; i < trie.tokens_before[root.end]; i++)
+      item_tokens_.push_back({trie.tokens[i], kAnyRest});
+  if (before.begins == grammar_.grants().begins) return;
+  for (uint32_t node = at + 1; node < root.end; node++) {
+    const uint32_t rest = trie.trie[node].depth - static_cast<uint32_t>(root.depth);
+    for (uint32_t i = trie.tokens_before[node]; i < trie.tokens_before[node + 1]; i++) {
+      const std::string_view bytes = vocabulary_.Bytes(trie.tokens[i]);
+      if (MayRepeatItem(bytes.substr(bytes.size() - rest))) item_tokens_.push_back({trie.tokens[i], rest});
+    }
+  }
+}
+
 void MaskWalk::Run(const TokenTrie& by_bytes, uint32_t at, uint32_t end, std::string& text, std::vector<uint32_t>* tokens,
                    std::vector<uint32_t>* uncertain) {
   RegexPool& regex = grammar_.regex();
   const TrieNode* const trie = by_bytes.trie.data();
-  const auto add = [&](uint32_t from, uint32_t to, std::vector<uint32_t>* list) {
+  const auto add = [&](uint32_t from, uint32_t to) {
     const uint32_t* const all = by_bytes.tokens.data();
-    list->insert(list->end(), all + by_bytes.tokens_before[from], all + by_bytes.tokens_before[to]);
+    tokens->insert(tokens->end(), all + by_bytes.tokens_before[from], all + by_bytes.tokens_before[to]);
   };
   while (at < end) {
     const TrieNode& node = trie[at];
@@ -108,7 +151,7 @@ void MaskWalk::Run(const TokenTrie& by_bytes, uint32_t at, uint32_t end, std::st
     if (IsBeyond(*tokens)) return;
     StateId next_state;
     bool on_text = false;
-    const uint64_t assumptions = grammar_.assumptions();
+    const Grammar::Grants grants = grammar_.grants();
     if (level.row) {
       NodeId entry = level.row[node.byte];
       if (entry == kUnasked) entry = regex.Entry(level.node, node.byte);
@@ -123,11 +166,11 @@ void MaskWalk::Run(const TokenTrie& by_bytes, uint32_t at, uint32_t end, std::st
         // Nothing ends here but perhaps the whole: the walk stays in the one reading.
         if (node.end - at >= kWorthAsking && !IsSpent() && MayLoop(next, trie[at + 1].byte) &&
             reach_.Loops(next, node.below)) {
-          add(at, node.end, tokens);
+          add(at, node.end);
           at = node.end;
           continue;
         }
-        add(at, at + 1, tokens);
+        add(at, at + 1);
         if (++at == node.end) continue;
         if (IsSpent()) {
           at = node.end;
@@ -152,14 +195,9 @@ void MaskWalk::Run(const TokenTrie& by_bytes, uint32_t at, uint32_t end, std::st
       at = node.end;
       continue;
     }
-    if (assumptions != grammar_.assumptions()) {
-      if (after_quote_ || std::memchr(path_.data(), '"', node.depth - 1u)) {
-        add(at, node.end, &key_tokens_);
-      } else {
-        took_open_key_ = true;
-      }
-    }
-    add(at, at + 1, tokens);
+    if (grants != grammar_.grants())
+      NoteGrants(grants, by_bytes, at, after_quote_ || std::memchr(path_.data(), '"', node.depth - 1u));
+    add(at, at + 1);
     if (++at == node.end) continue;
     if (IsSpent()) {
       at = node.end;

@@ -10,6 +10,13 @@
 
 namespace onpolicy::grammar {
 
+// A token, and how many of its bytes follow the comma before an item. kAnyRest: whatever they are, it needs a look.
+constexpr uint32_t kAnyRest = 0xFFFFFFFFu;
+struct ItemToken {
+  uint32_t token, rest;
+  auto operator<=>(const ItemToken&) const = default;
+};
+
 class MaskWalk {
  public:
   // Keeps references to all of them.
@@ -36,6 +43,8 @@ class MaskWalk {
   const std::vector<uint32_t>& key_tokens() const { return key_tokens_; }
   // Whether a key that began before the token was taken for new.
   bool took_open_key() const { return took_open_key_; }
+  // Tokens in which an item ends or begins that was taken for new.
+  const std::vector<ItemToken>& item_tokens() const { return item_tokens_; }
 
  private:
   // A subtree of this many nodes is worth the question whether it can be taken whole.
@@ -63,6 +72,8 @@ class MaskWalk {
   template <typename Fill>
   std::shared_ptr<const TerminalMask> Remembered(const Form& form, Fill fill);
   bool AddExit(NodeId node, const TriePlace& place, size_t depth, TerminalMask* mask);
+  // Notes what was taken for granted since `before`, at a node of a trie, for the tokens below it.
+  void NoteGrants(const Grammar::Grants& before, const TokenTrie& trie, uint32_t at, bool after_quote);
   // Writes the bytes of a place to `path_`.
   void SetPath(const TriePlace& place);
   bool MayLoop(NodeId node, uint8_t byte);
@@ -78,6 +89,7 @@ class MaskWalk {
   bool after_quote_ = false;   // there was a quotation mark before the root
   std::vector<uint32_t> key_tokens_;
   bool took_open_key_ = false;
+  std::vector<ItemToken> item_tokens_;
   std::vector<NodeId> exit_nodes_;         // of the terminal mask in the making
   std::vector<uint32_t> uncertain_nodes_;  // of one walk
 

@@ -14,7 +14,7 @@ Symbol SchemaRules::ArrayBody(const Shape& shape, uint32_t excluded, bool tagged
   std::string name;
   for (uint32_t atom : shape.items) name += "i" + std::to_string(atom);
   for (uint32_t atom : shape.some) name += "s" + std::to_string(atom);
-  name += "c" + std::to_string(shape.min) + "-" + std::to_string(shape.max) + (shape.unique ? "u" : "") + (tagged ? "t" : "");
+  name += "c" + std::to_string(shape.min) + "-" + std::to_string(shape.max) + (shape.unique ? "u" : "") + (shape.repeated ? "r" : "") + (tagged ? "t" : "");
   auto [it, is_new] = array_spec_index_.emplace(name, static_cast<uint32_t>(array_specs_.size()));
   if (is_new) {
     array_specs_.emplace_back();
@@ -24,6 +24,7 @@ Symbol SchemaRules::ArrayBody(const Shape& shape, uint32_t excluded, bool tagged
     spec.min = shape.min;
     spec.max = shape.max;
     spec.unique = shape.unique;
+    spec.repeated = shape.repeated;
     spec.tagged = tagged;
     spec.demands = shape.some;
     if (shape.unique) {
@@ -34,7 +35,7 @@ Symbol SchemaRules::ArrayBody(const Shape& shape, uint32_t excluded, bool tagged
     }
     // An item that cannot exist ends the array before it.
     for (size_t i = 0; i <= spec.prefix && i < spec.max; i++)
-      if (shapes_.IsEmpty(shapes_.ItemFormula(shape, i))) spec.max = i;
+      if (shapes_.IsEmpty(shape.repeated ? shapes_.AllowedItem(shape, i) : shapes_.ItemFormula(shape, i))) spec.max = i;
     spec.count_matters = spec.min > spec.prefix || (spec.max != UINT64_MAX && spec.max > spec.prefix);
     array_specs_[it->second] = std::move(spec);
   }
@@ -42,6 +43,8 @@ Symbol SchemaRules::ArrayBody(const Shape& shape, uint32_t excluded, bool tagged
   state.spec = it->second;
   state.met.assign(shape.some.size(), 0);
   state.excluded = excluded;
+  state.owes = shape.repeated;
+  if (state.owes) state.seen_set = kNoRepeats;
   return Array(state);
 }
 
@@ -56,7 +59,8 @@ Symbol SchemaRules::Array(const ArrayState& state) {
 // What the productions of a state count as work, beyond that of the automata.
 static constexpr uint64_t kProductionsWork = 2000;
 
-static bool LastItem(std::string_view text, JsonValue* value) {
+// The value that ends at the end of the text; false when there is none.
+bool SchemaRules::LastItem(std::string_view text, JsonValue* value) {
   const size_t start = FindValueStart(text, text.size());
   if (start == std::string_view::npos) return false;
   JsonError error;
@@ -78,11 +82,15 @@ Symbol SchemaRules::AfterUnique(const ArrayState& state) {
   if (it != after_unique_.end()) return it->second;
   const Symbol rest = UniqueRest(state);
   const Symbol symbol = grammar_.Deferred([this, state, rest](Grammar& grammar, std::string_view text, Symbol* result) {
+    *result = rest;
+    if (grammar.assumes_new()) {
+      grammar.NoteGrants({.ends = 1});
+      return true;
+    }
     grammar.NoteTextRead();
     JsonValue value;
     if (!LastItem(text, &value)) return false;
     const std::vector<std::string>& keys = value_sets_[state.seen_set].keys;
-    *result = rest;
     return !std::binary_search(keys.begin(), keys.end(), CanonicalKey(value));
   });
   after_unique_.emplace(state, symbol);
@@ -112,7 +120,7 @@ uint32_t SchemaRules::SeenWith(uint32_t seen_set, const JsonValue& value) {
   if (is_new) {
     ValueSet set = value_sets_[seen_set];
     set.keys = std::move(keys);
-    if (value.IsArray() || value.IsObject()) {
+    if (set.is_for_repeats || value.IsArray() || value.IsObject()) {
       if (IsWritable(value)) set.compounds.push_back(value);
     } else {
       AddScalar(value, &set);
@@ -127,32 +135,75 @@ Symbol SchemaRules::AfterUniqueComma(const ArrayState& state) {
   auto it = after_comma_.find(state);
   if (it != after_comma_.end()) return it->second;
   const Symbol symbol = grammar_.Deferred([this, state](Grammar& grammar, std::string_view text, Symbol* result) {
+    // One state for all values that a token may end: most tokens that go on do not begin the same value again.
+    ArrayState next = state;
+    next.compares = value_sets_[state.seen_set].compounds.size() >= kExcludedCompounds;
+    if (grammar.assumes_new() && HasPlenty(state)) {
+      grammar.NoteGrants({.begins = 1});
+      *result = SpacedItem(next);
+      return !grammar.IsEmptyRule(*result);
+    }
     grammar.NoteTextRead();
     const size_t comma = text.rfind(',');
     JsonValue value;
     if (comma == std::string_view::npos || !LastItem(text.substr(0, comma), &value)) return false;
-    ArrayState next = state;
     next.seen_set = SeenWith(state.seen_set, value);
-    auto known = items_.find(next);
-    if (known == items_.end()) {
-      const Symbol item = grammar.Rule([this, next](Grammar&) { return ArrayProductions(next, true); });
-      const Symbol spaced = grammar.Rule([this, item](Grammar& grammar) {
-        std::vector<SequenceId> result;
-        if (!grammar.IsEmptyRule(item)) result.push_back(grammar.Sequence({grammar.Terminal(gap_), item}));
-        return result;
-      });
-      known = items_.emplace(next, spaced).first;
-    }
-    *result = known->second;
-    return !grammar.IsEmptyRule(known->second);
+    *result = SpacedItem(next);
+    return !grammar.IsEmptyRule(*result);
   });
   after_comma_.emplace(state, symbol);
   return symbol;
 }
 
+// An item behind a comma, with the blanks before it.
+Symbol SchemaRules::SpacedItem(const ArrayState& state) {
+  auto it = items_.find(state);
+  if (it != items_.end()) return it->second;
+  const Symbol item = grammar_.Rule([this, state](Grammar&) { return ArrayProductions(state, true); });
+  const Symbol spaced = grammar_.Rule([this, item](Grammar& grammar) {
+    std::vector<SequenceId> result;
+    if (!grammar.IsEmptyRule(item)) result.push_back(grammar.Sequence({grammar.Terminal(gap_), item}));
+    return result;
+  });
+  return items_[state] = spaced;
+}
+
+// Whether an item that is only opened, by a bracket, a quotation mark or both, has other values than the seen ones and one
+// more: then that one matters to texts alone that go on like it.
+bool SchemaRules::HasPlenty(const ArrayState& state) {
+  const ArraySpec& spec = array_specs_[state.spec];
+  const ValueSet& seen = value_sets_[state.seen_set];
+  if (state.owes) return CanRepeatLater(state, state.index + 1);
+  if (state.excluded != 0 || !spec.demands.empty()) return false;
+  const FormulaId item = shapes_.ItemFormula(spec.shape, static_cast<size_t>(state.index));
+  // Not counting the value itself and an empty object.
+  const uint64_t least = seen.keys.size() + 3;
+  const auto is_many = [&](FormulaId formula) {
+    const std::vector<Shape>& shapes = shapes_.Of(formula);
+    return std::any_of(shapes.begin(), shapes.end(), [](const Shape& shape) {
+             return (shape.type == kStringType || shape.type == kNumberType) && shape.text == kAnyText;
+           }) || shapes_.CountSureValues(formula, kManyValues) >= least;
+  };
+  bool is_opened = false;
+  for (const unsigned type : {kStringType, kArrayType, kObjectType}) {
+    const FormulaId of_type = shapes_.formulas().And({item, shapes_.formulas().Types(type)});
+    if (shapes_.IsEmpty(of_type)) continue;
+    if (!is_many(of_type)) return false;
+    is_opened = true;
+    if (type != kArrayType) continue;
+    // A quotation mark may follow the bracket.
+    for (const Shape& shape : std::vector<Shape>(shapes_.Of(of_type))) {
+      if (shape.max == 0 || shapes_.IsShapeEmpty(shape)) continue;
+      const FormulaId first = shapes_.formulas().And({shapes_.ItemFormula(shape, 0), shapes_.formulas().Types(kStringType)});
+      if (!shapes_.IsEmpty(first) && (!shape.some.empty() || shape.repeated || !is_many(first))) return false;
+    }
+  }
+  return is_opened || is_many(item);
+}
+
 bool SchemaRules::CanCloseArray(const ArrayState& state) const {
   const ArraySpec& spec = array_specs_[state.spec];
-  if (state.index < spec.min || ExcludesEmpty(state.excluded)) return false;
+  if (state.owes || state.index < spec.min || ExcludesEmpty(state.excluded)) return false;
   for (size_t i = 0; i < spec.demands.size(); i++)
     if (state.met[i] < shapes_.formulas_view().atom(spec.demands[i]).min) return false;
   return true;
@@ -183,6 +234,7 @@ bool SchemaRules::CanFinishArray(const ArrayState& state) {
 
 FormulaId SchemaRules::ItemOf(const ArrayState& state) {
   const FormulaId item = shapes_.ItemFormula(array_specs_[state.spec].shape, static_cast<size_t>(state.index));
+  if (state.owes) return ItemOwing(state);
   return WithoutScalars(item, value_sets_[state.seen_set]);
 }
 
@@ -204,7 +256,7 @@ std::vector<SequenceId> SchemaRules::ArrayProductions(const ArrayState& state, b
                          : state.index < spec.prefix + 1)
     next.index++;
   const std::vector<JsonValue> seen = value_sets_[state.seen_set].compounds;
-  const bool is_few = seen.size() <= kExcludedCompounds;
+  const bool is_few = !state.compares;
   const Symbol before = grammar_.Terminal(first || is_item ? kEpsilon : comma_);
   const auto offer = [&](FormulaId formula, uint32_t excluded, const ArrayState& after) {
     if (shapes_.IsEmpty(formula)) return;
@@ -220,7 +272,8 @@ std::vector<SequenceId> SchemaRules::ArrayProductions(const ArrayState& state, b
     }
     if ((excluded != 0 && grammar_.IsEmptyRule(Value(formula, excluded))) || !CanDiffer(after)) return;
     if (!spec.unique || is_few) {
-      result.push_back(grammar_.Sequence({before, Value(formula, excluded), spec.unique ? UniqueRest(after) : Array(after)}));
+      const Symbol rest = spec.unique ? UniqueRest(after) : state.owes ? AfterOwing(after) : Array(after);
+      result.push_back(grammar_.Sequence({before, Value(formula, excluded), rest}));
       return;
     }
     const FormulaId compound = formulas.And({formula, formulas.Types(kArrayType | kObjectType)});

@@ -3,8 +3,6 @@
 
 #include <algorithm>
 
-#include "grammar/schema-error.h"
-
 namespace onpolicy::grammar {
 
 FormulaTable::FormulaTable() {
@@ -256,7 +254,9 @@ FormulaId FormulaTable::NegatedAtom(uint32_t index) {
       return And({Types(kArrayType), Or(std::move(options))});
     }
     case Atom::kUnique:
-      throw SchemaError("UNSUPPORTED", atom.pointer, "uniqueItems cannot be enforced under a negation");
+    case Atom::kRepeated:
+      flipped.kind = atom.kind == Atom::kUnique ? Atom::kRepeated : Atom::kUnique;
+      return And({Types(kArrayType), AtomOf(flipped)});
   }
   return kFalseFormula;
 }

@@ -35,6 +35,7 @@ struct Atom {
     kItems,         // arrays: value formulas by index
     kItemCount,     // `min`..`max`
     kUnique,        // no two items are equal
+    kRepeated,      // two items are equal
     kSomeItems,     // between `min` and `max` items at index `mask` or later are of `formula`
   } kind = kTypes;
   unsigned mask = 0;
@@ -52,7 +53,6 @@ struct Atom {
   bool has_rest = false;
   bool evaluates = true;  // false inside a negation
   bool counts_evaluation = false;  // of kSomeItems: what it matched counts as evaluated
-  std::string pointer;             // for messages
 };
 
 struct Formula {

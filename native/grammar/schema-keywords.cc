@@ -102,7 +102,6 @@ void SchemaCompiler::Objects(const Place& place, std::vector<FormulaId>* parts) 
   if (properties || patterns || additional) {
     Atom atom;
     atom.kind = Atom::kMembers;
-    atom.pointer = place.pointer;
     const JsonValue* order = schema.Find("x-property-order");
     atom.any_order = any_order_ || (order && order->IsString() && order->text == "any");
     std::vector<NodeId> named;
@@ -148,7 +147,6 @@ void SchemaCompiler::Objects(const Place& place, std::vector<FormulaId>* parts) 
     Atom atom;
     atom.kind = Atom::kMemberNames;
     atom.formula = Schema(Below(place, "propertyNames", *names));
-    atom.pointer = place.pointer + "/propertyNames";
     parts->push_back(formulas_.AtomOf(std::move(atom)));
   }
   // No object, or without the key, or with it and what it brings along.
@@ -217,7 +215,6 @@ void SchemaCompiler::Arrays(const Place& place, std::vector<FormulaId>* parts) {
     if (unique->type == JsonValue::kTrue) {
       Atom atom;
       atom.kind = Atom::kUnique;
-      atom.pointer = "#" + place.pointer + "/uniqueItems";
       parts->push_back(formulas_.AtomOf(std::move(atom)));
     }
   }

@@ -187,7 +187,10 @@ Symbol SchemaRules::AfterOpenKey(FormulaId formula, uint32_t excluded, const Obj
   });
   const Symbol symbol = grammar_.Deferred([rest](Grammar& grammar, std::string_view text, Symbol* result) {
     *result = rest;
-    if (grammar.TakeForGranted()) return true;
+    if (grammar.assumes_new()) {
+      grammar.NoteGrants({.keys = 1});
+      return true;
+    }
     grammar.NoteTextRead();
     return !RepeatsKey(text);
   });

@@ -89,14 +89,15 @@ StateId StateTable::Follow(StateId state, uint8_t byte, std::string& text, bool*
     return ending.state;
   }
   if (states_[state].next && (*states_[state].next)[byte] != kUnknownState) return (*states_[state].next)[byte];
-  const uint64_t reads = grammar_.text_reads(), assumptions = grammar_.assumptions();
+  const uint64_t reads = grammar_.text_reads();
+  const Grammar::Grants grants = grammar_.grants();
   std::vector<Config> result;
   text.push_back(static_cast<char>(byte));
   Step(states_[state].configs, byte, text, &result);
   text.pop_back();
   const StateId next = result.empty() ? kDeadState : Intern(std::move(result));
   *on_text = reads != grammar_.text_reads();
-  if (*on_text || assumptions != grammar_.assumptions()) return next;
+  if (*on_text || grants != grammar_.grants()) return next;
   State& from = states_[state];
   if (!from.next && tables_ < kMaxTables) {
     tables_++;
@@ -111,7 +112,8 @@ Ending StateTable::EndingAt(NodeId node, StackId stack, std::string_view text) {
   const uint64_t key = PairKey(node, stack);
   const uint32_t known = ending_index_.Find(key);
   if (known != HashIndex::kNone && !endings_[known].on_text) return endings_[known];
-  const uint64_t reads = grammar_.text_reads(), assumptions = grammar_.assumptions();
+  const uint64_t reads = grammar_.text_reads();
+  const Grammar::Grants grants = grammar_.grants();
   after_.clear();
   End(node, stack, text, 0, &after_);
   Ending ending;
@@ -121,9 +123,12 @@ Ending StateTable::EndingAt(NodeId node, StackId stack, std::string_view text) {
     ending.state = Intern(after_);
   }
   ending.on_text = reads != grammar_.text_reads();
-  const bool granted = assumptions != grammar_.assumptions();
-  if (granted && !ending.on_text && granted_index_.Find(key) == HashIndex::kNone)
-    granted_index_.Add(key, ending.state);
+  const bool granted = grants != grammar_.grants();
+  if (granted && !ending.on_text && granted_index_.Find(key) == HashIndex::kNone) {
+    granted_index_.Add(key, static_cast<uint32_t>(granted_.size()));
+    const Grammar::Grants& now = grammar_.grants();
+    granted_.push_back({ending.state, {now.keys - grants.keys, now.ends - grants.ends, now.begins - grants.begins}});
+  }
   if (known == HashIndex::kNone) {
     const std::vector<uint32_t>& tags = grammar_.regex().AcceptedTags(node);
     if (tags.size() == 1 && !granted && !ending.on_text) {
@@ -137,9 +142,9 @@ Ending StateTable::EndingAt(NodeId node, StackId stack, std::string_view text) {
   return ending;
 }
 
-StateId StateTable::GrantedEnding(NodeId node, StackId stack) const {
+GrantedEnding StateTable::FindGranted(NodeId node, StackId stack) const {
   const uint32_t known = granted_index_.Find(PairKey(node, stack));
-  return known == HashIndex::kNone ? kDeadState : known;
+  return known == HashIndex::kNone ? GrantedEnding{} : granted_[known];
 }
 
 }  // namespace onpolicy::grammar

@@ -21,6 +21,12 @@ struct Ending {
   bool completes = false;  // the end of the terminal can only be the end of the whole text
 };
 
+// What a reading becomes there when something is taken for granted.
+struct GrantedEnding {
+  StateId state = kDeadState;
+  Grammar::Grants grants;  // what was
+};
+
 class StateTable {
  public:
   // Keeps a reference to `grammar`.
@@ -37,8 +43,8 @@ class StateTable {
   StateId Follow(StateId state, uint8_t byte, std::string& text, bool* on_text);
   // The ending of `node` under `stack`; `text` ends with the byte that led there.
   Ending EndingAt(NodeId node, StackId stack, std::string_view text);
-  // The same state for an ending that took for granted that a key is new, once it is known; else kDeadState.
-  StateId GrantedEnding(NodeId node, StackId stack) const;
+  // The same for an ending that took something for granted, once it is known; else one without a state.
+  GrantedEnding FindGranted(NodeId node, StackId stack) const;
 
  private:
   static constexpr StateId kUnknownState = 0xFFFFFFFF;
@@ -56,6 +62,7 @@ class StateTable {
   HashIndex single_index_;   // by the one reading
   std::vector<Ending> endings_;
   HashIndex ending_index_;   // by node and stack
+  std::vector<GrantedEnding> granted_;
   HashIndex granted_index_;  // by node and stack
   std::vector<Config> after_;  // one ending, while it is made
   size_t tables_ = 0;

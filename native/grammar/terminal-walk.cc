@@ -131,28 +131,19 @@ void MaskWalk::WalkExits(const TerminalMask& mask, NodeId start, StackId stack, 
     for (size_t i = exit.start; i < exit.path.size(); i++)
       node = grammar_.regex().Next(node, static_cast<uint8_t>(exit.path[i]));
     exit.path.copy(path_.data(), exit.path.size());
-    const uint64_t assumptions = grammar_.assumptions();
+    const Grammar::Grants grants = grammar_.grants();
     const Ending ending = EndingOf(node, stack, exit.path.size(), text);
     if (ending.on_text) {
       uncertain->insert(uncertain->end(), exit.places.begin(), exit.places.end());
       continue;
     }
     if (ending.state == kDeadState) continue;
-    if (assumptions != grammar_.assumptions()) {
-      for (const TriePlace& place : exit.places) {
-        const Slice& slice = slices[place.slice];
-        if (!place.after_quote) {
-          took_open_key_ = true;
-        } else {
-          key_tokens_.insert(key_tokens_.end(), slice.tokens.begin() + slice.tokens_before[place.node],
-                             slice.tokens.begin() + slice.tokens_before[slice.trie[place.node].end]);
-        }
-      }
-    }
+    if (grants != grammar_.grants())
+      for (const TriePlace& place : exit.places) NoteGrants(grants, slices[place.slice], place.node, place.after_quote);
     Level level = LevelOf(ending.state);
     uncertain_nodes_.clear();
     if (!exit.rest.trie.empty()) {
-      const size_t known = tokens->size(), known_keys = key_tokens_.size();
+      const size_t known = tokens->size(), known_keys = key_tokens_.size(), known_items = item_tokens_.size();
       tokens->insert(tokens->end(), exit.rest.tokens.begin(), exit.rest.tokens.begin() + exit.rest.tokens_before[1]);
       levels_[0] = level;
       after_quote_ = exit.path.find('"') != std::string::npos;
@@ -162,6 +153,7 @@ void MaskWalk::WalkExits(const TerminalMask& mask, NodeId start, StackId stack, 
       // What hangs on the text hangs on the bytes before the exit, too.
       tokens->resize(known);
       key_tokens_.resize(known_keys);
+      item_tokens_.resize(known_items);
     }
     // Readings whose terminals are known behind the path; the others are walked.
     std::vector<Config> left;
