@@ -14,6 +14,8 @@ const PARTS = {
       result('first token: in process', 'ms', first.directMs),
       result('first token: client and server', 'ms', first.remoteMs),
       result('first token, added by client and server', 'ms', first.addedMs),
+      result("first token, added by a bare pair of Node's own", 'ms', first.bareMs),
+      result('first token, difference of whole requests', 'ms', first.wholeMs),
       result('32 streams: in process', 'tokens/s', rates.direct),
       result('32 streams: client and server', 'tokens/s', rates.remote, { 'in process': ratio }),
     ];

@@ -1,26 +1,41 @@
 // Settings -> time to the first token and rate of 32 streams: in process, and through a client and a server in the same process.
+import { setTimeout as sleep } from 'node:timers/promises';
 import { connect, createRuntime, serve } from '../../dist/index.js';
 import { report, settingsOfProcess, TokenClock } from '../measure.mjs';
 import { wordPrompt } from '../prompts.mjs';
+import { barePair } from './bare.mjs';
 
 const {
   model,
   threads,
   rounds,
-  warmUps = 200,
-  pairs = 100,
+  warmUps = 3000,
+  triples = 150,
   streams = 32,
   outputTokens = 24,
 } = settingsOfProcess();
 const runtime = await createRuntime({ model, gpu: false, threads, contextSize: 512, maxSequences: streams });
 
-/** When the server asked the service, and when it took the first token of the answer. */
-const door = { askedMs: 0, tokenMs: 0 };
-const server = await serve({
+/** The prompt is cached after its first use: what remains is one step of the engine, and the wire. */
+const request = {
+  messages: [{ role: 'user', content: wordPrompt(16, 0) }],
+  max_completion_tokens: 2,
+  ignore_eos: true,
+  stream: true,
+  seed: 1,
+};
+const recorded = []; // chunks of the answer
+for await (const chunk of await runtime.createCompletion(request)) recorded.push(chunk);
+
+/** When the runtime had taken the last request in, and when it gave the first token. */
+const door = { begunMs: 0, tokenMs: 0, isRecorded: false };
+
+/** The runtime, timed; or what it answered before. */
+const timed = {
   createCompletion: async (request, options) => {
-    door.askedMs = performance.now();
+    const stream = door.isRecorded ? replay() : await runtime.createCompletion(request, options);
+    door.begunMs = performance.now();
     door.tokenMs = 0;
-    const stream = await runtime.createCompletion(request, options);
     const chunks = stream[Symbol.asyncIterator]();
     const next = chunks.next.bind(chunks);
     chunks.next = async () => {
@@ -30,22 +45,71 @@ const server = await serve({
     };
     return stream;
   },
-});
+};
+
+function replay() {
+  const chunks = recorded.values();
+  const iterator = { next: async () => chunks.next(), return: async () => ({ done: true }) };
+  return { [Symbol.asyncIterator]: () => iterator, abort: () => {} };
+}
+
+const server = await serve(timed);
 const client = connect({ baseUrl: server.url });
 
-/** The prompt is cached after its first use: what remains is one step of the engine, and the wire. */
-async function timeFirstToken(service) {
+async function firstTokenMs(service) {
+  let firstMs = 0;
+  for await (const { choices } of await service.createCompletion(request))
+    if (!choices[0]?.delta.role) firstMs ||= performance.now();
+  return firstMs;
+}
+
+// The same bytes at the same times, but made and taken apart by nobody.
+const requestText = JSON.stringify(request);
+const eventTexts = recorded.map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`);
+const bare = await barePair(async (write) => {
+  let sent = 0;
+  for await (const { choices } of await timed.createCompletion(request)) {
+    if (choices[0]?.delta.role) continue; // goes out with what comes next
+    write(eventTexts.slice(sent, sent === 0 ? 2 : undefined).join(''));
+    sent = 2;
+  }
+  write('data: [DONE]\n\n');
+});
+
+/** Between requests: what the last one leaves to do is no part of the next one. */
+const PAUSE_MS = 5;
+
+const ways = {
+  direct: () => firstTokenMs(timed),
+  remote: () => firstTokenMs(client),
+  bare: () => bare.ask(requestText),
+};
+
+/** Of one request: the whole time to its first token, and what of it lies outside the runtime's own work on it. */
+async function timeOnce(way) {
+  if (!door.isRecorded) await sleep(PAUSE_MS);
   const startMs = performance.now();
-  let endMs = 0;
-  const stream = await service.createCompletion({
-    messages: [{ role: 'user', content: wordPrompt(16, 0) }],
-    max_completion_tokens: 2,
-    ignore_eos: true,
-    stream: true,
-    seed: 1,
-  });
-  for await (const { choices } of stream) if (!choices[0]?.delta.role) endMs ||= performance.now();
-  return { startMs, endMs };
+  const firstMs = await ways[way]();
+  return { wholeMs: firstMs - startMs, aroundMs: door.begunMs - startMs + (firstMs - door.tokenMs) };
+}
+
+// Steps of a large model take longer one time than another by more than the wire takes. So what is compared is the time
+// until the runtime has taken a request in, and from when it gives the token: of requests made in turn.
+door.isRecorded = true; // until the wire's code is compiled as in a server that has run for a while
+for (let i = 0; i < warmUps; i++) for (const way of Object.keys(ways)) await timeOnce(way);
+door.isRecorded = false;
+const first = { directMs: [], remoteMs: [], addedMs: [], bareMs: [], wholeMs: [] };
+for (let triple = -20; triple < triples; triple++) {
+  const names = Object.keys(ways);
+  const times = {};
+  for (const way of triple % 2 ? names : names.reverse()) times[way] = await timeOnce(way);
+  if (triple < 0) continue;
+  const { direct, remote, bare } = times;
+  first.directMs.push(direct.wholeMs);
+  first.remoteMs.push(remote.wholeMs);
+  first.wholeMs.push(remote.wholeMs - direct.wholeMs);
+  first.addedMs.push(remote.aroundMs - direct.aroundMs);
+  first.bareMs.push(bare.aroundMs - direct.aroundMs);
 }
 
 async function tokensPerSecond(service, round) {
@@ -65,22 +129,12 @@ async function tokensPerSecond(service, round) {
   return clock.tokensPerSecond();
 }
 
-// Of one request: what lies before the service is asked and after it gives the token. Steps of a large model take longer
-// one time than another by more than that, so the difference of two requests would say little.
-const first = { directMs: [], remoteMs: [], addedMs: [] };
-for (let pair = -warmUps; pair < pairs; pair++) {
-  const direct = await timeFirstToken(runtime);
-  const remote = await timeFirstToken(client);
-  if (pair < 0) continue; // the first requests run code that is not compiled yet
-  first.directMs.push(direct.endMs - direct.startMs);
-  first.remoteMs.push(remote.endMs - remote.startMs);
-  first.addedMs.push(door.askedMs - remote.startMs + (remote.endMs - door.tokenMs));
-}
 const rates = { direct: [], remote: [] };
 for (let round = 0; round < rounds; round++) {
   rates.direct.push(await tokensPerSecond(runtime, 2 * round));
   rates.remote.push(await tokensPerSecond(client, 2 * round + 1));
 }
+bare.close();
 await client.close();
 await server.close();
 await runtime.close();
