@@ -14,7 +14,7 @@ static constexpr uint64_t kCallWork = 150;
 static constexpr uint64_t kEdgeWork = 24;
 static constexpr uint64_t kPushWork = 15;
 // So often may one stack not hold another until no more is asked in one closure.
-static constexpr unsigned kMaxQuestions = 12;
+static constexpr unsigned kMaxQuestions = 100;
 
 void Closure::Push(SequenceId sequence, Target target) {
   grammar_.regex_.Charge(kPushWork);

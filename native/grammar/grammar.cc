@@ -7,15 +7,6 @@
 
 namespace onpolicy::grammar {
 
-// So many stacks are looked for below one, at so many branches.
-static constexpr size_t kMaxBelow = 17;
-static constexpr size_t kMaxBelowSteps = 200;
-// Whether one stack holds another is asked of stacks of few branches, and takes so many steps.
-static constexpr size_t kFewBranches = 12;
-static constexpr unsigned kMaxHoldsSteps = 40;
-// So often may one stack not hold another until no more is asked of a list of branches.
-static constexpr size_t kMaxQuestions = 6;
-
 bool TokenSet::Has(uint32_t token) const {
   return std::binary_search(tokens.begin(), tokens.end(), token) != inverted;
 }
@@ -107,81 +98,6 @@ bool Grammar::IsKnownFilled(SequenceId sequence) const {
   return false;
 }
 
-const std::vector<StackId>& Grammar::Below(StackId stack) {
-  if (below_[stack]) return *below_[stack];
-  std::vector<StackId> found{stack};
-  size_t steps = 0;
-  for (size_t at = 0; at < found.size() && found.size() < kMaxBelow; at++)
-    for (const Branch& branch : stacks_[found[at]]) {
-      if (++steps > kMaxBelowSteps) break;
-      if (branch.tag == 0 && IsKnownNullable(branch.sequence) &&
-          std::find(found.begin(), found.end(), branch.parent) == found.end())
-        found.push_back(branch.parent);
-    }
-  regex_.Charge(4 + 2 * steps);
-  found.erase(found.begin());
-  below_[stack] = std::make_unique<std::vector<StackId>>(std::move(found));
-  return *below_[stack];
-}
-
-bool Grammar::Holds(StackId whole, StackId part) {
-  unsigned steps = kMaxHoldsSteps;
-  return Holds(whole, part, &steps);
-}
-
-bool Grammar::Holds(StackId whole, StackId part, unsigned* steps) {
-  if (whole == part) return true;
-  const uint64_t key = PairKey(whole, part);
-  if (const uint32_t known = holds_.Find(key); known != HashIndex::kNone) return known == 1;
-  regex_.Charge(6);
-  const std::vector<StackId>& below = Below(whole);
-  bool result = std::find(below.begin(), below.end(), part) != below.end();
-  const size_t count = stacks_[part].size();
-  if (!result && count > 0 && count <= kFewBranches && stacks_[whole].size() <= kFewBranches) {
-    result = true;
-    for (size_t i = 0; result && i < count; i++) {
-      const Branch branch = stacks_[part][i];
-      result = false;
-      for (size_t k = 0; !result && k < stacks_[whole].size(); k++) {
-        const Branch other = stacks_[whole][k];
-        if (other.tag != branch.tag || other.sequence != branch.sequence) continue;
-        if (*steps == 0) return false;
-        --*steps;
-        result = Holds(other.parent, branch.parent, steps);
-      }
-    }
-  }
-  if (result || *steps > 0) holds_.Add(key, result);
-  return result;
-}
-
-void Grammar::Tidy(std::vector<Branch>* branches) {
-  regex_.Charge(40 + 20 * branches->size());
-  std::sort(branches->begin(), branches->end());
-  branches->erase(std::unique(branches->begin(), branches->end()), branches->end());
-  // Of branches that go on alike, one drops out whose stack another's holds. The latest stacks hold the most.
-  const auto is_alike = [](const Branch& a, const Branch& b) { return a.tag == b.tag && a.sequence == b.sequence; };
-  covered_.resize(stacks_.size(), 0);
-  Branch last{kUnlimited, 0, 0};
-  size_t kept = branches->size(), questions = kMaxQuestions;
-  for (size_t at = branches->size(); at-- > 0;) {
-    const Branch branch = (*branches)[at];
-    const bool has_later = is_alike(branch, last), has_earlier = at > 0 && is_alike(branch, (*branches)[at - 1]);
-    last = branch;
-    if (!has_later) cover_++;
-    bool is_held = covered_[branch.parent] == cover_;
-    const size_t most = std::min(branches->size(), kept + 2);
-    for (size_t other = kept; !is_held && questions > 0 && other < most && is_alike(branch, (*branches)[other]); other++) {
-      is_held = Holds((*branches)[other].parent, branch.parent);
-      questions -= !is_held;
-    }
-    if (has_later || has_earlier)
-      for (StackId below : Below(branch.parent)) covered_[below] = cover_;
-    if (!is_held) (*branches)[--kept] = branch;
-  }
-  branches->erase(branches->begin(), branches->begin() + static_cast<std::ptrdiff_t>(kept));
-}
-
 StackId Grammar::InternStack(std::vector<Branch> branches) {
   Tidy(&branches);
   auto [it, is_new] = stack_index_.try_emplace(std::move(branches), static_cast<StackId>(stacks_.size()));
@@ -202,6 +118,12 @@ void Grammar::AddStack(std::vector<Branch> branches) {
 
 std::vector<StackId> Grammar::InternKnot(std::vector<std::vector<Branch>> members) {
   for (auto& branches : members) {
+    // What leads out of the knot adds nothing where another such branch holds it. Fellows have no stacks to compare yet.
+    const auto outer = std::partition(branches.begin(), branches.end(), [](const Branch& branch) { return branch.parent & kKnotBit; });
+    std::vector<Branch> kept(outer, branches.end());
+    Tidy(&kept);
+    branches.erase(outer, branches.end());
+    branches.insert(branches.end(), kept.begin(), kept.end());
     std::sort(branches.begin(), branches.end());
     branches.erase(std::unique(branches.begin(), branches.end()), branches.end());
   }
@@ -239,6 +161,7 @@ const std::vector<Config>& Grammar::RunClosure(const std::vector<Branch>& seeds)
   regex_.Charge(40 + 10 * seeds.size());
   auto it = closures_.find(seeds);
   if (it == closures_.end()) {
+    RefillQuestions();
     auto configs = std::make_unique<std::vector<Config>>(closure_->Run(seeds));
     memory_bytes_ += 160 + seeds.size() * sizeof(Branch) + configs->size() * sizeof(Config);
     it = closures_.emplace(seeds, std::move(configs)).first;

@@ -126,7 +126,9 @@ class Grammar {
   const std::vector<StackId>& Below(StackId stack);
   // Whether all that may follow `part` may follow `whole`, as far as their forms tell: false is no proof.
   bool Holds(StackId whole, StackId part);
-  bool Holds(StackId whole, StackId part, unsigned* steps);
+  bool Holds(StackId whole, StackId part, uint32_t* steps);
+  // A closure begins: its questions whether stacks hold others share a bounded number of steps.
+  void RefillQuestions();
   // Sorts branches, and drops those that add nothing to others.
   void Tidy(std::vector<Branch>* branches);
   // Whether a branch of a stack goes on with a symbol that the text decides.
@@ -147,7 +149,9 @@ class Grammar {
   std::vector<std::unique_ptr<std::vector<StackId>>> below_;  // by stack, null until asked for
   std::vector<uint64_t> covered_;  // by stack: the last group of branches one of whose stacks it is below
   uint64_t cover_ = 0;             // the group
-  HashIndex holds_;  // (whole, part) -> whether it does
+  HashIndex holds_, earlier_holds_;  // (whole, part) -> whether it does
+  uint32_t holds_steps_ = 0;  // that questions may still take
+  std::vector<uint64_t> held_pairs_;  // of the question that is being asked: pairs that hold if those before them do
   std::map<std::vector<Branch>, StackId> stack_index_;
   std::map<std::vector<std::vector<Branch>>, std::vector<StackId>> knot_index_;
   std::unordered_map<uint64_t, const std::vector<Config>*> after_;  // (stack, tag) -> configs, where text plays no part

@@ -38,6 +38,20 @@ class HashIndex {
     return FindHash(MixBits(key), [](uint32_t) { return true; });
   }
   void Add(uint64_t key, uint32_t value) { AddHash(MixBits(key), value); }
+  // Files `value` in place of what is filed under the key, if anything is.
+  void Set(uint64_t key, uint32_t value) {
+    const uint64_t hash = MixBits(key);
+    if (!slots_.empty()) {
+      const size_t last = slots_.size() - 1;
+      for (size_t at = hash & last; slots_[at].value != kNone; at = (at + 1) & last)
+        if (slots_[at].hash == hash) {
+          slots_[at].value = value;
+          return;
+        }
+    }
+    AddHash(hash, value);
+  }
+  size_t size() const { return count_; }
   // Forgets all. Keeps its room where that is little.
   void Clear() {
     if (slots_.size() > kSmall) slots_.resize(kSmall);

@@ -1,0 +1,134 @@
+// Which stacks go on with all that others do, and lists of branches without those that add nothing. Without this, the
+// stacks of an ambiguous grammar have a branch for every place where a reading may have begun.
+#include <algorithm>
+
+#include "grammar/grammar.h"
+
+namespace onpolicy::grammar {
+
+// So many stacks are looked for below one, at so many branches.
+static constexpr size_t kMaxBelow = 17;
+static constexpr size_t kMaxBelowSteps = 200;
+// The questions of one closure, whether one stack holds another, take so many steps; each one beyond them takes a few.
+static constexpr uint32_t kClosureSteps = 20000;
+static constexpr uint32_t kFewSteps = 40;
+static constexpr uint64_t kStepWork = 24;
+// Answers of one table: when they are more, a new one begins, and the one before it is still asked.
+static constexpr size_t kMaxAnswers = 1u << 18;
+// So many branches are asked whether their stack holds that of one more.
+static constexpr size_t kMostAsked = 100;
+// So often may one stack not hold another until no more is asked of a list of branches.
+static constexpr size_t kMaxQuestions = 1000;
+// Answers about two stacks.
+static constexpr uint32_t kHoldsNot = 0, kHolds = 1, kOpen = 2;
+
+const std::vector<StackId>& Grammar::Below(StackId stack) {
+  if (below_[stack]) return *below_[stack];
+  std::vector<StackId> found{stack};
+  size_t steps = 0;
+  for (size_t at = 0; at < found.size() && found.size() < kMaxBelow; at++)
+    for (const Branch& branch : stacks_[found[at]]) {
+      if (++steps > kMaxBelowSteps) break;
+      if (branch.tag == 0 && IsKnownNullable(branch.sequence) &&
+          std::find(found.begin(), found.end(), branch.parent) == found.end())
+        found.push_back(branch.parent);
+    }
+  regex_.Charge(4 + 2 * steps);
+  found.erase(found.begin());
+  below_[stack] = std::make_unique<std::vector<StackId>>(std::move(found));
+  return *below_[stack];
+}
+
+void Grammar::RefillQuestions() { holds_steps_ = kClosureSteps; }
+
+bool Grammar::Holds(StackId whole, StackId part) {
+  if (holds_.size() > kMaxAnswers) {
+    earlier_holds_ = std::move(holds_);
+    holds_ = {};
+  }
+  held_pairs_.clear();
+  const uint32_t given = std::max(holds_steps_, kFewSteps);
+  uint32_t steps = given;
+  const bool result = Holds(whole, part, &steps);
+  // What took too long would take too long again.
+  if (steps == 0 && !result) holds_.Set(PairKey(whole, part), kHoldsNot);
+  regex_.Charge(6 + kStepWork * (given - steps));
+  holds_steps_ -= std::min(holds_steps_, given - steps);
+  return result;
+}
+
+// A pair that is being asked about counts as held meanwhile: stacks that point at each other hold others like them when
+// every single step of theirs does. What was answered on the strength of a pair that failed is open again.
+bool Grammar::Holds(StackId whole, StackId part, uint32_t* steps) {
+  if (whole == part) return true;
+  const uint64_t key = PairKey(whole, part);
+  uint32_t known = holds_.Find(key);
+  if (known == HashIndex::kNone) {
+    known = earlier_holds_.Find(key);
+    if (known == kHolds || known == kHoldsNot) holds_.Set(key, known);
+  }
+  if (known == kHolds || known == kHoldsNot) return known == kHolds;
+  const std::vector<StackId>& below = Below(whole);
+  if (std::find(below.begin(), below.end(), part) != below.end()) {
+    holds_.Set(key, kHolds);
+    return true;
+  }
+  if (*steps == 0) return false;
+  const std::vector<Branch>&parts = stacks_[part], &wholes = stacks_[whole];
+  *steps -= std::min(*steps, static_cast<uint32_t>(1 + (parts.size() + wholes.size()) / 16));
+  bool result = !parts.empty();
+  const size_t first_pair = held_pairs_.size();
+  held_pairs_.push_back(key);
+  holds_.Set(key, kHolds);
+  // The branches of both are sorted.
+  for (size_t i = 0, k = 0; result && i < parts.size(); i++) {
+    const Branch& branch = parts[i];
+    const auto is_before = [](const Branch& a, const Branch& b) {
+      return a.tag != b.tag ? a.tag < b.tag : a.sequence < b.sequence;
+    };
+    for (; k < wholes.size() && is_before(wholes[k], branch); k++) {
+    }
+    size_t end = k;
+    while (end < wholes.size() && !is_before(branch, wholes[end])) end++;
+    result = std::binary_search(wholes.begin() + static_cast<std::ptrdiff_t>(k),
+                                wholes.begin() + static_cast<std::ptrdiff_t>(end), branch);
+    // The latest stacks hold the most.
+    for (size_t at = end; !result && at-- > k && *steps > 0;) {
+      result = Holds(wholes[at].parent, branch.parent, steps);
+    }
+  }
+  if (result) return true;
+  for (size_t i = first_pair; i < held_pairs_.size(); i++) holds_.Set(held_pairs_[i], kOpen);
+  held_pairs_.resize(first_pair);
+  if (*steps > 0) holds_.Set(key, kHoldsNot);
+  return false;
+}
+
+void Grammar::Tidy(std::vector<Branch>* branches) {
+  regex_.Charge(40 + 20 * branches->size());
+  std::sort(branches->begin(), branches->end());
+  branches->erase(std::unique(branches->begin(), branches->end()), branches->end());
+  // Of branches that go on alike, one drops out whose stack another's holds. The latest stacks hold the most.
+  const auto is_alike = [](const Branch& a, const Branch& b) { return a.tag == b.tag && a.sequence == b.sequence; };
+  covered_.resize(stacks_.size(), 0);
+  Branch last{kUnlimited, 0, 0};
+  size_t kept = branches->size(), questions = kMaxQuestions;
+  for (size_t at = branches->size(); at-- > 0;) {
+    const Branch branch = (*branches)[at];
+    const bool has_later = is_alike(branch, last), has_earlier = at > 0 && is_alike(branch, (*branches)[at - 1]);
+    last = branch;
+    if (!has_later) cover_++;
+    bool is_held = covered_[branch.parent] == cover_;
+    const size_t most = std::min(branches->size(), kept + kMostAsked);
+    for (size_t other = kept; !is_held && questions > 0 && other < most && is_alike(branch, (*branches)[other]); other++) {
+      is_held = Holds((*branches)[other].parent, branch.parent);
+      questions -= !is_held;
+    }
+    if (has_later || has_earlier)
+      for (StackId below : Below(branch.parent)) covered_[below] = cover_;
+    if (!is_held) (*branches)[--kept] = branch;
+  }
+  branches->erase(branches->begin(), branches->begin() + static_cast<std::ptrdiff_t>(kept));
+}
+
+}  // namespace onpolicy::grammar
