@@ -4,10 +4,15 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <functional>
+#include <queue>
+#include <tuple>
 
 #include "grammar/terminal-mask.h"
 
 namespace onpolicy::grammar {
+
+static constexpr size_t kNoPiece = SIZE_MAX;
 
 // The first eight bytes as a number that sorts as the bytes do.
 static uint64_t HeadOf(std::string_view text) {
@@ -200,35 +205,56 @@ bool Vocabulary::HasLonger(std::string_view prefix) const {
 }
 
 std::vector<uint32_t> Vocabulary::Tokenize(std::string_view text) const {
+  return merges_by_id_ ? TokenizeByMerges(text) : TokenizeByLength(text);
+}
+
+std::vector<uint32_t> Vocabulary::TokenizeByLength(std::string_view text) const {
   std::vector<uint32_t> result;
-  if (!merges_by_id_) {
-    for (size_t at = 0; at < text.size();) {
-      int64_t best = -1;
-      size_t length = std::min<size_t>(text.size() - at, 64);
-      for (; length > 0 && best < 0; length--) best = Find(text.substr(at, length));
-      if (best < 0) break;
-      result.push_back(static_cast<uint32_t>(best));
-      at += length + 1;
-    }
-    return result;
-  }
-  std::vector<size_t> cuts;  // boundaries of the current pieces
-  for (size_t i = 0; i <= text.size(); i++) cuts.push_back(i);
-  while (cuts.size() > 2) {
+  for (size_t at = 0; at < text.size();) {
     int64_t best = -1;
-    size_t best_at = 0;
-    for (size_t i = 0; i + 2 < cuts.size(); i++) {
-      const int64_t merged = Find(text.substr(cuts[i], cuts[i + 2] - cuts[i]));
-      if (merged >= 0 && (best < 0 || merged < best)) {
-        best = merged;
-        best_at = i;
-      }
-    }
+    size_t length = std::min<size_t>(text.size() - at, 64);
+    for (; length > 0 && best < 0; length--) best = Find(text.substr(at, length));
     if (best < 0) break;
-    cuts.erase(cuts.begin() + static_cast<std::ptrdiff_t>(best_at) + 1);
+    result.push_back(static_cast<uint32_t>(best));
+    at += length + 1;
   }
-  for (size_t i = 0; i + 1 < cuts.size(); i++) {
-    const int64_t token = Find(text.substr(cuts[i], cuts[i + 1] - cuts[i]));
+  return result;
+}
+
+std::vector<uint32_t> Vocabulary::TokenizeByMerges(std::string_view text) const {
+  // Pieces begin as single bytes; `ends[i]` is where the piece at i ends, and `starts[i]` where the one that ends at i begins.
+  std::vector<size_t> ends(text.size() + 1), starts(text.size() + 1);
+  struct Merge {
+    int64_t token;
+    size_t begin, end;
+    bool operator>(const Merge& other) const { return std::tie(token, begin) > std::tie(other.token, other.begin); }
+  };
+  std::priority_queue<Merge, std::vector<Merge>, std::greater<>> merges;
+  const auto offer = [&](size_t begin, size_t end) {
+    const int64_t token = Find(text.substr(begin, end - begin));
+    if (token >= 0) merges.push({token, begin, end});
+  };
+  for (size_t i = 0; i < text.size(); i++) {
+    ends[i] = i + 1;
+    starts[i + 1] = i;
+    if (i > 0) offer(i - 1, i + 1);
+  }
+  while (!merges.empty()) {
+    const auto [token, begin, end] = merges.top();
+    merges.pop();
+    // Still two pieces side by side?
+    const size_t middle = ends[begin];
+    if (middle >= end || starts[middle] != begin || ends[middle] != end) continue;
+    ends[begin] = end;
+    starts[end] = begin;
+    starts[middle] = kNoPiece;
+    ends[middle] = kNoPiece;
+    if (begin > 0) offer(starts[begin], end);
+    if (end < text.size()) offer(begin, ends[end]);
+  }
+  std::vector<uint32_t> result;
+  for (size_t at = 0; at < text.size(); at = ends[at]) {
+    const int64_t token = Find(text.substr(at, ends[at] - at));
     if (token < 0) break;
     result.push_back(static_cast<uint32_t>(token));
   }

@@ -84,6 +84,8 @@ class Vocabulary {
 
  private:
   int64_t Find(std::string_view text) const;
+  std::vector<uint32_t> TokenizeByMerges(std::string_view text) const;
+  std::vector<uint32_t> TokenizeByLength(std::string_view text) const;
   size_t LowerBound(std::string_view text) const;
   void BuildSlices();
 
