@@ -10,6 +10,7 @@ namespace onpolicy::grammar {
 static constexpr size_t kMaskMemoWords = 8u << 20;
 
 void Constraint::ComputeMask(StateId state, std::string& text, Mask* mask) {
+  const auto trust = grammar_->Trusting(Grammar::Trust::kNew);
   // The readings one by one; those with many exits are left for a walk of their own.
   tokens_.clear();
   std::vector<Config> left;
@@ -26,6 +27,7 @@ void Constraint::ComputeMask(StateId state, std::string& text, Mask* mask) {
   if (!left.empty()) WalkSlices(states_.Intern(std::move(left)), text, mask);
   mask->tokens.assign(tokens_.begin(), tokens_.end());
   SortKeyTokens(walk_.key_tokens(), &mask->keys);
+  mask->assumes_new_key = walk_.took_open_key();
   mask->items = SortItemTokens(walk_.item_tokens());
 }
 
@@ -65,10 +67,7 @@ void Constraint::WalkSlices(StateId state, std::string& text, Mask* mask) {
 // The remembered mask of a state, or one computed now: in `fresh` where it is incomplete or there is no room to remember it.
 Constraint::Mask* Constraint::FindMask(StateId state, std::string& text, Mask* fresh) {
   if (state < masks_.size() && masks_[state]) return masks_[state].get();
-  grammar_->AssumeNew(true);
   ComputeMask(state, text, fresh);
-  fresh->assumes_new_key = walk_.took_open_key();
-  grammar_->AssumeNew(false);
   // A mask that ran out of work lacks tokens: the next time, what is known by now costs nothing, and it gets further.
   if (walk_.IsSpent()) return fresh;
   const size_t cost =
@@ -146,6 +145,8 @@ bool Constraint::FillMask(StateId state, std::string& text, uint32_t* mask, bool
     for (uint32_t token : tokens_) mask[token >> 5] |= 1u << (token & 31);
   }
   *is_cut = walk_.IsSpent() || grammar_->regex().has_given_up();
+  // Whatever the walk has left: what is looked at again must not be taken for dead.
+  grammar_->regex().SearchUntil(UINT64_MAX);
   if (!found->items.empty()) RemoveRepeatedItems(state, *found, text, mask);
   if (found->assumes_new_key || !found->keys.IsEmpty()) RemoveRepeatedKeys(state, *found, text, mask);
   bool complete = state == ended_;

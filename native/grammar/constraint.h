@@ -75,6 +75,7 @@ class Constraint {
   StateId FollowAll(StateId state, std::string_view bytes, std::string& text);
   // constraint-items.cc
   static std::vector<ItemToken> SortItemTokens(std::vector<ItemToken> tokens);
+  bool IsRepeat(StateId state, std::string_view bytes, std::string& text);
   void RemoveRepeatedItems(StateId state, const Mask& found, std::string& text, uint32_t* mask);
 
   std::shared_ptr<const Vocabulary> vocabulary_;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "grammar/regex-pool.h"
+#include "grammar/scoped-value.h"
 
 namespace onpolicy::grammar {
 
@@ -78,13 +79,17 @@ class Grammar {
   // Grows whenever an answer depended on the text and not only on the stack.
   uint64_t text_reads() const { return text_reads_; }
   void NoteTextRead() { text_reads_++; }
-  // While a mask is computed, a resolver may take for granted that a key or a finished item is new, or that an item which
-  // begins is not the one before it; whoever uses the mask then looks at the tokens that do so again.
-  void AssumeNew(bool assume) { assumes_new_ = assume; }
-  bool assumes_new() const { return assumes_new_; }
+  // What a resolver may take for granted; whoever lets it looks at the tokens that do so again.
+  enum class Trust {
+    kNothing,
+    kUnjoined,  // where some item must repeat another: that one which begins is not compared with the one before it
+    kNew,       // that too; and that a key or a finished item is new, or that an item which begins is not the one before it
+  };
+  ScopedValue<Trust> Trusting(Trust trust) { return {trust_, trust}; }
+  Trust trust() const { return trust_; }
   // Grow whenever an answer took something for granted.
   struct Grants {
-    uint64_t keys = 0, ends = 0, begins = 0;
+    uint64_t keys = 0, ends = 0, begins = 0, unjoined = 0;
     bool operator==(const Grants&) const = default;
   };
   const Grants& grants() const { return grants_; }
@@ -92,6 +97,7 @@ class Grammar {
     grants_.keys += more.keys;
     grants_.ends += more.ends;
     grants_.begins += more.begins;
+    grants_.unjoined += more.unjoined;
   }
   size_t memory_bytes() const { return memory_bytes_; }
   // Set when a step ran over its budget; the matcher then refuses the token.
@@ -160,7 +166,7 @@ class Grammar {
   std::unordered_map<uint64_t, StackId> unions_;
   std::vector<std::shared_ptr<void>> kept_;
   uint64_t text_reads_ = 0;
-  bool assumes_new_ = false;
+  Trust trust_ = Trust::kNothing;
   Grants grants_;
   size_t memory_bytes_ = 0;
   bool out_of_fuel_ = false;

@@ -295,7 +295,7 @@ std::vector<std::string> KeysSoFar(std::string_view text) {
   std::string_view last = MemberKey(text, end);
   if (last.empty()) {
     const size_t start = FindValueStart(text, end);
-    if (start == std::string_view::npos || text[start] != '"') return {};
+    if (start == std::string_view::npos || start == end || text[start] != '"') return {};
     last = text.substr(start, end - start);
   }
   std::vector<std::string> keys = KeysBefore(text, static_cast<size_t>(last.data() - text.data()));

@@ -73,7 +73,7 @@ void MaskWalk::WalkSubtree(const TriePlace& place, StateId state, std::string& t
 Ending MaskWalk::EndingOf(NodeId node, StackId stack, size_t depth, std::string& text) {
   if (node == asked_node_ && stack == asked_stack_) return asked_;
   // An ending that took something for granted does so again.
-  if (grammar_.assumes_new()) {
+  if (grammar_.trust() == Grammar::Trust::kNew) {
     const GrantedEnding granted = states_.FindGranted(node, stack);
     if (granted.state != kDeadState) {
       grammar_.NoteGrants(granted.grants);

@@ -83,7 +83,7 @@ Symbol SchemaRules::AfterUnique(const ArrayState& state) {
   const Symbol rest = UniqueRest(state);
   const Symbol symbol = grammar_.Deferred([this, state, rest](Grammar& grammar, std::string_view text, Symbol* result) {
     *result = rest;
-    if (grammar.assumes_new()) {
+    if (grammar.trust() == Grammar::Trust::kNew) {
       grammar.NoteGrants({.ends = 1});
       return true;
     }
@@ -138,8 +138,10 @@ Symbol SchemaRules::AfterUniqueComma(const ArrayState& state) {
     // One state for all values that a token may end: most tokens that go on do not begin the same value again.
     ArrayState next = state;
     next.compares = value_sets_[state.seen_set].compounds.size() >= kExcludedCompounds;
-    if (grammar.assumes_new() && HasPlenty(state)) {
-      grammar.NoteGrants({.begins = 1});
+    const Grammar::Trust trust = grammar.trust();
+    if ((trust == Grammar::Trust::kNew || (trust == Grammar::Trust::kUnjoined && state.owes)) && HasPlenty(state)) {
+      next.is_unjoined = state.owes;
+      grammar.NoteGrants(state.owes ? Grammar::Grants{.unjoined = 1} : Grammar::Grants{.begins = 1});
       *result = SpacedItem(next);
       return !grammar.IsEmptyRule(*result);
     }

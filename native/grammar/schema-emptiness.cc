@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "grammar/schema-error.h"
+#include "grammar/scoped-value.h"
 #include "grammar/schema-shape.h"
 
 namespace onpolicy::grammar {
@@ -13,24 +14,22 @@ bool ShapeTable::IsEmpty(FormulaId formula) {
   auto known = empty_.find(formula);
   if (known != empty_.end()) return known->second;
   if (!checking_.insert(formula).second) {
-    assumed_ = true;
+    leans_.on_checking = true;
     return true;
   }
-  const bool outer_annotating = annotating_;
-  annotating_ = false;
-  const bool outer_assumed = assumed_, outer_met = met_running_;
-  assumed_ = met_running_ = false;
-  bool empty = true;
-  for (const Shape& shape : std::vector<Shape>(Of(formula)))
-    if (!IsShapeEmpty(shape)) {
-      empty = false;
-      break;
-    }
-  checking_.erase(formula);
-  annotating_ = outer_annotating;
-  if (!met_running_ && (!empty || !assumed_ || checking_.empty())) empty_[formula] = empty;
-  met_running_ = met_running_ || outer_met;
-  assumed_ = outer_assumed || (assumed_ && empty);
+  struct Check {
+    std::set<FormulaId>& all;
+    FormulaId formula;
+    ~Check() { all.erase(formula); }
+  };
+  const Check check{checking_, formula};
+  const ScopedValue<bool> annotating(annotating_, false);
+  const auto [empty, leans] = AskApart([&] {
+    const std::vector<Shape> shapes = Of(formula);
+    return std::all_of(shapes.begin(), shapes.end(), [&](const Shape& shape) { return IsShapeEmpty(shape); });
+  });
+  if (!leans.on_running && (!empty || !leans.on_checking || checking_.size() == 1)) empty_[formula] = empty;
+  LeanOn({.on_running = leans.on_running, .on_checking = leans.on_checking && empty});
   return empty;
 }
 
@@ -164,22 +163,16 @@ bool ShapeTable::CanMeet(const Shape& shape, const Atom& given) {
 
 // Whether a required key can have no value. One for which that is sure settles it, whatever the others lean on.
 bool ShapeTable::LacksRequired(const Shape& shape) {
-  const bool outer_met = met_running_, outer_assumed = assumed_;
-  bool lacks = false, met = outer_met, assumed = outer_assumed;
+  bool lacks = false;
+  Leans all;
   for (const std::string& key : shape.required) {
-    met_running_ = assumed_ = false;
-    const bool has_none = !AllowsName(shape, key) || IsEmpty(MemberFormula(shape, key));
-    if (has_none && !met_running_ && !assumed_) {
-      met_running_ = outer_met;
-      assumed_ = outer_assumed;
-      return true;
-    }
+    const auto [has_none, leans] = AskApart([&] { return !AllowsName(shape, key) || IsEmpty(MemberFormula(shape, key)); });
+    if (has_none && !leans.on_running && !leans.on_checking) return true;
     lacks = lacks || has_none;
-    met = met || met_running_;
-    assumed = assumed || assumed_;
+    all.on_running = all.on_running || leans.on_running;
+    all.on_checking = all.on_checking || leans.on_checking;
   }
-  met_running_ = met;
-  assumed_ = assumed;
+  LeanOn(all);
   return lacks;
 }
 

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "grammar/scoped-value.h"
+
 namespace onpolicy::grammar {
 
 static constexpr uint64_t kManyValues = 1000;
@@ -77,24 +79,18 @@ uint64_t ShapeTable::CountValues(FormulaId formula, uint64_t cap) {
   auto known = memo.find(formula);
   if (known != memo.end()) return std::min(known->second, cap);
   if (counting_ > kMaxCountDepth) return counts_surely_ ? 0 : cap;
-  counting_++;
+  const ScopedValue<int> deeper(counting_, counting_ + 1);
   uint64_t count = 0;
   for (const Shape& shape : std::vector<Shape>(Of(formula))) count = std::min(kManyValues, count + CountShape(shape));
-  counting_--;
   // Deeper down, "many" (or few that are sure) may only mean that the depth was reached.
-  if (counting_ == 0 || (count < kManyValues) != counts_surely_) memo[formula] = count;
+  if (counting_ == 1 || (count < kManyValues) != counts_surely_) memo[formula] = count;
   return std::min(count, cap);
 }
 
 uint64_t ShapeTable::CountSureValues(FormulaId formula, uint64_t cap) {
-  const bool outer = counts_surely_;
-  const int outer_depth = counting_;
-  counts_surely_ = true;
-  counting_ = 0;
-  const uint64_t count = CountValues(formula, cap);
-  counts_surely_ = outer;
-  counting_ = outer_depth;
-  return count;
+  const ScopedValue<bool> surely(counts_surely_, true);
+  const ScopedValue<int> depth(counting_, 0);
+  return CountValues(formula, cap);
 }
 
 uint64_t ShapeTable::CountShape(const Shape& shape) {

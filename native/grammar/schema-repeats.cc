@@ -21,7 +21,7 @@ Symbol SchemaRules::AfterOwing(const ArrayState& state) {
   });
   const Symbol symbol = grammar_.Deferred([this, state, repeated, rest, either](Grammar& grammar, std::string_view text,
                                                                                Symbol* result) {
-    if (grammar.assumes_new()) {
+    if (grammar.trust() == Grammar::Trust::kNew || state.is_unjoined) {
       grammar.NoteGrants({.ends = 1});
       *result = either;
       return true;

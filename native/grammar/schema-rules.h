@@ -78,6 +78,7 @@ class SchemaRules {
     uint32_t seen_set = 0;  // in value_sets_
     uint32_t excluded = 0;  // in excluded_sets_: arrays of which the items to come must differ
     bool owes = false;      // two items must be equal, and none are yet
+    bool is_unjoined = false;  // the item before is not among the seen ones: only while tokens are tried
     bool compares = false;  // arrays and objects are many, and compared with the seen ones when they end
     auto operator<=>(const ArrayState&) const = default;
   };

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "grammar/schema-error.h"
+#include "grammar/scoped-value.h"
 
 namespace onpolicy::grammar {
 
@@ -36,12 +37,11 @@ const std::vector<Shape>& ShapeTable::Of(FormulaId formula) {
   // A formula that is needed to find itself adds nothing: the least solution.
   static const std::vector<Shape> none;
   if (!running_.insert(formula).second) {
-    met_running_ = true;
+    leans_.on_running = true;
     return none;
   }
   if (running_.size() == 1) work_ = 0;
-  const bool outer_met = met_running_;
-  met_running_ = false;
+  const bool outer = std::exchange(leans_.on_running, false);
   std::vector<Shape> shapes;
   try {
     shapes = Tidy(Normalize(formula));
@@ -55,8 +55,8 @@ const std::vector<Shape>& ShapeTable::Of(FormulaId formula) {
     throw;
   }
   running_.erase(formula);
-  const bool provisional = met_running_ && !running_.empty();
-  met_running_ = outer_met || provisional;
+  const bool provisional = leans_.on_running && !running_.empty();
+  leans_.on_running = outer || provisional;
   if (provisional) return provisional_.emplace_back(std::move(shapes));
   return (annotating_ ? annotated_memo_ : memo_)[formula] = std::move(shapes);
 }
@@ -80,15 +80,8 @@ std::vector<Shape> ShapeTable::Normalize(FormulaId id) {
     case Formula::kNot: {
       if (!annotating_) return NormalizeNot(formula.parts[0]);
       // What stands under a negation restricts, but evaluates nothing.
-      annotating_ = false;
-      std::vector<Shape> shapes;
-      try {
-        shapes = Tidy(NormalizeNot(formula.parts[0]));
-      } catch (...) {
-        annotating_ = true;
-        throw;
-      }
-      annotating_ = true;
+      const ScopedValue<bool> annotating(annotating_, false);
+      std::vector<Shape> shapes = Tidy(NormalizeNot(formula.parts[0]));
       for (Shape& shape : shapes) {
         for (uint32_t& atom : shape.members) atom = formulas_.Unannotated(atom);
         for (uint32_t& atom : shape.items) atom = formulas_.Unannotated(atom);
@@ -155,16 +148,11 @@ std::vector<Shape> ShapeTable::Normalize(FormulaId id) {
 }
 
 std::vector<Shape> ShapeTable::NormalizeUnevaluated(const Formula& formula) {
-  const bool outer = annotating_;
-  annotating_ = true;
   std::vector<Shape> shapes;
-  try {
+  {
+    const ScopedValue<bool> annotating(annotating_, true);
     shapes = Of(formula.parts[0]);
-  } catch (...) {
-    annotating_ = outer;
-    throw;
   }
-  annotating_ = outer;
   for (Shape& shape : shapes) {
     if (shape.type == kObjectType && formula.has_members) {
       Atom atom;
@@ -300,12 +288,10 @@ NodeId ShapeTable::Names(uint32_t index) {
   auto it = names_memo_.find(index);
   if (it != names_memo_.end()) return it->second;
   std::vector<NodeId> options;
-  const bool outer = annotating_;
-  annotating_ = false;
+  const ScopedValue<bool> annotating(annotating_, false);
   for (const Shape& shape : std::vector<Shape>(Of(formulas_.atom(index).formula)))
     if (shape.type == kStringType)
       options.push_back(pool().And({compiler_.strict_text().AnyText(), shape.text}));
-  annotating_ = outer;
   return names_memo_[index] = pool().Alternate(std::move(options));
 }
 

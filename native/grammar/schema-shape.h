@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "grammar/schema-compile.h"
@@ -74,9 +75,29 @@ class ShapeTable {
   bool IsPossible(const Shape& shape);  // without looking at children
   void CheckRepeats(const Shape& shape, FormulaId formula);
   bool CanMeet(const Shape& shape, const Atom& demand);
+  // What an answer leaned on: results may differ once these are known.
+  struct Leans {
+    bool on_running = false;   // a formula that is still being normalised
+    bool on_checking = false;  // one that is taken for empty while its emptiness is looked at
+  };
+  // Whether `ask` says so, and what that leaned on: which the answers around it do not by this.
+  template <typename Ask>
+  std::pair<bool, Leans> AskApart(Ask ask) {
+    const Leans outer = std::exchange(leans_, Leans());
+    const bool answer = ask();
+    return {answer, std::exchange(leans_, outer)};
+  }
+  void LeanOn(const Leans& more) {
+    leans_.on_running = leans_.on_running || more.on_running;
+    leans_.on_checking = leans_.on_checking || more.on_checking;
+  }
   // Emptiness as far as it is sure while other formulas are still being worked on.
   template <typename Ask>
-  bool IsSurely(Ask ask);
+  bool IsSurely(Ask ask) {
+    const auto [answer, leans] = AskApart(ask);
+    LeanOn({.on_running = leans.on_running});
+    return answer && !leans.on_running && !leans.on_checking;
+  }
   void Spend();
   bool LacksRequired(const Shape& shape);
   std::vector<FormulaId> Children(const Shape& shape);
@@ -88,7 +109,7 @@ class ShapeTable {
   FormulaTable& formulas_;
   std::unordered_map<FormulaId, std::vector<Shape>> memo_, annotated_memo_;
   std::set<FormulaId> running_;
-  bool met_running_ = false;  // a result leaned on a formula that is still being normalised
+  Leans leans_;  // of the answer that is being found
   std::deque<std::vector<Shape>> provisional_;
   bool annotating_ = false;  // inside a schema that looks at what its parts evaluated
   std::unordered_map<uint32_t, NodeId> names_memo_;
@@ -97,18 +118,7 @@ class ShapeTable {
   bool counts_surely_ = false;  // what cannot be told counts as none
   int counting_ = 0;
   std::set<FormulaId> checking_;
-  bool assumed_ = false;
   size_t work_ = 0;
 };
-
-template <typename Ask>
-bool ShapeTable::IsSurely(Ask ask) {
-  const bool outer_met = met_running_, outer_assumed = assumed_;
-  met_running_ = assumed_ = false;
-  const bool answer = ask() && !met_running_ && !assumed_;
-  met_running_ = outer_met || met_running_;
-  assumed_ = outer_assumed;
-  return answer;
-}
 
 }  // namespace onpolicy::grammar

@@ -127,7 +127,8 @@ Ending StateTable::EndingAt(NodeId node, StackId stack, std::string_view text) {
   if (granted && !ending.on_text && granted_index_.Find(key) == HashIndex::kNone) {
     granted_index_.Add(key, static_cast<uint32_t>(granted_.size()));
     const Grammar::Grants& now = grammar_.grants();
-    granted_.push_back({ending.state, {now.keys - grants.keys, now.ends - grants.ends, now.begins - grants.begins}});
+    granted_.push_back({ending.state, {now.keys - grants.keys, now.ends - grants.ends, now.begins - grants.begins,
+                                       now.unjoined - grants.unjoined}});
   }
   if (known == HashIndex::kNone) {
     const std::vector<uint32_t>& tags = grammar_.regex().AcceptedTags(node);
