@@ -10,10 +10,12 @@ namespace onpolicy::grammar {
 static bool IsIn(const uint32_t* mask, uint32_t token) { return (mask[token >> 5] >> (token & 31)) & 1; }
 static void Remove(uint32_t* mask, uint32_t token) { mask[token >> 5] &= ~(1u << (token & 31)); }
 
-void Constraint::SortKeyTokens(const std::vector<uint32_t>& tokens, KeyTokens* keys) const {
+void Constraint::SortKeyTokens(const std::vector<uint32_t>& tokens, bool end_open_key, KeyTokens* keys) const {
+  keys->end_open_key = end_open_key;
   for (uint32_t token : tokens) {
     const QuotedKind kind = vocabulary_->quoted_tokens().KindOf(token);
     keys->has_keys |= kind == QuotedKind::kKey;
+    keys->end_open_key |= kind == QuotedKind::kEnd;
     if (kind == QuotedKind::kStrings) keys->strings.push_back(token);
     if (kind == QuotedKind::kUnsure) keys->unsure.push_back(token);
   }
@@ -57,7 +59,7 @@ void Constraint::RemoveRepeatedKeys(StateId state, const Mask& found, std::strin
       for (uint32_t token : keys.strings) try_again(token);
     }
   }
-  if (!found.assumes_new_key) return;
+  if (!keys.end_open_key) return;
   if (const size_t open = FindOpenString(text); open != std::string::npos) RemoveEndsOfKey(state, open, text, mask);
 }
 

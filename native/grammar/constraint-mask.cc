@@ -25,7 +25,7 @@ void Constraint::ComputeMask(StateId state, std::string& text, Mask* mask) {
   }
   if (!left.empty()) WalkSlices(states_.Intern(std::move(left)), text, mask);
   mask->tokens.assign(tokens_.begin(), tokens_.end());
-  SortKeyTokens(walk_.key_tokens(), &mask->keys);
+  SortKeyTokens(walk_.key_tokens(), walk_.took_open_key(), &mask->keys);
   mask->items = SortItemTokens(walk_.item_tokens());
 }
 
@@ -67,7 +67,6 @@ Constraint::Mask* Constraint::FindMask(StateId state, std::string& text, Mask* f
   if (state < masks_.size() && masks_[state]) return masks_[state].get();
   grammar_->AssumeNew(true);
   ComputeMask(state, text, fresh);
-  fresh->assumes_new_key = walk_.took_open_key();
   grammar_->AssumeNew(false);
   // A mask that ran out of work lacks tokens: the next time, what is known by now costs nothing, and it gets further.
   if (walk_.IsSpent()) return fresh;
@@ -147,7 +146,7 @@ bool Constraint::FillMask(StateId state, std::string& text, uint32_t* mask, bool
   }
   *is_cut = walk_.IsSpent() || grammar_->regex().has_given_up();
   if (!found->items.empty()) RemoveRepeatedItems(state, *found, text, mask);
-  if (found->assumes_new_key || !found->keys.IsEmpty()) RemoveRepeatedKeys(state, *found, text, mask);
+  if (!found->keys.IsEmpty()) RemoveRepeatedKeys(state, *found, text, mask);
   bool complete = state == ended_;
   bool open = false;
   for (const Config& config : states_.Configs(state)) complete = complete || config.node == kEpsilon;

@@ -9,6 +9,11 @@ void QuotedTokens::Add(uint32_t token, std::string_view bytes) {
   if (bytes.find('\\') < bytes.rfind('"')) escaped_.push_back(token);
   std::vector<size_t> hashes;
   ForEachQuoted(bytes, [&](std::string_view string) { hashes.push_back(HashOf(string)); });
+  // Backslashes stand in strings only.
+  if (bytes.find('\\') < bytes.find('"') && hashes.size() < 2) {
+    kinds_[token] = QuotedKind::kEnd;
+    return;
+  }
   // With two quotation marks, the key is between them and belongs to the object that the text is in.
   if (hashes.size() == 1 && bytes.find_first_of("{}[]\\") == std::string_view::npos) {
     kinds_[token] = QuotedKind::kKey;

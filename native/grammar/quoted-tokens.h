@@ -22,6 +22,7 @@ enum class QuotedKind : uint8_t {
   kNone,
   kKey,      // one plain string, which can only be a key of the object that the text is in
   kStrings,  // plain strings, all different
+  kEnd,      // begins within a string, and holds too few quotation marks for another one after it
   kUnsure,   // a spelling with escapes, or no string or one twice: what it repeats cannot be looked up
 };
 
