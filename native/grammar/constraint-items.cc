@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "grammar/constraint.h"
-#include "grammar/json-value.h"
+#include "grammar/json-text.h"
 
 namespace onpolicy::grammar {
 

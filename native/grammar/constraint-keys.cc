@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "grammar/constraint.h"
+#include "grammar/json-text.h"
 #include "grammar/json-value.h"
 
 namespace onpolicy::grammar {
@@ -10,10 +11,12 @@ namespace onpolicy::grammar {
 static bool IsIn(const uint32_t* mask, uint32_t token) { return (mask[token >> 5] >> (token & 31)) & 1; }
 static void Remove(uint32_t* mask, uint32_t token) { mask[token >> 5] &= ~(1u << (token & 31)); }
 
-void Constraint::SortKeyTokens(const std::vector<uint32_t>& tokens, KeyTokens* keys) const {
+void Constraint::SortKeyTokens(const std::vector<uint32_t>& tokens, bool end_open_key, KeyTokens* keys) const {
+  keys->end_open_key = end_open_key;
   for (uint32_t token : tokens) {
     const QuotedKind kind = vocabulary_->quoted_tokens().KindOf(token);
     keys->has_keys |= kind == QuotedKind::kKey;
+    keys->end_open_key |= kind == QuotedKind::kEnd;
     if (kind == QuotedKind::kStrings) keys->strings.push_back(token);
     if (kind == QuotedKind::kUnsure) keys->unsure.push_back(token);
   }
@@ -36,8 +39,18 @@ StateId Constraint::FollowAll(StateId state, std::string_view bytes, std::string
   return state;
 }
 
+// Whether a token that ends a string holds the whole of it, too.
+static bool HoldsItsEnd(std::string_view written, std::string_view bytes) {
+  const std::string_view end = bytes.substr(0, bytes.find('"'));
+  bool holds = false;
+  ForEachQuoted(bytes, [&](std::string_view string) {
+    holds |= string.size() == written.size() + end.size() && string.starts_with(written) && string.ends_with(end);
+  });
+  return holds;
+}
+
 // Takes back tokens that would close a key which the object has already.
-void Constraint::RemoveRepeatedKeys(StateId state, const Mask& found, std::string& text, uint32_t* mask) {
+void Constraint::RemoveRepeatedKeys(StateId state, const Mask& found, std::string& text, SeenStrings* seen, uint32_t* mask) {
   const auto try_again = [&](uint32_t token) {
     if (IsIn(mask, token) && FollowAll(state, vocabulary_->Bytes(token), text) == kDeadState) Remove(mask, token);
   };
@@ -48,17 +61,22 @@ void Constraint::RemoveRepeatedKeys(StateId state, const Mask& found, std::strin
       for (const auto& [hash, token] : quoted.WithKey(key)) try_again(token);
   for (uint32_t token : keys.unsure) try_again(token);
   if (!keys.strings.empty()) {
-    const bool is_plain_text = text.find("\\u") == std::string::npos && text.find("\\/") == std::string::npos;
-    if (is_plain_text) {
-      ForEachQuoted(text, [&](std::string_view string) {
+    seen->Read(text, quoted);
+    if (seen->is_plain()) {
+      for (const size_t string : seen->hashes())
         for (const auto& [hash, token] : quoted.WithString(string)) try_again(token);
-      });
     } else {
       for (uint32_t token : keys.strings) try_again(token);
     }
   }
-  if (!found.assumes_new_key) return;
-  if (const size_t open = FindOpenString(text); open != std::string::npos) RemoveEndsOfKey(state, open, text, mask);
+  if (!keys.end_open_key) return;
+  const size_t open = FindOpenString(text);
+  if (open == std::string::npos) return;
+  RemoveEndsOfKey(state, open, text, mask);
+  // A token may end the key and hold it again.
+  const std::string written = text.substr(open + 1);
+  for (uint32_t token : keys.strings)
+    if (HoldsItsEnd(written, vocabulary_->Bytes(token))) try_again(token);
 }
 
 // The same for the key that is being written, whose quotation mark is at `open`.

@@ -26,8 +26,7 @@ void Constraint::ComputeMask(StateId state, std::string& text, Mask* mask) {
   }
   if (!left.empty()) WalkSlices(states_.Intern(std::move(left)), text, mask);
   mask->tokens.assign(tokens_.begin(), tokens_.end());
-  SortKeyTokens(walk_.key_tokens(), &mask->keys);
-  mask->assumes_new_key = walk_.took_open_key();
+  SortKeyTokens(walk_.key_tokens(), walk_.took_open_key(), &mask->keys);
   mask->items = SortItemTokens(walk_.item_tokens());
 }
 
@@ -132,7 +131,7 @@ void Constraint::KeepBits(const uint32_t* bits, Mask* mask) {
   mask->terminals = {};
 }
 
-bool Constraint::FillMask(StateId state, std::string& text, uint32_t* mask, bool* is_cut) {
+bool Constraint::FillMask(StateId state, std::string& text, SeenStrings* seen, uint32_t* mask, bool* is_cut) {
   std::lock_guard<std::mutex> lock(mutex_);
   Mask fresh;
   walk_.Refuel();
@@ -148,7 +147,7 @@ bool Constraint::FillMask(StateId state, std::string& text, uint32_t* mask, bool
   // Whatever the walk has left: what is looked at again must not be taken for dead.
   grammar_->regex().SearchUntil(UINT64_MAX);
   if (!found->items.empty()) RemoveRepeatedItems(state, *found, text, mask);
-  if (found->assumes_new_key || !found->keys.IsEmpty()) RemoveRepeatedKeys(state, *found, text, mask);
+  if (!found->keys.IsEmpty()) RemoveRepeatedKeys(state, *found, text, seen, mask);
   bool complete = state == ended_;
   bool open = false;
   for (const Config& config : states_.Configs(state)) complete = complete || config.node == kEpsilon;

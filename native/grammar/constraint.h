@@ -8,6 +8,7 @@
 
 #include "grammar/grammar.h"
 #include "grammar/mask-walk.h"
+#include "grammar/seen-strings.h"
 #include "grammar/state-table.h"
 #include "grammar/text-reach.h"
 #include "grammar/vocabulary.h"
@@ -26,9 +27,9 @@ class Constraint {
   bool IsSatisfiable() const { return !states_.Configs(start_).empty(); }
 
   StateId start() const { return start_; }
-  // Writes the allowed tokens of a state; `text` is what was matched so far.
+  // Writes the allowed tokens of a state; `text` is what was matched so far, and `seen` reads it.
   // Returns whether every token of the vocabulary is allowed. `is_cut`: some are missing, for want of work.
-  bool FillMask(StateId state, std::string& text, uint32_t* mask, bool* is_cut);
+  bool FillMask(StateId state, std::string& text, SeenStrings* seen, uint32_t* mask, bool* is_cut);
   // The state after a token, or no change and false. Appends the token's bytes to `text`.
   bool Accept(StateId state, uint32_t token, std::string& text, StateId* next);
   bool IsComplete(StateId state);
@@ -39,12 +40,13 @@ class Constraint {
   bool IsEnded(StateId state) const { return state == ended_; }
 
  private:
-  // Tokens that hold a whole key which was taken for new.
+  // Tokens in which a key ends that was taken for new.
   struct KeyTokens {
+    bool end_open_key = false;      // some end the key that is being written
     bool has_keys = false;          // some of kind kKey
     std::vector<uint32_t> strings;  // of kind kStrings
     std::vector<uint32_t> unsure;   // of kind kUnsure
-    bool IsEmpty() const { return !has_keys && strings.empty() && unsure.empty(); }
+    bool IsEmpty() const { return !end_open_key && !has_keys && strings.empty() && unsure.empty(); }
     size_t words() const { return strings.size() + unsure.size(); }
   };
   struct Mask {
@@ -52,7 +54,6 @@ class Constraint {
     uint32_t slices = 0;           // bit per slice that is allowed as a whole
     std::vector<uint32_t> tokens;  // allowed beyond those
     std::vector<uint32_t> dense;   // all of these as bits, when there are many
-    bool assumes_new_key = false;  // took for new the key that is being written
     KeyTokens keys;
     std::vector<ItemToken> items;  // in which an item ends or begins that was taken for new
     // Subtrees whose fate hangs on the text: walked each time.
@@ -68,8 +69,8 @@ class Constraint {
   Mask* FindMask(StateId state, std::string& text, Mask* fresh);
   void AllowNamedTokens(StateId state, uint32_t* mask, bool* open) const;
   // constraint-keys.cc
-  void SortKeyTokens(const std::vector<uint32_t>& tokens, KeyTokens* keys) const;
-  void RemoveRepeatedKeys(StateId state, const Mask& found, std::string& text, uint32_t* mask);
+  void SortKeyTokens(const std::vector<uint32_t>& tokens, bool end_open_key, KeyTokens* keys) const;
+  void RemoveRepeatedKeys(StateId state, const Mask& found, std::string& text, SeenStrings* seen, uint32_t* mask);
   void RemoveEndsOfKey(StateId state, size_t open, std::string& text, uint32_t* mask);
   void RemoveEnds(StateId state, const std::string& rest, std::string& text, uint32_t* mask);
   StateId FollowAll(StateId state, std::string_view bytes, std::string& text);

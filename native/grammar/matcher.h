@@ -40,6 +40,7 @@ class Matcher {
   std::vector<StateId> states_;       // (tokens + 1)
   std::vector<uint32_t> text_sizes_;  // (tokens + 1)
   std::string text_;
+  SeenStrings seen_;
   bool is_mask_cut_ = false;
 };
 

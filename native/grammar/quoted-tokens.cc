@@ -1,3 +1,4 @@
+// Sorts tokens by what they repeat, and looks them up by its hash.
 #include "grammar/quoted-tokens.h"
 
 #include <algorithm>
@@ -9,6 +10,11 @@ void QuotedTokens::Add(uint32_t token, std::string_view bytes) {
   if (bytes.find('\\') < bytes.rfind('"')) escaped_.push_back(token);
   std::vector<size_t> hashes;
   ForEachQuoted(bytes, [&](std::string_view string) { hashes.push_back(HashOf(string)); });
+  // Backslashes stand in strings only.
+  if (bytes.find('\\') < bytes.find('"') && hashes.size() < 2) {
+    kinds_[token] = QuotedKind::kEnd;
+    return;
+  }
   // With two quotation marks, the key is between them and belongs to the object that the text is in.
   if (hashes.size() == 1 && bytes.find_first_of("{}[]\\") == std::string_view::npos) {
     kinds_[token] = QuotedKind::kKey;
@@ -32,9 +38,9 @@ void QuotedTokens::Finish() {
   }
 }
 
-std::span<const QuotedTokens::Entry> QuotedTokens::Equal(const std::vector<Entry>& entries, std::string_view text) {
+std::span<const QuotedTokens::Entry> QuotedTokens::Equal(const std::vector<Entry>& entries, size_t hash) {
   const auto by_hash = [](const Entry& a, const Entry& b) { return a.first < b.first; };
-  const auto [begin, end] = std::equal_range(entries.begin(), entries.end(), Entry{HashOf(text), 0}, by_hash);
+  const auto [begin, end] = std::equal_range(entries.begin(), entries.end(), Entry{hash, 0}, by_hash);
   return {begin, end};
 }
 

@@ -1,6 +1,7 @@
 // Arrays: what the next item may be, and what the array owes before it may close.
 #include <algorithm>
 
+#include "grammar/json-text.h"
 #include "grammar/schema-error.h"
 #include "grammar/schema-rules.h"
 

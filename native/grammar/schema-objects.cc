@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "grammar/json-text.h"
 #include "grammar/schema-error.h"
 #include "grammar/schema-rules.h"
 
