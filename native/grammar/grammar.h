@@ -12,6 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "grammar/paged-index.h"
 #include "grammar/regex-pool.h"
 #include "grammar/scoped-value.h"
 
@@ -155,7 +156,7 @@ class Grammar {
   std::vector<std::unique_ptr<std::vector<StackId>>> below_;  // by stack, null until asked for
   std::vector<uint64_t> covered_;  // by stack: the last group of branches one of whose stacks it is below
   uint64_t cover_ = 0;             // the group
-  HashIndex holds_, earlier_holds_;  // (whole, part) -> whether it does
+  PagedIndex holds_, earlier_holds_;  // (whole, part) -> whether it does
   uint32_t holds_steps_ = 0;  // that questions may still take
   std::vector<uint64_t> held_pairs_;  // of the question that is being asked: pairs that hold if those before them do
   std::map<std::vector<Branch>, StackId> stack_index_;

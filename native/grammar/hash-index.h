@@ -52,6 +52,12 @@ class HashIndex {
     AddHash(hash, value);
   }
   size_t size() const { return count_; }
+  // Calls `take(hash, value)` for all that is filed.
+  template <typename Take>
+  void ForEachHash(Take take) const {
+    for (const Slot& slot : slots_)
+      if (slot.value != kNone) take(slot.hash, slot.value);
+  }
   // Forgets all. Keeps its room where that is little.
   void Clear() {
     if (slots_.size() > kSmall) slots_.resize(kSmall);

@@ -57,6 +57,7 @@ NodeId RegexPool::Intern(const Node& node, const std::vector<NodeId>* children) 
   tags_.emplace_back();
   row_of_.push_back(nullptr);
   live_.push_back(0);
+  derived_.emplace_back();
   index_.AddHash(hash, id);
   return id;
 }

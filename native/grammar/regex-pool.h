@@ -146,6 +146,7 @@ class RegexPool {
   NodeId* MakeRow(NodeId state);
   NodeId Ask(NodeId state, uint8_t byte);
   NodeId Derive(NodeId node, uint8_t byte, ByteSet* same);
+  NodeId DeriveAnew(NodeId node, uint8_t byte, ByteSet* same);
   NodeId Readings(std::vector<NodeId> options, size_t count);
   NodeId RestOf(const Node& repeat);
   // What the searches of one step may cost: some 3 ms.
@@ -183,6 +184,12 @@ class RegexPool {
   bool has_given_up_ = false;
   uint64_t search_end_ = UINT64_MAX;  // of the searches of a step
   uint64_t last_search_ = UINT64_MAX;
+  struct Derived {
+    uint64_t step = 0;
+    NodeId target = kNothing;
+  };
+  std::vector<Derived> derived_;          // by node: what it became in the latest step that met it
+  uint64_t steps_ = 0, current_step_ = 0;  // a step: one byte after one state
   unsigned exact_ = 0;  // depth of `And` and `Not` that are being stepped: their parts keep all alternatives
 };
 

@@ -10,8 +10,17 @@ namespace onpolicy::grammar {
 // So many alternatives an expression may come to have.
 static constexpr size_t kMaxReadings = 48;
 
-// What an expression becomes after `byte`. Narrows `same` to bytes after which it becomes just that.
+// What an expression becomes after `byte`. Narrows `same` to bytes after which it becomes just that. Counts in counts make
+// expressions that hold the same one many times: it is asked once.
 NodeId RegexPool::Derive(NodeId id, uint8_t byte, ByteSet* same) {
+  const uint64_t step = 2 * current_step_ + (exact_ > 0);
+  if (derived_[id].step == step) return derived_[id].target;
+  const NodeId target = DeriveAnew(id, byte, same);
+  derived_[id] = {step, target};
+  return target;
+}
+
+NodeId RegexPool::DeriveAnew(NodeId id, uint8_t byte, ByteSet* same) {
   const Node node = nodes_[id];
   work_ += 5;
   // Classes of characters stand in many expressions: their edges are kept.
@@ -105,7 +114,10 @@ NodeId* RegexPool::MakeRow(NodeId state) {
 NodeId RegexPool::Ask(NodeId state, uint8_t byte) {
   work_ += 20;
   ByteSet same = ByteSet::All();
+  // A leaf's automaton may step through this pool, too.
+  const uint64_t outer_step = std::exchange(current_step_, ++steps_);
   const NodeId target = Derive(state, byte, &same);
+  current_step_ = outer_step;
   // Without work left there is no search. What is skipped is asked again the next time.
   if (IsStopped() && nodes_[target].searches && !nodes_[target].nullable && live_[target] == 0) return kNothing;
   const NodeId entry = !IsLive(target) ? kNothing : target | (IsAccepting(target) ? kAcceptBit : 0);

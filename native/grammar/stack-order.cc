@@ -10,11 +10,11 @@ namespace onpolicy::grammar {
 static constexpr size_t kMaxBelow = 17;
 static constexpr size_t kMaxBelowSteps = 200;
 // The questions of one closure, whether one stack holds another, take so many steps; each one beyond them takes a few.
-static constexpr uint32_t kClosureSteps = 20000;
-static constexpr uint32_t kFewSteps = 40;
-static constexpr uint64_t kStepWork = 24;
+static constexpr uint32_t kClosureSteps = 12000;
+static constexpr uint32_t kFewSteps = 80;
+static constexpr uint64_t kStepWork = 12;
 // Answers of one table: when they are more, a new one begins, and the one before it is still asked.
-static constexpr size_t kMaxAnswers = 1u << 18;
+static constexpr size_t kMaxAnswers = 1u << 20;
 // So many branches are asked whether their stack holds that of one more.
 static constexpr size_t kMostAsked = 100;
 // So often may one stack not hold another until no more is asked of a list of branches.
@@ -43,8 +43,8 @@ void Grammar::RefillQuestions() { holds_steps_ = kClosureSteps; }
 
 bool Grammar::Holds(StackId whole, StackId part) {
   if (holds_.size() > kMaxAnswers) {
-    earlier_holds_ = std::move(holds_);
-    holds_ = {};
+    std::swap(earlier_holds_, holds_);
+    holds_.Clear();
   }
   held_pairs_.clear();
   const uint32_t given = std::max(holds_steps_, kFewSteps);
@@ -61,9 +61,10 @@ bool Grammar::Holds(StackId whole, StackId part) {
 // every single step of theirs does. What was answered on the strength of a pair that failed is open again.
 bool Grammar::Holds(StackId whole, StackId part, uint32_t* steps) {
   if (whole == part) return true;
+  *steps -= *steps > 0;
   const uint64_t key = PairKey(whole, part);
   uint32_t known = holds_.Find(key);
-  if (known == HashIndex::kNone) {
+  if (known == PagedIndex::kNone) {
     known = earlier_holds_.Find(key);
     if (known == kHolds || known == kHoldsNot) holds_.Set(key, known);
   }
@@ -75,7 +76,7 @@ bool Grammar::Holds(StackId whole, StackId part, uint32_t* steps) {
   }
   if (*steps == 0) return false;
   const std::vector<Branch>&parts = stacks_[part], &wholes = stacks_[whole];
-  *steps -= std::min(*steps, static_cast<uint32_t>(1 + (parts.size() + wholes.size()) / 16));
+  *steps -= std::min(*steps, static_cast<uint32_t>(2 + (parts.size() + wholes.size()) / 16));
   bool result = !parts.empty();
   const size_t first_pair = held_pairs_.size();
   held_pairs_.push_back(key);
