@@ -12,7 +12,7 @@ static constexpr size_t kMaxQuestions = 4096;
 static constexpr unsigned kMaxDepth = 24;
 static constexpr unsigned kMaxSteps = 100;
 // What the questions of one list may cost in all.
-static constexpr uint64_t kListWork = 10000;
+static constexpr uint64_t kListWork = 30000;
 
 RegexPool::Split RegexPool::SplitHead(NodeId node) const {
   if (node == kEpsilon) return {kEpsilon, kEpsilon};
@@ -22,7 +22,7 @@ RegexPool::Split RegexPool::SplitHead(NodeId node) const {
 
 // Whether every text of `part` is one of `whole`, as far as their forms tell: false is no proof.
 bool RegexPool::Contains(NodeId whole, NodeId part, unsigned depth) {
-  work_ += 3;
+  work_ += 10;
   if (++questions_ > kMaxSteps) return false;
   if (whole == part || (whole == kAnyText && !nodes_[part].tagged)) return true;
   const Node& outer = nodes_[whole];
@@ -31,7 +31,7 @@ bool RegexPool::Contains(NodeId whole, NodeId part, unsigned depth) {
   if (part == kEpsilon) return outer.nullable;
   if (whole == kEpsilon || whole == kNothing) return false;
   if (outer.kind == Kind::kAlternate) {
-    for (uint32_t i = outer.min; i < outer.max; i++)
+    for (uint32_t i = outer.min; i < outer.max && questions_ <= kMaxSteps; i++)
       if (Contains(children_[i], part, depth - 1)) return true;
     return false;
   }

@@ -109,13 +109,30 @@ uint64_t ShapeTable::CountShape(const Shape& shape) {
   }
 }
 
+// Texts in which escapes stand only where characters need one: about one spelling of each string.
+NodeId ShapeTable::PlainSpellings() {
+  const auto bytes = [&](std::string_view list) {
+    ByteSet set;
+    for (char c : list) set.Add(static_cast<uint8_t>(c));
+    return pool().Bytes(set);
+  };
+  ByteSet backslash;
+  backslash.Add('\\');
+  const NodeId hex = bytes("0123456789abcdef");
+  const NodeId control = pool().Concat({pool().Literal("u00"), bytes("01"), hex});
+  const NodeId surrogate = pool().Concat({pool().Literal("ud"), bytes("89abcdef"), hex, hex});
+  const NodeId escape =
+      pool().Concat(pool().Bytes(backslash), pool().Alternate({bytes("\"\\bfnrt"), control, surrogate}));
+  return pool().Repeat(pool().Alternate({pool().Bytes(~backslash), escape}), 0, kUnlimited);
+}
+
 uint64_t ShapeTable::CountScalars(const Shape& shape) {
   const NumberLanguage& numbers = compiler_.numbers();
   const auto count = [&](std::initializer_list<NodeId> parts) {
     return pool().CountTexts(pool().And(parts), kManyValues, counts_surely_);
   };
   if (shape.type == kStringType) {
-    if (!counts_surely_) return count({shape.text});
+    if (!counts_surely_) return count({shape.text, PlainSpellings()});
     // Without escapes, a value has one spelling.
     ByteSet backslash;
     backslash.Add('\\');

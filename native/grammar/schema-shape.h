@@ -68,6 +68,7 @@ class ShapeTable {
   std::vector<Shape> Intersect(const std::vector<Shape>& left, const std::vector<Shape>& right);
   uint64_t CountShape(const Shape& shape);
   uint64_t CountScalars(const Shape& shape);
+  NodeId PlainSpellings();
   uint64_t CountArrays(const Shape& shape);
   uint64_t CountObjects(const Shape& shape);
   bool Apply(uint32_t atom, Shape* shape);
