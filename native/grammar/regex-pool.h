@@ -175,6 +175,7 @@ class RegexPool {
   std::vector<Form> leaf_forms_;
   std::unordered_map<Automaton*, uint32_t> leaf_index_;
   uint64_t work_ = 0;
+  uint64_t last_simplified_ = UINT64_MAX;  // work from which on lists of the step are left as they are
   unsigned questions_ = 0;  // steps of the question of one part about another that is being asked
   std::unordered_map<NodeId, NodeId> relaxed_;
   size_t searched_ = 0;  // states that searches have looked at

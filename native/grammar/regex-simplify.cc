@@ -97,7 +97,7 @@ void RegexPool::Absorb(std::vector<NodeId>* parts) {
   work_ += 2 * parts->size();
   if (HaveTagsOfTheirOwn(*parts)) return;
   work_ += loops * parts->size();
-  const uint64_t last_work = work_ + kListWork;
+  const uint64_t last_work = std::min(work_ + kListWork, last_simplified_);
   for (size_t i = 0; i < parts->size(); i++) {
     if (!repeats((*parts)[i])) continue;
     if (work_ > last_work) return;

@@ -10,6 +10,9 @@ namespace onpolicy::grammar {
 // So many alternatives an expression may come to have.
 static constexpr size_t kMaxReadings = 48;
 
+// What the lists of one step may cost to be made smaller; longer ones stay as they are.
+static constexpr uint64_t kSimplifyWork = 120000;
+
 // What an expression becomes after `byte`. Narrows `same` to bytes after which it becomes just that. Counts in counts make
 // expressions that hold the same one many times: it is asked once.
 NodeId RegexPool::Derive(NodeId id, uint8_t byte, ByteSet* same) {
@@ -116,8 +119,10 @@ NodeId RegexPool::Ask(NodeId state, uint8_t byte) {
   ByteSet same = ByteSet::All();
   // A leaf's automaton may step through this pool, too.
   const uint64_t outer_step = std::exchange(current_step_, ++steps_);
+  const uint64_t outer_work = std::exchange(last_simplified_, work_ + kSimplifyWork);
   const NodeId target = Derive(state, byte, &same);
   current_step_ = outer_step;
+  last_simplified_ = outer_work;
   // Without work left there is no search. What is skipped is asked again the next time.
   if (IsStopped() && nodes_[target].searches && !nodes_[target].nullable && live_[target] == 0) return kNothing;
   const NodeId entry = !IsLive(target) ? kNothing : target | (IsAccepting(target) ? kAcceptBit : 0);

@@ -94,6 +94,11 @@ describe('work', () => {
     60_000,
   );
 
+  it('asks no more about the readings of a text with a limited length than it may', async () => {
+    const json = { type: 'string', maxLength: 38, pattern: '(a{0,280}a?\\p{L})*?\\d*?\\s?|\\s{3,} ' };
+    expect(await slowest({ json }, '"aaaaaaab of words and d1gits"')).toBeLessThan(40);
+  });
+
   it('keeps what a large automaton needs a long search for', async () => {
     const multiple = { json: { type: 'integer', multipleOf: 1025 } };
     expect(await takes(multiple, String(1025 * 8191))).toBe(true);
@@ -157,5 +162,16 @@ describe('steps that many readings or values could make slow', () => {
     const items = { type: 'array', minItems: 1, uniqueItems: true, items: { enum: [1] } };
     const json = { type: 'array', minItems: 2, uniqueItems: true, items };
     await expect(compileConstraint({ json }, vocabulary)).rejects.toThrow(/no value satisfies/);
+  });
+
+  it('refuses more different texts than there can be, however many spellings they have', async () => {
+    const json = {
+      items: { type: 'string', pattern: '^[é/]$' },
+      type: 'array',
+      minItems: 3,
+      uniqueItems: true,
+    };
+    await expect(compileConstraint({ json }, vocabulary)).rejects.toThrow(/no value satisfies/);
+    expect(await takes({ json: { ...json, minItems: 2 } }, '["/","\\u00e9"]')).toBe(true);
   });
 });
