@@ -50,13 +50,21 @@ void Closure::Return(Target target) {
     if (call.nullable) return;
     call.nullable = true;
     if (KindOf(call.symbol) == SymbolKind::kRule) grammar_.rules_[IndexOf(call.symbol)].nullable = true;
-    for (const Edge& edge : call.edges) Push(edge.rest, edge.target);
+    for (const Edge& edge : call.edges) ReturnEmpty(edge);
   } else if (target == 0) {
     complete_ = true;
   } else {
     // A deferred symbol always follows a terminal, so it cannot be met here.
     for (const Grammar::Branch& branch : grammar_.stacks_[target]) Push(branch.sequence, branch.parent);
   }
+}
+
+// Goes on behind a call that matched nothing.
+void Closure::ReturnEmpty(const Edge& edge) {
+  // Of up to n parts none need be empty: fewer of them are as good.
+  if (edge.rest != 0 && (edge.target & kCallBit))
+    if (const Symbol caller = calls_[edge.target & ~kCallBit].symbol; grammar_.rules_[IndexOf(caller)].is_up_to) return;
+  Push(edge.rest, edge.target);
 }
 
 uint32_t Closure::CallOf(Symbol symbol, bool* is_new) {
@@ -77,7 +85,7 @@ void Closure::Visit(Work work) {
   bool is_new;
   const uint32_t index = CallOf(head, &is_new);
   calls_[index].edges.push_back({rest, work.target});
-  if (calls_[index].nullable) Push(rest, work.target);
+  if (calls_[index].nullable) ReturnEmpty({rest, work.target});
   if (!is_new) return;
   if (KindOf(head) == SymbolKind::kTerminal) {
     if (grammar_.regex_.IsNullable(IndexOf(head))) Return(index | kCallBit);

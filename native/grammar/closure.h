@@ -38,6 +38,7 @@ class Closure {
   void Push(SequenceId sequence, Target target);
   bool IsHeld(SequenceId sequence, StackId stack);
   void Return(Target target);
+  void ReturnEmpty(const Edge& edge);
   void Visit(Work work);
   std::vector<Config> Finish();
   // The call of a symbol; `is_new`: there was none.

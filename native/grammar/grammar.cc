@@ -19,8 +19,15 @@ Grammar::Grammar() : closure_(std::make_unique<Closure>(*this)) {
 Grammar::~Grammar() = default;
 
 Symbol Grammar::Rule(Generator generator) {
-  rules_.push_back({std::move(generator), false, false, false, {}});
+  rules_.emplace_back();
+  rules_.back().generator = std::move(generator);
   return MakeSymbol(SymbolKind::kRule, static_cast<uint32_t>(rules_.size() - 1));
+}
+
+Symbol Grammar::UpTo(Generator generator) {
+  const Symbol symbol = Rule(std::move(generator));
+  rules_[IndexOf(symbol)].is_up_to = true;
+  return symbol;
 }
 
 Symbol Grammar::Deferred(Resolver resolver) {
@@ -172,14 +179,31 @@ const std::vector<Config>& Grammar::RunClosure(const std::vector<Branch>& seeds)
 std::vector<Config> Grammar::Start(Symbol start) { return RunClosure({{0, Sequence({start}), 0}}); }
 
 const std::vector<Config>& Grammar::After(StackId stack, uint32_t tag, std::string_view text) {
-  const uint64_t key = (static_cast<uint64_t>(stack) << 32) | tag;
+  const uint64_t key = PairKey(stack, tag);
   if (auto it = after_.find(key); it != after_.end()) return *it->second;
   std::vector<Branch> seeds;
+  const bool depends_on_text = AddReturns({stack, tag}, text, &seeds);
+  Tidy(&seeds);
+  const std::vector<Config>& configs = RunClosure(seeds);
+  if (!depends_on_text) after_.emplace(key, &configs);
+  return configs;
+}
+
+const std::vector<Config>& Grammar::After(const std::vector<Exit>& exits, std::string_view text) {
+  if (exits.size() == 1) return After(exits[0].stack, exits[0].tag, text);
+  std::vector<Branch> seeds;
+  for (const Exit& exit : exits) AddReturns(exit, text, &seeds);
+  Tidy(&seeds);
+  return RunClosure(seeds);
+}
+
+bool Grammar::AddReturns(Exit exit, std::string_view text, std::vector<Branch>* seeds) {
   bool depends_on_text = false;
-  const std::vector<Branch> branches = stacks_[stack];
+  // A resolver may add stacks, which moves the table.
+  const std::vector<Branch> branches = stacks_[exit.stack];
   regex_.Charge(20 + 10 * branches.size());
   for (const Branch& branch : branches) {
-    if (branch.tag != tag) continue;
+    if (branch.tag != exit.tag) continue;
     Branch seed{0, branch.sequence, branch.parent};
     if (branch.sequence != 0 && KindOf(sequences_[branch.sequence].head) == SymbolKind::kDeferred) {
       depends_on_text = true;
@@ -191,12 +215,9 @@ const std::vector<Config>& Grammar::After(StackId stack, uint32_t tag, std::stri
       if (!goes_on) continue;
       seed.sequence = Prepend(symbol, sequences_[branch.sequence].rest);
     }
-    seeds.push_back(seed);
+    seeds->push_back(seed);
   }
-  Tidy(&seeds);
-  const std::vector<Config>& configs = RunClosure(seeds);
-  if (!depends_on_text) after_.emplace(key, &configs);
-  return configs;
+  return depends_on_text;
 }
 
 }  // namespace onpolicy::grammar

@@ -42,6 +42,12 @@ struct Config {
 };
 constexpr uint32_t kTokenSetBit = 0x80000000u;
 
+// Where a reading leaves its terminal: the stack above it, and the tag of its end.
+struct Exit {
+  StackId stack;
+  uint32_t tag;
+};
+
 class Closure;
 
 class Grammar {
@@ -57,6 +63,8 @@ class Grammar {
 
   Symbol Terminal(NodeId node) { return MakeSymbol(SymbolKind::kTerminal, node); }
   Symbol Rule(Generator generator);
+  // A rule of up to some number of parts: its productions are nothing, and a part before the rule of one part less.
+  Symbol UpTo(Generator generator);
   Symbol Deferred(Resolver resolver);
   Symbol Tokens(TokenSet set);
   const TokenSet& TokensOf(uint32_t index) const { return token_sets_[index]; }
@@ -71,6 +79,8 @@ class Grammar {
   std::vector<Config> Start(Symbol start);
   // What may come after the terminal of `stack` ended with `tag`. `text` is everything matched so far.
   const std::vector<Config>& After(StackId stack, uint32_t tag, std::string_view text);
+  // The same after one of several ends.
+  const std::vector<Config>& After(const std::vector<Exit>& exits, std::string_view text);
   StackId Union(StackId a, StackId b);
   // Whether nothing but the end of everything follows the terminal of `stack`.
   bool EndsAll(StackId stack) const { return stacks_[stack].size() == 1 && stacks_[stack][0] == Branch{0, 0, 0}; }
@@ -118,6 +128,7 @@ class Grammar {
   };
   struct RuleInfo {
     Generator generator;
+    bool is_up_to = false;
     bool expanded = false;
     bool nullable = false;  // a closure has found that it matches the empty text,
     bool filled = false;    // or that it does not
@@ -143,6 +154,8 @@ class Grammar {
   void AddStack(std::vector<Branch> branches);
   // Interns the stacks of one knot: each refers to its fellows by (kKnotBit | position).
   std::vector<StackId> InternKnot(std::vector<std::vector<Branch>> members);
+  // Adds the branches of an exit; whether the text decided some of them.
+  bool AddReturns(Exit exit, std::string_view text, std::vector<Branch>* seeds);
   const std::vector<Config>& RunClosure(const std::vector<Branch>& seeds);
 
   RegexPool regex_;

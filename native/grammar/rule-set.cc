@@ -28,6 +28,24 @@ bool RuleSet::IsProductive(const RuleExpr& expr) {
   return false;
 }
 
+bool RuleSet::IsNullable(const RuleExpr& expr) {
+  switch (expr.kind) {
+    case RuleExpr::kText:
+      return grammar_.regex().IsNullable(expr.text);
+    case RuleExpr::kSymbol:
+      return KindOf(expr.symbol) == SymbolKind::kTerminal && grammar_.regex().IsNullable(IndexOf(expr.symbol));
+    case RuleExpr::kReference:
+      return rules_[expr.rule].nullable;
+    case RuleExpr::kSequence:
+      return std::all_of(expr.parts.begin(), expr.parts.end(), [&](const RuleExpr& part) { return IsNullable(part); });
+    case RuleExpr::kChoice:
+      return std::any_of(expr.parts.begin(), expr.parts.end(), [&](const RuleExpr& part) { return IsNullable(part); });
+    case RuleExpr::kRepeat:
+      return expr.min == 0 || IsNullable(expr.parts[0]);
+  }
+  return false;
+}
+
 bool RuleSet::RuleText(uint32_t rule, NodeId* node) {
   if (rules_[rule].text_state == 0) {
     rules_[rule].text_state = 1;
@@ -145,7 +163,7 @@ Symbol RuleSet::SymbolOf(const RuleExpr& expr) {
       return RuleSymbol(expr.rule);
     case RuleExpr::kRepeat:
       if (!IsProductive(expr.parts[0])) return grammar_.Terminal(expr.min == 0 ? kEpsilon : kNothing);
-      return RepeatSymbol(SymbolOf(expr.parts[0]), expr.min, expr.max);
+      return RepeatSymbol(SymbolOf(expr.parts[0]), IsNullable(expr.parts[0]) ? 0 : expr.min, expr.max);
     default:
       return grammar_.Rule([this, expr](Grammar&) { return Productions(expr); });
   }
@@ -179,7 +197,7 @@ std::vector<SequenceId> RuleSet::Productions(const RuleExpr& expr) {
 Symbol RuleSet::RepeatSymbol(Symbol inner, uint32_t min, uint32_t max) {
   auto it = repeats_.find({inner, min, max});
   if (it != repeats_.end()) return it->second;
-  const Symbol symbol = grammar_.Rule([this, inner, min, max](Grammar& grammar) {
+  const Grammar::Generator generator = [this, inner, min, max](Grammar& grammar) {
     std::vector<SequenceId> result;
     if (min == 0) result.push_back(grammar.Sequence({}));
     if (max > 0) {
@@ -187,7 +205,8 @@ Symbol RuleSet::RepeatSymbol(Symbol inner, uint32_t min, uint32_t max) {
       result.push_back(max == 1 ? grammar.Sequence({inner}) : grammar.Sequence({inner, rest}));
     }
     return result;
-  });
+  };
+  const Symbol symbol = min == 0 ? grammar_.UpTo(generator) : grammar_.Rule(generator);
   repeats_[{inner, min, max}] = symbol;
   return symbol;
 }
@@ -197,8 +216,10 @@ Symbol RuleSet::Compile(uint32_t start) {
   // Alternatives that can never end are left out, or they would be dead ends.
   for (bool changed = true; changed;) {
     changed = false;
-    for (Rule& rule : rules_)
+    for (Rule& rule : rules_) {
       if (!rule.productive && IsProductive(rule.body)) rule.productive = changed = true;
+      if (!rule.nullable && IsNullable(rule.body)) rule.nullable = changed = true;
+    }
   }
   if (!rules_[start].productive) throw SchemaError("INVALID_REQUEST", "", "no text can match this grammar");
   return RuleSymbol(start);

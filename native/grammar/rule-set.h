@@ -60,12 +60,14 @@ class RuleSet : public std::enable_shared_from_this<RuleSet> {
     RuleExpr body;
     bool defined = false;
     bool productive = false;  // some text matches
+    bool nullable = false;    // the empty text does
     int text_state = 0;  // 0 unknown, 1 being computed, 2 text, 3 no text
     NodeId text = kNothing;
     bool has_symbol = false;
     Symbol symbol = 0;
   };
   bool IsProductive(const RuleExpr& expr);
+  bool IsNullable(const RuleExpr& expr);
   bool LoopText(uint32_t rule, const RuleExpr& body, NodeId* node);
   bool RuleText(uint32_t rule, NodeId* node);
   Symbol RuleSymbol(uint32_t rule);

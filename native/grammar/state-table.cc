@@ -43,10 +43,17 @@ void StateTable::Merge(const Config& config, size_t from, std::vector<Config>* o
   out->push_back(config);
 }
 
-void StateTable::End(NodeId node, StackId stack, std::string_view text, size_t from, std::vector<Config>* out) {
+// A reading whose automaton has come to `node` goes on there, and may leave its terminal.
+void StateTable::Arrive(NodeId node, StackId stack, size_t from, std::vector<Config>* out) {
   if (grammar_.regex().HasNext(node)) Merge({node, stack}, from, out);
-  for (uint32_t tag : grammar_.regex().AcceptedTags(node))
-    for (const Config& after : grammar_.After(stack, tag, text)) Merge(after, from, out);
+  for (uint32_t tag : grammar_.regex().AcceptedTags(node)) exits_.push_back({stack, tag});
+}
+
+// Adds what comes after the exits that were met, all in one: readings that meet again are followed once.
+void StateTable::Leave(std::string_view text, size_t from, std::vector<Config>* out) {
+  if (exits_.empty()) return;
+  for (const Config& after : grammar_.After(exits_, text)) Merge(after, from, out);
+  exits_.clear();
 }
 
 void StateTable::Step(const std::vector<Config>& configs, uint8_t byte, std::string_view text,
@@ -55,15 +62,17 @@ void StateTable::Step(const std::vector<Config>& configs, uint8_t byte, std::str
   for (const Config& config : configs) {
     if (config.node & kTokenSetBit) continue;
     const NodeId next = grammar_.regex().Next(config.node, byte);
-    if (next != kNothing) End(next, config.stack, text, from, out);
+    if (next != kNothing) Arrive(next, config.stack, from, out);
   }
+  Leave(text, from, out);
 }
 
 void StateTable::StepToken(const std::vector<Config>& configs, uint32_t token, std::string_view text,
                            std::vector<Config>* out) {
   for (const Config& config : configs)
     if ((config.node & kTokenSetBit) && grammar_.TokensOf(config.node & ~kTokenSetBit).Has(token))
-      for (const Config& after : grammar_.After(config.stack, 0, text)) Merge(after, 0, out);
+      exits_.push_back({config.stack, 0});
+  Leave(text, 0, out);
 }
 
 StateId StateTable::Follow(StateId state, uint8_t byte, std::string& text, bool* on_text) {
@@ -115,7 +124,8 @@ Ending StateTable::EndingAt(NodeId node, StackId stack, std::string_view text) {
   const uint64_t reads = grammar_.text_reads();
   const Grammar::Grants grants = grammar_.grants();
   after_.clear();
-  End(node, stack, text, 0, &after_);
+  Arrive(node, stack, 0, &after_);
+  Leave(text, 0, &after_);
   Ending ending;
   if (after_.size() == 1) {
     ending.state = Intern(after_[0]);

@@ -54,7 +54,8 @@ class StateTable {
   };
 
   void Merge(const Config& config, size_t from, std::vector<Config>* out);
-  void End(NodeId node, StackId stack, std::string_view text, size_t from, std::vector<Config>* out);
+  void Arrive(NodeId node, StackId stack, size_t from, std::vector<Config>* out);
+  void Leave(std::string_view text, size_t from, std::vector<Config>* out);
 
   Grammar& grammar_;
   std::vector<State> states_;
@@ -65,6 +66,7 @@ class StateTable {
   std::vector<GrantedEnding> granted_;
   HashIndex granted_index_;  // by node and stack
   std::vector<Config> after_;  // one ending, while it is made
+  std::vector<Exit> exits_;    // of one step
   size_t tables_ = 0;
 };
 

@@ -9,6 +9,19 @@ const mask = new Int32Array(Math.ceil(vocabulary.size / 32));
 const longest = 5;
 const names = ['x', 'y', 'z'];
 
+/** What a notation can say of how often a part comes: the signs, and from how often up to how often. */
+const repeats: Record<string, Record<string, [number, number]>> = {
+  lark: { '': [1, 1], '*': [0, Infinity], '+': [1, Infinity], '?': [0, 1] },
+  gbnf: {
+    '': [1, 1],
+    '*': [0, Infinity],
+    '{2}': [2, 2],
+    '{1,3}': [1, 3],
+    '{0,2}': [0, 2],
+    '{999}': [999, 999],
+  },
+};
+
 interface Part {
   symbol: string;
   repeat: string;
@@ -24,12 +37,12 @@ function randomSource(seed: number): (bound: number) => number {
   };
 }
 
-function randomRules(seed: number): Rules {
+function randomRules(seed: number, signs: string[]): Rules {
   const random = randomSource(seed);
   const symbols = ['a', 'b', ...names, ...names];
   const part = (): Part => ({
     symbol: symbols[random(symbols.length)]!,
-    repeat: ['', '', '*', '+', '?'][random(5)]!,
+    repeat: ['', ...signs][random(signs.length + 1)]!,
   });
   const option = (): Part[] => Array.from({ length: 1 + random(4) }, part);
   return Object.fromEntries(
@@ -45,7 +58,7 @@ function join(left: Set<string>, right: Set<string>): Set<string> {
 }
 
 /** All texts of the first rule up to the longest length. */
-function languageOf(rules: Rules): Set<string> {
+function languageOf(rules: Rules, counts: Record<string, [number, number]>): Set<string> {
   const texts = new Map<string, Set<string>>([
     ['a', new Set(['a'])],
     ['b', new Set(['b'])],
@@ -53,10 +66,12 @@ function languageOf(rules: Rules): Set<string> {
   ]);
   const textsOf = ({ symbol, repeat }: Part): Set<string> => {
     const once = texts.get(symbol)!;
-    const all = new Set(repeat === '*' || repeat === '?' ? ['', ...once] : once);
-    for (let before = -1; (repeat === '*' || repeat === '+') && before !== all.size; ) {
-      before = all.size;
-      for (const text of join(all, once)) all.add(text);
+    const [least, most] = counts[repeat]!;
+    let all = new Set(['']);
+    for (let count = 0; count < most; count++) {
+      const more = join(all, once);
+      if (count >= least && [...more].every((text) => all.has(text))) break;
+      all = count < least ? more : new Set([...all, ...more]);
     }
     return all;
   };
@@ -76,23 +91,24 @@ function languageOf(rules: Rules): Set<string> {
 const allTexts = [''];
 for (let i = 0; allTexts[i]!.length < longest; i++) allTexts.push(`${allTexts[i]}a`, `${allTexts[i]}b`);
 
-describe('random ambiguous grammars', () => {
+describe.each(Object.entries(repeats))('random ambiguous grammars in %s', (notation, counts) => {
+  const [start, colon] = notation === 'gbnf' ? ['root', ' ::='] : ['start', ':'];
   it.each(Array.from({ length: 12 }, (_, i) => i))(
     'take their texts and no others, part %i',
     async (part) => {
       for (let seed = part * 20 + 1; seed <= part * 20 + 20; seed++) {
-        const rules = randomRules(seed);
+        const rules = randomRules(seed, Object.keys(counts));
         const line = (name: string) =>
-          `${name}: ${rules[name]!.map((option) =>
+          `${name}${colon} ${rules[name]!.map((option) =>
             option
               .map(({ symbol, repeat }) => (names.includes(symbol) ? symbol : `"${symbol}"`) + repeat)
               .join(' '),
           ).join(' | ')}`;
-        const grammar = `start: x\n${names.map(line).join('\n')}`;
-        const language = languageOf(rules);
-        const constraint = await compileConstraint({ grammar }, vocabulary);
-        const taken = allTexts.filter((text) =>
-          accepts(constraint.createMatcher(), Buffer.from(text), mask, eos),
+        const grammar = `${start}${colon} x\n${names.map(line).join('\n')}`;
+        const language = languageOf(rules, counts);
+        const constraint = await compileConstraint({ grammar }, vocabulary).catch(() => undefined);
+        const taken = allTexts.filter(
+          (text) => constraint && accepts(constraint.createMatcher(), Buffer.from(text), mask, eos),
         );
         expect(taken, grammar).toEqual(allTexts.filter((text) => language.has(text)));
       }
