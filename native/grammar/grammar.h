@@ -144,7 +144,11 @@ class Grammar {
   const std::vector<StackId>& Below(StackId stack);
   // Whether all that may follow `part` may follow `whole`, as far as their forms tell: false is no proof.
   bool Holds(StackId whole, StackId part);
-  bool Holds(StackId whole, StackId part, uint32_t* steps);
+  struct Answer {
+    bool holds;
+    uint32_t base;  // the first of the pairs being asked about that it rests on
+  };
+  Answer Ask(StackId whole, StackId part, uint32_t* steps);
   // A closure begins: its questions whether stacks hold others share a bounded number of steps.
   void RefillQuestions();
   // Sorts branches, and drops those that add nothing to others.
@@ -171,7 +175,12 @@ class Grammar {
   uint64_t cover_ = 0;             // the group
   PagedIndex holds_, earlier_holds_;  // (whole, part) -> whether it does
   uint32_t holds_steps_ = 0;  // that questions may still take
-  std::vector<uint64_t> held_pairs_;  // of the question that is being asked: pairs that hold if those before them do
+  // Pairs of the question that is being asked that hold if those they rest on do.
+  struct AskedPair {
+    uint64_t key;
+    uint32_t base;
+  };
+  std::vector<AskedPair> asked_;
   std::map<std::vector<Branch>, StackId> stack_index_;
   std::map<std::vector<std::vector<Branch>>, std::vector<StackId>> knot_index_;
   std::unordered_map<uint64_t, const std::vector<Config>*> after_;  // (stack, tag) -> configs, where text plays no part

@@ -19,8 +19,10 @@ static constexpr size_t kMaxAnswers = 1u << 20;
 static constexpr size_t kMostAsked = 100;
 // So often may one stack not hold another until no more is asked of a list of branches.
 static constexpr size_t kMaxQuestions = 1000;
-// Answers about two stacks.
-static constexpr uint32_t kHoldsNot = 0, kHolds = 1, kOpen = 2;
+// Answers about two stacks; from kAsked on, where the pair stands among those that are being asked about.
+static constexpr uint32_t kHoldsNot = 0, kHolds = 1, kOpen = 2, kAsked = 3;
+// Pairs that rest on each other are followed this deep.
+static constexpr uint32_t kDeepest = 4000;
 
 const std::vector<StackId>& Grammar::Below(StackId stack) {
   if (below_[stack]) return *below_[stack];
@@ -46,10 +48,10 @@ bool Grammar::Holds(StackId whole, StackId part) {
     std::swap(earlier_holds_, holds_);
     holds_.Clear();
   }
-  held_pairs_.clear();
+  asked_.clear();
   const uint32_t given = std::max(holds_steps_, kFewSteps);
   uint32_t steps = given;
-  const bool result = Holds(whole, part, &steps);
+  const bool result = Ask(whole, part, &steps).holds;
   // What took too long would take too long again.
   if (steps == 0 && !result) holds_.Set(PairKey(whole, part), kHoldsNot);
   regex_.Charge(6 + kStepWork * (given - steps));
@@ -58,9 +60,10 @@ bool Grammar::Holds(StackId whole, StackId part) {
 }
 
 // A pair that is being asked about counts as held meanwhile: stacks that point at each other hold others like them when
-// every single step of theirs does. What was answered on the strength of a pair that failed is open again.
-bool Grammar::Holds(StackId whole, StackId part, uint32_t* steps) {
-  if (whole == part) return true;
+// every single step of theirs does. What rests on no such pair is proven; what rests on one that failed is open again.
+Grammar::Answer Grammar::Ask(StackId whole, StackId part, uint32_t* steps) {
+  constexpr Answer kYes{true, kUnlimited}, kNo{false, kUnlimited};
+  if (whole == part) return kYes;
   *steps -= *steps > 0;
   const uint64_t key = PairKey(whole, part);
   uint32_t known = holds_.Find(key);
@@ -68,21 +71,24 @@ bool Grammar::Holds(StackId whole, StackId part, uint32_t* steps) {
     known = earlier_holds_.Find(key);
     if (known == kHolds || known == kHoldsNot) holds_.Set(key, known);
   }
-  if (known == kHolds || known == kHoldsNot) return known == kHolds;
+  if (known == kHolds) return kYes;
+  if (known == kHoldsNot) return kNo;
+  if (const uint32_t at = known - kAsked; known != PagedIndex::kNone && known >= kAsked && at < asked_.size())
+    if (asked_[at].key == key) return {true, asked_[at].base};
   const std::vector<StackId>& below = Below(whole);
   if (std::find(below.begin(), below.end(), part) != below.end()) {
     holds_.Set(key, kHolds);
-    return true;
+    return kYes;
   }
-  if (*steps == 0) return false;
+  const uint32_t place = static_cast<uint32_t>(asked_.size());
+  if (*steps == 0 || place == kDeepest) return kNo;
   const std::vector<Branch>&parts = stacks_[part], &wholes = stacks_[whole];
   *steps -= std::min(*steps, static_cast<uint32_t>(2 + (parts.size() + wholes.size()) / 16));
-  bool result = !parts.empty();
-  const size_t first_pair = held_pairs_.size();
-  held_pairs_.push_back(key);
-  holds_.Set(key, kHolds);
+  Answer result{!parts.empty(), kUnlimited};
+  asked_.push_back({key, place});
+  holds_.Set(key, kAsked + place);
   // The branches of both are sorted.
-  for (size_t i = 0, k = 0; result && i < parts.size(); i++) {
+  for (size_t i = 0, k = 0; result.holds && i < parts.size(); i++) {
     const Branch& branch = parts[i];
     const auto is_before = [](const Branch& a, const Branch& b) {
       return a.tag != b.tag ? a.tag < b.tag : a.sequence < b.sequence;
@@ -91,18 +97,23 @@ bool Grammar::Holds(StackId whole, StackId part, uint32_t* steps) {
     }
     size_t end = k;
     while (end < wholes.size() && !is_before(branch, wholes[end])) end++;
-    result = std::binary_search(wholes.begin() + static_cast<std::ptrdiff_t>(k),
-                                wholes.begin() + static_cast<std::ptrdiff_t>(end), branch);
+    result.holds = std::binary_search(wholes.begin() + static_cast<std::ptrdiff_t>(k),
+                                      wholes.begin() + static_cast<std::ptrdiff_t>(end), branch);
     // The latest stacks hold the most.
-    for (size_t at = end; !result && at-- > k && *steps > 0;) {
-      result = Holds(wholes[at].parent, branch.parent, steps);
+    for (size_t at = end; !result.holds && at-- > k && *steps > 0;) {
+      const Answer answer = Ask(wholes[at].parent, branch.parent, steps);
+      result.holds = answer.holds;
+      if (answer.holds) result.base = std::min(result.base, answer.base);
     }
   }
-  if (result) return true;
-  for (size_t i = first_pair; i < held_pairs_.size(); i++) holds_.Set(held_pairs_[i], kOpen);
-  held_pairs_.resize(first_pair);
-  if (*steps > 0) holds_.Set(key, kHoldsNot);
-  return false;
+  if (result.holds && result.base < place) {
+    asked_[place].base = result.base;
+    return result;
+  }
+  for (size_t i = place; i < asked_.size(); i++) holds_.Set(asked_[i].key, result.holds ? kHolds : kOpen);
+  asked_.resize(place);
+  if (!result.holds && *steps > 0) holds_.Set(key, kHoldsNot);
+  return {result.holds, kUnlimited};
 }
 
 void Grammar::Tidy(std::vector<Branch>* branches) {
