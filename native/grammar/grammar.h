@@ -144,6 +144,7 @@ class Grammar {
   const std::vector<StackId>& Below(StackId stack);
   // Whether all that may follow `part` may follow `whole`, as far as their forms tell: false is no proof.
   bool Holds(StackId whole, StackId part);
+  uint32_t KnownAnswer(uint64_t key);
   struct Answer {
     bool holds;
     uint32_t base;  // the first of the pairs being asked about that it rests on

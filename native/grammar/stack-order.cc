@@ -59,6 +59,16 @@ bool Grammar::Holds(StackId whole, StackId part) {
   return result;
 }
 
+// What is known of a pair.
+uint32_t Grammar::KnownAnswer(uint64_t key) {
+  uint32_t known = holds_.Find(key);
+  if (known == PagedIndex::kNone) {
+    known = earlier_holds_.Find(key);
+    if (known == kHolds || known == kHoldsNot) holds_.Set(key, known);
+  }
+  return known;
+}
+
 // A pair that is being asked about counts as held meanwhile: stacks that point at each other hold others like them when
 // every single step of theirs does. What rests on no such pair is proven; what rests on one that failed is open again.
 Grammar::Answer Grammar::Ask(StackId whole, StackId part, uint32_t* steps) {
@@ -66,11 +76,7 @@ Grammar::Answer Grammar::Ask(StackId whole, StackId part, uint32_t* steps) {
   if (whole == part) return kYes;
   *steps -= *steps > 0;
   const uint64_t key = PairKey(whole, part);
-  uint32_t known = holds_.Find(key);
-  if (known == PagedIndex::kNone) {
-    known = earlier_holds_.Find(key);
-    if (known == kHolds || known == kHoldsNot) holds_.Set(key, known);
-  }
+  const uint32_t known = KnownAnswer(key);
   if (known == kHolds) return kYes;
   if (known == kHoldsNot) return kNo;
   if (const uint32_t at = known - kAsked; known != PagedIndex::kNone && known >= kAsked && at < asked_.size())
@@ -97,9 +103,11 @@ Grammar::Answer Grammar::Ask(StackId whole, StackId part, uint32_t* steps) {
     }
     size_t end = k;
     while (end < wholes.size() && !is_before(branch, wholes[end])) end++;
-    result.holds = std::binary_search(wholes.begin() + static_cast<std::ptrdiff_t>(k),
-                                      wholes.begin() + static_cast<std::ptrdiff_t>(end), branch);
-    // The latest stacks hold the most.
+    // What is known is tried first: new questions may go down to the bottom of both stacks. The latest stacks hold the most.
+    for (size_t at = end; !result.holds && at-- > k;) {
+      const StackId parent = wholes[at].parent;
+      result.holds = parent == branch.parent || KnownAnswer(PairKey(parent, branch.parent)) == kHolds;
+    }
     for (size_t at = end; !result.holds && at-- > k && *steps > 0;) {
       const Answer answer = Ask(wholes[at].parent, branch.parent, steps);
       result.holds = answer.holds;
