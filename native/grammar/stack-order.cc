@@ -104,6 +104,7 @@ Grammar::Answer Grammar::Ask(StackId whole, StackId part, uint32_t* steps) {
     size_t end = k;
     while (end < wholes.size() && !is_before(branch, wholes[end])) end++;
     // What is known is tried first: new questions may go down to the bottom of both stacks. The latest stacks hold the most.
+    result.holds = false;
     for (size_t at = end; !result.holds && at-- > k;) {
       const StackId parent = wholes[at].parent;
       result.holds = parent == branch.parent || KnownAnswer(PairKey(parent, branch.parent)) == kHolds;
