@@ -7,8 +7,8 @@
 namespace onpolicy::grammar {
 
 // So many stacks are looked for below one, at so many branches.
-static constexpr size_t kMaxBelow = 17;
-static constexpr size_t kMaxBelowSteps = 200;
+static constexpr size_t kMaxBelow = 100;
+static constexpr size_t kMaxBelowSteps = 2000;
 // The questions of one closure, whether one stack holds another, take so many steps; each one beyond them takes a few.
 static constexpr uint32_t kClosureSteps = 12000;
 static constexpr uint32_t kFewSteps = 80;
