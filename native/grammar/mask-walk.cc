@@ -148,7 +148,7 @@ void MaskWalk::Run(const TokenTrie& by_bytes, uint32_t at, uint32_t end, std::st
     const Level& level = levels_[node.depth - 1u];
     path_[node.depth - 1u] = static_cast<char>(node.byte);
     regex.Charge(node.depth & 1);
-    if (IsBeyond(*tokens)) return;
+    if (IsBeyond(*tokens) || (root_depth_ + node.depth > 1 && IsSpent())) return;
     StateId next_state;
     bool on_text = false;
     const Grammar::Grants grants = grammar_.grants();

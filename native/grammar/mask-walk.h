@@ -86,7 +86,8 @@ class MaskWalk {
   TextReach& reach_;
   std::vector<Level> levels_;  // by depth
   std::string path_;           // bytes from the root down to the node
-  bool after_quote_ = false;   // there was a quotation mark before the root
+  size_t root_depth_ = 0;      // how many bytes there were before the root,
+  bool after_quote_ = false;   // and whether a quotation mark was among them
   std::vector<uint32_t> key_tokens_;
   bool took_open_key_ = false;
   std::vector<ItemToken> item_tokens_;

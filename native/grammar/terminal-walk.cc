@@ -147,8 +147,10 @@ void MaskWalk::WalkExits(const TerminalMask& mask, NodeId start, StackId stack, 
       tokens->insert(tokens->end(), exit.rest.tokens.begin(), exit.rest.tokens.begin() + exit.rest.tokens_before[1]);
       levels_[0] = level;
       after_quote_ = exit.path.find('"') != std::string::npos;
+      root_depth_ = exit.path.size();
       Run(exit.rest, 1, static_cast<uint32_t>(exit.rest.trie.size()), text, tokens, &uncertain_nodes_);
       after_quote_ = false;
+      root_depth_ = 0;
       if (uncertain_nodes_.empty()) continue;
       // What hangs on the text hangs on the bytes before the exit, too.
       tokens->resize(known);
