@@ -288,13 +288,15 @@ async function runCase(seed) {
         process.send({ failure: `dead end at step ${step}: ${JSON.stringify(spec).slice(0, 600)}` });
       return;
     }
+    token = pick(random, allowed);
+    // Every other case is only timed: what the probes look at is remembered, and would cost nothing in the steps after them.
+    if (seed % 2 === 1 || NAMES_TOKENS.test(spec.text)) continue;
     const probes = Array.from({ length: 12 }, () => random(size)).concat(
       Array.from({ length: 6 }, () => pick(random, allowed)),
     );
-    const difference = NAMES_TOKENS.test(spec.text) ? undefined : checkTokens(matcher, probes);
+    const difference = checkTokens(matcher, probes);
     if (difference)
       process.send({ failure: `step ${step}: ${difference}: ${JSON.stringify(spec).slice(0, 600)}` });
-    token = pick(random, allowed);
   }
 }
 

@@ -147,9 +147,11 @@ class Grammar {
   uint32_t KnownAnswer(uint64_t key);
   struct Answer {
     bool holds;
-    uint32_t base;  // the first of the pairs being asked about that it rests on
+    uint32_t base;  // the first of the pairs being asked about that it rests on, or kUnlimited
   };
+  static constexpr Answer kYes{true, kUnlimited}, kNo{false, kUnlimited};
   Answer Ask(StackId whole, StackId part, uint32_t* steps);
+  Answer AskAny(const Branch* first, const Branch* last, StackId part, uint32_t* steps);
   // A closure begins: its questions whether stacks hold others share a bounded number of steps.
   void RefillQuestions();
   // Sorts branches, and drops those that add nothing to others.

@@ -69,6 +69,13 @@ bool SchemaRules::LastItem(std::string_view text, JsonValue* value) {
   return error.message.empty();
 }
 
+std::optional<bool> SchemaRules::IsLastSeen(std::string_view text, uint32_t seen_set) const {
+  JsonValue value;
+  if (!LastItem(text, &value)) return std::nullopt;
+  const std::vector<std::string>& keys = value_sets_[seen_set].keys;
+  return std::binary_search(keys.begin(), keys.end(), CanonicalKey(value));
+}
+
 // Whether all numbers in a value are of a size that can be told from others.
 static bool IsWritable(const JsonValue& value) {
   Decimal decimal;
@@ -89,10 +96,7 @@ Symbol SchemaRules::AfterUnique(const ArrayState& state) {
       return true;
     }
     grammar.NoteTextRead();
-    JsonValue value;
-    if (!LastItem(text, &value)) return false;
-    const std::vector<std::string>& keys = value_sets_[state.seen_set].keys;
-    return !std::binary_search(keys.begin(), keys.end(), CanonicalKey(value));
+    return IsLastSeen(text, state.seen_set) == false;
   });
   after_unique_.emplace(state, symbol);
   return symbol;

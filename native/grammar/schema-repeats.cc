@@ -27,10 +27,9 @@ Symbol SchemaRules::AfterOwing(const ArrayState& state) {
       return true;
     }
     grammar.NoteTextRead();
-    JsonValue value;
-    if (!LastItem(text, &value)) return false;
-    const std::vector<std::string>& keys = value_sets_[state.seen_set].keys;
-    *result = std::binary_search(keys.begin(), keys.end(), CanonicalKey(value)) ? repeated : rest;
+    const std::optional<bool> is_seen = IsLastSeen(text, state.seen_set);
+    if (!is_seen) return false;
+    *result = *is_seen ? repeated : rest;
     return true;
   });
   after_owing_.emplace(state, symbol);

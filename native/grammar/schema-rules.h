@@ -147,6 +147,8 @@ class SchemaRules {
   bool CanFinishArray(const ArrayState& state);
   FormulaId ItemOf(const ArrayState& state);
   static bool LastItem(std::string_view text, JsonValue* value);
+  // Whether the value that ends at the end of the text is one of the seen ones; nothing when there is no such value.
+  std::optional<bool> IsLastSeen(std::string_view text, uint32_t seen_set) const;
   bool HasPlenty(const ArrayState& state);
   Symbol SpacedItem(const ArrayState& state);
   // schema-repeats.cc

@@ -69,10 +69,20 @@ uint32_t Grammar::KnownAnswer(uint64_t key) {
   return known;
 }
 
+// Whether one of some branches that go on alike goes on with all that `part` does.
+Grammar::Answer Grammar::AskAny(const Branch* first, const Branch* last, StackId part, uint32_t* steps) {
+  // What is known is tried first: new questions may go down to the bottom of both stacks.
+  for (const Branch* branch = first; branch != last; branch++)
+    if (branch->parent == part || KnownAnswer(PairKey(branch->parent, part)) == kHolds) return kYes;
+  // The latest stacks hold the most.
+  for (const Branch* branch = last; branch != first && *steps > 0;)
+    if (const Answer answer = Ask((--branch)->parent, part, steps); answer.holds) return answer;
+  return kNo;
+}
+
 // A pair that is being asked about counts as held meanwhile: stacks that point at each other hold others like them when
 // every single step of theirs does. What rests on no such pair is proven; what rests on one that failed is open again.
 Grammar::Answer Grammar::Ask(StackId whole, StackId part, uint32_t* steps) {
-  constexpr Answer kYes{true, kUnlimited}, kNo{false, kUnlimited};
   if (whole == part) return kYes;
   *steps -= *steps > 0;
   const uint64_t key = PairKey(whole, part);
@@ -103,17 +113,8 @@ Grammar::Answer Grammar::Ask(StackId whole, StackId part, uint32_t* steps) {
     }
     size_t end = k;
     while (end < wholes.size() && !is_before(branch, wholes[end])) end++;
-    // What is known is tried first: new questions may go down to the bottom of both stacks. The latest stacks hold the most.
-    result.holds = false;
-    for (size_t at = end; !result.holds && at-- > k;) {
-      const StackId parent = wholes[at].parent;
-      result.holds = parent == branch.parent || KnownAnswer(PairKey(parent, branch.parent)) == kHolds;
-    }
-    for (size_t at = end; !result.holds && at-- > k && *steps > 0;) {
-      const Answer answer = Ask(wholes[at].parent, branch.parent, steps);
-      result.holds = answer.holds;
-      if (answer.holds) result.base = std::min(result.base, answer.base);
-    }
+    const Answer answer = AskAny(wholes.data() + k, wholes.data() + end, branch.parent, steps);
+    result = {answer.holds, std::min(result.base, answer.base)};
   }
   if (result.holds && result.base < place) {
     asked_[place].base = result.base;

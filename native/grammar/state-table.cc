@@ -49,16 +49,16 @@ void StateTable::Arrive(NodeId node, StackId stack, size_t from, std::vector<Con
   for (uint32_t tag : grammar_.regex().AcceptedTags(node)) exits_.push_back({stack, tag});
 }
 
-// Adds what comes after the exits that were met, all in one: readings that meet again are followed once.
+// Adds what comes after the exits met so far, all in one: readings that meet again are followed once.
 void StateTable::Leave(std::string_view text, size_t from, std::vector<Config>* out) {
   if (exits_.empty()) return;
   for (const Config& after : grammar_.After(exits_, text)) Merge(after, from, out);
-  exits_.clear();
 }
 
 void StateTable::Step(const std::vector<Config>& configs, uint8_t byte, std::string_view text,
                       std::vector<Config>* out) {
   const size_t from = out->size();
+  exits_.clear();
   for (const Config& config : configs) {
     if (config.node & kTokenSetBit) continue;
     const NodeId next = grammar_.regex().Next(config.node, byte);
@@ -69,6 +69,7 @@ void StateTable::Step(const std::vector<Config>& configs, uint8_t byte, std::str
 
 void StateTable::StepToken(const std::vector<Config>& configs, uint32_t token, std::string_view text,
                            std::vector<Config>* out) {
+  exits_.clear();
   for (const Config& config : configs)
     if ((config.node & kTokenSetBit) && grammar_.TokensOf(config.node & ~kTokenSetBit).Has(token))
       exits_.push_back({config.stack, 0});
@@ -124,6 +125,7 @@ Ending StateTable::EndingAt(NodeId node, StackId stack, std::string_view text) {
   const uint64_t reads = grammar_.text_reads();
   const Grammar::Grants grants = grammar_.grants();
   after_.clear();
+  exits_.clear();
   Arrive(node, stack, 0, &after_);
   Leave(text, 0, &after_);
   Ending ending;

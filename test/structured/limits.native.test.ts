@@ -99,6 +99,11 @@ describe('work', () => {
     expect(await slowest({ json }, '"aaaaaaab of words and d1gits"')).toBeLessThan(40);
   });
 
+  it('looks at a part that may be empty once, however often it may come', async () => {
+    const grammar = 'root ::= part{9999}\npart ::= "{" root "}" | ""';
+    expect(await slowest({ grammar }, '{{}{}}{}')).toBeLessThan(40);
+  });
+
   it('keeps what a large automaton needs a long search for', async () => {
     const multiple = { json: { type: 'integer', multipleOf: 1025 } };
     expect(await takes(multiple, String(1025 * 8191))).toBe(true);
@@ -112,10 +117,13 @@ describe('steps that many readings or values could make slow', () => {
   it.each([
     'start: x "("+ | "z"\nx: /[a-z]+/+ y* | "x" y? /[a-z]+/ "(" ")" | "z"\ny: x+ | "y" "("+ x? | "z"',
     'start: x /[a-z]+/ /[a-z]+/* "a" | "z"\nx: /[a-z]+/* x* | "x" ")"* ")" | "z"',
+    'start: /[a-z]+/+ x? y* | "z"\nx: /[a-z]+/ x* "("* /[a-z]+/ | "x" "bc" | "z"\ny: x? x* y "a" | "y" "(" /[a-z]+/* | "z"',
+    'start: y? /[a-z]+/ | "z" x? y* y+\nx: y? /[a-z]+/ x? "(" | "x" ")" "a" /[a-z]+/* "bc" | "z"\ny: /[a-z]+/? x "(" "a"? | "y" y | "z"',
+    'start: x ")"+ x? | "z"\nx: y+ "("? | "x" "bc" "a"+ x? ")"+ | "z"\ny: /[a-z]+/ y? x? | "y" x? /[a-z]+/ "("+ | "z"',
   ])(
     'keep few readings of an ambiguous grammar: %s',
     async (grammar) => {
-      expect(await slowest({ grammar }, words)).toBeLessThan(100);
+      expect(await slowest({ grammar }, words)).toBeLessThan(30);
     },
     60_000,
   );
