@@ -53,33 +53,45 @@ void SchemaRules::AddScalar(const JsonValue& value, ValueSet* set) {
   }
 }
 
+// Spellings that are not compared are left out; where the formula has none, the states away from the seen values are its
+// own.
 FormulaId SchemaRules::WithoutScalars(FormulaId formula, const ValueSet& seen) {
   FormulaTable& formulas = compiler_.formulas();
   RegexPool& pool = grammar_.regex();
-  std::vector<FormulaId> parts{formula};
-  for (FormulaId scalar : seen.scalars) parts.push_back(formulas.Not(scalar));
-  const auto restrict_to = [&](Atom::Kind kind, NodeId node) {
-    Atom atom;
-    atom.kind = kind;
-    atom.node = node;
-    parts.push_back(formulas.AtomOf(std::move(atom)));
+  struct Restriction {
+    Atom::Kind kind;
+    unsigned type;
+    const std::vector<NodeId>& values;
+    NodeId spellings;         // that are compared
+    std::string_view foreign;  // no value of the type is spelled so
   };
-  // Spellings that are not compared are left out; where the formula has none, the states away from the seen values
-  // are its own.
-  const auto is_open = [&](unsigned type) {
-    const std::vector<Shape>& shapes = shapes_.Of(formula);
-    return std::any_of(shapes.begin(), shapes.end(),
-                       [&](const Shape& shape) { return shape.type == type && shape.text == kAnyText; });
+  const Restriction restrictions[] = {{Atom::kString, kStringType, seen.texts, compiler_.strict_text().AnyText(), "\""},
+                                      {Atom::kNumber, kNumberType, seen.numbers, compiler_.numbers().Plain(), "z"}};
+  const auto has = [&](FormulaId of, unsigned type, const auto& test) {
+    const std::vector<Shape>& shapes = shapes_.Of(of);
+    return std::any_of(shapes.begin(), shapes.end(), [&](const Shape& shape) { return shape.type == type && test(shape.text); });
   };
-  const auto without = [&](unsigned type, const std::vector<NodeId>& values, NodeId spellings) {
-    const NodeId others = pool.Not(pool.Alternate(values));
-    return is_open(type) ? pool.And({spellings, others}) : others;
+  const auto without = [&](bool is_spelled) {
+    std::vector<FormulaId> parts{formula};
+    for (FormulaId scalar : seen.scalars) parts.push_back(formulas.Not(scalar));
+    for (const Restriction& restriction : restrictions) {
+      if (restriction.values.empty()) continue;
+      const bool is_open = is_spelled || has(formula, restriction.type, [](NodeId text) { return text == kAnyText; });
+      const NodeId others = pool.Not(pool.Alternate(restriction.values));
+      Atom atom;
+      atom.kind = restriction.kind;
+      atom.node = is_open ? pool.And({restriction.spellings, others}) : others;
+      parts.push_back(formulas.AtomOf(std::move(atom)));
+    }
+    return formulas.And(std::move(parts));
   };
-  if (!seen.texts.empty())
-    restrict_to(Atom::kString, without(kStringType, seen.texts, compiler_.strict_text().AnyText()));
-  if (!seen.numbers.empty())
-    restrict_to(Atom::kNumber, without(kNumberType, seen.numbers, compiler_.numbers().Plain()));
-  return formulas.And(std::move(parts));
+  // Beside the seen values, less of the formula may be left that says how a value is spelled.
+  const FormulaId result = without(false);
+  const bool is_foreign = std::any_of(std::begin(restrictions), std::end(restrictions), [&](const Restriction& restriction) {
+    return !restriction.values.empty() &&
+           has(result, restriction.type, [&](NodeId text) { return text != kAnyText && pool.Matches(text, restriction.foreign); });
+  });
+  return is_foreign ? without(true) : result;
 }
 
 // The value equals one of the heads, and the rest must differ from what followed it; or it equals none.

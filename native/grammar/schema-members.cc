@@ -80,8 +80,14 @@ uint64_t ShapeTable::CountValues(FormulaId formula, uint64_t cap) {
   if (known != memo.end()) return std::min(known->second, cap);
   if (counting_ > kMaxCountDepth) return counts_surely_ ? 0 : cap;
   const ScopedValue<int> deeper(counting_, counting_ + 1);
+  // Shapes of one type may share values: only those of one of them are sure.
+  std::map<unsigned, uint64_t> counts;
+  for (const Shape& shape : std::vector<Shape>(Of(formula))) {
+    uint64_t& count = counts[shape.type];
+    count = counts_surely_ ? std::max(count, CountShape(shape)) : std::min(kManyValues, count + CountShape(shape));
+  }
   uint64_t count = 0;
-  for (const Shape& shape : std::vector<Shape>(Of(formula))) count = std::min(kManyValues, count + CountShape(shape));
+  for (const auto& [type, of_type] : counts) count = std::min(kManyValues, count + of_type);
   // Deeper down, "many" (or few that are sure) may only mean that the depth was reached.
   if (counting_ == 1 || (count < kManyValues) != counts_surely_) memo[formula] = count;
   return std::min(count, cap);

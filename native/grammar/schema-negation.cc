@@ -65,6 +65,8 @@ std::vector<Shape> ShapeTable::NormalizeNot(FormulaId inner) {
       std::vector<Shape> shapes = AllShapes();
       for (FormulaId part : formula.parts) {
         if (shapes.empty()) break;
+        // As WithoutDisjoint has it, so that values are spelled alike with and without other restrictions.
+        if (IsSurely([&] { return IsEmpty(part); })) continue;
         shapes = Intersect(shapes, std::vector<Shape>(Of(formulas_.Not(part))));
       }
       return shapes;

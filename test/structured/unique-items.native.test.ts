@@ -79,6 +79,23 @@ const SCHEMAS: Record<string, Record<string, unknown>> = {
   'arrays of one number': unique({ items: { type: 'array', items: { type: 'integer' }, maxItems: 1 } }),
   objects: unique({ items: { type: 'object' } }),
   'few values': unique({ items: { enum: ['a', 'b', 'ab', 1, 2, [1], { a: 1 }] } }),
+  'values that a negated choice leaves': unique({
+    items: { not: { anyOf: [{ const: 'a' }, { const: 1 }, { type: 'null' }] } },
+  }),
+  'values that negated choices without values leave': unique({
+    items: {
+      // biome-ignore lint/suspicious/noThenProperty: a keyword
+      not: { if: { not: { type: 'integer' } }, then: { type: 'integer' }, else: { type: 'object' } },
+    },
+  }),
+  'few values of several branches': unique({
+    items: {
+      if: { type: 'object', properties: { a: false, b: string }, required: ['b'] },
+      // biome-ignore lint/suspicious/noThenProperty: a keyword
+      then: { enum: ['a'] },
+      else: { enum: ['a', 'ab', 1, { a: 1 }] },
+    },
+  }),
   'a value among them': unique({ items: string, contains: { const: 'a' } }),
   'a repeated value': repeated({}),
   'a repeated string or number': repeated({ items: { type: ['string', 'integer'] } }),
