@@ -14,7 +14,9 @@ inline uint64_t MixBits(uint64_t key) {
 }
 inline uint64_t PairKey(uint32_t high, uint32_t low) { return (static_cast<uint64_t>(high) << 32) | low; }
 
-class HashIndex {
+// `Hash`: as much of a hash as is kept. With 32 bits only FindHash tells entries apart.
+template <typename Hash>
+class BasicHashIndex {
  public:
   static constexpr uint32_t kNone = 0xFFFFFFFFu;
 
@@ -24,14 +26,14 @@ class HashIndex {
     if (slots_.empty()) return kNone;
     const size_t last = slots_.size() - 1;
     for (size_t at = hash & last; slots_[at].value != kNone; at = (at + 1) & last)
-      if (slots_[at].hash == hash && is_same(slots_[at].value)) return slots_[at].value;
+      if (slots_[at].hash == static_cast<Hash>(hash) && is_same(slots_[at].value)) return slots_[at].value;
     return kNone;
   }
   // Files another value under `hash`; values must differ from kNone.
   void AddHash(uint64_t hash, uint32_t value) {
     if (count_ * 2 >= slots_.size()) Grow();
     count_++;
-    Place({hash, value});
+    Place({static_cast<Hash>(hash), value});
   }
   // The same with whole keys instead of hashes.
   uint32_t Find(uint64_t key) const {
@@ -68,7 +70,7 @@ class HashIndex {
  private:
   static constexpr size_t kSmall = 64;
   struct Slot {
-    uint64_t hash = 0;
+    Hash hash = 0;
     uint32_t value = kNone;
   };
 
@@ -88,5 +90,9 @@ class HashIndex {
   std::vector<Slot> slots_;  // a power of two of them
   size_t count_ = 0;
 };
+
+using HashIndex = BasicHashIndex<uint64_t>;
+// For entries that are compared anyway: half the size, so that growing takes half as long.
+using SmallHashIndex = BasicHashIndex<uint32_t>;
 
 }  // namespace onpolicy::grammar

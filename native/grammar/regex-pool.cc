@@ -11,7 +11,6 @@ static uint64_t Mix(uint64_t hash, uint64_t value) {
 }
 
 RegexPool::RegexPool() {
-  nodes_.reserve(256);
   Intern({Kind::kNothing, false, false, false, false, 0, 0, 0, 0}, nullptr);
   Intern({Kind::kEpsilon, true, false, false, false, 0, 0, 0, 0}, nullptr);
   // kAnyText must be node 2, before the byte set it repeats: a repetition of node 3.
@@ -53,11 +52,11 @@ NodeId RegexPool::Intern(const Node& node, const std::vector<NodeId>* children) 
   const NodeId id = static_cast<NodeId>(nodes_.size());
   nodes_.push_back(stored);
   forms_.push_back(MakeForm(id));
-  edges_.emplace_back();
-  tags_.emplace_back();
+  edges_.push_back(nullptr);
+  tags_.push_back(nullptr);
   row_of_.push_back(nullptr);
   live_.push_back(0);
-  derived_.emplace_back();
+  derived_.push_back({});
   index_.AddHash(hash, id);
   return id;
 }

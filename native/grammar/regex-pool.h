@@ -12,6 +12,7 @@
 #include "grammar/byte-set.h"
 #include "grammar/form.h"
 #include "grammar/hash-index.h"
+#include "grammar/paged-list.h"
 
 namespace onpolicy::grammar {
 
@@ -158,18 +159,18 @@ class RegexPool {
   Finding DepthFirst(NodeId start, size_t limit, uint64_t last_work);
   NodeId Relaxed(NodeId node);
 
-  std::vector<Node> nodes_;
-  std::vector<Form> forms_;  // by node
+  PagedList<Node> nodes_;
+  PagedList<Form> forms_;  // by node
   std::vector<NodeId> children_;
   std::vector<ByteSet> sets_;
-  HashIndex index_;
-  std::vector<std::unique_ptr<std::vector<Edge>>> edges_;      // by node
-  std::vector<std::unique_ptr<std::vector<uint32_t>>> tags_;  // by node
-  std::vector<StateRow*> row_of_;                             // by node, null until asked for
+  SmallHashIndex index_;
+  PagedList<std::unique_ptr<std::vector<Edge>>> edges_;      // by node
+  PagedList<std::unique_ptr<std::vector<uint32_t>>> tags_;  // by node
+  PagedList<StateRow*> row_of_;                             // by node, null until asked for
   static constexpr size_t kRowsPerBlock = 16;
   std::vector<std::unique_ptr<StateRow[]>> rows_;  // blocks of them
   size_t row_count_ = 0;
-  std::vector<uint8_t> live_;        // by node: 0 unknown, 1 live, 2 dead
+  PagedList<uint8_t> live_;        // by node: 0 unknown, 1 live, 2 dead
   std::vector<std::unique_ptr<Automaton>> automata_;
   std::vector<Automaton*> leaves_;
   std::vector<Form> leaf_forms_;
@@ -189,7 +190,7 @@ class RegexPool {
     uint64_t step = 0;
     NodeId target = kNothing;
   };
-  std::vector<Derived> derived_;          // by node: what it became in the latest step that met it
+  PagedList<Derived> derived_;          // by node: what it became in the latest step that met it
   uint64_t steps_ = 0, current_step_ = 0;  // a step: one byte after one state
   unsigned exact_ = 0;  // depth of `And` and `Not` that are being stepped: their parts keep all alternatives
 };

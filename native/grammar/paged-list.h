@@ -1,0 +1,28 @@
+// A list that grows page by page: no single entry pays for the move of all others, and entries stay where they are.
+#pragma once
+#include <cstddef>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace onpolicy::grammar {
+
+template <typename T>
+class PagedList {
+ public:
+  T& operator[](size_t at) { return pages_[at / kPageEntries][at % kPageEntries]; }
+  const T& operator[](size_t at) const { return pages_[at / kPageEntries][at % kPageEntries]; }
+  size_t size() const { return size_; }
+  void push_back(T entry) {
+    if (size_ == pages_.size() * kPageEntries) pages_.push_back(std::make_unique<T[]>(kPageEntries));
+    (*this)[size_++] = std::move(entry);
+  }
+
+ private:
+  static constexpr size_t kPageEntries = 256;
+
+  std::vector<std::unique_ptr<T[]>> pages_;
+  size_t size_ = 0;
+};
+
+}  // namespace onpolicy::grammar
