@@ -43,9 +43,9 @@ export function toStep({ adapter, entries, edits, isSteady }: Plan): Step {
   return step;
 }
 
-/** Whether nothing but the token that it samples next decides what a sequence does then. */
-function goesOnAlone({ matcher, hook, outputCount, maxOutputs }: Sequence): boolean {
-  return matcher === null && hook === null && outputCount + 1 < maxOutputs;
+/** Whether nothing but the token that it samples next, and what its grammar says of that, decides what a sequence does then. */
+function goesOnAlone({ hook, outputCount, maxOutputs }: Sequence): boolean {
+  return hook === null && outputCount + 1 < maxOutputs;
 }
 
 function toRowEdit(sequence: Sequence, hook: LogitsHook, sample: number): RowEdit {

@@ -21,11 +21,12 @@ void NextStep::LayOut(const StepInput& input, const std::vector<RowResult>& samp
   for (size_t i = 0; i < samples.size(); ++i) {
     const auto row = static_cast<size_t>(input.sample_rows[i]);
     const int32_t sequence = input.sequences[row];
-    if (samples[i].token < 0 || Has(input_.sequences, sequence)) return Clear();
+    if (samples[i].is_final) continue;
+    if (samples[i].token < 0 || !samples[i].forced.empty() || Has(input_.sequences, sequence)) return Clear();
+    input_.sample_rows.push_back(static_cast<int32_t>(input_.tokens.size()));
     input_.tokens.push_back(samples[i].token);
     input_.positions.push_back(input.positions[row] + 1);
     input_.sequences.push_back(sequence);
-    input_.sample_rows.push_back(static_cast<int32_t>(i));
   }
 }
 

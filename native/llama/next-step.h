@@ -9,8 +9,8 @@ namespace onpolicy {
 
 class NextStep {
  public:
-  // Lays out the step after `input`, one token of each sequence, from what it sampled; nothing where a row has no token, or a
-  // sequence has two.
+  // Lays out the step after `input`, one token of each sequence that goes on, from what it sampled; nothing where a row has no
+  // token or forced ones after it, or a sequence has two.
   void LayOut(const StepInput& input, const std::vector<RowResult>& samples);
   void Clear();
 
