@@ -10,40 +10,35 @@ namespace onpolicy::grammar {
 static constexpr int kMaxDepth = 600;
 static constexpr size_t kMaxFoldedNodes = 300000;
 
-bool RuleSet::IsProductive(const RuleExpr& expr) {
+bool RuleSet::Has(const Property& property, const RuleExpr& expr) const {
+  const auto part_has = [&](const RuleExpr& part) { return Has(property, part); };
   switch (expr.kind) {
     case RuleExpr::kText:
-      return grammar_.regex().IsLive(expr.text);
+      return property.of_text(expr.text);
     case RuleExpr::kSymbol:
-      return true;
+      return property.of_symbol(expr.symbol);
     case RuleExpr::kReference:
-      return rules_[expr.rule].productive;
+      return rules_[expr.rule].*property.of_rule;
     case RuleExpr::kSequence:
-      return std::all_of(expr.parts.begin(), expr.parts.end(), [&](const RuleExpr& part) { return IsProductive(part); });
+      return std::all_of(expr.parts.begin(), expr.parts.end(), part_has);
     case RuleExpr::kChoice:
-      return std::any_of(expr.parts.begin(), expr.parts.end(), [&](const RuleExpr& part) { return IsProductive(part); });
+      return std::any_of(expr.parts.begin(), expr.parts.end(), part_has);
     case RuleExpr::kRepeat:
-      return expr.min == 0 || IsProductive(expr.parts[0]);
+      return expr.min == 0 || part_has(expr.parts[0]);
   }
   return false;
 }
 
-bool RuleSet::IsNullable(const RuleExpr& expr) {
-  switch (expr.kind) {
-    case RuleExpr::kText:
-      return grammar_.regex().IsNullable(expr.text);
-    case RuleExpr::kSymbol:
-      return KindOf(expr.symbol) == SymbolKind::kTerminal && grammar_.regex().IsNullable(IndexOf(expr.symbol));
-    case RuleExpr::kReference:
-      return rules_[expr.rule].nullable;
-    case RuleExpr::kSequence:
-      return std::all_of(expr.parts.begin(), expr.parts.end(), [&](const RuleExpr& part) { return IsNullable(part); });
-    case RuleExpr::kChoice:
-      return std::any_of(expr.parts.begin(), expr.parts.end(), [&](const RuleExpr& part) { return IsNullable(part); });
-    case RuleExpr::kRepeat:
-      return expr.min == 0 || IsNullable(expr.parts[0]);
-  }
-  return false;
+bool RuleSet::IsProductive(const RuleExpr& expr) {
+  return Has({[&](NodeId text) { return grammar_.regex().IsLive(text); }, [](Symbol) { return true; }, &Rule::productive}, expr);
+}
+
+bool RuleSet::IsNullable(const RuleExpr& expr) const {
+  const RegexPool& pool = grammar_.regex();
+  return Has({[&](NodeId text) { return pool.IsNullable(text); },
+              [&](Symbol symbol) { return KindOf(symbol) == SymbolKind::kTerminal && pool.IsNullable(IndexOf(symbol)); },
+              &Rule::nullable},
+             expr);
 }
 
 bool RuleSet::RuleText(uint32_t rule, NodeId* node) {

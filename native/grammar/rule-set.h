@@ -1,6 +1,7 @@
 // Rules of a grammar notation, with regular parts as automata -> symbols. Rules that never reach themselves and hold
 // only text become one terminal; what is left becomes pushdown rules.
 #pragma once
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -66,8 +67,16 @@ class RuleSet : public std::enable_shared_from_this<RuleSet> {
     bool has_symbol = false;
     Symbol symbol = 0;
   };
+  // What an expression has when its parts do: all of a sequence, one of a choice.
+  struct Property {
+    std::function<bool(NodeId)> of_text;
+    std::function<bool(Symbol)> of_symbol;
+    bool Rule::*of_rule;
+  };
+  bool Has(const Property& property, const RuleExpr& expr) const;
+  // Whether some text matches, and whether the empty one does.
   bool IsProductive(const RuleExpr& expr);
-  bool IsNullable(const RuleExpr& expr);
+  bool IsNullable(const RuleExpr& expr) const;
   bool LoopText(uint32_t rule, const RuleExpr& body, NodeId* node);
   bool RuleText(uint32_t rule, NodeId* node);
   Symbol RuleSymbol(uint32_t rule);
