@@ -144,13 +144,16 @@ class Grammar {
   const std::vector<StackId>& Below(StackId stack);
   // Whether all that may follow `part` may follow `whole`, as far as their forms tell: false is no proof.
   bool Holds(StackId whole, StackId part);
+  // What is known of a pair, as stack-order.cc numbers it.
   uint32_t KnownAnswer(uint64_t key);
   struct Answer {
     bool holds;
     uint32_t base;  // the first of the pairs being asked about that it rests on, or kUnlimited
   };
   static constexpr Answer kYes{true, kUnlimited}, kNo{false, kUnlimited};
+  // The same as Holds, as part of a question: takes from its steps.
   Answer Ask(StackId whole, StackId part, uint32_t* steps);
+  // Whether one of the branches from `first` to `last`, which go on alike, goes on with all that `part` does.
   Answer AskAny(const Branch* first, const Branch* last, StackId part, uint32_t* steps);
   // A closure begins: its questions whether stacks hold others share a bounded number of steps.
   void RefillQuestions();

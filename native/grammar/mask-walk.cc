@@ -10,6 +10,8 @@ namespace onpolicy::grammar {
 // half as much again for single bytes; reached by expressions of random ambiguity. A mask that needs more lacks tokens of
 // several bytes, and is not remembered.
 static constexpr uint64_t kMaskWork = 550'000;
+// What single bytes inside of a terminal may cost beyond that: some 5 ms.
+static constexpr uint64_t kInsideWork = 2'000'000;
 
 MaskWalk::MaskWalk(const Vocabulary& vocabulary, Grammar& grammar, StateTable& states, TextReach& reach)
     : vocabulary_(vocabulary), grammar_(grammar), states_(states), reach_(reach) {
@@ -25,6 +27,8 @@ void MaskWalk::Refuel() {
   reach_.StopAt(last_work_);
   grammar_.regex().SearchUntil(last_work_ + kMaskWork / 2);
 }
+
+bool MaskWalk::IsEndless() const { return grammar_.regex().work() > last_work_ + kInsideWork; }
 
 MaskWalk::Level MaskWalk::LevelOf(StateId state) {
   const Config* only = nullptr;

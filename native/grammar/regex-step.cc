@@ -12,6 +12,9 @@ static constexpr size_t kMaxReadings = 48;
 
 // What the lists of one step may cost to be made smaller; longer ones stay as they are.
 static constexpr uint64_t kSimplifyWork = 120000;
+// The same once a mask has no work left: a state may have 150 different bytes, each a step of its own. The step after one of
+// them makes up for it.
+static constexpr uint64_t kLateSimplifyWork = 12000;
 
 // What an expression becomes after `byte`. Narrows `same` to bytes after which it becomes just that. Counts in counts make
 // expressions that hold the same one many times: it is asked once.
@@ -119,7 +122,7 @@ NodeId RegexPool::Ask(NodeId state, uint8_t byte) {
   ByteSet same = ByteSet::All();
   // A leaf's automaton may step through this pool, too.
   const uint64_t outer_step = std::exchange(current_step_, ++steps_);
-  const uint64_t outer_work = std::exchange(last_simplified_, work_ + kSimplifyWork);
+  const uint64_t outer_work = std::exchange(last_simplified_, work_ + (IsStopped() ? kLateSimplifyWork : kSimplifyWork));
   const NodeId target = Derive(state, byte, &same);
   current_step_ = outer_step;
   last_simplified_ = outer_work;

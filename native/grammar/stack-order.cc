@@ -59,7 +59,6 @@ bool Grammar::Holds(StackId whole, StackId part) {
   return result;
 }
 
-// What is known of a pair.
 uint32_t Grammar::KnownAnswer(uint64_t key) {
   uint32_t known = holds_.Find(key);
   if (known == PagedIndex::kNone) {
@@ -69,7 +68,6 @@ uint32_t Grammar::KnownAnswer(uint64_t key) {
   return known;
 }
 
-// Whether one of some branches that go on alike goes on with all that `part` does.
 Grammar::Answer Grammar::AskAny(const Branch* first, const Branch* last, StackId part, uint32_t* steps) {
   // What is known is tried first: new questions may go down to the bottom of both stacks.
   for (const Branch* branch = first; branch != last; branch++)

@@ -39,6 +39,7 @@ bool MaskWalk::RunInside(uint32_t index, uint32_t at, uint32_t end, TerminalMask
     const TrieNode& node = trie[at];
     path_[node.depth - 1u] = static_cast<char>(node.byte);
     regex.Charge(node.depth & 1);
+    if (IsEndless() && !mask->tokens.empty()) return true;
     const NodeId entry = regex.Entry(levels_[node.depth - 1u].node, node.byte);
     const NodeId next = entry & ~kAcceptBit;
     if (entry == kNothing) {
@@ -146,11 +147,11 @@ void MaskWalk::WalkExits(const TerminalMask& mask, NodeId start, StackId stack, 
       const size_t known = tokens->size(), known_keys = key_tokens_.size(), known_items = item_tokens_.size();
       tokens->insert(tokens->end(), exit.rest.tokens.begin(), exit.rest.tokens.begin() + exit.rest.tokens_before[1]);
       levels_[0] = level;
-      after_quote_ = exit.path.find('"') != std::string::npos;
-      root_depth_ = exit.path.size();
-      Run(exit.rest, 1, static_cast<uint32_t>(exit.rest.trie.size()), text, tokens, &uncertain_nodes_);
-      after_quote_ = false;
-      root_depth_ = 0;
+      {
+        const ScopedValue<bool> quote(after_quote_, exit.path.find('"') != std::string::npos);
+        const ScopedValue<size_t> depth(root_depth_, exit.path.size());
+        Run(exit.rest, 1, static_cast<uint32_t>(exit.rest.trie.size()), text, tokens, &uncertain_nodes_);
+      }
       if (uncertain_nodes_.empty()) continue;
       // What hangs on the text hangs on the bytes before the exit, too.
       tokens->resize(known);
