@@ -1,6 +1,7 @@
 // Fuzzes constrained decoding: random and damaged specifications are compiled and walked with tokens drawn from their masks.
 //   node scripts/fuzz-structured.mjs [--minutes N] [--seed N]
-// Reports, and exits 1 for: a crash, a hang, a mask that differs from feeding a token byte by byte, a dead end, a step over
+// Reports, and exits 1 for: a crash, a hang, a mask that differs from feeding a token byte by byte (asked in every other
+// case: what is asked for warms the steps after it, so the others are only timed), a dead end, a step over
 // 20 ms of processor time: a token that is accepted, and the forced text and the mask after it. A step is slow when it is
 // so in three more rounds, each on a vocabulary and a constraint that remember nothing. A mask that says that it ran out of
 // work may lack tokens; such steps are counted. One process works and one watches it; each case has a number that alone

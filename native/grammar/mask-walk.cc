@@ -28,7 +28,9 @@ void MaskWalk::Refuel() {
   grammar_.regex().SearchUntil(last_work_ + kMaskWork / 2);
 }
 
-bool MaskWalk::IsEndless() const { return grammar_.regex().work() > last_work_ + kInsideWork; }
+bool MaskWalk::IsBeyondInside(const std::vector<uint32_t>& tokens) const {
+  return grammar_.regex().work() > last_work_ + kInsideWork && !tokens.empty();
+}
 
 MaskWalk::Level MaskWalk::LevelOf(StateId state) {
   const Config* only = nullptr;

@@ -61,7 +61,7 @@ class MaskWalk {
   // Whether even single bytes cost too much by now; some token has been found by then.
   bool IsBeyond(const std::vector<uint32_t>& tokens) const { return grammar_.regex().IsStopped() && !tokens.empty(); }
   // The same inside of a terminal, whose bytes are worth more.
-  bool IsEndless() const;
+  bool IsBeyondInside(const std::vector<uint32_t>& tokens) const;
   Level LevelOf(StateId state);
   void Run(const TokenTrie& tokens_by_bytes, uint32_t at, uint32_t end, std::string& text, std::vector<uint32_t>* tokens,
            std::vector<uint32_t>* uncertain);

@@ -39,7 +39,7 @@ bool MaskWalk::RunInside(uint32_t index, uint32_t at, uint32_t end, TerminalMask
     const TrieNode& node = trie[at];
     path_[node.depth - 1u] = static_cast<char>(node.byte);
     regex.Charge(node.depth & 1);
-    if (IsEndless() && !mask->tokens.empty()) return true;
+    if (IsBeyondInside(mask->tokens)) return true;
     const NodeId entry = regex.Entry(levels_[node.depth - 1u].node, node.byte);
     const NodeId next = entry & ~kAcceptBit;
     if (entry == kNothing) {
