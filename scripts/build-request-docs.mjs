@@ -1,4 +1,4 @@
-// src/protocol/schemas and test/request-fields.json -> docs/request-fields.md
+// src/protocol/schemas -> docs/request-fields.md: every field in a group, every named type explained
 import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -7,13 +7,29 @@ import { boundsOf } from './schema-types.mjs';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
 
+/** The fields of a chat completion request by what they are about, each in one group. */
+export const GROUPS = {
+  Prompt: `messages model documents chat_template chat_template_kwargs reasoning_effort add_generation_prompt
+    continue_final_message add_special_tokens truncate_prompt_tokens`,
+  Output: `max_completion_tokens max_tokens min_tokens stop stop_token_ids include_stop_str_in_output ignore_eos n stream
+    stream_options logprobs top_logprobs prompt_logprobs return_token_ids return_tokens_as_token_ids skip_special_tokens
+    spaces_between_special_tokens include_reasoning echo request_id`,
+  Sampling: `temperature top_p top_k min_p seed frequency_penalty presence_penalty repetition_penalty logit_bias
+    allowed_token_ids bad_words use_beam_search length_penalty logits_processors inference_xargs`,
+  Structure: 'response_format structured_outputs',
+  Tools: 'tools tool_choice parallel_tool_calls',
+  Scheduling: 'priority cache_salt kv_transfer_params',
+  'Accepted without effect': `audio function_call functions metadata mm_processor_kwargs modalities moderation prediction
+    prompt_cache_key prompt_cache_options prompt_cache_retention safety_identifier service_tier store user verbosity
+    web_search_options`,
+};
+
 /** Definitions that the page shows, in order, and what it says before their fields. */
 const SECTIONS = {
-  ChatCompletionRequest: 'The body of `POST /v1/chat/completions`, and the argument of `createCompletion`.',
   DeveloperMessage:
     'A message with the role `developer`. `system`, `user` and `function` have the same fields but `tools`.',
   AssistantMessage:
-    'A message with the role `assistant`. The message of a response can be given back as it is.',
+    'A message with the role `assistant`. The message of a response can be sent back as it is.',
   ToolMessage: 'A message with the role `tool`.',
   CustomMessage: 'A message with any other role.',
   Tool: 'An item of `tools`. Further keys reach the chat template as they are.',
@@ -30,39 +46,93 @@ const SECTIONS = {
   ListQuery: 'The query of lists.',
 };
 
-/** The whole page. `tests`: per field the tests that prove what the door checks, and what it then does, as `file > title`. */
-export function toPage({ definitions }, tests) {
-  const intro = `# Request fields
+/** Types that tables name and no section shows, as they are written. */
+const FORMS = {
+  Message: 'one of the messages below; `role` says which',
+  ContentPart:
+    '`{ type: "text", text }`, also `input_text`, `output_text`, `refusal`, `thinking`, or a bare string. Parts with images, sound or video are `UNSUPPORTED`',
+  ToolCall: '`{ id, type: "function", function: { name, arguments } }`; `arguments` is JSON text',
+  ToolChoice: '`"none"`, `"auto"`, `"required"`, or `{ type: "function", function: { name } }`',
+  ResponseFormat:
+    '`{ type: "text" }`, `{ type: "json_object" }`, `{ type: "json_schema", json_schema: { name, schema } }`, or `{ type: "structural_tag", format }`',
+  LogitsProcessorItem:
+    'a registered name, or a `LogitsProcessorConstructor`; in process also a function `(outputIds, logits) => { ... }` that edits `logits`',
+  MessageOrChoice: 'a `Message`, or a choice of a response: what has a `message` is a choice',
+  History: '`{ messages_and_choices, tools }`, as in a `Trajectory`',
+};
+
+/** The whole page. */
+export function toPage({ definitions }) {
+  const request = definitions.ChatCompletionRequest;
+  const groups = Object.entries(GROUPS).map(([name, fields]) => [name, fields.split(/\s+/)]);
+  requireSame(
+    'fields of a group',
+    groups.flatMap(([, fields]) => fields),
+    Object.keys(request.properties),
+  );
+  const links = groups.map(
+    ([name]) => `[${name.toLowerCase()}](#${name.toLowerCase().replaceAll(' ', '-')})`,
+  );
+  const parts = [
+    `# Request fields
 
 Generated from \`src/protocol/schemas\` by \`npm run docs\`: do not edit.
 
-A field that is absent, or \`undefined\` in process, has its default. Nothing is converted: \`"2"\` is no integer. All faults of a
-request are reported at once. A field that is not in these tables is a fault in process, and is ignored over HTTP. An open
-field, \`any\`, is taken from OpenAI clients and changes nothing.
-`;
-  const sections = Object.entries(SECTIONS).map(([name, about]) => {
-    const schema = definitions[name];
-    const required = new Set(schema.required ?? []);
-    const proves = name === 'ChatCompletionRequest';
-    const head = [
-      'Field',
-      'Type',
-      'Default',
-      'Bounds',
-      'What it does',
-      ...(proves ? ['Checks shown by', 'Effect shown by'] : []),
-    ];
-    const rows = Object.entries(schema.properties).map(([field, one]) => [
+A field that is absent, or \`undefined\` in process, has its default. Nothing is converted: \`"2"\` is no integer. One error reports
+all faults of a request. An unknown field is an error in process; over HTTP it is ignored.
+
+## ChatCompletionRequest
+
+The body of \`POST /v1/chat/completions\`, and the argument of \`createCompletion\`: ${links.join(', ')}.
+`,
+    ...groups.map(([name, fields]) =>
+      name === 'Accepted without effect'
+        ? `### ${name}\n\nClients of OpenAI's API and of vLLM send these. They change nothing:\n${fields.map((field) => `\`${field}\``).join(', ')}.\n`
+        : `### ${name}\n\n${fieldTable(request, fields, definitions)}`,
+    ),
+    `## Types\n\n${table([
+      ['Type', 'Form'],
+      ['---', '---'],
+      ...Object.entries(FORMS).map(([name, form]) => [`\`${name}\``, form]),
+    ])}`,
+    ...Object.entries(SECTIONS).map(([name, about]) => {
+      const schema = definitions[name];
+      return `## ${name}\n\n${about}\n\n${fieldTable(schema, Object.keys(schema.properties), definitions)}`;
+    }),
+  ];
+  const page = parts.join('\n');
+  const named = [...page.matchAll(/`([A-Z]\w+[a-z])`/g)].map(([, name]) => name);
+  requireSame(
+    'type',
+    [...new Set(named)].filter((name) => !SECTIONS[name]),
+    Object.keys(FORMS),
+  );
+  return page;
+}
+
+function fieldTable(schema, fields, definitions) {
+  const required = new Set(schema.required ?? []);
+  const head = ['Field', 'Type', 'Default', 'Bounds', 'What it does'];
+  const rows = fields.map((field) => {
+    const one = schema.properties[field];
+    return [
       `\`${field}\``,
       typeWords(one, definitions),
       required.has(field) ? 'required' : defaultWords(one),
       boundsOf(one),
       one.description ?? '',
-      ...(proves ? [proofs(tests[field]?.checks), proofs(tests[field]?.effect)] : []),
-    ]);
-    return `## ${name}\n\n${about}\n\n${table([head, head.map(() => '---'), ...rows])}`;
+    ];
   });
-  return [intro, ...sections].join('\n');
+  return table([head, head.map(() => '---'), ...rows]);
+}
+
+/** Throws where one list has an item that the other lacks, or the first has one twice. */
+function requireSame(what, given, wanted) {
+  const odd = [
+    ...given.filter((name) => !wanted.includes(name)),
+    ...wanted.filter((name) => given.filter((other) => other === name).length !== 1),
+  ];
+  if (odd.length > 0) throw new Error(`${what}: unknown, missing or listed twice: ${odd.join(', ')}`);
 }
 
 function table(rows) {
@@ -94,20 +164,9 @@ function defaultWords(schema) {
   return schema.default === undefined ? '' : `\`${JSON.stringify(schema.default)}\``;
 }
 
-/** Each `file > title` as a link to the file with the title as its text. */
-function proofs(tests = []) {
-  return tests
-    .map((test) => {
-      const [file, ...title] = test.split(' > ');
-      return `[${title.join(' > ')}](../${file})`;
-    })
-    .join('<br>');
-}
-
-/** Reads the schemas and the tests, and makes the page. */
+/** Reads the schemas and makes the page. */
 export async function buildPage() {
-  const tests = JSON.parse(fs.readFileSync(path.join(root, 'test', 'request-fields.json'), 'utf8'));
-  return toPage(await loadSchemas(), tests);
+  return toPage(await loadSchemas());
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

@@ -85,7 +85,7 @@ export interface ChatCompletionRequest {
   stop_token_ids?: readonly number[] | null | undefined;
   /** Keeps the stop text, or the text of the stop token, in the answer. Default false. */
   include_stop_str_in_output?: boolean | undefined;
-  /** Goes on after the end-of-sequence token. Default false. */
+  /** Continues after the end-of-sequence token. Default false. */
   ignore_eos?: boolean | undefined;
   /**
    * Draws only these tokens. The end-of-sequence token is not added. Not empty; each at least 0; ids of
@@ -191,7 +191,7 @@ export interface ChatCompletionRequest {
    * At least -1; not 0.
    */
   truncate_prompt_tokens?: number | null | undefined;
-  /** Options of a multimodal model for its media. */
+  /** No effect: models take text only. */
   mm_processor_kwargs?: JsonObject | null | undefined;
   /**
    * Requests with lower values run first, under the `priority` scheduling policy. Default 0. 0 under
@@ -202,7 +202,7 @@ export interface ChatCompletionRequest {
   cache_salt?: string | null | undefined;
   /**
    * Hands a prefilled prompt from one process to another: `{ do_remote_decode: true }` prefills and
-   * returns a handle; a request with that handle goes on from there.
+   * returns a handle; a request with that handle continues from there.
    */
   kv_transfer_params?: JsonObject | null | undefined;
   /** Accepted from OpenAI clients; no effect. */

@@ -1,4 +1,4 @@
-/** What is made from the schemas is up to date: types, docs, defaults; and the tests that the docs name exist. */
+/** What is made from the schemas is up to date: types, docs, defaults; and every field has its tests. */
 import fs from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { definitions, validated } from '../../src/protocol/schemas/index.ts';
@@ -16,6 +16,7 @@ type Scripts = {
   toValidators(schemas: object): string;
   toTypes(definitions: object): string;
   buildPage(): Promise<string>;
+  readonly GROUPS: Readonly<Record<string, string>>;
 };
 const script = async (name: string): Promise<Scripts> => import(new URL(`scripts/${name}`, root).href);
 
@@ -36,6 +37,14 @@ describe('made from the schemas', () => {
   it('are the docs', async () => {
     const { buildPage } = await script('build-request-docs.mjs');
     expect(read('docs/request-fields.md'), 'run "npm run docs"').toBe(await buildPage());
+  });
+
+  it('say which fields have no effect', async () => {
+    const { GROUPS } = await script('build-request-docs.mjs');
+    const silent = Object.keys(fields).filter((name) =>
+      /^(No|Accepted .* no) effect/.test(fields[name]!.description!),
+    );
+    expect(GROUPS['Accepted without effect']!.split(/\s+/)).toEqual(silent.toSorted());
   });
 
   it('are checks that need no package', async () => {
@@ -77,7 +86,7 @@ describe('the schemas', () => {
   );
 });
 
-describe('the tests that the docs name', () => {
+describe('the tests of request-fields.json', () => {
   it('are named for every field', () => {
     expect(Object.keys(proofs).sort()).toEqual(Object.keys(fields).sort());
   });

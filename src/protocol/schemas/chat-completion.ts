@@ -133,7 +133,7 @@ const stopping: Schema['properties'] = {
     false,
     'Keeps the stop text, or the text of the stop token, in the answer.',
   ),
-  ignore_eos: flag(false, 'Goes on after the end-of-sequence token.'),
+  ignore_eos: flag(false, 'Continues after the end-of-sequence token.'),
 };
 
 const masks: Schema['properties'] = {
@@ -274,7 +274,7 @@ const prompt: Schema['properties'] = {
     minimum: -1,
     bounds: 'not 0',
   }),
-  mm_processor_kwargs: jsonObject('Options of a multimodal model for its media.'),
+  mm_processor_kwargs: jsonObject('No effect: models take text only.'),
 };
 
 const serving: Schema['properties'] = {
@@ -289,7 +289,7 @@ const serving: Schema['properties'] = {
     minLength: 1,
   }),
   kv_transfer_params: jsonObject(
-    'Hands a prefilled prompt from one process to another: `{ do_remote_decode: true }` prefills and returns a handle; a request with that handle goes on from there.',
+    'Hands a prefilled prompt from one process to another: `{ do_remote_decode: true }` prefills and returns a handle; a request with that handle continues from there.',
   ),
 };
 
