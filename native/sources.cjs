@@ -2,9 +2,8 @@
 const fs = require('node:fs');
 const path = require('node:path');
 
-const folders = ['napi', 'llama', 'rows', 'sampler', 'grammar', 'trainer'].filter((name) =>
-  fs.existsSync(path.join(__dirname, name)),
-);
-for (const folder of folders)
-  for (const file of fs.readdirSync(path.join(__dirname, folder)).sort())
-    if (file.endsWith('.cc')) process.stdout.write(`${folder}/${file}\n`);
+const isFolder = (entry) => entry.isDirectory() && !['build', 'include'].includes(entry.name);
+const folders = fs.readdirSync(__dirname, { withFileTypes: true }).filter(isFolder);
+for (const { name } of folders)
+  for (const file of fs.readdirSync(path.join(__dirname, name)).sort())
+    if (file.endsWith('.cc')) process.stdout.write(`${name}/${file}\n`);

@@ -1,4 +1,4 @@
-// V8's Unicode property data -> native/grammar/unicode-tables.h. Run by hand when the Unicode version should move.
+// V8's Unicode property data -> native/regex/unicode-tables.h. Run by hand when the Unicode version should move.
 import fs from 'node:fs';
 
 const categories =
@@ -119,4 +119,4 @@ text += `inline constexpr UnicodeAlias kUnicodeAliases[] = {\n${Object.entries(l
   .map(([name, property]) => `    {"${name}", "${property}"},`)
   .join('\n')}\n};\n\n`;
 text += `inline constexpr CasePair kCasePairs[] = {\n${wrap(pairs.map(([from, to]) => `{${from}, ${to}}`))}\n};\n\n}  // namespace onpolicy::grammar\n`;
-fs.writeFileSync(new URL('../native/grammar/unicode-tables.h', import.meta.url), text);
+fs.writeFileSync(new URL('../native/regex/unicode-tables.h', import.meta.url), text);

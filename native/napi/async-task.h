@@ -7,7 +7,7 @@
 #include <functional>
 #include <new>
 
-#include "status.h"
+#include "base/status.h"
 
 namespace onpolicy {
 

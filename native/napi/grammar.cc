@@ -1,11 +1,11 @@
 // The grammar engine as JavaScript sees it: vocabularies, constraints and matchers as handles.
 #include <napi.h>
 
-#include "grammar/compile.h"
-#include "grammar/gguf-vocabulary.h"
-#include "grammar/matcher.h"
+#include "mask/gguf-vocabulary.h"
+#include "mask/matcher.h"
 #include "napi/async-task.h"
 #include "napi/register.h"
+#include "notations/compile.h"
 
 namespace onpolicy {
 

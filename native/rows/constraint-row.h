@@ -5,7 +5,7 @@
 #include <thread>
 #include <vector>
 
-#include "grammar/matcher.h"
+#include "mask/matcher.h"
 #include "sampler/sampler.h"
 
 namespace onpolicy {

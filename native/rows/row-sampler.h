@@ -4,10 +4,10 @@
 #include <memory>
 #include <vector>
 
+#include "base/status.h"
 #include "rows/constraint-row.h"
 #include "rows/row-pool.h"
 #include "sampler/sampler.h"
-#include "status.h"
 
 namespace onpolicy {
 

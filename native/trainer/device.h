@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "base/status.h"
 #include "llama/library.h"
-#include "status.h"
 
 namespace onpolicy::training {
 

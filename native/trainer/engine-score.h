@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "status.h"
+#include "base/status.h"
 
 namespace onpolicy::training {
 

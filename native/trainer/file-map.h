@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "status.h"
+#include "base/status.h"
 
 namespace onpolicy::training {
 

@@ -2,7 +2,7 @@
 #pragma once
 #include <string>
 
-#include "status.h"
+#include "base/status.h"
 #include "trainer/device.h"
 
 namespace onpolicy::training {

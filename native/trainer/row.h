@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "status.h"
+#include "base/status.h"
 
 namespace onpolicy::training {
 

@@ -1,0 +1,208 @@
+// The two automata. Their states are small records packed into 32 bits.
+#include "json-schema/number-language.h"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+
+namespace onpolicy::grammar {
+
+namespace {
+
+// Phases of reading -?(0|[1-9][0-9]*)(\.[0-9]+)?
+enum Phase : uint32_t { kStart, kMinus, kZero, kInteger, kPoint, kFraction };
+
+bool Advance(Phase phase, uint8_t byte, Phase* next) {
+  const bool digit = byte >= '0' && byte <= '9';
+  switch (phase) {
+    case kStart:
+    case kMinus:
+      if (byte == '-' && phase == kStart) return *next = kMinus, true;
+      if (byte == '0') return *next = kZero, true;
+      return *next = kInteger, digit;
+    case kZero:
+      return *next = kPoint, byte == '.';
+    case kInteger:
+      if (byte == '.') return *next = kPoint, true;
+      return *next = kInteger, digit;
+    default:
+      return *next = kFraction, digit;
+  }
+}
+
+bool CanEnd(Phase phase) { return phase == kZero || phase == kInteger || phase == kFraction; }
+
+// Compares the number read so far with a bound, sign by sign and digit by digit.
+class OrderAutomaton : public Automaton {
+ public:
+  OrderAutomaton(const Decimal& bound, unsigned relations)
+      : negative_(bound.negative), integer_(bound.IntegerDigits()), fraction_(bound.FractionDigits()),
+        relations_(relations) {}
+
+  uint32_t Next(uint32_t packed, uint8_t byte) override {
+    State state = Unpack(packed);
+    Phase next;
+    if (!Advance(state.phase, byte, &next)) return kDead;
+    if (byte == '-') {
+      state.minus = 1;
+    } else if (next == kZero || next == kInteger) {
+      // Digits beyond the bound's length decide by length alone.
+      if (state.order == 1 && state.count < integer_.size()) state.order = Order(byte, integer_[state.count]);
+      if (byte != '0') state.nonzero = 1;
+      if (state.count <= integer_.size()) state.count++;
+    } else if (next == kPoint) {
+      if (state.count != integer_.size()) state.order = state.count < integer_.size() ? 0 : 2;
+      state.count = 0;
+    } else if (next == kFraction) {
+      const uint8_t digit = state.count < fraction_.size() ? static_cast<uint8_t>(fraction_[state.count]) : '0';
+      if (state.order == 1) state.order = Order(byte, digit);
+      if (byte != '0') state.nonzero = 1;
+      if (state.count < fraction_.size()) state.count++;
+    }
+    state.phase = next;
+    if (relations_ == kEqual && IsOff(state)) return kDead;
+    return Pack(state);
+  }
+
+  bool Accepts(uint32_t packed) override {
+    State state = Unpack(packed);
+    if (!CanEnd(state.phase)) return false;
+    unsigned order = state.order;
+    if (state.phase != kFraction && state.count != integer_.size()) order = state.count < integer_.size() ? 0 : 2;
+    const size_t read = state.phase == kFraction ? state.count : 0;
+    if (order == 1 && read < fraction_.size() && fraction_.find_first_not_of('0', read) != std::string::npos) order = 0;
+    const bool minus = state.minus && state.nonzero;  // -0 is 0
+    const bool bound_is_zero = integer_ == "0" && fraction_.empty();
+    int relation = static_cast<int>(order) - 1;  // of the absolute values
+    if (minus != (negative_ && !bound_is_zero)) {
+      relation = minus ? -1 : 1;
+      if (!minus && !state.nonzero && bound_is_zero) relation = 0;
+    } else if (minus) {
+      relation = -relation;
+    }
+    return relations_ & (relation < 0 ? kLess : relation == 0 ? kEqual : kGreater);
+  }
+  std::string Content() const override {
+    return std::string("order ") + (negative_ ? "-" : "") + integer_ + "." + fraction_ + " " + std::to_string(relations_);
+  }
+
+ private:
+  struct State {
+    Phase phase;
+    uint32_t minus, nonzero, order, count;  // order: 0 below, 1 equal, 2 above
+  };
+  // Whether no number that begins so equals the bound.
+  bool IsOff(const State& state) const {
+    const bool is_zero = integer_ == "0" && fraction_.empty();
+    const bool is_whole = state.phase == kZero || state.phase == kInteger;
+    return state.order != 1 || (is_whole && state.count > integer_.size()) || (!is_zero && (state.minus == 1) != negative_);
+  }
+  static uint32_t Order(uint8_t digit, char bound) {
+    return digit < static_cast<uint8_t>(bound) ? 0 : digit > static_cast<uint8_t>(bound) ? 2 : 1;
+  }
+  static uint32_t Pack(const State& state) {
+    return state.phase | state.minus << 3 | state.nonzero << 4 | state.order << 5 | state.count << 7;
+  }
+  static State Unpack(uint32_t packed) {
+    if (packed == 0) return {kStart, 0, 0, 1, 0};
+    return {static_cast<Phase>(packed & 7), (packed >> 3) & 1, (packed >> 4) & 1, (packed >> 5) & 3, packed >> 7};
+  }
+
+  bool negative_;
+  std::string integer_, fraction_;
+  unsigned relations_;
+};
+
+// Keeps the remainder of the digits so far; fraction digits beyond the step's own must be zero.
+class MultipleAutomaton : public Automaton {
+ public:
+  MultipleAutomaton(uint32_t step, uint32_t scale, bool inverted) : step_(step), scale_(scale), inverted_(inverted) {}
+
+  uint32_t Next(uint32_t packed, uint8_t byte) override {
+    const Phase phase = static_cast<Phase>(packed & 7);
+    uint32_t count = (packed >> 3) & 15;
+    uint32_t rest = packed >> 7;
+    Phase next;
+    if (!Advance(phase, byte, &next)) return kDead;
+    if (byte >= '0' && byte <= '9') {
+      if (next == kFraction && count == scale_) {
+        if (byte != '0') {
+          if (!inverted_) return kDead;
+          rest = step_;  // never a multiple again
+        }
+      } else if (rest != step_) {
+        rest = (rest * 10 + (byte - '0')) % step_;
+        if (next == kFraction) count++;
+      }
+    }
+    return next | count << 3 | rest << 7;
+  }
+
+  bool Accepts(uint32_t packed) override {
+    if (!CanEnd(static_cast<Phase>(packed & 7))) return false;
+    uint64_t rest = packed >> 7;
+    if (rest == step_) return inverted_;
+    for (uint32_t count = (packed >> 3) & 15; count < scale_; count++) rest = rest * 10 % step_;
+    return (rest == 0) != inverted_;
+  }
+  std::string Content() const override {
+    return "multiple " + std::to_string(step_) + " " + std::to_string(scale_) + (inverted_ ? " not" : "");
+  }
+
+ private:
+  uint32_t step_, scale_;
+  bool inverted_;
+};
+
+}  // namespace
+
+NumberLanguage::NumberLanguage(RegexPool& pool) : pool_(pool) {
+  const NodeId digit = pool.Bytes(ByteSet::Range('0', '9'));
+  const NodeId digits = pool.Repeat(digit, 1, kUnlimited);
+  const NodeId whole =
+      pool.Alternate({pool.Literal("0"),
+                      pool.Concat(pool.Bytes(ByteSet::Range('1', '9')), pool.Repeat(digit, 0, kUnlimited))});
+  const NodeId signed_whole = pool.Concat(pool.Optional(pool.Literal("-")), whole);
+  // Minus zero is no integer that anyone means.
+  integer_ = pool.Alternate({pool.Literal("0"), pool.Concat({pool.Optional(pool.Literal("-")),
+                                                             pool.Bytes(ByteSet::Range('1', '9')),
+                                                             pool.Repeat(digit, 0, kUnlimited)})});
+  plain_ = pool.Concat(signed_whole, pool.Optional(pool.Concat(pool.Literal("."), digits)));
+  ByteSet e, sign;
+  e.Add('e');
+  e.Add('E');
+  sign.Add('+');
+  sign.Add('-');
+  any_ = pool.Concat(plain_, pool.Optional(pool.Concat({pool.Bytes(e), pool.Optional(pool.Bytes(sign)), digits})));
+  const NodeId zeros = pool.Repeat(pool.Literal("0"), 0, kUnlimited);
+  not_integer_ = pool.Concat({signed_whole, pool.Literal("."), zeros, pool.Bytes(ByteSet::Range('1', '9')),
+                              pool.Repeat(digit, 0, kUnlimited)});
+}
+
+NodeId NumberLanguage::Ordered(const Decimal& bound, unsigned relations) {
+  if (relations == 0) return kNothing;
+  return pool_.Leaf(pool_.Own(std::make_unique<OrderAutomaton>(bound, relations)), 0);
+}
+
+// A larger step has too many remainders to look through.
+static constexpr uint64_t kMaxStep = 10000;
+
+bool NumberLanguage::Multiple(const Decimal& step, bool inverted, NodeId* result) {
+  if (step.exponent < -12 || step.digits.size() > 7 || step.exponent > 6) return false;
+  uint64_t value = std::stoull(step.digits);
+  for (int64_t i = 0; i < step.exponent; i++) value *= 10;
+  if (value > kMaxStep) return false;
+  const uint32_t scale = step.exponent < 0 ? static_cast<uint32_t>(-step.exponent) : 0;
+  *result = pool_.Leaf(
+      pool_.Own(std::make_unique<MultipleAutomaton>(static_cast<uint32_t>(value), scale, inverted)), 0);
+  return true;
+}
+
+NodeId NumberLanguage::Exactly(const Decimal& value) {
+  const std::string sign = value.negative ? "-" : "";
+  std::string text = sign + value.IntegerDigits();
+  if (value.IsInteger()) return pool_.Alternate({pool_.Literal(text), pool_.Literal(text + ".0")});
+  return pool_.Literal(text + "." + value.FractionDigits());
+}
+
+}  // namespace onpolicy::grammar

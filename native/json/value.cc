@@ -1,0 +1,283 @@
+// The parser and decimal arithmetic.
+#include "json/value.h"
+
+#include <algorithm>
+
+#include "base/utf8.h"
+
+namespace onpolicy::grammar {
+
+static constexpr int kMaxDepth = 500;
+
+const JsonValue* JsonValue::Find(std::string_view key) const {
+  if (type != kObject) return nullptr;
+  for (const auto& [name, value] : members)
+    if (name == key) return &value;
+  return nullptr;
+}
+
+namespace {
+
+class JsonParser {
+ public:
+  JsonParser(std::string_view text, JsonError* error) : text_(text), error_(error) {}
+
+  JsonValue Parse() {
+    JsonValue value = Value(0);
+    Blank();
+    if (error_->message.empty() && at_ < text_.size()) Fail("unexpected text after the value");
+    return value;
+  }
+
+ private:
+  void Fail(const char* message) {
+    if (error_->message.empty()) *error_ = {at_, message};
+  }
+  void Blank() {
+    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\r' || text_[at_] == '\t'))
+      at_++;
+  }
+  bool Take(std::string_view word) {
+    if (text_.substr(at_, word.size()) != word) return false;
+    at_ += word.size();
+    return true;
+  }
+
+  JsonValue Value(int depth) {
+    JsonValue value;
+    Blank();
+    if (depth > kMaxDepth) {
+      Fail("nested too deeply");
+      return value;
+    }
+    if (at_ >= text_.size()) {
+      Fail("unexpected end");
+      return value;
+    }
+    const char c = text_[at_];
+    if (c == '{') {
+      Object(&value, depth);
+    } else if (c == '[') {
+      Array(&value, depth);
+    } else if (c == '"') {
+      value.type = JsonValue::kString;
+      value.text = String();
+    } else if (Take("true")) {
+      value.type = JsonValue::kTrue;
+    } else if (Take("false")) {
+      value.type = JsonValue::kFalse;
+    } else if (!Take("null")) {
+      value.type = JsonValue::kNumber;
+      value.text = Number();
+    }
+    return value;
+  }
+
+  void Object(JsonValue* value, int depth) {
+    value->type = JsonValue::kObject;
+    at_++;
+    Blank();
+    if (Take("}")) return;
+    while (error_->message.empty()) {
+      Blank();
+      if (at_ >= text_.size() || text_[at_] != '"') return Fail("expected a key");
+      std::string key = String();
+      Blank();
+      if (!Take(":")) return Fail("expected ':'");
+      JsonValue member = Value(depth + 1);
+      auto same = std::find_if(value->members.begin(), value->members.end(),
+                               [&](const auto& other) { return other.first == key; });
+      if (same != value->members.end()) {
+        same->second = std::move(member);
+      } else {
+        value->members.emplace_back(std::move(key), std::move(member));
+      }
+      Blank();
+      if (Take("}")) return;
+      if (!Take(",")) return Fail("expected ',' or '}'");
+    }
+  }
+
+  void Array(JsonValue* value, int depth) {
+    value->type = JsonValue::kArray;
+    at_++;
+    Blank();
+    if (Take("]")) return;
+    while (error_->message.empty()) {
+      value->items.push_back(Value(depth + 1));
+      Blank();
+      if (Take("]")) return;
+      if (!Take(",")) return Fail("expected ',' or ']'");
+    }
+  }
+
+  uint32_t Hex4() {
+    uint32_t value = 0;
+    for (int i = 0; i < 4; i++, at_++) {
+      const char c = at_ < text_.size() ? text_[at_] : '\0';
+      const int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                        : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+      if (digit < 0) {
+        Fail("invalid \\u escape");
+        return 0;
+      }
+      value = value * 16 + static_cast<uint32_t>(digit);
+    }
+    return value;
+  }
+
+  std::string String() {
+    std::string result;
+    at_++;
+    while (true) {
+      if (at_ >= text_.size()) {
+        Fail("unterminated string");
+        return result;
+      }
+      const char c = text_[at_++];
+      if (c == '"') return result;
+      if (static_cast<uint8_t>(c) < 0x20) {
+        at_--;
+        Fail("a control character inside a string");
+        return result;
+      }
+      if (c != '\\') {
+        result.push_back(c);
+        continue;
+      }
+      const char escape = at_ < text_.size() ? text_[at_++] : '\0';
+      const std::string_view from = "\"\\/bfnrt", to = "\"\\/\b\f\n\r\t";
+      if (const size_t index = from.find(escape); escape != '\0' && index != std::string_view::npos) {
+        result.push_back(to[index]);
+      } else if (escape == 'u') {
+        uint32_t code = Hex4();
+        if (code >= 0xD800 && code < 0xDC00 && text_.substr(at_, 2) == "\\u") {
+          at_ += 2;
+          code = 0x10000 + ((code - 0xD800) << 10) + ((Hex4() - 0xDC00) & 0x3FF);
+        }
+        AppendUtf8(code, &result);
+      } else {
+        Fail("invalid escape");
+        return result;
+      }
+    }
+  }
+
+  std::string Number() {
+    const size_t begin = at_;
+    const auto digits = [&] {
+      const size_t first = at_;
+      while (at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9') at_++;
+      return at_ > first;
+    };
+    Take("-");
+    if (!Take("0") && !digits()) Fail("unexpected character");
+    if (Take(".") && !digits()) Fail("expected a digit");
+    if (Take("e") || Take("E")) {
+      if (!Take("+")) Take("-");
+      if (!digits()) Fail("expected a digit");
+    }
+    return std::string(text_.substr(begin, at_ - begin));
+  }
+
+  std::string_view text_;
+  JsonError* error_;
+  size_t at_ = 0;
+};
+
+}  // namespace
+
+JsonValue ParseJson(std::string_view text, JsonError* error) {
+  *error = {};
+  return JsonParser(text, error).Parse();
+}
+
+std::string Decimal::IntegerDigits() const {
+  if (exponent >= 0) return digits.empty() ? "0" : digits + std::string(static_cast<size_t>(exponent), '0');
+  const int64_t count = static_cast<int64_t>(digits.size()) + exponent;
+  return count <= 0 ? "0" : digits.substr(0, static_cast<size_t>(count));
+}
+
+std::string Decimal::FractionDigits() const {
+  if (exponent >= 0) return "";
+  const int64_t count = static_cast<int64_t>(digits.size()) + exponent;
+  if (count >= 0) return digits.substr(static_cast<size_t>(count));
+  return std::string(static_cast<size_t>(-count), '0') + digits;
+}
+
+bool ParseDecimal(std::string_view text, Decimal* result) {
+  *result = {};
+  size_t at = 0;
+  if (at < text.size() && text[at] == '-') {
+    result->negative = true;
+    at++;
+  }
+  for (bool fraction = false; at < text.size() && text[at] != 'e' && text[at] != 'E'; at++) {
+    if (text[at] == '.') {
+      fraction = true;
+      continue;
+    }
+    result->digits.push_back(text[at]);
+    if (fraction) result->exponent--;
+  }
+  if (at < text.size()) {
+    int64_t exponent = 0;
+    bool negative = false;
+    for (at++; at < text.size(); at++) {
+      if (text[at] == '-') negative = true;
+      if (text[at] >= '0' && text[at] <= '9') exponent = std::min<int64_t>(exponent * 10 + (text[at] - '0'), 1000000);
+    }
+    result->exponent += negative ? -exponent : exponent;
+  }
+  const size_t first = result->digits.find_first_not_of('0');
+  result->digits.erase(0, first == std::string::npos ? result->digits.size() : first);
+  while (!result->digits.empty() && result->digits.back() == '0') {
+    result->digits.pop_back();
+    result->exponent++;
+  }
+  if (result->digits.empty()) *result = {};
+  return result->exponent < 400 && result->exponent > -400;
+}
+
+int Compare(const Decimal& a, const Decimal& b) {
+  if (a.negative != b.negative) return a.negative ? -1 : 1;
+  const std::string left = a.IntegerDigits(), right = b.IntegerDigits();
+  int order = left.size() != right.size() ? (left.size() < right.size() ? -1 : 1) : left.compare(right);
+  if (order == 0) order = a.FractionDigits().compare(b.FractionDigits());
+  return a.negative ? -order : order;
+}
+
+std::string CanonicalKey(const JsonValue& value) {
+  switch (value.type) {
+    case JsonValue::kNull:
+      return "n";
+    case JsonValue::kFalse:
+      return "f";
+    case JsonValue::kTrue:
+      return "t";
+    case JsonValue::kString:
+      return "s" + std::to_string(value.text.size()) + ":" + value.text;
+    case JsonValue::kNumber: {
+      Decimal decimal;
+      if (!ParseDecimal(value.text, &decimal)) return "#" + value.text + ";";
+      return (decimal.negative ? "-" : "+") + decimal.digits + "e" + std::to_string(decimal.exponent) + ";";
+    }
+    case JsonValue::kArray: {
+      std::string key = "[";
+      for (const JsonValue& item : value.items) key += CanonicalKey(item);
+      return key + "]";
+    }
+    case JsonValue::kObject: {
+      std::vector<std::string> parts;
+      for (const auto& [name, member] : value.members)
+        parts.push_back(std::to_string(name.size()) + ":" + name + CanonicalKey(member));
+      std::sort(parts.begin(), parts.end());
+      std::string key = "{";
+      for (const std::string& part : parts) key += part;
+      return key + "}";
+    }
+  }
+  return "";
+}
+
+}  // namespace onpolicy::grammar

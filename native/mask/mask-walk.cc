@@ -1,0 +1,216 @@
+// One loop over the nodes in preorder; whole subtrees are dropped, or taken where a state takes anything of their alphabet.
+#include "mask/mask-walk.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace onpolicy::grammar {
+
+// What one mask may cost, counted in what new states, steps over several readings, closures and nodes cost: some 6 ms, and
+// half as much again for single bytes; reached by expressions of random ambiguity. A mask that needs more lacks tokens of
+// several bytes, and is not remembered.
+static constexpr uint64_t kMaskWork = 550'000;
+// What single bytes inside of a terminal may cost beyond that: some 5 ms.
+static constexpr uint64_t kInsideWork = 2'000'000;
+
+MaskWalk::MaskWalk(const Vocabulary& vocabulary, Grammar& grammar, StateTable& states, TextReach& reach)
+    : vocabulary_(vocabulary), grammar_(grammar), states_(states), reach_(reach) {
+  levels_.resize(vocabulary.max_token_bytes() + 1u);
+  path_.resize(vocabulary.max_token_bytes() + 1u);
+}
+
+void MaskWalk::Refuel() {
+  key_tokens_.clear();
+  took_open_key_ = false;
+  item_tokens_.clear();
+  last_work_ = grammar_.regex().work() + kMaskWork;
+  reach_.StopAt(last_work_);
+  grammar_.regex().SearchUntil(last_work_ + kMaskWork / 2);
+}
+
+bool MaskWalk::IsBeyondInside(const std::vector<uint32_t>& tokens) const {
+  return grammar_.regex().work() > last_work_ + kInsideWork && !tokens.empty();
+}
+
+MaskWalk::Level MaskWalk::LevelOf(StateId state) {
+  const Config* only = nullptr;
+  for (const Config& config : states_.Configs(state)) {
+    if ((config.node & kTokenSetBit) || config.node == kEpsilon) continue;
+    if (only) return {nullptr, kNothing, 0, state, false};
+    only = &config;
+  }
+  if (!only) return {grammar_.regex().Row(kEpsilon), kEpsilon, 0, state, false};
+  return {grammar_.regex().Row(only->node), only->node, only->stack, state, grammar_.EndsAll(only->stack)};
+}
+
+void MaskWalk::WalkSlice(const Slice& slice, const ByteSet& first, StateId state, std::string& text,
+                         std::vector<uint32_t>* tokens, std::vector<uint32_t>* uncertain) {
+  levels_[0] = LevelOf(state);
+  (slice.first_bytes & first).ForEach([&](unsigned byte) {
+    const uint32_t root = slice.roots[byte];
+    Run(slice, root, slice.trie[root].end, text, tokens, uncertain);
+  });
+}
+
+void MaskWalk::SetPath(const TriePlace& place) {
+  const Slice& slice = vocabulary_.slices()[place.slice];
+  // Any token below the place tells.
+  const uint32_t token = slice.tokens[slice.tokens_before[place.node]];
+  vocabulary_.Bytes(token).copy(path_.data(), slice.trie[place.node].depth);
+}
+
+void MaskWalk::WalkSubtree(const TriePlace& place, StateId state, std::string& text, std::vector<uint32_t>* tokens) {
+  const Slice& slice = vocabulary_.slices()[place.slice];
+  // Down to the parent of the subtree's root.
+  const size_t depth = slice.trie[place.node].depth - 1u, base = text.size();
+  if (depth > 0 && IsSpent()) return;
+  SetPath(place);
+  bool on_text = false;
+  for (size_t i = 0; i < depth && state != kDeadState; i++) {
+    state = states_.Follow(state, static_cast<uint8_t>(path_[i]), text, &on_text);
+    text.push_back(path_[i]);
+  }
+  text.resize(base);
+  if (state == kDeadState) return;
+  levels_[depth] = LevelOf(state);
+  Run(slice, place.node, slice.trie[place.node].end, text, tokens, nullptr);
+}
+
+Ending MaskWalk::EndingOf(NodeId node, StackId stack, size_t depth, std::string& text) {
+  if (node == asked_node_ && stack == asked_stack_) return asked_;
+  // An ending that took something for granted does so again.
+  if (grammar_.trust() == Grammar::Trust::kNew) {
+    const GrantedEnding granted = states_.FindGranted(node, stack);
+    if (granted.state != kDeadState) {
+      grammar_.NoteGrants(granted.grants);
+      return {granted.state, false, false};
+    }
+  }
+  const size_t base = text.size();
+  text.append(path_, 0, depth);
+  const Grammar::Grants grants = grammar_.grants();
+  const Ending ending = states_.EndingAt(node, stack, text);
+  text.resize(base);
+  if (!ending.on_text && grants == grammar_.grants()) {
+    asked_node_ = node;
+    asked_stack_ = stack;
+    asked_ = ending;
+  }
+  return ending;
+}
+
+// A first look, at what the walk needs in any case.
+bool MaskWalk::MayLoop(NodeId node, uint8_t byte) {
+  return byte >= 0x80 || grammar_.regex().Next(node, byte) == node;
+}
+
+// Whether an item that begins like this could turn out to be the one before it: bytes that only open one are left out,
+// see SchemaRules::HasPlenty.
+static bool MayRepeatItem(std::string_view begin) {
+  char last = 0;
+  bool is_open = true;
+  for (char c : begin) {
+    if (c == ' ' || c == '\n' || c == '\r' || c == '\t') continue;
+    if (last == 0 && std::string_view("\"[{-0123456789tfn").find(c) == std::string_view::npos) return false;
+    is_open = last == 0 ? c == '"' || c == '[' || c == '{' : is_open && last != '"' && c == '"';
+    last = c;
+  }
+  return last != 0 && !is_open;
+}
+
+void MaskWalk::NoteGrants(const Grammar::Grants& before, const TokenTrie& trie, uint32_t at, bool after_quote) {
+  const TrieNode& root = trie.trie[at];
+  if (before.keys != grammar_.grants().keys) {
+    if (after_quote) {
+      key_tokens_.insert(key_tokens_.end(), trie.tokens.begin() + trie.tokens_before[at],
+                         trie.tokens.begin() + trie.tokens_before[root.end]);
+    } else {
+      took_open_key_ = true;
+    }
+  }
+  if (before.ends != grammar_.grants().ends)
+    for (uint32_t i = trie.tokens_before[at]; i < trie.tokens_before[root.end]; i++)
+      item_tokens_.push_back({trie.tokens[i], kAnyRest});
+  if (before.begins == grammar_.grants().begins) return;
+  for (uint32_t node = at + 1; node < root.end; node++) {
+    const uint32_t rest = trie.trie[node].depth - static_cast<uint32_t>(root.depth);
+    for (uint32_t i = trie.tokens_before[node]; i < trie.tokens_before[node + 1]; i++) {
+      const std::string_view bytes = vocabulary_.Bytes(trie.tokens[i]);
+      if (MayRepeatItem(bytes.substr(bytes.size() - rest))) item_tokens_.push_back({trie.tokens[i], rest});
+    }
+  }
+}
+
+void MaskWalk::Run(const TokenTrie& by_bytes, uint32_t at, uint32_t end, std::string& text, std::vector<uint32_t>* tokens,
+                   std::vector<uint32_t>* uncertain) {
+  RegexPool& regex = grammar_.regex();
+  const TrieNode* const trie = by_bytes.trie.data();
+  const auto add = [&](uint32_t from, uint32_t to) {
+    const uint32_t* const all = by_bytes.tokens.data();
+    tokens->insert(tokens->end(), all + by_bytes.tokens_before[from], all + by_bytes.tokens_before[to]);
+  };
+  while (at < end) {
+    const TrieNode& node = trie[at];
+    const Level& level = levels_[node.depth - 1u];
+    path_[node.depth - 1u] = static_cast<char>(node.byte);
+    regex.Charge(node.depth & 1);
+    if (IsBeyond(*tokens) || (root_depth_ + node.depth > 1 && IsSpent())) return;
+    StateId next_state;
+    bool on_text = false;
+    const Grammar::Grants grants = grammar_.grants();
+    if (level.row) {
+      NodeId entry = level.row[node.byte];
+      if (entry == kUnasked) entry = regex.Entry(level.node, node.byte);
+      if (entry == kNothing) {
+        at = node.end;
+        continue;
+      }
+      const NodeId next = entry & ~kAcceptBit;
+      Ending ending;
+      if (entry != next && !level.completes) ending = EndingOf(next, level.stack, node.depth, text);
+      if (entry == next || level.completes || ending.completes) {
+        // Nothing ends here but perhaps the whole: the walk stays in the one reading.
+        if (node.end - at >= kWorthAsking && !IsSpent() && MayLoop(next, trie[at + 1].byte) &&
+            reach_.Loops(next, node.below)) {
+          add(at, node.end);
+          at = node.end;
+          continue;
+        }
+        add(at, at + 1);
+        if (++at == node.end) continue;
+        if (IsSpent()) {
+          at = node.end;
+        } else {
+          levels_[node.depth] = {regex.Row(next), next, level.stack, kDeadState, level.completes};
+        }
+        continue;
+      }
+      next_state = ending.state;
+      on_text = ending.on_text;
+    } else {
+      text.append(path_, 0, node.depth - 1u);
+      next_state = states_.Follow(level.state, node.byte, text, &on_text);
+      text.resize(text.size() - (node.depth - 1u));
+    }
+    if (on_text && uncertain) {
+      uncertain->push_back(at);
+      at = node.end;
+      continue;
+    }
+    if (next_state == kDeadState) {
+      at = node.end;
+      continue;
+    }
+    if (grants != grammar_.grants())
+      NoteGrants(grants, by_bytes, at, after_quote_ || std::memchr(path_.data(), '"', node.depth - 1u));
+    add(at, at + 1);
+    if (++at == node.end) continue;
+    if (IsSpent()) {
+      at = node.end;
+    } else {
+      levels_[node.depth] = LevelOf(next_state);
+    }
+  }
+}
+
+}  // namespace onpolicy::grammar

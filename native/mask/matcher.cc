@@ -1,0 +1,88 @@
+// The matcher's bookkeeping: a history of states and text lengths.
+#include "mask/matcher.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace onpolicy::grammar {
+
+// Forced text is looked for this far ahead.
+static constexpr size_t kForcedBytes = 256;
+
+Matcher::Matcher(std::shared_ptr<Constraint> constraint) : constraint_(std::move(constraint)) {
+  states_.push_back(constraint_->start());
+  text_sizes_.push_back(0);
+}
+
+bool Matcher::FillMask(uint32_t* mask) noexcept {
+  try {
+    return constraint_->FillMask(states_.back(), text_, &seen_, mask, &is_mask_cut_);
+  } catch (...) {  // out of memory: nothing is allowed, and the caller ends the sequence
+    std::memset(mask, 0, mask_words() * 4);
+    text_.resize(text_sizes_.back());
+    return false;
+  }
+}
+
+bool Matcher::Accept(uint32_t token) noexcept {
+  try {
+    StateId next;
+    if (!constraint_->Accept(states_.back(), token, text_, &next)) return false;
+    states_.push_back(next);
+    text_sizes_.push_back(static_cast<uint32_t>(text_.size()));
+    return true;
+  } catch (...) {
+    states_.resize(std::min(states_.size(), text_sizes_.size()));
+    text_.resize(text_sizes_.back());
+    return false;
+  }
+}
+
+bool Matcher::IsComplete() noexcept {
+  try {
+    return constraint_->IsComplete(states_.back());
+  } catch (...) {
+    return false;
+  }
+}
+
+std::vector<uint32_t> Matcher::ForcedTokens() noexcept {
+  try {
+    bool ends = false;
+    const std::string forced = constraint_->ForcedBytes(states_.back(), text_, kForcedBytes, &ends);
+    if (forced.empty()) return {};
+    const Vocabulary& vocabulary = constraint_->vocabulary();
+    std::vector<uint32_t> tokens = vocabulary.Tokenize(forced);
+    if (ends) return tokens;
+    // A token near the end stays open when a longer one could have covered it and what comes after.
+    std::vector<size_t> starts;
+    size_t at = 0;
+    for (uint32_t token : tokens) {
+      starts.push_back(at);
+      at += vocabulary.Bytes(token).size();
+    }
+    size_t kept = tokens.size();
+    for (size_t i = 0; i < tokens.size(); i++)
+      if (vocabulary.HasLonger(std::string_view(forced).substr(starts[i]))) {
+        kept = i;
+        break;
+      }
+    tokens.resize(kept);
+    return tokens;
+  } catch (...) {
+    return {};
+  }
+}
+
+bool Matcher::Rollback(size_t count) noexcept {
+  if (count > token_count()) return false;
+  states_.resize(states_.size() - count);
+  text_sizes_.resize(text_sizes_.size() - count);
+  text_.resize(text_sizes_.back());
+  seen_.Cut(text_.size());
+  return true;
+}
+
+std::unique_ptr<Matcher> Matcher::Clone() const { return std::make_unique<Matcher>(*this); }
+
+}  // namespace onpolicy::grammar

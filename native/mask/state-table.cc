@@ -1,0 +1,163 @@
+// Interning of states, and the step over one byte.
+#include "mask/state-table.h"
+
+#include <algorithm>
+
+namespace onpolicy::grammar {
+
+// So many states of several readings keep a table of the states after them, a kilobyte each.
+static constexpr size_t kMaxTables = 4096;
+
+StateId StateTable::Intern(std::vector<Config> configs) {
+  if (configs.size() == 1) return Intern(configs[0]);
+  std::sort(configs.begin(), configs.end(), [](const Config& a, const Config& b) {
+    return a.node != b.node ? a.node < b.node : a.stack < b.stack;
+  });
+  uint64_t hash = configs.size();
+  for (const Config& config : configs) hash = MixBits(hash ^ PairKey(config.node, config.stack));
+  const StateId known = state_index_.FindHash(hash, [&](StateId id) { return states_[id].configs == configs; });
+  if (known != HashIndex::kNone) return known;
+  const StateId id = static_cast<StateId>(states_.size());
+  states_.push_back({std::move(configs), nullptr});
+  state_index_.AddHash(hash, id);
+  return id;
+}
+
+StateId StateTable::Intern(const Config& only) {
+  const uint64_t key = PairKey(only.node, only.stack);
+  const StateId known = single_index_.Find(key);
+  if (known != HashIndex::kNone) return known;
+  const StateId id = static_cast<StateId>(states_.size());
+  states_.push_back({{only}, nullptr});
+  single_index_.Add(key, id);
+  return id;
+}
+
+// Adds a configuration; two with the same automaton state become one with both stacks.
+void StateTable::Merge(const Config& config, size_t from, std::vector<Config>* out) {
+  for (size_t i = from; i < out->size(); i++)
+    if ((*out)[i].node == config.node) {
+      if (config.node != kEpsilon) (*out)[i].stack = grammar_.Union((*out)[i].stack, config.stack);
+      return;
+    }
+  out->push_back(config);
+}
+
+// A reading whose automaton has come to `node` goes on there, and may leave its terminal.
+void StateTable::Arrive(NodeId node, StackId stack, size_t from, std::vector<Config>* out) {
+  if (grammar_.regex().HasNext(node)) Merge({node, stack}, from, out);
+  for (uint32_t tag : grammar_.regex().AcceptedTags(node)) exits_.push_back({stack, tag});
+}
+
+// Adds what comes after the exits met so far, all in one: readings that meet again are followed once.
+void StateTable::Leave(std::string_view text, size_t from, std::vector<Config>* out) {
+  if (exits_.empty()) return;
+  for (const Config& after : grammar_.After(exits_, text)) Merge(after, from, out);
+}
+
+void StateTable::Step(const std::vector<Config>& configs, uint8_t byte, std::string_view text,
+                      std::vector<Config>* out) {
+  const size_t from = out->size();
+  exits_.clear();
+  for (const Config& config : configs) {
+    if (config.node & kTokenSetBit) continue;
+    const NodeId next = grammar_.regex().Next(config.node, byte);
+    if (next != kNothing) Arrive(next, config.stack, from, out);
+  }
+  Leave(text, from, out);
+}
+
+void StateTable::StepToken(const std::vector<Config>& configs, uint32_t token, std::string_view text,
+                           std::vector<Config>* out) {
+  exits_.clear();
+  for (const Config& config : configs)
+    if ((config.node & kTokenSetBit) && grammar_.TokensOf(config.node & ~kTokenSetBit).Has(token))
+      exits_.push_back({config.stack, 0});
+  Leave(text, 0, out);
+}
+
+StateId StateTable::Follow(StateId state, uint8_t byte, std::string& text, bool* on_text) {
+  *on_text = false;
+  NodeId entry = kNothing;
+  StackId stack = 0;
+  unsigned alive = 0;
+  for (const Config& config : states_[state].configs) {
+    if (config.node & kTokenSetBit) continue;
+    const NodeId next = grammar_.regex().Entry(config.node, byte);
+    if (next == kNothing) continue;
+    entry = next;
+    stack = config.stack;
+    alive++;
+  }
+  if (alive == 0) return kDeadState;
+  if (alive == 1) {
+    if (!(entry & kAcceptBit)) return Intern(Config{entry, stack});
+    text.push_back(static_cast<char>(byte));
+    const Ending ending = EndingAt(entry & ~kAcceptBit, stack, text);
+    text.pop_back();
+    *on_text = ending.on_text;
+    return ending.state;
+  }
+  if (states_[state].next && (*states_[state].next)[byte] != kUnknownState) return (*states_[state].next)[byte];
+  const uint64_t reads = grammar_.text_reads();
+  const Grammar::Grants grants = grammar_.grants();
+  std::vector<Config> result;
+  text.push_back(static_cast<char>(byte));
+  Step(states_[state].configs, byte, text, &result);
+  text.pop_back();
+  const StateId next = result.empty() ? kDeadState : Intern(std::move(result));
+  *on_text = reads != grammar_.text_reads();
+  if (*on_text || grants != grammar_.grants()) return next;
+  State& from = states_[state];
+  if (!from.next && tables_ < kMaxTables) {
+    tables_++;
+    from.next = std::make_unique<std::array<StateId, 256>>();
+    from.next->fill(kUnknownState);
+  }
+  if (from.next) (*from.next)[byte] = next;
+  return next;
+}
+
+Ending StateTable::EndingAt(NodeId node, StackId stack, std::string_view text) {
+  const uint64_t key = PairKey(node, stack);
+  const uint32_t known = ending_index_.Find(key);
+  if (known != HashIndex::kNone && !endings_[known].on_text) return endings_[known];
+  const uint64_t reads = grammar_.text_reads();
+  const Grammar::Grants grants = grammar_.grants();
+  after_.clear();
+  exits_.clear();
+  Arrive(node, stack, 0, &after_);
+  Leave(text, 0, &after_);
+  Ending ending;
+  if (after_.size() == 1) {
+    ending.state = Intern(after_[0]);
+  } else if (!after_.empty()) {
+    ending.state = Intern(after_);
+  }
+  ending.on_text = reads != grammar_.text_reads();
+  const bool granted = grants != grammar_.grants();
+  if (granted && !ending.on_text && granted_index_.Find(key) == HashIndex::kNone) {
+    granted_index_.Add(key, static_cast<uint32_t>(granted_.size()));
+    const Grammar::Grants& now = grammar_.grants();
+    granted_.push_back({ending.state, {now.keys - grants.keys, now.ends - grants.ends, now.begins - grants.begins,
+                                       now.unjoined - grants.unjoined}});
+  }
+  if (known == HashIndex::kNone) {
+    const std::vector<uint32_t>& tags = grammar_.regex().AcceptedTags(node);
+    if (tags.size() == 1 && !granted && !ending.on_text) {
+      const std::vector<Config>& after = grammar_.After(stack, tags[0], text);
+      ending.completes = after.size() == 1 && after[0].node == kEpsilon;
+    }
+    endings_.push_back(ending);
+    endings_.back().on_text = ending.on_text || granted;
+    ending_index_.Add(key, static_cast<uint32_t>(endings_.size() - 1));
+  }
+  return ending;
+}
+
+GrantedEnding StateTable::FindGranted(NodeId node, StackId stack) const {
+  const uint32_t known = granted_index_.Find(PairKey(node, stack));
+  return known == HashIndex::kNone ? GrantedEnding{} : granted_[known];
+}
+
+}  // namespace onpolicy::grammar

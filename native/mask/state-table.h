@@ -1,0 +1,73 @@
+// The states of a constraint: sets of live readings under a number, and what each becomes after a byte. What does not
+// hang on the text is remembered.
+#pragma once
+#include <array>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/hash-index.h"
+#include "pushdown/grammar.h"
+
+namespace onpolicy::grammar {
+
+using StateId = uint32_t;
+constexpr StateId kDeadState = 0xFFFFFFFE;
+
+// What a reading becomes when its automaton has come to a node where it may end.
+struct Ending {
+  StateId state = kDeadState;
+  bool on_text = false;    // it must be worked out each time
+  bool completes = false;  // the end of the terminal can only be the end of the whole text
+};
+
+// What a reading becomes there when something is taken for granted.
+struct GrantedEnding {
+  StateId state = kDeadState;
+  Grammar::Grants grants;  // what was
+};
+
+class StateTable {
+ public:
+  // Keeps a reference to `grammar`.
+  explicit StateTable(Grammar& grammar) : grammar_(grammar) {}
+
+  StateId Intern(std::vector<Config> configs);
+  StateId Intern(const Config& only);
+  const std::vector<Config>& Configs(StateId state) const { return states_[state].configs; }
+  // Appends to `out` what `configs` become after `byte`; `text` ends with that byte.
+  void Step(const std::vector<Config>& configs, uint8_t byte, std::string_view text, std::vector<Config>* out);
+  // Appends what `configs` become after a token of a token set; `text` ends with the token.
+  void StepToken(const std::vector<Config>& configs, uint32_t token, std::string_view text, std::vector<Config>* out);
+  // The state after one byte, or kDeadState. `text` need not end with the byte; `on_text`: the answer hangs on it.
+  StateId Follow(StateId state, uint8_t byte, std::string& text, bool* on_text);
+  // The ending of `node` under `stack`; `text` ends with the byte that led there.
+  Ending EndingAt(NodeId node, StackId stack, std::string_view text);
+  // The same for an ending that took something for granted, once it is known; else one without a state.
+  GrantedEnding FindGranted(NodeId node, StackId stack) const;
+
+ private:
+  static constexpr StateId kUnknownState = 0xFFFFFFFF;
+  struct State {
+    std::vector<Config> configs;
+    std::unique_ptr<std::array<StateId, 256>> next;  // by byte, where the text plays no part
+  };
+
+  void Merge(const Config& config, size_t from, std::vector<Config>* out);
+  void Arrive(NodeId node, StackId stack, size_t from, std::vector<Config>* out);
+  void Leave(std::string_view text, size_t from, std::vector<Config>* out);
+
+  Grammar& grammar_;
+  std::vector<State> states_;
+  HashIndex state_index_;    // by the hash of the readings
+  HashIndex single_index_;   // by the one reading
+  std::vector<Ending> endings_;
+  HashIndex ending_index_;   // by node and stack
+  std::vector<GrantedEnding> granted_;
+  HashIndex granted_index_;  // by node and stack
+  std::vector<Config> after_;  // one ending, while it is made
+  std::vector<Exit> exits_;    // of one step
+  size_t tables_ = 0;
+};
+
+}  // namespace onpolicy::grammar

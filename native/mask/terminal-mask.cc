@@ -1,0 +1,130 @@
+// The table of terminal masks, and the tries of what follows their exits.
+#include "mask/terminal-mask.h"
+
+namespace onpolicy::grammar {
+
+// The table of a vocabulary takes at most this many words, and begins anew beyond.
+static constexpr size_t kTableWords = 8u << 20;
+// Fewer places are walked one by one, and so are those that more nodes than these follow.
+static constexpr size_t kManyPlaces = 4;
+static constexpr size_t kManyNodes = 20000;
+
+size_t TerminalMask::words() const {
+  size_t total = 32 + tokens.size() + dense.size();
+  for (const TerminalExit& exit : exits)
+    total += 40 + exit.path.size() / 4 + 2 * exit.places.size() + exit.rest.trie.size() * (sizeof(TrieNode) / 4 + 1) +
+             exit.rest.tokens.size();
+  return total;
+}
+
+std::shared_ptr<const TerminalMask> TerminalMaskTable::Find(const Form& form) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  const auto known = masks_.find(form);
+  return known == masks_.end() ? nullptr : known->second;
+}
+
+void TerminalMaskTable::Add(const Form& form, std::shared_ptr<const TerminalMask> mask) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (words_ + mask->words() > kTableWords) {
+    masks_.clear();
+    words_ = 0;
+  }
+  words_ += mask->words();
+  masks_.emplace(form, std::move(mask));
+}
+
+namespace {
+
+// A trie that grows: children are lists in the order of their bytes.
+struct GrowingTrie {
+  static constexpr uint32_t kNone = 0xFFFFFFFFu;
+  struct Node {
+    uint32_t child = kNone, next = kNone;
+    TextClasses below = 0;
+    uint8_t byte = 0;
+    std::vector<uint32_t> tokens;
+  };
+  std::vector<Node> nodes{Node{}};
+  std::vector<uint32_t> path, last;  // by depth: the node, and its child that was used last
+
+  uint32_t Child(uint32_t parent, uint32_t after, uint8_t byte) {
+    uint32_t before = after, at = after == kNone ? nodes[parent].child : nodes[after].next;
+    if (after != kNone && nodes[after].byte == byte) return after;
+    while (at != kNone && nodes[at].byte < byte) {
+      before = at;
+      at = nodes[at].next;
+    }
+    if (at != kNone && nodes[at].byte == byte) return at;
+    const uint32_t made = static_cast<uint32_t>(nodes.size());
+    nodes.emplace_back();
+    nodes[made].byte = byte;
+    nodes[made].next = at;
+    (before == kNone ? nodes[parent].child : nodes[before].next) = made;
+    return made;
+  }
+
+  // Adds the subtree of a node, which becomes the root.
+  void Add(const TokenTrie& from, uint32_t root) {
+    const uint32_t depth = from.trie[root].depth;
+    path.assign(1, 0);
+    last.assign(1, kNone);
+    for (uint32_t at = root; at < from.trie[root].end; at++) {
+      const TrieNode& node = from.trie[at];
+      uint32_t here = 0;
+      if (at > root) {
+        const size_t parent = node.depth - depth - 1u;
+        here = Child(path[parent], last[parent], node.byte);
+        last[parent] = here;
+        path.resize(parent + 1);
+        last.resize(parent + 1);
+        path.push_back(here);
+        last.push_back(kNone);
+      }
+      nodes[here].below |= node.below;
+      nodes[here].tokens.insert(nodes[here].tokens.end(), from.tokens.begin() + from.tokens_before[at],
+                                from.tokens.begin() + from.tokens_before[at + 1]);
+    }
+  }
+
+  TokenTrie Flat() const {
+    TokenTrie result;
+    struct Open {
+      uint32_t node, place;
+    };
+    std::vector<Open> open;
+    const auto enter = [&](uint32_t id) {
+      TrieNode node;
+      node.byte = nodes[id].byte;
+      node.below = nodes[id].below;
+      node.depth = static_cast<uint16_t>(open.size());
+      result.tokens_before.push_back(static_cast<uint32_t>(result.tokens.size()));
+      result.tokens.insert(result.tokens.end(), nodes[id].tokens.begin(), nodes[id].tokens.end());
+      open.push_back({id, static_cast<uint32_t>(result.trie.size())});
+      result.trie.push_back(node);
+    };
+    for (uint32_t next = 0; next != kNone;) {
+      enter(next);
+      next = nodes[next].child;
+      while (next == kNone && !open.empty()) {
+        result.trie[open.back().place].end = static_cast<uint32_t>(result.trie.size());
+        next = nodes[open.back().node].next;
+        open.pop_back();
+      }
+    }
+    result.tokens_before.push_back(static_cast<uint32_t>(result.tokens.size()));
+    return result;
+  }
+};
+
+}  // namespace
+
+void MergePlaces(const Vocabulary& vocabulary, TerminalExit* exit) {
+  for (const TriePlace& place : exit->places)
+    exit->nodes += vocabulary.slices()[place.slice].trie[place.node].end - place.node - 1;
+  if (exit->places.size() < kManyPlaces || exit->nodes > kManyNodes) return;
+  GrowingTrie trie;
+  for (const TriePlace& place : exit->places) trie.Add(vocabulary.slices()[place.slice], place.node);
+  exit->rest = trie.Flat();
+}
+
+}  // namespace onpolicy::grammar

@@ -1,0 +1,58 @@
+// What one automaton state says about the tokens of a vocabulary, whatever follows its terminal: tokens that stay inside
+// of it, and where others leave. Equal expressions of all constraints on a vocabulary share one.
+#pragma once
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "mask/vocabulary.h"
+#include "regex/form.h"
+
+namespace onpolicy::grammar {
+
+// A node of a slice's trie. `after_quote`: a quotation mark stands before its byte.
+struct TriePlace {
+  uint32_t slice, node;
+  bool after_quote = false;
+};
+
+// The places whose bytes bring the automaton to one and the same accepting state.
+struct TerminalExit {
+  std::string path;                // bytes of one of the places
+  size_t start = 0;                // bytes of the path that stand before the terminal
+  bool is_one_path = true;         // all places have the same bytes
+  std::vector<TriePlace> places;
+  size_t nodes = 0;                // below the places
+  TokenTrie rest;  // of many places: what may follow them, under a root; its tokens are whole ones. Empty for few places
+};
+
+struct TerminalMask {
+  bool is_worth = false;         // else the rest is empty: the state has too many exits, and is walked each time
+  uint32_t slices = 0;           // bit per slice that stays inside as a whole
+  std::vector<uint32_t> tokens;  // that stay inside, beyond those
+  std::vector<uint32_t> dense;   // slices and tokens as bits, when there are many
+  std::vector<TerminalExit> exits;
+  size_t words() const;
+};
+
+// Counts what follows the places, and merges it into the exit's `rest` where that makes less to walk.
+void MergePlaces(const Vocabulary& vocabulary, TerminalExit* exit);
+
+// Remembered masks by the form of their state's expression. Locks.
+class TerminalMaskTable {
+ public:
+  std::shared_ptr<const TerminalMask> Find(const Form& form);
+  void Add(const Form& form, std::shared_ptr<const TerminalMask> mask);
+
+ private:
+  struct FormHash {
+    size_t operator()(const Form& form) const { return static_cast<size_t>(form.low); }
+  };
+  std::mutex mutex_;
+  std::unordered_map<Form, std::shared_ptr<const TerminalMask>, FormHash> masks_;
+  size_t words_ = 0;
+};
+
+}  // namespace onpolicy::grammar

@@ -1,0 +1,193 @@
+// The walks over one terminal, whatever follows it, and over what follows its exits.
+#include <algorithm>
+#include <cstring>
+
+#include "mask/mask-walk.h"
+
+namespace onpolicy::grammar {
+
+// A state with more exits, or more places that leave it, is walked each time.
+static constexpr size_t kMaxExits = 16;
+static constexpr size_t kMaxPlaces = 4000;
+
+// A subtree of more nodes behind one path is remembered for the states that meet it.
+static constexpr size_t kLargeSubtree = 200;
+
+bool MaskWalk::AddExit(NodeId node, const TriePlace& place, size_t depth, TerminalMask* mask) {
+  size_t index = static_cast<size_t>(std::find(exit_nodes_.begin(), exit_nodes_.end(), node) - exit_nodes_.begin());
+  if (index == exit_nodes_.size()) {
+    if (index == kMaxExits) return false;
+    exit_nodes_.push_back(node);
+    mask->exits.emplace_back();
+    mask->exits.back().path.assign(path_, 0, depth);
+  }
+  TerminalExit& exit = mask->exits[index];
+  exit.places.push_back(place);
+  exit.is_one_path = exit.is_one_path && exit.path == std::string_view(path_).substr(0, depth);
+  return exit.places.size() <= kMaxPlaces;
+}
+
+bool MaskWalk::RunInside(uint32_t index, uint32_t at, uint32_t end, TerminalMask* mask) {
+  RegexPool& regex = grammar_.regex();
+  const Slice& slice = vocabulary_.slices()[index];
+  const TrieNode* const trie = slice.trie.data();
+  const auto add = [&](uint32_t from, uint32_t to) {
+    const uint32_t* const all = slice.tokens.data();
+    mask->tokens.insert(mask->tokens.end(), all + slice.tokens_before[from], all + slice.tokens_before[to]);
+  };
+  while (at < end) {
+    const TrieNode& node = trie[at];
+    path_[node.depth - 1u] = static_cast<char>(node.byte);
+    regex.Charge(node.depth & 1);
+    if (IsBeyondInside(mask->tokens)) return true;
+    const NodeId entry = regex.Entry(levels_[node.depth - 1u].node, node.byte);
+    const NodeId next = entry & ~kAcceptBit;
+    if (entry == kNothing) {
+      at = node.end;
+    } else if (entry != next) {
+      const bool after_quote = std::memchr(path_.data(), '"', node.depth - 1u) != nullptr;
+      if (!AddExit(next, {index, at, after_quote}, node.depth, mask)) return false;
+      at = node.end;
+    } else if (IsSpent()) {
+      add(at, at + 1);
+      at = node.end;
+    } else if (node.end - at >= kWorthAsking && MayLoop(next, trie[at + 1].byte) && reach_.Loops(next, node.below)) {
+      add(at, node.end);
+      at = node.end;
+    } else {
+      add(at, at + 1);
+      levels_[node.depth].node = next;
+      at++;
+    }
+  }
+  return true;
+}
+
+template <typename Fill>
+std::shared_ptr<const TerminalMask> MaskWalk::Remembered(const Form& form, Fill fill) {
+  if (grammar_.regex().IsExact())
+    if (auto known = vocabulary_.terminal_masks().Find(form)) return known;
+  auto mask = std::make_shared<TerminalMask>();
+  exit_nodes_.clear();
+  if (fill(mask.get())) {
+    mask->is_worth = true;
+    for (TerminalExit& exit : mask->exits) MergePlaces(vocabulary_, &exit);
+    if (mask->tokens.size() > kDenseTokens) mask->dense = vocabulary_.TakeAsBits(mask->slices, &mask->tokens);
+    mask->tokens.shrink_to_fit();
+  } else {
+    *mask = {};
+  }
+  if (!IsSpent() && grammar_.regex().IsExact()) vocabulary_.terminal_masks().Add(form, mask);
+  return mask;
+}
+
+std::shared_ptr<const TerminalMask> MaskWalk::WalkTerminal(NodeId node) {
+  const Form form = grammar_.regex().FormOf(node);  // a copy: new states move the pool's
+  return Remembered(form, [&](TerminalMask* mask) {
+    const ByteSet first = grammar_.regex().FirstBytes(node);
+    const std::vector<Slice>& slices = vocabulary_.slices();
+    bool is_worth = true;
+    for (uint32_t i = 0; i < slices.size() && is_worth; i++) {
+      const Slice& slice = slices[i];
+      if (slice.trie.empty() || (slice.first_bytes & first).IsEmpty()) continue;
+      if (slice.kind == SliceClass::kBroken && reach_.IsInsideString(node)) continue;
+      if (slice.kind < SliceClass::kBroken && (slice.first_bytes & ~first).IsEmpty() &&
+          reach_.Reach(node, slice.kind) >= slice.max_length) {
+        mask->slices |= 1u << i;
+        continue;
+      }
+      levels_[0].node = node;
+      (slice.first_bytes & first).ForEach([&](unsigned byte) {
+        const uint32_t root = slice.roots[byte];
+        is_worth = is_worth && RunInside(i, root, slice.trie[root].end, mask);
+      });
+    }
+    return is_worth;
+  });
+}
+
+std::shared_ptr<const TerminalMask> MaskWalk::WalkTerminalBehind(const TerminalExit& from, NodeId node) {
+  uint32_t slices = 0;  // where the walk goes on: others were allowed whole, or have no such tokens
+  for (const TriePlace& place : from.places) slices |= 1u << place.slice;
+  const Form form = grammar_.regex().FormOf(node).With(std::string_view(from.path)).With(slices);
+  return Remembered(form, [&](TerminalMask* mask) {
+    from.path.copy(path_.data(), from.path.size());
+    for (const TriePlace& place : from.places) {
+      const TrieNode& root = vocabulary_.slices()[place.slice].trie[place.node];
+      levels_[root.depth].node = node;
+      if (!RunInside(place.slice, place.node + 1, root.end, mask)) return false;
+    }
+    for (TerminalExit& exit : mask->exits) exit.start = from.path.size();
+    return true;
+  });
+}
+
+void MaskWalk::WalkExits(const TerminalMask& mask, NodeId start, StackId stack, std::string& text,
+                         std::vector<uint32_t>* tokens, std::vector<std::shared_ptr<const TerminalMask>>* terminals,
+                         std::vector<TriePlace>* uncertain) {
+  const std::vector<Slice>& slices = vocabulary_.slices();
+  for (const TerminalExit& exit : mask.exits) {
+    if (IsBeyond(*tokens)) return;
+    NodeId node = start;
+    for (size_t i = exit.start; i < exit.path.size(); i++)
+      node = grammar_.regex().Next(node, static_cast<uint8_t>(exit.path[i]));
+    exit.path.copy(path_.data(), exit.path.size());
+    const Grammar::Grants grants = grammar_.grants();
+    const Ending ending = EndingOf(node, stack, exit.path.size(), text);
+    if (ending.on_text) {
+      uncertain->insert(uncertain->end(), exit.places.begin(), exit.places.end());
+      continue;
+    }
+    if (ending.state == kDeadState) continue;
+    if (grants != grammar_.grants())
+      for (const TriePlace& place : exit.places) NoteGrants(grants, slices[place.slice], place.node, place.after_quote);
+    Level level = LevelOf(ending.state);
+    uncertain_nodes_.clear();
+    if (!exit.rest.trie.empty()) {
+      const size_t known = tokens->size(), known_keys = key_tokens_.size(), known_items = item_tokens_.size();
+      tokens->insert(tokens->end(), exit.rest.tokens.begin(), exit.rest.tokens.begin() + exit.rest.tokens_before[1]);
+      levels_[0] = level;
+      {
+        const ScopedValue<bool> quote(after_quote_, exit.path.find('"') != std::string::npos);
+        const ScopedValue<size_t> depth(root_depth_, exit.path.size());
+        Run(exit.rest, 1, static_cast<uint32_t>(exit.rest.trie.size()), text, tokens, &uncertain_nodes_);
+      }
+      if (uncertain_nodes_.empty()) continue;
+      // What hangs on the text hangs on the bytes before the exit, too.
+      tokens->resize(known);
+      key_tokens_.resize(known_keys);
+      item_tokens_.resize(known_items);
+    }
+    // Readings whose terminals are known behind the path; the others are walked.
+    std::vector<Config> left;
+    bool is_known = false;
+    if (exit.is_one_path && exit.nodes > kLargeSubtree) {
+      for (const Config& config : std::vector<Config>(states_.Configs(ending.state))) {
+        if ((config.node & kTokenSetBit) || config.node == kEpsilon) continue;
+        std::shared_ptr<const TerminalMask> behind = WalkTerminalBehind(exit, config.node);
+        if (!behind->is_worth) {
+          left.push_back(config);
+          continue;
+        }
+        WalkExits(*behind, config.node, config.stack, text, tokens, terminals, uncertain);
+        terminals->push_back(std::move(behind));
+      }
+      is_known = left.empty();
+      if (!is_known) level = LevelOf(states_.Intern(std::move(left)));
+    }
+    for (const TriePlace& place : exit.places) {
+      const Slice& slice = slices[place.slice];
+      const TrieNode& here = slice.trie[place.node];
+      tokens->insert(tokens->end(), slice.tokens.begin() + slice.tokens_before[place.node],
+                     slice.tokens.begin() + slice.tokens_before[place.node + 1]);
+      if (here.end == place.node + 1 || is_known) continue;
+      SetPath(place);
+      levels_[here.depth] = level;
+      uncertain_nodes_.clear();
+      Run(slice, place.node + 1, here.end, text, tokens, &uncertain_nodes_);
+      for (uint32_t at : uncertain_nodes_) uncertain->push_back({place.slice, at});
+    }
+  }
+}
+
+}  // namespace onpolicy::grammar

@@ -1,0 +1,291 @@
+// Sorting, slicing and trie building for a vocabulary.
+#include "mask/vocabulary.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <functional>
+#include <queue>
+#include <tuple>
+
+#include "mask/terminal-mask.h"
+
+namespace onpolicy::grammar {
+
+static constexpr size_t kNoPiece = SIZE_MAX;
+
+// The first eight bytes as a number that sorts as the bytes do.
+static uint64_t HeadOf(std::string_view text) {
+  uint64_t head = 0;
+  for (size_t i = 0; i < 8; i++) head = (head << 8) | (i < text.size() ? static_cast<uint8_t>(text[i]) : 0);
+  return head;
+}
+
+static bool IsControl(char c) { return static_cast<uint8_t>(c) < 0x20; }
+
+// Class and code points of a text; kOther when it holds what a JSON string must escape, or a broken code point.
+static SliceClass Classify(std::string_view text, unsigned* code_points) {
+  if (std::any_of(text.begin(), text.end(), IsControl))
+    return IsControl(text[0]) || text.find_first_of("\"\\") != std::string_view::npos ? SliceClass::kOther
+                                                                                     : SliceClass::kBroken;
+  bool lowercase = true, identifier = true, ascii = true;
+  unsigned count = 0;
+  for (size_t i = 0; i < text.size();) {
+    const uint8_t byte = static_cast<uint8_t>(text[i]);
+    count++;
+    if (byte < 0x80) {
+      if (byte == '"' || byte == '\\' || byte == 0x7F) return SliceClass::kOther;
+      const bool lower = byte >= 'a' && byte <= 'z';
+      lowercase = lowercase && lower;
+      identifier = identifier && (lower || (byte >= 'A' && byte <= 'Z') || (byte >= '0' && byte <= '9') || byte == '_');
+      i++;
+      continue;
+    }
+    ascii = lowercase = identifier = false;
+    const size_t length = CodePointLength(text, i);
+    if (length == 0) return SliceClass::kOther;
+    i += length;
+  }
+  *code_points = count;
+  return lowercase ? SliceClass::kLowercase
+                   : identifier ? SliceClass::kIdentifier : ascii ? SliceClass::kPrintable : SliceClass::kUnicode;
+}
+
+Vocabulary::Vocabulary(std::vector<std::string> tokens, std::vector<uint32_t> eos_tokens,
+                       std::vector<uint32_t> special_tokens, bool merges_by_id)
+    : eos_tokens_(std::move(eos_tokens)), quoted_tokens_(static_cast<uint32_t>(tokens.size())),
+      merges_by_id_(merges_by_id), terminal_masks_(std::make_shared<TerminalMaskTable>()) {
+  size_t total = 0;
+  for (const std::string& token : tokens) total += token.size();
+  bytes_.reserve(total);
+  offsets_.reserve(tokens.size() + 1);
+  for (const std::string& token : tokens) {
+    offsets_.push_back(static_cast<uint32_t>(bytes_.size()));
+    bytes_ += token;
+  }
+  offsets_.push_back(static_cast<uint32_t>(bytes_.size()));
+  special_.assign(tokens.size(), false);
+  std::sort(eos_tokens_.begin(), eos_tokens_.end());
+  for (uint32_t token : special_tokens)
+    if (token < size()) special_[token] = true;
+  for (uint32_t token : eos_tokens_)
+    if (token < size()) special_[token] = true;
+  BuildSlices();
+}
+
+// Tells the nodes of a token's path what follows them. `path` are the nodes of its bytes.
+static void DescribePath(std::string_view text, const std::vector<uint32_t>& path, std::vector<TrieNode>* trie) {
+  std::array<TextClasses, 64> kinds;  // of the code point that begins at a byte; of those in the middle of one, broken
+  if (text.size() > kinds.size()) {
+    for (uint32_t node : path) (*trie)[node].below |= kBrokenText;
+    return;
+  }
+  kinds.fill(kBrokenText);
+  std::array<bool, 64> begins{};
+  for (size_t at = 0; at < text.size();) {
+    begins[at] = true;
+    kinds[at] = ClassOfCodePoint(text, at);
+    at += std::max<size_t>(1, CodePointLength(text, at));
+  }
+  TextClasses below = 0;
+  for (size_t at = text.size(); at-- > 0;) {
+    // Node `at` is followed by what begins at the next byte.
+    const bool is_boundary = at + 1 == text.size() || begins[at + 1];
+    (*trie)[path[at]].below |= is_boundary ? below : kBrokenText;
+    if (begins[at]) below |= kinds[at];
+  }
+}
+
+void Vocabulary::BuildSlices() {
+  struct Entry {
+    uint64_t head;
+    uint32_t token;
+  };
+  std::vector<Entry> entries;
+  entries.reserve(size());
+  for (uint32_t token = 0; token < size(); token++) {
+    const std::string_view text = Bytes(token);
+    if (!special_[token] && !text.empty() && text.size() < 0xFFFF) entries.push_back({HeadOf(text), token});
+  }
+  std::sort(entries.begin(), entries.end(), [&](const Entry& a, const Entry& b) {
+    if (a.head != b.head) return a.head < b.head;
+    const int order = Bytes(a.token).compare(Bytes(b.token));
+    return order != 0 ? order < 0 : a.token < b.token;
+  });
+  slices_.resize(kSliceClasses * std::size(kSliceLengths) + 2);
+  slices_[slices_.size() - 2].kind = SliceClass::kBroken;
+  for (size_t i = 0; i + 2 < slices_.size(); i++) {
+    slices_[i].kind = static_cast<SliceClass>(i / std::size(kSliceLengths));
+    slices_[i].max_length = kSliceLengths[i % std::size(kSliceLengths)];
+  }
+  struct Builder {
+    std::vector<uint32_t> path;  // open nodes from the root down
+    std::string_view text;       // of the last token
+  };
+  std::vector<Builder> builders(slices_.size());
+  sorted_.reserve(entries.size());
+  for (const Entry& entry : entries) {
+    const std::string_view text = Bytes(entry.token);
+    sorted_.push_back(entry.token);
+    max_token_bytes_ = std::max(max_token_bytes_, text.size());
+    if (text.find('"') != std::string_view::npos) {
+      quote_tokens_.push_back(entry.token);
+      quoted_tokens_.Add(entry.token, text);
+    }
+    unsigned code_points = 0;
+    const SliceClass kind = Classify(text, &code_points);
+    size_t index = slices_.size() - (kind == SliceClass::kBroken ? 2 : 1);
+    if (kind < SliceClass::kBroken) {
+      size_t length = 0;
+      while (code_points > kSliceLengths[length]) length++;
+      index = static_cast<size_t>(kind) * std::size(kSliceLengths) + length;
+    }
+    Slice& slice = slices_[index];
+    Builder& builder = builders[index];
+    slice.first_bytes.Add(static_cast<uint8_t>(text[0]));
+    size_t shared = 0;
+    while (shared < text.size() && shared < builder.text.size() && text[shared] == builder.text[shared]) shared++;
+    while (builder.path.size() > shared) {
+      slice.trie[builder.path.back()].end = static_cast<uint32_t>(slice.trie.size());
+      builder.path.pop_back();
+    }
+    for (size_t i = shared; i < text.size(); i++) {
+      if (i == 0) slice.roots[static_cast<uint8_t>(text[0])] = static_cast<uint32_t>(slice.trie.size());
+      builder.path.push_back(static_cast<uint32_t>(slice.trie.size()));
+      TrieNode node;
+      node.depth = static_cast<uint16_t>(i + 1);
+      node.byte = static_cast<uint8_t>(text[i]);
+      slice.trie.push_back(node);
+      slice.tokens_before.push_back(static_cast<uint32_t>(slice.tokens.size()));
+    }
+    slice.tokens.push_back(entry.token);
+    builder.text = text;
+    DescribePath(text, builder.path, &slice.trie);
+  }
+  quoted_tokens_.Finish();
+  for (size_t i = 0; i < slices_.size(); i++) {
+    Slice& slice = slices_[i];
+    for (uint32_t node : builders[i].path) slice.trie[node].end = static_cast<uint32_t>(slice.trie.size());
+    slice.trie.shrink_to_fit();
+    slice.tokens_before.push_back(static_cast<uint32_t>(slice.tokens.size()));
+    if (slice.kind >= SliceClass::kBroken) continue;
+    slice.mask.assign(mask_words(), 0);
+    for (uint32_t token : slice.tokens) slice.mask[token >> 5] |= 1u << (token & 31);
+  }
+}
+
+bool Vocabulary::IsEos(uint32_t token) const {
+  return std::binary_search(eos_tokens_.begin(), eos_tokens_.end(), token);
+}
+
+int64_t Vocabulary::FindSpecial(std::string_view text) const {
+  for (uint32_t token = 0; token < size(); token++)
+    if (special_[token] && Bytes(token) == text) return token;
+  return -1;
+}
+
+size_t Vocabulary::LowerBound(std::string_view text) const {
+  return static_cast<size_t>(std::lower_bound(sorted_.begin(), sorted_.end(), text,
+                                              [&](uint32_t token, std::string_view key) { return Bytes(token) < key; }) -
+                             sorted_.begin());
+}
+
+int64_t Vocabulary::Find(std::string_view text) const {
+  const size_t at = LowerBound(text);
+  return at < sorted_.size() && Bytes(sorted_[at]) == text ? static_cast<int64_t>(sorted_[at]) : -1;
+}
+
+bool Vocabulary::HasLonger(std::string_view prefix) const {
+  for (size_t at = LowerBound(prefix); at < sorted_.size(); at++) {
+    const std::string_view text = Bytes(sorted_[at]);
+    if (text.substr(0, prefix.size()) != prefix) return false;
+    if (text.size() > prefix.size()) return true;
+  }
+  return false;
+}
+
+std::vector<uint32_t> Vocabulary::Tokenize(std::string_view text) const {
+  return merges_by_id_ ? TokenizeByMerges(text) : TokenizeByLength(text);
+}
+
+std::vector<uint32_t> Vocabulary::TokenizeByLength(std::string_view text) const {
+  std::vector<uint32_t> result;
+  for (size_t at = 0; at < text.size();) {
+    int64_t best = -1;
+    size_t length = std::min<size_t>(text.size() - at, 64);
+    for (; length > 0 && best < 0; length--) best = Find(text.substr(at, length));
+    if (best < 0) break;
+    result.push_back(static_cast<uint32_t>(best));
+    at += length + 1;
+  }
+  return result;
+}
+
+std::vector<uint32_t> Vocabulary::TokenizeByMerges(std::string_view text) const {
+  // Pieces begin as single bytes; `ends[i]` is where the piece at i ends, and `starts[i]` where the one that ends at i begins.
+  std::vector<size_t> ends(text.size() + 1), starts(text.size() + 1);
+  struct Merge {
+    int64_t token;
+    size_t begin, end;
+    bool operator>(const Merge& other) const { return std::tie(token, begin) > std::tie(other.token, other.begin); }
+  };
+  std::priority_queue<Merge, std::vector<Merge>, std::greater<>> merges;
+  const auto offer = [&](size_t begin, size_t end) {
+    const int64_t token = Find(text.substr(begin, end - begin));
+    if (token >= 0) merges.push({token, begin, end});
+  };
+  for (size_t i = 0; i < text.size(); i++) {
+    ends[i] = i + 1;
+    starts[i + 1] = i;
+    if (i > 0) offer(i - 1, i + 1);
+  }
+  while (!merges.empty()) {
+    const auto [token, begin, end] = merges.top();
+    merges.pop();
+    // Still two pieces side by side?
+    const size_t middle = ends[begin];
+    if (middle >= end || starts[middle] != begin || ends[middle] != end) continue;
+    ends[begin] = end;
+    starts[end] = begin;
+    starts[middle] = kNoPiece;
+    ends[middle] = kNoPiece;
+    if (begin > 0) offer(starts[begin], end);
+    if (end < text.size()) offer(begin, ends[end]);
+  }
+  std::vector<uint32_t> result;
+  for (size_t at = 0; at < text.size(); at = ends[at]) {
+    const int64_t token = Find(text.substr(at, ends[at] - at));
+    if (token < 0) break;
+    result.push_back(static_cast<uint32_t>(token));
+  }
+  return result;
+}
+
+const uint32_t* Vocabulary::SliceUnion(uint32_t slices) const {
+  std::lock_guard<std::mutex> lock(union_mutex_);
+  std::vector<uint32_t>& mask = unions_[slices];
+  if (mask.empty()) {
+    mask.assign(mask_words(), 0);
+    for (size_t i = 0; i < slices_.size(); i++)
+      if ((slices >> i) & 1)
+        for (uint32_t word = 0; word < mask_words(); word++) mask[word] |= slices_[i].mask[word];
+  }
+  return mask.data();
+}
+
+std::vector<uint32_t> Vocabulary::TakeAsBits(uint32_t slices, std::vector<uint32_t>* tokens) const {
+  const uint32_t* const bits = SliceUnion(slices);
+  std::vector<uint32_t> mask(bits, bits + mask_words());
+  for (uint32_t token : *tokens) mask[token >> 5] |= 1u << (token & 31);
+  *tokens = {};
+  return mask;
+}
+
+size_t Vocabulary::memory_bytes() const {
+  size_t total = bytes_.size() + offsets_.size() * 4 + sorted_.size() * 4 + quoted_tokens_.memory_bytes();
+  for (const Slice& slice : slices_)
+    total += slice.trie.size() * sizeof(TrieNode) + (slice.tokens.size() + slice.tokens_before.size()) * 4 + slice.mask.size() * 4;
+  return total;
+}
+
+}  // namespace onpolicy::grammar

@@ -1,0 +1,87 @@
+// Runs the front end of a specification and binds the result to the vocabulary.
+#include "notations/compile.h"
+
+#include "base/spec-error.h"
+#include "json-schema/rules.h"
+#include "notations/front-ends.h"
+#include "notations/grammar-text.h"
+#include "regex/parse.h"
+
+namespace onpolicy::grammar {
+
+Symbol SchemaSymbol(FrontEnd& front, JsonValue schema, const SchemaOptions& options) {
+  if (!schema.IsObject() && !schema.IsBool())
+    throw SpecError("INVALID_REQUEST", "#", "a schema must be an object or a boolean");
+  auto rules = std::make_shared<SchemaRules>(front.grammar, std::move(schema), options);
+  front.grammar.Keep(rules);
+  const Symbol root = rules->Root();
+  front.warnings.insert(front.warnings.end(), rules->warnings().begin(), rules->warnings().end());
+  return root;
+}
+
+Symbol SchemaText(FrontEnd& front, std::string_view text) {
+  JsonError error;
+  JsonValue schema = ParseJson(text, &error);
+  if (!error.message.empty())
+    throw SpecError("INVALID_REQUEST", LineAndColumn(text, error.position), "the schema is not JSON: " + error.message);
+  return SchemaSymbol(front, std::move(schema), front.schema);
+}
+
+Symbol RegexSymbol(FrontEnd& front, std::string_view pattern) {
+  CharEncoder plain(front.grammar.regex(), TextForm::kPlain);
+  ParseError error;
+  const NodeId node = ParseRegex(pattern, {}, plain, &error);
+  if (!error.ok())
+    throw SpecError(error.unsupported ? "UNSUPPORTED" : "INVALID_REQUEST", "offset " + std::to_string(error.position),
+                      error.message);
+  return front.grammar.Terminal(node);
+}
+
+Symbol ChoiceSymbol(FrontEnd& front, const std::vector<std::string>& choices) {
+  if (choices.empty()) throw SpecError("INVALID_REQUEST", "", "at least one choice is needed");
+  RegexPool& pool = front.grammar.regex();
+  std::vector<NodeId> options;
+  for (const std::string& choice : choices) options.push_back(pool.Literal(choice));
+  return front.grammar.Terminal(pool.Alternate(std::move(options)));
+}
+
+static Symbol Run(FrontEnd& front, const Spec& spec) {
+  switch (spec.kind) {
+    case SpecKind::kJson:
+      return SchemaText(front, spec.text);
+    case SpecKind::kRegex:
+      return RegexSymbol(front, spec.text);
+    case SpecKind::kChoice:
+      return ChoiceSymbol(front, spec.choices);
+    case SpecKind::kGrammar:
+      return GrammarSymbol(front, spec.text);
+    case SpecKind::kStructuralTag:
+      return StructuralTagSymbol(front, spec.text);
+  }
+  return 0;
+}
+
+Status CompileConstraint(const Spec& spec, std::shared_ptr<const Vocabulary> vocabulary,
+                         std::shared_ptr<Constraint>* constraint) {
+  try {
+    auto grammar = std::make_shared<Grammar>();
+    FrontEnd front{*grammar, *vocabulary, spec.schema, {}};
+    const Symbol start = Run(front, spec);
+    auto made = std::make_shared<Constraint>(vocabulary, grammar, start, std::move(front.warnings));
+    if (!made->IsSatisfiable())
+      return Status::Fail("INVALID_REQUEST", "nothing can be generated under this constraint");
+    if (grammar->regex().exhausted() || grammar->out_of_fuel())
+      return Status::Fail("UNSUPPORTED", "the constraint is too complex to enforce");
+    grammar->regex().Bind();
+    *constraint = std::move(made);
+    return Status::Ok();
+  } catch (const SpecError& error) {
+    return Status::Fail(error.code(), error.what());
+  } catch (const std::bad_alloc&) {
+    return Status::Fail("OUT_OF_MEMORY", "not enough memory to compile the constraint");
+  } catch (const std::exception& error) {
+    return Status::Fail("BACKEND_FAILED", error.what());
+  }
+}
+
+}  // namespace onpolicy::grammar

@@ -1,0 +1,26 @@
+// A specification of any kind -> a Constraint, or why not. The one entry for the addon and for the engine.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "json-schema/compile.h"
+#include "mask/constraint.h"
+
+namespace onpolicy::grammar {
+
+enum class SpecKind { kJson, kRegex, kChoice, kGrammar, kStructuralTag };
+
+struct Spec {
+  SpecKind kind = SpecKind::kJson;
+  std::string text;                  // schema, expression, grammar or tag as text
+  std::vector<std::string> choices;  // of kChoice
+  SchemaOptions schema;              // for every JSON Schema inside
+};
+
+// Never throws. On success `*constraint` is set; on failure the status says what is wrong and where.
+Status CompileConstraint(const Spec& spec, std::shared_ptr<const Vocabulary> vocabulary,
+                         std::shared_ptr<Constraint>* constraint);
+
+}  // namespace onpolicy::grammar

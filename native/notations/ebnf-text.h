@@ -1,0 +1,25 @@
+// GBNF's and EBNF's text: names, literals and blanks in it.
+#pragma once
+#include <string>
+
+#include "notations/grammar-text.h"
+
+namespace onpolicy::grammar {
+
+class EbnfText : protected GrammarText {
+ protected:
+  using GrammarText::GrammarText;
+
+  void Blank();
+  void Expect(std::string_view token);  // after blanks
+  std::string Name();
+  // Whether a rule's head stands here: a name, perhaps attributes, and "::=".
+  bool AtRule();
+  uint32_t Escape();
+  std::string Literal();
+
+ private:
+  uint32_t Hex(size_t digits);
+};
+
+}  // namespace onpolicy::grammar

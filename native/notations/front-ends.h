@@ -1,0 +1,31 @@
+// The front ends: each turns one notation into a symbol of the grammar and throws SpecError when it cannot.
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "json-schema/compile.h"
+#include "mask/vocabulary.h"
+#include "pushdown/grammar.h"
+
+namespace onpolicy::grammar {
+
+// What front ends share while one specification is compiled.
+struct FrontEnd {
+  Grammar& grammar;
+  const Vocabulary& vocabulary;
+  SchemaOptions schema;
+  std::vector<std::string> warnings;
+};
+
+Symbol SchemaSymbol(FrontEnd& front, JsonValue schema, const SchemaOptions& options);
+Symbol SchemaText(FrontEnd& front, std::string_view text);
+Symbol RegexSymbol(FrontEnd& front, std::string_view pattern);
+Symbol ChoiceSymbol(FrontEnd& front, const std::vector<std::string>& choices);
+// GBNF, EBNF or Lark, told apart by "::=".
+Symbol GrammarSymbol(FrontEnd& front, std::string_view text);
+Symbol EbnfSymbol(FrontEnd& front, std::string_view text, std::string_view root);
+Symbol LarkSymbol(FrontEnd& front, std::string_view text, int depth);
+Symbol StructuralTagSymbol(FrontEnd& front, std::string_view text);
+
+}  // namespace onpolicy::grammar

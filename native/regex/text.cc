@@ -1,0 +1,212 @@
+#include "regex/text.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "base/utf8.h"
+
+namespace onpolicy::grammar {
+
+namespace {
+
+CodePoints DigitClass() { return {{'0', '9'}}; }
+CodePoints WordClass() { return {{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}}; }
+CodePoints SpaceClass() {
+  return {{9, 13}, {32, 32}, {0xA0, 0xA0}, {0x1680, 0x1680}, {0x2000, 0x200A}, {0x2028, 0x2029}, {0x202F, 0x202F},
+          {0x205F, 0x205F}, {0x3000, 0x3000}, {0xFEFF, 0xFEFF}};
+}
+
+}  // namespace
+
+uint32_t RegexText::HexDigits(size_t count) {
+  uint32_t value = 0;
+  for (size_t i = 0; i < count; i++) {
+    const char c = Peek();
+    const int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                      : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+    if (digit < 0) {
+      Fail("invalid hexadecimal escape");
+      return 0;
+    }
+    value = value * 16 + static_cast<uint32_t>(digit);
+    at_++;
+  }
+  return value;
+}
+
+bool RegexText::Escape(bool in_class, CodePoints* ranges) {
+  at_++;
+  if (AtEnd()) {
+    Fail("a backslash at the end");
+    return false;
+  }
+  const char c = Peek();
+  const auto one = [&](uint32_t code) {
+    at_++;
+    ranges->push_back({code, code});
+    return true;
+  };
+  const auto many = [&](CodePoints set, bool inverted) {
+    at_++;
+    if (inverted) set = Inverted(set);
+    ranges->insert(ranges->end(), set.begin(), set.end());
+    return false;
+  };
+  switch (c) {
+    case 'n': return one('\n');
+    case 'r': return one('\r');
+    case 't': return one('\t');
+    case 'f': return one('\f');
+    case 'v': return one('\v');
+    case '0':
+      if (Peek(1) >= '0' && Peek(1) <= '9') Fail("octal escapes are not supported", true);
+      return one(0);
+    case 'd': return many(DigitClass(), false);
+    case 'D': return many(DigitClass(), true);
+    case 'w': return many(WordClass(), false);
+    case 'W': return many(WordClass(), true);
+    case 's': return many(SpaceClass(), false);
+    case 'S': return many(SpaceClass(), true);
+    case 'b':
+      if (in_class) return one('\b');
+      break;
+    case 'c':
+      if ((Peek(1) >= 'a' && Peek(1) <= 'z') || (Peek(1) >= 'A' && Peek(1) <= 'Z')) {
+        at_++;
+        return one(static_cast<uint32_t>(Peek()) % 32);
+      }
+      break;
+    case 'p':
+    case 'P': {
+      at_++;
+      std::string name;
+      if (Take("{")) {
+        while (!AtEnd() && Peek() != '}') name.push_back(text_[at_++]);
+        if (!Take("}")) Fail("unclosed property name");
+      } else if (!AtEnd()) {
+        name.push_back(text_[at_++]);
+      }
+      bool inverted = c == 'P';
+      if (!name.empty() && name[0] == '^') {
+        inverted = !inverted;
+        name.erase(0, 1);
+      }
+      std::optional<CodePoints> set = UnicodeClass(name);
+      if (!set) {
+        Fail("unknown Unicode property '" + name + "'", true);
+        return false;
+      }
+      at_--;
+      return many(std::move(*set), inverted);
+    }
+    case 'x': {
+      at_++;
+      uint32_t code = 0;
+      if (Peek() == '{') {
+        code = Braced();
+      } else {
+        code = HexDigits(2);
+      }
+      ranges->push_back({code, code});
+      return true;
+    }
+    case 'u': {
+      at_++;
+      uint32_t code = 0;
+      if (Peek() == '{') {
+        code = Braced();
+      } else {
+        code = HexDigits(4);
+        if (code >= 0xD800 && code < 0xDC00 && Peek() == '\\' && Peek(1) == 'u') {
+          at_ += 2;
+          const uint32_t low = HexDigits(4);
+          if (low < 0xDC00 || low > 0xDFFF) Fail("unpaired surrogate");
+          code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
+        }
+      }
+      ranges->push_back({code, code});
+      return true;
+    }
+    default:
+      break;
+  }
+  if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9')) {
+    Fail(std::string("unknown escape '\\") + c + "'");
+    return false;
+  }
+  const uint32_t code = ReadCodePoint(text_, &at_);
+  ranges->push_back({code, code});
+  return true;
+}
+
+uint32_t RegexText::Braced() {
+  at_++;
+  uint32_t value = 0;
+  size_t digits = 0;
+  for (; !AtEnd() && Peek() != '}' && error_.ok(); digits++) {
+    const uint32_t digit = HexDigits(1);
+    value = std::min<uint32_t>(value * 16 + digit, 0x110000);
+  }
+  if (!Take("}") || digits == 0 || value > kLastCodePoint) Fail("invalid code point escape");
+  return value;
+}
+
+CodePoints RegexText::Class() {
+  const size_t open = at_;
+  at_++;
+  const bool inverted = Take("^");
+  CodePoints ranges;
+  if (Peek() == ']' && !inverted) {
+    Fail("empty character class");
+    return ranges;
+  }
+  while (error_.ok() && Peek() != ']') {
+    if (AtEnd()) {
+      at_ = open;
+      Fail("unclosed character class");
+      return ranges;
+    }
+    const size_t item = at_;
+    if (Peek() == '[' && Peek(1) == ':') {
+      Fail("POSIX classes are not supported", true);
+      return ranges;
+    }
+    bool single = true;
+    if (Peek() == '\\') {
+      single = Escape(true, &ranges);
+    } else {
+      const uint32_t code = ReadCodePoint(text_, &at_);
+      ranges.push_back({code, code});
+    }
+    if (!error_.ok() || Peek() != '-' || Peek(1) == ']' || Peek(1) == '\0') continue;
+    if (!single) continue;  // a hyphen after a class such as \w stands for itself
+    at_++;
+    const uint32_t low = ranges.back().first;
+    ranges.pop_back();
+    CodePoints end;
+    bool end_single = true;
+    if (Peek() == '\\') {
+      end_single = Escape(true, &end);
+    } else {
+      const uint32_t code = ReadCodePoint(text_, &at_);
+      end.push_back({code, code});
+    }
+    if (!error_.ok()) break;
+    if (!end_single) {
+      ranges.push_back({low, low});
+      ranges.push_back({'-', '-'});
+      ranges.insert(ranges.end(), end.begin(), end.end());
+    } else if (end.back().first < low) {
+      at_ = item;
+      Fail("character range out of order");
+    } else {
+      ranges.push_back({low, end.back().first});
+    }
+  }
+  at_++;
+  ranges = Normalized(std::move(ranges));
+  if (options_.ignore_case) ranges = WithBothCases(ranges);
+  return inverted ? Inverted(ranges) : ranges;
+}
+
+}  // namespace onpolicy::grammar

@@ -1,0 +1,25 @@
+// A regular expression as it is written: pattern -> tree.
+#pragma once
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "regex/char-class.h"
+#include "regex/parse.h"
+
+namespace onpolicy::grammar {
+
+struct RegexTree {
+  enum Kind { kEmpty, kClass, kConcat, kAlternate, kRepeat, kStart, kEnd, kLook } kind = kEmpty;
+  CodePoints ranges;
+  std::vector<std::unique_ptr<RegexTree>> parts;
+  uint32_t min = 0, max = 0;
+  bool negative = false;   // of a look-ahead
+  bool zero_width = false;  // holds an anchor or a look-ahead
+};
+using RegexTreePtr = std::unique_ptr<RegexTree>;
+
+// Reads a pattern, by recursive descent of bounded depth.
+RegexTreePtr ReadRegex(std::string_view pattern, const RegexOptions& options, ParseError* error);
+
+}  // namespace onpolicy::grammar
