@@ -1,43 +1,54 @@
-/** Every file in examples/ runs against the built package and prints what its first line promises. */
+/** Every file in examples/ runs as it stands against the built package, and prints what its first line promises. */
 import fs from 'node:fs';
+import os from 'node:os';
 import path from 'node:path';
-import ts from 'typescript';
-import { describe, expect, it } from 'vitest';
-import { ROOT, runProgram } from './program.ts';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ROOT, runNode } from './program.ts';
 
 const folder = path.join(ROOT, 'examples');
 
-/** What each example prints. Sampled texts differ between processors, so only their form is given. */
-const PRINTS: Readonly<Record<string, RegExp>> = {
-  '01-hello.ts': /^The capital of Peru is Lima\.\n\d+ tokens read, 10 generated\n$/,
-  '02-stream.ts': /^[A-Z][\s\S]{20,}\n\d+ tokens\n$/,
-  '03-logprobs.ts':
-    /^"4" {2}probability 0\.\d\d {2}\("4" .*\n"0" .*\n"<\|im_end\|>" {2}probability 1\.00 .*\n$/,
-  '04-many-at-once.ts':
-    /^(The capital of (Japan is Tokyo|Egypt is Cairo|Spain is Madrid|Austria is Vienna)\.\n){4}(\d: .{20,}\n){4}\d+ tokens in \d+ steps\n$/,
-  '05-abort.ts': /^the signal ended it: ABORTED\nleft the stream after: [\s\S]{41,120}\n$/,
-  '06-reinforcement-learning.ts':
-    /^before: .*\nround 1: reward 0\.[0-4]\d\n(round \d+: reward \d\.\d\d\n)+round 24: reward (0\.9\d|1\.00)\nafter: Once upon a time, .* wolf named .*\n$/,
+/** What an example prints, and what it is told. Sampled texts differ between processors, so only their form is given. */
+type Example = { readonly prints: RegExp; readonly input?: string; readonly mostLines?: number };
+const EXAMPLES: Readonly<Record<string, Example>> = {
+  '01-hello.mjs': { prints: /^The capital of Peru is Lima\.\n\d+ tokens read, 10 generated\n$/ },
+  '02-stream.mjs': { prints: /^[A-Z][\s\S]{20,}\n\d+ tokens\n$/ },
+  '03-chat.mjs': {
+    input: 'My name is Omar.\nWhat is my name?\n',
+    prints: /^Say something.*\n> .*Omar.*\n> Your name is Omar\.\n> $/,
+  },
+  '04-json-schema.mjs': { prints: /^Omar, 26, from Delhi\n$/ },
+  '05-tools.mjs': { prints: /^get_weather\(\{"city": ?"Paris"\}\)\nIt is sunny in Paris\.\n$/ },
+  '06-many-at-once.mjs': {
+    prints:
+      /^(The capital of (Japan is Tokyo|Egypt is Cairo|Spain is Madrid|Austria is Vienna)\.\n){4}(\d: .{20,}\n){4}\d+ tokens in \d+ steps\n$/,
+  },
+  '07-logprobs.mjs': {
+    prints: /^"4" {2}probability 0\.\d\d {2}\("4" .*\n"0" .*\n"<\|im_end\|>" {2}probability 1\.00 .*\n$/,
+  },
+  '08-abort.mjs': { prints: /^the signal ended it: ABORTED\nleft the stream after: [\s\S]{41,120}\n$/ },
+  '09-reinforcement-learning.mjs': {
+    mostLines: 80,
+    prints:
+      /^before: .*\nround 1: reward 0\.[0-4]\d\n(round \d+: reward \d\.\d\d\n)+round 24: reward (0\.9\d|1\.00)\nafter: Once upon a time, .* wolf named .*\n$/,
+  },
 };
 
-/** Examples that take more than a screen. */
-const LONG: Readonly<Record<string, number>> = { '06-reinforcement-learning.ts': 80 };
+let workplace: string;
+beforeAll(() => {
+  workplace = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-examples-'));
+});
+afterAll(() => fs.rmSync(workplace, { recursive: true, force: true }));
 
 describe('examples', () => {
-  const files = fs.readdirSync(folder).filter((file) => file.endsWith('.ts'));
-
   it('are all listed here', () => {
-    expect(files).toEqual(Object.keys(PRINTS));
+    expect(fs.readdirSync(folder).filter((file) => file.endsWith('.mjs'))).toEqual(Object.keys(EXAMPLES));
   });
 
-  it.each(files)('%s', async (file) => {
-    const source = fs.readFileSync(path.join(folder, file), 'utf8');
-    expect(source.trimEnd().split('\n').length, 'lines').toBeLessThan(LONG[file] ?? 30);
-    const { outputText } = ts.transpileModule(source, {
-      compilerOptions: { target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.ESNext },
-    });
-    const outcome = await runProgram(outputText, 'mjs', { timeoutMs: 170_000 });
+  it.each(Object.entries(EXAMPLES))('%s', async (name, { prints, input = '', mostLines = 34 }) => {
+    const file = path.join(folder, name);
+    expect(fs.readFileSync(file, 'utf8').trimEnd().split('\n').length, 'lines').toBeLessThan(mostLines);
+    const outcome = await runNode([file], { cwd: workplace, input, timeoutMs: 170_000 });
     expect(outcome).toMatchObject({ code: 0, signal: null, stderr: '' });
-    expect(outcome.stdout).toMatch(PRINTS[file]!);
+    expect(outcome.stdout).toMatch(prints);
   });
 });

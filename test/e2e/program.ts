@@ -23,6 +23,8 @@ export type RunOptions = {
   readonly env?: NodeJS.ProcessEnv;
   /** Flags of Node itself. */
   readonly nodeFlags?: readonly string[];
+  /** What it reads from its standard input. Default: nothing. */
+  readonly input?: string;
   /** A program that has not ended by then is killed, so `signal` is set. */
   readonly timeoutMs?: number;
 };
@@ -51,13 +53,15 @@ export function runNode(args: readonly string[], options: RunOptions = {}): Prom
     const child = spawn(process.execPath, [...(options.nodeFlags ?? []), ...args], {
       cwd: options.cwd ?? ROOT,
       env: options.env ?? process.env,
-      stdio: ['ignore', 'pipe', 'pipe'],
+      stdio: 'pipe',
       timeout: options.timeoutMs ?? 60_000,
       killSignal: 'SIGKILL',
     });
     const output = { stdout: '', stderr: '' };
     child.stdout.setEncoding('utf8').on('data', (text: string) => (output.stdout += text));
     child.stderr.setEncoding('utf8').on('data', (text: string) => (output.stderr += text));
+    child.stdin.on('error', () => {}); // it ended without reading
+    child.stdin.end(options.input ?? '');
     child.on('error', reject);
     child.on('close', (code, signal) => resolve({ code, signal, ...output }));
   });

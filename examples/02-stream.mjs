@@ -1,3 +1,4 @@
+// @ts-check
 /** The same, piece by piece while the model writes. Leaving the loop early ends the request. */
 import { createCompletion } from 'onpolicy';
 

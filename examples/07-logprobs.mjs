@@ -1,3 +1,4 @@
+// @ts-check
 /** How sure the model was: the log-probability of every token, and the best alternatives at its place. */
 import { createCompletion } from 'onpolicy';
 

@@ -1,3 +1,4 @@
+// @ts-check
 /**
  * Reinforcement learning in a loop: sample, score, train, sample again. The embedded model tells stories, but not about what
  * it is asked for in words that it has never seen; a quarter of a minute later it does. Writes the rewards as learning-curve.svg.
@@ -10,22 +11,23 @@ const ROUNDS = 24;
 const TASKS = 10; // a round
 const ANSWERS = 8; // a task
 
-await using runtime = await createRuntime();
+const runtime = await createRuntime();
 const model = await runtime.models.create({ base_model: 'onpolicy-tiny' });
 
-const random = <T>(list: readonly T[]): T => list[Math.floor(Math.random() * list.length)]!;
-const ask = (animal: string) => [{ role: 'user' as const, content: `Tell me a ${animal} story.` }];
+/** @param {string} animal @returns {import('onpolicy').Message[]} */
+const ask = (animal) => [{ role: 'user', content: `Tell me a ${animal} story.` }];
 const example = ask('wolf'); // wolves are never trained on
 const sentence = { model: model.id, stop: '.', max_tokens: 32 };
 
-async function printExample(when: string): Promise<void> {
+/** @param {string} when */
+async function printExample(when) {
   const { choices } = await runtime.createCompletion({ ...sentence, messages: example, temperature: 0 });
   console.log(`${when}: ${choices[0]?.message.content}`);
 }
 
 /** Several answers to one task, each with its reward: 1 when the story is about the animal that was asked for. */
 async function attempt() {
-  const animal = random(ANIMALS);
+  const animal = ANIMALS[Math.floor(Math.random() * ANIMALS.length)] ?? 'dog';
   const messages = ask(animal);
   const sampled = { ...sentence, messages, n: ANSWERS, logprobs: true, return_token_ids: true };
   const { choices } = await runtime.createCompletion(sampled);
@@ -37,7 +39,8 @@ async function attempt() {
 }
 
 await printExample('before');
-const rewards: number[] = [];
+/** @type {number[]} */
+const rewards = [];
 for (let round = 1; round <= ROUNDS; round++) {
   const trajectory_groups = await Promise.all(Array.from({ length: TASKS }, attempt));
   const job = await runtime.train({
@@ -63,3 +66,4 @@ fs.writeFileSync(
 <text x="40" y="246">round 1</text><text x="460" y="246" text-anchor="end">round ${ROUNDS}: mean reward ${rewards.at(-1)?.toFixed(2)}</text>
 </svg>\n`,
 );
+await runtime.close();

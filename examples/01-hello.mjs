@@ -1,3 +1,4 @@
+// @ts-check
 /** One question, one answer. The embedded model answers; `model: 'path/to/file.gguf'` names another one. */
 import { createCompletion } from 'onpolicy';
 

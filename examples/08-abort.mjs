@@ -1,7 +1,9 @@
+// @ts-check
 /** Ending a request early: by a signal, as with fetch, or by leaving the loop of a stream. */
 import { createCompletion, OnpolicyError } from 'onpolicy';
 
-const messages = [{ role: 'user', content: 'Tell me a story.' }] as const;
+/** @type {import('onpolicy').Message[]} */
+const messages = [{ role: 'user', content: 'Tell me a story.' }];
 
 const controller = new AbortController();
 setTimeout(() => controller.abort(), 20);

@@ -1,7 +1,8 @@
+// @ts-check
 /** Requests that run at the same time share the engine's steps, and choices of one request share its prompt. */
 import { createRuntime } from 'onpolicy';
 
-await using runtime = await createRuntime({ maxSequences: 32 });
+const runtime = await createRuntime({ maxSequences: 32 });
 
 const countries = ['Japan', 'Egypt', 'Spain', 'Austria'];
 const answers = await Promise.all(
@@ -21,3 +22,4 @@ const stories = await runtime.createCompletion({
 });
 for (const { index, message } of stories.choices) console.log(`${index}: ${message.content}`);
 console.log(`${runtime.stats().generatedTokens} tokens in ${runtime.stats().steps} steps`);
+await runtime.close();
