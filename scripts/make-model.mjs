@@ -8,7 +8,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { loadGguf } from '../dist/backends/gguf.js';
-import { openFullTrainer } from '../dist/rl/index.js';
+import { openFullTrainer } from '../dist/rl/public.js';
 import { drawRows } from './model/corpus.mjs';
 import { examine, isAtLeastAsGood, renderTable } from './model/exam.mjs';
 import { drawQuestions } from './model/questions.mjs';

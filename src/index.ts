@@ -9,16 +9,18 @@
  * ```
  * @module
  */
-export type { Gpu } from './backends/libraries.ts';
+
+export type { ChatCompletionStream } from './answer/stream.ts';
 export { createCompletion, train } from './default-runtime.ts';
-export type { EngineStats } from './engine.ts';
+export type { EngineStats } from './engine/engine.ts';
 export { type ErrorCode, type ErrorDetail, OnpolicyError, type OnpolicyErrorOptions } from './errors.ts';
 export { type ConnectOptions, connect } from './http/connect.ts';
 export { createHandler, type Handler } from './http/handler.ts';
 export type { HandlerOptions, Scope, Servable, Token } from './http/options.ts';
 export { createPool, type PoolOptions } from './http/pool.ts';
 export { type ServeOptions, type Server, serve } from './http/serve.ts';
-export type { ModelOptions, ServingLimits } from './models.ts';
+export type { ModelOptions, ServingLimits } from './models/models.ts';
+export type { Gpu } from './native/libraries.ts';
 export type * from './protocol/chat-completion-response.ts';
 export type { LogitsProcessor, NextLogits } from './protocol/logits-processor.ts';
 export type * from './protocol/request-types.ts';
@@ -50,4 +52,3 @@ export type { RunRecord } from './store/run-record.ts';
 export type { LoggedTrajectory } from './store/runs.ts';
 export type { RunsResource } from './store/runs-resource.ts';
 export type { TrackedMetrics, Tracker } from './store/tracker.ts';
-export type { ChatCompletionStream } from './stream.ts';

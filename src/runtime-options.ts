@@ -1,9 +1,9 @@
 /** What a caller gives to `createRuntime` -> checked options with their defaults filled in. */
 
-import type { Gpu } from './backends/libraries.ts';
+import { KV_TRANSFER_FOLDER } from './engine/kv-transfer.ts';
 import { OnpolicyError } from './errors.ts';
-import { KV_TRANSFER_FOLDER } from './kv-transfer.ts';
-import type { ModelOptions, ServingLimits } from './models.ts';
+import type { ModelOptions, ServingLimits } from './models/models.ts';
+import type { Gpu } from './native/libraries.ts';
 import type { Tracker } from './store/tracker.ts';
 
 /** What is trained of a model, and how much memory that may take. */

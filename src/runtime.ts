@@ -1,9 +1,11 @@
 /** The service in this process: wires models, engines, answers, training and the store together. READ FIRST. */
-import { answer } from './answer.ts';
-import { type EngineStats, sumStats } from './engine.ts';
+import { answer } from './answer/answer.ts';
+import type { ChatCompletionStream } from './answer/stream.ts';
+import { type EngineStats, sumStats } from './engine/engine.ts';
 import { OnpolicyError } from './errors.ts';
-import { Models } from './models.ts';
-import { loadAddon } from './native.ts';
+import { Models } from './models/models.ts';
+import { type FindRegistered, type Serving, serve } from './models/serving.ts';
+import { loadAddon } from './native/addon.ts';
 import { fault, throwFaults } from './protocol/faults.ts';
 import {
   type ChatCompletion,
@@ -16,13 +18,11 @@ import { makeReport } from './report/index.ts';
 import type { SftRequest } from './rl/sft-request.ts';
 import { type CheckedOptions, checkOptions, type RuntimeOptions } from './runtime-options.ts';
 import type { CallOptions, ModelsResource, Service, TrainingJob, TrainingJobsResource } from './service.ts';
-import { type FindRegistered, type Serving, serve } from './serving.ts';
 import { checkpointsResource, type LocalCheckpointsResource } from './store/checkpoints-resource.ts';
 import { modelsResource } from './store/models-resource.ts';
 import { type OpenStore, openStore } from './store/open-store.ts';
 import { type RunsResource, runsResource } from './store/runs-resource.ts';
-import type { ChatCompletionStream } from './stream.ts';
-import { detokenize } from './tokenizer.ts';
+import { detokenize } from './tokenizer/tokenizer.ts';
 import { findRegistered } from './training/registered.ts';
 import { Training } from './training/training.ts';
 

@@ -1,4 +1,6 @@
 /** The contract that the in-process runtime, and whatever stands in for it elsewhere, fulfils. */
+
+import type { ChatCompletionStream } from './answer/stream.ts';
 import type {
   ChatCompletion,
   ChatCompletionRequest,
@@ -18,7 +20,6 @@ import type {
   TrainingJobStatus,
   TrainingResult,
 } from './protocol/index.ts';
-import type { ChatCompletionStream } from './stream.ts';
 
 /** Options of one call. */
 export type CallOptions = {

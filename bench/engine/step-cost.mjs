@@ -1,10 +1,10 @@
 // Settings -> processor time that this library's JavaScript takes for a step of 32 sequences, on an engine that computes nothing.
 // The whole path is in it: scheduling, reading the sampled rows, text, log-probabilities, chunks, and the readers. And the
 // part of it that the next step waits for.
-import { answer } from '../../dist/answer.js';
-import { Engine } from '../../dist/engine.js';
+import { answer } from '../../dist/answer/answer.js';
+import { Engine } from '../../dist/engine/engine.js';
+import { serveTemplate } from '../../dist/models/served-template.js';
 import { validateChatRequest } from '../../dist/protocol/index.js';
-import { serveTemplate } from '../../dist/served-template.js';
 import { report, settingsOfProcess } from '../measure.mjs';
 
 const { rounds, sequences = 32, steps = 400, tops = 5 } = settingsOfProcess();

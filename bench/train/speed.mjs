@@ -1,5 +1,5 @@
 // Settings -> speed of forward and backward over one row, and of the matrix product right before and after it.
-import { loadAddon } from '../../dist/native.js';
+import { loadAddon } from '../../dist/native/addon.js';
 import { openTrainer } from '../../dist/rl/trainer.js';
 import { report, settingsOfProcess } from '../measure.mjs';
 import { passes, plainRow } from './rows.mjs';

@@ -2,12 +2,12 @@
 import os from 'node:os';
 import path from 'node:path';
 import { fromNative, OnpolicyError } from '../errors.ts';
-import { loadAddon, type NativeContext, type NativeModel } from '../native.ts';
-import { onDisk } from '../on-disk.ts';
-import { readVocabulary, type Vocabulary } from '../structured/index.ts';
-import type { Tokenizer } from '../tokenizer.ts';
+import { loadAddon, type NativeContext, type NativeModel } from '../native/addon.ts';
+import { devices, type Gpu, openLibraries } from '../native/libraries.ts';
+import { onDisk } from '../native/on-disk.ts';
+import { readVocabulary, type Vocabulary } from '../structured/constraint.ts';
+import type { Tokenizer } from '../tokenizer/tokenizer.ts';
 import type { Backend, Step, StepResult } from './backend.ts';
-import { devices, type Gpu, openLibraries } from './libraries.ts';
 import type { ContextLimits, LoadedModel, SamplingDefaults } from './model.ts';
 import { finishEdits, hookedSamples } from './row-edits.ts';
 

@@ -1,6 +1,6 @@
 /** What a loaded model is to the rest, whichever engine computes it. */
-import type { Vocabulary } from '../structured/index.ts';
-import type { Tokenizer } from '../tokenizer.ts';
+import type { Vocabulary } from '../structured/constraint.ts';
+import type { Tokenizer } from '../tokenizer/tokenizer.ts';
 import type { Backend } from './backend.ts';
 
 /** Sampling settings that a model recommends; null: none. */

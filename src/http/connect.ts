@@ -1,4 +1,6 @@
 /** A server's address -> the service that it offers: the same contract as in process, over HTTP. */
+
+import { ChatCompletionStream } from '../answer/stream.ts';
 import { OnpolicyError } from '../errors.ts';
 import {
   type ChatCompletion,
@@ -23,7 +25,6 @@ import type {
   TrainingJob,
   TrainingJobsResource,
 } from '../service.ts';
-import { ChatCompletionStream } from '../stream.ts';
 import { fromEventStream } from './event-stream.ts';
 import { isCount, wrongOption } from './options.ts';
 import { RemoteJob } from './remote-job.ts';

@@ -1,4 +1,6 @@
 /** Several services -> one: each request goes to the member that knows its conversation, or has least to do. */
+
+import { ChatCompletionStream } from '../answer/stream.ts';
 import { OnpolicyError } from '../errors.ts';
 import type {
   ChatCompletion,
@@ -15,7 +17,6 @@ import type {
   TrainingJob,
   TrainingJobsResource,
 } from '../service.ts';
-import { ChatCompletionStream } from '../stream.ts';
 import { Affinity } from './affinity.ts';
 import { isCount, wrongOption } from './options.ts';
 

@@ -1,5 +1,5 @@
 /** harmony messages -> reasoning (analysis) and content (final, commentary); messages to tools pass as they are. */
-import type { Reading, TextReader } from '../text-reader.ts';
+import type { Reading, TextReader } from '../common/text-reader.ts';
 import { HARMONY, harmonyRecipient, MAX_HEADER_LENGTH } from '../tool-calls/harmony-calls.ts';
 import type { ReasoningEvent, ReasoningSink } from './events.ts';
 

@@ -1,7 +1,7 @@
 /** A trainer's state <-> the files of a checkpoint folder: the adapter twice (for llama.cpp and for PEFT), and the optimizer. */
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import { writeFlushed } from '../durable-files.ts';
+import { writeFlushed } from '../common/durable-files.ts';
 import { OnpolicyError } from '../errors.ts';
 import type { AdapterWeights } from './adapter-weights.ts';
 import { readGgufAdapter, writeGgufAdapter } from './gguf-adapter.ts';

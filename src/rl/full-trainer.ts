@@ -1,11 +1,11 @@
 /** A small GGUF model and packed rows -> the same model with other weights: cross-entropy over every weight, on the CPU. */
 import fs from 'node:fs/promises';
 import os from 'node:os';
-import { openLibraries } from '../backends/libraries.ts';
-import { replaceFile } from '../durable-files.ts';
+import { replaceFile } from '../common/durable-files.ts';
 import { fromNative } from '../errors.ts';
-import { loadAddon } from '../native.ts';
-import type { NativeFullTrainer, NativeParameter } from './native-trainer.ts';
+import { loadAddon } from '../native/addon.ts';
+import { openLibraries } from '../native/libraries.ts';
+import type { NativeFullTrainer, NativeParameter } from '../native/trainer.ts';
 import { SerialCalls } from './serial.ts';
 import type { PackedRow, StepOptions } from './trainer.ts';
 

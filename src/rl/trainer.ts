@@ -2,12 +2,12 @@
 import fs from 'node:fs/promises';
 import os from 'node:os';
 import { setImmediate } from 'node:timers/promises';
-import { devices, type Gpu, openLibraries } from '../backends/libraries.ts';
 import { fromNative, OnpolicyError } from '../errors.ts';
-import { loadAddon } from '../native.ts';
+import { loadAddon } from '../native/addon.ts';
+import { devices, type Gpu, openLibraries } from '../native/libraries.ts';
+import type { ModelFacts, NativeColumn, NativeTrainer } from '../native/trainer.ts';
 import { type AdapterWeights, LINEAR_MODULES, type LoraFactors } from './adapter-weights.ts';
 import { readAdapter, readOptimizer, saveCheckpoint } from './checkpoint-files.ts';
-import type { ModelFacts, NativeColumn, NativeTrainer } from './native-trainer.ts';
 import { SerialCalls } from './serial.ts';
 
 /**

@@ -1,9 +1,10 @@
 /** A validated request -> the native sampler's plan, and one sampler per choice. */
+
+import type { StopRules } from '../answer/text-out.ts';
 import type { SamplingDefaults } from '../backends/model.ts';
-import { loadAddon, type SamplerHandle } from '../native.ts';
+import { loadAddon, type SamplerHandle } from '../native/addon.ts';
 import type { ValidChatRequest } from '../protocol/index.ts';
-import type { StopRules } from '../text-out.ts';
-import type { Tokenizer } from '../tokenizer.ts';
+import type { Tokenizer } from '../tokenizer/tokenizer.ts';
 
 /** What the plan needs beside the request. */
 export type PlanContext = {

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import { flushFolder, replaceFile } from '../durable-files.ts';
+import { flushFolder, replaceFile } from '../common/durable-files.ts';
 import type {
   MetricValues,
   Page,

@@ -1,5 +1,5 @@
 /** Models, checkpoints and jobs of one home folder, for everything above it. READ FIRST in this folder. */
-import { storeFailed } from '../durable-files.ts';
+import { storeFailed } from '../common/durable-files.ts';
 import { OnpolicyError } from '../errors.ts';
 import type {
   Checkpoint,

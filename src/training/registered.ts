@@ -1,7 +1,7 @@
 /** Ids, names and `name@step` of registered models -> what they stand for. */
 import path from 'node:path';
+import type { FindRegistered } from '../models/serving.ts';
 import { CHECKPOINT_FILES } from '../rl/checkpoint-files.ts';
-import type { FindRegistered } from '../serving.ts';
 import type { Store } from '../store/store.ts';
 
 /** Looks references up in a store. `store` throws when the runtime is closed. */

@@ -1,6 +1,6 @@
 /** Requests to train -> jobs that run one after the other on each model file, and leave checkpoints. READ FIRST in this folder. */
 import { OnpolicyError } from '../errors.ts';
-import { type Models, requireGguf, type ServedModel } from '../models.ts';
+import { type Models, requireGguf, type ServedModel } from '../models/models.ts';
 import {
   type Model,
   type TrainingJobInfo,
@@ -9,7 +9,6 @@ import {
   validateListQuery,
   validateTrainingJobRequest,
 } from '../protocol/index.ts';
-import { createChatTokenizer } from '../rl/chat-tokenizer.ts';
 import { type LossPool, openLossPool } from '../rl/loss-pool.ts';
 import { resolveSettings } from '../rl/settings.ts';
 import { type SftRequest, validateSftRequest } from '../rl/sft-request.ts';
@@ -17,6 +16,7 @@ import { sft, type TrainResult, type TrainTools, train } from '../rl/train.ts';
 import type { CallOptions, TrainingJob, TrainingJobsResource } from '../service.ts';
 import { Queue } from '../store/queue.ts';
 import type { Store } from '../store/store.ts';
+import { createChatTokenizer } from './chat-tokenizer.ts';
 import { JobHandle } from './job-handle.ts';
 import { JobRun } from './job-run.ts';
 import { type TrainerSettings, Trainers } from './trainers.ts';

@@ -1,13 +1,13 @@
 /** Requests of random workloads -> what an engine over the checking backend answers, and what it should. */
 import { expect } from 'vitest';
-import { BeamRun } from '../../src/beam-run.ts';
-import type { Engine, Listener } from '../../src/engine.ts';
+import { BeamRun } from '../../src/answer/beams.ts';
+import type { StopRules } from '../../src/answer/text-out.ts';
+import type { Engine, Listener } from '../../src/engine/engine.ts';
+import { type Group, Sequence } from '../../src/engine/sequence.ts';
 import type { OnpolicyError } from '../../src/errors.ts';
 import { BeamSearch, type Hypothesis, stepsOf } from '../../src/sampling/beam-search.ts';
 import { LogitsHook } from '../../src/sampling/logits-hook.ts';
 import { PromptScores } from '../../src/sampling/prompt-scores.ts';
-import { type Group, Sequence } from '../../src/sequence.ts';
-import type { StopRules } from '../../src/text-out.ts';
 import { byteTokenizer } from './byte-tokenizer.ts';
 import { fakeSampler, predictedCandidates, predictedToken } from './checking-backend.ts';
 

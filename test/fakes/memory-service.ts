@@ -1,6 +1,7 @@
 /** A whole service in memory: answers from a script, models and jobs that are only noted. For tests of what stands before one. */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { ChatCompletionStream } from '../../src/answer/stream.ts';
 import { OnpolicyError } from '../../src/errors.ts';
 import {
   type ChatCompletion,
@@ -20,7 +21,6 @@ import {
   validateTrainingJobRequest,
 } from '../../src/protocol/index.ts';
 import type { CallOptions, Service, TrainingJob } from '../../src/service.ts';
-import { ChatCompletionStream } from '../../src/stream.ts';
 
 /** How a service of memory behaves. */
 export type MemoryServiceOptions = {

@@ -1,5 +1,5 @@
 /** One row of logits -> one token, the slow and obvious way: what the native sampler is compared with. */
-import type { SamplerPlanOptions } from '../../src/sampling/native-sampler.ts';
+import type { SamplerPlanOptions } from '../../src/native/sampler.ts';
 import { uniformAt } from './philox.ts';
 
 /** What {@link ReferenceSampler.sample} returns. */

@@ -1,6 +1,6 @@
 /** Short ways to the native sampler for its tests. */
-import { loadAddon } from '../../src/native.ts';
-import type { SamplerHandle, SamplerPlanOptions } from '../../src/sampling/native-sampler.ts';
+import { loadAddon } from '../../src/native/addon.ts';
+import type { SamplerHandle, SamplerPlanOptions } from '../../src/native/sampler.ts';
 
 /** How a sequence came to where a test samples it. */
 export type History = { readonly prompt?: readonly number[]; readonly output?: readonly number[] };

@@ -7,8 +7,8 @@ import {
   type ReasoningEvent,
   type ReasoningFormat,
   reasoningMarkers,
-} from '../../src/reasoning.ts';
-import { createToolCallParser, foldToolCallEvents, type ToolFormat } from '../../src/tool-calls.ts';
+} from '../../src/reasoning/parser.ts';
+import { createToolCallParser, foldToolCallEvents, type ToolFormat } from '../../src/tool-calls/parser.ts';
 import { cut } from '../tool-calls/harness.ts';
 
 type Split = { readonly reasoning: string; readonly content: string };

@@ -1,7 +1,7 @@
 /** A small random model in any weight type, written as a GGUF file. */
 import fs from 'node:fs';
-import { openLibraries } from '../../src/backends/libraries.ts';
-import { loadAddon } from '../../src/native.ts';
+import { loadAddon } from '../../src/native/addon.ts';
+import { openLibraries } from '../../src/native/libraries.ts';
 import type { PackedRow } from '../../src/rl/trainer.ts';
 
 /** What the model looks like; sizes must be whole blocks of the type. */

@@ -1,6 +1,6 @@
 /** Operators together: their order, and what can undo what. */
 import { describe, expect, it } from 'vitest';
-import type { SamplerPlanOptions } from '../../src/sampling/native-sampler.ts';
+import type { SamplerPlanOptions } from '../../src/native/sampler.ts';
 import { chiSquareDeviation } from '../fakes/chi-square.ts';
 import { randomNumbers } from '../fakes/random-numbers.ts';
 import { maskOf } from '../fakes/random-row.ts';

@@ -1,7 +1,7 @@
 /** The whole pipeline at 151,936 tokens against the reference. */
 import { describe, expect, it } from 'vitest';
-import { loadAddon } from '../../src/native.ts';
-import type { SamplerPlanOptions } from '../../src/sampling/native-sampler.ts';
+import { loadAddon } from '../../src/native/addon.ts';
+import type { SamplerPlanOptions } from '../../src/native/sampler.ts';
 import { randomMask, randomRow } from '../fakes/random-row.ts';
 import { ReferenceSampler } from '../fakes/reference-sampler.ts';
 import { nativeSampler } from '../fakes/sampling.ts';

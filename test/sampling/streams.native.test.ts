@@ -1,7 +1,7 @@
 /** Seeds, positions, hooks and kernel variants: what may and what may not change a token. */
 import { describe, expect, it } from 'vitest';
-import { loadAddon } from '../../src/native.ts';
-import type { SamplerPlanOptions } from '../../src/sampling/native-sampler.ts';
+import { loadAddon } from '../../src/native/addon.ts';
+import type { SamplerPlanOptions } from '../../src/native/sampler.ts';
 import { uniformAt } from '../fakes/philox.ts';
 import { randomMask, randomRow } from '../fakes/random-row.ts';
 import { ReferenceSampler } from '../fakes/reference-sampler.ts';

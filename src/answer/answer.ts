@@ -1,0 +1,149 @@
+/** A validated request on a loaded model -> its answer, whole or as a stream. The request's path in one page. */
+import { randomBytes, randomUUID } from 'node:crypto';
+import { NO_ADAPTER } from '../backends/backend.ts';
+import { readKvTransfer } from '../engine/kv-transfer.ts';
+import type { Group } from '../engine/sequence.ts';
+import { OnpolicyError } from '../errors.ts';
+import { planMessage } from '../models/message-format.ts';
+import { templateFor } from '../models/served-template.ts';
+import type { Serving } from '../models/serving.ts';
+import type { ChatCompletion, ValidChatRequest } from '../protocol/index.ts';
+import { createLogitsHooks } from '../sampling/logits-processors.ts';
+import { createSamplers } from '../sampling/plan.ts';
+import { createPromptScores } from '../sampling/prompt-scores.ts';
+import type { Tokenizer } from '../tokenizer/tokenizer.ts';
+import { Completion } from './completion.ts';
+import { createMatchers, planConstraint } from './constraint.ts';
+import { buildPrompt } from './prompt.ts';
+import { beginTransfer, transferKey } from './prompt-transfer.ts';
+import { type AnswerHeader, toResponse } from './response.ts';
+import { StopStrings } from './stop-strings.ts';
+import { ChatCompletionStream, toChunks } from './stream.ts';
+import { contentText } from './template-message.ts';
+import type { StopRules } from './text-out.ts';
+
+/** What an answer needs beside the request and the model. */
+export type AnswerContext = {
+  readonly signal: AbortSignal | undefined;
+  /** Called when the request has ended, however it did, once it has begun to run. */
+  readonly onEnd: () => void;
+  readonly processedLogprobs: boolean;
+  /** Where saved prompts lie. */
+  readonly kvTransferFolder: string;
+  /** Running number of the request within its runtime. */
+  readonly arrival: number;
+};
+
+/** Answers a request. Everything that can be wrong with it shows before the first token. */
+export async function answer(
+  { model, adapter }: Pick<Serving, 'model' | 'adapter'>,
+  request: ValidChatRequest,
+  context: AnswerContext,
+): Promise<ChatCompletion | ChatCompletionStream> {
+  const { tokenizer, engine, contextSize } = model;
+  const created = Math.floor(Date.now() / 1000);
+  const transfer = readKvTransfer(request);
+  const { template, format: written } = templateFor(model, request);
+  const { spec, format } = planConstraint(request, written);
+  const prompt = await buildPrompt(request, { template, tokenizer, contextSize });
+  const message = planMessage(format, request, prompt.text.slice(-PROMPT_TAIL));
+  const isParsed = message.tools !== null || message.reasoning !== null;
+  const rules = stopRules(
+    request,
+    tokenizer,
+    transfer.kind === 'save' ? 1 : prompt.maxTokens,
+    isParsed ? format.markerIds : new Set(),
+  );
+  const drawnSeed = request.seed === null ? randomSeed() : null;
+  const seed = request.seed ?? BigInt(drawnSeed!);
+  const plan = { tokenizer, defaults: model.defaults, rules, processedLogprobs: context.processedLogprobs };
+  const samplers = await createSamplers(request, prompt.ids, seed, plan);
+  const group: Group = {
+    prompt: prompt.ids,
+    cacheKey: transferKey(transfer) ?? (request.cache_salt === null ? '' : `salt ${request.cache_salt}`),
+    adapter: adapter?.number ?? NO_ADAPTER,
+    priority: request.priority,
+    arrival: context.arrival,
+  };
+  const promptTransfer = await beginTransfer(
+    transfer,
+    { model, adapter: adapter?.identity ?? '' },
+    group,
+    context.kvTransferFolder,
+  );
+  const completion = new Completion({
+    engine,
+    tokenizer,
+    group,
+    samplers,
+    rules,
+    message,
+    wantsLogprobs: request.logprobs,
+    tokensAsIds: request.return_tokens_as_token_ids,
+    signal: context.signal,
+    onEnd: context.onEnd,
+    matchers: await createMatchers(spec, request.n, model.loaded),
+    promptScores: createPromptScores(request, prompt.ids, tokenizer.vocabSize),
+    savedPrompt: promptTransfer.savedPrompt,
+    lengthPenalty: request.use_beam_search ? request.length_penalty : null,
+    hooks: createLogitsHooks(request, prompt.ids, tokenizer.vocabSize),
+  });
+  const header: AnswerHeader = {
+    id: `chatcmpl-${request.request_id ?? randomUUID()}`,
+    created,
+    model: request.model ?? model.name,
+    systemFingerprint: adapter ? `${model.fingerprint}-${adapter.identity}` : model.fingerprint,
+    drawnSeed,
+    ...replyRole(request),
+    namesTool: typeof request.tool_choice === 'object',
+    promptIds: prompt.ids,
+    returnTokenIds: request.return_token_ids,
+    wantsLogprobs: request.logprobs,
+  };
+  if (!request.stream) {
+    await completion.done();
+    return toResponse(header, completion, await promptTransfer.finish());
+  }
+  const { include_usage, continuous_usage_stats } = request.stream_options;
+  return new ChatCompletionStream(
+    toChunks(header, completion, { atEnd: include_usage, inEveryChunk: continuous_usage_stats }),
+    () => completion.stop(new OnpolicyError('ABORTED', 'the stream was aborted')),
+  );
+}
+
+/** Enough of the prompt to see what its end opens. */
+const PROMPT_TAIL = 256;
+
+/** The role of the reply, and what `echo` puts before it. */
+function replyRole(request: ValidChatRequest): { role: 'assistant'; echo: string } {
+  const last = request.messages.at(-1);
+  const role = request.add_generation_prompt ? 'assistant' : (last?.role ?? 'assistant');
+  const echo = request.echo && last?.role === role ? contentText(last, request.messages.length - 1) : '';
+  return { role: role as 'assistant', echo }; // the wire's type names the usual one
+}
+
+function stopRules(
+  request: ValidChatRequest,
+  tokenizer: Tokenizer,
+  maxTokens: number,
+  shownSpecials: ReadonlySet<number>,
+): StopRules {
+  return {
+    stops: request.stop.length > 0 ? new StopStrings(request.stop) : null,
+    stopIds: new Set(request.stop_token_ids),
+    endIds: tokenizer.endIds,
+    eosId: tokenizer.eosId,
+    ignoreEos: request.ignore_eos,
+    minTokens: request.min_tokens,
+    maxTokens,
+    includeStop: request.include_stop_str_in_output,
+    skipSpecial: request.skip_special_tokens,
+    shownSpecials,
+    spacesBetween: request.spaces_between_special_tokens,
+  };
+}
+
+/** Exact as a JavaScript number, so that it can be reported and given back. */
+function randomSeed(): number {
+  return randomBytes(6).readUIntLE(0, 6);
+}

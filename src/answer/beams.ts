@@ -1,0 +1,218 @@
+/** A request with beam search -> its hypotheses, each handed to a choice. Moves the beams' sequences through the engine. */
+
+import type { Engine, Listener } from '../engine/engine.ts';
+import { type Group, Sequence } from '../engine/sequence.ts';
+import { OnpolicyError } from '../errors.ts';
+import { type Handle, loadAddon, type SampledRows, type SamplerHandle } from '../native/addon.ts';
+import { BeamSearch, type Expansion, type Hypothesis, type Path, stepsOf } from '../sampling/beam-search.ts';
+import type { Tokenizer } from '../tokenizer/tokenizer.ts';
+import type { Choice } from './choice.ts';
+import { EMPTY_TAIL, extendTail, type StopTail } from './stop-tail.ts';
+import type { StopRules } from './text-out.ts';
+
+/** What a search needs. */
+export type BeamRunOptions = {
+  readonly engine: Engine;
+  readonly tokenizer: Tokenizer;
+  readonly group: Group;
+  /** Made with `candidates`: of the prompt alone. */
+  readonly sampler: SamplerHandle;
+  /** A copy of a sampler in its present state. */
+  readonly forkSampler: (sampler: SamplerHandle) => SamplerHandle;
+  readonly rules: StopRules;
+  /** The grammar that holds every beam, or null. */
+  readonly matcher: Handle | null;
+  readonly width: number;
+  readonly lengthPenalty: number;
+  /** Takes the hypotheses, or why there are none. */
+  readonly onEnd: (hypotheses: readonly BeamHypothesis[] | OnpolicyError) => void;
+};
+
+/** The candidates of one beam with their own log-probabilities, and the model's best tokens at that place. */
+type BeamExpansion = Expansion & {
+  readonly ids: Int32Array;
+  readonly scores: Float32Array;
+  readonly logprobs: Float32Array; // (candidates)
+  readonly topIds: Int32Array; // (alternatives)
+  readonly topLogprobs: Float32Array; // (alternatives)
+};
+
+/** One finished hypothesis. */
+export type BeamHypothesis = Hypothesis<BeamExpansion>;
+
+type Beam = { sequence: Sequence; expansion: BeamExpansion | null };
+
+/** One search while it runs. */
+export class BeamRun {
+  readonly #options: BeamRunOptions;
+  readonly #search: BeamSearch<BeamExpansion>;
+  readonly #tails = new WeakMap<Path<BeamExpansion>, StopTail>();
+  readonly #matchers = new WeakMap<Path<BeamExpansion>, Handle>(); // after the last token of each path
+  readonly #root: Sequence;
+  #beams: Beam[]; // in the order of the search's live ones
+  #made = 1; // sequences
+
+  constructor(options: BeamRunOptions) {
+    this.#options = options;
+    const { engine, group, sampler, rules } = options;
+    if (options.width > engine.maxRunning)
+      throw new OnpolicyError(
+        'INVALID_REQUEST',
+        `n: expected at most the ${engine.maxRunning} beams that can run at the same time, got ${options.width}`,
+        { param: 'n' },
+      );
+    this.#search = new BeamSearch<BeamExpansion>({
+      width: options.width,
+      promptTokens: group.prompt.length,
+      maxTokens: rules.maxTokens,
+      lengthPenalty: options.lengthPenalty,
+      endIds: endTokens(rules),
+      eosId: rules.eosId,
+      endsText: (path) => this.#endsGrammar(path) || (rules.stops !== null && this.#endsText(path)),
+    });
+    this.#root = new Sequence(group, 0, sampler);
+    this.#root.matcher = options.matcher;
+    this.#beams = [{ sequence: this.#root, expansion: null }];
+    engine.submit(this.#root, this.#listen(this.#beams[0]!));
+  }
+
+  /** Prompt tokens that the prefix cache saved. */
+  get cachedTokens(): number {
+    return Math.max(0, this.#root.cachedTokens);
+  }
+
+  /** Ends the search; nobody hears of it. */
+  stop(): void {
+    for (const { sequence } of this.#beams) this.#options.engine.remove(sequence);
+    this.#beams = [];
+  }
+
+  #listen(beam: Beam): Listener {
+    return {
+      onToken: () => true, // a sampler with candidates draws none
+      onCandidates: (rows, row) => {
+        beam.expansion = readExpansion(rows, row);
+        if (this.#beams.every(({ expansion }) => expansion !== null)) this.#advance();
+      },
+      onComplete: () => {}, // told of samples only
+      onError: (error) => this.#end(error),
+    };
+  }
+
+  #advance(): void {
+    const parents = this.#search.step(this.#beams.map(({ expansion }) => expansion!));
+    if (!this.#search.isDone) return this.#move(parents);
+    const found = this.#search.results();
+    this.#end(
+      found.length > 0
+        ? found
+        : new OnpolicyError('NO_ALLOWED_TOKEN', 'the constraints of this request left no token to sample'),
+    );
+  }
+
+  /** Makes the sequences of the live beams: a beam's first child goes on in its place, further ones are forks of it. */
+  #move(parents: readonly number[]): void {
+    const { engine } = this.#options;
+    const old = this.#beams;
+    for (const [index, { sequence }] of old.entries()) if (!parents.includes(index)) engine.discard(sequence);
+    const first = new Set<number>();
+    this.#beams = parents.map((index) => {
+      const parent = old[index]!;
+      if (first.has(index)) return this.#fork(parent.sequence);
+      first.add(index);
+      return parent;
+    });
+    for (const [index, beam] of this.#beams.entries()) {
+      const path = this.#search.live[index]!;
+      const { token } = path;
+      beam.expansion = null;
+      beam.sequence.matcher = this.#matchers.get(path) ?? null;
+      beam.sequence.sampler.accept(token);
+      engine.advance(beam.sequence, token);
+    }
+  }
+
+  #fork(parent: Sequence): Beam {
+    const { engine, forkSampler } = this.#options;
+    const beam: Beam = { sequence: parent.fork(this.#made++, forkSampler(parent.sampler)), expansion: null };
+    engine.fork(parent, beam.sequence, this.#listen(beam));
+    return beam;
+  }
+
+  #end(result: readonly BeamHypothesis[] | OnpolicyError): void {
+    for (const { sequence } of this.#beams.splice(1)) this.#options.engine.discard(sequence); // one keeps the prompt
+    this.stop();
+    this.#options.onEnd(result);
+  }
+
+  /** Whether the grammar lets nothing follow a path. */
+  #endsGrammar(path: Path<BeamExpansion>): boolean {
+    const before = path.parent ? this.#matchers.get(path.parent) : this.#options.matcher;
+    if (!before) return false;
+    const { grammar } = loadAddon();
+    const matcher = grammar.cloneMatcher(before);
+    grammar.accept(matcher, path.token);
+    this.#matchers.set(path, matcher);
+    return grammar.isFinal(matcher);
+  }
+
+  #endsText(path: Path<BeamExpansion>): boolean {
+    const { rules, tokenizer } = this.#options;
+    const before = path.parent ? this.#tails.get(path.parent)! : EMPTY_TAIL;
+    const tail = extendTail(before, path.token, rules, tokenizer);
+    if (tail) this.#tails.set(path, tail);
+    return tail === null;
+  }
+}
+
+/** Hands a hypothesis to the choice that reports it: every token that stays, then the end. */
+export function feedChoice(choice: Choice, { path, end }: BeamHypothesis, rules: StopRules): void {
+  const steps = stepsOf(path);
+  const last = end === 'token' ? steps.pop()! : null;
+  for (const [index, step] of steps.entries()) {
+    const isFinal = end === 'text' && index === steps.length - 1;
+    if (choice.onToken(step.token, toRows(step), 0, isFinal)) return;
+  }
+  if (last && rules.includeStop) choice.keepToken(last.token, toRows(last), 0);
+  choice.end({ reason: end === 'token' ? 'stop' : 'length', stopReason: last?.token ?? null });
+}
+
+/** The rules for a choice that reports a hypothesis: only stop strings are looked for, to cut the text. */
+export function reportRules(rules: StopRules): StopRules {
+  return { ...rules, stopIds: new Set(), endIds: new Set(), eosId: -1, maxTokens: Number.POSITIVE_INFINITY };
+}
+
+function endTokens(rules: StopRules): Set<number> {
+  const own = rules.ignoreEos ? [] : [...rules.endIds, rules.eosId];
+  return new Set([...rules.stopIds, ...own]);
+}
+
+function readExpansion(rows: SampledRows, row: number): BeamExpansion {
+  const [from, to] = [rows.topOffsets[row]!, rows.topOffsets[row + 1]!];
+  const top = { topIds: rows.topIds.slice(from, to), topLogprobs: rows.topLogprobs.slice(from, to) };
+  const found = rows.candidates;
+  if (!found)
+    return { ids: new Int32Array(0), scores: new Float32Array(0), logprobs: new Float32Array(0), ...top };
+  const [start, end] = [found.offsets[row]!, found.offsets[row + 1]!];
+  return {
+    ids: found.ids.slice(start, end),
+    scores: found.scores.slice(start, end),
+    logprobs: found.logprobs.slice(start, end),
+    ...top,
+  };
+}
+
+/** One step as the sampler would have reported it. */
+function toRows({ token, expansion, index }: Path<BeamExpansion>): SampledRows {
+  const { logprobs, topIds, topLogprobs } = expansion;
+  return {
+    status: Uint8Array.of(0),
+    isFinal: new Uint8Array(1),
+    tokens: Int32Array.of(token),
+    logprobs: logprobs.subarray(index, index + 1),
+    ranks: Int32Array.of(0),
+    topOffsets: Int32Array.of(0, topIds.length),
+    topIds,
+    topLogprobs,
+  };
+}

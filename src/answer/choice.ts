@@ -1,0 +1,122 @@
+/** Sampled tokens of one choice -> its message, ids, log-probabilities and end, ready to be taken whole or in deltas. */
+import type { Listener } from '../engine/engine.ts';
+import type { OnpolicyError } from '../errors.ts';
+import type { MessagePlan } from '../models/message-format.ts';
+import type { SampledRows } from '../native/addon.ts';
+import type { TokenLogprob } from '../protocol/index.ts';
+import { toTokenLogprob } from '../sampling/logprobs.ts';
+import type { Tokenizer } from '../tokenizer/tokenizer.ts';
+import { type MessageDelta, MessageOut } from './message-out.ts';
+import { type Finish, type StopRules, TextOut } from './text-out.ts';
+
+/** What came since the last take. */
+export type ChoiceDelta = {
+  readonly message: MessageDelta;
+  readonly tokenIds: readonly number[];
+  readonly logprobs: readonly TokenLogprob[];
+  /** Set on the last delta of a choice. */
+  readonly finish: Finish | null;
+};
+
+/** Which parts of a choice the request wants. */
+export type ChoiceOptions = {
+  readonly rules: StopRules;
+  readonly message: MessagePlan;
+  readonly tokenizer: Tokenizer;
+  readonly wantsLogprobs: boolean;
+  readonly tokensAsIds: boolean;
+  /** Called after every token, and when the choice ends or fails. */
+  readonly onChange: (choice: Choice) => void;
+};
+
+/** A grammar that is complete ends its choice like the end of a sequence. */
+const END: Finish = { reason: 'stop', stopReason: null };
+
+/** One choice of a completion. */
+export class Choice implements Listener {
+  readonly index: number;
+  readonly tokenIds: number[] = [];
+  readonly logprobs: TokenLogprob[] = [];
+  finish: Finish | null = null;
+  error: OnpolicyError | null = null;
+  readonly #options: ChoiceOptions;
+  readonly message: MessageOut;
+  readonly #out: TextOut;
+  #unread: { readonly rows: SampledRows; readonly row: number }[] = []; // to become log-probabilities
+  #isMessageEnded = false;
+  #taken = 0; // tokens handed out in deltas
+  #isEndTaken = false;
+
+  constructor(index: number, options: ChoiceOptions) {
+    this.index = index;
+    this.#options = options;
+    this.#out = new TextOut(options.rules, options.tokenizer);
+    this.message = new MessageOut(options.message);
+  }
+
+  get isEnded(): boolean {
+    return this.finish !== null || this.error !== null;
+  }
+
+  /** Whether a delta is ready to be taken. */
+  get hasDelta(): boolean {
+    return this.#taken < this.tokenIds.length || (this.finish !== null && !this.#isEndTaken);
+  }
+
+  onToken(token: number, rows: SampledRows, row: number, isFinal: boolean): boolean {
+    this.keepToken(token, rows, row);
+    this.finish = this.#out.push(token) ?? (isFinal ? this.#out.end(END) : null);
+    this.#options.onChange(this);
+    return this.finish !== null;
+  }
+
+  /** Adds a token that is no part of the text. */
+  keepToken(token: number, rows: SampledRows, row: number): void {
+    this.tokenIds.push(token);
+    if (this.#options.wantsLogprobs) this.#unread.push({ rows, row });
+  }
+
+  /** Ends a choice whose tokens do not say so themselves. */
+  end(finish: Finish): void {
+    this.finish = this.#out.end(finish);
+    this.#options.onChange(this);
+  }
+
+  onComplete(): void {
+    this.end(END);
+  }
+
+  onError(error: OnpolicyError): void {
+    this.error = error;
+    this.#options.onChange(this);
+  }
+
+  /**
+   * Brings {@link message} and {@link logprobs} up to the last token. What ends the choice does not wait for it, so it is
+   * done when the next step is on its way: until then every moment keeps the processor from computing.
+   */
+  catchUp(): void {
+    const { tokenizer, tokensAsIds } = this.#options;
+    for (const { rows, row } of this.#unread)
+      this.logprobs.push(toTokenLogprob(tokenizer, rows, row, tokensAsIds));
+    if (this.#unread.length > 0) this.#unread = [];
+    this.message.push(this.#out.takeDelta());
+    if (this.finish === null || this.#isMessageEnded) return;
+    this.#isMessageEnded = true;
+    this.message.finish();
+  }
+
+  /** Takes what came since the last call. Joined, the deltas are the whole choice. */
+  takeDelta(): ChoiceDelta {
+    this.catchUp();
+    const from = this.#taken;
+    this.#taken = this.tokenIds.length;
+    this.#isEndTaken = this.finish !== null;
+    return {
+      message: this.message.takeDelta(),
+      tokenIds: this.tokenIds.slice(from),
+      logprobs: this.logprobs.slice(from),
+      finish: this.finish,
+    };
+  }
+}

@@ -1,0 +1,228 @@
+/** A prepared request -> its choices, sampled together; taken whole, or as events while they come. */
+
+import type { Engine, Listener } from '../engine/engine.ts';
+import { type Group, type SavedPrompt, Sequence } from '../engine/sequence.ts';
+import { OnpolicyError } from '../errors.ts';
+import type { MessagePlan } from '../models/message-format.ts';
+import type { Handle, SamplerHandle } from '../native/addon.ts';
+import type { PromptLogprobs } from '../protocol/index.ts';
+import type { LogitsHook } from '../sampling/logits-hook.ts';
+import { forkSampler } from '../sampling/plan.ts';
+import type { PromptScores } from '../sampling/prompt-scores.ts';
+import type { Tokenizer } from '../tokenizer/tokenizer.ts';
+import { BeamRun, feedChoice, reportRules } from './beams.ts';
+import { Choice } from './choice.ts';
+import type { StopRules } from './text-out.ts';
+import { inNextTurn } from './turns.ts';
+
+/** A request that is ready to run. */
+export type PreparedCompletion = {
+  readonly engine: Engine;
+  readonly tokenizer: Tokenizer;
+  readonly group: Group;
+  /** One per choice. */
+  readonly samplers: readonly SamplerHandle[];
+  readonly rules: StopRules;
+  /** With beam search, its `length_penalty`; null: sampling. */
+  readonly lengthPenalty: number | null;
+  readonly message: MessagePlan;
+  readonly wantsLogprobs: boolean;
+  readonly tokensAsIds: boolean;
+  readonly signal: AbortSignal | undefined;
+  /** Called once, when the engine has no more use for its sequences. */
+  readonly onEnd: () => void;
+  /** Collects the prompt's log-probabilities, once for all choices. */
+  readonly promptScores: PromptScores | null;
+  /** Grammars that hold the choices, from their first token or from the end of the reasoning; one each, or none. */
+  readonly matchers: readonly Handle[];
+  /** Takes the cache of the prompt, once for all choices. */
+  readonly savedPrompt: SavedPrompt | null;
+  /** One per choice, or none. */
+  readonly hooks: readonly LogitsHook[];
+};
+
+/** What moves a request's sequences through the engine. */
+type Run = {
+  /** Prompt tokens that the prefix cache saved. */
+  readonly cachedTokens: number;
+  stop(): void;
+};
+
+/** One request while it runs. */
+export class Completion {
+  readonly #choices: Choice[];
+  readonly #prepared: PreparedCompletion;
+  readonly #run: Run;
+  readonly #onAbort = (): void => this.stop(abortError(this.#prepared.signal));
+  #open: number; // choices that have not ended
+  #error: OnpolicyError | null = null;
+  #wake: (() => void) | null = null;
+  #wakeQueued = false;
+  readonly #onTurn = (): void => {
+    this.#wakeQueued = false;
+    const wake = this.#wake;
+    this.#wake = null;
+    wake?.();
+  };
+
+  constructor(prepared: PreparedCompletion) {
+    this.#prepared = prepared;
+    const { samplers, signal, lengthPenalty } = prepared;
+    if (signal?.aborted) throw abortError(signal);
+    const onChange = (choice: Choice): void => this.#onChange(choice);
+    const rules = lengthPenalty === null ? prepared.rules : reportRules(prepared.rules);
+    this.#choices = samplers.map((_, index) => new Choice(index, { ...prepared, rules, onChange }));
+    this.#open = samplers.length;
+    signal?.addEventListener('abort', this.#onAbort, { once: true });
+    this.#run =
+      lengthPenalty === null ? runSamplers(prepared, this.#choices) : this.#searchBeams(lengthPenalty);
+  }
+
+  /** One per choice, by index. With beam search there may be fewer than asked for, known when the first has something. */
+  get choices(): readonly Choice[] {
+    return this.#choices;
+  }
+
+  /** Prompt tokens that the prefix cache saved. */
+  get cachedTokens(): number {
+    return this.#run.cachedTokens;
+  }
+
+  /** `prompt_logprobs` of the answer, once it is done; null when the request wants none. */
+  promptLogprobs(): (PromptLogprobs | null)[] | null {
+    const { promptScores, tokenizer } = this.#prepared;
+    return promptScores?.entries(tokenizer) ?? null;
+  }
+
+  get isEnded(): boolean {
+    return this.#open === 0 || this.#error !== null;
+  }
+
+  /** Waits until every choice has ended. Rejects when one failed, after stopping the others. */
+  async done(): Promise<void> {
+    for (;;) {
+      for (const choice of this.#choices) choice.catchUp();
+      if (this.isEnded) break;
+      await this.#changed();
+    }
+    if (this.#error) throw this.#error;
+  }
+
+  /** The choices that have something new, once there are any; null when all have ended. Rejects when one failed. */
+  async changes(): Promise<readonly Choice[] | null> {
+    for (;;) {
+      const changed = this.#choices.filter((choice) => choice.hasDelta);
+      if (changed.length > 0) return changed;
+      if (this.#error) throw this.#error;
+      if (this.isEnded) return null;
+      await this.#changed();
+    }
+  }
+
+  /** Stops what still runs; a caller that waits gets `error`. */
+  stop(error: OnpolicyError): void {
+    if (this.isEnded) return;
+    this.#error = error;
+    this.#finish();
+  }
+
+  #onChange(choice: Choice): void {
+    if (choice.isEnded) this.#open -= 1;
+    if (choice.error && !this.#error) this.#error = choice.error;
+    if (this.isEnded) this.#finish();
+    else this.#notify();
+  }
+
+  #finish(): void {
+    this.#prepared.signal?.removeEventListener('abort', this.#onAbort);
+    this.#run.stop();
+    this.#prepared.onEnd();
+    this.#notify();
+  }
+
+  #searchBeams(lengthPenalty: number): BeamRun {
+    const { samplers, rules, matchers } = this.#prepared;
+    const matcher = matchers[0] ?? null;
+    if (matcher && this.#choices[0]!.message.isReasoning)
+      throw new OnpolicyError(
+        'UNSUPPORTED',
+        'use_beam_search: a constraint that begins after reasoning cannot be searched with beams',
+        { param: 'use_beam_search' },
+      );
+    return new BeamRun({
+      ...this.#prepared,
+      sampler: samplers[0]!,
+      forkSampler,
+      matcher,
+      width: samplers.length,
+      lengthPenalty,
+      onEnd: (result) => {
+        if (this.isEnded) return;
+        if (result instanceof OnpolicyError) return this.#choices[0]!.onError(result);
+        this.#choices.length = this.#open = result.length;
+        for (const [index, hypothesis] of result.entries())
+          feedChoice(this.#choices[index]!, hypothesis, rules);
+      },
+    });
+  }
+
+  #changed(): Promise<void> {
+    return new Promise((wake) => {
+      this.#wake = wake;
+    });
+  }
+
+  /** Wakes the reader after the next step is on its way, so that its work costs the engine no time. */
+  #notify(): void {
+    if (this.#wakeQueued || !this.#wake) return;
+    this.#wakeQueued = true;
+    inNextTurn(this.#onTurn);
+  }
+}
+
+/** A sequence per choice, each with its own sampler. */
+function runSamplers(prepared: PreparedCompletion, choices: readonly Choice[]): Run {
+  const { engine, group, samplers, promptScores, savedPrompt, hooks, matchers, rules } = prepared;
+  const sequences = samplers.map(
+    (sampler, index) =>
+      new Sequence(group, index, sampler, {
+        promptScores: index === 0 ? promptScores : null,
+        savedPrompt: index === 0 ? savedPrompt : null,
+        hook: hooks[index] ?? null,
+        maxOutputs: rules.maxTokens,
+      }),
+  );
+  for (const [index, sequence] of sequences.entries())
+    engine.submit(sequence, constrain(sequence, choices[index]!, matchers[index]));
+  return {
+    get cachedTokens() {
+      return Math.max(0, sequences[0]!.cachedTokens);
+    },
+    stop() {
+      for (const sequence of sequences) engine.remove(sequence);
+    },
+  };
+}
+
+function abortError(signal: AbortSignal | undefined): OnpolicyError {
+  return new OnpolicyError('ABORTED', 'the request was aborted', { cause: signal?.reason });
+}
+
+/** Puts a sequence under its grammar: at once, or when the reasoning that the prompt has opened is over. */
+function constrain(sequence: Sequence, choice: Choice, matcher: Handle | undefined): Listener {
+  if (!matcher) return choice;
+  if (!choice.message.isReasoning) {
+    sequence.matcher = matcher;
+    return choice;
+  }
+  return {
+    onToken(token, rows, row, isFinal) {
+      const ended = choice.onToken(token, rows, row, isFinal);
+      choice.catchUp();
+      if (!choice.message.isReasoning) sequence.matcher = matcher;
+      return ended;
+    },
+    onComplete: () => choice.onComplete(),
+    onError: (error) => choice.onError(error),
+  };
+}

@@ -1,0 +1,140 @@
+/** Text of one choice, as it comes -> its message: content, reasoning and tool calls, whole or in deltas. */
+import { randomInt } from 'node:crypto';
+import type { MessagePlan } from '../models/message-format.ts';
+import type { ResponseToolCall, ToolCallDelta } from '../protocol/index.ts';
+import { createReasoningParser, type ReasoningParser } from '../reasoning/parser.ts';
+import {
+  createToolCallIds,
+  createToolCallParser,
+  type ToolCallEvent,
+  type ToolCallParser,
+} from '../tool-calls/parser.ts';
+
+/** New parts of a message. */
+export type MessageDelta = {
+  content: string;
+  reasoning: string;
+  toolCalls: ToolCallDelta[];
+};
+
+/** Reads the text of one choice. Deltas joined are the message; the whole and the stream come from the same events. */
+export class MessageOut {
+  readonly #tools: ToolCallParser | null;
+  readonly #reasoning: ReasoningParser | null;
+  readonly #includeReasoning: boolean;
+  readonly #calls = new Map<number, ResponseToolCall>();
+  #delta: MessageDelta = { content: '', reasoning: '', toolCalls: [] };
+  #content = '';
+  #reasoningText = '';
+  #hasBrokenCall = false;
+
+  constructor({ tools, reasoning, includeReasoning }: MessagePlan) {
+    this.#tools =
+      tools &&
+      createToolCallParser(tools.format, {
+        tools: tools.definitions,
+        createId: createToolCallIds(tools.format, randomInt),
+        parallel: tools.parallel,
+      });
+    this.#reasoning =
+      reasoning && createReasoningParser(reasoning.format, { startsInside: reasoning.startsInside });
+    this.#includeReasoning = includeReasoning;
+  }
+
+  /** Whether anything but plain content is looked for. */
+  get isParsed(): boolean {
+    return this.#tools !== null || this.#reasoning !== null;
+  }
+
+  /** The text so far ends inside reasoning. */
+  get isReasoning(): boolean {
+    return this.#reasoning?.isInside() ?? false;
+  }
+
+  get content(): string {
+    return this.#content;
+  }
+
+  get reasoning(): string {
+    return this.#reasoningText;
+  }
+
+  get toolCalls(): ResponseToolCall[] {
+    return [...this.#calls.values()];
+  }
+
+  /** A call was announced but never completed: what there was of it is content. */
+  get hasBrokenCall(): boolean {
+    return this.#hasBrokenCall;
+  }
+
+  push(text: string): void {
+    if (text === '') return;
+    if (!this.#reasoning) return this.#readContent(text);
+    for (const event of this.#reasoning.push(text)) this.#readPart(event);
+  }
+
+  /** Call it once, when the choice has ended. */
+  finish(): void {
+    for (const event of this.#reasoning?.finish() ?? []) this.#readPart(event);
+    for (const event of this.#tools?.finish() ?? []) this.#readEvent(event);
+  }
+
+  /** The parts that came since the last call. */
+  takeDelta(): MessageDelta {
+    const delta = this.#delta;
+    this.#delta = { content: '', reasoning: '', toolCalls: [] };
+    return delta;
+  }
+
+  #readPart({ kind, text }: { kind: 'reasoning' | 'content'; text: string }): void {
+    if (kind === 'content') return this.#readContent(text);
+    if (!this.#includeReasoning) return;
+    this.#reasoningText += text;
+    this.#delta.reasoning += text;
+  }
+
+  #readContent(text: string): void {
+    if (!this.#tools) return this.#addContent(text);
+    for (const event of this.#tools.push(text)) this.#readEvent(event);
+  }
+
+  #readEvent(event: ToolCallEvent): void {
+    switch (event.kind) {
+      case 'content':
+        return this.#addContent(event.text);
+      case 'call_start': {
+        const { index, id, name } = event;
+        this.#calls.set(index, { id, type: 'function', function: { name, arguments: '' } });
+        this.#delta.toolCalls.push({ index, id, type: 'function', function: { name, arguments: '' } });
+        return;
+      }
+      case 'call_arguments': {
+        this.#calls.get(event.index)!.function.arguments += event.delta;
+        this.#addArguments(event.index, event.delta);
+        return;
+      }
+      case 'call_end':
+        return;
+      case 'call_broken':
+        this.#calls.delete(event.index);
+        this.#hasBrokenCall = true;
+        return this.#addContent(event.text);
+      default:
+        event satisfies never;
+    }
+  }
+
+  #addContent(text: string): void {
+    this.#content += text;
+    this.#delta.content += text;
+  }
+
+  /** Pieces of one call that are taken together travel in one delta. */
+  #addArguments(index: number, text: string): void {
+    const last = this.#delta.toolCalls.at(-1);
+    if (last?.index === index && last.function)
+      last.function.arguments = (last.function.arguments ?? '') + text;
+    else this.#delta.toolCalls.push({ index, function: { arguments: text } });
+  }
+}

@@ -1,0 +1,88 @@
+/** `kv_transfer_params` of a request -> its prompt's cache saved for others, or loaded from where another process saved it. */
+import type { LoadedModel } from '../backends/model.ts';
+import type { Engine } from '../engine/engine.ts';
+import {
+  type CacheOwner,
+  digestModel,
+  type KvTransfer,
+  loadCache,
+  saveCache,
+} from '../engine/kv-transfer.ts';
+import type { Group, SavedPrompt } from '../engine/sequence.ts';
+import { OnpolicyError } from '../errors.ts';
+import type { ServedModel } from '../models/models.ts';
+import type { JsonObject } from '../protocol/index.ts';
+
+/** The two ends of a transfer. */
+export type PromptTransfer = {
+  /** Takes the cache of the prompt; null when it is not to be saved. */
+  readonly savedPrompt: SavedPrompt | null;
+  /** `kv_transfer_params` of the answer, once it is done. */
+  finish(): Promise<JsonObject | null>;
+};
+
+/** Sequences share a saved prompt only with those that name its handle. Null: nothing is loaded. */
+export function transferKey(transfer: KvTransfer): string | null {
+  return transfer.kind === 'resume' ? `handle ${transfer.handle}` : null;
+}
+
+/** What computed a prompt: a model, and the identity of the adapter beside it; empty: none. */
+export type PromptOwner = { readonly model: ServedModel; readonly adapter: string };
+
+/** Loads what a request goes on from, before it is submitted. Fails with `INVALID_REQUEST` when it does not belong here. */
+export async function beginTransfer(
+  transfer: KvTransfer,
+  promptOwner: PromptOwner,
+  group: Group,
+  folder: string,
+): Promise<PromptTransfer> {
+  if (transfer.kind === 'none') return { savedPrompt: null, finish: async () => null };
+  const { engine } = promptOwner.model;
+  if (!engine.canCutCache)
+    throw new OnpolicyError(
+      'UNSUPPORTED',
+      'kv_transfer_params: a model with recurrent state cannot hand its prompt over',
+      {
+        param: 'kv_transfer_params',
+      },
+    );
+  const owner = await ownerOf(promptOwner);
+  if (transfer.kind === 'resume') {
+    const { tokens, state } = await loadCache(folder, owner, transfer.handle, group.prompt);
+    await adopt(engine, group, tokens, state);
+    return { savedPrompt: null, finish: async () => null };
+  }
+  const savedPrompt: SavedPrompt = { state: null };
+  return {
+    savedPrompt,
+    finish: () => saveCache(folder, owner, { tokens: group.prompt, state: savedPrompt.state! }),
+  };
+}
+
+async function adopt(engine: Engine, group: Group, tokens: Int32Array, state: Uint8Array): Promise<void> {
+  try {
+    await engine.adopt(group, tokens, state);
+  } catch (cause) {
+    if ((cause as { code?: string }).code !== 'KV_FULL') throw cause;
+    throw new OnpolicyError(
+      'INVALID_REQUEST',
+      'kv_transfer_params.handle: the saved prompt is of another context',
+      {
+        cause,
+        param: 'kv_transfer_params',
+      },
+    );
+  }
+}
+
+const digests = new WeakMap<LoadedModel, Promise<string>>();
+
+async function ownerOf({ model: { loaded, engine }, adapter }: PromptOwner): Promise<CacheOwner> {
+  let digest = digests.get(loaded);
+  if (!digest) {
+    digest = Promise.all(loaded.files.map(digestModel)).then((parts) => parts.join(' '));
+    digests.set(loaded, digest);
+    digest.catch(() => digests.delete(loaded));
+  }
+  return { model: await digest, adapter, context: engine.cacheShape };
+}

@@ -1,0 +1,113 @@
+/** A request's messages -> rendered text -> token ids that fit the context. */
+import { OnpolicyError } from '../errors.ts';
+import type { ValidChatRequest } from '../protocol/index.ts';
+import type { ChatTemplate } from '../template/index.ts';
+import type { Tokenizer } from '../tokenizer/tokenizer.ts';
+import { toTemplateMessage } from './template-message.ts';
+
+/** What the prompt is made with. */
+export type PromptContext = {
+  readonly template: ChatTemplate;
+  readonly tokenizer: Tokenizer;
+  /** Tokens of prompt and output together at most. */
+  readonly contextSize: number;
+};
+
+/** A prompt, and how many tokens may follow it. */
+export type Prompt = {
+  /** The rendered template. */
+  readonly text: string;
+  readonly ids: Int32Array; // (prompt)
+  readonly maxTokens: number;
+};
+
+const NOTHING = new Int32Array(0);
+
+/** Renders and encodes the messages. Fails with `TEMPLATE_FAILED` or `CONTEXT_OVERFLOW`. */
+export async function buildPrompt(request: ValidChatRequest, context: PromptContext): Promise<Prompt> {
+  const { tokenizer, contextSize } = context;
+  const text = renderMessages(request, context);
+  const addSpecial = request.add_special_tokens;
+  const encoded = await tokenizer.encode(text, { addSpecial, parseSpecial: true });
+  const isCut = addSpecial && request.truncate_prompt_tokens !== null;
+  const added = isCut ? await tokenizer.encode('', { addSpecial, parseSpecial: true }) : NOTHING;
+  const ids = truncate(request, encoded, added, contextSize);
+  return { text, ids, maxTokens: outputLimit(request, ids.length, contextSize) };
+}
+
+/** The text of the messages, as the template writes it. */
+export function renderMessages(
+  request: ValidChatRequest,
+  { template, tokenizer }: Pick<PromptContext, 'template' | 'tokenizer'>,
+): string {
+  const asParts = template.contentFormat === 'openai';
+  const effort = request.reasoning_effort;
+  const input = {
+    messages: request.messages.map((message, index) => toTemplateMessage(message, index, asParts)),
+    tools: request.tools.length > 0 ? request.tools : null,
+    documents: request.documents,
+    addGenerationPrompt: request.add_generation_prompt,
+    continueFinalMessage: request.continue_final_message,
+    kwargs: { ...(effort === null ? {} : { reasoning_effort: effort }), ...request.chat_template_kwargs },
+    bosToken: tokenizer.bosText,
+    eosToken: tokenizer.eosText,
+  };
+  return template.render(input, { parseToolArguments: true });
+}
+
+/**
+ * `truncate_prompt_tokens`: the last tokens; -1 keeps as many as leave room for the answer. What was `added` around the
+ * text stays, and counts.
+ */
+function truncate(
+  request: ValidChatRequest,
+  ids: Int32Array,
+  added: Int32Array,
+  contextSize: number,
+): Int32Array {
+  const asked = request.truncate_prompt_tokens;
+  if (asked === null) return ids;
+  if (asked > contextSize)
+    throw new OnpolicyError(
+      'INVALID_REQUEST',
+      `truncate_prompt_tokens: expected at most the ${contextSize} tokens of the context, got ${asked}`,
+      { param: 'truncate_prompt_tokens' },
+    );
+  const kept = Math.max(1, asked === -1 ? contextSize - (request.max_completion_tokens ?? 1) : asked);
+  if (ids.length <= kept) return ids;
+  let before = 0; // of what was added, how much stands before the text
+  while (before < Math.min(added.length, kept) && added[before] === ids[before]) before += 1;
+  const cut = ids.slice(ids.length - kept);
+  cut.set(ids.subarray(0, before));
+  return cut;
+}
+
+/** Tokens that may be generated: what was asked for, or what the context still holds. */
+function outputLimit(request: ValidChatRequest, promptTokens: number, contextSize: number): number {
+  if (promptTokens === 0)
+    throw new OnpolicyError('INVALID_REQUEST', 'messages: the prompt is empty', { param: 'messages' });
+  const left = contextSize - promptTokens;
+  if (left < 1)
+    throw new OnpolicyError(
+      'CONTEXT_OVERFLOW',
+      `messages: the prompt has ${promptTokens} tokens; the context holds ${contextSize}, at least one of them for ` +
+        `the answer. Shorten the messages by ${1 - left} tokens`,
+      { param: 'messages' },
+    );
+  const wanted = request.max_completion_tokens;
+  if (wanted !== null && wanted > left)
+    throw new OnpolicyError(
+      'CONTEXT_OVERFLOW',
+      `max_completion_tokens: ${wanted} tokens do not fit: the prompt has ${promptTokens} and the context holds ` +
+        `${contextSize}; at most ${left} fit`,
+      { param: 'max_completion_tokens' },
+    );
+  const maxTokens = wanted ?? left;
+  if (request.min_tokens > maxTokens)
+    throw new OnpolicyError(
+      'INVALID_REQUEST',
+      `min_tokens: expected at most the ${maxTokens} tokens that may be generated, got ${request.min_tokens}`,
+      { param: 'min_tokens' },
+    );
+  return maxTokens;
+}

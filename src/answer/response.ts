@@ -1,0 +1,98 @@
+/** A finished completion -> the response object of the wire. */
+
+import type {
+  ChatCompletion,
+  ChatCompletionChoice,
+  FinishReason,
+  JsonObject,
+  Usage,
+} from '../protocol/index.ts';
+import type { Choice } from './choice.ts';
+import type { Completion } from './completion.ts';
+
+/** What the answer repeats from the request, the same in a response and in every chunk. */
+export type AnswerHeader = {
+  readonly id: string;
+  readonly created: number; // seconds since 1970
+  readonly model: string;
+  /** Engine, model and adapter that answered. */
+  readonly systemFingerprint: string;
+  /** The seed that was drawn because the request had none. */
+  readonly drawnSeed: number | null;
+  readonly role: 'assistant';
+  /** Text of the last message that the content begins with; empty without `echo`. */
+  readonly echo: string;
+  /** The request named the one tool to call: then the call is the answer, and its end an ordinary stop. */
+  readonly namesTool: boolean;
+  readonly promptIds: Int32Array;
+  readonly returnTokenIds: boolean;
+  readonly wantsLogprobs: boolean;
+};
+
+/** The whole answer at once. */
+export function toResponse(
+  header: AnswerHeader,
+  completion: Completion,
+  kvTransferParams: JsonObject | null = null,
+): ChatCompletion {
+  return {
+    id: header.id,
+    object: 'chat.completion',
+    created: header.created,
+    model: header.model,
+    choices: completion.choices.map((choice) => toChoice(header, choice)),
+    service_tier: null,
+    system_fingerprint: header.systemFingerprint,
+    seed: header.drawnSeed,
+    usage: toUsage(header, completion),
+    prompt_logprobs: completion.promptLogprobs(),
+    prompt_token_ids: header.returnTokenIds ? Array.from(header.promptIds) : null,
+    kv_transfer_params: kvTransferParams as ChatCompletion['kv_transfer_params'],
+  };
+}
+
+/** Tokens of the request, summed over its choices. The prompt counts once. */
+export function toUsage(header: AnswerHeader, completion: Completion): Usage {
+  const prompt = header.promptIds.length;
+  let completionTokens = 0;
+  for (const choice of completion.choices) completionTokens += choice.tokenIds.length;
+  return {
+    prompt_tokens: prompt,
+    total_tokens: prompt + completionTokens,
+    completion_tokens: completionTokens,
+    prompt_tokens_details: { cached_tokens: completion.cachedTokens },
+  };
+}
+
+/** Why a choice ended, as the wire says it. */
+export function finishReason(header: AnswerHeader, choice: Choice): FinishReason {
+  const { hasBrokenCall, toolCalls } = choice.message;
+  if (hasBrokenCall) return 'length';
+  if (choice.finish!.reason === 'stop' && toolCalls.length > 0 && !header.namesTool) return 'tool_calls';
+  return choice.finish!.reason;
+}
+
+function toChoice(header: AnswerHeader, choice: Choice): ChatCompletionChoice {
+  const { message } = choice;
+  const content = header.echo + message.content;
+  const reasoning = message.reasoning || null;
+  const isElsewhere = reasoning !== null || message.toolCalls.length > 0;
+  return {
+    index: choice.index,
+    message: {
+      role: header.role,
+      content: content === '' && isElsewhere ? null : content,
+      refusal: null,
+      annotations: null,
+      audio: null,
+      function_call: null,
+      tool_calls: message.toolCalls,
+      reasoning,
+      reasoning_content: reasoning,
+    },
+    logprobs: header.wantsLogprobs ? { content: choice.logprobs, refusal: null } : null,
+    finish_reason: finishReason(header, choice),
+    stop_reason: choice.finish!.stopReason,
+    token_ids: header.returnTokenIds ? choice.tokenIds : null,
+  };
+}

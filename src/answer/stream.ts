@@ -1,0 +1,142 @@
+/** A running completion -> the chunks of the wire, in their order: roles, deltas, usage. */
+import { iterateBatches } from '../common/batches.ts';
+import { OnpolicyError } from '../errors.ts';
+import type { ChatCompletionChunk, ChunkChoice, Usage } from '../protocol/index.ts';
+import type { Choice } from './choice.ts';
+import type { Completion } from './completion.ts';
+import { type AnswerHeader, finishReason, toUsage } from './response.ts';
+
+/** What a stream reports of its usage. */
+export type UsageReport = {
+  /** One last chunk with the sums. */
+  readonly atEnd: boolean;
+  /** Every chunk with the numbers of its own choice. */
+  readonly inEveryChunk: boolean;
+};
+
+/** The chunks of one answer. It can be read once; leaving the loop aborts the request. */
+export class ChatCompletionStream implements AsyncIterable<ChatCompletionChunk> {
+  readonly #chunks: AsyncIterator<ChatCompletionChunk>;
+  readonly #stop: () => void;
+
+  constructor(chunks: AsyncIterator<ChatCompletionChunk>, stop: () => void) {
+    this.#chunks = chunks;
+    this.#stop = stop;
+  }
+
+  /** The chunks, in the order of the wire. */
+  [Symbol.asyncIterator](): AsyncIterator<ChatCompletionChunk> {
+    return this.#chunks;
+  }
+
+  /** Ends the request now. A reader gets an error with code `ABORTED`. */
+  abort(): void {
+    this.#stop();
+  }
+}
+
+/** The chunks of a completion. Leaving them stops it. */
+export function toChunks(
+  header: AnswerHeader,
+  completion: Completion,
+  usage: UsageReport,
+): AsyncIterator<ChatCompletionChunk> {
+  let hasBegun = false;
+  let hasEnded = false;
+  return iterateBatches({
+    next: async () => {
+      const changed = await completion.changes();
+      if (changed === null) {
+        if (hasEnded || !usage.atEnd) return null;
+        hasEnded = true;
+        return [toChunk(header, [], { usage: toUsage(header, completion) })];
+      }
+      const chunks = hasBegun ? [] : openingChunks(header, completion, usage);
+      hasBegun = true;
+      for (const choice of changed) {
+        const delta = deltaChoice(header, choice);
+        if (delta) chunks.push(toChunk(header, [delta], counted(header, usage, choice)));
+      }
+      return chunks;
+    },
+    leave: () => completion.stop(new OnpolicyError('ABORTED', 'the stream was left')),
+  });
+}
+
+function toChunk(
+  { id, created, model }: AnswerHeader,
+  choices: ChunkChoice[],
+  more: Partial<ChatCompletionChunk>,
+): ChatCompletionChunk {
+  return { id, object: 'chat.completion.chunk', created, model, choices, ...more };
+}
+
+/** Of every choice its role, then what `echo` puts before its text. */
+function openingChunks(
+  header: AnswerHeader,
+  { choices }: Completion,
+  usage: UsageReport,
+): ChatCompletionChunk[] {
+  const none = counted(header, usage, null);
+  const chunks = choices.map(({ index }) =>
+    toChunk(header, [roleChoice(header, index)], {
+      ...none,
+      prompt_token_ids: header.returnTokenIds ? Array.from(header.promptIds) : null,
+      system_fingerprint: header.systemFingerprint,
+      seed: header.drawnSeed,
+    }),
+  );
+  if (header.echo !== '')
+    for (const { index } of choices) chunks.push(toChunk(header, [echoChoice(header, index)], none));
+  return chunks;
+}
+
+function counted(header: AnswerHeader, usage: UsageReport, choice: Choice | null): { usage?: Usage } {
+  return usage.inEveryChunk ? { usage: choiceUsage(header, choice) } : {};
+}
+
+function roleChoice(header: AnswerHeader, index: number): ChunkChoice {
+  return {
+    index,
+    delta: { role: header.role, content: '', reasoning_content: null },
+    logprobs: null,
+    finish_reason: null,
+  };
+}
+
+function echoChoice(header: AnswerHeader, index: number): ChunkChoice {
+  return {
+    index,
+    delta: { content: header.echo, reasoning_content: null },
+    logprobs: null,
+    finish_reason: null,
+  };
+}
+
+/** The next chunk of a choice; null when all there is of its text is still being read. */
+function deltaChoice(header: AnswerHeader, choice: Choice): ChunkChoice | null {
+  const { message, tokenIds, logprobs, finish } = choice.takeDelta();
+  const { content, reasoning, toolCalls } = message;
+  const isEmpty = content === '' && reasoning === '' && toolCalls.length === 0;
+  const isHidden = choice.message.isParsed && isEmpty;
+  if (isHidden && !finish && !header.returnTokenIds && !header.wantsLogprobs) return null;
+  return {
+    index: choice.index,
+    delta: {
+      ...(choice.message.isParsed && content === '' ? {} : { content }),
+      ...(reasoning === '' ? {} : { reasoning }),
+      reasoning_content: reasoning === '' ? null : reasoning,
+      ...(toolCalls.length > 0 ? { tool_calls: toolCalls } : {}),
+    },
+    logprobs: header.wantsLogprobs ? { content: [...logprobs], refusal: null } : null,
+    finish_reason: finish && finishReason(header, choice),
+    ...(finish ? { stop_reason: finish.stopReason } : {}),
+    token_ids: header.returnTokenIds ? [...tokenIds] : null,
+  };
+}
+
+function choiceUsage(header: AnswerHeader, choice: Choice | null): Usage {
+  const prompt_tokens = header.promptIds.length;
+  const completion_tokens = choice?.tokenIds.length ?? 0;
+  return { prompt_tokens, total_tokens: prompt_tokens + completion_tokens, completion_tokens };
+}

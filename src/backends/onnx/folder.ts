@@ -1,0 +1,202 @@
+/** A model folder -> its files and what they say. Everything that is missing or damaged is said at once, by name. */
+import fs from 'node:fs';
+import path from 'node:path';
+import { OnpolicyError } from '../../errors.ts';
+import type { DecoderSizes } from './messages.ts';
+import type { TokenizerFile } from './vocabulary.ts';
+
+/** Sampling settings of `generation_config.json`; null: none. */
+export type FolderDefaults = {
+  readonly temperature: number | null;
+  readonly top_p: number | null;
+  readonly top_k: number | null;
+  readonly min_p: number | null;
+  readonly repetition_penalty: number | null;
+};
+
+/** What a folder holds. */
+export type ModelFolder = {
+  readonly folder: string;
+  /** The graph. */
+  readonly file: string;
+  /** Files whose content is the model: the graph, and its weights where they lie beside it. */
+  readonly weightFiles: readonly string[];
+  readonly name: string;
+  readonly contextLength: number;
+  readonly sizes: DecoderSizes;
+  readonly eosIds: readonly number[];
+  readonly chatTemplate: string;
+  readonly toolTemplate: string;
+  readonly defaults: FolderDefaults;
+  readonly tokenizer: TokenizerFile;
+  readonly tokenizerConfig: Json;
+};
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** Graphs in the order in which one is chosen when the caller names none. */
+const GRAPHS = ['', '_fp16', '_quantized', '_int8', '_uint8', '_q4', '_q4f16', '_bnb4'].flatMap((ending) =>
+  ['model', 'decoder_model_merged'].map((name) => `${name}${ending}.onnx`),
+);
+const DEFAULT_CONTEXT = 2048;
+/** Names for the length of the context in configurations. */
+const CONTEXT_FIELDS = [
+  'max_position_embeddings',
+  'n_positions',
+  'max_sequence_length',
+  'seq_length',
+  'n_ctx',
+];
+
+/** Whether a path is an ONNX model: a graph, or a folder with a configuration and graphs, or one that should be that. */
+export function isOnnxModel(file: string): boolean {
+  if (file.endsWith('.onnx')) return true;
+  if (!fs.existsSync(file) || !fs.statSync(file).isDirectory()) return false;
+  return true; // a GGUF model is a file: whatever is wrong with this folder is said in terms of ONNX
+}
+
+/** Reads a folder, or that of a graph. Fails with `MODEL_INVALID`, or `UNSUPPORTED` for models that do not generate text. */
+export function readFolder(reference: string): ModelFolder {
+  const isGraph = reference.endsWith('.onnx');
+  const beside = path.dirname(reference);
+  const folder = !isGraph ? reference : path.basename(beside) === 'onnx' ? path.dirname(beside) : beside;
+  refuseOtherKinds(folder);
+  const config = readJson(folder, 'config.json');
+  const text = isObject(config['text_config']) ? config['text_config'] : config;
+  refuseVision(folder, config);
+  const file = isGraph ? reference : findGraph(folder);
+  const generation = readOptional(folder, 'generation_config.json');
+  const tokenizer = readJson(folder, 'tokenizer.json', 'the tokenizer');
+  const tokenizerConfig = readJson(folder, 'tokenizer_config.json', 'the tokenizer');
+  const heads = number(text, 'num_attention_heads', 'n_head');
+  const context = CONTEXT_FIELDS.map((name) => number(text, name)).find((value) => value > 0);
+  const eos = generation['eos_token_id'] ?? text['eos_token_id'] ?? config['eos_token_id'] ?? [];
+  return {
+    folder,
+    file,
+    weightFiles: [file, ...dataFiles(file)],
+    name: path.basename(folder),
+    contextLength: context ?? DEFAULT_CONTEXT,
+    sizes: {
+      architecture: String(text['model_type'] ?? ''),
+      queryHeads: heads,
+      heads: number(text, 'num_key_value_heads') || heads,
+      headSize: number(text, 'head_dim') || number(text, 'hidden_size', 'n_embd') / heads,
+      vocabSize: number(text, 'vocab_size'),
+      hasWindow: hasWindow(text),
+    },
+    eosIds: [eos].flat().filter((id): id is number => Number.isInteger(id)),
+    ...readTemplates(folder, tokenizerConfig),
+    defaults: readDefaults(generation),
+    tokenizer: tokenizer as TokenizerFile,
+    tokenizerConfig,
+  };
+}
+
+/** Whether some layers look at the last tokens only. Unused settings stand in many configurations. */
+function hasWindow(config: Json): boolean {
+  const layers = [config['layer_types'] ?? []].flat();
+  if (layers.length > 0) return layers.some((type) => type !== 'full_attention');
+  if (config['attention_chunk_size']) return true;
+  return Boolean(config['sliding_window']) && config['use_sliding_window'] !== false;
+}
+
+function refuseOtherKinds(folder: string): void {
+  if (fs.existsSync(path.join(folder, 'model_index.json')))
+    throw unsupported(`${folder} holds a diffusion pipeline, which does not generate text`);
+}
+
+function refuseVision(folder: string, config: Json): void {
+  const architecture = String([config['architectures']].flat()[0] ?? config['model_type'] ?? 'unknown');
+  if (config['is_encoder_decoder'] === true)
+    throw unsupported(`${architecture} is an encoder with a decoder; decoders alone can be served`);
+  const graphs = path.join(folder, 'onnx');
+  const hasVision =
+    fs.existsSync(graphs) && fs.readdirSync(graphs).some((name) => name.startsWith('vision_encoder'));
+  if (hasVision) throw unsupported(`${architecture} reads images, which this version cannot serve`);
+}
+
+function findGraph(folder: string): string {
+  for (const name of GRAPHS)
+    for (const place of ['onnx', '']) {
+      const file = path.join(folder, place, name);
+      if (fs.existsSync(file)) return file;
+    }
+  throw invalid(`${folder} holds no onnx/model*.onnx: expected one of ${GRAPHS.join(', ')}`);
+}
+
+/** `model.onnx_data`, `model.onnx_data_1` and so on, or `model.onnx.data`. */
+function dataFiles(file: string): string[] {
+  const [folder, name] = [path.dirname(file), path.basename(file)];
+  if (!fs.existsSync(file))
+    throw new OnpolicyError('MODEL_NOT_FOUND', `model: there is no file ${file}`, { param: 'model' });
+  return fs
+    .readdirSync(folder)
+    .filter((other) => other.startsWith(`${name}_data`) || other === `${name}.data`)
+    .sort()
+    .map((other) => path.join(folder, other));
+}
+
+/** One template, or a list of named ones; newer folders hold them in files of their own. */
+function readTemplates(folder: string, config: Json): { chatTemplate: string; toolTemplate: string } {
+  const file = path.join(folder, 'chat_template.jinja');
+  if (fs.existsSync(file)) return { chatTemplate: fs.readFileSync(file, 'utf8'), toolTemplate: '' };
+  const given = config['chat_template'] ?? readOptional(folder, 'chat_template.json')['chat_template'];
+  if (!Array.isArray(given))
+    return { chatTemplate: typeof given === 'string' ? given : '', toolTemplate: '' };
+  const named = (name: string): string =>
+    (given as { name: string; template: string }[]).find((one) => one.name === name)?.template ?? '';
+  return { chatTemplate: named('default'), toolTemplate: named('tool_use') };
+}
+
+function readDefaults(generation: Json): FolderDefaults {
+  const read = (name: string): number | null => {
+    const value = generation[name];
+    return typeof value === 'number' ? value : null;
+  };
+  const isGreedy = generation['do_sample'] === false;
+  return {
+    temperature: isGreedy ? null : read('temperature'),
+    top_p: isGreedy ? null : read('top_p'),
+    top_k: isGreedy ? null : read('top_k'),
+    min_p: isGreedy ? null : read('min_p'),
+    repetition_penalty: read('repetition_penalty'),
+  };
+}
+
+function readOptional(folder: string, name: string): Json {
+  return fs.existsSync(path.join(folder, name)) ? readJson(folder, name) : {};
+}
+
+function readJson(folder: string, name: string, what = 'the model'): Json {
+  const file = path.join(folder, name);
+  if (!fs.existsSync(file)) throw invalid(`${folder} holds no ${name}, which describes ${what}`);
+  let value: unknown;
+  try {
+    value = JSON.parse(fs.readFileSync(file, 'utf8'));
+  } catch (cause) {
+    throw invalid(`${file} is damaged: it is no JSON`, cause);
+  }
+  if (!isObject(value)) throw invalid(`${file} is damaged: expected an object`);
+  return value;
+}
+
+function number(config: Json, ...names: string[]): number {
+  for (const name of names) {
+    const value = config[name];
+    if (typeof value === 'number') return value;
+  }
+  return 0;
+}
+
+function isObject(value: unknown): value is Json {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function invalid(reason: string, cause?: unknown): OnpolicyError {
+  return new OnpolicyError('MODEL_INVALID', `model: ${reason}`, { cause, param: 'model' });
+}
+
+function unsupported(reason: string): OnpolicyError {
+  return new OnpolicyError('UNSUPPORTED', `model: ${reason}`, { param: 'model' });
+}

@@ -1,0 +1,215 @@
+/** A folder with ONNX graphs -> a model and a backend: graphs run on a thread of their own, rows are sampled by our addon. */
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { fromNative, OnpolicyError } from '../../errors.ts';
+import { loadAddon, type NativeRowSampler } from '../../native/addon.ts';
+import type { Gpu } from '../../native/libraries.ts';
+import { createVocabulary, type Vocabulary } from '../../structured/constraint.ts';
+import type { Tokenizer } from '../../tokenizer/tokenizer.ts';
+import type { Backend, Step, StepResult } from '../backend.ts';
+import type { ContextLimits, LoadedModel, SamplingDefaults } from '../model.ts';
+import { finishEdits, hookedSamples } from '../row-edits.ts';
+import { ComputeThread } from './compute-thread.ts';
+import { type ModelFolder, readFolder } from './folder.ts';
+import type { Decoder } from './messages.ts';
+import { chooseProviders } from './providers.ts';
+import { createTokenizer } from './tokenizer.ts';
+
+/** Weights below this many bytes: threads would wait for each other longer than they compute. */
+const TINY_BYTES = 40 * 2 ** 20;
+
+/** How to load a model folder. */
+export type OnnxOptions = {
+  /** The folder, or a graph in it. */
+  readonly path: string;
+  readonly gpu: Gpu;
+  /** CPU threads; null: one per core, one for a tiny model. */
+  readonly threads: number | null;
+  readonly signal?: AbortSignal;
+};
+
+/** Loads a folder. Fails with `MODEL_INVALID`, `MODEL_NOT_FOUND`, `UNSUPPORTED`, `NATIVE_UNAVAILABLE` or `ABORTED`. */
+export async function loadOnnx(options: OnnxOptions): Promise<LoadedModel> {
+  const folder = readFolder(options.path);
+  const providers = await chooseProviders(options.gpu);
+  const isTiny = weightBytes(folder) < TINY_BYTES;
+  const thread = new ComputeThread();
+  try {
+    const decoder = (await thread.request({
+      kind: 'open',
+      file: folder.file,
+      threads: options.threads ?? (isTiny ? 1 : os.availableParallelism()),
+      providers,
+      sizes: folder.sizes,
+    })) as Decoder;
+    if (options.signal?.aborted) throw new OnpolicyError('ABORTED', `loading ${options.path} was aborted`);
+    const tokenizer = await createTokenizer(folder, decoder.vocabSize);
+    return new OnnxModel(folder, decoder, tokenizer, thread, isTiny);
+  } catch (error) {
+    await thread.close();
+    throw error;
+  }
+}
+
+function weightBytes({ weightFiles }: ModelFolder): number {
+  return weightFiles.reduce((sum, file) => sum + fs.statSync(file).size, 0);
+}
+
+function toVocabulary({ vocabSize, endIds, bytesOf, isSpecial }: Tokenizer): Vocabulary {
+  const ids = Array.from({ length: vocabSize }, (_, id) => id);
+  return createVocabulary({
+    tokens: ids.map(bytesOf),
+    eosTokenIds: [...endIds],
+    specialTokenIds: ids.filter(isSpecial),
+  });
+}
+
+class OnnxModel implements LoadedModel {
+  readonly fingerprint: string;
+  readonly files: readonly string[];
+  readonly tokenizer: Tokenizer;
+  readonly contextLength: number;
+  readonly chatTemplate: string;
+  readonly toolTemplate: string;
+  readonly defaults: SamplingDefaults;
+  readonly kvBytesPerToken: number;
+  readonly canSeparateCells = true;
+  readonly canShareCells = false;
+  readonly isTiny: boolean;
+  readonly #decoder: Decoder;
+  readonly #thread: ComputeThread;
+  #vocabulary: Vocabulary | null = null;
+
+  constructor(
+    folder: ModelFolder,
+    decoder: Decoder,
+    tokenizer: Tokenizer,
+    thread: ComputeThread,
+    isTiny: boolean,
+  ) {
+    this.fingerprint = `onpolicy-onnx-${folder.name}-${path.basename(folder.file, '.onnx')}`;
+    this.files = folder.weightFiles;
+    this.tokenizer = tokenizer;
+    this.contextLength = folder.contextLength;
+    this.chatTemplate = folder.chatTemplate;
+    this.toolTemplate = folder.toolTemplate;
+    this.defaults = folder.defaults;
+    const numbers = decoder.cache.reduce((sum, { heads, size }) => sum + heads * size, 0);
+    this.kvBytesPerToken = numbers * (decoder.cacheType === 'float16' ? 2 : 4) * (decoder.fresh ? 1 : 2);
+    this.isTiny = isTiny;
+    this.#decoder = decoder;
+    this.#thread = thread;
+  }
+
+  async vocabulary(): Promise<Vocabulary> {
+    this.#vocabulary ??= toVocabulary(this.tokenizer);
+    return this.#vocabulary;
+  }
+
+  async createBackend(limits: ContextLimits): Promise<Backend> {
+    const rows = Math.max(limits.maxOutputs, limits.slotCount);
+    const logits = new SharedArrayBuffer(4 * rows * this.#decoder.vocabSize);
+    const abort = new SharedArrayBuffer(4);
+    await this.#thread.request({ kind: 'start', slotCount: limits.slotCount, logits, abort });
+    const { RowSampler } = loadAddon();
+    const sampler = new RowSampler(this.#decoder.vocabSize, limits.threads);
+    return new OnnxBackend(this.#decoder, limits, { thread: this.#thread, sampler, logits, abort });
+  }
+
+  async close(): Promise<void> {
+    await this.#thread.close();
+    await loadAddon().returnMemory();
+  }
+}
+
+/** What a backend works with. */
+type Parts = {
+  readonly thread: ComputeThread;
+  readonly sampler: NativeRowSampler;
+  readonly logits: SharedArrayBuffer; // (rows, vocabulary)
+  readonly abort: SharedArrayBuffer;
+};
+
+class OnnxBackend implements Backend {
+  readonly vocabSize: number;
+  readonly kvTokens: number;
+  readonly batchTokens: number;
+  readonly outputRows: number;
+  readonly slotCount: number;
+  readonly canCutCache = true;
+  readonly rowTile = 1;
+  readonly sharesCells = false;
+  readonly cacheShape: string;
+  readonly #parts: Parts;
+  readonly #logits: Float32Array;
+  readonly #abort: Int32Array;
+
+  constructor(decoder: Decoder, limits: ContextLimits, parts: Parts) {
+    this.vocabSize = decoder.vocabSize;
+    this.kvTokens = limits.kvTokens;
+    this.batchTokens = limits.batchTokens;
+    this.outputRows = Math.max(limits.maxOutputs, limits.slotCount);
+    this.slotCount = limits.slotCount;
+    const tensors = decoder.cache.map(({ past, heads, size }) => `${past} ${heads}x${size}`);
+    this.cacheShape = `onnx ${decoder.cacheType} ${tensors.join(' ')}`;
+    this.#parts = parts;
+    this.#logits = new Float32Array(parts.logits);
+    this.#abort = new Int32Array(parts.abort);
+  }
+
+  async step(step: Step): Promise<StepResult> {
+    const { memoryEdits, tokens, positions, sequences, sampleRows, scoreRows, samplers, matchers, rowEdits } =
+      step;
+    const rowOf = new Map<number, number>(); // token -> row of the logits
+    const place = (token: number): number => {
+      if (!rowOf.has(token)) rowOf.set(token, rowOf.size);
+      return rowOf.get(token)!;
+    };
+    const samples = sampleRows.map(place);
+    const scores = scoreRows.map((value, i) => (i % 3 === 0 ? place(value) : value));
+    Atomics.store(this.#abort, 0, 0);
+    const rows = Int32Array.from(rowOf.keys());
+    const { thread, sampler } = this.#parts;
+    await thread.request({ kind: 'step', memoryEdits, tokens, positions, sequences, rows });
+    try {
+      const result = await sampler.sample({
+        logits: this.#logits,
+        sampleRows: samples,
+        samplers,
+        ...(matchers ? { matchers } : {}),
+        ...hookedSamples(rowEdits),
+        scoreRows: scores,
+      });
+      return await finishEdits(sampler, rowEdits, result);
+    } catch (error) {
+      throw fromNative(error);
+    }
+  }
+
+  async loadAdapter(path: string): Promise<number> {
+    throw new OnpolicyError(
+      'UNSUPPORTED',
+      `model: ${path} is an adapter; adapters go beside GGUF models, an ONNX graph takes none`,
+      { param: 'model' },
+    );
+  }
+
+  async freeAdapter(): Promise<void> {}
+
+  abortStep(): void {
+    Atomics.store(this.#abort, 0, 1);
+  }
+
+  async saveSlot(slot: number): Promise<Uint8Array> {
+    return (await this.#parts.thread.request({ kind: 'save', slot })) as Uint8Array;
+  }
+
+  async loadSlot(memoryEdits: Int32Array, slot: number, state: Uint8Array): Promise<void> {
+    await this.#parts.thread.request({ kind: 'load', memoryEdits, slot, state });
+  }
+
+  async close(): Promise<void> {
+    await this.#parts.thread.close();
+  }
+}

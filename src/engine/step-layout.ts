@@ -1,0 +1,58 @@
+/** A plan of the scheduler -> the arrays of one step, as the backend takes them. */
+import type { RowEdit, Step } from '../backends/backend.ts';
+import type { LogitsHook } from '../sampling/logits-hook.ts';
+import type { Entry, Plan } from './scheduler.ts';
+import type { Sequence } from './sequence.ts';
+
+/** Lays a plan out in the arrays that the backend takes. */
+export function toStep({ adapter, entries, edits, isSteady }: Plan): Step {
+  const total = entries.reduce((tokens, entry) => tokens + entry.count, 0);
+  const sampled = entries.flatMap((entry) => entry.samples);
+  const step = {
+    adapter,
+    memoryEdits: Int32Array.from(edits),
+    tokens: new Int32Array(total),
+    positions: new Int32Array(total),
+    sequences: new Int32Array(total),
+    sampleRows: new Int32Array(sampled.length),
+    rowEdits: [] as RowEdit[],
+    samplers: sampled.map((sequence) => sequence.sampler),
+    ...(sampled.some(({ matcher }) => matcher) ? { matchers: sampled.map(({ matcher }) => matcher) } : {}),
+    scoreRows: new Int32Array(3 * entries.reduce((rows, entry) => rows + scoredRows(entry), 0)),
+    mayGoOn: isSteady && sampled.every(goesOnAlone),
+  };
+  let at = 0;
+  let row = 0;
+  let scored = 0;
+  for (const entry of entries) {
+    const { sequence, start, count, samples: takers } = entry;
+    if (scoredRows(entry) > 0) {
+      const rows = sequence.promptScores!.layOut(start, start + count, at);
+      step.scoreRows.set(rows, scored);
+      scored += rows.length;
+    }
+    step.tokens.set(sequence.tokens(start, start + count), at);
+    step.sequences.fill(sequence.slot, at, at + count);
+    for (let i = 0; i < count; i++) step.positions[at + i] = start + i;
+    at += count;
+    for (const sequence of takers) {
+      if (sequence.hook) step.rowEdits.push(toRowEdit(sequence, sequence.hook, row));
+      step.sampleRows[row++] = at - 1;
+    }
+  }
+  return step;
+}
+
+/** Whether nothing but the token that it samples next, and what its grammar says of that, decides what a sequence does then. */
+function goesOnAlone({ hook, outputCount, maxOutputs }: Sequence): boolean {
+  return hook === null && outputCount + 1 < maxOutputs;
+}
+
+function toRowEdit(sequence: Sequence, hook: LogitsHook, sample: number): RowEdit {
+  return { sample, row: () => hook.row(), edit: () => hook.edit(sequence.outputs()) };
+}
+
+/** Rows of a prompt's tokens that an entry scores. */
+export function scoredRows({ sequence, start, count }: Entry): number {
+  return sequence.promptScores?.rowsIn(start, start + count) ?? 0;
+}

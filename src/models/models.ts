@@ -1,0 +1,324 @@
+/** A model reference -> a loaded model with its engine. Each file is loaded once and shared by all its references. */
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { GgufModel, loadGguf } from '../backends/gguf.ts';
+import type { LoadedModel, SamplingDefaults } from '../backends/model.ts';
+import { fetchModel, parseHubReference } from '../backends/onnx/download.ts';
+import { isOnnxModel } from '../backends/onnx/folder.ts';
+import { loadOnnx } from '../backends/onnx/model.ts';
+import { Engine } from '../engine/engine.ts';
+import { OnpolicyError } from '../errors.ts';
+import type { Gpu } from '../native/libraries.ts';
+import type { Tokenizer } from '../tokenizer/tokenizer.ts';
+import { Adapters } from './adapters.ts';
+import { type ServedTemplate, serveTemplate } from './served-template.ts';
+import { Shared } from './shared-work.ts';
+
+/** How one model is loaded and served. What is absent comes from the runtime's options. */
+export type ModelOptions = {
+  /** Path of a GGUF file, of a folder with an ONNX model or of one graph in it, or an `hf:` URI. */
+  readonly path: string;
+  /** Layers on the GPU; all of them when absent. */
+  readonly gpuLayers?: number;
+  /**
+   * Whether attention runs in one fused kernel, of a GGUF model. Default true. On CPUs, many sequences of more than about 200
+   * tokens with cells of their own (see `kvTokens`) decode faster without. A cache of 32 bits on a CPU never uses it: it rounds
+   * to 16 bits.
+   */
+  readonly fusedAttention?: boolean;
+  /**
+   * Bits of one number in the KV cache of a GGUF model. Default: 32 with F32 weights, else 16. With 32 the log-probabilities of
+   * a quantized model are those that the trainer computes, for twice the memory.
+   */
+  readonly cacheBits?: 16 | 32;
+  /** Jinja source that replaces the file's own chat template. */
+  readonly chatTemplate?: string;
+  /** How the model writes tool calls, where looking at its template is not enough: a name of docs/tool-calls.md. */
+  readonly toolFormat?: string;
+} & ServingLimits;
+
+/** Limits of one model's engine. */
+export type ServingLimits = {
+  /** Tokens of one prompt and its answer together. Default: the model's own limit, at most 8,192. */
+  readonly contextSize?: number;
+  /**
+   * Tokens that the KV cache holds. Where `contextSize` for every sequence fits into it, each sequence has cells of its
+   * own, which is faster; else all share one pool. Default: up to 4 GiB for cells of their own, else 32,768.
+   */
+  readonly kvTokens?: number;
+  /** Sequences that run at the same time, 1 to 256. Default 64. Further ones wait. */
+  readonly maxSequences?: number;
+  /** Tokens of one step at most. Default 512. */
+  readonly maxBatchTokens?: number;
+  /** CPU threads. Default: one per core; one for a model of less than ten million parameters. */
+  readonly threads?: number;
+};
+
+/** Settings of a runtime that all its models share. */
+export type ServingOptions = ServingLimits & {
+  readonly gpu: Gpu;
+  readonly scheduling: 'fcfs' | 'priority';
+  readonly prefixCache: boolean;
+  readonly onProgress?: ((model: string, fraction: number) => void) | undefined;
+};
+
+/** A model that answers. */
+export type ServedModel = {
+  readonly path: string;
+  /** What answers call it when the request names none: a reference that finds it again. */
+  readonly name: string;
+  readonly loaded: LoadedModel;
+  readonly tokenizer: Tokenizer;
+  readonly engine: Engine;
+  /** Loaded beside its weights. */
+  readonly adapters: Adapters;
+  /** Null when the file holds none. */
+  readonly template: ServedTemplate | null;
+  /** The variant for requests with tools; null: there is only one template. */
+  readonly toolTemplate: ServedTemplate | null;
+  readonly contextSize: number;
+  /** CPU threads that its arithmetic uses. */
+  readonly threads: number;
+  readonly defaults: SamplingDefaults;
+  /** Names engine and model in answers. */
+  readonly fingerprint: string;
+};
+
+/** What only GGUF models can do needs one. Fails with `UNSUPPORTED` for others, naming the field that asked for it. */
+export function requireGguf(model: ServedModel, field: string): GgufModel {
+  if (model.loaded instanceof GgufModel) return model.loaded;
+  throw new OnpolicyError(
+    'UNSUPPORTED',
+    `${field}: ${model.path} is an ONNX model, which can answer but not be trained: its graph holds no gradients. ` +
+      "Train the same model as a GGUF file: llama.cpp's convert_hf_to_gguf.py makes one from its Hugging Face checkpoint",
+    { param: field },
+  );
+}
+
+/** The model that ships with the package. */
+export const EMBEDDED_MODEL = fileURLToPath(new URL('../../models/onpolicy-tiny.gguf', import.meta.url));
+
+/** Its name in references, unless an alias of the same name stands for another model. */
+const EMBEDDED_NAME = 'onpolicy-tiny';
+
+const DEFAULT_CONTEXT_SIZE = 8192;
+const DEFAULT_SEQUENCES = 64;
+const DEFAULT_BATCH_TOKENS = 512;
+const DEFAULT_KV_BYTES = 2 ** 32;
+const MAX_DEFAULT_POOL = 32_768;
+/** The engine rounds the cells of a slot up to a multiple of this. */
+const CELLS_ROUNDED_TO = 256;
+/** Logits of one chunk of a prompt that is being scored. */
+const SCORE_BYTES = 80 * 2 ** 20;
+const MIN_SCORE_ROWS = 32;
+const MAX_SCORE_ROWS = 512;
+/** Sequence ids of the engine: running sequences and prefixes kept for later ones. */
+const MAX_SLOTS = 256;
+const PREFIX_SLOTS = 16;
+
+/** The loaded models of one runtime. */
+export class Models {
+  readonly #options: ServingOptions;
+  readonly #aliases: ReadonlyMap<string, ModelOptions>;
+  readonly #default: ModelOptions;
+  readonly #byReference = new Map<string, Shared<ServedModel>>();
+  readonly #byFile = new Map<string, Shared<ServedModel>>(); // and options
+  readonly #loaded = new Set<ServedModel>();
+  #closed = false;
+
+  constructor(
+    options: ServingOptions,
+    defaultModel: string | ModelOptions | undefined,
+    aliases: Record<string, string | ModelOptions>,
+  ) {
+    this.#options = options;
+    this.#default = toModelOptions(defaultModel ?? EMBEDDED_MODEL);
+    const named = Object.entries({ [EMBEDDED_NAME]: EMBEDDED_MODEL, ...aliases });
+    this.#aliases = new Map(named.map(([name, model]) => [name, toModelOptions(model)]));
+  }
+
+  /** The model behind a reference: an alias, a path, an `hf:` URI, or nothing for the default one. Loads it on first use. */
+  async get(reference: string | null, signal?: AbortSignal): Promise<ServedModel> {
+    if (this.#closed) throw new OnpolicyError('CLOSED', 'the runtime is closed');
+    const name = reference ?? '';
+    let opening = this.#byReference.get(name);
+    if (!opening || opening.isStopped) {
+      const options = name === '' ? this.#default : (this.#aliases.get(name) ?? { path: name });
+      opening = new Shared((stop) => this.#open(options, stop));
+      this.#byReference.set(name, opening);
+      const failed = opening;
+      failed.result.catch(() => {
+        if (this.#byReference.get(name) === failed) this.#byReference.delete(name); // it may be tried again
+      });
+    }
+    return await opening.wait(signal);
+  }
+
+  /** Every model that is loaded now. */
+  loaded(): ReadonlySet<ServedModel> {
+    return this.#loaded;
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    for (const result of await Promise.allSettled([...this.#byFile.values()].map(({ result }) => result))) {
+      if (result.status === 'rejected') continue;
+      await result.value.engine.close();
+      await result.value.loaded.close();
+    }
+    this.#byFile.clear();
+    this.#byReference.clear();
+    this.#loaded.clear();
+  }
+
+  /** Several references to one file with the same options share one model. */
+  async #open(options: ModelOptions, stop: AbortSignal): Promise<ServedModel> {
+    const file = await resolveFile(options.path, this.#options.onProgress, stop);
+    const key = JSON.stringify([file, { ...options, path: null }]);
+    let loading = this.#byFile.get(key);
+    if (!loading || loading.isStopped) {
+      loading = new Shared((stopLoad) => this.#load(file, options, stopLoad));
+      this.#byFile.set(key, loading);
+      const failed = loading;
+      failed.result.catch(() => {
+        if (this.#byFile.get(key) === failed) this.#byFile.delete(key);
+      });
+    }
+    const model = await loading.wait(stop);
+    this.#loaded.add(model);
+    return model;
+  }
+
+  async #load(file: string, options: ModelOptions, signal: AbortSignal): Promise<ServedModel> {
+    const { scheduling, prefixCache } = this.#options;
+    const loaded = await this.#read(file, options, signal);
+    try {
+      const limits = { ...this.#options, ...options };
+      const contextSize = Math.min(limits.contextSize ?? DEFAULT_CONTEXT_SIZE, loaded.contextLength);
+      const maxRunning = limits.maxSequences ?? DEFAULT_SEQUENCES;
+      const slotCount = Math.min(MAX_SLOTS, maxRunning + PREFIX_SLOTS);
+      const threads = limits.threads ?? (loaded.isTiny ? 1 : os.availableParallelism());
+      const { tokenizer } = loaded;
+      const backend = await loaded.createBackend({
+        ...cacheLayout(loaded, contextSize, slotCount, limits.kvTokens),
+        batchTokens: limits.maxBatchTokens ?? DEFAULT_BATCH_TOKENS,
+        slotCount,
+        maxOutputs: outputRows(tokenizer.vocabSize, maxRunning),
+        threads,
+      });
+      const serve = (source: string): ServedTemplate | null =>
+        source === '' ? null : serveTemplate(source, tokenizer, options.toolFormat);
+      const engine = new Engine(backend, { maxRunning, policy: scheduling, prefixCache });
+      return {
+        path: file,
+        name: file === EMBEDDED_MODEL ? EMBEDDED_NAME : options.path,
+        loaded,
+        tokenizer,
+        engine,
+        adapters: new Adapters(engine),
+        template: serve(options.chatTemplate ?? loaded.chatTemplate),
+        toolTemplate: options.chatTemplate === undefined ? serve(loaded.toolTemplate) : null,
+        contextSize,
+        threads,
+        defaults: loaded.defaults,
+        fingerprint: loaded.fingerprint,
+      };
+    } catch (error) {
+      await loaded.close();
+      throw error;
+    }
+  }
+
+  async #read(file: string, options: ModelOptions, signal: AbortSignal): Promise<LoadedModel> {
+    const { gpu, onProgress, threads } = this.#options;
+    if (isOnnxModel(file))
+      return await loadOnnx({ path: file, gpu, threads: options.threads ?? threads ?? null, signal });
+    return await loadGguf({
+      path: file,
+      gpu,
+      signal,
+      ...(options.gpuLayers === undefined ? {} : { gpuLayers: options.gpuLayers }),
+      ...(options.fusedAttention === undefined ? {} : { fusedAttention: options.fusedAttention }),
+      ...(options.cacheBits === undefined ? {} : { cacheBits: options.cacheBits }),
+      ...(onProgress ? { onProgress: (fraction: number) => onProgress(options.path, fraction) } : {}),
+    });
+  }
+}
+
+/**
+ * Cells of its own for every slot where memory allows it: attention then looks at no other sequence's cells. Else one
+ * pool for all.
+ */
+function cacheLayout(
+  model: LoadedModel,
+  contextSize: number,
+  slotCount: number,
+  kvTokens: number | undefined,
+): { kvTokens: number; sharesCells: boolean } {
+  const cellsPerSlot = Math.ceil(contextSize / CELLS_ROUNDED_TO) * CELLS_ROUNDED_TO;
+  const separate = cellsPerSlot * slotCount;
+  const budget = kvTokens ?? Math.floor(DEFAULT_KV_BYTES / model.kvBytesPerToken);
+  if (separate <= budget && model.canSeparateCells) return { kvTokens: separate, sharesCells: false };
+  if (!model.canShareCells) return { kvTokens: Math.max(contextSize, budget), sharesCells: false };
+  return {
+    kvTokens: Math.max(contextSize, Math.min(budget, kvTokens ?? MAX_DEFAULT_POOL)),
+    sharesCells: true,
+  };
+}
+
+/** Rows of logits that a step may hold: one for each that runs, and as many as `SCORE_BYTES` hold to score a prompt with. */
+function outputRows(vocabSize: number, maxRunning: number): number {
+  return Math.max(
+    maxRunning + MIN_SCORE_ROWS,
+    Math.min(MAX_SCORE_ROWS, Math.floor(SCORE_BYTES / (4 * vocabSize))),
+  );
+}
+
+function toModelOptions(model: string | ModelOptions): ModelOptions {
+  return typeof model === 'string' ? { path: model } : model;
+}
+
+/** A local path as it is; an `hf:` URI through the cache of node-llama-cpp, or of transformers.js for ONNX repositories. */
+async function resolveFile(
+  reference: string,
+  onProgress: ServingOptions['onProgress'],
+  signal: AbortSignal,
+): Promise<string> {
+  if (!reference.startsWith('hf:')) {
+    const file = path.resolve(reference);
+    if (!fs.existsSync(file))
+      throw new OnpolicyError(
+        'MODEL_NOT_FOUND',
+        `model: expected an alias, an hf: URI or a path of a model, got ${JSON.stringify(reference)}`,
+        {
+          param: 'model',
+        },
+      );
+    return fs.realpathSync(file);
+  }
+  const onnx = parseHubReference(reference);
+  if (onnx) return await fetchModel(onnx, signal, (fraction) => onProgress?.(reference, fraction));
+  const { resolveModelFile } = await import('node-llama-cpp');
+  try {
+    return await resolveModelFile(reference, {
+      cli: false,
+      signal,
+      ...(onProgress
+        ? {
+            onProgress: ({ totalSize, downloadedSize }) =>
+              onProgress(reference, downloadedSize / Math.max(totalSize, 1)),
+          }
+        : {}),
+    });
+  } catch (cause) {
+    if (signal?.aborted)
+      throw new OnpolicyError('ABORTED', `downloading ${reference} was aborted`, { cause });
+    throw new OnpolicyError(
+      'NETWORK_FAILED',
+      `model: ${reference} is not in the local folder and could not be downloaded: ${cause instanceof Error ? cause.message : String(cause)}`,
+      { cause, param: 'model' },
+    );
+  }
+}

@@ -1,0 +1,44 @@
+/** A chat template's source -> the template, and how models that use it write tool calls and reasoning. */
+import { OnpolicyError } from '../errors.ts';
+import type { ValidChatRequest } from '../protocol/index.ts';
+import { type ChatTemplate, compileChatTemplate } from '../template/index.ts';
+import type { Tokenizer } from '../tokenizer/tokenizer.ts';
+import { detectMessageFormat, type MessageFormat } from './message-format.ts';
+
+/** A template that is ready to use. */
+export type ServedTemplate = { readonly template: ChatTemplate; readonly format: MessageFormat };
+
+/** `toolFormat` names the tool-call format where looking at the template is not enough. */
+export function serveTemplate(
+  source: string,
+  tokenizer: Tokenizer,
+  toolFormat: string | undefined,
+): ServedTemplate {
+  return {
+    template: compileChatTemplate(source),
+    format: detectMessageFormat(source, tokenizer, toolFormat),
+  };
+}
+
+/** A model's own templates, and what names it in errors. */
+type TemplatedModel = {
+  readonly path: string;
+  readonly tokenizer: Tokenizer;
+  readonly template: ServedTemplate | null;
+  readonly toolTemplate: ServedTemplate | null;
+};
+
+/** The request's own template, else the model's: its variant for tools where there is one. */
+export function templateFor(
+  { path, tokenizer, template, toolTemplate }: TemplatedModel,
+  request: Pick<ValidChatRequest, 'chat_template' | 'tools'>,
+): ServedTemplate {
+  if (request.chat_template !== null) return serveTemplate(request.chat_template, tokenizer, undefined);
+  const chosen = (request.tools.length > 0 ? toolTemplate : null) ?? template;
+  if (chosen) return chosen;
+  throw new OnpolicyError(
+    'TEMPLATE_FAILED',
+    `chat_template: ${path} holds none; give one with the request or with the model's option chatTemplate`,
+    { param: 'chat_template' },
+  );
+}

@@ -1,0 +1,122 @@
+/** Types of the trainer's part of the addon. */
+import type { AdapterWeights } from '../rl/adapter-weights.ts';
+
+/** A packed row as the addon takes it. */
+export type NativeRow = {
+  readonly tokens: Int32Array;
+  readonly positions: Int32Array;
+  readonly groupIds: Int32Array;
+  readonly parentIds: Int32Array;
+  readonly logitRows: Int32Array;
+  readonly targetTokens: Int32Array;
+};
+
+/** One matrix per factor that the trainer holds: its number, and what the optimizer knows about it. */
+export type NativeColumn = 'value' | 'gradient' | 'firstMoment' | 'secondMoment';
+
+/** Facts about the model that is trained. */
+export type ModelFacts = {
+  readonly architecture: string;
+  readonly device: string;
+  readonly vocabularySize: number;
+  readonly contextSize: number;
+  readonly layerCount: number;
+  readonly headCount: number;
+  readonly kvHeadCount: number;
+  /** What can be adapted: matrices by name, with their sizes. */
+  readonly modules: readonly { readonly name: string; readonly in: number; readonly out: number }[];
+};
+
+/** Settings of one optimizer step. */
+export type NativeStep = {
+  readonly learningRate: number;
+  readonly beta1: number;
+  readonly beta2: number;
+  readonly eps: number;
+  readonly weightDecay: number;
+  readonly maxGradNorm: number;
+};
+
+/** An opened trainer. Calls are made one after the other. */
+export type NativeTrainer = {
+  readonly info: ModelFacts;
+  forward(
+    row: NativeRow,
+    gradients: boolean,
+    adapterOff: boolean,
+  ): Promise<{ logprobs: Float32Array; entropies: Float32Array }>;
+  backward(gradLogprobs: Float32Array): Promise<void>;
+  step(options: NativeStep): Promise<{ gradNorm: number; isApplied: boolean }>;
+  /** Copies of the numbers of all modules, or of one. */
+  read(column: NativeColumn, module?: string): AdapterWeights;
+  write(column: NativeColumn, weights: AdapterWeights): void;
+  zeroGradients(): void;
+  resetOptimizer(): void;
+  /** Optimizer steps taken; sets them when given. */
+  stepCount(value?: number): number;
+  memory(): { readonly bytes: number; readonly keptLayers: number };
+  abort(): void;
+  clearAbort(): void;
+  close(): void;
+};
+
+/** One trained tensor of a model file. */
+export type NativeParameter = {
+  readonly name: string; // "blk.0.attn_q.weight"
+  readonly type: string; // in the file, as ggml names it
+  readonly in: number;
+  readonly out: number;
+  readonly offset: number; // in the file, bytes
+};
+
+/** An opened trainer of all weights. Calls are made one after the other. */
+export type NativeFullTrainer = {
+  readonly parameters: readonly NativeParameter[];
+  readonly vocabularySize: number;
+  readonly contextSize: number;
+  /** Log-probability of each target. */
+  score(row: NativeRow): Promise<Float32Array>;
+  /** The same, and gathers the gradient of the sum of -weight x log-probability. */
+  addGradients(row: NativeRow, targetWeights: Float32Array): Promise<Float32Array>;
+  step(options: NativeStep): Promise<{ gradNorm: number; isApplied: boolean }>;
+  read(column: 'value' | 'gradient', name: string): Float32Array;
+  write(values: Readonly<Record<string, Float32Array>>): void;
+  zeroGradients(): void;
+  abort(): void;
+  clearAbort(): void;
+  close(): void;
+};
+
+/** The trainer's part of the addon. */
+export type TrainerAddon = {
+  openFullTrainer(options: { model: string; threads: number; isNarrow: boolean }): Promise<NativeFullTrainer>;
+  openTrainer(options: {
+    model: string;
+    device: string;
+    threads: number;
+    rank: number;
+    alpha: number;
+    modules: readonly string[];
+    memoryBudget: number;
+    isWide: boolean;
+  }): Promise<NativeTrainer>;
+  /** Log-probability of each token but the first, as the inference engine computes it with a GGUF LoRA file (or none: ''). */
+  scoreWithEngine(options: {
+    model: string;
+    adapter: string;
+    threads: number;
+    tokens: Int32Array;
+  }): Promise<Float32Array>;
+  /** The best speed, in GFLOP/s, of one matrix product with a weight of the named type. */
+  measureMatMul(options: {
+    type: string;
+    in: number;
+    out: number;
+    rows: number;
+    repeats: number;
+    threads: number;
+    device: string;
+  }): Promise<number>;
+  /** The bytes of a weight of the named type (`q4_K`), and the type's number in GGUF files. */
+  quantizeRows(type: string, values: Float32Array, rowSize: number): Uint8Array & { readonly type: number };
+};

@@ -1,0 +1,37 @@
+/** `onpolicy/rl`: the parts of training on their own, for loops that want more than `train` offers. */
+
+export type { ModelFacts } from '../native/trainer.ts';
+export type { AdapterWeights, LoraFactors } from './adapter-weights.ts';
+export {
+  type AdvantageOptions,
+  computeAdvantages,
+  type ScoredTrajectory,
+  type TrajectoryAdvantage,
+} from './advantages.ts';
+export {
+  type FullParameter,
+  type FullTrainer,
+  type FullTrainerOptions,
+  openFullTrainer,
+} from './full-trainer.ts';
+export { type Column, type PolicyLoss, type PolicyLossInputs, policyLoss } from './loss.ts';
+export { defaultRowLength, type Packing, packRows, type TrainingRow, type WeightedSequence } from './pack.ts';
+export type { ExperimentalConfig, ImportanceSamplingLevel, TrainingSettings } from './settings.ts';
+export { type ChatTokenizer, type TokenOptions, type TokenSequence, trajectoryTokens } from './tokens.ts';
+export {
+  type ForwardOptions,
+  openTrainer,
+  type PackedRow,
+  type StepOptions,
+  type Trainer,
+  type TrainerInfo,
+  type TrainerOptions,
+} from './trainer.ts';
+export type {
+  History,
+  MessagesAndChoices,
+  Trajectory,
+  TrajectoryChoice,
+  TrajectoryGroup,
+  TrajectoryMessage,
+} from './trajectory.ts';

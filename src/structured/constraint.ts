@@ -1,0 +1,163 @@
+/**
+ * Constrained decoding on its own: vocabulary + specification -> masks over the next token.
+ *
+ * @example
+ * ```ts
+ * const vocabulary = await readVocabulary('model.gguf');
+ * const constraint = await compileConstraint({ regex: '[0-9]{4}' }, vocabulary);
+ * const matcher = constraint.createMatcher();
+ * const mask = new Int32Array(Math.ceil(vocabulary.size / 32));
+ * matcher.fillMask(mask);
+ * ```
+ */
+import { fromNative, OnpolicyError } from '../errors.ts';
+import { loadAddon } from '../native/addon.ts';
+import type { Handle, NativeSpec } from '../native/grammar.ts';
+import type { Constraint, Matcher, StructuredOutputs, Vocabulary } from './types.ts';
+import { validateStructuredOutputs } from './validate.ts';
+
+export type { Constraint, Matcher, StructuredOutputs, Vocabulary } from './types.ts';
+
+/** Compiled constraints that a vocabulary keeps, least recently used out first. */
+const MAX_CACHED = 128;
+
+const handles = new WeakMap<Vocabulary | Constraint, Handle>();
+const caches = new WeakMap<Vocabulary, Map<string, Promise<Constraint>>>();
+
+/** Makes a vocabulary from token bytes. A string stands for its UTF-8 bytes. Special tokens are never part of text. */
+export function createVocabulary(options: {
+  readonly tokens: readonly (Uint8Array | string)[];
+  readonly eosTokenIds: readonly number[];
+  readonly specialTokenIds?: readonly number[];
+}): Vocabulary {
+  const { tokens, eosTokenIds, specialTokenIds = [] } = options;
+  if (!Array.isArray(tokens)) throw new OnpolicyError('INVALID_REQUEST', 'tokens: expected a list');
+  const parts = tokens.map((token, index) => {
+    if (typeof token !== 'string' && !(token instanceof Uint8Array))
+      throw new OnpolicyError('INVALID_REQUEST', `tokens[${index}]: expected a string or Uint8Array`);
+    return Buffer.from(token as string);
+  });
+  const offsets = new Uint32Array(parts.length + 1);
+  parts.forEach((part, index) => {
+    offsets[index + 1] = offsets[index]! + part.length;
+  });
+  for (const id of [...eosTokenIds, ...specialTokenIds])
+    if (!Number.isInteger(id) || id < 0 || id >= tokens.length)
+      throw new OnpolicyError(
+        'INVALID_REQUEST',
+        `token id ${id}: expected an integer below ${tokens.length}`,
+      );
+  const { grammar } = loadAddon();
+  return wrapVocabulary(
+    grammar.createVocabulary(
+      new Uint8Array(Buffer.concat(parts)),
+      offsets,
+      Int32Array.from(eosTokenIds),
+      Int32Array.from(specialTokenIds),
+    ),
+  );
+}
+
+/** Reads the vocabulary of a GGUF file; its weights are not touched. */
+export async function readVocabulary(ggufPath: string): Promise<Vocabulary> {
+  try {
+    return wrapVocabulary(await loadAddon().grammar.readVocabulary(ggufPath));
+  } catch (error) {
+    throw fromNative(error);
+  }
+}
+
+/**
+ * Compiles a specification off the event loop. The same specification on the same vocabulary is compiled once.
+ * Rejects with `INVALID_REQUEST` for a malformed and `UNSUPPORTED` for an unenforceable specification; the message names
+ * the keyword and its JSON pointer, or the position.
+ */
+export async function compileConstraint(
+  spec: StructuredOutputs,
+  vocabulary: Vocabulary,
+): Promise<Constraint> {
+  const native = validateStructuredOutputs(spec);
+  const vocabularyHandle = handles.get(vocabulary);
+  if (!vocabularyHandle)
+    throw new OnpolicyError(
+      'INVALID_REQUEST',
+      'vocabulary: expected one of createVocabulary or readVocabulary',
+    );
+  let cache = caches.get(vocabulary);
+  if (!cache) {
+    cache = new Map();
+    caches.set(vocabulary, cache);
+  }
+  const key = JSON.stringify(native);
+  const cached = cache.get(key);
+  const result = cached ?? compile(native, vocabularyHandle);
+  cache.delete(key);
+  cache.set(key, result);
+  if (!cached) result.catch(() => cache.delete(key));
+  if (cache.size > MAX_CACHED) cache.delete(cache.keys().next().value as string);
+  return result;
+}
+
+/** @internal The native constraint behind a compiled one, for the engine's step loop. */
+export function constraintHandle(constraint: Constraint): Handle {
+  const handle = handles.get(constraint);
+  if (!handle) throw new OnpolicyError('INVALID_REQUEST', 'constraint: expected one of compileConstraint');
+  return handle;
+}
+
+async function compile(native: NativeSpec, vocabulary: Handle): Promise<Constraint> {
+  const { grammar } = loadAddon();
+  const compiled = await grammar.compileConstraint(native, vocabulary).catch((error: unknown) => {
+    throw fromNative(error);
+  });
+  const constraint: Constraint = {
+    warnings: compiled.warnings,
+    createMatcher: () => wrapMatcher(grammar.createMatcher(compiled.constraint)),
+  };
+  handles.set(constraint, compiled.constraint);
+  return constraint;
+}
+
+function wrapVocabulary(handle: Handle): Vocabulary {
+  const { grammar } = loadAddon();
+  const vocabulary: Vocabulary = {
+    ...grammar.vocabularyInfo(handle),
+    bytes(tokenId) {
+      const bytes = grammar.tokenBytes(handle, tokenId);
+      if (!bytes) throw new OnpolicyError('INVALID_REQUEST', `token id ${tokenId}: not in the vocabulary`);
+      return bytes;
+    },
+    tokenize: (text) => grammar.tokenizeBytes(handle, new Uint8Array(Buffer.from(text as string))),
+  };
+  handles.set(vocabulary, handle);
+  return vocabulary;
+}
+
+function wrapMatcher(first: Handle): Matcher {
+  const { grammar } = loadAddon();
+  let handle: Handle | undefined = first;
+  const use = (): Handle => {
+    if (!handle) throw new OnpolicyError('CLOSED', 'this matcher was disposed');
+    return handle;
+  };
+  return {
+    fillMask(mask) {
+      if (grammar.fillMask(use(), mask) === undefined)
+        throw new OnpolicyError(
+          'INVALID_REQUEST',
+          'mask: expected an Int32Array of ceil(vocabSize / 32) words',
+        );
+    },
+    accept: (tokenId) => Number.isInteger(tokenId) && tokenId >= 0 && grammar.accept(use(), tokenId),
+    isComplete: () => grammar.isComplete(use()),
+    forcedTokens: () => grammar.forcedTokens(use()),
+    rollback(count) {
+      if (!Number.isInteger(count) || count < 0 || !grammar.rollback(use(), count))
+        throw new OnpolicyError('INVALID_REQUEST', `rollback: cannot take back ${count} tokens`);
+    },
+    clone: () => wrapMatcher(grammar.cloneMatcher(use())),
+    dispose() {
+      handle = undefined;
+    },
+  };
+}

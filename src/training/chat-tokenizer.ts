@@ -1,0 +1,32 @@
+/** A served model -> the ids of conversations, made exactly as a completion request would make them. */
+
+import { renderMessages } from '../answer/prompt.ts';
+import type { ServedModel } from '../models/models.ts';
+import { templateFor } from '../models/served-template.ts';
+import { validateChatRequest } from '../protocol/index.ts';
+import type { ChatTokenizer } from '../rl/tokens.ts';
+import type { TrajectoryMessage } from '../rl/trajectory.ts';
+
+/** What conversations are tokenized with. */
+type ChatModel = Pick<ServedModel, 'path' | 'tokenizer' | 'template' | 'toolTemplate'>;
+
+/** The tokenizer of a model's conversations. Fails with `TEMPLATE_FAILED` when the model has no template. */
+export function createChatTokenizer(model: ChatModel): ChatTokenizer {
+  const { tokenizer } = model;
+  async function encode(
+    messages: readonly TrajectoryMessage[],
+    tools: readonly unknown[] | null,
+    isOpen: boolean,
+  ): Promise<readonly number[]> {
+    const input = { messages, tools: tools ?? [], add_generation_prompt: isOpen };
+    const request = validateChatRequest(input, { wire: true }); // fields that other servers add are left in choices
+    const { template } = templateFor(model, request);
+    const text = renderMessages(request, { template, tokenizer });
+    return Array.from(await tokenizer.encode(text, { addSpecial: false, parseSpecial: true }));
+  }
+  return {
+    prompt: (messages, tools) => encode(messages, tools, true),
+    conversation: (messages, tools) => encode(messages, tools, false),
+    isEnd: (token) => tokenizer.endIds.has(token),
+  };
+}

@@ -1,0 +1,75 @@
+/** Beam search through the public door equals a search through every continuation, in 200 random cases. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createRuntime, type Runtime } from '../../../src/runtime.ts';
+import { randomNumbers } from '../../fakes/random-numbers.ts';
+import { ask, EXACT_MODEL, type Fields, onlyThese, PLAIN } from './model.ts';
+
+const CASES = 200;
+let runtime: Runtime;
+beforeAll(async () => {
+  runtime = await createRuntime({ threads: 1, model: EXACT_MODEL, contextSize: 128 });
+});
+afterAll(() => runtime.close());
+
+type Path = { readonly ids: readonly number[]; readonly score: number };
+
+/** The model's own log-probabilities of every token, at the beginning and after `first`. */
+async function rowsAfter(question: string, first: number, fields: Fields): Promise<Map<number, number>[]> {
+  const { choices } = await ask(runtime, question, {
+    ...fields,
+    logits_processors: [onlyThese([first], first)],
+    logprobs: true,
+    top_logprobs: -1,
+    return_tokens_as_token_ids: true,
+  });
+  return choices[0]!.logprobs!.content.map(
+    ({ top_logprobs }) =>
+      new Map(top_logprobs.map(({ token, logprob }) => [Number(token.slice('token_id:'.length)), logprob])),
+  );
+}
+
+async function everyPath(question: string, allowed: readonly number[], fields: Fields): Promise<Path[]> {
+  const rows = await Promise.all(allowed.map((first) => rowsAfter(question, first, fields)));
+  const paths = allowed.flatMap((first, i) =>
+    allowed.map((second) => ({
+      ids: [first, second],
+      score: rows[i]![0]!.get(first)! + rows[i]![1]!.get(second)!,
+    })),
+  );
+  return paths.sort((a, b) => b.score - a.score);
+}
+
+describe('beam search', () => {
+  it('finds the best continuations, in their order, of random prompts over random tokens', async () => {
+    const next = randomNumbers(5);
+    const pick = (count: number): number => Math.floor(next() * count);
+    for (let index = 0; index < CASES; index++) {
+      const question = Array.from({ length: 1 + pick(6) }, () => `${pick(10 ** 6)}`).join(' ');
+      const allowed = [...new Set(Array.from({ length: 3 }, () => 3 + pick(150)))];
+      const width = 1 + pick(9);
+      const fields = { chat_template: PLAIN, max_tokens: 2, ignore_eos: true };
+      const beams = await ask(runtime, question, {
+        ...fields,
+        use_beam_search: true,
+        n: width,
+        allowed_token_ids: allowed,
+        logprobs: true,
+        return_token_ids: true,
+      });
+      const all = await everyPath(question, allowed, fields);
+      const found = beams.choices.map(({ token_ids, logprobs }) => ({
+        ids: token_ids!,
+        score: logprobs!.content.reduce((sum, { logprob }) => sum + logprob, 0),
+      }));
+      // With as many beams as the first step has tokens nothing can be missed.
+      if (width >= allowed.length) {
+        const expected = all.slice(0, width);
+        expect(found.map(({ ids }) => ids)).toEqual(expected.map(({ ids }) => ids));
+        for (const [i, { score }] of found.entries()) expect(score).toBeCloseTo(expected[i]!.score, 3);
+      } else {
+        for (const { ids, score } of found)
+          expect(score).toBeCloseTo(all.find((path) => path.ids.join() === ids.join())!.score, 3);
+      }
+    }
+  });
+});

@@ -1,0 +1,135 @@
+/** What becomes the prompt: variables, continued messages, earlier calls, echo. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createRuntime, type Runtime } from '../../../src/runtime.ts';
+import { PARIS, PARIS_ANSWER } from '../asking.ts';
+import { ask, chunksOf, type Fields, PLAIN } from './model.ts';
+
+let runtime: Runtime;
+beforeAll(async () => {
+  runtime = await createRuntime({ threads: 1 });
+});
+afterAll(() => runtime.close());
+
+describe('the prompt', () => {
+  it('variables of the request go over everything, also over its own fields', async () => {
+    const chat_template =
+      '{{ add_generation_prompt }} {{ tools[0].function.name }} {{ documents[0].text }} {{ messages[0].content }}';
+    const answer = await ask(runtime, 'hi', {
+      chat_template,
+      chat_template_kwargs: {
+        add_generation_prompt: false,
+        tools: [{ type: 'function', function: { name: 'mine' } }],
+        documents: [{ title: 't', text: 'body' }],
+      },
+      max_tokens: 1,
+      return_token_ids: true,
+    });
+    expect(await runtime.detokenize(answer.prompt_token_ids!)).toBe('False mine body hi');
+    const within = await ask(runtime, 'hi', {
+      chat_template_kwargs: { chat_template: PLAIN },
+      max_tokens: 1,
+      return_token_ids: true,
+    });
+    expect(await runtime.detokenize(within.prompt_token_ids!)).toBe('hi');
+  });
+
+  it('continue_final_message cuts behind the last message, its white space kept; one that is not there is an error', async () => {
+    const prompt = async (content: string, fields: Fields = {}) => {
+      const messages = [{ role: 'assistant' as const, content }];
+      const answer = await runtime.createCompletion({
+        messages,
+        continue_final_message: true,
+        max_tokens: 1,
+        return_token_ids: true,
+        ...fields,
+        stream: false,
+      });
+      return await runtime.detokenize(answer.prompt_token_ids!);
+    };
+    const marked = { chat_template: '{% for m in messages %}<{{ m.content }}>{% endfor %}' };
+    expect(await prompt('one ', marked)).toBe('<one ');
+    expect(
+      await prompt('one ', { chat_template: '{% for m in messages %}<{{ m.content | trim }}>{% endfor %}' }),
+    ).toBe('<one');
+    await expect(prompt('one', { chat_template: 'nothing' })).rejects.toMatchObject({
+      code: 'TEMPLATE_FAILED',
+    });
+  });
+
+  it('an empty one is an error', async () => {
+    await expect(ask(runtime, 'x', { chat_template: '{{ "" }}' })).rejects.toMatchObject({
+      code: 'INVALID_REQUEST',
+      param: 'messages',
+    });
+    await expect(runtime.createCompletion({ messages: [], chat_template: PLAIN })).rejects.toMatchObject({
+      code: 'INVALID_REQUEST',
+    });
+  });
+
+  it('arguments of earlier calls that are no JSON are an error; empty ones are an empty object', async () => {
+    const messages = (text: string) => [
+      {
+        role: 'assistant' as const,
+        content: null,
+        tool_calls: [{ id: 'a', type: 'function' as const, function: { name: 'f', arguments: text } }],
+      },
+    ];
+    const chat_template =
+      '{% for m in messages %}{% for c in m.tool_calls %}{{ c.function.arguments | tojson }}{% endfor %}{% endfor %}';
+    await expect(runtime.createCompletion({ messages: messages('{a'), chat_template })).rejects.toMatchObject(
+      { code: 'INVALID_REQUEST' },
+    );
+    const { prompt_token_ids } = await runtime.createCompletion({
+      messages: messages(''),
+      chat_template,
+      max_tokens: 1,
+      return_token_ids: true,
+      stream: false,
+    });
+    expect(await runtime.detokenize(prompt_token_ids!)).toBe('{}');
+  });
+
+  it('echo: only where the roles are the same, list content joined by newlines, for every choice', async () => {
+    expect((await ask(runtime, PARIS, { echo: true })).choices[0]!.message.content).toBe(PARIS_ANSWER);
+    const messages = [
+      {
+        role: 'user' as const,
+        content: [
+          { type: 'text' as const, text: 'one' },
+          { type: 'text' as const, text: 'two' },
+        ],
+      },
+    ];
+    const fields = {
+      messages,
+      add_generation_prompt: false,
+      echo: true,
+      max_tokens: 3,
+      n: 2,
+      temperature: 1,
+      seed: 1,
+      return_token_ids: true,
+    };
+    const { choices } = await runtime.createCompletion({ ...fields, stream: false });
+    for (const { message, token_ids } of choices) {
+      expect(message.role).toBe('user');
+      expect(message.content).toMatch(/^one\ntwo/);
+      expect(token_ids).toHaveLength(3);
+    }
+    const chunks = await chunksOf(runtime, { ...fields, stream_options: { continuous_usage_stats: true } });
+    expect(
+      chunks
+        .slice(0, 4)
+        .map(({ choices: [choice], usage }) => [
+          choice!.index,
+          choice!.delta.content,
+          usage!.completion_tokens,
+        ]),
+    ).toEqual([
+      [0, '', 0],
+      [1, '', 0],
+      [0, 'one\ntwo', 0],
+      [1, 'one\ntwo', 0],
+    ]);
+  });
+});

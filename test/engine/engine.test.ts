@@ -1,0 +1,297 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { Engine, type Listener } from '../../src/engine/engine.ts';
+import { type Group, type SavedPrompt, Sequence } from '../../src/engine/sequence.ts';
+import { CheckingBackend, type CheckingOptions, fakeSampler } from '../fakes/checking-backend.ts';
+import { expected, expectedBeams, type Request, run, turns, VOCAB_SIZE } from '../fakes/engine-requests.ts';
+
+const OPTIONS: CheckingOptions = {
+  kvTokens: 256,
+  slotCount: 8,
+  batchTokens: 16,
+  sharesCells: true,
+  canCutCache: true,
+  rowTile: 1,
+  vocabSize: VOCAB_SIZE,
+};
+
+const request = fc.record<Request>({
+  // few different tokens, so that prompts share beginnings
+  prompt: fc.array(fc.integer({ min: 0, max: 1 }), { minLength: 1, maxLength: 20 }),
+  n: fc.integer({ min: 1, max: 5 }),
+  outputTokens: fc.integer({ min: 1, max: 10 }),
+  salt: fc.constantFrom('', '', 'a'),
+  adapter: fc.constantFrom(0, 0, 1, 2),
+  priority: fc.integer({ min: -1, max: 1 }),
+  abortAfter: fc.option(fc.integer({ min: 1, max: 9 })),
+  scores: fc.boolean(),
+  hooked: fc.boolean(),
+  beams: fc.boolean(),
+  forced: fc.constantFrom(0, 0, 1, 6),
+  delay: fc.integer({ min: 0, max: 30 }),
+});
+
+describe('Engine', () => {
+  it.each([
+    ['one pool of cells', { sharesCells: true, kvTokens: 40, outputRows: 8 }],
+    ['one roomy pool', { sharesCells: true, kvTokens: 400 }],
+    ['cells of their own', { sharesCells: false, kvTokens: 8 * 32 }],
+    ['recurrent state', { sharesCells: true, canCutCache: false, kvTokens: 60 }],
+  ])(
+    'gives every request its tokens whatever else runs: %s',
+    async (_, layout) => {
+      await fc.assert(
+        fc.asyncProperty(
+          fc.array(request, { minLength: 1, maxLength: 12 }),
+          fc.boolean(),
+          fc.boolean(),
+          fc.constantFrom(1, 4),
+          fc.infiniteStream(fc.integer({ min: 0, max: 9 })),
+          async (requests, prefixCache, byPriority, rowTile, dice) => {
+            const backend = new CheckingBackend({
+              ...OPTIONS,
+              ...layout,
+              rowTile,
+              abortsStep: () => dice.next().value === 0,
+            });
+            const engine = new Engine(backend, {
+              maxRunning: 6,
+              policy: byPriority ? 'priority' : 'fcfs',
+              prefixCache,
+            });
+            await Promise.all([engine.loadAdapter('one'), engine.loadAdapter('two')]);
+            const answers = await Promise.all(requests.map((each, arrival) => run(engine, each, arrival)));
+            for (const [i, answer] of answers.entries()) {
+              const given = requests[i]!;
+              if (given.beams && answer[0]) expect(answer).toEqual(expectedBeams(given, backend.vocabSize));
+              for (const tokens of given.beams ? [] : answer)
+                if (tokens) expect(tokens).toEqual(expected(given, backend.vocabSize));
+            }
+            await turns(40); // what was taken out is freed when the step that runs has ended
+            const stats = engine.stats();
+            expect([stats.running, stats.waiting, stats.kvTokensInUse]).toEqual([0, 0, 0]);
+            if (!prefixCache) expect(stats.kvTokensCached).toBe(0);
+            await engine.close();
+          },
+        ),
+        { numRuns: 100 },
+      );
+    },
+    60_000,
+  );
+
+  const simple = (more: Partial<Request> = {}): Request => ({
+    prompt: [1, 2, 3, 4],
+    n: 1,
+    outputTokens: 4,
+    salt: '',
+    adapter: 0,
+    priority: 0,
+    abortAfter: null,
+    scores: false,
+    hooked: false,
+    beams: false,
+    forced: 0,
+    delay: 0,
+    ...more,
+  });
+
+  it('computes a shared prompt once for all choices', async () => {
+    const backend = new CheckingBackend(OPTIONS);
+    const engine = new Engine(backend, { maxRunning: 8, policy: 'fcfs', prefixCache: true });
+    const prompt = Array.from({ length: 40 }, (_, i) => i);
+    await run(engine, simple({ prompt, n: 4, outputTokens: 1 }), 0);
+    expect(backend.computedTokens).toBe(40);
+    expect(backend.steps).toBe(3); // 16 + 16 + 8 tokens; all four sample from the last
+    await engine.close();
+  });
+
+  it('computes only what the prefix cache does not hold, and nothing across salts', async () => {
+    const backend = new CheckingBackend(OPTIONS);
+    const engine = new Engine(backend, { maxRunning: 8, policy: 'fcfs', prefixCache: true });
+    const prompt = Array.from({ length: 40 }, (_, i) => i);
+    const computed = async (each: Request, arrival: number): Promise<number> => {
+      const before = backend.computedTokens;
+      await run(engine, each, arrival);
+      return backend.computedTokens - before;
+    };
+    expect(await computed(simple({ prompt, outputTokens: 1 }), 0)).toBe(40);
+    expect(await computed(simple({ prompt: [...prompt, 7, 7], outputTokens: 1 }), 1)).toBe(2);
+    expect(await computed(simple({ prompt, outputTokens: 1 }), 2)).toBe(1); // the last token is always computed
+    expect(await computed(simple({ prompt, outputTokens: 1, salt: 's' }), 3)).toBe(40);
+    expect(await computed(simple({ prompt, outputTokens: 1, salt: 's' }), 4)).toBe(1);
+    await engine.close();
+  });
+
+  it('lets requests of one tick share a prefix that one of them is computing', async () => {
+    const backend = new CheckingBackend({ ...OPTIONS, kvTokens: 400 });
+    const engine = new Engine(backend, { maxRunning: 8, policy: 'fcfs', prefixCache: true });
+    const prefix = Array.from({ length: 40 }, (_, i) => i);
+    await Promise.all(
+      [1, 2, 3, 4].map((i) => run(engine, simple({ prompt: [...prefix, i], outputTokens: 1 }), i)),
+    );
+    expect(backend.computedTokens).toBe(40 + 4);
+    await engine.close();
+  });
+
+  it('leaves forced tokens that would begin another tile of rows to later steps', async () => {
+    const stepTokens = async (rowTile: number): Promise<number[]> => {
+      const backend = new CheckingBackend({ ...OPTIONS, rowTile });
+      const engine = new Engine(backend, { maxRunning: 8, policy: 'fcfs', prefixCache: false });
+      const plain = Array.from({ length: 3 }, (_, i) => simple({ prompt: [i], outputTokens: 12 }));
+      const forced = simple({ prompt: [9], forced: 2, outputTokens: 12 });
+      const answers = await Promise.all(
+        [...plain, forced].map((each, arrival) => run(engine, each, arrival)),
+      );
+      for (const [i, each] of [...plain, forced].entries())
+        expect(answers[i]).toEqual([expected(each, backend.vocabSize)]);
+      await engine.close();
+      return backend.stepTokens;
+    };
+    const untiled = await stepTokens(1);
+    expect(Math.max(...untiled)).toBeGreaterThan(4);
+    const tiled = await stepTokens(4);
+    expect(Math.max(...tiled)).toBe(4);
+    expect(tiled.reduce((sum, count) => sum + count)).toBe(untiled.reduce((sum, count) => sum + count));
+  });
+
+  it('serves lower priorities first under the priority policy', async () => {
+    const order: number[] = [];
+    const engine = new Engine(new CheckingBackend(OPTIONS), {
+      maxRunning: 1,
+      policy: 'priority',
+      prefixCache: true,
+    });
+    await Promise.all(
+      [0, 5, -5, 1].map((priority, arrival) =>
+        run(engine, simple({ prompt: [9, priority + 10], priority }), arrival).then(() =>
+          order.push(priority),
+        ),
+      ),
+    );
+    expect(order).toEqual([-5, 0, 1, 5]);
+    await engine.close();
+  });
+
+  it('goes on from a saved prompt, and computes one that finds no room', async () => {
+    const prompt = Array.from({ length: 40 }, (_, i) => i);
+    const group: Group = {
+      prompt: Int32Array.from(prompt),
+      cacheKey: 'k',
+      adapter: 0,
+      priority: 0,
+      arrival: 0,
+    };
+    const saved: SavedPrompt = { state: null };
+    const from = new Engine(new CheckingBackend(OPTIONS), {
+      maxRunning: 8,
+      policy: 'fcfs',
+      prefixCache: true,
+    });
+    await new Promise<void>((resolve, reject) => {
+      const listener: Listener = {
+        onToken: () => {
+          resolve();
+          return true;
+        },
+        onComplete: () => {},
+        onError: reject,
+      };
+      from.submit(new Sequence(group, 0, fakeSampler(), { savedPrompt: saved }), listener);
+    });
+    expect(saved.state).toEqual(Uint8Array.from(prompt.flatMap((id) => [id, 0])));
+    await from.close();
+    for (const [kvTokens, computed] of [
+      [256, 1],
+      [60, 40],
+    ] as const) {
+      const backend = new CheckingBackend({ ...OPTIONS, kvTokens });
+      const to = new Engine(backend, { maxRunning: 8, policy: 'fcfs', prefixCache: true });
+      const other =
+        kvTokens === 60
+          ? run(to, simple({ prompt: prompt.slice(0, 30).map((id) => 49 - id), outputTokens: 12 }), 0)
+          : null;
+      await turns(4);
+      await to.adopt(group, group.prompt, saved.state!);
+      await other;
+      const before = backend.computedTokens;
+      const request = simple({ prompt, outputTokens: 1, salt: 'k' });
+      expect(await run(to, request, 1)).toEqual([expected(request, backend.vocabSize)]);
+      expect(backend.computedTokens - before).toBe(computed);
+      await expect(to.adopt(group, group.prompt, Uint8Array.of(255))).rejects.toMatchObject({
+        code: 'KV_FULL',
+      });
+      expect(await run(to, request, 2)).toEqual([expected(request, backend.vocabSize)]);
+      await to.close();
+      await expect(to.adopt(group, group.prompt, saved.state!)).rejects.toMatchObject({ code: 'CLOSED' });
+    }
+  });
+
+  it('lets adapters take turns, and shares nothing between them', async () => {
+    const backend = new CheckingBackend({ ...OPTIONS, kvTokens: 400 });
+    const engine = new Engine(backend, { maxRunning: 8, policy: 'fcfs', prefixCache: true });
+    const adapters = [0, await engine.loadAdapter('one'), await engine.loadAdapter('two')];
+    expect(new Set(adapters).size).toBe(3);
+    const prompt = Array.from({ length: 10 }, (_, i) => i);
+    const requests = adapters.map((adapter) => simple({ prompt, adapter, outputTokens: 20 }));
+    const answers = await Promise.all(requests.map((each, arrival) => run(engine, each, arrival)));
+    for (const [i, each] of requests.entries())
+      expect(answers[i]).toEqual([expected(each, backend.vocabSize)]);
+    expect(backend.computedTokens).toBe(3 * (10 + 19));
+    expect(backend.turns.slice(0, 6)).toEqual([0, 1, 2, 0, 1, 2]);
+    await engine.freeAdapter(adapters[1]!);
+    await expect(engine.loadAdapter('')).rejects.toMatchObject({ code: 'MODEL_INVALID' });
+    expect(await run(engine, requests[2]!, 3)).toEqual([expected(requests[2]!, backend.vocabSize)]);
+    await engine.close();
+    await expect(engine.loadAdapter('late')).rejects.toMatchObject({ code: 'CLOSED' });
+    await engine.freeAdapter(adapters[2]!); // gone with the engine
+  });
+
+  it('lets a long prompt of one adapter in, however many short ones of another come', async () => {
+    const backend = new CheckingBackend({ ...OPTIONS, kvTokens: 64 });
+    const engine = new Engine(backend, { maxRunning: 4, policy: 'fcfs', prefixCache: false });
+    const adapter = await engine.loadAdapter('one');
+    const ended: string[] = [];
+    const many = Array.from({ length: 30 }, (_, i) =>
+      run(engine, simple({ prompt: [i, 1, 2, 3, 4, 5], outputTokens: 6 }), i < 4 ? i : i + 1).then(() =>
+        ended.push('short'),
+      ),
+    );
+    const long = run(engine, simple({ prompt: Array.from({ length: 50 }, (_, i) => i % 7), adapter }), 4);
+    await Promise.all([...many, long.then(() => ended.push('long'))]);
+    expect(ended.indexOf('long')).toBeLessThan(12);
+    await engine.close();
+  });
+
+  it('fails what runs and what comes later with CLOSED', async () => {
+    const engine = new Engine(new CheckingBackend(OPTIONS), {
+      maxRunning: 1,
+      policy: 'fcfs',
+      prefixCache: true,
+    });
+    const running = run(engine, simple({ outputTokens: 100 }), 0);
+    const waiting = run(engine, simple({ outputTokens: 100 }), 1);
+    await new Promise((resolve) => setImmediate(resolve));
+    await new Promise((resolve) => setImmediate(resolve));
+    const closed = engine.close();
+    await expect(running).rejects.toMatchObject({ code: 'CLOSED' });
+    await expect(waiting).rejects.toMatchObject({ code: 'CLOSED' });
+    await closed;
+    await engine.close();
+    await expect(run(engine, simple(), 2)).rejects.toMatchObject({ code: 'CLOSED' });
+  });
+
+  it('fails all requests of a backend that breaks, and says so to later ones', async () => {
+    const backend = new CheckingBackend(OPTIONS);
+    backend.step = async () => {
+      throw Object.assign(new Error('lost the device'), { code: 'BACKEND_FAILED' });
+    };
+    const engine = new Engine(backend, { maxRunning: 2, policy: 'fcfs', prefixCache: true });
+    await expect(run(engine, simple(), 0)).rejects.toMatchObject({
+      code: 'BACKEND_FAILED',
+      message: 'lost the device',
+    });
+    await expect(run(engine, simple(), 1)).rejects.toMatchObject({ code: 'BACKEND_FAILED' });
+    await engine.close();
+  });
+});

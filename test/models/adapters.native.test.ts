@@ -1,0 +1,173 @@
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { answer } from '../../src/answer/answer.ts';
+import type { ChatCompletionStream } from '../../src/answer/stream.ts';
+import { Adapters } from '../../src/models/adapters.ts';
+import { EMBEDDED_MODEL, Models } from '../../src/models/models.ts';
+import { type FindRegistered, serve } from '../../src/models/serving.ts';
+import { loadAddon } from '../../src/native/addon.ts';
+import { type ChatCompletion, validateChatRequest } from '../../src/protocol/index.ts';
+import { CHECKPOINT_FILES } from '../../src/rl/checkpoint-files.ts';
+import { openTrainer } from '../../src/rl/trainer.ts';
+import { normals } from '../rl/tiny-model.ts';
+
+const root = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-hot-swap-'));
+const models = new Models({ gpu: false, scheduling: 'fcfs', prefixCache: true }, undefined, {});
+const messages = [{ role: 'user', content: 'Tell me a story.' }];
+let newest = 0;
+let arrivals = 0;
+
+const fileOf = (step: number) => path.join(root, String(step), CHECKPOINT_FILES.gguf);
+/** A registered model `tuned` whose steps lie in a folder. */
+const find: FindRegistered = async (reference) => {
+  const [name, named] = reference.split('@');
+  if (name !== 'tuned') return null;
+  const step = named === undefined ? newest : Number(named);
+  return {
+    id: 'tuned',
+    baseModel: EMBEDDED_MODEL,
+    adapter: step === 0 ? null : { identity: `checkpoint-${step}`, path: fileOf(step) },
+    isNewest: step === newest,
+    release() {},
+  };
+};
+
+async function ask(model: string | null, more: object = {}): Promise<ChatCompletion> {
+  return (await begin(model, more)) as ChatCompletion;
+}
+
+async function begin(model: string | null, more: object): Promise<ChatCompletion | ChatCompletionStream> {
+  const serving = await serve(models, find, model, undefined);
+  const request = { model, messages, temperature: 0, max_tokens: 40, logprobs: true, return_token_ids: true };
+  const valid = validateChatRequest({ ...request, ...more }, { scheduling: 'fcfs', maxLogprobs: null });
+  return await answer(serving, valid, {
+    signal: undefined,
+    onEnd: serving.release,
+    processedLogprobs: false,
+    kvTransferFolder: path.join(root, 'kv'),
+    arrival: arrivals++,
+  });
+}
+
+const idsOf = ({ choices }: ChatCompletion) => choices[0]!.token_ids!;
+
+beforeAll(async () => {
+  const normal = normals(3);
+  await using trainer = await openTrainer({ model: EMBEDDED_MODEL, gpu: false, threads: 1 });
+  for (const step of [1, 2, 3]) {
+    const entries = Object.entries(trainer.adapter());
+    await trainer.loadAdapter(
+      Object.fromEntries(entries.map(([name, { a, b }]) => [name, { a, b: b.map(() => 0.05 * normal()) }])),
+    );
+    await trainer.save(path.join(root, String(step)));
+  }
+});
+afterAll(async () => {
+  await models.close();
+  fs.rmSync(root, { recursive: true });
+});
+
+describe('a registered model', () => {
+  it('answers as its base model until it has a checkpoint, then with the newest', async () => {
+    newest = 0;
+    const base = await ask(null);
+    expect(idsOf(await ask('tuned'))).toEqual(idsOf(base));
+    newest = 1;
+    const tuned = await ask('tuned');
+    expect(idsOf(tuned)).not.toEqual(idsOf(base));
+    expect(tuned.system_fingerprint).toContain('checkpoint-1');
+    expect(idsOf(await ask('tuned@0'))).toEqual(idsOf(base));
+    expect(idsOf(await ask(null))).toEqual(idsOf(base)); // nothing of the adapter is left in the cache
+    newest = 2;
+    expect(idsOf(await ask('tuned@1'))).toEqual(idsOf(tuned));
+    expect(idsOf(await ask('tuned'))).not.toEqual(idsOf(tuned));
+  });
+
+  it('computes what llama.cpp computes with the adapter, alone and beside other adapters', async () => {
+    newest = 3;
+    const names = ['tuned', 'tuned@1', null, 'tuned@2', 'tuned'];
+    const alone: ChatCompletion[] = [];
+    for (const name of names) alone.push(await ask(name));
+    const together = await Promise.all(names.map((name) => ask(name)));
+    for (const [i, one] of together.entries()) expect(idsOf(one)).toEqual(idsOf(alone[i]!));
+    const tokens = Int32Array.from([...together[0]!.prompt_token_ids!, ...idsOf(together[0]!)]);
+    const scores = await loadAddon().scoreWithEngine({
+      model: EMBEDDED_MODEL,
+      adapter: fileOf(3),
+      threads: 1,
+      tokens,
+    });
+    const sampled = together[0]!.choices[0]!.logprobs!.content!.map(({ logprob }) => logprob);
+    for (const [i, logprob] of [...scores.slice(-sampled.length)].entries())
+      expect(Math.abs(logprob - sampled[i]!)).toBeLessThan(1e-2);
+  });
+
+  it('lets a request that runs finish with the adapter that it began with', async () => {
+    newest = 1;
+    const expected = idsOf(await ask('tuned'));
+    const stream = (await begin('tuned', { stream: true })) as ChatCompletionStream;
+    const ids: number[] = [];
+    for await (const chunk of stream) {
+      ids.push(...(chunk.choices[0]?.token_ids ?? []));
+      if (newest === 1) {
+        newest = 2;
+        await ask('tuned', { max_tokens: 1 });
+      }
+    }
+    expect(ids).toEqual(expected);
+  });
+
+  it('has its first token within 200 ms of a plain one after a swap', async () => {
+    newest = 1;
+    const firstToken = async () => {
+      const start = performance.now();
+      await ask('tuned', { max_tokens: 1 });
+      return performance.now() - start;
+    };
+    await firstToken();
+    const plain = await firstToken();
+    for (const step of [2, 3, 1, 2]) {
+      newest = step;
+      expect((await firstToken()) - plain).toBeLessThan(200);
+    }
+  });
+
+  it('keeps what is used from being freed, and refuses a file that is no adapter', async () => {
+    fs.writeFileSync(path.join(root, 'bad'), 'no adapter');
+    const { model } = await serve(models, find, null, undefined);
+    await expect(model.adapters.use({ identity: 'bad', path: path.join(root, 'bad') })).rejects.toMatchObject(
+      {
+        code: 'MODEL_INVALID',
+      },
+    );
+    expect(idsOf(await ask('tuned', { ignore_eos: true }))).toHaveLength(40);
+  });
+});
+
+describe('Adapters', () => {
+  it('loads a file once, and frees it when its last user and keeper are gone', async () => {
+    const log: string[] = [];
+    const adapters = new Adapters({
+      loadAdapter: async (file) => log.push(`load ${file}`),
+      freeAdapter: async (adapter) => void log.push(`free ${adapter}`),
+    });
+    const [one, two] = [1, 2].map((i) => ({ identity: `id ${i}`, path: `file ${i}` })) as [never, never];
+    await adapters.keep('model', one);
+    const uses = await Promise.all([adapters.use(one), adapters.use(one)]);
+    expect(uses.map(({ number }) => number)).toEqual([1, 1]);
+    await adapters.keep('model', two);
+    await adapters.keep('model', two);
+    uses[0]!.release();
+    uses[0]!.release();
+    await Promise.resolve();
+    expect(log).toEqual(['load file 1', 'load file 2']);
+    uses[1]!.release();
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(log).toEqual(['load file 1', 'load file 2', 'free 1']);
+    adapters.drop('model');
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(log.at(-1)).toBe('free 2');
+  });
+});
