@@ -18,7 +18,7 @@ const require = createRequire(path.join(root, 'package.json'));
 const flags = new Set(process.argv.slice(2));
 
 // A package without its TypeScript sources is an installed one: there a prebuilt binary that loads is all it needs.
-const isInstalledPackage = !fs.existsSync(path.join(root, 'src', 'native.ts'));
+const isInstalledPackage = !fs.existsSync(path.join(root, 'src', 'index.ts'));
 
 try {
   if (!(flags.has('--if-missing') && isUsable())) build();

@@ -1,6 +1,6 @@
 /** One line to start: a process-wide runtime that is opened on first use and closed when the process ends. */
 
-import type { ChatCompletionStream } from './answer/stream.ts';
+import type { ChatCompletionStream } from './answer/index.ts';
 import type { ChatCompletion, ChatCompletionRequest, TrainingJobRequest } from './protocol/index.ts';
 import { createRuntime, type Runtime } from './runtime.ts';
 import type { CallOptions, TrainingJob } from './service.ts';

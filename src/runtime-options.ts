@@ -1,10 +1,10 @@
 /** What a caller gives to `createRuntime` -> checked options with their defaults filled in. */
 
-import { KV_TRANSFER_FOLDER } from './engine/kv-transfer.ts';
+import { KV_TRANSFER_FOLDER } from './engine/index.ts';
 import { OnpolicyError } from './errors.ts';
-import type { ModelOptions, ServingLimits } from './models/models.ts';
-import type { Gpu } from './native/libraries.ts';
-import type { Tracker } from './store/tracker.ts';
+import type { ModelOptions, ServingLimits } from './models/index.ts';
+import type { Gpu } from './native/index.ts';
+import type { Tracker } from './store/index.ts';
 
 /** What is trained of a model, and how much memory that may take. */
 export type TrainingOptions = {

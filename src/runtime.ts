@@ -1,30 +1,35 @@
 /** The service in this process: wires models, engines, answers, training and the store together. READ FIRST. */
-import { answer } from './answer/answer.ts';
-import type { ChatCompletionStream } from './answer/stream.ts';
-import { type EngineStats, sumStats } from './engine/engine.ts';
+
+import type { ChatCompletionStream } from './answer/index.ts';
+import { answer } from './answer/index.ts';
+import { type EngineStats, sumStats } from './engine/index.ts';
 import { OnpolicyError } from './errors.ts';
-import { Models } from './models/models.ts';
-import { type FindRegistered, type Serving, serve } from './models/serving.ts';
-import { loadAddon } from './native/addon.ts';
-import { fault, throwFaults } from './protocol/faults.ts';
+import { type FindRegistered, Models, type Serving, serve } from './models/index.ts';
+import { loadAddon } from './native/index.ts';
 import {
   type ChatCompletion,
   type ChatCompletionRequest,
   checkVocabulary,
+  fault,
   type TrainingJobRequest,
+  throwFaults,
   validateChatRequest,
 } from './protocol/index.ts';
 import { makeReport } from './report/index.ts';
-import type { SftRequest } from './rl/sft-request.ts';
+import type { SftRequest } from './rl/index.ts';
 import { type CheckedOptions, checkOptions, type RuntimeOptions } from './runtime-options.ts';
 import type { CallOptions, ModelsResource, Service, TrainingJob, TrainingJobsResource } from './service.ts';
-import { checkpointsResource, type LocalCheckpointsResource } from './store/checkpoints-resource.ts';
-import { modelsResource } from './store/models-resource.ts';
-import { type OpenStore, openStore } from './store/open-store.ts';
-import { type RunsResource, runsResource } from './store/runs-resource.ts';
-import { detokenize } from './tokenizer/tokenizer.ts';
-import { findRegistered } from './training/registered.ts';
-import { Training } from './training/training.ts';
+import {
+  checkpointsResource,
+  type LocalCheckpointsResource,
+  modelsResource,
+  type OpenStore,
+  openStore,
+  type RunsResource,
+  runsResource,
+} from './store/index.ts';
+import { detokenize } from './tokenizer/index.ts';
+import { findRegistered, Training } from './training/index.ts';
 
 const LOG_LEVELS = ['debug', 'debug', 'info', 'warn', 'error'] as const;
 

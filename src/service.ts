@@ -1,6 +1,6 @@
 /** The contract that the in-process runtime, and whatever stands in for it elsewhere, fulfils. */
 
-import type { ChatCompletionStream } from './answer/stream.ts';
+import type { ChatCompletionStream } from './answer/index.ts';
 import type {
   ChatCompletion,
   ChatCompletionRequest,

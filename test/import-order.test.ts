@@ -1,4 +1,4 @@
-/** Imports in src point one way: a file imports only from what stands above it in this list. A new file or folder is given its place. */
+/** Imports in src point one way: a folder imports only from what stands above it in this list, through its face. */
 import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -6,136 +6,119 @@ import { describe, expect, it } from 'vitest';
 
 const SRC = fileURLToPath(new URL('../src/', import.meta.url));
 
-/** From leaves to roots. `name/` is a folder whose files are free among themselves, `folder/name` one file of a folder. */
+/** From leaves to roots: folders, and the files of the root. */
 const ORDER = [
-  'errors',
-  'shared',
-  // Leaf libraries: each stands alone.
-  'batches',
-  'durable-files',
-  'on-disk',
-  'stop-strings',
-  'text-reader',
-  'kv-ledger',
-  'prefix-cache',
-  'utf8',
+  'errors.ts',
+  'common',
   'tokenizer',
-  'turns',
-  'template/',
-  'structured/addon-types',
-  'tool-calls/',
+  'template',
   'tool-calls',
-  'reasoning/',
   'reasoning',
-  // The wire.
-  'protocol/',
-  'message-format',
-  'message-out',
-  'served-template',
-  // The door to native code, and what computes.
-  'sampling/native-sampler',
-  'rl/adapter-weights',
-  'rl/native-trainer',
+  'protocol',
   'native',
-  'structured/',
-  'sampling/logprobs',
-  'backends/backend',
-  'backends/libraries',
-  'backends/model',
-  'backends/row-edits',
-  'backends/gguf',
-  'onnx/',
-  'backends/onnx',
-  // The request path.
-  'template-message',
-  'prompt',
-  'text-out',
-  'sampling/prompt-scores',
-  'sampling/beam-search',
-  'sampling/stop-tail',
-  'sampling/logits-hook',
-  'sequence',
-  'slots',
-  'scheduler',
-  'step-layout',
+  'structured',
+  'sampling',
+  'backends',
   'engine',
-  'adapters',
-  'kv-transfer',
   'models',
-  'serving',
-  'sampling/plan',
-  'constraint',
-  'sampling/logits-processors',
-  'choice',
-  'beam-run',
-  'completion',
-  'response',
-  'stream',
-  'prompt-transfer',
   'answer',
-  'service',
-  // What sits above the request path.
-  'rl/',
-  'store/',
-  'training/',
-  'report/',
-  'runtime-options',
-  'runtime',
-  'default-runtime',
-  'http/',
-  'index',
-  'cli/',
-  'demo-learning',
+  'service.ts',
+  'rl',
+  'store',
+  'training',
+  'report',
+  'runtime-options.ts',
+  'runtime.ts',
+  'default-runtime.ts',
+  'http',
+  'index.ts',
+  'cli',
   'demo',
 ];
 
-type Import = { readonly from: string; readonly to: string };
+/** What other folders may import of a folder: `public.ts` holds the names that the package exports. */
+const FACES = ['index.ts', 'public.ts'];
 
-/** Path without extension, relative to src, with forward slashes. */
-function nameOf(file: string): string {
-  return path.relative(SRC, file).replaceAll(path.sep, '/').replace(/\.ts$/, '');
-}
+type Import = { readonly from: string; readonly to: string };
 
 function sources(): string[] {
   return fs
-    .readdirSync(SRC, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
-    .map((entry) => path.join(entry.parentPath, entry.name));
+    .readdirSync(SRC, { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.ts'))
+    .map((file) => file.replaceAll(path.sep, '/'));
 }
 
 /** Every relative import, type-only and dynamic ones included, and every worker file. */
-function importsOf(file: string): Import[] {
+function importsOf(from: string): Import[] {
   const specifiers = /(?:\bfrom|\bimport|\bimport\(|\bnew URL\()\s*'(\.{1,2}\/[^']+\.ts)'/g;
-  return [...fs.readFileSync(file, 'utf8').matchAll(specifiers)].map(([, specifier]) => ({
-    from: nameOf(file),
-    to: nameOf(path.resolve(path.dirname(file), specifier!)),
+  return [...fs.readFileSync(path.join(SRC, from), 'utf8').matchAll(specifiers)].map(([, specifier]) => ({
+    from,
+    to: path.posix.join(path.posix.dirname(from), specifier!),
   }));
 }
 
-/** Position in the list: the file's own entry, else that of its folder. -1: none. */
-function placeOf(name: string): number {
-  const own = ORDER.indexOf(name);
-  return own >= 0 || !name.includes('/') ? own : ORDER.indexOf(`${name.slice(0, name.indexOf('/'))}/`);
+/** The folder of a file, or the file itself in the root. */
+function roomOf(file: string): string {
+  return file.split('/')[0]!;
+}
+
+function show({ from, to }: Import): string {
+  return `${from} imports ${to}`;
+}
+
+/** Files that import each other, each list from the first file around to itself. */
+function circles(imports: readonly Import[]): string[] {
+  const targets = groupBySource(imports);
+  const done = new Set<string>();
+  const found: string[] = [];
+  const visit = (file: string, trail: readonly string[]): void => {
+    if (trail.includes(file)) found.push([...trail.slice(trail.indexOf(file)), file].join(' -> '));
+    if (done.has(file)) return;
+    done.add(file);
+    for (const next of targets.get(file) ?? []) visit(next, [...trail, file]);
+  };
+  for (const file of targets.keys()) visit(file, []);
+  return found;
+}
+
+function groupBySource(imports: readonly Import[]): Map<string, string[]> {
+  const targets = new Map<string, string[]>();
+  for (const { from, to } of imports) targets.set(from, [...(targets.get(from) ?? []), to]);
+  return targets;
 }
 
 const files = sources();
 const imports = files.flatMap(importsOf);
+const between = imports.filter(({ from, to }) => roomOf(from) !== roomOf(to));
 
 describe('imports in src', () => {
   it('are found', () => {
-    expect(imports).toContainEqual({ from: 'runtime', to: 'models' });
-    expect(imports).toContainEqual({ from: 'index', to: 'default-runtime' });
+    expect(imports).toContainEqual({ from: 'runtime.ts', to: 'models/index.ts' });
+    expect(imports).toContainEqual({ from: 'engine/engine.ts', to: 'engine/scheduler.ts' });
   });
 
-  it('every file has its place', () => {
-    expect(files.map(nameOf).filter((name) => placeOf(name) < 0)).toEqual([]);
+  it('every folder and root file has its place', () => {
+    expect([...new Set(files.map(roomOf))].sort()).toEqual([...ORDER].sort());
   });
 
   it('point one way', () => {
-    const wrong = imports.filter(({ from, to }) => {
-      const isSameFolder = placeOf(from) === placeOf(to) && ORDER[placeOf(from)]!.endsWith('/');
-      return !isSameFolder && placeOf(to) >= placeOf(from);
-    });
-    expect(wrong.map(({ from, to }) => `${from} imports ${to}`)).toEqual([]);
+    const wrong = between.filter(({ from, to }) => ORDER.indexOf(roomOf(to)) >= ORDER.indexOf(roomOf(from)));
+    expect(wrong.map(show)).toEqual([]);
+  });
+
+  it('reach a folder through its face', () => {
+    const wrong = between.filter(
+      ({ to }) => to.includes('/') && !FACES.includes(to.slice(roomOf(to).length + 1)),
+    );
+    expect(wrong.map(show)).toEqual([]);
+  });
+
+  it('form no circle, type-only ones included', () => {
+    expect(circles(imports)).toEqual([]);
+  });
+
+  it('see a circle where there is one', () => {
+    const ring = ['a', 'b', 'c'].map((from, at) => ({ from, to: 'bca'[at]! }));
+    expect(circles([...ring, { from: 'c', to: 'd' }])).toEqual(['a -> b -> c -> a']);
   });
 });

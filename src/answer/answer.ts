@@ -1,17 +1,14 @@
 /** A validated request on a loaded model -> its answer, whole or as a stream. The request's path in one page. */
 import { randomBytes, randomUUID } from 'node:crypto';
-import { NO_ADAPTER } from '../backends/backend.ts';
-import { readKvTransfer } from '../engine/kv-transfer.ts';
-import type { Group } from '../engine/sequence.ts';
+import { NO_ADAPTER } from '../backends/index.ts';
+import type { Group } from '../engine/index.ts';
+import { readKvTransfer } from '../engine/index.ts';
 import { OnpolicyError } from '../errors.ts';
-import { planMessage } from '../models/message-format.ts';
-import { templateFor } from '../models/served-template.ts';
-import type { Serving } from '../models/serving.ts';
+import type { Serving } from '../models/index.ts';
+import { planMessage, templateFor } from '../models/index.ts';
 import type { ChatCompletion, ValidChatRequest } from '../protocol/index.ts';
-import { createLogitsHooks } from '../sampling/logits-processors.ts';
-import { createSamplers } from '../sampling/plan.ts';
-import { createPromptScores } from '../sampling/prompt-scores.ts';
-import type { Tokenizer } from '../tokenizer/tokenizer.ts';
+import { createLogitsHooks, createPromptScores, createSamplers } from '../sampling/index.ts';
+import type { Tokenizer } from '../tokenizer/index.ts';
 import { Completion } from './completion.ts';
 import { createMatchers, planConstraint } from './constraint.ts';
 import { buildPrompt } from './prompt.ts';

@@ -1,11 +1,11 @@
 /** A request with beam search -> its hypotheses, each handed to a choice. Moves the beams' sequences through the engine. */
 
-import type { Engine, Listener } from '../engine/engine.ts';
-import { type Group, Sequence } from '../engine/sequence.ts';
+import type { Engine, Listener } from '../engine/index.ts';
+import { type Group, Sequence } from '../engine/index.ts';
 import { OnpolicyError } from '../errors.ts';
-import { type Handle, loadAddon, type SampledRows, type SamplerHandle } from '../native/addon.ts';
-import { BeamSearch, type Expansion, type Hypothesis, type Path, stepsOf } from '../sampling/beam-search.ts';
-import type { Tokenizer } from '../tokenizer/tokenizer.ts';
+import { type Handle, loadAddon, type SampledRows, type SamplerHandle } from '../native/index.ts';
+import { BeamSearch, type Expansion, type Hypothesis, type Path, stepsOf } from '../sampling/index.ts';
+import type { Tokenizer } from '../tokenizer/index.ts';
 import type { Choice } from './choice.ts';
 import { EMPTY_TAIL, extendTail, type StopTail } from './stop-tail.ts';
 import type { StopRules } from './text-out.ts';

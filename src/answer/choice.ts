@@ -1,11 +1,11 @@
 /** Sampled tokens of one choice -> its message, ids, log-probabilities and end, ready to be taken whole or in deltas. */
-import type { Listener } from '../engine/engine.ts';
+import type { Listener } from '../engine/index.ts';
 import type { OnpolicyError } from '../errors.ts';
-import type { MessagePlan } from '../models/message-format.ts';
-import type { SampledRows } from '../native/addon.ts';
+import type { MessagePlan } from '../models/index.ts';
+import type { SampledRows } from '../native/index.ts';
 import type { TokenLogprob } from '../protocol/index.ts';
-import { toTokenLogprob } from '../sampling/logprobs.ts';
-import type { Tokenizer } from '../tokenizer/tokenizer.ts';
+import { toTokenLogprob } from '../sampling/index.ts';
+import type { Tokenizer } from '../tokenizer/index.ts';
 import { type MessageDelta, MessageOut } from './message-out.ts';
 import { type Finish, type StopRules, TextOut } from './text-out.ts';
 

@@ -1,15 +1,14 @@
 /** A prepared request -> its choices, sampled together; taken whole, or as events while they come. */
 
-import type { Engine, Listener } from '../engine/engine.ts';
-import { type Group, type SavedPrompt, Sequence } from '../engine/sequence.ts';
+import type { Engine, Listener } from '../engine/index.ts';
+import { type Group, type SavedPrompt, Sequence } from '../engine/index.ts';
 import { OnpolicyError } from '../errors.ts';
-import type { MessagePlan } from '../models/message-format.ts';
-import type { Handle, SamplerHandle } from '../native/addon.ts';
+import type { MessagePlan } from '../models/index.ts';
+import type { Handle, SamplerHandle } from '../native/index.ts';
 import type { PromptLogprobs } from '../protocol/index.ts';
-import type { LogitsHook } from '../sampling/logits-hook.ts';
-import { forkSampler } from '../sampling/plan.ts';
-import type { PromptScores } from '../sampling/prompt-scores.ts';
-import type { Tokenizer } from '../tokenizer/tokenizer.ts';
+import type { LogitsHook, PromptScores } from '../sampling/index.ts';
+import { forkSampler } from '../sampling/index.ts';
+import type { Tokenizer } from '../tokenizer/index.ts';
 import { BeamRun, feedChoice, reportRules } from './beams.ts';
 import { Choice } from './choice.ts';
 import type { StopRules } from './text-out.ts';

@@ -1,11 +1,11 @@
 /** What a request constrains -> one matcher per choice: structured outputs, or the calls that `tool_choice` demands. */
-import type { LoadedModel } from '../backends/model.ts';
+import type { LoadedModel } from '../backends/index.ts';
 import { OnpolicyError } from '../errors.ts';
-import type { MessageFormat } from '../models/message-format.ts';
-import { type Handle, loadAddon } from '../native/addon.ts';
+import type { MessageFormat } from '../models/index.ts';
+import { type Handle, loadAddon } from '../native/index.ts';
 import type { ValidChatRequest } from '../protocol/index.ts';
-import { compileConstraint, constraintHandle, type StructuredOutputs } from '../structured/constraint.ts';
-import { type ToolDefinition, toolCallStructuralTag } from '../tool-calls/parser.ts';
+import { compileConstraint, constraintHandle, type StructuredOutputs } from '../structured/index.ts';
+import { type ToolDefinition, toolCallStructuralTag } from '../tool-calls/index.ts';
 
 type Tool = ValidChatRequest['tools'][number];
 

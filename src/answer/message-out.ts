@@ -1,14 +1,14 @@
 /** Text of one choice, as it comes -> its message: content, reasoning and tool calls, whole or in deltas. */
 import { randomInt } from 'node:crypto';
-import type { MessagePlan } from '../models/message-format.ts';
+import type { MessagePlan } from '../models/index.ts';
 import type { ResponseToolCall, ToolCallDelta } from '../protocol/index.ts';
-import { createReasoningParser, type ReasoningParser } from '../reasoning/parser.ts';
+import { createReasoningParser, type ReasoningParser } from '../reasoning/index.ts';
 import {
   createToolCallIds,
   createToolCallParser,
   type ToolCallEvent,
   type ToolCallParser,
-} from '../tool-calls/parser.ts';
+} from '../tool-calls/index.ts';
 
 /** New parts of a message. */
 export type MessageDelta = {

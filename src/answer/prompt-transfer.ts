@@ -1,16 +1,9 @@
 /** `kv_transfer_params` of a request -> its prompt's cache saved for others, or loaded from where another process saved it. */
-import type { LoadedModel } from '../backends/model.ts';
-import type { Engine } from '../engine/engine.ts';
-import {
-  type CacheOwner,
-  digestModel,
-  type KvTransfer,
-  loadCache,
-  saveCache,
-} from '../engine/kv-transfer.ts';
-import type { Group, SavedPrompt } from '../engine/sequence.ts';
+import type { LoadedModel } from '../backends/index.ts';
+import type { Engine, Group, SavedPrompt } from '../engine/index.ts';
+import { type CacheOwner, digestModel, type KvTransfer, loadCache, saveCache } from '../engine/index.ts';
 import { OnpolicyError } from '../errors.ts';
-import type { ServedModel } from '../models/models.ts';
+import type { ServedModel } from '../models/index.ts';
 import type { JsonObject } from '../protocol/index.ts';
 
 /** The two ends of a transfer. */

@@ -2,7 +2,7 @@
 import { OnpolicyError } from '../errors.ts';
 import type { ValidChatRequest } from '../protocol/index.ts';
 import type { ChatTemplate } from '../template/index.ts';
-import type { Tokenizer } from '../tokenizer/tokenizer.ts';
+import type { Tokenizer } from '../tokenizer/index.ts';
 import { toTemplateMessage } from './template-message.ts';
 
 /** What the prompt is made with. */

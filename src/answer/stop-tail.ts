@@ -1,7 +1,6 @@
 /** The end of a text that may still become a stop string, for texts that branch: a value per text, never changed. */
 
-import { type Tokenizer, textBytes } from '../tokenizer/tokenizer.ts';
-import { decodeWhole, NO_BYTES } from '../tokenizer/utf8.ts';
+import { decodeWhole, NO_BYTES, type Tokenizer, textBytes } from '../tokenizer/index.ts';
 import { StopScanner } from './stop-strings.ts';
 import type { StopRules } from './text-out.ts';
 

@@ -1,5 +1,5 @@
 /** A running completion -> the chunks of the wire, in their order: roles, deltas, usage. */
-import { iterateBatches } from '../common/batches.ts';
+import { iterateBatches } from '../common/index.ts';
 import { OnpolicyError } from '../errors.ts';
 import type { ChatCompletionChunk, ChunkChoice, Usage } from '../protocol/index.ts';
 import type { Choice } from './choice.ts';

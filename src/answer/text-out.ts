@@ -1,6 +1,6 @@
 /** Sampled ids of one choice -> text deltas, stop strings, and the reason why it ended. */
 
-import { Detokenizer, type SpecialTokens, type Tokenizer } from '../tokenizer/tokenizer.ts';
+import { Detokenizer, type SpecialTokens, type Tokenizer } from '../tokenizer/index.ts';
 import { StopScanner, type StopStrings } from './stop-strings.ts';
 
 /** How a choice ends. */

@@ -1,5 +1,5 @@
 /** The only door to the arithmetic: one step is edits of the cache, one forward pass and one sampled token per row. */
-import type { Handle, SampledRows, SamplerHandle } from '../native/addon.ts';
+import type { Handle, SampledRows, SamplerHandle } from '../native/index.ts';
 
 /** Kinds of cache edits, as they stand in {@link Step.memoryEdits}. */
 export const MEMORY_REMOVE = 0;

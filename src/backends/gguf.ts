@@ -2,13 +2,20 @@
 import os from 'node:os';
 import path from 'node:path';
 import { fromNative, OnpolicyError } from '../errors.ts';
-import { loadAddon, type NativeContext, type NativeModel } from '../native/addon.ts';
-import { devices, type Gpu, openLibraries } from '../native/libraries.ts';
-import { onDisk } from '../native/on-disk.ts';
-import { readVocabulary, type Vocabulary } from '../structured/constraint.ts';
-import type { Tokenizer } from '../tokenizer/tokenizer.ts';
+import {
+  devices,
+  type Gpu,
+  loadAddon,
+  type NativeContext,
+  type NativeModel,
+  onDisk,
+  openLibraries,
+} from '../native/index.ts';
+import type { SamplingDefaults } from '../sampling/index.ts';
+import { readVocabulary, type Vocabulary } from '../structured/index.ts';
+import type { Tokenizer } from '../tokenizer/index.ts';
 import type { Backend, Step, StepResult } from './backend.ts';
-import type { ContextLimits, LoadedModel, SamplingDefaults } from './model.ts';
+import type { ContextLimits, LoadedModel } from './model.ts';
 import { finishEdits, hookedSamples } from './row-edits.ts';
 
 /** Texts up to this length are tokenized in place: handing them to another thread would take longer. */

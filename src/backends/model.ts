@@ -1,16 +1,9 @@
 /** What a loaded model is to the rest, whichever engine computes it. */
-import type { Vocabulary } from '../structured/constraint.ts';
-import type { Tokenizer } from '../tokenizer/tokenizer.ts';
-import type { Backend } from './backend.ts';
 
-/** Sampling settings that a model recommends; null: none. */
-export type SamplingDefaults = {
-  readonly temperature: number | null;
-  readonly top_p: number | null;
-  readonly top_k: number | null;
-  readonly min_p: number | null;
-  readonly repetition_penalty: number | null;
-};
+import type { SamplingDefaults } from '../sampling/index.ts';
+import type { Vocabulary } from '../structured/index.ts';
+import type { Tokenizer } from '../tokenizer/index.ts';
+import type { Backend } from './backend.ts';
 
 /** Limits of a backend. */
 export type ContextLimits = {

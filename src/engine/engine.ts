@@ -1,7 +1,7 @@
 /** Requests -> sampled tokens: submit, abort, close and the step loop. Read this first, then follow the imports. */
-import type { Backend, StepResult } from '../backends/backend.ts';
+import type { Backend, StepResult } from '../backends/index.ts';
 import { fromNative, OnpolicyError } from '../errors.ts';
-import type { SampledRows } from '../native/addon.ts';
+import type { SampledRows } from '../native/index.ts';
 import { type Plan, Scheduler, type SchedulerOptions } from './scheduler.ts';
 import type { Group, Sequence } from './sequence.ts';
 import { scoredRows, toStep } from './step-layout.ts';

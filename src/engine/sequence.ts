@@ -1,7 +1,6 @@
 /** The one mutable record that travels: a prompt and what was sampled after it. */
-import type { Handle, SamplerHandle } from '../native/addon.ts';
-import type { LogitsHook } from '../sampling/logits-hook.ts';
-import type { PromptScores } from '../sampling/prompt-scores.ts';
+import type { Handle, SamplerHandle } from '../native/index.ts';
+import type { LogitsHook, PromptScores } from '../sampling/index.ts';
 
 /** What the choices of one request share. */
 export type Group = {

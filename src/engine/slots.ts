@@ -2,7 +2,7 @@
  * The homes of sequences in the KV cache: who runs where, which slots are kept for their prefix, how many cells are free,
  * and the cache edits that the next step must make first. Integers only; it never touches a tensor.
  */
-import { MEMORY_COPY, MEMORY_REMOVE } from '../backends/backend.ts';
+import { MEMORY_COPY, MEMORY_REMOVE } from '../backends/index.ts';
 import { KvLedger } from './kv-ledger.ts';
 import { PrefixCache } from './prefix-cache.ts';
 import type { Group, Sequence } from './sequence.ts';

@@ -1,6 +1,6 @@
 /** A plan of the scheduler -> the arrays of one step, as the backend takes them. */
-import type { RowEdit, Step } from '../backends/backend.ts';
-import type { LogitsHook } from '../sampling/logits-hook.ts';
+import type { RowEdit, Step } from '../backends/index.ts';
+import type { LogitsHook } from '../sampling/index.ts';
 import type { Entry, Plan } from './scheduler.ts';
 import type { Sequence } from './sequence.ts';
 

@@ -1,10 +1,10 @@
 /** Chunks of a completion <-> server-sent events. Nothing is made before the reader asks for it. */
 import { createParser } from 'eventsource-parser';
-import type { ChatCompletionStream } from '../answer/stream.ts';
-import { iterateBatches } from '../common/batches.ts';
+import type { ChatCompletionStream } from '../answer/index.ts';
+import { iterateBatches } from '../common/index.ts';
 import { messageOf, OnpolicyError } from '../errors.ts';
 import type { ChatCompletionChunk } from '../protocol/index.ts';
-import { decodeWhole, NO_BYTES } from '../tokenizer/utf8.ts';
+import { decodeWhole, NO_BYTES } from '../tokenizer/index.ts';
 import type { OpenResponse } from './transport.ts';
 import { fromWireError, toWireError } from './wire-errors.ts';
 

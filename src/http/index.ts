@@ -9,7 +9,8 @@
  * ```
  * @module
  */
-export { type ConnectOptions, connect } from './connect.ts';
+export { connect } from './connect.ts';
+export type { ConnectOptions } from './connect-options.ts';
 export { createHandler, type Handler } from './handler.ts';
 export type { HandlerOptions, Scope, Servable, Token } from './options.ts';
 export { createPool, type PoolOptions } from './pool.ts';

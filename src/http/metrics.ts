@@ -1,5 +1,5 @@
 /** Counts of requests and numbers of the engine -> text that Prometheus reads. */
-import type { EngineStats } from '../engine/engine.ts';
+import type { EngineStats } from '../engine/index.ts';
 
 /** Upper bounds of the histogram of durations, in seconds. */
 const BUCKETS_S = [0.005, 0.025, 0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 300] as const;

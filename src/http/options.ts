@@ -1,6 +1,6 @@
 /** What a caller gives to `createHandler` -> checked options with their defaults filled in. */
 
-import type { EngineStats } from '../engine/engine.ts';
+import type { EngineStats } from '../engine/index.ts';
 import { OnpolicyError } from '../errors.ts';
 import type { Completions, Service } from '../service.ts';
 

@@ -1,6 +1,6 @@
 /** Several services -> one: each request goes to the member that knows its conversation, or has least to do. */
 
-import { ChatCompletionStream } from '../answer/stream.ts';
+import { ChatCompletionStream } from '../answer/index.ts';
 import { OnpolicyError } from '../errors.ts';
 import type {
   ChatCompletion,

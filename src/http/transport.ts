@@ -1,7 +1,7 @@
 /** Calls of a remote service: headers, timeouts, retries where they are safe, and errors as the service's own. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { messageOf, OnpolicyError } from '../errors.ts';
-import type { ConnectOptions } from './connect.ts';
+import type { TransportSettings } from './connect-options.ts';
 import { fetchSender, type Incoming, nodeSender, type Sender, type Sent, textOf } from './send.ts';
 import { limitTime } from './time-limits.ts';
 import { CODE_HEADER, type ErrorForm, fromErrorBody } from './wire-errors.ts';
@@ -29,12 +29,6 @@ export type OpenResponse = {
   readonly toError: (error: unknown) => OnpolicyError;
   /** The body was read, or is not wanted. */
   readonly end: () => void;
-};
-
-/** What calls are made with. */
-export type TransportSettings = Required<Omit<ConnectOptions, 'apiKey' | 'fetch'>> & {
-  readonly apiKey: string | null;
-  readonly fetch: typeof globalThis.fetch | null;
 };
 
 /** Makes calls until it is closed. */

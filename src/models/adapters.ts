@@ -1,5 +1,5 @@
 /** Adapter files -> adapters loaded beside one model: each once, for as long as somebody uses or keeps it. */
-import type { Engine } from '../engine/engine.ts';
+import type { Engine } from '../engine/index.ts';
 
 /** An adapter's file, and a name that no other content ever has. */
 export type AdapterFile = { readonly identity: string; readonly path: string };

@@ -4,15 +4,15 @@ import {
   isReasoningOpen,
   type ReasoningFormat,
   reasoningMarkers,
-} from '../reasoning/parser.ts';
-import type { Tokenizer } from '../tokenizer/tokenizer.ts';
+} from '../reasoning/index.ts';
+import type { Tokenizer } from '../tokenizer/index.ts';
 import {
   detectToolFormat,
   type ToolDefinition,
   type ToolFormat,
   toolCallMarkers,
   toolFormat,
-} from '../tool-calls/parser.ts';
+} from '../tool-calls/index.ts';
 
 /** How one model writes tool calls and reasoning. */
 export type MessageFormat = {

@@ -3,15 +3,20 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { GgufModel, loadGguf } from '../backends/gguf.ts';
-import type { LoadedModel, SamplingDefaults } from '../backends/model.ts';
-import { fetchModel, parseHubReference } from '../backends/onnx/download.ts';
-import { isOnnxModel } from '../backends/onnx/folder.ts';
-import { loadOnnx } from '../backends/onnx/model.ts';
-import { Engine } from '../engine/engine.ts';
+import type { LoadedModel } from '../backends/index.ts';
+import {
+  fetchModel,
+  GgufModel,
+  isOnnxModel,
+  loadGguf,
+  loadOnnx,
+  parseHubReference,
+} from '../backends/index.ts';
+import { Engine } from '../engine/index.ts';
 import { OnpolicyError } from '../errors.ts';
-import type { Gpu } from '../native/libraries.ts';
-import type { Tokenizer } from '../tokenizer/tokenizer.ts';
+import type { Gpu } from '../native/index.ts';
+import type { SamplingDefaults } from '../sampling/index.ts';
+import type { Tokenizer } from '../tokenizer/index.ts';
 import { Adapters } from './adapters.ts';
 import { type ServedTemplate, serveTemplate } from './served-template.ts';
 import { Shared } from './shared-work.ts';

@@ -2,7 +2,7 @@
 import { OnpolicyError } from '../errors.ts';
 import type { ValidChatRequest } from '../protocol/index.ts';
 import { type ChatTemplate, compileChatTemplate } from '../template/index.ts';
-import type { Tokenizer } from '../tokenizer/tokenizer.ts';
+import type { Tokenizer } from '../tokenizer/index.ts';
 import { detectMessageFormat, type MessageFormat } from './message-format.ts';
 
 /** A template that is ready to use. */

@@ -4,7 +4,8 @@ import { createRequire } from 'node:module';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { fromNative, OnpolicyError } from '../errors.ts';
-import { type Device, loadAddon } from './addon.ts';
+import { loadAddon } from './addon.ts';
+import type { Device } from './engine.ts';
 import { onDisk } from './on-disk.ts';
 
 /** Which processor computes. `auto`: the best one whose package is installed and whose driver is there. */

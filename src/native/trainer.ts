@@ -1,5 +1,13 @@
 /** Types of the trainer's part of the addon. */
-import type { AdapterWeights } from '../rl/adapter-weights.ts';
+
+/** One linear layer's LoRA factors: its output gains (alpha / rank) b (a x). */
+export type LoraFactors = {
+  readonly a: Float32Array; // (rank, in)
+  readonly b: Float32Array; // (out, rank)
+};
+
+/** LoRA factors by the layer's name in the GGUF file, for example `blk.0.attn_q`. */
+export type AdapterWeights = Readonly<Record<string, LoraFactors>>;
 
 /** A packed row as the addon takes it. */
 export type NativeRow = {

@@ -6,8 +6,7 @@ export {
   checkVocabulary,
   validateChatRequest,
 } from './chat-completion.ts';
-export type * from './chat-completion-response.ts';
-export type { LogitsProcessor } from './logits-processor.ts';
+export { closestName, fault, throwFaults } from './faults.ts';
 export {
   type ValidListQuery,
   type ValidModelCreateRequest,
@@ -15,8 +14,7 @@ export {
   validateListQuery,
   validateModelCreateRequest,
 } from './model.ts';
-export type * from './request-types.ts';
-export type * from './resources.ts';
+export type * from './public.ts';
 export { type DoorOptions, validateLogRequest, validateTrainingJobRequest } from './training-job.ts';
 export type * from './valid-chat-request.ts';
 export { dropUnknownFields } from './validate.ts';

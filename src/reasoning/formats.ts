@@ -1,6 +1,6 @@
 /** chat template text -> how the model marks its reasoning: one row per known way, and tags that a template declares. */
 
-import { withoutComments } from '../tool-calls/template-text.ts';
+import { withoutComments } from '../tool-calls/index.ts';
 
 /** How a model marks its reasoning. */
 export type ReasoningFormat =

@@ -1,6 +1,6 @@
 /** harmony messages -> reasoning (analysis) and content (final, commentary); messages to tools pass as they are. */
-import type { Reading, TextReader } from '../common/text-reader.ts';
-import { HARMONY, harmonyRecipient, MAX_HEADER_LENGTH } from '../tool-calls/harmony-calls.ts';
+import type { Reading, TextReader } from '../common/index.ts';
+import { HARMONY, harmonyRecipient, MAX_HEADER_LENGTH } from '../tool-calls/index.ts';
 import type { ReasoningEvent, ReasoningSink } from './events.ts';
 
 const HEADER_STARTS = [HARMONY.start, HARMONY.channel, ' to='];

@@ -1,21 +1,11 @@
 /** model text -> reasoning and content, on a growing prefix. The content goes on to the tool-call parser. */
 
-import { ParserRun, TextReader } from '../common/text-reader.ts';
+import { ParserRun, TextReader } from '../common/index.ts';
 import type { ReasoningEvent, ReasoningPhase } from './events.ts';
 import { ReasoningSink } from './events.ts';
 import type { ReasoningFormat } from './formats.ts';
 import { readHarmony } from './harmony.ts';
 import { readTagged } from './tags.ts';
-
-export type { ReasoningEvent, ReasoningPhase } from './events.ts';
-export {
-  detectReasoning,
-  isReasoningOpen,
-  REASONING_FORMATS,
-  type ReasoningFormat,
-  type ReasoningFormatName,
-  reasoningMarkers,
-} from './formats.ts';
 
 /** Options of {@link createReasoningParser}. */
 export type ReasoningParserOptions = {

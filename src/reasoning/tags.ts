@@ -1,5 +1,5 @@
 /** text with reasoning between two markers -> reasoning and content. */
-import type { Reading, TextReader } from '../common/text-reader.ts';
+import type { Reading, TextReader } from '../common/index.ts';
 import type { ReasoningSink } from './events.ts';
 import type { ReasoningFormat } from './formats.ts';
 

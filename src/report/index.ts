@@ -1,5 +1,5 @@
 /** A model's run as a page: curves, checkpoints and trajectories in one file. */
-import type { Store } from '../store/store.ts';
+import type { Store } from '../store/index.ts';
 import { toHtml } from './html.ts';
 import { readReport } from './report-data.ts';
 import { readParts } from './report-parts.ts';

@@ -1,7 +1,6 @@
 /** A model's run -> what its report page shows, except the trajectories. */
 import type { Checkpoint, Model } from '../protocol/index.ts';
-import type { RunRecord } from '../store/run-record.ts';
-import type { Store } from '../store/store.ts';
+import type { RunRecord, Store } from '../store/index.ts';
 
 /** Most points of a curve; beyond, neighbours are averaged. */
 const MOST_POINTS = 2_000;

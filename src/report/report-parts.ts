@@ -1,11 +1,8 @@
 /** Logged trajectories -> compressed parts that a page unpacks one at a time, newest first, as many as fit. */
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
-import { computeAdvantages } from '../rl/advantages.ts';
-import { isChoice, type TrajectoryChoice, type TrajectoryMessage } from '../rl/trajectory.ts';
-import type { TrajectoryFile } from '../store/run-log.ts';
-import type { LoggedTrajectory } from '../store/runs.ts';
-import type { Store } from '../store/store.ts';
+import { computeAdvantages, isChoice, type TrajectoryChoice, type TrajectoryMessage } from '../rl/index.ts';
+import type { LoggedTrajectory, Store, TrajectoryFile } from '../store/index.ts';
 
 const compress = promisify(gzip);
 

@@ -1,9 +1,9 @@
 /** A trainer's state <-> the files of a checkpoint folder: the adapter twice (for llama.cpp and for PEFT), and the optimizer. */
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import { writeFlushed } from '../common/durable-files.ts';
+import { writeFlushed } from '../common/index.ts';
 import { OnpolicyError } from '../errors.ts';
-import type { AdapterWeights } from './adapter-weights.ts';
+import type { AdapterWeights } from '../native/index.ts';
 import { readGgufAdapter, writeGgufAdapter } from './gguf-adapter.ts';
 import { fromPeft, type PeftModel, peftConfig, toPeft } from './peft-adapter.ts';
 import { type FloatTensor, readSafetensors, writeSafetensors } from './safetensors.ts';

@@ -4,7 +4,7 @@ import { createReadStream } from 'node:fs';
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { setImmediate } from 'node:timers/promises';
-import { flushFolder, storeFailed, writeFlushed } from '../common/durable-files.ts';
+import { flushFolder, storeFailed, writeFlushed } from '../common/index.ts';
 import { OnpolicyError } from '../errors.ts';
 import type { Metrics } from './metrics.ts';
 import type { Trainer } from './trainer.ts';

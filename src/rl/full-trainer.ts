@@ -1,11 +1,10 @@
 /** A small GGUF model and packed rows -> the same model with other weights: cross-entropy over every weight, on the CPU. */
 import fs from 'node:fs/promises';
 import os from 'node:os';
-import { replaceFile } from '../common/durable-files.ts';
+import { replaceFile } from '../common/index.ts';
 import { fromNative } from '../errors.ts';
-import { loadAddon } from '../native/addon.ts';
-import { openLibraries } from '../native/libraries.ts';
-import type { NativeFullTrainer, NativeParameter } from '../native/trainer.ts';
+import type { NativeFullTrainer, NativeParameter } from '../native/index.ts';
+import { loadAddon, openLibraries } from '../native/index.ts';
 import { SerialCalls } from './serial.ts';
 import type { PackedRow, StepOptions } from './trainer.ts';
 

@@ -1,6 +1,6 @@
 /** Adapter weights <-> the bytes of a GGUF LoRA file, as llama.cpp loads them. */
 import { OnpolicyError } from '../errors.ts';
-import type { AdapterWeights, LoraFactors } from './adapter-weights.ts';
+import type { AdapterWeights, LoraFactors } from '../native/index.ts';
 
 /** An adapter with what its file says about it. */
 export type GgufAdapter = {

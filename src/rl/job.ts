@@ -1,8 +1,8 @@
 /** Trajectory groups and settings -> gradient steps on an opened trainer, with events and metrics. READ FIRST in this folder. */
 import { setImmediate } from 'node:timers/promises';
 import { OnpolicyError } from '../errors.ts';
+import type { AdapterWeights } from '../native/index.ts';
 import type { TrainingJobEvent } from '../protocol/index.ts';
-import type { AdapterWeights } from './adapter-weights.ts';
 import { makeBatch, validateGroups } from './batch.ts';
 import type { PolicyLoss } from './loss.ts';
 import type { LossPool } from './loss-pool.ts';

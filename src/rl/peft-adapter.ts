@@ -1,6 +1,6 @@
 /** Adapter weights <-> the names, shapes and row order of Python's PEFT library. */
 import { OnpolicyError } from '../errors.ts';
-import type { AdapterWeights, LoraFactors } from './adapter-weights.ts';
+import type { AdapterWeights, LoraFactors } from '../native/index.ts';
 import type { FloatTensor, Safetensors } from './safetensors.ts';
 
 /** What the conversion must know about the model. */

@@ -1,7 +1,6 @@
 /** `onpolicy/rl`: the parts of training on their own, for loops that want more than `train` offers. */
 
-export type { ModelFacts } from '../native/trainer.ts';
-export type { AdapterWeights, LoraFactors } from './adapter-weights.ts';
+export type { AdapterWeights, LoraFactors, ModelFacts } from '../native/index.ts';
 export {
   type AdvantageOptions,
   computeAdvantages,

@@ -3,11 +3,16 @@ import fs from 'node:fs/promises';
 import os from 'node:os';
 import { setImmediate } from 'node:timers/promises';
 import { fromNative, OnpolicyError } from '../errors.ts';
-import { loadAddon } from '../native/addon.ts';
-import { devices, type Gpu, openLibraries } from '../native/libraries.ts';
-import type { ModelFacts, NativeColumn, NativeTrainer } from '../native/trainer.ts';
-import { type AdapterWeights, LINEAR_MODULES, type LoraFactors } from './adapter-weights.ts';
+import type {
+  AdapterWeights,
+  LoraFactors,
+  ModelFacts,
+  NativeColumn,
+  NativeTrainer,
+} from '../native/index.ts';
+import { devices, type Gpu, loadAddon, openLibraries } from '../native/index.ts';
 import { readAdapter, readOptimizer, saveCheckpoint } from './checkpoint-files.ts';
+import { LINEAR_MODULES } from './linear-modules.ts';
 import { SerialCalls } from './serial.ts';
 
 /**

@@ -1,7 +1,7 @@
 /** The `logits_processors` of a request -> hooks that edit its rows. Names stand for what the host has registered. */
 import { type ErrorDetail, messageOf, OnpolicyError } from '../errors.ts';
-import { closestName, fault, throwFaults } from '../protocol/faults.ts';
 import type { LogitsProcessor, ValidChatRequest, ValidLogitsProcessor } from '../protocol/index.ts';
+import { closestName, fault, throwFaults } from '../protocol/index.ts';
 import { LogitsHook } from './logits-hook.ts';
 
 /** What a factory is told about the choice that it makes a processor for. */

@@ -1,7 +1,7 @@
 /** Sampled rows -> log-probability entries as the wire shows them. */
-import type { SampledRows } from '../native/addon.ts';
+import type { SampledRows } from '../native/index.ts';
 import type { Logprob, TokenLogprob } from '../protocol/index.ts';
-import type { Tokenizer } from '../tokenizer/tokenizer.ts';
+import type { Tokenizer } from '../tokenizer/index.ts';
 
 /** JSON has no -Infinity: the wire's floor. */
 export const LOGPROB_FLOOR = -9999;

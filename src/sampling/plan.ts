@@ -1,16 +1,26 @@
 /** A validated request -> the native sampler's plan, and one sampler per choice. */
 
-import type { StopRules } from '../answer/text-out.ts';
-import type { SamplingDefaults } from '../backends/model.ts';
-import { loadAddon, type SamplerHandle } from '../native/addon.ts';
+import { loadAddon, type SamplerHandle } from '../native/index.ts';
 import type { ValidChatRequest } from '../protocol/index.ts';
-import type { Tokenizer } from '../tokenizer/tokenizer.ts';
+import type { Tokenizer } from '../tokenizer/index.ts';
+
+/** Sampling settings that a model recommends; null: none. */
+export type SamplingDefaults = {
+  readonly temperature: number | null;
+  readonly top_p: number | null;
+  readonly top_k: number | null;
+  readonly min_p: number | null;
+  readonly repetition_penalty: number | null;
+};
+
+/** Ids that end a choice. */
+export type EndIds = { readonly stopIds: ReadonlySet<number>; readonly endIds: ReadonlySet<number> };
 
 /** What the plan needs beside the request. */
 export type PlanContext = {
   readonly tokenizer: Tokenizer;
   readonly defaults: SamplingDefaults;
-  readonly rules: StopRules;
+  readonly rules: EndIds;
   readonly processedLogprobs: boolean;
 };
 
@@ -60,7 +70,7 @@ export function forkSampler(sampler: SamplerHandle): SamplerHandle {
 }
 
 /** Ids that are masked until `min_tokens` were generated: the request's stop ids and every end id. */
-function stopSet(rules: StopRules): Set<number> {
+function stopSet(rules: EndIds): Set<number> {
   return new Set([...rules.stopIds, ...rules.endIds]);
 }
 

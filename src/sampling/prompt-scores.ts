@@ -1,8 +1,8 @@
 /** Scored rows of a prompt, chunk by chunk -> the `prompt_logprobs` of the wire. */
 import { OnpolicyError } from '../errors.ts';
-import type { SampledRows } from '../native/addon.ts';
+import type { SampledRows } from '../native/index.ts';
 import type { PromptLogprobs, ValidChatRequest } from '../protocol/index.ts';
-import type { Tokenizer } from '../tokenizer/tokenizer.ts';
+import type { Tokenizer } from '../tokenizer/index.ts';
 import { LOGPROB_FLOOR } from './logprobs.ts';
 
 /** Alternatives that one step hands over at most, and that one answer holds at most. */

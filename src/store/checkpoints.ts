@@ -3,7 +3,7 @@ import fs from 'node:fs/promises';
 import path from 'node:path';
 import { OnpolicyError } from '../errors.ts';
 import type { Checkpoint } from '../protocol/index.ts';
-import { checkFiles, listSteps, type StepFacts, stepFolder } from '../rl/checkpoint-step.ts';
+import { checkFiles, listSteps, type StepFacts, stepFolder } from '../rl/index.ts';
 import { type Home, ifMissing } from './home.ts';
 
 /** What changed within this time before it was read may have changed again since. */

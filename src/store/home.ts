@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import { flushFolder, replaceFile, storeFailed } from '../common/durable-files.ts';
+import { flushFolder, replaceFile, storeFailed } from '../common/index.ts';
 import { messageOf, OnpolicyError } from '../errors.ts';
 import { currentWriter, lockForWriting, type WriterLock } from './writer-lock.ts';
 

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import { flushFolder, replaceFile } from '../common/durable-files.ts';
+import { flushFolder, replaceFile } from '../common/index.ts';
 import type {
   MetricValues,
   Page,
@@ -10,7 +10,7 @@ import type {
   TrainingJobInfo,
   ValidListQuery,
 } from '../protocol/index.ts';
-import type { JobEvent } from '../rl/job.ts';
+import type { JobEvent } from '../rl/index.ts';
 import { FORMAT, type Home, ifMissing, readRecord } from './home.ts';
 import { isId, placedId } from './ids.ts';
 import { appendLine, readLines } from './jsonl.ts';

@@ -1,7 +1,14 @@
 /** Trajectories that are logged -> the metrics of their split. */
 import type { LogRequest } from '../protocol/index.ts';
-import { Averages, addGroupMetrics, addOwnMetrics, type Metrics } from '../rl/metrics.ts';
-import { isChoice, type Trajectory as TrainedTrajectory, type TrajectoryGroup } from '../rl/trajectory.ts';
+import {
+  Averages,
+  addGroupMetrics,
+  addOwnMetrics,
+  isChoice,
+  type Metrics,
+  type Trajectory as TrainedTrajectory,
+  type TrajectoryGroup,
+} from '../rl/index.ts';
 
 type Group = LogRequest['trajectory_groups'][number];
 type Trajectory = Group['trajectories'][number];

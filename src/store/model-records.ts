@@ -1,7 +1,7 @@
 /** The models of a home folder: registered, found and taken out. */
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import { flushFolder, writeFlushed } from '../common/durable-files.ts';
+import { flushFolder, writeFlushed } from '../common/index.ts';
 import { FORMAT, type Home, ifMissing, readRecord } from './home.ts';
 import { isId, placedId, placeOf } from './ids.ts';
 import { newRunRecord } from './run-record.ts';

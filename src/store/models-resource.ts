@@ -1,6 +1,11 @@
 /** What `runtime.models` can be asked, over the store. */
-import { fault, throwFaults } from '../protocol/faults.ts';
-import { validateListQuery, validateLogRequest, validateModelCreateRequest } from '../protocol/index.ts';
+import {
+  fault,
+  throwFaults,
+  validateListQuery,
+  validateLogRequest,
+  validateModelCreateRequest,
+} from '../protocol/index.ts';
 import type { CallOptions, ModelsResource } from '../service.ts';
 import { isId } from './ids.ts';
 import type { Store } from './store.ts';

@@ -1,6 +1,7 @@
 /** A question for a page -> the places to read, and what was read -> the page. */
-import { fault, throwFaults } from '../protocol/faults.ts';
+
 import type { Page, ValidListQuery } from '../protocol/index.ts';
+import { fault, throwFaults } from '../protocol/index.ts';
 import { placeOf } from './ids.ts';
 
 /**

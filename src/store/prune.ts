@@ -1,6 +1,7 @@
 /** Checkpoints and a metric -> the steps that are not worth keeping. */
-import { fault, throwFaults } from '../protocol/faults.ts';
+
 import type { Checkpoint } from '../protocol/index.ts';
+import { fault, throwFaults } from '../protocol/index.ts';
 
 /** Which checkpoints stay. */
 export type PruneRequest = {

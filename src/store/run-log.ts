@@ -1,7 +1,7 @@
 /** What a model's run keeps: trajectories and metrics in plain files, of which a small file says how much is complete. */
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import { flushFolder, replaceFile } from '../common/durable-files.ts';
+import { flushFolder, replaceFile } from '../common/index.ts';
 import type { MetricValues } from '../protocol/index.ts';
 import { FORMAT, type Home, readRecord } from './home.ts';
 import { LineWriter, readLines } from './jsonl.ts';

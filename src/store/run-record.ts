@@ -2,7 +2,7 @@
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { replaceFile } from '../common/durable-files.ts';
+import { replaceFile } from '../common/index.ts';
 import { FORMAT, type Home, readRecord } from './home.ts';
 
 /** A model's run. */

@@ -1,5 +1,5 @@
 /** Models, checkpoints and jobs of one home folder, for everything above it. READ FIRST in this folder. */
-import { storeFailed } from '../common/durable-files.ts';
+import { storeFailed } from '../common/index.ts';
 import { OnpolicyError } from '../errors.ts';
 import type {
   Checkpoint,
@@ -12,7 +12,7 @@ import type {
   ValidListQuery,
   ValidModelCreateRequest,
 } from '../protocol/index.ts';
-import { stepFolder } from '../rl/checkpoint-step.ts';
+import { stepFolder } from '../rl/index.ts';
 import { Checkpoints } from './checkpoints.ts';
 import { Home, type ProblemListener } from './home.ts';
 import { placedId, placeOf } from './ids.ts';

@@ -1,6 +1,6 @@
 /** Where a team keeps its experiments: the contract, and what brings a run's metrics there. */
 import path from 'node:path';
-import { replaceFile } from '../common/durable-files.ts';
+import { replaceFile } from '../common/index.ts';
 import type { MetricValues, Model } from '../protocol/index.ts';
 import { FORMAT, type Home, readRecord } from './home.ts';
 import { Queue } from './queue.ts';

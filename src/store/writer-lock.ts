@@ -3,7 +3,7 @@ import fs from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { lock } from 'proper-lockfile';
-import { replaceFile } from '../common/durable-files.ts';
+import { replaceFile } from '../common/index.ts';
 import { OnpolicyError } from '../errors.ts';
 
 /** A writer on another machine that has not been heard of for so long is taken for dead. */

@@ -1,22 +1,9 @@
-/**
- * Constrained decoding on its own: vocabulary + specification -> masks over the next token.
- *
- * @example
- * ```ts
- * const vocabulary = await readVocabulary('model.gguf');
- * const constraint = await compileConstraint({ regex: '[0-9]{4}' }, vocabulary);
- * const matcher = constraint.createMatcher();
- * const mask = new Int32Array(Math.ceil(vocabulary.size / 32));
- * matcher.fillMask(mask);
- * ```
- */
+/** A specification and a vocabulary -> a compiled constraint with its matchers. Each specification is compiled once a vocabulary. */
 import { fromNative, OnpolicyError } from '../errors.ts';
-import { loadAddon } from '../native/addon.ts';
-import type { Handle, NativeSpec } from '../native/grammar.ts';
+import type { Handle, NativeSpec } from '../native/index.ts';
+import { loadAddon } from '../native/index.ts';
 import type { Constraint, Matcher, StructuredOutputs, Vocabulary } from './types.ts';
 import { validateStructuredOutputs } from './validate.ts';
-
-export type { Constraint, Matcher, StructuredOutputs, Vocabulary } from './types.ts';
 
 /** Compiled constraints that a vocabulary keeps, least recently used out first. */
 const MAX_CACHED = 128;

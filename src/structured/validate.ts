@@ -1,6 +1,6 @@
 /** StructuredOutputs -> the one specification it holds, ready for the engine. Distrusts everything once, here. */
 import { type ErrorDetail, invalidInput } from '../errors.ts';
-import type { NativeSpec } from '../native/grammar.ts';
+import type { NativeSpec } from '../native/index.ts';
 import type { StructuredOutputs } from './types.ts';
 
 const KINDS = ['json', 'regex', 'choice', 'grammar', 'json_object', 'structural_tag'] as const;

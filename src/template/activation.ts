@@ -1,7 +1,8 @@
 /** One call of a function of a template that is interpreted. */
 import { OPERATIONS } from './operations.ts';
-import type { RenderState, VariableContext } from './python/render-state.ts';
+import type { RenderState } from './python/render-state.ts';
 import type { Value } from './python/values.ts';
+import type { VariableContext } from './python/variable-context.ts';
 import type { FunctionPlan, VariableRef } from './syntax/plans.ts';
 
 /** One call of a function of the template: its variables, its text, and the place it is at. */

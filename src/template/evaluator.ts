@@ -3,8 +3,9 @@ import { Activation } from './activation.ts';
 import { callFunction, evaluate, filterOn, isTrue } from './evaluate-expression.ts';
 import { OPERATIONS } from './operations.ts';
 import type { MacroBody } from './python/macros.ts';
-import type { RenderState, VariableContext } from './python/render-state.ts';
+import type { RenderState } from './python/render-state.ts';
 import type { Value } from './python/values.ts';
+import type { VariableContext } from './python/variable-context.ts';
 import type { NodeOf, Statement } from './syntax/nodes.ts';
 import type {
   ForPlan,

@@ -9,7 +9,7 @@ import { type LoopBody, LoopContext, Macro, type MacroBody, type MacroShape } fr
 import { Namespace, TemplateReference } from './python/objects.ts';
 import { add, concatenate, negative, operate, positive } from './python/operators.ts';
 import { PyError } from './python/py-error.ts';
-import type { RenderState, VariableContext } from './python/render-state.ts';
+import type { RenderState } from './python/render-state.ts';
 import { getSlice } from './python/slices.ts';
 import { escapeValue, toText } from './python/text.ts';
 import {
@@ -23,6 +23,7 @@ import {
   Undefined,
   type Value,
 } from './python/values.ts';
+import type { VariableContext } from './python/variable-context.ts';
 
 /** A failure with the place where it happened. The innermost place wins. */
 function locate(error: unknown, offset: number): unknown {
@@ -62,9 +63,9 @@ export const OPERATIONS = {
   share(context: VariableContext, name: string, value: Value): void {
     context.exported.set(name, value);
   },
-  self: (state: RenderState, context: VariableContext): Value =>
+  self: (_state: RenderState, context: VariableContext): Value =>
     new TemplateReference((name) => {
-      const block = state.blocks.get(name);
+      const block = context.blocks.get(name);
       return block === undefined ? undefined : (inner) => block(inner, context);
     }),
   superBlock: (name: string): Value =>
@@ -97,7 +98,7 @@ export const OPERATIONS = {
     return value instanceof Markup ? new Markup(marked) : marked;
   },
   block: (state: RenderState, name: string, context: VariableContext): string =>
-    state.blocks.get(name)!(state, context),
+    context.blocks.get(name)!(state, context),
   requiredBlock(name: string): never {
     throw new PyError('RuntimeError', `Required block '${name}' not found`);
   },

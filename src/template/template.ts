@@ -4,8 +4,9 @@ import { interpretTemplate, type TemplateFunction, type TemplateFunctions } from
 import { GLOBALS } from './library/library.ts';
 import { Environment, Template } from './nunjucks.ts';
 import { OPERATIONS } from './operations.ts';
-import { RenderState, type TemplateLimits, VariableContext } from './python/render-state.ts';
+import { RenderState, type TemplateLimits } from './python/render-state.ts';
 import type { Value } from './python/values.ts';
+import { VariableContext } from './python/variable-context.ts';
 import { loopsOverContent } from './syntax/content-format.ts';
 import { normaliseSource } from './syntax/lexer.ts';
 import type { NodeOf } from './syntax/nodes.ts';
@@ -111,8 +112,8 @@ export class JinjaTemplate extends Template {
     const given = new Map([...GLOBALS, ...options.variables]);
     try {
       const { root, blocks } = this.#functions(options.engine);
-      const context = new VariableContext(given);
-      const state = new RenderState(context, blocks, options.limits, options.now, options.spanMarks);
+      const context = new VariableContext(given, blocks);
+      const state = new RenderState(options.limits, options.now, options.spanMarks);
       const text = root(state, context);
       state.checkOutput(text);
       return text;

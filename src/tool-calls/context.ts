@@ -1,5 +1,5 @@
 /** What the readers of every family share: the text, the tools, the events, and how a call is given up. */
-import type { Reading, TextReader } from '../common/text-reader.ts';
+import type { Reading, TextReader } from '../common/index.ts';
 import type { CallSink } from './call-sink.ts';
 import { JsonSpan } from './json-span.ts';
 

@@ -1,5 +1,5 @@
 /** `{"name": ..., "arguments": {...}}`, alone, in a row or in a list -> calls: the families that write calls as JSON. */
-import type { Reading, TextReader } from '../common/text-reader.ts';
+import type { Reading, TextReader } from '../common/index.ts';
 import {
   type CallContext,
   expect,

@@ -1,5 +1,5 @@
 /** a literal as Python or Gemma write it -> JSON text, handed over as it comes. */
-import type { Reading, TextReader } from '../common/text-reader.ts';
+import type { Reading, TextReader } from '../common/index.ts';
 import { NOT_A_CALL } from './context.ts';
 
 /** How a family writes values. */

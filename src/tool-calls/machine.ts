@@ -1,5 +1,5 @@
 /** text -> content and calls: looks for a family's markers, lets its reader try, and makes text of what is no call. */
-import type { Reading } from '../common/text-reader.ts';
+import type { Reading } from '../common/index.ts';
 import { type CallContext, type Family, NOT_A_CALL } from './context.ts';
 
 /** Reads all of the text. */

@@ -1,5 +1,5 @@
 /** marker, name, marker, `{...}` -> calls: the families that write the name outside of the JSON. */
-import type { Reading, TextReader } from '../common/text-reader.ts';
+import type { Reading, TextReader } from '../common/index.ts';
 import {
   type CallContext,
   expect,

@@ -1,5 +1,5 @@
 /** the text of a parameter and the tool's schema -> JSON: for the families that write values without saying their type. */
-import { type Reading, TextReader } from '../common/text-reader.ts';
+import { type Reading, TextReader } from '../common/index.ts';
 import { PYTHON, readLiteral } from './literal.ts';
 
 /** The JSON types a parameter may have; null when the schema does not say. */

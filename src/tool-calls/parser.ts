@@ -1,30 +1,10 @@
 /** model text -> content and tool calls, on a growing prefix: how the text is cut into deltas changes nothing. */
-import { ParserRun, TextReader } from '../common/text-reader.ts';
+import { ParserRun, TextReader } from '../common/index.ts';
 import { CallSink, type ToolCallIdFactory } from './call-sink.ts';
 import type { ToolDefinition } from './context.ts';
 import type { ToolCallEvent } from './events.ts';
 import { familyOf, type ToolFormat } from './formats.ts';
 import { readCalls } from './machine.ts';
-
-export type { ToolCallIdFactory, ToolCallIdInput } from './call-sink.ts';
-export type { ToolDefinition } from './context.ts';
-export { detectToolFormat } from './detect.ts';
-export {
-  foldToolCallEvents,
-  type ToolCall,
-  type ToolCallEvent,
-  type ToolCallMessage,
-} from './events.ts';
-export { TOOL_FORMATS, type ToolFormat, toolCallMarkers, toolFormat } from './formats.ts';
-export { createToolCallIds } from './ids.ts';
-export {
-  type StructuralFormat,
-  type StructuralTag,
-  type ToolCallChoice,
-  type ToolCallSyntax,
-  toolCallStructuralTag,
-  toolCallSyntax,
-} from './structural-tag.ts';
 
 /** Options of {@link createToolCallParser}. */
 export type ToolCallParserOptions = {

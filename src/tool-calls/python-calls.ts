@@ -1,5 +1,5 @@
 /** `name(key=value, ...)` -> calls: the families that write calls as Python. */
-import type { Reading, TextReader } from '../common/text-reader.ts';
+import type { Reading, TextReader } from '../common/index.ts';
 import { type CallContext, expect, type Family, NOT_A_CALL, takeEnd } from './context.ts';
 import { PYTHON, readLiteral } from './literal.ts';
 

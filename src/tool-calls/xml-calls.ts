@@ -1,5 +1,5 @@
 /** a name and tagged parameters -> calls: the families that write arguments as XML. Values become JSON as they come. */
-import type { Reading } from '../common/text-reader.ts';
+import type { Reading } from '../common/index.ts';
 import { type CallContext, expect, type Family, NOT_A_CALL, readName, takeEnd } from './context.ts';
 import { escapeJson } from './literal.ts';
 import { isStringOnly, type ParameterTypes, parameterTypes, valueToJson } from './parameter-values.ts';

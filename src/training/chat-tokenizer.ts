@@ -1,11 +1,10 @@
 /** A served model -> the ids of conversations, made exactly as a completion request would make them. */
 
-import { renderMessages } from '../answer/prompt.ts';
-import type { ServedModel } from '../models/models.ts';
-import { templateFor } from '../models/served-template.ts';
+import { renderMessages } from '../answer/index.ts';
+import type { ServedModel } from '../models/index.ts';
+import { templateFor } from '../models/index.ts';
 import { validateChatRequest } from '../protocol/index.ts';
-import type { ChatTokenizer } from '../rl/tokens.ts';
-import type { TrajectoryMessage } from '../rl/trajectory.ts';
+import type { ChatTokenizer, TrajectoryMessage } from '../rl/index.ts';
 
 /** What conversations are tokenized with. */
 type ChatModel = Pick<ServedModel, 'path' | 'tokenizer' | 'template' | 'toolTemplate'>;

@@ -1,8 +1,8 @@
 /** A job on its way: what happens in it is kept on disk first, then told to whoever holds its handle. */
 import { fromNative, type OnpolicyError } from '../errors.ts';
 import type { TrainingResult } from '../protocol/index.ts';
-import type { JobEvent } from '../rl/job.ts';
-import type { OpenJob } from '../store/jobs.ts';
+import type { JobEvent } from '../rl/index.ts';
+import type { OpenJob } from '../store/index.ts';
 import type { JobHandle } from './job-handle.ts';
 
 /** One job from its first moment to its end. */

@@ -1,8 +1,8 @@
 /** Ids, names and `name@step` of registered models -> what they stand for. */
 import path from 'node:path';
-import type { FindRegistered } from '../models/serving.ts';
-import { CHECKPOINT_FILES } from '../rl/checkpoint-files.ts';
-import type { Store } from '../store/store.ts';
+import type { FindRegistered } from '../models/index.ts';
+import { CHECKPOINT_FILES } from '../rl/index.ts';
+import type { Store } from '../store/index.ts';
 
 /** Looks references up in a store. `store` throws when the runtime is closed. */
 export function findRegistered(store: () => Store): FindRegistered {

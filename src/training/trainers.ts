@@ -1,5 +1,5 @@
 /** Model files -> opened trainers: one per file, kept for a while after its last job, as the next one often follows. */
-import { openTrainer, type Trainer, type TrainerOptions } from '../rl/trainer.ts';
+import { openTrainer, type Trainer, type TrainerOptions } from '../rl/index.ts';
 
 /** How trainers are opened. */
 export type TrainerSettings = Pick<

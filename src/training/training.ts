@@ -1,6 +1,6 @@
 /** Requests to train -> jobs that run one after the other on each model file, and leave checkpoints. READ FIRST in this folder. */
 import { OnpolicyError } from '../errors.ts';
-import { type Models, requireGguf, type ServedModel } from '../models/models.ts';
+import { type Models, requireGguf, type ServedModel } from '../models/index.ts';
 import {
   type Model,
   type TrainingJobInfo,
@@ -9,13 +9,20 @@ import {
   validateListQuery,
   validateTrainingJobRequest,
 } from '../protocol/index.ts';
-import { type LossPool, openLossPool } from '../rl/loss-pool.ts';
-import { resolveSettings } from '../rl/settings.ts';
-import { type SftRequest, validateSftRequest } from '../rl/sft-request.ts';
-import { sft, type TrainResult, type TrainTools, train } from '../rl/train.ts';
+import {
+  type LossPool,
+  openLossPool,
+  resolveSettings,
+  type SftRequest,
+  sft,
+  type TrainResult,
+  type TrainTools,
+  train,
+  validateSftRequest,
+} from '../rl/index.ts';
 import type { CallOptions, TrainingJob, TrainingJobsResource } from '../service.ts';
-import { Queue } from '../store/queue.ts';
-import type { Store } from '../store/store.ts';
+import type { Store } from '../store/index.ts';
+import { Queue } from '../store/index.ts';
 import { createChatTokenizer } from './chat-tokenizer.ts';
 import { JobHandle } from './job-handle.ts';
 import { JobRun } from './job-run.ts';

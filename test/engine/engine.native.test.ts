@@ -5,7 +5,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { type GgufModel, loadGguf } from '../../src/backends/gguf.ts';
 import { Engine } from '../../src/engine/engine.ts';
 import { Sequence } from '../../src/engine/sequence.ts';
-import { loadAddon, type SampledRows } from '../../src/native/addon.ts';
+import { loadAddon, type SampledRows } from '../../src/native/index.ts';
 import type { SamplerPlanOptions } from '../../src/native/sampler.ts';
 import { greedyTokens, lastLogits, whyNoBareEngine } from '../backends/reference/bare-engine.ts';
 

@@ -4,7 +4,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { createMatchers } from '../../src/answer/constraint.ts';
 import { type Backend, MEMORY_REMOVE } from '../../src/backends/backend.ts';
 import { type GgufModel, loadGguf } from '../../src/backends/gguf.ts';
-import { type Handle, loadAddon, type SamplerHandle } from '../../src/native/addon.ts';
+import { type Handle, loadAddon, type SamplerHandle } from '../../src/native/index.ts';
 import { randomNumbers } from '../fakes/random-numbers.ts';
 
 const file = path.resolve(import.meta.dirname, 'golden/training/tiny-qwen3.gguf');

@@ -6,7 +6,7 @@ import {
   type Step,
   type StepResult,
 } from '../../src/backends/backend.ts';
-import type { SampledRows, SamplerHandle } from '../../src/native/addon.ts';
+import type { SampledRows, SamplerHandle } from '../../src/native/index.ts';
 
 /** One cell of the cache: shared by all slots that copied it. */
 type Cell = { readonly token: number; readonly adapter: number };

@@ -1,5 +1,5 @@
 /** Short ways to the native sampler for its tests. */
-import { loadAddon } from '../../src/native/addon.ts';
+import { loadAddon } from '../../src/native/index.ts';
 import type { SamplerHandle, SamplerPlanOptions } from '../../src/native/sampler.ts';
 
 /** How a sequence came to where a test samples it. */

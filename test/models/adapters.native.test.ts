@@ -7,7 +7,7 @@ import type { ChatCompletionStream } from '../../src/answer/stream.ts';
 import { Adapters } from '../../src/models/adapters.ts';
 import { EMBEDDED_MODEL, Models } from '../../src/models/models.ts';
 import { type FindRegistered, serve } from '../../src/models/serving.ts';
-import { loadAddon } from '../../src/native/addon.ts';
+import { loadAddon } from '../../src/native/index.ts';
 import { type ChatCompletion, validateChatRequest } from '../../src/protocol/index.ts';
 import { CHECKPOINT_FILES } from '../../src/rl/checkpoint-files.ts';
 import { openTrainer } from '../../src/rl/trainer.ts';

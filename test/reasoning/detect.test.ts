@@ -1,6 +1,6 @@
 /** Detection of reasoning markers, on small templates and on real ones. */
 import { describe, expect, it } from 'vitest';
-import { detectReasoning, isReasoningOpen, REASONING_FORMATS } from '../../src/reasoning/parser.ts';
+import { detectReasoning, isReasoningOpen, REASONING_FORMATS } from '../../src/reasoning/index.ts';
 import { dataFile, readGolden } from '../template/helpers.ts';
 
 /** Name of the expected format; a template that is not here marks no reasoning. */

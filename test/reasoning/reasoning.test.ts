@@ -7,8 +7,8 @@ import {
   type ReasoningEvent,
   type ReasoningFormat,
   reasoningMarkers,
-} from '../../src/reasoning/parser.ts';
-import { createToolCallParser, foldToolCallEvents, type ToolFormat } from '../../src/tool-calls/parser.ts';
+} from '../../src/reasoning/index.ts';
+import { createToolCallParser, foldToolCallEvents, type ToolFormat } from '../../src/tool-calls/index.ts';
 import { cut } from '../tool-calls/harness.ts';
 
 type Split = { readonly reasoning: string; readonly content: string };

@@ -1,7 +1,7 @@
 /** A trainer whose one parameter shifts every log-probability: predictable by hand, no model, no addon. */
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import type { AdapterWeights } from '../../src/rl/adapter-weights.ts';
+import type { AdapterWeights } from '../../src/native/index.ts';
 import type { PackedRow, Trainer } from '../../src/rl/trainer.ts';
 
 /** What a test may change and look at. */

@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { loadAddon } from '../../src/native/addon.ts';
+import { loadAddon } from '../../src/native/index.ts';
 import { type FullTrainer, openFullTrainer } from '../../src/rl/full-trainer.ts';
 import { openTrainer } from '../../src/rl/trainer.ts';
 import { normals, packSequence, sharedPromptRow as row, writeTinyModel } from './tiny-model.ts';

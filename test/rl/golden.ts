@@ -1,7 +1,7 @@
 /** The golden numbers of training, made in float64. */
 import fs from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import type { AdapterWeights } from '../../src/rl/adapter-weights.ts';
+import type { AdapterWeights } from '../../src/native/index.ts';
 import { readSafetensors } from '../../src/rl/safetensors.ts';
 import { openTrainer, type PackedRow, type Trainer } from '../../src/rl/trainer.ts';
 

@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { AdapterWeights } from '../../src/rl/adapter-weights.ts';
+import type { AdapterWeights } from '../../src/native/index.ts';
 import { openTrainer, type PackedRow, type Trainer } from '../../src/rl/trainer.ts';
 import { normals, packAnswers, sharedPromptRow as row, writeTinyModel } from './tiny-model.ts';
 

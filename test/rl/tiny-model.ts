@@ -1,6 +1,6 @@
 /** A small random model in any weight type, written as a GGUF file. */
 import fs from 'node:fs';
-import { loadAddon } from '../../src/native/addon.ts';
+import { loadAddon } from '../../src/native/index.ts';
 import { openLibraries } from '../../src/native/libraries.ts';
 import type { PackedRow } from '../../src/rl/trainer.ts';
 

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, describe, expect, it } from 'vitest';
 import { createRuntime } from '../../src/index.ts';
-import { loadAddon } from '../../src/native/addon.ts';
+import { loadAddon } from '../../src/native/index.ts';
 import { CHECKPOINT_FILES } from '../../src/rl/checkpoint-files.ts';
 import { openTrainer, type Trainer } from '../../src/rl/trainer.ts';
 import { quantize, whyNoBareEngine } from '../backends/reference/bare-engine.ts';

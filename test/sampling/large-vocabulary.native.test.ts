@@ -1,6 +1,6 @@
 /** The whole pipeline at 151,936 tokens against the reference. */
 import { describe, expect, it } from 'vitest';
-import { loadAddon } from '../../src/native/addon.ts';
+import { loadAddon } from '../../src/native/index.ts';
 import type { SamplerPlanOptions } from '../../src/native/sampler.ts';
 import { randomMask, randomRow } from '../fakes/random-row.ts';
 import { ReferenceSampler } from '../fakes/reference-sampler.ts';

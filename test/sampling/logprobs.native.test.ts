@@ -1,6 +1,6 @@
 /** Log-probabilities, ranks and best tokens against float64 log-softmax; rows with infinities and NaN. */
 import { describe, expect, it } from 'vitest';
-import { loadAddon } from '../../src/native/addon.ts';
+import { loadAddon } from '../../src/native/index.ts';
 import { maskOf, randomRow } from '../fakes/random-row.ts';
 import { bestFirst, logSoftmax, ReferenceSampler } from '../fakes/reference-sampler.ts';
 import { nativeSampler } from '../fakes/sampling.ts';

@@ -1,6 +1,6 @@
 /** Ambiguous grammars, left and hidden left recursion among them: what they take, against their languages spelled out. */
 import { describe, expect, it } from 'vitest';
-import { compileConstraint } from '../../src/structured/constraint.ts';
+import { compileConstraint } from '../../src/structured/index.ts';
 import { accepts, smallVocabulary } from './vocabularies.ts';
 
 const vocabulary = smallVocabulary();

@@ -1,6 +1,6 @@
 /** Objects that must differ from others, choices beside other restrictions, and objects with very many keys. */
 import { describe, expect, it } from 'vitest';
-import { compileConstraint } from '../../src/structured/constraint.ts';
+import { compileConstraint } from '../../src/structured/index.ts';
 import { accepts, realVocabulary, smallVocabulary } from './vocabularies.ts';
 
 const vocabulary = smallVocabulary();

@@ -1,7 +1,7 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type Constraint, compileConstraint } from '../../src/structured/constraint.ts';
+import { type Constraint, compileConstraint } from '../../src/structured/index.ts';
 import { randomNumbers } from '../fakes/random-numbers.ts';
 import { isAllowed, smallVocabulary } from './vocabularies.ts';
 

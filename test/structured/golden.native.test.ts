@@ -8,7 +8,7 @@ import {
   compileConstraint,
   type StructuredOutputs,
   type Vocabulary,
-} from '../../src/structured/constraint.ts';
+} from '../../src/structured/index.ts';
 import { accepts, realVocabulary, smallVocabulary } from './vocabularies.ts';
 
 type Case = { readonly text?: string; readonly hex?: string; readonly valid: boolean };

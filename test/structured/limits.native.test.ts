@@ -1,6 +1,6 @@
 /** What is bounded: searches at compile time, the work of a mask, values that must not repeat. */
 import { describe, expect, it } from 'vitest';
-import { compileConstraint, type StructuredOutputs } from '../../src/structured/constraint.ts';
+import { compileConstraint, type StructuredOutputs } from '../../src/structured/index.ts';
 import { accepts, smallVocabulary } from './vocabularies.ts';
 
 const vocabulary = smallVocabulary();

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { compileConstraint, type StructuredOutputs } from '../../src/structured/constraint.ts';
+import { compileConstraint, type StructuredOutputs } from '../../src/structured/index.ts';
 import { accepts, isAllowed, smallVocabulary } from './vocabularies.ts';
 
 const vocabulary = smallVocabulary();

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { compileConstraint, createVocabulary } from '../../src/structured/constraint.ts';
+import { compileConstraint, createVocabulary } from '../../src/structured/index.ts';
 
 const END = 256;
 const bytes = createVocabulary({

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { compileConstraint } from '../../src/structured/constraint.ts';
+import { compileConstraint } from '../../src/structured/index.ts';
 import { accepts, smallVocabulary } from './vocabularies.ts';
 
 const vocabulary = smallVocabulary();

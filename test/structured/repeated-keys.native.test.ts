@@ -1,6 +1,6 @@
 /** A key that an object has already may not come again, however tokens cut, spell or surround it. */
 import { describe, expect, it } from 'vitest';
-import { compileConstraint, createVocabulary, type Matcher } from '../../src/structured/constraint.ts';
+import { compileConstraint, createVocabulary, type Matcher } from '../../src/structured/index.ts';
 
 /** Bytes, then tokens that end keys, hold whole ones, or hold several. */
 const WORDS = [

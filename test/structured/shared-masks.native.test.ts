@@ -1,6 +1,6 @@
 /** Constraints on one vocabulary share what they know of expressions; each must still get masks of its own. */
 import { expect, it } from 'vitest';
-import { compileConstraint, createVocabulary } from '../../src/structured/constraint.ts';
+import { compileConstraint, createVocabulary } from '../../src/structured/index.ts';
 
 const letter = (i: number): string => String.fromCharCode(97 + (i % 26));
 const word = (i: number, length: number): string =>

@@ -1,6 +1,6 @@
 /** The styles in which families of models write arguments as tagged parameters: what each allows, token by token. */
 import { describe, expect, it } from 'vitest';
-import { compileConstraint } from '../../src/structured/constraint.ts';
+import { compileConstraint } from '../../src/structured/index.ts';
 import { accepts, smallVocabulary } from './vocabularies.ts';
 
 const vocabulary = smallVocabulary();

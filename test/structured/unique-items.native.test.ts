@@ -1,7 +1,7 @@
 /** Items that must all differ, or of which some must be repeated, however tokens cut, spell or surround them. */
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { describe, expect, it } from 'vitest';
-import { compileConstraint, createVocabulary } from '../../src/structured/constraint.ts';
+import { compileConstraint, createVocabulary } from '../../src/structured/index.ts';
 
 /** Bytes, then tokens that end items, hold whole ones, or hold several. */
 const WORDS = [

@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { createVocabulary, readVocabulary, type Vocabulary } from '../../src/structured/constraint.ts';
+import { createVocabulary, readVocabulary, type Vocabulary } from '../../src/structured/index.ts';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
 
@@ -63,9 +63,7 @@ export async function realVocabulary(name: 'llama-bpe' | 'qwen2' | 'gemma-4'): P
 /** Feeds a text token by token, checking each mask bit. True when all was allowed and the end is allowed. */
 export function accepts(
   matcher: ReturnType<
-    Awaited<
-      ReturnType<typeof import('../../src/structured/constraint.ts').compileConstraint>
-    >['createMatcher']
+    Awaited<ReturnType<typeof import('../../src/structured/index.ts').compileConstraint>>['createMatcher']
   >,
   tokens: Iterable<number>,
   mask: Int32Array,

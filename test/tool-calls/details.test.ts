@@ -7,7 +7,7 @@ import {
   type ToolFormat,
   toolCallMarkers,
   toolFormat,
-} from '../../src/tool-calls/parser.ts';
+} from '../../src/tool-calls/index.ts';
 import { callsOf, eventsOf, messageOf } from './harness.ts';
 
 describe('JSON calls', () => {

@@ -1,6 +1,6 @@
 /** Detection on real templates, and reading back what they render. */
 import { describe, expect, it } from 'vitest';
-import { detectToolFormat, type ToolDefinition, type ToolFormat } from '../../src/tool-calls/parser.ts';
+import { detectToolFormat, type ToolDefinition, type ToolFormat } from '../../src/tool-calls/index.ts';
 import { dataFile, readGolden } from '../template/helpers.ts';
 import { callsOf, messageOf } from './harness.ts';
 

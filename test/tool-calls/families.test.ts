@@ -1,7 +1,7 @@
 /** Every family: text, one call, two calls, a call after text, any split, every truncation, a malformed call. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { foldToolCallEvents, TOOL_FORMATS } from '../../src/tool-calls/parser.ts';
+import { foldToolCallEvents, TOOL_FORMATS } from '../../src/tool-calls/index.ts';
 import { FAMILY_ROWS, TIME, WEATHER } from './families.ts';
 import { callsOf, cut, eventsOf, messageOf } from './harness.ts';
 

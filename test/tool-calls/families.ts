@@ -1,5 +1,5 @@
 /** Every family's way to write the same calls, from the facts of the formats. */
-import type { ToolFormat } from '../../src/tool-calls/parser.ts';
+import type { ToolFormat } from '../../src/tool-calls/index.ts';
 
 export const WEATHER = {
   city: 'São "Paulo" {🌦️} \\ back',

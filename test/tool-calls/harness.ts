@@ -6,7 +6,7 @@ import {
   type ToolCallMessage,
   type ToolDefinition,
   type ToolFormat,
-} from '../../src/tool-calls/parser.ts';
+} from '../../src/tool-calls/index.ts';
 
 export const TOOLS: readonly ToolDefinition[] = [
   {

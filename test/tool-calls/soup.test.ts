@@ -6,7 +6,7 @@ import {
   TOOL_FORMATS,
   type ToolCallEvent,
   toolCallMarkers,
-} from '../../src/tool-calls/parser.ts';
+} from '../../src/tool-calls/index.ts';
 import { FAMILY_ROWS } from './families.ts';
 import { cut, eventsOf } from './harness.ts';
 

@@ -6,7 +6,7 @@ import {
   TOOL_FORMATS,
   toolCallStructuralTag,
   toolCallSyntax,
-} from '../../src/tool-calls/parser.ts';
+} from '../../src/tool-calls/index.ts';
 import { callsOf, messageOf, TOOLS } from './harness.ts';
 
 const WEATHER_SCHEMA = TOOLS[0]!.function.parameters;

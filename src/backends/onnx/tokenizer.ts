@@ -1,6 +1,6 @@
 /** A model folder's tokenizer files -> a tokenizer. Encoding is that of @huggingface/transformers. */
 import { messageOf, OnpolicyError } from '../../errors.ts';
-import type { Tokenizer } from '../../tokenizer/tokenizer.ts';
+import type { Tokenizer } from '../../tokenizer/index.ts';
 import type { ModelFolder } from './folder.ts';
 import { loadTransformers } from './packages.ts';
 import { readTokens } from './vocabulary.ts';

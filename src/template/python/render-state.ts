@@ -1,6 +1,5 @@
-/** The mutable record of one render: variables, budgets and switches. Every operation that can grow takes it first. */
+/** The mutable record of one render: budgets and switches. Every operation that can grow takes it first. */
 import { overBudget } from './py-error.ts';
-import type { Value } from './values.ts';
 
 /** Upper bounds of one render. Reaching one ends the render with an error; nothing is cut silently. */
 export type TemplateLimits = {
@@ -37,38 +36,9 @@ export const DEFAULT_LIMITS: TemplateLimits = {
 /** Steps between two looks at the clock. */
 const CLOCK_INTERVAL_STEPS = 1024;
 
-/** Renders a block of the template into text, in a given context. */
-export type BlockFunction = (state: RenderState, context: VariableContext) => string;
-
-/** What a name that no scope of the template defines resolves to: exported top-level names, then the caller's. */
-export class VariableContext {
-  readonly exported = new Map<string, Value>();
-  readonly #given: ReadonlyMap<string, Value>;
-  readonly #outer: VariableContext | null;
-
-  constructor(given: ReadonlyMap<string, Value>, outer: VariableContext | null = null) {
-    this.#given = given;
-    this.#outer = outer;
-  }
-
-  /** The value of `name`, or undefined when nobody defined it. */
-  resolve(name: string): Value | undefined {
-    if (this.exported.has(name)) return this.exported.get(name);
-    if (this.#given.has(name)) return this.#given.get(name);
-    return this.#outer?.resolve(name);
-  }
-
-  /** A context in which `locals` hide what this one holds. Used by scoped blocks. */
-  derive(locals: ReadonlyMap<string, Value>): VariableContext {
-    return new VariableContext(locals, this);
-  }
-}
-
 /** One render. */
 export class RenderState {
   readonly limits: TemplateLimits;
-  readonly context: VariableContext;
-  readonly blocks: ReadonlyMap<string, BlockFunction>;
   /** Whether `{% autoescape true %}` is in force. Chat templates run with it off. */
   autoescape = false;
   /** Characters put around every generation block, or null when spans are not wanted. */
@@ -81,15 +51,7 @@ export class RenderState {
   #depth = 0;
   readonly #startMs = performance.now();
 
-  constructor(
-    context: VariableContext,
-    blocks: ReadonlyMap<string, BlockFunction>,
-    limits: TemplateLimits,
-    now: () => Date,
-    spanMarks: readonly [string, string] | null = null,
-  ) {
-    this.context = context;
-    this.blocks = blocks;
+  constructor(limits: TemplateLimits, now: () => Date, spanMarks: readonly [string, string] | null = null) {
     this.limits = limits;
     this.now = now;
     this.spanMarks = spanMarks;

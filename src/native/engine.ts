@@ -1,0 +1,147 @@
+/** Types of the engine's part of the addon: model, context, step, rows of samples. */
+import type { Handle } from './grammar.ts';
+import type { SamplerHandle } from './sampler.ts';
+
+/** Columns of sampled or scored rows; alternatives of all rows laid end to end. */
+export type SampledRows = {
+  readonly status: Uint8Array; // (rows) 0: sampled, 1: masks left no token, 2: the logits held NaN, 3: waits for an edit, 4: the constraint is complete and nothing may follow
+  readonly tokens: Int32Array; // (rows)
+  readonly isFinal: Uint8Array; // (rows) 1: the constraint lets nothing but the end follow it and the tokens forced after it
+  readonly logprobs: Float32Array; // (rows) natural logarithm; of the token
+  readonly ranks: Int32Array; // (rows) 1: no token is more likely
+  readonly topOffsets: Int32Array; // (rows + 1) into topIds and topLogprobs
+  readonly topIds: Int32Array; // (alternatives) best first within a row
+  readonly topLogprobs: Float32Array; // (alternatives)
+  /** Where a constraint leaves no choice: tokens that follow the sampled one, of all rows laid end to end. */
+  readonly forced?: {
+    readonly offsets: Int32Array; // (rows + 1)
+    readonly ids: Int32Array; // (forced tokens)
+  };
+  /** Where a sampler's plan asks for candidates instead of a token: the best tokens of all rows laid end to end. */
+  readonly candidates?: {
+    readonly offsets: Int32Array; // (rows + 1)
+    readonly ids: Int32Array; // (candidates) best first within a row
+    readonly scores: Float32Array; // (candidates) log-softmax with bias
+    readonly logprobs: Float32Array; // (candidates) the model's own
+  };
+};
+
+/** A loaded GGUF model. */
+export type NativeModel = {
+  readonly vocabSize: number;
+  readonly contextLength: number;
+  readonly layers: number;
+  readonly embeddingSize: number;
+  readonly heads: number;
+  readonly kvHeads: number;
+  readonly hasRecurrentState: boolean;
+  readonly hasF32Weights: boolean;
+  readonly slidingWindow: number; // tokens; 0: attention sees everything
+  readonly sizeBytes: number;
+  readonly parameters: number;
+  readonly chatTemplate: string;
+  readonly toolTemplate: string;
+  readonly bosId: number;
+  readonly eosId: number;
+  readonly addsBos: boolean;
+  readonly tokenBytes: Uint8Array; // (bytes) of all tokens, laid end to end
+  readonly tokenOffsets: Int32Array; // (vocabSize + 1)
+  readonly isSpecial: Uint8Array; // (vocabSize) 1: control or unknown token
+  readonly isEnd: Uint8Array; // (vocabSize) 1: ends a generation
+  readonly isAdded: Uint8Array; // (vocabSize) 1: special, or user-defined
+  readonly metadata: Readonly<Record<string, string>>;
+  tokenize(text: string, addSpecial: boolean, parseSpecial: boolean): Int32Array;
+  /** The same off the JavaScript thread, for long texts. */
+  tokenizeLong(text: string, addSpecial: boolean, parseSpecial: boolean): Promise<Int32Array>;
+  close(): void;
+};
+
+/** The cache and the step thread on one model. */
+export type NativeContext = {
+  readonly kvTokens: number;
+  step(step: {
+    adapter: number; // as `loadAdapter` numbered it; 0: none
+    memoryEdits: Int32Array;
+    tokens: Int32Array;
+    positions: Int32Array;
+    sequences: Int32Array;
+    sampleRows: Int32Array;
+    samplers: readonly SamplerHandle[];
+    matchers?: readonly (Handle | null)[]; // (samplers) or absent; null: the sample is free
+    hooked?: Int32Array; // (hooked) index into samplers, ascending: these rows wait for `finish`
+    scoreRows: Int32Array;
+    mayGoOn: boolean; // the next step may be begun at once
+  }): Promise<{ samples: SampledRows; scores: SampledRows }>;
+  /** Copies the masked and biased row of a hooked sample out; `index` counts the hooked ones of the last step. */
+  readRow(index: number, row: Float32Array): void;
+  /** Copies it back. */
+  writeRow(index: number, row: Float32Array): void;
+  /** The whole cache of a sequence. */
+  saveSequence(sequence: number): Promise<Uint8Array>;
+  /** Does the edits, then fills an empty sequence. */
+  loadSequence(memoryEdits: Int32Array, sequence: number, state: Uint8Array): Promise<void>;
+  /** Loads a LoRA file beside the weights. */
+  loadAdapter(path: string): Promise<number>;
+  freeAdapter(adapter: number): Promise<void>;
+  /** Samples these hooked rows of the last step, ascending. */
+  finish(indices: Int32Array): Promise<SampledRows>;
+  /** Ends the running step early, or the next one that was begun. */
+  abort(): void;
+  close(): Promise<void>;
+};
+
+/** Samples rows of logits that were computed elsewhere. One call at a time. */
+export type NativeRowSampler = {
+  /** `logits` must not change until `finish` when rows are hooked. */
+  sample(step: {
+    logits: Float32Array; // (rows, vocabulary) may be shared memory
+    sampleRows: Int32Array; // (samples) rows of logits
+    samplers: readonly SamplerHandle[]; // (samples)
+    matchers?: readonly (Handle | null)[];
+    hooked?: Int32Array; // as for a step of a context
+    scoreRows: Int32Array; // (scores, 3): row of logits, scored token, number of alternatives
+  }): Promise<{ samples: SampledRows; scores: SampledRows }>;
+  readRow(index: number, row: Float32Array): void;
+  writeRow(index: number, row: Float32Array): void;
+  finish(indices: Int32Array): Promise<SampledRows>;
+};
+
+/** A device that computes. */
+export type Device = {
+  readonly name: string;
+  readonly description: string;
+  readonly kind: 'cpu' | 'gpu' | 'other';
+  readonly freeBytes: number;
+  readonly totalBytes: number;
+};
+
+/** The engine's part of the addon. */
+export type EngineAddon = {
+  openLibrary(folder: string, wantedVersion: string, extraBackends: readonly string[]): Promise<void>;
+  canOpenSystemLibrary(name: string): boolean;
+  devices(): Device[];
+  /** Sends every log line of the engine to `callback`; returns what stops it. Levels: 1 debug, 2 info, 3 warning, 4 error. */
+  setLog(callback: (level: number, text: string) => void): () => void;
+  /** Ends every thread of this JavaScript environment; its contexts are closed from then on. */
+  stopThreads(): void;
+  loadModel(options: {
+    path: string;
+    useGpu: boolean;
+    gpuLayers?: number;
+    onProgress?: (fraction: number) => void;
+    cancelled: Int32Array;
+  }): Promise<NativeModel>;
+  createContext(
+    model: NativeModel,
+    options: {
+      kvTokens: number;
+      sharesCells: boolean;
+      batchTokens: number;
+      maxSequences: number;
+      maxOutputs: number;
+      threads: number;
+      fusedAttention: boolean;
+      cacheBits: 16 | 32;
+    },
+  ): Promise<NativeContext>;
+};

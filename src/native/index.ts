@@ -1,0 +1,16 @@
+/** JavaScript values -> the addon, and back. The only door to native code: its loading, all its types, its libraries and devices. */
+export { type Addon, loadAddon } from './addon.ts';
+export type { Device, NativeContext, NativeModel, NativeRowSampler, SampledRows } from './engine.ts';
+export type { Handle, NativeSpec } from './grammar.ts';
+export { devices, type Gpu, openLibraries } from './libraries.ts';
+export { onDisk } from './on-disk.ts';
+export type { SampledRow, SamplerHandle, SamplerPlanHandle, SamplerPlanOptions } from './sampler.ts';
+export type {
+  AdapterWeights,
+  LoraFactors,
+  ModelFacts,
+  NativeColumn,
+  NativeFullTrainer,
+  NativeParameter,
+  NativeTrainer,
+} from './trainer.ts';

@@ -1,0 +1,13 @@
+/** Trajectories with rewards -> numbers on tokens -> a trained adapter, checkpoint by checkpoint. */
+
+export { CHECKPOINT_FILES } from './checkpoint-files.ts';
+export { checkFiles, listSteps, type StepFacts, stepFolder } from './checkpoint-step.ts';
+export type { JobEvent } from './job.ts';
+export { type LossPool, openLossPool } from './loss-pool.ts';
+export { Averages, addGroupMetrics, addOwnMetrics, type Metrics } from './metrics.ts';
+export * from './public.ts';
+export { resolveSettings } from './settings.ts';
+export type { SftConfig, SftExample } from './sft.ts';
+export { type SftRequest, validateSftRequest } from './sft-request.ts';
+export { sft, type TrainResult, type TrainTools, train } from './train.ts';
+export { isChoice } from './trajectory.ts';

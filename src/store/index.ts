@@ -1,0 +1,14 @@
+/** Models, checkpoints, jobs and runs -> files in the home folder, and back. */
+export { checkpointsResource, type LocalCheckpointsResource } from './checkpoints-resource.ts';
+export type { OpenJob } from './jobs.ts';
+export { type MlflowOptions, mlflowTracker } from './mlflow-tracker.ts';
+export { modelsResource } from './models-resource.ts';
+export { type OpenStore, openStore } from './open-store.ts';
+export type { PruneRequest } from './prune.ts';
+export { Queue } from './queue.ts';
+export type { MetricRecord, TrajectoryFile, TrajectoryRecord } from './run-log.ts';
+export type { RunRecord } from './run-record.ts';
+export type { LoggedTrajectory } from './runs.ts';
+export { type RunsResource, runsResource } from './runs-resource.ts';
+export type { Store } from './store.ts';
+export type { TrackedMetrics, Tracker } from './tracker.ts';

@@ -1,0 +1,36 @@
+/** The variables and blocks of one render: what a name resolves to that no scope of the template defines. */
+import type { RenderState } from './render-state.ts';
+import type { Value } from './values.ts';
+
+/** Renders a block of the template into text, in a given context. */
+export type BlockFunction = (state: RenderState, context: VariableContext) => string;
+
+/** Exported top-level names first, then the caller's. */
+export class VariableContext {
+  readonly exported = new Map<string, Value>();
+  readonly blocks: ReadonlyMap<string, BlockFunction>;
+  readonly #given: ReadonlyMap<string, Value>;
+  readonly #outer: VariableContext | null;
+
+  constructor(
+    given: ReadonlyMap<string, Value>,
+    blocks: ReadonlyMap<string, BlockFunction>,
+    outer: VariableContext | null = null,
+  ) {
+    this.#given = given;
+    this.blocks = blocks;
+    this.#outer = outer;
+  }
+
+  /** The value of `name`, or undefined when nobody defined it. */
+  resolve(name: string): Value | undefined {
+    if (this.exported.has(name)) return this.exported.get(name);
+    if (this.#given.has(name)) return this.#given.get(name);
+    return this.#outer?.resolve(name);
+  }
+
+  /** A context in which `locals` hide what this one holds. Used by scoped blocks. */
+  derive(locals: ReadonlyMap<string, Value>): VariableContext {
+    return new VariableContext(locals, this.blocks, this);
+  }
+}

@@ -1,0 +1,24 @@
+/** A model's text, as it grows -> content and tool calls; tools -> the grammar that holds a model to them. */
+
+export type { ToolCallIdFactory, ToolCallIdInput } from './call-sink.ts';
+export type { ToolDefinition } from './context.ts';
+export { detectToolFormat } from './detect.ts';
+export {
+  foldToolCallEvents,
+  type ToolCall,
+  type ToolCallEvent,
+  type ToolCallMessage,
+} from './events.ts';
+export { TOOL_FORMATS, type ToolFormat, toolCallMarkers, toolFormat } from './formats.ts';
+export { HARMONY, harmonyRecipient, MAX_HEADER_LENGTH } from './harmony-calls.ts';
+export { createToolCallIds } from './ids.ts';
+export { createToolCallParser, type ToolCallParser, type ToolCallParserOptions } from './parser.ts';
+export {
+  type StructuralFormat,
+  type StructuralTag,
+  type ToolCallChoice,
+  type ToolCallSyntax,
+  toolCallStructuralTag,
+  toolCallSyntax,
+} from './structural-tag.ts';
+export { withoutComments } from './template-text.ts';
