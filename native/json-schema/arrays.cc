@@ -15,7 +15,7 @@ Symbol SchemaRules::ArrayBody(const Shape& shape, uint32_t excluded, bool tagged
   std::string name;
   for (uint32_t atom : shape.items) name += "i" + std::to_string(atom);
   for (uint32_t atom : shape.some) name += "s" + std::to_string(atom);
-  name += "c" + std::to_string(shape.min) + "-" + std::to_string(shape.max) + (shape.unique ? "u" : "") + (shape.repeated ? "r" : "") + (tagged ? "t" : "");
+  name += "c" + std::to_string(shape.min) + "-" + std::to_string(shape.max) + (shape.unique ? "u" : "") + (tagged ? "t" : "");
   auto [it, is_new] = array_spec_index_.emplace(name, static_cast<uint32_t>(array_specs_.size()));
   if (is_new) {
     array_specs_.emplace_back();
@@ -25,7 +25,6 @@ Symbol SchemaRules::ArrayBody(const Shape& shape, uint32_t excluded, bool tagged
     spec.min = shape.min;
     spec.max = shape.max;
     spec.unique = shape.unique;
-    spec.repeated = shape.repeated;
     spec.tagged = tagged;
     spec.demands = shape.some;
     if (shape.unique) {
@@ -36,7 +35,7 @@ Symbol SchemaRules::ArrayBody(const Shape& shape, uint32_t excluded, bool tagged
     }
     // An item that cannot exist ends the array before it.
     for (size_t i = 0; i <= spec.prefix && i < spec.max; i++)
-      if (shapes_.IsEmpty(shape.repeated ? shapes_.AllowedItem(shape, i) : shapes_.ItemFormula(shape, i))) spec.max = i;
+      if (shapes_.IsEmpty(shapes_.ItemFormula(shape, i))) spec.max = i;
     spec.count_matters = spec.min > spec.prefix || (spec.max != UINT64_MAX && spec.max > spec.prefix);
     array_specs_[it->second] = std::move(spec);
   }
@@ -44,8 +43,6 @@ Symbol SchemaRules::ArrayBody(const Shape& shape, uint32_t excluded, bool tagged
   state.spec = it->second;
   state.met.assign(shape.some.size(), 0);
   state.excluded = excluded;
-  state.owes = shape.repeated;
-  if (state.owes) state.seen_set = kNoRepeats;
   return Array(state);
 }
 
@@ -91,8 +88,8 @@ Symbol SchemaRules::AfterUnique(const ArrayState& state) {
   const Symbol rest = UniqueRest(state);
   const Symbol symbol = grammar_.Deferred([this, state, rest](Grammar& grammar, std::string_view text, Symbol* result) {
     *result = rest;
-    if (grammar.trust() == Grammar::Trust::kNew) {
-      grammar.NoteGrants({.ends = 1});
+    if (grammar.assumes_new()) {
+      grammar.NoteAssumptions({.ends = 1});
       return true;
     }
     grammar.NoteTextRead();
@@ -125,7 +122,7 @@ uint32_t SchemaRules::SeenWith(uint32_t seen_set, const JsonValue& value) {
   if (is_new) {
     ValueSet set = value_sets_[seen_set];
     set.keys = std::move(keys);
-    if (set.is_for_repeats || value.IsArray() || value.IsObject()) {
+    if (value.IsArray() || value.IsObject()) {
       if (IsWritable(value)) set.compounds.push_back(value);
     } else {
       AddScalar(value, &set);
@@ -143,10 +140,8 @@ Symbol SchemaRules::AfterUniqueComma(const ArrayState& state) {
     // One state for all values that a token may end: most tokens that go on do not begin the same value again.
     ArrayState next = state;
     next.compares = value_sets_[state.seen_set].compounds.size() >= kExcludedCompounds;
-    const Grammar::Trust trust = grammar.trust();
-    if ((trust == Grammar::Trust::kNew || (trust == Grammar::Trust::kUnjoined && state.owes)) && HasPlenty(state)) {
-      next.is_unjoined = state.owes;
-      grammar.NoteGrants(state.owes ? Grammar::Grants{.unjoined = 1} : Grammar::Grants{.begins = 1});
+    if (grammar.assumes_new() && HasPlenty(state)) {
+      grammar.NoteAssumptions({.begins = 1});
       *result = SpacedItem(next);
       return !grammar.IsEmptyRule(*result);
     }
@@ -180,7 +175,6 @@ Symbol SchemaRules::SpacedItem(const ArrayState& state) {
 bool SchemaRules::HasPlenty(const ArrayState& state) {
   const ArraySpec& spec = array_specs_[state.spec];
   const ValueSet& seen = value_sets_[state.seen_set];
-  if (state.owes) return CanRepeatLater(state, state.index + 1);
   if (state.excluded != 0 || !spec.demands.empty()) return false;
   const FormulaId item = shapes_.ItemFormula(spec.shape, static_cast<size_t>(state.index));
   // Not counting the value itself and an empty object.
@@ -202,7 +196,7 @@ bool SchemaRules::HasPlenty(const ArrayState& state) {
     for (const Shape& shape : std::vector<Shape>(shapes_.Of(of_type))) {
       if (shape.max == 0 || shapes_.IsShapeEmpty(shape)) continue;
       const FormulaId first = shapes_.formulas().And({shapes_.ItemFormula(shape, 0), shapes_.formulas().Types(kStringType)});
-      if (!shapes_.IsEmpty(first) && (!shape.some.empty() || shape.repeated || !is_many(first))) return false;
+      if (!shapes_.IsEmpty(first) && (!shape.some.empty() || !is_many(first))) return false;
     }
   }
   return is_opened || is_many(item);
@@ -210,7 +204,7 @@ bool SchemaRules::HasPlenty(const ArrayState& state) {
 
 bool SchemaRules::CanCloseArray(const ArrayState& state) const {
   const ArraySpec& spec = array_specs_[state.spec];
-  if (state.owes || state.index < spec.min || ExcludesEmpty(state.excluded)) return false;
+  if (state.index < spec.min || ExcludesEmpty(state.excluded)) return false;
   for (size_t i = 0; i < spec.demands.size(); i++)
     if (state.met[i] < shapes_.formulas_view().atom(spec.demands[i]).min) return false;
   return true;
@@ -241,7 +235,6 @@ bool SchemaRules::CanFinishArray(const ArrayState& state) {
 
 FormulaId SchemaRules::ItemOf(const ArrayState& state) {
   const FormulaId item = shapes_.ItemFormula(array_specs_[state.spec].shape, static_cast<size_t>(state.index));
-  if (state.owes) return ItemOwing(state);
   return WithoutScalars(item, value_sets_[state.seen_set]);
 }
 
@@ -279,7 +272,7 @@ std::vector<SequenceId> SchemaRules::ArrayProductions(const ArrayState& state, b
     }
     if ((excluded != 0 && grammar_.IsEmptyRule(Value(formula, excluded))) || !CanDiffer(after)) return;
     if (!spec.unique || is_few) {
-      const Symbol rest = spec.unique ? UniqueRest(after) : state.owes ? AfterOwing(after) : Array(after);
+      const Symbol rest = spec.unique ? UniqueRest(after) : Array(after);
       result.push_back(grammar_.Sequence({before, Value(formula, excluded), rest}));
       return;
     }

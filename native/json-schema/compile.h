@@ -102,6 +102,7 @@ class SchemaCompiler {
   std::vector<TargetInfo> targets_;
   std::vector<std::string> warnings_;
   bool any_order_ = false;
+  bool is_negated_ = false;  // inside an odd number of `not`
 };
 
 // `base` with `reference` put on top, by the rules for URI references; the fragment stays.

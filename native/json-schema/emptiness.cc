@@ -65,45 +65,9 @@ void ShapeTable::Explore(FormulaId root) {
   std::set<FormulaId> seen{root};
   std::vector<FormulaId> open{root};
   for (size_t i = 0; i < open.size() && i < kMaxExplored; i++)
-    for (const Shape& shape : std::vector<Shape>(Of(open[i]))) {
-      CheckRepeats(shape, open[i]);
+    for (const Shape& shape : std::vector<Shape>(Of(open[i])))
       for (FormulaId child : Children(shape))
         if (seen.insert(child).second) open.push_back(child);
-    }
-}
-
-// An item that must be repeated is kept possible up to the last place, but not together with counted demands.
-void ShapeTable::CheckRepeats(const Shape& shape, FormulaId formula) {
-  if (!shape.repeated || IsShapeEmpty(shape)) return;
-  const bool is_limited = shape.max != UINT64_MAX || IsEmpty(ItemFormula(shape, PrefixLength(shape)));
-  for (uint32_t some : shape.some) {
-    const Atom& atom = formulas_.atom(some);
-    if ((atom.min == 0 || !is_limited) && (atom.max == 0 || atom.max == UINT64_MAX)) continue;
-    const std::string* pointer = formulas_.PointerOf(formula);
-    throw SpecError("UNSUPPORTED", pointer ? *pointer : "#",
-                      "uniqueItems under a negation cannot be enforced together with contains and a limited number of items");
-  }
-}
-
-FormulaId ShapeTable::AllowedItem(const Shape& shape, size_t index) {
-  std::vector<FormulaId> parts{ItemFormula(shape, index)};
-  for (uint32_t some : shape.some)
-    if (const Atom& atom = formulas_.atom(some); atom.max == 0 && index >= atom.mask) parts.push_back(formulas_.Not(atom.formula));
-  return formulas_.And(std::move(parts));
-}
-
-bool ShapeTable::CanRepeat(const Shape& shape, uint64_t from, uint64_t max) {
-  const size_t prefix = PrefixLength(shape);
-  // Beyond the prefix all items are alike: two of them stand for all.
-  const uint64_t end = std::min<uint64_t>(max, std::max<uint64_t>(from, prefix) + 2);
-  std::vector<FormulaId> items;
-  for (uint64_t i = from; i < end; i++) {
-    items.push_back(AllowedItem(shape, static_cast<size_t>(i)));
-    if (IsEmpty(items.back())) return false;
-    for (size_t k = 0; k + 1 < items.size(); k++)
-      if (!IsEmpty(formulas_.And({items[k], items.back()}))) return true;
-  }
-  return false;
 }
 
 // Whether some member can have a key and a value of the demand.
@@ -204,7 +168,6 @@ bool ShapeTable::IsShapeEmpty(const Shape& shape) {
       return true;
     for (size_t i = 0; i < std::min<uint64_t>(shape.min, prefix + 1); i++)
       if (IsEmpty(ItemFormula(shape, i))) return true;
-    if (shape.repeated && !CanRepeat(shape, 0, shape.max)) return true;
     for (uint32_t some : shape.some) {
       const Atom& atom = formulas_.atom(some);
       if (atom.min == 0) continue;

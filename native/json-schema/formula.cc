@@ -254,9 +254,7 @@ FormulaId FormulaTable::NegatedAtom(uint32_t index) {
       return And({Types(kArrayType), Or(std::move(options))});
     }
     case Atom::kUnique:
-    case Atom::kRepeated:
-      flipped.kind = atom.kind == Atom::kUnique ? Atom::kRepeated : Atom::kUnique;
-      return And({Types(kArrayType), AtomOf(flipped)});
+      break;
   }
   return kFalseFormula;
 }

@@ -35,7 +35,6 @@ struct Atom {
     kItems,         // arrays: value formulas by index
     kItemCount,     // `min`..`max`
     kUnique,        // no two items are equal
-    kRepeated,      // two items are equal
     kSomeItems,     // between `min` and `max` items at index `mask` or later are of `formula`
   } kind = kTypes;
   unsigned mask = 0;
@@ -78,7 +77,8 @@ class FormulaTable {
   FormulaId Unevaluated(FormulaId rest, const FormulaId* members, const FormulaId* items);
   // The same atom, but nothing it names counts as evaluated.
   uint32_t Unannotated(uint32_t atom);
-  // The negation of an atom as a formula of atoms: no automaton for "not" is left but those over texts.
+  // The negation of an atom as a formula of atoms: no automaton for "not" is left but those over texts. Nothing for
+  // kUnique, whose negation is not enforced: no document that breaks the schema is let through, and some that fit are not.
   FormulaId NegatedAtom(uint32_t atom);
 
   // The negation of a conjunction, as alternatives.

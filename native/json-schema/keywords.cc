@@ -1,4 +1,5 @@
 // The keywords, one function per group of them.
+#include "base/scoped-value.h"
 #include "base/spec-error.h"
 #include "json-schema/compile.h"
 #include "json-schema/format.h"
@@ -213,6 +214,7 @@ void SchemaCompiler::Arrays(const Place& place, std::vector<FormulaId>* parts) {
   if (const JsonValue* unique = schema.Find("uniqueItems")) {
     if (!unique->IsBool()) Malformed(place.pointer + "/uniqueItems", "must be a boolean");
     if (unique->type == JsonValue::kTrue) {
+      if (is_negated_) Unsupported(place.pointer + "/uniqueItems", "uniqueItems cannot be enforced under a negation");
       Atom atom;
       atom.kind = Atom::kUnique;
       parts->push_back(formulas_.AtomOf(std::move(atom)));
@@ -247,7 +249,10 @@ void SchemaCompiler::Combinators(const Place& place, std::vector<FormulaId>* par
                                          : formulas_.And(std::move(formulas)));
     formulas_.Note(parts->back(), "#" + pointer);
   }
-  if (const JsonValue* inner = schema.Find("not")) parts->push_back(formulas_.Not(Schema(Below(place, "not", *inner))));
+  if (const JsonValue* inner = schema.Find("not")) {
+    const ScopedValue<bool> negated(is_negated_, !is_negated_);
+    parts->push_back(formulas_.Not(Schema(Below(place, "not", *inner))));
+  }
   if (const JsonValue* condition = schema.Find("if"); condition && draft_ != 4 && draft_ != 6) {
     const FormulaId test = Schema(Below(place, "if", *condition));
     const JsonValue* then_schema = schema.Find("then");

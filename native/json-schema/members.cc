@@ -154,7 +154,7 @@ uint64_t ShapeTable::CountScalars(const Shape& shape) {
 
 uint64_t ShapeTable::CountArrays(const Shape& shape) {
   const uint64_t unknown = counts_surely_ ? 0 : kManyValues;
-  if (!shape.some.empty() || shape.repeated || (shape.unique && PrefixLength(shape) > 0)) return unknown;
+  if (!shape.some.empty() || (shape.unique && PrefixLength(shape) > 0)) return unknown;
   uint64_t count = 0, ways = 1;
   for (size_t length = 0; length <= shape.max && count < kManyValues; length++) {
     if (length >= shape.min) count += ways;

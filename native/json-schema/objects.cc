@@ -188,8 +188,8 @@ Symbol SchemaRules::AfterOpenKey(FormulaId formula, uint32_t excluded, const Obj
   });
   const Symbol symbol = grammar_.Deferred([rest](Grammar& grammar, std::string_view text, Symbol* result) {
     *result = rest;
-    if (grammar.trust() == Grammar::Trust::kNew) {
-      grammar.NoteGrants({.keys = 1});
+    if (grammar.assumes_new()) {
+      grammar.NoteAssumptions({.keys = 1});
       return true;
     }
     grammar.NoteTextRead();

@@ -75,7 +75,7 @@ Symbol SchemaRules::Value(FormulaId formula, uint32_t excluded) {
 
 // Whether an array or object of this shape could be opened but never closed.
 bool SchemaRules::IsBodyEmpty(const Shape& shape, uint32_t excluded) {
-  if (excluded == 0 && shape.some.empty() && !shape.unique && !shape.repeated && shape.min == 0 && shape.names.empty()) return false;
+  if (excluded == 0 && shape.some.empty() && !shape.unique && shape.min == 0 && shape.names.empty()) return false;
   const Symbol body = shape.type == kArrayType ? ArrayBody(shape, excluded) : ObjectBody(shape, excluded);
   return grammar_.IsEmptyRule(body);
 }

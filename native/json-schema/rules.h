@@ -67,7 +67,6 @@ class SchemaRules {
     uint64_t min = 0, max = UINT64_MAX;
     std::vector<uint32_t> demands;  // atoms
     bool unique = false;
-    bool repeated = false;
     bool count_matters = false;
     bool tagged = false;  // items are tagged parameters without a key
   };
@@ -77,8 +76,6 @@ class SchemaRules {
     std::vector<uint64_t> met;
     uint32_t seen_set = 0;  // in value_sets_
     uint32_t excluded = 0;  // in excluded_sets_: arrays of which the items to come must differ
-    bool owes = false;      // two items must be equal, and none are yet
-    bool is_unjoined = false;  // the item before is not among the seen ones: only while tokens are tried
     bool compares = false;  // arrays and objects are many, and compared with the seen ones when they end
     auto operator<=>(const ArrayState&) const = default;
   };
@@ -87,9 +84,7 @@ class SchemaRules {
     std::vector<FormulaId> scalars;     // formulas that only the seen scalars satisfy
     std::vector<NodeId> texts, numbers;  // of seen strings and numbers
     std::vector<JsonValue> compounds;    // the seen arrays and objects
-    bool is_for_repeats = false;         // then all values are among `compounds`, and none elsewhere
   };
-  static constexpr uint32_t kNoRepeats = 1;  // the empty set of that kind
   // One way in which a member or item, and what comes after it, differs from excluded ones.
   struct Difference {
     FormulaId formula;
@@ -151,10 +146,6 @@ class SchemaRules {
   std::optional<bool> IsLastSeen(std::string_view text, uint32_t seen_set) const;
   bool HasPlenty(const ArrayState& state);
   Symbol SpacedItem(const ArrayState& state);
-  // repeats.cc
-  Symbol AfterOwing(const ArrayState& state);
-  bool CanRepeatLater(const ArrayState& state, uint64_t from);
-  FormulaId ItemOwing(const ArrayState& state);
   uint32_t SeenWith(uint32_t seen_set, const JsonValue& value);
 
   // tagged.cc
@@ -183,12 +174,11 @@ class SchemaRules {
   std::map<std::tuple<FormulaId, uint32_t, ObjectState>, Symbol> after_open_key_;
   std::map<std::pair<FormulaId, ObjectState>, Symbol> after_tagged_key_, tagged_members_;
   std::map<FormulaId, Symbol> tagged_values_;
-  std::map<ArrayState, Symbol> arrays_, items_, unique_rest_, after_unique_, after_comma_, after_owing_;
+  std::map<ArrayState, Symbol> arrays_, items_, unique_rest_, after_unique_, after_comma_;
   std::vector<std::vector<std::string>> extra_sets_{{}};
   std::map<std::vector<std::string>, uint32_t> extra_set_index_{{{}, 0}};
-  // Those for repeats have a key that no value has.
-  std::vector<ValueSet> value_sets_{{}, {{""}, {}, {}, {}, {}, true}};
-  std::map<std::vector<std::string>, uint32_t> value_set_index_{{{}, 0}, {{""}, kNoRepeats}};
+  std::vector<ValueSet> value_sets_{{}};
+  std::map<std::vector<std::string>, uint32_t> value_set_index_{{{}, 0}};
   std::vector<std::vector<JsonValue>> excluded_sets_{{}};
   std::map<std::string, uint32_t> excluded_set_index_{{"", 0}};
   std::map<std::pair<NodeId, uint32_t>, NodeId> unseen_memo_;

@@ -229,7 +229,6 @@ bool ShapeTable::Meet(Shape* shape, const Shape& other) {
   shape->min = std::max(shape->min, other.min);
   shape->max = std::min(shape->max, other.max);
   shape->unique = shape->unique || other.unique;
-  shape->repeated = shape->repeated || other.repeated;
   return IsPossible(*shape);
 }
 
@@ -272,9 +271,6 @@ bool ShapeTable::Apply(uint32_t index, Shape* shape) {
     case Atom::kUnique:
       if (shape->type == kArrayType) shape->unique = true;
       break;
-    case Atom::kRepeated:
-      if (shape->type == kArrayType) shape->repeated = true;
-      break;
     case Atom::kSomeItems:
       // One that demands nothing still tells which items count as evaluated.
       if (shape->type == kArrayType && (annotating_ || atom.min > 0 || atom.max != UINT64_MAX)) AddUnique(&shape->some, index);
@@ -296,7 +292,7 @@ NodeId ShapeTable::Names(uint32_t index) {
 }
 
 bool ShapeTable::IsPossible(const Shape& shape) {
-  if (shape.min > shape.max || (shape.repeated && (shape.unique || shape.max < 2))) return false;
+  if (shape.min > shape.max) return false;
   if (shape.type == kBoolType) return shape.bools != 0;
   if (shape.type == kNumberType || shape.type == kStringType) {
     if (!pool().IsLive(shape.text)) return false;

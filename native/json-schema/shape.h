@@ -23,8 +23,7 @@ struct Shape {
   std::vector<uint32_t> some;      // atoms: some member, or some items, must match
   std::vector<uint32_t> items;     // atoms of an array
   uint64_t min = 0, max = UINT64_MAX;  // members or items
-  bool unique = false;    // no two items of an array are equal,
-  bool repeated = false;  // or some are
+  bool unique = false;  // no two items of an array are equal
   bool operator==(const Shape&) const = default;
 };
 
@@ -47,10 +46,6 @@ class ShapeTable {
   FormulaId MemberFormula(const Shape& shape, const std::string& key);
   FormulaId ItemFormula(const Shape& shape, size_t index);
   size_t PrefixLength(const Shape& shape) const;
-  // The same without values that the demands of the array allow nowhere.
-  FormulaId AllowedItem(const Shape& shape, size_t index);
-  // Whether two items from an index on, both before `max`, can be equal.
-  bool CanRepeat(const Shape& shape, uint64_t from, uint64_t max);
   // Whether the key passes all `names`.
   bool AllowsName(const Shape& shape, const std::string& key);
   NodeId KeyNode(const std::string& key) { return compiler_.strict_text().Text(key); }
@@ -74,7 +69,6 @@ class ShapeTable {
   bool Apply(uint32_t atom, Shape* shape);
   bool Meet(Shape* shape, const Shape& other);
   bool IsPossible(const Shape& shape);  // without looking at children
-  void CheckRepeats(const Shape& shape, FormulaId formula);
   bool CanMeet(const Shape& shape, const Atom& demand);
   // What an answer leaned on: results may differ once these are known.
   struct Leans {

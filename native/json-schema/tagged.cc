@@ -140,8 +140,8 @@ std::vector<SequenceId> SchemaRules::TaggedProductions(FormulaId formula) {
       for (const Shape& shape : std::vector<Shape>(shapes_.Of(of_types(kArrayType | kObjectType)))) {
         if (shapes_.IsShapeEmpty(shape)) continue;
         const bool is_array = shape.type == kArrayType;
-        // Items that must differ, or must not, are compared as JSON.
-        if (is_array && (shape.unique || shape.repeated)) {
+        // Items that must differ are compared as JSON.
+        if (is_array && shape.unique) {
           offer_json(begin("json"), of_types(kArrayType));
           continue;
         }

@@ -32,17 +32,6 @@ static bool MayBe(std::string_view value, std::string_view begin) {
   return !is_plain || value.starts_with(begin) || begin.starts_with(value);
 }
 
-// Whether a token of a mask is none after all. Each value that joins the seen ones makes states of its own: first the token
-// is followed without that.
-bool Constraint::IsRepeat(StateId state, std::string_view bytes, std::string& text) {
-  const Grammar::Grants before = grammar_->grants();
-  {
-    const auto trust = grammar_->Trusting(Grammar::Trust::kUnjoined);
-    if (FollowAll(state, bytes, text) == kDeadState) return true;
-  }
-  return grammar_->grants().ends != before.ends && FollowAll(state, bytes, text) == kDeadState;
-}
-
 void Constraint::RemoveRepeatedItems(StateId state, const Mask& found, std::string& text, uint32_t* mask) {
   const size_t base = text.size();
   const auto may_repeat = [&](std::string_view bytes, uint32_t rest) {
@@ -58,7 +47,7 @@ void Constraint::RemoveRepeatedItems(StateId state, const Mask& found, std::stri
   for (const auto& [token, rest] : found.items) {
     if (!((mask[token >> 5] >> (token & 31)) & 1)) continue;
     const std::string_view bytes = vocabulary_->Bytes(token);
-    if (may_repeat(bytes, rest) && IsRepeat(state, bytes, text)) mask[token >> 5] &= ~(1u << (token & 31));
+    if (may_repeat(bytes, rest) && FollowAll(state, bytes, text) == kDeadState) mask[token >> 5] &= ~(1u << (token & 31));
   }
 }
 

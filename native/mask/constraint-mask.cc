@@ -10,7 +10,7 @@ namespace onpolicy::grammar {
 static constexpr size_t kMaskMemoWords = 8u << 20;
 
 void Constraint::ComputeMask(StateId state, std::string& text, Mask* mask) {
-  const auto trust = grammar_->Trusting(Grammar::Trust::kNew);
+  const auto assuming = grammar_->AssumeNew();
   // The readings one by one; those with many exits are left for a walk of their own.
   tokens_.clear();
   std::vector<Config> left;

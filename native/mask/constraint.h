@@ -17,7 +17,7 @@ namespace onpolicy::grammar {
 
 class Constraint {
  public:
-  // Builds the rules and returns the start symbol; called once, may keep what it makes alive in `owner`.
+  // Binds a compiled grammar to a vocabulary.
   Constraint(std::shared_ptr<const Vocabulary> vocabulary, std::shared_ptr<Grammar> grammar, Symbol start,
              std::vector<std::string> warnings);
 
@@ -76,7 +76,6 @@ class Constraint {
   StateId FollowAll(StateId state, std::string_view bytes, std::string& text);
   // constraint-items.cc
   static std::vector<ItemToken> SortItemTokens(std::vector<ItemToken> tokens);
-  bool IsRepeat(StateId state, std::string_view bytes, std::string& text);
   void RemoveRepeatedItems(StateId state, const Mask& found, std::string& text, uint32_t* mask);
 
   std::shared_ptr<const Vocabulary> vocabulary_;

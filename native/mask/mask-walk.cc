@@ -78,20 +78,20 @@ void MaskWalk::WalkSubtree(const TriePlace& place, StateId state, std::string& t
 
 Ending MaskWalk::EndingOf(NodeId node, StackId stack, size_t depth, std::string& text) {
   if (node == asked_node_ && stack == asked_stack_) return asked_;
-  // An ending that took something for granted does so again.
-  if (grammar_.trust() == Grammar::Trust::kNew) {
-    const GrantedEnding granted = states_.FindGranted(node, stack);
-    if (granted.state != kDeadState) {
-      grammar_.NoteGrants(granted.grants);
-      return {granted.state, false, false};
+  // An ending that rests on an assumption does so again.
+  if (grammar_.assumes_new()) {
+    const AssumedEnding known = states_.FindAssumed(node, stack);
+    if (known.state != kDeadState) {
+      grammar_.NoteAssumptions(known.assumptions);
+      return {known.state, false, false};
     }
   }
   const size_t base = text.size();
   text.append(path_, 0, depth);
-  const Grammar::Grants grants = grammar_.grants();
+  const Grammar::Assumptions before = grammar_.assumptions();
   const Ending ending = states_.EndingAt(node, stack, text);
   text.resize(base);
-  if (!ending.on_text && grants == grammar_.grants()) {
+  if (!ending.on_text && before == grammar_.assumptions()) {
     asked_node_ = node;
     asked_stack_ = stack;
     asked_ = ending;
@@ -99,7 +99,7 @@ Ending MaskWalk::EndingOf(NodeId node, StackId stack, size_t depth, std::string&
   return ending;
 }
 
-// A first look, at what the walk needs in any case.
+// Cheap precheck: most bytes beyond ASCII loop.
 bool MaskWalk::MayLoop(NodeId node, uint8_t byte) {
   return byte >= 0x80 || grammar_.regex().Next(node, byte) == node;
 }
@@ -118,9 +118,9 @@ static bool MayRepeatItem(std::string_view begin) {
   return last != 0 && !is_open;
 }
 
-void MaskWalk::NoteGrants(const Grammar::Grants& before, const TokenTrie& trie, uint32_t at, bool after_quote) {
+void MaskWalk::NoteAssumptions(const Grammar::Assumptions& before, const TokenTrie& trie, uint32_t at, bool after_quote) {
   const TrieNode& root = trie.trie[at];
-  if (before.keys != grammar_.grants().keys) {
+  if (before.keys != grammar_.assumptions().keys) {
     if (after_quote) {
       key_tokens_.insert(key_tokens_.end(), trie.tokens.begin() + trie.tokens_before[at],
                          trie.tokens.begin() + trie.tokens_before[root.end]);
@@ -128,10 +128,10 @@ void MaskWalk::NoteGrants(const Grammar::Grants& before, const TokenTrie& trie, 
       took_open_key_ = true;
     }
   }
-  if (before.ends != grammar_.grants().ends)
+  if (before.ends != grammar_.assumptions().ends)
     for (uint32_t i = trie.tokens_before[at]; i < trie.tokens_before[root.end]; i++)
       item_tokens_.push_back({trie.tokens[i], kAnyRest});
-  if (before.begins == grammar_.grants().begins) return;
+  if (before.begins == grammar_.assumptions().begins) return;
   for (uint32_t node = at + 1; node < root.end; node++) {
     const uint32_t rest = trie.trie[node].depth - static_cast<uint32_t>(root.depth);
     for (uint32_t i = trie.tokens_before[node]; i < trie.tokens_before[node + 1]; i++) {
@@ -157,7 +157,7 @@ void MaskWalk::Run(const TokenTrie& by_bytes, uint32_t at, uint32_t end, std::st
     if (IsBeyond(*tokens) || (root_depth_ + node.depth > 1 && IsSpent())) return;
     StateId next_state;
     bool on_text = false;
-    const Grammar::Grants grants = grammar_.grants();
+    const Grammar::Assumptions before = grammar_.assumptions();
     if (level.row) {
       NodeId entry = level.row[node.byte];
       if (entry == kUnasked) entry = regex.Entry(level.node, node.byte);
@@ -201,8 +201,8 @@ void MaskWalk::Run(const TokenTrie& by_bytes, uint32_t at, uint32_t end, std::st
       at = node.end;
       continue;
     }
-    if (grants != grammar_.grants())
-      NoteGrants(grants, by_bytes, at, after_quote_ || std::memchr(path_.data(), '"', node.depth - 1u));
+    if (before != grammar_.assumptions())
+      NoteAssumptions(before, by_bytes, at, after_quote_ || std::memchr(path_.data(), '"', node.depth - 1u));
     add(at, at + 1);
     if (++at == node.end) continue;
     if (IsSpent()) {

@@ -74,8 +74,8 @@ class MaskWalk {
   template <typename Fill>
   std::shared_ptr<const TerminalMask> Remembered(const Form& form, Fill fill);
   bool AddExit(NodeId node, const TriePlace& place, size_t depth, TerminalMask* mask);
-  // Notes what was taken for granted since `before`, at a node of a trie, for the tokens below it.
-  void NoteGrants(const Grammar::Grants& before, const TokenTrie& trie, uint32_t at, bool after_quote);
+  // Records the tokens below a node of a trie that rest on assumptions made since `before`.
+  void NoteAssumptions(const Grammar::Assumptions& before, const TokenTrie& trie, uint32_t at, bool after_quote);
   // Writes the bytes of a place to `path_`.
   void SetPath(const TriePlace& place);
   bool MayLoop(NodeId node, uint8_t byte);

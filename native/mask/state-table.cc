@@ -100,14 +100,14 @@ StateId StateTable::Follow(StateId state, uint8_t byte, std::string& text, bool*
   }
   if (states_[state].next && (*states_[state].next)[byte] != kUnknownState) return (*states_[state].next)[byte];
   const uint64_t reads = grammar_.text_reads();
-  const Grammar::Grants grants = grammar_.grants();
+  const Grammar::Assumptions before = grammar_.assumptions();
   std::vector<Config> result;
   text.push_back(static_cast<char>(byte));
   Step(states_[state].configs, byte, text, &result);
   text.pop_back();
   const StateId next = result.empty() ? kDeadState : Intern(std::move(result));
   *on_text = reads != grammar_.text_reads();
-  if (*on_text || grants != grammar_.grants()) return next;
+  if (*on_text || before != grammar_.assumptions()) return next;
   State& from = states_[state];
   if (!from.next && tables_ < kMaxTables) {
     tables_++;
@@ -123,7 +123,7 @@ Ending StateTable::EndingAt(NodeId node, StackId stack, std::string_view text) {
   const uint32_t known = ending_index_.Find(key);
   if (known != HashIndex::kNone && !endings_[known].on_text) return endings_[known];
   const uint64_t reads = grammar_.text_reads();
-  const Grammar::Grants grants = grammar_.grants();
+  const Grammar::Assumptions before = grammar_.assumptions();
   after_.clear();
   exits_.clear();
   Arrive(node, stack, 0, &after_);
@@ -135,29 +135,28 @@ Ending StateTable::EndingAt(NodeId node, StackId stack, std::string_view text) {
     ending.state = Intern(after_);
   }
   ending.on_text = reads != grammar_.text_reads();
-  const bool granted = grants != grammar_.grants();
-  if (granted && !ending.on_text && granted_index_.Find(key) == HashIndex::kNone) {
-    granted_index_.Add(key, static_cast<uint32_t>(granted_.size()));
-    const Grammar::Grants& now = grammar_.grants();
-    granted_.push_back({ending.state, {now.keys - grants.keys, now.ends - grants.ends, now.begins - grants.begins,
-                                       now.unjoined - grants.unjoined}});
+  const bool is_assumed = before != grammar_.assumptions();
+  if (is_assumed && !ending.on_text && assumed_index_.Find(key) == HashIndex::kNone) {
+    assumed_index_.Add(key, static_cast<uint32_t>(assumed_.size()));
+    const Grammar::Assumptions& now = grammar_.assumptions();
+    assumed_.push_back({ending.state, {now.keys - before.keys, now.ends - before.ends, now.begins - before.begins}});
   }
   if (known == HashIndex::kNone) {
     const std::vector<uint32_t>& tags = grammar_.regex().AcceptedTags(node);
-    if (tags.size() == 1 && !granted && !ending.on_text) {
+    if (tags.size() == 1 && !is_assumed && !ending.on_text) {
       const std::vector<Config>& after = grammar_.After(stack, tags[0], text);
       ending.completes = after.size() == 1 && after[0].node == kEpsilon;
     }
     endings_.push_back(ending);
-    endings_.back().on_text = ending.on_text || granted;
+    endings_.back().on_text = ending.on_text || is_assumed;
     ending_index_.Add(key, static_cast<uint32_t>(endings_.size() - 1));
   }
   return ending;
 }
 
-GrantedEnding StateTable::FindGranted(NodeId node, StackId stack) const {
-  const uint32_t known = granted_index_.Find(PairKey(node, stack));
-  return known == HashIndex::kNone ? GrantedEnding{} : granted_[known];
+AssumedEnding StateTable::FindAssumed(NodeId node, StackId stack) const {
+  const uint32_t known = assumed_index_.Find(PairKey(node, stack));
+  return known == HashIndex::kNone ? AssumedEnding{} : assumed_[known];
 }
 
 }  // namespace onpolicy::grammar

@@ -21,10 +21,10 @@ struct Ending {
   bool completes = false;  // the end of the terminal can only be the end of the whole text
 };
 
-// What a reading becomes there when something is taken for granted.
-struct GrantedEnding {
+// The same where the answer rests on assumptions.
+struct AssumedEnding {
   StateId state = kDeadState;
-  Grammar::Grants grants;  // what was
+  Grammar::Assumptions assumptions;  // what was
 };
 
 class StateTable {
@@ -43,8 +43,8 @@ class StateTable {
   StateId Follow(StateId state, uint8_t byte, std::string& text, bool* on_text);
   // The ending of `node` under `stack`; `text` ends with the byte that led there.
   Ending EndingAt(NodeId node, StackId stack, std::string_view text);
-  // The same for an ending that took something for granted, once it is known; else one without a state.
-  GrantedEnding FindGranted(NodeId node, StackId stack) const;
+  // The same for a known ending that rests on assumptions; else one without a state.
+  AssumedEnding FindAssumed(NodeId node, StackId stack) const;
 
  private:
   static constexpr StateId kUnknownState = 0xFFFFFFFF;
@@ -63,8 +63,8 @@ class StateTable {
   HashIndex single_index_;   // by the one reading
   std::vector<Ending> endings_;
   HashIndex ending_index_;   // by node and stack
-  std::vector<GrantedEnding> granted_;
-  HashIndex granted_index_;  // by node and stack
+  std::vector<AssumedEnding> assumed_;
+  HashIndex assumed_index_;  // by node and stack
   std::vector<Config> after_;  // one ending, while it is made
   std::vector<Exit> exits_;    // of one step
   size_t tables_ = 0;

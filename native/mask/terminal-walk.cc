@@ -132,15 +132,15 @@ void MaskWalk::WalkExits(const TerminalMask& mask, NodeId start, StackId stack, 
     for (size_t i = exit.start; i < exit.path.size(); i++)
       node = grammar_.regex().Next(node, static_cast<uint8_t>(exit.path[i]));
     exit.path.copy(path_.data(), exit.path.size());
-    const Grammar::Grants grants = grammar_.grants();
+    const Grammar::Assumptions before = grammar_.assumptions();
     const Ending ending = EndingOf(node, stack, exit.path.size(), text);
     if (ending.on_text) {
       uncertain->insert(uncertain->end(), exit.places.begin(), exit.places.end());
       continue;
     }
     if (ending.state == kDeadState) continue;
-    if (grants != grammar_.grants())
-      for (const TriePlace& place : exit.places) NoteGrants(grants, slices[place.slice], place.node, place.after_quote);
+    if (before != grammar_.assumptions())
+      for (const TriePlace& place : exit.places) NoteAssumptions(before, slices[place.slice], place.node, place.after_quote);
     Level level = LevelOf(ending.state);
     uncertain_nodes_.clear();
     if (!exit.rest.trie.empty()) {

@@ -90,25 +90,20 @@ class Grammar {
   // Grows whenever an answer depended on the text and not only on the stack.
   uint64_t text_reads() const { return text_reads_; }
   void NoteTextRead() { text_reads_++; }
-  // What a resolver may take for granted; whoever lets it looks at the tokens that do so again.
-  enum class Trust {
-    kNothing,
-    kUnjoined,  // where some item must repeat another: that one which begins is not compared with the one before it
-    kNew,       // that too; and that a key or a finished item is new, or that an item which begins is not the one before it
+  // While this lasts, resolvers assume that a key or item is new. The caller checks the tokens that rest on it again.
+  ScopedValue<bool> AssumeNew() { return {assumes_new_, true}; }
+  bool assumes_new() const { return assumes_new_; }
+  // Grow with every answer that rests on an assumption: that a key is new, that a finished item is new, that an item
+  // which begins is not the one before it.
+  struct Assumptions {
+    uint64_t keys = 0, ends = 0, begins = 0;
+    bool operator==(const Assumptions&) const = default;
   };
-  ScopedValue<Trust> Trusting(Trust trust) { return {trust_, trust}; }
-  Trust trust() const { return trust_; }
-  // Grow whenever an answer took something for granted.
-  struct Grants {
-    uint64_t keys = 0, ends = 0, begins = 0, unjoined = 0;
-    bool operator==(const Grants&) const = default;
-  };
-  const Grants& grants() const { return grants_; }
-  void NoteGrants(const Grants& more) {
-    grants_.keys += more.keys;
-    grants_.ends += more.ends;
-    grants_.begins += more.begins;
-    grants_.unjoined += more.unjoined;
+  const Assumptions& assumptions() const { return assumptions_; }
+  void NoteAssumptions(const Assumptions& more) {
+    assumptions_.keys += more.keys;
+    assumptions_.ends += more.ends;
+    assumptions_.begins += more.begins;
   }
   size_t memory_bytes() const { return memory_bytes_; }
   // Set when a step ran over its budget; the matcher then refuses the token.
@@ -195,8 +190,8 @@ class Grammar {
   std::unordered_map<uint64_t, StackId> unions_;
   std::vector<std::shared_ptr<void>> kept_;
   uint64_t text_reads_ = 0;
-  Trust trust_ = Trust::kNothing;
-  Grants grants_;
+  bool assumes_new_ = false;
+  Assumptions assumptions_;
   size_t memory_bytes_ = 0;
   bool out_of_fuel_ = false;
 };
