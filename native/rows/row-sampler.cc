@@ -25,7 +25,7 @@ void RowSampler::Run(const RowsInput& input, const std::vector<const float*>& lo
       hooked.raw = values;
       hooked.sampler = input.samplers[at];
       hooked.prepared.resize(static_cast<size_t>(vocab_size_));
-      if (!input.matchers.empty()) hooked.matcher = input.matchers[at];
+      hooked.matcher = input.matchers.empty() ? nullptr : input.matchers[at];
       hooked.sampler->Prepare(values, constraints.Mask(at), hooked.prepared.data());
       output->samples[at].Clear(SampleStatus::kPrepared);
     } else {
@@ -60,9 +60,12 @@ Status RowSampler::Finish(const std::vector<int32_t>& indices, std::vector<RowRe
     HookedRow& hooked = hooked_[static_cast<size_t>(indices[static_cast<size_t>(at)])];
     RowResult& result = (*results)[static_cast<size_t>(at)];
     hooked.sampler->SampleEdited(hooked.raw, hooked.prepared.data(), scratch_[static_cast<size_t>(worker)], result);
-    if (result.status != SampleStatus::kOk) return;
-    hooked.sampler->Accept(result.token);
-    if (hooked.matcher) result.is_final = ConstraintRows::AcceptToken(*hooked.matcher, result.token);
+    if (result.status == SampleStatus::kOk) {
+      hooked.sampler->Accept(result.token);
+      if (hooked.matcher) result.is_final = ConstraintRows::AcceptToken(*hooked.matcher, result.token);
+    } else if (result.status == SampleStatus::kNoAllowedToken && hooked.matcher && hooked.matcher->IsComplete()) {
+      result.status = SampleStatus::kComplete;
+    }
   });
   for (int32_t index : indices) {
     hooked_[static_cast<size_t>(index)].raw = nullptr;

@@ -3,7 +3,7 @@
 import type { Engine, Listener } from '../engine/index.ts';
 import { type Group, Sequence } from '../engine/index.ts';
 import { OnpolicyError } from '../errors.ts';
-import { type Handle, loadAddon, type SampledRows, type SamplerHandle } from '../native/index.ts';
+import { type Handle, loadAddon, ROW_STATUS, type SampledRows, type SamplerHandle } from '../native/index.ts';
 import { BeamSearch, type Expansion, type Hypothesis, type Path, stepsOf } from '../sampling/index.ts';
 import type { Tokenizer } from '../tokenizer/index.ts';
 import type { Choice } from './choice.ts';
@@ -206,7 +206,7 @@ function readExpansion(rows: SampledRows, row: number): BeamExpansion {
 function toRows({ token, expansion, index }: Path<BeamExpansion>): SampledRows {
   const { logprobs, topIds, topLogprobs } = expansion;
   return {
-    status: Uint8Array.of(0),
+    status: Uint8Array.of(ROW_STATUS.SAMPLED),
     isFinal: new Uint8Array(1),
     tokens: Int32Array.of(token),
     logprobs: logprobs.subarray(index, index + 1),

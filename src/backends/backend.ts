@@ -88,25 +88,3 @@ export interface Backend {
   abortStep(): void;
   close(): Promise<void>;
 }
-
-/** Rows of which those at `places` are replaced, in order, by the rows of `others`. */
-export function replaceRows(rows: SampledRows, places: readonly number[], others: SampledRows): SampledRows {
-  for (const [from, to] of places.entries())
-    for (const field of ['status', 'tokens', 'logprobs', 'ranks'] as const)
-      rows[field][to] = others[field][from]!;
-  if (others.topIds.length === 0) return rows;
-  const takenFrom = new Map(places.map((place, from) => [place, from]));
-  const count = rows.tokens.length;
-  const topOffsets = new Int32Array(count + 1);
-  const topIds = new Int32Array(rows.topIds.length + others.topIds.length);
-  const topLogprobs = new Float32Array(topIds.length);
-  for (let row = 0; row < count; row++) {
-    const other = takenFrom.get(row);
-    const [source, at] = other === undefined ? [rows, row] : [others, other];
-    const [start, end] = [source.topOffsets[at]!, source.topOffsets[at + 1]!];
-    topIds.set(source.topIds.subarray(start, end), topOffsets[row]);
-    topLogprobs.set(source.topLogprobs.subarray(start, end), topOffsets[row]);
-    topOffsets[row + 1] = topOffsets[row]! + end - start;
-  }
-  return { ...rows, topOffsets, topIds, topLogprobs };
-}

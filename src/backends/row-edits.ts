@@ -1,6 +1,7 @@
 /** The rows of a step that wait for JavaScript -> edited, and sampled. The same for every engine. */
 import type { SampledRows } from '../native/index.ts';
-import { type RowEdit, replaceRows, type StepResult } from './backend.ts';
+import type { RowEdit, StepResult } from './backend.ts';
+import { replaceRows } from './replace-rows.ts';
 
 /** Holds the rows of a step between its two halves: `index` counts the hooked ones. */
 export type HookedRows = {

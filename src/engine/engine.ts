@@ -1,7 +1,8 @@
 /** Requests -> sampled tokens: submit, abort, close and the step loop. Read this first, then follow the imports. */
 import type { Backend, StepResult } from '../backends/index.ts';
 import { fromNative, OnpolicyError } from '../errors.ts';
-import type { SampledRows } from '../native/index.ts';
+import { ROW_STATUS, type SampledRows } from '../native/index.ts';
+import type { LogitsHook } from '../sampling/index.ts';
 import { type Plan, Scheduler, type SchedulerOptions } from './scheduler.ts';
 import type { Group, Sequence } from './sequence.ts';
 import { scoredRows, toStep } from './step-layout.ts';
@@ -56,9 +57,6 @@ export function sumStats(stats: readonly EngineStats[]): EngineStats {
     tokensPerSecond: sum('tokensPerSecond'),
   };
 }
-
-/** Row status: see {@link SampledRows}. */
-const STATUS_COMPLETE = 4;
 
 /** Work on the backend that waits for the end of the running step. */
 type Errand = {
@@ -278,7 +276,7 @@ export class Engine {
       const { sequence } = entry;
       const rows = scoredRows(entry);
       if (rows > 0 && !sequence.promptScores!.push(scores, score, score + rows))
-        this.#fail(sequence, rowError(2, false));
+        this.#fail(sequence, rowError(ROW_STATUS.NOT_NUMBERS, null));
       score += rows;
     }
     let row = 0;
@@ -292,15 +290,12 @@ export class Engine {
   #accept(sequence: Sequence, rows: SampledRows, row: number): void {
     const listener = this.#listeners.get(sequence);
     if (!listener) return; // removed while the step ran
-    if (rows.status[row] === STATUS_COMPLETE) {
+    const status = rows.status[row]!;
+    if (status === ROW_STATUS.COMPLETE) {
       this.#end(sequence);
       return listener.onComplete();
     }
-    if (rows.status[row] !== 0)
-      return this.#fail(
-        sequence,
-        sequence.hook?.error ?? rowError(rows.status[row]!, sequence.hook !== null),
-      );
+    if (status !== ROW_STATUS.SAMPLED) return this.#fail(sequence, rowError(status, sequence.hook));
     if (listener.onCandidates) {
       sequence.isWaiting = true;
       return listener.onCandidates(rows, row);
@@ -359,12 +354,14 @@ function forcedTokens({ forced }: SampledRows, row: number): Int32Array {
   return forced ? forced.ids.subarray(forced.offsets[row], forced.offsets[row + 1]) : NO_TOKENS;
 }
 
-function rowError(status: number, isEdited: boolean): OnpolicyError {
-  if (status === 2 && isEdited)
-    return new OnpolicyError('INVALID_REQUEST', 'logits_processors: the edited logits hold NaN', {
-      param: 'logits_processors',
-    });
-  return status === 1
-    ? new OnpolicyError('NO_ALLOWED_TOKEN', 'the constraints of this request left no token to sample')
+/** Why no token was sampled from a row. */
+function rowError(status: number, hook: LogitsHook | null): OnpolicyError {
+  if (hook?.error) return hook.error;
+  if (status === ROW_STATUS.NO_TOKEN_ALLOWED)
+    return new OnpolicyError('NO_ALLOWED_TOKEN', 'the constraints of this request left no token to sample');
+  return hook
+    ? new OnpolicyError('INVALID_REQUEST', 'logits_processors: the edited logits hold NaN', {
+        param: 'logits_processors',
+      })
     : new OnpolicyError('BACKEND_FAILED', 'the model produced logits that are not numbers');
 }

@@ -4,7 +4,7 @@ import type { SamplerHandle } from './sampler.ts';
 
 /** Columns of sampled or scored rows; alternatives of all rows laid end to end. */
 export type SampledRows = {
-  readonly status: Uint8Array; // (rows) 0: sampled, 1: masks left no token, 2: the logits held NaN, 3: waits for an edit, 4: the constraint is complete and nothing may follow
+  readonly status: Uint8Array; // (rows) see ROW_STATUS
   readonly tokens: Int32Array; // (rows)
   readonly isFinal: Uint8Array; // (rows) 1: the constraint lets nothing but the end follow it and the tokens forced after it
   readonly logprobs: Float32Array; // (rows) natural logarithm; of the token

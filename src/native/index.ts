@@ -4,6 +4,7 @@ export type { Device, NativeContext, NativeModel, NativeRowSampler, SampledRows 
 export type { Handle, NativeSpec } from './grammar.ts';
 export { devices, type Gpu, openLibraries } from './libraries.ts';
 export { onDisk } from './on-disk.ts';
+export { ROW_STATUS } from './row-status.ts';
 export type { SampledRow, SamplerHandle, SamplerPlanHandle, SamplerPlanOptions } from './sampler.ts';
 export type {
   AdapterWeights,

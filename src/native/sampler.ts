@@ -34,7 +34,7 @@ export type SamplerPlanOptions = {
 
 /** What became of one row. */
 export type SampledRow = {
-  readonly status: number; // 0: sampled, 1: masks left no token, 2: the logits held NaN
+  readonly status: number; // see ROW_STATUS
   readonly token: number; // -1 unless sampled
   readonly logprob: number; // natural logarithm; -Infinity is possible
   /** Place among `topIds`, else the number of tokens that are at least as likely; 0: not asked for. */

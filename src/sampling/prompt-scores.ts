@@ -1,6 +1,6 @@
 /** Scored rows of a prompt, chunk by chunk -> the `prompt_logprobs` of the wire. */
 import { OnpolicyError } from '../errors.ts';
-import type { SampledRows } from '../native/index.ts';
+import { ROW_STATUS, type SampledRows } from '../native/index.ts';
 import type { PromptLogprobs, ValidChatRequest } from '../protocol/index.ts';
 import type { Tokenizer } from '../tokenizer/index.ts';
 import { LOGPROB_FLOOR } from './logprobs.ts';
@@ -65,7 +65,7 @@ export class PromptScores {
   /** Takes rows `from` to `to`, which follow the last ones. False: the model's logits were no numbers. */
   push(rows: SampledRows, from: number, to: number): boolean {
     for (let row = from; row < to; row++) {
-      if (rows.status[row] !== 0) return false;
+      if (rows.status[row] !== ROW_STATUS.SAMPLED) return false;
       const [start, end] = [rows.topOffsets[row]!, rows.topOffsets[row + 1]!];
       this.#scores.push({
         logprob: rows.logprobs[row]!,

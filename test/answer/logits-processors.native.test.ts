@@ -45,6 +45,28 @@ describe('a logits processor', () => {
     }
   });
 
+  it.each([
+    ['at its last token', {}],
+    ['before min_tokens', { min_tokens: 40 }],
+    ['at its last token, with log-probabilities', { logprobs: true, top_logprobs: 2 }],
+    [
+      'where other masks leave nothing',
+      { structured_outputs: { regex: 'a*' }, allowed_token_ids: [97], max_tokens: 4 },
+    ],
+    ['before its first token', { structured_outputs: { regex: 'a*' }, allowed_token_ids: [80] }],
+  ])('changes nothing about a grammar, which ends its choice %s', async (_, fields) => {
+    const request = ask(STORY, {
+      structured_outputs: { regex: '[0-9]{4}' },
+      max_tokens: 60,
+      return_token_ids: true,
+      ...fields,
+    });
+    const plain = await runtime.createCompletion(request);
+    const hooked = await runtime.createCompletion({ ...request, logits_processors: [() => {}] });
+    expect(hooked.choices).toEqual(plain.choices);
+    expect(hooked.usage.completion_tokens).toBe(plain.usage.completion_tokens);
+  });
+
   it('gets what was generated, the prompt when it asks for it, and one row of its own', async () => {
     const seen: { prompt: number[] | null; output: number[]; length: number }[] = [];
     const answer = await runtime.createCompletion(

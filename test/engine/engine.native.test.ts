@@ -9,7 +9,7 @@ import { loadAddon, type SampledRows } from '../../src/native/index.ts';
 import type { SamplerPlanOptions } from '../../src/native/sampler.ts';
 import { greedyTokens, lastLogits, whyNoBareEngine } from '../backends/reference/bare-engine.ts';
 
-const root = path.resolve(import.meta.dirname, '..');
+const root = path.resolve(import.meta.dirname, '../..');
 const MODELS = {
   embedded: path.join(root, 'models/onpolicy-tiny.gguf'),
   llama: path.join(root, 'test/golden/training/tiny-llama.gguf'),

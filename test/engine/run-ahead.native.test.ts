@@ -7,7 +7,7 @@ import { type GgufModel, loadGguf } from '../../src/backends/gguf.ts';
 import { type Handle, loadAddon, type SamplerHandle } from '../../src/native/index.ts';
 import { randomNumbers } from '../fakes/random-numbers.ts';
 
-const file = path.resolve(import.meta.dirname, 'golden/training/tiny-qwen3.gguf');
+const file = path.resolve(import.meta.dirname, '../golden/training/tiny-qwen3.gguf');
 const SLOTS = 6;
 const cleanup: (() => unknown)[] = [];
 afterAll(async () => {

@@ -63,6 +63,6 @@ export class ComputeThread {
 
 /** A worker cannot run from TypeScript source on every supported Node: from there the compiled one is used. */
 function compiledWorker(): string {
-  const relative = import.meta.url.endsWith('.ts') ? '../../dist/onnx/worker.js' : './worker.js';
+  const relative = import.meta.url.endsWith('.ts') ? '../../../dist/backends/onnx/worker.js' : './worker.js';
   return fileURLToPath(new URL(relative, import.meta.url));
 }

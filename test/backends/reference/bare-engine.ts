@@ -84,7 +84,7 @@ function build(name: 'greedy' | 'quantize'): Built {
   const from = createRequire(createRequire(import.meta.url).resolve('node-llama-cpp'));
   const libraries = path.resolve(
     path.dirname(from.resolve('@node-llama-cpp/linux-x64')),
-    '../../bins/linux-x64',
+    '../bins/linux-x64',
   );
   const library = (stem: string): string =>
     path.join(
