@@ -3,6 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
+import { errorCodes, OnpolicyError } from '../src/errors.ts';
 
 const ROOT = fileURLToPath(new URL('../', import.meta.url));
 const read = (file: string): string => fs.readFileSync(path.join(ROOT, file), 'utf8');
@@ -25,15 +26,6 @@ const { scripts, dependencies, devDependencies, peerDependencies } = JSON.parse(
 ) as Manifest;
 
 describe('the README', () => {
-  it('lists every file and folder of src', () => {
-    const tree = /^src\/[\s\S]*?^native\//m.exec(readme)?.[0] ?? '';
-    const listed = [...tree.matchAll(/^ {2}(\S+)/gm)].map(([, name]) => name);
-    const present = fs
-      .readdirSync(path.join(ROOT, 'src'), { withFileTypes: true })
-      .map((entry) => (entry.isDirectory() ? `${entry.name}/` : entry.name));
-    expect(listed.toSorted()).toEqual(present.toSorted());
-  });
-
   it('links every document', () => {
     const expected = documents.filter((file) => file !== 'README.md' && file !== 'CHANGELOG.md');
     expect(expected.filter((file) => !readme.includes(`](${file})`))).toEqual([]);
@@ -44,6 +36,45 @@ describe('the README', () => {
     const commands = block!.trim().split('\n');
     expect(commands.map((line) => line.replace(/\s*#.*/, ''))).toEqual(['npm start', 'npm test']);
   });
+
+  it('says what its chart shows', () => {
+    const speed = readme.slice(readme.indexOf('## Speed'), readme.indexOf('## What it refuses'));
+    const [, chart] = /\]\((\S+)\.svg\)/.exec(speed)!;
+    const { results } = JSON.parse(read(`${chart}.json`)) as {
+      results: { name: string; ratios?: Record<string, number> }[];
+    };
+    const rows = results.filter(({ name }) => name.endsWith(': onpolicy'));
+    for (const peer of ['node-llama-cpp', 'bare llama_decode'])
+      expect(speed.replaceAll('\n', ' ')).toContain(
+        `: ${rows.map(({ ratios }) => ratios![peer]!.toFixed(2)).join(', ')}.`,
+      );
+  });
+});
+
+it.each(['src', 'native'])('CONTRIBUTING.md lists what is in %s', (folder) => {
+  const tree = new RegExp(`^${folder}/.*\\n((?: {2}.*\\n)+)`, 'm').exec(read('CONTRIBUTING.md'))![1]!;
+  const listed = [...tree.matchAll(/^ {2}(\S+)/gm)].map(([, name]) => name!);
+  const made = ['build', 'include'];
+  const present = fs
+    .readdirSync(path.join(ROOT, folder), { withFileTypes: true })
+    .filter((entry) => (folder === 'src' || entry.isDirectory()) && !made.includes(entry.name))
+    .map((entry) => (entry.isDirectory() ? `${entry.name}/` : entry.name));
+  expect(listed.toSorted()).toEqual(present.toSorted());
+});
+
+it('docs/errors.md says when each code comes, and its status', () => {
+  const rows = [...read('docs/errors.md').matchAll(/^\| `([A-Z_]+)` \| (\d+) \| .{20,} \| .{5,} \|$/gm)];
+  const listed = rows.map(([, code, status]) => `${code} ${status}`);
+  expect(listed).toEqual(errorCodes.map((code) => `${code} ${new OnpolicyError(code, '').status}`));
+});
+
+it('docs/choosing-a-model.md computes the KV cache right', () => {
+  const rows = [...read('docs/choosing-a-model.md').matchAll(/^\|.*[a-zA-Z].*((?: \| \d+){4}) \|$/gm)];
+  expect(rows.length).toBeGreaterThan(5);
+  for (const [line, numbers] of rows) {
+    const [layers, kvHeads, headSize, kib] = numbers!.split(' | ').slice(1).map(Number);
+    expect((layers! * kvHeads! * 2 * headSize! * 2) / 1024, line).toBe(kib);
+  }
 });
 
 it('docs/dependencies.md names every package', () => {
@@ -55,10 +86,12 @@ it('docs/dependencies.md names every package', () => {
 describe.each(documents)('%s', (file) => {
   const text = read(file);
 
-  it('links only to files that exist', () => {
-    const links = [...text.matchAll(/\]\(([^)#:\s]+)(?:#[^)]*)?\)/g)].map(([, link]) => link!);
-    for (const link of links)
-      expect(fs.existsSync(path.resolve(ROOT, path.dirname(file), link)), link).toBe(true);
+  it('links only to files and headings that exist', () => {
+    for (const [, link, anchor] of text.matchAll(/\]\(([^)#:\s]*)(?:#([^)]*))?\)/g)) {
+      const target = path.resolve(ROOT, link ? path.join(path.dirname(file), link) : file);
+      expect(fs.existsSync(target), link).toBe(true);
+      if (anchor) expect(anchorsOf(fs.readFileSync(target, 'utf8')), link).toContain(anchor);
+    }
   });
 
   it('names only commands that exist', () => {
@@ -73,3 +106,13 @@ describe.each(documents)('%s', (file) => {
     for (const name of files) expect(fs.existsSync(path.join(ROOT, name)), name).toBe(true);
   });
 });
+
+/** The anchors of a page's headings, as GitHub makes them. */
+function anchorsOf(text: string): string[] {
+  return [...text.matchAll(/^#+ (.*)$/gm)].map(([, heading]) =>
+    heading!
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N} _-]/gu, '')
+      .replaceAll(' ', '-'),
+  );
+}

@@ -1,0 +1,70 @@
+/**
+ * The programs in the docs run as they stand there. The `js` blocks of a page, one after the other, are one program. The
+ * embedded model stands in for models that the pages name, and a free port for 8080.
+ */
+import { once } from 'node:events';
+import fs from 'node:fs';
+import net from 'node:net';
+import os from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { ROOT, runNode } from './program.ts';
+
+/** What the program of each page prints. */
+const PRINTS: Readonly<Record<string, RegExp>> = {
+  'README.md':
+    /^The capital of Peru is Lima\.\n[\s\S]{20,}\{ name: 'Omar', age: 26, city: 'Delhi' \}\n\{[\s\S]*'train\/reward'/,
+  'docs/choosing-a-model.md':
+    /^(?=[\s\S]*model buffer size =)(?=[\s\S]*KV buffer size =)(?=[\s\S]*the cache holds 2048 tokens\n)/,
+  'docs/errors.md': /^INVALID_REQUEST 400 temprature\n.*temprature.*temperature.*\n$/,
+  'docs/from-node-llama-cpp.md': /^The capital of Peru is Lima\.\n.*weak.*\n$/,
+  'docs/from-vllm.md': /^(The capital of Peru is Lima\.\n){3}$/,
+};
+
+const pages = ['README.md', ...fs.readdirSync(path.join(ROOT, 'docs')).map((name) => `docs/${name}`)].filter(
+  (name) => name.endsWith('.md'),
+);
+const programs = new Map(
+  pages
+    .map((page): [string, string] => [page, programOf(fs.readFileSync(path.join(ROOT, page), 'utf8'))])
+    .filter(([, program]) => program !== ''),
+);
+
+function programOf(text: string): string {
+  return [...text.matchAll(/^```js\n([\s\S]*?)^```/gm)].map(([, block]) => block).join('');
+}
+
+let folder: string;
+beforeAll(() => {
+  folder = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-docs-'));
+  const modules = path.join(folder, 'node_modules');
+  fs.mkdirSync(modules);
+  fs.symlinkSync(ROOT, path.join(modules, 'onpolicy'), 'junction');
+  for (const name of ['openai', 'zod'])
+    fs.symlinkSync(path.join(ROOT, 'node_modules', name), path.join(modules, name), 'junction');
+});
+afterAll(() => fs.rmSync(folder, { recursive: true, force: true }));
+
+async function freePort(): Promise<string> {
+  const server = net.createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as net.AddressInfo;
+  server.close();
+  return String(port);
+}
+
+it('every page with a program is listed', () => {
+  expect([...programs.keys()].sort()).toEqual(Object.keys(PRINTS).sort());
+});
+
+it.each([...programs])('%s', async (page, program) => {
+  const model = JSON.stringify(path.join(ROOT, 'models', 'onpolicy-tiny.gguf'));
+  const source = program
+    .replaceAll(/'(hf:[^']+|[^']+\.gguf)'/g, () => model)
+    .replaceAll('8080', await freePort());
+  const file = path.join(folder, `${path.basename(page, '.md')}.mjs`);
+  fs.writeFileSync(file, source);
+  const outcome = await runNode([file], { cwd: folder, timeoutMs: 120_000 });
+  expect(outcome).toMatchObject({ code: 0, signal: null, stderr: '' });
+  expect(outcome.stdout).toMatch(PRINTS[page]!);
+});
