@@ -86,7 +86,7 @@ bool ShapeTable::CanMeet(const Shape& shape, const Atom& given) {
         !IsEmpty(formulas_.And({MemberFormula(shape, key), demand.formula})))
       return true;
   }
-  std::vector<NodeId> base{compiler_.strict_text().AnyText(), demand.node, pool().Not(pool().Alternate(std::move(texts)))};
+  std::vector<NodeId> base{compiler_.values().strict_text().AnyText(), demand.node, pool().Not(pool().Alternate(std::move(texts)))};
   base.insert(base.end(), shape.names.begin(), shape.names.end());
   // Further keys, by the set of patterns that they match.
   struct Open {

@@ -31,7 +31,7 @@ bool SchemaRules::ExcludesEmpty(uint32_t excluded) const {
 
 // A seen string: while a mask is made, each token that may end one makes another.
 NodeId SchemaRules::TextOf(const std::string& text) {
-  if (text.size() <= kShortText) return compiler_.strict_text().Text(text);
+  if (text.size() <= kShortText) return compiler_.values().strict_text().Text(text);
   const auto [known, is_new] = long_texts_.emplace(text, kNothing);
   if (is_new) known->second = SpelledAnyway(grammar_.regex(), text);
   return known->second;
@@ -43,14 +43,9 @@ void SchemaRules::AddScalar(const JsonValue& value, ValueSet* set) {
   if (value.IsString()) set->texts.push_back(TextOf(value.text));
   Decimal decimal;
   if (value.IsNumber() && ParseDecimal(value.text, &decimal))
-    set->numbers.push_back(compiler_.numbers().Ordered(decimal, kEqual));
+    set->numbers.push_back(compiler_.values().numbers().Ordered(decimal, kEqual));
   if (value.type == JsonValue::kNull) set->scalars.push_back(formulas.Types(kNullType));
-  if (value.IsBool()) {
-    Atom atom;
-    atom.kind = Atom::kBool;
-    atom.mask = value.type == JsonValue::kTrue ? 2 : 1;
-    set->scalars.push_back(formulas.And({formulas.Types(kBoolType), formulas.AtomOf(std::move(atom))}));
-  }
+  if (value.IsBool()) set->scalars.push_back(formulas.Bools(value.type == JsonValue::kTrue ? 2 : 1));
 }
 
 // Spellings that are not compared are left out; where the formula has none, the states away from the seen values are its
@@ -65,8 +60,8 @@ FormulaId SchemaRules::WithoutScalars(FormulaId formula, const ValueSet& seen) {
     NodeId spellings;         // that are compared
     std::string_view foreign;  // no value of the type is spelled so
   };
-  const Restriction restrictions[] = {{Atom::kString, kStringType, seen.texts, compiler_.strict_text().AnyText(), "\""},
-                                      {Atom::kNumber, kNumberType, seen.numbers, compiler_.numbers().Plain(), "z"}};
+  const Restriction restrictions[] = {{Atom::kString, kStringType, seen.texts, compiler_.values().strict_text().AnyText(), "\""},
+                                      {Atom::kNumber, kNumberType, seen.numbers, compiler_.values().numbers().Plain(), "z"}};
   const auto has = [&](FormulaId of, unsigned type, const auto& test) {
     const std::vector<Shape>& shapes = shapes_.Of(of);
     return std::any_of(shapes.begin(), shapes.end(), [&](const Shape& shape) { return shape.type == type && test(shape.text); });
@@ -110,7 +105,7 @@ std::vector<SchemaRules::Difference> SchemaRules::Differences(FormulaId formula,
     }
     std::vector<JsonValue> rests;
     for (const Head* head : group) rests.push_back(head->rest);
-    result.push_back({compiler_.formulas().And({formula, compiler_.ValueFormula(value)}), 0, Exclude(std::move(rests)), value});
+    result.push_back({compiler_.formulas().And({formula, compiler_.values().Exactly(value)}), 0, Exclude(std::move(rests)), value});
   }
   result.push_back({WithoutScalars(formula, scalars), Exclude(std::move(compounds)), 0, {}});
   return result;

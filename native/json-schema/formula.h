@@ -1,63 +1,22 @@
-// A JSON Schema as a formula: conjunction, disjunction and negation over atoms, each atom a restriction of one JSON type
-// (or of the type itself). Formulas are hash-consed numbers; references stay unresolved names until a value is needed.
+// A JSON Schema as a formula: conjunction, disjunction and negation over atoms. Formulas are hash-consed numbers;
+// references stay unresolved until a value is needed.
 #pragma once
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <tuple>
 #include <unordered_map>
 #include <vector>
 
-#include "regex/pool.h"
+#include "json-schema/atom.h"
 
 namespace onpolicy::grammar {
 
-using FormulaId = uint32_t;
-constexpr FormulaId kFalseFormula = 0;
-constexpr FormulaId kTrueFormula = 1;
-
-enum TypeBit : unsigned { kNullType = 1, kBoolType = 2, kNumberType = 4, kStringType = 8, kArrayType = 16, kObjectType = 32 };
-constexpr unsigned kAllTypes = 63;
-
-struct Atom {
-  enum Kind {
-    kTypes,         // `mask`
-    kBool,          // booleans: `mask` bit 0 allows false, bit 1 true
-    kNumber,        // `node`; negated: `other`
-    kString,        // the same, inside the quotes
-    kMembers,       // objects: value formulas by key
-    kRequired,      // `key`
-    kMemberCount,   // `min`..`max`
-    kMemberNames,   // every key is in `node`; negated: some key is in `other`
-    kSomeMember,    // some member has a key in `node` and a value of `formula`
-    kItems,         // arrays: value formulas by index
-    kItemCount,     // `min`..`max`
-    kUnique,        // no two items are equal
-    kSomeItems,     // between `min` and `max` items at index `mask` or later are of `formula`
-  } kind = kTypes;
-  unsigned mask = 0;
-  NodeId node = kNothing, other = kNothing;
-  std::string key;
-  uint64_t min = 0, max = UINT64_MAX;
-  FormulaId formula = kTrueFormula;
-  // kMembers
-  std::vector<std::pair<std::string, FormulaId>> properties;
-  std::vector<std::pair<NodeId, FormulaId>> patterns;
-  bool any_order = false;
-  // kMembers and kItems: value of what no entry names; `has_rest` when a keyword gave it (it then counts as evaluated)
-  std::vector<FormulaId> prefix;
-  FormulaId rest = kTrueFormula;
-  bool has_rest = false;
-  bool evaluates = true;  // false inside a negation
-  bool counts_evaluation = false;  // of kSomeItems: what it matched counts as evaluated
-};
-
 struct Formula {
-  enum Kind { kFalse, kTrue, kAnd, kOr, kNot, kAtom, kReference, kUnevaluated, kOneOf } kind;
-  std::vector<FormulaId> parts;  // of And, Or, Not; of Unevaluated: the rest of its schema
-  uint32_t index = 0;            // atom, or referenced schema
+  enum Kind { kFalse, kTrue, kAnd, kOr, kNot, kAtom, kReference, kUnevaluated, kOneOf } kind = kFalse;
+  std::vector<FormulaId> parts = {};  // of And, Or, Not, OneOf; of Unevaluated: the rest of its schema
+  uint32_t index = 0;                 // atom, or reference
   FormulaId members = kTrueFormula, items = kTrueFormula;  // of Unevaluated: what it demands of the unevaluated
   bool has_members = false, has_items = false;
 };
@@ -73,16 +32,12 @@ class FormulaTable {
   FormulaId Not(FormulaId inner);
   FormulaId AtomOf(Atom atom);
   FormulaId Types(unsigned mask);
+  FormulaId Bools(unsigned mask);
+  FormulaId Required(const std::string& key);
   FormulaId Reference(uint32_t schema);
   FormulaId Unevaluated(FormulaId rest, const FormulaId* members, const FormulaId* items);
   // The same atom, but nothing it names counts as evaluated.
   uint32_t Unannotated(uint32_t atom);
-  // The negation of an atom as a formula of atoms: no automaton for "not" is left but those over texts. Nothing for
-  // kUnique, whose negation is not enforced: no document that breaks the schema is let through, and some that fit are not.
-  FormulaId NegatedAtom(uint32_t atom);
-
-  // The negation of a conjunction, as alternatives.
-  std::vector<FormulaId> NegatedParts(const std::vector<FormulaId>& parts);
   // Remembers where in the schema a formula comes from; the first place wins.
   void Note(FormulaId formula, const std::string& pointer) { pointers_.emplace(formula, pointer); }
   // That place, or the one of a part; null where none is known.
@@ -90,13 +45,10 @@ class FormulaTable {
 
   const Formula& operator[](FormulaId id) const { return formulas_[id]; }
   const Atom& atom(uint32_t index) const { return *atoms_[index]; }
-  size_t size() const { return formulas_.size(); }
 
  private:
   using Key = std::tuple<int, std::vector<FormulaId>, uint32_t>;
   FormulaId Intern(Formula formula);
-  FormulaId Some(NodeId keys, FormulaId value);
-  FormulaId BrokenMembers(const Atom& atom, const std::set<std::string>& without);
 
   std::vector<Formula> formulas_;
   std::vector<std::unique_ptr<Atom>> atoms_;

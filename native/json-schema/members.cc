@@ -133,7 +133,7 @@ NodeId ShapeTable::PlainSpellings() {
 }
 
 uint64_t ShapeTable::CountScalars(const Shape& shape) {
-  const NumberLanguage& numbers = compiler_.numbers();
+  const NumberLanguage& numbers = compiler_.values().numbers();
   const auto count = [&](std::initializer_list<NodeId> parts) {
     return pool().CountTexts(pool().And(parts), kManyValues, counts_surely_);
   };

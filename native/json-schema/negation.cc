@@ -49,13 +49,13 @@ std::vector<Shape> ShapeTable::NormalizeNot(FormulaId inner) {
         // The keys that the atom forbids, from those it allows.
         Atom some;
         some.kind = Atom::kSomeMember;
-        some.node = pool().And({compiler_.strict_text().AnyText(), pool().Not(Names(formula.index))});
+        some.node = pool().And({compiler_.values().strict_text().AnyText(), pool().Not(Names(formula.index))});
         return Of(formulas_.And({formulas_.Types(kObjectType), formulas_.AtomOf(std::move(some))}));
       }
-      return Of(formulas_.NegatedAtom(formula.index));
+      return Of(NegatedAtom(formulas_, formula.index));
     case Formula::kAnd: {
       std::vector<Shape> shapes;
-      for (FormulaId option : formulas_.NegatedParts(formula.parts)) {
+      for (FormulaId option : NegatedParts(formulas_, formula.parts)) {
         const std::vector<Shape>& more = Of(option);
         shapes.insert(shapes.end(), more.begin(), more.end());
       }

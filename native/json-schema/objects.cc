@@ -74,7 +74,7 @@ void SchemaRules::AddExtras(const Shape& shape, ObjectSpec* spec) {
     for (const auto& [node, value] : shapes_.formulas().atom(atom).patterns)
       if (std::find(patterns.begin(), patterns.end(), node) == patterns.end()) patterns.push_back(node);
   for (const KnownKey& key : spec->known) known.push_back(key.text);
-  std::vector<NodeId> base{compiler_.strict_text().AnyText()};
+  std::vector<NodeId> base{compiler_.values().strict_text().AnyText()};
   base.insert(base.end(), shape.names.begin(), shape.names.end());
   if (!known.empty()) base.push_back(pool.Not(pool.Alternate(std::move(known))));
   size_t classes = 0;

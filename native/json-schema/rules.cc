@@ -98,12 +98,12 @@ std::vector<SequenceId> SchemaRules::ValueProductions(FormulaId formula, uint32_
         if (shape.bools & 2) scalars.push_back(pool.Literal("true"));
         break;
       case kNumberType:
-        scalars.push_back(shape.text == kAnyText ? compiler_.numbers().Any() : shape.text);
+        scalars.push_back(shape.text == kAnyText ? compiler_.values().numbers().Any() : shape.text);
         break;
       case kStringType:
         // Every restriction of strings is a language of JSON text already.
         scalars.push_back(pool.Concat({pool.Literal("\""),
-                                       shape.text == kAnyText ? compiler_.free_text().AnyText() : shape.text,
+                                       shape.text == kAnyText ? compiler_.values().free_text().AnyText() : shape.text,
                                        pool.Literal("\"")}));
         break;
       case kArrayType:

@@ -206,75 +206,22 @@ std::vector<Shape> ShapeTable::Intersect(const std::vector<Shape>& left, const s
       if (a.type != b.type) continue;
       Spend();
       Shape both = a;
-      if (Meet(&both, b)) result.push_back(std::move(both));
+      Meet(pool(), b, &both);
+      if (IsPossible(both)) result.push_back(std::move(both));
     }
   if (result.size() > kFewShapes)
     std::erase_if(result, [&](const Shape& shape) { return IsSurely([&] { return IsShapeEmpty(shape); }); });
   return Tidy(std::move(result));
 }
 
-static void AddUnique(std::vector<uint32_t>* list, uint32_t value) {
-  if (std::find(list->begin(), list->end(), value) == list->end()) list->push_back(value);
-}
-
-bool ShapeTable::Meet(Shape* shape, const Shape& other) {
-  shape->bools &= other.bools;
-  shape->text = pool().And({shape->text, other.text});
-  for (uint32_t atom : other.members) AddUnique(&shape->members, atom);
-  shape->required.insert(other.required.begin(), other.required.end());
-  for (NodeId names : other.names)
-    if (std::find(shape->names.begin(), shape->names.end(), names) == shape->names.end()) shape->names.push_back(names);
-  for (uint32_t atom : other.some) AddUnique(&shape->some, atom);
-  for (uint32_t atom : other.items) AddUnique(&shape->items, atom);
-  shape->min = std::max(shape->min, other.min);
-  shape->max = std::min(shape->max, other.max);
-  shape->unique = shape->unique || other.unique;
-  return IsPossible(*shape);
-}
-
-// Narrows a shape by an atom; atoms of other types leave it alone. False when nothing is left.
+// Narrows a shape by an atom. False when nothing is left.
 bool ShapeTable::Apply(uint32_t index, Shape* shape) {
   const Atom& atom = formulas_.atom(index);
-  switch (atom.kind) {
-    case Atom::kTypes:
-      return atom.mask & shape->type;
-    case Atom::kBool:
-      if (shape->type == kBoolType) shape->bools &= atom.mask;
-      break;
-    case Atom::kNumber:
-      if (shape->type == kNumberType) shape->text = pool().And({shape->text, atom.node});
-      break;
-    case Atom::kString:
-      if (shape->type == kStringType) shape->text = pool().And({shape->text, atom.node});
-      break;
-    case Atom::kMembers:
-      if (shape->type == kObjectType) AddUnique(&shape->members, index);
-      break;
-    case Atom::kRequired:
-      if (shape->type == kObjectType) shape->required.insert(atom.key);
-      break;
-    case Atom::kMemberCount:
-      if (shape->type == kObjectType) shape->min = std::max(shape->min, atom.min), shape->max = std::min(shape->max, atom.max);
-      break;
-    case Atom::kItemCount:
-      if (shape->type == kArrayType) shape->min = std::max(shape->min, atom.min), shape->max = std::min(shape->max, atom.max);
-      break;
-    case Atom::kMemberNames:
-      if (shape->type == kObjectType) shape->names.push_back(Names(index));
-      break;
-    case Atom::kSomeMember:
-      if (shape->type == kObjectType) AddUnique(&shape->some, index);
-      break;
-    case Atom::kItems:
-      if (shape->type == kArrayType) AddUnique(&shape->items, index);
-      break;
-    case Atom::kUnique:
-      if (shape->type == kArrayType) shape->unique = true;
-      break;
-    case Atom::kSomeItems:
-      // One that demands nothing still tells which items count as evaluated.
-      if (shape->type == kArrayType && (annotating_ || atom.min > 0 || atom.max != UINT64_MAX)) AddUnique(&shape->some, index);
-      break;
+  if (atom.kind == Atom::kMemberNames) {
+    if (shape->type == kObjectType) shape->names.push_back(Names(index));
+  } else if (atom.kind != Atom::kSomeItems || annotating_ || atom.min > 0 || atom.max != UINT64_MAX) {
+    // One that demands nothing only tells which items count as evaluated.
+    if (!Narrow(pool(), atom, index, shape)) return false;
   }
   return IsPossible(*shape);
 }
@@ -287,7 +234,7 @@ NodeId ShapeTable::Names(uint32_t index) {
   const ScopedValue<bool> annotating(annotating_, false);
   for (const Shape& shape : std::vector<Shape>(Of(formulas_.atom(index).formula)))
     if (shape.type == kStringType)
-      options.push_back(pool().And({compiler_.strict_text().AnyText(), shape.text}));
+      options.push_back(pool().And({compiler_.values().strict_text().AnyText(), shape.text}));
   return names_memo_[index] = pool().Alternate(std::move(options));
 }
 

@@ -13,20 +13,6 @@
 
 namespace onpolicy::grammar {
 
-struct Shape {
-  unsigned type = 0;               // one TypeBit
-  unsigned bools = 3;              // of a boolean
-  NodeId text = kAnyText;          // of a number or string; kAnyText: unrestricted
-  std::vector<uint32_t> members;   // atoms of an object, in order of appearance
-  std::set<std::string> required;
-  std::vector<NodeId> names;       // every key is in all of these
-  std::vector<uint32_t> some;      // atoms: some member, or some items, must match
-  std::vector<uint32_t> items;     // atoms of an array
-  uint64_t min = 0, max = UINT64_MAX;  // members or items
-  bool unique = false;  // no two items of an array are equal
-  bool operator==(const Shape&) const = default;
-};
-
 class ShapeTable {
  public:
   explicit ShapeTable(SchemaCompiler& compiler) : compiler_(compiler), formulas_(compiler.formulas()) {}
@@ -48,8 +34,8 @@ class ShapeTable {
   size_t PrefixLength(const Shape& shape) const;
   // Whether the key passes all `names`.
   bool AllowsName(const Shape& shape, const std::string& key);
-  NodeId KeyNode(const std::string& key) { return compiler_.strict_text().Text(key); }
-  RegexPool& pool() { return compiler_.strict_text().pool(); }
+  NodeId KeyNode(const std::string& key) { return compiler_.values().strict_text().Text(key); }
+  RegexPool& pool() { return compiler_.values().strict_text().pool(); }
   SchemaCompiler& compiler() { return compiler_; }
   const FormulaTable& formulas_view() const { return formulas_; }
   FormulaTable& formulas() { return formulas_; }
@@ -67,7 +53,6 @@ class ShapeTable {
   uint64_t CountArrays(const Shape& shape);
   uint64_t CountObjects(const Shape& shape);
   bool Apply(uint32_t atom, Shape* shape);
-  bool Meet(Shape* shape, const Shape& other);
   bool IsPossible(const Shape& shape);  // without looking at children
   bool CanMeet(const Shape& shape, const Atom& demand);
   // What an answer leaned on: results may differ once these are known.

@@ -157,7 +157,7 @@ std::vector<SequenceId> SchemaRules::TaggedProductions(FormulaId formula) {
       for (const auto& [name, type] : types) offer_json(begin(name), of_types(type));
       if (formula == kTrueFormula)
         result.push_back(grammar_.Sequence({grammar_.Terminal(
-            pool.Concat({begin("integer"), tag_gap_, compiler_.numbers().Integer(), gap_end}))}));
+            pool.Concat({begin("integer"), tag_gap_, compiler_.values().numbers().Integer(), gap_end}))}));
       break;
     }
   }

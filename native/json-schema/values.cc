@@ -1,35 +1,21 @@
-// Atoms, and the values and counts that keywords give.
+// One atom for scalars; arrays and objects item by item and member by member.
+#include "json-schema/values.h"
+
 #include "base/spec-error.h"
-#include "json-schema/compile.h"
 
 namespace onpolicy::grammar {
 
-FormulaId SchemaCompiler::NumberAtom(NodeId node, NodeId other) {
-  Atom atom;
-  atom.kind = Atom::kNumber;
-  atom.node = node;
-  atom.other = other;
-  return formulas_.AtomOf(std::move(atom));
+FormulaId ValueFormulas::Number(NodeId node, NodeId other) {
+  return formulas_.AtomOf({.kind = Atom::kNumber, .node = node, .other = other});
 }
 
-FormulaId SchemaCompiler::StringAtom(NodeId node, NodeId other) {
-  Atom atom;
-  atom.kind = Atom::kString;
-  atom.node = node;
-  atom.other = other;
-  return formulas_.AtomOf(std::move(atom));
+FormulaId ValueFormulas::String(NodeId node, NodeId other) {
+  return formulas_.AtomOf({.kind = Atom::kString, .node = node, .other = other});
 }
 
-FormulaId SchemaCompiler::CountAtom(Atom::Kind kind, uint64_t min, uint64_t max) {
-  Atom atom;
-  atom.kind = kind;
-  atom.min = min;
-  atom.max = max;
-  return formulas_.AtomOf(std::move(atom));
-}
+FormulaId ValueFormulas::String(NodeId node) { return String(node, pool_.And({strict_text_.AnyText(), pool_.Not(node)})); }
 
-// Scalars of one type share an atom, so that a long enum is one automaton.
-FormulaId SchemaCompiler::Enumerated(const std::vector<JsonValue>& values) {
+FormulaId ValueFormulas::AnyOf(const std::vector<JsonValue>& values) {
   std::vector<FormulaId> options;
   std::vector<NodeId> texts, numbers, others;
   unsigned bools = 0;
@@ -44,74 +30,51 @@ FormulaId SchemaCompiler::Enumerated(const std::vector<JsonValue>& values) {
       numbers.push_back(numbers_.Exactly(decimal));
       others.push_back(numbers_.Ordered(decimal, kLess | kGreater));
     } else {
-      options.push_back(Value(value));
+      options.push_back(Exactly(value));
     }
   }
-  if (!texts.empty()) {
-    const NodeId node = pool_.Alternate(std::move(texts));
-    options.push_back(formulas_.And({formulas_.Types(kStringType),
-                                     StringAtom(node, pool_.And({strict_text_.AnyText(), pool_.Not(node)}))}));
-  }
+  if (!texts.empty())
+    options.push_back(formulas_.And({formulas_.Types(kStringType), String(pool_.Alternate(std::move(texts)))}));
   if (!numbers.empty())
     options.push_back(formulas_.And({formulas_.Types(kNumberType),
-                                     NumberAtom(pool_.Alternate(std::move(numbers)), pool_.And(std::move(others)))}));
-  if (bools) {
-    Atom atom;
-    atom.kind = Atom::kBool;
-    atom.mask = bools;
-    options.push_back(formulas_.And({formulas_.Types(kBoolType), formulas_.AtomOf(std::move(atom))}));
-  }
+                                     Number(pool_.Alternate(std::move(numbers)), pool_.And(std::move(others)))}));
+  if (bools) options.push_back(formulas_.Bools(bools));
   return formulas_.Or(std::move(options));
 }
 
-FormulaId SchemaCompiler::Value(const JsonValue& value) {
+FormulaId ValueFormulas::Exactly(const JsonValue& value) {
   switch (value.type) {
     case JsonValue::kNull:
       return formulas_.Types(kNullType);
-    case JsonValue::kArray: {
-      Atom items;
-      items.kind = Atom::kItems;
-      for (const JsonValue& item : value.items) items.prefix.push_back(Value(item));
-      items.rest = kFalseFormula;
-      return formulas_.And({formulas_.Types(kArrayType), formulas_.AtomOf(std::move(items)),
-                            CountAtom(Atom::kItemCount, value.items.size(), value.items.size())});
-    }
-    case JsonValue::kObject: {
-      std::vector<FormulaId> parts{formulas_.Types(kObjectType)};
-      Atom members;
-      members.kind = Atom::kMembers;
-      std::vector<NodeId> keys;
-      for (const auto& [key, member] : value.members) {
-        members.properties.push_back({key, Value(member)});
-        keys.push_back(strict_text_.Text(key));
-        Atom required;
-        required.kind = Atom::kRequired;
-        required.key = key;
-        parts.push_back(formulas_.AtomOf(std::move(required)));
-      }
-      members.rest = kFalseFormula;
-      members.other = pool_.And({strict_text_.AnyText(), pool_.Not(pool_.Alternate(std::move(keys)))});
-      parts.push_back(formulas_.AtomOf(std::move(members)));
-      return formulas_.And(std::move(parts));
-    }
+    case JsonValue::kArray:
+      return ExactArray(value);
+    case JsonValue::kObject:
+      return ExactObject(value);
     default:
-      return Enumerated({value});
+      return AnyOf({value});
   }
 }
 
-uint64_t SchemaCompiler::Count(const JsonValue& value, const std::string& pointer) {
-  Decimal decimal;
-  if (!value.IsNumber() || !ParseDecimal(value.text, &decimal) || !decimal.IsInteger() || decimal.negative)
-    Malformed(pointer, "must be a non-negative integer");
-  const std::string digits = decimal.IntegerDigits();
-  return digits.size() > 9 ? 1000000000ull : std::stoull(digits);
+FormulaId ValueFormulas::ExactArray(const JsonValue& value) {
+  Atom items{.kind = Atom::kItems, .rest = kFalseFormula};
+  for (const JsonValue& item : value.items) items.prefix.push_back(Exactly(item));
+  const size_t count = value.items.size();
+  return formulas_.And({formulas_.Types(kArrayType), formulas_.AtomOf(std::move(items)),
+                        formulas_.AtomOf({.kind = Atom::kItemCount, .min = count, .max = count})});
 }
 
-Decimal SchemaCompiler::Number(const JsonValue& value, const std::string& pointer) {
-  Decimal decimal;
-  if (!value.IsNumber()) Malformed(pointer, "must be a number");
-  if (!ParseDecimal(value.text, &decimal)) Unsupported(pointer, "an exponent beyond 400 is not supported");
-  return decimal;
+FormulaId ValueFormulas::ExactObject(const JsonValue& value) {
+  std::vector<FormulaId> parts{formulas_.Types(kObjectType)};
+  Atom members{.kind = Atom::kMembers, .rest = kFalseFormula};
+  std::vector<NodeId> keys;
+  for (const auto& [key, member] : value.members) {
+    members.properties.push_back({key, Exactly(member)});
+    keys.push_back(strict_text_.Text(key));
+    parts.push_back(formulas_.Required(key));
+  }
+  members.other = pool_.And({strict_text_.AnyText(), pool_.Not(pool_.Alternate(std::move(keys)))});
+  parts.push_back(formulas_.AtomOf(std::move(members)));
+  return formulas_.And(std::move(parts));
 }
 
 }  // namespace onpolicy::grammar

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "json-schema/compile.h"
+#include "json-schema/options.h"
 #include "mask/constraint.h"
 
 namespace onpolicy::grammar {

@@ -4,7 +4,8 @@
 #include <string_view>
 #include <vector>
 
-#include "json-schema/compile.h"
+#include "json-schema/options.h"
+#include "json/value.h"
 #include "mask/vocabulary.h"
 #include "pushdown/grammar.h"
 

@@ -1,0 +1,61 @@
+// A keyword's name -> its drafts, its own schema, where its subschemas stand, and the function that reads it.
+#pragma once
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace onpolicy::grammar {
+
+class SchemaSite;
+
+// Drafts, as bits.
+constexpr unsigned kDraft4 = 1, kDraft6 = 2, kDraft7 = 4, kDraft2019 = 8, kDraft2020 = 16;
+constexpr unsigned kFrom2019 = kDraft2019 | kDraft2020, kFrom7 = kDraft7 | kFrom2019, kFrom6 = kDraft6 | kFrom7;
+constexpr unsigned kAllDrafts = kDraft4 | kFrom6;
+
+// What the value of a keyword holds.
+enum class Subschemas { kNone, kOne, kList, kOneOrList, kMap };
+
+struct Keyword {
+  const char* name;
+  unsigned drafts;     // a keyword whose schema has changed has a row for each
+  const char* schema;  // its own, within the schema of schemas
+  void (*read)(SchemaSite& site) = nullptr;  // neighbouring rows with the same function are read together, once
+  Subschemas subschemas = Subschemas::kNone;
+};
+
+// Schemas of keywords that several rows share.
+namespace meta {
+constexpr char kAnything[] = "{}";
+constexpr char kSchema[] = R"({"$ref":"#"})";
+constexpr char kSchemaOrBoolean[] = R"({"anyOf":[{"type":"boolean"},{"$ref":"#"}]})";
+constexpr char kSchemas[] = R"({"$ref":"#/definitions/schemaArray"})";
+constexpr char kOneOrMoreSchemas[] = R"({"anyOf":[{"$ref":"#"},{"$ref":"#/definitions/schemaArray"}]})";
+constexpr char kNamedSchemas[] = R"({"type":"object","additionalProperties":{"$ref":"#"}})";
+constexpr char kBoolean[] = R"({"type":"boolean"})";
+constexpr char kNumber[] = R"({"type":"number"})";
+constexpr char kCount[] = R"({"type":"integer","minimum":0})";
+constexpr char kString[] = R"({"type":"string"})";
+constexpr char kNames[] = R"({"$ref":"#/definitions/stringArray"})";
+constexpr char kValues[] = R"({"type":"array","items":{}})";
+}  // namespace meta
+
+// The rows of one file each, in the order in which they are read.
+std::span<const Keyword> ValueKeywords();
+std::span<const Keyword> NumberKeywords();
+std::span<const Keyword> StringKeywords();
+std::span<const Keyword> ObjectKeywords();
+std::span<const Keyword> ArrayKeywords();
+std::span<const Keyword> LogicKeywords();
+
+// All rows of a keyword in one; null for a name that no draft has, or that restricts nothing.
+const Keyword* FindKeyword(std::string_view name);
+// The same, and also keywords that restrict nothing but hold schemas.
+Subschemas SubschemasOf(std::string_view name);
+// Reads all keywords of a schema object.
+void ReadKeywords(SchemaSite& site);
+// The schemas of schemas: URI without its fragment -> JSON text, so that documents may refer to them. Empty for any other
+// URI. Those of 2019-09 and 2020-12 are in one piece, without their vocabularies.
+std::string MetaSchema(std::string_view uri);
+
+}  // namespace onpolicy::grammar

@@ -1,0 +1,106 @@
+// Members of objects: their values, which must be there, how many, their names, and what some bring along.
+#include "json-schema/keywords.h"
+#include "json-schema/site.h"
+
+namespace onpolicy::grammar {
+namespace {
+
+using namespace meta;
+
+void ReadMembers(SchemaSite& site) {
+  CharEncoder& text = site.values().strict_text();
+  RegexPool& pool = site.values().pool();
+  const JsonValue* properties = site.FindObject("properties");
+  const JsonValue* patterns = site.FindObject("patternProperties");
+  const JsonValue* additional = site.Find("additionalProperties");
+  const bool is_closed = site.options().disable_additional_properties && !additional;
+  Atom atom{.kind = Atom::kMembers, .any_order = site.any_order()};
+  std::vector<NodeId> named;
+  if (properties)
+    for (const auto& [key, value] : properties->members) {
+      atom.properties.push_back({key, site.Schema("properties/" + EscapePointer(key), value)});
+      named.push_back(text.Text(key));
+    }
+  if (patterns)
+    for (const auto& [key, value] : patterns->members) {
+      const std::string step = "patternProperties/" + EscapePointer(key);
+      const NodeId node = site.Pattern(key, true, step);
+      atom.patterns.push_back({node, site.Schema(step, value)});
+      named.push_back(node);
+    }
+  if (additional) atom.rest = site.Schema("additionalProperties", *additional);
+  if (is_closed) atom.rest = kFalseFormula;
+  atom.has_rest = additional || is_closed;
+  if (atom.rest != kTrueFormula) atom.other = pool.And({text.AnyText(), pool.Not(pool.Alternate(std::move(named)))});
+  site.Add(std::move(atom));
+}
+
+void ReadRequired(SchemaSite& site) {
+  const JsonValue& keys = *site.Find("required");
+  // Draft 3 had a flag here.
+  if (keys.IsBool() && site.draft() == 0) return;
+  for (const std::string& key : site.Texts(keys, "required")) site.Add(site.formulas().Required(key));
+}
+
+void ReadMemberCount(SchemaSite& site) {
+  const auto min = site.FindCount("minProperties"), max = site.FindCount("maxProperties");
+  site.Add({.kind = Atom::kMemberCount, .min = min.value_or(0), .max = max.value_or(UINT64_MAX)});
+}
+
+// Which keys pass is known once the schema is normalized: see ShapeTable.
+void ReadNames(SchemaSite& site) { site.Add({.kind = Atom::kMemberNames, .formula = site.Schema("propertyNames")}); }
+
+// No object, or without the key, or with it and what it brings along.
+void AddDependent(SchemaSite& site, const std::string& key, FormulaId then) {
+  FormulaTable& formulas = site.formulas();
+  const FormulaId required = formulas.Required(key);
+  site.Add(formulas.Or({formulas.Types(kAllTypes & ~kObjectType), formulas.Not(required), formulas.And({required, then})}));
+}
+
+void AddDependentKeys(SchemaSite& site, const std::string& key, const std::vector<std::string>& others) {
+  std::vector<FormulaId> all;
+  for (const std::string& other : others) all.push_back(site.formulas().Required(other));
+  AddDependent(site, key, site.formulas().And(std::move(all)));
+}
+
+// The values of the keyword are lists of keys, schemas, or (of `dependencies`) both and single keys.
+void ReadDependent(SchemaSite& site, const char* keyword) {
+  const bool is_mixed = std::string_view(keyword) == "dependencies", has_lists = std::string_view(keyword) == "dependentRequired";
+  for (const auto& [key, value] : site.FindObject(keyword)->members) {
+    const std::string step = keyword + ("/" + EscapePointer(key));
+    if (is_mixed && value.IsString()) {
+      AddDependentKeys(site, key, {value.text});
+    } else if (has_lists || (is_mixed && value.IsArray())) {
+      AddDependentKeys(site, key, site.Texts(value, step));
+    } else {
+      AddDependent(site, key, site.Schema(step, value));
+    }
+  }
+}
+
+void ReadDependentRequired(SchemaSite& site) { ReadDependent(site, "dependentRequired"); }
+void ReadDependentSchemas(SchemaSite& site) { ReadDependent(site, "dependentSchemas"); }
+void ReadDependencies(SchemaSite& site) { ReadDependent(site, "dependencies"); }
+
+constexpr Keyword kKeywords[] = {
+    {"properties", kAllDrafts, kNamedSchemas, ReadMembers, Subschemas::kMap},
+    {"patternProperties", kAllDrafts, kNamedSchemas, ReadMembers, Subschemas::kMap},
+    {"additionalProperties", kDraft4, kSchemaOrBoolean, ReadMembers, Subschemas::kOne},
+    {"additionalProperties", kFrom6, kSchema, ReadMembers, Subschemas::kOne},
+    {"required", kAllDrafts, kNames, ReadRequired},
+    {"minProperties", kAllDrafts, kCount, ReadMemberCount},
+    {"maxProperties", kAllDrafts, kCount, ReadMemberCount},
+    {"propertyNames", kFrom6, kSchema, ReadNames, Subschemas::kOne},
+    {"dependentRequired", kFrom2019, R"({"type":"object","additionalProperties":{"$ref":"#/definitions/stringArray"}})",
+     ReadDependentRequired},
+    {"dependentSchemas", kFrom2019, kNamedSchemas, ReadDependentSchemas, Subschemas::kMap},
+    {"dependencies", kAllDrafts,
+     R"({"type":"object","additionalProperties":{"anyOf":[{"$ref":"#"},{"$ref":"#/definitions/stringArray"}]}})",
+     ReadDependencies, Subschemas::kMap},
+};
+
+}  // namespace
+
+std::span<const Keyword> ObjectKeywords() { return kKeywords; }
+
+}  // namespace onpolicy::grammar
