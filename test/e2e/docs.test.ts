@@ -2,13 +2,11 @@
  * The programs in the docs run as they stand there. The `js` blocks of a page, one after the other, are one program. The
  * embedded model stands in for models that the pages name, and a free port for 8080.
  */
-import { once } from 'node:events';
 import fs from 'node:fs';
-import net from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { ROOT, runNode } from './program.ts';
+import { freePort, ROOT, runNode } from './program.ts';
 
 /** What the program of each page prints. */
 const PRINTS: Readonly<Record<string, RegExp>> = {
@@ -19,6 +17,8 @@ const PRINTS: Readonly<Record<string, RegExp>> = {
   'docs/errors.md': /^INVALID_REQUEST 400 temprature\n.*temprature.*temperature.*\n$/,
   'docs/from-node-llama-cpp.md': /^The capital of Peru is Lima\.\n.*weak.*\n$/,
   'docs/from-vllm.md': /^(The capital of Peru is Lima\.\n){3}$/,
+  'docs/http.md': /^http:\/\/127\.0\.0\.1:\d+\nThe capital of Peru is Lima\.\n$/,
+  'docs/store.md': /^[\d.]+\n0 checkpoints, a report of \d{5,} characters\n$/,
 };
 
 const pages = ['README.md', ...fs.readdirSync(path.join(ROOT, 'docs')).map((name) => `docs/${name}`)].filter(
@@ -45,14 +45,6 @@ beforeAll(() => {
 });
 afterAll(() => fs.rmSync(folder, { recursive: true, force: true }));
 
-async function freePort(): Promise<string> {
-  const server = net.createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as net.AddressInfo;
-  server.close();
-  return String(port);
-}
-
 it('every page with a program is listed', () => {
   expect([...programs.keys()].sort()).toEqual(Object.keys(PRINTS).sort());
 });
@@ -61,7 +53,7 @@ it.each([...programs])('%s', async (page, program) => {
   const model = JSON.stringify(path.join(ROOT, 'models', 'onpolicy-tiny.gguf'));
   const source = program
     .replaceAll(/'(hf:[^']+|[^']+\.gguf)'/g, () => model)
-    .replaceAll('8080', await freePort());
+    .replaceAll('8080', String(await freePort()));
   const file = path.join(folder, `${path.basename(page, '.md')}.mjs`);
   fs.writeFileSync(file, source);
   const outcome = await runNode([file], { cwd: folder, timeoutMs: 120_000 });

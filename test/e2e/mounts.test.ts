@@ -2,14 +2,13 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import fs from 'node:fs';
-import net from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import ts from 'typescript';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { connect } from '../../src/http/index.ts';
-import { ROOT } from './program.ts';
+import { freePort, ROOT } from './program.ts';
 
 const MOUNT = /<!-- mount: (\w+) -->\n```ts\n([\s\S]*?)```/g;
 const programs = new Map(
@@ -49,14 +48,6 @@ function write(name: string, change: (source: string) => string = (source) => so
   const file = path.join(folder, `${name}.mjs`);
   fs.writeFileSync(file, outputText);
   return file;
-}
-
-async function freePort(): Promise<number> {
-  const server = net.createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as net.AddressInfo;
-  server.close();
-  return port;
 }
 
 const REQUEST = {

@@ -1,6 +1,8 @@
 /** A program's source -> what it printed and how it ended, run in a process of its own that imports the built package by name. */
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import fs from 'node:fs';
+import net from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -65,4 +67,13 @@ export function runNode(args: readonly string[], options: RunOptions = {}): Prom
     child.on('error', reject);
     child.on('close', (code, signal) => resolve({ code, signal, ...output }));
   });
+}
+
+/** A port of this machine where nothing listens. */
+export async function freePort(): Promise<number> {
+  const server = net.createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as net.AddressInfo;
+  server.close();
+  return port;
 }
