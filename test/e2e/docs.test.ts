@@ -1,6 +1,6 @@
 /**
- * The programs in the docs run as they stand there. The `js` blocks of a page, one after the other, are one program. The
- * embedded model stands in for models that the pages name, and a free port for 8080.
+ * The programs in the docs run as they stand there. The `js` blocks of a page, one after the other, are one program. Copies
+ * of the embedded model stand in for the models that it names, and a free port for 8080.
  */
 import fs from 'node:fs';
 import os from 'node:os';
@@ -18,6 +18,7 @@ const PRINTS: Readonly<Record<string, RegExp>> = {
   'docs/from-node-llama-cpp.md': /^The capital of Peru is Lima\.\n.*weak.*\n$/,
   'docs/from-vllm.md': /^(The capital of Peru is Lima\.\n){3}$/,
   'docs/http.md': /^http:\/\/127\.0\.0\.1:\d+\nThe capital of Peru is Lima\.\n$/,
+  'docs/training.md': /^(round \d: reward [\d.]+\n){3}step \d+\nloss -?\d\.\d+\n$/,
   'docs/store.md': /^[\d.]+\n0 checkpoints, a report of \d{5,} characters\n$/,
 };
 
@@ -50,10 +51,11 @@ it('every page with a program is listed', () => {
 });
 
 it.each([...programs])('%s', async (page, program) => {
-  const model = JSON.stringify(path.join(ROOT, 'models', 'onpolicy-tiny.gguf'));
   const source = program
-    .replaceAll(/'(hf:[^']+|[^']+\.gguf)'/g, () => model)
+    .replaceAll(/'hf:[^']+'/g, "'./downloaded.gguf'")
     .replaceAll('8080', String(await freePort()));
+  for (const [, name] of source.matchAll(/'(\.\/[^']+\.gguf)'/g))
+    fs.copyFileSync(path.join(ROOT, 'models', 'onpolicy-tiny.gguf'), path.join(folder, name!));
   const file = path.join(folder, `${path.basename(page, '.md')}.mjs`);
   fs.writeFileSync(file, source);
   const outcome = await runNode([file], { cwd: folder, timeoutMs: 120_000 });
