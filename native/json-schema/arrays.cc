@@ -21,7 +21,7 @@ Symbol SchemaRules::ArrayBody(const Shape& shape, uint32_t excluded, bool tagged
     array_specs_.emplace_back();
     ArraySpec spec;
     spec.shape = shape;
-    spec.prefix = shapes_.PrefixLength(shape);
+    spec.prefix = shapes_.parts().PrefixLength(shape);
     spec.min = shape.min;
     spec.max = shape.max;
     spec.unique = shape.unique;
@@ -30,12 +30,12 @@ Symbol SchemaRules::ArrayBody(const Shape& shape, uint32_t excluded, bool tagged
     if (shape.unique) {
       // No more items than there are different values.
       uint64_t values = spec.prefix;
-      if (values < kManyValues) values += shapes_.CountValues(shapes_.ItemFormula(shape, spec.prefix), kManyValues);
+      if (values < kManyValues) values += shapes_.CountValues(shapes_.parts().ItemFormula(shape, spec.prefix), kManyValues);
       if (values < kManyValues) spec.max = std::min(spec.max, values);
     }
     // An item that cannot exist ends the array before it.
     for (size_t i = 0; i <= spec.prefix && i < spec.max; i++)
-      if (shapes_.IsEmpty(shapes_.ItemFormula(shape, i))) spec.max = i;
+      if (shapes_.IsEmpty(shapes_.parts().ItemFormula(shape, i))) spec.max = i;
     spec.count_matters = spec.min > spec.prefix || (spec.max != UINT64_MAX && spec.max > spec.prefix);
     array_specs_[it->second] = std::move(spec);
   }
@@ -176,7 +176,7 @@ bool SchemaRules::HasPlenty(const ArrayState& state) {
   const ArraySpec& spec = array_specs_[state.spec];
   const ValueSet& seen = value_sets_[state.seen_set];
   if (state.excluded != 0 || !spec.demands.empty()) return false;
-  const FormulaId item = shapes_.ItemFormula(spec.shape, static_cast<size_t>(state.index));
+  const FormulaId item = shapes_.parts().ItemFormula(spec.shape, static_cast<size_t>(state.index));
   // Not counting the value itself and an empty object.
   const uint64_t least = seen.keys.size() + 3;
   const auto is_many = [&](FormulaId formula) {
@@ -187,7 +187,7 @@ bool SchemaRules::HasPlenty(const ArrayState& state) {
   };
   bool is_opened = false;
   for (const unsigned type : {kStringType, kArrayType, kObjectType}) {
-    const FormulaId of_type = shapes_.formulas().And({item, shapes_.formulas().Types(type)});
+    const FormulaId of_type = compiler_.formulas().And({item, compiler_.formulas().Types(type)});
     if (shapes_.IsEmpty(of_type)) continue;
     if (!is_many(of_type)) return false;
     is_opened = true;
@@ -195,18 +195,18 @@ bool SchemaRules::HasPlenty(const ArrayState& state) {
     // A quotation mark may follow the bracket.
     for (const Shape& shape : std::vector<Shape>(shapes_.Of(of_type))) {
       if (shape.max == 0 || shapes_.IsShapeEmpty(shape)) continue;
-      const FormulaId first = shapes_.formulas().And({shapes_.ItemFormula(shape, 0), shapes_.formulas().Types(kStringType)});
+      const FormulaId first = compiler_.formulas().And({shapes_.parts().ItemFormula(shape, 0), compiler_.formulas().Types(kStringType)});
       if (!shapes_.IsEmpty(first) && (!shape.some.empty() || !is_many(first))) return false;
     }
   }
   return is_opened || is_many(item);
 }
 
-bool SchemaRules::CanCloseArray(const ArrayState& state) const {
+bool SchemaRules::CanCloseArray(const ArrayState& state) {
   const ArraySpec& spec = array_specs_[state.spec];
   if (state.index < spec.min || ExcludesEmpty(state.excluded)) return false;
   for (size_t i = 0; i < spec.demands.size(); i++)
-    if (state.met[i] < shapes_.formulas_view().atom(spec.demands[i]).min) return false;
+    if (state.met[i] < compiler_.formulas().atom(spec.demands[i]).min) return false;
   return true;
 }
 
@@ -214,14 +214,14 @@ bool SchemaRules::CanCloseArray(const ArrayState& state) const {
 bool SchemaRules::CanFinishArray(const ArrayState& state) {
   const ArraySpec spec = array_specs_[state.spec];
   for (size_t demand = 0; demand < spec.demands.size(); demand++) {
-    const Atom& atom = shapes_.formulas().atom(spec.demands[demand]);
+    const Atom& atom = compiler_.formulas().atom(spec.demands[demand]);
     if (state.met[demand] > atom.max) return false;
     if (state.met[demand] >= atom.min) continue;
     const uint64_t owed = atom.min - state.met[demand];
     uint64_t possible = 0;
     for (uint64_t i = std::max<uint64_t>(state.index, atom.mask); i < spec.max && possible < owed; i++) {
       const bool fits = !shapes_.IsEmpty(
-          shapes_.formulas().And({shapes_.ItemFormula(spec.shape, static_cast<size_t>(i)), shapes_.formulas().atom(spec.demands[demand]).formula}));
+          compiler_.formulas().And({shapes_.parts().ItemFormula(spec.shape, static_cast<size_t>(i)), compiler_.formulas().atom(spec.demands[demand]).formula}));
       if (i >= spec.prefix) {
         if (fits) possible = spec.max == UINT64_MAX ? owed : possible + (spec.max - i);
         break;
@@ -234,14 +234,14 @@ bool SchemaRules::CanFinishArray(const ArrayState& state) {
 }
 
 FormulaId SchemaRules::ItemOf(const ArrayState& state) {
-  const FormulaId item = shapes_.ItemFormula(array_specs_[state.spec].shape, static_cast<size_t>(state.index));
+  const FormulaId item = shapes_.parts().ItemFormula(array_specs_[state.spec].shape, static_cast<size_t>(state.index));
   return WithoutScalars(item, value_sets_[state.seen_set]);
 }
 
 std::vector<SequenceId> SchemaRules::ArrayProductions(const ArrayState& state, bool is_item) {
   grammar_.regex().Charge(kProductionsWork);
   const ArraySpec spec = array_specs_[state.spec];
-  FormulaTable& formulas = shapes_.formulas();
+  FormulaTable& formulas = compiler_.formulas();
   std::vector<SequenceId> result;
   const bool first = state.index == 0;
   if (CanCloseArray(state) && !is_item) {

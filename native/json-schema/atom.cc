@@ -166,6 +166,12 @@ std::vector<FormulaId> NegatedParts(FormulaTable& formulas, const std::vector<Fo
   return result;
 }
 
+std::vector<Shape> AllShapes() {
+  std::vector<Shape> shapes;
+  for (unsigned type = 1; type <= kAllTypes; type <<= 1) shapes.emplace_back().type = type;
+  return shapes;
+}
+
 bool Narrow(RegexPool& pool, const Atom& atom, uint32_t index, Shape* shape) {
   if (!(TypeOf(atom.kind) & shape->type)) return true;
   switch (atom.kind) {

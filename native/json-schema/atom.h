@@ -66,6 +66,9 @@ struct Shape {
   bool operator==(const Shape&) const = default;
 };
 
+// One shape of each type, without restrictions.
+std::vector<Shape> AllShapes();
+
 class FormulaTable;
 
 // The negation of an atom as a formula of atoms: no automaton for "not" is left but those over texts. kFalseFormula for

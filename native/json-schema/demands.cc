@@ -33,7 +33,7 @@ SchemaRules::Meeting SchemaRules::MeetingOf(const ObjectSpec& spec, FormulaId fo
 FormulaId SchemaRules::WithDemands(const ObjectSpec& spec, FormulaId formula, uint64_t demands) {
   std::vector<FormulaId> parts{formula};
   for (uint64_t rest = demands; rest != 0; rest &= rest - 1) parts.push_back(spec.demands[static_cast<size_t>(std::countr_zero(rest))]);
-  return shapes_.formulas().And(std::move(parts));
+  return compiler_.formulas().And(std::move(parts));
 }
 
 // The fewest further members with which all required keys are there and all demands are met; kImpossible: none will do.

@@ -149,7 +149,7 @@ bool SchemaRules::CanDiffer(const ArrayState& state) {
   const ArraySpec& spec = array_specs_[state.spec];
   const uint64_t excluded = excluded_sets_[state.excluded].size() + value_sets_[state.seen_set].keys.size();
   if (state.index < spec.max) {
-    const FormulaId item = shapes_.ItemFormula(spec.shape, static_cast<size_t>(state.index));
+    const FormulaId item = shapes_.parts().ItemFormula(spec.shape, static_cast<size_t>(state.index));
     if (shapes_.CountSureValues(item, excluded + 1) > excluded) return true;
   }
   return !grammar_.IsEmptyRule(Array(state));

@@ -1,4 +1,4 @@
-// Negations of formulas as shapes.
+// Negations of formulas as shapes: down to the atoms.
 #include "base/spec-error.h"
 #include "json-schema/shape.h"
 
@@ -23,15 +23,26 @@ FormulaId ShapeTable::WithoutDisjoint(FormulaId negation, const std::vector<Form
   for (FormulaId branch : choice.parts) {
     std::vector<FormulaId> both = others;
     both.push_back(branch);
-    if (!IsSurely([&] { return IsEmpty(formulas_.And(both)); })) kept.push_back(branch);
+    if (!IsSurelyEmpty(formulas_.And(both))) kept.push_back(branch);
   }
   if (kept.size() == choice.parts.size()) return negation;
   if (kept.empty()) return kTrueFormula;
   return formulas_.Not(choice.kind == Formula::kOr ? formulas_.Or(std::move(kept)) : formulas_.OneOf(kept));
 }
 
+// What stands under a negation restricts, but evaluates nothing.
 std::vector<Shape> ShapeTable::NormalizeNot(FormulaId inner) {
   const Formula formula = formulas_[inner];
+  if (!evaluating_) return NormalizeNegated(formula);
+  const ScopedValue<bool> plain = WithoutEvaluation();
+  std::vector<Shape> shapes = Tidy(NormalizeNegated(formula));
+  for (Shape& shape : shapes)
+    for (std::vector<uint32_t>* atoms : {&shape.members, &shape.items, &shape.some})
+      for (uint32_t& atom : *atoms) atom = formulas_.Unannotated(atom);
+  return shapes;
+}
+
+std::vector<Shape> ShapeTable::NormalizeNegated(const Formula& formula) {
   switch (formula.kind) {
     case Formula::kFalse:
       return AllShapes();
@@ -43,31 +54,20 @@ std::vector<Shape> ShapeTable::NormalizeNot(FormulaId inner) {
       return Of(formulas_.Not(compiler_.Target(formula.index)));
     case Formula::kUnevaluated:
       throw SpecError("UNSUPPORTED", "#", "unevaluatedProperties or unevaluatedItems cannot be enforced under a negation");
-    case Formula::kAtom:
-      if (formulas_.atom(formula.index).kind == Atom::kMemberNames) Names(formula.index);
-      if (formulas_.atom(formula.index).kind == Atom::kMemberNames) {
-        // The keys that the atom forbids, from those it allows.
-        Atom some;
-        some.kind = Atom::kSomeMember;
-        some.node = pool().And({compiler_.values().strict_text().AnyText(), pool().Not(Names(formula.index))});
-        return Of(formulas_.And({formulas_.Types(kObjectType), formulas_.AtomOf(std::move(some))}));
-      }
-      return Of(NegatedAtom(formulas_, formula.index));
-    case Formula::kAnd: {
-      std::vector<Shape> shapes;
-      for (FormulaId option : NegatedParts(formulas_, formula.parts)) {
-        const std::vector<Shape>& more = Of(option);
-        shapes.insert(shapes.end(), more.begin(), more.end());
-      }
-      return shapes;
+    case Formula::kAtom: {
+      if (formulas_.atom(formula.index).kind != Atom::kMemberNames) return Of(NegatedAtom(formulas_, formula.index));
+      // Some key is none of those that pass.
+      const NodeId others = pool_.And({compiler_.values().strict_text().AnyText(), pool_.Not(Names(formula.index))});
+      return Of(formulas_.And({formulas_.Types(kObjectType), formulas_.AtomOf({.kind = Atom::kSomeMember, .node = others})}));
     }
+    case Formula::kAnd:
+      return Union(NegatedParts(formulas_, formula.parts));
     case Formula::kOr: {
       std::vector<Shape> shapes = AllShapes();
       for (FormulaId part : formula.parts) {
         if (shapes.empty()) break;
-        // As WithoutDisjoint has it, so that values are spelled alike with and without other restrictions.
-        if (IsSurely([&] { return IsEmpty(part); })) continue;
-        shapes = Intersect(shapes, std::vector<Shape>(Of(formulas_.Not(part))));
+        // As in WithoutDisjoint, so that values are spelled alike with and without other restrictions.
+        if (!IsSurelyEmpty(part)) shapes = Intersect(shapes, std::vector<Shape>(Of(formulas_.Not(part))));
       }
       return shapes;
     }

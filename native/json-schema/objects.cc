@@ -33,28 +33,28 @@ uint32_t SchemaRules::SpecOf(const Shape& shape, bool tagged) {
   spec.count_matters = shape.min > 0 || shape.max != UINT64_MAX;
   if (shape.some.size() > kMaxDemands)
     throw SpecError("UNSUPPORTED", "#", "an object that must differ in too many ways cannot be enforced");
-  for (uint32_t atom : shape.some) spec.demands.push_back(shapes_.formulas().atom(atom).formula);
+  for (uint32_t atom : shape.some) spec.demands.push_back(compiler_.formulas().atom(atom).formula);
   const auto add = [&](const std::string& key, int group, uint32_t rank) {
     for (KnownKey& known : spec.known)
       if (known.key == key) return;
     KnownKey known;
     known.key = key;
-    known.formula = shapes_.MemberFormula(shape, key);
-    known.text = shapes_.KeyNode(key);
+    known.formula = shapes_.parts().MemberFormula(shape, key);
+    known.text = shapes_.parts().KeyNode(key);
     known.group = group;
     known.rank = rank;
     known.required = shape.required.contains(key);
-    if (!shapes_.AllowsName(shape, key) || shapes_.IsEmpty(known.formula)) known.formula = kFalseFormula;
+    if (!shapes_.parts().AllowsName(shape, key) || shapes_.IsEmpty(known.formula)) known.formula = kFalseFormula;
     uint64_t demands = 0;
     for (size_t i = 0; i < shape.some.size(); i++)
-      if (shapes_.pool().IsLive(shapes_.pool().And({known.text, shapes_.formulas().atom(shape.some[i]).node}))) demands |= uint64_t{1} << i;
+      if (grammar_.regex().IsLive(grammar_.regex().And({known.text, compiler_.formulas().atom(shape.some[i]).node}))) demands |= uint64_t{1} << i;
     known.meeting = MeetingOf(spec, known.formula, demands);
     spec.known.push_back(std::move(known));
   };
   // A key that several name has its place where its order is told.
   for (const bool any_order : {false, true})
     for (uint32_t atom : shape.members) {
-      const Atom& members = shapes_.formulas().atom(atom);
+      const Atom& members = compiler_.formulas().atom(atom);
       if (members.any_order != any_order) continue;
       const int group = any_order || members.properties.empty() ? -1 : spec.groups++;
       uint32_t rank = 0;
@@ -68,10 +68,10 @@ uint32_t SchemaRules::SpecOf(const Shape& shape, bool tagged) {
 
 // Keys beyond the known ones, split by the patterns that they match and by the demands that are about them.
 void SchemaRules::AddExtras(const Shape& shape, ObjectSpec* spec) {
-  RegexPool& pool = shapes_.pool();
+  RegexPool& pool = grammar_.regex();
   std::vector<NodeId> patterns, known;
   for (uint32_t atom : shape.members)
-    for (const auto& [node, value] : shapes_.formulas().atom(atom).patterns)
+    for (const auto& [node, value] : compiler_.formulas().atom(atom).patterns)
       if (std::find(patterns.begin(), patterns.end(), node) == patterns.end()) patterns.push_back(node);
   for (const KnownKey& key : spec->known) known.push_back(key.text);
   std::vector<NodeId> base{compiler_.values().strict_text().AnyText()};
@@ -87,7 +87,7 @@ void SchemaRules::AddExtras(const Shape& shape, ObjectSpec* spec) {
                                                                                 uint64_t demands, bool is_whole) {
     count_class();
     if (at < shape.some.size()) {
-      const NodeId node = shapes_.formulas().atom(shape.some[at]).node;
+      const NodeId node = compiler_.formulas().atom(shape.some[at]).node;
       const NodeId inside = pool.And({keys, node}), outside = pool.And({keys, pool.Not(node)});
       const bool is_split = pool.IsLive(inside) && pool.IsLive(outside);
       if (pool.IsLive(inside)) add(at + 1, is_split ? inside : keys, formula, demands | uint64_t{1} << at, is_whole && !is_split);
@@ -111,7 +111,7 @@ void SchemaRules::AddExtras(const Shape& shape, ObjectSpec* spec) {
     }
     std::vector<FormulaId> parts;
     for (uint32_t index : shape.members) {
-      const Atom& atom = shapes_.formulas().atom(index);
+      const Atom& atom = compiler_.formulas().atom(index);
       bool named = false;
       for (const auto& [node, value] : atom.patterns)
         if (std::find(matched.begin(), matched.end(), node) != matched.end()) {
@@ -120,7 +120,7 @@ void SchemaRules::AddExtras(const Shape& shape, ObjectSpec* spec) {
         }
       if (!named) parts.push_back(atom.rest);
     }
-    const FormulaId formula = shapes_.formulas().And(std::move(parts));
+    const FormulaId formula = compiler_.formulas().And(std::move(parts));
     if (formula != kFalseFormula && !shapes_.IsEmpty(formula)) add(0, keys, formula, 0, true);
   };
   split(0, pool.And(std::move(base)), {});
@@ -262,7 +262,7 @@ NodeId SchemaRules::Unseen(const ObjectState& state, NodeId keys) {
   auto [it, is_new] = unseen_memo_.emplace(std::make_pair(keys, state.extra_set), kNothing);
   if (is_new) {
     std::vector<NodeId> seen;
-    for (const std::string& key : extra_sets_[state.extra_set]) seen.push_back(shapes_.KeyNode(key));
+    for (const std::string& key : extra_sets_[state.extra_set]) seen.push_back(shapes_.parts().KeyNode(key));
     it->second = grammar_.regex().And({keys, grammar_.regex().Not(grammar_.regex().Alternate(std::move(seen)))});
   }
   return it->second;
@@ -333,7 +333,7 @@ std::vector<SequenceId> SchemaRules::ObjectProductions(const ObjectState& state,
     if (!extra.open) keys = Unseen(state, keys);
     std::vector<NodeId> others;
     for (const std::string& key : ExcludedKeys(state.excluded)) {
-      others.push_back(shapes_.KeyNode(key));
+      others.push_back(shapes_.parts().KeyNode(key));
       offer_key(key, pool.And({keys, others.back()}), formula, next, &extra);
     }
     if (!others.empty()) keys = pool.And({keys, pool.Not(pool.Alternate(std::move(others)))});

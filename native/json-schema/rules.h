@@ -138,7 +138,7 @@ class SchemaRules {
   Symbol AfterUniqueComma(const ArrayState& state);
   Symbol UniqueRest(const ArrayState& state);
   std::vector<SequenceId> ArrayProductions(const ArrayState& state, bool is_item);
-  bool CanCloseArray(const ArrayState& state) const;
+  bool CanCloseArray(const ArrayState& state);
   bool CanFinishArray(const ArrayState& state);
   FormulaId ItemOf(const ArrayState& state);
   static bool LastItem(std::string_view text, JsonValue* value);

@@ -10,13 +10,13 @@ namespace onpolicy::grammar {
 
 // The parameters of the root, which must be an object.
 Symbol SchemaRules::TaggedRoot(FormulaId root) {
-  const FormulaId object = shapes_.formulas().And({root, shapes_.formulas().Types(kObjectType)});
+  const FormulaId object = compiler_.formulas().And({root, compiler_.formulas().Types(kObjectType)});
   if (shapes_.IsEmpty(object))
     throw SpecError("INVALID_REQUEST", "#", "the style '" + std::string(tags_->name) + "' needs the schema of an object");
   for (const Shape& shape : std::vector<Shape>(shapes_.Of(object))) {
     std::set<std::string> keys = shape.required;
     for (uint32_t atom : shape.members)
-      for (const auto& [key, value] : shapes_.formulas().atom(atom).properties) keys.insert(key);
+      for (const auto& [key, value] : compiler_.formulas().atom(atom).properties) keys.insert(key);
     for (const std::string& key : keys)
       if (TaggedKey(key) == kNothing)
         throw SpecError("UNSUPPORTED", "#",
@@ -101,7 +101,7 @@ NodeId SchemaRules::TaggedTexts(FormulaId formula) {
 
 std::vector<SequenceId> SchemaRules::TaggedProductions(FormulaId formula) {
   RegexPool& pool = grammar_.regex();
-  FormulaTable& formulas = shapes_.formulas();
+  FormulaTable& formulas = compiler_.formulas();
   std::vector<SequenceId> result;
   const NodeId end = pool.Literal(tags_->value_end), gap_end = pool.Concat(tag_gap_, end);
   const NodeId texts = TaggedTexts(formula);

@@ -1,0 +1,38 @@
+// A shape -> what it demands of one key or of the item in one place.
+#pragma once
+#include <set>
+#include <string>
+#include <vector>
+
+#include "json-schema/values.h"
+
+namespace onpolicy::grammar {
+
+class ShapeParts {
+ public:
+  explicit ShapeParts(ValueFormulas& values) : values_(values), formulas_(values.formulas()), pool_(values.pool()) {}
+
+  // What the value of a key must satisfy.
+  FormulaId MemberFormula(const Shape& shape, const std::string& key);
+  // The same for keys that no `properties` names, by the patterns that they match.
+  FormulaId FurtherFormula(const Shape& shape, const std::vector<NodeId>& matched);
+  // Keys that `required` or `properties` name.
+  std::set<std::string> KnownKeys(const Shape& shape) const;
+  // Patterns of further keys, each once.
+  std::vector<NodeId> Patterns(const Shape& shape) const;
+  // Whether the key passes all `names`.
+  bool AllowsName(const Shape& shape, const std::string& key);
+  NodeId KeyNode(const std::string& key) { return values_.strict_text().Text(key); }
+  // What the item at an index must satisfy: from the prefix's length on all alike.
+  FormulaId ItemFormula(const Shape& shape, size_t index);
+  size_t PrefixLength(const Shape& shape) const;
+  // Formulas that the members or items of a shape may have to satisfy.
+  std::vector<FormulaId> Children(const Shape& shape);
+
+ private:
+  ValueFormulas& values_;
+  FormulaTable& formulas_;
+  RegexPool& pool_;
+};
+
+}  // namespace onpolicy::grammar

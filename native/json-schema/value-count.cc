@@ -1,0 +1,126 @@
+// Sums over shapes; products over items and members.
+#include "json-schema/value-count.h"
+
+#include <algorithm>
+#include <map>
+
+#include "base/scoped-value.h"
+#include "json-schema/shape.h"
+
+namespace onpolicy::grammar {
+
+static constexpr uint64_t kManyValues = 1000;
+static constexpr int kMaxCountDepth = 8;
+
+uint64_t ValueCount::Count(FormulaId formula, uint64_t cap) {
+  auto& memo = is_sure_ ? sure_counts_ : counts_;
+  auto known = memo.find(formula);
+  if (known != memo.end()) return std::min(known->second, cap);
+  if (depth_ > kMaxCountDepth) return is_sure_ ? 0 : cap;
+  const ScopedValue<int> deeper(depth_, depth_ + 1);
+  // Shapes of one type may share values: only those of one of them are sure.
+  std::map<unsigned, uint64_t> counts;
+  for (const Shape& shape : std::vector<Shape>(shapes_.Of(formula))) {
+    uint64_t& count = counts[shape.type];
+    count = is_sure_ ? std::max(count, OfShape(shape)) : std::min(kManyValues, count + OfShape(shape));
+  }
+  uint64_t count = 0;
+  for (const auto& [type, of_type] : counts) count = std::min(kManyValues, count + of_type);
+  // Deeper down, "many" (or few that are sure) may only mean that the depth was reached.
+  if (depth_ == 1 || (count < kManyValues) != is_sure_) memo[formula] = count;
+  return std::min(count, cap);
+}
+
+uint64_t ValueCount::CountSure(FormulaId formula, uint64_t cap) {
+  const ScopedValue<bool> surely(is_sure_, true);
+  const ScopedValue<int> depth(depth_, 0);
+  return Count(formula, cap);
+}
+
+uint64_t ValueCount::OfShape(const Shape& shape) {
+  if (shapes_.IsShapeEmpty(shape)) return 0;
+  switch (shape.type) {
+    case kNullType:
+      return 1;
+    case kBoolType:
+      return (shape.bools & 1) + (shape.bools >> 1);
+    case kArrayType:
+      return is_sure_ ? std::max<uint64_t>(1, Arrays(shape)) : Arrays(shape);
+    case kObjectType:
+      return is_sure_ ? std::max<uint64_t>(1, Objects(shape)) : Objects(shape);
+    default:
+      return Scalars(shape);
+  }
+}
+
+// Texts in which escapes stand only where characters need one: about one spelling of each string.
+NodeId ValueCount::PlainSpellings() {
+  const auto bytes = [&](std::string_view list) {
+    ByteSet set;
+    for (char c : list) set.Add(static_cast<uint8_t>(c));
+    return pool_.Bytes(set);
+  };
+  ByteSet backslash;
+  backslash.Add('\\');
+  const NodeId hex = bytes("0123456789abcdef");
+  const NodeId control = pool_.Concat({pool_.Literal("u00"), bytes("01"), hex});
+  const NodeId surrogate = pool_.Concat({pool_.Literal("ud"), bytes("89abcdef"), hex, hex});
+  const NodeId escape =
+      pool_.Concat(pool_.Bytes(backslash), pool_.Alternate({bytes("\"\\bfnrt"), control, surrogate}));
+  return pool_.Repeat(pool_.Alternate({pool_.Bytes(~backslash), escape}), 0, kUnlimited);
+}
+
+uint64_t ValueCount::Scalars(const Shape& shape) {
+  const NumberLanguage& numbers = values_.numbers();
+  const auto count = [&](std::initializer_list<NodeId> parts) {
+    return pool_.CountTexts(pool_.And(parts), kManyValues, is_sure_);
+  };
+  if (shape.type == kStringType) {
+    if (!is_sure_) return count({shape.text, PlainSpellings()});
+    // Without escapes, a value has one spelling.
+    ByteSet backslash;
+    backslash.Add('\\');
+    return count({shape.text, pool_.Repeat(pool_.Bytes(~backslash), 0, kUnlimited)});
+  }
+  const NodeId text = shape.text == kAnyText ? numbers.Any() : shape.text;
+  // "1" and "1.0" are one value, and so are "1.5" and "1.50".
+  ByteSet zero;
+  zero.Add('0');
+  const NodeId ends = is_sure_ ? pool_.Concat(kAnyText, pool_.Bytes(~zero)) : kAnyText;
+  return std::min(kManyValues, count({text, numbers.Integer()}) + count({text, numbers.NotInteger(), ends}));
+}
+
+uint64_t ValueCount::Arrays(const Shape& shape) {
+  const uint64_t unknown = is_sure_ ? 0 : kManyValues;
+  if (!shape.some.empty() || (shape.unique && parts_.PrefixLength(shape) > 0)) return unknown;
+  uint64_t count = 0, ways = 1;
+  for (size_t length = 0; length <= shape.max && count < kManyValues; length++) {
+    if (length >= shape.min) count += ways;
+    if (length == shape.max) break;
+    const uint64_t items = Count(parts_.ItemFormula(shape, length), kManyValues);
+    // Those before it are not there again.
+    const uint64_t taken = shape.unique && (items < kManyValues || is_sure_) ? length : 0;
+    ways = items > taken ? std::min(kManyValues, ways * (items - taken)) : 0;
+    if (ways == 0) break;
+  }
+  return std::min(count, kManyValues);
+}
+
+// Objects are counted when only their keys and the values of those can differ.
+uint64_t ValueCount::Objects(const Shape& shape) {
+  const uint64_t unknown = is_sure_ ? 0 : kManyValues;
+  if (!shape.some.empty() || !shape.names.empty()) return unknown;
+  if (!parts_.Patterns(shape).empty()) return unknown;
+  const std::set<std::string> keys = parts_.KnownKeys(shape);
+  if (!shapes_.IsEmpty(parts_.FurtherFormula(shape, {}))) return shape.max > shape.required.size() ? kManyValues : unknown;
+  if (shape.min > shape.required.size() || shape.max < keys.size()) return unknown;
+  uint64_t count = 1;
+  for (const std::string& key : keys) {
+    if (count >= kManyValues) break;
+    const uint64_t ways = Count(parts_.MemberFormula(shape, key), kManyValues) + (shape.required.contains(key) ? 0 : 1);
+    count = std::min(kManyValues, count * ways);
+  }
+  return count;
+}
+
+}  // namespace onpolicy::grammar
