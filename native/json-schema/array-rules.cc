@@ -1,0 +1,178 @@
+// States of arrays, and the productions of each: one item, or the end.
+#include "json-schema/array-rules.h"
+
+#include <algorithm>
+
+#include "json-schema/rules.h"
+
+namespace onpolicy::grammar {
+
+static constexpr uint64_t kManyValues = 1000;
+// What the productions of a state count as work, beyond that of the automata.
+static constexpr uint64_t kProductionsWork = 2000;
+// Of so many demands, every set that an item meets is an alternative of its own.
+static constexpr size_t kMaxTogether = 6;
+
+Symbol ArrayRules::Body(const Shape& shape, SeenSet excluded, bool tagged) {
+  ArrayState state;
+  state.spec = SpecOf(shape, tagged);
+  state.met.assign(shape.some.size(), 0);
+  state.excluded = excluded;
+  return Array(state);
+}
+
+uint32_t ArrayRules::SpecOf(const Shape& shape, bool tagged) {
+  bool is_new;
+  const uint32_t number = index_.NumberOf(shape, tagged, specs_.size(), &is_new);
+  if (!is_new) return number;
+  specs_.emplace_back();
+  ArraySpec spec{.shape = shape, .prefix = context_.parts.PrefixLength(shape), .min = shape.min, .max = shape.max};
+  spec.tagged = tagged;
+  for (uint32_t atom : shape.some) spec.demands.push_back(context_.formulas.atom(atom));
+  if (shape.unique && spec.prefix < kManyValues) {
+    // No more items than there are different values.
+    const uint64_t values = spec.prefix + context_.shapes.CountValues(context_.parts.ItemFormula(shape, spec.prefix), kManyValues);
+    if (values < kManyValues) spec.max = std::min(spec.max, values);
+  }
+  // An item that cannot exist ends the array before it.
+  for (size_t i = 0; i <= spec.prefix && i < spec.max; i++)
+    if (context_.shapes.IsEmpty(context_.parts.ItemFormula(shape, i))) spec.max = i;
+  spec.count_matters = spec.min > spec.prefix || (spec.max != UINT64_MAX && spec.max > spec.prefix);
+  specs_[number] = std::move(spec);
+  return number;
+}
+
+Symbol ArrayRules::Array(const ArrayState& state) {
+  return arrays_.Get(state, [&] {
+    return context_.grammar.Rule([this, state](Grammar&) { return Productions(state, false); });
+  });
+}
+
+bool ArrayRules::CanClose(const ArrayState& state) const {
+  const ArraySpec& spec = specs_[state.spec];
+  if (state.index < spec.min || context_.seen.HasEmpty(state.excluded)) return false;
+  for (size_t i = 0; i < spec.demands.size(); i++)
+    if (state.met[i] < spec.demands[i].min) return false;
+  return true;
+}
+
+// Whether the demands can still be met by the items to come.
+bool ArrayRules::CanFinish(const ArrayState& state) {
+  const ArraySpec& spec = specs_[state.spec];
+  for (size_t i = 0; i < spec.demands.size(); i++) {
+    const Atom& demand = spec.demands[i];
+    if (state.met[i] > demand.max) return false;
+    if (state.met[i] < demand.min && !CanMeet(spec, demand, state.index, demand.min - state.met[i])) return false;
+  }
+  return true;
+}
+
+// Whether so many of the items from an index on can meet a demand.
+bool ArrayRules::CanMeet(const ArraySpec& spec, const Atom& demand, uint64_t from, uint64_t owed) {
+  uint64_t possible = 0;
+  for (uint64_t i = std::max<uint64_t>(from, demand.mask); i < spec.max && possible < owed; i++) {
+    const FormulaId item = context_.parts.ItemFormula(spec.shape, static_cast<size_t>(i));
+    const bool fits = !context_.shapes.IsEmpty(context_.formulas.And({item, demand.formula}));
+    if (i < spec.prefix) {
+      possible += fits;
+      continue;
+    }
+    if (fits) possible = spec.max == UINT64_MAX ? owed : possible + (spec.max - i);
+    break;
+  }
+  return possible >= owed;
+}
+
+// Whether something that differs from all excluded arrays can still follow.
+bool ArrayRules::CanDiffer(const ArrayState& state) {
+  if (state.excluded == 0 || CanClose(state)) return true;
+  // Seen values are among those that are counted.
+  const ArraySpec& spec = specs_[state.spec];
+  const uint64_t excluded = context_.seen.Size(state.excluded) + context_.seen.Size(state.seen);
+  if (state.index < spec.max) {
+    const FormulaId item = context_.parts.ItemFormula(spec.shape, static_cast<size_t>(state.index));
+    if (context_.shapes.CountSureValues(item, excluded + 1) > excluded) return true;
+  }
+  return !context_.grammar.IsEmptyRule(Array(state));
+}
+
+std::vector<SequenceId> ArrayRules::Productions(const ArrayState& state, bool is_item) {
+  context_.pool.Charge(kProductionsWork);
+  const ArraySpec& spec = specs_[state.spec];
+  std::vector<SequenceId> result;
+  if (CanClose(state) && !is_item) {
+    const Punctuation& marks = context_.marks;
+    result.push_back(context_.Sequence(spec.tagged ? marks.tag_gap : state.index == 0 ? marks.close_empty_array : marks.close_array));
+  }
+  if (state.index < spec.max) OfferDemands(state, is_item, &result);
+  return result;
+}
+
+// Each demand is either met by this item, or it is not; only an upper limit makes "not" a restriction.
+void ArrayRules::OfferDemands(const ArrayState& state, bool is_item, std::vector<SequenceId>* result) {
+  const ArraySpec& spec = specs_[state.spec];
+  FormulaTable& formulas = context_.formulas;
+  const Symbol before = context_.grammar.Terminal(state.index == 0 || is_item ? kEpsilon : context_.marks.comma);
+  const FormulaId item = context_.seen.WithoutScalars(
+      context_.parts.ItemFormula(spec.shape, static_cast<size_t>(state.index)), state.seen);
+  ArrayState next = state;
+  // Without counts, all places beyond the prefix are alike; place 0 differs by its missing comma.
+  const uint64_t last = spec.max == UINT64_MAX ? spec.min : spec.max;
+  if (state.index < (spec.count_matters ? std::max<uint64_t>(last, spec.prefix + 1) : spec.prefix + 1)) next.index++;
+  std::vector<size_t> active;
+  for (size_t i = 0; i < spec.demands.size(); i++) {
+    const Atom& demand = spec.demands[i];
+    if (state.index >= demand.mask && (demand.max != UINT64_MAX || state.met[i] < demand.min)) active.push_back(i);
+  }
+  for (size_t set = 0; set < (size_t{1} << std::min(active.size(), kMaxTogether)); set++) {
+    std::vector<FormulaId> parts{item};
+    ArrayState after = next;
+    for (size_t i = 0; i < active.size(); i++) {
+      const Atom& demand = spec.demands[active[i]];
+      uint64_t& met = after.met[active[i]];
+      if ((set >> i) & 1) {
+        parts.push_back(demand.formula);
+        met = std::min(demand.max == UINT64_MAX ? demand.min : demand.max + 1, met + 1);
+      } else if (demand.max != UINT64_MAX) {
+        parts.push_back(formulas.Not(demand.formula));
+      }
+    }
+    if (!CanFinish(after)) continue;
+    const FormulaId formula = formulas.And(std::move(parts));
+    for (const Difference& difference : ItemDifferences(context_.seen, context_.values, formula, state.excluded)) {
+      ArrayState then = after;
+      SeenSet excluded = difference.value;
+      then.excluded = difference.rest;
+      if (spec.shape.unique && !state.compares) {
+        excluded = context_.seen.WithAll(excluded, context_.seen.Compounds(state.seen));
+        if (difference.known) then.seen = context_.seen.With(then.seen, *difference.known);
+      }
+      OfferItem(difference.formula, excluded, then, before, result);
+    }
+  }
+}
+
+void ArrayRules::OfferItem(FormulaId formula, SeenSet excluded, const ArrayState& after, Symbol before,
+                           std::vector<SequenceId>* result) {
+  Grammar& grammar = context_.grammar;
+  const ArraySpec& spec = specs_[after.spec];
+  if (context_.shapes.IsEmpty(formula)) return;
+  if (spec.tagged) {
+    result->push_back(context_.Sequence(rules_.tags().open_item(), {rules_.tags().Value(formula), Array(after)}));
+    return;
+  }
+  if ((excluded != 0 && grammar.IsEmptyRule(rules_.Value(formula, excluded))) || !CanDiffer(after)) return;
+  if (!spec.shape.unique || !after.compares) {
+    const Symbol rest = spec.shape.unique ? UniqueRest(after) : Array(after);
+    result->push_back(grammar.Sequence({before, rules_.Value(formula, excluded), rest}));
+    return;
+  }
+  FormulaTable& formulas = context_.formulas;
+  const FormulaId compound = formulas.And({formula, formulas.Types(kArrayType | kObjectType)});
+  const FormulaId scalar = formulas.And({formula, formulas.Types(kAllTypes & ~(kArrayType | kObjectType))});
+  if (!context_.shapes.IsEmpty(scalar)) result->push_back(grammar.Sequence({before, rules_.Value(scalar), UniqueRest(after)}));
+  if (!context_.shapes.IsEmpty(compound))
+    result->push_back(grammar.Sequence({before, rules_.Value(compound, excluded), AfterComparedItem(after)}));
+}
+
+}  // namespace onpolicy::grammar

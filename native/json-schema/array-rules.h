@@ -1,0 +1,66 @@
+// Shapes of arrays -> rules: what the next item may be, and what the array still owes. A rule's state holds what a
+// grammar cannot count: how many items, how many of them met each demand, which values were seen.
+#pragma once
+#include <compare>
+#include <deque>
+#include <vector>
+
+#include "json-schema/differences.h"
+#include "json-schema/rule-context.h"
+
+namespace onpolicy::grammar {
+
+class SchemaRules;
+
+struct ArraySpec {
+  Shape shape;
+  size_t prefix = 0;
+  uint64_t min = 0, max = UINT64_MAX;
+  std::vector<Atom> demands = {};
+  bool count_matters = false;
+  bool tagged = false;  // items are tagged parameters without a key
+};
+
+struct ArrayState {
+  uint32_t spec = 0;
+  uint64_t index = 0;  // capped at the prefix's end unless counts matter
+  std::vector<uint64_t> met;
+  SeenSet seen = 0;
+  SeenSet excluded = 0;   // arrays of which the items to come must differ
+  bool compares = false;  // arrays and objects are many, and compared with the seen ones when they end
+  auto operator<=>(const ArrayState&) const = default;
+};
+
+class ArrayRules {
+ public:
+  ArrayRules(RuleContext& context, SchemaRules& rules) : context_(context), rules_(rules) {}
+
+  // What follows the opening bracket of an array that is none of `excluded`.
+  Symbol Body(const Shape& shape, SeenSet excluded, bool tagged = false);
+
+ private:
+  uint32_t SpecOf(const Shape& shape, bool tagged);
+  Symbol Array(const ArrayState& state);
+  std::vector<SequenceId> Productions(const ArrayState& state, bool is_item);
+  void OfferDemands(const ArrayState& state, bool is_item, std::vector<SequenceId>* result);
+  void OfferItem(FormulaId formula, SeenSet excluded, const ArrayState& after, Symbol before, std::vector<SequenceId>* result);
+  bool CanClose(const ArrayState& state) const;
+  bool CanFinish(const ArrayState& state);
+  bool CanMeet(const ArraySpec& spec, const Atom& demand, uint64_t from, uint64_t owed);
+  bool CanDiffer(const ArrayState& state);
+  // Of arrays whose items must differ: array-unique.cc
+  Symbol UniqueRest(const ArrayState& state);
+  Symbol AfterUniqueComma(const ArrayState& state);
+  Symbol AfterComparedItem(const ArrayState& state);
+  Symbol SpacedItem(const ArrayState& state);
+  bool HasPlenty(const ArrayState& state);
+  bool HasPlentyOf(FormulaId formula, uint64_t least);
+
+  RuleContext& context_;
+  SchemaRules& rules_;
+  std::deque<ArraySpec> specs_;
+  ShapeIndex index_;
+  SymbolMemo<ArrayState> arrays_, items_, unique_rest_, after_compared_, after_comma_;
+};
+
+}  // namespace onpolicy::grammar

@@ -1,0 +1,168 @@
+// Keys in the order in which schemas name them; further keys split by patterns and demands.
+#include "json-schema/object-spec.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "base/spec-error.h"
+
+namespace onpolicy::grammar {
+
+static constexpr uint64_t kManyKeys = 1000;
+static constexpr size_t kMaxDemands = 63;
+static constexpr size_t kMaxKeyClasses = 300;
+// A member may be about so many demands that only some of its values meet: each set of them is an alternative of its own.
+static constexpr int kMaxMaybe = 6;
+
+uint32_t ObjectSpecs::NumberOf(const Shape& shape, bool tagged) {
+  bool is_new;
+  const uint32_t number = index_.NumberOf(shape, tagged, specs_.size(), &is_new);
+  if (!is_new) return number;
+  specs_.emplace_back();
+  specs_[number] = Make(shape, tagged);
+  return number;
+}
+
+ObjectSpec ObjectSpecs::Make(const Shape& shape, bool tagged) {
+  ObjectSpec spec;
+  spec.tagged = tagged;
+  spec.min = shape.min;
+  spec.max = shape.max;
+  spec.count_matters = shape.min > 0 || shape.max != UINT64_MAX;
+  if (shape.some.size() > kMaxDemands)
+    throw SpecError("UNSUPPORTED", "#", "an object that must differ in too many ways cannot be enforced");
+  for (uint32_t atom : shape.some) spec.demands.push_back(context_.formulas.atom(atom).formula);
+  const auto add = [&](const std::string& key, int group, uint32_t rank) {
+    if (std::any_of(spec.known.begin(), spec.known.end(), [&](const KnownKey& known) { return known.key == key; })) return;
+    KnownKey known = Known(shape, spec, key);
+    known.group = group;
+    known.rank = rank;
+    spec.known.push_back(std::move(known));
+  };
+  // A key that several name has its place where its order is told.
+  for (const bool any_order : {false, true})
+    for (uint32_t atom : shape.members) {
+      const Atom& members = context_.formulas.atom(atom);
+      if (members.any_order != any_order) continue;
+      const int group = any_order || members.properties.empty() ? -1 : spec.groups++;
+      uint32_t rank = 0;
+      for (const auto& [key, value] : members.properties) add(key, group, rank++);
+    }
+  for (const std::string& key : shape.required) add(key, -1, 0);
+  AddFurther(shape, &spec);
+  return spec;
+}
+
+KnownKey ObjectSpecs::Known(const Shape& shape, const ObjectSpec& spec, const std::string& key) {
+  RegexPool& pool = context_.pool;
+  KnownKey known{.key = key, .formula = context_.parts.MemberFormula(shape, key), .text = context_.parts.KeyNode(key)};
+  known.required = shape.required.contains(key);
+  if (!context_.parts.AllowsName(shape, key) || context_.shapes.IsEmpty(known.formula)) known.formula = kFalseFormula;
+  uint64_t demands = 0;
+  for (size_t i = 0; i < shape.some.size(); i++)
+    if (pool.IsLive(pool.And({known.text, context_.formulas.atom(shape.some[i]).node}))) demands |= uint64_t{1} << i;
+  known.meeting = MeetingOf(spec, known.formula, demands);
+  return known;
+}
+
+// Which demands a member of a formula meets, of those that are about its key.
+Meeting ObjectSpecs::MeetingOf(const ObjectSpec& spec, FormulaId formula, uint64_t of_key) {
+  Meeting meeting;
+  for (size_t i = 0; i < spec.demands.size(); i++) {
+    const uint64_t bit = uint64_t{1} << i;
+    if (!(of_key & bit) || formula == kFalseFormula) continue;
+    const FormulaId narrowed = WithDemands(spec, formula, bit);
+    if (narrowed == formula) {
+      meeting.always |= bit;
+    } else if (!context_.shapes.IsEmpty(narrowed)) {
+      meeting.maybe |= bit;
+    }
+  }
+  if (std::popcount(meeting.maybe) > kMaxMaybe)
+    throw SpecError("UNSUPPORTED", "#", "the ways in which a member must differ are too many to enforce");
+  return meeting;
+}
+
+FormulaId ObjectSpecs::WithDemands(const ObjectSpec& spec, FormulaId formula, uint64_t demands) {
+  std::vector<FormulaId> parts{formula};
+  for (uint64_t rest = demands; rest != 0; rest &= rest - 1)
+    parts.push_back(spec.demands[static_cast<size_t>(std::countr_zero(rest))]);
+  return context_.formulas.And(std::move(parts));
+}
+
+namespace {
+
+// Splits the further keys of one shape: first by the patterns that they match, then by the demands that are about them.
+class KeyClasses {
+ public:
+  struct Class {
+    NodeId keys;
+    FormulaId formula;
+    uint64_t demands;  // that are about the keys
+    bool whole;        // not split by demands
+  };
+
+  KeyClasses(RuleContext& context, const Shape& shape)
+      : context_(context), pool_(context.pool), shape_(shape), patterns_(context.parts.Patterns(shape)) {}
+
+  // A set of patterns that no key matches ends its branch.
+  void Split(size_t at, NodeId keys, std::vector<NodeId> matched) {
+    if (!pool_.IsLive(keys)) return;
+    CountOne();
+    if (at < patterns_.size()) {
+      Split(at + 1, pool_.And({keys, pool_.Not(patterns_[at])}), matched);
+      matched.push_back(patterns_[at]);
+      return Split(at + 1, pool_.And({keys, patterns_[at]}), std::move(matched));
+    }
+    const FormulaId formula = context_.parts.FurtherFormula(shape_, matched);
+    if (formula != kFalseFormula && !context_.shapes.IsEmpty(formula)) SplitByDemands(0, {keys, formula, 0, true});
+  }
+  const std::vector<Class>& classes() const { return classes_; }
+  bool has_patterns() const { return !patterns_.empty(); }
+
+ private:
+  void SplitByDemands(size_t at, const Class& of) {
+    CountOne();
+    if (at == shape_.some.size()) {
+      classes_.push_back(of);
+      return;
+    }
+    const NodeId node = context_.formulas.atom(shape_.some[at]).node;
+    const NodeId inside = pool_.And({of.keys, node}), outside = pool_.And({of.keys, pool_.Not(node)});
+    const bool has_inside = pool_.IsLive(inside), has_outside = pool_.IsLive(outside), is_split = has_inside && has_outside;
+    if (has_inside)
+      SplitByDemands(at + 1, {is_split ? inside : of.keys, of.formula, of.demands | uint64_t{1} << at, of.whole && !is_split});
+    if (has_outside)
+      SplitByDemands(at + 1, {is_split ? outside : of.keys, of.formula, of.demands, of.whole && !is_split});
+  }
+  void CountOne() {
+    if (++count_ > kMaxKeyClasses)
+      throw SpecError("UNSUPPORTED", "#", "patternProperties overlap in too many ways to enforce");
+  }
+
+  RuleContext& context_;
+  RegexPool& pool_;
+  const Shape& shape_;
+  const std::vector<NodeId> patterns_;
+  std::vector<Class> classes_;
+  size_t count_ = 0;
+};
+
+}  // namespace
+
+void ObjectSpecs::AddFurther(const Shape& shape, ObjectSpec* spec) {
+  RegexPool& pool = context_.pool;
+  std::vector<NodeId> base{context_.values.strict_text().AnyText()}, known;
+  for (const KnownKey& key : spec->known) known.push_back(key.text);
+  base.insert(base.end(), shape.names.begin(), shape.names.end());
+  if (!known.empty()) base.push_back(pool.Not(pool.Alternate(std::move(known))));
+  KeyClasses classes(context_, shape);
+  classes.Split(0, pool.And(std::move(base)), {});
+  const bool is_free = !classes.has_patterns() && shape.names.empty() && !spec->tagged;
+  const bool is_counted = spec->min > 0 || !shape.some.empty();
+  for (const auto& [keys, formula, demands, whole] : classes.classes())
+    spec->further.push_back({keys, formula, is_counted ? pool.CountTexts(keys, kManyKeys) : kManyKeys, is_free && whole,
+                             MeetingOf(*spec, formula, demands)});
+}
+
+}  // namespace onpolicy::grammar

@@ -1,0 +1,72 @@
+// Punctuation from options, and the table of shapes.
+#include "json-schema/rule-context.h"
+
+#include "base/spec-error.h"
+#include "regex/parse.h"
+
+namespace onpolicy::grammar {
+
+// A line break may bring this many blanks of indentation.
+static constexpr uint32_t kMaxIndent = 160;
+// So many blanks may stand between tagged parameters.
+static constexpr uint32_t kMaxTagBlanks = 20;
+
+static NodeId AnyOfBytes(RegexPool& pool, std::string_view bytes) {
+  ByteSet set;
+  for (char c : bytes) set.Add(static_cast<uint8_t>(c));
+  return pool.Bytes(set);
+}
+
+static NodeId GapOf(RegexPool& pool, const SchemaOptions& options) {
+  const NodeId blank = AnyOfBytes(pool, " \t\n\r");
+  if (options.whitespace_pattern) {
+    CharEncoder plain(pool, TextForm::kPlain);
+    ParseError error;
+    const NodeId gap = ParseRegex(*options.whitespace_pattern, {}, plain, &error);
+    if (!error.ok())
+      throw SpecError(error.unsupported ? "UNSUPPORTED" : "INVALID_REQUEST", "whitespace_pattern",
+                      error.message + " at offset " + std::to_string(error.position));
+    if (pool.IsLive(pool.And({gap, pool.Not(pool.Repeat(blank, 0, kUnlimited))})))
+      throw SpecError("INVALID_REQUEST", "whitespace_pattern", "matches text that is not JSON white space");
+    return gap;
+  }
+  if (options.max_blanks) return pool.Repeat(blank, 0, *options.max_blanks);
+  if (!options.any_whitespace) return kEpsilon;
+  // One blank, or a line break with its indentation: bounded, so that generation cannot loop in blanks.
+  const NodeId space = AnyOfBytes(pool, " \t");
+  const NodeId line = pool.Concat(pool.Optional(pool.Literal("\r")), pool.Literal("\n"));
+  return pool.Optional(pool.Alternate({space, pool.Concat(line, pool.Repeat(space, 0, kMaxIndent))}));
+}
+
+Punctuation::Punctuation(RegexPool& pool, const SchemaOptions& options)
+    : gap(GapOf(pool, options)),
+      tag_gap(pool.Repeat(AnyOfBytes(pool, " \t\n\r"), 0, options.max_blanks.value_or(kMaxTagBlanks))),
+      quote(pool.Literal("\"")),
+      colon(pool.Concat({gap, pool.Literal(":"), gap})),
+      key_end(pool.Concat(quote, colon)),
+      comma(pool.Concat({gap, pool.Literal(","), gap})),
+      bare_comma(pool.Concat(gap, pool.Literal(","))),
+      open_object(pool.Concat(pool.Literal("{"), gap)),
+      close_object(pool.Concat(gap, pool.Literal("}"))),
+      close_empty_object(pool.Literal("}")),
+      open_array(pool.Concat(pool.Literal("["), gap)),
+      close_array(pool.Concat(gap, pool.Literal("]"))),
+      close_empty_array(pool.Literal("]")) {}
+
+static uint64_t HashOf(const Shape& shape) {
+  uint64_t hash = MixBits(shape.min) ^ shape.max;
+  for (const std::vector<uint32_t>* atoms : {&shape.members, &shape.some, &shape.items, &shape.names})
+    for (uint32_t atom : *atoms) hash = MixBits(hash ^ atom);
+  return MixBits(hash ^ shape.required.size());
+}
+
+uint32_t ShapeIndex::NumberOf(const Shape& shape, bool flag, size_t next, bool* is_new) {
+  const uint64_t hash = HashOf(shape);
+  const auto [first, last] = entries_.equal_range(hash);
+  for (auto it = first; it != last; ++it)
+    if (it->second.flag == flag && it->second.shape == shape) return *is_new = false, it->second.number;
+  *is_new = true;
+  return entries_.emplace(hash, Entry{shape, flag, static_cast<uint32_t>(next)})->second.number;
+}
+
+}  // namespace onpolicy::grammar

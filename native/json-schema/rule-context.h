@@ -1,0 +1,75 @@
+// What all rules of one schema share: the stages before them, the text between JSON tokens, and the values seen so far.
+#pragma once
+#include <map>
+
+#include "json-schema/seen-values.h"
+#include "json-schema/shape.h"
+#include "pushdown/grammar.h"
+
+namespace onpolicy::grammar {
+
+// JSON's tokens with the blanks around them.
+struct Punctuation {
+  Punctuation(RegexPool& pool, const SchemaOptions& options);
+
+  NodeId gap;      // blanks between JSON tokens
+  NodeId tag_gap;  // blanks between tagged parameters, and around their JSON values
+  NodeId quote, colon, key_end, comma, bare_comma;  // a bare comma has no blanks after it
+  NodeId open_object, close_object, close_empty_object, open_array, close_array, close_empty_array;
+};
+
+struct RuleContext {
+  RuleContext(Grammar& grammar, JsonValue schema, const SchemaOptions& options)
+      : grammar(grammar), pool(grammar.regex()), compiler(pool, std::move(schema), options), values(compiler.values()),
+        formulas(compiler.formulas()), shapes(compiler), parts(shapes.parts()), seen(shapes, values),
+        marks(pool, compiler.options()) {}
+
+  // A sequence whose first symbol is a terminal.
+  SequenceId Sequence(NodeId first, std::initializer_list<Symbol> rest = {}) {
+    std::vector<Symbol> symbols{grammar.Terminal(first)};
+    symbols.insert(symbols.end(), rest);
+    return grammar.Sequence(symbols);
+  }
+
+  Grammar& grammar;
+  RegexPool& pool;
+  SchemaCompiler compiler;
+  ValueFormulas& values;
+  FormulaTable& formulas;
+  ShapeTable shapes;
+  ShapeParts& parts;
+  SeenValues seen;
+  Punctuation marks;
+};
+
+// Symbols by what they stand for, each made once.
+template <typename Key>
+class SymbolMemo {
+ public:
+  template <typename Make>
+  Symbol Get(const Key& key, Make make) {
+    if (const auto known = symbols_.find(key); known != symbols_.end()) return known->second;
+    const Symbol symbol = make();
+    return symbols_.emplace(key, symbol).first->second;
+  }
+
+ private:
+  std::map<Key, Symbol> symbols_;
+};
+
+// Numbers of distinct shapes; with a flag, for each shape two.
+class ShapeIndex {
+ public:
+  // `next`: the number of a shape that is new.
+  uint32_t NumberOf(const Shape& shape, bool flag, size_t next, bool* is_new);
+
+ private:
+  struct Entry {
+    Shape shape;
+    bool flag;
+    uint32_t number;
+  };
+  std::unordered_multimap<uint64_t, Entry> entries_;  // by hash
+};
+
+}  // namespace onpolicy::grammar

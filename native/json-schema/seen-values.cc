@@ -1,0 +1,134 @@
+// Interned sets. Strings and numbers are left out by automata, arrays and objects are compared member by member.
+#include "json-schema/seen-values.h"
+
+#include <algorithm>
+
+#include "pushdown/text-tools.h"
+
+namespace onpolicy::grammar {
+
+// Longer texts are compared by an automaton of their own.
+static constexpr size_t kShortText = 16;
+
+static JsonValue TextValue(const std::string& text) {
+  JsonValue value;
+  value.type = JsonValue::kString;
+  value.text = text;
+  return value;
+}
+
+// Whether all numbers in a value are of a size that can be told from others.
+static bool IsWritable(const JsonValue& value) {
+  Decimal decimal;
+  if (value.IsNumber()) return ParseDecimal(value.text, &decimal);
+  return std::all_of(value.items.begin(), value.items.end(), IsWritable) &&
+         std::all_of(value.members.begin(), value.members.end(), [](const auto& member) { return IsWritable(member.second); });
+}
+
+SeenSet SeenValues::WithAll(SeenSet set, std::span<const JsonValue> values) {
+  std::vector<std::string> keys = sets_[set].keys;
+  std::vector<const JsonValue*> added;
+  for (const JsonValue& value : values) {
+    std::string key = CanonicalKey(value);
+    const auto place = std::lower_bound(keys.begin(), keys.end(), key);
+    if (place != keys.end() && *place == key) continue;
+    keys.insert(place, std::move(key));
+    added.push_back(&value);
+  }
+  if (added.empty()) return set;
+  const auto [known, is_new] = index_.emplace(keys, static_cast<SeenSet>(sets_.size()));
+  if (!is_new) return known->second;
+  Set made = sets_[set];
+  made.keys = std::move(keys);
+  for (const JsonValue* value : added)
+    if (IsWritable(*value)) Add(*value, &made);
+  sets_.push_back(std::move(made));
+  return known->second;
+}
+
+SeenSet SeenValues::WithKey(SeenSet set, const std::string& key) { return With(set, TextValue(key)); }
+
+SeenSet SeenValues::OfType(SeenSet set, JsonValue::Type type) {
+  std::vector<JsonValue> values = sets_[set].compounds;
+  std::erase_if(values, [&](const JsonValue& value) { return value.type != type; });
+  return Of(values);
+}
+
+bool SeenValues::Has(SeenSet set, const JsonValue& value) const {
+  const std::vector<std::string>& keys = sets_[set].keys;
+  return std::binary_search(keys.begin(), keys.end(), CanonicalKey(value));
+}
+
+bool SeenValues::HasKey(SeenSet set, const std::string& key) const { return Has(set, TextValue(key)); }
+
+bool SeenValues::HasEmpty(SeenSet set) const {
+  return std::any_of(sets_[set].compounds.begin(), sets_[set].compounds.end(),
+                     [](const JsonValue& value) { return value.items.empty() && value.members.empty(); });
+}
+
+void SeenValues::Add(const JsonValue& value, Set* set) {
+  FormulaTable& formulas = values_.formulas();
+  Decimal decimal;
+  if (value.IsArray() || value.IsObject()) {
+    set->compounds.push_back(value);
+  } else if (value.IsString()) {
+    set->texts.push_back(TextOf(value.text));
+  } else if (value.IsNumber() && ParseDecimal(value.text, &decimal)) {
+    set->numbers.push_back(values_.numbers().Ordered(decimal, kEqual));
+  } else {
+    set->scalars.push_back(value.IsBool() ? formulas.Bools(value.type == JsonValue::kTrue ? 2 : 1) : formulas.Types(kNullType));
+  }
+}
+
+// A string in all its spellings: while a mask is made, each token that may end one makes another.
+NodeId SeenValues::TextOf(const std::string& text) {
+  if (text.size() <= kShortText) return values_.strict_text().Text(text);
+  const auto [known, is_new] = long_texts_.emplace(text, kNothing);
+  if (is_new) known->second = SpelledAnyway(values_.pool(), text);
+  return known->second;
+}
+
+bool SeenValues::HasShape(FormulaId formula, unsigned type, auto test) {
+  const std::vector<Shape>& shapes = shapes_.Of(formula);
+  return std::any_of(shapes.begin(), shapes.end(), [&](const Shape& shape) { return shape.type == type && test(shape.text); });
+}
+
+// `is_spelled`: values are also held to spellings that are compared.
+FormulaId SeenValues::Restricted(FormulaId formula, const Set& set, bool is_spelled) {
+  FormulaTable& formulas = values_.formulas();
+  RegexPool& pool = values_.pool();
+  std::vector<FormulaId> parts{formula};
+  for (FormulaId scalar : set.scalars) parts.push_back(formulas.Not(scalar));
+  const auto leave_out = [&](Atom::Kind kind, unsigned type, const std::vector<NodeId>& values, NodeId spellings) {
+    if (values.empty()) return;
+    const bool is_open = is_spelled || HasShape(formula, type, [](NodeId text) { return text == kAnyText; });
+    const NodeId others = pool.Not(pool.Alternate(values));
+    parts.push_back(formulas.AtomOf({.kind = kind, .node = is_open ? pool.And({spellings, others}) : others}));
+  };
+  leave_out(Atom::kString, kStringType, set.texts, values_.strict_text().AnyText());
+  leave_out(Atom::kNumber, kNumberType, set.numbers, values_.numbers().Plain());
+  return formulas.And(std::move(parts));
+}
+
+// Where the formula has no spellings that are not compared, the states away from the seen values are its own.
+FormulaId SeenValues::WithoutScalars(FormulaId formula, SeenSet number) {
+  const Set& set = sets_[number];
+  const FormulaId result = Restricted(formula, set, false);
+  // Beside the seen values, less of the formula may be left that says how a value is spelled.
+  const auto takes = [&](std::string_view foreign) {
+    return [&, foreign](NodeId text) { return text != kAnyText && values_.pool().Matches(text, foreign); };
+  };
+  const bool is_foreign = (!set.texts.empty() && HasShape(result, kStringType, takes("\""))) ||
+                          (!set.numbers.empty() && HasShape(result, kNumberType, takes("z")));
+  return is_foreign ? Restricted(formula, set, true) : result;
+}
+
+NodeId SeenValues::WithoutKeys(NodeId keys, SeenSet set) {
+  if (set == 0) return keys;
+  const auto [known, is_new] = without_keys_.emplace(std::make_pair(keys, set), kNothing);
+  RegexPool& pool = values_.pool();
+  if (is_new) known->second = pool.And({keys, pool.Not(pool.Alternate(sets_[set].texts))});
+  return known->second;
+}
+
+}  // namespace onpolicy::grammar

@@ -1,0 +1,164 @@
+// The rules of each kind of attribute.
+#include "json-schema/tagged-rules.h"
+
+#include <set>
+
+#include "base/spec-error.h"
+#include "json-schema/rules.h"
+#include "pushdown/text-tools.h"
+
+namespace onpolicy::grammar {
+
+TaggedRules::TaggedRules(RuleContext& context, SchemaRules& rules, const TagStyle& style)
+    : context_(context), rules_(rules), style_(style), plain_(MakePlainAutomaton(context.pool)) {}
+
+Symbol TaggedRules::Root(FormulaId root) {
+  const std::string name = "the style '" + std::string(style_.name) + "' ";
+  const FormulaId object = context_.formulas.And({root, context_.formulas.Types(kObjectType)});
+  if (context_.shapes.IsEmpty(object)) throw SpecError("INVALID_REQUEST", "#", name + "needs the schema of an object");
+  for (const Shape& shape : std::vector<Shape>(context_.shapes.Of(object)))
+    for (const std::string& key : context_.parts.KnownKeys(shape))
+      if (KnownKey(key) == kNothing) throw SpecError("UNSUPPORTED", "#", name + "cannot write the property '" + key + "'");
+  return context_.grammar.Rule([this, object](Grammar& grammar) {
+    std::vector<SequenceId> result;
+    for (const Shape& shape : std::vector<Shape>(context_.shapes.Of(object)))
+      if (!context_.shapes.IsShapeEmpty(shape)) result.push_back(grammar.Sequence({rules_.objects().Body(shape, 0, true)}));
+    return result;
+  });
+}
+
+NodeId TaggedRules::KnownKey(const std::string& key) {
+  std::string written;
+  if (!WriteTagKey(style_, key, &written)) return kNothing;
+  RegexPool& pool = context_.pool;
+  return pool.Concat({context_.marks.tag_gap, pool.Literal(std::string(style_.open) + written + std::string(style_.key_end))});
+}
+
+NodeId TaggedRules::FurtherKeys(NodeId keys) {
+  RegexPool& pool = context_.pool;
+  const NodeId plain = pool.And({pool.Leaf(plain_, keys), PlainTagKeys(pool)});
+  if (!pool.IsLive(plain)) return kNothing;
+  return pool.Concat({context_.marks.tag_gap, pool.Literal(style_.open), plain, pool.Literal(style_.key_end)});
+}
+
+bool TaggedRules::FindKey(std::string_view text, std::string* key) const {
+  text.remove_suffix(style_.key_end.size());
+  const size_t start = text.rfind(style_.open);
+  if (start == std::string_view::npos) return false;
+  *key = text.substr(start + style_.open.size());
+  return true;
+}
+
+Symbol TaggedRules::Value(FormulaId formula) {
+  return values_.Get(formula, [&] {
+    return context_.grammar.Rule([this, formula](Grammar&) { return Productions(formula); });
+  });
+}
+
+// The strings of a formula as they are, up to where the value ends.
+NodeId TaggedRules::Texts(FormulaId formula) {
+  RegexPool& pool = context_.pool;
+  std::vector<NodeId> options;
+  for (const Shape& shape : std::vector<Shape>(context_.shapes.Of(formula))) {
+    if (shape.type != kStringType || context_.shapes.IsShapeEmpty(shape)) continue;
+    options.push_back(shape.text == kAnyText ? kAnyText : pool.Leaf(plain_, shape.text));
+  }
+  if (options.empty()) return kNothing;
+  NodeId texts = pool.Alternate(std::move(options));
+  if (style_.line_breaks && texts != kAnyText) {
+    const NodeId line_break = pool.Optional(pool.Literal("\n"));
+    texts = pool.Concat({line_break, texts, line_break});
+  }
+  return pool.And({texts, TextWithout(pool, {std::string(style_.value_end)})});
+}
+
+// The productions of one value: texts, and values as JSON, each behind what its attribute says.
+class TaggedRules::ValueOffers {
+ public:
+  ValueOffers(TaggedRules& rules, FormulaId formula)
+      : tagged_(rules), context_(rules.context_), style_(rules.style_), formula_(formula), texts_(rules.Texts(formula)),
+        end_(context_.pool.Literal(style_.value_end)), gap_end_(context_.pool.Concat(context_.marks.tag_gap, end_)) {}
+
+  bool has_texts() { return context_.pool.IsLive(texts_); }
+  bool HasValues(unsigned types) { return !context_.shapes.IsEmpty(OfTypes(types)); }
+  // What stands before the value when the attribute is `name`.
+  NodeId Begin(std::string_view name) {
+    RegexPool& pool = context_.pool;
+    return pool.Concat({pool.Literal(name), style_.value_apart ? context_.marks.tag_gap : kEpsilon, pool.Literal(style_.value_begin)});
+  }
+  void OfferTexts(NodeId before) {
+    if (has_texts()) result_.push_back(context_.Sequence(context_.pool.Concat({before, texts_, end_})));
+  }
+  void OfferJson(NodeId before, unsigned types) {
+    if (!HasValues(types)) return;
+    const Symbol value = tagged_.rules_.Value(OfTypes(types));
+    result_.push_back(context_.Sequence(context_.pool.Concat(before, context_.marks.tag_gap),
+                                        {value, context_.grammar.Terminal(gap_end_)}));
+  }
+  // Numbers without a fraction, as a type of their own.
+  void OfferIntegers(NodeId before) {
+    result_.push_back(context_.Sequence(
+        context_.pool.Concat({before, context_.marks.tag_gap, context_.values.numbers().Integer(), gap_end_})));
+  }
+  // Arrays and objects as parameters of their own.
+  void OfferNested() {
+    for (const Shape& shape : std::vector<Shape>(context_.shapes.Of(OfTypes(kArrayType | kObjectType)))) {
+      if (context_.shapes.IsShapeEmpty(shape)) continue;
+      const bool is_array = shape.type == kArrayType;
+      // Items that must differ are compared as JSON.
+      if (is_array && shape.unique) {
+        OfferJson(Begin("json"), kArrayType);
+        continue;
+      }
+      SchemaRules& rules = tagged_.rules_;
+      const Symbol body = is_array ? rules.arrays().Body(shape, 0, true) : rules.objects().Body(shape, 0, true);
+      result_.push_back(context_.Sequence(Begin(is_array ? "list" : "dict"), {body, context_.grammar.Terminal(end_)}));
+    }
+  }
+  std::vector<SequenceId> Take() { return std::move(result_); }
+
+ private:
+  FormulaId OfTypes(unsigned types) { return context_.formulas.And({formula_, context_.formulas.Types(types)}); }
+
+  TaggedRules& tagged_;
+  RuleContext& context_;
+  const TagStyle& style_;
+  FormulaId formula_;
+  NodeId texts_, end_, gap_end_;
+  std::vector<SequenceId> result_;
+};
+
+std::vector<SequenceId> TaggedRules::Productions(FormulaId formula) {
+  ValueOffers offers(*this, formula);
+  constexpr unsigned kOthers = kAllTypes & ~kStringType;
+  switch (style_.attribute) {
+    case TagStyle::kNoAttribute:
+      offers.OfferTexts(offers.Begin(""));
+      offers.OfferJson(offers.Begin(""), kOthers);
+      break;
+    case TagStyle::kStringFlag: {
+      // Where the schema decides alone, models may write either.
+      const NodeId either = context_.pool.Alternate({offers.Begin("true"), offers.Begin("false")});
+      const bool has_both = offers.has_texts() && offers.HasValues(kOthers);
+      offers.OfferTexts(has_both ? offers.Begin("true") : either);
+      offers.OfferJson(has_both ? offers.Begin("false") : either, kOthers);
+      break;
+    }
+    case TagStyle::kKind:
+      offers.OfferTexts(offers.Begin("raw"));
+      offers.OfferJson(offers.Begin("json"), kNullType | kBoolType | kNumberType);
+      offers.OfferNested();
+      break;
+    case TagStyle::kTypeName: {
+      offers.OfferTexts(offers.Begin("string"));
+      const std::pair<const char*, unsigned> types[] = {{"null", kNullType}, {"boolean", kBoolType}, {"number", kNumberType},
+                                                        {"array", kArrayType}, {"object", kObjectType}};
+      for (const auto& [name, type] : types) offers.OfferJson(offers.Begin(name), type);
+      if (formula == kTrueFormula) offers.OfferIntegers(offers.Begin("integer"));
+      break;
+    }
+  }
+  return offers.Take();
+}
+
+}  // namespace onpolicy::grammar
