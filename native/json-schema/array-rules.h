@@ -5,7 +5,6 @@
 #include <deque>
 #include <vector>
 
-#include "json-schema/differences.h"
 #include "json-schema/rule-context.h"
 
 namespace onpolicy::grammar {
@@ -48,7 +47,7 @@ class ArrayRules {
   bool CanFinish(const ArrayState& state);
   bool CanMeet(const ArraySpec& spec, const Atom& demand, uint64_t from, uint64_t owed);
   bool CanDiffer(const ArrayState& state);
-  // Of arrays whose items must differ: array-unique.cc
+  // Of arrays whose items must differ.
   Symbol UniqueRest(const ArrayState& state);
   Symbol AfterUniqueComma(const ArrayState& state);
   Symbol AfterComparedItem(const ArrayState& state);
@@ -59,7 +58,7 @@ class ArrayRules {
   RuleContext& context_;
   SchemaRules& rules_;
   std::deque<ArraySpec> specs_;
-  ShapeIndex index_;
+  SpecIndex index_;
   SymbolMemo<ArrayState> arrays_, items_, unique_rest_, after_compared_, after_comma_;
 };
 

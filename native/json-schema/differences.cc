@@ -1,6 +1,6 @@
 // The value equals one that an excluded array or object has in this place, and the rest must differ from what follows
 // there; or it equals none.
-#include "json-schema/differences.h"
+#include "json-schema/seen-values.h"
 
 #include <algorithm>
 #include <map>

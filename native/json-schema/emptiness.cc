@@ -8,7 +8,7 @@
 
 namespace onpolicy::grammar {
 
-static constexpr size_t kMaxKeyClasses = 600;
+static constexpr size_t kMaxKeyClasses = 300;
 static constexpr uint64_t kManyValues = 1000;
 
 bool Emptiness::IsEmpty(FormulaId formula) {
@@ -86,35 +86,13 @@ bool Emptiness::CanMeet(const Shape& shape, const Atom& demand) {
   }
   std::vector<NodeId> further{values_.strict_text().AnyText(), demand.node, pool_.Not(pool_.Alternate(std::move(texts)))};
   further.insert(further.end(), shape.names.begin(), shape.names.end());
-  return CanMeetFurther(shape, demand, pool_.And(std::move(further)));
-}
-
-// The same for further keys, by the set of patterns that they match.
-bool Emptiness::CanMeetFurther(const Shape& shape, const Atom& demand, NodeId keys) {
-  const std::vector<NodeId> patterns = parts_.Patterns(shape);
-  struct Open {
-    size_t at;
-    NodeId keys;
-    std::vector<NodeId> matched;
-  };
-  std::vector<Open> open{{0, keys, {}}};
-  for (size_t steps = 0; !open.empty() && steps < kMaxKeyClasses; steps++) {
-    Open entry = std::move(open.back());
-    open.pop_back();
-    if (!pool_.IsLive(entry.keys)) continue;
-    if (entry.at < patterns.size()) {
-      const NodeId pattern = patterns[entry.at++];
-      Open with = entry;
-      with.keys = pool_.And({entry.keys, pattern});
-      with.matched.push_back(pattern);
-      entry.keys = pool_.And({entry.keys, pool_.Not(pattern)});
-      open.push_back(std::move(with));
-      open.push_back(std::move(entry));
-    } else if (!IsEmpty(formulas_.And({demand.formula, parts_.FurtherFormula(shape, entry.matched)}))) {
-      return true;
-    }
-  }
-  return false;
+  size_t classes = 0;
+  bool can_meet = false;
+  parts_.ForEachKeyClass(shape, pool_.And(std::move(further)), [&](NodeId, FormulaId formula) {
+    can_meet = !IsEmpty(formulas_.And({demand.formula, formula}));
+    return !can_meet && ++classes < kMaxKeyClasses;
+  });
+  return can_meet;
 }
 
 bool Emptiness::IsArrayEmpty(const Shape& shape) {

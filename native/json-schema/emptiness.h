@@ -25,7 +25,6 @@ class Emptiness {
   bool LacksRequired(const Shape& shape);
   bool LacksKeys(const Shape& shape);
   bool CanMeet(const Shape& shape, const Atom& demand);
-  bool CanMeetFurther(const Shape& shape, const Atom& demand, NodeId keys);
 
   ShapeTable& shapes_;
   FormulaTable& formulas_;

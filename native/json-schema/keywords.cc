@@ -50,8 +50,8 @@ constexpr Keyword kAnnotations[] = {
 
 template <typename Visit>
 void ForEachGroup(Visit visit) {
-  for (const auto& rows : {std::span<const Keyword>(kCore), ValueKeywords(), NumberKeywords(), StringKeywords(),
-                           ObjectKeywords(), ArrayKeywords(), LogicKeywords()})
+  for (const auto& rows :
+       {std::span<const Keyword>(kCore), ScalarKeywords(), ObjectKeywords(), ArrayKeywords(), LogicKeywords()})
     visit(rows);
 }
 

@@ -41,9 +41,7 @@ constexpr char kValues[] = R"({"type":"array","items":{}})";
 }  // namespace meta
 
 // The rows of one file each, in the order in which they are read.
-std::span<const Keyword> ValueKeywords();
-std::span<const Keyword> NumberKeywords();
-std::span<const Keyword> StringKeywords();
+std::span<const Keyword> ScalarKeywords();
 std::span<const Keyword> ObjectKeywords();
 std::span<const Keyword> ArrayKeywords();
 std::span<const Keyword> LogicKeywords();

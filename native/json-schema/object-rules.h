@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "json-schema/differences.h"
 #include "json-schema/object-spec.h"
 
 namespace onpolicy::grammar {

@@ -10,13 +10,13 @@ namespace onpolicy::grammar {
 
 static constexpr uint64_t kManyKeys = 1000;
 static constexpr size_t kMaxDemands = 63;
-static constexpr size_t kMaxKeyClasses = 300;
+static constexpr size_t kMaxKeyClasses = 200;
 // A member may be about so many demands that only some of its values meet: each set of them is an alternative of its own.
 static constexpr int kMaxMaybe = 6;
 
 uint32_t ObjectSpecs::NumberOf(const Shape& shape, bool tagged) {
-  bool is_new;
-  const uint32_t number = index_.NumberOf(shape, tagged, specs_.size(), &is_new);
+  const auto [known, is_new] = index_.try_emplace({shape, tagged}, static_cast<uint32_t>(specs_.size()));
+  const uint32_t number = known->second;
   if (!is_new) return number;
   specs_.emplace_back();
   specs_[number] = Make(shape, tagged);
@@ -90,79 +90,40 @@ FormulaId ObjectSpecs::WithDemands(const ObjectSpec& spec, FormulaId formula, ui
   return context_.formulas.And(std::move(parts));
 }
 
-namespace {
-
-// Splits the further keys of one shape: first by the patterns that they match, then by the demands that are about them.
-class KeyClasses {
- public:
-  struct Class {
-    NodeId keys;
-    FormulaId formula;
-    uint64_t demands;  // that are about the keys
-    bool whole;        // not split by demands
-  };
-
-  KeyClasses(RuleContext& context, const Shape& shape)
-      : context_(context), pool_(context.pool), shape_(shape), patterns_(context.parts.Patterns(shape)) {}
-
-  // A set of patterns that no key matches ends its branch.
-  void Split(size_t at, NodeId keys, std::vector<NodeId> matched) {
-    if (!pool_.IsLive(keys)) return;
-    CountOne();
-    if (at < patterns_.size()) {
-      Split(at + 1, pool_.And({keys, pool_.Not(patterns_[at])}), matched);
-      matched.push_back(patterns_[at]);
-      return Split(at + 1, pool_.And({keys, patterns_[at]}), std::move(matched));
-    }
-    const FormulaId formula = context_.parts.FurtherFormula(shape_, matched);
-    if (formula != kFalseFormula && !context_.shapes.IsEmpty(formula)) SplitByDemands(0, {keys, formula, 0, true});
-  }
-  const std::vector<Class>& classes() const { return classes_; }
-  bool has_patterns() const { return !patterns_.empty(); }
-
- private:
-  void SplitByDemands(size_t at, const Class& of) {
-    CountOne();
-    if (at == shape_.some.size()) {
-      classes_.push_back(of);
-      return;
-    }
-    const NodeId node = context_.formulas.atom(shape_.some[at]).node;
-    const NodeId inside = pool_.And({of.keys, node}), outside = pool_.And({of.keys, pool_.Not(node)});
-    const bool has_inside = pool_.IsLive(inside), has_outside = pool_.IsLive(outside), is_split = has_inside && has_outside;
-    if (has_inside)
-      SplitByDemands(at + 1, {is_split ? inside : of.keys, of.formula, of.demands | uint64_t{1} << at, of.whole && !is_split});
-    if (has_outside)
-      SplitByDemands(at + 1, {is_split ? outside : of.keys, of.formula, of.demands, of.whole && !is_split});
-  }
-  void CountOne() {
-    if (++count_ > kMaxKeyClasses)
-      throw SpecError("UNSUPPORTED", "#", "patternProperties overlap in too many ways to enforce");
-  }
-
-  RuleContext& context_;
-  RegexPool& pool_;
-  const Shape& shape_;
-  const std::vector<NodeId> patterns_;
-  std::vector<Class> classes_;
-  size_t count_ = 0;
-};
-
-}  // namespace
-
+// Keys beyond the known ones, split by the patterns that they match and by the demands that are about them.
 void ObjectSpecs::AddFurther(const Shape& shape, ObjectSpec* spec) {
   RegexPool& pool = context_.pool;
   std::vector<NodeId> base{context_.values.strict_text().AnyText()}, known;
   for (const KnownKey& key : spec->known) known.push_back(key.text);
   base.insert(base.end(), shape.names.begin(), shape.names.end());
   if (!known.empty()) base.push_back(pool.Not(pool.Alternate(std::move(known))));
-  KeyClasses classes(context_, shape);
-  classes.Split(0, pool.And(std::move(base)), {});
-  const bool is_free = !classes.has_patterns() && shape.names.empty() && !spec->tagged;
+  const bool is_free = context_.parts.Patterns(shape).empty() && shape.names.empty() && !spec->tagged;
   const bool is_counted = spec->min > 0 || !shape.some.empty();
-  for (const auto& [keys, formula, demands, whole] : classes.classes())
-    spec->further.push_back({keys, formula, is_counted ? pool.CountTexts(keys, kManyKeys) : kManyKeys, is_free && whole,
-                             MeetingOf(*spec, formula, demands)});
+  size_t classes = 0;
+  const auto count_class = [&] {
+    if (++classes > kMaxKeyClasses)
+      throw SpecError("UNSUPPORTED", "#", "patternProperties overlap in too many ways to enforce");
+  };
+  // `demands`: those of the first `at` that are about the keys; `is_whole`: none of them split the keys.
+  const auto add = [&](const auto& self, size_t at, NodeId keys, FormulaId formula, uint64_t demands, bool is_whole) -> void {
+    count_class();
+    if (at == shape.some.size()) {
+      spec->further.push_back({keys, formula, is_counted ? pool.CountTexts(keys, kManyKeys) : kManyKeys, is_free && is_whole,
+                               MeetingOf(*spec, formula, demands)});
+      return;
+    }
+    const NodeId node = context_.formulas.atom(shape.some[at]).node;
+    const NodeId inside = pool.And({keys, node}), outside = pool.And({keys, pool.Not(node)});
+    const bool has_inside = pool.IsLive(inside), has_outside = pool.IsLive(outside), is_split = has_inside && has_outside;
+    if (has_inside)
+      self(self, at + 1, is_split ? inside : keys, formula, demands | uint64_t{1} << at, is_whole && !is_split);
+    if (has_outside) self(self, at + 1, is_split ? outside : keys, formula, demands, is_whole && !is_split);
+  };
+  context_.parts.ForEachKeyClass(shape, pool.And(std::move(base)), [&](NodeId keys, FormulaId formula) {
+    count_class();
+    if (formula != kFalseFormula && !context_.shapes.IsEmpty(formula)) add(add, 0, keys, formula, 0, true);
+    return true;
+  });
 }
 
 }  // namespace onpolicy::grammar

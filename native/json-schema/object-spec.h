@@ -61,7 +61,7 @@ class ObjectSpecs {
 
   RuleContext& context_;
   std::deque<ObjectSpec> specs_;
-  ShapeIndex index_;
+  SpecIndex index_;
 };
 
 }  // namespace onpolicy::grammar

@@ -53,20 +53,11 @@ Punctuation::Punctuation(RegexPool& pool, const SchemaOptions& options)
       close_array(pool.Concat(gap, pool.Literal("]"))),
       close_empty_array(pool.Literal("]")) {}
 
-static uint64_t HashOf(const Shape& shape) {
-  uint64_t hash = MixBits(shape.min) ^ shape.max;
-  for (const std::vector<uint32_t>* atoms : {&shape.members, &shape.some, &shape.items, &shape.names})
+size_t SpecKey::Hash::operator()(const SpecKey& key) const {
+  uint64_t hash = MixBits(key.shape.min) ^ key.shape.max;
+  for (const std::vector<uint32_t>* atoms : {&key.shape.members, &key.shape.some, &key.shape.items, &key.shape.names})
     for (uint32_t atom : *atoms) hash = MixBits(hash ^ atom);
-  return MixBits(hash ^ shape.required.size());
-}
-
-uint32_t ShapeIndex::NumberOf(const Shape& shape, bool flag, size_t next, bool* is_new) {
-  const uint64_t hash = HashOf(shape);
-  const auto [first, last] = entries_.equal_range(hash);
-  for (auto it = first; it != last; ++it)
-    if (it->second.flag == flag && it->second.shape == shape) return *is_new = false, it->second.number;
-  *is_new = true;
-  return entries_.emplace(hash, Entry{shape, flag, static_cast<uint32_t>(next)})->second.number;
+  return MixBits(hash ^ key.shape.required.size());
 }
 
 }  // namespace onpolicy::grammar

@@ -57,19 +57,15 @@ class SymbolMemo {
   std::map<Key, Symbol> symbols_;
 };
 
-// Numbers of distinct shapes; with a flag, for each shape two.
-class ShapeIndex {
- public:
-  // `next`: the number of a shape that is new.
-  uint32_t NumberOf(const Shape& shape, bool flag, size_t next, bool* is_new);
-
- private:
-  struct Entry {
-    Shape shape;
-    bool flag;
-    uint32_t number;
+// A shape whose rules are made, in JSON or as tagged parameters.
+struct SpecKey {
+  Shape shape;
+  bool tagged;
+  bool operator==(const SpecKey&) const = default;
+  struct Hash {
+    size_t operator()(const SpecKey& key) const;
   };
-  std::unordered_multimap<uint64_t, Entry> entries_;  // by hash
 };
+using SpecIndex = std::unordered_map<SpecKey, uint32_t, SpecKey::Hash>;
 
 }  // namespace onpolicy::grammar

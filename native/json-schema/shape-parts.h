@@ -16,6 +16,11 @@ class ShapeParts {
   FormulaId MemberFormula(const Shape& shape, const std::string& key);
   // The same for keys that no `properties` names, by the patterns that they match.
   FormulaId FurtherFormula(const Shape& shape, const std::vector<NodeId>& matched);
+  // Further keys by the set of patterns that they match: calls `visit(keys, formula)` for each until it returns false.
+  template <typename Visit>
+  bool ForEachKeyClass(const Shape& shape, NodeId keys, Visit visit) {
+    return SplitKeys(shape, Patterns(shape), 0, keys, {}, visit);
+  }
   // Keys that `required` or `properties` name.
   std::set<std::string> KnownKeys(const Shape& shape) const;
   // Patterns of further keys, each once.
@@ -30,6 +35,17 @@ class ShapeParts {
   std::vector<FormulaId> Children(const Shape& shape);
 
  private:
+  // A set of patterns that no key matches ends its branch.
+  template <typename Visit>
+  bool SplitKeys(const Shape& shape, const std::vector<NodeId>& patterns, size_t at, NodeId keys, std::vector<NodeId> matched,
+                 Visit& visit) {
+    if (!pool_.IsLive(keys)) return true;
+    if (at == patterns.size()) return visit(keys, FurtherFormula(shape, matched));
+    if (!SplitKeys(shape, patterns, at + 1, pool_.And({keys, pool_.Not(patterns[at])}), matched, visit)) return false;
+    matched.push_back(patterns[at]);
+    return SplitKeys(shape, patterns, at + 1, pool_.And({keys, patterns[at]}), std::move(matched), visit);
+  }
+
   ValueFormulas& values_;
   FormulaTable& formulas_;
   RegexPool& pool_;
