@@ -1,4 +1,4 @@
-// Shapes of arrays -> rules: what the next item may be, and what the array still owes. A rule's state holds what a
+// Shapes of arrays -> rules: what the next item may be, and what the array still owes. A rule's state is what a
 // grammar cannot count: how many items, how many of them met each demand, which values were seen.
 #pragma once
 #include <compare>

@@ -64,6 +64,8 @@ struct Shape {
   uint64_t min = 0, max = UINT64_MAX;  // members or items
   bool unique = false;  // no two items of an array are equal
   bool operator==(const Shape&) const = default;
+  // Whether a value of the shape may owe what nothing can deliver.
+  bool MayFail() const { return !some.empty() || !names.empty() || min > 0 || unique; }
 };
 
 // One shape of each type, without restrictions.
@@ -73,7 +75,7 @@ class FormulaTable;
 
 // The negation of an atom as a formula of atoms: no automaton for "not" is left but those over texts. kFalseFormula for
 // kUnique, whose negation is not enforced: every value that passes is valid, and some valid ones do not pass.
-// Not for kMemberNames, whose keys only ShapeTable knows.
+// Not for kMemberNames: ShapeTable finds its keys.
 FormulaId NegatedAtom(FormulaTable& formulas, uint32_t atom);
 // The negation of a conjunction, as alternatives.
 std::vector<FormulaId> NegatedParts(FormulaTable& formulas, const std::vector<FormulaId>& parts);

@@ -13,7 +13,7 @@ constexpr unsigned kDraft4 = 1, kDraft6 = 2, kDraft7 = 4, kDraft2019 = 8, kDraft
 constexpr unsigned kFrom2019 = kDraft2019 | kDraft2020, kFrom7 = kDraft7 | kFrom2019, kFrom6 = kDraft6 | kFrom7;
 constexpr unsigned kAllDrafts = kDraft4 | kFrom6;
 
-// What the value of a keyword holds.
+// The schemas in the value of a keyword.
 enum class Subschemas { kNone, kOne, kList, kOneOrList, kMap };
 
 struct Keyword {

@@ -1,4 +1,4 @@
-// The two automata. Their states are small records packed into 32 bits.
+// Two automata: order and divisibility. Their states are small records packed into 32 bits.
 #include "json-schema/number-language.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@ namespace onpolicy::grammar {
 
 namespace {
 
-// Phases of reading -?(0|[1-9][0-9]*)(\.[0-9]+)?
+// How far a number is parsed: -?(0|[1-9][0-9]*)(\.[0-9]+)?
 enum Phase : uint32_t { kStart, kMinus, kZero, kInteger, kPoint, kFraction };
 
 bool Advance(Phase phase, uint8_t byte, Phase* next) {
@@ -113,7 +113,7 @@ class OrderAutomaton : public Automaton {
   unsigned relations_;
 };
 
-// Keeps the remainder of the digits so far; fraction digits beyond the step's own must be zero.
+// The remainder of the digits so far; fraction digits beyond the step's own must be zero.
 class MultipleAutomaton : public Automaton {
  public:
   MultipleAutomaton(uint32_t step, uint32_t scale, bool inverted) : step_(step), scale_(scale), inverted_(inverted) {}

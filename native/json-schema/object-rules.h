@@ -1,4 +1,4 @@
-// Shapes of objects -> rules: which keys may come next, and what the object still owes. A rule's state holds what a
+// Shapes of objects -> rules: which keys may come next, and what the object still owes. A rule's state is what a
 // grammar cannot count: which keys were seen, how many members, which demands are met.
 #pragma once
 #include <compare>

@@ -26,7 +26,7 @@ struct KnownKey {
 struct FurtherKeys {
   NodeId keys;
   FormulaId formula;
-  uint64_t count;  // how many keys there are, capped
+  uint64_t count;  // number of keys, capped
   bool open;       // every beginning of a key can go on, so a repeated key is refused at its closing quote
   Meeting meeting = {};
 };

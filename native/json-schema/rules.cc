@@ -33,8 +33,7 @@ std::vector<SequenceId> SchemaRules::Productions(FormulaId formula, SeenSet excl
   std::vector<SequenceId> result;
   // Leaves out what could be opened but never closed.
   const auto offer = [&](NodeId open, Symbol body, const Shape& shape, SeenSet without) {
-    const bool is_free = without == 0 && shape.some.empty() && !shape.unique && shape.min == 0 && shape.names.empty();
-    if (is_free || !context_.grammar.IsEmptyRule(body)) result.push_back(context_.Sequence(open, {body}));
+    if ((without == 0 && !shape.MayFail()) || !context_.grammar.IsEmptyRule(body)) result.push_back(context_.Sequence(open, {body}));
   };
   for (const Shape& shape : std::vector<Shape>(context_.shapes.Of(formula))) {
     if (context_.shapes.IsShapeEmpty(shape)) continue;

@@ -29,7 +29,7 @@ static std::string EncodedKey(const std::string& key) {
 }
 
 bool ShapeParts::AllowsName(const Shape& shape, const std::string& key) {
-  // Any spelling will do: a language holds all of them or none.
+  // One spelling is enough: a language contains all spellings of a key or none.
   return std::all_of(shape.names.begin(), shape.names.end(), [&](NodeId names) { return pool_.Matches(names, EncodedKey(key)); });
 }
 

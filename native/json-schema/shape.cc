@@ -242,7 +242,7 @@ bool ShapeTable::IsPossible(const Shape& shape) {
 
 // Unites scalar shapes of a type, and drops repeated ones.
 std::vector<Shape> ShapeTable::Tidy(std::vector<Shape> shapes) {
-  // Whether `other` takes the shape in.
+  // Widens `other` by the shape; false where they stay apart.
   const auto unite = [&](Shape* other, const Shape& shape) {
     if (other->type != shape.type) return false;
     if (shape.type == kNullType || shape == *other) return true;

@@ -23,7 +23,7 @@ class ValueFormulas {
   // Strings in any spelling.
   CharEncoder& free_text() { return free_text_; }
 
-  // Other numbers are left alone by neither: `node` holds, or `other` where this is negated.
+  // Numbers (or strings) of `node`; `other` is the negation.
   FormulaId Number(NodeId node, NodeId other);
   FormulaId String(NodeId node, NodeId other);
   // The same where all other strings are the negation.

@@ -55,7 +55,7 @@ size_t FindValueStart(std::string_view text, size_t end) {
   return at;
 }
 
-// The spelling of the key of the member whose value ends at `end` or goes on there; empty where it is none of an object.
+// The spelling of the key of the member whose value reaches up to `end`; empty outside of objects.
 static std::string_view MemberKey(std::string_view text, size_t end) {
   size_t at = FindValueStart(text, end);
   if (at == std::string_view::npos) return {};

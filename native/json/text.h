@@ -1,4 +1,4 @@
-// What stands where in JSON text that is not finished: values and keys, read backwards from its end.
+// Unfinished JSON text -> its last value and the keys of its last object, read backwards from the end.
 #pragma once
 #include <string>
 #include <string_view>
@@ -6,7 +6,7 @@
 
 namespace onpolicy::grammar {
 
-// Where the JSON value that ends at `end` begins, blanks before `end` skipped; npos when there is none.
+// Where the JSON value that ends at `end` begins, blanks before `end` skipped, or npos.
 // Strings are recognised backwards: inside one, every quote has an odd run of backslashes before it.
 size_t FindValueStart(std::string_view text, size_t end);
 // The key of the member whose value ends at the end of `text`; false when the text is not of that form.
@@ -16,9 +16,9 @@ bool FindMemberKey(std::string_view text, std::string* key);
 size_t FindOpenString(std::string_view text);
 // Keys of the members that stand to the left of `open`, the offset of a key's opening quote, in the same object.
 std::vector<std::string> KeysBefore(std::string_view text, size_t open);
-// Keys of the object that `text` ends inside of, the one last written too, where that is complete.
+// Keys of the object that `text` ends inside of, the last one included once it is complete.
 std::vector<std::string> KeysSoFar(std::string_view text);
-// Whether the object key that ends at the end of `text` (with its closing quote) stands already in the same object.
+// Whether the key whose closing quote ends `text` repeats one of the same object.
 bool RepeatsKey(std::string_view text);
 
 }  // namespace onpolicy::grammar

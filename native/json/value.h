@@ -1,4 +1,4 @@
-// JSON text -> a tree that keeps member order and the spelling of numbers. Depth is bounded; errors carry the offset.
+// JSON text -> a tree with the order of members and the spelling of numbers. Depth is bounded; errors carry the offset.
 #pragma once
 #include <cstdint>
 #include <string>
