@@ -50,7 +50,7 @@ void ReadContains(SchemaSite& site) {
   site.Add(std::move(atom));
 }
 
-constexpr Keyword kKeywords[] = {
+constexpr Keyword kArrayKeywords[] = {
     {"prefixItems", kDraft2020, kSchemas, ReadItems, Subschemas::kList},
     {"items", kAllDrafts & ~kDraft2020, kOneOrMoreSchemas, ReadItems, Subschemas::kOneOrList},
     {"items", kDraft2020, kSchema, ReadItems, Subschemas::kOneOrList},
@@ -66,6 +66,6 @@ constexpr Keyword kKeywords[] = {
 
 }  // namespace
 
-std::span<const Keyword> ArrayKeywords() { return kKeywords; }
+std::span<const Keyword> ArrayKeywords() { return kArrayKeywords; }
 
 }  // namespace onpolicy::grammar

@@ -9,11 +9,10 @@
 
 namespace onpolicy::grammar {
 
-static constexpr uint64_t kManyValues = 1000;
 // What the productions of a state count as work, beyond that of the automata.
 static constexpr uint64_t kProductionsWork = 2000;
 // Of so many demands, every set that an item meets is an alternative of its own.
-static constexpr size_t kMaxTogether = 6;
+static constexpr size_t kMaxItemDemands = 6;
 // Beyond this many arrays and objects, a further one is compared with those before it only when it ends.
 static constexpr size_t kExcludedCompounds = 60;
 
@@ -128,7 +127,7 @@ void ArrayRules::OfferDemands(const ArrayState& state, bool is_item, std::vector
     const Atom& demand = spec.demands[i];
     if (state.index >= demand.mask && (demand.max != UINT64_MAX || state.met[i] < demand.min)) active.push_back(i);
   }
-  for (size_t set = 0; set < (size_t{1} << std::min(active.size(), kMaxTogether)); set++) {
+  for (size_t set = 0; set < (size_t{1} << std::min(active.size(), kMaxItemDemands)); set++) {
     std::vector<FormulaId> parts{item};
     ArrayState after = next;
     for (size_t i = 0; i < active.size(); i++) {

@@ -8,7 +8,7 @@
 
 namespace onpolicy::grammar {
 
-static constexpr int kMaxDepth = 400;
+static constexpr int kMaxSchemaDepth = 400;
 
 static std::string DecodePercent(const std::string& text) {
   std::string decoded;
@@ -79,7 +79,7 @@ Place SchemaDocument::Below(const Place& place, const std::string& step, const J
 void SchemaDocument::Index(const Place& given, int depth) {
   Place place = given;
   const JsonValue& schema = *place.schema;
-  if (depth > kMaxDepth) Malformed(place.pointer, "nested too deeply");
+  if (depth > kMaxSchemaDepth) Malformed(place.pointer, "nested too deeply");
   if (!schema.IsObject()) {
     places_.emplace(&schema, place);
     return;

@@ -8,8 +8,7 @@
 
 namespace onpolicy::grammar {
 
-static constexpr size_t kMaxKeyClasses = 300;
-static constexpr uint64_t kManyValues = 1000;
+static constexpr size_t kMaxSearchedClasses = 300;
 
 bool Emptiness::IsEmpty(FormulaId formula) {
   auto known = known_.find(formula);
@@ -90,7 +89,7 @@ bool Emptiness::CanMeet(const Shape& shape, const Atom& demand) {
   bool can_meet = false;
   parts_.ForEachKeyClass(shape, pool_.And(std::move(further)), [&](NodeId, FormulaId formula) {
     can_meet = !IsEmpty(formulas_.And({demand.formula, formula}));
-    return !can_meet && ++classes < kMaxKeyClasses;
+    return !can_meet && ++classes < kMaxSearchedClasses;
   });
   return can_meet;
 }

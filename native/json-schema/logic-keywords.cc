@@ -43,7 +43,7 @@ void ReadIf(SchemaSite& site) {
   site.Add(formulas.Or({formulas.And({test, then_formula}), formulas.And({formulas.Not(test), else_formula})}));
 }
 
-constexpr Keyword kKeywords[] = {
+constexpr Keyword kLogicKeywords[] = {
     {"allOf", kAllDrafts, kSchemas, ReadAllOf, Subschemas::kList},
     {"anyOf", kAllDrafts, kSchemas, ReadAnyOf, Subschemas::kList},
     {"oneOf", kAllDrafts, kSchemas, ReadOneOf, Subschemas::kList},
@@ -55,6 +55,6 @@ constexpr Keyword kKeywords[] = {
 
 }  // namespace
 
-std::span<const Keyword> LogicKeywords() { return kKeywords; }
+std::span<const Keyword> LogicKeywords() { return kLogicKeywords; }
 
 }  // namespace onpolicy::grammar

@@ -82,7 +82,7 @@ void ReadDependentRequired(SchemaSite& site) { ReadDependent(site, "dependentReq
 void ReadDependentSchemas(SchemaSite& site) { ReadDependent(site, "dependentSchemas"); }
 void ReadDependencies(SchemaSite& site) { ReadDependent(site, "dependencies"); }
 
-constexpr Keyword kKeywords[] = {
+constexpr Keyword kObjectKeywords[] = {
     {"properties", kAllDrafts, kNamedSchemas, ReadMembers, Subschemas::kMap},
     {"patternProperties", kAllDrafts, kNamedSchemas, ReadMembers, Subschemas::kMap},
     {"additionalProperties", kDraft4, kSchemaOrBoolean, ReadMembers, Subschemas::kOne},
@@ -101,6 +101,6 @@ constexpr Keyword kKeywords[] = {
 
 }  // namespace
 
-std::span<const Keyword> ObjectKeywords() { return kKeywords; }
+std::span<const Keyword> ObjectKeywords() { return kObjectKeywords; }
 
 }  // namespace onpolicy::grammar

@@ -9,12 +9,11 @@
 
 namespace onpolicy::grammar {
 
-static constexpr uint64_t kManyKeys = 1000;
 // Objects of up to so many keys have each key in one terminal with the comma before it.
 static constexpr size_t kFewKeys = 16;
 static constexpr uint64_t kImpossible = UINT64_MAX;
 // Beyond so many open demands, only whether each can be met is looked at, not whether all can together.
-static constexpr int kMaxTogether = 10;
+static constexpr int kMaxOpenDemands = 10;
 
 Symbol ObjectRules::Body(const Shape& shape, SeenSet excluded, bool tagged) {
   ObjectState state;
@@ -175,7 +174,7 @@ uint64_t ObjectRules::LeastMembers(const ObjectState& state) {
   if (unmet & ~possible) return kImpossible;
   const int open = std::popcount(unmet);
   if (open == 0 || (open == 1 && spec.max == UINT64_MAX)) return required;
-  if (open > kMaxTogether) return required + static_cast<uint64_t>(open);
+  if (open > kMaxOpenDemands) return required + static_cast<uint64_t>(open);
   // By set of demands: the fewest members that meet them.
   std::vector<uint64_t> least(size_t{1} << open, kImpossible);
   least[0] = 0;

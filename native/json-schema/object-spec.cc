@@ -8,7 +8,6 @@
 
 namespace onpolicy::grammar {
 
-static constexpr uint64_t kManyKeys = 1000;
 static constexpr size_t kMaxDemands = 63;
 static constexpr size_t kMaxKeyClasses = 200;
 // A member may be about so many demands that only some of its values meet: each set of them is an alternative of its own.

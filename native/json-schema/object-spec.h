@@ -8,6 +8,9 @@
 
 namespace onpolicy::grammar {
 
+// More keys than this are not counted.
+constexpr uint64_t kManyKeys = 1000;
+
 // Demands (a bit each) that a member may meet: always, or with some of its values.
 struct Meeting {
   uint64_t always = 0, maybe = 0;

@@ -102,7 +102,7 @@ void ReadFormat(SchemaSite& site) {
   }
 }
 
-constexpr Keyword kKeywords[] = {
+constexpr Keyword kScalarKeywords[] = {
     {"type", kAllDrafts,
      R"({"anyOf":[{"$ref":"#/definitions/simpleTypes"},)"
      R"({"type":"array","items":{"$ref":"#/definitions/simpleTypes"},"minItems":1,"uniqueItems":true}]})",
@@ -125,6 +125,6 @@ constexpr Keyword kKeywords[] = {
 
 }  // namespace
 
-std::span<const Keyword> ScalarKeywords() { return kKeywords; }
+std::span<const Keyword> ScalarKeywords() { return kScalarKeywords; }
 
 }  // namespace onpolicy::grammar

@@ -9,7 +9,6 @@
 
 namespace onpolicy::grammar {
 
-static constexpr uint64_t kManyValues = 1000;
 static constexpr int kMaxCountDepth = 8;
 
 uint64_t ValueCount::Count(FormulaId formula, uint64_t cap) {

@@ -1,4 +1,4 @@
-// A formula -> how many different values satisfy it, up to a thousand.
+// A formula -> how many different values satisfy it, up to kManyValues.
 #pragma once
 #include <unordered_map>
 
@@ -8,12 +8,15 @@ namespace onpolicy::grammar {
 
 class ShapeTable;
 
+// More values than this are not counted.
+constexpr uint64_t kManyValues = 1000;
+
 class ValueCount {
  public:
   ValueCount(ShapeTable& shapes, ValueFormulas& values, ShapeParts& parts)
       : shapes_(shapes), formulas_(values.formulas()), values_(values), pool_(values.pool()), parts_(parts) {}
 
-  // At most `cap`, which is at most 1000; what cannot be told counts as many.
+  // At most `cap`, which is at most kManyValues; what cannot be told counts as many.
   uint64_t Count(FormulaId formula, uint64_t cap);
   // The same, where what cannot be told counts as none.
   uint64_t CountSure(FormulaId formula, uint64_t cap);
