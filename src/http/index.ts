@@ -9,9 +9,12 @@
  * ```
  * @module
  */
-export { connect } from './connect.ts';
-export type { ConnectOptions } from './connect-options.ts';
-export { createHandler, type Handler } from './handler.ts';
-export type { HandlerOptions, Scope, Servable, Token } from './options.ts';
-export { createPool, type PoolOptions } from './pool.ts';
-export { type ServeOptions, type Server, serve } from './serve.ts';
+// A service -> HTTP -> the same service elsewhere. Reading order:
+// server/  handler (one request from begin to end), routes, endpoints; then node and web (two kinds of servers), event-stream
+// client/  connect, retrying-client, http-client, event-stream; then pool (several services as one)
+export { connect } from './client/connect.ts';
+export type { ConnectOptions } from './client/connect-options.ts';
+export { createPool, type PoolOptions } from './client/pool.ts';
+export { createHandler, type Handler } from './server/handler.ts';
+export type { HandlerOptions, Scope, Servable, Token } from './server/handler-options.ts';
+export { type ServeOptions, type Server, serve } from './server/serve.ts';

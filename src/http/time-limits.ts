@@ -1,19 +1,18 @@
 /**
- * Time limits of calls and bodies. One timer serves all limits of a length: one of its own costs a request more than the
- * rest of its bookkeeping.
+ * A duration -> a callback unless cancelled. All limits of one length share a timer: a timer per request would cost more than
+ * the rest of its bookkeeping.
  */
-
 type Limit = { readonly endsAtMs: number; readonly onLate: () => void };
 
-/** Limits of one length: those that end first come first. */
+/** Limits of one length, the earliest end first. */
 type Queue = { readonly limits: Set<Limit>; isWatched: boolean };
 
 const queues = new Map<number, Queue>(); // by length in milliseconds
 
-/** Longest time that a timer takes. */
+/** Longest delay of a timer. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
-/** Calls `onLate` once `ms` have passed, unless the function that it returns is called before. Keeps no process alive. */
+/** Calls `onLate` after `ms` milliseconds unless the returned function is called before. Does not keep the process alive. */
 export function limitTime(ms: number, onLate: () => void): () => void {
   let queue = queues.get(ms);
   if (!queue) {

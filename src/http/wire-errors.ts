@@ -1,17 +1,20 @@
-/** An error <-> its status, headers and body on the wire. Endpoints of completions and preview endpoints have two forms. */
+/** An error <-> its status and body on the wire. Endpoints of completions and preview endpoints have different forms. */
 import { type ErrorCode, type ErrorDetail, errorCodes, OnpolicyError } from '../errors.ts';
 
 /** `completion`: `{ error: { message, type, param, code } }`. `preview`: `{ detail }`. */
 export type ErrorForm = 'completion' | 'preview';
 
-/** Header that names the error's code, in both forms. */
+/** Header with the error's code, in both forms. */
 export const CODE_HEADER = 'x-error-code';
 
-/** Largest value of a fault that is sent back: more helps nobody. */
+/** Data of the last event in a stream. */
+export const STREAM_END = '[DONE]';
+
+/** Limits of the value that a fault sends back. */
 const MAX_INPUT_CHARACTERS = 1000;
 const MAX_INPUT_VALUES = 100;
 
-/** The error object that a stream and the `completion` form carry. */
+/** The error object of the `completion` form and of events in a stream. */
 export type WireError = {
   readonly message: string;
   readonly type: string;
@@ -20,7 +23,7 @@ export type WireError = {
   readonly detail?: readonly ErrorDetail[];
 };
 
-/** The error as the body of the `completion` form, and events of streams, have it. */
+/** The error object of an error. */
 export function toWireError(error: OnpolicyError): WireError {
   const { message, param, code, status, detail } = error;
   return {
@@ -41,7 +44,7 @@ export function toErrorBody(error: OnpolicyError, form: ErrorForm): { status: nu
   return { status: 422, body: { detail: detail.map(shownDetail) } };
 }
 
-/** An error that a server answered with. `code`: the header {@link CODE_HEADER}, null when there is none. */
+/** The error of a server's response. `code`: its header {@link CODE_HEADER}, null if missing. */
 export function fromErrorBody(
   status: number,
   code: string | null,
@@ -69,7 +72,7 @@ export function fromWireError(
   form: ErrorForm = 'completion',
 ): OnpolicyError {
   const { message, param, detail } = error;
-  const stated = typeof error['code'] === 'number' ? error['code'] : status; // vLLM and llama.cpp put the status there
+  const stated = typeof error['code'] === 'number' ? error['code'] : status; // vLLM and llama.cpp send the status as code
   const known = knownCode(error['code']) ?? knownCode(code) ?? codeOfStatus(stated, form);
   return new OnpolicyError(known, typeof message === 'string' ? message : `the server answered ${status}`, {
     ...(typeof param === 'string' ? { param } : {}),
@@ -115,7 +118,7 @@ function errorType(status: number): string {
   return status < 500 ? 'invalid_request_error' : 'server_error';
 }
 
-/** A fault without a value that is large or deep: writing it down could take very long, or overflow the stack. */
+/** A fault without its value if that is large or deep: serializing it could take long or overflow the stack. */
 function shownDetail({ input, ...detail }: ErrorDetail): ErrorDetail {
   const budget = { values: MAX_INPUT_VALUES, characters: MAX_INPUT_CHARACTERS };
   return input === undefined || !isSmall(input, budget) ? detail : { ...detail, input };

@@ -1,4 +1,4 @@
-/** What `runtime.checkpoints` can be asked, over the store. */
+/** A store -> `runtime.checkpoints`. */
 import {
   type CheckpointDeletion,
   validateCheckpointDeleteRequest,
@@ -8,7 +8,7 @@ import type { CallOptions, CheckpointsResource } from '../service.ts';
 import { type PruneRequest, stepsToPrune } from './prune.ts';
 import type { Store } from './store.ts';
 
-/** What training left, in this process. */
+/** Checkpoints of this process's store. */
 export interface LocalCheckpointsResource extends CheckpointsResource {
   /**
    * Deletes all but the best checkpoints by a metric, and the newest.
@@ -17,7 +17,7 @@ export interface LocalCheckpointsResource extends CheckpointsResource {
   prune(modelId: string, request: PruneRequest, options?: CallOptions): Promise<CheckpointDeletion>;
 }
 
-/** Checkpoints of a store's models. `store` throws when the runtime is closed. */
+/** Checkpoints of a store's models. `store` throws if the runtime is closed. */
 export function checkpointsResource(store: () => Store): LocalCheckpointsResource {
   return {
     list: async (modelId, query) => await store().listCheckpoints(modelId, validateListQuery(query)),

@@ -1,4 +1,4 @@
-/** The checkpoints of a model's folder: listed, checked against their checksums, and taken out. */
+/** The folder of a model -> its checkpoints: listed, verified by checksum, discarded. */
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { OnpolicyError } from '../errors.ts';
@@ -6,7 +6,7 @@ import type { Checkpoint } from '../protocol/index.ts';
 import { checkFiles, listSteps, type StepFacts, stepFolder } from '../rl/index.ts';
 import { type Home, ifMissing } from './home.ts';
 
-/** What changed within this time before it was read may have changed again since. */
+/** A listing is cached only if the folder did not change for so long: file times are coarse. */
 const SETTLED_MS = 1_000;
 
 type Listing = { readonly changedMs: number; readonly readMs: number; readonly steps: readonly number[] };
@@ -25,7 +25,7 @@ export class Checkpoints {
     return this.#home.path('models', modelId, 'checkpoints');
   }
 
-  /** The steps that have a checkpoint, in order. The folder is read again when it has changed. */
+  /** The steps with a checkpoint, in order. Rereads the folder if it has changed. */
   async steps(modelId: string): Promise<readonly number[]> {
     const folder = this.folder(modelId);
     const stat = await fs.stat(folder).catch(ifMissing(null));
@@ -42,7 +42,7 @@ export class Checkpoints {
     return steps;
   }
 
-  /** A checkpoint; null: there is none, or what it says about itself is damaged, which is reported. */
+  /** A checkpoint; null if it is missing or its file is damaged. Damage is reported. */
   async read(modelId: string, step: number): Promise<Checkpoint | null> {
     const file = path.join(stepFolder(this.folder(modelId), step), 'checkpoint.json');
     try {
@@ -50,13 +50,13 @@ export class Checkpoints {
       if (typeof facts.id !== 'string' || facts.step !== step) throw new Error('it is of another checkpoint');
       return { id: facts.id, step, metrics: facts.metrics };
     } catch (error) {
-      // A folder without it is damaged; no folder at all was deleted meanwhile.
+      // A folder without the file is damaged; a missing folder was deleted meanwhile.
       if (await fs.stat(path.dirname(file)).catch(ifMissing(null))) this.#home.report(file, error);
       return null;
     }
   }
 
-  /** Makes sure, once for each checkpoint, that its files are those that were written. */
+  /** Verifies the files of a checkpoint by checksum, once. */
   async check(modelId: string, checkpoint: Checkpoint): Promise<void> {
     if (this.#checked.has(checkpoint.id)) return;
     const damage = await checkFiles(stepFolder(this.folder(modelId), checkpoint.step));
@@ -68,7 +68,7 @@ export class Checkpoints {
     this.#checked.add(checkpoint.id);
   }
 
-  /** Takes a step out of sight, at once. False: there is none. The result's folder is removed later. */
+  /** Moves a checkpoint to the trash and returns its folder there, to be removed; null if there is none. */
   async discard(modelId: string, step: number): Promise<string | null> {
     const folder = stepFolder(this.folder(modelId), step);
     this.#listings.delete(modelId);

@@ -1,7 +1,7 @@
-/** Metric records -> one table: a row per record, a column per metric. */
+/** Metric records -> lines of CSV: a row per record, a column per metric. */
 import type { MetricRecord } from './run-log.ts';
 
-/** Lines of CSV, the names first. `records` are read twice, so that a long history need not be held. */
+/** Lines of CSV, the header first. Reads `records` twice, so that a long history is not in memory at once. */
 export async function* metricsCsv(records: () => AsyncIterable<MetricRecord>): AsyncGenerator<string> {
   const names = new Set<string>();
   for await (const { metrics } of records()) for (const name of Object.keys(metrics)) names.add(name);

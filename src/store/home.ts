@@ -1,4 +1,4 @@
-/** The home folder: what lies where, who may write, and what was found damaged. */
+/** A folder -> the home folder: its paths, its one writer, deletion by renaming, and reports of damaged files. */
 import { randomUUID } from 'node:crypto';
 import fs from 'node:fs/promises';
 import path from 'node:path';
@@ -6,24 +6,24 @@ import { flushFolder, replaceFile, storeFailed } from '../common/index.ts';
 import { messageOf, OnpolicyError } from '../errors.ts';
 import { currentWriter, lockForWriting, type WriterLock } from './writer-lock.ts';
 
-/** Version of what lies in a home folder; a home of a newer version is left alone. */
+/** Version of the file format. A home of another version is not written to. */
 export const FORMAT = 1;
 
-/** Hears of files that are damaged and were skipped. */
+/** Called with a description of a damaged file that was skipped. */
 export type ProblemListener = (problem: string) => void;
 
-/** One home folder. Nothing is read before it is asked for, and nothing is made before the first write. */
+/** One home folder. The constructor does not touch the disk; the first write creates the folder. */
 export class Home {
   /** Absolute path. */
   readonly folder: string;
-  /** Hear of what is damaged. Each file is reported once. */
+  /** Called once for each damaged file. */
   readonly listeners = new Set<ProblemListener>();
   readonly #finishDeletion: (trashed: string) => Promise<void>;
   readonly #reported = new Set<string>();
   #session = randomUUID();
   #lock: Promise<WriterLock> | null = null;
 
-  /** `finishDeletion` does what a deletion has to do beyond removing the folder. */
+  /** `finishDeletion` runs before a discarded folder is removed. */
   constructor(folder: string, finishDeletion: (trashed: string) => Promise<void>) {
     this.folder = path.resolve(folder);
     this.#finishDeletion = finishDeletion;
@@ -34,12 +34,12 @@ export class Home {
     return path.join(this.folder, ...parts);
   }
 
-  /** Marks what belongs to this process's time as the writer. */
+  /** Identifies the time of this process as the writer. */
   get session(): string {
     return this.#session;
   }
 
-  /** Says, once, that a file is damaged and was skipped. */
+  /** Reports a damaged file that was skipped, once. */
   report(file: string, problem: unknown): void {
     const name = path.relative(this.folder, file);
     if (this.#reported.has(name)) return;
@@ -48,8 +48,8 @@ export class Home {
   }
 
   /**
-   * Makes this process the writer, if it is not: makes the folder, and finishes what a crash left half-done.
-   * @throws OnpolicyError `STORE_FAILED` when another process writes, or the folder cannot be written to
+   * Makes this process the writer unless it is: creates the folder and finishes deletions that a crash interrupted.
+   * @throws OnpolicyError `STORE_FAILED` if another process is the writer, or the folder is not writable
    */
   async startWriting(): Promise<void> {
     this.#lock ??= this.#open();
@@ -57,7 +57,7 @@ export class Home {
     try {
       if ((await opening).isHeld()) return;
     } catch (error) {
-      if (this.#lock === opening) this.#lock = null; // it may be tried again
+      if (this.#lock === opening) this.#lock = null; // the next call tries again
       throw storeFailed(`cannot write to the home folder ${this.folder}`, error);
     }
     throw new OnpolicyError(
@@ -66,12 +66,12 @@ export class Home {
     );
   }
 
-  /** Whether a session's jobs may still run: it is the one that writes now. */
+  /** Whether the session is the current writer, so that its jobs may still run. */
   async isWriting(session: string): Promise<boolean> {
     return session === this.#session || (await currentWriter(this.folder))?.session === session;
   }
 
-  /** Takes a folder out of sight, at once and for good. What it holds is removed by {@link emptyTrash}. */
+  /** Moves a folder to the trash, atomically. {@link removeDiscarded} removes it. */
   async discard(folder: string, label: string): Promise<string> {
     const target = this.path('trash', `${label}.${randomUUID()}`);
     await fs.rename(folder, target);
@@ -79,14 +79,14 @@ export class Home {
     return target;
   }
 
-  /** A fresh folder to make something in, before it is renamed to where it belongs. */
+  /** A new temporary folder, to be renamed to its destination when complete. */
   async makeTemporary(): Promise<string> {
     const folder = this.path('trash', `new.${randomUUID()}`);
     await fs.mkdir(folder);
     return folder;
   }
 
-  /** Removes a discarded folder, after what else its deletion has to do. */
+  /** Runs `finishDeletion`, then removes a discarded folder. */
   async removeDiscarded(folder: string): Promise<void> {
     await this.#finishDeletion(folder);
     await fs.rm(folder, { recursive: true, force: true });
@@ -99,7 +99,7 @@ export class Home {
     this.#session = randomUUID();
     await opening?.then(
       (lock) => lock.release(),
-      () => {}, // it was never taken
+      () => {}, // the lock was not acquired
     );
   }
 
@@ -137,7 +137,7 @@ export class Home {
   }
 }
 
-/** Turns "no such file" into a value; other errors go on. */
+/** An error handler that returns `value` for a missing file and rethrows other errors. */
 export function ifMissing<Value>(value: Value): (error: unknown) => Value {
   return (error) => {
     if (isMissing(error)) return value;
@@ -150,7 +150,7 @@ function isMissing(error: unknown): boolean {
 }
 
 /**
- * Reads a JSON file of the current format. Null: it is not there, or it is damaged, which is reported.
+ * Reads a JSON file of the current format. Null if it is missing or damaged; damage is reported.
  */
 export async function readRecord<Value>(home: Home, file: string): Promise<Value | null> {
   try {

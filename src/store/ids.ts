@@ -1,4 +1,4 @@
-/** Ids that carry their place in a list, so that a page goes on after an item that has been deleted since. */
+/** A position in a list <-> an id that encodes it, so that a page can continue after a deleted item. */
 import { createHash, randomBytes } from 'node:crypto';
 
 const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
@@ -10,19 +10,19 @@ export function isId(text: string): boolean {
 }
 
 /**
- * A UUID for the item at `place` (0 to 2^48 - 1) of the list `scope`: 48 bits of place, 30 bits that name the list, the
+ * A UUID for the item at `place` (0 to 2^48 - 1) of the list `scope`: 48 bits of place, 30 bits of the list's hash, the
  * rest random.
  */
 export function placedId(scope: string, place: number, random: Uint8Array = randomBytes(16)): string {
   const bytes = Buffer.from(random.subarray(0, 16));
   bytes.writeUIntBE(place, 0, 6);
-  bytes[6] = (bytes[6]! & 0x0f) | 0x40; // the form of version 4, as some readers accept no newer one
+  bytes[6] = (bytes[6]! & 0x0f) | 0x40; // version 4: some parsers accept no newer one
   bytes.writeUInt32BE((0x8000_0000 | tagOf(scope)) >>> 0, 8);
   const hex = bytes.toString('hex');
   return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-');
 }
 
-/** The place of an item in the list `scope`, also when it is gone; null: the id belongs to another list. */
+/** The place that an id encodes, also of a deleted item; null if the id belongs to another list. */
 export function placeOf(scope: string, id: string): number | null {
   if (!isId(id)) return null;
   const bytes = Buffer.from(id.replaceAll('-', ''), 'hex');

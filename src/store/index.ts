@@ -1,4 +1,9 @@
-/** Models, checkpoints, jobs and runs -> files in the home folder, and back. */
+/**
+ * Models, checkpoints, jobs and runs <-> files in the home folder.
+ *
+ * Reading order: `store` (all calls), `home` and `writer-lock` (folder, one writer), `model-records`, `checkpoints`, `jobs`,
+ * `runs` with `run-log` (metrics, trajectories) and `tracker`, then the `*-resource` files, which face the caller.
+ */
 export { checkpointsResource, type LocalCheckpointsResource } from './checkpoints-resource.ts';
 export type { OpenJob } from './jobs.ts';
 export { type MlflowOptions, mlflowTracker } from './mlflow-tracker.ts';

@@ -1,4 +1,4 @@
-/** Training jobs on disk: what they were, where they stand, and what happened in them. */
+/** Training jobs <-> files: status, result and events, also of processes that died. */
 import { createHash } from 'node:crypto';
 import fs from 'node:fs/promises';
 import path from 'node:path';
@@ -26,13 +26,13 @@ export type JobOutcome =
 export type OpenJob = {
   /** A UUID. */
   readonly id: string;
-  /** For files of its own. */
+  /** Folder for the job's own files. */
   readonly folder: string;
-  /** Says that it runs now: it is `queued` before. */
+  /** Changes the status from `queued` to `running`. */
   start(): Promise<void>;
-  /** Keeps an event; gives it with its id and time. */
+  /** Stores an event; returns it with its id and time. */
   append(event: JobEvent): Promise<TrainingJobEvent>;
-  /** Keeps how it ended. No event may follow. */
+  /** Stores the outcome. No event may follow. */
   finish(outcome: JobOutcome): Promise<TrainingJobInfo>;
 };
 
@@ -73,7 +73,7 @@ export class Jobs {
       record = { ...record, ...changes };
       return saveRecord(folder, record);
     };
-    const temporary = await this.#home.makeTemporary(); // a process that dies here leaves no job
+    const temporary = await this.#home.makeTemporary(); // a crash here leaves no job
     await saveRecord(temporary, record);
     await fs.mkdir(path.dirname(folder), { recursive: true });
     await fs.rename(temporary, folder);
@@ -81,12 +81,12 @@ export class Jobs {
     this.#folders.set(id, folder);
     const events = path.join(folder, 'events.jsonl');
     let eventCount = 0;
-    let last: Promise<unknown> = Promise.resolve(); // events are written in the order they came
+    let last: Promise<unknown> = Promise.resolve(); // events are written in the order of the calls
     const append = (event: JobEvent): Promise<TrainingJobEvent> => {
       const kept: TrainingJobEvent = { id: placedId(id, eventCount++), created: now(), ...event };
       const isLast = event.type === 'training_ended' || event.type === 'training_failed';
       const written = last.then(() => appendLine(events, kept, { flush: isLast }));
-      last = written.catch(() => {}); // its caller hears of it
+      last = written.catch(() => {}); // the caller gets the error
       return written.then(() => kept);
     };
     return {
@@ -102,7 +102,7 @@ export class Jobs {
     };
   }
 
-  /** A job of any process; null: there is none. One whose process has died is given as failed. */
+  /** A job of any process; null if unknown. A job whose process has died is `failed`. */
   async read(id: string, modelFolders: readonly string[]): Promise<TrainingJobInfo | null> {
     const folder = await this.#find(id, modelFolders);
     const record = folder ? await readRecord<JobRecord>(this.#home, path.join(folder, 'job.json')) : null;
@@ -130,7 +130,7 @@ export class Jobs {
       if (place >= from) found.push(event);
       if (found.length > query.limit) break;
     }
-    // What the process could not say any more.
+    // The event that a dead process could not write.
     if (found.length <= query.limit && !hasEnd && info.error && place + 1 >= from)
       found.push({ id: endId(id, place + 1), created: info.created, type: 'training_failed', ...info.error });
     const places = found.map((_, i) => i);
@@ -158,7 +158,7 @@ export class Jobs {
   }
 }
 
-/** The id of an event that was never written: the same every time it is asked for. */
+/** The id of an event that was never written, the same on every call. */
 function endId(jobId: string, place: number): string {
   return placedId(jobId, place, createHash('sha256').update(jobId).digest());
 }

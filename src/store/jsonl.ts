@@ -1,10 +1,10 @@
-/** Files of one JSON value per line: appended to, and read without holding the whole. */
+/** Values <-> files of one JSON value per line. Memory use does not depend on the size of a file. */
 import { createReadStream } from 'node:fs';
 import fs from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import { type Home, ifMissing } from './home.ts';
 
-/** Appends a line. What a crash left without its end is closed first, so that it damages no more than itself. */
+/** Appends a line. First ends a line that a crash left incomplete, so that it does not damage the next one. */
 export async function appendLine(file: string, value: unknown, options: { flush: boolean }): Promise<void> {
   const handle = await fs.open(file, 'a+');
   try {
@@ -18,7 +18,7 @@ export async function appendLine(file: string, value: unknown, options: { flush:
 
 const BUFFER_BYTES = 256 * 1024;
 
-/** Writes lines one after the other, holding only a little of them. */
+/** Writes lines through a small buffer. */
 export class LineWriter {
   readonly #handle: fs.FileHandle;
   #waiting: string[] = [];
@@ -30,7 +30,7 @@ export class LineWriter {
     this.#bytes = bytes;
   }
 
-  /** Opens a file to go on after its first `bytes`; what lies beyond is cut off. */
+  /** Opens a file to continue after its first `bytes`; truncates the rest. */
   static async open(file: string, bytes: number): Promise<LineWriter> {
     const handle = await fs.open(file, bytes === 0 ? 'w' : 'r+');
     try {
@@ -42,7 +42,7 @@ export class LineWriter {
     return new LineWriter(handle, bytes);
   }
 
-  /** Length of the file with everything written so far. */
+  /** Length of the file in bytes, buffered lines included. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -55,7 +55,7 @@ export class LineWriter {
     if (this.#waitingLength >= BUFFER_BYTES) await this.#empty();
   }
 
-  /** Makes sure that everything is on the disk. */
+  /** Writes the buffer and syncs the file to the disk. */
   async flush(): Promise<void> {
     await this.#empty();
     await this.#handle.datasync();
@@ -82,10 +82,10 @@ export class LineWriter {
   }
 }
 
-/** Where to start and stop reading, in bytes. */
+/** Where to start (inclusive) and end (exclusive), in bytes. */
 export type ByteRange = { readonly start?: number; readonly end?: number };
 
-/** The values of a file, in order; none when there is no file. A damaged line is reported and skipped. */
+/** The values of a file, in order; none for a missing file. Reports and skips damaged lines. */
 export async function* readLines<Value>(
   home: Home,
   file: string,

@@ -1,14 +1,14 @@
-/** Who uses what: a thing in use is not deleted under its user, and a thing that is being deleted gets no new one. */
+/** A name -> a lease on it. A deletion waits until all leases are released; new leases are refused meanwhile. */
 import { once } from 'node:events';
 import { OnpolicyError } from '../errors.ts';
 
 type Entry = { userCount: number; isClosing: boolean; readonly waiting: Set<() => void> };
 
-/** Counts the users of things by name. */
+/** Counts leases by name. */
 export class Leases {
   readonly #entries = new Map<string, Entry>();
 
-  /** Counts a user in; the result counts it out, once. Null: the thing is being deleted. */
+  /** Takes a lease; the result releases it and can be called twice. Null if a deletion has begun. */
   take(name: string): (() => void) | null {
     const entry = this.#entry(name);
     if (entry.isClosing) return null;
@@ -25,8 +25,8 @@ export class Leases {
   }
 
   /**
-   * Refuses new users and waits for those that there are. The result lets users in again.
-   * @throws OnpolicyError `ABORTED` when `signal` fires first; `CONFLICT` when someone else is deleting it
+   * Refuses new leases and waits until all are released. The result allows leases again.
+   * @throws OnpolicyError `ABORTED` if `signal` fires first; `CONFLICT` if another deletion has begun
    */
   async drain(name: string, what: string, signal?: AbortSignal): Promise<() => void> {
     const entry = this.#entry(name);
@@ -64,5 +64,5 @@ export class Leases {
 }
 
 async function aborted(signal: AbortSignal, stop: AbortSignal): Promise<void> {
-  if (!signal.aborted) await once(signal, 'abort', { signal: stop }).catch(() => {}); // the wait is over
+  if (!signal.aborted) await once(signal, 'abort', { signal: stop }).catch(() => {}); // rejects when `stop` fires
 }

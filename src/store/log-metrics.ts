@@ -1,4 +1,4 @@
-/** Trajectories that are logged -> the metrics of their split. */
+/** Logged trajectories -> the metrics of their split. */
 import type { LogRequest } from '../protocol/index.ts';
 import {
   Averages,
@@ -13,7 +13,7 @@ import {
 type Group = LogRequest['trajectory_groups'][number];
 type Trajectory = Group['trajectories'][number];
 
-/** Gathers metrics group by group. */
+/** Averages metrics, group by group. */
 export class LogMetrics {
   readonly #split: string;
   readonly #averages = new Averages();
@@ -42,12 +42,12 @@ export class LogMetrics {
   }
 }
 
-/** An attempt says in its metadata that it failed. */
+/** Whether the metadata of a trajectory has an exception. */
 function hasException({ metadata }: Trajectory): boolean {
   return Boolean(hasOwn(metadata, 'exception') && (metadata as Record<string, unknown>)['exception']);
 }
 
-/** Tokens of all choices that know them; null: none does. */
+/** Tokens of all choices that state them; null if none does. */
 function sampledTokens({ messages_and_choices, additional_histories }: TrainedTrajectory): number | null {
   const histories = [
     messages_and_choices,
@@ -65,7 +65,7 @@ function sampledTokens({ messages_and_choices, additional_histories }: TrainedTr
   return count;
 }
 
-/** From `start_time` to an `end_time` in the metadata, in seconds; null: one is missing. */
+/** From `start_time` to an `end_time` in the metadata, in seconds; null if one is missing. */
 function seconds({ start_time, metadata }: Trajectory): number | null {
   const end = hasOwn(metadata, 'end_time') ? (metadata as Record<string, unknown>)['end_time'] : null;
   if (!start_time || typeof end !== 'string') return null;

@@ -1,4 +1,4 @@
-/** Runs in an MLflow tracking server, over its REST API 2.0. */
+/** Runs -> an MLflow tracking server, over its REST API 2.0. */
 import { OnpolicyError } from '../errors.ts';
 import type { Model } from '../protocol/index.ts';
 import type { RunRecord } from './run-record.ts';
@@ -6,9 +6,9 @@ import type { TrackedMetrics, Tracker } from './tracker.ts';
 
 /** Options of {@link mlflowTracker}. */
 export type MlflowOptions = {
-  /** Address of the server, for example `http://localhost:5000`. */
+  /** URL of the server, for example `http://localhost:5000`. */
   readonly url: string;
-  /** Experiment that the runs belong to; it is made when it is missing. Default `onpolicy`. */
+  /** Experiment of the runs; created if missing. Default `onpolicy`. */
   readonly experiment?: string;
   /** Sent as a bearer token. */
   readonly token?: string;
@@ -18,13 +18,13 @@ export type MlflowOptions = {
   readonly timeoutMs?: number;
 };
 
-/** What one request may hold. */
+/** Limits of one request. */
 const MOST_METRICS = 1000;
 const MOST_TAGS = 100;
 const LONGEST_KEY = 250;
 const LONGEST_VALUE = 5000;
 
-/** A tracker that keeps runs in MLflow. Nothing is sent before there is something to keep. */
+/** A tracker that stores runs in MLflow. The first request is sent with the first run. */
 export function mlflowTracker(options: MlflowOptions): Tracker {
   const { experiment = 'onpolicy' } = options;
   const call = caller(options);
@@ -45,7 +45,7 @@ export function mlflowTracker(options: MlflowOptions): Tracker {
     startRun: async (model: Model, run: RunRecord) => {
       experimentId ??= findExperiment();
       const id = await experimentId.catch((error: unknown) => {
-        experimentId = null; // it may be tried again
+        experimentId = null; // the next run tries again
         throw error;
       });
       const { run: started } = await call<{ run: { info: { run_id: string } } }>('POST', 'runs/create', {
@@ -90,7 +90,7 @@ function toPairs(values: Readonly<Record<string, unknown>>): { key: string; valu
     }));
 }
 
-/** The letters that MLflow takes in names. */
+/** A name with only characters that MLflow accepts. */
 function toKey(name: string): string {
   return name.replace(/[^\w\-. /]/g, '_').slice(0, LONGEST_KEY);
 }
@@ -128,7 +128,7 @@ function errorCode(text: string): string | null {
   try {
     return (JSON.parse(text) as { error_code?: string }).error_code ?? null;
   } catch {
-    return null; // a proxy's page
+    return null; // for example a proxy's HTML page
   }
 }
 

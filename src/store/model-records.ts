@@ -1,4 +1,4 @@
-/** The models of a home folder: registered, found and taken out. */
+/** A home folder -> its models: registered and found. */
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { flushFolder, writeFlushed } from '../common/index.ts';
@@ -6,10 +6,10 @@ import { FORMAT, type Home, ifMissing, readRecord } from './home.ts';
 import { isId, placedId, placeOf } from './ids.ts';
 import { newRunRecord } from './run-record.ts';
 
-/** Names the list of models in its ids. */
+/** Scope of the ids of models. */
 export const MODELS = 'models';
 
-/** What a model's folder says about itself; it never changes. */
+/** Content of `model.json`; it never changes. */
 export type ModelRecord = {
   readonly format: number;
   readonly id: string;
@@ -19,7 +19,7 @@ export type ModelRecord = {
   readonly created: number;
 };
 
-/** Reads and writes `models/<id>/model.json`. Folders are the truth: other processes may write. */
+/** Reads and writes `models/<id>/model.json`. Rereads the folder on every call, as other processes may write. */
 export class ModelRecords {
   readonly #home: Home;
   readonly #known = new Map<string, ModelRecord>();
@@ -43,7 +43,7 @@ export class ModelRecords {
       .sort((a, b) => placeOf(MODELS, a.id)! - placeOf(MODELS, b.id)!);
   }
 
-  /** One model; null: there is none. */
+  /** One model; null if unknown. */
   async get(id: string): Promise<ModelRecord | null> {
     const known = isId(id) ? id.toLowerCase() : null;
     if (known === null) return null;

@@ -1,4 +1,4 @@
-/** What `runtime.models` can be asked, over the store. */
+/** A store -> `runtime.models`. */
 import {
   fault,
   throwFaults,
@@ -10,7 +10,7 @@ import type { CallOptions, ModelsResource } from '../service.ts';
 import { isId } from './ids.ts';
 import type { Store } from './store.ts';
 
-/** Models of a store. `store` throws when the runtime is closed. */
+/** Models of a store. `store` throws if the runtime is closed. */
 export function modelsResource(store: () => Store): ModelsResource {
   return {
     create: async (request) => {

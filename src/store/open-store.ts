@@ -1,4 +1,4 @@
-/** A folder -> its store: one per folder in this process, whoever asks. */
+/** A folder -> its store, one per folder in this process. */
 import path from 'node:path';
 import type { ProblemListener } from './home.ts';
 import { Store } from './store.ts';
@@ -6,22 +6,22 @@ import type { Tracker } from './tracker.ts';
 
 /** Options of {@link openStore}. */
 export type StoreOptions = {
-  /** Hears of damaged files, which are skipped, and of a tracker that fails. */
+  /** Called for damaged files, which are skipped, and for failures of the tracker. */
   readonly onProblem?: ProblemListener | undefined;
-  /** Gets the runs as well. */
+  /** Also receives the metrics of all runs. */
   readonly tracker?: Tracker | undefined;
 };
 
-/** A store and the right to use it. */
+/** A store in use. */
 export type OpenStore = {
   readonly store: Store;
-  /** Gives it back. The last one to do so lets other processes write. */
+  /** Ends this use. The last one releases the folder, so that other processes can write. */
   close(): Promise<void>;
 };
 
 const opened = new Map<string, { readonly store: Store; userCount: number }>();
 
-/** Opens a home folder; everything in this process shares one store per folder. Touches nothing on the disk. */
+/** Opens a home folder. All callers in this process share one store per folder. Does not touch the disk. */
 export function openStore(folder: string, { onProblem, tracker }: StoreOptions = {}): OpenStore {
   const key = path.resolve(folder);
   const entry = opened.get(key) ?? { store: new Store(key), userCount: 0 };

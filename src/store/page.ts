@@ -1,12 +1,11 @@
-/** A question for a page -> the places to read, and what was read -> the page. */
-
+/** A list query -> a page of items, reading only the items of the page. */
 import type { Page, ValidListQuery } from '../protocol/index.ts';
 import { fault, throwFaults } from '../protocol/index.ts';
 import { placeOf } from './ids.ts';
 
 /**
- * Reads a page of the list `scope`. `places` are in ascending order; `read` gives null for an item that cannot be shown.
- * @throws OnpolicyError `INVALID_REQUEST` when the cursor is of another list
+ * Reads a page of the list `scope`. `places` are in ascending order; `read` returns null for an item to skip.
+ * @throws OnpolicyError `INVALID_REQUEST` if the cursor belongs to another list
  */
 export async function readPage<Item extends { readonly id: string }>(
   scope: string,
@@ -18,7 +17,7 @@ export async function readPage<Item extends { readonly id: string }>(
   const rest = placesAfter(places, after, query.order);
   const found: Item[] = [];
   while (found.length <= query.limit) {
-    const some = take(rest, query.limit + 1 - found.length); // one more, to know whether there are any
+    const some = take(rest, query.limit + 1 - found.length); // one more, for `has_more`
     if (some.length === 0) break;
     for (const item of await Promise.all(some.map(read))) if (item) found.push(item);
   }
@@ -60,7 +59,7 @@ function* placesAfter(
       yield places[i]!;
 }
 
-/** How many places are at most `limit`, by bisection. */
+/** The number of places that are at most `limit`, by binary search. */
 function countUpTo(places: readonly number[], limit: number): number {
   let low = 0;
   let high = places.length;

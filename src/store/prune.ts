@@ -1,21 +1,20 @@
-/** Checkpoints and a metric -> the steps that are not worth keeping. */
-
+/** Checkpoints and a metric -> the steps to delete. */
 import type { Checkpoint } from '../protocol/index.ts';
 import { fault, throwFaults } from '../protocol/index.ts';
 
-/** Which checkpoints stay. */
+/** Which checkpoints to keep. */
 export type PruneRequest = {
-  /** How many of the best, from 1. */
+  /** Number of the best to keep, at least 1. */
   readonly keep: number;
-  /** What makes them good. Default `train/reward`. */
+  /** Metric to compare. Default `train/reward`. */
   readonly metric?: string;
-  /** Whether more of it is better. Default `max`. */
+  /** Whether a higher or a lower value is better. Default `max`. */
   readonly goal?: 'max' | 'min';
 };
 
 /**
- * Everything but the best `keep` and the newest, which answers and is trained on. Of equal ones the newer is better; one
- * without the metric is worse than all that have it.
+ * All steps but the best `keep` and the newest, which is in use. Among equals the newer is better; a checkpoint without the
+ * metric is worse than all others.
  * @throws OnpolicyError `INVALID_REQUEST` for bad fields
  */
 export function stepsToPrune(checkpoints: readonly Checkpoint[], request: PruneRequest): number[] {

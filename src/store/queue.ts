@@ -1,14 +1,13 @@
-/** Work on one thing, one after the other; work on different things side by side. */
-
-/** Runs pieces of work in the order they came, per name. */
+/** Async functions -> their results. Functions of one name run one after the other, those of different names concurrently. */
+/** Runs functions in the order of their calls, per name. */
 export class Queue {
   readonly #last = new Map<string, Promise<unknown>>();
 
-  /** Waits its turn, then works. */
+  /** Runs `work` after all earlier work of this name. */
   async run<Result>(name: string, work: () => Promise<Result>): Promise<Result> {
     const before = this.#last.get(name) ?? Promise.resolve();
     const mine = before.then(work, work);
-    const settled = mine.catch(() => {}); // whoever called it hears of the failure
+    const settled = mine.catch(() => {}); // the caller gets the error
     this.#last.set(name, settled);
     try {
       return await mine;
@@ -17,7 +16,7 @@ export class Queue {
     }
   }
 
-  /** Resolves when everything that waits or works now is done. */
+  /** Resolves when all work queued so far is done. */
   async idle(): Promise<void> {
     await Promise.all(this.#last.values());
   }

@@ -1,4 +1,4 @@
-/** What a model's run keeps: trajectories and metrics in plain files, of which a small file says how much is complete. */
+/** Trajectories and metrics <-> files of a model's run. `committed.json` states how many bytes of each file are complete. */
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { flushFolder, replaceFile } from '../common/index.ts';
@@ -7,31 +7,31 @@ import { FORMAT, type Home, readRecord } from './home.ts';
 import { LineWriter, readLines } from './jsonl.ts';
 import { splitFolder } from './split-folder.ts';
 
-/** A file is full at this size, and the next one begins. */
+/** Size at which the next file begins. */
 const FULL_BYTES = 8 * 2 ** 20;
 
 /** One line of `metrics.jsonl`. */
 export type MetricRecord = {
-  /** The checkpoint that they are about. */
+  /** The checkpoint that was measured. */
   readonly step: number;
   /** Seconds since 1970. */
   readonly created: number;
-  /** Who measured: `training`, or the split of a log call. */
+  /** `training`, or the split of a log call. */
   readonly source: string;
   readonly metrics: MetricValues;
 };
 
 /** One line of `trajectories/<split>/<n>.jsonl`. */
 export type TrajectoryRecord<Content = unknown> = {
-  /** Counts the groups of the split, from 0. */
+  /** Index of the group in its split, from 0. */
   readonly group: number;
-  /** Place within the group, from 0. */
+  /** Index within the group, from 0. */
   readonly index: number;
   /** The model's newest checkpoint when it was logged. */
   readonly step: number;
   /** Seconds since 1970. */
   readonly created: number;
-  /** As it was given. */
+  /** As passed to the log call. */
   readonly trajectory: Content;
 };
 
@@ -42,7 +42,7 @@ export type TrajectoryFile = {
   readonly trajectories: number;
 };
 
-/** How much of each file is complete: what lies beyond was cut off by a crash. */
+/** How much of each file is complete; the rest was left by a crash. */
 export type Committed = {
   readonly format: number;
   readonly metrics_bytes: number;
@@ -63,8 +63,7 @@ export function trajectoryFile(modelFolder: string, split: string, n: number): s
 }
 
 /**
- * Appends metrics, and with `split` the groups that `groups` gives, one after the other: all of it or, when it fails,
- * nothing. One call at a time for a model.
+ * Appends metrics and, with `logged`, groups of trajectories: all or, on failure, nothing. One call at a time for a model.
  */
 export async function appendToRun<Content>(
   home: Home,
@@ -93,7 +92,7 @@ export async function appendToRun<Content>(
   await replaceFile(path.join(modelFolder, 'committed.json'), `${JSON.stringify(next)}\n`);
 }
 
-/** The lines of `metrics.jsonl`, oldest first, from a byte on. */
+/** The lines of `metrics.jsonl`, oldest first, starting at a byte. */
 export async function* readMetrics(home: Home, modelFolder: string, start = 0): AsyncGenerator<MetricRecord> {
   const { metrics_bytes } = await readCommitted(home, modelFolder);
   yield* readLines<MetricRecord>(home, path.join(modelFolder, 'metrics.jsonl'), {
@@ -102,7 +101,7 @@ export async function* readMetrics(home: Home, modelFolder: string, start = 0): 
   });
 }
 
-/** The trajectories of a split, oldest first, from a group on. */
+/** The trajectories of a split, oldest first, starting at a group. */
 export async function* readTrajectories<Content>(
   home: Home,
   modelFolder: string,

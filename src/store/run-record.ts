@@ -1,4 +1,4 @@
-/** What is known of a run beside its metrics: where it ran, and with which settings. */
+/** A model's folder <-> the record of its run: machine and settings. */
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -10,7 +10,7 @@ export type RunRecord = {
   readonly format: number;
   /** Seconds since 1970. */
   readonly created: number;
-  /** Where it was begun. */
+  /** The machine that began it. */
   readonly system: {
     readonly onpolicy: string;
     readonly node: string;
@@ -24,7 +24,7 @@ export type RunRecord = {
   readonly config: Readonly<Record<string, unknown>>;
 };
 
-/** A run that begins here and now. */
+/** The record of a new run on this machine. */
 export function newRunRecord(): RunRecord {
   const manifest = fs.readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
   return {
@@ -43,13 +43,13 @@ export function newRunRecord(): RunRecord {
   };
 }
 
-/** The run of a model; a fresh one when its file is missing or damaged. */
+/** The record of a model's run; a new one if its file is missing or damaged. */
 export async function readRunRecord(home: Home, modelFolder: string): Promise<RunRecord> {
   return (await readRecord<RunRecord>(home, runFile(modelFolder))) ?? newRunRecord();
 }
 
-/** Keeps the settings of a job that begins. */
-export async function keepConfig(
+/** Stores the settings of a new job. */
+export async function saveConfig(
   home: Home,
   modelFolder: string,
   config: Readonly<Record<string, unknown>>,

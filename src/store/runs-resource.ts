@@ -1,4 +1,4 @@
-/** What `runtime.runs` can be asked: the history of a model, as it was kept. */
+/** A store -> `runtime.runs`, the history of each model. */
 import { metricsCsv } from './csv.ts';
 import type { MetricRecord } from './run-log.ts';
 import type { RunRecord } from './run-record.ts';
@@ -7,19 +7,19 @@ import type { Store } from './store.ts';
 
 /** The runs of the models: every model has one. */
 export interface RunsResource {
-  /** Where a model's run was begun, and the settings of its newest training job. */
+  /** The machine of a model's run, and the settings of its newest training job. */
   retrieve(modelId: string): Promise<RunRecord>;
   /** The metrics of training jobs and log calls, oldest first. */
   metrics(modelId: string): AsyncIterable<MetricRecord>;
-  /** The same as lines of CSV, the names first. */
+  /** The same as lines of CSV, the header first. */
   metricsCsv(modelId: string): AsyncIterable<string>;
-  /** The splits that were logged, with the number of their trajectories. */
+  /** The logged splits with their numbers of trajectories. */
   splits(modelId: string): Promise<Record<string, number>>;
-  /** The trajectories of a split, oldest first, from a group on. */
+  /** The trajectories of a split, oldest first, starting at a group. */
   trajectories(modelId: string, split: string, fromGroup?: number): AsyncIterable<LoggedTrajectory>;
 }
 
-/** Runs of a store's models. `store` throws when the runtime is closed. */
+/** Runs of a store's models. `store` throws if the runtime is closed. */
 export function runsResource(store: () => Store): RunsResource {
   return {
     retrieve: async (modelId) => await store().runs.read(modelId),

@@ -1,4 +1,4 @@
-/** The runs of the models: what is logged goes to the home folder, then to the tracker. */
+/** Logged trajectories and metrics -> the home folder, then the tracker. */
 import type { LogRequest, LogResult, MetricValues, Model } from '../protocol/index.ts';
 import type { Home } from './home.ts';
 import { LogMetrics } from './log-metrics.ts';
@@ -11,7 +11,7 @@ import {
   readTrajectories,
   type TrajectoryRecord,
 } from './run-log.ts';
-import { keepConfig, type RunRecord, readRunRecord } from './run-record.ts';
+import { type RunRecord, readRunRecord, saveConfig } from './run-record.ts';
 import { deleteTrackedRun, type Tracker, TrackerMirror } from './tracker.ts';
 
 /** What runs need of the models. */
@@ -19,7 +19,7 @@ export type RunModels = {
   /** Throws `MODEL_NOT_FOUND`. */
   model(id: string): Promise<Model>;
   folder(id: string): string;
-  /** Works as the only one that writes to the model. */
+  /** Runs `work` as the only writer of the model. */
   write<Result>(id: string, work: () => Promise<Result>): Promise<Result>;
 };
 
@@ -28,7 +28,7 @@ export type LoggedTrajectory = TrajectoryRecord<
   LogRequest['trajectory_groups'][number]['trajectories'][number]
 >;
 
-/** Keeps and gives what was measured. */
+/** Stores and reads runs. */
 export class Runs {
   readonly #home: Home;
   readonly #models: RunModels;
@@ -41,15 +41,15 @@ export class Runs {
     this.#models = models;
   }
 
-  /** Gets the runs as well, from now on. */
+  /** Also receives all metrics from now on. */
   set tracker(tracker: Tracker) {
     this.#tracker = tracker;
     this.#mirror = new TrackerMirror(this.#home, tracker);
   }
 
   /**
-   * Keeps trajectories of a valid request, and the metrics computed from them: all of it, or nothing.
-   * @throws OnpolicyError `MODEL_NOT_FOUND`; `STORE_FAILED` when the disk is full, or this process cannot write
+   * Stores the trajectories of a valid request and their metrics: all or nothing.
+   * @throws OnpolicyError `MODEL_NOT_FOUND`; `STORE_FAILED` if the disk is full or this process cannot write
    */
   async log(
     modelId: string,
@@ -75,26 +75,26 @@ export class Runs {
     return { logged_trajectories: count, metrics: metrics.read() };
   }
 
-  /** Keeps the metrics of a training job that left the checkpoint `step`. */
-  async keepTraining(id: string, step: number, metrics: MetricValues): Promise<void> {
+  /** Stores the metrics of a training job that wrote the checkpoint `step`. */
+  async logTraining(id: string, step: number, metrics: MetricValues): Promise<void> {
     await this.#models.write(id, () =>
       appendToRun(this.#home, this.#models.folder(id), step, null, () => ({ source: 'training', metrics })),
     );
     this.#send(id);
   }
 
-  /** Keeps the settings of a job that begins. For who writes to the model. */
-  async keepConfig(id: string, config: Readonly<Record<string, unknown>>): Promise<void> {
-    await keepConfig(this.#home, this.#models.folder(id), config);
+  /** Stores the settings of a new job. The caller must be the writer of the model. */
+  async saveConfig(id: string, config: Readonly<Record<string, unknown>>): Promise<void> {
+    await saveConfig(this.#home, this.#models.folder(id), config);
   }
 
-  /** Where a run was begun, and the settings of its newest training job. */
+  /** The machine of a run, and the settings of its newest training job. */
   async read(modelId: string): Promise<RunRecord> {
     const { id } = await this.#models.model(modelId);
     return await readRunRecord(this.#home, this.#models.folder(id));
   }
 
-  /** How much a run holds: sizes, and counts of groups and trajectories by split. */
+  /** Size of a run: bytes, and counts of groups and trajectories by split. */
   async readCommitted(modelId: string): Promise<Committed> {
     const { id } = await this.#models.model(modelId);
     return await readCommitted(this.#home, this.#models.folder(id));
@@ -106,25 +106,25 @@ export class Runs {
     yield* readMetrics(this.#home, this.#models.folder(id));
   }
 
-  /** The trajectories of a split, oldest first, from a group on. */
+  /** The trajectories of a split, oldest first, starting at a group. */
   async *readTrajectories(modelId: string, split: string, fromGroup = 0): AsyncGenerator<LoggedTrajectory> {
     const { id } = await this.#models.model(modelId);
     yield* readTrajectories(this.#home, this.#models.folder(id), split, fromGroup);
   }
 
-  /** Deletes from the tracker the run that a discarded model's folder names. */
+  /** Deletes the tracker's run of a discarded model. */
   async finishDeletion(modelFolder: string): Promise<void> {
     await deleteTrackedRun(this.#home, this.#tracker, modelFolder);
   }
 
-  /** Resolves when nothing is being sent to the tracker. */
+  /** Resolves when all was sent to the tracker. */
   async idle(): Promise<void> {
     await this.#mirror?.idle();
   }
 
-  /** Sends to the tracker what a run has gained, in the background. */
+  /** Sends a run's new metrics to the tracker, in the background. */
   #send(id: string): void {
     const read = () => Promise.all([this.#models.model(id), this.read(id)]);
-    this.#mirror?.send(id, this.#models.folder(id), read).catch(() => {}); // it reports its failures
+    this.#mirror?.send(id, this.#models.folder(id), read).catch(() => {}); // `send` reports failures
   }
 }

@@ -1,11 +1,11 @@
-/** The name of a split, any text -> the name of its folder, on every file system. */
+/** The name of a split (any text) -> the name of its folder, valid on every file system. */
 import { createHash } from 'node:crypto';
 
 const LONGEST = 150;
-/** Windows keeps these for devices. */
+/** Names of devices on Windows. */
 const RESERVED = /^(con|prn|aux|nul|com\d|lpt\d)$/;
 
-/** Small letters, digits, `-` and `_` stay as they are; the rest is written as `%` and its bytes. Different splits differ. */
+/** Escapes all but lower-case letters, digits, `-` and `_` as `%` and the byte in hex. Different splits get different names. */
 export function splitFolder(split: string): string {
   const name = Array.from(Buffer.from(split), (byte) => {
     const letter = String.fromCharCode(byte);

@@ -1,4 +1,4 @@
-/** Models, checkpoints and jobs of one home folder, for everything above it. READ FIRST in this folder. */
+/** Calls -> models, checkpoints, jobs and runs in the files of one home folder. */
 import { storeFailed } from '../common/index.ts';
 import { OnpolicyError } from '../errors.ts';
 import type {
@@ -23,27 +23,27 @@ import { readPage } from './page.ts';
 import { Queue } from './queue.ts';
 import { Runs } from './runs.ts';
 
-/** A checkpoint that cannot vanish until it is released. */
+/** A checkpoint that is not deleted before it is released. */
 export type UsedCheckpoint = {
-  /** 0: the base model, without an adapter. */
+  /** 0 is the base model, without an adapter. */
   readonly step: number;
   /** Id of the checkpoint; null for step 0. */
   readonly id: string | null;
-  /** Its folder, files checked; null for step 0. */
+  /** Its folder with verified files; null for step 0. */
   readonly folder: string | null;
-  /** Lets it be deleted. Calling it again is fine. */
+  /** Allows its deletion. Can be called twice. */
   release(): void;
 };
 
 /** Options of {@link Store.createJob}. */
 export type JobOptions = {
-  /** Stops the job; called when its model is deleted. The job has to finish then. */
+  /** Called when the job's model is deleted. The job must finish then. */
   readonly cancel?: () => void;
-  /** Its settings; the run keeps those of the newest job. */
+  /** Its settings; the run stores those of the newest job. */
   readonly config?: Readonly<Record<string, unknown>>;
 };
 
-/** What lies in a home folder. Reads see what other processes write; writing makes this process the only writer. */
+/** A home folder. Reads see the writes of other processes; the first write makes this process the only writer. */
 export class Store {
   readonly #home: Home;
   readonly #models: ModelRecords;
@@ -73,12 +73,12 @@ export class Store {
     return this.#home.folder;
   }
 
-  /** Hear of damaged files, which are skipped. */
+  /** Called for damaged files, which are skipped. */
   get listeners(): Set<ProblemListener> {
     return this.#home.listeners;
   }
 
-  /** The model of this id or name; null: there is none. */
+  /** The model of this id or name; null if unknown. */
   async findModel(idOrName: string): Promise<Model | null> {
     const record =
       (await this.#models.get(idOrName)) ??
@@ -91,7 +91,7 @@ export class Store {
     return await this.#toModel(await this.#getRecord(id));
   }
 
-  /** Registers a model. @throws OnpolicyError `CONFLICT` when the name is taken, unless `return_existing` */
+  /** Registers a model. @throws OnpolicyError `CONFLICT` if the name is taken, unless `return_existing` */
   async createModel({ base_model, name, return_existing }: ValidModelCreateRequest): Promise<Model> {
     return await this.#write('cannot register the model', MODELS, async () => {
       const existing =
@@ -114,7 +114,7 @@ export class Store {
     return await readPage(MODELS, [...records.keys()], query, (place) => this.#toModel(records.get(place)!));
   }
 
-  /** Stops the model's jobs, waits for what uses it, and deletes it with everything that belongs to it. */
+  /** Stops the model's jobs, waits until its leases are released, and deletes it with all that belongs to it. */
   async deleteModel(given: string, signal?: AbortSignal): Promise<ModelDeletion> {
     const { id } = await this.#getRecord(given);
     await this.#home.startWriting();
@@ -135,27 +135,27 @@ export class Store {
     }
   }
 
-  /** Where a model's checkpoints lie. The folder need not exist. */
+  /** The folder of a model's checkpoints. It need not exist. */
   checkpointsFolder(modelId: string): string {
     return this.#checkpoints.folder(modelId.toLowerCase());
   }
 
-  /** The id for a new checkpoint: only ids made here work as cursors. */
+  /** The id for a new checkpoint; it works as a cursor. */
   newCheckpointId(modelId: string, step: number): string {
     return placedId(modelId.toLowerCase(), step);
   }
 
   /**
-   * Holds a checkpoint, so that it is not deleted while it is in use. `step`: the newest when absent; 0: the base model.
-   * @throws OnpolicyError `MODEL_NOT_FOUND`, `NOT_FOUND`; `STORE_FAILED` when a file of it is missing or damaged
+   * Takes a lease on a checkpoint, so that it is not deleted while in use. `step`: default the newest; 0 is the base model.
+   * @throws OnpolicyError `MODEL_NOT_FOUND`, `NOT_FOUND`; `STORE_FAILED` if one of its files is missing or damaged
    */
   async useCheckpoint(modelId: string, step?: number): Promise<UsedCheckpoint> {
     const { id } = await this.#getRecord(modelId);
-    const releaseModel = this.#take(id, id);
+    const releaseModel = this.#lease(id, id);
     let releaseStep = () => {};
     try {
       const wanted = step ?? (await this.#checkpoints.steps(id)).at(-1) ?? 0;
-      releaseStep = this.#take(`${id}@${wanted}`, id, wanted);
+      releaseStep = this.#lease(`${id}@${wanted}`, id, wanted);
       const release = () => {
         releaseStep();
         releaseModel();
@@ -192,14 +192,14 @@ export class Store {
     return found;
   }
 
-  /** Deletes checkpoints. One that is in use is waited for. */
+  /** Deletes checkpoints. Waits for those in use. */
   async deleteCheckpoints(
     modelId: string,
     steps: readonly number[],
     signal?: AbortSignal,
   ): Promise<CheckpointDeletion> {
     const { id } = await this.#getRecord(modelId);
-    const releaseModel = this.#take(id, id);
+    const releaseModel = this.#lease(id, id);
     const notFound: number[] = [];
     let deletedCount = 0;
     try {
@@ -227,12 +227,12 @@ export class Store {
   }
 
   /**
-   * A new training job of a model, which is not deleted before the job has finished.
-   * @throws OnpolicyError `MODEL_NOT_FOUND`; `STORE_FAILED` when this process cannot write
+   * Creates a training job of a model. The model is not deleted before the job has finished.
+   * @throws OnpolicyError `MODEL_NOT_FOUND`; `STORE_FAILED` if this process cannot write
    */
   async createJob(modelId: string, { cancel, config }: JobOptions = {}): Promise<OpenJob> {
     const { id } = await this.#getRecord(modelId);
-    const release = this.#take(id, id);
+    const release = this.#lease(id, id);
     const cancels = this.#cancels.get(id) ?? new Set();
     const end = () => {
       release();
@@ -242,13 +242,13 @@ export class Store {
     try {
       const folder = this.#models.folder(id);
       const job = await this.#write('cannot keep the training job', id, async () => {
-        if (config) await this.runs.keepConfig(id, config);
+        if (config) await this.runs.saveConfig(id, config);
         return await this.#jobs.create(folder, id);
       });
       if (cancel) this.#cancels.set(id, cancels.add(cancel));
       const finish = async (outcome: JobOutcome) => {
         const info = await job.finish(outcome);
-        if (outcome.status === 'completed') await this.runs.keepTraining(id, outcome.step, outcome.metrics);
+        if (outcome.status === 'completed') await this.runs.logTraining(id, outcome.step, outcome.metrics);
         return info;
       };
       return { ...job, finish: (outcome) => finish(outcome).finally(end) };
@@ -258,14 +258,14 @@ export class Store {
     }
   }
 
-  /** What is known of a job, of this process or an earlier one. @throws OnpolicyError `NOT_FOUND` */
+  /** The status of a job of any process. @throws OnpolicyError `NOT_FOUND` */
   async readJob(id: string): Promise<TrainingJobInfo> {
     const job = await this.#jobs.read(id, await this.#modelFolders());
     if (!job) throw noJob(id);
     return job;
   }
 
-  /** A page of a job's events, in the order they happened. @throws OnpolicyError `NOT_FOUND` */
+  /** A page of a job's events, oldest first. @throws OnpolicyError `NOT_FOUND` */
   async readEvents(
     id: string,
     query: Pick<ValidListQuery, 'after' | 'limit'>,
@@ -275,16 +275,16 @@ export class Store {
     return page;
   }
 
-  /** Waits for writes under way, then lets other processes write. */
+  /** Waits for running writes, then lets other processes write. */
   async close(): Promise<void> {
     await this.#queue.idle();
     await this.runs.idle();
     await this.#home.close();
   }
 
-  /** Writes to a model's run, which is not deleted meanwhile. */
+  /** Writes to a model's run. The model is not deleted meanwhile. */
   async #writeRun<Result>(id: string, work: () => Promise<Result>): Promise<Result> {
-    const release = this.#take(id, id);
+    const release = this.#lease(id, id);
     try {
       return await this.#write(`cannot log to the model ${id}`, id, work);
     } finally {
@@ -303,7 +303,7 @@ export class Store {
     return record;
   }
 
-  #take(name: string, modelId: string, step?: number): () => void {
+  #lease(name: string, modelId: string, step?: number): () => void {
     const release = this.#leases.take(name);
     if (!release) throw step === undefined ? noModel(modelId) : noCheckpoint(modelId, step);
     return release;
@@ -313,7 +313,7 @@ export class Store {
     return (await this.#models.all()).map(({ id }) => this.#models.folder(id));
   }
 
-  /** False: not now. It is out of sight already, and removed when the home is next opened. */
+  /** Returns false if that failed. Then the folder is removed when the home is next opened. */
   async #removeDiscarded(folder: string): Promise<boolean> {
     return await this.#home.removeDiscarded(folder).then(
       () => true,

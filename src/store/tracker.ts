@@ -1,4 +1,4 @@
-/** Where a team keeps its experiments: the contract, and what brings a run's metrics there. */
+/** Metrics in the home folder -> an experiment tracker, by the contract `Tracker`. */
 import path from 'node:path';
 import { replaceFile } from '../common/index.ts';
 import type { MetricValues, Model } from '../protocol/index.ts';
@@ -9,7 +9,7 @@ import type { RunRecord } from './run-record.ts';
 
 /** Metrics of one moment, as a tracker receives them. */
 export type TrackedMetrics = {
-  /** The checkpoint that they are about. */
+  /** The checkpoint that was measured. */
   readonly step: number;
   /** Milliseconds since 1970. */
   readonly timeMs: number;
@@ -17,13 +17,13 @@ export type TrackedMetrics = {
 };
 
 /**
- * An experiment tracker. Runs are always kept in the home folder; a tracker gets them as well. When it fails, the
- * metrics stay there and are sent with the next ones, so that some may come twice.
+ * An experiment tracker. It receives a copy of the metrics in the home folder. After a failure they are sent with the next
+ * ones, so that some may arrive twice.
  */
 export interface Tracker {
-  /** Kept with each run, so that another tracker does not take it for its own. */
+  /** Stored with each run, to tell trackers apart. */
   readonly name: string;
-  /** Begins the run of a model; gives the id by which the tracker knows it. */
+  /** Begins the run of a model; returns the tracker's id of it. */
   startRun(model: Model, run: RunRecord): Promise<string>;
   /** Adds metrics, oldest first. `config`: settings of the newest training job. */
   log(
@@ -31,22 +31,22 @@ export interface Tracker {
     metrics: readonly TrackedMetrics[],
     config: Readonly<Record<string, unknown>>,
   ): Promise<void>;
-  /** Deletes a run. One that is gone already is no error. */
+  /** Deletes a run. A missing run is no error. */
   deleteRun(runId: string): Promise<void>;
 }
 
-/** What a model's folder says about its run in a tracker. */
+/** Content of `tracker.json`. */
 type TrackerState = {
   readonly format: number;
   readonly tracker: string;
   readonly run_id: string;
-  /** How much of `metrics.jsonl` was sent. */
+  /** Bytes of `metrics.jsonl` that were sent. */
   readonly sent_bytes: number;
 };
 
 const RECORDS_AT_ONCE = 100;
 
-/** Sends what a run has kept, in the background. */
+/** Sends metrics of runs in the background. */
 export class TrackerMirror {
   readonly #home: Home;
   readonly #tracker: Tracker;
@@ -57,14 +57,14 @@ export class TrackerMirror {
     this.#tracker = tracker;
   }
 
-  /** Sends a model's new metrics after those that are being sent. Failures are reported, not thrown. */
+  /** Sends a model's new metrics, after earlier ones. Reports failures and does not throw. */
   async send(id: string, modelFolder: string, read: () => Promise<[Model, RunRecord]>): Promise<void> {
     await this.#queue
       .run(id, async () => this.#send(...(await read()), modelFolder))
       .catch((error: unknown) => this.#home.report(stateFile(modelFolder), error));
   }
 
-  /** Resolves when nothing is being sent. */
+  /** Resolves when all was sent. */
   async idle(): Promise<void> {
     await this.#queue.idle();
   }
@@ -94,7 +94,7 @@ export class TrackerMirror {
   }
 }
 
-/** Deletes the run that a discarded model's folder names, if `tracker` knows it. */
+/** Deletes the run of a discarded model if it belongs to `tracker`. */
 export async function deleteTrackedRun(
   home: Home,
   tracker: Tracker | null,

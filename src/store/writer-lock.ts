@@ -1,4 +1,4 @@
-/** One process at a time writes to a home folder. A writer that died is noticed and gives way at once. */
+/** A home folder -> the lock of its one writer. The lock of a dead process on this machine is released at once. */
 import fs from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
@@ -6,19 +6,19 @@ import { lock } from 'proper-lockfile';
 import { replaceFile } from '../common/index.ts';
 import { OnpolicyError } from '../errors.ts';
 
-/** A writer on another machine that has not been heard of for so long is taken for dead. */
+/** A writer on another machine counts as dead after so long without an update of its lock. */
 const STALE_MS = 15_000;
 const UPDATE_MS = 3_000;
-/** The door is held for milliseconds only. */
-const DOOR = { stale: 2_000, retries: { retries: 60, minTimeout: 50, maxTimeout: 100, factor: 1 } };
+/** The lock around acquiring the writer lock; it is held for milliseconds. */
+const ACQUIRE_LOCK = { stale: 2_000, retries: { retries: 60, minTimeout: 50, maxTimeout: 100, factor: 1 } };
 
-/** Who writes. */
+/** The process that writes. */
 export type Writer = {
-  /** Names this hold of the lock; jobs that run are marked with it. */
+  /** Id of this hold of the lock; running jobs are marked with it. */
   readonly session: string;
   readonly pid: number;
   readonly host: string;
-  /** On Linux: process ids mean nothing in another namespace. */
+  /** The namespace of process ids, on Linux. */
   readonly namespace: string | null;
   /** Seconds since 1970. */
   readonly since: number;
@@ -26,27 +26,27 @@ export type Writer = {
 
 /** A hold of the lock. */
 export type WriterLock = {
-  /** False: another process has taken the lock over, as this one was not heard of for too long. */
+  /** False if another process took the lock over, because this one did not update it for too long. */
   readonly isHeld: () => boolean;
   release(): Promise<void>;
 };
 
 /**
- * Takes the lock of a home folder for this process.
- * @throws OnpolicyError `STORE_FAILED` when another process holds it
+ * Acquires the lock of a home folder for this process.
+ * @throws OnpolicyError `STORE_FAILED` if another process holds it
  */
 export async function lockForWriting(home: string, session: string): Promise<WriterLock> {
   const main = lockFolder(home);
-  // Finding a dead writer and replacing it is one act: two processes must not both replace it.
-  const leave = await lock(home, {
-    ...DOOR,
+  // Detecting a dead writer and replacing it must be atomic: two processes must not both replace it.
+  const releaseOuter = await lock(home, {
+    ...ACQUIRE_LOCK,
     realpath: false,
     lockfilePath: path.join(home, '.door'),
-    onCompromised: () => {}, // no harm: the second lock decides
+    onCompromised: () => {}, // harmless: the second lock decides
   });
   try {
     const writer = await readWriter(home);
-    if (writer && (await isDead(writer))) await fs.rmdir(main).catch(() => {}); // it may have gone by itself
+    if (writer && (await isDead(writer))) await fs.rmdir(main).catch(() => {}); // another process may have removed it
     let isHeld = true;
     const release = await lock(main, {
       realpath: false,
@@ -69,11 +69,11 @@ export async function lockForWriting(home: string, session: string): Promise<Wri
       },
     };
   } finally {
-    await leave().catch(() => {}); // compromised: someone else has it
+    await releaseOuter().catch(() => {}); // compromised: another process holds it
   }
 }
 
-/** Who writes to the home folder now; null: no one. */
+/** The current writer of the home folder, or null. */
 export async function currentWriter(home: string): Promise<Writer | null> {
   const held = await fs.stat(lockFolder(home)).catch(() => null);
   if (!held || held.mtimeMs < Date.now() - STALE_MS) return null;
@@ -103,7 +103,7 @@ async function writeWriter(home: string, session: string): Promise<void> {
   await replaceFile(path.join(home, 'writer.json'), `${JSON.stringify(writer)}\n`);
 }
 
-/** Whether the writer is known not to run any more. */
+/** Whether the writer's process has certainly ended. */
 async function isDead({ pid, host, namespace }: Writer): Promise<boolean> {
   if (host !== os.hostname() || namespace !== (await processNamespace())) return false;
   try {

@@ -1,7 +1,7 @@
 /** No request without a token that allows it reaches the service: every endpoint, every way to have none. */
 import { describe, expect, it } from 'vitest';
 import type { Scope } from '../../src/http/index.ts';
-import { endpoints } from '../../src/http/routes.ts';
+import { endpoints } from '../../src/http/server/routes.ts';
 import { ask, HELLO, openHandler } from './exchange.ts';
 
 const ID = '00000000-0000-4000-8000-000000000000';

@@ -44,7 +44,7 @@ export async function makeRun(store: Store, modelId: string, size: RunSize): Pro
     fs.mkdirSync(folder, { recursive: true });
     const facts = { id: store.newCheckpointId(modelId, step), step, metrics, trajectory_hash: '' };
     fs.writeFileSync(path.join(folder, 'checkpoint.json'), JSON.stringify(facts));
-    await store.runs.keepTraining(modelId, step, metrics);
+    await store.runs.logTraining(modelId, step, metrics);
     const trajectory_groups = [];
     for (; logged < step * perStep; logged++) trajectory_groups.push(group(logged, size, random));
     if (trajectory_groups.length > 0)

@@ -1,18 +1,18 @@
-/** A training job at a server -> the same job here: its events and its end, by asking for them. */
+/** The id of a training job at a server -> the job with its events and its end, by polling. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type ErrorCode, errorCodes, OnpolicyError } from '../errors.ts';
+import { type ErrorCode, errorCodes, OnpolicyError } from '../../errors.ts';
 import type {
   TrainingJobEvent,
   TrainingJobInfo,
   TrainingJobStatus,
   TrainingResult,
-} from '../protocol/index.ts';
-import type { Service, TrainingJob } from '../service.ts';
+} from '../../protocol/index.ts';
+import type { Service, TrainingJob } from '../../service.ts';
 
-/** Events of one request. */
+/** Most entries of one request. */
 const PAGE = 100;
 
-/** A job that runs elsewhere. Nothing is asked for until somebody wants to know. */
+/** A job at a server. It is polled only while its caller waits for events or its end. */
 export class RemoteJob implements TrainingJob {
   readonly id: string;
   readonly #modelId: string;
@@ -28,15 +28,15 @@ export class RemoteJob implements TrainingJob {
     this.#pollMs = pollMs;
   }
 
-  /** As last heard. */
+  /** The status of the last poll. */
   get status(): TrainingJobStatus {
     return this.#status;
   }
 
-  /** Asks for events until the job has ended and all are here. */
+  /** Polls for events until the job has ended and all were returned. */
   async *events(): AsyncGenerator<TrainingJobEvent> {
     for (let after: string | null = null; ; ) {
-      const { status } = await this.#ask(); // before the events: after its end there are no further ones
+      const { status } = await this.#poll(); // before the events: none follow its end
       for (let hasMore = true; hasMore; ) {
         const page = await this.#service.trainingJobs.events(this.id, { after, limit: PAGE });
         yield* page.data;
@@ -48,7 +48,7 @@ export class RemoteJob implements TrainingJob {
     }
   }
 
-  /** Begins to ask when it is first read. */
+  /** The first access starts to poll. */
   get done(): Promise<TrainingResult> {
     this.#done ??= this.#result();
     return this.#done;
@@ -58,19 +58,19 @@ export class RemoteJob implements TrainingJob {
     this.#status = (await this.#service.trainingJobs.cancel(this.id)).status;
     while (!isEnded(this.#status)) {
       await sleep(this.#pollMs);
-      await this.#ask();
+      await this.#poll();
     }
   }
 
-  async #ask(): Promise<TrainingJobInfo> {
+  async #poll(): Promise<TrainingJobInfo> {
     const info = await this.#service.trainingJobs.retrieve(this.id);
     this.#status = info.status;
     return info;
   }
 
   async #result(): Promise<TrainingResult> {
-    let info = await this.#ask();
-    for (; !isEnded(info.status); info = await this.#ask()) await sleep(this.#pollMs);
+    let info = await this.#poll();
+    for (; !isEnded(info.status); info = await this.#poll()) await sleep(this.#pollMs);
     const { status, error, step, metrics } = info;
     if (status === 'cancelled') throw new OnpolicyError('ABORTED', 'the training job was cancelled');
     if (status === 'failed')

@@ -1,5 +1,5 @@
-/** What each endpoint does: a request that may be made -> the service's answer as a response. */
-import { OnpolicyError } from '../errors.ts';
+/** An authorized request -> the response of its endpoint. */
+import { OnpolicyError } from '../../errors.ts';
 import {
   type ChatCompletionRequest,
   checkChatRequest,
@@ -12,40 +12,40 @@ import {
   validateLogRequest,
   validateModelCreateRequest,
   validateTrainingJobRequest,
-} from '../protocol/index.ts';
-import type { Service } from '../service.ts';
+} from '../../protocol/index.ts';
+import type { Service } from '../../service.ts';
 import { allows } from './auth.ts';
 import { readJson } from './body.ts';
 import { type Outcome, toEventStream } from './event-stream.ts';
-import { json, type WireRequest, type WireResponse } from './exchange.ts';
+import type { HandlerSettings, Scope, Servable } from './handler-options.ts';
 import type { RequestMetrics } from './metrics.ts';
-import type { HandlerSettings, Scope, Servable } from './options.ts';
 import type { EndpointName } from './routes.ts';
+import { json, type WireRequest, type WireResponse } from './wire.ts';
 
-/** What an endpoint may use. */
-export type Exchange = {
+/** One request with all that an endpoint needs to answer it. */
+export type RequestContext = {
   readonly request: WireRequest;
-  /** What stands for `{id}` in the path. */
+  /** The segment at `{id}` in the path. */
   readonly id: string;
   readonly scopes: readonly Scope[];
-  /** The client's own id for the request, or one that was made. */
+  /** The client's own id for the request, or a random one. */
   readonly requestId: string;
-  /** Whether the client gave it by header: then it wins over the body's. */
+  /** Whether the id comes from the header. Then it overrides the body's. */
   readonly isIdGiven: boolean;
-  /** Its signal fires when the client goes away, time is up or the server stops. */
+  /** Its signal fires when the client disconnects, time is up or the server stops. */
   readonly call: { readonly signal: AbortSignal };
   readonly service: Servable;
   readonly settings: HandlerSettings;
   readonly metrics: RequestMetrics;
   readonly toError: (error: unknown) => OnpolicyError;
-  /** Says that the answer goes on after the response was made, and when it is over. */
-  readonly hold: () => (outcome: Outcome) => void;
+  /** Marks the response as a stream. The function that it returns must be called at the end of the stream. */
+  readonly beginStream: () => (outcome: Outcome) => void;
 };
 
-type Work = (exchange: Exchange) => Promise<WireResponse>;
+type EndpointHandler = (context: RequestContext) => Promise<WireResponse>;
 
 /** The endpoints by name. */
-export const work: Readonly<Record<EndpointName, Work>> = {
+export const endpointHandlers: Readonly<Record<EndpointName, EndpointHandler>> = {
   health: async () => json({ status: 'ok' }),
   metrics: async ({ service, metrics }) => ({
     status: 200,
@@ -53,35 +53,34 @@ export const work: Readonly<Record<EndpointName, Work>> = {
     body: metrics.toText(service.stats?.() ?? null),
   }),
   createCompletion,
-  listServedModels: async (exchange) => json({ object: 'list', data: await servedModels(exchange) }),
-  retrieveServedModel: async (exchange) => {
-    const found = (await servedModels(exchange)).find(({ id }) => id === exchange.id);
-    if (!found) throw new OnpolicyError('MODEL_NOT_FOUND', `there is no model ${exchange.id.slice(0, 200)}`);
+  listServedModels: async (context) => json({ object: 'list', data: await servedModels(context) }),
+  retrieveServedModel: async (context) => {
+    const found = (await servedModels(context)).find(({ id }) => id === context.id);
+    if (!found) throw new OnpolicyError('MODEL_NOT_FOUND', `there is no model ${context.id.slice(0, 200)}`);
     return json(found);
   },
-  createModel: async (exchange) => {
-    const body = await readJson(exchange.request, exchange.settings);
+  createModel: async (context) => {
+    const body = await readJson(context.request, context.settings);
     const valid = validateModelCreateRequest(body, { wire: true });
-    return json(await preview(exchange, 'models').create(valid, exchange.call));
+    return json(await preview(context, 'models').create(valid, context.call));
   },
-  listModels: async (exchange) =>
-    json(await preview(exchange, 'models').list(listQuery(exchange), exchange.call)),
-  retrieveModel: async (exchange) =>
-    json(await preview(exchange, 'models').retrieve(exchange.id, exchange.call)),
-  deleteModel: async (exchange) => json(await preview(exchange, 'models').delete(exchange.id, exchange.call)),
-  logTrajectories: async (exchange) => {
-    const body = await readJson(exchange.request, exchange.settings);
-    limitTrajectories(body, exchange.settings);
+  listModels: async (context) =>
+    json(await preview(context, 'models').list(listQuery(context), context.call)),
+  retrieveModel: async (context) => json(await preview(context, 'models').retrieve(context.id, context.call)),
+  deleteModel: async (context) => json(await preview(context, 'models').delete(context.id, context.call)),
+  logTrajectories: async (context) => {
+    const body = await readJson(context.request, context.settings);
+    limitTrajectories(body, context.settings);
     validateLogRequest(body, { wire: true });
     dropUnknownFields('LogRequest', body);
-    return json(await preview(exchange, 'models').log(exchange.id, body as LogRequest, exchange.call));
+    return json(await preview(context, 'models').log(context.id, body as LogRequest, context.call));
   },
-  listCheckpoints: async (exchange) =>
-    json(await preview(exchange, 'checkpoints').list(exchange.id, listQuery(exchange), exchange.call)),
-  deleteCheckpoints: async (exchange) => {
-    const body = await readJson(exchange.request, exchange.settings);
+  listCheckpoints: async (context) =>
+    json(await preview(context, 'checkpoints').list(context.id, listQuery(context), context.call)),
+  deleteCheckpoints: async (context) => {
+    const body = await readJson(context.request, context.settings);
     const { steps } = validateCheckpointDeleteRequest(body, { wire: true });
-    return json(await preview(exchange, 'checkpoints').delete(exchange.id, { steps }, exchange.call));
+    return json(await preview(context, 'checkpoints').delete(context.id, { steps }, context.call));
   },
   showReport: async ({ service, id }) => {
     if (!service.report) throw unsupported('reports');
@@ -92,46 +91,42 @@ export const work: Readonly<Record<EndpointName, Work>> = {
     };
     return { status: 200, headers, body: await service.report(id) };
   },
-  createTrainingJob: async (exchange) => {
-    const body = await readJson(exchange.request, exchange.settings);
-    limitTrajectories(body, exchange.settings);
+  createTrainingJob: async (context) => {
+    const body = await readJson(context.request, context.settings);
+    limitTrajectories(body, context.settings);
     validateTrainingJobRequest(body, { wire: true });
     dropUnknownFields('TrainingJobRequest', body);
-    if (!exchange.service.train) throw unsupported('training');
-    const job = await exchange.service.train(body as TrainingJobRequest, exchange.call);
-    job.done.catch(() => {}); // whoever asks for the job hears of it
+    if (!context.service.train) throw unsupported('training');
+    const job = await context.service.train(body as TrainingJobRequest, context.call);
+    job.done.catch(() => {}); // the failure is reported by the job's endpoints
     return json({ id: job.id });
   },
-  retrieveTrainingJob: async (exchange) =>
-    json(await preview(exchange, 'trainingJobs').retrieve(exchange.id, exchange.call)),
-  listTrainingJobEvents: async (exchange) => {
-    const { after, limit } = listQuery(exchange);
-    return json(await preview(exchange, 'trainingJobs').events(exchange.id, { after, limit }, exchange.call));
+  retrieveTrainingJob: async (context) =>
+    json(await preview(context, 'trainingJobs').retrieve(context.id, context.call)),
+  listTrainingJobEvents: async (context) => {
+    const { after, limit } = listQuery(context);
+    return json(await preview(context, 'trainingJobs').events(context.id, { after, limit }, context.call));
   },
-  cancelTrainingJob: async (exchange) =>
-    json(await preview(exchange, 'trainingJobs').cancel(exchange.id, exchange.call)),
+  cancelTrainingJob: async (context) =>
+    json(await preview(context, 'trainingJobs').cancel(context.id, context.call)),
 };
 
-async function createCompletion(exchange: Exchange): Promise<WireResponse> {
-  const { request, settings, scopes, call, service, requestId, isIdGiven } = exchange;
+async function createCompletion(context: RequestContext): Promise<WireResponse> {
+  const { request, settings, scopes, call, service, requestId, isIdGiven } = context;
   const body = (await readJson(request, settings)) as ChatCompletionRequest;
   const count = Array.isArray(body?.messages) ? body.messages.length : 0;
   if (count > settings.maxMessages) throw tooMany('messages', count, settings.maxMessages);
   checkChatRequest(body, { wire: true, maxLogprobs: settings.maxLogprobs, scheduling: 'priority' });
   dropUnknownFields('ChatCompletionRequest', body);
-  if (
-    body.model &&
-    namesFile(body.model) &&
-    !settings.models.includes(body.model) &&
-    !allows(scopes, ['admin'])
-  )
+  const { model } = body;
+  if (model && namesFile(model) && !settings.models.includes(model) && !allows(scopes, ['admin']))
     throw new OnpolicyError('FORBIDDEN', 'model: this token does not allow to name files and downloads', {
       param: 'model',
     });
   const request_id = isIdGiven ? requestId : (body.request_id ?? requestId);
   const answer = await service.createCompletion({ ...body, request_id }, call);
   if (!(Symbol.asyncIterator in answer)) return json(answer);
-  const onEnd = exchange.hold();
+  const onEnd = context.beginStream();
   return {
     status: 200,
     headers: {
@@ -139,12 +134,12 @@ async function createCompletion(exchange: Exchange): Promise<WireResponse> {
       'cache-control': 'no-cache',
       'x-accel-buffering': 'no',
     },
-    body: toEventStream(answer, { signal: call.signal, toError: exchange.toError, onEnd }),
+    body: toEventStream(answer, { signal: call.signal, toError: context.toError, onEnd }),
   };
 }
 
-/** Models as clients of completions know them: the names that were given, then the registered ones. */
-async function servedModels({ service, settings, call }: Exchange): Promise<{ id: string }[]> {
+/** Models that completions can name: those of the option `models`, then the registered ones. */
+async function servedModels({ service, settings, call }: RequestContext): Promise<{ id: string }[]> {
   const named = settings.models.map((id) => ({ id, object: 'model', created: 0, owned_by: 'onpolicy' }));
   const registered: Model[] = [];
   for (let after: string | null = null; service.models; ) {
@@ -164,9 +159,9 @@ async function servedModels({ service, settings, call }: Exchange): Promise<{ id
   ];
 }
 
-/** A resource of the service; `UNSUPPORTED` when it only answers requests. */
+/** A resource of the service. Throws `UNSUPPORTED` if the service only answers completions. */
 function preview<Name extends 'models' | 'checkpoints' | 'trainingJobs'>(
-  { service }: Exchange,
+  { service }: RequestContext,
   name: Name,
 ): Service[Name] {
   const resource = service[name] as Service[Name] | undefined;
@@ -178,7 +173,7 @@ function unsupported(what: string): OnpolicyError {
   return new OnpolicyError('UNSUPPORTED', `this server does not serve ${what}`);
 }
 
-function listQuery({ request }: Exchange): ReturnType<typeof validateListQuery> {
+function listQuery({ request }: RequestContext): ReturnType<typeof validateListQuery> {
   const { limit, ...query } = Object.fromEntries(request.url.searchParams);
   return validateListQuery(
     { ...query, ...(limit === undefined ? {} : { limit: /^\d{1,9}$/.test(limit) ? Number(limit) : limit }) },
@@ -186,7 +181,7 @@ function listQuery({ request }: Exchange): ReturnType<typeof validateListQuery> 
   );
 }
 
-/** A path or a download, not a name that the service was given. */
+/** Whether it is a path or a download, not the name of a model. */
 function namesFile(model: string): boolean {
   return /[/\\:]|\.gguf$/i.test(model);
 }

@@ -1,13 +1,13 @@
-/** Several services -> one: each request goes to the member that knows its conversation, or has least to do. */
+/** Several services -> one. Each request goes to the member that caches its conversation, or to the least busy one. */
 
-import { ChatCompletionStream } from '../answer/index.ts';
-import { OnpolicyError } from '../errors.ts';
+import { ChatCompletionStream } from '../../answer/index.ts';
+import { OnpolicyError } from '../../errors.ts';
 import type {
   ChatCompletion,
   ChatCompletionChunk,
   ChatCompletionRequest,
   TrainingJobRequest,
-} from '../protocol/index.ts';
+} from '../../protocol/index.ts';
 import type {
   CallOptions,
   CheckpointsResource,
@@ -16,22 +16,22 @@ import type {
   Service,
   TrainingJob,
   TrainingJobsResource,
-} from '../service.ts';
+} from '../../service.ts';
+import { isCount, wrongOption } from '../options.ts';
 import { Affinity } from './affinity.ts';
-import { isCount, wrongOption } from './options.ts';
 
 /** Options of {@link createPool}. */
 export type PoolOptions = {
-  /** Place of the member that holds the models and trains. Default 0. */
+  /** Index of the member that stores the models and trains. Default 0. */
   readonly trainer?: number;
-  /** A member that failed is asked again after this long, doubled with each further failure up to 30 s. Default 250. */
+  /** Milliseconds before a failed member is tried again, doubled with each further failure up to 30 s. Default 250. */
   readonly retryMs?: number;
 };
 
 /**
- * One service over several, for rollouts on many machines. Completions are spread; models, checkpoints and training stay with
- * one member. A member that cannot be reached is left out for a while; a request that it had not begun to answer goes to
- * the next one, a stream that was under way ends with `NETWORK_FAILED`. Closing the pool closes its members.
+ * Joins several services into one, for rollouts on many machines. Completions are spread over all members; models,
+ * checkpoints and training use one. A member that cannot be reached is suspended for a while. Its unanswered requests go to
+ * the next member; its running streams end with `NETWORK_FAILED`. Closing the pool closes its members.
  * @throws OnpolicyError `INVALID_REQUEST` for wrong options
  */
 export function createPool(services: readonly (Service | Completions)[], options: PoolOptions = {}): Service {
@@ -49,15 +49,15 @@ type Member = {
   readonly service: Completions & Partial<Service>;
   /** Requests under way. */
   active: number;
-  /** Failures since it last answered; several requests that fail together count once. */
+  /** Failures since its last answer; requests that fail together count once. */
   failures: number;
-  /** When it failed last, of `performance.now()`. */
+  /** Time of the last failure, of `performance.now()`. */
   failedMs: number;
-  /** When it may be asked again, of `performance.now()`. */
+  /** Earliest time of its next request, of `performance.now()`. */
   readyMs: number;
 };
 
-/** Most requests that a member may have beyond twice those of the idlest one before a conversation leaves it. */
+/** A conversation changes its member if that runs more than twice the requests of the least busy one plus this. */
 const AFFINITY_SLACK = 8;
 const MAX_RETRY_MS = 30_000;
 
@@ -66,8 +66,10 @@ class Pool implements Service {
   readonly #trainer: Completions & Partial<Service>;
   readonly #retryMs: number;
   readonly #affinity = new Affinity<Member>();
-  #next = 0; // where the search for the idlest begins, so that equals take turns
+  #next = 0; // start of the search for the least busy member, so that equals alternate
   #isClosed = false;
+  readonly createCompletion = ((request, options) =>
+    this.#createCompletion(request, options)) as Completions['createCompletion'];
 
   constructor(services: readonly (Service | Completions)[], trainer: number, retryMs: number) {
     this.#members = services.map((service) => ({ service, active: 0, failures: 0, failedMs: 0, readyMs: 0 }));
@@ -75,19 +77,7 @@ class Pool implements Service {
     this.#retryMs = retryMs;
   }
 
-  createCompletion(
-    request: ChatCompletionRequest & { stream: true },
-    options?: CallOptions,
-  ): Promise<ChatCompletionStream>;
-  createCompletion(
-    request: ChatCompletionRequest & { stream?: false | null },
-    options?: CallOptions,
-  ): Promise<ChatCompletion>;
-  createCompletion(
-    request: ChatCompletionRequest,
-    options?: CallOptions,
-  ): Promise<ChatCompletion | ChatCompletionStream>;
-  async createCompletion(
+  async #createCompletion(
     request: ChatCompletionRequest,
     options: CallOptions = {},
   ): Promise<ChatCompletion | ChatCompletionStream> {
@@ -138,7 +128,7 @@ class Pool implements Service {
     return resource;
   }
 
-  /** The one that knows the conversation unless it is much busier than others; else the idlest of those in. */
+  /** The member that caches the conversation unless it is much busier than others; else the least busy one. */
   #choose(digests: readonly string[], tried: ReadonlySet<Member>): Member {
     const nowMs = performance.now();
     const left = this.#members.filter((member) => !tried.has(member));
@@ -147,10 +137,10 @@ class Pool implements Service {
       return left.reduce((soonest, one) => (one.readyMs < soonest.readyMs ? one : soonest));
     const start = this.#next++ % ready.length;
     const turns = [...ready.slice(start), ...ready.slice(0, start)];
-    const idlest = turns.reduce((least, one) => (one.active < least.active ? one : least));
+    const leastBusy = turns.reduce((least, one) => (one.active < least.active ? one : least));
     const known = this.#affinity.find(digests);
-    const isFit = known && ready.includes(known) && known.active <= 2 * idlest.active + AFFINITY_SLACK;
-    return isFit ? known : idlest;
+    const isFit = known && ready.includes(known) && known.active <= 2 * leastBusy.active + AFFINITY_SLACK;
+    return isFit ? known : leastBusy;
   }
 
   async #ask(
@@ -170,10 +160,10 @@ class Pool implements Service {
       if (isUnreachable(error) && startMs > member.failedMs) {
         member.failures += 1;
         member.failedMs = performance.now();
-        this.#leaveOut(member);
+        this.#suspend(member);
       }
     };
-    if (member.failures > 0) this.#leaveOut(member); // one request tries it; the others wait for what comes of it
+    if (member.failures > 0) this.#suspend(member); // only one request tries a failed member
     try {
       const answer = await member.service.createCompletion(request, options);
       if (startMs > member.failedMs) member.failures = member.readyMs = 0;
@@ -191,7 +181,7 @@ class Pool implements Service {
     }
   }
 
-  #leaveOut(member: Member): void {
+  #suspend(member: Member): void {
     const ms = Math.min(MAX_RETRY_MS, this.#retryMs * 2 ** (member.failures - 1));
     member.readyMs = performance.now() + ms * (0.5 + Math.random() / 2);
   }
@@ -211,7 +201,7 @@ async function* watched(
   }
 }
 
-/** What a faulty request has no digests of: its member will say what is wrong. */
+/** Digests of the conversation; none for a faulty request, which its member will refuse. */
 function digestsOf(request: ChatCompletionRequest): readonly string[] {
   try {
     return Affinity.digests(request);
@@ -220,12 +210,12 @@ function digestsOf(request: ChatCompletionRequest): readonly string[] {
   }
 }
 
-/** The member is gone, or on its way out. */
+/** Whether the member is unreachable or closing. */
 function isUnreachable(error: unknown): boolean {
   return error instanceof OnpolicyError && (error.code === 'NETWORK_FAILED' || error.code === 'CLOSED');
 }
 
-/** Members may serve different models. */
+/** Whether another member may have the model. */
 function isUnknownModel(error: unknown): boolean {
   return error instanceof OnpolicyError && error.code === 'MODEL_NOT_FOUND';
 }

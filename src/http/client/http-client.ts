@@ -1,10 +1,10 @@
-/** A request -> a server's answer, whose body is still to be read: by Node's own client, or by a `fetch` that was given. */
+/** A request -> a server's response with an unread body, by Node's own client or a given `fetch`. */
 import http from 'node:http';
 import https from 'node:https';
 import { urlToHttpOptions } from 'node:url';
 
-/** A request as it goes out. */
-export type Outgoing = {
+/** A request. */
+export type HttpRequest = {
   /** Below the server's base URL, with its query. */
   readonly path: string;
   readonly method: string;
@@ -12,34 +12,34 @@ export type Outgoing = {
   readonly body: string | undefined;
 };
 
-/** A request that is on its way. */
-export type Sent = {
-  /** Rejects with what the network said, or with the reason of {@link Sent.stop}. */
-  readonly answer: Promise<Incoming>;
-  /** Ends it, and the reading of its answer. */
+/** A sent request. */
+export type SentRequest = {
+  /** Rejects with the network's error, or with the reason of {@link SentRequest.stop}. */
+  readonly response: Promise<HttpResponse>;
+  /** Ends the request and the reading of its response. */
   readonly stop: (reason: Error) => void;
 };
 
-/** An answer, once its headers are there. */
-export type Incoming = {
+/** A response whose headers have arrived. */
+export type HttpResponse = {
   readonly status: number;
-  /** A header by its name in lower case; null when there is none. */
+  /** A header by its name in lower case; null if missing. */
   readonly header: (name: string) => string | null;
-  /** To be read once. Leaving the loop closes the connection. */
+  /** Can be read once. Leaving the loop closes the connection. */
   readonly body: AsyncIterable<Uint8Array>;
 };
 
-/** Makes requests of one server. A redirect is a failure: a redirected token would be seen by others. */
-export type Sender = {
-  readonly send: (request: Outgoing) => Sent;
-  /** Closes the connections that it keeps. */
+/** Sends requests to one server. A redirect is a failure: it could leak the token to another server. */
+export type HttpClient = {
+  readonly send: (request: HttpRequest) => SentRequest;
+  /** Closes its idle connections. */
   readonly close: () => void;
 };
 
-/** Most bytes of an answer that wait for their reader before its connection is read no further. */
+/** Most unread bytes of a response before its connection is paused. */
 const READ_AHEAD_BYTES = 64 * 1024;
 
-/** Idle connections are closed before servers do it, most of them after 5 seconds: what is sent meanwhile would be lost. */
+/** Idle connections are closed before the server does it (often after 5 seconds), which could lose a request. */
 const IDLE_MS = 4000;
 
 /** Headers of every request, with names in lower case. */
@@ -47,8 +47,8 @@ type Headers = Readonly<Record<string, string>>;
 
 const JSON_BODY: Headers = { 'content-type': 'application/json' };
 
-/** Node's own client: in a fraction of the time that `fetch` takes, and without time limits of its own. */
-export function nodeSender(baseUrl: string, { 'content-length': _ours, ...headers }: Headers): Sender {
+/** Node's own client: several times faster than `fetch`, and without time limits of its own. */
+export function nodeClient(baseUrl: string, { 'content-length': _ours, ...headers }: Headers): HttpClient {
   const url = new URL(baseUrl);
   const { protocol, hostname, port, auth } = urlToHttpOptions(url);
   const { Agent, request: open } = protocol === 'https:' ? https : http;
@@ -57,7 +57,7 @@ export function nodeSender(baseUrl: string, { 'content-length': _ours, ...header
     host: url.host,
     ...(auth ? { authorization: `Basic ${Buffer.from(auth).toString('base64')}` } : {}),
   };
-  // As lists, which are taken as they are, where an object is read one by one.
+  // Flat lists: Node copies them as they are, which is faster than an object.
   const bareHeaders = Object.entries({ ...ownHeaders, ...headers }).flat();
   const bodyHeaders = Object.entries({ ...ownHeaders, ...JSON_BODY, ...headers }).flat();
   const basePath = url.pathname.replace(/\/$/, '');
@@ -68,25 +68,25 @@ export function nodeSender(baseUrl: string, { 'content-length': _ours, ...header
         list.push('content-length', `${Buffer.byteLength(body ?? '')}`);
       const request = open({ hostname, port, agent, path: basePath + path, method, headers: list });
       let running: http.ClientRequest | http.IncomingMessage = request;
-      const answer = new Promise<Incoming>((resolve, reject) => {
+      const response = new Promise<HttpResponse>((resolve, reject) => {
         request.on('error', reject);
-        request.on('response', (response) => {
-          running = response;
-          const status = response.statusCode!;
+        request.on('response', (message) => {
+          running = message;
+          const status = message.statusCode!;
           if (status >= 300 && status < 400) request.destroy(new Error(`the server redirects (${status})`));
-          else resolve({ status, header: (name) => headerOf(response, name), body: partsOf(response) });
+          else resolve({ status, header: (name) => headerOf(message, name), body: partsOf(message) });
         });
       });
       request.end(body);
-      return { answer, stop: (reason) => running.destroy(reason) };
+      return { response, stop: (reason) => running.destroy(reason) };
     },
     close: () => agent.destroy(),
   };
 }
 
 /**
- * The parts of an answer as they come, for one reader who gets those that wait as one: in a fraction of the time that a
- * stream's own iterator takes.
+ * The parts of a response for one reader, joined if several have arrived. Several times faster than the stream's own
+ * iterator.
  */
 function partsOf(response: http.IncomingMessage): AsyncIterableIterator<Uint8Array> {
   let ready: Uint8Array[] = [];
@@ -137,34 +137,34 @@ function partsOf(response: http.IncomingMessage): AsyncIterableIterator<Uint8Arr
 
 function headerOf({ headers }: http.IncomingMessage, name: string): string | null {
   const value = headers[name];
-  return typeof value === 'string' ? value : null; // the names asked for are not among those that give lists
+  return typeof value === 'string' ? value : null; // no header that the client reads has several values
 }
 
-/** A `fetch` of the caller's. */
-export function fetchSender(baseUrl: string, headers: Headers, fetch: typeof globalThis.fetch): Sender {
+/** A client that uses the caller's `fetch`. */
+export function fetchClient(baseUrl: string, headers: Headers, fetch: typeof globalThis.fetch): HttpClient {
   return {
     send: ({ path, method, body }) => {
       const controller = new AbortController();
       const { signal } = controller;
       const content = body === undefined ? { headers } : { headers: { ...JSON_BODY, ...headers }, body };
-      const answer = fetch(baseUrl + path, { method, ...content, signal, redirect: 'error' });
-      return { answer: answer.then(toIncoming), stop: (reason) => controller.abort(reason) };
+      const response = fetch(baseUrl + path, { method, ...content, signal, redirect: 'error' });
+      return { response: response.then(toHttpResponse), stop: (reason) => controller.abort(reason) };
     },
     close: () => {},
   };
 }
 
-function toIncoming({ status, headers, body }: Response): Incoming {
+function toHttpResponse({ status, headers, body }: Response): HttpResponse {
   return { status, header: (name) => headers.get(name), body: body ?? emptyBody() };
 }
 
 async function* emptyBody(): AsyncGenerator<Uint8Array> {}
 
-/** The whole of a body as text. */
+/** A whole body as text. */
 export async function textOf(body: AsyncIterable<Uint8Array>): Promise<string> {
   const parts: Uint8Array[] = [];
   for await (const part of body) parts.push(part);
   return UTF8.decode(parts.length === 1 ? parts[0] : Buffer.concat(parts));
 }
 
-const UTF8 = new TextDecoder(); // making one takes as long as all else that an answer needs
+const UTF8 = new TextDecoder(); // shared: its construction takes as long as the rest of a response

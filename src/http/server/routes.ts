@@ -1,6 +1,7 @@
-/** Method and path -> endpoint. */
-import type { Scope } from './options.ts';
-import type { ErrorForm } from './wire-errors.ts';
+/** Path -> its endpoints, one per method. */
+
+import type { ErrorForm } from '../wire-errors.ts';
+import type { Scope } from './handler-options.ts';
 
 /** Names of the endpoints. */
 export type EndpointName =
@@ -26,9 +27,9 @@ export type EndpointName =
 export type Endpoint = {
   readonly name: EndpointName;
   readonly method: string;
-  /** Segments; `{id}` stands for any. */
+  /** Path pattern; `{id}` matches any segment. */
   readonly path: string;
-  /** A token needs one of these; null: no token is needed. */
+  /** A token needs one of these scopes; null: no token needed. */
   readonly scopes: readonly Scope[] | null;
   readonly form: ErrorForm;
 };
@@ -66,43 +67,43 @@ export const endpoints: readonly Endpoint[] = ROWS.map(([name, method, path, sco
   form: path.startsWith(PREVIEW) ? 'preview' : 'completion',
 }));
 
-/** What a path leads to. */
+/** The endpoints at a path. */
 export type Found = {
-  /** One per method. Empty: there is nothing at this path. */
+  /** One per method; empty for an unknown path. */
   readonly endpoints: readonly Endpoint[];
-  /** What stands for `{id}`. */
+  /** The segment at `{id}`. */
   readonly id: string;
 };
 
-const NOTHING: Found = { endpoints: [], id: '' };
+const NO_ENDPOINT: Found = { endpoints: [], id: '' };
 
-/** Every path once, with what is at it. */
-const PLACES = [...new Set(ROWS.map(([, , path]) => path))].map((path) => ({
+/** Each path pattern with its endpoints. */
+const PATTERNS = [...new Set(ROWS.map(([, , path]) => path))].map((path) => ({
   pattern: path.split('/'),
   endpoints: endpoints.filter((endpoint) => endpoint.path === path),
 }));
 
-/** The places whose path is always the same. */
+/** The patterns without `{id}`, found by one look-up. */
 const FIXED = new Map<string, Found>(
-  PLACES.filter(({ pattern }) => !pattern.includes('{id}')).map(({ pattern, endpoints }) => [
+  PATTERNS.filter(({ pattern }) => !pattern.includes('{id}')).map(({ pattern, endpoints }) => [
     pattern.join('/'),
     { endpoints, id: '' },
   ]),
 );
 
-/** Finds what is at a path, with or without a slash at its end. */
+/** Finds the endpoints at a path, with or without a trailing slash. */
 export function findEndpoints(path: string): Found {
   const fixed = FIXED.get(path);
   if (fixed) return fixed;
   const segments = path.replace(/\/$/, '').split('/');
-  const place = PLACES.find(({ pattern }) => matches(pattern, segments));
-  if (!place) return NOTHING;
-  const position = place.pattern.indexOf('{id}');
+  const found = PATTERNS.find(({ pattern }) => matches(pattern, segments));
+  if (!found) return NO_ENDPOINT;
+  const position = found.pattern.indexOf('{id}');
   const id = position < 0 ? '' : decoded(segments[position]!);
-  return id === null ? NOTHING : { endpoints: place.endpoints, id };
+  return id === null ? NO_ENDPOINT : { endpoints: found.endpoints, id };
 }
 
-/** The form of errors below a path, also where there is nothing. */
+/** The form of errors at a path, unknown paths included. */
 export function formOf(path: string): ErrorForm {
   return path.startsWith(PREVIEW) ? 'preview' : 'completion';
 }

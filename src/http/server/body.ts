@@ -1,10 +1,10 @@
-/** A request's body -> JSON, within limits of size and time. */
-import { OnpolicyError } from '../errors.ts';
-import type { WireBody, WireRequest } from './exchange.ts';
-import type { HandlerSettings } from './options.ts';
-import { limitTime } from './time-limits.ts';
+/** A request's body -> parsed JSON, within limits of size and time. */
+import { OnpolicyError } from '../../errors.ts';
+import { limitTime } from '../time-limits.ts';
+import type { HandlerSettings } from './handler-options.ts';
+import type { WireBody, WireRequest } from './wire.ts';
 
-/** Reads and parses a body. Throws `TOO_LARGE`, `TIMEOUT`, `ABORTED`, and `INVALID_REQUEST` when it is no JSON. */
+/** Reads and parses a body. Throws `TOO_LARGE`, `TIMEOUT`, `ABORTED`, and `INVALID_REQUEST` if it is not JSON. */
 export async function readJson(
   { header, body }: Pick<WireRequest, 'header' | 'body'>,
   { maxBodyBytes, bodyTimeoutMs }: Pick<HandlerSettings, 'maxBodyBytes' | 'bodyTimeoutMs'>,
@@ -32,7 +32,7 @@ export async function readJson(
 async function readText(body: WireBody, maxBytes: number, timeoutMs: number): Promise<string> {
   const parts: Uint8Array[] = [];
   let bytes = 0;
-  const take = (part: Uint8Array): void => {
+  const onPart = (part: Uint8Array): void => {
     bytes += part.byteLength;
     if (bytes > maxBytes) throw tooLarge(maxBytes);
     parts.push(part);
@@ -40,10 +40,10 @@ async function readText(body: WireBody, maxBytes: number, timeoutMs: number): Pr
   let stopClock = (): void => {};
   try {
     await new Promise<void>((resolve, reject) => {
-      const late = (): void =>
+      const onLate = (): void =>
         reject(new OnpolicyError('TIMEOUT', `the body did not come within ${timeoutMs} ms`));
-      stopClock = limitTime(timeoutMs, late);
-      body.read(take).then(resolve, reject);
+      stopClock = limitTime(timeoutMs, onLate);
+      body.read(onPart).then(resolve, reject);
     });
   } catch (error) {
     body.stop();

@@ -1,21 +1,23 @@
-/** Requests and responses of Node's own server <-> those of the endpoints: without standard ones in between, which take longer. */
+/** Requests and responses of Node's own server <-> those of the endpoints. Skips the slower standard `Request` and `Response`. */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
-import { OnpolicyError } from '../errors.ts';
+import { OnpolicyError } from '../../errors.ts';
 import type { EventStream } from './event-stream.ts';
-import { json, type WireBody, type WireRequest, type WireResponse } from './exchange.ts';
-import { CODE_HEADER, toErrorBody } from './wire-errors.ts';
+import { errorResponse, type WireBody, type WireRequest, type WireResponse } from './wire.ts';
 
-/** What a server of Node's own calls for every request. `handle` never rejects. */
+/** The listener of a Node server. `handle` must not reject. */
 export function createListener(handle: (request: WireRequest) => Promise<WireResponse>): RequestListener {
   return (incoming, outgoing) => {
-    outgoing.on('error', () => {}); // whoever leaves is heard of by `close`
+    outgoing.on('error', () => {}); // `close` reports a client that disconnects
     const request = fromIncoming(incoming, outgoing);
     if (request) void handle(request).then((answer) => send(answer, outgoing));
-    else void send(unreadable(), outgoing);
+    else {
+      const error = new OnpolicyError('INVALID_REQUEST', 'the request cannot be read');
+      void send(errorResponse(error, 'completion'), outgoing);
+    }
   };
 }
 
-/** Null when it is no request, for example for its Host header. */
+/** Returns null for an invalid request, for example with a wrong Host header. */
 function fromIncoming(incoming: IncomingMessage, outgoing: ServerResponse): WireRequest | null {
   const { headers, socket } = incoming;
   const url = toUrl(`http://${headers.host ?? 'localhost'}${incoming.url}`);
@@ -36,7 +38,7 @@ function fromIncoming(incoming: IncomingMessage, outgoing: ServerResponse): Wire
   };
 }
 
-/** Null also for a host that is hidden behind a user's name. */
+/** Returns null for an invalid URL, and for one with a user name that hides the host. */
 function toUrl(text: string): URL | null {
   try {
     const url = new URL(text);
@@ -48,17 +50,17 @@ function toUrl(text: string): URL | null {
 
 function bodyOf(incoming: IncomingMessage): WireBody {
   return {
-    read: (take) =>
+    read: (onPart) =>
       new Promise((resolve, reject) => {
         let missing = Number(incoming.headers['content-length'] ?? Number.POSITIVE_INFINITY);
         incoming.on('data', (part: Uint8Array) => {
           try {
-            take(part);
+            onPart(part);
           } catch (error) {
             reject(error);
           }
           missing -= part.length;
-          if (missing === 0) resolve(); // the end is told of later
+          if (missing === 0) resolve(); // earlier than the event `end`
         });
         incoming.once('end', resolve);
         incoming.once('error', reject);
@@ -68,7 +70,7 @@ function bodyOf(incoming: IncomingMessage): WireBody {
       }),
     stop: () => {
       incoming.removeAllListeners('data');
-      incoming.resume(); // what still comes is thrown away: an answer is read only by who could send all
+      incoming.resume(); // discards the rest: a client reads the response only after it has sent everything
     },
   };
 }
@@ -85,7 +87,7 @@ async function send({ status, headers, body }: WireResponse, outgoing: ServerRes
   outgoing.end(body);
 }
 
-/** As fast as they are read. The head goes out at once: the client deals with it while the first event is made. */
+/** Sends events as fast as they are read. The headers go first: the client handles them while the first event is computed. */
 async function sendEvents(events: EventStream, outgoing: ServerResponse): Promise<void> {
   events.onCut(() => outgoing.destroy());
   outgoing.once('close', () => events.leave());
@@ -95,7 +97,7 @@ async function sendEvents(events: EventStream, outgoing: ServerResponse): Promis
   outgoing.end();
 }
 
-/** Resolves when more can be written, or nobody is there to read it. */
+/** Resolves when more can be written or the connection is closed. */
 function writable(outgoing: ServerResponse): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {
@@ -104,10 +106,4 @@ function writable(outgoing: ServerResponse): Promise<void> {
     };
     outgoing.on('drain', done).on('close', done);
   });
-}
-
-function unreadable(): WireResponse {
-  const error = new OnpolicyError('INVALID_REQUEST', 'the request cannot be read');
-  const { status, body } = toErrorBody(error, 'completion');
-  return json(body, status, { [CODE_HEADER]: error.code });
 }

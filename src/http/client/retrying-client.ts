@@ -1,12 +1,19 @@
-/** Calls of a remote service: headers, timeouts, retries where they are safe, and errors as the service's own. */
+/** A call of a remote service -> its response, with headers, time limits, safe retries and the service's own errors. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { messageOf, OnpolicyError } from '../errors.ts';
-import type { TransportSettings } from './connect-options.ts';
-import { fetchSender, type Incoming, nodeSender, type Sender, type Sent, textOf } from './send.ts';
-import { limitTime } from './time-limits.ts';
-import { CODE_HEADER, type ErrorForm, fromErrorBody } from './wire-errors.ts';
+import { messageOf, OnpolicyError } from '../../errors.ts';
+import { limitTime } from '../time-limits.ts';
+import { CODE_HEADER, type ErrorForm, fromErrorBody } from '../wire-errors.ts';
+import type { ClientSettings } from './connect-options.ts';
+import {
+  fetchClient,
+  type HttpClient,
+  type HttpResponse,
+  nodeClient,
+  type SentRequest,
+  textOf,
+} from './http-client.ts';
 
-/** One call. */
+/** One call of an endpoint. */
 export type RemoteCall = {
   readonly method: 'GET' | 'POST' | 'DELETE';
   /** Below the base URL, with its query. */
@@ -14,31 +21,31 @@ export type RemoteCall = {
   /** JSON text. */
   readonly body?: string;
   readonly signal?: AbortSignal | undefined;
-  /** Nothing is different when it is made twice: a failure on the way may be answered by trying again. */
+  /** Whether a second call has no further effect, so that it may be retried after any network failure. */
   readonly isRepeatable: boolean;
-  /** The time limit is for its beginning alone. Default false. */
+  /** Whether the time limit ends with the headers. Default false. */
   readonly isStream?: boolean;
 };
 
 /** A response whose body is read by the caller. */
 export type OpenResponse = {
-  readonly response: Incoming;
-  /** Stops what is still to come: the body's reader gets `reason`. */
+  readonly response: HttpResponse;
+  /** Ends the response: the body's reader fails with `reason`. */
   readonly stop: (reason: OnpolicyError) => void;
-  /** The error for what its body's reader threw. */
+  /** The error to report for what the body's reader threw. */
   readonly toError: (error: unknown) => OnpolicyError;
-  /** The body was read, or is not wanted. */
+  /** Must be called when the body was read or is not needed. */
   readonly end: () => void;
 };
 
 /** Makes calls until it is closed. */
-export class Transport {
-  readonly #options: TransportSettings;
-  readonly #sender: Sender;
-  readonly #running = new Set<(reason: OnpolicyError) => void>(); // ends each call
+export class RetryingClient {
+  readonly #options: ClientSettings;
+  readonly #client: HttpClient;
+  readonly #running = new Set<(reason: OnpolicyError) => void>(); // functions that end a call
   #isClosed = false;
 
-  constructor(options: TransportSettings) {
+  constructor(options: ClientSettings) {
     this.#options = options;
     const { baseUrl, fetch, apiKey, headers } = options;
     const all = {
@@ -46,10 +53,10 @@ export class Transport {
       ...(apiKey === null ? {} : { authorization: `Bearer ${apiKey}` }),
       ...Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value])),
     };
-    this.#sender = fetch ? fetchSender(baseUrl, all, fetch) : nodeSender(baseUrl, all);
+    this.#client = fetch ? fetchClient(baseUrl, all, fetch) : nodeClient(baseUrl, all);
   }
 
-  /** The JSON of an answer. */
+  /** The parsed JSON of a response. */
   async json<T>(call: RemoteCall): Promise<T> {
     const { response, toError, end } = await this.open(call);
     try {
@@ -63,7 +70,7 @@ export class Transport {
     }
   }
 
-  /** A response of status 200 to 299, once its headers are there. */
+  /** A response of status 200 to 299, as soon as its headers have arrived. */
   async open(call: RemoteCall): Promise<OpenResponse> {
     for (let attempt = 0; ; attempt++) {
       this.requireOpen();
@@ -78,7 +85,7 @@ export class Transport {
   close(): void {
     this.#isClosed = true;
     for (const stop of this.#running) stop(closedError());
-    this.#sender.close();
+    this.#client.close();
   }
 
   /** Throws `CLOSED` once it is closed. */
@@ -90,17 +97,17 @@ export class Transport {
     const { signal, method, path, body } = call;
     const { baseUrl, timeoutMs } = this.#options;
     if (signal?.aborted) throw abortedBy(signal);
-    let sent: Sent | null = null;
-    let ended: OnpolicyError | null = null; // why it was ended here
+    let sent: SentRequest | null = null;
+    let ended: OnpolicyError | null = null; // why the client ended it
     const stop = (reason: OnpolicyError): void => {
       ended ??= reason;
       sent?.stop(ended);
     };
     const onAbort = (): void => stop(abortedBy(signal!));
     signal?.addEventListener('abort', onAbort, { once: true });
-    const late = (): void =>
+    const onLate = (): void =>
       stop(new OnpolicyError('TIMEOUT', `${method} ${path} took longer than ${timeoutMs} ms`));
-    const stopClock = timeoutMs === null ? () => {} : limitTime(timeoutMs, late);
+    const stopClock = timeoutMs === null ? () => {} : limitTime(timeoutMs, onLate);
     this.#running.add(stop);
     const end = (): void => {
       stopClock();
@@ -115,8 +122,8 @@ export class Transport {
       return new OnpolicyError(late ? 'TIMEOUT' : 'NETWORK_FAILED', text, { cause: error });
     };
     try {
-      sent = this.#sender.send({ path, method, body });
-      const response = await sent.answer;
+      sent = this.#client.send({ path, method, body });
+      const response = await sent.response;
       if (call.isStream) stopClock();
       const { status } = response;
       if (status >= 200 && status < 300) return { response, toError, end, stop };
@@ -131,7 +138,7 @@ export class Transport {
     }
   }
 
-  /** Waits before the next attempt: at random, so that many clients do not come back at once. */
+  /** Waits before the next attempt, a random time so that many clients do not retry at once. */
   async #pause({ signal }: RemoteCall, attempt: number, retryAfterMs: number | null): Promise<void> {
     const ms = retryAfterMs ?? Math.min(8000, 250 * 2 ** attempt) * Math.random();
     try {
@@ -142,10 +149,10 @@ export class Transport {
   }
 }
 
-/** Why an attempt brought no answer. */
+/** Why an attempt failed. */
 class Failure {
   readonly error: OnpolicyError;
-  /** The server may have begun to work on it. */
+  /** Whether the server may have received the request. */
   readonly wasSent: boolean;
   readonly isBusy: boolean;
   readonly retryAfterMs: number | null;
@@ -161,7 +168,7 @@ class Failure {
   }
 }
 
-/** Failures before the first byte was on its way. */
+/** Codes of failures before the first byte was sent. */
 const NOT_SENT: readonly string[] = [
   'ECONNREFUSED',
   'ENOTFOUND',
@@ -171,7 +178,7 @@ const NOT_SENT: readonly string[] = [
   'UND_ERR_CONNECT_TIMEOUT',
 ];
 
-/** Longest wait that a server may ask for. */
+/** Longest wait that a server may request. */
 const MAX_RETRY_AFTER_MS = 30_000;
 
 function mayRetry({ isRepeatable }: RemoteCall, { error, wasSent, isBusy }: Failure): boolean {
@@ -179,7 +186,7 @@ function mayRetry({ isRepeatable }: RemoteCall, { error, wasSent, isBusy }: Fail
   return error.code === 'NETWORK_FAILED' && (isRepeatable || !wasSent);
 }
 
-async function failureOf({ status, header, body: content }: Incoming, path: string): Promise<Failure> {
+async function failureOf({ status, header, body: content }: HttpResponse, path: string): Promise<Failure> {
   const text = await textOf(content).catch(() => '');
   const form: ErrorForm = path.startsWith('/v1/preview/') ? 'preview' : 'completion';
   const code = header(CODE_HEADER);
@@ -195,14 +202,14 @@ async function failureOf({ status, header, body: content }: Incoming, path: stri
   });
 }
 
-/** A server without the preview endpoints answers as for any path that it does not know. */
+/** Whether a server without preview endpoints answered, as for any unknown path. */
 function lacksEndpoint(status: number, code: string | null, body: unknown, form: ErrorForm): boolean {
   if (form !== 'preview') return false;
   if (code !== null) return code === 'NOT_FOUND' && !hasDetail(body);
   return status === 405 || status === 501 || (status === 404 && !hasDetail(body));
 }
 
-/** `Not Found` alone is what a framework says of a path, not a service of a model. */
+/** Whether the error comes from a service: `Not Found` alone is a framework's answer to an unknown path. */
 function hasDetail(body: unknown): boolean {
   const detail = (body as { detail?: unknown } | null)?.detail;
   return typeof detail === 'string' && detail !== 'Not Found';
@@ -231,7 +238,7 @@ function closedError(): OnpolicyError {
   return new OnpolicyError('CLOSED', 'the client is closed');
 }
 
-/** The error of a call that its caller ended. */
+/** The error of a call that its caller aborted. */
 export function abortedBy(signal: AbortSignal): OnpolicyError {
   return new OnpolicyError('ABORTED', 'the request was aborted', { cause: signal.reason });
 }

@@ -1,8 +1,7 @@
-/** Who else's pages may call from a browser: nobody, unless the options say so. */
+/** A request's origin -> CORS headers. By default no other origin may call. */
+import type { WireRequest, WireResponse } from './wire.ts';
 
-import type { WireRequest, WireResponse } from './exchange.ts';
-
-/** Headers of an answer to a page of an allowed origin. */
+/** CORS headers of a response; none for an origin that is not allowed. */
 export function corsHeaders({ header }: WireRequest, origins: readonly string[]): Record<string, string> {
   const origin = header('origin');
   if (origin === null || origins.length === 0) return {};
@@ -14,7 +13,7 @@ export function corsHeaders({ header }: WireRequest, origins: readonly string[])
   };
 }
 
-/** The answer to a browser that asks whether it may ask. */
+/** The response to a preflight request. */
 export function preflight(
   request: WireRequest,
   methods: readonly string[],

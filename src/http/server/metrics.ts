@@ -1,23 +1,23 @@
-/** Counts of requests and numbers of the engine -> text that Prometheus reads. */
-import type { EngineStats } from '../engine/index.ts';
+/** Counts of requests and the engine's figures -> text in the format of Prometheus. */
+import type { EngineStats } from '../../engine/index.ts';
 
 /** Upper bounds of the histogram of durations, in seconds. */
 const BUCKETS_S = [0.005, 0.025, 0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 300] as const;
 
 type Durations = { readonly counts: number[]; sumS: number; count: number };
 
-/** What a handler counts. Its size depends on the endpoints alone, never on what clients send. */
+/** Counts of a handler. Its size depends only on the endpoints, never on what clients send. */
 export class RequestMetrics {
   readonly #requests = new Map<string, number>(); // labels -> how many
   readonly #durations = new Map<string, Durations>(); // endpoint -> histogram
   #active = 0;
 
-  /** A request has come. */
+  /** Counts the begin of a request. */
   begin(): void {
     this.#active += 1;
   }
 
-  /** It is answered, its stream included. */
+  /** Counts the end of a request, its stream included. */
   end(method: string, endpoint: string, status: number, seconds: number): void {
     this.#active -= 1;
     const labels = `method="${method}",endpoint="${endpoint}",status="${status}"`;
@@ -32,7 +32,7 @@ export class RequestMetrics {
     for (const [i, bound] of BUCKETS_S.entries()) if (seconds <= bound) durations.counts[i]! += 1;
   }
 
-  /** Everything as text, with the engine's numbers where there are any. */
+  /** All metrics as text; `stats` is null for a service without an engine. */
   toText(stats: EngineStats | null): string {
     const lines = [
       ...heading('onpolicy_http_requests_active', 'gauge', 'Requests that are being answered.'),

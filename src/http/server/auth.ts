@@ -1,25 +1,25 @@
-/** A request -> whether its token, or its coming from this machine, allows what it asks for. */
+/** A request -> the scopes that its token, or its origin on this machine, allows. */
 import { createHash, timingSafeEqual } from 'node:crypto';
-import { OnpolicyError } from '../errors.ts';
-import type { WireRequest } from './exchange.ts';
-import type { HandlerSettings, Scope } from './options.ts';
+import { OnpolicyError } from '../../errors.ts';
+import type { HandlerSettings, Scope } from './handler-options.ts';
+import type { WireRequest } from './wire.ts';
 
-/** Says what a request may do. Throws `UNAUTHORIZED` without a known token. */
+/** Returns the scopes of a request. Throws `UNAUTHORIZED` without a known token. */
 export type Authorizer = (request: WireRequest) => readonly Scope[];
 
-/** Whether scopes include one of those wanted. */
+/** Whether scopes include one of `wanted`; `admin` includes all. */
 export function allows(scopes: readonly Scope[], wanted: readonly Scope[]): boolean {
   return scopes.includes('admin') || wanted.some((scope) => scopes.includes(scope));
 }
 
-/** Whether a host's name is this machine's own. */
+/** Whether a host name or address is this machine's own. */
 export function isLoopback(host: string): boolean {
   return /^(localhost|(.*\.)?localhost|127(\.\d{1,3}){3}|\[?::1\]?|\[?::ffff:127(\.\d{1,3}){3}\]?)$/i.test(
     host,
   );
 }
 
-/** Checks tokens in a time that tells nothing about them. */
+/** Makes the check of requests. Tokens are compared in constant time. */
 export function createAuthorizer({ tokens, allowAnonymous, corsOrigins }: HandlerSettings): Authorizer {
   const known = tokens.map(({ token, scopes }) => ({ digest: digestOf(token), scopes }));
   if (known.length > 0)
@@ -44,7 +44,7 @@ export function createAuthorizer({ tokens, allowAnonymous, corsOrigins }: Handle
   };
 }
 
-/** Without tokens, a page of another site that the user looks at could ask in the user's name. */
+/** Without tokens, a page of another site could send requests from the user's own browser. */
 function refuseForeignPage({ header, url }: WireRequest, corsOrigins: readonly string[]): void {
   const origin = header('origin');
   if (origin === null || origin === url.origin || corsOrigins.includes(origin) || corsOrigins.includes('*'))

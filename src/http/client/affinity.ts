@@ -1,23 +1,23 @@
-/** Conversations -> the member that answered them last, whose cache holds their beginning. */
+/** A conversation -> the member that answered it last and caches its prefix. */
 import { createHash } from 'node:crypto';
-import type { ChatCompletionRequest } from '../protocol/index.ts';
+import type { ChatCompletionRequest } from '../../protocol/index.ts';
 
-/** Remembers where the beginnings of conversations were answered, the latest ones. */
+/** Maps prefixes of conversations to members, with a limit on their number (oldest removed first). */
 export class Affinity<Member> {
-  readonly #members = new Map<string, Member>(); // digest of a beginning -> member; oldest first
+  readonly #members = new Map<string, Member>(); // digest of a prefix -> member; oldest first
   readonly #capacity: number;
 
   constructor(capacity = 10_000) {
     this.#capacity = capacity;
   }
 
-  /** Digests of the conversation's beginnings, shortest first: one per message. */
+  /** Digests of the conversation's prefixes, shortest first: one per message. */
   static digests({ model, cache_salt, tools, messages }: ChatCompletionRequest): string[] {
     const hash = createHash('sha256').update(JSON.stringify([model, cache_salt, tools]));
     return messages.map((message) => hash.update(JSON.stringify(message)).copy().digest('base64'));
   }
 
-  /** The member that knows the longest beginning; null: none does. */
+  /** The member of the longest known prefix; null if none is known. */
   find(digests: readonly string[]): Member | null {
     for (let i = digests.length - 1; i >= 0; i--) {
       const member = this.#members.get(digests[i]!);
@@ -26,7 +26,7 @@ export class Affinity<Member> {
     return null;
   }
 
-  /** Notes that a member answers this conversation. */
+  /** Assigns a conversation to a member. */
   note(digests: readonly string[], member: Member): void {
     for (const digest of digests) {
       this.#members.delete(digest);

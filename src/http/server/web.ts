@@ -1,6 +1,6 @@
-/** Standard requests and responses <-> those of the endpoints. */
+/** Standard `Request` and `Response` <-> requests and responses of the endpoints. */
 import type { EventStream } from './event-stream.ts';
-import type { WireBody, WireRequest, WireResponse } from './exchange.ts';
+import type { WireBody, WireRequest, WireResponse } from './wire.ts';
 
 /** A standard request as the endpoints see it. */
 export function fromRequest(request: Request): WireRequest {
@@ -22,10 +22,10 @@ export function fromRequest(request: Request): WireRequest {
 function bodyOf({ body }: Request): WireBody {
   let reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
   return {
-    read: async (take) => {
+    read: async (onPart) => {
       if (!body) return;
       reader = body.getReader();
-      for (let part = await reader.read(); !part.done; part = await reader.read()) take(part.value);
+      for (let part = await reader.read(); !part.done; part = await reader.read()) onPart(part.value);
     },
     stop: () => void reader?.cancel().catch(() => {}),
   };
@@ -37,7 +37,7 @@ export function toResponse({ status, headers, body }: WireResponse): Response {
   return new Response(content, { status, headers });
 }
 
-/** Nothing is made before the reader asks for it. */
+/** Reads an event only when the reader asks for it. */
 function toStream(events: EventStream): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder();
   return new ReadableStream(

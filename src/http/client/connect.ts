@@ -1,0 +1,199 @@
+/** A server's URL -> its service, with the same contract as in process. */
+
+import { ChatCompletionStream } from '../../answer/index.ts';
+import { OnpolicyError } from '../../errors.ts';
+import {
+  type ChatCompletion,
+  type ChatCompletionRequest,
+  checkChatRequest,
+  type ListQuery,
+  type TrainingJobRequest,
+  validateCheckpointDeleteRequest,
+  validateListQuery,
+  validateLogRequest,
+  validateModelCreateRequest,
+  validateTrainingJobRequest,
+} from '../../protocol/index.ts';
+import type {
+  CallOptions,
+  CheckpointsResource,
+  Completions,
+  ModelsResource,
+  Service,
+  TrainingJob,
+  TrainingJobsResource,
+} from '../../service.ts';
+import { type ClientSettings, type ConnectOptions, checkConnectOptions } from './connect-options.ts';
+import { fromEventStream } from './event-stream.ts';
+import { RemoteJob } from './remote-job.ts';
+import { type OpenResponse, type RemoteCall, RetryingClient } from './retrying-client.ts';
+
+/**
+ * Returns the service of a server: vLLM, another process with this library, or any other with these endpoints. Requests are
+ * checked here as in process, with the same errors. If the server only answers completions, all other methods reject with
+ * `UNSUPPORTED`.
+ * @throws OnpolicyError `INVALID_REQUEST` for wrong options
+ */
+export function connect(options: ConnectOptions): Service {
+  return new RemoteService(checkConnectOptions(options));
+}
+
+/** A service whose methods are calls of a server's endpoints. */
+class RemoteService implements Service {
+  readonly #client: RetryingClient;
+  readonly #pollMs: number;
+  readonly models: ModelsResource;
+  readonly checkpoints: CheckpointsResource;
+  readonly trainingJobs: TrainingJobsResource;
+  readonly createCompletion = ((request, options) =>
+    this.#createCompletion(request, options)) as Completions['createCompletion'];
+
+  constructor(settings: ClientSettings) {
+    this.#client = new RetryingClient(settings);
+    this.#pollMs = settings.pollMs;
+    this.models = remoteModels(this.#client);
+    this.checkpoints = remoteCheckpoints(this.#client);
+    this.trainingJobs = remoteTrainingJobs(this.#client);
+  }
+
+  async #createCompletion(
+    request: ChatCompletionRequest,
+    { signal }: CallOptions = {},
+  ): Promise<ChatCompletion | ChatCompletionStream> {
+    this.#client.requireOpen();
+    checkChatRequest(request, { scheduling: 'priority' }); // what this server does not support it reports itself
+    refuseFunctions(request);
+    const call: RemoteCall = {
+      method: 'POST',
+      path: '/v1/chat/completions',
+      body: toJson(request),
+      signal,
+      isRepeatable: true, // a completion changes no state of the server
+      isStream: request.stream === true,
+    };
+    if (!request.stream) return await this.#client.json<ChatCompletion>(call);
+    return toStream(await this.#client.open(call));
+  }
+
+  async train(request: TrainingJobRequest, options?: CallOptions): Promise<TrainingJob> {
+    this.#client.requireOpen();
+    validateTrainingJobRequest(request);
+    const { id } = await send<{ id: string }>(
+      this.#client,
+      'POST',
+      '/v1/preview/training-jobs',
+      request,
+      options,
+    );
+    return new RemoteJob(id, request.model_id, this, this.#pollMs);
+  }
+
+  async close(): Promise<void> {
+    this.#client.close();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+}
+
+function remoteModels(client: RetryingClient): ModelsResource {
+  const all = '/v1/preview/models';
+  const path = (id: string): string => `${all}/${encodeURIComponent(id)}`;
+  return {
+    async create(request, options) {
+      client.requireOpen();
+      validateModelCreateRequest(request);
+      return send(client, 'POST', all, request, options, request.return_existing === true);
+    },
+    retrieve: async (id, options) => get(client, path(id), options),
+    list: async (query, options) => get(client, all + toQuery(query), options),
+    delete: async (id, options) => send(client, 'DELETE', path(id), undefined, options),
+    async log(id, request, options) {
+      client.requireOpen();
+      validateLogRequest(request);
+      return send(client, 'POST', `${path(id)}/log`, request, options);
+    },
+  };
+}
+
+function remoteCheckpoints(client: RetryingClient): CheckpointsResource {
+  const path = (id: string): string => `/v1/preview/models/${encodeURIComponent(id)}/checkpoints`;
+  return {
+    list: async (id, query, options) => get(client, path(id) + toQuery(query), options),
+    async delete(id, request, options) {
+      client.requireOpen();
+      validateCheckpointDeleteRequest(request);
+      return send(client, 'DELETE', path(id), request, options);
+    },
+  };
+}
+
+function remoteTrainingJobs(client: RetryingClient): TrainingJobsResource {
+  const path = (id: string): string => `/v1/preview/training-jobs/${encodeURIComponent(id)}`;
+  return {
+    retrieve: async (id, options) => get(client, path(id), options),
+    events: async (id, query, options) => get(client, `${path(id)}/events${toQuery(query)}`, options),
+    cancel: async (id, options) => send(client, 'POST', `${path(id)}/cancel`, undefined, options, true),
+  };
+}
+
+function get<T>(client: RetryingClient, path: string, { signal }: CallOptions = {}): Promise<T> {
+  return client.json({ method: 'GET', path, signal, isRepeatable: true });
+}
+
+/** Sends a call that changes the server's state. It is repeated only if it certainly had no effect, or `isRepeatable`. */
+function send<T>(
+  client: RetryingClient,
+  method: 'POST' | 'DELETE',
+  path: string,
+  body: object | undefined,
+  { signal }: CallOptions = {},
+  isRepeatable = false,
+): Promise<T> {
+  return client.json({
+    method,
+    path,
+    ...(body ? { body: JSON.stringify(body) } : {}),
+    signal,
+    isRepeatable,
+  });
+}
+
+/** A list query as the query of a URL. Throws `INVALID_REQUEST`, as in process. */
+function toQuery(query: ListQuery | undefined): string {
+  validateListQuery(query);
+  const given = Object.entries(query ?? {}).filter(([, value]) => value !== undefined && value !== null);
+  return given.length === 0
+    ? ''
+    : `?${new URLSearchParams(given.map(([key, value]): [string, string] => [key, String(value)]))}`;
+}
+
+/** JSON with all digits of a seed of type bigint. */
+function toJson(request: ChatCompletionRequest): string {
+  if (typeof request.seed !== 'bigint') return JSON.stringify(request);
+  const { seed, ...rest } = request;
+  return `${JSON.stringify(rest).slice(0, -1)},"seed":${seed}}`;
+}
+
+function refuseFunctions({ logits_processors: processors }: ChatCompletionRequest): void {
+  const index = processors?.findIndex((processor) => typeof processor === 'function') ?? -1;
+  if (index < 0) return;
+  const param = `logits_processors.${index}`;
+  const text = `${param}: a function cannot be sent to a server; name a registered one`;
+  throw new OnpolicyError('UNSUPPORTED', text, { param });
+}
+
+/** The chunks of a response. Leaving the loop also ends the request at the server. */
+function toStream(open: OpenResponse): ChatCompletionStream {
+  const { response, stop, end } = open;
+  const type = response.header('content-type') ?? '';
+  if (!type.startsWith('text/event-stream')) {
+    stop(new OnpolicyError('ABORTED', 'not a stream'));
+    end();
+    throw new OnpolicyError('NETWORK_FAILED', `expected a stream, the server sent ${type || 'nothing'}`);
+  }
+  return new ChatCompletionStream(fromEventStream(open), () =>
+    stop(new OnpolicyError('ABORTED', 'the stream was aborted')),
+  );
+}

@@ -1,0 +1,86 @@
+/** Server-sent events of a response -> chunks of a completion. */
+import { createParser } from 'eventsource-parser';
+import { iterateBatches } from '../../common/index.ts';
+import { messageOf, OnpolicyError } from '../../errors.ts';
+import type { ChatCompletionChunk } from '../../protocol/index.ts';
+import { decodeWhole, NO_BYTES } from '../../tokenizer/index.ts';
+import { fromWireError, STREAM_END } from '../wire-errors.ts';
+import type { OpenResponse } from './retrying-client.ts';
+
+/** Allowed before the first event and not part of it. */
+const BYTE_ORDER_MARK = /^\uFEFF/;
+
+/** Most milliseconds that a server may take to end a body after its last event. */
+const REST_MS = 1000;
+
+/** Parses chunks. Throws the error of an event or of the connection; a stream that ends without `[DONE]` is an error. */
+export function fromEventStream({
+  response,
+  stop,
+  toError,
+  end,
+}: OpenResponse): AsyncIterator<ChatCompletionChunk> {
+  const ready: string[] = [];
+  const parser = createParser({ onEvent: ({ data }) => ready.push(data) });
+  let open = NO_BYTES; // bytes of an incomplete character
+  let hasBegun = false;
+  const parts = response.body[Symbol.asyncIterator]();
+  let isOver = false;
+  let failure: OnpolicyError | null = null;
+  const finish = (rest: Promise<unknown> | undefined): void => {
+    isOver = true;
+    end();
+    rest?.catch(() => {});
+  };
+  return iterateBatches({
+    next: async () => {
+      if (failure) throw failure;
+      if (isOver) return null;
+      const chunks: ChatCompletionChunk[] = [];
+      try {
+        const { done, value } = await parts.next();
+        if (done) throw new OnpolicyError('NETWORK_FAILED', 'the stream broke off before its end');
+        const decoded = decodeWhole(open, value);
+        open = decoded.open;
+        parser.feed(hasBegun ? decoded.text : decoded.text.replace(BYTE_ORDER_MARK, ''));
+        hasBegun ||= decoded.text !== '';
+        for (const data of ready.splice(0)) {
+          if (data === STREAM_END) {
+            finish(readRest(parts, stop));
+            break;
+          }
+          chunks.push(toChunk(data));
+        }
+      } catch (error) {
+        finish(parts.return?.());
+        failure = toError(error); // thrown after the chunks that came before it
+      }
+      return chunks;
+    },
+    leave: () => finish(parts.return?.()),
+  });
+}
+
+/** Reads a body to its end, so that its connection can be reused. Closes the connection if the end takes too long. */
+async function readRest(parts: AsyncIterator<Uint8Array>, stop: OpenResponse['stop']): Promise<void> {
+  const onLate = (): void => stop(new OnpolicyError('ABORTED', 'the stream is over'));
+  const timer = setTimeout(onLate, REST_MS);
+  try {
+    while (!(await parts.next()).done);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function toChunk(data: string): ChatCompletionChunk {
+  let chunk: unknown;
+  try {
+    chunk = JSON.parse(data);
+  } catch (error) {
+    const text = `the server sent an event that is not JSON: ${messageOf(error)}`;
+    throw new OnpolicyError('NETWORK_FAILED', text);
+  }
+  const { error } = chunk as { error?: unknown };
+  if (typeof error === 'object' && error !== null) throw fromWireError(error as Record<string, unknown>);
+  return chunk as ChatCompletionChunk;
+}

@@ -1,0 +1,91 @@
+/** Chunks of a completion -> server-sent events. Requests no chunk before the reader asks for it. */
+import type { ChatCompletionStream } from '../../answer/index.ts';
+import { OnpolicyError } from '../../errors.ts';
+import { STREAM_END, toWireError } from '../wire-errors.ts';
+
+/** How a stream ended; `left`: its reader disconnected. */
+export type Outcome = 'complete' | 'failed' | 'left';
+
+/** What an event stream needs of its request. */
+export type EventStreamHooks = {
+  /** Ends the request. An active reader gets the reason as an event; one that has stopped reading is disconnected. */
+  readonly signal: AbortSignal;
+  /** The error to send for what the chunks threw. */
+  readonly toError: (error: unknown) => OnpolicyError;
+  /** Called once when the stream is over. */
+  readonly onEnd: (outcome: Outcome) => void;
+};
+
+/** Events as they go over the wire. */
+export type EventStream = {
+  /** The next event; null after the last. One call at a time. */
+  readonly read: () => Promise<string | null>;
+  /** The reader has disconnected: ends the request. */
+  readonly leave: () => void;
+  /** Registers the function that disconnects a reader who has stopped reading. */
+  readonly onCut: (callback: (reason: unknown) => void) => void;
+};
+
+/** Makes one event per chunk, then `[DONE]`; an error is an event, too. */
+export function toEventStream(
+  chunks: ChatCompletionStream,
+  { signal, toError, onEnd }: EventStreamHooks,
+): EventStream {
+  const iterator = chunks[Symbol.asyncIterator]();
+  let isOver = false;
+  let isReading = false;
+  let isCut = false;
+  let cut: (reason: unknown) => void = () => {};
+  const finish = (outcome: Outcome): void => {
+    isOver = true;
+    signal.removeEventListener('abort', onAbort);
+    onEnd(outcome);
+  };
+  const onAbort = (): void => {
+    if (isReading || isOver) return; // the chunks themselves will end with the error
+    isCut = true;
+    finish(outcomeOf(signal.reason));
+    chunks.abort();
+    cut(signal.reason);
+  };
+  signal.addEventListener('abort', onAbort);
+  if (signal.aborted) onAbort();
+  return {
+    async read() {
+      if (isOver) return null;
+      isReading = true;
+      let text: string;
+      let outcome: Outcome | null = null;
+      try {
+        const { done, value } = await iterator.next();
+        text = done ? event(STREAM_END) : event(JSON.stringify(value));
+        if (done) outcome = 'complete';
+      } catch (error) {
+        const shown = toError(error);
+        text = event(JSON.stringify({ error: toWireError(shown) })) + event(STREAM_END);
+        outcome = outcomeOf(shown);
+      }
+      isReading = false;
+      if (isOver) return null; // the reader disconnected meanwhile
+      if (outcome !== null) finish(outcome);
+      return text;
+    },
+    leave() {
+      if (isOver) return;
+      finish('left');
+      chunks.abort();
+    },
+    onCut(callback) {
+      cut = callback;
+      if (isCut) callback(signal.reason);
+    },
+  };
+}
+
+function outcomeOf(error: unknown): Outcome {
+  return error instanceof OnpolicyError && error.code === 'ABORTED' ? 'left' : 'failed';
+}
+
+function event(data: string): string {
+  return `data: ${data}\n\n`;
+}

@@ -1,0 +1,117 @@
+/** What a caller gives to `createHandler` -> checked options with their defaults filled in. */
+
+import type { EngineStats } from '../../engine/index.ts';
+import type { Completions, Service } from '../../service.ts';
+import { COUNT, COUNT_OR_NULL, checkOptions, FUNCTION, type OptionCheck, TEXT_LIST } from '../options.ts';
+
+/** What a token allows: completions, training, reading what is stored, or everything (`admin`), deletion included. */
+export type Scope = 'complete' | 'train' | 'read' | 'admin';
+
+/** A token and its scopes. */
+export type Token = {
+  /** The secret that a client sends as `Authorization: Bearer <token>`. */
+  readonly token: string;
+  /** Default: all. `admin` stands for all. */
+  readonly scopes?: readonly Scope[];
+};
+
+/** What a handler can serve: a whole service, or one that only answers completions. Then all else is `UNSUPPORTED`. */
+export type Servable = Completions &
+  Partial<Service> & {
+    /** The HTML page of a model's training run. */
+    report?(modelId: string): Promise<string>;
+    /** Numbers for `GET /metrics`. */
+    stats?(): EngineStats;
+  };
+
+/** Options of {@link createHandler}. */
+export type HandlerOptions = {
+  /** Tokens that clients may use. Default: none, which serves only clients on this machine. */
+  readonly tokens?: readonly (string | Token)[];
+  /** Without tokens: also serves clients on other machines. Default false. */
+  readonly allowAnonymous?: boolean;
+  /** Path prefix of all endpoints, for example `/api`. Default: none. */
+  readonly basePath?: string;
+  /** Origins whose pages may call from a browser, or `*` for all. Default: none. */
+  readonly corsOrigins?: readonly string[];
+  /** Names of models that `GET /v1/models` lists beside the registered ones, and that every token may use. */
+  readonly models?: readonly string[];
+  /** Most alternatives that `top_logprobs` and `prompt_logprobs` may ask for; null: no limit. Default 20. */
+  readonly maxLogprobs?: number | null;
+  /** Most bytes of a request's body. Default 64 MiB. */
+  readonly maxBodyBytes?: number;
+  /** Most messages of a chat completion request. Default 10,000. */
+  readonly maxMessages?: number;
+  /** Most trajectories of a training job or a log. Default 10,000. */
+  readonly maxTrajectories?: number;
+  /** Most milliseconds that a client may take to send a body. Default 30,000. */
+  readonly bodyTimeoutMs?: number;
+  /** Most milliseconds that a request may take, its stream included; null: no limit. Default null. */
+  readonly requestTimeoutMs?: number | null;
+  /** Called with failures that are not the client's fault. Responses never contain a stack trace. */
+  readonly onError?: (error: unknown, requestId: string) => void;
+};
+
+/** The same after the check. */
+export type HandlerSettings = Required<Omit<HandlerOptions, 'tokens' | 'onError'>> & {
+  readonly tokens: readonly Required<Token>[];
+  readonly onError: (error: unknown, requestId: string) => void;
+};
+
+const DEFAULTS = {
+  tokens: [],
+  allowAnonymous: false,
+  basePath: '',
+  corsOrigins: [],
+  models: [],
+  maxLogprobs: 20,
+  maxBodyBytes: 64 * 2 ** 20,
+  maxMessages: 10_000,
+  maxTrajectories: 10_000,
+  bodyTimeoutMs: 30_000,
+  requestTimeoutMs: null,
+  onError: () => {},
+} as const;
+
+const SCOPES: readonly unknown[] = ['complete', 'train', 'read', 'admin'] satisfies Scope[];
+
+const CHECKS: Readonly<Record<keyof HandlerOptions, OptionCheck>> = {
+  tokens: [
+    'a list of texts of at least one character, or of { token, scopes }',
+    (value) => Array.isArray(value) && value.every(isToken),
+  ],
+  allowAnonymous: ['a boolean', (value) => typeof value === 'boolean'],
+  basePath: [
+    'a path that begins and does not end with /',
+    (value) => typeof value === 'string' && /^$|^\/.*[^/]$/.test(value),
+  ],
+  corsOrigins: TEXT_LIST,
+  models: TEXT_LIST,
+  maxLogprobs: COUNT_OR_NULL,
+  maxBodyBytes: COUNT,
+  maxMessages: COUNT,
+  maxTrajectories: COUNT,
+  bodyTimeoutMs: COUNT,
+  requestTimeoutMs: COUNT_OR_NULL,
+  onError: FUNCTION,
+};
+
+/** Fills defaults in. Throws `INVALID_REQUEST` for an unknown option or a wrong value. */
+export function checkHandlerOptions(options: HandlerOptions): HandlerSettings {
+  const settings: Required<HandlerOptions> = { ...DEFAULTS, ...checkOptions(options, CHECKS, 'tokens') };
+  const tokens = settings.tokens.map(
+    (entry): Required<Token> =>
+      typeof entry === 'string'
+        ? { token: entry, scopes: ['admin'] }
+        : { token: entry.token, scopes: entry.scopes ?? ['admin'] },
+  );
+  return { ...settings, tokens };
+}
+
+function isToken(value: unknown): boolean {
+  if (typeof value === 'string') return value !== '';
+  if (typeof value !== 'object' || value === null) return false;
+  const { token, scopes = [] } = value as { token?: unknown; scopes?: unknown };
+  const isKnown = Array.isArray(scopes) && scopes.every((scope) => SCOPES.includes(scope));
+  return typeof token === 'string' && token !== '' && isKnown;
+}

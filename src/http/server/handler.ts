@@ -1,0 +1,170 @@
+/** A service -> a function from `Request` to `Response`, for any server. */
+import { randomUUID } from 'node:crypto';
+import { OnpolicyError } from '../../errors.ts';
+import { limitTime } from '../time-limits.ts';
+import { type Authorizer, allows, createAuthorizer } from './auth.ts';
+import { corsHeaders, preflight } from './cors.ts';
+import { endpointHandlers, type RequestContext } from './endpoints.ts';
+import {
+  checkHandlerOptions,
+  type HandlerOptions,
+  type HandlerSettings,
+  type Servable,
+} from './handler-options.ts';
+import { RequestMetrics } from './metrics.ts';
+import { type Endpoint, findEndpoints, formOf } from './routes.ts';
+import { fromRequest, toResponse } from './web.ts';
+import { errorResponse, type WireRequest, type WireResponse } from './wire.ts';
+
+/** Answers a request; never rejects. */
+export type Handler = (request: Request) => Promise<Response>;
+
+/**
+ * Serves a service by standard requests and responses, with no server of its own.
+ * @throws OnpolicyError `INVALID_REQUEST` for wrong options
+ */
+export function createHandler(service: Servable, options: HandlerOptions = {}): Handler {
+  const handler = new RequestHandler(service, options);
+  return async (request) => toResponse(await handler.handle(fromRequest(request)));
+}
+
+/** Answers requests, and can wait for the running ones or end them. */
+export class RequestHandler {
+  readonly #service: Servable;
+  readonly #settings: HandlerSettings;
+  readonly #authorize: Authorizer;
+  readonly #metrics = new RequestMetrics();
+  readonly #running = new Set<AbortController>();
+  #onIdle: (() => void) | null = null; // set while draining
+
+  constructor(service: Servable, options: HandlerOptions) {
+    this.#service = service;
+    this.#settings = checkHandlerOptions(options);
+    this.#authorize = createAuthorizer(this.#settings);
+  }
+
+  /** Answers a request; never rejects. */
+  async handle(request: WireRequest): Promise<WireResponse> {
+    const startedMs = performance.now();
+    const { requestId, isIdGiven } = requestIdOf(request);
+    const { signal, close } = this.#open(request);
+    const path = withoutBase(request.url.pathname, this.#settings.basePath);
+    const { endpoints, id } = findEndpoints(path);
+    this.#metrics.begin();
+    const end = (status: number): void => {
+      close();
+      const method = endpoints.some((endpoint) => endpoint.method === request.method)
+        ? request.method
+        : 'other';
+      const seconds = (performance.now() - startedMs) / 1000;
+      this.#metrics.end(method, endpoints[0]?.path ?? 'none', status, seconds);
+    };
+    const toError = (error: unknown): OnpolicyError => this.#toError(error, signal, requestId);
+    let isStream = false;
+    const beginStream: RequestContext['beginStream'] = () => {
+      isStream = true;
+      return (outcome) => end(OUTCOME_STATUS[outcome]);
+    };
+    const response = await this.#answer(endpoints, {
+      request,
+      id,
+      requestId,
+      isIdGiven,
+      call: { signal },
+      service: this.#service,
+      settings: this.#settings,
+      metrics: this.#metrics,
+      toError,
+      beginStream,
+    }).catch((error: unknown) => errorResponse(toError(error), formOf(path)));
+    if (!isStream) end(response.status);
+    Object.assign(response.headers, corsHeaders(request, this.#settings.corsOrigins), {
+      'x-request-id': requestId,
+    });
+    if (this.#onIdle) response.headers['connection'] = 'close';
+    return response;
+  }
+
+  /** Refuses further requests; resolves when the running ones are answered. */
+  drain(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#onIdle = resolve;
+      if (this.#running.size === 0) resolve();
+    });
+  }
+
+  /** Ends the running requests with `CLOSED`. */
+  abort(): void {
+    for (const controller of this.#running) controller.abort(closingError());
+  }
+
+  /** The response of the endpoint for the request's method, if the token allows it. */
+  async #answer(
+    endpoints: readonly Endpoint[],
+    context: Omit<RequestContext, 'scopes'>,
+  ): Promise<WireResponse> {
+    const { request, settings } = context;
+    if (endpoints.length === 0) throw new OnpolicyError('NOT_FOUND', 'there is no such endpoint');
+    const methods = endpoints.map(({ method }) => method);
+    if (request.method === 'OPTIONS') return preflight(request, methods, settings.corsOrigins);
+    const endpoint = endpoints.find(({ method }) => method === request.method);
+    if (!endpoint) return notAllowed(methods, endpoints[0]!.form);
+    if (this.#onIdle) throw closingError();
+    const scopes = endpoint.scopes === null ? [] : this.#authorize(request);
+    if (endpoint.scopes !== null && !allows(scopes, endpoint.scopes))
+      throw new OnpolicyError('FORBIDDEN', `the token needs the scope ${endpoint.scopes.join(' or ')}`);
+    return await endpointHandlers[endpoint.name]({ ...context, scopes });
+  }
+
+  /** Registers a running request; `close` ends that. The signal fires when the client leaves, time is up or the server stops. */
+  #open(request: WireRequest): { signal: AbortSignal; close: () => void } {
+    const controller = new AbortController();
+    const stopListening = request.onLeave(() =>
+      controller.abort(new OnpolicyError('ABORTED', 'the client went away')),
+    );
+    const ms = this.#settings.requestTimeoutMs;
+    const onLate = (): void => controller.abort(new OnpolicyError('TIMEOUT', `it took longer than ${ms} ms`));
+    const stopClock = ms === null ? () => {} : limitTime(ms, onLate);
+    this.#running.add(controller);
+    const close = (): void => {
+      stopClock();
+      stopListening();
+      this.#running.delete(controller);
+      if (this.#running.size === 0) this.#onIdle?.();
+    };
+    return { signal: controller.signal, close };
+  }
+
+  /** The error to answer with: the reason of the abort if the request was aborted. */
+  #toError(error: unknown, signal: AbortSignal, requestId: string): OnpolicyError {
+    if (signal.aborted && signal.reason instanceof OnpolicyError) return signal.reason;
+    const isKnown = error instanceof OnpolicyError;
+    if (!isKnown || error.status >= 500) this.#settings.onError(error, requestId);
+    return isKnown ? error : new OnpolicyError('BACKEND_FAILED', 'the server failed');
+  }
+}
+
+/** The status that the metrics count for a stream. */
+const OUTCOME_STATUS = { complete: 200, failed: 500, left: 499 } as const;
+
+/** The client's own id for the request, or a new one. */
+function requestIdOf(request: WireRequest): Pick<RequestContext, 'requestId' | 'isIdGiven'> {
+  const given = request.header('x-request-id');
+  const isIdGiven = given !== null && /^[\x21-\x7e]{1,200}$/.test(given);
+  return { requestId: isIdGiven ? given : randomUUID(), isIdGiven };
+}
+
+function withoutBase(path: string, base: string): string {
+  if (base === '') return path;
+  return path.startsWith(`${base}/`) ? path.slice(base.length) : '';
+}
+
+function notAllowed(methods: readonly string[], form: Endpoint['form']): WireResponse {
+  const error = new OnpolicyError('UNSUPPORTED', `expected the method ${methods.join(' or ')}`);
+  const { headers, body } = errorResponse(error, form);
+  return { status: 405, headers: { ...headers, allow: methods.join(', ') }, body };
+}
+
+function closingError(): OnpolicyError {
+  return new OnpolicyError('CLOSED', 'the server is closing');
+}

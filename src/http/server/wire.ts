@@ -1,0 +1,49 @@
+/** A request and its response as the endpoints see them, whatever server they came through. */
+
+import type { OnpolicyError } from '../../errors.ts';
+import { CODE_HEADER, type ErrorForm, toErrorBody } from '../wire-errors.ts';
+import type { EventStream } from './event-stream.ts';
+
+/** A request. */
+export type WireRequest = {
+  readonly method: string;
+  readonly url: URL;
+  /** A header by its name in lower case; null when it is missing. */
+  readonly header: (name: string) => string | null;
+  readonly body: WireBody;
+  /** IP address of the client; undefined where the server does not know it. */
+  readonly address: string | undefined;
+  /** Calls back when the client disconnects before the response is complete. Returns a function that unsubscribes. */
+  readonly onLeave: (callback: () => void) => () => void;
+};
+
+/** The body of a request. */
+export type WireBody = {
+  /** Passes each part to `onPart` as it arrives. Rejects when the body breaks off, and with what `onPart` throws. */
+  readonly read: (onPart: (part: Uint8Array) => void) => Promise<void>;
+  /** Discards the rest. */
+  readonly stop: () => void;
+};
+
+/** A response. */
+export type WireResponse = {
+  readonly status: number;
+  /** Names in lower case. */
+  readonly headers: Record<string, string>;
+  readonly body: string | EventStream;
+};
+
+/** A response of JSON. */
+export function json(body: unknown, status = 200, headers: Record<string, string> = {}): WireResponse {
+  return { status, headers: { 'content-type': 'application/json', ...headers }, body: JSON.stringify(body) };
+}
+
+/** The response for an error. */
+export function errorResponse(error: OnpolicyError, form: ErrorForm): WireResponse {
+  const { status, body } = toErrorBody(error, form);
+  const headers: Record<string, string> = { [CODE_HEADER]: error.code };
+  if (status === 401) headers['www-authenticate'] = 'Bearer';
+  if (status === 503) headers['retry-after'] = '1';
+  if (status === 408 || status === 413) headers['connection'] = 'close'; // the rest of the body is not read
+  return json(body, status, headers);
+}
