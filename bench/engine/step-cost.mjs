@@ -27,7 +27,7 @@ class InstantBackend {
   vocabSize = VOCABULARY;
   kvTokens = 1024 * sequences;
   rowTile = 1;
-  sharesCells = true;
+  isKvUnified = true;
   batchTokens = 4096;
   slotCount = sequences;
   canCutCache = true;

@@ -8,7 +8,7 @@ namespace onpolicy {
 
 Context::Context(std::shared_ptr<Model> model, const ContextOptions& options)
     : model_(std::move(model)),
-      shares_cells_(options.shares_cells),
+      is_kv_unified_(options.is_kv_unified),
       rows_(model_->vocab_size(), options.threads) {}
 
 Status Context::Create(std::shared_ptr<Model> model, const ContextOptions& options, std::shared_ptr<Context>* context) {
@@ -22,7 +22,7 @@ Status Context::Create(std::shared_ptr<Model> model, const ContextOptions& optio
   params.n_outputs_max = std::max(options.max_outputs, options.max_sequences);  // the engine insists on one per sequence
   params.n_threads = options.threads;
   params.n_threads_batch = options.threads;
-  params.kv_unified = options.shares_cells;
+  params.kv_unified = options.is_kv_unified;
   // The fused attention kernel of CPUs rounds to 16 bits: log-probabilities of 32-bit models would change by 1e-3 with the
   // company in a step.
   const bool is_wide = options.cache_bits == 32;
@@ -75,7 +75,7 @@ void Context::EditMemory(const std::vector<int32_t>& edits) {
     const int32_t* edit = &edits[i];
     if (edit[0] == kMemoryRemove) api.llama_memory_seq_rm(memory, edit[1], edit[3], edit[4]);
     if (edit[0] != kMemoryCopy) continue;
-    if (shares_cells_) {
+    if (is_kv_unified_) {
       api.llama_memory_seq_cp(memory, edit[1], edit[2], edit[3], edit[4]);
     } else {  // only whole sequences can be copied: the tail is cut off afterwards
       api.llama_memory_seq_cp(memory, edit[1], edit[2], -1, -1);
@@ -196,7 +196,7 @@ Status Context::Step(const StepInput& input, RowsOutput* output) {
   if (std::find(logits.begin(), logits.end(), nullptr) != logits.end())
     return Status::Fail("BACKEND_FAILED", "the engine returned no logits for a row");
   rows_.Run(input, logits, constraints, output);
-  if (input.may_go_on) next_.LayOut(input, output->samples);
+  if (input.may_run_ahead) next_.LayOut(input, output->samples);
   return Status::Ok();
 }
 

@@ -15,9 +15,9 @@ namespace onpolicy {
 
 struct ContextOptions {
   uint32_t kv_tokens = 4096;      // cells of the KV cache
-  // true: all sequences take cells from one pool, and a copied prefix costs nothing. false: each sequence id has
-  // kv_tokens / max_sequences cells of its own, so attention never looks at the cells of others, and copies copy.
-  bool shares_cells = true;
+  // true: all sequences share one pool of cells, and a copied prefix costs nothing. false: each sequence id has a stream of
+  // kv_tokens / max_sequences cells, attention reads only those, and a copied prefix takes cells again.
+  bool is_kv_unified = true;
   uint32_t batch_tokens = 512;    // tokens of one step at most
   uint32_t max_sequences = 256;   // sequence ids are 0 to max_sequences - 1
   uint32_t max_outputs = 64;      // rows of logits in one step at most
@@ -35,10 +35,10 @@ class Context {
 
   // Fails with KV_FULL (nothing was computed) or ABORTED (the KV cache may hold a part of the step: the caller removes
   // what it did not have before). Any other failure leaves the context unusable.
-  // Where it may go on, the step after it is laid out for RunAhead.
+  // Where it may run ahead, the next step is laid out for RunAhead.
   Status Step(const StepInput& input, RowsOutput* output);
 
-  // Begins the step that was laid out, if any. A step that then asks for the same takes the outcome; any other call undoes it.
+  // Computes the step that was laid out, if any. A Step with the same input uses the outcome; any other call undoes it.
   void RunAhead();
   // Whether that step is this one. Not while Step runs.
   bool IsAhead(const StepInput& input) const { return next_.Covers(input); }
@@ -89,7 +89,7 @@ class Context {
   std::map<uint32_t, llama_adapter_lora*> adapters_;  // by number
   uint32_t last_adapter_ = kNoAdapter;                // highest number given
   uint32_t used_adapter_ = kNoAdapter;                // of the last step
-  const bool shares_cells_;
+  const bool is_kv_unified_;
   RowSampler rows_;
   std::atomic<bool> abort_{false};
   NextStep next_;

@@ -1,4 +1,4 @@
-// The step that takes the tokens just sampled: begun while JavaScript still deals with them, and used if it is asked for.
+// The run-ahead step: it takes the tokens just sampled, starts while JavaScript reads them, and is used if JavaScript asks for it.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -9,8 +9,8 @@ namespace onpolicy {
 
 class NextStep {
  public:
-  // Lays out the step after `input`, one token of each sequence that goes on, from what it sampled; nothing where a row has no
-  // token or forced ones after it, or a sequence has two.
+  // Lays out the step after `input`: the sampled token of each sequence that is not final. Lays out nothing where a row has no
+  // token or forced tokens after it, or a sequence has two rows.
   void LayOut(const StepInput& input, const std::vector<RowResult>& samples);
   void Clear();
 

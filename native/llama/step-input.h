@@ -20,7 +20,7 @@ struct StepInput : RowsInput {  // score_rows: the first of the three is an inde
   std::vector<int32_t> positions;     // (tokens)
   std::vector<int32_t> sequences;     // (tokens)
   std::vector<int32_t> sample_rows;   // (samplers) index into tokens: whose logits the sampler sees
-  bool may_go_on = false;             // the next step is likely to take just what this one samples
+  bool may_run_ahead = false;             // the next step is likely to take exactly the tokens that this one samples
 };
 
 }  // namespace onpolicy

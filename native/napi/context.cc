@@ -64,7 +64,7 @@ class JsContext : public Napi::ObjectWrap<JsContext> {
     return *thread_;
   }
 
-  // step({ adapter, memoryEdits, tokens, positions, sequences, sampleRows, samplers, hooked, scoreRows, mayGoOn })
+  // step({ adapter, memoryEdits, tokens, positions, sequences, sampleRows, samplers, hooked, scoreRows, mayRunAhead })
   // -> Promise<{ samples, scores }>
   Napi::Value Step(const Napi::CallbackInfo& info) {
     StepThread& thread = Thread();
@@ -78,7 +78,7 @@ class JsContext : public Napi::ObjectWrap<JsContext> {
     input.sequences = ReadInts(object, "sequences");
     input.sample_rows = ReadInts(object, "sampleRows");
     ReadRows(object, vocab_size_, input);
-    input.may_go_on = object.Get("mayGoOn").ToBoolean();
+    input.may_run_ahead = object.Get("mayRunAhead").ToBoolean();
     CheckStep(input);
     const Context* idle = thread.Idle();
     return thread.Push(
@@ -258,7 +258,7 @@ Napi::Value CreateContext(const Napi::CallbackInfo& info) {
   const auto object = info[1].As<Napi::Object>();
   ContextOptions options;
   options.kv_tokens = ReadUint(object, "kvTokens", options.kv_tokens);
-  options.shares_cells = object.Get("sharesCells").ToBoolean();
+  options.is_kv_unified = object.Get("isKvUnified").ToBoolean();
   options.batch_tokens = ReadUint(object, "batchTokens", options.batch_tokens);
   options.max_sequences = ReadUint(object, "maxSequences", options.max_sequences);
   options.max_outputs = ReadUint(object, "maxOutputs", options.max_outputs);

@@ -33,10 +33,10 @@ class StepThread : public std::enable_shared_from_this<StepThread> {
 
   ~StepThread() { Stop(); }
 
-  // `goes_on`: it may take what the context has begun ahead.
+  // `uses_ahead`: the job may use what the context has computed ahead.
   Napi::Promise Push(Napi::Env env, std::function<Status(Context&)> work, std::function<Napi::Value(Napi::Env)> finish,
-                     bool goes_on = false) {
-    if (!goes_on) AbortAhead();
+                     bool uses_ahead = false) {
+    if (!uses_ahead) AbortAhead();
     auto job = std::make_unique<Job>(
         Job{std::move(work), std::move(finish), Napi::Promise::Deferred::New(env), Status::Ok(), shared_from_this()});
     const Napi::Promise promise = job->deferred.Promise();
@@ -66,7 +66,7 @@ class StepThread : public std::enable_shared_from_this<StepThread> {
     context_.reset();
   }
 
-  // Ends the running step early, or what was begun ahead when none runs.
+  // Ends the running step early, or the run-ahead step when none runs.
   void Abort() {
     AbortAhead();
     if (pending_ > 0 && context_) context_->Abort();

@@ -1,5 +1,5 @@
 /** A running completion -> the chunks of the wire, in their order: roles, deltas, usage. */
-import { iterateBatches } from '../common/index.ts';
+import { bufferedIterator } from '../common/index.ts';
 import { OnpolicyError } from '../errors.ts';
 import type { ChatCompletionChunk, ChunkChoice, Usage } from '../protocol/index.ts';
 import type { Choice } from './choice.ts';
@@ -43,7 +43,7 @@ export function toChunks(
 ): AsyncIterator<ChatCompletionChunk> {
   let hasBegun = false;
   let hasEnded = false;
-  return iterateBatches({
+  return bufferedIterator({
     next: async () => {
       const changed = await completion.changes();
       if (changed === null) {

@@ -39,12 +39,12 @@ export type GgufOptions = {
   readonly signal?: AbortSignal;
 };
 
-/** A loaded GGUF model: its vocabulary and what the file says about itself. */
+/** A loaded GGUF model. */
 export class GgufModel implements LoadedModel {
   readonly native: NativeModel;
   readonly path: string;
   readonly tokenizer: Tokenizer;
-  readonly canShareCells = true;
+  readonly supportsUnifiedKv = true;
   /** Of one number in the KV cache. */
   readonly cacheBits: 16 | 32;
   readonly #fusedAttention: boolean;
@@ -94,7 +94,7 @@ export class GgufModel implements LoadedModel {
     };
   }
 
-  /** Threads wait for each other after every operation: on a tiny model, or a busy machine, that costs more than it saves. */
+  /** Threads wait for each other after every operation, which costs a tiny model more than they save. */
   get isTiny(): boolean {
     return this.native.parameters < SINGLE_THREAD_PARAMETERS;
   }
@@ -107,7 +107,6 @@ export class GgufModel implements LoadedModel {
     return await this.#vocabulary;
   }
 
-  /** Bytes that one token takes in the KV cache. */
   get kvBytesPerToken(): number {
     const { layers, embeddingSize, heads, kvHeads, metadata } = this.native;
     const architecture = metadata['general.architecture'];
@@ -116,8 +115,8 @@ export class GgufModel implements LoadedModel {
     return (this.cacheBits / 8) * layers * kvHeads * (size('key_length') + size('value_length'));
   }
 
-  /** Whether every slot may have cells of its own: not with sliding windows or recurrent state, whose caches differ. */
-  get canSeparateCells(): boolean {
+  /** Not with sliding windows or recurrent state, whose caches differ. */
+  get supportsNonUnifiedKv(): boolean {
     return !this.native.hasRecurrentState && this.native.slidingWindow === 0;
   }
 
@@ -187,7 +186,7 @@ class GgufBackend implements Backend {
   readonly rowTile: number;
   readonly slotCount: number;
   readonly canCutCache: boolean;
-  readonly sharesCells: boolean;
+  readonly isKvUnified: boolean;
   readonly cacheShape: string;
   readonly #context: NativeContext;
 
@@ -204,8 +203,8 @@ class GgufBackend implements Backend {
     this.rowTile = usesGpu ? 1 : CPU_ROW_TILE;
     this.slotCount = limits.slotCount;
     this.canCutCache = !model.hasRecurrentState;
-    this.sharesCells = limits.sharesCells;
-    const layout = limits.sharesCells ? 'pool' : `${limits.slotCount} slots`;
+    this.isKvUnified = limits.isKvUnified;
+    const layout = limits.isKvUnified ? 'pool' : `${limits.slotCount} slots`;
     this.cacheShape = `${layout}, ${cacheBits} bits${fusedAttention ? '' : ', plain attention'}`;
     this.#context = context;
   }

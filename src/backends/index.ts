@@ -1,6 +1,7 @@
 /** A step of tokens -> sampled tokens: the contract of what computes, and the two kinds of models that fulfil it. */
 export {
   type Backend,
+  type BackendLimits,
   MEMORY_COPY,
   MEMORY_REMOVE,
   NO_ADAPTER,

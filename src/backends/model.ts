@@ -1,5 +1,4 @@
-/** What a loaded model is to the rest, whichever engine computes it. */
-
+/** A model file in memory -> its facts and a backend: the same type for every engine. */
 import type { SamplingDefaults } from '../sampling/index.ts';
 import type { Vocabulary } from '../structured/index.ts';
 import type { Tokenizer } from '../tokenizer/index.ts';
@@ -8,8 +7,8 @@ import type { Backend } from './backend.ts';
 /** Limits of a backend. */
 export type ContextLimits = {
   readonly kvTokens: number;
-  /** See {@link Backend.sharesCells}. */
-  readonly sharesCells: boolean;
+  /** See {@link BackendLimits.isKvUnified}. */
+  readonly isKvUnified: boolean;
   readonly batchTokens: number;
   readonly slotCount: number;
   /** Rows of logits of one step at most; never less than one per slot. */
@@ -17,27 +16,27 @@ export type ContextLimits = {
   readonly threads: number;
 };
 
-/** A model in memory: what it says about itself, and what computes it. */
+/** A model in memory: its facts, and what computes it. */
 export interface LoadedModel {
   /** Engine and model, for answers. */
   readonly fingerprint: string;
-  /** Files whose content stands for the model. */
+  /** Files that identify the model by their content. */
   readonly files: readonly string[];
   readonly tokenizer: Tokenizer;
-  /** Tokens that the model was made for. */
+  /** Tokens of the context that the model was trained for. */
   readonly contextLength: number;
-  /** Empty: it holds none. */
+  /** Empty: it has none. */
   readonly chatTemplate: string;
   /** The variant for requests with tools; empty: there is only one. */
   readonly toolTemplate: string;
   readonly defaults: SamplingDefaults;
   /** Bytes that one token takes in the KV cache. */
   readonly kvBytesPerToken: number;
-  /** Whether every slot may have cells of its own. */
-  readonly canSeparateCells: boolean;
-  /** Whether slots may share a pool of cells. */
-  readonly canShareCells: boolean;
-  /** Whether threads cost more than they save. */
+  /** Whether the KV cache may be non-unified, see {@link BackendLimits.isKvUnified}. */
+  readonly supportsNonUnifiedKv: boolean;
+  /** Whether the KV cache may be unified. */
+  readonly supportsUnifiedKv: boolean;
+  /** Whether it runs fastest on one thread. */
   readonly isTiny: boolean;
   /** The vocabulary as grammars need it; made once. */
   vocabulary(): Promise<Vocabulary>;

@@ -1,16 +1,16 @@
-/** The rows of a step that wait for JavaScript -> edited, and sampled. The same for every engine. */
+/** The rows of a step that JavaScript edits -> sampled rows. The same for every backend. */
 import type { SampledRows } from '../native/index.ts';
 import type { RowEdit, StepResult } from './backend.ts';
 import { replaceRows } from './replace-rows.ts';
 
-/** Holds the rows of a step between its two halves: `index` counts the hooked ones. */
+/** The hooked rows of a step between its two halves; `index` counts them. */
 export type HookedRows = {
   readRow(index: number, row: Float32Array): void;
   writeRow(index: number, row: Float32Array): void;
   finish(indices: Int32Array): Promise<SampledRows>;
 };
 
-/** Lets every edit do its work, then samples those that succeeded. */
+/** Runs every edit, then samples the rows of those that succeeded. */
 export async function finishEdits(
   rows: HookedRows,
   rowEdits: readonly RowEdit[],
@@ -29,7 +29,7 @@ export async function finishEdits(
   return { ...result, samples: replaceRows(result.samples, places, finished) };
 }
 
-/** What the first half of the step is told. */
+/** The option of a step that names its hooked samples. */
 export function hookedSamples(rowEdits: readonly RowEdit[]): { hooked?: Int32Array } {
   return rowEdits.length === 0 ? {} : { hooked: Int32Array.from(rowEdits, ({ sample }) => sample) };
 }

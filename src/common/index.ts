@@ -1,4 +1,4 @@
-/** What several folders use and what knows of none of them. */
-export { iterateBatches } from './batches.ts';
+/** What several folders use, and what imports none of them. */
+export { bufferedIterator } from './buffered-iterator.ts';
 export { flushFolder, replaceFile, storeFailed, writeFlushed } from './durable-files.ts';
 export { ParserRun, type Reading, TextReader } from './text-reader.ts';

@@ -1,5 +1,7 @@
 /** Sequences of tokens -> sampled tokens: the step loop over one backend, its scheduler and its KV cache. */
-export { Engine, type EngineStats, type Listener, sumStats } from './engine.ts';
+export type { Listener } from './delivery.ts';
+export { Engine } from './engine.ts';
+export { type EngineStats, sumStats } from './engine-stats.ts';
 export {
   type CacheOwner,
   digestModel,

@@ -1,19 +1,19 @@
-/** Who holds which cells of the KV cache -> how many are free. Counts shared prefixes once; knows no tensors. */
+/** Which slots hold which cells of the KV cache -> how many are free. Counts shared prefixes once; sees no tensors. */
 
 /** A run of cells that one or more slots hold together. */
 type Segment = { length: number; holders: number };
 
-/** Bookkeeping of a cache. With `sharesCells` false, a shared prefix is a copy with cells of its own. */
+/** Bookkeeping of a cache. In a non-unified one, a shared prefix is a copy that takes cells again. */
 export class KvLedger {
   readonly capacity: number;
-  readonly #sharesCells: boolean;
+  readonly #isKvUnified: boolean;
   readonly #segments: Segment[][];
   readonly #lengths: Int32Array; // (slots) cells each slot holds, shared ones included
   #used = 0;
 
-  constructor(capacity: number, slotCount: number, sharesCells: boolean) {
+  constructor(capacity: number, slotCount: number, isKvUnified: boolean) {
     this.capacity = capacity;
-    this.#sharesCells = sharesCells;
+    this.#isKvUnified = isKvUnified;
     this.#segments = Array.from({ length: slotCount }, () => []);
     this.#lengths = new Int32Array(slotCount);
   }
@@ -45,7 +45,7 @@ export class KvLedger {
     return used;
   }
 
-  /** Adds cells of its own to the end of a slot. The caller has seen that they are free. */
+  /** Adds unshared cells to the end of a slot. The caller has checked that they are free. */
   append(slot: number, length: number): void {
     const segments = this.#segments[slot]!;
     const last = segments.at(-1);
@@ -57,7 +57,7 @@ export class KvLedger {
 
   /** Lets an empty slot hold the first `length` cells of another one too. */
   share(from: number, to: number, length: number): void {
-    if (!this.#sharesCells) return this.append(to, length);
+    if (!this.#isKvUnified) return this.append(to, length);
     this.#splitAt(from, length);
     let at = 0;
     for (const segment of this.#segments[from]!) {
@@ -69,7 +69,7 @@ export class KvLedger {
     this.#lengths[to] = length;
   }
 
-  /** Gives up all cells of a slot behind the first `length`. */
+  /** Frees the cells of a slot behind the first `length`. */
   truncate(slot: number, length: number): void {
     if (length >= this.#lengths[slot]!) return;
     this.#splitAt(slot, length);

@@ -1,6 +1,6 @@
 /**
- * Token ids -> the slot whose cache begins with the most of them. A radix tree whose edges are runs of tokens; each
- * node knows the slots that pass through it. Trees of different keys (adapter, `cache_salt`) never meet.
+ * Token ids -> the slots whose cache begins with the most of them. A radix tree whose edges are runs of tokens; each
+ * node lists the slots that pass through it. Trees of different keys (adapter, `cache_salt`) never meet.
  */
 
 type Node = {
@@ -23,7 +23,7 @@ export class PrefixCache {
     return this.#ends.size;
   }
 
-  /** Tokens of a slot that the tree knows; 0 when it is not in it. */
+  /** Tokens of a slot in the tree; 0 when it is not in it. */
   lengthOf(slot: number): number {
     return this.#ends.get(slot)?.length ?? 0;
   }
@@ -45,7 +45,7 @@ export class PrefixCache {
     return best;
   }
 
-  /** Says that `slot` holds exactly `tokens`; replaces what was said of it before. */
+  /** Records that `slot` holds exactly `tokens`; replaces an earlier record of it. */
   insert(key: string, slot: number, tokens: Int32Array): void {
     this.remove(slot);
     if (tokens.length === 0) return;
@@ -70,13 +70,13 @@ export class PrefixCache {
     this.#ends.set(slot, { key, node, length: tokens.length });
   }
 
-  /** Whether another slot holds all that this one holds. */
+  /** Whether another slot holds all tokens of this one. */
   isCovered(slot: number): boolean {
     const end = this.#ends.get(slot);
     return end !== undefined && end.node.slots.size > 1;
   }
 
-  /** Slots whose tokens are a true beginning of this one's, or the same: holding them too is no gain. */
+  /** Slots whose tokens are a prefix of this one's, or the same: caching them too is no gain. */
   coveredBy(slot: number): number[] {
     const covered: number[] = [];
     for (let node = this.#ends.get(slot)?.node; node; node = node.parent ?? undefined)
@@ -85,7 +85,7 @@ export class PrefixCache {
     return covered;
   }
 
-  /** Forgets a slot. */
+  /** Removes a slot. */
   remove(slot: number): void {
     const end = this.#ends.get(slot);
     if (!end) return;

@@ -2,19 +2,20 @@
  * Waiting and running sequences -> the next step. Pure, synchronous, integers only: it decides what runs, and never touches
  * a tensor.
  */
+import type { BackendLimits } from '../backends/index.ts';
 import type { Group, Sequence } from './sequence.ts';
-import { type SlotOptions, Slots } from './slots.ts';
+import { type Allocation, type SlotLimits, Slots } from './slots.ts';
 
-/** Limits and policy of one scheduler. */
-export type SchedulerOptions = SlotOptions & {
-  readonly batchTokens: number;
-  /** Rows of logits in one step at most: at least one for each that runs. */
-  readonly outputRows: number;
-  /** See {@link Backend.rowTile}. */
-  readonly rowTile: number;
-  /** Sequences that run at the same time. */
+/** What a scheduler depends on of its backend. */
+export type SchedulerLimits = SlotLimits & Pick<BackendLimits, 'batchTokens' | 'outputRows' | 'rowTile'>;
+
+/** What a scheduler is asked to do. */
+export type SchedulerPolicy = {
+  /** Sequences that run at the same time at most. */
   readonly maxRunning: number;
   readonly policy: 'fcfs' | 'priority';
+  /** Whether the cells of sequences that ended are cached for later ones. */
+  readonly prefixCache: boolean;
 };
 
 /** Some tokens of one sequence in a step, and who samples from the last of them. */
@@ -22,7 +23,7 @@ export type Entry = {
   readonly sequence: Sequence;
   readonly start: number;
   readonly count: number;
-  /** The sequence itself once its last token is in, and siblings that fork from a finished prompt. */
+  /** The sequence itself if this computes its last token, and siblings that start from the same prompt. */
   readonly samples: readonly Sequence[];
 };
 
@@ -32,11 +33,11 @@ export type Plan = {
   readonly entries: readonly Entry[];
   /** (edits, 5), as the backend takes them. */
   readonly edits: readonly number[];
-  /** Every sequence that there is samples its next token here: the next step takes those, unless one ends or comes. */
+  /** All live sequences decode one token, so the next step is predictable. */
   readonly isSteady: boolean;
 };
 
-/** How many of a sequence's tokens a step can take that has this much left. */
+/** How many of a sequence's tokens fit into what a step has left. */
 function nextChunk(sequence: Sequence, budget: number, scoreRows: number): number {
   const count = Math.min(sequence.length - sequence.computed, budget);
   return sequence.promptScores?.limit(sequence.computed, count, scoreRows) ?? count;
@@ -49,28 +50,26 @@ function isDecoding({ computed, group }: Sequence): boolean {
 
 /** Decides which tokens run next. */
 export class Scheduler {
-  readonly #options: SchedulerOptions;
+  readonly #limits: SchedulerLimits;
+  readonly #policy: SchedulerPolicy;
   readonly #slots: Slots;
   readonly #waiting: Sequence[] = []; // in order
   readonly #running: Sequence[] = []; // in order
-  readonly #lastTurns = new Map<number, number>(); // by adapter in play: when it last had a step
+  readonly #lastTurns = new Map<number, number>(); // number of the last step of each adapter in play
   #turn = 0;
-  #blocked: Sequence | null = null; // it found no room when its adapter had a turn: nothing behind it starts before it
+  #blocked: Sequence | null = null; // found no room: nothing behind it starts before it
 
-  constructor(options: SchedulerOptions) {
-    this.#options = options;
-    this.#slots = new Slots(options);
+  constructor(limits: SchedulerLimits, policy: SchedulerPolicy) {
+    this.#limits = limits;
+    this.#policy = policy;
+    this.#slots = new Slots(limits, policy.prefixCache);
   }
 
   /** Sequences and cells, for statistics. */
-  counts(): { running: number; waiting: number; kvInUse: number; kvCached: number } {
+  counts(): { running: number; waiting: number; kvTokensInUse: number; kvTokensCached: number } {
     const { inUse, cached } = this.#slots.cells();
-    return {
-      running: this.#running.length,
-      waiting: this.#waiting.length,
-      kvInUse: inUse,
-      kvCached: cached,
-    };
+    const [running, waiting] = [this.#running.length, this.#waiting.length];
+    return { running, waiting, kvTokensInUse: inUse, kvTokensCached: cached };
   }
 
   /** Queues a sequence. */
@@ -78,24 +77,24 @@ export class Scheduler {
     this.#insertInOrder(this.#waiting, sequence);
   }
 
-  /** Adds a copy of a sequence that waits for its next token. Without a free slot it is computed anew. */
+  /** Adds a copy of a sequence that awaits its next token. Without a free slot it is computed again. */
   fork(parent: Sequence, child: Sequence): void {
-    const hasRoom = parent.slot >= 0 && this.#running.length < this.#options.maxRunning;
-    if (hasRoom && this.#slots.fork(parent, child)) this.#insertInOrder(this.#running, child);
+    const hasRoom = parent.slot >= 0 && this.#running.length < this.#policy.maxRunning;
+    if (hasRoom && this.#slots.startFork(parent, child)) this.#insertInOrder(this.#running, child);
     else this.add(child);
   }
 
-  /** See {@link Slots.adopt}. */
-  adopt(group: Group, tokens: Int32Array, kept: number): { slot: number; edits: Int32Array } | null {
-    return this.#slots.adopt(group, tokens, kept);
+  /** See {@link Slots.allocate}. */
+  allocate(group: Group, tokens: Int32Array, used: number): Allocation | null {
+    return this.#slots.allocate(group, tokens, used);
   }
 
-  /** Frees a slot whose load has failed. */
-  abandon(slot: number): void {
-    this.#slots.release(slot);
+  /** Frees an allocated slot whose load has failed. */
+  free(slot: number): void {
+    this.#slots.free(slot);
   }
 
-  /** Takes a sequence out, whatever it was doing. `keep`: its computed tokens stay cached for others. */
+  /** Removes a sequence in any state. `keep`: its computed tokens are cached for others. */
   remove(sequence: Sequence, { keep } = { keep: true }): void {
     const waiting = this.#waiting.indexOf(sequence);
     if (waiting >= 0) this.#waiting.splice(waiting, 1);
@@ -103,8 +102,7 @@ export class Scheduler {
     const running = this.#running.indexOf(sequence);
     if (running < 0) return;
     this.#running.splice(running, 1);
-    if (keep) this.#slots.retire(sequence);
-    else this.#slots.drop(sequence);
+    this.#slots.end(sequence, { keep });
   }
 
   /** Picks the tokens of the next step, or null when nothing can run. Adapters take turns. */
@@ -122,7 +120,7 @@ export class Scheduler {
     }
   }
 
-  /** Adapters that sequences run or wait for, the one whose turn is longest ago first. */
+  /** Adapters of running and waiting sequences, the one whose turn is longest ago first. */
   #adaptersByTurn(): number[] {
     const inPlay = new Set<number>();
     for (const { group } of this.#running) inPlay.add(group.adapter);
@@ -132,19 +130,19 @@ export class Scheduler {
     return [...inPlay].sort((a, b) => lastTurn(a) - lastTurn(b));
   }
 
-  /** The next step of one adapter, or null when none of its sequences can go on now. */
+  /** The next step of one adapter, or null when none of its sequences can run now. */
   #nextOf(adapter: number): Plan | null {
     const entries: Entry[] = [];
-    let budget = this.#options.batchTokens;
-    // Each that runs, or may start in this step, samples from one row at most; the rest may score prompts.
-    const samplers = Math.min(this.#options.maxRunning, this.#running.length + this.#waiting.length);
-    let scoreRows = this.#options.outputRows - samplers;
+    let budget = this.#limits.batchTokens;
+    // Each sequence that runs or may start here samples from one row at most. The other rows may score prompts.
+    const samplers = Math.min(this.#policy.maxRunning, this.#running.length + this.#waiting.length);
+    let scoreRows = this.#limits.outputRows - samplers;
     const schedule = (sequence: Sequence, count: number): void => {
       const start = sequence.computed;
       this.#slots.append(sequence, count);
       budget -= count;
       scoreRows -= sequence.promptScores?.rowsIn(start, start + count) ?? 0;
-      const samples = start + count === sequence.length ? [sequence, ...this.#fork(sequence)] : [];
+      const samples = start + count === sequence.length ? [sequence, ...this.#startSiblings(sequence)] : [];
       entries.push({ sequence, start, count, samples });
     };
 
@@ -170,9 +168,9 @@ export class Scheduler {
       .map((entry) => ({ ...entry, samples: entry.samples.filter(({ slot }) => slot >= 0) }))
       .sort((a, b) => a.sequence.slot - b.sequence.slot); // neighbours side by side
     for (const { sequence, samples } of plan)
-      for (const fork of samples) if (fork !== sequence) this.#slots.copyCells(sequence, fork); // before the step after this
+      for (const fork of samples) if (fork !== sequence) this.#slots.copyCells(sequence, fork); // in the step after this one
     const isSteady =
-      this.#options.canCutCache &&
+      this.#limits.canCutCache &&
       this.#waiting.length === 0 &&
       plan.length === this.#running.length &&
       plan.every(({ samples }) => samples.length === 1);
@@ -187,20 +185,20 @@ export class Scheduler {
     }
   }
 
-  /** Undoes a plan that was not computed, or only in part: its tokens will be scheduled again. */
+  /** Undoes a plan that was computed in part or not at all: its tokens will be scheduled again. */
   rollback(plan: Plan, { makeRoom }: { makeRoom: boolean }): void {
-    this.#slots.takeEdits(); // only forks of this plan stood here, and they go back to the queue
+    this.#slots.takeEdits(); // only copies for forks of this plan, which return to the queue
     for (const { sequence, samples } of plan.entries) {
       for (const fork of samples) if (fork !== sequence) this.#preempt(fork);
-      if (this.#options.canCutCache) this.#slots.cut(sequence.slot, sequence.computed);
+      if (this.#limits.canCutCache) this.#slots.truncate(sequence.slot, sequence.computed);
       else this.#preempt(sequence);
     }
     if (makeRoom && !this.#slots.evict() && this.#running.length > 1) this.#preempt(this.#running.at(-1)!);
   }
 
   /**
-   * Forced tokens that the next step should leave for a later one: rows of a step are computed in tiles, and some rows
-   * more than whole tiles take about as long as a whole tile more.
+   * Forced tokens that the next step should leave to a later one: rows of a step are computed in tiles, and a tile that is
+   * filled in part takes about as long as a full one.
    */
   #surplusRows(adapter: number): number {
     let rows = 0;
@@ -215,11 +213,11 @@ export class Scheduler {
       rows += sequence.length - sequence.computed;
       sequences += 1;
     }
-    const surplus = rows % this.#options.rowTile;
+    const surplus = rows % this.#limits.rowTile;
     return rows - surplus >= sequences ? surplus : 0;
   }
 
-  /** One token for every sequence of the adapter that only waits for its next one. Returns whether one had to make room. */
+  /** Schedules one token of every sequence of the adapter that has only its last one to compute. Returns whether one was preempted. */
   #scheduleDecodes(adapter: number, schedule: (sequence: Sequence, count: number) => void): boolean {
     let preempted = false;
     for (let i = 0; i < this.#running.length; i++) {
@@ -242,21 +240,21 @@ export class Scheduler {
     schedule: (sequence: Sequence, count: number) => void,
   ): void {
     for (let i = 0; i < this.#waiting.length; ) {
-      if (this.#running.length >= this.#options.maxRunning) return;
+      if (this.#running.length >= this.#policy.maxRunning) return;
       const sequence = this.#waiting[i]!;
       const isOther = sequence.group.adapter !== adapter;
       if (isOther && sequence === this.#blocked) return;
-      if (isOther || sequence.isWaiting) {
-        i += 1; // not its turn; or it lost its slot, and has no use for one until it gets its next token
+      if (isOther || sequence.awaitsToken) {
+        i += 1; // not its turn; or it was preempted, and needs no slot before it has its next token
         continue;
       }
       if (chunk(sequence) === 0) return;
       const found = this.#slots.findPrefix(sequence);
       if (found === 'soon') {
-        i += 1; // another sequence is computing what this one can share
+        i += 1; // another sequence is computing a prefix of this one
         continue;
       }
-      if (!this.#slots.place(sequence, found)) {
+      if (!this.#slots.start(sequence, found)) {
         this.#blocked = sequence;
         return;
       }
@@ -267,8 +265,8 @@ export class Scheduler {
     }
   }
 
-  /** Siblings that have sampled nothing yet and can start from this sequence's finished prompt at once. */
-  #fork(leader: Sequence): Sequence[] {
+  /** Starts siblings that have sampled nothing yet from this sequence's prompt, which the coming step completes. */
+  #startSiblings(leader: Sequence): Sequence[] {
     const forks: Sequence[] = [];
     if (leader.outputCount > 0) return forks;
     for (let i = 0; i < this.#waiting.length; ) {
@@ -278,7 +276,7 @@ export class Scheduler {
         i += 1;
         continue;
       }
-      if (this.#running.length >= this.#options.maxRunning || !this.#slots.forkPrompt(leader, sequence))
+      if (this.#running.length >= this.#policy.maxRunning || !this.#slots.startSibling(leader, sequence))
         break;
       this.#waiting.splice(i, 1);
       this.#insertInOrder(this.#running, sequence);
@@ -287,12 +285,12 @@ export class Scheduler {
     return forks;
   }
 
-  /** Sends a running sequence back to the queue; it will be computed again. */
+  /** Returns a running sequence to the queue; it will be computed again. */
   #preempt(sequence: Sequence): void {
     const running = this.#running.indexOf(sequence);
     if (running < 0) return;
     this.#running.splice(running, 1);
-    this.#slots.drop(sequence);
+    this.#slots.end(sequence, { keep: false });
     sequence.computed = 0;
     this.#insertInOrder(this.#waiting, sequence);
   }
@@ -309,7 +307,7 @@ export class Scheduler {
   }
 
   #compare(a: Sequence, b: Sequence): number {
-    const byPriority = this.#options.policy === 'priority' ? a.group.priority - b.group.priority : 0;
+    const byPriority = this.#policy.policy === 'priority' ? a.group.priority - b.group.priority : 0;
     return byPriority || a.group.arrival - b.group.arrival || a.index - b.index;
   }
 }

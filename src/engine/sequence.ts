@@ -1,4 +1,4 @@
-/** The one mutable record that travels: a prompt and what was sampled after it. */
+/** A prompt -> it with the tokens sampled after it: the one mutable record that passes through the engine. */
 import type { Handle, SamplerHandle } from '../native/index.ts';
 import type { LogitsHook, PromptScores } from '../sampling/index.ts';
 
@@ -17,13 +17,13 @@ export type Group = {
 
 /** What only some sequences have. */
 export type SequenceExtras = {
-  /** Takes the log-probabilities of the prompt's tokens. */
+  /** Collects the log-probabilities of the prompt's tokens. */
   readonly promptScores?: PromptScores | null;
   /** Edits each row of logits before it is sampled from. */
   readonly hook?: LogitsHook | null;
-  /** Gets the cache of the prompt as soon as it is computed. */
+  /** Receives the cache of the prompt as soon as it is computed. */
   readonly savedPrompt?: SavedPrompt | null;
-  /** Tokens that it samples at most. Default: no limit that is known. */
+  /** Tokens that it samples at most. Default: no known limit. */
   readonly maxOutputs?: number;
 };
 
@@ -42,15 +42,15 @@ export class Sequence {
   readonly maxOutputs: number;
   #tokens: Int32Array; // (capacity) prompt, then sampled tokens
   #length: number;
-  /** The grammar that holds its next token; null while it is free. */
+  /** The grammar that constrains its next token; null: none does. */
   matcher: Handle | null = null;
-  /** Home of its cache while it runs, else -1. */
+  /** Slot of its cache while it runs, else -1. */
   slot = -1;
   /** Leading tokens whose cache is filled. */
   computed = 0;
-  /** Its last row has become candidates: it goes on when its next token is appended. */
-  isWaiting = false;
-  /** Prompt tokens that the prefix cache saved when it first ran; -1 before that. */
+  /** Its last row has become candidates: it runs again when its next token is appended. */
+  awaitsToken = false;
+  /** Prompt tokens that came out of the prefix cache when it first ran; -1 before that. */
   cachedTokens = -1;
 
   constructor(group: Group, index: number, sampler: SamplerHandle, extras: SequenceExtras = {}) {
@@ -76,7 +76,7 @@ export class Sequence {
     return this.#length - this.group.prompt.length;
   }
 
-  /** Leading tokens that may come out of another slot's cache: the last one's logits are needed, and those of tokens to score. */
+  /** Leading tokens that may come out of the prefix cache. The logits of the others are needed: the last one's, and those of tokens to score. */
   get reusableCount(): number {
     return Math.min(this.#length - 1, this.promptScores?.firstRow ?? Infinity);
   }
@@ -91,7 +91,7 @@ export class Sequence {
     return this.#tokens.subarray(this.group.prompt.length, this.#length);
   }
 
-  /** A sequence of its own with the same tokens. */
+  /** A new sequence with the same tokens. */
   fork(index: number, sampler: SamplerHandle): Sequence {
     const fork = new Sequence(this.group, index, sampler);
     fork.#tokens = this.#tokens.slice();
@@ -100,7 +100,7 @@ export class Sequence {
   }
 
   append(token: number): void {
-    this.isWaiting = false;
+    this.awaitsToken = false;
     if (this.#length === this.#tokens.length) {
       const grown = new Int32Array(this.#length * 2);
       grown.set(this.#tokens);

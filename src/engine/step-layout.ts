@@ -1,4 +1,4 @@
-/** A plan of the scheduler -> the arrays of one step, as the backend takes them. */
+/** A plan of the scheduler -> the arrays of one step, in the layout of the backend. */
 import type { RowEdit, Step } from '../backends/index.ts';
 import type { LogitsHook } from '../sampling/index.ts';
 import type { Entry, Plan } from './scheduler.ts';
@@ -19,13 +19,13 @@ export function toStep({ adapter, entries, edits, isSteady }: Plan): Step {
     samplers: sampled.map((sequence) => sequence.sampler),
     ...(sampled.some(({ matcher }) => matcher) ? { matchers: sampled.map(({ matcher }) => matcher) } : {}),
     scoreRows: new Int32Array(3 * entries.reduce((rows, entry) => rows + scoredRows(entry), 0)),
-    mayGoOn: isSteady && sampled.every(goesOnAlone),
+    mayRunAhead: isSteady && sampled.every(isPredictable),
   };
   let at = 0;
   let row = 0;
   let scored = 0;
   for (const entry of entries) {
-    const { sequence, start, count, samples: takers } = entry;
+    const { sequence, start, count, samples: samplers } = entry;
     if (scoredRows(entry) > 0) {
       const rows = sequence.promptScores!.layOut(start, start + count, at);
       step.scoreRows.set(rows, scored);
@@ -35,7 +35,7 @@ export function toStep({ adapter, entries, edits, isSteady }: Plan): Step {
     step.sequences.fill(sequence.slot, at, at + count);
     for (let i = 0; i < count; i++) step.positions[at + i] = start + i;
     at += count;
-    for (const sequence of takers) {
+    for (const sequence of samplers) {
       if (sequence.hook) step.rowEdits.push(toRowEdit(sequence, sequence.hook, row));
       step.sampleRows[row++] = at - 1;
     }
@@ -43,8 +43,8 @@ export function toStep({ adapter, entries, edits, isSteady }: Plan): Step {
   return step;
 }
 
-/** Whether nothing but the token that it samples next, and what its grammar says of that, decides what a sequence does then. */
-function goesOnAlone({ hook, outputCount, maxOutputs }: Sequence): boolean {
+/** Whether only the next token of a sequence and its grammar decide if it ends then. */
+function isPredictable({ hook, outputCount, maxOutputs }: Sequence): boolean {
   return hook === null && outputCount + 1 < maxOutputs;
 }
 

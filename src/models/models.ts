@@ -253,23 +253,22 @@ export class Models {
 }
 
 /**
- * Cells of its own for every slot where memory allows it: attention then looks at no other sequence's cells. Else one
- * pool for all.
+ * A non-unified KV cache where memory allows it: attention then reads no other sequence's cells. Else a unified one.
  */
 function cacheLayout(
   model: LoadedModel,
   contextSize: number,
   slotCount: number,
   kvTokens: number | undefined,
-): { kvTokens: number; sharesCells: boolean } {
+): { kvTokens: number; isKvUnified: boolean } {
   const cellsPerSlot = Math.ceil(contextSize / CELLS_ROUNDED_TO) * CELLS_ROUNDED_TO;
   const separate = cellsPerSlot * slotCount;
   const budget = kvTokens ?? Math.floor(DEFAULT_KV_BYTES / model.kvBytesPerToken);
-  if (separate <= budget && model.canSeparateCells) return { kvTokens: separate, sharesCells: false };
-  if (!model.canShareCells) return { kvTokens: Math.max(contextSize, budget), sharesCells: false };
+  if (separate <= budget && model.supportsNonUnifiedKv) return { kvTokens: separate, isKvUnified: false };
+  if (!model.supportsUnifiedKv) return { kvTokens: Math.max(contextSize, budget), isKvUnified: false };
   return {
     kvTokens: Math.max(contextSize, Math.min(budget, kvTokens ?? MAX_DEFAULT_POOL)),
-    sharesCells: true,
+    isKvUnified: true,
   };
 }
 

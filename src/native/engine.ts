@@ -70,7 +70,7 @@ export type NativeContext = {
     matchers?: readonly (Handle | null)[]; // (samplers) or absent; null: the sample is free
     hooked?: Int32Array; // (hooked) index into samplers, ascending: these rows wait for `finish`
     scoreRows: Int32Array;
-    mayGoOn: boolean; // the next step may be begun at once
+    mayRunAhead: boolean; // the next step may be computed at once
   }): Promise<{ samples: SampledRows; scores: SampledRows }>;
   /** Copies the masked and biased row of a hooked sample out; `index` counts the hooked ones of the last step. */
   readRow(index: number, row: Float32Array): void;
@@ -85,7 +85,7 @@ export type NativeContext = {
   freeAdapter(adapter: number): Promise<void>;
   /** Samples these hooked rows of the last step, ascending. */
   finish(indices: Int32Array): Promise<SampledRows>;
-  /** Ends the running step early, or the next one that was begun. */
+  /** Ends the running step early, or the run-ahead step. */
   abort(): void;
   close(): Promise<void>;
 };
@@ -135,7 +135,7 @@ export type EngineAddon = {
     model: NativeModel,
     options: {
       kvTokens: number;
-      sharesCells: boolean;
+      isKvUnified: boolean;
       batchTokens: number;
       maxSequences: number;
       maxOutputs: number;

@@ -11,10 +11,10 @@ export const EMBEDDED = path.join(root, 'models/onpolicy-tiny.gguf');
 /** Random weights of 32 bits, and a context of 2,048 tokens. */
 export const TINY_LLAMA = path.join(root, 'test/golden/training/tiny-llama.gguf');
 
-/** One pool of cells for all, and cells of their own for each sequence. */
+/** A unified KV cache, and a non-unified one. */
 export const LAYOUTS = [
-  ['one pool of cells', 4096],
-  ['cells of their own', undefined],
+  ['a unified KV cache', 4096],
+  ['a non-unified KV cache', undefined],
 ] as const;
 
 const open: Runtime[] = [];

@@ -16,7 +16,7 @@ const MODELS = {
   qwen2: path.join(root, 'test/golden/training/tiny-qwen2.gguf'),
   qwen3: path.join(root, 'test/golden/training/tiny-qwen3.gguf'),
 };
-const LAYOUTS = [true, false]; // one pool of cells, and cells of their own
+const LAYOUTS = [true, false]; // unified KV cache, and non-unified
 const cleanup: (() => unknown)[] = [];
 afterAll(async () => {
   for (const close of cleanup.reverse()) await close();
@@ -33,11 +33,11 @@ function model(file: string): Promise<GgufModel> {
   return found;
 }
 
-async function engine(file: string, sharesCells: boolean, maxRunning = 32): Promise<Engine> {
+async function engine(file: string, isKvUnified: boolean, maxRunning = 32): Promise<Engine> {
   const gguf = await model(file);
   const backend = await gguf.createBackend({
-    kvTokens: sharesCells ? 4096 : 32 * 256,
-    sharesCells,
+    kvTokens: isKvUnified ? 4096 : 32 * 256,
+    isKvUnified,
     batchTokens: 128,
     slotCount: 32,
     maxOutputs: 32,
@@ -124,13 +124,13 @@ if (missing) process.stderr.write(`skipped: comparison with the bare engine: ${m
 describe.skipIf(missing !== null)('against the bare engine', () => {
   it.each(
     Object.entries(MODELS).flatMap(([name, file]) =>
-      LAYOUTS.map((sharesCells) => [name, sharesCells, file] as const),
+      LAYOUTS.map((isKvUnified) => [name, isKvUnified, file] as const),
     ),
   )(
-    'greedy tokens of %s are those of its argmax loop, 20 prompts at once (shared cells: %s)',
-    async (_, sharesCells, file) => {
+    'greedy tokens of %s are those of its argmax loop, 20 prompts at once (unified KV cache: %s)',
+    async (_, isKvUnified, file) => {
       const gguf = await model(file);
-      const on = await engine(file, sharesCells);
+      const on = await engine(file, isKvUnified);
       const given = await greedyPrompts(gguf);
       expect(given).toHaveLength(20);
       const answers = await Promise.all(
@@ -171,19 +171,19 @@ describe.skipIf(missing !== null)('against the bare engine', () => {
 describe('seeds', () => {
   it.each(
     (['llama', 'qwen2', 'qwen3'] as const).flatMap((name) =>
-      LAYOUTS.map((sharesCells) => [name, sharesCells] as const),
+      LAYOUTS.map((isKvUnified) => [name, isKvUnified] as const),
     ),
-  )('give the same tokens alone and in company, %s (shared cells: %s)', async (name, sharesCells) => {
+  )('give the same tokens alone and in company, %s (unified KV cache: %s)', async (name, isKvUnified) => {
     const gguf = await model(MODELS[name]);
     const plan = { temperature: 1, topP: 0.95, minP: 0.01, repetitionPenalty: 1.1 };
     const given = prompts(gguf.native.vocabSize, 16);
     const alone: number[][] = [];
     for (const [i, prompt] of given.entries()) {
-      const on = await engine(MODELS[name], sharesCells, 1);
+      const on = await engine(MODELS[name], isKvUnified, 1);
       alone.push((await sample(gguf, on, prompt, 20, BigInt(i), plan)).tokens);
       await on.close();
     }
-    const on = await engine(MODELS[name], sharesCells);
+    const on = await engine(MODELS[name], isKvUnified);
     const company = await Promise.all(
       given.map((prompt, i) => sample(gguf, on, prompt, 20, BigInt(i), plan)),
     );
@@ -265,7 +265,7 @@ describe('loading', () => {
 
   it('says when a cache cannot fit into memory', async () => {
     const gguf = await model(MODELS.llama);
-    const limits = { sharesCells: true, batchTokens: 64, slotCount: 4, maxOutputs: 4, threads: 1 };
+    const limits = { isKvUnified: true, batchTokens: 64, slotCount: 4, maxOutputs: 4, threads: 1 };
     await expect(gguf.createBackend({ ...limits, kvTokens: 2 ** 31 - 256 })).rejects.toMatchObject({
       code: 'OUT_OF_MEMORY',
     });
@@ -277,7 +277,7 @@ describe('the addon', () => {
     const gguf = await model(MODELS.llama);
     const context = await loadAddon().createContext(gguf.native, {
       kvTokens: 256,
-      sharesCells: true,
+      isKvUnified: true,
       batchTokens: 8,
       maxSequences: 4,
       maxOutputs: 4,
@@ -295,7 +295,7 @@ describe('the addon', () => {
       sampleRows: none,
       samplers: [],
       scoreRows: none,
-      mayGoOn: false,
+      mayRunAhead: false,
     };
     for (const wrong of [
       { tokens: Int32Array.of(-1) },

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { Engine, type Listener } from '../../src/engine/engine.ts';
+import type { Listener } from '../../src/engine/delivery.ts';
+import { Engine } from '../../src/engine/engine.ts';
 import { type Group, type SavedPrompt, Sequence } from '../../src/engine/sequence.ts';
 import { CheckingBackend, type CheckingOptions, fakeSampler } from '../fakes/checking-backend.ts';
 import { expected, expectedBeams, type Request, run, turns, VOCAB_SIZE } from '../fakes/engine-requests.ts';
@@ -9,7 +10,7 @@ const OPTIONS: CheckingOptions = {
   kvTokens: 256,
   slotCount: 8,
   batchTokens: 16,
-  sharesCells: true,
+  isKvUnified: true,
   canCutCache: true,
   rowTile: 1,
   vocabSize: VOCAB_SIZE,
@@ -33,10 +34,10 @@ const request = fc.record<Request>({
 
 describe('Engine', () => {
   it.each([
-    ['one pool of cells', { sharesCells: true, kvTokens: 40, outputRows: 8 }],
-    ['one roomy pool', { sharesCells: true, kvTokens: 400 }],
-    ['cells of their own', { sharesCells: false, kvTokens: 8 * 32 }],
-    ['recurrent state', { sharesCells: true, canCutCache: false, kvTokens: 60 }],
+    ['a unified KV cache', { isKvUnified: true, kvTokens: 40, outputRows: 8 }],
+    ['a roomy unified one', { isKvUnified: true, kvTokens: 400 }],
+    ['a non-unified one', { isKvUnified: false, kvTokens: 8 * 32 }],
+    ['recurrent state', { isKvUnified: true, canCutCache: false, kvTokens: 60 }],
   ])(
     'gives every request its tokens whatever else runs: %s',
     async (_, layout) => {
@@ -173,7 +174,7 @@ describe('Engine', () => {
     await engine.close();
   });
 
-  it('goes on from a saved prompt, and computes one that finds no room', async () => {
+  it('continues a saved prompt, and computes one that finds no room', async () => {
     const prompt = Array.from({ length: 40 }, (_, i) => i);
     const group: Group = {
       prompt: Int32Array.from(prompt),

@@ -18,10 +18,10 @@ const action: fc.Arbitrary<Action> = fc.oneof(
 );
 
 describe('KvLedger', () => {
-  it.each([true, false])('counts cells like lists of cells do (shared: %s)', (sharesCells) => {
+  it.each([true, false])('counts cells like lists of cells do (unified: %s)', (isKvUnified) => {
     fc.assert(
       fc.property(fc.array(action, { maxLength: 40 }), (actions) => {
-        const ledger = new KvLedger(10_000, SLOTS, sharesCells);
+        const ledger = new KvLedger(10_000, SLOTS, isKvUnified);
         const lists: object[][] = Array.from({ length: SLOTS }, () => []);
         for (const step of actions) {
           const cells = lists[step.slot]!;
@@ -38,7 +38,7 @@ describe('KvLedger', () => {
             step.length <= cells.length
           ) {
             ledger.share(step.slot, step.to, step.length);
-            lists[step.to] = cells.slice(0, step.length).map((cell) => (sharesCells ? cell : {}));
+            lists[step.to] = cells.slice(0, step.length).map((cell) => (isKvUnified ? cell : {}));
           }
           expect(ledger.used).toBe(new Set(lists.flat()).size);
           expect(ledger.free).toBe(10_000 - ledger.used);

@@ -19,10 +19,10 @@ type Live = { slot: number; tokens: number[]; position: number; matchers: readon
 /** Letters are free, capitals are forced, and the end comes before long. */
 const HELD = { regex: '([a-z ]{1,9}THE[a-z]{2}AND ){1,12}' };
 
-async function open(gguf: GgufModel, sharesCells: boolean): Promise<Backend> {
+async function open(gguf: GgufModel, isKvUnified: boolean): Promise<Backend> {
   const backend = await gguf.createBackend({
     kvTokens: SLOTS * 256,
-    sharesCells,
+    isKvUnified,
     batchTokens: 64,
     slotCount: SLOTS,
     maxOutputs: SLOTS,
@@ -39,8 +39,8 @@ function greedySampler(vocabSize: number, topLogprobs: number): SamplerHandle {
 }
 
 /** One step of all sequences; gives the token of each and its log-probability. */
-async function step(backend: Backend, live: readonly Live[], edits: readonly number[], mayGoOn: boolean) {
-  const matchers = live.map((sequence) => sequence.matchers[mayGoOn ? 1 : 0] ?? null);
+async function step(backend: Backend, live: readonly Live[], edits: readonly number[], mayRunAhead: boolean) {
+  const matchers = live.map((sequence) => sequence.matchers[mayRunAhead ? 1 : 0] ?? null);
   const ends: number[] = [];
   for (const { tokens } of live) ends.push((ends.at(-1) ?? -1) + tokens.length);
   const { samples } = await backend.step({
@@ -54,7 +54,7 @@ async function step(backend: Backend, live: readonly Live[], edits: readonly num
     rowEdits: [],
     scoreRows: new Int32Array(0),
     adapter: 0,
-    mayGoOn,
+    mayRunAhead,
   });
   const { tokens, logprobs, isFinal, forced, status } = samples;
   return live.map((_, i) => ({
@@ -65,14 +65,14 @@ async function step(backend: Backend, live: readonly Live[], edits: readonly num
   }));
 }
 
-describe('a step that may be gone on from', () => {
-  for (const sharesCells of [true, false])
-    it(`changes nothing, whatever comes next (shared cells: ${sharesCells})`, async () => {
+describe('a step that may be followed by a run-ahead step', () => {
+  for (const isKvUnified of [true, false])
+    it(`changes nothing, whatever comes next (unified KV cache: ${isKvUnified})`, async () => {
       const gguf = await loadGguf({ path: file, gpu: false });
       cleanup.push(() => gguf.close());
-      const eager = await open(gguf, sharesCells);
-      const plain = await open(gguf, sharesCells);
-      const random = randomNumbers(sharesCells ? 11 : 12);
+      const eager = await open(gguf, isKvUnified);
+      const plain = await open(gguf, isKvUnified);
+      const random = randomNumbers(isKvUnified ? 11 : 12);
       const below = (count: number): number => Math.floor(random() * count);
       const begin = async (slot: number): Promise<Live> => ({
         slot,
@@ -103,7 +103,7 @@ describe('a step that may be gone on from', () => {
         for (const { slot } of live.filter((_, i) => got[i]!.isFinal))
           edits.push(MEMORY_REMOVE, slot, 0, 0, -1);
         live = held.length > 0 ? held : [await begin(live[0]!.slot)];
-        if (random() < 0.5) await sleep(below(4)); // the next step is begun, half done or done
+        if (random() < 0.5) await sleep(below(4)); // the run-ahead step has started, is half done or done
         const what = below(12);
         const one = live[below(live.length)]!;
         if (what === 0) one.tokens = [below(eager.vocabSize)];

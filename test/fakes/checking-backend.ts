@@ -18,7 +18,7 @@ export type CheckingOptions = {
   readonly batchTokens: number;
   /** Default: as many as a batch has tokens. */
   readonly outputRows?: number;
-  readonly sharesCells: boolean;
+  readonly isKvUnified: boolean;
   readonly canCutCache: boolean;
   readonly rowTile: number;
   readonly vocabSize: number;
@@ -68,7 +68,7 @@ export class CheckingBackend implements Backend {
   readonly batchTokens: number;
   readonly outputRows: number;
   readonly slotCount: number;
-  readonly sharesCells: boolean;
+  readonly isKvUnified: boolean;
   readonly canCutCache: boolean;
   readonly rowTile: number;
   steps = 0;
@@ -90,7 +90,7 @@ export class CheckingBackend implements Backend {
     this.batchTokens = options.batchTokens;
     this.outputRows = options.outputRows ?? options.batchTokens;
     this.slotCount = options.slotCount;
-    this.sharesCells = options.sharesCells;
+    this.isKvUnified = options.isKvUnified;
     this.canCutCache = options.canCutCache;
     this.rowTile = options.rowTile;
     this.#slots = Array.from({ length: options.slotCount }, () => []);
@@ -203,7 +203,7 @@ export class CheckingBackend implements Backend {
         if (to > cells.length)
           throw new Error(`copies ${to} tokens of slot ${slot}, which holds ${cells.length}`);
         const copied = cells.slice(0, to < 0 ? cells.length : to);
-        this.#slots[target] = this.sharesCells ? copied : copied.map((cell) => ({ ...cell }));
+        this.#slots[target] = this.isKvUnified ? copied : copied.map((cell) => ({ ...cell }));
       }
     }
   }
@@ -213,7 +213,7 @@ export class CheckingBackend implements Backend {
     this.mostCells = Math.max(this.mostCells, cells);
     if (cells > this.kvTokens) throw new Error(`${cells} cells in use, the cache has ${this.kvTokens}`);
     const perSlot = this.kvTokens / this.slotCount;
-    if (!this.sharesCells && this.#slots.some((slot) => slot.length > perSlot))
+    if (!this.isKvUnified && this.#slots.some((slot) => slot.length > perSlot))
       throw new Error('a slot holds more than its cells');
   }
 }

@@ -2,7 +2,8 @@
 import { expect } from 'vitest';
 import { BeamRun } from '../../src/answer/beams.ts';
 import type { StopRules } from '../../src/answer/text-out.ts';
-import type { Engine, Listener } from '../../src/engine/engine.ts';
+import type { Listener } from '../../src/engine/delivery.ts';
+import type { Engine } from '../../src/engine/engine.ts';
 import { type Group, Sequence } from '../../src/engine/sequence.ts';
 import type { OnpolicyError } from '../../src/errors.ts';
 import { BeamSearch, type Hypothesis, stepsOf } from '../../src/sampling/beam-search.ts';

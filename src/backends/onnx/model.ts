@@ -75,8 +75,8 @@ class OnnxModel implements LoadedModel {
   readonly toolTemplate: string;
   readonly defaults: SamplingDefaults;
   readonly kvBytesPerToken: number;
-  readonly canSeparateCells = true;
-  readonly canShareCells = false;
+  readonly supportsNonUnifiedKv = true;
+  readonly supportsUnifiedKv = false;
   readonly isTiny: boolean;
   readonly #decoder: Decoder;
   readonly #thread: ComputeThread;
@@ -140,7 +140,7 @@ class OnnxBackend implements Backend {
   readonly slotCount: number;
   readonly canCutCache = true;
   readonly rowTile = 1;
-  readonly sharesCells = false;
+  readonly isKvUnified = false;
   readonly cacheShape: string;
   readonly #parts: Parts;
   readonly #logits: Float32Array;

@@ -1,6 +1,6 @@
 /** Server-sent events of a response -> chunks of a completion. */
 import { createParser } from 'eventsource-parser';
-import { iterateBatches } from '../../common/index.ts';
+import { bufferedIterator } from '../../common/index.ts';
 import { messageOf, OnpolicyError } from '../../errors.ts';
 import type { ChatCompletionChunk } from '../../protocol/index.ts';
 import { decodeWhole, NO_BYTES } from '../../tokenizer/index.ts';
@@ -32,7 +32,7 @@ export function fromEventStream({
     end();
     rest?.catch(() => {});
   };
-  return iterateBatches({
+  return bufferedIterator({
     next: async () => {
       if (failure) throw failure;
       if (isOver) return null;

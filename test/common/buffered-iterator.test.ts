@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { iterateBatches } from '../../src/common/batches.ts';
+import { bufferedIterator } from '../../src/common/buffered-iterator.ts';
 
 /** An iterator over batches that come one turn after they were asked for; notes whether its reader has left. */
 function over(batches: readonly (readonly number[] | Error | null)[]): {
@@ -7,7 +7,7 @@ function over(batches: readonly (readonly number[] | Error | null)[]): {
   seen: { asked: number; left: number };
 } {
   const seen = { asked: 0, left: 0 };
-  const items = iterateBatches<number>({
+  const items = bufferedIterator<number>({
     next: async () => {
       const batch = batches[seen.asked++] ?? null;
       await null;

@@ -1,7 +1,7 @@
-/** Items that come in batches -> an iterator over them: with one promise for each item, where a chain of generators makes many. */
+/** Items that arrive several at a time -> an iterator over them: one promise per item, where a chain of generators makes many. */
 
 /** Where items come from. */
-export type Batches<T> = {
+export type ItemSource<T> = {
   /** The next items, maybe none; null after the last. One call at a time. What it rejects with ends the iteration. */
   readonly next: () => Promise<readonly T[] | null>;
   /** The reader has left before the end. */
@@ -9,7 +9,7 @@ export type Batches<T> = {
 };
 
 /** Iterates once over all items. Calls that do not wait for each other are answered in their order. */
-export function iterateBatches<T>({ next, leave }: Batches<T>): AsyncIterableIterator<T> {
+export function bufferedIterator<T>({ next, leave }: ItemSource<T>): AsyncIterableIterator<T> {
   let items: readonly T[] = [];
   let at = 0;
   let isOver = false;

@@ -1,0 +1,124 @@
+/** The rows of a step -> calls of the listeners of its sequences. A sequence that has ended leaves the scheduler. */
+import type { StepResult } from '../backends/index.ts';
+import { OnpolicyError } from '../errors.ts';
+import { ROW_STATUS, type SampledRows } from '../native/index.ts';
+import type { LogitsHook } from '../sampling/index.ts';
+import type { Plan, Scheduler } from './scheduler.ts';
+import type { Sequence } from './sequence.ts';
+import { scoredRows } from './step-layout.ts';
+
+/** Hears of a sequence's tokens. Called between steps; must not throw. */
+export type Listener = {
+  /**
+   * A token was sampled in `row` of `rows`; or the grammar forced it after that one, where no log-probabilities were
+   * asked for. `isFinal`: the grammar allows nothing but the end next. Returns true when the sequence has ended.
+   */
+  onToken(token: number, rows: SampledRows, row: number, isFinal: boolean): boolean;
+  /** The grammar of the sequence is complete and nothing may follow: it has ended without a further token. */
+  onComplete(): void;
+  /**
+   * Instead of {@link onToken} where the sampler returns candidates: those of `row` in `rows.candidates`. The sequence
+   * waits until {@link Engine.advance}.
+   */
+  onCandidates?(rows: SampledRows, row: number): void;
+  /** The sequence has failed. */
+  onError(error: OnpolicyError): void;
+};
+
+const NO_TOKENS = new Int32Array(0);
+
+/** The listeners of one engine. */
+export class Delivery {
+  readonly #scheduler: Scheduler;
+  readonly #listeners = new Map<Sequence, Listener>();
+
+  constructor(scheduler: Scheduler) {
+    this.#scheduler = scheduler;
+  }
+
+  add(sequence: Sequence, listener: Listener): void {
+    this.#listeners.set(sequence, listener);
+  }
+
+  /** Returns false if the sequence has no listener any more: it has ended. */
+  remove(sequence: Sequence): boolean {
+    return this.#listeners.delete(sequence);
+  }
+
+  /** Tells every listener of a computed plan what became of its sequence. */
+  deliver(plan: Plan, { samples, scores }: StepResult): void {
+    let score = 0;
+    for (const entry of plan.entries) {
+      const { sequence } = entry;
+      const rows = scoredRows(entry);
+      if (rows > 0 && !sequence.promptScores!.push(scores, score, score + rows))
+        this.fail(sequence, rowError(ROW_STATUS.NOT_NUMBERS, null));
+      score += rows;
+    }
+    let row = 0;
+    for (const entry of plan.entries)
+      for (const sequence of entry.samples) {
+        this.#accept(sequence, samples, row);
+        row += 1;
+      }
+  }
+
+  /** Ends a sequence that has failed. */
+  fail(sequence: Sequence, error: OnpolicyError): void {
+    const listener = this.#listeners.get(sequence);
+    this.#end(sequence);
+    listener?.onError(error);
+  }
+
+  failAll(error: OnpolicyError): void {
+    const listeners = [...this.#listeners];
+    for (const [sequence] of listeners) this.#end(sequence);
+    for (const [, listener] of listeners) listener.onError(error);
+  }
+
+  #accept(sequence: Sequence, rows: SampledRows, row: number): void {
+    const listener = this.#listeners.get(sequence);
+    if (!listener) return; // removed while the step ran
+    const status = rows.status[row]!;
+    if (status === ROW_STATUS.COMPLETE) {
+      this.#end(sequence);
+      return listener.onComplete();
+    }
+    if (status !== ROW_STATUS.SAMPLED) return this.fail(sequence, rowError(status, sequence.hook));
+    if (listener.onCandidates) {
+      sequence.awaitsToken = true;
+      return listener.onCandidates(rows, row);
+    }
+    const forced = forcedTokens(rows, row);
+    const isFinal = rows.isFinal[row] === 1;
+    const push = (token: number, isLast: boolean): boolean => {
+      sequence.append(token);
+      return listener.onToken(token, rows, row, isLast && isFinal);
+    };
+    let hasEnded = push(rows.tokens[row]!, forced.length === 0);
+    for (let i = 0; i < forced.length && !hasEnded; i++) hasEnded = push(forced[i]!, i === forced.length - 1);
+    if (hasEnded) this.#end(sequence);
+  }
+
+  #end(sequence: Sequence): void {
+    this.#listeners.delete(sequence);
+    this.#scheduler.remove(sequence);
+  }
+}
+
+/** The tokens that a constraint forces after the token of a row. */
+function forcedTokens({ forced }: SampledRows, row: number): Int32Array {
+  return forced ? forced.ids.subarray(forced.offsets[row], forced.offsets[row + 1]) : NO_TOKENS;
+}
+
+/** Why no token was sampled from a row. */
+function rowError(status: number, hook: LogitsHook | null): OnpolicyError {
+  if (hook?.error) return hook.error;
+  if (status === ROW_STATUS.NO_TOKEN_ALLOWED)
+    return new OnpolicyError('NO_ALLOWED_TOKEN', 'the constraints of this request left no token to sample');
+  return hook
+    ? new OnpolicyError('INVALID_REQUEST', 'logits_processors: the edited logits hold NaN', {
+        param: 'logits_processors',
+      })
+    : new OnpolicyError('BACKEND_FAILED', 'the model produced logits that are not numbers');
+}
