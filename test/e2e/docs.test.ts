@@ -18,6 +18,7 @@ const PRINTS: Readonly<Record<string, RegExp>> = {
   'docs/from-node-llama-cpp.md': /^The capital of Peru is Lima\.\n.*weak.*\n$/,
   'docs/from-vllm.md': /^(The capital of Peru is Lima\.\n){3}$/,
   'docs/http.md': /^http:\/\/127\.0\.0\.1:\d+\nThe capital of Peru is Lima\.\n$/,
+  'docs/structured.md': /^Delhi\n\d+ tokens may come first\n$/,
   'docs/training.md': /^(round \d: reward [\d.]+\n){3}step \d+\nloss -?\d\.\d+\n$/,
   'docs/store.md': /^[\d.]+\n0 checkpoints, a report of \d{5,} characters\n$/,
 };
