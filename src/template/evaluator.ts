@@ -1,4 +1,4 @@
-/** Tree with plans -> text, by walking the tree: for hosts that forbid generated code. Does what compiled code does. */
+/** A tree with plans -> text, by walking the tree. For hosts that forbid generated code, with the same result. */
 import { Activation } from './activation.ts';
 import { callFunction, evaluate, filterOn, isTrue } from './evaluate-expression.ts';
 import { OPERATIONS } from './operations.ts';
@@ -8,6 +8,7 @@ import type { Value } from './python/values.ts';
 import type { VariableContext } from './python/variable-context.ts';
 import type { NodeOf, Statement } from './syntax/nodes.ts';
 import type {
+  Export,
   ForPlan,
   FramePlan,
   FunctionPlan,
@@ -17,10 +18,10 @@ import type {
 } from './syntax/plans.ts';
 import { descendants } from './syntax/walk.ts';
 
-/** A root or a block, ready to run. */
+/** The function of a root or a block. */
 export type TemplateFunction = (state: RenderState, context: VariableContext) => string;
 
-/** The runnable parts of a template. */
+/** The functions of a template. */
 export type TemplateFunctions = {
   readonly root: TemplateFunction;
   readonly blocks: ReadonlyMap<string, TemplateFunction>;
@@ -29,7 +30,7 @@ export type TemplateFunctions = {
 /** How a list of statements ended. */
 type Ending = 'done' | 'break' | 'continue';
 
-/** Makes the functions of a template out of its tree. */
+/** The functions of a template. */
 export function interpretTemplate(root: NodeOf<'Root'>): TemplateFunctions {
   const plan = root.plan!;
   const bodies = new Map<string, readonly Statement[]>();
@@ -80,7 +81,7 @@ function leave(activation: Activation, frame: FramePlan): void {
   for (const ref of frame.leave) activation.write(ref, undefined);
 }
 
-/** Runs statements into a buffer of their own. A loop that is left on the way drops the buffer. */
+/** Runs statements with a separate buffer. A `break` or `continue` discards it. */
 function capture(body: readonly Statement[], activation: Activation): [text: string, ending: Ending] {
   const outer = activation.text;
   activation.text = '';
@@ -108,109 +109,118 @@ function print(activation: Activation, value: Value, mode: boolean | 'dynamic', 
 }
 
 function executeOne(node: Statement, activation: Activation): Ending {
+  return (EXECUTE[node.typename] as Execute<Statement>)(node, activation);
+}
+
+type Execute<Node> = (node: Node, activation: Activation) => Ending;
+
+const EXECUTE: { readonly [Type in Statement['typename']]: Execute<NodeOf<Type>> } = {
+  Output: (node, activation) => {
+    for (const child of node.children) {
+      if (child.typename === 'TemplateData') activation.text += OPERATIONS.data(activation.state, child.text);
+      else print(activation, evaluate(child, activation), node.plan!.escape, child.offset);
+    }
+    return 'done';
+  },
+  If: (node, activation) => {
+    for (const branch of node.branches)
+      if (isTrue(branch.cond, activation)) return execute(branch.body, activation);
+    return execute(node.otherwise, activation);
+  },
+  For: executeFor,
+  Set: (node, activation) => {
+    const { target, exports } = node.plan!;
+    checkNamespaces(target, activation, node.offset);
+    assign(target, evaluate(node.value, activation), activation, node.offset);
+    share(exports, activation);
+    return 'done';
+  },
+  SetBlock: (node, activation) => {
+    const { target, exports, frame } = node.plan!;
+    enter(activation, frame);
+    const [text, ending] = capture(node.body, activation);
+    if (ending !== 'done') return ending;
+    const value =
+      node.filter === null
+        ? OPERATIONS.captured(activation.state, text)
+        : filterOn(node.filter, text, activation);
+    checkNamespaces(target, activation, node.offset);
+    assign(target, value, activation, node.offset);
+    share(exports, activation);
+    leave(activation, frame);
+    return 'done';
+  },
+  Macro: (node, activation) => {
+    const plan = node.plan!;
+    activation.write(plan.target!, OPERATIONS.macro(plan.shape, macroBody(plan, node, activation)));
+    share(plan.exports, activation);
+    return 'done';
+  },
+  CallBlock: (node, activation) => {
+    const plan = node.plan!;
+    const caller = OPERATIONS.macro(plan.shape, macroBody(plan, node, activation));
+    if (node.call !== null)
+      print(activation, callFunction(node.call, activation, caller), plan.escape, node.offset);
+    else {
+      activation.at = node.offset;
+      print(activation, OPERATIONS.generation(activation.state, caller), plan.escape, node.offset);
+    }
+    return 'done';
+  },
+  FilterBlock: (node, activation) => {
+    enter(activation, node.plan!);
+    const [text, ending] = capture(node.body, activation);
+    if (ending !== 'done') return ending;
+    print(activation, filterOn(node.filter, text, activation), 'dynamic', node.offset);
+    leave(activation, node.plan!);
+    return 'done';
+  },
+  With: (node, activation) => {
+    const { frame, targets } = node.plan!;
+    enter(activation, frame);
+    targets.forEach((target, index) => {
+      assign(target, evaluate(node.values[index]!, activation), activation, node.offset);
+    });
+    const ending = execute(node.body, activation);
+    if (ending === 'done') leave(activation, frame);
+    return ending;
+  },
+  Block: executeBlock,
+  Autoescape: (node, activation) => {
+    enter(activation, node.plan!);
+    const before = OPERATIONS.setAutoescape(activation.state, evaluate(node.value, activation));
+    const ending = execute(node.body, activation);
+    if (ending !== 'done') return ending;
+    OPERATIONS.setAutoescape(activation.state, before);
+    leave(activation, node.plan!);
+    return 'done';
+  },
+  Break: () => 'break',
+  Continue: () => 'continue',
+  Loader: (node, activation) => {
+    evaluate(node.template, activation);
+    activation.at = node.offset;
+    return OPERATIONS.loader();
+  },
+};
+
+/** Makes top-level variables visible to blocks. */
+function share(exports: readonly Export[], activation: Activation): void {
+  for (const { name, ref } of exports) OPERATIONS.share(activation.context, name, activation.read(ref)!);
+}
+
+function executeBlock(node: NodeOf<'Block'>, activation: Activation): Ending {
   const { state, context } = activation;
-  switch (node.typename) {
-    case 'Output':
-      for (const child of node.children) {
-        if (child.typename === 'TemplateData') activation.text += OPERATIONS.data(state, child.text);
-        else print(activation, evaluate(child, activation), node.plan!.escape, child.offset);
-      }
-      return 'done';
-    case 'If':
-      for (const branch of node.branches)
-        if (isTrue(branch.cond, activation)) return execute(branch.body, activation);
-      return execute(node.otherwise, activation);
-    case 'For':
-      return executeFor(node, activation);
-    case 'Set': {
-      const { target, exports } = node.plan!;
-      checkNamespaces(target, activation, node.offset);
-      assign(target, evaluate(node.value, activation), activation, node.offset);
-      for (const { name, ref } of exports) OPERATIONS.share(context, name, activation.read(ref)!);
-      return 'done';
-    }
-    case 'SetBlock': {
-      const { target, exports, frame } = node.plan!;
-      enter(activation, frame);
-      const [text, ending] = capture(node.body, activation);
-      if (ending !== 'done') return ending;
-      const value =
-        node.filter === null ? OPERATIONS.captured(state, text) : filterOn(node.filter, text, activation);
-      checkNamespaces(target, activation, node.offset);
-      assign(target, value, activation, node.offset);
-      for (const { name, ref } of exports) OPERATIONS.share(context, name, activation.read(ref)!);
-      leave(activation, frame);
-      return 'done';
-    }
-    case 'Macro': {
-      const plan = node.plan!;
-      const macro = OPERATIONS.macro(plan.shape, macroBody(plan, node, activation));
-      activation.write(plan.target!, macro);
-      for (const { name } of plan.exports) OPERATIONS.share(context, name, macro);
-      return 'done';
-    }
-    case 'CallBlock': {
-      const plan = node.plan!;
-      const caller = OPERATIONS.macro(plan.shape, macroBody(plan, node, activation));
-      if (node.call !== null)
-        print(activation, callFunction(node.call, activation, caller), plan.escape, node.offset);
-      else {
-        activation.at = node.offset;
-        print(activation, OPERATIONS.generation(state, caller), plan.escape, node.offset);
-      }
-      return 'done';
-    }
-    case 'FilterBlock': {
-      enter(activation, node.plan!);
-      const [text, ending] = capture(node.body, activation);
-      if (ending !== 'done') return ending;
-      print(activation, filterOn(node.filter, text, activation), 'dynamic', node.offset);
-      leave(activation, node.plan!);
-      return 'done';
-    }
-    case 'With': {
-      const { frame, targets } = node.plan!;
-      enter(activation, frame);
-      targets.forEach((target, index) => {
-        assign(target, evaluate(node.values[index]!, activation), activation, node.offset);
-      });
-      const ending = execute(node.body, activation);
-      if (ending === 'done') leave(activation, frame);
-      return ending;
-    }
-    case 'Block': {
-      activation.at = node.offset;
-      if (node.isRequired) OPERATIONS.requiredBlock(node.name);
-      const inner =
-        node.plan === null
-          ? context
-          : context.derive(
-              OPERATIONS.scope(
-                node.plan.map((entry) => entry.name),
-                node.plan.map((entry) => activation.read(entry.ref)),
-              ),
-            );
-      activation.text += OPERATIONS.block(state, node.name, inner);
-      return 'done';
-    }
-    case 'Autoescape': {
-      enter(activation, node.plan!);
-      const before = OPERATIONS.setAutoescape(state, evaluate(node.value, activation));
-      const ending = execute(node.body, activation);
-      if (ending !== 'done') return ending;
-      OPERATIONS.setAutoescape(state, before);
-      leave(activation, node.plan!);
-      return 'done';
-    }
-    case 'Break':
-      return 'break';
-    case 'Continue':
-      return 'continue';
-    case 'Loader':
-      evaluate(node.template, activation);
-      activation.at = node.offset;
-      return OPERATIONS.loader();
+  activation.at = node.offset;
+  if (node.isRequired) OPERATIONS.requiredBlock(node.name);
+  let inner = context;
+  if (node.plan !== null) {
+    const names = node.plan.map((entry) => entry.name);
+    const values = node.plan.map((entry) => activation.read(entry.ref));
+    inner = context.derive(OPERATIONS.scope(names, values));
   }
+  activation.text += OPERATIONS.block(state, node.name, inner);
+  return 'done';
 }
 
 function assign(target: ResolvedTarget, value: Value, activation: Activation, offset: number): void {
@@ -282,7 +292,7 @@ function executeFor(node: NodeOf<'For'>, activation: Activation): Ending {
   return 'done';
 }
 
-/** Runs a loop in `activation`. The test runs in a function of its own, defined in `testOuter`. */
+/** Runs a loop in `activation`. Its test runs in a separate function, defined in `testOuter`. */
 function runLoop(
   node: NodeOf<'For'>,
   plan: ForPlan,

@@ -1,7 +1,7 @@
+import { once } from 'node:events';
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { serve } from '../../src/cli/serve.ts';
 import { newHome } from '../store/homes.ts';
@@ -48,7 +48,7 @@ describe('onpolicy', () => {
     await fs.mkdir(path.dirname(file), { recursive: true });
     await fs.writeFile(file, '\nsecret\n');
     const served = serve(['--port', '0', '--token-file', file, '--json'], terminal, stop.signal);
-    while (output.readableLength === 0) await sleep(20);
+    await once(output, 'readable');
     const { url } = JSON.parse(String(output.read()));
     const response = await fetch(`${url}/v1/chat/completions`, {
       method: 'POST',

@@ -285,7 +285,7 @@ describe('a connection', () => {
     const { client } = await against([reply]);
     for (let i = 0; i < 3; i++) {
       expect(await read(client)).toBe('a');
-      await new Promise((resolve) => setTimeout(resolve, 20)); // the body's end comes after its last event
+      await new Promise((resolve) => setTimeout(resolve, 20)); // real time: the socket becomes free after the last event
     }
     expect(sockets.size).toBe(1);
   });

@@ -1,6 +1,6 @@
 /** A pool: who is asked, who is left out and comes back, and what becomes of requests under way. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { OnpolicyError } from '../../src/errors.ts';
 import { connect, createPool, type PoolOptions, type Server, serve } from '../../src/http/index.ts';
 import type { ChatCompletionRequest } from '../../src/protocol/index.ts';
@@ -72,6 +72,9 @@ describe('requests', () => {
 
 describe('a member that cannot be reached', () => {
   it('is left out, and comes back', async () => {
+    vi.useFakeTimers({ toFake: ['performance'] });
+    vi.advanceTimersByTime(1); // a member has never failed at time 0
+    onTestFinished(() => void vi.useRealTimers());
     const steady = createMemoryService();
     const flaky = createMemoryService();
     let isDown = true;
@@ -88,12 +91,12 @@ describe('a member that cannot be reached', () => {
     for (let i = 0; i < 20; i++) await pool.createCompletion(ask(`a${i}`));
     expect(countOf(steady)).toBe(20); // each one answered
     expect(tried).toBe(1); // and only the first went the long way
-    await sleep(40);
+    vi.advanceTimersByTime(30);
     await pool.createCompletion(ask('b'));
     await pool.createCompletion(ask('c'));
     expect(tried).toBe(2);
     isDown = false;
-    await sleep(80);
+    vi.advanceTimersByTime(60);
     for (let i = 0; i < 20; i++) await pool.createCompletion(ask(`d${i}`));
     expect(countOf(flaky)).toBe(10);
   });
@@ -128,7 +131,7 @@ it('a member that is killed and restarted 20 times under load loses only its own
   };
   const workers = Array.from({ length: 8 }, (_, name) => worker(name));
   for (let kill = 0; kill < 20; kill++) {
-    await sleep(60);
+    await sleep(60); // real time: sockets and the members' own timers are under test
     const { failed } = outcomes;
     await victim.close();
     victim = await serve(createMemoryService(options), { port, graceMs: 0 });

@@ -50,7 +50,7 @@ describe('a stream', () => {
     const pieces = Array.from({ length: 20_000 }, (_, i) => `${i} ${'x'.repeat(1000)}\n`); // 20 MB
     const { server, service } = await open({ pieces });
     const response = await begin(server.url);
-    await sleep(300);
+    await sleep(300); // real time: the buffers of two sockets fill
     const madeWhilePaused = service.made();
     await sleep(200);
     expect(service.made()).toBe(madeWhilePaused);

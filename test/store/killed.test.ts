@@ -29,7 +29,7 @@ async function runAndKill(home: string, seed: number, afterMs: number): Promise<
   const ended = once(child, 'exit');
   const closed = once(reading, 'close');
   await ready;
-  await sleep(afterMs);
+  await sleep(afterMs); // real time: another process is killed
   child.kill('SIGKILL');
   expect((await ended)[1]).toBe('SIGKILL'); // it did not end by itself
   await closed;

@@ -288,7 +288,7 @@ describe('training jobs', () => {
     const { id } = await runtime.models.create({ base_model: 'a' });
     const stop = new AbortController();
     const job = await store.createJob(id, { cancel: () => stop.abort() });
-    stop.signal.addEventListener('abort', () => setTimeout(() => job.finish({ status: 'cancelled' }), 20));
+    stop.signal.addEventListener('abort', () => setImmediate(() => job.finish({ status: 'cancelled' })));
     expect(await runtime.models.delete(id)).toMatchObject({ model_id: id });
     expect(stop.signal.aborted).toBe(true);
   });

@@ -62,7 +62,7 @@ describe('attacks', () => {
               return { error: error as Error };
             }
           })();
-          expect(performance.now() - start).toBeLessThan(6000); // budgets end it at 2 s; machines may be busy
+          expect(performance.now() - start).toBeLessThan(6000); // real time: the budget of 2 s is under test
           if (attack.expect === 'error') expect(outcome).toMatchObject({ error: { name: 'OnpolicyError' } });
           if (attack.expect === 'output') expect(outcome).toEqual({ text: attack.output });
           expect(JSON.stringify(messages)).toBe(before);
@@ -120,8 +120,6 @@ describe('further attacks', () => {
       { length: 6000 },
       (_, i) => `{% if a${i} %}{% set b${i} = 1 %}{% endif %}`,
     ).join('');
-    const start = performance.now();
-    renderChatTemplate({ template, messages: [] });
-    expect(performance.now() - start).toBeLessThan(3000);
-  });
+    expect(renderChatTemplate({ template, messages: [] })).toBe('');
+  }, 10_000);
 });

@@ -1,143 +1,79 @@
-/** Visits the children of a node, in the order in which Jinja2's own tree has them. */
-import type { AnyNode, Arguments } from './nodes.ts';
+/** A node -> its children, in the order of Jinja2's own tree. */
+import type { AnyNode, Arguments, NodeOf } from './nodes.ts';
 
-type Visit = (node: AnyNode) => void;
+type Children = readonly (AnyNode | null)[];
 
-function visitAll(nodes: readonly AnyNode[], visit: Visit): void {
-  for (const node of nodes) visit(node);
+const none = (): Children => [];
+const items = ({ items }: { readonly items: Children }): Children => items;
+const target = (node: { readonly target: AnyNode }): Children => [node.target];
+const operands = ({ left, right }: { readonly left: AnyNode; readonly right: AnyNode }): Children => [
+  left,
+  right,
+];
+const filterOrTest = ({ target, args }: NodeOf<'Filter'> | NodeOf<'Is'>): Children => [
+  target,
+  ...argumentsOf(args),
+];
+
+function argumentsOf({ positional, keywords, spread, spreadKeywords }: Arguments): Children {
+  return [...positional, ...keywords.map(({ value }) => value), spread, spreadKeywords];
 }
 
-function visitArguments(args: Arguments, visit: Visit): void {
-  visitAll(args.positional, visit);
-  for (const keyword of args.keywords) visit(keyword.value);
-  if (args.spread !== null) visit(args.spread);
-  if (args.spreadKeywords !== null) visit(args.spreadKeywords);
+/** Children by type; null for a part that the node does not have. */
+const CHILDREN: { readonly [Type in AnyNode['typename']]: (node: NodeOf<Type>) => Children } = {
+  Literal: none,
+  Symbol: none,
+  Array: items,
+  Tuple: items,
+  Dict: ({ pairs }) => pairs.flatMap(({ key, value }) => [key, value]),
+  Attribute: target,
+  LookupVal: ({ target, key }) => [target, key],
+  Slice: ({ target, start, stop, step }) => [target, start, stop, step],
+  FunCall: ({ callee, args }) => [callee, ...argumentsOf(args)],
+  Filter: filterOrTest,
+  Is: filterOrTest,
+  InlineIf: ({ cond, body, otherwise }) => [cond, body, otherwise],
+  And: operands,
+  Or: operands,
+  Add: operands,
+  Sub: operands,
+  Mul: operands,
+  Div: operands,
+  FloorDiv: operands,
+  Mod: operands,
+  Pow: operands,
+  Not: target,
+  Neg: target,
+  Pos: target,
+  Concat: items,
+  Compare: ({ first, operands }) => [first, ...operands.map(({ value }) => value)],
+  TargetName: none,
+  TargetTuple: items,
+  TargetAttribute: none,
+  Root: ({ body }) => body,
+  Output: ({ children }) => children,
+  TemplateData: none,
+  If: ({ branches, otherwise }) => [...branches.flatMap(({ cond, body }) => [cond, ...body]), ...otherwise],
+  For: ({ target, iterable, body, otherwise, test }) => [target, iterable, ...body, ...otherwise, test],
+  Set: ({ target, value }) => [target, value],
+  SetBlock: ({ target, filter, body }) => [target, filter, ...body],
+  Macro: ({ parameters, defaults, body }) => [...parameters, ...defaults, ...body],
+  CallBlock: ({ call, parameters, defaults, body }) => [call, ...parameters, ...defaults, ...body],
+  FilterBlock: ({ body, filter }) => [...body, filter],
+  With: ({ targets, values, body }) => [...targets, ...values, ...body],
+  Block: ({ body }) => body,
+  Autoescape: ({ value, body }) => [value, ...body],
+  Break: none,
+  Continue: none,
+  Loader: ({ template }) => [template],
+};
+
+/** Calls `visit` for every child. */
+export function visitChildren(node: AnyNode, visit: (child: AnyNode) => void): void {
+  for (const child of CHILDREN[node.typename](node as never)) if (child !== null) visit(child);
 }
 
-/** Calls `visit` for every direct child. */
-export function visitChildren(node: AnyNode, visit: Visit): void {
-  switch (node.typename) {
-    case 'Literal':
-    case 'Symbol':
-    case 'TargetName':
-    case 'TargetAttribute':
-    case 'TemplateData':
-    case 'Break':
-    case 'Continue':
-      return;
-    case 'Array':
-    case 'Tuple':
-    case 'Concat':
-    case 'TargetTuple':
-      visitAll(node.items, visit);
-      return;
-    case 'Dict':
-      for (const { key, value } of node.pairs) {
-        visit(key);
-        visit(value);
-      }
-      return;
-    case 'Attribute':
-    case 'Not':
-    case 'Neg':
-    case 'Pos':
-      visit(node.target);
-      return;
-    case 'LookupVal':
-      visit(node.target);
-      visit(node.key);
-      return;
-    case 'Slice':
-      visit(node.target);
-      for (const part of [node.start, node.stop, node.step]) if (part !== null) visit(part);
-      return;
-    case 'FunCall':
-      visit(node.callee);
-      visitArguments(node.args, visit);
-      return;
-    case 'Filter':
-    case 'Is':
-      if (node.target !== null) visit(node.target);
-      visitArguments(node.args, visit);
-      return;
-    case 'InlineIf':
-      visit(node.cond);
-      visit(node.body);
-      if (node.otherwise !== null) visit(node.otherwise);
-      return;
-    case 'And':
-    case 'Or':
-    case 'Add':
-    case 'Sub':
-    case 'Mul':
-    case 'Div':
-    case 'FloorDiv':
-    case 'Mod':
-    case 'Pow':
-      visit(node.left);
-      visit(node.right);
-      return;
-    case 'Compare':
-      visit(node.first);
-      for (const operand of node.operands) visit(operand.value);
-      return;
-    case 'Root':
-    case 'Block':
-      visitAll(node.body, visit);
-      return;
-    case 'Output':
-      visitAll(node.children, visit);
-      return;
-    case 'If':
-      for (const branch of node.branches) {
-        visit(branch.cond);
-        visitAll(branch.body, visit);
-      }
-      visitAll(node.otherwise, visit);
-      return;
-    case 'For':
-      visit(node.target);
-      visit(node.iterable);
-      visitAll(node.body, visit);
-      visitAll(node.otherwise, visit);
-      if (node.test !== null) visit(node.test);
-      return;
-    case 'Set':
-      visit(node.target);
-      visit(node.value);
-      return;
-    case 'SetBlock':
-      visit(node.target);
-      if (node.filter !== null) visit(node.filter);
-      visitAll(node.body, visit);
-      return;
-    case 'Macro':
-    case 'CallBlock':
-      if (node.typename === 'CallBlock' && node.call !== null) visit(node.call);
-      visitAll(node.parameters, visit);
-      visitAll(node.defaults, visit);
-      visitAll(node.body, visit);
-      return;
-    case 'FilterBlock':
-      visitAll(node.body, visit);
-      visit(node.filter);
-      return;
-    case 'With':
-      visitAll(node.targets, visit);
-      visitAll(node.values, visit);
-      visitAll(node.body, visit);
-      return;
-    case 'Autoescape':
-      visit(node.value);
-      visitAll(node.body, visit);
-      return;
-    case 'Loader':
-      visit(node.template);
-      return;
-  }
-}
-
-/** A node and everything below it, parents first. */
+/** A node and all its descendants, parents first. */
 export function descendants(node: AnyNode): readonly AnyNode[] {
   const found: AnyNode[] = [];
   const visit = (inner: AnyNode): void => {
