@@ -1,8 +1,8 @@
 /** The door for chat completion requests: any input -> a valid request, or one error that lists every fault. */
 import type { ErrorDetail } from '../errors.ts';
 import { fault, invalidRequest, throwFaults } from './faults.ts';
+import type { ChatCompletionRequest } from './generated/request-types.ts';
 import { normalizeChatRequest } from './normalize-chat-request.ts';
-import type { ChatCompletionRequest } from './request-types.ts';
 import { chatRules } from './rules/index.ts';
 import type { ChatRuleOptions } from './rules/rule.ts';
 import { vocabularyFaults } from './rules/vocabulary.ts';

@@ -1,6 +1,6 @@
 /** The doors for models and checkpoints: any input -> a valid request with its defaults, or one error that lists every fault. */
 import { invalidRequest } from './faults.ts';
-import type { CheckpointDeleteRequest, ListQuery, ModelCreateRequest } from './request-types.ts';
+import type { CheckpointDeleteRequest, ListQuery, ModelCreateRequest } from './generated/request-types.ts';
 import type { DoorOptions } from './training-job.ts';
 import { atTheDoor, type RequestName, schemaFaults } from './validate.ts';
 

@@ -1,6 +1,7 @@
 /** A checked chat completion request -> its one form. Only reads: nothing is checked here. */
+
+import type { ChatCompletionRequest, ResponseFormat, StructuredOutputs } from './generated/request-types.ts';
 import { normalizeMessage } from './normalize-message.ts';
-import type { ChatCompletionRequest, ResponseFormat, StructuredOutputs } from './request-types.ts';
 import { givenConstraints } from './rules/structured.ts';
 import type { ValidChatRequest, ValidLogitsProcessor, ValidStructuredOutputs } from './valid-chat-request.ts';
 

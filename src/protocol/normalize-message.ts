@@ -6,7 +6,7 @@ import type {
   Message,
   ToolCall,
   ToolMessage,
-} from './request-types.ts';
+} from './generated/request-types.ts';
 import { TEXT_PART_FIELDS } from './schemas/message.ts';
 import type { ChatContentPart, ChatMessage, ChatToolCall } from './valid-chat-request.ts';
 

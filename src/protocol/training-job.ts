@@ -1,7 +1,12 @@
 /** The doors for training jobs and logs: any input -> a valid request, or one error that lists every fault. */
 import type { ErrorDetail } from '../errors.ts';
 import { invalidRequest, throwFaults } from './faults.ts';
-import type { LogRequest, TrainingJobRequest, Trajectory, TrajectoryGroup } from './request-types.ts';
+import type {
+  LogRequest,
+  TrainingJobRequest,
+  Trajectory,
+  TrajectoryGroup,
+} from './generated/request-types.ts';
 import { freeFormFault } from './rules/free-form.ts';
 import { atTheDoor, schemaFaults } from './validate.ts';
 

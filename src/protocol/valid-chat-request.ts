@@ -1,6 +1,7 @@
 /** The chat completion request after the door: every field present, every value legal, one form for each thing. */
+
+import type { ChatCompletionRequest, JsonObject, NamedToolChoice, Tool } from './generated/request-types.ts';
 import type { LogitsProcessor } from './logits-processor.ts';
-import type { ChatCompletionRequest, JsonObject, NamedToolChoice, Tool } from './request-types.ts';
 
 /**
  * A valid request. Null stands for "not given" only where a later stage knows the default: the model's own, the context's

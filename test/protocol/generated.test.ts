@@ -1,4 +1,4 @@
-/** What is made from the schemas is up to date: types, docs, defaults; and every field has its tests. */
+/** What is made from the schemas is up to date: docs, defaults; and every field has its tests. */
 import fs from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { definitions, validated } from '../../src/protocol/schemas/index.ts';
@@ -12,9 +12,7 @@ const read = (file: string): string => fs.readFileSync(new URL(file, root), 'utf
 /** The scripts are plain JavaScript: only what is used here is typed. */
 type Scripts = {
   loadSchemas(): Promise<object>;
-  format(name: string, text: string): string;
   toValidators(schemas: object): string;
-  toTypes(definitions: object): string;
   buildPage(): Promise<string>;
   readonly GROUPS: Readonly<Record<string, string>>;
 };
@@ -27,13 +25,6 @@ const proofs = JSON.parse(read('test/request-fields.json')) as Record<
 >;
 
 describe('made from the schemas', () => {
-  it('are the types', async () => {
-    const { toTypes } = await script('schema-types.mjs');
-    const { format } = await script('build-validators.mjs');
-    const file = 'src/protocol/request-types.ts';
-    expect(read(file), 'run "npm run build"').toBe(format(file, toTypes(definitions)));
-  });
-
   it('are the docs', async () => {
     const { buildPage } = await script('build-request-docs.mjs');
     expect(read('docs/request-fields.md'), 'run "npm run docs"').toBe(await buildPage());

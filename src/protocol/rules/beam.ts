@@ -1,7 +1,7 @@
 /** What contradicts beam search, which draws nothing: one entry per field. */
 
 import { fault } from '../faults.ts';
-import type { ChatCompletionRequest } from '../request-types.ts';
+import type { ChatCompletionRequest } from '../generated/request-types.ts';
 import type { ChatRule } from './rule.ts';
 
 type Contradiction = {

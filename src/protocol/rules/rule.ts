@@ -1,7 +1,7 @@
 /** What a rule between fields is. */
 import type { ErrorDetail } from '../../errors.ts';
 import { fault } from '../faults.ts';
-import type { ChatCompletionRequest } from '../request-types.ts';
+import type { ChatCompletionRequest } from '../generated/request-types.ts';
 
 /** What a runtime allows its requests. */
 export type ChatRuleOptions = {

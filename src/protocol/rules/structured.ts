@@ -1,7 +1,7 @@
 /** Rules of `structured_outputs` and `response_format`. */
 import type { ErrorDetail } from '../../errors.ts';
 import { fault } from '../faults.ts';
-import type { StructuredOutputs } from '../request-types.ts';
+import type { StructuredOutputs } from '../generated/request-types.ts';
 import type { ChatRule } from './rule.ts';
 
 /** The fields that constrain; of these at most one may be given. `json_object: false` is not given. */
