@@ -1,6 +1,6 @@
 // Items of arrays: their values by place, how many, whether they differ, and what some of them are.
+#include "json-schema/compile.h"
 #include "json-schema/keywords.h"
-#include "json-schema/site.h"
 
 namespace onpolicy::grammar {
 namespace {

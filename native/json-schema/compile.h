@@ -1,7 +1,9 @@
 // JSON Schema -> a formula: the keywords of drafts 4 to 2020-12, references, and refusals that name a pointer.
 #pragma once
 #include <map>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -48,6 +50,55 @@ class SchemaCompiler {
   std::vector<std::string> warnings_;
   bool any_order_ = false;
   bool is_negated_ = false;
+};
+
+// One schema object while its keywords are read: what their functions ask it, and what they add to it.
+class SchemaSite {
+ public:
+  SchemaSite(SchemaCompiler& compiler, const Place& place) : compiler_(compiler), place_(place) {}
+
+  // The value of a keyword; null where it is missing, or unknown to the draft.
+  const JsonValue* Find(std::string_view keyword) const;
+  // The same, but refuses values of another type.
+  const JsonValue* FindObject(const std::string& keyword) const;
+  std::optional<uint64_t> FindCount(const std::string& keyword) const;
+  std::optional<Decimal> FindNumber(const std::string& keyword) const;
+  const std::string* FindText(const std::string& keyword) const;
+  // The strings of a list that stands at a step below this schema.
+  std::vector<std::string> Texts(const JsonValue& list, const std::string& step) const;
+  // The formula of a subschema that stands at a step below this one.
+  FormulaId Schema(const std::string& step, const JsonValue& schema);
+  // The same for a keyword of this schema; kTrueFormula where it is missing.
+  FormulaId Schema(const char* keyword);
+  // What a regular expression at a step below this schema matches, anywhere or as a whole.
+  NodeId Pattern(const std::string& text, bool search, const std::string& step);
+
+  // The schema also demands this.
+  void Add(FormulaId formula) { parts_.push_back(formula); }
+  void Add(Atom atom) { Add(formulas().AtomOf(std::move(atom))); }
+  void Warn(const std::string& step, const std::string& what) { compiler_.warnings().push_back(Pointer(step) + ": " + what); }
+  [[noreturn]] void Malformed(const std::string& step, const std::string& what) const {
+    onpolicy::grammar::Malformed(place_.pointer + "/" + step, what);
+  }
+  [[noreturn]] void Unsupported(const std::string& step, const std::string& what) const {
+    onpolicy::grammar::Unsupported(place_.pointer + "/" + step, what);
+  }
+  std::string Pointer(const std::string& step) const { return "#" + place_.pointer + "/" + step; }
+
+  ValueFormulas& values() { return compiler_.values(); }
+  FormulaTable& formulas() { return compiler_.formulas(); }
+  const SchemaOptions& options() const { return compiler_.options(); }
+  unsigned draft() const { return compiler_.document().draft(); }
+  // Whether the properties of this schema may come in any order.
+  bool any_order() const;
+  // Inside an odd number of `not`.
+  bool& is_negated() { return compiler_.is_negated(); }
+  std::vector<FormulaId>& parts() { return parts_; }
+
+ private:
+  SchemaCompiler& compiler_;
+  const Place& place_;
+  std::vector<FormulaId> parts_;
 };
 
 }  // namespace onpolicy::grammar

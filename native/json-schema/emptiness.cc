@@ -1,10 +1,7 @@
 // A value exists unless some demand of its shape cannot be met.
-#include "json-schema/emptiness.h"
+#include "json-schema/shape.h"
 
 #include <algorithm>
-
-#include "base/scoped-value.h"
-#include "json-schema/shape.h"
 
 namespace onpolicy::grammar {
 

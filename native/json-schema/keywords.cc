@@ -3,7 +3,7 @@
 
 #include <unordered_map>
 
-#include "json-schema/site.h"
+#include "json-schema/compile.h"
 
 namespace onpolicy::grammar {
 namespace {

@@ -1,7 +1,7 @@
 // allOf, anyOf, oneOf, not, if.
 #include "base/scoped-value.h"
+#include "json-schema/compile.h"
 #include "json-schema/keywords.h"
-#include "json-schema/site.h"
 
 namespace onpolicy::grammar {
 namespace {

@@ -1,6 +1,6 @@
 // Members of objects: their values, which must be there, how many, their names, and what some bring along.
+#include "json-schema/compile.h"
 #include "json-schema/keywords.h"
-#include "json-schema/site.h"
 
 namespace onpolicy::grammar {
 namespace {

@@ -1,9 +1,9 @@
 // Values of any type (type, enum, const), numbers and strings.
 #include <algorithm>
 
+#include "json-schema/compile.h"
 #include "json-schema/format.h"
 #include "json-schema/keywords.h"
-#include "json-schema/site.h"
 
 namespace onpolicy::grammar {
 namespace {

@@ -4,15 +4,112 @@
 #include <deque>
 #include <set>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/scoped-value.h"
 #include "json-schema/compile.h"
-#include "json-schema/emptiness.h"
 #include "json-schema/shape-parts.h"
-#include "json-schema/value-count.h"
 
 namespace onpolicy::grammar {
+
+class ShapeTable;
+
+// Which unfinished work an answer assumed the outcome of: such an answer may change once that is known.
+struct Assumed {
+  bool running = false;   // that a formula that is being normalized has no shapes
+  bool checking = false;  // that one whose emptiness is being checked is empty
+};
+
+class Assumptions {
+ public:
+  void Add(const Assumed& more) {
+    now_.running = now_.running || more.running;
+    now_.checking = now_.checking || more.checking;
+  }
+  // What `ask` answers, and what that assumed; the answers around it do not assume it by this.
+  template <typename Ask>
+  std::pair<bool, Assumed> AskApart(Ask ask) {
+    const Assumed outer = std::exchange(now_, {});
+    const bool answer = ask();
+    return {answer, std::exchange(now_, outer)};
+  }
+  // Whether `work` assumes something of running work; what it assumes of checks is added to what is assumed around it.
+  template <typename Work>
+  bool AssumesRunning(Work work) {
+    const bool outer = std::exchange(now_.running, false);
+    work();
+    return std::exchange(now_.running, outer);
+  }
+  // Whether `ask` says yes and assumes nothing.
+  template <typename Ask>
+  bool IsSurely(Ask ask) {
+    const auto [answer, assumed] = AskApart(ask);
+    Add({.running = assumed.running});
+    return answer && !assumed.running && !assumed.checking;
+  }
+
+ private:
+  Assumed now_;
+};
+
+// Formulas and shapes -> whether any value satisfies them.
+class Emptiness {
+ public:
+  Emptiness(ShapeTable& shapes, ValueFormulas& values, ShapeParts& parts, Assumptions& assumptions)
+      : shapes_(shapes), formulas_(values.formulas()), values_(values), pool_(values.pool()), parts_(parts),
+        assumptions_(assumptions) {}
+
+  bool IsEmpty(FormulaId formula);
+  bool IsShapeEmpty(const Shape& shape);
+
+ private:
+  bool IsObjectEmpty(const Shape& shape);
+  bool IsArrayEmpty(const Shape& shape);
+  bool LacksRequired(const Shape& shape);
+  bool LacksKeys(const Shape& shape);
+  bool CanMeet(const Shape& shape, const Atom& demand);
+
+  ShapeTable& shapes_;
+  FormulaTable& formulas_;
+  ValueFormulas& values_;
+  RegexPool& pool_;
+  ShapeParts& parts_;
+  Assumptions& assumptions_;
+  std::unordered_map<FormulaId, bool> known_;
+  std::set<FormulaId> checking_;
+};
+
+// More values than this are not counted.
+constexpr uint64_t kManyValues = 1000;
+
+// A formula -> how many different values satisfy it.
+class ValueCount {
+ public:
+  ValueCount(ShapeTable& shapes, ValueFormulas& values, ShapeParts& parts)
+      : shapes_(shapes), formulas_(values.formulas()), values_(values), pool_(values.pool()), parts_(parts) {}
+
+  // At most `cap`, which is at most kManyValues; what cannot be told counts as many.
+  uint64_t Count(FormulaId formula, uint64_t cap);
+  // The same, where what cannot be told counts as none.
+  uint64_t CountSure(FormulaId formula, uint64_t cap);
+
+ private:
+  uint64_t OfShape(const Shape& shape);
+  uint64_t Scalars(const Shape& shape);
+  uint64_t Arrays(const Shape& shape);
+  uint64_t Objects(const Shape& shape);
+  NodeId PlainSpellings();
+
+  ShapeTable& shapes_;
+  FormulaTable& formulas_;
+  ValueFormulas& values_;
+  RegexPool& pool_;
+  ShapeParts& parts_;
+  std::unordered_map<FormulaId, uint64_t> counts_, sure_counts_;
+  bool is_sure_ = false;  // what cannot be told counts as none
+  int depth_ = 0;
+};
 
 class ShapeTable {
  public:

@@ -1,11 +1,8 @@
 // Sums over shapes; products over items and members.
-#include "json-schema/value-count.h"
+#include "json-schema/shape.h"
 
 #include <algorithm>
 #include <map>
-
-#include "base/scoped-value.h"
-#include "json-schema/shape.h"
 
 namespace onpolicy::grammar {
 

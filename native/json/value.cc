@@ -239,14 +239,6 @@ bool ParseDecimal(std::string_view text, Decimal* result) {
   return result->exponent < 400 && result->exponent > -400;
 }
 
-int Compare(const Decimal& a, const Decimal& b) {
-  if (a.negative != b.negative) return a.negative ? -1 : 1;
-  const std::string left = a.IntegerDigits(), right = b.IntegerDigits();
-  int order = left.size() != right.size() ? (left.size() < right.size() ? -1 : 1) : left.compare(right);
-  if (order == 0) order = a.FractionDigits().compare(b.FractionDigits());
-  return a.negative ? -order : order;
-}
-
 std::string CanonicalKey(const JsonValue& value) {
   switch (value.type) {
     case JsonValue::kNull:

@@ -43,6 +43,5 @@ struct Decimal {
 };
 // False when the exponent is beyond any use.
 bool ParseDecimal(std::string_view text, Decimal* result);
-int Compare(const Decimal& a, const Decimal& b);
 
 }  // namespace onpolicy::grammar
