@@ -26,8 +26,7 @@ void Constraint::ComputeMask(StateId state, std::string& text, Mask* mask) {
   }
   if (!left.empty()) WalkSlices(states_.Intern(std::move(left)), text, mask);
   mask->tokens.assign(tokens_.begin(), tokens_.end());
-  SortKeyTokens(walk_.key_tokens(), walk_.took_open_key(), &mask->keys);
-  mask->items = SortItemTokens(walk_.item_tokens());
+  mask->assumed = repeats_.Sort(walk_);
 }
 
 std::shared_ptr<const TerminalMask> Constraint::TerminalOf(NodeId node) {
@@ -70,7 +69,7 @@ Constraint::Mask* Constraint::FindMask(StateId state, std::string& text, Mask* f
   // A mask that ran out of work lacks tokens: the next time, what is known by now costs nothing, and it gets further.
   if (walk_.IsSpent()) return fresh;
   const size_t cost =
-      2 * (fresh->uncertain.size() + fresh->items.size()) + fresh->keys.words() + 4 * fresh->terminals.size() + fresh->tokens.size();
+      2 * fresh->uncertain.size() + fresh->assumed.words() + 4 * fresh->terminals.size() + fresh->tokens.size();
   if (mask_memo_words_ + cost >= kMaskMemoWords) return fresh;
   mask_memo_words_ += cost + 32;
   if (masks_.size() <= state) masks_.resize(state + 1u);
@@ -146,8 +145,7 @@ bool Constraint::FillMask(StateId state, std::string& text, SeenStrings* seen, u
   *is_cut = walk_.IsSpent() || grammar_->regex().has_given_up();
   // Whatever the walk has left: what is looked at again must not be taken for dead.
   grammar_->regex().SearchUntil(UINT64_MAX);
-  if (!found->items.empty()) RemoveRepeatedItems(state, *found, text, mask);
-  if (!found->keys.IsEmpty()) RemoveRepeatedKeys(state, *found, text, seen, mask);
+  if (!found->assumed.IsEmpty()) repeats_.Remove(found->assumed, seen, {state, text, mask});
   bool complete = state == ended_;
   bool open = false;
   for (const Config& config : states_.Configs(state)) complete = complete || config.node == kEpsilon;

@@ -9,7 +9,8 @@ static constexpr uint64_t kForcedWork = 200'000;
 Constraint::Constraint(std::shared_ptr<const Vocabulary> vocabulary, std::shared_ptr<Grammar> grammar, Symbol start,
                        std::vector<std::string> warnings)
     : vocabulary_(std::move(vocabulary)), grammar_(std::move(grammar)), warnings_(std::move(warnings)),
-      states_(*grammar_), reach_(grammar_->regex()), walk_(*vocabulary_, *grammar_, states_, reach_) {
+      states_(*grammar_), reach_(grammar_->regex()), walk_(*vocabulary_, *grammar_, states_, reach_),
+      repeats_(*vocabulary_, states_) {
   ended_ = states_.Intern(std::vector<Config>{});
   start_ = states_.Intern(grammar_->Start(start));
 }

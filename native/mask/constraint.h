@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "mask/mask-walk.h"
-#include "mask/seen-strings.h"
+#include "mask/repeats.h"
 #include "mask/state-table.h"
 #include "mask/text-reach.h"
 #include "mask/vocabulary.h"
@@ -40,22 +40,12 @@ class Constraint {
   bool IsEnded(StateId state) const { return state == ended_; }
 
  private:
-  // Tokens in which a key ends that was taken for new.
-  struct KeyTokens {
-    bool end_open_key = false;      // some end the key that is being written
-    bool has_keys = false;          // some of kind kKey
-    std::vector<uint32_t> strings;  // of kind kStrings
-    std::vector<uint32_t> unsure;   // of kind kUnsure
-    bool IsEmpty() const { return !end_open_key && !has_keys && strings.empty() && unsure.empty(); }
-    size_t words() const { return strings.size() + unsure.size(); }
-  };
   struct Mask {
     std::vector<std::shared_ptr<const TerminalMask>> terminals;  // what stays inside of the terminals
     uint32_t slices = 0;           // bit per slice that is allowed as a whole
     std::vector<uint32_t> tokens;  // allowed beyond those
     std::vector<uint32_t> dense;   // all of these as bits, when there are many
-    KeyTokens keys;
-    std::vector<ItemToken> items;  // in which an item ends or begins that was taken for new
+    RepeatCheck::Tokens assumed;   // that rest on an assumption
     // Subtrees whose fate hangs on the text: walked each time.
     std::vector<TriePlace> uncertain;
   };
@@ -68,15 +58,6 @@ class Constraint {
   std::shared_ptr<const TerminalMask> TerminalOf(NodeId node);
   Mask* FindMask(StateId state, std::string& text, Mask* fresh);
   void AllowNamedTokens(StateId state, uint32_t* mask, bool* open) const;
-  // constraint-keys.cc
-  void SortKeyTokens(const std::vector<uint32_t>& tokens, bool end_open_key, KeyTokens* keys) const;
-  void RemoveRepeatedKeys(StateId state, const Mask& found, std::string& text, SeenStrings* seen, uint32_t* mask);
-  void RemoveEndsOfKey(StateId state, size_t open, std::string& text, uint32_t* mask);
-  void RemoveEnds(StateId state, const std::string& rest, std::string& text, uint32_t* mask);
-  StateId FollowAll(StateId state, std::string_view bytes, std::string& text);
-  // constraint-items.cc
-  static std::vector<ItemToken> SortItemTokens(std::vector<ItemToken> tokens);
-  void RemoveRepeatedItems(StateId state, const Mask& found, std::string& text, uint32_t* mask);
 
   std::shared_ptr<const Vocabulary> vocabulary_;
   std::shared_ptr<Grammar> grammar_;
@@ -85,6 +66,7 @@ class Constraint {
   StateTable states_;
   TextReach reach_;
   MaskWalk walk_;
+  RepeatCheck repeats_;
   std::vector<std::unique_ptr<Mask>> masks_;  // by state, null until computed
   std::vector<std::shared_ptr<const TerminalMask>> terminals_;  // by automaton state, null until asked for
   size_t mask_memo_words_ = 0;
