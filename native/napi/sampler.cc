@@ -6,6 +6,7 @@
 
 #include "napi/options.h"
 #include "napi/register.h"
+#include "sampler/philox.h"
 
 namespace onpolicy {
 namespace {
@@ -141,6 +142,20 @@ Napi::Value ScoreRowFromJs(const Napi::CallbackInfo& info) {
   });
 }
 
+// uniforms(seed, position, count) -> the numbers at `count` places of the seed's random stream.
+Napi::Value Uniforms(const Napi::CallbackInfo& info) {
+  return Guard(info.Env(), [&]() -> Napi::Value {
+    if (!info[0].IsBigInt()) ThrowType(info.Env(), "seed", "a bigint");
+    bool lossless = false;
+    const uint64_t seed = info[0].As<Napi::BigInt>().Uint64Value(&lossless);  // its lowest 64 bits
+    const auto position = static_cast<uint64_t>(ReadNumber(info[1], "position", 0, 9007199254740991.0));
+    const auto count = static_cast<size_t>(ReadInteger(info[2], "count", 0, std::numeric_limits<int32_t>::max()));
+    Napi::Float64Array numbers = Napi::Float64Array::New(info.Env(), count);
+    for (size_t i = 0; i < count; ++i) numbers[i] = UniformAt(seed, position + i);
+    return numbers;
+  });
+}
+
 // samplerKernels() -> the names of the kernel tables this processor runs, the fastest last.
 Napi::Value SamplerKernels(const Napi::CallbackInfo& info) {
   Napi::Array names = Napi::Array::New(info.Env());
@@ -272,6 +287,7 @@ void RegisterSampler(Napi::Env env, Napi::Object exports) {
   exports.Set("SamplerPlan", SamplerPlanObject::Define(env));
   exports.Set("Sampler", SamplerObject::Define(env));
   exports.Set("scoreRow", Napi::Function::New<ScoreRowFromJs>(env, "scoreRow"));
+  exports.Set("uniforms", Napi::Function::New<Uniforms>(env, "uniforms"));
   exports.Set("samplerKernels", Napi::Function::New<SamplerKernels>(env, "samplerKernels"));
 }
 

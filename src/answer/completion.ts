@@ -158,11 +158,17 @@ export class Completion {
       onEnd: (result) => {
         if (this.isEnded) return;
         if (result instanceof OnpolicyError) return this.#choices[0]!.onError(result);
-        this.#choices.length = this.#open = result.length;
+        this.#keepFirst(result.length);
         for (const [index, hypothesis] of result.entries())
           feedChoice(this.#choices[index]!, hypothesis, rules);
       },
     });
+  }
+
+  /** A search may find fewer hypotheses than were asked for. */
+  #keepFirst(count: number): void {
+    this.#choices.length = count;
+    this.#open = count;
   }
 
   #changed(): Promise<void> {

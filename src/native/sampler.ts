@@ -79,6 +79,8 @@ export type SamplerAddon = {
     ) => SamplerHandle);
   /** Log-softmax, rank and the k best of one row for a given token. */
   scoreRow(logits: Float32Array, token: number, k: number, kernels?: string): SampledRow;
+  /** Numbers in [0, 1) at places of a seed's random stream, from `position` on: what samplers draw with. */
+  uniforms(seed: bigint, position: number, count: number): Float64Array;
   /** The kernel variants that this processor runs, the fastest last. All give the same tokens. */
   samplerKernels(): string[];
 };

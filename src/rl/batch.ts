@@ -1,5 +1,4 @@
 /** Trajectory groups -> packed rows with advantages and weights, and the numbers that describe them. */
-import { type ErrorDetail, invalidInput } from '../errors.ts';
 import { computeAdvantages, isTrainable } from './advantages.ts';
 import { type Metrics, trajectoryMetrics } from './metrics.ts';
 import { defaultRowLength, packRows, type TrainingRow, type WeightedSequence } from './pack.ts';
@@ -9,33 +8,6 @@ import type { TrajectoryGroup } from './trajectory.ts';
 
 /** What one job trains on. */
 export type Batch = { readonly rows: readonly TrainingRow[]; readonly metrics: Metrics };
-
-/** Rejects groups that are not of the wire's shape, naming every fault. */
-export function validateGroups(groups: readonly TrajectoryGroup[]): void {
-  const faults: ErrorDetail[] = [];
-  const expect = (holds: boolean, loc: (string | number)[], expected: string, input: unknown) => {
-    if (!holds)
-      faults.push({
-        loc: ['trajectory_groups', ...loc.map(String)],
-        type: 'type',
-        msg: `expected ${expected}`,
-        input,
-      });
-  };
-  expect(Array.isArray(groups), [], 'an array', groups);
-  for (const [g, group] of (Array.isArray(groups) ? groups : []).entries()) {
-    expect(Array.isArray(group?.trajectories), [g, 'trajectories'], 'an array', group?.trajectories);
-    for (const [t, one] of (Array.isArray(group?.trajectories) ? group.trajectories : []).entries()) {
-      const loc = [g, 'trajectories', t];
-      expect(Number.isFinite(one?.reward), [...loc, 'reward'], 'a finite number', one?.reward);
-      const entries = one?.messages_and_choices;
-      const isList =
-        Array.isArray(entries) && entries.every((entry) => typeof entry === 'object' && entry !== null);
-      expect(isList, [...loc, 'messages_and_choices'], 'an array of messages and choices', entries);
-    }
-  }
-  if (faults.length > 0) throw invalidInput(faults);
-}
 
 /**
  * Makes a job's rows.

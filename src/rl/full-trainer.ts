@@ -5,8 +5,9 @@ import { replaceFile } from '../common/index.ts';
 import { fromNative } from '../errors.ts';
 import type { NativeFullTrainer, NativeParameter } from '../native/index.ts';
 import { loadAddon, openLibraries } from '../native/index.ts';
+import { FULL_ADAMW, type StepOptions } from './optimizer.ts';
 import { SerialCalls } from './serial.ts';
-import type { PackedRow, StepOptions } from './trainer.ts';
+import type { PackedRow } from './trainer.ts';
 
 /** Options of {@link openFullTrainer}. */
 export type FullTrainerOptions = {
@@ -55,8 +56,6 @@ export interface FullTrainer extends AsyncDisposable {
   /** Ends what runs, frees everything. Closing twice is fine. */
   close(): Promise<void>;
 }
-
-const STEP_DEFAULTS = { beta1: 0.9, beta2: 0.95, eps: 1e-8, weightDecay: 0.1, maxGradNorm: 1 } as const;
 
 /** Opens a small GGUF model (architectures llama, qwen2, qwen3, gemma3) to train all its weights. */
 export async function openFullTrainer(options: FullTrainerOptions): Promise<FullTrainer> {
@@ -120,7 +119,7 @@ class GgufFullTrainer implements FullTrainer {
   }
 
   step(options: StepOptions) {
-    return this.#calls.run(() => this.#native.step({ ...STEP_DEFAULTS, ...options }));
+    return this.#calls.run(() => this.#native.step({ ...FULL_ADAMW, ...options }));
   }
 
   save(file: string): Promise<void> {

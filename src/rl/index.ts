@@ -2,9 +2,9 @@
 
 export { CHECKPOINT_FILES } from './checkpoint-files.ts';
 export { checkFiles, listSteps, type StepFacts, stepFolder } from './checkpoint-step.ts';
-export type { JobEvent } from './job.ts';
 export { type LossPool, openLossPool } from './loss-pool.ts';
 export { Averages, addGroupMetrics, addOwnMetrics, type Metrics } from './metrics.ts';
+export type { JobEvent } from './policy-steps.ts';
 export * from './public.ts';
 export { resolveSettings } from './settings.ts';
 export type { SftConfig, SftExample } from './sft.ts';

@@ -4,7 +4,7 @@ import { Piscina } from 'piscina';
 import { OnpolicyError } from '../errors.ts';
 import type { PolicyLoss, PolicyLossInputs } from './loss.ts';
 import type { LossReply, LossTask } from './loss-worker.ts';
-import type { ExperimentalConfig } from './settings.ts';
+import type { TrainingSettings } from './settings.ts';
 
 /** Computes policy losses away from the caller's thread. */
 export interface LossPool extends AsyncDisposable {
@@ -12,7 +12,7 @@ export interface LossPool extends AsyncDisposable {
    * Computes one row's loss. `columns` makes the row's typed arrays anew for each attempt: their memory moves to the worker.
    * @param columns called once, and again for each worker that died
    */
-  compute(columns: () => PolicyLossInputs, config: ExperimentalConfig): Promise<PolicyLoss>;
+  compute(columns: () => PolicyLossInputs, settings: TrainingSettings): Promise<PolicyLoss>;
   /** Ends the workers. */
   close(): Promise<void>;
 }
@@ -38,11 +38,11 @@ export function openLossPool(options: LossPoolOptions = {}): LossPool {
     idleTimeout: 30_000,
     execArgv: [], // flags of the host, such as loaders, are not for this worker
   });
-  async function compute(columns: () => PolicyLossInputs, config: ExperimentalConfig): Promise<PolicyLoss> {
+  async function compute(columns: () => PolicyLossInputs, settings: TrainingSettings): Promise<PolicyLoss> {
     for (let attempt = 1; ; attempt++) {
       const inputs = columns();
       const reply = await pool
-        .run({ inputs, config }, { transferList: buffersOf(inputs) })
+        .run({ inputs, settings }, { transferList: buffersOf(inputs) })
         .catch((cause: unknown) => ({ kind: 'died' as const, cause }));
       if (reply.kind === 'done') return reply.loss;
       if (reply.kind === 'failed') throw new OnpolicyError(reply.code, reply.message);

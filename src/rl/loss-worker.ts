@@ -1,11 +1,11 @@
 /** A worker's task: one packed row's columns -> its policy loss. Failures travel as data; the gradient's memory moves back. */
 import { move, transferableSymbol, valueSymbol } from 'piscina';
 import { type ErrorCode, OnpolicyError } from '../errors.ts';
-import { type PolicyLoss, type PolicyLossInputs, policyLoss } from './loss.ts';
-import type { ExperimentalConfig } from './settings.ts';
+import { type PolicyLoss, type PolicyLossInputs, rowLoss } from './loss.ts';
+import type { TrainingSettings } from './settings.ts';
 
 /** What crosses to the worker; the memory of typed columns moves with it. */
-export type LossTask = { readonly inputs: PolicyLossInputs; readonly config: ExperimentalConfig };
+export type LossTask = { readonly inputs: PolicyLossInputs; readonly settings: TrainingSettings };
 
 /** What comes back. */
 export type LossReply =
@@ -13,9 +13,9 @@ export type LossReply =
   | { readonly kind: 'failed'; readonly code: ErrorCode; readonly message: string };
 
 /** Runs one task. */
-export function run({ inputs, config }: LossTask): LossReply {
+export function run({ inputs, settings }: LossTask): LossReply {
   try {
-    const loss = policyLoss(inputs, config);
+    const loss = rowLoss(inputs, settings);
     const movable = {
       [transferableSymbol]: loss.grad_new_logprobs.buffer,
       [valueSymbol]: { kind: 'done', loss } satisfies LossReply,

@@ -49,7 +49,11 @@ export function policyLoss(
   inputs: PolicyLossInputs,
   experimentalConfig: ExperimentalConfig = {},
 ): PolicyLoss {
-  const settings = resolveSettings(experimentalConfig);
+  return rowLoss(inputs, resolveSettings(experimentalConfig));
+}
+
+/** The same under settings that are complete. */
+export function rowLoss(inputs: PolicyLossInputs, settings: TrainingSettings): PolicyLoss {
   const row = readRow(inputs, settings);
   const ratios = importanceRatios(row, settings.importance_sampling_level);
   const { loss, gradRatio, gradDirect } = surrogate(row, ratios.values, settings);

@@ -14,6 +14,7 @@ export {
   openFullTrainer,
 } from './full-trainer.ts';
 export { type Column, type PolicyLoss, type PolicyLossInputs, policyLoss } from './loss.ts';
+export type { StepOptions } from './optimizer.ts';
 export { defaultRowLength, type Packing, packRows, type TrainingRow, type WeightedSequence } from './pack.ts';
 export type { ExperimentalConfig, ImportanceSamplingLevel, TrainingSettings } from './settings.ts';
 export { type ChatTokenizer, type TokenOptions, type TokenSequence, trajectoryTokens } from './tokens.ts';
@@ -21,7 +22,6 @@ export {
   type ForwardOptions,
   openTrainer,
   type PackedRow,
-  type StepOptions,
   type Trainer,
   type TrainerInfo,
   type TrainerOptions,

@@ -1,6 +1,6 @@
 /** The door of supervised training: any input -> a valid request, or one error that lists every fault. */
 import { type ErrorDetail, invalidInput } from '../errors.ts';
-import { resolveSftConfig, type SftConfig, type SftExample } from './sft.ts';
+import { resolveSftSettings, type SftConfig, type SftExample, type SftSettings } from './sft.ts';
 
 /** What `runtime.sft` is asked for. */
 export type SftRequest = {
@@ -11,12 +11,12 @@ export type SftRequest = {
   readonly config?: SftConfig | undefined;
 };
 
-/** Checks the request. Throws `INVALID_REQUEST` with all faults. */
+/** Checks the request and fills in its settings. Throws `INVALID_REQUEST` with all faults. */
 export function validateSftRequest({
   model_id,
   data,
   config = {},
-}: SftRequest): SftRequest & { config: SftConfig } {
+}: SftRequest): Pick<SftRequest, 'model_id' | 'data'> & { readonly settings: SftSettings } {
   const faults: ErrorDetail[] = [];
   const expect = (holds: boolean, loc: readonly (string | number)[], expected: string, input: unknown) => {
     if (!holds) faults.push({ loc: loc.map(String), type: 'type', msg: `expected ${expected}`, input });
@@ -29,6 +29,5 @@ export function validateSftRequest({
     expect(isList, ['data', i, 'messages'], 'an array of messages with a role', messages);
   }
   if (faults.length > 0) throw invalidInput(faults);
-  resolveSftConfig(config);
-  return { model_id, data, config };
+  return { model_id, data, settings: resolveSftSettings(config) };
 }

@@ -1,9 +1,9 @@
 /** Conversations with the answers to learn -> gradient steps of cross-entropy on an opened trainer. */
 import { setImmediate } from 'node:timers/promises';
 import { type ErrorDetail, invalidInput } from '../errors.ts';
-import { failIfAborted, type JobTools } from './job.ts';
 import { Averages, type Metrics } from './metrics.ts';
 import { defaultRowLength, packRows, type WeightedSequence } from './pack.ts';
+import { failIfAborted, type JobTools } from './policy-steps.ts';
 import { trajectoryTokens } from './tokens.ts';
 import type { TrajectoryMessage } from './trajectory.ts';
 
@@ -13,7 +13,7 @@ export type SftExample = {
   readonly tools?: readonly unknown[] | null;
 };
 
-/** Settings of supervised training. */
+/** SftSettings of supervised training. */
 export type SftConfig = {
   /** Examples per optimizer step. Default 8. */
   readonly batch_size?: number;
@@ -41,17 +41,17 @@ const DEFAULTS = {
   packed_sequence_length: null,
 } as const;
 
-type Settings = {
+/** The same, complete and checked. */
+export type SftSettings = {
   readonly [Name in keyof typeof DEFAULTS]: NonNullable<SftConfig[Name]> | (typeof DEFAULTS)[Name];
 };
 
 /** Runs all steps and returns the job's metrics. */
 export async function trainOnExamples(
   data: readonly SftExample[],
-  config: SftConfig,
+  settings: SftSettings,
   tools: JobTools,
 ): Promise<Metrics> {
-  const settings = resolveSftConfig(config);
   const { trainer, signal } = tools;
   const abort = () => trainer.abort();
   signal?.addEventListener('abort', abort);
@@ -106,7 +106,7 @@ export async function trainOnExamples(
 export function rateAt(
   step: number,
   stepCount: number,
-  { learning_rate, schedule, warmup_ratio }: Pick<Settings, 'learning_rate' | 'schedule' | 'warmup_ratio'>,
+  { learning_rate, schedule, warmup_ratio }: Pick<SftSettings, 'learning_rate' | 'schedule' | 'warmup_ratio'>,
 ): number {
   const warmupSteps = Math.floor(stepCount * warmup_ratio);
   if (step < warmupSteps) return (learning_rate * (step + 1)) / warmupSteps;
@@ -126,7 +126,7 @@ export function rateAt(
 /** Each example's sequences: its assistant turns take the place of sampled ones. */
 async function tokenize(
   data: readonly SftExample[],
-  settings: Settings,
+  settings: SftSettings,
   { tokenizer, signal }: JobTools,
 ): Promise<WeightedSequence[][]> {
   const sequences: WeightedSequence[][] = [];
@@ -153,13 +153,13 @@ async function tokenize(
 }
 
 /** Fills defaults and rejects unknown fields and illegal values, naming every one of them. */
-export function resolveSftConfig(config: SftConfig): Settings {
+export function resolveSftSettings(config: SftConfig): SftSettings {
   const given = Object.entries(config).filter(([, value]) => value !== undefined && value !== null);
-  const settings = { ...DEFAULTS, ...Object.fromEntries(given) } as Settings;
+  const settings = { ...DEFAULTS, ...Object.fromEntries(given) } as SftSettings;
   const faults: ErrorDetail[] = given
     .filter(([name]) => !Object.hasOwn(DEFAULTS, name))
     .map(([name, input]) => ({ loc: ['config', name], type: 'unknown_field', msg: 'unknown field', input }));
-  const expect = (name: keyof Settings, holds: boolean, expected: string) => {
+  const expect = (name: keyof SftSettings, holds: boolean, expected: string) => {
     if (!holds)
       faults.push({
         loc: ['config', name],

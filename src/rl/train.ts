@@ -10,10 +10,10 @@ import {
   stepFolder,
   writeStep,
 } from './checkpoint-step.ts';
-import { type JobTools, trainOnGroups } from './job.ts';
 import type { Metrics } from './metrics.ts';
-import type { ExperimentalConfig } from './settings.ts';
-import { type SftConfig, type SftExample, trainOnExamples } from './sft.ts';
+import { type JobTools, trainOnGroups } from './policy-steps.ts';
+import type { TrainingSettings } from './settings.ts';
+import { type SftExample, type SftSettings, trainOnExamples } from './sft.ts';
 import type { TrajectoryGroup } from './trajectory.ts';
 
 /** Where a model's checkpoints lie, and what a job on them works with. */
@@ -29,34 +29,27 @@ export type TrainResult = StepFacts & { readonly folder: string };
 
 /** Reinforcement learning: trains on groups of scored trajectories and leaves a checkpoint at the next step. */
 export function train(
-  request: {
-    readonly trajectory_groups: readonly TrajectoryGroup[];
-    readonly experimental_config?: ExperimentalConfig | undefined;
-  },
+  { groups, settings }: { groups: readonly TrajectoryGroup[]; settings: TrainingSettings },
   tools: TrainTools,
 ): Promise<TrainResult> {
   const readReference = (step: number) =>
     readAdapter(stepFolder(tools.checkpoints, step), tools.trainer.info);
   return runJob(
-    () => request.trajectory_groups.flatMap((group) => group.trajectories),
+    () => groups.flatMap(({ trajectories }) => trajectories),
     tools,
-    () =>
-      trainOnGroups(request.trajectory_groups, request.experimental_config ?? {}, {
-        ...tools,
-        readReference,
-      }),
+    () => trainOnGroups(groups, settings, { ...tools, readReference }),
   );
 }
 
 /** Supervised: trains on given answers and leaves a checkpoint at the next step. */
 export function sft(
-  request: { readonly data: readonly SftExample[]; readonly config?: SftConfig | undefined },
+  { data, settings }: { data: readonly SftExample[]; settings: SftSettings },
   tools: TrainTools,
 ): Promise<TrainResult> {
   return runJob(
-    () => request.data,
+    () => data,
     tools,
-    () => trainOnExamples(request.data, request.config ?? {}, tools),
+    () => trainOnExamples(data, settings, tools),
   );
 }
 

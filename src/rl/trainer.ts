@@ -13,6 +13,7 @@ import type {
 import { devices, type Gpu, loadAddon, openLibraries } from '../native/index.ts';
 import { readAdapter, readOptimizer, saveCheckpoint } from './checkpoint-files.ts';
 import { LINEAR_MODULES } from './linear-modules.ts';
+import { ADAPTER_ADAMW, type StepOptions } from './optimizer.ts';
 import { SerialCalls } from './serial.ts';
 
 /**
@@ -61,17 +62,6 @@ export type ForwardOptions = {
   readonly adapterOff?: boolean;
 };
 
-/** Settings of one optimizer step. */
-export type StepOptions = {
-  readonly learningRate: number;
-  readonly beta1?: number;
-  readonly beta2?: number;
-  readonly eps?: number;
-  readonly weightDecay?: number;
-  /** The gradient is scaled down to this norm; 0: never. */
-  readonly maxGradNorm?: number;
-};
-
 /** Facts about an opened trainer. */
 export type TrainerInfo = ModelFacts & { readonly rank: number; readonly alpha: number };
 
@@ -108,8 +98,6 @@ export interface Trainer extends AsyncDisposable {
   /** Ends what runs, frees everything. Closing twice is fine. */
   close(): Promise<void>;
 }
-
-const STEP_DEFAULTS = { beta1: 0.9, beta2: 0.99, eps: 1e-8, weightDecay: 0.1, maxGradNorm: 0.1 } as const;
 
 /** Opens a GGUF model for training, with a fresh adapter: A random, B zero, so that it changes nothing yet. */
 export async function openTrainer(options: TrainerOptions): Promise<Trainer> {
@@ -184,7 +172,7 @@ class GgufTrainer implements Trainer {
   }
 
   async reset(): Promise<void> {
-    const weights = await freshAdapter(this.info, this.info.rank, this.#seed);
+    const weights = await freshAdapter(this.info, this.#seed);
     await this.#calls.run(async () => {
       await this.#writeInPieces('value', weights);
       this.#native.resetOptimizer();
@@ -193,7 +181,7 @@ class GgufTrainer implements Trainer {
   }
 
   step(options: StepOptions) {
-    return this.#calls.run(() => this.#native.step({ ...STEP_DEFAULTS, ...options }));
+    return this.#calls.run(() => this.#native.step({ ...ADAPTER_ADAMW, ...options }));
   }
 
   /** All modules' numbers, copied without holding up the caller's thread for long. Only from within the queue. */
@@ -256,29 +244,21 @@ class GgufTrainer implements Trainer {
   }
 }
 
-/** A uniform within 1 / sqrt(in), B zero: the usual start of LoRA. Made a module at a time: there can be millions of numbers. */
-async function freshAdapter(
-  info: NativeTrainer['info'],
-  rank: number,
-  seed: number,
-): Promise<AdapterWeights> {
+/**
+ * A uniform within 1 / sqrt(in), B zero: the usual start of LoRA. Made one module at a time, as there can be millions of
+ * numbers: module after module takes the next numbers of the seed's stream.
+ */
+async function freshAdapter({ modules, rank }: TrainerInfo, seed: number): Promise<AdapterWeights> {
+  const { uniforms } = loadAddon();
   const weights: Record<string, LoraFactors> = {};
-  for (const [index, module] of info.modules.entries()) {
+  let position = 0;
+  for (const module of modules) {
     const bound = 1 / Math.sqrt(module.in);
-    const a = new Float32Array(rank * module.in);
-    for (let i = 0; i < a.length; i++) a[i] = (2 * uniform(seed, index, i) - 1) * bound;
+    const numbers = uniforms(BigInt(Math.trunc(seed)), position, rank * module.in);
+    position += numbers.length;
+    const a = Float32Array.from(numbers, (number) => (2 * number - 1) * bound);
     weights[module.name] = { a, b: new Float32Array(module.out * rank) };
     await setImmediate();
   }
   return weights;
-}
-
-/** The number in [0, 1) at one address. */
-function uniform(seed: number, module: number, index: number): number {
-  let state = Math.imul(seed ^ 0x9e3779b9, 0x85ebca6b) ^ Math.imul(module + 1, 0xc2b2ae35) ^ index;
-  for (const factor of [0x7feb352d, 0x846ca68b, 0x2c1b3c6d]) {
-    state = Math.imul(state ^ (state >>> 16), factor);
-    state ^= state >>> 13;
-  }
-  return (state >>> 0) / 2 ** 32;
 }

@@ -57,14 +57,14 @@ export class Training {
     const { model_id, trajectory_groups, experimental_config } = validateTrainingJobRequest(request);
     const settings = resolveSettings(experimental_config ?? {});
     return await this.#submit(model_id, settings, options, (tools) =>
-      train({ trajectory_groups, experimental_config: experimental_config ?? {} }, tools),
+      train({ groups: trajectory_groups, settings }, tools),
     );
   }
 
   /** Supervised learning on given answers. Resolves when the job is queued. */
   async sft(request: SftRequest, options: CallOptions = {}): Promise<TrainingJob> {
-    const { model_id, data, config } = validateSftRequest(request);
-    return await this.#submit(model_id, config, options, (tools) => sft({ data, config }, tools));
+    const { model_id, data, settings } = validateSftRequest(request);
+    return await this.#submit(model_id, settings, options, (tools) => sft({ data, settings }, tools));
   }
 
   /** Jobs by id, also those of earlier processes. */
@@ -86,7 +86,7 @@ export class Training {
 
   async #submit(
     modelId: string,
-    config: Readonly<Record<string, unknown>>,
+    settings: Readonly<Record<string, unknown>>,
     { signal }: CallOptions,
     work: Work,
   ): Promise<TrainingJob> {
@@ -97,7 +97,7 @@ export class Training {
     requireGguf(base, 'model_id');
     const stop = new AbortController();
     const record = await store.createJob(model.id, {
-      config,
+      config: settings,
       cancel: () => stop.abort(new OnpolicyError('ABORTED', 'its model is being deleted')),
     });
     const job = new JobHandle(record.id, stop);

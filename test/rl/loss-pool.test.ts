@@ -5,6 +5,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { afterAll, describe, expect, it } from 'vitest';
 import { type PolicyLossInputs, policyLoss } from '../../src/rl/loss.ts';
 import { openLossPool } from '../../src/rl/loss-pool.ts';
+import { resolveSettings } from '../../src/rl/settings.ts';
 
 const workerFile = fileURLToPath(new URL('../../dist/rl/loss-worker.js', import.meta.url));
 const isBuilt = fs.existsSync(workerFile);
@@ -28,7 +29,7 @@ describe.skipIf(!isBuilt)('loss pool', () => {
   it('computes what the function computes, and moves the columns instead of copying them', async () => {
     await using pool = openLossPool();
     const sent = columns();
-    const result = await pool.compute(() => sent, { ppo: true });
+    const result = await pool.compute(() => sent, resolveSettings({ ppo: true }));
     expect(result).toEqual(policyLoss(columns(), { ppo: true }));
     expect((sent.new_logprobs as Float64Array).byteLength).toBe(0);
   });
@@ -49,7 +50,7 @@ describe.skipIf(!isBuilt)('loss pool', () => {
        }`,
     );
     await using pool = openLossPool({ workerFile: fragile });
-    expect(await pool.compute(columns, {})).toEqual(policyLoss(columns(), {}));
+    expect(await pool.compute(columns, resolveSettings())).toEqual(policyLoss(columns(), {}));
     expect(fs.existsSync(marker)).toBe(true);
   });
 
@@ -57,11 +58,12 @@ describe.skipIf(!isBuilt)('loss pool', () => {
     const broken = path.join(folder, 'broken.mjs');
     fs.writeFileSync(broken, 'export function run() { process.exit(1); }');
     await using pool = openLossPool({ workerFile: broken, attempts: 2 });
-    await expect(pool.compute(columns, {})).rejects.toMatchObject({ code: 'BACKEND_FAILED' });
+    await expect(pool.compute(columns, resolveSettings())).rejects.toMatchObject({ code: 'BACKEND_FAILED' });
   });
 
   it('passes the code of a bad input on', async () => {
     await using pool = openLossPool();
-    await expect(pool.compute(columns, { epsilon: -1 })).rejects.toMatchObject({ code: 'INVALID_REQUEST' });
+    const uneven = () => ({ ...columns(), mask: Uint8Array.of(1) });
+    await expect(pool.compute(uneven, resolveSettings())).rejects.toMatchObject({ code: 'INVALID_REQUEST' });
   });
 });

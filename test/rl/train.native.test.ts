@@ -3,14 +3,14 @@ import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { listSteps, stepFolder } from '../../src/rl/checkpoint-step.ts';
-import type { JobEvent } from '../../src/rl/job.ts';
 import { policyLoss } from '../../src/rl/loss.ts';
 import type { LossPool } from '../../src/rl/loss-pool.ts';
+import type { JobEvent } from '../../src/rl/policy-steps.ts';
 import type { ChatTokenizer } from '../../src/rl/tokens.ts';
-import { sft, train } from '../../src/rl/train.ts';
 import { openTrainer, type Trainer } from '../../src/rl/trainer.ts';
 import type { TrajectoryGroup } from '../../src/rl/trajectory.ts';
 import { writeTinyModel } from './tiny-model.ts';
+import { sft, train } from './training.ts';
 
 const root = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-train-native-'));
 const model = path.join(root, 'model.gguf');

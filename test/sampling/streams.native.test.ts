@@ -10,6 +10,17 @@ import { logitsOf, nativeSampler } from '../fakes/sampling.ts';
 const SIZE = 5000;
 const logits = randomRow(SIZE, 1);
 
+describe('uniforms', () => {
+  it.each([
+    [0n, 0],
+    [5n, 1000],
+    [-7n, 2 ** 33],
+  ])('seed %d from position %d on', (seed, position) => {
+    const expected = Array.from({ length: 5 }, (_, i) => uniformAt(seed, position + i));
+    expect([...loadAddon().uniforms(seed, position, 5)]).toEqual(expected);
+  });
+});
+
 describe('seeds', () => {
   const draw = (seed: bigint) => nativeSampler({ vocabSize: SIZE }, seed).drawMany(logits, 200);
 

@@ -3,12 +3,12 @@ import { setImmediate } from 'node:timers/promises';
 import { OnpolicyError } from '../errors.ts';
 import type { AdapterWeights } from '../native/index.ts';
 import type { TrainingJobEvent } from '../protocol/index.ts';
-import { makeBatch, validateGroups } from './batch.ts';
+import { makeBatch } from './batch.ts';
 import type { PolicyLoss } from './loss.ts';
 import type { LossPool } from './loss-pool.ts';
 import { Averages, type Metrics } from './metrics.ts';
 import type { TrainingRow } from './pack.ts';
-import { type ExperimentalConfig, resolveSettings, type TrainingSettings } from './settings.ts';
+import type { TrainingSettings } from './settings.ts';
 import type { ChatTokenizer } from './tokens.ts';
 import type { Trainer } from './trainer.ts';
 import type { TrajectoryGroup } from './trajectory.ts';
@@ -38,11 +38,9 @@ const MAX_SKIPPED_IN_A_ROW = 3;
 /** Runs the gradient steps of one job and returns its metrics. The trainer's adapter and optimizer state are then new. */
 export async function trainOnGroups(
   groups: readonly TrajectoryGroup[],
-  config: ExperimentalConfig,
+  settings: TrainingSettings,
   tools: JobTools,
 ): Promise<Metrics> {
-  const settings = resolveSettings(config);
-  validateGroups(groups);
   const { trainer, signal } = tools;
   const abort = () => trainer.abort();
   signal?.addEventListener('abort', abort);

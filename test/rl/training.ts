@@ -1,0 +1,22 @@
+/** Jobs under settings as the wire has them, for tests. */
+import { type ExperimentalConfig, resolveSettings } from '../../src/rl/settings.ts';
+import { resolveSftSettings, type SftConfig, type SftExample } from '../../src/rl/sft.ts';
+import * as jobs from '../../src/rl/train.ts';
+import type { TrajectoryGroup } from '../../src/rl/trajectory.ts';
+
+/** Reinforcement learning. Rejects when the settings are wrong. */
+export async function train(
+  request: { trajectory_groups: readonly TrajectoryGroup[]; experimental_config?: ExperimentalConfig },
+  tools: jobs.TrainTools,
+): Promise<jobs.TrainResult> {
+  const settings = resolveSettings(request.experimental_config);
+  return await jobs.train({ groups: request.trajectory_groups, settings }, tools);
+}
+
+/** Supervised learning. Rejects when the settings are wrong. */
+export async function sft(
+  { data, config = {} }: { data: readonly SftExample[]; config?: SftConfig },
+  tools: jobs.TrainTools,
+): Promise<jobs.TrainResult> {
+  return await jobs.sft({ data, settings: resolveSftSettings(config) }, tools);
+}
