@@ -2,9 +2,10 @@
 
 import type { ChatCompletionStream } from './answer/index.ts';
 import { answer } from './answer/index.ts';
+import { LeaseScope, lease } from './common/index.ts';
 import { type EngineStats, sumStats } from './engine/index.ts';
 import { OnpolicyError } from './errors.ts';
-import { type FindRegistered, Models, type Serving, serve } from './models/index.ts';
+import { type FindRegistered, leaseModel, Models } from './models/index.ts';
 import { loadAddon } from './native/index.ts';
 import {
   type ChatCompletion,
@@ -86,7 +87,9 @@ export class Runtime implements Service {
       models: this.#models,
       store,
       settings: { ...options.training, gpu: options.gpu },
-      onCheckpoint: async (modelId) => (await serve(this.#models, this.#find, modelId, undefined)).release(),
+      onCheckpoint: async (modelId) => {
+        using _loaded = await leaseModel(this.#models, this.#find, modelId, undefined);
+      },
     });
     this.trainingJobs = this.#training.jobs;
     if (log)
@@ -117,27 +120,18 @@ export class Runtime implements Service {
     const valid = validateChatRequest(request, { scheduling, maxLogprobs, allowRequestTemplate });
     if (signal?.aborted)
       throw new OnpolicyError('ABORTED', 'the request was aborted', { cause: signal.reason });
-    const releaseId = this.#claimId(valid.request_id);
-    let serving: Serving | null = null;
-    const onEnd = (): void => {
-      releaseId();
-      serving?.release();
-    };
-    try {
-      serving = await serve(this.#models, this.#find, valid.model, signal);
-      checkVocabulary(valid, serving.model.tokenizer.vocabSize);
-      this.#requireOpen();
-      return await answer(serving, valid, {
-        signal,
-        onEnd,
-        processedLogprobs: logprobsMode === 'processed',
-        kvTransferFolder,
-        arrival: this.#arrivals++,
-      });
-    } catch (error) {
-      onEnd();
-      throw error;
-    }
+    using leases = new LeaseScope();
+    leases.add(this.#claimId(valid.request_id));
+    const leased = leases.add(await leaseModel(this.#models, this.#find, valid.model, signal));
+    checkVocabulary(valid, leased.model.tokenizer.vocabSize);
+    this.#requireOpen();
+    return await answer(leased, valid, {
+      signal,
+      leases,
+      processedLogprobs: logprobsMode === 'processed',
+      kvTransferFolder,
+      arrival: this.#arrivals++,
+    });
   }
 
   /**
@@ -212,17 +206,13 @@ export class Runtime implements Service {
     await this.close();
   }
 
-  /** Keeps a request's id from others until the function that it returns is called. */
-  #claimId(id: string | null): () => void {
-    if (id === null) return () => {};
+  /** Keeps others from using a request's id. */
+  #claimId(id: string | null): Disposable | null {
+    if (id === null) return null;
     if (this.#requestIds.has(id))
       throwFaults([fault(['request_id'], 'conflict', 'an id that no request has which still runs', id)]);
     this.#requestIds.add(id);
-    let isHeld = true;
-    return () => {
-      if (isHeld) this.#requestIds.delete(id);
-      isHeld = false;
-    };
+    return lease(() => this.#requestIds.delete(id));
   }
 
   #requireOpen(): void {

@@ -2,8 +2,9 @@
 // The whole path is in it: scheduling, reading the sampled rows, text, log-probabilities, chunks, and the readers. And the
 // part of it that the next step waits for.
 import { answer } from '../../dist/answer/answer.js';
+import { LeaseScope } from '../../dist/common/index.js';
 import { Engine } from '../../dist/engine/engine.js';
-import { serveTemplate } from '../../dist/models/served-template.js';
+import { readTemplate } from '../../dist/models/model-template.js';
 import { validateChatRequest } from '../../dist/protocol/index.js';
 import { report, settingsOfProcess } from '../measure.mjs';
 
@@ -70,7 +71,7 @@ class InstantBackend {
 /** Milliseconds of each step while all sequences run: of processor time, and until the next one begins. */
 async function measure(fields) {
   const backend = new InstantBackend();
-  const template = serveTemplate('{{ messages[0].content }}', tokenizer, undefined);
+  const template = readTemplate('{{ messages[0].content }}', tokenizer, undefined);
   const engine = new Engine(backend, { maxRunning: sequences, policy: 'fcfs', prefixCache: true });
   const model = {
     path: 'fake',
@@ -96,7 +97,7 @@ async function measure(fields) {
       const request = validateChatRequest(body, { wire: false });
       const answered = await answer({ model, adapter: null }, request, {
         signal: undefined,
-        onEnd() {},
+        leases: new LeaseScope(),
         processedLogprobs: false,
         arrival,
       });

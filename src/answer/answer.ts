@@ -1,10 +1,11 @@
 /** A validated request on a loaded model -> its answer, whole or as a stream. The request's path in one page. */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { NO_ADAPTER } from '../backends/index.ts';
+import type { LeaseScope } from '../common/index.ts';
 import type { Group } from '../engine/index.ts';
 import { readKvTransfer } from '../engine/index.ts';
 import { OnpolicyError } from '../errors.ts';
-import type { Serving } from '../models/index.ts';
+import type { ModelLease } from '../models/index.ts';
 import { planMessage, templateFor } from '../models/index.ts';
 import type { ChatCompletion, ValidChatRequest } from '../protocol/index.ts';
 import { createLogitsHooks, createPromptScores, createSamplers } from '../sampling/index.ts';
@@ -22,8 +23,8 @@ import type { StopRules } from './text-out.ts';
 /** What an answer needs beside the request and the model. */
 export type AnswerContext = {
   readonly signal: AbortSignal | undefined;
-  /** Called when the request has ended, however it did, once it has begun to run. */
-  readonly onEnd: () => void;
+  /** What the request holds until it has ended. */
+  readonly leases: LeaseScope;
   readonly processedLogprobs: boolean;
   /** Where saved prompts lie. */
   readonly kvTransferFolder: string;
@@ -33,7 +34,7 @@ export type AnswerContext = {
 
 /** Answers a request. Everything that can be wrong with it shows before the first token. */
 export async function answer(
-  { model, adapter }: Pick<Serving, 'model' | 'adapter'>,
+  { model, adapter }: Pick<ModelLease, 'model' | 'adapter'>,
   request: ValidChatRequest,
   context: AnswerContext,
 ): Promise<ChatCompletion | ChatCompletionStream> {
@@ -78,13 +79,13 @@ export async function answer(
     wantsLogprobs: request.logprobs,
     tokensAsIds: request.return_tokens_as_token_ids,
     signal: context.signal,
-    onEnd: context.onEnd,
     matchers: await createMatchers(spec, request.n, model.loaded),
     promptScores: createPromptScores(request, prompt.ids, tokenizer.vocabSize),
     savedPrompt: promptTransfer.savedPrompt,
     lengthPenalty: request.use_beam_search ? request.length_penalty : null,
     hooks: createLogitsHooks(request, prompt.ids, tokenizer.vocabSize),
   });
+  completion.hold(context.leases.handOver({}));
   const header: AnswerHeader = {
     id: `chatcmpl-${request.request_id ?? randomUUID()}`,
     created,

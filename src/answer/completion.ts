@@ -28,8 +28,6 @@ export type PreparedCompletion = {
   readonly wantsLogprobs: boolean;
   readonly tokensAsIds: boolean;
   readonly signal: AbortSignal | undefined;
-  /** Called once, when the engine has no more use for its sequences. */
-  readonly onEnd: () => void;
   /** Collects the prompt's log-probabilities, once for all choices. */
   readonly promptScores: PromptScores | null;
   /** Grammars that hold the choices, from their first token or from the end of the reasoning; one each, or none. */
@@ -54,6 +52,7 @@ export class Completion {
   readonly #run: Run;
   readonly #onAbort = (): void => this.stop(abortError(this.#prepared.signal));
   #open: number; // choices that have not ended
+  #lease: Disposable | null = null; // of what the engine needs until all choices have ended
   #error: OnpolicyError | null = null;
   #wake: (() => void) | null = null;
   #wakeQueued = false;
@@ -125,6 +124,12 @@ export class Completion {
     this.#finish();
   }
 
+  /** Disposes of the lease when all choices have ended. */
+  hold(lease: Disposable): void {
+    this.#lease = lease;
+    if (this.isEnded) lease[Symbol.dispose]();
+  }
+
   #onChange(choice: Choice): void {
     if (choice.isEnded) this.#open -= 1;
     if (choice.error && !this.#error) this.#error = choice.error;
@@ -135,7 +140,7 @@ export class Completion {
   #finish(): void {
     this.#prepared.signal?.removeEventListener('abort', this.#onAbort);
     this.#run.stop();
-    this.#prepared.onEnd();
+    this.#lease?.[Symbol.dispose]();
     this.#notify();
   }
 

@@ -3,7 +3,7 @@ import type { LoadedModel } from '../backends/index.ts';
 import type { Engine, Group, SavedPrompt } from '../engine/index.ts';
 import { type CacheOwner, digestModel, type KvTransfer, loadCache, saveCache } from '../engine/index.ts';
 import { OnpolicyError } from '../errors.ts';
-import type { ServedModel } from '../models/index.ts';
+import type { RunningModel } from '../models/index.ts';
 import type { JsonObject } from '../protocol/index.ts';
 
 /** The two ends of a transfer. */
@@ -20,7 +20,7 @@ export function transferKey(transfer: KvTransfer): string | null {
 }
 
 /** What computed a prompt: a model, and the identity of the adapter beside it; empty: none. */
-export type PromptOwner = { readonly model: ServedModel; readonly adapter: string };
+export type PromptOwner = { readonly model: RunningModel; readonly adapter: string };
 
 /** Loads what a request goes on from, before it is submitted. Fails with `INVALID_REQUEST` when it does not belong here. */
 export async function beginTransfer(

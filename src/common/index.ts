@@ -1,4 +1,5 @@
 /** What several folders use, and what imports none of them. */
 export { bufferedIterator } from './buffered-iterator.ts';
 export { flushFolder, replaceFile, storeFailed, writeFlushed } from './durable-files.ts';
+export { LeaseScope, lease } from './lease.ts';
 export { ParserRun, type Reading, TextReader } from './text-reader.ts';

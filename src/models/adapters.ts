@@ -1,24 +1,24 @@
 /** Adapter files -> adapters loaded beside one model: each once, for as long as somebody uses or keeps it. */
+import { LeaseScope, lease } from '../common/index.ts';
 import type { Engine } from '../engine/index.ts';
 
 /** An adapter's file, and a name that no other content ever has. */
 export type AdapterFile = { readonly identity: string; readonly path: string };
 
-/** An adapter that stays loaded until it is released. Releasing twice is fine. */
-export type AdapterLease = {
+/** An adapter that stays loaded until this is disposed of. */
+export type AdapterLease = Disposable & {
   /** By which the engine knows it. */
   readonly number: number;
   readonly identity: string;
-  release(): void;
 };
 
-type Entry = { readonly number: Promise<number>; holders: number };
+type Entry = { readonly number: Promise<number>; userCount: number };
 
 /** The adapters of one engine. */
 export class Adapters {
   readonly #engine: Pick<Engine, 'loadAdapter' | 'freeAdapter'>;
   readonly #entries = new Map<string, Entry>(); // by identity
-  readonly #kept = new Map<string, AdapterLease>(); // by who keeps it
+  readonly #kept = new Map<string, AdapterLease>(); // by keeper
 
   constructor(engine: Pick<Engine, 'loadAdapter' | 'freeAdapter'>) {
     this.#engine = engine;
@@ -28,42 +28,33 @@ export class Adapters {
   async use({ identity, path }: AdapterFile): Promise<AdapterLease> {
     let entry = this.#entries.get(identity);
     if (!entry) {
-      entry = { number: this.#engine.loadAdapter(path), holders: 0 };
+      entry = { number: this.#engine.loadAdapter(path), userCount: 0 };
       this.#entries.set(identity, entry);
     }
-    const held = entry;
-    held.holders += 1;
-    try {
-      const number = await held.number;
-      let isHeld = true;
-      const release = (): void => {
-        if (isHeld) this.#letGo(identity, held);
-        isHeld = false;
-      };
-      return { number, identity, release };
-    } catch (error) {
-      this.#letGo(identity, held);
-      throw error;
-    }
+    const used = entry;
+    used.userCount += 1;
+    using scope = new LeaseScope();
+    scope.add(lease(() => this.#endUse(identity, used)));
+    return scope.handOver({ number: await used.number, identity });
   }
 
-  /** Keeps an adapter loaded for `keeper`, in place of the one that was kept for it before. */
+  /** Keeps an adapter loaded for `keeper`, instead of the one before. */
   async keep(keeper: string, file: AdapterFile): Promise<void> {
     if (this.#kept.get(keeper)?.identity === file.identity) return;
-    const lease = await this.use(file);
+    const kept = await this.use(file);
     this.drop(keeper);
-    this.#kept.set(keeper, lease);
+    this.#kept.set(keeper, kept);
   }
 
-  /** Keeps nothing for `keeper` any more. */
+  /** Ends what {@link keep} began. */
   drop(keeper: string): void {
-    this.#kept.get(keeper)?.release();
+    this.#kept.get(keeper)?.[Symbol.dispose]();
     this.#kept.delete(keeper);
   }
 
-  #letGo(identity: string, entry: Entry): void {
-    entry.holders -= 1;
-    if (entry.holders > 0) return;
+  #endUse(identity: string, entry: Entry): void {
+    entry.userCount -= 1;
+    if (entry.userCount > 0) return;
     if (this.#entries.get(identity) === entry) this.#entries.delete(identity);
     // A failed load has nothing to free, and an engine that fails to free has ended.
     entry.number.then((number) => this.#engine.freeAdapter(number)).catch(() => {});

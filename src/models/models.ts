@@ -18,7 +18,7 @@ import type { Gpu } from '../native/index.ts';
 import type { SamplingDefaults } from '../sampling/index.ts';
 import type { Tokenizer } from '../tokenizer/index.ts';
 import { Adapters } from './adapters.ts';
-import { type ServedTemplate, serveTemplate } from './served-template.ts';
+import { type ModelTemplate, readTemplate } from './model-template.ts';
 import { Shared } from './shared-work.ts';
 
 /** How one model is loaded and served. What is absent comes from the runtime's options. */
@@ -70,7 +70,7 @@ export type ServingOptions = ServingLimits & {
 };
 
 /** A model that answers. */
-export type ServedModel = {
+export type RunningModel = {
   readonly path: string;
   /** What answers call it when the request names none: a reference that finds it again. */
   readonly name: string;
@@ -80,9 +80,9 @@ export type ServedModel = {
   /** Loaded beside its weights. */
   readonly adapters: Adapters;
   /** Null when the file holds none. */
-  readonly template: ServedTemplate | null;
+  readonly template: ModelTemplate | null;
   /** The variant for requests with tools; null: there is only one template. */
-  readonly toolTemplate: ServedTemplate | null;
+  readonly toolTemplate: ModelTemplate | null;
   readonly contextSize: number;
   /** CPU threads that its arithmetic uses. */
   readonly threads: number;
@@ -92,7 +92,7 @@ export type ServedModel = {
 };
 
 /** What only GGUF models can do needs one. Fails with `UNSUPPORTED` for others, naming the field that asked for it. */
-export function requireGguf(model: ServedModel, field: string): GgufModel {
+export function requireGguf(model: RunningModel, field: string): GgufModel {
   if (model.loaded instanceof GgufModel) return model.loaded;
   throw new OnpolicyError(
     'UNSUPPORTED',
@@ -128,9 +128,9 @@ export class Models {
   readonly #options: ServingOptions;
   readonly #aliases: ReadonlyMap<string, ModelOptions>;
   readonly #default: ModelOptions;
-  readonly #byReference = new Map<string, Shared<ServedModel>>();
-  readonly #byFile = new Map<string, Shared<ServedModel>>(); // and options
-  readonly #loaded = new Set<ServedModel>();
+  readonly #byReference = new Map<string, Shared<RunningModel>>();
+  readonly #byFile = new Map<string, Shared<RunningModel>>(); // and options
+  readonly #loaded = new Set<RunningModel>();
   #closed = false;
 
   constructor(
@@ -145,7 +145,7 @@ export class Models {
   }
 
   /** The model behind a reference: an alias, a path, an `hf:` URI, or nothing for the default one. Loads it on first use. */
-  async get(reference: string | null, signal?: AbortSignal): Promise<ServedModel> {
+  async get(reference: string | null, signal?: AbortSignal): Promise<RunningModel> {
     if (this.#closed) throw new OnpolicyError('CLOSED', 'the runtime is closed');
     const name = reference ?? '';
     let opening = this.#byReference.get(name);
@@ -162,7 +162,7 @@ export class Models {
   }
 
   /** Every model that is loaded now. */
-  loaded(): ReadonlySet<ServedModel> {
+  loaded(): ReadonlySet<RunningModel> {
     return this.#loaded;
   }
 
@@ -179,7 +179,7 @@ export class Models {
   }
 
   /** Several references to one file with the same options share one model. */
-  async #open(options: ModelOptions, stop: AbortSignal): Promise<ServedModel> {
+  async #open(options: ModelOptions, stop: AbortSignal): Promise<RunningModel> {
     const file = await resolveFile(options.path, this.#options.onProgress, stop);
     const key = JSON.stringify([file, { ...options, path: null }]);
     let loading = this.#byFile.get(key);
@@ -196,7 +196,7 @@ export class Models {
     return model;
   }
 
-  async #load(file: string, options: ModelOptions, signal: AbortSignal): Promise<ServedModel> {
+  async #load(file: string, options: ModelOptions, signal: AbortSignal): Promise<RunningModel> {
     const { scheduling, prefixCache } = this.#options;
     const loaded = await this.#read(file, options, signal);
     try {
@@ -213,8 +213,8 @@ export class Models {
         maxOutputs: outputRows(tokenizer.vocabSize, maxRunning),
         threads,
       });
-      const serve = (source: string): ServedTemplate | null =>
-        source === '' ? null : serveTemplate(source, tokenizer, options.toolFormat);
+      const toTemplate = (source: string): ModelTemplate | null =>
+        source === '' ? null : readTemplate(source, tokenizer, options.toolFormat);
       const engine = new Engine(backend, { maxRunning, policy: scheduling, prefixCache });
       return {
         path: file,
@@ -223,8 +223,8 @@ export class Models {
         tokenizer,
         engine,
         adapters: new Adapters(engine),
-        template: serve(options.chatTemplate ?? loaded.chatTemplate),
-        toolTemplate: options.chatTemplate === undefined ? serve(loaded.toolTemplate) : null,
+        template: toTemplate(options.chatTemplate ?? loaded.chatTemplate),
+        toolTemplate: options.chatTemplate === undefined ? toTemplate(loaded.toolTemplate) : null,
         contextSize,
         threads,
         defaults: loaded.defaults,

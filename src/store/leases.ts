@@ -1,5 +1,6 @@
 /** A name -> a lease on it. A deletion waits until all leases are released; new leases are refused meanwhile. */
 import { once } from 'node:events';
+import { lease } from '../common/index.ts';
 import { OnpolicyError } from '../errors.ts';
 
 type Entry = { userCount: number; isClosing: boolean; readonly waiting: Set<() => void> };
@@ -8,35 +9,32 @@ type Entry = { userCount: number; isClosing: boolean; readonly waiting: Set<() =
 export class Leases {
   readonly #entries = new Map<string, Entry>();
 
-  /** Takes a lease; the result releases it and can be called twice. Null if a deletion has begun. */
-  take(name: string): (() => void) | null {
+  /** Takes a lease. Null if a deletion has begun. */
+  take(name: string): Disposable | null {
     const entry = this.#entry(name);
     if (entry.isClosing) return null;
     entry.userCount++;
-    let isReleased = false;
-    return () => {
-      if (isReleased) return;
-      isReleased = true;
+    return lease(() => {
       entry.userCount--;
       if (entry.userCount > 0) return;
       for (const wake of entry.waiting) wake();
       if (!entry.isClosing) this.#entries.delete(name);
-    };
+    });
   }
 
   /**
-   * Refuses new leases and waits until all are released. The result allows leases again.
+   * Refuses new leases until the result is disposed of, and waits until all present ones are.
    * @throws OnpolicyError `ABORTED` if `signal` fires first; `CONFLICT` if another deletion has begun
    */
-  async drain(name: string, what: string, signal?: AbortSignal): Promise<() => void> {
+  async drain(name: string, what: string, signal?: AbortSignal): Promise<Disposable> {
     const entry = this.#entry(name);
     if (entry.isClosing) throw new OnpolicyError('CONFLICT', `${what} is being deleted already`);
     entry.isClosing = true;
-    const reopen = () => {
+    const closed = lease(() => {
       entry.isClosing = false;
       if (entry.userCount === 0) this.#entries.delete(name);
-    };
-    if (entry.userCount === 0) return reopen;
+    });
+    if (entry.userCount === 0) return closed;
     const stop = new AbortController();
     try {
       await Promise.race([
@@ -46,11 +44,11 @@ export class Leases {
     } finally {
       stop.abort();
       entry.waiting.clear();
-      if (signal?.aborted) reopen();
+      if (signal?.aborted) closed[Symbol.dispose]();
     }
     if (signal?.aborted)
       throw new OnpolicyError('ABORTED', `the deletion of ${what} was aborted`, { cause: signal.reason });
-    return reopen;
+    return closed;
   }
 
   #entry(name: string): Entry {

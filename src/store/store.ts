@@ -1,5 +1,5 @@
 /** Calls -> models, checkpoints, jobs and runs in the files of one home folder. */
-import { storeFailed } from '../common/index.ts';
+import { LeaseScope, lease, storeFailed } from '../common/index.ts';
 import { OnpolicyError } from '../errors.ts';
 import type {
   Checkpoint,
@@ -23,16 +23,14 @@ import { readPage } from './page.ts';
 import { Queue } from './queue.ts';
 import { Runs } from './runs.ts';
 
-/** A checkpoint that is not deleted before it is released. */
-export type UsedCheckpoint = {
+/** A checkpoint that is not deleted before this is disposed of. */
+export type UsedCheckpoint = Disposable & {
   /** 0 is the base model, without an adapter. */
   readonly step: number;
   /** Id of the checkpoint; null for step 0. */
   readonly id: string | null;
   /** Its folder with verified files; null for step 0. */
   readonly folder: string | null;
-  /** Allows its deletion. Can be called twice. */
-  release(): void;
 };
 
 /** Options of {@link Store.createJob}. */
@@ -120,19 +118,15 @@ export class Store {
     await this.#home.startWriting();
     const drained = this.#leases.drain(id, `the model ${id}`, signal);
     for (const cancel of this.#cancels.get(id) ?? []) cancel();
-    const reopen = await drained;
-    try {
-      return await this.#write(`cannot delete the model ${id}`, id, async () => {
-        await this.#getRecord(id);
-        const deletedCheckpoints = (await this.#checkpoints.steps(id)).length;
-        await this.runs.idle();
-        const trashed = await this.#home.discard(this.#models.folder(id), `model-${id}`);
-        const isRemoved = await this.#removeDiscarded(trashed);
-        return { model_id: id, deleted_checkpoints: deletedCheckpoints, deleted_run: isRemoved };
-      });
-    } finally {
-      reopen();
-    }
+    using _closed = await drained;
+    return await this.#write(`cannot delete the model ${id}`, id, async () => {
+      await this.#getRecord(id);
+      const deletedCheckpoints = (await this.#checkpoints.steps(id)).length;
+      await this.runs.idle();
+      const trashed = await this.#home.discard(this.#models.folder(id), `model-${id}`);
+      const isRemoved = await this.#removeDiscarded(trashed);
+      return { model_id: id, deleted_checkpoints: deletedCheckpoints, deleted_run: isRemoved };
+    });
   }
 
   /** The folder of a model's checkpoints. It need not exist. */
@@ -151,26 +145,16 @@ export class Store {
    */
   async useCheckpoint(modelId: string, step?: number): Promise<UsedCheckpoint> {
     const { id } = await this.#getRecord(modelId);
-    const releaseModel = this.#lease(id, id);
-    let releaseStep = () => {};
-    try {
-      const wanted = step ?? (await this.#checkpoints.steps(id)).at(-1) ?? 0;
-      releaseStep = this.#lease(`${id}@${wanted}`, id, wanted);
-      const release = () => {
-        releaseStep();
-        releaseModel();
-      };
-      if (wanted === 0) return { step: 0, id: null, folder: null, release };
-      const checkpoint = await this.#checkpoints.read(id, wanted);
-      if (!checkpoint) throw noCheckpoint(id, wanted);
-      await this.#checkpoints.check(id, checkpoint);
-      const folder = stepFolder(this.#checkpoints.folder(id), wanted);
-      return { step: wanted, id: checkpoint.id, folder, release };
-    } catch (error) {
-      releaseStep();
-      releaseModel();
-      throw error;
-    }
+    using scope = new LeaseScope();
+    scope.add(this.#lease(id, id));
+    const wanted = step ?? (await this.#checkpoints.steps(id)).at(-1) ?? 0;
+    scope.add(this.#lease(`${id}@${wanted}`, id, wanted));
+    if (wanted === 0) return scope.handOver({ step: 0, id: null, folder: null });
+    const checkpoint = await this.#checkpoints.read(id, wanted);
+    if (!checkpoint) throw noCheckpoint(id, wanted);
+    await this.#checkpoints.check(id, checkpoint);
+    const folder = stepFolder(this.#checkpoints.folder(id), wanted);
+    return scope.handOver({ step: wanted, id: checkpoint.id, folder });
   }
 
   /** A page of a model's checkpoints, by step. */
@@ -199,29 +183,21 @@ export class Store {
     signal?: AbortSignal,
   ): Promise<CheckpointDeletion> {
     const { id } = await this.#getRecord(modelId);
-    const releaseModel = this.#lease(id, id);
+    using _model = this.#lease(id, id);
     const notFound: number[] = [];
     let deletedCount = 0;
-    try {
-      await this.#home.startWriting();
-      for (const step of new Set(steps)) {
-        const what = `the checkpoint of step ${step} of the model ${id}`;
-        const reopen = await this.#leases.drain(`${id}@${step}`, what, signal);
-        try {
-          const trashed = await this.#write(`cannot delete ${what}`, id, () =>
-            this.#checkpoints.discard(id, step),
-          );
-          if (trashed === null) notFound.push(step);
-          else {
-            deletedCount++;
-            await this.#removeDiscarded(trashed);
-          }
-        } finally {
-          reopen();
-        }
+    await this.#home.startWriting();
+    for (const step of new Set(steps)) {
+      const what = `the checkpoint of step ${step} of the model ${id}`;
+      using _closed = await this.#leases.drain(`${id}@${step}`, what, signal);
+      const trashed = await this.#write(`cannot delete ${what}`, id, () =>
+        this.#checkpoints.discard(id, step),
+      );
+      if (trashed === null) notFound.push(step);
+      else {
+        deletedCount++;
+        await this.#removeDiscarded(trashed);
       }
-    } finally {
-      releaseModel();
     }
     return { deleted_count: deletedCount, not_found_steps: notFound };
   }
@@ -232,30 +208,32 @@ export class Store {
    */
   async createJob(modelId: string, { cancel, config }: JobOptions = {}): Promise<OpenJob> {
     const { id } = await this.#getRecord(modelId);
-    const release = this.#lease(id, id);
-    const cancels = this.#cancels.get(id) ?? new Set();
-    const end = () => {
-      release();
-      if (cancel) cancels.delete(cancel);
-      if (cancels.size === 0) this.#cancels.delete(id);
+    using scope = new LeaseScope();
+    scope.add(this.#lease(id, id));
+    const folder = this.#models.folder(id);
+    const job = await this.#write('cannot keep the training job', id, async () => {
+      if (config) await this.runs.saveConfig(id, config);
+      return await this.#jobs.create(folder, id);
+    });
+    if (cancel) scope.add(this.#cancelWith(id, cancel));
+    const held = scope.handOver({});
+    const finish = async (outcome: JobOutcome) => {
+      using _held = held;
+      const info = await job.finish(outcome);
+      if (outcome.status === 'completed') await this.runs.logTraining(id, outcome.step, outcome.metrics);
+      return info;
     };
-    try {
-      const folder = this.#models.folder(id);
-      const job = await this.#write('cannot keep the training job', id, async () => {
-        if (config) await this.runs.saveConfig(id, config);
-        return await this.#jobs.create(folder, id);
-      });
-      if (cancel) this.#cancels.set(id, cancels.add(cancel));
-      const finish = async (outcome: JobOutcome) => {
-        const info = await job.finish(outcome);
-        if (outcome.status === 'completed') await this.runs.logTraining(id, outcome.step, outcome.metrics);
-        return info;
-      };
-      return { ...job, finish: (outcome) => finish(outcome).finally(end) };
-    } catch (error) {
-      end();
-      throw error;
-    }
+    return { ...job, finish };
+  }
+
+  /** Calls `cancel` when the model is deleted. */
+  #cancelWith(modelId: string, cancel: () => void): Disposable {
+    const cancels = this.#cancels.get(modelId) ?? new Set();
+    this.#cancels.set(modelId, cancels.add(cancel));
+    return lease(() => {
+      cancels.delete(cancel);
+      if (cancels.size === 0) this.#cancels.delete(modelId);
+    });
   }
 
   /** The status of a job of any process. @throws OnpolicyError `NOT_FOUND` */
@@ -284,12 +262,8 @@ export class Store {
 
   /** Writes to a model's run. The model is not deleted meanwhile. */
   async #writeRun<Result>(id: string, work: () => Promise<Result>): Promise<Result> {
-    const release = this.#lease(id, id);
-    try {
-      return await this.#write(`cannot log to the model ${id}`, id, work);
-    } finally {
-      release();
-    }
+    using _model = this.#lease(id, id);
+    return await this.#write(`cannot log to the model ${id}`, id, work);
   }
 
   async #toModel({ id, name, base_model, created }: ModelRecord): Promise<Model> {
@@ -303,10 +277,10 @@ export class Store {
     return record;
   }
 
-  #lease(name: string, modelId: string, step?: number): () => void {
-    const release = this.#leases.take(name);
-    if (!release) throw step === undefined ? noModel(modelId) : noCheckpoint(modelId, step);
-    return release;
+  #lease(name: string, modelId: string, step?: number): Disposable {
+    const taken = this.#leases.take(name);
+    if (!taken) throw step === undefined ? noModel(modelId) : noCheckpoint(modelId, step);
+    return taken;
   }
 
   async #modelFolders(): Promise<string[]> {

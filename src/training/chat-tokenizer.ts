@@ -1,13 +1,13 @@
 /** A served model -> the ids of conversations, made exactly as a completion request would make them. */
 
 import { renderMessages } from '../answer/index.ts';
-import type { ServedModel } from '../models/index.ts';
+import type { RunningModel } from '../models/index.ts';
 import { templateFor } from '../models/index.ts';
 import { validateChatRequest } from '../protocol/index.ts';
 import type { ChatTokenizer, TrajectoryMessage } from '../rl/index.ts';
 
 /** What conversations are tokenized with. */
-type ChatModel = Pick<ServedModel, 'path' | 'tokenizer' | 'template' | 'toolTemplate'>;
+type ChatModel = Pick<RunningModel, 'path' | 'tokenizer' | 'template' | 'toolTemplate'>;
 
 /** The tokenizer of a model's conversations. Fails with `TEMPLATE_FAILED` when the model has no template. */
 export function createChatTokenizer(model: ChatModel): ChatTokenizer {

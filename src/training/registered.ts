@@ -12,13 +12,13 @@ export function findRegistered(store: () => Store): FindRegistered {
     if (!model) return null;
     const step = stepText === undefined ? undefined : Number(stepText);
     const used = await store().useCheckpoint(model.id, step);
-    const { id, folder, release } = used;
+    const { id, folder } = used;
     return {
       id: model.id,
       baseModel: model.base_model,
       adapter: id && folder ? { identity: id, path: path.join(folder, CHECKPOINT_FILES.gguf) } : null,
       isNewest: step === undefined,
-      release,
+      [Symbol.dispose]: () => used[Symbol.dispose](),
     };
   };
 }

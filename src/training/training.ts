@@ -1,6 +1,6 @@
 /** Requests to train -> jobs that run one after the other on each model file, and leave checkpoints. READ FIRST in this folder. */
 import { OnpolicyError } from '../errors.ts';
-import { type Models, requireGguf, type ServedModel } from '../models/index.ts';
+import { type Models, type RunningModel, requireGguf } from '../models/index.ts';
 import {
   type Model,
   type TrainingJobInfo,
@@ -121,7 +121,7 @@ export class Training {
   }
 
   /** Everything between a job's start and its end. */
-  async #work(model: Model, base: ServedModel, run: JobRun, work: Work): Promise<TrainingResult> {
+  async #work(model: Model, base: RunningModel, run: JobRun, work: Work): Promise<TrainingResult> {
     const { settings, onCheckpoint } = this.#context;
     const store = this.#context.store();
     const tokenizer = createChatTokenizer(base);

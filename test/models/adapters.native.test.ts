@@ -4,9 +4,10 @@ import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { answer } from '../../src/answer/answer.ts';
 import type { ChatCompletionStream } from '../../src/answer/stream.ts';
+import { LeaseScope } from '../../src/common/index.ts';
 import { Adapters } from '../../src/models/adapters.ts';
+import { type FindRegistered, leaseModel } from '../../src/models/model-lease.ts';
 import { EMBEDDED_MODEL, Models } from '../../src/models/models.ts';
-import { type FindRegistered, serve } from '../../src/models/serving.ts';
 import { loadAddon } from '../../src/native/index.ts';
 import { type ChatCompletion, validateChatRequest } from '../../src/protocol/index.ts';
 import { CHECKPOINT_FILES } from '../../src/rl/checkpoint-files.ts';
@@ -30,7 +31,7 @@ const find: FindRegistered = async (reference) => {
     baseModel: EMBEDDED_MODEL,
     adapter: step === 0 ? null : { identity: `checkpoint-${step}`, path: fileOf(step) },
     isNewest: step === newest,
-    release() {},
+    [Symbol.dispose]() {},
   };
 };
 
@@ -39,12 +40,13 @@ async function ask(model: string | null, more: object = {}): Promise<ChatComplet
 }
 
 async function begin(model: string | null, more: object): Promise<ChatCompletion | ChatCompletionStream> {
-  const serving = await serve(models, find, model, undefined);
+  using leases = new LeaseScope();
+  const leased = leases.add(await leaseModel(models, find, model, undefined));
   const request = { model, messages, temperature: 0, max_tokens: 40, logprobs: true, return_token_ids: true };
   const valid = validateChatRequest({ ...request, ...more }, { scheduling: 'fcfs', maxLogprobs: null });
-  return await answer(serving, valid, {
+  return await answer(leased, valid, {
     signal: undefined,
-    onEnd: serving.release,
+    leases,
     processedLogprobs: false,
     kvTransferFolder: path.join(root, 'kv'),
     arrival: arrivals++,
@@ -136,7 +138,7 @@ describe('a registered model', () => {
 
   it('keeps what is used from being freed, and refuses a file that is no adapter', async () => {
     fs.writeFileSync(path.join(root, 'bad'), 'no adapter');
-    const { model } = await serve(models, find, null, undefined);
+    const { model } = await leaseModel(models, find, null, undefined);
     await expect(model.adapters.use({ identity: 'bad', path: path.join(root, 'bad') })).rejects.toMatchObject(
       {
         code: 'MODEL_INVALID',
@@ -159,11 +161,11 @@ describe('Adapters', () => {
     expect(uses.map(({ number }) => number)).toEqual([1, 1]);
     await adapters.keep('model', two);
     await adapters.keep('model', two);
-    uses[0]!.release();
-    uses[0]!.release();
+    uses[0]![Symbol.dispose]();
+    uses[0]![Symbol.dispose]();
     await Promise.resolve();
     expect(log).toEqual(['load file 1', 'load file 2']);
-    uses[1]!.release();
+    uses[1]![Symbol.dispose]();
     await new Promise((resolve) => setImmediate(resolve));
     expect(log).toEqual(['load file 1', 'load file 2', 'free 1']);
     adapters.drop('model');

@@ -93,7 +93,7 @@ describe.skipIf(!isBuilt)('a process that is killed while it writes', () => {
             [...steps].filter((step) => step !== unsure).sort((a, b) => a - b);
           if (isSure) expect(sure(now.steps)).toEqual(sure(before.steps));
         }
-        if (now.steps.size > 0) (await opened.store.useCheckpoint(id)).release(); // its files are whole
+        if (now.steps.size > 0) (await opened.store.useCheckpoint(id))[Symbol.dispose](); // its files are whole
       }
       for (const id of known.keys()) if (!found.has(id)) expect(open_).toMatchObject({ act: 'delete', id });
       if (open_?.act === 'train' && found.has(open_.id))

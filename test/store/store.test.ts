@@ -152,12 +152,12 @@ describe('checkpoints', () => {
     const deletion = runtime.checkpoints.delete(id, { steps: [2] }).finally(() => {
       isDeleted = true;
     });
-    const use = async () => (await store.useCheckpoint(id, 2)).release();
+    const use = async () => (await store.useCheckpoint(id, 2))[Symbol.dispose]();
     await expect.poll(() => codeOf(use())).toBe('NOT_FOUND'); // no new users
     expect(isDeleted).toBe(false);
     expect(fs.existsSync(used.folder!)).toBe(true);
-    used.release();
-    used.release();
+    used[Symbol.dispose]();
+    used[Symbol.dispose]();
     expect(await deletion).toEqual({ deleted_count: 1, not_found_steps: [] });
     expect(await stepsOf()).toEqual([1]);
     expect(await codeOf(store.useCheckpoint(id, 2))).toBe('NOT_FOUND');
@@ -173,14 +173,14 @@ describe('checkpoints', () => {
     ])
       expect(await codeOf(deletion())).toBe('ABORTED');
     expect(await stepsOf()).toEqual([1]);
-    (await store.useCheckpoint(id, 1)).release();
-    used.release();
+    (await store.useCheckpoint(id, 1))[Symbol.dispose]();
+    used[Symbol.dispose]();
     const base = await store.useCheckpoint(id, 0);
     expect(base).toMatchObject({ step: 0, folder: null, id: null });
     const deletion = runtime.models.delete(id);
-    const use = async () => (await store.useCheckpoint(id)).release();
+    const use = async () => (await store.useCheckpoint(id))[Symbol.dispose]();
     await expect.poll(() => codeOf(use())).toBe('MODEL_NOT_FOUND'); // no new users
-    base.release();
+    base[Symbol.dispose]();
     expect((await deletion).deleted_checkpoints).toBe(1);
   });
 

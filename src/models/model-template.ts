@@ -6,14 +6,14 @@ import type { Tokenizer } from '../tokenizer/index.ts';
 import { detectMessageFormat, type MessageFormat } from './message-format.ts';
 
 /** A template that is ready to use. */
-export type ServedTemplate = { readonly template: ChatTemplate; readonly format: MessageFormat };
+export type ModelTemplate = { readonly template: ChatTemplate; readonly format: MessageFormat };
 
 /** `toolFormat` names the tool-call format where looking at the template is not enough. */
-export function serveTemplate(
+export function readTemplate(
   source: string,
   tokenizer: Tokenizer,
   toolFormat: string | undefined,
-): ServedTemplate {
+): ModelTemplate {
   return {
     template: compileChatTemplate(source),
     format: detectMessageFormat(source, tokenizer, toolFormat),
@@ -24,16 +24,16 @@ export function serveTemplate(
 type TemplatedModel = {
   readonly path: string;
   readonly tokenizer: Tokenizer;
-  readonly template: ServedTemplate | null;
-  readonly toolTemplate: ServedTemplate | null;
+  readonly template: ModelTemplate | null;
+  readonly toolTemplate: ModelTemplate | null;
 };
 
 /** The request's own template, else the model's: its variant for tools where there is one. */
 export function templateFor(
   { path, tokenizer, template, toolTemplate }: TemplatedModel,
   request: Pick<ValidChatRequest, 'chat_template' | 'tools'>,
-): ServedTemplate {
-  if (request.chat_template !== null) return serveTemplate(request.chat_template, tokenizer, undefined);
+): ModelTemplate {
+  if (request.chat_template !== null) return readTemplate(request.chat_template, tokenizer, undefined);
   const chosen = (request.tools.length > 0 ? toolTemplate : null) ?? template;
   if (chosen) return chosen;
   throw new OnpolicyError(

@@ -1,0 +1,44 @@
+/** A request's model reference -> what answers it, leased: a loaded model, with the adapter of a checkpoint where it names one. */
+import { LeaseScope } from '../common/index.ts';
+import type { AdapterFile, AdapterLease } from './adapters.ts';
+import type { Models, RunningModel } from './models.ts';
+
+/** What a reference to a registered model stands for. It is not deleted before this is disposed of. */
+export type Registered = Disposable & {
+  readonly id: string;
+  /** Reference of the model that it started from. */
+  readonly baseModel: string;
+  /** Of the checkpoint; null: the base model itself. */
+  readonly adapter: AdapterFile | null;
+  /** Whether this is what the model answers with when no step is named. */
+  readonly isNewest: boolean;
+};
+
+/** Finds what ids, names and `name@step` stand for; null for references that are none of these. */
+export type FindRegistered = (reference: string) => Promise<Registered | null>;
+
+/** What answers a request. Dispose of it when the answer is complete. */
+export type ModelLease = Disposable & {
+  readonly model: RunningModel;
+  readonly adapter: Pick<AdapterLease, 'number' | 'identity'> | null;
+};
+
+/**
+ * Loads what a reference stands for. A registered model's newest adapter stays loaded; the one before it is freed when the
+ * last request that uses it has ended.
+ */
+export async function leaseModel(
+  models: Models,
+  find: FindRegistered,
+  reference: string | null,
+  signal: AbortSignal | undefined,
+): Promise<ModelLease> {
+  using scope = new LeaseScope();
+  const registered = reference === null ? null : scope.add(await find(reference));
+  if (!registered) return scope.handOver({ model: await models.get(reference, signal), adapter: null });
+  const { id, baseModel, adapter: file, isNewest } = registered;
+  const model = await models.get(baseModel, signal);
+  if (isNewest && file) await model.adapters.keep(id, file);
+  else if (isNewest) model.adapters.drop(id);
+  return scope.handOver({ model, adapter: file && scope.add(await model.adapters.use(file)) });
+}
