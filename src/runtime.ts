@@ -8,13 +8,17 @@ import { OnpolicyError } from './errors.ts';
 import { type FindRegistered, leaseModel, Models } from './models/index.ts';
 import { loadAddon } from './native/index.ts';
 import {
+  admitChatRequest,
   type ChatCompletion,
   type ChatCompletionRequest,
   checkVocabulary,
   fault,
+  splitAtDoor,
   type TrainingJobRequest,
   throwFaults,
+  type ValidChatRequest,
   validateChatRequest,
+  validateTrainingJobRequest,
 } from './protocol/index.ts';
 import { makeReport } from './report/index.ts';
 import type { SftRequest } from './rl/index.ts';
@@ -53,6 +57,20 @@ export class Runtime implements Service {
   readonly #requestIds = new Set<string>(); // of requests that run
   #arrivals = 0;
   #closed: Promise<void> | null = null;
+
+  static {
+    splitAtDoor<Runtime, Runtime['createCompletion']>(
+      Runtime.prototype.createCompletion,
+      async function (request, options = {}) {
+        this.#requireOpen();
+        return await this.#answer(admitChatRequest(request, this.#options), options);
+      },
+    );
+    splitAtDoor<Runtime, Runtime['train']>(Runtime.prototype.train, async function (request, options = {}) {
+      this.#requireOpen();
+      return await this.#training.train(request, options);
+    });
+  }
 
   /** @internal Use {@link createRuntime}. */
   constructor(options: CheckedOptions) {
@@ -113,11 +131,20 @@ export class Runtime implements Service {
   ): Promise<ChatCompletion | ChatCompletionStream>;
   async createCompletion(
     request: ChatCompletionRequest,
-    { signal }: CallOptions = {},
+    options: CallOptions = {},
   ): Promise<ChatCompletion | ChatCompletionStream> {
     this.#requireOpen();
-    const { scheduling, maxLogprobs, allowRequestTemplate, logprobsMode, kvTransferFolder } = this.#options;
-    const valid = validateChatRequest(request, { scheduling, maxLogprobs, allowRequestTemplate });
+    const { scheduling, maxLogprobs, allowRequestTemplate } = this.#options;
+    return await this.#answer(
+      validateChatRequest(request, { scheduling, maxLogprobs, allowRequestTemplate }),
+      options,
+    );
+  }
+
+  async #answer(
+    valid: ValidChatRequest,
+    { signal }: CallOptions,
+  ): Promise<ChatCompletion | ChatCompletionStream> {
     if (signal?.aborted)
       throw new OnpolicyError('ABORTED', 'the request was aborted', { cause: signal.reason });
     using leases = new LeaseScope();
@@ -128,8 +155,8 @@ export class Runtime implements Service {
     return await answer(leased, valid, {
       signal,
       leases,
-      processedLogprobs: logprobsMode === 'processed',
-      kvTransferFolder,
+      processedLogprobs: this.#options.logprobsMode === 'processed',
+      kvTransferFolder: this.#options.kvTransferFolder,
       arrival: this.#arrivals++,
     });
   }
@@ -141,7 +168,7 @@ export class Runtime implements Service {
    */
   async train(request: TrainingJobRequest, options: CallOptions = {}): Promise<TrainingJob> {
     this.#requireOpen();
-    return await this.#training.train(request, options);
+    return await this.#training.train(validateTrainingJobRequest(request), options);
   }
 
   /**

@@ -1,5 +1,6 @@
 /** The door for chat completion requests: any input -> a valid request, or one error that lists every fault. */
 import type { ErrorDetail } from '../errors.ts';
+import type { Checked } from './checked.ts';
 import { fault, invalidRequest, throwFaults } from './faults.ts';
 import type { ChatCompletionRequest } from './generated/request-types.ts';
 import { normalizeChatRequest } from './normalize-chat-request.ts';
@@ -7,15 +8,14 @@ import { chatRules } from './rules/index.ts';
 import type { ChatRuleOptions } from './rules/rule.ts';
 import { vocabularyFaults } from './rules/vocabulary.ts';
 import type { ValidChatRequest } from './valid-chat-request.ts';
-import { atTheDoor, schemaFaults } from './validate.ts';
+import { atTheDoor, type DoorOptions, schemaFaults, unknownFields } from './validate.ts';
 
 /** What the door is told about the runtime and the way the request came. */
-export type ChatRequestOptions = Partial<ChatRuleOptions> & {
-  /** The request came over HTTP: fields that nobody knows are ignored. Default false: they are faults. */
-  readonly wire?: boolean;
-  /** Token ids of the model. When absent, ids are checked later, with {@link checkVocabulary}. */
-  readonly vocabSize?: number;
-};
+export type ChatRequestOptions = Partial<ChatRuleOptions> &
+  DoorOptions & {
+    /** Token ids of the model. When absent, ids are checked later, with {@link checkVocabulary}. */
+    readonly vocabSize?: number;
+  };
 
 const DEFAULTS: ChatRuleOptions = { maxLogprobs: null, scheduling: 'fcfs', allowRequestTemplate: true };
 
@@ -31,8 +31,26 @@ export function validateChatRequest(input: unknown, options: ChatRequestOptions 
 }
 
 /** Only checks a request that another service will answer. Throws `INVALID_REQUEST` with all faults. */
-export function checkChatRequest(input: unknown, options: ChatRequestOptions = {}): void {
-  atTheDoor(() => check(input, options));
+export function checkChatRequest(
+  input: unknown,
+  options: ChatRequestOptions = {},
+): Checked<ChatCompletionRequest> {
+  return atTheDoor(() => {
+    check(input, options);
+    return input as Checked<ChatCompletionRequest>;
+  });
+}
+
+/**
+ * Brings a checked request into its one form. All that is left to check is what this runtime allows. Throws
+ * `INVALID_REQUEST` with all faults.
+ */
+export function admitChatRequest(
+  request: Checked<ChatCompletionRequest>,
+  limits: ChatRuleOptions,
+): ValidChatRequest {
+  throwFaults(limitRules.flatMap(({ check }) => check(request, limits) ?? []));
+  return normalizeChatRequest(request);
 }
 
 /** Checks the token ids of a request that was validated before its model was known. Throws `INVALID_REQUEST`. */
@@ -43,7 +61,7 @@ export function checkVocabulary(request: ValidChatRequest, vocabSize: number): v
 function check(input: unknown, options: ChatRequestOptions): void {
   const inProcess = options.wire ? [] : inProcessFaults(input);
   const plain = options.wire ? input : withoutInProcessValues(input);
-  const found = schemaFaults('ChatCompletionRequest', plain, options.wire === true);
+  const found = schemaFaults('ChatCompletionRequest', plain, unknownFields(options));
   if (found.count > found.listed.length) throw invalidRequest(found);
   const faults = [...inProcess, ...found.listed];
   throwFaults(
@@ -74,6 +92,9 @@ function withRuleFaults(
   const biased = Object.keys((sound['logit_bias'] as object | null) ?? {}).map(Number);
   return faults.concat(vocabularyFaults(sound, biased, options.vocabSize));
 }
+
+/** The rules about what one runtime allows. */
+const limitRules = chatRules.filter(({ isLimit }) => isLimit);
 
 /** Indices of the rules that read a field. */
 const rulesByField = new Map<string, number[]>();

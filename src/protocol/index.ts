@@ -1,11 +1,13 @@
 /** The wire: request types and the door that checks them, response types. */
 
 export {
+  admitChatRequest,
   type ChatRequestOptions,
   checkChatRequest,
   checkVocabulary,
   validateChatRequest,
 } from './chat-completion.ts';
+export { type AfterDoor, afterDoor, type Checked, hasKnownDoor, splitAtDoor } from './checked.ts';
 export { closestName, fault, throwFaults } from './faults.ts';
 export {
   type ValidListQuery,
@@ -15,6 +17,6 @@ export {
   validateModelCreateRequest,
 } from './model.ts';
 export type * from './public.ts';
-export { type DoorOptions, validateLogRequest, validateTrainingJobRequest } from './training-job.ts';
+export { validateLogRequest, validateTrainingJobRequest } from './training-job.ts';
 export type * from './valid-chat-request.ts';
-export { dropUnknownFields } from './validate.ts';
+export type { DoorOptions } from './validate.ts';

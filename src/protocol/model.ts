@@ -1,8 +1,7 @@
 /** The doors for models and checkpoints: any input -> a valid request with its defaults, or one error that lists every fault. */
 import { invalidRequest } from './faults.ts';
 import type { CheckpointDeleteRequest, ListQuery, ModelCreateRequest } from './generated/request-types.ts';
-import type { DoorOptions } from './training-job.ts';
-import { atTheDoor, type RequestName, schemaFaults } from './validate.ts';
+import { atTheDoor, type DoorOptions, type RequestName, schemaFaults, unknownFields } from './validate.ts';
 
 /** A valid request to create a model. */
 export type ValidModelCreateRequest = {
@@ -44,7 +43,7 @@ export function validateListQuery(input: unknown, options: DoorOptions = {}): Va
 
 function validated(name: RequestName, input: unknown, options: DoorOptions): unknown {
   return atTheDoor(() => {
-    const faults = schemaFaults(name, input, options.wire === true);
+    const faults = schemaFaults(name, input, unknownFields(options));
     if (faults.count > 0) throw invalidRequest(faults);
     return input;
   });

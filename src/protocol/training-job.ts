@@ -1,5 +1,6 @@
 /** The doors for training jobs and logs: any input -> a valid request, or one error that lists every fault. */
 import type { ErrorDetail } from '../errors.ts';
+import type { Checked, CheckedLogRequest } from './checked.ts';
 import { invalidRequest, throwFaults } from './faults.ts';
 import type {
   LogRequest,
@@ -8,25 +9,19 @@ import type {
   TrajectoryGroup,
 } from './generated/request-types.ts';
 import { freeFormFault } from './rules/free-form.ts';
-import { atTheDoor, schemaFaults } from './validate.ts';
-
-/** How a request came. */
-export type DoorOptions = {
-  /** Over HTTP: fields that nobody knows are ignored. Default false: they are faults. */
-  readonly wire?: boolean;
-};
+import { atTheDoor, type DoorOptions, schemaFaults, unknownFields } from './validate.ts';
 
 /** Checks the request for a training job. Throws `INVALID_REQUEST` with all faults. */
-export function validateTrainingJobRequest(input: unknown, options: DoorOptions = {}): TrainingJobRequest {
-  return validateGroups('TrainingJobRequest', input, options) as TrainingJobRequest;
+export function validateTrainingJobRequest(
+  input: unknown,
+  options: DoorOptions = {},
+): Checked<TrainingJobRequest> {
+  return validateGroups('TrainingJobRequest', input, options) as Checked<TrainingJobRequest>;
 }
 
 /** Checks a log request and fills in its split. Throws `INVALID_REQUEST` with all faults. */
-export function validateLogRequest(
-  input: unknown,
-  options: DoorOptions = {},
-): LogRequest & { split: string } {
-  const request = validateGroups('LogRequest', input, options) as LogRequest;
+export function validateLogRequest(input: unknown, options: DoorOptions = {}): CheckedLogRequest {
+  const request = validateGroups('LogRequest', input, options) as Checked<LogRequest>;
   return { ...request, split: request.split ?? 'val' };
 }
 
@@ -36,7 +31,7 @@ function validateGroups(
   options: DoorOptions,
 ): unknown {
   return atTheDoor(() => {
-    const found = schemaFaults(name, input, options.wire === true);
+    const found = schemaFaults(name, input, unknownFields(options));
     if (found.count > 0) throw invalidRequest(found);
     throwFaults(freeFormFaults((input as LogRequest).trajectory_groups));
     return input;

@@ -21,33 +21,43 @@ const validators = {
   TrainingJobRequest,
 };
 
+/** How a request came. */
+export type DoorOptions = {
+  /** Over HTTP: fields that nobody knows are ignored. Default false: they are faults. */
+  readonly wire?: boolean;
+  /** With `wire`, for an input that nobody else holds: deletes these fields from it. */
+  readonly dropUnknown?: boolean;
+};
+
 /** Requests that have a schema. */
 export type RequestName = keyof typeof validators;
 
 /** Where an unknown field is a fault also over HTTP: constructor objects, whose keys are arguments of a call. */
 const ALWAYS_STRICT = '/logits_processors/';
 
-/** Checks an input against its schema. `ignoreUnknown`: unknown fields are no faults. */
-export function schemaFaults(name: RequestName, input: unknown, ignoreUnknown: boolean): Faults {
+/** What becomes of fields that nobody knows: faults, nothing, or they are deleted from an input without other faults. */
+export type UnknownFields = 'fault' | 'ignore' | 'drop';
+
+/** Checks an input against its schema. */
+export function schemaFaults(name: RequestName, input: unknown, unknown: UnknownFields): Faults {
   const validator = validators[name] as unknown as Validator;
   if (validator(input)) return { listed: [], count: 0 };
   const errors = validator.errors!;
   validator.errors = null; // errors hold the caller's values
-  return toFaults(errors.filter((error) => !isPardoned(error, ignoreUnknown)));
+  const faults = toFaults(errors.filter((error) => !isPardoned(error, unknown !== 'fault')));
+  if (unknown === 'drop' && faults.count === 0) for (const error of errors) dropField(error);
+  return faults;
 }
 
-/**
- * Takes the fields that nobody knows out of a request that came over HTTP and was found valid, in place: behind the door
- * they would be faults.
- */
-export function dropUnknownFields(name: RequestName, input: unknown): void {
-  const validator = validators[name] as unknown as Validator;
-  if (validator(input)) return;
-  const errors = validator.errors!;
-  validator.errors = null;
-  for (const { keyword, params, data } of errors)
-    if (keyword === 'additionalProperties')
-      delete (data as Record<string, unknown>)[String(params['additionalProperty'])];
+function dropField({ keyword, params, data }: SchemaError): void {
+  if (keyword === 'additionalProperties')
+    delete (data as Record<string, unknown>)[String(params['additionalProperty'])];
+}
+
+/** What the options of a door say of unknown fields. */
+export function unknownFields({ wire, dropUnknown }: DoorOptions): UnknownFields {
+  if (!wire) return 'fault';
+  return dropUnknown ? 'drop' : 'ignore';
 }
 
 function isPardoned({ keyword, instancePath, params, data }: SchemaError, ignoreUnknown: boolean): boolean {

@@ -1,6 +1,7 @@
 /** A store -> `runtime.models`. */
 import {
   fault,
+  splitAtDoor,
   throwFaults,
   validateListQuery,
   validateLogRequest,
@@ -12,7 +13,7 @@ import type { Store } from './store.ts';
 
 /** Models of a store. `store` throws if the runtime is closed. */
 export function modelsResource(store: () => Store): ModelsResource {
-  return {
+  const models: ModelsResource = {
     create: async (request) => {
       const valid = validateModelCreateRequest(request);
       // `request.model` of a completion means an id, a name, or name@step.
@@ -27,4 +28,9 @@ export function modelsResource(store: () => Store): ModelsResource {
     log: async (id, request) => await store().runs.log(id, validateLogRequest(request)),
     delete: async (id, { signal }: CallOptions = {}) => await store().deleteModel(id, signal),
   };
+  splitAtDoor<unknown, ModelsResource['log']>(
+    models.log,
+    async (id, request) => await store().runs.log(id, request),
+  );
+  return models;
 }

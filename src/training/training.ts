@@ -2,12 +2,12 @@
 import { OnpolicyError } from '../errors.ts';
 import { type Models, type RunningModel, requireGguf } from '../models/index.ts';
 import {
+  type Checked,
   type Model,
   type TrainingJobInfo,
   type TrainingJobRequest,
   type TrainingResult,
   validateListQuery,
-  validateTrainingJobRequest,
 } from '../protocol/index.ts';
 import {
   type LossPool,
@@ -53,8 +53,10 @@ export class Training {
   }
 
   /** Reinforcement learning on groups of scored trajectories. Resolves when the job is queued. */
-  async train(request: TrainingJobRequest, options: CallOptions = {}): Promise<TrainingJob> {
-    const { model_id, trajectory_groups, experimental_config } = validateTrainingJobRequest(request);
+  async train(
+    { model_id, trajectory_groups, experimental_config }: Checked<TrainingJobRequest>,
+    options: CallOptions,
+  ): Promise<TrainingJob> {
     const settings = resolveSettings(experimental_config ?? {});
     return await this.#submit(model_id, settings, options, (tools) =>
       train({ groups: trajectory_groups, settings }, tools),

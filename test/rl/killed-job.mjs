@@ -1,6 +1,7 @@
 // Runs jobs without end, for a test that kills this process: <model> <checkpoint folder>.
 
 import { openLossPool } from '../../dist/rl/loss-pool.js';
+import { resolveSettings } from '../../dist/rl/settings.js';
 import { train } from '../../dist/rl/train.js';
 import { openTrainer } from '../../dist/rl/trainer.js';
 
@@ -24,6 +25,6 @@ const attempt = (token, reward) => ({
 process.stdout.write('ready\n');
 for (;;)
   await train(
-    { trajectory_groups: [{ trajectories: [attempt(65, 1), attempt(66, 0)] }] },
+    { groups: [{ trajectories: [attempt(65, 1), attempt(66, 0)] }], settings: resolveSettings() },
     { trainer, lossPool, checkpoints, tokenizer: {}, emit() {}, now: () => performance.now() },
   );

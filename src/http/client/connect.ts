@@ -3,10 +3,13 @@
 import { ChatCompletionStream } from '../../answer/index.ts';
 import { OnpolicyError } from '../../errors.ts';
 import {
+  type AfterDoor,
   type ChatCompletion,
   type ChatCompletionRequest,
+  type Checked,
   checkChatRequest,
   type ListQuery,
+  splitAtDoor,
   type TrainingJobRequest,
   validateCheckpointDeleteRequest,
   validateListQuery,
@@ -48,20 +51,34 @@ class RemoteService implements Service {
   readonly createCompletion = ((request, options) =>
     this.#createCompletion(request, options)) as Completions['createCompletion'];
 
+  static {
+    splitAtDoor<RemoteService, Service['train']>(RemoteService.prototype.train, function (request, options) {
+      return this.#train(request, options);
+    });
+  }
+
   constructor(settings: ClientSettings) {
     this.#client = new RetryingClient(settings);
     this.#pollMs = settings.pollMs;
     this.models = remoteModels(this.#client);
     this.checkpoints = remoteCheckpoints(this.#client);
     this.trainingJobs = remoteTrainingJobs(this.#client);
+    splitAtDoor(this.createCompletion, (request, options) => this.#complete(request, options));
   }
 
   async #createCompletion(
     request: ChatCompletionRequest,
-    { signal }: CallOptions = {},
+    options?: CallOptions,
   ): Promise<ChatCompletion | ChatCompletionStream> {
     this.#client.requireOpen();
-    checkChatRequest(request, { scheduling: 'priority' }); // what this server does not support it reports itself
+    const checked = checkChatRequest(request, { scheduling: 'priority' }); // the server reports what it does not support
+    return await this.#complete(checked, options);
+  }
+
+  async #complete(
+    request: Checked<ChatCompletionRequest>,
+    { signal }: CallOptions = {},
+  ): Promise<ChatCompletion | ChatCompletionStream> {
     refuseFunctions(request);
     const call: RemoteCall = {
       method: 'POST',
@@ -77,7 +94,10 @@ class RemoteService implements Service {
 
   async train(request: TrainingJobRequest, options?: CallOptions): Promise<TrainingJob> {
     this.#client.requireOpen();
-    validateTrainingJobRequest(request);
+    return await this.#train(validateTrainingJobRequest(request), options);
+  }
+
+  async #train(request: Checked<TrainingJobRequest>, options?: CallOptions): Promise<TrainingJob> {
     const { id } = await send<{ id: string }>(
       this.#client,
       'POST',
@@ -100,7 +120,9 @@ class RemoteService implements Service {
 function remoteModels(client: RetryingClient): ModelsResource {
   const all = '/v1/preview/models';
   const path = (id: string): string => `${all}/${encodeURIComponent(id)}`;
-  return {
+  const log: AfterDoor<unknown, ModelsResource['log']> = (id, request, options) =>
+    send(client, 'POST', `${path(id)}/log`, request, options);
+  const models: ModelsResource = {
     async create(request, options) {
       client.requireOpen();
       validateModelCreateRequest(request);
@@ -111,10 +133,11 @@ function remoteModels(client: RetryingClient): ModelsResource {
     delete: async (id, options) => send(client, 'DELETE', path(id), undefined, options),
     async log(id, request, options) {
       client.requireOpen();
-      validateLogRequest(request);
-      return send(client, 'POST', `${path(id)}/log`, request, options);
+      return log(id, validateLogRequest(request), options);
     },
   };
+  splitAtDoor(models.log, log);
+  return models;
 }
 
 function remoteCheckpoints(client: RetryingClient): CheckpointsResource {

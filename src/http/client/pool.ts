@@ -2,11 +2,16 @@
 
 import { ChatCompletionStream } from '../../answer/index.ts';
 import { OnpolicyError } from '../../errors.ts';
-import type {
-  ChatCompletion,
-  ChatCompletionChunk,
-  ChatCompletionRequest,
-  TrainingJobRequest,
+import {
+  afterDoor,
+  type ChatCompletion,
+  type ChatCompletionChunk,
+  type ChatCompletionRequest,
+  type Checked,
+  checkChatRequest,
+  hasKnownDoor,
+  splitAtDoor,
+  type TrainingJobRequest,
 } from '../../protocol/index.ts';
 import type {
   CallOptions,
@@ -57,6 +62,9 @@ type Member = {
   readyMs: number;
 };
 
+/** Asks a member for the answer to one request. */
+type Ask = (member: Member) => Promise<ChatCompletion | ChatCompletionStream>;
+
 /** A conversation changes its member if that runs more than twice the requests of the least busy one plus this. */
 const AFFINITY_SLACK = 8;
 const MAX_RETRY_MS = 30_000;
@@ -71,24 +79,54 @@ class Pool implements Service {
   readonly createCompletion = ((request, options) =>
     this.#createCompletion(request, options)) as Completions['createCompletion'];
 
+  static {
+    splitAtDoor<Pool, Service['train']>(Pool.prototype.train, async function (request, options) {
+      return await afterDoor(this.#requireTrain()).call(this.#trainer, request, options);
+    });
+  }
+
   constructor(services: readonly (Service | Completions)[], trainer: number, retryMs: number) {
     this.#members = services.map((service) => ({ service, active: 0, failures: 0, failedMs: 0, readyMs: 0 }));
     this.#trainer = services[trainer]!;
     this.#retryMs = retryMs;
+    splitAtDoor(this.createCompletion, (request, options) => this.#distribute(request, request, options));
   }
 
   async #createCompletion(
     request: ChatCompletionRequest,
+    options?: CallOptions,
+  ): Promise<ChatCompletion | ChatCompletionStream> {
+    return await this.#distribute(request, this.#check(request), options);
+  }
+
+  /** Checks a request once for all members. Null: the members check it, and report its faults. */
+  #check(request: ChatCompletionRequest): Checked<ChatCompletionRequest> | null {
+    if (!this.#members.some(({ service }) => hasKnownDoor(service.createCompletion))) return null;
+    try {
+      return checkChatRequest(request, { scheduling: 'priority' }); // each member checks what it allows
+    } catch {
+      return null;
+    }
+  }
+
+  /** Asks one member after the other until one answers. */
+  async #distribute(
+    request: ChatCompletionRequest,
+    checked: Checked<ChatCompletionRequest> | null,
     options: CallOptions = {},
   ): Promise<ChatCompletion | ChatCompletionStream> {
     const digests = digestsOf(request);
+    const ask: Ask = ({ service }) =>
+      checked
+        ? afterDoor(service.createCompletion).call(service, checked, options)
+        : service.createCompletion(request, options);
     const tried = new Set<Member>();
     for (;;) {
       if (this.#isClosed) throw new OnpolicyError('CLOSED', 'the pool is closed');
       const member = this.#choose(digests, tried);
       tried.add(member);
       try {
-        return await this.#ask(member, request, options, digests);
+        return await this.#ask(member, ask, digests);
       } catch (error) {
         const isElsewhere = isUnreachable(error) || isUnknownModel(error);
         if (!isElsewhere || tried.size === this.#members.length || this.#isClosed) throw error;
@@ -97,8 +135,7 @@ class Pool implements Service {
   }
 
   async train(request: TrainingJobRequest, options?: CallOptions): Promise<TrainingJob> {
-    if (!this.#trainer.train) throw cannotTrain();
-    return await this.#trainer.train(request, options);
+    return await this.#requireTrain().call(this.#trainer, request, options);
   }
 
   get models(): ModelsResource {
@@ -120,6 +157,11 @@ class Pool implements Service {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
+  }
+
+  #requireTrain(): Service['train'] {
+    if (!this.#trainer.train) throw cannotTrain();
+    return this.#trainer.train;
   }
 
   #resource<Name extends 'models' | 'checkpoints' | 'trainingJobs'>(name: Name): Service[Name] {
@@ -145,8 +187,7 @@ class Pool implements Service {
 
   async #ask(
     member: Member,
-    request: ChatCompletionRequest,
-    options: CallOptions,
+    ask: Ask,
     digests: readonly string[],
   ): Promise<ChatCompletion | ChatCompletionStream> {
     this.#affinity.note(digests, member);
@@ -165,7 +206,7 @@ class Pool implements Service {
     };
     if (member.failures > 0) this.#suspend(member); // only one request tries a failed member
     try {
-      const answer = await member.service.createCompletion(request, options);
+      const answer = await ask(member);
       if (startMs > member.failedMs) member.failures = member.readyMs = 0;
       if (!(Symbol.asyncIterator in answer)) {
         end();

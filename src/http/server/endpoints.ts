@@ -1,12 +1,11 @@
 /** An authorized request -> the response of its endpoint. */
 import { OnpolicyError } from '../../errors.ts';
 import {
+  afterDoor,
   type ChatCompletionRequest,
   checkChatRequest,
-  dropUnknownFields,
-  type LogRequest,
+  type DoorOptions,
   type Model,
-  type TrainingJobRequest,
   validateCheckpointDeleteRequest,
   validateListQuery,
   validateLogRequest,
@@ -44,6 +43,9 @@ export type RequestContext = {
 
 type EndpointHandler = (context: RequestContext) => Promise<WireResponse>;
 
+/** Only the endpoint holds a body: its unknown fields are deleted. */
+const BODY: DoorOptions = { wire: true, dropUnknown: true };
+
 /** The endpoints by name. */
 export const endpointHandlers: Readonly<Record<EndpointName, EndpointHandler>> = {
   health: async () => json({ status: 'ok' }),
@@ -61,7 +63,7 @@ export const endpointHandlers: Readonly<Record<EndpointName, EndpointHandler>> =
   },
   createModel: async (context) => {
     const body = await readJson(context.request, context.settings);
-    const valid = validateModelCreateRequest(body, { wire: true });
+    const valid = validateModelCreateRequest(body, BODY);
     return json(await preview(context, 'models').create(valid, context.call));
   },
   listModels: async (context) =>
@@ -71,15 +73,15 @@ export const endpointHandlers: Readonly<Record<EndpointName, EndpointHandler>> =
   logTrajectories: async (context) => {
     const body = await readJson(context.request, context.settings);
     limitTrajectories(body, context.settings);
-    validateLogRequest(body, { wire: true });
-    dropUnknownFields('LogRequest', body);
-    return json(await preview(context, 'models').log(context.id, body as LogRequest, context.call));
+    const request = validateLogRequest(body, BODY);
+    const models = preview(context, 'models');
+    return json(await afterDoor(models.log).call(models, context.id, request, context.call));
   },
   listCheckpoints: async (context) =>
     json(await preview(context, 'checkpoints').list(context.id, listQuery(context), context.call)),
   deleteCheckpoints: async (context) => {
     const body = await readJson(context.request, context.settings);
-    const { steps } = validateCheckpointDeleteRequest(body, { wire: true });
+    const { steps } = validateCheckpointDeleteRequest(body, BODY);
     return json(await preview(context, 'checkpoints').delete(context.id, { steps }, context.call));
   },
   showReport: async ({ service, id }) => {
@@ -94,10 +96,10 @@ export const endpointHandlers: Readonly<Record<EndpointName, EndpointHandler>> =
   createTrainingJob: async (context) => {
     const body = await readJson(context.request, context.settings);
     limitTrajectories(body, context.settings);
-    validateTrainingJobRequest(body, { wire: true });
-    dropUnknownFields('TrainingJobRequest', body);
-    if (!context.service.train) throw unsupported('training');
-    const job = await context.service.train(body as TrainingJobRequest, context.call);
+    const request = validateTrainingJobRequest(body, BODY);
+    const { service, call } = context;
+    if (!service.train) throw unsupported('training');
+    const job = await afterDoor(service.train).call(service, request, call);
     job.done.catch(() => {}); // the failure is reported by the job's endpoints
     return json({ id: job.id });
   },
@@ -116,15 +118,15 @@ async function createCompletion(context: RequestContext): Promise<WireResponse> 
   const body = (await readJson(request, settings)) as ChatCompletionRequest;
   const count = Array.isArray(body?.messages) ? body.messages.length : 0;
   if (count > settings.maxMessages) throw tooMany('messages', count, settings.maxMessages);
-  checkChatRequest(body, { wire: true, maxLogprobs: settings.maxLogprobs, scheduling: 'priority' });
-  dropUnknownFields('ChatCompletionRequest', body);
-  const { model } = body;
+  const { maxLogprobs } = settings;
+  const checked = checkChatRequest(body, { ...BODY, maxLogprobs, scheduling: 'priority' });
+  const { model } = checked;
   if (model && namesFile(model) && !settings.models.includes(model) && !allows(scopes, ['admin']))
     throw new OnpolicyError('FORBIDDEN', 'model: this token does not allow to name files and downloads', {
       param: 'model',
     });
-  const request_id = isIdGiven ? requestId : (body.request_id ?? requestId);
-  const answer = await service.createCompletion({ ...body, request_id }, call);
+  const request_id = isIdGiven ? requestId : (checked.request_id ?? requestId);
+  const answer = await afterDoor(service.createCompletion).call(service, { ...checked, request_id }, call);
   if (!(Symbol.asyncIterator in answer)) return json(answer);
   const onEnd = context.beginStream();
   return {

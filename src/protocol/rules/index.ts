@@ -13,6 +13,7 @@ const servingRules: readonly ChatRule[] = [
   {
     name: 'priority needs the priority policy',
     reads: ['priority'],
+    isLimit: true,
     check: ({ priority }, { scheduling }) =>
       scheduling === 'fcfs' && (priority ?? 0) !== 0
         ? fault(['priority'], 'unsupported', '0: this runtime does not use priority scheduling', priority)

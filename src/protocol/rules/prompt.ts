@@ -25,6 +25,7 @@ export const promptRules: readonly ChatRule[] = [
   {
     name: 'a request may bring a template',
     reads: ['chat_template', 'chat_template_kwargs'],
+    isLimit: true,
     check: ({ chat_template, chat_template_kwargs }, { allowRequestTemplate }) => {
       if (allowRequestTemplate) return null;
       const refuse = (loc: readonly string[], input: unknown): ErrorDetail =>

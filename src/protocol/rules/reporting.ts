@@ -16,11 +16,13 @@ export const reportingRules: readonly ChatRule[] = [
   {
     name: 'top_logprobs are capped',
     reads: ['top_logprobs'],
+    isLimit: true,
     check: ({ top_logprobs }, { maxLogprobs }) => overCap('top_logprobs', top_logprobs, maxLogprobs),
   },
   {
     name: 'prompt_logprobs are capped',
     reads: ['prompt_logprobs'],
+    isLimit: true,
     check: ({ prompt_logprobs }, { maxLogprobs }) => overCap('prompt_logprobs', prompt_logprobs, maxLogprobs),
   },
   {

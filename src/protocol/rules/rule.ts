@@ -17,6 +17,8 @@ export type ChatRule = {
   readonly name: string;
   /** A rule runs only when none of these fields is faulty by itself. */
   readonly reads: readonly (keyof ChatCompletionRequest)[];
+  /** It is about what one runtime allows: what another door of this process let in may still break it. */
+  readonly isLimit?: true;
   readonly check: (
     request: ChatCompletionRequest,
     options: ChatRuleOptions,
