@@ -1,0 +1,107 @@
+import { describe, expect, it } from 'vitest';
+import { buildPrompt, renderMessages } from '../../src/answer/prompt.ts';
+import { compileChatTemplate } from '../../src/template/index.ts';
+import type { Tokenizer } from '../../src/tokenizer/index.ts';
+import { bytes, byteTokenizer, EOS, SPECIAL } from '../fakes/byte-tokenizer.ts';
+import { valid, WEATHER } from '../protocol/request.ts';
+
+/** Writes each message, and `>` where the answer begins. */
+const CHAT = compileChatTemplate(
+  '{% for m in messages %}{{ m.content }}{% endfor %}{% if add_generation_prompt %}>{% endif %}',
+);
+
+/** Puts a special token before each text and the end token after it. */
+const wrapping: Tokenizer = {
+  ...byteTokenizer,
+  encode: async (text, { addSpecial }) =>
+    Int32Array.from(addSpecial ? [SPECIAL, ...bytes(text), EOS] : bytes(text)),
+};
+
+const build = (fields: Record<string, unknown>, contextSize = 20) =>
+  buildPrompt(valid(fields), { template: CHAT, tokenizer: wrapping, contextSize });
+
+describe('buildPrompt', () => {
+  it.each<[string, Record<string, unknown>, number[], number]>([
+    ['all that the context holds is left for the answer', {}, bytes('Hi>'), 17],
+    ['max_completion_tokens', { max_completion_tokens: 4 }, bytes('Hi>'), 4],
+    ['as many as are left', { max_completion_tokens: 17 }, bytes('Hi>'), 17],
+    ['special tokens around the text', { add_special_tokens: true }, [SPECIAL, ...bytes('Hi>'), EOS], 15],
+    ['the last tokens', { truncate_prompt_tokens: 2 }, bytes('i>'), 18],
+    ['more tokens than there are', { truncate_prompt_tokens: 9 }, bytes('Hi>'), 17],
+    [
+      'what leaves room for the answer',
+      { truncate_prompt_tokens: -1, max_completion_tokens: 18 },
+      bytes('i>'),
+      18,
+    ],
+    ['room for one token', { truncate_prompt_tokens: -1 }, bytes('Hi>'), 17],
+    [
+      'the special token before the text stays when it is cut',
+      { add_special_tokens: true, truncate_prompt_tokens: 3 },
+      [SPECIAL, ...bytes('>'), EOS],
+      17,
+    ],
+    ['a message to continue', { continue_final_message: true }, bytes('Hi'), 18],
+  ])('%s', async (_, fields, ids, maxTokens) => {
+    const prompt = await build(fields);
+    expect([...prompt.ids]).toEqual(ids);
+    expect(prompt.maxTokens).toBe(maxTokens);
+  });
+
+  it.each<[string, Record<string, unknown>, number, string, string]>([
+    ['a prompt as long as the context', {}, 3, 'CONTEXT_OVERFLOW', 'Shorten the messages by 1 tokens'],
+    ['an answer that does not fit', { max_completion_tokens: 18 }, 20, 'CONTEXT_OVERFLOW', 'at most 17 fit'],
+    [
+      'an empty prompt',
+      { messages: [], add_generation_prompt: false },
+      20,
+      'INVALID_REQUEST',
+      'the prompt is empty',
+    ],
+    [
+      'more tokens than the context',
+      { truncate_prompt_tokens: 21 },
+      20,
+      'INVALID_REQUEST',
+      'at most the 20 tokens',
+    ],
+    ['min_tokens above what is left', { min_tokens: 18 }, 20, 'INVALID_REQUEST', 'at most the 17 tokens'],
+  ])('refuses %s', async (_, fields, contextSize, code, message) => {
+    const built = build(fields, contextSize);
+    await expect(built).rejects.toMatchObject({ code, message: expect.stringContaining(message) });
+  });
+});
+
+describe('renderMessages', () => {
+  const render = (source: string, fields: Record<string, unknown>): string =>
+    renderMessages(valid(fields), { template: compileChatTemplate(source), tokenizer: byteTokenizer });
+  const parts = [
+    { type: 'text', text: 'a' },
+    { type: 'text', text: 'b' },
+  ];
+
+  it.each<[string, string, Record<string, unknown>, string]>([
+    [
+      'parts become text',
+      '{{ messages[0].content }}',
+      { messages: [{ role: 'user', content: parts }] },
+      'a\nb',
+    ],
+    [
+      'parts stay where the template loops over them',
+      '{% for m in messages %}{% for p in m.content %}[{{ p.text }}]{% endfor %}{% endfor %}',
+      { messages: [{ role: 'user', content: parts }] },
+      '[a][b]',
+    ],
+    ['tools', '{{ tools[0].function.name }}', { tools: [WEATHER] }, 'weather'],
+    ['no tools', '{{ tools is none }}', {}, 'True'],
+    ['an empty list of tools', '{{ tools is none }}', { tools: [] }, 'True'],
+    ['reasoning effort', '{{ reasoning_effort }}', { reasoning_effort: 'low' }, 'low'],
+    ['none of it', '{{ reasoning_effort is defined }}', {}, 'False'],
+    ['further variables', '{{ mood }}', { chat_template_kwargs: { mood: 'good' } }, 'good'],
+    ['special tokens', '{{ eos_token }}', {}, '<eos>'],
+    ['documents', '{{ documents[0].text }}', { documents: [{ text: 'd' }] }, 'd'],
+  ])('%s', (_, source, fields, expected) => {
+    expect(render(source, fields)).toBe(expected);
+  });
+});
