@@ -3,8 +3,9 @@ import { describe, expect, it } from 'vitest';
 import type { Listener } from '../../src/engine/delivery.ts';
 import { Engine } from '../../src/engine/engine.ts';
 import { type Group, type SavedPrompt, Sequence } from '../../src/engine/sequence.ts';
-import { CheckingBackend, type CheckingOptions, fakeSampler } from '../fakes/checking-backend.ts';
+import { CheckingBackend, type CheckingOptions } from '../fakes/checking-backend.ts';
 import { expected, expectedBeams, type Request, run, turns, VOCAB_SIZE } from '../fakes/engine-requests.ts';
+import { fakeSampler } from '../fakes/fake-sampler.ts';
 
 const OPTIONS: CheckingOptions = {
   kvTokens: 256,

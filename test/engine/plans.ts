@@ -2,7 +2,7 @@
 import { MEMORY_COPY } from '../../src/backends/backend.ts';
 import type { Plan, SchedulerLimits, SchedulerPolicy } from '../../src/engine/scheduler.ts';
 import { type Group, Sequence, type SequenceExtras } from '../../src/engine/sequence.ts';
-import { fakeSampler } from '../fakes/checking-backend.ts';
+import { fakeSampler } from '../fakes/fake-sampler.ts';
 
 export const LIMITS: SchedulerLimits = {
   slotCount: 4,

@@ -1,4 +1,4 @@
-/** A backend that keeps tokens instead of tensors, checks every step against what its cache really holds, and predicts by hash. */
+/** Steps -> rows of a model that predicts by hash. Its cache holds tokens instead of tensors, and it checks every step against them. */
 import {
   type Backend,
   MEMORY_COPY,
@@ -6,7 +6,10 @@ import {
   type Step,
   type StepResult,
 } from '../../src/backends/backend.ts';
-import type { SampledRows, SamplerHandle } from '../../src/native/index.ts';
+import { ROW_STATUS } from '../../src/native/index.ts';
+import { FakeMatcher, maskRow, optionsOf, sampleRow, scoreRow } from './fake-sampler.ts';
+import { hashLogits, predictedToken } from './hash-model.ts';
+import { EMPTY_ROW, type Row, toColumns } from './rows.ts';
 
 /** One cell of the cache: shared by all slots that copied it. */
 type Cell = { readonly token: number; readonly adapter: number };
@@ -25,41 +28,6 @@ export type CheckingOptions = {
   /** Fails a step in the middle, as an aborted pass does, when it returns true. */
   readonly abortsStep?: () => boolean;
 };
-
-/** The token that this model, with this adapter, always predicts after these tokens. */
-export function predictedToken(tokens: readonly number[], vocabSize: number, adapter = 0): number {
-  let hash = 17 + 101 * adapter;
-  for (const token of tokens) hash = (Math.imul(hash, 31) + token + 1) >>> 0;
-  return hash % vocabSize;
-}
-
-/** What a fake sampler does beside taking whatever is predicted. */
-type FakeSampler = {
-  /** How many candidates it hands out instead. */
-  readonly candidates: number;
-  /** Tokens forced after a sampled one: as many as the sampled one modulo this and one. */
-  readonly forced: number;
-};
-
-/** A sampler that takes whatever is predicted. */
-export function fakeSampler({ candidates = 0, forced = 0 }: Partial<FakeSampler> = {}): SamplerHandle {
-  return { candidates, forced, accept() {} } as unknown as SamplerHandle;
-}
-
-/** What a sampler with candidates hands out after these tokens: different tokens with different scores, best first. */
-export function predictedCandidates(
-  tokens: readonly number[],
-  vocabSize: number,
-  count: number,
-  adapter = 0,
-): { ids: number[]; scores: number[] } {
-  const first = predictedToken(tokens, vocabSize, adapter);
-  const ids = Array.from({ length: Math.min(count, vocabSize) }, (_, i) => (first + i) % vocabSize);
-  const scores: number[] = [];
-  for (const id of ids)
-    scores.push(Math.fround((scores.at(-1) ?? 0) - 0.05 - (((first * 31 + id * 7) % 97) / 97) * 0.6));
-  return { ids, scores };
-}
 
 /** Checks what the scheduler asks for; throws a plain Error where a real cache would be corrupted. */
 export class CheckingBackend implements Backend {
@@ -82,6 +50,7 @@ export class CheckingBackend implements Backend {
   /** Adapters of the steps so far. */
   readonly turns: number[] = [];
   #aborted = false;
+  #closed = false;
 
   constructor(options: CheckingOptions) {
     this.#options = options;
@@ -97,6 +66,7 @@ export class CheckingBackend implements Backend {
   }
 
   async step(step: Step): Promise<StepResult> {
+    if (this.#closed) throw Object.assign(new Error('closed'), { code: 'CLOSED' });
     this.#aborted = false;
     await new Promise((resolve) => setImmediate(resolve));
     if (step.tokens.length === 0) throw new Error('an empty step');
@@ -111,8 +81,7 @@ export class CheckingBackend implements Backend {
     this.turns.push(step.adapter);
     this.#edit(step.memoryEdits);
     const stopAt = this.#options.abortsStep?.() ? step.tokens.length >> 1 : step.tokens.length;
-    const predictions: number[] = [];
-    const prefixes: number[][] = [];
+    const prefixes: number[][] = []; // (tokens) all tokens up to each
     for (let i = 0; i < stopAt; i++) {
       const slot = this.#slots[step.sequences[i]!]!;
       if (slot.length !== step.positions[i])
@@ -121,31 +90,52 @@ export class CheckingBackend implements Backend {
         throw new Error(`slot ${step.sequences[i]} holds tokens of another adapter than ${step.adapter}`);
       slot.push({ token: step.tokens[i]!, adapter: step.adapter });
       prefixes.push(slot.map(({ token }) => token));
-      predictions.push(
-        predictedToken(
-          slot.map(({ token }) => token),
-          this.vocabSize,
-          step.adapter,
-        ),
-      );
     }
     this.computedTokens += stopAt;
     this.#checkCapacity();
     if (stopAt < step.tokens.length || this.#aborted) {
       throw Object.assign(new Error('aborted'), { code: 'ABORTED' });
     }
-    const samples = {
-      ...toRows(Array.from(step.sampleRows, (row) => predictions[row]!)),
-      ...toCandidates(step, prefixes, this.vocabSize),
-      ...toForced(step, prefixes, this.vocabSize),
+    return {
+      samples: toColumns(this.#sample(step, prefixes)),
+      scores: toColumns(this.#score(step, prefixes)),
     };
-    for (const edit of step.rowEdits) {
-      const row = edit.row().fill(0);
-      row[samples.tokens[edit.sample]!] = 1;
-      if (edit.edit()) samples.tokens[edit.sample] = row.indexOf(Math.max(...edit.row()));
-      else samples.status[edit.sample] = 3;
-    }
-    return { samples, scores: scoreRows(step.scoreRows, predictions) };
+  }
+
+  #sample(step: Step, prefixes: readonly (readonly number[])[]): Row[] {
+    const edits = new Map(step.rowEdits.map((edit) => [edit.sample, edit]));
+    return step.samplers.map((sampler, i) => {
+      const prefix = prefixes[step.sampleRows[i]!]!;
+      const matcher = FakeMatcher.of(step.matchers?.[i]);
+      const edit = edits.get(i);
+      const { candidates, topLogprobs, allowed } = optionsOf(sampler);
+      if (!matcher && !edit && candidates === 0 && topLogprobs < 0 && !allowed)
+        return this.#predict(prefix, step.adapter, optionsOf(sampler).forced);
+      const logits = hashLogits(prefix, this.vocabSize, step.adapter);
+      const masked = maskRow(logits, sampler, matcher);
+      if (!edit) return sampleRow(logits, masked, sampler, matcher, false);
+      edit.row().set(masked);
+      if (!edit.edit()) return { ...EMPTY_ROW, status: ROW_STATUS.AWAITS_EDIT };
+      return sampleRow(logits, edit.row(), sampler, matcher, true);
+    });
+  }
+
+  /** The predicted token, and what the model would predict after it as forced tokens. */
+  #predict(prefix: readonly number[], adapter: number, mostForced: number): Row {
+    const tokens = [...prefix];
+    const predict = (): number => predictedToken(tokens, this.vocabSize, adapter);
+    const token = predict();
+    tokens.push(token);
+    const count = token % (mostForced + 1);
+    for (let i = 0; i < count; i++) tokens.push(predict());
+    return { ...EMPTY_ROW, token, forced: tokens.slice(prefix.length + 1) };
+  }
+
+  #score({ scoreRows, adapter }: Step, prefixes: readonly (readonly number[])[]): Row[] {
+    return Array.from({ length: scoreRows.length / 3 }, (_, i) => {
+      const [at, token, k] = scoreRows.subarray(3 * i, 3 * i + 3);
+      return scoreRow(hashLogits(prefixes[at!]!, this.vocabSize, adapter), token!, k!);
+    });
   }
 
   abortStep(): void {
@@ -182,7 +172,9 @@ export class CheckingBackend implements Backend {
     if (adapter === 0 || !this.#adapters.delete(adapter)) throw new Error(`no adapter ${adapter}`);
   }
 
-  async close(): Promise<void> {}
+  async close(): Promise<void> {
+    this.#closed = true;
+  }
 
   #edit(edits: Int32Array): void {
     for (let i = 0; i < edits.length; i += 5) {
@@ -216,69 +208,4 @@ export class CheckingBackend implements Backend {
     if (!this.isKvUnified && this.#slots.some((slot) => slot.length > perSlot))
       throw new Error('a slot holds more than its cells');
   }
-}
-
-function fakesOf(step: Step): FakeSampler[] {
-  return step.samplers.map((sampler) => sampler as unknown as FakeSampler);
-}
-
-/** Tokens forced after those sampled: what the model would predict anyway. */
-function toForced(step: Step, prefixes: readonly number[][], vocabSize: number): Pick<SampledRows, 'forced'> {
-  const rows = fakesOf(step).map(({ forced }, i) => {
-    const tokens = [...prefixes[step.sampleRows[i]!]!];
-    const predict = (): number => predictedToken(tokens, vocabSize, step.adapter);
-    const known = tokens.push(predict());
-    const count = forced === 0 ? 0 : tokens.at(-1)! % (forced + 1);
-    for (let i = 0; i < count; i++) tokens.push(predict());
-    return tokens.slice(known);
-  });
-  const offsets = [0];
-  for (const row of rows) offsets.push(offsets.at(-1)! + row.length);
-  return { forced: { offsets: Int32Array.from(offsets), ids: Int32Array.from(rows.flat()) } };
-}
-
-function toCandidates(
-  step: Step,
-  prefixes: readonly number[][],
-  vocabSize: number,
-): Pick<SampledRows, 'candidates'> {
-  const counts = fakesOf(step).map(({ candidates }) => candidates);
-  if (counts.every((count) => count === 0)) return {};
-  const rows = counts.map((count, i) =>
-    predictedCandidates(prefixes[step.sampleRows[i]!]!, vocabSize, count, step.adapter),
-  );
-  const offsets = [0];
-  for (const { ids } of rows) offsets.push(offsets.at(-1)! + ids.length);
-  const scores = Float32Array.from(rows.flatMap((row) => row.scores));
-  const ids = Int32Array.from(rows.flatMap((row) => row.ids));
-  return { candidates: { offsets: Int32Array.from(offsets), ids, scores, logprobs: scores } };
-}
-
-/** A scored row: the log-probability of the token is 0 when it was predicted, else -1; the prediction is the alternative. */
-function scoreRows(rows: Int32Array, predictions: readonly number[]): SampledRows {
-  const at = Array.from({ length: rows.length / 3 }, (_, i) => ({
-    predicted: predictions[rows[3 * i]!]!,
-    token: rows[3 * i + 1]!,
-  }));
-  return {
-    ...toRows(at.map(({ token }) => token)),
-    logprobs: Float32Array.from(at, ({ predicted, token }) => (predicted === token ? 0 : -1)),
-    ranks: Int32Array.from(at, ({ predicted, token }) => (predicted === token ? 1 : 2)),
-    topOffsets: Int32Array.from({ length: at.length + 1 }, (_, i) => i),
-    topIds: Int32Array.from(at, ({ predicted }) => predicted),
-    topLogprobs: new Float32Array(at.length),
-  };
-}
-
-function toRows(tokens: readonly number[]): SampledRows {
-  return {
-    status: new Uint8Array(tokens.length),
-    tokens: Int32Array.from(tokens),
-    isFinal: new Uint8Array(tokens.length),
-    logprobs: new Float32Array(tokens.length),
-    ranks: new Int32Array(tokens.length),
-    topOffsets: new Int32Array(tokens.length + 1),
-    topIds: new Int32Array(0),
-    topLogprobs: new Float32Array(0),
-  };
 }

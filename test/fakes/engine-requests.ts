@@ -10,7 +10,8 @@ import { BeamSearch, type Hypothesis, stepsOf } from '../../src/sampling/beam-se
 import { LogitsHook } from '../../src/sampling/logits-hook.ts';
 import { PromptScores } from '../../src/sampling/prompt-scores.ts';
 import { byteTokenizer } from './byte-tokenizer.ts';
-import { fakeSampler, predictedCandidates, predictedToken } from './checking-backend.ts';
+import { fakeSampler, scoreRow } from './fake-sampler.ts';
+import { bestIds, hashLogits, predictedCandidates, predictedToken } from './hash-model.ts';
 
 /** Of the checking backend that the requests run on. */
 export const VOCAB_SIZE = 50;
@@ -95,16 +96,19 @@ export async function run(engine: Engine, request: Request, arrival: number): Pr
   return answers;
 }
 
-/** The fake scores a token 0 when it is the predicted one, else -1, and names the prediction as the alternative. */
+/** Each token of the prompt has the fake's score, and beside it the prediction. */
 function expectScores({ prompt, adapter }: Request, scores: PromptScores): void {
   const entries = scores.entries(byteTokenizer);
   expect(entries[0]).toBeNull();
   expect(entries.length).toBe(prompt.length);
   for (const [at, token] of prompt.entries()) {
     if (at === 0) continue;
-    const predicted = predictedToken(prompt.slice(0, at), VOCAB_SIZE, adapter);
-    const missed = { [token]: expect.objectContaining({ logprob: -1, rank: 2 }) };
-    expect(entries[at]).toEqual({ ...missed, [predicted]: expect.objectContaining({ logprob: 0, rank: 1 }) });
+    const { logprob, rank, top } = scoreRow(hashLogits(prompt.slice(0, at), VOCAB_SIZE, adapter), token, 1);
+    const [[predicted, best]] = top as [[number, number]];
+    expect(entries[at]).toEqual({
+      [token]: expect.objectContaining({ logprob: Math.fround(logprob), rank }),
+      [predicted]: expect.objectContaining({ logprob: Math.fround(best), rank: 1 }),
+    });
   }
 }
 
@@ -171,11 +175,11 @@ export function expectedBeams({ prompt, n, outputTokens, adapter }: Request, voc
   return search.results().map(tokensOf);
 }
 
-/** The fake's row holds a 1 at the predicted token: moves it to the next one, in place or in a copy. */
+/** Allows only the token behind the best one, in place or in a copy. */
 function takeNext(outputIds: Int32Array, logits: Float32Array): Float32Array | undefined {
-  const next = (logits.indexOf(1) + 1) % logits.length;
+  const next = (bestIds(logits, 1)[0]! + 1) % logits.length;
   const row = outputIds.length % 2 === 0 ? logits : new Float32Array(logits.length);
-  row.fill(0)[next] = 1;
+  row.fill(-Infinity)[next] = 1;
   return row === logits ? undefined : row;
 }
 

@@ -1,0 +1,67 @@
+/** The backend contract on the GGUF and the ONNX backend. */
+import path from 'node:path';
+import { afterAll, describe } from 'vitest';
+import { type LoadedModel, loadGguf, loadOnnx } from '../../src/backends/index.ts';
+import { loadAddon } from '../../src/native/index.ts';
+import { CHECKPOINT_FILES } from '../../src/rl/checkpoint-files.ts';
+import { openTrainer } from '../../src/rl/trainer.ts';
+import { compileConstraint, constraintHandle } from '../../src/structured/index.ts';
+import { closeAll, EMBEDDED, modelOf, temporaryFolder, whyNoOnnx } from '../backends/engines.ts';
+import { normals } from '../rl/tiny-model.ts';
+import { backendContract } from './backend-contract.ts';
+import { CONTRACT_LIMITS, type Opened } from './backend-driver.ts';
+
+afterAll(closeAll);
+
+async function open(model: LoadedModel, isKvUnified: boolean, adapter: string | null): Promise<Opened> {
+  const { Sampler, SamplerPlan, grammar } = loadAddon();
+  const backend = await model.createBackend({ ...CONTRACT_LIMITS, isKvUnified });
+  const { vocabSize } = backend;
+  return {
+    backend,
+    sampler: ({ allowed, ...options } = {}) => {
+      const mask = new Uint32Array(Math.ceil(vocabSize / 32));
+      for (const id of allowed ?? []) mask[id >> 5]! |= 1 << (id & 31);
+      const plan = { vocabSize, temperature: 0, ...options, ...(allowed ? { allowed: mask } : {}) };
+      return new Sampler(new SamplerPlan(plan), 0n);
+    },
+    matcher: async (texts) => {
+      const spec = { regex: texts.map((text) => `(${text})`).join('|') };
+      return grammar.createMatcher(constraintHandle(await compileConstraint(spec, await model.vocabulary())));
+    },
+    textOf: (ids) => Buffer.concat(ids.map((id) => model.tokenizer.bytesOf(id))).toString(),
+    digits: 2,
+    adapter,
+    close: async () => {
+      await backend.close();
+      await model.close();
+    },
+  };
+}
+
+/** A random adapter of the embedded model. */
+async function makeAdapter(): Promise<string> {
+  const normal = normals(3);
+  const folder = path.join(temporaryFolder(), 'adapter');
+  await using trainer = await openTrainer({ model: EMBEDDED, gpu: false, threads: 1 });
+  const entries = Object.entries(trainer.adapter());
+  await trainer.loadAdapter(
+    Object.fromEntries(entries.map(([name, { a, b }]) => [name, { a, b: b.map(() => 0.05 * normal()) }])),
+  );
+  await trainer.save(folder);
+  return path.join(folder, CHECKPOINT_FILES.gguf);
+}
+
+for (const isKvUnified of [true, false])
+  backendContract(`GGUF (unified KV cache: ${isKvUnified})`, async () => {
+    const adapter = await makeAdapter();
+    return await open(await loadGguf({ path: EMBEDDED, gpu: false, cacheBits: 32 }), isKvUnified, adapter);
+  });
+
+describe.skipIf(whyNoOnnx() !== null)('with onnxruntime', () => {
+  for (const graph of ['ONNX, padded on the left', 'ONNX, no position_ids'] as const)
+    backendContract(graph, async () => {
+      const model = await loadOnnx({ path: modelOf(graph), gpu: false, threads: 1 });
+      return await open(model, false, null);
+    });
+});
