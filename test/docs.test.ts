@@ -8,6 +8,11 @@ import { errorCodes, OnpolicyError } from '../src/errors.ts';
 const ROOT = fileURLToPath(new URL('../', import.meta.url));
 const read = (file: string): string => fs.readFileSync(path.join(ROOT, file), 'utf8');
 const list = (folder: string): string[] => fs.readdirSync(path.join(ROOT, folder));
+const folders = (folder: string): string[] =>
+  fs
+    .readdirSync(path.join(ROOT, folder), { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map(({ name }) => name);
 
 const documents = [
   ...list('.').filter((file) => file.endsWith('.md')),
@@ -15,6 +20,9 @@ const documents = [
     .filter((file) => file.endsWith('.md'))
     .map((file) => `docs/${file}`),
   'models/README.md',
+  ...['native', ...folders('native').map((name) => `native/${name}`)]
+    .map((folder) => `${folder}/README.md`)
+    .filter((file) => fs.existsSync(path.join(ROOT, file))),
 ];
 const readme = read('README.md');
 type Manifest = Record<
@@ -27,8 +35,8 @@ const { scripts, dependencies, devDependencies, peerDependencies } = JSON.parse(
 
 describe('the README', () => {
   it('links every document', () => {
-    const expected = documents.filter((file) => file !== 'README.md' && file !== 'CHANGELOG.md');
-    expect(expected.filter((file) => !readme.includes(`](${file})`))).toEqual([]);
+    const linked = documents.filter((file) => !/^(README|CHANGELOG)\.md$|^native\/.+\//.test(file));
+    expect(linked.filter((file) => !readme.includes(`](${file})`))).toEqual([]);
   });
 
   it('shows the two commands first', () => {
@@ -51,15 +59,20 @@ describe('the README', () => {
   });
 });
 
-it.each(['src', 'native'])('CONTRIBUTING.md lists what is in %s', (folder) => {
-  const tree = new RegExp(`^${folder}/.*\\n((?: {2}.*\\n)+)`, 'm').exec(read('CONTRIBUTING.md'))![1]!;
-  const listed = [...tree.matchAll(/^ {2}(\S+)/gm)].map(([, name]) => name!);
+it('CONTRIBUTING.md lists what is in src', () => {
+  const tree = /^src\/.*\n((?: {2}.*\n)+)/m.exec(read('CONTRIBUTING.md'))![1]!;
+  const listed = [...tree.matchAll(/^ {2}([^\s/]+)/gm)].map(([, name]) => name!);
+  expect(listed.toSorted()).toEqual(list('src').toSorted());
+});
+
+it('native/README.md lists the folders of native', () => {
+  const rows = read('native/README.md')
+    .match(/^\| .*`[\w-]+\/`.*\|/gm)!
+    .join('\n');
+  const listed = [...rows.matchAll(/`([\w-]+)\/`/g)].map(([, name]) => name!);
   const made = ['build', 'include'];
-  const present = fs
-    .readdirSync(path.join(ROOT, folder), { withFileTypes: true })
-    .filter((entry) => (folder === 'src' || entry.isDirectory()) && !made.includes(entry.name))
-    .map((entry) => (entry.isDirectory() ? `${entry.name}/` : entry.name));
-  expect(listed.toSorted()).toEqual(present.toSorted());
+  const present = folders('native').filter((name) => !made.includes(name));
+  expect([...new Set(listed)].toSorted()).toEqual(present.toSorted());
 });
 
 it('docs/errors.md says when each code comes, and its status', () => {
