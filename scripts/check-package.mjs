@@ -100,9 +100,10 @@ function pathWithoutCompilers() {
   return bin;
 }
 
-/** Runs the program of the README, as written there, and returns what it prints. */
+/** Runs the first program of the README, with the embedded model for the one to download, and returns what it prints. */
 function answer(env) {
-  const program = /```ts\n(.*?)```/s.exec(fs.readFileSync(path.join(root, 'README.md'), 'utf8'))?.[1] ?? '';
+  const readme = fs.readFileSync(path.join(root, 'README.md'), 'utf8');
+  const program = (/```js\n(.*?)```/s.exec(readme)?.[1] ?? '').replace(/\{ model: 'hf:[^']+' \}/, '');
   const lines = program.trimEnd().split('\n').length;
   expect(lines > 1 && lines <= 10, `the README's program has at most ten lines: ${lines}`);
   fs.writeFileSync(path.join(app, 'program.js'), program);
