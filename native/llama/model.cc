@@ -81,6 +81,19 @@ Status ExplainLoadFailure(const std::string& path, const ErrorLog& log) {
   return Invalid(path, "does not load: " + log.Text());
 }
 
+// What `call(buffer, size)` writes; it returns the whole length, negative when there is nothing.
+template <class Call>
+std::string ReadText(Call call) {
+  std::string text(256, '\0');
+  int32_t length = call(text.data(), text.size());
+  if (length >= static_cast<int32_t>(text.size())) {
+    text.resize(static_cast<size_t>(length) + 1);
+    length = call(text.data(), text.size());
+  }
+  text.resize(static_cast<size_t>(std::max(length, 0)));
+  return text;
+}
+
 }  // namespace
 
 Status Model::Load(const ModelOptions& options, std::shared_ptr<Model>* model) {
@@ -179,22 +192,16 @@ VocabularyTable Model::Table() const {
 std::vector<std::pair<std::string, std::string>> Model::Metadata() const {
   const Library& api = Api();
   std::vector<std::pair<std::string, std::string>> entries;
-  auto read = [](auto call) {
-    std::string text(256, '\0');
-    int32_t length = call(text.data(), text.size());
-    if (length >= static_cast<int32_t>(text.size())) {
-      text.resize(static_cast<size_t>(length) + 1);
-      length = call(text.data(), text.size());
-    }
-    text.resize(static_cast<size_t>(std::max(length, 0)));
-    return text;
-  };
   const int32_t count = api.llama_model_meta_count(model_);
   for (int32_t i = 0; i < count; ++i)
     entries.emplace_back(
-        read([&](char* buffer, size_t size) { return api.llama_model_meta_key_by_index(model_, i, buffer, size); }),
-        read([&](char* buffer, size_t size) { return api.llama_model_meta_val_str_by_index(model_, i, buffer, size); }));
+        ReadText([&](char* buffer, size_t size) { return api.llama_model_meta_key_by_index(model_, i, buffer, size); }),
+        ReadText([&](char* buffer, size_t size) { return api.llama_model_meta_val_str_by_index(model_, i, buffer, size); }));
   return entries;
+}
+
+std::string Model::MetadataValue(const char* key) const {
+  return ReadText([&](char* buffer, size_t size) { return Api().llama_model_meta_val_str(model_, key, buffer, size); });
 }
 
 std::string Model::ChatTemplate(const char* name) const {

@@ -46,6 +46,8 @@ class Model {
   VocabularyTable Table() const;
   // All scalar metadata of the file, keys as the GGUF names them.
   std::vector<std::pair<std::string, std::string>> Metadata() const;
+  // The value of one key as text; empty when there is none.
+  std::string MetadataValue(const char* key) const;
   std::string ChatTemplate(const char* name) const;  // empty when there is none
 
  private:

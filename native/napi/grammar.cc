@@ -4,6 +4,7 @@
 #include "mask/gguf-vocabulary.h"
 #include "mask/matcher.h"
 #include "napi/async-task.h"
+#include "napi/model.h"
 #include "napi/register.h"
 #include "notations/compile.h"
 
@@ -47,7 +48,7 @@ std::vector<uint32_t> Ids(const Napi::Value& value) {
   return ids;
 }
 
-// createVocabulary(bytes, offsets, eosTokenIds, specialTokenIds) -> Promise of a handle
+// createVocabulary(bytes, offsets, eosTokenIds, specialTokenIds) -> a handle
 Napi::Value CreateVocabulary(const Napi::CallbackInfo& info) {
   const auto bytes = info[0].As<Napi::Uint8Array>();
   const auto offsets = info[1].As<Napi::Uint32Array>();
@@ -59,6 +60,37 @@ Napi::Value CreateVocabulary(const Napi::CallbackInfo& info) {
   return Wrap(info.Env(), made);
 }
 
+// The tokens of a loaded model, as `ReadGgufVocabulary` finds them in its file. Unused ones have no text to sample, only one
+// that a structural tag may name.
+std::shared_ptr<const Vocabulary> VocabularyOf(const Model& model) {
+  const VocabularyTable table = model.Table();
+  std::vector<std::string> tokens;
+  std::vector<uint32_t> ends, specials;
+  for (uint32_t id = 0; id < static_cast<uint32_t>(model.vocab_size()); id++) {
+    const bool is_unused = (Api().llama_vocab_get_attr(model.vocab(), static_cast<int32_t>(id)) & LLAMA_TOKEN_ATTR_UNUSED) != 0;
+    tokens.emplace_back(is_unused ? std::string(Api().llama_vocab_get_text(model.vocab(), static_cast<int32_t>(id)))
+                                  : std::string(table.bytes.begin() + table.offsets[id], table.bytes.begin() + table.offsets[id + 1]));
+    if (is_unused || table.is_special[id]) specials.push_back(id);
+  }
+  for (const char* key : {"tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id", "tokenizer.ggml.eom_token_id"})
+    if (const std::string id = model.MetadataValue(key); !id.empty()) ends.push_back(static_cast<uint32_t>(std::stoul(id)));
+  const bool merges_by_id = model.MetadataValue("tokenizer.ggml.model") == "gpt2";
+  return std::make_shared<const Vocabulary>(std::move(tokens), std::move(ends), std::move(specials), merges_by_id);
+}
+
+// modelVocabulary(model) -> Promise of a handle
+Napi::Value ModelVocabulary(const Napi::CallbackInfo& info) {
+  auto result = std::make_shared<std::shared_ptr<const Vocabulary>>();
+  return AsyncTask::Run(
+      info.Env(), Napi::Object::New(info.Env()),
+      [model = RequireModel(info[0].As<Napi::Object>()), result] {
+        *result = VocabularyOf(*model);
+        return Status::Ok();
+      },
+      [result](Napi::Env env) { return Wrap(env, *result); });
+}
+
+// readVocabulary(path) -> Promise of a handle
 Napi::Value ReadVocabulary(const Napi::CallbackInfo& info) {
   auto result = std::make_shared<std::shared_ptr<const Vocabulary>>();
   const std::string path = info[0].As<Napi::String>();
@@ -193,6 +225,7 @@ void RegisterGrammar(Napi::Env env, Napi::Object exports) {
   add("rollback", Rollback);
   add("cloneMatcher", Clone);
   exports.Set("grammar", grammar);
+  exports.Set("modelVocabulary", Napi::Function::New<ModelVocabulary>(env, "modelVocabulary"));
 }
 
 }  // namespace onpolicy

@@ -12,7 +12,7 @@ import {
   openLibraries,
 } from '../native/index.ts';
 import type { SamplingDefaults } from '../sampling/index.ts';
-import { readVocabulary, type Vocabulary } from '../structured/index.ts';
+import { modelVocabulary, type Vocabulary } from '../structured/index.ts';
 import type { Tokenizer } from '../tokenizer/index.ts';
 import type { Backend, Step, StepResult } from './backend.ts';
 import type { ContextLimits, LoadedModel } from './model.ts';
@@ -100,7 +100,7 @@ export class GgufModel implements LoadedModel {
   }
 
   async vocabulary(): Promise<Vocabulary> {
-    this.#vocabulary ??= readVocabulary(this.path).catch((error: unknown) => {
+    this.#vocabulary ??= modelVocabulary(this.native).catch((error: unknown) => {
       this.#vocabulary = null;
       throw error;
     });

@@ -131,6 +131,8 @@ export type EngineAddon = {
     onProgress?: (fraction: number) => void;
     cancelled: Int32Array;
   }): Promise<NativeModel>;
+  /** The vocabulary of a loaded model, for constraints. */
+  modelVocabulary(model: NativeModel): Promise<Handle>;
   createContext(
     model: NativeModel,
     options: {

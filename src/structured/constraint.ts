@@ -1,6 +1,6 @@
 /** A specification and a vocabulary -> a compiled constraint with its matchers. Each specification is compiled once a vocabulary. */
 import { fromNative, OnpolicyError } from '../errors.ts';
-import type { Handle, NativeSpec } from '../native/index.ts';
+import type { Handle, NativeModel, NativeSpec } from '../native/index.ts';
 import { loadAddon } from '../native/index.ts';
 import type { Constraint, Matcher, StructuredOutputs, Vocabulary } from './types.ts';
 import { validateStructuredOutputs } from './validate.ts';
@@ -47,11 +47,20 @@ export function createVocabulary(options: {
 
 /** Reads the vocabulary of a GGUF file; its weights are not touched. */
 export async function readVocabulary(ggufPath: string): Promise<Vocabulary> {
-  try {
-    return wrapVocabulary(await loadAddon().grammar.readVocabulary(ggufPath));
-  } catch (error) {
-    throw fromNative(error);
-  }
+  return await whenRead(loadAddon().grammar.readVocabulary(ggufPath));
+}
+
+/** @internal The vocabulary of a loaded GGUF model. */
+export async function modelVocabulary(model: NativeModel): Promise<Vocabulary> {
+  return await whenRead(loadAddon().modelVocabulary(model));
+}
+
+async function whenRead(handle: Promise<Handle>): Promise<Vocabulary> {
+  return wrapVocabulary(
+    await handle.catch((error: unknown) => {
+      throw fromNative(error);
+    }),
+  );
 }
 
 /**

@@ -10,5 +10,11 @@
  * matcher.fillMask(mask);
  * ```
  */
-export { compileConstraint, constraintHandle, createVocabulary, readVocabulary } from './constraint.ts';
+export {
+  compileConstraint,
+  constraintHandle,
+  createVocabulary,
+  modelVocabulary,
+  readVocabulary,
+} from './constraint.ts';
 export type { Constraint, Matcher, StructuredOutputs, Vocabulary } from './types.ts';
