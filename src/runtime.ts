@@ -1,4 +1,4 @@
-/** The service in this process: wires models, engines, answers, training and the store together. READ FIRST. */
+/** Requests -> answers and training jobs of this process. Connects models, engines, answers, training and the store. */
 
 import type { ChatCompletionStream } from './answer/index.ts';
 import { answer } from './answer/index.ts';
@@ -233,7 +233,7 @@ export class Runtime implements Service {
     await this.close();
   }
 
-  /** Keeps others from using a request's id. */
+  /** Reserves a request's id. */
   #claimId(id: string | null): Disposable | null {
     if (id === null) return null;
     if (this.#requestIds.has(id))

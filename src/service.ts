@@ -1,4 +1,4 @@
-/** The contract that the in-process runtime, and whatever stands in for it elsewhere, fulfils. */
+/** The contract of services: the runtime in this process, the client of a server, a pool of services. */
 
 import type { ChatCompletionStream } from './answer/index.ts';
 import type {
@@ -53,11 +53,11 @@ export interface ModelsResource {
   list(query?: ListQuery, options?: CallOptions): Promise<Page<Model>>;
   /** Deletes a model with its checkpoints, trajectories and run. */
   delete(id: string, options?: CallOptions): Promise<ModelDeletion>;
-  /** Keeps trajectories and computes their metrics. */
+  /** Stores trajectories and computes their metrics. */
   log(id: string, request: LogRequest, options?: CallOptions): Promise<LogResult>;
 }
 
-/** What training left. */
+/** Checkpoints of trained models. */
 export interface CheckpointsResource {
   /** A page of a model's checkpoints, newest first unless asked otherwise. */
   list(modelId: string, query?: ListQuery, options?: CallOptions): Promise<Page<Checkpoint>>;
@@ -71,7 +71,7 @@ export interface CheckpointsResource {
 
 /** Training jobs, also those of earlier processes. */
 export interface TrainingJobsResource {
-  /** What is known of a job. */
+  /** The state of a job. */
   retrieve(id: string, options?: CallOptions): Promise<TrainingJobInfo>;
   /** Its events in the order they happened (`order` is not for them). */
   events(
@@ -79,7 +79,7 @@ export interface TrainingJobsResource {
     query?: Pick<ListQuery, 'after' | 'limit'>,
     options?: CallOptions,
   ): Promise<Page<TrainingJobEvent>>;
-  /** Stops a job, if it runs, and says how it stands then. */
+  /** Stops a job if it runs, and returns its state. */
   cancel(id: string, options?: CallOptions): Promise<TrainingJobInfo>;
 }
 

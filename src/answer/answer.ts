@@ -20,13 +20,13 @@ import { ChatCompletionStream, toChunks } from './stream.ts';
 import { contentText } from './template-message.ts';
 import type { StopRules } from './text-out.ts';
 
-/** What an answer needs beside the request and the model. */
+/** What an answer needs besides the request and the model. */
 export type AnswerContext = {
   readonly signal: AbortSignal | undefined;
-  /** What the request holds until it has ended. */
+  /** Leases of the request; they end with it. */
   readonly leases: LeaseScope;
   readonly processedLogprobs: boolean;
-  /** Where saved prompts lie. */
+  /** Folder of saved prompts. */
   readonly kvTransferFolder: string;
   /** Running number of the request within its runtime. */
   readonly arrival: number;

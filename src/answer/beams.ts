@@ -20,11 +20,11 @@ export type BeamRunOptions = {
   /** A copy of a sampler in its present state. */
   readonly forkSampler: (sampler: SamplerHandle) => SamplerHandle;
   readonly rules: StopRules;
-  /** The grammar that holds every beam, or null. */
+  /** The grammar that constrains every beam, or null. */
   readonly matcher: Handle | null;
   readonly width: number;
   readonly lengthPenalty: number;
-  /** Takes the hypotheses, or why there are none. */
+  /** Receives the hypotheses, or the reason for having none. */
   readonly onEnd: (hypotheses: readonly BeamHypothesis[] | OnpolicyError) => void;
 };
 
@@ -81,7 +81,7 @@ export class BeamRun {
     return Math.max(0, this.#root.cachedTokens);
   }
 
-  /** Ends the search; nobody hears of it. */
+  /** Ends the search without a result. */
   stop(): void {
     for (const { sequence } of this.#beams) this.#options.engine.remove(sequence);
     this.#beams = [];
@@ -110,7 +110,7 @@ export class BeamRun {
     );
   }
 
-  /** Makes the sequences of the live beams: a beam's first child goes on in its place, further ones are forks of it. */
+  /** Makes the sequences of the live beams: a beam's first child continues its sequence, further ones fork it. */
   #move(parents: readonly number[]): void {
     const { engine } = this.#options;
     const old = this.#beams;
@@ -140,7 +140,7 @@ export class BeamRun {
   }
 
   #end(result: readonly BeamHypothesis[] | OnpolicyError): void {
-    for (const { sequence } of this.#beams.splice(1)) this.#options.engine.discard(sequence); // one keeps the prompt
+    for (const { sequence } of this.#beams.splice(1)) this.#options.engine.discard(sequence); // the first one caches the prompt
     this.stop();
     this.#options.onEnd(result);
   }

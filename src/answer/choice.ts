@@ -92,8 +92,8 @@ export class Choice implements Listener {
   }
 
   /**
-   * Brings {@link message} and {@link logprobs} up to the last token. What ends the choice does not wait for it, so it is
-   * done when the next step is on its way: until then every moment keeps the processor from computing.
+   * Brings {@link message} and {@link logprobs} up to the last token. The end of a choice does not depend on it, so
+   * it runs after the next step has been started: before that it would delay the step.
    */
   catchUp(): void {
     const { tokenizer, tokensAsIds } = this.#options;

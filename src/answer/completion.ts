@@ -30,9 +30,9 @@ export type PreparedCompletion = {
   readonly signal: AbortSignal | undefined;
   /** Collects the prompt's log-probabilities, once for all choices. */
   readonly promptScores: PromptScores | null;
-  /** Grammars that hold the choices, from their first token or from the end of the reasoning; one each, or none. */
+  /** Grammars that constrain the choices, from their first token or from the end of the reasoning; one each, or none. */
   readonly matchers: readonly Handle[];
-  /** Takes the cache of the prompt, once for all choices. */
+  /** Receives the cache of the prompt, once for all choices. */
   readonly savedPrompt: SavedPrompt | null;
   /** One per choice, or none. */
   readonly hooks: readonly LogitsHook[];
@@ -190,7 +190,7 @@ export class Completion {
   }
 }
 
-/** A sequence per choice, each with its own sampler. */
+/** One sequence and one sampler per choice. */
 function runSamplers(prepared: PreparedCompletion, choices: readonly Choice[]): Run {
   const { engine, group, samplers, promptScores, savedPrompt, hooks, matchers, rules } = prepared;
   const sequences = samplers.map(

@@ -9,11 +9,11 @@ import { type ToolDefinition, toolCallStructuralTag } from '../tool-calls/index.
 
 type Tool = ValidChatRequest['tools'][number];
 
-/** What holds an answer, and how its tool calls are then written. */
+/** The specification that constrains an answer, and the format of its tool calls under it. */
 export type ConstraintPlan = { readonly spec: StructuredOutputs | null; readonly format: MessageFormat };
 
 /**
- * Decides what an answer is held to. Forced calls of formats that no grammar can describe are written as plain JSON. With
+ * Decides what constrains an answer. Forced calls of formats that no grammar can describe are written as plain JSON. With
  * `auto`, a tool that is `strict` makes calls a constraint wherever the model begins one, if the format tells them from text.
  */
 export function planConstraint(request: ValidChatRequest, format: MessageFormat): ConstraintPlan {
@@ -45,7 +45,7 @@ function isStrict(tool: Tool): boolean {
   return tool.function.strict === true;
 }
 
-/** A tool that is not strict takes any object. */
+/** A tool that is not strict accepts any object. */
 function asFarAsStrict(tool: Tool): ToolDefinition {
   return isStrict(tool) ? tool : { function: { name: tool.function.name, parameters: { type: 'object' } } };
 }

@@ -8,7 +8,7 @@ import type { JsonObject } from '../protocol/index.ts';
 
 /** The two ends of a transfer. */
 export type PromptTransfer = {
-  /** Takes the cache of the prompt; null when it is not to be saved. */
+  /** Receives the cache of the prompt; null if it is not saved. */
   readonly savedPrompt: SavedPrompt | null;
   /** `kv_transfer_params` of the answer, once it is done. */
   finish(): Promise<JsonObject | null>;
@@ -22,7 +22,7 @@ export function transferKey(transfer: KvTransfer): string | null {
 /** What computed a prompt: a model, and the identity of the adapter beside it; empty: none. */
 export type PromptOwner = { readonly model: RunningModel; readonly adapter: string };
 
-/** Loads what a request goes on from, before it is submitted. Fails with `INVALID_REQUEST` when it does not belong here. */
+/** Loads the saved prompt of a request before it is submitted. Fails with `INVALID_REQUEST` if that is of another model. */
 export async function beginTransfer(
   transfer: KvTransfer,
   promptOwner: PromptOwner,

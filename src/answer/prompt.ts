@@ -82,7 +82,7 @@ function truncate(
   return cut;
 }
 
-/** Tokens that may be generated: what was asked for, or what the context still holds. */
+/** Tokens that may be generated: as many as the request asks for, or as the context has left. */
 function outputLimit(request: ValidChatRequest, promptTokens: number, contextSize: number): number {
   if (promptTokens === 0)
     throw new OnpolicyError('INVALID_REQUEST', 'messages: the prompt is empty', { param: 'messages' });

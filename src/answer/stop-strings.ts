@@ -1,24 +1,24 @@
 /**
  * Stop strings -> one automaton that reads text once, whatever their number (Aho and Corasick, 1975).
- * It tells where the first stop string stands and how much of the tail may still become one.
+ * It reports the first stop string and the length of the tail that may grow into one.
  */
 
 /** No stop string, or no further node. */
 const NONE = -1;
-/** Where every text begins. It is nobody's child, so a child of this number is none. */
+/** The root. It is no node's child, so this number marks an empty place in the table of children. */
 const ROOT = 0;
 
 /**
- * A compiled list of stop strings, shared by all choices of a request. A node stands for a beginning of some of them; all
- * nodes lie in columns, so that thousands of strings are compiled in milliseconds.
+ * A compiled list of stop strings, shared by all choices of a request. A node is a common prefix; nodes are stored in
+ * columns, so that thousands of strings are compiled in milliseconds.
  */
 export class StopStrings {
   readonly strings: readonly string[];
   /** Length of the longest one. */
   readonly longest: number;
-  /** Units that a node stands for. */
+  /** Length of a node's prefix in units. */
   readonly depth: Int32Array; // (nodes)
-  /** The stop string that a node stands for, or -1. */
+  /** The stop string that equals a node's prefix, or -1. */
   readonly match: Int32Array; // (nodes)
   /** The longest shorter end of a node that is a stop string, or -1. */
   readonly output: Int32Array; // (nodes)
@@ -87,7 +87,7 @@ export class StopStrings {
     return order;
   }
 
-  /** Where the child of a node stands in the table, or would. */
+  /** The place in the table of a node's child, or the empty place for it. */
   #place(node: number, unit: number): number {
     const mask = this.#children.length - 1;
     const hash = Math.imul(Math.imul(node, 0x9e3779b1) ^ unit, 0x85ebca6b);
@@ -98,7 +98,7 @@ export class StopStrings {
   }
 }
 
-/** Where a stop string stands in the text, counted in UTF-16 units from its beginning. */
+/** Place of a stop string in the text, in UTF-16 units from the start of the text. */
 export type StopMatch = { readonly index: number; readonly start: number; readonly end: number };
 
 /** Reads one choice's text against a list of stop strings. */
@@ -111,7 +111,7 @@ export class StopScanner {
     this.#stops = stops;
   }
 
-  /** Units at the end of the text read so far that may still grow into a stop string. */
+  /** Units at the end of the text so far that may grow into a stop string. */
   get pending(): number {
     return this.#stops.depth[this.#node]!;
   }

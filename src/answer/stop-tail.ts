@@ -1,4 +1,4 @@
-/** The end of a text that may still become a stop string, for texts that branch: a value per text, never changed. */
+/** A token -> the end of a text that may grow into a stop string. Each text has its own immutable value, so texts can branch. */
 
 import { decodeWhole, NO_BYTES, type Tokenizer, textBytes } from '../tokenizer/index.ts';
 import { StopScanner } from './stop-strings.ts';

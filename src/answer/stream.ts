@@ -10,7 +10,7 @@ import { type AnswerHeader, finishReason, toUsage } from './response.ts';
 export type UsageReport = {
   /** One last chunk with the sums. */
   readonly atEnd: boolean;
-  /** Every chunk with the numbers of its own choice. */
+  /** Every chunk has the numbers of its choice. */
   readonly inEveryChunk: boolean;
 };
 

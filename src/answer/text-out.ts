@@ -30,7 +30,7 @@ export class TextOut {
   readonly #scanner: StopScanner | null;
   #unread: number[] = []; // ids whose text was not needed yet; only without stop strings
   #isTailUnread = false; // the same for what is left at the end
-  #held = ''; // read, but its end may still become a stop string
+  #held = ''; // its end may grow into a stop string
   #delta = ''; // released since the last takeDelta
   #released = 0; // units of text
   #count = 0;

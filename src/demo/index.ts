@@ -39,7 +39,7 @@ const bold = style(1);
 const dim = style(2);
 const green = style(32);
 
-process.stdout.on('error', () => process.exit(0)); // the reader of a pipe has left: nobody is listening
+process.stdout.on('error', () => process.exit(0)); // the reader of the pipe has left
 
 await main(process.argv[2]);
 

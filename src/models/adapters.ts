@@ -1,4 +1,4 @@
-/** Adapter files -> adapters loaded beside one model: each once, for as long as somebody uses or keeps it. */
+/** Adapter files -> adapters loaded beside one model: each once, until its last lease ends. */
 import { LeaseScope, lease } from '../common/index.ts';
 import type { Engine } from '../engine/index.ts';
 
@@ -7,7 +7,7 @@ export type AdapterFile = { readonly identity: string; readonly path: string };
 
 /** An adapter that stays loaded until this is disposed of. */
 export type AdapterLease = Disposable & {
-  /** By which the engine knows it. */
+  /** Its number in the engine. */
   readonly number: number;
   readonly identity: string;
 };

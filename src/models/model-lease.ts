@@ -1,9 +1,9 @@
-/** A request's model reference -> what answers it, leased: a loaded model, with the adapter of a checkpoint where it names one. */
+/** A request's model reference -> a lease on a loaded model and the adapter of the checkpoint that it names. */
 import { LeaseScope } from '../common/index.ts';
 import type { AdapterFile, AdapterLease } from './adapters.ts';
 import type { Models, RunningModel } from './models.ts';
 
-/** What a reference to a registered model stands for. It is not deleted before this is disposed of. */
+/** A registered model or checkpoint. It is not deleted before this is disposed of. */
 export type Registered = Disposable & {
   readonly id: string;
   /** Reference of the model that it started from. */
@@ -14,7 +14,7 @@ export type Registered = Disposable & {
   readonly isNewest: boolean;
 };
 
-/** Finds what ids, names and `name@step` stand for; null for references that are none of these. */
+/** Finds the model of an id, a name or `name@step`; null for other references. */
 export type FindRegistered = (reference: string) => Promise<Registered | null>;
 
 /** What answers a request. Dispose of it when the answer is complete. */
@@ -24,7 +24,7 @@ export type ModelLease = Disposable & {
 };
 
 /**
- * Loads what a reference stands for. A registered model's newest adapter stays loaded; the one before it is freed when the
+ * Loads the model of a reference. A registered model's newest adapter stays loaded; the one before it is freed when the
  * last request that uses it has ended.
  */
 export async function leaseModel(

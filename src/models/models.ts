@@ -28,8 +28,8 @@ export type ModelOptions = {
   /** Layers on the GPU; all of them when absent. */
   readonly gpuLayers?: number;
   /**
-   * Whether attention runs in one fused kernel, of a GGUF model. Default true. On CPUs, many sequences of more than about 200
-   * tokens with cells of their own (see `kvTokens`) decode faster without. A cache of 32 bits on a CPU never uses it: it rounds
+   * Whether attention runs in one fused kernel, of a GGUF model. Default true. On CPUs, many sequences of over 200 tokens in a
+   * non-unified KV cache (see `kvTokens`) decode faster without. A cache of 32 bits on a CPU never uses it: it rounds
    * to 16 bits.
    */
   readonly fusedAttention?: boolean;
@@ -49,8 +49,8 @@ export type ServingLimits = {
   /** Tokens of one prompt and its answer together. Default: the model's own limit, at most 8,192. */
   readonly contextSize?: number;
   /**
-   * Tokens that the KV cache holds. Where `contextSize` for every sequence fits into it, each sequence has cells of its
-   * own, which is faster; else all share one pool. Default: up to 4 GiB for cells of their own, else 32,768.
+   * Size of the KV cache in tokens. If `contextSize` for every sequence fits into it, the cache is not unified: each sequence
+   * has its own cells, which is faster. Otherwise all share one pool. Default: up to 4 GiB non-unified, else 32,768.
    */
   readonly kvTokens?: number;
   /** Sequences that run at the same time, 1 to 256. Default 64. Further ones wait. */
@@ -79,7 +79,7 @@ export type RunningModel = {
   readonly engine: Engine;
   /** Loaded beside its weights. */
   readonly adapters: Adapters;
-  /** Null when the file holds none. */
+  /** Null if the file has none. */
   readonly template: ModelTemplate | null;
   /** The variant for requests with tools; null: there is only one template. */
   readonly toolTemplate: ModelTemplate | null;
@@ -105,7 +105,7 @@ export function requireGguf(model: RunningModel, field: string): GgufModel {
 /** The model that ships with the package. */
 export const EMBEDDED_MODEL = fileURLToPath(new URL('../../models/onpolicy-tiny.gguf', import.meta.url));
 
-/** Its name in references, unless an alias of the same name stands for another model. */
+/** Its name in references, unless an alias has the same name. */
 const EMBEDDED_NAME = 'onpolicy-tiny';
 
 const DEFAULT_CONTEXT_SIZE = 8192;

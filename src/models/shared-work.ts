@@ -13,10 +13,10 @@ export class Shared<T> {
     const done = (): void => {
       this.#isDone = true;
     };
-    this.result.then(done, () => {}); // each caller hears of a failure through wait()
+    this.result.then(done, () => {}); // wait() reports a failure to each caller
   }
 
-  /** Everyone gave up, so the work was stopped: whoever comes now needs new work. */
+  /** Whether the work was stopped because all callers gave up. Later callers need new work. */
   get isStopped(): boolean {
     return this.#controller.signal.aborted && !this.#isDone;
   }

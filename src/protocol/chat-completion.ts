@@ -109,7 +109,7 @@ function neededRules(request: ChatCompletionRequest): Uint8Array {
   return isNeeded;
 }
 
-/** Fields that may have a value: of an object with a prototype of its own, which may have getters, all that a rule reads. */
+/** Fields that may have a value. An object of a class may have getters: then all fields that a rule reads. */
 function givenFields(request: object): Iterable<string> {
   return Object.getPrototypeOf(request) === Object.prototype ? Object.keys(request) : rulesByField.keys();
 }
@@ -121,7 +121,7 @@ function withFound(
   return Array.isArray(found) && found.length === 0 ? faults : faults.concat(found);
 }
 
-/** Values that only exist in process, replaced by what the schema knows: functions by names, a bigint by a number. */
+/** Replaces values that JSON does not have by those of the schema: functions by names, a bigint by a number. */
 function withoutInProcessValues(input: unknown): unknown {
   if (!isObject(input)) return input;
   const { seed, logits_processors: processors } = input;

@@ -33,14 +33,14 @@ export function splitAtDoor<This, Method extends object>(
 }
 
 /**
- * What a method does after its door. A method of someone else, or one that wraps or replaces this library's, is given back
- * as it is: its own door comes first.
+ * What a method does after its door. For methods that are not registered, such as wrappers of this library's, it is the
+ * method itself, with its door.
  */
 export function afterDoor<Method extends object>(method: Method): AfterDoor<unknown, Method> {
   return (parts.get(method) ?? method) as AfterDoor<unknown, Method>;
 }
 
-/** Whether a method of this library stands here, whose door can be left out. */
+/** Whether the door of a method can be left out. */
 export function hasKnownDoor(method: object): boolean {
   return parts.has(method);
 }

@@ -17,6 +17,6 @@ export {
   validateModelCreateRequest,
 } from './model.ts';
 export type * from './public.ts';
-export { validateLogRequest, validateTrainingJobRequest } from './training-job.ts';
+export { validateLogRequest, validateTrainingJobRequest } from './trajectory-requests.ts';
 export type * from './valid-chat-request.ts';
 export type { DoorOptions } from './validate.ts';

@@ -18,7 +18,7 @@ type AnyMessage = Omit<AssistantMessage, 'role'> &
   Omit<ToolMessage, 'role'> &
   Omit<DeveloperMessage, 'role'> & { readonly role: string };
 
-/** Keeps the fields of the message's own variant: others came unchecked. */
+/** Copies the fields of the message's variant only: others were not checked. */
 export function normalizeMessage(message: Message): ChatMessage {
   const { role, content, name, ...more } = message as AnyMessage;
   const isCustom = !KNOWN_ROLES.has(role);

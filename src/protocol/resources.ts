@@ -59,7 +59,7 @@ export interface LogResult {
   readonly metrics: MetricValues;
 }
 
-/** Where a training job stands. */
+/** The state of a training job. */
 export type TrainingJobStatus = 'queued' | 'running' | 'completed' | 'failed' | 'cancelled';
 
 /** Something that happened in a training job. */

@@ -23,9 +23,9 @@ const validators = {
 
 /** How a request came. */
 export type DoorOptions = {
-  /** Over HTTP: fields that nobody knows are ignored. Default false: they are faults. */
+  /** Over HTTP: unknown fields are ignored. Default false: they are faults. */
   readonly wire?: boolean;
-  /** With `wire`, for an input that nobody else holds: deletes these fields from it. */
+  /** With `wire`, for an input that no one else uses: unknown fields are deleted from it. */
   readonly dropUnknown?: boolean;
 };
 
@@ -35,7 +35,7 @@ export type RequestName = keyof typeof validators;
 /** Where an unknown field is a fault also over HTTP: constructor objects, whose keys are arguments of a call. */
 const ALWAYS_STRICT = '/logits_processors/';
 
-/** What becomes of fields that nobody knows: faults, nothing, or they are deleted from an input without other faults. */
+/** What happens to unknown fields. `drop` deletes them from an input without faults. */
 export type UnknownFields = 'fault' | 'ignore' | 'drop';
 
 /** Checks an input against its schema. */

@@ -135,7 +135,7 @@ class Writer {
   }
 }
 
-/** Takes values from the front; a file that ends early fails. */
+/** Reads values in order; a file that ends early fails. */
 class Reader {
   at = 0;
   readonly #file: Uint8Array;

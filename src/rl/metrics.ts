@@ -28,7 +28,7 @@ export function trajectoryMetrics(groups: readonly TrajectoryGroup[], split: str
   return averages.read();
 }
 
-/** Adds one group to the averages of {@link trajectoryMetrics}. Metrics of its own named like ours do not count. */
+/** Adds one group to the averages of {@link trajectoryMetrics}. A group's own metrics with the names of ours are left out. */
 export function addGroupMetrics(averages: Averages, { trajectories }: TrajectoryGroup, split: string): void {
   averages.add({ [`${split}/reward_std_dev`]: deviation(trajectories) });
   for (const { reward, metrics } of trajectories) {

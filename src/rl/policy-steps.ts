@@ -1,4 +1,4 @@
-/** Trajectory groups and settings -> gradient steps on an opened trainer, with events and metrics. READ FIRST in this folder. */
+/** Trajectory groups and settings -> gradient steps on an opened trainer, with events and metrics. */
 import { setImmediate } from 'node:timers/promises';
 import { OnpolicyError } from '../errors.ts';
 import type { AdapterWeights } from '../native/index.ts';
@@ -19,7 +19,7 @@ export type JobEvent = WithoutStamp<TrainingJobEvent>;
 type WithoutStamp<Event> = Event extends unknown ? Omit<Event, 'id' | 'created'> : never;
 
 /** Everything a job works with; it owns none of it. */
-export type JobTools = {
+export type StepTools = {
   /** Opened on the model, with the adapter and optimizer state to go on from. */
   readonly trainer: Trainer;
   readonly tokenizer: ChatTokenizer;
@@ -39,7 +39,7 @@ const MAX_SKIPPED_IN_A_ROW = 3;
 export async function trainOnGroups(
   groups: readonly TrajectoryGroup[],
   settings: TrainingSettings,
-  tools: JobTools,
+  tools: StepTools,
 ): Promise<Metrics> {
   const { trainer, signal } = tools;
   const abort = () => trainer.abort();
@@ -84,7 +84,7 @@ type PreparedRow = TrainingRow & {
 async function addFixedLogprobs(
   rows: readonly TrainingRow[],
   settings: TrainingSettings,
-  { trainer, readReference, signal }: JobTools,
+  { trainer, readReference, signal }: StepTools,
 ): Promise<PreparedRow[]> {
   const score = async (adapterOff: boolean) => {
     const scores: Float64Array[] = [];
@@ -119,7 +119,7 @@ async function addFixedLogprobs(
 async function takeSteps(
   rows: readonly PreparedRow[],
   settings: TrainingSettings,
-  tools: JobTools,
+  tools: StepTools,
 ): Promise<Metrics> {
   const { trainer, signal } = tools;
   const overall = new Averages();
@@ -158,7 +158,7 @@ async function addGradient(
   prepared: PreparedRow,
   rowCount: number,
   settings: TrainingSettings,
-  tools: JobTools,
+  tools: StepTools,
   averages: Averages,
 ): Promise<boolean> {
   const { logprobs, entropies } = await tools.trainer.forward(prepared.row);

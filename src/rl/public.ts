@@ -1,4 +1,4 @@
-/** `onpolicy/rl`: the parts of training on their own, for loops that want more than `train` offers. */
+/** `onpolicy/rl`: the stages of training as functions, for training loops of one's own. */
 
 export type { AdapterWeights, LoraFactors, ModelFacts } from '../native/index.ts';
 export {

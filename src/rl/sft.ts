@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers/promises';
 import { type ErrorDetail, invalidInput } from '../errors.ts';
 import { Averages, type Metrics } from './metrics.ts';
 import { defaultRowLength, packRows, type WeightedSequence } from './pack.ts';
-import { failIfAborted, type JobTools } from './policy-steps.ts';
+import { failIfAborted, type StepTools } from './policy-steps.ts';
 import { trajectoryTokens } from './tokens.ts';
 import type { TrajectoryMessage } from './trajectory.ts';
 
@@ -50,7 +50,7 @@ export type SftSettings = {
 export async function trainOnExamples(
   data: readonly SftExample[],
   settings: SftSettings,
-  tools: JobTools,
+  tools: StepTools,
 ): Promise<Metrics> {
   const { trainer, signal } = tools;
   const abort = () => trainer.abort();
@@ -127,7 +127,7 @@ export function rateAt(
 async function tokenize(
   data: readonly SftExample[],
   settings: SftSettings,
-  { tokenizer, signal }: JobTools,
+  { tokenizer, signal }: StepTools,
 ): Promise<WeightedSequence[][]> {
   const sequences: WeightedSequence[][] = [];
   for (const [group, { messages, tools }] of data.entries()) {

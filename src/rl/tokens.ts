@@ -152,7 +152,7 @@ function idsFromLogprobs(
   return ids?.every(Number.isInteger) ? ids : null;
 }
 
-/** The last turn's ids hold all earlier turns; each turn's answer is trained on where it lies. */
+/** The last turn's ids contain all earlier turns; each turn's answer is trained on at its place there. */
 function joinTurns(turns: readonly Turn[]): TokenSequence {
   const last = turns.at(-1)!;
   const tokens = Int32Array.from([...last.prompt, ...last.answer]);

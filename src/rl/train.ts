@@ -11,13 +11,13 @@ import {
   writeStep,
 } from './checkpoint-step.ts';
 import type { Metrics } from './metrics.ts';
-import { type JobTools, trainOnGroups } from './policy-steps.ts';
+import { type StepTools, trainOnGroups } from './policy-steps.ts';
 import type { TrainingSettings } from './settings.ts';
 import { type SftExample, type SftSettings, trainOnExamples } from './sft.ts';
 import type { TrajectoryGroup } from './trajectory.ts';
 
 /** Where a model's checkpoints lie, and what a job on them works with. */
-export type TrainTools = Omit<JobTools, 'readReference'> & {
+export type TrainTools = Omit<StepTools, 'readReference'> & {
   /** Folder of the model's checkpoints; made when it is missing. One job at a time may write to it. */
   readonly checkpoints: string;
   /** The id of the checkpoint that a job leaves, from its step. Default: a random UUID. */
@@ -53,7 +53,7 @@ export function sft(
   );
 }
 
-/** Goes on from the last step, or a fresh adapter; trains, writes the next step. On failure the folder and the trainer are as before. */
+/** Restores the last step, or a fresh adapter; trains; writes the next step. A failure leaves folder and trainer as before. */
 async function runJob(
   data: () => readonly unknown[],
   tools: TrainTools,
@@ -74,7 +74,7 @@ async function runJob(
     return { ...facts, folder };
   } catch (error) {
     const failure = fromNative(error);
-    // A trainer that goes on living must not keep half a job's steps.
+    // The trainer may serve further jobs: undo the steps of this one.
     await restore().catch(() => {}); // the first error is the one to report
     emit({ type: 'training_failed', code: failure.code, message: failure.message });
     throw failure;

@@ -246,7 +246,7 @@ class GgufTrainer implements Trainer {
 
 /**
  * A uniform within 1 / sqrt(in), B zero: the usual start of LoRA. Made one module at a time, as there can be millions of
- * numbers: module after module takes the next numbers of the seed's stream.
+ * numbers. Each module continues the seed's stream.
  */
 async function freshAdapter({ modules, rank }: TrainerInfo, seed: number): Promise<AdapterWeights> {
   const { uniforms } = loadAddon();

@@ -1,4 +1,4 @@
-/** Ids, names and `name@step` of registered models -> what they stand for. */
+/** Ids, names and `name@step` of registered models -> their base model and adapter, leased. */
 import path from 'node:path';
 import type { FindRegistered } from '../models/index.ts';
 import { CHECKPOINT_FILES } from '../rl/index.ts';

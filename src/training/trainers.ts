@@ -1,4 +1,4 @@
-/** Model files -> opened trainers: one per file, kept for a while after its last job, as the next one often follows. */
+/** Model files -> opened trainers: one per file, open for a while after its last job for the next one. */
 import { openTrainer, type Trainer, type TrainerOptions } from '../rl/index.ts';
 
 /** How trainers are opened. */
@@ -7,7 +7,7 @@ export type TrainerSettings = Pick<
   'rank' | 'alpha' | 'modules' | 'memoryBudget' | 'gpu' | 'threads'
 >;
 
-/** A trainer that nobody has used for so long is closed. */
+/** A trainer is closed after this time without a job. */
 const KEPT_FOR_MS = 300_000;
 
 type Kept = { readonly trainer: Promise<Trainer>; isInUse: boolean; timer: NodeJS.Timeout | undefined };

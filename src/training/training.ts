@@ -1,4 +1,4 @@
-/** Requests to train -> jobs that run one after the other on each model file, and leave checkpoints. READ FIRST in this folder. */
+/** Requests to train -> jobs that run one after the other on each model file, and leave checkpoints. */
 import { OnpolicyError } from '../errors.ts';
 import { type Models, type RunningModel, requireGguf } from '../models/index.ts';
 import {
@@ -24,8 +24,7 @@ import type { CallOptions, TrainingJob, TrainingJobsResource } from '../service.
 import type { Store } from '../store/index.ts';
 import { Queue } from '../store/index.ts';
 import { createChatTokenizer } from './chat-tokenizer.ts';
-import { JobHandle } from './job-handle.ts';
-import { JobRun } from './job-run.ts';
+import { RunningJob } from './running-job.ts';
 import { type TrainerSettings, Trainers } from './trainers.ts';
 
 /** What training works with. */
@@ -45,7 +44,7 @@ export class Training {
   readonly #context: TrainingContext;
   readonly #trainers = new Trainers();
   readonly #queue = new Queue();
-  readonly #running = new Map<string, JobHandle>(); // and queued, by id
+  readonly #running = new Map<string, RunningJob>(); // and queued, by id
   #lossPool: LossPool | null = null;
 
   constructor(context: TrainingContext) {
@@ -102,19 +101,13 @@ export class Training {
       config: settings,
       cancel: () => stop.abort(new OnpolicyError('ABORTED', 'its model is being deleted')),
     });
-    const job = new JobHandle(record.id, stop);
+    const job = new RunningJob(record, stop);
     this.#running.set(job.id, job);
-    const onAbort = (): void => stop.abort(aborted(signal?.reason));
+    const onAbort = (): void => job.stop(aborted(signal?.reason));
     signal?.addEventListener('abort', onAbort);
-    const run = new JobRun(job, record);
-    const onStop = (): void => {
-      if (job.status === 'queued') void run.fail(stop.signal.reason);
-    };
-    stop.signal.addEventListener('abort', onStop);
     if (signal?.aborted) onAbort();
-    if (stop.signal.aborted) onStop();
     void this.#queue
-      .run(base.path, () => run.run(() => this.#work(model, base, run, work)))
+      .run(base.path, () => job.run(() => this.#work(model, base, job, work)))
       .finally(() => {
         signal?.removeEventListener('abort', onAbort);
         this.#running.delete(job.id);
@@ -122,8 +115,8 @@ export class Training {
     return job;
   }
 
-  /** Everything between a job's start and its end. */
-  async #work(model: Model, base: RunningModel, run: JobRun, work: Work): Promise<TrainingResult> {
+  /** Trains, and loads the new adapter. */
+  async #work(model: Model, base: RunningModel, job: RunningJob, work: Work): Promise<TrainingResult> {
     const { settings, onCheckpoint } = this.#context;
     const store = this.#context.store();
     const tokenizer = createChatTokenizer(base);
@@ -139,13 +132,13 @@ export class Training {
           lossPool,
           checkpoints: store.checkpointsFolder(model.id),
           checkpointId: (next) => store.newCheckpointId(model.id, next),
-          emit: (event) => run.emit(event),
-          signal: run.signal,
+          emit: (event) => job.emit(event),
+          signal: job.signal,
           now: () => performance.now(),
         }),
     );
     await onCheckpoint(model.id).catch(() => {}); // the next request meets the same failure, and reports it
-    return { job_id: run.id, model_id: model.id, step, checkpoint_id: id, metrics };
+    return { job_id: job.id, model_id: model.id, step, checkpoint_id: id, metrics };
   }
 
   async #cancel(id: string): Promise<TrainingJobInfo> {

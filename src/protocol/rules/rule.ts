@@ -17,7 +17,7 @@ export type ChatRule = {
   readonly name: string;
   /** A rule runs only when none of these fields is faulty by itself. */
   readonly reads: readonly (keyof ChatCompletionRequest)[];
-  /** It is about what one runtime allows: what another door of this process let in may still break it. */
+  /** It depends on the options of one runtime: a request that another door has checked is checked for it again. */
   readonly isLimit?: true;
   readonly check: (
     request: ChatCompletionRequest,

@@ -1,0 +1,150 @@
+/** One training job of this process, from its queue to its end. Each event is stored first, then given to readers. */
+import { fromNative, OnpolicyError } from '../errors.ts';
+import type { TrainingJobEvent, TrainingJobStatus, TrainingResult } from '../protocol/index.ts';
+import type { JobEvent } from '../rl/index.ts';
+import type { TrainingJob } from '../service.ts';
+import type { OpenJob } from '../store/index.ts';
+
+/** How a job has ended. */
+type JobEnd =
+  | { readonly status: 'completed'; readonly result: TrainingResult }
+  | { readonly status: 'failed' | 'cancelled'; readonly error: OnpolicyError };
+
+/** A job as its caller sees it, with what its runner needs. */
+export class RunningJob implements TrainingJob {
+  readonly done: Promise<TrainingResult>;
+  readonly #record: OpenJob;
+  readonly #stop: AbortController;
+  readonly #events: TrainingJobEvent[] = [];
+  readonly #settle: (end: JobEnd) => void;
+  #status: TrainingJobStatus = 'queued';
+  #written: Promise<void> = Promise.resolve();
+  #changed = pending<void>();
+
+  /** @param stop aborts the job; one that is still queued then ends at once */
+  constructor(record: OpenJob, stop: AbortController) {
+    this.#record = record;
+    this.#stop = stop;
+    const { promise, resolve, reject } = pending<TrainingResult>();
+    this.done = promise;
+    promise.catch(() => {}); // a caller need not wait for its job
+    this.#settle = (end) => (end.status === 'completed' ? resolve(end.result) : reject(end.error));
+    const onStop = (): void => {
+      if (this.#status === 'queued') void this.#fail(stop.signal.reason);
+    };
+    stop.signal.addEventListener('abort', onStop);
+    if (stop.signal.aborted) onStop();
+  }
+
+  get id(): string {
+    return this.#record.id;
+  }
+
+  get status(): TrainingJobStatus {
+    return this.#status;
+  }
+
+  /** Fires when the job is to stop. */
+  get signal(): AbortSignal {
+    return this.#stop.signal;
+  }
+
+  async *events(): AsyncGenerator<TrainingJobEvent> {
+    for (let next = 0; ; next++) {
+      while (next === this.#events.length) {
+        if (this.#isEnded) return;
+        await this.#changed.promise;
+      }
+      yield this.#events[next]!;
+    }
+  }
+
+  async cancel(): Promise<void> {
+    this.stop(new OnpolicyError('ABORTED', 'the training job was cancelled'));
+    await this.done.catch(() => {}); // its error is the cancellation
+  }
+
+  /** Stops the job without waiting for it. */
+  stop(reason: unknown): void {
+    this.#stop.abort(reason);
+  }
+
+  /** Runs the job unless it was stopped in the queue. Never rejects. */
+  async run(work: () => Promise<TrainingResult>): Promise<void> {
+    if (this.#isEnded) return;
+    this.#status = 'running';
+    try {
+      await this.#record.start();
+      const result = await work();
+      await this.#written;
+      const { step, metrics } = result;
+      await this.#record.finish({ status: 'completed', step, metrics });
+      this.#end({ status: 'completed', result });
+    } catch (cause) {
+      await this.#fail(cause);
+    }
+  }
+
+  /** Stores an event and gives it to readers. A job whose events cannot be stored is stopped. */
+  emit(event: JobEvent): void {
+    this.#written = this.#written
+      .then(async () => {
+        this.#events.push(await this.#record.append(event));
+        this.#notify();
+      })
+      .catch((cause: unknown) => this.stop(fromNative(cause)));
+  }
+
+  get #isEnded(): boolean {
+    return this.#status !== 'queued' && this.#status !== 'running';
+  }
+
+  /** Ends the job without a result. */
+  async #fail(cause: unknown): Promise<void> {
+    const { aborted, reason } = this.signal;
+    const error = fromNative(aborted ? reason : cause);
+    const { code, message } = error;
+    const status = aborted && CANCELLED.has(code) ? 'cancelled' : 'failed';
+    await this.#written;
+    if (this.#events.at(-1)?.type !== 'training_failed')
+      this.emit({ type: 'training_failed', code, message });
+    await this.#written;
+    // If this cannot be stored either, the store reports after a restart that the job did not end.
+    await this.#record
+      .finish(status === 'cancelled' ? { status } : { status, error: { code, message } })
+      .catch(() => {});
+    this.#end({ status, error });
+  }
+
+  #end(end: JobEnd): void {
+    this.#status = end.status;
+    this.#settle(end);
+    this.#notify();
+  }
+
+  #notify(): void {
+    const { resolve } = this.#changed;
+    this.#changed = pending<void>();
+    resolve();
+  }
+}
+
+/** Reasons to stop a job that are no failure of it. */
+const CANCELLED = new Set<OnpolicyError['code']>(['ABORTED', 'CLOSED']);
+
+/** A promise and what settles it. */
+type Pending<T> = {
+  readonly promise: Promise<T>;
+  readonly resolve: (value: T) => void;
+  readonly reject: (error: unknown) => void;
+};
+
+function pending<T>(): Pending<T> {
+  let resolve: (value: T) => void = () => {};
+  let reject: (error: unknown) => void = () => {};
+  const promise = new Promise<T>((onValue, onError) => {
+    resolve = onValue;
+    reject = onError;
+  });
+  return { promise, resolve, reject };
+}
