@@ -9,11 +9,11 @@
 namespace onpolicy {
 namespace {
 
-using namespace training;  // NOLINT: this file is the part's own door
-using SharedHandle = std::shared_ptr<TrainerHandle<FullTrainer>>;
+using training::FullParameter, training::FullTrainer;
+using SharedFullTrainer = std::shared_ptr<TrainerHandle<FullTrainer>>;
 
 // score(row) or addGradients(row, targetWeights) -> Promise<log-probabilities>
-Napi::Value Compute(const Napi::CallbackInfo& info, const SharedHandle& handle) {
+Napi::Value ComputeRow(const Napi::CallbackInfo& info, const SharedFullTrainer& handle) {
   Napi::Object given = ObjectArgument(info, 0);
   const bool gradients = !info[1].IsUndefined();
   auto logprobs = std::make_shared<std::vector<float>>();
@@ -26,35 +26,35 @@ Napi::Value Compute(const Napi::CallbackInfo& info, const SharedHandle& handle) 
       [logprobs](Napi::Env env) -> Napi::Value { return ToArray(env, *logprobs); });
 }
 
-FullParameter& Named(Napi::Env env, FullTrainer& trainer, const std::string& name) {
+FullParameter& WeightNamed(Napi::Env env, FullTrainer& trainer, const std::string& name) {
   for (FullParameter& parameter : trainer.weights().parameters())
     if (parameter.name == name) return parameter;
   ThrowTypeError(env, "no weight of this model is named " + name);
 }
 
-float* ColumnOf(Napi::Env env, FullParameter& parameter, const std::string& column) {
+float* WeightColumn(Napi::Env env, FullParameter& parameter, const std::string& column) {
   if (column == "value") return parameter.values();
   if (column == "gradient") return parameter.gradients();
   ThrowTypeError(env, "no column is named " + column);
 }
 
 // read(column, name) -> Float32Array
-Napi::Value Read(const Napi::CallbackInfo& info, const SharedHandle& handle) {
+Napi::Value ReadWeight(const Napi::CallbackInfo& info, const SharedFullTrainer& handle) {
   Napi::Env env = info.Env();
-  FullParameter& parameter = Named(env, Idle(env, handle), info[1].ToString().Utf8Value());
-  const float* from = ColumnOf(env, parameter, info[0].ToString().Utf8Value());
+  FullParameter& parameter = WeightNamed(env, Idle(env, handle), info[1].ToString().Utf8Value());
+  const float* from = WeightColumn(env, parameter, info[0].ToString().Utf8Value());
   return ToArray(env, std::vector<float>(from, from + parameter.count()));
 }
 
 // write({ [name]: Float32Array }): the weights' values; those that are not named keep theirs.
-void Write(const Napi::CallbackInfo& info, const SharedHandle& handle) {
+void WriteWeights(const Napi::CallbackInfo& info, const SharedFullTrainer& handle) {
   Napi::Env env = info.Env();
   FullTrainer& trainer = Idle(env, handle);
   Napi::Object given = ObjectArgument(info, 0);
   const Napi::Array names = given.GetPropertyNames();
   for (uint32_t i = 0; i < names.Length(); ++i) {
     const std::string name = names.Get(i).ToString().Utf8Value();
-    FullParameter& parameter = Named(env, trainer, name);
+    FullParameter& parameter = WeightNamed(env, trainer, name);
     const std::vector<float> values = Floats(given.Get(name), name.c_str());
     if (values.size() != parameter.count())
       ThrowTypeError(env, name + ": expected " + std::to_string(parameter.count()) + " numbers, got " +
@@ -64,7 +64,7 @@ void Write(const Napi::CallbackInfo& info, const SharedHandle& handle) {
   trainer.weights().Refresh();
 }
 
-Napi::Array Describe(Napi::Env env, FullTrainer& trainer) {
+Napi::Array DescribeWeights(Napi::Env env, FullTrainer& trainer) {
   Napi::Array list = Napi::Array::New(env);
   for (const FullParameter& parameter : trainer.weights().parameters()) {
     Napi::Object entry = Napi::Object::New(env);
@@ -78,19 +78,19 @@ Napi::Array Describe(Napi::Env env, FullTrainer& trainer) {
   return list;
 }
 
-Napi::Value ToJavaScript(Napi::Env env, const SharedHandle& handle) {
+Napi::Value ToJavaScript(Napi::Env env, const SharedFullTrainer& handle) {
   Napi::Object object = Napi::Object::New(env);
   SetLifeMethods(object, handle);
   auto method = [&](const char* name, auto function) { SetMethod(object, handle, name, function); };
-  object.Set("parameters", Describe(env, *handle->trainer));
+  object.Set("parameters", DescribeWeights(env, *handle->trainer));
   object.Set("vocabularySize", static_cast<double>(handle->trainer->shape().vocabulary));
   object.Set("contextSize", static_cast<double>(handle->trainer->shape().context));
-  method("score", Compute);
-  method("addGradients", Compute);
+  method("score", ComputeRow);
+  method("addGradients", ComputeRow);
   method("step", StepTrainer<FullTrainer>);
-  method("read", Read);
-  method("write", Write);
-  method("zeroGradients", [](const Napi::CallbackInfo& info, const SharedHandle& handle) {
+  method("read", ReadWeight);
+  method("write", WriteWeights);
+  method("zeroGradients", [](const Napi::CallbackInfo& info, const SharedFullTrainer& handle) {
     Idle(info.Env(), handle).weights().ZeroGradients();
   });
   return object;
@@ -100,7 +100,7 @@ Napi::Value ToJavaScript(Napi::Env env, const SharedHandle& handle) {
 Napi::Value OpenFullTrainer(const Napi::CallbackInfo& info) {
   Napi::Object given = ObjectArgument(info, 0);
   if (!IsLibraryOpen()) ThrowTypeError(info.Env(), "the engine's libraries are not open");
-  FullTrainerOptions options{.model = TextField(given, "model"),
+  training::FullTrainerOptions options{.model = TextField(given, "model"),
                              .threads = static_cast<int>(NumberField(given, "threads")),
                              .is_narrow = given.Get("isNarrow").ToBoolean()};
   if (options.threads < 1 || options.threads > 512) ThrowTypeError(info.Env(), "threads: expected 1 to 512");

@@ -11,12 +11,11 @@
 namespace onpolicy {
 namespace {
 
-using namespace training;  // NOLINT: this file is the part's own door
-
-using SharedHandle = std::shared_ptr<TrainerHandle<Trainer>>;
+using training::Module, training::PackedRow, training::Parameter, training::Trainer;
+using SharedTrainer = std::shared_ptr<TrainerHandle<Trainer>>;
 
 // forward(row, gradients, adapterOff) -> Promise<{ logprobs, entropies }>
-Napi::Value Forward(const Napi::CallbackInfo& info, const SharedHandle& handle) {
+Napi::Value Forward(const Napi::CallbackInfo& info, const SharedTrainer& handle) {
   Napi::Object given = ObjectArgument(info, 0);
   PackedRow row = RowArgument(given);
   struct Result {
@@ -38,7 +37,7 @@ Napi::Value Forward(const Napi::CallbackInfo& info, const SharedHandle& handle) 
 }
 
 // backward(gradLogprobs) -> Promise<void>
-Napi::Value Backward(const Napi::CallbackInfo& info, const SharedHandle& handle) {
+Napi::Value Backward(const Napi::CallbackInfo& info, const SharedTrainer& handle) {
   return RunBusy(
       info.Env(), ObjectArgument(info, 0), handle,
       [gradient = Floats(info[0], "gradLogprobs")](Trainer& trainer) { return trainer.Backward(gradient); },
@@ -56,7 +55,7 @@ Column ColumnNamed(Napi::Env env, const std::string& name) {
 }
 
 // read(column, module?) -> { [module]: { a, b } }, of all modules or of one.
-Napi::Value Read(const Napi::CallbackInfo& info, const SharedHandle& handle) {
+Napi::Value Read(const Napi::CallbackInfo& info, const SharedTrainer& handle) {
   Napi::Env env = info.Env();
   Trainer& trainer = Idle(env, handle);
   const Column column = ColumnNamed(env, info[0].ToString().Utf8Value());
@@ -73,7 +72,7 @@ Napi::Value Read(const Napi::CallbackInfo& info, const SharedHandle& handle) {
 }
 
 // write(column, { [module]: { a, b } }): modules that are not named keep their numbers.
-void Write(const Napi::CallbackInfo& info, const SharedHandle& handle) {
+void Write(const Napi::CallbackInfo& info, const SharedTrainer& handle) {
   Napi::Env env = info.Env();
   Trainer& trainer = Idle(env, handle);
   const Column column = ColumnNamed(env, info[0].ToString().Utf8Value());
@@ -95,7 +94,7 @@ void Write(const Napi::CallbackInfo& info, const SharedHandle& handle) {
 
 Napi::Object Describe(Napi::Env env, Trainer& trainer) {
   Napi::Object object = Napi::Object::New(env);
-  const Shape& shape = trainer.shape();
+  const training::Shape& shape = trainer.shape();
   object.Set("architecture", shape.architecture);
   object.Set("device", trainer.device_name());
   object.Set("vocabularySize", static_cast<double>(shape.vocabulary));
@@ -115,7 +114,7 @@ Napi::Object Describe(Napi::Env env, Trainer& trainer) {
   return object;
 }
 
-Napi::Value ToJavaScript(Napi::Env env, const SharedHandle& handle) {
+Napi::Value ToJavaScript(Napi::Env env, const SharedTrainer& handle) {
   Napi::Object object = Napi::Object::New(env);
   SetLifeMethods(object, handle);
   auto method = [&](const char* name, auto function) { SetMethod(object, handle, name, function); };
@@ -125,18 +124,18 @@ Napi::Value ToJavaScript(Napi::Env env, const SharedHandle& handle) {
   method("step", StepTrainer<Trainer>);
   method("read", Read);
   method("write", Write);
-  method("zeroGradients", [](const Napi::CallbackInfo& info, const SharedHandle& handle) {
+  method("zeroGradients", [](const Napi::CallbackInfo& info, const SharedTrainer& handle) {
     Idle(info.Env(), handle).adapter().ZeroGradients();
   });
-  method("resetOptimizer", [](const Napi::CallbackInfo& info, const SharedHandle& handle) {
+  method("resetOptimizer", [](const Napi::CallbackInfo& info, const SharedTrainer& handle) {
     Idle(info.Env(), handle).adapter().ResetOptimizer();
   });
-  method("stepCount", [](const Napi::CallbackInfo& info, const SharedHandle& handle) -> Napi::Value {
-    Adapter& adapter = Idle(info.Env(), handle).adapter();
+  method("stepCount", [](const Napi::CallbackInfo& info, const SharedTrainer& handle) -> Napi::Value {
+    training::Adapter& adapter = Idle(info.Env(), handle).adapter();
     if (info[0].IsNumber()) adapter.step_count = info[0].As<Napi::Number>().Int64Value();
     return Napi::Number::New(info.Env(), static_cast<double>(adapter.step_count));
   });
-  method("memory", [](const Napi::CallbackInfo& info, const SharedHandle& handle) -> Napi::Value {
+  method("memory", [](const Napi::CallbackInfo& info, const SharedTrainer& handle) -> Napi::Value {
     Trainer& trainer = Idle(info.Env(), handle);
     Napi::Object result = Napi::Object::New(info.Env());
     result.Set("bytes", static_cast<double>(trainer.memory_bytes()));
@@ -149,7 +148,7 @@ Napi::Value ToJavaScript(Napi::Env env, const SharedHandle& handle) {
 // openTrainer(options) -> Promise<trainer>
 Napi::Value OpenTrainer(const Napi::CallbackInfo& info) {
   Napi::Object given = ObjectArgument(info, 0);
-  TrainerOptions options{.model = TextField(given, "model"),
+  training::TrainerOptions options{.model = TextField(given, "model"),
                          .device = TextField(given, "device"),
                          .threads = static_cast<int>(NumberField(given, "threads")),
                          .rank = static_cast<int64_t>(NumberField(given, "rank")),
@@ -177,7 +176,7 @@ Napi::Value ScoreTokens(const Napi::CallbackInfo& info) {
       info.Env(), given,
       [model = TextField(given, "model"), adapter = TextField(given, "adapter"),
        threads = static_cast<int>(NumberField(given, "threads")), tokens, logprobs] {
-        return ScoreWithEngine(model, adapter, threads, tokens, logprobs.get());
+        return training::ScoreWithEngine(model, adapter, threads, tokens, logprobs.get());
       },
       [logprobs](Napi::Env env) -> Napi::Value { return ToArray(env, *logprobs); });
 }
@@ -190,7 +189,7 @@ Napi::Value QuantizeRows(const Napi::CallbackInfo& info) {
   const std::string name = info[0].ToString().Utf8Value();
   const std::vector<float> values = Floats(info[1], "values");
   const auto row_size = static_cast<int64_t>(info[2].ToNumber().Int64Value());
-  const ggml_type type = TypeNamed(name);
+  const ggml_type type = training::TypeNamed(name);
   if (type == GGML_TYPE_COUNT) ThrowTypeError(env, "no weight type is named " + name);
   const auto count = static_cast<int64_t>(values.size());
   if (row_size < 1 || count % row_size != 0 || row_size % api.ggml_blck_size(type) != 0)
@@ -217,9 +216,9 @@ Napi::Value MeasurePeak(const Napi::CallbackInfo& info) {
        repeats = static_cast<int>(integer("repeats")), threads = static_cast<int>(integer("threads")),
        name = TextField(given, "device"), gflops] {
         if (in < 1 || out < 1 || rows < 1 || threads < 1) return Status::Fail("INVALID_REQUEST", "expected sizes >= 1");
-        std::unique_ptr<Device> device;
-        if (Status status = Device::Open(name, threads, &device); !status.ok()) return status;
-        return MeasureMatMul(device.get(), type, in, out, rows, repeats, gflops.get());
+        std::unique_ptr<training::Device> device;
+        if (Status status = training::Device::Open(name, threads, &device); !status.ok()) return status;
+        return training::MeasureMatMul(device.get(), type, in, out, rows, repeats, gflops.get());
       },
       [gflops](Napi::Env env) -> Napi::Value { return Napi::Number::New(env, *gflops); });
 }

@@ -6,13 +6,12 @@
 #include <functional>
 #include <numeric>
 
+#include "sampler/float-limits.h"
 #include "sampler/sort-key.h"
 
 namespace onpolicy {
 namespace {
 
-constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
-constexpr float kLargest = std::numeric_limits<float>::max();
 
 // Boundaries of min_p and top_p are compared with the accuracy that float32 logits have, so that a token
 // which meets one exactly on paper is treated as meeting it.

@@ -2,14 +2,12 @@
 #pragma once
 #include <bit>
 #include <cstring>
-#include <limits>
 
+#include "sampler/float-limits.h"
 #include "sampler/kernels.h"
 #include "sampler/power-of-two.h"
 
 namespace onpolicy {
-
-inline constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
 
 // The tables that this build contains; null when the variant is for another architecture.
 extern const Kernels* const kScalarKernels;

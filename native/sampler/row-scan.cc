@@ -5,11 +5,11 @@
 #include <cmath>
 #include <functional>
 
+#include "sampler/float-limits.h"
+
 namespace onpolicy {
 namespace {
 
-constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
-constexpr float kLargest = std::numeric_limits<float>::max();
 constexpr double kLog2E = 1.4426950408889634;
 
 // Weights below 2^-46 of the largest are skipped a block at a time: a whole vocabulary of them is below one

@@ -5,13 +5,12 @@
 #include <cmath>
 
 #include "sampler/draw.h"
+#include "sampler/float-limits.h"
 #include "sampler/philox.h"
 
 namespace onpolicy {
 namespace {
 
-constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
-constexpr float kLargest = std::numeric_limits<float>::max();
 
 }  // namespace
 

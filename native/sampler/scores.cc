@@ -3,12 +3,11 @@
 
 #include <algorithm>
 
+#include "sampler/float-limits.h"
 #include "sampler/sort-key.h"
 
 namespace onpolicy {
 namespace {
-
-constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
 
 void FindBest(const RowScan& scan, size_t k, SamplerScratch& scratch, RowResult& result) {
   const float* row = scan.tiles.row;

@@ -20,11 +20,8 @@ std::vector<float> Transposed(const std::vector<float>& matrix, int64_t rows, in
   return result;
 }
 
-void Put(Slot slot, const std::vector<float>& values) {
-  Graph graph(1);
-  const auto count = static_cast<int64_t>(values.size());
-  Api().ggml_backend_tensor_set(graph.At(slot, GGML_TYPE_F32, {count}), values.data(), 0,
-                                values.size() * sizeof(float));
+void UploadFloats(Slot slot, const std::vector<float>& values) {
+  Upload(slot, GGML_TYPE_F32, values.data(), values.size());
 }
 
 }  // namespace
@@ -67,10 +64,10 @@ void Adapter::Upload() {
   for (Module& module : modules_) {
     std::vector<float> b = module.b.value;
     for (float& value : b) value *= scale_;
-    Put(module.a_rows, module.a.value);
-    Put(module.a_columns, Transposed(module.a.value, rank_, module.in, 1.0f));
-    Put(module.b_rows, b);
-    Put(module.b_columns, Transposed(b, module.out, rank_, 1.0f));
+    UploadFloats(module.a_rows, module.a.value);
+    UploadFloats(module.a_columns, Transposed(module.a.value, rank_, module.in, 1.0f));
+    UploadFloats(module.b_rows, b);
+    UploadFloats(module.b_columns, Transposed(b, module.out, rank_, 1.0f));
   }
 }
 

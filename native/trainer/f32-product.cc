@@ -9,14 +9,14 @@
 namespace onpolicy::training {
 namespace {
 
-constexpr int64_t kLanes = 16;
+constexpr int64_t kFloats = 16;
 constexpr int64_t kColumns = 12;        // that one pass over a panel computes
-constexpr int64_t kPanel = 2 * kLanes;  // outputs that one pass computes
+constexpr int64_t kPanel = 2 * kFloats;  // outputs that one pass computes
 constexpr int64_t kSizeAtOnce = 256;    // of a panel that stays in the cache while all columns pass
 
 // Turns 16 rows of 16 floats so that vector i holds value i of each row.
-ONPOLICY_AVX512 void Turn(__m512 rows[kLanes]) {
-  __m512 pairs[kLanes], fours[kLanes], eights[kLanes];
+ONPOLICY_AVX512 void TurnSquare(__m512 rows[kFloats]) {
+  __m512 pairs[kFloats], fours[kFloats], eights[kFloats];
   for (int i = 0; i < 16; i += 2) {
     pairs[i] = _mm512_unpacklo_ps(rows[i], rows[i + 1]);
     pairs[i + 1] = _mm512_unpackhi_ps(rows[i], rows[i + 1]);
@@ -46,21 +46,21 @@ ONPOLICY_AVX512 void Pack(StridedMatrix a, int64_t count, int64_t outputs, float
     for (int64_t i = 0; i < count; ++i, panel += kPanel) {
       const float* from = a.data + i * a.inner;
       _mm512_storeu_ps(panel, _mm512_maskz_loadu_ps(static_cast<__mmask16>(mask), from));
-      _mm512_storeu_ps(panel + kLanes, _mm512_maskz_loadu_ps(static_cast<__mmask16>(mask >> kLanes), from + kLanes));
+      _mm512_storeu_ps(panel + kFloats, _mm512_maskz_loadu_ps(static_cast<__mmask16>(mask >> kFloats), from + kFloats));
     }
     return;
   }
-  for (int64_t half = 0; half < kPanel; half += kLanes) {
+  for (int64_t half = 0; half < kPanel; half += kFloats) {
     int64_t i = 0;
-    for (; a.inner == 1 && i + kLanes <= count; i += kLanes) {
-      __m512 rows[kLanes];
-      for (int64_t j = 0; j < kLanes; ++j)
+    for (; a.inner == 1 && i + kFloats <= count; i += kFloats) {
+      __m512 rows[kFloats];
+      for (int64_t j = 0; j < kFloats; ++j)
         rows[j] = half + j < outputs ? _mm512_loadu_ps(a.data + i + (half + j) * a.outer) : _mm512_setzero_ps();
-      Turn(rows);
-      for (int64_t j = 0; j < kLanes; ++j) _mm512_storeu_ps(panel + (i + j) * kPanel + half, rows[j]);
+      TurnSquare(rows);
+      for (int64_t j = 0; j < kFloats; ++j) _mm512_storeu_ps(panel + (i + j) * kPanel + half, rows[j]);
     }
     for (; i < count; ++i)
-      for (int64_t j = half; j < half + kLanes; ++j)
+      for (int64_t j = half; j < half + kFloats; ++j)
         panel[i * kPanel + j] = j < outputs ? a.data[i * a.inner + j * a.outer] : 0.0f;
   }
 }
@@ -81,7 +81,7 @@ ONPOLICY_AVX512 void Multiply(float* y, int64_t stride, const float* panel, Stri
   for (int64_t i = 0; i < count; ++i, panel += kPanel, place += b.inner) {
     __m512 weights[Vectors];
 #pragma GCC unroll 2
-    for (int v = 0; v < Vectors; ++v) weights[v] = _mm512_loadu_ps(panel + v * kLanes);
+    for (int v = 0; v < Vectors; ++v) weights[v] = _mm512_loadu_ps(panel + v * kFloats);
 #pragma GCC unroll 16
     for (int64_t c = 0; c < kColumns; ++c) {
       const __m512 value = _mm512_set1_ps(at[c][place]);
@@ -95,7 +95,7 @@ ONPOLICY_AVX512 void Multiply(float* y, int64_t stride, const float* panel, Stri
     for (int v = 0; v < Vectors; ++v) {
       if (c >= columns) continue;
       const __mmask16 mask = v == Vectors - 1 ? last : static_cast<__mmask16>(0xffff);
-      float* place_of_sum = y + c * stride + v * kLanes;
+      float* place_of_sum = y + c * stride + v * kFloats;
       const __m512 before = adds ? _mm512_maskz_loadu_ps(mask, place_of_sum) : _mm512_setzero_ps();
       _mm512_mask_storeu_ps(place_of_sum, mask, _mm512_add_ps(before, sums[c][v]));
     }
@@ -111,8 +111,8 @@ void F32Product(float* y, StridedMatrix a, StridedMatrix b, int64_t size, int64_
     for (int64_t output = 0; output < outputs; output += kPanel) {
       const int64_t some = std::min(kPanel, outputs - output);
       Pack({a.data + start * a.inner + output * a.outer, a.inner, a.outer}, count, some, panel);
-      const auto mask = static_cast<__mmask16>((1u << (some > kLanes ? some - kLanes : some)) - 1);
-      const auto multiply = some > kLanes ? Multiply<2> : Multiply<1>;
+      const auto mask = static_cast<__mmask16>((1u << (some > kFloats ? some - kFloats : some)) - 1);
+      const auto multiply = some > kFloats ? Multiply<2> : Multiply<1>;
       for (int64_t c = first; c < last; c += kColumns)
         multiply(y + c * outputs + output, outputs, panel,
                  {b.data + start * b.inner + c * b.outer, b.inner, b.outer}, count, std::min(kColumns, last - c),

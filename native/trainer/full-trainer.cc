@@ -7,14 +7,8 @@
 namespace onpolicy::training {
 namespace {
 
-constexpr int64_t kMaxRow = 8192;
+constexpr int64_t kMaxFullRow = 8192;
 constexpr int64_t kNodesOfLayer = 260, kNodesOfBlock = 80;  // of a graph there and back, at most
-
-void Put(Slot slot, ggml_type type, const void* values, size_t count) {
-  Graph graph(1);
-  const auto size = static_cast<int64_t>(count);
-  Api().ggml_backend_tensor_set(graph.At(slot, type, {size}), values, 0, count * 4);
-}
 
 // (vocabulary, targets) logits -> weight (softmax - onehot), in place. src[1]: (2, targets) target ids, each followed by a free
 // place: log-probability and entropy replace the two. src[2]: (targets) weights.
@@ -71,7 +65,7 @@ Status FullTrainer::Run(PackedRow row, const std::vector<float>* target_weights,
   row_.attention.plan = PlanAttention(row, shape().window, kShortBlockQueries);
   const int64_t nodes =
       shape().layers * (kNodesOfLayer + kNodesOfBlock * static_cast<int64_t>(row_.attention.plan.blocks.size())) + 64;
-  if (row.size() > kMaxRow || nodes > static_cast<int64_t>(kMaxGraphNodes))
+  if (row.size() > kMaxFullRow || nodes > static_cast<int64_t>(kMaxGraphNodes))
     return Status::Fail("INVALID_REQUEST", "tokens: a row of " + std::to_string(row.size()) +
                                                " is too long to train all weights of this model");
   if (Status status = Prepare(row, weights); !status.ok()) return status;
@@ -109,14 +103,14 @@ Status FullTrainer::Prepare(const PackedRow& row, const std::vector<float>& targ
   for (const LayerSlots& slots : layers_)
     for (Slot slot : {slots.scratch.key_gradient, slots.scratch.value_gradient})
       std::fill_n(static_cast<float*>(arena_->AddressOf(slot.offset)), kv * row.size(), 0.0f);
-  Put(tokens_, GGML_TYPE_I32, row.tokens.data(), row.tokens.size());
-  Put(row_.positions, GGML_TYPE_I32, row.positions.data(), row.positions.size());
-  Put(row_.attention.masks, GGML_TYPE_F32, masks.data(), masks.size());
-  Put(logit_rows_, GGML_TYPE_I32, row.logit_rows.data(), row.logit_rows.size());
+  Upload(tokens_, GGML_TYPE_I32, row.tokens.data(), row.tokens.size());
+  Upload(row_.positions, GGML_TYPE_I32, row.positions.data(), row.positions.size());
+  Upload(row_.attention.masks, GGML_TYPE_F32, masks.data(), masks.size());
+  Upload(logit_rows_, GGML_TYPE_I32, row.logit_rows.data(), row.logit_rows.size());
   std::vector<int32_t> pairs(2 * row.target_tokens.size());
   for (size_t i = 0; i < row.target_tokens.size(); ++i) pairs[2 * i] = row.target_tokens[i];
-  Put(stats_, GGML_TYPE_I32, pairs.data(), pairs.size());
-  Put(target_weights_, GGML_TYPE_F32, target_weights.data(), target_weights.size());
+  Upload(stats_, GGML_TYPE_I32, pairs.data(), pairs.size());
+  Upload(target_weights_, GGML_TYPE_F32, target_weights.data(), target_weights.size());
   return Status::Ok();
 }
 

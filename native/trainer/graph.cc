@@ -35,4 +35,10 @@ Tensor Graph::Slice(Tensor x, int dimension, int64_t start, int64_t count) {
                            static_cast<size_t>(start) * x->nb[dimension]);
 }
 
+void Upload(Slot slot, ggml_type type, const void* values, size_t count) {
+  Graph graph(1);
+  const auto size = static_cast<int64_t>(count);
+  Api().ggml_backend_tensor_set(graph.At(slot, type, {size}), values, 0, count * 4);
+}
+
 }  // namespace onpolicy::training

@@ -99,4 +99,7 @@ class Graph {
   std::deque<std::atomic<int64_t>> counters_;
 };
 
+// Copies `count` numbers of four bytes into `slot`.
+void Upload(Slot slot, ggml_type type, const void* values, size_t count);
+
 }  // namespace onpolicy::training

@@ -8,15 +8,15 @@ namespace onpolicy::training {
 namespace {
 
 constexpr int64_t kRanks = 4;    // factors that one pass over the data takes
-constexpr int64_t kTile = 1024;  // rows whose factors stay in the nearest cache
+constexpr int64_t kRowsAtOnce = 1024;  // rows whose factors stay in the nearest cache
 constexpr int64_t kStrip = 64;   // rows whose sums stay there
 
 }  // namespace
 
 ONPOLICY_BEST_TARGET void AddLowRank(float* __restrict y, const float* __restrict b, const float* __restrict h,
                                      int64_t size, int64_t rank, int64_t first_token, int64_t last_token) {
-  for (int64_t start = 0; start < size; start += kTile) {
-    const int64_t end = std::min(size, start + kTile);
+  for (int64_t start = 0; start < size; start += kRowsAtOnce) {
+    const int64_t end = std::min(size, start + kRowsAtOnce);
     for (int64_t token = first_token; token < last_token; ++token) {
       float* target = y + token * size;
       const float* factors = h + token * rank;

@@ -15,12 +15,6 @@ constexpr int64_t kSharedWork = 16 << 20;
 constexpr int kGradientExponent = 10;
 constexpr size_t kDefaultKeptBytes = size_t{2} << 30;
 
-void Put(Slot slot, ggml_type type, const void* values, size_t count) {
-  Graph graph(1);
-  const auto size = static_cast<int64_t>(count);
-  Api().ggml_backend_tensor_set(graph.At(slot, type, {size}), values, 0, count * 4);
-}
-
 void Zero(Slot slot, int64_t count) {
   Graph graph(1);
   Api().ggml_backend_tensor_memset(graph.At(slot, GGML_TYPE_F32, {count}), 0, 0,
@@ -82,10 +76,10 @@ Status Trainer::PrepareRow(const PackedRow& row, bool gradients) {
   }
   row_.positions = memory_->positions;
   row_.attention.masks = memory_->masks;
-  Put(memory_->tokens, GGML_TYPE_I32, row.tokens.data(), row.tokens.size());
-  Put(memory_->positions, GGML_TYPE_I32, row.positions.data(), row.positions.size());
-  Put(memory_->masks, GGML_TYPE_F32, row_.attention.plan.masks.data(), row_.attention.plan.masks.size());
-  Put(memory_->logit_rows, GGML_TYPE_I32, row.logit_rows.data(), row.logit_rows.size());
+  Upload(memory_->tokens, GGML_TYPE_I32, row.tokens.data(), row.tokens.size());
+  Upload(memory_->positions, GGML_TYPE_I32, row.positions.data(), row.positions.size());
+  Upload(memory_->masks, GGML_TYPE_F32, row_.attention.plan.masks.data(), row_.attention.plan.masks.size());
+  Upload(memory_->logit_rows, GGML_TYPE_I32, row.logit_rows.data(), row.logit_rows.size());
   PutTargets(*device_, *weights_, *memory_, row.target_tokens);
   return Status::Ok();
 }

@@ -8,7 +8,7 @@
 namespace onpolicy::training {
 namespace {
 
-constexpr int64_t kTile = 32;  // both sides of a tile stay in the nearest cache
+constexpr int64_t kTurnTile = 32;  // both sides of a tile stay in the nearest cache
 
 // To the nearest; ties to even. What is not a number stays none.
 inline uint16_t Narrow(float value) {
@@ -23,9 +23,9 @@ inline void Store(float value, uint16_t* to) { *to = Narrow(value); }
 template <typename Number>
 inline void TurnTiles(const float* __restrict from, int64_t in, int64_t columns, Number* __restrict to, int64_t first,
                       int64_t last) {
-  for (int64_t c0 = 0; c0 < columns; c0 += kTile)
-    for (int64_t i0 = first; i0 < last; i0 += kTile) {
-      const int64_t c1 = std::min(columns, c0 + kTile), i1 = std::min(last, i0 + kTile);
+  for (int64_t c0 = 0; c0 < columns; c0 += kTurnTile)
+    for (int64_t i0 = first; i0 < last; i0 += kTurnTile) {
+      const int64_t c1 = std::min(columns, c0 + kTurnTile), i1 = std::min(last, i0 + kTurnTile);
       for (int64_t i = i0; i < i1; ++i)
         for (int64_t c = c0; c < c1; ++c) Store(from[c * in + i], to + i * columns + c);
     }
