@@ -7,7 +7,7 @@
 
 namespace onpolicy::grammar {
 
-constexpr int kMaxDepth = 150;
+constexpr int kMaxRuleDepth = 150;
 
 Symbol EbnfParser::Parse(std::string_view root) {
   Blank();
@@ -70,7 +70,7 @@ void EbnfParser::Rule() {
 }
 
 RuleExpr EbnfParser::Alternatives(int depth) {
-  if (depth > kMaxDepth) Fail("nested too deeply");
+  if (depth > kMaxRuleDepth) Fail("nested too deeply");
   std::vector<RuleExpr> options;
   do {
     options.push_back(Items(depth));

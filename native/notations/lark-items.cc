@@ -9,7 +9,7 @@
 
 namespace onpolicy::grammar {
 
-constexpr int kMaxDepth = 100;
+constexpr int kMaxLarkDepth = 100;
 
 RuleExpr LarkParser::Lexeme(RuleExpr expr) {
   if (!has_ignore_ || in_terminal_) return expr;
@@ -17,7 +17,7 @@ RuleExpr LarkParser::Lexeme(RuleExpr expr) {
 }
 
 RuleExpr LarkParser::Alternatives(int depth) {
-  if (depth > kMaxDepth) Fail("nested too deeply");
+  if (depth > kMaxLarkDepth) Fail("nested too deeply");
   std::vector<RuleExpr> options;
   do {
     options.push_back(Items(depth));

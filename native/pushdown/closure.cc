@@ -14,7 +14,7 @@ static constexpr uint64_t kCallWork = 150;
 static constexpr uint64_t kEdgeWork = 24;
 static constexpr uint64_t kPushWork = 15;
 // So often may one stack not hold another until no more is asked in one closure.
-static constexpr unsigned kMaxQuestions = 100;
+static constexpr unsigned kMaxClosureQuestions = 100;
 
 void Closure::Push(SequenceId sequence, Target target) {
   grammar_.regex_.Charge(kPushWork);
@@ -102,7 +102,7 @@ std::vector<Config> Closure::Run(const std::vector<Grammar::Branch>& seeds) {
   seen_.Clear();
   work_.clear();
   latest_.clear();
-  questions_ = kMaxQuestions;
+  questions_ = kMaxClosureQuestions;
   for (const Grammar::Branch& seed : seeds) Push(seed.sequence, seed.parent);
   size_t steps = 0;
   while (!work_.empty()) {

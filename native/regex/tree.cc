@@ -10,7 +10,7 @@ namespace onpolicy::grammar {
 
 namespace {
 
-constexpr int kMaxDepth = 150;
+constexpr int kMaxExpressionDepth = 150;
 
 class Parser : private RegexText {
  public:
@@ -26,7 +26,7 @@ class Parser : private RegexText {
  private:
   RegexTreePtr Alternation(int depth) {
     auto tree = std::make_unique<RegexTree>();
-    if (depth > kMaxDepth) {
+    if (depth > kMaxExpressionDepth) {
       Fail("nested too deeply");
       return tree;
     }
