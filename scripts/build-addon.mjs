@@ -48,7 +48,7 @@ function loads(file) {
 
 function build() {
   requireTools();
-  process.stderr.write('onpolicy: building the addon, which takes a minute or two\n');
+  process.stderr.write('onpolicy: building the addon, which takes about a minute\n');
   extractHeaders();
   const isConfigured = fs.existsSync(path.join(native, 'build', 'Makefile'));
   const steps = isConfigured ? ['configure', 'build'] : ['rebuild'];

@@ -1,6 +1,6 @@
 // Makes a fresh clone ready, and does nothing when it is: packages, addon, compiled TypeScript, embedded model.
 // Nothing is downloaded but packages. Output goes to standard error, so that a piped program's own output stays clean.
-import { execFileSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -9,25 +9,46 @@ import { fileURLToPath } from 'node:url';
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
 
 requireNode();
-if (!hasPackages()) run('packages', ...npm(), 'install', '--no-save', '--ignore-scripts', '--prefer-offline');
-runScript('addon', 'build-addon.mjs', '--if-missing');
-whenChanged(
-  'src/protocol/generated/.inputs',
-  ['src/protocol/schemas', 'scripts/build-validators.mjs', 'scripts/schema-types.mjs', 'package-lock.json'],
-  () => runScript('validators', 'build-validators.mjs'),
-);
-whenChanged(
-  'dist/.inputs',
-  ['src', 'tsconfig.json', 'tsconfig.build.json', 'package.json', 'package-lock.json'],
-  () => runScript('typescript', 'compile.mjs'),
-);
+if (!hasPackages())
+  await run('packages', ...npm(), 'install', '--no-save', '--ignore-scripts', '--prefer-offline').catch(fail);
+// Both run to their end, so that a failure of one leaves no compiler behind.
+for (const { reason } of await Promise.allSettled([buildAddon(), compileTypeScript()]))
+  if (reason) fail(reason);
 if (!fs.existsSync(path.join(root, 'models', 'onpolicy-tiny.gguf')))
-  fail('models/onpolicy-tiny.gguf is missing from this checkout: restore it with "git checkout models"');
+  fail(
+    new Error(
+      'models/onpolicy-tiny.gguf is missing from this checkout: restore it with "git checkout models"',
+    ),
+  );
+
+function buildAddon() {
+  return runScript('addon', 'build-addon.mjs', '--if-missing');
+}
+
+async function compileTypeScript() {
+  await whenChanged(
+    'src/protocol/generated/.inputs',
+    ['src/protocol/schemas', 'scripts/build-validators.mjs', 'scripts/schema-types.mjs', 'package-lock.json'],
+    () => runScript('validators', 'build-validators.mjs'),
+  );
+  await whenChanged(
+    'dist/.inputs',
+    [
+      'src',
+      'scripts/compile.mjs',
+      'tsconfig.json',
+      'tsconfig.build.json',
+      'package.json',
+      'package-lock.json',
+    ],
+    () => runScript('typescript', 'compile.mjs'),
+  );
+}
 
 function requireNode() {
   const [major, minor] = process.versions.node.split('.').map(Number);
   if (major < 20 || (major === 20 && minor < 19))
-    fail(`Node 20.19 or newer is needed; this is ${process.version}`);
+    fail(new Error(`Node 20.19 or newer is needed; this is ${process.version}`));
 }
 
 /** Whether node_modules holds what package-lock.json names; packages for other platforms may be absent. */
@@ -57,11 +78,11 @@ function npm() {
 }
 
 /** Does the work unless `stamp`, written after the last time, says that the inputs are still the same. */
-function whenChanged(stamp, inputs, work) {
+async function whenChanged(stamp, inputs, work) {
   const digest = hashOf(inputs);
   const file = path.join(root, stamp);
   if (fs.existsSync(file) && fs.readFileSync(file, 'utf8') === digest) return;
-  work();
+  await work();
   fs.writeFileSync(file, digest);
 }
 
@@ -83,23 +104,22 @@ function hashOf(inputs) {
 }
 
 function runScript(name, script, ...options) {
-  run(name, process.execPath, path.join(root, 'scripts', script), ...options);
+  return run(name, process.execPath, path.join(root, 'scripts', script), ...options);
 }
 
+/** Resolves when the command ends well. */
 function run(name, command, ...options) {
   if (name !== 'addon') process.stderr.write(`setup: ${name}\n`); // the addon's script speaks when it has to build
-  try {
-    execFileSync(command, options, { cwd: root, stdio: ['ignore', 2, 2] });
-  } catch (error) {
-    fail(
-      error.code === 'ENOENT'
-        ? `${name}: ${command} was not found`
-        : `${name} failed; the lines above say why`,
-    );
-  }
+  return new Promise((resolve, reject) => {
+    spawn(command, options, { cwd: root, stdio: ['ignore', 2, 2] })
+      .on('error', () => reject(new Error(`${name}: ${command} was not found`)))
+      .on('exit', (code) =>
+        code === 0 ? resolve() : reject(new Error(`${name} failed; the lines above say why`)),
+      );
+  });
 }
 
-function fail(message) {
-  process.stderr.write(`setup: ${message}\n`);
+function fail(error) {
+  process.stderr.write(`setup: ${error.message}\n`);
   process.exit(1);
 }
