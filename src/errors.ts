@@ -1,17 +1,17 @@
-/** The one error class of the library, its codes and the HTTP status each code maps to. */
+/** A code and a message -> the library's error class, with the HTTP status of the code. */
 
-/** Every failure a caller can meet. Adding one is a minor release; renaming one is a major release. */
+/** All error codes. A new code is a minor release, a renamed one a major release. */
 export type ErrorCode =
   | 'INVALID_REQUEST' // a field of a request or option is wrong; `detail` lists every fault
   | 'UNSUPPORTED' // a legal request that this model, engine or version cannot serve
   | 'MODEL_NOT_FOUND' // no such model, file or download
   | 'NOT_FOUND' // no such checkpoint, training job or endpoint
-  | 'CONFLICT' // it exists already, or something else is using it
+  | 'CONFLICT' // it already exists or is in use
   | 'STORE_FAILED' // the home folder cannot be read or written: damaged, full, or locked by another process
   | 'UNAUTHORIZED' // no token, or an unknown one
   | 'FORBIDDEN' // the token does not allow this
-  | 'TOO_LARGE' // the request is larger than the server takes
-  | 'TIMEOUT' // it took longer than it may
+  | 'TOO_LARGE' // the request exceeds a limit of the server
+  | 'TIMEOUT' // a time limit was exceeded
   | 'MODEL_INVALID' // the file exists but is damaged, truncated, or of an unknown architecture
   | 'TEMPLATE_FAILED' // the chat template raised an error or ran over its budget
   | 'CONTEXT_OVERFLOW' // prompt and requested output do not fit into the context
@@ -21,7 +21,7 @@ export type ErrorCode =
   | 'CLOSED' // used after `close()`
   | 'NETWORK_FAILED' // a download or remote call failed
   | 'NATIVE_UNAVAILABLE' // the addon or the engine's libraries are missing or of another version
-  | 'BACKEND_FAILED'; // the engine failed in a way that is no fault of the caller
+  | 'BACKEND_FAILED'; // the engine failed, not the caller's fault
 
 const STATUS: Record<ErrorCode, number> = {
   INVALID_REQUEST: 400,
@@ -53,11 +53,11 @@ export const errorCodes = Object.keys(STATUS) as readonly ErrorCode[];
 export type ErrorDetail = {
   /** Path of the faulty value, for example `['messages', '0', 'role']`. */
   readonly loc: readonly string[];
-  /** What was expected and what came. */
+  /** What was expected and what was found. */
   readonly msg: string;
   /** Kind of the fault, for example `missing`, `type`, `range`, `unknown_field`. */
   readonly type: string;
-  /** The value that was given. */
+  /** The value found. */
   readonly input?: unknown;
   /** Further facts, for example the bounds. */
   readonly ctx?: Readonly<Record<string, unknown>>;
@@ -77,13 +77,13 @@ export class OnpolicyError extends Error {
   readonly code: ErrorCode;
   /** The HTTP status that the wire uses for `code`. */
   readonly status: number;
-  /** The request field at fault, when there is exactly one. */
+  /** The request field at fault, if there is exactly one. */
   readonly param?: string;
   /** Every fault of an invalid input. */
   readonly detail?: readonly ErrorDetail[];
 
   /**
-   * An error for code that stands in for the library, for example in tests.
+   * Makes an error, for code that replaces the library, for example in tests.
    * @param options.param defaults to the first entry's path when `detail` has one entry */
   constructor(code: ErrorCode, message: string, options: OnpolicyErrorOptions = {}) {
     super(message, 'cause' in options ? { cause: options.cause } : undefined);
@@ -96,13 +96,13 @@ export class OnpolicyError extends Error {
   }
 }
 
-/** The error for an input with these faults: its message names every one of them. */
+/** The error of an input with these faults; its message names all of them. */
 export function invalidInput(detail: readonly ErrorDetail[]): OnpolicyError {
   const message = detail.map(({ loc, msg }) => `${loc.join('.')}: ${msg}`).join('; ');
   return new OnpolicyError('INVALID_REQUEST', message, { detail });
 }
 
-/** Rebuilds a native failure, an Error with a `code` of ours, as an {@link OnpolicyError}; passes others through. */
+/** Converts a native Error with one of our codes to an {@link OnpolicyError}; returns others unchanged. */
 export function fromNative(error: unknown): OnpolicyError {
   if (error instanceof OnpolicyError) return error;
   const { code, message } = error as { code?: string; message?: string };
@@ -112,7 +112,7 @@ export function fromNative(error: unknown): OnpolicyError {
   });
 }
 
-/** What a thrown value says, whatever it is: hosts may throw anything. */
+/** The message of a thrown value of any type. */
 export function messageOf(thrown: unknown): string {
   try {
     return thrown instanceof Error ? String(thrown.message) : String(thrown);

@@ -1,8 +1,8 @@
-/** The words of a command line -> options and names, or an error that says what is wrong. */
+/** Words of a command line -> options and positional arguments, or an error. */
 import { parseArgs } from 'node:util';
 import { OnpolicyError } from '../errors.ts';
 
-/** Options of a command: text, a number, a flag, or a text that may come several times. */
+/** Types of options: text, number, flag, or repeatable text. */
 export type OptionKinds = Readonly<Record<string, 'text' | 'number' | 'flag' | 'texts'>>;
 
 type Value<Kind> = Kind extends 'flag'
@@ -13,13 +13,13 @@ type Value<Kind> = Kind extends 'flag'
       ? readonly string[]
       : string | undefined;
 
-/** What was given. */
+/** Parsed arguments. */
 export type Given<Kinds extends OptionKinds> = {
   readonly options: { readonly [Name in keyof Kinds]: Value<Kinds[Name]> };
   readonly names: readonly string[];
 };
 
-/** Reads a command line. @throws OnpolicyError `INVALID_REQUEST` for an unknown option or a wrong value */
+/** Parses a command line. @throws OnpolicyError `INVALID_REQUEST` for an unknown option or a wrong value */
 export function readArguments<const Kinds extends OptionKinds>(
   words: readonly string[],
   kinds: Kinds,
@@ -36,11 +36,11 @@ export function readArguments<const Kinds extends OptionKinds>(
     return { options: Object.fromEntries(read), names: positionals };
   } catch (error) {
     if (error instanceof OnpolicyError) throw error;
-    throw wrongUsage((error as Error).message.split('. ')[0]!); // the rest is about the shell
+    throw wrongUsage((error as Error).message.split('. ')[0]!); // the rest explains shell syntax
   }
 }
 
-/** An error about how a command was called. */
+/** The error of a wrong command line. */
 export function wrongUsage(message: string): OnpolicyError {
   return new OnpolicyError('INVALID_REQUEST', `${message}; "onpolicy help" shows what there is`);
 }

@@ -1,4 +1,4 @@
-/** `onpolicy bench`: how fast this machine answers, one request alone and several at once. */
+/** `onpolicy bench`: a model -> tokens per second of one request and of several at once. */
 import type { Runtime } from '../index.ts';
 import { readArguments, wrongUsage } from './arguments.ts';
 import { COMMON, openRuntime } from './model-arguments.ts';
@@ -6,7 +6,7 @@ import { printJson, printTable, type Terminal } from './terminal.ts';
 
 const TOKENS = 64;
 
-/** Measures tokens per second and the time to the first one. */
+/** Measures tokens per second and time to the first token. */
 export async function bench(words: readonly string[], terminal: Terminal): Promise<void> {
   const { options, names } = readArguments(words, { ...COMMON, model: 'text', sequences: 'text' });
   if (names.length > 0) throw wrongUsage(`bench: expected no words, got ${names.join(' ')}`);

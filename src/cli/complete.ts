@@ -1,4 +1,4 @@
-/** `onpolicy complete` and `onpolicy chat`: answers on the terminal. */
+/** `onpolicy complete` and `onpolicy chat`: prompts -> answers on the terminal. */
 import { createInterface } from 'node:readline/promises';
 import type { ChatCompletionRequest, Runtime } from '../index.ts';
 import { readArguments, wrongUsage } from './arguments.ts';
@@ -7,7 +7,7 @@ import { print, printJson, readAll, type Terminal } from './terminal.ts';
 
 type Messages = ChatCompletionRequest['messages'];
 
-/** Answers one prompt: the words of the command line, or what comes in. */
+/** Answers one prompt: the words of the command line, or standard input. */
 export async function complete(words: readonly string[], terminal: Terminal): Promise<void> {
   const { options, names } = readArguments(words, { ...COMMON, ...SAMPLING });
   const prompt = names.length > 0 ? names.join(' ') : (await readAll(terminal.input)).trim();
@@ -18,7 +18,7 @@ export async function complete(words: readonly string[], terminal: Terminal): Pr
   else await streamAnswer(runtime, { ...toRequest(options), messages }, terminal);
 }
 
-/** A conversation: one line in, one answer out, until the input ends. */
+/** A conversation: a line of input, then an answer, until the input ends. */
 export async function chat(words: readonly string[], terminal: Terminal): Promise<void> {
   const { options, names } = readArguments(words, { ...COMMON, ...SAMPLING });
   if (names.length > 0) throw wrongUsage(`chat: expected no words, got ${names.join(' ')}`);
@@ -44,7 +44,7 @@ function systemMessages(text: string | undefined): Messages[number][] {
   return text === undefined ? [] : [{ role: 'system', content: text }];
 }
 
-/** Writes an answer while it is made; gives the whole. */
+/** Streams an answer to the terminal; returns it as a whole. */
 async function streamAnswer(
   runtime: Runtime,
   request: ChatCompletionRequest,

@@ -1,4 +1,4 @@
-/** Options that all commands share, and how a model is named on the command line. */
+/** Shared options -> a runtime, fields of a request, and a model by id or name. */
 import { OnpolicyError } from '../errors.ts';
 import { createRuntime, type Model, type Runtime } from '../index.ts';
 import type { Terminal } from './terminal.ts';
@@ -37,7 +37,7 @@ export function toRequest(options: Sampling) {
   return fields satisfies Record<string, string | number | undefined>;
 }
 
-/** Opens the runtime of a command. What is damaged in the home folder is said on the error stream. */
+/** Opens the runtime of a command. Damaged files of the home folder are reported on the error stream. */
 export function openRuntime(
   { home }: { readonly home: string | undefined },
   terminal: Terminal,
@@ -48,7 +48,7 @@ export function openRuntime(
   });
 }
 
-/** The registered model of an id or a name. */
+/** Finds a registered model by id or name. */
 export async function findModel(runtime: Runtime, idOrName: string): Promise<Model> {
   try {
     return await runtime.models.retrieve(idOrName);

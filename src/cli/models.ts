@@ -1,4 +1,4 @@
-/** `onpolicy models` and `onpolicy checkpoints`: what is registered, and what training left. */
+/** `onpolicy models` and `onpolicy checkpoints`: a command -> registered models and checkpoints, listed or changed. */
 import { readArguments, wrongUsage } from './arguments.ts';
 import { COMMON, findModel, openRuntime } from './model-arguments.ts';
 import { print, printJson, printTable, type Terminal } from './terminal.ts';
@@ -51,7 +51,7 @@ export async function checkpoints(words: readonly string[], terminal: Terminal):
   if (action === 'prune') {
     const { keep, metric, goal } = options;
     const request = {
-      keep: keep as number, // the runtime checks all of it
+      keep: keep as number, // checked by the runtime
       ...(metric === undefined ? {} : { metric }),
       ...(goal === undefined ? {} : { goal: goal as 'max' | 'min' }),
     };
@@ -76,7 +76,7 @@ type Paging = {
 };
 
 function toQuery({ after, limit, order }: Paging) {
-  return { after, limit, order: order as 'asc' | 'desc' | undefined }; // the runtime checks it
+  return { after, limit, order: order as 'asc' | 'desc' | undefined }; // checked by the runtime
 }
 
 function sayMore(

@@ -1,4 +1,4 @@
-/** `onpolicy report`: a run as a page, as a table, or as the lines that were logged. */
+/** `onpolicy report`: a run -> an HTML page, a table, or its logged lines. */
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { readArguments, wrongUsage } from './arguments.ts';

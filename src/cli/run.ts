@@ -1,4 +1,4 @@
-/** The words of a command line -> the command that they name, and how it ended. */
+/** Words of a command line -> the command, and its exit code. */
 import { messageOf, OnpolicyError } from '../errors.ts';
 import { wrongUsage } from './arguments.ts';
 import { bench } from './bench.ts';
@@ -37,7 +37,7 @@ const HELP = `onpolicy: a language model in this process
 M is the id or name of a registered model, or where a model only answers a path, an hf: URI, or name@step.
 Everywhere: --home FOLDER (default .onpolicy), --json. Ends with 0, with 2 when called wrongly, else with 1.`;
 
-/** Runs a command; gives the exit code of the process. Failures are written to the error stream. */
+/** Runs a command and returns the exit code. Errors are written to the error stream. */
 export async function run(words: readonly string[], terminal: Terminal): Promise<number> {
   const [name = 'help', ...rest] = words;
   if (['help', '--help', '-h'].includes(name) || rest.includes('--help')) {

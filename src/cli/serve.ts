@@ -1,4 +1,4 @@
-/** `onpolicy serve`: the runtime over HTTP, until it is interrupted. */
+/** `onpolicy serve`: options -> an HTTP server, until it is interrupted. */
 import { once } from 'node:events';
 import fs from 'node:fs/promises';
 import { readArguments, wrongUsage } from './arguments.ts';
@@ -23,7 +23,7 @@ export async function serve(
   if (names.length > 0) throw wrongUsage(`serve: expected no words, got ${names.join(' ')}`);
   const tokens = [...options.token, ...(await readTokens(options['token-file']))];
   await using runtime = await openRuntime(options, terminal);
-  const http = await import('../http/index.ts'); // other commands start without it
+  const http = await import('../http/index.ts'); // not needed by other commands
   const server = await http.serve(runtime, {
     port: options.port ?? 8080,
     ...(options.host === undefined ? {} : { host: options.host }),
@@ -48,7 +48,7 @@ export async function serve(
   }
 }
 
-/** Tokens from a file, one a line: unlike words of a command they show in no list of processes. */
+/** Tokens from a file, one per line. Unlike arguments they are not visible in the process list. */
 async function readTokens(file: string | undefined): Promise<string[]> {
   if (file === undefined) return [];
   const text = await fs.readFile(file, 'utf8').catch((cause: Error) => {

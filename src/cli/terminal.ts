@@ -1,4 +1,4 @@
-/** What a command reads and writes: the process's own streams, or those of a test. */
+/** Values -> lines on a command's streams, which are the process's own or those of a test. */
 import type { Readable, Writable } from 'node:stream';
 
 /** Streams of a command. */
@@ -18,7 +18,7 @@ export function printJson(terminal: Terminal, value: unknown): void {
   print(terminal, JSON.stringify(value, null, 2));
 }
 
-/** Writes rows in columns. */
+/** Writes rows in aligned columns. */
 export function printTable(terminal: Terminal, rows: readonly (readonly string[])[]): void {
   const widths: number[] = [];
   for (const row of rows)
@@ -33,7 +33,7 @@ export function printTable(terminal: Terminal, rows: readonly (readonly string[]
     );
 }
 
-/** Everything that comes in. */
+/** The whole input. */
 export async function readAll(input: Readable): Promise<string> {
   const chunks: Buffer[] = [];
   for await (const chunk of input) chunks.push(Buffer.from(chunk as Uint8Array));

@@ -1,9 +1,9 @@
-/** What the reasoning machine says about the text that it was given. */
+/** Results of the reasoning parser -> events. */
 export type ReasoningEvent =
   | { readonly kind: 'reasoning'; readonly text: string }
   | { readonly kind: 'content'; readonly text: string };
 
-/** Where an answer is: before anything that decides, in its reasoning, or in its content. */
+/** The state of an answer: undecided, in its reasoning, or in its content. */
 export type ReasoningPhase = 'start' | 'reasoning' | 'content';
 
 /** Collects the events of one answer. */

@@ -1,17 +1,17 @@
-/** chat template text -> how the model marks its reasoning: one row per known way, and tags that a template declares. */
+/** Chat template text -> the markers of reasoning: one row per known format, or tags that the template declares. */
 
 import { withoutComments } from '../tool-calls/index.ts';
 
-/** How a model marks its reasoning. */
+/** The markers of reasoning. */
 export type ReasoningFormat =
   | {
       readonly kind: 'tags';
       readonly name: string;
       readonly begin: string;
       readonly end: string;
-      /** Markers around the answer itself, which are not part of it. */
+      /** Markers around the answer, not part of it. */
       readonly answerMarkers?: readonly string[];
-      /** Reasoning may come again after content. Only for markers that no answer contains. */
+      /** Whether reasoning may follow content. Only for markers that no answer contains. */
       readonly isRepeatable?: boolean;
     }
   | { readonly kind: 'harmony'; readonly name: 'harmony' };
@@ -20,7 +20,7 @@ type TagFormat = Extract<ReasoningFormat, { kind: 'tags' }>;
 
 const THINK: TagFormat = { kind: 'tags', name: 'think', begin: '<think>', end: '</think>' };
 
-/** Known ways by name, for options. What is peculiar stands before what is shared. */
+/** Known formats by name; specific ones before general ones. */
 const FORMATS = {
   harmony: { kind: 'harmony', name: 'harmony' },
   gemma4: {
@@ -65,10 +65,10 @@ const FORMATS = {
   think: THINK,
 } as const satisfies Readonly<Record<string, ReasoningFormat>>;
 
-/** The names of the known ways to mark reasoning. */
+/** The names of the known formats. */
 export type ReasoningFormatName = keyof typeof FORMATS;
 
-/** All known ways to mark reasoning, by name. */
+/** All known formats by name. */
 export const REASONING_FORMATS: Readonly<Record<ReasoningFormatName, ReasoningFormat>> = FORMATS;
 
 const TAG_NAME =
@@ -78,8 +78,8 @@ const MAX_TAIL_LENGTH = 200;
 const OPENED_TAG = new RegExp(`<${TAG_NAME}>\\s*$`, 'i');
 
 /**
- * How a model marks its reasoning that was trained with this template; null when it does not. The end of the rendered
- * prompt helps where a template builds its markers from pieces.
+ * The reasoning format of models trained with this template; null if it has none. The end of the rendered prompt identifies
+ * markers that the template builds from pieces.
  */
 export function detectReasoning(template: string, promptTail = ''): ReasoningFormat | null {
   const text = withoutComments(template);
@@ -87,18 +87,18 @@ export function detectReasoning(template: string, promptTail = ''): ReasoningFor
   if (known) return known;
   return (
     declaredTag(text) ??
-    Object.values(FORMATS).findLast((format) => isReasoningOpen(format, promptTail)) ?? // the plain one of two alike
+    Object.values(FORMATS).findLast((format) => isReasoningOpen(format, promptTail)) ?? // the general one if several match
     openedTag(promptTail)
   );
 }
 
-/** The generation prompt has opened the reasoning already, so that the answer begins inside of it. */
+/** Whether the generation prompt has opened the reasoning, so that the answer begins inside it. */
 export function isReasoningOpen(format: ReasoningFormat, promptTail: string): boolean {
   const begin = format.kind === 'harmony' ? '<|channel|>analysis<|message|>' : format.begin;
   return promptTail.trimEnd().endsWith(begin.trimEnd());
 }
 
-/** The texts with a meaning: special tokens with such a text have to stay in the text that the parser reads. */
+/** The texts with a meaning. Special tokens with such a text must stay in the parser's input. */
 export function reasoningMarkers(format: ReasoningFormat): readonly string[] {
   if (format.kind === 'harmony')
     return ['<|start|>', '<|channel|>', '<|constrain|>', '<|message|>', '<|end|>', '<|call|>', '<|return|>'];
@@ -110,16 +110,16 @@ function isIn(format: ReasoningFormat, text: string): boolean {
   switch (format.name) {
     case 'gemma4':
       return text.includes('<|channel>') && text.includes('<channel|>');
-    case 'think_response': // a template may only describe the tags to the model
+    case 'think_response': // some templates only describe the tags
       return text.includes('<think></think>') && text.includes('<response></response>');
-    case 'think': // a template may only cut old reasoning off
+    case 'think': // some templates only remove old reasoning
       return text.includes('<think>') || text.includes('</think>');
     default:
       return text.includes(format.begin) && text.includes(format.end);
   }
 }
 
-/** A pair of tags that the template writes and whose name speaks of thinking. */
+/** A pair of tags of the template whose name means thinking. */
 function declaredTag(text: string): ReasoningFormat | null {
   for (const [end, name] of text.matchAll(DECLARED_TAG)) {
     const begin = `<${name}>`;
@@ -128,7 +128,7 @@ function declaredTag(text: string): ReasoningFormat | null {
   return null;
 }
 
-/** A tag of such a name that the generation prompt ends with. */
+/** A tag with such a name at the end of the generation prompt. */
 function openedTag(promptTail: string): ReasoningFormat | null {
   const name = OPENED_TAG.exec(promptTail.slice(-MAX_TAIL_LENGTH))?.[1];
   return name === undefined ? null : { kind: 'tags', name, begin: `<${name}>`, end: `</${name}>` };

@@ -1,13 +1,13 @@
-/** harmony messages -> reasoning (analysis) and content (final, commentary); messages to tools pass as they are. */
+/** harmony messages -> reasoning (analysis) and content (final, commentary). Messages to tools are unchanged content. */
 import type { Reading, TextReader } from '../common/index.ts';
 import { HARMONY, harmonyRecipient, MAX_HEADER_LENGTH } from '../tool-calls/index.ts';
 import type { ReasoningEvent, ReasoningSink } from './events.ts';
 
 const HEADER_STARTS = [HARMONY.start, HARMONY.channel, ' to='];
 
-/** Reads all of the text. It begins where the generation prompt, `<|start|>assistant`, ends, or inside of a message. */
+/** Parses the whole text, which begins after the generation prompt `<|start|>assistant`, or inside a message. */
 export function* readHarmony(reader: TextReader, sink: ReasoningSink, startsInside: boolean): Reading {
-  let written: ReasoningEvent['kind'] | null = null; // of the message before
+  let written: ReasoningEvent['kind'] | null = null; // of the previous message
   let isFirst = true;
   for (;;) {
     const header: string | null =
@@ -34,7 +34,7 @@ export function* readHarmony(reader: TextReader, sink: ReasoningSink, startsInsi
   yield* reader.until([], (text) => sink.emit('content', text));
 }
 
-/** Reads a header up to `<|message|>` and returns it without that; null when the text goes on with something else. */
+/** Reads a header up to `<|message|>` and returns it without the marker; null if the text is no header. */
 function* readHeader(reader: TextReader): Reading<string | null> {
   reader.record();
   for (const start of HEADER_STARTS) {

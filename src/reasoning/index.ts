@@ -1,4 +1,4 @@
-/** A model's text, as it grows -> reasoning and content. The content goes on to the tool-call parser. */
+/** A model's text, piece by piece -> reasoning and content. The content is the input of the tool-call parser. */
 
 export type { ReasoningEvent, ReasoningPhase } from './events.ts';
 export {

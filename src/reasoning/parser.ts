@@ -1,4 +1,4 @@
-/** model text -> reasoning and content, on a growing prefix. The content goes on to the tool-call parser. */
+/** A model's text, piece by piece -> reasoning and content. */
 
 import { ParserRun, TextReader } from '../common/index.ts';
 import type { ReasoningEvent, ReasoningPhase } from './events.ts';
@@ -9,19 +9,19 @@ import { readTagged } from './tags.ts';
 
 /** Options of {@link createReasoningParser}. */
 export type ReasoningParserOptions = {
-  /** The prompt has opened the reasoning already, see {@link isReasoningOpen}. Text without a closing marker is reasoning. */
+  /** Whether the prompt has opened the reasoning, see {@link isReasoningOpen}. Then text without an end marker is reasoning. */
   readonly startsInside: boolean;
 };
 
 /** Splits the text of one answer. */
 export type ReasoningParser = {
-  /** The events that this piece of text settles. */
+  /** Parses a piece of text; returns the new events. */
   push(delta: string): ReasoningEvent[];
-  /** The events of what was still open. Call it once, at the end of generation. */
+  /** Ends the text; returns the last events. Call it once. */
   finish(): ReasoningEvent[];
-  /** The text so far ends before or in the reasoning, so that a grammar for the answer must not act yet. */
+  /** Whether the text so far ends before or in the reasoning. A grammar for the answer applies only afterwards. */
   isInside(): boolean;
-  /** Where the answer is: `start` until the first text or marker decides. */
+  /** The state of the answer: `start` until the first text or marker. */
   phase(): ReasoningPhase;
 };
 
@@ -48,7 +48,7 @@ export function createReasoningParser(
       run.finish();
       return sink.takeEvents();
     },
-    // harmony has framing to write before its final message, so only that message is the answer
+    // in harmony only the final message is the answer; its header comes before it
     isInside: () => (format.kind === 'harmony' ? sink.phase !== 'content' : sink.phase === 'reasoning'),
     phase: () => sink.phase,
   };

@@ -1,4 +1,4 @@
-/** text with reasoning between two markers -> reasoning and content. */
+/** Text with reasoning between two markers -> reasoning and content. */
 import type { Reading, TextReader } from '../common/index.ts';
 import type { ReasoningSink } from './events.ts';
 import type { ReasoningFormat } from './formats.ts';
@@ -6,8 +6,8 @@ import type { ReasoningFormat } from './formats.ts';
 type TagFormat = Extract<ReasoningFormat, { kind: 'tags' }>;
 
 /**
- * Reads all of the text. Reasoning stands at the beginning, and elsewhere only if the format says so. Without a closing
- * marker it lasts to the end.
+ * Parses the whole text. Reasoning is at the beginning, and elsewhere only if the format allows it. Without an end marker it
+ * continues to the end.
  */
 export function* readTagged(
   reader: TextReader,
@@ -16,7 +16,7 @@ export function* readTagged(
   startsInside: boolean,
 ): Reading {
   const space = yield* reader.space();
-  const isOpened = yield* reader.takes(format.begin); // models repeat a marker that the prompt has opened
+  const isOpened = yield* reader.takes(format.begin); // some models repeat the marker of the prompt
   if (isOpened || startsInside) yield* readReasoning(reader, sink, format, isOpened ? '' : space);
   else sink.emit('content', space);
   const markers = [...(format.answerMarkers ?? []), ...(format.isRepeatable ? [format.begin] : [])];

@@ -1,11 +1,11 @@
-/** What a page shows -> one HTML file that needs nothing else. */
+/** Data of a run -> one self-contained HTML file. */
 import fs from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import type { ReportData } from './report-data.ts';
 import type { Parts } from './report-parts.ts';
 
 const PAGE = new URL('./page/', import.meta.url);
-/** In this order they are one program. */
+/** Scripts of the page, in order of their imports. */
 const SCRIPTS = ['elements.js', 'charts.js', 'tables.js', 'conversation.js', 'trajectories.js', 'main.js'];
 
 /** The page of a run. */
@@ -33,12 +33,12 @@ export async function toHtml(data: ReportData, { splits, parts }: Parts): Promis
     .replace(/<!-- (\w+) -->/g, (_, name: string) => content[name]!);
 }
 
-/** Modules that import only from each other, as parts of one. */
+/** Joins modules that import only each other into one script. */
 function asScript(module: string): string {
   return module.replace(/^import [^;]*;\n/gm, '').replace(/^export /gm, '');
 }
 
-/** JSON that cannot end the script element that holds it. */
+/** JSON that cannot end its script element. */
 function inScript(value: unknown): string {
   return JSON.stringify(value).replaceAll('<', '\\u003c');
 }

@@ -1,12 +1,12 @@
-/** A model's run as a page: curves, checkpoints and trajectories in one file. */
+/** A model's run -> a report page with curves, checkpoints and trajectories. */
 import type { Store } from '../store/index.ts';
 import { toHtml } from './html.ts';
 import { readReport } from './report-data.ts';
 import { readParts } from './report-parts.ts';
 
 /**
- * The report of a run, of a model's id or name, as HTML that needs nothing else: it works offline, and stays below 5 MB by
- * leaving the oldest trajectories out.
+ * The report of a model, named by id or name, as self-contained HTML: it works offline and stays below 5 MB, without the
+ * oldest trajectories if necessary.
  * @throws OnpolicyError `MODEL_NOT_FOUND`
  */
 export async function makeReport(store: Store, modelId: string): Promise<string> {

@@ -1,26 +1,26 @@
-/** A model's run -> what its report page shows, except the trajectories. */
+/** A model's run -> the data of its report page, without trajectories. */
 import type { Checkpoint, Model } from '../protocol/index.ts';
 import type { RunRecord, Store } from '../store/index.ts';
 
-/** Most points of a curve; beyond, neighbours are averaged. */
+/** Most points of a curve; if there are more, neighbours are averaged. */
 const MOST_POINTS = 2_000;
 const PAGE = 100;
 const MOST_CHECKPOINTS = 500;
 
-/** Curves over steps: one value per step and name, null where there is none. */
+/** Curves over steps: one value per step and name, null if missing. */
 export type Curves = {
   readonly steps: readonly number[];
   readonly values: Readonly<Record<string, readonly (number | null)[]>>; // name -> (steps)
 };
 
-/** What the page reads first. */
+/** The data of the page. */
 export type ReportData = {
   readonly model: Model;
   readonly run: RunRecord;
   /** Seconds since 1970. */
   readonly made: number;
   readonly curves: Curves;
-  /** The newest ones, newest first. */
+  /** Newest first, only the newest. */
   readonly checkpoints: readonly Checkpoint[];
   readonly has_more_checkpoints: boolean;
 };
@@ -46,7 +46,7 @@ export async function readReport(store: Store, modelId: string): Promise<ReportD
   };
 }
 
-/** Several measurements of one name at one step are averaged. */
+/** Averages several measurements of a name at one step. */
 async function readCurves(store: Store, modelId: string): Promise<Curves> {
   const sums = new Map<string, Map<number, { sum: number; count: number }>>();
   const steps = new Set<number>();

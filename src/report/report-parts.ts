@@ -1,4 +1,4 @@
-/** Logged trajectories -> compressed parts that a page unpacks one at a time, newest first, as many as fit. */
+/** Logged trajectories -> compressed parts, newest first, as many as fit. The page unpacks them one at a time. */
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { computeAdvantages, isChoice, type TrajectoryChoice, type TrajectoryMessage } from '../rl/index.ts';
@@ -6,11 +6,11 @@ import type { LoggedTrajectory, Store, TrajectoryFile } from '../store/index.ts'
 
 const compress = promisify(gzip);
 
-/** Letters of the page that trajectories may take, over all splits. */
+/** Most characters of all trajectories in the page. */
 const BUDGET = 4_200_000;
-/** Bytes of the log that are read at most; what is older is left out. */
+/** Most bytes of the log to read; older ones are skipped. */
 const READ_BYTES = 96 * 2 ** 20;
-/** A part is closed at this many letters before compression. */
+/** Characters of a part before compression. */
 const PART_LENGTH = 400_000;
 const LONGEST_TEXT = 6_000;
 const MOST_TOKENS = 1_500;
@@ -31,7 +31,7 @@ export type ShownTrajectory = {
   readonly entries: readonly ShownEntry[];
 };
 
-/** What the page knows of a group before it is unpacked. */
+/** Summary of a group, available before unpacking. */
 export type ShownGroup = {
   readonly group: number;
   readonly step: number;
@@ -49,7 +49,7 @@ export type ShownSplit = {
   readonly groups: readonly ShownGroup[];
 };
 
-/** The splits of a run, and the parts that hold their trajectories: base64 of gzip of JSON, a list of groups each. */
+/** The splits of a run, and the parts with their trajectories: base64 of gzip of JSON, each a list of groups. */
 export type Parts = { readonly splits: readonly ShownSplit[]; readonly parts: readonly string[] };
 
 /** Reads the trajectories of a run. */
@@ -109,7 +109,7 @@ async function readSplit(store: Store, modelId: string, split: string, from: num
   return parts;
 }
 
-/** The first group of the newest files that hold at most `bytes`. */
+/** The first group of the newest files of at most `bytes` together. */
 function firstGroup(files: readonly TrajectoryFile[], bytes: number): number {
   let rest = files.reduce((sum, file) => sum + file.bytes, 0);
   let group = 0;
@@ -133,7 +133,7 @@ async function* byGroup(lines: AsyncIterable<LoggedTrajectory>): AsyncGenerator<
   if (group.length > 0) yield group;
 }
 
-/** As training scales them by default, before the batch is looked at as a whole. */
+/** Advantages with training's default scaling, without normalization over the batch. */
 function advantagesOf(rewards: readonly number[]): number[] {
   const advantages = rewards.map(() => 0);
   const scored = rewards.map((reward) => ({ reward, trainable_tokens: 1 }));

@@ -1,17 +1,17 @@
-/** A specification and a vocabulary -> a compiled constraint with its matchers. Each specification is compiled once a vocabulary. */
+/** A specification and a vocabulary -> a compiled constraint with its matchers. Each specification is compiled once per vocabulary. */
 import { fromNative, OnpolicyError } from '../errors.ts';
 import type { Handle, NativeModel, NativeSpec } from '../native/index.ts';
 import { loadAddon } from '../native/index.ts';
 import type { Constraint, Matcher, StructuredOutputs, Vocabulary } from './types.ts';
 import { validateStructuredOutputs } from './validate.ts';
 
-/** Compiled constraints that a vocabulary keeps, least recently used out first. */
+/** Size of the LRU cache of compiled constraints per vocabulary. */
 const MAX_CACHED = 128;
 
 const handles = new WeakMap<Vocabulary | Constraint, Handle>();
 const caches = new WeakMap<Vocabulary, Map<string, Promise<Constraint>>>();
 
-/** Makes a vocabulary from token bytes. A string stands for its UTF-8 bytes. Special tokens are never part of text. */
+/** Makes a vocabulary from token bytes. A string is its UTF-8 bytes. Special tokens never match text. */
 export function createVocabulary(options: {
   readonly tokens: readonly (Uint8Array | string)[];
   readonly eosTokenIds: readonly number[];
@@ -45,7 +45,7 @@ export function createVocabulary(options: {
   );
 }
 
-/** Reads the vocabulary of a GGUF file; its weights are not touched. */
+/** Reads the vocabulary of a GGUF file, without its weights. */
 export async function readVocabulary(ggufPath: string): Promise<Vocabulary> {
   return await whenRead(loadAddon().grammar.readVocabulary(ggufPath));
 }

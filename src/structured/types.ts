@@ -1,6 +1,6 @@
-/** What callers give and get: the specification of a constraint, vocabularies, constraints and matchers. */
+/** The public types: specification, vocabulary, constraint and matcher. */
 
-/** The `structured_outputs` of a request: exactly one of the first six, and options for JSON. */
+/** The `structured_outputs` of a request: exactly one of the first six fields, and options for JSON. */
 export type StructuredOutputs = {
   /** A JSON Schema, as an object or as text. */
   readonly json?: string | boolean | Readonly<Record<string, unknown>> | null;
@@ -8,19 +8,19 @@ export type StructuredOutputs = {
   readonly regex?: string | null;
   /** The output is exactly one of these. */
   readonly choice?: readonly string[] | null;
-  /** A grammar: GBNF or EBNF when a line holds `::=`, else Lark. */
+  /** A grammar: GBNF or EBNF if a line contains `::=`, else Lark. */
   readonly grammar?: string | null;
   /** Any JSON object. `false` means unset. */
   readonly json_object?: boolean | null;
   /** A structural tag, as an object or as text. */
   readonly structural_tag?: string | Readonly<Record<string, unknown>> | null;
-  /** Regular expression that stands between JSON tokens, instead of at most one blank or line break with indentation. */
+  /** Regular expression of the white space between JSON tokens. Default: at most one blank, or a line break with indentation. */
   readonly whitespace_pattern?: string | null;
-  /** Compact JSON. */
+  /** Whether JSON has no white space between tokens. */
   readonly disable_any_whitespace?: boolean | null;
-  /** Objects with listed properties take no others, unless the schema says otherwise. */
+  /** Whether objects with `properties` allow no others, unless the schema does. */
   readonly disable_additional_properties?: boolean | null;
-  /** Refuse what would otherwise pass with a warning, such as an unknown `format`. */
+  /** Whether to refuse what is otherwise a warning, such as an unknown `format`. */
   readonly disable_fallback?: boolean | null;
 };
 
@@ -28,19 +28,19 @@ export type StructuredOutputs = {
 export interface Vocabulary {
   /** Number of tokens. */
   readonly size: number;
-  /** Memory that it takes, in bytes. */
+  /** Memory use in bytes. */
   readonly memoryBytes: number;
   /** Tokens that end a sequence. */
   readonly eosTokenIds: Int32Array;
-  /** The true bytes of a token. */
+  /** The bytes of a token. */
   bytes(tokenId: number): Uint8Array;
-  /** A split of UTF-8 text or bytes into tokens. */
+  /** Splits UTF-8 text or bytes into tokens. */
   tokenize(text: string | Uint8Array): Int32Array;
 }
 
 /** A compiled specification for one vocabulary. Immutable; share it between requests. */
 export interface Constraint {
-  /** Keywords that were read but restrict nothing, each with its JSON pointer. */
+  /** Keywords that restrict nothing here, each with its JSON pointer. */
   readonly warnings: readonly string[];
   /** Begins a new sequence. */
   createMatcher(): Matcher;
@@ -48,18 +48,18 @@ export interface Constraint {
 
 /** One sequence under a constraint. */
 export interface Matcher {
-  /** Sets bit i of `mask`, ceil(vocabSize / 32) words, where token i is allowed next. */
+  /** Sets bit i of `mask` (ceil(vocabSize / 32) words) if token i is allowed next, and clears it otherwise. */
   fillMask(mask: Int32Array): void;
-  /** Takes a token. False, and the state unchanged, when it is not allowed. */
+  /** Accepts a token. Returns false, with the state unchanged, if the token is not allowed. */
   accept(tokenId: number): boolean;
   /** Whether the end of the sequence is allowed here. */
   isComplete(): boolean;
-  /** Tokens that must come next, as the model itself would have split their text. */
+  /** The only tokens possible next, split as the model's tokenizer would. */
   forcedTokens(): Int32Array;
-  /** Takes back the last `count` tokens. */
+  /** Removes the last `count` tokens. */
   rollback(count: number): void;
   /** A second matcher in the same state. */
   clone(): Matcher;
-  /** Frees it; using it afterwards throws. */
+  /** Frees the matcher. Later calls throw. */
   dispose(): void;
 }

@@ -1,4 +1,4 @@
-/** StructuredOutputs -> the one specification it holds, ready for the engine. Distrusts everything once, here. */
+/** `StructuredOutputs` -> its one specification in the engine's form. All validation is here. */
 import { type ErrorDetail, invalidInput } from '../errors.ts';
 import type { NativeSpec } from '../native/index.ts';
 import type { StructuredOutputs } from './types.ts';
@@ -7,7 +7,7 @@ const KINDS = ['json', 'regex', 'choice', 'grammar', 'json_object', 'structural_
 const FLAGS = ['disable_any_whitespace', 'disable_additional_properties', 'disable_fallback'] as const;
 const KNOWN = new Set<string>([...KINDS, ...FLAGS, 'whitespace_pattern', '_backend', '_backend_was_auto']);
 
-/** Checks a specification and turns it into the engine's form; throws with every fault at once. */
+/** Checks and converts a specification. Throws `INVALID_REQUEST` with all faults. */
 export function validateStructuredOutputs(spec: StructuredOutputs): NativeSpec {
   const faults: ErrorDetail[] = [];
   const fault = (key: string, msg: string, type: string, input?: unknown) =>

@@ -1,4 +1,4 @@
-/** Chat -> prompt text, through a template: the public face of this folder. */
+/** A chat and its template -> prompt text. */
 import { OnpolicyError } from '../errors.ts';
 import { cutAtTag, markFinalMessage } from './continue-final.ts';
 import { toValue } from './convert.ts';
@@ -9,31 +9,31 @@ import type { JinjaTemplate, TemplateEngine } from './template.ts';
 import { cachedTemplate } from './template-cache.ts';
 import { parseToolArguments } from './tool-arguments.ts';
 
-/** What a chat template is rendered with. */
+/** Input of a chat template. */
 export type RenderInput = {
   /** The conversation. Objects may be plain objects or Maps; a Map keeps number-like keys in order. */
   readonly messages: readonly unknown[];
-  /** Tool definitions. Left out or null, the template sees None. */
+  /** Tool definitions. Without them the template sees None. */
   readonly tools?: readonly unknown[] | null | undefined;
-  /** Documents for retrieval. Left out or null, the template sees None. */
+  /** Documents for retrieval. Without them the template sees None. */
   readonly documents?: readonly unknown[] | null | undefined;
   /** Whether the prompt ends with the start of an assistant message. Default false. */
   readonly addGenerationPrompt?: boolean | undefined;
   /** Whether the prompt ends inside the last message, which the model continues. Default false. */
   readonly continueFinalMessage?: boolean | undefined;
-  /** Further variables. They win over all others. */
+  /** Further variables. They override all others. */
   readonly kwargs?: Readonly<Record<string, unknown>> | ReadonlyMap<string, unknown> | null | undefined;
-  /** The model's token for the beginning of a text. Left out, the name is undefined in the template. */
+  /** The model's token for the beginning of a text. Without it the name is undefined in the template. */
   readonly bosToken?: string | null | undefined;
-  /** The model's token for the end of a text. Left out, the name is undefined in the template. */
+  /** The model's token for the end of a text. Without it the name is undefined in the template. */
   readonly eosToken?: string | null | undefined;
   /** Further special tokens by variable name, e.g. `pad_token`. */
   readonly specialTokens?: Readonly<Record<string, string>> | undefined;
 };
 
-/** How to render. */
+/** Options of a render. */
 export type RenderOptions = {
-  /** Upper bounds; what is left out has a safe default. */
+  /** Upper bounds, each with a safe default. */
   readonly limits?: Partial<TemplateLimits> | undefined;
   /** `compiled` generates JavaScript, `interpreted` never does, `auto` compiles where the host allows it. Default auto. */
   readonly engine?: TemplateEngine | undefined;
@@ -46,17 +46,17 @@ export type RenderOptions = {
   readonly parseToolArguments?: boolean | undefined;
 };
 
-/** Rendered text, and which parts of it the assistant wrote. */
+/** Rendered text with the spans that the assistant wrote. */
 export type MaskedText = {
   readonly text: string;
-  /** `[start, end)` in UTF-16 units of `text`, so that `text.slice(start, end)` is one part. In order. */
+  /** `[start, end)` in UTF-16 units of `text`, in order. */
   readonly assistantSpans: readonly AssistantSpan[];
 };
 
-/** How a template wants message contents: as text, or as a list of parts. */
+/** The form of message contents that a template expects: text, or a list of parts. */
 export type ContentFormat = 'string' | 'openai';
 
-/** A compiled chat template. It keeps no state between renders. */
+/** A compiled chat template. Renders share no state. */
 export class ChatTemplate {
   readonly #template: JinjaTemplate;
 
@@ -65,12 +65,12 @@ export class ChatTemplate {
     this.#template = template;
   }
 
-  /** Names the template reads from outside: messages, tools, bos_token, and the kwargs it knows. */
+  /** Names that the template reads from its input: messages, tools, bos_token, kwargs. */
   get variables(): ReadonlySet<string> {
     return this.#template.variables;
   }
 
-  /** `openai` when the template loops over the parts of a message's content, else `string`. */
+  /** `openai` if the template loops over the parts of a message's content, else `string`. */
   get contentFormat(): ContentFormat {
     return this.#template.loopsOverContent ? 'openai' : 'string';
   }
@@ -85,7 +85,7 @@ export class ChatTemplate {
     return this.#withToolArguments(input, options, (chat) => this.#render(chat, options, null));
   }
 
-  /** Renders a chat and tells which parts of the text the assistant wrote. */
+  /** Renders a chat and returns the spans that the assistant wrote. */
   renderWithMask(input: RenderInput, options: RenderOptions = {}): MaskedText {
     if (!this.hasGeneration)
       throw new OnpolicyError('UNSUPPORTED', 'the chat template has no {% generation %} blocks');
@@ -93,7 +93,7 @@ export class ChatTemplate {
       const text = this.#render(chat, options, null);
       const marks = chooseMarks(text);
       const marked = splitMarked(this.#render(chat, options, marks), marks);
-      // A template that measures or changes the assistant's text would see the marks.
+      // A template that measures or changes the assistant's text could see the marks.
       if (marked.text !== text)
         throw new OnpolicyError(
           'UNSUPPORTED',
@@ -125,7 +125,7 @@ export class ChatTemplate {
       try {
         return render(input);
       } catch {
-        throw error; // the text fails as well: the first failure says more
+        throw error; // the text fails as well: the first error is more precise
       }
     }
   }
@@ -154,7 +154,7 @@ function variablesOf(input: RenderInput): Map<string, Value> {
   return variables;
 }
 
-/** Parses a chat template, or takes it from the cache. Code is generated at the first render. */
+/** Parses a chat template, or returns it from the cache. The first render generates the code. */
 export function compileChatTemplate(source: string): ChatTemplate {
   if (typeof source !== 'string')
     throw new OnpolicyError('INVALID_REQUEST', `template: expected a string, got ${typeof source}`);

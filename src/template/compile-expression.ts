@@ -1,4 +1,4 @@
-/** Expressions with plans -> JavaScript: the half of the compiler that deals with values. */
+/** Expressions with plans -> JavaScript. The base class of the compiler. */
 import { FILTERS, TESTS } from './library/library.ts';
 import { Compiler, type NunjucksNode } from './nunjucks.ts';
 import type { Operations } from './operations.ts';
@@ -23,18 +23,18 @@ export function variable(ref: VariableRef): string {
   return `v${ref.functionId}_${ref.slot}`;
 }
 
-/** Writes expressions into the code buffer of Nunjucks' Compiler. */
+/** Writes expressions to the code buffer of Nunjucks' Compiler, which calls one method per node type. */
 export class ExpressionCompiler extends Compiler {
   protected readonly constants: unknown[] = [];
   readonly #constantIndex = new Map<unknown, number>();
-  /** Temporary names of the function that is being written. */
+  /** Temporary names of the current function. */
   protected temporaries: string[] = [];
 
   constructor() {
     super(undefined, false);
   }
 
-  /** A name for a value in the middle of an expression. Each place has its own, so nothing overwrites it. */
+  /** A new name for an intermediate value. */
   protected temporary(): string {
     const name = this._tmpid();
     this.temporaries.push(name);
@@ -54,7 +54,7 @@ export class ExpressionCompiler extends Compiler {
     return `(${variable(ref)}===void 0?o.undefinedName(${this.constant(name)}):${variable(ref)})`;
   }
 
-  /** `o.name(s, …, at=offset)`: the place is set after the operands and before the operation. */
+  /** `o.name(s, …, at=offset)`: the position is set after the operands and before the operation. */
   #operation(
     name: OperationName,
     node: NunjucksNode & { offset: number },
@@ -150,7 +150,7 @@ export class ExpressionCompiler extends Compiler {
     this._emit(`,at=${node.offset})`);
   }
 
-  /** Positional arguments and keywords, as two JavaScript arguments. `first` puts a value in front. */
+  /** Positional arguments and keywords, as two JavaScript arguments. `first` writes a value before them. */
   #arguments(args: Arguments, first: (() => void) | null, caller: string | null): void {
     if (args.spread !== null) this._emit('o.spread(s,');
     this._emit('[');
@@ -219,7 +219,7 @@ export class ExpressionCompiler extends Compiler {
     this._emit(')');
   }
 
-  /** and, or: the operand that decides is the value. */
+  /** `and`, `or`: the value is the operand that decides. */
   #either(node: NodeOf<'And'> | NodeOf<'Or'>): void {
     const left = this.temporary();
     this._emit(`(o.truth(s,${left}=`);
@@ -284,7 +284,7 @@ export class ExpressionCompiler extends Compiler {
     this.#comparison(node, 0, () => this.compile(node.first));
   }
 
-  /** `a < b < c`: the middle value is computed once, and later ones only while the comparison holds. */
+  /** `a < b < c`: each value is computed at most once, and only if all comparisons before it are true. */
   #comparison(node: NodeOf<'Compare'>, index: number, left: () => void): void {
     const { operator, value } = node.operands[index]!;
     const name = COMPARISONS[operator];

@@ -1,4 +1,4 @@
-/** Tree with plans -> JavaScript: a subclass of Nunjucks' Compiler. No text of the template enters the code, only numbers. */
+/** A tree with plans -> JavaScript, by a subclass of Nunjucks' Compiler. The code contains no text of the template. */
 import { ExpressionCompiler, variable } from './compile-expression.ts';
 import { OPERATIONS } from './operations.ts';
 import type { NodeOf, Statement } from './syntax/nodes.ts';
@@ -19,9 +19,9 @@ export type CompiledCode = { readonly code: string; readonly constants: readonly
 
 const PRINTERS = { false: 'print', true: 'printEscaped', dynamic: 'printDynamic' } as const;
 
-/** Compiles one template. `compile(root)` fills the code buffer, `result()` takes it. */
+/** Compiles one template: `compile(root)` fills the code buffer, `result()` returns the code. */
 export class TemplateCompiler extends ExpressionCompiler {
-  /** The finished code, checked to hold nothing but known words. */
+  /** The code, after a check that it contains only known words. */
   result(): CompiledCode {
     const names = this.constants.map((_, index) => `k${index}=k[${index}]`);
     const head = names.length === 0 ? '' : `var ${names.join(',')};\n`;
@@ -63,7 +63,7 @@ export class TemplateCompiler extends ExpressionCompiler {
     });
   }
 
-  /** A function whose failures carry the place `at`, which the code before each operation sets. */
+  /** A function whose errors get the position `at`, which is set before each operation. */
   #function(head: string, code: FunctionPlan, body: () => void): void {
     const outer = this.temporaries;
     this.temporaries = [];
@@ -95,7 +95,7 @@ export class TemplateCompiler extends ExpressionCompiler {
     if (frame.leave.length > 0) this._emitLine(`${frame.leave.map(variable).join('=')}=void 0;`);
   }
 
-  /** Statements into a buffer of their own; gives its name. */
+  /** Writes statements with a separate buffer and returns its name. */
   #capture(body: readonly Statement[]): string {
     const buffer = this._pushBuffer();
     this.#statements(body);
@@ -152,7 +152,7 @@ export class TemplateCompiler extends ExpressionCompiler {
     this._emitLine(',0));');
   }
 
-  /** The generator that keeps the items for which the test of a loop holds. */
+  /** The generator of the items that pass a loop's test. */
   #loopTest(node: NodeOf<'For'>, plan: ForPlan): void {
     const { code, target, frame } = plan.test!;
     const source = this._tmpid();
@@ -167,7 +167,7 @@ export class TemplateCompiler extends ExpressionCompiler {
     });
   }
 
-  /** A loop target as a value: tuples are made anew, as in Python. */
+  /** A loop target as a value; tuples are new, as in Python. */
   #rebuilt(target: ResolvedTarget): string {
     if (target.kind !== 'tuple') return variable(target.ref);
     return `o.tuple([${target.items.map((item) => this.#rebuilt(item)).join(',')}])`;
@@ -267,7 +267,7 @@ export class TemplateCompiler extends ExpressionCompiler {
     this.#leave(frame);
   }
 
-  /** The code of a macro or call block; gives the expression that makes the macro. */
+  /** Writes the code of a macro or call block; returns the expression that creates the macro. */
   #macro(plan: Omit<MacroPlan, 'target' | 'exports'>, node: NodeOf<'Macro'> | NodeOf<'CallBlock'>): string {
     const name = `f${plan.code.functionId}`;
     this.#function(`function ${name}(a)`, plan.code, () => {
@@ -318,7 +318,7 @@ export class TemplateCompiler extends ExpressionCompiler {
     this.#leave(frame);
   }
 
-  /** A chain of filters whose innermost value is the text of a buffer. */
+  /** Applies a chain of filters to the text of a buffer. */
   #filterOn(filter: NodeOf<'Filter'>, buffer: string): void {
     this.emitFilter(filter, () => {
       if (filter.target === null) this._emit(`o.captured(s,${buffer})`);
@@ -376,7 +376,7 @@ export class TemplateCompiler extends ExpressionCompiler {
   }
 }
 
-/** Words that generated code may hold beside numbered names. */
+/** Words of generated code, besides numbered names. */
 const WORDS = new Set(
   (
     'function var return try catch throw for of while if else true false null void break continue yield ' +
@@ -385,7 +385,7 @@ const WORDS = new Set(
 );
 const NUMBERED = /^(?:[fk]\d+|v\d+_\d+|t_\d+)$/;
 
-/** A second wall: code with any other word, or any literal but "", is a fault of ours and never runs. */
+/** Defence in depth: code with any other word, or a string literal other than "", is a bug and never runs. */
 function checkClosed(code: string): void {
   for (const word of new Set(code.match(/[A-Za-z_$][\w$]*/g)))
     if (!WORDS.has(word) && !NUMBERED.test(word) && !Object.hasOwn(OPERATIONS, word))

@@ -1,9 +1,9 @@
-/** A prompt that ends inside the last message: marks the end of that message, and cuts the rendered text there. */
+/** Messages -> messages with a tag at the end of the last one; rendered text -> the text up to that tag. */
 import { OnpolicyError } from '../errors.ts';
 
 const TAG = 'CONTINUE_FINAL_MESSAGE_TAG ';
 
-/** Messages whose last text ends with the tag, and that text as it was. */
+/** Messages whose last text ends with the tag, and that text without it. */
 export type MarkedMessages = { readonly messages: readonly unknown[]; readonly text: string };
 
 type Container = Readonly<Record<string, unknown>> | ReadonlyMap<string, unknown>;
@@ -21,7 +21,7 @@ function withValue(container: Container, key: string, value: unknown): Container
   return container instanceof Map ? new Map(container).set(key, value) : { ...container, [key]: value };
 }
 
-/** Appends the tag to the last text of the last message. The caller's messages are not changed. */
+/** Appends the tag to the last text of the last message, in a copy. */
 export function markFinalMessage(messages: readonly unknown[]): MarkedMessages {
   const last = messages.at(-1);
   if (!isContainer(last)) return fail('there is no final message to continue');
@@ -45,13 +45,13 @@ export function markFinalMessage(messages: readonly unknown[]): MarkedMessages {
   return fail('the final message has no text to continue');
 }
 
-/** Cuts the rendered text where the final message ends. `text` is the message as it was. */
+/** Cuts the rendered text at the end of the final message. `text` is the original message. */
 export function cutAtTag(rendered: string, text: string): string {
   const bare = TAG.trimEnd();
   const at = rendered.lastIndexOf(bare);
   if (at < 0 || !rendered.includes(text.trim()))
     return fail('the final message does not appear in the chat after applying the chat template');
-  // Where the blank of the tag survived, the template keeps spacing; where not, it trims the message.
+  // If the blank of the tag is missing, the template trims the message.
   return rendered.startsWith(TAG, at) ? rendered.slice(0, at) : rendered.slice(0, at).trimEnd();
 }
 

@@ -1,21 +1,21 @@
-/** The caller's JavaScript values -> template values, copied once. Nothing of the caller is reachable from a template. */
+/** The caller's JavaScript values -> template values, deeply copied. A template cannot reach objects of the caller. */
 import { OnpolicyError } from '../errors.ts';
 import { Dict, PyFloat, type Value } from './python/values.ts';
 
-/** Deepest nesting of the caller's values. */
+/** Maximum nesting of the caller's values. */
 const MAX_INPUT_DEPTH = 100;
-/** Values in everything that is handed to one variable. */
+/** Maximum number of values in one variable. */
 const MAX_INPUT_VALUES = 5_000_000;
-/** Largest integral number that JavaScript writes without an exponent; beyond it a number counts as a float. */
+/** Largest integral number that JavaScript writes without an exponent; larger numbers are floats. */
 const MAX_PLAIN_INTEGER = 1e21;
 
-/** Copies one of the caller's values. `name` says where it came from when something is wrong with it. */
+/** Copies one value of the caller. `name` is used in error messages. */
 export function toValue(input: unknown, name: string): Value {
   return new Converter().convert(input, name, 0);
 }
 
 class Converter {
-  /** Objects that were copied before: shared ones stay shared. null marks one that is being copied. */
+  /** Copies of objects, so that shared objects stay shared; null while the copy is incomplete. */
   readonly #copies = new Map<object, Value | null>();
 
   #count = 0;

@@ -1,4 +1,10 @@
-/** `onpolicy/template`: chat templates in Jinja2, byte-exact, safe with untrusted input. */
+/**
+ * A chat template in Jinja2 and a chat -> prompt text: byte-exact, and safe with untrusted templates.
+ *
+ * Reading order: `chat-template` (the public calls), `template`, `syntax/` (lexer, parser, then scope, which gives each
+ * variable a slot), `compiler` and `evaluator` (the two ways to run a tree), `operations` (what both call), `python/` (values
+ * with Python's semantics), `library/` (filters, tests, globals).
+ */
 export {
   ChatTemplate,
   type ContentFormat,

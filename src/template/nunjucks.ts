@@ -1,4 +1,4 @@
-/** The parts of Nunjucks that this dialect builds on. They are internals, so their presence is checked at load. */
+/** The package nunjucks -> its internal classes, typed. Their presence is checked at load. */
 import nunjucks from 'nunjucks';
 
 /** A node of Nunjucks' syntax tree. */
@@ -26,7 +26,7 @@ interface NunjucksCompiler {
   _popBuffer(): void;
 }
 
-/** Nunjucks' Environment: what its Template wants to have. Made without loaders, so nothing can be included. */
+/** Nunjucks' Environment, required by its Template. It has no loaders, so nothing can be included. */
 type NunjucksEnvironment = { readonly opts: Readonly<Record<string, unknown>> };
 
 /** Nunjucks' Template: source, lazy compilation, the root function. */

@@ -1,4 +1,4 @@
-/** What compiled templates and the evaluator call: every operation of the language, under the names used in generated code. */
+/** A name in generated code -> the operation of the language. Compiled templates and the evaluator call only these. */
 import type { TemplateFilter } from './library/filter-table.ts';
 import type { TemplateTest } from './library/tests.ts';
 import { getAttribute, getItem } from './python/attributes.ts';
@@ -25,7 +25,7 @@ import {
 } from './python/values.ts';
 import type { VariableContext } from './python/variable-context.ts';
 
-/** A failure with the place where it happened. The innermost place wins. */
+/** Adds a position to an error that has none. */
 function locate(error: unknown, offset: number): unknown {
   if (error instanceof PyError) {
     error.offset ??= offset;
@@ -36,7 +36,7 @@ function locate(error: unknown, offset: number): unknown {
   return error;
 }
 
-/** Counts work in proportion to the size of what a filter or test gets. */
+/** Counts work in proportion to the size of the argument of a filter or test. */
 function charge(state: RenderState, args: readonly Value[]): void {
   state.step();
   const subject = args[0]!;

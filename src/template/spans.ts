@@ -1,14 +1,14 @@
-/** Marks around the assistant's text -> the text without them, and where they stood. */
+/** A text with marks around the assistant's parts -> the text without marks, and the spans. */
 import { OnpolicyError } from '../errors.ts';
 
 /** `[start, end)` in UTF-16 units. */
 export type AssistantSpan = readonly [start: number, end: number];
 
-/** Characters that no text should hold: Unicode keeps them for use inside a program. */
+/** Noncharacters of Unicode, reserved for use inside a program. */
 const FIRST_NONCHARACTER = 0xfdd0;
 const NONCHARACTER_COUNT = 32;
 
-/** Two characters that the text does not hold. */
+/** Two characters that do not occur in the text. */
 export function chooseMarks(text: string): readonly [string, string] {
   const free: string[] = [];
   for (let i = 0; i < NONCHARACTER_COUNT && free.length < 2; i++) {
@@ -20,7 +20,7 @@ export function chooseMarks(text: string): readonly [string, string] {
   return [free[0]!, free[1]!];
 }
 
-/** Takes the marks out. Nested spans count as one. */
+/** Removes the marks. Nested spans are merged. */
 export function splitMarked(
   marked: string,
   [open, close]: readonly [string, string],

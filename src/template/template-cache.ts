@@ -1,4 +1,4 @@
-/** Template text -> parsed template, kept by content: the ones used last stay, within two bounds. */
+/** Template text -> parsed template, from an LRU cache with two bounds. */
 import { JinjaTemplate } from './template.ts';
 
 const MAX_TEMPLATES = 64;
@@ -7,11 +7,11 @@ const MAX_CHARACTERS = 4_000_000;
 const templates = new Map<string, JinjaTemplate>();
 let characters = 0;
 
-/** The template of a text. Failures are not kept. */
+/** The parsed template of a text. Errors are not cached. */
 export function cachedTemplate(text: string): JinjaTemplate {
   const known = templates.get(text);
   if (known !== undefined) {
-    templates.delete(text); // a Map keeps the order of insertion: the last used goes to the end
+    templates.delete(text); // a Map is in order of insertion: moves the entry to the end
     templates.set(text, known);
     return known;
   }

@@ -1,12 +1,12 @@
-/** A failure inside a template -> the library's error, with line, column, the line itself and a caret. */
+/** An error inside a template -> the library's error, with line, column, source line and a caret. */
 import { OnpolicyError } from '../errors.ts';
 import { PyError } from './python/py-error.ts';
 import { positionOf } from './syntax/tokens.ts';
 
-/** Longest part of a source line that a message shows on either side of the fault. */
+/** Most characters of the source line on either side of the error. */
 const CONTEXT_CHARACTERS = 80;
 
-/** Makes the error that callers see. The message of raise_exception() stays as the template wrote it. */
+/** Makes the error for the caller. The message of raise_exception() is unchanged. */
 export function toTemplateError(error: unknown, source: string): OnpolicyError {
   if (error instanceof OnpolicyError) return error;
   if (!(error instanceof PyError)) {

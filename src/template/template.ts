@@ -1,4 +1,4 @@
-/** Template text -> something that renders: a subclass of Nunjucks' Template with a runtime of its own. */
+/** Template text -> a template that renders: a subclass of Nunjucks' Template with its own runtime. */
 import { TemplateCompiler } from './compiler.ts';
 import { interpretTemplate, type TemplateFunction, type TemplateFunctions } from './evaluator.ts';
 import { GLOBALS } from './library/library.ts';
@@ -15,10 +15,10 @@ import { planScopes } from './syntax/scope.ts';
 import { descendants } from './syntax/walk.ts';
 import { toTemplateError } from './template-error.ts';
 
-/** How templates run: as generated JavaScript, by walking the tree, or whichever the host allows. */
+/** How templates run: as generated JavaScript, by walking the tree, or the first that the host allows. */
 export type TemplateEngine = 'auto' | 'compiled' | 'interpreted';
 
-/** What one run of a template needs besides its text. */
+/** Input of one render. */
 export type RunOptions = {
   readonly variables: ReadonlyMap<string, Value>;
   readonly limits: TemplateLimits;
@@ -28,12 +28,12 @@ export type RunOptions = {
   readonly spanMarks: readonly [string, string] | null;
 };
 
-/** No loaders: include, import and extends have nothing to read from. */
+/** Without loaders, so include, import and extends fail. */
 const ENVIRONMENT = new Environment([], { autoescape: false });
 
 let codeIsAllowed: boolean | null = null;
 
-/** Whether the host lets code be made from text. Asked once. */
+/** Whether the host allows code generation; tested once. */
 function canCompile(): boolean {
   if (codeIsAllowed === null) {
     try {
@@ -47,9 +47,9 @@ function canCompile(): boolean {
 
 /** A parsed template. Code is generated on first use. */
 export class JinjaTemplate extends Template {
-  /** The source as the lexer sees it; offsets count in it. */
+  /** The normalised source; offsets refer to it. */
   readonly source: string;
-  /** Names the template takes from its context. */
+  /** Names that the template reads from its context. */
   readonly variables: ReadonlySet<string>;
   readonly #root: NodeOf<'Root'>;
   #compiled: TemplateFunctions | null = null;
@@ -75,7 +75,7 @@ export class JinjaTemplate extends Template {
     return this.#loopsOverContent;
   }
 
-  /** Whether the template marks what the assistant wrote. */
+  /** Whether the template has generation blocks. */
   get hasGeneration(): boolean {
     this.#hasGeneration ??= descendants(this.#root).some(
       (node) => node.typename === 'CallBlock' && node.call === null,

@@ -1,4 +1,4 @@
-/** Messages -> messages whose tool-call arguments are objects where they were JSON text. */
+/** Messages -> messages with tool-call arguments parsed from JSON text. */
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -6,7 +6,7 @@ function isFields(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Map);
 }
 
-/** The messages with parsed arguments, or null when there was nothing to parse. The input is not changed. */
+/** A copy of the messages with parsed arguments; null if nothing was parsed. */
 export function parseToolArguments(messages: readonly unknown[]): readonly unknown[] | null {
   let isChanged = false;
   const parseCall = (call: unknown): unknown => {
@@ -28,7 +28,7 @@ export function parseToolArguments(messages: readonly unknown[]): readonly unkno
   return isChanged ? result : null;
 }
 
-/** JSON text of an object, parsed; null for anything else. */
+/** The object of a JSON text; null for any other text. */
 function parseObject(text: unknown): Fields | null {
   if (typeof text !== 'string') return null;
   try {

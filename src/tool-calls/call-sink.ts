@@ -1,7 +1,7 @@
-/** what a parser found -> events: counts the calls, gives ids, and drops white space that only stands around calls. */
+/** Results of a parser -> events: numbers the calls, assigns ids, and drops white space around calls. */
 import type { ToolCallEvent } from './events.ts';
 
-/** What an id can be made from. `written` is the id that the model itself wrote, where its format has one. */
+/** Input of an id. `written` is the id that the model wrote, in formats with ids. */
 export type ToolCallIdInput = {
   readonly name: string;
   readonly index: number;
@@ -18,15 +18,15 @@ export class CallSink {
   #count = 0;
   #isOpen = false;
   #hasArguments = false;
-  #space = ''; // white space since the start or the last call: content only if more content follows
-  #isBlank = true; // nothing but white space since the start or the last call
+  #space = ''; // white space since the start or the last call; content only if more content follows
+  #isBlank = true; // only white space since the start or the last call
   #isLineBlank = true;
 
   constructor(createId: ToolCallIdFactory) {
     this.#createId = createId;
   }
 
-  /** How many calls were started. */
+  /** Number of started calls. */
   get count(): number {
     return this.#count;
   }
@@ -36,7 +36,7 @@ export class CallSink {
     return this.#isOpen;
   }
 
-  /** Nothing but white space stands before, on the same line. */
+  /** Whether the line so far is white space only. */
   get isLineBlank(): boolean {
     return this.#isLineBlank;
   }
@@ -85,7 +85,7 @@ export class CallSink {
     this.#isLineBlank = true;
   }
 
-  /** Voids the open call: `text` is what the model wrote. */
+  /** Voids the open call. `text` is its original text. */
   broken(text: string): void {
     this.#events.push({ kind: 'call_broken', index: this.#count - 1, text: this.#space + text });
     this.#isOpen = false;
@@ -94,7 +94,7 @@ export class CallSink {
     this.#isLineBlank = false;
   }
 
-  /** White space at the end is content only when no call stands before it. */
+  /** Ends the answer. Trailing white space is content only without a call before it. */
   finish(): void {
     if (this.#count === 0 && this.#space !== '') this.#emitContent(this.#space);
     this.#space = '';

@@ -1,14 +1,14 @@
-/** What the readers of every family share: the text, the tools, the events, and how a call is given up. */
+/** Text of a call -> its parts: what the parsers of all families share. */
 import type { Reading, TextReader } from '../common/index.ts';
 import type { CallSink } from './call-sink.ts';
 import { JsonSpan } from './json-span.ts';
 
-/** A tool, as the request names it. */
+/** A tool of the request. */
 export type ToolDefinition = {
   readonly function: { readonly name: string; readonly parameters?: unknown };
 };
 
-/** What a reader works on. */
+/** Input and output of a parser. */
 export type CallContext = {
   readonly reader: TextReader;
   readonly sink: CallSink;
@@ -16,19 +16,19 @@ export type CallContext = {
   readonly tools: ReadonlyMap<string, unknown>;
 };
 
-/** How one family writes calls. */
+/** The parser of one family. */
 export type Family = {
-  /** Where a call, or a list of calls, may begin. */
+  /** Texts that may begin a call or a list of calls. */
   readonly markers: readonly string[];
-  /** Every text with a meaning: a tokenizer may have special tokens for these, which must not be dropped from the text. */
+  /** All texts with a meaning. Special tokens with such a text must not be dropped. */
   readonly literals: readonly string[];
-  /** Reads the calls behind `marker`, which is consumed. Throws `NOT_A_CALL` when they are none. */
+  /** Parses the calls after `marker`, which is consumed. Throws `NOT_A_CALL` if there is none. */
   readonly read: (context: CallContext, marker: string) => Reading;
-  /** Reads a call that stands at the very start of the text, without a marker. */
+  /** Parses a call at the start of the text, without a marker. */
   readonly readStart?: (context: CallContext) => Reading;
 };
 
-/** Thrown by readers: what was read is text, or the rest of an announced call cannot be read. */
+/** Thrown by parsers: the text is not a call, or the rest of an announced call is invalid. */
 export const NOT_A_CALL = new Error('not a tool call');
 
 const MAX_NAME_LENGTH = 256;
@@ -38,7 +38,7 @@ export function* expect(reader: TextReader, literal: string): Reading {
   if (!(yield* reader.takes(literal))) throw NOT_A_CALL;
 }
 
-/** Reads a name, or another short text on one line, up to one of `ends`. White space around it does not belong to it. */
+/** Reads a name or another short text on one line, up to one of `ends`, without the white space around it. */
 export function* readName(
   reader: TextReader,
   ends: readonly string[],
@@ -61,7 +61,7 @@ export function* readName(
   return { name, end };
 }
 
-/** Reads one JSON value that begins here, handing it over as it comes. */
+/** Reads one JSON value and passes on each piece as it arrives. */
 export function* readJson(reader: TextReader, onText: (text: string) => void): Reading {
   const span = new JsonSpan();
   for (;;) {
@@ -73,7 +73,7 @@ export function* readJson(reader: TextReader, onText: (text: string) => void): R
   }
 }
 
-/** Reads a JSON value as a whole. */
+/** Reads a whole JSON value. */
 export function* readJsonText(reader: TextReader): Reading<string> {
   let text = '';
   yield* readJson(reader, (piece) => {
@@ -82,7 +82,7 @@ export function* readJsonText(reader: TextReader): Reading<string> {
   return text;
 }
 
-/** Reads the arguments: an object, or such an object written into a string, or null for none. */
+/** Reads the arguments: an object, an object in a string, or null for none. */
 export function* readArguments(reader: TextReader, onText: (text: string) => void): Reading {
   const first = yield* reader.peek();
   if (first === '{') return yield* readJson(reader, onText);

@@ -1,10 +1,10 @@
-/** chat template text -> tool format: by the markers that the template itself writes or describes. */
+/** Chat template text -> tool format, by the markers that the template writes or describes. */
 import type { ToolFormat } from './formats.ts';
 import { withoutComments } from './template-text.ts';
 
 type Rule = { readonly format: ToolFormat; readonly all: readonly (string | RegExp)[] };
 
-/** The first rule that holds wins: what is peculiar stands before what is shared. */
+/** The first rule that matches applies; specific rules come before general ones. */
 const RULES: readonly Rule[] = [
   { format: 'harmony', all: ['<|channel|>', '<|message|>'] },
   { format: 'gemma4', all: ['<|tool_call>'] },
@@ -24,7 +24,7 @@ const RULES: readonly Rule[] = [
   { format: 'functionary_v31', all: ['<function='] },
   { format: 'minicpm', all: ['<function name=', '<param name='] },
   { format: 'minimax_m2', all: ['<minimax:tool_call>', '<invoke name='] },
-  { format: 'json', all: [']<]minimax[>['] }, // nested tags behind `<tool_call>`, which no reader here knows
+  { format: 'json', all: [']<]minimax[>['] }, // nested tags after `<tool_call>`, which no parser here supports
   { format: 'glm45', all: ['<tool_call>', '<arg_key>', '<arg_value>'] },
   { format: 'cohere', all: ['<|START_ACTION|>'] },
   { format: 'command_r', all: ['Action:', '```json', 'tool_name'] },
@@ -44,8 +44,8 @@ const RULES: readonly Rule[] = [
 ];
 
 /**
- * The format in which a model answers that was trained with this template. A template that shows tools to the model but
- * names no known format gives `json`; one that never mentions tools gives `none`.
+ * The format of models trained with this template. `json` for a template with tools in no known format; `none` for a
+ * template without tools.
  */
 export function detectToolFormat(template: string): ToolFormat {
   const text = withoutComments(template);

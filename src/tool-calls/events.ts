@@ -1,6 +1,6 @@
-/** tool-call events -> the message that they add up to: the streaming and the whole answer share one path. */
+/** Events of a parser -> the whole message. Streams and whole answers use the same events. */
 
-/** What a parser says about the text that it was given. */
+/** What a parser found in the text so far. */
 export type ToolCallEvent =
   | { readonly kind: 'content'; readonly text: string }
   /** A call whose name is complete. Its arguments follow. */
@@ -9,21 +9,21 @@ export type ToolCallEvent =
   | { readonly kind: 'call_arguments'; readonly index: number; readonly delta: string }
   /** The arguments are complete and valid JSON. */
   | { readonly kind: 'call_end'; readonly index: number }
-  /** A call that was started never ended: it is void, and `text`, as the model wrote it, is content. */
+  /** A started call never ended: it is void, and its original `text` is content. */
   | { readonly kind: 'call_broken'; readonly index: number; readonly text: string };
 
 /** One complete call. */
 export type ToolCall = { readonly id: string; readonly name: string; readonly arguments: string };
 
-/** The message that a list of events adds up to. */
+/** The message of a list of events. */
 export type ToolCallMessage = {
   readonly content: string;
   readonly toolCalls: readonly ToolCall[];
-  /** A call was void. A stream that announced it ends with finish reason `length`. */
+  /** Whether a call was void. A stream that announced it ends with finish reason `length`. */
   readonly hasBrokenCall: boolean;
 };
 
-/** Adds events up to a message. */
+/** Joins events to a message. */
 export function foldToolCallEvents(events: Iterable<ToolCallEvent>): ToolCallMessage {
   let content = '';
   let hasBrokenCall = false;

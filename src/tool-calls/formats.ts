@@ -1,4 +1,4 @@
-/** format name -> how that family writes calls: one row per family. */
+/** A format's name -> the syntax of its calls, one row per family. */
 import { OnpolicyError } from '../errors.ts';
 import type { Family } from './context.ts';
 import { gemmaCalls } from './gemma-calls.ts';
@@ -20,11 +20,11 @@ const QWEN_PARAMETERS = {
   valueLookahead: ['\n<parameter=', '\n</function>'],
 } as const;
 
-/** Every family. Names are those of vLLM's parsers where it has one. */
+/** All families, with the names of vLLM's parsers where it has one. */
 const FAMILIES = {
   /** Text only. */
   none: { markers: [], literals: [], *read() {} } satisfies Family,
-  /** `{"name": ..., "arguments": {...}}` at the beginning of a line, naming a given tool. */
+  /** `{"name": ..., "arguments": {...}}` at the beginning of a line, with the name of a given tool. */
   json: bareJsonCalls({}),
   hermes: jsonCalls({ begins: ['<tool_call>'], ends: ['</tool_call>'] }),
   llama3_json: llamaCalls(),
@@ -43,7 +43,7 @@ const FAMILIES = {
     nameKey: 'tool_name',
     isGated: true,
   }),
-  /** A JSON list behind `[TOOL_CALLS]`; both Mistral formats read both forms. */
+  /** A JSON list after `[TOOL_CALLS]`; both Mistral formats parse both forms. */
   mistral: mistralCalls((context) => readJsonCalls(context, { begins: [] })),
   /** `[TOOL_CALLS]NAME[ARGS]{...}`. */
   mistral_args: mistralCalls((context) => readJsonCalls(context, { begins: [] })),
@@ -142,7 +142,7 @@ export type ToolFormat = keyof typeof FAMILIES;
 /** The names of all formats. */
 export const TOOL_FORMATS = Object.keys(FAMILIES) as readonly ToolFormat[];
 
-/** How a format writes calls. */
+/** The syntax of a format. */
 export function familyOf(format: ToolFormat): Family {
   return FAMILIES[format];
 }
@@ -157,8 +157,8 @@ export function toolFormat(name: string): ToolFormat {
 }
 
 /**
- * The texts with a meaning in a format. A special token whose text is one of these, or part of one, has to stay in the
- * text that the parser reads, whatever `skip_special_tokens` says; the parser takes it out.
+ * The texts with a meaning in a format. A special token whose text is one of these, or a part of one, must stay in the
+ * parser's input, regardless of `skip_special_tokens`; the parser removes it.
  */
 export function toolCallMarkers(format: ToolFormat): readonly string[] {
   return familyOf(format).literals;

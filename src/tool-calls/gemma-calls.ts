@@ -1,8 +1,8 @@
-/** `call:NAME{key:value}` between two markers -> calls: Gemma's way, whose strings stand between quote markers. */
+/** `call:NAME{key:value}` between two markers -> calls, in Gemma's format with quote markers around strings. */
 import { expect, type Family, readName, takeEnd } from './context.ts';
 import { type Dialect, readLiteralObject } from './literal.ts';
 
-/** Calls between `begin` and `end` whose strings stand between two `quote`. */
+/** Calls between `begin` and `end`, with `quote` around strings. */
 export function gemmaCalls(begin: string, end: string, quote: string): Family {
   const dialect: Dialect = { quotes: [quote], hasEscapes: false, hasBareStrings: true };
   return {

@@ -1,4 +1,4 @@
-/** harmony messages to `functions.NAME` -> calls. The reasoning machine has taken all other messages apart before. */
+/** harmony messages to `functions.NAME` -> calls. The reasoning parser has handled all other messages. */
 import { type Family, NOT_A_CALL, readArgumentsToEnd, takeEnd } from './context.ts';
 
 /** Texts with a meaning in harmony. */
@@ -12,15 +12,15 @@ export const HARMONY = {
   return: '<|return|>',
 } as const;
 
-/** No header is longer. */
+/** Maximum length of a header. */
 export const MAX_HEADER_LENGTH = 512;
 
-/** To whom a message goes, from its header; null for the user. */
+/** The recipient in a header; null for the user. */
 export function harmonyRecipient(header: string): string | null {
   return / to=(.+?)(?=<\||\s|$)/.exec(header)?.[1] ?? null;
 }
 
-/** Messages with a tool as recipient. */
+/** Calls as messages with a tool as recipient. */
 export function harmonyCalls(): Family {
   return {
     markers: [`${HARMONY.start}assistant`, HARMONY.channel],

@@ -1,4 +1,4 @@
-/** format -> ids of calls, as the family's users know them. */
+/** A format -> ids of calls in the form of that family. */
 import type { ToolCallIdFactory } from './call-sink.ts';
 import type { ToolFormat } from './formats.ts';
 
@@ -7,8 +7,8 @@ const ALPHANUMERIC = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuv
 
 /**
  * Makes ids: `functions.NAME:INDEX` for `kimi_k2`, nine letters and digits for Mistral, `chatcmpl-tool-` and 32 hex digits
- * otherwise. An id that the model wrote is kept where it has the family's form.
- * @param randomInt gives an integer from 0 to below its argument, for example `randomInt` of `node:crypto`
+ * otherwise. An id that the model wrote is used if it has the family's form.
+ * @param randomInt returns an integer from 0 to below its argument, for example `randomInt` of `node:crypto`
  */
 export function createToolCallIds(
   format: ToolFormat,

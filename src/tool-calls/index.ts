@@ -1,4 +1,4 @@
-/** A model's text, as it grows -> content and tool calls; tools -> the grammar that holds a model to them. */
+/** A model's text, piece by piece -> content and tool calls; tools -> the structural tag that enforces them. */
 
 export type { ToolCallIdFactory, ToolCallIdInput } from './call-sink.ts';
 export type { ToolDefinition } from './context.ts';

@@ -1,4 +1,4 @@
-/** `{"name": ..., "arguments": {...}}`, alone, in a row or in a list -> calls: the families that write calls as JSON. */
+/** `{"name": ..., "arguments": {...}}`, alone, in a row or in a list -> calls. */
 import type { Reading, TextReader } from '../common/index.ts';
 import {
   type CallContext,
@@ -11,26 +11,26 @@ import {
   takeEnd,
 } from './context.ts';
 
-/** How a family writes calls as JSON. */
+/** The syntax of a family with calls as JSON. */
 export type JsonCalls = {
-  /** What stands before the JSON. */
+  /** Markers before the JSON. */
   readonly begins: readonly string[];
-  /** What may stand behind it. */
+  /** Markers that may follow it. */
   readonly ends?: readonly string[];
-  /** What may stand between `begins` and the JSON. */
+  /** Text that may stand between `begins` and the JSON. */
   readonly fence?: string;
   readonly nameKey?: string;
   readonly argumentKeys?: readonly string[];
-  /** The call is `{"NAME": {...}}`. */
+  /** Whether a call is `{"NAME": {...}}`. */
   readonly isKeyed?: boolean;
-  /** Only names of given tools make a call. */
+  /** Whether only names of given tools are calls. */
   readonly isGated?: boolean;
 };
 
-/** Keys that may come before the name in a call that no marker announces. */
+/** Keys that may precede the name in a call without a marker. */
 const HARMLESS_KEYS = ['type', 'id'];
 
-/** Calls behind a marker. */
+/** Calls after a marker. */
 export function jsonCalls(calls: JsonCalls): Family {
   return {
     markers: calls.begins,
@@ -44,7 +44,7 @@ export function jsonCalls(calls: JsonCalls): Family {
   };
 }
 
-/** Calls that no marker announces: JSON at the beginning of a line that names a given tool. */
+/** Calls without a marker: JSON at the beginning of a line with the name of a given tool. */
 export function bareJsonCalls(calls: Omit<JsonCalls, 'begins'>): Family {
   return {
     markers: ['{', '['],
@@ -68,7 +68,7 @@ export function* readJsonCalls(context: CallContext, calls: JsonCalls): Reading 
   yield* takeEnd(reader, calls.ends ?? []);
 }
 
-/** After a call: does another one follow? Consumes what stands between the two. */
+/** Whether another call follows. Consumes the text between the two. */
 function* takesSeparator(reader: TextReader, isList: boolean): Reading<boolean> {
   reader.record();
   yield* reader.space();
@@ -84,7 +84,7 @@ function* takesSeparator(reader: TextReader, isList: boolean): Reading<boolean> 
   return false;
 }
 
-/** Reads one object. The call ends with its arguments; keys behind them, and a missing brace, do no harm. */
+/** Reads one object. The call ends with its arguments; later keys and a missing brace are ignored. */
 function* readCall(context: CallContext, calls: JsonCalls): Reading {
   const { reader, sink } = context;
   yield* expect(reader, '{');
@@ -103,7 +103,7 @@ function* readCall(context: CallContext, calls: JsonCalls): Reading {
       early = yield* readEarlyArguments(reader);
     } else if (key === (calls.nameKey ?? 'name')) {
       name = checkName(context, calls, JSON.parse(yield* readJsonText(reader)));
-      // without a marker, `{"name": ...}` may still be an answer that only looks like a call
+      // without a marker, `{"name": ...}` may be plain text
       if (early !== null || !calls.isGated) sink.start(name);
       if (early !== null) {
         sink.arguments(early);
@@ -135,11 +135,11 @@ function* readEarlyArguments(reader: TextReader): Reading<string> {
   return text;
 }
 
-/** Ends the call, and consumes the rest of its object as far as it reads well. */
+/** Ends the call, and consumes the rest of its object as far as it is valid. */
 function* endCall({ reader, sink }: CallContext): Reading {
   sink.end();
   for (;;) {
-    reader.record(); // the call is complete: whatever comes next does not touch it
+    reader.record(); // the call is complete: later text cannot change it
     yield* reader.space();
     if (yield* reader.takes('}')) return;
     if (!(yield* reader.takes(','))) return reader.rewind();

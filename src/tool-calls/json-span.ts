@@ -1,4 +1,4 @@
-/** growing text -> where a JSON value ends: a strict, incremental check that keeps only its stack. */
+/** Text, piece by piece -> the end of a JSON value, by a strict incremental parser whose state is its stack. */
 
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 const WORDS: Readonly<Record<string, string>> = { t: 'true', f: 'false', n: 'null' };
@@ -19,11 +19,11 @@ type State =
 
 /** Follows one JSON value through pieces of text. */
 export class JsonSpan {
-  /** The value has ended. A number ends only at the character behind it. */
+  /** Whether the value has ended. A number ends only at the next character. */
   isComplete = false;
-  /** The text is no JSON value. */
+  /** Whether the text is not JSON. */
   isBroken = false;
-  /** The text that the last `scan` consumed, with raw control characters in strings escaped, as JSON demands. */
+  /** The text that the last `scan` consumed, with raw control characters in strings escaped, as JSON requires. */
   output = '';
 
   #state: State = 'value';
@@ -32,10 +32,10 @@ export class JsonSpan {
   #token = ''; // of a number; the rest of a word
   #hexLeft = 0;
 
-  /** Consumes what belongs to the value and returns how many characters that is. */
+  /** Consumes the characters of the value and returns their number. */
   scan(text: string): number {
     this.output = '';
-    let from = 0; // start of what is not in `output` yet
+    let from = 0; // start of the text that is not in `output` yet
     let at = 0;
     while (at < text.length && !this.isComplete && !this.isBroken) {
       const char = text[at]!;
@@ -47,7 +47,7 @@ export class JsonSpan {
         else if (char === '\\') this.#state = 'escape';
         at++;
       } else if (this.#state === 'number' && !/[\d.eE+-]/.test(char)) {
-        this.#endNumber(); // `char` is looked at again in the next state
+        this.#endNumber(); // the next state handles `char`
       } else {
         this.#step(char);
         at++;

@@ -1,14 +1,14 @@
-/** a literal as Python or Gemma write it -> JSON text, handed over as it comes. */
+/** A literal of Python or Gemma -> JSON text, piece by piece. */
 import type { Reading, TextReader } from '../common/index.ts';
 import { NOT_A_CALL } from './context.ts';
 
-/** How a family writes values. */
+/** The syntax of values. */
 export type Dialect = {
-  /** What opens and closes a string. */
+  /** Quotes of strings. */
   readonly quotes: readonly string[];
-  /** Strings have backslash escapes. */
+  /** Whether strings have backslash escapes. */
   readonly hasEscapes: boolean;
-  /** Keys of an object, and words that mean nothing else, are strings without quotes. */
+  /** Whether keys and unknown words are strings without quotes. */
   readonly hasBareStrings: boolean;
 };
 
@@ -39,7 +39,7 @@ const HEX_LENGTH: Readonly<Record<string, number>> = { x: 2, u: 4, U: 8 };
 const MAX_DEPTH = 64;
 const WORD_END = /[\s,:\]})]/;
 
-/** The inside of a JSON string. */
+/** The content of a JSON string, escaped. */
 export function escapeJson(text: string): string {
   return JSON.stringify(text).slice(1, -1);
 }
@@ -92,7 +92,7 @@ function* readList(reader: TextReader, dialect: Dialect, onText: OnText, depth: 
   }
 }
 
-/** After an item: consumes a comma; without one the container must end. */
+/** After an item: consumes a comma. Without one the container must end. */
 function* expectSeparator(reader: TextReader, end: string): Reading {
   yield* reader.space();
   if (!(yield* reader.takes(',')) && (yield* reader.peek()) !== end) throw NOT_A_CALL;
@@ -127,7 +127,7 @@ function* readString(reader: TextReader, dialect: Dialect, quote: string, onText
   }
 }
 
-/** Reads what stands behind a backslash. An unknown escape keeps its backslash, as in Python. */
+/** Reads the text after a backslash. An unknown escape keeps its backslash, as in Python. */
 function* readEscape(reader: TextReader): Reading<string> {
   const char = yield* reader.peek();
   if (char === '') throw NOT_A_CALL;

@@ -1,4 +1,4 @@
-/** Llama 3: bare JSON, or JSON or one Python call behind `<|python_tag|>` -> calls. Free Python code stays text. */
+/** Text of Llama 3: JSON, or JSON or a Python call after `<|python_tag|>` -> calls. Other Python code is text. */
 import { type Family, NOT_A_CALL } from './context.ts';
 import { bareJsonCalls, readJsonCalls } from './json-calls.ts';
 import { readPythonCall } from './python-calls.ts';

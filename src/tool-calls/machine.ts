@@ -1,8 +1,8 @@
-/** text -> content and calls: looks for a family's markers, lets its reader try, and makes text of what is no call. */
+/** Text -> content and calls: finds a family's markers and runs its parser; what is not a call is content. */
 import type { Reading } from '../common/index.ts';
 import { type CallContext, type Family, NOT_A_CALL } from './context.ts';
 
-/** Reads all of the text. */
+/** Parses the whole text. */
 export function* readCalls(context: CallContext, family: Family): Reading {
   const { reader, sink } = context;
   const { readStart } = family;
@@ -28,7 +28,7 @@ function* attempt(context: CallContext, marker: string, read: () => Reading): Re
   reader.stopRecording();
 }
 
-/** What was read since the last complete call is text. Calls inside of it are found, unless the text has ended. */
+/** Treats the text since the last complete call as content. Calls inside it are found unless the text has ended. */
 function giveUp({ reader, sink }: CallContext, marker: string, hasCalls: boolean): void {
   const written = reader.recorded();
   if (sink.isOpen) sink.broken(written);

@@ -1,4 +1,4 @@
-/** marker, name, marker, `{...}` -> calls: the families that write the name outside of the JSON. */
+/** Marker, name, marker, `{...}` -> calls, of the families with the name outside the JSON. */
 import type { Reading, TextReader } from '../common/index.ts';
 import {
   type CallContext,
@@ -10,22 +10,22 @@ import {
   takeEnd,
 } from './context.ts';
 
-/** How a family writes a name and a JSON object. */
+/** The syntax of a name and a JSON object. */
 export type NamedJson = {
-  /** What opens and closes a list of calls. */
+  /** Markers around a list of calls. */
   readonly section?: { readonly begin: string; readonly end: string };
   readonly callBegin: string;
-  /** What may stand between `callBegin` and the name, up to and including this marker. */
+  /** Marker that may end a text between `callBegin` and the name. */
   readonly prefixEnd?: string;
   readonly nameEnd: string;
-  /** What opens and closes the JSON object. */
+  /** Markers around the JSON object. */
   readonly fence?: { readonly begin: string; readonly end: string };
   readonly callEnd?: string;
-  /** Splits what stands for the name into name and id. */
+  /** Splits the text of the name into name and id. */
   readonly splitName?: (text: string) => { name: string; id: string };
 };
 
-/** Calls of the form `callBegin name nameEnd {...} callEnd`, in a section or without one. */
+/** Calls of the form `callBegin name nameEnd {...} callEnd`, with or without a section. */
 export function namedJson(calls: NamedJson): Family {
   const { section, callBegin } = calls;
   return {
@@ -60,12 +60,12 @@ function* expectAfterSpace(reader: TextReader, literal: string): Reading {
   yield* expect(reader, literal);
 }
 
-/** `functions.NAME:INDEX`, where prefix and index may be missing -> the name; the whole is the id. */
+/** `functions.NAME:INDEX`, with optional prefix and index -> the name; the whole is the id. */
 export function splitIndexedName(text: string): { name: string; id: string } {
   return { name: text.replace(/^functions\./, '').replace(/:\d+$/, ''), id: text };
 }
 
-/** `[TOOL_CALLS]` with a JSON list behind it, or with `NAME[ARGS]{...}`, where an id may stand behind the name. */
+/** `[TOOL_CALLS]` and a JSON list, or `NAME[ARGS]{...}` with an optional id after the name. */
 export function mistralCalls(readList: (context: CallContext) => Reading): Family {
   return {
     markers: ['[TOOL_CALLS]'],
@@ -84,7 +84,7 @@ export function mistralCalls(readList: (context: CallContext) => Reading): Famil
   };
 }
 
-/** `>>>NAME`, a line break, and the arguments, or plain text for the name `all`. The prompt ends with the first `>>>`. */
+/** `>>>NAME`, a line break and the arguments; the name `all` is plain text. The prompt ends with the first `>>>`. */
 export function functionaryCalls(): Family {
   function* read(context: CallContext, isKnown: (name: string) => boolean): Reading {
     const { name } = yield* readName(context.reader, ['\n']);

@@ -1,13 +1,13 @@
-/** the text of a parameter and the tool's schema -> JSON: for the families that write values without saying their type. */
+/** The text of a parameter and the tool's schema -> JSON, for families without types in the text. */
 import { type Reading, TextReader } from '../common/index.ts';
 import { PYTHON, readLiteral } from './literal.ts';
 
-/** The JSON types a parameter may have; null when the schema does not say. */
+/** The JSON types of a parameter; null if the schema does not restrict them. */
 export type ParameterTypes = ReadonlySet<string> | null;
 
-/** Looked at for one parameter: references may go in circles, and branch. */
+/** Maximum number of schemas visited for one parameter: references may be circular and branch. */
 const MAX_SCHEMAS = 256;
-/** Type names that people write into schemas though JSON Schema has others. */
+/** Common type names that are not JSON Schema's. */
 const LOOSE_TYPES: Readonly<Record<string, string>> = {
   str: 'string',
   text: 'string',
@@ -20,7 +20,7 @@ const LOOSE_TYPES: Readonly<Record<string, string>> = {
   list: 'array',
 };
 
-/** The keywords that say a type. */
+/** Keywords that imply a type. */
 type Schema = {
   readonly [keyword in
     | '$ref'
@@ -41,12 +41,12 @@ export function parameterTypes(parameters: unknown, name: string): ParameterType
   return typesOf(ownValue(properties, name) ?? additionalProperties, parameters, { left: MAX_SCHEMAS });
 }
 
-/** A parameter that can be nothing but a string: its text needs no reading. */
+/** Whether the parameter can only be a string, so that its text needs no parsing. */
 export function isStringOnly(types: ParameterTypes): boolean {
   return types?.size === 1 && types.has('string');
 }
 
-/** The JSON text of a value. What fits no type is a string: the caller sees what the model wrote. */
+/** The JSON text of a value. Text that fits no type becomes a string. */
 export function valueToJson(text: string, types: ParameterTypes): string {
   const json = literalToJson(text.trim());
   if (json === null) return JSON.stringify(text);

@@ -1,4 +1,4 @@
-/** model text -> content and tool calls, on a growing prefix: how the text is cut into deltas changes nothing. */
+/** A model's text, piece by piece -> content and tool calls, independent of the boundaries of the pieces. */
 import { ParserRun, TextReader } from '../common/index.ts';
 import { CallSink, type ToolCallIdFactory } from './call-sink.ts';
 import type { ToolDefinition } from './context.ts';
@@ -8,18 +8,18 @@ import { readCalls } from './machine.ts';
 
 /** Options of {@link createToolCallParser}. */
 export type ToolCallParserOptions = {
-  /** The request's tools: their schemas give untyped parameters a type, and their names tell bare calls from text. */
+  /** The request's tools. Their schemas type parameters, and their names distinguish calls without markers from text. */
   readonly tools: readonly ToolDefinition[];
   readonly createId: ToolCallIdFactory;
-  /** false: only the first call is reported. Default true. */
+  /** Whether to report more than the first call. Default true. */
   readonly parallel?: boolean;
 };
 
 /** Turns the text of one answer into events. */
 export type ToolCallParser = {
-  /** The events that this piece of text settles. */
+  /** Parses a piece of text; returns the new events. */
   push(delta: string): ToolCallEvent[];
-  /** The events of what was still open. Call it once, at the end of generation. */
+  /** Ends the text; returns the last events. Call it once. */
   finish(): ToolCallEvent[];
 };
 

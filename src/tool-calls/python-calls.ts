@@ -1,4 +1,4 @@
-/** `name(key=value, ...)` -> calls: the families that write calls as Python. */
+/** `name(key=value, ...)` -> calls, of the families with calls in Python. */
 import type { Reading, TextReader } from '../common/index.ts';
 import { type CallContext, expect, type Family, NOT_A_CALL, takeEnd } from './context.ts';
 import { PYTHON, readLiteral } from './literal.ts';
@@ -19,7 +19,7 @@ export function pythonListCalls(begin: string, end: string): Family {
   };
 }
 
-/** A list `[f(...), g(...)]` that no marker announces: at the beginning of a line, and the first name is a given tool's. */
+/** A list `[f(...), g(...)]` without markers: at the beginning of a line, and the first name is a given tool's. */
 export function barePythonCalls(): Family {
   return {
     markers: ['['],
@@ -32,7 +32,7 @@ export function barePythonCalls(): Family {
   };
 }
 
-/** A fenced block with one call a line; each may stand inside `print(...)`. */
+/** A fenced block with one call per line, optionally inside `print(...)`. */
 export function fencedPythonCalls(begin: string, end: string): Family {
   return {
     markers: [begin],
@@ -51,7 +51,7 @@ export function fencedPythonCalls(begin: string, end: string): Family {
   };
 }
 
-/** Reads one call. Positional values take the names of the tool's parameters, in their order. */
+/** Reads one call. Positional values are named by the tool's parameters, in order. */
 export function* readPythonCall(context: CallContext, isKnown: (name: string) => boolean): Reading {
   const { reader, sink } = context;
   const name = toolName(yield* readIdentifier(reader), context.tools);
@@ -100,7 +100,7 @@ function* readArgument({ reader, sink }: CallContext, positionalKey: string | un
   yield* readLiteral(reader, PYTHON, emit);
 }
 
-/** After a call: does another one follow? */
+/** Whether another call follows. */
 function* startsName(reader: TextReader): Reading<boolean> {
   reader.record();
   yield* reader.space();
@@ -124,7 +124,7 @@ function* readIdentifier(reader: TextReader): Reading<string> {
   return name;
 }
 
-/** `module.tool` and `tool.call` mean `tool`, unless a tool has the whole name. */
+/** The tool of `module.tool` and `tool.call`, unless a tool has the whole name. */
 function toolName(written: string, tools: CallContext['tools']): string {
   if (tools.has(written)) return written;
   const parts = written.replace(/\.call$/, '').split('.');

@@ -1,25 +1,25 @@
-/** format, tools and choice -> structural tag: what the model may write when it must, or may, call tools. */
+/** A format, tools and tool choice -> a structural tag, which restricts the answer to valid calls. */
 import { OnpolicyError } from '../errors.ts';
 import type { ToolDefinition } from './context.ts';
 import type { ToolFormat } from './formats.ts';
 
-/** A text, or a regular expression where the text varies. */
+/** A fixed text, or a regular expression. */
 type Part = string | { readonly pattern: string };
 
-/** How a format writes one call: `begin`, the name, `middle`, the arguments, `end`. */
+/** The syntax of one call: `begin`, the name, `middle`, the arguments, `end`. */
 export type ToolCallSyntax = {
-  /** What opens and closes a list of calls. */
+  /** Markers around a list of calls. */
   readonly section?: { readonly begin: string; readonly end: string };
   readonly begin: string;
-  /** `json`: the name stands in quotes, escaped. */
+  /** `json`: the name is a JSON string. */
   readonly name: 'plain' | 'json';
   readonly middle: readonly Part[];
-  /** `json`: the arguments are an object. Else they are tagged parameters in this style. */
+  /** `json`: the arguments are a JSON object. Otherwise tagged parameters in this style. */
   readonly arguments: 'json' | 'qwen_xml' | 'glm_xml' | 'minimax_xml' | 'deepseek_xml';
   readonly end: string;
-  /** What stands between two calls. */
+  /** The separator of two calls. */
   readonly separator: string;
-  /** The text that only a call begins with; null when a call begins like any other text. */
+  /** A text that begins only calls; null if a call may begin like other text. */
   readonly trigger: string | null;
 };
 
@@ -28,7 +28,7 @@ export type ToolCallChoice = 'auto' | 'required' | { readonly name: string };
 
 /** A structural tag of the new form. */
 export type StructuralTag = { readonly type: 'structural_tag'; readonly format: StructuralFormat };
-/** One format of a tree; which fields it has depends on its type. */
+/** A node of the format tree; its fields depend on its type. */
 export type StructuralFormat = {
   readonly type: string;
   readonly value?: string;
@@ -58,7 +58,7 @@ const JSON_OBJECT = {
 } as const;
 const NAMED = { name: 'plain', arguments: 'json', separator: '' } as const;
 
-/** One row per format whose calls can be built from the schemas alone. */
+/** One row per format whose calls can be enforced by schemas alone. */
 const SYNTAX: Readonly<Partial<Record<ToolFormat, ToolCallSyntax>>> = {
   json: { ...JSON_OBJECT, separator: '\n', trigger: null },
   llama3_json: { ...JSON_OBJECT, middle: [', "parameters": '], separator: '; ', trigger: null },
@@ -161,24 +161,24 @@ function inSection(begin: string, end: string): ToolCallSyntax {
   return { ...JSON_OBJECT, section: { begin, end }, trigger: begin };
 }
 
-/** How a format writes a call; null when a grammar for it cannot be built from the schemas. */
+/** The syntax of a format's calls; null if schemas alone cannot enforce them. */
 export function toolCallSyntax(format: ToolFormat): ToolCallSyntax | null {
   return SYNTAX[format] ?? null;
 }
 
 /** Options of {@link toolCallStructuralTag}. */
 export type StructuralTagOptions = {
-  /** The texts that are one special token each: where a call needs one, the tag asks for the token instead of its letters. */
+  /** Texts of special tokens. For such a text in a call the tag requires the token instead of its letters. */
   readonly specialTokens?: ReadonlySet<string>;
-  /** How the model marks reasoning that it may begin an answer with: for `auto`, where calls inside of it are text. */
+  /** The markers of reasoning, for `auto`: calls inside reasoning are text. */
   readonly reasoning?: { readonly begin: string; readonly end: string };
 };
 
 /**
- * The structural tag that holds a model to valid calls. `required`: one or more calls and no other text. A name: one call
- * of that tool. `auto`: any text, in which what begins like a call is one. `parallel` false: at most one call.
- * null when the format has no syntax (use the syntax, and the parser, of `json`), and for `auto` in formats whose calls
- * begin like other text, or with a text of which a part is a special token.
+ * The structural tag of valid calls. `required`: one or more calls and no other text. A name: one call of that tool. `auto`:
+ * any text, in which everything that begins like a call is one. `parallel` false: at most one call.
+ * null if the format has no syntax (use syntax and parser of `json`), and for `auto` in formats whose calls begin like other
+ * text, or with a text that contains a special token.
  */
 export function toolCallStructuralTag(
   format: ToolFormat,
@@ -224,7 +224,7 @@ export function toolCallStructuralTag(
   };
 }
 
-/** Free text in which `trigger`, a text or one token, begins one of `tags`. */
+/** Free text in which `trigger`, a text or a token, begins one of `tags`. */
 function triggered(
   trigger: string,
   start: StructuralFormat,
@@ -260,7 +260,7 @@ function callTag(
   return tag(begin, [content], textFormats(syntax.end, special));
 }
 
-/** A tag from formats: the first begins it and the last ends it; what lies between is its content. */
+/** A tag from formats: the first is its begin, the last its end, the others its content. */
 function tag(
   begin: readonly StructuralFormat[],
   content: readonly StructuralFormat[],
@@ -279,7 +279,7 @@ function beginOrEnd(format: StructuralFormat | undefined): string | StructuralFo
   return format === undefined ? '' : (format.value ?? format);
 }
 
-/** A text as formats: plain text, and tokens where it contains the text of a special token. */
+/** A text as formats: plain text, and tokens for the texts of special tokens. */
 function textFormats(text: string, special: ReadonlySet<string>): StructuralFormat[] {
   const formats: StructuralFormat[] = [];
   let plain = '';

@@ -1,4 +1,4 @@
-/** chat template -> the text that can be rendered: without its comments. */
+/** Chat template -> the template without comments. */
 
 /** Drops `{# ... #}`. */
 export function withoutComments(template: string): string {

@@ -1,34 +1,34 @@
-/** a name and tagged parameters -> calls: the families that write arguments as XML. Values become JSON as they come. */
+/** A name and tagged parameters -> calls, of the families with XML. Values are converted to JSON piece by piece. */
 import type { Reading } from '../common/index.ts';
 import { type CallContext, expect, type Family, NOT_A_CALL, readName, takeEnd } from './context.ts';
 import { escapeJson } from './literal.ts';
 import { isStringOnly, type ParameterTypes, parameterTypes, valueToJson } from './parameter-values.ts';
 
-/** How a family writes parameters. */
+/** The syntax of parameters. */
 export type XmlCalls = {
-  /** What may open and close one call or several. */
+  /** Optional markers around one or more calls. */
   readonly sections?: { readonly begins: readonly string[]; readonly ends: readonly string[] };
   readonly callBegin: string;
   readonly nameEnd: string;
-  /** Markers behind a name whose own end is missing: they are read again. */
+  /** Markers that end a name without its own end marker. They are not consumed. */
   readonly nameLookahead?: readonly string[];
   readonly callEnd: string;
   readonly parameterBegin: string;
   readonly keyEnd: string;
-  /** What stands between `keyEnd` and the value. */
+  /** Marker between `keyEnd` and the value. */
   readonly valueBegin?: string;
   readonly valueEnds: readonly string[];
-  /** Markers behind a value whose own end is missing: they are read again. */
+  /** Markers that end a value without its own end marker. They are not consumed. */
   readonly valueLookahead?: readonly string[];
-  /** One line break after the key does not belong to the value. */
+  /** Whether one line break after the key is not part of the value. */
   readonly hasLineBreak?: boolean;
-  /** `string="true"` or `string="false"` stands behind the key, up to `>`. */
+  /** Whether `string="true"` or `string="false"` follows the key, up to `>`. */
   readonly hasTypeAttribute?: boolean;
-  /** Values may stand in a CDATA block. */
+  /** Whether values may be CDATA blocks. */
   readonly hasCdata?: boolean;
 };
 
-/** Calls whose arguments are tagged parameters. */
+/** Calls with tagged parameters. */
 export function xmlCalls(calls: XmlCalls): Family {
   const { sections, callBegin } = calls;
   return {
@@ -90,7 +90,7 @@ function* readParameter({ reader, sink }: CallContext, calls: XmlCalls, paramete
     yield* reader.until(['>'], (text) => {
       attribute += text;
     });
-    // The schema decides where it can; the attribute, where a value may be a string or not.
+    // The attribute decides only if the schema allows strings and other types.
     const isOpen = types === null || (types.has('string') && !isStringOnly(types));
     if (isOpen) types = attribute.includes('"true"') ? new Set(['string']) : null;
   }
@@ -100,7 +100,7 @@ function* readParameter({ reader, sink }: CallContext, calls: XmlCalls, paramete
   if (isCdata) yield* expect(reader, calls.valueEnds[0]!);
 }
 
-/** Hands a string over as it comes; any other value must be there as a whole. */
+/** Passes on a string piece by piece; any other value as a whole. */
 function* readValue(
   { reader, sink }: Pick<CallContext, 'reader' | 'sink'>,
   ends: readonly string[],

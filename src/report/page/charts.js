@@ -1,9 +1,9 @@
-/** Curves over steps, drawn by uPlot. */
+/** Curves over steps -> charts of uPlot. */
 import { byId, color, make, short } from './elements.js';
 
 const HEIGHT = 190;
 
-/** What is shown first: title, curves, and the curve that is the spread around the first. */
+/** The first charts: title, curves, and the curve of the spread around the first. */
 const MAIN = [
   { title: 'Reward', names: ['train/reward', 'val/reward'], spread: 'train/reward_std_dev' },
   { title: 'Loss', names: ['loss/train'] },
@@ -15,7 +15,7 @@ const MAIN = [
   { title: 'Throughput (tokens/s)', names: ['throughput/train_tok_per_s'] },
 ];
 
-/** Draws all curves, replacing those that are there. @param {any} curves */
+/** Draws all curves, in place of earlier ones. @param {any} curves */
 export function drawCharts(curves) {
   const shown = new Set(MAIN.flatMap(({ names, spread }) => [...names, spread ?? '']));
   const others = Object.keys(curves.values)

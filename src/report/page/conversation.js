@@ -1,14 +1,14 @@
-/** One trajectory as a card: its messages, and its sampled tokens in colour. */
+/** A trajectory -> a card with its messages and its sampled tokens in colour. */
 import { make, short } from './elements.js';
 
 /** Probability below which a token has the full colour: e^-4, about 2 %. */
 const RAREST = -4;
-/** Advantages at which the colour is full. */
+/** Advantage with the full colour. */
 const STRONGEST = 1.5;
 
 /**
  * @param {any} trajectory
- * @param {{ coloring: string, from: number, title: string }} options `from`: entries before it are shown elsewhere
+ * @param {{ coloring: string, from: number, title: string }} options `from`: index of the first entry to show
  */
 export function conversationCard(trajectory, { coloring, from, title }) {
   const { reward, advantage, metrics, entries } = trajectory;

@@ -1,4 +1,4 @@
-/** Small helpers to build the page. Text from a run only ever becomes text, never markup. */
+/** Names, properties and children -> elements. Text of a run is never parsed as markup. */
 
 /**
  * Makes an element.

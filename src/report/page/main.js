@@ -1,4 +1,4 @@
-/** Puts the page together, and keeps it up to date where a server gives it. */
+/** Data of the page -> the whole page, kept up to date if a server delivers it. */
 import { drawCharts } from './charts.js';
 import { byId } from './elements.js';
 import { drawTables } from './tables.js';
@@ -29,7 +29,7 @@ drawTheme();
 drawTrajectories(data.splits);
 document.documentElement.dataset['ready'] = 'true';
 
-/** Takes over what a newer page of the same run holds. */
+/** Shows the data of a newer page of the same run. */
 async function refresh() {
   const response = await fetch(location.href);
   if (!response.ok) return;

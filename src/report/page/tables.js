@@ -1,4 +1,4 @@
-/** The checkpoints, and the facts about the run. */
+/** Data of a run -> tables of checkpoints and facts. */
 import { byId, make, short } from './elements.js';
 
 const FIRST = [
@@ -16,7 +16,7 @@ export function drawTables(data) {
   byId('name').textContent = model.name ?? model.id;
   byId('facts').textContent =
     `step ${model.step} · ${model.base_model} · ${model.id} · made ${new Date(data.made * 1000).toLocaleString()}`;
-  byId('checkpoints').tabIndex = 0; // so that the keyboard can scroll it
+  byId('checkpoints').tabIndex = 0; // makes it scrollable by keyboard
   byId('checkpoints').replaceChildren(
     checkpoints.length === 0
       ? make('p', { className: 'hint' }, 'There are none.')

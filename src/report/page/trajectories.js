@@ -1,8 +1,8 @@
-/** The trajectories: a list of groups, and the chosen group side by side. Parts are unpacked when they are needed. */
+/** Trajectories -> a list of groups and the chosen group side by side. Parts are unpacked on demand. */
 import { conversationCard, entryParts } from './conversation.js';
 import { byId, make, short } from './elements.js';
 
-/** What is chosen. */
+/** The current choice. */
 const chosen = {
   split: '',
   coloring: 'advantage',
@@ -175,7 +175,7 @@ function scrollTo(list, option) {
 async function showGroup(group, inRange) {
   const holder = byId('group');
   const trajectories = (await unpack(group.part))[group.place];
-  if (chosen.group !== group.group) return; // another one was chosen meanwhile
+  if (chosen.group !== group.group) return; // the choice has changed
   const shared = sharedEntries(trajectories);
   const draw = () => {
     const cards = trajectories
@@ -207,7 +207,7 @@ async function showGroup(group, inRange) {
   draw();
 }
 
-/** Messages that all trajectories begin with. @param {any[]} trajectories */
+/** The common first messages of all trajectories. @param {any[]} trajectories */
 function sharedEntries(trajectories) {
   const [first, ...rest] = trajectories.map(({ entries }) => entries);
   const isShared = (/** @type {any} */ entry, /** @type {number} */ i) =>

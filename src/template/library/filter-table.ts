@@ -1,12 +1,12 @@
-/** How a filter is described: a signature and a body. The tables of filters are built with it. */
+/** Signatures and functions -> a table of filters. */
 import { bind, signature } from '../python/calls.ts';
 import type { RenderState } from '../python/render-state.ts';
 import type { Keywords, Value } from '../python/values.ts';
 
-/** A filter: gets the filtered value first, then its arguments. */
+/** A filter. The first argument is the filtered value. */
 export type TemplateFilter = (state: RenderState, args: readonly Value[], keywords: Keywords | null) => Value;
 
-/** The arguments in the order of the signature; undefined = not given. The first one always is. */
+/** The arguments in the order of the signature; undefined if missing. The first one is never missing. */
 export type FilterBody = (state: RenderState, value: Value, args: readonly (Value | undefined)[]) => Value;
 
 /** Collects filters by name. */
@@ -24,7 +24,7 @@ export class FilterTable {
     }
   }
 
-  /** Adds a filter that binds its own arguments. */
+  /** Adds a filter that binds its arguments itself. */
   addRaw(name: string, filter: TemplateFilter): void {
     this.filters.set(name, filter);
   }

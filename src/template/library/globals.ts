@@ -1,4 +1,4 @@
-/** The functions every template finds: range, dict, namespace, cycler, joiner, raise_exception, strftime_now. */
+/** A name -> the global function: range, dict, namespace, cycler, joiner, raise_exception, strftime_now. */
 import { bind, signature } from '../python/calls.ts';
 import { iterate, toList } from '../python/iterate.ts';
 import { indexOf } from '../python/numbers.ts';
@@ -42,7 +42,7 @@ function makeRange(state: RenderState, args: readonly Value[], keywords: Keyword
   return range;
 }
 
-/** `dict(...)`: from a dict, from pairs, and from keywords. */
+/** `dict(...)` of a dict or pairs, and keywords. */
 function makeDict(state: RenderState, args: readonly Value[], keywords: Keywords | null): Dict {
   if (args.length > 1) return typeError(`dict expected at most 1 argument, got ${args.length}`);
   const dict = new Dict();
@@ -108,7 +108,7 @@ const BODIES: Readonly<Record<string, readonly [body: Body, typeName?: string]>>
   ],
 };
 
-/** Name -> function, for names that the caller does not define. */
+/** Name -> function. Variables of the caller hide them. */
 export const GLOBALS: ReadonlyMap<string, Value> = new Map(
   Object.entries(BODIES).map(([name, [body, type]]) => [
     name,

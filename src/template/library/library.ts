@@ -1,4 +1,4 @@
-/** Everything a template can name: filters, tests and globals, each in a Map that no template can change. */
+/** A name -> its filter, test or global. Templates cannot change the Maps. */
 import type { TemplateFilter } from './filter-table.ts';
 import { GLOBALS } from './globals.ts';
 import { NUMBER_FILTERS } from './number-filters.ts';

@@ -1,4 +1,4 @@
-/** Filters on numbers. */
+/** A number -> the result of a filter. */
 import { truth } from '../python/compare.ts';
 import { toFixed } from '../python/float-text.ts';
 import {

@@ -1,4 +1,4 @@
-/** pprint: a value over several lines when it does not fit into 80 columns, dict keys sorted. */
+/** A value -> text of pprint: lines of at most 80 columns if possible, with sorted dict keys. */
 import { order } from '../python/compare.ts';
 import { isKind } from '../python/py-error.ts';
 import type { RenderState } from '../python/render-state.ts';
@@ -13,7 +13,7 @@ export function prettyFormat(state: RenderState, value: Value): string {
   return state.made(layOut(state, value, 0, 0));
 }
 
-/** `indent` columns are used before the value, `allowance` columns are needed behind it. */
+/** `indent`: columns before the value; `allowance`: columns needed after it. */
 function layOut(state: RenderState, value: Value, indent: number, allowance: number): string {
   const flat = repr(state, sortKeys(state, value));
   if (codePointLength(flat) <= WIDTH - indent - allowance) return flat;
@@ -43,7 +43,7 @@ function nested(state: RenderState, value: Value, flat: string, indent: number, 
   return open + rows.join(glue) + close;
 }
 
-/** Keys in order; keys that cannot be compared are ordered by their type. */
+/** Sorted keys; keys of types without an order are sorted by type. */
 function sortedKeys(state: RenderState, dict: Dict): Value[] {
   return [...dict.keys()].sort((a, b) => {
     try {

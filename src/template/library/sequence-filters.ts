@@ -1,4 +1,4 @@
-/** Filters on sequences and mappings. Lazy where Jinja2's are generators. */
+/** A sequence or mapping -> the result of a filter, lazy if Jinja2's is a generator. */
 import { getItem, getPlainAttribute } from '../python/attributes.ts';
 import { equal, order, sortBy, truth } from '../python/compare.ts';
 import { iterate, length, toList, tryReversed } from '../python/iterate.ts';
@@ -95,7 +95,7 @@ table.add('reverse', '', (state, value) => {
   if (items === undefined) return toList(state, value).reverse();
   return new LazySequence(items, isList(value) ? 'list_reverseiterator' : 'reversed');
 });
-/** Picks by a fixed rule, not by chance: the same render makes the same choice. */
+/** Deterministic, unlike Jinja2: the same render makes the same choice. */
 table.add('random', '', (state, value) => {
   const count = length(state, value);
   if (count === 0) return new Undefined('No random item, sequence was empty.');
@@ -163,7 +163,7 @@ table.add(
     const text = attribute === undefined || attribute === null ? undefined : textOf(attribute);
     const attributes = text === undefined ? [attribute] : text.split(',');
     const getters = attributes.map((part) => caseGetter(state, part, caseSensitive));
-    // The key is a list even for one attribute: equal keys of a kind without order must not raise.
+    // A list even for one attribute: equal keys of a type without order must not raise.
     return sortBy(
       state,
       toList(state, value),

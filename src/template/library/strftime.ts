@@ -1,4 +1,4 @@
-/** strftime: a moment and a format -> text, in local time and the C locale, as glibc does it. */
+/** A moment and a format -> text of strftime, in local time and the C locale, as in glibc. */
 
 const DAYS = ['Sunday', 'Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday'];
 const MONTHS = [
@@ -17,7 +17,7 @@ const MONTHS = [
 ];
 const DAY_MS = 86_400_000;
 
-/** A number with its width and the character that fills it up. */
+/** A number with its width and fill character. */
 type Padded = { readonly number: number; readonly width: number; readonly fill: string };
 
 function padded(number: number, width = 2, fill = '0'): Padded {
@@ -40,7 +40,7 @@ function isoWeek(moment: Date): { year: number; week: number } {
   return { year, week: 1 + Math.floor((thursday.getTime() - Date.UTC(year, 0, 1)) / DAY_MS / 7) };
 }
 
-/** Formats like `%Y-%m-%d`, for the directives that are made of others. */
+/** Directives that combine others, as formats. */
 const COMPOSED: Readonly<Record<string, string>> = {
   c: '%a %b %e %H:%M:%S %Y',
   x: '%m/%d/%y',
@@ -52,7 +52,7 @@ const COMPOSED: Readonly<Record<string, string>> = {
   F: '%Y-%m-%d',
 };
 
-/** The value of one directive, or undefined when there is no such directive. */
+/** The value of one directive; undefined if unknown. */
 function directive(code: string, moment: Date): string | Padded | undefined {
   const hour12 = moment.getHours() % 12 || 12;
   const year = moment.getFullYear();
@@ -120,7 +120,7 @@ function directive(code: string, moment: Date): string | Padded | undefined {
       return padded(year, 1);
     case 'z':
     case 'Z':
-      return ''; // Python's now() knows no zone
+      return ''; // Python's now() has no time zone
     case '%':
       return '%';
     default:
@@ -128,9 +128,9 @@ function directive(code: string, moment: Date): string | Padded | undefined {
   }
 }
 
-/** Longest width that a directive may ask for. */
+/** Maximum width of a directive. */
 const MAX_WIDTH = 100;
-/** A format of n characters gives at most this many times n: `%100d`. */
+/** Maximum ratio of the lengths of result and format: `%100d`. */
 export const MAX_GROWTH = 20;
 
 /** Formats a moment. Unknown directives stay as they are. */

@@ -1,4 +1,4 @@
-/** The tests behind `is`: name -> predicate. */
+/** The name of a test (`is`) -> its predicate. */
 import { bind, type Signature, signature } from '../python/calls.ts';
 import { contains, equal, type OrderOperator, order } from '../python/compare.ts';
 import { tryIterate, tryLength } from '../python/iterate.ts';
@@ -21,7 +21,7 @@ import {
   type Value,
 } from '../python/values.ts';
 
-/** A test: gets the tested value first, then its arguments. */
+/** A test. The first argument is the tested value. */
 export type TemplateTest = (state: RenderState, args: readonly Value[], keywords: Keywords | null) => boolean;
 
 type Body = (state: RenderState, value: Value, other: Value) => boolean;
@@ -94,7 +94,7 @@ define('le <=', ordered('<='), 'a b /');
 define('gt greaterthan >', ordered('>'), 'a b /');
 define('ge >=', ordered('>='), 'a b /');
 
-/** Completes the tests with the two that look into the tables of filters and of tests. */
+/** Adds the two tests that need the tables of filters and tests. */
 export function makeTests(filterNames: { has(name: string): boolean }): ReadonlyMap<string, TemplateTest> {
   const isName =
     (names: { has(name: string): boolean }): Body =>

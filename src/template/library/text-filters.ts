@@ -1,4 +1,4 @@
-/** Filters on text: case, trimming, replacing, layout, escaping. */
+/** A text -> the result of a filter: case, trimming, replacing, layout, escaping. */
 
 import { truth } from '../python/compare.ts';
 import { formatPercent } from '../python/format-percent.ts';
@@ -25,7 +25,7 @@ const table = new FilterTable();
 /** The filters of this file. */
 export const TEXT_FILTERS = table.filters;
 
-/** soft_str: text as it is, Markup included, anything else as its str(). */
+/** soft_str: text and Markup unchanged, str() of other values. */
 function softText(state: RenderState, value: Value): string | Markup {
   return typeof value === 'string' || value instanceof Markup ? value : toText(state, value);
 }
@@ -151,7 +151,7 @@ table.add('wordcount', '', (state, value) => {
   return count;
 });
 
-/** Percent-encodes all bytes but unreserved ones; `/` stays outside of query strings. */
+/** Percent-encodes all bytes but unreserved ones; `/` is encoded only in query strings. */
 function quoteUrl(state: RenderState, value: Value, isQuery: boolean): string {
   const text = toText(state, value);
   state.reserve(text.length * 3);

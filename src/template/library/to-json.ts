@@ -1,4 +1,4 @@
-/** tojson: Python's json.dumps as the chat template environment sets it up. */
+/** A value -> JSON text of Python's json.dumps, with the settings of chat templates. */
 import { sortBy, truth } from '../python/compare.ts';
 import { reprFloat } from '../python/float-text.ts';
 import { unpack } from '../python/iterate.ts';
@@ -10,7 +10,7 @@ import { Dict, isList, PyFloat, Tuple, textOf, typeName, type Value } from '../p
 /** Keyword arguments of tojson. */
 export type JsonOptions = {
   readonly ensureAscii: boolean;
-  /** Text of one level of indentation, or null for one line. */
+  /** Indentation of one level; null for a single line. */
   readonly indent: string | null;
   readonly itemSeparator: string;
   readonly keySeparator: string;
@@ -78,7 +78,7 @@ class JsonWriter {
     if (this.text.length > this.#state.limits.maxValueCharacters) this.#state.reserve(this.text.length);
   }
 
-  /** `newline` is a line feed and the indentation of the level that holds the value. */
+  /** `newline` is a line feed with the indentation of the value's level. */
   write(value: Value, newline: string): void {
     this.#state.step();
     const text = textOf(value);
@@ -164,7 +164,7 @@ function escapeUnit(unit: string): string {
   return `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
 }
 
-/** JSON.stringify escapes the same characters as json.dumps does, but for lone surrogates. */
+/** JSON.stringify escapes the same characters as json.dumps, except lone surrogates. */
 function quoteJson(text: string): string {
   return JSON.stringify(text);
 }

@@ -1,4 +1,4 @@
-/** Escaped text -> the same text with web and mail addresses as links. */
+/** Escaped text -> the text with web and mail addresses as links. */
 import { PyError } from '../python/py-error.ts';
 import type { RenderState } from '../python/render-state.ts';
 import { escapeHtml } from '../python/text.ts';
@@ -12,7 +12,7 @@ export type LinkOptions = {
   readonly extraSchemes: readonly string[];
 };
 
-/** Longer words are no addresses: this keeps the patterns below cheap on any text. */
+/** Longer words are not matched, which bounds the cost of the patterns. */
 const MAX_ADDRESS_UNITS = 1024;
 
 const WEB_ADDRESS = new RegExp(
@@ -35,7 +35,7 @@ export function linkUrls(state: RenderState, text: string, options: LinkOptions)
     ` rel="${escapeHtml(state, [...rel].sort().join(' '))}"` +
     (options.target === '' ? '' : ` target="${escapeHtml(state, options.target)}"`);
   const words = text.split(/(\s+)/).map((word) => {
-    // The patterns may go back over a word from each of its characters.
+    // The patterns can backtrack from each character of a word.
     state.work(1 + ((word.length * Math.min(word.length, MAX_ADDRESS_UNITS)) >> 5));
     return linkWord(word, attributes, options);
   });
@@ -50,7 +50,7 @@ function linkWord(word: string, attributes: string, options: LinkOptions): strin
   return head + link(middle, attributes, options) + rest;
 }
 
-/** Gives closing brackets back to an address that has opening ones. */
+/** Moves closing brackets back into an address that has opening ones. */
 function balance(address: string, trailing: string): [address: string, trailing: string] {
   let middle = address;
   let tail = trailing;

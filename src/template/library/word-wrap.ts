@@ -3,7 +3,7 @@ import { valueError } from '../python/py-error.ts';
 import type { RenderState } from '../python/render-state.ts';
 import { codePointLength, WHITESPACE_CLASS } from '../python/unicode.ts';
 
-/** How to wrap. */
+/** Options of wrapping. */
 export type WrapOptions = {
   readonly width: number;
   readonly breakLongWords: boolean;
@@ -56,7 +56,7 @@ export function wrapParagraph(state: RenderState, text: string, options: WrapOpt
   return lines;
 }
 
-/** Puts as much of a word that fits nowhere into the line as there is room. */
+/** Splits a word that is longer than a line: adds as much of it as fits. */
 function takeLongWord(chunks: string[], line: string[], used: number, options: WrapOptions): number {
   const room = options.width < 1 ? 1 : options.width - used;
   if (!options.breakLongWords) {

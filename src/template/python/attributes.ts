@@ -1,4 +1,4 @@
-/** `a.b` and `a['b']` through the sandbox: allow-lists per type, no JavaScript property is ever read. */
+/** A value and a name -> its attribute or item, by an allow-list per type. Never reads a JavaScript property. */
 
 import { bind, signature } from './calls.ts';
 import { equal } from './compare.ts';
@@ -28,7 +28,7 @@ import {
   type Value,
 } from './values.ts';
 
-/** Attributes that every Python object has; the sandbox hides them all. */
+/** Attributes of every Python object, hidden by the sandbox. */
 const OBJECT_DUNDERS = new Set(
   (
     '__class__ __delattr__ __dir__ __doc__ __eq__ __format__ __ge__ __getattribute__ __getstate__ __gt__ __hash__ ' +
@@ -49,7 +49,7 @@ const DICT_METHODS = new Set(
 const LIST_MUTATORS = new Set('append clear extend insert pop remove reverse sort'.split(' '));
 const DICT_MUTATORS = new Set('clear pop popitem setdefault update'.split(' '));
 
-/** The value that stands for an attribute the sandbox refuses. It raises when it is used. */
+/** The value of an attribute that the sandbox refuses. Any use raises. */
 function unsafe(value: Value, name: string): Undefined {
   return new Undefined(
     `access to attribute '${name}' of '${typeName(value)}' object is unsafe.`,
@@ -57,7 +57,7 @@ function unsafe(value: Value, name: string): Undefined {
   );
 }
 
-/** The value that stands for something that is not there. */
+/** The value of a missing attribute or item. */
 function missing(value: Value, key: Value): Undefined {
   return new Undefined(() => {
     const kind = value === null ? 'None' : `${typeName(value)} object`;
@@ -73,7 +73,7 @@ function shortRepr(key: Value): string {
 
 const METHOD_TYPE = 'builtin_function_or_method';
 
-/** The Python attribute of a value, or undefined when its type has none of that name. */
+/** The Python attribute of a value, or undefined if its type has none of that name. */
 function attributeOf(state: RenderState, value: Value, name: string): Value | undefined {
   if (name.charCodeAt(0) === UNDERSCORE && hasDunder(value, name)) return unsafe(value, name);
   const text = textOf(value);
@@ -269,7 +269,7 @@ function floatAttribute(float: PyFloat, name: string): Value | undefined {
 /** `value.name`: the attribute first, then the item. */
 export function getAttribute(state: RenderState, value: Value, name: string): Value {
   if (value instanceof Dict && name.charCodeAt(0) !== UNDERSCORE && !DICT_METHODS.has(name)) {
-    const item = value.get(name); // by far the most common access
+    const item = value.get(name); // the most common access
     return item === undefined ? missing(value, name) : item;
   }
   if (value instanceof Namespace && name.charCodeAt(0) !== UNDERSCORE) {
@@ -301,7 +301,7 @@ function itemOf(state: RenderState, value: Value, key: Value): Value | undefined
     try {
       return value.get(key);
     } catch (error) {
-      if (isKind(error, 'TypeError')) return undefined; // a key that cannot be hashed
+      if (isKind(error, 'TypeError')) return undefined; // an unhashable key
       throw error;
     }
   }
@@ -322,7 +322,7 @@ function characterAt(state: RenderState, text: string, index: number): string | 
   return isPlain(text) ? text.at(index) : [...text].at(index);
 }
 
-/** True when `value` has the attribute itself, without looking at its items. For the `attr` filter. */
+/** Whether `value` has the attribute; items do not count. For the filter `attr`. */
 export function getPlainAttribute(state: RenderState, value: Value, name: string): Value {
   if (value instanceof Undefined) return value.fail();
   const attribute = attributeOf(state, value, name);

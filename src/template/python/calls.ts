@@ -1,4 +1,4 @@
-/** Arguments -> parameters: binds positional and keyword arguments to a signature, as Python does for functions. */
+/** Arguments -> parameters: binds positional and keyword arguments to a signature, as in Python. */
 
 import { iterate } from './iterate.ts';
 import { PyError, typeError } from './py-error.ts';
@@ -10,15 +10,15 @@ import { Dict, type Keywords, PyObject, textOf, typeName, Undefined, type Value 
 export type Signature = {
   readonly name: string;
   readonly parameters: readonly string[];
-  /** How many of the parameters must be given. */
+  /** Number of required parameters. */
   readonly required: number;
-  /** How many of the parameters can only be given by position. */
+  /** Number of positional-only parameters. */
   readonly positionalOnly: number;
 };
 
 /**
  * Reads a signature such as `'sep? maxsplit?'` or `'old new / count?'`: `?` marks an optional parameter,
- * everything before `/` goes by position only.
+ * parameters before `/` are positional-only.
  */
 export function signature(name: string, text: string): Signature {
   const words = text.split(' ').filter((word) => word !== '');
@@ -32,7 +32,7 @@ export function signature(name: string, text: string): Signature {
   };
 }
 
-/** Brings arguments into the order of the parameters. Parameters that were not given are undefined. */
+/** The arguments in the order of the parameters; undefined if missing. */
 export function bind(
   target: Signature,
   args: readonly Value[],

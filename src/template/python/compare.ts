@@ -1,4 +1,4 @@
-/** Equality, order, truth and membership of values, counted step by step: shared structures are exponential here. */
+/** Values -> equality, order, truth and membership. Counts each step, as shared structures can be exponentially large. */
 import { intOf, isNumber } from './numbers.ts';
 import { typeError } from './py-error.ts';
 import type { RenderState } from './render-state.ts';
@@ -22,7 +22,7 @@ export function truth(state: RenderState, value: Value): boolean {
   if (value === null) return false;
   if (typeof value === 'string') return value.length > 0;
   if (typeof value === 'number') return value !== 0;
-  if (typeof value === 'bigint') return true; // bigints lie beyond the safe integers
+  if (typeof value === 'bigint') return true; // a bigint is beyond the safe integers
   if (isList(value)) return value.length > 0;
   if (value instanceof Dict) return value.size > 0;
   if (value instanceof Undefined) return false;
@@ -64,7 +64,7 @@ export function equal(state: RenderState, a: Value, b: Value): boolean {
   return false;
 }
 
-/** Equality inside containers: the same object counts as equal without looking, as in Python. */
+/** Equality inside containers: identical objects are equal, as in Python. */
 function same(state: RenderState, a: Value, b: Value): boolean {
   return a === b || equal(state, a, b);
 }
@@ -95,7 +95,7 @@ function equalDicts(state: RenderState, a: Dict, b: Dict): boolean {
 /** The comparison operators of order. */
 export type OrderOperator = '<' | '<=' | '>' | '>=';
 
-/** `a < b` and its kin. Raises where Python has no order. */
+/** `a < b` and the like. Raises for types without order. */
 export function order(state: RenderState, operator: OrderOperator, a: Value, b: Value): boolean {
   state.step();
   if (isNumber(a) && isNumber(b)) return holds(operator, double(a), double(b));
@@ -169,7 +169,7 @@ export function contains(state: RenderState, haystack: Value, needle: Value): bo
   return typeError(`argument of type '${typeName(haystack)}' is not iterable`);
 }
 
-/** `sorted(items, key=...)`: stable, by Python's `<` alone. Mixed kinds raise. */
+/** `sorted(items, key=...)`: stable, using only `<`. Mixed types raise. */
 export function sortBy(
   state: RenderState,
   items: readonly Value[],
@@ -177,14 +177,14 @@ export function sortBy(
   isReversed = false,
 ): Value[] {
   const keyed = items.map((item) => ({ item, key: key(item) }));
-  // Reversing twice keeps equal items in their order, which is what Python promises.
+  // Reversing twice keeps the order of equal items, as in Python.
   if (isReversed) keyed.reverse();
   const sorted = mergeSort(keyed, (a, b) => order(state, '<', a.key, b.key));
   if (isReversed) sorted.reverse();
   return sorted.map((entry) => entry.item);
 }
 
-/** A stable sort that only ever asks whether the later one is smaller. */
+/** A stable merge sort that only tests whether a later item is smaller. */
 function mergeSort<T>(items: readonly T[], isLess: (a: T, b: T) => boolean): T[] {
   if (items.length < 2) return [...items];
   const middle = items.length >> 1;

@@ -9,13 +9,13 @@ export function reprFloat(x: number): string {
   return sign + layOut(digits, exponent, 16, true);
 }
 
-/** The shortest digits that read back as `x` > = 0, and the decimal exponent of the first digit. */
+/** The shortest digits that parse as `x` >= 0, and the decimal exponent of the first digit. */
 function shortestDigits(x: number): [digits: string, exponent: number] {
   const [mantissa, exponent] = x.toExponential().split('e');
   return [mantissa!.replace('.', ''), Number(exponent)];
 }
 
-/** Writes digits with exponent: plain within -4 <= exponent < `plainBelow`, else scientific. */
+/** Formats digits: plain if -4 <= exponent < `plainBelow`, else scientific. */
 export function layOut(digits: string, exponent: number, plainBelow: number, keepPoint: boolean): string {
   if (exponent >= -4 && exponent < plainBelow) {
     if (exponent < 0) return `0.${'0'.repeat(-exponent - 1)}${digits}`;
@@ -76,12 +76,12 @@ export function significantDigits(x: number, count: number): [digits: string, ex
   let exponent = Number(x.toExponential().split('e')[1]);
   let digits = scaledInteger(x, count - 1 - exponent).toString();
   if (digits.length < count) {
-    // The shortest form had rounded up to the next power of ten: 1e23 lies below 10^23
+    // the shortest form was rounded up to a power of ten: 1e23 is below 10^23
     exponent--;
     digits = scaledInteger(x, count - 1 - exponent).toString();
   }
   if (digits.length > count) {
-    // Rounding carried into a new digit: 9.99 -> 10.0
+    // rounding added a digit: 9.99 -> 10.0
     exponent++;
     digits = digits.slice(0, count);
   }

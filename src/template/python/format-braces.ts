@@ -1,11 +1,11 @@
-/** `text.format(...)`: Python's brace formatting. Field lookups go through the sandbox that the caller hands in. */
+/** A template of braces and arguments -> text of `str.format`. The caller passes the sandboxed lookups of fields. */
 import { formatValue } from './format-spec.ts';
 import { PyError, typeError, valueError } from './py-error.ts';
 import type { RenderState } from './render-state.ts';
 import { asciiRepr, escapeHtml, repr, toText } from './text.ts';
 import { type Dict, type Keywords, Markup, type Value } from './values.ts';
 
-/** How a field reaches into a value. */
+/** Looks up an attribute or item of a field. */
 export type FieldLookup = {
   readonly attribute: (state: RenderState, value: Value, name: string) => Value;
   readonly item: (state: RenderState, value: Value, key: Value) => Value;
@@ -13,7 +13,7 @@ export type FieldLookup = {
 
 type Piece = {
   readonly literal: string;
-  /** null for literal text at the end. */
+  /** null for trailing literal text. */
   readonly field: { readonly name: string; readonly conversion: string; readonly spec: string } | null;
 };
 
@@ -40,7 +40,7 @@ export class BraceFormatter {
     this.#isMarkup = isMarkup;
   }
 
-  /** Formats a template of braces. Fields inside a specification may nest once. */
+  /** Formats a template. Fields may contain fields in their specification, one level deep. */
   format(text: string, depth = 2): string {
     if (depth < 0) return valueError('Max string recursion exceeded');
     let result = '';

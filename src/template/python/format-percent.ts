@@ -1,4 +1,4 @@
-/** `format % arguments`: Python's printf-style formatting, for str and Markup. */
+/** A format and arguments -> text of `format % arguments`, for str and Markup. */
 import { characterOf, floatBody } from './format-spec.ts';
 import { type Int, indexOf, intOf, intText, isNumber, toDouble, truncate } from './numbers.ts';
 import { typeError, valueError } from './py-error.ts';
@@ -27,7 +27,7 @@ type Flags = {
   readonly precision: number | null;
 };
 
-/** Hands out the arguments one by one. */
+/** Returns the arguments one by one. */
 class Arguments {
   readonly #items: readonly Value[];
   readonly mapping: Value | undefined;
@@ -52,7 +52,7 @@ function isMapping(value: Value): boolean {
   return value instanceof PyObject && value.isSubscriptable;
 }
 
-/** Formats `format % argument`. With Markup every argument is escaped and the result is Markup. */
+/** Formats `format % argument`. A Markup format escapes every argument and returns Markup. */
 export function formatPercent(state: RenderState, format: string | Markup, argument: Value): Value {
   const isMarkup = format instanceof Markup;
   const text = isMarkup ? format.text : format;

@@ -1,4 +1,4 @@
-/** format(value, spec): Python's format specification mini-language for str, int, float and the rest. */
+/** A value and a specification -> text of Python's `format(value, spec)`. */
 import { exponentText, layOut, reprFloat, significantDigits, toFixed } from './float-text.ts';
 import { type Int, intText, toDouble } from './numbers.ts';
 import { typeError, valueError } from './py-error.ts';
@@ -9,7 +9,7 @@ import { PyFloat, textOf, typeName, Undefined, type Value } from './values.ts';
 
 type Spec = {
   readonly fill: string;
-  readonly align: string; // '' when not given
+  readonly align: string; // '' if missing
   readonly sign: string;
   readonly coerceZero: boolean;
   readonly alternate: boolean;
@@ -78,7 +78,7 @@ function unknownCode(code: string, type: string): never {
   return valueError(`Unknown format code '${code}' for object of type '${type}'`);
 }
 
-/** Puts fill characters around `prefix + body` until it has the width. `=` fills between the two. */
+/** Pads `prefix + body` to the width. `=` pads between the two. */
 function pad(state: RenderState, prefix: string, body: string, spec: Spec): string {
   const missing = spec.width - codePointLength(prefix) - codePointLength(body);
   if (missing <= 0) return state.made(prefix + body);
@@ -100,7 +100,7 @@ function signOf(isNegative: boolean, spec: Spec): string {
   return isNegative ? '-' : spec.sign === '-' ? '' : spec.sign;
 }
 
-/** Inserts separators, and leading zeros between sign and digits as separators ask for. */
+/** Inserts separators, and leading zeros with separators. */
 function group(state: RenderState, digits: string, spec: Spec, size: number, reserved: number): string {
   if (spec.grouping === '') return digits;
   state.reserve(digits.length * 2);
@@ -114,7 +114,7 @@ function group(state: RenderState, digits: string, spec: Spec, size: number, res
     const target = spec.width - reserved;
     if (target > result.length) state.reserve(target);
     let count = digits.length;
-    // One digit may bring a separator with it, so grow the digits, never the text.
+    // A digit may add a separator, so extend the digits and format again.
     if (result.length < target) {
       count = target - Math.floor(target / (size + 1));
       result = grouped(digits.padStart(count, '0'));
@@ -195,7 +195,7 @@ export function floatBody(
   return (isUpper ? text.toUpperCase() : text) + percent;
 }
 
-/** A double has at most this many significant digits; further ones are zeros. */
+/** Maximum number of significant digits of a double; further digits are zeros. */
 const MAX_SIGNIFICANT_DIGITS = 1100;
 
 function finiteBody(x: number, type: string, precision: number | null, alternate: boolean): string {
@@ -218,7 +218,7 @@ function finiteBody(x: number, type: string, precision: number | null, alternate
     const rest = digits.slice(1) + '0'.repeat(places - exact);
     return `${digits[0]}${rest !== '' || alternate ? '.' : ''}${rest}${exponentText(exponent)}`;
   }
-  // 'g', and '' with a precision, which is 'g' that keeps one decimal
+  // 'g', and '' with a precision: like 'g' with at least one decimal
   const wanted = precision === 0 ? 1 : (precision ?? 6);
   const count = Math.min(wanted, MAX_SIGNIFICANT_DIGITS);
   const [significant, exponent] = x === 0 ? ['0'.repeat(count), 0] : significantDigits(x, count);

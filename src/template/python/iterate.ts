@@ -1,10 +1,10 @@
-/** Value -> items: what Python's iter(), len(), reversed() and tuple unpacking give. */
+/** A value -> its items: iter(), len(), reversed() and tuple unpacking of Python. */
 import { PyError, typeError } from './py-error.ts';
 import type { RenderState } from './render-state.ts';
 import { codePointLength } from './unicode.ts';
 import { Dict, isList, Markup, PyObject, Tuple, textOf, typeName, Undefined, type Value } from './values.ts';
 
-/** The items of an iterable, or undefined when the value is none. Text gives code points. */
+/** The items of an iterable; undefined if the value is not iterable. The items of text are code points. */
 export function tryIterate(state: RenderState, value: Value): Iterable<Value> | undefined {
   if (isList(value)) return value;
   if (typeof value === 'string') return value;
@@ -12,7 +12,7 @@ export function tryIterate(state: RenderState, value: Value): Iterable<Value> | 
   if (value instanceof Dict) return value.keys();
   if (value instanceof Tuple) return value.items;
   if (value instanceof Undefined) return [];
-  if (value instanceof Markup) return value.text; // iterating a str subclass gives plain characters
+  if (value instanceof Markup) return value.text; // the items of a str subclass are plain str
   return value instanceof PyObject ? value.iterate(state) : undefined;
 }
 
@@ -36,7 +36,7 @@ export function toList(state: RenderState, value: Value): Value[] {
   return list;
 }
 
-/** `len(value)`, or undefined when the value has no length. */
+/** `len(value)`, or undefined if the value has no length. */
 export function tryLength(state: RenderState, value: Value): number | undefined {
   const text = textOf(value);
   if (text !== undefined) {
@@ -55,13 +55,13 @@ export function length(state: RenderState, value: Value): number {
   return tryLength(state, value) ?? typeError(`object of type '${typeName(value)}' has no len()`);
 }
 
-/** The items from last to first, or undefined when Python's reversed() refuses the value. */
+/** The items from last to first; undefined if Python's reversed() raises. */
 export function tryReversed(state: RenderState, value: Value): Iterable<Value> | undefined {
   const text = textOf(value);
   if (text !== undefined) {
     state.work(text.length >> 2);
     const characters = [...text].reverse();
-    // Reversing goes by index, which keeps Markup; iterating does not.
+    // Python reverses by index, which keeps Markup, unlike iteration.
     return value instanceof Markup ? characters.map((char) => new Markup(char)) : characters;
   }
   if (isList(value)) return backwards(value);
@@ -75,7 +75,7 @@ function* backwards(items: readonly Value[]): Generator<Value> {
   for (let i = items.length - 1; i >= 0; i--) yield items[i]!;
 }
 
-/** Takes exactly `count` items out of a value, for `a, b = value`. */
+/** Exactly `count` items of a value, for `a, b = value`. */
 export function unpack(state: RenderState, value: Value, count: number): readonly Value[] {
   const items = tryIterate(state, value);
   if (items === undefined) return typeError(`cannot unpack non-iterable ${typeName(value)} object`);

@@ -1,4 +1,4 @@
-/** Macros and loops as objects that templates can call and ask. */
+/** Macros, call blocks and loops -> objects of a template. */
 import { equal } from './compare.ts';
 import { iterate, tryLength } from './iterate.ts';
 import { PyError, typeError } from './py-error.ts';
@@ -14,7 +14,7 @@ import {
   type Value,
 } from './values.ts';
 
-/** What the parser knows of a macro or the body of a call block. */
+/** The static part of a macro or call block. */
 export type MacroShape = {
   /** null for the body of a call block. */
   readonly name: string | null;
@@ -24,7 +24,7 @@ export type MacroShape = {
   readonly usesVarargs: boolean;
 };
 
-/** The code of a macro. Gets parameters, then caller, kwargs and varargs as far as used; undefined = not given. */
+/** The code of a macro. Its arguments are the parameters, then caller, kwargs and varargs if used; undefined if missing. */
 export type MacroBody = (args: readonly (Value | undefined)[]) => string;
 
 /** A macro, callable from the template. */
@@ -104,7 +104,7 @@ export class Macro extends PyObject {
 /** Renders the body of a recursive loop for another iterable. */
 export type LoopBody = (iterable: Value, depth0: number) => Value;
 
-/** `loop` inside a for loop. Looks ahead only when asked, so lazy sequences stay lazy. */
+/** `loop` inside a for loop. Reads ahead only on request, so lazy sequences stay lazy. */
 export class LoopContext extends PyObject {
   readonly typeName = 'LoopContext';
   /** The item of this iteration. */
@@ -117,7 +117,7 @@ export class LoopContext extends PyObject {
   #index0 = -1;
   #length: number | null = null;
   #before: Value | undefined;
-  /** The item after this one, when somebody looked; `null` in `ended` means nobody did. */
+  /** The next item if it was read ahead; `ended` is null if it was not. */
   #after: { readonly item: Value } | 'end' | null = null;
   #lastChanged: readonly Value[] | null = null;
 
@@ -137,7 +137,7 @@ export class LoopContext extends PyObject {
     this.#depth0 = depth0;
   }
 
-  /** Moves to the next item. False at the end. */
+  /** Moves to the next item; returns false at the end. */
   advance(): boolean {
     this.#state.step();
     const after = this.#peek();

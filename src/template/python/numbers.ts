@@ -1,4 +1,4 @@
-/** Python's arithmetic on int (number or bigint), float (PyFloat) and bool. */
+/** Numbers -> results of Python's arithmetic on int (number or bigint), float (PyFloat) and bool. */
 import { divideHalfEven, scaledInteger } from './float-text.ts';
 import { overBudget, PyError, typeError, valueError } from './py-error.ts';
 import type { RenderState } from './render-state.ts';
@@ -8,10 +8,10 @@ import { PyFloat, type Value } from './values.ts';
 /** A Python int in either representation. */
 export type Int = number | bigint;
 
-/** Most digits that Python turns from or into text. */
+/** Python's limit of digits when it converts integers from or to text. */
 const MAX_TEXT_DIGITS = 4300;
 
-/** A bigint in the representation its size asks for. */
+/** A bigint as number if it is a safe integer. */
 function fromBig(state: RenderState, value: bigint): Int {
   if (value >= -9007199254740991n && value <= 9007199254740991n) return Number(value);
   const limit = state.limits.maxIntegerBits;
@@ -21,13 +21,13 @@ function fromBig(state: RenderState, value: bigint): Int {
   return value;
 }
 
-/** The value as int when it is int or bool. */
+/** The value as int if it is int or bool. */
 export function intOf(value: Value): Int | undefined {
   if (typeof value === 'number' || typeof value === 'bigint') return value;
   return typeof value === 'boolean' ? Number(value) : undefined;
 }
 
-/** True for int, bool and float. */
+/** Whether the value is int, bool or float. */
 export function isNumber(value: Value): value is Int | boolean | PyFloat {
   const kind = typeof value;
   return kind === 'number' || kind === 'boolean' || kind === 'bigint' || value instanceof PyFloat;
@@ -41,7 +41,7 @@ export function toDouble(value: Int | boolean | PyFloat): number {
   return double;
 }
 
-/** The value where Python wants an index: int or bool, clamped to safe integers. */
+/** The value as an index: int or bool, clamped to safe integers. */
 export function indexOf(value: Value, message: () => string): number {
   const int = intOf(value);
   if (int === undefined) return typeError(message());
@@ -49,12 +49,12 @@ export function indexOf(value: Value, message: () => string): number {
   return int > 0n ? Number.MAX_SAFE_INTEGER : -Number.MAX_SAFE_INTEGER;
 }
 
-/** The value as a count of a library function, e.g. a width: int or bool. */
+/** The value as a count, for example a width: int or bool. */
 export function countOf(value: Value, typeNameOf: (value: Value) => string): number {
   return indexOf(value, () => `'${typeNameOf(value)}' object cannot be interpreted as an integer`);
 }
 
-/** a op b for two numbers, or undefined when the operator is not arithmetic on them. */
+/** a op b for two numbers, or undefined if the operator is not defined for them. */
 export function arithmetic(
   state: RenderState,
   operator: '+' | '-' | '*' | '/' | '//' | '%' | '**',
@@ -157,7 +157,7 @@ function floatDivMod(x: number, y: number): [quotient: number, remainder: number
 
 function floatPower(x: number, y: number): number {
   if (x === 0 && y < 0) throw new PyError('ZeroDivisionError', '0.0 cannot be raised to a negative power');
-  if (x === 1 || y === 0) return 1; // also for nan, where JavaScript says nan
+  if (x === 1 || y === 0) return 1; // also for nan, unlike JavaScript
   if (x === -1 && !Number.isFinite(y) && !Number.isNaN(y)) return 1;
   if (x < 0 && Number.isFinite(x) && Number.isFinite(y) && !Number.isInteger(y))
     return valueError('complex numbers are not supported');
@@ -176,13 +176,13 @@ function trueDivide(x: Int, y: Int): number {
   const isNegative = top < 0n !== bottom < 0n;
   const n = top < 0n ? -top : top;
   const d = bottom < 0n ? -bottom : bottom;
-  // Scale so that the quotient has 66 bits or so; a sticky bit stands for what is cut off.
+  // Scale so that the quotient has about 66 bits; a sticky bit stands for the remainder.
   const shift = 66 - (bitLength(n) - bitLength(d));
   const scaled = shift > 0 ? n << BigInt(shift) : n;
   const divisor = shift < 0 ? d << BigInt(-shift) : d;
   const sticky = scaled % divisor === 0n ? 0n : 1n;
   const mantissa = Number(((scaled / divisor) << 1n) | sticky);
-  // In two steps, because the power of two alone may lie beyond the range of doubles.
+  // In two steps, as the power of two alone may exceed the range of doubles.
   const half = Math.trunc((-shift - 1) / 2);
   const result = mantissa * 2 ** half * 2 ** (-shift - 1 - half);
   if (!Number.isFinite(result))
@@ -246,7 +246,7 @@ export function intText(value: Int): string {
   return text;
 }
 
-/** int(x) of a float: cut towards zero. */
+/** int(x) of a float: truncates. */
 export function truncate(state: RenderState, x: number): Int {
   if (Number.isNaN(x)) return valueError('cannot convert float NaN to integer');
   if (!Number.isFinite(x)) throw new PyError('OverflowError', 'cannot convert float infinity to integer');
@@ -288,7 +288,7 @@ function roundDouble(x: number, places: number): number {
 
 const DIGIT_GROUPS = /^[0-9a-z]+(?:_[0-9a-z]+)*$/;
 
-/** int(text, base). Raises ValueError for anything Python refuses. */
+/** int(text, base). Raises ValueError as Python does. */
 export function parseInteger(state: RenderState, text: string, base: number): Int {
   const fail = (): never =>
     valueError(`invalid literal for int() with base ${base}: '${text.slice(0, 100)}'`);
@@ -327,7 +327,7 @@ export function parseInteger(state: RenderState, text: string, base: number): In
 
 const FLOAT_TEXT = /^[+-]?(?:\d+(?:_\d+)*(?:\.(?:\d+(?:_\d+)*)?)?|\.\d+(?:_\d+)*)(?:[eE][+-]?\d+(?:_\d+)*)?$/;
 
-/** float(text). Raises ValueError for anything Python refuses. */
+/** float(text). Raises ValueError as Python does. */
 export function parseFloatText(text: string): number {
   if (text.length > 100_000) overBudget('digits of a number', 100_000);
   const trimmed = normalDigits(text);
@@ -340,13 +340,13 @@ export function parseFloatText(text: string): number {
 
 const SPACES = new RegExp(`^[${WHITESPACE_CLASS}]+|[${WHITESPACE_CLASS}]+$`, 'g');
 
-/** Strips whitespace and turns decimal digits of other scripts into ASCII. */
+/** Strips whitespace and replaces decimal digits of other scripts by ASCII. */
 function normalDigits(text: string): string {
   const short = text.length > 100_000 ? text.slice(0, 100_001) : text;
   const stripped = short.length < 1000 ? short.replace(SPACES, '') : short.trim();
   return stripped.replace(/[\u0080-\u{10ffff}]/gu, (char) => {
     if (!/\p{Nd}/u.test(char)) return char;
-    // Decimal digits come in runs of ten that start at a multiple of the zero.
+    // the digits of a script are ten consecutive code points
     let zero = char.codePointAt(0)!;
     while (/\p{Nd}/u.test(String.fromCodePoint(zero - 1)) && char.codePointAt(0)! - zero < 9) zero--;
     return String(char.codePointAt(0)! - zero);

@@ -1,4 +1,4 @@
-/** The smaller objects of templates: ranges, dict views, generators, namespaces, bytes, cyclers and joiners. */
+/** The classes of small objects: ranges, dict views, generators, namespaces, bytes, cyclers, joiners, `self`. */
 import { equal } from './compare.ts';
 import { intOf, toDouble } from './numbers.ts';
 import { PyError, typeError } from './py-error.ts';
@@ -14,10 +14,10 @@ import {
   type Value,
 } from './values.ts';
 
-/** Ranges up to this length are walked as arrays, which is quicker than a generator. */
+/** Ranges up to this length are iterated as arrays, which is faster than a generator. */
 const MAX_LISTED_RANGE = 1000;
 
-/** range(start, stop, step). Never longer than the sandbox allows. */
+/** range(start, stop, step), within the length limit of the sandbox. */
 export class Range extends PyObject {
   readonly typeName = 'range';
   readonly start: number;
@@ -152,7 +152,7 @@ export class DictView extends PyObject {
   }
 }
 
-/** A lazy sequence that can be walked once. */
+/** A lazy sequence that can be iterated once. */
 export class LazySequence extends PyObject {
   readonly typeName: string;
   readonly #iterator: Iterator<Value>;
@@ -167,7 +167,7 @@ export class LazySequence extends PyObject {
   }
   override iterate(state: RenderState): Iterable<Value> {
     const iterator = this.#iterator;
-    // Stopping early must not end the sequence: the rest can still be walked, as in Python.
+    // A loop that stops early must not end the sequence: the rest can still be iterated, as in Python.
     return {
       [Symbol.iterator]: () => ({
         next: () => {
@@ -179,7 +179,7 @@ export class LazySequence extends PyObject {
   }
 }
 
-/** namespace(...): the one object whose attributes a template may set. */
+/** namespace(...): the only object with attributes that a template may set. */
 export class Namespace extends PyObject {
   readonly typeName = 'Namespace';
   readonly #attributes: Dict;
@@ -200,7 +200,7 @@ export class Namespace extends PyObject {
   }
 }
 
-/** What str.encode() gives. Only as much of it as printing, measuring and decoding need. */
+/** The result of str.encode(). Supports printing, len() and decode(). */
 export class Bytes extends PyObject {
   readonly typeName = 'bytes';
   readonly #bytes: Uint8Array;
@@ -245,7 +245,7 @@ export class Bytes extends PyObject {
   }
 }
 
-/** cycler(...): hands out its values in turn. */
+/** cycler(...): returns its values in turn. */
 export class Cycler extends PyObject {
   readonly typeName = 'Cycler';
   readonly #items: readonly Value[];
@@ -281,7 +281,7 @@ export class Cycler extends PyObject {
   }
 }
 
-/** joiner(separator): empty the first time, the separator afterwards. */
+/** joiner(separator): empty on the first call, then the separator. */
 export class Joiner extends PyObject {
   readonly typeName = 'Joiner';
   readonly #separator: Value;
@@ -306,7 +306,7 @@ export class Joiner extends PyObject {
   }
 }
 
-/** `self` inside a template: its blocks, callable. */
+/** `self` inside a template: its blocks as functions. */
 export class TemplateReference extends PyObject {
   readonly typeName = 'TemplateReference';
   readonly #render: (name: string) => ((state: RenderState) => string) | undefined;

@@ -1,4 +1,4 @@
-/** The operators `+ - * / // % ** ~` and unary `+ -` on template values. */
+/** Template values -> results of the operators `+ - * / // % ** ~` and unary `+ -`. */
 
 import { formatPercent } from './format-percent.ts';
 import { arithmetic, isNumber, negate } from './numbers.ts';
@@ -66,7 +66,7 @@ function joinMarkup(state: RenderState, a: Markup, b: Markup): Markup {
   return new Markup(a.text + b.text);
 }
 
-/** `sequence * count`, or undefined when the operands are no such pair. */
+/** `sequence * count`, or undefined for other operands. */
 function repeat(state: RenderState, sequence: Value, count: Value): Value | undefined {
   const text = textOf(sequence);
   const items = isList(sequence) ? sequence : sequence instanceof Tuple ? sequence.items : undefined;
@@ -104,7 +104,7 @@ export function positive(value: Value): Value {
   return typeError(`bad operand type for unary +: '${typeName(value)}'`);
 }
 
-/** `a ~ b ~ c`: the texts side by side, always a plain str unless autoescape is on. */
+/** `a ~ b ~ c`: the texts joined, as plain str unless autoescape is on. */
 export function concatenate(state: RenderState, values: readonly Value[]): Value {
   if (state.autoescape && values.some((value) => value instanceof Markup))
     return new Markup(state.made(values.map((value) => escapeValue(state, value).text).join('')));

@@ -1,6 +1,6 @@
-/** A failure inside a template, with the Python exception it stands for. Turned into an OnpolicyError at the door. */
+/** A failed operation -> an error with its Python exception. `template-error` converts it to an OnpolicyError. */
 
-/** Which Python or Jinja2 exception a failure stands for. Some operations catch some kinds, as Python code would. */
+/** The Python or Jinja2 exception of an error. Some operations catch some kinds, as in Python. */
 export type PyErrorKind =
   | 'TypeError'
   | 'ValueError'
@@ -15,7 +15,7 @@ export type PyErrorKind =
   | 'Raised' // raise_exception(message)
   | 'Budget'; // a limit of the sandbox, never caught inside a template
 
-/** Thrown by every operation on template values. `offset` is the place in the template, once known. */
+/** Thrown by operations on template values. `offset` is the position in the template, once known. */
 export class PyError extends Error {
   override readonly name = 'PyError';
   readonly kind: PyErrorKind;

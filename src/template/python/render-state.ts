@@ -1,7 +1,7 @@
-/** The mutable record of one render: budgets and switches. Every operation that can grow takes it first. */
+/** Limits -> the mutable state of one render: budgets and switches. Each operation that can grow takes it first. */
 import { overBudget } from './py-error.ts';
 
-/** Upper bounds of one render. Reaching one ends the render with an error; nothing is cut silently. */
+/** Upper bounds of one render. Exceeding one is an error; nothing is truncated silently. */
 export type TemplateLimits = {
   /** Loop iterations, macro calls and units of work inside operations. */
   readonly maxSteps: number;
@@ -17,11 +17,11 @@ export type TemplateLimits = {
   readonly maxRangeLength: number;
   /** Bits of one integer. */
   readonly maxIntegerBits: number;
-  /** Wall-clock time. */
+  /** Wall-clock time in milliseconds. */
   readonly maxTimeMs: number;
 };
 
-/** What a render may use unless its options say otherwise. */
+/** Default limits. */
 export const DEFAULT_LIMITS: TemplateLimits = {
   maxSteps: 2_000_000,
   maxTotalCharacters: 64_000_000,
@@ -33,15 +33,15 @@ export const DEFAULT_LIMITS: TemplateLimits = {
   maxTimeMs: 2_000,
 };
 
-/** Steps between two looks at the clock. */
+/** Steps between two checks of the clock. */
 const CLOCK_INTERVAL_STEPS = 1024;
 
 /** One render. */
 export class RenderState {
   readonly limits: TemplateLimits;
-  /** Whether `{% autoescape true %}` is in force. Chat templates run with it off. */
+  /** Whether autoescape is on. Default off for chat templates. */
   autoescape = false;
-  /** Characters put around every generation block, or null when spans are not wanted. */
+  /** Marks around generation blocks; null if spans are not requested. */
   readonly spanMarks: readonly [start: string, end: string] | null;
   /** The moment strftime_now() sees. */
   readonly now: () => Date;
@@ -62,7 +62,7 @@ export class RenderState {
     if (++this.#steps >= this.#nextCheck) this.#check();
   }
 
-  /** Counts `amount` steps. Call it before doing work in proportion to `amount`. */
+  /** Counts `amount` steps. Must be called before work in proportion to `amount`. */
   work(amount: number): void {
     this.#steps += amount;
     if (this.#steps >= this.#nextCheck) this.#check();
@@ -80,7 +80,7 @@ export class RenderState {
     this.#nextCheck = Math.min(this.#steps + CLOCK_INTERVAL_STEPS, maxSteps + 1);
   }
 
-  /** Counts a string of `length` characters that is about to be created. */
+  /** Counts a string of `length` characters before it is created. */
   reserve(length: number): void {
     if (length > this.limits.maxValueCharacters)
       overBudget('characters of one value', this.limits.maxValueCharacters);
@@ -104,19 +104,19 @@ export class RenderState {
     if (text.length > limit) overBudget('characters of output', limit);
   }
 
-  /** Counts a string that an operation created, and hands it on. */
+  /** Counts a new string and returns it. */
   made(text: string): string {
     this.reserve(text.length);
     return text;
   }
 
-  /** Goes one level deeper: a macro call, a recursive loop, a nested value. Pair it with `leave`. */
+  /** Enters a nesting level: a macro call, a recursive loop, a nested value. Must be paired with `leave`. */
   enter(): void {
     if (++this.#depth > this.limits.maxDepth) overBudget('depth', this.limits.maxDepth);
     this.step();
   }
 
-  /** Comes back from one level. */
+  /** Leaves a nesting level. */
   leave(): void {
     this.#depth--;
   }

@@ -1,4 +1,4 @@
-/** `a[1:2]` and `a[::-1]`: texts, lists, tuples and ranges in part. */
+/** A text, list, tuple or range and a slice -> its part. */
 
 import { indexOf } from './numbers.ts';
 import { Range } from './objects.ts';
@@ -9,7 +9,7 @@ import { Dict, isList, Markup, Tuple, textOf, typeName, Undefined, type Value } 
 
 const NO_INDEX = 'slice indices must be integers or None or have an __index__ method';
 
-/** One of a slice's numbers. Raises for what is no integer. */
+/** One of the numbers of a slice. Raises if it is not an integer. */
 export function sliceIndex(value: Value): number {
   return indexOf(value, () => NO_INDEX);
 }
@@ -66,7 +66,7 @@ function sliceItems<T>(
   return result;
 }
 
-/** First index and end of a slice, as Python's slice.indices() gives them. */
+/** Start and end of a slice, as in Python's slice.indices(). */
 export function sliceBounds(
   length: number,
   start: Value,

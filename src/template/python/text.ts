@@ -1,4 +1,4 @@
-/** Value -> text: what Python's str(), repr() and HTML escaping give. */
+/** A value -> text of Python's str() and repr(), and HTML escaping. */
 
 import { reprFloat } from './float-text.ts';
 import { intText } from './numbers.ts';
@@ -6,7 +6,7 @@ import type { RenderState } from './render-state.ts';
 import { isPrintable } from './unicode.ts';
 import { Dict, isList, Markup, PyFloat, Tuple, Undefined, type Value } from './values.ts';
 
-/** `str(value)` as plain text. Markup loses its mark. */
+/** `str(value)` as plain text, also of Markup. */
 export function toText(state: RenderState, value: Value): string {
   if (typeof value === 'string') return value;
   if (value === null) return 'None';
@@ -24,7 +24,7 @@ export function repr(state: RenderState, value: Value): string {
   return writer.text;
 }
 
-/** Writes nested values, counting every one: shared lists can be exponentially large as text. */
+/** Writes nested values and counts each: the text of shared lists can be exponentially large. */
 class ReprWriter {
   text = '';
   readonly #state: RenderState;
@@ -106,7 +106,7 @@ const SHORT_ESCAPES = new Map([
   ['\t', '\\t'],
   ['\\', '\\\\'],
 ]);
-/** Text that `repr` shows as it is, between single quotes. */
+/** Text that needs no escapes in `repr`. */
 const EASY = /^[ !"#$%&()*+,\-./0-9:;<=>?@A-Z[\]^_`a-z{|}~]*$/;
 
 /** `repr` of a str. */
@@ -130,7 +130,7 @@ function escapeCode(code: number): string {
   return code < 0x10000 ? `\\u${hex.padStart(4, '0')}` : `\\U${hex.padStart(8, '0')}`;
 }
 
-/** `ascii(value)`: repr with everything beyond ASCII escaped. */
+/** `ascii(value)`: repr with all but ASCII escaped. */
 export function asciiRepr(state: RenderState, value: Value): string {
   return state.made(
     repr(state, value).replace(/[\u0080-\u{10ffff}]/gu, (char) => escapeCode(char.codePointAt(0)!)),
@@ -151,7 +151,7 @@ export function escapeHtml(state: RenderState, text: string): string {
   return state.made(text.replace(/[&<>'"]/g, (char) => HTML_ESCAPES[char]!));
 }
 
-/** markupsafe.escape: Markup stays, everything else becomes escaped text. */
+/** markupsafe.escape: Markup unchanged, other values as escaped text. */
 export function escapeValue(state: RenderState, value: Value): Markup {
   return value instanceof Markup ? value : new Markup(escapeHtml(state, toText(state, value)));
 }

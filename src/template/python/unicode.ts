@@ -1,10 +1,10 @@
-/** What Python's str knows about characters and JavaScript's does not: whitespace, classes, title case, code points. */
+/** Characters -> Python's whitespace, classes, title case and code points, which differ from JavaScript's. */
 
-/** Python's whitespace, as the inside of a character class. JavaScript's \s differs in six characters. */
+/** Python's whitespace as content of a character class. JavaScript's \s differs in six characters. */
 export const WHITESPACE_CLASS =
   '\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000';
 
-/** True when the UTF-16 unit is whitespace to Python. All Python whitespace lies in the basic plane. */
+/** Whether the UTF-16 unit is whitespace in Python. All of it is in the basic plane. */
 export function isSpaceUnit(unit: number): boolean {
   if (unit <= 0x20) return unit === 0x20 || (unit >= 9 && unit <= 13) || (unit >= 0x1c && unit <= 0x1f);
   if (unit < 0x85) return false;
@@ -16,10 +16,10 @@ export function isSpaceUnit(unit: number): boolean {
 }
 
 const SURROGATE = /[\ud800-\udfff]/;
-/** Below this length a regular expression is slower than looking at each unit. */
+/** Below this length a loop over units is faster than a regular expression. */
 const SHORT_UNITS = 24;
 
-/** True when every UTF-16 unit is one code point, so that JavaScript's indices are Python's. */
+/** Whether every UTF-16 unit is one code point, so that indices agree with Python's. */
 export function isPlain(text: string): boolean {
   if (text.length > SHORT_UNITS) return !SURROGATE.test(text);
   for (let i = 0; i < text.length; i++) {
@@ -52,7 +52,7 @@ export function compareText(a: string, b: string): number {
     const x = a.charCodeAt(i);
     const y = b.charCodeAt(i);
     if (x === y) continue;
-    // Surrogates stand for code points above the whole basic plane.
+    // surrogates are code points above the basic plane
     const surrogateX = x >= 0xd800 && x <= 0xdfff;
     const surrogateY = y >= 0xd800 && y <= 0xdfff;
     if (surrogateX !== surrogateY) return surrogateX ? 1 : -1;
@@ -65,7 +65,7 @@ const LETTER = /^\p{L}$/u;
 const DECIMAL = /^\p{Nd}$/u;
 const NUMERIC =
   /^[\p{N}㐅㒃㠪㭍一七万三九二五亖亿什仟仨伍佰億兆兩八六十千卄卅卌叁参參叄四壱壹幺廾廿弌弍弎弐拾捌柒漆玖百肆萬貮貳贰阡陆陌陸零]$/u;
-/** Digits that are no decimals: superscripts, circled digits and the like. */
+/** Digits that are not decimals: superscripts, circled digits and the like. */
 const OTHER_DIGIT =
   /^[\u{b2}\u{b3}\u{b9}\u{1369}-\u{1371}\u{19da}\u{2070}\u{2074}-\u{2079}\u{2080}-\u{2089}\u{2460}-\u{2468}\u{2474}-\u{247c}\u{2488}-\u{2490}\u{24ea}\u{24f5}-\u{24fd}\u{24ff}\u{2776}-\u{277e}\u{2780}-\u{2788}\u{278a}-\u{2792}\u{10a40}-\u{10a43}\u{10e60}-\u{10e68}\u{11052}-\u{1105a}\u{1f100}-\u{1f10a}]$/u;
 const UPPERCASE = /^\p{Uppercase}$/u;
@@ -75,7 +75,7 @@ const UNPRINTABLE = /^[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}\p{Zs}]$/u;
 const CHEROKEE = /^[\u13a0-\u13f5\u13f8-\u13fd\uab70-\uabbf]$/;
 const IDENTIFIER = /^[\p{XID_Start}_]\p{XID_Continue}*$/u;
 
-/** The character predicates behind `str.isalpha` and its kin. Each takes one code point. */
+/** Character predicates of `str.isalpha` and the like, each of one code point. */
 export const isLetter = (char: string): boolean => LETTER.test(char);
 export const isDecimal = (char: string): boolean => DECIMAL.test(char);
 export const isDigit = (char: string): boolean => DECIMAL.test(char) || OTHER_DIGIT.test(char);
@@ -85,7 +85,7 @@ export const isLower = (char: string): boolean => LOWERCASE.test(char);
 export const isTitle = (char: string): boolean => TITLECASE.test(char);
 const isCased = (char: string): boolean => isUpper(char) || isLower(char) || isTitle(char);
 
-/** True when `repr` shows the character as it is. */
+/** Whether `repr` does not escape the character. */
 export function isPrintable(char: string): boolean {
   const code = char.codePointAt(0)!;
   if (code < 0x7f) return code >= 0x20;
@@ -112,7 +112,7 @@ function titleChar(char: string): string {
   if (code < 0x80) return char.toUpperCase();
   if (code >= 0x1c4 && code <= 0x1cc) return String.fromCharCode(0x1c5 + 3 * Math.floor((code - 0x1c4) / 3));
   if (code >= 0x1f1 && code <= 0x1f3) return '\u01f2';
-  if (code >= 0x10d0 && code <= 0x10ff) return char; // Georgian has no title case of its own
+  if (code >= 0x10d0 && code <= 0x10ff) return char; // Georgian has no title case
   if (code >= 0x1f80 && code <= 0x1faf) return String.fromCharCode(code | 8);
   const pair = TITLE_PAIRS.get(char);
   if (pair !== undefined) return pair;
@@ -132,7 +132,7 @@ export function capitalize(text: string): string {
   return titleChar(first) + lowerRange(text, first.length, text.length);
 }
 
-/** Lowers part of a text, looking at the whole for the final sigma. */
+/** Lower case of a part of a text. The final sigma depends on the whole text. */
 function lowerRange(text: string, start: number, end: number): string {
   const part = text.slice(start, end);
   if (!part.includes('\u03a3')) return part.toLowerCase();

@@ -1,16 +1,16 @@
 /**
- * The closed value domain of templates. None is null, a missing variable is undefined, int is number or bigint,
- * float is PyFloat, str is string or Markup, list is an array that is never changed after it was made.
+ * The types of template values. None is null, a missing variable is undefined, int is number or bigint, float is PyFloat,
+ * str is string or Markup, list is an immutable array.
  */
 import { overBudget, PyError, typeError } from './py-error.ts';
 import type { RenderState } from './render-state.ts';
 
-/** Any value a template can hold. */
+/** Any value in a template. */
 export type Value =
   | null
   | boolean
   | number // a safe integer
-  | bigint // an integer beyond the safe ones
+  | bigint // an integer beyond the safe integers
   | string
   | PyFloat
   | Markup
@@ -23,7 +23,7 @@ export type Value =
 /** Keyword arguments of a call. */
 export type Keywords = ReadonlyMap<string, Value>;
 
-/** A Python float, so that 1.0 and 1 stay apart. */
+/** A Python float, to tell 1.0 from 1. */
 export class PyFloat {
   readonly value: number;
   constructor(value: number) {
@@ -31,7 +31,7 @@ export class PyFloat {
   }
 }
 
-/** A string that is already escaped for HTML: adding plain text to it escapes that text. */
+/** A string that is escaped for HTML. Plain text added to it is escaped. */
 export class Markup {
   readonly text: string;
   constructor(text: string) {
@@ -50,7 +50,7 @@ export class Tuple {
 /** A group made by `groupby`: a tuple of two with names. */
 export class GroupTuple extends Tuple {}
 
-/** Stands for something that is not there. Printing and looping are allowed, any other use raises `message`. */
+/** A missing value. It can be printed and iterated; any other use raises `message`. */
 export class Undefined {
   readonly #message: string | (() => string);
   readonly kind: 'UndefinedError' | 'SecurityError';
@@ -60,7 +60,7 @@ export class Undefined {
     this.kind = kind;
   }
 
-  /** Raises the error that explains what is missing. */
+  /** Raises the error of the missing value. */
   fail(): never {
     const message = this.#message;
     throw new PyError(this.kind, typeof message === 'string' ? message : message());
@@ -72,37 +72,37 @@ export abstract class PyObject {
   /** The Python type name, for messages. */
   abstract readonly typeName: string;
 
-  /** What printing the object shows. */
+  /** The printed text. */
   repr(_state: RenderState): string {
     return `<${this.typeName} object>`;
   }
-  /** For objects that print another value inside: the text before, that value, the text after. */
+  /** For objects that print another value: the text before, the value, the text after. */
   reprParts(
     _state: RenderState,
   ): { readonly before: string; readonly inner: Value; readonly after: string } | undefined {
     return undefined;
   }
-  /** A Python attribute, or undefined when there is none. */
+  /** A Python attribute, or undefined if there is none. */
   attribute(_name: string, _state: RenderState): Value | undefined {
     return undefined;
   }
-  /** `object[key]` without the attribute fallback, or undefined when there is no such item. */
+  /** `object[key]` without the attribute fallback, or undefined if there is no such item. */
   item(_key: Value, _state: RenderState): Value | undefined {
     return undefined;
   }
-  /** Iterates, or undefined when the object is not iterable. */
+  /** Iterates, or undefined if the object is not iterable. */
   iterate(_state: RenderState): Iterable<Value> | undefined {
     return undefined;
   }
-  /** `len(object)`, or undefined when it has no length. */
+  /** `len(object)`, or undefined if it has no length. */
   length(_state: RenderState): number | undefined {
     return undefined;
   }
-  /** The items from last to first, or undefined when the object is not reversible. */
+  /** The items from last to first, or undefined if the object is not reversible. */
   reversed(_state: RenderState): Iterable<Value> | undefined {
     return undefined;
   }
-  /** Membership by a quicker way than iterating, or undefined to iterate. */
+  /** Membership without iteration; undefined to iterate. */
   contains(_value: Value, _state: RenderState): boolean | undefined {
     return undefined;
   }
@@ -110,7 +110,7 @@ export abstract class PyObject {
   equals(_other: Value, _state: RenderState): boolean {
     return false;
   }
-  /** Whether `object[index]` exists in the type, which is what `is sequence` asks. */
+  /** Whether the type supports `object[index]`, as tested by `is sequence`. */
   get isSubscriptable(): boolean {
     return false;
   }
@@ -175,7 +175,7 @@ export function typeName(value: Value): string {
   return (value as PyObject).typeName;
 }
 
-/** Narrows to list. */
+/** Whether the value is a list. */
 export function isList(value: Value): value is readonly Value[] {
   return Array.isArray(value);
 }
@@ -186,15 +186,15 @@ export function textOf(value: Value): string | undefined {
   return value instanceof Markup ? value.text : undefined;
 }
 
-/** A key in the form that Python's equality asks for: 1, 1.0 and True are one key, Markup is its text. */
+/** A dict key in normal form: 1, 1.0 and True are one key, Markup is its text. */
 type NormalKey = string | number | bigint | null | object;
 
-/** The key of every Undefined: in Python they are all equal. */
+/** The key of all Undefined values, which are equal in Python. */
 const UNDEFINED_KEY = Object.freeze({});
-/** Strings that start with this are escaped, so that encoded tuples cannot collide with text. */
+/** Prefix of encoded tuples; strings with it are escaped to avoid collisions. */
 const ESCAPE = '\u0000';
 
-/** Brings a key into its normal form. Raises for lists and dicts. */
+/** A key in normal form. Raises for lists and dicts. */
 export function normalKey(key: Value): NormalKey {
   if (typeof key === 'string') return key.charCodeAt(0) === 0 ? `${ESCAPE}s${key}` : key;
   if (typeof key === 'number' || typeof key === 'bigint' || key === null) return key;
@@ -215,7 +215,7 @@ function normalFloat(value: number): number | bigint {
 const objectNumbers = new WeakMap<object, number>();
 let objectCount = 0;
 
-/** Values that a tuple used as a key may hold, nested ones included: shared tuples are exponentially large. */
+/** Maximum number of values in a tuple as key, nested ones included: shared tuples are exponentially large. */
 const MAX_KEY_PARTS = 1000;
 
 function encodeTuple(tuple: Tuple, count: { parts: number }): string {
@@ -224,7 +224,7 @@ function encodeTuple(tuple: Tuple, count: { parts: number }): string {
   return text;
 }
 
-/** A key inside a tuple as text, such that two texts are equal exactly when the keys are. */
+/** A key inside a tuple as text. Texts are equal exactly if the keys are. */
 function encodeKey(key: Value, count: { parts: number }): string {
   if (++count.parts > MAX_KEY_PARTS) overBudget('values in a tuple used as a key', MAX_KEY_PARTS);
   if (key instanceof Tuple) return `t${encodeTuple(key, count)}`;
@@ -238,10 +238,10 @@ function encodeKey(key: Value, count: { parts: number }): string {
   return `${typeof normal === 'string' ? 's' : 'i'}${text.length}:${text}`;
 }
 
-/** A Python dict: insertion order, Python's key equality, the first spelling of a key is kept. */
+/** A Python dict: insertion order, Python's equality of keys; the first of equal keys is stored. */
 export class Dict {
   readonly #values = new Map<NormalKey, Value>();
-  /** Original keys, for those that differ from their normal form. */
+  /** Original keys that differ from their normal form. */
   #originals: Map<NormalKey, Value> | null = null;
 
   static from(entries: Iterable<readonly [Value, Value]>): Dict {
@@ -253,7 +253,7 @@ export class Dict {
   get size(): number {
     return this.#values.size;
   }
-  /** Only for dicts that no template has seen yet. */
+  /** Adds an entry; only for new dicts, as templates see dicts as immutable. */
   set(key: Value, value: Value): void {
     const normal = normalKey(key);
     if (normal !== key && !this.#values.has(normal)) {

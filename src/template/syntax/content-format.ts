@@ -1,19 +1,19 @@
-/** Tree -> does the template loop over the parts of a message's content? Follows names through set, loops, filters and macros. */
+/** A tree -> whether the template loops over the parts of a message's content. Follows set, loops, filters and macros. */
 import type { AnyNode, Expression, NodeOf, Target } from './nodes.ts';
 import { descendants } from './walk.ts';
 
-/** What an expression stands for, as far as this question goes. */
+/** What an expression may be, for this question. */
 type Role = 'messages' | 'message' | 'content';
 
 const MAX_PASSES = 10;
 
-/** True when some loop runs over a message's content. */
+/** Whether a loop runs over a message's content. */
 export function loopsOverContent(root: NodeOf<'Root'>): boolean {
   const nodes = [...descendants(root)];
   const roles = new Map<string, Set<Role>>([['messages', new Set(['messages'])]]);
   const macros = new Map<string, NodeOf<'Macro'>>();
   for (const node of nodes) if (node.typename === 'Macro') macros.set(node.name, node);
-  // Names gain roles until nothing changes. Aliases of aliases need a pass each, and nobody chains many.
+  // Repeats until no name gains a role. Each alias of an alias needs a pass; chains are short.
   let isChanged = true;
   for (let pass = 0; isChanged && pass < MAX_PASSES; pass++) {
     isChanged = false;

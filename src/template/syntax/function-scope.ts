@@ -1,4 +1,4 @@
-/** The variables of one generated function -> their slots; and where among the functions a pass over the tree stands. */
+/** The variables of one generated function -> their slots, and the position of the scope pass among the functions. */
 import type { FunctionPlan, VariableRef } from './plans.ts';
 import type { Symbols } from './symbols.ts';
 
@@ -23,7 +23,7 @@ export class FunctionScope {
     }
     throw new Error(`no scope declares ${identifier}`);
   }
-  /** Read after the whole function was planned. */
+  /** Final after the whole function was planned. */
   get plan(): FunctionPlan {
     const slots = this.#slots;
     return {
@@ -35,16 +35,16 @@ export class FunctionScope {
   }
 }
 
-/** Where the pass stands. */
+/** The position of the pass. */
 export type Frame = {
   readonly symbols: Symbols;
   readonly code: FunctionScope;
-  /** The root, and `if` inside of it: assignments are exported. */
+  /** In the root and in `if` inside it: assignments are exported. */
   readonly isTopLevel: boolean;
-  /** Inside `if`: an unknown filter is an error only when it is reached. */
+  /** Inside `if`: an unknown filter is an error only if it is reached. */
   readonly isSoft: boolean;
-  /** Whether break and continue have a loop. */
+  /** Whether break and continue are inside a loop. */
   readonly hasLoop: boolean;
-  /** Identifiers of parameters that may not have a value yet, while defaults are evaluated. */
+  /** Identifiers of parameters that may have no value yet while defaults are evaluated. */
   readonly pending: ReadonlySet<string> | null;
 };

@@ -7,7 +7,7 @@ import { SYNTAX_LIMITS, type Token, type TokenKind } from './tokens.ts';
 const SPACE = `[${WHITESPACE_CLASS}]`;
 const FLOAT = /(?:\d+_)*\d+(?:(?:\.(?:\d+_)*\d+)?[eE][+-]?(?:\d+_)*\d+|\.(?:\d+_)*\d+)/y;
 const INTEGER = /0[bB](?:_?[01])+|0[oO](?:_?[0-7])+|0[xX](?:_?[0-9a-fA-F])+|[1-9](?:_?\d)*|0(?:_?0)*/y;
-/** Most names; the full pattern costs milliseconds to build, so it is only used where a name goes on beyond ASCII. */
+/** Names in ASCII. The full pattern takes milliseconds to build and is used only for other names. */
 const ASCII_NAME = /[A-Za-z0-9_]+(?![A-Za-z0-9_\u0080-\uffff])/y;
 const NAME = /[\p{L}\p{N}\p{M}\p{Pc}\u00b7\u0387\u2118\u212e\u309b\u309c]+/uy;
 const WORD_START = /[A-Za-z_]/;
@@ -16,7 +16,7 @@ const RAW_BEGIN = new RegExp(`\\{%[-+]?${SPACE}*raw${SPACE}*(?:-%\\}${SPACE}*|%\
 const RAW_END = new RegExp(`${SPACE}*endraw${SPACE}*(?:\\+%\\}|-%\\}${SPACE}*|%\\}\\n?)`, 'y');
 const CLOSERS: Readonly<Record<string, string>> = { '(': ')', '[': ']', '{': '}' };
 
-/** The source as Jinja2 sees it: line feeds only, without the last one. */
+/** The normalised source: only line feeds, without the last one, as in Jinja2. */
 export function normaliseSource(source: string): string {
   const text = source.includes('\r') ? source.replace(/\r\n?/g, '\n') : source;
   return text.endsWith('\n') ? text.slice(0, -1) : text;
@@ -33,7 +33,7 @@ class Lexer {
   readonly #source: string;
   readonly #tokens: Token[] = [];
   #at = 0;
-  /** Whether the last match ended with a line feed, so that a tag may stand at the start of a line. */
+  /** Whether the last match ended with a line feed, so that the next tag starts a line. */
   #isLineStart = true;
 
   constructor(source: string) {
@@ -56,7 +56,7 @@ class Lexer {
     throw new PyError('SyntaxError', message, offset);
   }
 
-  /** Text up to the next tag, and that tag. */
+  /** Reads text up to the next tag, and that tag. */
   #root(): void {
     const source = this.#source;
     const start = this.#at;
@@ -88,7 +88,7 @@ class Lexer {
     this.#at = at;
   }
 
-  /** Pushes text in front of a tag, stripped as the tag's sign and lstrip_blocks ask for. */
+  /** Pushes the text before a tag, stripped by the tag's sign and lstrip_blocks. */
   #data(start: number, end: number, sign: string, isVariable: boolean): void {
     const source = this.#source;
     let stop = end;
@@ -115,7 +115,7 @@ class Lexer {
   }
 
   #comment(tag: number): void {
-    if (this.#at >= this.#source.length) return; // Jinja2 accepts an opening mark as the very last text
+    if (this.#at >= this.#source.length) return; // Jinja2 accepts an opening mark at the end of the text
     const close = this.#source.indexOf('#}', this.#at);
     if (close < 0) this.#fail('Missing end of comment tag', tag);
     let end = close + 2;
@@ -160,7 +160,7 @@ class Lexer {
     });
   }
 
-  /** Tokens up to the closing mark, which only counts outside of brackets. */
+  /** Reads tokens up to the closing mark, which is ignored inside brackets. */
   #expression(closing: '%}' | '}}', closeAt: (at: number) => number): void {
     const open: string[] = [];
     for (;;) {

@@ -1,4 +1,4 @@
-/** The syntax tree: Nunjucks nodes, with the fields this dialect needs. The scope pass fills the `plan` fields. */
+/** The types of the syntax tree: Nunjucks nodes with this dialect's fields. The scope pass fills the `plan` fields. */
 import { type NunjucksNode, nunjucksNodes } from '../nunjucks.ts';
 import type { Value } from '../python/values.ts';
 import type {
@@ -97,7 +97,7 @@ export type NodeFields = {
     readonly body: Body;
     plan: MacroPlan | null;
   };
-  /** `{% call %}`, and `{% generation %}` when there is no call. */
+  /** `{% call %}`, or `{% generation %}` if `call` is null. */
   CallBlock: {
     readonly call: NodeOf<'FunCall'> | null;
     readonly parameters: readonly NodeOf<'TargetName'>[];
@@ -117,19 +117,19 @@ export type NodeFields = {
     readonly isScoped: boolean;
     readonly isRequired: boolean;
     readonly body: Body;
-    /** What a scoped block sees of its surroundings. */
+    /** The outer variables that a scoped block sees. */
     plan: readonly { readonly name: string; readonly ref: VariableRef }[] | null;
   };
   Autoescape: { readonly value: Expression; readonly body: Body; plan: FramePlan | null };
   Break: Record<never, never>;
   Continue: Record<never, never>;
-  /** include, import, from and extends: there is no loader, so reaching one is an error. */
+  /** include, import, from and extends. There is no loader, so executing one is an error. */
   Loader: { readonly template: Expression; readonly tag: string; readonly names: readonly string[] };
 };
 
 export type CompareOperator = '==' | '!=' | '<' | '<=' | '>' | '>=' | 'in' | 'not in';
 
-/** A node of one type. `offset` is its place in the normalised source. */
+/** A node of one type. `offset` is its position in the normalised source. */
 export type NodeOf<K extends keyof NodeFields> = K extends unknown
   ? { readonly typename: K; readonly offset: number } & NodeFields[K] & NunjucksNode
   : never;
@@ -224,10 +224,10 @@ const FIELDS: { readonly [K in keyof NodeFields]: readonly (keyof NodeFields[K] 
   Loader: ['template', 'tag', 'names'],
 };
 
-/** Nunjucks' own classes whose field list cannot be replaced; these types start from its base class. */
+/** Types of Nunjucks with a fixed field list; here they derive from its base class. */
 const FIXED = new Set(['Literal', 'Symbol', 'Array', 'Dict', 'Root', 'Output', 'TemplateData']);
 
-/** The place of a node: line and column from 0, as Nunjucks counts, and the offset. */
+/** The position of a node: line and column from 0, and the offset. */
 export type NodePlace = { readonly line: number; readonly column: number; readonly offset: number };
 
 type NodeMaker = new (place: NodePlace, fields: object) => NunjucksNode;
@@ -237,7 +237,7 @@ const CLASSES = new Map(
     const base = (FIXED.has(name) ? undefined : nunjucksNodes[name]) ?? nunjucksNodes['Node']!;
     const NodeClass = base.extend(name, { fields: ['offset', ...fields] });
     const planned = fields.filter((field) => field === 'plan' || field === 'ref' || field === 'isAlwaysSet');
-    // Nunjucks' constructor calls init; filling the fields from one object is quicker than from a list of arguments.
+    // Nunjucks' constructor calls init. One object is faster than a list of arguments.
     NodeClass.prototype.init = function init(
       this: Record<string, unknown>,
       place: NodePlace,
@@ -253,7 +253,7 @@ const CLASSES = new Map(
   }),
 );
 
-/** Makes a node. Fields that are left out are null. */
+/** Makes a node. Missing fields are null. */
 export function createNode<K extends keyof NodeFields>(
   typename: K,
   place: NodePlace,

@@ -1,11 +1,11 @@
-/** The operators of expressions: how tight each binds, and the node that it makes. */
+/** An operator -> its precedence and node type. */
 import type { BinaryName } from './nodes.ts';
 
 export const PRECEDENCE_OR = 1;
 export const PRECEDENCE_NOT = 3;
 export const PRECEDENCE_COMPARE = 4;
 export const PRECEDENCE_CONCAT = 6;
-/** How tight operators bind. `**` groups from the left as well. */
+/** Precedences. `**` is left-associative as well. */
 export const PRECEDENCES: Readonly<Record<string, number>> = {
   or: PRECEDENCE_OR,
   and: 2,

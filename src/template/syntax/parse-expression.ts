@@ -1,4 +1,4 @@
-/** Tokens -> expression nodes, with Jinja2's ladder of precedences. */
+/** Tokens -> expression nodes, with the precedences of Jinja2. */
 import { PyFloat, type Value } from '../python/values.ts';
 import type { Arguments, BinaryName, CompareOperator, Expression, NodeFields, NodeOf } from './nodes.ts';
 import {
@@ -26,7 +26,7 @@ export class ExpressionParser extends TargetParser {
     return this.stream.nested(() => this.#condition());
   }
 
-  /** An expression, or several with commas between them as a tuple. */
+  /** An expression, or a tuple of several separated by commas. */
   parseTuple({ withCondition = true, endName, isParenthesised = false }: TupleOptions = {}): Expression {
     const start = this.stream.current;
     const [items, isTuple] = this.items(endName, () =>
@@ -53,7 +53,7 @@ export class ExpressionParser extends TargetParser {
     return expression;
   }
 
-  /** Operands and operators that bind at least as tight as `minimum`, all from left to right. */
+  /** Operands and operators of at least the precedence `minimum`, left-associative. */
   #operation(minimum: number): Expression {
     const { stream } = this;
     let left = minimum <= PRECEDENCE_NOT && stream.isName('not') ? this.#not() : this.#unary(true);
@@ -72,7 +72,7 @@ export class ExpressionParser extends TargetParser {
     }
   }
 
-  /** How tight the current token binds as an operator; -1 for anything else. */
+  /** The precedence of the current token; -1 if it is no operator. */
   #precedence(): number {
     const { kind, value } = this.stream.current;
     if (kind === 'operator') return PRECEDENCES[value] ?? -1;
@@ -320,7 +320,7 @@ export class ExpressionParser extends TargetParser {
     return { positional, keywords, spread, spreadKeywords };
   }
 
-  /** `|name(args)|name…`. With `isInline` the first name comes without a bar. */
+  /** `|name(args)|name…`. With `isInline` the first name has no bar. */
   parseFilters(start: Expression | null, isInline = false): NodeOf<'Filter'> | null {
     const { stream } = this;
     let target = start;

@@ -1,10 +1,10 @@
-/** Tokens -> what is assigned to. */
+/** Tokens -> assignment targets. */
 import type { Value } from '../python/values.ts';
 import type { NodeOf, Target } from './nodes.ts';
 import type { TokenStream } from './token-stream.ts';
 import { describeToken } from './tokens.ts';
 
-/** Names that are values, and cannot be assigned to. */
+/** Names of values, which cannot be assigned to. */
 export const CONSTANTS = new Map<string, Value>([
   ['true', true],
   ['True', true],
@@ -22,7 +22,7 @@ export class TargetParser {
     this.stream = stream;
   }
 
-  /** What `parse` reads, several times where commas follow. */
+  /** A list of what `parse` reads, separated by commas. */
   protected items<T>(endName: string | undefined, parse: () => T): [items: T[], isTuple: boolean] {
     const { stream } = this;
     const items: T[] = [];
@@ -39,7 +39,7 @@ export class TargetParser {
     return [items, isTuple];
   }
 
-  /** What may stand left of `=` or between `for` and `in`. */
+  /** The left side of `=`, or the part between `for` and `in`. */
   parseTarget(options: { readonly endName?: string; readonly withAttributes?: boolean } = {}): Target {
     const { stream } = this;
     const start = stream.current;
@@ -72,7 +72,7 @@ export class TargetParser {
     return this.parseTargetName();
   }
 
-  /** A single name that is assigned to. */
+  /** A single name. */
   parseTargetName(): NodeOf<'TargetName'> {
     const token = this.stream.expect('name');
     if (CONSTANTS.has(token.value)) this.stream.fail(`can't assign to '${token.value}'`, token);

@@ -12,7 +12,7 @@ export function parse(source: string): NodeOf<'Root'> {
 }
 
 class StatementParser extends ExpressionParser {
-  /** Tags that are open, innermost last. */
+  /** Open tags, innermost last. */
   readonly #openTags: string[] = [];
   readonly #endTags: (readonly string[])[] = [];
 
@@ -56,14 +56,14 @@ class StatementParser extends ExpressionParser {
     return body;
   }
 
-  /** The body of a tag: from the end of the opening tag to the name in one of `endTags`. */
+  /** The body of a tag, up to the name of one of `endTags`. */
   #parseBody(...endTags: readonly string[]): Statement[] {
     this.stream.skipOperator(':');
     this.stream.expect('blockEnd');
     return this.#parseUntil(endTags);
   }
 
-  /** A body that ends with one tag, whose name is taken. */
+  /** A body with one end tag, whose name is consumed. */
   #parseWholeBody(endTag: string): Statement[] {
     const body = this.#parseBody(endTag);
     this.stream.next();

@@ -1,16 +1,16 @@
-/** What the scope pass decides: where every variable lives, and what entering and leaving a scope does. */
+/** The types of plans: the slot of every variable, and the actions on entry and exit of a scope. */
 import type { MacroShape } from '../python/macros.ts';
 
-/** A variable: a slot of a function of the template, `hops` functions outside of the one that uses it. */
+/** A variable: a slot of the function that is `hops` levels outside the current one. */
 export type VariableRef = { readonly functionId: number; readonly slot: number; readonly hops: number };
 
-/** How a variable gets its value when its scope is entered. */
+/** How a variable gets its value on entry to its scope. */
 export type EnterAction =
   | { readonly kind: 'resolve'; readonly ref: VariableRef; readonly name: string } // from the context
   | { readonly kind: 'alias'; readonly ref: VariableRef; readonly from: VariableRef } // from an outer scope
   | { readonly kind: 'clear'; readonly ref: VariableRef };
 
-/** A scope that is no function of its own. */
+/** A scope within a function. */
 export type FramePlan = { readonly enter: readonly EnterAction[]; readonly leave: readonly VariableRef[] };
 
 /** A function of the generated code: root, block, macro, recursive loop, loop filter. */
@@ -32,7 +32,7 @@ export type Export = { readonly name: string; readonly ref: VariableRef };
 
 export type SetPlan = { readonly target: ResolvedTarget; readonly exports: readonly Export[] };
 
-/** Whether printed values are escaped: known when compiling, or only when running. */
+/** Whether printed values are escaped; `dynamic` if known only at run time. */
 export type OutputPlan = { readonly escape: boolean | 'dynamic' };
 
 export type MacroPlan = {
@@ -41,7 +41,7 @@ export type MacroPlan = {
   readonly frame: FramePlan;
   /** Slots of parameters, then caller, kwargs and varargs as far as used. */
   readonly arguments: readonly VariableRef[];
-  /** Where the macro itself is kept. Not for call blocks. */
+  /** The variable of the macro; null for call blocks. */
   readonly target: VariableRef | null;
   readonly exports: readonly Export[];
 };
@@ -49,7 +49,7 @@ export type MacroPlan = {
 export type CallBlockPlan = Omit<MacroPlan, 'target' | 'exports'> & { readonly escape: boolean | 'dynamic' };
 
 export type ForPlan = {
-  /** Set when the body asks for `loop`. */
+  /** Not null if the body uses `loop`. */
   readonly loop: VariableRef | null;
   readonly target: ResolvedTarget;
   readonly frame: FramePlan;
@@ -77,6 +77,6 @@ export type RootPlan = {
   readonly frame: FramePlan;
   readonly self: VariableRef | null;
   readonly blocks: readonly BlockPlan[];
-  /** Names the template takes from its context, globals left out. */
+  /** Names that the template reads from its context, without globals. */
   readonly variables: ReadonlySet<string>;
 };

@@ -1,4 +1,4 @@
-/** Tree -> tree with plans: every variable gets a slot, every scope its entry and exit. Also finds what is wrong before running. */
+/** A tree -> the tree with plans: a slot for each variable, entry and exit actions for each scope. Reports static errors. */
 
 import { FILTERS, GLOBALS, TESTS } from '../library/library.ts';
 import { overBudget, PyError } from '../python/py-error.ts';
@@ -17,7 +17,7 @@ import type {
 import { collect, collectTarget, findUndeclared, Symbols } from './symbols.ts';
 import { descendants, visitChildren } from './walk.ts';
 
-/** A scoped block looks at every variable around it, so their number has to be bounded. */
+/** Maximum number of variables around a scoped block, which copies all of them. */
 const MAX_BLOCKS = 200;
 
 /** Plans a whole template in place. */
@@ -33,9 +33,9 @@ class ScopePass {
   #functionCount = 0;
   readonly #variables = new Set<string>();
   readonly #blocks: NodeOf<'Block'>[] = [];
-  /** Every name that is read anywhere. */
+  /** All names that are read anywhere. */
   readonly #usedNames = new Set<string>();
-  /** Macro parameters and names of `with`: these may be called loop, other targets may not. */
+  /** Macro parameters and names of `with`. Only these may be named `loop`. */
   readonly #parameters = new Set<AnyNode>();
   /** Whether any assignment in the template goes to a name `loop`. */
   #hasLoopTargets = false;
@@ -105,20 +105,20 @@ class ScopePass {
     return { symbols, code, isTopLevel: false, isSoft: false, hasLoop: false, pending: null, ...rest };
   }
 
-  /** A scope inside of `frame`, in the same function or in a new one. */
+  /** A scope inside `frame`, in the same function or a new one. */
   #inner(frame: Frame, code: FunctionScope = frame.code): Frame {
     const hasLoop = code === frame.code && frame.hasLoop;
     return this.#frame(new Symbols(frame.symbols), code, { hasLoop });
   }
 
-  /** A parameter of the scope itself, or null when it has none of that name. */
+  /** A parameter of this scope, or null. */
   #parameter(frame: Frame, name: string): VariableRef | null {
     const identifier = frame.symbols.find(name);
     if (identifier === undefined || frame.symbols.loads.get(identifier)?.kind !== 'parameter') return null;
     return frame.code.find(identifier);
   }
 
-  /** Gives the variables of a scope their slots, and plans how they are set when it is entered. */
+  /** Assigns slots to the variables of a scope and plans their values on entry. */
   #enter(frame: Frame): FramePlan {
     const { code, symbols } = frame;
     for (const identifier of symbols.loads.keys()) code.declare(identifier);
@@ -167,7 +167,7 @@ class ScopePass {
       case 'SetBlock': {
         const inner = this.#inner(frame);
         collect(inner.symbols, node.body);
-        // The filter's names belong to the scope of the body, which Jinja2 does not look through for them.
+        // The filter's names belong to the scope of the body, but Jinja2 does not collect them there.
         if (node.filter !== null) collect(inner.symbols, [node.filter]);
         const plan = this.#enter(inner);
         this.#statements(node.body, inner);

@@ -1,4 +1,4 @@
-/** The inside of a string literal -> its text, by the escapes of Python. */
+/** The source of a string literal -> its text, by the escapes of Python. */
 import { PyError } from '../python/py-error.ts';
 
 const SIMPLE: Readonly<Record<string, string>> = {
@@ -21,7 +21,7 @@ function fail(message: string, offset: number): never {
   throw new PyError('SyntaxError', message, offset);
 }
 
-/** Decodes what stands between the quotes. Unknown escapes keep their backslash. */
+/** Decodes the source between the quotes. Unknown escapes keep their backslash. */
 export function decodeString(text: string, offset: number): string {
   if (!text.includes('\\')) return text;
   let result = '';

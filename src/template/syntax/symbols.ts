@@ -1,8 +1,8 @@
-/** Which names a scope reads and writes, and where each comes from: Jinja2's rules of scoping, decided before running. */
+/** A scope -> the names that it reads and writes, each with its source, by Jinja2's static rules. */
 import type { AnyNode, NodeOf, Statement, Target } from './nodes.ts';
 import { visitChildren } from './walk.ts';
 
-/** How a name gets its value when its scope is entered. */
+/** How a name gets its value on entry to its scope. */
 export type Load =
   | { readonly kind: 'parameter' | 'clear' }
   | { readonly kind: 'resolve'; readonly name: string }
@@ -12,7 +12,7 @@ export type Load =
 export class Symbols {
   readonly level: number;
   readonly #parent: Symbols | null;
-  /** For a branch of an `if`: the scope as it was before the branch. The maps below then hold only what is new. */
+  /** For a branch of an `if`: the scope before the branch. The maps below then contain only additions. */
   readonly #base: Symbols | null;
   readonly #identifiers = new Map<string, string>(); // name -> identifier
   readonly #loads = new Map<string, Load>(); // identifier -> load
@@ -28,7 +28,7 @@ export class Symbols {
     return this.#loads;
   }
 
-  /** The identifier of a name, or undefined when no scope up to the root knows it. */
+  /** The identifier of a name, or undefined if no scope up to the root declares it. */
   find(name: string): string | undefined {
     return this.#own(name) ?? this.#parent?.find(name);
   }
@@ -61,7 +61,7 @@ export class Symbols {
     if (this.find(name) === undefined) this.#define(name, { kind: 'resolve', name });
   }
 
-  /** A name that is written. Until then it shows the outer variable, or nothing. */
+  /** A name that is written. Before that it has the outer variable's value, if any. */
   store(name: string): void {
     this.#stores.add(name);
     if (this.#own(name) !== undefined) return;
@@ -75,12 +75,12 @@ export class Symbols {
     return this.#define(name, { kind: 'parameter' });
   }
 
-  /** The same scope for one branch of an `if`: what the branch adds stays in the branch until it is merged. */
+  /** This scope for one branch of an `if`: additions stay in the branch until it is merged. */
   branch(): Symbols {
     return new Symbols(this.#parent, this);
   }
 
-  /** Takes over what the branches of an `if` found. What only some branches write falls back to the outside. */
+  /** Merges the branches of an `if`. A name that only some branches write falls back to the outer value. */
   mergeBranches(branches: readonly Symbols[]): void {
     const written = new Set<string>();
     for (const branch of branches)
@@ -99,7 +99,7 @@ export class Symbols {
     }
   }
 
-  /** Every name with a value in this scope and those around it: what a scoped block sees. */
+  /** All names with a value in this scope and the outer ones, as a scoped block sees them. */
   visibleStores(): Map<string, string> {
     const visible = new Map<string, string>();
     for (let symbols: Symbols | null = this; symbols !== null; symbols = symbols.#parent)
@@ -108,7 +108,7 @@ export class Symbols {
   }
 }
 
-/** Adds the names that statements and expressions use, in the order they are met. Inner scopes are left out. */
+/** Adds the names that statements and expressions use, in order. Inner scopes are excluded. */
 export function collect(symbols: Symbols, nodes: Iterable<AnyNode>): void {
   for (const node of nodes) collectNode(symbols, node);
 }
@@ -169,7 +169,7 @@ function collectNode(symbols: Symbols, node: AnyNode): void {
   }
 }
 
-/** An elif is an `if` of its own inside the branch of all elifs, as in Jinja2's tree. */
+/** An elif is an `if` inside the else branch, as in Jinja2's tree. */
 function collectIf(symbols: Symbols, node: NodeOf<'If'>): void {
   const [head, ...rest] = node.branches;
   collectNode(symbols, head!.cond);
@@ -186,7 +186,7 @@ function collectIf(symbols: Symbols, node: NodeOf<'If'>): void {
   symbols.mergeBranches(branches);
 }
 
-/** The names of one branch, on top of those before it. An empty branch adds nothing, so it is left out. */
+/** The names of one branch; an empty branch is skipped. */
 function collectBranch(symbols: Symbols, body: readonly Statement[]): Symbols {
   const branch = symbols.branch();
   collect(branch, body);
@@ -194,8 +194,8 @@ function collectBranch(symbols: Symbols, body: readonly Statement[]): Symbols {
 }
 
 /**
- * Which of the names are read before any assignment of that name, going through the nodes in order.
- * Blocks are left out, since they are functions of their own.
+ * The subset of the names that are read before they are assigned, in the order of the nodes. Blocks are excluded: they are
+ * separate functions.
  */
 export function findUndeclared(nodes: Iterable<AnyNode>, names: readonly string[]): ReadonlySet<string> {
   const open = new Set(names);

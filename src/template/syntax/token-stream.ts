@@ -1,4 +1,4 @@
-/** Tokens -> a cursor with the questions a parser asks, and nodes with their place. */
+/** Tokens -> a cursor for the parser, which also makes nodes with their position. */
 import { overBudget, PyError } from '../python/py-error.ts';
 import { createNode, type NodeFields, type NodeOf } from './nodes.ts';
 import { describeToken, SYNTAX_LIMITS, type Token, type TokenKind } from './tokens.ts';
@@ -22,7 +22,7 @@ export class TokenStream {
   get following(): Token {
     return this.#tokens[Math.min(this.#at + 1, this.#tokens.length - 1)]!;
   }
-  /** Takes the current token. The end stays the end. */
+  /** Returns the current token and moves on; stays at the end token. */
   next(): Token {
     const token = this.current;
     if (token.kind !== 'end') this.#at++;
@@ -71,7 +71,7 @@ export class TokenStream {
     throw new PyError('SyntaxError', message, token.offset);
   }
 
-  /** Runs a rule one level deeper. */
+  /** Runs a rule one nesting level deeper. */
   nested<T>(rule: () => T): T {
     if (++this.#nesting > SYNTAX_LIMITS.maxNesting)
       overBudget('nesting of the template', SYNTAX_LIMITS.maxNesting);
@@ -84,7 +84,7 @@ export class TokenStream {
     if (length > SYNTAX_LIMITS.maxChain) overBudget('length of a chain', SYNTAX_LIMITS.maxChain);
   }
 
-  /** A node at the place of a token. */
+  /** A node at the position of a token. */
   node<K extends keyof NodeFields>(
     typename: K,
     token: Token,

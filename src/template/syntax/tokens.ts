@@ -1,4 +1,4 @@
-/** The tokens of a template, and where they stand. */
+/** The types of tokens, limits of the source, and offsets -> lines and columns. */
 
 /** Kinds of tokens. An operator's kind is `operator`, its text is the value. */
 export type TokenKind =
@@ -22,7 +22,7 @@ export type Token = {
   readonly offset: number;
 };
 
-/** Limits on the template text, so that neither our recursion nor V8's overflows. */
+/** Limits of the template text that keep recursion bounded, here and in V8. */
 export const SYNTAX_LIMITS = {
   maxTemplateCharacters: 1_000_000,
   maxTokens: 200_000,
@@ -32,7 +32,7 @@ export const SYNTAX_LIMITS = {
   maxChain: 500,
 } as const;
 
-/** A place for people: lines and columns from 1, columns in characters. */
+/** A position in messages: line and column from 1, columns in characters. */
 export type Position = { readonly line: number; readonly column: number; readonly sourceLine: string };
 
 /** Line and column of an offset. */
@@ -52,7 +52,7 @@ export function positionOf(source: string, offset: number): Position {
   };
 }
 
-/** How an error names a token. */
+/** A token in an error message. */
 export function describeToken(token: Token): string {
   switch (token.kind) {
     case 'end':

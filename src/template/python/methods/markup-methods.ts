@@ -1,4 +1,4 @@
-/** What only Markup can do: take the tags out again. */
+/** Markup -> plain text: striptags and unescape. */
 import type { RenderState } from '../render-state.ts';
 import { splitSpaces } from './str-search.ts';
 
@@ -28,7 +28,7 @@ const ENTITIES: ReadonlyMap<string, string> = new Map([
   ['times', '\u00d7'],
 ]);
 
-/** Removes what lies between two marks, from the left, in one pass over the text. */
+/** Removes the text between two marks, from the left, in one pass. */
 function removeBetween(text: string, open: string, close: string): string {
   let result = '';
   let at = 0;

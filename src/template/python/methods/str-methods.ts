@@ -1,4 +1,4 @@
-/** The methods of str, as a table from name to implementation. Markup shares them and wraps what comes out. */
+/** A name -> the method of str. Markup has the same methods with Markup as result. */
 import { bind, type Signature, signature } from '../calls.ts';
 import { truth } from '../compare.ts';
 import { iterate } from '../iterate.ts';
@@ -11,7 +11,7 @@ import * as unicode from '../unicode.ts';
 import { Dict, type Keywords, Markup, Tuple, textOf, typeName, type Value } from '../values.ts';
 import * as search from './str-search.ts';
 
-/** What a method gets: the text, its bound arguments, and whether the text is Markup. */
+/** A method: text, bound arguments, and whether the text is Markup. */
 type Body = (
   state: RenderState,
   text: string,
@@ -27,7 +27,7 @@ function method(name: string, parameters: string, body: Body): void {
   METHODS.set(name, { signature: signature(name, parameters), body });
 }
 
-/** The name of every str method but `format` and `format_map`, which need the sandbox's lookups. */
+/** Names of the methods except `format` and `format_map`, which need sandboxed lookups. */
 export const STR_METHODS: ReadonlyMap<string, Method> = METHODS;
 
 /** Calls a method of str on plain text or Markup. */
@@ -46,7 +46,7 @@ export function callStrMethod(
   return isMarkup ? markAll(result) : result;
 }
 
-/** Marks text as Markup, also inside a list or tuple of parts. */
+/** Text as Markup, also inside a list or tuple. */
 function markAll(value: Value): Value {
   if (typeof value === 'string') return new Markup(value);
   if (Array.isArray(value)) return value.map(markAll);
@@ -71,7 +71,7 @@ method('upper', '', (state, self) => upper(state, self));
 method('lower', '', (state, self) => state.made(self.toLowerCase()));
 method('capitalize', '', (state, self) => state.made(unicode.capitalize(self)));
 
-/** A change that looks at every character on its own, in JavaScript. */
+/** A change of each character by itself. */
 function byCharacter(change: (self: string) => string): Body {
   return (state, self) => {
     state.work(self.length >> 1);
@@ -277,7 +277,7 @@ method('isprintable', '', (state, self) => self === '' || every(unicode.isPrinta
 method('isascii', '', (_state, self) => !/[\u0080-\uffff]/.test(self));
 method('isidentifier', '', (_state, self) => unicode.isIdentifier(self));
 
-/** islower/isupper: at least one cased character, and none of the other case. */
+/** islower, isupper: at least one cased character and none of the other case. */
 function hasOnlyCase(test: (char: string) => boolean, other: (char: string) => boolean): Body {
   return (state, self) => {
     state.work(self.length >> 2);

@@ -1,4 +1,4 @@
-/** Searching and splitting in text, with Python's rules for bounds, whitespace and line ends. */
+/** A text and a pattern -> positions or parts, with Python's rules for bounds, whitespace and line ends. */
 import { valueError } from '../py-error.ts';
 import type { RenderState } from '../render-state.ts';
 import { codePointLength, isPlain, isSpaceUnit, unitOffset } from '../unicode.ts';
@@ -12,7 +12,7 @@ function clampBounds(length: number, start: number | null, end: number | null): 
 /** The part of the text between two bounds, with the offset of its first unit. */
 export type Window = { readonly text: string; readonly from: number; readonly to: number };
 
-/** A window on a text, in UTF-16 units, or null when the bounds cross or start behind the end. */
+/** A window of a text in UTF-16 units; null if the bounds cross or start after the end. */
 export function windowOf(text: string, start: number | null, end: number | null): Window | null {
   if (start === null && end === null) return { text, from: 0, to: text.length };
   const plain = isPlain(text);
@@ -63,7 +63,7 @@ export function splitByFromRight(
   limit: number,
 ): string[] {
   if (limit < 0) {
-    // Separators may overlap, so the search has to start at the right even without a limit.
+    // Separators may overlap, so the search starts at the right even without a limit.
     if (separator === '') return valueError('empty separator');
   } else if (separator === '') return valueError('empty separator');
   const parts: string[] = [];
@@ -80,7 +80,7 @@ export function splitByFromRight(
   return parts.reverse();
 }
 
-/** `split(None, maxsplit)`: runs of whitespace separate, none at the ends. */
+/** `split(None, maxsplit)`: splits at runs of whitespace, without empty parts. */
 export function splitSpaces(state: RenderState, text: string, limit: number): string[] {
   const parts: string[] = [];
   let at = 0;
