@@ -41,7 +41,7 @@ FormulaId SchemaCompiler::Schema(const Place& given) {
   site.parts() = References(place);
   if (document_.IgnoresSiblings(schema)) return site.parts()[0];
   if (document_.has_unevaluated()) formulas().KeepAlternatives();
-  ReadKeywords(site);
+  ReadKeywords(schema, site);
   const FormulaId formula = formulas().And(std::move(site.parts()));
   if (formula > kTrueFormula) formulas().Note(formula, "#" + place.pointer);
   return WithUnevaluated(place, formula);

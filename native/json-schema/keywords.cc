@@ -1,6 +1,7 @@
 // Keywords that no function reads by itself, the index of all, and the schemas of schemas made of their rows.
 #include "json-schema/keywords.h"
 
+#include <map>
 #include <unordered_map>
 
 #include "json-schema/compile.h"
@@ -84,8 +85,16 @@ std::string SchemaOf(unsigned draft) {
 const Keyword* FindKeyword(std::string_view name) {
   static const auto index = [] {
     std::unordered_map<std::string_view, Keyword> keywords;
+    unsigned order = 0;
+    void (*last)(SchemaSite&) = nullptr;
     ForEachGroup([&](std::span<const Keyword> rows) {
-      for (const Keyword& row : rows) keywords.emplace(row.name, row).first->second.drafts |= row.drafts;
+      for (const Keyword& row : rows) {
+        order += row.read != last;
+        last = row.read;
+        Keyword& keyword = keywords.emplace(row.name, row).first->second;
+        keyword.drafts |= row.drafts;
+        keyword.order = order;
+      }
     });
     return keywords;
   }();
@@ -100,15 +109,12 @@ Subschemas SubschemasOf(std::string_view name) {
   return Subschemas::kNone;
 }
 
-void ReadKeywords(SchemaSite& site) {
-  ForEachGroup([&](std::span<const Keyword> rows) {
-    void (*last)(SchemaSite&) = nullptr;
-    for (const Keyword& row : rows) {
-      if (!row.read || row.read == last || !site.Find(row.name)) continue;
-      last = row.read;
-      row.read(site);
-    }
-  });
+void ReadKeywords(const JsonValue& schema, SchemaSite& site) {
+  std::map<unsigned, void (*)(SchemaSite&)> readers;  // by order
+  for (const auto& [name, value] : schema.members)
+    if (const Keyword* keyword = FindKeyword(name); keyword && keyword->read && site.Find(name))
+      readers.emplace(keyword->order, keyword->read);
+  for (const auto& [order, read] : readers) read(site);
 }
 
 std::string MetaSchema(std::string_view uri) {

@@ -7,6 +7,7 @@
 namespace onpolicy::grammar {
 
 class SchemaSite;
+struct JsonValue;
 
 // Drafts, as bits.
 constexpr unsigned kDraft4 = 1, kDraft6 = 2, kDraft7 = 4, kDraft2019 = 8, kDraft2020 = 16;
@@ -22,6 +23,7 @@ struct Keyword {
   const char* schema;  // its own, within the schema of schemas
   void (*read)(SchemaSite& site) = nullptr;  // neighbouring rows with the same function are read together, once
   Subschemas subschemas = Subschemas::kNone;
+  unsigned order = 0;  // of its function among all, set by the index
 };
 
 // Schemas of keywords that several rows share.
@@ -51,7 +53,7 @@ const Keyword* FindKeyword(std::string_view name);
 // The same, and also keywords that restrict nothing but hold schemas.
 Subschemas SubschemasOf(std::string_view name);
 // Reads all keywords of a schema object.
-void ReadKeywords(SchemaSite& site);
+void ReadKeywords(const JsonValue& schema, SchemaSite& site);
 // The schemas of schemas: URI without its fragment -> JSON text, so that documents may refer to them. Empty for any other
 // URI. Those of 2019-09 and 2020-12 are in one piece, without their vocabularies.
 std::string MetaSchema(std::string_view uri);
