@@ -227,30 +227,11 @@ std::vector<Shape> ShapeTable::NormalizeNegated(const Formula& formula) {
   return {};
 }
 
-std::vector<Shape> ShapeTable::NormalizeUnevaluated(const Formula& formula) {
-  std::vector<Shape> shapes;
-  {
-    const ScopedValue<bool> evaluating(evaluating_, true);
-    shapes = Of(formula.parts[0]);
-  }
-  for (Shape& shape : shapes) {
-    Atom atom;
-    if (shape.type == kObjectType && formula.has_members) {
-      atom = UnevaluatedMembers(shape, formula.members);
-    } else if (shape.type == kArrayType && formula.has_items) {
-      atom = UnevaluatedItems(shape, formula.items);
-    }
-    // Where something else evaluates the rest, none is left.
-    if (atom.has_rest) Apply(formulas_[formulas_.AtomOf(std::move(atom))].index, &shape);
-  }
-  return shapes;
-}
-
 // What is demanded of members that no evaluated atom names; without a rest where one names all.
-Atom ShapeTable::UnevaluatedMembers(const Shape& shape, FormulaId rest) {
+static Atom UnevaluatedMembers(FormulaTable& formulas, const Shape& shape, FormulaId rest) {
   Atom atom{.kind = Atom::kMembers, .any_order = true, .rest = rest, .has_rest = true};
   for (uint32_t index : shape.members) {
-    const Atom& evaluated = formulas_.atom(index);
+    const Atom& evaluated = formulas.atom(index);
     if (!evaluated.evaluates) continue;
     if (evaluated.has_rest) return {};
     for (const auto& [key, value] : evaluated.properties) atom.properties.push_back({key, kTrueFormula});
@@ -260,20 +241,39 @@ Atom ShapeTable::UnevaluatedMembers(const Shape& shape, FormulaId rest) {
 }
 
 // The same for items.
-Atom ShapeTable::UnevaluatedItems(const Shape& shape, FormulaId rest) {
+static Atom UnevaluatedItems(FormulaTable& formulas, const Shape& shape, FormulaId rest) {
   size_t prefix = 0;
   for (uint32_t index : shape.items) {
-    if (!formulas_.atom(index).evaluates) continue;
-    if (formulas_.atom(index).has_rest) return {};
-    prefix = std::max(prefix, formulas_.atom(index).prefix.size());
+    if (!formulas.atom(index).evaluates) continue;
+    if (formulas.atom(index).has_rest) return {};
+    prefix = std::max(prefix, formulas.atom(index).prefix.size());
   }
   std::vector<FormulaId> options{rest};
   for (uint32_t index : shape.some)
-    if (formulas_.atom(index).counts_evaluation && formulas_.atom(index).evaluates)
-      options.push_back(formulas_.atom(index).formula);
-  Atom atom{.kind = Atom::kItems, .rest = formulas_.Or(std::move(options)), .has_rest = true};
+    if (formulas.atom(index).counts_evaluation && formulas.atom(index).evaluates)
+      options.push_back(formulas.atom(index).formula);
+  Atom atom{.kind = Atom::kItems, .rest = formulas.Or(std::move(options)), .has_rest = true};
   atom.prefix.assign(prefix, kTrueFormula);
   return atom;
+}
+
+std::vector<Shape> ShapeTable::NormalizeUnevaluated(const Formula& formula) {
+  std::vector<Shape> shapes;
+  {
+    const ScopedValue<bool> evaluating(evaluating_, true);
+    shapes = Of(formula.parts[0]);
+  }
+  for (Shape& shape : shapes) {
+    Atom atom;
+    if (shape.type == kObjectType && formula.has_members) {
+      atom = UnevaluatedMembers(formulas_, shape, formula.members);
+    } else if (shape.type == kArrayType && formula.has_items) {
+      atom = UnevaluatedItems(formulas_, shape, formula.items);
+    }
+    // Where something else evaluates the rest, none is left.
+    if (atom.has_rest) Apply(formulas_[formulas_.AtomOf(std::move(atom))].index, &shape);
+  }
+  return shapes;
 }
 
 std::vector<Shape> ShapeTable::Intersect(const std::vector<Shape>& left, const std::vector<Shape>& right) {

@@ -143,8 +143,6 @@ class ShapeTable {
   FormulaId WithoutDisjoint(FormulaId negation, const std::vector<FormulaId>& conjunction);
   std::vector<Shape> Union(const std::vector<FormulaId>& formulas);
   std::vector<Shape> Intersect(const std::vector<Shape>& left, const std::vector<Shape>& right);
-  Atom UnevaluatedMembers(const Shape& shape, FormulaId rest);
-  Atom UnevaluatedItems(const Shape& shape, FormulaId rest);
   bool Apply(uint32_t atom, Shape* shape);
   std::vector<Shape> Tidy(std::vector<Shape> shapes);
   NodeId Names(uint32_t atom);
