@@ -262,6 +262,7 @@ class MemberOffers {
   }
   // A member of a key that excluded objects may have.
   void OfferDiffering(const std::string& key, NodeId text, FormulaId formula, ObjectState next, const FurtherKeys* further) {
+    if (state_.excluded == 0) return Offer(text, formula, 0, next, further);
     for (const Difference& difference : MemberDifferences(context_.seen, context_.values, formula, state_.excluded, key)) {
       next.excluded = difference.rest;
       Offer(text, difference.formula, difference.value, next, further);
