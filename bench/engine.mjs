@@ -52,7 +52,7 @@ const PARTS = {
   },
   memory: async () => {
     const requests = [500, 2000, 5000];
-    // A small nursery of a fixed size: V8 would let it grow by itself, by more than what is looked for here.
+    // A small nursery of fixed size: its growth would hide the differences measured here.
     const nodeFlags = ['--expose-gc', '--min-semi-space-size=2', '--max-semi-space-size=2'];
     const { residentMb } = await inProcess('engine/memory.mjs', { requests }, { nodeFlags });
     const growth = (from, to) => [100 * (residentMb[to] / residentMb[from] - 1)];

@@ -32,7 +32,7 @@ const PARTS = {
   },
   memory: async ({ requests: last = 5000 }) => {
     const requests = [last / 5, last / 2, last].map(Math.floor);
-    // A small nursery of a fixed size: V8 would let it grow by itself, by more than what is looked for here.
+    // A small nursery of fixed size: its growth would hide the differences measured here.
     const nodeFlags = ['--expose-gc', '--min-semi-space-size=2', '--max-semi-space-size=2'];
     const { residentMb, heapMb } = await inProcess(
       'http/memory.mjs',

@@ -3,7 +3,7 @@ import { inProcess, result, waitUntilQuiet } from './measure.mjs';
 import { ensureOnnxModel, ensureTinyFolder } from './model/onnx.mjs';
 import { measureSpeed } from './onnx/speed.mjs';
 
-/** A small nursery of a fixed size: V8 would let it grow by itself, by more than what is looked for here. */
+/** A small nursery of fixed size: its growth would hide the differences measured here. */
 const NODE_FLAGS = ['--expose-gc', '--min-semi-space-size=2', '--max-semi-space-size=2'];
 
 /** Parts in order: each gives rows. */

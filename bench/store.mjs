@@ -1,5 +1,5 @@
-// A home folder of 10,000 checkpoints and 1,000,000 trajectories -> how long opening, listing and logging take, and what memory.
-// It is made up in a temporary folder, which takes minutes and 1 GB; ONPOLICY_STORE_SCALE=0.01 makes it smaller.
+// A home folder of 10,000 checkpoints and 1,000,000 trajectories -> times of opening, listing and logging, and memory.
+// It is generated in a temporary folder, which takes minutes and 1 GB; ONPOLICY_STORE_SCALE=0.01 makes it smaller.
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';

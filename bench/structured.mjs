@@ -14,7 +14,7 @@ const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
 const data = path.resolve(root, '../shared/data/structured');
 const throughputModel = path.join(root, 'bench', 'models', 'qwen3-0.6b-q8_0.gguf');
 const KIND = { json: 0, regex: 1, choice: 2, gbnf: 3, ebnf: 3, lark: 3, structural_tag: 4 };
-/** Compiles and walks each specification this often and takes each step's least time: other load on the machine only adds. */
+/** Repetitions of each specification. The minimum of each step is used, as other load only adds time. */
 const ROUNDS = 3;
 
 /** Real vocabularies lie in the sources that node-llama-cpp ships. */

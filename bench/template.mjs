@@ -58,7 +58,7 @@ function result(name, values, ratios) {
 /** The peer's way to compile, or null where it is not installed. */
 async function loadPeer() {
   try {
-    const name = '@huggingface/jinja'; // not a dependency: measured only where somebody installed it
+    const name = '@huggingface/jinja'; // not a dependency: measured only if installed
     const { Template } = await import(name);
     return Template;
   } catch {
@@ -81,7 +81,7 @@ export async function run({ repeats = 15 } = {}) {
     try {
       template.render(input);
     } catch {
-      continue; // wants tools or other inputs that this conversation lacks
+      continue; // needs tools or other inputs
     }
     for (const engine of ['compiled', 'interpreted'])
       render[engine].push(timeOf(() => template.render(input, { engine }), repeats));

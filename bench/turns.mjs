@@ -1,5 +1,5 @@
-// Engines -> the times of their steps, measured in turns: all are loaded at once, and one runs while the others are stopped.
-// The speed of a machine changes over seconds when others use it too; what takes turns meets the same machine.
+// Engines -> the times of their steps, measured in turns: all are loaded, and one runs while the others are stopped.
+// The speed of a shared machine changes over seconds; turns give all engines the same conditions.
 import { spawn } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';

@@ -12,7 +12,7 @@ import { toTypes } from './schema-types.mjs';
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
 const protocol = path.join(root, 'src', 'protocol');
 const require = createRequire(import.meta.url);
-/** Keywords of our own: read by the docs, the types or the messages of faults, never checked. */
+/** Our own keywords, for docs, types and error messages. They check nothing. */
 const ANNOTATIONS = ['bounds', 'expected', 'tsType'];
 
 /**
@@ -30,7 +30,7 @@ function step(key) {
 }
 `;
 
-/** Replaces the two habits. Fails when ajv words them differently one day. */
+/** Replaces the two patterns. Fails if a version of ajv writes them differently. */
 function withoutHabits(code) {
   const linear = code
     .replaceAll(
@@ -67,7 +67,7 @@ export async function loadSchemas() {
   }
 }
 
-/** What the checks need of a schema: without docs and types. */
+/** A schema without the keywords for docs and types. */
 function bare(schema) {
   if (Array.isArray(schema)) return schema.map(bare);
   if (typeof schema !== 'object' || schema === null) return schema;

@@ -1,4 +1,4 @@
-// A way to answer a request -> a server and a client of Node's own around it, and nothing of this library: what any pair of them costs.
+// A function that answers requests -> a bare Node server and client around it: the cost without this library.
 import http from 'node:http';
 
 /** Head of every answer: the one that `serve()` sends. */

@@ -1,3 +1,4 @@
+/** Commands of the CLI with the embedded model -> what they print. */
 import { once } from 'node:events';
 import fs from 'node:fs/promises';
 import path from 'node:path';

@@ -1,3 +1,4 @@
+/** Command lines -> what the CLI prints, its exit code and its errors. */
 import fs from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { makeRun } from '../report/made-run.ts';

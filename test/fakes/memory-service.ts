@@ -1,4 +1,4 @@
-/** A whole service in memory: answers from a script, models and jobs that are only noted. For tests of what stands before one. */
+/** A script of answers -> a service in memory, for tests of its callers. Models and jobs are only recorded. */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ChatCompletionStream } from '../../src/answer/stream.ts';
@@ -22,27 +22,27 @@ import {
 } from '../../src/protocol/index.ts';
 import type { CallOptions, Service, TrainingJob } from '../../src/service.ts';
 
-/** How a service of memory behaves. */
+/** Options of {@link createMemoryService}. */
 export type MemoryServiceOptions = {
   /** Pieces of every answer. Default: the last message's content, in words. */
   readonly pieces?: readonly string[];
-  /** Time before each piece. */
+  /** Milliseconds before each piece. */
   readonly pieceMs?: number;
   /** Gradient steps of a training job. */
   readonly gradientSteps?: number;
-  /** Time of each. */
+  /** Milliseconds of each step. */
   readonly stepMs?: number;
   /** Makes training jobs fail after the first step. */
   readonly failure?: OnpolicyError;
 };
 
-/** What the tests may look at beside the contract. */
+/** Observations for tests, beside the contract. */
 export type MemoryService = Service & {
   /** Names of the methods that were called, in order. */
   readonly calls: string[];
-  /** Completions under way. */
+  /** Number of running completions. */
   readonly active: () => number;
-  /** Pieces that were made in all. */
+  /** Number of pieces made so far. */
   readonly made: () => number;
   readonly report: (modelId: string) => Promise<string>;
 };
@@ -55,7 +55,7 @@ type StoredJob = {
   wake: (() => void)[];
 };
 
-/** Opens one. */
+/** Opens a service in memory. */
 export function createMemoryService(options: MemoryServiceOptions = {}): MemoryService {
   const { pieceMs = 0, gradientSteps = 2, stepMs = 1, failure } = options;
   const models = new Map<string, StoredModel>();

@@ -1,4 +1,4 @@
-/** No request without a token that allows it reaches the service: every endpoint, every way to have none. */
+/** Each endpoint with each invalid token -> refused before the service is called. */
 import { describe, expect, it } from 'vitest';
 import type { Scope } from '../../src/http/index.ts';
 import { endpoints } from '../../src/http/server/routes.ts';

@@ -1,4 +1,4 @@
-/** The client on its own: what it retries, what it says of servers that are other or broken. */
+/** Scripted servers -> retries and errors of the client. */
 import { once } from 'node:events';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -1,4 +1,4 @@
-/** A seed -> requests as nobody should send them, as bytes for a socket; and what a server makes of them. */
+/** A seed -> hostile requests as bytes of a socket, and a server's responses to them. */
 import net from 'node:net';
 import { randomNumbers } from '../fakes/random-numbers.ts';
 

@@ -1,4 +1,4 @@
-/** A pool: who is asked, who is left out and comes back, and what becomes of requests under way. */
+/** Requests to a pool -> the member that answers: affinity, failed members, running requests. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { OnpolicyError } from '../../src/errors.ts';

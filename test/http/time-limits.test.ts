@@ -1,4 +1,4 @@
-/** Time limits: who is called, and when, on a fake clock. */
+/** Time limits -> calls at their time, on a fake clock. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { limitTime } from '../../src/http/time-limits.ts';
 

@@ -1,3 +1,4 @@
+/** A run -> its report page, read as data and in a browser. */
 import fs from 'node:fs';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';

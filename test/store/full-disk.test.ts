@@ -1,3 +1,4 @@
+/** A full disk -> errors, without damage to the store. */
 import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';

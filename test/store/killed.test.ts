@@ -1,3 +1,4 @@
+/** A process killed while it writes -> a store with all acknowledged writes. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import fs from 'node:fs';

@@ -1,3 +1,4 @@
+/** Logged trajectories -> metrics and files of a run. */
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';

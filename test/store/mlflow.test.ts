@@ -1,3 +1,4 @@
+/** Runs -> requests to an MLflow server. */
 import fs from 'node:fs';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';

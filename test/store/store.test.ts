@@ -1,3 +1,4 @@
+/** Calls of the runtime -> models, checkpoints and jobs in the home folder. */
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';

@@ -1,3 +1,4 @@
+/** Calls of `onpolicy/template` -> text, spans and errors. */
 import { createRequire } from 'node:module';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { OnpolicyError } from '../../src/errors.ts';

@@ -1,3 +1,4 @@
+/** Hostile templates -> errors within the budgets. */
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { renderChatTemplate } from '../../src/template/index.ts';

@@ -1,3 +1,4 @@
+/** Real chat templates -> the text that Python renders. */
 import { describe, expect, it } from 'vitest';
 import { renderChatTemplate } from '../../src/template/index.ts';
 import { dataFile, ENGINES, GOLDEN_NOW, type GoldenRow, readGolden } from './helpers.ts';

@@ -1,3 +1,4 @@
+/** Templates of each language feature -> their text. */
 import { describe, expect, it } from 'vitest';
 import { render } from './helpers.ts';
 

@@ -1,4 +1,4 @@
-/** What single families and the machine do with the odd cases. */
+/** Special cases of single families -> events of the parser. */
 import { describe, expect, it } from 'vitest';
 import {
   createToolCallIds,

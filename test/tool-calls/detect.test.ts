@@ -1,4 +1,4 @@
-/** Detection on real templates, and reading back what they render. */
+/** Real templates -> the detected format, whose parser reads what they render. */
 import { describe, expect, it } from 'vitest';
 import { detectToolFormat, type ToolDefinition, type ToolFormat } from '../../src/tool-calls/index.ts';
 import { dataFile, readGolden } from '../template/helpers.ts';

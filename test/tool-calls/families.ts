@@ -1,4 +1,4 @@
-/** Every family's way to write the same calls, from the facts of the formats. */
+/** The same calls -> their text in each family. */
 import type { ToolFormat } from '../../src/tool-calls/index.ts';
 
 export const WEATHER = {

@@ -1,4 +1,4 @@
-/** Runs a parser over a text cut into deltas, and adds the events up. */
+/** A text cut into deltas -> the events of a parser, joined to a message. */
 import {
   createToolCallParser,
   foldToolCallEvents,
