@@ -1,4 +1,4 @@
-/** A step of tokens -> sampled tokens: the contract of what computes, and the two kinds of models that fulfil it. */
+/** A model file -> a backend, which computes steps: the contract of backends, and the two that fulfil it. */
 export {
   type Backend,
   type BackendLimits,
@@ -11,6 +11,4 @@ export {
 } from './backend.ts';
 export { GgufModel, loadGguf } from './gguf.ts';
 export type { LoadedModel } from './model.ts';
-export { fetchModel, parseHubReference } from './onnx/download.ts';
-export { isOnnxModel } from './onnx/folder.ts';
-export { loadOnnx } from './onnx/model.ts';
+export { fetchModel, isOnnxModel, loadOnnx, parseHubReference } from './onnx/index.ts';

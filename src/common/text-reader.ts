@@ -1,4 +1,4 @@
-/** growing text -> what a parser asks of it: parsers read as if all text were there, and pause only while an answer is open. */
+/** Growing text -> answers to a parser, which reads as if all text were there and pauses while an answer is open. */
 
 /** A piece of a parser. It yields when it needs more text, and returns its answer. */
 export type Reading<T = void> = Generator<void, T, void>;
@@ -74,7 +74,7 @@ export class TextReader {
     return this.#text[this.#at] ?? '';
   }
 
-  /** Consumes `literal` if the text goes on with it. */
+  /** Consumes `literal` if it comes next. */
   *takes(literal: string): Reading<boolean> {
     for (;;) {
       const next = this.#text.slice(this.#at, this.#at + literal.length);

@@ -1,4 +1,4 @@
-/** The cache of a prompt -> a file and a handle that another process can go on from. Everything is checked before the engine sees it. */
+/** The cache of a prompt -> a file and a handle, from which another process continues. Everything is checked before the engine sees it. */
 import { createHash, randomUUID } from 'node:crypto';
 import fs from 'node:fs/promises';
 import os from 'node:os';
@@ -11,7 +11,7 @@ export type KvTransfer =
   | { readonly kind: 'none' }
   /** Compute the prompt and save its cache. */
   | { readonly kind: 'save' }
-  /** Go on from a saved one. */
+  /** Continue from a saved one. */
   | { readonly kind: 'resume'; readonly handle: string };
 
 type TransferRequest = Pick<ValidChatRequest, 'kv_transfer_params' | 'stream'>;
@@ -38,9 +38,9 @@ export const KV_TRANSFER_FOLDER = path.join(os.tmpdir(), `onpolicy-kv-${process.
 
 const MAGIC = 'onpolicy-kv 1\n';
 const HANDLE = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
-/** A file that nobody came for in this time is deleted when the next one is saved. */
+/** Older files are deleted when the next one is saved. */
 const KEPT_FOR_MS = 3_600_000;
-/** Parts of a model file that stand for the whole. */
+/** Pieces of a model file in its digest. */
 const SAMPLES = 256;
 const SAMPLE_BYTES = 4096;
 
@@ -64,7 +64,7 @@ export function readKvTransfer({ kv_transfer_params: params, stream }: TransferR
   return { kind: 'resume', handle };
 }
 
-/** Writes a cache and returns the `kv_transfer_params` of the request that will go on from it. */
+/** Writes a cache and returns the `kv_transfer_params` of the request that continues from it. */
 export async function saveCache(
   folder: string,
   owner: CacheOwner,
@@ -115,7 +115,7 @@ export async function loadCache(
   return { tokens, state: payload.subarray(4 * header.tokens) };
 }
 
-/** What stands for the content of a model file: its size, and pieces from all over it. */
+/** A digest of a model file: of its size, and of pieces from all over it. */
 export async function digestModel(file: string): Promise<string> {
   const handle = await fs.open(file);
   try {

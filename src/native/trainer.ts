@@ -19,7 +19,7 @@ export type NativeRow = {
   readonly targetTokens: Int32Array;
 };
 
-/** One matrix per factor that the trainer holds: its number, and what the optimizer knows about it. */
+/** One matrix per factor: its values, or the optimizer's state about them. */
 export type NativeColumn = 'value' | 'gradient' | 'firstMoment' | 'secondMoment';
 
 /** Facts about the model that is trained. */

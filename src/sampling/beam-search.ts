@@ -1,4 +1,4 @@
-/** Candidates of every live beam, step by step -> the best hypotheses. Numbers only: it knows no tensors and no text. */
+/** Candidates of every live beam, step by step -> the best hypotheses. Numbers only: it sees no tensors and no text. */
 
 /** The best tokens after one beam: parallel columns, best first. */
 export type Expansion = {
@@ -79,7 +79,7 @@ export class BeamSearch<E extends Expansion = Expansion> {
   }
 
   /**
-   * Takes one expansion per live beam. Returns for each beam that is live now which of the old ones it goes on from.
+   * Applies one expansion per live beam. Returns for each new live beam the index of the old one that it extends.
    * Every candidate that ends a path finishes it; of the others the best `width` live on.
    */
   step(expansions: readonly E[]): number[] {
@@ -123,7 +123,7 @@ export class BeamSearch<E extends Expansion = Expansion> {
     this.#finished.length = Math.min(this.#finished.length, this.#options.width);
   }
 
-  /** Value of the worst hypothesis that a new one would have to beat; -Infinity while there is room. */
+  /** Value of the worst hypothesis, which a new one must exceed; -Infinity while there are fewer than `width`. */
   #worst(): number {
     return this.#finished.length < this.#options.width ? -Infinity : this.#finished.at(-1)!.value;
   }

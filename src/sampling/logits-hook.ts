@@ -17,7 +17,7 @@ export class LogitsHook {
     this.#vocabSize = vocabSize;
   }
 
-  /** Where the next row goes. Processors keep references to it, and may even have given its memory away. */
+  /** Memory for the next row. Processors may store references to it, and may have transferred its memory. */
   row(): Float32Array {
     if (lengthOf(this.#row) !== this.#vocabSize) this.#row = new Float32Array(this.#vocabSize);
     return this.#row;

@@ -16,7 +16,7 @@ export type LogitsProcessorOptions = {
   readonly vocabSize: number;
 };
 
-/** Makes the processor of one choice: what it keeps between tokens is the choice's own. */
+/** Makes the processor of one choice. Its state between tokens belongs to that choice. */
 export type LogitsProcessorFactory = (options: LogitsProcessorOptions) => LogitsProcessor;
 
 const factories = new Map<string, LogitsProcessorFactory>();

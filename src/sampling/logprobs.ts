@@ -6,10 +6,10 @@ import type { Tokenizer } from '../tokenizer/index.ts';
 /** JSON has no -Infinity: the wire's floor. */
 export const LOGPROB_FLOOR = -9999;
 
-/** How a token is shown. All entries share it, so its bytes are frozen. */
+/** Text and bytes of a token. All entries share them, so the bytes are frozen. */
 type ShownToken = { readonly text: string; readonly bytes: number[] };
 
-/** Likely tokens come again and again. Those that are met after as many others are read anew each time. */
+/** Tokens that are cached at most; the texts of later ones are decoded each time. */
 const MOST_SHOWN = 32_768;
 const shownTokens = new WeakMap<Tokenizer, Map<number, ShownToken>>();
 const decoder = new TextDecoder();

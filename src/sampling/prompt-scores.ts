@@ -5,7 +5,7 @@ import type { PromptLogprobs, ValidChatRequest } from '../protocol/index.ts';
 import type { Tokenizer } from '../tokenizer/index.ts';
 import { LOGPROB_FLOOR } from './logprobs.ts';
 
-/** Alternatives that one step hands over at most, and that one answer holds at most. */
+/** Alternatives in one step at most, and in one answer. */
 const STEP_ALTERNATIVES = 2 ** 22;
 const ANSWER_ALTERNATIVES = 2 ** 22;
 
@@ -53,7 +53,7 @@ export class PromptScores {
     return Math.max(0, Math.max(start, this.firstRow) + allowed - start);
   }
 
-  /** (rows, 3) for the tokens from `start` to `end`, as a step takes them: `at` is the place of `start` in the step. */
+  /** The {@link Step.scoreRows} of the tokens from `start` to `end`: `at` is the index of `start` in the step. */
   layOut(start: number, end: number, at: number): Int32Array {
     const rows = new Int32Array(3 * this.rowsIn(start, end));
     const first = Math.max(start, this.firstRow);
@@ -62,7 +62,7 @@ export class PromptScores {
     return rows;
   }
 
-  /** Takes rows `from` to `to`, which follow the last ones. False: the model's logits were no numbers. */
+  /** Adds rows `from` to `to`, which follow the last ones. Returns false if the model's logits are not numbers. */
   push(rows: SampledRows, from: number, to: number): boolean {
     for (let row = from; row < to; row++) {
       if (rows.status[row] !== ROW_STATUS.SAMPLED) return false;

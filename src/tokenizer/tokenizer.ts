@@ -26,9 +26,9 @@ export interface Tokenizer {
 export type SpecialTokens = {
   /** They are no text. */
   readonly skipSpecial: boolean;
-  /** These are text all the same, because they mark tool calls or reasoning. */
+  /** These are text nevertheless: they mark tool calls or reasoning. */
   readonly shownSpecials: ReadonlySet<number>;
-  /** Where they are text: whether one that follows another keeps the space that it begins with. */
+  /** If they are text: whether a special token behind another one keeps its leading space. */
   readonly spacesBetween: boolean;
 };
 
@@ -47,9 +47,9 @@ export function textBytes(
   return !spacesBetween && bytes[0] === SPACE && tokenizer.isSpecial(previous) ? bytes.subarray(1) : bytes;
 }
 
-/** Texts of tokens that are whole characters, by id: the same tokens come again and again. */
+/** Cached texts of tokens that are whole characters, by id. */
 const wholeTexts = new WeakMap<Tokenizer, Map<number, string>>();
-/** Tokens that are met after as many others are read anew each time. */
+/** Tokens that are cached at most; later ones are decoded each time. */
 const MOST_WHOLE_TEXTS = 32_768;
 
 function wholeTextsOf(tokenizer: Tokenizer): Map<number, string> {

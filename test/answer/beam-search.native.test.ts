@@ -204,11 +204,10 @@ describe('beam search', () => {
     const running = runtime.createCompletion(beams(STORY, 4, { max_tokens: 400, ignore_eos: true }), {
       signal: abort.signal,
     });
-    setTimeout(() => abort.abort(), 20);
+    await expect.poll(() => runtime.stats().running, { interval: 2 }).toBeGreaterThan(0);
+    abort.abort();
     await expect(running).rejects.toMatchObject({ code: 'ABORTED' });
-    for (let i = 0; i < 100 && runtime.stats().running > 0; i++)
-      await new Promise((resolve) => setTimeout(resolve, 5));
-    expect(runtime.stats()).toMatchObject({ running: 0, waiting: 0, kvTokensInUse: 0 });
+    await expect.poll(() => runtime.stats()).toMatchObject({ running: 0, waiting: 0, kvTokensInUse: 0 });
   });
 
   it('goes through where the cache holds fewer tokens than its beams have', async () => {

@@ -2,15 +2,15 @@
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { createRuntime } from '../../src/runtime.ts';
+import { turns } from '../fakes/engine-requests.ts';
 import { COUNT, openRuntime, PARIS, request, STORY } from './asking.ts';
 
 const { runtime, ask, text, stream } = openRuntime();
 
 /** Waits until nothing runs: an aborted sequence is freed when the running step ends. */
 async function settled(): Promise<void> {
-  for (let i = 0; i < 1000 && runtime().stats().running > 0; i++)
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  expect(runtime().stats()).toMatchObject({ running: 0, waiting: 0, kvTokensInUse: 0 });
+  const idle = { running: 0, waiting: 0, kvTokensInUse: 0 };
+  await expect.poll(() => runtime().stats(), { timeout: 5000, interval: 5 }).toMatchObject(idle);
 }
 
 describe('a stream', () => {
@@ -123,7 +123,7 @@ describe('many requests', () => {
     await Promise.all(
       Array.from({ length: 100 }, async (_, i) => {
         const controller = new AbortController();
-        setTimeout(() => controller.abort(), (i * 37) % 150);
+        void turns((i * 37) % 150).then(() => controller.abort());
         await runtime()
           .createCompletion(request(STORY, { ignore_eos: true, n: 1 + (i % 3), temperature: 1 }), {
             signal: controller.signal,
@@ -211,7 +211,7 @@ describe('a runtime', () => {
     const closing = await createRuntime({ threads: 1 });
     await closing.createCompletion(request(PARIS));
     const running = closing.createCompletion(request(STORY, { ignore_eos: true }));
-    await new Promise((resolve) => setTimeout(resolve, 10));
+    await expect.poll(() => closing.stats().running, { interval: 2 }).toBe(1);
     const closed = closing.close();
     await expect(running).rejects.toMatchObject({ code: 'CLOSED' });
     await closed;
@@ -226,7 +226,6 @@ describe('a runtime', () => {
       log: (level, line) => lines.push(`${level} ${line}`),
     });
     await logging.createCompletion(request(PARIS));
-    await new Promise((resolve) => setTimeout(resolve, 20));
-    expect(lines.some((line) => line.startsWith('info'))).toBe(true);
+    await expect.poll(() => lines.some((line) => line.startsWith('info'))).toBe(true);
   });
 });

@@ -2,9 +2,9 @@
 import path from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { readFolder } from '../../src/backends/onnx/folder.ts';
-import { giveFresh } from '../../src/backends/onnx/fresh.ts';
-import { fuseAttention } from '../../src/backends/onnx/fuse.ts';
-import { readGraphFile } from '../../src/backends/onnx/graph-file.ts';
+import { giveFresh } from '../../src/backends/onnx/graph/fresh.ts';
+import { fuseAttention } from '../../src/backends/onnx/graph/fuse.ts';
+import { readGraphFile } from '../../src/backends/onnx/graph/graph-file.ts';
 import { closeAll, type GRAPHS, layoutOf, modelOf, whyNoOnnx } from './engines.ts';
 
 afterAll(closeAll);

@@ -3,9 +3,9 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ComputeThread } from '../../src/backends/onnx/compute-thread.ts';
 import { readFolder } from '../../src/backends/onnx/folder.ts';
-import { giveFresh } from '../../src/backends/onnx/fresh.ts';
-import { fuseAttention } from '../../src/backends/onnx/fuse.ts';
-import { readGraphFile } from '../../src/backends/onnx/graph-file.ts';
+import { giveFresh } from '../../src/backends/onnx/graph/fresh.ts';
+import { fuseAttention } from '../../src/backends/onnx/graph/fuse.ts';
+import { readGraphFile } from '../../src/backends/onnx/graph/graph-file.ts';
 import type { Decoder } from '../../src/backends/onnx/messages.ts';
 import type { ChatCompletion } from '../../src/protocol/index.ts';
 import type { Runtime } from '../../src/runtime.ts';
@@ -213,9 +213,11 @@ describe.skipIf(whyNoOnnx() !== null).each(Object.keys(LAYOUTS))('%s', (name) =>
     if (isExact) expect([beams[0]]).toEqual(texts(await answer(COUNT, { max_tokens: 40 })));
 
     const controller = new AbortController();
+    const before = runtime.stats().generatedTokens;
     const stopped = runtime.createCompletion(ask(COUNT, { max_tokens: 800, ignore_eos: true }), controller);
     const beside = answer(COUNT);
-    setTimeout(() => controller.abort(), 20);
+    await expect.poll(() => runtime.stats().generatedTokens, { interval: 2 }).toBeGreaterThan(before);
+    controller.abort();
     await expect(stopped).rejects.toMatchObject({ code: 'ABORTED' });
     expect(texts(await beside)).not.toEqual(['']);
     // What is aborted while a step runs is counted until the step ends.

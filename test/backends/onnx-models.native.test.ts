@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { readGraphFile } from '../../src/backends/onnx/graph-file.ts';
+import { readGraphFile } from '../../src/backends/onnx/graph/graph-file.ts';
 import { loadTransformers } from '../../src/backends/onnx/packages.ts';
 import { requireGguf } from '../../src/models/models.ts';
 import { createRuntime, type Runtime } from '../../src/runtime.ts';

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ChatCompletion, ChatCompletionChunk, ChatCompletionRequest } from '../../src/protocol/index.ts';
 import type { Runtime } from '../../src/runtime.ts';
+import { turns } from '../fakes/engine-requests.ts';
 import { ask, closeAll, ENGINES, modelOf, openRuntime, questions } from './engines.ts';
 
 afterAll(closeAll);
@@ -30,9 +31,8 @@ describe.each(ENGINES)('%s', (engine) => {
     return seen;
   };
   const settled = async (): Promise<void> => {
-    for (let i = 0; i < 1000 && runtime.stats().running > 0; i++)
-      await new Promise((resolve) => setTimeout(resolve, 5));
-    expect(runtime.stats()).toMatchObject({ running: 0, waiting: 0, kvTokensInUse: 0 });
+    const idle = { running: 0, waiting: 0, kvTokensInUse: 0 };
+    await expect.poll(() => runtime.stats(), { timeout: 5000, interval: 5 }).toMatchObject(idle);
   };
 
   describe('sampling', () => {
@@ -239,11 +239,13 @@ describe.each(ENGINES)('%s', (engine) => {
 
   it('stops at an abort, alone and among others, and frees what it used', async () => {
     const controller = new AbortController();
+    const before = runtime.stats().generatedTokens;
     const stopped = runtime.createCompletion(ask(STORY, { max_tokens: 600, ignore_eos: true }), {
       signal: controller.signal,
     });
     const others = questions(5).map((question) => text(question, { max_tokens: 20 }));
-    setTimeout(() => controller.abort(), 30);
+    await expect.poll(() => runtime.stats().generatedTokens, { interval: 2 }).toBeGreaterThan(before);
+    controller.abort();
     await expect(stopped).rejects.toMatchObject({ code: 'ABORTED' });
     expect(await Promise.all(others)).not.toContain('');
     await settled();
@@ -254,7 +256,7 @@ describe.each(ENGINES)('%s', (engine) => {
     const expected = await Promise.all(prompts.map((question) => text(question, { max_tokens: 24 })));
     const jittered = await Promise.all(
       prompts.map(async (question, i) => {
-        await new Promise((resolve) => setTimeout(resolve, (i * 37) % 90));
+        await turns((i * 37) % 90);
         return await text(question, { max_tokens: 24 });
       }),
     );

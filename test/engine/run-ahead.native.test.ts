@@ -103,7 +103,7 @@ describe('a step that may be followed by a run-ahead step', () => {
         for (const { slot } of live.filter((_, i) => got[i]!.isFinal))
           edits.push(MEMORY_REMOVE, slot, 0, 0, -1);
         live = held.length > 0 ? held : [await begin(live[0]!.slot)];
-        if (random() < 0.5) await sleep(below(4)); // the run-ahead step has started, is half done or done
+        if (random() < 0.5) await sleep(below(4)); // real time, as another thread computes: the run-ahead step has started, is half done or done
         const what = below(12);
         const one = live[below(live.length)]!;
         if (what === 0) one.tokens = [below(eager.vocabSize)];

@@ -1,7 +1,7 @@
 /**
- * The keys and values of all slots. A slot is a view of one row of a block; a block is the past of one run. Where the graph
- * gives the keys and values of new tokens alone, they are written behind those that stand in the block, which has columns to
- * spare; else the present of a run becomes the past of the next one as a whole.
+ * Outputs of runs -> the keys and values of all slots. A slot is a view of one row of a block; a block is the past of one
+ * run. If the graph outputs the keys and values of new tokens only, they are written behind the others in the block, which has
+ * spare columns. Else the present of a run becomes the whole past of the next one.
  */
 import type { CacheTensor, Decoder } from './messages.ts';
 
@@ -18,9 +18,9 @@ export type Block = {
 
 type View = { block: Block; row: number; start: number; length: number };
 
-/** Rows that nobody needs may take part in a run up to this share of the others. */
+/** Idle rows in a run at most, as a share of the others. */
 const MAX_IDLE_SHARE = 0.25;
-/** Columns to spare: at least these, or this share of those that are used. */
+/** Spare columns: at least these, or this share of the used ones. */
 const SPARE_COLUMNS = 32;
 const SPARE_SHARE = 0.125;
 
@@ -46,7 +46,7 @@ export class SlotCache {
     return this.#views[slot]!.row;
   }
 
-  /** Forgets the tokens of a slot from position `from` on. */
+  /** Frees the tokens of a slot from position `from` on. */
   cut(slot: number, from: number): void {
     const view = this.#views[slot];
     if (!view || from >= view.length) return;
@@ -54,7 +54,7 @@ export class SlotCache {
     if (view.length === 0) this.#drop(slot);
   }
 
-  /** Lets an empty slot have the first `length` tokens of another one. Costs nothing until both run. */
+  /** Makes an empty slot a view of the first `length` tokens of another one. They are copied when both run. */
   copy(from: number, to: number, length: number): void {
     const view = this.#views[from];
     this.#drop(to);
@@ -63,8 +63,7 @@ export class SlotCache {
   }
 
   /**
-   * Brings these slots together in one block, in which each has a row of its own. Everything else that stands in that
-   * block is moved out first.
+   * Moves these slots into one block, each in its own row. Other slots in that block are moved out first.
    */
   assemble(slots: readonly number[]): Block {
     const block = this.#mostlyIn(slots);
@@ -89,7 +88,7 @@ export class SlotCache {
     return block;
   }
 
-  /** Takes what a run gave for new tokens, `counts[i]` of slot i: per tensor (rows, heads, most of `counts`, size), or tokens first. */
+  /** Stores the outputs of a run for new tokens, `counts[i]` of slot i: per tensor (rows, heads, most of `counts`, size), or tokens first. */
   append(
     block: Block,
     slots: readonly number[],
@@ -132,7 +131,7 @@ export class SlotCache {
     }
   }
 
-  /** Takes the present of a run, with the most of `counts` columns more than the past, as the past of the next one. */
+  /** Makes the present of a run the past of the next one. It has as many columns more as the largest of `counts`. */
   replace(
     block: Block,
     slots: readonly number[],
@@ -199,7 +198,7 @@ export class SlotCache {
     return best;
   }
 
-  /** Whether these slots can run in a block that is there: enough rows, few of them idle, and no more columns than are of use. */
+  /** Whether these slots can run in an existing block: enough rows, few of them idle, and no useless columns. */
   #canServe(block: Block, slots: readonly number[], longest: number): boolean {
     const idle = block.rows - slots.length;
     if (idle < 0 || idle > MAX_IDLE_SHARE * slots.length) return false;
@@ -217,7 +216,7 @@ export class SlotCache {
       if (before) left.add(before);
       this.#place(slot, block, row);
     }
-    // What stays behind would hold on to the memory of all rows.
+    // A slot that stays behind would keep the memory of all rows.
     for (const other of left)
       if (other.rows > other.viewers.size) for (const slot of [...other.viewers]) this.#moveOut(slot);
     return block;
@@ -234,7 +233,7 @@ export class SlotCache {
     }
   }
 
-  /** Gives a slot a block of its own. */
+  /** Moves a slot into a new block. */
   #moveOut(slot: number): void {
     this.#place(slot, this.#make(1, this.lengthOf(slot)), 0);
   }

@@ -1,4 +1,4 @@
-/** The other end of `worker.ts`: one request at a time, each answered by a promise. */
+/** Requests -> promises of the replies of `worker.ts`, which handles one request at a time. */
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { OnpolicyError } from '../../errors.ts';

@@ -1,7 +1,7 @@
-/** The inputs and outputs of a graph -> how it is fed, or why it is no decoder that can be. */
+/** The inputs and outputs of a graph -> how it is fed, or why it is not supported. */
 import type { InferenceSession } from 'onnxruntime-node';
 import { OnpolicyError } from '../../errors.ts';
-import { type FreshGraph, GROUPED } from './fresh.ts';
+import { type FreshGraph, GROUPED } from './graph/index.ts';
 import type { CacheTensor, Decoder, DecoderSizes, Padding } from './messages.ts';
 
 type Metadata = readonly InferenceSession.ValueMetadata[];

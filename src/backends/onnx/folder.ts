@@ -1,4 +1,4 @@
-/** A model folder -> its files and what they say. Everything that is missing or damaged is said at once, by name. */
+/** A model folder -> its files and their settings. One error names everything that is missing or damaged. */
 import fs from 'node:fs';
 import path from 'node:path';
 import { OnpolicyError } from '../../errors.ts';

@@ -1,4 +1,4 @@
-/** What crosses between the engine and the thread that computes: types only. */
+/** Types of the messages between the backend and the worker thread. */
 import type { ErrorCode } from '../../errors.ts';
 
 /** One tensor pair of the cache: the past goes in, the present comes out. */
@@ -10,7 +10,7 @@ export type CacheTensor = {
   readonly size: number; // numbers per head and token
 };
 
-/** Where the cached tokens of a short row stand in a batch: at its end, at its beginning, or rows must be of one length. */
+/** Padding of short rows in a batch: on the left, on the right, or none, so that rows must be of equal length. */
 export type Padding = 'left' | 'right' | 'none';
 
 /** What a graph takes and gives. */
@@ -32,7 +32,7 @@ export type Decoder = {
   readonly isGrouped: boolean;
 };
 
-/** What cannot be read from the graph where its sizes are free: from `config.json`. */
+/** Sizes from `config.json`, used where the graph leaves them open. */
 export type DecoderSizes = {
   /** `model_type`, or empty. */
   readonly architecture: string;

@@ -1,4 +1,4 @@
-/** A folder with ONNX graphs -> a model and a backend: graphs run on a thread of their own, rows are sampled by our addon. */
+/** A folder with ONNX graphs -> a model and a backend. Graphs run on a worker thread; the addon samples the rows. */
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';

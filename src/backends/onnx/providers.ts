@@ -1,4 +1,4 @@
-/** The processor that was asked for -> execution providers of the installed onnxruntime. */
+/** The `gpu` option -> execution providers of the installed onnxruntime. */
 import { OnpolicyError } from '../../errors.ts';
 import { loadRuntime } from './packages.ts';
 

@@ -1,6 +1,7 @@
-/** A session and its cache: one step is cache edits, runs of the graph and the rows of logits that were asked for. */
+/** A step -> rows of logits in shared memory: edits of the cache, then runs of the graph. */
 import type { InferenceSession, Tensor } from 'onnxruntime-node';
 import { OnpolicyError } from '../../errors.ts';
+import { MEMORY_COPY, MEMORY_REMOVE } from '../backend.ts';
 import { type Chunk, toBatches, toChunks, toRounds } from './batches.ts';
 import { type CacheArray, SlotCache } from './cache.ts';
 import { copyFromHalf } from './half.ts';
@@ -8,10 +9,6 @@ import type { Decoder, StartRequest, StepRequest } from './messages.ts';
 
 type Feeds = Record<string, Tensor>;
 type TensorClass = typeof Tensor;
-
-/** Kinds of cache edits, as the backend's contract numbers them. */
-const REMOVE = 0;
-const COPY = 1;
 
 /** Computes steps on one graph. */
 export class Runner {
@@ -46,8 +43,9 @@ export class Runner {
   edit(edits: Int32Array): void {
     for (let i = 0; i < edits.length; i += 5) {
       const [kind, slot, target, from, to] = edits.subarray(i, i + 5) as unknown as number[] & { length: 5 };
-      if (kind === REMOVE) this.#cache.cut(slot!, from!);
-      else if (kind === COPY) this.#cache.copy(slot!, target!, to! < 0 ? this.#cache.lengthOf(slot!) : to!);
+      if (kind === MEMORY_REMOVE) this.#cache.cut(slot!, from!);
+      else if (kind === MEMORY_COPY)
+        this.#cache.copy(slot!, target!, to! < 0 ? this.#cache.lengthOf(slot!) : to!);
     }
   }
 

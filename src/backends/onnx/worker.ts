@@ -1,12 +1,10 @@
-/** The thread that computes: it answers one request after the other. */
+/** Requests -> replies: the thread that computes, one request at a time. */
 import path from 'node:path';
 import { type MessagePort, parentPort } from 'node:worker_threads';
 import type { InferenceSession } from 'onnxruntime-node';
 import { messageOf, OnpolicyError } from '../../errors.ts';
 import { describeDecoder } from './decoder.ts';
-import { giveFresh } from './fresh.ts';
-import { fuseAttention } from './fuse.ts';
-import { readGraphFile, writeGraph } from './graph-file.ts';
+import { fuseAttention, giveFresh, readGraphFile, writeGraph } from './graph/index.ts';
 import type { Decoder, OpenRequest, Reply, Request } from './messages.ts';
 import { loadRuntime } from './packages.ts';
 import { Runner } from './runner.ts';

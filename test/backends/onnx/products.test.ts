@@ -1,7 +1,7 @@
 /** Products of one tensor become one, where that gives the same numbers. */
 import { describe, expect, it } from 'vitest';
-import { type GraphNode, makeNode, type WeightShape } from '../../../src/backends/onnx/graph-file.ts';
-import { joinProducts } from '../../../src/backends/onnx/products.ts';
+import { type GraphNode, makeNode, type WeightShape } from '../../../src/backends/onnx/graph/graph-file.ts';
+import { joinProducts } from '../../../src/backends/onnx/graph/products.ts';
 
 const FLOAT32 = 1;
 const matrix = (height: number, width: number, type = FLOAT32): WeightShape => ({

@@ -1,7 +1,7 @@
 /** An ONNX file -> its graph as nodes that can be changed, and back to bytes. Weights are never read: what is written refers to them. */
 import fs from 'node:fs';
 import path from 'node:path';
-import { OnpolicyError } from '../../errors.ts';
+import { OnpolicyError } from '../../../errors.ts';
 import { BYTES, bytesField, type Field, floatField, numberField, Reader } from './protobuf.ts';
 
 /** An attribute as it stands in the file, and its value when it is one or more integers. */

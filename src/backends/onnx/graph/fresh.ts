@@ -1,6 +1,6 @@
 /**
- * Lets a graph give the keys and values of new tokens alone. As exported it gives those of all tokens, which onnxruntime-node
- * would copy out of its memory at every step.
+ * A graph -> one that outputs the keys and values of new tokens only. As exported it outputs those of all tokens, and
+ * onnxruntime-node would copy them at every step.
  */
 import { attributeOf, type GraphFile, type GraphNode, makeNode } from './graph-file.ts';
 import { Links } from './links.ts';

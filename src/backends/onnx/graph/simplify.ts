@@ -1,4 +1,4 @@
-/** Operators of a decoder's graph that one operator can replace, or none: each costs some microseconds at every token. */
+/** Operators of a decoder -> fewer operators: each costs some microseconds at every token. */
 import { type GraphFile, type GraphNode, MICROSOFT, makeNode } from './graph-file.ts';
 import { Links } from './links.ts';
 import { fuseNorms } from './norms.ts';

@@ -1,4 +1,4 @@
-/** How many dimensions the tensors of a decoder have, as far as it follows from its operators. */
+/** The nodes of a decoder -> the rank of each tensor, as far as its operators determine it. */
 import { GROUPED } from './fresh.ts';
 import type { GraphNode } from './graph-file.ts';
 import { Links } from './links.ts';

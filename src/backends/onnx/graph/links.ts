@@ -1,4 +1,4 @@
-/** Nodes of a graph by what they make and what they use, to find patterns in it. */
+/** The nodes of a graph -> indexes by output and input, to find patterns. */
 import type { GraphNode } from './graph-file.ts';
 
 /** Operators that may stand between a product and what it is made of, or used for. */

@@ -3,10 +3,10 @@
  * `GroupQueryAttention`. What is between the operators that are looked for is known from the architecture.
  */
 
+import type { DecoderSizes } from '../messages.ts';
 import { FLOAT32, type FreshGraph, GROUPED } from './fresh.ts';
 import { attributeOf, type GraphFile, type GraphNode, MICROSOFT, makeNode } from './graph-file.ts';
 import { Links, needed } from './links.ts';
-import type { DecoderSizes } from './messages.ts';
 import { simplify } from './simplify.ts';
 
 /** Architectures whose attention is causal, over all tokens, of rotated queries and keys, scaled by the root of a head's size. */
