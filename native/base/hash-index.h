@@ -14,13 +14,13 @@ inline uint64_t MixBits(uint64_t key) {
 }
 inline uint64_t PairKey(uint32_t high, uint32_t low) { return (static_cast<uint64_t>(high) << 32) | low; }
 
-// `Hash`: as much of a hash as is kept. With 32 bits only FindHash tells entries apart.
+// `Hash`: the stored part of a hash. With 32 bits only FindHash can tell entries apart.
 template <typename Hash>
 class BasicHashIndex {
  public:
   static constexpr uint32_t kNone = 0xFFFFFFFFu;
 
-  // The first value filed under `hash` for which `is_same(value)` holds, or kNone.
+  // The first value under `hash` for which `is_same(value)` is true, or kNone.
   template <typename IsSame>
   uint32_t FindHash(uint64_t hash, IsSame is_same) const {
     if (slots_.empty()) return kNone;
@@ -29,7 +29,7 @@ class BasicHashIndex {
       if (slots_[at].hash == static_cast<Hash>(hash) && is_same(slots_[at].value)) return slots_[at].value;
     return kNone;
   }
-  // Files another value under `hash`; values must differ from kNone.
+  // Adds a value under `hash`; values must differ from kNone.
   void AddHash(uint64_t hash, uint32_t value) {
     if (count_ * 2 >= slots_.size()) Grow();
     count_++;
@@ -40,7 +40,7 @@ class BasicHashIndex {
     return FindHash(MixBits(key), [](uint32_t) { return true; });
   }
   void Add(uint64_t key, uint32_t value) { AddHash(MixBits(key), value); }
-  // Files `value` in place of what is filed under the key, if anything is.
+  // Adds or replaces the value of a key.
   void Set(uint64_t key, uint32_t value) {
     const uint64_t hash = MixBits(key);
     if (!slots_.empty()) {
@@ -54,13 +54,13 @@ class BasicHashIndex {
     AddHash(hash, value);
   }
   size_t size() const { return count_; }
-  // Calls `take(hash, value)` for all that is filed.
+  // Calls `take(hash, value)` for every entry.
   template <typename Take>
   void ForEachHash(Take take) const {
     for (const Slot& slot : slots_)
       if (slot.value != kNone) take(slot.hash, slot.value);
   }
-  // Forgets all. Keeps its room where that is little.
+  // Removes all entries, and frees a large table.
   void Clear() {
     if (slots_.size() > kSmall) slots_.resize(kSmall);
     for (Slot& slot : slots_) slot = {};
@@ -92,7 +92,7 @@ class BasicHashIndex {
 };
 
 using HashIndex = BasicHashIndex<uint64_t>;
-// For entries that are compared anyway: half the size, so that growing takes half as long.
+// For entries that are compared anyway: half the size, so that growing costs half as much.
 using SmallHashIndex = BasicHashIndex<uint32_t>;
 
 }  // namespace onpolicy::grammar

@@ -16,7 +16,7 @@ class PagedIndex {
   PagedIndex() { Clear(); }
   // The value of a key, or kNone.
   uint32_t Find(uint64_t key) const { return pages_[PageOf(key)]->entries.Find(key); }
-  // Files `value` in place of what is filed under the key, if anything is.
+  // Adds or replaces the value of a key.
   void Set(uint64_t key, uint32_t value) {
     while (pages_[PageOf(key)]->entries.size() >= kPageEntries) Split(PlaceOf(MixBits(key)));
     HashIndex& entries = pages_[PageOf(key)]->entries;
@@ -56,7 +56,7 @@ class PagedIndex {
     const unsigned bits = ++pages_[number]->bits;
     pages_.push_back(std::make_unique<Page>());
     pages_[made]->bits = bits;
-    // The places of a page lie side by side: the new one takes the second half of them.
+    // The places of a page are adjacent: the new page gets their second half.
     const size_t half = size_t{1} << (bits_ - bits), first = place & ~(2 * half - 1);
     std::fill_n(directory_.begin() + static_cast<std::ptrdiff_t>(first + half), half, made);
     all.ForEachHash([&](uint64_t hash, uint32_t value) { pages_[directory_[PlaceOf(hash)]]->entries.AddHash(hash, value); });

@@ -13,6 +13,11 @@ class PagedList {
   T& operator[](size_t at) { return pages_[at / kPageEntries][at % kPageEntries]; }
   const T& operator[](size_t at) const { return pages_[at / kPageEntries][at % kPageEntries]; }
   size_t size() const { return size_; }
+  // The entry at `at`; empty ones are added up to there.
+  T& Reach(size_t at) {
+    while (at >= size_) push_back(T{});
+    return (*this)[at];
+  }
   void push_back(T entry) {
     if (size_ == pages_.size() * kPageEntries) pages_.push_back(std::make_unique<T[]>(kPageEntries));
     (*this)[size_++] = std::move(entry);

@@ -1,4 +1,4 @@
-// A text and the place where reading it has come to.
+// A text and the position in it.
 #pragma once
 #include <cstddef>
 #include <string_view>

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/limits.h"
 #include "json-schema/rules.h"
 #include "json/text.h"
 
@@ -11,10 +12,6 @@ namespace onpolicy::grammar {
 
 // What the productions of a state count as work, beyond that of the automata.
 static constexpr uint64_t kProductionsWork = 2000;
-// Of so many demands, every set that an item meets is an alternative of its own.
-static constexpr size_t kMaxItemDemands = 6;
-// Beyond this many arrays and objects, a further one is compared with those before it only when it ends.
-static constexpr size_t kExcludedCompounds = 60;
 
 Symbol ArrayRules::Body(const Shape& shape, SeenSet excluded, bool tagged) {
   ArrayState state;
@@ -32,10 +29,10 @@ uint32_t ArrayRules::SpecOf(const Shape& shape, bool tagged) {
   ArraySpec spec{.shape = shape, .prefix = context_.parts.PrefixLength(shape), .min = shape.min, .max = shape.max};
   spec.tagged = tagged;
   for (uint32_t atom : shape.some) spec.demands.push_back(context_.formulas.atom(atom));
-  if (shape.unique && spec.prefix < kManyValues) {
+  if (shape.unique && spec.prefix < kCountedValues) {
     // No more items than there are different values.
-    const uint64_t values = spec.prefix + context_.shapes.CountValues(context_.parts.ItemFormula(shape, spec.prefix), kManyValues);
-    if (values < kManyValues) spec.max = std::min(spec.max, values);
+    const uint64_t values = spec.prefix + context_.shapes.CountValues(context_.parts.ItemFormula(shape, spec.prefix), kCountedValues);
+    if (values < kCountedValues) spec.max = std::min(spec.max, values);
   }
   // An item that cannot exist ends the array before it.
   for (size_t i = 0; i <= spec.prefix && i < spec.max; i++)
@@ -100,7 +97,7 @@ bool ArrayRules::CanDiffer(const ArrayState& state) {
 }
 
 std::vector<SequenceId> ArrayRules::Productions(const ArrayState& state, bool is_item) {
-  context_.pool.Charge(kProductionsWork);
+  context_.pool.budget().Spend(kProductionsWork);
   const ArraySpec& spec = specs_[state.spec];
   std::vector<SequenceId> result;
   if (CanClose(state) && !is_item) {
@@ -127,7 +124,7 @@ void ArrayRules::OfferDemands(const ArrayState& state, bool is_item, std::vector
     const Atom& demand = spec.demands[i];
     if (state.index >= demand.mask && (demand.max != UINT64_MAX || state.met[i] < demand.min)) active.push_back(i);
   }
-  for (size_t set = 0; set < (size_t{1} << std::min(active.size(), kMaxItemDemands)); set++) {
+  for (size_t set = 0; set < (size_t{1} << std::min(active.size(), limits::kItemDemands)); set++) {
     std::vector<FormulaId> parts{item};
     ArrayState after = next;
     for (size_t i = 0; i < active.size(); i++) {
@@ -221,7 +218,7 @@ Symbol ArrayRules::AfterUniqueComma(const ArrayState& state) {
   return after_comma_.Get(state, [&] {
     return context_.grammar.Deferred([this, state](Grammar& grammar, std::string_view text, Symbol* result) {
       ArrayState next = state;
-      next.compares = context_.seen.Compounds(state.seen).size() >= kExcludedCompounds;
+      next.compares = context_.seen.Compounds(state.seen).size() >= limits::kExcludedCompounds;
       // One state for all values that a token may end: most tokens that go on do not begin the same value again.
       if (grammar.assumes_new() && HasPlenty(state)) {
         grammar.NoteAssumptions({.begins = 1});
@@ -255,7 +252,7 @@ bool ArrayRules::HasPlentyOf(FormulaId formula, uint64_t least) {
   const auto is_free = [](const Shape& shape) {
     return (shape.type == kStringType || shape.type == kNumberType) && shape.text == kAnyText;
   };
-  return std::any_of(shapes.begin(), shapes.end(), is_free) || context_.shapes.CountSureValues(formula, kManyValues) >= least;
+  return std::any_of(shapes.begin(), shapes.end(), is_free) || context_.shapes.CountSureValues(formula, kCountedValues) >= least;
 }
 
 // True if the opening characters of an item (a bracket, a quotation mark or both) leave more values than were seen, so

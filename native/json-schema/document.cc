@@ -3,12 +3,11 @@
 
 #include <algorithm>
 
+#include "base/limits.h"
 #include "base/spec-error.h"
 #include "json-schema/keywords.h"
 
 namespace onpolicy::grammar {
-
-static constexpr int kMaxSchemaDepth = 400;
 
 static std::string DecodePercent(const std::string& text) {
   std::string decoded;
@@ -79,7 +78,7 @@ Place SchemaDocument::Below(const Place& place, const std::string& step, const J
 void SchemaDocument::Index(const Place& given, int depth) {
   Place place = given;
   const JsonValue& schema = *place.schema;
-  if (depth > kMaxSchemaDepth) Malformed(place.pointer, "nested too deeply");
+  if (depth > limits::kSchemaDepth) Malformed(place.pointer, "nested too deeply");
   if (!schema.IsObject()) {
     places_.emplace(&schema, place);
     return;

@@ -1,11 +1,10 @@
 // A value exists unless some demand of its shape cannot be met.
+#include "base/limits.h"
 #include "json-schema/shape.h"
 
 #include <algorithm>
 
 namespace onpolicy::grammar {
-
-static constexpr size_t kMaxSearchedClasses = 300;
 
 bool Emptiness::IsEmpty(FormulaId formula) {
   auto known = known_.find(formula);
@@ -86,15 +85,15 @@ bool Emptiness::CanMeet(const Shape& shape, const Atom& demand) {
   bool can_meet = false;
   parts_.ForEachKeyClass(shape, pool_.And(std::move(further)), [&](NodeId, FormulaId formula) {
     can_meet = !IsEmpty(formulas_.And({demand.formula, formula}));
-    return !can_meet && ++classes < kMaxSearchedClasses;
+    return !can_meet && ++classes < limits::kSearchedClasses;
   });
   return can_meet;
 }
 
 bool Emptiness::IsArrayEmpty(const Shape& shape) {
   const size_t prefix = parts_.PrefixLength(shape);
-  if (shape.unique && shape.min > prefix && shape.min < kManyValues &&
-      shapes_.CountValues(parts_.ItemFormula(shape, prefix), kManyValues) + prefix < shape.min)
+  if (shape.unique && shape.min > prefix && shape.min < kCountedValues &&
+      shapes_.CountValues(parts_.ItemFormula(shape, prefix), kCountedValues) + prefix < shape.min)
     return true;
   for (size_t i = 0; i < std::min<uint64_t>(shape.min, prefix + 1); i++)
     if (IsEmpty(parts_.ItemFormula(shape, i))) return true;

@@ -1,6 +1,8 @@
 // Two automata: order and divisibility. Their states are small records packed into 32 bits.
 #include "json-schema/number-language.h"
 
+#include "base/limits.h"
+
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -10,9 +12,9 @@ namespace onpolicy::grammar {
 namespace {
 
 // How far a number is parsed: -?(0|[1-9][0-9]*)(\.[0-9]+)?
-enum Phase : uint32_t { kStart, kMinus, kZero, kInteger, kPoint, kFraction };
+enum NumberPart : uint32_t { kStart, kMinus, kZero, kInteger, kPoint, kFraction };
 
-bool Advance(Phase phase, uint8_t byte, Phase* next) {
+bool Advance(NumberPart phase, uint8_t byte, NumberPart* next) {
   const bool digit = byte >= '0' && byte <= '9';
   switch (phase) {
     case kStart:
@@ -30,7 +32,7 @@ bool Advance(Phase phase, uint8_t byte, Phase* next) {
   }
 }
 
-bool CanEnd(Phase phase) { return phase == kZero || phase == kInteger || phase == kFraction; }
+bool CanEnd(NumberPart phase) { return phase == kZero || phase == kInteger || phase == kFraction; }
 
 // Compares the number read so far with a bound, sign by sign and digit by digit.
 class OrderAutomaton : public Automaton {
@@ -41,7 +43,7 @@ class OrderAutomaton : public Automaton {
 
   uint32_t Next(uint32_t packed, uint8_t byte) override {
     State state = Unpack(packed);
-    Phase next;
+    NumberPart next;
     if (!Advance(state.phase, byte, &next)) return kDead;
     if (byte == '-') {
       state.minus = 1;
@@ -88,7 +90,7 @@ class OrderAutomaton : public Automaton {
 
  private:
   struct State {
-    Phase phase;
+    NumberPart phase;
     uint32_t minus, nonzero, order, count;  // order: 0 below, 1 equal, 2 above
   };
   // Whether no number that begins so equals the bound.
@@ -105,7 +107,7 @@ class OrderAutomaton : public Automaton {
   }
   static State Unpack(uint32_t packed) {
     if (packed == 0) return {kStart, 0, 0, 1, 0};
-    return {static_cast<Phase>(packed & 7), (packed >> 3) & 1, (packed >> 4) & 1, (packed >> 5) & 3, packed >> 7};
+    return {static_cast<NumberPart>(packed & 7), (packed >> 3) & 1, (packed >> 4) & 1, (packed >> 5) & 3, packed >> 7};
   }
 
   bool negative_;
@@ -119,10 +121,10 @@ class MultipleAutomaton : public Automaton {
   MultipleAutomaton(uint32_t step, uint32_t scale, bool inverted) : step_(step), scale_(scale), inverted_(inverted) {}
 
   uint32_t Next(uint32_t packed, uint8_t byte) override {
-    const Phase phase = static_cast<Phase>(packed & 7);
+    const NumberPart phase = static_cast<NumberPart>(packed & 7);
     uint32_t count = (packed >> 3) & 15;
     uint32_t rest = packed >> 7;
-    Phase next;
+    NumberPart next;
     if (!Advance(phase, byte, &next)) return kDead;
     if (byte >= '0' && byte <= '9') {
       if (next == kFraction && count == scale_) {
@@ -139,7 +141,7 @@ class MultipleAutomaton : public Automaton {
   }
 
   bool Accepts(uint32_t packed) override {
-    if (!CanEnd(static_cast<Phase>(packed & 7))) return false;
+    if (!CanEnd(static_cast<NumberPart>(packed & 7))) return false;
     uint64_t rest = packed >> 7;
     if (rest == step_) return inverted_;
     for (uint32_t count = (packed >> 3) & 15; count < scale_; count++) rest = rest * 10 % step_;
@@ -184,14 +186,11 @@ NodeId NumberLanguage::Ordered(const Decimal& bound, unsigned relations) {
   return pool_.Leaf(pool_.Own(std::make_unique<OrderAutomaton>(bound, relations)), 0);
 }
 
-// A larger step has too many remainders to look through.
-static constexpr uint64_t kMaxStep = 10000;
-
 bool NumberLanguage::Multiple(const Decimal& step, bool inverted, NodeId* result) {
   if (step.exponent < -12 || step.digits.size() > 7 || step.exponent > 6) return false;
   uint64_t value = std::stoull(step.digits);
   for (int64_t i = 0; i < step.exponent; i++) value *= 10;
-  if (value > kMaxStep) return false;
+  if (value > limits::kRemainders) return false;
   const uint32_t scale = step.exponent < 0 ? static_cast<uint32_t>(-step.exponent) : 0;
   *result = pool_.Leaf(
       pool_.Own(std::make_unique<MultipleAutomaton>(static_cast<uint32_t>(value), scale, inverted)), 0);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "base/limits.h"
 #include "json-schema/rules.h"
 #include "json/text.h"
 
@@ -12,8 +13,6 @@ namespace onpolicy::grammar {
 // Objects of up to so many keys have each key in one terminal with the comma before it.
 static constexpr size_t kFewKeys = 16;
 static constexpr uint64_t kImpossible = UINT64_MAX;
-// Beyond so many open demands, only whether each can be met is looked at, not whether all can together.
-static constexpr int kMaxOpenDemands = 10;
 
 Symbol ObjectRules::Body(const Shape& shape, SeenSet excluded, bool tagged) {
   ObjectState state;
@@ -148,7 +147,7 @@ bool ObjectRules::CanFinish(const ObjectState& state) {
   if (owed == kImpossible) return false;
   if (!spec.count_matters) return true;
   const uint64_t used = context_.seen.Size(state.further);
-  return state.count + owed <= spec.max && state.count + open >= spec.min + (open >= kManyKeys ? 0 : used);
+  return state.count + owed <= spec.max && state.count + open >= spec.min + (open >= kCountedKeys ? 0 : used);
 }
 
 // The fewest further members with which all required keys are there and all demands are met; kImpossible: none will do.
@@ -174,7 +173,7 @@ uint64_t ObjectRules::LeastMembers(const ObjectState& state) {
   if (unmet & ~possible) return kImpossible;
   const int open = std::popcount(unmet);
   if (open == 0 || (open == 1 && spec.max == UINT64_MAX)) return required;
-  if (open > kMaxOpenDemands) return required + static_cast<uint64_t>(open);
+  if (open > limits::kOpenDemands) return required + static_cast<uint64_t>(open);
   // By set of demands: the fewest members that meet them.
   std::vector<uint64_t> least(size_t{1} << open, kImpossible);
   least[0] = 0;

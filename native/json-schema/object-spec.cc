@@ -4,14 +4,10 @@
 #include <algorithm>
 #include <bit>
 
+#include "base/limits.h"
 #include "base/spec-error.h"
 
 namespace onpolicy::grammar {
-
-static constexpr size_t kMaxDemands = 63;
-static constexpr size_t kMaxKeyClasses = 200;
-// A member may be about so many demands that only some of its values meet: each set of them is an alternative of its own.
-static constexpr int kMaxMaybe = 6;
 
 uint32_t ObjectSpecs::NumberOf(const Shape& shape, bool tagged) {
   const auto [known, is_new] = index_.try_emplace({shape, tagged}, static_cast<uint32_t>(specs_.size()));
@@ -28,7 +24,7 @@ ObjectSpec ObjectSpecs::Make(const Shape& shape, bool tagged) {
   spec.min = shape.min;
   spec.max = shape.max;
   spec.count_matters = shape.min > 0 || shape.max != UINT64_MAX;
-  if (shape.some.size() > kMaxDemands)
+  if (shape.some.size() > limits::kDemands)
     throw SpecError("UNSUPPORTED", "#", "an object that must differ in too many ways cannot be enforced");
   for (uint32_t atom : shape.some) spec.demands.push_back(context_.formulas.atom(atom).formula);
   const auto add = [&](const std::string& key, int group, uint32_t rank) {
@@ -77,7 +73,7 @@ Meeting ObjectSpecs::MeetingOf(const ObjectSpec& spec, FormulaId formula, uint64
       meeting.maybe |= bit;
     }
   }
-  if (std::popcount(meeting.maybe) > kMaxMaybe)
+  if (std::popcount(meeting.maybe) > limits::kUndecidedDemands)
     throw SpecError("UNSUPPORTED", "#", "the ways in which a member must differ are too many to enforce");
   return meeting;
 }
@@ -100,14 +96,14 @@ void ObjectSpecs::AddFurther(const Shape& shape, ObjectSpec* spec) {
   const bool is_counted = spec->min > 0 || !shape.some.empty();
   size_t classes = 0;
   const auto count_class = [&] {
-    if (++classes > kMaxKeyClasses)
+    if (++classes > limits::kKeyClasses)
       throw SpecError("UNSUPPORTED", "#", "patternProperties overlap in too many ways to enforce");
   };
   // `demands`: those of the first `at` that are about the keys; `is_whole`: none of them split the keys.
   const auto add = [&](const auto& self, size_t at, NodeId keys, FormulaId formula, uint64_t demands, bool is_whole) -> void {
     count_class();
     if (at == shape.some.size()) {
-      spec->further.push_back({keys, formula, is_counted ? pool.CountTexts(keys, kManyKeys) : kManyKeys, is_free && is_whole,
+      spec->further.push_back({keys, formula, is_counted ? pool.CountTexts(keys, kCountedKeys) : kCountedKeys, is_free && is_whole,
                                MeetingOf(*spec, formula, demands)});
       return;
     }

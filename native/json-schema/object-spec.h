@@ -4,12 +4,12 @@
 #include <string>
 #include <vector>
 
+#include "base/limits.h"
 #include "json-schema/rule-context.h"
 
 namespace onpolicy::grammar {
 
-// More keys than this are not counted.
-constexpr uint64_t kManyKeys = 1000;
+using limits::kCountedKeys;
 
 // Demands (a bit each) that a member may meet: always, or with some of its values.
 struct Meeting {

@@ -14,7 +14,7 @@ Symbol SchemaRules::Root() {
   const FormulaId root = context_.compiler.Compile();
   if (context_.shapes.IsEmpty(root)) throw SpecError("INVALID_REQUEST", "#", "no value satisfies this schema");
   context_.shapes.Explore(root);
-  if (context_.pool.exhausted())
+  if (context_.pool.budget().was_cut(Phase::kCompile))
     throw SpecError("UNSUPPORTED", "#", "the schema's patterns are too complex to enforce together");
   return tags_ ? tags_->Root(root) : Value(root);
 }

@@ -38,7 +38,7 @@ FormulaId ShapeParts::MemberFormula(const Shape& shape, const std::string& key) 
   const std::string encoded = EncodedKey(key);
   for (uint32_t index : shape.members) {
     const Atom& atom = formulas_.atom(index);
-    pool_.Charge(kPartWork + atom.properties.size());
+    pool_.budget().Spend(kPartWork + atom.properties.size());
     bool named = false;
     for (const auto& [name, value] : atom.properties)
       if (name == key) {

@@ -3,24 +3,15 @@
 
 #include <algorithm>
 
+#include "base/limits.h"
 #include "base/spec-error.h"
 
 namespace onpolicy::grammar {
 
-static constexpr size_t kMaxShapes = 600;
-static constexpr size_t kMaxWork = 400000;
-// So many formulas are explored before the first document.
-static constexpr size_t kMaxExplored = 3000;
-// What the automata of a schema may cost until it is compiled: about half a second.
-static constexpr uint64_t kMaxCompileWork = 50'000'000;
 // What one formula counts as work of a step.
 static constexpr uint64_t kNormalizeWork = 100;
 // Of more alternatives than this, those that no value satisfies are left out.
 static constexpr size_t kFewShapes = 16;
-// Up to so many branches, every set of those that hold is a case of its own where it matters what they evaluated.
-static constexpr size_t kMaxBranches = 5;
-// A reference to a reference is followed so often.
-static constexpr int kMaxReferences = 20;
 
 // Thrown where combinations multiply beyond the limits; where it passes a formula of a known place, that is named.
 struct TooManyCombinations {};
@@ -57,16 +48,15 @@ const std::vector<Shape>& ShapeTable::Of(FormulaId formula) {
 void ShapeTable::Explore(FormulaId root) {
   std::set<FormulaId> seen{root};
   std::vector<FormulaId> open{root};
-  for (size_t i = 0; i < open.size() && i < kMaxExplored; i++)
+  for (size_t i = 0; i < open.size() && i < limits::kExploredFormulas; i++)
     for (const Shape& shape : std::vector<Shape>(Of(open[i])))
       for (FormulaId child : parts_.Children(shape))
         if (seen.insert(child).second) open.push_back(child);
 }
 
 void ShapeTable::Spend() {
-  pool_.Charge(kNormalizeWork);
-  const bool is_long = !pool_.IsBound() && pool_.work() > kMaxCompileWork;
-  if (++work_ > kMaxWork || is_long) throw TooManyCombinations();
+  pool_.budget().Spend(kNormalizeWork);
+  if (++work_ > limits::kShapeSteps || pool_.budget().IsSpent(Phase::kShapes)) throw TooManyCombinations();
 }
 
 bool ShapeTable::IsSurelyEmpty(FormulaId formula) {
@@ -125,7 +115,7 @@ std::vector<Shape> ShapeTable::Union(const std::vector<FormulaId>& formulas) {
 }
 
 std::vector<Shape> ShapeTable::NormalizeOr(const std::vector<FormulaId>& parts) {
-  if (!evaluating_ || parts.size() > kMaxBranches) return Union(parts);
+  if (!evaluating_ || parts.size() > limits::kEvaluatedBranches) return Union(parts);
   std::vector<Shape> shapes;
   for (size_t set = 1; set < (size_t{1} << parts.size()); set++) {
     std::vector<Shape> both = AllShapes();
@@ -153,7 +143,7 @@ std::vector<Shape> ShapeTable::NormalizeOneOf(const std::vector<FormulaId>& part
 // that stays multiplies the alternatives.
 FormulaId ShapeTable::WithoutDisjoint(FormulaId negation, const std::vector<FormulaId>& conjunction) {
   FormulaId inner = formulas_[negation].parts[0];
-  for (int steps = 0; formulas_[inner].kind == Formula::kReference && steps < kMaxReferences; steps++)
+  for (int steps = 0; formulas_[inner].kind == Formula::kReference && steps < limits::kReferenceChain; steps++)
     inner = compiler_.Target(formulas_[inner].index);
   const Formula choice = formulas_[inner];
   if (choice.kind != Formula::kOr && choice.kind != Formula::kOneOf) return negation;
@@ -340,7 +330,7 @@ std::vector<Shape> ShapeTable::Tidy(std::vector<Shape> shapes) {
     if (!IsPossible(shape)) continue;
     if (std::any_of(result.begin(), result.end(), [&](Shape& other) { return unite(&other, shape); })) continue;
     result.push_back(std::move(shape));
-    if (result.size() > kMaxShapes) throw TooManyCombinations();
+    if (result.size() > limits::kShapes) throw TooManyCombinations();
   }
   return result;
 }

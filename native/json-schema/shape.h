@@ -7,11 +7,14 @@
 #include <utility>
 #include <vector>
 
+#include "base/limits.h"
 #include "base/scoped-value.h"
 #include "json-schema/compile.h"
 #include "json-schema/shape-parts.h"
 
 namespace onpolicy::grammar {
+
+using limits::kCountedValues;
 
 class ShapeTable;
 
@@ -80,16 +83,13 @@ class Emptiness {
   std::set<FormulaId> checking_;
 };
 
-// More values than this are not counted.
-constexpr uint64_t kManyValues = 1000;
-
 // A formula -> how many different values satisfy it.
 class ValueCount {
  public:
   ValueCount(ShapeTable& shapes, ValueFormulas& values, ShapeParts& parts)
       : shapes_(shapes), formulas_(values.formulas()), values_(values), pool_(values.pool()), parts_(parts) {}
 
-  // At most `cap`, which is at most kManyValues; what cannot be told counts as many.
+  // At most `cap`, which is at most kCountedValues; what cannot be told counts as many.
   uint64_t Count(FormulaId formula, uint64_t cap);
   // The same, where what cannot be told counts as none.
   uint64_t CountSure(FormulaId formula, uint64_t cap);

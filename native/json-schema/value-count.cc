@@ -1,4 +1,5 @@
 // Sums over shapes; products over items and members.
+#include "base/limits.h"
 #include "json-schema/shape.h"
 
 #include <algorithm>
@@ -6,24 +7,22 @@
 
 namespace onpolicy::grammar {
 
-static constexpr int kMaxCountDepth = 8;
-
 uint64_t ValueCount::Count(FormulaId formula, uint64_t cap) {
   auto& memo = is_sure_ ? sure_counts_ : counts_;
   auto known = memo.find(formula);
   if (known != memo.end()) return std::min(known->second, cap);
-  if (depth_ > kMaxCountDepth) return is_sure_ ? 0 : cap;
+  if (depth_ > limits::kCountDepth) return is_sure_ ? 0 : cap;
   const ScopedValue<int> deeper(depth_, depth_ + 1);
   // Shapes of one type may share values: only those of one of them are sure.
   std::map<unsigned, uint64_t> counts;
   for (const Shape& shape : std::vector<Shape>(shapes_.Of(formula))) {
     uint64_t& count = counts[shape.type];
-    count = is_sure_ ? std::max(count, OfShape(shape)) : std::min(kManyValues, count + OfShape(shape));
+    count = is_sure_ ? std::max(count, OfShape(shape)) : std::min(kCountedValues, count + OfShape(shape));
   }
   uint64_t count = 0;
-  for (const auto& [type, of_type] : counts) count = std::min(kManyValues, count + of_type);
+  for (const auto& [type, of_type] : counts) count = std::min(kCountedValues, count + of_type);
   // Deeper down, "many" (or few that are sure) may only mean that the depth was reached.
-  if (depth_ == 1 || (count < kManyValues) != is_sure_) memo[formula] = count;
+  if (depth_ == 1 || (count < kCountedValues) != is_sure_) memo[formula] = count;
   return std::min(count, cap);
 }
 
@@ -69,7 +68,7 @@ NodeId ValueCount::PlainSpellings() {
 uint64_t ValueCount::Scalars(const Shape& shape) {
   const NumberLanguage& numbers = values_.numbers();
   const auto count = [&](std::initializer_list<NodeId> parts) {
-    return pool_.CountTexts(pool_.And(parts), kManyValues, is_sure_);
+    return pool_.CountTexts(pool_.And(parts), kCountedValues, is_sure_);
   };
   if (shape.type == kStringType) {
     if (!is_sure_) return count({shape.text, PlainSpellings()});
@@ -83,38 +82,38 @@ uint64_t ValueCount::Scalars(const Shape& shape) {
   ByteSet zero;
   zero.Add('0');
   const NodeId ends = is_sure_ ? pool_.Concat(kAnyText, pool_.Bytes(~zero)) : kAnyText;
-  return std::min(kManyValues, count({text, numbers.Integer()}) + count({text, numbers.NotInteger(), ends}));
+  return std::min(kCountedValues, count({text, numbers.Integer()}) + count({text, numbers.NotInteger(), ends}));
 }
 
 uint64_t ValueCount::Arrays(const Shape& shape) {
-  const uint64_t unknown = is_sure_ ? 0 : kManyValues;
+  const uint64_t unknown = is_sure_ ? 0 : kCountedValues;
   if (!shape.some.empty() || (shape.unique && parts_.PrefixLength(shape) > 0)) return unknown;
   uint64_t count = 0, ways = 1;
-  for (size_t length = 0; length <= shape.max && count < kManyValues; length++) {
+  for (size_t length = 0; length <= shape.max && count < kCountedValues; length++) {
     if (length >= shape.min) count += ways;
     if (length == shape.max) break;
-    const uint64_t items = Count(parts_.ItemFormula(shape, length), kManyValues);
+    const uint64_t items = Count(parts_.ItemFormula(shape, length), kCountedValues);
     // Those before it are not there again.
-    const uint64_t taken = shape.unique && (items < kManyValues || is_sure_) ? length : 0;
-    ways = items > taken ? std::min(kManyValues, ways * (items - taken)) : 0;
+    const uint64_t taken = shape.unique && (items < kCountedValues || is_sure_) ? length : 0;
+    ways = items > taken ? std::min(kCountedValues, ways * (items - taken)) : 0;
     if (ways == 0) break;
   }
-  return std::min(count, kManyValues);
+  return std::min(count, kCountedValues);
 }
 
 // Objects are counted when only their keys and the values of those can differ.
 uint64_t ValueCount::Objects(const Shape& shape) {
-  const uint64_t unknown = is_sure_ ? 0 : kManyValues;
+  const uint64_t unknown = is_sure_ ? 0 : kCountedValues;
   if (!shape.some.empty() || !shape.names.empty()) return unknown;
   if (!parts_.Patterns(shape).empty()) return unknown;
   const std::set<std::string> keys = parts_.KnownKeys(shape);
-  if (!shapes_.IsEmpty(parts_.FurtherFormula(shape, {}))) return shape.max > shape.required.size() ? kManyValues : unknown;
+  if (!shapes_.IsEmpty(parts_.FurtherFormula(shape, {}))) return shape.max > shape.required.size() ? kCountedValues : unknown;
   if (shape.min > shape.required.size() || shape.max < keys.size()) return unknown;
   uint64_t count = 1;
   for (const std::string& key : keys) {
-    if (count >= kManyValues) break;
-    const uint64_t ways = Count(parts_.MemberFormula(shape, key), kManyValues) + (shape.required.contains(key) ? 0 : 1);
-    count = std::min(kManyValues, count * ways);
+    if (count >= kCountedValues) break;
+    const uint64_t ways = Count(parts_.MemberFormula(shape, key), kCountedValues) + (shape.required.contains(key) ? 0 : 1);
+    count = std::min(kCountedValues, count * ways);
   }
   return count;
 }

@@ -3,11 +3,10 @@
 
 #include <algorithm>
 
+#include "base/limits.h"
 #include "base/utf8.h"
 
 namespace onpolicy::grammar {
-
-static constexpr int kMaxDepth = 500;
 
 const JsonValue* JsonValue::Find(std::string_view key) const {
   if (type != kObject) return nullptr;
@@ -46,7 +45,7 @@ class JsonParser {
   JsonValue Value(int depth) {
     JsonValue value;
     Blank();
-    if (depth > kMaxDepth) {
+    if (depth > limits::kJsonDepth) {
       Fail("nested too deeply");
       return value;
     }

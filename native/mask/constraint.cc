@@ -3,14 +3,10 @@
 
 namespace onpolicy::grammar {
 
-// What the search for forced text may cost: some 2 ms.
-static constexpr uint64_t kForcedWork = 200'000;
-
 Constraint::Constraint(std::shared_ptr<const Vocabulary> vocabulary, std::shared_ptr<Grammar> grammar, Symbol start,
                        std::vector<std::string> warnings)
     : vocabulary_(std::move(vocabulary)), grammar_(std::move(grammar)), warnings_(std::move(warnings)),
-      states_(*grammar_), reach_(grammar_->regex()), walk_(*vocabulary_, *grammar_, states_, reach_),
-      repeats_(*vocabulary_, states_) {
+      states_(*grammar_), masks_(*vocabulary_, *grammar_, states_) {
   ended_ = states_.Intern(std::vector<Config>{});
   start_ = states_.Intern(grammar_->Start(start));
 }
@@ -31,7 +27,7 @@ bool Constraint::IsFinal(StateId state) {
 bool Constraint::Accept(StateId state, uint32_t token, std::string& text, StateId* next) {
   if (token >= vocabulary_->size()) return false;
   std::lock_guard<std::mutex> lock(mutex_);
-  grammar_->regex().SearchUntil(UINT64_MAX);
+  grammar_->regex().BeginStep(Budget::kUnbounded);
   const std::vector<Config> start = states_.Configs(state);
   if (vocabulary_->IsEos(token)) {
     for (const Config& config : start)
@@ -67,7 +63,7 @@ bool Constraint::Accept(StateId state, uint32_t token, std::string& text, StateI
 std::string Constraint::ForcedBytes(StateId state, std::string text, size_t limit, bool* ends) {
   std::lock_guard<std::mutex> lock(mutex_);
   RegexPool& regex = grammar_->regex();
-  regex.SearchUntil(regex.work() + kForcedWork);
+  regex.BeginStep(limits::kForcedWork);
   std::vector<Config> current = states_.Configs(state), following;
   std::string forced;
   while (forced.size() < limit && !current.empty()) {
@@ -77,7 +73,7 @@ std::string Constraint::ForcedBytes(StateId state, std::string text, size_t limi
       if ((config.node & kTokenSetBit) || config.node == kEpsilon) return forced;
       first = first | regex.FirstBytes(config.node);
     }
-    if (first.Count() != 1 || regex.IsStopped()) return forced;
+    if (first.Count() != 1 || regex.budget().IsSpent(Phase::kStep)) return forced;
     uint8_t byte = 0;
     first.ForEach([&](unsigned only) { byte = static_cast<uint8_t>(only); });
     text.push_back(static_cast<char>(byte));
@@ -88,6 +84,38 @@ std::string Constraint::ForcedBytes(StateId state, std::string text, size_t limi
     current.swap(following);
   }
   return forced;
+}
+
+bool Constraint::AllowNamedTokens(StateId state, uint32_t* mask) const {
+  bool has_named = false;
+  for (const Config& config : states_.Configs(state)) {
+    if (!(config.node & kTokenSetBit)) continue;
+    has_named = true;
+    const TokenSet& set = grammar_->TokensOf(config.node & ~kTokenSetBit);
+    if (!set.inverted) {
+      for (uint32_t token : set.tokens)
+        if (token < vocabulary_->size()) mask[token >> 5] |= 1u << (token & 31);
+    } else {
+      for (uint32_t token = 0; token < vocabulary_->size(); token++)
+        if (set.Has(token) && !vocabulary_->IsEos(token)) mask[token >> 5] |= 1u << (token & 31);
+    }
+  }
+  return has_named;
+}
+
+bool Constraint::FillMask(StateId state, std::string& text, SeenStrings* seen, uint32_t* mask, bool* is_cut) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  *is_cut = !masks_.Write(state, text, seen, mask);
+  bool complete = state == ended_;
+  for (const Config& config : states_.Configs(state)) complete = complete || config.node == kEpsilon;
+  const bool has_named = AllowNamedTokens(state, mask);
+  if (complete)
+    for (uint32_t token : vocabulary_->eos_tokens())
+      if (token < vocabulary_->size()) mask[token >> 5] |= 1u << (token & 31);
+  if (!has_named && !complete) return false;
+  for (uint32_t token = 0; token < vocabulary_->size(); token++)
+    if (!((mask[token >> 5] >> (token & 31)) & 1)) return false;
+  return true;
 }
 
 }  // namespace onpolicy::grammar

@@ -73,7 +73,7 @@ class Reader {
     left_ -= size;
   }
   void Forward(uint64_t size) {
-    // Short values are read: there are hundreds of thousands of them, and each seek asks the system.
+    // Short values are read: a file has hundreds of thousands of them, and each seek is a system call.
     if (size <= sizeof skipped_) return Bytes(skipped_, size);
     if (size > left_) throw std::runtime_error("the file ends too early");
     std::fseek(file_, static_cast<long>(size), SEEK_CUR);
@@ -85,7 +85,7 @@ class Reader {
   char skipped_[256];
 };
 
-// GPT-2's printable stand-ins for the 256 bytes, the other way round.
+// GPT-2's printable stand-ins for the 256 bytes -> the bytes.
 std::unordered_map<uint32_t, uint8_t> ByteOfStandIn() {
   std::unordered_map<uint32_t, uint8_t> map;
   uint32_t next = 256;

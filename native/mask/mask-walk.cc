@@ -1,4 +1,4 @@
-// One loop over the nodes in preorder; whole subtrees are dropped, or taken where a state takes anything of their alphabet.
+// One loop over the nodes in preorder. Whole subtrees are skipped, or added where a state loops over their alphabet.
 #include "mask/mask-walk.h"
 
 #include <algorithm>
@@ -6,30 +6,19 @@
 
 namespace onpolicy::grammar {
 
-// What one mask may cost, counted in what new states, steps over several readings, closures and nodes cost: some 6 ms, and
-// half as much again for single bytes; reached by expressions of random ambiguity. A mask that needs more lacks tokens of
-// several bytes, and is not remembered.
-static constexpr uint64_t kMaskWork = 550'000;
-// What single bytes inside of a terminal may cost beyond that: some 5 ms.
-static constexpr uint64_t kInsideWork = 2'000'000;
-
 MaskWalk::MaskWalk(const Vocabulary& vocabulary, Grammar& grammar, StateTable& states, TextReach& reach)
-    : vocabulary_(vocabulary), grammar_(grammar), states_(states), reach_(reach) {
+    : vocabulary_(vocabulary), grammar_(grammar), states_(states), reach_(reach), budget_(grammar.regex().budget()) {
   levels_.resize(vocabulary.max_token_bytes() + 1u);
   path_.resize(vocabulary.max_token_bytes() + 1u);
 }
 
-void MaskWalk::Refuel() {
+void MaskWalk::Begin() {
   key_tokens_.clear();
   took_open_key_ = false;
   item_tokens_.clear();
-  last_work_ = grammar_.regex().work() + kMaskWork;
-  reach_.StopAt(last_work_);
-  grammar_.regex().SearchUntil(last_work_ + kMaskWork / 2);
-}
-
-bool MaskWalk::IsBeyondInside(const std::vector<uint32_t>& tokens) const {
-  return grammar_.regex().work() > last_work_ + kInsideWork && !tokens.empty();
+  budget_.Begin(Phase::kMask, limits::kMaskWork);
+  budget_.Begin(Phase::kTerminalByte, limits::kMaskWork + limits::kTerminalByteWork);
+  grammar_.regex().BeginStep(limits::kMaskWork + limits::kMaskByteWork);
 }
 
 MaskWalk::Level MaskWalk::LevelOf(StateId state) {
@@ -40,7 +29,7 @@ MaskWalk::Level MaskWalk::LevelOf(StateId state) {
     only = &config;
   }
   if (!only) return {grammar_.regex().Row(kEpsilon), kEpsilon, 0, state, false};
-  return {grammar_.regex().Row(only->node), only->node, only->stack, state, grammar_.EndsAll(only->stack)};
+  return {grammar_.regex().Row(only->node), only->node, only->stack, state, grammar_.stacks().EndsAll(only->stack)};
 }
 
 void MaskWalk::WalkSlice(const Slice& slice, const ByteSet& first, StateId state, std::string& text,
@@ -54,7 +43,7 @@ void MaskWalk::WalkSlice(const Slice& slice, const ByteSet& first, StateId state
 
 void MaskWalk::SetPath(const TriePlace& place) {
   const Slice& slice = vocabulary_.slices()[place.slice];
-  // Any token below the place tells.
+  // Any token below the place has these bytes.
   const uint32_t token = slice.tokens[slice.tokens_before[place.node]];
   vocabulary_.Bytes(token).copy(path_.data(), slice.trie[place.node].depth);
 }
@@ -153,8 +142,8 @@ void MaskWalk::Run(const TokenTrie& by_bytes, uint32_t at, uint32_t end, std::st
     const TrieNode& node = trie[at];
     const Level& level = levels_[node.depth - 1u];
     path_[node.depth - 1u] = static_cast<char>(node.byte);
-    regex.Charge(node.depth & 1);
-    if (IsBeyond(*tokens) || (root_depth_ + node.depth > 1 && IsSpent())) return;
+    budget_.Spend(node.depth & 1);
+    if (IsBeyond(Phase::kStep, *tokens) || (root_depth_ + node.depth > 1 && IsSpent())) return;
     StateId next_state;
     bool on_text = false;
     const Grammar::Assumptions before = grammar_.assumptions();
@@ -169,7 +158,7 @@ void MaskWalk::Run(const TokenTrie& by_bytes, uint32_t at, uint32_t end, std::st
       Ending ending;
       if (entry != next && !level.completes) ending = EndingOf(next, level.stack, node.depth, text);
       if (entry == next || level.completes || ending.completes) {
-        // Nothing ends here but perhaps the whole: the walk stays in the one reading.
+        // The terminal does not end here, or only with the whole text: there is still one parse.
         if (node.end - at >= kWorthAsking && !IsSpent() && MayLoop(next, trie[at + 1].byte) &&
             reach_.Loops(next, node.below)) {
           add(at, node.end);

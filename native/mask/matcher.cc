@@ -6,9 +6,6 @@
 
 namespace onpolicy::grammar {
 
-// Forced text is looked for this far ahead.
-static constexpr size_t kForcedBytes = 256;
-
 Matcher::Matcher(std::shared_ptr<Constraint> constraint) : constraint_(std::move(constraint)) {
   states_.push_back(constraint_->start());
   text_sizes_.push_back(0);
@@ -49,7 +46,7 @@ bool Matcher::IsComplete() noexcept {
 std::vector<uint32_t> Matcher::ForcedTokens() noexcept {
   try {
     bool ends = false;
-    const std::string forced = constraint_->ForcedBytes(states_.back(), text_, kForcedBytes, &ends);
+    const std::string forced = constraint_->ForcedBytes(states_.back(), text_, limits::kForcedBytes, &ends);
     if (forced.empty()) return {};
     const Vocabulary& vocabulary = constraint_->vocabulary();
     std::vector<uint32_t> tokens = vocabulary.Tokenize(forced);

@@ -28,9 +28,9 @@ class Matcher {
   bool IsEnded() const noexcept { return constraint_->IsEnded(states_.back()); }
   // True when nothing but the end may follow, or it came.
   bool IsFinal() noexcept { return IsEnded() || constraint_->IsFinal(states_.back()); }
-  // Tokens that must follow whatever the model says, as it would itself have split their text.
+  // Tokens that every continuation starts with, split as the model would split their text.
   std::vector<uint32_t> ForcedTokens() noexcept;
-  // Takes back the last tokens; false when there are fewer.
+  // Removes the last tokens; false when there are fewer.
   bool Rollback(size_t count) noexcept;
   std::unique_ptr<Matcher> Clone() const;
   size_t token_count() const { return states_.size() - 1; }

@@ -10,7 +10,7 @@ void QuotedTokens::Add(uint32_t token, std::string_view bytes) {
   if (bytes.find('\\') < bytes.rfind('"')) escaped_.push_back(token);
   std::vector<size_t> hashes;
   ForEachQuoted(bytes, [&](std::string_view string) { hashes.push_back(HashOf(string)); });
-  // Backslashes stand in strings only.
+  // Backslashes occur in strings only.
   if (bytes.find('\\') < bytes.find('"') && hashes.size() < 2) {
     kinds_[token] = QuotedKind::kEnd;
     return;
@@ -21,8 +21,7 @@ void QuotedTokens::Add(uint32_t token, std::string_view bytes) {
     keys_.emplace_back(hashes[0], token);
     return;
   }
-  // A key that an object has already stands between quotation marks in the text, or twice in the token, as long as both
-  // spell it plainly.
+  // A repeated key is between quotation marks in the text, or twice in the token, if both spell it without escapes.
   std::sort(hashes.begin(), hashes.end());
   const bool is_unsure = hashes.empty() || bytes.find('\\') != std::string_view::npos ||
                          std::adjacent_find(hashes.begin(), hashes.end()) != hashes.end();

@@ -1,4 +1,4 @@
-// What stands between quotation marks within the tokens of a vocabulary: there a token can hold a whole key, or the end of one.
+// Tokens of a vocabulary -> what they have between quotation marks: whole keys, or the ends of keys.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -9,7 +9,7 @@
 
 namespace onpolicy::grammar {
 
-// Calls `visit` with what stands between each quotation mark and the next.
+// Calls `visit` with the text between each quotation mark and the next.
 template <typename Visit>
 void ForEachQuoted(std::string_view text, Visit visit) {
   size_t open = text.find('"');
@@ -22,7 +22,7 @@ enum class QuotedKind : uint8_t {
   kNone,
   kKey,      // one plain string, which can only be a key of the object that the text is in
   kStrings,  // plain strings, all different
-  kEnd,      // begins within a string, and holds too few quotation marks for another one after it
+  kEnd,      // begins within a string, and has too few quotation marks for another one after it
   kUnsure,   // a spelling with escapes, or no string or one twice: what it repeats cannot be looked up
 };
 
@@ -34,7 +34,7 @@ class QuotedTokens {
   static size_t HashOf(std::string_view text) { return std::hash<std::string_view>()(text); }
 
   explicit QuotedTokens(uint32_t vocabulary_size) : kinds_(vocabulary_size) {}
-  // Tokens that hold a quotation mark, then Finish.
+  // Called for tokens with a quotation mark, then Finish.
   void Add(uint32_t token, std::string_view bytes);
   void Finish();
 

@@ -5,9 +5,6 @@
 
 namespace onpolicy::grammar {
 
-// So many states of several readings keep a table of the states after them, a kilobyte each.
-static constexpr size_t kMaxTables = 4096;
-
 StateId StateTable::Intern(std::vector<Config> configs) {
   if (configs.size() == 1) return Intern(configs[0]);
   std::sort(configs.begin(), configs.end(), [](const Config& a, const Config& b) {
@@ -37,19 +34,19 @@ StateId StateTable::Intern(const Config& only) {
 void StateTable::Merge(const Config& config, size_t from, std::vector<Config>* out) {
   for (size_t i = from; i < out->size(); i++)
     if ((*out)[i].node == config.node) {
-      if (config.node != kEpsilon) (*out)[i].stack = grammar_.Union((*out)[i].stack, config.stack);
+      if (config.node != kEpsilon) (*out)[i].stack = grammar_.stacks().Union((*out)[i].stack, config.stack);
       return;
     }
   out->push_back(config);
 }
 
-// A reading whose automaton has come to `node` goes on there, and may leave its terminal.
+// Adds a parse whose automaton has reached `node`, and notes where it may leave its terminal.
 void StateTable::Arrive(NodeId node, StackId stack, size_t from, std::vector<Config>* out) {
   if (grammar_.regex().HasNext(node)) Merge({node, stack}, from, out);
   for (uint32_t tag : grammar_.regex().AcceptedTags(node)) exits_.push_back({stack, tag});
 }
 
-// Adds what comes after the exits met so far, all in one: readings that meet again are followed once.
+// Adds what may follow the noted exits, in one closure: parses that merge again become one.
 void StateTable::Leave(std::string_view text, size_t from, std::vector<Config>* out) {
   if (exits_.empty()) return;
   for (const Config& after : grammar_.After(exits_, text)) Merge(after, from, out);
@@ -109,7 +106,7 @@ StateId StateTable::Follow(StateId state, uint8_t byte, std::string& text, bool*
   *on_text = reads != grammar_.text_reads();
   if (*on_text || before != grammar_.assumptions()) return next;
   State& from = states_[state];
-  if (!from.next && tables_ < kMaxTables) {
+  if (!from.next && tables_ < limits::kStateTables) {
     tables_++;
     from.next = std::make_unique<std::array<StateId, 256>>();
     from.next->fill(kUnknownState);

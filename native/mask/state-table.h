@@ -1,5 +1,4 @@
-// The states of a constraint: sets of live readings under a number, and what each becomes after a byte. What does not
-// hang on the text is remembered.
+// Sets of live parses -> numbered states; a state and a byte -> the next state. Caches what does not depend on the text.
 #pragma once
 #include <array>
 #include <memory>
@@ -14,7 +13,7 @@ namespace onpolicy::grammar {
 using StateId = uint32_t;
 constexpr StateId kDeadState = 0xFFFFFFFE;
 
-// What a reading becomes when its automaton has come to a node where it may end.
+// The state after a parse has left its terminal at an accepting node.
 struct Ending {
   StateId state = kDeadState;
   bool on_text = false;    // it must be worked out each time
@@ -29,7 +28,7 @@ struct AssumedEnding {
 
 class StateTable {
  public:
-  // Keeps a reference to `grammar`.
+  // `grammar` must outlive this.
   explicit StateTable(Grammar& grammar) : grammar_(grammar) {}
 
   StateId Intern(std::vector<Config> configs);
@@ -39,7 +38,7 @@ class StateTable {
   void Step(const std::vector<Config>& configs, uint8_t byte, std::string_view text, std::vector<Config>* out);
   // Appends what `configs` become after a token of a token set; `text` ends with the token.
   void StepToken(const std::vector<Config>& configs, uint32_t token, std::string_view text, std::vector<Config>* out);
-  // The state after one byte, or kDeadState. `text` need not end with the byte; `on_text`: the answer hangs on it.
+  // The state after one byte, or kDeadState. `text` need not end with the byte; `on_text`: the answer depends on it.
   StateId Follow(StateId state, uint8_t byte, std::string& text, bool* on_text);
   // The ending of `node` under `stack`; `text` ends with the byte that led there.
   Ending EndingAt(NodeId node, StackId stack, std::string_view text);
@@ -59,8 +58,8 @@ class StateTable {
 
   Grammar& grammar_;
   std::vector<State> states_;
-  HashIndex state_index_;    // by the hash of the readings
-  HashIndex single_index_;   // by the one reading
+  HashIndex state_index_;    // by the hash of the parses
+  HashIndex single_index_;   // by the one parse
   std::vector<Ending> endings_;
   HashIndex ending_index_;   // by node and stack
   std::vector<AssumedEnding> assumed_;

@@ -1,10 +1,10 @@
 // The table of terminal masks, and the tries of what follows their exits.
 #include "mask/terminal-mask.h"
 
+#include "base/limits.h"
+
 namespace onpolicy::grammar {
 
-// The table of a vocabulary takes at most this many words, and begins anew beyond.
-static constexpr size_t kTableWords = 8u << 20;
 // Fewer places are walked one by one, and so are those that more nodes than these follow.
 static constexpr size_t kManyPlaces = 4;
 static constexpr size_t kManyNodes = 20000;
@@ -25,7 +25,7 @@ std::shared_ptr<const TerminalMask> TerminalMaskTable::Find(const Form& form) {
 
 void TerminalMaskTable::Add(const Form& form, std::shared_ptr<const TerminalMask> mask) {
   std::lock_guard<std::mutex> lock(mutex_);
-  if (words_ + mask->words() > kTableWords) {
+  if (words_ + mask->words() > limits::kTerminalMaskWords) {
     masks_.clear();
     words_ = 0;
   }

@@ -1,4 +1,4 @@
-// What one automaton state says about the tokens of a vocabulary, whatever follows its terminal: tokens that stay inside
+// An automaton state -> what holds for the tokens of a vocabulary independent of what follows its terminal: tokens that stay inside
 // of it, and where others leave. Equal expressions of all constraints on a vocabulary share one.
 #pragma once
 #include <memory>
@@ -12,7 +12,7 @@
 
 namespace onpolicy::grammar {
 
-// A node of a slice's trie. `after_quote`: a quotation mark stands before its byte.
+// A node of a slice's trie. `after_quote`: a quotation mark precedes its byte.
 struct TriePlace {
   uint32_t slice, node;
   bool after_quote = false;
@@ -21,7 +21,7 @@ struct TriePlace {
 // The places whose bytes bring the automaton to one and the same accepting state.
 struct TerminalExit {
   std::string path;                // bytes of one of the places
-  size_t start = 0;                // bytes of the path that stand before the terminal
+  size_t start = 0;                // bytes of the path before the terminal
   bool is_one_path = true;         // all places have the same bytes
   std::vector<TriePlace> places;
   size_t nodes = 0;                // below the places
@@ -40,7 +40,7 @@ struct TerminalMask {
 // Counts what follows the places, and merges it into the exit's `rest` where that makes less to walk.
 void MergePlaces(const Vocabulary& vocabulary, TerminalExit* exit);
 
-// Remembered masks by the form of their state's expression. Locks.
+// Cached masks by the form of their state's expression. Locks.
 class TerminalMaskTable {
  public:
   std::shared_ptr<const TerminalMask> Find(const Form& form);

@@ -1,4 +1,4 @@
-// The walks over one terminal, whatever follows it, and over what follows its exits.
+// Walks inside of one terminal, and behind its exits.
 #include <algorithm>
 #include <cstring>
 
@@ -6,17 +6,13 @@
 
 namespace onpolicy::grammar {
 
-// A state with more exits, or more places that leave it, is walked each time.
-static constexpr size_t kMaxExits = 16;
-static constexpr size_t kMaxPlaces = 4000;
-
-// A subtree of more nodes behind one path is remembered for the states that meet it.
+// Subtrees of more nodes behind one path are cached.
 static constexpr size_t kLargeSubtree = 200;
 
 bool MaskWalk::AddExit(NodeId node, const TriePlace& place, size_t depth, TerminalMask* mask) {
   size_t index = static_cast<size_t>(std::find(exit_nodes_.begin(), exit_nodes_.end(), node) - exit_nodes_.begin());
   if (index == exit_nodes_.size()) {
-    if (index == kMaxExits) return false;
+    if (index == limits::kExits) return false;
     exit_nodes_.push_back(node);
     mask->exits.emplace_back();
     mask->exits.back().path.assign(path_, 0, depth);
@@ -24,7 +20,7 @@ bool MaskWalk::AddExit(NodeId node, const TriePlace& place, size_t depth, Termin
   TerminalExit& exit = mask->exits[index];
   exit.places.push_back(place);
   exit.is_one_path = exit.is_one_path && exit.path == std::string_view(path_).substr(0, depth);
-  return exit.places.size() <= kMaxPlaces;
+  return exit.places.size() <= limits::kExitPlaces;
 }
 
 bool MaskWalk::RunInside(uint32_t index, uint32_t at, uint32_t end, TerminalMask* mask) {
@@ -38,8 +34,8 @@ bool MaskWalk::RunInside(uint32_t index, uint32_t at, uint32_t end, TerminalMask
   while (at < end) {
     const TrieNode& node = trie[at];
     path_[node.depth - 1u] = static_cast<char>(node.byte);
-    regex.Charge(node.depth & 1);
-    if (IsBeyondInside(mask->tokens)) return true;
+    budget_.Spend(node.depth & 1);
+    if (IsBeyond(Phase::kTerminalByte, mask->tokens)) return true;
     const NodeId entry = regex.Entry(levels_[node.depth - 1u].node, node.byte);
     const NodeId next = entry & ~kAcceptBit;
     if (entry == kNothing) {
@@ -64,7 +60,7 @@ bool MaskWalk::RunInside(uint32_t index, uint32_t at, uint32_t end, TerminalMask
 }
 
 template <typename Fill>
-std::shared_ptr<const TerminalMask> MaskWalk::Remembered(const Form& form, Fill fill) {
+std::shared_ptr<const TerminalMask> MaskWalk::Cached(const Form& form, Fill fill) {
   if (grammar_.regex().IsExact())
     if (auto known = vocabulary_.terminal_masks().Find(form)) return known;
   auto mask = std::make_shared<TerminalMask>();
@@ -83,7 +79,7 @@ std::shared_ptr<const TerminalMask> MaskWalk::Remembered(const Form& form, Fill 
 
 std::shared_ptr<const TerminalMask> MaskWalk::WalkTerminal(NodeId node) {
   const Form form = grammar_.regex().FormOf(node);  // a copy: new states move the pool's
-  return Remembered(form, [&](TerminalMask* mask) {
+  return Cached(form, [&](TerminalMask* mask) {
     const ByteSet first = grammar_.regex().FirstBytes(node);
     const std::vector<Slice>& slices = vocabulary_.slices();
     bool is_worth = true;
@@ -107,10 +103,10 @@ std::shared_ptr<const TerminalMask> MaskWalk::WalkTerminal(NodeId node) {
 }
 
 std::shared_ptr<const TerminalMask> MaskWalk::WalkTerminalBehind(const TerminalExit& from, NodeId node) {
-  uint32_t slices = 0;  // where the walk goes on: others were allowed whole, or have no such tokens
+  uint32_t slices = 0;  // in which the walk continues: others are allowed whole, or have no such tokens
   for (const TriePlace& place : from.places) slices |= 1u << place.slice;
   const Form form = grammar_.regex().FormOf(node).With(std::string_view(from.path)).With(slices);
-  return Remembered(form, [&](TerminalMask* mask) {
+  return Cached(form, [&](TerminalMask* mask) {
     from.path.copy(path_.data(), from.path.size());
     for (const TriePlace& place : from.places) {
       const TrieNode& root = vocabulary_.slices()[place.slice].trie[place.node];
@@ -127,7 +123,7 @@ void MaskWalk::WalkExits(const TerminalMask& mask, NodeId start, StackId stack, 
                          std::vector<TriePlace>* uncertain) {
   const std::vector<Slice>& slices = vocabulary_.slices();
   for (const TerminalExit& exit : mask.exits) {
-    if (IsBeyond(*tokens)) return;
+    if (IsBeyond(Phase::kStep, *tokens)) return;
     NodeId node = start;
     for (size_t i = exit.start; i < exit.path.size(); i++)
       node = grammar_.regex().Next(node, static_cast<uint8_t>(exit.path[i]));
@@ -153,12 +149,12 @@ void MaskWalk::WalkExits(const TerminalMask& mask, NodeId start, StackId stack, 
         Run(exit.rest, 1, static_cast<uint32_t>(exit.rest.trie.size()), text, tokens, &uncertain_nodes_);
       }
       if (uncertain_nodes_.empty()) continue;
-      // What hangs on the text hangs on the bytes before the exit, too.
+      // What depends on the text also depends on the bytes before the exit.
       tokens->resize(known);
       key_tokens_.resize(known_keys);
       item_tokens_.resize(known_items);
     }
-    // Readings whose terminals are known behind the path; the others are walked.
+    // Parses whose terminals have cached masks behind the path; the others are walked.
     std::vector<Config> left;
     bool is_known = false;
     if (exit.is_one_path && exit.nodes > kLargeSubtree) {

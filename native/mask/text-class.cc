@@ -1,4 +1,4 @@
-// The table of ASCII classes, and the reading of UTF-8.
+// The table of ASCII classes, and UTF-8 decoding.
 #include "mask/text-class.h"
 
 #include <algorithm>
@@ -8,7 +8,7 @@ namespace onpolicy::grammar {
 
 TextClasses ClassOfAscii(uint8_t byte) {
   static const std::array<TextClasses, 128> classes = [] {
-    // Characters that patterns tend to tell apart; neighbours in a group share a bit.
+    // Characters that patterns often distinguish; those of a group share a bit.
     static constexpr std::string_view groups[] = {"_", "-",  ".",  "@",  " ",  "/",  ":", "+", ",",  "\"", "\\",
                                                   "'", "()", "[]", "{}", "<",  ">",  "=", "#%&", "!?", ";",  "*$^|`~"};
     std::array<TextClasses, 128> made{};

@@ -1,4 +1,4 @@
-// Kinds of characters as bits of a mask: what a text is made of, and what an automaton state can take any amount of.
+// Classes of characters as bits of a mask: those of a text, and those over which an automaton state loops.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Breadth-first looks at the automaton, code point by code point.
+// Breadth-first over the automaton, code point by code point.
 #include "mask/text-reach.h"
 
 #include <algorithm>
@@ -7,13 +7,6 @@
 
 namespace onpolicy::grammar {
 
-// A look ahead stops at this many states in all, or at one distance; what it has seen by then is certain.
-static constexpr size_t kMaxReachStates = 300;
-static constexpr size_t kMaxLevelStates = 60;
-// A string's automaton with more states than this is not looked at as a whole.
-static constexpr size_t kMaxStringStates = 16;
-// What new states of the automaton may cost in one look ahead.
-static constexpr uint64_t kLookWork = 20000;
 // Marks a known entry of `loops_`; no class of text has it.
 static constexpr TextClasses kKnownLoops = 1u << 31;
 
@@ -56,11 +49,9 @@ static const std::vector<CodePointPath>& PathsOf(SliceClass kind) {
   return paths[static_cast<size_t>(kind)];
 }
 
-void TextReach::BeginLook() { look_end_ = std::min(last_work_, regex_.work() + kLookWork); }
-
 bool TextReach::Advance(const std::vector<NodeId>& from, const ByteSet& bytes, std::vector<NodeId>* to) {
   for (NodeId state : from) {
-    if (regex_.work() > look_end_) return false;
+    if (budget_.IsSpent(Phase::kLook)) return false;
     NodeId last = kNothing;
     bool alive = true;
     bytes.ForEach([&](unsigned byte) {
@@ -78,13 +69,13 @@ bool TextReach::Advance(const std::vector<NodeId>& from, const ByteSet& bytes, s
 uint16_t TextReach::Reach(NodeId node, SliceClass kind) {
   const uint16_t known = reach_.try_emplace(node).first->second.depth[static_cast<size_t>(kind)];
   if (known != kUnknownReach) return known;
-  BeginLook();
+  budget_.Begin(Phase::kLook, limits::kLookWork, Phase::kMask);
   std::vector<NodeId> level{node}, seen{node};
   std::unordered_set<NodeId> known_states{node};
   const ByteSet continuation = ByteSet::Range(0x80, 0xBF);
   bool alive = true;
   uint16_t length = 0;
-  for (; alive && !level.empty() && length < 31 && seen.size() < kMaxReachStates; length++) {
+  for (; alive && !level.empty() && length < limits::kReachLength && seen.size() < limits::kReachStates; length++) {
     std::vector<NodeId> next;
     for (const CodePointPath& path : PathsOf(kind)) {
       std::vector<NodeId> leads, tails;
@@ -98,7 +89,7 @@ uint16_t TextReach::Reach(NodeId node, SliceClass kind) {
         }
         leads = std::move(tails);
       }
-      if (!alive || leads.size() > kMaxLevelStates) {
+      if (!alive || leads.size() > limits::kReachLevelStates) {
         alive = false;
         break;
       }
@@ -136,7 +127,7 @@ TextClasses TextReach::FindLoops(NodeId node) {
 
 bool TextReach::LoopsOverWide(NodeId node) {
   if (auto known = wide_.find(node); known != wide_.end()) return known->second;
-  BeginLook();
+  budget_.Begin(Phase::kLook, limits::kLookWork, Phase::kMask);
   const std::vector<NodeId> start{node};
   // Most states that leave do so on any code point: this one is é.
   bool wide = regex_.Next(regex_.Next(node, 0xC3), 0xA9) == node;
@@ -165,7 +156,7 @@ bool TextReach::IsInsideString(NodeId node) {
     quoted.Add('\\');
     return set & ~quoted;
   }();
-  BeginLook();
+  budget_.Begin(Phase::kLook, limits::kLookWork, Phase::kMask);
   std::vector<NodeId> seen;
   std::unordered_set<NodeId> known_states;
   bool inside = true;
@@ -186,7 +177,7 @@ bool TextReach::IsInsideString(NodeId node) {
   };
   follow(node);
   for (size_t i = 0; inside && i < seen.size(); i++) {
-    inside = seen.size() < kMaxStringStates && regex_.work() <= look_end_ && !takes_control(seen[i]);
+    inside = seen.size() < limits::kStringStates && !budget_.IsSpent(Phase::kLook) && !takes_control(seen[i]);
     if (inside) follow(seen[i]);
   }
   if (inside)

@@ -1,4 +1,4 @@
-// What an automaton state does with text of a given alphabet, whatever that text is: asked before a trie is walked.
+// An automaton state and an alphabet -> what it does with every text of that alphabet, so that tries need no walk.
 #pragma once
 #include <unordered_map>
 #include <vector>
@@ -13,12 +13,10 @@ class TextReach {
  public:
   static constexpr uint16_t kEndless = 0xFFFF;
 
-  // Keeps a reference to `regex`.
-  explicit TextReach(RegexPool& regex) : regex_(regex) {}
+  // `regex` must outlive this.
+  explicit TextReach(RegexPool& regex) : regex_(regex), budget_(regex.budget()) {}
 
-  // Looks ahead stop, with what is certain by then, once the automaton has cost so much work in all.
-  void StopAt(uint64_t work) { last_work_ = work; }
-  // How many code points of a slice's alphabet a state takes, whatever they are.
+  // The state accepts every text of so many code points of a slice's alphabet.
   uint16_t Reach(NodeId node, SliceClass kind);
   // Whether all text of these classes leads from the state back to it, and through states that do not end.
   bool Loops(NodeId node, TextClasses text) {
@@ -26,7 +24,7 @@ class TextReach {
     if (text & ~loops & ~kWideText) return false;
     return !(text & kWideText) || LoopsOverWide(node);
   }
-  // Whether a state that takes text without quote and backslash lives on in its terminal, and meets no control character.
+  // Whether all text without quote and backslash stays inside the terminal, and no control character may follow it.
   bool IsInsideString(NodeId node);
 
  private:
@@ -40,13 +38,10 @@ class TextReach {
   // Adds the successors of `from` over `bytes` to `to`; false when one of them is dead.
   bool Advance(const std::vector<NodeId>& from, const ByteSet& bytes, std::vector<NodeId>* to);
 
-  bool IsSpent() const { return regex_.work() > last_work_; }
-  // A look ahead begins, which is worth only so much work.
-  void BeginLook();
+  bool IsSpent() const { return budget_.IsSpent(Phase::kMask); }
 
   RegexPool& regex_;
-  uint64_t last_work_ = UINT64_MAX;
-  uint64_t look_end_ = UINT64_MAX;  // where the look ahead in progress gives up
+  Budget& budget_;
   std::unordered_map<NodeId, Depths> reach_;
   std::unordered_map<NodeId, bool> inside_string_;
   std::vector<TextClasses> loops_;        // by node: classes of ASCII and kKnownLoops; 0: not known yet

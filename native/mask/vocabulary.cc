@@ -23,7 +23,7 @@ static uint64_t HeadOf(std::string_view text) {
 
 static bool IsControl(char c) { return static_cast<uint8_t>(c) < 0x20; }
 
-// Class and code points of a text; kOther when it holds what a JSON string must escape, or a broken code point.
+// Class and code points of a text; kOther when it contains what a JSON string must escape, or a broken code point.
 static SliceClass Classify(std::string_view text, unsigned* code_points) {
   if (std::any_of(text.begin(), text.end(), IsControl))
     return IsControl(text[0]) || text.find_first_of("\"\\") != std::string_view::npos ? SliceClass::kOther

@@ -1,4 +1,4 @@
-// The tokens of a model -> byte tries, split into slices of like tokens whose fate an automaton state decides at once.
+// The tokens of a model -> byte tries, split into slices of like tokens, which an automaton state may allow as a whole.
 // Immutable once made; shared by every constraint on the model.
 #pragma once
 #include <array>
@@ -17,17 +17,17 @@
 namespace onpolicy::grammar {
 
 // Alphabets of the slices. A text may end inside a code point, which then is kUnicode. kBroken: text without quote or
-// backslash and then a control character, as at the end of a line; no string goes on there. kOther: anything else.
+// backslash and then a control character, as at the end of a line; no string continues there. kOther: anything else.
 enum class SliceClass : uint8_t { kLowercase, kIdentifier, kPrintable, kUnicode, kBroken, kOther };
 constexpr unsigned kSliceClasses = 4;
-// A mask of more single tokens is kept as bits.
+// A mask of more single tokens is stored as bits.
 constexpr size_t kDenseTokens = 250;
 constexpr unsigned kSliceLengths[] = {4, 10, 30, 0xFFFF};  // greatest number of code points
 
 // One node of a flat trie in preorder: the subtree of node i is [i, end).
 struct TrieNode {
   uint32_t end = 0;
-  TextClasses below = 0;  // of whatever follows this node down to the leaves
+  TextClasses below = 0;  // of what follows this node down to the leaves
   uint16_t depth = 0;     // number of bytes from the root, >= 1
   uint8_t byte = 0;
 };
@@ -69,7 +69,7 @@ class Vocabulary {
   int64_t FindSpecial(std::string_view text) const;
   // Splits bytes into tokens: by merges of lowest id first where the vocabulary is of that kind, else longest first.
   std::vector<uint32_t> Tokenize(std::string_view text) const;
-  // Text tokens that hold a quotation mark.
+  // Text tokens that contain a quotation mark.
   const std::vector<uint32_t>& quote_tokens() const { return quote_tokens_; }
   const QuotedTokens& quoted_tokens() const { return quoted_tokens_; }
   // Whether some token starts with `prefix` and is longer than it.

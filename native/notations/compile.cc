@@ -70,7 +70,8 @@ Status CompileConstraint(const Spec& spec, std::shared_ptr<const Vocabulary> voc
     auto made = std::make_shared<Constraint>(vocabulary, grammar, start, std::move(front.warnings));
     if (!made->IsSatisfiable())
       return Status::Fail("INVALID_REQUEST", "nothing can be generated under this constraint");
-    if (grammar->regex().exhausted() || grammar->out_of_fuel())
+    const Budget& budget = grammar->regex().budget();
+    if (budget.was_cut(Phase::kCompile) || budget.was_cut(Phase::kClosure))
       return Status::Fail("UNSUPPORTED", "the constraint is too complex to enforce");
     grammar->regex().Bind();
     *constraint = std::move(made);

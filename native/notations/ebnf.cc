@@ -1,13 +1,12 @@
 #include <algorithm>
 
+#include "base/limits.h"
 #include "base/utf8.h"
 #include "notations/ebnf-parse.h"
 #include "pushdown/text-tools.h"
 #include "regex/char-class.h"
 
 namespace onpolicy::grammar {
-
-constexpr int kMaxRuleDepth = 150;
 
 Symbol EbnfParser::Parse(std::string_view root) {
   Blank();
@@ -70,7 +69,7 @@ void EbnfParser::Rule() {
 }
 
 RuleExpr EbnfParser::Alternatives(int depth) {
-  if (depth > kMaxRuleDepth) Fail("nested too deeply");
+  if (depth > limits::kEbnfDepth) Fail("nested too deeply");
   std::vector<RuleExpr> options;
   do {
     options.push_back(Items(depth));

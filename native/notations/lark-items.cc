@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "base/limits.h"
 #include "base/utf8.h"
 #include "notations/lark-parse.h"
 #include "pushdown/text-tools.h"
@@ -9,15 +10,13 @@
 
 namespace onpolicy::grammar {
 
-constexpr int kMaxLarkDepth = 100;
-
 RuleExpr LarkParser::Lexeme(RuleExpr expr) {
   if (!has_ignore_ || in_terminal_) return expr;
   return RuleExpr::Sequence({std::move(expr), Ignored()});
 }
 
 RuleExpr LarkParser::Alternatives(int depth) {
-  if (depth > kMaxLarkDepth) Fail("nested too deeply");
+  if (depth > limits::kLarkDepth) Fail("nested too deeply");
   std::vector<RuleExpr> options;
   do {
     options.push_back(Items(depth));

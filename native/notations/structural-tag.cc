@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/limits.h"
 #include "base/spec-error.h"
 #include "notations/front-ends.h"
 #include "notations/grammar-text.h"
@@ -12,7 +13,6 @@ namespace onpolicy::grammar {
 
 namespace {
 
-constexpr int kMaxTagDepth = 100;
 // White space between JSON tokens where a format asks for no limit.
 constexpr uint32_t kMaxBlanks = 20;
 
@@ -155,7 +155,7 @@ class TagReader {
 
   // `enclosing`: ends of the tags around, which free text must leave alone.
   RuleExpr Format(const JsonValue& format, const std::string& pointer, const Words& enclosing, int depth) {
-    if (depth > kMaxTagDepth) Fail(pointer, "nested too deeply");
+    if (depth > limits::kTagDepth) Fail(pointer, "nested too deeply");
     if (!format.IsObject()) Fail(pointer, "must be an object");
     // Inside a list of tags the type may be left out.
     const JsonValue* named = format.Find("type");

@@ -7,9 +7,6 @@
 
 namespace onpolicy::grammar {
 
-static constexpr int kMaxDepth = 600;
-static constexpr size_t kMaxFoldedNodes = 300000;
-
 bool RuleSet::Has(const Property& property, const RuleExpr& expr) const {
   const auto part_has = [&](const RuleExpr& part) { return Has(property, part); };
   switch (expr.kind) {
@@ -91,7 +88,7 @@ bool RuleSet::AsText(const RuleExpr& expr, NodeId* node) {
     explicit Depth(int& depth) : value(++depth) {}
     ~Depth() { value--; }
   } depth(depth_);
-  if (depth_ > kMaxDepth || pool.size() > kMaxFoldedNodes) return false;
+  if (depth_ > limits::kRuleDepth || pool.size() > limits::kFoldedNodes) return false;
   switch (expr.kind) {
     case RuleExpr::kText:
       *node = expr.text;
@@ -192,7 +189,7 @@ std::vector<SequenceId> RuleSet::Productions(const RuleExpr& expr) {
 Symbol RuleSet::RepeatSymbol(Symbol inner, uint32_t min, uint32_t max) {
   auto it = repeats_.find({inner, min, max});
   if (it != repeats_.end()) return it->second;
-  const Grammar::Generator generator = [this, inner, min, max](Grammar& grammar) {
+  const Generator generator = [this, inner, min, max](Grammar& grammar) {
     std::vector<SequenceId> result;
     if (min == 0) result.push_back(grammar.Sequence({}));
     if (max > 0) {

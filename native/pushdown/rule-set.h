@@ -1,4 +1,4 @@
-// Rules of a grammar notation, with regular parts as automata -> symbols. Rules that never reach themselves and hold
+// Rules of a grammar notation, with regular parts as automata -> symbols. Rules that never reach themselves and contain
 // only text become one terminal; what is left becomes pushdown rules.
 #pragma once
 #include <functional>
@@ -31,7 +31,7 @@ struct RuleExpr {
   }
 
  private:
-  // One part stands for itself.
+  // A list of one part is that part.
   static RuleExpr Join(Kind kind, std::vector<RuleExpr> parts) {
     if (parts.size() == 1) return std::move(parts[0]);
     return {kind, kEpsilon, 0, 0, std::move(parts), 0, 0};
@@ -51,9 +51,9 @@ class RuleSet : public std::enable_shared_from_this<RuleSet> {
   }
   bool IsDefined(uint32_t rule) const { return rules_[rule].defined; }
   RuleExpr& Body(uint32_t rule) { return rules_[rule].body; }
-  // The language of an expression as one automaton; false when it is recursive, too large, or holds other symbols.
+  // The language of an expression as one automaton; false when it is recursive, too large, or contains other symbols.
   bool AsText(const RuleExpr& expr, NodeId* node);
-  // The rule as a symbol; throws SpecError when no text matches it. Keeps this set alive in the grammar.
+  // The rule as a symbol; throws SpecError when no text matches it. The grammar then owns this set.
   Symbol Compile(uint32_t start);
 
  private:

@@ -8,8 +8,8 @@ namespace onpolicy::grammar {
 
 namespace {
 
-// States are nodes of the word tree. Goes on until a word has been seen: `wanted` < 0 accepts text without any word,
-// else text that ends with word number `wanted` and holds no word before.
+// States are nodes of the word tree. `wanted` < 0 accepts text without any word, else text that ends with word number
+// `wanted` and contains no word before.
 class WordAutomaton : public Automaton {
  public:
   struct Tree {

@@ -23,7 +23,7 @@ NodeId ChunkRun(RegexPool& pool, const std::vector<std::string>& chunks);
 // Texts of `node` that have no shorter text of `node` as their beginning.
 NodeId Shortest(RegexPool& pool, NodeId node);
 
-// Exactly `text`, in any spelling that a JSON string allows; made at once where its characters one by one take long.
+// Exactly `text`, in any spelling that a JSON string allows: one automaton, however long the text.
 NodeId SpelledAnyway(RegexPool& pool, std::string text);
 
 }  // namespace onpolicy::grammar

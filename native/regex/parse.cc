@@ -9,8 +9,6 @@ namespace onpolicy::grammar {
 
 namespace {
 
-constexpr size_t kMaxExpansion = 400;
-
 class Builder {
  public:
   Builder(CharEncoder& encoder) : encoder_(encoder), pool_(encoder.pool()) {}
@@ -38,7 +36,7 @@ class Builder {
     }
   }
 
-  // Distributes alternatives that hold anchors, so that each list is a plain run of items.
+  // Distributes alternatives that contain anchors, so that each list is a plain run of items.
   void Expand(const RegexTree& tree, std::vector<List>* lists) {
     if (!tree.zero_width || tree.kind == RegexTree::kStart || tree.kind == RegexTree::kEnd || tree.kind == RegexTree::kLook) {
       for (List& list : *lists) list.push_back(&tree);
@@ -53,7 +51,7 @@ class Builder {
       }
       *lists = std::move(result);
     }
-    if (lists->size() > kMaxExpansion) {
+    if (lists->size() > limits::kAnchorLists) {
       too_large_ = true;
       lists->resize(1);
     }

@@ -1,79 +1,68 @@
-// What an expression holds: whether any text, whether a given one, and how many.
+// Breadth-first and depth-first searches over derivatives.
+#include "regex/search.h"
+
 #include <algorithm>
 #include <unordered_set>
 
-#include "regex/pool.h"
-
 namespace onpolicy::grammar {
 
-// States looked at by the length of the texts that lead there.
-static constexpr size_t kNearStates = 300;
-// States looked at before a language is relaxed, after that, and by all searches of a compilation.
-static constexpr size_t kShortSearch = 2000;
-static constexpr size_t kLongSearch = 20000;
-static constexpr size_t kAllStates = 100000;
-// What a compilation may have cost, searches and all else, until its searches end: about a second.
-static constexpr uint64_t kCompileWork = 100'000'000;
-// What a search in a step may cost when those before it have used up its share.
-static constexpr uint64_t kLeastSearch = 5000;
-// What counting texts may cost in a step.
-static constexpr uint64_t kCountWork = 100'000;
-// Counts up to this stay in a relaxed language.
-static constexpr uint32_t kSmallCount = 8;
-
-bool RegexPool::IsLive(NodeId node) {
+bool LanguageSearch::IsLive(NodeId node) {
   if (node == kNothing) return false;
-  if (!nodes_[node].searches || nodes_[node].nullable) return true;
-  if (live_[node]) return live_[node] == 1;
+  if (!pool_.node(node).searches || pool_.node(node).nullable) return true;
+  if (IsKnown(node)) return live_[node] == kLive;
   bool live = true;
-  switch (nodes_[node].kind) {
-    case Kind::kConcat:
+  switch (pool_.node(node).kind) {
+    case NodeKind::kConcat:
       for (NodeId rest = node; live;) {
-        const bool is_concat = nodes_[rest].kind == Kind::kConcat;
-        live = IsLive(is_concat ? nodes_[rest].a : rest);
+        const bool is_concat = pool_.node(rest).kind == NodeKind::kConcat;
+        live = IsLive(is_concat ? pool_.node(rest).a : rest);
         if (!is_concat) break;
-        rest = nodes_[rest].b;
+        rest = pool_.node(rest).b;
       }
       break;
-    case Kind::kAlternate: {
+    case NodeKind::kAlternate: {
       live = false;
-      for (NodeId child : ChildrenOf(node)) live = live || IsLive(child);
+      for (NodeId child : pool_.ChildrenOf(node)) live = live || IsLive(child);
       break;
     }
-    case Kind::kRepeat:
-      live = IsLive(nodes_[node].a);
+    case NodeKind::kRepeat:
+      live = IsLive(pool_.node(node).a);
       break;
     default:
       return Search(node);
   }
-  live_[node] = live ? 1 : 2;
+  live_.Reach(node) = live ? kLive : kDead;
   return live;
 }
 
-// Whether the language holds any text: a look at the shortest ones, one down single texts, then one at a larger language
-// without large counts, and a long look. What stays open is taken for live, and a constraint is then refused. In a step of a
-// compiled one it is taken for dead: the text by which an earlier state was found to live goes on all the same.
-bool RegexPool::Search(NodeId start) {
+// Searches for a text: the shortest ones, then depth first, then in a larger language without large counts, then longer.
+// Without an answer, the state counts as live in a compilation, which is then refused, and as dead in a step: the text that
+// showed an earlier state to be live is still allowed.
+bool LanguageSearch::Search(NodeId start) {
   const bool is_step = is_bound_;
-  const uint64_t last_work = is_step ? std::max(search_end_, work_ + kLeastSearch) : kCompileWork;
-  const auto is_over = [&] { return !is_bound_ && (searched_ > kAllStates || work_ > kCompileWork); };
-  Finding finding = is_over() ? Finding::kUnknown : BreadthFirst(start, kNearStates, last_work);
-  if (finding == Finding::kUnknown && !is_over()) finding = DepthFirst(start, is_step ? kLongSearch : kShortSearch, last_work);
+  const Phase phase = is_step ? Phase::kSearch : Phase::kCompile;
+  const uint64_t end = is_step ? std::max(pool_.budget().end(phase), pool_.budget().EndOf(limits::kLeastSearchWork)) : pool_.budget().end(phase);
+  const auto is_over = [&] { return !is_step && (searched_ > limits::kCompileStates || pool_.budget().IsSpent(phase)); };
+  Finding finding = is_over() ? Finding::kUnknown : BreadthFirst(start, limits::kNearStates, end);
+  if (finding == Finding::kUnknown && !is_over())
+    finding = DepthFirst(start, is_step ? limits::kLongSearch : limits::kShortSearch, end);
   if (finding == Finding::kUnknown && !is_step && !is_over()) {
     const NodeId relaxed = Relaxed(start);
-    finding = relaxed == start ? Finding::kUnknown : DepthFirst(relaxed, kLongSearch, last_work);
-    if (finding != Finding::kNothing) finding = DepthFirst(start, kLongSearch, last_work);
+    finding = relaxed == start ? Finding::kUnknown : DepthFirst(relaxed, limits::kLongSearch, end);
+    if (finding != Finding::kNothing) finding = DepthFirst(start, limits::kLongSearch, end);
   }
-  exhausted_ = exhausted_ || finding == Finding::kUnknown;
-  has_given_up_ = has_given_up_ || (is_step && finding == Finding::kUnknown);
-  is_exact_ = is_exact_ && !has_given_up_;
+  if (finding == Finding::kUnknown) pool_.budget().Cut(phase);
   const bool is_live = finding == Finding::kText || (finding == Finding::kUnknown && !is_step);
-  live_[start] = is_live ? 1 : 2;
+  live_.Reach(start) = is_live ? kLive : kDead;
   return is_live;
 }
 
-// Looks for the shortest accepted text, as DepthFirst does for any.
-RegexPool::Finding RegexPool::BreadthFirst(NodeId start, size_t limit, uint64_t last_work) {
+bool LanguageSearch::IsGoal(NodeId id) {
+  return pool_.node(id).nullable || live_.Reach(id) == kLive || !pool_.node(id).searches;
+}
+
+// Searches for the shortest text.
+LanguageSearch::Finding LanguageSearch::BreadthFirst(NodeId start, size_t limit, uint64_t end) {
   struct Step {
     NodeId node;
     size_t from;
@@ -82,29 +71,29 @@ RegexPool::Finding RegexPool::BreadthFirst(NodeId start, size_t limit, uint64_t 
   std::unordered_set<NodeId> seen{start};
   for (size_t at = 0; at < steps.size(); at++) {
     const NodeId node = steps[at].node;
-    if (nodes_[node].nullable || live_[node] == 1 || !nodes_[node].searches) {
+    if (IsGoal(node)) {
       for (size_t step = at; ; step = steps[step].from) {
-        live_[steps[step].node] = 1;
+        live_.Reach(steps[step].node) = kLive;
         if (step == 0) return Finding::kText;
       }
     }
-    if (live_[node] == 2) continue;
-    if (at > limit || work_ > last_work) return Finding::kUnknown;
-    CountSearched();
-    for (const Edge& edge : Edges(node))
+    if (live_.Reach(node) == kDead) continue;
+    if (at > limit || pool_.budget().spent() > end) return Finding::kUnknown;
+    CountState();
+    for (const Edge& edge : edges_.Of(node))
       if (seen.insert(edge.target).second) steps.push_back({edge.target, at});
   }
-  for (const Step& step : steps) live_[step.node] = 2;
+  for (const Step& step : steps) live_.Reach(step.node) = kDead;
   return Finding::kNothing;
 }
 
-void RegexPool::CountSearched() {
+void LanguageSearch::CountState() {
   searched_++;
-  work_ += 30;
+  pool_.budget().Spend(30);
 }
 
-// Looks for any accepted text in at most `limit` states, until so much work is done in all.
-RegexPool::Finding RegexPool::DepthFirst(NodeId start, size_t limit, uint64_t last_work) {
+// Searches for any text in at most `limit` states, until all work passes `end`.
+LanguageSearch::Finding LanguageSearch::DepthFirst(NodeId start, size_t limit, uint64_t end) {
   std::unordered_set<NodeId> seen{start};
   struct Step {
     NodeId node;
@@ -114,77 +103,69 @@ RegexPool::Finding RegexPool::DepthFirst(NodeId start, size_t limit, uint64_t la
   while (!path.empty()) {
     Step& step = path.back();
     const NodeId node = step.node;
-    if (nodes_[node].nullable || live_[node] == 1 || !nodes_[node].searches) {
-      for (const Step& on_path : path) live_[on_path.node] = 1;
+    if (IsGoal(node)) {
+      for (const Step& on_path : path) live_.Reach(on_path.node) = kLive;
       return Finding::kText;
     }
-    const std::vector<Edge>& edges = Edges(node);
-    if (live_[node] == 2 || step.edge == edges.size()) {
+    const std::vector<Edge>& edges = edges_.Of(node);
+    if (live_.Reach(node) == kDead || step.edge == edges.size()) {
       path.pop_back();
       continue;
     }
     const NodeId target = edges[step.edge++].target;
     if (seen.insert(target).second) {
-      CountSearched();
+      CountState();
       path.push_back({target, 0});
     }
-    if (seen.size() > limit || work_ > last_work) return Finding::kUnknown;
+    if (seen.size() > limit || pool_.budget().spent() > end) return Finding::kUnknown;
   }
-  for (NodeId node : seen) live_[node] = 2;
+  for (NodeId node : seen) live_.Reach(node) = kDead;
   return Finding::kNothing;
 }
 
-// A language that holds this one, with "many" in place of large counts: two of those have few states together.
-NodeId RegexPool::Relaxed(NodeId node) {
+// A superset of the language, with "any number" in place of large counts: intersections of those have few states.
+NodeId LanguageSearch::Relaxed(NodeId node) {
   const auto known = relaxed_.find(node);
   if (known != relaxed_.end()) return known->second;
-  const Node given = nodes_[node];
+  const Node given = pool_.node(node);
   NodeId result = node;
-  if (given.kind == Kind::kRepeat) {
-    const bool is_large = given.min > kSmallCount || (given.max != kUnlimited && given.max > kSmallCount);
+  if (given.kind == NodeKind::kRepeat) {
+    const bool is_large = given.min > limits::kSmallCount || (given.max != kUnlimited && given.max > limits::kSmallCount);
     const NodeId inner = Relaxed(given.a);
-    result = is_large ? Repeat(inner, std::min(given.min, 1u), kUnlimited) : Repeat(inner, given.min, given.max);
-  } else if (given.kind == Kind::kConcat) {
+    result = is_large ? pool_.Repeat(inner, std::min(given.min, 1u), kUnlimited) : pool_.Repeat(inner, given.min, given.max);
+  } else if (given.kind == NodeKind::kConcat) {
     std::vector<NodeId> parts;
     NodeId rest = node;
-    for (; nodes_[rest].kind == Kind::kConcat; rest = nodes_[rest].b) parts.push_back(nodes_[rest].a);
+    for (; pool_.node(rest).kind == NodeKind::kConcat; rest = pool_.node(rest).b) parts.push_back(pool_.node(rest).a);
     result = Relaxed(rest);
-    for (size_t i = parts.size(); i-- > 0;) result = Concat(Relaxed(parts[i]), result);
-  } else if (given.kind == Kind::kAlternate || given.kind == Kind::kAnd) {
-    std::vector<NodeId> children = ChildrenOf(node);
+    for (size_t i = parts.size(); i-- > 0;) result = pool_.Concat(Relaxed(parts[i]), result);
+  } else if (given.kind == NodeKind::kAlternate || given.kind == NodeKind::kAnd) {
+    std::vector<NodeId> children = pool_.ChildrenOf(node);
     for (NodeId& child : children) child = Relaxed(child);
-    result = MergeList(given.kind, std::move(children));
+    result = pool_.MergeList(given.kind, std::move(children));
   }
   return relaxed_[node] = result;
 }
 
-bool RegexPool::Matches(NodeId node, std::string_view text) {
-  for (char byte : text) {
-    node = Next(node, static_cast<uint8_t>(byte));
-    if (node == kNothing) return false;
-  }
-  return nodes_[node].nullable;
-}
-
-uint64_t RegexPool::CountTexts(NodeId start, uint64_t cap, bool is_sure) {
-  const uint64_t last_work = is_bound_ ? work_ + kCountWork : UINT64_MAX;
+uint64_t LanguageSearch::CountTexts(NodeId start, uint64_t cap, bool is_sure) {
+  const uint64_t end = pool_.budget().EndOf(is_bound_ ? limits::kCountWork : Budget::kUnbounded);
   // Breadth first over (state, number of texts that lead here); a language with a cycle never ends and meets the cap.
   std::unordered_map<NodeId, uint64_t> level{{start, 1}};
   uint64_t count = 0;
-  for (size_t depth = 0; !level.empty() && depth < 4096; depth++) {
+  for (size_t depth = 0; !level.empty() && depth < limits::kCountedLength; depth++) {
     std::unordered_map<NodeId, uint64_t> next_level;
     for (const auto& [node, ways] : level) {
-      if (nodes_[node].nullable) count = std::min(cap, count + ways);
+      if (pool_.node(node).nullable) count = std::min(cap, count + ways);
       if (count >= cap) return cap;
-      if (work_ > last_work) return is_sure ? count : cap;
-      CountSearched();
-      for (const Edge& edge : std::vector<Edge>(Edges(node)))
+      if (pool_.budget().spent() > end) return is_sure ? count : cap;
+      CountState();
+      for (const Edge& edge : std::vector<Edge>(edges_.Of(node)))
         if (IsLive(edge.target)) {
           uint64_t& sum = next_level[edge.target];
           sum = std::min<uint64_t>(cap, sum + ways * edge.bytes.Count());
         }
     }
-    if (next_level.size() > 5000) return is_sure ? count : cap;
+    if (next_level.size() > limits::kCountedStates) return is_sure ? count : cap;
     level = std::move(next_level);
   }
   return level.empty() || is_sure ? count : cap;

@@ -1,7 +1,7 @@
+// Escapes and classes, character by character.
 #include "regex/text.h"
 
 #include <algorithm>
-#include <optional>
 
 #include "base/utf8.h"
 
@@ -41,102 +41,96 @@ bool RegexText::Escape(bool in_class, CodePoints* ranges) {
     return false;
   }
   const char c = Peek();
-  const auto one = [&](uint32_t code) {
-    at_++;
-    ranges->push_back({code, code});
-    return true;
-  };
-  const auto many = [&](CodePoints set, bool inverted) {
-    at_++;
-    if (inverted) set = Inverted(set);
-    ranges->insert(ranges->end(), set.begin(), set.end());
+  if (c == 'p' || c == 'P') return PropertyEscape(ranges);
+  if (ClassEscape(ranges)) return false;
+  const std::optional<uint32_t> code = CodePointEscape(in_class);
+  if (code) ranges->push_back({*code, *code});
+  return code.has_value();
+}
+
+bool RegexText::ClassEscape(CodePoints* ranges) {
+  CodePoints set;
+  switch (Peek()) {
+    case 'd':
+    case 'D': set = DigitClass(); break;
+    case 'w':
+    case 'W': set = WordClass(); break;
+    case 's':
+    case 'S': set = SpaceClass(); break;
+    default: return false;
+  }
+  if (Peek() < 'a') set = Inverted(set);
+  at_++;
+  ranges->insert(ranges->end(), set.begin(), set.end());
+  return true;
+}
+
+bool RegexText::PropertyEscape(CodePoints* ranges) {
+  bool inverted = Peek() == 'P';
+  at_++;
+  std::string name;
+  if (Take("{")) {
+    while (!AtEnd() && Peek() != '}') name.push_back(text_[at_++]);
+    if (!Take("}")) Fail("unclosed property name");
+  } else if (!AtEnd()) {
+    name.push_back(text_[at_++]);
+  }
+  if (!name.empty() && name[0] == '^') {
+    inverted = !inverted;
+    name.erase(0, 1);
+  }
+  std::optional<CodePoints> set = UnicodeClass(name);
+  if (!set) {
+    Fail("unknown Unicode property '" + name + "'", true);
     return false;
-  };
+  }
+  if (inverted) set = Inverted(*set);
+  ranges->insert(ranges->end(), set->begin(), set->end());
+  return false;
+}
+
+std::optional<uint32_t> RegexText::CodePointEscape(bool in_class) {
+  const char c = Peek();
+  const auto is_letter = [](char letter) { return (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z'); };
+  static constexpr std::string_view kNames = "nrtfv", kControls = "\n\r\t\f\v";
+  if (const size_t at = kNames.find(c); at != std::string_view::npos) {
+    at_++;
+    return static_cast<uint32_t>(kControls[at]);
+  }
   switch (c) {
-    case 'n': return one('\n');
-    case 'r': return one('\r');
-    case 't': return one('\t');
-    case 'f': return one('\f');
-    case 'v': return one('\v');
     case '0':
       if (Peek(1) >= '0' && Peek(1) <= '9') Fail("octal escapes are not supported", true);
-      return one(0);
-    case 'd': return many(DigitClass(), false);
-    case 'D': return many(DigitClass(), true);
-    case 'w': return many(WordClass(), false);
-    case 'W': return many(WordClass(), true);
-    case 's': return many(SpaceClass(), false);
-    case 'S': return many(SpaceClass(), true);
+      at_++;
+      return 0;
     case 'b':
-      if (in_class) return one('\b');
-      break;
+      if (!in_class) break;
+      at_++;
+      return '\b';
     case 'c':
-      if ((Peek(1) >= 'a' && Peek(1) <= 'z') || (Peek(1) >= 'A' && Peek(1) <= 'Z')) {
-        at_++;
-        return one(static_cast<uint32_t>(Peek()) % 32);
-      }
-      break;
-    case 'p':
-    case 'P': {
+      if (!is_letter(Peek(1))) break;
+      at_ += 2;
+      return static_cast<uint32_t>(text_[at_ - 1]) % 32;
+    case 'x':
       at_++;
-      std::string name;
-      if (Take("{")) {
-        while (!AtEnd() && Peek() != '}') name.push_back(text_[at_++]);
-        if (!Take("}")) Fail("unclosed property name");
-      } else if (!AtEnd()) {
-        name.push_back(text_[at_++]);
-      }
-      bool inverted = c == 'P';
-      if (!name.empty() && name[0] == '^') {
-        inverted = !inverted;
-        name.erase(0, 1);
-      }
-      std::optional<CodePoints> set = UnicodeClass(name);
-      if (!set) {
-        Fail("unknown Unicode property '" + name + "'", true);
-        return false;
-      }
-      at_--;
-      return many(std::move(*set), inverted);
-    }
-    case 'x': {
-      at_++;
-      uint32_t code = 0;
-      if (Peek() == '{') {
-        code = Braced();
-      } else {
-        code = HexDigits(2);
-      }
-      ranges->push_back({code, code});
-      return true;
-    }
+      return Peek() == '{' ? Braced() : HexDigits(2);
     case 'u': {
       at_++;
-      uint32_t code = 0;
-      if (Peek() == '{') {
-        code = Braced();
-      } else {
-        code = HexDigits(4);
-        if (code >= 0xD800 && code < 0xDC00 && Peek() == '\\' && Peek(1) == 'u') {
-          at_ += 2;
-          const uint32_t low = HexDigits(4);
-          if (low < 0xDC00 || low > 0xDFFF) Fail("unpaired surrogate");
-          code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
-        }
-      }
-      ranges->push_back({code, code});
-      return true;
+      if (Peek() == '{') return Braced();
+      const uint32_t code = HexDigits(4);
+      if (code < 0xD800 || code >= 0xDC00 || Peek() != '\\' || Peek(1) != 'u') return code;
+      at_ += 2;
+      const uint32_t low = HexDigits(4);
+      if (low < 0xDC00 || low > 0xDFFF) Fail("unpaired surrogate");
+      return 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
     }
     default:
       break;
   }
-  if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9')) {
+  if (is_letter(c) || (c >= '0' && c <= '9')) {
     Fail(std::string("unknown escape '\\") + c + "'");
-    return false;
+    return std::nullopt;
   }
-  const uint32_t code = ReadCodePoint(text_, &at_);
-  ranges->push_back({code, code});
-  return true;
+  return ReadCodePoint(text_, &at_);
 }
 
 uint32_t RegexText::Braced() {

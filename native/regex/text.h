@@ -1,5 +1,6 @@
 // A regular expression's text: escapes and character classes in it.
 #pragma once
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -16,7 +17,7 @@ class RegexText : protected TextCursor {
     if (error_.ok()) error_ = {at_, std::move(message), unsupported};
   }
 
-  // Reads an escape. Returns true when it stands for one character, which may then begin a range.
+  // Reads an escape. Returns true for one character, which may then begin a range.
   bool Escape(bool in_class, CodePoints* ranges);
   CodePoints Class();
 
@@ -24,6 +25,12 @@ class RegexText : protected TextCursor {
   ParseError error_;
 
  private:
+  // \d, \w, \s and their complements; false for any other escape.
+  bool ClassEscape(CodePoints* ranges);
+  // \p{name}. Returns false.
+  bool PropertyEscape(CodePoints* ranges);
+  // An escape for one character, or none with an error set.
+  std::optional<uint32_t> CodePointEscape(bool in_class);
   uint32_t HexDigits(size_t count);
   uint32_t Braced();
 };

@@ -10,8 +10,6 @@ namespace onpolicy::grammar {
 
 namespace {
 
-constexpr int kMaxExpressionDepth = 150;
-
 class Parser : private RegexText {
  public:
   Parser(std::string_view text, const RegexOptions& options) : RegexText(text, options) {}
@@ -26,7 +24,7 @@ class Parser : private RegexText {
  private:
   RegexTreePtr Alternation(int depth) {
     auto tree = std::make_unique<RegexTree>();
-    if (depth > kMaxExpressionDepth) {
+    if (depth > limits::kRegexDepth) {
       Fail("nested too deeply");
       return tree;
     }
@@ -123,7 +121,7 @@ class Parser : private RegexText {
       Fail("the counts of a repetition are out of order");
       return true;
     }
-    if (*min > 1000000 || (*max != kUnlimited && *max > 100000000)) Fail("a repetition count is too large");
+    if (*min > limits::kLowerCount || (*max != kUnlimited && *max > limits::kUpperCount)) Fail("a repetition count is too large");
     at_ = at + 1;
     return true;
   }

@@ -15,7 +15,7 @@ struct RegexTree {
   std::vector<std::unique_ptr<RegexTree>> parts;
   uint32_t min = 0, max = 0;
   bool negative = false;   // of a look-ahead
-  bool zero_width = false;  // holds an anchor or a look-ahead
+  bool zero_width = false;  // contains an anchor or a look-ahead
 };
 using RegexTreePtr = std::unique_ptr<RegexTree>;
 

@@ -1,6 +1,7 @@
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { EMBEDDED_MODEL } from '../../src/models/models.ts';
 import type {
@@ -182,25 +183,22 @@ describe('train', () => {
   it('lets completions go on, and the event loop', async () => {
     const model = await register();
     const groups = await Promise.all(Array.from({ length: 6 }, () => sampleGroup(model, { max_tokens: 60 })));
+    const delay = monitorEventLoopDelay({ resolution: 1 });
     const job = await runtime.train({
       model_id: model.id,
       trajectory_groups: groups,
       experimental_config: { packed_sequence_length: 256 },
     });
-    let turns = 0; // of the event loop
-    const countTurn = (): void => {
-      turns += 1;
-      if (job.status === 'queued' || job.status === 'running') setImmediate(countTurn);
-    };
-    countTurn();
+    delay.enable();
     let answered = 0;
     while (job.status === 'queued' || job.status === 'running') {
       await runtime.createCompletion({ messages: [{ role: 'user', content: 'Hello!' }], max_tokens: 4 });
       answered += 1;
     }
+    delay.disable();
     await job.done;
     expect(answered).toBeGreaterThan(1);
-    expect(turns).toBeGreaterThan(1000); // a job that holds the loop up leaves it a turn per row
+    expect(delay.percentile(90) / 1e6 - 1).toBeLessThan(10); // test runners are busy themselves: not the p99
   });
 });
 

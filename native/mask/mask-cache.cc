@@ -1,0 +1,130 @@
+// Slices first, then terminals and tries.
+#include "mask/mask-cache.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace onpolicy::grammar {
+
+void MaskCache::Compute(StateId state, std::string& text, CachedMask* mask) {
+  const auto assuming = grammar_.AssumeNew();
+  // Each parse by its terminal; those with many exits are walked.
+  tokens_.clear();
+  std::vector<Config> left;
+  for (const Config& config : std::vector<Config>(states_.Configs(state))) {
+    if ((config.node & kTokenSetBit) || config.node == kEpsilon) continue;
+    std::shared_ptr<const TerminalMask> terminal = TerminalOf(config.node);
+    if (!terminal->is_worth) {
+      left.push_back(config);
+      continue;
+    }
+    walk_.WalkExits(*terminal, config.node, config.stack, text, &tokens_, &mask->terminals, &mask->uncertain);
+    mask->terminals.push_back(std::move(terminal));
+  }
+  if (!left.empty()) WalkSlices(states_.Intern(std::move(left)), text, mask);
+  mask->tokens.assign(tokens_.begin(), tokens_.end());
+  mask->assumed = repeats_.Sort(walk_);
+}
+
+std::shared_ptr<const TerminalMask> MaskCache::TerminalOf(NodeId node) {
+  if (terminals_.size() <= node) terminals_.resize(grammar_.regex().size());
+  if (terminals_[node]) return terminals_[node];
+  std::shared_ptr<const TerminalMask> terminal = walk_.WalkTerminal(node);
+  if (!walk_.IsSpent()) terminals_[node] = terminal;
+  return terminal;
+}
+
+void MaskCache::WalkSlices(StateId state, std::string& text, CachedMask* mask) {
+  std::vector<NodeId> nodes;
+  ByteSet first;
+  for (const Config& config : states_.Configs(state)) {
+    nodes.push_back(config.node);
+    first = first | grammar_.regex().FirstBytes(config.node);
+  }
+  const auto is_inside = [&](NodeId node) { return reach_.IsInsideString(node); };
+  const std::vector<Slice>& slices = vocabulary_.slices();
+  for (uint32_t i = 0; i < slices.size(); i++) {
+    const Slice& slice = slices[i];
+    if (slice.trie.empty() || (slice.first_bytes & first).IsEmpty()) continue;
+    if (slice.kind == SliceClass::kBroken && std::all_of(nodes.begin(), nodes.end(), is_inside)) continue;
+    const auto accepts_all = [&](NodeId node) { return reach_.Reach(node, slice.kind) >= slice.max_length; };
+    if (slice.kind < SliceClass::kBroken && (slice.first_bytes & ~first).IsEmpty() &&
+        std::any_of(nodes.begin(), nodes.end(), accepts_all)) {
+      mask->slices |= 1u << i;
+      continue;
+    }
+    uncertain_.clear();
+    walk_.WalkSlice(slice, first, state, text, &tokens_, &uncertain_);
+    for (uint32_t node : uncertain_) mask->uncertain.push_back({i, node});
+  }
+}
+
+CachedMask* MaskCache::Find(StateId state, std::string& text) {
+  if (state < masks_.size() && masks_[state]) return masks_[state].get();
+  fresh_ = {};
+  Compute(state, text, &fresh_);
+  // A mask without work left lacks tokens. The next one gets further: what is computed by now costs nothing.
+  if (walk_.IsSpent()) return &fresh_;
+  const size_t cost = 2 * fresh_.uncertain.size() + fresh_.assumed.words() + 4 * fresh_.terminals.size() + fresh_.tokens.size();
+  if (cached_words_ + cost >= limits::kMaskWords) return &fresh_;
+  cached_words_ += cost + 32;
+  if (masks_.size() <= state) masks_.resize(state + 1u);
+  masks_[state] = std::make_unique<CachedMask>(std::move(fresh_));
+  return masks_[state].get();
+}
+
+void MaskCache::WriteBits(const CachedMask& found, uint32_t* mask) const {
+  const uint32_t words = vocabulary_.mask_words();
+  bool is_written = false;
+  const auto take = [&](const uint32_t* bits) {
+    if (!is_written) {
+      std::memcpy(mask, bits, words * 4);
+    } else {
+      for (uint32_t word = 0; word < words; word++) mask[word] |= bits[word];
+    }
+    is_written = true;
+  };
+  uint32_t slices = found.slices;
+  for (const auto& terminal : found.terminals)
+    if (terminal->dense.empty()) slices |= terminal->slices;
+  if (!found.dense.empty()) {
+    take(found.dense.data());
+  } else if (slices) {
+    take(vocabulary_.SliceUnion(slices));
+  }
+  for (const auto& terminal : found.terminals)
+    if (!terminal->dense.empty()) take(terminal->dense.data());
+  if (!is_written) std::memset(mask, 0, words * 4);
+  const auto set = [&](uint32_t token) { mask[token >> 5] |= 1u << (token & 31); };
+  std::for_each(found.tokens.begin(), found.tokens.end(), set);
+  for (const auto& terminal : found.terminals) std::for_each(terminal->tokens.begin(), terminal->tokens.end(), set);
+}
+
+// Caches a mask of many tokens as the bits that were written.
+void MaskCache::CacheBits(const uint32_t* bits, CachedMask* mask) {
+  const uint32_t words = vocabulary_.mask_words();
+  if (mask->tokens.size() <= kDenseTokens || cached_words_ + words >= limits::kMaskWords) return;
+  cached_words_ += words;
+  mask->dense.assign(bits, bits + words);
+  mask->tokens = {};
+  mask->terminals = {};
+}
+
+bool MaskCache::Write(StateId state, std::string& text, SeenStrings* seen, uint32_t* mask) {
+  walk_.Begin();
+  CachedMask* const found = Find(state, text);
+  WriteBits(*found, mask);
+  if (found != &fresh_) CacheBits(mask, found);
+  if (!found->uncertain.empty()) {
+    tokens_.clear();
+    for (const TriePlace& place : found->uncertain) walk_.WalkSubtree(place, state, text, &tokens_);
+    for (uint32_t token : tokens_) mask[token >> 5] |= 1u << (token & 31);
+  }
+  const bool is_cut = walk_.IsSpent() || grammar_.regex().budget().was_cut(Phase::kSearch);
+  // Tokens that are checked must not count as dead because the mask has spent its work.
+  grammar_.regex().BeginStep(Budget::kUnbounded);
+  if (!found->assumed.IsEmpty()) repeats_.Remove(found->assumed, seen, {state, text, mask});
+  return !is_cut;
+}
+
+}  // namespace onpolicy::grammar

@@ -1,0 +1,50 @@
+// States -> masks, computed once: whole slices by their alphabets, the rest by a walk of their tries.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "mask/repeats.h"
+
+namespace onpolicy::grammar {
+
+struct CachedMask {
+  std::vector<std::shared_ptr<const TerminalMask>> terminals;  // tokens that stay inside of their terminals
+  uint32_t slices = 0;           // bit per slice that is allowed as a whole
+  std::vector<uint32_t> tokens;  // allowed beyond those
+  std::vector<uint32_t> dense;   // all of these as bits, when there are many
+  RepeatCheck::Tokens assumed;   // that rest on an assumption
+  std::vector<TriePlace> uncertain;  // subtrees that depend on the text: walked each time
+};
+
+class MaskCache {
+ public:
+  MaskCache(const Vocabulary& vocabulary, Grammar& grammar, StateTable& states)
+      : vocabulary_(vocabulary), grammar_(grammar), states_(states), reach_(grammar.regex()),
+        walk_(vocabulary, grammar, states, reach_), repeats_(vocabulary, states) {}
+  // Writes the tokens of a state, apart from those that a format names. Returns false when tokens are missing, because the
+  // work was spent. `seen` reads `text`.
+  bool Write(StateId state, std::string& text, SeenStrings* seen, uint32_t* mask);
+
+ private:
+  CachedMask* Find(StateId state, std::string& text);
+  void Compute(StateId state, std::string& text, CachedMask* mask);
+  void WalkSlices(StateId state, std::string& text, CachedMask* mask);
+  std::shared_ptr<const TerminalMask> TerminalOf(NodeId node);
+  void WriteBits(const CachedMask& found, uint32_t* mask) const;
+  void CacheBits(const uint32_t* bits, CachedMask* mask);
+
+  const Vocabulary& vocabulary_;
+  Grammar& grammar_;
+  StateTable& states_;
+  TextReach reach_;
+  MaskWalk walk_;
+  RepeatCheck repeats_;
+  std::vector<std::unique_ptr<CachedMask>> masks_;  // by state, null until computed
+  CachedMask fresh_;                                // of the latest call, where it was not cached
+  std::vector<std::shared_ptr<const TerminalMask>> terminals_;  // by automaton state, null until needed
+  size_t cached_words_ = 0;
+  std::vector<uint32_t> tokens_, uncertain_;  // of one mask at a time
+};
+
+}  // namespace onpolicy::grammar

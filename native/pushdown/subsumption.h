@@ -1,0 +1,63 @@
+// Two stacks -> whether one subsumes the other: everything that may follow the one may follow the other. Branches under
+// subsumed stacks are dropped. Without this, an ambiguous grammar has a branch for every place where a parse may have begun.
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "base/paged-index.h"
+#include "pushdown/symbols.h"
+
+namespace onpolicy::grammar {
+
+using StackId = uint32_t;  // 0 is the bottom: returning to it completes the grammar
+
+// A return address: what follows when the part above has ended, and the stack below it.
+struct Branch {
+  uint32_t tag;
+  SequenceId sequence;
+  StackId parent;
+  auto operator<=>(const Branch&) const = default;
+};
+using Stacks = std::vector<std::vector<Branch>>;  // by StackId; branches are sorted
+
+class Subsumption {
+ public:
+  Subsumption(const Stacks& stacks, SymbolTable& symbols) : stacks_(stacks), symbols_(symbols) {}
+  // Begins a closure: its comparisons share an allowance of steps.
+  void BeginClosure() { steps_ = Allowance(limits::kSubsumptionSteps); }
+  // Whether all that may follow `part` may follow `whole`, as far as their syntax shows: false is no proof.
+  bool Subsumes(StackId whole, StackId part);
+  // Stacks that are reached from this one through nullable branches, as far as closures have found them.
+  const std::vector<StackId>& Below(StackId stack);
+  // Sorts branches and drops subsumed ones.
+  void Reduce(std::vector<Branch>* branches);
+
+ private:
+  static constexpr uint32_t kNo = 0, kYes = 1, kOpen = 2, kAsked = 3;  // values of answers_; from kAsked on: place in asked_
+  struct Answer {
+    bool holds;
+    uint32_t base = kUnlimited;  // the first pair in asked_ that it rests on, or kUnlimited
+  };
+  // A pair that is being compared.
+  struct AskedPair {
+    uint64_t key;
+    uint32_t base;
+  };
+  Answer Ask(StackId whole, StackId part, Allowance* steps);
+  // The answer for a pair without a comparison of branches.
+  bool AskMemo(StackId whole, StackId part, uint64_t key, Answer* answer);
+  // Whether some branch from `first` to `last`, which all have the same sequence, subsumes `part`.
+  Answer AskAny(const Branch* first, const Branch* last, StackId part, Allowance* steps);
+  uint32_t KnownAnswer(uint64_t key);
+
+  const Stacks& stacks_;
+  SymbolTable& symbols_;
+  std::vector<std::unique_ptr<std::vector<StackId>>> below_;  // by stack, null until asked for
+  std::vector<uint64_t> covered_;  // by stack: the last group of branches one of whose stacks it is below
+  uint64_t group_ = 0;
+  PagedIndex answers_, earlier_answers_;  // (whole, part) -> answer
+  Allowance steps_;                       // of all comparisons of one closure
+  std::vector<AskedPair> asked_;
+};
+
+}  // namespace onpolicy::grammar

@@ -1,0 +1,143 @@
+// Simplification by local rules: neutral and dominant parts, nested lists, right-nested concatenations.
+#include "regex/expressions.h"
+
+#include <algorithm>
+
+namespace onpolicy::grammar {
+
+Expressions::Expressions() {
+  Intern({NodeKind::kNothing});
+  Intern({NodeKind::kEpsilon, true});
+  // kAnyText is node 2, before the byte set that it repeats: a repetition of node 3.
+  Intern({NodeKind::kRepeat, true, false, false, true, 3, 0, 0, kUnlimited});
+  Bytes(ByteSet::All());
+}
+
+NodeId Expressions::Literal(std::string_view text) {
+  NodeId result = kEpsilon;
+  for (size_t i = text.size(); i-- > 0;) {
+    ByteSet set;
+    set.Add(static_cast<uint8_t>(text[i]));
+    result = Concat(Bytes(set), result);
+  }
+  return result;
+}
+
+// A concatenation whose left side is none itself.
+NodeId Expressions::Prepend(NodeId first, NodeId second) {
+  const Node& head = node(first);
+  const Node& tail = node(second);
+  return Intern({NodeKind::kConcat, head.nullable && tail.nullable, head.searches || tail.searches, head.tagged || tail.tagged,
+                 head.repeats || tail.repeats, first, second});
+}
+
+NodeId Expressions::Concat(NodeId first, NodeId second) {
+  if (first == kNothing || second == kNothing) return kNothing;
+  if (first == kEpsilon) return second;
+  if (second == kEpsilon) return first;
+  if (first == kAnyText && second == kAnyText) return kAnyText;
+  // Right-nested: the left side of a concatenation is never itself one.
+  if (node(first).kind != NodeKind::kConcat) return Prepend(first, second);
+  std::vector<NodeId> parts;
+  for (; node(first).kind == NodeKind::kConcat; first = node(first).b) parts.push_back(node(first).a);
+  NodeId result = Prepend(first, second);
+  for (size_t i = parts.size(); i-- > 0;) result = Prepend(parts[i], result);
+  return result;
+}
+
+NodeId Expressions::Concat(std::initializer_list<NodeId> parts) {
+  NodeId result = kEpsilon;
+  for (auto it = std::rbegin(parts); it != std::rend(parts); ++it) result = Concat(*it, result);
+  return result;
+}
+
+NodeId Expressions::MergeList(NodeKind kind, std::vector<NodeId> parts) {
+  const bool is_and = kind == NodeKind::kAnd;
+  const NodeId neutral = is_and ? kAnyText : kNothing;
+  const NodeId dominant = is_and ? kNothing : kAnyText;
+  std::vector<NodeId> flat;
+  budget_.Spend(8 + 5 * parts.size());
+  bool has_bytes = false;
+  ByteSet bytes = is_and ? ByteSet::All() : ByteSet{};
+  for (NodeId part : parts) {
+    const auto take = [&](NodeId child) {
+      if (node(child).kind == NodeKind::kBytes) {
+        const ByteSet& set = set_of(node(child));
+        bytes = is_and ? bytes & set : bytes | set;
+        has_bytes = true;
+      } else {
+        flat.push_back(child);
+      }
+    };
+    if (part == neutral) continue;
+    if (part == dominant) return dominant;
+    if (node(part).kind == kind) {
+      const std::vector<NodeId> children = ChildrenOf(part);
+      budget_.Spend(5 * children.size());
+      for (NodeId child : children) take(child);
+    } else {
+      take(part);
+    }
+  }
+  if (has_bytes) {
+    const NodeId merged = Bytes(bytes);
+    if (merged == dominant) return dominant;
+    if (merged != neutral) flat.push_back(merged);
+  }
+  budget_.Spend(8 * flat.size());
+  std::sort(flat.begin(), flat.end());
+  flat.erase(std::unique(flat.begin(), flat.end()), flat.end());
+  if (!is_and) {
+    DropSubsets(&flat);
+    std::sort(flat.begin(), flat.end());
+  }
+  if (flat.empty()) return neutral;
+  if (flat.size() == 1) return flat[0];
+  Node made{kind, is_and, is_and};
+  for (NodeId child : flat) {
+    const Node& inner = node(child);
+    made.nullable = is_and ? made.nullable && inner.nullable : made.nullable || inner.nullable;
+    made.searches = made.searches || inner.searches;
+    made.tagged = made.tagged || inner.tagged;
+    made.repeats = made.repeats || inner.repeats;
+    if (inner.kind == NodeKind::kNot && std::binary_search(flat.begin(), flat.end(), inner.a)) return dominant;
+  }
+  return Intern(made, &flat);
+}
+
+NodeId Expressions::Not(NodeId inner) {
+  if (inner == kNothing) return kAnyText;
+  if (inner == kAnyText) return kNothing;
+  const Node& negated = node(inner);
+  if (negated.kind == NodeKind::kNot) return negated.a;
+  return Intern({NodeKind::kNot, !negated.nullable, true, false, false, inner});
+}
+
+NodeId Expressions::Repeat(NodeId inner, uint32_t min, uint32_t max) {
+  if (max == 0 || inner == kEpsilon) return kEpsilon;
+  if (inner == kNothing) return min == 0 ? kEpsilon : kNothing;
+  if (node(inner).nullable) min = 0;
+  if (min == 1 && max == 1) return inner;
+  const Node& item = node(inner);
+  if (item.kind == NodeKind::kRepeat && item.max == kUnlimited && item.min <= 1)
+    return Repeat(item.a, item.min == 0 ? 0 : min, kUnlimited);
+  return Intern({NodeKind::kRepeat, min == 0, item.searches, item.tagged, true, inner, 0, min, max});
+}
+
+NodeId Expressions::Tag(uint32_t tag) { return Intern({NodeKind::kTag, true, false, true, false, tag}); }
+
+Automaton* Expressions::Own(std::unique_ptr<Automaton> automaton) {
+  automata_.push_back(std::move(automaton));
+  return automata_.back().get();
+}
+
+NodeId Expressions::Leaf(Automaton* automaton, uint32_t state) {
+  if (state == Automaton::kDead) return kNothing;
+  return Intern({NodeKind::kLeaf, automaton->Accepts(state), true, false, false, LeafOf(automaton), state});
+}
+
+NodeId Expressions::RestOf(const Node& repeat) {
+  return Repeat(repeat.a, repeat.min == 0 ? 0 : repeat.min - 1, repeat.max == kUnlimited ? kUnlimited : repeat.max - 1);
+}
+
+}  // namespace onpolicy::grammar

@@ -1,0 +1,47 @@
+// Expressions -> simplified expressions: one constructor for each operator, none of which makes what an equal node says shorter.
+#pragma once
+#include <initializer_list>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "regex/nodes.h"
+
+namespace onpolicy::grammar {
+
+class Expressions : public NodeTable {
+ public:
+  Expressions();
+
+  NodeId Bytes(const ByteSet& set) { return set.IsEmpty() ? kNothing : InternSet(set); }
+  NodeId Literal(std::string_view text);
+  NodeId Concat(NodeId first, NodeId second);
+  NodeId Concat(std::initializer_list<NodeId> parts);
+  NodeId Alternate(std::vector<NodeId> options) { return MergeList(NodeKind::kAlternate, std::move(options)); }
+  NodeId And(std::vector<NodeId> parts) { return MergeList(NodeKind::kAnd, std::move(parts)); }
+  // kAnd or kAlternate of `parts`.
+  NodeId MergeList(NodeKind kind, std::vector<NodeId> parts);
+  NodeId Not(NodeId inner);
+  NodeId Repeat(NodeId inner, uint32_t min, uint32_t max);
+  NodeId Optional(NodeId inner) { return Repeat(inner, 0, 1); }
+  // What is left of a repetition after one of its items.
+  NodeId RestOf(const Node& repeat);
+  // Matches the empty text and tells which alternative of a merged terminal has ended.
+  NodeId Tag(uint32_t tag);
+  // `automaton` must outlive the pool, which `Own` sees to.
+  NodeId Leaf(Automaton* automaton, uint32_t state);
+  Automaton* Own(std::unique_ptr<Automaton> automaton);
+
+ private:
+  NodeId Prepend(NodeId first, NodeId second);
+  // simplify.cc
+  bool IsSubset(NodeId part, NodeId whole, unsigned depth);
+  NodeId JoinRanges(NodeId one, NodeId two);
+  bool HaveUniqueTags(const std::vector<NodeId>& parts) const;
+  void DropSubsets(std::vector<NodeId>* parts);
+
+  Allowance subset_steps_;  // of the comparison in progress
+  std::vector<std::unique_ptr<Automaton>> automata_;
+};
+
+}  // namespace onpolicy::grammar

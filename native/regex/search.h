@@ -1,0 +1,41 @@
+// An expression -> whether its language is empty, and how many texts it has. Cached by node.
+#pragma once
+#include <unordered_map>
+
+#include "regex/edges.h"
+
+namespace onpolicy::grammar {
+
+class LanguageSearch {
+ public:
+  LanguageSearch(Expressions& pool, EdgeTable& edges) : pool_(pool), edges_(edges) {}
+  // False when the language is empty. Searches only below And, Not and leaves.
+  bool IsLive(NodeId id);
+  // Whether the answer for a node is cached.
+  bool IsKnown(NodeId id) { return live_.Reach(id) != kUnknown; }
+  // Number of texts in the language, or `cap` when there are that many or more. Where the work is spent: `cap`, or with
+  // `is_sure` the number found so far.
+  uint64_t CountTexts(NodeId id, uint64_t cap, bool is_sure);
+  // From now on searches are short, and a state without an answer counts as dead.
+  void Bind() { is_bound_ = true; }
+
+ private:
+  enum class Finding { kText, kNothing, kUnknown };
+  static constexpr uint8_t kUnknown = 0, kLive = 1, kDead = 2;  // values of live_
+  bool Search(NodeId start);
+  // Whether a search may stop at a node: some text is known to follow.
+  bool IsGoal(NodeId id);
+  Finding BreadthFirst(NodeId start, size_t limit, uint64_t end);
+  Finding DepthFirst(NodeId start, size_t limit, uint64_t end);
+  void CountState();
+  NodeId Relaxed(NodeId id);
+
+  Expressions& pool_;
+  EdgeTable& edges_;
+  PagedList<uint8_t> live_;  // by node
+  std::unordered_map<NodeId, NodeId> relaxed_;
+  size_t searched_ = 0;  // states that searches have looked at
+  bool is_bound_ = false;
+};
+
+}  // namespace onpolicy::grammar
