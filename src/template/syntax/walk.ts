@@ -16,6 +16,7 @@ const filterOrTest = ({ target, args }: NodeOf<'Filter'> | NodeOf<'Is'>): Childr
 ];
 
 function argumentsOf({ positional, keywords, spread, spreadKeywords }: Arguments): Children {
+  if (keywords.length === 0 && spread === null && spreadKeywords === null) return positional;
   return [...positional, ...keywords.map(({ value }) => value), spread, spreadKeywords];
 }
 
