@@ -4,6 +4,8 @@
 #include <numeric>
 #include <string>
 
+#include "llama/error-log.h"
+
 namespace onpolicy {
 
 Context::Context(std::shared_ptr<Model> model, const ContextOptions& options)
@@ -19,18 +21,18 @@ Status Context::Create(std::shared_ptr<Model> model, const ContextOptions& optio
   params.n_batch = options.batch_tokens;
   params.n_ubatch = std::min<uint32_t>(options.batch_tokens, 512);
   params.n_seq_max = options.max_sequences;
-  params.n_outputs_max = std::max(options.max_outputs, options.max_sequences);  // the engine insists on one per sequence
+  params.n_outputs_max = std::max(options.max_outputs, options.max_sequences);  // the engine requires one per sequence
   params.n_threads = options.threads;
   params.n_threads_batch = options.threads;
   params.kv_unified = options.is_kv_unified;
-  // The fused attention kernel of CPUs rounds to 16 bits: log-probabilities of 32-bit models would change by 1e-3 with the
-  // company in a step.
+  // The fused attention kernel of CPUs rounds to 16 bits: log-probabilities of float32 models would differ by 1e-3
+  // depending on the other sequences of a step.
   const bool is_wide = options.cache_bits == 32;
   const bool needs_precision = is_wide && !model->use_gpu();
   if (needs_precision || !options.fused_attention) params.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_DISABLED;
   if (is_wide) params.type_k = params.type_v = GGML_TYPE_F32;
   params.no_perf = true;
-  params.swa_full = true;    // a sliding window that forgets would make cached prefixes useless
+  params.swa_full = true;    // a cache of the window only would make cached prefixes useless
   params.offload_kqv = model->use_gpu();
   params.op_offload = model->use_gpu();
   params.abort_callback = [](void* data) {
@@ -38,23 +40,15 @@ Status Context::Create(std::shared_ptr<Model> model, const ContextOptions& optio
     return self->abort_ || self->abort_ahead_;
   };
   params.abort_callback_data = created.get();
-  std::string reason;
-  const int sink = AddLogSink([&reason](int level, const std::string& text) {
-    if (level == GGML_LOG_LEVEL_ERROR) reason += text;
-  });
-  try {
-    created->context_ = api.llama_init_from_model(model->get(), params);
-  } catch (const std::exception& error) {
-    reason = error.what();
-  }
-  RemoveLogSink(sink);
+  ErrorLog log;
+  created->context_ = log.Run([&] { return api.llama_init_from_model(model->get(), params); });
   if (!created->context_)
     return Status::Fail("OUT_OF_MEMORY", "a context of " + std::to_string(options.kv_tokens) +
-                                             " tokens could not be made: " + (reason.empty() ? "no reason given" : reason));
+                                             " tokens could not be made: " + log.Text());
   created->kv_tokens_ = api.llama_n_ctx(created->context_);
   if (options.threads > 1 && api.ggml_threadpool_new) {
     ggml_threadpool_params pool = api.ggml_threadpool_params_default(options.threads);
-    pool.poll = 0;  // between passes the cores belong to the sampler and to JavaScript: workers sleep, not spin
+    pool.poll = 0;  // workers sleep between passes: the sampler and JavaScript need the cores
     created->threadpool_ = api.ggml_threadpool_new(&pool);
     if (created->threadpool_) api.llama_attach_threadpool(created->context_, created->threadpool_, created->threadpool_);
   }
@@ -86,19 +80,9 @@ void Context::EditMemory(const std::vector<int32_t>& edits) {
 
 Status Context::LoadAdapter(const std::string& path, uint32_t* adapter) {
   EndAhead();
-  std::string reason;
-  const int sink = AddLogSink([&reason](int level, const std::string& text) {
-    if (level == GGML_LOG_LEVEL_ERROR) reason += text;
-  });
-  llama_adapter_lora* loaded = nullptr;
-  try {
-    loaded = Api().llama_adapter_lora_init(model_->get(), path.c_str());
-  } catch (const std::exception& error) {
-    reason = error.what();
-  }
-  RemoveLogSink(sink);
-  if (!loaded)
-    return Status::Fail("MODEL_INVALID", path + " is no adapter of this model: " + (reason.empty() ? "no reason given" : reason));
+  ErrorLog log;
+  llama_adapter_lora* loaded = log.Run([&] { return Api().llama_adapter_lora_init(model_->get(), path.c_str()); });
+  if (!loaded) return Status::Fail("MODEL_INVALID", path + " is no adapter of this model: " + log.Text());
   *adapter = ++last_adapter_;
   adapters_[*adapter] = loaded;
   return Status::Ok();
@@ -180,8 +164,7 @@ Status Context::Pass(const StepInput& input, std::vector<int32_t>* places) {
 }
 
 Status Context::Step(const StepInput& input, RowsOutput* output) {
-  rows_.Forget();
-  ConstraintRows constraints(input.matchers);
+  ConstraintRows constraints = rows_.Constrain(input.matchers);
   std::vector<int32_t> places;
   const Status status = Pass(input, &places);
   abort_ = false;

@@ -33,8 +33,8 @@ class Context {
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
 
-  // Fails with KV_FULL (nothing was computed) or ABORTED (the KV cache may hold a part of the step: the caller removes
-  // what it did not have before). Any other failure leaves the context unusable.
+  // Fails with KV_FULL (nothing was computed) or ABORTED (the KV cache may hold a part of the step: the caller removes it).
+  // Any other failure leaves the context unusable.
   // Where it may run ahead, the next step is laid out for RunAhead.
   Status Step(const StepInput& input, RowsOutput* output);
 
@@ -62,7 +62,7 @@ class Context {
   // adapter, only between steps: the engine looks at all adapters of the model when it lays out a graph.
   Status LoadAdapter(const std::string& path, uint32_t* adapter);
 
-  // Frees an adapter; unknown numbers are ignored.
+  // Frees an adapter. Ignores unknown numbers.
   void FreeAdapter(uint32_t adapter);
 
   int32_t vocab_size() const { return model_->vocab_size(); }

@@ -194,7 +194,7 @@ struct Library {
   std::string version;  // as the library reports it
 };
 
-// Whether a backend has found a graphics processor. Libraries that would use one are loaded on machines without, too.
+// Whether a backend has found a GPU. Backend libraries for GPUs load on machines without one, too.
 bool HasGpuDevice(const Library& api);
 
 // Opens the libraries in `folder` and their backends, once per process: a second call with another folder is an error.

@@ -6,36 +6,12 @@
 #include <fstream>
 #include <mutex>
 
+#include "llama/error-log.h"
+
 namespace onpolicy {
 namespace {
 
 namespace fs = std::filesystem;
-
-// Keeps the engine's error lines while a load runs: they are the only place where it says what is wrong.
-class ErrorLog {
- public:
-  ErrorLog() {
-    id_ = AddLogSink([this](int level, const std::string& text) {
-      if (level == GGML_LOG_LEVEL_ERROR || (level == GGML_LOG_LEVEL_CONT && last_was_error_)) text_ += text;
-      last_was_error_ = level == GGML_LOG_LEVEL_ERROR || (level == GGML_LOG_LEVEL_CONT && last_was_error_);
-    });
-  }
-  ~ErrorLog() { RemoveLogSink(id_); }
-
-  bool Mentions(const char* words) const { return text_.find(words) != std::string::npos; }
-  // On one line, without the trailing newline.
-  std::string Text() const {
-    std::string text = text_;
-    std::replace(text.begin(), text.end(), '\n', ' ');
-    while (!text.empty() && text.back() == ' ') text.pop_back();
-    return text.empty() ? "the engine gave no reason" : text;
-  }
-
- private:
-  int id_;
-  bool last_was_error_ = false;
-  std::string text_;
-};
 
 bool MentionsMemory(const ErrorLog& log) {
   for (const char* words : {"failed to allocate", "unable to allocate", "out of memory", "bad_alloc", "not enough memory"})
@@ -47,7 +23,7 @@ Status Invalid(const std::string& path, const std::string& reason) {
   return Status::Fail("MODEL_INVALID", path + " " + reason);
 }
 
-// What llama.cpp would trip over, found first: no file, no GGUF, a damaged header, missing tensor data.
+// Finds faults on which llama.cpp gives no clear error: no file, no GGUF, a damaged header, missing tensor data.
 Status CheckFile(const std::string& path) {
   const Library& api = Api();
   std::error_code error;
@@ -77,7 +53,8 @@ Status CheckFile(const std::string& path) {
 
 Status ExplainLoadFailure(const std::string& path, const ErrorLog& log) {
   if (MentionsMemory(log)) return Status::Fail("OUT_OF_MEMORY", path + " does not fit into memory: " + log.Text());
-  if (log.Mentions("unknown model architecture")) return Invalid(path, "has an architecture that the engine does not know: " + log.Text());
+  if (log.Mentions("unknown model architecture"))
+    return Invalid(path, "has an architecture that the engine does not know: " + log.Text());
   return Invalid(path, "does not load: " + log.Text());
 }
 
@@ -120,12 +97,7 @@ Status Model::Load(const ModelOptions& options, std::shared_ptr<Model>* model) {
     return !state->stopped;
   };
   ErrorLog log;
-  llama_model* raw = nullptr;
-  try {
-    raw = api.llama_model_load_from_file(options.path.c_str(), params);
-  } catch (const std::exception& error) {
-    return Invalid(options.path, std::string("does not load: ") + error.what());
-  }
+  llama_model* raw = log.Run([&] { return api.llama_model_load_from_file(options.path.c_str(), params); });
   if (!raw && progress.stopped) return Status::Fail("ABORTED", "loading " + options.path + " was aborted");
   if (!raw) return ExplainLoadFailure(options.path, log);
   model->reset(new Model(raw, use_gpu));

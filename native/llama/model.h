@@ -19,7 +19,7 @@ struct ModelOptions {
   std::function<bool(float)> on_progress;     // fraction done, on the loading thread; false stops the load
 };
 
-// Every token's bytes laid end to end, and what kind of token it is.
+// The bytes of all tokens, concatenated, and the kind of each token.
 struct VocabularyTable {
   std::vector<uint8_t> bytes;
   std::vector<int32_t> offsets;    // (vocab + 1)
@@ -39,7 +39,7 @@ class Model {
   const llama_vocab* vocab() const { return vocab_; }
   int32_t vocab_size() const { return vocab_size_; }
   bool use_gpu() const { return use_gpu_; }
-  // Whether all weights are 32-bit: then the cache is too, since 16 bits would be the coarsest part of the computation.
+  // Whether all weights are float32. Then the cache is too: 16 bits would be the coarsest part of the computation.
   bool is_f32() const;
 
   Status Tokenize(const std::string& text, bool add_special, bool parse_special, std::vector<int32_t>* ids) const;

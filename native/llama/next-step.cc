@@ -30,7 +30,7 @@ void NextStep::LayOut(const StepInput& input, const std::vector<RowResult>& samp
   }
 }
 
-// Edits that only free the cache of sequences which the step does not have can be done after it as well.
+// Whether the edits only free the cache of sequences outside the step: then they may run after it.
 static bool FreesOthers(const StepInput& step) {
   const std::vector<int32_t>& edits = step.memory_edits;
   for (size_t i = 0; i + 5 <= edits.size(); i += 5)

@@ -1,4 +1,4 @@
-// The addon's entry: one registration function per part. Each part keeps its own per-environment state.
+// The addon's entry: one registration function per part.
 #include <napi.h>
 
 #include "napi/register.h"

@@ -1,25 +1,17 @@
-// Runs `work` off the JavaScript thread and settles a promise: the one async helper of the addon.
+// Work on libuv's shared pool -> a promise. For one-off work (load, save, compile): steps have a thread per context.
 // `owner` stays alive until the promise settles; JavaScript must not transfer its buffers before then.
-// Runs on libuv's small shared pool: for one-off work (load, save, compile). The step loop has its own thread.
 #pragma once
 #include <napi.h>
 
 #include <functional>
 #include <new>
 
-#include "base/status.h"
+#include "napi/errors.h"
 
 namespace onpolicy {
 
-// Builds the error that JavaScript sees: an Error with a `code`.
-inline Napi::Error ToError(Napi::Env env, const Status& status) {
-  Napi::Error error = Napi::Error::New(env, status.message);
-  error.Set("code", Napi::String::New(env, status.code));
-  return error;
-}
-
-// Runs `settle`, which resolves or rejects a promise. In an environment that is being torn down (process.exit, a terminated
-// worker) every call into JavaScript fails, and nobody waits for the promise any more: the failure ends here.
+// Runs `settle`, which resolves or rejects a promise. An environment that is torn down (process.exit, a terminated worker)
+// fails every call into JavaScript, and nobody waits for the promise: the failure ends here.
 template <typename Settle>
 void SettleIfAlive(const Settle& settle) {
   try {
@@ -31,7 +23,7 @@ void SettleIfAlive(const Settle& settle) {
 class AsyncTask : public Napi::AsyncWorker {
  public:
   using Work = std::function<Status()>;
-  // Runs back on the JavaScript thread and builds the resolved value.
+  // Builds the resolved value, on the JavaScript thread.
   using Finish = std::function<Napi::Value(Napi::Env)>;
 
   static Napi::Promise Run(Napi::Env env, Napi::Object owner, Work work, Finish finish) {

@@ -1,13 +1,11 @@
-// Steps of a context: checks what JavaScript asks for, hands it to the step thread, builds what comes back.
+// A step that JavaScript asks for -> checked input for the step thread -> its results.
 #include "napi/context.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "llama/context.h"
 #include "napi/environment.h"
 #include "napi/model.h"
-#include "napi/options.h"
 #include "napi/rows.h"
 #include "napi/step-thread.h"
 
@@ -43,7 +41,7 @@ class JsContext : public Napi::ObjectWrap<JsContext> {
  private:
   static void OnExit(void* self) { static_cast<JsContext*>(self)->Shut(); }
 
-  // The thread, which is the caller's to stop from here on; null when there is none any more.
+  // Hands the thread over to the caller, who stops it; null after the first call.
   std::shared_ptr<StepThread> TakeThread() {
     if (!thread_) return nullptr;
     napi_remove_env_cleanup_hook(env_, OnExit, this);
@@ -55,10 +53,6 @@ class JsContext : public Napi::ObjectWrap<JsContext> {
     if (const std::shared_ptr<StepThread> thread = TakeThread()) thread->Stop();
   }
 
-  void Check(bool condition, const char* message) const {
-    if (!condition) throw Napi::RangeError::New(env_, message);
-  }
-
   StepThread& Thread() const {
     if (!thread_) throw ToError(env_, Status::Fail("CLOSED", "the context is closed"));
     return *thread_;
@@ -68,68 +62,52 @@ class JsContext : public Napi::ObjectWrap<JsContext> {
   // -> Promise<{ samples, scores }>
   Napi::Value Step(const Napi::CallbackInfo& info) {
     StepThread& thread = Thread();
-    const auto object = info[0].As<Napi::Object>();
+    const Fields step(info[0], "step");
     auto job = std::make_shared<std::pair<StepInput, RowsOutput>>();
     StepInput& input = job->first;
-    input.adapter = ReadUint(object, "adapter", kNoAdapter);
-    input.memory_edits = ReadInts(object, "memoryEdits");
-    input.tokens = ReadInts(object, "tokens");
-    input.positions = ReadInts(object, "positions");
-    input.sequences = ReadInts(object, "sequences");
-    input.sample_rows = ReadInts(object, "sampleRows");
-    ReadRows(object, vocab_size_, input);
-    input.may_run_ahead = object.Get("mayRunAhead").ToBoolean();
+    input.adapter = step.UnsignedOr("adapter", kNoAdapter);
+    input.memory_edits = step.IntegersOrNone("memoryEdits");
+    input.tokens = step.IntegersOrNone("tokens");
+    input.positions = step.IntegersOrNone("positions");
+    input.sequences = step.IntegersOrNone("sequences");
+    input.sample_rows = step.IntegersOrNone("sampleRows");
+    ReadRows(step, vocab_size_, input);
+    input.may_run_ahead = step.Flag("mayRunAhead");
     CheckStep(input);
     const Context* idle = thread.Idle();
     return thread.Push(
         env_, [job](Context& context) { return context.Step(job->first, &job->second); },
-        [job](Napi::Env env) -> Napi::Value {
-          return ToSamplesAndScores(env, job->second);
-        },
+        [job](Napi::Env env) -> Napi::Value { return ToSamplesAndScores(env, job->second); },
         idle && idle->IsAhead(input));
   }
 
-  // The masked and biased row of the last step's hooked sample `index`.
-  float* PreparedRow(Napi::Value index) const {
+  Context& IdleContext() const {
     Context* context = Thread().Idle();
-    if (!context) throw Napi::Error::New(env_, "a step is running");
-    float* row = context->PreparedRow(
-        static_cast<size_t>(ReadInteger(index, "index", 0, std::numeric_limits<int32_t>::max())));
-    Check(row != nullptr, "index: no such row waits");
-    return row;
-  }
-
-  Napi::Float32Array ReadVocabularyRow(Napi::Value value) const {
-    const Napi::Float32Array row = ReadFloat32Array(value, "row");
-    Check(row.ElementLength() == static_cast<size_t>(vocab_size_), "row: expected one number per token");
-    return row;
+    if (!context) Refuse(env_, "a step is running");
+    return *context;
   }
 
   // readRow(index, row: Float32Array): copies the row of the last step's hooked sample `index` out.
   Napi::Value ReadRow(const Napi::CallbackInfo& info) {
-    const float* prepared = PreparedRow(info[0]);
-    std::copy_n(prepared, vocab_size_, ReadVocabularyRow(info[1]).Data());
+    const float* prepared = PreparedRow(IdleContext(), info[0]);
+    std::copy_n(prepared, vocab_size_, ReadVocabularyRow(info[1], "row", vocab_size_).Data());
     return env_.Undefined();
   }
 
   // writeRow(index, row: Float32Array): copies it back, edited.
   Napi::Value WriteRow(const Napi::CallbackInfo& info) {
-    float* prepared = PreparedRow(info[0]);
-    std::copy_n(ReadVocabularyRow(info[1]).Data(), vocab_size_, prepared);
+    float* prepared = PreparedRow(IdleContext(), info[0]);
+    std::copy_n(ReadVocabularyRow(info[1], "row", vocab_size_).Data(), vocab_size_, prepared);
     return env_.Undefined();
   }
 
   // finish(indices: Int32Array) -> Promise<samples>: samples these hooked rows of the last step.
   Napi::Value Finish(const Napi::CallbackInfo& info) {
     StepThread& thread = Thread();
-    const Napi::Int32Array given = ReadInt32Array(info[0], "indices");
-    std::vector<int32_t> indices(given.Data(), given.Data() + given.ElementLength());
-    for (size_t i = 0; i < indices.size(); ++i)
-      Check(indices[i] >= 0 && (i == 0 || indices[i] > indices[i - 1]), "indices: expected ascending numbers");
     auto results = std::make_shared<std::vector<RowResult>>();
     return thread.Push(
         env_,
-        [indices = std::move(indices), results](Context& context) { return context.Finish(indices, results.get()); },
+        [indices = ReadIndices(info[0]), results](Context& context) { return context.Finish(indices, results.get()); },
         [results](Napi::Env env) -> Napi::Value { return ToRows(env, *results); });
   }
 
@@ -143,20 +121,17 @@ class JsContext : public Napi::ObjectWrap<JsContext> {
     const int32_t sequence = ReadSequence(info[0]);
     return Thread().Push(
         env_, [sequence, state](Context& context) { return context.SaveSequence(sequence, state.get()); },
-        [state](Napi::Env env) -> Napi::Value { return ToTyped<Napi::Uint8Array>(env, *state); });
+        [state](Napi::Env env) -> Napi::Value { return ToArray(env, *state); });
   }
 
   // loadSequence(memoryEdits, sequence, state: Uint8Array) -> Promise<void>
   Napi::Value LoadSequence(const Napi::CallbackInfo& info) {
-    const Napi::Int32Array given = ReadInt32Array(info[0], "memoryEdits");
-    std::vector<int32_t> edits(given.Data(), given.Data() + given.ElementLength());
+    std::vector<int32_t> edits = ReadVector<int32_t>(info[0], "memoryEdits");
     CheckEdits(edits);
     const int32_t sequence = ReadSequence(info[1]);
-    const auto bytes = ReadArray<Napi::Uint8Array>(info[2], napi_uint8_array, "state", "a Uint8Array");
-    std::vector<uint8_t> state(bytes.Data(), bytes.Data() + bytes.ElementLength());
     return Thread().Push(
         env_,
-        [edits = std::move(edits), sequence, state = std::move(state)](Context& context) {
+        [edits = std::move(edits), sequence, state = ReadVector<uint8_t>(info[2], "state")](Context& context) {
           return context.LoadSequence(edits, sequence, state);
         },
         [](Napi::Env env) -> Napi::Value { return env.Undefined(); });
@@ -167,7 +142,7 @@ class JsContext : public Napi::ObjectWrap<JsContext> {
     auto adapter = std::make_shared<uint32_t>(kNoAdapter);
     return Thread().Push(
         env_,
-        [path = ReadString(info, 0, "path"), adapter](Context& context) {
+        [path = ReadText(info[0], "path"), adapter](Context& context) {
           return context.LoadAdapter(path, adapter.get());
         },
         [adapter](Napi::Env env) -> Napi::Value { return Napi::Number::New(env, *adapter); });
@@ -175,8 +150,7 @@ class JsContext : public Napi::ObjectWrap<JsContext> {
 
   // freeAdapter(number) -> Promise<void>
   Napi::Value FreeAdapter(const Napi::CallbackInfo& info) {
-    const auto adapter =
-        static_cast<uint32_t>(ReadInteger(info[0], "adapter", 1, std::numeric_limits<int32_t>::max()));
+    const auto adapter = ReadInteger<uint32_t>(info[0], "adapter", 1);
     return Thread().Push(
         env_,
         [adapter](Context& context) {
@@ -188,11 +162,11 @@ class JsContext : public Napi::ObjectWrap<JsContext> {
 
   void CheckEdits(const std::vector<int32_t>& edits) const {
     const auto sequences = static_cast<int32_t>(options_.max_sequences);
-    Check(edits.size() % 5 == 0, "memoryEdits: expected five numbers per edit");
+    Check(env_, edits.size() % 5 == 0, "memoryEdits: expected five numbers per edit");
     for (size_t i = 0; i < edits.size(); i += 5) {
       const int32_t* edit = &edits[i];
-      Check(edit[0] == kMemoryRemove || edit[0] == kMemoryCopy, "memoryEdits: unknown kind");
-      Check(edit[1] >= 0 && edit[1] < sequences && edit[2] >= 0 && edit[2] < sequences,
+      Check(env_, edit[0] == kMemoryRemove || edit[0] == kMemoryCopy, "memoryEdits: unknown kind");
+      Check(env_, edit[1] >= 0 && edit[1] < sequences && edit[2] >= 0 && edit[2] < sequences,
             "memoryEdits: sequence out of range");
     }
   }
@@ -200,27 +174,27 @@ class JsContext : public Napi::ObjectWrap<JsContext> {
   void CheckStep(const StepInput& input) const {
     const auto count = static_cast<int32_t>(input.tokens.size());
     const auto sequences = static_cast<int32_t>(options_.max_sequences);
-    Check(input.tokens.size() <= options_.batch_tokens, "tokens: more than the context's batch size");
-    Check(input.positions.size() == input.tokens.size(), "positions: expected one per token");
-    Check(input.sequences.size() == input.tokens.size(), "sequences: expected one per token");
-    Check(input.samplers.size() == input.sample_rows.size(), "samplers: expected one per sampled row");
-    for (int32_t token : input.tokens) Check(token >= 0 && token < vocab_size_, "tokens: id outside the vocabulary");
-    for (int32_t position : input.positions) Check(position >= 0, "positions: expected a number >= 0");
-    for (int32_t id : input.sequences) Check(id >= 0 && id < sequences, "sequences: id out of range");
-    for (int32_t row : input.sample_rows) Check(row >= 0 && row < count, "sampleRows: index out of range");
+    Check(env_, input.tokens.size() <= options_.batch_tokens, "tokens: more than the context's batch size");
+    Check(env_, input.positions.size() == input.tokens.size(), "positions: expected one per token");
+    Check(env_, input.sequences.size() == input.tokens.size(), "sequences: expected one per token");
+    Check(env_, input.samplers.size() == input.sample_rows.size(), "samplers: expected one per sampled row");
+    for (int32_t token : input.tokens) Check(env_, token >= 0 && token < vocab_size_, "tokens: id outside the vocabulary");
+    for (int32_t position : input.positions) Check(env_, position >= 0, "positions: expected a number >= 0");
+    for (int32_t id : input.sequences) Check(env_, id >= 0 && id < sequences, "sequences: id out of range");
+    for (int32_t row : input.sample_rows) Check(env_, row >= 0 && row < count, "sampleRows: index out of range");
     for (size_t i = 0; i < input.score_rows.size(); i += 3)
-      Check(input.score_rows[i] >= 0 && input.score_rows[i] < count, "scoreRows: index out of range");
+      Check(env_, input.score_rows[i] >= 0 && input.score_rows[i] < count, "scoreRows: index out of range");
     CheckOutputs(input);
     CheckEdits(input.memory_edits);
   }
 
-  // Different rows that need logits: the engine aborts the process when they are more than it was told.
+  // The engine aborts the process when more rows need logits than its context was made for.
   void CheckOutputs(const StepInput& input) const {
     std::vector<int32_t> rows = input.sample_rows;
     for (size_t i = 0; i < input.score_rows.size(); i += 3) rows.push_back(input.score_rows[i]);
     std::sort(rows.begin(), rows.end());
     const auto outputs = std::unique(rows.begin(), rows.end()) - rows.begin();
-    Check(outputs <= static_cast<std::ptrdiff_t>(std::max(options_.max_outputs, options_.max_sequences)),
+    Check(env_, outputs <= static_cast<std::ptrdiff_t>(std::max(options_.max_outputs, options_.max_sequences)),
           "sampleRows: more rows of logits than the context's maxOutputs");
   }
 
@@ -255,16 +229,16 @@ Napi::Value CreateContext(const Napi::CallbackInfo& info) {
   Napi::Env env = info.Env();
   const auto owner = info[0].As<Napi::Object>();
   std::shared_ptr<Model> model = RequireModel(owner);
-  const auto object = info[1].As<Napi::Object>();
+  const Fields given(info[1]);
   ContextOptions options;
-  options.kv_tokens = ReadUint(object, "kvTokens", options.kv_tokens);
-  options.is_kv_unified = object.Get("isKvUnified").ToBoolean();
-  options.batch_tokens = ReadUint(object, "batchTokens", options.batch_tokens);
-  options.max_sequences = ReadUint(object, "maxSequences", options.max_sequences);
-  options.max_outputs = ReadUint(object, "maxOutputs", options.max_outputs);
-  options.threads = static_cast<int32_t>(ReadUint(object, "threads", 1));
-  options.fused_attention = object.Get("fusedAttention").ToBoolean();
-  options.cache_bits = ReadUint(object, "cacheBits", options.cache_bits);
+  options.kv_tokens = given.UnsignedOr("kvTokens", options.kv_tokens);
+  options.is_kv_unified = given.Flag("isKvUnified");
+  options.batch_tokens = given.UnsignedOr("batchTokens", options.batch_tokens);
+  options.max_sequences = given.UnsignedOr("maxSequences", options.max_sequences);
+  options.max_outputs = given.UnsignedOr("maxOutputs", options.max_outputs);
+  options.threads = static_cast<int32_t>(given.UnsignedOr("threads", 1));
+  options.fused_attention = given.Flag("fusedAttention");
+  options.cache_bits = given.UnsignedOr("cacheBits", options.cache_bits);
   auto context = std::make_shared<std::shared_ptr<Context>>();
   return AsyncTask::Run(
       env, owner, [model, options, context] { return Context::Create(model, options, context.get()); },

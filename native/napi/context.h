@@ -7,7 +7,8 @@ namespace onpolicy {
 // The class `Context`.
 Napi::Function DefineContext(Napi::Env env);
 
-// createContext(model, { kvTokens, isKvUnified, batchTokens, maxSequences, maxOutputs, threads, fusedAttention, cacheBits }) -> Promise<Context>
+// createContext(model, { kvTokens, isKvUnified, batchTokens, maxSequences, maxOutputs, threads, fusedAttention, cacheBits })
+// -> Promise<Context>
 Napi::Value CreateContext(const Napi::CallbackInfo& info);
 
 }  // namespace onpolicy

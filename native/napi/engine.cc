@@ -1,12 +1,12 @@
-// The engine's side of the addon: libraries, devices, logs; models and contexts are beside it.
+// llama.cpp's libraries, devices and log, and the registration of models and contexts.
 #include <napi.h>
 
 #include "llama/library.h"
+#include "napi/arguments.h"
 #include "napi/async-task.h"
 #include "napi/context.h"
 #include "napi/environment.h"
 #include "napi/model.h"
-#include "napi/options.h"
 #include "napi/register.h"
 
 namespace onpolicy {
@@ -14,14 +14,10 @@ namespace {
 
 // openLibrary(folder, wantedVersion, extraBackends) -> Promise<void>
 Napi::Value OpenLibraryAsync(const Napi::CallbackInfo& info) {
-  std::vector<std::string> extra;
-  const auto list = info[2].As<Napi::Array>();
-  for (uint32_t i = 0; i < list.Length(); ++i) extra.push_back(list.Get(i).As<Napi::String>().Utf8Value());
   return AsyncTask::Run(
-      info.Env(), list,
-      [folder = ReadString(info, 0, "folder"), version = ReadString(info, 1, "version"), extra] {
-        return OpenLibrary(folder, version, extra);
-      },
+      info.Env(), Napi::Object::New(info.Env()),
+      [folder = ReadText(info[0], "folder"), version = ReadText(info[1], "version"),
+       extra = ReadTexts(info[2], "extraBackends")] { return OpenLibrary(folder, version, extra); },
       [](Napi::Env env) { return env.Undefined(); });
 }
 
@@ -83,14 +79,14 @@ Napi::Value SetLog(const Napi::CallbackInfo& info) {
   });
 }
 
-// stopThreads(): ends every thread of this environment. To be called when the process exits: contexts are closed after it.
+// stopThreads(): ends every thread of this environment and closes its contexts. To be called when the process exits.
 Napi::Value StopThreads(const Napi::CallbackInfo& info) {
   Environment::Of(info.Env()).StopThreads();
   return info.Env().Undefined();
 }
 
 Napi::Value CanOpen(const Napi::CallbackInfo& info) {
-  return Napi::Boolean::New(info.Env(), CanOpenSystemLibrary(ReadString(info, 0, "name")));
+  return Napi::Boolean::New(info.Env(), CanOpenSystemLibrary(ReadText(info[0], "name")));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// What one JavaScript environment (main thread or worker) keeps for the addon: its classes and what runs for it. Never
-// shared between environments.
+// The addon's state in one JavaScript environment (main thread or worker): its classes and its threads. Environments share
+// none of it.
 #pragma once
 #include <napi.h>
 
@@ -28,15 +28,15 @@ class Environment {
 
   Napi::Object Construct(const std::string& name) { return classes_.at(name).New({}); }
 
-  // `owner` has a thread of its own until `stop` is called, or until it says itself that the thread has ended.
+  // `owner` runs a thread until `stop` is called or RemoveThread says that it has ended.
   void AddThread(void* owner, std::function<void()> stop) { threads_[owner] = std::move(stop); }
   void RemoveThread(void* owner) { threads_.erase(owner); }
 
-  // Becomes true in StopThreads: long work on libuv's threads, which the process waits for when it exits, looks at it.
+  // True after StopThreads. Long work on libuv's threads polls it, because the exiting process waits for that work.
   std::shared_ptr<const std::atomic<bool>> ending() const { return ending_; }
 
-  // Ends all threads. process.exit runs no cleanup hooks: it goes straight on to the destructors of the engine's
-  // libraries, and a step that still runs would use what they have freed.
+  // Ends all threads. process.exit runs no cleanup hooks but the destructors of the engine's libraries: a step that still
+  // runs would use freed memory.
   void StopThreads() {
     *ending_ = true;
     while (!threads_.empty()) {

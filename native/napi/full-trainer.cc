@@ -3,6 +3,7 @@
 
 #include <napi.h>
 
+#include "napi/model.h"
 #include "napi/register.h"
 #include "napi/trainer-handle.h"
 
@@ -14,13 +15,13 @@ using SharedFullTrainer = std::shared_ptr<TrainerHandle<FullTrainer>>;
 
 // score(row) or addGradients(row, targetWeights) -> Promise<log-probabilities>
 Napi::Value ComputeRow(const Napi::CallbackInfo& info, const SharedFullTrainer& handle) {
-  Napi::Object given = ObjectArgument(info, 0);
+  const Fields given(info[0]);
   const bool gradients = !info[1].IsUndefined();
   auto logprobs = std::make_shared<std::vector<float>>();
   return RunBusy(
-      info.Env(), given, handle,
-      [row = RowArgument(given), gradients,
-       weights = gradients ? Floats(info[1], "targetWeights") : std::vector<float>(), logprobs](FullTrainer& trainer) {
+      info.Env(), given.object(), handle,
+      [row = RowArgument(given), gradients, logprobs,
+       weights = gradients ? ReadVector<float>(info[1], "targetWeights") : std::vector<float>()](FullTrainer& trainer) {
         return gradients ? trainer.AddGradients(row, weights, logprobs.get()) : trainer.Score(row, logprobs.get());
       },
       [logprobs](Napi::Env env) -> Napi::Value { return ToArray(env, *logprobs); });
@@ -29,13 +30,13 @@ Napi::Value ComputeRow(const Napi::CallbackInfo& info, const SharedFullTrainer& 
 FullParameter& WeightNamed(Napi::Env env, FullTrainer& trainer, const std::string& name) {
   for (FullParameter& parameter : trainer.weights().parameters())
     if (parameter.name == name) return parameter;
-  ThrowTypeError(env, "no weight of this model is named " + name);
+  Refuse(env, "no weight of this model is named " + name);
 }
 
 float* WeightColumn(Napi::Env env, FullParameter& parameter, const std::string& column) {
   if (column == "value") return parameter.values();
   if (column == "gradient") return parameter.gradients();
-  ThrowTypeError(env, "no column is named " + column);
+  Refuse(env, "no column is named " + column);
 }
 
 // read(column, name) -> Float32Array
@@ -46,19 +47,18 @@ Napi::Value ReadWeight(const Napi::CallbackInfo& info, const SharedFullTrainer& 
   return ToArray(env, std::vector<float>(from, from + parameter.count()));
 }
 
-// write({ [name]: Float32Array }): the weights' values; those that are not named keep theirs.
+// write({ [name]: Float32Array }): the weights' values; weights that are not named stay unchanged.
 void WriteWeights(const Napi::CallbackInfo& info, const SharedFullTrainer& handle) {
   Napi::Env env = info.Env();
   FullTrainer& trainer = Idle(env, handle);
-  Napi::Object given = ObjectArgument(info, 0);
-  const Napi::Array names = given.GetPropertyNames();
+  const Fields given(info[0]);
+  const Napi::Array names = given.object().GetPropertyNames();
   for (uint32_t i = 0; i < names.Length(); ++i) {
     const std::string name = names.Get(i).ToString().Utf8Value();
     FullParameter& parameter = WeightNamed(env, trainer, name);
-    const std::vector<float> values = Floats(given.Get(name), name.c_str());
+    const std::vector<float> values = ReadVector<float>(given[name.c_str()], name);
     if (values.size() != parameter.count())
-      ThrowTypeError(env, name + ": expected " + std::to_string(parameter.count()) + " numbers, got " +
-                              std::to_string(values.size()));
+      RefuseField(env, name, std::to_string(parameter.count()) + " numbers, got " + std::to_string(values.size()));
     std::copy(values.begin(), values.end(), parameter.values());
   }
   trainer.weights().Refresh();
@@ -98,15 +98,14 @@ Napi::Value ToJavaScript(Napi::Env env, const SharedFullTrainer& handle) {
 
 // openFullTrainer({ model, threads, isNarrow }) -> Promise<trainer>
 Napi::Value OpenFullTrainer(const Napi::CallbackInfo& info) {
-  Napi::Object given = ObjectArgument(info, 0);
-  if (!IsLibraryOpen()) ThrowTypeError(info.Env(), "the engine's libraries are not open");
-  training::FullTrainerOptions options{.model = TextField(given, "model"),
-                             .threads = static_cast<int>(NumberField(given, "threads")),
-                             .is_narrow = given.Get("isNarrow").ToBoolean()};
-  if (options.threads < 1 || options.threads > 512) ThrowTypeError(info.Env(), "threads: expected 1 to 512");
+  const Fields given(info[0]);
+  RequireLibrary(info.Env());
+  training::FullTrainerOptions options{.model = given.Text("model"),
+                             .threads = given.Integer("threads", 1, 512),
+                             .is_narrow = given.Flag("isNarrow")};
   auto handle = std::make_shared<TrainerHandle<FullTrainer>>();
   return AsyncTask::Run(
-      info.Env(), given, [options, handle] { return FullTrainer::Open(options, &handle->trainer); },
+      info.Env(), given.object(), [options, handle] { return FullTrainer::Open(options, &handle->trainer); },
       [handle](Napi::Env env) { return ToJavaScript(env, handle); });
 }
 

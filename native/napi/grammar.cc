@@ -1,8 +1,9 @@
-// The grammar engine as JavaScript sees it: vocabularies, constraints and matchers as handles.
+// The grammar wing for JavaScript: vocabularies, constraints and matchers as handles.
 #include <napi.h>
 
 #include "mask/gguf-vocabulary.h"
 #include "mask/matcher.h"
+#include "napi/arguments.h"
 #include "napi/async-task.h"
 #include "napi/model.h"
 #include "napi/register.h"
@@ -23,8 +24,7 @@ Napi::Value Wrap(Napi::Env env, std::shared_ptr<T> value) {
                         [](Napi::Env, std::shared_ptr<T>* held) { delete held; });
 }
 
-// What a constraint comes to hold outside of JavaScript's memory, roughly. Told to V8, which otherwise lets constraints that
-// nobody uses pile up, and each new one begins on memory that the system has to hand out first.
+// A constraint's memory outside of JavaScript's heap, roughly. V8 is told, or it would collect unused constraints too late.
 constexpr int64_t kConstraintBytes = 128 << 10;
 
 Napi::Value WrapConstraint(Napi::Env env, std::shared_ptr<Constraint> constraint) {
@@ -43,9 +43,11 @@ std::shared_ptr<T> Unwrap(const Napi::Value& value) {
 
 std::vector<uint32_t> Ids(const Napi::Value& value) {
   const auto array = value.As<Napi::Int32Array>();
-  std::vector<uint32_t> ids;
-  for (size_t i = 0; i < array.ElementLength(); i++) ids.push_back(static_cast<uint32_t>(array[i]));
-  return ids;
+  return {array.Data(), array.Data() + array.ElementLength()};
+}
+
+Napi::Int32Array ToIds(Napi::Env env, const std::vector<uint32_t>& tokens) {
+  return ToArray(env, std::vector<int32_t>(tokens.begin(), tokens.end()));
 }
 
 // createVocabulary(bytes, offsets, eosTokenIds, specialTokenIds) -> a handle
@@ -105,19 +107,15 @@ Napi::Value VocabularyInfo(const Napi::CallbackInfo& info) {
   Napi::Object result = Napi::Object::New(info.Env());
   result.Set("size", Napi::Number::New(info.Env(), vocabulary->size()));
   result.Set("memoryBytes", Napi::Number::New(info.Env(), static_cast<double>(vocabulary->memory_bytes())));
-  auto eos = Napi::Int32Array::New(info.Env(), vocabulary->eos_tokens().size());
-  for (size_t i = 0; i < vocabulary->eos_tokens().size(); i++) eos[i] = static_cast<int32_t>(vocabulary->eos_tokens()[i]);
-  result.Set("eosTokenIds", eos);
+  result.Set("eosTokenIds", ToIds(info.Env(), vocabulary->eos_tokens()));
   return result;
 }
 
 Napi::Value TokenizeBytes(const Napi::CallbackInfo& info) {
   const auto vocabulary = Unwrap<const Vocabulary>(info[0]);
   const auto bytes = info[1].As<Napi::Uint8Array>();
-  const auto tokens = vocabulary->Tokenize({reinterpret_cast<const char*>(bytes.Data()), bytes.ElementLength()});
-  auto result = Napi::Int32Array::New(info.Env(), tokens.size());
-  for (size_t i = 0; i < tokens.size(); i++) result[i] = static_cast<int32_t>(tokens[i]);
-  return result;
+  return ToIds(info.Env(),
+               vocabulary->Tokenize({reinterpret_cast<const char*>(bytes.Data()), bytes.ElementLength()}));
 }
 
 Napi::Value TokenBytes(const Napi::CallbackInfo& info) {
@@ -132,21 +130,19 @@ Napi::Value TokenBytes(const Napi::CallbackInfo& info) {
 
 // compileConstraint(spec, vocabulary) -> Promise of { constraint, warnings }
 Napi::Value Compile(const Napi::CallbackInfo& info) {
-  const auto object = info[0].As<Napi::Object>();
+  const Fields given(info[0], "spec");
   auto spec = std::make_shared<Spec>();
-  spec->kind = static_cast<SpecKind>(object.Get("kind").As<Napi::Number>().Int32Value());
-  spec->text = object.Get("text").As<Napi::String>();
-  const auto choices = object.Get("choices").As<Napi::Array>();
-  for (uint32_t i = 0; i < choices.Length(); i++) spec->choices.push_back(choices.Get(i).As<Napi::String>());
-  spec->schema.any_whitespace = object.Get("anyWhitespace").As<Napi::Boolean>();
-  spec->schema.disable_additional_properties = object.Get("disableAdditionalProperties").As<Napi::Boolean>();
-  spec->schema.refuse_unknown = object.Get("refuseUnknown").As<Napi::Boolean>();
-  if (object.Get("whitespacePattern").IsString())
-    spec->schema.whitespace_pattern = object.Get("whitespacePattern").As<Napi::String>().Utf8Value();
+  spec->kind = static_cast<SpecKind>(given.Integer("kind", 0, static_cast<int32_t>(SpecKind::kStructuralTag)));
+  spec->text = given.Text("text");
+  spec->choices = given.Texts("choices");
+  spec->schema.any_whitespace = given.Flag("anyWhitespace");
+  spec->schema.disable_additional_properties = given.Flag("disableAdditionalProperties");
+  spec->schema.refuse_unknown = given.Flag("refuseUnknown");
+  if (given["whitespacePattern"].IsString()) spec->schema.whitespace_pattern = given.Text("whitespacePattern");
   auto vocabulary = Unwrap<const Vocabulary>(info[1]);
   auto result = std::make_shared<std::shared_ptr<Constraint>>();
   return AsyncTask::Run(
-      info.Env(), object, [spec, vocabulary, result] { return CompileConstraint(*spec, vocabulary, result.get()); },
+      info.Env(), given.object(), [spec, vocabulary, result] { return CompileConstraint(*spec, vocabulary, result.get()); },
       [result](Napi::Env env) -> Napi::Value {
         Napi::Object made = Napi::Object::New(env);
         const auto& warnings = (*result)->warnings();
@@ -174,23 +170,13 @@ Napi::Value Accept(const Napi::CallbackInfo& info) {
                             Unwrap<Matcher>(info[0])->Accept(info[1].As<Napi::Number>().Uint32Value()));
 }
 
-Napi::Value IsMaskCut(const Napi::CallbackInfo& info) {
-  return Napi::Boolean::New(info.Env(), Unwrap<Matcher>(info[0])->IsMaskCut());
-}
-
-Napi::Value IsComplete(const Napi::CallbackInfo& info) {
-  return Napi::Boolean::New(info.Env(), Unwrap<Matcher>(info[0])->IsComplete());
-}
-
-Napi::Value IsFinal(const Napi::CallbackInfo& info) {
-  return Napi::Boolean::New(info.Env(), Unwrap<Matcher>(info[0])->IsFinal());
+template <auto Question>
+Napi::Value Ask(const Napi::CallbackInfo& info) {
+  return Napi::Boolean::New(info.Env(), (Unwrap<Matcher>(info[0]).get()->*Question)());
 }
 
 Napi::Value ForcedTokens(const Napi::CallbackInfo& info) {
-  const auto tokens = Unwrap<Matcher>(info[0])->ForcedTokens();
-  auto result = Napi::Int32Array::New(info.Env(), tokens.size());
-  for (size_t i = 0; i < tokens.size(); i++) result[i] = static_cast<int32_t>(tokens[i]);
-  return result;
+  return ToIds(info.Env(), Unwrap<Matcher>(info[0])->ForcedTokens());
 }
 
 Napi::Value Rollback(const Napi::CallbackInfo& info) {
@@ -218,9 +204,9 @@ void RegisterGrammar(Napi::Env env, Napi::Object exports) {
   add("createMatcher", CreateMatcher);
   add("fillMask", FillMask);
   add("accept", Accept);
-  add("isMaskCut", IsMaskCut);
-  add("isComplete", IsComplete);
-  add("isFinal", IsFinal);
+  add("isMaskCut", Ask<&Matcher::IsMaskCut>);
+  add("isComplete", Ask<&Matcher::IsComplete>);
+  add("isFinal", Ask<&Matcher::IsFinal>);
   add("forcedTokens", ForcedTokens);
   add("rollback", Rollback);
   add("cloneMatcher", Clone);

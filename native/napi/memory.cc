@@ -1,4 +1,4 @@
-// Memory that others in this process have freed -> back to the system.
+// Freed memory of this process -> returned to the system.
 #include <napi.h>
 
 #include "napi/async-task.h"
@@ -11,7 +11,7 @@
 namespace onpolicy {
 namespace {
 
-// returnMemory() -> Promise<void>. glibc keeps freed blocks of up to 32 MB, which is what most weights are, for the next caller.
+// returnMemory() -> Promise<void>. glibc retains freed blocks of up to 32 MB, and most weights are that small.
 Napi::Value ReturnMemory(const Napi::CallbackInfo& info) {
   return AsyncTask::Run(
       info.Env(), Napi::Object::New(info.Env()),

@@ -1,10 +1,9 @@
 // A GGUF file -> a model that JavaScript holds: its facts, its vocabulary, its tokenizer.
 #include "napi/model.h"
 
+#include "napi/arguments.h"
 #include "napi/async-task.h"
 #include "napi/environment.h"
-#include "napi/options.h"
-#include "napi/rows.h"
 
 namespace onpolicy {
 namespace {
@@ -30,20 +29,20 @@ class JsModel : public Napi::ObjectWrap<JsModel> {
  private:
   Napi::Value Tokenize(const Napi::CallbackInfo& info) {
     std::vector<int32_t> ids;
-    const Status status = Require(info.Env())->Tokenize(ReadString(info, 0, "text"), info[1].ToBoolean(),
+    const Status status = Require(info.Env())->Tokenize(ReadText(info[0], "text"), info[1].ToBoolean(),
                                                         info[2].ToBoolean(), &ids);
     if (!status.ok()) throw ToError(info.Env(), status);
-    return ToTyped<Napi::Int32Array>(info.Env(), ids);
+    return ToArray(info.Env(), ids);
   }
 
   Napi::Value TokenizeLong(const Napi::CallbackInfo& info) {
     auto ids = std::make_shared<std::vector<int32_t>>();
-    auto work = [ids, model = Require(info.Env()), text = ReadString(info, 0, "text"),
+    auto work = [ids, model = Require(info.Env()), text = ReadText(info[0], "text"),
                  add_special = info[1].ToBoolean().Value(), parse_special = info[2].ToBoolean().Value()] {
       return model->Tokenize(text, add_special, parse_special, ids.get());
     };
     return AsyncTask::Run(info.Env(), info.This().As<Napi::Object>(), std::move(work),
-                          [ids](Napi::Env env) { return ToTyped<Napi::Int32Array>(env, *ids); });
+                          [ids](Napi::Env env) { return ToArray(env, *ids); });
   }
 
   // Weights are freed when the last context on them is gone too.
@@ -109,11 +108,11 @@ Napi::Object DescribeModel(Napi::Env env, const LoadedModel& loaded) {
   object.Set("bosId", api.llama_vocab_bos(model->vocab()));
   object.Set("eosId", api.llama_vocab_eos(model->vocab()));
   object.Set("addsBos", static_cast<bool>(api.llama_vocab_get_add_bos(model->vocab())));
-  object.Set("tokenBytes", ToTyped<Napi::Uint8Array>(env, table.bytes));
-  object.Set("tokenOffsets", ToTyped<Napi::Int32Array>(env, table.offsets));
-  object.Set("isSpecial", ToTyped<Napi::Uint8Array>(env, table.is_special));
-  object.Set("isEnd", ToTyped<Napi::Uint8Array>(env, table.is_end));
-  object.Set("isAdded", ToTyped<Napi::Uint8Array>(env, table.is_added));
+  object.Set("tokenBytes", ToArray(env, table.bytes));
+  object.Set("tokenOffsets", ToArray(env, table.offsets));
+  object.Set("isSpecial", ToArray(env, table.is_special));
+  object.Set("isEnd", ToArray(env, table.is_end));
+  object.Set("isAdded", ToArray(env, table.is_added));
   Napi::Object metadata = Napi::Object::New(env);
   for (const auto& [key, value] : model->Metadata()) metadata.Set(key, value);
   object.Set("metadata", metadata);
@@ -122,18 +121,22 @@ Napi::Object DescribeModel(Napi::Env env, const LoadedModel& loaded) {
 
 }  // namespace
 
+void RequireLibrary(Napi::Env env) {
+  if (!IsLibraryOpen()) throw ToError(env, Status::Fail("NATIVE_UNAVAILABLE", "the engine's libraries are not open"));
+}
+
 Napi::Function DefineModel(Napi::Env env) { return JsModel::Define(env); }
 
 Napi::Value LoadModel(const Napi::CallbackInfo& info) {
   Napi::Env env = info.Env();
-  if (!IsLibraryOpen()) throw ToError(env, Status::Fail("NATIVE_UNAVAILABLE", "no library is open"));
-  const auto options = info[0].As<Napi::Object>();
+  RequireLibrary(env);
+  const Fields options(info[0]);
   auto request = std::make_shared<ModelOptions>();
-  request->path = options.Get("path").As<Napi::String>().Utf8Value();
-  request->use_gpu = options.Get("useGpu").ToBoolean();
-  if (options.Get("gpuLayers").IsNumber()) request->gpu_layers = options.Get("gpuLayers").As<Napi::Number>().Int32Value();
-  auto reporter = std::make_shared<ProgressReporter>(env, options.Get("onProgress"));
-  auto cancelled = options.Get("cancelled").As<Napi::Int32Array>();
+  request->path = options.Text("path");
+  request->use_gpu = options.Flag("useGpu");
+  if (options["gpuLayers"].IsNumber()) request->gpu_layers = options["gpuLayers"].As<Napi::Number>().Int32Value();
+  auto reporter = std::make_shared<ProgressReporter>(env, options["onProgress"]);
+  auto cancelled = ReadArray<int32_t>(options["cancelled"], "cancelled");
   // Read from the loading thread; the array is kept alive as the task's owner.
   const volatile int32_t* flag = cancelled.Data();
   request->on_progress = [reporter, flag, ending = Environment::Of(env).ending()](float fraction) {

@@ -8,6 +8,9 @@
 
 namespace onpolicy {
 
+// Throws NATIVE_UNAVAILABLE until the engine's libraries are open.
+void RequireLibrary(Napi::Env env);
+
 // The class `Model`.
 Napi::Function DefineModel(Napi::Env env);
 

@@ -3,7 +3,6 @@
 #include <string>
 
 #include "napi/async-task.h"
-#include "napi/options.h"
 #include "napi/register.h"
 #include "napi/sampler.h"
 
@@ -13,7 +12,7 @@ namespace {
 // A matcher's handle, as the grammar part of the addon makes it, or null.
 std::shared_ptr<grammar::Matcher> ReadMatcher(const Napi::Value& value) {
   if (value.IsNull() || value.IsUndefined()) return nullptr;
-  if (!value.IsExternal()) throw Napi::TypeError::New(value.Env(), "matchers: expected handles of matchers");
+  if (!value.IsExternal()) RefuseField(value.Env(), "matchers", "handles of matchers");
   return *value.As<Napi::External<std::shared_ptr<grammar::Matcher>>>().Data();
 }
 
@@ -30,10 +29,10 @@ void SetCandidates(Napi::Env env, const std::vector<RowResult>& rows, Napi::Obje
     offsets.push_back(static_cast<int32_t>(ids.size()));
   }
   Napi::Object candidates = Napi::Object::New(env);
-  candidates.Set("offsets", ToTyped<Napi::Int32Array>(env, offsets));
-  candidates.Set("ids", ToTyped<Napi::Int32Array>(env, ids));
-  candidates.Set("scores", ToTyped<Napi::Float32Array>(env, scores));
-  candidates.Set("logprobs", ToTyped<Napi::Float32Array>(env, logprobs));
+  candidates.Set("offsets", ToArray(env, offsets));
+  candidates.Set("ids", ToArray(env, ids));
+  candidates.Set("scores", ToArray(env, scores));
+  candidates.Set("logprobs", ToArray(env, logprobs));
   object.Set("candidates", candidates);
 }
 
@@ -46,15 +45,13 @@ void SetForced(Napi::Env env, const std::vector<RowResult>& rows, Napi::Object o
   }
   if (ids.empty()) return;
   Napi::Object forced = Napi::Object::New(env);
-  forced.Set("offsets", ToTyped<Napi::Int32Array>(env, offsets));
-  forced.Set("ids", ToTyped<Napi::Int32Array>(env, ids));
+  forced.Set("offsets", ToArray(env, offsets));
+  forced.Set("ids", ToArray(env, ids));
   object.Set("forced", forced);
 }
 
 void CheckRows(Napi::Env env, const RowsInput& input, int32_t vocab_size) {
-  const auto check = [env](bool condition, const char* message) {
-    if (!condition) throw Napi::RangeError::New(env, message);
-  };
+  const auto check = [env](bool condition, const char* message) { Check(env, condition, message); };
   check(input.matchers.empty() || input.matchers.size() == input.samplers.size(), "matchers: expected one per sample");
   for (const auto& matcher : input.matchers)
     check(!matcher || static_cast<int32_t>(matcher->vocabulary_size()) == vocab_size, "matchers: of another vocabulary");
@@ -90,18 +87,17 @@ class JsRowSampler : public Napi::ObjectWrap<JsRowSampler> {
   Napi::Value Sample(const Napi::CallbackInfo& info) {
     const Napi::Env env = info.Env();
     CheckIdle(env);
-    if (!info[0].IsObject()) ThrowType(env, "step", "an object");
-    const auto object = info[0].As<Napi::Object>();
+    const Fields step(info[0], "step");
     auto input = std::make_shared<RowsInput>();
-    ReadRows(object, rows_->vocab_size(), *input);
-    const auto logits = ReadFloat32Array(object.Get("logits"), "logits");
-    const std::vector<int32_t> sample_rows = ReadInts(object, "sampleRows");
-    if (sample_rows.size() != input->samplers.size()) ThrowRange(env, "samplers", "one per sampled row");
+    ReadRows(step, rows_->vocab_size(), *input);
+    const auto logits = ReadArray<float>(step["logits"], "logits");
+    const std::vector<int32_t> sample_rows = step.IntegersOrNone("sampleRows");
+    if (sample_rows.size() != input->samplers.size()) RefuseField(env, "samplers", "one per sampled row");
     const size_t row_size = static_cast<size_t>(rows_->vocab_size());
     const auto count = static_cast<int32_t>(logits.ElementLength() / row_size);
     std::vector<const float*> rows;
     const auto add = [&](int32_t row, const char* field) {
-      if (row < 0 || row >= count) ThrowRange(env, field, "rows of logits");
+      if (row < 0 || row >= count) RefuseField(env, field, "rows of logits");
       rows.push_back(logits.Data() + static_cast<size_t>(row) * row_size);
     };
     for (int32_t row : sample_rows) add(row, "sampleRows");
@@ -111,8 +107,7 @@ class JsRowSampler : public Napi::ObjectWrap<JsRowSampler> {
     return Run(
         info,
         [sampler = rows_, input, rows = std::move(rows), output] {
-          sampler->Forget();
-          ConstraintRows constraints(input->matchers);
+          ConstraintRows constraints = sampler->Constrain(input->matchers);
           sampler->Run(*input, rows, constraints, output.get());
           return Status::Ok();
         },
@@ -121,28 +116,27 @@ class JsRowSampler : public Napi::ObjectWrap<JsRowSampler> {
 
   // readRow(index, row: Float32Array): copies the row of the last call's hooked sample `index` out.
   Napi::Value ReadRow(const Napi::CallbackInfo& info) {
-    const float* prepared = PreparedRow(info);
-    std::copy_n(prepared, rows_->vocab_size(), VocabularyRow(info).Data());
+    CheckIdle(info.Env());
+    const float* prepared = PreparedRow(*rows_, info[0]);
+    std::copy_n(prepared, rows_->vocab_size(), ReadVocabularyRow(info[1], "row", rows_->vocab_size()).Data());
     return info.Env().Undefined();
   }
 
   // writeRow(index, row: Float32Array): copies it back, edited.
   Napi::Value WriteRow(const Napi::CallbackInfo& info) {
-    float* prepared = PreparedRow(info);
-    std::copy_n(VocabularyRow(info).Data(), rows_->vocab_size(), prepared);
+    CheckIdle(info.Env());
+    float* prepared = PreparedRow(*rows_, info[0]);
+    std::copy_n(ReadVocabularyRow(info[1], "row", rows_->vocab_size()).Data(), rows_->vocab_size(), prepared);
     return info.Env().Undefined();
   }
 
   // finish(indices: Int32Array) -> Promise<samples>: samples these hooked rows of the last call.
   Napi::Value Finish(const Napi::CallbackInfo& info) {
     CheckIdle(info.Env());
-    const Napi::Int32Array given = ReadInt32Array(info[0], "indices");
-    std::vector<int32_t> indices(given.Data(), given.Data() + given.ElementLength());
-    for (size_t i = 0; i < indices.size(); ++i)
-      if (indices[i] < 0 || (i > 0 && indices[i] <= indices[i - 1])) ThrowRange(info.Env(), "indices", "ascending numbers");
     auto results = std::make_shared<std::vector<RowResult>>();
     return Run(
-        info, [sampler = rows_, indices = std::move(indices), results] { return sampler->Finish(indices, results.get()); },
+        info,
+        [sampler = rows_, indices = ReadIndices(info[0]), results] { return sampler->Finish(indices, results.get()); },
         [results](Napi::Env env) -> Napi::Value { return ToRows(env, *results); });
   }
 
@@ -156,22 +150,7 @@ class JsRowSampler : public Napi::ObjectWrap<JsRowSampler> {
   }
 
   void CheckIdle(Napi::Env env) const {
-    if (running_) throw Napi::Error::New(env, "rows are being sampled");
-  }
-
-  float* PreparedRow(const Napi::CallbackInfo& info) {
-    CheckIdle(info.Env());
-    const int32_t index = ReadInteger(info[0], "index", 0, std::numeric_limits<int32_t>::max());
-    float* row = rows_->PreparedRow(static_cast<size_t>(index));
-    if (row == nullptr) ThrowRange(info.Env(), "index", "a row that waits");
-    return row;
-  }
-
-  Napi::Float32Array VocabularyRow(const Napi::CallbackInfo& info) const {
-    const Napi::Float32Array row = ReadFloat32Array(info[1], "row");
-    if (row.ElementLength() != static_cast<size_t>(rows_->vocab_size()))
-      ThrowRange(info.Env(), "row", "one number per token");
-    return row;
+    Check(env, !running_, "rows are being sampled");
   }
 
   std::shared_ptr<RowSampler> rows_;
@@ -181,27 +160,24 @@ class JsRowSampler : public Napi::ObjectWrap<JsRowSampler> {
 
 }  // namespace
 
-std::vector<int32_t> ReadInts(const Napi::Object& object, const char* name) {
-  const Napi::Value value = object.Get(name);
-  if (value.IsUndefined()) return {};
-  if (!value.IsTypedArray() || value.As<Napi::TypedArray>().TypedArrayType() != napi_int32_array)
-    throw Napi::TypeError::New(object.Env(), std::string(name) + ": expected an Int32Array");
-  const auto array = value.As<Napi::Int32Array>();
-  return std::vector<int32_t>(array.Data(), array.Data() + array.ElementLength());
+std::vector<int32_t> ReadIndices(Napi::Value value) {
+  std::vector<int32_t> indices = ReadVector<int32_t>(value, "indices");
+  for (size_t i = 0; i < indices.size(); ++i)
+    if (indices[i] < 0 || (i > 0 && indices[i] <= indices[i - 1])) RefuseField(value.Env(), "indices", "ascending numbers");
+  return indices;
 }
 
-void ReadRows(const Napi::Object& object, int32_t vocab_size, RowsInput& input) {
-  const Napi::Env env = object.Env();
-  input.hooked = ReadInts(object, "hooked");
-  input.score_rows = ReadInts(object, "scoreRows");
-  if (object.Get("samplers").IsArray()) {
-    const auto samplers = object.Get("samplers").As<Napi::Array>();
-    for (uint32_t i = 0; i < samplers.Length(); ++i) input.samplers.push_back(UnwrapSampler(env, samplers.Get(i)));
-  }
-  if (object.Get("matchers").IsArray()) {
-    const auto matchers = object.Get("matchers").As<Napi::Array>();
-    for (uint32_t i = 0; i < matchers.Length(); ++i) input.matchers.push_back(ReadMatcher(matchers.Get(i)));
-  }
+void ReadRows(const Fields& step, int32_t vocab_size, RowsInput& input) {
+  const Napi::Env env = step.object().Env();
+  const auto each = [&](const char* name, const auto& take) {
+    if (!step[name].IsArray()) return;
+    const auto list = step[name].As<Napi::Array>();
+    for (uint32_t i = 0; i < list.Length(); ++i) take(list.Get(i));
+  };
+  input.hooked = step.IntegersOrNone("hooked");
+  input.score_rows = step.IntegersOrNone("scoreRows");
+  each("samplers", [&](Napi::Value value) { input.samplers.push_back(UnwrapSampler(env, value)); });
+  each("matchers", [&](Napi::Value value) { input.matchers.push_back(ReadMatcher(value)); });
   CheckRows(env, input, vocab_size);
 }
 
@@ -234,8 +210,8 @@ Napi::Object ToRows(Napi::Env env, const std::vector<RowResult>& rows) {
   object.Set("logprobs", logprobs);
   object.Set("ranks", ranks);
   object.Set("topOffsets", offsets);
-  object.Set("topIds", ToTyped<Napi::Int32Array>(env, top_ids));
-  object.Set("topLogprobs", ToTyped<Napi::Float32Array>(env, top_logprobs));
+  object.Set("topIds", ToArray(env, top_ids));
+  object.Set("topLogprobs", ToArray(env, top_logprobs));
   SetCandidates(env, rows, object);
   SetForced(env, rows, object);
   return object;

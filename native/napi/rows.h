@@ -1,28 +1,29 @@
-// Rows to sample and score as JavaScript gives them, and what became of them as columns.
+// Rows to sample and score from JavaScript -> RowsInput; their results -> columns.
 #pragma once
 #include <napi.h>
 
-#include <algorithm>
 #include <vector>
 
+#include "napi/arguments.h"
 #include "rows/row-sampler.h"
 
 namespace onpolicy {
 
-template <typename Array, typename T>
-Array ToTyped(Napi::Env env, const std::vector<T>& values) {
-  Array array = Array::New(env, values.size());
-  std::copy(values.begin(), values.end(), array.Data());
-  return array;
+// Fills `input` from { samplers, matchers, hooked, scoreRows }. Checks all but the indices of rows.
+void ReadRows(const Fields& step, int32_t vocab_size, RowsInput& input);
+
+// The masked and biased row of hooked sample `index` in `source`; throws when none waits.
+template <typename Source>
+float* PreparedRow(Source& source, Napi::Value index) {
+  float* row = source.PreparedRow(static_cast<size_t>(ReadInteger(index, "index")));
+  if (row == nullptr) RefuseField(index.Env(), "index", "a row that waits");
+  return row;
 }
 
-// The Int32Array of this name; empty when absent.
-std::vector<int32_t> ReadInts(const Napi::Object& object, const char* name);
+// Indices of hooked samples, ascending.
+std::vector<int32_t> ReadIndices(Napi::Value value);
 
-// Fills `input` from { samplers, matchers, hooked, scoreRows }. Checks all but the rows that samples and scores stand in.
-void ReadRows(const Napi::Object& object, int32_t vocab_size, RowsInput& input);
-
-// Columns instead of an object per row: (rows) each, alternatives laid end to end.
+// Columns of (rows) instead of an object per row; alternatives of all rows concatenated.
 Napi::Object ToRows(Napi::Env env, const std::vector<RowResult>& rows);
 
 // { samples, scores }

@@ -1,10 +1,9 @@
-// JavaScript options, logits and masks -> the native sampler, and its results back. Checks everything that
-// crosses.
+// JavaScript options, logits and masks -> the native sampler, and its results back. Checks everything that crosses.
 #include "napi/sampler.h"
 
 #include <algorithm>
 
-#include "napi/options.h"
+#include "napi/arguments.h"
 #include "napi/register.h"
 #include "sampler/philox.h"
 
@@ -35,60 +34,51 @@ Napi::Object ToObject(Napi::Env env, const RowResult& result) {
   object.Set("token", result.token);
   object.Set("logprob", result.logprob);
   object.Set("rank", result.rank);
-  Napi::Int32Array ids = Napi::Int32Array::New(env, result.top_ids.size());
-  std::copy(result.top_ids.begin(), result.top_ids.end(), ids.Data());
-  object.Set("topIds", ids);
-  Napi::Float32Array logprobs = Napi::Float32Array::New(env, result.top_logprobs.size());
-  std::copy(result.top_logprobs.begin(), result.top_logprobs.end(), logprobs.Data());
-  object.Set("topLogprobs", logprobs);
+  object.Set("topIds", ToArray(env, result.top_ids));
+  object.Set("topLogprobs", ToArray(env, result.top_logprobs));
   return object;
 }
 
-std::vector<int32_t> ToVector(const Napi::Int32Array& array) {
-  return std::vector<int32_t>(array.Data(), array.Data() + array.ElementLength());
-}
-
-void ReadBias(Napi::Object options, SamplerPlan& plan) {
-  const Napi::Value ids = options.Get("logitBiasIds"), values = options.Get("logitBiasValues");
+void ReadBias(const Fields& options, SamplerPlan& plan) {
+  const Napi::Value ids = options["logitBiasIds"], values = options["logitBiasValues"];
   if (IsAbsent(ids) && IsAbsent(values)) return;
   const Napi::Int32Array id_array = ReadTokenIds(ids, "logitBiasIds", plan.vocab_size);
-  const Napi::Float32Array value_array = ReadFloat32Array(values, "logitBiasValues");
+  const Napi::Float32Array value_array = ReadArray<float>(values, "logitBiasValues");
   if (id_array.ElementLength() != value_array.ElementLength())
-    ThrowRange(options.Env(), "logitBiasValues", "one value per id");
+    RefuseField(ids.Env(), "logitBiasValues", "one value per id");
   for (size_t i = 0; i < id_array.ElementLength(); ++i) {
-    if (!std::isfinite(value_array[i])) ThrowRange(options.Env(), "logitBiasValues", "finite numbers");
+    if (!std::isfinite(value_array[i])) RefuseField(ids.Env(), "logitBiasValues", "finite numbers");
     plan.logit_bias.emplace_back(id_array[i], value_array[i]);
   }
 }
 
 void ReadBadWords(Napi::Value value, SamplerPlan& plan) {
   if (IsAbsent(value)) return;
-  if (!value.IsArray()) ThrowType(value.Env(), "badWords", "an array of Int32Array");
+  if (!value.IsArray()) RefuseField(value.Env(), "badWords", "an array of Int32Array");
   const Napi::Array words = value.As<Napi::Array>();
   for (uint32_t i = 0; i < words.Length(); ++i) {
     const Napi::Int32Array ids = ReadTokenIds(words.Get(i), "badWords", plan.vocab_size);
-    if (ids.ElementLength() == 0) ThrowRange(value.Env(), "badWords", "at least one token per word");
+    if (ids.ElementLength() == 0) RefuseField(value.Env(), "badWords", "at least one token per word");
     plan.bad_words.push_back(ToVector(ids));
   }
 }
 
 SamplerPlan ReadPlan(Napi::Value value) {
-  if (!value.IsObject()) ThrowType(value.Env(), "options", "an object");
-  const Napi::Object options = value.As<Napi::Object>();
-  RejectUnknown(options, "SamplerPlan",
-                {"vocabSize", "temperature", "topP", "minP", "topK", "repetitionPenalty", "frequencyPenalty",
-                 "presencePenalty", "logitBiasIds", "logitBiasValues", "allowed", "badWords", "minTokens",
-                 "stopIds", "topLogprobs", "candidates", "processedLogprobs"});
+  const Fields options(value);
+  options.RefuseOthers(
+      "SamplerPlan", {"vocabSize", "temperature", "topP", "minP", "topK", "repetitionPenalty", "frequencyPenalty",
+                      "presencePenalty", "logitBiasIds", "logitBiasValues", "allowed", "badWords", "minTokens", "stopIds",
+                      "topLogprobs", "candidates", "processedLogprobs"});
   const auto number = [&](const char* field, float& target, double least, double most) {
-    const Napi::Value given = options.Get(field);
+    const Napi::Value given = options[field];
     if (!IsAbsent(given)) target = static_cast<float>(ReadNumber(given, field, least, most));
   };
   const auto integer = [&](const char* field, int32_t& target, int32_t least) {
-    const Napi::Value given = options.Get(field);
-    if (!IsAbsent(given)) target = ReadInteger(given, field, least, std::numeric_limits<int32_t>::max());
+    const Napi::Value given = options[field];
+    if (!IsAbsent(given)) target = ReadInteger(given, field, least);
   };
   SamplerPlan plan;
-  plan.vocab_size = ReadInteger(options.Get("vocabSize"), "vocabSize", 1, kMaxVocabSize);
+  plan.vocab_size = ReadInteger(options["vocabSize"], "vocabSize", 1, kMaxVocabSize);
   number("temperature", plan.temperature, 0, kMaxFloat);
   number("topP", plan.top_p, 0, 1);
   number("minP", plan.min_p, 0, 1);
@@ -100,42 +90,33 @@ SamplerPlan ReadPlan(Napi::Value value) {
   integer("topLogprobs", plan.top_logprobs, -1);
   integer("candidates", plan.candidates, 0);
   ReadBias(options, plan);
-  if (const uint32_t* allowed = ReadMask(options.Get("allowed"), "allowed", plan.vocab_size))
+  if (const uint32_t* allowed = ReadMask(options["allowed"], "allowed", plan.vocab_size))
     plan.allowed.assign(allowed, allowed + (static_cast<size_t>(plan.vocab_size) + 31) / 32);
-  ReadBadWords(options.Get("badWords"), plan);
-  const Napi::Value stop_ids = options.Get("stopIds");
+  ReadBadWords(options["badWords"], plan);
+  const Napi::Value stop_ids = options["stopIds"];
   if (!IsAbsent(stop_ids)) plan.stop_ids = ToVector(ReadTokenIds(stop_ids, "stopIds", plan.vocab_size));
-  const Napi::Value processed = options.Get("processedLogprobs");
+  const Napi::Value processed = options["processedLogprobs"];
   if (!IsAbsent(processed)) plan.processed_logprobs = ReadBoolean(processed, "processedLogprobs");
   return plan;
 }
 
-// A row of exactly the vocabulary.
-const float* ReadRow(Napi::Value value, const char* field, int32_t vocab_size) {
-  const Napi::Float32Array row = ReadFloat32Array(value, field);
-  if (row.ElementLength() != static_cast<size_t>(vocab_size))
-    ThrowRange(value.Env(), field, std::to_string(vocab_size) + " logits");
-  return row.Data();
-}
-
 const Kernels& ReadKernels(Napi::Value value) {
   if (IsAbsent(value)) return BestKernels();
-  if (!value.IsString()) ThrowType(value.Env(), "kernels", "a string");
-  const std::string name = value.As<Napi::String>().Utf8Value();
+  const std::string name = ReadText(value, "kernels");
   for (const Kernels* kernels : AvailableKernels())
     if (name == kernels->name) return *kernels;
-  ThrowRange(value.Env(), "kernels", "one of samplerKernels()");
+  RefuseField(value.Env(), "kernels", "one of samplerKernels()");
 }
 
 // scoreRow(logits, token, k) -> log-softmax, rank and k best of a row.
 Napi::Value ScoreRowFromJs(const Napi::CallbackInfo& info) {
   return Guard(info.Env(), [&]() -> Napi::Value {
-    const Napi::Float32Array logits = ReadFloat32Array(info[0], "logits");
+    const Napi::Float32Array logits = ReadArray<float>(info[0], "logits");
     if (logits.ElementLength() == 0 || logits.ElementLength() > static_cast<size_t>(kMaxVocabSize))
-      ThrowRange(info.Env(), "logits", "a vocabulary of logits");
+      RefuseField(info.Env(), "logits", "a vocabulary of logits");
     const int32_t vocab_size = static_cast<int32_t>(logits.ElementLength());
     const int32_t token = ReadInteger(info[1], "token", 0, vocab_size - 1);
-    const int32_t k = ReadInteger(info[2], "k", 0, std::numeric_limits<int32_t>::max());
+    const int32_t k = ReadInteger(info[2], "k");
     RowResult& result = ResultOfThread();
     ScoreRow(logits.Data(), vocab_size, token, k, ScratchOf(ReadKernels(info[3])), result);
     return ToObject(info.Env(), result);
@@ -174,7 +155,7 @@ SamplerPlanObject::SamplerPlanObject(const Napi::CallbackInfo& info) : ObjectWra
 
 std::shared_ptr<const SamplerPlan> SamplerPlanObject::From(Napi::Value value) {
   if (!value.IsObject() || !value.As<Napi::Object>().CheckTypeTag(&kPlanTag))
-    ThrowType(value.Env(), "plan", "a SamplerPlan");
+    RefuseField(value.Env(), "plan", "a SamplerPlan");
   return Unwrap(value.As<Napi::Object>())->plan_;
 }
 
@@ -199,7 +180,7 @@ SamplerObject::SamplerObject(const Napi::CallbackInfo& info) : ObjectWrap(info) 
       return;
     }
     std::shared_ptr<const SamplerPlan> plan = SamplerPlanObject::From(info[0]);
-    if (!info[1].IsBigInt()) ThrowType(info.Env(), "seed", "a bigint");
+    if (!info[1].IsBigInt()) RefuseField(info.Env(), "seed", "a bigint");
     bool lossless = false;
     const uint64_t seed = info[1].As<Napi::BigInt>().Uint64Value(&lossless);  // its lowest 64 bits
     kernels_ = &ReadKernels(info[2]);
@@ -210,7 +191,7 @@ SamplerObject::SamplerObject(const Napi::CallbackInfo& info) : ObjectWrap(info) 
 
 std::shared_ptr<Sampler> UnwrapSampler(Napi::Env env, Napi::Value value) {
   if (!value.IsObject() || !value.As<Napi::Object>().CheckTypeTag(&kSamplerTag))
-    ThrowType(env, "sampler", "a Sampler");
+    RefuseField(env, "sampler", "a Sampler");
   return SamplerObject::From(value.As<Napi::Object>());
 }
 
@@ -234,7 +215,7 @@ Napi::Value SamplerObject::Accept(const Napi::CallbackInfo& info) {
 Napi::Value SamplerObject::Sample(const Napi::CallbackInfo& info) {
   return Guard(info.Env(), [&]() -> Napi::Value {
     const int32_t vocab_size = sampler_->plan().vocab_size;
-    const float* logits = ReadRow(info[0], "logits", vocab_size);
+    const float* logits = ReadVocabularyRow(info[0], "logits", vocab_size).Data();
     const uint32_t* mask = ReadMask(info[1], "mask", vocab_size);
     RowResult& result = ResultOfThread();
     sampler_->Sample(logits, mask, ScratchOf(*kernels_), result);
@@ -245,7 +226,7 @@ Napi::Value SamplerObject::Sample(const Napi::CallbackInfo& info) {
 Napi::Value SamplerObject::Prepare(const Napi::CallbackInfo& info) {
   return Guard(info.Env(), [&]() -> Napi::Value {
     const int32_t vocab_size = sampler_->plan().vocab_size;
-    const float* logits = ReadRow(info[0], "logits", vocab_size);
+    const float* logits = ReadVocabularyRow(info[0], "logits", vocab_size).Data();
     const uint32_t* mask = ReadMask(info[1], "mask", vocab_size);
     Napi::Float32Array row = Napi::Float32Array::New(info.Env(), static_cast<size_t>(vocab_size));
     sampler_->Prepare(logits, mask, row.Data());
@@ -256,20 +237,19 @@ Napi::Value SamplerObject::Prepare(const Napi::CallbackInfo& info) {
 Napi::Value SamplerObject::SampleEdited(const Napi::CallbackInfo& info) {
   return Guard(info.Env(), [&]() -> Napi::Value {
     const int32_t vocab_size = sampler_->plan().vocab_size;
-    const float* logits = ReadRow(info[0], "logits", vocab_size);
-    const float* row = ReadRow(info[1], "row", vocab_size);
+    const float* logits = ReadVocabularyRow(info[0], "logits", vocab_size).Data();
+    const float* row = ReadVocabularyRow(info[1], "row", vocab_size).Data();
     RowResult& result = ResultOfThread();
     sampler_->SampleEdited(logits, row, ScratchOf(*kernels_), result);
     return ToObject(info.Env(), result);
   });
 }
 
-// drawMany(logits, count, mask?) -> the tokens of the next `count` places in the random stream, none
-// accepted.
+// drawMany(logits, count, mask?) -> the tokens of the next `count` places in the random stream. Accepts none.
 Napi::Value SamplerObject::DrawMany(const Napi::CallbackInfo& info) {
   return Guard(info.Env(), [&]() -> Napi::Value {
     const int32_t vocab_size = sampler_->plan().vocab_size;
-    const float* logits = ReadRow(info[0], "logits", vocab_size);
+    const float* logits = ReadVocabularyRow(info[0], "logits", vocab_size).Data();
     const int32_t count = ReadInteger(info[1], "count", 0, 1 << 24);
     const uint32_t* mask = ReadMask(info[2], "mask", vocab_size);
     Napi::Int32Array tokens = Napi::Int32Array::New(info.Env(), static_cast<size_t>(count));

@@ -1,4 +1,4 @@
-// The sampler's JavaScript classes, and how native code gets from a JavaScript object to its sampler.
+// JavaScript classes around plan and sampler; a JavaScript object -> its sampler.
 #pragma once
 #include <napi.h>
 
@@ -13,7 +13,7 @@ class SamplerPlanObject : public Napi::ObjectWrap<SamplerPlanObject> {
  public:
   static Napi::Function Define(Napi::Env env);
 
-  // Throws a TypeError when `value` is no SamplerPlan.
+  // Throws when `value` is no SamplerPlan.
   static std::shared_ptr<const SamplerPlan> From(Napi::Value value);
 
   explicit SamplerPlanObject(const Napi::CallbackInfo& info);
@@ -22,8 +22,8 @@ class SamplerPlanObject : public Napi::ObjectWrap<SamplerPlanObject> {
   std::shared_ptr<const SamplerPlan> plan_;
 };
 
-// `new Sampler(plan, seed)`: the state of one sequence. `new Sampler(sampler)`: the same state once more. JavaScript
-// must not touch it while a native step uses it.
+// `new Sampler(plan, seed)`: the state of one sequence. `new Sampler(sampler)`: a copy of that state.
+// JavaScript must not touch it while a native step uses it.
 class SamplerObject : public Napi::ObjectWrap<SamplerObject> {
  public:
   static Napi::Function Define(Napi::Env env);
@@ -45,7 +45,7 @@ class SamplerObject : public Napi::ObjectWrap<SamplerObject> {
   const Kernels* kernels_;
 };
 
-// Throws a TypeError when `value` is no Sampler. The sampler lives as long as the pointer, even if JavaScript
+// Throws when `value` is no Sampler. The sampler lives as long as the pointer, even if JavaScript
 // drops its object.
 std::shared_ptr<Sampler> UnwrapSampler(Napi::Env env, Napi::Value value);
 

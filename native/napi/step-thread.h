@@ -101,14 +101,14 @@ class StepThread : public std::enable_shared_from_this<StepThread> {
     }
   }
 
-  // While JavaScript deals with what the last job gave.
+  // While JavaScript processes the results of the last job.
   void RunAhead(std::unique_lock<std::mutex>& lock) {
     lock.lock();
     if (stopping_ || !jobs_.empty()) return;
     lock.unlock();
     try {
       context_->RunAhead();
-    } catch (...) {  // the step fails again when it is asked for, and then says why
+    } catch (...) {  // the step fails again when JavaScript asks for it, and then says why
     }
     lock.lock();
   }

@@ -1,4 +1,4 @@
-// An opened trainer of either kind, shared by its JavaScript functions: one computation at a time, off the JavaScript thread.
+// An opened trainer of either kind, shared by its JavaScript functions. One computation at a time, off the JavaScript thread.
 #pragma once
 #include <atomic>
 #include <memory>
@@ -16,19 +16,15 @@ struct TrainerHandle {
   std::atomic<bool> is_busy{false};
 };
 
-// The trainer, when it is open and idle; throws otherwise.
+// The trainer. Throws when it is closed or computing.
 template <typename Trainer>
 Trainer& Idle(Napi::Env env, const std::shared_ptr<TrainerHandle<Trainer>>& handle) {
-  if (!handle->trainer) {
-    Napi::Error error = Napi::Error::New(env, "the trainer is closed");
-    error.Set("code", "CLOSED");
-    throw error;
-  }
-  if (handle->is_busy) ThrowTypeError(env, "the trainer is computing: calls are made one after the other");
+  if (!handle->trainer) throw ToError(env, Status::Fail("CLOSED", "the trainer is closed"));
+  if (handle->is_busy) Refuse(env, "the trainer is computing: it takes one call at a time");
   return *handle->trainer;
 }
 
-// Runs `work` on another thread while the handle counts as busy.
+// Runs `work` on another thread. The handle is busy until it ends.
 template <typename Trainer, typename Work>
 Napi::Promise RunBusy(Napi::Env env, Napi::Object owner, const std::shared_ptr<TrainerHandle<Trainer>>& handle,
                       Work work, AsyncTask::Finish finish) {
@@ -46,24 +42,26 @@ Napi::Promise RunBusy(Napi::Env env, Napi::Object owner, const std::shared_ptr<T
       std::move(finish));
 }
 
-// Ends a computation that still runs when JavaScript's world goes away.
-template <typename Trainer>
-void AbortAtExit(Napi::Env env, const std::shared_ptr<TrainerHandle<Trainer>>& handle) {
-  env.AddCleanupHook([weak = std::weak_ptr<TrainerHandle<Trainer>>(handle)] {
-    if (auto handle = weak.lock(); handle && handle->trainer) handle->trainer->Abort();
-  });
+// Packed rows and optimizer options as JavaScript gives them.
+inline training::PackedRow RowArgument(const Fields& given) {
+  return {.tokens = given.Integers("tokens"),
+          .positions = given.Integers("positions"),
+          .group_ids = given.Integers("groupIds"),
+          .parent_ids = given.Integers("parentIds"),
+          .logit_rows = given.Integers("logitRows"),
+          .target_tokens = given.Integers("targetTokens")};
 }
 
-inline training::PackedRow RowArgument(Napi::Object given) {
-  return {.tokens = IntegersField(given, "tokens"),
-          .positions = IntegersField(given, "positions"),
-          .group_ids = IntegersField(given, "groupIds"),
-          .parent_ids = IntegersField(given, "parentIds"),
-          .logit_rows = IntegersField(given, "logitRows"),
-          .target_tokens = IntegersField(given, "targetTokens")};
+inline training::OptimizerOptions OptimizerArgument(const Fields& given) {
+  return {.learning_rate = given.Number("learningRate"),
+          .beta1 = given.Number("beta1"),
+          .beta2 = given.Number("beta2"),
+          .epsilon = given.Number("eps"),
+          .weight_decay = given.Number("weightDecay"),
+          .max_gradient_norm = given.Number("maxGradNorm")};
 }
 
-// Sets functions on `object` that share the handle.
+// Sets a function on `object` that shares the handle.
 template <typename Trainer, typename Function>
 void SetMethod(Napi::Object object, const std::shared_ptr<TrainerHandle<Trainer>>& handle, const char* name,
                Function function) {
@@ -79,11 +77,13 @@ void SetMethod(Napi::Object object, const std::shared_ptr<TrainerHandle<Trainer>
                        name));
 }
 
-// Sets abort(), clearAbort() and close(); a computation that still runs when JavaScript's world goes away is aborted too.
+// Sets abort(), clearAbort() and close(), and aborts a running computation when the environment ends.
 template <typename Trainer>
 void SetLifeMethods(Napi::Object object, const std::shared_ptr<TrainerHandle<Trainer>>& handle) {
   using Handle = std::shared_ptr<TrainerHandle<Trainer>>;
-  AbortAtExit(object.Env(), handle);
+  object.Env().AddCleanupHook([weak = std::weak_ptr<TrainerHandle<Trainer>>(handle)] {
+    if (auto handle = weak.lock(); handle && handle->trainer) handle->trainer->Abort();
+  });
   SetMethod(object, handle, "abort", [](const Napi::CallbackInfo&, const Handle& handle) {
     if (handle->trainer) handle->trainer->Abort();
   });
@@ -96,26 +96,17 @@ void SetLifeMethods(Napi::Object object, const std::shared_ptr<TrainerHandle<Tra
   });
 }
 
-inline training::OptimizerOptions OptimizerArgument(Napi::Object given) {
-  return {.learning_rate = NumberField(given, "learningRate"),
-          .beta1 = NumberField(given, "beta1"),
-          .beta2 = NumberField(given, "beta2"),
-          .epsilon = NumberField(given, "eps"),
-          .weight_decay = NumberField(given, "weightDecay"),
-          .max_gradient_norm = NumberField(given, "maxGradNorm")};
-}
-
 // step(options) -> Promise<{ gradNorm, isApplied }>
 template <typename Trainer>
 Napi::Value StepTrainer(const Napi::CallbackInfo& info, const std::shared_ptr<TrainerHandle<Trainer>>& handle) {
-  Napi::Object given = ObjectArgument(info, 0);
+  const Fields given(info[0]);
   struct Result {
     double norm = 0;
     bool is_applied = false;
   };
   auto result = std::make_shared<Result>();
   return RunBusy(
-      info.Env(), given, handle,
+      info.Env(), given.object(), handle,
       [options = OptimizerArgument(given), result](Trainer& trainer) {
         return trainer.Step(options, &result->norm, &result->is_applied);
       },

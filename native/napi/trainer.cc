@@ -1,8 +1,9 @@
-// JavaScript <-> Trainer: openTrainer(options) -> an object of functions. Work runs off the JavaScript thread, one call at a time.
+// JavaScript <-> Trainer: openTrainer(options) -> an object of functions. Work runs off the JavaScript thread.
 #include "trainer/trainer.h"
 
 #include <napi.h>
 
+#include "napi/model.h"
 #include "napi/register.h"
 #include "napi/trainer-handle.h"
 #include "trainer/engine-score.h"
@@ -16,16 +17,15 @@ using SharedTrainer = std::shared_ptr<TrainerHandle<Trainer>>;
 
 // forward(row, gradients, adapterOff) -> Promise<{ logprobs, entropies }>
 Napi::Value Forward(const Napi::CallbackInfo& info, const SharedTrainer& handle) {
-  Napi::Object given = ObjectArgument(info, 0);
-  PackedRow row = RowArgument(given);
+  const Fields given(info[0]);
   struct Result {
     std::vector<float> logprobs, entropies;
   };
   auto result = std::make_shared<Result>();
   const bool gradients = info[1].ToBoolean(), adapter_off = info[2].ToBoolean();
   return RunBusy(
-      info.Env(), given, handle,
-      [row, gradients, adapter_off, result](Trainer& trainer) {
+      info.Env(), given.object(), handle,
+      [row = RowArgument(given), gradients, adapter_off, result](Trainer& trainer) {
         return trainer.Forward(row, gradients, adapter_off, &result->logprobs, &result->entropies);
       },
       [result](Napi::Env env) -> Napi::Value {
@@ -39,8 +39,8 @@ Napi::Value Forward(const Napi::CallbackInfo& info, const SharedTrainer& handle)
 // backward(gradLogprobs) -> Promise<void>
 Napi::Value Backward(const Napi::CallbackInfo& info, const SharedTrainer& handle) {
   return RunBusy(
-      info.Env(), ObjectArgument(info, 0), handle,
-      [gradient = Floats(info[0], "gradLogprobs")](Trainer& trainer) { return trainer.Backward(gradient); },
+      info.Env(), Fields(info[0]).object(), handle,
+      [gradient = ReadVector<float>(info[0], "gradLogprobs")](Trainer& trainer) { return trainer.Backward(gradient); },
       [](Napi::Env env) { return env.Undefined(); });
 }
 
@@ -51,7 +51,7 @@ Column ColumnNamed(Napi::Env env, const std::string& name) {
   if (name == "gradient") return &Parameter::gradient;
   if (name == "firstMoment") return &Parameter::first_moment;
   if (name == "secondMoment") return &Parameter::second_moment;
-  ThrowTypeError(env, "no column is named " + name);
+  Refuse(env, "no column is named " + name);
 }
 
 // read(column, module?) -> { [module]: { a, b } }, of all modules or of one.
@@ -71,21 +71,21 @@ Napi::Value Read(const Napi::CallbackInfo& info, const SharedTrainer& handle) {
   return result;
 }
 
-// write(column, { [module]: { a, b } }): modules that are not named keep their numbers.
+// write(column, { [module]: { a, b } }): modules that are not named stay unchanged.
 void Write(const Napi::CallbackInfo& info, const SharedTrainer& handle) {
   Napi::Env env = info.Env();
   Trainer& trainer = Idle(env, handle);
   const Column column = ColumnNamed(env, info[0].ToString().Utf8Value());
-  Napi::Object given = ObjectArgument(info, 1);
+  Napi::Object given = Fields(info[1]).object();
   for (Module& module : trainer.adapter().modules()) {
     Napi::Value entry = given.Get(module.name);
     if (entry.IsUndefined()) continue;
-    if (!entry.IsObject()) ThrowTypeError(env, module.name + ": expected { a, b }");
+    if (!entry.IsObject()) RefuseField(env, module.name, "{ a, b }");
     for (auto [name, parameter] : {std::pair{"a", &module.a}, std::pair{"b", &module.b}}) {
-      std::vector<float> values = Floats(entry.As<Napi::Object>().Get(name), name);
+      std::vector<float> values = ReadVector<float>(entry.As<Napi::Object>().Get(name), name);
       if (values.size() != parameter->value.size())
-        ThrowTypeError(env, module.name + "." + name + ": expected " + std::to_string(parameter->value.size()) +
-                                " numbers, got " + std::to_string(values.size()));
+        RefuseField(env, module.name + "." + name,
+                    std::to_string(parameter->value.size()) + " numbers, got " + std::to_string(values.size()));
       parameter->*column = std::move(values);
     }
   }
@@ -147,35 +147,33 @@ Napi::Value ToJavaScript(Napi::Env env, const SharedTrainer& handle) {
 
 // openTrainer(options) -> Promise<trainer>
 Napi::Value OpenTrainer(const Napi::CallbackInfo& info) {
-  Napi::Object given = ObjectArgument(info, 0);
-  training::TrainerOptions options{.model = TextField(given, "model"),
-                         .device = TextField(given, "device"),
-                         .threads = static_cast<int>(NumberField(given, "threads")),
-                         .rank = static_cast<int64_t>(NumberField(given, "rank")),
-                         .alpha = NumberField(given, "alpha"),
-                         .modules = TextsField(given, "modules"),
-                         .memory_budget = static_cast<size_t>(NumberField(given, "memoryBudget")),
-                         .wide = given.Get("isWide").ToBoolean()};
-  if (!IsLibraryOpen()) ThrowTypeError(info.Env(), "the engine's libraries are not open");
-  if (options.rank < 1 || options.rank > 4096) ThrowTypeError(info.Env(), "rank: expected 1 to 4096");
-  if (options.threads < 1 || options.threads > 512) ThrowTypeError(info.Env(), "threads: expected 1 to 512");
+  const Fields given(info[0]);
+  training::TrainerOptions options{.model = given.Text("model"),
+                         .device = given.Text("device"),
+                         .threads = given.Integer("threads", 1, 512),
+                         .rank = given.Integer<int64_t>("rank", 1, 4096),
+                         .alpha = given.Number("alpha"),
+                         .modules = given.Texts("modules"),
+                         .memory_budget = static_cast<size_t>(given.Number("memoryBudget")),
+                         .wide = given.Flag("isWide")};
+  RequireLibrary(info.Env());
   auto handle = std::make_shared<TrainerHandle<Trainer>>();
   return AsyncTask::Run(
-      info.Env(), given, [options, handle] { return Trainer::Open(options, &handle->trainer); },
+      info.Env(), given.object(), [options, handle] { return Trainer::Open(options, &handle->trainer); },
       [handle](Napi::Env env) { return ToJavaScript(env, handle); });
 }
 
 // scoreWithEngine({ model, adapter, threads, tokens }) -> Promise<Float32Array>
 Napi::Value ScoreTokens(const Napi::CallbackInfo& info) {
-  Napi::Object given = ObjectArgument(info, 0);
-  if (!IsLibraryOpen()) ThrowTypeError(info.Env(), "the engine's libraries are not open");
+  const Fields given(info[0]);
+  RequireLibrary(info.Env());
   auto logprobs = std::make_shared<std::vector<float>>();
-  std::vector<int32_t> tokens = IntegersField(given, "tokens");
-  if (tokens.size() < 2) ThrowTypeError(info.Env(), "tokens: expected at least two");
+  std::vector<int32_t> tokens = given.Integers("tokens");
+  if (tokens.size() < 2) RefuseField(info.Env(), "tokens", "at least two");
   return AsyncTask::Run(
-      info.Env(), given,
-      [model = TextField(given, "model"), adapter = TextField(given, "adapter"),
-       threads = static_cast<int>(NumberField(given, "threads")), tokens, logprobs] {
+      info.Env(), given.object(),
+      [model = given.Text("model"), adapter = given.Text("adapter"), threads = given.Integer("threads", 1, 512), tokens,
+       logprobs] {
         return training::ScoreWithEngine(model, adapter, threads, tokens, logprobs.get());
       },
       [logprobs](Napi::Env env) -> Napi::Value { return ToArray(env, *logprobs); });
@@ -184,16 +182,16 @@ Napi::Value ScoreTokens(const Napi::CallbackInfo& info) {
 // quantizeRows(typeName, values, rowSize) -> Uint8Array: the bytes of a weight of that type, (rows, rowSize).
 Napi::Value QuantizeRows(const Napi::CallbackInfo& info) {
   Napi::Env env = info.Env();
-  if (!IsLibraryOpen()) ThrowTypeError(env, "the engine's libraries are not open");
+  RequireLibrary(env);
   const Library& api = Api();
   const std::string name = info[0].ToString().Utf8Value();
-  const std::vector<float> values = Floats(info[1], "values");
+  const std::vector<float> values = ReadVector<float>(info[1], "values");
   const auto row_size = static_cast<int64_t>(info[2].ToNumber().Int64Value());
   const ggml_type type = training::TypeNamed(name);
-  if (type == GGML_TYPE_COUNT) ThrowTypeError(env, "no weight type is named " + name);
+  if (type == GGML_TYPE_COUNT) Refuse(env, "no weight type is named " + name);
   const auto count = static_cast<int64_t>(values.size());
   if (row_size < 1 || count % row_size != 0 || row_size % api.ggml_blck_size(type) != 0)
-    ThrowTypeError(env, "values: expected whole rows of whole blocks");
+    RefuseField(env, "values", "whole rows of whole blocks");
   Napi::Uint8Array bytes =
       Napi::Uint8Array::New(env, static_cast<size_t>(count / row_size) * api.ggml_row_size(type, row_size));
   if (type == GGML_TYPE_F32)
@@ -206,16 +204,14 @@ Napi::Value QuantizeRows(const Napi::CallbackInfo& info) {
 
 // measureMatMul({ type, in, out, rows, repeats, threads, device }) -> Promise<GFLOP/s>
 Napi::Value MeasurePeak(const Napi::CallbackInfo& info) {
-  Napi::Object given = ObjectArgument(info, 0);
-  if (!IsLibraryOpen()) ThrowTypeError(info.Env(), "the engine's libraries are not open");
-  auto integer = [&](const char* name) { return static_cast<int64_t>(NumberField(given, name)); };
+  const Fields given(info[0]);
+  RequireLibrary(info.Env());
   auto gflops = std::make_shared<double>(0);
   return AsyncTask::Run(
-      info.Env(), given,
-      [type = TextField(given, "type"), in = integer("in"), out = integer("out"), rows = integer("rows"),
-       repeats = static_cast<int>(integer("repeats")), threads = static_cast<int>(integer("threads")),
-       name = TextField(given, "device"), gflops] {
-        if (in < 1 || out < 1 || rows < 1 || threads < 1) return Status::Fail("INVALID_REQUEST", "expected sizes >= 1");
+      info.Env(), given.object(),
+      [type = given.Text("type"), in = given.Integer("in", 1), out = given.Integer("out", 1),
+       rows = given.Integer("rows", 1), repeats = given.Integer("repeats"), threads = given.Integer("threads", 1, 512),
+       name = given.Text("device"), gflops] {
         std::unique_ptr<training::Device> device;
         if (Status status = training::Device::Open(name, threads, &device); !status.ok()) return status;
         return training::MeasureMatMul(device.get(), type, in, out, rows, repeats, gflops.get());

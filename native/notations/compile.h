@@ -1,4 +1,4 @@
-// A specification of any kind -> a Constraint, or why not. The one entry for the addon and for the engine.
+// A specification of any kind -> a Constraint, or the reason against it. The one entry to the grammar wing.
 #pragma once
 #include <memory>
 #include <string>

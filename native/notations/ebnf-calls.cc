@@ -78,7 +78,7 @@ RuleExpr EbnfParser::RegexCall() {
     Fail(what, start);
   }
   if (json_string) {
-    // Only what stands unescaped inside a JSON string.
+    // Only characters that a JSON string holds unescaped.
     const CodePoints raw = Inverted({{0, 0x1F}, {'"', '"'}, {'\\', '\\'}});
     node = pool_.And({node, pool_.Repeat(plain_.Class(raw), 0, kUnlimited)});
   }

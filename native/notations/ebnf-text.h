@@ -1,4 +1,4 @@
-// GBNF's and EBNF's text: names, literals and blanks in it.
+// Text of a GBNF or EBNF grammar -> names and literals; skips blanks and comments.
 #pragma once
 #include <string>
 
@@ -13,7 +13,7 @@ class EbnfText : protected GrammarText {
   void Blank();
   void Expect(std::string_view token);  // after blanks
   std::string Name();
-  // Whether a rule's head stands here: a name, perhaps attributes, and "::=".
+  // Whether a rule begins here: a name, perhaps with attributes, and "::=".
   bool AtRule();
   uint32_t Escape();
   std::string Literal();

@@ -203,7 +203,7 @@ Symbol EbnfSymbol(FrontEnd& front, std::string_view text, std::string_view root)
 Symbol GrammarSymbol(FrontEnd& front, std::string_view text) {
   if (text.find_first_not_of(" \t\r\n") == std::string_view::npos)
     throw SpecError("INVALID_REQUEST", "", "the grammar is blank");
-  // EBNF when any line, comments aside, holds "::=".
+  // EBNF if any line holds "::=" outside a comment.
   for (size_t at = 0; at < text.size();) {
     const size_t end = std::min(text.find('\n', at), text.size());
     std::string_view line = text.substr(at, end - at);

@@ -1,4 +1,4 @@
-// A grammar's text: its numbers, and errors that name line and column.
+// A cursor over a grammar's text: reads numbers; errors name line and column.
 #pragma once
 #include <cstdint>
 #include <string>

@@ -1,4 +1,4 @@
-// What stands in a rule of a Lark grammar: alternatives, repetitions, literals, expressions, embedded grammars, tokens.
+// The items of a Lark rule: alternatives, repetitions, literals, expressions, embedded grammars, tokens.
 #include <algorithm>
 #include <cctype>
 

@@ -1,5 +1,5 @@
 // Lark text -> rules: rules and terminals, `common` imports, %ignore, lazy and suffixed rules, embedded JSON Schemas,
-// nested grammars and token literals. A text matches when some reading of it does; terminals do not compete by length.
+// nested grammars and token literals. A text matches when any parse of it does; terminals do not compete by length.
 #pragma once
 #include <map>
 #include <memory>
@@ -34,20 +34,20 @@ class LarkParser : private LarkText {
 
   // Statements.
   uint32_t RuleOf(const std::string& name);
-  // %ignore acts on rules above it too, so it is looked for first.
+  // Runs first: %ignore also applies to the rules above it.
   void FindIgnores();
   RuleExpr Ignored() { return RuleExpr::Repeat(RuleExpr::Reference(ignore_rule_), 0, kUnlimited); }
   void Statement();
   void Attributes(bool is_terminal, LazyRule* lazy);
   void FinishLazy(const LazyRule& lazy);
-  // In `x* tail`, text that begins an `x` with a lazy head belongs to the loop: the tail does not hold it.
+  // In `x* tail` where `x` has a lazy head, text that matches the head belongs to the loop: excludes it from the tail.
   void LazyHeads(const RuleExpr& expr, std::set<uint32_t>* visited, std::vector<NodeId>* heads);
   void GuardTails(RuleExpr* expr);
   void Directive();
   void Import(const std::string& name, const std::string& alias, size_t where);
 
-  // What stands in a rule.
-  // A token of a rule, with what may be skipped after it.
+  // Items of a rule.
+  // A token of a rule, followed by ignored text.
   RuleExpr Lexeme(RuleExpr expr);
   RuleExpr Alternatives(int depth);
   RuleExpr Items(int depth);

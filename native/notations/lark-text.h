@@ -18,7 +18,7 @@ class LarkText : protected GrammarText {
   std::string Name();
   static bool IsTerminalName(const std::string& name);
   static bool IsPlainName(const std::string& name);
-  // Whether a statement begins here: a directive, or a name with what may stand before its colon.
+  // Whether a statement begins here: a directive, or a name, perhaps with attributes, and a colon.
   bool AtStatement();
   size_t SkipString() const;
   // "..." with JSON's escapes and \xHH, and the flag i.

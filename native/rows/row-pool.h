@@ -1,4 +1,4 @@
-// A few threads that share the rows of one step. The caller works too, so a pool of size 1 has no thread of its own.
+// Rows of one step -> work on a few threads. The caller works too: a pool of size 1 has no thread of its own.
 #pragma once
 #include <atomic>
 #include <condition_variable>
@@ -35,6 +35,12 @@ class RowPool {
       for (int row = 0; row < rows; ++row) work(row, 0);
       return;
     }
+    Start(rows, work);
+    Finish();
+  }
+
+  // Runs the same without the caller, which must call Finish. `work` must live until then.
+  void Start(int rows, const Work& work) {
     {
       std::lock_guard<std::mutex> lock(mutex_);
       work_ = &work;
@@ -44,6 +50,10 @@ class RowPool {
       ++round_;
     }
     wake_.notify_all();
+  }
+
+  // Helps with the rows that are left and returns when all are done.
+  void Finish() {
     Drain(0);
     std::unique_lock<std::mutex> lock(mutex_);
     done_.wait(lock, [this] { return busy_ == 0; });

@@ -1,6 +1,16 @@
 #include "rows/row-sampler.h"
 
+#include <algorithm>
+
 namespace onpolicy {
+
+ConstraintRows RowSampler::Constrain(const std::vector<std::shared_ptr<grammar::Matcher>>& matchers) {
+  for (HookedRow& row : hooked_) row.raw = nullptr;
+  const bool is_constrained =
+      std::any_of(matchers.begin(), matchers.end(), [](const auto& matcher) { return matcher != nullptr; });
+  if (is_constrained && !masks_) masks_ = std::make_unique<RowPool>(2);
+  return ConstraintRows(matchers, is_constrained ? masks_.get() : nullptr);
+}
 
 void RowSampler::Run(const RowsInput& input, const std::vector<const float*>& logits, ConstraintRows& constraints,
                      RowsOutput* output) {
@@ -27,7 +37,7 @@ void RowSampler::Run(const RowsInput& input, const std::vector<const float*>& lo
       hooked.prepared.resize(static_cast<size_t>(vocab_size_));
       hooked.matcher = input.matchers.empty() ? nullptr : input.matchers[at];
       hooked.sampler->Prepare(values, constraints.Mask(at), hooked.prepared.data());
-      output->samples[at].Clear(SampleStatus::kPrepared);
+      output->samples[at].Clear(RowStatus::kAwaitsEdit);
     } else {
       Sample(input, at, values, constraints, scratch, output->samples[at]);
     }
@@ -42,12 +52,12 @@ void RowSampler::Sample(const RowsInput& input, size_t sample, const float* valu
     return;
   }
   sampler.Sample(values, constraints.Mask(sample), scratch, result);
-  if (result.status == SampleStatus::kOk) {
+  if (result.status == RowStatus::kSampled) {
     sampler.Accept(result.token);
     result.is_final =
         constraints.Accept(sample, result.token) || constraints.TakeForced(sample, sampler, &result.forced);
-  } else if (result.status == SampleStatus::kNoAllowedToken && constraints.IsComplete(sample)) {
-    result.status = SampleStatus::kComplete;
+  } else if (result.status == RowStatus::kNoTokenAllowed && constraints.IsComplete(sample)) {
+    result.status = RowStatus::kComplete;
   }
 }
 
@@ -60,11 +70,11 @@ Status RowSampler::Finish(const std::vector<int32_t>& indices, std::vector<RowRe
     HookedRow& hooked = hooked_[static_cast<size_t>(indices[static_cast<size_t>(at)])];
     RowResult& result = (*results)[static_cast<size_t>(at)];
     hooked.sampler->SampleEdited(hooked.raw, hooked.prepared.data(), scratch_[static_cast<size_t>(worker)], result);
-    if (result.status == SampleStatus::kOk) {
+    if (result.status == RowStatus::kSampled) {
       hooked.sampler->Accept(result.token);
       if (hooked.matcher) result.is_final = ConstraintRows::AcceptToken(*hooked.matcher, result.token);
-    } else if (result.status == SampleStatus::kNoAllowedToken && hooked.matcher && hooked.matcher->IsComplete()) {
-      result.status = SampleStatus::kComplete;
+    } else if (result.status == RowStatus::kNoTokenAllowed && hooked.matcher && hooked.matcher->IsComplete()) {
+      result.status = RowStatus::kComplete;
     }
   });
   for (int32_t index : indices) {

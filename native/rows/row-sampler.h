@@ -1,17 +1,17 @@
-// Rows of logits, wherever they were computed -> sampled tokens and scores, on a few threads. Knows no engine.
+// Rows of logits -> sampled tokens and scores, on a few threads. Independent of the engine that computed the rows.
 #pragma once
 #include <cstdint>
 #include <memory>
 #include <vector>
 
 #include "base/status.h"
-#include "rows/constraint-row.h"
+#include "rows/constraint-rows.h"
 #include "rows/row-pool.h"
 #include "sampler/sampler.h"
 
 namespace onpolicy {
 
-// What is done with the rows of one step.
+// The work on the rows of one step.
 struct RowsInput {
   std::vector<std::shared_ptr<Sampler>> samplers;           // several may share one row
   std::vector<std::shared_ptr<grammar::Matcher>> matchers;  // (samplers) or empty; null: the sample is free
@@ -31,15 +31,14 @@ class RowSampler {
 
   int32_t vocab_size() const { return vocab_size_; }
 
+  // Begins a step: forgets the hooked rows of the last run, whose logits go away, and starts to fill the masks.
+  // `matchers` must outlive the result.
+  ConstraintRows Constrain(const std::vector<std::shared_ptr<grammar::Matcher>>& matchers);
+
   // `logits` (samplers + scores): rows (vocab) of the samples, then of the scores. Those of hooked samples must stay where
-  // they are until Finish or the next Run. `constraints` was made from the same matchers.
+  // they are until Finish or the next step. `constraints`: what Constrain returned for this step.
   void Run(const RowsInput& input, const std::vector<const float*>& logits, ConstraintRows& constraints,
            RowsOutput* output);
-
-  // Forgets the hooked rows of the last run: their logits go away.
-  void Forget() {
-    for (HookedRow& row : hooked_) row.raw = nullptr;
-  }
 
   // The masked and biased row (vocab) of the last run's hooked sample `index`, to be edited; null when none waits.
   float* PreparedRow(size_t index) {
@@ -55,6 +54,7 @@ class RowSampler {
 
   const int32_t vocab_size_;
   RowPool rows_;
+  std::unique_ptr<RowPool> masks_;       // made by the first constrained step: one thread, idle between steps
   std::vector<SamplerScratch> scratch_;  // one per worker
   // Rows of the last run that wait for JavaScript. Their memory is kept for the next ones.
   struct HookedRow {

@@ -14,7 +14,7 @@ class Adjustments {
     int32_t id;
     int32_t count;  // in the output
     float bias;
-    bool seen;  // in prompt or output, as far as the repetition penalty is on
+    bool seen;  // in prompt or output; false while the repetition penalty is off
   };
 
   explicit Adjustments(const SamplerPlan& plan);
@@ -22,7 +22,7 @@ class Adjustments {
   void AcceptPrompt(const int32_t* ids, size_t count);
   void Accept(int32_t token);
 
-  // In the order of ids, so that a walk over them reads a row of logits from front to back.
+  // In order of id: a loop over them reads a row of logits from front to back.
   const std::vector<Entry>& entries() const { return entries_; }
 
   // A logit that already has its bias -> the logit after repetition, frequency and presence penalty.
@@ -34,7 +34,7 @@ class Adjustments {
   }
 
  private:
-  // Sorts the entries by id and makes one of several with the same id.
+  // Sorts the entries by id and merges entries of the same id.
   void Combine();
 
   float repetition_, frequency_, presence_;

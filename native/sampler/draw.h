@@ -19,7 +19,7 @@ bool NeedsRowWeights(const SamplerPlan& plan);
 // Draws from every allowed token. Needs row weights.
 int32_t DrawFromRow(const RowScan& scan, float scale, double u, SamplerScratch& scratch);
 
-// Leaves in scratch.candidates what min_p, top_k and top_p let through, with weights.
+// Fills scratch.candidates with the tokens that pass min_p, top_k and top_p, and their weights.
 void FilterCandidates(const SamplerPlan& plan, const RowScan& scan, SamplerScratch& scratch);
 
 // Draws from scratch.candidates.

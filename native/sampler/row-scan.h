@@ -53,14 +53,14 @@ struct RowScan {
   }
 };
 
-// log2(e) / temperature, kept inside the range in which weights are well-defined.
+// log2(e) / temperature, clamped to the range in which weights are well-defined.
 float WeightScale(float temperature);
 
 // +infinity counts as the largest finite number, so that rows with it keep well-defined probabilities.
 RowScan ScanRow(const ScanRequest& request, SamplerScratch& scratch);
 
-// A threshold that at least the k best tokens reach, and few more: `maxima` (count) and `adjusted` stand for
-// different tokens. -infinity when they are fewer than k. `values` is working memory.
+// A threshold that the k best tokens reach, and few others: `maxima` (count) and `adjusted` stand for different tokens.
+// -infinity when they are fewer than k. `values` is working memory.
 float LowerBoundOfBest(size_t k, const float* maxima, size_t count,
                        const std::vector<AdjustedToken>& adjusted, std::vector<float>& values);
 

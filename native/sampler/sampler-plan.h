@@ -21,7 +21,7 @@ struct SamplerPlan {
   int32_t min_tokens = 0;
   std::vector<int32_t> stop_ids;  // masked while fewer than min_tokens were generated
   int32_t top_logprobs = -1;  // -1: no log-probabilities; 0: the chosen token's; k: also those of the k best
-  int32_t candidates = 0;     // above 0: no token is drawn, the best tokens are handed out instead
+  int32_t candidates = 0;     // above 0: no token is drawn, the best tokens are returned instead
   bool processed_logprobs = false;  // after the whole pipeline, instead of the model's own
 };
 

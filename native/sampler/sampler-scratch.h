@@ -9,7 +9,7 @@
 
 namespace onpolicy {
 
-// An array that only grows, never initialises, and forgets its contents when it grows.
+// An array that only grows, initialises nothing, and loses its contents when it grows.
 template <class T>
 class Buffer {
  public:
@@ -31,7 +31,7 @@ class Buffer {
   size_t capacity_ = 0;
 };
 
-// Tokens still in play, in order of id: parallel arrays.
+// Tokens that may still be drawn, in order of id: parallel arrays.
 struct Candidates {
   Buffer<int32_t> ids;
   Buffer<float> values;   // logits after masks, bias and penalties

@@ -45,7 +45,7 @@ void Sampler::FindCandidates(const float* logits, const uint32_t* mask, SamplerS
   };
   result.Clear();
   const RowScan raw = scan_row(logits);
-  if (raw.has_nan) return result.Clear(SampleStatus::kNotANumber);
+  if (raw.has_nan) return result.Clear(RowStatus::kNotNumbers);
   RowResult best;
   ScoreScan(raw, 0, plan_->candidates, scratch, best);
   RowScan biased = raw;
@@ -125,8 +125,8 @@ void Sampler::Run(uint64_t position, const float* row, const float* raw, bool ha
                                 .scale = scale,
                                 .reference = best_adjusted},
                                scratch);
-  if (scan.has_nan) return result.Clear(SampleStatus::kNotANumber);
-  if (BestLogit(scan, scratch) == kMinusInfinity) return result.Clear(SampleStatus::kNoAllowedToken);
+  if (scan.has_nan) return result.Clear(RowStatus::kNotNumbers);
+  if (BestLogit(scan, scratch) == kMinusInfinity) return result.Clear(RowStatus::kNoTokenAllowed);
 
   if (greedy) {
     result.token = ArgMax(scan, scratch);

@@ -22,8 +22,8 @@ class Sampler {
   const SamplerPlan& plan() const { return *plan_; }
   int32_t generated() const { return mask_.generated(); }
 
-  // Whether a token that a grammar forces can be taken unseen: nobody asks for its log-probability, and nothing but the
-  // grammar tells tokens apart, so that no other way to spell the same text was asked for.
+  // Whether forced tokens need no logits: no log-probabilities are wanted, and no mask or bias asks for another spelling
+  // of the same text.
   bool MayTakeForced() const {
     return plan_->candidates == 0 && plan_->top_logprobs < 0 && plan_->logit_bias.empty() && !mask_.Masks(nullptr);
   }
@@ -42,8 +42,8 @@ class Sampler {
   void SampleAt(uint64_t position, const float* logits, const uint32_t* mask, SamplerScratch& scratch,
                 RowResult& result) const;
 
-  // For a plan with candidates: the best tokens instead of one. Penalties and filters have no part in it. A mask takes
-  // tokens away and leaves the scores of the others as they are.
+  // For a plan with candidates: the best tokens instead of one. Ignores penalties and filters. A mask removes
+  // tokens; the scores of the others stay the same.
   void FindCandidates(const float* logits, const uint32_t* mask, SamplerScratch& scratch, RowResult& result) const;
 
   // Around a JavaScript hook: first half, masks and bias into `row` (vocab), -infinity for a masked token.

@@ -48,7 +48,7 @@ int32_t CountAtLeast(const RowScan& scan, float value, const SamplerScratch& scr
 
 }  // namespace
 
-void RowResult::Clear(SampleStatus with) {
+void RowResult::Clear(RowStatus with) {
   status = with;
   token = -1;
   is_final = false;
@@ -79,7 +79,7 @@ void ScoreRow(const float* logits, int32_t vocab_size, int32_t token, int32_t k,
   const RowScan scan =
       ScanRow({.row = logits, .vocab_size = static_cast<size_t>(vocab_size), .log_sum = true}, scratch);
   if (scan.has_nan) {
-    result.status = SampleStatus::kNotANumber;
+    result.status = RowStatus::kNotNumbers;
     return;
   }
   result.token = token;

@@ -7,23 +7,23 @@
 
 namespace onpolicy {
 
-enum class SampleStatus : uint8_t {
-  kOk = 0,
-  kNoAllowedToken = 1,  // masks left nothing
-  kNotANumber = 2,      // the row holds a NaN
-  kPrepared = 3,        // masked and biased: JavaScript edits the row before it is sampled
-  kComplete = 4,        // masks left nothing, and the row's constraint is complete
+// What became of a row of logits. src/native/row-status.ts has the same numbers under the same names.
+enum class RowStatus : uint8_t {
+  kSampled = 0,         // it has a token; or it was scored
+  kNoTokenAllowed = 1,  // masks left no token
+  kNotNumbers = 2,      // the logits hold NaN
+  kAwaitsEdit = 3,      // it is masked and biased, and JavaScript has not edited it
+  kComplete = 4,        // masks left no token, and its constraint is complete
 };
 
-// What becomes of one row. Reuse one per row slot: its vectors keep their memory.
+// The result for one row. Reuse one per row slot: its vectors keep their memory.
 struct RowResult {
-  SampleStatus status = SampleStatus::kOk;
-  int32_t token = -1;  // -1 unless status is kOk
-  bool is_final = false;  // the constraint of this row lets nothing but the end follow
-  std::vector<int32_t> forced;  // tokens that the constraint leaves no choice about, taken right after it
-  float logprob = 0;   // of the token; -infinity is possible
-  int32_t rank =
-      0;  // place among the k best, else the number of tokens at least as probable; 0: not asked for
+  RowStatus status = RowStatus::kSampled;
+  int32_t token = -1;           // -1 unless status is kSampled
+  bool is_final = false;        // the row's constraint allows only the end after it
+  std::vector<int32_t> forced;  // the only tokens that the constraint allows after it, accepted already
+  float logprob = 0;            // of the token; -infinity is possible
+  int32_t rank = 0;  // among the k best, else the number of tokens at least as probable; 0: not asked for
   std::vector<int32_t> top_ids;     // (k) best first, lowest id first among equals
   std::vector<float> top_logprobs;  // (k)
 
@@ -32,7 +32,7 @@ struct RowResult {
   std::vector<float> candidate_scores;     // (candidates) log-softmax with bias over the whole vocabulary
   std::vector<float> candidate_logprobs;   // (candidates) the model's own log-softmax
 
-  void Clear(SampleStatus with = SampleStatus::kOk);
+  void Clear(RowStatus with = RowStatus::kSampled);
 };
 
 // Fills logprob, rank and the k best from a scan that has a log-sum.

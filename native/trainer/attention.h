@@ -1,4 +1,4 @@
-// Rotated queries, keys and values of a packed row -> attention output, and the way back; one block of queries at a time.
+// Rotated queries, keys and values of a packed row -> attention output, and the gradients; one block of queries at a time.
 #pragma once
 #include "trainer/product.h"
 #include "trainer/row.h"

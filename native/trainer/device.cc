@@ -5,7 +5,7 @@
 namespace onpolicy::training {
 namespace {
 
-constexpr size_t kAlignment = 256;  // at least every backend's
+constexpr size_t kAlignment = 256;  // at least that of every backend
 
 }  // namespace
 

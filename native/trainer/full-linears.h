@@ -1,4 +1,4 @@
-// Linear layers and norms whose weights are trained themselves: a layer's way back also adds to their gradients.
+// Linear layers and norms with trained weights: the backward pass also adds to the weights' gradients.
 #pragma once
 #include <unordered_map>
 

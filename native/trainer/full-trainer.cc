@@ -2,28 +2,13 @@
 
 #include <algorithm>
 
-#include "trainer/head-rows.h"
+#include "trainer/head.h"
 
 namespace onpolicy::training {
 namespace {
 
 constexpr int64_t kMaxFullRow = 8192;
-constexpr int64_t kNodesOfLayer = 260, kNodesOfBlock = 80;  // of a graph there and back, at most
-
-// (vocabulary, targets) logits -> weight (softmax - onehot), in place. src[1]: (2, targets) target ids, each followed by a free
-// place: log-probability and entropy replace the two. src[2]: (targets) weights.
-void WeightedErrors(Tensor result, int thread, int threads, void*) {
-  const auto* weights = static_cast<const float*>(result->src[2]->data);
-  auto* stats = static_cast<float*>(result->src[1]->data);
-  for (int64_t row = thread; row < result->ne[1]; row += threads) {
-    float* logits = static_cast<float*>(result->data) + row * result->ne[0];
-    float* place = stats + 2 * row;
-    const HeadRow out = SoftMaxRow(logits, result->ne[0], *reinterpret_cast<int32_t*>(place));
-    place[0] = out.logprob;
-    place[1] = out.entropy;
-    for (int64_t i = 0; i < result->ne[0]; ++i) logits[i] *= weights[row];
-  }
-}
+constexpr int64_t kNodesOfLayer = 260, kNodesOfBlock = 80;  // of a forward and backward graph, at most
 
 }  // namespace
 
@@ -138,7 +123,7 @@ void FullTrainer::Build(Graph& graph, FullLinears& linears, const PackedRow& row
   Tensor errors = graph.Add(graph.Custom(linears.Forward(weights_->head, normed),
                                          {graph.At(stats_, GGML_TYPE_F32, {2, row.targets()}),
                                           graph.At(target_weights_, GGML_TYPE_F32, {row.targets()})},
-                                         WeightedErrors));
+                                         SoftMaxRows));
   if (!gradients) return;
   Tensor normed_gradient = linears.Backward(weights_->head, normed, errors);
   linears.NormBackward(weights_->output_norm, normed_gradient, rows);

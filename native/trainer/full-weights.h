@@ -1,4 +1,4 @@
-// A small model's weights, all of them trained: 32-bit floats with their gradients and optimizer state, on the CPU.
+// A GGUF file's weights, all trained -> float32 values with gradients and optimizer state, on the CPU.
 #pragma once
 #include <memory>
 #include <string>
@@ -30,7 +30,7 @@ struct FullParameter {
 
 class FullWeights {
  public:
-  // Puts trained tensors in the place of `weights`' own. `is_narrow`: products read BF16, at twice the speed.
+  // Replaces the tensors of `weights` by trained ones. `is_narrow`: products read BF16, at twice the speed.
   static Status Create(Device* device, Weights* weights, bool is_narrow, std::unique_ptr<FullWeights>* out);
 
   std::vector<FullParameter>& parameters() { return parameters_; }

@@ -2,16 +2,9 @@
 
 namespace onpolicy::training {
 
-Graph::Graph(size_t max_nodes) : api_(Api()) {
-  const size_t tensors = 2 * max_nodes;
-  context_ = api_.ggml_init({.mem_size = tensors * api_.ggml_tensor_overhead() +
-                                         api_.ggml_graph_overhead_custom(max_nodes, false),
-                             .mem_buffer = nullptr,
-                             .no_alloc = true});
-  graph_ = api_.ggml_new_graph_custom(context_, max_nodes, false);
-}
-
-Graph::~Graph() { api_.ggml_free(context_); }
+Graph::Graph(size_t max_nodes)
+    : TensorFormulas(2 * max_nodes * Api().ggml_tensor_overhead() + Api().ggml_graph_overhead_custom(max_nodes, false)),
+      graph_(api_.ggml_new_graph_custom(context_, max_nodes, false)) {}
 
 Tensor Graph::Add(Tensor tensor) {
   api_.ggml_build_forward_expand(graph_, tensor);
@@ -28,7 +21,7 @@ Tensor Graph::Pin(Tensor tensor, Slot slot) {
   return tensor;
 }
 
-Tensor Graph::Slice(Tensor x, int dimension, int64_t start, int64_t count) {
+Tensor TensorViews::Slice(Tensor x, int dimension, int64_t start, int64_t count) {
   int64_t shape[3] = {x->ne[0], x->ne[1], x->ne[2]};
   shape[dimension] = count;
   return api_.ggml_view_3d(context_, x, shape[0], shape[1], shape[2], x->nb[1], x->nb[2],

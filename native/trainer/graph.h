@@ -1,4 +1,4 @@
-// One graph under construction: ggml's functions with the context left out, so that layer code reads as formulas.
+// ggml's functions with the context left out, so that layer code reads as formulas; and one graph under construction.
 #pragma once
 #include <array>
 #include <atomic>
@@ -14,21 +14,44 @@ constexpr size_t kMaxGraphNodes = 16384;
 
 using Tensor = ggml_tensor*;
 
-class Graph {
+// Tensors that hold the numbers of others in another shape, order or selection.
+class TensorViews {
  public:
-  explicit Graph(size_t max_nodes = kMaxGraphNodes);
-  ~Graph();
-  Graph(const Graph&) = delete;
-  Graph& operator=(const Graph&) = delete;
+  Tensor Rows(Tensor table, Tensor ids) { return api_.ggml_get_rows(context_, table, ids); }
+  // Adds rows of `gradient` into a zero tensor shaped like `like`, at `ids`.
+  Tensor ScatterRows(Tensor gradient, Tensor ids, Tensor like) {
+    return api_.ggml_get_rows_back(context_, gradient, ids, like);
+  }
+  Tensor Contiguous(Tensor x) { return api_.ggml_cont(context_, x); }
+  Tensor Transpose(Tensor x) { return api_.ggml_transpose(context_, x); }
+  Tensor Permute(Tensor x, int a, int b, int c, int d) { return api_.ggml_permute(context_, x, a, b, c, d); }
+  Tensor Reshape(Tensor x, int64_t a, int64_t b) { return api_.ggml_reshape_2d(context_, x, a, b); }
+  Tensor Reshape(Tensor x, int64_t a, int64_t b, int64_t c) {
+    return api_.ggml_reshape_3d(context_, x, a, b, c);
+  }
+  Tensor Copy(Tensor from, Tensor to) { return api_.ggml_cpy(context_, from, to); }
+  Tensor Concat(Tensor a, Tensor b, int dimension) { return api_.ggml_concat(context_, a, b, dimension); }
+  // Indices [start, start + count) of dimension `dimension` (1 or 2) of a three-dimensional tensor.
+  Tensor Slice(Tensor x, int dimension, int64_t start, int64_t count);
 
-  ggml_cgraph* get() { return graph_; }
-  // Makes `tensor` and all it depends on run, after what was added before.
-  Tensor Add(Tensor tensor);
+  ggml_context* context() { return context_; }
+  const Library& api() const { return api_; }
 
-  // A tensor whose data lies in `slot`.
-  Tensor At(Slot slot, ggml_type type, std::initializer_list<int64_t> shape);
-  // Makes a tensor that is about to be computed write into `slot`; what works on another in place writes that one's.
-  Tensor Pin(Tensor tensor, Slot slot);
+ protected:
+  explicit TensorViews(size_t memory)
+      : api_(Api()), context_(api_.ggml_init({.mem_size = memory, .mem_buffer = nullptr, .no_alloc = true})) {}
+  ~TensorViews() { api_.ggml_free(context_); }
+  TensorViews(const TensorViews&) = delete;
+  TensorViews& operator=(const TensorViews&) = delete;
+
+  const Library& api_;
+  ggml_context* context_;
+};
+
+// Tensors that are computed.
+class TensorFormulas : public TensorViews {
+ public:
+  using TensorViews::TensorViews;
 
   Tensor MulMat(Tensor a, Tensor b) { return api_.ggml_mul_mat(context_, a, b); }
   Tensor OutProd(Tensor a, Tensor b) { return api_.ggml_out_prod(context_, a, b); }
@@ -58,22 +81,22 @@ class Graph {
   Tensor Log(Tensor x) { return api_.ggml_log(context_, x); }
   Tensor Clamp(Tensor x, float low, float high) { return api_.ggml_clamp(context_, x, low, high); }
   Tensor SumRows(Tensor x) { return api_.ggml_sum_rows(context_, x); }
-  Tensor Rows(Tensor table, Tensor ids) { return api_.ggml_get_rows(context_, table, ids); }
-  // Adds rows of `gradient` into a zero tensor shaped like `like`, at `ids`.
-  Tensor ScatterRows(Tensor gradient, Tensor ids, Tensor like) {
-    return api_.ggml_get_rows_back(context_, gradient, ids, like);
-  }
-  Tensor Contiguous(Tensor x) { return api_.ggml_cont(context_, x); }
-  Tensor Transpose(Tensor x) { return api_.ggml_transpose(context_, x); }
-  Tensor Permute(Tensor x, int a, int b, int c, int d) { return api_.ggml_permute(context_, x, a, b, c, d); }
-  Tensor Reshape(Tensor x, int64_t a, int64_t b) { return api_.ggml_reshape_2d(context_, x, a, b); }
-  Tensor Reshape(Tensor x, int64_t a, int64_t b, int64_t c) {
-    return api_.ggml_reshape_3d(context_, x, a, b, c);
-  }
-  Tensor Copy(Tensor from, Tensor to) { return api_.ggml_cpy(context_, from, to); }
-  Tensor Concat(Tensor a, Tensor b, int dimension) { return api_.ggml_concat(context_, a, b, dimension); }
-  // Indices [start, start + count) of dimension `dimension` (1 or 2) of a three-dimensional tensor.
-  Tensor Slice(Tensor x, int dimension, int64_t start, int64_t count);
+};
+
+// One graph under construction.
+class Graph : public TensorFormulas {
+ public:
+  explicit Graph(size_t max_nodes = kMaxGraphNodes);
+
+  ggml_cgraph* get() { return graph_; }
+  // Makes `tensor` and all it depends on run, after what was added before.
+  Tensor Add(Tensor tensor);
+
+  // A tensor whose data lies in `slot`.
+  Tensor At(Slot slot, ggml_type type, std::initializer_list<int64_t> shape);
+  // Makes a tensor that is not computed yet write into `slot`. An in-place function writes into its operand.
+  Tensor Pin(Tensor tensor, Slot slot);
+
   // Runs `run` on `x` in place, on the CPU only. The inputs are src[1] and further.
   Tensor Custom(Tensor x, std::initializer_list<Tensor> inputs, ggml_custom_op_t run) {
     return api_.ggml_custom_inplace(context_, x, const_cast<Tensor*>(inputs.begin()),
@@ -89,12 +112,7 @@ class Graph {
   // A number, 0 before the graph runs, from which the threads of one function take their next piece of work.
   std::atomic<int64_t>* Counter() { return &counters_.emplace_back(0); }
 
-  ggml_context* context() { return context_; }
-  const Library& api() const { return api_; }
-
  private:
-  const Library& api_;
-  ggml_context* context_;
   ggml_cgraph* graph_;
   std::deque<std::atomic<int64_t>> counters_;
 };

@@ -15,19 +15,6 @@ Slot Advance(Slot slot, int64_t values) {
   return {slot.arena, slot.offset + static_cast<size_t>(values) * sizeof(float)};
 }
 
-// (vocabulary, chunk) logits -> softmax - onehot in place. The second input holds (chunk) target ids, each followed by a free
-// place: a target's log-probability and entropy replace the two.
-void SoftMaxRows(Tensor result, int thread, int threads, void*) {
-  const Tensor stats = result->src[1];
-  for (int64_t row = thread; row < result->ne[1]; row += threads) {
-    auto* logits = reinterpret_cast<float*>(static_cast<char*>(result->data) + row * result->nb[1]);
-    char* place = static_cast<char*>(stats->data) + row * stats->nb[1];
-    const HeadRow out = SoftMaxRow(logits, result->ne[0], *reinterpret_cast<int32_t*>(place));
-    reinterpret_cast<float*>(place)[0] = out.logprob;
-    reinterpret_cast<float*>(place)[1] = out.entropy;
-  }
-}
-
 // One chunk of targets within the row.
 struct Chunk {
   int64_t start, count, targets;
@@ -39,7 +26,7 @@ Tensor ErrorsOnCpu(Graph& graph, const RowMemory& memory, Chunk chunk, Tensor lo
   return graph.Add(graph.Custom(logits, {stats}, SoftMaxRows));
 }
 
-// The same figures out of functions that every device has; returns the softmax alone. The logarithm of the sum of
+// The same from functions that every device has; returns the softmax alone. The logarithm of the sum of
 // exponentials is the mean logit plus the entropy.
 Tensor ProbabilitiesOnDevice(Graph& graph, const RowMemory& memory, Chunk chunk, Tensor logits) {
   const Tensor flat_ids = graph.At(Advance(memory.flat_targets, chunk.start), GGML_TYPE_I32, {chunk.count});
@@ -57,6 +44,20 @@ Tensor ProbabilitiesOnDevice(Graph& graph, const RowMemory& memory, Chunk chunk,
 
 }  // namespace
 
+void SoftMaxRows(Tensor result, int thread, int threads, void*) {
+  const Tensor stats = result->src[1], weights = result->src[2];
+  for (int64_t row = thread; row < result->ne[1]; row += threads) {
+    auto* logits = reinterpret_cast<float*>(static_cast<char*>(result->data) + row * result->nb[1]);
+    char* place = static_cast<char*>(stats->data) + row * stats->nb[1];
+    const HeadRow out = SoftMaxRow(logits, result->ne[0], *reinterpret_cast<int32_t*>(place));
+    reinterpret_cast<float*>(place)[0] = out.logprob;
+    reinterpret_cast<float*>(place)[1] = out.entropy;
+    if (!weights) continue;
+    const float weight = static_cast<const float*>(weights->data)[row];
+    for (int64_t i = 0; i < result->ne[0]; ++i) logits[i] *= weight;
+  }
+}
+
 int64_t HeadChunk(const Weights& weights) {
   const int64_t fitting = kChunkBytes / (weights.shape.vocabulary * static_cast<int64_t>(sizeof(float)));
   return std::clamp<int64_t>(fitting, 1, kChunkTargets);
@@ -64,11 +65,8 @@ int64_t HeadChunk(const Weights& weights) {
 
 void PutTargets(const Device& device, const Weights& weights, const RowMemory& memory,
                 const std::vector<int32_t>& targets) {
-  auto put = [](Slot slot, const std::vector<int32_t>& values) {
-    Graph graph(1);
-    const auto count = static_cast<int64_t>(values.size());
-    Api().ggml_backend_tensor_set(graph.At(slot, GGML_TYPE_I32, {count}), values.data(), 0,
-                                  values.size() * sizeof(int32_t));
+  const auto put = [](Slot slot, const std::vector<int32_t>& values) {
+    Upload(slot, GGML_TYPE_I32, values.data(), values.size());
   };
   const auto chunk = static_cast<size_t>(HeadChunk(weights));
   std::vector<int32_t> flat(targets.size()), pairs(2 * targets.size());
@@ -130,7 +128,7 @@ Status HeadBackward(Device* device, const Weights& weights, const RowMemory& mem
   const auto targets = static_cast<int64_t>(gradient.size());
   Graph graph(256);
   Tensor weight_of_target = graph.At(memory.head_gradient, GGML_TYPE_F32, {1, targets});
-  std::vector<float> negative = gradient;  // the errors are softmax - onehot; the gradient is the other way round
+  std::vector<float> negative = gradient;  // the errors are softmax - onehot, the gradient is their negative
   for (float& value : negative) value = -value;
   Api().ggml_backend_tensor_set(weight_of_target, negative.data(), 0, negative.size() * sizeof(float));
   Tensor ids = graph.At(memory.logit_rows, GGML_TYPE_I32, {targets});

@@ -4,6 +4,10 @@
 
 namespace onpolicy::training {
 
+// (vocabulary, targets) logits -> softmax - onehot in place, a graph's custom function. src[1]: (2, targets) target ids, each
+// followed by a free place: log-probability and entropy replace the two. src[2]: (targets) factors of the columns, or null.
+void SoftMaxRows(Tensor result, int thread, int threads, void*);
+
 // Targets whose logits exist at one time.
 int64_t HeadChunk(const Weights& weights);
 

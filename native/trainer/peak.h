@@ -1,4 +1,4 @@
-// How fast this machine multiplies matrices: what a trainer's speed is to be compared with.
+// The speed of matrix products on this machine: the yardstick for a trainer's speed.
 #pragma once
 #include <string>
 

@@ -10,11 +10,11 @@
 namespace onpolicy::training {
 namespace {
 
-// What a thread takes at a time: little, so that none waits long for another at the end.
+// Work that a thread takes at a time: little, so that all threads end at about the same time.
 constexpr int64_t kPanelsAtOnce = 4;
 constexpr int64_t kColumnsAtOnce = 96;
 
-// Runs `work` on pieces 0 to `count` - 1, each by the thread that comes first.
+// Runs `work` on pieces 0 to `count` - 1, each by the next free thread.
 template <typename Work>
 void Share(void* counter, int64_t count, Work work) {
   auto& next = *static_cast<std::atomic<int64_t>*>(counter);

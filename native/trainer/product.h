@@ -1,4 +1,4 @@
-// Products of matrices by the fastest way that this device and processor have.
+// Matrix products by the fastest kernels of this device and processor.
 #pragma once
 #include "trainer/device.h"
 #include "trainer/graph.h"

@@ -1,4 +1,4 @@
-// Device memory for one row's way through the model: what all layers share, and what the backward pass will need.
+// Device memory for one row: what all layers share, and what the backward pass needs.
 #pragma once
 #include <memory>
 #include <vector>
@@ -24,7 +24,7 @@ class RowMemory {
     bool FitsInto(const Need& other) const;
   };
 
-  // The memory of what `out` held before is used again.
+  // Reuses the memory of what `out` held.
   static Status Create(Device* device, const Weights& weights, size_t gradient_bytes, const Need& need,
                        std::unique_ptr<RowMemory>* out);
   static size_t KeptBytes(const Weights& weights, int64_t size);

@@ -16,8 +16,8 @@ bool IsNear(const PackedRow& row, int64_t i, int64_t j, int64_t window) {
   return row.positions[static_cast<size_t>(i)] - row.positions[static_cast<size_t>(j)] < window;
 }
 
-// Where the block of queries that begins at `start` ends: with the last group that ends in its later half, if one does. A group
-// that two blocks share would have its keys gathered and multiplied by both.
+// The end of the block of queries that begins at `start`: the last end of a group in its second half, if there is one. A group
+// in two blocks would have its keys gathered and multiplied twice.
 int64_t BlockEnd(const PackedRow& row, int64_t start, int64_t most) {
   const int64_t end = std::min(row.size(), start + most);
   for (int64_t i = end; i > start + most / 2 && i < row.size(); --i)
@@ -48,7 +48,7 @@ Status PackedRow::Check(int64_t vocabulary) const {
 }
 
 void PackedRow::Pad(int64_t multiple) {
-  // A group that no other token has: its members are alone, also among each other, since none but one fits a group.
+  // Each padding token is a group of its own, with an id that no other token has.
   std::vector<int32_t> taken = group_ids;
   taken.insert(taken.end(), parent_ids.begin(), parent_ids.end());
   std::sort(taken.begin(), taken.end());

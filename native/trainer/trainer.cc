@@ -9,9 +9,9 @@ namespace onpolicy::training {
 namespace {
 
 constexpr int64_t kMaxRow = 32768;
-// Multiplications of one layer's largest product from which on sharing them between threads pays.
+// Multiplications of one layer's largest product from which on several threads are faster than one.
 constexpr int64_t kSharedWork = 16 << 20;
-// Gradients are scaled, by a power of two, so that the largest of a log-probability is below two to this.
+// Gradients are scaled by a power of two so that the largest is below 2^kGradientExponent.
 constexpr int kGradientExponent = 10;
 constexpr size_t kDefaultKeptBytes = size_t{2} << 30;
 
@@ -49,7 +49,8 @@ int64_t Trainer::LayersToKeep(const RowMemory::Need& need) const {
   const size_t each = RowMemory::KeptBytes(*weights_, need.size);
   size_t available = kDefaultKeptBytes;
   if (options_.memory_budget > 0) {
-    // A layer's temporary results: about as much as a kept layer, and again for the way back; one chunk of logits and its copy.
+    // Temporary results of a layer take about as much as a stored one, twice that in the backward pass; then a chunk of
+    // logits and its copy.
     const size_t fixed = weights_->transposed_bytes() + RowMemory::FixedBytes(*weights_, need) + 3 * each +
                          2 * sizeof(float) * static_cast<size_t>(HeadChunk(*weights_) * shape().vocabulary);
     available = options_.memory_budget > fixed ? options_.memory_budget - fixed : 0;
@@ -99,7 +100,7 @@ Status Trainer::Forward(PackedRow row, bool gradients, bool adapter_off, std::ve
 
   Graph graph(16);
   Tensor tokens = graph.At(memory_->tokens, GGML_TYPE_I32, {row_.size});
-  // The CPU reads the embedding, wherever the rest is computed.
+  // The embedding stays with the CPU on every device.
   Tensor stream = graph.At(memory_->Residual(0), GGML_TYPE_F32, {shape().width, row_.size});
   graph.Add(graph.Copy(weights_->Embed(graph, tokens), stream));
   if (Status status = device_->Run(graph.get()); !status.ok()) return status;
@@ -149,7 +150,7 @@ Status Trainer::Backward(const std::vector<float>& gradient) {
 }
 
 Status Trainer::BackwardLayers(const std::vector<float>& gradient) {
-  // Products with quantized weights round gradients to blocks with a 16-bit scale: kept in the middle of its range.
+  // Products with quantized weights round gradients to blocks with a 16-bit scale: this centres them in its range.
   float largest = 0;
   for (float value : gradient) largest = std::max(largest, std::abs(value));
   int exponent = 0;

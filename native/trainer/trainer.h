@@ -17,9 +17,9 @@ struct TrainerOptions {
   int64_t rank = 8;
   double alpha = 16;
   std::vector<std::string> modules;
-  // Bytes that training may take beside the weights. 0: a part of the activations is always kept, however large the model.
+  // Bytes for training beside the weights. 0: activations of a fixed size are stored, however large the model.
   size_t memory_budget = 0;
-  // Multiplies in 32-bit floats, however the weights are stored: no rounding of activations.
+  // Multiplies in float32 whatever the weights' type: no rounding of activations.
   bool wide = false;
 };
 
@@ -29,12 +29,12 @@ class Trainer {
 
   const Shape& shape() const { return weights_->shape; }
   const std::string& device_name() const { return device_->name(); }
-  // Bytes taken beside the weights at the moment.
+  // Bytes allocated beside the weights.
   size_t memory_bytes() const;
   int64_t kept_layers() const { return memory_ ? memory_->need().kept_layers : 0; }
 
   Adapter& adapter() { return *adapter_; }
-  // After the adapter's numbers were changed from outside: the next forward pass takes them to the device.
+  // To be called after a change of the adapter's numbers: the next forward pass uploads them.
   void AdapterChanged() {
     is_forward_fresh_ = false;
     is_adapter_stale_ = true;
@@ -65,7 +65,7 @@ class Trainer {
   std::unique_ptr<RowMemory> memory_;
   RowInputs row_;
   int64_t targets_ = 0;
-  float gradient_scale_ = 1;  // what the running backward pass's gradients are to be multiplied with
+  float gradient_scale_ = 1;  // undoes the scale of the running backward pass
   bool is_adapter_stale_ = true;  // the device holds older factors than the host
   bool is_forward_fresh_ = false;  // the last forward's numbers fit the adapter
 };

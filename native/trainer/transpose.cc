@@ -15,7 +15,7 @@ Status Unsupported(ggml_type type) {
                       std::string("training supports no weights of type ") + Api().ggml_type_name(type));
 }
 
-// Rows of the original that one thread turns at a time: a multiple of every type's block.
+// Rows of the original that one thread transposes at a time: a multiple of every type's block.
 constexpr int64_t kBandRows = 512;
 
 // (in, out) of any type -> (out, in) of `type` at `target`, one band of the original's rows per call.
@@ -49,7 +49,7 @@ Status TransposeInto(const Linear& linear, const Device& device) {
     return Unsupported(weight->type);
   Graph graph(1);
   Tensor target = graph.At(linear.transposed, linear.transposed_type, {linear.out(), linear.in()});
-  // A device's own memory is filled through copies in host memory.
+  // Other devices' memory is filled through copies in host memory.
   std::vector<char> source, copy;
   ggml_tensor host = *weight;
   if (!device.is_cpu()) {
@@ -73,7 +73,7 @@ Status TransposeInto(const Linear& linear, const Device& device) {
   for (int t = 1; t < device.threads(); ++t) pool.emplace_back(share);
   share();
   for (std::thread& thread : pool) thread.join();
-  if (!has_memory) return Status::Fail("OUT_OF_MEMORY", "not enough memory to turn the weights for training");
+  if (!has_memory) return Status::Fail("OUT_OF_MEMORY", "not enough memory to transpose the weights for training");
   if (!device.is_cpu()) api.ggml_backend_tensor_set(target, copy.data(), 0, copy.size());
   return Status::Ok();
 }

@@ -10,7 +10,7 @@ namespace {
 
 constexpr int64_t kTurnTile = 32;  // both sides of a tile stay in the nearest cache
 
-// To the nearest; ties to even. What is not a number stays none.
+// Rounds to nearest, ties to even. NaN stays NaN.
 inline uint16_t Narrow(float value) {
   const auto bits = std::bit_cast<uint32_t>(value);
   if (value != value) return static_cast<uint16_t>((bits >> 16) | 64);

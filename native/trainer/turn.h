@@ -1,4 +1,4 @@
-// A matrix of 32-bit floats, rows for columns, in 32-bit floats or BF16: as products over its other side read it.
+// A float32 matrix -> its transpose in float32 or BF16.
 #pragma once
 #include <cstdint>
 

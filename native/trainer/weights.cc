@@ -1,16 +1,15 @@
 #include "trainer/weights.h"
 
 #include <cmath>
-#include <cstring>
 
 namespace onpolicy::training {
 namespace {
 
-constexpr double kGemmaPattern = 6;            // one layer of so many sees everything, unless the file says otherwise
+constexpr double kGemmaPattern = 6;            // one layer in so many has no window, unless the file says otherwise
 constexpr int64_t kLayersOfLargestGemma = 62;  // the 27B model scales attention by the width of its heads' share
 constexpr const char* kArchitectures[] = {"llama", "qwen2", "qwen3", "gemma3"};
 
-// Metadata of a GGUF file, by key. Numbers are read whatever integer type they have.
+// Metadata of a GGUF file, by key. Reads numbers of any integer type.
 class Metadata {
  public:
   explicit Metadata(gguf_context* gguf) : gguf_(gguf) {}
@@ -147,15 +146,10 @@ Tensor Weights::Embed(Graph& graph, Tensor tokens) const {
 
 Status Weights::FindTensors() {
   std::string fault;
-  const Library& api = Api();
   auto find = [&](const std::string& name, int64_t rows, int64_t columns, bool is_required) -> Tensor {
-    for (Tensor t = api.ggml_get_first_tensor(tensors_); t; t = api.ggml_get_next_tensor(tensors_, t)) {
-      if (name != t->name) continue;
-      if (t->ne[0] == rows && t->ne[1] == columns && t->ne[2] == 1) return t;
-      if (fault.empty()) fault = "the tensor " + name + " has an unexpected shape";
-      return nullptr;
-    }
-    if (is_required && fault.empty()) fault = "the tensor " + name + " is missing";
+    Tensor t = TensorNamed(name);
+    if (t && t->ne[0] == rows && t->ne[1] == columns && t->ne[2] == 1) return t;
+    if ((t || is_required) && fault.empty()) fault = "the tensor " + name + (t ? " has an unexpected shape" : " is missing");
     return nullptr;
   };
   auto vector = [&](const std::string& name, int64_t size, bool is_required) {
@@ -171,9 +165,7 @@ Status Weights::FindTensors() {
     result.bias = vector(name + ".bias", out, false);
     return result;
   };
-  Tensor table = nullptr;
-  for (Tensor t = api.ggml_get_first_tensor(tensors_); t; t = api.ggml_get_next_tensor(tensors_, t))
-    if (std::strcmp(t->name, "token_embd.weight") == 0) table = t;
+  const Tensor table = TensorNamed("token_embd.weight");
   if (!table) return Status::Fail("MODEL_INVALID", path_ + ": the tensor token_embd.weight is missing");
   shape.vocabulary = table->ne[1];
   embedding = find("token_embd.weight", shape.width, shape.vocabulary, true);
@@ -218,17 +210,14 @@ Status Weights::Place(Device* device) {
   const Library& api = Api();
   const size_t start = api.gguf_get_data_offset(gguf_);
   if (start >= file_->size()) return Status::Fail("MODEL_INVALID", path_ + " is truncated");
-  // Most of a model stays where the file lies in memory; a device of its own gets a copy of all but the embedding.
+  // The CPU reads the mapped file; another device gets a copy of all tensors but the embedding.
   mapped_ = api.ggml_backend_cpu_buffer_from_ptr(file_->data(), file_->size());
   api.ggml_backend_buffer_set_usage(mapped_, GGML_BACKEND_BUFFER_USAGE_WEIGHTS);
   const bool is_host = device->is_cpu();
   std::vector<std::pair<Tensor, size_t>> uploads;
   on_device_ = std::make_unique<Arena>(device);
   for (int64_t i = 0; i < api.gguf_get_n_tensors(gguf_); ++i) {
-    const char* name = api.gguf_get_tensor_name(gguf_, i);
-    Tensor tensor = nullptr;
-    for (Tensor t = api.ggml_get_first_tensor(tensors_); t && !tensor; t = api.ggml_get_next_tensor(tensors_, t))
-      if (std::strcmp(t->name, name) == 0) tensor = t;
+    Tensor tensor = TensorNamed(api.gguf_get_tensor_name(gguf_, i));
     const size_t offset = start + api.gguf_get_tensor_offset(gguf_, i);
     const size_t bytes = tensor ? api.ggml_nbytes(tensor) : 0;
     if (!tensor || offset > file_->size() || bytes > file_->size() - offset)
@@ -238,8 +227,8 @@ Status Weights::Place(Device* device) {
     else
       uploads.emplace_back(tensor, on_device_->Reserve(bytes));
     if (!is_host && tensor == embedding && head.weight == embedding) {
-      head.weight = api.ggml_new_tensor(tensors_, tensor->type, 2, tensor->ne);
-      if (!head.weight) return Status::Fail("OUT_OF_MEMORY", "no room for the head's tensor");
+      tied_head_ = std::make_unique<Graph>(1);  // the file's own context has room for the file's tensors only
+      head.weight = api.ggml_new_tensor(tied_head_->context(), tensor->type, 2, tensor->ne);
       uploads.emplace_back(head.weight, on_device_->Reserve(bytes));
     }
   }
@@ -248,14 +237,18 @@ Status Weights::Place(Device* device) {
     api.ggml_backend_buffer_set_usage(on_device_->buffer(), GGML_BACKEND_BUFFER_USAGE_WEIGHTS);
   for (auto& [tensor, slot] : uploads) {
     api.ggml_backend_tensor_alloc(on_device_->buffer(), tensor, on_device_->AddressOf(slot));
-    // A tied head has the embedding's bytes.
-    Tensor source = tensor == head.weight && !tensor->name[0] ? embedding : tensor;
-    int64_t id = 0;
-    while (std::strcmp(api.gguf_get_tensor_name(gguf_, id), source->name) != 0) ++id;
-    api.ggml_backend_tensor_set(tensor, file_->data() + start + api.gguf_get_tensor_offset(gguf_, id), 0,
+    const bool is_tied = tensor == head.weight && tied_head_;
+    api.ggml_backend_tensor_set(tensor, file_->data() + OffsetInFile(is_tied ? embedding : tensor), 0,
                                 api.ggml_nbytes(tensor));
   }
   return Status::Ok();
+}
+
+Tensor Weights::TensorNamed(const std::string& name) const {
+  const Library& api = Api();
+  Tensor tensor = api.ggml_get_first_tensor(tensors_);
+  while (tensor && name != tensor->name) tensor = api.ggml_get_next_tensor(tensors_, tensor);
+  return tensor;
 }
 
 size_t Weights::OffsetInFile(Tensor tensor) const {

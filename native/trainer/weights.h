@@ -10,7 +10,7 @@
 
 namespace onpolicy::training {
 
-// kGelu: as the engine has it, which on CPUs looks it up in a table of 16-bit values.
+// kGelu: as the engine computes it; on CPUs that is a table of 16-bit values.
 enum class Activation { kSilu, kGelu, kExactGelu };
 
 struct Shape {
@@ -36,7 +36,7 @@ struct Shape {
   int64_t heads_per_kv() const { return heads / kv_heads; }
 };
 
-// y = weight x + bias. `transposed` is there once the backward pass needs it.
+// y = weight x + bias. `transposed` is filled by Transpose.
 struct Linear {
   std::string name;  // "blk.0.attn_q"
   Tensor weight = nullptr;  // (in, out)
@@ -81,15 +81,15 @@ class Weights {
 
   // (row) token ids -> (width, row), the beginning of the residual stream
   Tensor Embed(Graph& graph, Tensor tokens) const;
-  // Replaces the linear layers' weights by the 32-bit floats that they stand for, and a rounded activation by the exact one.
+  // Replaces the linear layers' weights by their float32 values, and a rounded activation by the exact one.
   Status Widen(Device* device);
   // Fills the transposed copies of the layers and the head. Does nothing the second time.
   Status Transpose(Device* device);
-  // Where a tensor of the file begins in it, in bytes.
+  // Offset of a tensor in the file, in bytes.
   size_t OffsetInFile(Tensor tensor) const;
-  // What Transpose will take or has taken.
+  // Memory that Transpose needs, before and after it ran.
   size_t transposed_bytes() const;
-  // What it has taken so far.
+  // Memory that it has allocated.
   size_t transposed_taken() const { return transposed_ ? transposed_->allocated_bytes() : 0; }
 
  private:
@@ -97,9 +97,11 @@ class Weights {
   bool is_gemma() const { return shape.architecture == "gemma3"; }
   Status ReadShape();
   Status ReadGemma();
-  // Which positions a layer sees, and how they turn queries and keys.
+  // Which positions a layer sees, and its rotary embedding.
   void ReadRotation(int64_t index, Layer* layer) const;
   Status FindTensors();
+  // Null when the file has none of this name.
+  Tensor TensorNamed(const std::string& name) const;
   Status Place(Device* device);
   std::vector<Linear*> TransposedLinears();
   std::vector<Linear*> AllLinears();
@@ -110,6 +112,7 @@ class Weights {
   ggml_context* tensors_ = nullptr;       // every tensor of the file
   ggml_backend_buffer_t mapped_ = nullptr;  // the file's memory, as a buffer
   std::unique_ptr<Arena> on_device_;        // a copy, on devices that cannot read the file's memory
+  std::unique_ptr<Graph> tied_head_;        // there, the head's own tensor where the file ties it to the embedding
   std::unique_ptr<Arena> transposed_;
   std::unique_ptr<Arena> widened_;
   std::unique_ptr<Graph> wide_tensors_;

@@ -1,28 +1,30 @@
-// A grammar's matcher beside one sampled row: its mask is computed while the engine computes the logits.
+// Matchers beside the sampled rows of one step -> their masks, computed while the engine computes the logits.
 #pragma once
 #include <cstdint>
 #include <memory>
-#include <thread>
 #include <vector>
 
 #include "mask/matcher.h"
+#include "rows/row-pool.h"
 #include "sampler/sampler.h"
 
 namespace onpolicy {
 
 class ConstraintRows {
  public:
-  // One matcher per sample; null: the sample is free. Masks are computed on another thread until Wait returns.
-  explicit ConstraintRows(const std::vector<std::shared_ptr<grammar::Matcher>>& matchers)
-      : matchers_(matchers), masks_(matchers.size()) {
-    bool any = false;
-    for (const auto& matcher : matchers_) any = any || matcher;
-    if (any) thread_ = std::thread([this] { Fill(); });
+  // One matcher per sample; null: the sample is free. `pool` fills the masks until Wait returns; null when all are free.
+  ConstraintRows(const std::vector<std::shared_ptr<grammar::Matcher>>& matchers, RowPool* pool)
+      : matchers_(matchers), masks_(pool ? matchers.size() : 0), pool_(pool) {
+    if (pool_) pool_->Start(static_cast<int>(matchers_.size()), fill_);
   }
   ~ConstraintRows() { Wait(); }
+  ConstraintRows(const ConstraintRows&) = delete;
+  ConstraintRows& operator=(const ConstraintRows&) = delete;
 
+  // Helps to fill the masks and returns when all are filled.
   void Wait() {
-    if (thread_.joinable()) thread_.join();
+    if (pool_) pool_->Finish();
+    pool_ = nullptr;
   }
 
   // The row's mask, or null when every token is allowed.
@@ -30,13 +32,12 @@ class ConstraintRows {
     return sample < masks_.size() && !masks_[sample].empty() ? masks_[sample].data() : nullptr;
   }
 
-  // Takes a sampled token. Returns whether nothing but the end may follow.
+  // Accepts a sampled token. Returns whether only the end may follow.
   bool Accept(size_t sample, int32_t token) {
     return sample < matchers_.size() && matchers_[sample] && AcceptToken(*matchers_[sample], token);
   }
 
-  // Takes the tokens that must follow the sampled one whatever the model says. Returns whether nothing but the end may
-  // follow them.
+  // Accepts the tokens that the constraint forces after the sampled one. Returns whether only the end may follow them.
   bool TakeForced(size_t sample, Sampler& sampler, std::vector<int32_t>* forced) {
     if (sample >= matchers_.size() || !matchers_[sample] || !sampler.MayTakeForced()) return false;
     bool is_final = false;
@@ -58,17 +59,16 @@ class ConstraintRows {
   }
 
  private:
-  void Fill() {
-    for (size_t i = 0; i < matchers_.size(); ++i) {
-      if (!matchers_[i] || matchers_[i]->IsEnded()) continue;
-      masks_[i].resize(matchers_[i]->mask_words());
-      if (matchers_[i]->FillMask(masks_[i].data())) masks_[i].clear();
-    }
+  void Fill(size_t row) {
+    if (!matchers_[row] || matchers_[row]->IsEnded()) return;
+    masks_[row].resize(matchers_[row]->mask_words());
+    if (matchers_[row]->FillMask(masks_[row].data())) masks_[row].clear();
   }
 
   const std::vector<std::shared_ptr<grammar::Matcher>>& matchers_;
   std::vector<std::vector<uint32_t>> masks_;  // (samples) empty: every token is allowed
-  std::thread thread_;
+  RowPool* pool_;                             // while it fills masks
+  const RowPool::Work fill_ = [this](int row, int) { Fill(static_cast<size_t>(row)); };
 };
 
 }  // namespace onpolicy

@@ -1,0 +1,38 @@
+// Status -> the Error that JavaScript sees: a message and a `code`. The one form of errors that the addon throws.
+#pragma once
+#include <napi.h>
+
+#include <string>
+
+#include "base/status.h"
+
+namespace onpolicy {
+
+inline Napi::Error ToError(Napi::Env env, const Status& status) {
+  Napi::Error error = Napi::Error::New(env, status.message);
+  error.Set("code", Napi::String::New(env, status.code));
+  return error;
+}
+
+// Throws INVALID_REQUEST.
+[[noreturn]] inline void Refuse(Napi::Env env, const std::string& message) {
+  throw ToError(env, Status::Fail("INVALID_REQUEST", message));
+}
+
+inline void Check(Napi::Env env, bool condition, const char* message) {
+  if (!condition) Refuse(env, message);
+}
+
+// Runs `body` and turns a C++ exception into a JavaScript one: nothing else may cross into the host.
+template <class Body>
+auto Guard(Napi::Env env, Body body) -> decltype(body()) {
+  try {
+    return body();
+  } catch (const Napi::Error&) {
+    throw;
+  } catch (const std::exception& error) {
+    throw ToError(env, Status::Fail("BACKEND_FAILED", error.what()));
+  }
+}
+
+}  // namespace onpolicy
