@@ -108,6 +108,13 @@ const Kernels& ReadKernels(Napi::Value value) {
   RefuseField(value.Env(), "kernels", "one of samplerKernels()");
 }
 
+// The lowest 64 bits of a bigint.
+uint64_t ReadSeed(Napi::Value value) {
+  if (!value.IsBigInt()) RefuseField(value.Env(), "seed", "a bigint");
+  bool lossless = false;
+  return value.As<Napi::BigInt>().Uint64Value(&lossless);
+}
+
 // scoreRow(logits, token, k) -> log-softmax, rank and k best of a row.
 Napi::Value ScoreRowFromJs(const Napi::CallbackInfo& info) {
   return Guard(info.Env(), [&]() -> Napi::Value {
@@ -126,11 +133,9 @@ Napi::Value ScoreRowFromJs(const Napi::CallbackInfo& info) {
 // uniforms(seed, position, count) -> the numbers at `count` places of the seed's random stream.
 Napi::Value Uniforms(const Napi::CallbackInfo& info) {
   return Guard(info.Env(), [&]() -> Napi::Value {
-    if (!info[0].IsBigInt()) ThrowType(info.Env(), "seed", "a bigint");
-    bool lossless = false;
-    const uint64_t seed = info[0].As<Napi::BigInt>().Uint64Value(&lossless);  // its lowest 64 bits
+    const uint64_t seed = ReadSeed(info[0]);
     const auto position = static_cast<uint64_t>(ReadNumber(info[1], "position", 0, 9007199254740991.0));
-    const auto count = static_cast<size_t>(ReadInteger(info[2], "count", 0, std::numeric_limits<int32_t>::max()));
+    const auto count = static_cast<size_t>(ReadInteger(info[2], "count"));
     Napi::Float64Array numbers = Napi::Float64Array::New(info.Env(), count);
     for (size_t i = 0; i < count; ++i) numbers[i] = UniformAt(seed, position + i);
     return numbers;
@@ -180,9 +185,7 @@ SamplerObject::SamplerObject(const Napi::CallbackInfo& info) : ObjectWrap(info) 
       return;
     }
     std::shared_ptr<const SamplerPlan> plan = SamplerPlanObject::From(info[0]);
-    if (!info[1].IsBigInt()) RefuseField(info.Env(), "seed", "a bigint");
-    bool lossless = false;
-    const uint64_t seed = info[1].As<Napi::BigInt>().Uint64Value(&lossless);  // its lowest 64 bits
+    const uint64_t seed = ReadSeed(info[1]);
     kernels_ = &ReadKernels(info[2]);
     sampler_ = std::make_shared<Sampler>(std::move(plan), seed);
   });
