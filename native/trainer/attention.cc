@@ -72,7 +72,7 @@ void AttentionForward(Graph& graph, Products& products, const Shape& shape, cons
   for (const QueryBlock& range : attention.plan.blocks) {
     Block block(graph, products, shape, attention, is_local, range);
     Tensor probabilities = block.Probabilities(block.Keys(key), block.Queries(query));
-    block.StoreQueries(products.Multiply(products.Turned(block.Keys(value)), probabilities), output);
+    block.StoreQueries(products.Multiply(products.Transposed(block.Keys(value)), probabilities), output);
   }
 }
 
@@ -84,11 +84,11 @@ void AttentionBackward(Graph& graph, Products& products, const Shape& shape, con
     Tensor queries = block.Queries(query), keys = block.Keys(key), values = block.Keys(value);
     Tensor probabilities = block.Probabilities(keys, queries);
     Tensor gradient = block.Queries(output_gradient);
-    block.AddKeys(products.Multiply(products.Turned(gradient), products.Turned(probabilities)), value_gradient);
+    block.AddKeys(products.Multiply(products.Transposed(gradient), products.Transposed(probabilities)), value_gradient);
     Tensor scores_gradient = block.Grouped(
         graph.SoftMaxBack(products.Multiply(values, gradient), probabilities, shape.attention_scale));
-    block.StoreQueries(products.Multiply(products.Turned(keys), scores_gradient), query_gradient);
-    block.AddKeys(products.Multiply(products.Turned(queries), products.Turned(scores_gradient)), key_gradient);
+    block.StoreQueries(products.Multiply(products.Transposed(keys), scores_gradient), query_gradient);
+    block.AddKeys(products.Multiply(products.Transposed(queries), products.Transposed(scores_gradient)), key_gradient);
   }
 }
 

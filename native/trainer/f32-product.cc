@@ -14,8 +14,8 @@ constexpr int64_t kColumns = 12;        // that one pass over a panel computes
 constexpr int64_t kPanel = 2 * kFloats;  // outputs that one pass computes
 constexpr int64_t kSizeAtOnce = 256;    // of a panel that stays in the cache while all columns pass
 
-// Turns 16 rows of 16 floats so that vector i holds value i of each row.
-ONPOLICY_AVX512 void TurnSquare(__m512 rows[kFloats]) {
+// Transposes 16 rows of 16 floats so that vector i holds value i of each row.
+ONPOLICY_AVX512 void TransposeSquare(__m512 rows[kFloats]) {
   __m512 pairs[kFloats], fours[kFloats], eights[kFloats];
   for (int i = 0; i < 16; i += 2) {
     pairs[i] = _mm512_unpacklo_ps(rows[i], rows[i + 1]);
@@ -56,7 +56,7 @@ ONPOLICY_AVX512 void Pack(StridedMatrix a, int64_t count, int64_t outputs, float
       __m512 rows[kFloats];
       for (int64_t j = 0; j < kFloats; ++j)
         rows[j] = half + j < outputs ? _mm512_loadu_ps(a.data + i + (half + j) * a.outer) : _mm512_setzero_ps();
-      TurnSquare(rows);
+      TransposeSquare(rows);
       for (int64_t j = 0; j < kFloats; ++j) _mm512_storeu_ps(panel + (i + j) * kPanel + half, rows[j]);
     }
     for (; i < count; ++i)

@@ -1,15 +1,15 @@
 #include "trainer/full-linears.h"
 
 #include "trainer/best-target.h"
-#include "trainer/turn.h"
+#include "trainer/float-transpose.h"
 
 namespace onpolicy::training {
 namespace {
 
 // Fills (row, size); src[0]: (size, row).
-void TurnShare(Tensor out, int thread, int threads, void*) {
+void TransposeShare(Tensor out, int thread, int threads, void*) {
   const int64_t size = out->ne[1];
-  Turn(static_cast<const float*>(out->src[0]->data), size, out->ne[0], out->type == GGML_TYPE_BF16, out->data,
+  TransposeFloats(static_cast<const float*>(out->src[0]->data), size, out->ne[0], out->type == GGML_TYPE_BF16, out->data,
        size * thread / threads, size * (thread + 1) / threads);
 }
 
@@ -41,17 +41,17 @@ void AddColumns(Tensor sum, int thread, int threads, void*) {
 
 }  // namespace
 
-Tensor FullLinears::Turned(Tensor x, bool is_narrow) {
+Tensor FullLinears::Transposed(Tensor x, bool is_narrow) {
   const ggml_type type = is_narrow ? GGML_TYPE_BF16 : GGML_TYPE_F32;
-  return graph_.api().ggml_custom_4d(graph_.context(), type, x->ne[1], x->ne[0], 1, 1, &x, 1, TurnShare,
+  return graph_.api().ggml_custom_4d(graph_.context(), type, x->ne[1], x->ne[0], 1, 1, &x, 1, TransposeShare,
                                      GGML_N_TASKS_MAX, nullptr);
 }
 
 Tensor FullLinears::Backward(const Linear& linear, Tensor x, Tensor gradient, bool needs_input_gradient) {
-  Tensor& turned = turned_inputs_[x];
-  if (!turned) turned = Turned(x, weights_.is_narrow());
+  Tensor& transposed = transposed_inputs_[x];
+  if (!transposed) transposed = Transposed(x, weights_.is_narrow());
   graph_.Add(graph_.PlusInPlace(weights_.Find(linear.weight)->gradient,
-                                graph_.MulMat(turned, Turned(gradient, false))));
+                                graph_.MulMat(transposed, Transposed(gradient, false))));
   if (linear.bias)
     graph_.Add(graph_.Custom(weights_.Find(linear.bias)->gradient, {gradient}, AddColumns));
   return Linears::Backward(linear, x, gradient, needs_input_gradient);

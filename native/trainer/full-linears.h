@@ -17,11 +17,11 @@ class FullLinears : public Linears {
 
  private:
   // (size, row) -> (row, size), of the type that products read.
-  Tensor Turned(Tensor x, bool is_narrow);
+  Tensor Transposed(Tensor x, bool is_narrow);
 
   const FullWeights& weights_;
   float norm_epsilon_;
-  std::unordered_map<Tensor, Tensor> turned_inputs_;  // layers that share an input share its turned copy
+  std::unordered_map<Tensor, Tensor> transposed_inputs_;  // layers that share an input share its transposed copy
 };
 
 }  // namespace onpolicy::training

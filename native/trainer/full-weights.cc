@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "trainer/turn.h"
+#include "trainer/float-transpose.h"
 
 namespace onpolicy::training {
 namespace {
@@ -122,7 +122,7 @@ void FullWeights::Refresh() {
     if (is_narrow_)
       Api().ggml_fp32_to_bf16_row(parameter.values(), static_cast<ggml_bf16_t*>(parameter.product->data),
                                   static_cast<int64_t>(parameter.count()));
-    Turn(parameter.values(), parameter.in, parameter.columns, is_narrow_, parameter.transposed->data, 0,
+    TransposeFloats(parameter.values(), parameter.in, parameter.columns, is_narrow_, parameter.transposed->data, 0,
          parameter.in);
   }
 }

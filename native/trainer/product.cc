@@ -70,9 +70,9 @@ Tensor Products::Multiply(Tensor a, Tensor b) {
   return graph_.MulMat(a, b);
 }
 
-Tensor Products::Turned(Tensor x) {
-  Tensor turned = graph_.Transpose(x);
-  return has_own_ ? turned : graph_.Contiguous(turned);
+Tensor Products::Transposed(Tensor x) {
+  Tensor transposed = graph_.Transpose(x);
+  return has_own_ ? transposed : graph_.Contiguous(transposed);
 }
 
 Tensor Products::Rounded(Tensor x) {

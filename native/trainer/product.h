@@ -12,7 +12,7 @@ class Products {
   // a: (size, outputs, n), of any type if contiguous; b: (size, columns, n) -> (outputs, columns, n)
   Tensor Multiply(Tensor a, Tensor b);
   // x with its first two dimensions exchanged, as Multiply takes it: some ways read matrices in any order.
-  Tensor Turned(Tensor x);
+  Tensor Transposed(Tensor x);
 
  private:
   // x as blocks of 8-bit integers. Products of the same x in a row share them.

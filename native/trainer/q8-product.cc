@@ -27,7 +27,7 @@ struct alignas(64) PanelBlock {
   float scale[kOutputPanel];
 };
 
-// Turns one block of up to 16 rows of weights so that a vector holds the same four values of each row. Rows past `count` are 0.
+// Transposes one block of up to 16 rows of weights so that a vector holds the same four values of each row. Rows past `count` are 0.
 ONPOLICY_AVX512 void Pack(const uint8_t* weight, int64_t row_bytes, int64_t count, PanelBlock* out) {
   alignas(32) uint16_t scales[kOutputPanel] = {};
   const __m256i none = _mm256_setzero_si256();

@@ -5,6 +5,6 @@
 namespace onpolicy::training {
 
 // from: (in, columns) as ggml counts -> to: (columns, in), of which rows [first, last) of `in` are written.
-void Turn(const float* from, int64_t in, int64_t columns, bool is_narrow, void* to, int64_t first, int64_t last);
+void TransposeFloats(const float* from, int64_t in, int64_t columns, bool is_narrow, void* to, int64_t first, int64_t last);
 
 }  // namespace onpolicy::training
