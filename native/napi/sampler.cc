@@ -149,121 +149,133 @@ Napi::Value SamplerKernels(const Napi::CallbackInfo& info) {
   return names;
 }
 
+bool HasTag(Napi::Value value, const napi_type_tag& tag) {
+  return value.IsObject() && value.As<Napi::Object>().CheckTypeTag(&tag);
+}
+
+// `new SamplerPlan(options)`: an immutable plan, shared by the samplers of a request.
+class SamplerPlanObject : public Napi::ObjectWrap<SamplerPlanObject> {
+ public:
+  static Napi::Function Define(Napi::Env env) { return DefineClass(env, "SamplerPlan", {}); }
+
+  static std::shared_ptr<const SamplerPlan> From(Napi::Value value) {
+    if (!HasTag(value, kPlanTag)) RefuseField(value.Env(), "plan", "a SamplerPlan");
+    return Unwrap(value.As<Napi::Object>())->plan_;
+  }
+
+  explicit SamplerPlanObject(const Napi::CallbackInfo& info) : ObjectWrap(info) {
+    Guard(info.Env(), [&] { plan_ = std::make_shared<const SamplerPlan>(ReadPlan(info[0])); });
+    Value().TypeTag(&kPlanTag);
+  }
+
+ private:
+  std::shared_ptr<const SamplerPlan> plan_;
+};
+
+// `new Sampler(plan, seed)`: the state of one sequence. `new Sampler(sampler)`: a copy of that state.
+// JavaScript must not touch it while a native step uses it.
+class SamplerObject : public Napi::ObjectWrap<SamplerObject> {
+ public:
+  static Napi::Function Define(Napi::Env env) {
+    return DefineClass(env, "Sampler",
+                       {InstanceMethod<&SamplerObject::AcceptPrompt>("acceptPrompt"),
+                        InstanceMethod<&SamplerObject::Accept>("accept"),
+                        InstanceMethod<&SamplerObject::Sample>("sample"),
+                        InstanceMethod<&SamplerObject::Prepare>("prepare"),
+                        InstanceMethod<&SamplerObject::SampleEdited>("sampleEdited"),
+                        InstanceMethod<&SamplerObject::DrawMany>("drawMany")});
+  }
+
+  explicit SamplerObject(const Napi::CallbackInfo& info) : ObjectWrap(info) {
+    Guard(info.Env(), [&] {
+      if (info.Length() == 1 && HasTag(info[0], kSamplerTag)) {
+        const SamplerObject* other = Unwrap(info[0].As<Napi::Object>());
+        kernels_ = other->kernels_;
+        sampler_ = std::make_shared<Sampler>(*other->sampler_);
+        return;
+      }
+      std::shared_ptr<const SamplerPlan> plan = SamplerPlanObject::From(info[0]);
+      const uint64_t seed = ReadSeed(info[1]);
+      kernels_ = &ReadKernels(info[2]);
+      sampler_ = std::make_shared<Sampler>(std::move(plan), seed);
+    });
+    Value().TypeTag(&kSamplerTag);
+  }
+
+  const std::shared_ptr<Sampler>& sampler() const { return sampler_; }
+
+ private:
+  int32_t vocab_size() const { return sampler_->plan().vocab_size; }
+  const float* Row(Napi::Value value, const char* field) const {
+    return ReadVocabularyRow(value, field, vocab_size()).Data();
+  }
+  const uint32_t* Mask(Napi::Value value) const { return ReadMask(value, "mask", vocab_size()); }
+
+  Napi::Value AcceptPrompt(const Napi::CallbackInfo& info) {
+    return Guard(info.Env(), [&] {
+      const Napi::Int32Array ids = ReadTokenIds(info[0], "ids", vocab_size());
+      sampler_->AcceptPrompt(ids.Data(), ids.ElementLength());
+      return info.Env().Undefined();
+    });
+  }
+
+  Napi::Value Accept(const Napi::CallbackInfo& info) {
+    return Guard(info.Env(), [&] {
+      sampler_->Accept(ReadInteger(info[0], "id", 0, vocab_size() - 1));
+      return info.Env().Undefined();
+    });
+  }
+
+  Napi::Value Sample(const Napi::CallbackInfo& info) {
+    return Guard(info.Env(), [&]() -> Napi::Value {
+      RowResult& result = ResultOfThread();
+      sampler_->Sample(Row(info[0], "logits"), Mask(info[1]), ScratchOf(*kernels_), result);
+      return ToObject(info.Env(), result);
+    });
+  }
+
+  Napi::Value Prepare(const Napi::CallbackInfo& info) {
+    return Guard(info.Env(), [&]() -> Napi::Value {
+      Napi::Float32Array row = Napi::Float32Array::New(info.Env(), static_cast<size_t>(vocab_size()));
+      sampler_->Prepare(Row(info[0], "logits"), Mask(info[1]), row.Data());
+      return row;
+    });
+  }
+
+  Napi::Value SampleEdited(const Napi::CallbackInfo& info) {
+    return Guard(info.Env(), [&]() -> Napi::Value {
+      RowResult& result = ResultOfThread();
+      sampler_->SampleEdited(Row(info[0], "logits"), Row(info[1], "row"), ScratchOf(*kernels_), result);
+      return ToObject(info.Env(), result);
+    });
+  }
+
+  // drawMany(logits, count, mask?) -> the tokens of the next `count` places in the random stream. Accepts none.
+  Napi::Value DrawMany(const Napi::CallbackInfo& info) {
+    return Guard(info.Env(), [&]() -> Napi::Value {
+      const float* logits = Row(info[0], "logits");
+      const int32_t count = ReadInteger(info[1], "count", 0, 1 << 24);
+      const uint32_t* mask = Mask(info[2]);
+      Napi::Int32Array tokens = Napi::Int32Array::New(info.Env(), static_cast<size_t>(count));
+      RowResult& result = ResultOfThread();
+      for (int32_t i = 0; i < count; ++i) {
+        const uint64_t position = static_cast<uint64_t>(sampler_->generated()) + static_cast<uint64_t>(i);
+        sampler_->SampleAt(position, logits, mask, ScratchOf(*kernels_), result);
+        tokens[static_cast<size_t>(i)] = result.token;
+      }
+      return tokens;
+    });
+  }
+
+  std::shared_ptr<Sampler> sampler_;
+  const Kernels* kernels_;
+};
+
 }  // namespace
 
-Napi::Function SamplerPlanObject::Define(Napi::Env env) { return DefineClass(env, "SamplerPlan", {}); }
-
-SamplerPlanObject::SamplerPlanObject(const Napi::CallbackInfo& info) : ObjectWrap(info) {
-  Guard(info.Env(), [&] { plan_ = std::make_shared<const SamplerPlan>(ReadPlan(info[0])); });
-  Value().TypeTag(&kPlanTag);
-}
-
-std::shared_ptr<const SamplerPlan> SamplerPlanObject::From(Napi::Value value) {
-  if (!value.IsObject() || !value.As<Napi::Object>().CheckTypeTag(&kPlanTag))
-    RefuseField(value.Env(), "plan", "a SamplerPlan");
-  return Unwrap(value.As<Napi::Object>())->plan_;
-}
-
-Napi::Function SamplerObject::Define(Napi::Env env) {
-  return DefineClass(env, "Sampler",
-                     {
-                         InstanceMethod<&SamplerObject::AcceptPrompt>("acceptPrompt"),
-                         InstanceMethod<&SamplerObject::Accept>("accept"),
-                         InstanceMethod<&SamplerObject::Sample>("sample"),
-                         InstanceMethod<&SamplerObject::Prepare>("prepare"),
-                         InstanceMethod<&SamplerObject::SampleEdited>("sampleEdited"),
-                         InstanceMethod<&SamplerObject::DrawMany>("drawMany"),
-                     });
-}
-
-SamplerObject::SamplerObject(const Napi::CallbackInfo& info) : ObjectWrap(info) {
-  Guard(info.Env(), [&] {
-    if (info.Length() == 1 && info[0].IsObject() && info[0].As<Napi::Object>().CheckTypeTag(&kSamplerTag)) {
-      const SamplerObject* other = Unwrap(info[0].As<Napi::Object>());
-      kernels_ = other->kernels_;
-      sampler_ = std::make_shared<Sampler>(*other->sampler_);
-      return;
-    }
-    std::shared_ptr<const SamplerPlan> plan = SamplerPlanObject::From(info[0]);
-    const uint64_t seed = ReadSeed(info[1]);
-    kernels_ = &ReadKernels(info[2]);
-    sampler_ = std::make_shared<Sampler>(std::move(plan), seed);
-  });
-  Value().TypeTag(&kSamplerTag);
-}
-
 std::shared_ptr<Sampler> UnwrapSampler(Napi::Env env, Napi::Value value) {
-  if (!value.IsObject() || !value.As<Napi::Object>().CheckTypeTag(&kSamplerTag))
-    RefuseField(env, "sampler", "a Sampler");
-  return SamplerObject::From(value.As<Napi::Object>());
-}
-
-std::shared_ptr<Sampler> SamplerObject::From(Napi::Object object) { return Unwrap(object)->sampler_; }
-
-Napi::Value SamplerObject::AcceptPrompt(const Napi::CallbackInfo& info) {
-  return Guard(info.Env(), [&] {
-    const Napi::Int32Array ids = ReadTokenIds(info[0], "ids", sampler_->plan().vocab_size);
-    sampler_->AcceptPrompt(ids.Data(), ids.ElementLength());
-    return info.Env().Undefined();
-  });
-}
-
-Napi::Value SamplerObject::Accept(const Napi::CallbackInfo& info) {
-  return Guard(info.Env(), [&] {
-    sampler_->Accept(ReadInteger(info[0], "id", 0, sampler_->plan().vocab_size - 1));
-    return info.Env().Undefined();
-  });
-}
-
-Napi::Value SamplerObject::Sample(const Napi::CallbackInfo& info) {
-  return Guard(info.Env(), [&]() -> Napi::Value {
-    const int32_t vocab_size = sampler_->plan().vocab_size;
-    const float* logits = ReadVocabularyRow(info[0], "logits", vocab_size).Data();
-    const uint32_t* mask = ReadMask(info[1], "mask", vocab_size);
-    RowResult& result = ResultOfThread();
-    sampler_->Sample(logits, mask, ScratchOf(*kernels_), result);
-    return ToObject(info.Env(), result);
-  });
-}
-
-Napi::Value SamplerObject::Prepare(const Napi::CallbackInfo& info) {
-  return Guard(info.Env(), [&]() -> Napi::Value {
-    const int32_t vocab_size = sampler_->plan().vocab_size;
-    const float* logits = ReadVocabularyRow(info[0], "logits", vocab_size).Data();
-    const uint32_t* mask = ReadMask(info[1], "mask", vocab_size);
-    Napi::Float32Array row = Napi::Float32Array::New(info.Env(), static_cast<size_t>(vocab_size));
-    sampler_->Prepare(logits, mask, row.Data());
-    return row;
-  });
-}
-
-Napi::Value SamplerObject::SampleEdited(const Napi::CallbackInfo& info) {
-  return Guard(info.Env(), [&]() -> Napi::Value {
-    const int32_t vocab_size = sampler_->plan().vocab_size;
-    const float* logits = ReadVocabularyRow(info[0], "logits", vocab_size).Data();
-    const float* row = ReadVocabularyRow(info[1], "row", vocab_size).Data();
-    RowResult& result = ResultOfThread();
-    sampler_->SampleEdited(logits, row, ScratchOf(*kernels_), result);
-    return ToObject(info.Env(), result);
-  });
-}
-
-// drawMany(logits, count, mask?) -> the tokens of the next `count` places in the random stream. Accepts none.
-Napi::Value SamplerObject::DrawMany(const Napi::CallbackInfo& info) {
-  return Guard(info.Env(), [&]() -> Napi::Value {
-    const int32_t vocab_size = sampler_->plan().vocab_size;
-    const float* logits = ReadVocabularyRow(info[0], "logits", vocab_size).Data();
-    const int32_t count = ReadInteger(info[1], "count", 0, 1 << 24);
-    const uint32_t* mask = ReadMask(info[2], "mask", vocab_size);
-    Napi::Int32Array tokens = Napi::Int32Array::New(info.Env(), static_cast<size_t>(count));
-    RowResult& result = ResultOfThread();
-    for (int32_t i = 0; i < count; ++i) {
-      const uint64_t position = static_cast<uint64_t>(sampler_->generated()) + static_cast<uint64_t>(i);
-      sampler_->SampleAt(position, logits, mask, ScratchOf(*kernels_), result);
-      tokens[static_cast<size_t>(i)] = result.token;
-    }
-    return tokens;
-  });
+  if (!HasTag(value, kSamplerTag)) RefuseField(env, "sampler", "a Sampler");
+  return Napi::ObjectWrap<SamplerObject>::Unwrap(value.As<Napi::Object>())->sampler();
 }
 
 void RegisterSampler(Napi::Env env, Napi::Object exports) {
