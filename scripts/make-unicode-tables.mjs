@@ -28,6 +28,22 @@ const entries = [
   ...binary.map((name) => [name, new RegExp(`^\\p{${name}}$`, 'u')]),
   ...scripts.map((name) => [`Script=${name}`, new RegExp(`^\\p{Script=${name}}$`, 'u')]),
 ];
+/** Properties made of others and few ranges more. `^`: every code point but those. */
+const parts = {
+  L: 'Lu Ll Lt Lm Lo',
+  M: 'Mn Mc Me',
+  N: 'Nd Nl No',
+  P: 'Pc Pd Ps Pe Pi Pf Po',
+  S: 'Sm Sc Sk So',
+  Z: 'Zs Zl Zp',
+  Cn: '^L M N P S Z Cc Cf Co',
+  C: '^L M N P S Z',
+  Alphabetic: 'L Nl',
+  Uppercase: 'Lu',
+  Lowercase: 'Ll',
+  ID_Start: 'Lu Ll Lt Lo Nl',
+  ID_Continue: 'ID_Start Mn Mc Nd Pc',
+};
 const longNames = {
   Letter: 'L',
   Uppercase_Letter: 'Lu',
@@ -84,6 +100,7 @@ namespace onpolicy::grammar {
 struct UnicodeProperty {
   const char* name;
   uint32_t begin, end;  // in kUnicodeRanges
+  const char* parts;    // names of properties that belong to it, between spaces; ^ before them: all is inverted
 };
 struct UnicodeAlias {
   const char* name;
@@ -92,24 +109,41 @@ struct UnicodeAlias {
 struct UnicodeRange {
   uint32_t low, high;
 };
-struct CasePair {
-  uint32_t from, to;  // the two differ only in case
+struct CaseRun {
+  uint32_t from, to, count, stride;  // from + i * stride and to + i * stride differ only in case, for i < count
 };
 
 `;
+const SURROGATES = [0xd800, 0xdfff];
 const all = [];
 const properties = [];
 for (const [name, expression] of entries) {
   const begin = all.length;
-  all.push(...ranges((character) => expression.test(character)));
-  properties.push(`  {"${name}", ${begin}, ${all.length}},`);
+  const made = parts[name] ?? '';
+  const others = made.replace('^', '').split(' ').filter(Boolean);
+  const isPart = (character) => others.some((other) => new RegExp(`^\\p{${other}}$`, 'u').test(character));
+  if (made.startsWith('^')) {
+    const wrong = ranges((character) => expression.test(character) === isPart(character));
+    if (wrong.length > 0) throw new Error(`${name} is not the rest of ${made}`);
+    all.push(SURROGATES);
+  } else {
+    if (ranges((character) => isPart(character) && !expression.test(character)).length > 0)
+      throw new Error(`${name} does not hold ${made}`);
+    all.push(...ranges((character) => expression.test(character) && !isPart(character)));
+  }
+  properties.push(`    {"${name}", ${begin}, ${all.length}, "${made}"},`);
 }
-const pairs = [];
+const runs = [];
 for (let code = 0x41; code <= 0x1ffff; code++) {
   if (code === 0xd800) code = 0xe000;
-  const character = String.fromCodePoint(code);
-  const lower = character.toLowerCase();
-  if (lower !== character && [...lower].length === 1) pairs.push([code, lower.codePointAt(0)]);
+  const lower = String.fromCodePoint(code).toLowerCase();
+  if (lower === String.fromCodePoint(code) || [...lower].length !== 1) continue;
+  const [from, to] = [code, lower.codePointAt(0)];
+  const run = runs.at(-1);
+  const stride = run ? from - (run.from + (run.count - 1) * run.stride) : 0;
+  const fits = run && to - (run.to + (run.count - 1) * run.stride) === stride && stride <= 2;
+  if (fits && (run.count === 1 || run.stride === stride)) Object.assign(run, { count: run.count + 1, stride });
+  else runs.push({ from, to, count: 1, stride: 0 });
 }
 const wrap = (items) =>
   items.reduce((lines, item, i) => lines + item + (i % 12 === 11 ? ',\n    ' : ', '), '    ');
@@ -118,5 +152,5 @@ text += `inline constexpr UnicodeProperty kUnicodeProperties[] = {\n${properties
 text += `inline constexpr UnicodeAlias kUnicodeAliases[] = {\n${Object.entries(longNames)
   .map(([name, property]) => `    {"${name}", "${property}"},`)
   .join('\n')}\n};\n\n`;
-text += `inline constexpr CasePair kCasePairs[] = {\n${wrap(pairs.map(([from, to]) => `{${from}, ${to}}`))}\n};\n\n}  // namespace onpolicy::grammar\n`;
+text += `inline constexpr CaseRun kCaseRuns[] = {\n${wrap(runs.map(({ from, to, count, stride }) => `{${from}, ${to}, ${count}, ${stride}}`))}\n};\n\n}  // namespace onpolicy::grammar\n`;
 fs.writeFileSync(new URL('../native/regex/unicode-tables.h', import.meta.url), text);

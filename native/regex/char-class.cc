@@ -39,11 +39,34 @@ CodePoints WithBothCases(const CodePoints& ranges) {
     auto it = std::upper_bound(ranges.begin(), ranges.end(), std::make_pair(code, 0xFFFFFFFFu));
     return it != ranges.begin() && (it - 1)->second >= code;
   };
-  for (const CasePair& pair : kCasePairs) {
-    if (has(pair.from)) result.push_back({pair.to, pair.to});
-    if (has(pair.to)) result.push_back({pair.from, pair.from});
-  }
+  for (const CaseRun& run : kCaseRuns)
+    for (uint32_t i = 0; i < run.count; i++) {
+      const uint32_t from = run.from + i * run.stride, to = run.to + i * run.stride;
+      if (has(from)) result.push_back({to, to});
+      if (has(to)) result.push_back({from, from});
+    }
   return Normalized(std::move(result));
+}
+
+// The ranges of a property and of the properties it is made of.
+static CodePoints PropertyRanges(const UnicodeProperty& property) {
+  CodePoints ranges;
+  for (uint32_t i = property.begin; i < property.end; i++)
+    ranges.push_back({kUnicodeRanges[i].low, kUnicodeRanges[i].high});
+  std::string_view parts = property.parts;
+  const bool is_inverted = parts.starts_with('^');
+  if (is_inverted) parts.remove_prefix(1);
+  while (!parts.empty()) {
+    const std::string_view part = parts.substr(0, parts.find(' '));
+    parts.remove_prefix(std::min(parts.size(), part.size() + 1));
+    for (const UnicodeProperty& other : kUnicodeProperties)
+      if (part == other.name) {
+        const CodePoints more = PropertyRanges(other);
+        ranges.insert(ranges.end(), more.begin(), more.end());
+      }
+  }
+  ranges = Normalized(std::move(ranges));
+  return is_inverted ? Inverted(ranges) : ranges;
 }
 
 std::optional<CodePoints> UnicodeClass(std::string_view name) {
@@ -58,10 +81,7 @@ std::optional<CodePoints> UnicodeClass(std::string_view name) {
     if (wanted == alias.name) wanted = alias.property;
   for (const UnicodeProperty& property : kUnicodeProperties) {
     if (wanted != property.name && "Script=" + wanted != property.name) continue;
-    CodePoints ranges;
-    for (uint32_t i = property.begin; i < property.end; i++)
-      ranges.push_back({kUnicodeRanges[i].low, kUnicodeRanges[i].high});
-    return Normalized(std::move(ranges));
+    return PropertyRanges(property);
   }
   return std::nullopt;
 }
