@@ -1,13 +1,17 @@
 /** What a trainer's `step` accepts, and the AdamW settings of either trainer. */
 
-/** Settings of one optimizer step. What is absent comes from {@link ADAPTER_ADAMW} or {@link FULL_ADAMW}. */
+/** Settings of one optimizer step (AdamW). */
 export type StepOptions = {
   readonly learningRate: number;
+  /** Default 0.9. */
   readonly beta1?: number;
+  /** Default 0.99 for an adapter, 0.95 for all weights. */
   readonly beta2?: number;
+  /** Default 1e-8. */
   readonly eps?: number;
+  /** Default 0.1. */
   readonly weightDecay?: number;
-  /** The gradient is scaled down to this norm; 0: never. */
+  /** The gradient is scaled down to this norm; 0: never. Default 0.1 for an adapter, 1 for all weights. */
   readonly maxGradNorm?: number;
 };
 

@@ -1,4 +1,7 @@
-/** `onpolicy/rl`: the stages of training as functions, for training loops of one's own. */
+/**
+ * `onpolicy/rl`: the stages of training as functions, for training loops of one's own.
+ * @module rl
+ */
 
 export type { AdapterWeights, LoraFactors, ModelFacts } from '../native/index.ts';
 export {
