@@ -18,6 +18,7 @@ const ORDER = [
   'sampler',
   'rows',
   'llama',
+  'kernels',
   'trainer',
   'napi',
 ];

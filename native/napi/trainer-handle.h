@@ -5,7 +5,7 @@
 
 #include "napi/arguments.h"
 #include "napi/async-task.h"
-#include "trainer/adamw.h"
+#include "kernels/adamw.h"
 #include "trainer/row.h"
 
 namespace onpolicy {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "trainer/adamw.h"
+#include "kernels/adamw.h"
 #include "trainer/device.h"
 #include "trainer/weights.h"
 

@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "llama/library.h"
-#include "trainer/head-rows.h"
+#include "kernels/head-rows.h"
 
 namespace onpolicy::training {
 namespace {

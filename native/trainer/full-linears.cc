@@ -1,7 +1,7 @@
 #include "trainer/full-linears.h"
 
-#include "trainer/best-target.h"
-#include "trainer/float-transpose.h"
+#include "kernels/best-target.h"
+#include "kernels/float-transpose.h"
 
 namespace onpolicy::training {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "trainer/float-transpose.h"
+#include "kernels/float-transpose.h"
 
 namespace onpolicy::training {
 namespace {

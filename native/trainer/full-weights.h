@@ -5,7 +5,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "trainer/adamw.h"
+#include "kernels/adamw.h"
 #include "trainer/weights.h"
 
 namespace onpolicy::training {

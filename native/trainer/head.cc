@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "trainer/head-rows.h"
+#include "kernels/head-rows.h"
 #include "trainer/product.h"
 
 namespace onpolicy::training {

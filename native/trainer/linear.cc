@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "trainer/low-rank.h"
+#include "kernels/low-rank.h"
 
 namespace onpolicy::training {
 namespace {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <atomic>
 
-#include "trainer/avx512.h"
-#include "trainer/f32-product.h"
-#include "trainer/q8-product.h"
+#include "kernels/avx512.h"
+#include "kernels/f32-product.h"
+#include "kernels/q8-product.h"
 
 namespace onpolicy::training {
 namespace {

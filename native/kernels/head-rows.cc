@@ -1,10 +1,10 @@
-#include "trainer/head-rows.h"
+#include "kernels/head-rows.h"
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
 
-#include "trainer/best-target.h"
+#include "kernels/best-target.h"
 
 namespace onpolicy::training {
 namespace {

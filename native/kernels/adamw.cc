@@ -1,9 +1,9 @@
-#include "trainer/adamw.h"
+#include "kernels/adamw.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "trainer/best-target.h"
+#include "kernels/best-target.h"
 
 namespace onpolicy::training {
 namespace {

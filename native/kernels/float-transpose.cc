@@ -1,9 +1,9 @@
-#include "trainer/float-transpose.h"
+#include "kernels/float-transpose.h"
 
 #include <algorithm>
 #include <bit>
 
-#include "trainer/best-target.h"
+#include "kernels/best-target.h"
 
 namespace onpolicy::training {
 namespace {

@@ -1,8 +1,8 @@
-#include "trainer/low-rank.h"
+#include "kernels/low-rank.h"
 
 #include <algorithm>
 
-#include "trainer/best-target.h"
+#include "kernels/best-target.h"
 
 namespace onpolicy::training {
 namespace {

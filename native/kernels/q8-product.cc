@@ -1,8 +1,8 @@
-#include "trainer/q8-product.h"
+#include "kernels/q8-product.h"
 
 #include <algorithm>
 
-#include "trainer/avx512.h"
+#include "kernels/avx512.h"
 
 #ifdef ONPOLICY_AVX512
 
