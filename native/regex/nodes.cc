@@ -45,6 +45,7 @@ NodeId NodeTable::Intern(const Node& node, const std::vector<NodeId>* children) 
   const NodeId id = static_cast<NodeId>(nodes_.size());
   nodes_.push_back(stored);
   forms_.push_back(MakeForm(id));
+  row_of_.push_back(nullptr);
   index_.AddHash(hash, id);
   return id;
 }

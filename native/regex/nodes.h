@@ -32,6 +32,8 @@ struct Node {
   uint32_t min = 0, max = 0;  // of a repetition; begin and end among the children of And and Alternate; the set of kBytes
 };
 
+struct StateRow;  // pool.h
+
 class NodeTable {
  public:
   // The number of a node, made at its first use. `children`: of And and Alternate.
@@ -59,6 +61,7 @@ class NodeTable {
   uint32_t LeafOf(Automaton* automaton);
 
   Budget budget_;
+  PagedList<StateRow*> row_of_;  // by node, null until the pool makes it
 
  private:
   Form MakeForm(NodeId id) const;

@@ -40,12 +40,12 @@ const std::vector<uint32_t>& RegexPool::AcceptedTags(NodeId id) {
   return *tags_[id];
 }
 
-RegexPool::StateRow* RegexPool::MakeRow(NodeId state) {
+StateRow* RegexPool::MakeRow(NodeId state) {
   budget_.Spend(40);
   if (row_count_ % kRowsPerBlock == 0) rows_.push_back(std::unique_ptr<StateRow[]>(new StateRow[kRowsPerBlock]));
   StateRow& row = rows_.back()[row_count_++ % kRowsPerBlock];
   std::fill(std::begin(row.next), std::end(row.next), kUnasked);
-  return row_of_.Reach(state) = &row;
+  return row_of_[state] = &row;
 }
 
 NodeId RegexPool::Compute(NodeId state, uint8_t byte) {

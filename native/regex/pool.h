@@ -14,6 +14,12 @@ namespace onpolicy::grammar {
 constexpr NodeId kAcceptBit = 0x80000000u;  // in rows only: an alternative may end there
 constexpr NodeId kUnasked = kAcceptBit;     // in rows only: not computed
 
+struct StateRow {
+  NodeId next[256];
+  ByteSet first;
+  bool is_whole = false;  // all entries and `first` are computed
+};
+
 class RegexPool : public Expressions {
  public:
   // Tags of the alternatives that may end here; tag 0 for an untagged expression.
@@ -28,7 +34,7 @@ class RegexPool : public Expressions {
   }
   // Entries by byte; kUnasked where `Entry` was not called yet. Stays where it is.
   const NodeId* Row(NodeId state) {
-    const StateRow* const row = state < row_of_.size() ? row_of_[state] : nullptr;
+    const StateRow* const row = row_of_[state];
     return row ? row->next : MakeRow(state)->next;
   }
   // Bytes with a successor; all bytes once the step is spent.
@@ -51,11 +57,6 @@ class RegexPool : public Expressions {
   void BeginStep(uint64_t work);
 
  private:
-  struct StateRow {
-    NodeId next[256];
-    ByteSet first;
-    bool is_whole = false;  // all entries and `first` are computed
-  };
   StateRow* MakeRow(NodeId state);
   NodeId Compute(NodeId state, uint8_t byte);
 
@@ -63,7 +64,6 @@ class RegexPool : public Expressions {
   LanguageSearch search_{*this, edges_};
   Derivatives derivatives_{*this, edges_};
   PagedList<std::unique_ptr<std::vector<uint32_t>>> tags_;  // by node
-  PagedList<StateRow*> row_of_;                             // by node, null until asked for
   static constexpr size_t kRowsPerBlock = 16;
   std::vector<std::unique_ptr<StateRow[]>> rows_;  // blocks of them
   size_t row_count_ = 0;
