@@ -142,7 +142,8 @@ for (let code = 0x41; code <= 0x1ffff; code++) {
   const run = runs.at(-1);
   const stride = run ? from - (run.from + (run.count - 1) * run.stride) : 0;
   const fits = run && to - (run.to + (run.count - 1) * run.stride) === stride && stride <= 2;
-  if (fits && (run.count === 1 || run.stride === stride)) Object.assign(run, { count: run.count + 1, stride });
+  if (fits && (run.count === 1 || run.stride === stride))
+    Object.assign(run, { count: run.count + 1, stride });
   else runs.push({ from, to, count: 1, stride: 0 });
 }
 const wrap = (items) =>
