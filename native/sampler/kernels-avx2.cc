@@ -14,6 +14,8 @@
 namespace onpolicy {
 namespace {
 
+#include "sampler/reduce-eight.h"
+
 struct Lanes {
   __m256 low, high;
 };
@@ -73,18 +75,8 @@ ONPOLICY_INLINE __m256 AddExponent(__m256 v, __m256 shifted) {
 ONPOLICY_INLINE Lanes AddExponent(Lanes v, Lanes shifted) {
   return {AddExponent(v.low, shifted.low), AddExponent(v.high, shifted.high)};
 }
-ONPOLICY_INLINE float ReduceMax(Lanes v) {
-  const __m256 eight = _mm256_max_ps(v.low, v.high);
-  __m128 four = _mm_max_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
-  four = _mm_max_ps(four, _mm_movehl_ps(four, four));
-  return _mm_cvtss_f32(_mm_max_ss(four, _mm_shuffle_ps(four, four, 1)));
-}
-ONPOLICY_INLINE float ReduceAdd(Lanes v) {
-  const __m256 eight = _mm256_add_ps(v.low, v.high);
-  __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
-  four = _mm_add_ps(four, _mm_movehl_ps(four, four));
-  return _mm_cvtss_f32(_mm_add_ss(four, _mm_shuffle_ps(four, four, 1)));
-}
+ONPOLICY_INLINE float ReduceMax(Lanes v) { return MaxOfEight(_mm256_max_ps(v.low, v.high)); }
+ONPOLICY_INLINE float ReduceAdd(Lanes v) { return SumOfEight(_mm256_add_ps(v.low, v.high)); }
 ONPOLICY_INLINE uint32_t LowestBit(uint32_t bits) { return _tzcnt_u32(bits); }
 ONPOLICY_INLINE uint32_t CountBits(uint32_t bits) { return static_cast<uint32_t>(_mm_popcnt_u32(bits)); }
 

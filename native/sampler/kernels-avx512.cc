@@ -16,6 +16,8 @@
 namespace onpolicy {
 namespace {
 
+#include "sampler/reduce-eight.h"
+
 struct Lanes {
   __m512 all;
 };
@@ -47,18 +49,8 @@ ONPOLICY_INLINE Lanes AddExponent(Lanes v, Lanes shifted) {
 ONPOLICY_INLINE __m256 UpperHalf(__m512 v) {
   return _mm256_castpd_ps(_mm512_extractf64x4_pd(_mm512_castps_pd(v), 1));
 }
-ONPOLICY_INLINE float ReduceMax(Lanes v) {
-  const __m256 eight = _mm256_max_ps(_mm512_castps512_ps256(v.all), UpperHalf(v.all));
-  __m128 four = _mm_max_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
-  four = _mm_max_ps(four, _mm_movehl_ps(four, four));
-  return _mm_cvtss_f32(_mm_max_ss(four, _mm_shuffle_ps(four, four, 1)));
-}
-ONPOLICY_INLINE float ReduceAdd(Lanes v) {
-  const __m256 eight = _mm256_add_ps(_mm512_castps512_ps256(v.all), UpperHalf(v.all));
-  __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
-  four = _mm_add_ps(four, _mm_movehl_ps(four, four));
-  return _mm_cvtss_f32(_mm_add_ss(four, _mm_shuffle_ps(four, four, 1)));
-}
+ONPOLICY_INLINE float ReduceMax(Lanes v) { return MaxOfEight(_mm256_max_ps(_mm512_castps512_ps256(v.all), UpperHalf(v.all))); }
+ONPOLICY_INLINE float ReduceAdd(Lanes v) { return SumOfEight(_mm256_add_ps(_mm512_castps512_ps256(v.all), UpperHalf(v.all))); }
 ONPOLICY_INLINE uint32_t LowestBit(uint32_t bits) { return _tzcnt_u32(bits); }
 ONPOLICY_INLINE uint32_t CountBits(uint32_t bits) { return static_cast<uint32_t>(_mm_popcnt_u32(bits)); }
 
