@@ -22,6 +22,7 @@ import {
 } from './protocol/index.ts';
 import { makeReport } from './report/index.ts';
 import type { SftRequest } from './rl/index.ts';
+import { type Recorder, type RecorderOptions, record } from './rollout/index.ts';
 import { type CheckedOptions, checkOptions, type RuntimeOptions } from './runtime-options.ts';
 import type { CallOptions, ModelsResource, Service, TrainingJob, TrainingJobsResource } from './service.ts';
 import {
@@ -178,6 +179,16 @@ export class Runtime implements Service {
   async sft(request: SftRequest, options: CallOptions = {}): Promise<TrainingJob> {
     this.#requireOpen();
     return await this.#training.sft(request, options);
+  }
+
+  /**
+   * Records a rollout. Whatever client sends its requests to the recorder's `service` or `fetch`, `finish` gives the trajectory
+   * to train on.
+   * @throws OnpolicyError `INVALID_REQUEST` for wrong options
+   */
+  record(options: RecorderOptions): Recorder {
+    this.#requireOpen();
+    return record(this, options);
   }
 
   /** The token ids of a text. */

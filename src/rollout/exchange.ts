@@ -1,0 +1,130 @@
+/** A request and its answer -> what a trajectory keeps of them: ids and log-probabilities, no other fields. */
+import { OnpolicyError } from '../errors.ts';
+import type {
+  ChatCompletion,
+  ChatCompletionChunk,
+  Message,
+  Tool,
+  ToolCall,
+  TrajectoryChoice,
+} from '../protocol/index.ts';
+
+/** One request that was answered. */
+export type Exchange = {
+  readonly messages: readonly Message[];
+  readonly tools: readonly Tool[] | null;
+  /** At least one. */
+  readonly choices: readonly TrajectoryChoice[];
+};
+
+/**
+ * The choices of a whole answer.
+ * @throws OnpolicyError `UNSUPPORTED` when the service gives no token ids or log-probabilities
+ */
+export function choicesOf({ choices, prompt_token_ids }: ChatCompletion): TrajectoryChoice[] {
+  return choices.map(({ index, message, finish_reason, logprobs, token_ids }) => {
+    if (!token_ids || !prompt_token_ids || !logprobs?.content) throw withoutIds();
+    const { role, content, tool_calls, reasoning } = message;
+    return {
+      index,
+      finish_reason,
+      message: messageOf(role, content, tool_calls ?? [], reasoning),
+      logprobs: { content: logprobs.content.map(({ token, logprob }) => ({ token, logprob })) },
+      token_ids,
+      prompt_token_ids,
+    };
+  });
+}
+
+type Growing = {
+  role: string;
+  content: string;
+  reasoning: string;
+  readonly calls: { id: string; name: string; text: string }[];
+  readonly logprobs: { token: string; logprob: number }[];
+  readonly ids: number[];
+  finish: string | null;
+};
+
+/** Joins the chunks of a stream to choices, as far as they came. */
+export class ChunkJoiner {
+  readonly #choices: Growing[] = [];
+  #promptIds: readonly number[] | null = null;
+
+  /** @throws OnpolicyError `UNSUPPORTED` when the service gives no token ids or log-probabilities */
+  add(chunk: ChatCompletionChunk): void {
+    this.#promptIds = chunk.prompt_token_ids ?? this.#promptIds;
+    for (const { index, delta, token_ids, logprobs, finish_reason } of chunk.choices) {
+      const choice = this.#choice(index);
+      choice.role = delta.role ?? choice.role;
+      choice.content += delta.content ?? '';
+      choice.reasoning += delta.reasoning ?? delta.reasoning_content ?? '';
+      for (const call of delta.tool_calls ?? []) {
+        choice.calls[call.index] ??= { id: '', name: '', text: '' };
+        const known = choice.calls[call.index]!;
+        known.id = call.id ?? known.id;
+        known.name = call.function?.name ?? known.name;
+        known.text += call.function?.arguments ?? '';
+      }
+      for (const { token, logprob } of logprobs?.content ?? []) choice.logprobs.push({ token, logprob });
+      for (const id of token_ids ?? []) choice.ids.push(id);
+      choice.finish = finish_reason ?? choice.finish;
+      if (!this.#promptIds || (choice.finish !== null && choice.logprobs.length === 0)) throw withoutIds();
+    }
+  }
+
+  /** What came so far; choices without a token are left out. */
+  choices(): TrajectoryChoice[] {
+    return this.#choices.flatMap((choice, index) => {
+      const { role, content, reasoning, calls, logprobs, ids, finish } = choice;
+      if (ids.length === 0) return [];
+      const toolCalls = calls.map(({ id, name, text }): ToolCall => {
+        return { id, type: 'function', function: { name, arguments: text } };
+      });
+      return [
+        {
+          index,
+          finish_reason: finish,
+          message: messageOf(role, content, toolCalls, reasoning),
+          logprobs: { content: [...logprobs] },
+          token_ids: [...ids],
+          prompt_token_ids: this.#promptIds,
+        },
+      ];
+    });
+  }
+
+  #choice(index: number): Growing {
+    this.#choices[index] ??= {
+      role: 'assistant',
+      content: '',
+      reasoning: '',
+      calls: [],
+      logprobs: [],
+      ids: [],
+      finish: null,
+    };
+    return this.#choices[index]!;
+  }
+}
+
+function messageOf(
+  role: string,
+  content: string | null,
+  calls: readonly ToolCall[],
+  reasoning: string | null,
+): TrajectoryChoice['message'] {
+  return {
+    role,
+    content: content || (calls.length > 0 || reasoning ? null : ''),
+    ...(calls.length > 0 ? { tool_calls: calls } : {}),
+    ...(reasoning ? { reasoning } : {}),
+  };
+}
+
+function withoutIds(): OnpolicyError {
+  return new OnpolicyError(
+    'UNSUPPORTED',
+    'the service gives no token ids or log-probabilities, so its answers cannot be recorded for training',
+  );
+}

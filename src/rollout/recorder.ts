@@ -1,0 +1,106 @@
+/** A rollout's requests, by any client -> one trajectory with the ids and log-probabilities that were sampled. */
+import { OnpolicyError } from '../errors.ts';
+import { createHandler } from '../http/index.ts';
+import type { JsonObject, Trajectory } from '../protocol/index.ts';
+import type { Completions } from '../service.ts';
+import type { Exchange } from './exchange.ts';
+import { historiesOf } from './histories.ts';
+import { RecordedService } from './recorded-service.ts';
+import { wrongInput } from './wrong-input.ts';
+
+/** What is recorded. */
+export type RecorderOptions = {
+  /** The model that answers all requests, whatever model they name: an id or name, at a step with `name@3`. */
+  readonly model: string;
+};
+
+/** What a rollout was worth. */
+export type RecordingEnd = {
+  /** A finite number. */
+  readonly reward: number;
+  /** Numbers of your own; training averages them. */
+  readonly metrics?: JsonObject | undefined;
+  /** Anything worth keeping with the trajectory. */
+  readonly metadata?: JsonObject | undefined;
+};
+
+/**
+ * Records a rollout on any service that gives token ids and log-probabilities: a runtime, a pool, or a server of this library or
+ * of vLLM. `runtime.record` is the same for a runtime.
+ * @throws OnpolicyError `INVALID_REQUEST` for wrong options
+ */
+export function record(service: Completions, options: RecorderOptions): Recorder {
+  const { model, ...others } = options;
+  const [unknown] = Object.keys(others);
+  if (unknown !== undefined) throw wrongInput([unknown], 'model as the only option', 'an unknown option');
+  if (typeof model !== 'string' || model === '')
+    throw wrongInput(['model'], 'the id or name of a model', model);
+  return new Recorder(service, options);
+}
+
+/** One recording, for one rollout. */
+export class Recorder {
+  /** Answers requests in process, as the recorded service does. */
+  readonly service: Completions;
+  /**
+   * The same for clients of OpenAI's API, in place of the global `fetch`: it opens no port. Any base URL that ends with `/v1`
+   * and any API key will do.
+   */
+  readonly fetch: typeof globalThis.fetch;
+  readonly #begun: ((() => Exchange) | null)[] = []; // requests in their order; null: not answered
+  readonly #end = new AbortController();
+
+  /** @internal Use `runtime.record` or `record`. */
+  constructor(service: Completions, { model }: RecorderOptions) {
+    this.service = new RecordedService(service, {
+      model,
+      signal: this.#end.signal,
+      begin: (request) => {
+        this.#requireOpen();
+        const place = this.#begun.push(null) - 1;
+        return (choices) => {
+          this.#begun[place] = () => ({ ...request, choices: choices() });
+        };
+      },
+    });
+    const handler = createHandler(this.service, {
+      allowAnonymous: true,
+      models: [model],
+      corsOrigins: ['*'],
+    });
+    this.fetch = async (input, init) => {
+      const request = new Request(input, init);
+      const response = await handler(request);
+      request.signal.throwIfAborted();
+      return response;
+    };
+  }
+
+  /**
+   * Ends the recording. A request that still runs ends with `CLOSED`; of a stream that was left counts what came.
+   * @throws OnpolicyError `INVALID_REQUEST` for a reward that is not finite; `CONFLICT` when nothing was answered; `CLOSED`
+   * the second time
+   */
+  finish({ reward, metrics, metadata }: RecordingEnd): Trajectory {
+    this.#requireOpen();
+    if (!Number.isFinite(reward)) throw wrongInput(['reward'], 'a finite number', reward);
+    const exchanges = this.#begun
+      .flatMap((read) => read?.() ?? [])
+      .filter(({ choices }) => choices.length > 0);
+    if (exchanges.length === 0)
+      throw new OnpolicyError('CONFLICT', 'no request was answered since the recording began');
+    this.#end.abort(new OnpolicyError('CLOSED', 'the recording has ended'));
+    const [first, ...others] = historiesOf(exchanges);
+    return {
+      ...first!,
+      reward,
+      ...(others.length > 0 ? { additional_histories: others } : {}),
+      ...(metrics ? { metrics } : {}),
+      ...(metadata ? { metadata } : {}),
+    };
+  }
+
+  #requireOpen(): void {
+    if (this.#end.signal.aborted) throw new OnpolicyError('CLOSED', 'the recording has ended');
+  }
+}

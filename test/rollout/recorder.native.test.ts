@@ -1,0 +1,307 @@
+/** Rollouts of real clients, without a port: trajectories have the engine's ids and log-probabilities. */
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
+import { tool as langchainTool } from '@langchain/core/tools';
+import { ChatOpenAI } from '@langchain/openai';
+import { generateText, stepCountIs, streamText, tool } from 'ai';
+import OpenAI from 'openai';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import type { Message, Tool, Trajectory, TrajectoryChoice } from '../../src/protocol/index.ts';
+import { createRuntime, type Runtime } from '../../src/runtime.ts';
+
+const baseURL = 'http://recorded.test/v1';
+const home = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-record-'));
+let runtime: Runtime;
+let model: string;
+beforeAll(async () => {
+  runtime = await createRuntime({ home, threads: 1, prefixCache: false });
+  model = (await runtime.models.create({ base_model: 'onpolicy-tiny' })).id;
+});
+afterAll(async () => {
+  await runtime.close();
+  fs.rmSync(home, { recursive: true, force: true });
+});
+
+const user = (content: string): Message => ({ role: 'user', content });
+const weather: Tool = {
+  type: 'function',
+  function: {
+    name: 'get_weather',
+    description: 'The weather of a city',
+    parameters: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
+  },
+};
+const JSON_BODY = { 'content-type': 'application/json' };
+const QUESTION = 'What is the weather in Paris?';
+
+const choicesIn = (entries: Trajectory['messages_and_choices']) =>
+  entries.filter((entry): entry is TrajectoryChoice => 'message' in entry);
+
+/** What the engine gives for the turns of a trajectory, asked one by one: greedy, so every client's sampling agrees. */
+async function engineTurns({ messages_and_choices, tools }: Trajectory) {
+  const turns = [];
+  for (const [index, entry] of messages_and_choices.entries()) {
+    if (!('message' in entry)) continue;
+    const messages = messages_and_choices
+      .slice(0, index)
+      .map((one) => ('message' in one ? one.message : one)) as Message[];
+    const { choices, prompt_token_ids } = await runtime.createCompletion({
+      model,
+      messages,
+      tools,
+      temperature: 0,
+      max_tokens: 40,
+      logprobs: true,
+      return_token_ids: true,
+    });
+    turns.push({
+      prompt_token_ids,
+      token_ids: choices[0]!.token_ids,
+      logprobs: choices[0]!.logprobs!.content.map(({ logprob }) => logprob),
+    });
+  }
+  return turns;
+}
+
+const recordedTurns = ({ messages_and_choices }: Trajectory) =>
+  choicesIn(messages_and_choices).map(({ prompt_token_ids, token_ids, logprobs }) => ({
+    prompt_token_ids,
+    token_ids,
+    logprobs: logprobs!.content!.map(({ logprob }) => logprob),
+  }));
+
+/** Asks for the weather, gives the tool's result back, and lets the model say more. */
+const clients: Record<string, (fetch: typeof globalThis.fetch) => Promise<unknown>> = {
+  plain: async (fetch) => {
+    const ask = async (messages: Message[]) => {
+      const body = JSON.stringify({ messages, tools: [weather], temperature: 0, max_tokens: 40 });
+      const response = await fetch(`${baseURL}/chat/completions`, {
+        method: 'POST',
+        headers: JSON_BODY,
+        body,
+      });
+      return (await response.json()) as {
+        choices: { message: Message & { tool_calls: { id: string }[] } }[];
+      };
+    };
+    const messages = [user(QUESTION)];
+    const { message } = (await ask(messages)).choices[0]!;
+    const result: Message = { role: 'tool', tool_call_id: message.tool_calls[0]!.id, content: 'sunny' };
+    await ask([...messages, message, result]);
+  },
+  openai: async (fetch) => {
+    const client = new OpenAI({ baseURL, apiKey: 'any', fetch, maxRetries: 0 });
+    const runner = client.chat.completions.runTools(
+      {
+        model: 'gpt-5',
+        messages: [{ role: 'user', content: QUESTION }],
+        temperature: 0,
+        max_tokens: 40,
+        tools: [
+          {
+            type: 'function',
+            function: { ...weather.function, parse: JSON.parse, function: () => 'sunny' } as never,
+          },
+        ],
+      },
+      { maxChatCompletions: 2 },
+    );
+    await runner.done();
+  },
+  'openai, streaming': async (fetch) => {
+    const client = new OpenAI({ baseURL, apiKey: 'any', fetch, maxRetries: 0 });
+    const runner = client.chat.completions.runTools(
+      {
+        model: 'gpt-5',
+        messages: [{ role: 'user', content: QUESTION }],
+        stream: true,
+        temperature: 0,
+        max_tokens: 40,
+        tools: [
+          {
+            type: 'function',
+            function: { ...weather.function, parse: JSON.parse, function: () => 'sunny' } as never,
+          },
+        ],
+      },
+      { maxChatCompletions: 2 },
+    );
+    await runner.done();
+  },
+  ai: async (fetch) => {
+    await generateText({ model: provider(fetch), prompt: QUESTION, ...AI });
+  },
+  'ai, streaming': async (fetch) => {
+    await streamText({ model: provider(fetch), prompt: QUESTION, ...AI }).text;
+  },
+  langchain: async (fetch) => {
+    const chat = new ChatOpenAI({
+      model: 'gpt-5',
+      temperature: 0,
+      maxTokens: 40,
+      apiKey: 'any',
+      maxRetries: 0,
+      configuration: { baseURL, fetch },
+    });
+    const getWeather = langchainTool(async () => 'sunny', {
+      name: 'get_weather',
+      description: 'The weather of a city',
+      schema: z.object({ city: z.string() }),
+    });
+    const bound = chat.bindTools([getWeather]);
+    const first = await bound.invoke(QUESTION);
+    const { id, name, args } = first.tool_calls![0]!;
+    const result = await getWeather.invoke({ id: id!, name, args, type: 'tool_call' });
+    await bound.invoke([{ role: 'user', content: QUESTION }, first, result]);
+  },
+};
+
+const provider = (fetch: typeof globalThis.fetch) =>
+  createOpenAICompatible({ name: 'recorded', baseURL, fetch, includeUsage: true })('any');
+const AI = {
+  temperature: 0,
+  maxRetries: 0,
+  maxOutputTokens: 40,
+  stopWhen: stepCountIs(2),
+  tools: {
+    get_weather: tool({
+      description: 'The weather of a city',
+      inputSchema: z.object({ city: z.string() }),
+      execute: async () => 'sunny',
+    }),
+  },
+};
+
+describe('a rollout with a tool', () => {
+  it.each(Object.entries(clients))('%s: ids and log-probabilities are the engine’s', async (_, rollOut) => {
+    const recorder = runtime.record({ model });
+    await rollOut(recorder.fetch);
+    const trajectory = recorder.finish({ reward: 1, metrics: { turns: 2 } });
+    expect(trajectory).toMatchObject({ reward: 1, metrics: { turns: 2 } });
+    expect(trajectory.additional_histories).toBeUndefined();
+    expect(
+      trajectory.messages_and_choices.map((entry) => ('message' in entry ? 'choice' : entry.role)),
+    ).toEqual(['user', 'choice', 'tool', 'choice']);
+    expect(choicesIn(trajectory.messages_and_choices)[0]!.message.tool_calls).toMatchObject([
+      { function: { name: 'get_weather', arguments: '{"city": "Paris"}' } },
+    ]);
+    expect(trajectory.tools).toMatchObject([{ function: { name: 'get_weather' } }]);
+    expect(recordedTurns(trajectory)).toEqual(await engineTurns(trajectory));
+  });
+
+  it('trains, and the trainer agrees on the probabilities', async () => {
+    const rollOut = async (reward: number) => {
+      const recorder = runtime.record({ model });
+      const client = new OpenAI({ baseURL, apiKey: 'any', fetch: recorder.fetch, maxRetries: 0 });
+      const ask = (messages: OpenAI.ChatCompletionMessageParam[]) =>
+        client.chat.completions.create({ model: 'any', messages, max_tokens: 24, seed: reward });
+      const messages: OpenAI.ChatCompletionMessageParam[] = [{ role: 'user', content: 'Tell me a story.' }];
+      messages.push((await ask(messages)).choices[0]!.message, { role: 'user', content: 'What is 1 + 2?' });
+      await ask(messages);
+      return recorder.finish({ reward });
+    };
+    const trajectories = [await rollOut(0), await rollOut(1)];
+    const job = await runtime.train({ model_id: model, trajectory_groups: [{ trajectories }] });
+    const { metrics } = await job.done;
+    expect(metrics['train/probs_corr']).toBeGreaterThan(0.9999);
+    expect(metrics['data/step_num_groups_trainable']).toBe(1);
+  });
+});
+
+describe('the client', () => {
+  it('gets what it asked for, and no more', async () => {
+    const recorder = runtime.record({ model });
+    const request = { messages: [user('What is the capital of Peru?')], temperature: 0 };
+    const { choices, prompt_token_ids } = await recorder.service.createCompletion(request);
+    expect([choices[0]!.logprobs, choices[0]!.token_ids, prompt_token_ids]).toEqual([null, null, null]);
+    const asked = await recorder.service.createCompletion({
+      ...request,
+      logprobs: true,
+      top_logprobs: 1,
+      return_token_ids: true,
+    });
+    expect(asked.choices[0]!.logprobs!.content[0]!.top_logprobs).toHaveLength(1);
+    expect(asked.prompt_token_ids).not.toBeNull();
+    const stream = await recorder.service.createCompletion({ ...request, stream: true });
+    for await (const { choices } of stream)
+      for (const choice of choices) expect([choice.logprobs, choice.token_ids ?? null]).toEqual([null, null]);
+    recorder.finish({ reward: 0 });
+  });
+
+  it('aborts, and what a stream gave until then counts', async () => {
+    const recorder = runtime.record({ model });
+    const client = new OpenAI({ baseURL, apiKey: 'any', fetch: recorder.fetch, maxRetries: 0 });
+    const stream = await client.chat.completions.create({
+      model: 'any',
+      messages: [{ role: 'user', content: 'Tell me a story.' }],
+      stream: true,
+    });
+    let chunks = 0;
+    for await (const chunk of stream) if (chunk.choices[0]?.delta.content && ++chunks === 3) break;
+    await expect.poll(() => runtime.stats().running, { interval: 5 }).toBe(0);
+    const [choice] = choicesIn(recorder.finish({ reward: 0 }).messages_and_choices);
+    expect(choice!.finish_reason).toBeNull();
+    expect(choice!.token_ids!.length).toBeGreaterThan(0);
+    expect(choice!.logprobs!.content).toHaveLength(choice!.token_ids!.length);
+  });
+
+  it('keeps all choices of a request, and goes on with one', async () => {
+    const recorder = runtime.record({ model });
+    const messages = [user('Tell me a story.')];
+    const { choices } = await recorder.service.createCompletion({ messages, n: 3, seed: 5, max_tokens: 8 });
+    await recorder.service.createCompletion({
+      messages: [...messages, choices[1]!.message, user('Go on.')],
+      max_tokens: 8,
+    });
+    const trajectory = recorder.finish({ reward: 0 });
+    const histories = [trajectory, ...trajectory.additional_histories!];
+    expect(histories.map(({ messages_and_choices }) => choicesIn(messages_and_choices).length)).toEqual([
+      1, 1, 2,
+    ]);
+  });
+});
+
+describe('a recorder', () => {
+  it('refuses wrong options, rewards and uses by name', async () => {
+    expect(() => runtime.record({ model: '' })).toThrow('model: expected the id or name of a model, got ');
+    expect(() => runtime.record({ model, steps: 1 } as never)).toThrow(
+      'steps: expected model as the only option',
+    );
+    const recorder = runtime.record({ model });
+    expect(() => recorder.finish({ reward: 1 })).toThrow('no request was answered');
+    const request = { messages: [user('Hello.')], max_tokens: 2 };
+    await expect(
+      recorder.service.createCompletion({ ...request, use_beam_search: true, n: 2 }),
+    ).rejects.toMatchObject({ code: 'UNSUPPORTED', param: 'use_beam_search' });
+    await expect(recorder.service.createCompletion({ messages: 1 } as never)).rejects.toMatchObject({
+      code: 'INVALID_REQUEST',
+    });
+    await recorder.service.createCompletion(request);
+    expect(() => recorder.finish({ reward: Number.NaN })).toThrow(
+      'reward: expected a finite number, got NaN',
+    );
+    recorder.finish({ reward: 1 });
+    expect(() => recorder.finish({ reward: 1 })).toThrow('the recording has ended');
+    await expect(recorder.service.createCompletion(request)).rejects.toMatchObject({ code: 'CLOSED' });
+    const response = await recorder.fetch(`${baseURL}/chat/completions`, {
+      method: 'POST',
+      headers: JSON_BODY,
+      body: JSON.stringify(request),
+    });
+    expect(response.status).toBe(503);
+  });
+
+  it('ends what still runs', async () => {
+    const recorder = runtime.record({ model });
+    const request = { messages: [user('Tell me a story.')] };
+    await recorder.service.createCompletion({ ...request, max_tokens: 1 });
+    const endless = recorder.service.createCompletion({ ...request, ignore_eos: true });
+    endless.catch(() => {});
+    await expect.poll(() => runtime.stats().running, { interval: 2 }).toBe(1);
+    expect(choicesIn(recorder.finish({ reward: 0 }).messages_and_choices)).toHaveLength(1);
+    await expect(endless).rejects.toMatchObject({ code: 'ABORTED' });
+  });
+});
