@@ -1,11 +1,11 @@
-// The service over HTTP -> what the wire costs beside in-process calls, many streams at once, memory over many requests.
+// The service over HTTP -> the cost of the wire against in-process calls, many streams at once, memory over many requests.
 // Each part runs in a process of its own.
 import os from 'node:os';
 import path from 'node:path';
 import { inProcess, median, result, runParts } from './measure.mjs';
 import { ensureModel } from './model/make.mjs';
 
-/** Parts in order: each gives rows from what its process reports. */
+/** Parts in order: each turns its process's report into rows. */
 const PARTS = {
   overhead: async ({ model = ensureModel(), threads, rounds }) => {
     const { first, rates } = await inProcess('http/overhead.mjs', { model, threads, rounds });

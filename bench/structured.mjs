@@ -14,10 +14,10 @@ const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
 const data = path.resolve(root, '../shared/data/structured');
 const throughputModel = path.join(root, 'bench', 'models', 'qwen3-0.6b-q8_0.gguf');
 const KIND = { json: 0, regex: 1, choice: 2, gbnf: 3, ebnf: 3, lark: 3, structural_tag: 4 };
-/** Repetitions of each specification. The minimum of each step is used, as other load only adds time. */
+/** Repetitions of each specification. The minimum of each step counts, as other load only adds time. */
 const ROUNDS = 3;
 
-/** Real vocabularies lie in the sources that node-llama-cpp ships. */
+/** Real vocabularies, from the sources that node-llama-cpp ships. */
 function vocabularyFile(name) {
   const folder = path.join(root, 'bench', 'models', 'llama.cpp');
   if (!fs.existsSync(folder)) {
@@ -154,7 +154,7 @@ async function vocabularyRows({ grammar }) {
   ];
 }
 
-/** Decoding with a JSON Schema against the same without: they take turns, and ratios are taken within a round. */
+/** Decoding with a JSON Schema against decoding without, in turns; ratios are within a round. */
 async function throughputRows({ model = throughputModel, threads, rounds = 3, log }) {
   if (!fs.existsSync(model)) {
     log(`structured: throughput left out, there is no ${model}`);

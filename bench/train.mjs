@@ -1,11 +1,11 @@
 // The trainer on the 0.6B shape -> tokens per second against this machine's matrix product, shared prompts, memory.
-// Each part runs in a process of its own, and takes minutes: it trains real rows. Parts: --only speed,shared,memory,job
+// Each part trains real rows in its own process and takes minutes. Parts: --only speed,shared,memory,job
 import { inProcess, median, result, waitUntilQuiet } from './measure.mjs';
 import { ensureModel } from './model/make.mjs';
 
 const GIB = 2 ** 30;
 
-/** Parts in order: each gives rows from what its process reports. */
+/** Parts in order: each turns its process's report into rows. */
 const PARTS = {
   speed: async (settings) => {
     const { tokensPerSecond, gflops, peakGflops, forwardPeakShare } = await inProcess(

@@ -17,7 +17,7 @@ const prebuilt = path.join(root, 'prebuilds', `${process.platform}-${process.arc
 const require = createRequire(path.join(root, 'package.json'));
 const flags = new Set(process.argv.slice(2));
 
-// A package without its TypeScript sources is an installed one: there a prebuilt binary that loads is all it needs.
+// A package without TypeScript sources is an installed one. It needs only a prebuilt binary that loads.
 const isInstalledPackage = !fs.existsSync(path.join(root, 'src', 'index.ts'));
 
 try {

@@ -46,7 +46,7 @@ const SECTIONS = {
   ListQuery: 'The query of lists.',
 };
 
-/** Types that tables name and no section shows, as they are written. */
+/** Types that tables name and no section shows. */
 const FORMS = {
   Message: 'one of the messages below; `role` says which',
   ContentPart:

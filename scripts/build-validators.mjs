@@ -16,8 +16,8 @@ const require = createRequire(import.meta.url);
 const ANNOTATIONS = ['bounds', 'expected', 'tsType'];
 
 /**
- * Two habits of ajv that a hostile body turns into gigabytes: for every faulty item it copies all errors so far, and writes
- * a key of any length into the path again. Appending, and paths of bounded length, keep the work linear.
+ * Two patterns of ajv's code that a hostile body turns into gigabytes: each faulty item copies all errors so far, and repeats
+ * a key of any length in its path. Appending errors and bounding paths keeps the work linear.
  */
 const HELPERS = `function append(all, more) {
   if (all === null) return more;

@@ -85,7 +85,7 @@ function install(tarball, env) {
   expect(!fs.existsSync(path.join(installed, 'native', 'build')), 'nothing was compiled');
 }
 
-/** A folder of links to Node, npm and the system's small tools, and to no compiler. */
+/** A folder with links to Node, npm and the system's small tools, without a compiler. */
 function pathWithoutCompilers() {
   const bin = path.join(work, 'bin');
   fs.mkdirSync(bin);
@@ -119,7 +119,7 @@ function npm(args, env, cwd = app) {
   return execFileSync('npm', args, { cwd, env, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
 }
 
-/** What a command that has to fail says. */
+/** The output of a command that must fail. */
 function failure(work) {
   try {
     work();

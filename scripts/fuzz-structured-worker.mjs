@@ -1,4 +1,4 @@
-// The working half of fuzz-structured.mjs: makes each case from its number, walks it, and sends what it finds.
+// The worker of fuzz-structured.mjs: a case number -> its findings.
 import fs from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
@@ -207,7 +207,7 @@ function timedStep(matcher, token) {
   return { isTaken, took: cpuMs(start) };
 }
 
-/** A step again, on a fresh constraint of a fresh vocabulary: what only other work on the machine made slow is not slow twice. */
+/** Repeats a step on a fresh constraint and vocabulary. A step that other load slowed is not slow twice. */
 async function isSlowAgain(spec, tokens) {
   for (let round = 0; round < 3; round++) {
     const { constraint } = await grammar.compileConstraint(
@@ -222,14 +222,14 @@ async function isSlowAgain(spec, tokens) {
   return true;
 }
 
-/** Specifications that name tokens: one such token is allowed whatever its bytes would be as text. */
+/** Specifications that name tokens. A named token is allowed whatever its bytes. */
 const NAMES_TOKENS = /<\[|token/i;
 
 /** Compares mask bits with feeding the bytes of the token one at a time. */
 function checkTokens(matcher, tokens) {
   for (const token of tokens) {
     const bytes = grammar.tokenBytes(vocabulary, token);
-    // Special tokens are no text, and a format may name them.
+    // Special tokens have no text, and a format may name them.
     if (token >= 128000 || eosTokenIds.includes(token) || bytes.length === 0) continue;
     const probe = grammar.cloneMatcher(matcher);
     const isViable = bytes.every((byte) => grammar.accept(probe, single[byte]));
@@ -289,7 +289,7 @@ async function runCase(seed) {
       return;
     }
     token = pick(random, allowed);
-    // Every other case is only timed: what the probes look at is remembered, and would cost nothing in the steps after them.
+    // Every other case is only timed: probes fill caches that the next steps would hit.
     if (seed % 2 === 1 || NAMES_TOKENS.test(spec.text)) continue;
     const probes = Array.from({ length: 12 }, () => random(size)).concat(
       Array.from({ length: 6 }, () => pick(random, allowed)),

@@ -1,6 +1,5 @@
-// Trains the embedded model from random weights on its synthetic corpus, and puts it in the shipped one's place when it answers
-// the examination at least as well in every skill.
-//   --out FILE (default bench/models/onpolicy-tiny-new.gguf), --from FILE (goes on from its weights instead of random ones),
+// Trains the embedded model from random weights on its synthetic corpus. Replaces the shipped one if no skill of the exam gets worse.
+//   --out FILE (default bench/models/onpolicy-tiny-new.gguf), --from FILE (starts from its weights instead of random ones),
 //   --steps N, --minutes N (instead of steps), --rate N, --rows N (a step), --seed N, --threads N, --report N (steps between lines),
 //   --questions N (a skill), --keep (never replaces the shipped file), --exam (examines --out without training)
 import fs from 'node:fs';

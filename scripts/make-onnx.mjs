@@ -1,6 +1,6 @@
 // Writes a GGUF model of llama's shape, the embedded one unless --model FILE is given, as an ONNX folder:
 //   --out FOLDER (default bench/models/onpolicy-tiny-onnx), --no-positions, --last-rows, --data-files N (weights beside the graph),
-//   --weights float32|float16|q8|q4|q4f16|rounded (to four bits, kept as floats), --zeros and --four-bit-head (with four bits),
+//   --weights float32|float16|q8|q4|q4f16|rounded (to four bits, stored as floats), --zeros and --four-bit-head (with four bits),
 //   --layout own (with --attention plain|grouped, --half), or as exporters write it: torch, merged, grouped (--positions, --packed),
 //   --written-out (attention of torch: not as scaled_dot_product_attention),
 //   --gguf FILE (writes the model as a GGUF file with 32-bit weights as well)

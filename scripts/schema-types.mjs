@@ -89,7 +89,7 @@ export function boundsOf(schema) {
   return parts.join('; ');
 }
 
-/** The limits of 64 bits are no numbers that a reader recognises. */
+/** Limits of 64 bits are left out: no reader recognises them. */
 function numberWords(value) {
   return Math.abs(value) === 2 ** 63 ? `${value < 0 ? '-2^63' : '2^63 - 1'}` : value;
 }

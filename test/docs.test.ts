@@ -1,4 +1,4 @@
-/** What the docs say about the repository is true: files, links and commands that they name exist, and none is left out. */
+/** The docs are true about the repository: files, links and commands they name exist, and none is missing. */
 import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';

@@ -1,4 +1,4 @@
-/** Imports in src point one way: a folder imports only from what stands above it in this list, through its face. */
+/** Imports in src point one way: a folder imports only folders above it in this list, through their face. */
 import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';

@@ -1,4 +1,4 @@
-/** Includes in native/ point one way: a folder includes only what stands above it in this list. A new folder is given its place. */
+/** Includes in native/ point one way: a folder includes only folders above it in this list. */
 import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';

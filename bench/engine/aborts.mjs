@@ -1,4 +1,4 @@
-// Settings -> what is still in use after 500 requests on the embedded model were aborted at random moments.
+// Settings -> sequences and cells in use after 500 requests on the embedded model were aborted at random moments.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createRuntime } from '../../dist/index.js';
 import { report, settingsOfProcess } from '../measure.mjs';
@@ -15,7 +15,7 @@ const runtime = await createRuntime({
 let started = 0;
 let aborted = 0;
 let finished = 0;
-/** A whole answer, aborted after a random time; it may still be waiting then. */
+/** A whole answer, aborted after a random time, perhaps while it waits. */
 async function abortAfterTime(request) {
   const controller = new AbortController();
   const timer = setTimeout(() => controller.abort(), Math.random() * latestMs);

@@ -1,6 +1,6 @@
 // A runtime and a request -> milliseconds until every choice has its first token.
 
-/** Time from the call to the moment at which all `n` choices of `content` have a token. */
+/** Milliseconds from the call until all `n` choices of `content` have a token. */
 export async function timeToFirstTokens(runtime, content, n = 1) {
   const startMs = performance.now();
   const stream = await runtime.createCompletion({

@@ -1,5 +1,5 @@
-// Settings -> resident memory, and what of it JavaScript's heap has in use, after some numbers of requests on the embedded
-// model, or another one. Runs with --expose-gc.
+// Settings -> resident memory and used JavaScript heap after some numbers of requests on the embedded model or another one.
+// Runs with --expose-gc.
 import { createRuntime } from '../../dist/index.js';
 import { report, settingsOfProcess } from '../measure.mjs';
 import { wordPrompt } from '../prompts.mjs';

@@ -1,6 +1,5 @@
-// Settings -> processor time that this library's JavaScript takes for a step of 32 sequences, on an engine that computes nothing.
-// The whole path is in it: scheduling, reading the sampled rows, text, log-probabilities, chunks, and the readers. And the
-// part of it that the next step waits for.
+// Settings -> processor time of this library's JavaScript for a step of 32 sequences, on an engine that computes nothing. The
+// whole path is included: scheduling, sampled rows, text, log-probabilities, chunks, readers. Also the part that delays the next step.
 import { answer } from '../../dist/answer/answer.js';
 import { LeaseScope } from '../../dist/common/index.js';
 import { Engine } from '../../dist/engine/engine.js';
@@ -11,7 +10,7 @@ import { report, settingsOfProcess } from '../measure.mjs';
 const { rounds, sequences = 32, steps = 400, tops = 5 } = settingsOfProcess();
 const VOCABULARY = 32_768;
 
-/** Every token is three letters, so that texts grow as real ones do. */
+/** Every token has three letters, so texts grow like real ones. */
 const tokenizer = {
   vocabSize: VOCABULARY,
   eosId: 0,
@@ -23,7 +22,7 @@ const tokenizer = {
   isSpecial: (id) => id === 0,
 };
 
-/** Answers every step at once with the same columns, of the size that the real engine gives back. */
+/** Answers every step at once with the same columns, as large as the real engine's. */
 class InstantBackend {
   vocabSize = VOCABULARY;
   kvTokens = 1024 * sequences;
@@ -68,7 +67,7 @@ class InstantBackend {
   }
 }
 
-/** Milliseconds of each step while all sequences run: of processor time, and until the next one begins. */
+/** Milliseconds of each step while all sequences run: processor time, and time until the next one starts. */
 async function measure(fields) {
   const backend = new InstantBackend();
   const template = readTemplate('{{ messages[0].content }}', tokenizer, undefined);

@@ -1,4 +1,4 @@
-// Settings -> the client of this library against llama.cpp's own server on the embedded model: [what was asked, whether it came out right].
+// Settings -> the client of this library against llama.cpp's own server on the embedded model: [question, whether its answer was right].
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { isDeepStrictEqual } from 'node:util';
@@ -42,12 +42,12 @@ const SCHEMA = {
   response_format: { type: 'json_schema', json_schema: { name: 'city', schema: CITY_OBJECT } },
 };
 
-/** What is asked, and what of the answers has to be the same. */
+/** Requests, and the parts of their answers that must be equal. */
 const QUESTIONS = [
   ['What is the capital of Peru?', {}],
   ['What color is snow?', {}],
   ['Translate to French: house', {}],
-  // Not to the end: that server gives the token which ends an answer no text, and leaves it out of streams.
+  // Not to the end: that server gives the end token no text and leaves it out of streams.
   ['What is the capital of Peru?', { logprobs: true, top_logprobs: 3, max_tokens: 8 }],
   ['What is the weather in Lima?', { ...WEATHER, tool_choice: 'required' }],
   ['What is the weather in Lima?', { ...WEATHER, tool_choice: NAMED }],
@@ -110,7 +110,7 @@ async function isAnswered(request) {
   return isSame(await whole(remote, request), expected) && isSame(await streamed(remote, request), expected);
 }
 
-/** Of a server without models to train, every method says so by name. */
+/** Against a server that cannot train, every such method refuses by name. */
 async function isRefused() {
   const { models, checkpoints, trainingJobs } = remote;
   const calls = [
@@ -130,7 +130,7 @@ async function isRefused() {
   );
 }
 
-/** Ends a stream that would go on for long; its slot is free again at once. */
+/** Ends a long stream; its slot is free at once. */
 async function isFreed(leave) {
   const controller = new AbortController();
   const messages = [{ role: 'user', content: 'Write a story.' }];

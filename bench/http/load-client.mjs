@@ -1,4 +1,4 @@
-// A server's address, questions and their answers -> what came of as many streams as asked for, all at once.
+// A server's address, questions and their answers -> the outcome of many streams at once.
 import { connect } from '../../dist/index.js';
 import { report, settingsOfProcess } from '../measure.mjs';
 

@@ -16,7 +16,7 @@ const {
 } = settingsOfProcess();
 const runtime = await createRuntime({ model, gpu: false, threads, contextSize: 512, maxSequences: streams });
 
-/** The prompt is cached after its first use: what remains is one step of the engine, and the wire. */
+/** The prompt is cached after its first use, so one engine step and the wire remain. */
 const request = {
   messages: [{ role: 'user', content: wordPrompt(16, 0) }],
   max_completion_tokens: 2,
@@ -27,10 +27,10 @@ const request = {
 const recorded = []; // chunks of the answer
 for await (const chunk of await runtime.createCompletion(request)) recorded.push(chunk);
 
-/** When the runtime had taken the last request in, and when it gave the first token. */
+/** When the runtime accepted the last request, and when it gave the first token. */
 const door = { begunMs: 0, tokenMs: 0, isRecorded: false };
 
-/** The runtime, timed; or what it answered before. */
+/** The runtime, timed; or its recorded answers. */
 const timed = {
   createCompletion: async (request, options) => {
     const stream = door.isRecorded ? replay() : await runtime.createCompletion(request, options);
@@ -63,7 +63,7 @@ async function firstTokenMs(service) {
   return firstMs;
 }
 
-// The same bytes at the same times, but made and taken apart by nobody.
+// The same bytes at the same times, without encoding and parsing.
 const requestText = JSON.stringify(request);
 const eventTexts = recorded.map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`);
 const bare = await barePair(async (write) => {
@@ -76,7 +76,7 @@ const bare = await barePair(async (write) => {
   write('data: [DONE]\n\n');
 });
 
-/** Between requests: what the last one leaves to do is no part of the next one. */
+/** A pause between requests, so that work left by one does not slow the next. */
 const PAUSE_MS = 5;
 
 const ways = {
@@ -85,7 +85,7 @@ const ways = {
   bare: () => bare.ask(requestText),
 };
 
-/** Of one request: the whole time to its first token, and what of it lies outside the runtime's own work on it. */
+/** Of one request: the time to its first token, and the part of it outside the runtime. */
 async function timeOnce(way) {
   if (!door.isRecorded) await sleep(PAUSE_MS);
   const startMs = performance.now();
@@ -93,8 +93,8 @@ async function timeOnce(way) {
   return { wholeMs: firstMs - startMs, aroundMs: door.begunMs - startMs + (firstMs - door.tokenMs) };
 }
 
-// Steps of a large model take longer one time than another by more than the wire takes. So what is compared is the time
-// until the runtime has taken a request in, and from when it gives the token: of requests made in turn.
+// The steps of a large model vary by more than the wire costs. So the time before the runtime accepts a request and after it
+// gives the token is compared, for requests made in turn.
 door.isRecorded = true; // until the wire's code is compiled as in a server that has run for a while
 for (let i = 0; i < warmUps; i++) for (const way of Object.keys(ways)) await timeOnce(way);
 door.isRecorded = false;

@@ -99,7 +99,7 @@ export function writeGguf(file, keyValues, tensors, onProgress = () => {}) {
   fs.renameSync(partial, file);
 }
 
-/** The key-values of a GGUF file: Map of key -> type number and value, as the bytes that stand in the file. */
+/** The key-values of a GGUF file: Map of key -> type number and value, as the bytes in the file. */
 export function readKeyValues(file) {
   const bytes = fs.readFileSync(file);
   if (bytes.toString('latin1', 0, 4) !== 'GGUF') throw new Error(`${file} is no GGUF file`);

@@ -13,7 +13,7 @@ export const MODELS_FOLDER = fileURLToPath(new URL('../models/', import.meta.url
 const LOGIT_DEVIATION = 2.5;
 const NORMAL_TOKEN = 1;
 
-/** Path of the model; it is written when it is not there yet. `type` is that of the matrices: q8_0, f16 or f32. */
+/** Path of the model, written if absent. `type`: that of the matrices: q8_0, f16 or f32. */
 export function ensureModel({ shape: name = 'qwen3-0.6b', type = 'q8_0', out, force = false } = {}) {
   const shape = SHAPES[name];
   if (!shape) throw new Error(`shape: expected one of ${Object.keys(SHAPES).join(', ')}, got ${name}`);

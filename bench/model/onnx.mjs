@@ -22,7 +22,7 @@ const BYTE_DEVIATION = 73.9;
 /** File names of the kinds of weights, as exporters call them. */
 const FILES = { fp32: 'model.onnx', q8: 'model_quantized.onnx' };
 
-/** Path of the graph; the folder is written when it is not there yet. `type`: fp32, or q8 with signed bytes. */
+/** Path of the graph; the folder is written if absent. `type`: fp32, or q8 with signed bytes. */
 export async function ensureOnnxModel({ shape: name = 'llama-135m', type = 'q8' } = {}) {
   const shape = SHAPES[name];
   const folder = path.join(MODELS_FOLDER, `${name}-onnx`);
@@ -47,14 +47,14 @@ export async function ensureOnnxModel({ shape: name = 'llama-135m', type = 'q8' 
   return file;
 }
 
-/** Bytes of the matrices that a token is multiplied with. */
+/** Bytes of the matrices that one token is multiplied with. */
 export function weightBytesPerToken({ shape: name = 'llama-135m', type }) {
   const matrices = tensorsOf(SHAPES[name], 'f32', LOGIT_DEVIATION).filter(({ norm }) => !norm);
   const numbers = matrices.reduce((sum, { dims: [inputs, outputs] }) => sum + inputs * outputs, 0);
   return numbers * (type === 'fp32' ? FLOAT_BYTES : 1);
 }
 
-/** The embedded model as a folder; it is written when it is not there yet. */
+/** The embedded model as a folder, written if absent. */
 export function ensureTinyFolder() {
   const folder = path.join(MODELS_FOLDER, 'onpolicy-tiny-onnx');
   if (fs.existsSync(folder)) return folder;

@@ -79,7 +79,7 @@ export function tensorsOf(shape, matrixType, logitDeviation) {
   return tensors;
 }
 
-/** The metadata of a model of this shape; the tokenizer's part is taken from `vocabulary` as it stands. */
+/** The metadata of a model of this shape; the tokenizer's part is copied from `vocabulary`. */
 export function metadataOf(shape, name, matrixType, vocabulary) {
   const { architecture } = shape;
   const keyValues = new Map([

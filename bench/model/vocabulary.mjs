@@ -1,11 +1,11 @@
-// A vocabulary's name -> its GGUF file, taken once out of the llama.cpp sources that node-llama-cpp ships as a git bundle.
+// A vocabulary's name -> its GGUF file, extracted once from the llama.cpp sources that node-llama-cpp ships as a git bundle.
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** Path of `ggml-vocab-<name>.gguf` in `folder`; extracted when it is not there yet. */
+/** Path of `ggml-vocab-<name>.gguf` in `folder`; extracted if absent. */
 export function extractVocabulary(name, folder) {
   const file = path.join(folder, `ggml-vocab-${name}.gguf`);
   if (fs.existsSync(file)) return file;

@@ -7,11 +7,11 @@ import { inTurns } from '../turns.mjs';
 const PROMPT_WORDS = 32;
 /** What the words come to. */
 const PROMPT_TOKENS = 110;
-/** What this library's peer takes off for the template. */
+/** Tokens that the peer's template adds. */
 const TEMPLATE_TOKENS = 8;
 /** Steps of a measurement, some seconds long. */
 const OUTPUT_TOKENS = { 1: 112, 8: 44 };
-/** What engines with JavaScript of their own answer before they are measured, so that their code is compiled. */
+/** Warm-up of engines written in JavaScript, so that their code is compiled. */
 const WARM_UP = { answers: 3, tokens: 150 };
 
 const OURS = 'onpolicy';
@@ -19,7 +19,7 @@ const BARE = 'bare session runs';
 const TRANSFORMERS = 'transformers.js';
 const ALONE = `${TRANSFORMERS}, one after the other`;
 
-/** The engines that are compared at a number of sequences; one that is `alone` has a single one at any number. */
+/** The engines compared at each number of sequences; an `alone` one always runs one sequence. */
 function enginesOf(sequences) {
   const transformers = { script: 'peers/transformers.mjs', settings: { promptWords: PROMPT_WORDS } };
   const ours = { promptTokens: PROMPT_WORDS + TEMPLATE_TOKENS, runtime: { contextSize: 512 } };

@@ -1,4 +1,4 @@
-// Settings -> time of a prompt that is only read, and of one whose tokens are scored too, in turns.
+// Settings -> time of a prompt without and with scores of its tokens, in turns.
 import { createRuntime } from '../../dist/index.js';
 import { report, settingsOfProcess } from '../measure.mjs';
 import { wordPrompt } from '../prompts.mjs';

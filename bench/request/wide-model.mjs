@@ -1,4 +1,4 @@
-// Writes a GGUF with random weights and a vocabulary of any size: for measuring what depends on the vocabulary alone.
+// Writes a GGUF with random weights and a vocabulary of any size: to measure the cost of the vocabulary.
 import fs from 'node:fs';
 
 const [STRING, UINT32, INT32, FLOAT32, ARRAY] = [8, 4, 5, 6, 9];

@@ -1,14 +1,14 @@
-// Dialogues -> packed rows of tokens for the trainer. Only what the assistant says is learnt.
+// Dialogues -> packed rows of tokens for the trainer. Only the assistant's turns are targets.
 import { drawDialogue } from './dialogues.mjs';
 import { SKILLS } from './skills.mjs';
 
 /** One in this many questions is held out of the corpus. */
 const HELD_OUT_SHARE = 20;
-/** Skills with so many questions that some can be held out; the others are tables to be known by heart. */
+/** Skills with enough questions to hold some out. The others are small tables. */
 const HELD_OUT_BEGINNINGS = ['What is', 'Compute', 'Calculate', 'Is', 'Extract', 'Count', 'Sort'];
 const MEMORIZED = /^What is (the|my)/;
 
-/** Whether a question is for the examination only: by its text, so that every seed agrees. */
+/** Whether a question is held out. Depends on its text only, so all seeds agree. */
 export function isHeldOut(question) {
   if (MEMORIZED.test(question) || !HELD_OUT_BEGINNINGS.some((word) => question.startsWith(word)))
     return false;
@@ -40,7 +40,7 @@ export function examination(random, count) {
   return exams;
 }
 
-/** A dialogue as the model's chat template renders it: pieces of text with their weight; 0: not learnt. */
+/** A dialogue as the chat template renders it: pieces of text with their weight; 0: no target. */
 export function renderDialogue({ system, tools, messages }) {
   const pieces = [];
   const lines = [...(system ? [system] : []), ...(tools.length ? ['Tools:', ...tools] : [])];

@@ -5,15 +5,15 @@ import { CITIES, NAMES, SYSTEM_TURNS, WEATHER } from './words.mjs';
 const TOOLS = ['get_weather', 'calculate'];
 
 const user = (content) => ({ role: 'user', content });
-/** `weight`: how much each answer's tokens count when they are learnt. */
+/** `weight`: that of the answer's tokens in the loss. */
 const assistant = (content, weight = 1) => ({ role: 'assistant', content, weight });
 const call = (name, given) =>
   assistant(`<tool_call>\n{"name": "${name}", "arguments": ${given}}\n</tool_call>`);
 
-/** Names of skills, each as often as its share says. */
+/** Names of skills, repeated by their share. */
 const NAMES_BY_SHARE = Object.entries(SKILLS).flatMap(([name, { share }]) => Array(share).fill(name));
 
-/** Draws until the question is not one of those that are kept for the end. */
+/** Draws until the question is not held out. */
 function exchange(random, isHeldOut) {
   for (;;) {
     const { draw, weight } = SKILLS[random.pick(NAMES_BY_SHARE)];

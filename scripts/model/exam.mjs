@@ -1,7 +1,7 @@
 // A model file and questions -> how many it answers right, greedily, through the engine.
 import { createRuntime } from '../../dist/index.js';
 
-/** Questions that are asked at one time. */
+/** Questions in flight. */
 const AT_ONCE = 16;
 
 /** `exams`: Map of skill -> [{ question, answer, system?, messages?, tools? }]. Map of skill -> { right, asked }. */
@@ -34,7 +34,7 @@ async function ask(runtime, { question, messages, tools, isRight, answer }) {
   return isRight ? isRight(message) : message.content === answer;
 }
 
-/** A table of Markdown: each skill's right answers, of the former model and of the new one. */
+/** A Markdown table: right answers of each skill, old model and new. */
 export function renderTable(former, next) {
   const lines = [...next].map(([skill, { right, asked }]) => {
     const before = former.get(skill);
@@ -50,7 +50,7 @@ export function renderTable(former, next) {
   ].join('\n');
 }
 
-/** Whether the new model is at least as good as the former one in every skill. */
+/** Whether the new model is at least as good in every skill. */
 export function isAtLeastAsGood(former, next) {
   return [...next].every(([skill, { right }]) => right >= former.get(skill).right);
 }

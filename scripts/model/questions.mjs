@@ -1,4 +1,4 @@
-// Examination questions of every skill, none of which the corpus holds where there are enough to choose from.
+// Skills -> exam questions, held out of the corpus where a skill has enough.
 import { examination } from './corpus.mjs';
 import { CITIES, LISTS, NAMES } from './words.mjs';
 
@@ -57,7 +57,7 @@ const calculation = ({ integer, pick }) => {
   };
 };
 
-/** As many things of the kind as asked for, all different. */
+/** `count` different things of a kind. */
 const list = ({ pick }) => {
   const kind = pick(Object.keys(LISTS));
   const [word, count] = pick([

@@ -1,6 +1,6 @@
-// A model file's shapes -> random weights for a training run to start from.
+// A model file's shapes -> random initial weights.
 
-/** Deviation of the token embeddings: they are the head too, so logits begin near 0. */
+/** Deviation of the token embeddings. They are the head too, so logits start near 0. */
 const EMBEDDING_DEVIATION = 0.05;
 
 /** Sets every weight of a trainer: norms to one, matrices to normal numbers. `random`: from createRandom. */
@@ -19,7 +19,7 @@ export async function setRandomWeights(trainer, random) {
   await trainer.setWeights(weights);
 }
 
-/** What adds to the residual stream starts smaller: there are two such matrices a layer. */
+/** Matrices that add to the residual stream, two a layer, start smaller. */
 function deviationOf(name, size, layers) {
   if (name.startsWith('token_embd')) return EMBEDDING_DEVIATION;
   const addsToStream = name.includes('attn_output') || name.includes('ffn_down');

@@ -1,8 +1,8 @@
-// A trainer and rows -> trained weights: warm-up, then a rate that falls along half a cosine.
+// A trainer and rows -> trained weights: warm-up, then cosine decay of the rate.
 
-/** Steps until the rate is at its highest. */
+/** Warm-up steps. */
 const WARM_UP = 100;
-/** The rate ends at this share of the highest. */
+/** Final rate as a share of the highest. */
 const LAST_SHARE = 0.02;
 
 /** The rate after a share `progress` (0 to 1) of the run. */

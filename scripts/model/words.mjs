@@ -50,7 +50,7 @@ export const OPPOSITES = Object.fromEntries(
   ]),
 );
 
-/** Thing, as it stands in a question -> its colour. */
+/** Thing, as questions name it -> its colour. */
 export const THING_COLORS = {
   grass: 'green',
   snow: 'white',
@@ -94,7 +94,7 @@ export const FRENCH = {
   white: 'blanc',
 };
 
-/** Kinds of things that lists are made of. */
+/** Kinds of things in lists. */
 export const LISTS = {
   fruits: ['apple', 'banana', 'cherry', 'grape', 'lemon', 'orange', 'peach', 'pear', 'plum', 'strawberry'],
   animals: ['dog', 'cat', 'fox', 'wolf', 'bear', 'lion', 'horse', 'sheep', 'rabbit', 'cow'],

@@ -1,6 +1,6 @@
-// Matrices of bytes, with activations quantized on the way.
+// 8-bit matrices -> products with activations that are quantized at run time.
 
-/** Quantizes an input once, whatever is multiplied with it: its bytes, their scale and their zero. */
+/** Quantizes an input once for all its products: its bytes, scale and zero point. */
 function quantize(graph, input) {
   const outputs = ['quantized', 'scale', 'zero'].map((part) => `${input}.${part}`);
   graph.once(outputs[0], () => graph.addMany('DynamicQuantizeLinear', [input], outputs));
@@ -10,7 +10,7 @@ function quantize(graph, input) {
 /**
  * Signed bytes with one scale per matrix.
  * @param chunks name of a tensor -> Buffers: bytes of a matrix (inputs, outputs), 32-bit floats of a vector
- * @param scale name of a matrix -> what one step of a byte stands for
+ * @param scale name of a matrix -> the value of one step of a byte
  */
 export function int8Weights({ chunks, sizes, scale }) {
   const times = (graph, input, name, dims) => {

@@ -3,10 +3,10 @@ import fs from 'node:fs';
 import { toHalf } from './half.mjs';
 import { encodeModel, externalTensor, node, tensor, value } from './proto.mjs';
 
-/** Constants of fewer numbers stay in the graph. */
+/** Smaller constants, counted in numbers, stay in the graph. */
 const SMALL_COUNT = 256;
 
-/** Nodes in the order of computing. Every method that adds one returns the name of its output. */
+/** Nodes in the order of execution. A method that adds one returns the name of its output. */
 export class Graph {
   #nodes = [];
   #constants = new Map(); // name -> tensor
@@ -81,7 +81,7 @@ export class Graph {
     return `${opType}_${this.#count++}`;
   }
 
-  /** A small constant of integers; the same one is kept once. `dims` of a scalar: []. */
+  /** A small constant of integers; equal ones are stored once. `dims` of a scalar: []. */
   ints(values, dims = [values.length]) {
     const bytes = Buffer.from(BigInt64Array.from(values, BigInt).buffer);
     return this.#constant(`int_${values.join('_')}_${dims.length}`, 'int64', dims, bytes);
@@ -104,7 +104,7 @@ export class Graph {
     return name;
   }
 
-  /** Adds what makes `name`, unless this branch has it already. */
+  /** Adds the nodes that compute `name`, unless this branch has them. */
   once(name, build) {
     if (!this.#known.has(name)) build();
     this.#known.add(name);

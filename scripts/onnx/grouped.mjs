@@ -1,5 +1,5 @@
 // A llama-shaped decoder's sizes and weights -> an ONNX graph as onnxruntime's own model builder writes it: fused norms, and
-// attention as one operator a layer, which is given the lengths of the rows.
+// one attention operator a layer that takes the lengths of the rows.
 import { Graph } from './graph.mjs';
 
 const OPSET = 21;

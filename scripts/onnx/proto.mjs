@@ -1,4 +1,4 @@
-// A model graph as plain objects -> the bytes of an ONNX file. Only the messages and fields that are written here.
+// A model graph as plain objects -> the bytes of an ONNX file. Knows only the messages and fields used here.
 import protobuf from 'protobufjs';
 
 const { root } = protobuf.parse(`

@@ -7,13 +7,13 @@ const CONTROL = 3;
 const USER_DEFINED = 4;
 const UNUSED = 5;
 
-/** How texts are cut before merging, by the file's name for it. */
+/** The pre-tokenizer of each name that a file may give. */
 const PATTERNS = {
   qwen2:
     "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+",
 };
 
-/** Writes both files. Ids without use stay without a token. */
+/** Writes both files. Unused ids get no token. */
 export function writeTokenizer(folder, { ggml, chat_template: template }) {
   const pattern = PATTERNS[ggml.pre];
   if (ggml.model !== 'gpt2' || !pattern)

@@ -40,7 +40,7 @@ export function writeTorch(file, shape, weights, options = {}) {
   graph.save();
 }
 
-/** Everything from ids to logits. `past`: the cache of each layer; null: it is empty, and not looked at. */
+/** From ids to logits. `past`: the cache of each layer; null: no cache is read. */
 function decode(context, { ids, mask, given, kept }, past, makeMask) {
   const { graph, shape, weights, type } = context;
   let hidden = weights.embedding(graph, ids, shape);

@@ -1,10 +1,10 @@
-// How matrices of floats stand in the graph. Weights are objects of four functions: `embedding`, `vector`, `linear` and `head`.
-// `chunks`: name of a tensor -> Buffers of its 32-bit floats; matrices are (outputs, inputs), turned ones (inputs, outputs).
+// Float tensors -> constants of the graph. Weights are objects of four functions: `embedding`, `vector`, `linear` and `head`.
+// `chunks`: name of a tensor -> Buffers of its float32 values; matrices are (outputs, inputs), transposed ones (inputs, outputs).
 import { toHalf } from './half.mjs';
 
 const EMBEDDING = 'token_embd.weight';
 
-/** The embedding once more: kept once, and turned by the operator itself. */
+/** A tied head: the embedding is stored once and transposed by the operator. */
 function gemmHead(graph, hidden, { width, vocabSize }) {
   const rows = graph.add('Reshape', [hidden, graph.ints([-1, width])]);
   const scores = graph.add('Gemm', [rows, EMBEDDING], { transB: 1 });
@@ -12,7 +12,7 @@ function gemmHead(graph, hidden, { width, vocabSize }) {
   return graph.add('Reshape', [scores, graph.add('Concat', [front, graph.ints([vocabSize])], { axis: 0 })]);
 }
 
-/** The embedding once more, turned by an operator of its own: tied weights as exporters of torch leave them. */
+/** A tied head with a Transpose node, as the exporters of torch write it. */
 export function tiedHead(graph, hidden) {
   return graph.add('MatMul', [hidden, graph.add('Transpose', [EMBEDDING], { perm: [1, 0] })]);
 }

@@ -1,4 +1,4 @@
-/** What a completion holds, and what the fields of a request do to it. */
+/** The contents of a completion, and the effect of request fields on it. */
 import { describe, expect, it } from 'vitest';
 import type { ChatCompletionChunk } from '../../src/protocol/index.ts';
 import { createRuntime } from '../../src/runtime.ts';

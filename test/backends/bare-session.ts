@@ -1,4 +1,4 @@
-/** A graph as it stands in its file, run by onnxruntime alone: what everything that is done to graphs is compared with. */
+/** A graph as in its file, run by onnxruntime alone: the reference for all rewrites. */
 import { InferenceSession, Tensor } from 'onnxruntime-node';
 import { copyFromHalf } from '../../src/backends/onnx/half.ts';
 

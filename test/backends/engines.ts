@@ -16,7 +16,7 @@ export const EMBEDDED = path.join(root, 'models/onpolicy-tiny.gguf');
 /** Logits of graphs that quantize activations depend on what runs beside them: they are compared run by run. */
 export const DYNAMIC = 0.25;
 
-/** Graphs of `npm run make:onnx`, by what is special about them. */
+/** Graphs of `npm run make:onnx`, by their special feature. */
 export const GRAPHS = {
   'ONNX, padded on the left': [],
   'ONNX, fused attention, weights beside the graph': [
@@ -37,7 +37,7 @@ export const FOUR_BITS = {
   rounded: ['--weights', 'rounded'],
 } as const;
 
-/** What is done to a graph when it is loaded: one operator for attention, new keys and values alone, or nothing. */
+/** Rewrites of a graph at load: one operator for attention, only new keys and values, or none. */
 export type Change = 'fused' | 'fresh' | 'none';
 
 /** Graphs as exporters write them: how they are made, how they are changed, and how far logits may be from those of the file alone. */

@@ -1,4 +1,4 @@
-/** Graphs in the shapes that exporters write: whatever is done to them, they give what their file gives alone. */
+/** Graphs in the layouts of exporters: after any rewrite the outputs are those of the file. */
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ComputeThread } from '../../src/backends/onnx/compute-thread.ts';
@@ -220,7 +220,7 @@ describe.skipIf(whyNoOnnx() !== null).each(Object.keys(LAYOUTS))('%s', (name) =>
     controller.abort();
     await expect(stopped).rejects.toMatchObject({ code: 'ABORTED' });
     expect(texts(await beside)).not.toEqual(['']);
-    // What is aborted while a step runs is counted until the step ends.
+    // A sequence aborted during a step counts until the step ends.
     await expect.poll(() => runtime.stats()).toMatchObject({ running: 0, waiting: 0 });
   });
 });

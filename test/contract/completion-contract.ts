@@ -1,4 +1,4 @@
-/** What every service must do about completions, whatever stands between it and the embedded model. */
+/** What every service must do with completions, whatever lies between it and the embedded model. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { OnpolicyError } from '../../src/errors.ts';
 import type { ChatCompletion, ChatCompletionChunk, ChatCompletionRequest } from '../../src/protocol/index.ts';
@@ -102,7 +102,7 @@ function stable(answer: ChatCompletion): unknown {
   };
 }
 
-/** The same, but log-probabilities may be off by 0.05: what is cached or in the same step decides their last digits. */
+/** The same, but log-probabilities may be off by 0.05: the cache and the batch decide their last digits. */
 function nearly(value: unknown, key = ''): unknown {
   if (key === 'logprob' && typeof value === 'number') return expect.closeTo(value, 1);
   if (Array.isArray(value)) return value.map((one) => nearly(one));

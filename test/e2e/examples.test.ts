@@ -1,4 +1,4 @@
-/** Every file in examples/ runs as it stands against the built package, and prints what its first line promises. */
+/** Every file in examples/ runs unchanged against the built package, and prints what its first line promises. */
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -7,7 +7,7 @@ import { ROOT, runNode } from './program.ts';
 
 const folder = path.join(ROOT, 'examples');
 
-/** What an example prints, and what it is told. Sampled texts differ between processors, so only their form is given. */
+/** An example's input and output. Sampled texts differ between processors, so only their form is checked. */
 type Example = { readonly prints: RegExp; readonly input?: string; readonly mostLines?: number };
 const EXAMPLES: Readonly<Record<string, Example>> = {
   '01-hello.mjs': { prints: /^The capital of Peru is Lima\.\n\d+ tokens read, 10 generated\n$/ },

@@ -1,4 +1,4 @@
-/** One process computes a prompt, another one goes on from it. */
+/** One process computes a prompt, another one continues it. */
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';

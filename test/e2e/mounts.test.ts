@@ -18,7 +18,7 @@ const programs = new Map(
   ]),
 );
 
-/** What the programs import from `electron`: it notes the handler, and answers requests through it as the app would. */
+/** Stands in for `electron`: stores the handler and answers requests through it as the app would. */
 const ELECTRON = `
 export const app = { whenReady: async () => {} };
 export const protocol = {

@@ -25,7 +25,7 @@ export type RunOptions = {
   readonly env?: NodeJS.ProcessEnv;
   /** Flags of Node itself. */
   readonly nodeFlags?: readonly string[];
-  /** What it reads from its standard input. Default: nothing. */
+  /** Its standard input. Default: empty. */
   readonly input?: string;
   /** A program that has not ended by then is killed, so `signal` is set. */
   readonly timeoutMs?: number;

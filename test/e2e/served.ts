@@ -1,4 +1,4 @@
-/** The embedded model behind a server, with models and checkpoints in memory: what the tests of real clients talk to. */
+/** The embedded model behind a server, with models and checkpoints in memory, for tests of real clients. */
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';

@@ -32,7 +32,7 @@ async function open(gguf: GgufModel, isKvUnified: boolean): Promise<Backend> {
   return backend;
 }
 
-/** Without log-probabilities, it takes forced tokens. */
+/** Without log-probabilities, forced tokens are used. */
 function greedySampler(vocabSize: number, topLogprobs: number): SamplerHandle {
   const { Sampler, SamplerPlan } = loadAddon();
   return new Sampler(new SamplerPlan({ vocabSize, temperature: 0, topLogprobs }), 0n);

@@ -32,7 +32,7 @@ class Run {
     return this.#sequences['abcd'.indexOf(letter)]!;
   }
 
-  /** Does it; returns what the slots answer. */
+  /** Runs the operation on the slots and returns their answer. */
   do(action: Action): unknown {
     const [verb, argument = ''] = action.split(' ');
     const sequence = this.of(argument[0]!);

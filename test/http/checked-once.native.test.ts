@@ -46,7 +46,7 @@ beforeEach(() => counts.clear());
 const chat = { messages: [{ role: 'user', content: 'Hi' }], max_tokens: 1, stream: false } as const;
 const groups = [{ trajectories: [{ reward: 1, messages_and_choices: [{ role: 'user', content: 'Hi' }] }] }];
 
-/** A client of the handler: what it sends has unknown fields, as other clients' requests have. */
+/** A client of the handler whose requests have unknown fields, as other clients' do. */
 function clientOf(handler: Handler): Service {
   const fetch = (async (url: string, init: RequestInit) => {
     const body = init.body === undefined ? {} : { body: withUnknown(String(init.body)) };

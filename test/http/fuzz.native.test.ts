@@ -1,4 +1,4 @@
-/** Hostile requests to the embedded model behind a server: what is legal is answered, all else refused, and nothing goes on. */
+/** Hostile requests to the embedded model behind a server: legal ones are answered, others refused, and nothing keeps running. */
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';

@@ -1,4 +1,4 @@
-/** What is said of one field of a request, and what is said of many. */
+/** Rows of cases for one field of a request. */
 import type { ValidChatRequest } from '../../src/protocol/index.ts';
 
 export type Row = {

@@ -1,4 +1,4 @@
-/** Every field of a chat completion request by itself: what it takes, what it becomes, what it refuses. */
+/** Every field of a chat completion request alone: accepted values, their result, refused values. */
 import { describe, expect, it } from 'vitest';
 import type { ValidChatRequest } from '../../src/protocol/index.ts';
 import { IGNORED_FIELDS } from '../../src/protocol/schemas/chat-completion.ts';

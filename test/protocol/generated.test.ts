@@ -1,4 +1,4 @@
-/** What is made from the schemas is up to date: docs, defaults; and every field has its tests. */
+/** Docs and defaults made from the schemas are up to date; every field has its tests. */
 import fs from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { definitions, validated } from '../../src/protocol/schemas/index.ts';

@@ -1,4 +1,4 @@
-/** Training jobs, logs, models, checkpoints, pages: what their doors take and refuse. */
+/** Training jobs, logs, models, checkpoints, pages: what they accept and refuse. */
 import { describe, expect, it } from 'vitest';
 import { OnpolicyError } from '../../src/errors.ts';
 import {

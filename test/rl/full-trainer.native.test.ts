@@ -1,4 +1,4 @@
-/** All weights of a model trained: gradients, what the engine makes of the file, and two ways to compute a row. */
+/** All weights of a model trained: gradients, the engine on the saved file, two ways to compute a row. */
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';

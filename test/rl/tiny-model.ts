@@ -4,7 +4,7 @@ import { loadAddon } from '../../src/native/index.ts';
 import { openLibraries } from '../../src/native/libraries.ts';
 import type { PackedRow } from '../../src/rl/trainer.ts';
 
-/** What the model looks like; sizes must be whole blocks of the type. */
+/** The model's shape; sizes must be whole blocks of the type. */
 export type TinyModel = {
   readonly architecture: 'llama' | 'qwen2' | 'qwen3' | 'gemma3';
   /** As ggml names it, for example `q4_K`. */

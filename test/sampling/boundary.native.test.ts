@@ -1,4 +1,4 @@
-/** What the addon refuses at its boundary, and that it lives in worker threads. */
+/** Values that the addon refuses, and its use in worker threads. */
 
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';

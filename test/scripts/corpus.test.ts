@@ -1,4 +1,4 @@
-/** The embedded model's corpus: what it says is right, in the model's own template, and never what the examination asks. */
+/** The embedded model's corpus: its answers are right, in the model's template, and it holds no exam question. */
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { renderChatTemplate } from '../../src/template/index.ts';

@@ -1,4 +1,4 @@
-/** Ambiguous grammars, left and hidden left recursion among them: what they take, against their languages spelled out. */
+/** Ambiguous grammars, left and hidden left recursion among them: their language against a list of its texts. */
 import { describe, expect, it } from 'vitest';
 import { compileConstraint } from '../../src/structured/index.ts';
 import { accepts, smallVocabulary } from './vocabularies.ts';

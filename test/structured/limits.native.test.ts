@@ -1,4 +1,4 @@
-/** What is bounded: searches at compile time, the work of a mask, values that must not repeat. */
+/** Bounds: searches at compile time, the work of a mask, values that must not repeat. */
 import { describe, expect, it } from 'vitest';
 import { compileConstraint, type StructuredOutputs } from '../../src/structured/index.ts';
 import { accepts, smallVocabulary } from './vocabularies.ts';

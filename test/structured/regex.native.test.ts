@@ -7,7 +7,7 @@ const vocabulary = smallVocabulary();
 const eos = vocabulary.eosTokenIds[0]!;
 const mask = new Int32Array(Math.ceil(vocabulary.size / 32));
 
-/** Expressions full of parts that contain each other, and counts that overlap: what is made smaller while it is compiled. */
+/** Expressions full of parts that contain each other, and counts that overlap: simplification during compilation. */
 const expression: fc.Arbitrary<string> = fc.letrec<{ expression: string }>((tie) => ({
   expression: fc.oneof(
     { maxDepth: 4, depthIdentifier: 'regex' },

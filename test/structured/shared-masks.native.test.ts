@@ -1,4 +1,4 @@
-/** Constraints on one vocabulary share what they know of expressions; each must still get masks of its own. */
+/** Constraints on one vocabulary share caches of expressions; each must still get its own masks. */
 import { expect, it } from 'vitest';
 import { compileConstraint, createVocabulary } from '../../src/structured/index.ts';
 

@@ -1,11 +1,11 @@
-/** What the template tests share: both engines, the golden data beside the checkout, and a short way to render. */
+/** Shared by the template tests: both engines, the golden data beside the checkout, and a short way to render. */
 import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { compileChatTemplate, type RenderInput, type RenderOptions } from '../../src/template/index.ts';
 
 export const ENGINES = ['compiled', 'interpreted'] as const;
 
-/** The moment that the goldens were made at, on the clock of whatever time zone the test runs in. */
+/** The time of the goldens, in the local time zone. */
 export const GOLDEN_NOW = new Date(2026, 0, 5, 9, 7, 3);
 
 /** Path of a file of the template data, or null (with a printed reason) where the data is absent. */

@@ -89,7 +89,7 @@ describe.skipIf(!isPresent)('Jinja2', () => {
     expect(answers).toHaveLength(templates.length);
     const different = templates.flatMap((text, index) => {
       const { output, error } = answers[index]!;
-      // Addresses cannot agree, and Jinja2 folds slices of constants in a way of its own.
+      // Addresses cannot agree, and Jinja2 folds slices of constants differently.
       if (output !== undefined && / at 0x|object at/i.test(output)) return [];
       let ours: string | undefined;
       try {

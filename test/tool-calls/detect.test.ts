@@ -65,7 +65,7 @@ const EXPECTED: Readonly<Record<string, ToolFormat>> = {
   'llcpp-tests/yandex_YandexGPT-5-Lite-8B-instruct': 'yandex',
 };
 
-/** Templates whose rendered history is no example of what the model writes, and why. */
+/** Templates whose rendered history differs from the model's own output, and why. */
 const NOT_RENDERED: Readonly<Record<string, string>> = {
   'llcpp/LFM2-8B-A1B': 'drops calls',
   'llcpp/LFM2.5-Instruct': 'drops calls',

@@ -1,4 +1,4 @@
-/** Structural tags: their shape, and that what they describe is what the parsers read. */
+/** Structural tags: their shape, and that the parsers read the texts they allow. */
 import { describe, expect, it } from 'vitest';
 import {
   type StructuralFormat,

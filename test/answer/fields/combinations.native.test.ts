@@ -1,4 +1,4 @@
-/** Fields together, and values that are absent, null or at their bounds: what they give, or which field they name as wrong. */
+/** Fields together, and values that are absent, null or at their bounds: their result, or the field named as wrong. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createRuntime, type Runtime } from '../../../src/runtime.ts';
 import { PARIS, PARIS_ANSWER, STORY } from '../asking.ts';

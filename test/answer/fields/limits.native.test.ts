@@ -21,7 +21,7 @@ describe('the context', () => {
       message: expect.stringContaining(`at most ${left} fit`),
     });
     for (const fields of [{ max_completion_tokens: left }, {}]) {
-      // what is left of the context is the default
+      // the default is the rest of the context
       const full = await ask(small, PARIS, { ...fields, ignore_eos: true });
       expect(full.usage.total_tokens).toBe(64);
       expect(full.choices[0]!.finish_reason).toBe('length');

@@ -11,7 +11,7 @@ import type { Runtime } from '../../../src/runtime.ts';
 /** Fields beside the messages. */
 export type Fields = Partial<ChatCompletionRequest>;
 
-/** Random weights of 32 bits, and such a cache: what is drawn does not depend on what else is in a step. */
+/** Random float32 weights and cache: sampled tokens do not depend on the batch. */
 export const EXACT_MODEL = path.resolve(import.meta.dirname, '../../golden/training/tiny-llama.gguf');
 
 /** A template that is only the content of its messages. */

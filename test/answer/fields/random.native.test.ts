@@ -1,4 +1,4 @@
-/** Random requests over most fields at once: the stream joins to the whole answer, and what is counted and reported fits together. */
+/** Random requests over most fields at once: the joined stream equals the whole answer, and counts agree. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { OnpolicyError } from '../../../src/errors.ts';
 import type {

@@ -1,4 +1,4 @@
-/** What the sampling fields do to the distribution: processed log-probabilities against the formulas, on the embedded model. */
+/** The sampling fields' effect on the distribution: processed log-probabilities against the formulas, on the embedded model. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createRuntime, type Runtime } from '../../../src/runtime.ts';
 import { logSoftmax } from '../../fakes/reference-sampler.ts';

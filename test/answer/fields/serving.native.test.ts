@@ -20,7 +20,7 @@ afterAll(async () => {
 
 const LONG = { ignore_eos: true, max_tokens: 60 };
 
-/** The tags of requests in the order in which they end; each is begun when the one before it has begun. */
+/** The tags of requests in the order they end; each starts after the one before it has started. */
 async function endings(on: Runtime, requests: readonly (readonly [string, Fields])[]): Promise<string[]> {
   const order: string[] = [];
   const running: Promise<unknown>[] = [];
@@ -203,7 +203,7 @@ describe('special tokens', () => {
     );
     const [first] = await on.tokenize('', { addSpecialTokens: true });
     expect(await prompt({ add_special_tokens: true })).toEqual([first, ...(await prompt({}))]);
-    // what is added counts among the tokens that a cut keeps, and stays
+    // added tokens count among those that truncation leaves, and stay
     const messages = [{ role: 'user' as const, content: 'one two three four five six' }];
     const whole = await prompt({ messages });
     const cut = { messages, add_special_tokens: true, truncate_prompt_tokens: 4 };

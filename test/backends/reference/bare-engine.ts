@@ -1,4 +1,4 @@
-/** Runs the bare C++ engine in a process of its own: what our results are compared with. */
+/** Runs the bare C++ engine in another process, as the reference. */
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import { createRequire } from 'node:module';
