@@ -11,6 +11,8 @@ import {
   admitChatRequest,
   type ChatCompletion,
   type ChatCompletionRequest,
+  checkCallOptions,
+  checkTokenIds,
   checkVocabulary,
   fault,
   splitAtDoor,
@@ -18,6 +20,8 @@ import {
   throwFaults,
   type ValidChatRequest,
   validateChatRequest,
+  validateDetokenizeRequest,
+  validateTokenizeRequest,
   validateTrainingJobRequest,
 } from './protocol/index.ts';
 import { makeReport } from './report/index.ts';
@@ -135,6 +139,7 @@ export class Runtime implements Service {
     options: CallOptions = {},
   ): Promise<ChatCompletion | ChatCompletionStream> {
     this.#requireOpen();
+    checkCallOptions(options);
     const { scheduling, maxLogprobs, allowRequestTemplate } = this.#options;
     return await this.#answer(
       validateChatRequest(request, { scheduling, maxLogprobs, allowRequestTemplate }),
@@ -144,7 +149,7 @@ export class Runtime implements Service {
 
   async #answer(
     valid: ValidChatRequest,
-    { signal }: CallOptions,
+    { signal, traceId }: CallOptions,
   ): Promise<ChatCompletion | ChatCompletionStream> {
     if (signal?.aborted)
       throw new OnpolicyError('ABORTED', 'the request was aborted', { cause: signal.reason });
@@ -153,13 +158,17 @@ export class Runtime implements Service {
     const leased = leases.add(await leaseModel(this.#models, this.#find, valid.model, signal));
     checkVocabulary(valid, leased.model.tokenizer.vocabSize);
     this.#requireOpen();
-    return await answer(leased, valid, {
-      signal,
-      leases,
-      processedLogprobs: this.#options.logprobsMode === 'processed',
-      kvTransferFolder: this.#options.kvTransferFolder,
-      arrival: this.#arrivals++,
-    });
+    return await answer(
+      leased,
+      { ...valid, request_id: valid.request_id ?? traceId ?? null },
+      {
+        signal,
+        leases,
+        processedLogprobs: this.#options.logprobsMode === 'processed',
+        kvTransferFolder: this.#options.kvTransferFolder,
+        arrival: this.#arrivals++,
+      },
+    );
   }
 
   /**
@@ -169,6 +178,7 @@ export class Runtime implements Service {
    */
   async train(request: TrainingJobRequest, options: CallOptions = {}): Promise<TrainingJob> {
     this.#requireOpen();
+    checkCallOptions(options);
     return await this.#training.train(validateTrainingJobRequest(request), options);
   }
 
@@ -178,6 +188,7 @@ export class Runtime implements Service {
    */
   async sft(request: SftRequest, options: CallOptions = {}): Promise<TrainingJob> {
     this.#requireOpen();
+    checkCallOptions(options);
     return await this.#training.sft(request, options);
   }
 
@@ -191,28 +202,37 @@ export class Runtime implements Service {
     return record(this, options);
   }
 
-  /** The token ids of a text. */
+  /**
+   * The token ids of a text.
+   * @throws OnpolicyError `INVALID_REQUEST` for a wrong argument
+   */
   async tokenize(
     text: string,
     options: { model?: string; addSpecialTokens?: boolean; parseSpecial?: boolean } = {},
   ): Promise<number[]> {
     this.#requireOpen();
-    const { tokenizer } = await this.#models.get(options.model ?? null);
-    const ids = await tokenizer.encode(text, {
-      addSpecial: options.addSpecialTokens ?? false,
-      parseSpecial: options.parseSpecial ?? false,
+    const valid = validateTokenizeRequest(text, options);
+    const { tokenizer } = await this.#models.get(valid.model || null);
+    const ids = await tokenizer.encode(valid.text, {
+      addSpecial: valid.addSpecialTokens ?? false,
+      parseSpecial: valid.parseSpecial ?? false,
     });
     return Array.from(ids);
   }
 
-  /** The text of token ids. */
+  /**
+   * The text of token ids.
+   * @throws OnpolicyError `INVALID_REQUEST` for a wrong argument, and for an id that the vocabulary does not have
+   */
   async detokenize(
     ids: readonly number[],
     options: { model?: string; skipSpecialTokens?: boolean } = {},
   ): Promise<string> {
     this.#requireOpen();
-    const { tokenizer } = await this.#models.get(options.model ?? null);
-    return detokenize(tokenizer, ids, options.skipSpecialTokens ?? false);
+    const valid = validateDetokenizeRequest(ids, options);
+    const { tokenizer } = await this.#models.get(valid.model || null);
+    checkTokenIds(valid.ids, tokenizer.vocabSize);
+    return detokenize(tokenizer, valid.ids, valid.skipSpecialTokens ?? false);
   }
 
   /**
@@ -222,6 +242,16 @@ export class Runtime implements Service {
   async report(model: string): Promise<string> {
     this.#requireOpen();
     return await makeReport(this.#store.store, model);
+  }
+
+  /** Names of models that requests can use, the default one first. Registered models have names of their own. */
+  servedModels(): string[] {
+    return this.#models.names();
+  }
+
+  /** Whether a reference is such a name, a model file that exists, or the URI of one. */
+  hasModel(reference: string): boolean {
+    return this.#models.has(reference);
   }
 
   /** Numbers about the engines of all loaded models together. */

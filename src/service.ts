@@ -25,6 +25,8 @@ import type {
 export type CallOptions = {
   /** Aborts the call; it rejects with code `ABORTED`. */
   readonly signal?: AbortSignal;
+  /** Id of a completion whose request has no `request_id`. Unlike that one, completions that run may share it. */
+  readonly traceId?: string;
 };
 
 /** A training job that was started here. */

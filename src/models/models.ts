@@ -128,6 +128,7 @@ export class Models {
   readonly #options: ServingOptions;
   readonly #aliases: ReadonlyMap<string, ModelOptions>;
   readonly #default: ModelOptions;
+  readonly #defaultName: string;
   readonly #byReference = new Map<string, Shared<RunningModel>>();
   readonly #byFile = new Map<string, Shared<RunningModel>>(); // and options
   readonly #loaded = new Set<RunningModel>();
@@ -139,9 +140,12 @@ export class Models {
     aliases: Record<string, string | ModelOptions>,
   ) {
     this.#options = options;
-    this.#default = toModelOptions(defaultModel ?? EMBEDDED_MODEL);
     const named = Object.entries({ [EMBEDDED_NAME]: EMBEDDED_MODEL, ...aliases });
-    this.#aliases = new Map(named.map(([name, model]) => [name, toModelOptions(model)]));
+    const given = new Map(named.map(([name, model]) => [name, toModelOptions(model)]));
+    this.#aliases = new Map([...given].map(([name, model]) => [name, resolveAlias(model, given, [name])]));
+    const fallback = toModelOptions(defaultModel ?? EMBEDDED_NAME);
+    this.#default = resolveAlias(fallback, given, []);
+    this.#defaultName = fallback.path;
   }
 
   /** The model behind a reference: an alias, a path, an `hf:` URI, or nothing for the default one. Loads it on first use. */
@@ -159,6 +163,17 @@ export class Models {
       });
     }
     return await opening.wait(signal);
+  }
+
+  /** Names that references may use: that of the default model, then all others. */
+  names(): string[] {
+    return [...new Set([this.#defaultName, ...this.#aliases.keys()])];
+  }
+
+  /** Whether a reference is one of the names, a file that exists, or a URI. */
+  has(reference: string): boolean {
+    if (this.names().includes(reference) || reference.startsWith('hf:')) return true;
+    return reference !== '' && fs.existsSync(path.resolve(reference));
   }
 
   /** Every model that is loaded now. */
@@ -278,6 +293,20 @@ function outputRows(vocabSize: number, maxRunning: number): number {
     maxRunning + MIN_SCORE_ROWS,
     Math.min(MAX_SCORE_ROWS, Math.floor(SCORE_BYTES / (4 * vocabSize))),
   );
+}
+
+/** The model that an alias stands for, also through other aliases; what is set on the way wins. `seen`: aliases followed. */
+function resolveAlias(
+  model: ModelOptions,
+  aliases: ReadonlyMap<string, ModelOptions>,
+  seen: readonly string[],
+): ModelOptions {
+  const next = seen.includes(model.path) ? undefined : aliases.get(model.path);
+  if (next) {
+    const { path: _alias, ...own } = model;
+    return resolveAlias({ ...next, ...own }, aliases, [...seen, model.path]);
+  }
+  return model.path === EMBEDDED_NAME ? { ...model, path: EMBEDDED_MODEL } : model;
 }
 
 function toModelOptions(model: string | ModelOptions): ModelOptions {

@@ -6,7 +6,7 @@ import type { ChatCompletionRequest } from './generated/request-types.ts';
 import { normalizeChatRequest } from './normalize-chat-request.ts';
 import { chatRules } from './rules/index.ts';
 import type { ChatRuleOptions } from './rules/rule.ts';
-import { vocabularyFaults } from './rules/vocabulary.ts';
+import { idFaults, vocabularyFaults } from './rules/vocabulary.ts';
 import type { ValidChatRequest } from './valid-chat-request.ts';
 import { atTheDoor, type DoorOptions, schemaFaults, unknownFields } from './validate.ts';
 
@@ -17,7 +17,12 @@ export type ChatRequestOptions = Partial<ChatRuleOptions> &
     readonly vocabSize?: number;
   };
 
-const DEFAULTS: ChatRuleOptions = { maxLogprobs: null, scheduling: 'fcfs', allowRequestTemplate: true };
+const DEFAULTS: ChatRuleOptions = {
+  maxLogprobs: null,
+  maxChoices: null,
+  scheduling: 'fcfs',
+  allowRequestTemplate: true,
+};
 
 const INT64_MIN = -(2n ** 63n);
 const INT64_MAX = 2n ** 63n - 1n;
@@ -47,10 +52,16 @@ export function checkChatRequest(
  */
 export function admitChatRequest(
   request: Checked<ChatCompletionRequest>,
-  limits: ChatRuleOptions,
+  limits: Partial<ChatRuleOptions>,
 ): ValidChatRequest {
-  throwFaults(limitRules.flatMap(({ check }) => check(request, limits) ?? []));
+  const settings = { ...DEFAULTS, ...limits };
+  throwFaults(limitRules.flatMap(({ check }) => check(request, settings) ?? []));
   return normalizeChatRequest(request);
+}
+
+/** Checks that a tokenizer has these ids. Throws `INVALID_REQUEST`. */
+export function checkTokenIds(ids: readonly number[], vocabSize: number): void {
+  throwFaults(idFaults(['ids'], ids, vocabSize));
 }
 
 /** Checks the token ids of a request that was validated before its model was known. Throws `INVALID_REQUEST`. */

@@ -43,6 +43,19 @@ export function fault(
   };
 }
 
+/** The faults of a list's items: the first ones in words, the others only counted, as a hostile list can have very many. */
+export function itemFaults<Item>(
+  items: readonly Item[],
+  isWrong: (item: Item) => boolean,
+  toFault: (item: Item, index: number) => ErrorDetail,
+): ErrorDetail[] {
+  const faults: ErrorDetail[] = [];
+  items.forEach((item, i) => {
+    if (isWrong(item)) faults.push(faults.length < MAX_LISTED_FAULTS ? toFault(item, i) : faults[0]!);
+  });
+  return faults;
+}
+
 /** What was found wrong with an input. */
 export type Faults = {
   /** The first ones, at most {@link MAX_LISTED_FAULTS}. */

@@ -1,9 +1,11 @@
 /** The wire: request types and the door that checks them, response types. */
 
+export { checkCallOptions, isTraceId } from './call-options.ts';
 export {
   admitChatRequest,
   type ChatRequestOptions,
   checkChatRequest,
+  checkTokenIds,
   checkVocabulary,
   validateChatRequest,
 } from './chat-completion.ts';
@@ -13,8 +15,10 @@ export {
   type ValidListQuery,
   type ValidModelCreateRequest,
   validateCheckpointDeleteRequest,
+  validateDetokenizeRequest,
   validateListQuery,
   validateModelCreateRequest,
+  validateTokenizeRequest,
 } from './model.ts';
 export type * from './public.ts';
 export { validateLogRequest, validateTrainingJobRequest } from './trajectory-requests.ts';

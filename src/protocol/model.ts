@@ -1,6 +1,12 @@
 /** The doors for models and checkpoints: any input -> a valid request with its defaults, or one error that lists every fault. */
-import { invalidRequest } from './faults.ts';
-import type { CheckpointDeleteRequest, ListQuery, ModelCreateRequest } from './generated/request-types.ts';
+import { fault, invalidRequest, throwFaults } from './faults.ts';
+import type {
+  CheckpointDeleteRequest,
+  DetokenizeRequest,
+  ListQuery,
+  ModelCreateRequest,
+  TokenizeRequest,
+} from './generated/request-types.ts';
 import { atTheDoor, type DoorOptions, type RequestName, schemaFaults, unknownFields } from './validate.ts';
 
 /** A valid request to create a model. */
@@ -33,6 +39,23 @@ export function validateCheckpointDeleteRequest(
   options: DoorOptions = {},
 ): CheckpointDeleteRequest {
   return validated('CheckpointDeleteRequest', input, options) as CheckpointDeleteRequest;
+}
+
+/** Checks a text for the tokenizer, with its options. Throws `INVALID_REQUEST` with all faults. */
+export function validateTokenizeRequest(text: unknown, options: unknown = {}): TokenizeRequest {
+  return validated('TokenizeRequest', withArgument('text', text, options), {}) as TokenizeRequest;
+}
+
+/** Checks token ids for the tokenizer, with their options. Throws `INVALID_REQUEST` with all faults. */
+export function validateDetokenizeRequest(ids: unknown, options: unknown = {}): DetokenizeRequest {
+  return validated('DetokenizeRequest', withArgument('ids', ids, options), {}) as DetokenizeRequest;
+}
+
+/** A method's first argument among its options. */
+function withArgument(name: string, value: unknown, options: unknown): unknown {
+  if (typeof options !== 'object' || options === null)
+    throwFaults([fault(['options'], 'type', 'an object', options)]);
+  return { ...atTheDoor(() => ({ ...(options as object) })), [name]: value };
 }
 
 /** Checks which page of a list is wanted; nothing at all is the first page. Throws `INVALID_REQUEST` with all faults. */

@@ -1,7 +1,7 @@
 /** The doors for training jobs and logs: any input -> a valid request, or one error that lists every fault. */
 import type { ErrorDetail } from '../errors.ts';
 import type { Checked, CheckedLogRequest } from './checked.ts';
-import { invalidRequest, throwFaults } from './faults.ts';
+import { fault, invalidRequest, throwFaults } from './faults.ts';
 import type {
   LogRequest,
   TrainingJobRequest,
@@ -46,6 +46,22 @@ function freeFormFaults(groups: readonly TrajectoryGroup[]): ErrorDetail[] {
   );
 }
 
+/** Metrics are averaged: numbers and flags; null stands for none. The reward has a field of its own. */
+function metricFaults(loc: readonly string[], metrics: object): ErrorDetail[] {
+  const faults: ErrorDetail[] = [];
+  for (const [name, value] of Object.entries(metrics)) {
+    const at = [...loc, name];
+    if (REWARDS.has(name))
+      faults.push(fault(at, 'value', 'no such name: it is computed from `reward`', value));
+    else if (!['number', 'boolean', 'undefined'].includes(typeof value) && value !== null)
+      faults.push(fault(at, 'type', 'a number, true, false or null; `metadata` takes all else', value));
+  }
+  return faults;
+}
+
+/** Names of metrics that are computed from the field `reward`. */
+const REWARDS = new Set(['reward', 'reward_std_dev']);
+
 /** Parts of a trajectory that have no schema of their own must be JSON data: they are stored and rendered. */
 function trajectoryFaults(trajectory: Trajectory, loc: readonly string[]): ErrorDetail[] {
   const faults: ErrorDetail[] = [];
@@ -60,6 +76,8 @@ function trajectoryFaults(trajectory: Trajectory, loc: readonly string[]): Error
     const found = freeFormFault([...loc, field], trajectory[field]);
     if (found) faults.push(found);
   }
+  for (const field of ['metrics', 'auto_metrics'] as const)
+    if (faults.length === 0) faults.push(...metricFaults([...loc, field], trajectory[field] ?? {}));
   trajectory.messages_and_choices.forEach((entry, i) => {
     const found = freeFormFault([...loc, 'messages_and_choices', String(i)], entry);
     if (found) faults.push(found);

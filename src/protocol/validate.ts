@@ -4,9 +4,11 @@ import { type Faults, type SchemaError, toFaults } from './faults.ts';
 import {
   ChatCompletionRequest,
   CheckpointDeleteRequest,
+  DetokenizeRequest,
   ListQuery,
   LogRequest,
   ModelCreateRequest,
+  TokenizeRequest,
   TrainingJobRequest,
 } from './generated/validators.ts';
 
@@ -15,9 +17,11 @@ type Validator = ((input: unknown) => boolean) & { errors?: readonly SchemaError
 const validators = {
   ChatCompletionRequest,
   CheckpointDeleteRequest,
+  DetokenizeRequest,
   ListQuery,
   LogRequest,
   ModelCreateRequest,
+  TokenizeRequest,
   TrainingJobRequest,
 };
 

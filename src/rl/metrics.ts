@@ -28,7 +28,7 @@ export function trajectoryMetrics(groups: readonly TrajectoryGroup[], split: str
   return averages.read();
 }
 
-/** Adds one group to the averages of {@link trajectoryMetrics}. A group's own metrics with the names of ours are left out. */
+/** Adds one group to the averages of {@link trajectoryMetrics}.  */
 export function addGroupMetrics(averages: Averages, { trajectories }: TrajectoryGroup, split: string): void {
   averages.add({ [`${split}/reward_std_dev`]: deviation(trajectories) });
   for (const { reward, metrics } of trajectories) {
@@ -44,12 +44,9 @@ export function addOwnMetrics(
   split: string,
 ): void {
   for (const [name, value] of Object.entries(metrics))
-    if ((typeof value === 'number' || typeof value === 'boolean') && !COMPUTED.has(name))
+    if (typeof value === 'number' || typeof value === 'boolean')
       averages.add({ [`${split}/${name}`]: Number(value) });
 }
-
-/** Names that trajectories cannot give themselves. */
-const COMPUTED = new Set(['reward', 'reward_std_dev', 'exception_rate', 'completion_tokens']);
 
 function deviation(trajectories: readonly Trajectory[]): number {
   const mean = trajectories.reduce((sum, { reward }) => sum + reward, 0) / trajectories.length;

@@ -28,11 +28,13 @@ export class LogMetrics {
       const { metrics, auto_metrics } = trajectory;
       const measured = Object.entries(auto_metrics ?? {}).filter(([name]) => !hasOwn(metrics, name));
       addOwnMetrics(this.#averages, Object.fromEntries(measured), this.#split);
-      const isTimed = hasOwn(metrics, 'duration') || hasOwn(auto_metrics, 'duration');
+      const isOwn = (name: string): boolean => hasOwn(metrics, name) || hasOwn(auto_metrics, name);
       this.#averages.add({
-        [`${this.#split}/exception_rate`]: Number(hasException(trajectory)),
-        [`${this.#split}/completion_tokens`]: sampledTokens(trajectory as unknown as TrainedTrajectory),
-        [`${this.#split}/duration`]: isTimed ? null : seconds(trajectory),
+        [`${this.#split}/exception_rate`]: isOwn('exception_rate') ? null : Number(hasException(trajectory)),
+        [`${this.#split}/completion_tokens`]: isOwn('completion_tokens')
+          ? null
+          : sampledTokens(trajectory as unknown as TrainedTrajectory),
+        [`${this.#split}/duration`]: isOwn('duration') ? null : seconds(trajectory),
       });
     }
   }

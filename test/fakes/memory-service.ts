@@ -95,7 +95,7 @@ export function createMemoryService(options: MemoryServiceOptions = {}): MemoryS
 
   async function complete(
     request: ChatCompletionRequest,
-    { signal }: CallOptions = {},
+    { signal, traceId }: CallOptions = {},
   ): Promise<ChatCompletion | ChatCompletionStream> {
     begin('createCompletion');
     const { model, request_id } = validateChatRequest(request);
@@ -110,7 +110,11 @@ export function createMemoryService(options: MemoryServiceOptions = {}): MemoryS
       running.delete(controller);
       signal?.removeEventListener('abort', onAbort);
     };
-    const header = { id: `chatcmpl-${request_id ?? randomUUID()}`, created: 0, model: model ?? 'memory' };
+    const header = {
+      id: `chatcmpl-${request_id ?? traceId ?? randomUUID()}`,
+      created: 0,
+      model: model ?? 'memory',
+    };
     const text = pieces(request, controller.signal);
     if (!request.stream) {
       let content = '';

@@ -16,6 +16,20 @@ const protectedOnes = endpoints.filter(({ scopes }) => scopes !== null);
 const SCOPES: readonly Scope[] = ['complete', 'train', 'read', 'admin'];
 const TOKENS = SCOPES.map((scope) => ({ token: `token-${scope}`, scopes: [scope] }));
 
+describe('a token', () => {
+  it.each(['a long random text', 'x', '!~', 'a  b'])('may be %j', async (token) => {
+    const { handler } = openHandler({ tokens: [token] });
+    const status = async (given: string) =>
+      (await ask(handler, 'GET', '/v1/models', { headers: { authorization: `Bearer ${given}` } })).status;
+    expect([await status(token), await status(`${token}x`)]).toEqual([200, 401]);
+  });
+
+  it.each(['', ' ', ' a', 'a ', 'a\n', 'é', '\t', 'a\0'])('is not %j', (token) => {
+    for (const tokens of [[token], [{ token }]])
+      expect(() => openHandler({ tokens })).toThrowError(expect.objectContaining({ param: 'tokens' }));
+  });
+});
+
 describe.each(protectedOnes)('$method $path', ({ name, method, path, scopes, form }) => {
   const { handler, service } = openHandler({ tokens: ['secret', ...TOKENS] });
   const body = BODIES[name];

@@ -29,7 +29,11 @@ export async function ask(
   );
   const text = await response.text();
   const isJson = response.headers.get('content-type')?.startsWith('application/json');
-  return { status: response.status, headers: response.headers, body: isJson ? JSON.parse(text) : text };
+  return {
+    status: response.status,
+    headers: response.headers,
+    body: isJson && text ? JSON.parse(text) : text,
+  };
 }
 
 /** A handler over a service in memory. */

@@ -52,8 +52,23 @@ describe('paths', () => {
     ])
       expect((await ask(handler, 'POST', path, { body: HELLO })).status, path).toBe(404);
     const { status, headers, body } = await ask(handler, 'PUT', `/v1/preview/models/${ID}`, { body: {} });
-    expect({ status, allow: headers.get('allow') }).toEqual({ status: 405, allow: 'GET, DELETE' });
-    expect(body).toEqual({ detail: 'expected the method GET or DELETE' });
+    expect({ status, allow: headers.get('allow') }).toEqual({ status: 405, allow: 'GET, HEAD, DELETE' });
+    expect(body).toEqual({ detail: 'expected the method GET or HEAD or DELETE' });
+  });
+
+  it('of reading tell their head alone', async () => {
+    const { handler } = openHandler();
+    for (const path of ['/health', '/v1/models', '/metrics']) {
+      const get = await ask(handler, 'GET', path);
+      const head = await ask(handler, 'HEAD', path);
+      expect([head.status, head.headers.get('content-type'), head.body], path).toEqual([
+        200,
+        get.headers.get('content-type'),
+        '',
+      ]);
+    }
+    const { status, headers } = await ask(handler, 'HEAD', '/v1/chat/completions');
+    expect([status, headers.get('allow')]).toEqual([405, 'POST']);
   });
 
   it('may lie below another one', async () => {
@@ -177,9 +192,30 @@ describe('bodies', () => {
   it('that are no JSON are faults of the client', async () => {
     for (const body of ['', '{', 'null', '[]', '"x"', '5', '{"messages":[]}{}'])
       expect((await post(body)).status, body).toBe(400);
-    expect((await post(HELLO, { 'content-type': 'text/plain' })).status).toBe(400);
+    expect((await post(HELLO, { 'content-type': 'text/html' })).status).toBe(400);
+    expect((await post(HELLO, { 'content-type': 'application/x-www-form-urlencoded' })).status).toBe(400);
     expect((await post(HELLO, { 'content-encoding': 'gzip' })).status).toBe(400);
     expect((await post(HELLO, { 'content-type': 'application/json; charset=utf-8' })).status).toBe(200);
+  });
+
+  it('need no type', async () => {
+    const body = JSON.stringify(HELLO);
+    const url = 'http://localhost/v1/chat/completions';
+    for (const headers of [{}, { 'content-type': '' }]) // fetch adds text/plain by itself
+      expect((await handler(new Request(url, { method: 'POST', body, headers }))).status).toBe(200);
+  });
+
+  it('ask for as many choices as the server gives', async () => {
+    const many = openHandler().handler;
+    const few = openHandler({ maxChoices: 2 }).handler;
+    const statusOf = async (of: typeof few, n: number) => {
+      const { status, body } = await ask(of, 'POST', '/v1/chat/completions', { body: { ...HELLO, n } });
+      return [status, (body as { error?: { param: string } }).error?.param];
+    };
+    expect(await statusOf(many, 128)).toEqual([200, undefined]);
+    expect(await statusOf(many, 129)).toEqual([400, 'n']);
+    expect(await statusOf(few, 2)).toEqual([200, undefined]);
+    expect(await statusOf(few, 3)).toEqual([400, 'n']);
   });
 
   it('have a largest size', async () => {
@@ -232,12 +268,25 @@ describe('request ids', () => {
     return [answer.headers.get('x-request-id'), (answer.body as { id: string }).id];
   };
 
-  it('come from the header, then the body, then from here', async () => {
-    expect(await idsOf({ 'x-request-id': 'abc' }, { request_id: 'other' })).toEqual(['abc', 'chatcmpl-abc']);
-    expect((await idsOf({}, { request_id: 'other' }))[1]).toBe('chatcmpl-other');
+  it('come from the body, then the header, then from here', async () => {
+    const both = await idsOf({ 'x-request-id': 'abc' }, { request_id: 'other' });
+    expect(both).toEqual(['other', 'chatcmpl-other']);
+    expect(await idsOf({}, { request_id: 'other' })).toEqual(['other', 'chatcmpl-other']);
+    expect(await idsOf({ 'x-request-id': 'abc' })).toEqual(['abc', 'chatcmpl-abc']);
     const [header, id] = await idsOf({});
     expect(id).toBe(`chatcmpl-${header}`);
     expect(header).toMatch(/^[0-9a-f-]{36}$/);
+  });
+
+  it('are those of failed requests, too', async () => {
+    const body = { ...HELLO, request_id: 'mine', model: 'missing' };
+    const answer = await ask(handler, 'POST', '/v1/chat/completions', { body });
+    expect([answer.status, answer.headers.get('x-request-id')]).toEqual([404, 'mine']);
+  });
+
+  it('that no header can hold are in the answer only', async () => {
+    const [header, id] = await idsOf({ 'x-request-id': 'abc' }, { request_id: 'a\nb' });
+    expect([header, id]).toEqual(['abc', 'chatcmpl-a\nb']);
   });
 
   it('that could harm a log are not taken', async () => {

@@ -43,6 +43,11 @@ const free = (field: string, wrap: (value: unknown) => unknown, path: string, be
 
 /** By the rule's name. */
 export const RULE_ROWS: Record<string, Row> = {
+  'choices are capped': {
+    good: [{ n: 1 }, { n: 5 }, { n: null }],
+    bad: [[{ n: 6 }, 'n: expected an integer from 1 to 5, the most this server gives, got 6']],
+    options: { maxChoices: 5 },
+  },
   'greedy decoding gives one answer': {
     good: [
       { temperature: 0 },

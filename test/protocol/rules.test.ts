@@ -21,6 +21,7 @@ describe('rules', () => {
     const settings = {
       maxLogprobs: null,
       scheduling: 'fcfs',
+      maxChoices: null,
       allowRequestTemplate: true,
       ...options,
     } as const;
@@ -102,7 +103,12 @@ it.each(chatRules.map((rule) => [rule.name, rule] as const))(
   'finds nothing where none of its fields is given: %s',
   (_, { reads, check }) => {
     const request = { messages: [] };
-    const options = { maxLogprobs: 0, scheduling: 'fcfs', allowRequestTemplate: false } as const;
+    const options = {
+      maxLogprobs: 0,
+      maxChoices: 1,
+      scheduling: 'fcfs',
+      allowRequestTemplate: false,
+    } as const;
     if (!reads.includes('messages')) expect(check(request, options) ?? []).toEqual([]);
   },
 );

@@ -8,11 +8,13 @@ export const SAMPLING_ROWS: Record<string, Row> = {
   presence_penalty: penalty,
   repetition_penalty: {
     absent: null,
-    good: same(0.01, 1, 30, null),
+    good: same(0.01, 1, 30, 1e-37, 1e38, null),
     bad: [
-      [0, ': expected a number > 0 or null, got 0'],
-      [-1, ': expected a number > 0 or null, got -1'],
-      [Number.POSITIVE_INFINITY, ': expected a number > 0 or null, got Infinity'],
+      [0, ': expected a number from 1e-37 to 1e+38 or null, got 0'],
+      [-1, ': expected a number from 1e-37 to 1e+38 or null, got -1'],
+      [1e-300, ': expected a number from 1e-37 to 1e+38 or null, got 1e-300'],
+      [1e300, ': expected a number from 1e-37 to 1e+38 or null, got 1e+300'],
+      [Number.POSITIVE_INFINITY, ': expected a number from 1e-37 to 1e+38 or null, got Infinity'],
     ],
   },
   logit_bias: {
@@ -44,11 +46,12 @@ export const SAMPLING_ROWS: Record<string, Row> = {
   },
   temperature: {
     absent: null,
-    good: same(0, 0.001, 1, 7, null),
+    good: same(0, 0.001, 1, 7, 1e38, null),
     bad: [
-      [-0.1, ': expected a number >= 0 or null, got -0.1'],
-      [Number.POSITIVE_INFINITY, ': expected a number >= 0 or null, got Infinity'],
-      [[], ': expected a number >= 0 or null, got an empty list'],
+      [-0.1, ': expected a number from 0 to 1e+38 or null, got -0.1'],
+      [1e39, ': expected a number from 0 to 1e+38 or null, got 1e+39'],
+      [Number.POSITIVE_INFINITY, ': expected a number from 0 to 1e+38 or null, got Infinity'],
+      [[], ': expected a number from 0 to 1e+38 or null, got an empty list'],
     ],
   },
   top_p: {

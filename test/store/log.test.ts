@@ -39,7 +39,7 @@ describe('models.log', () => {
   it('keeps trajectories and says what they were worth', async () => {
     const { runtime, id, modelFolder } = await openModel();
     const trajectory_groups = [
-      { trajectories: [attempt(1, { metrics: { steps: 4, won: true, note: 'x' } }), attempt(0)] },
+      { trajectories: [attempt(1, { metrics: { steps: 4, won: true, none: null } }), attempt(0)] },
       group(0.5, 0.5),
     ];
     const result = await runtime.models.log(id, { split: 'test', trajectory_groups });
@@ -78,14 +78,14 @@ describe('models.log', () => {
         auto_metrics: { duration: 5, tries: 2 },
         metrics: { tries: 4 },
       }),
-      attempt(1, { messages_and_choices: untold, metrics: { reward: 99, exception_rate: 99 } }),
+      attempt(1, { messages_and_choices: untold, metrics: { exception_rate: 5 } }),
       attempt(1, { additional_histories: [{ messages_and_choices: attempt(0).messages_and_choices }] }),
     ];
     const { metrics } = await runtime.models.log(id, { trajectory_groups: [{ trajectories }] });
     expect(metrics).toEqual({
       'val/reward': 1,
       'val/reward_std_dev': 0,
-      'val/exception_rate': 0.25,
+      'val/exception_rate': 1.5, // 1, 0, its own 5, 0
       'val/completion_tokens': 4, // 3, 3, none known, 6
       'val/duration': 4,
       'val/tries': 4,
@@ -115,6 +115,19 @@ describe('models.log', () => {
       logged_trajectories: 0,
       metrics: {},
     });
+  });
+
+  it.each<[string, object]>([
+    ['metrics.note', { metrics: { note: 'x' } }],
+    ['metrics.note', { metrics: { note: [1] } }],
+    ['metrics.reward', { metrics: { reward: 99 } }],
+    ['auto_metrics.reward_std_dev', { auto_metrics: { reward_std_dev: 99 } }],
+    ['auto_metrics.model', { auto_metrics: { model: 'x' } }],
+  ])('refuses %s, which it could not average', async (name, fields) => {
+    const { runtime, id } = await openModel();
+    const trajectory_groups = [{ trajectories: [attempt(1, fields as never)] }];
+    const loc = ['trajectory_groups', '0', 'trajectories', '0', ...name.split('.')];
+    expect(await faultOf(runtime.models.log(id, { trajectory_groups }))).toEqual(loc);
   });
 
   it('takes any split', async () => {

@@ -7,6 +7,7 @@ import {
   type ChatCompletion,
   type ChatCompletionRequest,
   type Checked,
+  checkCallOptions,
   checkChatRequest,
   type ListQuery,
   splitAtDoor,
@@ -71,13 +72,14 @@ class RemoteService implements Service {
     options?: CallOptions,
   ): Promise<ChatCompletion | ChatCompletionStream> {
     this.#client.requireOpen();
+    checkCallOptions(options);
     const checked = checkChatRequest(request, { scheduling: 'priority' }); // the server reports what it does not support
     return await this.#complete(checked, options);
   }
 
   async #complete(
     request: Checked<ChatCompletionRequest>,
-    { signal }: CallOptions = {},
+    { signal, traceId }: CallOptions = {},
   ): Promise<ChatCompletion | ChatCompletionStream> {
     refuseFunctions(request);
     const call: RemoteCall = {
@@ -85,6 +87,7 @@ class RemoteService implements Service {
       path: '/v1/chat/completions',
       body: toJson(request),
       signal,
+      traceId,
       isRepeatable: true, // a completion changes no state of the server
       isStream: request.stream === true,
     };
@@ -94,6 +97,7 @@ class RemoteService implements Service {
 
   async train(request: TrainingJobRequest, options?: CallOptions): Promise<TrainingJob> {
     this.#client.requireOpen();
+    checkCallOptions(options);
     return await this.#train(validateTrainingJobRequest(request), options);
   }
 

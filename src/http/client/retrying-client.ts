@@ -21,6 +21,8 @@ export type RemoteCall = {
   /** JSON text. */
   readonly body?: string;
   readonly signal?: AbortSignal | undefined;
+  /** `X-Request-Id`, if it has one. */
+  readonly traceId?: string | undefined;
   /** Whether a second call has no further effect, so that it may be retried after any network failure. */
   readonly isRepeatable: boolean;
   /** Whether the time limit ends with the headers. Default false. */
@@ -94,7 +96,7 @@ export class RetryingClient {
   }
 
   async #try(call: RemoteCall): Promise<OpenResponse | Failure> {
-    const { signal, method, path, body } = call;
+    const { signal, method, path, body, traceId } = call;
     const { baseUrl, timeoutMs } = this.#options;
     if (signal?.aborted) throw abortedBy(signal);
     let sent: SentRequest | null = null;
@@ -122,7 +124,7 @@ export class RetryingClient {
       return new OnpolicyError(late ? 'TIMEOUT' : 'NETWORK_FAILED', text, { cause: error });
     };
     try {
-      sent = this.#client.send({ path, method, body });
+      sent = this.#client.send({ path, method, body, traceId });
       const response = await sent.response;
       if (call.isStream) stopClock();
       const { status } = response;

@@ -4,13 +4,16 @@ import { limitTime } from '../time-limits.ts';
 import type { HandlerSettings } from './handler-options.ts';
 import type { WireBody, WireRequest } from './wire.ts';
 
+/** Types of JSON; `text/plain` is what `fetch` adds where a caller gives no type. */
+const JSON_TYPE = /^(application\/([\w.+-]+\+)?json|text\/plain)\s*(;|$)/i;
+
 /** Reads and parses a body. Throws `TOO_LARGE`, `TIMEOUT`, `ABORTED`, and `INVALID_REQUEST` if it is not JSON. */
 export async function readJson(
   { header, body }: Pick<WireRequest, 'header' | 'body'>,
   { maxBodyBytes, bodyTimeoutMs }: Pick<HandlerSettings, 'maxBodyBytes' | 'bodyTimeoutMs'>,
 ): Promise<unknown> {
   const type = header('content-type');
-  if (type !== null && type !== 'application/json' && !/^application\/([\w.+-]+\+)?json\s*(;|$)/i.test(type))
+  if (type && type !== 'application/json' && !JSON_TYPE.test(type))
     throw new OnpolicyError(
       'INVALID_REQUEST',
       `Content-Type: expected application/json, got ${type.slice(0, 100)}`,

@@ -5,6 +5,7 @@ import {
   type ChatCompletionRequest,
   checkChatRequest,
   type DoorOptions,
+  isTraceId,
   type Model,
   validateCheckpointDeleteRequest,
   validateListQuery,
@@ -27,12 +28,10 @@ export type RequestContext = {
   /** The segment at `{id}` in the path. */
   readonly id: string;
   readonly scopes: readonly Scope[];
-  /** The client's own id for the request, or a random one. */
-  readonly requestId: string;
-  /** Whether the id comes from the header. Then it overrides the body's. */
-  readonly isIdGiven: boolean;
-  /** Its signal fires when the client disconnects, time is up or the server stops. */
-  readonly call: { readonly signal: AbortSignal };
+  /** Says the id of the request, once its body has one. */
+  readonly setRequestId: (id: string) => void;
+  /** Its signal fires when the client disconnects, time is up or the server stops. Its id is the client's own or random. */
+  readonly call: { readonly signal: AbortSignal; readonly traceId: string };
   readonly service: Servable;
   readonly settings: HandlerSettings;
   readonly metrics: RequestMetrics;
@@ -114,19 +113,19 @@ export const endpointHandlers: Readonly<Record<EndpointName, EndpointHandler>> =
 };
 
 async function createCompletion(context: RequestContext): Promise<WireResponse> {
-  const { request, settings, scopes, call, service, requestId, isIdGiven } = context;
+  const { request, settings, scopes, call, service, setRequestId } = context;
   const body = (await readJson(request, settings)) as ChatCompletionRequest;
   const count = Array.isArray(body?.messages) ? body.messages.length : 0;
   if (count > settings.maxMessages) throw tooMany('messages', count, settings.maxMessages);
-  const { maxLogprobs } = settings;
-  const checked = checkChatRequest(body, { ...BODY, maxLogprobs, scheduling: 'priority' });
-  const { model } = checked;
-  if (model && namesFile(model) && !settings.models.includes(model) && !allows(scopes, ['admin']))
+  const { maxLogprobs, maxChoices } = settings;
+  const checked = checkChatRequest(body, { ...BODY, maxLogprobs, maxChoices, scheduling: 'priority' });
+  const { model, request_id } = checked;
+  if (isTraceId(request_id)) setRequestId(request_id);
+  if (model && namesFile(model) && !namedModels(context).includes(model) && !allows(scopes, ['admin']))
     throw new OnpolicyError('FORBIDDEN', 'model: this token does not allow to name files and downloads', {
       param: 'model',
     });
-  const request_id = isIdGiven ? requestId : (checked.request_id ?? requestId);
-  const answer = await afterDoor(service.createCompletion).call(service, { ...checked, request_id }, call);
+  const answer = await afterDoor(service.createCompletion).call(service, checked, call);
   if (!(Symbol.asyncIterator in answer)) return json(answer);
   const onEnd = context.beginStream();
   return {
@@ -140,9 +139,15 @@ async function createCompletion(context: RequestContext): Promise<WireResponse> 
   };
 }
 
-/** Models that completions can name: those of the option `models`, then the registered ones. */
-async function servedModels({ service, settings, call }: RequestContext): Promise<{ id: string }[]> {
-  const named = settings.models.map((id) => ({ id, object: 'model', created: 0, owned_by: 'onpolicy' }));
+/** Models with a name: those of the service, then those of the option `models`. */
+function namedModels({ service, settings }: Pick<RequestContext, 'service' | 'settings'>): string[] {
+  return [...new Set([...(service.servedModels?.() ?? []), ...settings.models])];
+}
+
+/** Models that completions can name: those with a name, then the registered ones. */
+async function servedModels(context: RequestContext): Promise<{ id: string }[]> {
+  const { service, call } = context;
+  const named = namedModels(context).map((id) => ({ id, object: 'model', created: 0, owned_by: 'onpolicy' }));
   const registered: Model[] = [];
   for (let after: string | null = null; service.models; ) {
     const page = await service.models.list({ order: 'asc', limit: 100, after }, call);

@@ -9,7 +9,7 @@ export type Scope = 'complete' | 'train' | 'read' | 'admin';
 
 /** A token and its scopes. */
 export type Token = {
-  /** The secret that a client sends as `Authorization: Bearer <token>`. */
+  /** The secret that a client sends as `Authorization: Bearer <token>`: ASCII, with no blanks around it. */
   readonly token: string;
   /** Default: all. `admin` stands for all. */
   readonly scopes?: readonly Scope[];
@@ -20,6 +20,10 @@ export type Servable = Completions &
   Partial<Service> & {
     /** The HTML page of a model's training run. */
     report?(modelId: string): Promise<string>;
+    /** Names of models that requests can use, the default one first. */
+    servedModels?(): readonly string[];
+    /** Whether a reference is such a name, a model file that exists, or the URI of one. */
+    hasModel?(reference: string): boolean;
     /** Numbers for `GET /metrics`. */
     stats?(): EngineStats;
   };
@@ -34,12 +38,17 @@ export type HandlerOptions = {
   readonly basePath?: string;
   /** Origins whose pages may call from a browser, or `*` for all. Default: none. */
   readonly corsOrigins?: readonly string[];
-  /** Names of models that `GET /v1/models` lists beside the registered ones, and that every token may use. */
+  /**
+   * Further models that `GET /v1/models` lists and every token may use: paths and `hf:` URIs. What the service has a name for
+   * and the registered models are listed without it.
+   */
   readonly models?: readonly string[];
   /** Most alternatives that `top_logprobs` and `prompt_logprobs` may ask for; null: no limit. Default 20. */
   readonly maxLogprobs?: number | null;
   /** Most bytes of a request's body. Default 64 MiB. */
   readonly maxBodyBytes?: number;
+  /** Most choices that one request may ask for. Default 128. */
+  readonly maxChoices?: number;
   /** Most messages of a chat completion request. Default 10,000. */
   readonly maxMessages?: number;
   /** Most trajectories of a training job or a log. Default 10,000. */
@@ -66,6 +75,7 @@ const DEFAULTS = {
   models: [],
   maxLogprobs: 20,
   maxBodyBytes: 64 * 2 ** 20,
+  maxChoices: 128,
   maxMessages: 10_000,
   maxTrajectories: 10_000,
   bodyTimeoutMs: 30_000,
@@ -77,7 +87,7 @@ const SCOPES: readonly unknown[] = ['complete', 'train', 'read', 'admin'] satisf
 
 const CHECKS: Readonly<Record<keyof HandlerOptions, OptionCheck>> = {
   tokens: [
-    'a list of texts of at least one character, or of { token, scopes }',
+    'a list of texts that a header can hold, or of { token, scopes }',
     (value) => Array.isArray(value) && value.every(isToken),
   ],
   allowAnonymous: ['a boolean', (value) => typeof value === 'boolean'],
@@ -89,6 +99,7 @@ const CHECKS: Readonly<Record<keyof HandlerOptions, OptionCheck>> = {
   models: TEXT_LIST,
   maxLogprobs: COUNT_OR_NULL,
   maxBodyBytes: COUNT,
+  maxChoices: COUNT,
   maxMessages: COUNT,
   maxTrajectories: COUNT,
   bodyTimeoutMs: COUNT,
@@ -108,10 +119,13 @@ export function checkHandlerOptions(options: HandlerOptions): HandlerSettings {
   return { ...settings, tokens };
 }
 
+/** Visible ASCII characters, with blanks between them at most: a header arrives without those around it. */
+const HEADER_TEXT = /^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/;
+
 function isToken(value: unknown): boolean {
-  if (typeof value === 'string') return value !== '';
+  if (typeof value === 'string') return HEADER_TEXT.test(value);
   if (typeof value !== 'object' || value === null) return false;
   const { token, scopes = [] } = value as { token?: unknown; scopes?: unknown };
   const isKnown = Array.isArray(scopes) && scopes.every((scope) => SCOPES.includes(scope));
-  return typeof token === 'string' && token !== '' && isKnown;
+  return typeof token === 'string' && HEADER_TEXT.test(token) && isKnown;
 }

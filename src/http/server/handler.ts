@@ -1,6 +1,8 @@
 /** A service -> a function from `Request` to `Response`, for any server. */
 import { randomUUID } from 'node:crypto';
 import { OnpolicyError } from '../../errors.ts';
+import { isTraceId } from '../../protocol/index.ts';
+import { wrongOption } from '../options.ts';
 import { limitTime } from '../time-limits.ts';
 import { type Authorizer, allows, createAuthorizer } from './auth.ts';
 import { corsHeaders, preflight } from './cors.ts';
@@ -25,7 +27,7 @@ export type Handler = (request: Request) => Promise<Response>;
  */
 export function createHandler(service: Servable, options: HandlerOptions = {}): Handler {
   const handler = new RequestHandler(service, options);
-  return async (request) => toResponse(await handler.handle(fromRequest(request)));
+  return async (request) => toResponse(await handler.handle(fromRequest(request)), request.method);
 }
 
 /** Answers requests, and can wait for the running ones or end them. */
@@ -40,22 +42,26 @@ export class RequestHandler {
   constructor(service: Servable, options: HandlerOptions) {
     this.#service = service;
     this.#settings = checkHandlerOptions(options);
+    this.#settings.models.forEach((name, i) => {
+      if (service.hasModel?.(name) === false)
+        wrongOption(`models.${i}`, 'a model that the service has', JSON.stringify(name));
+    });
     this.#authorize = createAuthorizer(this.#settings);
   }
 
   /** Answers a request; never rejects. */
   async handle(request: WireRequest): Promise<WireResponse> {
     const startedMs = performance.now();
-    const { requestId, isIdGiven } = requestIdOf(request);
+    const traceId = traceIdOf(request);
+    let requestId = traceId;
     const { signal, close } = this.#open(request);
     const path = withoutBase(request.url.pathname, this.#settings.basePath);
     const { endpoints, id } = findEndpoints(path);
     this.#metrics.begin();
     const end = (status: number): void => {
       close();
-      const method = endpoints.some((endpoint) => endpoint.method === request.method)
-        ? request.method
-        : 'other';
+      const isKnown = endpoints.some(({ method }) => method === methodOf(request));
+      const method = isKnown ? request.method : 'other';
       const seconds = (performance.now() - startedMs) / 1000;
       this.#metrics.end(method, endpoints[0]?.path ?? 'none', status, seconds);
     };
@@ -68,9 +74,10 @@ export class RequestHandler {
     const response = await this.#answer(endpoints, {
       request,
       id,
-      requestId,
-      isIdGiven,
-      call: { signal },
+      setRequestId: (id) => {
+        requestId = id;
+      },
+      call: { signal, traceId },
       service: this.#service,
       settings: this.#settings,
       metrics: this.#metrics,
@@ -105,9 +112,9 @@ export class RequestHandler {
   ): Promise<WireResponse> {
     const { request, settings } = context;
     if (endpoints.length === 0) throw new OnpolicyError('NOT_FOUND', 'there is no such endpoint');
-    const methods = endpoints.map(({ method }) => method);
+    const methods = endpoints.flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : method));
     if (request.method === 'OPTIONS') return preflight(request, methods, settings.corsOrigins);
-    const endpoint = endpoints.find(({ method }) => method === request.method);
+    const endpoint = endpoints.find(({ method }) => method === methodOf(request));
     if (!endpoint) return notAllowed(methods, endpoints[0]!.form);
     if (this.#onIdle) throw closingError();
     const scopes = endpoint.scopes === null ? [] : this.#authorize(request);
@@ -147,11 +154,15 @@ export class RequestHandler {
 /** The status that the metrics count for a stream. */
 const OUTCOME_STATUS = { complete: 200, failed: 500, left: 499 } as const;
 
+/** The method of the endpoint: the head of an answer is that of `GET`. */
+function methodOf({ method }: WireRequest): string {
+  return method === 'HEAD' ? 'GET' : method;
+}
+
 /** The client's own id for the request, or a new one. */
-function requestIdOf(request: WireRequest): Pick<RequestContext, 'requestId' | 'isIdGiven'> {
+function traceIdOf(request: WireRequest): string {
   const given = request.header('x-request-id');
-  const isIdGiven = given !== null && /^[\x21-\x7e]{1,200}$/.test(given);
-  return { requestId: isIdGiven ? given : randomUUID(), isIdGiven };
+  return isTraceId(given) ? given : randomUUID();
 }
 
 function withoutBase(path: string, base: string): string {

@@ -31,8 +31,9 @@ function bodyOf({ body }: Request): WireBody {
   };
 }
 
-/** An answer as a standard response. */
-export function toResponse({ status, headers, body }: WireResponse): Response {
+/** An answer as a standard response; to `HEAD` without its body. */
+export function toResponse({ status, headers, body }: WireResponse, method: string): Response {
+  if (method === 'HEAD') return new Response(null, { status, headers });
   const content = typeof body === 'string' ? body || null : toStream(body);
   return new Response(content, { status, headers });
 }

@@ -7,6 +7,8 @@ import type { ChatCompletionRequest } from '../generated/request-types.ts';
 export type ChatRuleOptions = {
   /** Cap of `top_logprobs` and `prompt_logprobs`; null: the vocabulary. */
   readonly maxLogprobs: number | null;
+  /** Cap of `n`; null: that of the field. */
+  readonly maxChoices: number | null;
   readonly scheduling: 'fcfs' | 'priority';
   /** Whether a request may bring its own chat template. */
   readonly allowRequestTemplate: boolean;

@@ -1,5 +1,5 @@
 /** Rules about which tokens may be drawn, and when the draw ends. */
-import { fault } from '../faults.ts';
+import { fault, itemFaults } from '../faults.ts';
 import { isJsonObject } from '../json.ts';
 import { type ChatRule, conflict } from './rule.ts';
 
@@ -17,6 +17,17 @@ export const samplingRules: readonly ChatRule[] = [
         : null,
   },
   {
+    name: 'choices are capped',
+    reads: ['n'],
+    isLimit: true,
+    check: ({ n }, { maxChoices }) =>
+      maxChoices !== null && (n ?? 1) > maxChoices
+        ? fault(['n'], 'range', `an integer from 1 to ${maxChoices}, the most this server gives`, n, {
+            maximum: maxChoices,
+          })
+        : null,
+  },
+  {
     name: 'logit_bias keys are token ids',
     reads: ['logit_bias'],
     check: ({ logit_bias }) => {
@@ -31,8 +42,10 @@ export const samplingRules: readonly ChatRule[] = [
     name: 'bad words are not blank',
     reads: ['bad_words'],
     check: ({ bad_words }) =>
-      (bad_words ?? []).flatMap((word, i) =>
-        word.trim() === '' ? fault(['bad_words', String(i)], 'length', 'a text that is not blank', word) : [],
+      itemFaults(
+        bad_words ?? [],
+        (word) => word.trim() === '',
+        (word, i) => fault(['bad_words', String(i)], 'length', 'a text that is not blank', word),
       ),
   },
   {

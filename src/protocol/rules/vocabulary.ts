@@ -1,6 +1,6 @@
 /** Token ids of a request against the size of the model's vocabulary. */
 import type { ErrorDetail } from '../../errors.ts';
-import { fault } from '../faults.ts';
+import { fault, itemFaults } from '../faults.ts';
 
 /** The fields that name token ids, or count tokens of the vocabulary. */
 export type VocabularyFields = {
@@ -10,21 +10,31 @@ export type VocabularyFields = {
   readonly prompt_logprobs?: number | null | undefined;
 };
 
+/** The ids of a list that the vocabulary does not have. */
+export function idFaults(loc: readonly string[], ids: readonly number[], vocabSize: number): ErrorDetail[] {
+  return itemFaults(
+    ids,
+    (id) => id >= vocabSize,
+    (id, i) => idFault([...loc, String(i)], id, vocabSize),
+  );
+}
+
+function idFault(loc: readonly string[], id: number, vocabSize: number): ErrorDetail {
+  const expected = `a token id below ${vocabSize}, the size of the vocabulary`;
+  return fault(loc, 'range', expected, id, { maximum: vocabSize - 1 });
+}
+
 /** Finds ids that the vocabulary does not have. `biased`: the ids of `logit_bias`. */
 export function vocabularyFaults(
   request: VocabularyFields,
   biased: Iterable<number>,
   vocabSize: number,
 ): ErrorDetail[] {
-  const faults: ErrorDetail[] = [];
-  const expected = `a token id below ${vocabSize}, the size of the vocabulary`;
-  const ctx = { maximum: vocabSize - 1 };
+  let faults: ErrorDetail[] = [];
   for (const id of biased)
-    if (id >= vocabSize) faults.push(fault(['logit_bias', String(id)], 'range', expected, id, ctx));
+    if (id >= vocabSize) faults.push(idFault(['logit_bias', String(id)], id, vocabSize));
   for (const field of ['stop_token_ids', 'allowed_token_ids'] as const)
-    request[field]?.forEach((id, i) => {
-      if (id >= vocabSize) faults.push(fault([field, String(i)], 'range', expected, id, ctx));
-    });
+    faults = faults.concat(idFaults([field], request[field] ?? [], vocabSize));
   for (const field of ['top_logprobs', 'prompt_logprobs'] as const) {
     const count = request[field] ?? 0;
     if (count > vocabSize)

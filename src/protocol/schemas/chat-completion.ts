@@ -4,6 +4,10 @@ import { type Definitions, ref, type Schema } from './schema.ts';
 /** Most choices that one request may ask for. */
 export const MAX_CHOICES = 16_384;
 
+/** Numbers that the sampler multiplies and divides by have this range: it computes with 32-bit floats. */
+const LEAST_FACTOR = 1e-37;
+const LARGEST_FACTOR = 1e38;
+
 /** The value, or null for "as if absent". */
 function orNull(type: 'string' | 'number' | 'integer' | 'boolean', more: Schema): Schema {
   return { ...more, type: [type, 'null'] };
@@ -43,7 +47,8 @@ const sampling: Schema['properties'] = {
   repetition_penalty: orNull('number', {
     description:
       'Divides the positive and multiplies the negative logits of tokens that the prompt or the answer already has. Absent: the value that comes with the model, else 1.',
-    exclusiveMinimum: 0,
+    minimum: LEAST_FACTOR,
+    maximum: LARGEST_FACTOR,
   }),
   logit_bias: {
     description: 'Token id as text -> number added to its logit. Values beyond -100 and 100 count as those.',
@@ -55,6 +60,7 @@ const sampling: Schema['properties'] = {
     description:
       'Divides the logits before the draw; 0 always takes the best token. Absent: the value that comes with the model, else 1.',
     minimum: 0,
+    maximum: LARGEST_FACTOR,
   }),
   top_p: orNull('number', {
     description:

@@ -26,5 +26,7 @@ export const validated = [
   'LogRequest',
   'ModelCreateRequest',
   'CheckpointDeleteRequest',
+  'TokenizeRequest',
+  'DetokenizeRequest',
   'ListQuery',
 ] as const;

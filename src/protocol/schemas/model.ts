@@ -53,6 +53,41 @@ export const modelDefinitions: Definitions = {
     },
     additionalProperties: false,
   },
+  TokenizeRequest: {
+    description: 'A text to be turned into tokens.',
+    type: 'object',
+    required: ['text'],
+    properties: {
+      text: { description: 'The text.', type: 'string' },
+      model: { description: 'Whose tokenizer. Default: the default model.', type: ['string', 'null'] },
+      addSpecialTokens: {
+        description: 'Adds the tokens that the model wants around a text.',
+        type: 'boolean',
+        default: false,
+      },
+      parseSpecial: {
+        description: 'Reads the text of special tokens as those tokens.',
+        type: 'boolean',
+        default: false,
+      },
+    },
+    additionalProperties: false,
+  },
+  DetokenizeRequest: {
+    description: 'Tokens to be turned into text.',
+    type: 'object',
+    required: ['ids'],
+    properties: {
+      ids: { description: 'Ids of the vocabulary.', type: 'array', items: { type: 'integer', minimum: 0 } },
+      model: { description: 'Whose tokenizer. Default: the default model.', type: ['string', 'null'] },
+      skipSpecialTokens: {
+        description: 'Leaves the text of special tokens out.',
+        type: 'boolean',
+        default: false,
+      },
+    },
+    additionalProperties: false,
+  },
   ListQuery: {
     description: 'Which page of a list.',
     type: 'object',

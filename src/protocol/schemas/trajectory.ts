@@ -49,8 +49,10 @@ export const trajectoryDefinitions: Definitions = {
       },
       initial_policy_version: { ...policyVersion, description: 'Step of the model at the first token.' },
       final_policy_version: { ...policyVersion, description: 'Step of the model at the last token.' },
-      metrics: jsonObject('Numbers of your own; they are averaged over trajectories.'),
-      auto_metrics: jsonObject('Numbers that a harness measured.'),
+      metrics: jsonObject(
+        'Numbers and flags of your own, averaged over trajectories. One of a name that `onpolicy` computes replaces that; `reward` and `reward_std_dev` are refused.',
+      ),
+      auto_metrics: jsonObject('Numbers and flags that a harness measured, as `metrics`, which win.'),
       metadata: jsonObject('Anything worth keeping with the trajectory.'),
       logs: { description: 'Lines worth keeping with the trajectory.', type: ['array', 'null'] },
       start_time: {

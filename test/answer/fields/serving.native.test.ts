@@ -96,6 +96,22 @@ describe('request_id', () => {
     expect(a.id).not.toBe(b.id);
   });
 
+  it('is the trace id where it has none, which many may have at once', async () => {
+    const messages = [{ role: 'user' as const, content: PARIS }];
+    const request = { messages, max_tokens: 3 };
+    const ids = await Promise.all(
+      [0, 1].map(async () => (await runtime.createCompletion(request, { traceId: 'trace' })).id),
+    );
+    expect(ids).toEqual(['chatcmpl-trace', 'chatcmpl-trace']);
+    const own = { ...request, request_id: 'own' };
+    expect((await runtime.createCompletion(own, { traceId: 'trace' })).id).toBe('chatcmpl-own');
+    for (const options of [{ traceId: '' }, { traceId: 'a\nb' }, { signal: 5 }, { sginal: null }, null])
+      await expect(runtime.createCompletion(request, options as never)).rejects.toMatchObject({
+        code: 'INVALID_REQUEST',
+        param: options ? `options.${Object.keys(options)[0]}` : 'options',
+      });
+  });
+
   it('of a request that still runs is refused, and free again when that has ended, however it did', async () => {
     const twice = { request_id: 'twice' };
     const refused = { code: 'INVALID_REQUEST', param: 'request_id', status: 400 };
