@@ -60,20 +60,22 @@ Symbol ObjectRules::MemberAfterComma(const ObjectState& state) {
   });
 }
 
-// After a further key's closing quote: a key that the object has already ends the alternative.
+// After a further key's closing quote: a key that the schema names, or that the object has already, ends the alternative.
 Symbol ObjectRules::AfterOpenKey(FormulaId formula, SeenSet excluded, const ObjectState& next) {
   return after_open_key_.Get({formula, excluded, next}, [&] {
     const Symbol rest = context_.grammar.Rule([this, formula, excluded, next](Grammar&) {
       return std::vector<SequenceId>{context_.Sequence(context_.marks.colon, {rules_.Value(formula, excluded), Object(next)})};
     });
-    return context_.grammar.Deferred([rest](Grammar& grammar, std::string_view text, Symbol* result) {
+    const KeyNames* const names = &specs_[next.spec].names;
+    return context_.grammar.Deferred([rest, names](Grammar& grammar, std::string_view text, Symbol* result) {
       *result = rest;
       if (grammar.assumes_new()) {
         grammar.NoteAssumptions({.keys = 1});
+        if (!names->empty()) grammar.NoteNames(names);
         return true;
       }
       grammar.NoteTextRead();
-      return !RepeatsKey(text);
+      return !EndsWithKey(text, *names) && !RepeatsKey(text);
     });
   });
 }
@@ -270,8 +272,11 @@ class MemberOffers {
   void Offer(NodeId text, FormulaId formula, SeenSet excluded, const ObjectState& next, const FurtherKeys* further) {
     if (!rules_.CanFinish(next) || context_.shapes.IsEmpty(formula)) return;
     if (spec_.tagged) return OfferTagged(text, formula, next, further);
-    const bool is_open = further && further->open;
-    const NodeId key = context_.pool.Concat({before_, text, is_open ? context_.marks.quote : context_.marks.key_end});
+    const bool is_open = further && further->open, is_any = is_open && text == further->keys;
+    // Any key in one terminal for all objects: the ones that are named are refused at its end.
+    const NodeId inside = is_any ? context_.values.strict_text().AnyText() : text;
+    const NodeId key = context_.pool.Concat({before_, inside, is_open ? context_.marks.quote : context_.marks.key_end});
+    if (is_any) context_.grammar.SharedTerminal(key);
     const auto is_empty = [&] { return excluded != 0 && context_.grammar.IsEmptyRule(rules_.rules_.Value(formula, excluded)); };
     if (!context_.pool.IsLive(key) || is_empty() || !rules_.CanDiffer(next)) return;
     if (is_open) {

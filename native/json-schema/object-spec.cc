@@ -44,6 +44,8 @@ ObjectSpec ObjectSpecs::Make(const Shape& shape, bool tagged) {
       for (const auto& [key, value] : members.properties) add(key, group, rank++);
     }
   for (const std::string& key : shape.required) add(key, -1, 0);
+  for (const KnownKey& key : spec.known) spec.names.push_back(key.key);
+  std::sort(spec.names.begin(), spec.names.end());
   AddFurther(shape, &spec);
   return spec;
 }

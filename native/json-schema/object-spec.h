@@ -36,6 +36,7 @@ struct FurtherKeys {
 
 struct ObjectSpec {
   std::vector<KnownKey> known;
+  KeyNames names;  // of the known keys
   std::vector<FurtherKeys> further;
   std::vector<FormulaId> demands;
   int groups = 0;

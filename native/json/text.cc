@@ -122,8 +122,18 @@ std::vector<std::string> KeysSoFar(std::string_view text) {
   return keys;
 }
 
+// Offset of the opening quote of the string whose closing quote ends `text`, or npos.
+static size_t LastStringStart(std::string_view text) {
+  return text.empty() ? std::string_view::npos : StringStart(text, text.size() - 1);
+}
+
+bool EndsWithKey(std::string_view text, const std::vector<std::string>& keys) {
+  const size_t open = LastStringStart(text);
+  return open != std::string_view::npos && std::binary_search(keys.begin(), keys.end(), KeyOf(text.substr(open)));
+}
+
 bool RepeatsKey(std::string_view text) {
-  const size_t open = text.empty() ? std::string_view::npos : StringStart(text, text.size() - 1);
+  const size_t open = LastStringStart(text);
   if (open == std::string_view::npos) return false;
   const std::string_view last = text.substr(open);
   const bool is_plain = IsPlain(last);

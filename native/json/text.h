@@ -18,6 +18,8 @@ size_t FindOpenString(std::string_view text);
 std::vector<std::string> KeysBefore(std::string_view text, size_t open);
 // Keys of the object that `text` ends inside of, the last one included once it is complete.
 std::vector<std::string> KeysSoFar(std::string_view text);
+// Whether the key whose closing quote ends `text` is one of some, which are sorted.
+bool EndsWithKey(std::string_view text, const std::vector<std::string>& keys);
 // Whether the key whose closing quote ends `text` repeats one of the same object.
 bool RepeatsKey(std::string_view text);
 

@@ -16,9 +16,14 @@ void MaskWalk::Begin() {
   key_tokens_.clear();
   took_open_key_ = false;
   item_tokens_.clear();
+  grammar_.SwapNames({});
   budget_.Begin(Phase::kMask, limits::kMaskWork);
   budget_.Begin(Phase::kTerminalByte, limits::kMaskWork + limits::kTerminalByteWork);
   grammar_.regex().BeginStep(limits::kMaskWork + limits::kMaskByteWork);
+}
+
+MaskWalk::Level MaskWalk::LevelOf(const Config& parse) {
+  return {grammar_.regex().Row(parse.node), parse.node, parse.stack, kDeadState, grammar_.stacks().EndsAll(parse.stack)};
 }
 
 MaskWalk::Level MaskWalk::LevelOf(StateId state) {
@@ -29,7 +34,7 @@ MaskWalk::Level MaskWalk::LevelOf(StateId state) {
     only = &config;
   }
   if (!only) return {grammar_.regex().Row(kEpsilon), kEpsilon, 0, state, false};
-  return {grammar_.regex().Row(only->node), only->node, only->stack, state, grammar_.stacks().EndsAll(only->stack)};
+  return LevelOf(*only);
 }
 
 void MaskWalk::WalkSlice(const Slice& slice, const ByteSet& first, StateId state, std::string& text,
@@ -69,10 +74,11 @@ Ending MaskWalk::EndingOf(NodeId node, StackId stack, size_t depth, std::string&
   if (node == asked_node_ && stack == asked_stack_) return asked_;
   // An ending that rests on an assumption does so again.
   if (grammar_.assumes_new()) {
-    const AssumedEnding known = states_.FindAssumed(node, stack);
-    if (known.state != kDeadState) {
-      grammar_.NoteAssumptions(known.assumptions);
-      return {known.state, false, false};
+    const AssumedEnding* const known = states_.FindAssumed(node, stack);
+    if (known && known->state != kDeadState) {
+      grammar_.NoteAssumptions(known->assumptions);
+      for (const KeyNames* names : known->names) grammar_.NoteNames(names);
+      return {known->state, false, false};
     }
   }
   const size_t base = text.size();

@@ -42,6 +42,8 @@ class MaskWalk {
   const std::vector<uint32_t>& key_tokens() const { return key_tokens_; }
   // Whether a key that began before the token was assumed to be new.
   bool took_open_key() const { return took_open_key_; }
+  // The keys that objects name whose further keys were assumed to be others.
+  const std::vector<const KeyNames*>& assumed_names() const { return grammar_.assumed_names(); }
   // Tokens in which an item ends or begins that was assumed to be new.
   const std::vector<ItemToken>& item_tokens() const { return item_tokens_; }
 
@@ -60,6 +62,7 @@ class MaskWalk {
   // Whether the work for single bytes is spent; at least one token is always found.
   bool IsBeyond(Phase phase, const std::vector<uint32_t>& tokens) const { return budget_.IsSpent(phase) && !tokens.empty(); }
   Level LevelOf(StateId state);
+  Level LevelOf(const Config& parse);
   void Run(const TokenTrie& tokens_by_bytes, uint32_t at, uint32_t end, std::string& text, std::vector<uint32_t>* tokens,
            std::vector<uint32_t>* uncertain);
   // Collects what stays inside of one terminal, and the places that leave it; false when these are too many.

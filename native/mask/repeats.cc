@@ -41,6 +41,7 @@ void SeenStrings::Cut(size_t size) {
 RepeatCheck::Tokens RepeatCheck::Sort(const MaskWalk& walk) const {
   Tokens result;
   result.end_open_key = walk.took_open_key();
+  result.names = walk.assumed_names();
   for (uint32_t token : walk.key_tokens()) {
     const QuotedKind kind = vocabulary_.quoted_tokens().KindOf(token);
     result.has_keys |= kind == QuotedKind::kKey;
@@ -122,9 +123,33 @@ static bool ContainsItsEnd(std::string_view written, std::string_view bytes) {
   return contains;
 }
 
-// Tokens that would close a key which the object has already.
+static bool HasSeveralSpellings(const std::string& key) {
+  return std::any_of(key.begin(), key.end(), [](char c) { return c < 0x20 || c > 0x7E || c == '"' || c == '\\' || c == '/'; });
+}
+
+const RepeatCheck::NameTokens& RepeatCheck::TokensOf(const KeyNames* names) {
+  const auto [known, is_new] = name_tokens_.try_emplace(names);
+  NameTokens& tokens = known->second;
+  if (!is_new) return tokens;
+  const QuotedTokens& quoted = vocabulary_.quoted_tokens();
+  for (const std::string& name : *names) {
+    for (const auto& [hash, token] : quoted.WithKey(name)) tokens.keys.push_back(token);
+    for (const auto& [hash, token] : quoted.WithString(QuotedTokens::HashOf(name))) tokens.strings.push_back(token);
+    if (HasSeveralSpellings(name)) tokens.escaped.push_back(name);
+  }
+  return tokens;
+}
+
+// Tokens that would close a key which the object names or has already.
 void RepeatCheck::RemoveKeys(const Tokens& keys, SeenStrings* seen, const Place& place) {
   const QuotedTokens& quoted = vocabulary_.quoted_tokens();
+  for (const KeyNames* names : keys.names) {
+    const NameTokens& tokens = TokensOf(names);
+    if (keys.has_keys)
+      for (uint32_t token : tokens.keys) RemoveIfDead(token, place);
+    if (!keys.strings.empty())
+      for (uint32_t token : tokens.strings) RemoveIfDead(token, place);
+  }
   if (keys.has_keys)
     for (const std::string& key : KeysSoFar(place.text))
       for (const auto& [hash, token] : quoted.WithKey(key)) RemoveIfDead(token, place);
@@ -141,7 +166,7 @@ void RepeatCheck::RemoveKeys(const Tokens& keys, SeenStrings* seen, const Place&
   if (!keys.end_open_key) return;
   const size_t open = FindOpenString(place.text);
   if (open == std::string::npos) return;
-  RemoveEndsOfKey(open, place);
+  RemoveEndsOfKey(keys.names, open, place);
   // A token may end the key and contain it again.
   const std::string written = place.text.substr(open + 1);
   for (uint32_t token : keys.strings)
@@ -149,17 +174,21 @@ void RepeatCheck::RemoveKeys(const Tokens& keys, SeenStrings* seen, const Place&
 }
 
 // The same for the key that is being written, whose quotation mark is at `open`.
-void RepeatCheck::RemoveEndsOfKey(size_t open, const Place& place) {
+void RepeatCheck::RemoveEndsOfKey(const std::vector<const KeyNames*>& names, size_t open, const Place& place) {
   const std::string written = place.text.substr(open + 1);
   const bool is_written_plainly = written.find('\\') == std::string::npos;
   std::vector<std::string> escaped;
   for (const std::string& key : KeysBefore(place.text, open)) {
     if (is_written_plainly && key.starts_with(written)) RemoveEnds(key.substr(written.size()), place);
     // Others have one spelling.
-    const bool has_escapes = std::any_of(key.begin(), key.end(), [](char c) {
-      return c < 0x20 || c > 0x7E || c == '"' || c == '\\' || c == '/';
-    });
-    if (has_escapes) escaped.push_back(key);
+    if (HasSeveralSpellings(key)) escaped.push_back(key);
+  }
+  for (const KeyNames* list : names) {
+    for (auto name = std::lower_bound(list->begin(), list->end(), written);
+         is_written_plainly && name != list->end() && name->starts_with(written); name++)
+      RemoveEnds(name->substr(written.size()), place);
+    for (const std::string& name : TokensOf(list).escaped)
+      if (!is_written_plainly || name.starts_with(written)) escaped.push_back(name);
   }
   if (!escaped.empty()) RemoveEscapedEnds(written, escaped, place);
 }

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "mask/mask-walk.h"
@@ -39,8 +40,9 @@ class RepeatCheck {
     std::vector<uint32_t> strings;  // of kind kStrings
     std::vector<uint32_t> unsure;   // of kind kUnsure
     std::vector<ItemToken> items;   // in which an item ends or begins
+    std::vector<const KeyNames*> names;  // keys that are none of the assumed ones
     bool IsEmpty() const { return !end_open_key && !has_keys && strings.empty() && unsure.empty() && items.empty(); }
-    size_t words() const { return strings.size() + unsure.size() + 2 * items.size(); }
+    size_t words() const { return strings.size() + unsure.size() + 2 * (items.size() + names.size()); }
   };
   // A mask, and where it stands.
   struct Place {
@@ -57,9 +59,16 @@ class RepeatCheck {
   void Remove(const Tokens& tokens, SeenStrings* seen, const Place& place);
 
  private:
+  // Tokens that hold one of some keys as a whole, each once.
+  struct NameTokens {
+    std::vector<uint32_t> keys, strings;  // of kind kKey, and of kind kStrings
+    std::vector<std::string> escaped;     // keys with several spellings
+  };
+
+  const NameTokens& TokensOf(const KeyNames* names);
   void RemoveItems(const std::vector<ItemToken>& items, const Place& place);
   void RemoveKeys(const Tokens& tokens, SeenStrings* seen, const Place& place);
-  void RemoveEndsOfKey(size_t open, const Place& place);
+  void RemoveEndsOfKey(const std::vector<const KeyNames*>& names, size_t open, const Place& place);
   void RemoveEscapedEnds(const std::string& written, const std::vector<std::string>& keys, const Place& place);
   void RemoveEnds(const std::string& rest, const Place& place);
   void RemoveIfDead(uint32_t token, const Place& place);
@@ -67,6 +76,7 @@ class RepeatCheck {
 
   const Vocabulary& vocabulary_;
   StateTable& states_;
+  std::unordered_map<const KeyNames*, NameTokens> name_tokens_;
 };
 
 }  // namespace onpolicy::grammar

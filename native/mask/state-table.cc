@@ -121,6 +121,7 @@ Ending StateTable::EndingAt(NodeId node, StackId stack, std::string_view text) {
   if (known != HashIndex::kNone && !endings_[known].on_text) return endings_[known];
   const uint64_t reads = grammar_.text_reads();
   const Grammar::Assumptions before = grammar_.assumptions();
+  const std::vector<const KeyNames*> outer = grammar_.SwapNames({});
   after_.clear();
   exits_.clear();
   Arrive(node, stack, 0, &after_);
@@ -133,10 +134,12 @@ Ending StateTable::EndingAt(NodeId node, StackId stack, std::string_view text) {
   }
   ending.on_text = reads != grammar_.text_reads();
   const bool is_assumed = before != grammar_.assumptions();
+  std::vector<const KeyNames*> names = grammar_.SwapNames(outer);
+  for (const KeyNames* list : names) grammar_.NoteNames(list);
   if (is_assumed && !ending.on_text && assumed_index_.Find(key) == HashIndex::kNone) {
     assumed_index_.Add(key, static_cast<uint32_t>(assumed_.size()));
     const Grammar::Assumptions& now = grammar_.assumptions();
-    assumed_.push_back({ending.state, {now.keys - before.keys, now.ends - before.ends, now.begins - before.begins}});
+    assumed_.push_back({ending.state, {now.keys - before.keys, now.ends - before.ends, now.begins - before.begins}, std::move(names)});
   }
   if (known == HashIndex::kNone) {
     const std::vector<uint32_t>& tags = grammar_.regex().AcceptedTags(node);
@@ -151,9 +154,9 @@ Ending StateTable::EndingAt(NodeId node, StackId stack, std::string_view text) {
   return ending;
 }
 
-AssumedEnding StateTable::FindAssumed(NodeId node, StackId stack) const {
+const AssumedEnding* StateTable::FindAssumed(NodeId node, StackId stack) const {
   const uint32_t known = assumed_index_.Find(PairKey(node, stack));
-  return known == HashIndex::kNone ? AssumedEnding{} : assumed_[known];
+  return known == HashIndex::kNone ? nullptr : &assumed_[known];
 }
 
 }  // namespace onpolicy::grammar

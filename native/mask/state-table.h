@@ -23,7 +23,8 @@ struct Ending {
 // The same where the answer rests on assumptions.
 struct AssumedEnding {
   StateId state = kDeadState;
-  Grammar::Assumptions assumptions;  // what was
+  Grammar::Assumptions assumptions;     // what was
+  std::vector<const KeyNames*> names;  // assumed to differ from the keys
 };
 
 class StateTable {
@@ -42,8 +43,8 @@ class StateTable {
   StateId Follow(StateId state, uint8_t byte, std::string& text, bool* on_text);
   // The ending of `node` under `stack`; `text` ends with the byte that led there.
   Ending EndingAt(NodeId node, StackId stack, std::string_view text);
-  // The same for a known ending that rests on assumptions; else one without a state.
-  AssumedEnding FindAssumed(NodeId node, StackId stack) const;
+  // The same for a known ending that rests on assumptions, else null.
+  const AssumedEnding* FindAssumed(NodeId node, StackId stack) const;
 
  private:
   static constexpr StateId kUnknownState = 0xFFFFFFFF;

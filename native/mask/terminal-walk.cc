@@ -137,16 +137,20 @@ void MaskWalk::WalkExits(const TerminalMask& mask, NodeId start, StackId stack, 
     if (ending.state == kDeadState) continue;
     if (before != grammar_.assumptions())
       for (const TriePlace& place : exit.places) NoteAssumptions(before, slices[place.slice], place.node, place.after_quote);
-    Level level = LevelOf(ending.state);
+    // Each parse is walked by itself: one alone steps by its automaton's row.
+    std::vector<Config> parses = states_.Configs(ending.state);
+    std::erase_if(parses, [](const Config& config) { return (config.node & kTokenSetBit) || config.node == kEpsilon; });
     uncertain_nodes_.clear();
     if (!exit.rest.trie.empty()) {
       const size_t known = tokens->size(), known_keys = key_tokens_.size(), known_items = item_tokens_.size();
       tokens->insert(tokens->end(), exit.rest.tokens.begin(), exit.rest.tokens.begin() + exit.rest.tokens_before[1]);
-      levels_[0] = level;
       {
         const ScopedValue<bool> quote(after_quote_, exit.path.find('"') != std::string::npos);
         const ScopedValue<size_t> depth(root_depth_, exit.path.size());
-        Run(exit.rest, 1, static_cast<uint32_t>(exit.rest.trie.size()), text, tokens, &uncertain_nodes_);
+        for (const Config& parse : parses) {
+          levels_[0] = LevelOf(parse);
+          Run(exit.rest, 1, static_cast<uint32_t>(exit.rest.trie.size()), text, tokens, &uncertain_nodes_);
+        }
       }
       if (uncertain_nodes_.empty()) continue;
       // What depends on the text also depends on the bytes before the exit.
@@ -155,32 +159,26 @@ void MaskWalk::WalkExits(const TerminalMask& mask, NodeId start, StackId stack, 
       item_tokens_.resize(known_items);
     }
     // Parses whose terminals have cached masks behind the path; the others are walked.
-    std::vector<Config> left;
-    bool is_known = false;
-    if (exit.is_one_path && exit.nodes > kLargeSubtree) {
-      for (const Config& config : std::vector<Config>(states_.Configs(ending.state))) {
-        if ((config.node & kTokenSetBit) || config.node == kEpsilon) continue;
+    if (exit.is_one_path && exit.nodes > kLargeSubtree)
+      std::erase_if(parses, [&](const Config& config) {
         std::shared_ptr<const TerminalMask> behind = WalkTerminalBehind(exit, config.node);
-        if (!behind->is_worth) {
-          left.push_back(config);
-          continue;
-        }
+        if (!behind->is_worth) return false;
         WalkExits(*behind, config.node, config.stack, text, tokens, terminals, uncertain);
         terminals->push_back(std::move(behind));
-      }
-      is_known = left.empty();
-      if (!is_known) level = LevelOf(states_.Intern(std::move(left)));
-    }
+        return true;
+      });
     for (const TriePlace& place : exit.places) {
       const Slice& slice = slices[place.slice];
       const TrieNode& here = slice.trie[place.node];
       tokens->insert(tokens->end(), slice.tokens.begin() + slice.tokens_before[place.node],
                      slice.tokens.begin() + slice.tokens_before[place.node + 1]);
-      if (here.end == place.node + 1 || is_known) continue;
+      if (here.end == place.node + 1 || parses.empty()) continue;
       SetPath(place);
-      levels_[here.depth] = level;
       uncertain_nodes_.clear();
-      Run(slice, place.node + 1, here.end, text, tokens, &uncertain_nodes_);
+      for (const Config& parse : parses) {
+        levels_[here.depth] = LevelOf(parse);
+        Run(slice, place.node + 1, here.end, text, tokens, &uncertain_nodes_);
+      }
       for (uint32_t at : uncertain_nodes_) uncertain->push_back({place.slice, at});
     }
   }

@@ -243,7 +243,12 @@ std::vector<Config> Closure::Finish() {
   std::vector<uint32_t> terminals;
   for (uint32_t call = 0; call < count_; call++) {
     if (KindOf(calls_[call].symbol) == SymbolKind::kTerminal) {
-      if (symbols_.regex().HasNext(IndexOf(calls_[call].symbol))) terminals.push_back(call);
+      if (!symbols_.regex().HasNext(IndexOf(calls_[call].symbol))) continue;
+      if (symbols_.IsShared(calls_[call].symbol)) {
+        result.push_back({IndexOf(calls_[call].symbol), stack_of_[call]});
+      } else {
+        terminals.push_back(call);
+      }
     } else if (KindOf(calls_[call].symbol) == SymbolKind::kTokenSet) {
       result.push_back({kTokenSetBit | IndexOf(calls_[call].symbol), stack_of_[call]});
     }

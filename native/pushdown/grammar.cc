@@ -1,6 +1,8 @@
 // The memo of closures.
 #include "pushdown/grammar.h"
 
+#include <algorithm>
+
 #include "pushdown/closure.h"
 
 namespace onpolicy::grammar {
@@ -39,6 +41,10 @@ const std::vector<Config>& Grammar::After(const std::vector<Exit>& exits, std::s
   for (const Exit& exit : exits) AddReturns(exit, text, &seeds);
   stacks_.subsumption().Reduce(&seeds);
   return RunClosure(seeds);
+}
+
+void Grammar::NoteNames(const KeyNames* names) {
+  if (std::find(assumed_names_.begin(), assumed_names_.end(), names) == assumed_names_.end()) assumed_names_.push_back(names);
 }
 
 bool Grammar::AddReturns(Exit exit, std::string_view text, std::vector<Branch>* seeds) {

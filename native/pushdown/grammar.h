@@ -3,8 +3,10 @@
 #pragma once
 #include <map>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/scoped-value.h"
@@ -26,6 +28,9 @@ struct Exit {
   StackId stack;
   uint32_t tag;
 };
+
+// Keys that an object names, sorted.
+using KeyNames = std::vector<std::string>;
 
 class Closure;
 
@@ -61,6 +66,11 @@ class Grammar : public SymbolTable {
     assumptions_.ends += more.ends;
     assumptions_.begins += more.begins;
   }
+  // The keys that objects name whose further keys were assumed to be none of them, each list once.
+  const std::vector<const KeyNames*>& assumed_names() const { return assumed_names_; }
+  void NoteNames(const KeyNames* names);
+  // Replaces the lists; returns the ones before.
+  std::vector<const KeyNames*> SwapNames(std::vector<const KeyNames*> names) { return std::exchange(assumed_names_, std::move(names)); }
 
  private:
   // Adds the branches of an exit; returns whether the text decided some of them.
@@ -75,6 +85,7 @@ class Grammar : public SymbolTable {
   uint64_t text_reads_ = 0;
   bool assumes_new_ = false;
   Assumptions assumptions_;
+  std::vector<const KeyNames*> assumed_names_;
 };
 
 }  // namespace onpolicy::grammar

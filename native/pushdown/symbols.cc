@@ -9,6 +9,12 @@ bool TokenSet::Has(uint32_t token) const {
   return std::binary_search(tokens.begin(), tokens.end(), token) != inverted;
 }
 
+Symbol SymbolTable::SharedTerminal(NodeId node) {
+  const Symbol terminal = Terminal(node);
+  if (!IsShared(terminal)) shared_.push_back(terminal);
+  return terminal;
+}
+
 Symbol SymbolTable::Rule(Generator generator) {
   rules_.emplace_back();
   rules_.back().generator = std::move(generator);

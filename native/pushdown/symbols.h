@@ -1,5 +1,6 @@
 // Rules, terminals and token sets -> symbols; lists of symbols -> numbers. Productions are made when a rule is first called.
 #pragma once
+#include <algorithm>
 #include <deque>
 #include <functional>
 #include <string_view>
@@ -34,6 +35,9 @@ class SymbolTable {
  public:
   RegexPool& regex() { return regex_; }
   Symbol Terminal(NodeId node) { return MakeSymbol(SymbolKind::kTerminal, node); }
+  // A terminal that is the same in many grammars: it is not merged with others, so that its masks are shared.
+  Symbol SharedTerminal(NodeId node);
+  bool IsShared(Symbol terminal) const { return std::find(shared_.begin(), shared_.end(), terminal) != shared_.end(); }
   Symbol Rule(Generator generator);
   // A rule of up to some number of parts: its productions are nothing, and a part before the rule of one part less.
   Symbol UpTo(Generator generator);
@@ -84,6 +88,7 @@ class SymbolTable {
   std::vector<RuleInfo> rules_;
   std::deque<Resolver> resolvers_;  // a resolver may add others: they stay where they are
   std::vector<TokenSet> token_sets_;
+  std::vector<Symbol> shared_;
   std::vector<SequenceNode> sequences_;
   HashIndex sequence_index_;
 };
