@@ -12,6 +12,9 @@ import { fileURLToPath } from 'node:url';
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
 const native = path.join(root, 'native');
 const built = path.join(native, 'build', 'Release', 'onpolicy.node');
+const include = path.join(native, 'include');
+/** Which release the headers are of. */
+const headersOrigin = path.join(include, 'origin.json');
 const stamp = path.join(native, 'build', 'sources.sha256');
 const prebuilt = path.join(root, 'prebuilds', `${process.platform}-${process.arch}`, 'onpolicy.node');
 const require = createRequire(path.join(root, 'package.json'));
@@ -21,14 +24,23 @@ const flags = new Set(process.argv.slice(2));
 const isInstalledPackage = !fs.existsSync(path.join(root, 'src', 'index.ts'));
 
 try {
+  requireGlibc();
   if (!(flags.has('--if-missing') && isUsable())) build();
   if (flags.has('--prebuild')) {
     fs.mkdirSync(path.dirname(prebuilt), { recursive: true });
     fs.copyFileSync(built, prebuilt);
   }
 } catch (error) {
-  process.stderr.write(`onpolicy: the addon could not be built: ${error.message}\n`);
+  process.stderr.write(`onpolicy: ${error.message}\n`);
   process.exitCode = 1;
+}
+
+/** The engine's packages are built against the GNU C library: without it nothing that is built here could run. */
+function requireGlibc() {
+  if (process.platform !== 'linux' || process.report.getReport().header.glibcVersionRuntime) return;
+  throw new Error(
+    'Linux with musl (Alpine) is not supported, as the engine needs the GNU C library: use a Debian, Ubuntu or Fedora image',
+  );
 }
 
 function isUsable() {
@@ -64,7 +76,7 @@ function requireTools() {
   const answers = (command) => !spawnSync(command, ['--version'], { stdio: 'ignore' }).error;
   const isWindows = process.platform === 'win32';
   const missing = [
-    answers('git') ? null : 'git',
+    !engineSources() || answers('git') ? null : 'git',
     isWindows || answers('make') ? null : 'make',
     isWindows || [process.env.CXX, 'g++', 'c++', 'clang++'].some((compiler) => compiler && answers(compiler))
       ? null
@@ -92,11 +104,13 @@ function sourcesHash() {
       .update(file)
       .update('\0')
       .update(fs.readFileSync(path.join(native, file)));
-  hash.update(fs.readFileSync(bundleInfo().infoFile));
+  hash.update(fs.readFileSync(engineSources()?.infoFile ?? headersOrigin));
   return hash.digest('hex');
 }
 
-function bundleInfo() {
+/** llama.cpp's sources in node-llama-cpp, which is here for development; null in an installed package, which has the headers. */
+function engineSources() {
+  if (isInstalledPackage) return null;
   let entry;
   try {
     entry = fileURLToPath(import.meta.resolve('node-llama-cpp'));
@@ -110,13 +124,13 @@ function bundleInfo() {
   };
 }
 
-/** llama.cpp's headers come from the installed package, so they always match its libraries. */
+/** llama.cpp's headers come from the package with its libraries, so that they match. */
 function extractHeaders() {
-  const { bundle, infoFile } = bundleInfo();
-  const include = path.join(native, 'include');
-  const marker = path.join(include, 'origin.json');
+  const sources = engineSources();
+  if (!sources) return;
+  const { bundle, infoFile } = sources;
   const origin = fs.readFileSync(infoFile, 'utf8');
-  if (fs.existsSync(marker) && fs.readFileSync(marker, 'utf8') === origin) return;
+  if (fs.existsSync(headersOrigin) && fs.readFileSync(headersOrigin, 'utf8') === origin) return;
   const clone = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-headers-'));
   try {
     run('git', ['clone', '--quiet', '--no-checkout', bundle, clone]);
@@ -126,7 +140,7 @@ function extractHeaders() {
     for (const folder of ['include', 'ggml/include'])
       for (const name of fs.readdirSync(path.join(clone, folder)))
         if (name.endsWith('.h')) fs.copyFileSync(path.join(clone, folder, name), path.join(include, name));
-    fs.writeFileSync(marker, origin);
+    fs.writeFileSync(headersOrigin, origin);
   } finally {
     fs.rmSync(clone, { recursive: true, force: true });
   }

@@ -1,11 +1,14 @@
 // Proves the package: packs it, installs the tarball into an empty folder with no compiler on the PATH, and runs the README's
-// program there; then takes the prebuilt addon away and lets the package build its own with a compiler.
+// program there, its model downloaded from a server of this machine; then takes the prebuilt addon away and lets the package build
+// its own with a compiler.
 // --no-build: without the second half.
-import { execFileSync } from 'node:child_process';
+import { execFile, execFileSync } from 'node:child_process';
 import fs from 'node:fs';
+import http from 'node:http';
 import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
 const addon = `prebuilds/${process.platform}-${process.arch}/onpolicy.node`;
@@ -16,11 +19,12 @@ const NEEDED = [
   'dist/index.d.ts',
   'dist/report/page/page.html',
   'dist/cli/index.js',
+  'dist/models/download.LICENSES.txt',
   'models/onpolicy-tiny.gguf',
+  'native/include/llama.h',
   addon,
 ];
-const UNWANTED =
-  /^(src|test|bench|scripts\/(?!build-addon\.mjs$)|native\/(build|include)|node_modules|dist\/demo)/;
+const UNWANTED = /^(src|test|bench|scripts\/(?!build-addon\.mjs$)|native\/build|node_modules|dist\/demo)/;
 const COMPILERS = [
   'cc',
   'gcc',
@@ -34,6 +38,7 @@ const COMPILERS = [
   'python3',
   'python',
 ];
+const MAX_INSTALL_MIB = 160;
 const EXPECTED = 'The capital of Peru is Lima.\n';
 
 const work = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-package-'));
@@ -41,10 +46,10 @@ const app = path.join(work, 'app');
 const installed = path.join(app, 'node_modules', 'onpolicy');
 try {
   const tarball = pack();
-  const bare = { ...process.env, PATH: pathWithoutCompilers(), NODE_LLAMA_CPP_SKIP_DOWNLOAD: 'true' };
+  const bare = { ...process.env, PATH: pathWithoutCompilers(), HOME: work, USERPROFILE: work };
   install(tarball, bare);
   expect(
-    answer(bare) === EXPECTED,
+    (await answer(bare)) === EXPECTED,
     "the README's program answers with the prebuilt addon, without a compiler",
   );
   if (!process.argv.includes('--no-build')) {
@@ -56,7 +61,7 @@ try {
     npm(['rebuild', 'onpolicy'], process.env);
     expect(fs.existsSync(path.join(installed, 'native/build/Release/onpolicy.node')), 'the addon is built');
     expect(
-      answer(process.env) === EXPECTED,
+      (await answer(process.env)) === EXPECTED,
       "the README's program answers with the addon built from the package",
     );
   }
@@ -80,12 +85,27 @@ function pack() {
 function install(tarball, env) {
   fs.mkdirSync(app);
   fs.writeFileSync(path.join(app, 'package.json'), '{ "private": true, "type": "module" }\n');
+  const startMs = performance.now();
   npm(['install', tarball, '--prefer-offline', '--no-audit', '--no-fund'], env);
+  const seconds = (performance.now() - startMs) / 1000;
+  const size = sizeOf(path.join(app, 'node_modules')) / 2 ** 20;
+  console.log(`an install: ${size.toFixed(0)} MiB, ${seconds.toFixed(1)} s`);
+  expect(size <= MAX_INSTALL_MIB, `it takes at most ${MAX_INSTALL_MIB} MiB`);
   expect(fs.existsSync(path.join(installed, addon)), 'it installs into an empty folder without a compiler');
   expect(!fs.existsSync(path.join(installed, 'native', 'build')), 'nothing was compiled');
 }
 
+<<<<<<< HEAD
 /** A folder with links to Node, npm and the system's small tools, without a compiler. */
+=======
+function sizeOf(folder) {
+  return fs
+    .readdirSync(folder, { recursive: true })
+    .reduce((size, file) => size + fs.lstatSync(path.join(folder, file)).size, 0);
+}
+
+/** A folder of links to Node, npm and the system's small tools, and to no compiler. */
+>>>>>>> b5a02c1 (Install the engine for the CPU alone: platform packages of our own choice at the newest release that every platform has, npm ci, GPUs by one line (issue 28))
 function pathWithoutCompilers() {
   const bin = path.join(work, 'bin');
   fs.mkdirSync(bin);
@@ -100,19 +120,40 @@ function pathWithoutCompilers() {
   return bin;
 }
 
-/** Runs the first program of the README, with the embedded model for the one to download, and returns what it prints. */
-function answer(env) {
+/** Runs the first program of the README, with the embedded model as the one to download, and returns what it prints. */
+async function answer(env) {
   const readme = fs.readFileSync(path.join(root, 'README.md'), 'utf8');
-  const program = (/```js\n(.*?)```/s.exec(readme)?.[1] ?? '').replace(/\{ model: 'hf:[^']+' \}/, '');
+  const program = /```js\n(.*?)```/s.exec(readme)?.[1] ?? '';
   const lines = program.trimEnd().split('\n').length;
   expect(lines > 1 && lines <= 10, `the README's program has at most ten lines: ${lines}`);
-  fs.writeFileSync(path.join(app, 'program.js'), program);
-  return execFileSync(process.execPath, ['program.js'], {
+  const local = program.replace(/'hf:[^']+'/, "'hf:onpolicy/tiny/tiny.gguf'");
+  expect(local !== program, 'the program downloads a model');
+  fs.writeFileSync(path.join(app, 'program.js'), local);
+  const hub = serveModel();
+  const MODEL_ENDPOINT = `http://127.0.0.1:${hub.address().port}/`;
+  const { stdout } = await promisify(execFile)(process.execPath, ['program.js'], {
     cwd: app,
-    env,
+    env: { ...env, MODEL_ENDPOINT },
     encoding: 'utf8',
     timeout: 120_000,
   });
+  hub.close();
+  return stdout;
+}
+
+/** A server that has one model, under every path. */
+function serveModel() {
+  const model = fs.readFileSync(path.join(root, 'models', 'onpolicy-tiny.gguf'));
+  const hub = http.createServer(({ headers }, response) => {
+    const [, first = 0, last = model.length - 1] = /bytes=(\d+)-(\d+)/.exec(headers.range ?? '') ?? [];
+    response.writeHead(headers.range ? 206 : 200, {
+      'accept-ranges': 'bytes',
+      'content-length': last - first + 1,
+      'content-range': `bytes ${first}-${last}/${model.length}`,
+    });
+    response.end(model.subarray(Number(first), Number(last) + 1));
+  });
+  return hub.listen(0, '127.0.0.1');
 }
 
 function npm(args, env, cwd = app) {

@@ -9,8 +9,7 @@ import { fileURLToPath } from 'node:url';
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
 
 requireNode();
-if (!hasPackages())
-  await run('packages', ...npm(), 'install', '--no-save', '--ignore-scripts', '--prefer-offline').catch(fail);
+if (!hasPackages()) await run('packages', ...npm(), 'ci', '--ignore-scripts', '--prefer-offline').catch(fail);
 // Both run to their end, so that a failure of one leaves no compiler behind.
 for (const { reason } of await Promise.allSettled([buildAddon(), compileTypeScript()]))
   if (reason) fail(reason);

@@ -333,7 +333,7 @@ async function resolveFile(
   }
   const onnx = parseHubReference(reference);
   if (onnx) return await fetchModel(onnx, signal, (fraction) => onProgress?.(reference, fraction));
-  const { resolveModelFile } = await import('node-llama-cpp');
+  const { resolveModelFile } = await import('./download.ts');
   try {
     return await resolveModelFile(reference, {
       cli: false,

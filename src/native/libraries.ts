@@ -12,8 +12,9 @@ import { onDisk } from './on-disk.ts';
 export type Gpu = 'auto' | 'cuda' | 'vulkan' | 'metal' | false;
 
 /** The llama.cpp release whose C API the addon was built against. */
-const ENGINE_VERSION = '0.5.0';
-const PACKAGE_VERSION = '3.22.1';
+const ENGINE_VERSION = '0.4.0';
+/** The release of the `@node-llama-cpp/*` packages that carries it: `scripts/check-engine.mjs` tells of a newer one. */
+const PACKAGE_VERSION = '3.21.1';
 
 /** One build of the libraries: the packages that ship it, and the driver that must be there for it to be of use. */
 type Variant = {
@@ -69,6 +70,7 @@ async function open(gpu: Gpu): Promise<void> {
   const addon = loadAddon();
   const platform = `${process.platform}-${process.arch}`;
   const missing: string[] = [];
+  let install: readonly string[] | undefined;
   for (const variant of VARIANTS[platform] ?? []) {
     const isWanted = gpu === 'auto' || gpu === variant.gpu || (gpu === false && variant.gpu === 'metal');
     if (!isWanted) continue;
@@ -76,36 +78,56 @@ async function open(gpu: Gpu): Promise<void> {
       missing.push(`${variant.driver} (the ${variant.gpu} driver)`);
       continue;
     }
-    const folders = await Promise.all(variant.packages.map(binariesFolder));
-    if (!folders[0]) {
-      missing.push(`the package @node-llama-cpp/${variant.packages[0]}`);
+    const found = await Promise.all(variant.packages.map(findPackage));
+    if (found[0]?.folder === undefined) {
+      missing.push(`the package ${nameOf(variant)}${found[0] ? ` (${found[0].version} is there)` : ''}`);
+      install ??= variant.packages;
       continue;
     }
-    const fallbacks = folders.flatMap((folder) => (folder ? fallbackBackends(folder) : []));
-    await addon.openLibrary(folders[0], ENGINE_VERSION, fallbacks).catch((error: unknown) => {
-      throw fromNative(error);
-    });
+    const folders = found.flatMap((part) => part?.folder ?? []);
+    await addon
+      .openLibrary(found[0].folder, ENGINE_VERSION, folders.flatMap(fallbackBackends))
+      .catch((error: unknown) => {
+        throw fromNative(error);
+      });
+    // Someone with an NVIDIA card expects it to compute, and its packages are too large to install unasked.
+    if (install?.[0]?.includes('cuda'))
+      process.emitWarning(
+        `an NVIDIA driver is here, but not the package to use it: ${installLine(install)}`,
+        { type: 'OnpolicyWarning', code: 'ONPOLICY_NO_CUDA_PACKAGE' },
+      );
     return;
   }
   throw new OnpolicyError(
     'NATIVE_UNAVAILABLE',
-    `no engine for ${platform}${gpu === 'auto' ? '' : ` with gpu: ${String(gpu)}`}: missing ${missing.join(', ') || 'a build of it'}. ` +
-      `It comes with node-llama-cpp ${PACKAGE_VERSION}; install with optional dependencies`,
+    `no engine for ${platform}${gpu === 'auto' ? '' : ` with gpu: ${String(gpu)}`}: missing ${missing.join(', ') || 'a build of it'}` +
+      (install ? `. Install it: ${installLine(install)}` : ''),
+    gpu === 'auto' || gpu === false ? {} : { param: 'gpu' },
   );
 }
 
-/** The folder of shared libraries inside one platform package, or null when it is not installed. */
-async function binariesFolder(name: string): Promise<string | null> {
+function nameOf({ packages: [first] }: Variant): string {
+  return `@node-llama-cpp/${first} ${PACKAGE_VERSION}`;
+}
+
+/** The command that adds the packages of one build. */
+function installLine(packages: readonly string[]): string {
+  return `npm install ${packages.map((name) => `@node-llama-cpp/${name}@${PACKAGE_VERSION}`).join(' ')}`;
+}
+
+/** The folder of shared libraries inside one platform package, without it when its version is another; null: not installed. */
+async function findPackage(name: string): Promise<{ version: string; folder?: string } | null> {
   try {
-    // The platform packages are dependencies of node-llama-cpp, so they are looked up from there.
-    const from = createRequire(createRequire(import.meta.url).resolve('node-llama-cpp'));
-    const entry = from.resolve(`@node-llama-cpp/${name}`);
-    const { getBinsDir } = (await import(pathToFileURL(entry).href)) as { getBinsDir(): { binsDir: string } };
-    const { binsDir } = getBinsDir();
-    const folder = fs
-      .readdirSync(binsDir)
-      .find((candidate) => fs.statSync(path.join(binsDir, candidate)).isDirectory());
-    return folder === undefined ? null : onDisk(path.join(binsDir, folder));
+    const entry = createRequire(import.meta.url).resolve(`@node-llama-cpp/${name}`);
+    const { getBinsDir } = (await import(pathToFileURL(entry).href)) as {
+      getBinsDir(): { binsDir: string; packageVersion: string };
+    };
+    const { binsDir, packageVersion: version } = getBinsDir();
+    if (version !== PACKAGE_VERSION) return { version };
+    const [folder] = fs
+      .readdirSync(binsDir, { withFileTypes: true })
+      .filter((candidate) => candidate.isDirectory());
+    return folder ? { version, folder: onDisk(path.join(binsDir, folder.name)) } : null;
   } catch {
     return null; // optional packages: absence is no error
   }

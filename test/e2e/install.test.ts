@@ -1,0 +1,109 @@
+/** What npm would install on each platform for an application that uses the library. Needs npm's registry, or its cache. */
+import { execFile } from 'node:child_process';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+const manifest = JSON.parse(fs.readFileSync(path.join(ROOT, 'package.json'), 'utf8')) as {
+  optionalDependencies: Record<string, string>;
+  peerDependencies: Record<string, string>;
+  devDependencies: Record<string, string>;
+};
+const RELEASE = manifest.devDependencies['node-llama-cpp']!;
+
+const PLATFORMS: [os: string, cpu: string, libc: string, engine: string | null][] = [
+  ['linux', 'x64', 'glibc', 'linux-x64'],
+  ['linux', 'arm64', 'glibc', 'linux-arm64'],
+  ['linux', 'riscv64', 'glibc', 'linux-riscv64'],
+  ['linux', 'x64', 'musl', null],
+  ['win32', 'x64', '', 'win-x64'],
+  ['win32', 'arm64', '', 'win-arm64'],
+  ['darwin', 'x64', '', 'mac-x64'],
+  ['darwin', 'arm64', '', 'mac-arm64-metal'],
+];
+
+const UNREACHABLE = /ENOTCACHED|ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ETIMEDOUT/;
+
+const work = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-install-'));
+const library = path.join(work, 'library');
+const run = promisify(execFile);
+
+/** The names and versions that npm would add. */
+async function resolve(app: string, ...options: string[]): Promise<Map<string, string>> {
+  fs.mkdirSync(app);
+  fs.writeFileSync(path.join(app, 'package.json'), '{ "private": true }\n');
+  const { stdout } = await run(
+    'npm',
+    [
+      'install',
+      library,
+      '--install-links',
+      '--dry-run',
+      '--json',
+      '--ignore-scripts',
+      '--prefer-offline',
+      ...options,
+    ],
+    { cwd: app, shell: process.platform === 'win32' },
+  );
+  const { add } = JSON.parse(stdout.slice(stdout.indexOf('{'))) as {
+    add: { name: string; version: string }[];
+  };
+  return new Map(add.map(({ name, version }) => [name, version]));
+}
+
+beforeAll(() => {
+  const { devDependencies, scripts, overrides, ...published } = manifest as Record<string, unknown>;
+  fs.mkdirSync(library);
+  fs.writeFileSync(path.join(library, 'package.json'), JSON.stringify(published));
+});
+afterAll(() => fs.rmSync(work, { recursive: true, force: true }));
+
+describe.concurrent('an install', () => {
+  it.for(PLATFORMS)(
+    'on %s %s %s has the engine %s and nothing for a GPU',
+    async ([system, cpu, libc, engine], { skip }) => {
+      const platform = [`--os=${system}`, `--cpu=${cpu}`, ...(libc ? [`--libc=${libc}`] : [])];
+      const added = await resolve(path.join(work, platform.join('')), ...platform).catch(
+        (error: Error) => error,
+      );
+      if (added instanceof Error) {
+        skip(UNREACHABLE.test(added.message), "npm's registry is out of reach");
+        throw added;
+      }
+      expect(added.has('onpolicy')).toBe(true);
+      const engines = [...added].filter(([name]) => name.startsWith('@node-llama-cpp/'));
+      expect(
+        engines.filter(([name, version]) => version !== RELEASE || /cuda|vulkan|armv7l/.test(name)),
+      ).toEqual([]);
+      if (engine === null) expect(engines).toEqual([]);
+      else expect(added.get(`@node-llama-cpp/${engine}`)).toBe(RELEASE);
+      expect(added.has('node-llama-cpp')).toBe(false);
+    },
+  );
+});
+
+it('every package of the engine is of one release, and a GPU of one is installed on request only', () => {
+  const { optionalDependencies, peerDependencies } = manifest;
+  const engines = Object.entries({ ...optionalDependencies, ...peerDependencies }).filter(([name]) =>
+    name.startsWith('@node-llama-cpp/'),
+  );
+  expect(engines.filter(([, version]) => version !== RELEASE)).toEqual([]);
+  const shipped = JSON.parse(
+    fs.readFileSync(path.join(ROOT, 'node_modules/node-llama-cpp/package.json'), 'utf8'),
+  ) as { version: string; optionalDependencies: Record<string, string> };
+  expect(shipped.version).toBe(RELEASE);
+  expect(engines.map(([name]) => name).toSorted()).toEqual(
+    Object.keys(shipped.optionalDependencies).toSorted(),
+  );
+  const libraries = fs.readFileSync(path.join(ROOT, 'src/native/libraries.ts'), 'utf8');
+  const { tag } = JSON.parse(
+    fs.readFileSync(path.join(ROOT, 'node_modules/node-llama-cpp/llama/llama.cpp.info.json'), 'utf8'),
+  ) as { tag: string };
+  expect(libraries).toContain(`PACKAGE_VERSION = '${RELEASE}'`);
+  expect(libraries).toContain(`ENGINE_VERSION = '${tag.slice(1)}'`);
+});
