@@ -95,17 +95,13 @@ function install(tarball, env) {
   expect(!fs.existsSync(path.join(installed, 'native', 'build')), 'nothing was compiled');
 }
 
-<<<<<<< HEAD
-/** A folder with links to Node, npm and the system's small tools, without a compiler. */
-=======
 function sizeOf(folder) {
   return fs
     .readdirSync(folder, { recursive: true })
     .reduce((size, file) => size + fs.lstatSync(path.join(folder, file)).size, 0);
 }
 
-/** A folder of links to Node, npm and the system's small tools, and to no compiler. */
->>>>>>> b5a02c1 (Install the engine for the CPU alone: platform packages of our own choice at the newest release that every platform has, npm ci, GPUs by one line (issue 28))
+/** A folder with links to Node, npm and the system's small tools, without a compiler. */
 function pathWithoutCompilers() {
   const bin = path.join(work, 'bin');
   fs.mkdirSync(bin);
