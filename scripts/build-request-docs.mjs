@@ -59,6 +59,7 @@ const FORMS = {
     'a registered name, or a `LogitsProcessorConstructor`; in process also a function `(outputIds, logits) => { ... }` that edits `logits`',
   MessageOrChoice: 'a `Message`, or a choice of a response: what has a `message` is a choice',
   History: '`{ messages_and_choices, tools }`, as in a `Trajectory`',
+  RolloutException: '`{ type, message }`',
 };
 
 /** The whole page. */

@@ -1,12 +1,11 @@
 // Makes a fresh clone ready, and does nothing when it is: packages, addon, compiled TypeScript, embedded model.
-// Nothing is downloaded but packages. --types: with the types of the package, which nothing that runs needs. Output goes to standard error, so that a piped program's own output stays clean.
+// Nothing is downloaded but packages. Output goes to standard error, so that a piped program's own output stays clean.
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-const withTypes = process.argv.includes('--types');
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
 
 requireNode();
@@ -41,8 +40,7 @@ async function compileTypeScript() {
       'package.json',
       'package-lock.json',
     ],
-    () => runScript('typescript', 'compile.mjs', ...(withTypes ? ['--types'] : [])),
-    withTypes,
+    () => runScript('typescript', 'compile.mjs'),
   );
 }
 
@@ -78,14 +76,13 @@ function npm() {
   return running && path.basename(running) === 'npm-cli.js' ? [process.execPath, running] : ['npm'];
 }
 
-/** Does the work unless `stamp`, written after the last time, says that the inputs are still the same, and all of it was done. */
-async function whenChanged(stamp, inputs, work, isWhole = true) {
+/** Does the work unless `stamp`, written after the last time, says that the inputs are still the same. */
+async function whenChanged(stamp, inputs, work) {
   const digest = hashOf(inputs);
   const file = path.join(root, stamp);
-  const [before, extent] = fs.existsSync(file) ? fs.readFileSync(file, 'utf8').split(' ') : [];
-  if (before === digest && (extent === 'whole' || !isWhole)) return;
+  if (fs.existsSync(file) && fs.readFileSync(file, 'utf8') === digest) return;
   await work();
-  fs.writeFileSync(file, `${digest} ${isWhole ? 'whole' : 'part'}`);
+  fs.writeFileSync(file, digest);
 }
 
 function hashOf(inputs) {

@@ -5,6 +5,26 @@
 
 export type { AdapterWeights, LoraFactors, ModelFacts } from '../native/index.ts';
 export {
+  type Evaluation,
+  type GatheredGroup,
+  type GatherOptions,
+  type GatherProgress,
+  gatherTrajectoryGroups,
+  type JudgeOptions,
+  judge,
+  type LoopContext,
+  type LoopEvent,
+  type LoopRollout,
+  progressBar,
+  type Rollout,
+  type RolloutContext,
+  rewards,
+  type TrainableService,
+  type TrainLoopOptions,
+  type TrainLoopResult,
+  trainLoop,
+} from '../rollout/index.ts';
+export {
   type AdvantageOptions,
   computeAdvantages,
   type ScoredTrajectory,

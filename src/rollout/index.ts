@@ -1,2 +1,23 @@
-/** Any client's requests -> recorded trajectories. */
+/** Any client's requests -> recorded trajectories -> groups of attempts, scored -> a loop that trains on them. */
+// Reading order: recorder (one rollout), gather (many), rewards and judge (what they are worth), train-loop
+export {
+  type GatheredGroup,
+  type GatherOptions,
+  type GatherProgress,
+  gatherTrajectoryGroups,
+  type Rollout,
+  type RolloutContext,
+} from './gather.ts';
+export { type JudgeOptions, judge } from './judge.ts';
+export type {
+  Evaluation,
+  LoopContext,
+  LoopEvent,
+  LoopRollout,
+  TrainableService,
+  TrainLoopOptions,
+} from './loop-options.ts';
+export { progressBar } from './progress-bar.ts';
 export { type Recorder, type RecorderOptions, type RecordingEnd, record } from './recorder.ts';
+export * as rewards from './rewards.ts';
+export { type TrainLoopResult, trainLoop } from './train-loop.ts';

@@ -13,15 +13,20 @@ import {
 import type { CallOptions, Completions } from '../service.ts';
 import { ChunkJoiner, choicesOf, type Exchange } from './exchange.ts';
 
-/** Takes what reads the choices of an answer, as far as they came. */
-export type Report = (choices: () => Exchange['choices']) => void;
+/** One request's place in the recording. */
+export type Place = {
+  /** For a request that has none. */
+  readonly seed: number | null;
+  /** Takes what reads the choices of the answer, as far as they came. */
+  readonly report: (choices: () => Exchange['choices']) => void;
+};
 
 /** What is told about requests. */
 export type RecordedServiceOptions = {
   /** The model of all requests, whatever they name. */
   readonly model: string;
   /** Called when a request begins; throws when the recording has ended. */
-  readonly begin: (request: Pick<Exchange, 'messages' | 'tools'>) => Report;
+  readonly begin: (request: Pick<Exchange, 'messages' | 'tools'>) => Place;
   /** Ends running requests. */
   readonly signal: AbortSignal;
 };
@@ -63,11 +68,17 @@ export class RecordedService implements Completions {
       throw new OnpolicyError('UNSUPPORTED', 'use_beam_search: beams are not sampled, so they cannot train', {
         param: 'use_beam_search',
       });
-    const report = this.#options.begin({
+    const { seed, report } = this.#options.begin({
       messages: [...(Array.isArray(request?.messages) ? request.messages : [])],
       tools: request?.tools ?? null,
     });
-    const recorded = { ...request, model, logprobs: true, return_token_ids: true };
+    const recorded = {
+      ...request,
+      model,
+      logprobs: true,
+      return_token_ids: true,
+      ...(seed === null ? {} : { seed: request.seed ?? seed }),
+    };
     const ends = signal ? AbortSignal.any([signal, this.#options.signal]) : this.#options.signal;
     const answer = await ask(recorded, { signal: ends });
     const asked = { logprobs: request.logprobs === true, ids: request.return_token_ids === true };
@@ -85,7 +96,11 @@ export class RecordedService implements Completions {
 type Asked = { readonly logprobs: boolean; readonly ids: boolean };
 
 /** Joins the chunks that the client reads. */
-function recordedStream(stream: ChatCompletionStream, asked: Asked, report: Report): ChatCompletionStream {
+function recordedStream(
+  stream: ChatCompletionStream,
+  asked: Asked,
+  report: Place['report'],
+): ChatCompletionStream {
   const joiner = new ChunkJoiner();
   report(() => joiner.choices());
   const source = stream[Symbol.asyncIterator]();

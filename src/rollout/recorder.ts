@@ -6,12 +6,15 @@ import type { Completions } from '../service.ts';
 import type { Exchange } from './exchange.ts';
 import { historiesOf } from './histories.ts';
 import { RecordedService } from './recorded-service.ts';
+import { seedOf } from './seeds.ts';
 import { wrongInput } from './wrong-input.ts';
 
 /** What is recorded. */
 export type RecorderOptions = {
   /** The model that answers all requests, whatever model they name: an id or name, at a step with `name@3`. */
   readonly model: string;
+  /** Gives each request without a `seed` one of its own, the same in a repeated run. Default: none. */
+  readonly seed?: number | undefined;
 };
 
 /** What a rollout was worth. */
@@ -30,9 +33,10 @@ export type RecordingEnd = {
  * @throws OnpolicyError `INVALID_REQUEST` for wrong options
  */
 export function record(service: Completions, options: RecorderOptions): Recorder {
-  const { model, ...others } = options;
+  const { model, seed, ...others } = options;
   const [unknown] = Object.keys(others);
-  if (unknown !== undefined) throw wrongInput([unknown], 'model as the only option', 'an unknown option');
+  if (unknown !== undefined) throw wrongInput([unknown], 'one of model, seed', 'an unknown option');
+  if (seed !== undefined && !Number.isSafeInteger(seed)) throw wrongInput(['seed'], 'an integer', seed);
   if (typeof model !== 'string' || model === '')
     throw wrongInput(['model'], 'the id or name of a model', model);
   return new Recorder(service, options);
@@ -51,15 +55,18 @@ export class Recorder {
   readonly #end = new AbortController();
 
   /** @internal Use `runtime.record` or `record`. */
-  constructor(service: Completions, { model }: RecorderOptions) {
+  constructor(service: Completions, { model, seed }: RecorderOptions) {
     this.service = new RecordedService(service, {
       model,
       signal: this.#end.signal,
       begin: (request) => {
         this.#requireOpen();
         const place = this.#begun.push(null) - 1;
-        return (choices) => {
-          this.#begun[place] = () => ({ ...request, choices: choices() });
+        return {
+          seed: seed === undefined ? null : seedOf(seed, place),
+          report: (choices) => {
+            this.#begun[place] = () => ({ ...request, choices: choices() });
+          },
         };
       },
     });

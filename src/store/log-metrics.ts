@@ -24,6 +24,7 @@ export class LogMetrics {
 
   add(group: Group): void {
     addGroupMetrics(this.#averages, group as unknown as TrajectoryGroup, this.#split);
+    for (const _ of group.exceptions ?? []) this.#averages.add({ [`${this.#split}/exception_rate`]: 1 });
     for (const trajectory of group.trajectories) {
       const { metrics, auto_metrics } = trajectory;
       const measured = Object.entries(auto_metrics ?? {}).filter(([name]) => !hasOwn(metrics, name));

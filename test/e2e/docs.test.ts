@@ -12,7 +12,7 @@ import { freePort, ROOT, runNode } from './program.ts';
 const PRINTS: Readonly<Record<string, RegExp>> = {
   'README.md':
     /^The capital of Peru is Lima\.\n[\s\S]{20,}\{ name: 'Omar', age: 26, city: 'Delhi' \}\n\{[\s\S]*'train\/reward'/,
-  'docs/agents.md': /^user, choice, user, choice\n$/,
+  'docs/agents.md': /^user, choice, user, choice\n\[ 4, 4 \]\nsteps: step 2, 2 evaluations\n$/,
   'docs/choosing-a-model.md':
     /^(?=[\s\S]*model buffer size =)(?=[\s\S]*KV buffer size =)(?=[\s\S]*the cache holds 2048 tokens\n)/,
   'docs/errors.md': /^INVALID_REQUEST 400 temprature\n.*temprature.*temperature.*\n$/,

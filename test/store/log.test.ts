@@ -36,6 +36,18 @@ const rewardsOf = async ({ runtime }: TestHome, id: string, split: string) =>
   (await all(runtime.runs.trajectories(id, split))).map(({ trajectory }) => trajectory.reward);
 
 describe('models.log', () => {
+  it('counts attempts that failed, and stores the others', async () => {
+    const { runtime, id } = await openModel();
+    const exceptions = [{ type: 'TIMEOUT', message: 'too slow' }];
+    const trajectory_groups = [{ ...group(1, 0, 1), exceptions }];
+    const { metrics, logged_trajectories } = await runtime.models.log(id, { trajectory_groups });
+    expect([metrics['val/exception_rate'], metrics['val/reward'], logged_trajectories]).toEqual([
+      0.25,
+      2 / 3,
+      3,
+    ]);
+  });
+
   it('keeps trajectories and says what they were worth', async () => {
     const { runtime, id, modelFolder } = await openModel();
     const trajectory_groups = [

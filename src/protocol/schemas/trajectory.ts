@@ -31,6 +31,21 @@ export const trajectoryDefinitions: Definitions = {
     required: ['trajectories'],
     properties: {
       trajectories: { description: 'The attempts.', type: 'array', items: ref('Trajectory') },
+      exceptions: {
+        description: 'Attempts that failed. They train nothing, and count in `exception_rate`.',
+        type: ['array', 'null'],
+        items: ref('RolloutException'),
+      },
+    },
+    additionalProperties: false,
+  },
+  RolloutException: {
+    description: 'Why an attempt failed.',
+    type: 'object',
+    required: ['type', 'message'],
+    properties: {
+      type: { description: 'Kind of the failure: a code, or the name of an error class.', type: 'string' },
+      message: { description: 'What happened.', type: 'string' },
     },
     additionalProperties: false,
   },

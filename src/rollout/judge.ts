@@ -1,0 +1,135 @@
+/** Attempts at one task, a rubric and a service -> the same attempts with rewards relative to each other. */
+import { OnpolicyError } from '../errors.ts';
+import type {
+  ChatCompletion,
+  ChatCompletionRequest,
+  MessageOrChoice,
+  Trajectory,
+} from '../protocol/index.ts';
+import type { Completions } from '../service.ts';
+import type { GatheredGroup, GatherOptions } from './gather.ts';
+import { wrongInput } from './wrong-input.ts';
+
+/** Options of {@link judge}. */
+export type JudgeOptions = {
+  /** Who judges: a runtime, a pool, or `connect({ baseUrl })` of any server. */
+  readonly service: Completions;
+  /** The judge's model. Default: the service's own. */
+  readonly model?: string | undefined;
+  /** What makes an attempt good, in words. */
+  readonly rubric?: string | undefined;
+  /** Further fields of the judge's requests, for example `temperature` or `max_tokens`. */
+  readonly request?: Partial<ChatCompletionRequest> | undefined;
+  /** How often the judge is asked again when its answer cannot be read. Default 2. */
+  readonly retries?: number | undefined;
+};
+
+const RUBRIC = `An attempt that reaches its goal scores well above one that does not.
+Of two attempts that reach it, the one that needs fewer steps scores slightly higher.
+Progress towards the goal counts, even if it is not reached.`;
+
+/**
+ * Makes a function that scores a group, for the option `scoreGroup` of {@link gatherTrajectoryGroups}. The judge sees all
+ * attempts in one request, what they have in common once. Its scores, from 0 to 1, become the rewards; the rewards before are kept as
+ * the metric `own_reward`.
+ */
+export function judge(options: JudgeOptions): NonNullable<GatherOptions['scoreGroup']> {
+  const { retries = 2 } = options;
+  if (typeof options.service?.createCompletion !== 'function')
+    throw wrongInput(['service'], 'a service that answers completions', options.service);
+  if (!Number.isInteger(retries) || retries < 0)
+    throw wrongInput(['retries'], 'an integer from 0 up', retries);
+  return async (group, signal) => {
+    const request = judgeRequest(group.trajectories, options);
+    for (let tries = 0; ; tries++) {
+      const answer = await options.service.createCompletion(request, { signal });
+      const scores = readScores(answer, group.trajectories.length);
+      if (scores) return withScores(group, scores);
+      if (tries >= retries)
+        throw new OnpolicyError(
+          'BACKEND_FAILED',
+          `the judge gave no score from 0 to 1 for each of ${group.trajectories.length} attempts`,
+        );
+    }
+  };
+}
+
+/** The request for one group's scores. */
+function judgeRequest(
+  attempts: readonly Trajectory[],
+  { model, rubric = RUBRIC, request }: JudgeOptions,
+): ChatCompletionRequest & { stream: false } {
+  const texts = attempts.map(({ messages_and_choices }) => messages_and_choices.map(textOf));
+  const shared = sharedLength(texts);
+  const parts = [
+    `Rubric:\n${rubric}`,
+    ...(shared > 0 ? [`All attempts begin with:\n${texts[0]!.slice(0, shared).join('\n')}`] : []),
+    ...texts.map((text, index) => `Attempt ${index + 1}:\n${text.slice(shared).join('\n')}`),
+    `Score each of the ${attempts.length} attempts from 0 to 1 by the rubric, compared with the others.`,
+  ];
+  return {
+    temperature: 0,
+    ...request,
+    ...(model === undefined ? {} : { model }),
+    stream: false,
+    messages: [
+      { role: 'system', content: 'You judge attempts at the same task. You answer in JSON.' },
+      { role: 'user', content: parts.join('\n\n') },
+    ],
+    response_format: {
+      type: 'json_schema',
+      json_schema: { name: 'scores', strict: true, schema: scoresSchema(attempts.length) },
+    },
+  };
+}
+
+function scoresSchema(count: number): Record<string, unknown> {
+  const names = Array.from({ length: count }, (_, index) => `attempt_${index + 1}`);
+  const score = { type: 'number', minimum: 0, maximum: 1 };
+  return {
+    type: 'object',
+    properties: Object.fromEntries(names.map((name) => [name, score])),
+    required: names,
+    additionalProperties: false,
+  };
+}
+
+/** A score per attempt; null if one is missing or no number from 0 to 1. */
+function readScores({ choices }: ChatCompletion, count: number): number[] | null {
+  let given: unknown;
+  try {
+    given = JSON.parse(choices[0]?.message.content ?? '');
+  } catch {
+    return null;
+  }
+  if (typeof given !== 'object' || given === null) return null;
+  const scores = Array.from(
+    { length: count },
+    (_, index) => (given as Record<string, unknown>)[`attempt_${index + 1}`],
+  );
+  const isScore = (score: unknown): score is number => typeof score === 'number' && score >= 0 && score <= 1;
+  return scores.every(isScore) ? scores : null;
+}
+
+function withScores(group: GatheredGroup, scores: readonly number[]): GatheredGroup {
+  const trajectories = group.trajectories.map((trajectory, index) => ({
+    ...trajectory,
+    reward: scores[index]!,
+    metrics: { ...trajectory.metrics, own_reward: trajectory.reward },
+  }));
+  return { ...group, trajectories };
+}
+
+/** Entries at the beginning that all attempts have in common. */
+function sharedLength([first = [], ...others]: readonly (readonly string[])[]): number {
+  const differs = first.findIndex((text, index) => others.some((other) => other[index] !== text));
+  return others.length === 0 ? 0 : differs < 0 ? first.length : differs;
+}
+
+/** An entry as the judge reads it. */
+function textOf(entry: MessageOrChoice): string {
+  const { role, content, ...rest } = 'message' in entry ? entry.message : entry;
+  const { tool_calls } = rest as { tool_calls?: unknown };
+  const said = typeof content === 'string' ? content : content ? JSON.stringify(content) : '';
+  return `${role}: ${said}${tool_calls ? ` ${JSON.stringify(tool_calls)}` : ''}`;
+}

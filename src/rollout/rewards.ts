@@ -1,0 +1,123 @@
+/** The text of an answer -> what it was worth, from 0 to 1. Small judges of one thing each, and ways to join them. */
+import { isDeepStrictEqual } from 'node:util';
+import { runTests } from './run-tests.ts';
+import { wrongInput } from './wrong-input.ts';
+
+/** Scores the text of an answer. */
+export type Reward = (answer: string) => number | Promise<number>;
+
+/** 1 if the answer is this text, spaces around it aside. */
+export function exact(expected: string, { ignoreCase = false }: { ignoreCase?: boolean } = {}): Reward {
+  const form = (text: string): string => (ignoreCase ? text.trim().toLowerCase() : text.trim());
+  return (answer) => Number(form(answer) === form(expected));
+}
+
+const NUMBER = /(?:(?<!\d)[-−])?(?:(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d+)?/g;
+
+/** 1 if the last number of the answer is this one, within `tolerance` (default 1e-9). It may have commas between thousands. */
+export function numeric(expected: number, { tolerance = 1e-9 }: { tolerance?: number } = {}): Reward {
+  if (!Number.isFinite(expected)) throw wrongInput(['expected'], 'a finite number', expected);
+  return (answer) => {
+    const last = answer.match(NUMBER)?.at(-1);
+    if (last === undefined) return 0;
+    const value = Number(last.replaceAll(',', '').replace('−', '-'));
+    return Number(Math.abs(value - expected) <= tolerance);
+  };
+}
+
+/** 1 if the answer has a match of the expression. */
+export function matches(expression: RegExp): Reward {
+  const { source, flags } = expression;
+  return (answer) => Number(new RegExp(source, flags).test(answer)); // a new one: `g` and `y` keep a position
+}
+
+/** 1 if the answer is JSON. */
+export function validJson(): Reward {
+  return (answer) => Number(parsed(answer) !== NOT_JSON);
+}
+
+/** The share of these fields that the answer, a JSON object, has with equal values. */
+export function jsonFields(expected: Readonly<Record<string, unknown>>): Reward {
+  const fields = Object.entries(expected);
+  if (fields.length === 0) throw wrongInput(['expected'], 'at least one field', expected);
+  return (answer) => {
+    const given = parsed(answer);
+    if (typeof given !== 'object' || given === null) return 0;
+    const equal = fields.filter(
+      ([name, value]) =>
+        Object.hasOwn(given, name) && isDeepStrictEqual((given as Record<string, unknown>)[name], value),
+    );
+    return equal.length / fields.length;
+  };
+}
+
+/** Limits of {@link passesTests}. */
+export type TestLimits = {
+  /** For all tests of an answer together. Default 1000. */
+  readonly timeoutMs?: number;
+  /** Of JavaScript's heap. Default 64. */
+  readonly memoryMb?: number;
+};
+
+/**
+ * The share of the tests that the answer's code passes. The code is its first fenced block of JavaScript, or all of it. A test
+ * is an expression, evaluated after the code, and passes if it is `true`. Code and tests run in a worker, in a context without
+ * Node's functions. That keeps accidents out, not code written to break out.
+ */
+export function passesTests(tests: readonly string[], limits: TestLimits = {}): Reward {
+  if (tests.length === 0) throw wrongInput(['tests'], 'at least one test', tests);
+  const { timeoutMs = 1000, memoryMb = 64 } = limits;
+  for (const [name, value] of Object.entries({ timeoutMs, memoryMb }))
+    if (!(Number.isFinite(value) && value > 0)) throw wrongInput([name], 'a number above 0', value);
+  return async (answer) => {
+    const code = /```(?:js|javascript|mjs|)\s*\n([\s\S]*?)```/.exec(answer)?.[1] ?? answer;
+    return (await runTests({ code, tests, timeoutMs }, memoryMb)) / tests.length;
+  };
+}
+
+/** The mean of rewards, each with its weight: `weighted([validJson(), 0.2], [jsonFields({ … }), 0.8])`. */
+export function weighted(...parts: readonly (readonly [reward: Reward, weight: number])[]): Reward {
+  const sum = parts.reduce((total, [, weight]) => total + weight, 0);
+  if (!(sum > 0) || parts.some(([, weight]) => !(weight >= 0)))
+    throw wrongInput(
+      ['weights'],
+      'numbers from 0 up with a sum above 0',
+      parts.map(([, weight]) => weight).join(', '),
+    );
+  return async (answer) => {
+    let total = 0;
+    for (const [reward, weight] of parts) total += weight * (await reward(answer));
+    return total / sum;
+  };
+}
+
+/** The lowest of the rewards: all must hold. Stops at the first 0. */
+export function allOf(...rewards: readonly Reward[]): Reward {
+  return async (answer) => {
+    let least = 1;
+    for (const reward of rewards) {
+      least = Math.min(least, await reward(answer));
+      if (least <= 0) break;
+    }
+    return least;
+  };
+}
+
+/** The highest of the rewards: one is enough. */
+export function anyOf(...rewards: readonly Reward[]): Reward {
+  return async (answer) => {
+    let most = 0;
+    for (const reward of rewards) most = Math.max(most, await reward(answer));
+    return most;
+  };
+}
+
+const NOT_JSON = Symbol('not JSON');
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return NOT_JSON;
+  }
+}

@@ -1,0 +1,41 @@
+/** Code of an answer and its tests -> how many pass. One worker per answer: it ends with its limits. */
+import { fileURLToPath } from 'node:url';
+import { Worker } from 'node:worker_threads';
+import type { TestTask } from './test-worker.ts';
+
+/** Milliseconds for the start of a worker, beside those of its tests. */
+const START_MS = 2000;
+
+/** The number of tests that passed. A worker that dies has passed what it reported. */
+export async function runTests(task: TestTask, memoryMb: number): Promise<number> {
+  const worker = new Worker(compiledWorker(), {
+    workerData: task,
+    resourceLimits: { maxOldGenerationSizeMb: memoryMb, maxYoungGenerationSizeMb: Math.ceil(memoryMb / 4) },
+    env: {},
+    execArgv: [], // flags of the host, such as loaders, are not for this worker
+    stdout: true,
+    stderr: true,
+  });
+  let passed = 0;
+  const timer = setTimeout(() => void worker.terminate(), task.timeoutMs + START_MS);
+  return await new Promise<number>((resolve, reject) => {
+    let failure: NodeJS.ErrnoException | null = null;
+    worker.on('message', (isPassed: boolean) => {
+      passed += Number(isPassed);
+    });
+    worker.on('error', (error) => {
+      failure = error;
+    });
+    worker.on('exit', () => {
+      clearTimeout(timer);
+      if (failure && failure.code !== 'ERR_WORKER_OUT_OF_MEMORY') reject(failure);
+      else resolve(passed);
+    });
+  });
+}
+
+/** A worker cannot run from TypeScript source on every supported Node: from there the compiled one is used. */
+function compiledWorker(): string {
+  const relative = import.meta.url.endsWith('.ts') ? '../../dist/rollout/test-worker.js' : './test-worker.js';
+  return fileURLToPath(new URL(relative, import.meta.url));
+}

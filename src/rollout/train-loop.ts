@@ -1,0 +1,197 @@
+/** Tasks, a rollout and what to reach -> a trained model. Its state is the model's checkpoints and log, so it goes on after a kill. */
+import { OnpolicyError } from '../errors.ts';
+import { type GatheredGroup, type GatherOptions, gatherTrajectoryGroups } from './gather.ts';
+import {
+  checkLoopOptions,
+  type Evaluation,
+  type LoopCounts,
+  type LoopRollout,
+  type TrainLoopOptions,
+} from './loop-options.ts';
+import { record } from './recorder.ts';
+import { seedOf, shuffled } from './seeds.ts';
+
+/** How the loop ended. */
+export type TrainLoopResult = {
+  /** Which part of `until` held. */
+  readonly reason: 'steps' | 'reward' | 'patience';
+  /** The model's step. */
+  readonly step: number;
+  /** The best evaluation: `<model>@<step>` is its checkpoint. Null without evaluations. */
+  readonly best: Evaluation | null;
+  /** By step. */
+  readonly evaluations: readonly Evaluation[];
+};
+
+/**
+ * Trains until something is reached. Each step samples groups with the newest checkpoint and trains on them. Called again after
+ * a kill at any point, with the same options, it goes on where the last checkpoint is, with the order of tasks and the seeds that an
+ * unkilled loop would have had.
+ * @throws OnpolicyError `INVALID_REQUEST` for wrong options; `ABORTED`; what an attempt or a training job failed with
+ */
+export async function trainLoop<Task>(options: TrainLoopOptions<Task>): Promise<TrainLoopResult> {
+  return await new TrainLoop(options).run();
+}
+
+/** The loop's position is the model's step; the rest is read from the log of the model. */
+class TrainLoop<Task> {
+  readonly #options: TrainLoopOptions<Task>;
+  readonly #counts: LoopCounts;
+  readonly #evaluations: Evaluation[] = [];
+
+  constructor(options: TrainLoopOptions<Task>) {
+    this.#counts = checkLoopOptions(options);
+    this.#options = options;
+  }
+
+  async run(): Promise<TrainLoopResult> {
+    const { service, model, until, evaluate } = this.#options;
+    let { step } = await service.models.retrieve(model);
+    await this.#readEvaluations();
+    for (;;) {
+      if (evaluate && (step % this.#counts.every === 0 || step >= until.steps)) await this.#evaluate(step);
+      const reason = step >= until.steps ? 'steps' : this.#reasonToStop(step);
+      if (reason) return { reason, step, best: this.#best(), evaluations: this.#evaluations };
+      step = await this.#train(step);
+    }
+  }
+
+  /** Samples and trains once; returns the next step. */
+  async #train(step: number): Promise<number> {
+    const { service, model, config, signal, onEvent } = this.#options;
+    const trajectory_groups = await this.#groupsOf(step);
+    const request = { model_id: model, trajectory_groups, experimental_config: config ?? null };
+    const job = await service.train(request, signal ? { signal } : {});
+    const result = await job.done;
+    onEvent?.({ type: 'step', step: result.step, metrics: result.metrics });
+    await this.#prune();
+    return result.step;
+  }
+
+  /** The groups that a step trains on: of its own tasks, then of further ones in place of those without a signal. */
+  async #groupsOf(step: number): Promise<GatheredGroup[]> {
+    const { tasks } = this.#options;
+    const { groupsPerStep, refill } = this.#counts;
+    const groups: GatheredGroup[] = [];
+    let wanted = this.#tasksOf(step);
+    let left = refill;
+    for (let round = 0; wanted.length > 0; round++) {
+      const seed = seedOf(this.#seed, step, round);
+      groups.push(...(await this.#gather(wanted, step, seed, this.#options.rollout, {})));
+      const missing = Math.min(left, groupsPerStep - groups.filter(hasSignal).length);
+      left -= missing;
+      wanted = Array.from(
+        { length: missing },
+        (_, i) => tasks[seedOf(this.#seed, step, round, i) % tasks.length]!,
+      );
+    }
+    return refill > 0 ? groups.filter(hasSignal) : groups;
+  }
+
+  /** The tasks of a step: the next ones of a random order, which is another one each time all were used. */
+  #tasksOf(step: number): Task[] {
+    const { tasks } = this.#options;
+    const { groupsPerStep } = this.#counts;
+    const orders = new Map<number, number[]>(); // by how often all tasks were used before
+    return Array.from({ length: groupsPerStep }, (_, i) => {
+      const place = step * groupsPerStep + i;
+      const epoch = Math.floor(place / tasks.length);
+      const order = orders.get(epoch) ?? shuffled(tasks.length, this.#seed, epoch);
+      orders.set(epoch, order);
+      return tasks[order[place % tasks.length]!]!;
+    });
+  }
+
+  async #evaluate(step: number): Promise<void> {
+    const { service, model, evaluate, rollout, onEvent } = this.#options;
+    if (!evaluate || this.#evaluations.some((one) => one.step === step)) return;
+    const groups = await this.#gather(evaluate.tasks, step, this.#seed, evaluate.rollout ?? rollout, {
+      groupSize: evaluate.groupSize ?? 1,
+      scoreGroup: undefined,
+    });
+    const split = this.#counts.split;
+    const { metrics } = await service.models.log(model, { split, trajectory_groups: groups });
+    const reward = metrics[`${split}/reward`];
+    if (reward === undefined)
+      throw new OnpolicyError('BACKEND_FAILED', 'every attempt of the evaluation failed');
+    this.#evaluations.push({ step, reward, metrics });
+    onEvent?.({ type: 'evaluation', step, reward, metrics });
+  }
+
+  /** Evaluations before the loop was started again. */
+  async #readEvaluations(): Promise<void> {
+    const { service, model, evaluate } = this.#options;
+    if (!evaluate) return;
+    const { split } = this.#counts;
+    for await (const { step, source, metrics } of service.runs.metrics(model)) {
+      const reward = source === split ? metrics[`${split}/reward`] : undefined;
+      const isKnown = this.#evaluations.some((one) => one.step === step);
+      if (reward !== undefined && !isKnown) this.#evaluations.push({ step, reward, metrics });
+    }
+  }
+
+  #best(): Evaluation | null {
+    return this.#evaluations.reduce<Evaluation | null>(
+      (best, one) => (best && best.reward >= one.reward ? best : one),
+      null,
+    );
+  }
+
+  /** Looks at the evaluations up to a step only, so that a loop that goes on decides as before. */
+  #reasonToStop(step: number): 'reward' | 'patience' | null {
+    const { reward, patience } = this.#options.until;
+    const last = this.#evaluations.at(-1);
+    if (last?.step !== step) return null;
+    if (reward !== undefined && last.reward >= reward) return 'reward';
+    const best = this.#best();
+    const since = best ? this.#evaluations.length - 1 - this.#evaluations.indexOf(best) : 0;
+    return patience !== undefined && since >= patience ? 'patience' : null;
+  }
+
+  /** Deletes checkpoints that are neither among the newest nor the best one. */
+  async #prune(): Promise<void> {
+    const { service, model, keepCheckpoints } = this.#options;
+    if (keepCheckpoints === undefined) return;
+    const steps: number[] = [];
+    for (let after: string | null = null; ; ) {
+      const page = await service.checkpoints.list(model, { order: 'desc', limit: 100, after });
+      steps.push(...page.data.map(({ step }) => step));
+      if (!page.has_more || page.last_id === null) break;
+      after = page.last_id;
+    }
+    const best = this.#best()?.step;
+    const old = steps.slice(keepCheckpoints).filter((step) => step !== best);
+    if (old.length > 0) await service.checkpoints.delete(model, { steps: old });
+  }
+
+  async #gather(
+    tasks: readonly Task[],
+    step: number,
+    seed: number | string,
+    rollout: LoopRollout<Task>,
+    more: GatherOptions,
+  ): Promise<GatheredGroup[]> {
+    const { service, model } = this.#options;
+    const named = `${model}@${step}`;
+    return await gatherTrajectoryGroups(
+      tasks,
+      (task, context) =>
+        rollout(task, {
+          ...context,
+          model: named,
+          step,
+          record: () => record(service, { model: named, seed: context.seed }),
+        }),
+      { ...this.#options, ...more, seed },
+    );
+  }
+
+  get #seed(): number | string {
+    return this.#options.seed ?? 0;
+  }
+}
+
+/** Whether the rewards of a group differ: only then does it train anything. */
+function hasSignal({ trajectories }: GatheredGroup): boolean {
+  return trajectories.some(({ reward }) => reward !== trajectories[0]!.reward);
+}
