@@ -4,6 +4,7 @@ import { KV_TRANSFER_FOLDER } from './engine/index.ts';
 import { OnpolicyError } from './errors.ts';
 import type { ModelOptions, ServingLimits } from './models/index.ts';
 import type { Gpu } from './native/index.ts';
+import { atTheDoor, describe } from './protocol/index.ts';
 import type { Tracker } from './store/index.ts';
 
 /** What is trained of a model, and how much memory that may take. */
@@ -170,7 +171,8 @@ const FIELDS: Record<keyof RuntimeOptions, Check> = {
 
 /** Rejects unknown options and wrong values with `INVALID_REQUEST`, naming the option. */
 export function checkOptions(options: RuntimeOptions): CheckedOptions {
-  checkFields('options', options, FIELDS);
+  if (typeof options !== 'object' || options === null) fail('options', 'an object', describe(options));
+  atTheDoor(options, () => checkFields('options', options, FIELDS));
   const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
   return { ...DEFAULTS, ...given };
 }
@@ -179,17 +181,17 @@ function checkFields(what: string, value: object, fields: Record<string, Check>)
   for (const [name, given] of Object.entries(value)) {
     if (given === undefined) continue;
     const check = Object.hasOwn(fields, name) ? fields[name] : undefined;
-    if (!check) fail(`${what}.${name}`, `one of ${Object.keys(fields).join(', ')}`, 'an unknown option');
+    if (!check)
+      fail(`${what}.${name.slice(0, 200)}`, `one of ${Object.keys(fields).join(', ')}`, 'an unknown option');
     checkField(what === 'options' ? name : `${what}.${name}`, given, check);
   }
 }
 
 function checkField(name: string, value: unknown, check: Check): void {
   const expected = check(value);
-  if (expected !== null)
-    fail(name, expected, typeof value === 'function' ? 'a function' : JSON.stringify(value));
+  if (expected !== null) fail(name, expected, describe(value));
 }
 
-function fail(name: string, expected: string, got: string | undefined): never {
+function fail(name: string, expected: string, got: string): never {
   throw new OnpolicyError('INVALID_REQUEST', `${name}: expected ${expected}, got ${got}`, { param: name });
 }

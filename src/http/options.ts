@@ -1,5 +1,6 @@
 /** Options of a caller -> those that are given, each checked by its row in a table. */
 import { OnpolicyError } from '../errors.ts';
+import { atTheDoor, describe } from '../protocol/index.ts';
 
 /** What an option must be, in words, and the test for it. */
 export type OptionCheck = readonly [expected: string, isValid: (value: unknown) => boolean];
@@ -25,12 +26,22 @@ export function checkOptions<Options extends object>(
   checks: Readonly<Record<keyof Options, OptionCheck>>,
   secret: keyof Options,
 ): Options {
+  if (typeof options !== 'object' || options === null) wrongOption('options', 'an object', describe(options));
+  return atTheDoor(options, () => checkEach(options, checks, secret));
+}
+
+function checkEach<Options extends object>(
+  options: Options,
+  checks: Readonly<Record<keyof Options, OptionCheck>>,
+  secret: keyof Options,
+): Options {
   const given = Object.entries(options).filter(([, value]) => value !== undefined);
   for (const [name, value] of given) {
     const check = Object.hasOwn(checks, name) ? checks[name as keyof Options] : undefined;
-    if (!check) wrongOption(name, `one of ${Object.keys(checks).join(', ')}`, 'an unknown option');
+    if (!check)
+      wrongOption(name.slice(0, 200), `one of ${Object.keys(checks).join(', ')}`, 'an unknown option');
     const [expected, isValid] = check;
-    if (!isValid(value)) wrongOption(name, expected, name === secret ? typeof value : String(value));
+    if (!isValid(value)) wrongOption(name, expected, name === secret ? typeof value : describe(value));
   }
   return Object.fromEntries(given) as Options;
 }

@@ -17,7 +17,7 @@ export function isTraceId(value: unknown): value is string {
 /** Checks the options of a call. Throws `INVALID_REQUEST` with all faults. */
 export function checkCallOptions(options: unknown): void {
   if (options === undefined) return;
-  atTheDoor(() => {
+  atTheDoor({ options }, () => {
     if (typeof options !== 'object' || options === null)
       return throwFaults([fault(['options'], 'type', 'an object', options)]);
     throwFaults(Object.entries(options).flatMap(([name, value]) => optionFault(name, value) ?? []));

@@ -29,7 +29,7 @@ const INT64_MAX = 2n ** 63n - 1n;
 
 /** Checks a request and brings it into its one form. Throws `INVALID_REQUEST` with all faults. */
 export function validateChatRequest(input: unknown, options: ChatRequestOptions = {}): ValidChatRequest {
-  return atTheDoor(() => {
+  return atTheDoor(input, () => {
     check(input, options);
     return normalizeChatRequest(input as ChatCompletionRequest);
   });
@@ -40,7 +40,7 @@ export function checkChatRequest(
   input: unknown,
   options: ChatRequestOptions = {},
 ): Checked<ChatCompletionRequest> {
-  return atTheDoor(() => {
+  return atTheDoor(input, () => {
     check(input, options);
     return input as Checked<ChatCompletionRequest>;
   });

@@ -179,6 +179,14 @@ function rangeWords({ minimum, maximum, exclusiveMinimum }: Schema): string {
 
 /** A value in a few words, whatever it is. */
 export function describe(value: unknown): string {
+  try {
+    return readInWords(value);
+  } catch {
+    return 'a value that cannot be read'; // a revoked proxy
+  }
+}
+
+function readInWords(value: unknown): string {
   if (typeof value === 'string') return clip(JSON.stringify(value.slice(0, 80)));
   if (typeof value === 'bigint') return `${clip(String(value))}n`;
   if (typeof value === 'symbol' || typeof value === 'function') return `a ${typeof value}`;
@@ -187,7 +195,8 @@ export function describe(value: unknown): string {
   return value === undefined ? 'nothing' : String(value);
 }
 
-function pathWords(loc: readonly string[]): string {
+/** A path in a message, cut short. */
+export function pathWords(loc: readonly string[]): string {
   return loc.length === 0 ? 'request' : clip(loc.join('.'), 160);
 }
 

@@ -10,7 +10,8 @@ export {
   validateChatRequest,
 } from './chat-completion.ts';
 export { type AfterDoor, afterDoor, type Checked, hasKnownDoor, splitAtDoor } from './checked.ts';
-export { closestName, fault, throwFaults } from './faults.ts';
+export { closestName, describe, fault, throwFaults } from './faults.ts';
+export { isJsonObject } from './json.ts';
 export {
   type ValidListQuery,
   type ValidModelCreateRequest,
@@ -21,6 +22,6 @@ export {
   validateTokenizeRequest,
 } from './model.ts';
 export type * from './public.ts';
-export { validateLogRequest, validateTrainingJobRequest } from './trajectory-requests.ts';
+export { checkSftRequest, validateLogRequest, validateTrainingJobRequest } from './trajectory-requests.ts';
 export type * from './valid-chat-request.ts';
-export type { DoorOptions } from './validate.ts';
+export { atTheDoor, type DoorOptions } from './validate.ts';

@@ -55,7 +55,7 @@ export function validateDetokenizeRequest(ids: unknown, options: unknown = {}): 
 function withArgument(name: string, value: unknown, options: unknown): unknown {
   if (typeof options !== 'object' || options === null)
     throwFaults([fault(['options'], 'type', 'an object', options)]);
-  return { ...atTheDoor(() => ({ ...(options as object) })), [name]: value };
+  return { ...atTheDoor(options, () => ({ ...(options as object) })), [name]: value };
 }
 
 /** Checks which page of a list is wanted; nothing at all is the first page. Throws `INVALID_REQUEST` with all faults. */
@@ -65,7 +65,7 @@ export function validateListQuery(input: unknown, options: DoorOptions = {}): Va
 }
 
 function validated(name: RequestName, input: unknown, options: DoorOptions): unknown {
-  return atTheDoor(() => {
+  return atTheDoor(input, () => {
     const faults = schemaFaults(name, input, unknownFields(options));
     if (faults.count > 0) throw invalidRequest(faults);
     return input;

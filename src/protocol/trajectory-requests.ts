@@ -19,6 +19,16 @@ export function validateTrainingJobRequest(
   return validateGroups('TrainingJobRequest', input, options) as Checked<TrainingJobRequest>;
 }
 
+/** Checks the form of a request for supervised training. Throws `INVALID_REQUEST` with all faults. */
+export function checkSftRequest(input: unknown): void {
+  atTheDoor(input, () => {
+    const found = schemaFaults('SftRequest', input, 'ignore'); // a message may have fields for its template
+    if (found.count > 0) throw invalidRequest(found);
+    const { data } = input as { data: readonly object[] };
+    throwFaults(data.flatMap((example, i) => freeFormFault(['data', String(i)], example) ?? []));
+  });
+}
+
 /** Checks a log request and fills in its split. Throws `INVALID_REQUEST` with all faults. */
 export function validateLogRequest(input: unknown, options: DoorOptions = {}): CheckedLogRequest {
   const request = validateGroups('LogRequest', input, options) as Checked<LogRequest>;
@@ -30,7 +40,7 @@ function validateGroups(
   input: unknown,
   options: DoorOptions,
 ): unknown {
-  return atTheDoor(() => {
+  return atTheDoor(input, () => {
     const found = schemaFaults(name, input, unknownFields(options));
     if (found.count > 0) throw invalidRequest(found);
     throwFaults(freeFormFaults((input as LogRequest).trajectory_groups));

@@ -1,6 +1,6 @@
 /** Any input -> the faults that its schema finds. The only file that meets the compiled validators. */
-import { OnpolicyError } from '../errors.ts';
-import { type Faults, type SchemaError, toFaults } from './faults.ts';
+import { messageOf, OnpolicyError } from '../errors.ts';
+import { type Faults, pathWords, type SchemaError, toFaults } from './faults.ts';
 import {
   ChatCompletionRequest,
   CheckpointDeleteRequest,
@@ -8,6 +8,7 @@ import {
   ListQuery,
   LogRequest,
   ModelCreateRequest,
+  SftRequest,
   TokenizeRequest,
   TrainingJobRequest,
 } from './generated/validators.ts';
@@ -21,6 +22,7 @@ const validators = {
   ListQuery,
   LogRequest,
   ModelCreateRequest,
+  SftRequest,
   TokenizeRequest,
   TrainingJobRequest,
 };
@@ -70,14 +72,31 @@ function isPardoned({ keyword, instancePath, params, data }: SchemaError, ignore
   return (data as Record<string, unknown>)[String(params['additionalProperty'])] === undefined;
 }
 
-/** Runs a check. What the input itself throws while it is read, a getter for example, becomes a fault of the caller. */
-export function atTheDoor<T>(check: () => T): T {
+/** Checks an input. What the input itself throws while it is read, a getter for example, becomes a fault at its place. */
+export function atTheDoor<T>(input: unknown, check: () => T): T {
   try {
     return check();
   } catch (error) {
     if (error instanceof OnpolicyError) throw error;
-    throw new OnpolicyError('INVALID_REQUEST', `the request cannot be read: ${String(error)}`, {
-      cause: error,
-    });
+    const loc = unreadablePath(input) ?? [];
+    const msg = `${pathWords(loc)}: expected a value that can be read, got ${messageOf(error).slice(0, 200)}`;
+    throw new OnpolicyError('INVALID_REQUEST', msg, { cause: error, detail: [{ loc, msg, type: 'value' }] });
+  }
+}
+
+/** The place of the first value that throws when it is read; null if none does. */
+function unreadablePath(value: unknown, seen = new Set<unknown>()): string[] | null {
+  if (typeof value !== 'object' || value === null || seen.has(value)) return null;
+  seen.add(value);
+  let key: string | null = null;
+  try {
+    Object.prototype.toString.call(value); // reads the tag of a proxy
+    for (key of Object.keys(value)) {
+      const inner = unreadablePath((value as Record<string, unknown>)[key], seen);
+      if (inner) return [key, ...inner];
+    }
+    return null;
+  } catch {
+    return key === null ? [] : [key];
   }
 }

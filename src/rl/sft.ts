@@ -1,6 +1,6 @@
 /** Conversations with the answers to learn -> gradient steps of cross-entropy on an opened trainer. */
 import { setImmediate } from 'node:timers/promises';
-import { type ErrorDetail, invalidInput } from '../errors.ts';
+import { atTheDoor, fault, throwFaults } from '../protocol/index.ts';
 import { Averages, type Metrics } from './metrics.ts';
 import { defaultRowLength, packRows, type WeightedSequence } from './pack.ts';
 import { failIfAborted, type StepTools } from './policy-steps.ts';
@@ -152,35 +152,35 @@ async function tokenize(
   return sequences;
 }
 
+const isCount = (value: unknown): boolean => Number.isSafeInteger(value) && (value as number) >= 1;
+const isNumber = (value: unknown, least: number, most: number): boolean =>
+  typeof value === 'number' && value >= least && value <= most;
+
+/** What each field accepts. */
+const CHECKS: Record<keyof SftSettings, readonly [expected: string, accepts: (value: unknown) => boolean]> = {
+  batch_size: ['an integer >= 1', isCount],
+  epochs: ['an integer >= 1', isCount],
+  learning_rate: ['a number from 0 to 1e38', (value) => isNumber(value, 0, 1e38)],
+  schedule: [
+    'constant, linear or cosine',
+    (value) => ['constant', 'linear', 'cosine'].includes(value as string),
+  ],
+  warmup_ratio: ['a number from 0 to 1', (value) => isNumber(value, 0, 1)],
+  assistant_turns: ['all or last', (value) => ['all', 'last'].includes(value as string)],
+  packed_sequence_length: ['an integer >= 2', (value) => isCount(value) && value !== 1],
+};
+
 /** Fills defaults and rejects unknown fields and illegal values, naming every one of them. */
 export function resolveSftSettings(config: SftConfig): SftSettings {
-  const given = Object.entries(config).filter(([, value]) => value !== undefined && value !== null);
-  const settings = { ...DEFAULTS, ...Object.fromEntries(given) } as SftSettings;
-  const faults: ErrorDetail[] = given
-    .filter(([name]) => !Object.hasOwn(DEFAULTS, name))
-    .map(([name, input]) => ({ loc: ['config', name], type: 'unknown_field', msg: 'unknown field', input }));
-  const expect = (name: keyof SftSettings, holds: boolean, expected: string) => {
-    if (!holds)
-      faults.push({
-        loc: ['config', name],
-        type: 'value',
-        msg: `expected ${expected}`,
-        input: settings[name],
-      });
-  };
-  const isCount = (value: unknown) => Number.isInteger(value) && (value as number) >= 1;
-  expect('batch_size', isCount(settings.batch_size), 'an integer >= 1');
-  expect('epochs', isCount(settings.epochs), 'an integer >= 1');
-  expect('learning_rate', settings.learning_rate >= 0, 'a number >= 0');
-  expect(
-    'schedule',
-    ['constant', 'linear', 'cosine'].includes(settings.schedule),
-    'constant, linear or cosine',
-  );
-  expect('warmup_ratio', settings.warmup_ratio >= 0 && settings.warmup_ratio <= 1, 'a number from 0 to 1');
-  expect('assistant_turns', ['all', 'last'].includes(settings.assistant_turns), 'all or last');
-  const length = settings.packed_sequence_length;
-  expect('packed_sequence_length', length === null || (isCount(length) && length >= 2), 'an integer >= 2');
-  if (faults.length > 0) throw invalidInput(faults);
-  return settings;
+  return atTheDoor({ config }, () => {
+    const given = Object.entries(config).filter(([, value]) => value !== undefined && value !== null);
+    const faults = given.flatMap(([name, input]) => {
+      const check = Object.hasOwn(CHECKS, name) ? CHECKS[name as keyof SftSettings] : undefined;
+      if (!check)
+        return fault(['config', name], 'unknown_field', `one of ${Object.keys(CHECKS).join(', ')}`, input);
+      return check[1](input) ? [] : fault(['config', name], 'value', check[0], input);
+    });
+    throwFaults(faults);
+    return { ...DEFAULTS, ...Object.fromEntries(given) } as SftSettings;
+  });
 }

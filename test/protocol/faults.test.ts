@@ -111,7 +111,8 @@ describe('the error', () => {
     expect(error).toMatchObject({
       code: 'INVALID_REQUEST',
       cause,
-      message: 'the request cannot be read: TypeError: no',
+      param: 'messages',
+      message: 'messages: expected a value that can be read, got no',
     });
   });
 });

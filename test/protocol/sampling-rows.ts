@@ -118,10 +118,11 @@ export const SAMPLING_ROWS: Record<string, Row> = {
   use_beam_search: flag(false),
   length_penalty: {
     absent: 1,
-    good: same(-1, 0, 2.5),
+    good: same(-1, 0, 2.5, -50, 50),
     bad: [
-      [null, ': expected a number, got null'],
-      [Number.NaN, ': expected a number, got NaN'],
+      [null, ': expected a number from -50 to 50, got null'],
+      [Number.NaN, ': expected a number from -50 to 50, got NaN'],
+      [-1e308, ': expected a number from -50 to 50, got -1e+308'],
     ],
   },
   max_tokens: atLeastOne,

@@ -256,7 +256,7 @@ describe('sft', () => {
   it('rejects unknown settings', async () => {
     const { tools } = setUp();
     await expect(sft({ data: [], config: { epoch: 3 } as never }, tools)).rejects.toThrow(
-      /epoch: unknown field/,
+      /config.epoch: expected one of/,
     );
   });
 });

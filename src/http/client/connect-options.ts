@@ -1,4 +1,6 @@
 /** What a caller passes to `connect` -> checked settings of a client. */
+import http from 'node:http';
+import { isJsonObject } from '../../protocol/index.ts';
 import { COUNT, COUNT_OR_NULL, checkOptions, FUNCTION, type OptionCheck, wrongOption } from '../options.ts';
 
 /** Options of {@link connect}. */
@@ -36,13 +38,27 @@ const DEFAULTS = {
 
 const CHECKS: Readonly<Record<keyof ConnectOptions, OptionCheck>> = {
   baseUrl: ['an http or https URL', isHttpUrl],
-  apiKey: ['a text', (value) => typeof value === 'string'],
-  headers: ['an object of texts', (value) => typeof value === 'object' && value !== null],
+  apiKey: ['a text that a header can hold', (value) => isHeader('authorization', value)],
+  headers: [
+    'an object of texts that headers can hold',
+    (value) => isJsonObject(value) && Object.entries(value).every(([name, text]) => isHeader(name, text)),
+  ],
   timeoutMs: COUNT_OR_NULL,
   maxRetries: COUNT,
   pollMs: COUNT,
   fetch: FUNCTION,
 };
+
+function isHeader(name: string, value: unknown): boolean {
+  if (typeof value !== 'string') return false;
+  try {
+    http.validateHeaderName(name);
+    http.validateHeaderValue(name, value);
+    return true;
+  } catch {
+    return false;
+  }
+}
 
 function isHttpUrl(value: unknown): boolean {
   return typeof value === 'string' && /^https?:\/\/[^/]/.test(value) && URL.canParse(value);

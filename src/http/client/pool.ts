@@ -9,6 +9,7 @@ import {
   type ChatCompletionRequest,
   type Checked,
   checkChatRequest,
+  describe,
   hasKnownDoor,
   splitAtDoor,
   type TrainingJobRequest,
@@ -40,13 +41,15 @@ export type PoolOptions = {
  * @throws OnpolicyError `INVALID_REQUEST` for wrong options
  */
 export function createPool(services: readonly (Service | Completions)[], options: PoolOptions = {}): Service {
+  if (typeof options !== 'object' || options === null) wrongOption('options', 'an object', describe(options));
   const { trainer = 0, retryMs = 250, ...others } = options;
   const [unknown] = Object.keys(others);
-  if (unknown !== undefined) wrongOption(unknown, 'one of trainer, retryMs', 'an unknown option');
+  if (unknown !== undefined)
+    wrongOption(unknown.slice(0, 200), 'one of trainer, retryMs', 'an unknown option');
   if (services.length === 0) wrongOption('services', 'at least one', 'none');
   if (!isCount(trainer) || trainer >= services.length)
-    wrongOption('trainer', `an integer from 0 to ${services.length - 1}`, String(trainer));
-  if (!isCount(retryMs)) wrongOption('retryMs', 'an integer from 0 up', String(retryMs));
+    wrongOption('trainer', `an integer from 0 to ${services.length - 1}`, describe(trainer));
+  if (!isCount(retryMs)) wrongOption('retryMs', 'an integer from 0 up', describe(retryMs));
   return new Pool(services, trainer, retryMs);
 }
 

@@ -2,6 +2,7 @@
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { OnpolicyError } from '../../errors.ts';
+import { describe } from '../../protocol/index.ts';
 import { isCount, wrongOption } from '../options.ts';
 import { isLoopback } from './auth.ts';
 import { RequestHandler } from './handler.ts';
@@ -35,10 +36,11 @@ export type Server = {
  *   and without `allowAnonymous`; `NETWORK_FAILED` if it cannot listen there
  */
 export async function serve(service: Servable, options: ServeOptions = {}): Promise<Server> {
+  if (typeof options !== 'object' || options === null) wrongOption('options', 'an object', describe(options));
   const { port = 0, host = '127.0.0.1', graceMs = 10_000, ...handlerOptions } = options;
-  if (!isCount(port) || port > 65_535) wrongOption('port', 'an integer from 0 to 65535', String(port));
-  if (typeof host !== 'string' || host === '') wrongOption('host', 'a name or an address', String(host));
-  if (!isCount(graceMs)) wrongOption('graceMs', 'an integer from 0 up', String(graceMs));
+  if (!isCount(port) || port > 65_535) wrongOption('port', 'an integer from 0 to 65535', describe(port));
+  if (typeof host !== 'string' || host === '') wrongOption('host', 'a name or an address', describe(host));
+  if (!isCount(graceMs)) wrongOption('graceMs', 'an integer from 0 up', describe(graceMs));
   const handler = new RequestHandler(service, handlerOptions);
   if (!isLoopback(host) && !handlerOptions.tokens?.length && !handlerOptions.allowAnonymous)
     wrongOption('tokens', `at least one token, or allowAnonymous, for the host ${host}`, 'none');

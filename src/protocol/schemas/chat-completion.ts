@@ -102,6 +102,8 @@ const sampling: Schema['properties'] = {
     description: 'Beam search divides a score by the length to the power of this. No effect without it.',
     type: 'number',
     default: 1,
+    minimum: -50,
+    maximum: 50,
   },
 };
 

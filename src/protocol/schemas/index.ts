@@ -23,6 +23,7 @@ export const definitions: Definitions = {
 export const validated = [
   'ChatCompletionRequest',
   'TrainingJobRequest',
+  'SftRequest',
   'LogRequest',
   'ModelCreateRequest',
   'CheckpointDeleteRequest',

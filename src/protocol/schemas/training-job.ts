@@ -35,6 +35,34 @@ export const trainingJobDefinitions: Definitions = {
     },
     additionalProperties: false,
   },
+  SftRequest: {
+    description: 'Trains a model on given answers.',
+    type: 'object',
+    required: ['model_id', 'data'],
+    properties: {
+      model_id: modelId,
+      data: {
+        description: 'Conversations; their assistant turns are what is learned.',
+        type: 'array',
+        minItems: 1,
+        items: {
+          type: 'object',
+          required: ['messages'],
+          properties: {
+            messages: { description: 'The conversation.', type: 'array', minItems: 1, items: ref('Message') },
+            tools: {
+              description: 'Tools that the template shows.',
+              type: ['array', 'null'],
+              items: ref('Tool'),
+            },
+          },
+          additionalProperties: false,
+        },
+      },
+      config: { description: 'Settings.', type: ['object', 'null'], tsType: 'object | null' },
+    },
+    additionalProperties: false,
+  },
   ExperimentalConfig: {
     description: 'Settings of the algorithm. Null stands for the default.',
     type: ['object', 'null'],

@@ -1,0 +1,136 @@
+/** Every door of the library -> what it says of an input: refused as it should be, taken, or a fault of the door. */
+import { OnpolicyError } from '../../src/errors.ts';
+import { connect, createHandler, createPool } from '../../src/http/index.ts';
+import {
+  checkCallOptions,
+  checkChatRequest,
+  validateChatRequest,
+  validateCheckpointDeleteRequest,
+  validateDetokenizeRequest,
+  validateListQuery,
+  validateLogRequest,
+  validateModelCreateRequest,
+  validateTokenizeRequest,
+  validateTrainingJobRequest,
+} from '../../src/protocol/index.ts';
+import { validateSftRequest } from '../../src/rl/index.ts';
+import { checkOptions } from '../../src/runtime-options.ts';
+import { createMemoryService } from '../fakes/memory-service.ts';
+import type { Draw, Form } from './draws.ts';
+import * as forms from './forms.ts';
+
+/** A door, and inputs to vary for it. */
+export type Door = {
+  readonly name: string;
+  readonly form: Form;
+  readonly check: (input: object) => unknown;
+  /** It takes what comes out of JSON. */
+  readonly isWire?: true;
+};
+
+const WIRE = { wire: true } as const;
+const service = createMemoryService();
+
+/** All of them. */
+export const DOORS: readonly Door[] = [
+  {
+    name: 'completion',
+    form: forms.COMPLETION,
+    check: (input) => validateChatRequest(input, { vocabSize: 512 }),
+  },
+  {
+    name: 'completion over HTTP',
+    form: forms.COMPLETION,
+    check: (input) => checkChatRequest(input, { ...WIRE, maxLogprobs: 20, maxChoices: 128 }),
+    isWire: true,
+  },
+  { name: 'train', form: forms.TRAINING, check: (input) => validateTrainingJobRequest(input) },
+  {
+    name: 'train over HTTP',
+    form: forms.TRAINING,
+    check: (input) => validateTrainingJobRequest(input, WIRE),
+    isWire: true,
+  },
+  { name: 'sft', form: forms.SFT, check: (input) => validateSftRequest(input as never) },
+  { name: 'log', form: forms.LOG, check: (input) => validateLogRequest(input) },
+  {
+    name: 'log over HTTP',
+    form: forms.LOG,
+    check: (input) => validateLogRequest(input, WIRE),
+    isWire: true,
+  },
+  { name: 'models.create', form: forms.MODEL, check: (input) => validateModelCreateRequest(input) },
+  { name: 'list', form: forms.LIST, check: (input) => validateListQuery(input) },
+  {
+    name: 'checkpoints.delete',
+    form: forms.DELETION,
+    check: (input) => validateCheckpointDeleteRequest(input),
+  },
+  {
+    name: 'tokenize',
+    form: forms.TOKENIZE,
+    check: (input) => {
+      const { text, ...options } = input as { text: unknown };
+      return validateTokenizeRequest(text, options);
+    },
+  },
+  {
+    name: 'detokenize',
+    form: forms.DETOKENIZE,
+    check: (input) => {
+      const { ids, ...options } = input as { ids: unknown };
+      return validateDetokenizeRequest(ids, options);
+    },
+  },
+  { name: 'options of a call', form: forms.CALL, check: checkCallOptions },
+  { name: 'options of a runtime', form: forms.RUNTIME, check: (input) => checkOptions(input as never) },
+  {
+    name: 'options of a handler',
+    form: forms.HANDLER,
+    check: (input) => createHandler(service, input as never),
+  },
+  { name: 'options of a client', form: forms.CLIENT, check: (input) => connect(input as never).close() },
+  { name: 'options of a pool', form: forms.POOL, check: (input) => createPool([service], input as never) },
+];
+
+/** What a door did with a draw. `problem`: what it must not do. */
+export type Verdict = { readonly isTaken: boolean; readonly problem: string | null };
+
+/** Longest that a door may hold up its caller. */
+const MOST_MS = 1000;
+
+/** Passes a draw to a door. */
+export function judge(door: Door, { input }: Draw): Verdict {
+  const given = door.isWire ? (JSON.parse(JSON.stringify(input)) as object) : (input as object);
+  const start = process.cpuUsage(); // the clock also counts what other programs do
+  let isTaken = false;
+  let problem: string | null = null;
+  try {
+    door.check(given);
+    isTaken = true;
+  } catch (error) {
+    problem = problemOf(error);
+  }
+  const ms = process.cpuUsage(start).user / 1000;
+  return { isTaken, problem: ms > MOST_MS ? `computed for ${ms.toFixed(0)} ms` : problem };
+}
+
+/** What is wrong with an error: it must be ours, the caller's fault, and say where. */
+export function problemOf(error: unknown): string | null {
+  if (!(error instanceof OnpolicyError)) return `threw ${inText(error)}`;
+  const { param, detail, status, code, message } = error;
+  const isPlaced = param
+    ? true
+    : detail !== undefined && detail.length > 1 && detail.every(({ loc }) => loc.length > 0);
+  if (status >= 500) return `was a failure of its own: ${code} ${message.slice(0, 200)}`;
+  if (!isPlaced) return `named no field: ${code} ${message.slice(0, 200)}`;
+  return message.length > 1000 ? `said ${message.length} characters` : null;
+}
+
+function inText(thrown: unknown): string {
+  try {
+    return thrown instanceof Error ? `${thrown.name}: ${thrown.message.slice(0, 200)}` : String(thrown);
+  } catch {
+    return 'what cannot be shown';
+  }
+}

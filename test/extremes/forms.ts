@@ -1,0 +1,261 @@
+/** Requests and options of every kind, with all of their parts filled in: what the extremes take the place of. */
+import { definitions } from '../../src/protocol/schemas/index.ts';
+import type { Form } from './draws.ts';
+
+const fieldsOf = (name: string): string[] => Object.keys(definitions[name]!.properties!);
+
+const ID = '0f8fad5b-d9cb-469f-a165-70867728950e';
+const messages = [{ role: 'user', content: 'Hi' }];
+const tool = {
+  type: 'function',
+  function: {
+    name: 'f',
+    description: 'd',
+    parameters: { type: 'object', properties: { a: { type: 'string' } } },
+    strict: true,
+  },
+};
+const call = { id: 'a', type: 'function', function: { name: 'f', arguments: '{"a":"b"}' } };
+
+/** Completions. Each is short when it is let through. */
+export const COMPLETION: Form = {
+  fields: fieldsOf('ChatCompletionRequest'),
+  bases: [
+    { messages, max_tokens: 2 },
+    {
+      messages,
+      max_tokens: 3,
+      temperature: 1,
+      top_p: 0.9,
+      top_k: 5,
+      min_p: 0.1,
+      seed: 1,
+      n: 2,
+      stop: ['a', 'b'],
+      stop_token_ids: [5],
+      logit_bias: { 5: 1 },
+      bad_words: ['c'],
+      frequency_penalty: 0.1,
+      presence_penalty: 0.1,
+      repetition_penalty: 1.1,
+      min_tokens: 1,
+      logprobs: true,
+      top_logprobs: 2,
+    },
+    {
+      messages: [
+        { role: 'system', content: 'Be short.' },
+        { role: 'developer', content: [{ type: 'text', text: 'a' }], name: 'n', tools: [tool] },
+        { role: 'user', content: [{ type: 'text', text: 'Hi' }, 'there'], name: 'n' },
+        { role: 'assistant', content: null, tool_calls: [call], reasoning: 'r', refusal: null },
+        { role: 'tool', content: 'x', tool_call_id: 'a' },
+        { role: 'narrator', content: 'y', name: 'z' },
+        ...messages,
+      ],
+      max_completion_tokens: 2,
+      tools: [tool],
+      tool_choice: 'auto',
+      parallel_tool_calls: true,
+      chat_template_kwargs: { a: 1 },
+      documents: [{ title: 't', text: 'x' }],
+    },
+    {
+      messages,
+      max_tokens: 2,
+      tools: [tool],
+      tool_choice: { type: 'function', function: { name: 'f' } },
+      reasoning_effort: 'low',
+      request_id: 'r',
+      user: 'u',
+      cache_salt: 's',
+    },
+    {
+      messages,
+      max_tokens: 2,
+      response_format: {
+        type: 'json_schema',
+        json_schema: {
+          name: 'x',
+          schema: { type: 'object', properties: { a: { type: 'integer' } } },
+          strict: true,
+        },
+      },
+    },
+    { messages, max_tokens: 2, structured_outputs: { regex: '[a-c]+', disable_any_whitespace: true } },
+    { messages, max_tokens: 2, structured_outputs: { choice: ['a', 'b'] } },
+    { messages, max_tokens: 2, structured_outputs: { json: { type: 'string', maxLength: 3 } } },
+    { messages, max_tokens: 2, structured_outputs: { grammar: 'root ::= "a" | "b"' } },
+    {
+      messages,
+      max_tokens: 2,
+      response_format: {
+        type: 'structural_tag',
+        format: { type: 'tag', begin: '<a>', content: { type: 'any_text' }, end: '</a>' },
+      },
+    },
+    { messages, max_tokens: 2, n: 2, use_beam_search: true, length_penalty: 1 },
+    {
+      messages,
+      max_tokens: 2,
+      stream_options: { include_usage: true, continuous_usage_stats: false },
+      stream: true,
+    },
+    { messages, max_tokens: 2, prompt_logprobs: 1, truncate_prompt_tokens: 4, allowed_token_ids: [5, 6] },
+    { messages, max_tokens: 2, logits_processors: [{ qualname: 'q', args: [1], kwargs: { a: 1 } }] },
+    { messages, max_tokens: 2, inference_xargs: { a: [1] }, kv_transfer_params: { do_remote_decode: false } },
+  ],
+};
+
+const choice = {
+  message: { role: 'assistant', content: 'a', tool_calls: [call] },
+  finish_reason: 'stop',
+  index: 0,
+  logprobs: { content: [{ token: 'token_id:5', logprob: -1 }] },
+  token_ids: [5],
+  prompt_token_ids: [1, 2],
+};
+const trajectory = {
+  messages_and_choices: [...messages, choice],
+  reward: 1,
+  tools: [tool],
+  additional_histories: [{ messages_and_choices: [...messages, choice], tools: [tool] }],
+  initial_policy_version: 0,
+  final_policy_version: 0,
+  metrics: { a: 1 },
+  auto_metrics: { b: 2 },
+  metadata: { c: 'd' },
+  logs: ['l'],
+  start_time: '2026-01-31T12:00:00Z',
+};
+const group = { trajectories: [trajectory, { ...trajectory, reward: 0 }] };
+const settings = Object.fromEntries(fieldsOf('ExperimentalConfig').map((field) => [field, null]));
+
+/** Training jobs. */
+export const TRAINING: Form = {
+  fields: fieldsOf('TrainingJobRequest'),
+  bases: [{ model_id: ID, trajectory_groups: [group], experimental_config: settings }],
+};
+
+/** Supervised training. */
+export const SFT: Form = {
+  fields: ['model_id', 'data', 'config'],
+  bases: [
+    {
+      model_id: ID,
+      data: [{ messages: [...messages, { role: 'assistant', content: 'a' }], tools: [tool] }],
+      config: {
+        batch_size: 1,
+        epochs: 1,
+        learning_rate: 1e-4,
+        schedule: 'linear',
+        warmup_ratio: 0,
+        assistant_turns: 'last',
+        packed_sequence_length: 64,
+      },
+    },
+  ],
+};
+
+/** Logs. */
+export const LOG: Form = {
+  fields: fieldsOf('LogRequest'),
+  bases: [{ split: 'val', trajectory_groups: [group] }],
+};
+
+/** New models. */
+export const MODEL: Form = {
+  fields: fieldsOf('ModelCreateRequest'),
+  bases: [{ base_model: 'onpolicy-tiny', name: 'n', return_existing: true }],
+};
+
+/** Pages. */
+export const LIST: Form = { fields: fieldsOf('ListQuery'), bases: [{ after: ID, limit: 5, order: 'asc' }] };
+
+/** Deletions. */
+export const DELETION: Form = { fields: ['steps'], bases: [{ steps: [1, 2] }] };
+
+/** Arguments of the tokenizer, as one object each. */
+export const TOKENIZE: Form = {
+  fields: fieldsOf('TokenizeRequest'),
+  bases: [{ text: 'a', model: null, addSpecialTokens: true, parseSpecial: true }],
+};
+export const DETOKENIZE: Form = {
+  fields: fieldsOf('DetokenizeRequest'),
+  bases: [{ ids: [1, 2], model: null, skipSpecialTokens: true }],
+};
+
+/** Options of one call. */
+export const CALL: Form = { fields: ['signal', 'traceId'], bases: [{ traceId: 'a' }] };
+
+const model = {
+  path: 'onpolicy-tiny',
+  gpuLayers: 0,
+  fusedAttention: true,
+  cacheBits: 16,
+  chatTemplate: 'x',
+  toolFormat: 'hermes',
+  contextSize: 64,
+  threads: 1,
+};
+
+/** Options of a runtime. */
+export const RUNTIME: Form = {
+  fields: ['log', 'tracker', 'onStoreProblem', 'onProgress', 'kvTransferFolder'],
+  bases: [
+    {
+      model,
+      models: { a: 'onpolicy-tiny', b: model },
+      home: '.onpolicy-extremes',
+      gpu: false,
+      training: { rank: 4, alpha: 8, modules: ['attn_q'], memoryBudget: 1e9 },
+      contextSize: 64,
+      kvTokens: 4096,
+      maxSequences: 4,
+      maxBatchTokens: 64,
+      threads: 1,
+      scheduling: 'fcfs',
+      prefixCache: true,
+      logprobsMode: 'raw',
+      maxLogprobs: 5,
+      allowRequestTemplate: true,
+    },
+  ],
+};
+
+/** Options of a handler. */
+export const HANDLER: Form = {
+  fields: ['onError', 'requestTimeoutMs'],
+  bases: [
+    {
+      tokens: ['a', { token: 'b', scopes: ['read'] }],
+      allowAnonymous: false,
+      basePath: '/api',
+      corsOrigins: ['*'],
+      models: ['onpolicy-tiny'],
+      maxLogprobs: 5,
+      maxChoices: 4,
+      maxBodyBytes: 1000,
+      maxMessages: 10,
+      maxTrajectories: 10,
+      bodyTimeoutMs: 1000,
+    },
+  ],
+};
+
+/** Options of a client. */
+export const CLIENT: Form = {
+  fields: ['fetch'],
+  bases: [
+    {
+      baseUrl: 'http://127.0.0.1:1',
+      apiKey: 'k',
+      headers: { a: 'b' },
+      timeoutMs: 100,
+      maxRetries: 0,
+      pollMs: 10,
+    },
+  ],
+};
+
+/** Options of a pool. */
+export const POOL: Form = { fields: ['trainer', 'retryMs'], bases: [{ trainer: 0, retryMs: 10 }] };
