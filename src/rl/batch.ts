@@ -1,5 +1,12 @@
 /** Trajectory groups -> packed rows with advantages and weights, and the numbers that describe them. */
-import { computeAdvantages, isTrainable } from './advantages.ts';
+
+import { OnpolicyError } from '../errors.ts';
+import {
+  computeAdvantages,
+  isTrainable,
+  type ScoredTrajectory,
+  type TrajectoryAdvantage,
+} from './advantages.ts';
 import { type Metrics, trajectoryMetrics } from './metrics.ts';
 import { defaultRowLength, packRows, type TrainingRow, type WeightedSequence } from './pack.ts';
 import type { TrainingSettings } from './settings.ts';
@@ -20,30 +27,37 @@ export async function makeBatch(
   contextSize: number,
   pause: () => Promise<void>,
 ): Promise<Batch> {
-  const isGroupTrainable = groups.map(({ trajectories }) =>
-    isTrainable(trajectories.map(({ reward }) => reward)),
-  );
+  const isKept = keptGroups(groups, settings);
   const sequences: TokenSequence[][][] = []; // (groups)(trajectories)(sequences)
+  // preferences are learnt from texts of any origin: the probabilities they were sampled with do not matter
+  const allowWithoutLogprobs = settings.allow_training_without_logprobs || settings.preference_loss !== null;
   for (const [g, { trajectories }] of groups.entries()) {
     const ofGroup: TokenSequence[][] = [];
     for (const trajectory of trajectories) {
       await pause();
-      const options = { allowWithoutLogprobs: settings.allow_training_without_logprobs };
-      ofGroup.push(isGroupTrainable[g] ? await trajectoryTokens(trajectory, tokenizer, options) : []);
+      ofGroup.push(isKept[g] ? await trajectoryTokens(trajectory, tokenizer, { allowWithoutLogprobs }) : []);
     }
     sequences.push(ofGroup);
   }
   const scored = groups.map(({ trajectories }, g) =>
-    trajectories.map(({ reward }, t) => ({ reward, trainable_tokens: countTrained(sequences[g]![t]!) })),
+    trajectories.map(({ reward }, t) => {
+      const trainable_tokens = countTrained(sequences[g]![t]!);
+      return { reward: reward - overlongPenalty(trainable_tokens, settings), trainable_tokens };
+    }),
   );
-  const advantages = computeAdvantages(scored, {
-    scaleRewards: settings.scale_rewards,
-    advantageBalance: settings.advantage_balance,
-    normalize: settings.normalize_advantages,
-  });
-  const weighted = advantages.flatMap(({ group, index, advantage, weight }): WeightedSequence[] =>
-    sequences[group]![index]!.map((sequence) => ({ ...sequence, group, advantage, weight })),
+  const advantages =
+    settings.preference_loss === null
+      ? computeAdvantages(scored, {
+          estimator: settings.advantage_estimator,
+          scaleRewards: settings.scale_rewards,
+          advantageBalance: settings.advantage_balance,
+          normalize: settings.normalize_advantages,
+        })
+      : preferences(scored, settings.preference_loss);
+  const weighted = advantages.flatMap(({ group, index, advantage, weight, unit }): WeightedSequence[] =>
+    sequences[group]![index]!.map((sequence) => ({ ...sequence, group, advantage, weight, unit })),
   );
+  const trainable = new Set(advantages.map(({ group }) => group));
   const length = settings.packed_sequence_length ?? defaultRowLength(weighted, contextSize);
   const { rows, truncatedCount } = packRows(weighted, length);
   return {
@@ -52,10 +66,54 @@ export async function makeBatch(
       ...trajectoryMetrics(groups, 'train'),
       'data/step_num_trajectories': groups.reduce((sum, { trajectories }) => sum + trajectories.length, 0),
       'data/step_num_groups_submitted': groups.length,
-      'data/step_num_groups_trainable': isGroupTrainable.filter(Boolean).length,
+      'data/step_num_groups_trainable': trainable.size,
       'data/step_num_truncated': truncatedCount,
       'data/step_trainable_tokens': rows.reduce((sum, { row }) => sum + row.targetTokens.length, 0),
       'data/step_packed_tokens': rows.reduce((sum, { row }) => sum + row.tokens.length, 0),
     },
   };
+}
+
+/** Groups whose tokens are needed: those that may teach something. */
+function keptGroups(
+  groups: readonly TrajectoryGroup[],
+  { advantage_estimator, overlong_length, preference_loss }: TrainingSettings,
+): boolean[] {
+  const needsAll = advantage_estimator === 'batch' || overlong_length !== null || preference_loss !== null;
+  return groups.map(({ trajectories }) => needsAll || isTrainable(trajectories.map(({ reward }) => reward)));
+}
+
+/** What an answer loses for its length: 0 up to the buffer, 1 beyond the length, a line between (DAPO, arXiv:2503.14476). */
+function overlongPenalty(
+  tokens: number,
+  { overlong_length: length, overlong_buffer }: TrainingSettings,
+): number {
+  if (length === null) return 0;
+  const buffer = Math.min(overlong_buffer ?? Math.max(1, Math.floor(length / 5)), length);
+  return Math.min(Math.max((tokens - (length - buffer)) / buffer, 0), 1);
+}
+
+/** Each trajectory as a preferred (1) or rejected (-1) answer of its pair, or for itself. */
+function preferences(
+  groups: readonly (readonly ScoredTrajectory[])[],
+  loss: NonNullable<TrainingSettings['preference_loss']>,
+): (TrajectoryAdvantage & { readonly unit: number })[] {
+  let answers = 0;
+  return groups.flatMap((trajectories, group) => {
+    const [first, second, ...others] = trajectories;
+    if (loss === 'dpo' && (!first || !second || others.length > 0 || first.reward === second.reward))
+      throw new OnpolicyError(
+        'INVALID_REQUEST',
+        `trajectory_groups.${group}: expected two trajectories with different rewards for preference_loss dpo`,
+        { param: `trajectory_groups.${group}` },
+      );
+    const limit = loss === 'dpo' ? Math.min(first!.reward, second!.reward) : 0;
+    return trajectories.map(({ reward }, index) => ({
+      group,
+      index,
+      advantage: reward > limit ? 1 : -1,
+      weight: 1,
+      unit: loss === 'dpo' ? group : answers++,
+    }));
+  });
 }

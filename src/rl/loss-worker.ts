@@ -2,6 +2,7 @@
 import { move, transferableSymbol, valueSymbol } from 'piscina';
 import { type ErrorCode, OnpolicyError } from '../errors.ts';
 import { type PolicyLoss, type PolicyLossInputs, rowLoss } from './loss.ts';
+import { type PreferenceLossInputs, rowPreferenceLoss } from './preference-loss.ts';
 import type { TrainingSettings } from './settings.ts';
 
 /** What crosses to the worker; the memory of typed columns moves with it. */
@@ -15,7 +16,10 @@ export type LossReply =
 /** Runs one task. */
 export function run({ inputs, settings }: LossTask): LossReply {
   try {
-    const loss = rowLoss(inputs, settings);
+    const loss =
+      settings.preference_loss === null
+        ? rowLoss(inputs, settings)
+        : rowPreferenceLoss(inputs as PreferenceLossInputs, settings);
     const movable = {
       [transferableSymbol]: loss.grad_new_logprobs.buffer,
       [valueSymbol]: { kind: 'done', loss } satisfies LossReply,

@@ -40,6 +40,8 @@ export type PolicyLoss = {
   readonly kl_div: number | null;
   /** Mean entropy of trained tokens. */
   readonly entropy: number | null;
+  /** Of a preference loss: share of preferences that the policy holds, compared with the reference. */
+  readonly preference_accuracy: number | null;
 };
 
 const EPSILON = 1e-6;
@@ -58,13 +60,14 @@ export function rowLoss(inputs: PolicyLossInputs, settings: TrainingSettings): P
   const ratios = importanceRatios(row, settings.importance_sampling_level);
   const { loss, gradRatio, gradDirect } = surrogate(row, ratios.values, settings);
   return {
-    loss: loss / row.divisor,
+    loss: loss / row.lossDivisor,
     grad_new_logprobs: backpropagate(row, ratios, gradRatio, gradDirect, settings.importance_sampling_level),
     clip_fraction: clipFraction(row, ratios.values, settings),
     probs_corr: correlation(row),
     kl_policy_ref: row.reference && settings.kl_penalty_coef > 0 ? meanReferenceGap(row) : null,
     kl_div: row.reference ? k3(row) : null,
     entropy: row.entropies ? maskedMean(row, row.entropies) : null,
+    preference_accuracy: null,
   };
 }
 
@@ -83,6 +86,8 @@ type Row = {
   readonly sequenceLengths: Float64Array; // (sequences) trained tokens
   readonly trainedCount: number;
   readonly divisor: number;
+  /** What the loss and its gradient are divided by. */
+  readonly lossDivisor: number;
 };
 
 /** Checks lengths, fills unknown old log-probabilities, and makes masked tokens weigh nothing. */
@@ -128,6 +133,10 @@ function readRow(inputs: PolicyLossInputs, settings: TrainingSettings): Row {
     sequenceLengths,
     trainedCount,
     divisor: trainedCount + EPSILON,
+    lossDivisor:
+      settings.loss_length === null
+        ? trainedCount + EPSILON
+        : Math.max(1, sequenceLengths.filter((length) => length > 0).length) * settings.loss_length,
   };
 }
 
@@ -171,6 +180,7 @@ function surrogate(row: Row, ratios: Float64Array, settings: TrainingSettings) {
   const cap = settings.max_negative_advantage_importance_sampling_weight ?? Number.POSITIVE_INFINITY;
   const tau = settings.variant_k2_tau ?? 0;
   const penalty = row.reference ? settings.kl_penalty_coef : 0;
+  const divergence = row.reference ? settings.kl_loss_coef : 0;
   const referenceGap = penalty > 0 ? meanReferenceGap(row) : 0;
   const gradRatio = new Float64Array(row.count);
   const gradDirect = new Float64Array(row.count);
@@ -194,6 +204,11 @@ function surrogate(row: Row, ratios: Float64Array, settings: TrainingSettings) {
     } else {
       loss -= scale * clipped * advantage * row.fresh[i]!;
       gradDirect[i] = -scale * clipped * advantage;
+    }
+    if (divergence > 0) {
+      const gap = row.reference![i]! - row.fresh[i]!;
+      loss += divergence * row.weights[i]! * (Math.exp(gap) - gap - 1);
+      gradDirect[i]! += divergence * row.weights[i]! * (1 - Math.exp(gap));
     }
   }
   return { loss, gradRatio, gradDirect };
@@ -227,7 +242,7 @@ function backpropagate(
     if (!row.mask[i]) return 0;
     const s = row.sequenceOf[i]!;
     const throughOwn = grad * own * partOf(i, ratios.token[i]!);
-    return (gradDirect[i]! + throughOwn + sequenceSums[s]! / row.sequenceLengths[s]!) / row.divisor;
+    return (gradDirect[i]! + throughOwn + sequenceSums[s]! / row.sequenceLengths[s]!) / row.lossDivisor;
   });
 }
 

@@ -1,4 +1,5 @@
 /** Token sequences with advantages -> rows for the trainer, in which sequences of one group share their common prompt. */
+import { OnpolicyError } from '../errors.ts';
 import type { TokenSequence } from './tokens.ts';
 import type { PackedRow } from './trainer.ts';
 
@@ -8,6 +9,8 @@ export type WeightedSequence = TokenSequence & {
   readonly group: number;
   readonly advantage: number;
   readonly weight: number;
+  /** Sequences of one unit are in one row, and its number is their `sequenceIds`. Absent: each is for itself. */
+  readonly unit?: number | undefined;
 };
 
 /** A row, and per target what the loss needs. */
@@ -25,9 +28,17 @@ export type Packing = { readonly rows: TrainingRow[]; readonly truncatedCount: n
 /** Rows are at least this long unless the model's context is shorter: long enough for the answers to one prompt. */
 const ROW_STEP = 2048;
 
-/** The default length of a row: that of the longest sequence rounded up, within the model's context. */
-export function defaultRowLength(sequences: readonly TokenSequence[], contextSize: number): number {
-  const longest = sequences.reduce((most, { tokens }) => Math.max(most, tokens.length), 1);
+type RowSequence = TokenSequence & Pick<WeightedSequence, 'unit'>;
+
+/** The default length of a row: that of the longest sequence or unit rounded up, within the model's context. */
+export function defaultRowLength(sequences: readonly RowSequence[], contextSize: number): number {
+  const lengths = new Map<number, number>(); // of units
+  let longest = 1;
+  for (const { tokens, unit } of sequences) {
+    const length = tokens.length + (unit === undefined ? 0 : (lengths.get(unit) ?? 0));
+    if (unit !== undefined) lengths.set(unit, length);
+    longest = Math.max(longest, length);
+  }
   const rounded = Math.ceil(longest / ROW_STEP) * ROW_STEP;
   return contextSize > 0 ? Math.min(rounded, contextSize) : rounded;
 }
@@ -41,11 +52,13 @@ export function packRows(sequences: readonly WeightedSequence[], rowLength: numb
   const builders: RowBuilder[] = [];
   for (const [group, members] of byGroup(fitting)) {
     const prefixLength = sharedPrefixLength(members);
-    for (const sequence of members) {
-      const home = builders.find((row) => row.sizeWith(group, sequence, prefixLength) <= rowLength);
+    for (const unit of byUnit(members)) {
+      const fits = (row: RowBuilder) => row.sizeWith(group, unit, prefixLength) <= rowLength;
+      const home = builders.find(fits);
       const builder = home ?? new RowBuilder();
       if (!home) builders.push(builder);
-      builder.push(group, sequence, prefixLength);
+      if (!fits(builder)) throw tooShort(builder.sizeWith(group, unit, prefixLength), rowLength);
+      for (const sequence of unit) builder.push(group, sequence, prefixLength);
     }
   }
   return {
@@ -71,6 +84,25 @@ function byGroup(sequences: readonly WeightedSequence[]): Map<number, WeightedSe
     else groups.set(sequence.group, [sequence]);
   }
   return groups;
+}
+
+/** Sequences that must be in one row, in their order. */
+function byUnit(members: readonly WeightedSequence[]): WeightedSequence[][] {
+  const units: WeightedSequence[][] = [];
+  for (const sequence of members) {
+    const last = units.at(-1);
+    if (last && sequence.unit !== undefined && last[0]!.unit === sequence.unit) last.push(sequence);
+    else units.push([sequence]);
+  }
+  return units;
+}
+
+function tooShort(needed: number, rowLength: number): OnpolicyError {
+  return new OnpolicyError(
+    'INVALID_REQUEST',
+    `packed_sequence_length: expected at least ${needed} for answers that are compared in one row, got ${rowLength}`,
+    { param: 'experimental_config.packed_sequence_length' },
+  );
 }
 
 /** Leading tokens that all members have in common and none is trained on. 0 for a member alone. */
@@ -103,10 +135,11 @@ class RowBuilder {
   #nextId = 0;
   #sequenceCount = 0;
 
-  /** The row's length if the sequence were added. */
-  sizeWith(group: number, sequence: WeightedSequence, prefixLength: number): number {
-    const shared = this.#prefixes.has(group) ? prefixLength : 0;
-    return this.#tokens.length + sequence.tokens.length - shared;
+  /** The row's length if the sequences were added. */
+  sizeWith(group: number, sequences: readonly WeightedSequence[], prefixLength: number): number {
+    const known = this.#prefixes.has(group) ? prefixLength : 0;
+    const sum = sequences.reduce((length, { tokens }) => length + tokens.length - prefixLength, 0);
+    return this.#tokens.length + sum + prefixLength - known;
   }
 
   push(group: number, sequence: WeightedSequence, prefixLength: number): void {
@@ -122,7 +155,7 @@ class RowBuilder {
       this.#oldLogprobs.push(sequence.logprobs[i]!);
       this.#advantages.push(sequence.advantage);
       this.#weights.push(sequence.weight);
-      this.#sequenceIds.push(this.#sequenceCount);
+      this.#sequenceIds.push(sequence.unit ?? this.#sequenceCount);
     }
     this.#sequenceCount++;
   }

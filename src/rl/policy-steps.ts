@@ -8,7 +8,7 @@ import type { PolicyLoss } from './loss.ts';
 import type { LossPool } from './loss-pool.ts';
 import { Averages, type Metrics } from './metrics.ts';
 import type { TrainingRow } from './pack.ts';
-import type { TrainingSettings } from './settings.ts';
+import { needsReference, type TrainingSettings } from './settings.ts';
 import type { ChatTokenizer } from './tokens.ts';
 import type { Trainer } from './trainer.ts';
 import type { TrajectoryGroup } from './trajectory.ts';
@@ -97,7 +97,7 @@ async function addFixedLogprobs(
   };
   const recomputed = settings.precalculate_logprobs ? await score(false) : null;
   let references: Float64Array[] | null = null;
-  if (settings.kl_penalty_coef > 0) {
+  if (needsReference(settings)) {
     const step = settings.kl_penalty_reference_step;
     if (step === null || step === 0) references = await score(true);
     else if (!readReference)
@@ -191,5 +191,6 @@ function lossMetrics(loss: PolicyLoss): Record<string, number | null> {
     'loss/kl_policy_ref': loss.kl_policy_ref,
     'train/clip_fraction': loss.clip_fraction,
     'train/probs_corr': loss.probs_corr,
+    'train/preference_accuracy': loss.preference_accuracy,
   };
 }

@@ -30,6 +30,8 @@ export {
   type ScoredTrajectory,
   type TrajectoryAdvantage,
 } from './advantages.ts';
+export { algorithms } from './algorithms.ts';
+export { distillationAdvantages } from './distillation.ts';
 export {
   type FullParameter,
   type FullTrainer,
@@ -39,7 +41,14 @@ export {
 export { type Column, type PolicyLoss, type PolicyLossInputs, policyLoss } from './loss.ts';
 export type { StepOptions } from './optimizer.ts';
 export { defaultRowLength, type Packing, packRows, type TrainingRow, type WeightedSequence } from './pack.ts';
-export type { ExperimentalConfig, ImportanceSamplingLevel, TrainingSettings } from './settings.ts';
+export { type PreferenceLossInputs, preferenceLoss } from './preference-loss.ts';
+export type {
+  AdvantageEstimator,
+  ExperimentalConfig,
+  ImportanceSamplingLevel,
+  PreferenceLoss,
+  TrainingSettings,
+} from './settings.ts';
 export { type ChatTokenizer, type TokenOptions, type TokenSequence, trajectoryTokens } from './tokens.ts';
 export {
   type ForwardOptions,

@@ -25,6 +25,18 @@ const plain = (rows: ReturnType<typeof packRows>['rows']) =>
   );
 
 describe('packRows', () => {
+  it('keeps the sequences of a unit in one row, and numbers them by it', () => {
+    const pair = (group: number) =>
+      [1, 2].map((token) => ({ ...sequence([9, token, token], 1, group), unit: group + 5 }));
+    const { rows } = packRows([...pair(0), ...pair(1)], 8); // a pair takes 5 with its prompt shared
+    expect(plain(rows).map(({ sequenceIds }) => sequenceIds)).toEqual([
+      [5, 5, 5, 5],
+      [6, 6, 6, 6],
+    ]);
+    expect(defaultRowLength([...pair(0), ...pair(1)], 0)).toBe(2048);
+    expect(() => packRows(pair(0), 4)).toThrow('packed_sequence_length: expected at least 5');
+  });
+
   it('stores the prompt of a group once', () => {
     const { rows } = packRows([sequence([1, 2, 3, 4], 2, 0, 0.5, 2), sequence([1, 2, 5], 2, 0, -0.5, 4)], 64);
     expect(plain(rows)).toEqual([

@@ -71,12 +71,35 @@ export const trainingJobDefinitions: Definitions = {
         'Above 0 shrinks negative advantages, below 0 positive ones; 1 and -1 drop them.',
         { default: 0, minimum: -1, maximum: 1 },
       ),
+      advantage_estimator: {
+        description:
+          'What a reward is compared with: the mean of its group, the mean of the others of its group, or the mean of the batch.',
+        enum: ['group', 'leave_one_out', 'batch', null],
+        default: 'group',
+      },
       scale_rewards: flag(
         true,
-        'Divides the advantages of a group by the standard deviation of its rewards.',
+        'Divides advantages by the standard deviation of the rewards they are compared with.',
       ),
       normalize_advantages: flag(true, 'Divides the advantages of a batch by their weighted mean size.'),
       normalize_by_length: flag(true, 'Gives long and short answers the same weight.'),
+      loss_length: {
+        description:
+          'Divides the loss by this many tokens for each answer. Default: by the tokens there are.',
+        type: ['integer', 'null'],
+        minimum: 1,
+      },
+      overlong_length: {
+        description: 'An answer of more tokens loses 1 of its reward. Default: none.',
+        type: ['integer', 'null'],
+        minimum: 1,
+      },
+      overlong_buffer: {
+        description:
+          'Tokens before `overlong_length` over which the reward falls. Default: a fifth of `overlong_length`.',
+        type: ['integer', 'null'],
+        minimum: 1,
+      },
       epsilon: number('How far below 1 a probability ratio may go. Default 1, with `ppo` 0.2.', {
         minimum: 0,
       }),
@@ -106,6 +129,19 @@ export const trainingJobDefinitions: Definitions = {
       ),
       variant_k2_tau: number('Pulls every token towards its old probability.', { default: 0, minimum: 0 }),
       kl_penalty_coef: number('Pulls the policy towards the reference policy.', { default: 0, minimum: 0 }),
+      kl_loss_coef: number('Adds the divergence from the reference policy to the loss.', {
+        default: 0,
+        minimum: 0,
+      }),
+      preference_loss: {
+        description:
+          'Learns from preferences: `dpo` from groups of two, `kto` from trajectories whose reward is above 0 or not. Default: none.',
+        enum: ['dpo', 'kto', null],
+      },
+      preference_beta: number('With `preference_loss`: how far the policy may leave the reference.', {
+        default: 0.1,
+        exclusiveMinimum: 0,
+      }),
       kl_penalty_reference_step: {
         description: 'Checkpoint that is the reference. Default: the model without an adapter.',
         type: ['integer', 'null'],

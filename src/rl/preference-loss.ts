@@ -1,0 +1,114 @@
+/** Log-probabilities of answers, preferred or not, and of a reference -> the loss of DPO or KTO and its gradient per token. Pure, float64. */
+import { OnpolicyError } from '../errors.ts';
+import type { Column, PolicyLoss, PolicyLossInputs } from './loss.ts';
+import { type ExperimentalConfig, resolveSettings, type TrainingSettings } from './settings.ts';
+
+/** One packed row, aligned per token. */
+export type PreferenceLossInputs = Pick<PolicyLossInputs, 'new_logprobs' | 'mask' | 'entropies'> & {
+  /** Under the reference weights. */
+  readonly ref_logprobs: Column;
+  /** Above 0: of a preferred answer; else of a rejected one. */
+  readonly advantages: Column;
+  /** `dpo`: which pair of answers a token belongs to. `kto`: which answer. */
+  readonly sequence_ids: Column;
+};
+
+/** The loss that `preference_loss` of the settings names. Its mean over pairs or answers. */
+export function preferenceLoss(
+  inputs: PreferenceLossInputs,
+  experimentalConfig: ExperimentalConfig,
+): PolicyLoss {
+  return rowPreferenceLoss(inputs, resolveSettings(experimentalConfig));
+}
+
+/** What is compared: a pair of `dpo`, an answer of `kto`. */
+type Unit = {
+  /** Log-ratio to the reference, summed over the preferred answer's tokens and over the rejected one's. */
+  preferred: number;
+  rejected: number;
+  hasPreferred: boolean;
+  hasRejected: boolean;
+};
+
+/**
+ * The same under settings that are complete.
+ * DPO (arXiv:2305.18290): -log s(b (w - l)), with w and l the log-ratios of the preferred and the rejected answer.
+ * KTO (arXiv:2402.01306): 1 - s(b (w - z)) for a preferred answer, 1 - s(b (z - l)) for a rejected one. z is the mean log-ratio of
+ * the row's answers, at least 0, held constant.
+ */
+export function rowPreferenceLoss(inputs: PreferenceLossInputs, settings: TrainingSettings): PolicyLoss {
+  const { new_logprobs, ref_logprobs, advantages, mask, sequence_ids, entropies } = inputs;
+  const beta = settings.preference_beta;
+  const units = new Map<number, Unit>();
+  let trainedCount = 0;
+  let entropySum = 0;
+  for (let i = 0; i < new_logprobs.length; i++) {
+    if (!(mask[i]! > 0)) continue;
+    trainedCount++;
+    entropySum += entropies?.[i] ?? 0;
+    const id = sequence_ids[i]!;
+    const unit = units.get(id) ?? { preferred: 0, rejected: 0, hasPreferred: false, hasRejected: false };
+    units.set(id, unit);
+    const ratio = new_logprobs[i]! - ref_logprobs[i]!;
+    if (advantages[i]! > 0) {
+      unit.preferred += ratio;
+      unit.hasPreferred = true;
+    } else {
+      unit.rejected += ratio;
+      unit.hasRejected = true;
+    }
+  }
+  const center = settings.preference_loss === 'kto' ? meanRatio(units) : null;
+  const slopes = new Map<number, number>(); // by unit: d(loss) / d(log-ratio) of its preferred answer, before the mean
+  let loss = 0;
+  let heldCount = 0;
+  for (const [id, unit] of units) {
+    const margin = center === null ? pairMargin(unit) : answerMargin(unit, center);
+    const held = sigmoid(beta * margin);
+    loss += center === null ? softplus(-beta * margin) : 1 - held;
+    slopes.set(id, center === null ? -beta * (1 - held) : -beta * held * (1 - held));
+    heldCount += Number(margin > 0);
+  }
+  const count = Math.max(1, units.size);
+  return {
+    loss: loss / count,
+    grad_new_logprobs: Float64Array.from(new_logprobs, (_, i) => {
+      if (!(mask[i]! > 0)) return 0;
+      return ((advantages[i]! > 0 ? 1 : -1) * slopes.get(sequence_ids[i]!)!) / count;
+    }),
+    clip_fraction: 0,
+    probs_corr: null,
+    kl_policy_ref: null,
+    kl_div: null,
+    entropy: entropies && trainedCount > 0 ? entropySum / trainedCount : null,
+    preference_accuracy: units.size > 0 ? heldCount / units.size : null,
+  };
+}
+
+function pairMargin({ preferred, rejected, hasPreferred, hasRejected }: Unit): number {
+  if (!hasPreferred || !hasRejected)
+    throw new OnpolicyError(
+      'INVALID_REQUEST',
+      'sequence_ids: expected tokens of a preferred and of a rejected answer for each pair',
+    );
+  return preferred - rejected;
+}
+
+function answerMargin({ preferred, rejected, hasPreferred }: Unit, center: number): number {
+  return hasPreferred ? preferred - center : center - rejected;
+}
+
+function meanRatio(units: ReadonlyMap<number, Unit>): number {
+  let sum = 0;
+  for (const { preferred, rejected } of units.values()) sum += preferred + rejected;
+  return Math.max(0, sum / Math.max(1, units.size));
+}
+
+function sigmoid(x: number): number {
+  return x >= 0 ? 1 / (1 + Math.exp(-x)) : Math.exp(x) / (1 + Math.exp(x));
+}
+
+/** log(1 + exp(x)), also for large x. */
+function softplus(x: number): number {
+  return Math.max(x, 0) + Math.log1p(Math.exp(-Math.abs(x)));
+}
