@@ -20,7 +20,7 @@ for (const { name } of made.sort((a, b) => b.size - a.size)) process.stdout.writ
 function folders() {
   const entries = fs.readdirSync(__dirname, { withFileTypes: true });
   return entries
-    .filter((entry) => entry.isDirectory() && !['build', 'include'].includes(entry.name))
+    .filter((entry) => entry.isDirectory() && !['build', 'include', 'decoder'].includes(entry.name))
     .map(({ name }) => name);
 }
 

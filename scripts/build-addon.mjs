@@ -97,7 +97,7 @@ function sourcesHash() {
     .readdirSync(native, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile() && /\.(cc|h|gyp|cjs)$/.test(entry.name))
     .map((entry) => path.relative(native, path.join(entry.parentPath, entry.name)))
-    .filter((file) => !/^(build|include)[\\/]/.test(file))
+    .filter((file) => !/^(build|include|decoder)[\\/]/.test(file))
     .sort();
   for (const file of files)
     hash

@@ -50,7 +50,7 @@ const SECTIONS = {
 const FORMS = {
   Message: 'one of the messages below; `role` says which',
   ContentPart:
-    '`{ type: "text", text }`, also `input_text`, `output_text`, `refusal`, `thinking`, or a bare string. Parts with images, sound or video are `UNSUPPORTED`',
+    '`{ type: "text", text }`, also `input_text`, `output_text`, `refusal`, `thinking`, or a bare string. `image_url` and `input_audio` need a model with a projector: [media](media.md). Other parts are `UNSUPPORTED`',
   ToolCall: '`{ id, type: "function", function: { name, arguments } }`; `arguments` is JSON text',
   ToolChoice: '`"none"`, `"auto"`, `"required"`, or `{ type: "function", function: { name } }`',
   ResponseFormat:

@@ -2,6 +2,7 @@
 
 import { KV_TRANSFER_FOLDER } from './engine/index.ts';
 import { OnpolicyError } from './errors.ts';
+import { MEDIA_DEFAULTS, type MediaLimits, type MediaOptions } from './media/index.ts';
 import type { ModelOptions, ServingLimits } from './models/index.ts';
 import type { Gpu } from './native/index.ts';
 import { atTheDoor, describe } from './protocol/index.ts';
@@ -50,6 +51,8 @@ export type RuntimeOptions = ServingLimits & {
    * a folder of the user in the system's temporary one. Files that nobody came for within an hour are deleted.
    */
   readonly kvTransferFolder?: string;
+  /** What pictures and sounds of a request may be. */
+  readonly media?: MediaOptions;
   /** Receives every line that the engine logs. Nothing is written to the terminal without it. */
   readonly log?: (level: 'debug' | 'info' | 'warn' | 'error', text: string) => void;
   /** Called while a model is downloaded or loaded, with the fraction done. */
@@ -70,7 +73,7 @@ export type CheckedOptions = RuntimeOptions &
       | 'allowRequestTemplate'
       | 'kvTransferFolder'
     >
-  >;
+  > & { readonly media: MediaLimits };
 
 const DEFAULTS = {
   home: '.onpolicy',
@@ -110,9 +113,35 @@ const LIMITS: Record<keyof ServingLimits, Check> = {
   threads: integer(1, 512),
 };
 
+const IMAGE_TOKENS: Record<'min' | 'max', Check> = { min: integer(1), max: integer(1) };
+
+const MEDIA_FIELDS: Record<keyof MediaOptions, Check> = {
+  maxBytes: integer(1, 2 ** 31 - 1),
+  maxPixels: integer(1, 2 ** 30),
+  maxSeconds: integer(1, 36_000),
+  maxParts: integer(0),
+  cacheBytes: integer(0),
+  maxQueued: integer(1),
+  folders: (value) =>
+    Array.isArray(value) && value.every((name) => typeof name === 'string')
+      ? null
+      : 'an array of paths of folders',
+};
+
+/** A check of an object's fields, by name. */
+const fieldsOf =
+  (what: string, fields: Record<string, Check>): Check =>
+  (value) => {
+    if (typeof value !== 'object' || value === null) return 'an object of settings';
+    checkFields(what, value, fields);
+    return null;
+  };
+
 const MODEL_FIELDS: Record<keyof ModelOptions, Check> = {
   ...LIMITS,
   path: ofType('string'),
+  mmproj: (value) => (value === null || typeof value === 'string' ? null : 'a path, an hf: URI or null'),
+  imageTokens: fieldsOf('model.imageTokens', IMAGE_TOKENS),
   gpuLayers: integer(0),
   fusedAttention: ofType('boolean'),
   cacheBits: (value) => (value === 16 || value === 32 ? null : '16 or 32'),
@@ -153,11 +182,8 @@ const FIELDS: Record<keyof RuntimeOptions, Check> = {
       ? null
       : 'an object with startRun, log and deleteRun',
   gpu: oneOf('auto', 'cuda', 'vulkan', 'metal', false),
-  training: (value) => {
-    if (typeof value !== 'object' || value === null) return 'an object of settings';
-    checkFields('training', value, TRAINING_FIELDS);
-    return null;
-  },
+  training: fieldsOf('training', TRAINING_FIELDS),
+  media: fieldsOf('media', MEDIA_FIELDS),
   scheduling: oneOf('fcfs', 'priority'),
   prefixCache: ofType('boolean'),
   logprobsMode: oneOf('raw', 'processed'),
@@ -174,7 +200,7 @@ export function checkOptions(options: RuntimeOptions): CheckedOptions {
   if (typeof options !== 'object' || options === null) fail('options', 'an object', describe(options));
   atTheDoor(options, () => checkFields('options', options, FIELDS));
   const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
-  return { ...DEFAULTS, ...given };
+  return { ...DEFAULTS, ...given, media: { ...MEDIA_DEFAULTS, ...options.media } };
 }
 
 function checkFields(what: string, value: object, fields: Record<string, Check>): void {

@@ -80,8 +80,12 @@ export class Runtime implements Service {
   /** @internal Use {@link createRuntime}. */
   constructor(options: CheckedOptions) {
     this.#options = options;
+    const say = (line: string): void => {
+      if (options.log) options.log('info', line);
+      else process.stderr.write(`${line}\n`);
+    };
     this.#models = new Models(
-      { ...options, onProgress: options.onProgress },
+      { ...options, say, onProgress: options.onProgress },
       options.model,
       options.models ?? {},
     );

@@ -17,6 +17,7 @@ const ORDER = [
   'protocol',
   'native',
   'structured',
+  'media',
   'sampling',
   'backends',
   'engine',

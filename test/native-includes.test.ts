@@ -18,6 +18,8 @@ const ORDER = [
   'sampler',
   'rows',
   'llama',
+  'media',
+  'decoder',
   'kernels',
   'trainer',
   'napi',
@@ -36,7 +38,7 @@ const folders = fs
 const files = folders.flatMap((folder) =>
   fs
     .readdirSync(path.join(NATIVE, folder), { recursive: true, encoding: 'utf8' })
-    .filter((file) => /\.(?:h|cc)$/.test(file))
+    .filter((file) => /\.(?:h|cc)$/.test(file) && !/^(?:build|source)[\\/]/.test(file)) // of the decoder: made by its build
     .map((file) => `${folder}/${file.replaceAll(path.sep, '/')}`),
 );
 

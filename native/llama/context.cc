@@ -18,8 +18,8 @@ Status Context::Create(std::shared_ptr<Model> model, const ContextOptions& optio
   std::shared_ptr<Context> created(new Context(model, options));
   llama_context_params params = api.llama_context_default_params();
   params.n_ctx = options.kv_tokens;
-  params.n_batch = options.batch_tokens;
-  params.n_ubatch = std::min<uint32_t>(options.batch_tokens, 512);
+  params.n_batch = std::max(options.batch_tokens, options.whole_rows);
+  params.n_ubatch = std::max(std::min<uint32_t>(options.batch_tokens, 512), options.whole_rows);
   params.n_seq_max = options.max_sequences;
   params.n_outputs_max = std::max(options.max_outputs, options.max_sequences);  // the engine requires one per sequence
   params.n_threads = options.threads;
@@ -112,18 +112,11 @@ Status Context::UseAdapter(uint32_t adapter) {
   return Status::Ok();
 }
 
-Status Context::Decode(const StepInput& input) {
-  const size_t count = input.tokens.size();
+Status Context::DecodeBatch(llama_batch batch, const int32_t* sequences) {
+  const auto count = static_cast<size_t>(batch.n_tokens);
   sequence_counts_.assign(count, 1);
   sequence_pointers_.resize(count);
-  wants_logits_.assign(count, 0);
-  for (size_t i = 0; i < count; ++i) sequence_pointers_[i] = const_cast<int32_t*>(&input.sequences[i]);
-  for (int32_t row : input.sample_rows) wants_logits_[static_cast<size_t>(row)] = 1;
-  for (size_t i = 0; i < input.score_rows.size(); i += 3) wants_logits_[static_cast<size_t>(input.score_rows[i])] = 1;
-  llama_batch batch{};
-  batch.n_tokens = static_cast<int32_t>(count);
-  batch.token = const_cast<int32_t*>(input.tokens.data());
-  batch.pos = const_cast<int32_t*>(input.positions.data());
+  for (size_t i = 0; i < count; ++i) sequence_pointers_[i] = const_cast<int32_t*>(&sequences[i]);
   batch.n_seq_id = sequence_counts_.data();
   batch.seq_id = sequence_pointers_.data();
   batch.logits = wants_logits_.data();
@@ -134,9 +127,89 @@ Status Context::Decode(const StepInput& input) {
   return Status::Fail("BACKEND_FAILED", "the engine failed to decode (code " + std::to_string(result) + ")");
 }
 
+Status Context::DecodeTokens(const StepInput& input, const std::vector<int32_t>& rows) {
+  wants_logits_.assign(input.tokens.size(), 0);
+  for (int32_t row : rows) wants_logits_[static_cast<size_t>(row)] = 1;
+  llama_batch batch{};
+  batch.n_tokens = static_cast<int32_t>(input.tokens.size());
+  batch.token = const_cast<int32_t*>(input.tokens.data());
+  batch.pos = const_cast<int32_t*>(input.positions.data());
+  return DecodeBatch(batch, input.sequences.data());
+}
+
+Status Context::DecodeMedia(const StepInput& input, const MediaRows& media, const std::vector<int32_t>& rows,
+                            std::vector<int32_t>* places) {
+  const auto count = static_cast<size_t>(media.count);
+  wants_logits_.assign(count, 0);
+  std::vector<size_t> wanted;
+  for (int32_t row : rows) {
+    const auto at = static_cast<size_t>(row - media.at);
+    if (row < media.at || at >= count || wants_logits_[at]) continue;
+    wants_logits_[at] = 1;
+    wanted.push_back(at);
+  }
+  llama_batch batch{};
+  batch.n_tokens = media.count;
+  batch.embd = const_cast<float*>(media.rows->data()) +
+               static_cast<size_t>(media.first) * static_cast<size_t>(model_->input_size());
+  batch.pos = const_cast<int32_t*>(media.positions.empty() ? &input.positions[static_cast<size_t>(media.at)]
+                                                           : media.positions.data());
+  if (media.is_non_causal) Api().llama_set_causal_attn(context_, false);
+  const Status status = DecodeBatch(batch, &input.sequences[static_cast<size_t>(media.at)]);
+  if (media.is_non_causal) Api().llama_set_causal_attn(context_, true);
+  if (!status.ok()) return status;
+  for (size_t at : wanted) {  // the next decode overwrites them
+    const float* logits = Api().llama_get_logits_ith(context_, static_cast<int32_t>(at));
+    if (!logits) return Status::Fail("BACKEND_FAILED", "the engine returned no logits for a row");
+    media_logits_.emplace_back(logits, logits + vocab_size());
+    (*places)[static_cast<size_t>(media.at) + at] = -static_cast<int32_t>(media_logits_.size());
+  }
+  return Status::Ok();
+}
+
+Status Context::DecodeMixed(const StepInput& input, const std::vector<int32_t>& rows, std::vector<int32_t>* places) {
+  StepInput text;
+  std::vector<int32_t> text_rows;
+  size_t next = 0;  // of the media
+  for (size_t i = 0; i < input.tokens.size(); ++i) {
+    if (next < input.media.size() && static_cast<size_t>(input.media[next].at) == i) {
+      const MediaRows& media = input.media[next++];
+      const Status status = DecodeMedia(input, media, rows, places);
+      if (!status.ok()) return status;
+      i += static_cast<size_t>(media.count) - 1;
+      continue;
+    }
+    (*places)[i] = static_cast<int32_t>(text.tokens.size());
+    text.tokens.push_back(input.tokens[i]);
+    text.positions.push_back(input.positions[i]);
+    text.sequences.push_back(input.sequences[i]);
+  }
+  for (int32_t row : rows) {
+    const int32_t place = (*places)[static_cast<size_t>(row)];
+    if (place >= 0) text_rows.push_back(place);
+  }
+  return text.tokens.empty() ? Status::Ok() : DecodeTokens(text, text_rows);
+}
+
+Status Context::Decode(const StepInput& input, std::vector<int32_t>* places) {
+  std::vector<int32_t> rows = input.sample_rows;
+  for (size_t i = 0; i < input.score_rows.size(); i += 3) rows.push_back(input.score_rows[i]);
+  media_logits_.clear();
+  places->resize(input.tokens.size());
+  if (!input.media.empty()) return DecodeMixed(input, rows, places);
+  std::iota(places->begin(), places->end(), 0);
+  return DecodeTokens(input, rows);
+}
+
+const float* Context::LogitsAt(int32_t place) {
+  if (place < 0) return media_logits_[static_cast<size_t>(-place - 1)].data();
+  return Api().llama_get_logits_ith(context_, place);
+}
+
 void Context::RunAhead() {
   if (next_.empty() || is_next_computed_ || abort_ahead_) return;
-  is_next_computed_ = Decode(next_.input()).ok();
+  std::vector<int32_t> places;
+  is_next_computed_ = Decode(next_.input(), &places).ok();
 }
 
 void Context::EndAhead(const std::vector<int32_t>& used) {
@@ -155,12 +228,9 @@ Status Context::Pass(const StepInput& input, std::vector<int32_t>* places) {
   if (is_next_computed_) *places = next_.PlacesOf(input);
   EndAhead(*places);
   EditMemory(input.memory_edits);
-  if (!places->empty()) return Status::Ok();
-  places->resize(input.tokens.size());
-  std::iota(places->begin(), places->end(), 0);
-  if (input.tokens.empty()) return Status::Ok();
+  if (!places->empty() || input.tokens.empty()) return Status::Ok();
   const Status status = UseAdapter(input.adapter);
-  return status.ok() ? Decode(input) : status;
+  return status.ok() ? Decode(input, places) : status;
 }
 
 Status Context::Step(const StepInput& input, RowsOutput* output) {
@@ -172,7 +242,7 @@ Status Context::Step(const StepInput& input, RowsOutput* output) {
   // Read on this thread: the first access may wait for the device and reorder the rows.
   std::vector<const float*> logits;
   const auto read = [&](int32_t row) {
-    logits.push_back(Api().llama_get_logits_ith(context_, places[static_cast<size_t>(row)]));
+    logits.push_back(LogitsAt(places[static_cast<size_t>(row)]));
   };
   for (int32_t row : input.sample_rows) read(row);
   for (size_t i = 0; i < input.score_rows.size(); i += 3) read(input.score_rows[i]);

@@ -19,6 +19,7 @@ struct ContextOptions {
   // kv_tokens / max_sequences cells, attention reads only those, and a copied prefix takes cells again.
   bool is_kv_unified = true;
   uint32_t batch_tokens = 512;    // tokens of one step at most
+  uint32_t whole_rows = 0;        // rows of the largest non-causal chunk of a medium
   uint32_t max_sequences = 256;   // sequence ids are 0 to max_sequences - 1
   uint32_t max_outputs = 64;      // rows of logits in one step at most
   int32_t threads = 1;
@@ -76,7 +77,15 @@ class Context {
   Context(std::shared_ptr<Model> model, const ContextOptions& options);
   // The pass of a step, with the edits before it. `places` (tokens): where the logits of each token are.
   Status Pass(const StepInput& input, std::vector<int32_t>* places);
-  Status Decode(const StepInput& input);
+  // Fills `places`, as Pass does. A place below 0 is one of media_logits_.
+  Status Decode(const StepInput& input, std::vector<int32_t>* places);
+  // The media of a step, one after the other, then its tokens. `rows`: index into tokens of what is sampled from.
+  Status DecodeMixed(const StepInput& input, const std::vector<int32_t>& rows, std::vector<int32_t>* places);
+  Status DecodeMedia(const StepInput& input, const MediaRows& media, const std::vector<int32_t>& rows,
+                     std::vector<int32_t>* places);
+  Status DecodeTokens(const StepInput& input, const std::vector<int32_t>& rows);
+  Status DecodeBatch(llama_batch batch, const int32_t* sequences);
+  const float* LogitsAt(int32_t place);
   // Forgets what RunAhead did, but for the tokens at `used`, ascending.
   void EndAhead(const std::vector<int32_t>& used = {});
   void EditMemory(const std::vector<int32_t>& edits);
@@ -99,6 +108,7 @@ class Context {
   std::vector<int32_t> sequence_counts_;
   std::vector<int32_t*> sequence_pointers_;
   std::vector<int8_t> wants_logits_;
+  std::vector<std::vector<float>> media_logits_;  // rows of media that are sampled from: at place -1, -2, ...
 };
 
 }  // namespace onpolicy

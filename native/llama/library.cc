@@ -58,10 +58,7 @@ std::mutex g_log_mutex;
 std::map<int, LogSink> g_log_sinks;
 int g_next_log_sink = 1;
 
-void OnLog(enum ggml_log_level level, const char* text, void*) {
-  std::lock_guard<std::mutex> lock(g_log_mutex);
-  for (const auto& [id, sink] : g_log_sinks) sink(static_cast<int>(level), text ? text : "");
-}
+void OnLog(enum ggml_log_level level, const char* text, void*) { LogLine(static_cast<int>(level), text); }
 
 }  // namespace
 
@@ -149,6 +146,11 @@ int AddLogSink(LogSink sink) {
   std::lock_guard<std::mutex> lock(g_log_mutex);
   g_log_sinks.emplace(g_next_log_sink, std::move(sink));
   return g_next_log_sink++;
+}
+
+void LogLine(int level, const char* text) {
+  std::lock_guard<std::mutex> lock(g_log_mutex);
+  for (const auto& [id, sink] : g_log_sinks) sink(level, text ? text : "");
 }
 
 void RemoveLogSink(int id) {

@@ -25,6 +25,7 @@ namespace onpolicy {
   X(llama_model_get_vocab)                                                                                     \
   X(llama_model_n_ctx_train)                                                                                   \
   X(llama_model_n_embd)                                                                                        \
+  X(llama_model_n_embd_inp)                                                                                    \
   X(llama_model_n_layer)                                                                                       \
   X(llama_model_n_head)                                                                                        \
   X(llama_model_n_head_kv)                                                                                     \
@@ -68,6 +69,7 @@ namespace onpolicy {
   X(llama_state_seq_get_data)                                                                                  \
   X(llama_state_seq_set_data)                                                                                  \
   X(llama_decode)                                                                                              \
+  X(llama_set_causal_attn)                                                                                     \
   X(llama_get_logits_ith)                                                                                      \
   X(llama_attach_threadpool)                                                                                   \
   X(llama_detach_threadpool)                                                                                   \
@@ -215,5 +217,7 @@ using LogSink = std::function<void(int level, const std::string& text)>;
 // Adds a sink and returns its id; RemoveLogSink forgets it.
 int AddLogSink(LogSink sink);
 void RemoveLogSink(int id);
+// Sends a line to all sinks.
+void LogLine(int level, const char* text);
 
 }  // namespace onpolicy

@@ -39,6 +39,8 @@ class Model {
   const llama_vocab* vocab() const { return vocab_; }
   int32_t vocab_size() const { return vocab_size_; }
   bool use_gpu() const { return use_gpu_; }
+  // Floats of one row of embeddings.
+  int32_t input_size() const { return Api().llama_model_n_embd_inp(model_); }
   // Whether all weights are float32. Then the cache is too: 16 bits would be the coarsest part of the computation.
   bool is_f32() const;
 

@@ -1,6 +1,7 @@
 // What one step computes.
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "rows/row-sampler.h"
@@ -13,12 +14,23 @@ enum MemoryEdit : int32_t { kMemoryRemove = 0, kMemoryCopy = 1 };
 // The adapter number of a step on the model's own weights.
 constexpr uint32_t kNoAdapter = 0;
 
+// Rows of embeddings of a picture or a sound, in the place of tokens. They are decoded by themselves, before the tokens.
+struct MediaRows {
+  int32_t at = 0;                                  // index into tokens of the first row; what stands there is not read
+  int32_t count = 0;
+  std::shared_ptr<const std::vector<float>> rows;  // of the whole chunk
+  int32_t first = 0;                               // row of the chunk that the first one is
+  std::vector<int32_t> positions;                  // (planes, count); empty: those of the step
+  bool is_non_causal = false;                      // all rows of the chunk see each other
+};
+
 struct StepInput : RowsInput {  // score_rows: the first of the three is an index into tokens
   uint32_t adapter = kNoAdapter;      // which all tokens go through, as LoadAdapter numbered it
   std::vector<int32_t> memory_edits;  // (edits, 5): kind, sequence, target sequence, from position, to position (-1: end)
   std::vector<int32_t> tokens;        // (tokens)
   std::vector<int32_t> positions;     // (tokens)
   std::vector<int32_t> sequences;     // (tokens)
+  std::vector<MediaRows> media;       // ascending by `at`
   std::vector<int32_t> sample_rows;   // (samplers) index into tokens: whose logits the sampler sees
   bool may_run_ahead = false;             // the next step is likely to take exactly the tokens that this one samples
 };

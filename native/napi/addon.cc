@@ -11,6 +11,7 @@ static Napi::Object Init(Napi::Env env, Napi::Object exports) {
   onpolicy::RegisterTrainer(env, exports);
   onpolicy::RegisterFullTrainer(env, exports);
   onpolicy::RegisterGrammar(env, exports);
+  onpolicy::RegisterMedia(env, exports);
   onpolicy::RegisterMemory(env, exports);
   return exports;
 }

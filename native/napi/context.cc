@@ -5,6 +5,7 @@
 
 #include "llama/context.h"
 #include "napi/environment.h"
+#include "napi/media.h"
 #include "napi/model.h"
 #include "napi/rows.h"
 #include "napi/step-thread.h"
@@ -30,9 +31,10 @@ class JsContext : public Napi::ObjectWrap<JsContext> {
 
   ~JsContext() override { Shut(); }
 
-  void Start(std::shared_ptr<Context> context, ContextOptions options, int32_t vocab_size) {
+  void Start(std::shared_ptr<Context> context, ContextOptions options, int32_t vocab_size, int32_t row_size) {
     options_ = options;
     vocab_size_ = vocab_size;
+    row_size_ = row_size;
     thread_ = std::make_shared<StepThread>(env_, std::move(context));
     napi_add_env_cleanup_hook(env_, OnExit, this);
     Environment::Of(env_).AddThread(this, [this] { Shut(); });
@@ -58,7 +60,7 @@ class JsContext : public Napi::ObjectWrap<JsContext> {
     return *thread_;
   }
 
-  // step({ adapter, memoryEdits, tokens, positions, sequences, sampleRows, samplers, hooked, scoreRows, mayRunAhead })
+  // step({ adapter, memoryEdits, tokens, positions, sequences, sampleRows, samplers, hooked, scoreRows, mayRunAhead, media })
   // -> Promise<{ samples, scores }>
   Napi::Value Step(const Napi::CallbackInfo& info) {
     StepThread& thread = Thread();
@@ -73,6 +75,7 @@ class JsContext : public Napi::ObjectWrap<JsContext> {
     input.sample_rows = step.IntegersOrNone("sampleRows");
     ReadRows(step, vocab_size_, input);
     input.may_run_ahead = step.Flag("mayRunAhead");
+    if (!IsAbsent(step["media"])) input.media = ReadMediaRows(step["media"]);
     CheckStep(input);
     const Context* idle = thread.Idle();
     return thread.Push(
@@ -174,11 +177,10 @@ class JsContext : public Napi::ObjectWrap<JsContext> {
   void CheckStep(const StepInput& input) const {
     const auto count = static_cast<int32_t>(input.tokens.size());
     const auto sequences = static_cast<int32_t>(options_.max_sequences);
-    Check(env_, input.tokens.size() <= options_.batch_tokens, "tokens: more than the context's batch size");
     Check(env_, input.positions.size() == input.tokens.size(), "positions: expected one per token");
     Check(env_, input.sequences.size() == input.tokens.size(), "sequences: expected one per token");
     Check(env_, input.samplers.size() == input.sample_rows.size(), "samplers: expected one per sampled row");
-    for (int32_t token : input.tokens) Check(env_, token >= 0 && token < vocab_size_, "tokens: id outside the vocabulary");
+    CheckMedia(input);
     for (int32_t position : input.positions) Check(env_, position >= 0, "positions: expected a number >= 0");
     for (int32_t id : input.sequences) Check(env_, id >= 0 && id < sequences, "sequences: id out of range");
     for (int32_t row : input.sample_rows) Check(env_, row >= 0 && row < count, "sampleRows: index out of range");
@@ -186,6 +188,28 @@ class JsContext : public Napi::ObjectWrap<JsContext> {
       Check(env_, input.score_rows[i] >= 0 && input.score_rows[i] < count, "scoreRows: index out of range");
     CheckOutputs(input);
     CheckEdits(input.memory_edits);
+  }
+
+  // A batch holds at most as many rows as the context was made for: the media of a step one by one, then its tokens.
+  void CheckMedia(const StepInput& input) const {
+    size_t at = 0;
+    size_t text = 0;
+    const auto check_tokens = [&](size_t end) {
+      Check(env_, at <= end && end <= input.tokens.size(), "media: expected ascending runs of tokens");
+      for (text += end - at; at < end; ++at)
+        Check(env_, input.tokens[at] >= 0 && input.tokens[at] < vocab_size_, "tokens: id outside the vocabulary");
+    };
+    for (const MediaRows& media : input.media) {
+      const auto count = static_cast<size_t>(media.count);
+      check_tokens(static_cast<size_t>(media.at));
+      at += count;
+      Check(env_, count <= std::max(options_.batch_tokens, options_.whole_rows), "media: more rows than the batch size");
+      Check(env_, (static_cast<size_t>(media.first) + count) * static_cast<size_t>(row_size_) <= media.rows->size(),
+            "media: more rows than the chunk has");
+      Check(env_, media.positions.empty() || media.positions.size() == 4 * count, "media: expected four planes of positions");
+    }
+    check_tokens(input.tokens.size());
+    Check(env_, text <= options_.batch_tokens, "tokens: more than the context's batch size");
   }
 
   // The engine aborts the process when more rows need logits than its context was made for.
@@ -219,6 +243,7 @@ class JsContext : public Napi::ObjectWrap<JsContext> {
   std::shared_ptr<StepThread> thread_;
   ContextOptions options_;
   int32_t vocab_size_ = 0;
+  int32_t row_size_ = 0;
 };
 
 }  // namespace
@@ -234,6 +259,7 @@ Napi::Value CreateContext(const Napi::CallbackInfo& info) {
   options.kv_tokens = given.UnsignedOr("kvTokens", options.kv_tokens);
   options.is_kv_unified = given.Flag("isKvUnified");
   options.batch_tokens = given.UnsignedOr("batchTokens", options.batch_tokens);
+  options.whole_rows = given.UnsignedOr("wholeRows", options.whole_rows);
   options.max_sequences = given.UnsignedOr("maxSequences", options.max_sequences);
   options.max_outputs = given.UnsignedOr("maxOutputs", options.max_outputs);
   options.threads = static_cast<int32_t>(given.UnsignedOr("threads", 1));
@@ -242,10 +268,10 @@ Napi::Value CreateContext(const Napi::CallbackInfo& info) {
   auto context = std::make_shared<std::shared_ptr<Context>>();
   return AsyncTask::Run(
       env, owner, [model, options, context] { return Context::Create(model, options, context.get()); },
-      [options, context, vocab_size = model->vocab_size()](Napi::Env env) -> Napi::Value {
+      [options, context, vocab_size = model->vocab_size(), row_size = model->input_size()](Napi::Env env) -> Napi::Value {
         Napi::Object object = Environment::Of(env).Construct("Context");
         object.Set("kvTokens", (*context)->kv_tokens());
-        JsContext::Unwrap(object)->Start(std::move(*context), options, vocab_size);
+        JsContext::Unwrap(object)->Start(std::move(*context), options, vocab_size, row_size);
         return object;
       });
 }

@@ -2,9 +2,9 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { NO_ADAPTER } from '../backends/index.ts';
 import type { LeaseScope } from '../common/index.ts';
-import type { Group } from '../engine/index.ts';
-import { readKvTransfer } from '../engine/index.ts';
+import { type Group, type GroupMedia, MediaLayout, readKvTransfer } from '../engine/index.ts';
 import { OnpolicyError } from '../errors.ts';
+import type { MediaModel } from '../media/index.ts';
 import type { ModelLease } from '../models/index.ts';
 import { planMessage, templateFor } from '../models/index.ts';
 import type { ChatCompletion, ValidChatRequest } from '../protocol/index.ts';
@@ -12,7 +12,7 @@ import { createLogitsHooks, createPromptScores, createSamplers } from '../sampli
 import type { Tokenizer } from '../tokenizer/index.ts';
 import { Completion } from './completion.ts';
 import { createMatchers, planConstraint } from './constraint.ts';
-import { buildPrompt } from './prompt.ts';
+import { buildPrompt, type Prompt } from './prompt.ts';
 import { beginTransfer, transferKey } from './prompt-transfer.ts';
 import { type AnswerHeader, toResponse } from './response.ts';
 import { StopStrings } from './stop-strings.ts';
@@ -43,7 +43,8 @@ export async function answer(
   const transfer = readKvTransfer(request);
   const { template, format: written } = templateFor(model, request);
   const { spec, format } = planConstraint(request, written);
-  const prompt = await buildPrompt(request, { template, tokenizer, contextSize });
+  const prompt = await buildPrompt(request, { template, tokenizer, contextSize, media: model.media });
+  refuseWithMedia(request, prompt);
   const message = planMessage(format, request, prompt.text.slice(-PROMPT_TAIL));
   const isParsed = message.tools !== null || message.reasoning !== null;
   const rules = stopRules(
@@ -55,9 +56,11 @@ export async function answer(
   const drawnSeed = request.seed === null ? randomSeed() : null;
   const seed = request.seed ?? BigInt(drawnSeed!);
   const plan = { tokenizer, defaults: model.defaults, rules, processedLogprobs: context.processedLogprobs };
-  const samplers = await createSamplers(request, prompt.ids, seed, plan);
+  const textIds = prompt.media.length === 0 ? prompt.ids : prompt.ids.filter((id) => id >= 0);
+  const samplers = await createSamplers(request, textIds, seed, plan);
   const group: Group = {
     prompt: prompt.ids,
+    media: await encodeMedia(prompt, model.media, context.signal),
     cacheKey: transferKey(transfer) ?? (request.cache_salt === null ? '' : `salt ${request.cache_salt}`),
     adapter: adapter?.number ?? NO_ADAPTER,
     priority: request.priority,
@@ -83,7 +86,7 @@ export async function answer(
     promptScores: createPromptScores(request, prompt.ids, tokenizer.vocabSize),
     savedPrompt: promptTransfer.savedPrompt,
     lengthPenalty: request.use_beam_search ? request.length_penalty : null,
-    hooks: createLogitsHooks(request, prompt.ids, tokenizer.vocabSize),
+    hooks: createLogitsHooks(request, textIds, tokenizer.vocabSize),
   });
   completion.hold(context.leases.handOver({}));
   const header: AnswerHeader = {
@@ -94,7 +97,9 @@ export async function answer(
     drawnSeed,
     ...replyRole(request),
     namesTool: typeof request.tool_choice === 'object',
-    promptIds: prompt.ids,
+    promptIds: textIds,
+    promptTokens: prompt.ids.length,
+    mediaTokens: prompt.media.length === 0 ? null : prompt.ids.length - textIds.length,
     returnTokenIds: request.return_token_ids,
     wantsLogprobs: request.logprobs,
   };
@@ -109,6 +114,32 @@ export async function answer(
   );
 }
 
+/** What the engine needs of a prompt's media, encoded; null: there are none. */
+async function encodeMedia(
+  { media }: Prompt,
+  model: MediaModel | null,
+  signal: AbortSignal | undefined,
+): Promise<GroupMedia | null> {
+  if (media.length === 0) return null;
+  const rows = await model!.encode(media, signal);
+  const spans = media.map(({ start, count, advance, isNonCausal }) => ({
+    start,
+    count,
+    advance,
+    isWhole: isNonCausal,
+  }));
+  const chunks = media.map(({ planes, isNonCausal }, at) => ({ rows: rows[at]!, planes, isNonCausal }));
+  return { layout: new MediaLayout(spans), chunks };
+}
+
+/** Fields that cannot be honoured when the prompt has media. */
+function refuseWithMedia(request: ValidChatRequest, { media }: Prompt): void {
+  if (media.length === 0 || request.prompt_logprobs === null) return;
+  throw new OnpolicyError('UNSUPPORTED', 'prompt_logprobs: not for a prompt with pictures or sounds', {
+    param: 'prompt_logprobs',
+  });
+}
+
 /** Enough of the prompt to see what its end opens. */
 const PROMPT_TAIL = 256;
 
@@ -116,7 +147,7 @@ const PROMPT_TAIL = 256;
 function replyRole(request: ValidChatRequest): { role: 'assistant'; echo: string } {
   const last = request.messages.at(-1);
   const role = request.add_generation_prompt ? 'assistant' : (last?.role ?? 'assistant');
-  const echo = request.echo && last?.role === role ? contentText(last, request.messages.length - 1) : '';
+  const echo = request.echo && last?.role === role ? contentText(last) : '';
   return { role: role as 'assistant', echo }; // the wire's type names the usual one
 }
 

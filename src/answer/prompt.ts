@@ -1,8 +1,10 @@
 /** A request's messages -> rendered text -> token ids that fit the context. */
 import { OnpolicyError } from '../errors.ts';
+import { type MediaModel, type MediaPart, type PlacedMedia, refuse } from '../media/index.ts';
 import type { ValidChatRequest } from '../protocol/index.ts';
 import type { ChatTemplate } from '../template/index.ts';
 import type { Tokenizer } from '../tokenizer/index.ts';
+import { MediaMarkers } from './media-markers.ts';
 import { toTemplateMessage } from './template-message.ts';
 
 /** What the prompt is made with. */
@@ -11,13 +13,17 @@ export type PromptContext = {
   readonly tokenizer: Tokenizer;
   /** Tokens of prompt and output together at most. */
   readonly contextSize: number;
+  /** Null: the model takes text only. */
+  readonly media: MediaModel | null;
 };
 
 /** A prompt, and how many tokens may follow it. */
 export type Prompt = {
   /** The rendered template. */
   readonly text: string;
-  readonly ids: Int32Array; // (prompt)
+  readonly ids: Int32Array; // (prompt) below 0: media
+  /** The media among the tokens, ascending. */
+  readonly media: readonly PlacedMedia[];
   readonly maxTokens: number;
 };
 
@@ -26,24 +32,63 @@ const NOTHING = new Int32Array(0);
 /** Renders and encodes the messages. Fails with `TEMPLATE_FAILED` or `CONTEXT_OVERFLOW`. */
 export async function buildPrompt(request: ValidChatRequest, context: PromptContext): Promise<Prompt> {
   const { tokenizer, contextSize } = context;
-  const text = renderMessages(request, context);
+  const markers = new MediaMarkers();
+  const text = render(request, context, markers);
   const addSpecial = request.add_special_tokens;
-  const encoded = await tokenizer.encode(text, { addSpecial, parseSpecial: true });
+  const encoded = await encode(text, markers, addSpecial, context);
   const isCut = addSpecial && request.truncate_prompt_tokens !== null;
   const added = isCut ? await tokenizer.encode('', { addSpecial, parseSpecial: true }) : NOTHING;
-  const ids = truncate(request, encoded, added, contextSize);
-  return { text, ids, maxTokens: outputLimit(request, ids.length, contextSize) };
+  const { ids, media } = truncate(request, encoded, added, contextSize);
+  return { text, ids, media, maxTokens: outputLimit(request, ids.length, contextSize) };
 }
 
-/** The text of the messages, as the template writes it. */
+/** The text of the messages, as the template writes it. Fails with `UNSUPPORTED` for media. */
 export function renderMessages(
   request: ValidChatRequest,
+  context: Pick<PromptContext, 'template' | 'tokenizer'>,
+): string {
+  const markers = new MediaMarkers();
+  const text = render(request, context, markers);
+  if (markers.count === 0) return text;
+  const { path, part } = firstPart(markers.split(text));
+  throw new OnpolicyError(
+    'UNSUPPORTED',
+    `${path}: training takes text only, got a part of type ${part.kind}`,
+    {
+      param: path,
+    },
+  );
+}
+
+function firstPart(parts: readonly (string | MediaPart)[]): MediaPart {
+  return parts.find((part) => typeof part !== 'string')!;
+}
+
+/** The tokens of a rendered prompt. */
+async function encode(
+  text: string,
+  markers: MediaMarkers,
+  addSpecial: boolean,
+  { tokenizer, media }: PromptContext,
+): Promise<EncodedPrompt> {
+  if (markers.count === 0)
+    return { ids: await tokenizer.encode(text, { addSpecial, parseSpecial: true }), media: [] };
+  const parts = markers.split(text);
+  if (!media) throw refuse(firstPart(parts), null);
+  return await media.tokenize(parts, addSpecial);
+}
+
+type EncodedPrompt = Pick<Prompt, 'ids' | 'media'>;
+
+function render(
+  request: ValidChatRequest,
   { template, tokenizer }: Pick<PromptContext, 'template' | 'tokenizer'>,
+  markers: MediaMarkers,
 ): string {
   const asParts = template.contentFormat === 'openai';
   const effort = request.reasoning_effort;
   const input = {
-    messages: request.messages.map((message, index) => toTemplateMessage(message, index, asParts)),
+    messages: request.messages.map((message, index) => toTemplateMessage(message, index, asParts, markers)),
     tools: request.tools.length > 0 ? request.tools : null,
     documents: request.documents,
     addGenerationPrompt: request.add_generation_prompt,
@@ -57,16 +102,17 @@ export function renderMessages(
 
 /**
  * `truncate_prompt_tokens`: the last tokens; -1 keeps as many as leave room for the answer. What was `added` around the
- * text stays, and counts.
+ * text stays, and counts. A medium is never cut: it goes as a whole.
  */
 function truncate(
   request: ValidChatRequest,
-  ids: Int32Array,
+  prompt: EncodedPrompt,
   added: Int32Array,
   contextSize: number,
-): Int32Array {
+): EncodedPrompt {
+  const { ids, media } = prompt;
   const asked = request.truncate_prompt_tokens;
-  if (asked === null) return ids;
+  if (asked === null) return prompt;
   if (asked > contextSize)
     throw new OnpolicyError(
       'INVALID_REQUEST',
@@ -74,12 +120,22 @@ function truncate(
       { param: 'truncate_prompt_tokens' },
     );
   const kept = Math.max(1, asked === -1 ? contextSize - (request.max_completion_tokens ?? 1) : asked);
-  if (ids.length <= kept) return ids;
+  if (ids.length <= kept) return prompt;
   let before = 0; // of what was added, how much stands before the text
   while (before < Math.min(added.length, kept) && added[before] === ids[before]) before += 1;
-  const cut = ids.slice(ids.length - kept);
+  let start = ids.length - kept;
+  for (const span of media)
+    if (span.start < start + before && start < span.start + span.count) start = span.start + span.count;
+  if (ids.length - start < Math.max(1, before))
+    throw new OnpolicyError(
+      'INVALID_REQUEST',
+      `truncate_prompt_tokens: the prompt ends with a medium of more than ${kept} tokens, which cannot be cut`,
+      { param: 'truncate_prompt_tokens' },
+    );
+  const cut = ids.slice(start);
   cut.set(ids.subarray(0, before));
-  return cut;
+  const left = media.filter((span) => span.start >= start);
+  return { ids: cut, media: left.map((span) => ({ ...span, start: span.start - start })) };
 }
 
 /** Tokens that may be generated: as many as the request asks for, or as the context has left. */

@@ -24,7 +24,11 @@ export type AnswerHeader = {
   readonly echo: string;
   /** The request named the one tool to call: then the call is the answer, and its end an ordinary stop. */
   readonly namesTool: boolean;
-  readonly promptIds: Int32Array;
+  readonly promptIds: Int32Array; // of its text
+  /** With those of media. */
+  readonly promptTokens: number;
+  /** Null: the prompt has no media. */
+  readonly mediaTokens: number | null;
   readonly returnTokenIds: boolean;
   readonly wantsLogprobs: boolean;
 };
@@ -53,14 +57,17 @@ export function toResponse(
 
 /** Tokens of the request, summed over its choices. The prompt counts once. */
 export function toUsage(header: AnswerHeader, completion: Completion): Usage {
-  const prompt = header.promptIds.length;
+  const { promptTokens: prompt, mediaTokens } = header;
   let completionTokens = 0;
   for (const choice of completion.choices) completionTokens += choice.tokenIds.length;
   return {
     prompt_tokens: prompt,
     total_tokens: prompt + completionTokens,
     completion_tokens: completionTokens,
-    prompt_tokens_details: { cached_tokens: completion.cachedTokens },
+    prompt_tokens_details: {
+      cached_tokens: completion.cachedTokens,
+      ...(mediaTokens === null ? {} : { media_tokens: mediaTokens }),
+    },
   };
 }
 

@@ -136,7 +136,7 @@ function deltaChoice(header: AnswerHeader, choice: Choice): ChunkChoice | null {
 }
 
 function choiceUsage(header: AnswerHeader, choice: Choice | null): Usage {
-  const prompt_tokens = header.promptIds.length;
+  const prompt_tokens = header.promptTokens;
   const completion_tokens = choice?.tokenIds.length ?? 0;
   return { prompt_tokens, total_tokens: prompt_tokens + completion_tokens, completion_tokens };
 }

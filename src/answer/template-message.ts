@@ -1,17 +1,18 @@
 /** A valid message -> what a chat template reads: plain values under the names that templates use. */
-import { OnpolicyError } from '../errors.ts';
 import type { ChatMessage } from '../protocol/index.ts';
+import type { MediaMarkers } from './media-markers.ts';
 
 /** `asParts`: the template loops over content parts; else it gets their text, joined by newlines. */
 export function toTemplateMessage(
   message: ChatMessage,
   index: number,
   asParts: boolean,
+  markers: MediaMarkers,
 ): Record<string, unknown> {
   const { role, name, tool_calls, tool_call_id, reasoning, tools } = message;
   return {
     role,
-    content: asParts ? contentParts(message, index) : contentText(message, index),
+    content: contentOf(message, index, asParts, markers),
     ...(name === null ? {} : { name }),
     ...(tool_calls === null ? {} : { tool_calls }),
     ...(tool_call_id === null ? {} : { tool_call_id }),
@@ -21,19 +22,32 @@ export function toTemplateMessage(
 }
 
 /** The text of a message, its parts joined by newlines. */
-export function contentText(message: ChatMessage, index: number): string {
-  return contentParts(message, index)
-    .map(({ text }) => text)
-    .join('\n');
+export function contentText({ content }: ChatMessage): string {
+  return content.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('\n');
 }
 
-function contentParts(message: ChatMessage, index: number): { type: 'text'; text: string }[] {
-  return message.content.map((part, at) => {
-    if (part.type === 'text') return part;
-    throw new OnpolicyError(
-      'UNSUPPORTED',
-      `messages.${index}.content.${at}: this model takes text only, got a part of type ${part.kind}`,
-      { param: `messages.${index}.content.${at}` },
-    );
-  });
+type Content = string | readonly { readonly type: 'text'; readonly text: string }[];
+
+function contentOf(message: ChatMessage, index: number, asParts: boolean, markers: MediaMarkers): Content {
+  const { content } = message;
+  if (!content.some(({ type }) => type === 'media'))
+    return asParts ? content.map((part) => part as { type: 'text'; text: string }) : contentText(message);
+  const text = markedText(message, index, markers);
+  return asParts ? [{ type: 'text', text }] : text;
+}
+
+/**
+ * The text of a message with markers for its media: one text, whatever the template writes for a picture of its own. The
+ * projector knows what must stand around one. Newlines join texts, but not beside a medium.
+ */
+function markedText({ content }: ChatMessage, index: number, markers: MediaMarkers): string {
+  let text = '';
+  let wasMedium = false;
+  for (const [at, part] of content.entries()) {
+    const isMedium = part.type === 'media';
+    if (!isMedium && !wasMedium && text !== '') text += '\n';
+    text += isMedium ? markers.mark({ path: `messages.${index}.content.${at}`, part }) : part.text;
+    wasMedium = isMedium;
+  }
+  return text;
 }

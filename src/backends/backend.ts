@@ -18,6 +18,21 @@ export type RowEdit = {
   edit(): boolean;
 };
 
+/** Rows of embeddings of a picture or a sound, in the place of tokens. */
+export type StepMedia = {
+  /** Index into the tokens of a step; what stands there is not read. */
+  readonly at: number;
+  readonly count: number;
+  /** The embeddings of the whole medium. */
+  readonly rows: Handle;
+  /** Which of its rows is the first. */
+  readonly first: number;
+  /** (4, count) with M-RoPE, else empty: the positions of the step hold. */
+  readonly positions: Int32Array;
+  /** Its rows see each other: they come all at once. */
+  readonly isNonCausal: boolean;
+};
+
 /** One forward pass over tokens of many sequences, laid end to end. */
 export type Step = {
   /** (edits, 5): kind, slot, target slot, from position, to position (-1: the end). Done before the pass. */
@@ -31,6 +46,8 @@ export type Step = {
   readonly matchers?: readonly (Handle | null)[]; // (samples)
   readonly rowEdits: readonly RowEdit[]; // (edits) by ascending sample
   readonly scoreRows: Int32Array; // (scores, 3): index into tokens, scored token, number of alternatives
+  /** Media among the tokens, ascending. Absent when there are none. */
+  readonly media?: readonly StepMedia[];
   /** The one adapter for all tokens, as {@link Backend.loadAdapter} numbered it. */
   readonly adapter: number;
   /**

@@ -8,6 +8,7 @@ import {
   loadAddon,
   type NativeContext,
   type NativeModel,
+  type NativeProjector,
   onDisk,
   openLibraries,
 } from '../native/index.ts';
@@ -39,6 +40,16 @@ export type GgufOptions = {
   readonly signal?: AbortSignal;
 };
 
+/** How to load a projector beside a GGUF model. */
+export type ProjectorOptions = {
+  readonly path: string;
+  readonly gpu: Gpu;
+  readonly threads: number;
+  /** Tokens of one picture. Default: as the file says. */
+  readonly min?: number;
+  readonly max?: number;
+};
+
 /** A loaded GGUF model. */
 export class GgufModel implements LoadedModel {
   readonly native: NativeModel;
@@ -49,6 +60,7 @@ export class GgufModel implements LoadedModel {
   readonly cacheBits: 16 | 32;
   readonly #fusedAttention: boolean;
   readonly #usesGpu: boolean;
+  readonly #files: string[];
   #vocabulary: Promise<Vocabulary> | null = null;
 
   constructor(native: NativeModel, { path, gpu, fusedAttention = true, cacheBits }: GgufOptions) {
@@ -57,6 +69,7 @@ export class GgufModel implements LoadedModel {
     this.#usesGpu = gpu !== false && devices().some(({ kind }) => kind === 'gpu');
     this.native = native;
     this.path = path;
+    this.#files = [path];
     this.tokenizer = createTokenizer(native);
   }
 
@@ -65,7 +78,7 @@ export class GgufModel implements LoadedModel {
   }
 
   get files(): readonly string[] {
-    return [this.path];
+    return this.#files;
   }
 
   get contextLength(): number {
@@ -118,6 +131,25 @@ export class GgufModel implements LoadedModel {
   /** Not with sliding windows or recurrent state, whose caches differ. */
   get supportsNonUnifiedKv(): boolean {
     return !this.native.hasRecurrentState && this.native.slidingWindow === 0;
+  }
+
+  /** Loads a projector for this model. Fails with `MODEL_INVALID`. */
+  async openProjector(options: ProjectorOptions): Promise<NativeProjector> {
+    const { path: file, gpu, threads, min, max } = options;
+    try {
+      const projector = await loadAddon().openProjector(this.native, {
+        path: onDisk(file),
+        useGpu: gpu !== false && this.#usesGpu,
+        threads,
+        ...(min === undefined ? {} : { minImageTokens: min }),
+        ...(max === undefined ? {} : { maxImageTokens: max }),
+      });
+      this.#files.push(file);
+      return projector;
+    } catch (cause) {
+      const { code, message } = fromNative(cause);
+      throw new OnpolicyError(code, `model.mmproj: ${file}: ${message}`, { cause, param: 'model.mmproj' });
+    }
   }
 
   /** Makes a context on this model. Fails with `OUT_OF_MEMORY` when its cache cannot fit. */

@@ -7,6 +7,7 @@ export {
   NO_ADAPTER,
   type RowEdit,
   type Step,
+  type StepMedia,
   type StepResult,
 } from './backend.ts';
 export { GgufModel, loadGguf } from './gguf.ts';

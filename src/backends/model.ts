@@ -14,6 +14,8 @@ export type ContextLimits = {
   /** Rows of logits of one step at most; never less than one per slot. */
   readonly maxOutputs: number;
   readonly threads: number;
+  /** Rows of the largest medium that one pass must hold. Absent: the model takes text only. */
+  readonly wholeRows?: number;
 };
 
 /** A model in memory: its facts, and what computes it. */

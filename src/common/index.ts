@@ -2,4 +2,5 @@
 export { bufferedIterator } from './buffered-iterator.ts';
 export { flushFolder, replaceFile, storeFailed, writeFlushed } from './durable-files.ts';
 export { LeaseScope, lease } from './lease.ts';
+export { Shared } from './shared-work.ts';
 export { ParserRun, type Reading, TextReader } from './text-reader.ts';

@@ -11,4 +11,5 @@ export {
   readKvTransfer,
   saveCache,
 } from './kv-transfer.ts';
-export { type Group, type SavedPrompt, Sequence } from './sequence.ts';
+export { MediaLayout, type MediaSpan } from './media-layout.ts';
+export { type Group, type GroupMedia, type SavedPrompt, Sequence } from './sequence.ts';

@@ -39,8 +39,11 @@ export type Plan = {
 
 /** How many of a sequence's tokens fit into what a step has left. */
 function nextChunk(sequence: Sequence, budget: number, scoreRows: number): number {
-  const count = Math.min(sequence.length - sequence.computed, budget);
-  return sequence.promptScores?.limit(sequence.computed, count, scoreRows) ?? count;
+  const { layout, computed } = sequence;
+  let count = Math.max(0, Math.min(sequence.length - computed, budget));
+  if (layout && count > 0)
+    count = layout.limit(computed, layout.isWholeAt(computed) ? sequence.length - computed : count);
+  return sequence.promptScores?.limit(computed, count, scoreRows) ?? count;
 }
 
 /** Whether the prompt of a sequence is computed: its next tokens are sampled or forced ones. */
@@ -159,7 +162,8 @@ export class Scheduler {
       }
       this.#slots.makeRoom(wanted);
       const count = Math.min(wanted, this.#slots.freeCells);
-      if (count > 0) schedule(sequence, count);
+      const isCut = count < wanted && sequence.layout?.isWholeAt(sequence.computed);
+      if (count > 0 && !isCut) schedule(sequence, count);
     }
     if (!preempted) this.#admit(adapter, (sequence) => nextChunk(sequence, budget, scoreRows), schedule);
     if (entries.length === 0) return null;
@@ -190,7 +194,7 @@ export class Scheduler {
     this.#slots.takeEdits(); // only copies for forks of this plan, which return to the queue
     for (const { sequence, samples } of plan.entries) {
       for (const fork of samples) if (fork !== sequence) this.#preempt(fork);
-      if (this.#limits.canCutCache) this.#slots.truncate(sequence.slot, sequence.computed);
+      if (this.#limits.canCutCache) this.#slots.rewind(sequence);
       else this.#preempt(sequence);
     }
     if (makeRoom && !this.#slots.evict() && this.#running.length > 1) this.#preempt(this.#running.at(-1)!);

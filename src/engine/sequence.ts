@@ -1,10 +1,26 @@
 /** A prompt -> it with the tokens sampled after it: the one mutable record that passes through the engine. */
 import type { Handle, SamplerHandle } from '../native/index.ts';
 import type { LogitsHook, PromptScores } from '../sampling/index.ts';
+import type { MediaLayout } from './media-layout.ts';
+
+/** The media of a prompt, ready to be computed. */
+export type GroupMedia = {
+  readonly layout: MediaLayout;
+  /** (spans) what a step needs of each. */
+  readonly chunks: readonly {
+    readonly rows: Handle;
+    /** (4, count) relative to the first row with M-RoPE, else empty. */
+    readonly planes: Int32Array;
+    readonly isNonCausal: boolean;
+  }[];
+};
 
 /** What the choices of one request share. */
 export type Group = {
+  /** Token ids; below 0 where media stand: the same medium has the same one. */
   readonly prompt: Int32Array;
+  /** Absent or null: the prompt is text. */
+  readonly media?: GroupMedia | null;
   /** Sequences share cached prefixes only within one key and adapter. */
   readonly cacheKey: string;
   /** Number of the adapter that computes them; {@link NO_ADAPTER}: none. */
@@ -79,6 +95,11 @@ export class Sequence {
   /** Leading tokens that may come out of the prefix cache. The logits of the others are needed: the last one's, and those of tokens to score. */
   get reusableCount(): number {
     return Math.min(this.#length - 1, this.promptScores?.firstRow ?? Infinity);
+  }
+
+  /** Where media lie in its tokens; null: nowhere. */
+  get layout(): MediaLayout | null {
+    return this.group.media?.layout ?? null;
   }
 
   /** Tokens from `start` to `end`; a view, valid until the next append. */

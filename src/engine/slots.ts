@@ -4,6 +4,7 @@
  */
 import { type BackendLimits, MEMORY_COPY, MEMORY_REMOVE } from '../backends/index.ts';
 import { KvLedger } from './kv-ledger.ts';
+import type { MediaLayout } from './media-layout.ts';
 import { PrefixCache } from './prefix-cache.ts';
 import type { Group, Sequence } from './sequence.ts';
 
@@ -29,6 +30,7 @@ export class Slots {
   readonly #ledger: KvLedger;
   readonly #tree = new PrefixCache();
   readonly #running = new Map<number, Sequence>(); // by slot
+  readonly #layouts = new Map<number, MediaLayout>(); // by slot, where its tokens have media
   readonly #free = new Set<number>();
   readonly #cached = new Set<number>(); // least recently used first
   #edits: number[] = []; // for the next step
@@ -62,13 +64,14 @@ export class Slots {
     if (!this.#limits.canCutCache) return null;
     const match = this.#tree.find(this.#treeKey(sequence.group), sequence.tokens(0, sequence.reusableCount));
     if (!match) return null;
+    const wholeLength = (length: number): number => sequence.layout?.wholeLength(length) ?? length;
     let best: Prefix | null = null;
     for (const slot of match.slots) {
       const computed = this.#running.get(slot)?.computed ?? match.length;
-      const length = Math.min(match.length, computed);
+      const length = wholeLength(Math.min(match.length, computed));
       if (!best || length > best.length) best = { slot, length };
     }
-    if (best!.length < match.length) return 'soon';
+    if (best!.length < wholeLength(match.length)) return 'soon';
     return best!.length >= (this.#limits.isKvUnified ? 1 : MIN_COPIED_TOKENS) ? best : null;
   }
 
@@ -141,7 +144,8 @@ export class Slots {
 
   /** Ends a running sequence. With `keep`, its slot is cached for its prefix unless other slots make that useless. */
   end(sequence: Sequence, { keep }: { keep: boolean }): void {
-    const { slot, computed } = sequence;
+    const { slot } = sequence;
+    const computed = sequence.layout?.wholeLength(sequence.computed) ?? sequence.computed;
     sequence.slot = -1;
     if (!keep || !this.#prefixCache || !this.#limits.canCutCache || computed === 0) return this.free(slot);
     this.#running.delete(slot);
@@ -160,10 +164,13 @@ export class Slots {
     const slot = this.makeRoom(tokens.length) ? this.#allocate() : -1;
     if (slot < 0) return null;
     this.#ledger.append(slot, tokens.length);
-    this.#tree.insert(this.#treeKey(group), slot, tokens.subarray(0, used));
+    const layout = group.media?.layout;
+    const kept = layout?.wholeLength(used) ?? used;
+    if (layout) this.#layouts.set(slot, layout);
+    this.#tree.insert(this.#treeKey(group), slot, tokens.subarray(0, kept));
     this.#cached.add(slot);
     const edits = Int32Array.from(this.takeEdits());
-    this.truncate(slot, used);
+    this.truncate(slot, kept);
     return { slot, edits };
   }
 
@@ -171,6 +178,7 @@ export class Slots {
   free(slot: number): void {
     this.#cached.delete(slot);
     this.#running.delete(slot);
+    this.#layouts.delete(slot);
     this.#tree.remove(slot);
     this.#ledger.truncate(slot, 0);
     this.#edits.push(MEMORY_REMOVE, slot, 0, -1, -1);
@@ -181,7 +189,13 @@ export class Slots {
   truncate(slot: number, length: number): void {
     if (this.#ledger.lengthOf(slot) === length) return;
     this.#ledger.truncate(slot, length);
-    this.#edits.push(MEMORY_REMOVE, slot, 0, length, -1);
+    this.#edits.push(MEMORY_REMOVE, slot, 0, this.#positionOf(slot, length), -1);
+  }
+
+  /** Frees the cells of a running sequence that are not computed, and of the medium in which it stands. */
+  rewind(sequence: Sequence): void {
+    sequence.computed = sequence.layout?.wholeLength(sequence.computed) ?? sequence.computed;
+    this.truncate(sequence.slot, sequence.computed);
   }
 
   /** Evicts cached slots other than `except` until so many cells are free. Returns false if that was not enough. */
@@ -229,13 +243,20 @@ export class Slots {
 
   #occupy(slot: number, sequence: Sequence, computed: number): void {
     this.#running.set(slot, sequence);
+    if (sequence.layout) this.#layouts.set(slot, sequence.layout);
+    else this.#layouts.delete(slot);
     sequence.slot = slot;
     sequence.computed = computed;
     if (sequence.cachedTokens < 0) sequence.cachedTokens = computed;
   }
 
   #copy(from: number, to: number, length: number): void {
-    this.#edits.push(MEMORY_COPY, from, to, 0, length);
+    this.#edits.push(MEMORY_COPY, from, to, 0, length < 0 ? -1 : this.#positionOf(from, length));
+  }
+
+  /** The position of a slot's token. */
+  #positionOf(slot: number, index: number): number {
+    return this.#layouts.get(slot)?.positionOf(index) ?? index;
   }
 
   /** Whether a sequence should occupy the cached slot of its prefix instead of a copy: nothing else is lost. */

@@ -1,8 +1,8 @@
 /** A plan of the scheduler -> the arrays of one step, in the layout of the backend. */
-import type { RowEdit, Step } from '../backends/index.ts';
+import type { RowEdit, Step, StepMedia } from '../backends/index.ts';
 import type { LogitsHook } from '../sampling/index.ts';
 import type { Entry, Plan } from './scheduler.ts';
-import type { Sequence } from './sequence.ts';
+import type { GroupMedia, Sequence } from './sequence.ts';
 
 /** Lays a plan out in the arrays that the backend takes. */
 export function toStep({ adapter, entries, edits, isSteady }: Plan): Step {
@@ -19,6 +19,7 @@ export function toStep({ adapter, entries, edits, isSteady }: Plan): Step {
     samplers: sampled.map((sequence) => sequence.sampler),
     ...(sampled.some(({ matcher }) => matcher) ? { matchers: sampled.map(({ matcher }) => matcher) } : {}),
     scoreRows: new Int32Array(3 * entries.reduce((rows, entry) => rows + scoredRows(entry), 0)),
+    media: [] as StepMedia[],
     mayRunAhead: isSteady && sampled.every(isPredictable),
   };
   let at = 0;
@@ -33,14 +34,33 @@ export function toStep({ adapter, entries, edits, isSteady }: Plan): Step {
     }
     step.tokens.set(sequence.tokens(start, start + count), at);
     step.sequences.fill(sequence.slot, at, at + count);
-    for (let i = 0; i < count; i++) step.positions[at + i] = start + i;
+    const { media } = sequence.group;
+    const first = media ? media.layout.positionOf(start) : start;
+    for (let i = 0; i < count; i++) step.positions[at + i] = first + i;
+    if (media && start < sequence.group.prompt.length) step.media.push(...toMedia(media, entry, at));
     at += count;
     for (const sequence of samplers) {
       if (sequence.hook) step.rowEdits.push(toRowEdit(sequence, sequence.hook, row));
       step.sampleRows[row++] = at - 1;
     }
   }
-  return step;
+  const { media, ...text } = step;
+  return media.length === 0 ? text : { ...step, mayRunAhead: false };
+}
+
+/** The rows of an entry that lies in a medium; `at` is its place in the step. */
+function toMedia({ layout, chunks }: GroupMedia, { start, count }: Entry, at: number): StepMedia[] {
+  const index = layout.spanAt(start);
+  if (index < 0) return [];
+  const span = layout.spans[index]!;
+  const { rows, planes, isNonCausal } = chunks[index]!;
+  const skipped = start - span.start;
+  const positions = new Int32Array(planes.length === 0 ? 0 : 4 * count);
+  const origin = layout.positionOf(span.start);
+  for (let plane = 0; 4 * count === positions.length && plane < 4; plane++)
+    for (let i = 0; i < count; i++)
+      positions[plane * count + i] = origin + planes[plane * span.count + skipped + i]!;
+  return [{ at, count, rows, first: skipped, positions, isNonCausal }];
 }
 
 /** Whether only the next token of a sequence and its grammar decide if it ends then. */

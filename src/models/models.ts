@@ -12,19 +12,27 @@ import {
   loadOnnx,
   parseHubReference,
 } from '../backends/index.ts';
+import { Shared } from '../common/index.ts';
 import { Engine } from '../engine/index.ts';
 import { OnpolicyError } from '../errors.ts';
-import type { Gpu } from '../native/index.ts';
+import { type MediaLimits, MediaModel } from '../media/index.ts';
+import { type Gpu, type NativeProjector, openDecoder } from '../native/index.ts';
 import type { SamplingDefaults } from '../sampling/index.ts';
 import type { Tokenizer } from '../tokenizer/index.ts';
 import { Adapters } from './adapters.ts';
 import { type ModelTemplate, readTemplate } from './model-template.ts';
-import { Shared } from './shared-work.ts';
 
 /** How one model is loaded and served. What is absent comes from the runtime's options. */
 export type ModelOptions = {
   /** Path of a GGUF file, of a folder with an ONNX model or of one graph in it, or an `hf:` URI. */
   readonly path: string;
+  /**
+   * The projector of a GGUF model that sees or hears: a path or an `hf:` URI. Default: a file beside the model whose name has
+   * `mmproj` in it, if there is one; null: none.
+   */
+  readonly mmproj?: string | null;
+  /** Tokens of one picture, where its model has pictures of any size. Default: as the projector says. */
+  readonly imageTokens?: { readonly min?: number; readonly max?: number };
   /** Layers on the GPU; all of them when absent. */
   readonly gpuLayers?: number;
   /**
@@ -34,7 +42,7 @@ export type ModelOptions = {
    */
   readonly fusedAttention?: boolean;
   /**
-   * Bits of one number in the KV cache of a GGUF model. Default: 32 with F32 weights, else 16. With 32 the log-probabilities of
+   * Bits of one number in the KV cache of a GGUF model. Default: 32 with F32 weights and no projector, else 16. With 32 the log-probabilities of
    * a quantized model are those that the trainer computes, for twice the memory.
    */
   readonly cacheBits?: 16 | 32;
@@ -66,6 +74,9 @@ export type ServingOptions = ServingLimits & {
   readonly gpu: Gpu;
   readonly scheduling: 'fcfs' | 'priority';
   readonly prefixCache: boolean;
+  readonly media: MediaLimits;
+  /** Gets lines about what takes long. */
+  readonly say: (line: string) => void;
   readonly onProgress?: ((model: string, fraction: number) => void) | undefined;
 };
 
@@ -77,6 +88,8 @@ export type RunningModel = {
   readonly loaded: LoadedModel;
   readonly tokenizer: Tokenizer;
   readonly engine: Engine;
+  /** What it sees and hears with; null: it takes text only. */
+  readonly media: MediaModel | null;
   /** Loaded beside its weights. */
   readonly adapters: Adapters;
   /** Null if the file has none. */
@@ -186,6 +199,7 @@ export class Models {
     for (const result of await Promise.allSettled([...this.#byFile.values()].map(({ result }) => result))) {
       if (result.status === 'rejected') continue;
       await result.value.engine.close();
+      await result.value.media?.close();
       await result.value.loaded.close();
     }
     this.#byFile.clear();
@@ -213,8 +227,12 @@ export class Models {
 
   async #load(file: string, options: ModelOptions, signal: AbortSignal): Promise<RunningModel> {
     const { scheduling, prefixCache } = this.#options;
-    const loaded = await this.#read(file, options, signal);
+    const mmproj = await this.#findProjector(file, options, signal);
+    // As llama.cpp's server has it: what a picture becomes was never trained in another precision.
+    const loaded = await this.#read(file, mmproj === null ? options : { cacheBits: 16, ...options }, signal);
+    let projector: NativeProjector | null = null;
     try {
+      if (mmproj !== null) projector = await this.#openProjector(mmproj, loaded as GgufModel, options);
       const limits = { ...this.#options, ...options };
       const contextSize = Math.min(limits.contextSize ?? DEFAULT_CONTEXT_SIZE, loaded.contextLength);
       const maxRunning = limits.maxSequences ?? DEFAULT_SEQUENCES;
@@ -225,6 +243,7 @@ export class Models {
         ...cacheLayout(loaded, contextSize, slotCount, limits.kvTokens),
         batchTokens: limits.maxBatchTokens ?? DEFAULT_BATCH_TOKENS,
         slotCount,
+        ...(projector ? { wholeRows: projector.wholeRows } : {}),
         maxOutputs: outputRows(tokenizer.vocabSize, maxRunning),
         threads,
       });
@@ -237,6 +256,7 @@ export class Models {
         loaded,
         tokenizer,
         engine,
+        media: projector && new MediaModel(projector, this.#options.media),
         adapters: new Adapters(engine),
         template: toTemplate(options.chatTemplate ?? loaded.chatTemplate),
         toolTemplate: options.chatTemplate === undefined ? toTemplate(loaded.toolTemplate) : null,
@@ -246,9 +266,30 @@ export class Models {
         fingerprint: loaded.fingerprint,
       };
     } catch (error) {
+      projector?.close();
       await loaded.close();
       throw error;
     }
+  }
+
+  /** The file of a model's projector; null if it has none. */
+  async #findProjector(file: string, { mmproj }: ModelOptions, signal: AbortSignal): Promise<string | null> {
+    if (isOnnxModel(file)) {
+      if (mmproj == null) return null;
+      throw new OnpolicyError('UNSUPPORTED', 'model.mmproj: expected a GGUF model beside it', {
+        param: 'model.mmproj',
+      });
+    }
+    const found = mmproj === undefined ? projectorBeside(file) : mmproj;
+    return found === null ? null : await resolveFile(found, this.#options.onProgress, signal, 'model.mmproj');
+  }
+
+  async #openProjector(path: string, loaded: GgufModel, options: ModelOptions): Promise<NativeProjector> {
+    await openDecoder(this.#options.say);
+    const { gpu } = this.#options;
+    const threads =
+      options.threads ?? this.#options.threads ?? (loaded.isTiny ? 1 : os.availableParallelism());
+    return await loaded.openProjector({ path, threads, gpu, ...options.imageTokens });
   }
 
   async #read(file: string, options: ModelOptions, signal: AbortSignal): Promise<LoadedModel> {
@@ -309,6 +350,13 @@ function resolveAlias(
   return model.path === EMBEDDED_NAME ? { ...model, path: EMBEDDED_MODEL } : model;
 }
 
+/** A file in the model's folder whose name says that it is its projector; null if none or several are there. */
+function projectorBeside(model: string): string | null {
+  const folder = path.dirname(model);
+  const found = fs.readdirSync(folder).filter((name) => /mmproj.*\.gguf$/i.test(name));
+  return found.length === 1 && found[0] !== path.basename(model) ? path.join(folder, found[0]!) : null;
+}
+
 function toModelOptions(model: string | ModelOptions): ModelOptions {
   return typeof model === 'string' ? { path: model } : model;
 }
@@ -318,15 +366,16 @@ async function resolveFile(
   reference: string,
   onProgress: ServingOptions['onProgress'],
   signal: AbortSignal,
+  field = 'model',
 ): Promise<string> {
   if (!reference.startsWith('hf:')) {
     const file = path.resolve(reference);
     if (!fs.existsSync(file))
       throw new OnpolicyError(
         'MODEL_NOT_FOUND',
-        `model: expected an alias, an hf: URI or a path of a model, got ${JSON.stringify(reference)}`,
+        `${field}: expected ${field === 'model' ? 'an alias, ' : ''}an hf: URI or a path of a model, got ${JSON.stringify(reference)}`,
         {
-          param: 'model',
+          param: field,
         },
       );
     return fs.realpathSync(file);
@@ -350,8 +399,8 @@ async function resolveFile(
       throw new OnpolicyError('ABORTED', `downloading ${reference} was aborted`, { cause });
     throw new OnpolicyError(
       'NETWORK_FAILED',
-      `model: ${reference} is not in the local folder and could not be downloaded: ${cause instanceof Error ? cause.message : String(cause)}`,
-      { cause, param: 'model' },
+      `${field}: ${reference} is not in the local folder and could not be downloaded: ${cause instanceof Error ? cause.message : String(cause)}`,
+      { cause, param: field },
     );
   }
 }

@@ -5,13 +5,15 @@ import { fileURLToPath } from 'node:url';
 import { OnpolicyError } from '../errors.ts';
 import type { EngineAddon, NativeRowSampler } from './engine.ts';
 import type { GrammarAddon } from './grammar.ts';
+import type { MediaAddon } from './media.ts';
 import type { SamplerAddon } from './sampler.ts';
 import type { TrainerAddon } from './trainer.ts';
 
 /** Everything the addon exports. */
 export type Addon = EngineAddon &
   SamplerAddon &
-  TrainerAddon & {
+  TrainerAddon &
+  MediaAddon & {
     readonly napiVersion: number;
     /** Gives memory that was freed back to the system, where the C library would keep it. */
     returnMemory(): Promise<void>;

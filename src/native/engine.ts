@@ -71,6 +71,14 @@ export type NativeContext = {
     hooked?: Int32Array; // (hooked) index into samplers, ascending: these rows wait for `finish`
     scoreRows: Int32Array;
     mayRunAhead: boolean; // the next step may be computed at once
+    media?: readonly {
+      at: number; // index into tokens
+      count: number;
+      rows: Handle; // as a projector encoded them
+      first: number; // row of the medium
+      positions: Int32Array; // (4, count) or empty
+      isNonCausal: boolean;
+    }[];
   }): Promise<{ samples: SampledRows; scores: SampledRows }>;
   /** Copies the masked and biased row of a hooked sample out; `index` counts the hooked ones of the last step. */
   readRow(index: number, row: Float32Array): void;
@@ -139,6 +147,7 @@ export type EngineAddon = {
       kvTokens: number;
       isKvUnified: boolean;
       batchTokens: number;
+      wholeRows?: number; // rows of the largest non-causal chunk of a medium
       maxSequences: number;
       maxOutputs: number;
       threads: number;

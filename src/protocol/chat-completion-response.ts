@@ -133,6 +133,8 @@ export interface Usage {
   prompt_tokens_details?: {
     /** Prompt tokens that the prefix cache saved. */
     cached_tokens: number;
+    /** Prompt tokens that stand for pictures and sounds; absent without them. */
+    media_tokens?: number;
   };
 }
 

@@ -18,7 +18,7 @@ const wrapping: Tokenizer = {
 };
 
 const build = (fields: Record<string, unknown>, contextSize = 20) =>
-  buildPrompt(valid(fields), { template: CHAT, tokenizer: wrapping, contextSize });
+  buildPrompt(valid(fields), { template: CHAT, tokenizer: wrapping, contextSize, media: null });
 
 describe('buildPrompt', () => {
   it.each<[string, Record<string, unknown>, number[], number]>([

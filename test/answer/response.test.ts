@@ -15,6 +15,8 @@ const HEADER: AnswerHeader = {
   echo: '',
   namesTool: false,
   promptIds: Int32Array.of(1, 2, 3),
+  promptTokens: 3,
+  mediaTokens: null,
   returnTokenIds: false,
   wantsLogprobs: false,
 };

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { answer } from '../../src/answer/answer.ts';
 import type { ChatCompletionStream } from '../../src/answer/stream.ts';
 import { LeaseScope } from '../../src/common/index.ts';
+import { MEDIA_DEFAULTS } from '../../src/media/index.ts';
 import { Adapters } from '../../src/models/adapters.ts';
 import { type FindRegistered, leaseModel } from '../../src/models/model-lease.ts';
 import { EMBEDDED_MODEL, Models } from '../../src/models/models.ts';
@@ -15,7 +16,11 @@ import { openTrainer } from '../../src/rl/trainer.ts';
 import { normals } from '../rl/tiny-model.ts';
 
 const root = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-hot-swap-'));
-const models = new Models({ gpu: false, scheduling: 'fcfs', prefixCache: true }, undefined, {});
+const models = new Models(
+  { gpu: false, scheduling: 'fcfs', prefixCache: true, media: MEDIA_DEFAULTS, say: () => {} },
+  undefined,
+  {},
+);
 const messages = [{ role: 'user', content: 'Tell me a story.' }];
 let newest = 0;
 let arrivals = 0;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Shared } from '../../src/models/shared-work.ts';
+import { Shared } from '../../src/common/shared-work.ts';
 
 describe('Shared', () => {
   it('stops the work when everyone has given up, and only then', async () => {

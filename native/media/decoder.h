@@ -1,0 +1,90 @@
+// What the decoder library offers: bytes of pictures and sounds -> rows of embeddings. It is llama.cpp's `mtmd`, compiled
+// from the source that the engine's package carries, in a library of its own beside the addon.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+
+struct llama_model;
+
+namespace onpolicy {
+
+// Changes with every change of this file.
+constexpr int kDecoderVersion = 1;
+
+enum class MediaKind : int32_t { kImage = 0, kAudio = 1 };
+
+struct DecodeLimits {
+  uint64_t pixels = 0;
+  double audio_seconds = 0;
+  double time_ms = 0;       // a picture that takes longer is refused
+  int32_t sample_rate = 0;  // of the sound that is made
+};
+
+// A decoded picture or sound.
+struct Media {
+  MediaKind kind = MediaKind::kImage;
+  uint32_t width = 0;
+  uint32_t height = 0;
+  std::vector<uint8_t> rgb;    // (height, width, 3)
+  std::vector<float> samples;  // (samples) one channel
+};
+
+// A part of a prompt: text, or a medium.
+struct MediaPart {
+  std::string text;
+  std::shared_ptr<const Media> media;  // null: text
+};
+
+// A run of a prompt: tokens of text, or what one encoder pass makes of a medium.
+struct MediaChunk {
+  std::vector<int32_t> tokens;     // empty: a medium
+  int32_t part = -1;               // index of the part that it comes from
+  int32_t count = 0;               // tokens, or rows of embeddings
+  int32_t advance = 0;             // positions that it takes: with M-RoPE fewer than rows
+  bool is_non_causal = false;      // its rows see each other: one pass must hold all of them
+  std::vector<int32_t> positions;  // (planes, count) relative to the first; empty: ascending by one
+  std::shared_ptr<const void> input;
+};
+
+struct ProjectorOptions {
+  std::string path;
+  bool use_gpu = true;
+  int32_t threads = 1;
+  int32_t min_image_tokens = -1;  // -1: as the file says
+  int32_t max_image_tokens = -1;
+};
+
+// A loaded projector. Tokenize may run on several threads; an Encode waits for the one before it.
+class Projector {
+ public:
+  virtual ~Projector() = default;
+  virtual bool sees() const = 0;
+  virtual bool hears() const = 0;
+  virtual int32_t sample_rate() const = 0;  // Hz; 0: it does not hear
+  virtual int32_t row_size() const = 0;     // floats of one row of embeddings
+  // Rows of the largest non-causal chunk; 0: chunks may be split.
+  virtual int32_t largest_whole_chunk() const = 0;
+  virtual Status Tokenize(const std::vector<MediaPart>& parts, bool add_special, std::vector<MediaChunk>* chunks) const = 0;
+  // rows: (count, row_size). Fails with ABORTED after Abort.
+  // rows: (count, row_size). Fails with ABORTED soon after `is_cancelled` says so.
+  virtual Status Encode(const MediaChunk& chunk, const std::function<bool()>& is_cancelled, std::vector<float>* rows) = 0;
+};
+
+struct DecoderTable {
+  int version;
+  Status (*decode)(MediaKind kind, const uint8_t* bytes, size_t size, const DecodeLimits& limits, Media* media);
+  Status (*open)(const ProjectorOptions& options, const llama_model* model, std::unique_ptr<Projector>* projector);
+  // Where log lines of the decoder go.
+  void (*set_log)(void (*log)(int level, const char* text));
+};
+
+// The one function that the library exports, by this name.
+constexpr const char* kDecoderEntry = "onpolicy_decoder";
+
+}  // namespace onpolicy

@@ -1,0 +1,13 @@
+// A path of the decoder library -> its table. Opened once a process, after the engine's libraries, whose functions it uses.
+#pragma once
+#include "media/decoder.h"
+
+namespace onpolicy {
+
+// Does nothing when it is open. Fails with NATIVE_UNAVAILABLE.
+Status OpenDecoder(const std::string& path);
+
+// Null until it is open.
+const DecoderTable* Decoder();
+
+}  // namespace onpolicy

@@ -1,0 +1,89 @@
+/** Chunks of media -> their embeddings: one encode at a time, none for what is cached or under way. */
+import { Shared } from '../common/index.ts';
+import { OnpolicyError } from '../errors.ts';
+import type { Handle, NativeProjector } from '../native/index.ts';
+
+/** What is encoded: a chunk, and a key that chunks of the same content share. */
+export type EncodedChunk = { readonly key: string; readonly handle: Handle };
+
+type Embedding = { readonly handle: Handle; readonly bytes: number };
+
+/** The embeddings of one projector. */
+export class EmbeddingCache {
+  readonly #projector: NativeProjector;
+  readonly #maxBytes: number;
+  readonly #maxQueued: number;
+  readonly #cached = new Map<string, Embedding>(); // least recently used first
+  readonly #running = new Map<string, Shared<Embedding>>();
+  #bytes = 0;
+  #encodes = 0;
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(projector: NativeProjector, limits: { cacheBytes: number; maxQueued: number }) {
+    this.#projector = projector;
+    this.#maxBytes = limits.cacheBytes;
+    this.#maxQueued = limits.maxQueued;
+  }
+
+  /** Encodes that were begun, encodes that wait or run, bytes of embeddings that are cached. */
+  stats(): { encodes: number; running: number; cachedBytes: number } {
+    return { encodes: this.#encodes, running: this.#running.size, cachedBytes: this.#bytes };
+  }
+
+  /** The embeddings of a chunk. Rejects with `ABORTED` when `signal` fires. */
+  async get(chunk: EncodedChunk, signal: AbortSignal | undefined): Promise<Handle> {
+    const cached = this.#cached.get(chunk.key);
+    if (cached) {
+      this.#cached.delete(chunk.key);
+      this.#cached.set(chunk.key, cached);
+      return cached.handle;
+    }
+    let running = this.#running.get(chunk.key);
+    if (!running || running.isStopped) {
+      if (this.#running.size >= this.#maxQueued)
+        throw new OnpolicyError('TOO_LARGE', `messages: ${this.#maxQueued} media wait for their encoder`, {
+          param: 'messages',
+        });
+      const begun = new Shared((stop) => this.#encode(chunk, stop));
+      running = begun;
+      this.#running.set(chunk.key, begun);
+      const forget = (): void => {
+        if (this.#running.get(chunk.key) === begun) this.#running.delete(chunk.key);
+      };
+      begun.result.then(forget, forget);
+    }
+    return (await running.wait(signal)).handle;
+  }
+
+  /** Waits for the encode that runs. */
+  async settled(): Promise<void> {
+    await this.#last;
+  }
+
+  /** Queues an encode behind those that were asked for before. */
+  async #encode(chunk: EncodedChunk, stop: AbortSignal): Promise<Embedding> {
+    const cancelled = new Int32Array(1);
+    stop.addEventListener('abort', () => {
+      cancelled[0] = 1;
+    });
+    const encoded = this.#last.then(async () => {
+      if (stop.aborted) throw new OnpolicyError('ABORTED', 'the request was aborted');
+      this.#encodes += 1;
+      return await this.#projector.encode(chunk.handle, cancelled);
+    });
+    this.#last = encoded.catch(() => {}); // its waiters hear of a failure
+    const embedding = await encoded;
+    this.#store(chunk.key, embedding);
+    return embedding;
+  }
+
+  #store(key: string, embedding: Embedding): void {
+    this.#cached.set(key, embedding);
+    this.#bytes += embedding.bytes;
+    for (const [oldest, { bytes }] of this.#cached) {
+      if (this.#bytes <= this.#maxBytes) break;
+      this.#cached.delete(oldest);
+      this.#bytes -= bytes;
+    }
+  }
+}

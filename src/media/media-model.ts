@@ -1,0 +1,174 @@
+/** A projector beside a model: text and media of a prompt -> token ids with media among them, and their embeddings. */
+import { createHash } from 'node:crypto';
+import { fromNative, OnpolicyError } from '../errors.ts';
+import { type Handle, loadAddon, type NativeChunk, type NativeProjector } from '../native/index.ts';
+import { EmbeddingCache } from './embedding-cache.ts';
+import type { MediaLimits } from './limits.ts';
+import { type MediaPart, type MediaSource, readSource, senseOf } from './source.ts';
+
+/** Rows of one medium among the tokens of a prompt. */
+export type PlacedMedia = {
+  /** Index of the first in the prompt. */
+  readonly start: number;
+  readonly count: number;
+  /** Positions that they take. */
+  readonly advance: number;
+  readonly isNonCausal: boolean;
+  readonly planes: Int32Array; // (4, count) relative to the first with M-RoPE, else empty
+  /** The same for the same content. */
+  readonly key: string;
+  readonly handle: Handle;
+};
+
+/** A prompt with media. */
+export type MediaPrompt = {
+  /** Token ids; one number below 0, repeated, for each medium: the same for the same content. */
+  readonly ids: Int32Array; // (prompt)
+  readonly media: readonly PlacedMedia[]; // ascending
+};
+
+/** A picture may take this long to decode: hostile ones would take longer. */
+const DECODE_MS = 10_000;
+/** Contents whose numbers are remembered. A forgotten one gets a new number, and its cached prefix is not found. */
+const MAX_NUMBERS = 65_536;
+
+/** What a model with a projector adds to it. */
+export class MediaModel {
+  readonly sees: boolean;
+  readonly hears: boolean;
+  readonly cache: EmbeddingCache;
+  readonly #projector: NativeProjector;
+  readonly #limits: MediaLimits;
+  readonly #numbers = new Map<string, number>(); // content key -> the id that stands for it
+  #lastNumber = 0;
+
+  constructor(projector: NativeProjector, limits: MediaLimits) {
+    this.sees = projector.sees;
+    this.hears = projector.hears;
+    this.cache = new EmbeddingCache(projector, limits);
+    this.#projector = projector;
+    this.#limits = limits;
+  }
+
+  /** Tokens of a prompt: texts, and parts of messages between them. Fails by the path of the part at fault. */
+  async tokenize(parts: readonly (string | MediaPart)[], addSpecial: boolean): Promise<MediaPrompt> {
+    const given = parts.filter((part) => typeof part !== 'string');
+    if (given.length > this.#limits.maxParts)
+      throw new OnpolicyError(
+        'TOO_LARGE',
+        `${given[this.#limits.maxParts]!.path}: expected at most ${this.#limits.maxParts} media in one request, got ${given.length}`,
+        { param: given[this.#limits.maxParts]!.path },
+      );
+    const read = await Promise.all(
+      parts.map(async (part) => (typeof part === 'string' ? part : await this.#decode(part))),
+    );
+    const inputs = read.map((part) => (typeof part === 'string' ? part : part.handle));
+    let chunks: NativeChunk[];
+    try {
+      chunks = await this.#projector.tokenize(inputs, addSpecial);
+    } catch (error) {
+      const { code, message } = fromNative(error);
+      throw new OnpolicyError(code, `${given[0]!.path}: ${message}`, { cause: error, param: given[0]!.path });
+    }
+    return this.#lay(
+      chunks,
+      read.map((part) => (typeof part === 'string' ? '' : part.digest)),
+    );
+  }
+
+  /** The embeddings of a prompt's media, in their order. */
+  async encode(media: readonly PlacedMedia[], signal: AbortSignal | undefined): Promise<Handle[]> {
+    try {
+      return await Promise.all(media.map((chunk) => this.cache.get(chunk, signal)));
+    } catch (error) {
+      throw fromNative(error);
+    }
+  }
+
+  /** Frees the projector after what runs on it. */
+  async close(): Promise<void> {
+    await this.cache.settled();
+    this.#projector.close();
+  }
+
+  async #decode(part: MediaPart): Promise<{ handle: Handle; digest: string }> {
+    const sense = senseOf(part.part);
+    if (sense === null || !(sense === 'image' ? this.sees : this.hears)) throw refuse(part, this);
+    const source = await readSource(part, this.#limits);
+    const { handle } = await this.#toMedia(source);
+    return { handle, digest: createHash('sha256').update(source.kind).update(source.bytes).digest('hex') };
+  }
+
+  async #toMedia({ kind, bytes, path }: MediaSource): Promise<{ handle: Handle }> {
+    const { maxPixels, maxSeconds } = this.#limits;
+    try {
+      return await loadAddon().decodeMedia({
+        kind,
+        bytes,
+        pixels: maxPixels,
+        seconds: maxSeconds,
+        timeMs: DECODE_MS,
+        sampleRate: this.#projector.sampleRate,
+      });
+    } catch (error) {
+      const { code, message } = fromNative(error);
+      throw new OnpolicyError(code, `${path}: ${message}`, { cause: error, param: path });
+    }
+  }
+
+  /** `digests` (parts): of the content of each. */
+  #lay(chunks: readonly NativeChunk[], digests: readonly string[]): MediaPrompt {
+    const total = chunks.reduce((sum, { tokens, count }) => sum + (tokens ? tokens.length : count), 0);
+    const ids = new Int32Array(total);
+    const media: PlacedMedia[] = [];
+    const ordinals = new Map<number, number>(); // by part: chunks so far
+    let start = 0;
+    for (const chunk of chunks) {
+      if (chunk.tokens) {
+        ids.set(chunk.tokens, start);
+        start += chunk.tokens.length;
+        continue;
+      }
+      const { part, count, advance, isNonCausal, positions: planes, handle } = chunk;
+      const ordinal = ordinals.get(part) ?? 0;
+      ordinals.set(part, ordinal + 1);
+      const hash = createHash('sha256').update(`${digests[part]} ${ordinal} ${count} ${advance} `);
+      const key = hash.update(planes).digest('hex');
+      ids.fill(this.#numberOf(key), start, start + count);
+      media.push({ start, count, advance, isNonCausal, planes, key, handle });
+      start += count;
+    }
+    return { ids, media };
+  }
+
+  /** A number below 0 that stands for this content alone. */
+  #numberOf(key: string): number {
+    const known = this.#numbers.get(key);
+    if (known !== undefined) return known;
+    this.#lastNumber = this.#lastNumber === -(2 ** 31) ? -1 : this.#lastNumber - 1;
+    this.#numbers.set(key, this.#lastNumber);
+    for (const oldest of this.#numbers.keys()) {
+      if (this.#numbers.size <= MAX_NUMBERS) break;
+      this.#numbers.delete(oldest);
+    }
+    return this.#lastNumber;
+  }
+}
+
+/** The error of a part that a model cannot take. `senses`: those of its projector; null: it has none. */
+export function refuse(
+  { path, part }: MediaPart,
+  senses: { readonly sees: boolean; readonly hears: boolean } | null,
+): OnpolicyError {
+  const taken = [
+    'text',
+    ...(senses?.sees ? ['pictures (image_url)'] : []),
+    ...(senses?.hears ? ['sounds (input_audio)'] : []),
+  ];
+  const hint = senses ? '' : '; pictures and sounds need a projector: the model option mmproj';
+  return new OnpolicyError(
+    'UNSUPPORTED',
+    `${path}: this model takes ${taken.join(', ')}${senses ? '' : ' only'}, got a part of type ${part.kind}${hint}`,
+    { param: path },
+  );
+}

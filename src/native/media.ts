@@ -1,0 +1,64 @@
+/** Types of the addon's part for pictures and sounds, and where its decoder library lies. */
+
+import type { NativeModel } from './engine.ts';
+import type { Handle } from './grammar.ts';
+
+/** A decoded picture or sound. */
+export type NativeMedia = {
+  readonly handle: Handle;
+  readonly width: number;
+  readonly height: number;
+  readonly samples: number;
+};
+
+/** A run of a prompt: tokens, or the rows that one encoder pass makes of a medium. */
+export type NativeChunk =
+  | { readonly tokens: Int32Array; readonly count?: undefined }
+  | {
+      readonly tokens?: undefined;
+      /** Which part of the prompt it comes from. */
+      readonly part: number;
+      readonly count: number; // rows
+      readonly advance: number; // positions
+      readonly isNonCausal: boolean;
+      readonly positions: Int32Array; // (4, count) relative to the first with M-RoPE, else empty
+      readonly handle: Handle;
+    };
+
+/** A loaded projector. */
+export type NativeProjector = {
+  readonly sees: boolean;
+  readonly hears: boolean;
+  readonly sampleRate: number; // Hz
+  readonly wholeRows: number; // of the largest non-causal chunk; 0: chunks may be split
+  /** Texts and handles of media -> tokens and chunks. */
+  tokenize(parts: readonly (string | Handle)[], addSpecial: boolean): Promise<NativeChunk[]>;
+  /** One at a time. `cancelled[0]` set to 1 ends it with `ABORTED`. */
+  encode(chunk: Handle, cancelled: Int32Array): Promise<{ handle: Handle; bytes: number }>;
+  close(): void;
+};
+
+/** The addon's functions. */
+export type MediaAddon = {
+  openDecoder(path: string): Promise<void>;
+  decodeMedia(options: {
+    kind: 'image' | 'audio';
+    bytes: Uint8Array;
+    pixels: number; // at most
+    seconds: number; // at most
+    timeMs: number; // at most
+    sampleRate: number;
+  }): Promise<NativeMedia>;
+  /** Pixels as they are: (height, width, 3). */
+  rawImage(rgb: Uint8Array, width: number, height: number): Handle;
+  openProjector(
+    model: NativeModel,
+    options: {
+      path: string;
+      useGpu: boolean;
+      threads: number;
+      minImageTokens?: number;
+      maxImageTokens?: number;
+    },
+  ): Promise<NativeProjector>;
+};
