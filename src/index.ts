@@ -26,6 +26,7 @@ export {
   type Server,
   serve,
 } from './http/index.ts';
+export type { MediaOptions, MediaStats } from './media/index.ts';
 export type { ModelOptions, ServingLimits } from './models/index.ts';
 export type { Gpu } from './native/index.ts';
 export type * from './protocol/public.ts';

@@ -5,6 +5,7 @@ import { answer } from './answer/index.ts';
 import { LeaseScope, lease } from './common/index.ts';
 import { type EngineStats, sumStats } from './engine/index.ts';
 import { OnpolicyError } from './errors.ts';
+import { type MediaStats, sumMediaStats } from './media/index.ts';
 import { type FindRegistered, leaseModel, Models } from './models/index.ts';
 import { loadAddon } from './native/index.ts';
 import {
@@ -261,6 +262,13 @@ export class Runtime implements Service {
   /** Numbers about the engines of all loaded models together. */
   stats(): EngineStats {
     return sumStats([...this.#models.loaded()].map(({ engine }) => engine.stats()));
+  }
+
+  /** Numbers about the encoders of pictures and sounds of all loaded models together. */
+  mediaStats(): MediaStats {
+    return sumMediaStats(
+      [...this.#models.loaded()].flatMap(({ media }) => (media ? [media.cache.stats()] : [])),
+    );
   }
 
   /** Ends what runs with code `CLOSED` and frees all models. Closing twice is fine. */

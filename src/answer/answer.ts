@@ -4,7 +4,7 @@ import { NO_ADAPTER } from '../backends/index.ts';
 import type { LeaseScope } from '../common/index.ts';
 import { type Group, type GroupMedia, MediaLayout, readKvTransfer } from '../engine/index.ts';
 import { OnpolicyError } from '../errors.ts';
-import type { MediaModel } from '../media/index.ts';
+import { type MediaModel, portableIds } from '../media/index.ts';
 import type { ModelLease } from '../models/index.ts';
 import { planMessage, templateFor } from '../models/index.ts';
 import type { ChatCompletion, ValidChatRequest } from '../protocol/index.ts';
@@ -66,12 +66,10 @@ export async function answer(
     priority: request.priority,
     arrival: context.arrival,
   };
-  const promptTransfer = await beginTransfer(
-    transfer,
-    { model, adapter: adapter?.identity ?? '' },
-    group,
-    context.kvTransferFolder,
-  );
+  const promptTransfer = await beginTransfer(transfer, { model, adapter: adapter?.identity ?? '' }, group, {
+    folder: context.kvTransferFolder,
+    ids: portableIds(prompt),
+  });
   const completion = new Completion({
     engine,
     tokenizer,
@@ -134,10 +132,18 @@ async function encodeMedia(
 
 /** Fields that cannot be honoured when the prompt has media. */
 function refuseWithMedia(request: ValidChatRequest, { media }: Prompt): void {
-  if (media.length === 0 || request.prompt_logprobs === null) return;
-  throw new OnpolicyError('UNSUPPORTED', 'prompt_logprobs: not for a prompt with pictures or sounds', {
-    param: 'prompt_logprobs',
-  });
+  if (media.length === 0) return;
+  const [keyword] = Object.keys(request.mm_processor_kwargs ?? {});
+  const refused: [string, string] | null =
+    keyword !== undefined
+      ? [
+          `mm_processor_kwargs.${keyword}`,
+          "not for one request; the model's option imageTokens bounds the tokens of a picture",
+        ]
+      : request.prompt_logprobs !== null
+        ? ['prompt_logprobs', 'not for a prompt with pictures or sounds']
+        : null;
+  if (refused) throw new OnpolicyError('UNSUPPORTED', refused.join(': '), { param: refused[0] });
 }
 
 /** Enough of the prompt to see what its end opens. */

@@ -22,12 +22,15 @@ export function transferKey(transfer: KvTransfer): string | null {
 /** What computed a prompt: a model, and the identity of the adapter beside it; empty: none. */
 export type PromptOwner = { readonly model: RunningModel; readonly adapter: string };
 
+/** Where saved prompts lie, and the ids of this prompt in them: the same in every process. */
+export type TransferPlace = { readonly folder: string; readonly ids: Int32Array };
+
 /** Loads the saved prompt of a request before it is submitted. Fails with `INVALID_REQUEST` if that is of another model. */
 export async function beginTransfer(
   transfer: KvTransfer,
   promptOwner: PromptOwner,
   group: Group,
-  folder: string,
+  { folder, ids }: TransferPlace,
 ): Promise<PromptTransfer> {
   if (transfer.kind === 'none') return { savedPrompt: null, finish: async () => null };
   const { engine } = promptOwner.model;
@@ -41,14 +44,14 @@ export async function beginTransfer(
     );
   const owner = await ownerOf(promptOwner);
   if (transfer.kind === 'resume') {
-    const { tokens, state } = await loadCache(folder, owner, transfer.handle, group.prompt);
-    await adopt(engine, group, tokens, state);
+    const { tokens, state } = await loadCache(folder, owner, transfer.handle, ids);
+    await adopt(engine, group, group.prompt.subarray(0, tokens.length), state);
     return { savedPrompt: null, finish: async () => null };
   }
   const savedPrompt: SavedPrompt = { state: null };
   return {
     savedPrompt,
-    finish: () => saveCache(folder, owner, { tokens: group.prompt, state: savedPrompt.state! }),
+    finish: () => saveCache(folder, owner, { tokens: ids, state: savedPrompt.state! }),
   };
 }
 

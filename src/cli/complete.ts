@@ -1,4 +1,5 @@
 /** `onpolicy complete` and `onpolicy chat`: prompts -> answers on the terminal. */
+import fs from 'node:fs/promises';
 import { createInterface } from 'node:readline/promises';
 import type { ChatCompletionRequest, Runtime } from '../index.ts';
 import { readArguments, wrongUsage } from './arguments.ts';
@@ -9,11 +10,13 @@ type Messages = ChatCompletionRequest['messages'];
 
 /** Answers one prompt: the words of the command line, or standard input. */
 export async function complete(words: readonly string[], terminal: Terminal): Promise<void> {
-  const { options, names } = readArguments(words, { ...COMMON, ...SAMPLING });
+  const { options, names } = readArguments(words, { ...COMMON, ...SAMPLING, image: 'texts' });
   const prompt = names.length > 0 ? names.join(' ') : (await readAll(terminal.input)).trim();
   if (prompt === '') throw wrongUsage('complete: expected a prompt, got nothing');
   await using runtime = await openRuntime(options, terminal);
-  const messages = [...systemMessages(options.system), { role: 'user', content: prompt }] as const;
+  const pictures = await Promise.all(options.image.map(toPicture));
+  const content = pictures.length === 0 ? prompt : [...pictures, { type: 'text', text: prompt } as const];
+  const messages = [...systemMessages(options.system), { role: 'user', content }] as const;
   if (options.json) printJson(terminal, await runtime.createCompletion({ ...toRequest(options), messages }));
   else await streamAnswer(runtime, { ...toRequest(options), messages }, terminal);
 }
@@ -38,6 +41,14 @@ export async function chat(words: readonly string[], terminal: Terminal): Promis
     }
     lines.prompt();
   }
+}
+
+/** A file as a part of a message. */
+async function toPicture(file: string) {
+  const bytes = await fs.readFile(file).catch((cause: Error) => {
+    throw wrongUsage(`--image: cannot read ${file}: ${cause.message}`);
+  });
+  return { type: 'image_url', image_url: { url: `data:;base64,${bytes.toString('base64')}` } } as const;
 }
 
 function systemMessages(text: string | undefined): Messages[number][] {

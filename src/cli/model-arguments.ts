@@ -9,6 +9,7 @@ export const COMMON = { home: 'text', json: 'flag' } as const;
 /** Options of commands that sample. */
 export const SAMPLING = {
   model: 'text',
+  mmproj: 'text',
   system: 'text',
   'max-tokens': 'number',
   temperature: 'number',
@@ -37,13 +38,21 @@ export function toRequest(options: Sampling) {
   return fields satisfies Record<string, string | number | undefined>;
 }
 
+/** A model, and the projector beside it. */
+type ModelFiles = { readonly model?: string | undefined; readonly mmproj?: string | undefined };
+
 /** Opens the runtime of a command. Damaged files of the home folder are reported on the error stream. */
 export function openRuntime(
-  { home }: { readonly home: string | undefined },
+  { home, model, mmproj }: { readonly home: string | undefined } & ModelFiles,
   terminal: Terminal,
 ): Promise<Runtime> {
+  if (mmproj !== undefined && model === undefined)
+    throw new OnpolicyError('INVALID_REQUEST', '--mmproj: expected one --model beside it', {
+      param: 'mmproj',
+    });
   return createRuntime({
     ...(home === undefined ? {} : { home }),
+    ...(mmproj === undefined ? {} : { models: { [model!]: { path: model!, mmproj } } }),
     onStoreProblem: (problem) => terminal.errors.write(`onpolicy: ${problem}\n`),
   });
 }

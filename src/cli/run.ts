@@ -22,7 +22,7 @@ const HELP = `onpolicy: a language model in this process
 
   onpolicy chat                          a conversation on the terminal
   onpolicy complete [PROMPT]             one answer; without a prompt it is read from the input
-      --model M  --system TEXT  --max-tokens N  --temperature T  --top-p P  --seed N
+      --model M  --mmproj F  --system TEXT  --max-tokens N  --temperature T  --top-p P  --seed N
   onpolicy models [list]                 the registered models
   onpolicy models create BASE --name N   registers one
   onpolicy models show | delete M

@@ -18,11 +18,16 @@ export async function serve(
     token: 'texts',
     'token-file': 'text',
     model: 'texts',
+    mmproj: 'text',
     'allow-anonymous': 'flag',
   });
   if (names.length > 0) throw wrongUsage(`serve: expected no words, got ${names.join(' ')}`);
   const tokens = [...options.token, ...(await readTokens(options['token-file']))];
-  await using runtime = await openRuntime(options, terminal);
+  const [model, ...others] = options.model;
+  await using runtime = await openRuntime(
+    { ...options, model: others.length > 0 ? undefined : model },
+    terminal,
+  );
   const http = await import('../http/index.ts'); // not needed by other commands
   const server = await http.serve(runtime, {
     port: options.port ?? 8080,

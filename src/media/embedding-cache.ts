@@ -6,6 +6,22 @@ import type { Handle, NativeProjector } from '../native/index.ts';
 /** What is encoded: a chunk, and a key that chunks of the same content share. */
 export type EncodedChunk = { readonly key: string; readonly handle: Handle };
 
+/** Numbers about the encoder of one model. */
+export type MediaStats = {
+  /** Encoder passes since it was loaded. A picture may take several. */
+  readonly encodes: number;
+  /** Those that wait or run. */
+  readonly running: number;
+  /** Embeddings that are cached, in bytes. */
+  readonly cachedBytes: number;
+};
+
+/** The numbers of several encoders together. */
+export function sumMediaStats(stats: readonly MediaStats[]): MediaStats {
+  const sum = (field: keyof MediaStats): number => stats.reduce((total, one) => total + one[field], 0);
+  return { encodes: sum('encodes'), running: sum('running'), cachedBytes: sum('cachedBytes') };
+}
+
 type Embedding = { readonly handle: Handle; readonly bytes: number };
 
 /** The embeddings of one projector. */
@@ -25,8 +41,8 @@ export class EmbeddingCache {
     this.#maxQueued = limits.maxQueued;
   }
 
-  /** Encodes that were begun, encodes that wait or run, bytes of embeddings that are cached. */
-  stats(): { encodes: number; running: number; cachedBytes: number } {
+  /** Numbers about it. */
+  stats(): MediaStats {
     return { encodes: this.#encodes, running: this.#running.size, cachedBytes: this.#bytes };
   }
 

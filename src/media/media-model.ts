@@ -155,6 +155,20 @@ export class MediaModel {
   }
 }
 
+/**
+ * Token ids of a prompt that name its media by their content: the same in every process. Below 0, 31 bits of the key for each
+ * row of a medium, all of it from eight rows on.
+ */
+export function portableIds({ ids, media }: MediaPrompt): Int32Array {
+  if (media.length === 0) return ids;
+  const portable = ids.slice();
+  for (const { start, count, key } of media) {
+    const words = new Int32Array(Uint8Array.from(Buffer.from(key, 'hex')).buffer);
+    for (let i = 0; i < count; i++) portable[start + i] = -1 - (words[i % words.length]! >>> 1);
+  }
+  return portable;
+}
+
 /** The error of a part that a model cannot take. `senses`: those of its projector; null: it has none. */
 export function refuse(
   { path, part }: MediaPart,

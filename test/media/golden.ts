@@ -61,13 +61,16 @@ export function conversationsOf(kind: Kind): Conversation[] {
     }));
 }
 
+/** The model of a pair. */
+export const pathOf = (kind: Kind): string => path.join(FOLDER, kind, 'text.gguf');
+
 /** A runtime on one thread whose default model is a pair. */
 export function openPair(kind: Kind, options: RuntimeOptions = {}): Promise<Runtime> {
   return createRuntime({
     gpu: false,
     threads: 1,
     maxSequences: 8,
-    model: { path: path.join(FOLDER, kind, 'text.gguf') },
+    model: { path: pathOf(kind) },
     ...options,
   });
 }

@@ -282,7 +282,7 @@ const prompt: Schema['properties'] = {
     minimum: -1,
     bounds: 'not 0',
   }),
-  mm_processor_kwargs: jsonObject('No effect: models take text only.'),
+  mm_processor_kwargs: jsonObject('Refused by name with pictures or sounds; no effect without.'),
 };
 
 const serving: Schema['properties'] = {
