@@ -4,14 +4,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { LoadedModel } from '../backends/index.ts';
-import {
-  fetchModel,
-  GgufModel,
-  isOnnxModel,
-  loadGguf,
-  loadOnnx,
-  parseHubReference,
-} from '../backends/index.ts';
+import { GgufModel, isOnnxModel, loadGguf, loadOnnx } from '../backends/index.ts';
 import { Shared } from '../common/index.ts';
 import { Engine } from '../engine/index.ts';
 import { OnpolicyError } from '../errors.ts';
@@ -20,6 +13,7 @@ import { type Gpu, type NativeProjector, openDecoder } from '../native/index.ts'
 import type { SamplingDefaults } from '../sampling/index.ts';
 import type { Tokenizer } from '../tokenizer/index.ts';
 import { Adapters } from './adapters.ts';
+import { projectorBeside, resolveFile } from './model-files.ts';
 import { type ModelTemplate, readTemplate } from './model-template.ts';
 
 /** How one model is loaded and served. What is absent comes from the runtime's options. */
@@ -350,57 +344,6 @@ function resolveAlias(
   return model.path === EMBEDDED_NAME ? { ...model, path: EMBEDDED_MODEL } : model;
 }
 
-/** A file in the model's folder whose name says that it is its projector; null if none or several are there. */
-function projectorBeside(model: string): string | null {
-  const folder = path.dirname(model);
-  const found = fs.readdirSync(folder).filter((name) => /mmproj.*\.gguf$/i.test(name));
-  return found.length === 1 && found[0] !== path.basename(model) ? path.join(folder, found[0]!) : null;
-}
-
 function toModelOptions(model: string | ModelOptions): ModelOptions {
   return typeof model === 'string' ? { path: model } : model;
-}
-
-/** A local path as it is; an `hf:` URI through the cache of node-llama-cpp, or of transformers.js for ONNX repositories. */
-async function resolveFile(
-  reference: string,
-  onProgress: ServingOptions['onProgress'],
-  signal: AbortSignal,
-  field = 'model',
-): Promise<string> {
-  if (!reference.startsWith('hf:')) {
-    const file = path.resolve(reference);
-    if (!fs.existsSync(file))
-      throw new OnpolicyError(
-        'MODEL_NOT_FOUND',
-        `${field}: expected ${field === 'model' ? 'an alias, ' : ''}an hf: URI or a path of a model, got ${JSON.stringify(reference)}`,
-        {
-          param: field,
-        },
-      );
-    return fs.realpathSync(file);
-  }
-  const onnx = parseHubReference(reference);
-  if (onnx) return await fetchModel(onnx, signal, (fraction) => onProgress?.(reference, fraction));
-  const { resolveModelFile } = await import('./download.ts');
-  try {
-    return await resolveModelFile(reference, {
-      cli: false,
-      signal,
-      ...(onProgress
-        ? {
-            onProgress: ({ totalSize, downloadedSize }) =>
-              onProgress(reference, downloadedSize / Math.max(totalSize, 1)),
-          }
-        : {}),
-    });
-  } catch (cause) {
-    if (signal?.aborted)
-      throw new OnpolicyError('ABORTED', `downloading ${reference} was aborted`, { cause });
-    throw new OnpolicyError(
-      'NETWORK_FAILED',
-      `${field}: ${reference} is not in the local folder and could not be downloaded: ${cause instanceof Error ? cause.message : String(cause)}`,
-      { cause, param: field },
-    );
-  }
 }

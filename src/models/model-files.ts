@@ -1,0 +1,56 @@
+/** A reference -> a local file, downloaded where needed; a model's file -> the projector beside it. */
+import fs from 'node:fs';
+import path from 'node:path';
+import { fetchModel, parseHubReference } from '../backends/index.ts';
+import { OnpolicyError } from '../errors.ts';
+
+/** A file in the model's folder whose name says that it is its projector; null if none or several are there. */
+export function projectorBeside(model: string): string | null {
+  const folder = path.dirname(model);
+  const found = fs.readdirSync(folder).filter((name) => /mmproj.*\.gguf$/i.test(name));
+  return found.length === 1 && found[0] !== path.basename(model) ? path.join(folder, found[0]!) : null;
+}
+
+/** A local path as it is; an `hf:` URI through the cache of node-llama-cpp, or of transformers.js for ONNX repositories. */
+export async function resolveFile(
+  reference: string,
+  onProgress: ((model: string, fraction: number) => void) | undefined,
+  signal: AbortSignal,
+  field = 'model',
+): Promise<string> {
+  if (!reference.startsWith('hf:')) {
+    const file = path.resolve(reference);
+    if (!fs.existsSync(file))
+      throw new OnpolicyError(
+        'MODEL_NOT_FOUND',
+        `${field}: expected ${field === 'model' ? 'an alias, ' : ''}an hf: URI or a path of a model, got ${JSON.stringify(reference)}`,
+        {
+          param: field,
+        },
+      );
+    return fs.realpathSync(file);
+  }
+  const onnx = parseHubReference(reference);
+  if (onnx) return await fetchModel(onnx, signal, (fraction) => onProgress?.(reference, fraction));
+  const { resolveModelFile } = await import('./download.ts');
+  try {
+    return await resolveModelFile(reference, {
+      cli: false,
+      signal,
+      ...(onProgress
+        ? {
+            onProgress: ({ totalSize, downloadedSize }) =>
+              onProgress(reference, downloadedSize / Math.max(totalSize, 1)),
+          }
+        : {}),
+    });
+  } catch (cause) {
+    if (signal?.aborted)
+      throw new OnpolicyError('ABORTED', `downloading ${reference} was aborted`, { cause });
+    throw new OnpolicyError(
+      'NETWORK_FAILED',
+      `${field}: ${reference} is not in the local folder and could not be downloaded: ${cause instanceof Error ? cause.message : String(cause)}`,
+      { cause, param: field },
+    );
+  }
+}
