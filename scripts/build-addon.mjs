@@ -19,6 +19,15 @@ const stamp = path.join(native, 'build', 'sources.sha256');
 const prebuilt = path.join(root, 'prebuilds', `${process.platform}-${process.arch}`, 'onpolicy.node');
 const require = createRequire(path.join(root, 'package.json'));
 const flags = new Set(process.argv.slice(2));
+/** llama.cpp's folders of public headers, and ggml's own headers that `native/products` needs. */
+const HEADERS = [
+  'include',
+  'ggml/include',
+  'ggml/src/ggml-backend-impl.h',
+  'ggml/src/ggml-impl.h',
+  'ggml/src/ggml-cpu/ggml-cpu-impl.h',
+  'ggml/src/ggml-cpu/traits.h',
+];
 
 // A package without TypeScript sources is an installed one. It needs only a prebuilt binary that loads.
 const isInstalledPackage = !fs.existsSync(path.join(root, 'src', 'index.ts'));
@@ -129,17 +138,22 @@ function extractHeaders() {
   const sources = engineSources();
   if (!sources) return;
   const { bundle, infoFile } = sources;
-  const origin = fs.readFileSync(infoFile, 'utf8');
+  const origin = fs.readFileSync(infoFile, 'utf8') + HEADERS.join('\n');
   if (fs.existsSync(headersOrigin) && fs.readFileSync(headersOrigin, 'utf8') === origin) return;
   const clone = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-headers-'));
   try {
     run('git', ['clone', '--quiet', '--no-checkout', bundle, clone]);
-    run('git', ['-C', clone, 'checkout', '--quiet', 'HEAD', '--', 'include', 'ggml/include']);
+    run('git', ['-C', clone, 'checkout', '--quiet', 'HEAD', '--', ...HEADERS]);
     fs.rmSync(include, { recursive: true, force: true });
     fs.mkdirSync(include, { recursive: true });
-    for (const folder of ['include', 'ggml/include'])
-      for (const name of fs.readdirSync(path.join(clone, folder)))
-        if (name.endsWith('.h')) fs.copyFileSync(path.join(clone, folder, name), path.join(include, name));
+    for (const entry of HEADERS) {
+      const folder = path.join(clone, entry);
+      const files = entry.endsWith('.h')
+        ? [folder]
+        : fs.readdirSync(folder).map((name) => path.join(folder, name));
+      for (const file of files.filter((name) => name.endsWith('.h')))
+        fs.copyFileSync(file, path.join(include, path.basename(file)));
+    }
     fs.writeFileSync(headersOrigin, origin);
   } finally {
     fs.rmSync(clone, { recursive: true, force: true });

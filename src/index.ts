@@ -28,11 +28,11 @@ export {
 } from './http/index.ts';
 export type { MediaOptions, MediaStats } from './media/index.ts';
 export type { ModelOptions, ServingLimits } from './models/index.ts';
-export type { Gpu } from './native/index.ts';
+export type { Gpu, ProductKernels } from './native/index.ts';
 export type * from './protocol/public.ts';
 export type { SftConfig, SftExample, SftRequest, TrajectoryMessage } from './rl/index.ts';
 export { type Recorder, type RecorderOptions, type RecordingEnd, record } from './rollout/index.ts';
-export { createRuntime, type Runtime } from './runtime.ts';
+export { createRuntime, type Runtime, type RuntimeStats } from './runtime.ts';
 export type { RuntimeOptions, TrainingOptions } from './runtime-options.ts';
 export {
   type LogitsProcessorFactory,

@@ -7,7 +7,7 @@ import { type EngineStats, sumStats } from './engine/index.ts';
 import { OnpolicyError } from './errors.ts';
 import { type MediaStats, sumMediaStats } from './media/index.ts';
 import { type FindRegistered, leaseModel, Models } from './models/index.ts';
-import { loadAddon } from './native/index.ts';
+import { loadAddon, type ProductKernels } from './native/index.ts';
 import {
   admitChatRequest,
   type ChatCompletion,
@@ -43,6 +43,15 @@ import { detokenize } from './tokenizer/index.ts';
 import { findRegistered, Training } from './training/index.ts';
 
 const LOG_LEVELS = ['debug', 'debug', 'info', 'warn', 'error'] as const;
+
+/** Numbers about a runtime. */
+export type RuntimeStats = EngineStats & {
+  /**
+   * What computes the matrix products of each loaded model, by its path: kernels of this library for an instruction set, or
+   * `plain`, the engine's own.
+   */
+  readonly products: readonly { readonly model: string; readonly kernels: ProductKernels }[];
+};
 
 /** A service whose models run in this process. */
 export class Runtime implements Service {
@@ -259,9 +268,13 @@ export class Runtime implements Service {
     return this.#models.has(reference);
   }
 
-  /** Numbers about the engines of all loaded models together. */
-  stats(): EngineStats {
-    return sumStats([...this.#models.loaded()].map(({ engine }) => engine.stats()));
+  /** Numbers about the engines of all loaded models together, and what computes each. */
+  stats(): RuntimeStats {
+    const models = [...this.#models.loaded()];
+    return {
+      ...sumStats(models.map(({ engine }) => engine.stats())),
+      products: models.map(({ path, loaded }) => ({ model: path, kernels: loaded.products })),
+    };
   }
 
   /** Numbers about the encoders of pictures and sounds of all loaded models together. */

@@ -17,6 +17,7 @@ const ORDER = [
   'notations',
   'sampler',
   'rows',
+  'products',
   'llama',
   'media',
   'decoder',

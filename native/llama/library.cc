@@ -5,6 +5,8 @@
 #include <map>
 #include <mutex>
 
+#include "products/install.h"
+
 #ifdef _WIN32
 #define WIN32_LEAN_AND_MEAN
 #include <windows.h>
@@ -118,6 +120,7 @@ Status OpenLibrary(const std::string& folder, const std::string& wanted_version,
       library.ggml_backend_reg_get_proc_address(reg, "ggml_threadpool_new"));
   library.ggml_threadpool_free = reinterpret_cast<decltype(library.ggml_threadpool_free)>(
       library.ggml_backend_reg_get_proc_address(reg, "ggml_threadpool_free"));
+  products::Install(cpu);
   g_library = std::move(library);
   g_is_open = true;
   return Status::Ok();

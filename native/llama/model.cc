@@ -7,6 +7,8 @@
 #include <mutex>
 
 #include "llama/error-log.h"
+#include "products/install.h"
+#include "products/packing.h"
 
 namespace onpolicy {
 namespace {
@@ -58,6 +60,13 @@ Status ExplainLoadFailure(const std::string& path, const ErrorLog& log) {
   return Invalid(path, "does not load: " + log.Text());
 }
 
+// Whether products of our own are there; says why not where they should be.
+bool CanPack() {
+  const products::Installation& installed = products::Installed();
+  if (!installed.problem.empty()) LogLine(GGML_LOG_LEVEL_WARN, ("products: plain, as " + installed.problem + "\n").c_str());
+  return installed.kernels != nullptr;
+}
+
 // What `call(buffer, size)` writes; it returns the whole length, negative when there is nothing.
 template <class Call>
 std::string ReadText(Call call) {
@@ -74,13 +83,15 @@ std::string ReadText(Call call) {
 }  // namespace
 
 Status Model::Load(const ModelOptions& options, std::shared_ptr<Model>* model) {
-  const Library& api = Api();
   // One load at a time: the engine reports failures through one process-wide log.
   static std::mutex load_mutex;
   std::lock_guard<std::mutex> lock(load_mutex);
-  Status status = CheckFile(options.path);
-  if (!status.ok()) return status;
+  const Status status = CheckFile(options.path);
+  return status.ok() ? LoadChecked(options, model) : status;
+}
 
+Status Model::LoadChecked(const ModelOptions& options, std::shared_ptr<Model>* model) {
+  const Library& api = Api();
   struct Progress {
     const ModelOptions& options;
     bool stopped = false;
@@ -96,11 +107,21 @@ Status Model::Load(const ModelOptions& options, std::shared_ptr<Model>* model) {
     if (state->options.on_progress && !state->options.on_progress(fraction)) state->stopped = true;
     return !state->stopped;
   };
+  const bool packs = options.packs_weights && !use_gpu && CanPack();
   ErrorLog log;
+  products::Packing packing(packs);
   llama_model* raw = log.Run([&] { return api.llama_model_load_from_file(options.path.c_str(), params); });
+  if (!raw && packs && !progress.stopped && MentionsMemory(log)) {
+    ModelOptions plain = options;
+    plain.packs_weights = false;
+    const std::string line = "products: plain, as packed weights do not fit into memory: " + log.Text() + "\n";
+    LogLine(GGML_LOG_LEVEL_WARN, line.c_str());
+    return LoadChecked(plain, model);
+  }
   if (!raw && progress.stopped) return Status::Fail("ABORTED", "loading " + options.path + " was aborted");
   if (!raw) return ExplainLoadFailure(options.path, log);
   model->reset(new Model(raw, use_gpu));
+  if (packing.packed_bytes() > 0) (*model)->products_ = products::Installed().kernels;
   if (!api.llama_model_has_decoder(raw) || api.llama_model_is_diffusion(raw) || (*model)->vocab_size() == 0) {
     model->reset();
     return Status::Fail("UNSUPPORTED", options.path + " is not a model that generates text token by token");

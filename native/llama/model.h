@@ -16,6 +16,7 @@ struct ModelOptions {
   std::string path;
   bool use_gpu = true;
   int32_t gpu_layers = -1;                    // layers on the GPU; negative: all
+  bool packs_weights = false;                 // on the CPU, where products of our own are faster
   std::function<bool(float)> on_progress;     // fraction done, on the loading thread; false stops the load
 };
 
@@ -41,6 +42,8 @@ class Model {
   bool use_gpu() const { return use_gpu_; }
   // Floats of one row of embeddings.
   int32_t input_size() const { return Api().llama_model_n_embd_inp(model_); }
+  // The kernels that compute products of packed weights; "plain": there are none.
+  const std::string& products() const { return products_; }
   // Whether all weights are float32. Then the cache is too: 16 bits would be the coarsest part of the computation.
   bool is_f32() const;
 
@@ -54,10 +57,12 @@ class Model {
 
  private:
   Model(llama_model* model, bool use_gpu);
+  static Status LoadChecked(const ModelOptions& options, std::shared_ptr<Model>* model);
   llama_model* model_;
   const llama_vocab* vocab_;
   int32_t vocab_size_;
   bool use_gpu_;
+  std::string products_ = "plain";
 };
 
 }  // namespace onpolicy

@@ -12,6 +12,7 @@ static Napi::Object Init(Napi::Env env, Napi::Object exports) {
   onpolicy::RegisterFullTrainer(env, exports);
   onpolicy::RegisterGrammar(env, exports);
   onpolicy::RegisterMedia(env, exports);
+  onpolicy::RegisterProducts(env, exports);
   onpolicy::RegisterMemory(env, exports);
   return exports;
 }

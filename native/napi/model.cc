@@ -100,6 +100,7 @@ Napi::Object DescribeModel(Napi::Env env, const LoadedModel& loaded) {
   object.Set("kvHeads", api.llama_model_n_head_kv(raw));
   object.Set("hasRecurrentState", api.llama_model_is_recurrent(raw) || api.llama_model_is_hybrid(raw));
   object.Set("hasF32Weights", model->is_f32());
+  object.Set("products", model->products());
   object.Set("slidingWindow", api.llama_model_n_swa(raw));
   object.Set("sizeBytes", static_cast<double>(api.llama_model_size(raw)));
   object.Set("parameters", static_cast<double>(api.llama_model_n_params(raw)));
@@ -134,6 +135,7 @@ Napi::Value LoadModel(const Napi::CallbackInfo& info) {
   auto request = std::make_shared<ModelOptions>();
   request->path = options.Text("path");
   request->use_gpu = options.Flag("useGpu");
+  request->packs_weights = options.Flag("packsWeights");
   if (options["gpuLayers"].IsNumber()) request->gpu_layers = options["gpuLayers"].As<Napi::Number>().Int32Value();
   auto reporter = std::make_shared<ProgressReporter>(env, options["onProgress"]);
   auto cancelled = ReadArray<int32_t>(options["cancelled"], "cancelled");

@@ -11,6 +11,7 @@ void RegisterTrainer(Napi::Env env, Napi::Object exports);
 void RegisterFullTrainer(Napi::Env env, Napi::Object exports);
 void RegisterGrammar(Napi::Env env, Napi::Object exports);
 void RegisterMedia(Napi::Env env, Napi::Object exports);
+void RegisterProducts(Napi::Env env, Napi::Object exports);
 void RegisterMemory(Napi::Env env, Napi::Object exports);
 
 }  // namespace onpolicy

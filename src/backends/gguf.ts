@@ -1,4 +1,5 @@
 /** A GGUF file -> tokenizer, model facts and a backend over our addon. */
+import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { fromNative, OnpolicyError } from '../errors.ts';
@@ -11,6 +12,7 @@ import {
   type NativeProjector,
   onDisk,
   openLibraries,
+  type ProductKernels,
 } from '../native/index.ts';
 import type { SamplingDefaults } from '../sampling/index.ts';
 import { modelVocabulary, type Vocabulary } from '../structured/index.ts';
@@ -25,6 +27,9 @@ const SINGLE_THREAD_PARAMETERS = 10_000_000;
 /** Measured at 1 to 16 rows: 4, 8, 12 take as long as 3, 7 and 11, or less. */
 const CPU_ROW_TILE = 4;
 
+/** Of the memory that is free: packed weights may take so much, and leave the rest to caches and other programs. */
+const PACKED_SHARE = 0.75;
+
 /** How to load a GGUF file. */
 export type GgufOptions = {
   readonly path: string;
@@ -35,6 +40,8 @@ export type GgufOptions = {
   readonly fusedAttention?: boolean;
   /** Default: 32 with F32 weights, else 16. */
   readonly cacheBits?: 16 | 32;
+  /** Default `auto`. */
+  readonly products?: 'auto' | 'plain';
   /** Called with the fraction loaded, 0 to 1. */
   readonly onProgress?: (fraction: number) => void;
   readonly signal?: AbortSignal;
@@ -105,6 +112,10 @@ export class GgufModel implements LoadedModel {
       min_p: read('min_p'),
       repetition_penalty: read('penalty_repeat'),
     };
+  }
+
+  get products(): ProductKernels {
+    return this.native.products;
   }
 
   /** Threads wait for each other after every operation, which costs a tiny model more than they save. */
@@ -198,6 +209,7 @@ export async function loadGguf(options: GgufOptions): Promise<GgufModel> {
     const native = await loadAddon().loadModel({
       path: onDisk(options.path),
       useGpu: options.gpu !== false,
+      packsWeights: options.products !== 'plain' && hasRoomFor(options.path),
       ...(options.gpuLayers === undefined ? {} : { gpuLayers: options.gpuLayers }),
       ...(options.onProgress ? { onProgress: options.onProgress } : {}),
       cancelled,
@@ -208,6 +220,12 @@ export async function loadGguf(options: GgufOptions): Promise<GgufModel> {
   } finally {
     options.signal?.removeEventListener('abort', cancel);
   }
+}
+
+/** Packed weights are a private copy, which the system cannot drop as it can drop pages of the file. */
+function hasRoomFor(file: string): boolean {
+  const bytes = fs.statSync(file, { throwIfNoEntry: false })?.size ?? 0;
+  return PACKED_SHARE * process.availableMemory() > bytes;
 }
 
 class GgufBackend implements Backend {

@@ -1,4 +1,5 @@
 /** A model file in memory -> its facts and a backend: the same type for every engine. */
+import type { ProductKernels } from '../native/index.ts';
 import type { SamplingDefaults } from '../sampling/index.ts';
 import type { Vocabulary } from '../structured/index.ts';
 import type { Tokenizer } from '../tokenizer/index.ts';
@@ -38,6 +39,8 @@ export interface LoadedModel {
   readonly supportsNonUnifiedKv: boolean;
   /** Whether the KV cache may be unified. */
   readonly supportsUnifiedKv: boolean;
+  /** What computes the products of its weights. */
+  readonly products: ProductKernels;
   /** Whether it runs fastest on one thread. */
   readonly isTiny: boolean;
   /** The vocabulary as grammars need it; made once. */

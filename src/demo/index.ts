@@ -69,8 +69,13 @@ async function main(model: string | undefined): Promise<void> {
   }
 
   heading('What the engine did');
-  const { promptTokens, generatedTokens, steps, kvTokensCached, running, waiting } = runtime.stats();
+  const { promptTokens, generatedTokens, steps, kvTokensCached, running, waiting, products } =
+    runtime.stats();
   print(`${generatedTokens} tokens generated and ${promptTokens} prompt tokens read in ${steps} steps`);
+  for (const { model: file, kernels } of products)
+    print(
+      `matrix products of ${path.basename(file)}: ${kernels === 'plain' ? "the engine's" : `ours, ${kernels}`}`,
+    );
   print(`${kvTokensCached} tokens kept for later prompts; ${running} running, ${waiting} waiting`);
 }
 

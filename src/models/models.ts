@@ -40,6 +40,12 @@ export type ModelOptions = {
    * a quantized model are those that the trainer computes, for twice the memory.
    */
   readonly cacheBits?: 16 | 32;
+  /**
+   * What computes the products of a GGUF model's weights. `auto`, the default: kernels of this library where the processor has
+   * them, the model runs on the CPU alone and a private copy of its weights fits into memory. `plain`: the engine's own.
+   * `stats().products` says which.
+   */
+  readonly products?: 'auto' | 'plain';
   /** Jinja source that replaces the file's own chat template. */
   readonly chatTemplate?: string;
   /** How the model writes tool calls, where looking at its template is not enough: a name of docs/tool-calls.md. */
@@ -297,6 +303,7 @@ export class Models {
       ...(options.gpuLayers === undefined ? {} : { gpuLayers: options.gpuLayers }),
       ...(options.fusedAttention === undefined ? {} : { fusedAttention: options.fusedAttention }),
       ...(options.cacheBits === undefined ? {} : { cacheBits: options.cacheBits }),
+      ...(options.products === undefined ? {} : { products: options.products }),
       ...(onProgress ? { onProgress: (fraction: number) => onProgress(options.path, fraction) } : {}),
     });
   }

@@ -26,6 +26,12 @@ export type SampledRows = {
   };
 };
 
+/**
+ * What computes the products of a model's weights: our kernels for an instruction set of this processor, or `plain`: the
+ * engine's own.
+ */
+export type ProductKernels = 'avx512' | 'avx2' | 'plain';
+
 /** A loaded GGUF model. */
 export type NativeModel = {
   readonly vocabSize: number;
@@ -36,6 +42,7 @@ export type NativeModel = {
   readonly kvHeads: number;
   readonly hasRecurrentState: boolean;
   readonly hasF32Weights: boolean;
+  readonly products: ProductKernels;
   readonly slidingWindow: number; // tokens; 0: attention sees everything
   readonly sizeBytes: number;
   readonly parameters: number;
@@ -136,9 +143,27 @@ export type EngineAddon = {
     path: string;
     useGpu: boolean;
     gpuLayers?: number;
+    packsWeights: boolean; // for products of our own, where this processor has them
     onProgress?: (fraction: number) => void;
     cancelled: Int32Array;
   }): Promise<NativeModel>;
+  /** Kernels for products of packed weights that this processor has, the fastest first. */
+  productKernels(): Exclude<ProductKernels, 'plain'>[];
+  /** One product, to check and to time kernels. */
+  packedProduct(options: {
+    kernels: string; // of productKernels
+    type: number; // of ggml
+    width: number;
+    rows: number;
+    weights: Uint8Array; // (rows, width) as ggml has them
+    x: Float32Array; // (tokens, width)
+    threads: number;
+    rounds: number;
+  }): Promise<{
+    y: Float32Array; // (tokens, rows)
+    weights: Uint8Array; // packed and unpacked
+    seconds: Float32Array; // (rounds)
+  }>;
   /** The vocabulary of a loaded model, for constraints. */
   modelVocabulary(model: NativeModel): Promise<Handle>;
   createContext(

@@ -1,7 +1,14 @@
 /** JavaScript values -> the addon, and back. The only door to native code: its loading, all its types, its libraries and devices. */
 export { type Addon, loadAddon } from './addon.ts';
 export { openDecoder } from './decoder.ts';
-export type { Device, NativeContext, NativeModel, NativeRowSampler, SampledRows } from './engine.ts';
+export type {
+  Device,
+  NativeContext,
+  NativeModel,
+  NativeRowSampler,
+  ProductKernels,
+  SampledRows,
+} from './engine.ts';
 export type { Handle, NativeSpec } from './grammar.ts';
 export { devices, type Gpu, openLibraries } from './libraries.ts';
 export type { NativeChunk, NativeMedia, NativeProjector } from './media.ts';

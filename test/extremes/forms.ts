@@ -192,6 +192,7 @@ const model = {
   gpuLayers: 0,
   fusedAttention: true,
   cacheBits: 16,
+  products: 'auto',
   chatTemplate: 'x',
   toolFormat: 'hermes',
   contextSize: 64,

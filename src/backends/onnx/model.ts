@@ -77,6 +77,7 @@ class OnnxModel implements LoadedModel {
   readonly kvBytesPerToken: number;
   readonly supportsNonUnifiedKv = true;
   readonly supportsUnifiedKv = false;
+  readonly products = 'plain';
   readonly isTiny: boolean;
   readonly #decoder: Decoder;
   readonly #thread: ComputeThread;

@@ -1,0 +1,118 @@
+// Packed products for JavaScript: which kernels there are, and one product by each of them, to check and to time them.
+#include <napi.h>
+
+#include <chrono>
+#include <memory>
+#include <thread>
+
+#include "napi/arguments.h"
+#include "napi/async-task.h"
+#include "napi/register.h"
+#include "products/product.h"
+
+namespace onpolicy {
+namespace {
+
+namespace np = products;
+
+// productKernels() -> the names of the kernels that this processor runs, the fastest first.
+Napi::Value ProductKernels(const Napi::CallbackInfo& info) {
+  Napi::Array names = Napi::Array::New(info.Env());
+  for (const np::Kernels* kernels : np::kAllKernels)
+    if (kernels && kernels->is_supported()) names.Set(names.Length(), kernels->name);
+  return names;
+}
+
+struct AlignedFree {
+  void operator()(void* memory) const { std::free(memory); }
+};
+using Aligned = std::unique_ptr<void, AlignedFree>;
+Aligned Allocate(size_t bytes) { return Aligned(std::aligned_alloc(64, (bytes + 8192 + 63) / 64 * 64)); }
+
+struct ProductRequest {
+  const np::Kernels* kernels = nullptr;
+  const np::Format* format = nullptr;
+  int64_t width = 0, rows = 0, tokens = 0;
+  std::vector<uint8_t> weights;
+  std::vector<float> x, y;
+  int threads = 1;
+  int rounds = 1;
+  std::vector<float> seconds;  // (rounds)
+};
+
+// Every thread takes its share of the blocks, then of the panels.
+void Multiply(ProductRequest& request) {
+  const np::Format& format = *request.format;
+  const Aligned packed = Allocate(np::PackedBytes(format, request.width, request.rows));
+  const Aligned rounded = Allocate(np::RoundedBytes(format, request.width, request.tokens));
+  const np::PackedMatrix matrix{&format, static_cast<const uint8_t*>(packed.get()), request.width, request.rows};
+  np::PackPanels(matrix, request.weights.data(), 0, matrix.panel_count(), static_cast<uint8_t*>(packed.get()));
+  request.y.assign(static_cast<size_t>(request.rows * request.tokens), 0);
+  const auto share = [&](const auto& work, int64_t count) {
+    std::vector<std::thread> others;
+    const auto part = [&](int64_t i) { work(count * i / request.threads, count * (i + 1) / request.threads); };
+    for (int64_t i = 1; i < request.threads; ++i) others.emplace_back(part, i);
+    part(0);
+    for (std::thread& other : others) other.join();
+  };
+  for (int round = 0; round < request.rounds; ++round) {
+    const auto start = std::chrono::steady_clock::now();
+    share([&](int64_t first, int64_t last) {
+      np::RoundBlocks(*request.kernels, format, request.width,
+                      {request.x.data(), static_cast<size_t>(request.width) * sizeof(float), request.tokens}, first, last,
+                      static_cast<int32_t*>(rounded.get()));
+    }, matrix.blocks());
+    share([&](int64_t first, int64_t last) {
+      np::MultiplyPanels(*request.kernels, matrix, static_cast<const int32_t*>(rounded.get()), request.tokens, first, last,
+                         request.y.data(), request.rows);
+    }, matrix.panel_count());
+    request.seconds.push_back(std::chrono::duration<float>(std::chrono::steady_clock::now() - start).count());
+  }
+  np::UnpackPanels(matrix, 0, matrix.panel_count(), request.weights.data());
+}
+
+// packedProduct({ kernels, type, width, rows, weights, x, threads, rounds }) -> Promise<{ y, weights, seconds }>. `type`: of ggml;
+// weights: (rows, width) in it; x: (tokens, width); y: (tokens, rows); the returned weights are packed and unpacked.
+Napi::Value PackedProduct(const Napi::CallbackInfo& info) {
+  const Fields options(info[0]);
+  auto request = std::make_shared<ProductRequest>();
+  const std::string name = options.Text("kernels");
+  for (const np::Kernels* kernels : np::kAllKernels)
+    if (kernels && name == kernels->name && kernels->is_supported()) request->kernels = kernels;
+  if (!request->kernels) RefuseField(info.Env(), "kernels", "a name of productKernels()");
+  request->format = np::FormatOf(static_cast<ggml_type>(options.Integer("type")));
+  if (!request->format) RefuseField(info.Env(), "type", "a type of ggml that can be packed");
+  request->width = options.Integer("width", 1);
+  request->rows = options.Integer("rows", 1);
+  request->weights = ReadVector<uint8_t>(options["weights"], "weights");
+  request->x = ReadVector<float>(options["x"], "x");
+  request->threads = options.Integer("threads", 1, 64);
+  request->rounds = options.Integer("rounds", 1);
+  request->tokens = static_cast<int64_t>(request->x.size()) / request->width;
+  if (request->width % request->format->group != 0 || request->tokens < 1 ||
+      static_cast<int64_t>(request->x.size()) != request->tokens * request->width ||
+      static_cast<int64_t>(request->weights.size()) != request->rows * request->format->row_bytes(request->width))
+    RefuseField(info.Env(), "weights", "whole rows of `width` values, as x has");
+  return AsyncTask::Run(
+      info.Env(), Napi::Object::New(info.Env()),
+      [request] {
+        Multiply(*request);
+        return Status{};
+      },
+      [request](Napi::Env env) -> Napi::Value {
+        Napi::Object result = Napi::Object::New(env);
+        result.Set("y", ToArray(env, request->y));
+        result.Set("weights", ToArray(env, request->weights));
+        result.Set("seconds", ToArray(env, request->seconds));
+        return result;
+      });
+}
+
+}  // namespace
+
+void RegisterProducts(Napi::Env env, Napi::Object exports) {
+  exports.Set("productKernels", Napi::Function::New(env, ProductKernels));
+  exports.Set("packedProduct", Napi::Function::New(env, PackedProduct));
+}
+
+}  // namespace onpolicy

@@ -1,0 +1,58 @@
+// A set of vector instructions -> the inner loops of products. Every set gives the same bits, for any number of tokens.
+#pragma once
+#include <array>
+
+#include "products/format.h"
+
+#if defined(__x86_64__) && defined(__linux__)
+#define ONPOLICY_X86_PRODUCTS
+#endif
+
+namespace onpolicy::products {
+
+// Rounded activations of a group of tokens: for each block `RowsOf` rows of 32-bit numbers, one a token. They are the steps
+// of four signed bytes, the scale (float), then by kind of terms
+//   kOffset   -offset * sum(x)
+//   kHalves   -offset * sum(x) of the first half, of the second
+//   kMinimum  scale * sum(x) (float)
+constexpr int64_t kScaleRow = kSteps, kSumRow = kSteps + 1;
+constexpr int64_t RowsOf(Terms terms) { return terms == Terms::kHalves ? kSteps + 3 : kSteps + 2; }
+
+constexpr int kMostTokens = 12;  // of a group
+constexpr int kSetPanels = 4;    // that are expanded together; a tile takes 1, 2 or 4 of them at once
+
+// Panels whose products with one group of tokens are computed together.
+struct TileInput {
+  Expanded panels[kSetPanels];
+  float* outputs[kSetPanels];    // (tokens, kPanel) sums
+  int64_t strides[kSetPanels];   // floats from token to token
+  const int32_t* group;          // at the first of the blocks
+  int64_t blocks;
+  bool adds;                     // to what `outputs` hold; else they are set
+};
+
+struct Tile {
+  int tokens, panels;
+  void (*run[3])(const TileInput& input);  // by Terms
+};
+
+struct Kernels {
+  const char* name;
+  bool (*is_supported)();
+  // Rounds the blocks [first, last) of a group of tokens to 8 bits as ggml does for Q8_0. x: `stride` bytes from token to token.
+  void (*round)(const void* x, size_t stride, int tokens, int64_t first, int64_t last, const Format& format,
+                int32_t* group);
+  // The blocks [first, first + count) of a panel.
+  Expanded (*expand[kFormatCount])(const uint8_t* panel, int64_t width, int64_t first, int64_t count, Scratch* scratch);
+  const Tile* tiles;  // by tokens, descending; the last is for one token
+};
+
+// The fastest set of this processor; null when there is none. The environment variable ONPOLICY_PRODUCTS names a lesser set
+// to be the best one (`avx2`), or none (`plain`).
+const Kernels* BestKernels();
+
+// The sets that this build contains, the fastest first; null where one is for another architecture.
+extern const Kernels* const kAvx512Kernels;
+inline const std::array kAllKernels = {kAvx512Kernels};
+
+}  // namespace onpolicy::products

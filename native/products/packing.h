@@ -1,0 +1,24 @@
+// Whether weights that a thread loads are packed for products of our own.
+#pragma once
+#include <cstddef>
+
+namespace onpolicy::products {
+
+// While it lives, weights that this thread loads are packed where their products are faster.
+class Packing {
+ public:
+  explicit Packing(bool is_on);
+  ~Packing();
+  Packing(const Packing&) = delete;
+  Packing& operator=(const Packing&) = delete;
+
+  // Of the matrices that were packed so far.
+  size_t packed_bytes() const { return packed_bytes_; }
+
+ private:
+  friend struct WeightBuffer;
+  size_t packed_bytes_ = 0;
+  Packing* const outer_;
+};
+
+}  // namespace onpolicy::products

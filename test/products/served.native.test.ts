@@ -1,0 +1,151 @@
+/** Models with packed weights beside the same ones computed by the engine alone. */
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { Worker } from 'node:worker_threads';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { loadAddon } from '../../src/native/index.ts';
+import type { ChatCompletion, ChatCompletionRequest } from '../../src/protocol/index.ts';
+import { createRuntime, type Runtime } from '../../src/runtime.ts';
+import type { RuntimeOptions } from '../../src/runtime-options.ts';
+import { writeTinyModel } from '../rl/tiny-model.ts';
+import { FORMATS } from './formats.ts';
+
+const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-products-'));
+const fileOf = (type: string): string => path.join(folder, `${type}.gguf`);
+const TYPES = Object.keys(FORMATS).map((name) => name.replace('k', 'K'));
+const [BEST = 'plain'] = loadAddon().productKernels();
+
+beforeAll(async () => {
+  for (const type of [...TYPES, 'f32'])
+    await writeTinyModel(fileOf(type), { architecture: 'qwen3', type, vocabularySize: 331, isTied: true });
+});
+afterAll(() => fs.rmSync(folder, { recursive: true }));
+
+const open = (type: string, products: 'auto' | 'plain' = 'auto', more: RuntimeOptions = {}) =>
+  createRuntime({
+    model: { path: fileOf(type), products },
+    threads: 2,
+    contextSize: 512,
+    gpu: false,
+    ...more,
+  });
+
+const ask = (index: number, more: object = {}): ChatCompletionRequest & { stream?: false } => ({
+  messages: [{ role: 'user', content: `Question ${index}: ${'why '.repeat(index % 7)}?` }],
+  chat_template: '{% for message in messages %}{{ message.content }}{% endfor %}',
+  max_tokens: 12,
+  temperature: 0,
+  ignore_eos: true,
+  logprobs: true,
+  top_logprobs: 2,
+  return_token_ids: true,
+  ...more,
+});
+
+const answers = (runtime: Runtime, count: number, more: object = {}): Promise<ChatCompletion[]> =>
+  Promise.all(Array.from({ length: count }, (_, i) => runtime.createCompletion(ask(i, more))));
+
+const kernelsOf = (runtime: Runtime) => runtime.stats().products.map(({ kernels }) => kernels);
+
+/** Compares answers token by token, up to where a near tie goes the other way. */
+function expectSame(
+  ours: readonly ChatCompletion[],
+  theirs: readonly ChatCompletion[],
+  within: number,
+): void {
+  for (const [i, { choices }] of ours.entries())
+    for (const [at, entry] of choices[0]!.logprobs!.content!.entries()) {
+      const other = theirs[i]!.choices[0]!.logprobs!.content![at]!;
+      if (choices[0]!.token_ids![at] !== theirs[i]!.choices[0]!.token_ids![at]) {
+        const [first, second] = other.top_logprobs;
+        expect(first!.logprob - second!.logprob, `answer ${i}, token ${at}`).toBeLessThan(2 * within);
+        break;
+      }
+      expect(Math.abs(entry.logprob - other.logprob), `answer ${i}, token ${at}`).toBeLessThan(within);
+    }
+}
+
+describe.skipIf(BEST === 'plain')('packed weights', () => {
+  it.each(TYPES)('%s answers as the engine does, alone and in company', async (type) => {
+    await using ours = await open(type);
+    await using plain = await open(type, 'plain');
+    expect([kernelsOf(ours), kernelsOf(plain)]).toEqual([[], []]); // models load on demand
+    const [first] = await answers(ours, 1);
+    const expected = await answers(plain, 16);
+    const got = await answers(ours, 16);
+    expectSame([first!], expected, 0.05);
+    expectSame(got, expected, 0.05);
+    expect(kernelsOf(ours)).toEqual([BEST]);
+    expect(kernelsOf(plain)).toEqual(['plain']);
+  });
+
+  it('several models, packed, plain and of other types, run at once', async () => {
+    const models = {
+      packed: { path: fileOf('q8_0') },
+      plain: { path: fileOf('q8_0'), products: 'plain' },
+      wide: { path: fileOf('f32') },
+    } as const;
+    await using runtime = await createRuntime({ models, threads: 2, contextSize: 512, gpu: false });
+    const runs = await Promise.all(Object.keys(models).map((model) => answers(runtime, 6, { model })));
+    expect(kernelsOf(runtime).sort()).toEqual([BEST, 'plain', 'plain'].sort());
+    expectSame(runs[0]!, runs[1]!, 0.05);
+  });
+
+  it('an aborted answer leaves the others right', async () => {
+    await using runtime = await open('q8_0');
+    const [expected] = await answers(runtime, 1);
+    const stop = new AbortController();
+    const aborted = runtime.createCompletion(ask(3, { max_tokens: 400 }), { signal: stop.signal });
+    await expect.poll(() => runtime.stats().running, { interval: 1 }).toBe(1);
+    const others = answers(runtime, 8);
+    stop.abort();
+    await expect(aborted).rejects.toMatchObject({ code: 'ABORTED' });
+    expect((await others)[0]!.choices[0]!.message.content).toBe(expected!.choices[0]!.message.content);
+  });
+
+  it('falls back to the engine where the copy does not fit into memory', async () => {
+    const available = vi.spyOn(process, 'availableMemory').mockReturnValue(fs.statSync(fileOf('q8_0')).size);
+    await using runtime = await open('q8_0');
+    await answers(runtime, 1);
+    expect(kernelsOf(runtime)).toEqual(['plain']);
+    available.mockRestore();
+  });
+
+  it('leaves types without kernels to the engine', async () => {
+    await using runtime = await open('f32');
+    await answers(runtime, 1);
+    expect(kernelsOf(runtime)).toEqual(['plain']);
+  });
+
+  it('loads and runs in worker threads too', async () => {
+    const addon = path.resolve(import.meta.dirname, '../../native/build/Release/onpolicy.node');
+    const load = `
+      const { parentPort, workerData } = require('node:worker_threads');
+      const addon = require(workerData.addon);
+      addon
+        .loadModel({ path: workerData.model, useGpu: false, packsWeights: true, cancelled: new Int32Array(1) })
+        .then(({ products }) => parentPort.postMessage(products));`;
+    await using runtime = await open('q8_0');
+    await answers(runtime, 1);
+    const kernels = [1, 2, 3].map(
+      () =>
+        new Promise((resolve, reject) => {
+          const worker = new Worker(load, { eval: true, workerData: { addon, model: fileOf('q8_0') } });
+          worker.once('message', resolve).once('error', reject);
+        }),
+    );
+    expect(await Promise.all([...kernels, answers(runtime, 4)]).then((all) => all.slice(0, 3))).toEqual([
+      BEST,
+      BEST,
+      BEST,
+    ]);
+  });
+
+  it('refuses another value by name', async () => {
+    await expect(createRuntime({ model: { path: 'x', products: 'fast' as 'auto' } })).rejects.toMatchObject({
+      code: 'INVALID_REQUEST',
+      message: expect.stringContaining('products: expected one of "auto", "plain", got "fast"'),
+    });
+  });
+});
