@@ -1,4 +1,4 @@
-// Chat completion requests -> times of validation, and of loading the validators. Needs `npm run build`.
+// Chat completion requests -> times of validation, and of loading the validators. Needs `npm run setup`.
 import { execFileSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 

@@ -1,5 +1,5 @@
 /**
- * Chat templates: compile and render times, beside a peer where it is installed. Needs `npm run build`.
+ * Chat templates: compile and render times, beside a peer where it is installed. Needs `npm run setup`.
  * Input: the templates of ../shared/data/templates when present, else the small ones below. Output: bench results.
  */
 import { existsSync, readFileSync } from 'node:fs';

@@ -19,6 +19,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// UTF-8, as paths are everywhere else: string() would be in the code page of Windows.
+std::string TextOf(const fs::path& path) {
+  const auto text = path.u8string();
+  return std::string(text.begin(), text.end());
+}
+
 #ifdef _WIN32
 void* OpenFile(const std::string& path) {
   return reinterpret_cast<void*>(
@@ -42,11 +48,11 @@ std::string FindLibraryFile(const std::string& folder, const std::string& stem) 
   std::error_code error;
   std::vector<std::string> found;
   for (const auto& entry : fs::directory_iterator(fs::u8path(folder), error)) {
-    const std::string name = entry.path().filename().string();
+    const std::string name = TextOf(entry.path().filename());
     const std::string bare = name.rfind("lib", 0) == 0 ? name.substr(3) : name;
     const bool is_library = entry.path().extension() == ".so" || entry.path().extension() == ".dylib" ||
                             entry.path().extension() == ".dll";
-    if (is_library && (bare.rfind(stem + ".", 0) == 0)) found.push_back(entry.path().string());
+    if (is_library && (bare.rfind(stem + ".", 0) == 0)) found.push_back(TextOf(entry.path()));
   }
   std::sort(found.begin(), found.end());
   return found.empty() ? "" : found.front();

@@ -107,3 +107,15 @@ it('every package of the engine is of one release, and a GPU of one is installed
   expect(libraries).toContain(`PACKAGE_VERSION = '${RELEASE}'`);
   expect(libraries).toContain(`ENGINE_VERSION = '${tag.slice(1)}'`);
 });
+
+it('musl is refused in one sentence', async () => {
+  const stub = path.join(work, 'musl.cjs');
+  fs.writeFileSync(stub, 'process.report.getReport = () => ({ header: {} });');
+  const script = path.join(ROOT, 'scripts', 'build-addon.mjs');
+  const refused = run(process.execPath, ['--require', stub, script, '--if-missing']);
+  if (process.platform === 'linux')
+    await expect(refused).rejects.toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/^onpolicy: Linux with musl \(Alpine\) is not supported, .*\n$/),
+    });
+});

@@ -11,7 +11,7 @@ import { openTrainer } from '../../src/rl/trainer.ts';
 import { writeTinyModel } from './tiny-model.ts';
 
 const isBuilt = fs.existsSync(fileURLToPath(new URL('../../dist/rl/train.js', import.meta.url)));
-if (!isBuilt) process.stderr.write('killed job tests skipped: run "npm run build" first\n');
+if (!isBuilt) process.stderr.write('killed job tests skipped: run "npm run setup" first\n');
 const KILLS = Number(process.env['ONPOLICY_KILLS'] ?? 6);
 const root = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-killed-'));
 afterAll(() => fs.rmSync(root, { recursive: true }));

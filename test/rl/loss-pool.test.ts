@@ -9,7 +9,7 @@ import { resolveSettings } from '../../src/rl/settings.ts';
 
 const workerFile = fileURLToPath(new URL('../../dist/rl/loss-worker.js', import.meta.url));
 const isBuilt = fs.existsSync(workerFile);
-if (!isBuilt) process.stderr.write('loss pool tests skipped: run "npm run build" first\n');
+if (!isBuilt) process.stderr.write('loss pool tests skipped: run "npm run setup" first\n');
 
 function columns(): PolicyLossInputs {
   return {

@@ -10,7 +10,7 @@ import { describe, expect, it } from 'vitest';
 import { closeAll, newHome, open, type TestHome } from './homes.ts';
 
 const isBuilt = fs.existsSync(fileURLToPath(new URL('../../dist/store/open-store.js', import.meta.url)));
-if (!isBuilt) process.stderr.write('killed store tests skipped: run "npm run build" first\n');
+if (!isBuilt) process.stderr.write('killed store tests skipped: run "npm run setup" first\n');
 const KILLS = Number(process.env['ONPOLICY_KILLS'] ?? 10);
 const TRAJECTORIES_PER_CALL = 300;
 

@@ -10,7 +10,7 @@ import type { MessageOrChoice } from '../../src/protocol/index.ts';
 import { createRuntime } from '../../src/runtime.ts';
 
 const isBuilt = fs.existsSync(fileURLToPath(new URL('../../dist/index.js', import.meta.url)));
-if (!isBuilt) process.stderr.write('killed runtime tests skipped: run "npm run build" first\n');
+if (!isBuilt) process.stderr.write('killed runtime tests skipped: run "npm run setup" first\n');
 const KILLS = Number(process.env['ONPOLICY_KILLS'] ?? 3);
 const MOST_WAIT_MS = 1200; // a few jobs
 const home = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-killed-runtime-'));

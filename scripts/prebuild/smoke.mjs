@@ -1,0 +1,88 @@
+// The main jobs on the embedded model -> one line of JSON with what can be compared between platforms. Runs in a folder that has the
+// packed library, and keeps its store in a folder whose name has blanks and letters of several scripts.
+import fs from 'node:fs';
+import path from 'node:path';
+import { Worker } from 'node:worker_threads';
+import { createRuntime } from 'onpolicy';
+
+const SCHEMA = {
+  type: 'object',
+  properties: { name: { type: 'string' }, age: { type: 'integer' }, city: { type: 'string' } },
+  required: ['name', 'age', 'city'],
+  additionalProperties: false,
+};
+const home = path.resolve('a häus 家');
+const user = (content) => [{ role: 'user', content }];
+
+// The model lies in such a folder as well.
+fs.mkdirSync(home, { recursive: true });
+const file = path.join(home, 'möd el.gguf');
+fs.copyFileSync(path.join('node_modules', 'onpolicy', 'models', 'onpolicy-tiny.gguf'), file);
+const runtime = await createRuntime({ home, model: file });
+
+const answers = [];
+for (const question of ['What is the capital of Peru?', 'What is 45 - 5?', 'What color is snow?']) {
+  const answer = await runtime.createCompletion({ messages: user(question), temperature: 0, logprobs: true });
+  const { message, logprobs } = answer.choices[0];
+  answers.push({ text: message.content, logprobs: logprobs.content.map(({ logprob }) => logprob) });
+}
+
+let streamed = '';
+const stream = await runtime.createCompletion({
+  messages: user('What is the capital of Japan?'),
+  temperature: 0,
+  stream: true,
+});
+for await (const { choices } of stream) streamed += choices[0]?.delta.content ?? '';
+
+const extracted = await runtime.createCompletion({
+  messages: user('Extract the name, age and city as JSON: Omar is 26 years old and lives in Delhi.'),
+  response_format: { type: 'json_schema', json_schema: { name: 'person', schema: SCHEMA } },
+  temperature: 0,
+});
+
+const model = await runtime.models.create({ base_model: 'onpolicy-tiny' });
+const messages = user('Tell me a wolf story.');
+const sampled = {
+  model: model.id,
+  messages,
+  n: 2,
+  seed: 1,
+  max_tokens: 8,
+  logprobs: true,
+  return_token_ids: true,
+};
+const { choices } = await runtime.createCompletion(sampled);
+const trajectories = choices.map((choice, i) => ({ messages_and_choices: [...messages, choice], reward: i }));
+const job = await runtime.train({ model_id: model.id, trajectory_groups: [{ trajectories }] });
+const { metrics } = await job.done;
+await runtime.close();
+
+const again = await createRuntime({ home });
+const { data } = await again.models.list();
+await again.close();
+
+const worker = new Worker(
+  `import { parentPort } from 'node:worker_threads';
+   import { createRuntime } from 'onpolicy';
+   const runtime = await createRuntime();
+   const { choices } = await runtime.createCompletion({ messages: ${JSON.stringify(user('What is the capital of Peru?'))}, temperature: 0 });
+   await runtime.close();
+   parentPort.postMessage(choices[0].message.content);`,
+  { eval: true },
+);
+const inWorker = await new Promise((resolve, reject) =>
+  worker.once('message', resolve).once('error', reject),
+);
+
+fs.writeFileSync(
+  'smoke.json',
+  JSON.stringify({
+    answers,
+    streamed,
+    extracted: JSON.parse(extracted.choices[0].message.content),
+    isTrained: Number.isFinite(metrics['train/loss'] ?? Object.values(metrics)[0]),
+    models: data.length,
+    inWorker,
+  }),
+);
