@@ -1,5 +1,6 @@
-// src/*.ts -> dist/*.js with types and source maps, and the files of the report page as they are. Starts from an empty folder,
-// so nothing stale is left to be packed. `npm run check` is what checks types: without it this takes half as long.
+// src/*.ts -> dist/*.js with source maps, and the files of the report page as they are. Starts from an empty folder, so nothing stale
+// is left to be packed. `npm run check` is what checks types: without it this takes half as long.
+// --types: types too, which users of the package need.
 import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -9,7 +10,8 @@ const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
 const compiler = path.join(root, 'node_modules', 'typescript', 'bin', 'tsc');
 
 fs.rmSync(path.join(root, 'dist'), { recursive: true, force: true });
-const { status } = spawnSync(process.execPath, [compiler, '-p', 'tsconfig.build.json', '--noCheck'], {
+const options = ['--noCheck', '--declaration', String(process.argv.includes('--types'))];
+const { status } = spawnSync(process.execPath, [compiler, '-p', 'tsconfig.build.json', ...options], {
   cwd: root,
   stdio: 'inherit',
 });

@@ -1,11 +1,13 @@
 // Makes a fresh clone ready, and does nothing when it is: packages, addon, compiled TypeScript, embedded model.
 // Nothing is downloaded but packages. Output goes to standard error, so that a piped program's own output stays clean.
+// --types: with the types of the package, which nothing that runs needs.
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
+const withTypes = process.argv.includes('--types');
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
 
 requireNode();
@@ -40,7 +42,8 @@ async function compileTypeScript() {
       'package.json',
       'package-lock.json',
     ],
-    () => runScript('typescript', 'compile.mjs'),
+    () => runScript('typescript', 'compile.mjs', ...(withTypes ? ['--types'] : [])),
+    withTypes,
   );
 }
 
@@ -76,13 +79,14 @@ function npm() {
   return running && path.basename(running) === 'npm-cli.js' ? [process.execPath, running] : ['npm'];
 }
 
-/** Does the work unless `stamp`, written after the last time, says that the inputs are still the same. */
-async function whenChanged(stamp, inputs, work) {
+/** Does the work unless `stamp`, written after the last time, says that the inputs are still the same, and all of it was done. */
+async function whenChanged(stamp, inputs, work, isWhole = true) {
   const digest = hashOf(inputs);
   const file = path.join(root, stamp);
-  if (fs.existsSync(file) && fs.readFileSync(file, 'utf8') === digest) return;
+  const [before, extent] = fs.existsSync(file) ? fs.readFileSync(file, 'utf8').split(' ') : [];
+  if (before === digest && (extent === 'whole' || !isWhole)) return;
   await work();
-  fs.writeFileSync(file, digest);
+  fs.writeFileSync(file, `${digest} ${isWhole ? 'whole' : 'part'}`);
 }
 
 function hashOf(inputs) {
