@@ -17,6 +17,7 @@ export type ErrorCode =
   | 'CONTEXT_OVERFLOW' // prompt and requested output do not fit into the context
   | 'OUT_OF_MEMORY' // the model, its context or a buffer does not fit into memory
   | 'NO_ALLOWED_TOKEN' // masks left no token to sample
+  | 'TRAINING_DIVERGED' // a training job's numbers stopped being finite; its checkpoint was not published
   | 'ABORTED' // the caller's AbortSignal fired
   | 'CLOSED' // used after `close()`
   | 'NETWORK_FAILED' // a download or remote call failed
@@ -39,6 +40,7 @@ const STATUS: Record<ErrorCode, number> = {
   CONTEXT_OVERFLOW: 400,
   OUT_OF_MEMORY: 503,
   NO_ALLOWED_TOKEN: 400,
+  TRAINING_DIVERGED: 422,
   ABORTED: 499,
   CLOSED: 503,
   NETWORK_FAILED: 502,

@@ -7,6 +7,7 @@ import type {
   Checkpoint,
   CheckpointDeleteRequest,
   CheckpointDeletion,
+  JobListQuery,
   ListQuery,
   LogRequest,
   LogResult,
@@ -73,6 +74,8 @@ export interface CheckpointsResource {
 
 /** Training jobs, also those of earlier processes. */
 export interface TrainingJobsResource {
+  /** A page of the jobs, newest first unless asked otherwise; of one model or status if asked. */
+  list(query?: JobListQuery, options?: CallOptions): Promise<Page<TrainingJobInfo>>;
   /** The state of a job. */
   retrieve(id: string, options?: CallOptions): Promise<TrainingJobInfo>;
   /** Its events in the order they happened (`order` is not for them). */

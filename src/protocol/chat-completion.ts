@@ -6,7 +6,7 @@ import type { ChatCompletionRequest } from './generated/request-types.ts';
 import { normalizeChatRequest } from './normalize-chat-request.ts';
 import { chatRules } from './rules/index.ts';
 import type { ChatRuleOptions } from './rules/rule.ts';
-import { idFaults, vocabularyFaults } from './rules/vocabulary.ts';
+import { tokenIdFaults, vocabularyFaults } from './rules/vocabulary.ts';
 import type { ValidChatRequest } from './valid-chat-request.ts';
 import { atTheDoor, type DoorOptions, schemaFaults, unknownFields } from './validate.ts';
 
@@ -61,7 +61,7 @@ export function admitChatRequest(
 
 /** Checks that a tokenizer has these ids. Throws `INVALID_REQUEST`. */
 export function checkTokenIds(ids: readonly number[], vocabSize: number): void {
-  throwFaults(idFaults(['ids'], ids, vocabSize));
+  throwFaults(tokenIdFaults(['ids'], ids, vocabSize));
 }
 
 /** Checks the token ids of a request that was validated before its model was known. Throws `INVALID_REQUEST`. */
@@ -72,7 +72,7 @@ export function checkVocabulary(request: ValidChatRequest, vocabSize: number): v
 function check(input: unknown, options: ChatRequestOptions): void {
   const inProcess = options.wire ? [] : inProcessFaults(input);
   const plain = options.wire ? input : withoutInProcessValues(input);
-  const found = schemaFaults('ChatCompletionRequest', plain, unknownFields(options));
+  const found = schemaFaults('ChatCompletionRequest', plain, unknownFields(options), options.onDropped);
   if (found.count > found.listed.length) throw invalidRequest(found);
   const faults = [...inProcess, ...found.listed];
   throwFaults(

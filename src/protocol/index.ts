@@ -13,15 +13,18 @@ export { type AfterDoor, afterDoor, type Checked, hasKnownDoor, splitAtDoor } fr
 export { closestName, describe, fault, throwFaults } from './faults.ts';
 export { isJsonObject } from './json.ts';
 export {
+  type ValidJobListQuery,
   type ValidListQuery,
   type ValidModelCreateRequest,
   validateCheckpointDeleteRequest,
   validateDetokenizeRequest,
+  validateJobListQuery,
   validateListQuery,
   validateModelCreateRequest,
   validateTokenizeRequest,
 } from './model.ts';
 export type * from './public.ts';
+export { tokenIdFaults } from './rules/vocabulary.ts';
 export { checkSftRequest, validateLogRequest, validateTrainingJobRequest } from './trajectory-requests.ts';
 export type * from './valid-chat-request.ts';
 export { atTheDoor, type DoorOptions } from './validate.ts';

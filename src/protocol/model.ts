@@ -3,10 +3,12 @@ import { fault, invalidRequest, throwFaults } from './faults.ts';
 import type {
   CheckpointDeleteRequest,
   DetokenizeRequest,
+  JobListQuery,
   ListQuery,
   ModelCreateRequest,
   TokenizeRequest,
 } from './generated/request-types.ts';
+import type { TrainingJobStatus } from './resources.ts';
 import { atTheDoor, type DoorOptions, type RequestName, schemaFaults, unknownFields } from './validate.ts';
 
 /** A valid request to create a model. */
@@ -21,6 +23,12 @@ export type ValidListQuery = {
   readonly after: string | null;
   readonly limit: number;
   readonly order: 'asc' | 'desc';
+};
+
+/** A valid question for a page of the training jobs. */
+export type ValidJobListQuery = ValidListQuery & {
+  readonly model_id: string | null;
+  readonly status: TrainingJobStatus | null;
 };
 
 /** Checks the request for a new model. Throws `INVALID_REQUEST` with all faults. */
@@ -64,9 +72,25 @@ export function validateListQuery(input: unknown, options: DoorOptions = {}): Va
   return { after: after ?? null, limit: limit ?? 20, order: order ?? 'desc' };
 }
 
+/** Checks which page of the training jobs is wanted. Throws `INVALID_REQUEST` with all faults. */
+export function validateJobListQuery(input: unknown, options: DoorOptions = {}): ValidJobListQuery {
+  const { after, limit, order, model_id, status } = validated(
+    'JobListQuery',
+    input ?? {},
+    options,
+  ) as JobListQuery;
+  return {
+    after: after ?? null,
+    limit: limit ?? 20,
+    order: order ?? 'desc',
+    model_id: model_id?.toLowerCase() ?? null,
+    status: status ?? null,
+  };
+}
+
 function validated(name: RequestName, input: unknown, options: DoorOptions): unknown {
   return atTheDoor(input, () => {
-    const faults = schemaFaults(name, input, unknownFields(options));
+    const faults = schemaFaults(name, input, unknownFields(options), options.onDropped);
     if (faults.count > 0) throw invalidRequest(faults);
     return input;
   });

@@ -110,8 +110,9 @@ export interface TrainingJobInfo {
 export interface TrainingResult {
   readonly job_id: string;
   readonly model_id: string;
-  /** The checkpoint it left. */
+  /** The checkpoint it left. Without a gradient, for example with equal rewards, it is the one that it began with. */
   readonly step: number;
-  readonly checkpoint_id: string;
+  /** Null for step 0, the model without an adapter. */
+  readonly checkpoint_id: string | null;
   readonly metrics: MetricValues;
 }

@@ -41,7 +41,7 @@ function validateGroups(
   options: DoorOptions,
 ): unknown {
   return atTheDoor(input, () => {
-    const found = schemaFaults(name, input, unknownFields(options));
+    const found = schemaFaults(name, input, unknownFields(options), options.onDropped);
     if (found.count > 0) throw invalidRequest(found);
     throwFaults(freeFormFaults((input as LogRequest).trajectory_groups));
     return input;

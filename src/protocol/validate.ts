@@ -1,10 +1,12 @@
 /** Any input -> the faults that its schema finds. The only file that meets the compiled validators. */
+import { distance } from 'fastest-levenshtein';
 import { messageOf, OnpolicyError } from '../errors.ts';
-import { type Faults, pathWords, type SchemaError, toFaults } from './faults.ts';
+import { closestName, type Faults, pathWords, type SchemaError, toFaults } from './faults.ts';
 import {
   ChatCompletionRequest,
   CheckpointDeleteRequest,
   DetokenizeRequest,
+  JobListQuery,
   ListQuery,
   LogRequest,
   ModelCreateRequest,
@@ -19,6 +21,7 @@ const validators = {
   ChatCompletionRequest,
   CheckpointDeleteRequest,
   DetokenizeRequest,
+  JobListQuery,
   ListQuery,
   LogRequest,
   ModelCreateRequest,
@@ -33,6 +36,10 @@ export type DoorOptions = {
   readonly wire?: boolean;
   /** With `wire`, for an input that no one else uses: unknown fields are deleted from it. */
   readonly dropUnknown?: boolean;
+  /** With `wire`: unknown fields are faults nevertheless. */
+  readonly refuseUnknown?: boolean;
+  /** With `dropUnknown`: called with the path of each field that is deleted. */
+  readonly onDropped?: (path: string) => void;
 };
 
 /** Requests that have a schema. */
@@ -45,31 +52,52 @@ const ALWAYS_STRICT = '/logits_processors/';
 export type UnknownFields = 'fault' | 'ignore' | 'drop';
 
 /** Checks an input against its schema. */
-export function schemaFaults(name: RequestName, input: unknown, unknown: UnknownFields): Faults {
+export function schemaFaults(
+  name: RequestName,
+  input: unknown,
+  unknown: UnknownFields,
+  onDropped?: (path: string) => void,
+): Faults {
   const validator = validators[name] as unknown as Validator;
   if (validator(input)) return { listed: [], count: 0 };
   const errors = validator.errors!;
   validator.errors = null; // errors hold the caller's values
-  const faults = toFaults(errors.filter((error) => !isPardoned(error, unknown !== 'fault')));
-  if (unknown === 'drop' && faults.count === 0) for (const error of errors) dropField(error);
+  const faults = toFaults(errors.filter((error) => !isPardoned(error, unknown)));
+  if (unknown === 'drop' && faults.count === 0) for (const error of errors) dropField(error, onDropped);
   return faults;
 }
 
-function dropField({ keyword, params, data }: SchemaError): void {
-  if (keyword === 'additionalProperties')
-    delete (data as Record<string, unknown>)[String(params['additionalProperty'])];
+function dropField(
+  { keyword, instancePath, params, data }: SchemaError,
+  onDropped?: (path: string) => void,
+): void {
+  if (keyword !== 'additionalProperties') return;
+  const name = String(params['additionalProperty']);
+  delete (data as Record<string, unknown>)[name];
+  onDropped?.(`${instancePath.slice(1).replaceAll('/', '.')}.${name}`.replace(/^\./, ''));
 }
 
 /** What the options of a door say of unknown fields. */
-export function unknownFields({ wire, dropUnknown }: DoorOptions): UnknownFields {
-  if (!wire) return 'fault';
+export function unknownFields({ wire, dropUnknown, refuseUnknown }: DoorOptions): UnknownFields {
+  if (!wire || refuseUnknown) return 'fault';
   return dropUnknown ? 'drop' : 'ignore';
 }
 
-function isPardoned({ keyword, instancePath, params, data }: SchemaError, ignoreUnknown: boolean): boolean {
+function isPardoned(error: SchemaError, unknown: UnknownFields): boolean {
+  const { keyword, instancePath, params, data, parentSchema } = error;
   if (keyword !== 'additionalProperties') return false;
-  if (ignoreUnknown && !instancePath.startsWith(ALWAYS_STRICT)) return true;
-  return (data as Record<string, unknown>)[String(params['additionalProperty'])] === undefined;
+  const name = String(params['additionalProperty']);
+  if ((data as Record<string, unknown>)[name] === undefined) return true;
+  if (unknown === 'fault' || instancePath.startsWith(ALWAYS_STRICT)) return false;
+  return unknown === 'ignore' || !isMisspelt(name, Object.keys(parentSchema.properties ?? {}));
+}
+
+/** Whether a name is most likely meant to be a known one. Short names are near too many others. */
+function isMisspelt(name: string, known: readonly string[]): boolean {
+  const near = name.length < 4 ? null : closestName(name, known);
+  if (near === null || near.length < 4) return false;
+  const plain = (text: string): string => text.toLowerCase().replaceAll(/[_-]/g, '');
+  return distance(plain(name), plain(near)) <= (near.length < 8 ? 1 : 2);
 }
 
 /** Checks an input. What the input itself throws while it is read, a getter for example, becomes a fault at its place. */

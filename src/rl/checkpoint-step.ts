@@ -4,7 +4,7 @@ import { createReadStream } from 'node:fs';
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { setImmediate } from 'node:timers/promises';
-import { flushFolder, storeFailed, writeFlushed } from '../common/index.ts';
+import { flushFolder, replaceFile, storeFailed, writeFlushed } from '../common/index.ts';
 import { OnpolicyError } from '../errors.ts';
 import type { Metrics } from './metrics.ts';
 import type { Trainer } from './trainer.ts';
@@ -24,11 +24,19 @@ export type StepFacts = {
 type FileFacts = { readonly bytes: number; readonly sha256: string };
 
 const FACTS_FILE = 'checkpoint.json';
+/** Holds the highest step that was ever written. */
+const NEWEST_FILE = 'newest-step';
 const TEMPORARY = '.incomplete-';
 
 /** The folder of a step. */
 export function stepFolder(checkpoints: string, step: number): string {
   return path.join(checkpoints, String(step).padStart(6, '0'));
+}
+
+/** The number of the next step: above all that were ever written, also deleted ones. */
+export async function nextStep(checkpoints: string): Promise<number> {
+  const newest = await fs.readFile(path.join(checkpoints, NEWEST_FILE), 'utf8').catch(() => '0');
+  return Math.max((await listSteps(checkpoints)).at(-1) ?? 0, Number.parseInt(newest, 10) || 0) + 1;
 }
 
 /** The steps that are complete, in order. Leftovers of crashed jobs are none. */
@@ -40,20 +48,41 @@ export async function listSteps(checkpoints: string): Promise<number[]> {
     .sort((a, b) => a - b);
 }
 
-/** Writes a step: into a temporary folder, flushed, then renamed. Fails when the step exists. */
-export async function writeStep(checkpoints: string, trainer: Trainer, facts: StepFacts): Promise<string> {
+/**
+ * Writes a step: into a temporary folder, flushed, then renamed. Fails when the step exists.
+ * @param probe called with the complete folder; what it throws keeps the step from being published
+ */
+export async function writeStep(
+  checkpoints: string,
+  trainer: Trainer,
+  facts: StepFacts,
+  probe: (folder: string) => Promise<void> = async () => {},
+): Promise<string> {
   await fs.mkdir(checkpoints, { recursive: true });
   const target = stepFolder(checkpoints, facts.step);
   const temporary = path.join(checkpoints, `${TEMPORARY}${facts.id}`);
+  const discard = (): Promise<void> => fs.rm(temporary, { recursive: true, force: true });
   try {
     await trainer.save(temporary);
     const content = { format: 1, ...facts, files: await hashFiles(temporary) };
     await writeFlushed(path.join(temporary, FACTS_FILE), [`${JSON.stringify(content, null, 2)}\n`]);
     await flushFolder(temporary);
+  } catch (cause) {
+    await discard();
+    throw storeFailed(`cannot write the checkpoint ${target}`, cause);
+  }
+  try {
+    await probe(temporary);
+  } catch (cause) {
+    await discard();
+    throw cause;
+  }
+  try {
+    await replaceFile(path.join(checkpoints, NEWEST_FILE), `${facts.step}\n`);
     await fs.rename(temporary, target);
     await flushFolder(checkpoints);
   } catch (cause) {
-    await fs.rm(temporary, { recursive: true, force: true });
+    await discard();
     throw storeFailed(`cannot write the checkpoint ${target}`, cause);
   }
   return target;

@@ -10,7 +10,7 @@ import { Averages, type Metrics } from './metrics.ts';
 import type { TrainingRow } from './pack.ts';
 import { needsReference, type TrainingSettings } from './settings.ts';
 import type { ChatTokenizer } from './tokens.ts';
-import type { Trainer } from './trainer.ts';
+import type { PackedRow, Trainer } from './trainer.ts';
 import type { TrajectoryGroup } from './trajectory.ts';
 
 /** What happens while a job runs: the wire's events before they get their id and time. */
@@ -35,12 +35,21 @@ export type StepTools = {
 /** Failed steps in a row after which a job gives up. */
 const MAX_SKIPPED_IN_A_ROW = 3;
 
+/** What a job did before its checkpoint. */
+export type WorkDone = {
+  readonly metrics: Metrics;
+  /** Gradient steps that changed the adapter. */
+  readonly updates: number;
+  /** A row that it trained on; null without one. */
+  readonly probe: PackedRow | null;
+};
+
 /** Runs the gradient steps of one job and returns its metrics. The trainer's adapter and optimizer state are then new. */
 export async function trainOnGroups(
   groups: readonly TrajectoryGroup[],
   settings: TrainingSettings,
   tools: StepTools,
-): Promise<Metrics> {
+): Promise<WorkDone> {
   const { trainer, signal } = tools;
   const abort = () => trainer.abort();
   signal?.addEventListener('abort', abort);
@@ -58,10 +67,14 @@ export async function trainOnGroups(
     const seconds = (tools.now() - start) / 1000;
     const tokens = batch.metrics['data/step_packed_tokens']!;
     return {
-      ...batch.metrics,
-      ...metrics,
-      'time/step_trainer_s': seconds,
-      'throughput/train_tok_per_s': seconds > 0 ? tokens / seconds : 0,
+      metrics: {
+        ...batch.metrics,
+        ...metrics,
+        'time/step_trainer_s': seconds,
+        'throughput/train_tok_per_s': seconds > 0 ? tokens / seconds : 0,
+      },
+      updates: stepCount - metrics['train/skipped_steps']!,
+      probe: rows[0]?.row ?? null,
     };
   } finally {
     signal?.removeEventListener('abort', abort);
@@ -146,7 +159,7 @@ async function takeSteps(
     tools.emit({ type: 'gradient_step', gradient_step: start / perStep + 1, metrics });
     if (skippedInARow >= MAX_SKIPPED_IN_A_ROW)
       throw new OnpolicyError(
-        'BACKEND_FAILED',
+        'TRAINING_DIVERGED',
         `${skippedInARow} gradient steps in a row had a loss or gradient that is not finite; a lower learning_rate may help`,
       );
   }

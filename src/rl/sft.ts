@@ -1,10 +1,11 @@
 /** Conversations with the answers to learn -> gradient steps of cross-entropy on an opened trainer. */
 import { setImmediate } from 'node:timers/promises';
 import { atTheDoor, fault, throwFaults } from '../protocol/index.ts';
-import { Averages, type Metrics } from './metrics.ts';
+import { Averages } from './metrics.ts';
 import { defaultRowLength, packRows, type WeightedSequence } from './pack.ts';
-import { failIfAborted, type StepTools } from './policy-steps.ts';
+import { failIfAborted, type StepTools, type WorkDone } from './policy-steps.ts';
 import { trajectoryTokens } from './tokens.ts';
+import type { PackedRow } from './trainer.ts';
 import type { TrajectoryMessage } from './trajectory.ts';
 
 /** One conversation; its assistant turns are what is learned. */
@@ -51,7 +52,7 @@ export async function trainOnExamples(
   data: readonly SftExample[],
   settings: SftSettings,
   tools: StepTools,
-): Promise<Metrics> {
+): Promise<WorkDone> {
   const { trainer, signal } = tools;
   const abort = () => trainer.abort();
   signal?.addEventListener('abort', abort);
@@ -65,10 +66,12 @@ export async function trainOnExamples(
     const counts = { 'data/step_num_trajectories': sequences.length, 'data/step_num_groups_submitted': 0 };
     tools.emit({ type: 'training_started', gradient_steps: stepCount, metrics: counts });
     const averages = new Averages();
+    let probe: PackedRow | null = null;
     let [tokenCount, trainedCount, skippedCount] = [0, 0, 0];
     for (let step = 0; step < stepCount; step++) {
       const from = (step % stepsPerEpoch) * settings.batch_size;
       const { rows } = packRows(sequences.slice(from, from + settings.batch_size).flat(), length);
+      probe ??= rows[0]?.row ?? null;
       const targetCount = rows.reduce((sum, { row }) => sum + row.targetTokens.length, 0);
       let loss = 0;
       for (const { row } of rows) {
@@ -88,7 +91,7 @@ export async function trainOnExamples(
       tools.emit({ type: 'gradient_step', gradient_step: step + 1, metrics });
     }
     const seconds = (tools.now() - start) / 1000;
-    return {
+    const metrics = {
       ...counts,
       ...averages.read(),
       'train/skipped_steps': skippedCount,
@@ -97,6 +100,7 @@ export async function trainOnExamples(
       'time/step_trainer_s': seconds,
       'throughput/train_tok_per_s': seconds > 0 ? tokenCount / seconds : 0,
     };
+    return { metrics, updates: trainedCount > 0 ? stepCount - skippedCount : 0, probe };
   } finally {
     signal?.removeEventListener('abort', abort);
   }

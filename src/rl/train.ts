@@ -1,17 +1,20 @@
 /** A job request and a model's checkpoint folder -> the next checkpoint: load, train, write, and say what happened. */
 import { randomUUID } from 'node:crypto';
-import { fromNative } from '../errors.ts';
+import { setImmediate } from 'node:timers/promises';
+import { fromNative, OnpolicyError } from '../errors.ts';
 import { readAdapter } from './checkpoint-files.ts';
 import {
   hashOf,
   listSteps,
+  nextStep,
+  readFacts,
   removeLeftovers,
   type StepFacts,
   stepFolder,
   writeStep,
 } from './checkpoint-step.ts';
 import type { Metrics } from './metrics.ts';
-import { type StepTools, trainOnGroups } from './policy-steps.ts';
+import { type StepTools, trainOnGroups, type WorkDone } from './policy-steps.ts';
 import type { TrainingSettings } from './settings.ts';
 import { type SftExample, type SftSettings, trainOnExamples } from './sft.ts';
 import type { TrajectoryGroup } from './trajectory.ts';
@@ -22,10 +25,16 @@ export type TrainTools = Omit<StepTools, 'readReference'> & {
   readonly checkpoints: string;
   /** The id of the checkpoint that a job leaves, from its step. Default: a random UUID. */
   readonly checkpointId?: ((step: number) => string) | undefined;
+  /** Scores something with the checkpoint in a folder before it is published, and throws what is wrong with it. */
+  readonly probe?: ((folder: string) => Promise<void>) | undefined;
 };
 
-/** How a job ended. */
-export type TrainResult = StepFacts & { readonly folder: string };
+/** How a job ended: with a new checkpoint, or without a gradient where it began. */
+export type TrainResult = Pick<StepFacts, 'step' | 'metrics'> & {
+  /** Null for step 0, the model itself. */
+  readonly id: string | null;
+  readonly folder: string | null;
+};
 
 /** Reinforcement learning: trains on groups of scored trajectories and leaves a checkpoint at the next step. */
 export function train(
@@ -53,11 +62,14 @@ export function sft(
   );
 }
 
-/** Restores the last step, or a fresh adapter; trains; writes the next step. A failure leaves folder and trainer as before. */
+/**
+ * Restores the last step, or a fresh adapter; trains; writes the next step. A failure leaves folder and trainer as before. Without a
+ * gradient there is nothing to write.
+ */
 async function runJob(
   data: () => readonly unknown[],
   tools: TrainTools,
-  work: () => Promise<Metrics>,
+  work: () => Promise<WorkDone>,
 ): Promise<TrainResult> {
   const { checkpoints, trainer, emit } = tools;
   await removeLeftovers(checkpoints);
@@ -65,13 +77,12 @@ async function runJob(
   const restore = () => (last === undefined ? trainer.reset() : trainer.load(stepFolder(checkpoints, last)));
   try {
     await restore();
-    const metrics = await work();
-    const step = (last ?? 0) + 1;
-    const id = tools.checkpointId?.(step) ?? randomUUID();
-    const facts = { id, step, metrics, trajectory_hash: await hashOf(data()) };
-    const folder = await writeStep(checkpoints, trainer, facts);
-    emit({ type: 'training_ended', step: facts.step, metrics });
-    return { ...facts, folder };
+    const done = await work();
+    const { metrics } = done;
+    const result =
+      done.updates > 0 ? await publish(done, data, tools) : await keep(last, metrics, checkpoints);
+    emit({ type: 'training_ended', step: result.step, metrics });
+    return result;
   } catch (error) {
     const failure = fromNative(error);
     // The trainer may serve further jobs: undo the steps of this one.
@@ -79,4 +90,41 @@ async function runJob(
     emit({ type: 'training_failed', code: failure.code, message: failure.message });
     throw failure;
   }
+}
+
+/** Writes the next step, when its numbers are finite and it scores with finite numbers. */
+async function publish(
+  { metrics, probe: row }: WorkDone,
+  data: () => readonly unknown[],
+  { checkpoints, trainer, checkpointId, probe }: TrainTools,
+): Promise<TrainResult> {
+  for (const [name, { a, b }] of Object.entries(trainer.adapter())) {
+    if (!a.every(Number.isFinite) || !b.every(Number.isFinite))
+      throw diverged(`the adapter of ${name} is not finite`);
+    await setImmediate();
+  }
+  const scored = row && (await trainer.forward(row, { gradients: false }));
+  if (scored && !scored.logprobs.every(Number.isFinite)) throw diverged('it scores with no finite numbers');
+  const step = await nextStep(checkpoints);
+  const id = checkpointId?.(step) ?? randomUUID();
+  const facts = { id, step, metrics, trajectory_hash: await hashOf(data()) };
+  const folder = await writeStep(checkpoints, trainer, facts, probe);
+  return { ...facts, folder };
+}
+
+/** The result of a job without a gradient: the step that it began with. */
+async function keep(last: number | undefined, metrics: Metrics, checkpoints: string): Promise<TrainResult> {
+  if (metrics['train/skipped_steps']) throw diverged('no gradient step had a finite loss and gradient');
+  if (last === undefined) return { id: null, step: 0, metrics, folder: null };
+  const { id } = await readFacts(checkpoints, last);
+  return { id, step: last, metrics, folder: stepFolder(checkpoints, last) };
+}
+
+/** The error of a checkpoint that must not answer. */
+export function diverged(reason: string, cause?: unknown): OnpolicyError {
+  return new OnpolicyError(
+    'TRAINING_DIVERGED',
+    `the checkpoint is not published: ${reason}; a lower learning_rate may help`,
+    { cause },
+  );
 }

@@ -49,12 +49,12 @@ export type Trajectory = {
 /** Attempts at one task: rewards are compared within a group. */
 export type TrajectoryGroup = { readonly trajectories: readonly Trajectory[] };
 
-/** Whether an entry is a choice: it has a message, and says how or where it ended. */
+/** Whether an entry is a choice: it has a message. */
 export function isChoice(entry: TrajectoryMessage | TrajectoryChoice): entry is TrajectoryChoice {
   return (
     typeof entry === 'object' &&
     entry !== null &&
     typeof (entry as TrajectoryChoice).message === 'object' &&
-    ('finish_reason' in entry || 'index' in entry)
+    (entry as TrajectoryChoice).message !== null
   );
 }

@@ -33,11 +33,15 @@ export async function trainLoop<Task>(options: TrainLoopOptions<Task>): Promise<
   return await new TrainLoop(options).run();
 }
 
+/** A loop whose jobs never have a gradient ends after so many. */
+const MOST_DRY_JOBS = 20;
+
 /** The loop's position is the model's step; the rest is read from the log of the model. */
 class TrainLoop<Task> {
   readonly #options: TrainLoopOptions<Task>;
   readonly #counts: LoopCounts;
   readonly #evaluations: Evaluation[] = [];
+  #dryJobs = 0; // in a row, that left the step as it was
 
   constructor(options: TrainLoopOptions<Task>) {
     this.#counts = checkLoopOptions(options);
@@ -52,7 +56,17 @@ class TrainLoop<Task> {
       if (evaluate && (step % this.#counts.every === 0 || step >= until.steps)) await this.#evaluate(step);
       const reason = step >= until.steps ? 'steps' : this.#reasonToStop(step);
       if (reason) return { reason, step, best: this.#best(), evaluations: this.#evaluations };
-      step = await this.#train(step);
+      const next = await this.#train(step);
+      this.#dryJobs = next === step ? this.#dryJobs + 1 : 0;
+      if (this.#dryJobs === MOST_DRY_JOBS)
+        throw new OnpolicyError(
+          'INVALID_REQUEST',
+          `tasks: ${MOST_DRY_JOBS} jobs in a row had rewards without a difference`,
+          {
+            param: 'tasks',
+          },
+        );
+      step = next;
     }
   }
 
@@ -76,7 +90,7 @@ class TrainLoop<Task> {
     let wanted = this.#tasksOf(step);
     let left = refill;
     for (let round = 0; wanted.length > 0; round++) {
-      const seed = seedOf(this.#seed, step, round);
+      const seed = seedOf(this.#seed, step, round, ...(this.#dryJobs === 0 ? [] : [this.#dryJobs]));
       groups.push(...(await this.#gather(wanted, step, seed, this.#options.rollout, {})));
       const missing = Math.min(left, groupsPerStep - groups.filter(hasSignal).length);
       left -= missing;
@@ -94,7 +108,7 @@ class TrainLoop<Task> {
     const { groupsPerStep } = this.#counts;
     const orders = new Map<number, number[]>(); // by how often all tasks were used before
     return Array.from({ length: groupsPerStep }, (_, i) => {
-      const place = step * groupsPerStep + i;
+      const place = (step + this.#dryJobs) * groupsPerStep + i;
       const epoch = Math.floor(place / tasks.length);
       const order = orders.get(epoch) ?? shuffled(tasks.length, this.#seed, epoch);
       orders.set(epoch, order);

@@ -8,6 +8,7 @@ import type {
   Page,
   TrainingJobEvent,
   TrainingJobInfo,
+  ValidJobListQuery,
   ValidListQuery,
 } from '../protocol/index.ts';
 import type { JobEvent } from '../rl/index.ts';
@@ -109,6 +110,31 @@ export class Jobs {
     if (!record) return null;
     if (ENDED.has(record.status) || (await this.#home.isWriting(record.session))) return toInfo(record);
     return toInfo({ ...record, status: 'failed', error: INTERRUPTED });
+  }
+
+  /** A page of the jobs in these folders of models, by the time of their creation. */
+  async list(
+    { after, limit, order, status }: ValidJobListQuery,
+    modelFolders: readonly string[],
+  ): Promise<Page<TrainingJobInfo>> {
+    const ids: string[] = [];
+    for (const folder of modelFolders) {
+      const names = await fs.readdir(path.join(folder, 'jobs')).catch(ifMissing([] as string[]));
+      ids.push(...names.filter(isId));
+    }
+    ids.sort(); // they begin with their time
+    if (order === 'desc') ids.reverse();
+    const found: TrainingJobInfo[] = [];
+    const cursor = after?.toLowerCase() ?? null;
+    for (const id of ids) {
+      const isBehind = cursor === null || (order === 'asc' ? id > cursor : id < cursor);
+      const job = isBehind ? await this.read(id, modelFolders) : null;
+      if (job && (status === null || job.status === status)) found.push(job);
+      if (found.length > limit) break;
+    }
+    const data = found.slice(0, limit);
+    const [first_id, last_id] = [data[0]?.id ?? null, data.at(-1)?.id ?? null];
+    return { object: 'list', data, has_more: found.length > limit, first_id, last_id };
   }
 
   /** A page of a job's events, in the order they happened. */

@@ -9,6 +9,7 @@ import type {
   Page,
   TrainingJobEvent,
   TrainingJobInfo,
+  ValidJobListQuery,
   ValidListQuery,
   ValidModelCreateRequest,
 } from '../protocol/index.ts';
@@ -134,6 +135,11 @@ export class Store {
     return this.#checkpoints.folder(modelId.toLowerCase());
   }
 
+  /** The steps of a model that have a checkpoint, in order. */
+  async checkpointSteps(modelId: string): Promise<readonly number[]> {
+    return await this.#checkpoints.steps(modelId.toLowerCase());
+  }
+
   /** The id for a new checkpoint; it works as a cursor. */
   newCheckpointId(modelId: string, step: number): string {
     return placedId(modelId.toLowerCase(), step);
@@ -241,6 +247,16 @@ export class Store {
     const job = await this.#jobs.read(id, await this.#modelFolders());
     if (!job) throw noJob(id);
     return job;
+  }
+
+  /** A page of the training jobs of one model or all. @throws OnpolicyError `MODEL_NOT_FOUND` */
+  async listJobs(query: ValidJobListQuery): Promise<Page<TrainingJobInfo>> {
+    const { model_id } = query;
+    const folders =
+      model_id === null
+        ? await this.#modelFolders()
+        : [this.#models.folder((await this.#getRecord(model_id)).id)];
+    return await this.#jobs.list(query, folders);
   }
 
   /** A page of a job's events, oldest first. @throws OnpolicyError `NOT_FOUND` */

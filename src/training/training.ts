@@ -7,6 +7,7 @@ import {
   type TrainingJobInfo,
   type TrainingJobRequest,
   type TrainingResult,
+  validateJobListQuery,
   validateListQuery,
 } from '../protocol/index.ts';
 import {
@@ -24,7 +25,9 @@ import type { CallOptions, TrainingJob, TrainingJobsResource } from '../service.
 import type { Store } from '../store/index.ts';
 import { Queue } from '../store/index.ts';
 import { createChatTokenizer } from './chat-tokenizer.ts';
+import { probeCheckpoint } from './probe.ts';
 import { RunningJob } from './running-job.ts';
+import { requireTrainable, type TrainableModel } from './trainable.ts';
 import { type TrainerSettings, Trainers } from './trainers.ts';
 
 /** What training works with. */
@@ -37,6 +40,12 @@ export type TrainingContext = {
   readonly onCheckpoint: (modelId: string) => Promise<void>;
 };
 
+/** Settings of a job, and what it requires of its model. */
+type JobPlan = {
+  readonly settings: Readonly<Record<string, unknown>>;
+  readonly require: (model: TrainableModel) => void;
+};
+
 type Work = (tools: TrainTools) => Promise<TrainResult>;
 
 /** The training jobs of one runtime. */
@@ -46,6 +55,7 @@ export class Training {
   readonly #queue = new Queue();
   readonly #running = new Map<string, RunningJob>(); // and queued, by id
   #lossPool: LossPool | null = null;
+  #probes = 0;
 
   constructor(context: TrainingContext) {
     this.#context = context;
@@ -57,7 +67,8 @@ export class Training {
     options: CallOptions,
   ): Promise<TrainingJob> {
     const settings = resolveSettings(experimental_config ?? {});
-    return await this.#submit(model_id, settings, options, (tools) =>
+    const require = (model: TrainableModel): void => requireTrainable(trajectory_groups, settings, model);
+    return await this.#submit(model_id, { settings, require }, options, (tools) =>
       train({ groups: trajectory_groups, settings }, tools),
     );
   }
@@ -65,11 +76,15 @@ export class Training {
   /** Supervised learning on given answers. Resolves when the job is queued. */
   async sft(request: SftRequest, options: CallOptions = {}): Promise<TrainingJob> {
     const { model_id, data, settings } = validateSftRequest(request);
-    return await this.#submit(model_id, settings, options, (tools) => sft({ data, settings }, tools));
+    const require = (): void => {}; // its tokens are made here
+    return await this.#submit(model_id, { settings, require }, options, (tools) =>
+      sft({ data, settings }, tools),
+    );
   }
 
   /** Jobs by id, also those of earlier processes. */
   readonly jobs: TrainingJobsResource = {
+    list: async (query) => await this.#context.store().listJobs(validateJobListQuery(query)),
     retrieve: async (id) => await this.#context.store().readJob(id),
     events: async (id, query) => await this.#context.store().readEvents(id, validateListQuery(query)),
     cancel: (id) => this.#cancel(id),
@@ -87,7 +102,7 @@ export class Training {
 
   async #submit(
     modelId: string,
-    settings: Readonly<Record<string, unknown>>,
+    { settings, require }: JobPlan,
     { signal }: CallOptions,
     work: Work,
   ): Promise<TrainingJob> {
@@ -96,6 +111,7 @@ export class Training {
     const model = await store.getModel(modelId);
     const base = await this.#context.models.get(model.base_model, signal);
     requireGguf(base, 'model_id');
+    require({ vocabSize: base.tokenizer.vocabSize, steps: await store.checkpointSteps(model.id) });
     const stop = new AbortController();
     const record = await store.createJob(model.id, {
       config: settings,
@@ -131,6 +147,7 @@ export class Training {
           tokenizer,
           lossPool,
           checkpoints: store.checkpointsFolder(model.id),
+          probe: (folder) => probeCheckpoint(base, folder, job.signal, this.#probes++),
           checkpointId: (next) => store.newCheckpointId(model.id, next),
           emit: (event) => job.emit(event),
           signal: job.signal,

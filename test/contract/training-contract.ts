@@ -153,6 +153,33 @@ export function trainingContract(
       await service.models.delete(model_id);
     });
 
+    it('lists jobs by model and status', async () => {
+      const [one, other] = [
+        await service.models.create({ base_model }),
+        await service.models.create({ base_model }),
+      ];
+      const start = async (model_id: string) => {
+        const job = await service.train({ model_id, trajectory_groups: GROUPS });
+        await job.done;
+        return job.id;
+      };
+      const first = await start(one.id);
+      const second = await start(other.id);
+      const third = await start(one.id);
+      const idsOf = async (query: Parameters<typeof service.trainingJobs.list>[0]) =>
+        (await service.trainingJobs.list(query)).data.map(({ id }) => id);
+      expect(await idsOf({ model_id: one.id, order: 'asc' })).toEqual([first, third]);
+      expect(await idsOf({ model_id: one.id, status: 'completed' })).toEqual([third, first]);
+      expect(await idsOf({ model_id: one.id, status: 'failed' })).toEqual([]);
+      expect(await idsOf({ model_id: one.id, order: 'asc', after: first })).toEqual([third]);
+      const page = await service.trainingJobs.list({ limit: 1, model_id: one.id });
+      expect(page).toMatchObject({ has_more: true, first_id: third, last_id: third });
+      expect(await idsOf({ limit: 100 })).toEqual(expect.arrayContaining([first, second, third]));
+      const wrong = service.trainingJobs.list({ status: 'done' as never });
+      expect(await failureOf(wrong)).toMatchObject({ code: 'INVALID_REQUEST', param: 'status' });
+      for (const { id } of [one, other]) await service.models.delete(id);
+    });
+
     it('cancels', async () => {
       const { id: model_id } = await service.models.create({ base_model });
       const job = await service.train({ model_id, trajectory_groups: GROUPS });

@@ -15,6 +15,7 @@ import {
   type TrainingResult,
   validateChatRequest,
   validateCheckpointDeleteRequest,
+  validateJobListQuery,
   validateListQuery,
   validateLogRequest,
   validateModelCreateRequest,
@@ -282,6 +283,15 @@ export function createMemoryService(options: MemoryServiceOptions = {}): MemoryS
       },
     },
     trainingJobs: {
+      async list(query) {
+        begin('trainingJobs.list');
+        const { model_id, status, ...page } = validateJobListQuery(query);
+        const all = [...jobs.values()].map(({ info }) => info);
+        const chosen = all.filter(
+          (info) => (model_id ?? info.model_id) === info.model_id && (status ?? info.status) === info.status,
+        );
+        return pageOf(chosen, page);
+      },
       async retrieve(id) {
         begin('trainingJobs.retrieve');
         return jobOf(id).info;

@@ -258,6 +258,70 @@ describe('bodies', () => {
   });
 });
 
+describe('fields that nobody knows', () => {
+  const post = (of: ReturnType<typeof openHandler>['handler'], more: object) =>
+    ask(of, 'POST', '/v1/chat/completions', { body: { ...HELLO, ...more } });
+
+  it('are ignored, and listed in a header', async () => {
+    const { handler } = openHandler();
+    const answer = await post(handler, {
+      mystery: 1,
+      'a\nb': 2,
+      messages: [{ role: 'user', content: 'a', flavour: 'x' }],
+    });
+    expect(answer.status).toBe(200);
+    const listed = answer.headers.get('x-ignored-fields')!.split(', ');
+    expect(listed.sort()).toEqual(['a%0Ab', 'messages.0.flavour', 'mystery']);
+    expect((await post(handler, {})).headers.get('x-ignored-fields')).toBeNull();
+  });
+
+  it.each(['temprature', 'maxTokens', 'top-p', 'Stream', 'structured_output', 'reponse_format'])(
+    'are refused when they are misspelt: %s',
+    async (name) => {
+      const { status, body } = await post(openHandler().handler, { [name]: 1 });
+      expect([status, (body as { error: { param: string } }).error.param]).toEqual([400, name]);
+    },
+  );
+
+  it.each(['id', 'foo', 'best_of', 'frequency', 'provider', 'caching'])(
+    'are no misspelt ones: %s',
+    async (name) => {
+      const answer = await post(openHandler().handler, { [name]: 1 });
+      expect([answer.status, answer.headers.get('x-ignored-fields')]).toEqual([200, name]);
+    },
+  );
+
+  it('are refused where the server says so', async () => {
+    const { handler } = openHandler({ unknownFields: 'refuse' });
+    const { status, body } = await post(handler, { mystery: 1 });
+    expect([status, (body as { error: { param: string } }).error.param]).toEqual([400, 'mystery']);
+    expect((await post(handler, {})).status).toBe(200);
+  });
+
+  it.each<[string, unknown, object]>([
+    ['guided_json', { type: 'string' }, { structured_outputs: { json: { type: 'string' } } }],
+    ['guided_regex', 'a+', { structured_outputs: { regex: 'a+' } }],
+    ['guided_choice', ['a', 'b'], { structured_outputs: { choice: ['a', 'b'] } }],
+    ['guided_grammar', 'root ::= "a"', { structured_outputs: { grammar: 'root ::= "a"' } }],
+    ['vllm_xargs', { a: 1 }, { inference_xargs: { a: 1 } }],
+  ])('%s means its successor', async (name, value, successor) => {
+    const requests: object[] = [];
+    const { service } = openHandler();
+    const handler = createHandler({
+      ...service,
+      createCompletion: (async (request: object) => {
+        requests.push(request);
+        return await service.createCompletion(HELLO as never);
+      }) as never,
+    });
+    expect((await post(handler, { [name]: value })).status).toBe(200);
+    expect((await post(handler, { [name]: null })).status).toBe(200);
+    expect(requests).toEqual([{ ...HELLO, ...successor }, HELLO]);
+    const both = await post(handler, { [name]: value, ...successor });
+    expect([both.status, (both.body as { error: { param: string } }).error.param]).toEqual([400, name]);
+  });
+});
+
 describe('request ids', () => {
   const { handler } = openHandler();
   const idsOf = async (headers: Record<string, string>, more: object = {}) => {

@@ -2,12 +2,13 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { listSteps, readFacts } from '../../src/rl/checkpoint-step.ts';
+import { listSteps, readFacts, stepFolder } from '../../src/rl/checkpoint-step.ts';
 import { policyLoss } from '../../src/rl/loss.ts';
 import type { LossPool } from '../../src/rl/loss-pool.ts';
 import type { JobEvent } from '../../src/rl/policy-steps.ts';
 import { rateAt } from '../../src/rl/sft.ts';
 import type { ChatTokenizer } from '../../src/rl/tokens.ts';
+import { diverged, type TrainTools } from '../../src/rl/train.ts';
 import type { TrajectoryGroup, TrajectoryMessage } from '../../src/rl/trajectory.ts';
 import { type FakeTrainer, fakeTrainer } from './fake-trainer.ts';
 import { sft, train } from './training.ts';
@@ -110,13 +111,63 @@ describe('train', () => {
     });
   });
 
-  it('advances without a gradient step when no group can train', async () => {
+  it('leaves no step without a gradient', async () => {
     const { events, checkpoints, tools } = setUp();
     const result = await train({ trajectory_groups: [group([3, 1], [3, 1])] }, tools);
-    expect(result.step).toBe(1);
+    expect(result).toMatchObject({ step: 0, id: null });
     expect(events.map(({ type }) => type)).toEqual(['training_started', 'training_ended']);
-    expect(await train({ trajectory_groups: [] }, tools)).toMatchObject({ step: 2 });
-    expect(await listSteps(checkpoints)).toEqual([1, 2]);
+    const { id } = await train({ trajectory_groups: [group([2, 1], [4, 0])] }, tools);
+    expect(await train({ trajectory_groups: [] }, tools)).toMatchObject({ step: 1, id });
+    const silent = [{ messages: [{ role: 'user', content: 'a' }] }];
+    expect(await sft({ data: silent }, tools)).toMatchObject({ step: 1, id });
+    expect(await listSteps(checkpoints)).toEqual([1]);
+  });
+
+  it('never uses the number of a step twice', async () => {
+    const { checkpoints, tools } = setUp();
+    const request = { trajectory_groups: [group([2, 1], [4, 0])] };
+    await train(request, tools);
+    await train(request, tools);
+    fs.rmSync(stepFolder(checkpoints, 2), { recursive: true });
+    expect(await train(request, tools)).toMatchObject({ step: 3 });
+    fs.rmSync(stepFolder(checkpoints, 3), { recursive: true });
+    fs.rmSync(stepFolder(checkpoints, 1), { recursive: true });
+    expect(await train(request, tools)).toMatchObject({ step: 4 });
+  });
+
+  it.each<[string, (trainer: ReturnType<typeof fakeTrainer>) => Partial<TrainTools>]>([
+    [
+      'a weight is not finite',
+      (trainer) => ({
+        trainer: {
+          ...trainer,
+          adapter: () => ({ m: { a: Float32Array.of(1), b: Float32Array.of(Number.NaN) } }),
+        },
+      }),
+    ],
+    [
+      'it scores with no finite numbers',
+      (trainer) => ({
+        trainer: {
+          ...trainer,
+          forward: async (row, options) =>
+            options?.gradients === false
+              ? { logprobs: Float32Array.of(-Infinity), entropies: Float32Array.of(0) }
+              : await trainer.forward(row, options),
+        },
+      }),
+    ],
+    ['its probe fails', () => ({ probe: () => Promise.reject(diverged('a reason')) })],
+  ])('publishes no checkpoint when %s', async (_, changed) => {
+    const { checkpoints, events, tools, trainer } = setUp();
+    const request = { trajectory_groups: [group([2, 1], [4, 0])] };
+    await train(request, tools);
+    const refused = { code: 'TRAINING_DIVERGED' };
+    await expect(train(request, { ...tools, ...changed(trainer) })).rejects.toMatchObject(refused);
+    expect(events.at(-1)).toMatchObject({ type: 'training_failed', ...refused });
+    expect(await listSteps(checkpoints)).toEqual([1]);
+    expect(fs.readdirSync(checkpoints).filter((name) => name.startsWith('.'))).toEqual([]);
+    expect(await train(request, tools)).toMatchObject({ step: 2 });
   });
 
   it('goes on from the last checkpoint, whatever the trainer held', async () => {
@@ -160,7 +211,7 @@ describe('train', () => {
       },
       tools,
     );
-    expect(trainer.rows).toHaveLength(3); // old, reference, new
+    expect(trainer.rows).toHaveLength(4); // old, reference, new, and the new checkpoint's
     const step = events.find(({ type }) => type === 'gradient_step');
     expect(step).toMatchObject({ metrics: { 'loss/kl_policy_ref': expect.closeTo(0.25, 5) } });
   });
@@ -188,10 +239,10 @@ describe('train', () => {
       tools,
     );
     await expect(work).rejects.toMatchObject({
-      code: 'BACKEND_FAILED',
+      code: 'TRAINING_DIVERGED',
       message: expect.stringContaining('3 gradient steps'),
     });
-    expect(events.at(-1)).toMatchObject({ type: 'training_failed', code: 'BACKEND_FAILED' });
+    expect(events.at(-1)).toMatchObject({ type: 'training_failed', code: 'TRAINING_DIVERGED' });
     expect(await listSteps(checkpoints)).toEqual([]);
     expect(trainer.shift).toBe(0.5);
   });
@@ -249,7 +300,8 @@ describe('sft', () => {
     ] as const) {
       const { trainer, tools } = setUp();
       await sft({ data: [{ messages }], config: { assistant_turns } }, tools);
-      expect(trainer.rows.reduce((sum, row) => sum + row.targetTokens.length, 0)).toBe(targets);
+      const seen = trainer.rows.slice(0, -1); // the last one probes the new checkpoint
+      expect(seen.reduce((sum, row) => sum + row.targetTokens.length, 0)).toBe(targets);
     }
   });
 

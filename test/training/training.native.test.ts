@@ -171,13 +171,13 @@ describe('train', () => {
     }
   });
 
-  it('ends well, with a new step, when no group teaches anything', async () => {
+  it('ends well, without a step, when no group teaches anything', async () => {
     const model = await register();
     const group = await sampleGroup(model, {});
     const trajectories = group.trajectories.map((one) => ({ ...one, reward: 1 }));
     const job = await runtime.train({ model_id: model.id, trajectory_groups: [{ trajectories }] });
-    const { step, metrics } = await job.done;
-    expect([step, metrics['data/step_num_groups_trainable']]).toEqual([1, 0]);
+    const { step, checkpoint_id, metrics } = await job.done;
+    expect([step, checkpoint_id, metrics['data/step_num_groups_trainable']]).toEqual([0, null, 0]);
   });
 
   it('lets completions go on, and the event loop', async () => {
@@ -220,20 +220,55 @@ describe('a job', () => {
     await expect(runtime.trainingJobs.cancel(unknown)).rejects.toMatchObject({ code: 'NOT_FOUND' });
   });
 
-  it('fails with what was wrong with its trajectories', async () => {
+  it('is refused at the door when it could not work, with the path of the faulty value', async () => {
     const model = await register();
-    const choice = { message: { role: 'assistant', content: 'Hi' }, finish_reason: 'stop' };
-    const trajectories = [0, 1].map((reward) => ({
-      messages_and_choices: [{ role: 'user' as const, content: 'Hello!' }, choice],
-      reward,
-    }));
-    const job = await runtime.train({ model_id: model.id, trajectory_groups: [{ trajectories }] });
-    await expect(job.done).rejects.toMatchObject({ code: 'INVALID_REQUEST', message: /no logprobs/ });
-    expect(job.status).toBe('failed');
-    expect((await collect(job.events())).at(-1)).toMatchObject({ type: 'training_failed' });
-    const kept = await runtime.trainingJobs.retrieve(job.id);
-    expect(kept).toMatchObject({ status: 'failed', error: { code: 'INVALID_REQUEST' } });
-    expect((await runtime.checkpoints.list(model.id)).data).toEqual([]);
+    const message = { role: 'assistant', content: 'Hi' };
+    const sampled = { message, finish_reason: 'stop', token_ids: [5, 6] };
+    const of = (count: number, token = 'x') => ({
+      content: Array.from({ length: count }, () => ({ token, logprob: -1 })),
+    });
+    const refusalOf = async (choice: object, experimental_config = {}) => {
+      const entries = [{ role: 'user' as const, content: 'Hello!' }, choice as MessageOrChoice];
+      const trajectories = [0, 1].map((reward) => ({ messages_and_choices: reward ? entries : [], reward }));
+      const request = { model_id: model.id, trajectory_groups: [{ trajectories }], experimental_config };
+      return await runtime.train(request).then(
+        () => 'taken',
+        (error) => `${error.code} ${error.param}`,
+      );
+    };
+    const at = 'INVALID_REQUEST trajectory_groups.0.trajectories.1.messages_and_choices.1';
+    expect(await refusalOf({ message, finish_reason: 'stop' })).toBe(`${at}.logprobs`);
+    expect(await refusalOf({ message, finish_reason: 'stop', logprobs: of(2) })).toBe(`${at}.token_ids`);
+    expect(await refusalOf({ ...sampled, logprobs: of(3) })).toBe(`${at}.logprobs.content`);
+    expect(await refusalOf({ ...sampled, logprobs: of(2), token_ids: [5, 1e6] })).toBe(`${at}.token_ids.1`);
+    const prompt_token_ids = [1e6];
+    expect(await refusalOf({ ...sampled, logprobs: of(2), prompt_token_ids })).toBe(
+      `${at}.prompt_token_ids.0`,
+    );
+    const named = { message, finish_reason: 'stop', logprobs: of(1, 'token_id:1000000') };
+    expect(await refusalOf(named)).toBe(`${at}.logprobs.content.0`);
+    const reference = 'INVALID_REQUEST experimental_config.kl_penalty_reference_step';
+    const good = { ...sampled, logprobs: of(2) };
+    expect(await refusalOf(good, { kl_penalty_coef: 1, kl_penalty_reference_step: 3 })).toBe(reference);
+    expect(await refusalOf(good, { kl_penalty_reference_step: 0 })).toBe('taken');
+    expect(
+      await refusalOf({ message, finish_reason: 'stop' }, { allow_training_without_logprobs: true }),
+    ).toBe('taken');
+  });
+
+  it('that diverges fails, and the model answers as before', async () => {
+    const model = await register();
+    const group = await sampleGroup(model, {});
+    const request = { model_id: model.id, trajectory_groups: [group] };
+    const good = await runtime.train(request);
+    expect((await good.done).step).toBe(1);
+    const job = await runtime.train({ ...request, experimental_config: { learning_rate: 1e9 } });
+    await expect(job.done).rejects.toMatchObject({ code: 'TRAINING_DIVERGED' });
+    expect((await runtime.models.retrieve(model.id)).step).toBe(1);
+    const ask = { model: model.id, messages: [{ role: 'user' as const, content: 'Hello!' }], max_tokens: 4 };
+    expect((await runtime.createCompletion(ask)).usage!.completion_tokens).toBeGreaterThan(0);
+    const next = await runtime.train(request);
+    expect((await next.done).step).toBe(2);
   });
 
   it('can be cancelled while it runs and while it waits, by its handle, its id or a signal', async () => {

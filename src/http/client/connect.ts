@@ -13,6 +13,7 @@ import {
   splitAtDoor,
   type TrainingJobRequest,
   validateCheckpointDeleteRequest,
+  validateJobListQuery,
   validateListQuery,
   validateLogRequest,
   validateModelCreateRequest,
@@ -157,8 +158,13 @@ function remoteCheckpoints(client: RetryingClient): CheckpointsResource {
 }
 
 function remoteTrainingJobs(client: RetryingClient): TrainingJobsResource {
+  const all = '/v1/preview/training-jobs';
   const path = (id: string): string => `/v1/preview/training-jobs/${encodeURIComponent(id)}`;
   return {
+    list: async (query, options) => {
+      validateJobListQuery(query);
+      return get(client, all + inUrl(query), options);
+    },
     retrieve: async (id, options) => get(client, path(id), options),
     events: async (id, query, options) => get(client, `${path(id)}/events${toQuery(query)}`, options),
     cancel: async (id, options) => send(client, 'POST', `${path(id)}/cancel`, undefined, options, true),
@@ -190,6 +196,10 @@ function send<T>(
 /** A list query as the query of a URL. Throws `INVALID_REQUEST`, as in process. */
 function toQuery(query: ListQuery | undefined): string {
   validateListQuery(query);
+  return inUrl(query);
+}
+
+function inUrl(query: object | undefined): string {
   const given = Object.entries(query ?? {}).filter(([, value]) => value !== undefined && value !== null);
   return given.length === 0
     ? ''

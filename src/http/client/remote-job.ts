@@ -80,7 +80,8 @@ export class RemoteJob implements TrainingJob {
     return { job_id: this.id, model_id: this.#modelId, step, checkpoint_id, metrics };
   }
 
-  async #checkpointId(step: number): Promise<string> {
+  async #checkpointId(step: number): Promise<string | null> {
+    if (step === 0) return null;
     for (let after: string | null = null; ; ) {
       const page = await this.#service.checkpoints.list(this.#modelId, { after, limit: PAGE, order: 'desc' });
       const found = page.data.find((checkpoint) => checkpoint.step === step);

@@ -8,7 +8,7 @@ export function corsHeaders({ header }: WireRequest, origins: readonly string[])
   if (!origins.includes('*') && !origins.includes(origin)) return { vary: 'Origin' };
   return {
     'access-control-allow-origin': origins.includes('*') ? '*' : origin,
-    'access-control-expose-headers': 'X-Request-Id, X-Error-Code',
+    'access-control-expose-headers': 'X-Request-Id, X-Error-Code, X-Ignored-Fields',
     vary: 'Origin',
   };
 }

@@ -8,6 +8,7 @@ import {
   isTraceId,
   type Model,
   validateCheckpointDeleteRequest,
+  validateJobListQuery,
   validateListQuery,
   validateLogRequest,
   validateModelCreateRequest,
@@ -19,12 +20,15 @@ import { readJson } from './body.ts';
 import { type Outcome, toEventStream } from './event-stream.ts';
 import type { HandlerSettings, Scope, Servable } from './handler-options.ts';
 import type { RequestMetrics } from './metrics.ts';
+import { renameOldFields } from './old-names.ts';
 import type { EndpointName } from './routes.ts';
 import { json, type WireRequest, type WireResponse } from './wire.ts';
 
 /** One request with all that an endpoint needs to answer it. */
 export type RequestContext = {
   readonly request: WireRequest;
+  /** How bodies are checked. Only the endpoint holds a body: its unknown fields are deleted. */
+  readonly door: DoorOptions;
   /** The segment at `{id}` in the path. */
   readonly id: string;
   readonly scopes: readonly Scope[];
@@ -41,9 +45,6 @@ export type RequestContext = {
 };
 
 type EndpointHandler = (context: RequestContext) => Promise<WireResponse>;
-
-/** Only the endpoint holds a body: its unknown fields are deleted. */
-const BODY: DoorOptions = { wire: true, dropUnknown: true };
 
 /** The endpoints by name. */
 export const endpointHandlers: Readonly<Record<EndpointName, EndpointHandler>> = {
@@ -62,7 +63,7 @@ export const endpointHandlers: Readonly<Record<EndpointName, EndpointHandler>> =
   },
   createModel: async (context) => {
     const body = await readJson(context.request, context.settings);
-    const valid = validateModelCreateRequest(body, BODY);
+    const valid = validateModelCreateRequest(body, context.door);
     return json(await preview(context, 'models').create(valid, context.call));
   },
   listModels: async (context) =>
@@ -72,7 +73,7 @@ export const endpointHandlers: Readonly<Record<EndpointName, EndpointHandler>> =
   logTrajectories: async (context) => {
     const body = await readJson(context.request, context.settings);
     limitTrajectories(body, context.settings);
-    const request = validateLogRequest(body, BODY);
+    const request = validateLogRequest(body, context.door);
     const models = preview(context, 'models');
     return json(await afterDoor(models.log).call(models, context.id, request, context.call));
   },
@@ -80,7 +81,7 @@ export const endpointHandlers: Readonly<Record<EndpointName, EndpointHandler>> =
     json(await preview(context, 'checkpoints').list(context.id, listQuery(context), context.call)),
   deleteCheckpoints: async (context) => {
     const body = await readJson(context.request, context.settings);
-    const { steps } = validateCheckpointDeleteRequest(body, BODY);
+    const { steps } = validateCheckpointDeleteRequest(body, context.door);
     return json(await preview(context, 'checkpoints').delete(context.id, { steps }, context.call));
   },
   showReport: async ({ service, id }) => {
@@ -95,13 +96,15 @@ export const endpointHandlers: Readonly<Record<EndpointName, EndpointHandler>> =
   createTrainingJob: async (context) => {
     const body = await readJson(context.request, context.settings);
     limitTrajectories(body, context.settings);
-    const request = validateTrainingJobRequest(body, BODY);
+    const request = validateTrainingJobRequest(body, context.door);
     const { service, call } = context;
     if (!service.train) throw unsupported('training');
     const job = await afterDoor(service.train).call(service, request, call);
     job.done.catch(() => {}); // the failure is reported by the job's endpoints
     return json({ id: job.id });
   },
+  listTrainingJobs: async (context) =>
+    json(await preview(context, 'trainingJobs').list(jobQuery(context), context.call)),
   retrieveTrainingJob: async (context) =>
     json(await preview(context, 'trainingJobs').retrieve(context.id, context.call)),
   listTrainingJobEvents: async (context) => {
@@ -113,12 +116,13 @@ export const endpointHandlers: Readonly<Record<EndpointName, EndpointHandler>> =
 };
 
 async function createCompletion(context: RequestContext): Promise<WireResponse> {
-  const { request, settings, scopes, call, service, setRequestId } = context;
+  const { request, settings, scopes, call, service, setRequestId, door } = context;
   const body = (await readJson(request, settings)) as ChatCompletionRequest;
+  renameOldFields(body);
   const count = Array.isArray(body?.messages) ? body.messages.length : 0;
   if (count > settings.maxMessages) throw tooMany('messages', count, settings.maxMessages);
   const { maxLogprobs, maxChoices } = settings;
-  const checked = checkChatRequest(body, { ...BODY, maxLogprobs, maxChoices, scheduling: 'priority' });
+  const checked = checkChatRequest(body, { ...door, maxLogprobs, maxChoices, scheduling: 'priority' });
   const { model, request_id } = checked;
   if (isTraceId(request_id)) setRequestId(request_id);
   if (model && namesFile(model) && !namedModels(context).includes(model) && !allows(scopes, ['admin']))
@@ -180,12 +184,19 @@ function unsupported(what: string): OnpolicyError {
   return new OnpolicyError('UNSUPPORTED', `this server does not serve ${what}`);
 }
 
-function listQuery({ request }: RequestContext): ReturnType<typeof validateListQuery> {
+function listQuery(context: RequestContext): ReturnType<typeof validateListQuery> {
+  return validateListQuery(queryOf(context), { wire: true });
+}
+
+function jobQuery(context: RequestContext): ReturnType<typeof validateJobListQuery> {
+  return validateJobListQuery(queryOf(context), { wire: true });
+}
+
+/** The query of a URL, its limit as a number. */
+function queryOf({ request }: RequestContext): object {
   const { limit, ...query } = Object.fromEntries(request.url.searchParams);
-  return validateListQuery(
-    { ...query, ...(limit === undefined ? {} : { limit: /^\d{1,9}$/.test(limit) ? Number(limit) : limit }) },
-    { wire: true },
-  );
+  const count = limit !== undefined && /^\d{1,9}$/.test(limit) ? Number(limit) : limit;
+  return { ...query, ...(limit === undefined ? {} : { limit: count }) };
 }
 
 /** Whether it is a path or a download, not the name of a model. */

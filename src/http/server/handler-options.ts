@@ -57,6 +57,11 @@ export type HandlerOptions = {
   readonly bodyTimeoutMs?: number;
   /** Most milliseconds that a request may take, its stream included; null: no limit. Default null. */
   readonly requestTimeoutMs?: number | null;
+  /**
+   * Whether fields that the service does not know are ignored, and listed in the header `X-Ignored-Fields`, or refused. Default
+   * `ignore`. A misspelt name of a known field is always refused.
+   */
+  readonly unknownFields?: 'ignore' | 'refuse';
   /** Called with failures that are not the client's fault. Responses never contain a stack trace. */
   readonly onError?: (error: unknown, requestId: string) => void;
 };
@@ -80,6 +85,7 @@ const DEFAULTS = {
   maxTrajectories: 10_000,
   bodyTimeoutMs: 30_000,
   requestTimeoutMs: null,
+  unknownFields: 'ignore',
   onError: () => {},
 } as const;
 
@@ -104,6 +110,7 @@ const CHECKS: Readonly<Record<keyof HandlerOptions, OptionCheck>> = {
   maxTrajectories: COUNT,
   bodyTimeoutMs: COUNT,
   requestTimeoutMs: COUNT_OR_NULL,
+  unknownFields: ['ignore or refuse', (value) => value === 'ignore' || value === 'refuse'],
   onError: FUNCTION,
 };
 

@@ -1,7 +1,7 @@
 /** A service -> a function from `Request` to `Response`, for any server. */
 import { randomUUID } from 'node:crypto';
 import { OnpolicyError } from '../../errors.ts';
-import { isTraceId } from '../../protocol/index.ts';
+import { type DoorOptions, isTraceId } from '../../protocol/index.ts';
 import { wrongOption } from '../options.ts';
 import { limitTime } from '../time-limits.ts';
 import { type Authorizer, allows, createAuthorizer } from './auth.ts';
@@ -66,6 +66,8 @@ export class RequestHandler {
       this.#metrics.end(method, endpoints[0]?.path ?? 'none', status, seconds);
     };
     const toError = (error: unknown): OnpolicyError => this.#toError(error, signal, requestId);
+    const ignored: string[] = [];
+    const door = this.#doorOf(ignored);
     let isStream = false;
     const beginStream: RequestContext['beginStream'] = () => {
       isStream = true;
@@ -73,6 +75,7 @@ export class RequestHandler {
     };
     const response = await this.#answer(endpoints, {
       request,
+      door,
       id,
       setRequestId: (id) => {
         requestId = id;
@@ -87,9 +90,17 @@ export class RequestHandler {
     if (!isStream) end(response.status);
     Object.assign(response.headers, corsHeaders(request, this.#settings.corsOrigins), {
       'x-request-id': requestId,
+      ...(ignored.length > 0 ? { [IGNORED_HEADER]: inHeader(ignored) } : {}),
     });
     if (this.#onIdle) response.headers['connection'] = 'close';
     return response;
+  }
+
+  /** How bodies are checked. `ignored` receives the paths of unknown fields. */
+  #doorOf(ignored: string[]): DoorOptions {
+    return this.#settings.unknownFields === 'refuse'
+      ? { wire: true, refuseUnknown: true }
+      : { wire: true, dropUnknown: true, onDropped: (path) => ignored.push(path) };
   }
 
   /** Refuses further requests; resolves when the running ones are answered. */
@@ -149,6 +160,17 @@ export class RequestHandler {
     if (!isKnown || error.status >= 500) this.#settings.onError(error, requestId);
     return isKnown ? error : new OnpolicyError('BACKEND_FAILED', 'the server failed');
   }
+}
+
+/** Header with the paths of the fields that had no effect. */
+const IGNORED_HEADER = 'x-ignored-fields';
+const MOST_IGNORED = 20;
+
+function inHeader(paths: readonly string[]): string {
+  const shown = paths
+    .slice(0, MOST_IGNORED)
+    .map((path) => encodeURIComponent(Buffer.from(path.slice(0, 100)).toString()));
+  return [...shown, ...(paths.length > MOST_IGNORED ? ['...'] : [])].join(', ');
 }
 
 /** The status that the metrics count for a stream. */

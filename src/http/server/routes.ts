@@ -19,6 +19,7 @@ export type EndpointName =
   | 'deleteCheckpoints'
   | 'showReport'
   | 'createTrainingJob'
+  | 'listTrainingJobs'
   | 'retrieveTrainingJob'
   | 'listTrainingJobEvents'
   | 'cancelTrainingJob';
@@ -53,6 +54,7 @@ const ROWS: readonly Row[] = [
   ['deleteCheckpoints', 'DELETE', '/v1/preview/models/{id}/checkpoints', ['admin']],
   ['showReport', 'GET', '/v1/preview/models/{id}/report', ['read']],
   ['createTrainingJob', 'POST', '/v1/preview/training-jobs', ['train']],
+  ['listTrainingJobs', 'GET', '/v1/preview/training-jobs', ['read']],
   ['retrieveTrainingJob', 'GET', '/v1/preview/training-jobs/{id}', ['read']],
   ['listTrainingJobEvents', 'GET', '/v1/preview/training-jobs/{id}/events', ['read']],
   ['cancelTrainingJob', 'POST', '/v1/preview/training-jobs/{id}/cancel', ['train']],

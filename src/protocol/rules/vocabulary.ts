@@ -11,7 +11,11 @@ export type VocabularyFields = {
 };
 
 /** The ids of a list that the vocabulary does not have. */
-export function idFaults(loc: readonly string[], ids: readonly number[], vocabSize: number): ErrorDetail[] {
+export function tokenIdFaults(
+  loc: readonly string[],
+  ids: readonly number[],
+  vocabSize: number,
+): ErrorDetail[] {
   return itemFaults(
     ids,
     (id) => id >= vocabSize,
@@ -34,7 +38,7 @@ export function vocabularyFaults(
   for (const id of biased)
     if (id >= vocabSize) faults.push(idFault(['logit_bias', String(id)], id, vocabSize));
   for (const field of ['stop_token_ids', 'allowed_token_ids'] as const)
-    faults = faults.concat(idFaults([field], request[field] ?? [], vocabSize));
+    faults = faults.concat(tokenIdFaults([field], request[field] ?? [], vocabSize));
   for (const field of ['top_logprobs', 'prompt_logprobs'] as const) {
     const count = request[field] ?? 0;
     if (count > vocabSize)

@@ -30,4 +30,5 @@ export const validated = [
   'TokenizeRequest',
   'DetokenizeRequest',
   'ListQuery',
+  'JobListQuery',
 ] as const;

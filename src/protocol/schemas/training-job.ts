@@ -1,4 +1,5 @@
 /** The request for a training job, and the settings of the algorithm. */
+import { modelDefinitions } from './model.ts';
 import { type Definitions, ref, type Schema } from './schema.ts';
 
 function number(description: string, more: Schema = {}): Schema {
@@ -32,6 +33,19 @@ export const trainingJobDefinitions: Definitions = {
         items: ref('TrajectoryGroup'),
       },
       experimental_config: { ...ref('ExperimentalConfig'), description: 'Settings of the algorithm.' },
+    },
+    additionalProperties: false,
+  },
+  JobListQuery: {
+    description: 'Which page of the training jobs.',
+    type: 'object',
+    properties: {
+      ...modelDefinitions['ListQuery']!.properties,
+      model_id: { ...modelId, description: 'Only jobs of this model.', type: ['string', 'null'] },
+      status: {
+        description: 'Only jobs of this status.',
+        enum: ['queued', 'running', 'completed', 'failed', 'cancelled', null],
+      },
     },
     additionalProperties: false,
   },

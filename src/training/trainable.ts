@@ -1,0 +1,77 @@
+/** A checked training request and what its model has -> every fault that would fail the job later, by its path. */
+import type { ErrorDetail } from '../errors.ts';
+import { fault, type TrainingJobRequest, throwFaults, tokenIdFaults } from '../protocol/index.ts';
+import { isChoice, type TrainingSettings, type TrajectoryChoice } from '../rl/index.ts';
+
+/** What a model has. */
+export type TrainableModel = {
+  readonly vocabSize: number;
+  /** Its checkpoints. */
+  readonly steps: readonly number[];
+};
+
+/** Throws `INVALID_REQUEST` with all faults. */
+export function requireTrainable(
+  groups: TrainingJobRequest['trajectory_groups'],
+  settings: TrainingSettings,
+  { vocabSize, steps }: TrainableModel,
+): void {
+  const { kl_penalty_reference_step: reference, allow_training_without_logprobs: allowed } = settings;
+  const faults: ErrorDetail[] = [];
+  if (reference !== null && reference !== 0 && !steps.includes(reference))
+    faults.push(
+      fault(
+        ['experimental_config', 'kl_penalty_reference_step'],
+        'value',
+        steps.length === 0
+          ? '0 or null: the model has no checkpoint'
+          : `0, null or a step of the model: ${steps.slice(-20).join(', ')}`,
+        reference,
+      ),
+    );
+  const histories = groups.flatMap(({ trajectories }, g) =>
+    trajectories.flatMap(({ messages_and_choices, additional_histories }, t) => {
+      const loc = ['trajectory_groups', String(g), 'trajectories', String(t)];
+      const more = (additional_histories ?? []).map((history, h) => ({
+        loc: [...loc, 'additional_histories', String(h), 'messages_and_choices'],
+        entries: history.messages_and_choices,
+      }));
+      return [{ loc: [...loc, 'messages_and_choices'], entries: messages_and_choices }, ...more];
+    }),
+  );
+  for (const { loc, entries } of histories)
+    for (const [i, entry] of entries.entries())
+      if (isChoice(entry as TrajectoryChoice))
+        for (const found of choiceFaults(entry as TrajectoryChoice, [...loc, String(i)], allowed, vocabSize))
+          faults.push(found);
+  throwFaults(faults);
+}
+
+function choiceFaults(
+  { token_ids, prompt_token_ids, logprobs }: TrajectoryChoice,
+  loc: readonly string[],
+  allowed: boolean,
+  vocabSize: number,
+): readonly ErrorDetail[] {
+  const content = logprobs?.content ?? null;
+  const unless = 'or `allow_training_without_logprobs`';
+  if (!content && !allowed) {
+    const expected = `log-probabilities, which completions with "logprobs": true have, ${unless}`;
+    return [fault([...loc, 'logprobs'], 'missing', expected, logprobs)];
+  }
+  const areIds = content?.every(({ token }) => /^token_id:\d+$/.test(token ?? '')) ?? false;
+  if (!token_ids && !areIds && !allowed) {
+    const expected = `token ids, which completions with "return_token_ids": true have, ${unless}`;
+    return [fault([...loc, 'token_ids'], 'missing', expected, token_ids)];
+  }
+  if (token_ids && content && token_ids.length < content.length) {
+    const expected = `at most the ${token_ids.length} entries of token_ids`;
+    return [fault([...loc, 'logprobs', 'content'], 'conflict', expected, content)];
+  }
+  const named = token_ids ? [] : (content ?? []).map(({ token }) => Number(token?.slice('token_id:'.length)));
+  return [
+    ...tokenIdFaults([...loc, 'token_ids'], token_ids ?? [], vocabSize),
+    ...tokenIdFaults([...loc, 'prompt_token_ids'], prompt_token_ids ?? [], vocabSize),
+    ...(areIds ? tokenIdFaults([...loc, 'logprobs', 'content'], named, vocabSize) : []),
+  ];
+}
