@@ -8,4 +8,6 @@ static FARPROC WINAPI HostProcess(unsigned event, DelayLoadInfo* info) {
   return reinterpret_cast<FARPROC>(GetModuleHandleW(nullptr));
 }
 
-extern "C" PfnDliHook __pfnDliNotifyHook2 = HostProcess;
+extern "C" {
+PfnDliHook __pfnDliNotifyHook2 = HostProcess;
+}

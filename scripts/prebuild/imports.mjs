@@ -5,6 +5,8 @@ import { readMachO } from './mach-o.mjs';
 
 /** Versions of the engine's own libraries: an older system could run neither. */
 const NEWEST = { GLIBC: '2.34', GLIBCXX: '3.4.30', CXXABI: '1.3.13', GCC: '12.0.0' };
+/** What an addon gives to Node. */
+const EXPORTED = /^(napi_register_module|node_api_module_get_api_version)_v\d+$/;
 const LIBRARIES = [
   /^lib(c|m|dl|pthread|gcc_s|stdc\+\+)\.so\.\d+$|^ld-linux/,
   /^(kernel32|msvcrt|node)\.(dll|exe)$/i,
@@ -52,7 +54,7 @@ function readPe(file) {
   const bytes = fs.readFileSync(file, 'latin1'); // the names of functions that are found late are not in the listed table
   return {
     libraries: all(text, /DLL Name: (\S+)/g),
-    symbols: all(bytes, /\0((?:napi|node_api)_[a-z0-9_]+)\0/g),
+    symbols: all(bytes, /\0((?:napi|node_api)_[a-z0-9_]+)\0/g).filter((name) => !EXPORTED.test(name)),
     versions: [],
   };
 }
