@@ -25,6 +25,7 @@ const FIELDS: Readonly<Record<string, { kind: 'image' | 'audio'; field: readonly
   image_url: { kind: 'image', field: ['image_url', 'url'] },
   input_audio: { kind: 'audio', field: ['input_audio', 'data'] },
   audio_url: { kind: 'audio', field: ['audio_url', 'url'] },
+  file: { kind: 'image', field: ['file', 'file_data'] },
 };
 
 /** Which sense a part needs; null: none that any model has. */

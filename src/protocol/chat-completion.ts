@@ -3,6 +3,7 @@ import type { ErrorDetail } from '../errors.ts';
 import type { Checked } from './checked.ts';
 import { fault, invalidRequest, throwFaults } from './faults.ts';
 import type { ChatCompletionRequest } from './generated/request-types.ts';
+import { replaceBytes } from './media-bytes.ts';
 import { normalizeChatRequest } from './normalize-chat-request.ts';
 import { chatRules } from './rules/index.ts';
 import type { ChatRuleOptions } from './rules/rule.ts';
@@ -132,14 +133,16 @@ function withFound(
   return Array.isArray(found) && found.length === 0 ? faults : faults.concat(found);
 }
 
-/** Replaces values that JSON does not have by those of the schema: functions by names, a bigint by a number. */
+/** Replaces values that JSON does not have by those of the schema: functions by names, a bigint by a number, bytes by a URI. */
 function withoutInProcessValues(input: unknown): unknown {
   if (!isObject(input)) return input;
   const { seed, logits_processors: processors } = input;
+  const messages = replaceBytes(input['messages'], () => 'data:,');
   const hasFunctions = Array.isArray(processors) && processors.some((item) => typeof item === 'function');
-  if (typeof seed !== 'bigint' && !hasFunctions) return input;
+  if (typeof seed !== 'bigint' && !hasFunctions && messages === input['messages']) return input;
   return {
     ...input,
+    ...(messages === input['messages'] ? {} : { messages }),
     ...(typeof seed === 'bigint' ? { seed: 0 } : {}),
     ...(hasFunctions
       ? {

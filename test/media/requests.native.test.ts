@@ -1,8 +1,11 @@
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { pathToFileURL } from 'node:url';
+import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { connect, serve } from '../../src/http/index.ts';
 import type { ChatCompletionRequest } from '../../src/protocol/index.ts';
 import { createRuntime, type Runtime } from '../../src/runtime.ts';
 import { conversationsOf, fileOf, type Kind, openPair, toRequest, uriOf } from './golden.ts';
@@ -114,9 +117,53 @@ describe('a request with a picture', () => {
     fs.writeFileSync(file, fileOf('wide.png'));
     const percent = `data:image/png,${[...fileOf('wide.png')].map((byte) => `%${byte.toString(16).padStart(2, '0')}`).join('')}`;
     const one = (await ask()).choices[0]!.token_ids;
-    for (const url of [pathToFileURL(file).href, percent, uriOf('wide.png').replace('image/png', '')])
+    const bytes = new Uint8Array(fileOf('wide.png'));
+    for (const url of [pathToFileURL(file).href, percent, uriOf('wide.png').replace('image/png', ''), bytes])
       expect((await ask({}, about(picture(url)))).choices[0]!.token_ids).toEqual(one);
+    const asFile = { type: 'file', file: { file_data: uriOf('wide.png'), filename: 'wide.png' } };
+    expect((await ask({}, about(asFile))).choices[0]!.token_ids).toEqual(one);
     expect((await ask({}, about(picture(uriOf('photo.jpg'))))).choices[0]!.token_ids).not.toEqual(one);
+  });
+
+  it('comes over HTTP from the OpenAI client and from connect', async () => {
+    const server = await serve(runtime, { port: 0 });
+    const one = (await ask()).choices[0]!.message.content;
+    const fields = { temperature: 0, max_completion_tokens: 8, ignore_eos: true };
+    try {
+      const client = new OpenAI({ baseURL: `${server.url}/v1`, apiKey: 'none', maxRetries: 0 });
+      const model = (await client.models.list()).data[0]!.id;
+      const answer = await client.chat.completions.create({
+        model,
+        messages: about(picture()) as never,
+        ...fields,
+      });
+      expect(answer.choices[0]!.message.content).toBe(one);
+      expect(answer.usage!.prompt_tokens_details).toMatchObject({ media_tokens: expect.any(Number) });
+      const wrong = about(picture('data:,hello')) as never;
+      await expect(
+        client.chat.completions.create({ model, messages: wrong, ...fields }),
+      ).rejects.toMatchObject({
+        status: 400,
+        param: 'messages.0.content.0.image_url.url',
+      });
+      await using remote = await connect({ baseUrl: server.url });
+      const bytes = about(picture(new Uint8Array(fileOf('wide.png'))));
+      const same = await remote.createCompletion({ messages: bytes, ...fields, stream: false });
+      expect(same.choices[0]!.message.content).toBe(one);
+    } finally {
+      await server.close();
+    }
+  });
+
+  it('delays the event loop by no more than its own bytes', async () => {
+    const delay = monitorEventLoopDelay({ resolution: 1 });
+    const pictures = ['photo.jpg', 'tall.png', 'gray.png', 'flat.bmp', 'alpha.png'];
+    await ask();
+    delay.enable();
+    await Promise.all(pictures.map((name) => ask({ seed: 1 }, about(picture(uriOf(name))))));
+    delay.disable();
+    process.stderr.write(`event loop while encoding: p99 ${(delay.percentile(99) / 1e6).toFixed(1)} ms\n`);
+    expect(delay.percentile(99) / 1e6).toBeLessThan(50); // a loaded machine
   });
 
   it('hands its prompt over', async () => {

@@ -246,9 +246,7 @@ describe('content', () => {
   });
 
   it('refuses parts of an unknown type, and says which there are', () => {
-    const [message] = messagesOf({ role: 'user', content: [{ type: 'file' }] });
-    expect(message).toMatch(
-      /^messages\.0\.content\.0\.type: expected "text", .* or "video_url", got "file"$/,
-    );
+    const [message] = messagesOf({ role: 'user', content: [{ type: 'folder' }] });
+    expect(message).toMatch(/^messages\.0\.content\.0\.type: expected "text", .* or "file", got "folder"$/);
   });
 });

@@ -10,8 +10,10 @@ import {
   checkCallOptions,
   checkChatRequest,
   type ListQuery,
+  replaceBytes,
   splitAtDoor,
   type TrainingJobRequest,
+  toDataUri,
   validateCheckpointDeleteRequest,
   validateJobListQuery,
   validateListQuery,
@@ -208,8 +210,9 @@ function inUrl(query: object | undefined): string {
 
 /** JSON with all digits of a seed of type bigint. */
 function toJson(request: ChatCompletionRequest): string {
-  if (typeof request.seed !== 'bigint') return JSON.stringify(request);
-  const { seed, ...rest } = request;
+  const messages = replaceBytes(request.messages, toDataUri);
+  if (typeof request.seed !== 'bigint') return JSON.stringify({ ...request, messages });
+  const { seed, ...rest } = { ...request, messages };
   return `${JSON.stringify(rest).slice(0, -1)},"seed":${seed}}`;
 }
 

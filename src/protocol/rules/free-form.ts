@@ -2,6 +2,7 @@
 import type { ErrorDetail } from '../../errors.ts';
 import { fault } from '../faults.ts';
 import { jsonFault } from '../json.ts';
+import { replaceBytes } from '../media-bytes.ts';
 import type { ChatRule } from './rule.ts';
 
 const FIELDS = [
@@ -30,7 +31,8 @@ export const freeFormRules: readonly ChatRule[] = [
     reads: ['messages'],
     check: ({ messages }) => {
       const faults: ErrorDetail[] = [];
-      for (const [i, message] of messages.entries()) {
+      const plain = replaceBytes(messages, () => '') as typeof messages;
+      for (const [i, message] of plain.entries()) {
         const tools = 'tools' in message ? message.tools : null;
         const parts = Array.isArray(message.content) ? message.content : null;
         const found =

@@ -282,7 +282,7 @@ const prompt: Schema['properties'] = {
     minimum: -1,
     bounds: 'not 0',
   }),
-  mm_processor_kwargs: jsonObject('Refused by name with pictures or sounds; no effect without.'),
+  mm_processor_kwargs: jsonObject('Settings of a picture: each is refused by name where a message has media. The model's option imageTokens bounds them.'),
 };
 
 const serving: Schema['properties'] = {

@@ -61,6 +61,7 @@ const MEDIA_PART_TYPES = [
   'input_audio',
   'audio_embeds',
   'video_url',
+  'file',
 ] as const;
 
 const PART_TYPES = [...Object.keys(TEXT_PART_FIELDS), ...MEDIA_PART_TYPES];
@@ -89,7 +90,12 @@ function urlPart(type: string): Schema {
         type: 'object',
         required: ['url'],
         properties: {
-          url: { description: 'A data URL or an address.', type: 'string', minLength: 1 },
+          url: {
+            description: 'A data URL, or in process bytes.',
+            type: 'string',
+            minLength: 1,
+            tsType: 'string | Uint8Array',
+          },
           detail: { description: 'How closely to look.', type: ['string', 'null'] },
         },
       },
@@ -157,9 +163,10 @@ export const messageDefinitions: Definitions = {
       audio_url: 'AudioUrlPart',
       video_url: 'VideoUrlPart',
       input_audio: 'InputAudioPart',
+      file: 'FilePart',
     }),
     tsType:
-      'string | TextPart | RefusalPart | ThinkingPart | ImageUrlPart | AudioUrlPart | VideoUrlPart | InputAudioPart | OtherMediaPart',
+      'string | TextPart | RefusalPart | ThinkingPart | ImageUrlPart | AudioUrlPart | VideoUrlPart | InputAudioPart | FilePart | OtherMediaPart',
   },
   TextPart: textPart('Text.', ['text', 'input_text', 'output_text'], 'text'),
   RefusalPart: textPart('Why the model declined; counts as text.', ['refusal'], 'refusal'),
@@ -177,8 +184,33 @@ export const messageDefinitions: Definitions = {
         type: 'object',
         required: ['data', 'format'],
         properties: {
-          data: { description: 'Base64 text.', type: 'string' },
+          data: {
+            description: 'Base64 text, or in process bytes.',
+            type: 'string',
+            tsType: 'string | Uint8Array',
+          },
           format: { description: 'For example `wav`.', type: 'string' },
+        },
+      },
+    },
+  },
+  FilePart: {
+    description: 'A file with a picture. Models that only read text refuse it.',
+    required: ['type', 'file'],
+    properties: {
+      type: { description: 'Kind of the part.', const: 'file' },
+      file: {
+        description: 'The file.',
+        type: 'object',
+        required: ['file_data'],
+        properties: {
+          file_data: {
+            description: 'A data URL, or in process bytes.',
+            type: 'string',
+            minLength: 1,
+            tsType: 'string | Uint8Array',
+          },
+          filename: { description: 'No effect: the bytes say what they are.', type: ['string', 'null'] },
         },
       },
     },
