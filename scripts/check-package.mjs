@@ -23,6 +23,7 @@ const NEEDED = [
   'models/onpolicy-tiny.gguf',
   'native/include/llama.h',
   addon,
+  addon.replace('onpolicy.node', 'decoder.node'),
 ];
 const UNWANTED = /^(src|test|bench|scripts\/(?!build-addon\.mjs$)|native\/build|node_modules|dist\/demo)/;
 const COMPILERS = [

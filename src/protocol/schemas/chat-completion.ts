@@ -282,7 +282,9 @@ const prompt: Schema['properties'] = {
     minimum: -1,
     bounds: 'not 0',
   }),
-  mm_processor_kwargs: jsonObject('Settings of a picture: each is refused by name where a message has media. The model's option imageTokens bounds them.'),
+  mm_processor_kwargs: jsonObject(
+    'Settings of a picture: each is refused by name where a message has media. `imageTokens` of the model bounds them.',
+  ),
 };
 
 const serving: Schema['properties'] = {
