@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <memory>
+#include <new>
 #include <thread>
 
 #include "napi/arguments.h"
@@ -23,11 +24,12 @@ Napi::Value ProductKernels(const Napi::CallbackInfo& info) {
   return names;
 }
 
+constexpr std::align_val_t kCacheLine{64};
 struct AlignedFree {
-  void operator()(void* memory) const { std::free(memory); }
+  void operator()(void* memory) const { ::operator delete(memory, kCacheLine); }
 };
 using Aligned = std::unique_ptr<void, AlignedFree>;
-Aligned Allocate(size_t bytes) { return Aligned(std::aligned_alloc(64, (bytes + 8192 + 63) / 64 * 64)); }
+Aligned Allocate(size_t bytes) { return Aligned(::operator new(bytes + 8192, kCacheLine)); }
 
 struct ProductRequest {
   const np::Kernels* kernels = nullptr;
