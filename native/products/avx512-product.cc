@@ -1,5 +1,7 @@
 // Kernels for AVX-512 with 8-bit dot products: a step of a panel is one register.
 #include "products/kernels.h"
+#include "products/q4-k.h"
+#include "products/q6-k.h"
 #include "products/q8-0.h"
 
 #ifdef ONPOLICY_X86_PRODUCTS
@@ -39,14 +41,6 @@ void RoundBlock(const float* x, const Format& format, int tokens, int32_t* colum
   for (int64_t step = 0; step < kSteps; ++step) column[step * tokens] = steps[step];
   const float scale = _cvtsh_ss(_cvtss_sh(largest / 127.0f, _MM_FROUND_TO_NEAREST_INT));
   StoreTerms(scale, _mm512_reduce_add_epi32(a), _mm512_reduce_add_epi32(b), format, tokens, column);
-}
-
-void Round(const void* x, size_t stride, int tokens, int64_t first, int64_t last, const Format& format, int32_t* group) {
-  for (int token = 0; token < tokens; ++token) {
-    const auto* values = reinterpret_cast<const float*>(static_cast<const char*>(x) + token * stride);
-    for (int64_t b = first; b < last; ++b)
-      RoundBlock(values + b * kBlock, format, tokens, group + b * RowsOf(format.terms) * tokens + token);
-  }
 }
 
 // Panels x tokens. All sums stay in registers.
@@ -136,6 +130,12 @@ constexpr Kernels kKernels = {"avx512", IsSupported, Round, {ONPOLICY_PRODUCT_FO
 const Kernels* const kAvx512Kernels = &kKernels;
 
 }  // namespace onpolicy::products
+
+#if defined(__clang__)
+#pragma clang attribute pop
+#else
+#pragma GCC pop_options
+#endif
 
 #else
 

@@ -55,7 +55,7 @@ struct Format {
 inline size_t RoundedToVectors(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
 // All formats, each a struct of this name. One that is added gets its own header, its line here, and its Expand in kernel-body.h.
-#define ONPOLICY_PRODUCT_FORMATS(X) X(Q8_0)
+#define ONPOLICY_PRODUCT_FORMATS(X) X(Q8_0) X(Q4_K) X(Q6_K)
 
 enum FormatIndex {
 #define ONPOLICY_INDEX(name) k##name,

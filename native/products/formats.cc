@@ -1,5 +1,7 @@
 // A type of ggml -> its format.
 #include "products/format.h"
+#include "products/q4-k.h"
+#include "products/q6-k.h"
 #include "products/q8-0.h"
 
 namespace onpolicy::products {

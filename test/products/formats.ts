@@ -40,7 +40,44 @@ export const FORMATS: Readonly<Record<string, Format>> = {
     scales: [0],
     values: (view) => range(32).map((i) => half(view, 0) * view.getInt8(2 + i)),
   },
+  q4_k: {
+    type: 12,
+    group: 256,
+    groupBytes: 144,
+    scales: [0, 2],
+    values: (view) =>
+      range(256).map((i) => {
+        const byte = view.getUint8(16 + Math.floor(i / 64) * 32 + (i % 32));
+        const [scale, minimum] = scaleAndMinimum(view, Math.floor(i / 32));
+        return half(view, 0) * scale * (i % 64 < 32 ? byte & 15 : byte >> 4) - half(view, 2) * minimum;
+      }),
+  },
+  q6_k: {
+    type: 14,
+    group: 256,
+    groupBytes: 210,
+    scales: [208],
+    values: (view) =>
+      range(256).map((i) => {
+        const [side, part, at] = [Math.floor(i / 128), Math.floor(i / 32) % 4, i % 32];
+        const low = view.getUint8(side * 64 + (part % 2) * 32 + at) >> (part < 2 ? 0 : 4);
+        const high = view.getUint8(128 + side * 32 + at) >> (2 * part);
+        return (
+          half(view, 208) * view.getInt8(192 + Math.floor(i / 16)) * (((low & 15) | ((high & 3) << 4)) - 32)
+        );
+      }),
+  },
 };
+
+/** Of six bits each: four blocks have theirs in whole bytes, the others in what those leave. */
+function scaleAndMinimum(view: DataView, block: number): [number, number] {
+  const byte = (at: number) => view.getUint8(4 + at);
+  if (block < 4) return [byte(block) & 63, byte(block + 4) & 63];
+  return [
+    (byte(block + 4) & 15) | ((byte(block - 4) >> 6) << 4),
+    (byte(block + 4) >> 4) | ((byte(block) >> 6) << 4),
+  ];
+}
 
 /** Random bytes, but for scales, which are small positive numbers. */
 export function randomWeights(format: Format, width: number, rows: number, next: () => number): Uint8Array {

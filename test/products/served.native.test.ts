@@ -74,8 +74,10 @@ describe.skipIf(BEST === 'plain')('packed weights', () => {
     const [first] = await answers(ours, 1);
     const expected = await answers(plain, 16);
     const got = await answers(ours, 16);
-    expectSame([first!], expected, 0.05);
-    expectSame(got, expected, 0.05);
+    // ggml rounds activations for types of K in blocks of 256 instead of 32.
+    const within = type === 'q8_0' ? 0.05 : 0.3;
+    expectSame([first!], expected, within);
+    expectSame(got, expected, within);
     expect(kernelsOf(ours)).toEqual([BEST]);
     expect(kernelsOf(plain)).toEqual(['plain']);
   });
