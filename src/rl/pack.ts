@@ -28,10 +28,11 @@ export type Packing = { readonly rows: TrainingRow[]; readonly truncatedCount: n
 /** Rows are at least this long unless the model's context is shorter: long enough for the answers to one prompt. */
 const ROW_STEP = 2048;
 
-type RowSequence = TokenSequence & Pick<WeightedSequence, 'unit'>;
-
 /** The default length of a row: that of the longest sequence or unit rounded up, within the model's context. */
-export function defaultRowLength(sequences: readonly RowSequence[], contextSize: number): number {
+export function defaultRowLength(
+  sequences: readonly Pick<WeightedSequence, 'tokens' | 'unit'>[],
+  contextSize: number,
+): number {
   const lengths = new Map<number, number>(); // of units
   let longest = 1;
   for (const { tokens, unit } of sequences) {

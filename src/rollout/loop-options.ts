@@ -8,6 +8,7 @@ import { wrongInput } from './wrong-input.ts';
 /** What the loop needs of a runtime. */
 export type TrainableService = Service & {
   readonly runs: {
+    /** The metrics of training jobs and log calls, oldest first. */
     metrics(
       modelId: string,
     ): AsyncIterable<{ readonly step: number; readonly source: string; readonly metrics: MetricValues }>;
@@ -84,6 +85,7 @@ export type TrainLoopOptions<Task> = {
   readonly keepCheckpoints?: number | undefined;
   /** Fixes the order of tasks and the seeds of attempts. Default 0. */
   readonly seed?: number | string | undefined;
+  /** Called after each step and each evaluation. */
   readonly onEvent?: ((event: LoopEvent) => void) | undefined;
 } & Omit<GatherOptions, 'seed'>;
 

@@ -31,6 +31,10 @@ const EXAMPLES: Readonly<Record<string, Example>> = {
     prints:
       /^before: .*\nround 1: reward 0\.[0-4]\d\n(round \d+: reward \d\.\d\d\n)+round 24: reward (0\.9\d|1\.00)\nafter: Once upon a time, .* wolf named .*\n$/,
   },
+  '10-agent.mjs': {
+    mostLines: 100,
+    prints: /^step 0: 0\.[0-2]\d right\n(step \d+: \d\.\d\d right\n)*step \d+: (0\.9[5-9]|1\.00) right\n$/,
+  },
 };
 
 let workplace: string;

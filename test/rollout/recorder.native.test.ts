@@ -9,7 +9,9 @@ import { generateText, stepCountIs, streamText, tool } from 'ai';
 import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
+import { connect, serve } from '../../src/http/index.ts';
 import type { Message, Tool, Trajectory, TrajectoryChoice } from '../../src/protocol/index.ts';
+import { record } from '../../src/rollout/index.ts';
 import { createRuntime, type Runtime } from '../../src/runtime.ts';
 
 const baseURL = 'http://recorded.test/v1';
@@ -292,6 +294,45 @@ describe('a recorder', () => {
       body: JSON.stringify(request),
     });
     expect(response.status).toBe(503);
+  });
+
+  it('records a server as well, whole answers and streams', async () => {
+    const server = await serve(runtime, { port: 0 });
+    const service = connect({ baseUrl: server.url });
+    const recorder = record(service, { model, seed: 3 });
+    const messages = [user('What is the weather in Paris?')];
+    const request = { messages, tools: [weather], temperature: 0, max_tokens: 40 };
+    const { choices } = await recorder.service.createCompletion(request);
+    const stream = await recorder.service.createCompletion({ ...request, stream: true });
+    for await (const _ of stream);
+    const { message } = choices[0]!;
+    const result: Message = { role: 'tool', tool_call_id: message.tool_calls[0]!.id, content: 'sunny' };
+    await recorder.service.createCompletion({ ...request, messages: [...messages, message, result] });
+    const trajectory = recorder.finish({ reward: 1 });
+    const histories = [trajectory, ...trajectory.additional_histories!];
+    for (const history of histories) {
+      const one = { ...history, reward: 0 };
+      expect(recordedTurns(one)).toEqual(await engineTurns(one));
+    }
+    expect(histories.map(({ messages_and_choices }) => messages_and_choices.length)).toEqual([2, 4]);
+    await service.close();
+    await server.close();
+  });
+
+  it('gives requests without a seed one, the same each time', async () => {
+    const sampled = async (seed: number) => {
+      const recorder = runtime.record({ model, seed });
+      for (let i = 0; i < 2; i++)
+        await recorder.service.createCompletion({ messages: [user('Tell me a story.')], max_tokens: 12 });
+      const trajectory = recorder.finish({ reward: 0 });
+      return [trajectory, ...trajectory.additional_histories!].map(
+        ({ messages_and_choices }) => choicesIn(messages_and_choices)[0]!.token_ids,
+      );
+    };
+    const [first, second] = await sampled(1);
+    expect(second).not.toEqual(first);
+    expect(await sampled(1)).toEqual([first, second]);
+    expect(await sampled(2)).not.toEqual([first, second]);
   });
 
   it('ends what still runs', async () => {
