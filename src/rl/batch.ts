@@ -9,7 +9,7 @@ import {
 } from './advantages.ts';
 import { type Metrics, trajectoryMetrics } from './metrics.ts';
 import { defaultRowLength, packRows, type TrainingRow, type WeightedSequence } from './pack.ts';
-import type { TrainingSettings } from './settings.ts';
+import { acceptsTexts, type TrainingSettings } from './settings.ts';
 import { type ChatTokenizer, countTrained, type TokenSequence, trajectoryTokens } from './tokens.ts';
 import type { TrajectoryGroup } from './trajectory.ts';
 
@@ -29,8 +29,7 @@ export async function makeBatch(
 ): Promise<Batch> {
   const isKept = keptGroups(groups, settings);
   const sequences: TokenSequence[][][] = []; // (groups)(trajectories)(sequences)
-  // preferences are learnt from texts of any origin: the probabilities they were sampled with do not matter
-  const allowWithoutLogprobs = settings.allow_training_without_logprobs || settings.preference_loss !== null;
+  const allowWithoutLogprobs = acceptsTexts(settings);
   for (const [g, { trajectories }] of groups.entries()) {
     const ofGroup: TokenSequence[][] = [];
     for (const trajectory of trajectories) {

@@ -6,7 +6,7 @@ export { type LossPool, openLossPool } from './loss-pool.ts';
 export { Averages, addGroupMetrics, addOwnMetrics, type Metrics } from './metrics.ts';
 export type { JobEvent } from './policy-steps.ts';
 export * from './public.ts';
-export { resolveSettings, type TrainingSettings } from './settings.ts';
+export { acceptsTexts, resolveSettings, type TrainingSettings } from './settings.ts';
 export type { SftConfig, SftExample } from './sft.ts';
 export { type SftRequest, validateSftRequest } from './sft-request.ts';
 export { diverged, sft, type TrainResult, type TrainTools, train } from './train.ts';

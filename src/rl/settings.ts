@@ -152,3 +152,8 @@ export function resolveSettings(config: ExperimentalConfig = {}): TrainingSettin
 export function needsReference(settings: TrainingSettings): boolean {
   return settings.kl_penalty_coef > 0 || settings.kl_loss_coef > 0 || settings.preference_loss !== null;
 }
+
+/** Whether choices may come without ids and log-probabilities. Preferences are learnt from texts of any origin. */
+export function acceptsTexts(settings: TrainingSettings): boolean {
+  return settings.allow_training_without_logprobs || settings.preference_loss !== null;
+}

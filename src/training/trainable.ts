@@ -1,7 +1,7 @@
 /** A checked training request and what its model has -> every fault that would fail the job later, by its path. */
 import type { ErrorDetail } from '../errors.ts';
 import { fault, type TrainingJobRequest, throwFaults, tokenIdFaults } from '../protocol/index.ts';
-import { isChoice, type TrainingSettings, type TrajectoryChoice } from '../rl/index.ts';
+import { acceptsTexts, isChoice, type TrainingSettings, type TrajectoryChoice } from '../rl/index.ts';
 
 /** What a model has. */
 export type TrainableModel = {
@@ -16,7 +16,8 @@ export function requireTrainable(
   settings: TrainingSettings,
   { vocabSize, steps }: TrainableModel,
 ): void {
-  const { kl_penalty_reference_step: reference, allow_training_without_logprobs: allowed } = settings;
+  const { kl_penalty_reference_step: reference } = settings;
+  const allowed = acceptsTexts(settings);
   const faults: ErrorDetail[] = [];
   if (reference !== null && reference !== 0 && !steps.includes(reference))
     faults.push(
