@@ -8,10 +8,16 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gunzipSync } from 'node:zlib';
 import { median, result, runParts } from './measure.mjs';
+import { measureWalks } from './structured/walks.mjs';
 import { inTurns } from './turns.mjs';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
 const data = path.resolve(root, '../shared/data/structured');
+const golden = path.join(root, 'test', 'golden', 'structured');
+const QUANTILES = [
+  ['p50', 0.5],
+  ['p99', 0.99],
+];
 const throughputModel = path.join(root, 'bench', 'models', 'qwen3-0.6b-q8_0.gguf');
 const KIND = { json: 0, regex: 1, choice: 2, gbnf: 3, ebnf: 3, lark: 3, structural_tag: 4 };
 /** Repetitions of each specification. The minimum of each step counts, as other load only adds time. */
@@ -28,8 +34,8 @@ function vocabularyFile(name) {
   return path.join(folder, 'models', `ggml-vocab-${name}.gguf`);
 }
 
-function load(name) {
-  const raw = fs.readFileSync(path.join(data, name));
+function load(name, folder = data) {
+  const raw = fs.readFileSync(path.join(folder, name));
   const text = (name.endsWith('.gz') ? gunzipSync(raw) : raw).toString('utf8');
   if (!name.includes('.jsonl')) return JSON.parse(text);
   return text
@@ -47,6 +53,9 @@ function native(group) {
     anyWhitespace: true,
     disableAdditionalProperties: false,
     refuseUnknown: false,
+    anyOrder: false,
+    schemaUris: [],
+    schemas: [],
   }; // prettier-ignore
 }
 
@@ -100,8 +109,7 @@ const row = (name, unit, value, values = [value]) => ({
 async function maskRows({ grammar }) {
   if (!fs.existsSync(data)) return [];
   const results = [];
-  const all = ['2020-12', '2019-09', '7', '6', '4'].flatMap((draft) => load(`jsts_draft${draft}.jsonl.gz`));
-  const groups = [...all, ...load('xgrammar_verified.json.gz')].filter((group) => group.kind === 'json');
+  const groups = goldenGroups();
   for (const [label, name] of [
     ['Llama 3, 128,256', 'llama-bpe'],
     ['Gemma, 262,144', 'gemma-4'],
@@ -135,6 +143,37 @@ async function maskRows({ grammar }) {
     lengths.push(performance.now() - start);
   }
   results.push(result('compile maxLength 280', 'ms', lengths));
+  return results;
+}
+
+/** JSON Schemas of the golden sets. */
+function goldenGroups() {
+  const all = ['2020-12', '2019-09', '7', '6', '4'].flatMap((draft) => load(`jsts_draft${draft}.jsonl.gz`));
+  return [...all, ...load('xgrammar_verified.json.gz')].filter((group) => group.kind === 'json');
+}
+
+const WALKS = {
+  first: 'first walk',
+  warm: 'new constraint, vocabulary warm',
+  again: 'same constraint again',
+};
+
+/** Walks of whole suites, from everything cold to everything warm. */
+async function walkRows({ grammar }) {
+  const suites = { heavy: load('heavy.jsonl', golden) };
+  if (fs.existsSync(data)) suites.golden = goldenGroups();
+  const results = [];
+  for (const [suite, groups] of Object.entries(suites)) {
+    const readVocabulary = () => grammar.readVocabulary(vocabularyFile('llama-bpe'));
+    const times = await measureWalks({ grammar, readVocabulary, groups, native, passes: ROUNDS });
+    for (const [kind, title] of Object.entries(WALKS)) {
+      results.push(row(`${suite}: mask mean, ${title}`, 'us', mean(times[kind])));
+      for (const [name, share] of [...QUANTILES, ['p99.9', 0.999], ['max', 1]])
+        results.push(row(`${suite}: mask ${name}, ${title}`, 'us', at(times[kind], share)));
+    }
+    for (const [name, share] of [...QUANTILES, ['max', 1]])
+      results.push(row(`${suite}: compile ${name}`, 'ms', at(times.compiles, share)));
+  }
   return results;
 }
 
@@ -180,7 +219,7 @@ async function throughputRows({ model = throughputModel, threads, rounds = 3, lo
   });
 }
 
-const PARTS = { masks: maskRows, vocabulary: vocabularyRows, throughput: throughputRows };
+const PARTS = { masks: maskRows, walks: walkRows, vocabulary: vocabularyRows, throughput: throughputRows };
 
 /** All rows of the table; `only` names some of the parts. */
 export function run({ rounds = 3, threads = os.availableParallelism(), model, only, log }) {

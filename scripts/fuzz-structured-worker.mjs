@@ -55,6 +55,8 @@ const ATOMS = [
   '[0-9a-f]',
   '(?:)',
   '\\u0041',
+  '\\b',
+  '(?:;|$)',
 ];
 const REPEATS = ['', '', '', '*', '+', '?', '{2,5}', '{0,280}', '{3,}', '*?'];
 
@@ -250,6 +252,9 @@ async function runCase(seed) {
     anyWhitespace: random(2) === 0,
     disableAdditionalProperties: random(4) === 0,
     refuseUnknown: false,
+    anyOrder: random(8) === 0,
+    schemaUris: [],
+    schemas: [],
   };
   const compiled = await grammar.compileConstraint(spec, vocabulary).catch(() => undefined);
   if (!compiled) return;

@@ -39,6 +39,7 @@ import {
   type RunsResource,
   runsResource,
 } from './store/index.ts';
+import { cutMasks } from './structured/index.ts';
 import { detokenize } from './tokenizer/index.ts';
 import { findRegistered, Training } from './training/index.ts';
 
@@ -46,6 +47,8 @@ const LOG_LEVELS = ['debug', 'debug', 'info', 'warn', 'error'] as const;
 
 /** Numbers about a runtime. */
 export type RuntimeStats = EngineStats & {
+  /** Masks of constraints that lack tokens because their work was bounded, in this process. */
+  readonly cutMasks: number;
   /**
    * What computes the matrix products of each loaded model, by its path: kernels of this library for an instruction set, or
    * `plain`, the engine's own.
@@ -273,6 +276,7 @@ export class Runtime implements Service {
     const models = [...this.#models.loaded()];
     return {
       ...sumStats(models.map(({ engine }) => engine.stats())),
+      cutMasks: cutMasks(),
       products: models.map(({ path, loaded }) => ({ model: path, kernels: loaded.products })),
     };
   }

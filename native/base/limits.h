@@ -70,6 +70,7 @@ constexpr size_t kForcedBytes = 256;             // bytes of forced text
 constexpr int kSchemaDepth = 400;                // nested values
 constexpr size_t kShapes = 600;                  // shapes of one formula
 constexpr size_t kShapeSteps = 400'000;          // steps to the shapes of one formula
+constexpr size_t kOneOfSteps = 20'000;           // steps of one oneOf that may be read as anyOf
 constexpr size_t kExploredFormulas = 3'000;      // formulas whose shapes are made before the first document
 constexpr size_t kEvaluatedBranches = 5;         // branches whose combinations are told apart by what they evaluate; else none are
 constexpr int kReferenceChain = 20;              // references to references that a negation follows

@@ -13,7 +13,7 @@ static constexpr std::ptrdiff_t kMaxPointer = 800;  // steps
 static constexpr size_t kMaxWarnings = 200;
 
 SchemaCompiler::SchemaCompiler(RegexPool& pool, JsonValue root, const SchemaOptions& options)
-    : document_(std::move(root)), options_(options), values_(pool) {}
+    : document_(std::move(root), options.schemas), options_(options), values_(pool) {}
 
 FormulaId SchemaCompiler::Compile() {
   const Place root = document_.RootPlace();

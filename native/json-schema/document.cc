@@ -51,7 +51,8 @@ static std::string ResolveUri(const std::string& base, const std::string& refere
 void Malformed(const std::string& pointer, const std::string& what) { throw SpecError("INVALID_REQUEST", "#" + pointer, what); }
 void Unsupported(const std::string& pointer, const std::string& what) { throw SpecError("UNSUPPORTED", "#" + pointer, what); }
 
-SchemaDocument::SchemaDocument(JsonValue root) : root_(std::move(root)) {
+SchemaDocument::SchemaDocument(JsonValue root, std::map<std::string, std::string> schemas)
+    : root_(std::move(root)), schemas_(std::move(schemas)) {
   if (const JsonValue* schema = root_.Find("$schema"); schema && schema->IsString()) {
     const std::pair<const char*, unsigned> drafts[] = {{"draft-04", kDraft4}, {"draft-06", kDraft6}, {"draft-07", kDraft7},
                                                        {"2019-09", kDraft2019}, {"2020-12", kDraft2020}};
@@ -157,16 +158,16 @@ Place SchemaDocument::Target(const Place& from, std::string_view keyword, const 
   return target;
 }
 
-// The schemas of schemas are known without being part of the document.
-bool SchemaDocument::LoadMetaSchema(const std::string& uri) {
-  const std::string text = MetaSchema(uri);
-  if (text.empty()) return false;
+void SchemaDocument::Load(const std::string& uri) {
+  const auto given = schemas_.find(uri);
+  const std::string text = given != schemas_.end() ? given->second : MetaSchema(uri);
+  if (text.empty()) return;
   JsonError error;
-  meta_schemas_.push_back(ParseJson(text, &error));
-  const Place place{&meta_schemas_.back(), uri, ""};
+  loaded_.push_back(ParseJson(text, &error));
+  if (!error.message.empty()) throw SpecError("INVALID_REQUEST", uri, "the schema is not JSON: " + error.message);
+  const Place place{&loaded_.back(), uri, ""};
   resources_.emplace(uri, place);
   Index(place, 0);
-  return true;
 }
 
 // Where a reference leads: to an anchor, or by a pointer through the document that its URI names.
@@ -175,7 +176,7 @@ Place SchemaDocument::Find(const Place& from, const std::string& reference, cons
   const size_t hash = uri.find('#');
   const std::string base = uri.substr(0, hash);
   const std::string fragment = hash == std::string::npos ? "" : DecodePercent(uri.substr(hash + 1));
-  if (!resources_.contains(base)) LoadMetaSchema(base);
+  if (!resources_.contains(base)) Load(base);
   if (!fragment.empty() && fragment[0] != '/') {
     const auto anchor = resources_.find(base + "#" + fragment);
     if (anchor == resources_.end()) Unsupported(pointer, "reference '" + reference + "' leads nowhere in this document");
@@ -183,7 +184,7 @@ Place SchemaDocument::Find(const Place& from, const std::string& reference, cons
   }
   const auto resource = resources_.find(base);
   if (resource == resources_.end())
-    Unsupported(pointer, "reference '" + reference + "' leads out of this document, which is not supported");
+    Unsupported(pointer, "reference '" + reference + "' leads out of this document, to no schema that was given");
   return Walk(resource->second, fragment, reference, pointer);
 }
 

@@ -25,7 +25,8 @@ std::string EscapePointer(std::string_view step);
 
 class SchemaDocument {
  public:
-  explicit SchemaDocument(JsonValue root);
+  // `schemas`: texts by URI that references may lead to.
+  SchemaDocument(JsonValue root, std::map<std::string, std::string> schemas);
 
   const JsonValue& root() const { return root_; }
   Place RootPlace() const { return places_.at(&root_); }
@@ -49,7 +50,8 @@ class SchemaDocument {
   void Index(const Place& given, int depth);
   void IndexBelow(const Place& place, int depth);
   void Anchors(const Place& place);
-  bool LoadMetaSchema(const std::string& uri);
+  // Reads a document that is not part of this one: one of the caller's, or the schema of schemas.
+  void Load(const std::string& uri);
   Place Find(const Place& from, const std::string& reference, const std::string& pointer);
   Place Walk(Place place, const std::string& fragment, const std::string& reference, const std::string& pointer) const;
 
@@ -60,7 +62,8 @@ class SchemaDocument {
   std::map<std::string, Scope> dynamic_anchors_;  // by URI of the resource
   std::vector<Scope> scopes_{{}};
   std::map<Scope, uint32_t> scope_index_{{{}, 0}};
-  std::deque<JsonValue> meta_schemas_;
+  std::map<std::string, std::string> schemas_;  // by URI
+  std::deque<JsonValue> loaded_;
   std::unordered_map<const JsonValue*, Place> places_;
 };
 

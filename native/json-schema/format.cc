@@ -7,6 +7,25 @@
 
 namespace onpolicy::grammar {
 
+// Regular expressions as ECMA-262 has them with the flag u, without backreferences and names, groups nested up to `depth`. Of the
+// ranges in a class, the ones within digits or letters of one case.
+static std::string RegexFormat(int depth) {
+  const std::string hex = "[0-9A-Fa-f]";
+  const std::string escape = "\\\\(?:[dDwWsSfnrtv^$\\\\.*+?()\\[\\]{}|/]|c[A-Za-z]|x" + hex + "{2}|u[0-9A-Ca-cE-Fe-f]" + hex + "{3})";
+  const std::string from_to = "(?:[0-8]-9|0-[1-9]|[a-y]-z|a-[b-z]|[A-Y]-Z|A-[B-Z]|a-f|A-F)";
+  const std::string item = "(?:" + from_to + "|" + escape + "|\\\\b|[^\\\\\\]\\[^-])";
+  const std::string set = "\\[\\^?(?:" + item + ")*-?\\]";
+  const std::string count = "(?:[*+?]|\\{(?:[0-9]{1,3},?|0,[0-9]{1,3}|1,[1-9][0-9]{0,2}|2,[2-9]|3,[3-9]|4,[4-9]|5,[5-9]|6,[6-9]|7,[7-9]|8,[89]|9,9|[2-9],[1-9][0-9]{1,2}|[1-9][0-9],[1-9][0-9]{2})\\})\\??";
+  const std::string character = "[^\\\\^$.*+?()\\[\\]{}|]|\\.|" + escape + "|" + set;
+  std::string body = "(?:(?:" + character + ")(?:" + count + ")?|[\\^$]|\\\\[bB])*";
+  for (int i = 0; i < depth; i++) {
+    const std::string choice = body + "(?:\\|" + body + ")*";
+    const std::string group = "\\((?:\\?:)?" + choice + "\\)";
+    body = "(?:(?:" + character + "|" + group + ")(?:" + count + ")?|[\\^$]|\\\\[bB]|\\(\\?[=!]" + choice + "\\))*";
+  }
+  return body + "(?:\\|" + body + ")*";
+}
+
 static std::map<std::string, std::string, std::less<>> MakeFormats() {
   std::map<std::string, std::string, std::less<>> formats;
   const std::string year = "[0-9]{4}";
@@ -72,6 +91,7 @@ static std::map<std::string, std::string, std::less<>> MakeFormats() {
   formats["uri-template"] = "(?:[!#$&()*+,./0-9:;=?@A-Z\\[\\]_a-z~\\u00A0-\\uD7FF-]|%[0-9A-Fa-f]{2}|\\{[+#./;?&=,!@|]?" + name + "(?:," + name + ")*\\})*";
   formats["json-pointer"] = "(?:/(?:[^~/]|~[01])*)*";
   formats["relative-json-pointer"] = "(?:0|[1-9][0-9]*)(?:#|(?:/(?:[^~/]|~[01])*)*)";
+  formats["regex"] = RegexFormat(2);
   return formats;
 }
 

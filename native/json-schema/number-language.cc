@@ -4,6 +4,7 @@
 #include "base/limits.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <memory>
 #include <string>
 
@@ -115,6 +116,98 @@ class OrderAutomaton : public Automaton {
   unsigned relations_;
 };
 
+// The same for numbers with an exponent and one digit before the point, which is not 0: as programs write them.
+class ExponentOrderAutomaton : public Automaton {
+ public:
+  ExponentOrderAutomaton(const Decimal& bound, unsigned relations)
+      : is_zero_(bound.IsZero()), negative_(bound.negative), digits_(bound.digits),
+        exponent_(is_zero_ ? 0 : static_cast<int64_t>(bound.digits.size()) - 1 + bound.exponent),
+        largest_(static_cast<uint32_t>(std::abs(exponent_)) + 1), relations_(relations) {}
+
+  uint32_t Next(uint32_t packed, uint8_t byte) override {
+    State state = Unpack(packed);
+    const bool is_digit = byte >= '0' && byte <= '9', is_e = byte == 'e' || byte == 'E';
+    switch (state.part) {
+      case kBegin:
+      case kSign:
+        if (byte == '-' && state.part == kBegin) {
+          state.minus = 1;
+          return Pack(state, kSign);
+        }
+        if (byte == '0' || !is_digit) return kDead;
+        Compare(&state, byte);
+        return Pack(state, kDigit);
+      case kDigit:
+        return byte == '.' ? Pack(state, kDot) : is_e ? Pack(state, kMark) : kDead;
+      case kDot:
+      case kDigits:
+        if (is_e && state.part == kDigits) return Pack(state, kMark);
+        if (!is_digit) return kDead;
+        Compare(&state, byte);
+        return Pack(state, kDigits);
+      case kMark:
+        if (byte == '+' || byte == '-') {
+          state.below = byte == '-';
+          return Pack(state, kMarkSign);
+        }
+        [[fallthrough]];
+      case kMarkSign:
+      case kExponent:
+        if (!is_digit) return kDead;
+        state.exponent = std::min<uint32_t>(state.exponent * 10 + (byte - '0'), largest_);
+        return Pack(state, kExponent);
+    }
+    return kDead;
+  }
+
+  bool Accepts(uint32_t packed) override {
+    const State state = Unpack(packed);
+    if (state.part != kExponent) return false;
+    int relation = state.minus ? -1 : 1;
+    if (!is_zero_ && (state.minus == 1) == negative_) {
+      const int64_t exponent = state.below ? -static_cast<int64_t>(state.exponent) : static_cast<int64_t>(state.exponent);
+      int size = static_cast<int>(state.order) - 1;  // of the absolute values
+      if (size == 0 && digits_.find_first_not_of('0', state.count) != std::string::npos) size = -1;
+      if (exponent != exponent_) size = exponent < exponent_ ? -1 : 1;
+      relation *= size;
+    }
+    return relations_ & (relation < 0 ? kLess : relation == 0 ? kEqual : kGreater);
+  }
+  std::string Content() const override {
+    return std::string("exponent order ") + (negative_ ? "-" : "") + digits_ + "e" + std::to_string(exponent_) + " " +
+           std::to_string(relations_) + (is_zero_ ? " zero" : "");
+  }
+
+ private:
+  enum Part : uint32_t { kBegin, kSign, kDigit, kDot, kDigits, kMark, kMarkSign, kExponent };
+  struct State {
+    Part part;
+    uint32_t minus, order, below, count, exponent;  // order: 0 below, 1 equal, 2 above; count: digits compared
+  };
+  void Compare(State* state, uint8_t digit) const {
+    const uint8_t other = state->count < digits_.size() ? static_cast<uint8_t>(digits_[state->count]) : '0';
+    if (state->order == 1 && digit != other) state->order = digit < other ? 0 : 2;
+    if (state->count < digits_.size()) state->count++;
+  }
+  static uint32_t Pack(const State& state, Part part) {
+    return part | state.minus << 3 | state.order << 4 | state.below << 6 | state.count << 7 | state.exponent << 17;
+  }
+  static State Unpack(uint32_t packed) {
+    if (packed == 0) return {kBegin, 0, 1, 0, 0, 0};
+    return {static_cast<Part>(packed & 7), (packed >> 3) & 1, (packed >> 4) & 3, (packed >> 6) & 1, (packed >> 7) & 1023, packed >> 17};
+  }
+
+  bool is_zero_, negative_;
+  std::string digits_;
+  int64_t exponent_;  // of the bound, with one digit before the point
+  uint32_t largest_;  // exponents from here on are all alike
+  unsigned relations_;
+};
+
+// Bounds of more digits are compared without exponents only.
+constexpr size_t kComparedDigits = 1000;
+constexpr int64_t kComparedExponent = 8000;
+
 // The remainder of the digits so far; fraction digits beyond the step's own must be zero.
 class MultipleAutomaton : public Automaton {
  public:
@@ -183,7 +276,9 @@ NumberLanguage::NumberLanguage(RegexPool& pool) : pool_(pool) {
 
 NodeId NumberLanguage::Ordered(const Decimal& bound, unsigned relations) {
   if (relations == 0) return kNothing;
-  return pool_.Leaf(pool_.Own(std::make_unique<OrderAutomaton>(bound, relations)), 0);
+  const NodeId plain = pool_.Leaf(pool_.Own(std::make_unique<OrderAutomaton>(bound, relations)), 0);
+  if (bound.digits.size() > kComparedDigits || std::abs(bound.exponent) > kComparedExponent) return plain;
+  return pool_.Alternate({plain, pool_.Leaf(pool_.Own(std::make_unique<ExponentOrderAutomaton>(bound, relations)), 0)});
 }
 
 bool NumberLanguage::Multiple(const Decimal& step, bool inverted, NodeId* result) {

@@ -1,5 +1,5 @@
 // Number constraints -> expressions over the digits of a JSON number: order against a bound, divisibility.
-// Automata with a few states per digit of the bound; exponents are not used where a value is compared.
+// Automata with a few states per digit of the bound. With an exponent, a compared value has one digit before the point.
 #pragma once
 #include "json/value.h"
 #include "regex/pool.h"
@@ -15,7 +15,7 @@ class NumberLanguage {
   NodeId Integer() const { return integer_; }  // without fraction and exponent
   NodeId NotInteger() const { return not_integer_; }
   NodeId Plain() const { return plain_; }      // without exponent
-  // Numbers whose order against `bound` is one of `relations`, without exponent.
+  // Numbers whose order against `bound` is one of `relations`.
   NodeId Ordered(const Decimal& bound, unsigned relations);
   // Multiples of a positive `step` (or the others); kNothing with false when the step is too fine or too large.
   bool Multiple(const Decimal& step, bool inverted, NodeId* result);

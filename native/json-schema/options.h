@@ -1,6 +1,7 @@
 // What a caller may ask of the texts that a schema describes.
 #pragma once
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -12,9 +13,10 @@ struct SchemaOptions {
   bool any_whitespace = true;                     // false: compact JSON
   std::optional<std::string> whitespace_pattern;  // stands at every gap between JSON tokens
   bool disable_additional_properties = false;
-  bool refuse_unknown = false;         // unknown formats are errors instead of warnings
+  bool refuse_unknown = false;         // what cannot be enforced as it is written is an error instead of a warning
   bool any_order = false;              // properties in any order, everywhere
   std::optional<uint32_t> max_blanks;  // the most white space between JSON tokens, of any kind
+  std::map<std::string, std::string> schemas;  // by URI: texts that references may lead to
   const TagStyle* tags = nullptr;      // the root's members are tagged parameters in this style
 };
 

@@ -32,6 +32,7 @@ const std::vector<Shape>& ShapeTable::Of(FormulaId formula) {
     is_provisional = assumptions_.AssumesRunning([&] { shapes = Tidy(Normalize(formula)); }) && running_.size() > 1;
   } catch (const TooManyCombinations&) {
     running_.erase(formula);
+    if (fallbacks_ > 0) throw;
     const std::string* pointer = formulas_.PointerOf(formula);
     if (!pointer && !running_.empty()) throw;
     throw SpecError("UNSUPPORTED", pointer ? *pointer : "#", "the schema's combinations are too many to enforce");
@@ -56,7 +57,7 @@ void ShapeTable::Explore(FormulaId root) {
 
 void ShapeTable::Spend() {
   pool_.budget().Spend(kNormalizeWork);
-  if (++work_ > limits::kShapeSteps || pool_.budget().IsSpent(Phase::kShapes)) throw TooManyCombinations();
+  if (++work_ > most_work_ || pool_.budget().IsSpent(Phase::kShapes)) throw TooManyCombinations();
 }
 
 bool ShapeTable::IsSurelyEmpty(FormulaId formula) {
@@ -84,7 +85,7 @@ std::vector<Shape> ShapeTable::Normalize(FormulaId id) {
     case Formula::kOr:
       return NormalizeOr(formula.parts);
     case Formula::kOneOf:
-      return NormalizeOneOf(formula.parts);
+      return NormalizeOneOfOrAnyOf(id, formula.parts);
   }
   return {};
 }
@@ -137,6 +138,23 @@ std::vector<Shape> ShapeTable::NormalizeOneOf(const std::vector<FormulaId>& part
     shapes.insert(shapes.end(), more.begin(), more.end());
   }
   return shapes;
+}
+
+std::vector<Shape> ShapeTable::NormalizeOneOfOrAnyOf(FormulaId id, const std::vector<FormulaId>& parts) {
+  if (compiler_.options().refuse_unknown) return NormalizeOneOf(parts);
+  if (!relaxed_.contains(id)) {
+    try {
+      const ScopedValue<int> fallback(fallbacks_, fallbacks_ + 1);
+      const ScopedValue<size_t> most(most_work_, std::min(most_work_, work_ + limits::kOneOfSteps));
+      return NormalizeOneOf(parts);
+    } catch (const TooManyCombinations&) {
+      if (work_ > most_work_ || pool_.budget().IsSpent(Phase::kShapes)) throw;
+    }
+    relaxed_.insert(id);
+    const std::string* pointer = formulas_.PointerOf(id);
+    compiler_.warnings().push_back((pointer ? *pointer : "#") + ": the combinations of oneOf are too many to enforce, it reads as anyOf");
+  }
+  return NormalizeOr(parts);
 }
 
 // A negated choice beside other restrictions: without the branches that no value of those satisfies anyway. Each branch

@@ -137,6 +137,8 @@ class ShapeTable {
   std::vector<Shape> NormalizeAnd(const std::vector<FormulaId>& parts);
   std::vector<Shape> NormalizeOr(const std::vector<FormulaId>& parts);
   std::vector<Shape> NormalizeOneOf(const std::vector<FormulaId>& parts);
+  // The same; as `anyOf`, with a warning, where the combinations are too many and a fallback is allowed.
+  std::vector<Shape> NormalizeOneOfOrAnyOf(FormulaId id, const std::vector<FormulaId>& parts);
   std::vector<Shape> NormalizeUnevaluated(const Formula& formula);
   std::vector<Shape> NormalizeNot(FormulaId inner);
   std::vector<Shape> NormalizeNegated(const Formula& formula);
@@ -161,7 +163,9 @@ class ShapeTable {
   std::deque<std::vector<Shape>> provisional_;
   bool evaluating_ = false;  // inside a schema that looks at what its parts evaluated
   std::unordered_map<uint32_t, NodeId> names_memo_;
-  size_t work_ = 0;
+  size_t work_ = 0, most_work_ = limits::kShapeSteps;
+  int fallbacks_ = 0;  // `oneOf`s in progress that are read as `anyOf` where their combinations are too many
+  std::set<FormulaId> relaxed_;  // those that are
 };
 
 }  // namespace onpolicy::grammar

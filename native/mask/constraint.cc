@@ -1,6 +1,8 @@
 // A constraint's states as its matchers see them: tokens accepted, ends, forced text.
 #include "mask/constraint.h"
 
+#include <atomic>
+
 namespace onpolicy::grammar {
 
 Constraint::Constraint(std::shared_ptr<const Vocabulary> vocabulary, std::shared_ptr<Grammar> grammar, Symbol start,
@@ -10,6 +12,10 @@ Constraint::Constraint(std::shared_ptr<const Vocabulary> vocabulary, std::shared
   ended_ = states_.Intern(std::vector<Config>{});
   start_ = states_.Intern(grammar_->Start(start));
 }
+
+static std::atomic<uint64_t> cut_masks{0};
+
+uint64_t Constraint::CutMasks() { return cut_masks; }
 
 bool Constraint::IsComplete(StateId state) {
   std::lock_guard<std::mutex> lock(mutex_);
@@ -106,6 +112,7 @@ bool Constraint::AllowNamedTokens(StateId state, uint32_t* mask) const {
 bool Constraint::FillMask(StateId state, std::string& text, SeenStrings* seen, uint32_t* mask, bool* is_cut) {
   std::lock_guard<std::mutex> lock(mutex_);
   *is_cut = !masks_.Write(state, text, seen, mask);
+  cut_masks += *is_cut;
   bool complete = state == ended_;
   for (const Config& config : states_.Configs(state)) complete = complete || config.node == kEpsilon;
   const bool has_named = AllowNamedTokens(state, mask);

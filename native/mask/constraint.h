@@ -22,6 +22,9 @@ class Constraint {
   // False when nothing at all can be generated; a constraint like that must be refused.
   bool IsSatisfiable() const { return !states_.Configs(start_).empty(); }
 
+  // How many masks of this process lack tokens because their work was spent.
+  static uint64_t CutMasks();
+
   StateId start() const { return start_; }
   // Writes the allowed tokens of a state; `text` is what was matched so far, and `seen` reads it.
   // Returns whether every token of the vocabulary is allowed. `is_cut`: some are missing, because the work was spent.

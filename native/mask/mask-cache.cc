@@ -13,25 +13,27 @@ void MaskCache::Compute(StateId state, std::string& text, CachedMask* mask) {
   std::vector<Config> left;
   for (const Config& config : std::vector<Config>(states_.Configs(state))) {
     if ((config.node & kTokenSetBit) || config.node == kEpsilon) continue;
-    std::shared_ptr<const TerminalMask> terminal = TerminalOf(config.node);
-    if (!terminal->is_worth) {
+    const Terminals terminals = TerminalsOf(config.node);
+    if (!std::all_of(terminals.begin(), terminals.end(), [](const auto& terminal) { return terminal->is_worth; })) {
       left.push_back(config);
       continue;
     }
-    walk_.WalkExits(*terminal, config.node, config.stack, text, &tokens_, &mask->terminals, &mask->uncertain);
-    mask->terminals.push_back(std::move(terminal));
+    for (const auto& terminal : terminals) {
+      walk_.WalkExits(*terminal, config.node, config.stack, text, &tokens_, &mask->terminals, &mask->uncertain);
+      mask->terminals.push_back(terminal);
+    }
   }
   if (!left.empty()) WalkSlices(states_.Intern(std::move(left)), text, mask);
   mask->tokens.assign(tokens_.begin(), tokens_.end());
   mask->assumed = repeats_.Sort(walk_);
 }
 
-std::shared_ptr<const TerminalMask> MaskCache::TerminalOf(NodeId node) {
+MaskCache::Terminals MaskCache::TerminalsOf(NodeId node) {
   if (terminals_.size() <= node) terminals_.resize(grammar_.regex().size());
-  if (terminals_[node]) return terminals_[node];
-  std::shared_ptr<const TerminalMask> terminal = walk_.WalkTerminal(node);
-  if (!walk_.IsSpent()) terminals_[node] = terminal;
-  return terminal;
+  if (!terminals_[node].empty()) return terminals_[node];
+  const Terminals made = walk_.WalkTerminal(node);
+  if (!walk_.IsSpent()) terminals_[node] = made;
+  return made;
 }
 
 void MaskCache::WalkSlices(StateId state, std::string& text, CachedMask* mask) {

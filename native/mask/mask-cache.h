@@ -30,7 +30,10 @@ class MaskCache {
   CachedMask* Find(StateId state, std::string& text);
   void Compute(StateId state, std::string& text, CachedMask* mask);
   void WalkSlices(StateId state, std::string& text, CachedMask* mask);
-  std::shared_ptr<const TerminalMask> TerminalOf(NodeId node);
+  using Terminals = std::vector<std::shared_ptr<const TerminalMask>>;
+
+  // The parts of an automaton state's mask.
+  Terminals TerminalsOf(NodeId node);
   void WriteBits(const CachedMask& found, uint32_t* mask) const;
   void CacheBits(const uint32_t* bits, CachedMask* mask);
 
@@ -42,7 +45,7 @@ class MaskCache {
   RepeatCheck repeats_;
   std::vector<std::unique_ptr<CachedMask>> masks_;  // by state, null until computed
   CachedMask fresh_;                                // of the latest call, where it was not cached
-  std::vector<std::shared_ptr<const TerminalMask>> terminals_;  // by automaton state, null until needed
+  std::vector<Terminals> terminals_;                // by automaton state, empty until needed
   size_t cached_words_ = 0;
   std::vector<uint32_t> tokens_, uncertain_;  // of one mask at a time
 };

@@ -7,7 +7,8 @@
 namespace onpolicy::grammar {
 
 MaskWalk::MaskWalk(const Vocabulary& vocabulary, Grammar& grammar, StateTable& states, TextReach& reach)
-    : vocabulary_(vocabulary), grammar_(grammar), states_(states), reach_(reach), budget_(grammar.regex().budget()) {
+    : vocabulary_(vocabulary), grammar_(grammar), states_(states), reach_(reach), budget_(grammar.regex().budget()),
+      short_(grammar.regex(), kShortBytes), long_(grammar.regex(), vocabulary.max_token_bytes()) {
   levels_.resize(vocabulary.max_token_bytes() + 1u);
   path_.resize(vocabulary.max_token_bytes() + 1u);
 }

@@ -7,6 +7,7 @@
 #include "mask/terminal-mask.h"
 #include "mask/text-reach.h"
 #include "mask/vocabulary.h"
+#include "regex/clamp.h"
 
 namespace onpolicy::grammar {
 
@@ -33,8 +34,9 @@ class MaskWalk {
                  std::vector<uint32_t>* tokens, std::vector<uint32_t>* uncertain);
   // The same for one such subtree, now that the text is known.
   void WalkSubtree(const TriePlace& place, StateId state, std::string& text, std::vector<uint32_t>* tokens);
-  // The tokens inside of the terminal of `node`, independent of what follows it.
-  std::shared_ptr<const TerminalMask> WalkTerminal(NodeId node);
+  // The tokens inside of the terminal of `node`, independent of what follows it: in one mask, or with large counts in one for
+  // short tokens and one for long ones.
+  std::vector<std::shared_ptr<const TerminalMask>> WalkTerminal(NodeId node);
   // Adds the tokens that continue behind the exits of a terminal: as tokens, and as masks of terminals that follow.
   void WalkExits(const TerminalMask& mask, NodeId node, StackId stack, std::string& text, std::vector<uint32_t>* tokens,
                  std::vector<std::shared_ptr<const TerminalMask>>* terminals, std::vector<TriePlace>* uncertain);
@@ -67,6 +69,9 @@ class MaskWalk {
            std::vector<uint32_t>* uncertain);
   // Collects what stays inside of one terminal, and the places that leave it; false when these are too many.
   bool RunInside(uint32_t slice, uint32_t at, uint32_t end, TerminalMask* mask);
+  enum class Length : uint8_t { kAny, kShort, kLong };
+  // The part for tokens of a length.
+  std::shared_ptr<const TerminalMask> WalkPart(NodeId node, Length length);
   // The same for the tokens behind an exit with one path, which continue at `node`.
   std::shared_ptr<const TerminalMask> WalkTerminalBehind(const TerminalExit& exit, NodeId node);
   // The mask of a form: cached for all pools, or made by `fill`, which returns false where the mask is not worth caching.
@@ -86,6 +91,7 @@ class MaskWalk {
   StateTable& states_;
   TextReach& reach_;
   Budget& budget_;
+  CountClamp short_, long_;    // for tokens of up to kShortBytes, and for all
   std::vector<Level> levels_;  // by depth
   std::string path_;           // bytes from the root down to the node
   size_t root_depth_ = 0;      // how many bytes there were before the root,

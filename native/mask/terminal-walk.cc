@@ -77,8 +77,14 @@ std::shared_ptr<const TerminalMask> MaskWalk::Cached(const Form& form, Fill fill
   return mask;
 }
 
-std::shared_ptr<const TerminalMask> MaskWalk::WalkTerminal(NodeId node) {
-  const Form form = grammar_.regex().FormOf(node);  // a copy: new states move the pool's
+std::vector<std::shared_ptr<const TerminalMask>> MaskWalk::WalkTerminal(NodeId node) {
+  const NodeId for_short = short_.Of(node);
+  if (for_short == node) return {WalkPart(node, Length::kAny)};
+  return {WalkPart(for_short, Length::kShort), WalkPart(long_.Of(node), Length::kLong)};
+}
+
+std::shared_ptr<const TerminalMask> MaskWalk::WalkPart(NodeId node, Length length) {
+  const Form form = grammar_.regex().FormOf(node).With(static_cast<uint64_t>(length));
   return Cached(form, [&](TerminalMask* mask) {
     const ByteSet first = grammar_.regex().FirstBytes(node);
     const std::vector<Slice>& slices = vocabulary_.slices();
@@ -86,8 +92,9 @@ std::shared_ptr<const TerminalMask> MaskWalk::WalkTerminal(NodeId node) {
     for (uint32_t i = 0; i < slices.size() && is_worth; i++) {
       const Slice& slice = slices[i];
       if (slice.trie.empty() || (slice.first_bytes & first).IsEmpty()) continue;
+      if (length != Length::kAny && slice.is_long != (length == Length::kLong)) continue;
       if (slice.kind == SliceClass::kBroken && reach_.IsInsideString(node)) continue;
-      if (slice.kind < SliceClass::kBroken && (slice.first_bytes & ~first).IsEmpty() &&
+      if (slice.kind < SliceClass::kBroken && length != Length::kLong && (slice.first_bytes & ~first).IsEmpty() &&
           reach_.Reach(node, slice.kind) >= slice.max_length) {
         mask->slices |= 1u << i;
         continue;

@@ -112,11 +112,15 @@ void Vocabulary::BuildSlices() {
     const int order = Bytes(a.token).compare(Bytes(b.token));
     return order != 0 ? order < 0 : a.token < b.token;
   });
-  slices_.resize(kSliceClasses * std::size(kSliceLengths) + 2);
-  slices_[slices_.size() - 2].kind = SliceClass::kBroken;
-  for (size_t i = 0; i + 2 < slices_.size(); i++) {
+  // Behind those of the alphabets: short and long tokens of kBroken, and of kOther.
+  constexpr size_t kFirstBroken = kSliceClasses * std::size(kSliceLengths), kFirstOther = kFirstBroken + 2;
+  slices_.resize(kFirstOther + 2);
+  slices_[kFirstBroken].kind = slices_[kFirstBroken + 1].kind = SliceClass::kBroken;
+  slices_[kFirstBroken + 1].is_long = slices_[kFirstOther + 1].is_long = true;
+  for (size_t i = 0; i < kFirstBroken; i++) {
     slices_[i].kind = static_cast<SliceClass>(i / std::size(kSliceLengths));
     slices_[i].max_length = kSliceLengths[i % std::size(kSliceLengths)];
+    slices_[i].is_long = (i + 1) % std::size(kSliceLengths) == 0;
   }
   struct Builder {
     std::vector<uint32_t> path;  // open nodes from the root down
@@ -134,9 +138,10 @@ void Vocabulary::BuildSlices() {
     }
     unsigned code_points = 0;
     const SliceClass kind = Classify(text, &code_points);
-    size_t index = slices_.size() - (kind == SliceClass::kBroken ? 2 : 1);
+    const bool is_long = text.size() > kShortBytes;
+    size_t index = (kind == SliceClass::kBroken ? kFirstBroken : kFirstOther) + is_long;
     if (kind < SliceClass::kBroken) {
-      size_t length = 0;
+      size_t length = is_long ? std::size(kSliceLengths) - 1 : 0;
       while (code_points > kSliceLengths[length]) length++;
       index = static_cast<size_t>(kind) * std::size(kSliceLengths) + length;
     }

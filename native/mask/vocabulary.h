@@ -23,6 +23,7 @@ constexpr unsigned kSliceClasses = 4;
 // A mask of more single tokens is stored as bits.
 constexpr size_t kDenseTokens = 250;
 constexpr unsigned kSliceLengths[] = {4, 10, 30, 0xFFFF};  // greatest number of code points
+constexpr size_t kShortBytes = 16;                         // longer tokens have slices of their own
 
 // One node of a flat trie in preorder: the subtree of node i is [i, end).
 struct TrieNode {
@@ -41,6 +42,7 @@ struct TokenTrie {
 struct Slice : TokenTrie {
   SliceClass kind = SliceClass::kOther;
   unsigned max_length = 0;  // in code points
+  bool is_long = false;     // holds tokens of more than kShortBytes
   ByteSet first_bytes;
   std::array<uint32_t, 256> roots{};  // the node of depth 1 by its byte
   std::vector<uint32_t> mask;         // (mask_words)

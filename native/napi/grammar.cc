@@ -1,6 +1,8 @@
 // The grammar wing for JavaScript: vocabularies, constraints and matchers as handles.
 #include <napi.h>
 
+#include <algorithm>
+
 #include "mask/gguf-vocabulary.h"
 #include "mask/matcher.h"
 #include "napi/arguments.h"
@@ -138,6 +140,9 @@ Napi::Value Compile(const Napi::CallbackInfo& info) {
   spec->schema.any_whitespace = given.Flag("anyWhitespace");
   spec->schema.disable_additional_properties = given.Flag("disableAdditionalProperties");
   spec->schema.refuse_unknown = given.Flag("refuseUnknown");
+  spec->schema.any_order = given.Flag("anyOrder");
+  const std::vector<std::string> uris = given.Texts("schemaUris"), schemas = given.Texts("schemas");
+  for (size_t i = 0; i < std::min(uris.size(), schemas.size()); i++) spec->schema.schemas.emplace(uris[i], schemas[i]);
   if (given["whitespacePattern"].IsString()) spec->schema.whitespace_pattern = given.Text("whitespacePattern");
   auto vocabulary = Unwrap<const Vocabulary>(info[1]);
   auto result = std::make_shared<std::shared_ptr<Constraint>>();
@@ -163,6 +168,11 @@ Napi::Value FillMask(const Napi::CallbackInfo& info) {
   auto mask = info[1].As<Napi::Int32Array>();
   if (mask.ElementLength() < matcher->mask_words()) return info.Env().Undefined();
   return Napi::Boolean::New(info.Env(), matcher->FillMask(reinterpret_cast<uint32_t*>(mask.Data())));
+}
+
+// cutMasks() -> how many masks of this process lack tokens
+Napi::Value CutMasks(const Napi::CallbackInfo& info) {
+  return Napi::Number::New(info.Env(), static_cast<double>(Constraint::CutMasks()));
 }
 
 Napi::Value Accept(const Napi::CallbackInfo& info) {
@@ -203,6 +213,7 @@ void RegisterGrammar(Napi::Env env, Napi::Object exports) {
   add("compileConstraint", Compile);
   add("createMatcher", CreateMatcher);
   add("fillMask", FillMask);
+  add("cutMasks", CutMasks);
   add("accept", Accept);
   add("isMaskCut", Ask<&Matcher::IsMaskCut>);
   add("isComplete", Ask<&Matcher::IsComplete>);

@@ -69,13 +69,7 @@ void EbnfParser::Rule() {
 }
 
 RuleExpr EbnfParser::Alternatives(int depth) {
-  if (depth > limits::kEbnfDepth) Fail("nested too deeply");
-  std::vector<RuleExpr> options;
-  do {
-    options.push_back(Items(depth));
-    Blank();
-  } while (Take("|"));
-  return RuleExpr::Choice(std::move(options));
+  return ReadChoice(depth > limits::kEbnfDepth, [&] { return Items(depth); }, [&] { Blank(); });
 }
 
 RuleExpr EbnfParser::Items(int depth) {

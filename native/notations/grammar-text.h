@@ -6,6 +6,7 @@
 
 #include "base/spec-error.h"
 #include "base/text-cursor.h"
+#include "pushdown/rule-set.h"
 
 namespace onpolicy::grammar {
 
@@ -24,6 +25,17 @@ class GrammarText : protected TextCursor {
     throw SpecError("UNSUPPORTED", LineAndColumn(text_, at), what);
   }
   uint32_t Number();
+  // Alternatives between bars. `items` reads one, `blank` what may stand before a bar.
+  template <typename Items, typename Blank>
+  RuleExpr ReadChoice(bool is_too_deep, Items items, Blank blank) {
+    if (is_too_deep) Fail("nested too deeply");
+    std::vector<RuleExpr> options;
+    do {
+      options.push_back(items());
+      blank();
+    } while (Take("|"));
+    return RuleExpr::Choice(std::move(options));
+  }
 };
 
 }  // namespace onpolicy::grammar

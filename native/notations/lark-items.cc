@@ -16,13 +16,7 @@ RuleExpr LarkParser::Lexeme(RuleExpr expr) {
 }
 
 RuleExpr LarkParser::Alternatives(int depth) {
-  if (depth > limits::kLarkDepth) Fail("nested too deeply");
-  std::vector<RuleExpr> options;
-  do {
-    options.push_back(Items(depth));
-    Blank();
-  } while (Take("|"));
-  return RuleExpr::Choice(std::move(options));
+  return ReadChoice(depth > limits::kLarkDepth, [&] { return Items(depth); }, [&] { Blank(); });
 }
 
 RuleExpr LarkParser::Items(int depth) {

@@ -193,6 +193,8 @@ NodeId CharEncoder::Class(const CodePoints& ranges) {
   }
   const NodeId node = pool_.Alternate(std::move(options));
   memo_.emplace(ranges, node);
+  const bool is_any = form_ == TextForm::kJsonAnyway && ranges == CodePoints{{0, kLastCodePoint}};
+  if (form_ != TextForm::kPlain && node != kNothing) pool_.NoteCharacter(node, is_any);
   return node;
 }
 

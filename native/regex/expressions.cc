@@ -93,6 +93,7 @@ NodeId Expressions::MergeList(NodeKind kind, std::vector<NodeId> parts) {
   }
   if (flat.empty()) return neutral;
   if (flat.size() == 1) return flat[0];
+  if (NodeId met; is_and && flat.size() == 2 && MeetCounts(flat[0], flat[1], &met)) return met;
   Node made{kind, is_and, is_and};
   for (NodeId child : flat) {
     const Node& inner = node(child);
@@ -122,6 +123,11 @@ NodeId Expressions::Repeat(NodeId inner, uint32_t min, uint32_t max) {
   if (item.kind == NodeKind::kRepeat && item.max == kUnlimited && item.min <= 1)
     return Repeat(item.a, item.min == 0 ? 0 : min, kUnlimited);
   return Intern({NodeKind::kRepeat, min == 0, item.searches, item.tagged, true, inner, 0, min, max});
+}
+
+void Expressions::NoteCharacter(NodeId node, bool is_any) {
+  characters_.insert(node);
+  if (is_any) any_character_ = node;
 }
 
 NodeId Expressions::Tag(uint32_t tag) { return Intern({NodeKind::kTag, true, false, true, false, tag}); }

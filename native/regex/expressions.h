@@ -3,6 +3,7 @@
 #include <initializer_list>
 #include <memory>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 #include "regex/nodes.h"
@@ -26,6 +27,10 @@ class Expressions : public NodeTable {
   NodeId Optional(NodeId inner) { return Repeat(inner, 0, 1); }
   // What is left of a repetition after one of its items.
   NodeId RestOf(const Node& repeat);
+  // Tells that a node is one character inside a JSON string; `is_any`: every one, in each of its spellings.
+  void NoteCharacter(NodeId node, bool is_any);
+  // The node of any character; kNothing where none was noted.
+  NodeId any_character() const { return any_character_; }
   // Matches the empty text and tells which alternative of a merged terminal has ended.
   NodeId Tag(uint32_t tag);
   // `automaton` must outlive the pool, which `Own` sees to.
@@ -35,12 +40,15 @@ class Expressions : public NodeTable {
  private:
   NodeId Prepend(NodeId first, NodeId second);
   // simplify.cc
+  bool MeetCounts(NodeId one, NodeId two, NodeId* met);
   bool IsSubset(NodeId part, NodeId whole, unsigned depth);
   NodeId JoinRanges(NodeId one, NodeId two);
   bool HaveUniqueTags(const std::vector<NodeId>& parts) const;
   void DropSubsets(std::vector<NodeId>* parts);
 
   Allowance subset_steps_;  // of the comparison in progress
+  std::unordered_set<NodeId> characters_;
+  NodeId any_character_ = kNothing;
   std::vector<std::unique_ptr<Automaton>> automata_;
 };
 

@@ -70,6 +70,17 @@ const ByteSet& RegexPool::FirstBytes(NodeId state) {
     if (Entry(state, static_cast<uint8_t>(byte)) != kNothing) row.first.Add(byte);
     if (budget_.IsSpent(Phase::kStep)) return all;
   }
+  // A state that was entered goes on: with what no search could decide, where nothing else is left.
+  const bool is_stuck = row.first.IsEmpty() && !IsAccepting(state);
+  for (unsigned byte = 0; is_stuck && byte < 256; byte++) {
+    ByteSet same = ByteSet::All();
+    const NodeId target = derivatives_.Of(state, static_cast<uint8_t>(byte), &same);
+    if (target == kNothing || IsLive(target) || search_.IsKnown(target)) continue;
+    same.ForEach([&](unsigned like) {
+      row.next[like] = target | (IsAccepting(target) ? kAcceptBit : 0);
+      row.first.Add(like);
+    });
+  }
   row.is_whole = true;
   return row.first;
 }

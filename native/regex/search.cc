@@ -10,34 +10,39 @@ bool LanguageSearch::IsLive(NodeId node) {
   if (node == kNothing) return false;
   if (!pool_.node(node).searches || pool_.node(node).nullable) return true;
   if (IsKnown(node)) return live_[node] == kLive;
-  bool live = true;
+  bool live = true, is_sure = true;  // sure: no part is without an answer
+  const auto ask = [&](NodeId part) {
+    const bool answer = IsLive(part);
+    is_sure = is_sure && (answer || part == kNothing || IsKnown(part));
+    return answer;
+  };
   switch (pool_.node(node).kind) {
     case NodeKind::kConcat:
       for (NodeId rest = node; live;) {
         const bool is_concat = pool_.node(rest).kind == NodeKind::kConcat;
-        live = IsLive(is_concat ? pool_.node(rest).a : rest);
+        live = ask(is_concat ? pool_.node(rest).a : rest);
         if (!is_concat) break;
         rest = pool_.node(rest).b;
       }
       break;
     case NodeKind::kAlternate: {
       live = false;
-      for (NodeId child : pool_.ChildrenOf(node)) live = live || IsLive(child);
+      for (NodeId child : pool_.ChildrenOf(node)) live = live || ask(child);
       break;
     }
     case NodeKind::kRepeat:
-      live = IsLive(pool_.node(node).a);
+      live = ask(pool_.node(node).a);
       break;
     default:
       return Search(node);
   }
-  live_.Reach(node) = live ? kLive : kDead;
+  if (live || is_sure) live_.Reach(node) = live ? kLive : kDead;
   return live;
 }
 
 // Searches for a text: the shortest ones, then depth first, then in a larger language without large counts, then longer.
-// Without an answer, the state counts as live in a compilation, which is then refused, and as dead in a step: the text that
-// showed an earlier state to be live is still allowed.
+// Without an answer, the state counts as live in a compilation, which is then refused. In a step it counts as dead for now: nothing is
+// noted, so that another way to it searches again, and RegexPool::FirstBytes allows it where nothing else is left.
 bool LanguageSearch::Search(NodeId start) {
   const bool is_step = is_bound_;
   const Phase phase = is_step ? Phase::kSearch : Phase::kCompile;
@@ -52,13 +57,18 @@ bool LanguageSearch::Search(NodeId start) {
     if (finding != Finding::kNothing) finding = DepthFirst(start, limits::kLongSearch, end);
   }
   if (finding == Finding::kUnknown) pool_.budget().Cut(phase);
-  const bool is_live = finding == Finding::kText || (finding == Finding::kUnknown && !is_step);
+  if (finding == Finding::kUnknown && is_step) return false;
+  const bool is_live = finding != Finding::kNothing;
   live_.Reach(start) = is_live ? kLive : kDead;
   return is_live;
 }
 
 bool LanguageSearch::IsGoal(NodeId id) {
-  return pool_.node(id).nullable || live_.Reach(id) == kLive || !pool_.node(id).searches;
+  if (pool_.node(id).nullable || live_.Reach(id) == kLive || !pool_.node(id).searches) return true;
+  if (live_[id] != kUnknown) return false;
+  const TextLengths::Answer answer = lengths_.HasText(id);
+  if (answer != TextLengths::Answer::kUnknown) live_[id] = answer == TextLengths::Answer::kText ? kLive : kDead;
+  return answer == TextLengths::Answer::kText;
 }
 
 // Searches for the shortest text.

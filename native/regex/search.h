@@ -3,12 +3,13 @@
 #include <unordered_map>
 
 #include "regex/edges.h"
+#include "regex/text-lengths.h"
 
 namespace onpolicy::grammar {
 
 class LanguageSearch {
  public:
-  LanguageSearch(Expressions& pool, EdgeTable& edges) : pool_(pool), edges_(edges) {}
+  LanguageSearch(Expressions& pool, EdgeTable& edges) : pool_(pool), edges_(edges), lengths_(pool) {}
   // False when the language is empty. Searches only below And, Not and leaves.
   bool IsLive(NodeId id);
   // Whether the answer for a node is cached.
@@ -16,7 +17,7 @@ class LanguageSearch {
   // Number of texts in the language, or `cap` when there are that many or more. Where the work is spent: `cap`, or with
   // `is_sure` the number found so far.
   uint64_t CountTexts(NodeId id, uint64_t cap, bool is_sure);
-  // From now on searches are short, and a state without an answer counts as dead.
+  // From now on searches are short.
   void Bind() { is_bound_ = true; }
 
  private:
@@ -32,6 +33,7 @@ class LanguageSearch {
 
   Expressions& pool_;
   EdgeTable& edges_;
+  TextLengths lengths_;
   PagedList<uint8_t> live_;  // by node
   std::unordered_map<NodeId, NodeId> relaxed_;
   size_t searched_ = 0;  // states that searches have looked at

@@ -1,6 +1,7 @@
 // Simplifies alternations: drops parts that are subsets of others, and joins ranges of counts that overlap.
 // Without this, the states of an ambiguous expression with counts multiply.
 #include <algorithm>
+#include <utility>
 
 #include "regex/expressions.h"
 
@@ -61,6 +62,20 @@ NodeId Expressions::JoinRanges(NodeId one, NodeId two) {
     for (size_t i = shared.size(); i-- > 0;) result = Concat(shared[i], result);
     return result;
   }
+}
+
+// "So many characters" and "so many of a class of characters" -> so many of the class as both say; false for other expressions.
+bool Expressions::MeetCounts(NodeId one, NodeId two, NodeId* met) {
+  if (any_character_ == kNothing) return false;
+  for (const auto& [any, some] : {std::pair{one, two}, std::pair{two, one}}) {
+    const Node count = node(any), other = node(some);
+    if (count.kind != NodeKind::kRepeat || other.kind != NodeKind::kRepeat || count.a != any_character_) continue;
+    if (other.a == any_character_ || !characters_.contains(other.a)) continue;
+    const uint32_t min = std::max(count.min, other.min), max = std::min(count.max, other.max);
+    *met = min > max ? kNothing : Repeat(other.a, min, max);
+    return true;
+  }
+  return false;
 }
 
 // Whether each part ends in a tag that no other one has: then none is a subset of another.

@@ -54,6 +54,12 @@ class Parser : private RegexText {
     return tree;
   }
 
+  // Whether a look-ahead or a word boundary is inside.
+  static bool HasContext(const RegexTree& tree) {
+    if (tree.kind == RegexTree::kLook || tree.kind == RegexTree::kBoundary) return true;
+    return tree.zero_width && std::any_of(tree.parts.begin(), tree.parts.end(), [](const RegexTreePtr& part) { return HasContext(*part); });
+  }
+
   RegexTreePtr Quantified(int depth) {
     RegexTreePtr item = Atom(depth);
     for (int count = 0; error_.ok() && item; count++) {
@@ -75,15 +81,16 @@ class Parser : private RegexText {
         Fail("nothing to repeat");
         break;
       }
-      if (item->kind == RegexTree::kStart || item->kind == RegexTree::kEnd || item->kind == RegexTree::kLook || item->zero_width) {
+      if (HasContext(*item)) {
         at_ = start;
-        Fail("a quantifier after an anchor or look-ahead is not supported", true);
+        Fail("a quantifier after a look-ahead or a word boundary is not supported", true);
         break;
       }
       if (Peek() == '+') Fail("possessive quantifiers are not supported", true);
       Take("?");  // laziness changes which match is found, not which texts match
       auto repeat = std::make_unique<RegexTree>();
       repeat->kind = RegexTree::kRepeat;
+      repeat->zero_width = item->zero_width;
       repeat->min = min;
       repeat->max = max;
       repeat->parts.push_back(std::move(item));
@@ -245,8 +252,10 @@ class Parser : private RegexText {
   RegexTreePtr EscapedAtom() {
     const char c = Peek(1);
     if (c == 'b' || c == 'B') {
-      Fail("word boundaries are not supported", true);
-      return nullptr;
+      at_ += 2;
+      RegexTreePtr boundary = ZeroWidth(RegexTree::kBoundary);
+      boundary->negative = c == 'B';
+      return boundary;
     }
     if (c == 'A' || c == 'z') {
       at_ += 2;

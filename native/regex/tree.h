@@ -10,12 +10,12 @@
 namespace onpolicy::grammar {
 
 struct RegexTree {
-  enum Kind { kEmpty, kClass, kConcat, kAlternate, kRepeat, kStart, kEnd, kLook } kind = kEmpty;
+  enum Kind { kEmpty, kClass, kConcat, kAlternate, kRepeat, kStart, kEnd, kLook, kBoundary } kind = kEmpty;
   CodePoints ranges;
   std::vector<std::unique_ptr<RegexTree>> parts;
   uint32_t min = 0, max = 0;
-  bool negative = false;   // of a look-ahead
-  bool zero_width = false;  // contains an anchor or a look-ahead
+  bool negative = false;    // of a look-ahead or a word boundary
+  bool zero_width = false;  // contains an anchor, a look-ahead or a word boundary
 };
 using RegexTreePtr = std::unique_ptr<RegexTree>;
 

@@ -11,6 +11,9 @@ export type NativeSpec = {
   readonly anyWhitespace: boolean;
   readonly disableAdditionalProperties: boolean;
   readonly refuseUnknown: boolean;
+  readonly anyOrder: boolean; // properties in any order, everywhere
+  readonly schemaUris: readonly string[];
+  readonly schemas: readonly string[]; // by the place of the URI
   readonly whitespacePattern?: string;
 };
 
@@ -32,6 +35,8 @@ export type GrammarAddon = {
   ): Promise<{ constraint: Handle; warnings: string[] }>;
   createMatcher(constraint: Handle): Handle;
   fillMask(matcher: Handle, mask: Int32Array): boolean | undefined; // undefined: the mask is too short
+  /** How many masks of this process lack tokens because their work was spent. */
+  cutMasks(): number;
   accept(matcher: Handle, tokenId: number): boolean;
   isComplete(matcher: Handle): boolean;
   forcedTokens(matcher: Handle): Int32Array;

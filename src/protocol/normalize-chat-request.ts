@@ -126,6 +126,8 @@ function toConstraint(given: StructuredOutputs): ValidStructuredOutputs | null {
     disable_any_whitespace: given.disable_any_whitespace ?? false,
     disable_additional_properties: given.disable_additional_properties ?? false,
     whitespace_pattern: given.whitespace_pattern ?? null,
+    property_order: given.property_order ?? null,
+    schemas: given.schemas ?? null,
   };
 }
 

@@ -133,6 +133,8 @@ export type ValidStructuredOutputs = {
   readonly disable_any_whitespace: boolean;
   readonly disable_additional_properties: boolean;
   readonly whitespace_pattern: string | null;
+  readonly property_order: 'declared' | 'any' | null;
+  readonly schemas: Readonly<Record<string, JsonObject | boolean>> | null;
 };
 
 /** A registered name, one that is built with arguments, or in process a function. */

@@ -9,6 +9,8 @@ import { validateStructuredOutputs } from './validate.ts';
 const MAX_CACHED = 128;
 
 const handles = new WeakMap<Vocabulary | Constraint, Handle>();
+/** Whether anything was ever compiled: before that the addon need not be there. */
+let isUsed = false;
 const caches = new WeakMap<Vocabulary, Map<string, Promise<Constraint>>>();
 
 /** Makes a vocabulary from token bytes. A string is its UTF-8 bytes. Special tokens never match text. */
@@ -101,8 +103,14 @@ export function constraintHandle(constraint: Constraint): Handle {
   return handle;
 }
 
+/** @internal How many masks of this process lack tokens because their work was spent. */
+export function cutMasks(): number {
+  return isUsed ? loadAddon().grammar.cutMasks() : 0;
+}
+
 async function compile(native: NativeSpec, vocabulary: Handle): Promise<Constraint> {
   const { grammar } = loadAddon();
+  isUsed = true;
   const compiled = await grammar.compileConstraint(native, vocabulary).catch((error: unknown) => {
     throw fromNative(error);
   });

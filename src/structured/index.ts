@@ -14,6 +14,7 @@ export {
   compileConstraint,
   constraintHandle,
   createVocabulary,
+  cutMasks,
   modelVocabulary,
   readVocabulary,
 } from './constraint.ts';

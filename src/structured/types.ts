@@ -20,6 +20,10 @@ export type StructuredOutputs = {
   readonly disable_any_whitespace?: boolean | null;
   /** Whether objects with `properties` allow no others, unless the schema does. */
   readonly disable_additional_properties?: boolean | null;
+  /** The order of properties: as `properties` lists them (the default), or any. `x-property-order` in a schema does the same for one schema. */
+  readonly property_order?: 'declared' | 'any' | null;
+  /** JSON Schemas by absolute URI, for every `$ref` that leads out of the schema. */
+  readonly schemas?: Readonly<Record<string, Readonly<Record<string, unknown>> | boolean>> | null;
   /** Whether to refuse what is otherwise a warning, such as an unknown `format`. */
   readonly disable_fallback?: boolean | null;
 };

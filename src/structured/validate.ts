@@ -5,7 +5,16 @@ import type { StructuredOutputs } from './types.ts';
 
 const KINDS = ['json', 'regex', 'choice', 'grammar', 'json_object', 'structural_tag'] as const;
 const FLAGS = ['disable_any_whitespace', 'disable_additional_properties', 'disable_fallback'] as const;
-const KNOWN = new Set<string>([...KINDS, ...FLAGS, 'whitespace_pattern', '_backend', '_backend_was_auto']);
+const KNOWN = new Set<string>([
+  ...KINDS,
+  ...FLAGS,
+  'whitespace_pattern',
+  'property_order',
+  'schemas',
+  '_backend',
+  '_backend_was_auto',
+]);
+const ORDERS: readonly unknown[] = ['declared', 'any'];
 
 /** Checks and converts a specification. Throws `INVALID_REQUEST` with all faults. */
 export function validateStructuredOutputs(spec: StructuredOutputs): NativeSpec {
@@ -31,6 +40,9 @@ export function validateStructuredOutputs(spec: StructuredOutputs): NativeSpec {
     if (given(key) && typeof values[key] !== 'boolean') fault(key, 'expected a boolean', 'type', values[key]);
   if (given('whitespace_pattern') && typeof values['whitespace_pattern'] !== 'string')
     fault('whitespace_pattern', 'expected a string', 'type', values['whitespace_pattern']);
+  if (given('property_order') && !ORDERS.includes(values['property_order']))
+    fault('property_order', "expected 'declared' or 'any'", 'value_error', values['property_order']);
+  const schemas = given('schemas') ? readSchemas(values['schemas'], fault) : {};
   if (given('_backend') && values['_backend'] !== 'onpolicy')
     fault('_backend', "only 'onpolicy' can be chosen", 'value_error', values['_backend']);
   const kind = kinds[0];
@@ -41,8 +53,31 @@ export function validateStructuredOutputs(spec: StructuredOutputs): NativeSpec {
     anyWhitespace: values['disable_any_whitespace'] !== true,
     disableAdditionalProperties: values['disable_additional_properties'] === true,
     refuseUnknown: values['disable_fallback'] === true,
+    anyOrder: values['property_order'] === 'any',
+    schemaUris: Object.keys(schemas),
+    schemas: Object.values(schemas),
     ...(given('whitespace_pattern') ? { whitespacePattern: values['whitespace_pattern'] as string } : {}),
   };
+}
+
+/** The schemas by URI, as text. */
+function readSchemas(
+  value: unknown,
+  fault: (key: string, msg: string, type: string, input?: unknown) => void,
+): Readonly<Record<string, string>> {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    fault('schemas', 'expected an object of JSON Schemas by URI', 'type', value);
+    return {};
+  }
+  for (const [uri, schema] of Object.entries(value))
+    if (
+      typeof schema !== 'boolean' &&
+      (typeof schema !== 'object' || schema === null || Array.isArray(schema))
+    )
+      fault('schemas', `expected a JSON Schema at '${uri}'`, 'type', schema);
+  return Object.fromEntries(
+    Object.entries(value).map(([uri, schema]) => [uri.replace(/#$/, ''), JSON.stringify(schema)]),
+  );
 }
 
 type Main = Pick<NativeSpec, 'kind' | 'text' | 'choices'>;

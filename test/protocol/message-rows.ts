@@ -14,6 +14,8 @@ const nothing = {
   disable_any_whitespace: false,
   disable_additional_properties: false,
   whitespace_pattern: null,
+  property_order: null,
+  schemas: null,
 };
 const processor = () => {};
 
@@ -92,6 +94,15 @@ export const MESSAGE_ROWS: Record<string, Row> = {
         { choice: ['a', 'b'], disable_fallback: true },
         { ...nothing, choice: ['a', 'b'], disable_fallback: true },
       ],
+      [
+        { json: { $ref: 'b:c' }, property_order: 'any', schemas: { 'b:c': { type: 'null' }, d: true } },
+        {
+          ...nothing,
+          json: { $ref: 'b:c' },
+          property_order: 'any',
+          schemas: { 'b:c': { type: 'null' }, d: true },
+        },
+      ],
       [{ grammar: 'root ::= "a"' }, { ...nothing, grammar: 'root ::= "a"' }],
       [
         { json_object: true, disable_any_whitespace: true },
@@ -111,6 +122,8 @@ export const MESSAGE_ROWS: Record<string, Row> = {
       [{ structural_tag: '7' }, '.structural_tag: expected JSON text of an object, got "7"'],
       [{ json_object: 'yes' }, '.json_object: expected true or false or null, got "yes"'],
       [{ disable_fallback: null }, '.disable_fallback: expected true or false, got null'],
+      [{ property_order: 'sorted' }, '.property_order: expected "declared", "any" or null, got "sorted"'],
+      [{ schemas: { a: 1 } }, '.schemas.a: expected an object or true or false, got 1'],
       [{ _backend: 'xgrammar' }, '._backend: expected "onpolicy" or null, got "xgrammar"'],
       [{ regexp: 'a' }, '.regexp: not a field of structured_outputs; did you mean regex?'],
     ],

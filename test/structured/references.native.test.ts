@@ -45,6 +45,33 @@ describe('references', () => {
     },
   );
 
+  it('may lead to schemas that the caller gives', async () => {
+    const schemas = {
+      'https://a.example/size': { $id: 'https://a.example/size', enum: ['s', 'm'] },
+      'https://a.example/item': {
+        type: 'object',
+        properties: { size: { $ref: 'size' }, tag: { $ref: '#/$defs/tag' } },
+        required: ['size'],
+        $defs: { tag: { type: 'null' } },
+      },
+      'https://a.example/open': true,
+    };
+    const json = { type: 'array', items: { $ref: 'https://a.example/item' } };
+    const constraint = await compileConstraint({ json, schemas }, bytes);
+    const isAllowed = (text: string) => {
+      const matcher = constraint.createMatcher();
+      return [...new TextEncoder().encode(text), END].every((token) => matcher.accept(token));
+    };
+    expect(isAllowed('[{"size":"m","tag":null}]')).toBe(true);
+    expect(isAllowed('[{"size":"x"}]')).toBe(false);
+    expect(isAllowed('[{"size":"s","tag":1}]')).toBe(false);
+    const open = { json: { $ref: 'https://a.example/open' }, schemas };
+    await expect(compileConstraint(open, bytes)).resolves.toBeDefined();
+    await expect(compileConstraint({ json }, bytes)).rejects.toThrow(/to no schema that was given/);
+    const broken = { json, schemas: { 'https://a.example/item': { $ref: 'gone' } } };
+    await expect(compileConstraint(broken, bytes)).rejects.toThrow(/'gone' leads out/);
+  });
+
   it('may name a definition in the schema of schemas', async () => {
     const $ref = 'http://json-schema.org/draft-07/schema#/definitions/nonNegativeInteger';
     expect(await allows({ $ref }, '3')).toBe(true);

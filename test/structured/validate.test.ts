@@ -19,6 +19,16 @@ describe('validateStructuredOutputs', () => {
       { kind: 3, refuseUnknown: true },
     ],
     [{ json: {}, whitespace_pattern: ' ?' }, { whitespacePattern: ' ?' }],
+    [{ json: {} }, { anyOrder: false, schemaUris: [], schemas: [] }],
+    [{ json: {}, property_order: 'declared' as const }, { anyOrder: false }],
+    [{ json: {}, property_order: 'any' as const }, { anyOrder: true }],
+    [
+      { json: {}, schemas: { 'https://a.example/b#': { type: 'null' }, 'https://a.example/c': true } },
+      {
+        schemaUris: ['https://a.example/b', 'https://a.example/c'],
+        schemas: ['{"type":"null"}', 'true'],
+      },
+    ],
   ])('reads %j', (spec, expected) => {
     expect(validateStructuredOutputs(spec)).toMatchObject(expected);
   });
@@ -33,6 +43,9 @@ describe('validateStructuredOutputs', () => {
     [{ regex: 'a', typo: 1 }, /unknown field 'typo'/],
     [{ regex: 'a', _backend: 'xgrammar' }, /_backend/],
     [{ regex: 'a', disable_fallback: 'yes' }, /disable_fallback: expected a boolean/],
+    [{ json: {}, property_order: 'sorted' }, /property_order: expected 'declared' or 'any'/],
+    [{ json: {}, schemas: [] }, /schemas: expected an object of JSON Schemas by URI/],
+    [{ json: {}, schemas: { 'https://a.example': 1 } }, /expected a JSON Schema at 'https:\/\/a.example'/],
   ])('refuses %j', (spec, message) => {
     expect(() => validateStructuredOutputs(spec as never)).toThrow(message);
   });

@@ -55,6 +55,18 @@ export const structuredDefinitions: Definitions = {
         description: 'Regular expression of the white space between JSON tokens.',
         type: ['string', 'null'],
       },
+      property_order: {
+        description:
+          'The order of properties in JSON: as `properties` of the schema lists them, or any. A schema with `x-property-order` decides for itself.',
+        enum: ['declared', 'any', null],
+      },
+      schemas: {
+        description:
+          'JSON Schemas by absolute URI, for each `$ref` that leads out of the schema. None is ever fetched.',
+        type: ['object', 'null'],
+        additionalProperties: { type: ['object', 'boolean'] },
+        tsType: 'Record<string, JsonObject | boolean> | null',
+      },
       _backend: {
         description: `The engine that enforces the constraint; only \`${STRUCTURED_BACKEND}\`, our own.`,
         enum: [STRUCTURED_BACKEND, null],

@@ -1,0 +1,58 @@
+// Schemas with documents -> mask and compile times of walks that find everything cold, the vocabulary warm, or all warm.
+/** Times the walk of every document: microseconds by step. */
+function walk(grammar, constraint, texts, mask) {
+  const steps = [];
+  for (const ids of texts) {
+    const matcher = grammar.createMatcher(constraint);
+    for (const id of ids) {
+      const before = performance.now();
+      grammar.fillMask(matcher, mask);
+      steps.push((performance.now() - before) * 1000);
+      if (!grammar.accept(matcher, id)) break;
+    }
+  }
+  return steps;
+}
+
+const least = (best, values) => (best ? best.map((value, index) => Math.min(value, values[index])) : values);
+
+/**
+ * Three walks of each schema's valid documents: the first one on a vocabulary object that only earlier schemas of the suite
+ * have warmed, one with a new constraint on it, and one with the same constraint again. Each pass makes its own vocabulary
+ * object; a step's time is the least of all passes, as other load only adds time.
+ */
+export async function measureWalks({ grammar, readVocabulary, groups, native, passes }) {
+  const times = { first: [], warm: [], again: [] };
+  const compiles = [];
+  for (let pass = 0; pass < passes; pass++) {
+    const vocabulary = await readVocabulary();
+    const mask = new Int32Array(Math.ceil(grammar.vocabularyInfo(vocabulary).size / 32));
+    for (const [index, group] of groups.entries()) {
+      const texts = group.cases
+        .filter((entry) => entry.valid && entry.text !== undefined)
+        .map((entry) => grammar.tokenizeBytes(vocabulary, new Uint8Array(Buffer.from(entry.text))));
+      const compile = async () => {
+        const start = performance.now();
+        const compiled = await grammar.compileConstraint(native(group), vocabulary).catch(() => undefined);
+        compiles[index] = Math.min(compiles[index] ?? Infinity, performance.now() - start);
+        return compiled?.constraint;
+      };
+      const cold = await compile();
+      if (!cold) continue;
+      const note = (kind, steps) => {
+        times[kind][index] = least(times[kind][index], steps);
+      };
+      note('first', walk(grammar, cold, texts, mask));
+      const fresh = await compile();
+      note('warm', walk(grammar, fresh, texts, mask));
+      note('again', walk(grammar, fresh, texts, mask));
+    }
+  }
+  const sorted = (values) => values.flat().sort((a, b) => a - b);
+  return {
+    first: sorted(times.first),
+    warm: sorted(times.warm),
+    again: sorted(times.again),
+    compiles: sorted(compiles),
+  };
+}

@@ -1,0 +1,28 @@
+// An expression -> one that says the same of every text up to some length, with large counts replaced: states of a counted
+// repetition that are far from its end become one.
+#pragma once
+#include "regex/expressions.h"
+
+namespace onpolicy::grammar {
+
+class CountClamp {
+ public:
+  // `length`: in bytes. Two states whose clamped forms are equal allow the same texts of that length, and still do so after
+  // texts of that length which lead from there to one and the same state.
+  CountClamp(Expressions& pool, size_t length) : pool_(pool), length_(length) {}
+  NodeId Of(NodeId node);
+
+ private:
+  NodeId Make(NodeId node);
+  NodeId OfList(NodeId node);
+  NodeId OfAnd(NodeId node);
+  // No shorter than the shortest text that ends the expression, from any of its live states.
+  uint64_t Rest(NodeId node);
+
+  Expressions& pool_;
+  size_t length_;
+  PagedList<NodeId> known_;     // by node, kNothing until made
+  PagedList<uint64_t> rests_;   // by node, plus one
+};
+
+}  // namespace onpolicy::grammar
