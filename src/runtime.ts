@@ -111,7 +111,7 @@ export class Runtime implements Service {
       this.#requireOpen();
       return this.#store.store;
     };
-    const models = modelsResource(store);
+    const models = modelsResource(store, this.#models);
     this.models = {
       ...models,
       delete: async (id, callOptions) => {

@@ -47,7 +47,7 @@ export interface TrainingJob {
 export interface ModelsResource {
   /**
    * Registers a model.
-   * @throws OnpolicyError `CONFLICT` when the name is taken, unless `return_existing`
+   * @throws OnpolicyError `CONFLICT` when the name is taken, unless `return_existing`; `MODEL_NOT_FOUND` for a base that is not there
    */
   create(request: ModelCreateRequest, options?: CallOptions): Promise<Model>;
   /** Finds a model by its id. */

@@ -1,5 +1,7 @@
 /** A store -> `runtime.models`. */
+import { OnpolicyError } from '../errors.ts';
 import {
+  describe,
   fault,
   splitAtDoor,
   throwFaults,
@@ -11,8 +13,16 @@ import type { CallOptions, ModelsResource } from '../service.ts';
 import { isId } from './ids.ts';
 import type { Store } from './store.ts';
 
+/** The models that registered ones may start from. */
+export type BaseModels = {
+  /** Names that requests use for them. */
+  names(): readonly string[];
+  /** Whether a reference is such a name, a file that exists, or a URI. */
+  has(reference: string): boolean;
+};
+
 /** Models of a store. `store` throws if the runtime is closed. */
-export function modelsResource(store: () => Store): ModelsResource {
+export function modelsResource(store: () => Store, bases: BaseModels): ModelsResource {
   const models: ModelsResource = {
     create: async (request) => {
       const valid = validateModelCreateRequest(request);
@@ -21,6 +31,14 @@ export function modelsResource(store: () => Store): ModelsResource {
         throwFaults([
           fault(['name'], 'value', 'a name that is no UUID and does not end in @ and digits', valid.name),
         ]);
+      if (valid.name !== null && bases.names().includes(valid.name))
+        throwFaults([fault(['name'], 'value', 'a name that no other model has', valid.name)]);
+      if (!bases.has(valid.base_model))
+        throw new OnpolicyError(
+          'MODEL_NOT_FOUND',
+          `base_model: expected an alias, an hf: URI or a path of a model, got ${describe(valid.base_model)}`,
+          { param: 'base_model' },
+        );
       return await store().createModel(valid);
     },
     retrieve: async (id) => await store().getModel(id),

@@ -45,15 +45,15 @@ describe('onpolicy', () => {
 
   it('registers, lists, shows and deletes models', async () => {
     const home = ['--home', newHome()];
-    const created = await command(['models', 'create', './a.gguf', '--name', 'first', ...home]);
+    const created = await command(['models', 'create', 'onpolicy-tiny', '--name', 'first', ...home]);
     const model = JSON.parse(created.output);
-    expect(model).toMatchObject({ base_model: './a.gguf', name: 'first' });
+    expect(model).toMatchObject({ base_model: 'onpolicy-tiny', name: 'first' });
     expect((await command(['models', ...home])).output).toMatch(
-      new RegExp(`^id +name +step +base model\n${model.id} +first +0 +./a.gguf\n$`),
+      new RegExp(`^id +name +step +base model\n${model.id} +first +0 +onpolicy-tiny\n$`),
     );
     expect(JSON.parse((await command(['models', 'list', '--json', ...home])).output).data).toEqual([model]);
     expect(JSON.parse((await command(['models', 'show', 'first', ...home])).output)).toEqual(model);
-    const twice = await command(['models', 'create', 'b', '--name', 'first', '--json', ...home]);
+    const twice = await command(['models', 'create', 'onpolicy-tiny', '--name', 'first', '--json', ...home]);
     expect(twice.exitCode).toBe(1);
     expect(JSON.parse(twice.errors)).toMatchObject({ error: { code: 'CONFLICT' } });
     expect(JSON.parse((await command(['models', 'delete', 'first', ...home])).output)).toMatchObject({

@@ -30,10 +30,19 @@ export function newHome(): string {
   return path.join(root, `home-${homeCount++}`);
 }
 
+/** Names of base models. Nothing loads them. */
+const BASES = {
+  a: 'onpolicy-tiny',
+  b: 'onpolicy-tiny',
+  base: 'onpolicy-tiny',
+  './base.gguf': 'onpolicy-tiny',
+  './tiny.gguf': 'onpolicy-tiny',
+};
+
 /** Opens a home folder. */
 export async function open(home = newHome(), options: RuntimeOptions = {}): Promise<TestHome> {
   const problems: string[] = [];
-  const runtime = await createRuntime({ home, ...options });
+  const runtime = await createRuntime({ home, models: BASES, ...options });
   const shared = openStore(home, { onProblem: (problem) => problems.push(problem) });
   opened.push(runtime, shared);
   return { runtime, store: shared.store, home, problems };

@@ -7,7 +7,7 @@ import { createRuntime } from '../../dist/runtime.js';
 import { openStore } from '../../dist/store/open-store.js';
 
 const [home, seed] = process.argv.slice(2);
-const runtime = await createRuntime({ home });
+const runtime = await createRuntime({ home, models: { a: 'onpolicy-tiny' } });
 const { store } = openStore(home);
 let state = Number(seed) * 2654435761;
 const random = (count) => {

@@ -6,6 +6,21 @@ import { stepFolder } from '../../src/rl/checkpoint-step.ts';
 import { createRuntime, type Runtime } from '../../src/runtime.ts';
 import { addSteps, closeAll, codeOf, faultOf, newHome, open } from './homes.ts';
 
+it('registers only what can answer, under a name of its own', async () => {
+  const { runtime } = await open();
+  const refusalOf = (request: { base_model: string; name?: string }) =>
+    runtime.models.create(request).then(
+      () => 'taken',
+      (error) => `${error.code} ${error.param}`,
+    );
+  expect(await refusalOf({ base_model: './missing.gguf' })).toBe('MODEL_NOT_FOUND base_model');
+  expect(await refusalOf({ base_model: 'missing' })).toBe('MODEL_NOT_FOUND base_model');
+  for (const name of ['onpolicy-tiny', 'base', 'a'])
+    expect(await refusalOf({ base_model: 'a', name })).toBe('INVALID_REQUEST name');
+  for (const base_model of ['a', 'onpolicy-tiny', 'hf:owner/name', 'package.json'])
+    expect(await refusalOf({ base_model })).toBe('taken');
+});
+
 describe('models', () => {
   it('are registered, found by id and by name, listed and deleted', async () => {
     const { runtime, store, home } = await open();
