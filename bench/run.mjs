@@ -18,6 +18,7 @@ const SUITES = [
   'train',
   'store',
   'onnx',
+  'speculation',
   'http',
 ];
 const DEFAULT_SUITES = ['decode', 'engine', 'sampler'];

@@ -18,8 +18,8 @@ export const GROUPS = {
     allowed_token_ids bad_words use_beam_search length_penalty logits_processors inference_xargs`,
   Structure: 'response_format structured_outputs',
   Tools: 'tools tool_choice parallel_tool_calls',
-  Scheduling: 'priority cache_salt kv_transfer_params',
-  'Accepted without effect': `audio function_call functions metadata modalities moderation prediction
+  Scheduling: 'priority speculation prediction cache_salt kv_transfer_params',
+  'Accepted without effect': `audio function_call functions metadata modalities moderation
     prompt_cache_key prompt_cache_options prompt_cache_retention safety_identifier service_tier store user verbosity
     web_search_options`,
 };
@@ -34,6 +34,7 @@ const SECTIONS = {
   CustomMessage: 'A message with any other role.',
   Tool: 'An item of `tools`. Further keys reach the chat template as they are.',
   StreamOptions: 'The value of `stream_options`.',
+  SpeculationSettings: 'A value of `speculation`.',
   StructuredOutputs: 'The value of `structured_outputs`.',
   LogitsProcessorConstructor: 'An item of `logits_processors` that is built for the request.',
   TrainingJobRequest: 'The body of `POST /v1/preview/training-jobs`, and the argument of `train`.',
@@ -55,6 +56,8 @@ const FORMS = {
   ToolChoice: '`"none"`, `"auto"`, `"required"`, or `{ type: "function", function: { name } }`',
   ResponseFormat:
     '`{ type: "text" }`, `{ type: "json_object" }`, `{ type: "json_schema", json_schema: { name, schema } }`, or `{ type: "structural_tag", format }`',
+  Speculation: 'false, `"auto"`, or `SpeculationSettings`',
+  Prediction: '`{ type: "content", content }`; `content` is a text, or a list of `{ type: "text", text }`',
   LogitsProcessorItem:
     'a registered name, or a `LogitsProcessorConstructor`; in process also a function `(outputIds, logits) => { ... }` that edits `logits`',
   MessageOrChoice: 'a `Message`, or a choice of a response: what has a `message` is a choice',

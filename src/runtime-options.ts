@@ -5,7 +5,14 @@ import { OnpolicyError } from './errors.ts';
 import { MEDIA_DEFAULTS, type MediaLimits, type MediaOptions } from './media/index.ts';
 import type { ModelOptions, ServingLimits } from './models/index.ts';
 import type { Gpu } from './native/index.ts';
-import { atTheDoor, describe } from './protocol/index.ts';
+import {
+  atTheDoor,
+  DRAFT_METHODS,
+  describe,
+  MAX_DRAFTS,
+  type Speculation,
+  type SpeculationSettings,
+} from './protocol/index.ts';
 import type { Tracker } from './store/index.ts';
 
 /** What is trained of a model, and how much memory that may take. */
@@ -18,6 +25,17 @@ export type TrainingOptions = {
   readonly modules?: readonly string[];
   /** Bytes that training may take beside the weights. Default: 2 GiB of activations are kept. */
   readonly memoryBudget?: number;
+};
+
+/** How tokens are drafted, as vLLM's `speculative_config` says it. */
+export type SpeculativeConfig = {
+  readonly method: SpeculationSettings['method'];
+  /** Drafts of one step at most: `maxTokens`. */
+  readonly num_speculative_tokens?: number;
+  /** Tokens that must have stood before a draft: `minMatch`. */
+  readonly prompt_lookup_min?: number;
+  /** No effect: the longest match is always looked for. */
+  readonly prompt_lookup_max?: number;
 };
 
 /** Options of {@link createRuntime}. */
@@ -53,6 +71,18 @@ export type RuntimeOptions = ServingLimits & {
   readonly kvTransferFolder?: string;
   /** What pictures and sounds of a request may be. */
   readonly media?: MediaOptions;
+  /**
+   * How tokens are drafted that a step then checks together, where a request does not say. It changes no token: with the same
+   * seed the answers are those without, as far as other sums of a step round alike. Default false.
+   */
+  readonly speculation?: Speculation;
+  /** The same with vLLM's names. Not together with `speculation`. */
+  readonly speculative_config?: SpeculativeConfig;
+  /**
+   * Bytes that the answers of one model may take as a source of drafts, see `speculation`; old ones give way. Default 64 MiB;
+   * 0 keeps none.
+   */
+  readonly answerIndexBytes?: number;
   /** Receives every line that the engine logs. Nothing is written to the terminal without it. */
   readonly log?: (level: 'debug' | 'info' | 'warn' | 'error', text: string) => void;
   /** Called while a model is downloaded or loaded, with the fraction done. */
@@ -72,6 +102,8 @@ export type CheckedOptions = RuntimeOptions &
       | 'maxLogprobs'
       | 'allowRequestTemplate'
       | 'kvTransferFolder'
+      | 'speculation'
+      | 'answerIndexBytes'
     >
   > & { readonly media: MediaLimits };
 
@@ -84,6 +116,8 @@ const DEFAULTS = {
   maxLogprobs: null,
   allowRequestTemplate: true,
   kvTransferFolder: KV_TRANSFER_FOLDER,
+  speculation: false,
+  answerIndexBytes: 64 * 2 ** 20,
 } as const;
 
 type Check = (value: unknown) => string | null; // what was expected, or null when the value is right
@@ -160,6 +194,28 @@ const TRAINING_FIELDS: Record<keyof TrainingOptions, Check> = {
   memoryBudget: integer(1),
 };
 
+const SPECULATION_FIELDS: Record<keyof SpeculationSettings, Check> = {
+  method: oneOf(...DRAFT_METHODS),
+  maxTokens: integer(1, MAX_DRAFTS),
+  minMatch: integer(1, MAX_DRAFTS),
+};
+
+const SPECULATIVE_CONFIG_FIELDS: Record<keyof SpeculativeConfig, Check> = {
+  method: oneOf(...DRAFT_METHODS),
+  num_speculative_tokens: integer(1, MAX_DRAFTS),
+  prompt_lookup_min: integer(1, MAX_DRAFTS),
+  prompt_lookup_max: integer(1),
+};
+
+/** An object with a method and further fields. */
+const methodWith =
+  (name: string, fields: Record<string, Check>): Check =>
+  (value) => {
+    if (typeof value !== 'object' || value === null) return 'an object with a method';
+    checkFields(name, value, fields);
+    return 'method' in value ? null : 'an object with a method';
+  };
+
 const isModel: Check = (value) => {
   if (typeof value === 'string') return null;
   if (typeof value !== 'object' || value === null) return 'a path, an hf: URI or an object with a path';
@@ -191,6 +247,13 @@ const FIELDS: Record<keyof RuntimeOptions, Check> = {
   maxLogprobs: (value) => (value === null ? null : integer(0)(value)),
   allowRequestTemplate: ofType('boolean'),
   kvTransferFolder: ofType('string'),
+  speculation: (value) => {
+    if (value === false || value === 'auto') return null;
+    const expected = methodWith('speculation', SPECULATION_FIELDS)(value);
+    return expected && `false, auto or ${expected}`;
+  },
+  speculative_config: methodWith('speculative_config', SPECULATIVE_CONFIG_FIELDS),
+  answerIndexBytes: integer(0),
   log: ofType('function'),
   onStoreProblem: ofType('function'),
   onProgress: ofType('function'),
@@ -200,8 +263,20 @@ const FIELDS: Record<keyof RuntimeOptions, Check> = {
 export function checkOptions(options: RuntimeOptions): CheckedOptions {
   if (typeof options !== 'object' || options === null) fail('options', 'an object', describe(options));
   atTheDoor(options, () => checkFields('options', options, FIELDS));
-  const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
-  return { ...DEFAULTS, ...given, media: { ...MEDIA_DEFAULTS, ...options.media } };
+  const given: RuntimeOptions = Object.fromEntries(
+    Object.entries(options).filter(([, value]) => value !== undefined),
+  );
+  const media = { ...MEDIA_DEFAULTS, ...options.media };
+  return { ...DEFAULTS, ...given, media, ...fromSpeculativeConfig(given) };
+}
+
+function fromSpeculativeConfig(options: RuntimeOptions): { speculation?: Speculation } {
+  const { speculation, speculative_config: config } = options;
+  if (!config) return {};
+  if (speculation !== undefined)
+    fail('speculative_config', 'nothing beside speculation', JSON.stringify(config));
+  const { method, num_speculative_tokens: maxTokens, prompt_lookup_min: minMatch } = config;
+  return { speculation: { method, maxTokens, minMatch } };
 }
 
 function checkFields(what: string, value: object, fields: Record<string, Check>): void {

@@ -19,7 +19,9 @@ import {
   splitAtDoor,
   type TrainingJobRequest,
   throwFaults,
+  toSpeculation,
   type ValidChatRequest,
+  type ValidSpeculation,
   validateChatRequest,
   validateDetokenizeRequest,
   validateTokenizeRequest,
@@ -72,6 +74,7 @@ export class Runtime implements Service {
   readonly #find: FindRegistered;
   readonly #training: Training;
   readonly #stopLog: (() => void) | undefined;
+  readonly #speculation: ValidSpeculation;
   readonly #requestIds = new Set<string>(); // of requests that run
   #arrivals = 0;
   #closed: Promise<void> | null = null;
@@ -93,6 +96,7 @@ export class Runtime implements Service {
   /** @internal Use {@link createRuntime}. */
   constructor(options: CheckedOptions) {
     this.#options = options;
+    this.#speculation = toSpeculation(options.speculation);
     const say = (line: string): void => {
       if (options.log) options.log('info', line);
       else process.stderr.write(`${line}\n`);
@@ -182,6 +186,8 @@ export class Runtime implements Service {
         signal,
         leases,
         processedLogprobs: this.#options.logprobsMode === 'processed',
+        speculation: this.#speculation,
+        answerIndexBytes: this.#options.answerIndexBytes,
         kvTransferFolder: this.#options.kvTransferFolder,
         arrival: this.#arrivals++,
       },

@@ -16,6 +16,7 @@ const ORDER = [
   'json-schema',
   'notations',
   'sampler',
+  'drafts',
   'rows',
   'products',
   'llama',

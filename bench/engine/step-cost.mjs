@@ -75,6 +75,7 @@ async function measure(fields) {
   const model = {
     path: 'fake',
     name: 'fake',
+    loaded: {},
     tokenizer,
     engine,
     template,
@@ -98,6 +99,8 @@ async function measure(fields) {
         signal: undefined,
         leases: new LeaseScope(),
         processedLogprobs: false,
+        speculation: 'auto',
+        answerIndexBytes: 0,
         arrival,
       });
       if (body.stream) for await (const _chunk of answered);

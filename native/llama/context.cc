@@ -62,11 +62,12 @@ Context::~Context() {
   if (threadpool_) Api().ggml_threadpool_free(threadpool_);
 }
 
-void Context::EditMemory(const std::vector<int32_t>& edits) {
+void Context::EditMemory(const std::vector<int32_t>& edits, const std::vector<int32_t>& except) {
   const Library& api = Api();
   llama_memory_t memory = api.llama_get_memory(context_);
   for (size_t i = 0; i + 5 <= edits.size(); i += 5) {
     const int32_t* edit = &edits[i];
+    if (std::find(except.begin(), except.end(), edit[1]) != except.end()) continue;
     if (edit[0] == kMemoryRemove) api.llama_memory_seq_rm(memory, edit[1], edit[3], edit[4]);
     if (edit[0] != kMemoryCopy) continue;
     if (is_kv_unified_) {
@@ -208,6 +209,7 @@ const float* Context::LogitsAt(int32_t place) {
 
 void Context::RunAhead() {
   if (next_.empty() || is_next_computed_ || abort_ahead_) return;
+  EditMemory(next_.input().memory_edits);
   std::vector<int32_t> places;
   is_next_computed_ = Decode(next_.input(), &places).ok();
 }
@@ -227,14 +229,15 @@ void Context::EndAhead(const std::vector<int32_t>& used) {
 Status Context::Pass(const StepInput& input, std::vector<int32_t>* places) {
   if (is_next_computed_) *places = next_.PlacesOf(input);
   EndAhead(*places);
-  EditMemory(input.memory_edits);
-  if (!places->empty() || input.tokens.empty()) return Status::Ok();
+  const bool is_done = !places->empty();
+  EditMemory(input.memory_edits, is_done ? input.sequences : std::vector<int32_t>{});  // those were made ahead
+  if (is_done || input.tokens.empty()) return Status::Ok();
   const Status status = UseAdapter(input.adapter);
   return status.ok() ? Decode(input, places) : status;
 }
 
 Status Context::Step(const StepInput& input, RowsOutput* output) {
-  ConstraintRows constraints = rows_.Constrain(input.matchers);
+  ConstraintRows constraints = rows_.Constrain(input);
   std::vector<int32_t> places;
   const Status status = Pass(input, &places);
   abort_ = false;

@@ -88,7 +88,8 @@ class Context {
   const float* LogitsAt(int32_t place);
   // Forgets what RunAhead did, but for the tokens at `used`, ascending.
   void EndAhead(const std::vector<int32_t>& used = {});
-  void EditMemory(const std::vector<int32_t>& edits);
+  // Edits of the sequences in `except` are left out.
+  void EditMemory(const std::vector<int32_t>& edits, const std::vector<int32_t>& except = {});
   Status UseAdapter(uint32_t adapter);
 
   std::shared_ptr<Model> model_;

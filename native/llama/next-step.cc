@@ -13,33 +13,51 @@ void NextStep::Clear() {
   input_.positions.clear();
   input_.sequences.clear();
   input_.sample_rows.clear();
+  input_.memory_edits.clear();
 }
 
 void NextStep::LayOut(const StepInput& input, const std::vector<RowResult>& samples) {
   Clear();
   input_.adapter = input.adapter;
-  for (size_t i = 0; i < samples.size(); ++i) {
-    const auto row = static_cast<size_t>(input.sample_rows[i]);
+  for (size_t first = 0; first < samples.size(); first = input.EndOfSequence(first)) {
+    const size_t end = input.EndOfSequence(first);
+    size_t last = first;  // the last row that was needed
+    for (size_t row = first; row < end; ++row)
+      if (samples[row].status != RowStatus::kPassedOver) last = row;
+    const RowResult& sample = samples[last];
+    const auto row = static_cast<size_t>(input.sample_rows[last]);
     const int32_t sequence = input.sequences[row];
-    if (samples[i].is_final) continue;
-    if (samples[i].token < 0 || !samples[i].forced.empty() || Has(input_.sequences, sequence)) return Clear();
-    input_.sample_rows.push_back(static_cast<int32_t>(input_.tokens.size()));
-    input_.tokens.push_back(samples[i].token);
-    input_.positions.push_back(input.positions[row] + 1);
-    input_.sequences.push_back(sequence);
+    int32_t position = input.positions[row] + 1;
+    if (sample.is_final) continue;
+    if (sample.token < 0 || !sample.forced.empty() || Has(input_.sequences, sequence)) return Clear();
+    if (last + 1 < end) input_.memory_edits.insert(input_.memory_edits.end(), {kMemoryRemove, sequence, 0, position, -1});
+    const auto add = [&](int32_t token) {
+      input_.sample_rows.push_back(static_cast<int32_t>(input_.tokens.size()));
+      input_.tokens.push_back(token);
+      input_.positions.push_back(position++);
+      input_.sequences.push_back(sequence);
+    };
+    add(sample.token);
+    for (size_t i = 0; i < sample.drafts.size() && static_cast<int32_t>(i) < input.draft_limits[first]; ++i)
+      add(sample.drafts[i]);
   }
 }
 
-// Whether the edits only free the cache of sequences outside the step: then they may run after it.
-static bool FreesOthers(const StepInput& step) {
+bool NextStep::HasEdits(const StepInput& step) const {
   const std::vector<int32_t>& edits = step.memory_edits;
-  for (size_t i = 0; i + 5 <= edits.size(); i += 5)
-    if (edits[i] != kMemoryRemove || Has(step.sequences, edits[i + 1])) return false;
+  const std::vector<int32_t>& own = input_.memory_edits;
+  for (size_t i = 0; i + 5 <= edits.size(); i += 5) {
+    if (edits[i] != kMemoryRemove) return false;
+    if (!Has(step.sequences, edits[i + 1])) continue;
+    bool is_own = false;
+    for (size_t at = 0; at < own.size(); at += 5) is_own |= std::equal(&own[at], &own[at] + 5, &edits[i]);
+    if (!is_own) return false;
+  }
   return true;
 }
 
 std::vector<int32_t> NextStep::PlacesOf(const StepInput& step) const {
-  if (step.adapter != input_.adapter || !step.score_rows.empty() || !FreesOthers(step)) return {};
+  if (step.adapter != input_.adapter || !step.score_rows.empty() || !HasEdits(step)) return {};
   std::vector<int32_t> places;
   size_t at = 0;
   for (size_t i = 0; i < step.tokens.size(); ++i, ++at) {

@@ -13,6 +13,7 @@ static Napi::Object Init(Napi::Env env, Napi::Object exports) {
   onpolicy::RegisterGrammar(env, exports);
   onpolicy::RegisterMedia(env, exports);
   onpolicy::RegisterProducts(env, exports);
+  onpolicy::RegisterDrafts(env, exports);
   onpolicy::RegisterMemory(env, exports);
   return exports;
 }

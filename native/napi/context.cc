@@ -60,7 +60,8 @@ class JsContext : public Napi::ObjectWrap<JsContext> {
     return *thread_;
   }
 
-  // step({ adapter, memoryEdits, tokens, positions, sequences, sampleRows, samplers, hooked, scoreRows, mayRunAhead, media })
+  // step({ adapter, memoryEdits, tokens, positions, sequences, sampleRows, samplers, matchers, drafts, hooked, scoreRows,
+  // mayRunAhead, media })
   // -> Promise<{ samples, scores }>
   Napi::Value Step(const Napi::CallbackInfo& info) {
     StepThread& thread = Thread();
@@ -187,6 +188,7 @@ class JsContext : public Napi::ObjectWrap<JsContext> {
     for (size_t i = 0; i < input.score_rows.size(); i += 3)
       Check(env_, input.score_rows[i] >= 0 && input.score_rows[i] < count, "scoreRows: index out of range");
     CheckOutputs(input);
+    CheckNextDrafts(input);
     CheckEdits(input.memory_edits);
   }
 
@@ -220,6 +222,15 @@ class JsContext : public Napi::ObjectWrap<JsContext> {
     const auto outputs = std::unique(rows.begin(), rows.end()) - rows.begin();
     Check(env_, outputs <= static_cast<std::ptrdiff_t>(std::max(options_.max_outputs, options_.max_sequences)),
           "sampleRows: more rows of logits than the context's maxOutputs");
+  }
+
+  // The step after this one must fit as well, as it may run ahead.
+  void CheckNextDrafts(const StepInput& input) const {
+    size_t tokens = 0;
+    for (size_t i = 0; i < input.draft_limits.size(); ++i)
+      if (!input.IsDraft(i)) tokens += 1 + static_cast<size_t>(input.draft_limits[i]);
+    const auto rows = std::min(options_.batch_tokens, std::max(options_.max_outputs, options_.max_sequences));
+    Check(env_, tokens <= rows, "drafts.limits: more than a step holds");
   }
 
   Napi::Value Abort(const Napi::CallbackInfo& info) {

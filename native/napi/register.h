@@ -9,6 +9,7 @@ void RegisterRows(Napi::Env env, Napi::Object exports);
 void RegisterSampler(Napi::Env env, Napi::Object exports);
 void RegisterTrainer(Napi::Env env, Napi::Object exports);
 void RegisterFullTrainer(Napi::Env env, Napi::Object exports);
+void RegisterDrafts(Napi::Env env, Napi::Object exports);
 void RegisterGrammar(Napi::Env env, Napi::Object exports);
 void RegisterMedia(Napi::Env env, Napi::Object exports);
 void RegisterProducts(Napi::Env env, Napi::Object exports);

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "napi/async-task.h"
+#include "napi/drafts.h"
 #include "napi/register.h"
 #include "napi/sampler.h"
 
@@ -36,18 +37,36 @@ void SetCandidates(Napi::Env env, const std::vector<RowResult>& rows, Napi::Obje
   object.Set("candidates", candidates);
 }
 
-// Sets `forced` where a row has any.
-void SetForced(Napi::Env env, const std::vector<RowResult>& rows, Napi::Object object) {
+// Sets the tokens of a column of lists where a row has any.
+void SetTokens(Napi::Env env, const std::vector<RowResult>& rows, std::vector<int32_t> RowResult::*column, const char* name,
+               Napi::Object object) {
   std::vector<int32_t> offsets{0}, ids;
   for (const RowResult& row : rows) {
-    ids.insert(ids.end(), row.forced.begin(), row.forced.end());
+    ids.insert(ids.end(), (row.*column).begin(), (row.*column).end());
     offsets.push_back(static_cast<int32_t>(ids.size()));
   }
   if (ids.empty()) return;
-  Napi::Object forced = Napi::Object::New(env);
-  forced.Set("offsets", ToArray(env, offsets));
-  forced.Set("ids", ToArray(env, ids));
-  object.Set("forced", forced);
+  Napi::Object lists = Napi::Object::New(env);
+  lists.Set("offsets", ToArray(env, offsets));
+  lists.Set("ids", ToArray(env, ids));
+  object.Set(name, lists);
+}
+
+void CheckDrafts(Napi::Env env, const RowsInput& input, int32_t vocab_size) {
+  const size_t samples = input.samplers.size();
+  const bool has_drafts = !input.drafted.empty() || !input.drafters.empty();
+  if (!has_drafts) return;
+  Check(env, input.drafted.size() == samples && input.drafters.size() == samples && input.draft_limits.size() == samples,
+        "drafts: expected one of each column per sample");
+  for (size_t i = 0; i < samples; ++i) {
+    Check(env, input.drafted[i] >= kNoToken && input.drafted[i] < vocab_size, "drafts.drafted: id outside the vocabulary");
+    Check(env, input.draft_limits[i] >= 0, "drafts.limits: expected numbers >= 0");
+    if (!input.IsDraft(i)) continue;
+    Check(env, i > 0 && input.samplers[i] == input.samplers[i - 1] && input.samplers[i]->plan().candidates == 0,
+          "drafts.drafted: expected drafts behind a row of the same sampler");
+    Check(env, input.matchers.empty() || input.matchers[i] == input.matchers[i - 1],
+          "drafts.drafted: expected the matcher of the row before");
+  }
 }
 
 void CheckRows(Napi::Env env, const RowsInput& input, int32_t vocab_size) {
@@ -57,9 +76,10 @@ void CheckRows(Napi::Env env, const RowsInput& input, int32_t vocab_size) {
     check(!matcher || static_cast<int32_t>(matcher->vocabulary_size()) == vocab_size, "matchers: of another vocabulary");
   for (const auto& sampler : input.samplers)
     check(sampler->plan().vocab_size == vocab_size, "samplers: of another vocabulary");
+  CheckDrafts(env, input, vocab_size);
   for (size_t i = 0; i < input.hooked.size(); ++i)
     check(input.hooked[i] >= 0 && input.hooked[i] < static_cast<int32_t>(input.samplers.size()) &&
-              (i == 0 || input.hooked[i] > input.hooked[i - 1]),
+              (i == 0 || input.hooked[i] > input.hooked[i - 1]) && !input.IsDraft(static_cast<size_t>(input.hooked[i])),
           "hooked: expected ascending indices of samplers");
   check(input.score_rows.size() % 3 == 0, "scoreRows: expected three numbers per row");
   for (size_t i = 0; i < input.score_rows.size(); i += 3)
@@ -83,7 +103,7 @@ class JsRowSampler : public Napi::ObjectWrap<JsRowSampler> {
   }
 
  private:
-  // sample({ logits, sampleRows, samplers, matchers, hooked, scoreRows }) -> Promise<{ samples, scores }>
+  // sample({ logits, sampleRows, samplers, matchers, drafts, hooked, scoreRows }) -> Promise<{ samples, scores }>
   Napi::Value Sample(const Napi::CallbackInfo& info) {
     const Napi::Env env = info.Env();
     CheckIdle(env);
@@ -107,7 +127,7 @@ class JsRowSampler : public Napi::ObjectWrap<JsRowSampler> {
     return Run(
         info,
         [sampler = rows_, input, rows = std::move(rows), output] {
-          ConstraintRows constraints = sampler->Constrain(input->matchers);
+          ConstraintRows constraints = sampler->Constrain(*input);
           sampler->Run(*input, rows, constraints, output.get());
           return Status::Ok();
         },
@@ -178,6 +198,14 @@ void ReadRows(const Fields& step, int32_t vocab_size, RowsInput& input) {
   input.score_rows = step.IntegersOrNone("scoreRows");
   each("samplers", [&](Napi::Value value) { input.samplers.push_back(UnwrapSampler(env, value)); });
   each("matchers", [&](Napi::Value value) { input.matchers.push_back(ReadMatcher(value)); });
+  if (step["drafts"].IsObject()) {
+    const Fields drafts(step["drafts"], "drafts");
+    input.drafted = drafts.IntegersOrNone("drafted");
+    input.draft_limits = drafts.IntegersOrNone("limits");
+    if (!drafts["drafters"].IsArray()) RefuseField(env, "drafts.drafters", "an array");
+    const auto drafters = drafts["drafters"].As<Napi::Array>();
+    for (uint32_t i = 0; i < drafters.Length(); ++i) input.drafters.push_back(UnwrapDrafter(drafters.Get(i)));
+  }
   CheckRows(env, input, vocab_size);
 }
 
@@ -213,7 +241,8 @@ Napi::Object ToRows(Napi::Env env, const std::vector<RowResult>& rows) {
   object.Set("topIds", ToArray(env, top_ids));
   object.Set("topLogprobs", ToArray(env, top_logprobs));
   SetCandidates(env, rows, object);
-  SetForced(env, rows, object);
+  SetTokens(env, rows, &RowResult::forced, "forced", object);
+  SetTokens(env, rows, &RowResult::drafts, "drafts", object);
   return object;
 }
 

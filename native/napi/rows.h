@@ -9,7 +9,7 @@
 
 namespace onpolicy {
 
-// Fills `input` from { samplers, matchers, hooked, scoreRows }. Checks all but the indices of rows.
+// Fills `input` from { samplers, matchers, drafts, hooked, scoreRows }. Checks all but the indices of rows.
 void ReadRows(const Fields& step, int32_t vocab_size, RowsInput& input);
 
 // The masked and biased row of hooked sample `index` in `source`; throws when none waits.

@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "drafts/token-index.h"
 #include "mask/matcher.h"
 #include "rows/row-pool.h"
 #include "sampler/sampler.h"
@@ -12,9 +13,11 @@ namespace onpolicy {
 
 class ConstraintRows {
  public:
-  // One matcher per sample; null: the sample is free. `pool` fills the masks until Wait returns; null when all are free.
-  ConstraintRows(const std::vector<std::shared_ptr<grammar::Matcher>>& matchers, RowPool* pool)
-      : matchers_(matchers), masks_(pool ? matchers.size() : 0), pool_(pool) {
+  // One matcher per sample; null: the sample is free. `drafted`: see RowsInput. `pool` fills the masks until Wait returns;
+  // null when all are free.
+  ConstraintRows(const std::vector<std::shared_ptr<grammar::Matcher>>& matchers, const std::vector<int32_t>& drafted,
+                 RowPool* pool)
+      : matchers_(matchers), drafted_(drafted), masks_(pool ? matchers.size() : 0), pool_(pool) {
     if (pool_) pool_->Start(static_cast<int>(matchers_.size()), fill_);
   }
   ~ConstraintRows() { Wait(); }
@@ -49,6 +52,16 @@ class ConstraintRows {
     return is_final;
   }
 
+  // Drops drafts that the constraint does not allow, with those behind them.
+  void CutDrafts(size_t sample, std::vector<int32_t>* drafts) {
+    if (sample >= matchers_.size() || !matchers_[sample]) return;
+    grammar::Matcher& matcher = *matchers_[sample];
+    size_t allowed = 0;
+    while (allowed < drafts->size() && matcher.Accept(static_cast<uint32_t>((*drafts)[allowed]))) ++allowed;
+    matcher.Rollback(allowed);
+    drafts->resize(allowed);
+  }
+
   static bool AcceptToken(grammar::Matcher& matcher, int32_t token) {
     matcher.Accept(static_cast<uint32_t>(token));
     return matcher.IsFinal();
@@ -59,13 +72,25 @@ class ConstraintRows {
   }
 
  private:
+  bool IsDraft(size_t row) const { return row < drafted_.size() && drafted_[row] != kNoToken; }
+
+  // Fills the masks of a sequence, each after the drafts before it. A draft that is not allowed is never sampled: the masks
+  // behind it are not needed.
   void Fill(size_t row) {
-    if (!matchers_[row] || matchers_[row]->IsEnded()) return;
-    masks_[row].resize(matchers_[row]->mask_words());
-    if (matchers_[row]->FillMask(masks_[row].data())) masks_[row].clear();
+    if (!matchers_[row] || IsDraft(row)) return;
+    grammar::Matcher& matcher = *matchers_[row];
+    size_t accepted = 0;
+    while (!matcher.IsEnded()) {
+      masks_[row].resize(matcher.mask_words());
+      if (matcher.FillMask(masks_[row].data())) masks_[row].clear();
+      if (!IsDraft(++row) || !matcher.Accept(static_cast<uint32_t>(drafted_[row]))) break;
+      ++accepted;
+    }
+    matcher.Rollback(accepted);
   }
 
   const std::vector<std::shared_ptr<grammar::Matcher>>& matchers_;
+  const std::vector<int32_t>& drafted_;  // (samples) or empty
   std::vector<std::vector<uint32_t>> masks_;  // (samples) empty: every token is allowed
   RowPool* pool_;                             // while it fills masks
   const RowPool::Work fill_ = [this](int row, int) { Fill(static_cast<size_t>(row)); };

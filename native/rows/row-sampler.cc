@@ -4,12 +4,13 @@
 
 namespace onpolicy {
 
-ConstraintRows RowSampler::Constrain(const std::vector<std::shared_ptr<grammar::Matcher>>& matchers) {
+ConstraintRows RowSampler::Constrain(const RowsInput& input) {
+  const auto& matchers = input.matchers;
   for (HookedRow& row : hooked_) row.raw = nullptr;
   const bool is_constrained =
       std::any_of(matchers.begin(), matchers.end(), [](const auto& matcher) { return matcher != nullptr; });
   if (is_constrained && !masks_) masks_ = std::make_unique<RowPool>(2);
-  return ConstraintRows(matchers, is_constrained ? masks_.get() : nullptr);
+  return ConstraintRows(matchers, input.drafted, is_constrained ? masks_.get() : nullptr);
 }
 
 void RowSampler::Run(const RowsInput& input, const std::vector<const float*>& logits, ConstraintRows& constraints,
@@ -38,10 +39,40 @@ void RowSampler::Run(const RowsInput& input, const std::vector<const float*>& lo
       hooked.matcher = input.matchers.empty() ? nullptr : input.matchers[at];
       hooked.sampler->Prepare(values, constraints.Mask(at), hooked.prepared.data());
       output->samples[at].Clear(RowStatus::kAwaitsEdit);
-    } else {
-      Sample(input, at, values, constraints, scratch, output->samples[at]);
+    } else if (!input.IsDraft(at)) {
+      SampleSequence(input, at, logits, constraints, scratch, output->samples);
     }
   });
+}
+
+void RowSampler::SampleSequence(const RowsInput& input, size_t first, const std::vector<const float*>& logits,
+                                ConstraintRows& constraints, SamplerScratch& scratch, std::vector<RowResult>& results) {
+  const size_t end = input.EndOfSequence(first);
+  for (size_t row = first + 1; row < end; ++row) results[row].Clear(RowStatus::kPassedOver);
+  Drafter* drafter = input.drafters.empty() ? nullptr : input.drafters[first].get();
+  for (size_t row = first; row < end;) {
+    RowResult& result = results[row];
+    Sample(input, row, logits[row], constraints, scratch, result);
+    if (result.status != RowStatus::kSampled || result.token < 0) return;
+    size_t next = row + 1;
+    bool is_as_drafted = true;
+    const auto take = [&](int32_t token) {
+      if (drafter) drafter->Accept(token);
+      is_as_drafted = is_as_drafted && next < end && input.drafted[next] == token;
+      if (is_as_drafted) ++next;
+    };
+    take(result.token);
+    for (int32_t token : result.forced) take(token);
+    if (result.is_final) return;
+    if (!is_as_drafted) {
+      if (drafter) {
+        drafter->Draft(static_cast<size_t>(std::max(input.draft_limits[first], 1)), &result.drafts);
+        constraints.CutDrafts(first, &result.drafts);
+      }
+      return;
+    }
+    row = next - 1;
+  }
 }
 
 void RowSampler::Sample(const RowsInput& input, size_t sample, const float* values, ConstraintRows& constraints,

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "drafts/drafter.h"
 #include "rows/constraint-rows.h"
 #include "rows/row-pool.h"
 #include "sampler/sampler.h"
@@ -15,8 +16,23 @@ namespace onpolicy {
 struct RowsInput {
   std::vector<std::shared_ptr<Sampler>> samplers;           // several may share one row
   std::vector<std::shared_ptr<grammar::Matcher>> matchers;  // (samplers) or empty; null: the sample is free
+  // (samplers) or empty: the draft that the row stands on, with the sampler of the row before; kNoToken: the row is the first
+  // of its sequence. A row counts only if what was sampled before it is its draft.
+  std::vector<int32_t> drafted;
+  std::vector<std::shared_ptr<Drafter>> drafters;  // (samplers) or empty; of first rows; null: nothing is drafted
+  // (samplers) or empty: drafts that the next step checks at most. One is made even if none is checked: its caller learns
+  // how often drafts are right.
+  std::vector<int32_t> draft_limits;
   std::vector<int32_t> hooked;      // (hooked) index into samplers, ascending: JavaScript edits these rows
   std::vector<int32_t> score_rows;  // (scores, 3): row, scored token, number of alternatives
+
+  bool IsDraft(size_t sample) const { return !drafted.empty() && drafted[sample] != kNoToken; }
+  // The sample after the last one of the sequence that begins at `first`.
+  size_t EndOfSequence(size_t first) const {
+    size_t end = first + 1;
+    while (end < samplers.size() && IsDraft(end)) ++end;
+    return end;
+  }
 };
 
 struct RowsOutput {
@@ -32,8 +48,8 @@ class RowSampler {
   int32_t vocab_size() const { return vocab_size_; }
 
   // Begins a step: forgets the hooked rows of the last run, whose logits go away, and starts to fill the masks.
-  // `matchers` must outlive the result.
-  ConstraintRows Constrain(const std::vector<std::shared_ptr<grammar::Matcher>>& matchers);
+  // `input` must outlive the result.
+  ConstraintRows Constrain(const RowsInput& input);
 
   // `logits` (samplers + scores): rows (vocab) of the samples, then of the scores. Those of hooked samples must stay where
   // they are until Finish or the next step. `constraints`: what Constrain returned for this step.
@@ -49,6 +65,9 @@ class RowSampler {
   Status Finish(const std::vector<int32_t>& indices, std::vector<RowResult>* results);
 
  private:
+  // Samples the rows of a sequence from `sample` on, as long as each draft is what was sampled before it.
+  void SampleSequence(const RowsInput& input, size_t sample, const std::vector<const float*>& logits,
+                      ConstraintRows& constraints, SamplerScratch& scratch, std::vector<RowResult>& results);
   void Sample(const RowsInput& input, size_t sample, const float* values, ConstraintRows& constraints,
               SamplerScratch& scratch, RowResult& result);
 

@@ -53,6 +53,7 @@ void RowResult::Clear(RowStatus with) {
   token = -1;
   is_final = false;
   forced.clear();
+  drafts.clear();
   logprob = 0;
   rank = 0;
   top_ids.clear();

@@ -14,6 +14,7 @@ enum class RowStatus : uint8_t {
   kNotNumbers = 2,      // the logits hold NaN
   kAwaitsEdit = 3,      // it is masked and biased, and JavaScript has not edited it
   kComplete = 4,        // masks left no token, and its constraint is complete
+  kPassedOver = 5,      // it follows a draft: another token came in its place, or no row was needed here
 };
 
 // The result for one row. Reuse one per row slot: its vectors keep their memory.
@@ -22,6 +23,7 @@ struct RowResult {
   int32_t token = -1;           // -1 unless status is kSampled
   bool is_final = false;        // the row's constraint allows only the end after it
   std::vector<int32_t> forced;  // the only tokens that the constraint allows after it, accepted already
+  std::vector<int32_t> drafts;  // that may follow, where they are asked for
   float logprob = 0;            // of the token; -infinity is possible
   int32_t rank = 0;  // among the k best, else the number of tokens at least as probable; 0: not asked for
   std::vector<int32_t> top_ids;     // (k) best first, lowest id first among equals

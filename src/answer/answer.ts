@@ -1,20 +1,22 @@
 /** A validated request on a loaded model -> its answer, whole or as a stream. The request's path in one page. */
 import { randomBytes, randomUUID } from 'node:crypto';
-import { NO_ADAPTER } from '../backends/index.ts';
+import { type LoadedModel, NO_ADAPTER } from '../backends/index.ts';
 import type { LeaseScope } from '../common/index.ts';
 import { type Group, type GroupMedia, MediaLayout, readKvTransfer } from '../engine/index.ts';
 import { OnpolicyError } from '../errors.ts';
 import { type MediaModel, portableIds } from '../media/index.ts';
 import type { ModelLease } from '../models/index.ts';
 import { planMessage, templateFor } from '../models/index.ts';
-import type { ChatCompletion, ValidChatRequest } from '../protocol/index.ts';
+import type { ChatCompletion, ValidChatRequest, ValidSpeculation } from '../protocol/index.ts';
 import { createLogitsHooks, createPromptScores, createSamplers } from '../sampling/index.ts';
 import type { Tokenizer } from '../tokenizer/index.ts';
+import { AnswerIndexes } from './answer-indexes.ts';
 import { Completion } from './completion.ts';
 import { createMatchers, planConstraint } from './constraint.ts';
 import { buildPrompt, type Prompt } from './prompt.ts';
 import { beginTransfer, transferKey } from './prompt-transfer.ts';
 import { type AnswerHeader, toResponse } from './response.ts';
+import { planSpeculation } from './speculation.ts';
 import { StopStrings } from './stop-strings.ts';
 import { ChatCompletionStream, toChunks } from './stream.ts';
 import { contentText } from './template-message.ts';
@@ -26,6 +28,10 @@ export type AnswerContext = {
   /** Leases of the request; they end with it. */
   readonly leases: LeaseScope;
   readonly processedLogprobs: boolean;
+  /** How tokens are drafted where the request does not say. */
+  readonly speculation: ValidSpeculation;
+  /** Bytes that the answers of one model may take as a source of drafts. */
+  readonly answerIndexBytes: number;
   /** Folder of saved prompts. */
   readonly kvTransferFolder: string;
   /** Running number of the request within its runtime. */
@@ -39,6 +45,7 @@ export async function answer(
   context: AnswerContext,
 ): Promise<ChatCompletion | ChatCompletionStream> {
   const { tokenizer, engine, contextSize } = model;
+  const { speculation } = context;
   const created = Math.floor(Date.now() / 1000);
   const transfer = readKvTransfer(request);
   const { template, format: written } = templateFor(model, request);
@@ -85,6 +92,12 @@ export async function answer(
     savedPrompt: promptTransfer.savedPrompt,
     lengthPenalty: request.use_beam_search ? request.length_penalty : null,
     hooks: createLogitsHooks(request, textIds, tokenizer.vocabSize),
+    ...(await planSpeculation(request, group, {
+      engine,
+      tokenizer,
+      answers: answersOf(model.loaded, context.answerIndexBytes),
+      speculation,
+    })),
   });
   completion.hold(context.leases.handOver({}));
   const header: AnswerHeader = {
@@ -144,6 +157,17 @@ function refuseWithMedia(request: ValidChatRequest, { media }: Prompt): void {
         ? ['prompt_logprobs', 'not for a prompt with pictures or sounds']
         : null;
   if (refused) throw new OnpolicyError('UNSUPPORTED', refused.join(': '), { param: refused[0] });
+}
+
+const indexes = new WeakMap<LoadedModel, AnswerIndexes>();
+
+function answersOf(model: LoadedModel, maxBytes: number): AnswerIndexes {
+  let answers = indexes.get(model);
+  if (!answers) {
+    answers = new AnswerIndexes(maxBytes);
+    indexes.set(model, answers);
+  }
+  return answers;
 }
 
 /** Enough of the prompt to see what its end opens. */

@@ -1,7 +1,7 @@
 /** A prepared request -> its choices, sampled together; taken whole, or as events while they come. */
 
 import type { Engine, Listener } from '../engine/index.ts';
-import { type Group, type SavedPrompt, Sequence } from '../engine/index.ts';
+import { type Group, type SavedPrompt, Sequence, type Speculation } from '../engine/index.ts';
 import { OnpolicyError } from '../errors.ts';
 import type { MessagePlan } from '../models/index.ts';
 import type { Handle, SamplerHandle } from '../native/index.ts';
@@ -36,6 +36,10 @@ export type PreparedCompletion = {
   readonly savedPrompt: SavedPrompt | null;
   /** One per choice, or none. */
   readonly hooks: readonly LogitsHook[];
+  /** What drafts for the choices: one each, or none. */
+  readonly speculations: readonly Speculation[];
+  /** Takes the tokens of each finished choice, for the drafts of later ones. */
+  readonly remember: (answer: readonly number[]) => void;
 };
 
 /** What moves a request's sequences through the engine. */
@@ -86,6 +90,16 @@ export class Completion {
     return this.#run.cachedTokens;
   }
 
+  /** Drafts of all choices that had a row, and those of them that were sampled. */
+  get drafts(): { readonly drafted: number; readonly accepted: number } {
+    const sum = { drafted: 0, accepted: 0 };
+    for (const { drafted, accepted } of this.#prepared.speculations) {
+      sum.drafted += drafted;
+      sum.accepted += accepted;
+    }
+    return sum;
+  }
+
   /** `prompt_logprobs` of the answer, once it is done; null when the request wants none. */
   promptLogprobs(): (PromptLogprobs | null)[] | null {
     const { promptScores, tokenizer } = this.#prepared;
@@ -132,6 +146,7 @@ export class Completion {
 
   #onChange(choice: Choice): void {
     if (choice.isEnded) this.#open -= 1;
+    if (choice.finish) this.#prepared.remember(choice.tokenIds);
     if (choice.error && !this.#error) this.#error = choice.error;
     if (this.isEnded) this.#finish();
     else this.#notify();
@@ -192,7 +207,8 @@ export class Completion {
 
 /** One sequence and one sampler per choice. */
 function runSamplers(prepared: PreparedCompletion, choices: readonly Choice[]): Run {
-  const { engine, group, samplers, promptScores, savedPrompt, hooks, matchers, rules } = prepared;
+  const { engine, group, samplers, promptScores, savedPrompt, hooks, matchers, rules, speculations } =
+    prepared;
   const sequences = samplers.map(
     (sampler, index) =>
       new Sequence(group, index, sampler, {
@@ -200,6 +216,7 @@ function runSamplers(prepared: PreparedCompletion, choices: readonly Choice[]): 
         savedPrompt: index === 0 ? savedPrompt : null,
         hook: hooks[index] ?? null,
         maxOutputs: rules.maxTokens,
+        speculation: speculations[index] ?? null,
       }),
   );
   for (const [index, sequence] of sequences.entries())
@@ -225,11 +242,15 @@ function constrain(sequence: Sequence, choice: Choice, matcher: Handle | undefin
     sequence.matcher = matcher;
     return choice;
   }
+  const { speculation } = sequence;
+  if (speculation) speculation.isPaused = true; // a draft behind the end of the reasoning would not be under the grammar
   return {
     onToken(token, rows, row, isFinal) {
       const ended = choice.onToken(token, rows, row, isFinal);
       choice.catchUp();
-      if (!choice.message.isReasoning) sequence.matcher = matcher;
+      if (choice.message.isReasoning) return ended;
+      sequence.matcher = matcher;
+      if (speculation) speculation.isPaused = false;
       return ended;
     },
     onComplete: () => choice.onComplete(),

@@ -58,6 +58,7 @@ export function toResponse(
 /** Tokens of the request, summed over its choices. The prompt counts once. */
 export function toUsage(header: AnswerHeader, completion: Completion): Usage {
   const { promptTokens: prompt, mediaTokens } = header;
+  const { drafted, accepted } = completion.drafts;
   let completionTokens = 0;
   for (const choice of completion.choices) completionTokens += choice.tokenIds.length;
   return {
@@ -67,6 +68,10 @@ export function toUsage(header: AnswerHeader, completion: Completion): Usage {
     prompt_tokens_details: {
       cached_tokens: completion.cachedTokens,
       ...(mediaTokens === null ? {} : { media_tokens: mediaTokens }),
+    },
+    completion_tokens_details: {
+      accepted_prediction_tokens: accepted,
+      rejected_prediction_tokens: drafted - accepted,
     },
   };
 }

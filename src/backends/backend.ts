@@ -1,5 +1,5 @@
 /** A step -> sampled tokens: the contract of what computes. A step is edits of the cache, one forward pass and one sampled token per row. */
-import type { Handle, SampledRows, SamplerHandle } from '../native/index.ts';
+import type { DraftColumns, Handle, SampledRows, SamplerHandle } from '../native/index.ts';
 
 /** Kinds of cache edits in {@link Step.memoryEdits}. */
 export const MEMORY_REMOVE = 0;
@@ -44,6 +44,11 @@ export type Step = {
   readonly samplers: readonly SamplerHandle[]; // (samples) several may share one row
   /** Grammars that constrain the samples; null: none. Absent when all are null. */
   readonly matchers?: readonly (Handle | null)[]; // (samples)
+  /**
+   * Drafts to check, and drafters. Tokens of a sequence that are drafts have a sample each, behind the one of its last token.
+   * The cache may hold drafts that were not sampled: the next step's edits cut them. Absent: nothing drafts.
+   */
+  readonly drafts?: DraftColumns;
   readonly rowEdits: readonly RowEdit[]; // (edits) by ascending sample
   readonly scoreRows: Int32Array; // (scores, 3): index into tokens, scored token, number of alternatives
   /** Media among the tokens, ascending. Absent when there are none. */
@@ -51,7 +56,7 @@ export type Step = {
   /** The one adapter for all tokens, as {@link Backend.loadAdapter} numbered it. */
   readonly adapter: number;
   /**
-   * Whether the next step is likely to have exactly the tokens that this one samples, one for each of its sequences. The
+   * Whether the next step is likely to have exactly the tokens that this one samples, with the drafts behind them. The
    * backend may then compute it ahead: a run-ahead step.
    */
   readonly mayRunAhead: boolean;

@@ -16,6 +16,7 @@ const COLUMNS = {
   topIds: 'alternatives',
   topLogprobs: 'alternatives',
   forced: 'lists',
+  drafts: 'lists',
   candidates: 'lists',
 } as const satisfies Record<keyof SampledRows, 'value' | 'alternatives' | 'lists'>;
 

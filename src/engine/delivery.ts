@@ -10,7 +10,7 @@ import { scoredRows } from './step-layout.ts';
 /** Hears of a sequence's tokens. Called between steps; must not throw. */
 export type Listener = {
   /**
-   * A token was sampled in `row` of `rows`; or the grammar forced it after that one, where no log-probabilities were
+   * A token was sampled in `row` of `rows`, after those that drafts got right; or the grammar forced it after that one, where no log-probabilities were
    * asked for. `isFinal`: the grammar allows nothing but the end next. Returns true when the sequence has ended.
    */
   onToken(token: number, rows: SampledRows, row: number, isFinal: boolean): boolean;
@@ -45,8 +45,9 @@ export class Delivery {
     return this.#listeners.delete(sequence);
   }
 
-  /** Tells every listener of a computed plan what became of its sequence. */
-  deliver(plan: Plan, { samples, scores }: StepResult): void {
+  /** Tells every listener of a computed plan what became of its sequence. Returns how many tokens they were told of. */
+  deliver(plan: Plan, { samples, scores }: StepResult): number {
+    let tokens = 0;
     let score = 0;
     for (const entry of plan.entries) {
       const { sequence } = entry;
@@ -58,9 +59,15 @@ export class Delivery {
     let row = 0;
     for (const entry of plan.entries)
       for (const sequence of entry.samples) {
-        this.#accept(sequence, samples, row);
-        row += 1;
+        let last = row;
+        for (const end = row + 1 + entry.drafts.length; row < end; row++) {
+          if (samples.status[row] === ROW_STATUS.PASSED_OVER) continue;
+          tokens += this.#accept(sequence, samples, row);
+          last = row;
+        }
+        sequence.speculation?.propose(tokensOf(samples.drafts, last));
       }
+    return tokens;
   }
 
   /** Ends a sequence that has failed. */
@@ -76,28 +83,36 @@ export class Delivery {
     for (const [, listener] of listeners) listener.onError(error);
   }
 
-  #accept(sequence: Sequence, rows: SampledRows, row: number): void {
+  #accept(sequence: Sequence, rows: SampledRows, row: number): number {
     const listener = this.#listeners.get(sequence);
-    if (!listener) return; // removed while the step ran
+    if (!listener) return 0; // removed while the step ran, or ended at a token before
     const status = rows.status[row]!;
     if (status === ROW_STATUS.COMPLETE) {
       this.#end(sequence);
-      return listener.onComplete();
+      listener.onComplete();
+      return 0;
     }
-    if (status !== ROW_STATUS.SAMPLED) return this.fail(sequence, rowError(status, sequence.hook));
+    if (status !== ROW_STATUS.SAMPLED) {
+      this.fail(sequence, rowError(status, sequence.hook));
+      return 0;
+    }
     if (listener.onCandidates) {
       sequence.awaitsToken = true;
-      return listener.onCandidates(rows, row);
+      listener.onCandidates(rows, row);
+      return 1;
     }
-    const forced = forcedTokens(rows, row);
+    const forced = tokensOf(rows.forced, row);
     const isFinal = rows.isFinal[row] === 1;
     const push = (token: number, isLast: boolean): boolean => {
       sequence.append(token);
       return listener.onToken(token, rows, row, isLast && isFinal);
     };
     let hasEnded = push(rows.tokens[row]!, forced.length === 0);
-    for (let i = 0; i < forced.length && !hasEnded; i++) hasEnded = push(forced[i]!, i === forced.length - 1);
+    let count = 1;
+    for (; count <= forced.length && !hasEnded; count++)
+      hasEnded = push(forced[count - 1]!, count === forced.length);
     if (hasEnded) this.#end(sequence);
+    return count;
   }
 
   #end(sequence: Sequence): void {
@@ -106,9 +121,9 @@ export class Delivery {
   }
 }
 
-/** The tokens that a constraint forces after the token of a row. */
-function forcedTokens({ forced }: SampledRows, row: number): Int32Array {
-  return forced ? forced.ids.subarray(forced.offsets[row], forced.offsets[row + 1]) : NO_TOKENS;
+/** The tokens of a row in a column of lists. */
+function tokensOf(lists: SampledRows['forced'], row: number): Int32Array {
+  return lists ? lists.ids.subarray(lists.offsets[row], lists.offsets[row + 1]) : NO_TOKENS;
 }
 
 /** Why no token was sampled from a row. */

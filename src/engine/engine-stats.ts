@@ -1,5 +1,4 @@
 /** The steps of an engine -> numbers about it. */
-import type { StepResult } from '../backends/index.ts';
 import type { Plan } from './scheduler.ts';
 
 /** Numbers about one engine. */
@@ -15,6 +14,9 @@ export type EngineStats = {
   readonly steps: number;
   readonly promptTokens: number;
   readonly generatedTokens: number;
+  /** Drafts that had a row of their own, and those of them that were sampled. */
+  readonly draftedTokens: number;
+  readonly acceptedTokens: number;
   /** Sampled per second over the last seconds of work. */
   readonly tokensPerSecond: number;
 };
@@ -31,6 +33,8 @@ export function sumStats(stats: readonly EngineStats[]): EngineStats {
     steps: sum('steps'),
     promptTokens: sum('promptTokens'),
     generatedTokens: sum('generatedTokens'),
+    draftedTokens: sum('draftedTokens'),
+    acceptedTokens: sum('acceptedTokens'),
     tokensPerSecond: sum('tokensPerSecond'),
   };
 }
@@ -43,18 +47,20 @@ export class StepCounter {
   steps = 0;
   promptTokens = 0;
   generatedTokens = 0;
+  draftedTokens = 0;
+  acceptedTokens = 0;
   tokensPerSecond = 0; // smoothed
 
-  /** Counts a computed step. */
-  add(plan: Plan, { samples }: StepResult, elapsedMs: number): void {
-    let sampled = samples.forced?.ids.length ?? 0;
-    for (const { start, sequence, count, samples: samplers } of plan.entries) {
+  /** Counts a step that was computed, and the tokens that came of it. */
+  add(plan: Plan, tokens: number, elapsedMs: number): void {
+    for (const { start, sequence, count, drafts } of plan.entries) {
       this.promptTokens += Math.max(0, Math.min(sequence.group.prompt.length, start + count) - start);
-      sampled += samplers.length;
+      if (drafts.length === 0) continue;
+      this.draftedTokens += drafts.length;
+      this.acceptedTokens += sequence.computed - start - count;
     }
     this.steps += 1;
-    this.generatedTokens += sampled;
-    this.tokensPerSecond +=
-      RATE_SHARE * ((1000 * sampled) / Math.max(elapsedMs, 1e-3) - this.tokensPerSecond);
+    this.generatedTokens += tokens;
+    this.tokensPerSecond += RATE_SHARE * ((1000 * tokens) / Math.max(elapsedMs, 1e-3) - this.tokensPerSecond);
   }
 }

@@ -3,6 +3,7 @@ import type { Backend } from '../backends/index.ts';
 import { fromNative, OnpolicyError } from '../errors.ts';
 import { DeferredWork } from './deferred-work.ts';
 import { Delivery, type Listener } from './delivery.ts';
+import { DraftControl } from './draft-control.ts';
 import { type EngineStats, StepCounter } from './engine-stats.ts';
 import { type Plan, Scheduler, type SchedulerPolicy } from './scheduler.ts';
 import type { Group, Sequence } from './sequence.ts';
@@ -20,9 +21,11 @@ export class Engine {
   readonly #delivery: Delivery;
   readonly #deferred = new DeferredWork();
   readonly #counter = new StepCounter();
+  readonly #drafts: DraftControl;
   readonly #removed = new Set<Sequence>(); // leave the scheduler when the running step ends
   #current: Plan | null = null;
   #loop: Promise<void> | null = null;
+  #lastEndMs = 0; // of the last step
   #failure: OnpolicyError | null = null;
   #closed = false;
 
@@ -31,6 +34,7 @@ export class Engine {
     this.maxRunning = Math.min(policy.maxRunning, backend.slotCount);
     this.#scheduler = new Scheduler(backend, policy);
     this.#delivery = new Delivery(this.#scheduler);
+    this.#drafts = new DraftControl(backend);
   }
 
   /** Queues a sequence. Its listener hears of every token until it says that the sequence has ended. */
@@ -110,9 +114,8 @@ export class Engine {
 
   /** Numbers about this engine. */
   stats(): EngineStats {
-    const { steps, promptTokens, generatedTokens, tokensPerSecond } = this.#counter;
     const { kvTokens } = this.#backend;
-    return { ...this.#scheduler.counts(), kvTokens, steps, promptTokens, generatedTokens, tokensPerSecond };
+    return { ...this.#scheduler.counts(), kvTokens, ...this.#counter };
   }
 
   /** Ends everything that runs and frees the backend. */
@@ -140,9 +143,13 @@ export class Engine {
 
   async #run(): Promise<void> {
     await null; // requests of the same tick start in the same step
+    this.#lastEndMs = performance.now();
     try {
       while (!this.#closed && this.#failure === null) {
-        await this.#deferred.run();
+        if (!this.#deferred.isEmpty) {
+          await this.#deferred.run();
+          this.#lastEndMs = performance.now();
+        }
         const plan = this.#scheduler.next();
         if (!plan) break;
         await this.#step(plan);
@@ -159,15 +166,20 @@ export class Engine {
   }
 
   async #step(plan: Plan): Promise<void> {
-    const startMs = performance.now();
     this.#current = plan;
+    this.#drafts.plan(plan);
     try {
       const result = await this.#backend.step(toStep(plan));
       this.#scheduler.commit(plan);
       await this.#savePrompts(plan);
       this.#current = null;
-      this.#counter.add(plan, result, performance.now() - startMs);
-      this.#delivery.deliver(plan, result);
+      const endMs = performance.now();
+      const elapsedMs = endMs - this.#lastEndMs; // from step to step: a run-ahead step begins before it is asked for
+      this.#lastEndMs = endMs;
+      this.#drafts.record(plan, elapsedMs);
+      const tokens = this.#delivery.deliver(plan, result);
+      this.#scheduler.cutDrafts(plan);
+      this.#counter.add(plan, tokens, elapsedMs);
     } catch (cause) {
       this.#current = null;
       this.#recover(plan, cause);

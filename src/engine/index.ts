@@ -13,3 +13,4 @@ export {
 } from './kv-transfer.ts';
 export { MediaLayout, type MediaSpan } from './media-layout.ts';
 export { type Group, type GroupMedia, type SavedPrompt, Sequence } from './sequence.ts';
+export { Speculation } from './speculation.ts';

@@ -25,6 +25,8 @@ export type Entry = {
   readonly count: number;
   /** The sequence itself if this computes its last token, and siblings that start from the same prompt. */
   readonly samples: readonly Sequence[];
+  /** Tokens after its last one that are computed and sampled as well: they count if they are what is sampled. */
+  readonly drafts: Int32Array;
 };
 
 /** What runs next: sequences of one adapter. */
@@ -36,6 +38,8 @@ export type Plan = {
   /** All live sequences decode one token, so the next step is predictable. */
   readonly isSteady: boolean;
 };
+
+const NO_DRAFTS = new Int32Array(0);
 
 /** How many of a sequence's tokens fit into what a step has left. */
 function nextChunk(sequence: Sequence, budget: number, scoreRows: number): number {
@@ -146,7 +150,7 @@ export class Scheduler {
       budget -= count;
       scoreRows -= sequence.promptScores?.rowsIn(start, start + count) ?? 0;
       const samples = start + count === sequence.length ? [sequence, ...this.#startSiblings(sequence)] : [];
-      entries.push({ sequence, start, count, samples });
+      entries.push({ sequence, start, count, samples, drafts: NO_DRAFTS });
     };
 
     let surplus = this.#surplusRows(adapter);
@@ -167,10 +171,16 @@ export class Scheduler {
     }
     if (!preempted) this.#admit(adapter, (sequence) => nextChunk(sequence, budget, scoreRows), schedule);
     if (entries.length === 0) return null;
-    const edits = this.#slots.takeEdits();
     const plan = entries
       .map((entry) => ({ ...entry, samples: entry.samples.filter(({ slot }) => slot >= 0) }))
+      .map((entry) => {
+        const drafts = this.#chooseDrafts(entry, Math.min(budget, scoreRows));
+        budget -= drafts.length;
+        scoreRows -= drafts.length;
+        return drafts.length > 0 ? { ...entry, drafts } : entry;
+      })
       .sort((a, b) => a.sequence.slot - b.sequence.slot); // neighbours side by side
+    const edits = this.#slots.takeEdits();
     for (const { sequence, samples } of plan)
       for (const fork of samples) if (fork !== sequence) this.#slots.copyCells(sequence, fork); // in the step after this one
     const isSteady =
@@ -183,10 +193,17 @@ export class Scheduler {
 
   /** Records that a plan was computed. */
   commit(plan: Plan): void {
-    for (const { sequence, start, count, samples } of plan.entries) {
+    for (const { sequence, start, count, samples, drafts } of plan.entries) {
       sequence.computed = start + count;
       for (const fork of samples) fork.computed = start + count;
+      if (drafts.length > 0) sequence.speculation!.check(drafts.length);
     }
+  }
+
+  /** Cuts the drafts of a plan that were not sampled, after the tokens of its sequences were appended. */
+  cutDrafts(plan: Plan): void {
+    for (const { sequence, drafts } of plan.entries)
+      if (drafts.length > 0 && sequence.slot >= 0) this.#slots.truncate(sequence.slot, sequence.computed);
   }
 
   /** Undoes a plan that was computed in part or not at all: its tokens will be scheduled again. */
@@ -198,6 +215,18 @@ export class Scheduler {
       else this.#preempt(sequence);
     }
     if (makeRoom && !this.#slots.evict() && this.#running.length > 1) this.#preempt(this.#running.at(-1)!);
+  }
+
+  /** Drafts of an entry that fit into what the step has left, and into the cache. */
+  #chooseDrafts({ sequence, samples }: Entry, left: number): Int32Array {
+    const { speculation, slot } = sequence;
+    if (!speculation || !this.#limits.canCutCache || slot < 0 || samples.length !== 1) return NO_DRAFTS;
+    const wanted = speculation.wanted(Math.min(left, sequence.outputsLeft - 1));
+    if (wanted.length === 0) return NO_DRAFTS;
+    const room = this.#slots.roomBehind(sequence, wanted.length);
+    if (room <= 0) return NO_DRAFTS;
+    this.#slots.append(sequence, Math.min(room, wanted.length));
+    return wanted.subarray(0, room);
   }
 
   /**

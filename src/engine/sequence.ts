@@ -2,6 +2,7 @@
 import type { Handle, SamplerHandle } from '../native/index.ts';
 import type { LogitsHook, PromptScores } from '../sampling/index.ts';
 import type { MediaLayout } from './media-layout.ts';
+import type { Speculation } from './speculation.ts';
 
 /** The media of a prompt, ready to be computed. */
 export type GroupMedia = {
@@ -41,6 +42,8 @@ export type SequenceExtras = {
   readonly savedPrompt?: SavedPrompt | null;
   /** Tokens that it samples at most. Default: no known limit. */
   readonly maxOutputs?: number;
+  /** What drafts for it. Not together with a hook or a sampler that returns candidates. */
+  readonly speculation?: Speculation | null;
 };
 
 /** Where the cache of a prompt goes. */
@@ -56,6 +59,7 @@ export class Sequence {
   readonly hook: LogitsHook | null;
   readonly savedPrompt: SavedPrompt | null;
   readonly maxOutputs: number;
+  readonly speculation: Speculation | null;
   #tokens: Int32Array; // (capacity) prompt, then sampled tokens
   #length: number;
   /** The grammar that constrains its next token; null: none does. */
@@ -77,6 +81,7 @@ export class Sequence {
     this.hook = extras.hook ?? null;
     this.savedPrompt = extras.savedPrompt ?? null;
     this.maxOutputs = extras.maxOutputs ?? Infinity;
+    this.speculation = extras.speculation ?? null;
     this.#tokens = new Int32Array(group.prompt.length + 64);
     this.#tokens.set(group.prompt);
     this.#length = group.prompt.length;
@@ -90,6 +95,11 @@ export class Sequence {
   /** Sampled tokens so far. */
   get outputCount(): number {
     return this.#length - this.group.prompt.length;
+  }
+
+  /** Tokens that it may still sample. */
+  get outputsLeft(): number {
+    return this.maxOutputs - this.outputCount;
   }
 
   /** Leading tokens that may come out of the prefix cache. The logits of the others are needed: the last one's, and those of tokens to score. */
@@ -122,6 +132,7 @@ export class Sequence {
 
   append(token: number): void {
     this.awaitsToken = false;
+    if (this.speculation?.observe(token)) this.computed += 1;
     if (this.#length === this.#tokens.length) {
       const grown = new Int32Array(this.#length * 2);
       grown.set(this.#tokens);

@@ -137,6 +137,14 @@ export class Slots {
     this.#ledger.append(slot, count);
   }
 
+  /** How many of `wanted` further cells a running sequence can have, when every other one still finds one for its next token. */
+  roomBehind({ slot }: Sequence, wanted: number): number {
+    const { kvTokens, slotCount, isKvUnified } = this.#limits;
+    if (!isKvUnified) return Math.min(wanted, Math.floor(kvTokens / slotCount) - this.#ledger.lengthOf(slot));
+    this.makeRoom(wanted + this.#running.size);
+    return Math.min(wanted, this.#ledger.free - this.#running.size);
+  }
+
   /** Whether a running sequence has cells for tokens that are not computed yet. */
   hasUncomputed({ slot, computed }: Sequence): boolean {
     return this.#ledger.lengthOf(slot) > computed;

@@ -1,13 +1,17 @@
 /** A plan of the scheduler -> the arrays of one step, in the layout of the backend. */
 import type { RowEdit, Step, StepMedia } from '../backends/index.ts';
+import type { DraftColumns } from '../native/index.ts';
 import type { LogitsHook } from '../sampling/index.ts';
 import type { Entry, Plan } from './scheduler.ts';
 import type { GroupMedia, Sequence } from './sequence.ts';
 
 /** Lays a plan out in the arrays that the backend takes. */
 export function toStep({ adapter, entries, edits, isSteady }: Plan): Step {
-  const total = entries.reduce((tokens, entry) => tokens + entry.count, 0);
-  const sampled = entries.flatMap((entry) => entry.samples);
+  const total = entries.reduce((tokens, { count, drafts }) => tokens + count + drafts.length, 0);
+  const sampled = entries.flatMap(({ samples, drafts }) => [
+    ...samples,
+    ...Array.from(drafts, () => samples[0]!),
+  ]);
   const step = {
     adapter,
     memoryEdits: Int32Array.from(edits),
@@ -18,30 +22,37 @@ export function toStep({ adapter, entries, edits, isSteady }: Plan): Step {
     rowEdits: [] as RowEdit[],
     samplers: sampled.map((sequence) => sequence.sampler),
     ...(sampled.some(({ matcher }) => matcher) ? { matchers: sampled.map(({ matcher }) => matcher) } : {}),
+    ...(sampled.some(({ speculation }) => speculation) ? { drafts: toDraftColumns(sampled) } : {}),
     scoreRows: new Int32Array(3 * entries.reduce((rows, entry) => rows + scoredRows(entry), 0)),
     media: [] as StepMedia[],
-    mayRunAhead: isSteady && sampled.every(isPredictable),
+    mayRunAhead: isSteady && entries.every(isPredictable),
   };
   let at = 0;
   let row = 0;
   let scored = 0;
   for (const entry of entries) {
-    const { sequence, start, count, samples: samplers } = entry;
+    const { sequence, start, count, samples: samplers, drafts } = entry;
     if (scoredRows(entry) > 0) {
       const rows = sequence.promptScores!.layOut(start, start + count, at);
       step.scoreRows.set(rows, scored);
       scored += rows.length;
     }
     step.tokens.set(sequence.tokens(start, start + count), at);
-    step.sequences.fill(sequence.slot, at, at + count);
+    step.tokens.set(drafts, at + count);
+    const end = at + count + drafts.length;
+    step.sequences.fill(sequence.slot, at, end);
     const { media } = sequence.group;
     const first = media ? media.layout.positionOf(start) : start;
-    for (let i = 0; i < count; i++) step.positions[at + i] = first + i;
+    for (let i = 0; at + i < end; i++) step.positions[at + i] = first + i;
     if (media && start < sequence.group.prompt.length) step.media.push(...toMedia(media, entry, at));
     at += count;
     for (const sequence of samplers) {
       if (sequence.hook) step.rowEdits.push(toRowEdit(sequence, sequence.hook, row));
       step.sampleRows[row++] = at - 1;
+    }
+    for (const draft of drafts) {
+      step.drafts!.drafted[row] = draft;
+      step.sampleRows[row++] = at++;
     }
   }
   const { media, ...text } = step;
@@ -63,9 +74,18 @@ function toMedia({ layout, chunks }: GroupMedia, { start, count }: Entry, at: nu
   return [{ at, count, rows, first: skipped, positions, isNonCausal }];
 }
 
-/** Whether only the next token of a sequence and its grammar decide if it ends then. */
-function isPredictable({ hook, outputCount, maxOutputs }: Sequence): boolean {
-  return hook === null && outputCount + 1 < maxOutputs;
+/** Whether only the next tokens of a sequence and its grammar decide if it ends then. */
+function isPredictable({ sequence: { hook, outputsLeft }, drafts }: Entry): boolean {
+  return hook === null && outputsLeft > drafts.length + 1;
+}
+
+/** The columns of samples that are no drafts. */
+function toDraftColumns(sampled: readonly Sequence[]): DraftColumns {
+  return {
+    drafted: new Int32Array(sampled.length).fill(-1),
+    drafters: sampled.map(({ speculation }) => speculation?.drafter ?? null),
+    limits: Int32Array.from(sampled, ({ speculation }) => speculation?.limit ?? 0),
+  };
 }
 
 function toRowEdit(sequence: Sequence, hook: LogitsHook, sample: number): RowEdit {

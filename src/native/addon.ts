@@ -3,6 +3,7 @@ import fs from 'node:fs';
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { OnpolicyError } from '../errors.ts';
+import type { DraftsAddon } from './drafts.ts';
 import type { EngineAddon, NativeRowSampler } from './engine.ts';
 import type { GrammarAddon } from './grammar.ts';
 import type { MediaAddon } from './media.ts';
@@ -12,6 +13,7 @@ import type { TrainerAddon } from './trainer.ts';
 /** Everything the addon exports. */
 export type Addon = EngineAddon &
   SamplerAddon &
+  DraftsAddon &
   TrainerAddon &
   MediaAddon & {
     readonly napiVersion: number;

@@ -17,6 +17,11 @@ export type SampledRows = {
     readonly offsets: Int32Array; // (rows + 1)
     readonly ids: Int32Array; // (forced tokens)
   };
+  /** Where a step has drafters: tokens that may follow the sampled one and those forced after it. */
+  readonly drafts?: {
+    readonly offsets: Int32Array; // (rows + 1)
+    readonly ids: Int32Array; // (drafts)
+  };
   /** Where a sampler's plan asks for candidates instead of a token: the best tokens of all rows laid end to end. */
   readonly candidates?: {
     readonly offsets: Int32Array; // (rows + 1)
@@ -24,6 +29,16 @@ export type SampledRows = {
     readonly scores: Float32Array; // (candidates) log-softmax with bias
     readonly logprobs: Float32Array; // (candidates) the model's own
   };
+};
+
+/** What is drafted in a step: columns, one entry per sample. */
+export type DraftColumns = {
+  /** The draft that the row stands on: the sample before has the same sampler. -1: the row is the first of its sequence. */
+  readonly drafted: Int32Array; // (samples)
+  /** What drafts the tokens behind the last sampled one; null: nothing does. */
+  readonly drafters: readonly (Handle | null)[]; // (samples)
+  /** How many of them the next step checks at most. One is made in any case. */
+  readonly limits: Int32Array; // (samples)
 };
 
 /**
@@ -75,6 +90,7 @@ export type NativeContext = {
     sampleRows: Int32Array;
     samplers: readonly SamplerHandle[];
     matchers?: readonly (Handle | null)[]; // (samplers) or absent; null: the sample is free
+    drafts?: DraftColumns;
     hooked?: Int32Array; // (hooked) index into samplers, ascending: these rows wait for `finish`
     scoreRows: Int32Array;
     mayRunAhead: boolean; // the next step may be computed at once
@@ -113,6 +129,7 @@ export type NativeRowSampler = {
     sampleRows: Int32Array; // (samples) rows of logits
     samplers: readonly SamplerHandle[]; // (samples)
     matchers?: readonly (Handle | null)[];
+    drafts?: DraftColumns;
     hooked?: Int32Array; // as for a step of a context
     scoreRows: Int32Array; // (scores, 3): row of logits, scored token, number of alternatives
   }): Promise<{ samples: SampledRows; scores: SampledRows }>;

@@ -1,8 +1,10 @@
 /** JavaScript values -> the addon, and back. The only door to native code: its loading, all its types, its libraries and devices. */
 export { type Addon, loadAddon } from './addon.ts';
 export { openDecoder } from './decoder.ts';
+export type { DraftSources } from './drafts.ts';
 export type {
   Device,
+  DraftColumns,
   NativeContext,
   NativeModel,
   NativeRowSampler,

@@ -10,4 +10,6 @@ export const ROW_STATUS = {
   AWAITS_EDIT: 3,
   /** Masks left no token, and its constraint is complete. */
   COMPLETE: 4,
+  /** It follows a draft: another token came in its place, or no row was needed here. */
+  PASSED_OVER: 5,
 } as const;

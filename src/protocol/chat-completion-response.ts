@@ -136,6 +136,13 @@ export interface Usage {
     /** Prompt tokens that stand for pictures and sounds; absent without them. */
     media_tokens?: number;
   };
+  /** What became of drafted tokens: those of `prediction`, and those that `speculation` found. */
+  completion_tokens_details?: {
+    /** Drafts that were sampled. */
+    accepted_prediction_tokens: number;
+    /** Drafts that were checked, and were not. They are no completion tokens. */
+    rejected_prediction_tokens: number;
+  };
 }
 
 /** One event of a stream. */

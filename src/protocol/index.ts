@@ -24,8 +24,10 @@ export {
   validateModelCreateRequest,
   validateTokenizeRequest,
 } from './model.ts';
+export { toSpeculation } from './normalize-chat-request.ts';
 export type * from './public.ts';
 export { tokenIdFaults } from './rules/vocabulary.ts';
+export { DRAFT_METHODS, MAX_DRAFTS } from './schemas/speculation.ts';
 export { checkSftRequest, validateLogRequest, validateTrainingJobRequest } from './trajectory-requests.ts';
 export type * from './valid-chat-request.ts';
 export { atTheDoor, type DoorOptions } from './validate.ts';

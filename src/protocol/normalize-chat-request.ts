@@ -1,9 +1,20 @@
 /** A checked chat completion request -> its one form. Only reads: nothing is checked here. */
 
-import type { ChatCompletionRequest, ResponseFormat, StructuredOutputs } from './generated/request-types.ts';
+import type {
+  ChatCompletionRequest,
+  Prediction,
+  ResponseFormat,
+  Speculation,
+  StructuredOutputs,
+} from './generated/request-types.ts';
 import { normalizeMessage } from './normalize-message.ts';
 import { givenConstraints } from './rules/structured.ts';
-import type { ValidChatRequest, ValidLogitsProcessor, ValidStructuredOutputs } from './valid-chat-request.ts';
+import type {
+  ValidChatRequest,
+  ValidLogitsProcessor,
+  ValidSpeculation,
+  ValidStructuredOutputs,
+} from './valid-chat-request.ts';
 
 const INT32_MAX = 2 ** 31 - 1;
 const INT64_MAX = 2n ** 63n - 1n;
@@ -73,9 +84,22 @@ export function normalizeChatRequest(request: ChatCompletionRequest): ValidChatR
     truncate_prompt_tokens: request.truncate_prompt_tokens ?? null,
     mm_processor_kwargs: request.mm_processor_kwargs ?? null,
     priority: request.priority ?? 0,
+    speculation: request.speculation ? toSpeculation(request.speculation) : (request.speculation ?? null),
+    prediction: toPrediction(request.prediction ?? null),
     cache_salt: request.cache_salt ?? null,
     kv_transfer_params: request.kv_transfer_params ?? null,
   };
+}
+
+/** Fills in the settings of a method. */
+export function toSpeculation(given: Speculation): ValidSpeculation {
+  if (typeof given !== 'object') return given;
+  return { method: given.method, maxTokens: given.maxTokens ?? 15, minMatch: given.minMatch ?? 3 };
+}
+
+function toPrediction(given: Prediction | null): string {
+  const content = given?.content ?? '';
+  return typeof content === 'string' ? content : content.map(({ text }) => text).join('');
 }
 
 function toBias(given: ChatCompletionRequest['logit_bias']): Map<number, number> {

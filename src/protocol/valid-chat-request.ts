@@ -79,9 +79,19 @@ export type ValidChatRequest = {
   readonly truncate_prompt_tokens: number | null;
   readonly mm_processor_kwargs: JsonObject | null;
   readonly priority: number;
+  /** Null: the runtime's own. */
+  readonly speculation: ValidSpeculation | null;
+  /** The text of the prediction; empty: there is none. */
+  readonly prediction: string;
   readonly cache_salt: string | null;
   readonly kv_transfer_params: JsonObject | null;
 };
+
+/** Whether and how tokens are drafted. */
+export type ValidSpeculation =
+  | false
+  | 'auto'
+  | { readonly method: 'ngram' | 'suffix'; readonly maxTokens: number; readonly minMatch: number };
 
 /** A message in the one form that templates are fed from. */
 export type ChatMessage = {
@@ -156,7 +166,6 @@ type Ignored =
   | 'metadata'
   | 'modalities'
   | 'moderation'
-  | 'prediction'
   | 'prompt_cache_key'
   | 'prompt_cache_options'
   | 'prompt_cache_retention'

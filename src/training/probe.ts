@@ -27,7 +27,15 @@ export async function probeCheckpoint(
     path: path.join(folder, CHECKPOINT_FILES.gguf),
   });
   using leases = new LeaseScope();
-  const context = { signal, leases, processedLogprobs: false, kvTransferFolder: KV_TRANSFER_FOLDER, arrival };
+  const context = {
+    signal,
+    leases,
+    processedLogprobs: false,
+    speculation: false,
+    answerIndexBytes: 0,
+    kvTransferFolder: KV_TRANSFER_FOLDER,
+    arrival,
+  } as const;
   try {
     await answer({ model, adapter }, request, context);
   } catch (cause) {

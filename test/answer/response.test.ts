@@ -24,7 +24,8 @@ const HEADER: AnswerHeader = {
 /** A completion that is done. */
 function done(...choices: Choice[]): Completion {
   for (const choice of choices) choice.catchUp();
-  return { choices, cachedTokens: 2, promptLogprobs: () => null } as unknown as Completion;
+  const drafts = { drafted: 5, accepted: 4 };
+  return { choices, cachedTokens: 2, drafts, promptLogprobs: () => null } as unknown as Completion;
 }
 
 describe('a response', () => {
@@ -62,6 +63,7 @@ describe('a response', () => {
         total_tokens: 6,
         completion_tokens: 3,
         prompt_tokens_details: { cached_tokens: 2 },
+        completion_tokens_details: { accepted_prediction_tokens: 4, rejected_prediction_tokens: 1 },
       },
       prompt_logprobs: null,
       prompt_token_ids: null,

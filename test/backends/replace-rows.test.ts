@@ -15,6 +15,7 @@ const full = (token: number): Row => ({
     [token + 1, -token - 1],
   ],
   forced: [token + 2, token + 3],
+  drafts: [token + 6],
   candidates: [[token + 4, -token - 4, -token - 5]],
 });
 const plain = (token: number): Row => ({ ...EMPTY_ROW, token });

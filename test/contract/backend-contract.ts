@@ -11,6 +11,7 @@ import {
   type Sampled,
   type SamplerOptions,
 } from './backend-driver.ts';
+import { draftContract } from './draft-contract.ts';
 
 const PROMPT = [84, 104, 101, 32, 99, 97, 112, 105, 116, 97, 108];
 const OTHER = [72, 101, 108, 108, 111];
@@ -28,7 +29,8 @@ export function backendContract(name: string, open: () => Promise<Opened>): void
     });
     afterAll(() => opened.close());
 
-    const { toStep, step, sampled, rowAfter, expectSame } = drive(() => opened);
+    const driver = drive(() => opened);
+    const { toStep, step, sampled, rowAfter, expectSame } = driver;
 
     it('has the limits that it was made with', () => {
       const { kvTokens, batchTokens, slotCount, maxOutputs } = CONTRACT_LIMITS;
@@ -110,11 +112,13 @@ export function backendContract(name: string, open: () => Promise<Opened>): void
       });
     });
 
+    draftContract(driver);
+
     describe('a sampled row', () => {
       const rowsOf = async (samples: readonly Sampled[]): Promise<Row[]> =>
         await step([{ slot: 0, from: 0, tokens: PROMPT, samples }], free(0));
       const letters = [81, 82];
-      const nothing = { rank: 0, logprob: 0, top: [], forced: [], candidates: [] };
+      const nothing = { rank: 0, logprob: 0, top: [], forced: [], drafts: [], candidates: [] };
 
       it('has its log-probability, rank and the best tokens where they are asked for', async () => {
         const [bare, chosen, best] = await rowsOf([

@@ -30,6 +30,7 @@ const request = fc.record<Request>({
   hooked: fc.boolean(),
   beams: fc.boolean(),
   forced: fc.constantFrom(0, 0, 1, 6),
+  drafts: fc.constantFrom(null, 0, 5, 7, 8),
   delay: fc.integer({ min: 0, max: 30 }),
 });
 
@@ -42,6 +43,7 @@ describe('Engine', () => {
   ])(
     'gives every request its tokens whatever else runs: %s',
     async (_, layout) => {
+      let [drafted, accepted] = [0, 0];
       await fc.assert(
         fc.asyncProperty(
           fc.array(request, { minLength: 1, maxLength: 12 }),
@@ -71,6 +73,8 @@ describe('Engine', () => {
             }
             await turns(40); // what was taken out is freed when the step that runs has ended
             const stats = engine.stats();
+            drafted += stats.draftedTokens;
+            accepted += stats.acceptedTokens;
             expect([stats.running, stats.waiting, stats.kvTokensInUse]).toEqual([0, 0, 0]);
             if (!prefixCache) expect(stats.kvTokensCached).toBe(0);
             await engine.close();
@@ -78,6 +82,10 @@ describe('Engine', () => {
         ),
         { numRuns: 100 },
       );
+      const canCutCache = !('canCutCache' in layout);
+      expect(accepted).toBeGreaterThan(canCutCache ? 50 : -1);
+      expect(drafted - accepted).toBeGreaterThan(canCutCache ? 20 : -1);
+      if (!canCutCache) expect(drafted).toBe(0);
     },
     60_000,
   );
@@ -94,6 +102,7 @@ describe('Engine', () => {
     hooked: false,
     beams: false,
     forced: 0,
+    drafts: null,
     delay: 0,
     ...more,
   });

@@ -27,6 +27,7 @@ function planOf(sequences: readonly Sequence[], rows: readonly Row[], more: Part
       ...rest,
       sequence: sequences[of]!,
       samples: samples.map((at) => sequences[at]!),
+      drafts: new Int32Array(0),
     }),
   );
   return { adapter: 0, edits: [], isSteady: false, entries, ...more };

@@ -7,6 +7,7 @@ import {
   type StepResult,
 } from '../../src/backends/backend.ts';
 import { ROW_STATUS } from '../../src/native/index.ts';
+import { FakeDrafter } from './fake-drafter.ts';
 import { FakeMatcher, maskRow, optionsOf, sampleRow, scoreRow } from './fake-sampler.ts';
 import { hashLogits, predictedToken } from './hash-model.ts';
 import { EMPTY_ROW, type Row, toColumns } from './rows.ts';
@@ -28,6 +29,18 @@ export type CheckingOptions = {
   /** Fails a step in the middle, as an aborted pass does, when it returns true. */
   readonly abortsStep?: () => boolean;
 };
+
+/** A draft stands behind a row of the same sampler, and is the token of its row. */
+function checkDraft(
+  { drafts, samplers, sampleRows }: Step,
+  i: number,
+  prefixes: readonly (readonly number[])[],
+): void {
+  if (samplers[i] !== samplers[i - 1]) throw new Error('a draft behind a row of another sampler');
+  const [before, own] = [prefixes[sampleRows[i - 1]!]!, prefixes[sampleRows[i]!]!];
+  if (own.length !== before.length + 1 || own.at(-1) !== drafts!.drafted[i])
+    throw new Error('a draft that is not the token of its row');
+}
 
 /** Checks what the scheduler asks for; throws a plain Error where a real cache would be corrupted. */
 export class CheckingBackend implements Backend {
@@ -102,22 +115,45 @@ export class CheckingBackend implements Backend {
     };
   }
 
+  /** Samples each row whose drafts were sampled before it. */
   #sample(step: Step, prefixes: readonly (readonly number[])[]): Row[] {
-    const edits = new Map(step.rowEdits.map((edit) => [edit.sample, edit]));
-    return step.samplers.map((sampler, i) => {
-      const prefix = prefixes[step.sampleRows[i]!]!;
-      const matcher = FakeMatcher.of(step.matchers?.[i]);
-      const edit = edits.get(i);
-      const { candidates, topLogprobs, allowed } = optionsOf(sampler);
-      if (!matcher && !edit && candidates === 0 && topLogprobs < 0 && !allowed)
-        return this.#predict(prefix, step.adapter, optionsOf(sampler).forced);
-      const logits = hashLogits(prefix, this.vocabSize, step.adapter);
-      const masked = maskRow(logits, sampler, matcher);
-      if (!edit) return sampleRow(logits, masked, sampler, matcher, false);
-      edit.row().set(masked);
-      if (!edit.edit()) return { ...EMPTY_ROW, status: ROW_STATUS.AWAITS_EDIT };
-      return sampleRow(logits, edit.row(), sampler, matcher, true);
-    });
+    const drafted = step.drafts?.drafted;
+    const rows: Row[] = [];
+    let reached = -1; // the draft whose row counts
+    for (const [i] of step.samplers.entries()) {
+      const draft = drafted?.[i] ?? -1;
+      if (draft >= 0) checkDraft(step, i, prefixes);
+      if (draft >= 0 && i !== reached) {
+        rows.push({ ...EMPTY_ROW, status: ROW_STATUS.PASSED_OVER });
+        continue;
+      }
+      const row = this.#sampleRow(step, i, prefixes[step.sampleRows[i]!]!);
+      const tokens = [row.token, ...row.forced];
+      const wrong = tokens.findIndex((token, at) => drafted?.[i + 1 + at] !== token);
+      reached = wrong < 0 ? i + tokens.length : -1;
+      const drafter = FakeDrafter.of(step.drafts?.drafters[i]);
+      const text = [...prefixes[step.sampleRows[i]!]!, ...tokens];
+      rows.push({
+        ...row,
+        drafts: wrong >= 0 && drafter ? drafter.draft(text, step.drafts!.limits[i]!) : [],
+      });
+    }
+    return rows;
+  }
+
+  #sampleRow(step: Step, i: number, prefix: readonly number[]): Row {
+    const sampler = step.samplers[i]!;
+    const matcher = FakeMatcher.of(step.matchers?.[i]);
+    const edit = step.rowEdits.find(({ sample }) => sample === i);
+    const { candidates, topLogprobs, allowed } = optionsOf(sampler);
+    if (!matcher && !edit && candidates === 0 && topLogprobs < 0 && !allowed)
+      return this.#predict(prefix, step.adapter, optionsOf(sampler).forced);
+    const logits = hashLogits(prefix, this.vocabSize, step.adapter);
+    const masked = maskRow(logits, sampler, matcher);
+    if (!edit) return sampleRow(logits, masked, sampler, matcher, false);
+    edit.row().set(masked);
+    if (!edit.edit()) return { ...EMPTY_ROW, status: ROW_STATUS.AWAITS_EDIT };
+    return sampleRow(logits, edit.row(), sampler, matcher, true);
   }
 
   /** The predicted token, and what the model would predict after it as forced tokens. */

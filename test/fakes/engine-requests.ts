@@ -5,11 +5,13 @@ import type { StopRules } from '../../src/answer/text-out.ts';
 import type { Listener } from '../../src/engine/delivery.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import { type Group, Sequence } from '../../src/engine/sequence.ts';
+import { Speculation } from '../../src/engine/speculation.ts';
 import type { OnpolicyError } from '../../src/errors.ts';
 import { BeamSearch, type Hypothesis, stepsOf } from '../../src/sampling/beam-search.ts';
 import { LogitsHook } from '../../src/sampling/logits-hook.ts';
 import { PromptScores } from '../../src/sampling/prompt-scores.ts';
 import { byteTokenizer } from './byte-tokenizer.ts';
+import { FakeDrafter } from './fake-drafter.ts';
 import { fakeSampler, scoreRow } from './fake-sampler.ts';
 import { bestIds, hashLogits, predictedCandidates, predictedToken } from './hash-model.ts';
 
@@ -35,6 +37,8 @@ export type Request = {
   readonly beams: boolean;
   /** How many tokens are forced after a sampled one, at most: as many as the sampled one modulo this and one. */
   readonly forced: number;
+  /** How many of eight drafts are right; null: nothing is drafted. */
+  readonly drafts: number | null;
   /** Steps of the event loop before it is submitted. */
   readonly delay: number;
 };
@@ -69,6 +73,8 @@ export async function run(engine: Engine, request: Request, arrival: number): Pr
             {
               promptScores: index === 0 ? scores : null,
               hook: request.hooked ? new LogitsHook([takeNext], group.prompt, VOCAB_SIZE) : null,
+              speculation: request.hooked ? null : speculate(request),
+              maxOutputs: request.outputTokens,
             },
           );
           const listener: Listener = {
@@ -94,6 +100,17 @@ export async function run(engine: Engine, request: Request, arrival: number): Pr
   );
   if (scores && answers[0]) expectScores(request, scores);
   return answers;
+}
+
+/** Drafts what the fake predicts, right or wrong in turn. */
+function speculate({ drafts, adapter }: Request): Speculation | null {
+  if (drafts === null) return null;
+  let made = 0;
+  const drafter = FakeDrafter.handle(
+    (tokens) => predictedToken(tokens, VOCAB_SIZE, adapter),
+    () => (made++ * 5) % 8 < drafts,
+  );
+  return new Speculation({ drafter, maxTokens: 6, trust: 0.9 });
 }
 
 /** Each token of the prompt has the fake's score, and beside it the prediction. */

@@ -17,6 +17,7 @@ export type Row = {
   readonly rank: number;
   readonly top: readonly Alternative[];
   readonly forced: readonly number[];
+  readonly drafts: readonly number[];
   readonly candidates: readonly Candidate[];
 };
 
@@ -29,13 +30,17 @@ export const EMPTY_ROW: Row = {
   rank: 0,
   top: [],
   forced: [],
+  drafts: [],
   candidates: [],
 };
 
-/** Columns of rows. Forced tokens and candidates are absent where no row has any. */
+/** Columns of rows. Forced tokens, drafts and candidates are absent where no row has any. */
 export function toColumns(rows: readonly Row[]): SampledRows {
   const top = rows.flatMap((row) => row.top);
-  const forced = rows.flatMap((row) => row.forced);
+  const tokenLists = (name: 'forced' | 'drafts') => {
+    const ids = Int32Array.from(rows.flatMap((row) => row[name]));
+    return ids.length > 0 ? { [name]: { offsets: offsetsOf(rows.map((row) => row[name])), ids } } : {};
+  };
   const candidates = rows.flatMap((row) => row.candidates);
   return {
     status: Uint8Array.from(rows, ({ status }) => status),
@@ -46,9 +51,8 @@ export function toColumns(rows: readonly Row[]): SampledRows {
     topOffsets: offsetsOf(rows.map((row) => row.top)),
     topIds: Int32Array.from(top, ([id]) => id),
     topLogprobs: Float32Array.from(top, ([, logprob]) => logprob),
-    ...(forced.length > 0
-      ? { forced: { offsets: offsetsOf(rows.map((row) => row.forced)), ids: Int32Array.from(forced) } }
-      : {}),
+    ...tokenLists('forced'),
+    ...tokenLists('drafts'),
     ...(candidates.length > 0
       ? {
           candidates: {
@@ -64,7 +68,7 @@ export function toColumns(rows: readonly Row[]): SampledRows {
 
 /** The rows behind columns. */
 export function toRows(columns: SampledRows): Row[] {
-  const { topOffsets, topIds, topLogprobs, forced, candidates } = columns;
+  const { topOffsets, topIds, topLogprobs, forced, drafts, candidates } = columns;
   return Array.from(columns.status, (status, row) => ({
     status,
     token: columns.tokens[row]!,
@@ -73,6 +77,7 @@ export function toRows(columns: SampledRows): Row[] {
     rank: columns.ranks[row]!,
     top: placesOf(topOffsets, row).map((at) => [topIds[at]!, topLogprobs[at]!] as const),
     forced: placesOf(forced?.offsets, row).map((at) => forced!.ids[at]!),
+    drafts: placesOf(drafts?.offsets, row).map((at) => drafts!.ids[at]!),
     candidates: placesOf(candidates?.offsets, row).map(
       (at) => [candidates!.ids[at]!, candidates!.scores[at]!, candidates!.logprobs[at]!] as const,
     ),

@@ -53,6 +53,8 @@ async function begin(model: string | null, more: object): Promise<ChatCompletion
     signal: undefined,
     leases,
     processedLogprobs: false,
+    speculation: 'auto',
+    answerIndexBytes: 2 ** 20,
     kvTransferFolder: path.join(root, 'kv'),
     arrival: arrivals++,
   });

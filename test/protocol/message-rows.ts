@@ -284,6 +284,52 @@ export const MESSAGE_ROWS: Record<string, Row> = {
       [0.5, ': expected an integer, got 0.5'],
     ],
   },
+  speculation: {
+    absent: null,
+    good: [
+      ...same(false, 'auto', null),
+      [{ method: 'ngram' }, { method: 'ngram', maxTokens: 15, minMatch: 3 }],
+      [
+        { method: 'suffix', maxTokens: 4, minMatch: null },
+        { method: 'suffix', maxTokens: 4, minMatch: 3 },
+      ],
+    ],
+    bad: [
+      [true, ': expected false, auto, an object with a method, or null, got true'],
+      ['ngram', ': expected false, auto, an object with a method, or null, got "ngram"'],
+      [{}, '.method: this field is required, got nothing'],
+      [{ method: 'guess' }, '.method: expected "ngram" or "suffix", got "guess"'],
+      [{ method: 'ngram', maxTokens: 33 }, '.maxTokens: expected an integer from 1 to 32 or null, got 33'],
+      [{ method: 'ngram', minMatch: 0 }, '.minMatch: expected an integer from 1 to 32 or null, got 0'],
+      [{ method: 'ngram', tokens: 3 }, '.tokens: not a field of speculation; did you mean maxTokens?'],
+    ],
+  },
+  prediction: {
+    absent: '',
+    good: [
+      [null, ''],
+      [{ type: 'content', content: 'a b' }, 'a b'],
+      [
+        {
+          type: 'content',
+          content: [
+            { type: 'text', text: 'a' },
+            { type: 'text', text: 'b' },
+          ],
+        },
+        'ab',
+      ],
+    ],
+    bad: [
+      ['a', ': expected an object or null, got "a"'],
+      [{ content: 'a' }, '.type: this field is required, got nothing'],
+      [{ type: 'content' }, '.content: this field is required, got nothing'],
+      [
+        { type: 'content', content: [{ type: 'image', text: '' }] },
+        '.content.0.type: expected "text", got "image"',
+      ],
+    ],
+  },
   cache_salt: { ...text(null), bad: [['', ': expected a non-empty string or null, got ""']] },
   kv_transfer_params: jsonObject(null),
 };

@@ -161,8 +161,8 @@ class OnnxBackend implements Backend {
   }
 
   async step(step: Step): Promise<StepResult> {
-    const { memoryEdits, tokens, positions, sequences, sampleRows, scoreRows, samplers, matchers, rowEdits } =
-      step;
+    const { memoryEdits, tokens, positions, sequences, sampleRows, scoreRows, samplers, rowEdits } = step;
+    const { matchers, drafts } = step;
     const rowOf = new Map<number, number>(); // token -> row of the logits
     const place = (token: number): number => {
       if (!rowOf.has(token)) rowOf.set(token, rowOf.size);
@@ -180,6 +180,7 @@ class OnnxBackend implements Backend {
         sampleRows: samples,
         samplers,
         ...(matchers ? { matchers } : {}),
+        ...(drafts ? { drafts } : {}),
         ...hookedSamples(rowEdits),
         scoreRows: scores,
       });

@@ -76,6 +76,8 @@ const ENGINE: Readonly<Record<keyof EngineStats, Metric>> = {
   steps: ['onpolicy_steps_total', 'counter', 'Steps of the engine.'],
   promptTokens: ['onpolicy_prompt_tokens_total', 'counter', 'Prompt tokens that were read.'],
   generatedTokens: ['onpolicy_generated_tokens_total', 'counter', 'Tokens that were sampled.'],
+  draftedTokens: ['onpolicy_drafted_tokens_total', 'counter', 'Drafts that were checked.'],
+  acceptedTokens: ['onpolicy_accepted_tokens_total', 'counter', 'Drafts that were sampled.'],
   tokensPerSecond: ['onpolicy_tokens_per_second', 'gauge', 'Tokens sampled per second of late.'],
 };
 

@@ -1,5 +1,5 @@
 /** The chat completion request: every field, its type, its default and its bounds. */
-import { type Definitions, ref, type Schema } from './schema.ts';
+import { type Definitions, orNull, ref, type Schema } from './schema.ts';
 
 /** Most choices that one request may ask for. */
 export const MAX_CHOICES = 16_384;
@@ -7,11 +7,6 @@ export const MAX_CHOICES = 16_384;
 /** Numbers that the sampler multiplies and divides by have this range: it computes with 32-bit floats. */
 const LEAST_FACTOR = 1e-37;
 const LARGEST_FACTOR = 1e38;
-
-/** The value, or null for "as if absent". */
-function orNull(type: 'string' | 'number' | 'integer' | 'boolean', more: Schema): Schema {
-  return { ...more, type: [type, 'null'] };
-}
 
 function flag(isOn: boolean, description: string): Schema {
   return { description, type: 'boolean', default: isOn };
@@ -294,6 +289,17 @@ const serving: Schema['properties'] = {
     default: 0,
     bounds: '0 under `fcfs`',
   },
+  speculation: {
+    ...ref('Speculation'),
+    tsType: 'Speculation | null',
+    description:
+      'Drafts tokens and checks several in one step, which changes no token: false, `auto`, or one method with its settings. Absent or null: the option of the runtime.',
+  },
+  prediction: {
+    ...ref('Prediction'),
+    description:
+      'What the answer will mostly be, for example a file of which a part is to be changed: its tokens are drafted. No effect with `speculation: false`.',
+  },
   cache_salt: orNull('string', {
     description: 'Requests share cached prompt prefixes only with requests of the same salt.',
     minLength: 1,
@@ -311,7 +317,6 @@ export const IGNORED_FIELDS = [
   'metadata',
   'modalities',
   'moderation',
-  'prediction',
   'prompt_cache_key',
   'prompt_cache_options',
   'prompt_cache_retention',

@@ -3,6 +3,7 @@ import { chatCompletionDefinitions } from './chat-completion.ts';
 import { messageDefinitions } from './message.ts';
 import { modelDefinitions } from './model.ts';
 import type { Definitions } from './schema.ts';
+import { speculationDefinitions } from './speculation.ts';
 import { structuredDefinitions } from './structured-outputs.ts';
 import { toolDefinitions } from './tool.ts';
 import { trainingJobDefinitions } from './training-job.ts';
@@ -14,6 +15,7 @@ export const definitions: Definitions = {
   ...messageDefinitions,
   ...toolDefinitions,
   ...structuredDefinitions,
+  ...speculationDefinitions,
   ...trainingJobDefinitions,
   ...trajectoryDefinitions,
   ...modelDefinitions,

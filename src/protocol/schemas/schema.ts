@@ -42,6 +42,11 @@ export function ref(name: string): Schema {
   return { $ref: `#/$defs/${name}` };
 }
 
+/** The value, or null for "as if absent". */
+export function orNull(type: 'string' | 'number' | 'integer' | 'boolean', more: Schema): Schema {
+  return { ...more, type: [type, 'null'] };
+}
+
 /** Picks the definition by the value of one field, so that only its own faults are reported; `otherwise` takes all other values. */
 export function byField(
   field: string,

@@ -239,7 +239,6 @@ describe('fields that OpenAI clients send', () => {
       metadata: { a: 'b' },
       modalities: ['text'],
       moderation: {},
-      prediction: { type: 'content', content: 'x' },
       prompt_cache_key: 'key',
       prompt_cache_options: {},
       prompt_cache_retention: '24h',

@@ -1,0 +1,67 @@
+// The tokens of one sequence -> drafts: tokens that may come next.
+#include "drafts/drafter.h"
+
+#include <algorithm>
+
+namespace onpolicy {
+namespace {
+
+// The place in a prediction is found again by so many tokens, as it is likely to be near.
+constexpr size_t kPredictionMatch = 2;
+// One token that differs is taken for a replaced one. After more, the place is looked for.
+constexpr int kMostMisses = 1;
+
+}  // namespace
+
+Drafter::Drafter(DraftSources sources, const int32_t* prompt, size_t count)
+    : min_match_(sources.min_match),
+      uses_text_(sources.own_text),
+      answers_(std::move(sources.answers)),
+      text_(sources.min_match),
+      prediction_(kPredictionMatch) {
+  for (size_t i = 0; i < count; ++i) text_.Append(prompt[i]);
+  for (int32_t token : sources.prediction) prediction_.Append(token);
+}
+
+void Drafter::Accept(int32_t token) {
+  text_.Append(token);
+  if (!prediction_.tokens().empty()) FollowPrediction(token);
+}
+
+void Drafter::FollowPrediction(int32_t token) {
+  const std::vector<int32_t>& predicted = prediction_.tokens();
+  if (predicted_ < predicted.size() && misses_ <= kMostMisses) {
+    misses_ = predicted[predicted_] == token ? 0 : misses_ + 1;
+    ++predicted_;
+    if (misses_ == 0) return;
+  }
+  const std::vector<int32_t>& text = text_.tokens();
+  const TokenIndex::Match match = prediction_.Find(text.data(), text.size(), predicted_);
+  if (match.length == 0) return;
+  predicted_ = match.next;
+  misses_ = 0;
+}
+
+void Drafter::Draft(size_t limit, std::vector<int32_t>* draft) const {
+  draft->clear();
+  const std::vector<int32_t>& predicted = prediction_.tokens();
+  if (predicted_ < predicted.size() && misses_ <= kMostMisses) {
+    const auto from = predicted.begin() + static_cast<std::ptrdiff_t>(predicted_);
+    draft->assign(from, from + static_cast<std::ptrdiff_t>(std::min(limit, predicted.size() - predicted_)));
+    return;
+  }
+  const std::vector<int32_t>& text = text_.tokens();
+  TokenIndex::Match match;
+  if (uses_text_) match = text_.Find(text.data(), text.size(), text.size());
+  if (answers_ && answers_->Draft(text.data(), text.size(), match.length, limit, draft) > 0) return;
+  if (match.length > 0) DraftFromText(match, limit, draft);
+}
+
+// A match that ends close to the end repeats itself: the draft goes on with its own tokens.
+void Drafter::DraftFromText(const TokenIndex::Match& match, size_t limit, std::vector<int32_t>* draft) const {
+  const std::vector<int32_t>& text = text_.tokens();
+  for (size_t at = match.next; draft->size() < limit; ++at)
+    draft->push_back(at < text.size() ? text[at] : (*draft)[at - text.size()]);
+}
+
+}  // namespace onpolicy

@@ -1,0 +1,44 @@
+// Tokens, appended one by one -> where the last tokens of a text stand in them.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace onpolicy {
+
+// No token: it separates texts, and no match reaches over it.
+constexpr int32_t kNoToken = -1;
+
+class TokenIndex {
+ public:
+  // Matches have at least `min_match` tokens, which is at least 1.
+  explicit TokenIndex(size_t min_match) : min_match_(min_match) {}
+
+  void Append(int32_t token);
+
+  // A match: `length` tokens end before the place `next`.
+  struct Match {
+    size_t length = 0;  // 0: there is none
+    size_t next = 0;
+  };
+
+  // The longest match of the last tokens of `text` (count); among equals the one nearest to `near`. A match that ends with the
+  // last token of this index does not count: nothing follows it. Looks at a bounded number of places.
+  Match Find(const int32_t* text, size_t count, size_t near) const;
+
+  const std::vector<int32_t>& tokens() const { return tokens_; }
+  size_t bytes() const { return (tokens_.capacity() + before_.capacity() + last_.capacity()) * sizeof(int32_t); }
+
+ private:
+  // The bucket of the `min_match_` tokens before `end`; -1 when a separator is among them.
+  int64_t Bucket(const int32_t* end) const;
+  // Makes the last tokens findable.
+  void Enter();
+
+  const size_t min_match_;
+  std::vector<int32_t> tokens_;
+  std::vector<int32_t> before_;  // (tokens) the place before in the same bucket, counted from 1; 0: none
+  std::vector<int32_t> last_;    // (buckets, a power of two) the last place, counted from 1; 0: none
+};
+
+}  // namespace onpolicy

@@ -1,0 +1,98 @@
+// Drafters and indexes of answers for JavaScript, as handles.
+#include "napi/drafts.h"
+
+#include "napi/arguments.h"
+#include "napi/register.h"
+
+namespace onpolicy {
+namespace {
+
+constexpr napi_type_tag kDrafterTag = {0x3d0c6a8e51b94f27u, 0xb17e42d09ac8f365u};
+constexpr napi_type_tag kAnswersTag = {0x92f4e07b6ad8431cu, 0x8e5b3c71f0d6a942u};
+constexpr int32_t kLongestMinMatch = 32;
+
+template <typename T>
+using Handle = Napi::External<std::shared_ptr<T>>;
+
+template <typename T>
+Napi::Value Wrap(Napi::Env env, const napi_type_tag& tag, std::shared_ptr<T> value) {
+  Handle<T> handle = Handle<T>::New(env, new std::shared_ptr<T>(std::move(value)),
+                                    [](Napi::Env, std::shared_ptr<T>* held) { delete held; });
+  handle.TypeTag(&tag);
+  return handle;
+}
+
+template <typename T>
+std::shared_ptr<T> Unwrap(Napi::Value value, const napi_type_tag& tag, const char* field, const char* expected) {
+  if (!value.IsExternal() || !value.As<Handle<T>>().CheckTypeTag(&tag)) RefuseField(value.Env(), field, expected);
+  return *value.As<Handle<T>>().Data();
+}
+
+std::shared_ptr<AnswerIndex> UnwrapAnswers(Napi::Value value) {
+  return Unwrap<AnswerIndex>(value, kAnswersTag, "answers", "an index of answers");
+}
+
+size_t ReadMinMatch(Napi::Value value) {
+  return static_cast<size_t>(ReadInteger(value, "minMatch", 1, kLongestMinMatch));
+}
+
+// createDrafter({ minMatch, usesText, prediction?, answers? }, prompt: Int32Array) -> a handle
+Napi::Value CreateDrafter(const Napi::CallbackInfo& info) {
+  return Guard(info.Env(), [&]() -> Napi::Value {
+    const Fields given(info[0]);
+    DraftSources sources;
+    sources.min_match = ReadMinMatch(given["minMatch"]);
+    sources.own_text = given.Flag("usesText");
+    sources.prediction = given.IntegersOrNone("prediction");
+    if (!IsAbsent(given["answers"])) sources.answers = UnwrapAnswers(given["answers"]);
+    const auto prompt = ReadArray<int32_t>(info[1], "prompt");
+    return Wrap(info.Env(), kDrafterTag,
+                std::make_shared<Drafter>(std::move(sources), prompt.Data(), prompt.ElementLength()));
+  });
+}
+
+// draft(drafter, tokens: Int32Array, limit) -> Int32Array: accepts the tokens, then drafts what may follow.
+Napi::Value Draft(const Napi::CallbackInfo& info) {
+  return Guard(info.Env(), [&]() -> Napi::Value {
+    const auto drafter = UnwrapDrafter(info[0]);
+    const auto tokens = ReadArray<int32_t>(info[1], "tokens");
+    for (size_t i = 0; i < tokens.ElementLength(); ++i) drafter->Accept(tokens[i]);
+    std::vector<int32_t> draft;
+    drafter->Draft(static_cast<size_t>(ReadInteger(info[2], "limit")), &draft);
+    return ToArray(info.Env(), draft);
+  });
+}
+
+// createAnswerIndex(minMatch, maxBytes) -> a handle
+Napi::Value CreateAnswerIndex(const Napi::CallbackInfo& info) {
+  return Guard(info.Env(), [&]() -> Napi::Value {
+    const double max_bytes = ReadNumber(info[1], "maxBytes", 0, 1e12);
+    return Wrap(info.Env(), kAnswersTag, std::make_shared<AnswerIndex>(ReadMinMatch(info[0]), static_cast<size_t>(max_bytes)));
+  });
+}
+
+// addAnswer(index, tokens: Int32Array) -> the bytes that the index takes
+Napi::Value AddAnswer(const Napi::CallbackInfo& info) {
+  return Guard(info.Env(), [&]() -> Napi::Value {
+    const auto answers = UnwrapAnswers(info[0]);
+    const auto tokens = ReadArray<int32_t>(info[1], "tokens");
+    answers->Add(tokens.Data(), tokens.ElementLength());
+    return Napi::Number::New(info.Env(), static_cast<double>(answers->bytes()));
+  });
+}
+
+}  // namespace
+
+std::shared_ptr<Drafter> UnwrapDrafter(Napi::Value value) {
+  if (IsAbsent(value)) return nullptr;
+  return Unwrap<Drafter>(value, kDrafterTag, "drafters", "handles of drafters");
+}
+
+void RegisterDrafts(Napi::Env env, Napi::Object exports) {
+  exports.Set("createDrafter", Napi::Function::New<CreateDrafter>(env, "createDrafter"));
+  exports.Set("draft", Napi::Function::New<Draft>(env, "draft"));
+  exports.Set("createAnswerIndex", Napi::Function::New<CreateAnswerIndex>(env, "createAnswerIndex"));
+  exports.Set("addAnswer", Napi::Function::New<AddAnswer>(env, "addAnswer"));
+}
+
+}  // namespace onpolicy

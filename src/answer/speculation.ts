@@ -1,0 +1,59 @@
+/** `speculation` and `prediction` of a request -> what drafts for each of its choices. */
+import { type Engine, type Group, Speculation } from '../engine/index.ts';
+import { type DraftSources, loadAddon } from '../native/index.ts';
+import type { ValidChatRequest, ValidSpeculation } from '../protocol/index.ts';
+import type { Tokenizer } from '../tokenizer/index.ts';
+import type { AnswerIndexes } from './answer-indexes.ts';
+
+/** What drafts depend on beside the request. */
+export type SpeculationContext = {
+  readonly engine: Engine;
+  readonly tokenizer: Tokenizer;
+  readonly answers: AnswerIndexes;
+  /** Of a request that does not say. */
+  readonly speculation: ValidSpeculation;
+};
+
+/** The method that `auto` stands for. */
+const AUTO = { method: 'suffix', maxTokens: 15, minMatch: 3 } as const;
+/** How often drafts are thought to be right before any was seen. */
+const TRUST_IN_MATCH = 0.4;
+const TRUST_IN_PREDICTION = 0.8;
+
+/** What drafts for the choices of one request. */
+export type SpeculationPlan = {
+  /** One per choice, or none. */
+  readonly speculations: readonly Speculation[];
+  /** Takes the tokens of a finished choice. */
+  readonly remember: (answer: readonly number[]) => void;
+};
+
+const NOTHING: SpeculationPlan = { speculations: [], remember: () => {} };
+
+/** Where JavaScript edits logits, beams are searched, or the cache cannot be cut, nothing is drafted. */
+export async function planSpeculation(
+  request: ValidChatRequest,
+  { prompt, adapter, cacheKey, media }: Group,
+  { engine, tokenizer, answers, speculation }: SpeculationContext,
+): Promise<SpeculationPlan> {
+  const given = request.speculation ?? speculation;
+  const isPossible =
+    engine.canCutCache && !media && !request.use_beam_search && request.logits_processors.length === 0;
+  if (given === false || !isPossible) return NOTHING;
+  const { method, maxTokens, minMatch } = given === 'auto' ? AUTO : given;
+  const prediction = await tokenizer.encode(request.prediction, { addSpecial: false, parseSpecial: false });
+  const key = `${adapter} ${cacheKey}`;
+  const index = method === 'suffix' ? answers.get(key) : null;
+  const sources: DraftSources = {
+    minMatch,
+    usesText: true,
+    prediction,
+    ...(index ? { answers: index } : {}),
+  };
+  const trust = prediction.length > 0 ? TRUST_IN_PREDICTION : TRUST_IN_MATCH;
+  const speculations = Array.from({ length: request.n }, () => {
+    const drafter = loadAddon().createDrafter(sources, prompt);
+    return new Speculation({ drafter, maxTokens, trust });
+  });
+  return { speculations, remember: (answer) => answers.add(key, prompt, answer) };
+}

@@ -1,0 +1,24 @@
+/** The types of the addon's drafters: what guesses the next tokens of a sequence. */
+import type { Handle } from './grammar.ts';
+
+/** Where the drafts of a sequence come from. */
+export type DraftSources = {
+  /** Tokens that must have stood before a draft, 1 to 32. */
+  readonly minMatch: number;
+  /** Whether prompt and output are looked through. */
+  readonly usesText: boolean;
+  /** What the answer is said to be. */
+  readonly prediction?: Int32Array;
+  /** Answers of other requests, as `createAnswerIndex` made it. */
+  readonly answers?: Handle;
+};
+
+/** The drafters' part of the addon. */
+export type DraftsAddon = {
+  createDrafter(sources: DraftSources, prompt: Int32Array): Handle;
+  /** Reads tokens as if they had been sampled, then drafts at most `limit` that may follow. */
+  draft(drafter: Handle, tokens: Int32Array, limit: number): Int32Array;
+  createAnswerIndex(minMatch: number, maxBytes: number): Handle;
+  /** Returns the bytes that the index takes now. */
+  addAnswer(index: Handle, tokens: Int32Array): number;
+};
