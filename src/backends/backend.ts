@@ -87,6 +87,11 @@ export type BackendLimits = {
   readonly slotCount: number;
   /** Whether a slot's cache can be cut or copied at any position; false for models with recurrent state. */
   readonly canCutCache: boolean;
+  /**
+   * Tokens that attention sees; 0: all. Once a sequence is this long, the cells of tokens outside its window may be taken
+   * by others, so its cache can no longer be cut or copied in part.
+   */
+  readonly windowTokens: number;
 };
 
 /** Owns device memory and computes. */

@@ -236,6 +236,7 @@ class GgufBackend implements Backend {
   readonly rowTile: number;
   readonly slotCount: number;
   readonly canCutCache: boolean;
+  readonly windowTokens: number;
   readonly isKvUnified: boolean;
   readonly cacheShape: string;
   readonly #context: NativeContext;
@@ -253,6 +254,7 @@ class GgufBackend implements Backend {
     this.rowTile = usesGpu ? 1 : CPU_ROW_TILE;
     this.slotCount = limits.slotCount;
     this.canCutCache = !model.hasRecurrentState;
+    this.windowTokens = model.slidingWindow;
     this.isKvUnified = limits.isKvUnified;
     const layout = limits.isKvUnified ? 'pool' : `${limits.slotCount} slots`;
     this.cacheShape = `${layout}, ${cacheBits} bits${fusedAttention ? '' : ', plain attention'}`;

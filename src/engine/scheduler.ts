@@ -211,7 +211,7 @@ export class Scheduler {
     this.#slots.takeEdits(); // only copies for forks of this plan, which return to the queue
     for (const { sequence, samples } of plan.entries) {
       for (const fork of samples) if (fork !== sequence) this.#preempt(fork);
-      if (this.#limits.canCutCache) this.#slots.rewind(sequence);
+      if (this.#slots.canCut(sequence.slot, sequence.computed)) this.#slots.rewind(sequence);
       else this.#preempt(sequence);
     }
     if (makeRoom && !this.#slots.evict() && this.#running.length > 1) this.#preempt(this.#running.at(-1)!);

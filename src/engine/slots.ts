@@ -9,7 +9,10 @@ import { PrefixCache } from './prefix-cache.ts';
 import type { Group, Sequence } from './sequence.ts';
 
 /** What the slots depend on of their backend. */
-export type SlotLimits = Pick<BackendLimits, 'slotCount' | 'kvTokens' | 'canCutCache' | 'isKvUnified'>;
+export type SlotLimits = Pick<
+  BackendLimits,
+  'slotCount' | 'kvTokens' | 'canCutCache' | 'windowTokens' | 'isKvUnified'
+>;
 
 /** A slot whose cache begins with `length` tokens that are wanted. */
 export type Prefix = { readonly slot: number; readonly length: number };
@@ -69,10 +72,19 @@ export class Slots {
     for (const slot of match.slots) {
       const computed = this.#running.get(slot)?.computed ?? match.length;
       const length = wholeLength(Math.min(match.length, computed));
+      if (!this.canCut(slot, length)) continue;
       if (!best || length > best.length) best = { slot, length };
     }
-    if (best!.length < wholeLength(match.length)) return 'soon';
-    return best!.length >= (this.#limits.isKvUnified ? 1 : MIN_COPIED_TOKENS) ? best : null;
+    if (!best) return null;
+    if (best.length < wholeLength(match.length)) return 'soon';
+    return best.length >= (this.#limits.isKvUnified ? 1 : MIN_COPIED_TOKENS) ? best : null;
+  }
+
+  /** Whether the first `length` tokens of a slot are still whole without the ones behind them. */
+  canCut(slot: number, length: number): boolean {
+    const { canCutCache, windowTokens } = this.#limits;
+    const stored = this.#ledger.lengthOf(slot);
+    return canCutCache && (windowTokens === 0 || stored < windowTokens || stored === length);
   }
 
   /** Starts a sequence in a slot with room for all its tokens, on a prefix if there is one. Returns false if there is no room. */

@@ -12,6 +12,7 @@ for (const isKvUnified of [true, false])
       isKvUnified,
       outputRows: CONTRACT_LIMITS.maxOutputs,
       canCutCache: true,
+      windowTokens: 0,
       rowTile: 1,
       vocabSize: byteTokenizer.vocabSize,
     });

@@ -13,6 +13,7 @@ const OPTIONS: CheckingOptions = {
   batchTokens: 16,
   isKvUnified: true,
   canCutCache: true,
+  windowTokens: 0,
   rowTile: 1,
   vocabSize: VOCAB_SIZE,
 };

@@ -11,6 +11,7 @@ export const LIMITS: SchedulerLimits = {
   outputRows: 8,
   rowTile: 1,
   canCutCache: true,
+  windowTokens: 0,
   isKvUnified: true,
 };
 

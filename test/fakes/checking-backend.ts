@@ -24,6 +24,7 @@ export type CheckingOptions = {
   readonly outputRows?: number;
   readonly isKvUnified: boolean;
   readonly canCutCache: boolean;
+  readonly windowTokens: number;
   readonly rowTile: number;
   readonly vocabSize: number;
   /** Fails a step in the middle, as an aborted pass does, when it returns true. */
@@ -51,6 +52,7 @@ export class CheckingBackend implements Backend {
   readonly slotCount: number;
   readonly isKvUnified: boolean;
   readonly canCutCache: boolean;
+  readonly windowTokens: number;
   readonly rowTile: number;
   steps = 0;
   /** Tokens of each step. */
@@ -74,6 +76,7 @@ export class CheckingBackend implements Backend {
     this.slotCount = options.slotCount;
     this.isKvUnified = options.isKvUnified;
     this.canCutCache = options.canCutCache;
+    this.windowTokens = options.windowTokens;
     this.rowTile = options.rowTile;
     this.#slots = Array.from({ length: options.slotCount }, () => []);
   }

@@ -36,10 +36,7 @@ describe.each(KINDS)('%s', (kind) => {
   // Fused attention rounds to 16 bits, in another place in each batch size. With 32 bits the order of computing does not show.
   it.each<[string, (longest: number) => RuntimeOptions]>([
     ['in small steps', () => ({ maxBatchTokens: 13 })],
-    [
-      'after preemption',
-      (longest) => ({ kvTokens: 2 * longest + 20, contextSize: longest + 20, prefixCache: false }),
-    ],
+    ['after preemption', (longest) => ({ kvTokens: 2 * longest + 20, contextSize: longest + 20 })],
   ])('gives the same answers %s', async (_, options) => {
     const conversations = conversationsOf(kind).slice(0, 3);
     const precise = { model: { path: pathOf(kind), cacheBits: 32 } } as const;

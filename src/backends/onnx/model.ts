@@ -140,6 +140,7 @@ class OnnxBackend implements Backend {
   readonly outputRows: number;
   readonly slotCount: number;
   readonly canCutCache = true;
+  readonly windowTokens = 0;
   readonly rowTile = 1;
   readonly isKvUnified = false;
   readonly cacheShape: string;
