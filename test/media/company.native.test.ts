@@ -68,8 +68,9 @@ describe.each(KINDS)('%s', (kind) => {
     ] as Conversation['messages'];
     const second = await runtime.createCompletion(toRequest({ messages }));
     expect(runtime.mediaStats().encodes).toBe(encodes);
+    const isReused = kind !== 'gemma3'; // its window of 32 tokens is shorter than the prompt, which is computed again
     expect(second.usage.prompt_tokens_details!.cached_tokens).toBeGreaterThanOrEqual(
-      first.usage.prompt_tokens - 20, // the begin of an answer is no part of the second prompt's first turn
+      isReused ? first.usage.prompt_tokens - 20 : 0, // the begin of an answer is no part of the second prompt's first turn
     );
     await runtime.close();
     await open(kind, { prefixCache: false });
