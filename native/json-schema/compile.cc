@@ -136,8 +136,8 @@ NodeId SchemaSite::Pattern(const std::string& text, bool search, const std::stri
   const NodeId node = ParseRegex(text, {.search = search, .allow_lookahead = true}, values().strict_text(), &error);
   if (error.ok()) return node;
   const std::string what = "pattern: " + error.message + " at offset " + std::to_string(error.position);
-  if (error.unsupported) Unsupported(step, what);
-  Malformed(step, what);
+  if (error.unsupported) Unsupported(step, what, error.position);
+  Malformed(step, what, error.position);
 }
 
 bool SchemaSite::any_order() const {

@@ -77,11 +77,11 @@ class SchemaSite {
   void Add(FormulaId formula) { parts_.push_back(formula); }
   void Add(Atom atom) { Add(formulas().AtomOf(std::move(atom))); }
   void Warn(const std::string& step, const std::string& what) { compiler_.warnings().push_back(Pointer(step) + ": " + what); }
-  [[noreturn]] void Malformed(const std::string& step, const std::string& what) const {
-    onpolicy::grammar::Malformed(place_.pointer + "/" + step, what);
+  [[noreturn]] void Malformed(const std::string& step, const std::string& what, std::optional<size_t> offset = {}) const {
+    onpolicy::grammar::Malformed(place_.pointer + "/" + step, what, offset);
   }
-  [[noreturn]] void Unsupported(const std::string& step, const std::string& what) const {
-    onpolicy::grammar::Unsupported(place_.pointer + "/" + step, what);
+  [[noreturn]] void Unsupported(const std::string& step, const std::string& what, std::optional<size_t> offset = {}) const {
+    onpolicy::grammar::Unsupported(place_.pointer + "/" + step, what, offset);
   }
   std::string Pointer(const std::string& step) const { return "#" + place_.pointer + "/" + step; }
 

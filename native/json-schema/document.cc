@@ -48,8 +48,12 @@ static std::string ResolveUri(const std::string& base, const std::string& refere
   return folder + rest;
 }
 
-void Malformed(const std::string& pointer, const std::string& what) { throw SpecError("INVALID_REQUEST", "#" + pointer, what); }
-void Unsupported(const std::string& pointer, const std::string& what) { throw SpecError("UNSUPPORTED", "#" + pointer, what); }
+void Malformed(const std::string& pointer, const std::string& what, std::optional<size_t> offset) {
+  throw SpecError("INVALID_REQUEST", "#" + pointer, what, offset);
+}
+void Unsupported(const std::string& pointer, const std::string& what, std::optional<size_t> offset) {
+  throw SpecError("UNSUPPORTED", "#" + pointer, what, offset);
+}
 
 SchemaDocument::SchemaDocument(JsonValue root, std::map<std::string, std::string> schemas)
     : root_(std::move(root)), schemas_(std::move(schemas)) {

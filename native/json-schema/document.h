@@ -2,6 +2,7 @@
 #pragma once
 #include <deque>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -19,8 +20,8 @@ struct Place {
 };
 
 // Refusals that name a pointer.
-[[noreturn]] void Malformed(const std::string& pointer, const std::string& what);
-[[noreturn]] void Unsupported(const std::string& pointer, const std::string& what);
+[[noreturn]] void Malformed(const std::string& pointer, const std::string& what, std::optional<size_t> offset = {});
+[[noreturn]] void Unsupported(const std::string& pointer, const std::string& what, std::optional<size_t> offset = {});
 std::string EscapePointer(std::string_view step);
 
 class SchemaDocument {

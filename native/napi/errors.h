@@ -1,4 +1,4 @@
-// Status -> the Error that JavaScript sees: a message and a `code`. The one form of errors that the addon throws.
+// Status -> the Error that JavaScript sees: a message, a `code`, and of a faulty specification `places` and `offset`. The one form of errors that the addon throws.
 #pragma once
 #include <napi.h>
 
@@ -11,6 +11,12 @@ namespace onpolicy {
 inline Napi::Error ToError(Napi::Env env, const Status& status) {
   Napi::Error error = Napi::Error::New(env, status.message);
   error.Set("code", Napi::String::New(env, status.code));
+  if (!status.places.empty()) {
+    Napi::Array places = Napi::Array::New(env, status.places.size());
+    for (uint32_t i = 0; i < status.places.size(); i++) places.Set(i, status.places[i]);
+    error.Set("places", places);
+  }
+  if (status.offset) error.Set("offset", Napi::Number::New(env, static_cast<double>(*status.offset)));
   return error;
 }
 

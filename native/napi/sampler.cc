@@ -10,6 +10,7 @@
 namespace onpolicy {
 namespace {
 
+constexpr napi_type_tag kTokenTextsTag = {0x2d7a90c4e15b3f68u, 0xc83e41f6720a9db5u};
 constexpr napi_type_tag kPlanTag = {0x8c1f3a5be2d94f07u, 0x9b64d0217ac85e13u};
 constexpr napi_type_tag kSamplerTag = {0x51e7b2f08a3c4d96u, 0xa40f6be91d72c538u};
 
@@ -52,22 +53,53 @@ void ReadBias(const Fields& options, SamplerPlan& plan) {
   }
 }
 
-void ReadBadWords(Napi::Value value, SamplerPlan& plan) {
-  if (IsAbsent(value)) return;
-  if (!value.IsArray()) RefuseField(value.Env(), "badWords", "an array of Int32Array");
-  const Napi::Array words = value.As<Napi::Array>();
-  for (uint32_t i = 0; i < words.Length(); ++i) {
-    const Napi::Int32Array ids = ReadTokenIds(words.Get(i), "badWords", plan.vocab_size);
-    if (ids.ElementLength() == 0) RefuseField(value.Env(), "badWords", "at least one token per word");
-    plan.bad_words.push_back(ToVector(ids));
+bool HasTag(Napi::Value value, const napi_type_tag& tag) {
+  return value.IsObject() && value.As<Napi::Object>().CheckTypeTag(&tag);
+}
+
+// `new TokenTexts(bytes, offsets)`: what each token adds to the text, for plans with bad words.
+class TokenTextsObject : public Napi::ObjectWrap<TokenTextsObject> {
+ public:
+  static Napi::Function Define(Napi::Env env) { return DefineClass(env, "TokenTexts", {}); }
+
+  static std::shared_ptr<const TokenTexts> From(Napi::Value value) {
+    if (!HasTag(value, kTokenTextsTag)) RefuseField(value.Env(), "tokenTexts", "TokenTexts");
+    return Unwrap(value.As<Napi::Object>())->texts_;
   }
+
+  explicit TokenTextsObject(const Napi::CallbackInfo& info) : ObjectWrap(info) {
+    Guard(info.Env(), [&] {
+      const auto bytes = ReadArray<uint8_t>(info[0], "bytes");
+      std::vector<uint32_t> offsets = ReadVector<uint32_t>(info[1], "offsets");
+      if (offsets.empty() || !std::is_sorted(offsets.begin(), offsets.end()) || offsets.back() > bytes.ElementLength())
+        RefuseField(info.Env(), "offsets", "ascending numbers within bytes");
+      texts_ = std::make_shared<const TokenTexts>(
+          std::string(reinterpret_cast<const char*>(bytes.Data()), bytes.ElementLength()), std::move(offsets));
+    });
+    Value().TypeTag(&kTokenTextsTag);
+  }
+
+ private:
+  std::shared_ptr<const TokenTexts> texts_;
+};
+
+void ReadBadWords(const Fields& options, SamplerPlan& plan) {
+  const Napi::Value given = options["badWords"];
+  if (IsAbsent(given)) return;
+  std::vector<std::string> words = ReadTexts(given, "badWords");
+  if (words.empty()) return;
+  for (const std::string& word : words)
+    if (word.empty()) RefuseField(given.Env(), "badWords", "texts that are not empty");
+  std::shared_ptr<const TokenTexts> tokens = TokenTextsObject::From(options["tokenTexts"]);
+  if (tokens->size() != static_cast<size_t>(plan.vocab_size)) RefuseField(given.Env(), "tokenTexts", "a text for each token");
+  plan.bad_texts = std::make_shared<const BadTexts>(std::move(tokens), std::move(words));
 }
 
 SamplerPlan ReadPlan(Napi::Value value) {
   const Fields options(value);
   options.RefuseOthers(
       "SamplerPlan", {"vocabSize", "temperature", "topP", "minP", "topK", "repetitionPenalty", "frequencyPenalty",
-                      "presencePenalty", "logitBiasIds", "logitBiasValues", "allowed", "badWords", "minTokens", "stopIds",
+                      "presencePenalty", "logitBiasIds", "logitBiasValues", "allowed", "badWords", "tokenTexts", "minTokens", "stopIds", "endIds",
                       "topLogprobs", "candidates", "processedLogprobs"});
   const auto number = [&](const char* field, float& target, double least, double most) {
     const Napi::Value given = options[field];
@@ -92,9 +124,13 @@ SamplerPlan ReadPlan(Napi::Value value) {
   ReadBias(options, plan);
   if (const uint32_t* allowed = ReadMask(options["allowed"], "allowed", plan.vocab_size))
     plan.allowed.assign(allowed, allowed + (static_cast<size_t>(plan.vocab_size) + 31) / 32);
-  ReadBadWords(options["badWords"], plan);
-  const Napi::Value stop_ids = options["stopIds"];
-  if (!IsAbsent(stop_ids)) plan.stop_ids = ToVector(ReadTokenIds(stop_ids, "stopIds", plan.vocab_size));
+  ReadBadWords(options, plan);
+  const auto ids = [&](const char* field, std::vector<int32_t>& target) {
+    const Napi::Value given = options[field];
+    if (!IsAbsent(given)) target = ToVector(ReadTokenIds(given, field, plan.vocab_size));
+  };
+  ids("stopIds", plan.stop_ids);
+  ids("endIds", plan.end_ids);
   const Napi::Value processed = options["processedLogprobs"];
   if (!IsAbsent(processed)) plan.processed_logprobs = ReadBoolean(processed, "processedLogprobs");
   return plan;
@@ -149,10 +185,6 @@ Napi::Value SamplerKernels(const Napi::CallbackInfo& info) {
   return names;
 }
 
-bool HasTag(Napi::Value value, const napi_type_tag& tag) {
-  return value.IsObject() && value.As<Napi::Object>().CheckTypeTag(&tag);
-}
-
 // `new SamplerPlan(options)`: an immutable plan, shared by the samplers of a request.
 class SamplerPlanObject : public Napi::ObjectWrap<SamplerPlanObject> {
  public:
@@ -180,6 +212,7 @@ class SamplerObject : public Napi::ObjectWrap<SamplerObject> {
     return DefineClass(env, "Sampler",
                        {InstanceMethod<&SamplerObject::AcceptPrompt>("acceptPrompt"),
                         InstanceMethod<&SamplerObject::Accept>("accept"),
+                        InstanceMethod<&SamplerObject::HoldEnd>("holdEnd"),
                         InstanceMethod<&SamplerObject::Sample>("sample"),
                         InstanceMethod<&SamplerObject::Prepare>("prepare"),
                         InstanceMethod<&SamplerObject::SampleEdited>("sampleEdited"),
@@ -222,6 +255,13 @@ class SamplerObject : public Napi::ObjectWrap<SamplerObject> {
   Napi::Value Accept(const Napi::CallbackInfo& info) {
     return Guard(info.Env(), [&] {
       sampler_->Accept(ReadInteger(info[0], "id", 0, vocab_size() - 1));
+      return info.Env().Undefined();
+    });
+  }
+
+  Napi::Value HoldEnd(const Napi::CallbackInfo& info) {
+    return Guard(info.Env(), [&] {
+      sampler_->HoldEnd(ReadBoolean(info[0], "isHeld"));
       return info.Env().Undefined();
     });
   }
@@ -279,6 +319,7 @@ std::shared_ptr<Sampler> UnwrapSampler(Napi::Env env, Napi::Value value) {
 }
 
 void RegisterSampler(Napi::Env env, Napi::Object exports) {
+  exports.Set("TokenTexts", TokenTextsObject::Define(env));
   exports.Set("SamplerPlan", SamplerPlanObject::Define(env));
   exports.Set("Sampler", SamplerObject::Define(env));
   exports.Set("scoreRow", Napi::Function::New<ScoreRowFromJs>(env, "scoreRow"));

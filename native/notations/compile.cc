@@ -23,17 +23,18 @@ Symbol SchemaText(FrontEnd& front, std::string_view text) {
   JsonError error;
   JsonValue schema = ParseJson(text, &error);
   if (!error.message.empty())
-    throw SpecError("INVALID_REQUEST", LineAndColumn(text, error.position), "the schema is not JSON: " + error.message);
+    throw SpecError("INVALID_REQUEST", LineAndColumn(text, error.position), "the schema is not JSON: " + error.message,
+                    error.position);
   return SchemaSymbol(front, std::move(schema), front.schema);
 }
 
-Symbol RegexSymbol(FrontEnd& front, std::string_view pattern) {
-  CharEncoder plain(front.grammar.regex(), TextForm::kPlain);
+Symbol RegexSymbol(FrontEnd& front, std::string_view pattern, TextForm form) {
+  CharEncoder encoder(front.grammar.regex(), form);
   ParseError error;
-  const NodeId node = ParseRegex(pattern, {}, plain, &error);
+  const NodeId node = ParseRegex(pattern, {}, encoder, &error);
   if (!error.ok())
     throw SpecError(error.unsupported ? "UNSUPPORTED" : "INVALID_REQUEST", "offset " + std::to_string(error.position),
-                      error.message);
+                    error.message, error.position);
   return front.grammar.Terminal(node);
 }
 
@@ -77,7 +78,7 @@ Status CompileConstraint(const Spec& spec, std::shared_ptr<const Vocabulary> voc
     *constraint = std::move(made);
     return Status::Ok();
   } catch (const SpecError& error) {
-    return Status::Fail(error.code(), error.what());
+    return {error.code(), error.what(), error.places(), error.offset()};
   } catch (const std::bad_alloc&) {
     return Status::Fail("OUT_OF_MEMORY", "not enough memory to compile the constraint");
   } catch (const std::exception& error) {

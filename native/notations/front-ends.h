@@ -8,6 +8,7 @@
 #include "json/value.h"
 #include "mask/vocabulary.h"
 #include "pushdown/grammar.h"
+#include "regex/char-class.h"
 
 namespace onpolicy::grammar {
 
@@ -21,12 +22,13 @@ struct FrontEnd {
 
 Symbol SchemaSymbol(FrontEnd& front, JsonValue schema, const SchemaOptions& options);
 Symbol SchemaText(FrontEnd& front, std::string_view text);
-Symbol RegexSymbol(FrontEnd& front, std::string_view pattern);
 Symbol ChoiceSymbol(FrontEnd& front, const std::vector<std::string>& choices);
 // GBNF, EBNF or Lark, told apart by "::=".
 Symbol GrammarSymbol(FrontEnd& front, std::string_view text);
 Symbol EbnfSymbol(FrontEnd& front, std::string_view text, std::string_view root);
-Symbol LarkSymbol(FrontEnd& front, std::string_view text, int depth);
+// `form`: the text of the grammar as it is, or inside a JSON string.
+Symbol LarkSymbol(FrontEnd& front, std::string_view text, int depth, TextForm form = TextForm::kPlain);
+Symbol RegexSymbol(FrontEnd& front, std::string_view pattern, TextForm form = TextForm::kPlain);
 Symbol StructuralTagSymbol(FrontEnd& front, std::string_view text);
 
 }  // namespace onpolicy::grammar

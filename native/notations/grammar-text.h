@@ -18,11 +18,11 @@ class GrammarText : protected TextCursor {
   using TextCursor::TextCursor;
 
   [[noreturn]] void Fail(const std::string& what, size_t at) const {
-    throw SpecError("INVALID_REQUEST", LineAndColumn(text_, at), what);
+    throw SpecError("INVALID_REQUEST", LineAndColumn(text_, at), what, at);
   }
   [[noreturn]] void Fail(const std::string& what) const { Fail(what, at_); }
   [[noreturn]] void Unsupported(const std::string& what, size_t at) const {
-    throw SpecError("UNSUPPORTED", LineAndColumn(text_, at), what);
+    throw SpecError("UNSUPPORTED", LineAndColumn(text_, at), what, at);
   }
   uint32_t Number();
   // Alternatives between bars. `items` reads one, `blank` what may stand before a bar.

@@ -102,13 +102,13 @@ RuleExpr LarkParser::Item(int depth) {
 }
 
 NodeId LarkParser::Literal(const std::string& text, bool ignore_case, size_t where) {
-  if (!ignore_case) return pool_.Literal(text);
+  if (!ignore_case) return form_ == TextForm::kPlain ? pool_.Literal(text) : encoder_.Text(text);
   std::vector<NodeId> parts;
   NodeId node = kEpsilon;
   for (size_t i = text.size(); i-- > 0;) {
     const uint8_t byte = static_cast<uint8_t>(text[i]);
     if (byte >= 0x80) Unsupported("the flag i is supported for ASCII only", where);
-    node = pool_.Concat(plain_.Class(WithBothCases({{byte, byte}}).size() > 1 && std::isalpha(byte)
+    node = pool_.Concat(encoder_.Class(WithBothCases({{byte, byte}}).size() > 1 && std::isalpha(byte)
                                          ? Normalized({{byte | 0x20u, byte | 0x20u}, {byte & ~0x20u, byte & ~0x20u}})
                                          : CodePoints{{byte, byte}}),
                         node);
@@ -136,7 +136,7 @@ RuleExpr LarkParser::Quoted() {
   if (ignore_case || end_case || from != text.size() || to != last.size())
     Fail("a range goes from one character to another, without flags", start);
   if (low > high) Fail("the range is out of order", start);
-  return RuleExpr::Text(plain_.Class({{low, high}}));
+  return RuleExpr::Text(encoder_.Class({{low, high}}));
 }
 
 NodeId LarkParser::Regex() {
@@ -161,7 +161,7 @@ NodeId LarkParser::Regex() {
     }
   }
   ParseError error;
-  const NodeId node = ParseRegex(pattern, options, plain_, &error);
+  const NodeId node = ParseRegex(pattern, options, encoder_, &error);
   if (!error.ok()) {
     if (error.unsupported) Unsupported(error.message, start + 1 + error.position);
     Fail(error.message, start + 1 + error.position);
@@ -172,12 +172,13 @@ NodeId LarkParser::Regex() {
 RuleExpr LarkParser::Embedded() {
   const size_t start = at_;
   if (in_named_terminal_ && !(text_.substr(at_, 6) == "%regex")) Fail("a terminal cannot hold this", start);
+  if (!text_.substr(at_).starts_with("%lark")) RequirePlain(start);
   if (Take("%json")) {
     JsonValue schema = Json();
     try {
       return Lexeme(RuleExpr::Of(SchemaSymbol(front_, std::move(schema), front_.schema)));
     } catch (const SpecError& error) {
-      throw SpecError(error.code(), LineAndColumn(text_, start), error.what());
+      throw error.Within(LineAndColumn(text_, start), start);
     }
   }
   if (Take("%regex")) {
@@ -219,16 +220,21 @@ RuleExpr LarkParser::Embedded() {
     const std::string inner(text_.substr(open, at_ - open));
     at_++;
     try {
-      return Lexeme(RuleExpr::Of(LarkSymbol(front_, inner, depth_ + 1)));
+      return Lexeme(RuleExpr::Of(LarkSymbol(front_, inner, depth_ + 1, form_)));
     } catch (const SpecError& error) {
-      throw SpecError(error.code(), LineAndColumn(text_, open), error.what());
+      throw error.Within(LineAndColumn(text_, open), open + error.offset().value_or(0));
     }
   }
   Unsupported("this directive is not supported", start);
 }
 
+void LarkParser::RequirePlain(size_t where) const {
+  if (form_ != TextForm::kPlain) Unsupported("this cannot be written inside a JSON string", where);
+}
+
 RuleExpr LarkParser::Tokens() {
   const size_t start = at_;
+  RequirePlain(start);
   if (in_terminal_) Fail("a terminal cannot hold tokens", start);
   const size_t end = text_.find('>', at_);
   if (end == std::string_view::npos) Fail("unclosed token", start);

@@ -17,8 +17,8 @@ namespace onpolicy::grammar {
 
 class LarkParser : private LarkText {
  public:
-  LarkParser(FrontEnd& front, std::string_view text, int depth)
-      : LarkText(text), front_(front), pool_(front.grammar.regex()), depth_(depth), plain_(pool_, TextForm::kPlain),
+  LarkParser(FrontEnd& front, std::string_view text, int depth, TextForm form)
+      : LarkText(text), front_(front), pool_(front.grammar.regex()), depth_(depth), form_(form), encoder_(pool_, form),
         rules_(std::make_shared<RuleSet>(front.grammar)) {}
 
   Symbol Parse();
@@ -57,13 +57,16 @@ class LarkParser : private LarkText {
   RuleExpr Quoted();
   NodeId Regex();
   RuleExpr Embedded();
+  // Refuses what has no form inside a JSON string.
+  void RequirePlain(size_t where) const;
   // <name>, <[1,3-5]>, <[^1]>, <[*]>.
   RuleExpr Tokens();
 
   FrontEnd& front_;
   RegexPool& pool_;
   int depth_;
-  CharEncoder plain_;
+  TextForm form_;
+  CharEncoder encoder_;
   std::shared_ptr<RuleSet> rules_;
   std::map<std::string, uint32_t> names_;
   std::map<std::string, size_t> first_use_;

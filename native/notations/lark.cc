@@ -248,9 +248,11 @@ void LarkParser::Import(const std::string& name, const std::string& alias, size_
   const uint32_t rule = RuleOf(alias);
   if (rules_->IsDefined(rule)) Fail("'" + alias + "' is defined twice", where);
   ParseError error;
-  rules_->Define(rule, RuleExpr::Text(ParseRegex(it->second, {}, plain_, &error)));
+  rules_->Define(rule, RuleExpr::Text(ParseRegex(it->second, {}, encoder_, &error)));
 }
 
-Symbol LarkSymbol(FrontEnd& front, std::string_view text, int depth) { return LarkParser(front, text, depth).Parse(); }
+Symbol LarkSymbol(FrontEnd& front, std::string_view text, int depth, TextForm form) {
+  return LarkParser(front, text, depth, form).Parse();
+}
 
 }  // namespace onpolicy::grammar

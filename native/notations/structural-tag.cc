@@ -162,16 +162,22 @@ class TagReader {
     return Schema(format.Need("json_schema"), options);
   }
 
+  // `json_escaped`: the text stands inside a JSON string.
+  static TextForm Form(const TagPlace& format) { return format.Flag("json_escaped") ? TextForm::kJson : TextForm::kPlain; }
+
   RuleExpr RegexText(const TagPlace& format, const Around&) {
     const TagPlace pattern = format.Need("pattern");
     const std::string& text = pattern.Text();
-    return pattern.Inner([&] { return RuleExpr::Of(RegexSymbol(front_, text)); });
+    return pattern.Inner([&] { return RuleExpr::Of(RegexSymbol(front_, text, Form(format))); });
   }
 
   RuleExpr GrammarText(const TagPlace& format, const Around&) {
     const TagPlace grammar = format.Need("grammar");
     const std::string& text = grammar.Text();
-    return grammar.Inner([&] { return RuleExpr::Of(EbnfSymbol(front_, text, "root")); });
+    const std::optional<TagPlace> syntax = format.Given("syntax");
+    if (!syntax || syntax->Text() == "ebnf") return grammar.Inner([&] { return RuleExpr::Of(EbnfSymbol(front_, text, "root")); });
+    if (syntax->Text() != "lark") syntax->Unsupported("expected ebnf or lark");
+    return grammar.Inner([&] { return RuleExpr::Of(LarkSymbol(front_, text, 0, Form(format))); });
   }
 
   RuleExpr AnyText(const TagPlace& format, const Around& around) {
@@ -352,7 +358,7 @@ Symbol StructuralTagSymbol(FrontEnd& front, std::string_view text) {
   const JsonValue root = ParseJson(text, &error);
   if (!error.message.empty())
     throw SpecError("INVALID_REQUEST", LineAndColumn(text, error.position),
-                    "the structural tag is not JSON: " + error.message);
+                    "the structural tag is not JSON: " + error.message, error.position);
   return TagReader(front).Read({root, ""});
 }
 

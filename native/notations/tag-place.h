@@ -24,7 +24,7 @@ class TagPlace {
     try {
       return compile();
     } catch (const SpecError& error) {
-      throw SpecError(error.code(), "#" + pointer_, error.what());
+      throw error.Within("#" + pointer_, error.offset());
     }
   }
 

@@ -1,8 +1,11 @@
 // What a request asks of the sampler, as plain data. Immutable: every choice of the request shares one plan.
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <utility>
 #include <vector>
+
+#include "sampler/bad-texts.h"
 
 namespace onpolicy {
 
@@ -17,9 +20,10 @@ struct SamplerPlan {
   float presence_penalty = 0;
   std::vector<std::pair<int32_t, float>> logit_bias;
   std::vector<uint32_t> allowed;                // (vocab / 32, rounded up) bit = allowed; empty: all
-  std::vector<std::vector<int32_t>> bad_words;  // token sequences
+  std::shared_ptr<const BadTexts> bad_texts;    // null: none
   int32_t min_tokens = 0;
   std::vector<int32_t> stop_ids;  // masked while fewer than min_tokens were generated
+  std::vector<int32_t> end_ids;   // masked while the end is held
   int32_t top_logprobs = -1;  // -1: no log-probabilities; 0: the chosen token's; k: also those of the k best
   int32_t candidates = 0;     // above 0: no token is drawn, the best tokens are returned instead
   bool processed_logprobs = false;  // after the whole pipeline, instead of the model's own

@@ -1,5 +1,5 @@
 // One row of logits -> one token and its log-probabilities: the whole sampling pipeline, fused.
-// Order: grammar mask, allowed ids, bad words, min_tokens, bias, (JavaScript hook), repetition, frequency and
+// Order: grammar mask, allowed ids, bad texts, min_tokens, bias, (JavaScript hook), repetition, frequency and
 // presence penalty, greedy point, temperature, min_p, top_k, top_p, draw. READ FIRST.
 #pragma once
 #include <cstdint>
@@ -25,14 +25,18 @@ class Sampler {
   // Whether forced tokens need no logits: no log-probabilities are wanted, and no mask or bias asks for another spelling
   // of the same text.
   bool MayTakeForced() const {
-    return plan_->candidates == 0 && plan_->top_logprobs < 0 && plan_->logit_bias.empty() && !mask_.Masks(nullptr);
+    return plan_->candidates == 0 && plan_->top_logprobs < 0 && plan_->logit_bias.empty() && !plan_->bad_texts &&
+           !mask_.Masks(nullptr);
   }
 
   // Prompt tokens count for the repetition penalty only. Ids outside the vocabulary are ignored.
   void AcceptPrompt(const int32_t* ids, size_t count);
 
-  // A generated token: counts, length, bad-word context and the place in the random stream.
+  // A generated token: counts, length, the state of bad texts and the place in the random stream.
   void Accept(int32_t token);
+
+  // Masks the plan's end ids until it is called with false.
+  void HoldEnd(bool is_held) { mask_.HoldEnd(is_held); }
 
   // `logits` (vocab) raw, never modified, may be shared by several samplers. `mask` (vocab / 32, rounded up)
   // is the grammar's, bit = allowed, or null.

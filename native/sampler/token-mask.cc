@@ -1,5 +1,7 @@
-// Grammar mask, allowed ids, bad words and min_tokens -> one bit per token.
+// Grammar mask, allowed ids, bad texts and min_tokens -> one bit per token.
 #include "sampler/token-mask.h"
+
+#include <algorithm>
 
 namespace onpolicy {
 namespace {
@@ -17,23 +19,16 @@ void ClearBit(std::vector<uint32_t>& mask, int32_t id) {
 }  // namespace
 
 TokenMask::TokenMask(const SamplerPlan& plan) : plan_(&plan), always_(plan.allowed) {
-  for (const std::vector<int32_t>& word : plan.bad_words) {
-    if (word.size() > 1) {
-      long_words_.push_back(&word);
-      longest_prefix_ = std::max(longest_prefix_, word.size() - 1);
-    } else if (word.size() == 1) {
-      if (always_.empty()) always_.assign(WordCount(plan), ~0u);
-      ClearBit(always_, word.front());
-    }
+  if (!plan.bad_texts) return;
+  for (const int32_t id : plan.bad_texts->always()) {
+    if (always_.empty()) always_.assign(WordCount(plan), ~0u);
+    ClearBit(always_, id);
   }
 }
 
 void TokenMask::Accept(int32_t token) {
   ++generated_;
-  if (longest_prefix_ == 0) return;
-  if (recent_.size() >= 2 * longest_prefix_ + 64)
-    recent_.erase(recent_.begin(), recent_.end() - static_cast<std::ptrdiff_t>(longest_prefix_));
-  recent_.push_back(token);
+  if (plan_->bad_texts) bad_state_ = plan_->bad_texts->After(bad_state_, token);
 }
 
 bool TokenMask::Masks(const uint32_t* grammar) const {

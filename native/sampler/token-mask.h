@@ -1,6 +1,5 @@
-// Grammar mask, allowed ids, bad words and min_tokens -> one bit per token.
+// Grammar mask, allowed ids, bad texts and min_tokens -> one bit per token.
 #pragma once
-#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -14,8 +13,11 @@ class TokenMask {
   // Keeps a pointer to `plan`.
   explicit TokenMask(const SamplerPlan& plan);
 
-  // A generated token: bad words and min_tokens look at generated tokens only.
+  // A generated token: bad texts and min_tokens look at generated tokens only.
   void Accept(int32_t token);
+
+  // While held, the tokens that end a sequence are masked.
+  void HoldEnd(bool is_held) { is_end_held_ = is_held; }
 
   int32_t generated() const { return generated_; }
 
@@ -29,26 +31,22 @@ class TokenMask {
   void FillAll(std::vector<uint32_t>& mask) const;
 
  private:
-  // Calls `ban` with each id that this step's context forbids: completions of bad words, and stop ids until
-  // min_tokens.
+  // Calls `ban` with each id that this step's context forbids: completions of bad texts, stop ids until min_tokens, and
+  // end ids while the end is held.
   template <class Ban>
   void ForEachBanned(Ban ban) const {
-    for (const std::vector<int32_t>* word : long_words_) {
-      const size_t prefix = word->size() - 1;
-      if (recent_.size() >= prefix && std::equal(word->begin(), word->end() - 1, recent_.end() - prefix))
-        ban(word->back());
-    }
+    if (plan_->bad_texts) plan_->bad_texts->ForEachCompletion(bad_state_, ban);
     if (generated_ < plan_->min_tokens)
       for (const int32_t id : plan_->stop_ids) ban(id);
+    if (is_end_held_)
+      for (const int32_t id : plan_->end_ids) ban(id);
   }
 
   const SamplerPlan* plan_;
-  std::vector<uint32_t> always_;                         // (words) allowed at every step; empty: all
-  std::vector<const std::vector<int32_t>*> long_words_;  // bad words of two tokens and more
-  size_t longest_prefix_ = 0;
-  std::vector<int32_t>
-      recent_;  // last generated tokens, at least longest_prefix_ of them once there are as many
+  std::vector<uint32_t> always_;  // (words) allowed at every step; empty: all
+  uint32_t bad_state_ = 0;        // of the bad texts
   int32_t generated_ = 0;
+  bool is_end_held_ = false;
 };
 
 }  // namespace onpolicy

@@ -49,7 +49,7 @@ export async function answer(
   const created = Math.floor(Date.now() / 1000);
   const transfer = readKvTransfer(request);
   const { template, format: written } = templateFor(model, request);
-  const { spec, format } = planConstraint(request, written);
+  const { constraint, format } = planConstraint(request, written);
   const prompt = await buildPrompt(request, { template, tokenizer, contextSize, media: model.media });
   refuseWithMedia(request, prompt);
   const message = planMessage(format, request, prompt.text.slice(-PROMPT_TAIL));
@@ -64,7 +64,7 @@ export async function answer(
   const seed = request.seed ?? BigInt(drawnSeed!);
   const plan = { tokenizer, defaults: model.defaults, rules, processedLogprobs: context.processedLogprobs };
   const textIds = prompt.media.length === 0 ? prompt.ids : prompt.ids.filter((id) => id >= 0);
-  const samplers = await createSamplers(request, textIds, seed, plan);
+  const samplers = createSamplers(request, textIds, seed, plan);
   const group: Group = {
     prompt: prompt.ids,
     media: await encodeMedia(prompt, model.media, context.signal),
@@ -87,7 +87,7 @@ export async function answer(
     wantsLogprobs: request.logprobs,
     tokensAsIds: request.return_tokens_as_token_ids,
     signal: context.signal,
-    matchers: await createMatchers(spec, request.n, model.loaded),
+    matchers: await createMatchers(constraint, request.n, model.loaded),
     promptScores: createPromptScores(request, prompt.ids, tokenizer.vocabSize),
     savedPrompt: promptTransfer.savedPrompt,
     lengthPenalty: request.use_beam_search ? request.length_penalty : null,

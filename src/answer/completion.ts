@@ -235,7 +235,7 @@ function abortError(signal: AbortSignal | undefined): OnpolicyError {
   return new OnpolicyError('ABORTED', 'the request was aborted', { cause: signal?.reason });
 }
 
-/** Puts a sequence under its grammar: at once, or when the reasoning that the prompt has opened is over. */
+/** Puts a sequence under its grammar: at once, or when the reasoning that the prompt has opened is over. It cannot end before. */
 function constrain(sequence: Sequence, choice: Choice, matcher: Handle | undefined): Listener {
   if (!matcher) return choice;
   if (!choice.message.isReasoning) {
@@ -244,12 +244,14 @@ function constrain(sequence: Sequence, choice: Choice, matcher: Handle | undefin
   }
   const { speculation } = sequence;
   if (speculation) speculation.isPaused = true; // a draft behind the end of the reasoning would not be under the grammar
+  sequence.sampler.holdEnd(true);
   return {
     onToken(token, rows, row, isFinal) {
       const ended = choice.onToken(token, rows, row, isFinal);
       choice.catchUp();
-      if (choice.message.isReasoning) return ended;
+      if (sequence.matcher || choice.message.isReasoning) return ended;
       sequence.matcher = matcher;
+      sequence.sampler.holdEnd(false);
       if (speculation) speculation.isPaused = false;
       return ended;
     },

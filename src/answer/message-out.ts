@@ -20,6 +20,7 @@ export type MessageDelta = {
 /** Reads the text of one choice. Deltas joined are the message; the whole and the stream come from the same events. */
 export class MessageOut {
   readonly #tools: ToolCallParser | null;
+  readonly #isForced: boolean;
   readonly #reasoning: ReasoningParser | null;
   readonly #includeReasoning: boolean;
   readonly #calls = new Map<number, ResponseToolCall>();
@@ -38,6 +39,7 @@ export class MessageOut {
       });
     this.#reasoning =
       reasoning && createReasoningParser(reasoning.format, { startsInside: reasoning.startsInside });
+    this.#isForced = tools?.isForced ?? false;
     this.#includeReasoning = includeReasoning;
   }
 
@@ -63,7 +65,7 @@ export class MessageOut {
     return [...this.#calls.values()];
   }
 
-  /** A call was announced but never completed: what there was of it is content. */
+  /** A call was announced but never completed. */
   get hasBrokenCall(): boolean {
     return this.#hasBrokenCall;
   }
@@ -102,7 +104,8 @@ export class MessageOut {
   #readEvent(event: ToolCallEvent): void {
     switch (event.kind) {
       case 'content':
-        return this.#addContent(event.text);
+        if (!this.#isForced) this.#addContent(event.text); // else it is the framing of a call that was cut
+        return;
       case 'call_start': {
         const { index, id, name } = event;
         this.#calls.set(index, { id, type: 'function', function: { name, arguments: '' } });
@@ -117,9 +120,9 @@ export class MessageOut {
       case 'call_end':
         return;
       case 'call_broken':
-        this.#calls.delete(event.index);
         this.#hasBrokenCall = true;
-        return this.#addContent(event.text);
+        if (event.text !== '') this.#addContent(event.text);
+        return;
       default:
         event satisfies never;
     }

@@ -101,7 +101,7 @@ function render(
 }
 
 /**
- * `truncate_prompt_tokens`: the last tokens; -1 keeps as many as leave room for the answer. What was `added` around the
+ * `truncate_prompt_tokens`: the last tokens; -1 keeps as many as the context holds beside the answer. What was `added` around the
  * text stays, and counts. A medium is never cut: it goes as a whole.
  */
 function truncate(
@@ -119,14 +119,14 @@ function truncate(
       `truncate_prompt_tokens: expected at most the ${contextSize} tokens of the context, got ${asked}`,
       { param: 'truncate_prompt_tokens' },
     );
-  const kept = Math.max(1, asked === -1 ? contextSize - (request.max_completion_tokens ?? 1) : asked);
+  const kept = Math.max(0, asked === -1 ? contextSize - (request.max_completion_tokens ?? 0) : asked);
   if (ids.length <= kept) return prompt;
   let before = 0; // of what was added, how much stands before the text
   while (before < Math.min(added.length, kept) && added[before] === ids[before]) before += 1;
   let start = ids.length - kept;
   for (const span of media)
     if (span.start < start + before && start < span.start + span.count) start = span.start + span.count;
-  if (ids.length - start < Math.max(1, before))
+  if (ids.length - start < Math.max(Math.min(1, kept), before))
     throw new OnpolicyError(
       'INVALID_REQUEST',
       `truncate_prompt_tokens: the prompt ends with a medium of more than ${kept} tokens, which cannot be cut`,
@@ -140,9 +140,18 @@ function truncate(
 
 /** Tokens that may be generated: as many as the request asks for, or as the context has left. */
 function outputLimit(request: ValidChatRequest, promptTokens: number, contextSize: number): number {
-  if (promptTokens === 0)
-    throw new OnpolicyError('INVALID_REQUEST', 'messages: the prompt is empty', { param: 'messages' });
+  if (promptTokens === 0) {
+    const param = request.truncate_prompt_tokens === 0 ? 'truncate_prompt_tokens' : 'messages';
+    throw new OnpolicyError('INVALID_REQUEST', `${param}: the prompt is empty`, { param });
+  }
   const left = contextSize - promptTokens;
+  if (left === 0 && request.truncate_prompt_tokens === -1)
+    throw new OnpolicyError(
+      'CONTEXT_OVERFLOW',
+      `max_completion_tokens: expected with truncate_prompt_tokens -1 and a prompt of more than the ${contextSize} tokens ` +
+        'of the context: it says how much room to leave',
+      { param: 'max_completion_tokens' },
+    );
   if (left < 1)
     throw new OnpolicyError(
       'CONTEXT_OVERFLOW',

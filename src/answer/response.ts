@@ -79,9 +79,10 @@ export function toUsage(header: AnswerHeader, completion: Completion): Usage {
 /** Why a choice ended, as the wire says it. */
 export function finishReason(header: AnswerHeader, choice: Choice): FinishReason {
   const { hasBrokenCall, toolCalls } = choice.message;
-  if (hasBrokenCall) return 'length';
-  if (choice.finish!.reason === 'stop' && toolCalls.length > 0 && !header.namesTool) return 'tool_calls';
-  return choice.finish!.reason;
+  const { reason, stopReason } = choice.finish!;
+  if (hasBrokenCall) return stopReason === null ? 'length' : 'stop'; // never a call to carry out
+  if (reason === 'stop' && toolCalls.length > 0 && !header.namesTool) return 'tool_calls';
+  return reason;
 }
 
 function toChoice(header: AnswerHeader, choice: Choice): ChatCompletionChoice {

@@ -26,6 +26,11 @@ export class TextReader {
     return this.#ended && this.#at === this.#text.length;
   }
 
+  /** No more text will come. */
+  get hasEnded(): boolean {
+    return this.#ended;
+  }
+
   /** The text that is there and not consumed yet. */
   available(): string {
     return this.#text.slice(this.#at);
@@ -101,12 +106,14 @@ export class TextReader {
   /**
    * Consumes text up to and including the first marker and returns the marker, null when the text ends without one.
    * The text before it goes to `onText` as it comes, except a tail that may still become a marker. Of markers that
-   * start at the same place the longest wins. More than `limit` characters without a marker also give null.
+   * start at the same place the longest wins. More than `limit` characters without a marker also give null. Where the text ends
+   * inside a marker, `dropsTail` keeps that beginning from `onText`.
    */
   *until(
     markers: readonly string[],
     onText: (text: string) => void,
     limit = Number.POSITIVE_INFINITY,
+    dropsTail = false,
   ): Reading<string | null> {
     const search = searchFor(markers);
     for (let left = limit; ; ) {
@@ -114,7 +121,7 @@ export class TextReader {
       const text = this.#text.slice(0, this.#at + left + search.maxLength + 1);
       const found = search.find(text, this.#at);
       const isWhole = this.#ended && text.length === this.#text.length;
-      const open = isWhole ? text.length : openTail(text, this.#at, markers);
+      const open = isWhole && !dropsTail ? text.length : openTail(text, this.#at, markers);
       const isFound = found !== null && found.at < open;
       const before = text.slice(this.#at, Math.min(isFound ? found.at : open, this.#at + left + 1));
       if (before !== '') {

@@ -31,6 +31,8 @@ export type MessagePlan = {
     readonly format: ToolFormat;
     readonly definitions: readonly ToolDefinition[];
     readonly parallel: boolean;
+    /** The answer is calls and nothing else. */
+    readonly isForced: boolean;
   } | null;
   readonly reasoning: { readonly format: ReasoningFormat; readonly startsInside: boolean } | null;
   readonly includeReasoning: boolean;
@@ -74,7 +76,12 @@ export function planMessage(
   return {
     tools:
       isHarmony || (wantsCalls && format.tools !== 'none')
-        ? { format: format.tools, definitions: request.tools, parallel: request.parallel_tool_calls }
+        ? {
+            format: format.tools,
+            definitions: request.tools,
+            parallel: request.parallel_tool_calls,
+            isForced: wantsCalls && request.tool_choice !== 'auto',
+          }
         : null,
     reasoning: format.reasoning && {
       format: format.reasoning,

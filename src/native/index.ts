@@ -16,7 +16,13 @@ export { devices, type Gpu, openLibraries } from './libraries.ts';
 export type { NativeChunk, NativeMedia, NativeProjector } from './media.ts';
 export { onDisk } from './on-disk.ts';
 export { ROW_STATUS } from './row-status.ts';
-export type { SampledRow, SamplerHandle, SamplerPlanHandle, SamplerPlanOptions } from './sampler.ts';
+export type {
+  SampledRow,
+  SamplerHandle,
+  SamplerPlanHandle,
+  SamplerPlanOptions,
+  TokenTextsHandle,
+} from './sampler.ts';
 export type {
   AdapterWeights,
   LoraFactors,

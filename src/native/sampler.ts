@@ -19,11 +19,14 @@ export type SamplerPlanOptions = {
   readonly logitBiasValues?: Float32Array; // (biases)
   /** A bit per token, 1: allowed. */
   readonly allowed?: Uint32Array | Int32Array; // (vocabSize / 32, rounded up)
-  /** Token sequences whose last token is forbidden after the others. */
-  readonly badWords?: readonly Int32Array[];
+  /** Texts that the output must not hold, none empty. Need `tokenTexts`. */
+  readonly badWords?: readonly string[];
+  readonly tokenTexts?: TokenTextsHandle;
   /** `stopIds` are forbidden while fewer tokens than this were generated. */
   readonly minTokens?: number;
   readonly stopIds?: Int32Array;
+  /** Forbidden while `holdEnd` says so. */
+  readonly endIds?: Int32Array;
   /** -1: no log-probabilities, the default. 0: the chosen token's. k: also those of the k best. */
   readonly topLogprobs?: number;
   /** Above 0, a step hands out this many of the best tokens that masks and bias leave, and draws none. */
@@ -43,17 +46,24 @@ export type SampledRow = {
   readonly topLogprobs: Float32Array; // (k)
 };
 
+declare const textsBrand: unique symbol;
+
+/** What each token of a vocabulary adds to the text, shared by plans. */
+export type TokenTextsHandle = { readonly [textsBrand]: true };
+
 declare const planBrand: unique symbol;
 
 /** An immutable plan, shared by the samplers of a request. */
 export type SamplerPlanHandle = { readonly [planBrand]: true };
 
-/** The sampling state of one sequence: counts, random stream, bad-word context. */
+/** The sampling state of one sequence: counts, random stream, the beginnings of bad words. */
 export type SamplerHandle = {
   /** Prompt tokens count for the repetition penalty only. */
   acceptPrompt(ids: Int32Array): void;
   /** A generated token. */
   accept(id: number): void;
+  /** Forbids the plan's `endIds` until it is called with false. */
+  holdEnd(isHeld: boolean): void;
   /** Raw logits -> a token, not yet accepted. `mask`: a bit per token, 1: allowed by the grammar. */
   sample(logits: Float32Array, mask?: Uint32Array | Int32Array | null): SampledRow;
   /** First half of `sample`, up to a JavaScript hook: the row with masks (-Infinity) and bias. */
@@ -66,6 +76,10 @@ export type SamplerHandle = {
 
 /** The sampler's part of the addon. */
 export type SamplerAddon = {
+  readonly TokenTexts: new (
+    bytes: Uint8Array, // all texts, one after the other
+    offsets: Uint32Array, // (tokens + 1)
+  ) => TokenTextsHandle;
   readonly SamplerPlan: new (options: SamplerPlanOptions) => SamplerPlanHandle;
   /** @param seed its lowest 64 bits count. @param kernels one of `samplerKernels()`; default the fastest */
   /** Or a copy of a sampler in its present state. */

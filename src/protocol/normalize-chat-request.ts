@@ -28,6 +28,7 @@ export function normalizeChatRequest(request: ChatCompletionRequest): ValidChatR
   const { chat_template: templateInKwargs, ...templateKwargs } = request.chat_template_kwargs ?? {};
   const logprobs = request.logprobs ?? false;
   const tools = request.tools ?? [];
+  const format = request.response_format ? fromResponseFormat(request.response_format) : null;
   return {
     messages: request.messages.map(normalizeMessage),
     model: request.model || null,
@@ -52,9 +53,8 @@ export function normalizeChatRequest(request: ChatCompletionRequest): ValidChatR
     ignore_eos: request.ignore_eos ?? false,
     allowed_token_ids: request.allowed_token_ids ? [...request.allowed_token_ids] : null,
     bad_words: [...(request.bad_words ?? [])],
-    structured_outputs: request.response_format
-      ? fromResponseFormat(request.response_format)
-      : toConstraint(request.structured_outputs ?? {}),
+    structured_outputs: format ?? toConstraint(request.structured_outputs ?? {}),
+    constraint_field: format ? 'response_format' : 'structured_outputs',
     logits_processors: (request.logits_processors ?? []).map(toProcessor),
     inference_xargs: request.inference_xargs ?? {},
     logprobs,

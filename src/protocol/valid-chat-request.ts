@@ -42,6 +42,8 @@ export type ValidChatRequest = {
   readonly bad_words: readonly string[];
   /** The constraint of `structured_outputs` or of `response_format`; null when nothing is constrained. */
   readonly structured_outputs: ValidStructuredOutputs | null;
+  /** The field that the constraint came from, for errors about it. */
+  readonly constraint_field: 'structured_outputs' | 'response_format';
   readonly logits_processors: readonly ValidLogitsProcessor[];
   readonly inference_xargs: Readonly<Record<string, string | number | readonly (string | number)[]>>;
   readonly logprobs: boolean;
@@ -75,7 +77,7 @@ export type ValidChatRequest = {
   readonly chat_template: string | null;
   /** Without `chat_template`. */
   readonly chat_template_kwargs: JsonObject;
-  /** -1: as many as leave room for the answer. Never 0. */
+  /** -1: as many as the context holds beside the answer. */
   readonly truncate_prompt_tokens: number | null;
   readonly mm_processor_kwargs: JsonObject | null;
   readonly priority: number;

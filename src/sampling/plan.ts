@@ -1,8 +1,13 @@
 /** A validated request -> the native sampler's plan, and one sampler per choice. */
 
-import { loadAddon, type SamplerHandle } from '../native/index.ts';
+import {
+  loadAddon,
+  type SamplerHandle,
+  type SamplerPlanOptions,
+  type TokenTextsHandle,
+} from '../native/index.ts';
 import type { ValidChatRequest } from '../protocol/index.ts';
-import type { Tokenizer } from '../tokenizer/index.ts';
+import { NO_BYTES, type SpecialTokens, type Tokenizer } from '../tokenizer/index.ts';
 
 /** Sampling settings that a model recommends; null: none. */
 export type SamplingDefaults = {
@@ -13,24 +18,28 @@ export type SamplingDefaults = {
   readonly repetition_penalty: number | null;
 };
 
-/** Ids that end a choice. */
-export type EndIds = { readonly stopIds: ReadonlySet<number>; readonly endIds: ReadonlySet<number> };
+/** Ids that end a choice, and which special tokens are text. */
+export type EndRules = SpecialTokens & {
+  readonly stopIds: ReadonlySet<number>;
+  readonly endIds: ReadonlySet<number>;
+  readonly ignoreEos: boolean;
+};
 
 /** What the plan needs beside the request. */
 export type PlanContext = {
   readonly tokenizer: Tokenizer;
   readonly defaults: SamplingDefaults;
-  readonly rules: EndIds;
+  readonly rules: EndRules;
   readonly processedLogprobs: boolean;
 };
 
 /** One sampler per choice; choice i draws from seed + i. */
-export async function createSamplers(
+export function createSamplers(
   request: ValidChatRequest,
   prompt: Int32Array,
   seed: bigint,
   context: PlanContext,
-): Promise<SamplerHandle[]> {
+): SamplerHandle[] {
   const { Sampler, SamplerPlan } = loadAddon();
   const { tokenizer, defaults, rules } = context;
   const plan = new SamplerPlan({
@@ -45,9 +54,10 @@ export async function createSamplers(
     logitBiasIds: Int32Array.from(request.logit_bias.keys()),
     logitBiasValues: Float32Array.from(request.logit_bias.values()),
     ...(request.allowed_token_ids ? { allowed: toMask(request.allowed_token_ids, tokenizer.vocabSize) } : {}),
-    badWords: await encodeBadWords(request.bad_words, tokenizer),
+    ...badWordsOf(request, tokenizer, rules),
     minTokens: request.min_tokens,
     stopIds: Int32Array.from(stopSet(rules)),
+    endIds: Int32Array.from(rules.ignoreEos ? [] : rules.endIds),
     topLogprobs: request.logprobs
       ? request.top_logprobs === -1
         ? tokenizer.vocabSize
@@ -70,7 +80,7 @@ export function forkSampler(sampler: SamplerHandle): SamplerHandle {
 }
 
 /** Ids that are masked until `min_tokens` were generated: the request's stop ids and every end id. */
-function stopSet(rules: EndIds): Set<number> {
+function stopSet(rules: EndRules): Set<number> {
   return new Set([...rules.stopIds, ...rules.endIds]);
 }
 
@@ -81,19 +91,38 @@ function toMask(ids: readonly number[], vocabSize: number): Uint32Array {
   return mask;
 }
 
-/**
- * The token sequences that spell each word: bare, and with a space before it when that form begins with another token
- * and is as long.
- */
-async function encodeBadWords(words: readonly string[], tokenizer: Tokenizer): Promise<Int32Array[]> {
-  const sequences: Int32Array[] = [];
-  const encode = (text: string): Promise<Int32Array> =>
-    tokenizer.encode(text, { addSpecial: false, parseSpecial: false });
-  for (const word of words) {
-    const bare = await encode(word.trimStart());
-    const spaced = await encode(` ${word.trimStart()}`);
-    if (bare.length > 0) sequences.push(bare);
-    if (spaced.length > 0 && spaced.length === bare.length && spaced[0] !== bare[0]) sequences.push(spaced);
+/** The texts that the answer must not hold. White space before a word is no part of it. */
+function badWordsOf(
+  { bad_words: words }: ValidChatRequest,
+  tokenizer: Tokenizer,
+  specials: SpecialTokens,
+): Pick<SamplerPlanOptions, 'badWords' | 'tokenTexts'> {
+  if (words.length === 0) return {};
+  return {
+    badWords: words.map((word) => word.trimStart()),
+    tokenTexts: tokenTexts(tokenizer, specials.skipSpecial),
+  };
+}
+
+/** Made once per vocabulary: without the text of special tokens, and with it. */
+const knownTexts = new WeakMap<Tokenizer, Map<boolean, TokenTextsHandle>>();
+
+function tokenTexts(tokenizer: Tokenizer, skipSpecial: boolean): TokenTextsHandle {
+  const known = knownTexts.get(tokenizer) ?? new Map<boolean, TokenTextsHandle>();
+  knownTexts.set(tokenizer, known);
+  const made = known.get(skipSpecial) ?? makeTexts(tokenizer, skipSpecial);
+  known.set(skipSpecial, made);
+  return made;
+}
+
+function makeTexts(tokenizer: Tokenizer, skipSpecial: boolean): TokenTextsHandle {
+  const { TokenTexts } = loadAddon();
+  const texts: Uint8Array[] = [];
+  const offsets = new Uint32Array(tokenizer.vocabSize + 1);
+  for (let id = 0; id < tokenizer.vocabSize; id++) {
+    const text = skipSpecial && tokenizer.isSpecial(id) ? NO_BYTES : tokenizer.bytesOf(id);
+    texts.push(text);
+    offsets[id + 1] = offsets[id]! + text.length;
   }
-  return sequences;
+  return new TokenTexts(new Uint8Array(Buffer.concat(texts)), offsets);
 }

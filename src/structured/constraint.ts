@@ -2,8 +2,9 @@
 import { fromNative, OnpolicyError } from '../errors.ts';
 import type { Handle, NativeModel, NativeSpec } from '../native/index.ts';
 import { loadAddon } from '../native/index.ts';
+import { type CallerPaths, OWN_PATHS, toSpecError } from './spec-error.ts';
 import type { Constraint, Matcher, StructuredOutputs, Vocabulary } from './types.ts';
-import { validateStructuredOutputs } from './validate.ts';
+import { kindOf, toNativeSpec, validateStructuredOutputs } from './validate.ts';
 
 /** Size of the LRU cache of compiled constraints per vocabulary. */
 const MAX_CACHED = 128;
@@ -67,14 +68,23 @@ async function whenRead(handle: Promise<Handle>): Promise<Vocabulary> {
 
 /**
  * Compiles a specification off the event loop. The same specification on the same vocabulary is compiled once.
- * Rejects with `INVALID_REQUEST` for a malformed and `UNSUPPORTED` for an unenforceable specification; the message names
- * the keyword and its JSON pointer, or the position.
+ * Rejects with `INVALID_REQUEST` for a malformed and `UNSUPPORTED` for an unenforceable specification; `param` and `detail` say
+ * which field, which keyword by its JSON pointer, at which offset of a text.
  */
 export async function compileConstraint(
   spec: StructuredOutputs,
   vocabulary: Vocabulary,
 ): Promise<Constraint> {
-  const native = validateStructuredOutputs(spec);
+  validateStructuredOutputs(spec);
+  return await compileChecked(spec, vocabulary, OWN_PATHS);
+}
+
+/** @internal The same for a specification without faults. `paths`: where the caller gave it, for errors. */
+export async function compileChecked(
+  spec: StructuredOutputs,
+  vocabulary: Vocabulary,
+  paths: CallerPaths,
+): Promise<Constraint> {
   const vocabularyHandle = handles.get(vocabulary);
   if (!vocabularyHandle)
     throw new OnpolicyError(
@@ -86,6 +96,7 @@ export async function compileConstraint(
     cache = new Map();
     caches.set(vocabulary, cache);
   }
+  const native = toNativeSpec(spec);
   const key = JSON.stringify(native);
   const cached = cache.get(key);
   const result = cached ?? compile(native, vocabularyHandle);
@@ -93,7 +104,9 @@ export async function compileConstraint(
   cache.set(key, result);
   if (!cached) result.catch(() => cache.delete(key));
   if (cache.size > MAX_CACHED) cache.delete(cache.keys().next().value as string);
-  return result;
+  return await result.catch((error: unknown) => {
+    throw toSpecError(error, spec, kindOf(spec), paths);
+  });
 }
 
 /** @internal The native constraint behind a compiled one, for the engine's step loop. */
@@ -111,9 +124,7 @@ export function cutMasks(): number {
 async function compile(native: NativeSpec, vocabulary: Handle): Promise<Constraint> {
   const { grammar } = loadAddon();
   isUsed = true;
-  const compiled = await grammar.compileConstraint(native, vocabulary).catch((error: unknown) => {
-    throw fromNative(error);
-  });
+  const compiled = await grammar.compileConstraint(native, vocabulary);
   const constraint: Constraint = {
     warnings: compiled.warnings,
     createMatcher: () => wrapMatcher(grammar.createMatcher(compiled.constraint)),

@@ -11,6 +11,7 @@
  * ```
  */
 export {
+  compileChecked,
   compileConstraint,
   constraintHandle,
   createVocabulary,
@@ -18,4 +19,5 @@ export {
   modelVocabulary,
   readVocabulary,
 } from './constraint.ts';
+export { type CallerPaths, OWN_PATHS } from './spec-error.ts';
 export type { Constraint, Matcher, StructuredOutputs, Vocabulary } from './types.ts';

@@ -1,4 +1,4 @@
-/** `StructuredOutputs` -> its one specification in the engine's form. All validation is here. */
+/** Any `StructuredOutputs` -> its faults; a sound one -> the specification in the engine's form. */
 import { type ErrorDetail, invalidInput } from '../errors.ts';
 import type { NativeSpec } from '../native/index.ts';
 import type { StructuredOutputs } from './types.ts';
@@ -16,8 +16,11 @@ const KNOWN = new Set<string>([
 ]);
 const ORDERS: readonly unknown[] = ['declared', 'any'];
 
-/** Checks and converts a specification. Throws `INVALID_REQUEST` with all faults. */
-export function validateStructuredOutputs(spec: StructuredOutputs): NativeSpec {
+type Kind = (typeof KINDS)[number];
+type Values = Readonly<Record<string, unknown>>;
+
+/** Checks a specification. Throws `INVALID_REQUEST` with all faults. */
+export function validateStructuredOutputs(spec: StructuredOutputs): void {
   const faults: ErrorDetail[] = [];
   const fault = (key: string, msg: string, type: string, input?: unknown) =>
     faults.push({ loc: key === '' ? ['structured_outputs'] : ['structured_outputs', key], msg, type, input });
@@ -25,11 +28,10 @@ export function validateStructuredOutputs(spec: StructuredOutputs): NativeSpec {
     fault('', `expected an object, got ${spec === null ? 'null' : typeof spec}`, 'type', spec);
     throw invalidInput(faults);
   }
-  const values = spec as Readonly<Record<string, unknown>>;
-  const given = (key: string) => values[key] !== undefined && values[key] !== null;
+  const values = spec as Values;
   for (const key of Object.keys(values))
     if (!KNOWN.has(key)) fault(key, `unknown field '${key}'`, 'unknown_field', values[key]);
-  const kinds = KINDS.filter((key) => given(key) && !(key === 'json_object' && values[key] === false));
+  const kinds = givenKinds(values);
   if (kinds.length !== 1)
     fault(
       '',
@@ -37,86 +39,103 @@ export function validateStructuredOutputs(spec: StructuredOutputs): NativeSpec {
       'value_error',
     );
   for (const key of FLAGS)
-    if (given(key) && typeof values[key] !== 'boolean') fault(key, 'expected a boolean', 'type', values[key]);
-  if (given('whitespace_pattern') && typeof values['whitespace_pattern'] !== 'string')
+    if (isGiven(values, key) && typeof values[key] !== 'boolean')
+      fault(key, 'expected a boolean', 'type', values[key]);
+  if (isGiven(values, 'whitespace_pattern') && typeof values['whitespace_pattern'] !== 'string')
     fault('whitespace_pattern', 'expected a string', 'type', values['whitespace_pattern']);
-  if (given('property_order') && !ORDERS.includes(values['property_order']))
+  if (isGiven(values, 'property_order') && !ORDERS.includes(values['property_order']))
     fault('property_order', "expected 'declared' or 'any'", 'value_error', values['property_order']);
-  const schemas = given('schemas') ? readSchemas(values['schemas'], fault) : {};
-  if (given('_backend') && values['_backend'] !== 'onpolicy')
+  if (isGiven(values, 'schemas')) checkSchemas(values['schemas'], fault);
+  if (isGiven(values, '_backend') && values['_backend'] !== 'onpolicy')
     fault('_backend', "only 'onpolicy' can be chosen", 'value_error', values['_backend']);
-  const kind = kinds[0];
-  const main = kind === undefined ? undefined : readKind(kind, values[kind], fault);
-  if (faults.length > 0 || main === undefined) throw invalidInput(faults);
+  for (const kind of kinds) {
+    const found = faultOf(kind, values[kind]);
+    if (found !== null)
+      fault(kind, found, found.startsWith('expected') ? 'type' : 'value_error', values[kind]);
+  }
+  if (faults.length > 0) throw invalidInput(faults);
+}
+
+/** What constrains in a sound specification. */
+export function kindOf(spec: StructuredOutputs): Kind {
+  return givenKinds(spec)[0]!;
+}
+
+/** A sound specification in the engine's form. */
+export function toNativeSpec(spec: StructuredOutputs): NativeSpec {
+  const schemas = Object.fromEntries(
+    Object.entries(spec.schemas ?? {}).map(([uri, schema]) => [
+      uri.replace(/#$/, ''),
+      JSON.stringify(schema),
+    ]),
+  );
   return {
-    ...main,
-    anyWhitespace: values['disable_any_whitespace'] !== true,
-    disableAdditionalProperties: values['disable_additional_properties'] === true,
-    refuseUnknown: values['disable_fallback'] === true,
-    anyOrder: values['property_order'] === 'any',
+    ...mainOf(spec),
+    anyWhitespace: spec.disable_any_whitespace !== true,
+    disableAdditionalProperties: spec.disable_additional_properties === true,
+    refuseUnknown: spec.disable_fallback === true,
+    anyOrder: spec.property_order === 'any',
     schemaUris: Object.keys(schemas),
     schemas: Object.values(schemas),
-    ...(given('whitespace_pattern') ? { whitespacePattern: values['whitespace_pattern'] as string } : {}),
+    ...(spec.whitespace_pattern == null ? {} : { whitespacePattern: spec.whitespace_pattern }),
   };
 }
 
-/** The schemas by URI, as text. */
-function readSchemas(
+function checkSchemas(
   value: unknown,
   fault: (key: string, msg: string, type: string, input?: unknown) => void,
-): Readonly<Record<string, string>> {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    fault('schemas', 'expected an object of JSON Schemas by URI', 'type', value);
-    return {};
-  }
+): void {
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    return fault('schemas', 'expected an object of JSON Schemas by URI', 'type', value);
   for (const [uri, schema] of Object.entries(value))
-    if (
-      typeof schema !== 'boolean' &&
-      (typeof schema !== 'object' || schema === null || Array.isArray(schema))
-    )
+    if (schema === null || !isDocument(schema))
       fault('schemas', `expected a JSON Schema at '${uri}'`, 'type', schema);
-  return Object.fromEntries(
-    Object.entries(value).map(([uri, schema]) => [uri.replace(/#$/, ''), JSON.stringify(schema)]),
-  );
 }
 
-type Main = Pick<NativeSpec, 'kind' | 'text' | 'choices'>;
+function isGiven(values: Values, key: string): boolean {
+  return values[key] !== undefined && values[key] !== null;
+}
 
-function readKind(
-  kind: (typeof KINDS)[number],
-  value: unknown,
-  fault: (key: string, msg: string, type: string, input?: unknown) => void,
-): Main | undefined {
-  const text = (index: NativeSpec['kind']): Main | undefined => {
-    if (typeof value === 'string' && value.trim() !== '') return { kind: index, text: value, choices: [] };
-    if (typeof value === 'string') fault(kind, 'must not be blank', 'value_error', value);
-    else fault(kind, 'expected a string', 'type', value);
-    return undefined;
-  };
-  const object = (index: NativeSpec['kind']): Main | undefined => {
-    if ((typeof value === 'object' && value !== null && !Array.isArray(value)) || typeof value === 'boolean')
-      return { kind: index, text: JSON.stringify(value), choices: [] };
-    return text(index);
-  };
+function givenKinds(values: Values): Kind[] {
+  return KINDS.filter((key) => isGiven(values, key) && !(key === 'json_object' && values[key] === false));
+}
+
+function faultOf(kind: Kind, value: unknown): string | null {
+  switch (kind) {
+    case 'regex':
+      return typeof value === 'string' ? null : 'expected a string';
+    case 'json_object':
+      return value === true ? null : 'expected a boolean';
+    case 'choice':
+      return Array.isArray(value) && value.length > 0 && value.every((item) => typeof item === 'string')
+        ? null
+        : 'expected a non-empty list of strings';
+    default:
+      if (kind !== 'grammar' && isDocument(value)) return null;
+      if (typeof value !== 'string') return 'expected a string';
+      return value.trim() === '' ? 'must not be blank' : null;
+  }
+}
+
+function isDocument(value: unknown): boolean {
+  return (typeof value === 'object' && !Array.isArray(value)) || typeof value === 'boolean';
+}
+
+function mainOf(spec: StructuredOutputs): Pick<NativeSpec, 'kind' | 'text' | 'choices'> {
+  const text = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
+  const kind = kindOf(spec);
   switch (kind) {
     case 'json':
-      return object(0);
-    case 'structural_tag':
-      return object(4);
-    case 'grammar':
-      return text(3);
-    case 'regex':
-      if (typeof value === 'string') return { kind: 1, text: value, choices: [] };
-      fault(kind, 'expected a string', 'type', value);
-      return undefined;
+      return { kind: 0, text: text(spec.json), choices: [] };
     case 'json_object':
-      if (value === true) return { kind: 0, text: '{"type":"object"}', choices: [] };
-      fault(kind, 'expected a boolean', 'type', value);
-      return undefined;
+      return { kind: 0, text: '{"type":"object"}', choices: [] };
+    case 'regex':
+      return { kind: 1, text: text(spec.regex), choices: [] };
     case 'choice':
-      if (Array.isArray(value) && value.length > 0 && value.every((item) => typeof item === 'string'))
-        return { kind: 2, text: '', choices: value };
-      fault(kind, 'expected a non-empty list of strings', 'type', value);
-      return undefined;
+      return { kind: 2, text: '', choices: spec.choice! };
+    case 'grammar':
+      return { kind: 3, text: text(spec.grammar), choices: [] };
+    case 'structural_tag':
+      return { kind: 4, text: text(spec.structural_tag), choices: [] };
   }
 }

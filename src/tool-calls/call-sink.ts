@@ -85,9 +85,10 @@ export class CallSink {
     this.#isLineBlank = true;
   }
 
-  /** Voids the open call. `text` is its original text. */
+  /** Ends the open call where it is. `text`: what becomes content. */
   broken(text: string): void {
-    this.#events.push({ kind: 'call_broken', index: this.#count - 1, text: this.#space + text });
+    const content = text === '' ? '' : this.#space + text;
+    this.#events.push({ kind: 'call_broken', index: this.#count - 1, text: content });
     this.#isOpen = false;
     this.#space = '';
     this.#isBlank = false;

@@ -67,8 +67,8 @@ export function* readJson(reader: TextReader, onText: (text: string) => void): R
   for (;;) {
     if ((yield* reader.peek()) === '') throw NOT_A_CALL;
     reader.consume(span.scan(reader.available()));
-    if (span.isBroken) throw NOT_A_CALL;
     onText(span.output);
+    if (span.isBroken) throw NOT_A_CALL;
     if (span.isComplete) return;
   }
 }
@@ -98,13 +98,16 @@ export function* readArgumentsToEnd({ reader, sink }: CallContext): Reading {
   sink.end();
 }
 
-/** After a complete call: consumes white space and one of `ends`, or nothing at all. */
+/** After a complete call: consumes white space and one of `ends`, or nothing at all. The text may end inside an end. */
 export function* takeEnd(reader: TextReader, ends: readonly string[]): Reading<boolean> {
   if (ends.length === 0) return false;
   reader.record();
   yield* reader.space();
   if ((yield* takesOneOf(reader, ends)) !== null) return true;
-  reader.rewind();
+  const rest = reader.available();
+  const isCut = reader.hasEnded && rest !== '' && ends.some((end) => end.startsWith(rest));
+  if (isCut) reader.consume(rest.length);
+  else reader.rewind();
   return false;
 }
 

@@ -9,17 +9,20 @@ export type ToolCallEvent =
   | { readonly kind: 'call_arguments'; readonly index: number; readonly delta: string }
   /** The arguments are complete and valid JSON. */
   | { readonly kind: 'call_end'; readonly index: number }
-  /** A started call never ended: it is void, and its original `text` is content. */
+  /**
+   * A started call never ended: what came of its arguments is all there is. `text`: of a malformed call all that the model wrote,
+   * as content; empty where the text ended inside the call.
+   */
   | { readonly kind: 'call_broken'; readonly index: number; readonly text: string };
 
-/** One complete call. */
+/** One call. Of a broken one, the arguments are not complete. */
 export type ToolCall = { readonly id: string; readonly name: string; readonly arguments: string };
 
 /** The message of a list of events. */
 export type ToolCallMessage = {
   readonly content: string;
   readonly toolCalls: readonly ToolCall[];
-  /** Whether a call was void. A stream that announced it ends with finish reason `length`. */
+  /** Whether a call was announced and never completed. */
   readonly hasBrokenCall: boolean;
 };
 
@@ -42,7 +45,6 @@ export function foldToolCallEvents(events: Iterable<ToolCallEvent>): ToolCallMes
       case 'call_end':
         break;
       case 'call_broken':
-        calls.delete(event.index);
         content += event.text;
         hasBrokenCall = true;
         break;

@@ -32,7 +32,7 @@ export class JsonSpan {
   #token = ''; // of a number; the rest of a word
   #hexLeft = 0;
 
-  /** Consumes the characters of the value and returns their number. */
+  /** Consumes the characters of the value, up to one that is wrong, and returns their number. */
   scan(text: string): number {
     this.output = '';
     let from = 0; // start of the text that is not in `output` yet
@@ -50,7 +50,7 @@ export class JsonSpan {
         this.#endNumber(); // the next state handles `char`
       } else {
         this.#step(char);
-        at++;
+        if (!this.isBroken) at++; // what is wrong is not part of the value
       }
     }
     this.output += text.slice(from, at);

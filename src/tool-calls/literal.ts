@@ -57,7 +57,7 @@ export function* readLiteral(reader: TextReader, dialect: Dialect, onText: OnTex
   for (const quote of dialect.quotes) {
     if (yield* reader.takes(quote)) return yield* readString(reader, dialect, quote, onText);
   }
-  onText(wordToJson(yield* readWord(reader, dialect), dialect));
+  onText(wordToJson(yield* readWord(reader, dialect, depth > 0), dialect));
 }
 
 /** Reads an object whose opening brace is consumed. */
@@ -106,7 +106,7 @@ function* readKey(reader: TextReader, dialect: Dialect, onText: OnText): Reading
     yield* readString(reader, dialect, quote, onText);
   }
   if (!isQuoted) {
-    const key = yield* readWord(reader, dialect);
+    const key = yield* readWord(reader, dialect, true);
     if (!dialect.hasBareStrings && Number.isNaN(Number(key))) throw NOT_A_CALL;
     onText(JSON.stringify(key));
   }
@@ -118,9 +118,9 @@ function* readKey(reader: TextReader, dialect: Dialect, onText: OnText): Reading
 function* readString(reader: TextReader, dialect: Dialect, quote: string, onText: OnText): Reading {
   onText('"');
   for (;;) {
-    const end = yield* reader.until(dialect.hasEscapes ? [quote, '\\'] : [quote], (text) =>
-      onText(escapeJson(text)),
-    );
+    const take = (text: string): void => onText(escapeJson(text));
+    const ends = dialect.hasEscapes ? [quote, '\\'] : [quote];
+    const end = yield* reader.until(ends, take, Number.POSITIVE_INFINITY, true);
     if (end === null) throw NOT_A_CALL;
     if (end === quote) return onText('"');
     onText(escapeJson(yield* readEscape(reader)));
@@ -146,13 +146,13 @@ function* readEscape(reader: TextReader): Reading<string> {
   return String.fromCodePoint(code);
 }
 
-/** Reads up to the character that ends a number or a word. */
-function* readWord(reader: TextReader, dialect: Dialect): Reading<string> {
+/** Reads up to the character that ends a number or a word. Inside a container, the end of the text cuts it. */
+function* readWord(reader: TextReader, dialect: Dialect, isInside: boolean): Reading<string> {
   let word = '';
   for (;;) {
     const next = yield* reader.peek();
-    const ends = next === '' || (dialect.hasBareStrings ? /[,:\]}]/ : WORD_END).test(next);
-    if (ends) break;
+    if (next === '' && isInside) throw NOT_A_CALL;
+    if (next === '' || (dialect.hasBareStrings ? /[,:\]}]/ : WORD_END).test(next)) break;
     word += next;
     reader.consume(1);
   }

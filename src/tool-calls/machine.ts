@@ -28,11 +28,16 @@ function* attempt(context: CallContext, marker: string, read: () => Reading): Re
   reader.stopRecording();
 }
 
-/** Treats the text since the last complete call as content. Calls inside it are found unless the text has ended. */
+/**
+ * Treats the text since the last complete call as content, unless it has ended inside an announced call. Calls inside what was
+ * not announced are found unless the text has ended.
+ */
 function giveUp({ reader, sink }: CallContext, marker: string, hasCalls: boolean): void {
   const written = reader.recorded();
-  if (sink.isOpen) sink.broken(written);
-  else if (reader.isAtEnd()) sink.content(written);
+  if (sink.isOpen) {
+    sink.broken(reader.hasEnded ? '' : written);
+    if (reader.hasEnded) reader.consume(reader.available().length);
+  } else if (reader.isAtEnd()) sink.content(written);
   else if (hasCalls) reader.rewind();
   else {
     sink.content(marker);

@@ -4,6 +4,8 @@ import { type CallContext, expect, type Family, NOT_A_CALL, readName, takeEnd } 
 import { escapeJson } from './literal.ts';
 import { isStringOnly, type ParameterTypes, parameterTypes, valueToJson } from './parameter-values.ts';
 
+const CDATA = '<![CDATA[';
+
 /** The syntax of parameters. */
 export type XmlCalls = {
   /** Optional markers around one or more calls. */
@@ -95,7 +97,8 @@ function* readParameter({ reader, sink }: CallContext, calls: XmlCalls, paramete
     if (isOpen) types = attribute.includes('"true"') ? new Set(['string']) : null;
   }
   if (calls.hasLineBreak) yield* reader.takes('\n');
-  const isCdata = calls.hasCdata && (yield* reader.takes('<![CDATA['));
+  const isCdata = calls.hasCdata && (yield* reader.takes(CDATA));
+  if (calls.hasCdata && reader.hasEnded && CDATA.startsWith(reader.available())) throw NOT_A_CALL;
   yield* readValue({ reader, sink }, isCdata ? [']]>'] : calls.valueEnds, calls.valueLookahead ?? [], types);
   if (isCdata) yield* expect(reader, calls.valueEnds[0]!);
 }
@@ -110,10 +113,11 @@ function* readValue(
   const isString = isStringOnly(types);
   let value = '';
   if (isString) sink.arguments('"');
-  const end = yield* reader.until([...ends, ...lookahead], (text) => {
+  const take = (text: string): void => {
     if (isString) sink.arguments(escapeJson(text));
     else value += text;
-  });
+  };
+  const end = yield* reader.until([...ends, ...lookahead], take, Number.POSITIVE_INFINITY, true);
   if (end === null) throw NOT_A_CALL;
   sink.arguments(isString ? '"' : valueToJson(value, types));
   if (lookahead.includes(end)) reader.giveBack(end);

@@ -136,6 +136,37 @@ describe('structured outputs', () => {
     expect(choices[0]!.message.content).toMatch(/^\d{4}$/);
   });
 
+  it.each<[string, Fields, string]>([
+    ['the end token is tried first', {}, 'stop'],
+    ['cut by length', { max_tokens: 3 }, 'length'],
+  ])('cannot end inside open reasoning: %s', async (_, fields, reason) => {
+    const chat_template = '{% for m in messages %}{{ m.content }}{% endfor %}<think>';
+    const [end] = await runtime.tokenize('<|im_end|>', { parseSpecial: true });
+    const close = await runtime.tokenize('</think>');
+    const processor = (outputIds: Int32Array, row: Float32Array): void => {
+      const wanted = outputIds.length < 5 ? end! : close[outputIds.length - 5];
+      if (wanted !== undefined && Number.isFinite(row[wanted])) row[wanted] = 1000;
+    };
+    const structured_outputs = { regex: '[0-9]{4}' };
+    const { choices } = await ask({
+      chat_template,
+      structured_outputs,
+      logits_processors: [processor],
+      ...fields,
+    });
+    expect(choices[0]!.finish_reason).toBe(reason);
+    if (reason === 'stop') expect(choices[0]!.message.content).toMatch(/^\d{4}$/);
+    else expect(choices[0]!.message.content).toBeNull();
+  });
+
+  it('response_format text leaves structured_outputs alone, whatever else it holds', async () => {
+    const json_schema = { name: 'x', schema: { type: 'object' } };
+    for (const response_format of [{ type: 'text' as const }, { type: 'text' as const, json_schema }]) {
+      const { choices } = await ask({ response_format, structured_outputs: { choice: ['red'] } });
+      expect(choices[0]!.message.content).toBe('red');
+    }
+  });
+
   it('holds every beam of a search', async () => {
     const beams = { use_beam_search: true, temperature: 0, return_token_ids: true };
     const colours = ['red', 'green', 'dark blue'];

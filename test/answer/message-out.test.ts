@@ -63,12 +63,13 @@ describe('a message', () => {
     }
   });
 
-  it('a call that never ends is content, and broken', () => {
+  it('a call that never ends is broken, and stays as far as it came', () => {
     const text = CALL.slice(0, -20);
-    expect(read(CALLS, [...text])).toMatchObject({
-      whole: { content: text, calls: [] },
-      hasBrokenCall: true,
-    });
+    const { whole, sum, hasBrokenCall } = read(CALLS, [...text]);
+    expect(whole).toEqual(sum);
+    expect(whole).toMatchObject({ content: '' });
+    expect(whole.calls).toHaveLength(1);
+    expect(hasBrokenCall).toBe(true);
   });
 
   it.each([

@@ -136,14 +136,25 @@ describe('tool calls', () => {
     });
   });
 
-  it('that break off are text, with finish_reason length', async () => {
-    const cut = await whole(two, { chat_template: HERMES, tools, max_completion_tokens: 10 });
-    expect(cut.choices[0]).toMatchObject({ finish_reason: 'length', message: { tool_calls: [] } });
-    expect(cut.choices[0]!.message.content).toContain('<tool_call>');
-    expect(
-      (await chunks(two, { chat_template: HERMES, tools, max_completion_tokens: 10 })).at(-1)!.choices[0]!
-        .finish_reason,
-    ).toBe('length');
+  it('that break off are text before their name, with finish_reason length', async () => {
+    const ids = await runtime.tokenize(two, { parseSpecial: true });
+    for (let max_completion_tokens = 1; max_completion_tokens <= ids.length; max_completion_tokens++) {
+      const fields = { chat_template: HERMES, tools, max_completion_tokens };
+      const [cut] = (await whole(two, fields)).choices;
+      expect(cut!.finish_reason).toBe('length');
+      if (cut!.message.tool_calls.length === 0) expect(cut!.message.content).toContain('<tool');
+      const deltas = (await chunks(two, fields)).map(({ choices }) => choices[0]!);
+      expect(deltas.at(-1)!.finish_reason).toBe('length');
+      expect(deltas.map(({ delta }) => delta.content ?? '').join('')).toBe(cut!.message.content ?? '');
+      const sent = deltas.flatMap(({ delta }) => delta.tool_calls ?? []);
+      for (const [index, { function: call }] of cut!.message.tool_calls.entries())
+        expect(
+          sent
+            .filter((part) => part.index === index)
+            .map((part) => part.function!.arguments)
+            .join(''),
+        ).toBe(call.arguments);
+    }
   });
 
   it('are plain text with tool_choice none, and without tools', async () => {

@@ -34,7 +34,7 @@ describe('buildPrompt', () => {
       bytes('i>'),
       18,
     ],
-    ['room for one token', { truncate_prompt_tokens: -1 }, bytes('Hi>'), 17],
+    ['all that the context holds', { truncate_prompt_tokens: -1 }, bytes('Hi>'), 17],
     [
       'the special token before the text stays when it is cut',
       { add_special_tokens: true, truncate_prompt_tokens: 3 },
@@ -57,6 +57,20 @@ describe('buildPrompt', () => {
       20,
       'INVALID_REQUEST',
       'the prompt is empty',
+    ],
+    [
+      'no token of the prompt',
+      { truncate_prompt_tokens: 0 },
+      20,
+      'INVALID_REQUEST',
+      'truncate_prompt_tokens: the prompt',
+    ],
+    [
+      'a prompt cut to the whole context',
+      { truncate_prompt_tokens: -1 },
+      2,
+      'CONTEXT_OVERFLOW',
+      'max_completion_tokens: expected with truncate_prompt_tokens -1',
     ],
     [
       'more tokens than the context',

@@ -115,7 +115,7 @@ describe('a response', () => {
       'a broken call',
       feed(newChoice({ message: CALLS }), ended(CALL.slice(0, -20))),
       {},
-      { content: CALL.slice(0, -20), calls: [], finish: 'length' },
+      { content: null, calls: ['weather {"city": '], finish: 'length' },
     ],
   ])('says of %s', (_, choice, header, expected) => {
     const [shown] = toResponse({ ...HEADER, ...header }, done(choice)).choices;

@@ -5,6 +5,7 @@ import { createMatchers } from '../../src/answer/constraint.ts';
 import { type Backend, MEMORY_REMOVE } from '../../src/backends/backend.ts';
 import { type GgufModel, loadGguf } from '../../src/backends/gguf.ts';
 import { type Handle, loadAddon, type SamplerHandle } from '../../src/native/index.ts';
+import { OWN_PATHS } from '../../src/structured/index.ts';
 import { randomNumbers } from '../fakes/random-numbers.ts';
 
 const file = path.resolve(import.meta.dirname, '../golden/training/tiny-qwen3.gguf');
@@ -78,7 +79,7 @@ describe('a step that may be followed by a run-ahead step', () => {
         slot,
         tokens: Array.from({ length: 1 + below(8) }, () => below(eager.vocabSize)),
         position: 0,
-        matchers: random() < 0.5 ? await createMatchers(HELD, 2, gguf) : [],
+        matchers: random() < 0.5 ? await createMatchers({ spec: HELD, paths: OWN_PATHS }, 2, gguf) : [],
       });
       let live: Live[] = [await begin(0), await begin(3)];
       let edits: number[] = [];

@@ -1,6 +1,7 @@
 /** One row of logits -> one token, the slow and obvious way: what the native sampler is compared with. */
 import type { SamplerPlanOptions } from '../../src/native/sampler.ts';
 import { uniformAt } from './philox.ts';
+import { lettersOf } from './sampling.ts';
 
 /** What {@link ReferenceSampler.sample} returns. */
 export type ReferenceRow = {
@@ -85,10 +86,11 @@ export class ReferenceSampler {
       if (plan.allowed && !isSet(plan.allowed, id)) row[id] = -Infinity;
     }
     for (const word of plan.badWords ?? []) {
-      const prefix = Array.from(word.subarray(0, -1));
+      const letters = lettersOf(word);
+      const prefix = letters.slice(0, -1);
       const tail = prefix.length === 0 ? [] : this.#output.slice(-prefix.length);
       if (tail.length === prefix.length && tail.every((id, i) => id === prefix[i]))
-        row[word.at(-1)!] = -Infinity;
+        row[letters.at(-1)!] = -Infinity;
     }
     if (this.#output.length < (plan.minTokens ?? 0)) for (const id of plan.stopIds ?? []) row[id] = -Infinity;
     for (const [i, id] of (plan.logitBiasIds ?? new Int32Array()).entries())

@@ -1,11 +1,40 @@
 /** Short ways to the native sampler for its tests. */
 import { loadAddon } from '../../src/native/index.ts';
-import type { SamplerHandle, SamplerPlanOptions } from '../../src/native/sampler.ts';
+import type { SamplerHandle, SamplerPlanOptions, TokenTextsHandle } from '../../src/native/sampler.ts';
 
 /** How a sequence came to where a test samples it. */
 export type History = { readonly prompt?: readonly number[]; readonly output?: readonly number[] };
 
-/** A native sampler with a history. */
+const FIRST_LETTER = 0x4e00;
+
+/** The text of tokens, each of which is a letter of its own. */
+export function wordOf(...ids: number[]): string {
+  return String.fromCodePoint(...ids.map((id) => FIRST_LETTER + id));
+}
+
+/** The tokens of such a text. */
+export function lettersOf(word: string): number[] {
+  return Array.from(word, (letter) => letter.codePointAt(0)! - FIRST_LETTER);
+}
+
+const knownTexts = new Map<number, TokenTextsHandle>();
+
+/** A vocabulary of letters. */
+export function letterTexts(vocabSize: number): TokenTextsHandle {
+  const known = knownTexts.get(vocabSize) ?? makeTexts(vocabSize);
+  knownTexts.set(vocabSize, known);
+  return known;
+}
+
+function makeTexts(vocabSize: number): TokenTextsHandle {
+  const texts = Array.from({ length: vocabSize }, (_, id) => Buffer.from(wordOf(id)));
+  const offsets = new Uint32Array(vocabSize + 1);
+  for (const [id, text] of texts.entries()) offsets[id + 1] = offsets[id]! + text.length;
+  const { TokenTexts } = loadAddon();
+  return new TokenTexts(new Uint8Array(Buffer.concat(texts)), offsets);
+}
+
+/** A native sampler with a history. Bad words are made with {@link wordOf}. */
 export function nativeSampler(
   plan: SamplerPlanOptions,
   seed: bigint,
@@ -13,7 +42,8 @@ export function nativeSampler(
   kernels?: string,
 ): SamplerHandle {
   const addon = loadAddon();
-  const sampler = new addon.Sampler(new addon.SamplerPlan(plan), seed, kernels);
+  const texts = plan.badWords ? { tokenTexts: letterTexts(plan.vocabSize) } : {};
+  const sampler = new addon.Sampler(new addon.SamplerPlan({ ...texts, ...plan }), seed, kernels);
   sampler.acceptPrompt(Int32Array.from(prompt));
   for (const id of output) sampler.accept(id);
   return sampler;

@@ -268,11 +268,8 @@ export const MESSAGE_ROWS: Record<string, Row> = {
   },
   truncate_prompt_tokens: {
     absent: null,
-    good: same(-1, 1, 100, null),
-    bad: [
-      [0, ': expected an integer >= 1, -1 or null, got 0'],
-      [-2, ': expected an integer >= -1 or null, got -2'],
-    ],
+    good: same(-1, 0, 1, 100, null),
+    bad: [[-2, ': expected an integer >= -1 or null, got -2']],
   },
   mm_processor_kwargs: jsonObject(null),
   priority: {

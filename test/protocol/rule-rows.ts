@@ -178,12 +178,6 @@ export const RULE_ROWS: Record<string, Row> = {
       ],
     ],
   },
-  'a prompt is not truncated to nothing': {
-    good: [{ truncate_prompt_tokens: 1 }],
-    bad: [
-      [{ truncate_prompt_tokens: 0 }, 'truncate_prompt_tokens: expected an integer >= 1, -1 or null, got 0'],
-    ],
-  },
   'a request may bring a template': {
     options: { allowRequestTemplate: false },
     good: [{ chat_template: null }, { chat_template_kwargs: { x: 1 } }],
@@ -272,6 +266,8 @@ export const RULE_ROWS: Record<string, Row> = {
     good: [
       { response_format: SCHEMA, structured_outputs: null },
       { response_format: null, structured_outputs: { regex: 'a' } },
+      { response_format: { type: 'text' }, structured_outputs: { regex: 'a' } },
+      { response_format: { type: 'text', json_schema: { name: 'x', schema: { type: 'object' } } } },
     ],
     bad: [
       [

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { describe, expect, it } from 'vitest';
 import { loadAddon } from '../../src/native/index.ts';
-import { nativeSampler } from '../fakes/sampling.ts';
+import { letterTexts, nativeSampler } from '../fakes/sampling.ts';
 
 const addon = loadAddon();
 const make = (options: unknown) => new addon.SamplerPlan(options as never);
@@ -43,8 +43,9 @@ describe('a plan', () => {
     ],
     ['a short mask', { vocabSize: 40, allowed: new Uint32Array(1) }, /allowed/],
     ['a mask of bytes', { vocabSize: 40, allowed: new Uint8Array(8) }, /allowed/],
-    ['an empty bad word', { vocabSize: 4, badWords: [new Int32Array()] }, /badWords/],
-    ['a bad word outside the vocabulary', { vocabSize: 4, badWords: [Int32Array.of(9)] }, /badWords/],
+    ['an empty bad word', { vocabSize: 4, badWords: [''] }, /badWords/],
+    ['bad words without the texts of tokens', { vocabSize: 4, badWords: ['a'] }, /tokenTexts/],
+    ['texts of other tokens', { vocabSize: 4, badWords: ['a'], tokenTexts: letterTexts(5) }, /tokenTexts/],
     ['bad words of numbers', { vocabSize: 4, badWords: [1] }, /badWords/],
     ['a negative stop id', { vocabSize: 4, stopIds: Int32Array.of(-1) }, /stopIds/],
     ['negative min_tokens', { vocabSize: 4, minTokens: -1 }, /minTokens/],

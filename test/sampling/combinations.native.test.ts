@@ -5,7 +5,7 @@ import { chiSquareDeviation } from '../fakes/chi-square.ts';
 import { randomNumbers } from '../fakes/random-numbers.ts';
 import { maskOf } from '../fakes/random-row.ts';
 import { ReferenceSampler } from '../fakes/reference-sampler.ts';
-import { drawnTokens, logitsOf, nativeSampler } from '../fakes/sampling.ts';
+import { drawnTokens, logitsOf, nativeSampler, wordOf } from '../fakes/sampling.ts';
 
 describe('order of the pipeline', () => {
   it('bias comes before the repetition penalty, which scales the biased value', () => {
@@ -64,7 +64,7 @@ describe('order of the pipeline', () => {
     const logits = Float32Array.of(1, 5, 4, 3);
     const filters = { vocabSize: 4, temperature: 0, topK: 1, topP: 0.01, minP: 1 };
     expect(nativeSampler(filters, 0n).sample(logits).token).toBe(1);
-    expect(nativeSampler({ ...filters, badWords: [Int32Array.of(1)] }, 0n).sample(logits).token).toBe(2);
+    expect(nativeSampler({ ...filters, badWords: [wordOf(1)] }, 0n).sample(logits).token).toBe(2);
     expect(nativeSampler(filters, 0n).sample(logits, maskOf(4, [0, 3])).token).toBe(3);
     const penalised = nativeSampler({ ...filters, presencePenalty: 2 }, 0n, { output: [1] });
     expect(penalised.sample(logits).token).toBe(2);
@@ -76,7 +76,7 @@ describe('masks intersect, and nothing undoes them', () => {
   const plan = {
     vocabSize: 6,
     allowed: maskOf(6, [0, 1, 2, 3]),
-    badWords: [Int32Array.of(1)],
+    badWords: [wordOf(1)],
     minTokens: 1,
     stopIds: Int32Array.of(2),
     logitBiasIds: Int32Array.of(0, 1, 2, 4, 5),
@@ -119,7 +119,7 @@ describe('random combinations follow the reference distribution', () => {
       minTokens: pick(0, 50),
       stopIds: Int32Array.of(3, 64),
       ...(pick(true, false) && { allowed: maskOf(SIZE, Array(100).keys()) }),
-      ...(pick(true, false) && { badWords: [Int32Array.of(7), Int32Array.of(1, 2, 9)] }),
+      ...(pick(true, false) && { badWords: [wordOf(7), wordOf(1, 2, 9)] }),
       ...(pick(true, false) && {
         logitBiasIds: Int32Array.of(0, 11, 100),
         logitBiasValues: Float32Array.of(3, -2, 5),

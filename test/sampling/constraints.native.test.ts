@@ -1,7 +1,7 @@
 /** Ties, bad words, min_tokens and masks: which tokens are possible. */
 import { describe, expect, it } from 'vitest';
 import { maskOf } from '../fakes/random-row.ts';
-import { drawnTokens, logitsOf, nativeSampler } from '../fakes/sampling.ts';
+import { drawnTokens, logitsOf, nativeSampler, wordOf } from '../fakes/sampling.ts';
 
 describe('ties', () => {
   it.each([
@@ -55,7 +55,7 @@ describe('bad words', () => {
   const flat = new Float32Array(6);
 
   it('of several tokens forbid the last one after the others', () => {
-    const plan = { vocabSize: 6, badWords: [Int32Array.of(1, 2, 3)] };
+    const plan = { vocabSize: 6, badWords: [wordOf(1, 2, 3)] };
     expect(drawnTokens(plan, flat, { output: [1, 2] })).toEqual([0, 1, 2, 4, 5]);
     expect(drawnTokens(plan, flat, { output: [4, 1, 2] })).toEqual([0, 1, 2, 4, 5]);
     expect(drawnTokens(plan, flat, { output: [1, 2, 2] })).toEqual([0, 1, 2, 3, 4, 5]);
@@ -63,19 +63,19 @@ describe('bad words', () => {
   });
 
   it('never start in the prompt', () => {
-    const plan = { vocabSize: 6, badWords: [Int32Array.of(1, 2, 3)] };
+    const plan = { vocabSize: 6, badWords: [wordOf(1, 2, 3)] };
     expect(drawnTokens(plan, flat, { prompt: [1], output: [2] })).toEqual([0, 1, 2, 3, 4, 5]);
     expect(drawnTokens(plan, flat, { prompt: [1, 2] })).toEqual([0, 1, 2, 3, 4, 5]);
   });
 
   it('of different lengths act together, after long outputs too', () => {
-    const plan = { vocabSize: 6, badWords: [Int32Array.of(0), Int32Array.of(5, 1), Int32Array.of(4, 5, 2)] };
+    const plan = { vocabSize: 6, badWords: [wordOf(0), wordOf(5, 1), wordOf(4, 5, 2)] };
     const output = [...Array(1000).fill(3), 4, 5];
     expect(drawnTokens(plan, flat, { output })).toEqual([3, 4, 5]);
   });
 
   it('that repeat one token', () => {
-    const plan = { vocabSize: 6, badWords: [Int32Array.of(2, 2)] };
+    const plan = { vocabSize: 6, badWords: [wordOf(2, 2)] };
     expect(drawnTokens(plan, flat, { output: [2] })).toEqual([0, 1, 3, 4, 5]);
     expect(drawnTokens(plan, flat)).toEqual([0, 1, 2, 3, 4, 5]);
   });

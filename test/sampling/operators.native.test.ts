@@ -4,7 +4,7 @@ import type { SamplerPlanOptions } from '../../src/native/sampler.ts';
 import { chiSquareDeviation } from '../fakes/chi-square.ts';
 import { maskOf } from '../fakes/random-row.ts';
 import { softmax } from '../fakes/reference-sampler.ts';
-import { type History, logitsOf, nativeSampler } from '../fakes/sampling.ts';
+import { type History, logitsOf, nativeSampler, wordOf } from '../fakes/sampling.ts';
 
 const DRAWS = 100_000;
 const SIZE = 70; // more than a block of 64, and no multiple of it
@@ -64,7 +64,7 @@ const CASES: Case[] = [
     {},
     edited((logit, id) => logit + (id === 5 ? 3 : 0)),
   ],
-  ['bad word', { badWords: [Int32Array.of(ORDER[0]!)] }, {}, without(ORDER[0]!)],
+  ['bad word', { badWords: [wordOf(ORDER[0]!)] }, {}, without(ORDER[0]!)],
   ['min_tokens', { minTokens: 1, stopIds: Int32Array.of(ORDER[1]!) }, {}, without(ORDER[1]!)],
   [
     'repetition penalty, prompt and output',

@@ -5,7 +5,7 @@ import type { SamplerPlanOptions } from '../../src/native/sampler.ts';
 import { uniformAt } from '../fakes/philox.ts';
 import { randomMask, randomRow } from '../fakes/random-row.ts';
 import { ReferenceSampler } from '../fakes/reference-sampler.ts';
-import { logitsOf, nativeSampler } from '../fakes/sampling.ts';
+import { logitsOf, nativeSampler, wordOf } from '../fakes/sampling.ts';
 
 const SIZE = 5000;
 const logits = randomRow(SIZE, 1);
@@ -86,7 +86,7 @@ const PLANS: [string, Omit<SamplerPlanOptions, 'vocabSize'>][] = [
       repetitionPenalty: 1.1,
       frequencyPenalty: 0.1,
       topLogprobs: 5,
-      badWords: [Int32Array.of(3, 4), Int32Array.of(6)],
+      badWords: [wordOf(3, 4), wordOf(6)],
       minTokens: 10,
       stopIds: Int32Array.of(0, 1),
       logitBiasIds: Int32Array.of(2, 4999),

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { validateStructuredOutputs } from '../../src/structured/validate.ts';
+import { toNativeSpec, validateStructuredOutputs } from '../../src/structured/validate.ts';
 
 describe('validateStructuredOutputs', () => {
   it.each([
@@ -30,7 +30,8 @@ describe('validateStructuredOutputs', () => {
       },
     ],
   ])('reads %j', (spec, expected) => {
-    expect(validateStructuredOutputs(spec)).toMatchObject(expected);
+    validateStructuredOutputs(spec);
+    expect(toNativeSpec(spec)).toMatchObject(expected);
   });
 
   it.each([

@@ -64,12 +64,13 @@ describe.each(FAMILY_ROWS.map((row) => [row.format, row] as const))('%s', (forma
     }
   });
 
-  it('makes text of a call that is cut off anywhere', () => {
+  it('makes text of a call that is cut off before its name', () => {
     const text = before + row.one;
     for (let length = 0; length < text.length; length++) {
       const message = messageOf(format, text.slice(0, length));
-      // complete arguments make a call; anything less leaves the text as the model wrote it
-      if (message.toolCalls.length > 0) expect(callsOf(message)).toEqual([['get_weather', WEATHER]]);
+      // complete arguments make a call; without a name, the text is as the model wrote it
+      if (message.hasBrokenCall) expect(message.toolCalls.map(({ name }) => name)).toEqual(['get_weather']);
+      else if (message.toolCalls.length > 0) expect(callsOf(message)).toEqual([['get_weather', WEATHER]]);
       else if (!before.startsWith('all')) expect(message.content).toBe(text.slice(0, length));
     }
     const nameEnd = row.one.indexOf(row.nameEnd) + row.nameEnd.length;
@@ -77,20 +78,24 @@ describe.each(FAMILY_ROWS.map((row) => [row.format, row] as const))('%s', (forma
     expect(events.filter((event) => event.kind !== 'content')).toEqual([]);
   });
 
-  it('voids an announced call that is cut off', () => {
+  it('keeps what came of an announced call that is cut off', () => {
     const half = row.one.slice(0, row.one.indexOf('back'));
     const events = eventsOf(format, [half]);
-    expect(events.at(-1)).toEqual({ kind: 'call_broken', index: 0, text: half });
-    const message = foldToolCallEvents(events);
-    expect(message).toEqual({ content: half, toolCalls: [], hasBrokenCall: true });
+    expect(events.at(-1)).toEqual({ kind: 'call_broken', index: 0, text: '' });
+    const { content, toolCalls, hasBrokenCall } = foldToolCallEvents(events);
+    expect({ content, hasBrokenCall }).toEqual({ content: '', hasBrokenCall: true });
+    const whole = messageOf(format, row.one).toolCalls[0]!;
+    expect(toolCalls.map(({ name }) => name)).toEqual(['get_weather']);
+    expect(whole.arguments.startsWith(toolCalls[0]!.arguments)).toBe(true);
   });
 
-  it('leaves a malformed call in the text, and reads on behind it', () => {
+  it('leaves a malformed call as far as it was announced, and reads on behind it', () => {
     const message = messageOf(format, row.malformed);
-    expect(message.toolCalls).toEqual([]);
     expect(message.content).toBe(row.malformed);
+    expect(message.toolCalls).toHaveLength(message.hasBrokenCall ? 1 : 0);
     if (format === 'functionary_v32') return; // its calls behind text need their own marker
-    expect(callsOf(messageOf(format, `${row.malformed}\n${row.one}`))).toEqual([['get_weather', WEATHER]]);
+    const both = messageOf(format, `${row.malformed}\n${row.one}`);
+    expect(callsOf({ ...both, toolCalls: both.toolCalls.slice(-1) })).toEqual([['get_weather', WEATHER]]);
   });
 
   it('streams the name before the arguments, and the city before the call ends', () => {

@@ -15,14 +15,6 @@ export const promptRules: readonly ChatRule[] = [
         : null,
   },
   {
-    name: 'a prompt is not truncated to nothing',
-    reads: ['truncate_prompt_tokens'],
-    check: ({ truncate_prompt_tokens }) =>
-      truncate_prompt_tokens === 0
-        ? fault(['truncate_prompt_tokens'], 'range', 'an integer >= 1, -1 or null', 0)
-        : null,
-  },
-  {
     name: 'a request may bring a template',
     reads: ['chat_template', 'chat_template_kwargs'],
     isLimit: true,

@@ -42,7 +42,7 @@ export const structuredRules: readonly ChatRule[] = [
     name: 'response_format or structured_outputs',
     reads: ['response_format', 'structured_outputs'],
     check: ({ response_format, structured_outputs }) =>
-      response_format && structured_outputs
+      response_format && response_format.type !== 'text' && structured_outputs
         ? fault(['response_format'], 'conflict', 'nothing with structured_outputs', response_format)
         : null,
   },

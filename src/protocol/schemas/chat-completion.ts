@@ -148,7 +148,8 @@ const masks: Schema['properties'] = {
     bounds: 'ids of the vocabulary',
   },
   bad_words: {
-    description: 'Texts that the answer must not contain, as the token sequences they are written with.',
+    description:
+      'Texts that the answer must not contain, whichever tokens spell them. White space before a text is no part of it. What began in the prompt does not count.',
     type: 'array',
     items: { type: 'string' },
     default: [],
@@ -156,11 +157,12 @@ const masks: Schema['properties'] = {
   },
   response_format: {
     ...ref('ResponseFormat'),
-    description: 'The form of the answer. Not together with `structured_outputs`.',
+    description: 'The form of the answer. Not together with `structured_outputs`, except `{ type: "text" }`.',
   },
   structured_outputs: {
     ...ref('StructuredOutputs'),
-    description: 'A constraint on the answer. Not together with `response_format`.',
+    description:
+      'A constraint on the answer. Not together with `response_format`, unless that is `{ type: "text" }`.',
   },
   logits_processors: {
     description:
@@ -273,9 +275,8 @@ const prompt: Schema['properties'] = {
   },
   truncate_prompt_tokens: orNull('integer', {
     description:
-      'Keeps only this many tokens at the end of the prompt; -1 keeps as many as leave room for the answer.',
+      'Keeps only this many tokens at the end of the prompt. -1 keeps as many as the context holds beside `max_completion_tokens`; without that the whole context, where a longer prompt leaves no room and is an error. 0 keeps none, and an empty prompt is an error.',
     minimum: -1,
-    bounds: 'not 0',
   }),
   mm_processor_kwargs: jsonObject(
     'Settings of a picture: each is refused by name where a message has media. `imageTokens` of the model bounds them.',

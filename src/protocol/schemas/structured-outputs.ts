@@ -90,7 +90,10 @@ export const structuredDefinitions: Definitions = {
   TextResponseFormat: {
     description: 'No constraint.',
     required: ['type'],
-    properties: { type: { description: 'Kind of the format.', const: 'text' } },
+    properties: {
+      type: { description: 'Kind of the format.', const: 'text' },
+      json_schema: { description: 'No effect beside the type `text`.' },
+    },
     additionalProperties: false,
   },
   JsonObjectResponseFormat: {

@@ -48,10 +48,15 @@ describe('the context', () => {
       prompt_tokens: 1000,
       completion_tokens: 24,
     });
-    await expect(ask(runtime, 'x', { ...cut, truncate_prompt_tokens: 1025 })).rejects.toMatchObject({
-      code: 'INVALID_REQUEST',
-      param: 'truncate_prompt_tokens',
+    await expect(ask(runtime, 'x', { ...cut, truncate_prompt_tokens: -1 })).rejects.toMatchObject({
+      code: 'CONTEXT_OVERFLOW',
+      param: 'max_completion_tokens',
     });
+    for (const truncate_prompt_tokens of [1025, 0])
+      await expect(ask(runtime, 'x', { ...cut, truncate_prompt_tokens })).rejects.toMatchObject({
+        code: 'INVALID_REQUEST',
+        param: 'truncate_prompt_tokens',
+      });
   });
 });
 

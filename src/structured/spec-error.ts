@@ -1,0 +1,87 @@
+/** The engine's refusal of a specification -> an error that names the place by the caller's path. */
+import { type ErrorDetail, fromNative, OnpolicyError } from '../errors.ts';
+import type { StructuredOutputs } from './types.ts';
+
+/** @internal Where the caller gave a specification. */
+export type CallerPaths = {
+  /** The path of a field of the specification. */
+  readonly of: (field: keyof StructuredOutputs) => string;
+  /** Objects inside the specification that the caller gave elsewhere, and where. */
+  readonly parts?: ReadonlyMap<unknown, string>;
+};
+
+/** @internal The paths of a specification that is the value of `structured_outputs`. */
+export const OWN_PATHS: CallerPaths = { of: (field) => `structured_outputs.${field}` };
+
+/** A place as the engine names it: JSON pointers in a document, and an offset in bytes of the text there. */
+type NativeFault = { readonly places?: readonly string[]; readonly offset?: number };
+
+/** A value of the caller: its path, and the JSON pointer from there. */
+type Found = { path: string; pointer: string; value: unknown };
+
+/** The error of a specification that the engine refused. `field`: the one that constrains. */
+export function toSpecError(
+  error: unknown,
+  spec: StructuredOutputs,
+  field: keyof StructuredOutputs,
+  paths: CallerPaths,
+): OnpolicyError {
+  const plain = fromNative(error);
+  if (plain.code !== 'INVALID_REQUEST' && plain.code !== 'UNSUPPORTED') return plain;
+  const { places = [], offset } = error as NativeFault;
+  const pointers = places.filter((place) => place.startsWith('#'));
+  const others = places.slice(pointers.length);
+  const isGap = others[0] === 'whitespace_pattern';
+  const found = isGap
+    ? { path: paths.of('whitespace_pattern'), pointer: '', value: spec.whitespace_pattern }
+    : follow(pointers, startOf(spec[field], field), { path: paths.of(field), parts: paths.parts });
+  const param = found.pointer === '' ? found.path : `${found.path}#${found.pointer}`;
+  const reason = plain.message.slice(places.reduce((length, place) => length + place.length + 2, 0));
+  const shown = isGap ? others.slice(1) : others;
+  const detail: ErrorDetail = {
+    loc: [...found.path.split(/[.[\]]+/).filter(Boolean), ...stepsOf(found.pointer)],
+    msg: [param, ...shown, reason].join(': '),
+    type: plain.code === 'UNSUPPORTED' ? 'unsupported' : 'value',
+    input: found.value,
+    ...(offset === undefined ? {} : { ctx: { offset: charactersBefore(found.value, offset) } }),
+  };
+  return new OnpolicyError(plain.code, detail.msg, { param, detail: [detail], cause: error });
+}
+
+/** A document that was given as text is read as the engine reads it. */
+function startOf(value: unknown, field: keyof StructuredOutputs): unknown {
+  if (typeof value !== 'string' || (field !== 'json' && field !== 'structural_tag')) return value;
+  try {
+    return JSON.parse(value);
+  } catch {
+    return value;
+  }
+}
+
+/** Walks down a document. Where it meets a part that the caller gave elsewhere, the path begins anew. */
+function follow(
+  pointers: readonly string[],
+  start: unknown,
+  { path, parts }: { path: string; parts: CallerPaths['parts'] },
+): Found {
+  const found: Found = { path, pointer: '', value: start };
+  for (const step of pointers.flatMap(stepsOf)) {
+    found.value = (found.value as Record<string, unknown> | null | undefined)?.[step];
+    found.pointer += `/${step.replaceAll('~', '~0').replaceAll('/', '~1')}`;
+    const elsewhere = parts?.get(found.value);
+    if (elsewhere !== undefined) Object.assign(found, { path: elsewhere, pointer: '' });
+  }
+  return found;
+}
+
+function stepsOf(pointer: string): string[] {
+  return pointer
+    .split('/')
+    .slice(1)
+    .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'));
+}
+
+/** An offset in bytes as one in UTF-16 units, as JavaScript counts. */
+function charactersBefore(text: unknown, bytes: number): number {
+  return typeof text === 'string' ? Buffer.from(text).subarray(0, bytes).toString().length : bytes;
+}
