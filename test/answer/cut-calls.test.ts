@@ -86,7 +86,8 @@ describe.each(FAMILY_ROWS.map((row) => [row.format, row] as const))('%s', (forma
       returnTokenIds: false,
       wantsLogprobs: false,
     };
-    const completion = { choices: [choice], cachedTokens: 0, promptLogprobs: () => null } as never;
+    const drafts = { drafted: 0, accepted: 0 };
+    const completion = { choices: [choice], cachedTokens: 0, promptLogprobs: () => null, drafts } as never;
     const [shown] = toResponse({ ...header, ...more }, completion).choices;
     expect(shown).toMatchObject({
       finish_reason: 'stop',
