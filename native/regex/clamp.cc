@@ -18,6 +18,8 @@ NodeId CountClamp::Make(NodeId node) {
   pool_.budget().Spend(20);
   switch (given.kind) {
     case NodeKind::kRepeat: {
+      // Counts inside of counts: their derivatives may lose alternatives, and then not the same ones.
+      if (given.max != kUnlimited && given.max > 1 && HasCount(given.a)) return node;
       const NodeId inner = Of(given.a);
       if (given.max < 2 * length_) return pool_.Repeat(inner, given.min, given.max);
       return pool_.Repeat(inner, static_cast<uint32_t>(std::min<size_t>(given.min, length_ + 1)), kUnlimited);
@@ -33,6 +35,23 @@ NodeId CountClamp::Make(NodeId node) {
       return OfAnd(node);
     default:
       return node;
+  }
+}
+
+bool CountClamp::HasCount(NodeId node) {
+  const Node& given = pool_.node(node);
+  if (!given.repeats) return false;
+  switch (given.kind) {
+    case NodeKind::kRepeat:
+      return (given.max != kUnlimited && given.max > 1) || HasCount(given.a);
+    case NodeKind::kConcat:
+      return HasCount(given.a) || HasCount(given.b);
+    case NodeKind::kAlternate: {
+      const std::vector<NodeId> children = pool_.ChildrenOf(node);
+      return std::any_of(children.begin(), children.end(), [&](NodeId child) { return HasCount(child); });
+    }
+    default:
+      return true;
   }
 }
 

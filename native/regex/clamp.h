@@ -16,6 +16,8 @@ class CountClamp {
   NodeId Make(NodeId node);
   NodeId OfList(NodeId node);
   NodeId OfAnd(NodeId node);
+  // Whether a repetition with a limit is inside.
+  bool HasCount(NodeId node);
   // No shorter than the shortest text that ends the expression, from any of its live states.
   uint64_t Rest(NodeId node);
 
