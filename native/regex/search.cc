@@ -41,10 +41,11 @@ bool LanguageSearch::IsLive(NodeId node) {
 }
 
 // Searches for a text: the shortest ones, then depth first, then in a larger language without large counts, then longer.
-// Without an answer, the state counts as live in a compilation, which is then refused. In a step it counts as dead for now: nothing is
-// noted, so that another way to it searches again, and RegexPool::FirstBytes allows it where nothing else is left.
+// Without an answer, the state counts as live in a compilation, which is then refused. In a step it counts as dead, and
+// RegexPool::FirstBytes allows it where nothing else is left.
 bool LanguageSearch::Search(NodeId start) {
   const bool is_step = is_bound_;
+  if (is_step && undecided_.contains(start)) return false;
   const Phase phase = is_step ? Phase::kSearch : Phase::kCompile;
   const uint64_t end = is_step ? std::max(pool_.budget().end(phase), pool_.budget().EndOf(limits::kLeastSearchWork)) : pool_.budget().end(phase);
   const auto is_over = [&] { return !is_step && (searched_ > limits::kCompileStates || pool_.budget().IsSpent(phase)); };
@@ -57,7 +58,10 @@ bool LanguageSearch::Search(NodeId start) {
     if (finding != Finding::kNothing) finding = DepthFirst(start, limits::kLongSearch, end);
   }
   if (finding == Finding::kUnknown) pool_.budget().Cut(phase);
-  if (finding == Finding::kUnknown && is_step) return false;
+  if (finding == Finding::kUnknown && is_step) {
+    undecided_.insert(start);
+    return false;
+  }
   const bool is_live = finding != Finding::kNothing;
   live_.Reach(start) = is_live ? kLive : kDead;
   return is_live;

@@ -1,6 +1,7 @@
 // An expression -> whether its language is empty, and how many texts it has. Cached by node.
 #pragma once
 #include <unordered_map>
+#include <unordered_set>
 
 #include "regex/edges.h"
 #include "regex/text-lengths.h"
@@ -36,6 +37,7 @@ class LanguageSearch {
   TextLengths lengths_;
   PagedList<uint8_t> live_;  // by node
   std::unordered_map<NodeId, NodeId> relaxed_;
+  std::unordered_set<NodeId> undecided_;  // in a step; they are not searched again, so that all ways to them agree
   size_t searched_ = 0;  // states that searches have looked at
   bool is_bound_ = false;
 };
