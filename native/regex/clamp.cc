@@ -55,9 +55,16 @@ bool CountClamp::HasCount(NodeId node) {
   }
 }
 
-// A loop: concatenations may be long.
+// A loop: concatenations may be long. Several counts one behind the other stay, for the same reason as counts inside of counts.
 NodeId CountClamp::OfList(NodeId node) {
   std::vector<NodeId> parts;
+  int counts = 0;
+  for (NodeId at = node;; at = pool_.node(at).b) {
+    const bool is_list = pool_.node(at).kind == NodeKind::kConcat;
+    counts += HasCount(is_list ? pool_.node(at).a : at);
+    if (!is_list) break;
+  }
+  if (counts > 1) return node;
   for (; pool_.node(node).kind == NodeKind::kConcat; node = pool_.node(node).b) parts.push_back(Of(pool_.node(node).a));
   NodeId result = Of(node);
   for (size_t i = parts.size(); i-- > 0;) result = pool_.Concat(parts[i], result);
