@@ -38,6 +38,7 @@ constexpr size_t kCountedLength = 4096;          // bytes of the longest text th
 constexpr size_t kCountedStates = 5'000;         // states that texts of one length lead to
 constexpr size_t kAlternatives = 48;             // alternatives of a derivative
 constexpr size_t kAlternationPairs = 4096;       // pairs of an alternation that are compared
+constexpr int kClampDepth = 100;                 // nested expressions whose counts are clamped
 constexpr unsigned kSubsetDepth = 24;            // nested expressions of one comparison
 constexpr unsigned kSubsetSteps = 100;           // steps of one comparison
 

@@ -3,11 +3,15 @@
 
 #include <algorithm>
 
+#include "base/scoped-value.h"
+
 namespace onpolicy::grammar {
 
 NodeId CountClamp::Of(NodeId node) {
   if (!pool_.node(node).repeats) return node;
   if (const NodeId known = known_.Reach(node)) return known;
+  if (depth_ == limits::kClampDepth) return node;
+  const ScopedValue<int> depth(depth_, depth_ + 1);
   const NodeId made = Make(node);
   known_.Reach(node) = made;
   return made;
@@ -39,20 +43,22 @@ NodeId CountClamp::Make(NodeId node) {
 }
 
 bool CountClamp::HasCount(NodeId node) {
-  const Node& given = pool_.node(node);
-  if (!given.repeats) return false;
-  switch (given.kind) {
-    case NodeKind::kRepeat:
-      return (given.max != kUnlimited && given.max > 1) || HasCount(given.a);
-    case NodeKind::kConcat:
-      return HasCount(given.a) || HasCount(given.b);
-    case NodeKind::kAlternate: {
-      const std::vector<NodeId> children = pool_.ChildrenOf(node);
-      return std::any_of(children.begin(), children.end(), [&](NodeId child) { return HasCount(child); });
-    }
-    default:
-      return true;
+  if (!pool_.node(node).repeats) return false;
+  if (const Known known = has_count_.Reach(node); known != Known::kUnasked) return known == Known::kYes;
+  if (depth_ == limits::kClampDepth) return true;
+  const ScopedValue<int> depth(depth_, depth_ + 1);
+  const Node given = pool_.node(node);
+  bool has = true;
+  if (given.kind == NodeKind::kRepeat) {
+    has = (given.max != kUnlimited && given.max > 1) || HasCount(given.a);
+  } else if (given.kind == NodeKind::kConcat) {
+    has = HasCount(given.a) || HasCount(given.b);
+  } else if (given.kind == NodeKind::kAlternate) {
+    const std::vector<NodeId> children = pool_.ChildrenOf(node);
+    has = std::any_of(children.begin(), children.end(), [&](NodeId child) { return HasCount(child); });
   }
+  has_count_.Reach(node) = has ? Known::kYes : Known::kNo;
+  return has;
 }
 
 // A loop: concatenations may be long. Several counts one behind the other stay, for the same reason as counts inside of counts.

@@ -25,6 +25,9 @@ class CountClamp {
   size_t length_;
   PagedList<NodeId> known_;     // by node, kNothing until made
   PagedList<uint64_t> rests_;   // by node, plus one
+  enum class Known : uint8_t { kUnasked, kNo, kYes };
+  PagedList<Known> has_count_;  // by node
+  int depth_ = 0;               // of expressions in progress; deeper ones stay as they are
 };
 
 }  // namespace onpolicy::grammar
