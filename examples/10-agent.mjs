@@ -30,11 +30,11 @@ function calculate(expression) {
 }
 
 /**
- * Two turns: the model calls the tool, reads its result, and answers.
+ * Two turns: the model calls the tool, reads its result, and answers. At temperature 1 it hardly ever tries the right operator.
  * @param {{ a: number, b: number }} task
  * @param {import('onpolicy/rl').LoopContext} context
  */
-async function rollout({ a, b }, { record, signal }, temperature = 1) {
+async function rollout({ a, b }, { record, signal }, temperature = 1.5) {
   const recorder = record();
   const provider = createOpenAICompatible({
     name: 'agent',

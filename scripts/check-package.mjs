@@ -3,6 +3,7 @@
 // its own with a compiler.
 // --no-build: without the second half.
 import { execFile, execFileSync } from 'node:child_process';
+import { once } from 'node:events';
 import fs from 'node:fs';
 import http from 'node:http';
 import os from 'node:os';
@@ -127,6 +128,7 @@ async function answer(env) {
   expect(local !== program, 'the program downloads a model');
   fs.writeFileSync(path.join(app, 'program.js'), local);
   const hub = serveModel();
+  await once(hub, 'listening');
   const MODEL_ENDPOINT = `http://127.0.0.1:${hub.address().port}/`;
   const { stdout } = await promisify(execFile)(process.execPath, ['program.js'], {
     cwd: app,

@@ -179,7 +179,7 @@ const MODEL_FIELDS: Record<keyof ModelOptions, Check> = {
   gpuLayers: integer(0),
   fusedAttention: ofType('boolean'),
   cacheBits: (value) => (value === 16 || value === 32 ? null : '16 or 32'),
-  products: oneOf('auto', 'plain'),
+  products: oneOf('auto', 'batch', 'plain'),
   chatTemplate: ofType('string'),
   toolFormat: ofType('string'),
 };

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "llama/library.h"
+#include "products/packing.h"
 
 namespace onpolicy {
 
@@ -16,7 +17,7 @@ struct ModelOptions {
   std::string path;
   bool use_gpu = true;
   int32_t gpu_layers = -1;                    // layers on the GPU; negative: all
-  bool packs_weights = false;                 // on the CPU, where products of our own are faster
+  products::Packed packed = products::Packed::kNone;  // weights with products of our own, on the CPU
   std::function<bool(float)> on_progress;     // fraction done, on the loading thread; false stops the load
 };
 

@@ -135,7 +135,10 @@ Napi::Value LoadModel(const Napi::CallbackInfo& info) {
   auto request = std::make_shared<ModelOptions>();
   request->path = options.Text("path");
   request->use_gpu = options.Flag("useGpu");
-  request->packs_weights = options.Flag("packsWeights");
+  const std::string packed = options.Text("packs");
+  request->packed = packed == "all"     ? products::Packed::kAll
+                    : packed == "ready" ? products::Packed::kReady
+                                        : products::Packed::kNone;
   if (options["gpuLayers"].IsNumber()) request->gpu_layers = options["gpuLayers"].As<Napi::Number>().Int32Value();
   auto reporter = std::make_shared<ProgressReporter>(env, options["onProgress"]);
   auto cancelled = ReadArray<int32_t>(options["cancelled"], "cancelled");

@@ -95,7 +95,9 @@ class ExtraType : public ggml::cpu::extra_buffer_type {
   bool supports_op(ggml_backend_dev_t, const ggml_tensor* op) override {
     if (op->op != GGML_OP_MUL_MAT || !IsOurs(op->src[0]) || op->src[1]->type != GGML_TYPE_F32) return false;
     const bool is_loading = op->src[0]->buffer->size == 0;
-    return (!is_loading || t_packing) && PackedFormat(op->src[0]);
+    const Format* format = PackedFormat(op->src[0]);
+    if (!format || !is_loading) return format;
+    return t_packing && (t_packing->types() == Packed::kAll || !format->is_expanded());
   }
   ggml::cpu::tensor_traits* get_tensor_traits(const ggml_tensor* op) override {
     return op->op == GGML_OP_MUL_MAT && IsOurs(op->src[0]) ? &products_ : nullptr;
@@ -193,7 +195,7 @@ ggml_backend_buffer_type_t MakeBufferType(ggml_backend_dev_t cpu, const EngineFu
   return &g_type;
 }
 
-Packing::Packing(bool is_on) : outer_(t_packing) { t_packing = is_on ? this : nullptr; }
+Packing::Packing(Packed types) : types_(types), outer_(t_packing) { t_packing = types == Packed::kNone ? nullptr : this; }
 Packing::~Packing() { t_packing = outer_; }
 
 }  // namespace onpolicy::products
@@ -203,7 +205,7 @@ Packing::~Packing() { t_packing = outer_; }
 namespace onpolicy::products {
 
 ggml_backend_buffer_type_t MakeBufferType(ggml_backend_dev_t, const EngineFunctions&, const Kernels&) { return nullptr; }
-Packing::Packing(bool) : outer_(nullptr) {}
+Packing::Packing(Packed types) : types_(types), outer_(nullptr) {}
 Packing::~Packing() {}
 
 }  // namespace onpolicy::products

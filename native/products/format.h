@@ -49,6 +49,8 @@ struct Format {
   // The reverse, bit for bit.
   void (*unpack)(const uint8_t* panel, int64_t width, int64_t count, uint8_t* rows);
 
+  // Whether the kernels multiply a copy of the values, not the packed ones.
+  bool is_expanded() const { return terms != Terms::kOffset; }
   int64_t row_bytes(int64_t width) const { return width / group * group_bytes; }
 };
 

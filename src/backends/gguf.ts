@@ -41,7 +41,7 @@ export type GgufOptions = {
   /** Default: 32 with F32 weights, else 16. */
   readonly cacheBits?: 16 | 32;
   /** Default `auto`. */
-  readonly products?: 'auto' | 'plain';
+  readonly products?: 'auto' | 'batch' | 'plain';
   /** Called with the fraction loaded, 0 to 1. */
   readonly onProgress?: (fraction: number) => void;
   readonly signal?: AbortSignal;
@@ -209,7 +209,8 @@ export async function loadGguf(options: GgufOptions): Promise<GgufModel> {
     const native = await loadAddon().loadModel({
       path: onDisk(options.path),
       useGpu: options.gpu !== false,
-      packsWeights: options.products !== 'plain' && hasRoomFor(options.path),
+      packs:
+        options.products !== 'plain' && hasRoomFor(options.path) ? PACKS[options.products ?? 'auto'] : 'none',
       ...(options.gpuLayers === undefined ? {} : { gpuLayers: options.gpuLayers }),
       ...(options.onProgress ? { onProgress: options.onProgress } : {}),
       cancelled,
@@ -221,6 +222,9 @@ export async function loadGguf(options: GgufOptions): Promise<GgufModel> {
     options.signal?.removeEventListener('abort', cancel);
   }
 }
+
+/** Weights that are packed for each setting of `products`. */
+const PACKS = { auto: 'ready', batch: 'all' } as const;
 
 /** Packed weights are a private copy, which the system cannot drop as it can drop pages of the file. */
 function hasRoomFor(file: string): boolean {

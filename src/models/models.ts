@@ -41,11 +41,12 @@ export type ModelOptions = {
    */
   readonly cacheBits?: 16 | 32;
   /**
-   * What computes the products of a GGUF model's weights. `auto`, the default: kernels of this library where the processor has
-   * them, the model runs on the CPU alone and a private copy of its weights fits into memory. `plain`: the engine's own.
+   * What computes the products of a GGUF model's weights. `auto`, the default: kernels of this library for Q8_0 weights where the
+   * processor has them, the model runs on the CPU alone and a private copy of its weights fits into memory. `batch`: for Q4_K and
+   * Q6_K weights too, which makes many sequences and prompts faster, and one sequence alone slower. `plain`: the engine's own.
    * `stats().products` says which.
    */
-  readonly products?: 'auto' | 'plain';
+  readonly products?: 'auto' | 'batch' | 'plain';
   /** Jinja source that replaces the file's own chat template. */
   readonly chatTemplate?: string;
   /** How the model writes tool calls, where looking at its template is not enough: a name of docs/tool-calls.md. */

@@ -160,7 +160,7 @@ export type EngineAddon = {
     path: string;
     useGpu: boolean;
     gpuLayers?: number;
-    packsWeights: boolean; // for products of our own, where this processor has them
+    packs: 'none' | 'ready' | 'all'; // weights for products of our own: of types that are faster for one token too, or all
     onProgress?: (fraction: number) => void;
     cancelled: Int32Array;
   }): Promise<NativeModel>;

@@ -42,6 +42,7 @@ describe('an answer', () => {
         completion_tokens: 10,
         total_tokens: 27,
         prompt_tokens_details: { cached_tokens: expect.any(Number) },
+        completion_tokens_details: { accepted_prediction_tokens: 0, rejected_prediction_tokens: 0 },
       },
       prompt_logprobs: null,
       prompt_token_ids: null,

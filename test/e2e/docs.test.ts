@@ -19,6 +19,7 @@ const PRINTS: Readonly<Record<string, RegExp>> = {
   'docs/from-node-llama-cpp.md': /^The capital of Peru is Lima\.\n.*weak.*\n$/,
   'docs/from-vllm.md': /^(The capital of Peru is Lima\.\n){3}$/,
   'docs/http.md': /^http:\/\/127\.0\.0\.1:\d+\nThe capital of Peru is Lima\.\n$/,
+  'docs/speculation.md': /^\{ accepted_prediction_tokens: \d+, rejected_prediction_tokens: \d+ \}\n$/,
   'docs/structured.md': /^Delhi\n\d+ tokens may come first\n$/,
   'docs/templates.md':
     /^<\|user\|>Hello\n?<\|assistant\|>\n<\|user\|>Hello\n[\s\S]*'messages'[\s\S]*\nstring\n\[ 'Hi!<\/s>' \]\n$/,

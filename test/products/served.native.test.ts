@@ -22,7 +22,7 @@ beforeAll(async () => {
 });
 afterAll(() => fs.rmSync(folder, { recursive: true }));
 
-const open = (type: string, products: 'auto' | 'plain' = 'auto', more: RuntimeOptions = {}) =>
+const open = (type: string, products: 'auto' | 'batch' | 'plain' = 'batch', more: RuntimeOptions = {}) =>
   createRuntime({
     model: { path: fileOf(type), products },
     threads: 2,
@@ -114,6 +114,12 @@ describe.skipIf(BEST === 'plain')('packed weights', () => {
     available.mockRestore();
   });
 
+  it('leaves types that are slower for one sequence to the engine, unless asked', async () => {
+    await using runtime = await open('q4_k', 'auto');
+    await answers(runtime, 1);
+    expect(kernelsOf(runtime)).toEqual(['plain']);
+  });
+
   it('leaves types without kernels to the engine', async () => {
     await using runtime = await open('f32');
     await answers(runtime, 1);
@@ -126,7 +132,7 @@ describe.skipIf(BEST === 'plain')('packed weights', () => {
       const { parentPort, workerData } = require('node:worker_threads');
       const addon = require(workerData.addon);
       addon
-        .loadModel({ path: workerData.model, useGpu: false, packsWeights: true, cancelled: new Int32Array(1) })
+        .loadModel({ path: workerData.model, useGpu: false, packs: 'all', cancelled: new Int32Array(1) })
         .then(({ products }) => parentPort.postMessage(products));`;
     await using runtime = await open('q8_0');
     await answers(runtime, 1);
@@ -147,7 +153,7 @@ describe.skipIf(BEST === 'plain')('packed weights', () => {
   it('refuses another value by name', async () => {
     await expect(createRuntime({ model: { path: 'x', products: 'fast' as 'auto' } })).rejects.toMatchObject({
       code: 'INVALID_REQUEST',
-      message: expect.stringContaining('products: expected one of "auto", "plain", got "fast"'),
+      message: expect.stringContaining('products: expected one of "auto", "batch", "plain", got "fast"'),
     });
   });
 });

@@ -38,7 +38,10 @@ function stateOf(home: string) {
   const [model] = fs.readdirSync(path.join(home, 'models'));
   const folder = path.join(home, 'models', model!);
   const checkpoints = path.join(folder, 'checkpoints');
-  const steps = fs.readdirSync(checkpoints).toSorted();
+  const steps = fs
+    .readdirSync(checkpoints)
+    .filter((name) => /^\d+$/.test(name)) // beside them lies the file with the newest number
+    .toSorted();
   const digest = (name: string) =>
     createHash('sha256')
       .update(fs.readFileSync(path.join(checkpoints, steps.at(-1)!, name)))

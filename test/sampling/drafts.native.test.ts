@@ -5,7 +5,7 @@ import type { SamplerPlanOptions } from '../../src/native/sampler.ts';
 import { chiSquareDeviation } from '../fakes/chi-square.ts';
 import { randomNumbers } from '../fakes/random-numbers.ts';
 import { ReferenceSampler } from '../fakes/reference-sampler.ts';
-import { nativeSampler } from '../fakes/sampling.ts';
+import { nativeSampler, wordOf } from '../fakes/sampling.ts';
 
 const SIZE = 40;
 const rows = new (loadAddon().RowSampler)(SIZE, 2);
@@ -54,7 +54,7 @@ const SETTINGS: readonly (readonly [string, SamplerPlanOptions])[] = [
   ['presence 1', { presencePenalty: 1 }],
   ['presence -1', { presencePenalty: -1 }],
   ['bias', { logitBiasIds: Int32Array.of(3, 9), logitBiasValues: Float32Array.of(4, -4) }],
-  ['bad words', { badWords: [Int32Array.of(5, 7), Int32Array.of(2)] }],
+  ['bad words', { badWords: [wordOf(5, 7), wordOf(2)] }],
   ['min_tokens', { minTokens: 3, stopIds: Int32Array.of(1, 8) }],
   ['allowed ids', { allowed: Uint32Array.of(0b10111111_11110101_10101010_11111110, 0b11) }],
   ['top_k and top_p', { topK: 9, topP: 0.8, temperature: 1.2 }],

@@ -209,7 +209,7 @@ it.each([
 ])('%s is refused', async (pointer, json) => {
   await expect(compileConstraint({ json }, vocabulary)).rejects.toMatchObject({
     code: 'UNSUPPORTED',
-    message: `${pointer}: uniqueItems cannot be enforced under a negation`,
+    message: `structured_outputs.json${pointer}: uniqueItems cannot be enforced under a negation`,
   });
 });
 
