@@ -115,7 +115,7 @@ describe.skipIf(BEST === 'plain')('packed weights', () => {
   });
 
   it('leaves types that are slower for one sequence to the engine, unless asked', async () => {
-    await using runtime = await open('q4_k', 'auto');
+    await using runtime = await open('q4_K', 'auto');
     await answers(runtime, 1);
     expect(kernelsOf(runtime)).toEqual(['plain']);
   });
