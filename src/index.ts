@@ -18,6 +18,7 @@ export type { HandlerOptions, Scope, Servable, Token } from './http/index.ts';
 export {
   type ConnectOptions,
   connect,
+  createFetch,
   createHandler,
   createPool,
   type Handler,

@@ -1,12 +1,12 @@
 /** Requests -> answers and training jobs of this process. Connects models, engines, answers, training and the store. */
 
-import type { ChatCompletionStream } from './answer/index.ts';
-import { answer } from './answer/index.ts';
+import { answer, type ChatCompletionStream, renderPrompt } from './answer/index.ts';
 import { LeaseScope, lease } from './common/index.ts';
 import { type EngineStats, sumStats } from './engine/index.ts';
 import { OnpolicyError } from './errors.ts';
+import { createFetch } from './http/index.ts';
 import { type MediaStats, sumMediaStats } from './media/index.ts';
-import { type FindRegistered, leaseModel, Models } from './models/index.ts';
+import { type FindRegistered, leaseModel, type ModelLease, Models } from './models/index.ts';
 import { loadAddon, type ProductKernels } from './native/index.ts';
 import {
   admitChatRequest,
@@ -16,6 +16,7 @@ import {
   checkTokenIds,
   checkVocabulary,
   fault,
+  type RenderedPrompt,
   splitAtDoor,
   type TrainingJobRequest,
   throwFaults,
@@ -68,6 +69,11 @@ export class Runtime implements Service {
   readonly runs: RunsResource;
   /** Training jobs, also those of earlier processes. */
   readonly trainingJobs: TrainingJobsResource;
+  /**
+   * Answers the clients of HTTP APIs in this process, in place of the global `fetch`: `new OpenAI({ fetch: runtime.fetch, baseURL,
+   * apiKey })`. It opens no port. Any base URL and any API key will do, as OpenAI's client ends its base URL with `/v1`.
+   */
+  readonly fetch: typeof globalThis.fetch = createFetch(this);
   readonly #options: CheckedOptions;
   readonly #models: Models;
   readonly #store: OpenStore;
@@ -85,6 +91,13 @@ export class Runtime implements Service {
       async function (request, options = {}) {
         this.#requireOpen();
         return await this.#answer(admitChatRequest(request, this.#options), options);
+      },
+    );
+    splitAtDoor<Runtime, Runtime['renderPrompt']>(
+      Runtime.prototype.renderPrompt,
+      async function (request, options = {}) {
+        this.#requireOpen();
+        return await this.#render(admitChatRequest(request, this.#options), options);
       },
     );
     splitAtDoor<Runtime, Runtime['train']>(Runtime.prototype.train, async function (request, options = {}) {
@@ -132,7 +145,7 @@ export class Runtime implements Service {
       store,
       settings: { ...options.training, gpu: options.gpu },
       onCheckpoint: async (modelId) => {
-        using _loaded = await leaseModel(this.#models, this.#find, modelId, undefined);
+        using _loaded = await this.#lease(modelId, undefined);
       },
     });
     this.trainingJobs = this.#training.jobs;
@@ -159,13 +172,27 @@ export class Runtime implements Service {
     request: ChatCompletionRequest,
     options: CallOptions = {},
   ): Promise<ChatCompletion | ChatCompletionStream> {
+    return await this.#answer(this.#check(request, options), options);
+  }
+
+  /**
+   * The prompt that a chat completion request would be answered from. Nothing is generated.
+   * @throws OnpolicyError as `createCompletion` does for the same request
+   */
+  async renderPrompt(request: ChatCompletionRequest, options: CallOptions = {}): Promise<RenderedPrompt> {
+    return await this.#render(this.#check(request, options), options);
+  }
+
+  #check(request: ChatCompletionRequest, options: CallOptions): ValidChatRequest {
     this.#requireOpen();
     checkCallOptions(options);
     const { scheduling, maxLogprobs, allowRequestTemplate } = this.#options;
-    return await this.#answer(
-      validateChatRequest(request, { scheduling, maxLogprobs, allowRequestTemplate }),
-      options,
-    );
+    return validateChatRequest(request, { scheduling, maxLogprobs, allowRequestTemplate });
+  }
+
+  async #render(valid: ValidChatRequest, { signal }: CallOptions): Promise<RenderedPrompt> {
+    using leased = await this.#lease(valid.model, signal);
+    return await renderPrompt(leased.model, valid);
   }
 
   async #answer(
@@ -176,7 +203,7 @@ export class Runtime implements Service {
       throw new OnpolicyError('ABORTED', 'the request was aborted', { cause: signal.reason });
     using leases = new LeaseScope();
     leases.add(this.#claimId(valid.request_id));
-    const leased = leases.add(await leaseModel(this.#models, this.#find, valid.model, signal));
+    const leased = leases.add(await this.#lease(valid.model, signal));
     checkVocabulary(valid, leased.model.tokenizer.vocabSize);
     this.#requireOpen();
     return await answer(
@@ -235,8 +262,8 @@ export class Runtime implements Service {
   ): Promise<number[]> {
     this.#requireOpen();
     const valid = validateTokenizeRequest(text, options);
-    const { tokenizer } = await this.#models.get(valid.model || null);
-    const ids = await tokenizer.encode(valid.text, {
+    using leased = await this.#lease(valid.model || null, undefined);
+    const ids = await leased.model.tokenizer.encode(valid.text, {
       addSpecial: valid.addSpecialTokens ?? false,
       parseSpecial: valid.parseSpecial ?? false,
     });
@@ -253,9 +280,17 @@ export class Runtime implements Service {
   ): Promise<string> {
     this.#requireOpen();
     const valid = validateDetokenizeRequest(ids, options);
-    const { tokenizer } = await this.#models.get(valid.model || null);
+    using leased = await this.#lease(valid.model || null, undefined);
+    const { tokenizer } = leased.model;
     checkTokenIds(valid.ids, tokenizer.vocabSize);
     return detokenize(tokenizer, valid.ids, valid.skipSpecialTokens ?? false);
+  }
+
+  /** Tokens of prompt and answer together at most, of a model. Loads it. */
+  async contextSize(model?: string | null): Promise<number> {
+    this.#requireOpen();
+    using leased = await this.#lease(model || null, undefined);
+    return leased.model.contextSize;
   }
 
   /**
@@ -307,6 +342,10 @@ export class Runtime implements Service {
   /** The same as {@link close}, for `await using`. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
+  }
+
+  #lease(reference: string | null, signal: AbortSignal | undefined): Promise<ModelLease> {
+    return leaseModel(this.#models, this.#find, reference, signal);
   }
 
   /** Reserves a request's id. */

@@ -24,6 +24,7 @@ const ORDER = [
   'models',
   'answer',
   'service.ts',
+  'wires',
   'http',
   'rollout',
   'rl',

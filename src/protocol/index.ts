@@ -30,4 +30,4 @@ export { tokenIdFaults } from './rules/vocabulary.ts';
 export { DRAFT_METHODS, MAX_DRAFTS } from './schemas/speculation.ts';
 export { checkSftRequest, validateLogRequest, validateTrainingJobRequest } from './trajectory-requests.ts';
 export type * from './valid-chat-request.ts';
-export { atTheDoor, type DoorOptions } from './validate.ts';
+export { atTheDoor, checkRequest, type DoorOptions } from './validate.ts';

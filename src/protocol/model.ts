@@ -1,15 +1,12 @@
 /** The doors for models and checkpoints: any input -> a valid request with its defaults, or one error that lists every fault. */
-import { fault, invalidRequest, throwFaults } from './faults.ts';
+import { fault, throwFaults } from './faults.ts';
 import type {
   CheckpointDeleteRequest,
   DetokenizeRequest,
-  JobListQuery,
-  ListQuery,
-  ModelCreateRequest,
   TokenizeRequest,
 } from './generated/request-types.ts';
 import type { TrainingJobStatus } from './resources.ts';
-import { atTheDoor, type DoorOptions, type RequestName, schemaFaults, unknownFields } from './validate.ts';
+import { atTheDoor, checkRequest, type DoorOptions } from './validate.ts';
 
 /** A valid request to create a model. */
 export type ValidModelCreateRequest = {
@@ -36,7 +33,7 @@ export function validateModelCreateRequest(
   input: unknown,
   options: DoorOptions = {},
 ): ValidModelCreateRequest {
-  const request = validated('ModelCreateRequest', input, options) as ModelCreateRequest;
+  const request = checkRequest('ModelCreateRequest', input, options);
   const { base_model, name, return_existing } = request;
   return { base_model, name: name ?? null, return_existing: return_existing ?? false };
 }
@@ -46,17 +43,17 @@ export function validateCheckpointDeleteRequest(
   input: unknown,
   options: DoorOptions = {},
 ): CheckpointDeleteRequest {
-  return validated('CheckpointDeleteRequest', input, options) as CheckpointDeleteRequest;
+  return checkRequest('CheckpointDeleteRequest', input, options);
 }
 
 /** Checks a text for the tokenizer, with its options. Throws `INVALID_REQUEST` with all faults. */
 export function validateTokenizeRequest(text: unknown, options: unknown = {}): TokenizeRequest {
-  return validated('TokenizeRequest', withArgument('text', text, options), {}) as TokenizeRequest;
+  return checkRequest('TokenizeRequest', withArgument('text', text, options), {});
 }
 
 /** Checks token ids for the tokenizer, with their options. Throws `INVALID_REQUEST` with all faults. */
 export function validateDetokenizeRequest(ids: unknown, options: unknown = {}): DetokenizeRequest {
-  return validated('DetokenizeRequest', withArgument('ids', ids, options), {}) as DetokenizeRequest;
+  return checkRequest('DetokenizeRequest', withArgument('ids', ids, options), {});
 }
 
 /** A method's first argument among its options. */
@@ -68,17 +65,13 @@ function withArgument(name: string, value: unknown, options: unknown): unknown {
 
 /** Checks which page of a list is wanted; nothing at all is the first page. Throws `INVALID_REQUEST` with all faults. */
 export function validateListQuery(input: unknown, options: DoorOptions = {}): ValidListQuery {
-  const { after, limit, order } = validated('ListQuery', input ?? {}, options) as ListQuery;
+  const { after, limit, order } = checkRequest('ListQuery', input ?? {}, options);
   return { after: after ?? null, limit: limit ?? 20, order: order ?? 'desc' };
 }
 
 /** Checks which page of the training jobs is wanted. Throws `INVALID_REQUEST` with all faults. */
 export function validateJobListQuery(input: unknown, options: DoorOptions = {}): ValidJobListQuery {
-  const { after, limit, order, model_id, status } = validated(
-    'JobListQuery',
-    input ?? {},
-    options,
-  ) as JobListQuery;
+  const { after, limit, order, model_id, status } = checkRequest('JobListQuery', input ?? {}, options);
   return {
     after: after ?? null,
     limit: limit ?? 20,
@@ -86,12 +79,4 @@ export function validateJobListQuery(input: unknown, options: DoorOptions = {}):
     model_id: model_id?.toLowerCase() ?? null,
     status: status ?? null,
   };
-}
-
-function validated(name: RequestName, input: unknown, options: DoorOptions): unknown {
-  return atTheDoor(input, () => {
-    const faults = schemaFaults(name, input, unknownFields(options), options.onDropped);
-    if (faults.count > 0) throw invalidRequest(faults);
-    return input;
-  });
 }

@@ -1,16 +1,19 @@
 /** Any input -> the faults that its schema finds. The only file that meets the compiled validators. */
 import { distance } from 'fastest-levenshtein';
 import { messageOf, OnpolicyError } from '../errors.ts';
-import { closestName, type Faults, pathWords, type SchemaError, toFaults } from './faults.ts';
+import { closestName, type Faults, invalidRequest, pathWords, type SchemaError, toFaults } from './faults.ts';
+import type * as types from './generated/request-types.ts';
 import {
   ChatCompletionRequest,
   CheckpointDeleteRequest,
+  DetokenizeBody,
   DetokenizeRequest,
   JobListQuery,
   ListQuery,
   LogRequest,
   ModelCreateRequest,
   SftRequest,
+  TokenizeBody,
   TokenizeRequest,
   TrainingJobRequest,
 } from './generated/validators.ts';
@@ -20,12 +23,14 @@ type Validator = ((input: unknown) => boolean) & { errors?: readonly SchemaError
 const validators = {
   ChatCompletionRequest,
   CheckpointDeleteRequest,
+  DetokenizeBody,
   DetokenizeRequest,
   JobListQuery,
   ListQuery,
   LogRequest,
   ModelCreateRequest,
   SftRequest,
+  TokenizeBody,
   TokenizeRequest,
   TrainingJobRequest,
 };
@@ -50,6 +55,34 @@ const ALWAYS_STRICT = '/logits_processors/';
 
 /** What happens to unknown fields. `drop` deletes them from an input without faults. */
 export type UnknownFields = 'fault' | 'ignore' | 'drop';
+
+/** The types of requests that have no rules beside their schema, by name. */
+type Requests = {
+  readonly CheckpointDeleteRequest: types.CheckpointDeleteRequest;
+  readonly DetokenizeBody: types.DetokenizeBody;
+  readonly DetokenizeRequest: types.DetokenizeRequest;
+  readonly JobListQuery: types.JobListQuery;
+  readonly ListQuery: types.ListQuery;
+  readonly ModelCreateRequest: types.ModelCreateRequest;
+  readonly TokenizeBody: types.TokenizeBody;
+  readonly TokenizeRequest: types.TokenizeRequest;
+};
+
+/**
+ * Checks an input that has no rules beside its schema.
+ * @throws OnpolicyError `INVALID_REQUEST` with all faults
+ */
+export function checkRequest<Name extends keyof Requests>(
+  name: Name,
+  input: unknown,
+  options: DoorOptions,
+): Requests[Name] {
+  return atTheDoor(input, () => {
+    const faults = schemaFaults(name, input, unknownFields(options), options.onDropped);
+    if (faults.count > 0) throw invalidRequest(faults);
+    return input as Requests[Name];
+  });
+}
 
 /** Checks an input against its schema. */
 export function schemaFaults(

@@ -1,6 +1,6 @@
 /** A rollout's requests, by any client -> one trajectory with the ids and log-probabilities that were sampled. */
 import { OnpolicyError } from '../errors.ts';
-import { createHandler } from '../http/index.ts';
+import { createFetch } from '../http/index.ts';
 import type { JsonObject, Trajectory } from '../protocol/index.ts';
 import type { Completions } from '../service.ts';
 import type { Exchange } from './exchange.ts';
@@ -70,17 +70,7 @@ export class Recorder {
         };
       },
     });
-    const handler = createHandler(this.service, {
-      allowAnonymous: true,
-      models: [model],
-      corsOrigins: ['*'],
-    });
-    this.fetch = async (input, init) => {
-      const request = new Request(input, init);
-      const response = await handler(request);
-      request.signal.throwIfAborted();
-      return response;
-    };
+    this.fetch = createFetch(this.service, { models: [model] });
   }
 
   /**

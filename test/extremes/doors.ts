@@ -4,6 +4,7 @@ import { connect, createHandler, createPool } from '../../src/http/index.ts';
 import {
   checkCallOptions,
   checkChatRequest,
+  checkRequest,
   validateChatRequest,
   validateCheckpointDeleteRequest,
   validateDetokenizeRequest,
@@ -81,6 +82,18 @@ export const DOORS: readonly Door[] = [
       const { ids, ...options } = input as { ids: unknown };
       return validateDetokenizeRequest(ids, options);
     },
+  },
+  {
+    name: 'tokenize over HTTP',
+    form: forms.TOKENIZE_BODY,
+    check: (input) => checkRequest('TokenizeBody', input, WIRE),
+    isWire: true,
+  },
+  {
+    name: 'detokenize over HTTP',
+    form: forms.DETOKENIZE_BODY,
+    check: (input) => checkRequest('DetokenizeBody', input, WIRE),
+    isWire: true,
   },
   { name: 'options of a call', form: forms.CALL, check: checkCallOptions },
   { name: 'options of a runtime', form: forms.RUNTIME, check: (input) => checkOptions(input as never) },

@@ -184,6 +184,15 @@ export const DETOKENIZE: Form = {
   bases: [{ ids: [1, 2], model: null, skipSpecialTokens: true }],
 };
 
+export const TOKENIZE_BODY: Form = {
+  fields: fieldsOf('TokenizeBody'),
+  bases: [{ prompt: 'a', model: null, add_special_tokens: true, return_token_strs: true }],
+};
+export const DETOKENIZE_BODY: Form = {
+  fields: fieldsOf('DetokenizeBody'),
+  bases: [{ tokens: [1, 2], model: null }],
+};
+
 /** Options of one call. */
 export const CALL: Form = { fields: ['signal', 'traceId'], bases: [{ traceId: 'a' }] };
 

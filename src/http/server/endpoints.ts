@@ -2,11 +2,6 @@
 import { OnpolicyError } from '../../errors.ts';
 import {
   afterDoor,
-  type ChatCompletionRequest,
-  checkChatRequest,
-  type DoorOptions,
-  isTraceId,
-  type Model,
   validateCheckpointDeleteRequest,
   validateJobListQuery,
   validateListQuery,
@@ -15,36 +10,15 @@ import {
   validateTrainingJobRequest,
 } from '../../protocol/index.ts';
 import type { Service } from '../../service.ts';
-import { allows } from './auth.ts';
 import { readJson } from './body.ts';
-import { type Outcome, toEventStream } from './event-stream.ts';
-import type { HandlerSettings, Scope, Servable } from './handler-options.ts';
-import type { RequestMetrics } from './metrics.ts';
-import { renameOldFields } from './old-names.ts';
+import { createCompletion, renderPrompt } from './chat-endpoints.ts';
+import { type EndpointHandler, type RequestContext, tooMany, unsupported } from './context.ts';
+import type { HandlerSettings } from './handler-options.ts';
+import { servedModels } from './model-access.ts';
 import type { EndpointName } from './routes.ts';
-import { json, type WireRequest, type WireResponse } from './wire.ts';
-
-/** One request with all that an endpoint needs to answer it. */
-export type RequestContext = {
-  readonly request: WireRequest;
-  /** How bodies are checked. Only the endpoint holds a body: its unknown fields are deleted. */
-  readonly door: DoorOptions;
-  /** The segment at `{id}` in the path. */
-  readonly id: string;
-  readonly scopes: readonly Scope[];
-  /** Says the id of the request, once its body has one. */
-  readonly setRequestId: (id: string) => void;
-  /** Its signal fires when the client disconnects, time is up or the server stops. Its id is the client's own or random. */
-  readonly call: { readonly signal: AbortSignal; readonly traceId: string };
-  readonly service: Servable;
-  readonly settings: HandlerSettings;
-  readonly metrics: RequestMetrics;
-  readonly toError: (error: unknown) => OnpolicyError;
-  /** Marks the response as a stream. The function that it returns must be called at the end of the stream. */
-  readonly beginStream: () => (outcome: Outcome) => void;
-};
-
-type EndpointHandler = (context: RequestContext) => Promise<WireResponse>;
+import { detokenize, tokenize } from './token-endpoints.ts';
+import { packageVersion } from './version.ts';
+import { json } from './wire.ts';
 
 /** The endpoints by name. */
 export const endpointHandlers: Readonly<Record<EndpointName, EndpointHandler>> = {
@@ -54,7 +28,11 @@ export const endpointHandlers: Readonly<Record<EndpointName, EndpointHandler>> =
     headers: { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' },
     body: metrics.toText(service.stats?.() ?? null),
   }),
+  version: async () => json({ version: packageVersion() }),
   createCompletion,
+  renderPrompt,
+  tokenize,
+  detokenize,
   listServedModels: async (context) => json({ object: 'list', data: await servedModels(context) }),
   retrieveServedModel: async (context) => {
     const found = (await servedModels(context)).find(({ id }) => id === context.id);
@@ -115,61 +93,6 @@ export const endpointHandlers: Readonly<Record<EndpointName, EndpointHandler>> =
     json(await preview(context, 'trainingJobs').cancel(context.id, context.call)),
 };
 
-async function createCompletion(context: RequestContext): Promise<WireResponse> {
-  const { request, settings, scopes, call, service, setRequestId, door } = context;
-  const body = (await readJson(request, settings)) as ChatCompletionRequest;
-  renameOldFields(body);
-  const count = Array.isArray(body?.messages) ? body.messages.length : 0;
-  if (count > settings.maxMessages) throw tooMany('messages', count, settings.maxMessages);
-  const { maxLogprobs, maxChoices } = settings;
-  const checked = checkChatRequest(body, { ...door, maxLogprobs, maxChoices, scheduling: 'priority' });
-  const { model, request_id } = checked;
-  if (isTraceId(request_id)) setRequestId(request_id);
-  if (model && namesFile(model) && !namedModels(context).includes(model) && !allows(scopes, ['admin']))
-    throw new OnpolicyError('FORBIDDEN', 'model: this token does not allow to name files and downloads', {
-      param: 'model',
-    });
-  const answer = await afterDoor(service.createCompletion).call(service, checked, call);
-  if (!(Symbol.asyncIterator in answer)) return json(answer);
-  const onEnd = context.beginStream();
-  return {
-    status: 200,
-    headers: {
-      'content-type': 'text/event-stream; charset=utf-8',
-      'cache-control': 'no-cache',
-      'x-accel-buffering': 'no',
-    },
-    body: toEventStream(answer, { signal: call.signal, toError: context.toError, onEnd }),
-  };
-}
-
-/** Models with a name: those of the service, then those of the option `models`. */
-function namedModels({ service, settings }: Pick<RequestContext, 'service' | 'settings'>): string[] {
-  return [...new Set([...(service.servedModels?.() ?? []), ...settings.models])];
-}
-
-/** Models that completions can name: those with a name, then the registered ones. */
-async function servedModels(context: RequestContext): Promise<{ id: string }[]> {
-  const { service, call } = context;
-  const named = namedModels(context).map((id) => ({ id, object: 'model', created: 0, owned_by: 'onpolicy' }));
-  const registered: Model[] = [];
-  for (let after: string | null = null; service.models; ) {
-    const page = await service.models.list({ order: 'asc', limit: 100, after }, call);
-    registered.push(...page.data);
-    if (!page.has_more || page.last_id === null) break;
-    after = page.last_id;
-  }
-  return [
-    ...named,
-    ...registered.map(({ id, name, created }) => ({
-      id: name ?? id,
-      object: 'model',
-      created,
-      owned_by: 'onpolicy',
-    })),
-  ];
-}
-
 /** A resource of the service. Throws `UNSUPPORTED` if the service only answers completions. */
 function preview<Name extends 'models' | 'checkpoints' | 'trainingJobs'>(
   { service }: RequestContext,
@@ -178,10 +101,6 @@ function preview<Name extends 'models' | 'checkpoints' | 'trainingJobs'>(
   const resource = service[name] as Service[Name] | undefined;
   if (!resource) throw unsupported('models that are trained');
   return resource;
-}
-
-function unsupported(what: string): OnpolicyError {
-  return new OnpolicyError('UNSUPPORTED', `this server does not serve ${what}`);
 }
 
 function listQuery(context: RequestContext): ReturnType<typeof validateListQuery> {
@@ -199,11 +118,6 @@ function queryOf({ request }: RequestContext): object {
   return { ...query, ...(limit === undefined ? {} : { limit: count }) };
 }
 
-/** Whether it is a path or a download, not the name of a model. */
-function namesFile(model: string): boolean {
-  return /[/\\:]|\.gguf$/i.test(model);
-}
-
 function limitTrajectories(body: unknown, { maxTrajectories }: HandlerSettings): void {
   const { trajectory_groups: groups } = (body ?? {}) as { trajectory_groups?: unknown };
   if (!Array.isArray(groups)) return;
@@ -213,8 +127,4 @@ function limitTrajectories(body: unknown, { maxTrajectories }: HandlerSettings):
     count += Array.isArray(trajectories) ? trajectories.length : 0;
   }
   if (count > maxTrajectories) throw tooMany('trajectories', count, maxTrajectories);
-}
-
-function tooMany(what: string, count: number, most: number): OnpolicyError {
-  return new OnpolicyError('TOO_LARGE', `${what}: expected at most ${most}, got ${count}`);
 }

@@ -1,7 +1,8 @@
 /** What a caller gives to `createHandler` -> checked options with their defaults filled in. */
 
 import type { EngineStats } from '../../engine/index.ts';
-import type { Completions, Service } from '../../service.ts';
+import type { ChatCompletionRequest, RenderedPrompt } from '../../protocol/index.ts';
+import type { CallOptions, Completions, Service } from '../../service.ts';
 import { COUNT, COUNT_OR_NULL, checkOptions, FUNCTION, type OptionCheck, TEXT_LIST } from '../options.ts';
 
 /** What a token allows: completions, training, reading what is stored, or everything (`admin`), deletion included. */
@@ -24,6 +25,17 @@ export type Servable = Completions &
     servedModels?(): readonly string[];
     /** Whether a reference is such a name, a model file that exists, or the URI of one. */
     hasModel?(reference: string): boolean;
+    /** The prompt that a request would be answered from. */
+    renderPrompt?(request: ChatCompletionRequest, options?: CallOptions): Promise<RenderedPrompt>;
+    /** The token ids of a text. */
+    tokenize?(
+      text: string,
+      options?: { model?: string; addSpecialTokens?: boolean; parseSpecial?: boolean },
+    ): Promise<readonly number[]>;
+    /** The text of token ids. */
+    detokenize?(ids: readonly number[], options?: { model?: string }): Promise<string>;
+    /** Tokens of prompt and answer together at most, of a model. */
+    contextSize?(model?: string | null): Promise<number>;
     /** Numbers for `GET /metrics`. */
     stats?(): EngineStats;
   };

@@ -5,8 +5,9 @@ import { type DoorOptions, isTraceId } from '../../protocol/index.ts';
 import { wrongOption } from '../options.ts';
 import { limitTime } from '../time-limits.ts';
 import { type Authorizer, allows, createAuthorizer } from './auth.ts';
+import type { RequestContext } from './context.ts';
 import { corsHeaders, preflight } from './cors.ts';
-import { endpointHandlers, type RequestContext } from './endpoints.ts';
+import { endpointHandlers } from './endpoints.ts';
 import {
   checkHandlerOptions,
   type HandlerOptions,

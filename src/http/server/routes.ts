@@ -7,7 +7,11 @@ import type { Scope } from './handler-options.ts';
 export type EndpointName =
   | 'health'
   | 'metrics'
+  | 'version'
   | 'createCompletion'
+  | 'renderPrompt'
+  | 'tokenize'
+  | 'detokenize'
   | 'listServedModels'
   | 'retrieveServedModel'
   | 'createModel'
@@ -42,7 +46,11 @@ const PREVIEW = '/v1/preview/';
 const ROWS: readonly Row[] = [
   ['health', 'GET', '/health', null],
   ['metrics', 'GET', '/metrics', ['read']],
+  ['version', 'GET', '/version', null],
   ['createCompletion', 'POST', '/v1/chat/completions', ['complete']],
+  ['renderPrompt', 'POST', '/v1/chat/completions/render', ['complete']],
+  ['tokenize', 'POST', '/tokenize', ['complete']],
+  ['detokenize', 'POST', '/detokenize', ['complete']],
   ['listServedModels', 'GET', '/v1/models', ['complete', 'read']],
   ['retrieveServedModel', 'GET', '/v1/models/{id}', ['complete', 'read']],
   ['createModel', 'POST', '/v1/preview/models', ['train']],

@@ -5,6 +5,7 @@ import { modelDefinitions } from './model.ts';
 import type { Definitions } from './schema.ts';
 import { speculationDefinitions } from './speculation.ts';
 import { structuredDefinitions } from './structured-outputs.ts';
+import { tokenizerDefinitions } from './tokenizer.ts';
 import { toolDefinitions } from './tool.ts';
 import { trainingJobDefinitions } from './training-job.ts';
 import { trajectoryDefinitions } from './trajectory.ts';
@@ -19,6 +20,7 @@ export const definitions: Definitions = {
   ...trainingJobDefinitions,
   ...trajectoryDefinitions,
   ...modelDefinitions,
+  ...tokenizerDefinitions,
 };
 
 /** Definitions that get a compiled validator. */
@@ -31,6 +33,8 @@ export const validated = [
   'CheckpointDeleteRequest',
   'TokenizeRequest',
   'DetokenizeRequest',
+  'TokenizeBody',
+  'DetokenizeBody',
   'ListQuery',
   'JobListQuery',
 ] as const;

@@ -1,0 +1,45 @@
+/** A chat completion request -> its answer, its stream, or the prompt that it would be answered from. */
+import {
+  afterDoor,
+  type ChatCompletionRequest,
+  type Checked,
+  checkChatRequest,
+  isTraceId,
+} from '../../protocol/index.ts';
+import { readJson } from './body.ts';
+import { type RequestContext, tooMany, unsupported } from './context.ts';
+import { requireModel } from './model-access.ts';
+import { renameOldFields } from './old-names.ts';
+import { eventStreamResponse } from './stream-response.ts';
+import { json, type WireResponse } from './wire.ts';
+
+/** `POST /v1/chat/completions`. */
+export async function createCompletion(context: RequestContext): Promise<WireResponse> {
+  const { call, service } = context;
+  const checked = checkChatBody(await readJson(context.request, context.settings), context);
+  const answer = await afterDoor(service.createCompletion).call(service, checked, call);
+  return Symbol.asyncIterator in answer ? eventStreamResponse(answer, context) : json(answer);
+}
+
+/** `POST /v1/chat/completions/render`. */
+export async function renderPrompt(context: RequestContext): Promise<WireResponse> {
+  const { call, service } = context;
+  const checked = checkChatBody(await readJson(context.request, context.settings), context);
+  if (!service.renderPrompt) throw unsupported('prompts');
+  return json(await afterDoor(service.renderPrompt).call(service, checked, call));
+}
+
+/** Checks a body, and that its token may use its model. */
+export function checkChatBody(body: unknown, context: RequestContext): Checked<ChatCompletionRequest> {
+  const { settings, door } = context;
+  renameOldFields(body);
+  const { messages } = (body ?? {}) as { messages?: unknown };
+  const count = Array.isArray(messages) ? messages.length : 0;
+  if (count > settings.maxMessages) throw tooMany('messages', count, settings.maxMessages);
+  const { maxLogprobs, maxChoices } = settings;
+  const checked = checkChatRequest(body, { ...door, maxLogprobs, maxChoices, scheduling: 'priority' });
+  const { model, request_id } = checked;
+  if (isTraceId(request_id)) context.setRequestId(request_id);
+  requireModel(context, model);
+  return checked;
+}

@@ -1,0 +1,40 @@
+/** One request with all that an endpoint needs to answer it. */
+import { OnpolicyError } from '../../errors.ts';
+import type { DoorOptions } from '../../protocol/index.ts';
+import type { Outcome } from './event-stream.ts';
+import type { HandlerSettings, Scope, Servable } from './handler-options.ts';
+import type { RequestMetrics } from './metrics.ts';
+import type { WireRequest, WireResponse } from './wire.ts';
+
+/** The request, its caller's rights, and what runs for it. */
+export type RequestContext = {
+  readonly request: WireRequest;
+  /** How bodies are checked. Only the endpoint holds a body: its unknown fields are deleted. */
+  readonly door: DoorOptions;
+  /** The segment at `{id}` in the path. */
+  readonly id: string;
+  readonly scopes: readonly Scope[];
+  /** Says the id of the request, once its body has one. */
+  readonly setRequestId: (id: string) => void;
+  /** Its signal fires when the client disconnects, time is up or the server stops. Its id is the client's own or random. */
+  readonly call: { readonly signal: AbortSignal; readonly traceId: string };
+  readonly service: Servable;
+  readonly settings: HandlerSettings;
+  readonly metrics: RequestMetrics;
+  readonly toError: (error: unknown) => OnpolicyError;
+  /** Marks the response as a stream. The function that it returns must be called at the end of the stream. */
+  readonly beginStream: () => (outcome: Outcome) => void;
+};
+
+/** Answers the requests of one endpoint. */
+export type EndpointHandler = (context: RequestContext) => Promise<WireResponse>;
+
+/** The error of a service that lacks what an endpoint needs. */
+export function unsupported(what: string): OnpolicyError {
+  return new OnpolicyError('UNSUPPORTED', `this server does not serve ${what}`);
+}
+
+/** The error of a body with too many of something. */
+export function tooMany(what: string, count: number, most: number): OnpolicyError {
+  return new OnpolicyError('TOO_LARGE', `${what}: expected at most ${most}, got ${count}`);
+}

@@ -1,0 +1,32 @@
+/** A service -> a `fetch` that it answers in this process. Clients of HTTP APIs then need no port. */
+import { createHandler } from './handler.ts';
+import type { HandlerOptions, Servable } from './handler-options.ts';
+
+/** The caller shares the service's process: a server's limits on its clients are not for it. */
+const IN_PROCESS: HandlerOptions = {
+  allowAnonymous: true,
+  corsOrigins: ['*'],
+  maxLogprobs: null,
+  maxBodyBytes: Number.MAX_SAFE_INTEGER,
+  maxChoices: Number.MAX_SAFE_INTEGER,
+  maxMessages: Number.MAX_SAFE_INTEGER,
+  maxTrajectories: Number.MAX_SAFE_INTEGER,
+};
+
+/**
+ * Makes a `fetch` for the clients of OpenAI's and Anthropic's APIs, in place of the global one: `new OpenAI({ fetch, baseURL,
+ * apiKey })`. It opens no port. Any base URL and any API key will do, as OpenAI's client ends its base URL with `/v1`.
+ * `runtime.fetch` is the same for a runtime. Without options there are no limits but those of the service.
+ * @throws OnpolicyError `INVALID_REQUEST` for wrong options
+ */
+export function createFetch(service: Servable, options: HandlerOptions = {}): typeof globalThis.fetch {
+  const handler = createHandler(service, { ...IN_PROCESS, ...options });
+  return async (input, init) => {
+    const request = new Request(input, init);
+    const { signal } = request;
+    const response = await handler(request);
+    signal.throwIfAborted();
+    if (!response.body) return response;
+    return new Response(response.body.pipeThrough(new TransformStream(), { signal }), response);
+  };
+}

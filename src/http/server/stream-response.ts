@@ -1,0 +1,21 @@
+/** The chunks of an answer -> the response that streams them. */
+import type { ChatCompletionStream } from '../../answer/index.ts';
+import type { RequestContext } from './context.ts';
+import { toEventStream } from './event-stream.ts';
+import type { WireResponse } from './wire.ts';
+
+/** The response that streams the chunks of an answer. */
+export function eventStreamResponse(
+  chunks: ChatCompletionStream,
+  { call, toError, beginStream }: RequestContext,
+): WireResponse {
+  return {
+    status: 200,
+    headers: {
+      'content-type': 'text/event-stream; charset=utf-8',
+      'cache-control': 'no-cache',
+      'x-accel-buffering': 'no',
+    },
+    body: toEventStream(chunks, { signal: call.signal, toError, onEnd: beginStream() }),
+  };
+}
