@@ -1,4 +1,4 @@
-// native/*/*.cc -> build/units/*.cc, each of which includes a few sources of one folder; prints the units for binding.gyp.
+// native/*/*.cc -> build/units/*.cc, each of which includes some sources; prints the units for binding.gyp.
 // Most of the compiler's time goes into headers, which a unit reads once. A new source or folder needs no entry anywhere.
 const fs = require('node:fs');
 const path = require('node:path');
@@ -11,29 +11,36 @@ const isKernel = (source) => /\/kernels-|-product\.cc$/.test(source);
 const units = path.join(__dirname, 'build', 'units');
 fs.mkdirSync(units, { recursive: true });
 
-const made = folders().flatMap(unitsOf).map(write);
+const made = unitsOf(sources()).map(write);
 for (const name of fs.readdirSync(units))
   if (!made.some((unit) => unit.name === name)) fs.rmSync(path.join(units, name));
 // The longest first, so that all cores end at about the same time.
 for (const { name } of made.sort((a, b) => b.size - a.size)) process.stdout.write(`build/units/${name}\n`);
 
-function folders() {
+/** -> lists of sources by folder. */
+function sources() {
   const entries = fs.readdirSync(__dirname, { withFileTypes: true });
   return entries
     .filter((entry) => entry.isDirectory() && !['build', 'include', 'decoder'].includes(entry.name))
-    .map(({ name }) => name);
+    .map(({ name: folder }) => {
+      const names = fs.readdirSync(path.join(__dirname, folder)).sort();
+      return names.filter((name) => name.endsWith('.cc')).map((name) => `${folder}/${name}`);
+    });
 }
 
-/** -> lists of sources, of about the same number each. */
-function unitsOf(folder) {
-  const names = fs.readdirSync(path.join(__dirname, folder)).sort();
-  const sources = names.filter((name) => name.endsWith('.cc')).map((name) => `${folder}/${name}`);
-  const kernels = sources.filter(isKernel);
-  const others = sources.filter((source) => !isKernel(source));
-  const count = Math.ceil(others.length / MAX_SOURCES);
-  const part = (i) =>
-    others.slice(Math.round((i * others.length) / count), Math.round(((i + 1) * others.length) / count));
-  return [...kernels.map((source) => [source]), ...Array.from({ length: count }, (_, i) => part(i))];
+/** -> lists of sources. Folders stay whole if they fit into a unit, and neighbours share one. */
+function unitsOf(folders) {
+  const kernels = folders.flat().filter(isKernel);
+  const list = [];
+  for (const folder of folders) {
+    const others = folder.filter((source) => !isKernel(source));
+    for (let i = 0; i < others.length; i += MAX_SOURCES) {
+      const part = others.slice(i, i + MAX_SOURCES);
+      if (list.length > 0 && list.at(-1).length + part.length <= MAX_SOURCES) list.at(-1).push(...part);
+      else list.push(part);
+    }
+  }
+  return [...kernels.map((source) => [source]), ...list];
 }
 
 /** A unit that is as it was keeps its time, so that make does not compile it again. */

@@ -74,17 +74,6 @@ Napi::Value DecodeMediaAsync(const Napi::CallbackInfo& info) {
       });
 }
 
-// rawImage(rgb: Uint8Array, width, height) -> handle
-Napi::Value RawImage(const Napi::CallbackInfo& info) {
-  auto media = std::make_shared<Media>();
-  media->width = ReadInteger<uint32_t>(info[1], "width", 1, 1 << 16);
-  media->height = ReadInteger<uint32_t>(info[2], "height", 1, 1 << 16);
-  media->rgb = ReadVector<uint8_t>(info[0], "rgb");
-  Check(info.Env(), media->rgb.size() == 3ull * media->width * media->height, "rgb: expected three bytes a pixel");
-  const size_t bytes = media->rgb.size();
-  return ToHandle<std::shared_ptr<const Media>>(info.Env(), std::move(media), bytes);
-}
-
 Napi::Value ToChunks(Napi::Env env, const std::vector<MediaChunk>& chunks) {
   Napi::Array list = Napi::Array::New(env, chunks.size());
   for (size_t i = 0; i < chunks.size(); ++i) {
@@ -225,7 +214,6 @@ void RegisterMedia(Napi::Env env, Napi::Object exports) {
   Environment::Of(env).AddClass("Projector", JsProjector::Define(env));
   exports.Set("openDecoder", Napi::Function::New(env, OpenDecoderAsync));
   exports.Set("decodeMedia", Napi::Function::New(env, DecodeMediaAsync));
-  exports.Set("rawImage", Napi::Function::New(env, RawImage));
   exports.Set("openProjector", Napi::Function::New(env, OpenProjectorAsync));
 }
 

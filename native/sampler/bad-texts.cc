@@ -24,6 +24,7 @@ BadTexts::BadTexts(std::shared_ptr<const TokenTexts> tokens, std::vector<std::st
   std::sort(texts.begin(), texts.end());
   texts.erase(std::unique(texts.begin(), texts.end()), texts.end());
   for (const std::string& text : texts) Add(text);
+  for (const auto& [byte, next] : nodes_[0].next) first_[byte] = next;
   Link();
   for (int32_t token = 0; token < static_cast<int32_t>(tokens_->size()); ++token) {
     uint32_t state = 0;
@@ -64,10 +65,9 @@ void BadTexts::Link() {
 }
 
 uint32_t BadTexts::Next(uint32_t state, uint8_t byte) const {
-  for (;; state = nodes_[state].shorter) {
+  for (; state != 0; state = nodes_[state].shorter)
     if (const auto found = nodes_[state].next.find(byte); found != nodes_[state].next.end()) return found->second;
-    if (state == 0) return 0;
-  }
+  return first_[byte];
 }
 
 uint32_t BadTexts::After(uint32_t state, int32_t token) const {

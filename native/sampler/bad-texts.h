@@ -1,6 +1,7 @@
 // Texts that an output must not hold -> at each step, the tokens that would complete one. How a text is spelled in tokens
 // does not matter: an Aho-Corasick automaton follows the bytes of the output.
 #pragma once
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -71,6 +72,7 @@ class BadTexts {
 
   std::shared_ptr<const TokenTexts> tokens_;
   std::vector<Node> nodes_;
+  std::array<uint32_t, 256> first_{};  // by byte: the node behind state 0, where most bytes of a vocabulary are read
   std::vector<int32_t> always_;
 };
 

@@ -45,20 +45,23 @@ export class DraftControl {
 
   /** Sets the limits of all sequences of a plan: how many drafts they check in the step after it. */
   plan({ entries }: Plan): void {
-    const sequences = entries.flatMap(({ samples }) => samples);
     const gains: { readonly sequence: Sequence; readonly gain: number }[] = [];
-    for (const sequence of sequences) {
-      const { speculation } = sequence;
-      if (!speculation) continue;
-      speculation.limit = 0;
-      if (speculation.isPaused || speculation.rate < LEAST_RATE) continue;
-      const most = Math.min(speculation.maxTokens, sequence.outputsLeft - 2);
-      for (let i = 0, gain = speculation.rate; i < most; i++, gain *= speculation.rate)
-        gains.push({ sequence, gain });
+    let rows = 0;
+    for (const { samples } of entries) {
+      rows += samples.length;
+      for (const sequence of samples) {
+        const { speculation } = sequence;
+        if (!speculation) continue;
+        speculation.limit = 0;
+        if (speculation.isPaused || speculation.rate < LEAST_RATE) continue;
+        const most = Math.min(speculation.maxTokens, sequence.outputsLeft - 2);
+        for (let i = 0, gain = speculation.rate; i < most; i++, gain *= speculation.rate)
+          gains.push({ sequence, gain });
+      }
     }
     if (gains.length === 0) return;
     gains.sort((a, b) => b.gain - a.gain);
-    const count = this.#bestCount(sequences.length, gains);
+    const count = this.#bestCount(rows, gains);
     for (const { sequence } of gains.slice(0, count)) sequence.speculation!.limit += 1;
   }
 

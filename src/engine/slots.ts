@@ -149,12 +149,18 @@ export class Slots {
     this.#ledger.append(slot, count);
   }
 
-  /** How many of `wanted` further cells a running sequence can have, when every other one still finds one for its next token. */
+  /**
+   * How many of `wanted` further cells a running sequence can have and lose again, when every other one still finds one for
+   * its next token.
+   */
   roomBehind({ slot }: Sequence, wanted: number): number {
-    const { kvTokens, slotCount, isKvUnified } = this.#limits;
-    if (!isKvUnified) return Math.min(wanted, Math.floor(kvTokens / slotCount) - this.#ledger.lengthOf(slot));
-    this.makeRoom(wanted + this.#running.size);
-    return Math.min(wanted, this.#ledger.free - this.#running.size);
+    const { kvTokens, slotCount, isKvUnified, windowTokens } = this.#limits;
+    const stored = this.#ledger.lengthOf(slot);
+    const inWindow = windowTokens === 0 ? wanted : Math.min(wanted, windowTokens - 1 - stored);
+    if (inWindow <= 0) return 0;
+    if (!isKvUnified) return Math.min(inWindow, Math.floor(kvTokens / slotCount) - stored);
+    this.makeRoom(inWindow + this.#running.size);
+    return Math.min(inWindow, this.#ledger.free - this.#running.size);
   }
 
   /** Whether a running sequence has cells for tokens that are not computed yet. */

@@ -7,11 +7,13 @@ import type { GroupMedia, Sequence } from './sequence.ts';
 
 /** Lays a plan out in the arrays that the backend takes. */
 export function toStep({ adapter, entries, edits, isSteady }: Plan): Step {
-  const total = entries.reduce((tokens, { count, drafts }) => tokens + count + drafts.length, 0);
-  const sampled = entries.flatMap(({ samples, drafts }) => [
-    ...samples,
-    ...Array.from(drafts, () => samples[0]!),
-  ]);
+  let total = 0;
+  const sampled: Sequence[] = [];
+  for (const { count, samples, drafts } of entries) {
+    total += count + drafts.length;
+    sampled.push(...samples);
+    for (let i = 0; i < drafts.length; i++) sampled.push(samples[0]!);
+  }
   const step = {
     adapter,
     memoryEdits: Int32Array.from(edits),

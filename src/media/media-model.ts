@@ -96,7 +96,8 @@ export class MediaModel {
     if (sense === null || !(sense === 'image' ? this.sees : this.hears)) throw refuse(part, this);
     const source = await readSource(part, this.#limits);
     const { handle } = await this.#toMedia(source);
-    return { handle, digest: createHash('sha256').update(source.kind).update(source.bytes).digest('hex') };
+    const digest = Buffer.from(await crypto.subtle.digest('SHA-256', source.bytes)).toString('hex');
+    return { handle, digest: `${source.kind} ${digest}` };
   }
 
   async #toMedia({ kind, bytes, path }: MediaSource): Promise<{ handle: Handle }> {

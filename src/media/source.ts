@@ -51,7 +51,7 @@ async function bytesOf(
 ): Promise<Uint8Array> {
   if (value instanceof Uint8Array) {
     checkSize(value.length, where, limits);
-    return value;
+    return value.slice(); // the caller may go on to change them
   }
   if (typeof value !== 'string') throw wrong(where, 'expected a data: URI or bytes');
   if (value.startsWith('data:')) return fromDataUri(value, where, limits);

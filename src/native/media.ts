@@ -49,8 +49,6 @@ export type MediaAddon = {
     timeMs: number; // at most
     sampleRate: number;
   }): Promise<NativeMedia>;
-  /** Pixels as they are: (height, width, 3). */
-  rawImage(rgb: Uint8Array, width: number, height: number): Handle;
   openProjector(
     model: NativeModel,
     options: {

@@ -280,6 +280,18 @@ describe('slots', () => {
     expect(run.slots.takeEdits()).toEqual([]); // each once
   });
 
+  it.each<[string, Partial<SlotLimits>, expected: number]>([
+    ['as many as wanted', {}, 4],
+    ['what is left of the pool', { kvTokens: 13 }, 2],
+    ['what is left of its own cells', { isKvUnified: false, kvTokens: 12, slotCount: 1 }, 2],
+    ['none that would push others out of the window', { windowTokens: 12 }, 1],
+    ['none once it is longer than the window', { windowTokens: 8 }, 0],
+  ])('gives a sequence cells that it can lose again: %s', (_, limits, expected) => {
+    const run = new Run(limits);
+    for (const action of RUN_A) run.do(action);
+    expect(run.slots.roomBehind(run.of('a'), 4)).toBe(expected);
+  });
+
   it.each<[running: string, isKvUnified: boolean, expected: number]>([
     ['', false, 0],
     ['a', false, 1],
