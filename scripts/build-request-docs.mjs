@@ -17,9 +17,9 @@ export const GROUPS = {
   Sampling: `temperature top_p top_k min_p seed frequency_penalty presence_penalty repetition_penalty logit_bias
     allowed_token_ids bad_words use_beam_search length_penalty logits_processors inference_xargs`,
   Structure: 'response_format structured_outputs',
-  Tools: 'tools tool_choice parallel_tool_calls',
+  Tools: 'tools tool_choice parallel_tool_calls functions function_call',
   Scheduling: 'priority speculation prediction cache_salt kv_transfer_params',
-  'Accepted without effect': `audio function_call functions metadata modalities moderation
+  'Accepted without effect': `audio metadata modalities moderation
     prompt_cache_key prompt_cache_options prompt_cache_retention safety_identifier service_tier store user verbosity
     web_search_options`,
 };
@@ -32,7 +32,8 @@ const SECTIONS = {
     'A message with the role `assistant`. The message of a response can be sent back as it is.',
   ToolMessage: 'A message with the role `tool`.',
   CustomMessage: 'A message with any other role.',
-  Tool: 'An item of `tools`. Further keys reach the chat template as they are.',
+  FunctionTool: 'An item of `tools`. Further keys reach the chat template as they are.',
+  FunctionDefinition: 'The value of `function` there, and an item of `functions`.',
   StreamOptions: 'The value of `stream_options`.',
   SpeculationSettings: 'A value of `speculation`.',
   StructuredOutputs: 'The value of `structured_outputs`.',
@@ -52,8 +53,13 @@ const FORMS = {
   Message: 'one of the messages below; `role` says which',
   ContentPart:
     '`{ type: "text", text }`, also `input_text`, `output_text`, `refusal`, `thinking`, or a bare string. `image_url` and `input_audio` need a model with a projector: [media](media.md). Other parts are `UNSUPPORTED`',
-  ToolCall: '`{ id, type: "function", function: { name, arguments } }`; `arguments` is JSON text',
-  ToolChoice: '`"none"`, `"auto"`, `"required"`, or `{ type: "function", function: { name } }`',
+  ToolCall:
+    '`{ id, type: "function", function: { name, arguments } }`; `arguments` is JSON text. Of a custom tool: `{ id, type: "custom", custom: { name, input } }`',
+  ToolChoice:
+    '`"none"`, `"auto"`, `"required"`, `{ type: "function", function: { name } }`, `{ type: "custom", custom: { name } }`, or `{ type: "allowed_tools", allowed_tools: { mode, tools } }`; `mode` is `"auto"` or `"required"`, `tools` a list of the two forms before',
+  Tool: '`{ type: "function", function }` or a custom tool, `{ type: "custom", custom: { name, description, format } }`; `format` is absent, `{ type: "text" }`, or `{ type: "grammar", grammar: { syntax, definition } }` with the syntax `"lark"` or `"regex"`. [How they come to the model](tool-calls.md#custom-tools)',
+  FunctionCall: '`{ name, arguments }`; `arguments` is JSON text',
+  FunctionChoice: '`"none"`, `"auto"`, or `{ name }`',
   ResponseFormat:
     '`{ type: "text" }`, `{ type: "json_object" }`, `{ type: "json_schema", json_schema: { name, schema } }`, or `{ type: "structural_tag", format }`',
   Speculation: 'false, `"auto"`, or `SpeculationSettings`',

@@ -107,6 +107,7 @@ export async function answer(
     systemFingerprint: adapter ? `${model.fingerprint}-${adapter.identity}` : model.fingerprint,
     drawnSeed,
     ...replyRole(request),
+    usesFunctions: request.uses_functions,
     namesTool: typeof request.tool_choice === 'object',
     promptIds: textIds,
     promptTokens: prompt.ids.length,

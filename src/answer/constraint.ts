@@ -3,7 +3,7 @@ import type { LoadedModel } from '../backends/index.ts';
 import { OnpolicyError } from '../errors.ts';
 import type { MessageFormat } from '../models/index.ts';
 import { type Handle, loadAddon } from '../native/index.ts';
-import type { ValidChatRequest } from '../protocol/index.ts';
+import { CUSTOM_INPUT, type ValidChatRequest } from '../protocol/index.ts';
 import {
   type CallerPaths,
   compileChecked,
@@ -31,16 +31,22 @@ const FORMAT_PATHS: CallerPaths = {
  * `auto`, a tool that is `strict` makes calls a constraint wherever the model begins one, if the format tells them from text.
  */
 export function planConstraint(request: ValidChatRequest, format: MessageFormat): ConstraintPlan {
-  const { tools, tool_choice: choice, parallel_tool_calls: parallel, structured_outputs: own } = request;
+  const { tool_choice: choice, structured_outputs: own, allowed_tools: allowed } = request;
+  const parallel = request.parallel_tool_calls && !request.uses_functions;
+  const tools = request.tools
+    .filter((tool) => allowed?.has(tool.function.name) ?? true)
+    .map((tool) => withGrammar(tool, request));
   const specialTokens = format.markerTexts;
   const calls = (structural_tag: NonNullable<StructuredOutputs['structural_tag']>): ConstraintSpec => ({
     spec: { structural_tag },
-    paths: toolPaths(tools),
+    paths: toolPaths(request),
   });
-  if (choice === 'auto' && own === null && tools.some(isStrict)) {
+  const isBound = allowed !== null || tools.some(isStrict);
+  if (choice === 'auto' && own === null && isBound) {
     const reasoning = format.reasoning?.kind === 'tags' ? { reasoning: format.reasoning } : {};
     const options = { specialTokens, ...reasoning };
-    const tag = toolCallStructuralTag(format.tools, tools.map(asFarAsStrict), choice, parallel, options);
+    const bound = tools.map((tool) => asFarAsStrict(tool, request));
+    const tag = toolCallStructuralTag(format.tools, bound, choice, parallel, options);
     return { constraint: tag && calls(tag), format };
   }
   if (choice !== 'required' && typeof choice !== 'object') {
@@ -55,28 +61,42 @@ export function planConstraint(request: ValidChatRequest, format: MessageFormat)
         param: 'tool_choice',
       },
     );
-  const wanted = typeof choice === 'object' ? { name: choice.function.name } : choice;
-  const tag = toolCallStructuralTag(format.tools, tools, wanted, parallel, { specialTokens });
+  const tag = toolCallStructuralTag(format.tools, tools, choice, parallel, { specialTokens });
   if (tag) return { constraint: calls(tag), format };
-  const plain = toolCallStructuralTag('json', tools, wanted, parallel)!;
+  const plain = toolCallStructuralTag('json', tools, choice, parallel)!;
   return { constraint: calls(plain), format: { ...format, tools: 'json' } };
 }
 
-/** The schemas of tools are parts of the constraint. */
-function toolPaths(tools: readonly Tool[]): CallerPaths {
+/** The schemas and grammars of tools are parts of the constraint. */
+function toolPaths({ tools, custom_tools: custom, uses_functions }: ValidChatRequest): CallerPaths {
   const parts = new Map<unknown, string>();
-  for (const [index, tool] of tools.entries())
-    if (tool.function.parameters) parts.set(tool.function.parameters, `tools[${index}].function.parameters`);
-  return { of: () => 'tools', parts };
+  for (const [index, { function: tool }] of tools.entries()) {
+    const grammar = custom.get(tool.name)?.definition;
+    const path = grammar === undefined ? 'function.parameters' : 'custom.format.grammar.definition';
+    const part = grammar ?? tool.parameters;
+    if (part && !parts.has(part))
+      parts.set(part, uses_functions ? `functions[${index}].parameters` : `tools[${index}].${path}`);
+  }
+  return { of: () => (uses_functions ? 'functions' : 'tools'), parts };
 }
 
-function isStrict(tool: Tool): boolean {
-  return tool.function.strict === true;
+/** A tool with the grammar of its text, if it has one. */
+function withGrammar(tool: Tool, { custom_tools: custom }: ValidChatRequest): Tool & ToolDefinition {
+  const grammar = custom.get(tool.function.name);
+  return grammar ? { ...tool, text: { argument: CUSTOM_INPUT, ...grammar } } : tool;
 }
 
-/** A tool that is not strict accepts any object. */
-function asFarAsStrict(tool: Tool): ToolDefinition {
-  return isStrict(tool) ? tool : { function: { name: tool.function.name, parameters: { type: 'object' } } };
+function isStrict(tool: Tool & ToolDefinition): boolean {
+  return tool.function.strict === true || tool.text !== undefined;
+}
+
+/** A function that is not strict accepts any object. */
+function asFarAsStrict(
+  tool: Tool & ToolDefinition,
+  { custom_tools: custom }: ValidChatRequest,
+): ToolDefinition {
+  const { name } = tool.function;
+  return isStrict(tool) || custom.has(name) ? tool : { function: { name, parameters: { type: 'object' } } };
 }
 
 /** Compiles off the event loop, once per specification and model; then one matcher per choice. Empty: nothing is constrained. */

@@ -9,6 +9,7 @@ import {
   type ToolCallEvent,
   type ToolCallParser,
 } from '../tool-calls/index.ts';
+import { CustomInput } from './custom-input.ts';
 
 /** New parts of a message. */
 export type MessageDelta = {
@@ -23,6 +24,8 @@ export class MessageOut {
   readonly #isForced: boolean;
   readonly #reasoning: ReasoningParser | null;
   readonly #includeReasoning: boolean;
+  readonly #custom: ReadonlySet<string>;
+  readonly #inputs = new Map<number, CustomInput>(); // of calls of custom tools
   readonly #calls = new Map<number, ResponseToolCall>();
   #delta: MessageDelta = { content: '', reasoning: '', toolCalls: [] };
   #content = '';
@@ -35,10 +38,12 @@ export class MessageOut {
       createToolCallParser(tools.format, {
         tools: tools.definitions,
         createId: createToolCallIds(tools.format, randomInt),
+        refused: tools.refused,
         parallel: tools.parallel,
       });
     this.#reasoning =
       reasoning && createReasoningParser(reasoning.format, { startsInside: reasoning.startsInside });
+    this.#custom = tools?.custom ?? new Set();
     this.#isForced = tools?.isForced ?? false;
     this.#includeReasoning = includeReasoning;
   }
@@ -106,17 +111,12 @@ export class MessageOut {
       case 'content':
         if (!this.#isForced) this.#addContent(event.text); // else it is the framing of a call that was cut
         return;
-      case 'call_start': {
-        const { index, id, name } = event;
-        this.#calls.set(index, { id, type: 'function', function: { name, arguments: '' } });
-        this.#delta.toolCalls.push({ index, id, type: 'function', function: { name, arguments: '' } });
+      case 'call_start':
+        this.#startCall(event.index, event.id, event.name);
         return;
-      }
-      case 'call_arguments': {
-        this.#calls.get(event.index)!.function.arguments += event.delta;
+      case 'call_arguments':
         this.#addArguments(event.index, event.delta);
         return;
-      }
       case 'call_end':
         return;
       case 'call_broken':
@@ -133,11 +133,31 @@ export class MessageOut {
     this.#delta.content += text;
   }
 
+  #startCall(index: number, id: string, name: string): void {
+    const isCustom = this.#custom.has(name);
+    if (isCustom) this.#inputs.set(index, new CustomInput());
+    const make = (): ResponseToolCall =>
+      isCustom
+        ? { id, type: 'custom', custom: { name, input: '' } }
+        : { id, type: 'function', function: { name, arguments: '' } };
+    this.#calls.set(index, make());
+    this.#delta.toolCalls.push({ index, ...make() });
+  }
+
   /** Pieces of one call that are taken together travel in one delta. */
-  #addArguments(index: number, text: string): void {
+  #addArguments(index: number, json: string): void {
+    const call = this.#calls.get(index)!;
+    const text = this.#inputs.get(index)?.push(json) ?? json;
+    if (text === '') return;
     const last = this.#delta.toolCalls.at(-1);
-    if (last?.index === index && last.function)
-      last.function.arguments = (last.function.arguments ?? '') + text;
-    else this.#delta.toolCalls.push({ index, function: { arguments: text } });
+    const delta = last?.index === index ? last : { index };
+    if (delta !== last) this.#delta.toolCalls.push(delta);
+    if (call.type === 'custom') {
+      call.custom.input += text;
+      delta.custom = { ...delta.custom, input: (delta.custom?.input ?? '') + text };
+    } else {
+      call.function.arguments += text;
+      delta.function = { ...delta.function, arguments: (delta.function?.arguments ?? '') + text };
+    }
   }
 }

@@ -5,6 +5,8 @@ import type {
   ChatCompletionChoice,
   FinishReason,
   JsonObject,
+  ResponseMessage,
+  ResponseToolCall,
   Usage,
 } from '../protocol/index.ts';
 import type { Choice } from './choice.ts';
@@ -22,6 +24,8 @@ export type AnswerHeader = {
   readonly role: 'assistant';
   /** Text of the last message that the content begins with; empty without `echo`. */
   readonly echo: string;
+  /** The request had `functions`: the call is given in the older form. */
+  readonly usesFunctions: boolean;
   /** The request named the one tool to call: then the call is the answer, and its end an ordinary stop. */
   readonly namesTool: boolean;
   readonly promptIds: Int32Array; // of its text
@@ -81,8 +85,19 @@ export function finishReason(header: AnswerHeader, choice: Choice): FinishReason
   const { hasBrokenCall, toolCalls } = choice.message;
   const { reason, stopReason } = choice.finish!;
   if (hasBrokenCall) return stopReason === null ? 'length' : 'stop'; // never a call to carry out
-  if (reason === 'stop' && toolCalls.length > 0 && !header.namesTool) return 'tool_calls';
+  if (reason === 'stop' && toolCalls.length > 0 && !header.namesTool)
+    return header.usesFunctions ? 'function_call' : 'tool_calls';
   return reason;
+}
+
+/** The calls in the form of the request. Of functions there is one call at most. */
+function callsOf(
+  { usesFunctions }: AnswerHeader,
+  calls: ResponseToolCall[],
+): Pick<ResponseMessage, 'function_call' | 'tool_calls'> {
+  if (!usesFunctions) return { function_call: null, tool_calls: calls };
+  const [call] = calls;
+  return { function_call: call?.type === 'function' ? call.function : null, tool_calls: [] };
 }
 
 function toChoice(header: AnswerHeader, choice: Choice): ChatCompletionChoice {
@@ -98,8 +113,7 @@ function toChoice(header: AnswerHeader, choice: Choice): ChatCompletionChoice {
       refusal: null,
       annotations: null,
       audio: null,
-      function_call: null,
-      tool_calls: message.toolCalls,
+      ...callsOf(header, message.toolCalls),
       reasoning,
       reasoning_content: reasoning,
     },

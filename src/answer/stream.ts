@@ -1,7 +1,13 @@
 /** A running completion -> the chunks of the wire, in their order: roles, deltas, usage. */
 import { bufferedIterator } from '../common/index.ts';
 import { OnpolicyError } from '../errors.ts';
-import type { ChatCompletionChunk, ChunkChoice, Usage } from '../protocol/index.ts';
+import type {
+  ChatCompletionChunk,
+  ChunkChoice,
+  ChunkDelta,
+  ToolCallDelta,
+  Usage,
+} from '../protocol/index.ts';
 import type { Choice } from './choice.ts';
 import type { Completion } from './completion.ts';
 import { type AnswerHeader, finishReason, toUsage } from './response.ts';
@@ -126,13 +132,24 @@ function deltaChoice(header: AnswerHeader, choice: Choice): ChunkChoice | null {
       ...(choice.message.isParsed && content === '' ? {} : { content }),
       ...(reasoning === '' ? {} : { reasoning }),
       reasoning_content: reasoning === '' ? null : reasoning,
-      ...(toolCalls.length > 0 ? { tool_calls: toolCalls } : {}),
+      ...callDeltas(header, toolCalls),
     },
     logprobs: header.wantsLogprobs ? { content: [...logprobs], refusal: null } : null,
     finish_reason: finish && finishReason(header, choice),
     ...(finish ? { stop_reason: finish.stopReason } : {}),
     token_ids: header.returnTokenIds ? [...tokenIds] : null,
   };
+}
+
+/** New parts of calls in the form of the request. */
+function callDeltas(
+  { usesFunctions }: AnswerHeader,
+  calls: ToolCallDelta[],
+): Pick<ChunkDelta, 'tool_calls' | 'function_call'> {
+  if (calls.length === 0) return {};
+  if (!usesFunctions) return { tool_calls: calls };
+  const { name, arguments: text = '' } = calls[0]!.function ?? {}; // one call, whose new parts are one delta
+  return { function_call: { ...(name === undefined ? {} : { name }), arguments: text } };
 }
 
 function choiceUsage(header: AnswerHeader, choice: Choice | null): Usage {

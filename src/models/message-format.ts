@@ -30,6 +30,10 @@ export type MessagePlan = {
   readonly tools: {
     readonly format: ToolFormat;
     readonly definitions: readonly ToolDefinition[];
+    /** Names of tools that must not be called. */
+    readonly refused: ReadonlySet<string>;
+    /** Names of tools whose one argument is the text that the answer has. */
+    readonly custom: ReadonlySet<string>;
     readonly parallel: boolean;
     /** The answer is calls and nothing else. */
     readonly isForced: boolean;
@@ -66,6 +70,9 @@ export function planMessage(
   request: {
     readonly tools: readonly ToolDefinition[];
     readonly tool_choice: unknown;
+    readonly allowed_tools: ReadonlySet<string> | null;
+    readonly custom_tools: ReadonlyMap<string, unknown>;
+    readonly uses_functions: boolean;
     readonly parallel_tool_calls: boolean;
     readonly include_reasoning: boolean;
   },
@@ -73,13 +80,18 @@ export function planMessage(
 ): MessagePlan {
   const isHarmony = format.tools === 'harmony'; // its framing is in every answer
   const wantsCalls = request.tools.length > 0 && request.tool_choice !== 'none';
+  const isAllowed = ({ function: { name } }: ToolDefinition) => request.allowed_tools?.has(name) ?? true;
   return {
     tools:
       isHarmony || (wantsCalls && format.tools !== 'none')
         ? {
             format: format.tools,
-            definitions: request.tools,
-            parallel: request.parallel_tool_calls,
+            definitions: request.tools.filter(isAllowed),
+            refused: new Set(
+              request.tools.filter((tool) => !isAllowed(tool)).map((tool) => tool.function.name),
+            ),
+            custom: new Set(request.custom_tools.keys()),
+            parallel: request.parallel_tool_calls && !request.uses_functions,
             isForced: wantsCalls && request.tool_choice !== 'auto',
           }
         : null,

@@ -45,7 +45,7 @@ export interface ChatCompletionChoice {
 }
 
 /** Why an answer ended. */
-export type FinishReason = 'stop' | 'length' | 'tool_calls';
+export type FinishReason = 'stop' | 'length' | 'tool_calls' | 'function_call';
 
 /** The message of an answer. It can be given back in `messages` as it is. */
 export interface ResponseMessage {
@@ -60,9 +60,9 @@ export interface ResponseMessage {
   annotations: any;
   /** Always null. */
   audio: null;
-  /** Always null: calls are in `tool_calls`. */
-  function_call: null;
-  /** Empty when there are none. */
+  /** The call, when the request had `functions`; else null. */
+  function_call: ResponseFunctionCall | null;
+  /** Empty when there are none, and when the request had `functions`. */
   tool_calls: ResponseToolCall[];
   /** The thoughts, when the model wrote any and `include_reasoning` is on. */
   reasoning: string | null;
@@ -71,18 +71,39 @@ export interface ResponseMessage {
 }
 
 /** A call that the model made. */
-export interface ResponseToolCall {
+export type ResponseToolCall = ResponseFunctionToolCall | ResponseCustomToolCall;
+
+/** A call of a function. */
+export interface ResponseFunctionToolCall {
   /** Its id. */
   id: string;
-  /** The only kind there is. */
+  /** Kind of the tool. */
   type: 'function';
   /** What is called, and with what. */
-  function: {
+  function: ResponseFunctionCall;
+}
+
+/** A call of a custom tool. */
+export interface ResponseCustomToolCall {
+  /** Its id. */
+  id: string;
+  /** Kind of the tool. */
+  type: 'custom';
+  /** What is called, and with what. */
+  custom: {
     /** Its name. */
     name: string;
-    /** JSON text. */
-    arguments: string;
+    /** Its input. */
+    input: string;
   };
+}
+
+/** A function's name, and what it is called with. */
+export interface ResponseFunctionCall {
+  /** Its name. */
+  name: string;
+  /** JSON text. */
+  arguments: string;
 }
 
 /** Log-probabilities of an answer or a chunk: one entry per token. */
@@ -195,6 +216,8 @@ export interface ChunkDelta {
   reasoning_content?: string | null;
   /** New parts of calls. */
   tool_calls?: ToolCallDelta[];
+  /** New parts of the call, when the request had `functions`. */
+  function_call?: Partial<ResponseFunctionCall>;
 }
 
 /** New parts of one tool call. */
@@ -203,13 +226,23 @@ export interface ToolCallDelta {
   index: number;
   /** Only in the first delta of a call. */
   id?: string;
-  /** Only in the first delta of a call. */
-  type?: 'function';
-  /** New parts of its name and arguments. */
+  /**
+   * `function` or `custom`, only in the first delta of a call. Its type is open because OpenAI's client names one of the two.
+   */
+  // biome-ignore lint/suspicious/noExplicitAny: 'custom' is not in the OpenAI client's type
+  type?: any;
+  /** New parts of a function's name and arguments. */
   function?: {
     /** Only in the first delta of a call. */
     name?: string;
     /** The next piece of the JSON text. */
     arguments?: string;
+  };
+  /** New parts of a custom tool's name and input. */
+  custom?: {
+    /** Only in the first delta of a call. */
+    name?: string;
+    /** The next piece of the text. */
+    input?: string;
   };
 }

@@ -25,6 +25,7 @@ export {
   validateTokenizeRequest,
 } from './model.ts';
 export { toSpeculation } from './normalize-chat-request.ts';
+export { CUSTOM_INPUT, givenTools } from './normalize-tools.ts';
 export type * from './public.ts';
 export { tokenIdFaults } from './rules/vocabulary.ts';
 export { DRAFT_METHODS, MAX_DRAFTS } from './schemas/speculation.ts';

@@ -7,7 +7,8 @@ import type {
   Speculation,
   StructuredOutputs,
 } from './generated/request-types.ts';
-import { normalizeMessage } from './normalize-message.ts';
+import { normalizeMessages } from './normalize-message.ts';
+import { normalizeTools } from './normalize-tools.ts';
 import { givenConstraints } from './rules/structured.ts';
 import type {
   ValidChatRequest,
@@ -27,10 +28,9 @@ const MAX_BIAS = 100;
 export function normalizeChatRequest(request: ChatCompletionRequest): ValidChatRequest {
   const { chat_template: templateInKwargs, ...templateKwargs } = request.chat_template_kwargs ?? {};
   const logprobs = request.logprobs ?? false;
-  const tools = request.tools ?? [];
   const format = request.response_format ? fromResponseFormat(request.response_format) : null;
   return {
-    messages: request.messages.map(normalizeMessage),
+    messages: normalizeMessages(request.messages),
     model: request.model || null,
     frequency_penalty: request.frequency_penalty ?? 0,
     presence_penalty: request.presence_penalty ?? 0,
@@ -70,8 +70,7 @@ export function normalizeChatRequest(request: ChatCompletionRequest): ValidChatR
     echo: request.echo ?? false,
     request_id: request.request_id ?? null,
     user: request.user ?? null,
-    tools,
-    tool_choice: toToolChoice(request.tool_choice ?? 'auto', tools.length > 0),
+    ...normalizeTools(request),
     parallel_tool_calls:
       request.parallel_tool_calls === undefined ? true : (request.parallel_tool_calls ?? false),
     reasoning_effort: request.reasoning_effort ?? null,
@@ -121,13 +120,6 @@ function toStreamOptions(given: ChatCompletionRequest['stream_options']): ValidC
   if (!given) return { include_usage: false, continuous_usage_stats: false };
   const include_usage = given.include_usage === undefined ? true : (given.include_usage ?? false);
   return { include_usage, continuous_usage_stats: include_usage && (given.continuous_usage_stats ?? false) };
-}
-
-function toToolChoice(
-  given: NonNullable<ChatCompletionRequest['tool_choice']>,
-  hasTools: boolean,
-): ValidChatRequest['tool_choice'] {
-  return hasTools ? given : 'none';
 }
 
 function toProcessor(

@@ -3,10 +3,12 @@ import type {
   AssistantMessage,
   ContentPart,
   DeveloperMessage,
+  FunctionCall,
   Message,
   ToolCall,
   ToolMessage,
 } from './generated/request-types.ts';
+import { CUSTOM_INPUT, toFunctionTool } from './normalize-tools.ts';
 import { TEXT_PART_FIELDS } from './schemas/message.ts';
 import type { ChatContentPart, ChatMessage, ChatToolCall } from './valid-chat-request.ts';
 
@@ -18,8 +20,25 @@ type AnyMessage = Omit<AssistantMessage, 'role'> &
   Omit<ToolMessage, 'role'> &
   Omit<DeveloperMessage, 'role'> & { readonly role: string };
 
+/**
+ * Messages in order. A `function_call` becomes a tool call with an id made of its place, and a message with the role `function`
+ * its result.
+ */
+export function normalizeMessages(messages: readonly Message[]): ChatMessage[] {
+  let id: string | null = null;
+  return messages.map((message, index) => {
+    const normal = normalizeMessage(message);
+    const old = oldCallOf(message);
+    if (old) {
+      id = `call${String(index).padStart(5, '0')}`; // nine letters and digits, as some templates demand
+      return { ...normal, tool_calls: [toToolCall({ id, function: old })] };
+    }
+    return message.role === 'function' ? { ...normal, role: 'tool', tool_call_id: id } : normal;
+  });
+}
+
 /** Copies the fields of the message's variant only: others were not checked. */
-export function normalizeMessage(message: Message): ChatMessage {
+function normalizeMessage(message: Message): ChatMessage {
   const { role, content, name, ...more } = message as AnyMessage;
   const isCustom = !KNOWN_ROLES.has(role);
   const speaks = isCustom || role === 'assistant';
@@ -32,7 +51,7 @@ export function normalizeMessage(message: Message): ChatMessage {
     tool_call_id: isCustom || role === 'tool' ? (more.tool_call_id ?? null) : null,
     reasoning: speaks ? (more.reasoning ?? more.reasoning_content ?? null) : null,
     refusal: role === 'assistant' ? (more.refusal ?? null) : null,
-    tools: role === 'developer' ? (more.tools ?? null) : null,
+    tools: role === 'developer' ? (more.tools?.map(toFunctionTool) ?? null) : null,
   };
 }
 
@@ -40,6 +59,11 @@ export function normalizeMessage(message: Message): ChatMessage {
 export function callsOf(message: Message): readonly ToolCall[] | null {
   const { role, tool_calls } = message as AnyMessage;
   return role === 'assistant' || !KNOWN_ROLES.has(role) ? (tool_calls ?? null) : null;
+}
+
+/** The call of a message in the older form. */
+export function oldCallOf(message: Message): FunctionCall | null {
+  return message.role === 'assistant' ? ((message as AssistantMessage).function_call ?? null) : null;
 }
 
 function toParts(content: string | readonly ContentPart[]): ChatContentPart[] {
@@ -58,9 +82,17 @@ function toPart(part: ContentPart): ChatContentPart | [] {
 }
 
 function toToolCall(call: ToolCall): ChatToolCall {
+  const id = call.id ?? null;
+  if (call.type !== 'custom')
+    return {
+      id,
+      type: 'function',
+      function: { name: call.function.name, arguments: call.function.arguments || '{}' },
+    };
+  const { name, input } = call.custom;
   return {
-    id: call.id ?? null,
+    id,
     type: 'function',
-    function: { name: call.function.name, arguments: call.function.arguments || '{}' },
+    function: { name, arguments: `{"${CUSTOM_INPUT}": ${JSON.stringify(input ?? '')}}` },
   };
 }

@@ -1,6 +1,11 @@
 /** The chat completion request after the door: every field present, every value legal, one form for each thing. */
 
-import type { ChatCompletionRequest, JsonObject, NamedToolChoice, Tool } from './generated/request-types.ts';
+import type {
+  ChatCompletionRequest,
+  FunctionTool,
+  GrammarInputFormat,
+  JsonObject,
+} from './generated/request-types.ts';
 import type { LogitsProcessor } from './logits-processor.ts';
 
 /**
@@ -63,11 +68,18 @@ export type ValidChatRequest = {
   /** Null: a new one. */
   readonly request_id: string | null;
   readonly user: string | null;
-  readonly tools: readonly Tool[];
-  /** `none` whenever there are no tools. */
-  readonly tool_choice: 'none' | 'auto' | 'required' | NamedToolChoice;
+  /** As chat templates read them: a custom tool is a function with one argument. */
+  readonly tools: readonly FunctionTool[];
+  /** `none` whenever there are no tools; `name`: the one that must be called. */
+  readonly tool_choice: 'none' | 'auto' | 'required' | { readonly name: string };
+  /** Names of the tools that may be called; null: all. */
+  readonly allowed_tools: ReadonlySet<string> | null;
+  /** Custom tools by name, with the grammar of their input; null: any text. */
+  readonly custom_tools: ReadonlyMap<string, GrammarInputFormat['grammar'] | null>;
+  /** The tools came as `functions`, and the answer calls them in that form. */
+  readonly uses_functions: boolean;
   readonly parallel_tool_calls: boolean;
-  readonly reasoning_effort: 'low' | 'medium' | 'high' | null;
+  readonly reasoning_effort: 'none' | 'minimal' | 'low' | 'medium' | 'high' | null;
   /** Never true together with `continue_final_message`. */
   readonly add_generation_prompt: boolean;
   readonly continue_final_message: boolean;
@@ -107,7 +119,7 @@ export type ChatMessage = {
   readonly reasoning: string | null;
   readonly refusal: string | null;
   /** Tools of a developer message. */
-  readonly tools: readonly Tool[] | null;
+  readonly tools: readonly FunctionTool[] | null;
 };
 
 /** A piece of content: text, or media that only some models take. */
@@ -160,11 +172,9 @@ export type ValidLogitsProcessor =
   | LogitsProcessor;
 
 // Fields that are folded into others: a field of the request that is in neither list does not compile.
-type Folded = 'response_format';
+type Folded = 'response_format' | 'functions' | 'function_call';
 type Ignored =
   | 'audio'
-  | 'function_call'
-  | 'functions'
   | 'metadata'
   | 'modalities'
   | 'moderation'

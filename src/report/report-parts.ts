@@ -168,12 +168,11 @@ function toChoice({ message, logprobs }: TrajectoryChoice): ShownEntry {
 }
 
 function toText(message: TrajectoryMessage): string {
-  const { content, tool_calls } = message as { content?: unknown; tool_calls?: unknown };
+  const { content, tool_calls, function_call } = message as Record<string, unknown>;
   const parts = Array.isArray(content) ? (content as { text?: unknown }[]) : [{ text: content ?? '' }];
   const texts = parts.map((part) => (typeof part.text === 'string' ? part.text : JSON.stringify(part)));
-  const calls =
-    Array.isArray(tool_calls) && tool_calls.length > 0 ? [JSON.stringify(tool_calls, null, 1)] : [];
-  return [...texts, ...calls].join('\n');
+  const calls = Array.isArray(tool_calls) && tool_calls.length > 0 ? tool_calls : function_call;
+  return [...texts, ...(calls ? [JSON.stringify(calls, null, 1)] : [])].join('\n');
 }
 
 function clip(text: string): string {

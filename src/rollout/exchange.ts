@@ -3,6 +3,7 @@ import { OnpolicyError } from '../errors.ts';
 import type {
   ChatCompletion,
   ChatCompletionChunk,
+  FunctionCall,
   Message,
   Tool,
   ToolCall,
@@ -25,10 +26,11 @@ export function choicesOf({ choices, prompt_token_ids }: ChatCompletion): Trajec
   return choices.map(({ index, message, finish_reason, logprobs, token_ids }) => {
     if (!token_ids || !prompt_token_ids || !logprobs?.content) throw withoutIds();
     const { role, content, tool_calls, reasoning } = message;
+    const old = message.function_call;
     return {
       index,
       finish_reason,
-      message: messageOf(role, content, tool_calls ?? [], reasoning),
+      message: messageOf(role, content, tool_calls ?? [], reasoning, old ?? null),
       logprobs: { content: logprobs.content.map(({ token, logprob }) => ({ token, logprob })) },
       token_ids,
       prompt_token_ids,
@@ -40,7 +42,8 @@ type Growing = {
   role: string;
   content: string;
   reasoning: string;
-  readonly calls: { id: string; name: string; text: string }[];
+  readonly calls: { id: string; name: string; text: string; isCustom: boolean }[];
+  functionCall: { name: string; arguments: string } | null;
   readonly logprobs: { token: string; logprob: number }[];
   readonly ids: number[];
   finish: string | null;
@@ -60,11 +63,16 @@ export class ChunkJoiner {
       choice.content += delta.content ?? '';
       choice.reasoning += delta.reasoning ?? delta.reasoning_content ?? '';
       for (const call of delta.tool_calls ?? []) {
-        choice.calls[call.index] ??= { id: '', name: '', text: '' };
+        choice.calls[call.index] ??= { id: '', name: '', text: '', isCustom: call.type === 'custom' };
         const known = choice.calls[call.index]!;
         known.id = call.id ?? known.id;
-        known.name = call.function?.name ?? known.name;
-        known.text += call.function?.arguments ?? '';
+        known.name = call.function?.name ?? call.custom?.name ?? known.name;
+        known.text += call.function?.arguments ?? call.custom?.input ?? '';
+      }
+      if (delta.function_call) {
+        choice.functionCall ??= { name: '', arguments: '' };
+        choice.functionCall.name += delta.function_call.name ?? '';
+        choice.functionCall.arguments += delta.function_call.arguments ?? '';
       }
       for (const { token, logprob } of logprobs?.content ?? []) choice.logprobs.push({ token, logprob });
       for (const id of token_ids ?? []) choice.ids.push(id);
@@ -76,16 +84,19 @@ export class ChunkJoiner {
   /** What came so far; choices without a token are left out. */
   choices(): TrajectoryChoice[] {
     return this.#choices.flatMap((choice, index) => {
-      const { role, content, reasoning, calls, logprobs, ids, finish } = choice;
+      const { role, content, reasoning, calls, functionCall, logprobs, ids, finish } = choice;
       if (ids.length === 0) return [];
-      const toolCalls = calls.map(({ id, name, text }): ToolCall => {
-        return { id, type: 'function', function: { name, arguments: text } };
-      });
+      const toolCalls = calls.map(
+        ({ id, name, text, isCustom }): ToolCall =>
+          isCustom
+            ? { id, type: 'custom', custom: { name, input: text } }
+            : { id, type: 'function', function: { name, arguments: text } },
+      );
       return [
         {
           index,
           finish_reason: finish,
-          message: messageOf(role, content, toolCalls, reasoning),
+          message: messageOf(role, content, toolCalls, reasoning, functionCall),
           logprobs: { content: [...logprobs] },
           token_ids: [...ids],
           prompt_token_ids: this.#promptIds,
@@ -100,6 +111,7 @@ export class ChunkJoiner {
       content: '',
       reasoning: '',
       calls: [],
+      functionCall: null,
       logprobs: [],
       ids: [],
       finish: null,
@@ -113,11 +125,14 @@ function messageOf(
   content: string | null,
   calls: readonly ToolCall[],
   reasoning: string | null,
+  functionCall: FunctionCall | null,
 ): TrajectoryChoice['message'] {
+  const isElsewhere = calls.length > 0 || functionCall !== null || Boolean(reasoning);
   return {
     role,
-    content: content || (calls.length > 0 || reasoning ? null : ''),
+    content: content || (isElsewhere ? null : ''),
     ...(calls.length > 0 ? { tool_calls: calls } : {}),
+    ...(functionCall ? { function_call: functionCall } : {}),
     ...(reasoning ? { reasoning } : {}),
   };
 }

@@ -1,6 +1,13 @@
 /** Answered requests -> conversations. Each sampled choice is trained in one of them, and is context in the others. */
 import { createHash } from 'node:crypto';
-import type { History, Message, MessageOrChoice, TrajectoryChoice } from '../protocol/index.ts';
+import type {
+  AssistantMessage,
+  History,
+  Message,
+  MessageOrChoice,
+  ToolMessage,
+  TrajectoryChoice,
+} from '../protocol/index.ts';
 import type { Exchange } from './exchange.ts';
 
 /** A choice, and the conversation before it. */
@@ -65,10 +72,17 @@ function digest(before: string, value: unknown): string {
 
 /** What says the same in every spelling that clients use: text parts are their text, ids of calls and reasoning are left out. */
 function comparable({ role, content, ...rest }: Message | TrajectoryChoice['message']): unknown {
-  const { tool_calls, tool_call_id } = rest as { tool_calls?: unknown; tool_call_id?: unknown };
-  const calls = Array.isArray(tool_calls)
-    ? tool_calls.map(({ function: { name, arguments: text } }) => [name, json(text)])
-    : [];
+  const { tool_calls, tool_call_id, function_call } = rest as Pick<
+    AssistantMessage,
+    'tool_calls' | 'function_call'
+  > &
+    Pick<ToolMessage, 'tool_call_id'>;
+  const calls = (tool_calls ?? []).map((call) =>
+    call.type === 'custom'
+      ? [call.custom.name, call.custom.input ?? '']
+      : [call.function.name, json(call.function.arguments)],
+  );
+  if (function_call) calls.push([function_call.name, json(function_call.arguments)]);
   if (role === 'assistant') return [role, textOf(content), calls];
   return [role, textOf(content), tool_call_id ?? null];
 }

@@ -129,7 +129,8 @@ function sharedLength([first = [], ...others]: readonly (readonly string[])[]): 
 /** An entry as the judge reads it. */
 function textOf(entry: MessageOrChoice): string {
   const { role, content, ...rest } = 'message' in entry ? entry.message : entry;
-  const { tool_calls } = rest as { tool_calls?: unknown };
+  const { tool_calls, function_call } = rest as { tool_calls?: unknown; function_call?: unknown };
+  const calls = tool_calls ?? function_call;
   const said = typeof content === 'string' ? content : content ? JSON.stringify(content) : '';
-  return `${role}: ${said}${tool_calls ? ` ${JSON.stringify(tool_calls)}` : ''}`;
+  return `${role}: ${said}${calls ? ` ${JSON.stringify(calls)}` : ''}`;
 }

@@ -8,6 +8,7 @@ import {
   type ChatCompletionChunk,
   type ChatCompletionRequest,
   type Checked,
+  givenTools,
   splitAtDoor,
 } from '../protocol/index.ts';
 import type { CallOptions, Completions } from '../service.ts';
@@ -70,7 +71,7 @@ export class RecordedService implements Completions {
       });
     const { seed, report } = this.#options.begin({
       messages: [...(Array.isArray(request?.messages) ? request.messages : [])],
-      tools: request?.tools ?? null,
+      tools: request ? givenTools(request) : null,
     });
     const recorded = {
       ...request,

@@ -11,9 +11,13 @@ export type ToolCallIdInput = {
 /** Makes the id of a call. */
 export type ToolCallIdFactory = (input: ToolCallIdInput) => string;
 
+/** Thrown by parsers: the text is not a call, or the rest of an announced call is invalid. */
+export const NOT_A_CALL = new Error('not a tool call');
+
 /** Collects the events of one answer. */
 export class CallSink {
   readonly #createId: ToolCallIdFactory;
+  readonly #refused: ReadonlySet<string>;
   #events: ToolCallEvent[] = [];
   #count = 0;
   #isOpen = false;
@@ -22,8 +26,10 @@ export class CallSink {
   #isBlank = true; // only white space since the start or the last call
   #isLineBlank = true;
 
-  constructor(createId: ToolCallIdFactory) {
+  /** @param refused names that make no call */
+  constructor(createId: ToolCallIdFactory, refused: ReadonlySet<string> = new Set()) {
     this.#createId = createId;
+    this.#refused = refused;
   }
 
   /** Number of started calls. */
@@ -54,7 +60,9 @@ export class CallSink {
     this.#isBlank = false;
   }
 
+  /** Throws `NOT_A_CALL` for a name that is refused. */
   start(name: string, written: string | null = null): void {
+    if (this.#refused.has(name)) throw NOT_A_CALL;
     const index = this.#count++;
     this.#events.push({
       kind: 'call_start',

@@ -1,11 +1,20 @@
 /** Text of a call -> its parts: what the parsers of all families share. */
 import type { Reading, TextReader } from '../common/index.ts';
-import type { CallSink } from './call-sink.ts';
+import { type CallSink, NOT_A_CALL } from './call-sink.ts';
 import { JsonSpan } from './json-span.ts';
 
 /** A tool of the request. */
 export type ToolDefinition = {
   readonly function: { readonly name: string; readonly parameters?: unknown };
+  /** The one argument is a text that follows this grammar. */
+  readonly text?: TextArgument;
+};
+
+/** A grammar for the one argument of a tool. */
+export type TextArgument = {
+  readonly argument: string;
+  readonly syntax: 'lark' | 'regex';
+  readonly definition: string;
 };
 
 /** Input and output of a parser. */
@@ -28,8 +37,7 @@ export type Family = {
   readonly readStart?: (context: CallContext) => Reading;
 };
 
-/** Thrown by parsers: the text is not a call, or the rest of an announced call is invalid. */
-export const NOT_A_CALL = new Error('not a tool call');
+export { NOT_A_CALL };
 
 const MAX_NAME_LENGTH = 256;
 

@@ -1,7 +1,7 @@
 /** A model's text, piece by piece -> content and tool calls; tools -> the structural tag that enforces them. */
 
 export type { ToolCallIdFactory, ToolCallIdInput } from './call-sink.ts';
-export type { ToolDefinition } from './context.ts';
+export type { TextArgument, ToolDefinition } from './context.ts';
 export { detectToolFormat } from './detect.ts';
 export {
   foldToolCallEvents,

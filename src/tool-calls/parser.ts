@@ -11,6 +11,8 @@ export type ToolCallParserOptions = {
   /** The request's tools. Their schemas type parameters, and their names distinguish calls without markers from text. */
   readonly tools: readonly ToolDefinition[];
   readonly createId: ToolCallIdFactory;
+  /** Names of tools that must not be called: text that would call one is content. */
+  readonly refused?: ReadonlySet<string>;
   /** Whether to report more than the first call. Default true. */
   readonly parallel?: boolean;
 };
@@ -26,7 +28,7 @@ export type ToolCallParser = {
 /** Creates the parser of one answer. */
 export function createToolCallParser(format: ToolFormat, options: ToolCallParserOptions): ToolCallParser {
   const reader = new TextReader();
-  const sink = new CallSink(options.createId);
+  const sink = new CallSink(options.createId, options.refused);
   const tools = new Map(options.tools.map((tool) => [tool.function.name, tool.function.parameters]));
   const run = new ParserRun(reader, readCalls({ reader, sink, tools }, familyOf(format)));
   const takeEvents = (): ToolCallEvent[] => {

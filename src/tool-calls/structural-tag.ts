@@ -1,6 +1,6 @@
 /** A format, tools and tool choice -> a structural tag, which restricts the answer to valid calls. */
 import { OnpolicyError } from '../errors.ts';
-import type { ToolDefinition } from './context.ts';
+import type { TextArgument, ToolDefinition } from './context.ts';
 import type { ToolFormat } from './formats.ts';
 
 /** A fixed text, or a regular expression. */
@@ -34,6 +34,10 @@ export type StructuralFormat = {
   readonly value?: string;
   readonly token?: string;
   readonly pattern?: string;
+  readonly grammar?: string;
+  readonly syntax?: 'lark';
+  /** Of a pattern or grammar: its text stands in a JSON string. */
+  readonly json_escaped?: true;
   readonly json_schema?: unknown;
   readonly style?: ToolCallSyntax['arguments'];
   readonly begin?: string | StructuralFormat;
@@ -256,9 +260,36 @@ function callTag(
   }
   begin.push(...textFormats(text, special));
   const style = syntax.arguments === 'json' ? {} : { style: syntax.arguments };
-  const content: StructuralFormat = { type: 'json_schema', json_schema: schema, ...style };
-  return tag(begin, [content], textFormats(syntax.end, special));
+  const content: StructuralFormat[] = tool.text
+    ? textArgument(syntax, tool.text)
+    : [{ type: 'json_schema', json_schema: schema, ...style }];
+  return tag(begin, content, textFormats(syntax.end, special));
 }
+
+/** Arguments that are one text under a grammar of its own. */
+function textArgument(
+  { arguments: style }: ToolCallSyntax,
+  { argument, syntax, definition }: TextArgument,
+): StructuralFormat[] {
+  const escaped = style === 'json' ? { json_escaped: true as const } : {};
+  const text: StructuralFormat =
+    syntax === 'regex'
+      ? { type: 'regex', pattern: definition, ...escaped }
+      : { type: 'grammar', grammar: definition, syntax, ...escaped };
+  const [begin, end] = AROUND_TEXT[style](argument);
+  return [{ type: 'const_string', value: begin }, text, { type: 'const_string', value: end }];
+}
+
+/** What stands before and behind an argument that is a text. */
+const AROUND_TEXT: Readonly<
+  Record<ToolCallSyntax['arguments'], (name: string) => readonly [begin: string, end: string]>
+> = {
+  json: (name) => [`{${JSON.stringify(name)}: "`, '"}'],
+  qwen_xml: (name) => [`<parameter=${name}>\n`, '\n</parameter>'],
+  glm_xml: (name) => [`<arg_key>${name}</arg_key>\n<arg_value>`, '</arg_value>'],
+  minimax_xml: (name) => [`<parameter name="${name}">`, '</parameter>'],
+  deepseek_xml: (name) => [`<｜DSML｜parameter name="${name}" string="true">`, '</｜DSML｜parameter>'],
+};
 
 /** A tag from formats: the first is its begin, the last its end, the others its content. */
 function tag(

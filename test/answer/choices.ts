@@ -34,7 +34,14 @@ const WEATHER = { function: { name: 'weather', parameters: { type: 'object' } } 
 /** Calls between `<tool_call>` tags. */
 export const CALLS: MessagePlan = {
   ...PLAIN,
-  tools: { format: 'hermes', definitions: [WEATHER], parallel: true, isForced: false },
+  tools: {
+    format: 'hermes',
+    definitions: [WEATHER],
+    refused: new Set(),
+    custom: new Set(),
+    parallel: true,
+    isForced: false,
+  },
 };
 
 /** Reasoning between `<think>` tags. */

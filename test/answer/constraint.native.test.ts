@@ -2,6 +2,7 @@ import { Ajv } from 'ajv';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ChatCompletion, ChatCompletionRequest } from '../../src/protocol/index.ts';
 import { createRuntime, type Runtime } from '../../src/runtime.ts';
+import { functionsOf } from '../fakes/calls.ts';
 
 let runtime: Runtime;
 beforeAll(async () => {
@@ -224,9 +225,9 @@ describe('forced tool calls', () => {
     for (const { message, finish_reason } of choices) {
       expect(finish_reason).toBe('tool_calls');
       expect(message.content).toBeNull();
-      for (const call of message.tool_calls) {
-        const given = JSON.parse(call.function.arguments) as Record<string, unknown>;
-        expect(Object.keys(given)).toEqual(call.function.name === 'calculate' ? ['n'] : ['city']);
+      for (const call of functionsOf(message.tool_calls)) {
+        const given = JSON.parse(call.arguments) as Record<string, unknown>;
+        expect(Object.keys(given)).toEqual(call.name === 'calculate' ? ['n'] : ['city']);
       }
       expect(message.tool_calls.length).toBeGreaterThan(0);
     }
@@ -240,7 +241,7 @@ describe('forced tool calls', () => {
     });
     for (const { message, finish_reason } of choices) {
       expect(finish_reason).toBe('stop');
-      expect(message.tool_calls.map((call) => call.function.name)).toEqual(['calculate']);
+      expect(functionsOf(message.tool_calls).map(({ name }) => name)).toEqual(['calculate']);
     }
   });
 });

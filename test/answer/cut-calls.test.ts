@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { MessageOut } from '../../src/answer/message-out.ts';
 import { toResponse } from '../../src/answer/response.ts';
 import type { MessagePlan } from '../../src/models/index.ts';
+import { functionsOf } from '../fakes/calls.ts';
 import { FAMILY_ROWS } from '../tool-calls/families.ts';
 import { TOOLS } from '../tool-calls/harness.ts';
 import { ended, feed, newChoice, PLAIN, stopAt } from './choices.ts';
@@ -11,7 +12,7 @@ type Format = (typeof FAMILY_ROWS)[number]['format'];
 
 const planOf = (format: Format, isForced: boolean): MessagePlan => ({
   ...PLAIN,
-  tools: { format, definitions: TOOLS, parallel: true, isForced },
+  tools: { format, definitions: TOOLS, refused: new Set(), custom: new Set(), parallel: true, isForced },
 });
 
 /** The message of a text in pieces: as it stands at the end, and as its deltas add up to. Ids are drawn, so they are left out. */
@@ -32,7 +33,7 @@ function read(plan: MessagePlan, pieces: readonly string[]) {
   }
   message.finish();
   take();
-  return { whole: { content: message.content, calls: message.toolCalls.map((call) => call.function) }, sum };
+  return { whole: { content: message.content, calls: functionsOf(message.toolCalls) }, sum };
 }
 
 describe.each(FAMILY_ROWS.map((row) => [row.format, row] as const))('%s', (format, row) => {
@@ -79,6 +80,7 @@ describe.each(FAMILY_ROWS.map((row) => [row.format, row] as const))('%s', (forma
       echo: '',
     } as const;
     const more = {
+      usesFunctions: false,
       namesTool: false,
       promptIds: new Int32Array(0),
       promptTokens: 0,

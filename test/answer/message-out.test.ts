@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { MessageOut } from '../../src/answer/message-out.ts';
 import type { MessagePlan } from '../../src/models/index.ts';
+import { functionsOf } from '../fakes/calls.ts';
 import { CALL, CALLS, PLAIN, THINKING } from './choices.ts';
 
 type Calls = [name: string, args: string][];
@@ -25,7 +26,7 @@ function read(plan: MessagePlan, pieces: readonly string[]) {
   message.finish();
   take();
   const { content, reasoning, toolCalls, hasBrokenCall, isParsed } = message;
-  const calls = toolCalls.map(({ function: call }): Calls[number] => [call.name, call.arguments]);
+  const calls = functionsOf(toolCalls).map((call): Calls[number] => [call.name, call.arguments]);
   return { whole: { content, reasoning, calls }, sum, hasBrokenCall, isParsed };
 }
 

@@ -2,6 +2,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ChatCompletion, ChatCompletionChunk, ChatCompletionRequest } from '../../src/protocol/index.ts';
 import { createRuntime, type Runtime } from '../../src/runtime.ts';
+import { functionsOf } from '../fakes/calls.ts';
 import { chunksOf, type Fields, forced, PLAIN } from './fields/model.ts';
 
 let runtime: Runtime;
@@ -147,7 +148,7 @@ describe('tool calls', () => {
       expect(deltas.at(-1)!.finish_reason).toBe('length');
       expect(deltas.map(({ delta }) => delta.content ?? '').join('')).toBe(cut!.message.content ?? '');
       const sent = deltas.flatMap(({ delta }) => delta.tool_calls ?? []);
-      for (const [index, { function: call }] of cut!.message.tool_calls.entries())
+      for (const [index, call] of functionsOf(cut!.message.tool_calls).entries())
         expect(
           sent
             .filter((part) => part.index === index)
@@ -298,7 +299,7 @@ describe('the template sees', () => {
         chat_template:
           '{% for m in messages %}{{ m.role }}={{ m.content }}{{ m.name or "" }}{% for t in m.tools or [] %}{{ t.function.name }}{% endfor %};{% endfor %}',
       },
-      'developer=dmine;system=s;user=u\nv\nw;assistant=r;tool=t;function=fold;critic=cy;',
+      'developer=dmine;system=s;user=u\nv\nw;assistant=r;tool=t;tool=fold;critic=cy;',
     ],
     [
       'any role',

@@ -3,6 +3,7 @@ import type { Choice } from '../../src/answer/choice.ts';
 import type { Completion } from '../../src/answer/completion.ts';
 import { type AnswerHeader, toResponse } from '../../src/answer/response.ts';
 import { bytes, EOS } from '../fakes/byte-tokenizer.ts';
+import { functionsOf } from '../fakes/calls.ts';
 import { CALL, CALLS, ended, feed, newChoice, RULES, stopAt, THINKING } from './choices.ts';
 
 const HEADER: AnswerHeader = {
@@ -13,6 +14,7 @@ const HEADER: AnswerHeader = {
   drawnSeed: null,
   role: 'assistant',
   echo: '',
+  usesFunctions: false,
   namesTool: false,
   promptIds: Int32Array.of(1, 2, 3),
   promptTokens: 3,
@@ -123,7 +125,7 @@ describe('a response', () => {
     expect({
       content,
       reasoning,
-      calls: tool_calls!.map(({ function: call }) => `${call.name} ${call.arguments}`),
+      calls: functionsOf(tool_calls).map((call) => `${call.name} ${call.arguments}`),
       finish: shown!.finish_reason,
       reason: shown!.stop_reason,
     }).toMatchObject(expected);

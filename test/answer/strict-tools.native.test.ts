@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { LogitsProcessor, Tool } from '../../src/protocol/index.ts';
 import { createRuntime, type Runtime } from '../../src/runtime.ts';
+import { functionsOf } from '../fakes/calls.ts';
 import { chunksOf, type Fields, PLAIN } from './fields/model.ts';
 
 let runtime: Runtime;
@@ -76,8 +77,8 @@ describe.each([
     for (const { message, finish_reason } of choices) {
       expect(finish_reason).toBe('tool_calls');
       expect(message.content).toContain('Let me see.');
-      expect(message.tool_calls.map((call) => call.function.name)).toEqual(['weather']);
-      expect(isFitting(message.tool_calls[0]!.function.arguments), JSON.stringify(message)).toBe(true);
+      expect(functionsOf(message.tool_calls).map(({ name }) => name)).toEqual(['weather']);
+      expect(isFitting(functionsOf(message.tool_calls)[0]!.arguments), JSON.stringify(message)).toBe(true);
     }
   });
 });
@@ -90,7 +91,7 @@ describe('hermes', () => {
       (chunk) => chunk.choices[0]?.delta.tool_calls ?? [],
     );
     const text = calls.map((call) => call.function?.arguments ?? '').join('');
-    expect(text).toBe(choices[0]!.message.tool_calls[0]!.function.arguments);
+    expect(text).toBe(functionsOf(choices[0]!.message.tool_calls)[0]!.arguments);
     expect(isFitting(text)).toBe(true);
   });
 
@@ -100,7 +101,7 @@ describe('hermes', () => {
     const { choices } = await runtime.createCompletion({ ...asked, stream: false });
     for (const { message } of choices) {
       expect(message.tool_calls.length).toBeGreaterThan(1);
-      for (const { function: made } of message.tool_calls) expect(isFitting(made.arguments)).toBe(true);
+      for (const made of functionsOf(message.tool_calls)) expect(isFitting(made.arguments)).toBe(true);
     }
   });
 
@@ -113,7 +114,7 @@ describe('hermes', () => {
     });
     for (const { message } of choices) {
       expect(message.reasoning).toBe('perhaps <tool_call> of something?');
-      expect(isFitting(message.tool_calls[0]!.function.arguments)).toBe(true);
+      expect(isFitting(functionsOf(message.tool_calls)[0]!.arguments)).toBe(true);
     }
   });
 
@@ -124,7 +125,7 @@ describe('hermes', () => {
     const { choices } = await runtime.createCompletion({ ...asked, stream: false });
     for (const { message } of choices) {
       expect(message.reasoning).toBe('why');
-      expect(isFitting(message.tool_calls[0]!.function.arguments)).toBe(true);
+      expect(isFitting(functionsOf(message.tool_calls)[0]!.arguments)).toBe(true);
     }
   });
 
@@ -143,7 +144,7 @@ describe('hermes', () => {
     for (const tools of [[weather], [weather, tool('other', true)]]) {
       const asked = await request(HERMES, text, { tools, n: 1 });
       const { choices } = await runtime.createCompletion({ ...asked, stream: false });
-      expect(JSON.parse(choices[0]!.message.tool_calls[0]!.function.arguments)).toEqual({ town: 'Rome' });
+      expect(JSON.parse(functionsOf(choices[0]!.message.tool_calls)[0]!.arguments)).toEqual({ town: 'Rome' });
     }
     const strict = await request(HERMES, text, { n: 1 });
     await expect(runtime.createCompletion({ ...strict, stream: false })).rejects.toMatchObject({

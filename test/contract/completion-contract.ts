@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { OnpolicyError } from '../../src/errors.ts';
 import type { ChatCompletion, ChatCompletionChunk, ChatCompletionRequest } from '../../src/protocol/index.ts';
 import type { CallOptions, Completions } from '../../src/service.ts';
+import { functionsOf } from '../fakes/calls.ts';
 
 const CAPITAL: ChatCompletionRequest = {
   messages: [{ role: 'user', content: 'What is the capital of Peru?' }],
@@ -96,7 +97,7 @@ function stable(answer: ChatCompletion): unknown {
     ...rest,
     choices: choices.map(({ message, ...choice }) => ({
       ...choice,
-      message: { ...message, tool_calls: message.tool_calls.map(({ function: called }) => called) },
+      message: { ...message, tool_calls: functionsOf(message.tool_calls) },
     })),
     usage: { ...usage, prompt_tokens_details: undefined },
   };

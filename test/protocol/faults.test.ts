@@ -31,12 +31,12 @@ describe('a fault', () => {
         loc: ['reasoning_effort'],
         type: 'value',
         input: 'max',
-        ctx: { allowed: ['low', 'medium', 'high', null] },
+        ctx: { allowed: ['none', 'minimal', 'low', 'medium', 'high', null] },
       },
     ],
     [
       { tools: [{ type: 'x', function: { name: 'a' } }] },
-      { loc: ['tools', '0', 'type'], type: 'value', input: 'x', ctx: { allowed: ['function'] } },
+      { loc: ['tools', '0', 'type'], type: 'value', input: 'x', ctx: { allowed: ['function', 'custom'] } },
     ],
     [
       { inference_xargs: { 'a/b~c': null } },

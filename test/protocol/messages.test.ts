@@ -94,7 +94,28 @@ describe('variants', () => {
       { role: 'tool', tool_call_id: 'c1', content: '5' },
       { content: text('5') as never, tool_call_id: 'c1' },
     ],
-    ['function', { role: 'function', name: 'f', content: '5' }, { content: text('5') as never, name: 'f' }],
+    [
+      'function',
+      { role: 'function', name: 'f', content: '5' },
+      { role: 'tool', content: text('5') as never, name: 'f' },
+    ],
+    [
+      'assistant with a call in the older form',
+      { role: 'assistant', content: null, function_call: { name: 'f', arguments: '{"a":1}' } },
+      { tool_calls: [{ ...call, id: 'call00000' }] as never },
+    ],
+    [
+      'assistant with a call of a custom tool',
+      {
+        role: 'assistant',
+        tool_calls: [{ id: 'c1', type: 'custom', custom: { name: 'f', input: 'a "b"' } }],
+      },
+      {
+        tool_calls: [
+          { id: 'c1', type: 'function', function: { name: 'f', arguments: '{"input": "a \\"b\\""}' } },
+        ] as never,
+      },
+    ],
     [
       'custom',
       { role: 'critic', content: 'a', tool_call_id: 'x', tool_calls: [call], reasoning: 'r' },
@@ -103,6 +124,29 @@ describe('variants', () => {
     ['generic', { role: '__proto__', content: 'a' }, { content: text('a') as never }],
   ])('%s', (_, message, expected) => {
     expect(normal(message)).toEqual({ ...empty, role: (message as ChatMessage).role, ...expected });
+  });
+
+  it('of the role function answer the last call in the older form', () => {
+    const { messages } = validateChatRequest({
+      messages: [
+        { role: 'function', name: 'f', content: 'early' },
+        { role: 'assistant', function_call: { name: 'f' } },
+        { role: 'function', name: 'f', content: '5' },
+        { role: 'assistant', content: 'five', function_call: null },
+        { role: 'assistant', function_call: { name: 'g' } },
+        { role: 'function', name: 'g', content: '6' },
+      ],
+    });
+    expect(
+      messages.map(({ role, tool_calls, tool_call_id }) => [role, tool_calls?.[0]?.id, tool_call_id]),
+    ).toEqual([
+      ['tool', undefined, null],
+      ['assistant', 'call00001', null],
+      ['tool', undefined, 'call00001'],
+      ['assistant', undefined, null],
+      ['assistant', 'call00004', null],
+      ['tool', undefined, 'call00004'],
+    ]);
   });
 
   it.each<[string, unknown, string[]]>([

@@ -10,6 +10,7 @@ const FIELDS = [
   'stream_options',
   'documents',
   'tools',
+  'functions',
   'response_format',
   'structured_outputs',
   'chat_template_kwargs',

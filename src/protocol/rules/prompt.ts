@@ -1,7 +1,7 @@
 /** Rules about how the prompt is made. */
 import type { ErrorDetail } from '../../errors.ts';
 import { fault } from '../faults.ts';
-import { callsOf } from '../normalize-message.ts';
+import { callsOf, oldCallOf } from '../normalize-message.ts';
 import { type ChatRule, conflict } from './rule.ts';
 
 /** Rules about the prompt. */
@@ -43,19 +43,29 @@ export const promptRules: readonly ChatRule[] = [
   {
     name: 'arguments of earlier tool calls are JSON',
     reads: ['messages'],
-    check: ({ messages }) => {
-      const faults: ErrorDetail[] = [];
-      messages.forEach((message, i) => {
+    check: ({ messages }) =>
+      messages.flatMap((message, i) => {
+        const faults: ErrorDetail[] = [];
+        const read = (text: string | null | undefined, ...path: string[]): void => {
+          if (text && !isJson(text))
+            faults.push(fault(['messages', String(i), ...path, 'arguments'], 'value', 'JSON text', text));
+        };
         callsOf(message)?.forEach((call, k) => {
-          const text = call.function.arguments;
-          if (text && !isJson(text)) {
-            const loc = ['messages', String(i), 'tool_calls', String(k), 'function', 'arguments'];
-            faults.push(fault(loc, 'value', 'JSON text', text));
-          }
+          if (call.type !== 'custom') read(call.function.arguments, 'tool_calls', String(k), 'function');
         });
-      });
-      return faults;
-    },
+        read(oldCallOf(message)?.arguments, 'function_call');
+        return faults;
+      }),
+  },
+  {
+    name: 'earlier calls have one form',
+    reads: ['messages'],
+    check: ({ messages }) =>
+      messages.flatMap((message, i) => {
+        const old = oldCallOf(message);
+        if (!old || !callsOf(message)?.length) return [];
+        return [fault(['messages', String(i), 'function_call'], 'conflict', 'nothing with tool_calls', old)];
+      }),
   },
 ];
 

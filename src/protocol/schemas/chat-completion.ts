@@ -229,24 +229,39 @@ const reporting: Schema['properties'] = {
 
 const prompt: Schema['properties'] = {
   tools: {
-    description: 'Functions that the model may ask for; the chat template shows them to it.',
+    description: 'What the model may call; the chat template shows it to the model.',
     type: ['array', 'null'],
     items: ref('Tool'),
+    bounds: 'a custom tool has a name of its own',
   },
   tool_choice: {
     ...ref('ToolChoice'),
     tsType: 'ToolChoice | null',
     description:
-      '`none` leaves calls as text, `auto` reads the calls that the model makes, `required` forces at least one, a named function forces that one. Absent: `auto` with tools, else `none`.',
-    bounds: 'needs `tools` unless `none`; a named function must be among them',
+      '`none` leaves calls as text, `auto` reads the calls that the model makes, `required` forces at least one, a named tool forces that one, `allowed_tools` does as `auto` or `required` with some of the tools: calls of others stay text. Absent: `auto` with tools, else `none`.',
+    bounds: 'needs `tools` unless `none`; a named tool must be among them',
   },
   parallel_tool_calls: orNull('boolean', {
     description: 'False or null keeps only the first tool call.',
     default: true,
   }),
+  functions: {
+    description:
+      'The older form of `tools`: they become tools, and a call comes back as `function_call` of the message, with the finish reason `function_call`. Only the first call is given.',
+    type: ['array', 'null'],
+    items: ref('FunctionDefinition'),
+    bounds: 'not with `tools`',
+  },
+  function_call: {
+    ...ref('FunctionChoice'),
+    tsType: 'FunctionChoice | null',
+    description: 'The older form of `tool_choice`: `none`, `auto`, or the function that must be called.',
+    bounds: 'needs `functions` unless `none`; a named function must be among them; not with `tool_choice`',
+  },
   reasoning_effort: {
-    description: 'How much the model should reason, where its template can say so.',
-    enum: ['low', 'medium', 'high', null],
+    description:
+      'How much the model should reason. `low`, `medium` and `high` are told to the template, `minimal` too if it knows the word, else as `low`. `none` switches reasoning off: the template is told in the words that it knows, open reasoning is closed, and the model cannot begin any.',
+    enum: ['none', 'minimal', 'low', 'medium', 'high', null],
   },
   add_generation_prompt: flag(
     true,
@@ -313,8 +328,6 @@ const serving: Schema['properties'] = {
 /** Fields of the OpenAI API that a request may carry and that change nothing. */
 export const IGNORED_FIELDS = [
   'audio',
-  'function_call',
-  'functions',
   'metadata',
   'modalities',
   'moderation',

@@ -137,11 +137,17 @@ export const messageDefinitions: Definitions = {
       refusal: { description: 'Why the model declined.', type: ['string', 'null'] },
       annotations: { description: 'No effect.' },
       audio: { description: 'No effect.' },
-      function_call: { description: 'No effect: `tool_calls` replaced it.' },
+      function_call: {
+        ...ref('FunctionCall'),
+        description: 'The one call of this turn, in the older form. Not together with `tool_calls`.',
+      },
     },
   ),
   ToolMessage: message('The result of a tool call.', 'tool', { tool_call_id: toolCallId }),
-  FunctionMessage: message('The result of a function call, in the older form.', 'function'),
+  FunctionMessage: message(
+    'The result of a function call, in the older form: `name` says of which. Templates see a message with the role `tool`.',
+    'function',
+  ),
   CustomMessage: message('A message of any other role.', null, {
     tool_calls: toolCalls,
     tool_call_id: toolCallId,

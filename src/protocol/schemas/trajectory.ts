@@ -108,6 +108,7 @@ export const trajectoryDefinitions: Definitions = {
           role: { description: 'Who spoke.', type: 'string', minLength: 1 },
           content: { description: 'The text.', type: ['string', 'array', 'null'], items: ref('ContentPart') },
           tool_calls: { description: 'The calls.', type: ['array', 'null'], items: ref('ToolCall') },
+          function_call: { ...ref('FunctionCall'), description: 'The call, in the older form.' },
           reasoning: { description: 'The thoughts.', type: ['string', 'null'] },
           reasoning_content: { description: 'Another name of `reasoning`.', type: ['string', 'null'] },
         },

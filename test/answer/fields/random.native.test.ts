@@ -7,6 +7,7 @@ import type {
   ChatCompletionRequest,
 } from '../../../src/protocol/index.ts';
 import { createRuntime, type Runtime } from '../../../src/runtime.ts';
+import { functionsOf } from '../../fakes/calls.ts';
 import { randomNumbers } from '../../fakes/random-numbers.ts';
 import { chunksOf, EXACT_MODEL } from './model.ts';
 import { randomRequest } from './random-request.ts';
@@ -62,7 +63,7 @@ function asJoined({
 }: ChatCompletion['choices'][number]): Joined {
   return {
     content: message.content ?? '',
-    calls: message.tool_calls.map((call) => call.function),
+    calls: functionsOf(message.tool_calls),
     token_ids,
     tokens: logprobs?.content.map(({ token }) => token) ?? null,
     finish_reason,

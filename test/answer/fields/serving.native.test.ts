@@ -234,8 +234,6 @@ describe('fields that OpenAI clients send', () => {
     const fields: Fields = {
       user: 'somebody',
       audio: { voice: 'x' },
-      function_call: 'none',
-      functions: [],
       metadata: { a: 'b' },
       modalities: ['text'],
       moderation: {},

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { OnpolicyError } from '../../../src/errors.ts';
 import type { ChatCompletion, ChatCompletionRequest } from '../../../src/protocol/index.ts';
 import { createRuntime, type Runtime } from '../../../src/runtime.ts';
+import { functionsOf } from '../../fakes/calls.ts';
 import { randomNumbers } from '../../fakes/random-numbers.ts';
 import { EXACT_MODEL } from './model.ts';
 import { randomRequest } from './random-request.ts';
@@ -65,7 +66,7 @@ function expectSame(found: ChatCompletion, plain: ChatCompletion, request: ChatC
     const { logprobs: plainLogprobs, ...plainChoice } = plain.choices[i]!;
     const named = (calls: ChatCompletion['choices'][number]): unknown => ({
       ...calls,
-      message: { ...calls.message, tool_calls: calls.message.tool_calls.map((call) => call.function) },
+      message: { ...calls.message, tool_calls: functionsOf(calls.message.tool_calls) },
     });
     expect(named(choice as never), JSON.stringify(request)).toEqual(named(plainChoice as never));
     expect(logprobs?.content.length).toBe(plainLogprobs?.content.length);
