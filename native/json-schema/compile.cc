@@ -72,7 +72,7 @@ FormulaId SchemaCompiler::WithUnevaluated(const Place& place, FormulaId formula)
 void SchemaCompiler::WarnOfOthers(const Place& place) {
   for (const auto& [key, value] : place.schema->members) {
     if (FindKeyword(key) || warnings_.size() >= kMaxWarnings) continue;
-    warnings_.push_back("#" + place.pointer + "/" + EscapePointer(key) + ": '" + key + "' does not restrict values");
+    warnings_.push_back({"#" + place.pointer + "/" + EscapePointer(key) + ": '" + key + "' does not restrict values"});
   }
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/warning.h"
 #include "json-schema/document.h"
 #include "json-schema/options.h"
 #include "json-schema/values.h"
@@ -28,7 +29,7 @@ class SchemaCompiler {
   const SchemaOptions& options() const { return options_; }
   ValueFormulas& values() { return values_; }
   FormulaTable& formulas() { return values_.formulas(); }
-  std::vector<std::string>& warnings() { return warnings_; }
+  std::vector<Warning>& warnings() { return warnings_; }
   bool any_order() const { return any_order_; }
   bool& is_negated() { return is_negated_; }
 
@@ -47,7 +48,7 @@ class SchemaCompiler {
   ValueFormulas values_;
   std::map<std::pair<const JsonValue*, uint32_t>, uint32_t> target_of_;  // by schema and scope
   std::vector<TargetInfo> targets_;
-  std::vector<std::string> warnings_;
+  std::vector<Warning> warnings_;
   bool any_order_ = false;
   bool is_negated_ = false;
 };
@@ -76,7 +77,7 @@ class SchemaSite {
   // The schema also demands this.
   void Add(FormulaId formula) { parts_.push_back(formula); }
   void Add(Atom atom) { Add(formulas().AtomOf(std::move(atom))); }
-  void Warn(const std::string& step, const std::string& what) { compiler_.warnings().push_back(Pointer(step) + ": " + what); }
+  void Warn(const std::string& step, const std::string& what) { compiler_.warnings().push_back({Pointer(step) + ": " + what, true}); }
   [[noreturn]] void Malformed(const std::string& step, const std::string& what, std::optional<size_t> offset = {}) const {
     onpolicy::grammar::Malformed(place_.pointer + "/" + step, what, offset);
   }

@@ -25,7 +25,7 @@ class SchemaRules {
   ObjectRules& objects() { return objects_; }
   ArrayRules& arrays() { return arrays_; }
   TaggedRules& tags() { return *tags_; }
-  const std::vector<std::string>& warnings() { return context_.compiler.warnings(); }
+  const std::vector<Warning>& warnings() { return context_.compiler.warnings(); }
 
  private:
   std::vector<SequenceId> Productions(FormulaId formula, SeenSet excluded);

@@ -152,7 +152,8 @@ std::vector<Shape> ShapeTable::NormalizeOneOfOrAnyOf(FormulaId id, const std::ve
     }
     relaxed_.insert(id);
     const std::string* pointer = formulas_.PointerOf(id);
-    compiler_.warnings().push_back((pointer ? *pointer : "#") + ": the combinations of oneOf are too many to enforce, it reads as anyOf");
+    compiler_.warnings().push_back(
+        {(pointer ? *pointer : "#") + ": the combinations of oneOf are too many to enforce, it reads as anyOf", true});
   }
   return NormalizeOr(parts);
 }

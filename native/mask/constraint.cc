@@ -6,7 +6,7 @@
 namespace onpolicy::grammar {
 
 Constraint::Constraint(std::shared_ptr<const Vocabulary> vocabulary, std::shared_ptr<Grammar> grammar, Symbol start,
-                       std::vector<std::string> warnings)
+                       std::vector<Warning> warnings)
     : vocabulary_(std::move(vocabulary)), grammar_(std::move(grammar)), warnings_(std::move(warnings)),
       states_(*grammar_), masks_(*vocabulary_, *grammar_, states_) {
   ended_ = states_.Intern(std::vector<Config>{});

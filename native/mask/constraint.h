@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/warning.h"
 #include "mask/mask-cache.h"
 #include "pushdown/grammar.h"
 
@@ -15,10 +16,10 @@ class Constraint {
  public:
   // Binds a compiled grammar to a vocabulary.
   Constraint(std::shared_ptr<const Vocabulary> vocabulary, std::shared_ptr<Grammar> grammar, Symbol start,
-             std::vector<std::string> warnings);
+             std::vector<Warning> warnings);
 
   const Vocabulary& vocabulary() const { return *vocabulary_; }
-  const std::vector<std::string>& warnings() const { return warnings_; }
+  const std::vector<Warning>& warnings() const { return warnings_; }
   // False when nothing at all can be generated; a constraint like that must be refused.
   bool IsSatisfiable() const { return !states_.Configs(start_).empty(); }
 
@@ -44,7 +45,7 @@ class Constraint {
 
   std::shared_ptr<const Vocabulary> vocabulary_;
   std::shared_ptr<Grammar> grammar_;
-  std::vector<std::string> warnings_;
+  std::vector<Warning> warnings_;
   std::mutex mutex_;
   StateTable states_;
   MaskCache masks_;

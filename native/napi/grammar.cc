@@ -130,7 +130,7 @@ Napi::Value TokenBytes(const Napi::CallbackInfo& info) {
   return result;
 }
 
-// compileConstraint(spec, vocabulary) -> Promise of { constraint, warnings }
+// compileConstraint(spec, vocabulary) -> Promise of { constraint, warnings, relaxed }
 Napi::Value Compile(const Napi::CallbackInfo& info) {
   const Fields given(info[0], "spec");
   auto spec = std::make_shared<Spec>();
@@ -151,9 +151,13 @@ Napi::Value Compile(const Napi::CallbackInfo& info) {
       [result](Napi::Env env) -> Napi::Value {
         Napi::Object made = Napi::Object::New(env);
         const auto& warnings = (*result)->warnings();
-        Napi::Array list = Napi::Array::New(env, warnings.size());
-        for (uint32_t i = 0; i < warnings.size(); i++) list.Set(i, warnings[i]);
-        made.Set("warnings", list);
+        Napi::Array all = Napi::Array::New(env), relaxed = Napi::Array::New(env);
+        for (const Warning& warning : warnings) {
+          all.Set(all.Length(), warning.text);
+          if (warning.accepts_more) relaxed.Set(relaxed.Length(), warning.text);
+        }
+        made.Set("warnings", all);
+        made.Set("relaxed", relaxed);
         made.Set("constraint", WrapConstraint(env, *result));
         return made;
       });

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/warning.h"
 #include "json-schema/options.h"
 #include "json/value.h"
 #include "mask/vocabulary.h"
@@ -17,7 +18,7 @@ struct FrontEnd {
   Grammar& grammar;
   const Vocabulary& vocabulary;
   SchemaOptions schema;
-  std::vector<std::string> warnings;
+  std::vector<Warning> warnings;
 };
 
 Symbol SchemaSymbol(FrontEnd& front, JsonValue schema, const SchemaOptions& options);

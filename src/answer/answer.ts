@@ -77,6 +77,7 @@ export async function answer(
     folder: context.kvTransferFolder,
     ids: portableIds(prompt),
   });
+  const { matchers, warnings } = await createMatchers(constraint, request.n, model.loaded);
   const completion = new Completion({
     engine,
     tokenizer,
@@ -87,7 +88,7 @@ export async function answer(
     wantsLogprobs: request.logprobs,
     tokensAsIds: request.return_tokens_as_token_ids,
     signal: context.signal,
-    matchers: await createMatchers(constraint, request.n, model.loaded),
+    matchers,
     promptScores: createPromptScores(request, prompt.ids, tokenizer.vocabSize),
     savedPrompt: promptTransfer.savedPrompt,
     lengthPenalty: request.use_beam_search ? request.length_penalty : null,
@@ -114,6 +115,7 @@ export async function answer(
     mediaTokens: prompt.media.length === 0 ? null : prompt.ids.length - textIds.length,
     returnTokenIds: request.return_token_ids,
     wantsLogprobs: request.logprobs,
+    warnings,
   };
   if (!request.stream) {
     await completion.done();

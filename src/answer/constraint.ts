@@ -8,6 +8,7 @@ import {
   type CallerPaths,
   compileChecked,
   constraintHandle,
+  kindOf,
   OWN_PATHS,
   type StructuredOutputs,
 } from '../structured/index.ts';
@@ -99,15 +100,27 @@ function asFarAsStrict(
   return isStrict(tool) || custom.has(name) ? tool : { function: { name, parameters: { type: 'object' } } };
 }
 
-/** Compiles off the event loop, once per specification and model; then one matcher per choice. Empty: nothing is constrained. */
+/** What holds an answer to its constraint. */
+export type Matchers = {
+  /** One per choice. Empty: nothing is constrained. */
+  readonly matchers: readonly Handle[];
+  /** What the answer is not held to, by the caller's path. */
+  readonly warnings: readonly string[];
+};
+
+/** Compiles off the event loop, once per specification and model; then one matcher per choice. */
 export async function createMatchers(
   constraint: ConstraintSpec | null,
   choices: number,
   model: LoadedModel,
-): Promise<Handle[]> {
-  if (constraint === null) return [];
-  const compiled = await compileChecked(constraint.spec, await model.vocabulary(), constraint.paths);
+): Promise<Matchers> {
+  if (constraint === null) return { matchers: [], warnings: [] };
+  const { spec, paths } = constraint;
+  const compiled = await compileChecked(spec, await model.vocabulary(), paths);
   const { grammar } = loadAddon();
   const handle = constraintHandle(compiled);
-  return Array.from({ length: choices }, () => grammar.createMatcher(handle));
+  return {
+    matchers: Array.from({ length: choices }, () => grammar.createMatcher(handle)),
+    warnings: compiled.relaxed.map((warning) => paths.of(kindOf(spec)) + warning),
+  };
 }

@@ -35,7 +35,14 @@ export type AnswerHeader = {
   readonly mediaTokens: number | null;
   readonly returnTokenIds: boolean;
   readonly wantsLogprobs: boolean;
+  /** What the answer is not held to. */
+  readonly warnings: readonly string[];
 };
+
+/** The field of warnings, if there are any. */
+export function warningsOf({ warnings }: AnswerHeader): { warnings?: string[] } {
+  return warnings.length === 0 ? {} : { warnings: [...warnings] };
+}
 
 /** The whole answer at once. */
 export function toResponse(
@@ -56,6 +63,7 @@ export function toResponse(
     prompt_logprobs: completion.promptLogprobs(),
     prompt_token_ids: header.returnTokenIds ? Array.from(header.promptIds) : null,
     kv_transfer_params: kvTransferParams as ChatCompletion['kv_transfer_params'],
+    ...warningsOf(header),
   };
 }
 

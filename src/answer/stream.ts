@@ -10,7 +10,7 @@ import type {
 } from '../protocol/index.ts';
 import type { Choice } from './choice.ts';
 import type { Completion } from './completion.ts';
-import { type AnswerHeader, finishReason, toUsage } from './response.ts';
+import { type AnswerHeader, finishReason, toUsage, warningsOf } from './response.ts';
 
 /** What a stream reports of its usage. */
 export type UsageReport = {
@@ -90,6 +90,7 @@ function openingChunks(
       prompt_token_ids: header.returnTokenIds ? Array.from(header.promptIds) : null,
       system_fingerprint: header.systemFingerprint,
       seed: header.drawnSeed,
+      ...(index === 0 ? warningsOf(header) : {}),
     }),
   );
   if (header.echo !== '')

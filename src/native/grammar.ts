@@ -32,7 +32,7 @@ export type GrammarAddon = {
   compileConstraint(
     spec: NativeSpec,
     vocabulary: Handle,
-  ): Promise<{ constraint: Handle; warnings: string[] }>;
+  ): Promise<{ constraint: Handle; warnings: string[]; relaxed: string[] }>;
   createMatcher(constraint: Handle): Handle;
   fillMask(matcher: Handle, mask: Int32Array): boolean | undefined; // undefined: the mask is too short
   /** How many masks of this process lack tokens because their work was spent. */

@@ -26,6 +26,8 @@ export interface ChatCompletion {
   prompt_token_ids: number[] | null;
   /** The handle of a prefilled prompt; null unless one was asked for. */
   kv_transfer_params: Record<string, unknown> | null;
+  /** Keywords of the request's schema that the answer is not held to, each by its path. Absent when there are none. */
+  warnings?: string[];
 }
 
 /** One answer. */
@@ -186,6 +188,8 @@ export interface ChatCompletionChunk {
   seed?: number | null;
   /** Only in the first chunk of each choice: the ids with `return_token_ids`, else null. */
   prompt_token_ids?: number[] | null;
+  /** Only in the first chunk of all: keywords of the request's schema that the answer is not held to, each by its path. */
+  warnings?: string[];
 }
 
 /** What is new in one choice. */

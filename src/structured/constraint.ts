@@ -127,6 +127,7 @@ async function compile(native: NativeSpec, vocabulary: Handle): Promise<Constrai
   const compiled = await grammar.compileConstraint(native, vocabulary);
   const constraint: Constraint = {
     warnings: compiled.warnings,
+    relaxed: compiled.relaxed,
     createMatcher: () => wrapMatcher(grammar.createMatcher(compiled.constraint)),
   };
   handles.set(constraint, compiled.constraint);

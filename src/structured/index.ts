@@ -21,3 +21,4 @@ export {
 } from './constraint.ts';
 export { type CallerPaths, OWN_PATHS } from './spec-error.ts';
 export type { Constraint, Matcher, StructuredOutputs, Vocabulary } from './types.ts';
+export { kindOf } from './validate.ts';

@@ -46,6 +46,8 @@ export interface Vocabulary {
 export interface Constraint {
   /** Keywords that restrict nothing here, each with its JSON pointer. */
   readonly warnings: readonly string[];
+  /** Those of them that restrict values and are not enforced, so the output may break them. */
+  readonly relaxed: readonly string[];
   /** Begins a new sequence. */
   createMatcher(): Matcher;
 }

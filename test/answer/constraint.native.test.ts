@@ -245,3 +245,39 @@ describe('forced tool calls', () => {
     }
   });
 });
+
+describe('what the answer is not held to', () => {
+  const schema = { type: 'string', format: 'colour', maxLength: 5 };
+  const path = "#/format: unknown format 'colour' is not enforced";
+  it.each<[string, Fields, string[] | undefined]>([
+    [
+      'is named by the path of the schema',
+      { structured_outputs: { json: schema } },
+      [`structured_outputs.json${path}`],
+    ],
+    [
+      'is named by the path of response_format',
+      { response_format: { type: 'json_schema', json_schema: { name: 'c', schema } } },
+      [`response_format.json_schema.schema${path}`],
+    ],
+    [
+      'is nothing where keywords only annotate',
+      { structured_outputs: { json: { title: 'T', type: 'integer', maximum: 9 } } },
+      undefined,
+    ],
+  ])('%s', async (_, fields, expected) => {
+    expect((await ask(fields)).warnings).toEqual(expected);
+    const messages = [{ role: 'user' as const, content: QUESTION }];
+    const stream = await runtime.createCompletion({
+      messages,
+      max_tokens: 20,
+      ...fields,
+      n: 2,
+      stream: true,
+    });
+    const chunks = [];
+    for await (const chunk of stream) chunks.push(chunk);
+    expect(chunks[0]!.warnings).toEqual(expected);
+    expect(chunks.slice(1).filter(({ warnings }) => warnings)).toEqual([]);
+  });
+});

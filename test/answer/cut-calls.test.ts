@@ -87,6 +87,7 @@ describe.each(FAMILY_ROWS.map((row) => [row.format, row] as const))('%s', (forma
       mediaTokens: null,
       returnTokenIds: false,
       wantsLogprobs: false,
+      warnings: [],
     };
     const drafts = { drafted: 0, accepted: 0 };
     const completion = { choices: [choice], cachedTokens: 0, promptLogprobs: () => null, drafts } as never;

@@ -21,6 +21,7 @@ const HEADER: AnswerHeader = {
   mediaTokens: null,
   returnTokenIds: false,
   wantsLogprobs: false,
+  warnings: [],
 };
 
 /** A completion that is done. */

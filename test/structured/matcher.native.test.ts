@@ -285,6 +285,7 @@ describe('refusals', () => {
       "#/title: 'title' does not restrict values",
       "#/format: unknown format 'colour' is not enforced",
     ]);
+    expect(constraint.relaxed).toEqual(["#/format: unknown format 'colour' is not enforced"]);
   });
 
   it('gives the same constraint for the same content', async () => {
