@@ -52,7 +52,7 @@ const SECTIONS = {
 const FORMS = {
   Message: 'one of the messages below; `role` says which',
   ContentPart:
-    '`{ type: "text", text }`, also `input_text`, `output_text`, `refusal`, `thinking`, or a bare string. `image_url` and `input_audio` need a model with a projector: [media](media.md). Other parts are `UNSUPPORTED`',
+    '`{ type: "text", text }`, also `input_text`, `output_text`, `refusal`, `thinking`, or a bare string. `{ type: "file", file: { file_data, filename } }` with text in base64 or a `data:` URI is text; with a picture it needs a model with a projector, as `image_url` and `input_audio` do: [media](media.md). Other parts are `UNSUPPORTED`',
   ToolCall:
     '`{ id, type: "function", function: { name, arguments } }`; `arguments` is JSON text. Of a custom tool: `{ id, type: "custom", custom: { name, input } }`',
   ToolChoice:

@@ -13,6 +13,7 @@ import type { Tokenizer } from '../tokenizer/index.ts';
 import { AnswerIndexes } from './answer-indexes.ts';
 import { Completion } from './completion.ts';
 import { createMatchers, planConstraint } from './constraint.ts';
+import { forbiddenTexts } from './effort.ts';
 import { buildPrompt, type Prompt } from './prompt.ts';
 import { beginTransfer, transferKey } from './prompt-transfer.ts';
 import { type AnswerHeader, toResponse } from './response.ts';
@@ -50,7 +51,13 @@ export async function answer(
   const transfer = readKvTransfer(request);
   const { template, format: written } = templateFor(model, request);
   const { constraint, format } = planConstraint(request, written);
-  const prompt = await buildPrompt(request, { template, tokenizer, contextSize, media: model.media });
+  const prompt = await buildPrompt(request, {
+    template,
+    tokenizer,
+    contextSize,
+    media: model.media,
+    reasoning: format.reasoning,
+  });
   refuseWithMedia(request, prompt);
   const message = planMessage(format, request, prompt.text.slice(-PROMPT_TAIL));
   const isParsed = message.tools !== null || message.reasoning !== null;
@@ -64,7 +71,8 @@ export async function answer(
   const seed = request.seed ?? BigInt(drawnSeed!);
   const plan = { tokenizer, defaults: model.defaults, rules, processedLogprobs: context.processedLogprobs };
   const textIds = prompt.media.length === 0 ? prompt.ids : prompt.ids.filter((id) => id >= 0);
-  const samplers = createSamplers(request, textIds, seed, plan);
+  const bad_words = [...request.bad_words, ...forbiddenTexts(request, format.reasoning)];
+  const samplers = createSamplers({ ...request, bad_words }, textIds, seed, plan);
   const group: Group = {
     prompt: prompt.ids,
     media: await encodeMedia(prompt, model.media, context.signal),

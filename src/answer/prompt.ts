@@ -2,8 +2,10 @@
 import { OnpolicyError } from '../errors.ts';
 import { type MediaModel, type MediaPart, type PlacedMedia, refuse } from '../media/index.ts';
 import type { ValidChatRequest } from '../protocol/index.ts';
+import type { ReasoningFormat } from '../reasoning/index.ts';
 import type { ChatTemplate } from '../template/index.ts';
 import type { Tokenizer } from '../tokenizer/index.ts';
+import { closeReasoning, effortVariables } from './effort.ts';
 import { MediaMarkers } from './media-markers.ts';
 import { toTemplateMessage } from './template-message.ts';
 
@@ -15,6 +17,8 @@ export type PromptContext = {
   readonly contextSize: number;
   /** Null: the model takes text only. */
   readonly media: MediaModel | null;
+  /** How the model marks its reasoning; null: it does not. */
+  readonly reasoning: ReasoningFormat | null;
 };
 
 /** A prompt, and how many tokens may follow it. */
@@ -33,7 +37,7 @@ const NOTHING = new Int32Array(0);
 export async function buildPrompt(request: ValidChatRequest, context: PromptContext): Promise<Prompt> {
   const { tokenizer, contextSize } = context;
   const markers = new MediaMarkers();
-  const text = render(request, context, markers);
+  const text = closeReasoning(render(request, context, markers), request, context.reasoning);
   const addSpecial = request.add_special_tokens;
   const encoded = await encode(text, markers, addSpecial, context);
   const isCut = addSpecial && request.truncate_prompt_tokens !== null;
@@ -48,7 +52,7 @@ export function renderMessages(
   context: Pick<PromptContext, 'template' | 'tokenizer'>,
 ): string {
   const markers = new MediaMarkers();
-  const text = render(request, context, markers);
+  const text = render(request, { ...context, reasoning: null }, markers);
   if (markers.count === 0) return text;
   const { path, part } = firstPart(markers.split(text));
   throw new OnpolicyError(
@@ -82,22 +86,21 @@ type EncodedPrompt = Pick<Prompt, 'ids' | 'media'>;
 
 function render(
   request: ValidChatRequest,
-  { template, tokenizer }: Pick<PromptContext, 'template' | 'tokenizer'>,
+  { template, tokenizer, reasoning }: Pick<PromptContext, 'template' | 'tokenizer' | 'reasoning'>,
   markers: MediaMarkers,
 ): string {
   const asParts = template.contentFormat === 'openai';
-  const effort = request.reasoning_effort;
   const input = {
     messages: request.messages.map((message, index) => toTemplateMessage(message, index, asParts, markers)),
     tools: request.tools.length > 0 ? request.tools : null,
     documents: request.documents,
     addGenerationPrompt: request.add_generation_prompt,
     continueFinalMessage: request.continue_final_message,
-    kwargs: { ...(effort === null ? {} : { reasoning_effort: effort }), ...request.chat_template_kwargs },
+    kwargs: { ...effortVariables(request, template, reasoning), ...request.chat_template_kwargs },
     bosToken: tokenizer.bosText,
     eosToken: tokenizer.eosText,
   };
-  return template.render(input, { parseToolArguments: true });
+  return template.render(input, { parseToolArguments: true, requireDocumentFields: true });
 }
 
 /**

@@ -6,8 +6,14 @@ import { buildPrompt } from './prompt.ts';
 /** Renders and encodes the messages as {@link answer} does, and generates nothing. */
 export async function renderPrompt(model: RunningModel, request: ValidChatRequest): Promise<RenderedPrompt> {
   const { tokenizer, contextSize, media } = model;
-  const { template } = templateFor(model, request);
-  const { text, ids } = await buildPrompt(request, { template, tokenizer, contextSize, media });
+  const { template, format } = templateFor(model, request);
+  const { text, ids } = await buildPrompt(request, {
+    template,
+    tokenizer,
+    contextSize,
+    media,
+    reasoning: format.reasoning,
+  });
   return {
     object: 'chat.completion.prompt',
     model: request.model ?? model.name,

@@ -1,8 +1,10 @@
 /** A checked message of any variant -> the one form that chat templates are fed from. */
+import { fileText } from './file-text.ts';
 import type {
   AssistantMessage,
   ContentPart,
   DeveloperMessage,
+  FilePart,
   FunctionCall,
   Message,
   ToolCall,
@@ -74,11 +76,20 @@ function toParts(content: string | readonly ContentPart[]): ChatContentPart[] {
 /** A text part whose text is null counts as absent. */
 function toPart(part: ContentPart): ChatContentPart | [] {
   if (typeof part === 'string') return { type: 'text', text: part };
+  if (part.type === 'file') return toFile(part);
   const { type } = part;
   if (!Object.hasOwn(TEXT_PART_FIELDS, type)) return { type: 'media', kind: type, part: { ...part } };
   const field = TEXT_PART_FIELDS[type as keyof typeof TEXT_PART_FIELDS];
   const text = (part as Record<string, unknown>)[field] as string | null | undefined;
   return text == null ? [] : { type: 'text', text };
+}
+
+/** A file of text is text, under its name. */
+function toFile(part: FilePart): ChatContentPart {
+  const { file_data, filename } = part.file;
+  const read = fileText(file_data);
+  if (!read || !('text' in read)) return { type: 'media', kind: 'file', part: { ...part } };
+  return { type: 'text', text: filename ? `${filename}:\n${read.text}` : read.text };
 }
 
 function toToolCall(call: ToolCall): ChatToolCall {

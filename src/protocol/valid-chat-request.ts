@@ -84,7 +84,7 @@ export type ValidChatRequest = {
   readonly add_generation_prompt: boolean;
   readonly continue_final_message: boolean;
   readonly add_special_tokens: boolean;
-  readonly documents: readonly Readonly<Record<string, string>>[] | null;
+  readonly documents: readonly unknown[] | null;
   /** The request's own template, from here or from `chat_template_kwargs`. */
   readonly chat_template: string | null;
   /** Without `chat_template`. */

@@ -3,7 +3,7 @@ import { OnpolicyError } from '../errors.ts';
 import { cutAtTag, markFinalMessage } from './continue-final.ts';
 import { toValue } from './convert.ts';
 import { DEFAULT_LIMITS, type TemplateLimits } from './python/render-state.ts';
-import type { Value } from './python/values.ts';
+import { Dict, isList, type Value } from './python/values.ts';
 import { type AssistantSpan, chooseMarks, splitMarked } from './spans.ts';
 import type { JinjaTemplate, TemplateEngine } from './template.ts';
 import { cachedTemplate } from './template-cache.ts';
@@ -44,6 +44,11 @@ export type RenderOptions = {
    * objects, it gets the text. Default false: the template sees what was given.
    */
   readonly parseToolArguments?: boolean | undefined;
+  /**
+   * Makes it an error with code `INVALID_REQUEST` that the template prints or walks a field which a document does not have.
+   * Default false: as in Jinja2, such a field is empty.
+   */
+  readonly requireDocumentFields?: boolean | undefined;
 };
 
 /** Rendered text with the spans that the assistant wrote. */
@@ -68,6 +73,11 @@ export class ChatTemplate {
   /** Names that the template reads from its input: messages, tools, bos_token, kwargs. */
   get variables(): ReadonlySet<string> {
     return this.#template.variables;
+  }
+
+  /** Whether the template's source holds a text. */
+  mentions(text: string): boolean {
+    return this.#template.source.includes(text);
   }
 
   /** `openai` if the template loops over the parts of a message's content, else `string`. */
@@ -105,8 +115,10 @@ export class ChatTemplate {
 
   #render(input: RenderInput, options: RenderOptions, spanMarks: readonly [string, string] | null): string {
     const final = input.continueFinalMessage === true ? markFinalMessage(input.messages) : null;
+    const variables = variablesOf(final === null ? input : { ...input, messages: final.messages });
     const text = this.#template.run({
-      variables: variablesOf(final === null ? input : { ...input, messages: final.messages }),
+      variables,
+      paths: options.requireDocumentFields ? pathsIn(variables.get('documents')!, 'documents') : new Map(),
       limits: { ...DEFAULT_LIMITS, ...definedOnly(options.limits ?? {}) },
       engine: options.engine ?? 'auto',
       now: options.now ?? (() => new Date()),
@@ -152,6 +164,18 @@ function variablesOf(input: RenderInput): Map<string, Value> {
   for (const [name, value] of kwargs instanceof Map ? kwargs : Object.entries(kwargs))
     if (value !== undefined) variables.set(name, toValue(value, `kwargs.${name}`));
   return variables;
+}
+
+/** All values inside a list or a dict, and their paths. */
+function pathsIn(value: Value, path: string, paths = new Map<Value, string>()): Map<Value, string> {
+  const entries = isList(value) ? value.entries() : value instanceof Dict ? value.entries() : [];
+  for (const [key, inner] of entries) {
+    const at = `${path}.${String(key)}`;
+    if (inner === null || paths.has(inner)) continue;
+    paths.set(inner, at);
+    pathsIn(inner, at, paths);
+  }
+  return paths;
 }
 
 /** Parses a chat template, or returns it from the cache. The first render generates the code. */

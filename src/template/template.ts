@@ -26,6 +26,8 @@ export type RunOptions = {
   readonly now: () => Date;
   /** Characters to put around generation blocks. */
   readonly spanMarks: readonly [string, string] | null;
+  /** Values whose missing fields are errors, and where the caller gave them. */
+  readonly paths: ReadonlyMap<unknown, string>;
 };
 
 /** Without loaders, so include, import and extends fail. */
@@ -113,7 +115,7 @@ export class JinjaTemplate extends Template {
     try {
       const { root, blocks } = this.#functions(options.engine);
       const context = new VariableContext(given, blocks);
-      const state = new RenderState(options.limits, options.now, options.spanMarks);
+      const state = new RenderState(options.limits, options.now, options.spanMarks, options.paths);
       const text = root(state, context);
       state.checkOutput(text);
       return text;

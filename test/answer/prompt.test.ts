@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { buildPrompt, renderMessages } from '../../src/answer/prompt.ts';
+import { REASONING_FORMATS } from '../../src/reasoning/index.ts';
 import { compileChatTemplate } from '../../src/template/index.ts';
 import type { Tokenizer } from '../../src/tokenizer/index.ts';
 import { bytes, byteTokenizer, EOS, SPECIAL } from '../fakes/byte-tokenizer.ts';
@@ -10,6 +11,8 @@ const CHAT = compileChatTemplate(
   '{% for m in messages %}{{ m.content }}{% endfor %}{% if add_generation_prompt %}>{% endif %}',
 );
 
+const EFFORT = '{{ reasoning_effort }}';
+
 /** Puts a special token before each text and the end token after it. */
 const wrapping: Tokenizer = {
   ...byteTokenizer,
@@ -18,7 +21,13 @@ const wrapping: Tokenizer = {
 };
 
 const build = (fields: Record<string, unknown>, contextSize = 20) =>
-  buildPrompt(valid(fields), { template: CHAT, tokenizer: wrapping, contextSize, media: null });
+  buildPrompt(valid(fields), {
+    template: CHAT,
+    tokenizer: wrapping,
+    contextSize,
+    media: null,
+    reasoning: null,
+  });
 
 describe('buildPrompt', () => {
   it.each<[string, Record<string, unknown>, number[], number]>([
@@ -115,7 +124,60 @@ describe('renderMessages', () => {
     ['further variables', '{{ mood }}', { chat_template_kwargs: { mood: 'good' } }, 'good'],
     ['special tokens', '{{ eos_token }}', {}, '<eos>'],
     ['documents', '{{ documents[0].text }}', { documents: [{ text: 'd' }] }, 'd'],
+    ['documents of any form', '{{ documents }}', { documents: ['a', 5, [true]] }, "['a', 5, [True]]"],
+    [
+      'fields of documents that it can do without',
+      "{% for d in documents %}{{ d.head or 'none' }}{{ d.x | default('-') }}{{ d.y is defined }}{% endfor %}",
+      { documents: [{ text: 'd' }, 'text'] },
+      'none-Falsenone-False',
+    ],
+    [
+      'minimal effort where it is known',
+      `${EFFORT} {# 'minimal' #}`,
+      { reasoning_effort: 'minimal' },
+      'minimal ',
+    ],
+    ['minimal effort elsewhere', EFFORT, { reasoning_effort: 'minimal' }, 'low'],
+    ['no effort where it is known', `${EFFORT} {# "none" #}`, { reasoning_effort: 'none' }, 'none '],
+    [
+      'no effort elsewhere',
+      `{{ reasoning_effort is defined }} {{ enable_thinking }} {{ thinking }}`,
+      { reasoning_effort: 'none' },
+      'False False False',
+    ],
+    [
+      'a switch of its own before that of the effort',
+      '{{ enable_thinking }}',
+      { reasoning_effort: 'none', chat_template_kwargs: { enable_thinking: true } },
+      'True',
+    ],
   ])('%s', (_, source, fields, expected) => {
     expect(render(source, fields)).toBe(expected);
+  });
+
+  it.each<[string, string, keyof typeof REASONING_FORMATS, string]>([
+    ['of harmony is its least', EFFORT, 'harmony', 'low'],
+    ['closes what the prompt has opened', 'x<think>\n', 'think', 'x<think>\n</think>\n\n'],
+    ['closes it on a line of its own', 'x[THINK]', 'mistral', 'x[THINK]\n[/THINK]\n\n'],
+    ['leaves what is closed', '<think>\n\n</think>', 'think', '<think>\n\n</think>'],
+  ])('no effort %s', async (_, source, format, expected) => {
+    const template = compileChatTemplate(source);
+    const reasoning = REASONING_FORMATS[format];
+    const context = { template, tokenizer: byteTokenizer, contextSize: 99, media: null, reasoning };
+    expect((await buildPrompt(valid({ reasoning_effort: 'none' }), context)).text).toBe(expected);
+  });
+
+  it.each<[string, string, unknown[], string]>([
+    ['a field', '{{ documents[1].text }}', [{ text: 'a' }, { title: 'b' }], 'documents.1.text'],
+    ['an inner field', "{{ documents[0]['meta'].url }}", [{ meta: {} }], 'documents.0.meta.url'],
+    ['a field of a text', '{{ documents[0].text }}', ['a'], 'documents.0.text'],
+    ['a field in a filter', '{{ documents[0].text | upper }}', [{}], 'documents.0.text'],
+    ['a field in a sum', "{{ 'x' ~ documents[0].text }}", [{}], 'documents.0.text'],
+    ['a list', '{% for c in documents[0].chunks %}{% endfor %}', [{}], 'documents.0.chunks'],
+    ['an item', '{{ documents[0][2] }}', [[1, 2]], 'documents.0.2'],
+  ])('refuses documents without %s that the template needs', (_, source, documents, param) => {
+    expect(() => render(source, { documents })).toThrow(
+      expect.objectContaining({ code: 'INVALID_REQUEST', param, message: expect.stringContaining(param) }),
+    );
   });
 });

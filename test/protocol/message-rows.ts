@@ -349,10 +349,10 @@ export const MESSAGE_ROWS: Record<string, Row> = {
   add_special_tokens: flag(false),
   documents: {
     absent: null,
-    good: same([{ title: 'a', text: 'b' }], [], null),
+    good: same([{ title: 'a', text: 'b' }], ['text', 5, null, [{ a: { b: 1 } }]], [], null),
     bad: [
-      [['text'], '.0: expected an object, got "text"'],
-      [[{ title: 5 }], '.0.title: expected a string, got 5'],
+      ['text', ': expected a list or null, got "text"'],
+      [[{ a: Number.NaN }], '.0.a: expected a finite number, got NaN'],
     ],
   },
   chat_template: text(null, ['', null]),

@@ -206,6 +206,36 @@ describe('variants', () => {
   });
 });
 
+describe('files', () => {
+  const content = (file_data: unknown, filename?: string) =>
+    normal({ role: 'user', content: [{ type: 'file', file: { file_data, filename } }] }).content;
+
+  it.each<[string, unknown, string]>([
+    ['percent-encoded text', 'data:text/plain,a%20b%C3%A9', 'a bé'],
+    ['text in base64', 'data:text/csv;base64,YSxiCg==', 'a,b\n'],
+    ['text in another encoding', 'data:text/plain;charset=iso-8859-1;base64,6Q==', 'é'],
+    ['an empty text', 'data:text/plain,', ''],
+    ['JSON', 'data:application/json;base64,e30=', '{}'],
+    ['no type', 'data:;base64,aGk=', 'hi'],
+    ['bare base64', 'aGk=', 'hi'],
+    ['bytes', new TextEncoder().encode('hi é'), 'hi é'],
+  ])('of %s are text', (_, data, expected) => {
+    expect(content(data)).toEqual(text(expected));
+    expect(content(data, 'a.txt')).toEqual(text(`a.txt:\n${expected}`));
+  });
+
+  it.each<[string, unknown]>([
+    ['a picture', 'data:image/png;base64,aGk='],
+    ['bytes that are no text', Uint8Array.of(0x89, 0x50)],
+    ['bytes with NUL', Uint8Array.of(0x41, 0)],
+    ['a type and bytes that are no text', 'data:application/pdf;base64,/w=='],
+    ['a path', 'file:///a.png'],
+    ['an address', 'https://a/b.txt'],
+  ])('of %s are media', (_, data) => {
+    expect(content(data)).toMatchObject([{ type: 'media', kind: 'file' }]);
+  });
+});
+
 describe('content', () => {
   it.each<[string, unknown, unknown[]]>([
     ['text', 'a', text('a')],

@@ -25,6 +25,11 @@ const allowed = (type: string, name: string) => ({
   allowed_tools: { mode: 'auto', tools: [{ type, [type]: { name } }] },
 });
 
+const FILE = 'messages.0.content.0.file.file_data';
+const file = (file_data: string): Record<string, unknown> => ({
+  messages: [{ role: 'user', content: [{ type: 'file', file: { file_data } }] }],
+});
+
 const beam = (
   field: string,
   good: readonly unknown[],
@@ -223,6 +228,24 @@ export const RULE_ROWS: Record<string, Row> = {
     bad: [
       [old({ name: 'f', arguments: '{' }), 'messages.0.function_call.arguments: expected JSON text, got "{"'],
       [calls('{"a"'), 'messages.0.tool_calls.0.function.arguments: expected JSON text, got "{\\"a\\""'],
+    ],
+  },
+  'files of text are text': {
+    good: ['data:text/plain,a%20b', 'aGk=', 'data:image/png;base64,AAAA', 'http://a/b'].map(file),
+    bad: [
+      [
+        file('data:text/plain;base64,/w=='),
+        `${FILE}: expected text in UTF-8, got "data:text/plain;base64,/w=="`,
+      ],
+      [
+        file('data:text/plain;base64,???'),
+        `${FILE}: expected base64, or text with percent-encoded bytes, got "data:text/plain;base64,???"`,
+      ],
+      [
+        file('data:text/plain;charset=klingon,a'),
+        `${FILE}: expected text in klingon, got "data:text/plain;charset=klingon,a"`,
+      ],
+      [file('/w=='), `${FILE}: expected text in UTF-8, or a data: URI, got "/w=="`],
     ],
   },
   'earlier calls have one form': {

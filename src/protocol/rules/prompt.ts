@@ -1,6 +1,8 @@
 /** Rules about how the prompt is made. */
 import type { ErrorDetail } from '../../errors.ts';
 import { fault } from '../faults.ts';
+import { fileText } from '../file-text.ts';
+import type { ContentPart } from '../generated/request-types.ts';
 import { callsOf, oldCallOf } from '../normalize-message.ts';
 import { type ChatRule, conflict } from './rule.ts';
 
@@ -56,6 +58,21 @@ export const promptRules: readonly ChatRule[] = [
         read(oldCallOf(message)?.arguments, 'function_call');
         return faults;
       }),
+  },
+  {
+    name: 'files of text are text',
+    reads: ['messages'],
+    check: ({ messages }) =>
+      messages.flatMap(({ content }, i) =>
+        (Array.isArray(content) ? (content as readonly ContentPart[]) : []).flatMap((part, k) => {
+          if (typeof part === 'string' || part.type !== 'file') return [];
+          const data = part.file.file_data;
+          const read = fileText(data);
+          if (!read || !('expected' in read)) return [];
+          const loc = ['messages', String(i), 'content', String(k), 'file', 'file_data'];
+          return [fault(loc, 'value', read.expected, data)];
+        }),
+      ),
   },
   {
     name: 'earlier calls have one form',

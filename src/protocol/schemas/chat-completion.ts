@@ -276,9 +276,10 @@ const prompt: Schema['properties'] = {
     'Lets the tokenizer add its own special tokens to the rendered prompt. Chat templates mostly write them already.',
   ),
   documents: {
-    description: 'Texts that the model may use, for templates that show them. Each has `title` and `text`.',
+    description:
+      'What the model may use, for templates that show it: any JSON values, often objects with `title` and `text`. A field that the template writes and a document lacks is an error.',
     type: ['array', 'null'],
-    items: { type: 'object', additionalProperties: { type: 'string' } },
+    tsType: 'readonly unknown[] | null',
   },
   chat_template: orNull('string', {
     description: 'A Jinja template instead of the one that comes with the model.',

@@ -201,7 +201,8 @@ export const messageDefinitions: Definitions = {
     },
   },
   FilePart: {
-    description: 'A file with a picture. Models that only read text refuse it.',
+    description:
+      'A file with text, which counts as text, or with a picture, which models that only read text refuse.',
     required: ['type', 'file'],
     properties: {
       type: { description: 'Kind of the part.', const: 'file' },
@@ -211,12 +212,16 @@ export const messageDefinitions: Definitions = {
         required: ['file_data'],
         properties: {
           file_data: {
-            description: 'A data URL, or in process bytes.',
+            description:
+              'A data URL, base64 of text in UTF-8, or in process bytes. Of the type `text/...`, or of another type than a medium and in UTF-8, it is text.',
             type: 'string',
             minLength: 1,
             tsType: 'string | Uint8Array',
           },
-          filename: { description: 'No effect: the bytes say what they are.', type: ['string', 'null'] },
+          filename: {
+            description: 'Stands before the text, with a colon and a line break. No effect on media.',
+            type: ['string', 'null'],
+          },
         },
       },
     },

@@ -19,6 +19,7 @@ import {
   GroupTuple,
   isList,
   Markup,
+  MissingField,
   PyFloat,
   PyObject,
   Tuple,
@@ -58,7 +59,10 @@ function unsafe(value: Value, name: string): Undefined {
 }
 
 /** The value of a missing attribute or item. */
-function missing(value: Value, key: Value): Undefined {
+function missing(state: RenderState, value: Value, key: Value): Undefined {
+  const path = state.pathOf(value);
+  if (path !== undefined && (typeof key === 'string' || typeof key === 'number'))
+    return new MissingField(`${path}.${key}`);
   return new Undefined(() => {
     const kind = value === null ? 'None' : `${typeName(value)} object`;
     return typeof key === 'string'
@@ -270,17 +274,17 @@ function floatAttribute(float: PyFloat, name: string): Value | undefined {
 export function getAttribute(state: RenderState, value: Value, name: string): Value {
   if (value instanceof Dict && name.charCodeAt(0) !== UNDERSCORE && !DICT_METHODS.has(name)) {
     const item = value.get(name); // the most common access
-    return item === undefined ? missing(value, name) : item;
+    return item === undefined ? missing(state, value, name) : item;
   }
   if (value instanceof Namespace && name.charCodeAt(0) !== UNDERSCORE) {
     const item = value.attribute(name);
-    return item === undefined ? missing(value, name) : item;
+    return item === undefined ? missing(state, value, name) : item;
   }
   if (value instanceof Undefined) return OBJECT_DUNDERS.has(name) ? unsafe(value, name) : value.fail();
   const attribute = attributeOf(state, value, name);
   if (attribute !== undefined) return attribute;
   const item = itemOf(state, value, name);
-  return item === undefined ? missing(value, name) : item;
+  return item === undefined ? missing(state, value, name) : item;
 }
 
 /** `value[key]`: the item first, then the attribute. */
@@ -293,7 +297,7 @@ export function getItem(state: RenderState, value: Value, key: Value): Value {
     const attribute = attributeOf(state, value, name);
     if (attribute !== undefined) return attribute;
   }
-  return missing(value, key);
+  return missing(state, value, key);
 }
 
 function itemOf(state: RenderState, value: Value, key: Value): Value | undefined {
@@ -326,5 +330,5 @@ function characterAt(state: RenderState, text: string, index: number): string | 
 export function getPlainAttribute(state: RenderState, value: Value, name: string): Value {
   if (value instanceof Undefined) return value.fail();
   const attribute = attributeOf(state, value, name);
-  return attribute === undefined ? missing(value, name) : attribute;
+  return attribute === undefined ? missing(state, value, name) : attribute;
 }

@@ -11,9 +11,14 @@ export function tryIterate(state: RenderState, value: Value): Iterable<Value> | 
   if (value === null || typeof value !== 'object') return undefined;
   if (value instanceof Dict) return value.keys();
   if (value instanceof Tuple) return value.items;
-  if (value instanceof Undefined) return [];
+  if (value instanceof Undefined) return nothing(value);
   if (value instanceof Markup) return value.text; // the items of a str subclass are plain str
   return value instanceof PyObject ? value.iterate(state) : undefined;
+}
+
+function nothing(value: Undefined): readonly Value[] {
+  value.useAsEmpty();
+  return [];
 }
 
 /** The items of an iterable. Raises for other values. */
@@ -67,7 +72,7 @@ export function tryReversed(state: RenderState, value: Value): Iterable<Value> |
   if (isList(value)) return backwards(value);
   if (value instanceof Tuple) return backwards(value.items);
   if (value instanceof Dict) return value.reversedKeys();
-  if (value instanceof Undefined) return [];
+  if (value instanceof Undefined) return nothing(value);
   return value instanceof PyObject ? value.reversed(state) : undefined;
 }
 

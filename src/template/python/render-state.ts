@@ -51,10 +51,24 @@ export class RenderState {
   #depth = 0;
   readonly #startMs = performance.now();
 
-  constructor(limits: TemplateLimits, now: () => Date, spanMarks: readonly [string, string] | null = null) {
+  readonly #paths: ReadonlyMap<unknown, string>;
+
+  /** @param paths values whose missing fields are errors, and where the caller gave them */
+  constructor(
+    limits: TemplateLimits,
+    now: () => Date,
+    spanMarks: readonly [string, string] | null = null,
+    paths: ReadonlyMap<unknown, string> = new Map(),
+  ) {
     this.limits = limits;
+    this.#paths = paths;
     this.now = now;
     this.spanMarks = spanMarks;
+  }
+
+  /** Where the caller gave a value whose missing fields are errors. */
+  pathOf(value: unknown): string | undefined {
+    return this.#paths.size === 0 ? undefined : this.#paths.get(value);
   }
 
   /** Counts one step. */

@@ -13,7 +13,10 @@ export function toText(state: RenderState, value: Value): string {
   if (typeof value === 'number') return String(value);
   if (typeof value === 'boolean') return value ? 'True' : 'False';
   if (value instanceof Markup) return value.text;
-  if (value instanceof Undefined) return '';
+  if (value instanceof Undefined) {
+    value.useAsEmpty();
+    return '';
+  }
   return repr(state, value);
 }
 

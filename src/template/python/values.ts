@@ -2,6 +2,7 @@
  * The types of template values. None is null, a missing variable is undefined, int is number or bigint, float is PyFloat,
  * str is string or Markup, list is an immutable array.
  */
+import { OnpolicyError } from '../../errors.ts';
 import { overBudget, PyError, typeError } from './py-error.ts';
 import type { RenderState } from './render-state.ts';
 
@@ -64,6 +65,30 @@ export class Undefined {
   fail(): never {
     const message = this.#message;
     throw new PyError(this.kind, typeof message === 'string' ? message : message());
+  }
+
+  /** Called where it is printed or iterated, as if it were empty. */
+  useAsEmpty(): void {}
+}
+
+/** A field that the caller's data lacks: every use raises but tests and defaults. */
+export class MissingField extends Undefined {
+  readonly #path: string;
+
+  /** @param path of the field in the caller's request */
+  constructor(path: string) {
+    super(path);
+    this.#path = path;
+  }
+
+  override fail(): never {
+    const msg = `${this.#path}: the chat template needs this field, and it is not there`;
+    const detail = [{ loc: this.#path.split('.'), msg, type: 'missing' }];
+    throw new OnpolicyError('INVALID_REQUEST', msg, { param: this.#path, detail });
+  }
+
+  override useAsEmpty(): void {
+    this.fail();
   }
 }
 
