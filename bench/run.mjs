@@ -17,6 +17,7 @@ const SUITES = [
   'template',
   'train',
   'store',
+  'residency',
   'onnx',
   'speculation',
   'http',

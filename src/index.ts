@@ -28,7 +28,14 @@ export {
   serve,
 } from './http/index.ts';
 export type { MediaOptions, MediaStats } from './media/index.ts';
-export type { ModelOptions, ServingLimits } from './models/index.ts';
+export type {
+  MemoryOptions,
+  ModelOptions,
+  OnProgress,
+  ResidentModel,
+  ResidentState,
+  ServingLimits,
+} from './models/index.ts';
 export type { Gpu, ProductKernels } from './native/index.ts';
 export type * from './protocol/public.ts';
 export type { SftConfig, SftExample, SftRequest, TrajectoryMessage } from './rl/index.ts';

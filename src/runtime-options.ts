@@ -3,7 +3,7 @@
 import { KV_TRANSFER_FOLDER } from './engine/index.ts';
 import { OnpolicyError } from './errors.ts';
 import { MEDIA_DEFAULTS, type MediaLimits, type MediaOptions } from './media/index.ts';
-import type { ModelOptions, ServingLimits } from './models/index.ts';
+import type { MemoryOptions, ModelOptions, OnProgress, ServingLimits } from './models/index.ts';
 import type { Gpu } from './native/index.ts';
 import {
   atTheDoor,
@@ -86,7 +86,12 @@ export type RuntimeOptions = ServingLimits & {
   /** Receives every line that the engine logs. Nothing is written to the terminal without it. */
   readonly log?: (level: 'debug' | 'info' | 'warn' | 'error', text: string) => void;
   /** Called while a model is downloaded or loaded, with the fraction done. */
-  readonly onProgress?: (model: string, fraction: number) => void;
+  readonly onProgress?: OnProgress;
+  /**
+   * How much memory models may take, and how long they stay. Least recently used models are unloaded to make room for others, never
+   * while they are used.
+   */
+  readonly memory?: MemoryOptions;
 };
 
 /** The same after the check: every default filled in. */
@@ -184,6 +189,11 @@ const MODEL_FIELDS: Record<keyof ModelOptions, Check> = {
   toolFormat: ofType('string'),
 };
 
+const MEMORY_FIELDS: Record<keyof MemoryOptions, Check> = {
+  budget: integer(1),
+  idleMs: (value) => (value === null ? null : integer(0)(value) && `${integer(0)(value)} or null`),
+};
+
 const TRAINING_FIELDS: Record<keyof TrainingOptions, Check> = {
   rank: integer(1, 1024),
   alpha: (value) => (Number.isFinite(value) && (value as number) > 0 ? null : 'a number above 0'),
@@ -241,6 +251,7 @@ const FIELDS: Record<keyof RuntimeOptions, Check> = {
   gpu: oneOf('auto', 'cuda', 'vulkan', 'metal', false),
   training: fieldsOf('training', TRAINING_FIELDS),
   media: fieldsOf('media', MEDIA_FIELDS),
+  memory: fieldsOf('memory', MEMORY_FIELDS),
   scheduling: oneOf('fcfs', 'priority'),
   prefixCache: ofType('boolean'),
   logprobsMode: oneOf('raw', 'processed'),

@@ -2,11 +2,11 @@
 
 import { answer, type ChatCompletionStream, renderPrompt } from './answer/index.ts';
 import { LeaseScope, lease } from './common/index.ts';
-import { type EngineStats, sumStats } from './engine/index.ts';
+import type { EngineStats } from './engine/index.ts';
 import { OnpolicyError } from './errors.ts';
 import { createFetch } from './http/index.ts';
-import { type MediaStats, sumMediaStats } from './media/index.ts';
-import { type FindRegistered, leaseModel, type ModelLease, Models } from './models/index.ts';
+import type { MediaStats } from './media/index.ts';
+import { type FindRegistered, leaseModel, type ModelLease, Models, type ResidentModel } from './models/index.ts';
 import { loadAddon, type ProductKernels } from './native/index.ts';
 import {
   admitChatRequest,
@@ -191,7 +191,7 @@ export class Runtime implements Service {
   }
 
   async #render(valid: ValidChatRequest, { signal }: CallOptions): Promise<RenderedPrompt> {
-    using leased = await this.#lease(valid.model, signal);
+    using leased = await this.#lease(valid.model, signal, valid.keep_alive);
     return await renderPrompt(leased.model, valid);
   }
 
@@ -312,11 +312,27 @@ export class Runtime implements Service {
     return this.#models.has(reference);
   }
 
-  /** Numbers about the engines of all loaded models together, and what computes each. */
+  /** Models that are in memory, being loaded, or waiting for room. */
+  loaded(): ResidentModel[] {
+    return this.#models.residents();
+  }
+
+  /**
+   * Unloads a model, named as in a request, as soon as no request uses it. Its next request loads it again. Resolves with
+   * false when it is not loaded.
+   */
+  async unload(model: string): Promise<boolean> {
+    this.#requireOpen();
+    if (typeof model !== 'string')
+      throwFaults([fault(['model'], 'type', 'a name, an hf: URI or a path of a model', model)]);
+    return await this.#models.unload(model);
+  }
+
+  /** Numbers about the engines of all models together, unloaded ones included, and what computes each loaded one. */
   stats(): RuntimeStats {
     const models = [...this.#models.loaded()];
     return {
-      ...sumStats(models.map(({ engine }) => engine.stats())),
+      ...this.#models.stats(),
       cutMasks: cutMasks(),
       products: models.map(({ path, loaded }) => ({ model: path, kernels: loaded.products })),
     };
@@ -324,9 +340,7 @@ export class Runtime implements Service {
 
   /** Numbers about the encoders of pictures and sounds of all loaded models together. */
   mediaStats(): MediaStats {
-    return sumMediaStats(
-      [...this.#models.loaded()].flatMap(({ media }) => (media ? [media.cache.stats()] : [])),
-    );
+    return this.#models.mediaStats();
   }
 
   /** Ends what runs with code `CLOSED` and frees all models. Closing twice is fine. */
@@ -344,8 +358,13 @@ export class Runtime implements Service {
     await this.close();
   }
 
-  #lease(reference: string | null, signal: AbortSignal | undefined): Promise<ModelLease> {
-    return leaseModel(this.#models, this.#find, reference, signal);
+  /** `keepMs`: how long the model stays afterwards; null: as the options say. */
+  #lease(
+    reference: string | null,
+    signal: AbortSignal | undefined,
+    keepMs: number | null = null,
+  ): Promise<ModelLease> {
+    return leaseModel(this.#models, this.#find, reference, { signal, keepMs });
   }
 
   /** Reserves a request's id. */

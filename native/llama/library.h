@@ -81,6 +81,12 @@ namespace onpolicy {
   X(gguf_free)                                                                                                 \
   X(gguf_find_key)                                                                                             \
   X(gguf_get_kv_type)                                                                                          \
+  X(gguf_get_n_kv)                                                                                             \
+  X(gguf_get_key)                                                                                              \
+  X(gguf_get_val_data)                                                                                         \
+  X(gguf_get_arr_type)                                                                                         \
+  X(gguf_get_arr_n)                                                                                            \
+  X(gguf_get_arr_data)                                                                                         \
   X(gguf_get_val_str)                                                                                          \
   X(gguf_get_n_tensors)                                                                                        \
   X(gguf_find_tensor)                                                                                          \

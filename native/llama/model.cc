@@ -2,18 +2,15 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <filesystem>
-#include <fstream>
 #include <mutex>
 
 #include "llama/error-log.h"
+#include "llama/file-facts.h"
 #include "products/install.h"
 #include "products/packing.h"
 
 namespace onpolicy {
 namespace {
-
-namespace fs = std::filesystem;
 
 bool MentionsMemory(const ErrorLog& log) {
   for (const char* words : {"failed to allocate", "unable to allocate", "out of memory", "bad_alloc", "not enough memory"})
@@ -23,34 +20,6 @@ bool MentionsMemory(const ErrorLog& log) {
 
 Status Invalid(const std::string& path, const std::string& reason) {
   return Status::Fail("MODEL_INVALID", path + " " + reason);
-}
-
-// Finds faults on which llama.cpp gives no clear error: no file, no GGUF, a damaged header, missing tensor data.
-Status CheckFile(const std::string& path) {
-  const Library& api = Api();
-  std::error_code error;
-  const fs::path file = fs::u8path(path);
-  if (!fs::exists(file, error)) return Status::Fail("MODEL_NOT_FOUND", "there is no file " + path);
-  if (!fs::is_regular_file(file, error)) return Invalid(path, "is not a file");
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream) return Invalid(path, "cannot be read: permission denied");
-  char magic[4] = {};
-  stream.read(magic, 4);
-  if (stream.gcount() != 4 || std::string(magic, 4) != "GGUF") return Invalid(path, "is not a GGUF file");
-  gguf_init_params params{/*no_alloc=*/true, /*ctx=*/nullptr};
-  gguf_context* gguf = api.gguf_init_from_file(path.c_str(), params);
-  if (!gguf) return Invalid(path, "has a damaged or truncated GGUF header");
-  uint64_t data_size = 0;
-  const int64_t tensors = api.gguf_get_n_tensors(gguf);
-  for (int64_t i = 0; i < tensors; ++i)
-    data_size = std::max<uint64_t>(data_size, api.gguf_get_tensor_offset(gguf, i) + api.gguf_get_tensor_size(gguf, i));
-  const uint64_t needed = api.gguf_get_data_offset(gguf) + data_size;
-  api.gguf_free(gguf);
-  const uint64_t present = fs::file_size(file, error);
-  if (present < needed)
-    return Invalid(path, "is truncated: it needs " + std::to_string(needed) + " bytes and has " + std::to_string(present));
-  if (tensors == 0) return Invalid(path, "holds no weights (a vocabulary-only file)");
-  return Status::Ok();
 }
 
 Status ExplainLoadFailure(const std::string& path, const ErrorLog& log) {
@@ -86,7 +55,8 @@ Status Model::Load(const ModelOptions& options, std::shared_ptr<Model>* model) {
   // One load at a time: the engine reports failures through one process-wide log.
   static std::mutex load_mutex;
   std::lock_guard<std::mutex> lock(load_mutex);
-  const Status status = CheckFile(options.path);
+  FileFacts facts;
+  const Status status = ReadFileFacts(options.path, &facts);
   return status.ok() ? LoadChecked(options, model) : status;
 }
 

@@ -18,6 +18,9 @@ Napi::Function DefineModel(Napi::Env env);
 // `cancelled[0]` set to 1 stops the load.
 Napi::Value LoadModel(const Napi::CallbackInfo& info);
 
+// describeFile(path) -> Promise<{ metadata, lists, counts, blockBytes, inputBytes, otherBytes, isF32 }>: what its header says.
+Napi::Value DescribeFile(const Napi::CallbackInfo& info);
+
 // The model behind a `Model`; throws CLOSED when it is closed.
 std::shared_ptr<Model> RequireModel(Napi::Object object);
 

@@ -1,10 +1,8 @@
 /** A GGUF file -> tokenizer, model facts and a backend over our addon. */
-import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { fromNative, OnpolicyError } from '../errors.ts';
 import {
-  devices,
   type Gpu,
   loadAddon,
   type NativeContext,
@@ -13,11 +11,13 @@ import {
   onDisk,
   openLibraries,
   type ProductKernels,
+  usesGpu,
 } from '../native/index.ts';
 import type { SamplingDefaults } from '../sampling/index.ts';
 import { modelVocabulary, type Vocabulary } from '../structured/index.ts';
 import type { Tokenizer } from '../tokenizer/index.ts';
 import type { Backend, Step, StepResult } from './backend.ts';
+import { kvBytesPerToken, type ModelShape, toShape, weightBytes } from './memory.ts';
 import type { ContextLimits, LoadedModel } from './model.ts';
 import { finishEdits, hookedSamples } from './row-edits.ts';
 
@@ -42,6 +42,8 @@ export type GgufOptions = {
   readonly cacheBits?: 16 | 32;
   /** Default `auto`. */
   readonly products?: 'auto' | 'batch' | 'plain';
+  /** Bytes that its cache and buffers will take, for which packed weights must leave room. */
+  readonly reservedBytes?: number;
   /** Called with the fraction loaded, 0 to 1. */
   readonly onProgress?: (fraction: number) => void;
   readonly signal?: AbortSignal;
@@ -63,6 +65,7 @@ export class GgufModel implements LoadedModel {
   readonly path: string;
   readonly tokenizer: Tokenizer;
   readonly supportsUnifiedKv = true;
+  readonly kvBytesPerToken: number;
   /** Of one number in the KV cache. */
   readonly cacheBits: 16 | 32;
   readonly #fusedAttention: boolean;
@@ -70,10 +73,15 @@ export class GgufModel implements LoadedModel {
   readonly #files: string[];
   #vocabulary: Promise<Vocabulary> | null = null;
 
-  constructor(native: NativeModel, { path, gpu, fusedAttention = true, cacheBits }: GgufOptions) {
+  constructor(
+    native: NativeModel,
+    shape: ModelShape,
+    { path, gpu, fusedAttention = true, cacheBits }: GgufOptions,
+  ) {
     this.cacheBits = cacheBits ?? (native.hasF32Weights ? 32 : 16);
+    this.kvBytesPerToken = kvBytesPerToken(shape, this.cacheBits === 32 ? 'f32' : 'f16');
     this.#fusedAttention = fusedAttention;
-    this.#usesGpu = gpu !== false && devices().some(({ kind }) => kind === 'gpu');
+    this.#usesGpu = usesGpu(gpu);
     this.native = native;
     this.path = path;
     this.#files = [path];
@@ -129,14 +137,6 @@ export class GgufModel implements LoadedModel {
       throw error;
     });
     return await this.#vocabulary;
-  }
-
-  get kvBytesPerToken(): number {
-    const { layers, embeddingSize, heads, kvHeads, metadata } = this.native;
-    const architecture = metadata['general.architecture'];
-    const size = (name: string): number =>
-      Number(metadata[`${architecture}.attention.${name}`] ?? embeddingSize / Math.max(heads, 1));
-    return (this.cacheBits / 8) * layers * kvHeads * (size('key_length') + size('value_length'));
   }
 
   /** Not with sliding windows or recurrent state, whose caches differ. */
@@ -196,9 +196,29 @@ export class GgufModel implements LoadedModel {
   }
 }
 
+/** The parts of a split file begin counting at 1. */
+const SPLIT_NAME = /-(\d{5})-of-(\d{5})\.gguf$/;
+
+/** Reads the headers of a GGUF file and of the files that it is split into. Fails with `MODEL_NOT_FOUND` or `MODEL_INVALID`. */
+export async function describeGguf({
+  path: file,
+  gpu,
+}: Pick<GgufOptions, 'path' | 'gpu'>): Promise<ModelShape> {
+  await openLibraries(gpu);
+  const parts = Number(SPLIT_NAME.exec(file)?.[2] ?? 1);
+  const files = Array.from({ length: parts }, (_, i) =>
+    file.replace(SPLIT_NAME, (_name, _at, count) => `-${String(i + 1).padStart(5, '0')}-of-${count}.gguf`),
+  );
+  try {
+    return toShape(await Promise.all(files.map((part) => loadAddon().describeFile(onDisk(part)))));
+  } catch (error) {
+    throw fromNative(error);
+  }
+}
+
 /** Loads a GGUF file. Fails with `MODEL_NOT_FOUND`, `MODEL_INVALID`, `UNSUPPORTED`, `OUT_OF_MEMORY` or `ABORTED`. */
-export async function loadGguf(options: GgufOptions): Promise<GgufModel> {
-  await openLibraries(options.gpu);
+export async function loadGguf(options: GgufOptions, described?: ModelShape): Promise<GgufModel> {
+  const shape = described ?? (await describeGguf(options));
   if (options.signal?.aborted) throw new OnpolicyError('ABORTED', `loading ${options.path} was aborted`);
   const cancelled = new Int32Array(1);
   const cancel = (): void => {
@@ -210,12 +230,14 @@ export async function loadGguf(options: GgufOptions): Promise<GgufModel> {
       path: onDisk(options.path),
       useGpu: options.gpu !== false,
       packs:
-        options.products !== 'plain' && hasRoomFor(options.path) ? PACKS[options.products ?? 'auto'] : 'none',
+        options.products !== 'plain' && hasRoomFor(weightBytes(shape) + (options.reservedBytes ?? 0))
+          ? PACKS[options.products ?? 'auto']
+          : 'none',
       ...(options.gpuLayers === undefined ? {} : { gpuLayers: options.gpuLayers }),
       ...(options.onProgress ? { onProgress: options.onProgress } : {}),
       cancelled,
     });
-    return new GgufModel(native, options);
+    return new GgufModel(native, shape, options);
   } catch (error) {
     throw fromNative(error);
   } finally {
@@ -227,8 +249,7 @@ export async function loadGguf(options: GgufOptions): Promise<GgufModel> {
 const PACKS = { auto: 'ready', batch: 'all' } as const;
 
 /** Packed weights are a private copy, which the system cannot drop as it can drop pages of the file. */
-function hasRoomFor(file: string): boolean {
-  const bytes = fs.statSync(file, { throwIfNoEntry: false })?.size ?? 0;
+function hasRoomFor(bytes: number): boolean {
   return PACKED_SHARE * process.availableMemory() > bytes;
 }
 

@@ -10,6 +10,13 @@ export {
   type StepMedia,
   type StepResult,
 } from './backend.ts';
-export { GgufModel, loadGguf } from './gguf.ts';
-export type { LoadedModel } from './model.ts';
-export { fetchModel, isOnnxModel, loadOnnx, parseHubReference } from './onnx/index.ts';
+export { describeGguf, GgufModel, loadGguf } from './gguf.ts';
+export {
+  CELLS_ROUNDED_TO,
+  estimateMemory,
+  kvBytesPerToken,
+  type MemoryEstimate,
+  type ModelShape,
+} from './memory.ts';
+export type { ContextLimits, LoadedModel } from './model.ts';
+export { fetchModel, isOnnxModel, loadOnnx, onnxBytes, parseHubReference } from './onnx/index.ts';

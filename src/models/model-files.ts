@@ -3,6 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { fetchModel, parseHubReference } from '../backends/index.ts';
 import { OnpolicyError } from '../errors.ts';
+import type { OnProgress } from './model-options.ts';
 
 /** A file in the model's folder whose name says that it is its projector; null if none or several are there. */
 export function projectorBeside(model: string): string | null {
@@ -14,7 +15,7 @@ export function projectorBeside(model: string): string | null {
 /** A local path as it is; an `hf:` URI through the cache of node-llama-cpp, or of transformers.js for ONNX repositories. */
 export async function resolveFile(
   reference: string,
-  onProgress: ((model: string, fraction: number) => void) | undefined,
+  onProgress: OnProgress | undefined,
   signal: AbortSignal,
   field = 'model',
 ): Promise<string> {
@@ -31,7 +32,8 @@ export async function resolveFile(
     return fs.realpathSync(file);
   }
   const onnx = parseHubReference(reference);
-  if (onnx) return await fetchModel(onnx, signal, (fraction) => onProgress?.(reference, fraction));
+  if (onnx)
+    return await fetchModel(onnx, signal, (fraction) => onProgress?.(reference, fraction, 'download'));
   const { resolveModelFile } = await import('./download.ts');
   try {
     return await resolveModelFile(reference, {
@@ -40,7 +42,7 @@ export async function resolveFile(
       ...(onProgress
         ? {
             onProgress: ({ totalSize, downloadedSize }) =>
-              onProgress(reference, downloadedSize / Math.max(totalSize, 1)),
+              onProgress(reference, downloadedSize / Math.max(totalSize, 1), 'download'),
           }
         : {}),
     });

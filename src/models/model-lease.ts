@@ -1,7 +1,8 @@
 /** A request's model reference -> a lease on a loaded model and the adapter of the checkpoint that it names. */
 import { LeaseScope } from '../common/index.ts';
 import type { AdapterFile, AdapterLease } from './adapters.ts';
-import type { Models, RunningModel } from './models.ts';
+import type { Models, ModelUseOptions } from './models.ts';
+import type { RunningModel } from './running-model.ts';
 
 /** A registered model or checkpoint. It is not deleted before this is disposed of. */
 export type Registered = Disposable & {
@@ -31,13 +32,14 @@ export async function leaseModel(
   models: Models,
   find: FindRegistered,
   reference: string | null,
-  signal: AbortSignal | undefined,
+  options: ModelUseOptions,
 ): Promise<ModelLease> {
   using scope = new LeaseScope();
   const registered = reference === null ? null : scope.add(await find(reference));
-  if (!registered) return scope.handOver({ model: await models.get(reference, signal), adapter: null });
-  const { id, baseModel, adapter: file, isNewest } = registered;
-  const model = await models.get(baseModel, signal);
+  const baseModel = registered ? registered.baseModel : reference;
+  const { model } = scope.add(await models.use(baseModel, options));
+  if (!registered) return scope.handOver({ model, adapter: null });
+  const { id, adapter: file, isNewest } = registered;
   if (isNewest && file) await model.adapters.keep(id, file);
   else if (isNewest) model.adapters.drop(id);
   return scope.handOver({ model, adapter: file && scope.add(await model.adapters.use(file)) });

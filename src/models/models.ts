@@ -1,120 +1,48 @@
-/** A model reference -> a loaded model with its engine. Each file is loaded once and shared by all its references. */
+/** A model reference -> a loaded model. Each file is loaded once for all its references, and leaves when its room is needed. */
 import fs from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { LoadedModel } from '../backends/index.ts';
-import { GgufModel, isOnnxModel, loadGguf, loadOnnx } from '../backends/index.ts';
-import { Shared } from '../common/index.ts';
-import { Engine } from '../engine/index.ts';
+import { LeaseScope, Shared } from '../common/index.ts';
+import { type EngineStats, sumStats } from '../engine/index.ts';
 import { OnpolicyError } from '../errors.ts';
-import { type MediaLimits, MediaModel } from '../media/index.ts';
-import { type Gpu, type NativeProjector, openDecoder } from '../native/index.ts';
-import type { SamplingDefaults } from '../sampling/index.ts';
-import type { Tokenizer } from '../tokenizer/index.ts';
-import { Adapters } from './adapters.ts';
-import { projectorBeside, resolveFile } from './model-files.ts';
-import { type ModelTemplate, readTemplate } from './model-template.ts';
+import { type MediaStats, sumMediaStats } from '../media/index.ts';
+import { freeGpuBytes, loadAddon, usesGpu } from '../native/index.ts';
+import { loadModel, planLoad, unloadModel } from './load-model.ts';
+import { totalBytes } from './memory-need.ts';
+import { resolveFile } from './model-files.ts';
+import type { ModelOptions, ServingOptions } from './model-options.ts';
+import { Residency, type Resident, type ResidentState } from './residency.ts';
+import type { RunningModel } from './running-model.ts';
 
-/** How one model is loaded and served. What is absent comes from the runtime's options. */
-export type ModelOptions = {
-  /** Path of a GGUF file, of a folder with an ONNX model or of one graph in it, or an `hf:` URI. */
-  readonly path: string;
-  /**
-   * The projector of a GGUF model that sees or hears: a path or an `hf:` URI. Default: a file beside the model whose name has
-   * `mmproj` in it, if there is one; null: none.
-   */
-  readonly mmproj?: string | null;
-  /** Tokens of one picture, where its model has pictures of any size. Default: as the projector says. */
-  readonly imageTokens?: { readonly min?: number; readonly max?: number };
-  /** Layers on the GPU; all of them when absent. */
-  readonly gpuLayers?: number;
-  /**
-   * Whether attention runs in one fused kernel, of a GGUF model. Default true. On CPUs, many sequences of over 200 tokens in a
-   * non-unified KV cache (see `kvTokens`) decode faster without. A cache of 32 bits on a CPU never uses it: it rounds
-   * to 16 bits.
-   */
-  readonly fusedAttention?: boolean;
-  /**
-   * Bits of one number in the KV cache of a GGUF model. Default: 32 with F32 weights and no projector, else 16. With 32 the log-probabilities of
-   * a quantized model are those that the trainer computes, for twice the memory.
-   */
-  readonly cacheBits?: 16 | 32;
-  /**
-   * What computes the products of a GGUF model's weights. `auto`, the default: kernels of this library for Q8_0 weights where the
-   * processor has them, the model runs on the CPU alone and a private copy of its weights fits into memory. `batch`: for Q4_K and
-   * Q6_K weights too, which makes many sequences and prompts faster, and one sequence alone slower. `plain`: the engine's own.
-   * `stats().products` says which.
-   */
-  readonly products?: 'auto' | 'batch' | 'plain';
-  /** Jinja source that replaces the file's own chat template. */
-  readonly chatTemplate?: string;
-  /** How the model writes tool calls, where looking at its template is not enough: a name of docs/tool-calls.md. */
-  readonly toolFormat?: string;
-} & ServingLimits;
-
-/** Limits of one model's engine. */
-export type ServingLimits = {
-  /** Tokens of one prompt and its answer together. Default: the model's own limit, at most 8,192. */
-  readonly contextSize?: number;
-  /**
-   * Size of the KV cache in tokens. If `contextSize` for every sequence fits into it, the cache is not unified: each sequence
-   * has its own cells, which is faster. Otherwise all share one pool. Default: up to 4 GiB non-unified, else 32,768.
-   */
-  readonly kvTokens?: number;
-  /** Sequences that run at the same time, 1 to 256. Default 64. Further ones wait. */
-  readonly maxSequences?: number;
-  /** Tokens of one step at most. Default 512. */
-  readonly maxBatchTokens?: number;
-  /** CPU threads. Default: one per core; one for a model of less than ten million parameters. */
-  readonly threads?: number;
-};
-
-/** Settings of a runtime that all its models share. */
-export type ServingOptions = ServingLimits & {
-  readonly gpu: Gpu;
-  readonly scheduling: 'fcfs' | 'priority';
-  readonly prefixCache: boolean;
-  readonly media: MediaLimits;
-  /** Gets lines about what takes long. */
-  readonly say: (line: string) => void;
-  readonly onProgress?: ((model: string, fraction: number) => void) | undefined;
-};
-
-/** A model that answers. */
-export type RunningModel = {
-  readonly path: string;
-  /** What answers call it when the request names none: a reference that finds it again. */
+/** A loaded model, or one that is on its way. */
+export type ResidentModel = {
+  /** What answers call it: the reference that loaded it. */
   readonly name: string;
-  readonly loaded: LoadedModel;
-  readonly tokenizer: Tokenizer;
-  readonly engine: Engine;
-  /** What it sees and hears with; null: it takes text only. */
-  readonly media: MediaModel | null;
-  /** Loaded beside its weights. */
-  readonly adapters: Adapters;
-  /** Null if the file has none. */
-  readonly template: ModelTemplate | null;
-  /** The variant for requests with tools; null: there is only one template. */
-  readonly toolTemplate: ModelTemplate | null;
-  readonly contextSize: number;
-  /** CPU threads that its arithmetic uses. */
-  readonly threads: number;
-  readonly defaults: SamplingDefaults;
-  /** Names engine and model in answers. */
-  readonly fingerprint: string;
+  readonly path: string;
+  /** It waits for room, is loaded, is ready, or leaves after its last request. */
+  readonly state: ResidentState;
+  /** How much of it is loaded, 0 to 1. */
+  readonly progress: number;
+  /** Requests that wait for it or use it. */
+  readonly requests: number;
+  /** Bytes that it takes as estimated from its file; null until the header is read. */
+  readonly memory: {
+    readonly weights: number;
+    readonly cache: number;
+    readonly compute: number;
+    readonly total: number;
+  } | null;
 };
 
-/** What only GGUF models can do needs one. Fails with `UNSUPPORTED` for others, naming the field that asked for it. */
-export function requireGguf(model: RunningModel, field: string): GgufModel {
-  if (model.loaded instanceof GgufModel) return model.loaded;
-  throw new OnpolicyError(
-    'UNSUPPORTED',
-    `${field}: ${model.path} is an ONNX model, which can answer but not be trained: its graph holds no gradients. ` +
-      "Train the same model as a GGUF file: llama.cpp's convert_hf_to_gguf.py makes one from its Hugging Face checkpoint",
-    { param: field },
-  );
-}
+/** Who wants a model, and for how long it should stay afterwards. */
+export type ModelUseOptions = {
+  readonly signal?: AbortSignal | undefined;
+  /** Milliseconds without a request; infinite: for good. Null or absent: as the runtime's options say. */
+  readonly keepMs?: number | null;
+};
+
+/** A model that is not unloaded before this is disposed of. */
+export type ModelUse = Disposable & { readonly model: RunningModel };
 
 /** The model that ships with the package. */
 export const EMBEDDED_MODEL = fileURLToPath(new URL('../../models/onpolicy-tiny.gguf', import.meta.url));
@@ -122,30 +50,17 @@ export const EMBEDDED_MODEL = fileURLToPath(new URL('../../models/onpolicy-tiny.
 /** Its name in references, unless an alias has the same name. */
 const EMBEDDED_NAME = 'onpolicy-tiny';
 
-const DEFAULT_CONTEXT_SIZE = 8192;
-const DEFAULT_SEQUENCES = 64;
-const DEFAULT_BATCH_TOKENS = 512;
-const DEFAULT_KV_BYTES = 2 ** 32;
-const MAX_DEFAULT_POOL = 32_768;
-/** The engine rounds the cells of a slot up to a multiple of this. */
-const CELLS_ROUNDED_TO = 256;
-/** Logits of one chunk of a prompt that is being scored. */
-const SCORE_BYTES = 80 * 2 ** 20;
-const MIN_SCORE_ROWS = 32;
-const MAX_SCORE_ROWS = 512;
-/** Sequence ids of the engine: running sequences and prefixes kept for later ones. */
-const MAX_SLOTS = 256;
-const PREFIX_SLOTS = 16;
-
 /** The loaded models of one runtime. */
 export class Models {
   readonly #options: ServingOptions;
   readonly #aliases: ReadonlyMap<string, ModelOptions>;
   readonly #default: ModelOptions;
   readonly #defaultName: string;
-  readonly #byReference = new Map<string, Shared<RunningModel>>();
-  readonly #byFile = new Map<string, Shared<RunningModel>>(); // and options
-  readonly #loaded = new Set<RunningModel>();
+  readonly #files = new Map<string, Shared<string>>(); // by path or URI
+  readonly #byFile = new Map<string, Resident<RunningModel>>(); // and options
+  readonly #residency: Residency<RunningModel>;
+  #unloadedStats: EngineStats = sumStats([]);
+  #unloadedMedia: MediaStats = sumMediaStats([]);
   #closed = false;
 
   constructor(
@@ -160,23 +75,32 @@ export class Models {
     const fallback = toModelOptions(defaultModel ?? EMBEDDED_NAME);
     this.#default = resolveAlias(fallback, given, []);
     this.#defaultName = fallback.path;
+    this.#residency = new Residency({
+      budget: options.memory?.budget ?? null,
+      idleMs: options.memory?.idleMs ?? null,
+      freeBytes: () => ({
+        host: process.availableMemory(),
+        device: usesGpu(options.gpu) ? freeGpuBytes() : 0,
+      }),
+      unload: (model) => this.#unload(model),
+    });
   }
 
-  /** The model behind a reference: an alias, a path, an `hf:` URI, or nothing for the default one. Loads it on first use. */
-  async get(reference: string | null, signal?: AbortSignal): Promise<RunningModel> {
-    if (this.#closed) throw new OnpolicyError('CLOSED', 'the runtime is closed');
-    const name = reference ?? '';
-    let opening = this.#byReference.get(name);
-    if (!opening || opening.isStopped) {
-      const options = name === '' ? this.#default : (this.#aliases.get(name) ?? { path: name });
-      opening = new Shared((stop) => this.#open(options, stop));
-      this.#byReference.set(name, opening);
-      const failed = opening;
-      failed.result.catch(() => {
-        if (this.#byReference.get(name) === failed) this.#byReference.delete(name); // it may be tried again
-      });
+  /** The model behind a reference: an alias, a path, an `hf:` URI, or nothing for the default one. Loads it if it is not there. */
+  async use(reference: string | null, { signal, keepMs = null }: ModelUseOptions = {}): Promise<ModelUse> {
+    const options = this.#optionsOf(reference);
+    for (;;) {
+      const file = await this.#fileOf(options.path, signal);
+      if (this.#closed) throw new OnpolicyError('CLOSED', 'the runtime is closed');
+      const resident = this.#residentOf(file, options);
+      if (resident.isLeaving) {
+        await new Shared(() => resident.gone).wait(signal);
+        continue;
+      }
+      using scope = new LeaseScope();
+      const { value } = scope.add(await this.#residency.use(resident, signal, keepMs));
+      return scope.handOver({ model: value });
     }
-    return await opening.wait(signal);
   }
 
   /** Names that references may use: that of the default model, then all others. */
@@ -191,151 +115,124 @@ export class Models {
   }
 
   /** Every model that is loaded now. */
-  loaded(): ReadonlySet<RunningModel> {
-    return this.#loaded;
+  *loaded(): Generator<RunningModel> {
+    for (const { value } of this.#residency.list()) if (value) yield value;
+  }
+
+  /** Every model that is loaded or on its way. */
+  residents(): ResidentModel[] {
+    return [...this.#residency.list()].map(({ name, path, state, progress, users, need }) => ({
+      name,
+      path,
+      state,
+      progress,
+      requests: users,
+      memory: need && {
+        weights: need.weights,
+        cache: need.cache,
+        compute: need.compute,
+        total: totalBytes(need),
+      },
+    }));
+  }
+
+  /** Unloads a model as soon as no request uses it. False: it is not loaded. */
+  async unload(reference: string): Promise<boolean> {
+    const options = this.#optionsOf(reference);
+    const file = this.#files.get(options.path);
+    if (!file) return false;
+    const resident = this.#byFile.get(keyOf(await file.result, options));
+    if (resident) await this.#residency.leave(resident);
+    return resident !== undefined;
+  }
+
+  /** Numbers about the engines of all models, those that were unloaded included. */
+  stats(): EngineStats {
+    const live = [...this.loaded()].map(({ engine }) => engine.stats());
+    return sumStats([...live, this.#unloadedStats]);
+  }
+
+  /** The same about their encoders of pictures and sounds. */
+  mediaStats(): MediaStats {
+    const live = [...this.loaded()].flatMap(({ media }) => (media ? [media.cache.stats()] : []));
+    return sumMediaStats([...live, this.#unloadedMedia]);
   }
 
   async close(): Promise<void> {
     this.#closed = true;
-    for (const result of await Promise.allSettled([...this.#byFile.values()].map(({ result }) => result))) {
-      if (result.status === 'rejected') continue;
-      await result.value.engine.close();
-      await result.value.media?.close();
-      await result.value.loaded.close();
-    }
+    await this.#residency.close();
     this.#byFile.clear();
-    this.#byReference.clear();
-    this.#loaded.clear();
+    this.#files.clear();
+  }
+
+  #optionsOf(reference: string | null): ModelOptions {
+    if (!reference) return this.#default;
+    return this.#aliases.get(reference) ?? { path: reference };
+  }
+
+  /** The local file of a path or URI; one download serves all who wait for it. */
+  async #fileOf(reference: string, signal: AbortSignal | undefined): Promise<string> {
+    let finding = this.#files.get(reference);
+    if (!finding || finding.isStopped) {
+      finding = new Shared((stop) => resolveFile(reference, this.#options.onProgress, stop));
+      this.#files.set(reference, finding);
+      const failed = finding;
+      failed.result.catch(() => {
+        if (this.#files.get(reference) === failed) this.#files.delete(reference); // it may be tried again
+      });
+    }
+    return await finding.wait(signal);
   }
 
   /** Several references to one file with the same options share one model. */
-  async #open(options: ModelOptions, stop: AbortSignal): Promise<RunningModel> {
-    const file = await resolveFile(options.path, this.#options.onProgress, stop);
-    const key = JSON.stringify([file, { ...options, path: null }]);
-    let loading = this.#byFile.get(key);
-    if (!loading || loading.isStopped) {
-      loading = new Shared((stopLoad) => this.#load(file, options, stopLoad));
-      this.#byFile.set(key, loading);
-      const failed = loading;
-      failed.result.catch(() => {
-        if (this.#byFile.get(key) === failed) this.#byFile.delete(key);
-      });
-    }
-    const model = await loading.wait(stop);
-    this.#loaded.add(model);
-    return model;
-  }
-
-  async #load(file: string, options: ModelOptions, signal: AbortSignal): Promise<RunningModel> {
-    const { scheduling, prefixCache } = this.#options;
-    const mmproj = await this.#findProjector(file, options, signal);
-    // As llama.cpp's server has it: what a picture becomes was never trained in another precision.
-    const loaded = await this.#read(file, mmproj === null ? options : { cacheBits: 16, ...options }, signal);
-    let projector: NativeProjector | null = null;
-    try {
-      if (mmproj !== null) projector = await this.#openProjector(mmproj, loaded as GgufModel, options);
-      const limits = { ...this.#options, ...options };
-      const contextSize = Math.min(limits.contextSize ?? DEFAULT_CONTEXT_SIZE, loaded.contextLength);
-      const maxRunning = limits.maxSequences ?? DEFAULT_SEQUENCES;
-      const slotCount = Math.min(MAX_SLOTS, maxRunning + PREFIX_SLOTS);
-      const threads = limits.threads ?? (loaded.isTiny ? 1 : os.availableParallelism());
-      const { tokenizer } = loaded;
-      const backend = await loaded.createBackend({
-        ...cacheLayout(loaded, contextSize, slotCount, limits.kvTokens),
-        batchTokens: limits.maxBatchTokens ?? DEFAULT_BATCH_TOKENS,
-        slotCount,
-        ...(projector ? { wholeRows: projector.wholeRows } : {}),
-        maxOutputs: outputRows(tokenizer.vocabSize, maxRunning),
-        threads,
-      });
-      const toTemplate = (source: string): ModelTemplate | null =>
-        source === '' ? null : readTemplate(source, tokenizer, options.toolFormat);
-      const engine = new Engine(backend, { maxRunning, policy: scheduling, prefixCache });
-      return {
-        path: file,
-        name: file === EMBEDDED_MODEL ? EMBEDDED_NAME : options.path,
-        loaded,
-        tokenizer,
-        engine,
-        media: projector && new MediaModel(projector, this.#options.media),
-        adapters: new Adapters(engine),
-        template: toTemplate(options.chatTemplate ?? loaded.chatTemplate),
-        toolTemplate: options.chatTemplate === undefined ? toTemplate(loaded.toolTemplate) : null,
-        contextSize,
-        threads,
-        defaults: loaded.defaults,
-        fingerprint: loaded.fingerprint,
+  #residentOf(file: string, options: ModelOptions): Resident<RunningModel> {
+    const key = keyOf(file, options);
+    const known = this.#byFile.get(key);
+    if (known && !known.loading.isStopped) return known;
+    const name = file === EMBEDDED_MODEL ? EMBEDDED_NAME : options.path;
+    const added = this.#residency.add(name, file, async (resident, enter, signal) => {
+      const plan = await planLoad(file, options, this.#options, signal);
+      await enter(plan.need);
+      const onProgress = (fraction: number): void => {
+        resident.progress = fraction;
+        this.#options.onProgress?.(options.path, fraction, 'load');
       };
-    } catch (error) {
-      projector?.close();
-      await loaded.close();
-      throw error;
-    }
-  }
-
-  /** The file of a model's projector; null if it has none. */
-  async #findProjector(file: string, { mmproj }: ModelOptions, signal: AbortSignal): Promise<string | null> {
-    if (isOnnxModel(file)) {
-      if (mmproj == null) return null;
-      throw new OnpolicyError('UNSUPPORTED', 'model.mmproj: expected a GGUF model beside it', {
-        param: 'model.mmproj',
-      });
-    }
-    const found = mmproj === undefined ? projectorBeside(file) : mmproj;
-    return found === null ? null : await resolveFile(found, this.#options.onProgress, signal, 'model.mmproj');
-  }
-
-  async #openProjector(path: string, loaded: GgufModel, options: ModelOptions): Promise<NativeProjector> {
-    await openDecoder(this.#options.say);
-    const { gpu } = this.#options;
-    const threads =
-      options.threads ?? this.#options.threads ?? (loaded.isTiny ? 1 : os.availableParallelism());
-    return await loaded.openProjector({ path, threads, gpu, ...options.imageTokens });
-  }
-
-  async #read(file: string, options: ModelOptions, signal: AbortSignal): Promise<LoadedModel> {
-    const { gpu, onProgress, threads } = this.#options;
-    if (isOnnxModel(file))
-      return await loadOnnx({ path: file, gpu, threads: options.threads ?? threads ?? null, signal });
-    return await loadGguf({
-      path: file,
-      gpu,
-      signal,
-      ...(options.gpuLayers === undefined ? {} : { gpuLayers: options.gpuLayers }),
-      ...(options.fusedAttention === undefined ? {} : { fusedAttention: options.fusedAttention }),
-      ...(options.cacheBits === undefined ? {} : { cacheBits: options.cacheBits }),
-      ...(options.products === undefined ? {} : { products: options.products }),
-      ...(onProgress ? { onProgress: (fraction: number) => onProgress(options.path, fraction) } : {}),
+      return await loadModel(plan, this.#options, { name, signal, onProgress });
     });
+    this.#byFile.set(key, added);
+    void added.gone.then(() => {
+      if (this.#byFile.get(key) === added) this.#byFile.delete(key);
+    });
+    return added;
+  }
+
+  async #unload(model: RunningModel): Promise<void> {
+    await unloadModel(model);
+    this.#unloadedStats = sumStats([this.#unloadedStats, totalsOf(model.engine.stats())]);
+    if (model.media)
+      this.#unloadedMedia = sumMediaStats([
+        this.#unloadedMedia,
+        { encodes: model.media.cache.stats().encodes, running: 0, cachedBytes: 0 },
+      ]);
+    await loadAddon().returnMemory();
   }
 }
 
-/**
- * A non-unified KV cache where memory allows it: attention then reads no other sequence's cells. Else a unified one.
- */
-function cacheLayout(
-  model: LoadedModel,
-  contextSize: number,
-  slotCount: number,
-  kvTokens: number | undefined,
-): { kvTokens: number; isKvUnified: boolean } {
-  const cellsPerSlot = Math.ceil(contextSize / CELLS_ROUNDED_TO) * CELLS_ROUNDED_TO;
-  const separate = cellsPerSlot * slotCount;
-  const budget = kvTokens ?? Math.floor(DEFAULT_KV_BYTES / model.kvBytesPerToken);
-  if (separate <= budget && model.supportsNonUnifiedKv) return { kvTokens: separate, isKvUnified: false };
-  if (!model.supportsUnifiedKv) return { kvTokens: Math.max(contextSize, budget), isKvUnified: false };
-  return {
-    kvTokens: Math.max(contextSize, Math.min(budget, kvTokens ?? MAX_DEFAULT_POOL)),
-    isKvUnified: true,
+/** What an engine has counted, without what it held. */
+function totalsOf(stats: EngineStats): EngineStats {
+  const held = {
+    running: 0,
+    waiting: 0,
+    kvTokensInUse: 0,
+    kvTokensCached: 0,
+    kvTokens: 0,
+    tokensPerSecond: 0,
   };
+  return { ...stats, ...held };
 }
 
-/** Rows of logits that a step may hold: one for each that runs, and as many as `SCORE_BYTES` hold to score a prompt with. */
-function outputRows(vocabSize: number, maxRunning: number): number {
-  return Math.max(
-    maxRunning + MIN_SCORE_ROWS,
-    Math.min(MAX_SCORE_ROWS, Math.floor(SCORE_BYTES / (4 * vocabSize))),
-  );
+function keyOf(file: string, options: ModelOptions): string {
+  return JSON.stringify([file, { ...options, path: null }]);
 }
 
 /** The model that an alias stands for, also through other aliases; what is set on the way wins. `seen`: aliases followed. */

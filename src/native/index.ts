@@ -5,6 +5,7 @@ export type { DraftSources } from './drafts.ts';
 export type {
   Device,
   DraftColumns,
+  FileFacts,
   NativeContext,
   NativeModel,
   NativeRowSampler,
@@ -12,7 +13,7 @@ export type {
   SampledRows,
 } from './engine.ts';
 export type { Handle, NativeSpec } from './grammar.ts';
-export { devices, type Gpu, openLibraries } from './libraries.ts';
+export { devices, freeGpuBytes, type Gpu, openLibraries, usesGpu } from './libraries.ts';
 export type { NativeChunk, NativeMedia, NativeProjector } from './media.ts';
 export { onDisk } from './on-disk.ts';
 export { ROW_STATUS } from './row-status.ts';

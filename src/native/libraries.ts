@@ -66,6 +66,16 @@ export function devices(): Device[] {
   return loadAddon().devices();
 }
 
+/** Whether models may compute on a GPU. */
+export function usesGpu(gpu: Gpu): boolean {
+  return gpu !== false && devices().some(({ kind }) => kind === 'gpu');
+}
+
+/** Bytes that all GPUs together have free. */
+export function freeGpuBytes(): number {
+  return devices().reduce((sum, { kind, freeBytes }) => sum + (kind === 'gpu' ? freeBytes : 0), 0);
+}
+
 async function open(gpu: Gpu): Promise<void> {
   const addon = loadAddon();
   const platform = `${process.platform}-${process.arch}`;

@@ -86,6 +86,7 @@ export function normalizeChatRequest(request: ChatCompletionRequest): ValidChatR
     speculation: request.speculation ? toSpeculation(request.speculation) : (request.speculation ?? null),
     prediction: toPrediction(request.prediction ?? null),
     cache_salt: request.cache_salt ?? null,
+    keep_alive: toKeepAlive(request.keep_alive ?? null),
     kv_transfer_params: request.kv_transfer_params ?? null,
   };
 }
@@ -106,6 +107,16 @@ function toBias(given: ChatCompletionRequest['logit_bias']): Map<number, number>
   for (const [id, value] of Object.entries(given ?? {}))
     if (value !== undefined) bias.set(Number(id), Math.min(MAX_BIAS, Math.max(-MAX_BIAS, value)));
   return bias;
+}
+
+const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
+
+/** Milliseconds; infinite for negative ones. */
+function toKeepAlive(given: number | string | null): number | null {
+  if (given === null) return null;
+  const [, count, unit = 's'] = /^(-?[0-9.]+)(\w*)$/.exec(String(given)) ?? [];
+  const ms = typeof given === 'number' ? given * 1000 : Number(count) * UNIT_MS[unit || 's']!;
+  return ms < 0 ? Number.POSITIVE_INFINITY : ms;
 }
 
 /** -1 asks for no seed. The largest 64-bit integers, as numbers, round to one above the range. */

@@ -1,4 +1,5 @@
 /** Requests to train -> jobs that run one after the other on each model file, and leave checkpoints. */
+import { LeaseScope } from '../common/index.ts';
 import { OnpolicyError } from '../errors.ts';
 import { type Models, type RunningModel, requireGguf } from '../models/index.ts';
 import {
@@ -109,7 +110,8 @@ export class Training {
     const store = this.#context.store();
     if (signal?.aborted) throw aborted(signal.reason);
     const model = await store.getModel(modelId);
-    const base = await this.#context.models.get(model.base_model, signal);
+    using scope = new LeaseScope();
+    const { model: base } = scope.add(await this.#context.models.use(model.base_model, { signal }));
     requireGguf(base, 'model_id');
     require({ vocabSize: base.tokenizer.vocabSize, steps: await store.checkpointSteps(model.id) });
     const stop = new AbortController();
@@ -122,11 +124,13 @@ export class Training {
     const onAbort = (): void => job.stop(aborted(signal?.reason));
     signal?.addEventListener('abort', onAbort);
     if (signal?.aborted) onAbort();
+    const use = scope.handOver({}); // its model stays until the job has ended
     void this.#queue
       .run(base.path, () => job.run(() => this.#work(model, base, job, work)))
       .finally(() => {
         signal?.removeEventListener('abort', onAbort);
         this.#running.delete(job.id);
+        use[Symbol.dispose]();
       });
     return job;
   }

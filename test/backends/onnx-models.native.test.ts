@@ -7,7 +7,7 @@ import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readGraphFile } from '../../src/backends/onnx/graph/graph-file.ts';
 import { loadTransformers } from '../../src/backends/onnx/packages.ts';
-import { requireGguf } from '../../src/models/models.ts';
+import { requireGguf } from '../../src/models/running-model.ts';
 import { createRuntime, type Runtime } from '../../src/runtime.ts';
 import { ask, closeAll, modelOf, openRuntime, temporaryFolder, whyNoOnnx } from './engines.ts';
 

@@ -46,7 +46,7 @@ async function ask(model: string | null, more: object = {}): Promise<ChatComplet
 
 async function begin(model: string | null, more: object): Promise<ChatCompletion | ChatCompletionStream> {
   using leases = new LeaseScope();
-  const leased = leases.add(await leaseModel(models, find, model, undefined));
+  const leased = leases.add(await leaseModel(models, find, model, {}));
   const request = { model, messages, temperature: 0, max_tokens: 40, logprobs: true, return_token_ids: true };
   const valid = validateChatRequest({ ...request, ...more }, { scheduling: 'fcfs', maxLogprobs: null });
   return await answer(leased, valid, {
@@ -145,7 +145,7 @@ describe('a registered model', () => {
 
   it('keeps what is used from being freed, and refuses a file that is no adapter', async () => {
     fs.writeFileSync(path.join(root, 'bad'), 'no adapter');
-    const { model } = await leaseModel(models, find, null, undefined);
+    const { model } = await leaseModel(models, find, null, {});
     await expect(model.adapters.use({ identity: 'bad', path: path.join(root, 'bad') })).rejects.toMatchObject(
       {
         code: 'MODEL_INVALID',

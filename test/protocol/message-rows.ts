@@ -422,5 +422,24 @@ export const MESSAGE_ROWS: Record<string, Row> = {
     ],
   },
   cache_salt: { ...text(null), bad: [['', ': expected a non-empty string or null, got ""']] },
+  keep_alive: {
+    absent: null,
+    good: [
+      [null, null],
+      [0, 0],
+      [1.5, 1500],
+      [-1, Number.POSITIVE_INFINITY],
+      ['-1', Number.POSITIVE_INFINITY],
+      ['90ms', 90],
+      ['2s', 2000],
+      ['1.5m', 90_000],
+      ['24h', 86_400_000],
+    ],
+    bad: [
+      [-2, ': expected a number of seconds, -1, a text such as 5m, or null, got -2'],
+      ['5 minutes', ': expected a number of seconds, -1, a text such as 5m, or null, got "5 minutes"'],
+      [true, ': expected a number of seconds, -1, a text such as 5m, or null, got true'],
+    ],
+  },
   kv_transfer_params: jsonObject(null),
 };

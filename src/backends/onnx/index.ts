@@ -5,4 +5,4 @@
  */
 export { fetchModel, parseHubReference } from './download.ts';
 export { isOnnxModel } from './folder.ts';
-export { loadOnnx } from './model.ts';
+export { loadOnnx, onnxBytes } from './model.ts';

@@ -53,6 +53,11 @@ export async function loadOnnx(options: OnnxOptions): Promise<LoadedModel> {
   }
 }
 
+/** Bytes of a folder's weights. Fails with `MODEL_INVALID` or `UNSUPPORTED`. */
+export function onnxBytes(path: string): number {
+  return weightBytes(readFolder(path));
+}
+
 function weightBytes({ weightFiles }: ModelFolder): number {
   return weightFiles.reduce((sum, file) => sum + fs.statSync(file).size, 0);
 }

@@ -321,6 +321,14 @@ const serving: Schema['properties'] = {
     description: 'Requests share cached prompt prefixes only with requests of the same salt.',
     minLength: 1,
   }),
+  keep_alive: {
+    description:
+      'How long the model stays in memory after this request: seconds, or a text such as `5m` with `ms`, `s`, `m` or `h`; 0 unloads it at once, -1 keeps it. Room that another model needs goes first. Absent or null: `memory.idleMs` of the runtime.',
+    type: ['number', 'string', 'null'],
+    minimum: -1,
+    pattern: '^(-1|[0-9]{1,9}([.][0-9]{1,9})?(ms|s|m|h))$',
+    expected: 'a number of seconds, -1, a text such as 5m, or null',
+  },
   kv_transfer_params: jsonObject(
     'Hands a prefilled prompt from one process to another: `{ do_remote_decode: true }` prefills and returns a handle; a request with that handle continues from there.',
   ),

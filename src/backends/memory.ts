@@ -1,0 +1,132 @@
+/** The header of a model's file and the limits of its context -> the bytes that it will take, before anything is loaded. */
+import type { FileFacts } from '../native/index.ts';
+import type { ContextLimits } from './model.ts';
+
+/** How a number of the KV cache is stored. The quantized ones have a scale of 16 bits for each 32 numbers. */
+export type CacheType = 'f32' | 'f16' | 'q8_0' | 'q4_0';
+
+/** Bytes of one number in the cache. */
+export const CACHE_BYTES: Readonly<Record<CacheType, number>> = {
+  f32: 4,
+  f16: 2,
+  q8_0: 34 / 32,
+  q4_0: 18 / 32,
+};
+
+/** Sizes of a model, as its file says them. */
+export type ModelShape = {
+  readonly vocabSize: number;
+  readonly contextLength: number;
+  readonly embeddingSize: number;
+  readonly feedForwardSize: number;
+  readonly heads: number;
+  readonly kvHeads: readonly number[]; // (layers) 0: the layer has no attention
+  readonly keySize: number;
+  readonly valueSize: number;
+  /** Bytes of recurrent state that one sequence has in a layer without attention. */
+  readonly stateBytes: number;
+  readonly slidingWindow: number; // tokens; 0: attention sees everything
+  /** Whether layers without attention keep a state of what they have read. */
+  readonly isRecurrent: boolean;
+  readonly isF32: boolean;
+  readonly blockBytes: readonly number[]; // (layers) of the weights
+  readonly inputBytes: number; // of the token embeddings
+  readonly otherBytes: number; // of all other weights
+};
+
+/** Bytes of a model in memory. */
+export type MemoryEstimate = {
+  /** As the file has them. */
+  readonly weights: number;
+  /** The KV cache. */
+  readonly cache: number;
+  /** What a step computes with, and its rows of logits. */
+  readonly compute: number;
+};
+
+/** The sizes of a model whose file has these parts: one, or those of a split file in order. */
+export function toShape(parts: readonly FileFacts[]): ModelShape {
+  const { metadata, lists, counts } = parts[0]!;
+  const architecture = String(metadata['general.architecture'] ?? '');
+  const read = (name: string): number | undefined => {
+    const value = metadata[`${architecture}.${name}`] ?? lists[`${architecture}.${name}`];
+    return Array.isArray(value) ? Math.max(...value) : (value as number | undefined);
+  };
+  const layers = read('block_count') ?? 0;
+  const heads = read('attention.head_count') ?? 1;
+  const embeddingSize = read('embedding_length') ?? 0;
+  const headSize = embeddingSize / Math.max(heads, 1);
+  const inner = read('ssm.inner_size') ?? 0;
+  const kvHeads = lists[`${architecture}.attention.head_count_kv`];
+  const evenly = inner > 0 && heads === 0 ? 0 : (read('attention.head_count_kv') ?? heads);
+  const add = (sum: (part: FileFacts) => number): number =>
+    parts.reduce((total, part) => total + sum(part), 0);
+  return {
+    vocabSize: counts['tokenizer.ggml.tokens'] ?? read('vocab_size') ?? 0,
+    contextLength: read('context_length') ?? 0,
+    embeddingSize,
+    feedForwardSize: Math.max(read('feed_forward_length') ?? 0, read('expert_feed_forward_length') ?? 0),
+    heads,
+    kvHeads: Array.from({ length: layers }, (_, layer) => kvHeads?.[layer] ?? evenly),
+    keySize: read('attention.key_length') ?? headSize,
+    valueSize: read('attention.value_length') ?? headSize,
+    stateBytes: 4 * inner * ((read('ssm.state_size') ?? 0) + Math.max(0, (read('ssm.conv_kernel') ?? 1) - 1)),
+    slidingWindow: read('attention.sliding_window') ?? 0,
+    isRecurrent: inner > 0 || metadata[`${architecture}.wkv.head_size`] !== undefined,
+    isF32: parts.every(({ isF32 }) => isF32),
+    blockBytes: Array.from({ length: layers }, (_, layer) => add((part) => part.blockBytes[layer] ?? 0)),
+    inputBytes: add((part) => part.inputBytes),
+    otherBytes: add((part) => part.otherBytes),
+  };
+}
+
+/** The engine rounds the cells of a slot up to a multiple of this. */
+export const CELLS_ROUNDED_TO = 256;
+
+function roundUp(cells: number): number {
+  return Math.ceil(cells / CELLS_ROUNDED_TO) * CELLS_ROUNDED_TO;
+}
+
+/** Bytes of the weights of all layers, and of those outside of them. */
+export function weightBytes({ blockBytes, inputBytes, otherBytes }: ModelShape): number {
+  return blockBytes.reduce((sum, bytes) => sum + bytes, inputBytes + otherBytes);
+}
+
+/** Bytes that one token takes in the KV cache of one layer. */
+export function layerBytesPerToken(
+  { kvHeads, keySize, valueSize }: ModelShape,
+  layer: number,
+  type: CacheType,
+): number {
+  return CACHE_BYTES[type] * (kvHeads[layer] ?? 0) * (keySize + valueSize);
+}
+
+/** Bytes that one token takes in the KV cache. */
+export function kvBytesPerToken(shape: ModelShape, type: CacheType): number {
+  return shape.kvHeads.reduce((sum, _, layer) => sum + layerBytesPerToken(shape, layer, type), 0);
+}
+
+/**
+ * What a model will take. Weights and cache are exact for usual architectures; what a step computes with follows the largest
+ * of the engine's intermediate results, and is off by a quarter at most on the models of test/backends/memory.native.test.ts.
+ */
+export function estimateMemory(
+  shape: ModelShape,
+  limits: ContextLimits,
+  { cacheType, fusedAttention }: { readonly cacheType: CacheType; readonly fusedAttention: boolean },
+): MemoryEstimate {
+  const { vocabSize, embeddingSize, feedForwardSize, heads, kvHeads, keySize, stateBytes } = shape;
+  const rows = Math.max(Math.min(limits.batchTokens, 512), limits.wholeRows ?? 0);
+  const slotCells = roundUp(limits.isKvUnified ? limits.kvTokens : limits.kvTokens / limits.slotCount);
+  const cells = limits.isKvUnified ? slotCells : limits.slotCount * slotCells;
+  const outputs = Math.max(limits.maxOutputs, limits.slotCount);
+  const stateLayers = kvHeads.filter((count) => count === 0).length;
+  const hidden = 4 * rows * (2 * feedForwardSize + 2 * heads * keySize + 3 * embeddingSize);
+  const attention = rows * slotCells * (fusedAttention ? 2 : 2 + 4 * heads); // the mask; without fusion also the scores
+  const logits = 4 * outputs * vocabSize;
+  return {
+    weights: weightBytes(shape),
+    cache: cells * kvBytesPerToken(shape, cacheType) + limits.slotCount * stateLayers * stateBytes,
+    compute: Math.max(hidden + attention, Math.min(rows / outputs, 1) * logits) + logits,
+  };
+}

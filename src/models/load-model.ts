@@ -1,0 +1,244 @@
+/** A model file and its options -> what it will need of memory; then the model with its engine, templates and adapters. */
+import fs from 'node:fs';
+import os from 'node:os';
+import {
+  CELLS_ROUNDED_TO,
+  type ContextLimits,
+  describeGguf,
+  estimateMemory,
+  type GgufModel,
+  isOnnxModel,
+  kvBytesPerToken,
+  type LoadedModel,
+  loadGguf,
+  loadOnnx,
+  type ModelShape,
+  onnxBytes,
+} from '../backends/index.ts';
+import { Engine } from '../engine/index.ts';
+import { OnpolicyError } from '../errors.ts';
+import { MediaModel } from '../media/index.ts';
+import { type NativeProjector, openDecoder, usesGpu } from '../native/index.ts';
+import { Adapters } from './adapters.ts';
+import type { MemoryNeed } from './memory-need.ts';
+import { projectorBeside, resolveFile } from './model-files.ts';
+import type { ModelOptions, ServingOptions } from './model-options.ts';
+import { type ModelTemplate, readTemplate } from './model-template.ts';
+import type { RunningModel } from './running-model.ts';
+
+const DEFAULT_CONTEXT_SIZE = 8192;
+const DEFAULT_SEQUENCES = 64;
+const DEFAULT_BATCH_TOKENS = 512;
+const DEFAULT_KV_BYTES = 2 ** 32;
+const MAX_DEFAULT_POOL = 32_768;
+/** Logits of one chunk of a prompt that is being scored. */
+const SCORE_BYTES = 80 * 2 ** 20;
+const MIN_SCORE_ROWS = 32;
+const MAX_SCORE_ROWS = 512;
+/** Sequence ids of the engine: running sequences and prefixes kept for later ones. */
+const MAX_SLOTS = 256;
+const PREFIX_SLOTS = 16;
+
+/** A load that is decided but not begun. */
+export type LoadPlan = {
+  readonly file: string;
+  readonly options: ModelOptions;
+  /** Path of the projector; null: none. */
+  readonly mmproj: string | null;
+  /** Null: an ONNX model. */
+  readonly shape: ModelShape | null;
+  readonly need: MemoryNeed;
+};
+
+/** Reads headers only. Downloads a projector that is named by a URI. */
+export async function planLoad(
+  file: string,
+  options: ModelOptions,
+  serving: ServingOptions,
+  signal: AbortSignal,
+): Promise<LoadPlan> {
+  const mmproj = await findProjector(file, options, serving, signal);
+  // As llama.cpp's server has it: what a picture becomes was never trained in another precision.
+  const given: ModelOptions = mmproj === null ? options : { cacheBits: 16, ...options };
+  if (isOnnxModel(file)) {
+    const weights = onnxBytes(file);
+    const need = { weights, cache: 0, compute: 0, host: weights, device: 0 };
+    return { file, options: given, mmproj, shape: null, need };
+  }
+  const shape = await describeGguf({ path: file, gpu: serving.gpu });
+  const { fusedAttention = true, cacheBits = shape.isF32 ? 32 : 16, gpuLayers } = given;
+  const cacheType = cacheBits === 32 ? 'f32' : 'f16';
+  const layers = shape.blockBytes.length;
+  const limits = toLimits(given, serving, {
+    contextLength: shape.contextLength,
+    vocabSize: shape.vocabSize,
+    kvBytesPerToken: kvBytesPerToken(shape, cacheType),
+    supportsNonUnifiedKv: shape.slidingWindow === 0 && !shape.isRecurrent,
+    supportsUnifiedKv: true,
+    isTiny: true,
+  });
+  const estimate = estimateMemory(shape, limits, { cacheType, fusedAttention });
+  const weights = estimate.weights + (mmproj === null ? 0 : fs.statSync(mmproj).size);
+  const onGpu = usesGpu(serving.gpu) ? Math.min(1, (gpuLayers ?? layers + 1) / (layers + 1)) : 0;
+  const { cache, compute } = estimate;
+  const host = (1 - onGpu) * cache + (onGpu === 0 ? compute : 0);
+  const device = onGpu * (weights + cache) + (onGpu === 0 ? 0 : compute);
+  return { file, options: given, mmproj, shape, need: { weights, cache, compute, host, device } };
+}
+
+/** Loads a model. */
+export async function loadModel(
+  { file, options, mmproj, shape, need }: LoadPlan,
+  serving: ServingOptions,
+  { name, signal, onProgress }: { name: string; signal: AbortSignal; onProgress: (fraction: number) => void },
+): Promise<RunningModel> {
+  const { gpu } = serving;
+  const loaded =
+    shape === null
+      ? await loadOnnx({ path: file, gpu, threads: options.threads ?? serving.threads ?? null, signal })
+      : await loadGguf(
+          {
+            path: file,
+            gpu,
+            signal,
+            onProgress,
+            reservedBytes: need.cache + need.compute,
+            ...(options.gpuLayers === undefined ? {} : { gpuLayers: options.gpuLayers }),
+            ...(options.fusedAttention === undefined ? {} : { fusedAttention: options.fusedAttention }),
+            ...(options.cacheBits === undefined ? {} : { cacheBits: options.cacheBits }),
+            ...(options.products === undefined ? {} : { products: options.products }),
+          },
+          shape,
+        );
+  let projector: NativeProjector | null = null;
+  try {
+    if (mmproj !== null) projector = await openProjector(mmproj, loaded as GgufModel, options, serving);
+    const { tokenizer } = loaded;
+    const limits = toLimits(options, serving, { ...factsOf(loaded), vocabSize: tokenizer.vocabSize });
+    const backend = await loaded.createBackend({
+      ...limits,
+      ...(projector ? { wholeRows: projector.wholeRows } : {}),
+    });
+    const toTemplate = (source: string): ModelTemplate | null =>
+      source === '' ? null : readTemplate(source, tokenizer, options.toolFormat);
+    const maxRunning = options.maxSequences ?? serving.maxSequences ?? DEFAULT_SEQUENCES;
+    const { scheduling: policy, prefixCache } = serving;
+    const engine = new Engine(backend, { maxRunning, policy, prefixCache });
+    return {
+      path: file,
+      name,
+      loaded,
+      tokenizer,
+      engine,
+      media: projector && new MediaModel(projector, serving.media),
+      adapters: new Adapters(engine),
+      template: toTemplate(options.chatTemplate ?? loaded.chatTemplate),
+      toolTemplate: options.chatTemplate === undefined ? toTemplate(loaded.toolTemplate) : null,
+      contextSize: contextSizeOf(options, serving, loaded.contextLength),
+      threads: limits.threads,
+      defaults: loaded.defaults,
+      fingerprint: loaded.fingerprint,
+    };
+  } catch (error) {
+    projector?.close();
+    await loaded.close();
+    throw error;
+  }
+}
+
+/** Frees a model with its engine. */
+export async function unloadModel({ engine, media, loaded }: RunningModel): Promise<void> {
+  await engine.close();
+  await media?.close();
+  await loaded.close();
+}
+
+/** The file of a model's projector; null if it has none. */
+async function findProjector(
+  file: string,
+  { mmproj }: ModelOptions,
+  { onProgress }: ServingOptions,
+  signal: AbortSignal,
+): Promise<string | null> {
+  if (isOnnxModel(file)) {
+    if (mmproj == null) return null;
+    throw new OnpolicyError('UNSUPPORTED', 'model.mmproj: expected a GGUF model beside it', {
+      param: 'model.mmproj',
+    });
+  }
+  const found = mmproj === undefined ? projectorBeside(file) : mmproj;
+  return found === null ? null : await resolveFile(found, onProgress, signal, 'model.mmproj');
+}
+
+async function openProjector(
+  path: string,
+  loaded: GgufModel,
+  options: ModelOptions,
+  { gpu, say, threads }: ServingOptions,
+): Promise<NativeProjector> {
+  await openDecoder(say);
+  return await loaded.openProjector({
+    path,
+    threads: options.threads ?? threads ?? (loaded.isTiny ? 1 : os.availableParallelism()),
+    gpu,
+    ...options.imageTokens,
+  });
+}
+
+/** What limits depend on of a model. */
+type ModelFacts = Pick<
+  LoadedModel,
+  'contextLength' | 'kvBytesPerToken' | 'supportsNonUnifiedKv' | 'supportsUnifiedKv' | 'isTiny'
+> & { readonly vocabSize: number };
+
+function factsOf(model: LoadedModel): Omit<ModelFacts, 'vocabSize'> {
+  const { contextLength, kvBytesPerToken, supportsNonUnifiedKv, supportsUnifiedKv, isTiny } = model;
+  return { contextLength, kvBytesPerToken, supportsNonUnifiedKv, supportsUnifiedKv, isTiny };
+}
+
+function contextSizeOf(options: ModelOptions, serving: ServingOptions, contextLength: number): number {
+  return Math.min(options.contextSize ?? serving.contextSize ?? DEFAULT_CONTEXT_SIZE, contextLength);
+}
+
+/** The limits of a model's context. */
+function toLimits(options: ModelOptions, serving: ServingOptions, facts: ModelFacts): ContextLimits {
+  const limits = { ...serving, ...options };
+  const contextSize = contextSizeOf(options, serving, facts.contextLength);
+  const maxRunning = limits.maxSequences ?? DEFAULT_SEQUENCES;
+  const slotCount = Math.min(MAX_SLOTS, maxRunning + PREFIX_SLOTS);
+  return {
+    ...cacheLayout(facts, contextSize, slotCount, limits.kvTokens),
+    batchTokens: limits.maxBatchTokens ?? DEFAULT_BATCH_TOKENS,
+    slotCount,
+    maxOutputs: outputRows(facts.vocabSize, maxRunning),
+    threads: limits.threads ?? (facts.isTiny ? 1 : os.availableParallelism()),
+  };
+}
+
+/**
+ * A non-unified KV cache where memory allows it: attention then reads no other sequence's cells. Else a unified one.
+ */
+function cacheLayout(
+  model: ModelFacts,
+  contextSize: number,
+  slotCount: number,
+  kvTokens: number | undefined,
+): { kvTokens: number; isKvUnified: boolean } {
+  const cellsPerSlot = Math.ceil(contextSize / CELLS_ROUNDED_TO) * CELLS_ROUNDED_TO;
+  const separate = cellsPerSlot * slotCount;
+  const budget = kvTokens ?? Math.floor(DEFAULT_KV_BYTES / model.kvBytesPerToken);
+  if (separate <= budget && model.supportsNonUnifiedKv) return { kvTokens: separate, isKvUnified: false };
+  if (!model.supportsUnifiedKv) return { kvTokens: Math.max(contextSize, budget), isKvUnified: false };
+  return {
+    kvTokens: Math.max(contextSize, Math.min(budget, kvTokens ?? MAX_DEFAULT_POOL)),
+    isKvUnified: true,
+  };
+}
+
+/** Rows of logits that a step may hold: one for each that runs, and as many as `SCORE_BYTES` hold to score a prompt with. */
+function outputRows(vocabSize: number, maxRunning: number): number {
+  return Math.max(
+    maxRunning + MIN_SCORE_ROWS,
+    Math.min(MAX_SCORE_ROWS, Math.floor(SCORE_BYTES / (4 * vocabSize))),
+  );
+}

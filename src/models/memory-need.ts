@@ -1,0 +1,45 @@
+/** What a model needs of memory -> errors with the figures. */
+import type { MemoryEstimate } from '../backends/index.ts';
+import { OnpolicyError } from '../errors.ts';
+
+/** Bytes that a model takes, and where. */
+export type MemoryNeed = MemoryEstimate & {
+  /** Of these, what the processor's memory must have free: mapped weights are pages that the system can drop. */
+  readonly host: number;
+  /** Of these, what lies on GPUs. */
+  readonly device: number;
+};
+
+/** Bytes that are free: of the processor, and of all GPUs. */
+export type FreeBytes = { readonly host: number; readonly device: number };
+
+/** Weights, cache and buffers together. */
+export function totalBytes({ weights, cache, compute }: MemoryEstimate): number {
+  return weights + cache + compute;
+}
+
+/** The error of a model that does not fit, by its figures. `budget`: null when the system itself has too little. */
+export function memoryError(
+  name: string,
+  need: MemoryNeed,
+  free: FreeBytes,
+  budget: number | null,
+): OnpolicyError {
+  const { weights, cache, compute, host, device } = need;
+  const lacks = device > free.device ? 'device' : 'host';
+  const limit =
+    budget !== null
+      ? `the budget of this runtime is ${mib(budget)}`
+      : lacks === 'device'
+        ? `${mib(device)} of it on GPUs, which have ${mib(free.device)} free`
+        : `${mib(host)} of it must be free, and ${mib(free.host)} are`;
+  const msg =
+    `${name} takes ${mib(totalBytes(need))} (weights ${mib(weights)}, cache ${mib(cache)}, compute ${mib(compute)}); ${limit}. ` +
+    'A smaller kvTokens, contextSize or maxSequences, or a quantized cacheType takes less';
+  const ctx = { weights, cache, compute, free: free[lacks], ...(budget === null ? {} : { budget }) };
+  return new OnpolicyError('OUT_OF_MEMORY', msg, { detail: [{ loc: ['model'], msg, type: 'memory', ctx }] });
+}
+
+function mib(bytes: number): string {
+  return `${Math.ceil(bytes / 2 ** 20).toLocaleString('en')} MiB`;
+}

@@ -1,0 +1,74 @@
+/** How models are named, loaded and served: what a caller may set. */
+import type { MediaLimits } from '../media/index.ts';
+import type { Gpu } from '../native/index.ts';
+import type { MemoryOptions } from './residency.ts';
+
+/** Hears how much of a model is downloaded or loaded, 0 to 1. */
+export type OnProgress = (model: string, fraction: number, phase: 'download' | 'load') => void;
+
+/** How one model is loaded and served. What is absent comes from the runtime's options. */
+export type ModelOptions = {
+  /** Path of a GGUF file, of a folder with an ONNX model or of one graph in it, or an `hf:` URI. */
+  readonly path: string;
+  /**
+   * The projector of a GGUF model that sees or hears: a path or an `hf:` URI. Default: a file beside the model whose name has
+   * `mmproj` in it, if there is one; null: none.
+   */
+  readonly mmproj?: string | null;
+  /** Tokens of one picture, where its model has pictures of any size. Default: as the projector says. */
+  readonly imageTokens?: { readonly min?: number; readonly max?: number };
+  /** Layers on the GPU; all of them when absent. */
+  readonly gpuLayers?: number;
+  /**
+   * Whether attention runs in one fused kernel, of a GGUF model. Default true. On CPUs, many sequences of over 200 tokens in a
+   * non-unified KV cache (see `kvTokens`) decode faster without. A cache of 32 bits on a CPU never uses it: it rounds
+   * to 16 bits.
+   */
+  readonly fusedAttention?: boolean;
+  /**
+   * Bits of one number in the KV cache of a GGUF model. Default: 32 with F32 weights and no projector, else 16. With 32 the log-probabilities of
+   * a quantized model are those that the trainer computes, for twice the memory.
+   */
+  readonly cacheBits?: 16 | 32;
+  /**
+   * What computes the products of a GGUF model's weights. `auto`, the default: kernels of this library for Q8_0 weights where the
+   * processor has them, the model runs on the CPU alone and a private copy of its weights fits into memory. `batch`: for Q4_K and
+   * Q6_K weights too, which makes many sequences and prompts faster, and one sequence alone slower. `plain`: the engine's own.
+   * `stats().products` says which.
+   */
+  readonly products?: 'auto' | 'batch' | 'plain';
+  /** Jinja source that replaces the file's own chat template. */
+  readonly chatTemplate?: string;
+  /** How the model writes tool calls, where looking at its template is not enough: a name of docs/tool-calls.md. */
+  readonly toolFormat?: string;
+} & ServingLimits;
+
+/** Limits of one model's engine. */
+export type ServingLimits = {
+  /** Tokens of one prompt and its answer together. Default: the model's own limit, at most 8,192. */
+  readonly contextSize?: number;
+  /**
+   * Size of the KV cache in tokens. If `contextSize` for every sequence fits into it, the cache is not unified: each sequence
+   * has its own cells, which is faster. Otherwise all share one pool. Default: up to 4 GiB non-unified, else 32,768.
+   */
+  readonly kvTokens?: number;
+  /** Sequences that run at the same time, 1 to 256. Default 64. Further ones wait. */
+  readonly maxSequences?: number;
+  /** Tokens of one step at most. Default 512. */
+  readonly maxBatchTokens?: number;
+  /** CPU threads. Default: one per core; one for a model of less than ten million parameters. */
+  readonly threads?: number;
+};
+
+/** Settings of a runtime that all its models share. */
+export type ServingOptions = ServingLimits & {
+  readonly gpu: Gpu;
+  readonly scheduling: 'fcfs' | 'priority';
+  readonly prefixCache: boolean;
+  readonly media: MediaLimits;
+  /** Gets lines about what takes long. */
+  readonly say: (line: string) => void;
+  readonly onProgress?: OnProgress | undefined;
+  /** How much memory models may take, and how long they stay. */
+  readonly memory?: MemoryOptions;
+};

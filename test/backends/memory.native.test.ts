@@ -1,0 +1,81 @@
+/** The header of a file -> the bytes that the engine then allocates, as its log says them. */
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describeGguf, estimateMemory, loadGguf } from '../../src/backends/index.ts';
+import type { CacheType } from '../../src/backends/memory.ts';
+import { loadAddon } from '../../src/native/index.ts';
+
+const EMBEDDED = path.resolve(import.meta.dirname, '../../models/onpolicy-tiny.gguf');
+const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-memory-'));
+const lines: string[] = [];
+let stopLog: () => void;
+beforeAll(async () => {
+  await describeGguf({ path: EMBEDDED, gpu: false });
+  stopLog = loadAddon().setLog((_level, text) => void lines.push(text));
+});
+afterAll(() => {
+  stopLog();
+  fs.rmSync(folder, { recursive: true });
+});
+
+/** Bytes that the log says of a buffer. */
+const logged = (kind: string): number => {
+  const found = lines.map((line) => new RegExp(`${kind} buffer size = +([0-9.]+) MiB`).exec(line)?.[1]);
+  return found.reduce((sum, mib) => sum + Number(mib ?? 0) * 2 ** 20, 0);
+};
+
+describe('estimateMemory', () => {
+  it.each<[number, boolean, number, number, boolean, CacheType]>([
+    [4096, true, 512, 20, true, 'f16'],
+    [4096, true, 512, 20, false, 'f16'],
+    [32_768, true, 512, 80, true, 'f16'],
+    [8192, false, 512, 20, true, 'f16'],
+    [4096, true, 512, 20, false, 'f32'],
+  ])(
+    '%i tokens, unified %s, %i a step, %i slots, fused %s, %s',
+    async (kvTokens, isKvUnified, batchTokens, slotCount, fusedAttention, cacheType) => {
+      const shape = await describeGguf({ path: EMBEDDED, gpu: false });
+      const limits = { kvTokens, isKvUnified, batchTokens, slotCount, maxOutputs: 36, threads: 1 };
+      const estimate = estimateMemory(shape, limits, { cacheType, fusedAttention });
+      const cacheBits = cacheType === 'f32' ? 32 : 16;
+      const model = await loadGguf({ path: EMBEDDED, gpu: false, fusedAttention, cacheBits }, shape);
+      lines.length = 0;
+      const backend = await model.createBackend(limits);
+      await new Promise((resolve) => setTimeout(resolve, 0)); // log lines come through the event loop
+      await backend.close();
+      model.close();
+      expect(Math.abs(estimate.cache - logged('KV'))).toBeLessThan(2 ** 14);
+      const ratio = estimate.compute / logged('compute');
+      expect(ratio).toBeGreaterThan(0.75);
+      expect(ratio).toBeLessThan(1.35);
+    },
+  );
+
+  it('knows the weights of a file', async () => {
+    const { blockBytes, inputBytes, otherBytes, vocabSize } = await describeGguf({
+      path: EMBEDDED,
+      gpu: false,
+    });
+    const model = await loadGguf({ path: EMBEDDED, gpu: false });
+    expect(blockBytes.reduce((sum, bytes) => sum + bytes, inputBytes + otherBytes)).toBe(
+      model.native.sizeBytes,
+    );
+    expect(vocabSize).toBe(model.native.vocabSize);
+    model.close();
+  });
+
+  it.each<[string, (bytes: Buffer) => Buffer, string]>([
+    ['no GGUF', () => Buffer.from('no model'), 'is not a GGUF file'],
+    ['a cut header', (bytes) => bytes.subarray(0, 200), 'damaged or truncated'],
+    ['missing weights', (bytes) => bytes.subarray(0, bytes.length - 1), 'is truncated'],
+  ])('refuses %s', async (name, change, message) => {
+    const file = path.join(folder, `${name}.gguf`);
+    fs.writeFileSync(file, change(fs.readFileSync(EMBEDDED)));
+    await expect(describeGguf({ path: file, gpu: false })).rejects.toMatchObject({
+      code: 'MODEL_INVALID',
+      message: expect.stringContaining(message),
+    });
+  });
+});
