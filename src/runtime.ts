@@ -6,7 +6,13 @@ import type { EngineStats } from './engine/index.ts';
 import { OnpolicyError } from './errors.ts';
 import { createFetch } from './http/index.ts';
 import type { MediaStats } from './media/index.ts';
-import { type FindRegistered, leaseModel, type ModelLease, Models, type ResidentModel } from './models/index.ts';
+import {
+  type FindRegistered,
+  leaseModel,
+  type ModelLease,
+  Models,
+  type ResidentModel,
+} from './models/index.ts';
 import { loadAddon, type ProductKernels } from './native/index.ts';
 import {
   admitChatRequest,
