@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { fromNative, OnpolicyError } from '../errors.ts';
 import { type Handle, loadAddon, type NativeChunk, type NativeProjector } from '../native/index.ts';
 import { EmbeddingCache } from './embedding-cache.ts';
+import { framesOf } from './frames.ts';
 import type { MediaLimits } from './limits.ts';
 import { type MediaPart, type MediaSource, readSource, senseOf } from './source.ts';
 
@@ -51,7 +52,10 @@ export class MediaModel {
   }
 
   /** Tokens of a prompt: texts, and parts of messages between them. Fails by the path of the part at fault. */
-  async tokenize(parts: readonly (string | MediaPart)[], addSpecial: boolean): Promise<MediaPrompt> {
+  async tokenize(prompt: readonly (string | MediaPart)[], addSpecial: boolean): Promise<MediaPrompt> {
+    const parts = prompt.flatMap((part): (string | MediaPart)[] =>
+      typeof part === 'string' ? [part] : framesOf(part),
+    );
     const given = parts.filter((part) => typeof part !== 'string');
     if (given.length > this.#limits.maxParts)
       throw new OnpolicyError(

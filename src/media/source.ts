@@ -3,7 +3,7 @@ import fs from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { OnpolicyError } from '../errors.ts';
-import type { ChatContentPart } from '../protocol/index.ts';
+import { type ChatContentPart, fileBytes } from '../protocol/index.ts';
 import type { MediaLimits } from './limits.ts';
 
 /** Bytes of a file, and which part of the request they come from. */
@@ -20,8 +20,9 @@ export type MediaPart = {
   readonly part: Extract<ChatContentPart, { type: 'media' }>;
 };
 
-/** Where a part has its data: the field below the part, and what it holds. */
+/** Where a part has its data: the field below the part, and what it holds. Of a film a part is one frame, and its path that of the data. */
 const FIELDS: Readonly<Record<string, { kind: 'image' | 'audio'; field: readonly string[] }>> = {
+  video: { kind: 'image', field: ['frame'] },
   image_url: { kind: 'image', field: ['image_url', 'url'] },
   input_audio: { kind: 'audio', field: ['input_audio', 'data'] },
   audio_url: { kind: 'audio', field: ['audio_url', 'url'] },
@@ -36,7 +37,7 @@ export function senseOf(part: MediaPart['part']): 'image' | 'audio' | null {
 /** Reads the bytes of a part. Fails with `INVALID_REQUEST`, `UNSUPPORTED` or `TOO_LARGE`, naming the field. */
 export async function readSource({ path: at, part }: MediaPart, limits: MediaLimits): Promise<MediaSource> {
   const { kind, field } = FIELDS[part.kind]!;
-  const where = `${at}.${field.join('.')}`;
+  const where = part.kind === 'video' ? at : `${at}.${field.join('.')}`;
   const value = field.reduce<unknown>((inner, name) => (inner as Record<string, unknown>)?.[name], part.part);
   const bytes = await bytesOf(value, part.kind === 'input_audio', where, limits);
   if (bytes.length === 0) throw wrong(where, 'expected data, got none');
@@ -49,9 +50,10 @@ async function bytesOf(
   where: string,
   limits: MediaLimits,
 ): Promise<Uint8Array> {
-  if (value instanceof Uint8Array) {
-    checkSize(value.length, where, limits);
-    return value.slice(); // the caller may go on to change them
+  const bytes = fileBytes(value)?.();
+  if (bytes) {
+    checkSize(bytes.length, where, limits);
+    return bytes.slice(); // the caller may go on to change them
   }
   if (typeof value !== 'string') throw wrong(where, 'expected a data: URI or bytes');
   if (value.startsWith('data:')) return fromDataUri(value, where, limits);

@@ -12,7 +12,7 @@ export {
 export { type AfterDoor, afterDoor, type Checked, hasKnownDoor, splitAtDoor } from './checked.ts';
 export { closestName, describe, fault, throwFaults } from './faults.ts';
 export { isJsonObject } from './json.ts';
-export { replaceBytes, toDataUri } from './media-bytes.ts';
+export { fileBytes, type Pixels, replaceBytes, toDataUri } from './media-bytes.ts';
 export {
   type ValidJobListQuery,
   type ValidListQuery,

@@ -2,10 +2,11 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
+import zlib from 'node:zlib';
 import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { connect, serve } from '../../src/http/index.ts';
-import type { ChatCompletionRequest } from '../../src/protocol/index.ts';
+import type { ChatCompletionRequest, Pixels } from '../../src/protocol/index.ts';
 import { createRuntime, type Runtime } from '../../src/runtime.ts';
 import { conversationsOf, fileOf, type Kind, openPair, toRequest, uriOf } from './golden.ts';
 
@@ -33,6 +34,31 @@ const ask = (fields: Fields = {}, messages = about(picture())) =>
     ...fields,
     stream: false,
   });
+
+/** A PNG file of 8-bit RGBA, alpha full. */
+function pngOf({ width, height, data }: Pixels): Buffer {
+  const lines = Buffer.alloc(height * (1 + 4 * width), 255);
+  for (let y = 0; y < height; y++) {
+    lines[y * (1 + 4 * width)] = 0; // no filter
+    for (let x = 0; x < 4 * width; x++)
+      if (x % 4 !== 3) lines[y * (1 + 4 * width) + 1 + x] = data[4 * width * y + x]!;
+  }
+  const chunk = (type: string, body: Buffer): Buffer => {
+    const named = Buffer.concat([Buffer.from(type), body]);
+    const [length, check] = [Buffer.alloc(4), Buffer.alloc(4)];
+    length.writeUInt32BE(body.length);
+    check.writeUInt32BE(zlib.crc32(named));
+    return Buffer.concat([length, named, check]);
+  };
+  const header = Buffer.from([0, 0, 0, width, 0, 0, 0, height, 8, 6, 0, 0, 0]);
+  const signature = Buffer.from('\x89PNG\r\n\x1a\n', 'latin1');
+  return Buffer.concat([
+    signature,
+    chunk('IHDR', header),
+    chunk('IDAT', zlib.deflateSync(lines)),
+    chunk('IEND', Buffer.alloc(0)),
+  ]);
+}
 
 describe('a request with a picture', () => {
   it('streams what it answers as a whole', async () => {
@@ -154,6 +180,48 @@ describe('a request with a picture', () => {
     }
   });
 
+  it('reads the frames of a film as pictures one after the other', async () => {
+    const pixels = {
+      width: 30,
+      height: 20,
+      data: Uint8ClampedArray.from({ length: 4 * 600 }, (_, i) => (i * 7) % 256),
+    };
+    const frames = [uriOf('wide.png'), fileOf('square.png'), pixels];
+    const film = about({ type: 'video', video: frames });
+    const pictures = about(...[...frames.slice(0, 2), pngOf(pixels)].map(picture));
+    const expected = await ask({}, pictures);
+    expect((await ask({}, film)).usage.prompt_tokens_details!.media_tokens).toBe(
+      expected.usage.prompt_tokens_details!.media_tokens,
+    );
+    const again = await ask({ logprobs: true }, film);
+    expect(again.choices[0]!.token_ids).toEqual(expected.choices[0]!.token_ids);
+    const server = await serve(runtime, { port: 0 });
+    try {
+      await using client = await connect({ baseUrl: server.url });
+      const remote = await client.createCompletion({
+        messages: film,
+        temperature: 0,
+        max_completion_tokens: 8,
+        ignore_eos: true,
+      });
+      expect(remote.choices[0]!.message.content).toBe(again.choices[0]!.message.content);
+    } finally {
+      await server.close();
+    }
+  });
+
+  it("reads vLLM's form of a film: frames between commas", async () => {
+    const base64 = fileOf('photo.jpg').toString('base64');
+    const film = about({
+      type: 'video_url',
+      video_url: { url: `data:video/jpeg;base64,${base64},${base64}` },
+    });
+    const pictures = about(picture(uriOf('photo.jpg')), picture(uriOf('photo.jpg')));
+    expect((await ask({}, film)).choices[0]!.token_ids).toEqual(
+      (await ask({}, pictures)).choices[0]!.token_ids,
+    );
+  });
+
   it('hands its prompt over', async () => {
     const saved = await ask({ kv_transfer_params: { do_remote_decode: true } });
     const other = await openPair('qwen2vl');
@@ -229,7 +297,27 @@ describe('a request is refused by the path of its part', () => {
       'UNSUPPORTED',
       `${at}: this model takes text, pictures (image_url), got a part of type input_audio`,
     ],
-    ['a film', { type: 'video_url', video_url: { url: 'data:,x' } }, {}, 'UNSUPPORTED', at],
+    [
+      'a film that is not in frames',
+      { type: 'video_url', video_url: { url: 'data:video/mp4;base64,AAAA' } },
+      {},
+      'UNSUPPORTED',
+      `${at}.video_url.url: expected data:video/jpeg;base64, with frames between commas`,
+    ],
+    [
+      'a frame that is no picture',
+      { type: 'video', video: [uriOf('wide.png'), 'data:,hello'] },
+      {},
+      'INVALID_REQUEST',
+      `${at}.video.1: expected a PNG, JPEG, GIF or BMP`,
+    ],
+    [
+      'pixels of another size',
+      { type: 'video', video: [{ data: new Uint8Array(8), width: 2, height: 2 }] },
+      {},
+      'INVALID_REQUEST',
+      `${at}.video.0: expected`,
+    ],
     [
       'processor keywords',
       picture(),

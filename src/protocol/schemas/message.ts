@@ -61,6 +61,7 @@ const MEDIA_PART_TYPES = [
   'input_audio',
   'audio_embeds',
   'video_url',
+  'video',
   'file',
 ] as const;
 
@@ -168,11 +169,12 @@ export const messageDefinitions: Definitions = {
       image_url: 'ImageUrlPart',
       audio_url: 'AudioUrlPart',
       video_url: 'VideoUrlPart',
+      video: 'VideoPart',
       input_audio: 'InputAudioPart',
       file: 'FilePart',
     }),
     tsType:
-      'string | TextPart | RefusalPart | ThinkingPart | ImageUrlPart | AudioUrlPart | VideoUrlPart | InputAudioPart | FilePart | OtherMediaPart',
+      'string | TextPart | RefusalPart | ThinkingPart | ImageUrlPart | AudioUrlPart | VideoUrlPart | VideoPart | InputAudioPart | FilePart | OtherMediaPart',
   },
   TextPart: textPart('Text.', ['text', 'input_text', 'output_text'], 'text'),
   RefusalPart: textPart('Why the model declined; counts as text.', ['refusal'], 'refusal'),
@@ -180,6 +182,21 @@ export const messageDefinitions: Definitions = {
   ImageUrlPart: urlPart('image_url'),
   AudioUrlPart: urlPart('audio_url'),
   VideoUrlPart: urlPart('video_url'),
+  VideoPart: {
+    description: 'Frames of a film, each a picture. Models that only read text refuse it.',
+    required: ['type', 'video'],
+    properties: {
+      type: { description: 'Kind of the part.', const: 'video' },
+      video: {
+        description:
+          'The frames in their order: data URLs, in process also bytes of files, or decoded pixels.',
+        type: 'array',
+        minItems: 1,
+        items: { type: 'string', minLength: 1 },
+        tsType: 'readonly (string | Uint8Array | Pixels)[]',
+      },
+    },
+  },
   InputAudioPart: {
     description: 'Sound in the request itself. Models that only read text refuse it.',
     required: ['type', 'input_audio'],
