@@ -18,6 +18,7 @@ const SUITES = [
   'train',
   'store',
   'residency',
+  'cache',
   'onnx',
   'speculation',
   'http',

@@ -36,7 +36,7 @@ export type {
   ResidentState,
   ServingLimits,
 } from './models/index.ts';
-export type { Gpu, ProductKernels } from './native/index.ts';
+export type { CacheType, Gpu, ProductKernels, RopeOptions } from './native/index.ts';
 export type * from './protocol/public.ts';
 export type { SftConfig, SftExample, SftRequest, TrajectoryMessage } from './rl/index.ts';
 export { type Recorder, type RecorderOptions, type RecordingEnd, record } from './rollout/index.ts';

@@ -4,7 +4,7 @@ import { KV_TRANSFER_FOLDER } from './engine/index.ts';
 import { OnpolicyError } from './errors.ts';
 import { MEDIA_DEFAULTS, type MediaLimits, type MediaOptions } from './media/index.ts';
 import type { MemoryOptions, ModelOptions, OnProgress, ServingLimits } from './models/index.ts';
-import type { Gpu } from './native/index.ts';
+import type { Gpu, RopeOptions } from './native/index.ts';
 import {
   atTheDoor,
   DRAFT_METHODS,
@@ -176,6 +176,34 @@ const fieldsOf =
     return null;
   };
 
+const positive: Check = (value) =>
+  Number.isFinite(value) && (value as number) > 0 ? null : 'a number above 0';
+
+const ROPE_FIELDS: Record<keyof RopeOptions, Check> = {
+  type: oneOf('none', 'linear', 'yarn'),
+  factor: positive,
+  base: positive,
+  originalContext: integer(1),
+  extFactor: (value) => (Number.isFinite(value) && (value as number) >= 0 ? null : 'a number from 0 up'),
+  attnFactor: positive,
+  betaFast: positive,
+  betaSlow: positive,
+};
+
+/** Options of YaRN alone. */
+const YARN_FIELDS = ['originalContext', 'extFactor', 'attnFactor', 'betaFast', 'betaSlow'] as const;
+
+/** Settings of a model that exclude each other. */
+function checkTogether(model: ModelOptions): void {
+  const { cacheType, cacheBits, fusedAttention, rope } = model;
+  if (cacheType !== undefined && cacheBits !== undefined)
+    fail('model.cacheBits', 'nothing beside cacheType', String(cacheBits));
+  if (cacheType?.startsWith('q') && fusedAttention === false)
+    fail('model.fusedAttention', `true with cacheType ${cacheType}`, 'false');
+  const yarn = rope?.type === 'yarn' ? undefined : YARN_FIELDS.find((name) => rope?.[name] !== undefined);
+  if (yarn) fail(`model.rope.${yarn}`, 'nothing unless rope.type is yarn', String(rope?.[yarn]));
+}
+
 const MODEL_FIELDS: Record<keyof ModelOptions, Check> = {
   ...LIMITS,
   path: ofType('string'),
@@ -184,6 +212,10 @@ const MODEL_FIELDS: Record<keyof ModelOptions, Check> = {
   gpuLayers: integer(0),
   fusedAttention: ofType('boolean'),
   cacheBits: (value) => (value === 16 || value === 32 ? null : '16 or 32'),
+  cacheType: oneOf('f32', 'f16', 'q8_0', 'q4_0'),
+  rope: fieldsOf('model.rope', ROPE_FIELDS),
+  mmap: ofType('boolean'),
+  mlock: ofType('boolean'),
   products: oneOf('auto', 'batch', 'plain'),
   chatTemplate: ofType('string'),
   toolFormat: ofType('string'),
@@ -196,7 +228,7 @@ const MEMORY_FIELDS: Record<keyof MemoryOptions, Check> = {
 
 const TRAINING_FIELDS: Record<keyof TrainingOptions, Check> = {
   rank: integer(1, 1024),
-  alpha: (value) => (Number.isFinite(value) && (value as number) > 0 ? null : 'a number above 0'),
+  alpha: positive,
   modules: (value) =>
     Array.isArray(value) && value.every((name) => typeof name === 'string')
       ? null
@@ -230,6 +262,7 @@ const isModel: Check = (value) => {
   if (typeof value === 'string') return null;
   if (typeof value !== 'object' || value === null) return 'a path, an hf: URI or an object with a path';
   checkFields('model', value, MODEL_FIELDS);
+  checkTogether(value as ModelOptions);
   return 'path' in value ? null : 'an object with a path';
 };
 

@@ -7,6 +7,20 @@
 #include "llama/error-log.h"
 
 namespace onpolicy {
+namespace {
+
+void Apply(const RopeOptions& rope, llama_context_params* params) {
+  params->rope_scaling_type = static_cast<llama_rope_scaling_type>(rope.type);
+  if (rope.factor) params->rope_freq_scale = 1 / *rope.factor;
+  if (rope.base) params->rope_freq_base = *rope.base;
+  if (rope.original_context) params->yarn_orig_ctx = *rope.original_context;
+  if (rope.ext_factor) params->yarn_ext_factor = *rope.ext_factor;
+  if (rope.attn_factor) params->yarn_attn_factor = *rope.attn_factor;
+  if (rope.beta_fast) params->yarn_beta_fast = *rope.beta_fast;
+  if (rope.beta_slow) params->yarn_beta_slow = *rope.beta_slow;
+}
+
+}  // namespace
 
 Context::Context(std::shared_ptr<Model> model, const ContextOptions& options)
     : model_(std::move(model)),
@@ -27,10 +41,12 @@ Status Context::Create(std::shared_ptr<Model> model, const ContextOptions& optio
   params.kv_unified = options.is_kv_unified;
   // The fused attention kernel of CPUs rounds to 16 bits: log-probabilities of float32 models would differ by 1e-3
   // depending on the other sequences of a step.
-  const bool is_wide = options.cache_bits == 32;
+  const bool is_wide = options.cache_type == GGML_TYPE_F32;
   const bool needs_precision = is_wide && !model->use_gpu();
   if (needs_precision || !options.fused_attention) params.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_DISABLED;
-  if (is_wide) params.type_k = params.type_v = GGML_TYPE_F32;
+  else if (Api().ggml_is_quantized(options.cache_type)) params.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_ENABLED;
+  params.type_k = params.type_v = options.cache_type;
+  Apply(options.rope, &params);
   params.no_perf = true;
   params.swa_full = true;    // a cache of the window only would make cached prefixes useless
   params.offload_kqv = model->use_gpu();

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,18 @@
 #include "llama/step-input.h"
 
 namespace onpolicy {
+
+// How positions turn into rotations. What is not set is as the file says.
+struct RopeOptions {
+  int32_t type = LLAMA_ROPE_SCALING_TYPE_UNSPECIFIED;
+  std::optional<float> factor;       // how many times as long the context becomes
+  std::optional<float> base;         // base frequency
+  std::optional<uint32_t> original_context;  // YaRN, as the next ones
+  std::optional<float> ext_factor;
+  std::optional<float> attn_factor;
+  std::optional<float> beta_fast;
+  std::optional<float> beta_slow;
+};
 
 struct ContextOptions {
   uint32_t kv_tokens = 4096;      // cells of the KV cache
@@ -24,7 +37,8 @@ struct ContextOptions {
   uint32_t max_outputs = 64;      // rows of logits in one step at most
   int32_t threads = 1;
   bool fused_attention = true;    // false: plain matrix products, faster on CPUs from about 200 tokens a sequence on
-  uint32_t cache_bits = 16;       // of one number in the KV cache: 16 or 32
+  ggml_type cache_type = GGML_TYPE_F16;  // of the numbers in the KV cache; quantized ones need fused attention
+  RopeOptions rope;
 };
 
 class Context {

@@ -71,6 +71,8 @@ Status Model::LoadChecked(const ModelOptions& options, std::shared_ptr<Model>* m
   const bool use_gpu = options.use_gpu && options.gpu_layers != 0 && HasGpuDevice(api);
   if (!use_gpu) params.devices = no_devices;
   params.n_gpu_layers = use_gpu ? options.gpu_layers : 0;
+  if (options.mlock) params.load_mode = options.mmap.value_or(true) ? LLAMA_LOAD_MODE_MMAP_MLOCK : LLAMA_LOAD_MODE_MLOCK;
+  else if (options.mmap) params.load_mode = *options.mmap ? LLAMA_LOAD_MODE_MMAP : LLAMA_LOAD_MODE_NONE;
   params.progress_callback_user_data = &progress;
   params.progress_callback = [](float fraction, void* data) {
     auto* state = static_cast<Progress*>(data);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,6 +19,8 @@ struct ModelOptions {
   bool use_gpu = true;
   int32_t gpu_layers = -1;                    // layers on the GPU; negative: all
   products::Packed packed = products::Packed::kNone;  // weights with products of our own, on the CPU
+  std::optional<bool> mmap;                   // map the file; absent: where the engine can
+  bool mlock = false;                         // keep the weights from being swapped out
   std::function<bool(float)> on_progress;     // fraction done, on the loading thread; false stops the load
 };
 

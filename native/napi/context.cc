@@ -257,6 +257,37 @@ class JsContext : public Napi::ObjectWrap<JsContext> {
   int32_t row_size_ = 0;
 };
 
+ggml_type ReadCacheType(Napi::Value value) {
+  const std::string name = ReadText(value, "cacheType");
+  if (name == "f32") return GGML_TYPE_F32;
+  if (name == "f16") return GGML_TYPE_F16;
+  if (name == "q8_0") return GGML_TYPE_Q8_0;
+  if (name == "q4_0") return GGML_TYPE_Q4_0;
+  RefuseField(value.Env(), "cacheType", "f32, f16, q8_0 or q4_0");
+}
+
+RopeOptions ReadRope(Napi::Value value) {
+  const Fields given(value, "rope");
+  const auto number = [&](const char* field, std::optional<float>& target) {
+    if (!IsAbsent(given[field])) target = static_cast<float>(ReadNumber(given[field], field));
+  };
+  RopeOptions rope;
+  if (!IsAbsent(given["type"])) {
+    const std::string type = given.Text("type");
+    rope.type = type == "yarn"     ? LLAMA_ROPE_SCALING_TYPE_YARN
+                : type == "linear" ? LLAMA_ROPE_SCALING_TYPE_LINEAR
+                                   : LLAMA_ROPE_SCALING_TYPE_NONE;
+  }
+  number("factor", rope.factor);
+  number("base", rope.base);
+  number("extFactor", rope.ext_factor);
+  number("attnFactor", rope.attn_factor);
+  number("betaFast", rope.beta_fast);
+  number("betaSlow", rope.beta_slow);
+  if (!IsAbsent(given["originalContext"])) rope.original_context = given.UnsignedOr("originalContext", 0);
+  return rope;
+}
+
 }  // namespace
 
 Napi::Function DefineContext(Napi::Env env) { return JsContext::Define(env); }
@@ -275,7 +306,8 @@ Napi::Value CreateContext(const Napi::CallbackInfo& info) {
   options.max_outputs = given.UnsignedOr("maxOutputs", options.max_outputs);
   options.threads = static_cast<int32_t>(given.UnsignedOr("threads", 1));
   options.fused_attention = given.Flag("fusedAttention");
-  options.cache_bits = given.UnsignedOr("cacheBits", options.cache_bits);
+  options.cache_type = ReadCacheType(given["cacheType"]);
+  if (!IsAbsent(given["rope"])) options.rope = ReadRope(given["rope"]);
   auto context = std::make_shared<std::shared_ptr<Context>>();
   return AsyncTask::Run(
       env, owner, [model, options, context] { return Context::Create(model, options, context.get()); },

@@ -146,6 +146,8 @@ Napi::Value LoadModel(const Napi::CallbackInfo& info) {
   request->packed = packed == "all"     ? products::Packed::kAll
                     : packed == "ready" ? products::Packed::kReady
                                         : products::Packed::kNone;
+  if (!IsAbsent(options["mmap"])) request->mmap = options.Flag("mmap");
+  if (!IsAbsent(options["mlock"])) request->mlock = options.Flag("mlock");
   if (options["gpuLayers"].IsNumber()) request->gpu_layers = options["gpuLayers"].As<Napi::Number>().Int32Value();
   auto reporter = std::make_shared<ProgressReporter>(env, options["onProgress"]);
   auto cancelled = ReadArray<int32_t>(options["cancelled"], "cancelled");

@@ -14,7 +14,7 @@ void RequireLibrary(Napi::Env env);
 // The class `Model`.
 Napi::Function DefineModel(Napi::Env env);
 
-// loadModel({ path, useGpu, gpuLayers, packs, onProgress, cancelled: Int32Array(1) }) -> Promise<Model>
+// loadModel({ path, useGpu, gpuLayers, packs, mmap, mlock, onProgress, cancelled: Int32Array(1) }) -> Promise<Model>
 // `cancelled[0]` set to 1 stops the load.
 Napi::Value LoadModel(const Napi::CallbackInfo& info);
 

@@ -3,6 +3,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { fromNative, OnpolicyError } from '../errors.ts';
 import {
+  type CacheType,
   type Gpu,
   loadAddon,
   type NativeContext,
@@ -11,6 +12,7 @@ import {
   onDisk,
   openLibraries,
   type ProductKernels,
+  type RopeOptions,
   usesGpu,
 } from '../native/index.ts';
 import type { SamplingDefaults } from '../sampling/index.ts';
@@ -38,8 +40,13 @@ export type GgufOptions = {
   readonly gpuLayers?: number;
   /** Default true. */
   readonly fusedAttention?: boolean;
-  /** Default: 32 with F32 weights, else 16. */
-  readonly cacheBits?: 16 | 32;
+  /** Default: `f32` with F32 weights, else `f16`. */
+  readonly cacheType?: CacheType;
+  readonly rope?: RopeOptions;
+  /** Whether the file is mapped. Default: where the system can. */
+  readonly mmap?: boolean;
+  /** Whether its weights are kept from being swapped out. Default false. */
+  readonly mlock?: boolean;
   /** Default `auto`. */
   readonly products?: 'auto' | 'batch' | 'plain';
   /** Bytes that its cache and buffers will take, for which packed weights must leave room. */
@@ -66,8 +73,9 @@ export class GgufModel implements LoadedModel {
   readonly tokenizer: Tokenizer;
   readonly supportsUnifiedKv = true;
   readonly kvBytesPerToken: number;
-  /** Of one number in the KV cache. */
-  readonly cacheBits: 16 | 32;
+  readonly cacheType: CacheType;
+  /** Null: as the file says. */
+  readonly rope: RopeOptions | null;
   readonly #fusedAttention: boolean;
   readonly #usesGpu: boolean;
   readonly #files: string[];
@@ -76,10 +84,11 @@ export class GgufModel implements LoadedModel {
   constructor(
     native: NativeModel,
     shape: ModelShape,
-    { path, gpu, fusedAttention = true, cacheBits }: GgufOptions,
+    { path, gpu, fusedAttention = true, cacheType, rope }: GgufOptions,
   ) {
-    this.cacheBits = cacheBits ?? (native.hasF32Weights ? 32 : 16);
-    this.kvBytesPerToken = kvBytesPerToken(shape, this.cacheBits === 32 ? 'f32' : 'f16');
+    this.cacheType = cacheType ?? (native.hasF32Weights ? 'f32' : 'f16');
+    this.kvBytesPerToken = kvBytesPerToken(shape, this.cacheType);
+    this.rope = rope ?? null;
     this.#fusedAttention = fusedAttention;
     this.#usesGpu = usesGpu(gpu);
     this.native = native;
@@ -97,7 +106,7 @@ export class GgufModel implements LoadedModel {
   }
 
   get contextLength(): number {
-    return this.native.contextLength;
+    return scaledContext(this.native.contextLength, this.rope);
   }
 
   get chatTemplate(): string {
@@ -179,11 +188,13 @@ export class GgufModel implements LoadedModel {
         ...options,
         maxSequences: slotCount,
         fusedAttention: this.#fusedAttention,
-        cacheBits: this.cacheBits,
+        cacheType: this.cacheType,
+        ...(this.rope ? { rope: this.rope } : {}),
       });
       return new GgufBackend(this.native, context, limits, {
         fusedAttention: this.#fusedAttention,
-        cacheBits: this.cacheBits,
+        cacheType: this.cacheType,
+        rope: this.rope,
         usesGpu: this.#usesGpu,
       });
     } catch (error) {
@@ -234,6 +245,8 @@ export async function loadGguf(options: GgufOptions, described?: ModelShape): Pr
           ? PACKS[options.products ?? 'auto']
           : 'none',
       ...(options.gpuLayers === undefined ? {} : { gpuLayers: options.gpuLayers }),
+      ...(options.mmap === undefined ? {} : { mmap: options.mmap }),
+      ...(options.mlock === undefined ? {} : { mlock: options.mlock }),
       ...(options.onProgress ? { onProgress: options.onProgress } : {}),
       cancelled,
     });
@@ -243,6 +256,12 @@ export async function loadGguf(options: GgufOptions, described?: ModelShape): Pr
   } finally {
     options.signal?.removeEventListener('abort', cancel);
   }
+}
+
+/** Tokens of the context that a model has with these rotations. */
+export function scaledContext(contextLength: number, rope: RopeOptions | null): number {
+  if (!rope?.factor || rope.type === 'none') return contextLength;
+  return Math.round((rope.originalContext ?? contextLength) * rope.factor);
 }
 
 /** Weights that are packed for each setting of `products`. */
@@ -270,7 +289,17 @@ class GgufBackend implements Backend {
     model: NativeModel,
     context: NativeContext,
     limits: ContextLimits,
-    { fusedAttention, cacheBits, usesGpu }: { fusedAttention: boolean; cacheBits: number; usesGpu: boolean },
+    {
+      fusedAttention,
+      cacheType,
+      rope,
+      usesGpu,
+    }: {
+      fusedAttention: boolean;
+      cacheType: CacheType;
+      rope: RopeOptions | null;
+      usesGpu: boolean;
+    },
   ) {
     this.vocabSize = model.vocabSize;
     this.kvTokens = limits.kvTokens; // the engine rounds its own number up, never down
@@ -282,7 +311,7 @@ class GgufBackend implements Backend {
     this.windowTokens = model.slidingWindow;
     this.isKvUnified = limits.isKvUnified;
     const layout = limits.isKvUnified ? 'pool' : `${limits.slotCount} slots`;
-    this.cacheShape = `${layout}, ${cacheBits} bits${fusedAttention ? '' : ', plain attention'}`;
+    this.cacheShape = `${layout}, ${cacheType}${fusedAttention ? '' : ', plain attention'}${rope ? `, ${JSON.stringify(rope)}` : ''}`;
     this.#context = context;
   }
 

@@ -1,9 +1,6 @@
 /** The header of a model's file and the limits of its context -> the bytes that it will take, before anything is loaded. */
-import type { FileFacts } from '../native/index.ts';
+import type { CacheType, FileFacts } from '../native/index.ts';
 import type { ContextLimits } from './model.ts';
-
-/** How a number of the KV cache is stored. The quantized ones have a scale of 16 bits for each 32 numbers. */
-export type CacheType = 'f32' | 'f16' | 'q8_0' | 'q4_0';
 
 /** Bytes of one number in the cache. */
 export const CACHE_BYTES: Readonly<Record<CacheType, number>> = {

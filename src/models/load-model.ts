@@ -7,6 +7,7 @@ import {
   describeGguf,
   estimateMemory,
   type GgufModel,
+  type GgufOptions,
   isOnnxModel,
   kvBytesPerToken,
   type LoadedModel,
@@ -14,11 +15,12 @@ import {
   loadOnnx,
   type ModelShape,
   onnxBytes,
+  scaledContext,
 } from '../backends/index.ts';
 import { Engine } from '../engine/index.ts';
 import { OnpolicyError } from '../errors.ts';
 import { MediaModel } from '../media/index.ts';
-import { type NativeProjector, openDecoder, usesGpu } from '../native/index.ts';
+import { type CacheType, type NativeProjector, openDecoder, usesGpu } from '../native/index.ts';
 import { Adapters } from './adapters.ts';
 import type { MemoryNeed } from './memory-need.ts';
 import { projectorBeside, resolveFile } from './model-files.ts';
@@ -59,18 +61,20 @@ export async function planLoad(
 ): Promise<LoadPlan> {
   const mmproj = await findProjector(file, options, serving, signal);
   // As llama.cpp's server has it: what a picture becomes was never trained in another precision.
-  const given: ModelOptions = mmproj === null ? options : { cacheBits: 16, ...options };
+  const hasCache = options.cacheBits !== undefined || options.cacheType !== undefined;
+  const given: ModelOptions = mmproj === null || hasCache ? options : { ...options, cacheType: 'f16' };
   if (isOnnxModel(file)) {
     const weights = onnxBytes(file);
     const need = { weights, cache: 0, compute: 0, host: weights, device: 0 };
     return { file, options: given, mmproj, shape: null, need };
   }
   const shape = await describeGguf({ path: file, gpu: serving.gpu });
-  const { fusedAttention = true, cacheBits = shape.isF32 ? 32 : 16, gpuLayers } = given;
-  const cacheType = cacheBits === 32 ? 'f32' : 'f16';
+  const { fusedAttention = true, gpuLayers, rope = null } = given;
+  const cacheType = cacheTypeOf(given) ?? (shape.isF32 ? 'f32' : 'f16');
+  requireCache(shape, cacheType);
   const layers = shape.blockBytes.length;
   const limits = toLimits(given, serving, {
-    contextLength: shape.contextLength,
+    contextLength: scaledContext(shape.contextLength, rope),
     vocabSize: shape.vocabSize,
     kvBytesPerToken: kvBytesPerToken(shape, cacheType),
     supportsNonUnifiedKv: shape.slidingWindow === 0 && !shape.isRecurrent,
@@ -81,7 +85,8 @@ export async function planLoad(
   const weights = estimate.weights + (mmproj === null ? 0 : fs.statSync(mmproj).size);
   const onGpu = usesGpu(serving.gpu) ? Math.min(1, (gpuLayers ?? layers + 1) / (layers + 1)) : 0;
   const { cache, compute } = estimate;
-  const host = (1 - onGpu) * cache + (onGpu === 0 ? compute : 0);
+  const isPrivate = given.mlock === true || given.mmap === false;
+  const host = (1 - onGpu) * (cache + (isPrivate ? weights : 0)) + (onGpu === 0 ? compute : 0);
   const device = onGpu * (weights + cache) + (onGpu === 0 ? 0 : compute);
   return { file, options: given, mmproj, shape, need: { weights, cache, compute, host, device } };
 }
@@ -105,7 +110,7 @@ export async function loadModel(
             reservedBytes: need.cache + need.compute,
             ...(options.gpuLayers === undefined ? {} : { gpuLayers: options.gpuLayers }),
             ...(options.fusedAttention === undefined ? {} : { fusedAttention: options.fusedAttention }),
-            ...(options.cacheBits === undefined ? {} : { cacheBits: options.cacheBits }),
+            ...ggufOptions(options),
             ...(options.products === undefined ? {} : { products: options.products }),
           },
           shape,
@@ -144,6 +149,29 @@ export async function loadModel(
     await loaded.close();
     throw error;
   }
+}
+
+/** What is passed on to the engine as it was given. */
+function ggufOptions(options: ModelOptions): Partial<GgufOptions> {
+  const { rope, mmap, mlock } = options;
+  const cacheType = cacheTypeOf(options);
+  return Object.fromEntries(
+    Object.entries({ cacheType, rope, mmap, mlock }).filter(([, value]) => value !== undefined),
+  );
+}
+
+function cacheTypeOf({ cacheType, cacheBits }: ModelOptions): CacheType | undefined {
+  return cacheType ?? (cacheBits === undefined ? undefined : cacheBits === 32 ? 'f32' : 'f16');
+}
+
+/** Refuses a quantized cache whose blocks do not fit into the heads of a model. */
+function requireCache({ keySize, valueSize }: ModelShape, cacheType: CacheType): void {
+  if (!cacheType.startsWith('q') || (keySize % 32 === 0 && valueSize % 32 === 0)) return;
+  throw new OnpolicyError(
+    'UNSUPPORTED',
+    `model.cacheType: ${cacheType} needs heads of a multiple of 32 numbers, and this model has ${keySize} and ${valueSize}`,
+    { param: 'model.cacheType' },
+  );
 }
 
 /** Frees a model with its engine. */

@@ -1,6 +1,6 @@
 /** How models are named, loaded and served: what a caller may set. */
 import type { MediaLimits } from '../media/index.ts';
-import type { Gpu } from '../native/index.ts';
+import type { CacheType, Gpu, RopeOptions } from '../native/index.ts';
 import type { MemoryOptions } from './residency.ts';
 
 /** Hears how much of a model is downloaded or loaded, 0 to 1. */
@@ -30,6 +30,17 @@ export type ModelOptions = {
    * a quantized model are those that the trainer computes, for twice the memory.
    */
   readonly cacheBits?: 16 | 32;
+  /**
+   * How the numbers of the KV cache of a GGUF model are stored: `f32` and `f16` are 32 and 16 bits, `q8_0` takes 8.5 bits, `q4_0` 4.5. Not
+   * together with `cacheBits`. The quantized ones need `fusedAttention`. docs/choosing-a-model.md says what each does to log-probabilities.
+   */
+  readonly cacheType?: CacheType;
+  /** How a GGUF model counts positions: for longer contexts than its file says. */
+  readonly rope?: RopeOptions;
+  /** Whether a GGUF file is mapped, so that processes share it and the system can drop its pages. Default: where the system can. */
+  readonly mmap?: boolean;
+  /** Whether the weights of a GGUF model are kept from being swapped out. Default false. */
+  readonly mlock?: boolean;
   /**
    * What computes the products of a GGUF model's weights. `auto`, the default: kernels of this library for Q8_0 weights where the
    * processor has them, the model runs on the CPU alone and a private copy of its weights fits into memory. `batch`: for Q4_K and

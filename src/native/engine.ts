@@ -47,6 +47,29 @@ export type DraftColumns = {
  */
 export type ProductKernels = 'avx512' | 'avx2' | 'plain';
 
+/** How a number of the KV cache is stored. The quantized ones have a scale of 16 bits for each 32 numbers. */
+export type CacheType = 'f32' | 'f16' | 'q8_0' | 'q4_0';
+
+/** How positions turn into rotations, for contexts longer than a model was trained for. What is absent is as its file says. */
+export type RopeOptions = {
+  /** `linear`: positions are divided by `factor`. `yarn`: low frequencies are, high ones stay. `none`: neither. */
+  readonly type?: 'none' | 'linear' | 'yarn';
+  /** How many times as long the context becomes. */
+  readonly factor?: number;
+  /** Base of the frequencies. */
+  readonly base?: number;
+  /** YaRN: tokens of the context that the model was trained for. */
+  readonly originalContext?: number;
+  /** YaRN: share of the high frequencies that stay. */
+  readonly extFactor?: number;
+  /** YaRN: factor of the attention's magnitude. */
+  readonly attnFactor?: number;
+  /** YaRN: rotations in the original context above which a frequency stays. */
+  readonly betaFast?: number;
+  /** YaRN: rotations below which it is divided. */
+  readonly betaSlow?: number;
+};
+
 /** What the header of a GGUF file says. */
 export type FileFacts = {
   /** Texts, numbers, and flags as 0 and 1. */
@@ -177,6 +200,8 @@ export type EngineAddon = {
     useGpu: boolean;
     gpuLayers?: number;
     packs: 'none' | 'ready' | 'all'; // weights for products of our own: of types that are faster for one token too, or all
+    mmap?: boolean; // map the file; absent: where the engine can
+    mlock?: boolean; // keep the weights from being swapped out
     onProgress?: (fraction: number) => void;
     cancelled: Int32Array;
   }): Promise<NativeModel>;
@@ -210,7 +235,8 @@ export type EngineAddon = {
       maxOutputs: number;
       threads: number;
       fusedAttention: boolean;
-      cacheBits: 16 | 32;
+      cacheType: CacheType;
+      rope?: RopeOptions;
     },
   ): Promise<NativeContext>;
 };

@@ -3,6 +3,7 @@ export { type Addon, loadAddon } from './addon.ts';
 export { openDecoder } from './decoder.ts';
 export type { DraftSources } from './drafts.ts';
 export type {
+  CacheType,
   Device,
   DraftColumns,
   FileFacts,
@@ -10,6 +11,7 @@ export type {
   NativeModel,
   NativeRowSampler,
   ProductKernels,
+  RopeOptions,
   SampledRows,
 } from './engine.ts';
 export type { Handle, NativeSpec } from './grammar.ts';

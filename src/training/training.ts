@@ -112,7 +112,10 @@ export class Training {
     const model = await store.getModel(modelId);
     using scope = new LeaseScope();
     const { model: base } = scope.add(await this.#context.models.use(model.base_model, { signal }));
-    requireGguf(base, 'model_id');
+    if (requireGguf(base, 'model_id').rope)
+      throw new OnpolicyError('UNSUPPORTED', 'model_id: a model with the option rope cannot be trained', {
+        param: 'model_id',
+      });
     require({ vocabSize: base.tokenizer.vocabSize, steps: await store.checkpointSteps(model.id) });
     const stop = new AbortController();
     const record = await store.createJob(model.id, {

@@ -4,8 +4,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { describeGguf, estimateMemory, loadGguf } from '../../src/backends/index.ts';
-import type { CacheType } from '../../src/backends/memory.ts';
-import { loadAddon } from '../../src/native/index.ts';
+import { type CacheType, loadAddon } from '../../src/native/index.ts';
 
 const EMBEDDED = path.resolve(import.meta.dirname, '../../models/onpolicy-tiny.gguf');
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-memory-'));
@@ -33,14 +32,15 @@ describe('estimateMemory', () => {
     [32_768, true, 512, 80, true, 'f16'],
     [8192, false, 512, 20, true, 'f16'],
     [4096, true, 512, 20, false, 'f32'],
+    [8192, false, 512, 20, true, 'q8_0'],
+    [4096, true, 512, 20, true, 'q4_0'],
   ])(
     '%i tokens, unified %s, %i a step, %i slots, fused %s, %s',
     async (kvTokens, isKvUnified, batchTokens, slotCount, fusedAttention, cacheType) => {
       const shape = await describeGguf({ path: EMBEDDED, gpu: false });
       const limits = { kvTokens, isKvUnified, batchTokens, slotCount, maxOutputs: 36, threads: 1 };
       const estimate = estimateMemory(shape, limits, { cacheType, fusedAttention });
-      const cacheBits = cacheType === 'f32' ? 32 : 16;
-      const model = await loadGguf({ path: EMBEDDED, gpu: false, fusedAttention, cacheBits }, shape);
+      const model = await loadGguf({ path: EMBEDDED, gpu: false, fusedAttention, cacheType }, shape);
       lines.length = 0;
       const backend = await model.createBackend(limits);
       await new Promise((resolve) => setTimeout(resolve, 0)); // log lines come through the event loop

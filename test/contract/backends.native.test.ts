@@ -55,7 +55,7 @@ async function makeAdapter(): Promise<string> {
 for (const isKvUnified of [true, false])
   backendContract(`GGUF (unified KV cache: ${isKvUnified})`, async () => {
     const adapter = await makeAdapter();
-    return await open(await loadGguf({ path: EMBEDDED, gpu: false, cacheBits: 32 }), isKvUnified, adapter);
+    return await open(await loadGguf({ path: EMBEDDED, gpu: false, cacheType: 'f32' }), isKvUnified, adapter);
   });
 
 describe.skipIf(whyNoOnnx() !== null)('with onnxruntime', () => {

@@ -137,7 +137,7 @@ describe.skipIf(missing !== null)('against the bare engine', () => {
         given.map((prompt) => sample(gguf, on, prompt, 24, 1n, { temperature: 0 })),
       );
       expect(answers.map(({ tokens }) => tokens)).toEqual(
-        greedyTokens(file, given, 24, { f32: gguf.cacheBits === 32 }),
+        greedyTokens(file, given, 24, { f32: gguf.cacheType === 'f32' }),
       );
     },
   );
@@ -148,7 +148,7 @@ describe.skipIf(missing !== null)('against the bare engine', () => {
       const gguf = await model(file);
       const on = await engine(file, true);
       const given = prompts(gguf.native.vocabSize, 5);
-      const logits = lastLogits(file, given, { f32: gguf.cacheBits === 32 });
+      const logits = lastLogits(file, given, { f32: gguf.cacheType === 'f32' });
       for (const [i, prompt] of given.entries()) {
         const topLogprobs = gguf.native.vocabSize;
         // the pipeline must not show in them
@@ -282,7 +282,7 @@ describe('the addon', () => {
       maxOutputs: 4,
       threads: 1,
       fusedAttention: true,
-      cacheBits: 32,
+      cacheType: 'f32',
     });
     const none = new Int32Array(0);
     const fine = {
