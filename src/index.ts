@@ -11,6 +11,7 @@
  */
 
 export type { ChatCompletionStream } from './answer/index.ts';
+export type { HubOptions } from './backends/index.ts';
 export { createCompletion, train } from './default-runtime.ts';
 export type { EngineStats } from './engine/index.ts';
 export { type ErrorCode, type ErrorDetail, OnpolicyError, type OnpolicyErrorOptions } from './errors.ts';

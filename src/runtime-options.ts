@@ -1,5 +1,6 @@
 /** What a caller gives to `createRuntime` -> checked options with their defaults filled in. */
 
+import type { HubOptions } from './backends/index.ts';
 import { KV_TRANSFER_FOLDER } from './engine/index.ts';
 import { OnpolicyError } from './errors.ts';
 import { MEDIA_DEFAULTS, type MediaLimits, type MediaOptions } from './media/index.ts';
@@ -69,6 +70,8 @@ export type RuntimeOptions = ServingLimits & {
    * a folder of the user in the system's temporary one. Files that nobody came for within an hour are deleted.
    */
   readonly kvTransferFolder?: string;
+  /** Where models named by `hf:` URIs come from and go to. */
+  readonly hub?: HubOptions;
   /** What pictures and sounds of a request may be. */
   readonly media?: MediaOptions;
   /**
@@ -83,7 +86,10 @@ export type RuntimeOptions = ServingLimits & {
    * 0 keeps none.
    */
   readonly answerIndexBytes?: number;
-  /** Receives every line that the engine logs. Nothing is written to the terminal without it. */
+  /**
+   * Receives every line that the engine logs, and what takes long. Without it the only thing written to the terminal is one line
+   * on the error stream when the decoder of pictures and sounds has to be built.
+   */
   readonly log?: (level: 'debug' | 'info' | 'warn' | 'error', text: string) => void;
   /** Called while a model is downloaded or loaded, with the fraction done. */
   readonly onProgress?: OnProgress;
@@ -109,6 +115,7 @@ export type CheckedOptions = RuntimeOptions &
       | 'kvTransferFolder'
       | 'speculation'
       | 'answerIndexBytes'
+      | 'hub'
     >
   > & { readonly media: MediaLimits };
 
@@ -123,6 +130,7 @@ const DEFAULTS = {
   kvTransferFolder: KV_TRANSFER_FOLDER,
   speculation: false,
   answerIndexBytes: 64 * 2 ** 20,
+  hub: {},
 } as const;
 
 type Check = (value: unknown) => string | null; // what was expected, or null when the value is right
@@ -143,6 +151,13 @@ const ofType =
   (type: string): Check =>
   (value) =>
     typeof value === type ? null : `a ${type}`;
+
+const isPath = (value: unknown): boolean =>
+  typeof value === 'string' && value !== '' && !value.includes('\0');
+/** What a header can hold. */
+const isPlainText = (value: unknown): boolean => typeof value === 'string' && /^[\x21-\x7e]+$/.test(value);
+const isWebAddress = (value: unknown): boolean =>
+  typeof value === 'string' && URL.canParse(value) && /^https?:$/.test(new URL(value).protocol);
 
 const LIMITS: Record<keyof ServingLimits, Check> = {
   contextSize: integer(2),
@@ -167,13 +182,14 @@ const MEDIA_FIELDS: Record<keyof MediaOptions, Check> = {
       : 'an array of paths of folders',
 };
 
-/** A check of an object's fields, by name. */
+/** A check of an object's fields, by name. `needed`: the one that must be there. */
 const fieldsOf =
-  (what: string, fields: Record<string, Check>): Check =>
+  (what: string, fields: Record<string, Check>, needed?: string): Check =>
   (value) => {
-    if (typeof value !== 'object' || value === null) return 'an object of settings';
+    const expected = needed ? `an object with a ${needed}` : 'an object of settings';
+    if (typeof value !== 'object' || value === null) return expected;
     checkFields(what, value, fields);
-    return null;
+    return needed === undefined || needed in value ? null : expected;
   };
 
 const positive: Check = (value) =>
@@ -226,6 +242,13 @@ const MEMORY_FIELDS: Record<keyof MemoryOptions, Check> = {
   idleMs: (value) => (value === null ? null : integer(0)(value) && `${integer(0)(value)} or null`),
 };
 
+const HUB_FIELDS: Record<keyof HubOptions, Check> = {
+  token: (value) => (isPlainText(value) ? null : 'a token: letters without blanks'),
+  folder: (value) => (isPath(value) ? null : 'a path of a folder'),
+  endpoint: (value) => (isWebAddress(value) ? null : 'an address that begins with http:// or https://'),
+  offline: ofType('boolean'),
+};
+
 const TRAINING_FIELDS: Record<keyof TrainingOptions, Check> = {
   rank: integer(1, 1024),
   alpha: positive,
@@ -249,21 +272,12 @@ const SPECULATIVE_CONFIG_FIELDS: Record<keyof SpeculativeConfig, Check> = {
   prompt_lookup_max: integer(1),
 };
 
-/** An object with a method and further fields. */
-const methodWith =
-  (name: string, fields: Record<string, Check>): Check =>
-  (value) => {
-    if (typeof value !== 'object' || value === null) return 'an object with a method';
-    checkFields(name, value, fields);
-    return 'method' in value ? null : 'an object with a method';
-  };
-
 const isModel: Check = (value) => {
   if (typeof value === 'string') return null;
-  if (typeof value !== 'object' || value === null) return 'a path, an hf: URI or an object with a path';
-  checkFields('model', value, MODEL_FIELDS);
+  const expected = fieldsOf('model', MODEL_FIELDS, 'path')(value);
+  if (expected !== null) return `a path, an hf: URI or ${expected}`;
   checkTogether(value as ModelOptions);
-  return 'path' in value ? null : 'an object with a path';
+  return null;
 };
 
 const FIELDS: Record<keyof RuntimeOptions, Check> = {
@@ -274,7 +288,7 @@ const FIELDS: Record<keyof RuntimeOptions, Check> = {
     for (const [name, model] of Object.entries(value)) checkField(`models.${name}`, model, isModel);
     return null;
   },
-  home: (value) => (typeof value === 'string' && value !== '' ? null : 'a path of a folder'),
+  home: (value) => (isPath(value) ? null : 'a path of a folder'),
   tracker: (value) =>
     ['startRun', 'log', 'deleteRun'].every(
       (name) => typeof (value as Record<string, unknown>)?.[name] === 'function',
@@ -283,6 +297,7 @@ const FIELDS: Record<keyof RuntimeOptions, Check> = {
       : 'an object with startRun, log and deleteRun',
   gpu: oneOf('auto', 'cuda', 'vulkan', 'metal', false),
   training: fieldsOf('training', TRAINING_FIELDS),
+  hub: fieldsOf('hub', HUB_FIELDS),
   media: fieldsOf('media', MEDIA_FIELDS),
   memory: fieldsOf('memory', MEMORY_FIELDS),
   scheduling: oneOf('fcfs', 'priority'),
@@ -293,10 +308,10 @@ const FIELDS: Record<keyof RuntimeOptions, Check> = {
   kvTransferFolder: ofType('string'),
   speculation: (value) => {
     if (value === false || value === 'auto') return null;
-    const expected = methodWith('speculation', SPECULATION_FIELDS)(value);
+    const expected = fieldsOf('speculation', SPECULATION_FIELDS, 'method')(value);
     return expected && `false, auto or ${expected}`;
   },
-  speculative_config: methodWith('speculative_config', SPECULATIVE_CONFIG_FIELDS),
+  speculative_config: fieldsOf('speculative_config', SPECULATIVE_CONFIG_FIELDS, 'method'),
   answerIndexBytes: integer(0),
   log: ofType('function'),
   onStoreProblem: ofType('function'),
@@ -333,9 +348,12 @@ function checkFields(what: string, value: object, fields: Record<string, Check>)
   }
 }
 
+/** A message does not show its value. */
+const SECRET = 'hub.token';
+
 function checkField(name: string, value: unknown, check: Check): void {
   const expected = check(value);
-  if (expected !== null) fail(name, expected, describe(value));
+  if (expected !== null) fail(name, expected, name === SECRET ? typeof value : describe(value));
 }
 
 function fail(name: string, expected: string, got: string): never {

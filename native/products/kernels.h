@@ -47,8 +47,7 @@ struct Kernels {
   const Tile* tiles;  // by tokens, descending; the last is for one token
 };
 
-// The fastest set of this processor; null when there is none. The environment variable ONPOLICY_PRODUCTS names a lesser set
-// to be the best one (`avx2`), or none (`plain`).
+// The fastest set of this processor; null when there is none.
 const Kernels* BestKernels();
 
 // The sets that this build contains, the fastest first; null where one is for another architecture.

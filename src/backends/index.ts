@@ -19,4 +19,11 @@ export {
   type ModelShape,
 } from './memory.ts';
 export type { ContextLimits, LoadedModel } from './model.ts';
-export { fetchModel, isOnnxModel, loadOnnx, onnxBytes, parseHubReference } from './onnx/index.ts';
+export {
+  fetchModel,
+  type HubOptions,
+  isOnnxModel,
+  loadOnnx,
+  onnxBytes,
+  parseHubReference,
+} from './onnx/index.ts';

@@ -4,7 +4,14 @@ import { createRuntime, type Model, type Runtime } from '../index.ts';
 import type { Terminal } from './terminal.ts';
 
 /** Options of every command. */
-export const COMMON = { home: 'text', json: 'flag' } as const;
+export const COMMON = {
+  home: 'text',
+  json: 'flag',
+  'hub-token': 'text',
+  'hub-folder': 'text',
+  'hub-endpoint': 'text',
+  offline: 'flag',
+} as const;
 
 /** Options of commands that sample. */
 export const SAMPLING = {
@@ -41,16 +48,32 @@ export function toRequest(options: Sampling) {
 /** A model, and the projector beside it. */
 type ModelFiles = { readonly model?: string | undefined; readonly mmproj?: string | undefined };
 
+/** The values of {@link COMMON} that a runtime is opened with. */
+type Opening = {
+  readonly home: string | undefined;
+  readonly 'hub-token': string | undefined;
+  readonly 'hub-folder': string | undefined;
+  readonly 'hub-endpoint': string | undefined;
+  readonly offline: boolean;
+};
+
 /** Opens the runtime of a command. Damaged files of the home folder are reported on the error stream. */
 export function openRuntime(
-  { home, model, mmproj }: { readonly home: string | undefined } & ModelFiles,
+  { home, model, mmproj, ...options }: Opening & ModelFiles,
   terminal: Terminal,
 ): Promise<Runtime> {
+  const hub = {
+    token: options['hub-token'],
+    folder: options['hub-folder'],
+    endpoint: options['hub-endpoint'],
+    offline: options.offline || undefined,
+  };
   if (mmproj !== undefined && model === undefined)
     throw new OnpolicyError('INVALID_REQUEST', '--mmproj: expected one --model beside it', {
       param: 'mmproj',
     });
   return createRuntime({
+    hub: Object.fromEntries(Object.entries(hub).filter(([, value]) => value !== undefined)),
     ...(home === undefined ? {} : { home }),
     ...(mmproj === undefined ? {} : { models: { [model!]: { path: model!, mmproj } } }),
     onStoreProblem: (problem) => terminal.errors.write(`onpolicy: ${problem}\n`),

@@ -35,7 +35,8 @@ const HELP = `onpolicy: a language model in this process
   onpolicy bench --sequences 1,8         how fast this machine answers; --model M
 
 M is the id or name of a registered model, or where a model only answers a path, an hf: URI, or name@step.
-Everywhere: --home FOLDER (default .onpolicy), --json. Ends with 0, with 2 when called wrongly, else with 1.`;
+Everywhere: --home FOLDER (default .onpolicy), --json; for hf: URIs --hub-token T, --hub-folder FOLDER,
+--hub-endpoint URL, --offline. Ends with 0, with 2 when called wrongly, else with 1.`;
 
 /** Runs a command and returns the exit code. Errors are written to the error stream. */
 export async function run(words: readonly string[], terminal: Terminal): Promise<number> {

@@ -185,7 +185,7 @@ export async function unloadModel({ engine, media, loaded }: RunningModel): Prom
 async function findProjector(
   file: string,
   { mmproj }: ModelOptions,
-  { onProgress }: ServingOptions,
+  { hub, onProgress }: ServingOptions,
   signal: AbortSignal,
 ): Promise<string | null> {
   if (isOnnxModel(file)) {
@@ -195,7 +195,7 @@ async function findProjector(
     });
   }
   const found = mmproj === undefined ? projectorBeside(file) : mmproj;
-  return found === null ? null : await resolveFile(found, onProgress, signal, 'model.mmproj');
+  return found === null ? null : await resolveFile(found, hub, onProgress, signal, 'model.mmproj');
 }
 
 async function openProjector(

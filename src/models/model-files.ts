@@ -1,7 +1,7 @@
 /** A reference -> a local file, downloaded where needed; a model's file -> the projector beside it. */
 import fs from 'node:fs';
 import path from 'node:path';
-import { fetchModel, parseHubReference } from '../backends/index.ts';
+import { fetchModel, type HubOptions, parseHubReference } from '../backends/index.ts';
 import { OnpolicyError } from '../errors.ts';
 import type { OnProgress } from './model-options.ts';
 
@@ -12,9 +12,13 @@ export function projectorBeside(model: string): string | null {
   return found.length === 1 && found[0] !== path.basename(model) ? path.join(folder, found[0]!) : null;
 }
 
+/** Undefined would make the downloader look into the environment, which its types do not say. */
+const NO_TOKEN = null as unknown as string;
+
 /** A local path as it is; an `hf:` URI through the cache of node-llama-cpp, or of transformers.js for ONNX repositories. */
 export async function resolveFile(
   reference: string,
+  hub: HubOptions,
   onProgress: OnProgress | undefined,
   signal: AbortSignal,
   field = 'model',
@@ -33,12 +37,17 @@ export async function resolveFile(
   }
   const onnx = parseHubReference(reference);
   if (onnx)
-    return await fetchModel(onnx, signal, (fraction) => onProgress?.(reference, fraction, 'download'));
+    return await fetchModel(onnx, hub, signal, (fraction) => onProgress?.(reference, fraction, 'download'));
   const { resolveModelFile } = await import('./download.ts');
   try {
     return await resolveModelFile(reference, {
       cli: false,
       signal,
+      deleteTempFileOnCancel: false, // the next download goes on with it
+      tokens: { huggingFace: hub.token ?? NO_TOKEN },
+      ...(hub.folder === undefined ? {} : { directory: path.resolve(hub.folder) }),
+      ...(hub.endpoint === undefined ? {} : { endpoints: { huggingFace: hub.endpoint } }),
+      ...(hub.offline ? { download: false } : {}),
       ...(onProgress
         ? {
             onProgress: ({ totalSize, downloadedSize }) =>

@@ -1,4 +1,5 @@
 /** How models are named, loaded and served: what a caller may set. */
+import type { HubOptions } from '../backends/index.ts';
 import type { MediaLimits } from '../media/index.ts';
 import type { CacheType, Gpu, RopeOptions } from '../native/index.ts';
 import type { MemoryOptions } from './residency.ts';
@@ -77,6 +78,7 @@ export type ServingOptions = ServingLimits & {
   readonly scheduling: 'fcfs' | 'priority';
   readonly prefixCache: boolean;
   readonly media: MediaLimits;
+  readonly hub: HubOptions;
   /** Gets lines about what takes long. */
   readonly say: (line: string) => void;
   readonly onProgress?: OnProgress | undefined;

@@ -174,7 +174,9 @@ export class Models {
   async #fileOf(reference: string, signal: AbortSignal | undefined): Promise<string> {
     let finding = this.#files.get(reference);
     if (!finding || finding.isStopped) {
-      finding = new Shared((stop) => resolveFile(reference, this.#options.onProgress, stop));
+      finding = new Shared((stop) =>
+        resolveFile(reference, this.#options.hub, this.#options.onProgress, stop),
+      );
       this.#files.set(reference, finding);
       const failed = finding;
       failed.result.catch(() => {

@@ -17,7 +17,14 @@ import { normals } from '../rl/tiny-model.ts';
 
 const root = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-hot-swap-'));
 const models = new Models(
-  { gpu: false, scheduling: 'fcfs', prefixCache: true, media: MEDIA_DEFAULTS, say: () => {} },
+  {
+    gpu: false,
+    scheduling: 'fcfs',
+    prefixCache: true,
+    media: MEDIA_DEFAULTS,
+    hub: {},
+    say: () => {},
+  },
   undefined,
   {},
 );

@@ -1,16 +1,12 @@
-/** An `hf:` reference to an ONNX repository -> a folder with its files: transformers.js' own cache, and its settings for the hub. */
+/** An `hf:` reference to an ONNX repository -> a folder with its files: that of the option `hub`, else transformers.js' own cache. */
 import fs from 'node:fs';
 import path from 'node:path';
-import { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
 import { messageOf, OnpolicyError } from '../../errors.ts';
 import { loadTransformers } from './packages.ts';
+import { downloadFile, type OnProgress } from './resumable.ts';
 
 /** A repository, or one graph in it: `hf:owner/name`, `hf:owner/name/onnx/model_q4.onnx`. */
 export type HubReference = { readonly repository: string; readonly graph: string };
-
-/** Called with the fraction of the largest file that has arrived. */
-export type OnProgress = (fraction: number) => void;
 
 const DEFAULT_GRAPH = 'onnx/model.onnx';
 const REQUIRED = ['config.json', 'tokenizer.json', 'tokenizer_config.json'];
@@ -30,24 +26,39 @@ export function parseHubReference(reference: string): HubReference | null {
   return { repository: `${owner}/${name}`, graph: graph === '' ? DEFAULT_GRAPH : graph };
 }
 
+/** Where models named by `hf:` URIs come from and go to. */
+export type HubOptions = {
+  /** Gives access to gated and private repositories. */
+  readonly token?: string;
+  /** Where downloads are kept. Default: `~/.node-llama-cpp/models` for GGUF files, the cache of transformers.js for ONNX. */
+  readonly folder?: string;
+  /** Address of a mirror of the hub. */
+  readonly endpoint?: string;
+  /** Whether only what is in the folder is used. Default false. */
+  readonly offline?: boolean;
+};
+
 /** The path of a repository's graph, downloaded where the cache does not hold it. Fails with `NETWORK_FAILED` or `ABORTED`. */
 export async function fetchModel(
   { repository, graph }: HubReference,
+  hub: HubOptions,
   signal: AbortSignal,
   onProgress: OnProgress = () => {},
 ): Promise<string> {
   const { env } = await loadTransformers();
-  const folder = path.join(env.cacheDir ?? '.cache', repository);
+  const folder = path.join(path.resolve(hub.folder ?? env.cacheDir ?? '.cache'), repository);
+  const isOffline = hub.offline ?? !env.allowRemoteModels;
   const address = (file: string): string =>
     new URL(
       `${env.remotePathTemplate.replace('{model}', repository).replace('{revision}', 'main')}${file}`,
-      env.remoteHost,
+      hub.endpoint?.replace(/\/*$/, '/') ?? env.remoteHost,
     ).href;
   const get = async (file: string, progress?: OnProgress): Promise<boolean> => {
     const target = path.join(folder, file);
     if (fs.existsSync(target)) return true;
-    if (!env.allowRemoteModels) throw new Error(`${target} is missing, and transformers.js may not download`);
-    return await download(address(file), target, signal, progress);
+    if (isOffline) throw new Error(`${target} is missing, and nothing may be downloaded`);
+    const { token = null } = hub;
+    return await downloadFile({ url: address(file), token, signal, onProgress: progress }, target);
   };
   const isCached = [...REQUIRED, graph].every((file) => fs.existsSync(path.join(folder, file)));
   const getIfAny = async (file: string, progress?: OnProgress): Promise<boolean> => {
@@ -74,38 +85,4 @@ export async function fetchModel(
     );
   }
   return path.join(folder, graph);
-}
-
-/** False: there is no such file. What has arrived shows under its name only when it is whole. */
-async function download(
-  url: string,
-  target: string,
-  signal: AbortSignal,
-  onProgress?: OnProgress,
-): Promise<boolean> {
-  const headers = process.env['HF_TOKEN'] ? { authorization: `Bearer ${process.env['HF_TOKEN']}` } : {};
-  const response = await fetch(url, { signal, headers });
-  if (response.status === 404) return false;
-  if (!response.ok || !response.body) throw new Error(`${url} answered ${response.status}`);
-  const total = Number(response.headers.get('content-length') ?? 0);
-  const part = `${target}.${process.pid}.part`;
-  fs.mkdirSync(path.dirname(target), { recursive: true });
-  let arrived = 0;
-  try {
-    await pipeline(
-      Readable.fromWeb(response.body as never),
-      async function* (chunks: AsyncIterable<Buffer>) {
-        for await (const chunk of chunks) {
-          arrived += chunk.length;
-          if (total > 0) onProgress?.(arrived / total);
-          yield chunk;
-        }
-      },
-      fs.createWriteStream(part),
-    );
-    fs.renameSync(part, target);
-  } finally {
-    fs.rmSync(part, { force: true });
-  }
-  return true;
 }
