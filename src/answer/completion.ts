@@ -56,6 +56,7 @@ export class Completion {
   readonly #run: Run;
   readonly #onAbort = (): void => this.stop(abortError(this.#prepared.signal));
   #open: number; // choices that have not ended
+  readonly #touched = new Set<Choice>(); // those with news since the reader looked: there may be thousands that wait
   #lease: Disposable | null = null; // of what the engine needs until all choices have ended
   #error: OnpolicyError | null = null;
   #wake: (() => void) | null = null;
@@ -113,7 +114,7 @@ export class Completion {
   /** Waits until every choice has ended. Rejects when one failed, after stopping the others. */
   async done(): Promise<void> {
     for (;;) {
-      for (const choice of this.#choices) choice.catchUp();
+      for (const choice of this.#takeTouched()) choice.catchUp();
       if (this.isEnded) break;
       await this.#changed();
     }
@@ -123,7 +124,7 @@ export class Completion {
   /** The choices that have something new, once there are any; null when all have ended. Rejects when one failed. */
   async changes(): Promise<readonly Choice[] | null> {
     for (;;) {
-      const changed = this.#choices.filter((choice) => choice.hasDelta);
+      const changed = this.#takeTouched().filter((choice) => choice.hasDelta);
       if (changed.length > 0) return changed;
       if (this.#error) throw this.#error;
       if (this.isEnded) return null;
@@ -144,7 +145,15 @@ export class Completion {
     if (this.isEnded) lease[Symbol.dispose]();
   }
 
+  /** By index. */
+  #takeTouched(): Choice[] {
+    const touched = [...this.#touched].sort((a, b) => a.index - b.index);
+    this.#touched.clear();
+    return touched;
+  }
+
   #onChange(choice: Choice): void {
+    this.#touched.add(choice);
     if (choice.isEnded) this.#open -= 1;
     if (choice.finish) this.#prepared.remember(choice.tokenIds);
     if (choice.error && !this.#error) this.#error = choice.error;

@@ -39,6 +39,9 @@ export type Plan = {
   readonly isSteady: boolean;
 };
 
+/** What decides the order of sequences. */
+type Place = Pick<Sequence, 'group' | 'index'>;
+
 const NO_DRAFTS = new Int32Array(0);
 
 /** How many of a sequence's tokens fit into what a step has left. */
@@ -62,6 +65,7 @@ export class Scheduler {
   readonly #slots: Slots;
   readonly #waiting: Sequence[] = []; // in order
   readonly #running: Sequence[] = []; // in order
+  readonly #inPlay = new Map<number, number>(); // adapter -> its waiting and running sequences
   readonly #lastTurns = new Map<number, number>(); // number of the last step of each adapter in play
   #turn = 0;
   #blocked: Sequence | null = null; // found no room: nothing behind it starts before it
@@ -81,14 +85,16 @@ export class Scheduler {
 
   /** Queues a sequence. */
   add(sequence: Sequence): void {
+    this.#count(sequence, 1);
     this.#insertInOrder(this.#waiting, sequence);
   }
 
   /** Adds a copy of a sequence that awaits its next token. Without a free slot it is computed again. */
   fork(parent: Sequence, child: Sequence): void {
     const hasRoom = parent.slot >= 0 && this.#running.length < this.#policy.maxRunning;
-    if (hasRoom && this.#slots.startFork(parent, child)) this.#insertInOrder(this.#running, child);
-    else this.add(child);
+    if (!hasRoom || !this.#slots.startFork(parent, child)) return this.add(child);
+    this.#count(child, 1);
+    this.#insertInOrder(this.#running, child);
   }
 
   /** See {@link Slots.allocate}. */
@@ -103,13 +109,10 @@ export class Scheduler {
 
   /** Removes a sequence in any state. `keep`: its computed tokens are cached for others. */
   remove(sequence: Sequence, { keep } = { keep: true }): void {
-    const waiting = this.#waiting.indexOf(sequence);
-    if (waiting >= 0) this.#waiting.splice(waiting, 1);
     if (this.#blocked === sequence) this.#blocked = null;
-    const running = this.#running.indexOf(sequence);
-    if (running < 0) return;
-    this.#running.splice(running, 1);
-    this.#slots.end(sequence, { keep });
+    if (!this.#take(sequence.slot < 0 ? this.#waiting : this.#running, sequence)) return;
+    this.#count(sequence, -1);
+    if (sequence.slot >= 0) this.#slots.end(sequence, { keep });
   }
 
   /** Picks the tokens of the next step, or null when nothing can run. Adapters take turns. */
@@ -129,12 +132,16 @@ export class Scheduler {
 
   /** Adapters of running and waiting sequences, the one whose turn is longest ago first. */
   #adaptersByTurn(): number[] {
-    const inPlay = new Set<number>();
-    for (const { group } of this.#running) inPlay.add(group.adapter);
-    for (const { group } of this.#waiting) inPlay.add(group.adapter);
-    for (const adapter of this.#lastTurns.keys()) if (!inPlay.has(adapter)) this.#lastTurns.delete(adapter);
+    for (const adapter of this.#lastTurns.keys())
+      if (!this.#inPlay.has(adapter)) this.#lastTurns.delete(adapter);
     const lastTurn = (adapter: number): number => this.#lastTurns.get(adapter) ?? 0;
-    return [...inPlay].sort((a, b) => lastTurn(a) - lastTurn(b));
+    return [...this.#inPlay.keys()].sort((a, b) => lastTurn(a) - lastTurn(b));
+  }
+
+  #count({ group: { adapter } }: Sequence, change: 1 | -1): void {
+    const count = (this.#inPlay.get(adapter) ?? 0) + change;
+    if (count > 0) this.#inPlay.set(adapter, count);
+    else this.#inPlay.delete(adapter);
   }
 
   /** The next step of one adapter, or null when none of its sequences can run now. */
@@ -272,18 +279,20 @@ export class Scheduler {
     chunk: (sequence: Sequence) => number,
     schedule: (sequence: Sequence, count: number) => void,
   ): void {
+    let early: Group | null = null; // its sequences come when their prefix is computed
     for (let i = 0; i < this.#waiting.length; ) {
       if (this.#running.length >= this.#policy.maxRunning) return;
       const sequence = this.#waiting[i]!;
       const isOther = sequence.group.adapter !== adapter;
       if (isOther && sequence === this.#blocked) return;
-      if (isOther || sequence.awaitsToken) {
+      if (isOther || sequence.awaitsToken || sequence.group === early) {
         i += 1; // not its turn; or it was preempted, and needs no slot before it has its next token
         continue;
       }
       if (chunk(sequence) === 0) return;
       const found = this.#slots.findPrefix(sequence);
       if (found === 'soon') {
+        if (sequence.outputCount === 0) early = sequence.group;
         i += 1; // another sequence is computing a prefix of this one
         continue;
       }
@@ -292,7 +301,7 @@ export class Scheduler {
         return;
       }
       if (this.#blocked === sequence) this.#blocked = null;
-      this.#waiting.splice(this.#waiting.indexOf(sequence), 1);
+      this.#take(this.#waiting, sequence);
       this.#insertInOrder(this.#running, sequence);
       schedule(sequence, chunk(sequence));
     }
@@ -302,10 +311,10 @@ export class Scheduler {
   #startSiblings(leader: Sequence): Sequence[] {
     const forks: Sequence[] = [];
     if (leader.outputCount > 0) return forks;
-    for (let i = 0; i < this.#waiting.length; ) {
-      const sequence = this.#waiting[i]!;
-      const isSibling = sequence.group === leader.group && sequence.outputCount === 0;
-      if (!isSibling) {
+    for (let i = this.#place(this.#waiting, { group: leader.group, index: -1 }); ; ) {
+      const sequence = this.#waiting[i];
+      if (sequence?.group !== leader.group) break;
+      if (sequence.outputCount > 0) {
         i += 1;
         continue;
       }
@@ -320,26 +329,38 @@ export class Scheduler {
 
   /** Returns a running sequence to the queue; it will be computed again. */
   #preempt(sequence: Sequence): void {
-    const running = this.#running.indexOf(sequence);
-    if (running < 0) return;
-    this.#running.splice(running, 1);
+    if (!this.#take(this.#running, sequence)) return;
     this.#slots.end(sequence, { keep: false });
     sequence.computed = 0;
     this.#insertInOrder(this.#waiting, sequence);
   }
 
   #insertInOrder(list: Sequence[], sequence: Sequence): void {
+    list.splice(this.#place(list, sequence, true), 0, sequence);
+  }
+
+  /** Removes a sequence from a list. Returns false if it is not there. */
+  #take(list: Sequence[], sequence: Sequence): boolean {
+    const index = list.indexOf(sequence, this.#place(list, sequence));
+    if (index < 0) return false;
+    list.splice(index, 1);
+    return true;
+  }
+
+  /** The index of the first sequence that is not before this one, or with `isAfter` of the first that is behind it. */
+  #place(list: readonly Sequence[], sequence: Place, isAfter = false): number {
     let low = 0;
     let high = list.length;
     while (low < high) {
       const middle = (low + high) >> 1;
-      if (this.#compare(list[middle]!, sequence) <= 0) low = middle + 1;
+      const order = this.#compare(list[middle]!, sequence);
+      if (order < 0 || (isAfter && order === 0)) low = middle + 1;
       else high = middle;
     }
-    list.splice(low, 0, sequence);
+    return low;
   }
 
-  #compare(a: Sequence, b: Sequence): number {
+  #compare(a: Place, b: Place): number {
     const byPriority = this.#policy.policy === 'priority' ? a.group.priority - b.group.priority : 0;
     return byPriority || a.group.arrival - b.group.arrival || a.index - b.index;
   }
