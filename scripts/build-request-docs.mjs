@@ -34,6 +34,8 @@ const SECTIONS = {
   CustomMessage: 'A message with any other role.',
   FunctionTool: 'An item of `tools`. Further keys reach the chat template as they are.',
   FunctionDefinition: 'The value of `function` there, and an item of `functions`.',
+  TextCompletionRequest:
+    'The body of `POST /v1/completions`, and the argument of `createTextCompletion`: [text completions](wires.md#text-completions).',
   StreamOptions: 'The value of `stream_options`.',
   SpeculationSettings: 'A value of `speculation`.',
   StructuredOutputs: 'The value of `structured_outputs`.',

@@ -10,7 +10,7 @@
  * @module
  */
 
-export type { ChatCompletionStream } from './answer/index.ts';
+export type { AnswerStream, ChatCompletionStream, TextCompletionStream } from './answer/index.ts';
 export type { HubOptions } from './backends/index.ts';
 export { createCompletion, train } from './default-runtime.ts';
 export type { EngineStats } from './engine/index.ts';

@@ -1,36 +1,30 @@
 /** Requests -> answers and training jobs of this process. Connects models, engines, answers, training and the store. */
 
-import { answer, type ChatCompletionStream, renderPrompt } from './answer/index.ts';
-import { LeaseScope, lease } from './common/index.ts';
+import type { ChatCompletionStream, TextCompletionStream } from './answer/index.ts';
+import { Answering } from './answering.ts';
 import type { EngineStats } from './engine/index.ts';
 import { OnpolicyError } from './errors.ts';
 import { createFetch } from './http/index.ts';
 import type { MediaStats } from './media/index.ts';
-import {
-  type FindRegistered,
-  leaseModel,
-  type ModelLease,
-  Models,
-  type ResidentModel,
-} from './models/index.ts';
+import { Models, type ResidentModel } from './models/index.ts';
 import { loadAddon, type ProductKernels } from './native/index.ts';
 import {
   admitChatRequest,
+  admitTextCompletionRequest,
   type ChatCompletion,
   type ChatCompletionRequest,
   checkCallOptions,
-  checkTokenIds,
-  checkVocabulary,
   fault,
   type RenderedPrompt,
   splitAtDoor,
+  type TextCompletion,
+  type TextCompletionRequest,
   type TrainingJobRequest,
   throwFaults,
-  toSpeculation,
   type ValidChatRequest,
-  type ValidSpeculation,
   validateChatRequest,
   validateDetokenizeRequest,
+  validateTextCompletionRequest,
   validateTokenizeRequest,
   validateTrainingJobRequest,
 } from './protocol/index.ts';
@@ -49,7 +43,6 @@ import {
   runsResource,
 } from './store/index.ts';
 import { cutMasks } from './structured/index.ts';
-import { detokenize } from './tokenizer/index.ts';
 import { findRegistered, Training } from './training/index.ts';
 
 const LOG_LEVELS = ['debug', 'debug', 'info', 'warn', 'error'] as const;
@@ -83,12 +76,9 @@ export class Runtime implements Service {
   readonly #options: CheckedOptions;
   readonly #models: Models;
   readonly #store: OpenStore;
-  readonly #find: FindRegistered;
+  readonly #answering: Answering;
   readonly #training: Training;
   readonly #stopLog: (() => void) | undefined;
-  readonly #speculation: ValidSpeculation;
-  readonly #requestIds = new Set<string>(); // of requests that run
-  #arrivals = 0;
   #closed: Promise<void> | null = null;
 
   static {
@@ -96,14 +86,21 @@ export class Runtime implements Service {
       Runtime.prototype.createCompletion,
       async function (request, options = {}) {
         this.#requireOpen();
-        return await this.#answer(admitChatRequest(request, this.#options), options);
+        return await this.#answering.chat(admitChatRequest(request, this.#options), options);
+      },
+    );
+    splitAtDoor<Runtime, Runtime['createTextCompletion']>(
+      Runtime.prototype.createTextCompletion,
+      async function (request, options = {}) {
+        this.#requireOpen();
+        return await this.#answering.text(admitTextCompletionRequest(request, this.#options), options);
       },
     );
     splitAtDoor<Runtime, Runtime['renderPrompt']>(
       Runtime.prototype.renderPrompt,
       async function (request, options = {}) {
         this.#requireOpen();
-        return await this.#render(admitChatRequest(request, this.#options), options);
+        return await this.#answering.render(admitChatRequest(request, this.#options), options);
       },
     );
     splitAtDoor<Runtime, Runtime['train']>(Runtime.prototype.train, async function (request, options = {}) {
@@ -115,7 +112,6 @@ export class Runtime implements Service {
   /** @internal Use {@link createRuntime}. */
   constructor(options: CheckedOptions) {
     this.#options = options;
-    this.#speculation = toSpeculation(options.speculation);
     const say = (line: string): void => {
       if (options.log) options.log('info', line);
       else process.stderr.write(`${line}\n`);
@@ -145,13 +141,18 @@ export class Runtime implements Service {
     };
     this.checkpoints = checkpointsResource(store);
     this.runs = runsResource(store);
-    this.#find = findRegistered(store);
+    this.#answering = new Answering({
+      models: this.#models,
+      find: findRegistered(store),
+      options,
+      requireOpen: () => this.#requireOpen(),
+    });
     this.#training = new Training({
       models: this.#models,
       store,
       settings: { ...options.training, gpu: options.gpu },
       onCheckpoint: async (modelId) => {
-        using _loaded = await this.#lease(modelId, undefined);
+        using _loaded = await this.#answering.lease(modelId, undefined);
       },
     });
     this.trainingJobs = this.#training.jobs;
@@ -178,7 +179,7 @@ export class Runtime implements Service {
     request: ChatCompletionRequest,
     options: CallOptions = {},
   ): Promise<ChatCompletion | ChatCompletionStream> {
-    return await this.#answer(this.#check(request, options), options);
+    return await this.#answering.chat(this.#check(request, options), options);
   }
 
   /**
@@ -186,45 +187,43 @@ export class Runtime implements Service {
    * @throws OnpolicyError as `createCompletion` does for the same request
    */
   async renderPrompt(request: ChatCompletionRequest, options: CallOptions = {}): Promise<RenderedPrompt> {
-    return await this.#render(this.#check(request, options), options);
+    return await this.#answering.render(this.#check(request, options), options);
   }
 
   #check(request: ChatCompletionRequest, options: CallOptions): ValidChatRequest {
     this.#requireOpen();
     checkCallOptions(options);
+    return validateChatRequest(request, this.#limits);
+  }
+
+  /** What this runtime allows its requests. */
+  get #limits(): Pick<CheckedOptions, 'scheduling' | 'maxLogprobs' | 'allowRequestTemplate'> {
     const { scheduling, maxLogprobs, allowRequestTemplate } = this.#options;
-    return validateChatRequest(request, { scheduling, maxLogprobs, allowRequestTemplate });
+    return { scheduling, maxLogprobs, allowRequestTemplate };
   }
 
-  async #render(valid: ValidChatRequest, { signal }: CallOptions): Promise<RenderedPrompt> {
-    using leased = await this.#lease(valid.model, signal, valid.keep_alive);
-    return await renderPrompt(leased.model, valid);
-  }
-
-  async #answer(
-    valid: ValidChatRequest,
-    { signal, traceId }: CallOptions,
-  ): Promise<ChatCompletion | ChatCompletionStream> {
-    if (signal?.aborted)
-      throw new OnpolicyError('ABORTED', 'the request was aborted', { cause: signal.reason });
-    using leases = new LeaseScope();
-    leases.add(this.#claimId(valid.request_id));
-    const leased = leases.add(await this.#lease(valid.model, signal));
-    checkVocabulary(valid, leased.model.tokenizer.vocabSize);
+  /** Continues prompts as they are, without a chat template, as a stream of chunks. */
+  createTextCompletion(
+    request: TextCompletionRequest & { stream: true },
+    options?: CallOptions,
+  ): Promise<TextCompletionStream>;
+  /** Continues prompts as they are, without a chat template, as a whole. */
+  createTextCompletion(
+    request: TextCompletionRequest & { stream?: false | null },
+    options?: CallOptions,
+  ): Promise<TextCompletion>;
+  /** Continues prompts as they are, as the request's `stream` says. */
+  createTextCompletion(
+    request: TextCompletionRequest,
+    options?: CallOptions,
+  ): Promise<TextCompletion | TextCompletionStream>;
+  async createTextCompletion(
+    request: TextCompletionRequest,
+    options: CallOptions = {},
+  ): Promise<TextCompletion | TextCompletionStream> {
     this.#requireOpen();
-    return await answer(
-      leased,
-      { ...valid, request_id: valid.request_id ?? traceId ?? null },
-      {
-        signal,
-        leases,
-        processedLogprobs: this.#options.logprobsMode === 'processed',
-        speculation: this.#speculation,
-        answerIndexBytes: this.#options.answerIndexBytes,
-        kvTransferFolder: this.#options.kvTransferFolder,
-        arrival: this.#arrivals++,
-      },
-    );
+    checkCallOptions(options);
+    return await this.#answering.text(validateTextCompletionRequest(request, this.#limits), options);
   }
 
   /**
@@ -267,13 +266,7 @@ export class Runtime implements Service {
     options: { model?: string; addSpecialTokens?: boolean; parseSpecial?: boolean } = {},
   ): Promise<number[]> {
     this.#requireOpen();
-    const valid = validateTokenizeRequest(text, options);
-    using leased = await this.#lease(valid.model || null, undefined);
-    const ids = await leased.model.tokenizer.encode(valid.text, {
-      addSpecial: valid.addSpecialTokens ?? false,
-      parseSpecial: valid.parseSpecial ?? false,
-    });
-    return Array.from(ids);
+    return await this.#answering.tokenize(validateTokenizeRequest(text, options));
   }
 
   /**
@@ -285,18 +278,13 @@ export class Runtime implements Service {
     options: { model?: string; skipSpecialTokens?: boolean } = {},
   ): Promise<string> {
     this.#requireOpen();
-    const valid = validateDetokenizeRequest(ids, options);
-    using leased = await this.#lease(valid.model || null, undefined);
-    const { tokenizer } = leased.model;
-    checkTokenIds(valid.ids, tokenizer.vocabSize);
-    return detokenize(tokenizer, valid.ids, valid.skipSpecialTokens ?? false);
+    return await this.#answering.detokenize(validateDetokenizeRequest(ids, options));
   }
 
   /** Tokens of prompt and answer together at most, of a model. Loads it. */
   async contextSize(model?: string | null): Promise<number> {
     this.#requireOpen();
-    using leased = await this.#lease(model || null, undefined);
-    return leased.model.contextSize;
+    return await this.#answering.contextSize(model || null);
   }
 
   /**
@@ -362,24 +350,6 @@ export class Runtime implements Service {
   /** The same as {@link close}, for `await using`. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
-  }
-
-  /** `keepMs`: how long the model stays afterwards; null: as the options say. */
-  #lease(
-    reference: string | null,
-    signal: AbortSignal | undefined,
-    keepMs: number | null = null,
-  ): Promise<ModelLease> {
-    return leaseModel(this.#models, this.#find, reference, { signal, keepMs });
-  }
-
-  /** Reserves a request's id. */
-  #claimId(id: string | null): Disposable | null {
-    if (id === null) return null;
-    if (this.#requestIds.has(id))
-      throwFaults([fault(['request_id'], 'conflict', 'an id that no request has which still runs', id)]);
-    this.#requestIds.add(id);
-    return lease(() => this.#requestIds.delete(id));
   }
 
   #requireOpen(): void {

@@ -1,6 +1,6 @@
 /** The contract of services: the runtime in this process, the client of a server, a pool of services. */
 
-import type { ChatCompletionStream } from './answer/index.ts';
+import type { ChatCompletionStream, TextCompletionStream } from './answer/index.ts';
 import type {
   ChatCompletion,
   ChatCompletionRequest,
@@ -15,6 +15,8 @@ import type {
   ModelCreateRequest,
   ModelDeletion,
   Page,
+  TextCompletion,
+  TextCompletionRequest,
   TrainingJobEvent,
   TrainingJobInfo,
   TrainingJobRequest,
@@ -108,6 +110,24 @@ export interface Completions {
     request: ChatCompletionRequest,
     options?: CallOptions,
   ): Promise<ChatCompletion | ChatCompletionStream>;
+  /**
+   * Continues prompts as they are, without a chat template, as a stream of chunks. Absent where the service has none.
+   * @throws OnpolicyError `INVALID_REQUEST` for bad fields, before anything runs; further codes in `ErrorCode`
+   */
+  createTextCompletion?(
+    request: TextCompletionRequest & { stream: true },
+    options?: CallOptions,
+  ): Promise<TextCompletionStream>;
+  /** Continues prompts as they are, as a whole. */
+  createTextCompletion?(
+    request: TextCompletionRequest & { stream?: false | null },
+    options?: CallOptions,
+  ): Promise<TextCompletion>;
+  /** Continues prompts as they are, as the request's `stream` says. */
+  createTextCompletion?(
+    request: TextCompletionRequest,
+    options?: CallOptions,
+  ): Promise<TextCompletion | TextCompletionStream>;
   /** Ends what runs, frees everything. Closing twice is fine. */
   close(): Promise<void>;
   /** The same as {@link close}, for `await using`. */

@@ -6,15 +6,15 @@ import { type Group, type GroupMedia, MediaLayout, readKvTransfer } from '../eng
 import { OnpolicyError } from '../errors.ts';
 import { type MediaModel, portableIds } from '../media/index.ts';
 import type { ModelLease } from '../models/index.ts';
-import { planMessage, templateFor } from '../models/index.ts';
+import { PLAIN_TEXT, planMessage, type RunningModel, templateFor } from '../models/index.ts';
 import type { ChatCompletion, ValidChatRequest, ValidSpeculation } from '../protocol/index.ts';
 import { createLogitsHooks, createPromptScores, createSamplers } from '../sampling/index.ts';
 import type { Tokenizer } from '../tokenizer/index.ts';
 import { AnswerIndexes } from './answer-indexes.ts';
 import { Completion } from './completion.ts';
-import { createMatchers, planConstraint } from './constraint.ts';
+import { type ConstraintPlan, createMatchers, planConstraint } from './constraint.ts';
 import { forbiddenTexts } from './effort.ts';
-import { buildPrompt, type Prompt } from './prompt.ts';
+import { buildPrompt, fitPrompt, type Prompt, type TokenPrompt } from './prompt.ts';
 import { beginTransfer, transferKey } from './prompt-transfer.ts';
 import { type AnswerHeader, toResponse } from './response.ts';
 import { planSpeculation } from './speculation.ts';
@@ -37,6 +37,8 @@ export type AnswerContext = {
   readonly kvTransferFolder: string;
   /** Running number of the request within its runtime. */
   readonly arrival: number;
+  /** Is answered in place of the request's messages, as text with no calls and no reasoning in it. */
+  readonly prompt?: TokenPrompt;
 };
 
 /** Answers a request. Everything that can be wrong with it shows before the first token. */
@@ -49,15 +51,9 @@ export async function answer(
   const { speculation } = context;
   const created = Math.floor(Date.now() / 1000);
   const transfer = readKvTransfer(request);
-  const { template, format: written } = templateFor(model, request);
-  const { constraint, format } = planConstraint(request, written);
-  const prompt = await buildPrompt(request, {
-    template,
-    tokenizer,
-    contextSize,
-    media: model.media,
-    reasoning: format.reasoning,
-  });
+  const { constraint, format, prompt } = context.prompt
+    ? { ...planConstraint(request, PLAIN_TEXT), prompt: fitPrompt(request, context.prompt, contextSize) }
+    : await openChat(model, request);
   refuseWithMedia(request, prompt);
   const message = planMessage(format, request, prompt.text.slice(-PROMPT_TAIL));
   const isParsed = message.tools !== null || message.reasoning !== null;
@@ -134,6 +130,18 @@ export async function answer(
     toChunks(header, completion, { atEnd: include_usage, inEveryChunk: continuous_usage_stats }),
     () => completion.stop(new OnpolicyError('ABORTED', 'the stream was aborted')),
   );
+}
+
+/** The constraint of an answer to messages, and their prompt. */
+async function openChat(
+  model: RunningModel,
+  request: ValidChatRequest,
+): Promise<ConstraintPlan & { prompt: Prompt }> {
+  const { tokenizer, contextSize, media } = model;
+  const { template, format } = templateFor(model, request);
+  const plan = planConstraint(request, format);
+  const context = { template, tokenizer, contextSize, media, reasoning: format.reasoning };
+  return { ...plan, prompt: await buildPrompt(request, context) };
 }
 
 /** What the engine needs of a prompt's media, encoded; null: there are none. */

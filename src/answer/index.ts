@@ -1,6 +1,7 @@
 /** A checked request on a loaded model -> its answer, whole or as a stream of chunks. */
-export { answer } from './answer.ts';
+export { type AnswerContext, answer } from './answer.ts';
+export type { TokenPrompt } from './prompt.ts';
 export { renderMessages } from './prompt.ts';
 export { renderPrompt } from './render-prompt.ts';
-export { ChatCompletionStream } from './stream.ts';
+export { AnswerStream, ChatCompletionStream, type ScoredChunk, TextCompletionStream } from './stream.ts';
 export type { StopRules } from './text-out.ts';

@@ -43,7 +43,23 @@ export async function buildPrompt(request: ValidChatRequest, context: PromptCont
   const isCut = addSpecial && request.truncate_prompt_tokens !== null;
   const added = isCut ? await tokenizer.encode('', { addSpecial, parseSpecial: true }) : NOTHING;
   const { ids, media } = truncate(request, encoded, added, contextSize);
-  return { text, ids, media, maxTokens: outputLimit(request, ids.length, contextSize) };
+  return { text, ids, media, maxTokens: outputLimit(request, 'messages', ids.length, contextSize) };
+}
+
+/** A prompt that is tokens already, in place of messages. */
+export type TokenPrompt = {
+  /** The field that errors about it name. */
+  readonly field: string;
+  readonly ids: Int32Array; // (prompt)
+  /** The tokens among them that the tokenizer adds around any text. */
+  readonly added: Int32Array;
+};
+
+/** Fits tokens into the context. Fails with `CONTEXT_OVERFLOW`. */
+export function fitPrompt(request: ValidChatRequest, given: TokenPrompt, contextSize: number): Prompt {
+  const { ids } = truncate(request, { ids: given.ids, media: [] }, given.added, contextSize);
+  const maxTokens = outputLimit(request, given.field, ids.length, contextSize);
+  return { text: '', ids, media: [], maxTokens };
 }
 
 /** The text of the messages, as the template writes it. Fails with `UNSUPPORTED` for media. */
@@ -142,9 +158,14 @@ function truncate(
 }
 
 /** Tokens that may be generated: as many as the request asks for, or as the context has left. */
-function outputLimit(request: ValidChatRequest, promptTokens: number, contextSize: number): number {
+function outputLimit(
+  request: ValidChatRequest,
+  field: string,
+  promptTokens: number,
+  contextSize: number,
+): number {
   if (promptTokens === 0) {
-    const param = request.truncate_prompt_tokens === 0 ? 'truncate_prompt_tokens' : 'messages';
+    const param = request.truncate_prompt_tokens === 0 ? 'truncate_prompt_tokens' : field;
     throw new OnpolicyError('INVALID_REQUEST', `${param}: the prompt is empty`, { param });
   }
   const left = contextSize - promptTokens;
@@ -158,9 +179,9 @@ function outputLimit(request: ValidChatRequest, promptTokens: number, contextSiz
   if (left < 1)
     throw new OnpolicyError(
       'CONTEXT_OVERFLOW',
-      `messages: the prompt has ${promptTokens} tokens; the context holds ${contextSize}, at least one of them for ` +
-        `the answer. Shorten the messages by ${1 - left} tokens`,
-      { param: 'messages' },
+      `${field}: the prompt has ${promptTokens} tokens; the context holds ${contextSize}, at least one of them for ` +
+        `the answer. Shorten ${field === 'messages' ? 'the messages' : 'it'} by ${1 - left} tokens`,
+      { param: field },
     );
   const wanted = request.max_completion_tokens;
   if (wanted !== null && wanted > left)

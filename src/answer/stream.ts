@@ -5,6 +5,8 @@ import type {
   ChatCompletionChunk,
   ChunkChoice,
   ChunkDelta,
+  PromptLogprobs,
+  TextCompletionChunk,
   ToolCallDelta,
   Usage,
 } from '../protocol/index.ts';
@@ -20,18 +22,18 @@ export type UsageReport = {
   readonly inEveryChunk: boolean;
 };
 
-/** The chunks of one answer. It can be read once; leaving the loop aborts the request. */
-export class ChatCompletionStream implements AsyncIterable<ChatCompletionChunk> {
-  readonly #chunks: AsyncIterator<ChatCompletionChunk>;
+/** The parts of one answer. It can be read once; leaving the loop aborts the request. */
+export class AnswerStream<Part> implements AsyncIterable<Part> {
+  readonly #chunks: AsyncIterator<Part>;
   readonly #stop: () => void;
 
-  constructor(chunks: AsyncIterator<ChatCompletionChunk>, stop: () => void) {
+  constructor(chunks: AsyncIterator<Part>, stop: () => void) {
     this.#chunks = chunks;
     this.#stop = stop;
   }
 
-  /** The chunks, in the order of the wire. */
-  [Symbol.asyncIterator](): AsyncIterator<ChatCompletionChunk> {
+  /** The parts, in the order of the wire. */
+  [Symbol.asyncIterator](): AsyncIterator<Part> {
     return this.#chunks;
   }
 
@@ -41,6 +43,17 @@ export class ChatCompletionStream implements AsyncIterable<ChatCompletionChunk> 
   }
 }
 
+/** The chunks of one chat completion. */
+export class ChatCompletionStream extends AnswerStream<ChatCompletionChunk> {}
+
+/** The chunks of one text completion. */
+export class TextCompletionStream extends AnswerStream<TextCompletionChunk> {}
+
+/** A chunk that may have the log-probabilities of the prompt: those of text completions do, the first one of the first choice. */
+export type ScoredChunk = ChatCompletionChunk & {
+  readonly prompt_logprobs?: readonly (PromptLogprobs | null)[];
+};
+
 /** The chunks of a completion. Leaving them stops it. */
 export function toChunks(
   header: AnswerHeader,
@@ -49,6 +62,14 @@ export function toChunks(
 ): AsyncIterator<ChatCompletionChunk> {
   let hasBegun = false;
   let hasEnded = false;
+  let areScoresTaken = false;
+  /** The prompt is scored when the first choice has a token. */
+  const takeScores = (choice: Choice): Pick<ScoredChunk, 'prompt_logprobs'> => {
+    if (areScoresTaken || choice.index !== 0) return {};
+    areScoresTaken = true;
+    const prompt_logprobs = completion.promptLogprobs();
+    return prompt_logprobs ? { prompt_logprobs } : {};
+  };
   return bufferedIterator({
     next: async () => {
       const changed = await completion.changes();
@@ -61,7 +82,8 @@ export function toChunks(
       hasBegun = true;
       for (const choice of changed) {
         const delta = deltaChoice(header, choice);
-        if (delta) chunks.push(toChunk(header, [delta], counted(header, usage, choice)));
+        const more = { ...counted(header, usage, choice), ...takeScores(choice) };
+        if (delta) chunks.push(toChunk(header, [delta], more));
       }
       return chunks;
     },
@@ -72,7 +94,7 @@ export function toChunks(
 function toChunk(
   { id, created, model }: AnswerHeader,
   choices: ChunkChoice[],
-  more: Partial<ChatCompletionChunk>,
+  more: Partial<ScoredChunk>,
 ): ChatCompletionChunk {
   return { id, object: 'chat.completion.chunk', created, model, choices, ...more };
 }

@@ -25,6 +25,22 @@ export class LeaseScope implements Disposable {
     return Object.assign(value, { [Symbol.dispose]: () => owned[Symbol.dispose]() });
   }
 
+  /** As many scopes as asked for, which own all leases together: they end with the last of those. */
+  share(count: number): LeaseScope[] {
+    const owned = this.handOver({});
+    let left = count;
+    return Array.from({ length: count }, () => {
+      const scope = new LeaseScope();
+      scope.add(
+        lease(() => {
+          left -= 1;
+          if (left === 0) owned[Symbol.dispose]();
+        }),
+      );
+      return scope;
+    });
+  }
+
   [Symbol.dispose](): void {
     for (let last = this.#leases.pop(); last; last = this.#leases.pop()) last[Symbol.dispose]();
   }

@@ -1,5 +1,5 @@
 /** A model reference -> a loaded model with its engine, templates and adapters. */
-export { type MessageFormat, type MessagePlan, planMessage } from './message-format.ts';
+export { type MessageFormat, type MessagePlan, PLAIN_TEXT, planMessage } from './message-format.ts';
 export { type FindRegistered, leaseModel, type ModelLease } from './model-lease.ts';
 export type { ModelOptions, OnProgress, ServingLimits } from './model-options.ts';
 export { templateFor } from './model-template.ts';

@@ -25,6 +25,14 @@ export type MessageFormat = {
   readonly markerTexts: ReadonlySet<string>;
 };
 
+/** Text without tool calls and reasoning. */
+export const PLAIN_TEXT: MessageFormat = {
+  tools: 'none',
+  reasoning: null,
+  markerIds: new Set(),
+  markerTexts: new Set(),
+};
+
 /** How to read one answer; null where there is nothing to look for. */
 export type MessagePlan = {
   readonly tools: {

@@ -1,5 +1,10 @@
 /** A method whose door checks requests -> what it does after its door, for requests that were checked in this process. */
-import type { ChatCompletionRequest, LogRequest, TrainingJobRequest } from './generated/request-types.ts';
+import type {
+  ChatCompletionRequest,
+  LogRequest,
+  TextCompletionRequest,
+  TrainingJobRequest,
+} from './generated/request-types.ts';
 
 declare const checked: unique symbol;
 
@@ -11,11 +16,13 @@ export type CheckedLogRequest = Checked<LogRequest> & { readonly split: string }
 
 type CheckedArgument<Argument> = Argument extends ChatCompletionRequest
   ? Checked<ChatCompletionRequest>
-  : Argument extends TrainingJobRequest
-    ? Checked<TrainingJobRequest>
-    : Argument extends LogRequest
-      ? CheckedLogRequest
-      : Argument;
+  : Argument extends TextCompletionRequest
+    ? Checked<TextCompletionRequest>
+    : Argument extends TrainingJobRequest
+      ? Checked<TrainingJobRequest>
+      : Argument extends LogRequest
+        ? CheckedLogRequest
+        : Argument;
 
 /** The same method after its door: its request is checked. */
 export type AfterDoor<This, Method> = Method extends (...args: infer Args) => infer Result

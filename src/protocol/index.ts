@@ -26,9 +26,17 @@ export {
 } from './model.ts';
 export { toSpeculation } from './normalize-chat-request.ts';
 export { CUSTOM_INPUT, givenTools } from './normalize-tools.ts';
+export { PathTranslation } from './path-translation.ts';
 export type * from './public.ts';
 export { tokenIdFaults } from './rules/vocabulary.ts';
 export { DRAFT_METHODS, MAX_DRAFTS } from './schemas/speculation.ts';
+export {
+  admitTextCompletionRequest,
+  checkTextCompletionRequest,
+  type GivenPrompt,
+  type ValidTextCompletionRequest,
+  validateTextCompletionRequest,
+} from './text-completion.ts';
 export { checkSftRequest, validateLogRequest, validateTrainingJobRequest } from './trajectory-requests.ts';
 export type * from './valid-chat-request.ts';
 export { atTheDoor, checkRequest, type DoorOptions } from './validate.ts';

@@ -59,7 +59,7 @@ export function normalizeChatRequest(request: ChatCompletionRequest): ValidChatR
     inference_xargs: request.inference_xargs ?? {},
     logprobs,
     top_logprobs: logprobs ? (request.top_logprobs ?? 0) : 0,
-    prompt_logprobs: request.prompt_logprobs ?? null,
+    prompt_logprobs: request.stream ? null : (request.prompt_logprobs ?? null),
     return_tokens_as_token_ids: request.return_tokens_as_token_ids ?? false,
     return_token_ids: request.return_token_ids ?? false,
     stream: request.stream ?? false,

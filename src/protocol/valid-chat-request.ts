@@ -54,7 +54,7 @@ export type ValidChatRequest = {
   readonly logprobs: boolean;
   /** 0 without `logprobs`; -1 is the whole vocabulary. */
   readonly top_logprobs: number;
-  /** -1 is the whole vocabulary. */
+  /** -1 is the whole vocabulary. Null with `stream`: chunks have no place for them. */
   readonly prompt_logprobs: number | null;
   readonly return_tokens_as_token_ids: boolean;
   readonly return_token_ids: boolean;

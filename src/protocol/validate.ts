@@ -13,6 +13,7 @@ import {
   LogRequest,
   ModelCreateRequest,
   SftRequest,
+  TextCompletionRequest,
   TokenizeBody,
   TokenizeRequest,
   TrainingJobRequest,
@@ -30,6 +31,7 @@ const validators = {
   LogRequest,
   ModelCreateRequest,
   SftRequest,
+  TextCompletionRequest,
   TokenizeBody,
   TokenizeRequest,
   TrainingJobRequest,
@@ -64,6 +66,7 @@ type Requests = {
   readonly JobListQuery: types.JobListQuery;
   readonly ListQuery: types.ListQuery;
   readonly ModelCreateRequest: types.ModelCreateRequest;
+  readonly TextCompletionRequest: types.TextCompletionRequest;
   readonly TokenizeBody: types.TokenizeBody;
   readonly TokenizeRequest: types.TokenizeRequest;
 };

@@ -95,14 +95,14 @@ export class PromptScores {
   }
 }
 
-/** What collects a request's `prompt_logprobs`; null when it wants none. Streams have none. */
+/** What collects a request's `prompt_logprobs`; null when it wants none. */
 export function createPromptScores(
   request: ValidChatRequest,
   prompt: Int32Array,
   vocabSize: number,
 ): PromptScores | null {
   const asked = request.prompt_logprobs;
-  if (asked === null || request.stream) return null;
+  if (asked === null) return null;
   const alternatives = asked === -1 ? vocabSize : asked;
   if (prompt.length * alternatives > ANSWER_ALTERNATIVES)
     throw new OnpolicyError(

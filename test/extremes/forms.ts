@@ -106,6 +106,29 @@ export const COMPLETION: Form = {
   ],
 };
 
+/** Text completions. */
+export const TEXT: Form = {
+  fields: fieldsOf('TextCompletionRequest'),
+  bases: [
+    { prompt: 'a', max_tokens: 2 },
+    {
+      prompt: ['a', 'b'],
+      max_tokens: 2,
+      echo: true,
+      logprobs: 1,
+      n: 2,
+      best_of: 3,
+      temperature: 1,
+      stop: ['x'],
+      request_id: 'r',
+      add_special_tokens: false,
+    },
+    { prompt: [5, 6], max_tokens: 0, echo: true, logprobs: 0, prompt_logprobs: 1, return_token_ids: true },
+    { prompt: [[5], [6, 7]], max_tokens: 2, stream: true, stream_options: { include_usage: true } },
+    { prompt: 'a', suffix: 'b', max_tokens: 2, structured_outputs: { regex: 'a+' }, bad_words: ['q'] },
+  ],
+};
+
 const choice = {
   message: { role: 'assistant', content: 'a', tool_calls: [call] },
   finish_reason: 'stop',

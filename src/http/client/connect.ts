@@ -1,6 +1,6 @@
 /** A server's URL -> its service, with the same contract as in process. */
 
-import { ChatCompletionStream } from '../../answer/index.ts';
+import { ChatCompletionStream, TextCompletionStream } from '../../answer/index.ts';
 import { OnpolicyError } from '../../errors.ts';
 import {
   type AfterDoor,
@@ -9,9 +9,12 @@ import {
   type Checked,
   checkCallOptions,
   checkChatRequest,
+  checkTextCompletionRequest,
   type ListQuery,
   replaceBytes,
   splitAtDoor,
+  type TextCompletion,
+  type TextCompletionRequest,
   type TrainingJobRequest,
   toDataUri,
   validateCheckpointDeleteRequest,
@@ -54,6 +57,8 @@ class RemoteService implements Service {
   readonly trainingJobs: TrainingJobsResource;
   readonly createCompletion = ((request, options) =>
     this.#createCompletion(request, options)) as Completions['createCompletion'];
+  readonly createTextCompletion = ((request, options) =>
+    this.#createTextCompletion(request, options)) as NonNullable<Completions['createTextCompletion']>;
 
   static {
     splitAtDoor<RemoteService, Service['train']>(RemoteService.prototype.train, function (request, options) {
@@ -68,6 +73,7 @@ class RemoteService implements Service {
     this.checkpoints = remoteCheckpoints(this.#client);
     this.trainingJobs = remoteTrainingJobs(this.#client);
     splitAtDoor(this.createCompletion, (request, options) => this.#complete(request, options));
+    splitAtDoor(this.createTextCompletion, (request, options) => this.#completeText(request, options));
   }
 
   async #createCompletion(
@@ -82,20 +88,41 @@ class RemoteService implements Service {
 
   async #complete(
     request: Checked<ChatCompletionRequest>,
-    { signal, traceId }: CallOptions = {},
+    options: CallOptions = {},
   ): Promise<ChatCompletion | ChatCompletionStream> {
-    refuseFunctions(request);
-    const call: RemoteCall = {
-      method: 'POST',
-      path: '/v1/chat/completions',
-      body: toJson(request),
-      signal,
-      traceId,
-      isRepeatable: true, // a completion changes no state of the server
-      isStream: request.stream === true,
-    };
+    const call = completionCall('/v1/chat/completions', request, options);
     if (!request.stream) return await this.#client.json<ChatCompletion>(call);
-    return toStream(await this.#client.open(call));
+    const open = await this.#openStream(call);
+    return new ChatCompletionStream(fromEventStream(open), stopOf(open));
+  }
+
+  async #createTextCompletion(
+    request: TextCompletionRequest,
+    options?: CallOptions,
+  ): Promise<TextCompletion | TextCompletionStream> {
+    this.#client.requireOpen();
+    checkCallOptions(options);
+    return await this.#completeText(checkTextCompletionRequest(request, { scheduling: 'priority' }), options);
+  }
+
+  async #completeText(
+    request: Checked<TextCompletionRequest>,
+    options: CallOptions = {},
+  ): Promise<TextCompletion | TextCompletionStream> {
+    const call = completionCall('/v1/completions', request, options);
+    if (!request.stream) return await this.#client.json<TextCompletion>(call);
+    const open = await this.#openStream(call);
+    return new TextCompletionStream(fromEventStream(open), stopOf(open));
+  }
+
+  /** A response that is a stream. */
+  async #openStream(call: RemoteCall): Promise<OpenResponse> {
+    const open = await this.#client.open(call);
+    const type = open.response.header('content-type') ?? '';
+    if (type.startsWith('text/event-stream')) return open;
+    open.stop(new OnpolicyError('ABORTED', 'not a stream'));
+    open.end();
+    throw new OnpolicyError('NETWORK_FAILED', `expected a stream, the server sent ${type || 'nothing'}`);
   }
 
   async train(request: TrainingJobRequest, options?: CallOptions): Promise<TrainingJob> {
@@ -208,15 +235,29 @@ function inUrl(query: object | undefined): string {
     : `?${new URLSearchParams(given.map(([key, value]): [string, string] => [key, String(value)]))}`;
 }
 
+/** The call of a completion, which changes no state of the server. */
+function completionCall(
+  path: string,
+  request: ChatCompletionRequest | TextCompletionRequest,
+  { signal, traceId }: CallOptions,
+): RemoteCall {
+  refuseFunctions(request);
+  const isStream = request.stream === true;
+  return { method: 'POST', path, body: toJson(request), signal, traceId, isRepeatable: true, isStream };
+}
+
 /** JSON with all digits of a seed of type bigint. */
-function toJson(request: ChatCompletionRequest): string {
-  const messages = replaceBytes(request.messages, toDataUri);
-  if (typeof request.seed !== 'bigint') return JSON.stringify({ ...request, messages });
-  const { seed, ...rest } = { ...request, messages };
+function toJson(request: ChatCompletionRequest | TextCompletionRequest): string {
+  const whole =
+    'messages' in request ? { ...request, messages: replaceBytes(request.messages, toDataUri) } : request;
+  if (typeof request.seed !== 'bigint') return JSON.stringify(whole);
+  const { seed, ...rest } = whole;
   return `${JSON.stringify(rest).slice(0, -1)},"seed":${seed}}`;
 }
 
-function refuseFunctions({ logits_processors: processors }: ChatCompletionRequest): void {
+function refuseFunctions({
+  logits_processors: processors,
+}: Pick<ChatCompletionRequest, 'logits_processors'>): void {
   const index = processors?.findIndex((processor) => typeof processor === 'function') ?? -1;
   if (index < 0) return;
   const param = `logits_processors.${index}`;
@@ -224,16 +265,7 @@ function refuseFunctions({ logits_processors: processors }: ChatCompletionReques
   throw new OnpolicyError('UNSUPPORTED', text, { param });
 }
 
-/** The chunks of a response. Leaving the loop also ends the request at the server. */
-function toStream(open: OpenResponse): ChatCompletionStream {
-  const { response, stop, end } = open;
-  const type = response.header('content-type') ?? '';
-  if (!type.startsWith('text/event-stream')) {
-    stop(new OnpolicyError('ABORTED', 'not a stream'));
-    end();
-    throw new OnpolicyError('NETWORK_FAILED', `expected a stream, the server sent ${type || 'nothing'}`);
-  }
-  return new ChatCompletionStream(fromEventStream(open), () =>
-    stop(new OnpolicyError('ABORTED', 'the stream was aborted')),
-  );
+/** Ends a stream's request at the server. */
+function stopOf({ stop }: OpenResponse): () => void {
+  return () => stop(new OnpolicyError('ABORTED', 'the stream was aborted'));
 }

@@ -2,7 +2,6 @@
 import { createParser } from 'eventsource-parser';
 import { bufferedIterator } from '../../common/index.ts';
 import { messageOf, OnpolicyError } from '../../errors.ts';
-import type { ChatCompletionChunk } from '../../protocol/index.ts';
 import { decodeWhole, NO_BYTES } from '../../tokenizer/index.ts';
 import { fromWireError, STREAM_END } from '../wire-errors.ts';
 import type { OpenResponse } from './retrying-client.ts';
@@ -14,12 +13,7 @@ const BYTE_ORDER_MARK = /^\uFEFF/;
 const REST_MS = 1000;
 
 /** Parses chunks. Throws the error of an event or of the connection; a stream that ends without `[DONE]` is an error. */
-export function fromEventStream({
-  response,
-  stop,
-  toError,
-  end,
-}: OpenResponse): AsyncIterator<ChatCompletionChunk> {
+export function fromEventStream<Chunk>({ response, stop, toError, end }: OpenResponse): AsyncIterator<Chunk> {
   const ready: string[] = [];
   const parser = createParser({ onEvent: ({ data }) => ready.push(data) });
   let open = NO_BYTES; // bytes of an incomplete character
@@ -36,7 +30,7 @@ export function fromEventStream({
     next: async () => {
       if (failure) throw failure;
       if (isOver) return null;
-      const chunks: ChatCompletionChunk[] = [];
+      const chunks: Chunk[] = [];
       try {
         const { done, value } = await parts.next();
         if (done) throw new OnpolicyError('NETWORK_FAILED', 'the stream broke off before its end');
@@ -49,7 +43,7 @@ export function fromEventStream({
             finish(readRest(parts, stop));
             break;
           }
-          chunks.push(toChunk(data));
+          chunks.push(toChunk(data) as Chunk);
         }
       } catch (error) {
         finish(parts.return?.());
@@ -72,7 +66,7 @@ async function readRest(parts: AsyncIterator<Uint8Array>, stop: OpenResponse['st
   }
 }
 
-function toChunk(data: string): ChatCompletionChunk {
+function toChunk(data: string): unknown {
   let chunk: unknown;
   try {
     chunk = JSON.parse(data);
@@ -82,5 +76,5 @@ function toChunk(data: string): ChatCompletionChunk {
   }
   const { error } = chunk as { error?: unknown };
   if (typeof error === 'object' && error !== null) throw fromWireError(error as Record<string, unknown>);
-  return chunk as ChatCompletionChunk;
+  return chunk;
 }

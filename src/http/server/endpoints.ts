@@ -16,6 +16,7 @@ import { type EndpointHandler, type RequestContext, tooMany, unsupported } from 
 import type { HandlerSettings } from './handler-options.ts';
 import { servedModels } from './model-access.ts';
 import type { EndpointName } from './routes.ts';
+import { createTextCompletion } from './text-endpoints.ts';
 import { detokenize, tokenize } from './token-endpoints.ts';
 import { packageVersion } from './version.ts';
 import { json } from './wire.ts';
@@ -30,6 +31,7 @@ export const endpointHandlers: Readonly<Record<EndpointName, EndpointHandler>> =
   }),
   version: async () => json({ version: packageVersion() }),
   createCompletion,
+  createTextCompletion,
   renderPrompt,
   tokenize,
   detokenize,

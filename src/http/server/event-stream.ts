@@ -1,5 +1,5 @@
 /** Chunks of a completion -> server-sent events. Requests no chunk before the reader asks for it. */
-import type { ChatCompletionStream } from '../../answer/index.ts';
+import type { AnswerStream } from '../../answer/index.ts';
 import { OnpolicyError } from '../../errors.ts';
 import { STREAM_END, toWireError } from '../wire-errors.ts';
 
@@ -28,7 +28,7 @@ export type EventStream = {
 
 /** Makes one event per chunk, then `[DONE]`; an error is an event, too. */
 export function toEventStream(
-  chunks: ChatCompletionStream,
+  chunks: AnswerStream<unknown>,
   { signal, toError, onEnd }: EventStreamHooks,
 ): EventStream {
   const iterator = chunks[Symbol.asyncIterator]();

@@ -9,6 +9,7 @@ export type EndpointName =
   | 'metrics'
   | 'version'
   | 'createCompletion'
+  | 'createTextCompletion'
   | 'renderPrompt'
   | 'tokenize'
   | 'detokenize'
@@ -48,6 +49,7 @@ const ROWS: readonly Row[] = [
   ['metrics', 'GET', '/metrics', ['read']],
   ['version', 'GET', '/version', null],
   ['createCompletion', 'POST', '/v1/chat/completions', ['complete']],
+  ['createTextCompletion', 'POST', '/v1/completions', ['complete']],
   ['renderPrompt', 'POST', '/v1/chat/completions/render', ['complete']],
   ['tokenize', 'POST', '/tokenize', ['complete']],
   ['detokenize', 'POST', '/detokenize', ['complete']],

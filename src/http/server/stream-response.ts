@@ -1,12 +1,12 @@
 /** The chunks of an answer -> the response that streams them. */
-import type { ChatCompletionStream } from '../../answer/index.ts';
+import type { AnswerStream } from '../../answer/index.ts';
 import type { RequestContext } from './context.ts';
 import { toEventStream } from './event-stream.ts';
 import type { WireResponse } from './wire.ts';
 
 /** The response that streams the chunks of an answer. */
 export function eventStreamResponse(
-  chunks: ChatCompletionStream,
+  chunks: AnswerStream<unknown>,
   { call, toError, beginStream }: RequestContext,
 ): WireResponse {
   return {

@@ -1,14 +1,13 @@
 /** Texts and tokens -> each other, over HTTP with vLLM's names. */
-import { afterDoor, checkRequest, type TokenizeResponse } from '../../protocol/index.ts';
-import { CallerPaths } from '../../wires/index.ts';
+import { afterDoor, checkRequest, PathTranslation, type TokenizeResponse } from '../../protocol/index.ts';
 import { readJson } from './body.ts';
 import { checkChatBody } from './chat-endpoints.ts';
 import { type RequestContext, unsupported } from './context.ts';
 import { requireModel } from './model-access.ts';
 import { json, type WireResponse } from './wire.ts';
 
-const TOKENIZE_PATHS = new CallerPaths({ text: 'prompt', addSpecialTokens: 'add_special_tokens' });
-const DETOKENIZE_PATHS = new CallerPaths({ ids: 'tokens' });
+const TOKENIZE_PATHS = new PathTranslation({ text: 'prompt', addSpecialTokens: 'add_special_tokens' });
+const DETOKENIZE_PATHS = new PathTranslation({ ids: 'tokens' });
 
 /** `POST /tokenize`: of a text, or of the messages of a chat. */
 export async function tokenize(context: RequestContext): Promise<WireResponse> {

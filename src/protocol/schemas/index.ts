@@ -5,6 +5,7 @@ import { modelDefinitions } from './model.ts';
 import type { Definitions } from './schema.ts';
 import { speculationDefinitions } from './speculation.ts';
 import { structuredDefinitions } from './structured-outputs.ts';
+import { textCompletionDefinitions } from './text-completion.ts';
 import { tokenizerDefinitions } from './tokenizer.ts';
 import { toolDefinitions } from './tool.ts';
 import { trainingJobDefinitions } from './training-job.ts';
@@ -21,6 +22,7 @@ export const definitions: Definitions = {
   ...trajectoryDefinitions,
   ...modelDefinitions,
   ...tokenizerDefinitions,
+  ...textCompletionDefinitions,
 };
 
 /** Definitions that get a compiled validator. */
@@ -35,6 +37,7 @@ export const validated = [
   'DetokenizeRequest',
   'TokenizeBody',
   'DetokenizeBody',
+  'TextCompletionRequest',
   'ListQuery',
   'JobListQuery',
 ] as const;

@@ -2,7 +2,7 @@
 import { type ErrorDetail, OnpolicyError } from '../errors.ts';
 
 /** Where the parts of a translated request come from. */
-export class CallerPaths {
+export class PathTranslation {
   readonly #known = new Map<string, string>();
 
   /** @param pairs own path -> the caller's */
@@ -41,6 +41,15 @@ export class CallerPaths {
   async run<Result>(work: () => Promise<Result>): Promise<Result> {
     try {
       return await work();
+    } catch (error) {
+      throw this.inError(error);
+    }
+  }
+
+  /** The same for work that is done at once. */
+  runNow<Result>(work: () => Result): Result {
+    try {
+      return work();
     } catch (error) {
       throw this.inError(error);
     }

@@ -1,0 +1,142 @@
+/** Checked requests -> answers of a runtime's models. What a request uses is leased until its answer is complete. */
+import {
+  type AnswerContext,
+  answer,
+  type ChatCompletionStream,
+  renderPrompt,
+  type TextCompletionStream,
+} from './answer/index.ts';
+import { LeaseScope, lease } from './common/index.ts';
+import { OnpolicyError } from './errors.ts';
+import { type FindRegistered, leaseModel, type ModelLease, type Models } from './models/index.ts';
+import {
+  type ChatCompletion,
+  checkTokenIds,
+  checkVocabulary,
+  type DetokenizeRequest,
+  fault,
+  type RenderedPrompt,
+  type TextCompletion,
+  type TokenizeRequest,
+  throwFaults,
+  toSpeculation,
+  type ValidChatRequest,
+  type ValidSpeculation,
+  type ValidTextCompletionRequest,
+} from './protocol/index.ts';
+import type { CheckedOptions } from './runtime-options.ts';
+import type { CallOptions } from './service.ts';
+import { detokenize } from './tokenizer/index.ts';
+import { answerText } from './wires/index.ts';
+
+/** What answers are made with. */
+export type AnsweringSettings = {
+  readonly models: Models;
+  readonly find: FindRegistered;
+  readonly options: CheckedOptions;
+  /** Throws when the runtime is closed. */
+  readonly requireOpen: () => void;
+};
+
+/** Answers the requests of one runtime. */
+export class Answering {
+  readonly #settings: AnsweringSettings;
+  readonly #speculation: ValidSpeculation;
+  readonly #requestIds = new Set<string>(); // of requests that run
+  #arrivals = 0;
+
+  constructor(settings: AnsweringSettings) {
+    this.#settings = settings;
+    this.#speculation = toSpeculation(settings.options.speculation);
+  }
+
+  /** Answers messages. */
+  chat(valid: ValidChatRequest, options: CallOptions): Promise<ChatCompletion | ChatCompletionStream> {
+    return this.#run(valid, options, answer);
+  }
+
+  /** Continues prompts. */
+  text(
+    valid: ValidTextCompletionRequest,
+    options: CallOptions,
+  ): Promise<TextCompletion | TextCompletionStream> {
+    return valid.paths.run(() =>
+      this.#run(valid.chat, options, (leased, chat, context) =>
+        answerText(leased, { ...valid, chat }, context),
+      ),
+    );
+  }
+
+  /** The prompt that messages would be answered from. */
+  async render(valid: ValidChatRequest, { signal }: CallOptions): Promise<RenderedPrompt> {
+    using leased = await this.lease(valid.model, signal, valid.keep_alive);
+    return await renderPrompt(leased.model, valid);
+  }
+
+  /** The tokens of a text. */
+  async tokenize({ text, model, addSpecialTokens, parseSpecial }: TokenizeRequest): Promise<number[]> {
+    using leased = await this.lease(model || null, undefined);
+    const special = { addSpecial: addSpecialTokens ?? false, parseSpecial: parseSpecial ?? false };
+    return Array.from(await leased.model.tokenizer.encode(text, special));
+  }
+
+  /** The text of tokens. */
+  async detokenize({ ids, model, skipSpecialTokens }: DetokenizeRequest): Promise<string> {
+    using leased = await this.lease(model || null, undefined);
+    const { tokenizer } = leased.model;
+    checkTokenIds(ids, tokenizer.vocabSize);
+    return detokenize(tokenizer, ids, skipSpecialTokens ?? false);
+  }
+
+  /** Tokens of prompt and answer together at most. */
+  async contextSize(model: string | null): Promise<number> {
+    using leased = await this.lease(model, undefined);
+    return leased.model.contextSize;
+  }
+
+  /** Loads the model of a reference; null: the default one. `keepMs`: how long it stays afterwards; null: as the options say. */
+  lease(
+    reference: string | null,
+    signal: AbortSignal | undefined,
+    keepMs: number | null = null,
+  ): Promise<ModelLease> {
+    return leaseModel(this.#settings.models, this.#settings.find, reference, { signal, keepMs });
+  }
+
+  async #run<Answer>(
+    valid: ValidChatRequest,
+    { signal, traceId }: CallOptions,
+    ask: (leased: ModelLease, request: ValidChatRequest, context: AnswerContext) => Promise<Answer>,
+  ): Promise<Answer> {
+    const { options, requireOpen } = this.#settings;
+    if (signal?.aborted)
+      throw new OnpolicyError('ABORTED', 'the request was aborted', { cause: signal.reason });
+    using leases = new LeaseScope();
+    leases.add(this.#claimId(valid.request_id));
+    const leased = leases.add(await this.lease(valid.model, signal, valid.keep_alive));
+    checkVocabulary(valid, leased.model.tokenizer.vocabSize);
+    requireOpen();
+    return await ask(
+      leased,
+      { ...valid, request_id: valid.request_id ?? traceId ?? null },
+      {
+        signal,
+        leases,
+        processedLogprobs: options.logprobsMode === 'processed',
+        speculation: this.#speculation,
+        answerIndexBytes: options.answerIndexBytes,
+        kvTransferFolder: options.kvTransferFolder,
+        arrival: this.#arrivals++,
+      },
+    );
+  }
+
+  /** Reserves a request's id. */
+  #claimId(id: string | null): Disposable | null {
+    if (id === null) return null;
+    if (this.#requestIds.has(id))
+      throwFaults([fault(['request_id'], 'conflict', 'an id that no request has which still runs', id)]);
+    this.#requestIds.add(id);
+    return lease(() => this.#requestIds.delete(id));
+  }
+}

@@ -1,0 +1,27 @@
+/** A text completion request -> its answer or its stream. */
+import { afterDoor, checkTextCompletionRequest, isTraceId } from '../../protocol/index.ts';
+import { readJson } from './body.ts';
+import { type RequestContext, tooMany, unsupported } from './context.ts';
+import { requireModel } from './model-access.ts';
+import { renameOldFields } from './old-names.ts';
+import { eventStreamResponse } from './stream-response.ts';
+import { json, type WireResponse } from './wire.ts';
+
+/** `POST /v1/completions`. */
+export async function createTextCompletion(context: RequestContext): Promise<WireResponse> {
+  const { request, settings, service, door, call } = context;
+  const body = await readJson(request, settings);
+  renameOldFields(body);
+  const { maxLogprobs, maxChoices } = settings;
+  const options = { ...door, maxLogprobs, maxChoices, scheduling: 'priority' as const };
+  const checked = checkTextCompletionRequest(body, options);
+  const { model, request_id, prompt, n, best_of } = checked;
+  const prompts = typeof prompt === 'string' || typeof prompt[0] === 'number' ? 1 : prompt.length;
+  const choices = prompts * (best_of ?? n ?? 1);
+  if (choices > maxChoices) throw tooMany('prompt', choices, maxChoices);
+  if (isTraceId(request_id)) context.setRequestId(request_id);
+  requireModel(context, model);
+  if (!service.createTextCompletion) throw unsupported('text completions');
+  const answer = await afterDoor(service.createTextCompletion).call(service, checked, call);
+  return Symbol.asyncIterator in answer ? eventStreamResponse(answer, context) : json(answer);
+}

@@ -1,0 +1,183 @@
+/** The door for text completion requests: any input -> valid prompts and the chat request that says how they are continued. */
+import type { ErrorDetail } from '../errors.ts';
+import {
+  admitChatRequest,
+  type ChatRequestOptions,
+  checkChatRequest,
+  validateChatRequest,
+} from './chat-completion.ts';
+import type { Checked } from './checked.ts';
+import { fault, throwFaults } from './faults.ts';
+import type { ChatCompletionRequest, TextCompletionRequest } from './generated/request-types.ts';
+import { PathTranslation } from './path-translation.ts';
+import { TEXT_FIELDS } from './schemas/text-completion.ts';
+import type { ValidChatRequest } from './valid-chat-request.ts';
+import { checkRequest } from './validate.ts';
+
+/** A prompt, and the caller's path of it. */
+export type GivenPrompt = { readonly path: string; readonly content: string | readonly number[] };
+
+/** A valid request. */
+export type ValidTextCompletionRequest = {
+  /** How each prompt is continued. Its messages are empty; `n` is `best_of`. */
+  readonly chat: ValidChatRequest;
+  /** At least one. */
+  readonly prompts: readonly GivenPrompt[];
+  readonly suffix: string | null;
+  readonly echo: boolean;
+  /** Best tokens to report; -1 is the whole vocabulary, null: no log-probabilities. */
+  readonly logprobs: number | null;
+  /** The same of the prompt alone. */
+  readonly promptLogprobs: number | null;
+  /** Choices of the answer to each prompt. */
+  readonly n: number;
+  /** Nothing is written. */
+  readonly isEmpty: boolean;
+  readonly addSpecial: boolean;
+  readonly returnTokenIds: boolean;
+  /** The caller's names of the fields of `chat`. */
+  readonly paths: PathTranslation;
+};
+
+/** Fields that a chat completion request calls by another name. */
+const PATHS = { max_completion_tokens: 'max_tokens', top_logprobs: 'logprobs' };
+
+const DEFAULT_MAX_TOKENS = 16;
+
+/** Checks a request and brings it into its one form. Throws `INVALID_REQUEST` with all faults. */
+export function validateTextCompletionRequest(
+  input: unknown,
+  options: ChatRequestOptions = {},
+): ValidTextCompletionRequest {
+  const request = checkedFields(input, options);
+  return toValid(
+    request,
+    pathsOf(request).runNow(() => validateChatRequest(toChat(request), inProcess(options))),
+  );
+}
+
+/** Only checks a request that another service will answer. Throws `INVALID_REQUEST` with all faults. */
+export function checkTextCompletionRequest(
+  input: unknown,
+  options: ChatRequestOptions = {},
+): Checked<TextCompletionRequest> {
+  const request = checkedFields(input, options);
+  pathsOf(request).runNow(() => checkChatRequest(toChat(request), inProcess(options)));
+  return request as Checked<TextCompletionRequest>;
+}
+
+/** Brings a checked request into its one form. Throws `INVALID_REQUEST` for what this runtime does not allow. */
+export function admitTextCompletionRequest(
+  request: Checked<TextCompletionRequest>,
+  limits: ChatRequestOptions,
+): ValidTextCompletionRequest {
+  const chat = toChat(request) as Checked<ChatCompletionRequest>;
+  return toValid(
+    request,
+    pathsOf(request).runNow(() => admitChatRequest(chat, limits)),
+  );
+}
+
+function pathsOf({ best_of, prompt_logprobs }: TextCompletionRequest): PathTranslation {
+  return new PathTranslation({
+    ...PATHS,
+    ...((best_of ?? null) === null ? {} : { n: 'best_of' }),
+    ...((prompt_logprobs ?? null) === null ? { prompt_logprobs: 'logprobs' } : {}),
+  });
+}
+
+/** The translated request is whole: its unknown fields were those of the request itself. */
+function inProcess({ wire: _, dropUnknown: _drop, ...options }: ChatRequestOptions): ChatRequestOptions {
+  return options;
+}
+
+function checkedFields(input: unknown, options: ChatRequestOptions): TextCompletionRequest {
+  const request = checkRequest('TextCompletionRequest', input, options);
+  throwFaults([...promptFaults(request.prompt), ...ruleFaults(request)]);
+  return request;
+}
+
+/** A list is all texts, all ids, or all lists of ids. */
+function promptFaults(prompt: TextCompletionRequest['prompt']): ErrorDetail[] {
+  if (typeof prompt === 'string') return [];
+  const kind = kindOf(prompt[0]);
+  const odd = (prompt as readonly unknown[]).findIndex((item) => kindOf(item) !== kind);
+  return odd < 0 ? [] : [fault(['prompt', String(odd)], 'conflict', `${kind} like the others`, prompt[odd])];
+}
+
+function kindOf(item: unknown): string {
+  return typeof item === 'string' ? 'a text' : Array.isArray(item) ? 'a list of ids' : 'a token id';
+}
+
+function ruleFaults(request: TextCompletionRequest): ErrorDetail[] {
+  const { prompt, suffix, echo, n, best_of, stream, use_beam_search, min_tokens, max_tokens, logprobs } =
+    request;
+  const faults: ErrorDetail[] = [];
+  const refuse = (field: string, expected: string, input: unknown): void => {
+    faults.push(fault([field], 'conflict', expected, input));
+  };
+  const hasSuffix = (suffix ?? null) !== null;
+  if (hasSuffix && echo) refuse('echo', 'false with suffix', echo);
+  if (hasSuffix && typeof prompt !== 'string' && typeof prompt[0] !== 'string')
+    refuse('suffix', 'nothing with prompts of token ids', suffix);
+  const choices = n ?? 1;
+  if (best_of != null && best_of < choices) refuse('best_of', `at least the ${choices} of n`, best_of);
+  if (best_of != null && best_of > choices && (stream || use_beam_search))
+    refuse('best_of', `n with ${stream ? 'stream' : 'use_beam_search'}: true`, best_of);
+  if (echo && use_beam_search && (logprobs ?? null) !== null)
+    refuse('echo', 'false with logprobs and use_beam_search: true', echo);
+  if (max_tokens === 0 && (min_tokens ?? 0) > 0) refuse('min_tokens', '0 with max_tokens: 0', min_tokens);
+  return faults;
+}
+
+/** The chat completion request that says the same but for the prompt. */
+function toChat(request: TextCompletionRequest): ChatCompletionRequest {
+  const { max_tokens, logprobs, best_of, n, add_special_tokens } = request;
+  const isRanked = (best_of ?? 1) > (n ?? 1);
+  const own = Object.fromEntries(TEXT_FIELDS.map((field) => [field, request[field]]));
+  return {
+    ...own,
+    messages: [],
+    n: best_of ?? n,
+    max_completion_tokens: max_tokens === undefined ? DEFAULT_MAX_TOKENS : max_tokens === 0 ? 1 : max_tokens,
+    add_special_tokens: add_special_tokens ?? true,
+    ...((logprobs ?? null) === null ? { logprobs: isRanked } : { logprobs: true, top_logprobs: logprobs }),
+  };
+}
+
+function toValid(request: TextCompletionRequest, chat: ValidChatRequest): ValidTextCompletionRequest {
+  const { suffix, echo, logprobs, n, max_tokens } = request;
+  const ofPrompt = echo && (logprobs ?? null) !== null ? logprobs! : null;
+  return {
+    chat: {
+      ...chat,
+      prompt_logprobs: morePrompt(chat.prompt_logprobs, ofPrompt),
+      return_token_ids: true,
+    },
+    prompts: toPrompts(request.prompt),
+    suffix: suffix ?? null,
+    echo: echo ?? false,
+    logprobs: logprobs ?? null,
+    promptLogprobs: chat.prompt_logprobs,
+    n: n ?? 1,
+    isEmpty: max_tokens === 0,
+    addSpecial: chat.add_special_tokens,
+    returnTokenIds: chat.return_token_ids,
+    paths: pathsOf(request),
+  };
+}
+
+/** The larger of two numbers of best tokens; -1 is the largest, null the smallest. */
+function morePrompt(one: number | null, other: number | null): number | null {
+  if (one === -1 || other === -1) return -1;
+  return one === null ? other : other === null ? one : Math.max(one, other);
+}
+
+function toPrompts(prompt: TextCompletionRequest['prompt']): GivenPrompt[] {
+  if (typeof prompt === 'string' || typeof prompt[0] === 'number')
+    return [{ path: 'prompt', content: prompt as string | readonly number[] }];
+  return (prompt as readonly (string | readonly number[])[]).map((content, i) => ({
+    path: `prompt.${i}`,
+    content: typeof content === 'string' ? content : [...content],
+  }));
+}
