@@ -1,5 +1,6 @@
 /** The steps of an engine -> numbers about it. */
 import type { Plan } from './scheduler.ts';
+import { type EngineTimings, sumTimings } from './timings.ts';
 
 /** Numbers about one engine. */
 export type EngineStats = {
@@ -19,11 +20,16 @@ export type EngineStats = {
   readonly acceptedTokens: number;
   /** Sampled per second over the last seconds of work. */
   readonly tokensPerSecond: number;
+  /** How long requests waited, and how long their prompts are. */
+  readonly timings: EngineTimings;
 };
+
+/** Those that are one number. */
+export type EngineCount = Exclude<keyof EngineStats, 'timings'>;
 
 /** The numbers of several engines together. */
 export function sumStats(stats: readonly EngineStats[]): EngineStats {
-  const sum = (field: keyof EngineStats): number => stats.reduce((total, one) => total + one[field], 0);
+  const sum = (field: EngineCount): number => stats.reduce((total, one) => total + one[field], 0);
   return {
     running: sum('running'),
     waiting: sum('waiting'),
@@ -36,6 +42,7 @@ export function sumStats(stats: readonly EngineStats[]): EngineStats {
     draftedTokens: sum('draftedTokens'),
     acceptedTokens: sum('acceptedTokens'),
     tokensPerSecond: sum('tokensPerSecond'),
+    timings: sumTimings(stats.map(({ timings }) => timings)),
   };
 }
 

@@ -8,6 +8,7 @@ import { type EngineStats, StepCounter } from './engine-stats.ts';
 import { type Plan, Scheduler, type SchedulerPolicy } from './scheduler.ts';
 import type { Group, Sequence } from './sequence.ts';
 import { toStep } from './step-layout.ts';
+import { StepTimings } from './timings.ts';
 
 /** An abort cuts a running step short only when it wastes at least this many prompt tokens. */
 const CUT_STEP_AT_TOKENS = 32;
@@ -22,6 +23,7 @@ export class Engine {
   readonly #deferred = new DeferredWork();
   readonly #counter = new StepCounter();
   readonly #drafts: DraftControl;
+  readonly #timings = new StepTimings();
   readonly #removed = new Set<Sequence>(); // leave the scheduler when the running step ends
   #current: Plan | null = null;
   #loop: Promise<void> | null = null;
@@ -40,6 +42,7 @@ export class Engine {
   /** Queues a sequence. Its listener hears of every token until it says that the sequence has ended. */
   submit(sequence: Sequence, listener: Listener): void {
     this.#checkOpen();
+    sequence.times.submittedMs = performance.now();
     this.#delivery.add(sequence, listener);
     this.#scheduler.add(sequence);
     this.#loop ??= this.#run();
@@ -115,7 +118,7 @@ export class Engine {
   /** Numbers about this engine. */
   stats(): EngineStats {
     const { kvTokens } = this.#backend;
-    return { ...this.#scheduler.counts(), kvTokens, ...this.#counter };
+    return { ...this.#scheduler.counts(), kvTokens, ...this.#counter, timings: this.#timings.data() };
   }
 
   /** Ends everything that runs and frees the backend. */
@@ -174,12 +177,14 @@ export class Engine {
       await this.#savePrompts(plan);
       this.#current = null;
       const endMs = performance.now();
-      const elapsedMs = endMs - this.#lastEndMs; // from step to step: a run-ahead step begins before it is asked for
+      const startMs = this.#lastEndMs;
+      const elapsedMs = endMs - startMs; // from step to step: a run-ahead step begins before it is asked for
       this.#lastEndMs = endMs;
       this.#drafts.record(plan, elapsedMs);
       const tokens = this.#delivery.deliver(plan, result);
       this.#scheduler.cutDrafts(plan);
       this.#counter.add(plan, tokens, elapsedMs);
+      this.#timings.add(plan, startMs, endMs);
     } catch (cause) {
       this.#current = null;
       this.#recover(plan, cause);

@@ -1,7 +1,8 @@
 /** Sequences of tokens -> sampled tokens: the step loop over one backend, its scheduler and its KV cache. */
 export type { Listener } from './delivery.ts';
 export { Engine } from './engine.ts';
-export { type EngineStats, sumStats } from './engine-stats.ts';
+export { type EngineCount, type EngineStats, sumStats } from './engine-stats.ts';
+export { Histogram, type HistogramData } from './histogram.ts';
 export {
   type CacheOwner,
   digestModel,
@@ -14,3 +15,4 @@ export {
 export { MediaLayout, type MediaSpan } from './media-layout.ts';
 export { type Group, type GroupMedia, type SavedPrompt, Sequence } from './sequence.ts';
 export { Speculation } from './speculation.ts';
+export type { EngineTimings } from './timings.ts';

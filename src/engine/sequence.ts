@@ -72,6 +72,8 @@ export class Sequence {
   awaitsToken = false;
   /** Prompt tokens that came out of the prefix cache when it first ran; -1 before that. */
   cachedTokens = -1;
+  /** For statistics: when it was submitted and got its last token, in milliseconds, and how many tokens were counted. */
+  readonly times = { submittedMs: 0, hasStarted: false, lastTokenMs: 0, counted: 0 };
 
   constructor(group: Group, index: number, sampler: SamplerHandle, extras: SequenceExtras = {}) {
     this.group = group;
@@ -127,6 +129,7 @@ export class Sequence {
     const fork = new Sequence(this.group, index, sampler);
     fork.#tokens = this.#tokens.slice();
     fork.#length = this.#length;
+    Object.assign(fork.times, this.times);
     return fork;
   }
 

@@ -1,15 +1,19 @@
 /** Counts of requests and the engine's figures -> text in the format of Prometheus. */
-import type { EngineStats } from '../../engine/index.ts';
+import {
+  type EngineCount,
+  type EngineStats,
+  type EngineTimings,
+  Histogram,
+  type HistogramData,
+} from '../../engine/index.ts';
 
 /** Upper bounds of the histogram of durations, in seconds. */
 const BUCKETS_S = [0.005, 0.025, 0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 300] as const;
 
-type Durations = { readonly counts: number[]; sumS: number; count: number };
-
 /** Counts of a handler. Its size depends only on the endpoints, never on what clients send. */
 export class RequestMetrics {
   readonly #requests = new Map<string, number>(); // labels -> how many
-  readonly #durations = new Map<string, Durations>(); // endpoint -> histogram
+  readonly #durations = new Map<string, Histogram>(); // by endpoint
   #active = 0;
 
   /** Counts the begin of a request. */
@@ -24,46 +28,45 @@ export class RequestMetrics {
     this.#requests.set(labels, (this.#requests.get(labels) ?? 0) + 1);
     let durations = this.#durations.get(endpoint);
     if (!durations) {
-      durations = { counts: BUCKETS_S.map(() => 0), sumS: 0, count: 0 };
+      durations = new Histogram(BUCKETS_S);
       this.#durations.set(endpoint, durations);
     }
-    durations.sumS += seconds;
-    durations.count += 1;
-    for (const [i, bound] of BUCKETS_S.entries()) if (seconds <= bound) durations.counts[i]! += 1;
+    durations.add(seconds);
   }
 
   /** All metrics as text; `stats` is null for a service without an engine. */
   toText(stats: EngineStats | null): string {
+    const seconds = 'onpolicy_http_request_seconds';
     const lines = [
       ...heading('onpolicy_http_requests_active', 'gauge', 'Requests that are being answered.'),
       `onpolicy_http_requests_active ${this.#active}`,
       ...heading('onpolicy_http_requests_total', 'counter', 'Requests that were answered.'),
       ...[...this.#requests].map(([labels, count]) => `onpolicy_http_requests_total{${labels}} ${count}`),
-      ...heading(
-        'onpolicy_http_request_seconds',
-        'histogram',
-        'Time from a request to the end of its answer.',
+      ...heading(seconds, 'histogram', 'Time from a request to the end of its answer.'),
+      ...[...this.#durations].flatMap(([endpoint, durations]) =>
+        histogramLines(seconds, durations.data(), `endpoint="${endpoint}"`),
       ),
-      ...[...this.#durations].flatMap(([endpoint, durations]) => durationLines(endpoint, durations)),
       ...(stats ? engineLines(stats) : []),
     ];
     return `${lines.join('\n')}\n`;
   }
 }
 
-function durationLines(endpoint: string, { counts, sumS, count }: Durations): string[] {
-  const name = 'onpolicy_http_request_seconds';
-  return [
-    ...counts.map((value, i) => `${name}_bucket{endpoint="${endpoint}",le="${BUCKETS_S[i]}"} ${value}`),
-    `${name}_bucket{endpoint="${endpoint}",le="+Inf"} ${count}`,
-    `${name}_sum{endpoint="${endpoint}"} ${sumS}`,
-    `${name}_count{endpoint="${endpoint}"} ${count}`,
-  ];
+/** `labels`: those of every line, or none. */
+function histogramLines(name: string, { bounds, counts, sum }: HistogramData, labels = ''): string[] {
+  const more = labels === '' ? '' : `${labels},`;
+  const own = labels === '' ? '' : `{${labels}}`;
+  let total = 0;
+  const buckets = counts.map((count, i) => {
+    total += count;
+    return `${name}_bucket{${more}le="${bounds[i] ?? '+Inf'}"} ${total}`;
+  });
+  return [...buckets, `${name}_sum${own} ${sum}`, `${name}_count${own} ${total}`];
 }
 
 type Metric = readonly [name: string, type: 'gauge' | 'counter', help: string];
 
-const ENGINE: Readonly<Record<keyof EngineStats, Metric>> = {
+const ENGINE: Readonly<Record<EngineCount, Metric>> = {
   running: ['onpolicy_sequences_running', 'gauge', 'Sequences that run.'],
   waiting: ['onpolicy_sequences_waiting', 'gauge', 'Sequences that wait.'],
   kvTokensInUse: ['onpolicy_kv_tokens_in_use', 'gauge', 'Cells of the KV cache that running sequences use.'],
@@ -81,11 +84,27 @@ const ENGINE: Readonly<Record<keyof EngineStats, Metric>> = {
   tokensPerSecond: ['onpolicy_tokens_per_second', 'gauge', 'Tokens sampled per second of late.'],
 };
 
+const TIMINGS: Readonly<Record<keyof EngineTimings, readonly [name: string, help: string]>> = {
+  queueSeconds: ['onpolicy_queue_seconds', 'Time from a request to the first step over it.'],
+  firstTokenSeconds: ['onpolicy_time_to_first_token_seconds', 'Time from a request to its first token.'],
+  betweenTokensSeconds: ['onpolicy_time_between_tokens_seconds', 'Time from one token to the next.'],
+  promptTokens: ['onpolicy_request_prompt_tokens', 'Tokens of a prompt.'],
+  cachedPromptTokens: [
+    'onpolicy_request_cached_prompt_tokens',
+    'Tokens of a prompt that came out of the prefix cache.',
+  ],
+};
+
 function engineLines(stats: EngineStats): string[] {
-  return Object.entries(ENGINE).flatMap(([field, [name, type, help]]) => [
+  const counts = Object.entries(ENGINE).flatMap(([field, [name, type, help]]) => [
     ...heading(name, type, help),
-    `${name} ${stats[field as keyof EngineStats]}`,
+    `${name} ${stats[field as EngineCount]}`,
   ]);
+  const timings = Object.entries(TIMINGS).flatMap(([field, [name, help]]) => [
+    ...heading(name, 'histogram', help),
+    ...histogramLines(name, stats.timings[field as keyof EngineTimings]),
+  ]);
+  return [...counts, ...timings];
 }
 
 function heading(name: string, type: string, help: string): string[] {

@@ -1,0 +1,42 @@
+/** Values -> how many lie between bounds. */
+
+/** How values are distributed. */
+export type HistogramData = {
+  /** Ascending upper bounds, each included. */
+  readonly bounds: readonly number[];
+  /** (bounds + 1) values between a bound and the one before it; the last: above all. */
+  readonly counts: readonly number[];
+  readonly sum: number;
+};
+
+/** Counts values. Its size is that of its bounds. */
+export class Histogram {
+  readonly #bounds: readonly number[];
+  readonly #counts: number[];
+  #sum = 0;
+
+  constructor(bounds: readonly number[]) {
+    this.#bounds = bounds;
+    this.#counts = new Array(bounds.length + 1).fill(0);
+  }
+
+  /** Counts a value, so many times. */
+  add(value: number, times = 1): void {
+    let at = 0;
+    while (at < this.#bounds.length && value > this.#bounds[at]!) at += 1;
+    this.#counts[at]! += times;
+    this.#sum += value * times;
+  }
+
+  /** A copy of what was counted. */
+  data(): HistogramData {
+    return { bounds: this.#bounds, counts: [...this.#counts], sum: this.#sum };
+  }
+}
+
+/** Histograms with the same bounds as one. */
+export function sumHistograms(histograms: readonly HistogramData[], bounds: readonly number[]): HistogramData {
+  const counts = new Array<number>(bounds.length + 1).fill(0);
+  for (const one of histograms) for (const [i, count] of one.counts.entries()) counts[i]! += count;
+  return { bounds, counts, sum: histograms.reduce((sum, one) => sum + one.sum, 0) };
+}
