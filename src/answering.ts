@@ -2,12 +2,13 @@
 import {
   type AnswerContext,
   answer,
+  beginTrace,
   type ChatCompletionStream,
   renderPrompt,
   type TextCompletionStream,
 } from './answer/index.ts';
 import { LeaseScope, lease } from './common/index.ts';
-import { OnpolicyError } from './errors.ts';
+import { fromNative, OnpolicyError } from './errors.ts';
 import { type FindRegistered, leaseModel, type ModelLease, type Models } from './models/index.ts';
 import {
   type ChatCompletion,
@@ -52,7 +53,7 @@ export class Answering {
 
   /** Answers messages. */
   chat(valid: ValidChatRequest, options: CallOptions): Promise<ChatCompletion | ChatCompletionStream> {
-    return this.#run(valid, options, answer);
+    return this.#run('chat', valid, options, answer);
   }
 
   /** Continues prompts. */
@@ -61,7 +62,7 @@ export class Answering {
     options: CallOptions,
   ): Promise<TextCompletion | TextCompletionStream> {
     return valid.paths.run(() =>
-      this.#run(valid.chat, options, (leased, chat, context) =>
+      this.#run('text_completion', valid.chat, options, (leased, chat, context) =>
         answerText(leased, { ...valid, chat }, context),
       ),
     );
@@ -103,7 +104,9 @@ export class Answering {
     return leaseModel(this.#settings.models, this.#settings.find, reference, { signal, keepMs });
   }
 
+  /** `operation`: its name in a trace. */
   async #run<Answer>(
+    operation: 'chat' | 'text_completion',
     valid: ValidChatRequest,
     { signal, traceId }: CallOptions,
     ask: (leased: ModelLease, request: ValidChatRequest, context: AnswerContext) => Promise<Answer>,
@@ -113,22 +116,29 @@ export class Answering {
       throw new OnpolicyError('ABORTED', 'the request was aborted', { cause: signal.reason });
     using leases = new LeaseScope();
     leases.add(this.#claimId(valid.request_id));
-    const leased = leases.add(await this.lease(valid.model, signal, valid.keep_alive));
-    checkVocabulary(valid, leased.model.tokenizer.vocabSize);
-    requireOpen();
-    return await ask(
-      leased,
-      { ...valid, request_id: valid.request_id ?? traceId ?? null },
-      {
-        signal,
-        leases,
-        processedLogprobs: options.logprobsMode === 'processed',
-        speculation: this.#speculation,
-        answerIndexBytes: options.answerIndexBytes,
-        kvTransferFolder: options.kvTransferFolder,
-        arrival: this.#arrivals++,
-      },
-    );
+    const trace = leases.add(await beginTrace(operation, valid));
+    try {
+      const leased = leases.add(await this.lease(valid.model, signal, valid.keep_alive));
+      checkVocabulary(valid, leased.model.tokenizer.vocabSize);
+      requireOpen();
+      return await ask(
+        leased,
+        { ...valid, request_id: valid.request_id ?? traceId ?? null },
+        {
+          signal,
+          leases,
+          trace,
+          processedLogprobs: options.logprobsMode === 'processed',
+          speculation: this.#speculation,
+          answerIndexBytes: options.answerIndexBytes,
+          kvTransferFolder: options.kvTransferFolder,
+          arrival: this.#arrivals++,
+        },
+      );
+    } catch (error) {
+      trace?.failed(fromNative(error));
+      throw error;
+    }
   }
 
   /** Reserves a request's id. */

@@ -15,7 +15,7 @@ export type { HubOptions } from './backends/index.ts';
 export { createCompletion, train } from './default-runtime.ts';
 export type { EngineStats, EngineTimings, HistogramData } from './engine/index.ts';
 export { type ErrorCode, type ErrorDetail, OnpolicyError, type OnpolicyErrorOptions } from './errors.ts';
-export type { HandlerOptions, Scope, Servable, Token } from './http/index.ts';
+export type { AccessEntry, HandlerOptions, Scope, Servable, Token } from './http/index.ts';
 export {
   type ConnectOptions,
   connect,

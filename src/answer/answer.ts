@@ -22,6 +22,7 @@ import { StopStrings } from './stop-strings.ts';
 import { ChatCompletionStream, toChunks } from './stream.ts';
 import { contentText } from './template-message.ts';
 import type { StopRules } from './text-out.ts';
+import type { RequestTrace } from './trace.ts';
 
 /** What an answer needs besides the request and the model. */
 export type AnswerContext = {
@@ -39,6 +40,8 @@ export type AnswerContext = {
   readonly arrival: number;
   /** Is answered in place of the request's messages, as text with no calls and no reasoning in it. */
   readonly prompt?: TokenPrompt;
+  /** Hears of the answer, if somebody traces. */
+  readonly trace?: RequestTrace | null;
 };
 
 /** Answers a request. Everything that can be wrong with it shows before the first token. */
@@ -104,7 +107,6 @@ export async function answer(
       speculation,
     })),
   });
-  completion.hold(context.leases.handOver({}));
   const header: AnswerHeader = {
     id: `chatcmpl-${request.request_id ?? randomUUID()}`,
     created,
@@ -121,6 +123,8 @@ export async function answer(
     wantsLogprobs: request.logprobs,
     warnings,
   };
+  context.trace?.answered(header, completion);
+  completion.hold(context.leases.handOver({}));
   if (!request.stream) {
     await completion.done();
     return toResponse(header, completion, await promptTransfer.finish());

@@ -107,6 +107,11 @@ export class Completion {
     return promptScores?.entries(tokenizer) ?? null;
   }
 
+  /** Why it failed or was stopped; null: it did not. */
+  get error(): OnpolicyError | null {
+    return this.#error;
+  }
+
   get isEnded(): boolean {
     return this.#open === 0 || this.#error !== null;
   }

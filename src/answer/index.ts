@@ -5,3 +5,4 @@ export { renderMessages } from './prompt.ts';
 export { renderPrompt } from './render-prompt.ts';
 export { AnswerStream, ChatCompletionStream, type ScoredChunk, TextCompletionStream } from './stream.ts';
 export type { StopRules } from './text-out.ts';
+export { beginTrace } from './trace.ts';

@@ -1,5 +1,6 @@
 /** `onpolicy serve`: options -> an HTTP server, until it is interrupted. */
 import { once } from 'node:events';
+import { createWriteStream } from 'node:fs';
 import fs from 'node:fs/promises';
 import { readArguments, wrongUsage } from './arguments.ts';
 import { COMMON, openRuntime } from './model-arguments.ts';
@@ -20,6 +21,7 @@ export async function serve(
     model: 'texts',
     mmproj: 'text',
     'allow-anonymous': 'flag',
+    'access-log': 'text',
   });
   if (names.length > 0) throw wrongUsage(`serve: expected no words, got ${names.join(' ')}`);
   const tokens = [...options.token, ...(await readTokens(options['token-file']))];
@@ -29,12 +31,14 @@ export async function serve(
     terminal,
   );
   const http = await import('../http/index.ts'); // not needed by other commands
+  const log = await openLog(options['access-log'], terminal);
   const server = await http.serve(runtime, {
     port: options.port ?? 8080,
     ...(options.host === undefined ? {} : { host: options.host }),
     tokens,
     models: options.model,
     allowAnonymous: options['allow-anonymous'],
+    accessLog: log.write,
   });
   if (options.json) printJson(terminal, { url: server.url });
   else print(terminal, `serving at ${server.url}; press Ctrl+C to end`);
@@ -50,8 +54,23 @@ export async function serve(
     interrupted.abort();
     await Promise.allSettled(ended);
     await server.close();
+    log.end();
   }
 }
+
+/** Opens a file for JSON lines; `-` is standard output. */
+async function openLog(file: string | undefined, terminal: Terminal): Promise<AccessLog> {
+  if (file === undefined) return { write: () => {}, end: () => {} };
+  if (file === '-') return { write: (entry) => print(terminal, JSON.stringify(entry)), end: () => {} };
+  const stream = createWriteStream(file, { flags: 'a' });
+  await once(stream, 'open').catch((cause: Error) => {
+    throw wrongUsage(`--access-log: cannot write ${file}: ${cause.message}`);
+  });
+  stream.on('error', ({ message }) => terminal.errors.write(`--access-log: ${message}\n`));
+  return { write: (entry) => stream.write(`${JSON.stringify(entry)}\n`), end: () => stream.end() };
+}
+
+type AccessLog = { readonly write: (entry: object) => void; readonly end: () => void };
 
 /** Tokens from a file, one per line. Unlike arguments they are not visible in the process list. */
 async function readTokens(file: string | undefined): Promise<string[]> {

@@ -35,7 +35,10 @@ export class Histogram {
 }
 
 /** Histograms with the same bounds as one. */
-export function sumHistograms(histograms: readonly HistogramData[], bounds: readonly number[]): HistogramData {
+export function sumHistograms(
+  histograms: readonly HistogramData[],
+  bounds: readonly number[],
+): HistogramData {
   const counts = new Array<number>(bounds.length + 1).fill(0);
   for (const one of histograms) for (const [i, count] of one.counts.entries()) counts[i]! += count;
   return { bounds, counts, sum: histograms.reduce((sum, one) => sum + one.sum, 0) };

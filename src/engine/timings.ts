@@ -39,7 +39,9 @@ export function sumTimings(timings: readonly EngineTimings[]): EngineTimings {
   );
 }
 
-function each<T>(make: (name: keyof EngineTimings, bounds: readonly number[]) => T): Record<keyof EngineTimings, T> {
+function each<T>(
+  make: (name: keyof EngineTimings, bounds: readonly number[]) => T,
+): Record<keyof EngineTimings, T> {
   const entries = Object.entries(BOUNDS) as [keyof EngineTimings, readonly number[]][];
   return Object.fromEntries(entries.map(([name, bounds]) => [name, make(name, bounds)])) as Record<
     keyof EngineTimings,

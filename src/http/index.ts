@@ -17,5 +17,5 @@ export type { ConnectOptions } from './client/connect-options.ts';
 export { createPool, type PoolOptions } from './client/pool.ts';
 export { createFetch } from './server/fetch.ts';
 export { createHandler, type Handler } from './server/handler.ts';
-export type { HandlerOptions, Scope, Servable, Token } from './server/handler-options.ts';
+export type { AccessEntry, HandlerOptions, Scope, Servable, Token } from './server/handler-options.ts';
 export { type ServeOptions, type Server, serve } from './server/serve.ts';

@@ -76,12 +76,27 @@ export type HandlerOptions = {
   readonly unknownFields?: 'ignore' | 'refuse';
   /** Called with failures that are not the client's fault. Responses never contain a stack trace. */
   readonly onError?: (error: unknown, requestId: string) => void;
+  /** Called at the end of every request, its stream included. */
+  readonly accessLog?: (entry: AccessEntry) => void;
+};
+
+/** A request that was answered. */
+export type AccessEntry = {
+  /** When it came, in ISO form. */
+  readonly time: string;
+  readonly method: string;
+  /** Without its query, 200 characters at most. */
+  readonly path: string;
+  /** 499: the client left a stream. */
+  readonly status: number;
+  /** Milliseconds until its end. */
+  readonly ms: number;
+  readonly requestId: string;
 };
 
 /** The same after the check. */
-export type HandlerSettings = Required<Omit<HandlerOptions, 'tokens' | 'onError'>> & {
+export type HandlerSettings = Required<Omit<HandlerOptions, 'tokens'>> & {
   readonly tokens: readonly Required<Token>[];
-  readonly onError: (error: unknown, requestId: string) => void;
 };
 
 const DEFAULTS = {
@@ -99,6 +114,7 @@ const DEFAULTS = {
   requestTimeoutMs: null,
   unknownFields: 'ignore',
   onError: () => {},
+  accessLog: () => {},
 } as const;
 
 const SCOPES: readonly unknown[] = ['complete', 'train', 'read', 'admin'] satisfies Scope[];
@@ -124,6 +140,7 @@ const CHECKS: Readonly<Record<keyof HandlerOptions, OptionCheck>> = {
   requestTimeoutMs: COUNT_OR_NULL,
   unknownFields: ['ignore or refuse', (value) => value === 'ignore' || value === 'refuse'],
   onError: FUNCTION,
+  accessLog: FUNCTION,
 };
 
 /** Fills defaults in. Throws `INVALID_REQUEST` for an unknown option or a wrong value. */

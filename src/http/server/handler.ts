@@ -9,6 +9,7 @@ import type { RequestContext } from './context.ts';
 import { corsHeaders, preflight } from './cors.ts';
 import { endpointHandlers } from './endpoints.ts';
 import {
+  type AccessEntry,
   checkHandlerOptions,
   type HandlerOptions,
   type HandlerSettings,
@@ -53,6 +54,7 @@ export class RequestHandler {
   /** Answers a request; never rejects. */
   async handle(request: WireRequest): Promise<WireResponse> {
     const startedMs = performance.now();
+    const time = new Date().toISOString();
     const traceId = traceIdOf(request);
     let requestId = traceId;
     const { signal, close } = this.#open(request);
@@ -63,8 +65,10 @@ export class RequestHandler {
       close();
       const isKnown = endpoints.some(({ method }) => method === methodOf(request));
       const method = isKnown ? request.method : 'other';
-      const seconds = (performance.now() - startedMs) / 1000;
-      this.#metrics.end(method, endpoints[0]?.path ?? 'none', status, seconds);
+      const ms = performance.now() - startedMs;
+      this.#metrics.end(method, endpoints[0]?.path ?? 'none', status, ms / 1000);
+      const shown = request.url.pathname.slice(0, MOST_PATH);
+      this.#log({ time, method: request.method, path: shown, status, ms, requestId });
     };
     const toError = (error: unknown): OnpolicyError => this.#toError(error, signal, requestId);
     const ignored: string[] = [];
@@ -154,6 +158,15 @@ export class RequestHandler {
     return { signal: controller.signal, close };
   }
 
+  /** A log that throws fails no request. */
+  #log(entry: AccessEntry): void {
+    try {
+      this.#settings.accessLog(entry);
+    } catch (error) {
+      this.#settings.onError(error, entry.requestId);
+    }
+  }
+
   /** The error to answer with: the reason of the abort if the request was aborted. */
   #toError(error: unknown, signal: AbortSignal, requestId: string): OnpolicyError {
     if (signal.aborted && signal.reason instanceof OnpolicyError) return signal.reason;
@@ -174,7 +187,10 @@ function inHeader(paths: readonly string[]): string {
   return [...shown, ...(paths.length > MOST_IGNORED ? ['...'] : [])].join(', ');
 }
 
-/** The status that the metrics count for a stream. */
+/** Characters of a path in the access log. */
+const MOST_PATH = 200;
+
+/** The status that metrics and access log have for a stream. */
 const OUTCOME_STATUS = { complete: 200, failed: 500, left: 499 } as const;
 
 /** The method of the endpoint: the head of an answer is that of `GET`. */
