@@ -5,14 +5,17 @@ import { COMMON, openRuntime } from './model-arguments.ts';
 import { printJson, printTable, type Terminal } from './terminal.ts';
 
 const TOKENS = 64;
+const MOST_SEQUENCES = 1024;
 
 /** Measures tokens per second and time to the first token. */
 export async function bench(words: readonly string[], terminal: Terminal): Promise<void> {
   const { options, names } = readArguments(words, { ...COMMON, model: 'text', sequences: 'text' });
   if (names.length > 0) throw wrongUsage(`bench: expected no words, got ${names.join(' ')}`);
   const counts = (options.sequences ?? '1,8').split(',').map(Number);
-  if (!counts.every((count) => Number.isInteger(count) && count > 0))
-    throw wrongUsage(`--sequences: expected integers like 1,8, got ${options.sequences}`);
+  if (!counts.every((count) => Number.isInteger(count) && count > 0 && count <= MOST_SEQUENCES))
+    throw wrongUsage(
+      `--sequences: expected integers up to ${MOST_SEQUENCES}, like 1,8, got ${options.sequences}`,
+    );
   await using runtime = await openRuntime(options, terminal);
   await measure(runtime, options.model, 1); // loads the model
   const results = [];

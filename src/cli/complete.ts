@@ -26,7 +26,11 @@ export async function chat(words: readonly string[], terminal: Terminal): Promis
   const { options, names } = readArguments(words, { ...COMMON, ...SAMPLING });
   if (names.length > 0) throw wrongUsage(`chat: expected no words, got ${names.join(' ')}`);
   await using runtime = await openRuntime(options, terminal);
-  const lines = createInterface({ input: terminal.input, output: terminal.errors, prompt: '> ' });
+  const lines = createInterface({
+    input: terminal.input,
+    output: terminal.errors,
+    prompt: options.json ? '' : '> ',
+  });
   const messages: Messages[number][] = [...systemMessages(options.system)];
   lines.prompt();
   for await (const line of lines) {

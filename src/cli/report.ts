@@ -20,7 +20,9 @@ export async function report(words: readonly string[], terminal: Terminal): Prom
   } else {
     const html = await runtime.report(model.id);
     const file = path.resolve(options.out ?? `${model.id}.html`);
-    await fs.writeFile(file, html);
+    await fs.writeFile(file, html).catch((cause: Error) => {
+      throw wrongUsage(`--out: cannot write ${file}: ${cause.message}`);
+    });
     if (options.json) printJson(terminal, { file, bytes: Buffer.byteLength(html) });
     else print(terminal, file);
   }

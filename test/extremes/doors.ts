@@ -1,6 +1,7 @@
 /** Every door of the library -> what it says of an input: refused as it should be, taken, or a fault of the door. */
 import { OnpolicyError } from '../../src/errors.ts';
 import { connect, createHandler, createPool } from '../../src/http/index.ts';
+import { checkServeOptions } from '../../src/http/server/serve.ts';
 import {
   checkCallOptions,
   checkChatRequest,
@@ -110,6 +111,11 @@ export const DOORS: readonly Door[] = [
     name: 'options of a handler',
     form: forms.HANDLER,
     check: (input) => createHandler(service, input as never),
+  },
+  {
+    name: 'options of a server',
+    form: forms.SERVER,
+    check: (input) => createHandler(service, checkServeOptions(input as never).handlerOptions),
   },
   { name: 'options of a client', form: forms.CLIENT, check: (input) => connect(input as never).close() },
   { name: 'options of a pool', form: forms.POOL, check: (input) => createPool([service], input as never) },

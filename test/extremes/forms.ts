@@ -81,6 +81,37 @@ export const COMPLETION: Form = {
         },
       },
     },
+    {
+      messages: [
+        { role: 'assistant', content: null, function_call: { name: 'f', arguments: '{}' } },
+        { role: 'function', name: 'f', content: 'x' },
+        { role: 'assistant', tool_calls: [{ id: 'a', type: 'custom', custom: { name: 'g', input: 'x' } }] },
+        { role: 'user', content: [{ type: 'file', file: { file_data: 'aGk=', filename: 'a.txt' } }] },
+      ],
+      max_tokens: 2,
+      functions: [{ name: 'f', description: 'd', parameters: { type: 'object' } }],
+      function_call: { name: 'f' },
+      reasoning_effort: 'none',
+    },
+    {
+      messages,
+      max_tokens: 2,
+      tools: [
+        tool,
+        {
+          type: 'custom',
+          custom: {
+            name: 'g',
+            description: 'd',
+            format: { type: 'grammar', grammar: { syntax: 'regex', definition: 'a' } },
+          },
+        },
+      ],
+      tool_choice: {
+        type: 'allowed_tools',
+        allowed_tools: { mode: 'required', tools: [{ type: 'custom', custom: { name: 'g' } }] },
+      },
+    },
     { messages, max_tokens: 2, structured_outputs: { regex: '[a-c]+', disable_any_whitespace: true } },
     { messages, max_tokens: 2, structured_outputs: { choice: ['a', 'b'] } },
     { messages, max_tokens: 2, structured_outputs: { json: { type: 'string', maxLength: 3 } } },
@@ -253,6 +284,26 @@ export const RUNTIME: Form = {
       logprobsMode: 'raw',
       maxLogprobs: 5,
       allowRequestTemplate: true,
+      hub: { token: 't', folder: '.onpolicy-hub', endpoint: 'http://127.0.0.1:1', offline: true },
+      media: {
+        maxBytes: 1,
+        maxPixels: 1,
+        maxSeconds: 1,
+        maxParts: 1,
+        cacheBytes: 1,
+        maxQueued: 1,
+        folders: ['a'],
+      },
+      speculation: { method: 'ngram', maxTokens: 3, minMatch: 2 },
+      answerIndexBytes: 0,
+    },
+    {
+      speculative_config: {
+        method: 'suffix',
+        num_speculative_tokens: 3,
+        prompt_lookup_min: 2,
+        prompt_lookup_max: 4,
+      },
     },
   ],
 };
@@ -275,6 +326,12 @@ export const HANDLER: Form = {
       bodyTimeoutMs: 1000,
     },
   ],
+};
+
+/** Options of a server: those of its handler, and its own. */
+export const SERVER: Form = {
+  fields: HANDLER.fields,
+  bases: [{ ...HANDLER.bases[0], port: 8080, host: '127.0.0.1', graceMs: 100 }],
 };
 
 /** Options of a client. */

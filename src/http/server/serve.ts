@@ -2,7 +2,7 @@
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { OnpolicyError } from '../../errors.ts';
-import { describe } from '../../protocol/index.ts';
+import { atTheDoor, describe } from '../../protocol/index.ts';
 import { isCount, wrongOption } from '../options.ts';
 import { isLoopback } from './auth.ts';
 import { RequestHandler } from './handler.ts';
@@ -36,14 +36,8 @@ export type Server = {
  *   and without `allowAnonymous`; `NETWORK_FAILED` if it cannot listen there
  */
 export async function serve(service: Servable, options: ServeOptions = {}): Promise<Server> {
-  if (typeof options !== 'object' || options === null) wrongOption('options', 'an object', describe(options));
-  const { port = 0, host = '127.0.0.1', graceMs = 10_000, ...handlerOptions } = options;
-  if (!isCount(port) || port > 65_535) wrongOption('port', 'an integer from 0 to 65535', describe(port));
-  if (typeof host !== 'string' || host === '') wrongOption('host', 'a name or an address', describe(host));
-  if (!isCount(graceMs)) wrongOption('graceMs', 'an integer from 0 up', describe(graceMs));
+  const { port, host, graceMs, handlerOptions } = checkServeOptions(options);
   const handler = new RequestHandler(service, handlerOptions);
-  if (!isLoopback(host) && !handlerOptions.tokens?.length && !handlerOptions.allowAnonymous)
-    wrongOption('tokens', `at least one token, or allowAnonymous, for the host ${host}`, 'none');
   const server = http.createServer(createListener((request) => handler.handle(request)));
   const listening = await listen(server, port, host);
   let closed: Promise<void> | null = null;
@@ -52,6 +46,33 @@ export async function serve(service: Servable, options: ServeOptions = {}): Prom
     close: () => (closed ??= shut(server, handler, graceMs)),
   };
 }
+
+/** The options of a server with their defaults. Those of its handler are checked by the handler. */
+export function checkServeOptions(options: ServeOptions): {
+  readonly port: number;
+  readonly host: string;
+  readonly graceMs: number;
+  readonly handlerOptions: HandlerOptions;
+} {
+  if (typeof options !== 'object' || options === null) wrongOption('options', 'an object', describe(options));
+  return atTheDoor(options, () => {
+    const { port = 0, host = '127.0.0.1', graceMs = 10_000, ...handlerOptions } = options;
+    if (!isCount(port) || port > 65_535) wrongOption('port', 'an integer from 0 to 65535', describe(port));
+    if (typeof host !== 'string' || !HOST.test(host))
+      wrongOption('host', 'a name or an address', describe(host));
+    if (!isCount(graceMs) || graceMs > LONGEST_MS)
+      wrongOption('graceMs', `an integer from 0 to ${LONGEST_MS}`, describe(graceMs));
+    const { tokens, allowAnonymous } = handlerOptions;
+    if (!isLoopback(host) && !(Array.isArray(tokens) && tokens.length > 0) && !allowAnonymous)
+      wrongOption('tokens', `at least one token, or allowAnonymous, for the host ${host}`, 'none');
+    return { port, host, graceMs, handlerOptions };
+  });
+}
+
+/** A name as DNS has it, an IPv4 or an IPv6 address. */
+const HOST = /^[\w.:%-]{1,253}$/;
+/** Longest time that a timer can wait. */
+const LONGEST_MS = 2 ** 31 - 1;
 
 function listen(server: http.Server, port: number, host: string): Promise<AddressInfo> {
   return new Promise((resolve, reject) => {

@@ -1,0 +1,149 @@
+/** Bodies of requests -> responses: their limits, and fields that nobody knows. */
+import { describe, expect, it } from 'vitest';
+import { createHandler } from '../../src/http/index.ts';
+import { ask, HELLO, openHandler } from './exchange.ts';
+
+const ID = '00000000-0000-4000-8000-000000000000';
+
+describe('bodies', () => {
+  const { handler } = openHandler({
+    maxBodyBytes: 1000,
+    maxMessages: 3,
+    maxTrajectories: 2,
+    bodyTimeoutMs: 50,
+  });
+  const post = (body: unknown, headers: Record<string, string> = {}) =>
+    ask(handler, 'POST', '/v1/chat/completions', { body, headers });
+
+  it('that are no JSON are faults of the client', async () => {
+    for (const body of ['', '{', 'null', '[]', '"x"', '5', '{"messages":[]}{}'])
+      expect((await post(body)).status, body).toBe(400);
+    expect((await post(HELLO, { 'content-type': 'text/html' })).status).toBe(400);
+    expect((await post(HELLO, { 'content-type': 'application/x-www-form-urlencoded' })).status).toBe(400);
+    expect((await post(HELLO, { 'content-encoding': 'gzip' })).status).toBe(400);
+    expect((await post(HELLO, { 'content-type': 'application/json; charset=utf-8' })).status).toBe(200);
+  });
+
+  it('need no type', async () => {
+    const body = JSON.stringify(HELLO);
+    const url = 'http://localhost/v1/chat/completions';
+    for (const headers of [{}, { 'content-type': '' }]) // fetch adds text/plain by itself
+      expect((await handler(new Request(url, { method: 'POST', body, headers }))).status).toBe(200);
+  });
+
+  it('ask for as many choices as the server gives', async () => {
+    const many = openHandler().handler;
+    const few = openHandler({ maxChoices: 2 }).handler;
+    const statusOf = async (of: typeof few, n: number) => {
+      const { status, body } = await ask(of, 'POST', '/v1/chat/completions', { body: { ...HELLO, n } });
+      return [status, (body as { error?: { param: string } }).error?.param];
+    };
+    expect(await statusOf(many, 128)).toEqual([200, undefined]);
+    expect(await statusOf(many, 129)).toEqual([400, 'n']);
+    expect(await statusOf(few, 2)).toEqual([200, undefined]);
+    expect(await statusOf(few, 3)).toEqual([400, 'n']);
+  });
+
+  it('have a largest size', async () => {
+    const answer = await post({ messages: [{ role: 'user', content: 'x'.repeat(1000) }] });
+    expect(answer).toMatchObject({ status: 413, body: { error: { code: 'TOO_LARGE' } } });
+    expect(answer.headers.get('connection')).toBe('close');
+  });
+
+  it('have a largest number of messages and of trajectories', async () => {
+    const message = HELLO.messages[0];
+    expect((await post({ messages: [message, message, message] })).status).toBe(200);
+    expect((await post({ messages: [message, message, message, message] })).status).toBe(413);
+    const group = { trajectories: [{}, {}] };
+    const body = { trajectory_groups: [group, { trajectories: [{}] }] };
+    for (const path of [`/v1/preview/models/${ID}/log`, '/v1/preview/training-jobs'])
+      expect((await ask(handler, 'POST', path, { body })).status).toBe(413);
+  });
+
+  it('that never end are given up', async () => {
+    const body = new ReadableStream({
+      start: (controller) => controller.enqueue(new TextEncoder().encode('{')),
+    });
+    const request = new Request('http://localhost/v1/chat/completions', {
+      method: 'POST',
+      body,
+      duplex: 'half',
+    } as RequestInit);
+    const response = await handler(request);
+    expect(response.status).toBe(408);
+    expect(await response.json()).toMatchObject({ error: { code: 'TIMEOUT' } });
+  });
+
+  it('may hold fields that nobody knows', async () => {
+    const messages = [{ role: 'user', content: 'Hi', weight: 1 }];
+    const body = `{"messages":${JSON.stringify(messages)},"foo":1,"__proto__":{"n":2},"stream_options":null}`;
+    expect(await post(body)).toMatchObject({
+      status: 200,
+      body: { choices: [{ message: { content: 'Hi' } }] },
+    });
+  });
+});
+
+describe('fields that nobody knows', () => {
+  const post = (of: ReturnType<typeof openHandler>['handler'], more: object) =>
+    ask(of, 'POST', '/v1/chat/completions', { body: { ...HELLO, ...more } });
+
+  it('are ignored, and listed in a header', async () => {
+    const { handler } = openHandler();
+    const answer = await post(handler, {
+      mystery: 1,
+      'a\nb': 2,
+      messages: [{ role: 'user', content: 'a', flavour: 'x' }],
+    });
+    expect(answer.status).toBe(200);
+    const listed = answer.headers.get('x-ignored-fields')!.split(', ');
+    expect(listed.sort()).toEqual(['a%0Ab', 'messages.0.flavour', 'mystery']);
+    expect((await post(handler, {})).headers.get('x-ignored-fields')).toBeNull();
+  });
+
+  it.each(['temprature', 'maxTokens', 'top-p', 'Stream', 'structured_output', 'reponse_format'])(
+    'are refused when they are misspelt: %s',
+    async (name) => {
+      const { status, body } = await post(openHandler().handler, { [name]: 1 });
+      expect([status, (body as { error: { param: string } }).error.param]).toEqual([400, name]);
+    },
+  );
+
+  it.each(['id', 'foo', 'best_of', 'frequency', 'provider', 'caching'])(
+    'are no misspelt ones: %s',
+    async (name) => {
+      const answer = await post(openHandler().handler, { [name]: 1 });
+      expect([answer.status, answer.headers.get('x-ignored-fields')]).toEqual([200, name]);
+    },
+  );
+
+  it('are refused where the server says so', async () => {
+    const { handler } = openHandler({ unknownFields: 'refuse' });
+    const { status, body } = await post(handler, { mystery: 1 });
+    expect([status, (body as { error: { param: string } }).error.param]).toEqual([400, 'mystery']);
+    expect((await post(handler, {})).status).toBe(200);
+  });
+
+  it.each<[string, unknown, object]>([
+    ['guided_json', { type: 'string' }, { structured_outputs: { json: { type: 'string' } } }],
+    ['guided_regex', 'a+', { structured_outputs: { regex: 'a+' } }],
+    ['guided_choice', ['a', 'b'], { structured_outputs: { choice: ['a', 'b'] } }],
+    ['guided_grammar', 'root ::= "a"', { structured_outputs: { grammar: 'root ::= "a"' } }],
+    ['vllm_xargs', { a: 1 }, { inference_xargs: { a: 1 } }],
+  ])('%s means its successor', async (name, value, successor) => {
+    const requests: object[] = [];
+    const { service } = openHandler();
+    const handler = createHandler({
+      ...service,
+      createCompletion: (async (request: object) => {
+        requests.push(request);
+        return await service.createCompletion(HELLO as never);
+      }) as never,
+    });
+    expect((await post(handler, { [name]: value })).status).toBe(200);
+    expect((await post(handler, { [name]: null })).status).toBe(200);
+    expect(requests).toEqual([{ ...HELLO, ...successor }, HELLO]);
+    const both = await post(handler, { [name]: value, ...successor });
+    expect([both.status, (both.body as { error: { param: string } }).error.param]).toEqual([400, name]);
+  });
+});
