@@ -36,6 +36,16 @@ const SECTIONS = {
   FunctionDefinition: 'The value of `function` there, and an item of `functions`.',
   TextCompletionRequest:
     'The body of `POST /v1/completions`, and the argument of `createTextCompletion`: [text completions](wires.md#text-completions).',
+  MessageRequest:
+    "The body of `POST /v1/messages`, and the argument of `createMessage`: [Anthropic's messages](wires.md#anthropics-messages).",
+  MessageTurn: 'An item of `messages` of a `MessageRequest`.',
+  MessageThinking: 'The value of `thinking`.',
+  MessageTool: 'An item of `tools` of a `MessageRequest`.',
+  MessageToolChoice: 'The value of `tool_choice` of a `MessageRequest`.',
+  MessageOutputConfig: 'The value of `output_config`.',
+  MessageTextBlock: 'A block of a `MessageTurn`, and of `system`.',
+  MessageToolUseBlock: 'A block of an assistant message.',
+  MessageToolResultBlock: "A block of a user's message.",
   StreamOptions: 'The value of `stream_options`.',
   SpeculationSettings: 'A value of `speculation`.',
   StructuredOutputs: 'The value of `structured_outputs`.',
@@ -66,6 +76,9 @@ const FORMS = {
     '`{ type: "text" }`, `{ type: "json_object" }`, `{ type: "json_schema", json_schema: { name, schema } }`, or `{ type: "structural_tag", format }`',
   Speculation: 'false, `"auto"`, or `SpeculationSettings`',
   Prediction: '`{ type: "content", content }`; `content` is a text, or a list of `{ type: "text", text }`',
+  MessageBlock:
+    '`{ type: "text", text }`, `{ type: "image", source }`, `{ type: "document", source }` of plain text, `{ type: "thinking", thinking }`, `MessageToolUseBlock` or `MessageToolResultBlock`',
+  MessageResultBlock: 'the blocks `text`, `image` and `document`',
   LogitsProcessorItem:
     'a registered name, or a `LogitsProcessorConstructor`; in process also a function `(outputIds, logits) => { ... }` that edits `logits`',
   MessageOrChoice: 'a `Message`, or a choice of a response: what has a `message` is a choice',

@@ -69,3 +69,4 @@ export type {
   TrajectoryRecord,
 } from './store/index.ts';
 export { type MlflowOptions, mlflowTracker } from './store/index.ts';
+export type { CreateMessage, MessageStream } from './wires/index.ts';

@@ -15,6 +15,8 @@ import {
   type ChatCompletionRequest,
   checkCallOptions,
   fault,
+  type MessageCountRequest,
+  type MessageTokensCount,
   type RenderedPrompt,
   splitAtDoor,
   type TextCompletion,
@@ -44,6 +46,7 @@ import {
 } from './store/index.ts';
 import { cutMasks } from './structured/index.ts';
 import { findRegistered, Training } from './training/index.ts';
+import { type CreateMessage, countMessageTokens, createMessage } from './wires/index.ts';
 
 const LOG_LEVELS = ['debug', 'debug', 'info', 'warn', 'error'] as const;
 
@@ -73,6 +76,8 @@ export class Runtime implements Service {
    * apiKey })`. It opens no port. Any base URL and any API key will do, as OpenAI's client ends its base URL with `/v1`.
    */
   readonly fetch: typeof globalThis.fetch = createFetch(this);
+  /** Answers requests of Anthropic's messages API. */
+  readonly createMessage = ((request, options) => createMessage(this, request, options)) as CreateMessage;
   readonly #options: CheckedOptions;
   readonly #models: Models;
   readonly #store: OpenStore;
@@ -224,6 +229,17 @@ export class Runtime implements Service {
     this.#requireOpen();
     checkCallOptions(options);
     return await this.#answering.text(validateTextCompletionRequest(request, this.#limits), options);
+  }
+
+  /**
+   * Counts the tokens of the prompt of a request of Anthropic's messages API.
+   * @throws OnpolicyError as `createMessage` does for the same request
+   */
+  async countMessageTokens(
+    request: MessageCountRequest,
+    options: CallOptions = {},
+  ): Promise<MessageTokensCount> {
+    return await countMessageTokens(this, request, options);
   }
 
   /**

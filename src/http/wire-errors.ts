@@ -1,8 +1,11 @@
 /** An error <-> its status and body on the wire. Endpoints of completions and preview endpoints have different forms. */
 import { type ErrorCode, type ErrorDetail, errorCodes, OnpolicyError } from '../errors.ts';
 
-/** `completion`: `{ error: { message, type, param, code } }`. `preview`: `{ detail }`. */
-export type ErrorForm = 'completion' | 'preview';
+/**
+ * `completion`: `{ error: { message, type, param, code } }`. `messages`: the same with `type: 'error'` and the types of Anthropic's API.
+ * `preview`: `{ detail }`.
+ */
+export type ErrorForm = 'completion' | 'messages' | 'preview';
 
 /** Header with the error's code, in both forms. */
 export const CODE_HEADER = 'x-error-code';
@@ -38,6 +41,10 @@ export function toWireError(error: OnpolicyError): WireError {
 /** The status and body of an error. */
 export function toErrorBody(error: OnpolicyError, form: ErrorForm): { status: number; body: object } {
   if (form === 'completion') return { status: error.status, body: { error: toWireError(error) } };
+  if (form === 'messages') {
+    const type = messagesErrorType(error.status);
+    return { status: error.status, body: { type: 'error', error: { ...toWireError(error), type } } };
+  }
   if (error.code !== 'INVALID_REQUEST') return { status: error.status, body: { detail: error.message } };
   const loc = error.param === undefined ? [] : error.param.split('.');
   const detail = error.detail ?? [{ loc, msg: error.message, type: 'value' }];
@@ -116,6 +123,14 @@ function errorType(status: number): string {
   if (status === 403) return 'permission_error';
   if (status === 404) return 'not_found_error';
   return status < 500 ? 'invalid_request_error' : 'server_error';
+}
+
+function messagesErrorType(status: number): string {
+  if (status === 408) return 'timeout_error';
+  if (status === 413) return 'request_too_large';
+  if (status === 429) return 'rate_limit_error';
+  if (status === 503) return 'overloaded_error';
+  return status < 500 ? errorType(status) : 'api_error';
 }
 
 /** A fault without its value if that is large or deep: serializing it could take long or overflow the stack. */

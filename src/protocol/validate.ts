@@ -11,6 +11,8 @@ import {
   JobListQuery,
   ListQuery,
   LogRequest,
+  MessageCountRequest,
+  MessageRequest,
   ModelCreateRequest,
   SftRequest,
   TextCompletionRequest,
@@ -29,6 +31,8 @@ const validators = {
   JobListQuery,
   ListQuery,
   LogRequest,
+  MessageCountRequest,
+  MessageRequest,
   ModelCreateRequest,
   SftRequest,
   TextCompletionRequest,
@@ -65,6 +69,8 @@ type Requests = {
   readonly DetokenizeRequest: types.DetokenizeRequest;
   readonly JobListQuery: types.JobListQuery;
   readonly ListQuery: types.ListQuery;
+  readonly MessageCountRequest: types.MessageCountRequest;
+  readonly MessageRequest: types.MessageRequest;
   readonly ModelCreateRequest: types.ModelCreateRequest;
   readonly TextCompletionRequest: types.TextCompletionRequest;
   readonly TokenizeBody: types.TokenizeBody;

@@ -1,2 +1,9 @@
 /** Requests of other APIs -> requests of the one engine, and its answers back in their form. */
+
+export {
+  type CreateMessage,
+  countMessageTokens,
+  createMessage,
+  MessageStream,
+} from './messages/create-message.ts';
 export { answerText } from './text-completion/answer-text.ts';

@@ -7,6 +7,7 @@ import {
   checkChatRequest,
   checkRequest,
   checkTextCompletionRequest,
+  type DoorOptions,
   validateChatRequest,
   validateCheckpointDeleteRequest,
   validateDetokenizeRequest,
@@ -19,6 +20,7 @@ import {
 } from '../../src/protocol/index.ts';
 import { validateSftRequest } from '../../src/rl/index.ts';
 import { checkOptions } from '../../src/runtime-options.ts';
+import { toChat } from '../../src/wires/messages/to-chat.ts';
 import { createMemoryService } from '../fakes/memory-service.ts';
 import type { Draw, Form } from './draws.ts';
 import * as forms from './forms.ts';
@@ -34,6 +36,12 @@ export type Door = {
 
 const WIRE = { wire: true } as const;
 const service = createMemoryService();
+
+/** The whole door of the messages API: its own schema, and that of the chat completion. */
+function checkMessage(input: object, door: DoorOptions): void {
+  const { chat, paths } = toChat(checkRequest('MessageRequest', input, door));
+  paths.runNow(() => validateChatRequest(chat));
+}
 
 /** All of them. */
 export const DOORS: readonly Door[] = [
@@ -53,6 +61,13 @@ export const DOORS: readonly Door[] = [
     name: 'text completion over HTTP',
     form: forms.TEXT,
     check: (input) => checkTextCompletionRequest(input, { ...WIRE, maxLogprobs: 20, maxChoices: 128 }),
+    isWire: true,
+  },
+  { name: 'message', form: forms.MESSAGE, check: (input) => checkMessage(input, {}) },
+  {
+    name: 'message over HTTP',
+    form: forms.MESSAGE,
+    check: (input) => checkMessage(input, WIRE),
     isWire: true,
   },
   { name: 'train', form: forms.TRAINING, check: (input) => validateTrainingJobRequest(input) },

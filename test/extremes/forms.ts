@@ -160,6 +160,53 @@ export const TEXT: Form = {
   ],
 };
 
+const turn = { role: 'user', content: [{ type: 'text', text: 'Hi' }] };
+
+/** Requests of the messages API. */
+export const MESSAGE: Form = {
+  fields: fieldsOf('MessageRequest'),
+  bases: [
+    { messages, max_tokens: 2 },
+    {
+      messages: [
+        {
+          role: 'user',
+          content: [{ type: 'image', source: { type: 'base64', media_type: 'image/png', data: '' } }],
+        },
+        {
+          role: 'assistant',
+          content: [
+            { type: 'thinking', thinking: 'a', signature: 's' },
+            { type: 'tool_use', id: 'c', name: 'f', input: { a: 1 } },
+          ],
+        },
+        {
+          role: 'user',
+          content: [{ type: 'tool_result', tool_use_id: 'c', content: [{ type: 'text', text: 'x' }] }],
+        },
+      ],
+      max_tokens: 2,
+      tools: [{ name: 'f', description: 'd', input_schema: { type: 'object' }, strict: true }],
+      tool_choice: { type: 'tool', name: 'f', disable_parallel_tool_use: true },
+    },
+    {
+      messages: [
+        turn,
+        { role: 'user', content: [{ type: 'document', title: 't', source: { type: 'text', data: 'x' } }] },
+      ],
+      max_tokens: 2,
+      system: [{ type: 'text', text: 's' }],
+      thinking: { type: 'enabled', budget_tokens: 1024, display: 'omitted' },
+      output_config: { effort: 'low', format: { type: 'json_schema', schema: { type: 'integer' } } },
+      stop_sequences: ['x'],
+      temperature: 0.5,
+      top_k: 3,
+      stream: false,
+      metadata: { user_id: 'u' },
+    },
+  ],
+};
+
 const choice = {
   message: { role: 'assistant', content: 'a', tool_calls: [call] },
   finish_reason: 'stop',

@@ -53,7 +53,7 @@ describe.each(protectedOnes)('$method $path', ({ name, method, path, scopes, for
       const headers = authorization === undefined ? {} : { authorization };
       const answer = await ask(handler, method, url, { body, headers });
       expect([answer.status, answer.headers.get('www-authenticate')], authorization).toEqual([401, 'Bearer']);
-      expect(Object.keys(answer.body as object)).toEqual([form === 'preview' ? 'detail' : 'error']);
+      expect(Object.keys(answer.body as object), form).toContain(form === 'preview' ? 'detail' : 'error');
     }
     expect(service.calls).toEqual([]);
   });

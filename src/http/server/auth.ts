@@ -24,7 +24,8 @@ export function createAuthorizer({ tokens, allowAnonymous, corsOrigins }: Handle
   const known = tokens.map(({ token, scopes }) => ({ digest: digestOf(token), scopes }));
   if (known.length > 0)
     return (request) => {
-      const given = /^Bearer +(\S.*?) *$/i.exec(request.header('authorization') ?? '')?.[1];
+      const bearer = /^Bearer +(\S.*?) *$/i.exec(request.header('authorization') ?? '')?.[1];
+      const given = bearer ?? request.header('x-api-key') ?? undefined; // the latter as Anthropic's client sends it
       if (given === undefined) throw new OnpolicyError('UNAUTHORIZED', 'a Bearer token is required');
       const digest = digestOf(given);
       let scopes: readonly Scope[] | null = null;

@@ -14,6 +14,7 @@ import { readJson } from './body.ts';
 import { createCompletion, renderPrompt } from './chat-endpoints.ts';
 import { type EndpointHandler, type RequestContext, tooMany, unsupported } from './context.ts';
 import type { HandlerSettings } from './handler-options.ts';
+import { countTokens, createMessage } from './message-endpoints.ts';
 import { servedModels } from './model-access.ts';
 import type { EndpointName } from './routes.ts';
 import { createTextCompletion } from './text-endpoints.ts';
@@ -32,6 +33,8 @@ export const endpointHandlers: Readonly<Record<EndpointName, EndpointHandler>> =
   version: async () => json({ version: packageVersion() }),
   createCompletion,
   createTextCompletion,
+  createMessage,
+  countTokens,
   renderPrompt,
   tokenize,
   detokenize,

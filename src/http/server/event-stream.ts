@@ -1,7 +1,7 @@
 /** Chunks of a completion -> server-sent events. Requests no chunk before the reader asks for it. */
 import type { AnswerStream } from '../../answer/index.ts';
 import { OnpolicyError } from '../../errors.ts';
-import { STREAM_END, toWireError } from '../wire-errors.ts';
+import { type ErrorForm, STREAM_END, toErrorBody, toWireError } from '../wire-errors.ts';
 
 /** How a stream ended; `left`: its reader disconnected. */
 export type Outcome = 'complete' | 'failed' | 'left';
@@ -26,10 +26,36 @@ export type EventStream = {
   readonly onCut: (callback: (reason: unknown) => void) => void;
 };
 
-/** Makes one event per chunk, then `[DONE]`; an error is an event, too. */
+/** How the parts of an answer become events. */
+export type EventFormat = {
+  readonly event: (part: unknown) => string;
+  /** Follows the last part; empty: nothing does. */
+  readonly end: string;
+  readonly failure: (error: OnpolicyError) => string;
+};
+
+/** Parts without a name, then `[DONE]`. */
+const CHUNKS: EventFormat = {
+  event: (part) => event(JSON.stringify(part)),
+  end: event(STREAM_END),
+  failure: (error) => event(JSON.stringify({ error: toWireError(error) })) + event(STREAM_END),
+};
+
+/** Events that are named by their `type`. An error is one named `error`, in the form of the endpoint. */
+export function namedEvents(form: ErrorForm): EventFormat {
+  const named = (type: string, part: unknown): string => `event: ${type}\n${event(JSON.stringify(part))}`;
+  return {
+    event: (part) => named((part as { type: string }).type, part),
+    end: '',
+    failure: (error) => named('error', toErrorBody(error, form).body),
+  };
+}
+
+/** Makes one event per part; an error is an event, too. */
 export function toEventStream(
   chunks: AnswerStream<unknown>,
   { signal, toError, onEnd }: EventStreamHooks,
+  format: EventFormat = CHUNKS,
 ): EventStream {
   const iterator = chunks[Symbol.asyncIterator]();
   let isOver = false;
@@ -58,17 +84,17 @@ export function toEventStream(
       let outcome: Outcome | null = null;
       try {
         const { done, value } = await iterator.next();
-        text = done ? event(STREAM_END) : event(JSON.stringify(value));
+        text = done ? format.end : format.event(value);
         if (done) outcome = 'complete';
       } catch (error) {
         const shown = toError(error);
-        text = event(JSON.stringify({ error: toWireError(shown) })) + event(STREAM_END);
+        text = format.failure(shown);
         outcome = outcomeOf(shown);
       }
       isReading = false;
       if (isOver) return null; // the reader disconnected meanwhile
       if (outcome !== null) finish(outcome);
-      return text;
+      return text || null;
     },
     leave() {
       if (isOver) return;

@@ -10,7 +10,7 @@ export type Scope = 'complete' | 'train' | 'read' | 'admin';
 
 /** A token and its scopes. */
 export type Token = {
-  /** The secret that a client sends as `Authorization: Bearer <token>`: ASCII, with no blanks around it. */
+  /** The secret that a client sends as `Authorization: Bearer <token>` or `X-Api-Key: <token>`: ASCII, with no blanks around it. */
   readonly token: string;
   /** Default: all. `admin` stands for all. */
   readonly scopes?: readonly Scope[];

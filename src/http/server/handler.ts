@@ -95,6 +95,7 @@ export class RequestHandler {
     if (!isStream) end(response.status);
     Object.assign(response.headers, corsHeaders(request, this.#settings.corsOrigins), {
       'x-request-id': requestId,
+      ...(formOf(path) === 'messages' ? { 'request-id': requestId } : {}),
       ...(ignored.length > 0 ? { [IGNORED_HEADER]: inHeader(ignored) } : {}),
     });
     if (this.#onIdle) response.headers['connection'] = 'close';

@@ -10,6 +10,8 @@ export type EndpointName =
   | 'version'
   | 'createCompletion'
   | 'createTextCompletion'
+  | 'createMessage'
+  | 'countTokens'
   | 'renderPrompt'
   | 'tokenize'
   | 'detokenize'
@@ -43,6 +45,7 @@ export type Endpoint = {
 type Row = readonly [name: EndpointName, method: string, path: string, scopes: readonly Scope[] | null];
 
 const PREVIEW = '/v1/preview/';
+const MESSAGES = '/v1/messages';
 
 const ROWS: readonly Row[] = [
   ['health', 'GET', '/health', null],
@@ -50,6 +53,8 @@ const ROWS: readonly Row[] = [
   ['version', 'GET', '/version', null],
   ['createCompletion', 'POST', '/v1/chat/completions', ['complete']],
   ['createTextCompletion', 'POST', '/v1/completions', ['complete']],
+  ['createMessage', 'POST', '/v1/messages', ['complete']],
+  ['countTokens', 'POST', '/v1/messages/count_tokens', ['complete']],
   ['renderPrompt', 'POST', '/v1/chat/completions/render', ['complete']],
   ['tokenize', 'POST', '/tokenize', ['complete']],
   ['detokenize', 'POST', '/detokenize', ['complete']],
@@ -76,7 +81,7 @@ export const endpoints: readonly Endpoint[] = ROWS.map(([name, method, path, sco
   method,
   path,
   scopes,
-  form: path.startsWith(PREVIEW) ? 'preview' : 'completion',
+  form: formOf(path),
 }));
 
 /** The endpoints at a path. */
@@ -117,7 +122,8 @@ export function findEndpoints(path: string): Found {
 
 /** The form of errors at a path, unknown paths included. */
 export function formOf(path: string): ErrorForm {
-  return path.startsWith(PREVIEW) ? 'preview' : 'completion';
+  if (path.startsWith(PREVIEW)) return 'preview';
+  return path === MESSAGES || path.startsWith(`${MESSAGES}/`) ? 'messages' : 'completion';
 }
 
 function matches(pattern: readonly string[], segments: readonly string[]): boolean {

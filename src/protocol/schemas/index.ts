@@ -1,6 +1,7 @@
 /** All definitions of the protocol, and which of them are validated at the door. */
 import { chatCompletionDefinitions } from './chat-completion.ts';
 import { messageDefinitions } from './message.ts';
+import { messagesDefinitions } from './messages.ts';
 import { modelDefinitions } from './model.ts';
 import type { Definitions } from './schema.ts';
 import { speculationDefinitions } from './speculation.ts';
@@ -23,6 +24,7 @@ export const definitions: Definitions = {
   ...modelDefinitions,
   ...tokenizerDefinitions,
   ...textCompletionDefinitions,
+  ...messagesDefinitions,
 };
 
 /** Definitions that get a compiled validator. */
@@ -38,6 +40,8 @@ export const validated = [
   'TokenizeBody',
   'DetokenizeBody',
   'TextCompletionRequest',
+  'MessageRequest',
+  'MessageCountRequest',
   'ListQuery',
   'JobListQuery',
 ] as const;

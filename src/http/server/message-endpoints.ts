@@ -1,0 +1,41 @@
+/** Requests of the messages API -> messages, events, or the count of their tokens. */
+import { isTraceId } from '../../protocol/index.ts';
+import { countMessageTokens, createMessage as create } from '../../wires/index.ts';
+import { readJson } from './body.ts';
+import { type RequestContext, tooMany, unsupported } from './context.ts';
+import { namedEvents } from './event-stream.ts';
+import { requireModel } from './model-access.ts';
+import { eventStreamResponse } from './stream-response.ts';
+import { json, type WireResponse } from './wire.ts';
+
+/** `POST /v1/messages`. */
+export async function createMessage(context: RequestContext): Promise<WireResponse> {
+  const { service, call, door } = context;
+  const body = await readBody(context);
+  const answer = await create(service, body, call, door);
+  return Symbol.asyncIterator in answer
+    ? eventStreamResponse(answer, context, namedEvents('messages'))
+    : json(answer);
+}
+
+/** `POST /v1/messages/count_tokens`. */
+export async function countTokens(context: RequestContext): Promise<WireResponse> {
+  const { service, call, door } = context;
+  const body = await readBody(context);
+  const { renderPrompt } = service;
+  if (!renderPrompt) throw unsupported('prompts');
+  const renders = { renderPrompt: renderPrompt.bind(service) };
+  return json(await countMessageTokens(renders, body, call, door));
+}
+
+/** Reads a body, within the limits of the server. */
+async function readBody(context: RequestContext): Promise<unknown> {
+  const { request, settings } = context;
+  const body = await readJson(request, settings);
+  const { messages, model, request_id } = (body ?? {}) as Record<string, unknown>;
+  const count = Array.isArray(messages) ? messages.length : 0;
+  if (count > settings.maxMessages) throw tooMany('messages', count, settings.maxMessages);
+  if (typeof model === 'string') requireModel(context, model);
+  if (isTraceId(request_id)) context.setRequestId(request_id);
+  return body;
+}

@@ -1,0 +1,247 @@
+/** A request of the messages API -> the chat completion request that says the same, and the caller's paths of its parts. */
+import {
+  type ChatCompletionRequest,
+  type ContentPart,
+  EXTRA_FIELDS,
+  fault,
+  type Message,
+  type MessageBlock,
+  type MessageCountRequest,
+  type MessageRequest,
+  type MessageTool,
+  PathTranslation,
+  type Tool,
+  type ToolCall,
+  throwFaults,
+} from '../../protocol/index.ts';
+
+/** A translated request. */
+export type TranslatedChat = { readonly chat: ChatCompletionRequest; readonly paths: PathTranslation };
+
+/** Translates. An assistant message at the end is left open, so that the answer continues it. */
+export function toChat(request: MessageRequest | MessageCountRequest): TranslatedChat {
+  const paths = new PathTranslation({
+    max_completion_tokens: 'max_tokens',
+    stop: 'stop_sequences',
+    reasoning_effort: request.thinking?.type === 'disabled' ? 'thinking' : 'output_config.effort',
+    'response_format.json_schema.schema': 'output_config.format.schema',
+    response_format: 'output_config.format',
+    'tool_choice.function.name': 'tool_choice.name',
+    chat_template_kwargs: 'chat_template_kwargs',
+  });
+  const { tool_choice: choice, output_config: output, thinking, max_tokens, stop_sequences } = request;
+  const messages = toMessages(request, paths);
+  const format = output?.format ?? null;
+  const isContinued = messages.at(-1)?.role === 'assistant' && !hasCalls(messages.at(-1)!);
+  const chat: ChatCompletionRequest = {
+    ...Object.fromEntries(EXTRA_FIELDS.map((field) => [field, request[field]])),
+    messages,
+    model: request.model,
+    temperature: request.temperature,
+    top_p: request.top_p,
+    top_k: request.top_k,
+    max_completion_tokens: max_tokens,
+    stop: stop_sequences,
+    ...(request.tools ? { tools: request.tools.map((tool, i) => toTool(tool, i, paths)) } : {}),
+    ...(choice
+      ? { tool_choice: toToolChoice(choice), parallel_tool_calls: !choice.disable_parallel_tool_use }
+      : {}),
+    ...(format
+      ? { response_format: { type: 'json_schema', json_schema: { name: 'answer', schema: format.schema } } }
+      : {}),
+    ...effortOf(request),
+    ...(thinking?.display === 'omitted' ? { include_reasoning: false } : {}),
+    ...(isContinued ? { continue_final_message: true } : {}),
+  };
+  return { chat, paths };
+}
+
+/** Templates call the switch by these names. */
+const SWITCHES = { enable_thinking: true, thinking: true };
+
+function effortOf({
+  thinking,
+  output_config,
+  chat_template_kwargs: kwargs,
+}: MessageCountRequest): Pick<ChatCompletionRequest, 'reasoning_effort' | 'chat_template_kwargs'> {
+  if (thinking?.type === 'disabled') return { reasoning_effort: 'none' };
+  const effort = output_config?.effort ?? null;
+  return {
+    ...(effort === null
+      ? {}
+      : { reasoning_effort: effort === 'xhigh' || effort === 'max' ? 'high' : effort }),
+    ...(thinking ? { chat_template_kwargs: { ...SWITCHES, ...kwargs } } : {}),
+  };
+}
+
+function toToolChoice(
+  choice: NonNullable<MessageCountRequest['tool_choice']>,
+): NonNullable<ChatCompletionRequest['tool_choice']> {
+  if (choice.type === 'tool') return { type: 'function', function: { name: choice.name! } };
+  return choice.type === 'any' ? 'required' : choice.type;
+}
+
+function toTool(
+  { name, description, input_schema, strict }: MessageTool,
+  index: number,
+  paths: PathTranslation,
+): Tool {
+  paths.note(`tools.${index}.function`, `tools.${index}`);
+  paths.note(`tools.${index}.function.parameters`, `tools.${index}.input_schema`);
+  const parameters = input_schema as NonNullable<
+    Extract<Tool, { type: 'function' }>['function']['parameters']
+  >;
+  return {
+    type: 'function',
+    function: {
+      name,
+      parameters,
+      ...(description == null ? {} : { description }),
+      ...(strict == null ? {} : { strict }),
+    },
+  };
+}
+
+/** The messages, those of the system first. */
+function toMessages({ system, messages }: MessageCountRequest, paths: PathTranslation): Message[] {
+  const made: Message[] = [];
+  const add = (message: Message, from: string): void => {
+    paths.note(`messages.${made.length}`, from);
+    made.push(message);
+  };
+  paths.note('messages', 'messages');
+  if (system != null && system.length > 0)
+    add(
+      {
+        role: 'system',
+        content: typeof system === 'string' ? system : system.map(({ text }) => ({ type: 'text', text })),
+      },
+      'system',
+    );
+  for (const [i, { role, content }] of messages.entries()) {
+    const from = `messages.${i}`;
+    if (typeof content === 'string') add({ role, content }, from);
+    else if (role === 'assistant') add(toAssistant(content, from, made.length, paths), from);
+    else for (const part of splitResults(role, content)) addPart(part, from, made.length, paths, add);
+  }
+  return made;
+}
+
+/** Blocks of one message that become one: the result of a call, or what stands between results. */
+type Part = {
+  readonly role: 'user' | 'system' | 'tool';
+  readonly blocks: readonly (readonly [block: MessageBlock, index: number])[];
+};
+
+function splitResults(role: 'user' | 'system', blocks: readonly MessageBlock[]): Part[] {
+  const parts: { role: Part['role']; blocks: [MessageBlock, number][] }[] = [];
+  for (const [index, block] of blocks.entries()) {
+    const last = parts.at(-1);
+    if (block.type === 'tool_result') parts.push({ role: 'tool', blocks: [[block, index]] });
+    else if (last?.role === role) last.blocks.push([block, index]);
+    else parts.push({ role, blocks: [[block, index]] });
+  }
+  return parts.length > 0 ? parts : [{ role, blocks: [] }];
+}
+
+function addPart(
+  { role, blocks }: Part,
+  from: string,
+  place: number,
+  paths: PathTranslation,
+  add: (message: Message, from: string) => void,
+): void {
+  const [[first, index] = [undefined, 0]] = blocks;
+  if (role === 'tool' && first?.type === 'tool_result') {
+    const { content, tool_use_id } = first;
+    const own = `${from}.content.${index}`;
+    const parts =
+      typeof content === 'string' || content == null
+        ? content
+        : content.flatMap((block, i) =>
+            toParts(block, `messages.${place}.content`, `${own}.content.${i}`, paths, i),
+          );
+    add({ role: 'tool', tool_call_id: tool_use_id, content: parts ?? '' }, own);
+    return;
+  }
+  const parts = blocks.flatMap(([block, at], i) =>
+    toParts(block, `messages.${place}.content`, `${from}.content.${at}`, paths, i),
+  );
+  add({ role: role as 'user', content: parts }, from);
+}
+
+/** A block of a user's message as parts of a chat's. Blocks that only the model makes are text for it. */
+function toParts(
+  block: MessageBlock,
+  list: string,
+  from: string,
+  paths: PathTranslation,
+  index: number,
+): ContentPart[] {
+  paths.note(`${list}.${index}`, from);
+  switch (block.type) {
+    case 'text':
+      return [{ type: 'text', text: block.text }];
+    case 'image': {
+      const { source } = block;
+      paths.note(
+        `${list}.${index}.image_url.url`,
+        `${from}.source.${source.type === 'url' ? 'url' : 'data'}`,
+      );
+      const url = source.type === 'url' ? source.url : `data:${source.media_type};base64,${source.data}`;
+      return [{ type: 'image_url', image_url: { url } }];
+    }
+    case 'document': {
+      const head = [block.title, block.context].filter((line) => line != null && line !== '');
+      return [{ type: 'text', text: [...head, block.source.data].join('\n') }];
+    }
+    case 'thinking':
+      return [{ type: 'thinking', thinking: block.thinking }];
+    default:
+      return [];
+  }
+}
+
+function toAssistant(
+  blocks: readonly MessageBlock[],
+  from: string,
+  place: number,
+  paths: PathTranslation,
+): Message {
+  const calls: ToolCall[] = [];
+  const texts: ContentPart[] = [];
+  const thoughts: string[] = [];
+  for (const [i, block] of blocks.entries()) {
+    if (block.type === 'thinking') thoughts.push(block.thinking);
+    else if (block.type === 'tool_use') {
+      paths.note(`messages.${place}.tool_calls.${calls.length}`, `${from}.content.${i}`);
+      paths.note(`messages.${place}.tool_calls.${calls.length}.function`, `${from}.content.${i}`);
+      const { id, name, input } = block;
+      calls.push({
+        id,
+        type: 'function',
+        function: { name, arguments: jsonOf(input, `${from}.content.${i}.input`) },
+      });
+    } else
+      texts.push(...toParts(block, `messages.${place}.content`, `${from}.content.${i}`, paths, texts.length));
+  }
+  return {
+    role: 'assistant',
+    content: texts,
+    ...(thoughts.length > 0 ? { reasoning: thoughts.join('\n') } : {}),
+    ...(calls.length > 0 ? { tool_calls: calls } : {}),
+  };
+}
+
+function hasCalls(message: Message): boolean {
+  return 'tool_calls' in message && (message.tool_calls?.length ?? 0) > 0;
+}
+
+function jsonOf(input: unknown, path: string): string {
+  try {
+    return JSON.stringify(input);
+  } catch {
+    throwFaults([fault(path.split('.'), 'type', 'JSON data', input)]);
+    return '';
+  }
+}

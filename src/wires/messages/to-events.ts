@@ -1,0 +1,131 @@
+/** The chunks of a chat completion -> the events of the messages API, in their order. */
+import type { ChatCompletionStream } from '../../answer/index.ts';
+import { bufferedIterator } from '../../common/index.ts';
+import type {
+  ChatCompletionChunk,
+  ChunkDelta,
+  MessageBlockDelta,
+  MessageResponseBlock,
+  MessageStreamEvent,
+  Usage,
+} from '../../protocol/index.ts';
+import { emptyMessage, endOf, toUsage, UNSIGNED } from './to-message.ts';
+
+/** The events of a stream. `isFull`: it may go on to the end of the context only. */
+export function toEvents(chunks: ChatCompletionStream, isFull: boolean): AsyncIterator<MessageStreamEvent> {
+  const events = new EventWriter(isFull);
+  const source = chunks[Symbol.asyncIterator]();
+  let isOver = false;
+  return bufferedIterator({
+    next: async () => {
+      if (isOver) return null;
+      const { done, value } = await source.next();
+      if (!done) return events.push(value);
+      isOver = true;
+      return events.finish();
+    },
+    leave: () => chunks.abort(),
+  });
+}
+
+/** Opens and closes blocks as the kind of what comes changes. */
+class EventWriter {
+  readonly #isFull: boolean;
+  #hasBegun = false;
+  #index = -1; // of the last block
+  #open: string | null = null; // its kind, until it is closed
+  #hasCalls = false;
+  #end: ReturnType<typeof endOf> | null = null;
+  #usage: Usage | null = null;
+
+  constructor(isFull: boolean) {
+    this.#isFull = isFull;
+  }
+
+  push(chunk: ChatCompletionChunk): MessageStreamEvent[] {
+    const events: MessageStreamEvent[] = [];
+    this.#usage = chunk.usage ?? this.#usage;
+    if (!this.#hasBegun) {
+      this.#hasBegun = true;
+      const message = { ...emptyMessage(chunk.id, chunk.model), usage: toUsage(chunk.usage ?? null) };
+      events.push({ type: 'message_start', message }, { type: 'ping' });
+    }
+    const [choice] = chunk.choices;
+    if (!choice) return events;
+    this.#readDelta(choice.delta, events);
+    if (choice.finish_reason)
+      this.#end = endOf(choice.finish_reason, choice.stop_reason, this.#hasCalls, this.#isFull);
+    return events;
+  }
+
+  finish(): MessageStreamEvent[] {
+    const events: MessageStreamEvent[] = [];
+    this.#close(events);
+    const { input_tokens, output_tokens, ...more } = toUsage(this.#usage);
+    const { cache_read_input_tokens, cache_creation_input_tokens, output_tokens_details, server_tool_use } =
+      more;
+    const usage = {
+      input_tokens,
+      output_tokens,
+      cache_read_input_tokens,
+      cache_creation_input_tokens,
+      output_tokens_details,
+      server_tool_use,
+    };
+    const end = this.#end ?? { stop_reason: 'end_turn' as const, stop_sequence: null };
+    events.push({ type: 'message_delta', delta: { ...end, stop_details: null, container: null }, usage });
+    events.push({ type: 'message_stop' });
+    return events;
+  }
+
+  #readDelta(
+    { reasoning, reasoning_content, content, tool_calls }: ChunkDelta,
+    events: MessageStreamEvent[],
+  ): void {
+    const thinking = reasoning ?? reasoning_content;
+    if (thinking) {
+      this.#begin('thinking', { type: 'thinking', thinking: '', signature: '' }, events);
+      this.#add({ type: 'thinking_delta', thinking }, events);
+    }
+    if (content) {
+      this.#begin('text', { type: 'text', text: '', citations: [] }, events);
+      this.#add({ type: 'text_delta', text: content }, events);
+    }
+    for (const call of tool_calls ?? []) {
+      if (call.id !== undefined) {
+        this.#hasCalls = true;
+        const name = call.function?.name ?? '';
+        const block = {
+          type: 'tool_use' as const,
+          id: call.id,
+          name,
+          input: {},
+          caller: { type: 'direct' as const },
+        };
+        this.#begin(`tool_use ${call.index}`, block, events);
+      }
+      const partial_json = call.function?.arguments;
+      if (partial_json) this.#add({ type: 'input_json_delta', partial_json }, events);
+    }
+  }
+
+  /** Opens a block, unless it is the open one. */
+  #begin(kind: string, content_block: MessageResponseBlock, events: MessageStreamEvent[]): void {
+    if (this.#open === kind) return;
+    this.#close(events);
+    this.#open = kind;
+    this.#index += 1;
+    events.push({ type: 'content_block_start', index: this.#index, content_block });
+  }
+
+  #add(delta: MessageBlockDelta, events: MessageStreamEvent[]): void {
+    events.push({ type: 'content_block_delta', index: this.#index, delta });
+  }
+
+  #close(events: MessageStreamEvent[]): void {
+    if (this.#open === null) return;
+    if (this.#open === 'thinking') this.#add({ type: 'signature_delta', signature: UNSIGNED }, events);
+    this.#open = null;
+    events.push({ type: 'content_block_stop', index: this.#index });
+  }
+}

@@ -1,0 +1,96 @@
+/** A chat completion -> the message of the messages API. */
+import type {
+  ChatCompletion,
+  ChatCompletionChoice,
+  FinishReason,
+  MessageResponse,
+  MessageResponseBlock,
+  MessageStopReason,
+  MessageUsage,
+  Usage,
+} from '../../protocol/index.ts';
+
+/** What stands in place of a signature. */
+export const UNSIGNED = 'unsigned';
+
+/** The whole answer. `isFull`: it may go on to the end of the context only. */
+export function toMessage({ id, model, choices, usage }: ChatCompletion, isFull: boolean): MessageResponse {
+  const choice = choices[0]!;
+  return {
+    ...emptyMessage(id, model),
+    content: toBlocks(choice),
+    ...endOf(choice.finish_reason, choice.stop_reason, choice.message.tool_calls.length > 0, isFull),
+    usage: toUsage(usage),
+  };
+}
+
+/** A message without content. */
+export function emptyMessage(chatId: string, model: string): Omit<MessageResponse, 'usage'> {
+  return {
+    id: `msg_${chatId.replace(/^chatcmpl-/, '')}`,
+    type: 'message',
+    role: 'assistant',
+    model,
+    content: [],
+    stop_reason: null,
+    stop_sequence: null,
+    stop_details: null,
+    container: null,
+    diagnostics: null,
+  };
+}
+
+/** Why an answer ended. */
+export function endOf(
+  finish: FinishReason,
+  stop: number | string | null | undefined,
+  hasCalls: boolean,
+  isFull: boolean,
+): { stop_reason: MessageStopReason; stop_sequence: string | null } {
+  if (finish === 'length')
+    return { stop_reason: isFull ? 'model_context_window_exceeded' : 'max_tokens', stop_sequence: null };
+  if (typeof stop === 'string') return { stop_reason: 'stop_sequence', stop_sequence: stop };
+  return { stop_reason: hasCalls ? 'tool_use' : 'end_turn', stop_sequence: null };
+}
+
+/** Tokens, those of the prefix cache apart. */
+export function toUsage(usage: Usage | null): MessageUsage {
+  const cached = usage?.prompt_tokens_details?.cached_tokens ?? 0;
+  return {
+    input_tokens: (usage?.prompt_tokens ?? 0) - cached,
+    output_tokens: usage?.completion_tokens ?? 0,
+    cache_read_input_tokens: cached,
+    cache_creation_input_tokens: 0,
+    cache_creation: null,
+    output_tokens_details: null,
+    server_tool_use: null,
+    service_tier: null,
+    inference_geo: null,
+    speed: null,
+  };
+}
+
+function toBlocks({ message }: ChatCompletionChoice): MessageResponseBlock[] {
+  const { reasoning, content, tool_calls } = message;
+  const blocks: MessageResponseBlock[] = [];
+  if (reasoning) blocks.push({ type: 'thinking', thinking: reasoning, signature: UNSIGNED });
+  if (content) blocks.push({ type: 'text', text: content, citations: [] });
+  for (const call of tool_calls)
+    if (call.type === 'function')
+      blocks.push({
+        type: 'tool_use',
+        id: call.id,
+        name: call.function.name,
+        input: inputOf(call.function.arguments),
+        caller: { type: 'direct' },
+      });
+  return blocks;
+}
+
+function inputOf(text: string): unknown {
+  try {
+    return JSON.parse(text || '{}') as unknown;
+  } catch {
+    return {}; // the call broke off
+  }
+}
