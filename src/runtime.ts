@@ -50,6 +50,8 @@ import { type CreateMessage, countMessageTokens, createMessage } from './wires/i
 
 const LOG_LEVELS = ['debug', 'debug', 'info', 'warn', 'error'] as const;
 
+const MODEL_REFERENCE = 'a name, an hf: URI or a path of a model';
+
 /** Numbers about a runtime. */
 export type RuntimeStats = EngineStats & {
   /** Masks of constraints that lack tokens because their work was bounded, in this process. */
@@ -328,13 +330,24 @@ export class Runtime implements Service {
   }
 
   /**
+   * Downloads a model, named as in a request, without loading it. Resolves with its file, or the folder of an ONNX model;
+   * `onProgress` of the runtime hears how far it is.
+   * @throws OnpolicyError `NETWORK_FAILED`, `MODEL_NOT_FOUND`, `ABORTED`
+   */
+  async download(model: string, options: CallOptions = {}): Promise<string> {
+    this.#requireOpen();
+    checkCallOptions(options);
+    if (typeof model !== 'string') throwFaults([fault(['model'], 'type', MODEL_REFERENCE, model)]);
+    return await this.#models.download(model, options.signal);
+  }
+
+  /**
    * Unloads a model, named as in a request, as soon as no request uses it. Its next request loads it again. Resolves with
    * false when it is not loaded.
    */
   async unload(model: string): Promise<boolean> {
     this.#requireOpen();
-    if (typeof model !== 'string')
-      throwFaults([fault(['model'], 'type', 'a name, an hf: URI or a path of a model', model)]);
+    if (typeof model !== 'string') throwFaults([fault(['model'], 'type', MODEL_REFERENCE, model)]);
     return await this.#models.unload(model);
   }
 

@@ -1,6 +1,6 @@
 /** Shared options -> a runtime, fields of a request, and a model by id or name. */
 import { OnpolicyError } from '../errors.ts';
-import { createRuntime, type Model, type Runtime } from '../index.ts';
+import { createRuntime, type Model, type Runtime, type RuntimeOptions } from '../index.ts';
 import type { Terminal } from './terminal.ts';
 
 /** Options of every command. */
@@ -57,9 +57,16 @@ type Opening = {
   readonly offline: boolean;
 };
 
+/** What only some commands open a runtime with. */
+type Further = {
+  readonly onProgress?: RuntimeOptions['onProgress'];
+  /** Further options, which those of the command line win over. */
+  readonly runtime?: RuntimeOptions;
+};
+
 /** Opens the runtime of a command. Damaged files of the home folder are reported on the error stream. */
 export function openRuntime(
-  { home, model, mmproj, ...options }: Opening & ModelFiles,
+  { home, model, mmproj, onProgress, runtime = {}, ...options }: Opening & ModelFiles & Further,
   terminal: Terminal,
 ): Promise<Runtime> {
   const hub = {
@@ -72,10 +79,13 @@ export function openRuntime(
     throw new OnpolicyError('INVALID_REQUEST', '--mmproj: expected one --model beside it', {
       param: 'mmproj',
     });
+  const given = Object.fromEntries(Object.entries(hub).filter(([, value]) => value !== undefined));
   return createRuntime({
-    hub: Object.fromEntries(Object.entries(hub).filter(([, value]) => value !== undefined)),
+    ...runtime,
+    ...(Object.keys(given).length === 0 ? {} : { hub: { ...runtime.hub, ...given } }),
+    ...(onProgress ? { onProgress } : {}),
     ...(home === undefined ? {} : { home }),
-    ...(mmproj === undefined ? {} : { models: { [model!]: { path: model!, mmproj } } }),
+    ...(mmproj === undefined ? {} : { models: { ...runtime.models, [model!]: { path: model!, mmproj } } }),
     onStoreProblem: (problem) => terminal.errors.write(`onpolicy: ${problem}\n`),
   });
 }

@@ -3,6 +3,7 @@ import { messageOf, OnpolicyError } from '../errors.ts';
 import { wrongUsage } from './arguments.ts';
 import { bench } from './bench.ts';
 import { chat, complete } from './complete.ts';
+import { ps, pull } from './loaded.ts';
 import { checkpoints, models } from './models.ts';
 import { report } from './report.ts';
 import { serve } from './serve.ts';
@@ -15,6 +16,8 @@ const COMMANDS: Readonly<Record<string, (words: readonly string[], terminal: Ter
   checkpoints,
   report,
   serve,
+  pull,
+  ps,
   bench,
 };
 
@@ -32,6 +35,9 @@ const HELP = `onpolicy: a language model in this process
       lists take --after ID  --limit N  --order asc|desc
   onpolicy report M --out FILE           the run as a page; --csv: its metrics; --split S: its trajectories
   onpolicy serve --port N --host H       over HTTP; --token T, --token-file F: who may ask; --model M: to list
+      --config FILE: options of runtime and server as JSON; --access-log FILE
+  onpolicy ps --url U --token T          what a server has loaded
+  onpolicy pull URI...                   downloads models
   onpolicy bench --sequences 1,8         how fast this machine answers; --model M
 
 M is the id or name of a registered model, or where a model only answers a path, an hf: URI, or name@step.

@@ -2,6 +2,7 @@
 import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';
 import fs from 'node:fs/promises';
+import type { RuntimeOptions, ServeOptions } from '../index.ts';
 import { readArguments, wrongUsage } from './arguments.ts';
 import { COMMON, openRuntime } from './model-arguments.ts';
 import { print, printJson, type Terminal } from './terminal.ts';
@@ -22,22 +23,26 @@ export async function serve(
     mmproj: 'text',
     'allow-anonymous': 'flag',
     'access-log': 'text',
+    config: 'text',
   });
   if (names.length > 0) throw wrongUsage(`serve: expected no words, got ${names.join(' ')}`);
-  const tokens = [...options.token, ...(await readTokens(options['token-file']))];
+  const config = await readConfig(options.config);
+  const given = [...options.token, ...(await readTokens(options['token-file']))];
+  const tokens = [...(config.server.tokens ?? []), ...given];
   const [model, ...others] = options.model;
   await using runtime = await openRuntime(
-    { ...options, model: others.length > 0 ? undefined : model },
+    { ...options, model: others.length > 0 ? undefined : model, runtime: config.runtime },
     terminal,
   );
   const http = await import('../http/index.ts'); // not needed by other commands
   const log = await openLog(options['access-log'], terminal);
   const server = await http.serve(runtime, {
-    port: options.port ?? 8080,
+    ...config.server,
+    port: options.port ?? config.server.port ?? 8080,
     ...(options.host === undefined ? {} : { host: options.host }),
     tokens,
-    models: options.model,
-    allowAnonymous: options['allow-anonymous'],
+    models: [...(config.server.models ?? []), ...options.model],
+    ...(options['allow-anonymous'] ? { allowAnonymous: true } : {}),
     accessLog: log.write,
   });
   if (options.json) printJson(terminal, { url: server.url });
@@ -56,6 +61,25 @@ export async function serve(
     await server.close();
     log.end();
   }
+}
+
+type Config = { readonly runtime: RuntimeOptions; readonly server: ServeOptions };
+
+/** Options of a runtime and of a server out of a JSON file. Both are checked where they are used. */
+async function readConfig(file: string | undefined): Promise<Config> {
+  if (file === undefined) return { runtime: {}, server: {} };
+  let value: unknown;
+  try {
+    value = JSON.parse(await fs.readFile(file, 'utf8'));
+  } catch (cause) {
+    throw wrongUsage(`--config: cannot read ${file}: ${(cause as Error).message}`);
+  }
+  const isObject = (part: unknown): boolean =>
+    typeof part === 'object' && part !== null && !Array.isArray(part);
+  const { runtime = {}, server = {}, ...rest } = (isObject(value) ? value : { '': value }) as Partial<Config>;
+  if (Object.keys(rest).length > 0 || !isObject(runtime) || !isObject(server))
+    throw wrongUsage(`--config: expected an object with runtime and server in ${file}`);
+  return { runtime, server };
 }
 
 /** Opens a file for JSON lines; `-` is standard output. */

@@ -103,6 +103,11 @@ export class Models {
     }
   }
 
+  /** The local file of a reference, downloaded if it is not there. Loads nothing. */
+  async download(reference: string, signal: AbortSignal | undefined): Promise<string> {
+    return await this.#fileOf(this.#optionsOf(reference).path, signal);
+  }
+
   /** Names that references may use: that of the default model, then all others. */
   names(): string[] {
     return [...new Set([this.#defaultName, ...this.#aliases.keys()])];

@@ -63,4 +63,48 @@ describe('onpolicy', () => {
     await served;
     await expect(fetch(url)).rejects.toThrow();
   });
+
+  it('serves what a file configures, says what is loaded, and logs', async () => {
+    const [output, errors] = [new PassThrough(), new PassThrough()];
+    const stop = new AbortController();
+    const folder = newHome();
+    await fs.mkdir(folder, { recursive: true });
+    const [config, log] = [path.join(folder, 'service.json'), path.join(folder, 'access.jsonl')];
+    const runtime = { models: { small: { path: 'onpolicy-tiny', contextSize: 256 } }, maxLogprobs: 3 };
+    await fs.writeFile(config, JSON.stringify({ runtime, server: { tokens: ['secret'], maxChoices: 2 } }));
+    const served = serve(
+      ['--port', '0', '--config', config, '--access-log', log, '--json'],
+      { input: Readable.from([]), output, errors },
+      stop.signal,
+    );
+    await once(output, 'readable');
+    const { url } = JSON.parse(String(output.read()));
+    const ask = (fields: object) =>
+      fetch(`${url}/v1/chat/completions`, {
+        method: 'POST',
+        headers: { authorization: 'Bearer secret', 'content-type': 'application/json' },
+        body: JSON.stringify({ model: 'small', messages: [{ role: 'user', content: QUESTION }], ...fields }),
+      });
+    expect((await ask({})).status).toBe(200);
+    expect((await ask({ n: 3 })).status).toBe(400);
+    expect((await ask({ max_tokens: 257, truncate_prompt_tokens: 300 })).status).toBe(400);
+    const loaded = await command(['ps', '--url', url, '--token', 'secret']);
+    expect(loaded.output).toMatch(
+      /^model +state +requests +memory +weights +cache\nonpolicy-tiny +ready +0 +\d+ MiB/,
+    );
+    expect(
+      JSON.parse((await command(['ps', '--url', url, '--token', 'secret', '--json'])).output),
+    ).toMatchObject([{ name: 'onpolicy-tiny', state: 'ready' }]);
+    expect(await command(['ps', '--url', url])).toMatchObject({ exitCode: 1, output: '' });
+    stop.abort();
+    await served;
+    const lines = (await fs.readFile(log, 'utf8')).trimEnd().split('\n');
+    expect(lines.map((line) => JSON.parse(line).status)).toEqual([200, 400, 400, 200, 200, 401]);
+    expect((await command(['ps', '--url', url])).errors).toMatch(/no server answers/);
+  });
+
+  it('downloads nothing that is there', async () => {
+    const { output, exitCode } = await command(['pull', 'onpolicy-tiny', '--home', newHome()]);
+    expect([exitCode, path.basename(output.trim())]).toEqual([0, 'onpolicy-tiny.gguf']);
+  });
 });

@@ -33,6 +33,10 @@ describe('onpolicy', () => {
     [['report'], /expected one model/],
     [['serve', 'now'], /expected no words/],
     [['serve', '--token-file', './none'], /--token-file: cannot read .\/none/],
+    [['serve', '--config', './none'], /--config: cannot read .\/none/],
+    [['serve', '--access-log', './none/x'], /--access-log: cannot write .\/none/],
+    [['pull'], /expected an hf: URI/],
+    [['pull', 'hf:a/b:Q8_0', '--offline'], /hf:a\/b:Q8_0 is not in the local folder/],
     [['complete'], /expected a prompt/],
     [['bench', '--sequences', 'x'], /expected integers/],
   ])('says what is wrong with %j', async (words, message) => {

@@ -46,6 +46,7 @@ export type MemoryService = Service & {
   /** Number of pieces made so far. */
   readonly made: () => number;
   readonly report: (modelId: string) => Promise<string>;
+  readonly loaded: () => [];
 };
 
 type StoredModel = { model: Model; checkpoints: Checkpoint[]; trajectories: number };
@@ -188,6 +189,7 @@ export function createMemoryService(options: MemoryServiceOptions = {}): MemoryS
     calls,
     active: () => running.size,
     made: () => made,
+    loaded: () => [],
     report: async (id) => {
       begin('report');
       return `<!doctype html><title>${modelOf(id).model.id}</title>`;

@@ -19,6 +19,7 @@ describe('paths', () => {
       ['GET', `/v1/models/${id}`],
       ['GET', '/health'],
       ['GET', '/metrics'],
+      ['GET', '/v1/preview/loaded-models'],
       ['GET', '/v1/preview/models'],
       ['GET', `/v1/preview/models/${id}`],
       ['POST', `/v1/preview/models/${id}/log`, { trajectory_groups: [] }],

@@ -44,6 +44,10 @@ export const endpointHandlers: Readonly<Record<EndpointName, EndpointHandler>> =
     if (!found) throw new OnpolicyError('MODEL_NOT_FOUND', `there is no model ${context.id.slice(0, 200)}`);
     return json(found);
   },
+  listLoadedModels: async ({ service }) => {
+    if (!service.loaded) throw unsupported('what is loaded');
+    return json({ object: 'list', data: service.loaded() });
+  },
   createModel: async (context) => {
     const body = await readJson(context.request, context.settings);
     const valid = validateModelCreateRequest(body, context.door);

@@ -1,6 +1,7 @@
 /** What a caller gives to `createHandler` -> checked options with their defaults filled in. */
 
 import type { EngineStats } from '../../engine/index.ts';
+import type { ResidentModel } from '../../models/index.ts';
 import type { ChatCompletionRequest, RenderedPrompt } from '../../protocol/index.ts';
 import type { CallOptions, Completions, Service } from '../../service.ts';
 import { COUNT, COUNT_OR_NULL, checkOptions, FUNCTION, type OptionCheck, TEXT_LIST } from '../options.ts';
@@ -36,6 +37,8 @@ export type Servable = Completions &
     detokenize?(ids: readonly number[], options?: { model?: string }): Promise<string>;
     /** Tokens of prompt and answer together at most, of a model. */
     contextSize?(model?: string | null): Promise<number>;
+    /** Models that are in memory, being loaded, or waiting for room. */
+    loaded?(): readonly ResidentModel[];
     /** Numbers for `GET /metrics`. */
     stats?(): EngineStats;
   };

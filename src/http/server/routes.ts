@@ -17,6 +17,7 @@ export type EndpointName =
   | 'detokenize'
   | 'listServedModels'
   | 'retrieveServedModel'
+  | 'listLoadedModels'
   | 'createModel'
   | 'listModels'
   | 'retrieveModel'
@@ -60,6 +61,7 @@ const ROWS: readonly Row[] = [
   ['detokenize', 'POST', '/detokenize', ['complete']],
   ['listServedModels', 'GET', '/v1/models', ['complete', 'read']],
   ['retrieveServedModel', 'GET', '/v1/models/{id}', ['complete', 'read']],
+  ['listLoadedModels', 'GET', '/v1/preview/loaded-models', ['read']],
   ['createModel', 'POST', '/v1/preview/models', ['train']],
   ['listModels', 'GET', '/v1/preview/models', ['read']],
   ['retrieveModel', 'GET', '/v1/preview/models/{id}', ['read']],
