@@ -104,7 +104,8 @@ export function toPage({ definitions }) {
 Generated from \`src/protocol/schemas\` by \`npm run docs\`: do not edit.
 
 A field that is absent, or \`undefined\` in process, has its default. Nothing is converted: \`"2"\` is no integer. One error reports
-all faults of a request. An unknown field is an error in process; over HTTP it is ignored.
+all faults of a request. An unknown field is an error in process; over HTTP it is ignored and listed
+in the header \`X-Ignored-Fields\`, unless it is nearly a known one.
 
 ## ChatCompletionRequest
 

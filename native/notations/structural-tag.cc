@@ -175,7 +175,9 @@ class TagReader {
     const TagPlace grammar = format.Need("grammar");
     const std::string& text = grammar.Text();
     const std::optional<TagPlace> syntax = format.Given("syntax");
-    if (!syntax || syntax->Text() == "ebnf") return grammar.Inner([&] { return RuleExpr::Of(EbnfSymbol(front_, text, "root")); });
+    const bool is_ebnf = !syntax || syntax->Text() == "ebnf";
+    if (is_ebnf && Form(format) != TextForm::kPlain) format.At("json_escaped").Unsupported("needs the syntax lark");
+    if (is_ebnf) return grammar.Inner([&] { return RuleExpr::Of(EbnfSymbol(front_, text, "root")); });
     if (syntax->Text() != "lark") syntax->Unsupported("expected ebnf or lark");
     return grammar.Inner([&] { return RuleExpr::Of(LarkSymbol(front_, text, 0, Form(format))); });
   }

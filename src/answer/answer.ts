@@ -54,7 +54,7 @@ export async function answer(
   const { speculation } = context;
   const created = Math.floor(Date.now() / 1000);
   const transfer = readKvTransfer(request);
-  const { constraint, format, prompt } = context.prompt
+  const { constraint, unused, format, prompt } = context.prompt
     ? { ...planConstraint(request, PLAIN_TEXT), prompt: fitPrompt(request, context.prompt, contextSize) }
     : await openChat(model, request);
   refuseWithMedia(request, prompt);
@@ -84,7 +84,7 @@ export async function answer(
     folder: context.kvTransferFolder,
     ids: portableIds(prompt),
   });
-  const { matchers, warnings } = await createMatchers(constraint, request.n, model.loaded);
+  const { matchers, warnings } = await createMatchers({ constraint, unused }, request.n, model.loaded);
   const completion = new Completion({
     engine,
     tokenizer,

@@ -20,7 +20,12 @@ type Tool = ValidChatRequest['tools'][number];
 export type ConstraintSpec = { readonly spec: StructuredOutputs; readonly paths: CallerPaths };
 
 /** What constrains an answer, and the format of its tool calls under it. */
-export type ConstraintPlan = { readonly constraint: ConstraintSpec | null; readonly format: MessageFormat };
+export type ConstraintPlan = {
+  readonly constraint: ConstraintSpec | null;
+  readonly format: MessageFormat;
+  /** Grammars of tools that constrain nothing here: compiled for their faults alone. Null: there are none. */
+  readonly unused: ConstraintSpec | null;
+};
 
 /** `response_format` as the caller wrote it. */
 const FORMAT_PATHS: CallerPaths = {
@@ -48,11 +53,13 @@ export function planConstraint(request: ValidChatRequest, format: MessageFormat)
     const options = { specialTokens, ...reasoning };
     const bound = tools.map((tool) => asFarAsStrict(tool, request));
     const tag = toolCallStructuralTag(format.tools, bound, choice, parallel, options);
-    return { constraint: tag && calls(tag), format };
+    if (tag) return { constraint: calls(tag), format, unused: null };
   }
   if (choice !== 'required' && typeof choice !== 'object') {
     const paths = request.constraint_field === 'response_format' ? FORMAT_PATHS : OWN_PATHS;
-    return { constraint: own && { spec: own, paths }, format };
+    const texts = choice === 'auto' ? tools.filter(({ text }: ToolDefinition) => text) : [];
+    const unused = texts.length > 0 ? calls(toolCallStructuralTag('json', texts, 'required', true)!) : null;
+    return { constraint: own && { spec: own, paths }, format, unused };
   }
   if (own !== null)
     throw new OnpolicyError(
@@ -63,9 +70,9 @@ export function planConstraint(request: ValidChatRequest, format: MessageFormat)
       },
     );
   const tag = toolCallStructuralTag(format.tools, tools, choice, parallel, { specialTokens });
-  if (tag) return { constraint: calls(tag), format };
+  if (tag) return { constraint: calls(tag), format, unused: null };
   const plain = toolCallStructuralTag('json', tools, choice, parallel)!;
-  return { constraint: calls(plain), format: { ...format, tools: 'json' } };
+  return { constraint: calls(plain), format: { ...format, tools: 'json' }, unused: null };
 }
 
 /** The schemas and grammars of tools are parts of the constraint. */
@@ -110,10 +117,11 @@ export type Matchers = {
 
 /** Compiles off the event loop, once per specification and model; then one matcher per choice. */
 export async function createMatchers(
-  constraint: ConstraintSpec | null,
+  { constraint, unused }: Pick<ConstraintPlan, 'constraint' | 'unused'>,
   choices: number,
   model: LoadedModel,
 ): Promise<Matchers> {
+  if (unused) await compileChecked(unused.spec, await model.vocabulary(), unused.paths);
   if (constraint === null) return { matchers: [], warnings: [] };
   const { spec, paths } = constraint;
   const compiled = await compileChecked(spec, await model.vocabulary(), paths);

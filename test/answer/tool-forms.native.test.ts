@@ -203,6 +203,15 @@ describe('a custom tool', () => {
   });
 });
 
+describe('a grammar that cannot hold the calls that a model makes by itself', () => {
+  it('is compiled all the same', async () => {
+    const asked = { ...drawn, chat_template: shown(FORMATS.pythonic), tools: [custom('regex', 'a(b')] };
+    await expect(runtime.createCompletion({ ...asked, stream: false })).rejects.toMatchObject({
+      param: 'tools[0].custom.format.grammar.definition',
+    });
+  });
+});
+
 describe('allowed_tools', () => {
   const allow = (mode: 'auto' | 'required', ...names: string[]): Fields => ({
     tools: [weather, time, custom('regex', 'a')],

@@ -80,7 +80,10 @@ describe('a step that may be followed by a run-ahead step', () => {
         tokens: Array.from({ length: 1 + below(8) }, () => below(eager.vocabSize)),
         position: 0,
         matchers:
-          random() < 0.5 ? (await createMatchers({ spec: HELD, paths: OWN_PATHS }, 2, gguf)).matchers : [],
+          random() < 0.5
+            ? (await createMatchers({ constraint: { spec: HELD, paths: OWN_PATHS }, unused: null }, 2, gguf))
+                .matchers
+            : [],
       });
       let live: Live[] = [await begin(0), await begin(3)];
       let edits: number[] = [];

@@ -5,8 +5,9 @@ import {
   type SchedulerLimits,
   type SchedulerPolicy,
 } from '../../src/engine/scheduler.ts';
-import type { Sequence } from '../../src/engine/sequence.ts';
+import { type Group, Sequence } from '../../src/engine/sequence.ts';
 import { PromptScores } from '../../src/sampling/prompt-scores.ts';
+import { fakeSampler } from '../fakes/fake-sampler.ts';
 import { type Given, LIMITS, Names, POLICY, prompt, sequencesOf, showEdits } from './plans.ts';
 
 type Settings = Partial<SchedulerLimits & SchedulerPolicy>;
@@ -270,5 +271,41 @@ describe('a sequence', () => {
     const plan = run.plan()!;
     expect(new Names([parent!, child]).show(plan)).toBe(expected);
     expect(showEdits(plan.edits)).toBe(edits);
+  });
+});
+
+describe('a step', () => {
+  /** How often the steps of a request look at its sequences, while `n` of them run or wait and end with a token each. */
+  function looks(n: number): number {
+    let count = 0;
+    const counted = <Value>(value: Value) => ({
+      get: () => {
+        count += 1;
+        return value;
+      },
+    });
+    const group = Object.defineProperties({ cacheKey: '', prompt: Int32Array.of(1, 2, 3) } as Group, {
+      adapter: counted(0),
+      arrival: counted(0),
+      priority: counted(0),
+    });
+    const sequences = Array.from({ length: n }, (_, index) => new Sequence(group, index, fakeSampler()));
+    const scheduler = new Scheduler(LIMITS, { ...POLICY, maxRunning: 3 });
+    for (const sequence of sequences) scheduler.add(sequence);
+    count = 0;
+    for (let step = 0; step < 20; step++) {
+      const plan = scheduler.next()!;
+      scheduler.commit(plan);
+      for (const sequence of plan.entries.flatMap(({ samples }) => samples)) {
+        sequence.append(9);
+        scheduler.remove(sequence);
+      }
+    }
+    expect(scheduler.counts().waiting).toBe(n - 60);
+    return count;
+  }
+
+  it('costs about the same however many wait', () => {
+    expect(looks(20_000)).toBeLessThan(3 * looks(100)); // the place in a list is found by halves
   });
 });
