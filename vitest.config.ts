@@ -1,6 +1,6 @@
 import { defineConfig } from 'vitest/config';
 
-// unit: no addon, no model. *.native.test.ts: the addon and the small models. e2e: whole programs. *.gpu.test.ts: needs a GPU.
+// unit: no addon, no model. *.native.test.ts: the addon and the small models. e2e: whole programs. *.gpu.test.ts: a Vulkan device, as `npm run check:gpu` provides it.
 export default defineConfig({
   test: {
     projects: [
@@ -14,7 +14,16 @@ export default defineConfig({
       },
       { test: { name: 'native', include: ['test/**/*.native.test.ts'], testTimeout: 60_000, pool: 'forks' } },
       { test: { name: 'e2e', include: ['test/e2e/**/*.test.ts'], testTimeout: 180_000, pool: 'forks' } },
-      { test: { name: 'gpu', include: ['test/**/*.gpu.test.ts'], testTimeout: 180_000, pool: 'forks' } },
+      {
+        test: {
+          name: 'gpu-software',
+          include: ['test/**/*.gpu.test.ts'],
+          testTimeout: 180_000,
+          hookTimeout: 180_000,
+          pool: 'forks',
+          env: { GGML_VK_VISIBLE_DEVICES: '0' }, // without it a device in software is not listed
+        },
+      },
     ],
   },
 });

@@ -33,6 +33,7 @@ export type {
   MemoryOptions,
   ModelOptions,
   OnProgress,
+  Placement,
   ResidentModel,
   ResidentState,
   ServingLimits,

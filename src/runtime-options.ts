@@ -211,7 +211,9 @@ const YARN_FIELDS = ['originalContext', 'extFactor', 'attnFactor', 'betaFast', '
 
 /** Settings of a model that exclude each other. */
 function checkTogether(model: ModelOptions): void {
-  const { cacheType, cacheBits, fusedAttention, rope } = model;
+  const { cacheType, cacheBits, fusedAttention, rope, devices, mainGpu } = model;
+  if (devices !== undefined && mainGpu !== undefined)
+    fail('model.mainGpu', 'nothing beside devices', mainGpu);
   if (cacheType !== undefined && cacheBits !== undefined)
     fail('model.cacheBits', 'nothing beside cacheType', String(cacheBits));
   if (cacheType?.startsWith('q') && fusedAttention === false)
@@ -225,7 +227,19 @@ const MODEL_FIELDS: Record<keyof ModelOptions, Check> = {
   path: ofType('string'),
   mmproj: (value) => (value === null || typeof value === 'string' ? null : 'a path, an hf: URI or null'),
   imageTokens: fieldsOf('model.imageTokens', IMAGE_TOKENS),
-  gpuLayers: integer(0),
+  gpuLayers: (value) => (value === 'auto' ? null : integer(0)(value) && 'auto or an integer from 0 up'),
+  devices: (value) =>
+    Array.isArray(value) && value.length > 0 && value.every((name) => typeof name === 'string')
+      ? null
+      : 'an array of names of GPUs',
+  mainGpu: ofType('string'),
+  tensorSplit: (value) =>
+    Array.isArray(value) &&
+    value.every((share) => Number.isFinite(share) && share >= 0) &&
+    value.some((share) => share > 0)
+      ? null
+      : 'an array of numbers from 0 up, one of them above 0',
+  cacheOnGpu: ofType('boolean'),
   fusedAttention: ofType('boolean'),
   cacheBits: (value) => (value === 16 || value === 32 ? null : '16 or 32'),
   cacheType: oneOf('f32', 'f16', 'q8_0', 'q4_0'),

@@ -6,7 +6,7 @@ import type { EngineStats } from './engine/index.ts';
 import { OnpolicyError } from './errors.ts';
 import { createFetch } from './http/index.ts';
 import type { MediaStats } from './media/index.ts';
-import { Models, type ResidentModel } from './models/index.ts';
+import { Models, type Placement, type ResidentModel } from './models/index.ts';
 import { loadAddon, type ProductKernels } from './native/index.ts';
 import {
   admitChatRequest,
@@ -56,6 +56,8 @@ const MODEL_REFERENCE = 'a name, an hf: URI or a path of a model';
 export type RuntimeStats = EngineStats & {
   /** Masks of constraints that lack tokens because their work was bounded, in this process. */
   readonly cutMasks: number;
+  /** Where the layers and the cache of each loaded model lie, by its path. */
+  readonly placement: readonly ({ readonly model: string } & Placement)[];
   /**
    * What computes the matrix products of each loaded model, by its path: kernels of this library for an instruction set, or
    * `plain`, the engine's own.
@@ -357,6 +359,7 @@ export class Runtime implements Service {
     return {
       ...this.#models.stats(),
       cutMasks: cutMasks(),
+      placement: models.map(({ path, placement }) => ({ model: path, ...placement })),
       products: models.map(({ path, loaded }) => ({ model: path, kernels: loaded.products })),
     };
   }

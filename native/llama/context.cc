@@ -49,7 +49,7 @@ Status Context::Create(std::shared_ptr<Model> model, const ContextOptions& optio
   Apply(options.rope, &params);
   params.no_perf = true;
   params.swa_full = true;    // a cache of the window only would make cached prefixes useless
-  params.offload_kqv = model->use_gpu();
+  params.offload_kqv = model->use_gpu() && options.cache_on_gpu;
   params.op_offload = model->use_gpu();
   params.abort_callback = [](void* data) {
     const auto* self = static_cast<const Context*>(data);
@@ -73,9 +73,16 @@ Status Context::Create(std::shared_ptr<Model> model, const ContextOptions& optio
 }
 
 Context::~Context() {
+  if (is_abandoned_) return;
   if (context_) Api().llama_free(context_);
   for (const auto& [number, adapter] : adapters_) Api().llama_adapter_lora_free(adapter);
   if (threadpool_) Api().ggml_threadpool_free(threadpool_);
+}
+
+void Context::Abandon() {
+  if (!model_->use_gpu()) return;
+  is_abandoned_ = true;
+  model_->Abandon();
 }
 
 void Context::EditMemory(const std::vector<int32_t>& edits, const std::vector<int32_t>& except) {

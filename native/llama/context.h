@@ -36,6 +36,7 @@ struct ContextOptions {
   uint32_t max_sequences = 256;   // sequence ids are 0 to max_sequences - 1
   uint32_t max_outputs = 64;      // rows of logits in one step at most
   int32_t threads = 1;
+  bool cache_on_gpu = true;       // of the layers on the GPU; false: in the processor's memory, where their attention runs then
   bool fused_attention = true;    // false: plain matrix products, faster on CPUs from about 200 tokens a sequence on
   ggml_type cache_type = GGML_TYPE_F16;  // of the numbers in the KV cache; quantized ones need fused attention
   RopeOptions rope;
@@ -87,6 +88,10 @@ class Context {
 
   uint32_t kv_tokens() const { return kv_tokens_; }
 
+  // After a GPU has failed, freeing what it holds waits for it, which ends the process: context and model are leaked instead.
+  // Does nothing on a CPU.
+  void Abandon();
+
  private:
   Context(std::shared_ptr<Model> model, const ContextOptions& options);
   // The pass of a step, with the edits before it. `places` (tokens): where the logits of each token are.
@@ -118,6 +123,7 @@ class Context {
   std::atomic<bool> abort_{false};
   NextStep next_;
   bool is_next_computed_ = false;
+  bool is_abandoned_ = false;
   std::atomic<bool> abort_ahead_{false};
   // Reused between steps: llama_batch wants one array of sequence ids per token.
   std::vector<int32_t> sequence_counts_;

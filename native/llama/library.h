@@ -74,6 +74,7 @@ namespace onpolicy {
   X(llama_attach_threadpool)                                                                                   \
   X(llama_detach_threadpool)                                                                                   \
   X(llama_max_parallel_sequences)                                                                              \
+  X(llama_max_devices)                                                                                         \
   X(llama_adapter_lora_init)                                                                                   \
   X(llama_adapter_lora_free)                                                                                   \
   X(llama_set_adapters_lora)                                                                                   \
@@ -98,6 +99,7 @@ namespace onpolicy {
   X(ggml_backend_dev_count)                                                                                    \
   X(ggml_backend_dev_get)                                                                                      \
   X(ggml_backend_dev_by_type)                                                                                  \
+  X(ggml_backend_dev_by_name)                                                                                  \
   X(ggml_backend_dev_type)                                                                                     \
   X(ggml_backend_dev_name)                                                                                     \
   X(ggml_backend_dev_description)                                                                              \

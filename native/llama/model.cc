@@ -67,9 +67,18 @@ Status Model::LoadChecked(const ModelOptions& options, std::shared_ptr<Model>* m
     bool stopped = false;
   } progress{options};
   llama_model_params params = api.llama_model_default_params();
-  ggml_backend_dev_t no_devices[1] = {nullptr};
   const bool use_gpu = options.use_gpu && options.gpu_layers != 0 && HasGpuDevice(api);
-  if (!use_gpu) params.devices = no_devices;
+  std::vector<ggml_backend_dev_t> devices;
+  for (const std::string& name : options.devices) {
+    devices.push_back(api.ggml_backend_dev_by_name(name.c_str()));
+    if (!devices.back()) return Status::Fail("INVALID_REQUEST", "devices: no device is named " + name);
+  }
+  if (!use_gpu) devices.clear();
+  devices.push_back(nullptr);
+  if (!use_gpu || devices.size() > 1) params.devices = devices.data();
+  std::vector<float> shares = options.tensor_split;
+  shares.resize(api.llama_max_devices(), 0.0f);
+  if (!options.tensor_split.empty()) params.tensor_split = shares.data();
   params.n_gpu_layers = use_gpu ? options.gpu_layers : 0;
   if (options.mlock) params.load_mode = options.mmap.value_or(true) ? LLAMA_LOAD_MODE_MMAP_MLOCK : LLAMA_LOAD_MODE_MLOCK;
   else if (options.mmap) params.load_mode = *options.mmap ? LLAMA_LOAD_MODE_MMAP : LLAMA_LOAD_MODE_NONE;
@@ -111,7 +120,9 @@ bool Model::is_f32() const {
   return (Api().llama_model_ftype(model_) & ~LLAMA_FTYPE_GUESSED) == LLAMA_FTYPE_ALL_F32;
 }
 
-Model::~Model() { Api().llama_model_free(model_); }
+Model::~Model() {
+  if (!is_abandoned_) Api().llama_model_free(model_);
+}
 
 Status Model::Tokenize(const std::string& text, bool add_special, bool parse_special,
                        std::vector<int32_t>* ids) const {

@@ -18,6 +18,8 @@ struct ModelOptions {
   std::string path;
   bool use_gpu = true;
   int32_t gpu_layers = -1;                    // layers on the GPU; negative: all
+  std::vector<std::string> devices;           // names of the GPUs that share the layers; empty: as the engine chooses
+  std::vector<float> tensor_split;            // their shares, in the same order; empty: by free memory
   products::Packed packed = products::Packed::kNone;  // weights with products of our own, on the CPU
   std::optional<bool> mmap;                   // map the file; absent: where the engine can
   bool mlock = false;                         // keep the weights from being swapped out
@@ -44,6 +46,8 @@ class Model {
   const llama_vocab* vocab() const { return vocab_; }
   int32_t vocab_size() const { return vocab_size_; }
   bool use_gpu() const { return use_gpu_; }
+  // The model's memory is leaked: see Context::Abandon.
+  void Abandon() { is_abandoned_ = true; }
   // Floats of one row of embeddings.
   int32_t input_size() const { return Api().llama_model_n_embd_inp(model_); }
   // The kernels that compute products of packed weights; "plain": there are none.
@@ -66,6 +70,7 @@ class Model {
   const llama_vocab* vocab_;
   int32_t vocab_size_;
   bool use_gpu_;
+  std::atomic<bool> is_abandoned_{false};
   std::string products_ = "plain";
 };
 

@@ -306,6 +306,7 @@ Napi::Value CreateContext(const Napi::CallbackInfo& info) {
   options.max_outputs = given.UnsignedOr("maxOutputs", options.max_outputs);
   options.threads = static_cast<int32_t>(given.UnsignedOr("threads", 1));
   options.fused_attention = given.Flag("fusedAttention");
+  options.cache_on_gpu = given.Flag("cacheOnGpu");
   options.cache_type = ReadCacheType(given["cacheType"]);
   if (!IsAbsent(given["rope"])) options.rope = ReadRope(given["rope"]);
   auto context = std::make_shared<std::shared_ptr<Context>>();

@@ -146,6 +146,8 @@ Napi::Value LoadModel(const Napi::CallbackInfo& info) {
   request->packed = packed == "all"     ? products::Packed::kAll
                     : packed == "ready" ? products::Packed::kReady
                                         : products::Packed::kNone;
+  if (!IsAbsent(options["devices"])) request->devices = options.Texts("devices");
+  if (!IsAbsent(options["tensorSplit"])) request->tensor_split = ReadVector<float>(options["tensorSplit"], "tensorSplit");
   if (!IsAbsent(options["mmap"])) request->mmap = options.Flag("mmap");
   if (!IsAbsent(options["mlock"])) request->mlock = options.Flag("mlock");
   if (options["gpuLayers"].IsNumber()) request->gpu_layers = options["gpuLayers"].As<Napi::Number>().Int32Value();

@@ -109,6 +109,7 @@ class StepThread : public std::enable_shared_from_this<StepThread> {
     try {
       context_->RunAhead();
     } catch (...) {  // the step fails again when JavaScript asks for it, and then says why
+      context_->Abandon();
     }
     lock.lock();
   }
@@ -119,8 +120,10 @@ class StepThread : public std::enable_shared_from_this<StepThread> {
     } catch (const std::bad_alloc&) {
       job.status = Status::Fail("OUT_OF_MEMORY", "not enough memory for a step");
     } catch (const std::exception& error) {
+      context_->Abandon();
       job.status = Status::Fail("BACKEND_FAILED", error.what());
     } catch (...) {
+      context_->Abandon();
       job.status = Status::Fail("BACKEND_FAILED", "unknown native failure in a step");
     }
   }

@@ -69,6 +69,7 @@ void Device::UseThreads(bool all) {
 }
 
 Device::~Device() {
+  if (is_lost_) return;  // freeing waits for the device, which would end the process
   if (scheduler_) Api().ggml_backend_sched_free(scheduler_);
   for (ggml_backend_t backend : backends_) Api().ggml_backend_free(backend);
 }
@@ -79,9 +80,14 @@ Status Device::Run(ggml_cgraph* graph) {
   api.ggml_backend_sched_reset(scheduler_);
   if (!api.ggml_backend_sched_alloc_graph(scheduler_, graph))
     return Status::Fail("OUT_OF_MEMORY", "a layer's graph does not fit into the memory of " + name_);
-  if (api.ggml_backend_sched_graph_compute(scheduler_, graph) != GGML_STATUS_SUCCESS)
-    return Status::Fail("BACKEND_FAILED", name_ + " failed to compute a training graph");
-  return Status::Ok();
+  std::string reason;
+  try {
+    if (api.ggml_backend_sched_graph_compute(scheduler_, graph) == GGML_STATUS_SUCCESS) return Status::Ok();
+  } catch (const std::exception& error) {
+    is_lost_ = !is_cpu();
+    reason = std::string(": ") + error.what();
+  }
+  return Status::Fail("BACKEND_FAILED", name_ + " failed to compute a training graph" + reason);
 }
 
 size_t Device::scratch_bytes() const {

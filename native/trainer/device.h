@@ -72,6 +72,7 @@ class Device {
   int threads_ = 1;
   ggml_backend_set_n_threads_t set_threads_ = nullptr;
   std::atomic<bool> aborted_{false};
+  bool is_lost_ = false;  // a GPU failed while it computed
 };
 
 }  // namespace onpolicy::training

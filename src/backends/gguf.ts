@@ -38,6 +38,12 @@ export type GgufOptions = {
   readonly gpu: Gpu;
   /** Layers on the GPU; all of them when absent. */
   readonly gpuLayers?: number;
+  /** Names of the GPUs that share them. Default: as the engine chooses. */
+  readonly devices?: readonly string[];
+  /** Their shares. Default: by free memory. */
+  readonly tensorSplit?: readonly number[];
+  /** Whether the KV cache of layers on a GPU lies there, too. Default true. */
+  readonly cacheOnGpu?: boolean;
   /** Default true. */
   readonly fusedAttention?: boolean;
   /** Default: `f32` with F32 weights, else `f16`. */
@@ -77,6 +83,7 @@ export class GgufModel implements LoadedModel {
   /** Null: as the file says. */
   readonly rope: RopeOptions | null;
   readonly #fusedAttention: boolean;
+  readonly #cacheOnGpu: boolean;
   readonly #usesGpu: boolean;
   readonly #files: string[];
   #vocabulary: Promise<Vocabulary> | null = null;
@@ -84,13 +91,14 @@ export class GgufModel implements LoadedModel {
   constructor(
     native: NativeModel,
     shape: ModelShape,
-    { path, gpu, fusedAttention = true, cacheType, rope }: GgufOptions,
+    { path, gpu, gpuLayers, cacheOnGpu = true, fusedAttention = true, cacheType, rope }: GgufOptions,
   ) {
     this.cacheType = cacheType ?? (native.hasF32Weights ? 'f32' : 'f16');
     this.kvBytesPerToken = kvBytesPerToken(shape, this.cacheType);
     this.rope = rope ?? null;
     this.#fusedAttention = fusedAttention;
-    this.#usesGpu = usesGpu(gpu);
+    this.#cacheOnGpu = cacheOnGpu;
+    this.#usesGpu = usesGpu(gpu) && gpuLayers !== 0;
     this.native = native;
     this.path = path;
     this.#files = [path];
@@ -188,6 +196,7 @@ export class GgufModel implements LoadedModel {
         ...options,
         maxSequences: slotCount,
         fusedAttention: this.#fusedAttention,
+        cacheOnGpu: this.#cacheOnGpu,
         cacheType: this.cacheType,
         ...(this.rope ? { rope: this.rope } : {}),
       });
@@ -245,6 +254,8 @@ export async function loadGguf(options: GgufOptions, described?: ModelShape): Pr
           ? PACKS[options.products ?? 'auto']
           : 'none',
       ...(options.gpuLayers === undefined ? {} : { gpuLayers: options.gpuLayers }),
+      ...(options.devices === undefined ? {} : { devices: options.devices }),
+      ...(options.tensorSplit === undefined ? {} : { tensorSplit: Float32Array.from(options.tensorSplit) }),
       ...(options.mmap === undefined ? {} : { mmap: options.mmap }),
       ...(options.mlock === undefined ? {} : { mlock: options.mlock }),
       ...(options.onProgress ? { onProgress: options.onProgress } : {}),

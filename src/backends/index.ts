@@ -15,6 +15,7 @@ export {
   CELLS_ROUNDED_TO,
   estimateMemory,
   kvBytesPerToken,
+  layerBytesPerToken,
   type MemoryEstimate,
   type ModelShape,
 } from './memory.ts';

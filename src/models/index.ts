@@ -4,5 +4,6 @@ export { type FindRegistered, leaseModel, type ModelLease } from './model-lease.
 export type { ModelOptions, OnProgress, ServingLimits } from './model-options.ts';
 export { templateFor } from './model-template.ts';
 export { Models, type ResidentModel } from './models.ts';
+export type { Placement } from './placement.ts';
 export type { MemoryOptions, ResidentState } from './residency.ts';
 export { type RunningModel, requireGguf } from './running-model.ts';

@@ -20,12 +20,13 @@ import {
 import { Engine } from '../engine/index.ts';
 import { OnpolicyError } from '../errors.ts';
 import { MediaModel } from '../media/index.ts';
-import { type CacheType, type NativeProjector, openDecoder, usesGpu } from '../native/index.ts';
+import { type CacheType, devices, type NativeProjector, openDecoder, usesGpu } from '../native/index.ts';
 import { Adapters } from './adapters.ts';
 import type { MemoryNeed } from './memory-need.ts';
 import { projectorBeside, resolveFile } from './model-files.ts';
 import type { ModelOptions, ServingOptions } from './model-options.ts';
 import { type ModelTemplate, readTemplate } from './model-template.ts';
+import { chosenDevices, describePlacement, onCpu, type Placement, place } from './placement.ts';
 import type { RunningModel } from './running-model.ts';
 
 const DEFAULT_CONTEXT_SIZE = 8192;
@@ -49,6 +50,7 @@ export type LoadPlan = {
   readonly mmproj: string | null;
   /** Null: an ONNX model. */
   readonly shape: ModelShape | null;
+  readonly placement: Placement;
   readonly need: MemoryNeed;
 };
 
@@ -66,13 +68,12 @@ export async function planLoad(
   if (isOnnxModel(file)) {
     const weights = onnxBytes(file);
     const need = { weights, cache: 0, compute: 0, host: weights, device: 0 };
-    return { file, options: given, mmproj, shape: null, need };
+    return { file, options: given, mmproj, shape: null, placement: onCpu(null, 0), need };
   }
   const shape = await describeGguf({ path: file, gpu: serving.gpu });
-  const { fusedAttention = true, gpuLayers, rope = null } = given;
+  const { fusedAttention = true, rope = null } = given;
   const cacheType = cacheTypeOf(given) ?? (shape.isF32 ? 'f32' : 'f16');
   requireCache(shape, cacheType);
-  const layers = shape.blockBytes.length;
   const limits = toLimits(given, serving, {
     contextLength: scaledContext(shape.contextLength, rope),
     vocabSize: shape.vocabSize,
@@ -83,17 +84,51 @@ export async function planLoad(
   });
   const estimate = estimateMemory(shape, limits, { cacheType, fusedAttention });
   const weights = estimate.weights + (mmproj === null ? 0 : fs.statSync(mmproj).size);
-  const onGpu = usesGpu(serving.gpu) ? Math.min(1, (gpuLayers ?? layers + 1) / (layers + 1)) : 0;
   const { cache, compute } = estimate;
+  const placement = place(shape, estimate, {
+    wanted: given.gpuLayers,
+    cacheOnGpu: given.cacheOnGpu,
+    devices: usesGpu(serving.gpu) ? chosenDevices(given, devices()) : [],
+  });
   const isPrivate = given.mlock === true || given.mmap === false;
-  const host = (1 - onGpu) * (cache + (isPrivate ? weights : 0)) + (onGpu === 0 ? compute : 0);
-  const device = onGpu * (weights + cache) + (onGpu === 0 ? 0 : compute);
-  return { file, options: given, mmproj, shape, need: { weights, cache, compute, host, device } };
+  const onHost = 1 - placement.gpuLayers / placement.layers;
+  const host =
+    placement.hostCacheBytes + (isPrivate ? onHost * weights : 0) + (placement.gpuLayers === 0 ? compute : 0);
+  const need = { weights, cache, compute, host, device: placement.deviceBytes };
+  return { file, options: given, mmproj, shape, placement, need };
 }
 
-/** Loads a model. */
+/** Loads a model. Where `gpuLayers` is `auto` and a GPU has less room than it said, half as many layers are tried, at last none. */
 export async function loadModel(
-  { file, options, mmproj, shape, need }: LoadPlan,
+  plan: LoadPlan,
+  serving: ServingOptions,
+  load: { name: string; signal: AbortSignal; onProgress: (fraction: number) => void },
+): Promise<RunningModel> {
+  const { options, shape, placement, need } = plan;
+  const { gpuLayers } = placement;
+  try {
+    const model = await loadPlaced(plan, serving, load);
+    if (shape && usesGpu(serving.gpu)) serving.log?.('info', describePlacement(load.name, placement));
+    return model;
+  } catch (error) {
+    const isFixed = typeof options.gpuLayers === 'number' || gpuLayers === 0;
+    if (isFixed || !shape || !(error instanceof OnpolicyError) || error.code !== 'OUT_OF_MEMORY') throw error;
+    const wanted = Math.floor(gpuLayers / 2);
+    const fewer = place(shape, need, {
+      wanted,
+      cacheOnGpu: options.cacheOnGpu,
+      devices: chosenDevices(options, devices()),
+    });
+    serving.log?.(
+      'warn',
+      `${load.name}: ${gpuLayers} layers do not fit on GPUs, ${wanted} are tried: ${error.message}`,
+    );
+    return await loadModel({ ...plan, placement: fewer }, serving, load);
+  }
+}
+
+async function loadPlaced(
+  { file, options, mmproj, shape, placement, need }: LoadPlan,
   serving: ServingOptions,
   { name, signal, onProgress }: { name: string; signal: AbortSignal; onProgress: (fraction: number) => void },
 ): Promise<RunningModel> {
@@ -108,7 +143,12 @@ export async function loadModel(
             signal,
             onProgress,
             reservedBytes: need.cache + need.compute,
-            ...(options.gpuLayers === undefined ? {} : { gpuLayers: options.gpuLayers }),
+            gpuLayers: placement.gpuLayers,
+            devices: placement.devices,
+            cacheOnGpu: placement.cacheOnGpu,
+            ...(options.tensorSplit?.length === placement.devices.length
+              ? { tensorSplit: options.tensorSplit }
+              : {}), // a GPU without room gets nothing
             ...(options.fusedAttention === undefined ? {} : { fusedAttention: options.fusedAttention }),
             ...ggufOptions(options),
             ...(options.products === undefined ? {} : { products: options.products }),
@@ -132,6 +172,7 @@ export async function loadModel(
     return {
       path: file,
       name,
+      placement,
       loaded,
       tokenizer,
       engine,

@@ -18,8 +18,19 @@ export type ModelOptions = {
   readonly mmproj?: string | null;
   /** Tokens of one picture, where its model has pictures of any size. Default: as the projector says. */
   readonly imageTokens?: { readonly min?: number; readonly max?: number };
-  /** Layers on the GPU; all of them when absent. */
-  readonly gpuLayers?: number;
+  /**
+   * Layers of a GGUF model on GPUs, counted from the output, which is one of them. `auto`, the default: as many as fit beside
+   * their cache and what a step computes with. A number that does not fit is an error with the figures.
+   */
+  readonly gpuLayers?: number | 'auto';
+  /** Names of the GPUs that may have layers, see `stats().placement`. Default: all. */
+  readonly devices?: readonly string[];
+  /** The one GPU that has all of them. Not together with `devices`. */
+  readonly mainGpu?: string;
+  /** Shares of these GPUs in the layers, for example `[3, 1]`. Default: by the memory that each has free. */
+  readonly tensorSplit?: readonly number[];
+  /** Whether the KV cache of layers on a GPU lies there, too. Default true. */
+  readonly cacheOnGpu?: boolean;
   /**
    * Whether attention runs in one fused kernel, of a GGUF model. Default true. On CPUs, many sequences of over 200 tokens in a
    * non-unified KV cache (see `kvTokens`) decode faster without. A cache of 32 bits on a CPU never uses it: it rounds
@@ -82,6 +93,7 @@ export type ServingOptions = ServingLimits & {
   /** Gets lines about what takes long. */
   readonly say: (line: string) => void;
   readonly onProgress?: OnProgress | undefined;
+  readonly log?: ((level: 'info' | 'warn', text: string) => void) | undefined;
   /** How much memory models may take, and how long they stay. */
   readonly memory?: MemoryOptions;
 };

@@ -7,12 +7,15 @@ import type { SamplingDefaults } from '../sampling/index.ts';
 import type { Tokenizer } from '../tokenizer/index.ts';
 import type { Adapters } from './adapters.ts';
 import type { ModelTemplate } from './model-template.ts';
+import type { Placement } from './placement.ts';
 
 /** A model that answers. */
 export type RunningModel = {
   readonly path: string;
   /** What answers call it when the request names none: a reference that finds it again. */
   readonly name: string;
+  /** Where its layers and its cache lie. */
+  readonly placement: Placement;
   readonly loaded: LoadedModel;
   readonly tokenizer: Tokenizer;
   readonly engine: Engine;

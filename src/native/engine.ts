@@ -199,6 +199,8 @@ export type EngineAddon = {
     path: string;
     useGpu: boolean;
     gpuLayers?: number;
+    devices?: readonly string[]; // names of GPUs
+    tensorSplit?: Float32Array; // (devices) shares
     packs: 'none' | 'ready' | 'all'; // weights for products of our own: of types that are faster for one token too, or all
     mmap?: boolean; // map the file; absent: where the engine can
     mlock?: boolean; // keep the weights from being swapped out
@@ -235,6 +237,7 @@ export type EngineAddon = {
       maxOutputs: number;
       threads: number;
       fusedAttention: boolean;
+      cacheOnGpu: boolean;
       cacheType: CacheType;
       rope?: RopeOptions;
     },

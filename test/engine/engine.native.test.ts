@@ -282,6 +282,7 @@ describe('the addon', () => {
       maxOutputs: 4,
       threads: 1,
       fusedAttention: true,
+      cacheOnGpu: true,
       cacheType: 'f32',
     });
     const none = new Int32Array(0);

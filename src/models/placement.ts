@@ -1,0 +1,142 @@
+/** Sizes of a model and what GPUs have free -> how many of its layers they get. Never more than fit, as estimated. */
+import {
+  kvBytesPerToken,
+  layerBytesPerToken,
+  type MemoryEstimate,
+  type ModelShape,
+} from '../backends/index.ts';
+import { OnpolicyError } from '../errors.ts';
+import type { Device } from '../native/index.ts';
+import type { ModelOptions } from './model-options.ts';
+
+/** Where a model lies. */
+export type Placement = {
+  /** Names of the GPUs that have layers; empty: the CPU computes everything. */
+  readonly devices: readonly string[];
+  /** Layers on them; the output counts as one. */
+  readonly gpuLayers: number;
+  /** All that there are. */
+  readonly layers: number;
+  /** Whether the KV cache of the layers on GPUs lies there, too. */
+  readonly cacheOnGpu: boolean;
+  /** Bytes on GPUs, as estimated from the file. */
+  readonly deviceBytes: number;
+  /** Of the KV cache: bytes in the processor's memory. */
+  readonly hostCacheBytes: number;
+};
+
+/** Left free on each GPU: what its driver takes, and gaps between allocations. */
+const MARGIN_SHARE = 0.05;
+/** The estimate of what a step computes with may be too low by a quarter. */
+const COMPUTE_ERROR = 4 / 3;
+/** A file whose other weights are smaller than its embeddings has no output of its own: the engine copies them. */
+const TIED_SHARE = 0.5;
+
+/** Nothing on a GPU. */
+export function onCpu(shape: ModelShape | null, cache: number): Placement {
+  const layers = (shape?.blockBytes.length ?? 0) + 1;
+  return { devices: [], gpuLayers: 0, layers, cacheOnGpu: false, deviceBytes: 0, hostCacheBytes: cache };
+}
+
+/** The GPUs that a model's options name, of those that are there. @throws OnpolicyError `INVALID_REQUEST` for an unknown name */
+export function chosenDevices(
+  { devices: names, mainGpu, tensorSplit }: ModelOptions,
+  all: readonly Device[],
+): readonly Device[] {
+  const gpus = all.filter(({ kind }) => kind === 'gpu');
+  const there = gpus.map(({ name }) => name).join(', ') || 'none';
+  const named = mainGpu === undefined ? names : [mainGpu];
+  const chosen = (named ?? gpus.map(({ name }) => name)).map((name) => {
+    const found = gpus.find((device) => device.name === name);
+    if (found) return found;
+    const param = mainGpu === undefined ? 'model.devices' : 'model.mainGpu';
+    throw new OnpolicyError('INVALID_REQUEST', `${param}: expected names of GPUs (${there}), got "${name}"`, {
+      param,
+    });
+  });
+  if (tensorSplit && chosen.length > 0 && tensorSplit.length !== chosen.length)
+    throw new OnpolicyError(
+      'INVALID_REQUEST',
+      `model.tensorSplit: expected ${chosen.length} shares, one for each GPU, got ${tensorSplit.length}`,
+      { param: 'model.tensorSplit' },
+    );
+  return chosen;
+}
+
+/** Places a model on GPUs. With `wanted` absent or `auto` as many layers as fit, else that many. */
+export function place(
+  shape: ModelShape,
+  estimate: MemoryEstimate,
+  {
+    wanted = 'auto',
+    cacheOnGpu = true,
+    devices,
+  }: {
+    readonly wanted?: number | 'auto' | undefined;
+    readonly cacheOnGpu?: boolean | undefined;
+    readonly devices: readonly Pick<Device, 'name' | 'freeBytes'>[];
+  },
+): Placement {
+  const layers = shape.blockBytes.length + 1;
+  const caches = cacheByLayer(shape, estimate.cache);
+  // For many tokens the engine copies weights and cache of a layer on the CPU to the GPU, and computes there.
+  const copies = Math.max(...shape.blockBytes) + Math.max(...caches);
+  const roomBeside = (buffers: number): number =>
+    devices.reduce((sum, { freeBytes }) => sum + Math.max(0, (1 - MARGIN_SHARE) * freeBytes - buffers), 0);
+  const compute = COMPUTE_ERROR * estimate.compute;
+  const whole = outputBytes(shape) + shape.blockBytes.reduce((sum, size) => sum + size, estimate.cache);
+  const isWhole = cacheOnGpu && (wanted === 'auto' ? whole <= roomBeside(compute) : wanted >= layers);
+  const buffers = isWhole ? compute : compute + copies;
+  const room = roomBeside(buffers);
+  const used = devices.filter(
+    ({ freeBytes }) => wanted !== 'auto' || (1 - MARGIN_SHARE) * freeBytes > buffers,
+  );
+  // The engine takes the output first, then layers from the last one backwards.
+  let gpuLayers = 0;
+  let bytes = 0;
+  let cacheThere = 0;
+  const most = wanted === 'auto' ? layers : Math.min(wanted, layers);
+  while (gpuLayers < most) {
+    const block = layers - 1 - gpuLayers;
+    const cache = gpuLayers > 0 && cacheOnGpu ? caches[block]! : 0;
+    const weights = gpuLayers === 0 ? outputBytes(shape) : shape.blockBytes[block]!;
+    if (wanted === 'auto' && bytes + weights + cache > room) break;
+    bytes += weights + cache;
+    cacheThere += cache;
+    gpuLayers++;
+  }
+  if (gpuLayers === 0) return onCpu(shape, estimate.cache);
+  return {
+    devices: used.map(({ name }) => name),
+    gpuLayers,
+    layers,
+    cacheOnGpu,
+    deviceBytes: bytes + used.length * (estimate.compute + (isWhole ? 0 : copies)),
+    hostCacheBytes: estimate.cache - cacheThere,
+  };
+}
+
+function outputBytes({ inputBytes, otherBytes }: ModelShape): number {
+  return otherBytes + (otherBytes < TIED_SHARE * inputBytes ? inputBytes : 0);
+}
+
+/** The share of each layer in the cache. Layers without attention keep a state of about that size. */
+function cacheByLayer(shape: ModelShape, cache: number): readonly number[] {
+  const total = kvBytesPerToken(shape, 'f16');
+  const layers = shape.blockBytes.length;
+  return shape.blockBytes.map((_, layer) =>
+    total === 0 || shape.isRecurrent
+      ? cache / layers
+      : (cache * layerBytesPerToken(shape, layer, 'f16')) / total,
+  );
+}
+
+/** For the log. */
+export function describePlacement(
+  name: string,
+  { devices, gpuLayers, layers, cacheOnGpu, deviceBytes }: Placement,
+): string {
+  if (gpuLayers === 0) return `${name}: on the CPU`;
+  const mib = Math.ceil(deviceBytes / 2 ** 20);
+  return `${name}: ${gpuLayers} of ${layers} layers on ${devices.join(', ')} (${mib} MiB), the cache ${cacheOnGpu ? 'with them' : 'on the CPU'}`;
+}
