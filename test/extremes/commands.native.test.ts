@@ -33,7 +33,18 @@ const COMMANDS: readonly (readonly [words: readonly string[], flags: Readonly<Re
   [['report', 'm'], { out: 'page.html' }],
   [['report', 'm'], { split: 'val' }],
   [['bench'], { sequences: '1' }],
-  [['serve'], { port: '0', host: '127.0.0.1', token: 't', 'token-file': 'tokens', model: 'onpolicy-tiny' }],
+  [
+    ['serve'],
+    {
+      port: '0',
+      host: '127.0.0.1',
+      token: 't',
+      'token-file': 'tokens',
+      model: 'onpolicy-tiny',
+      config: 'config.json',
+      'access-log': 'log',
+    },
+  ],
 ];
 const SHARED = { 'hub-token': 't', 'hub-folder': 'hub', 'hub-endpoint': 'http://127.0.0.1:1' };
 
@@ -51,6 +62,7 @@ beforeAll(async () => {
   fs.mkdirSync(inner, { recursive: true });
   process.chdir(inner);
   fs.writeFileSync('tokens', 'secret\n');
+  fs.writeFileSync('config.json', '{}');
   expect(await command(['models', 'create', 'onpolicy-tiny', '--name', 'm'])).toMatchObject({ exitCode: 0 });
 });
 afterAll(() => {
