@@ -7,7 +7,7 @@ import {
   renderPrompt,
   type TextCompletionStream,
 } from './answer/index.ts';
-import { LeaseScope, lease } from './common/index.ts';
+import { LeaseScope, lease, limitedSignal } from './common/index.ts';
 import { fromNative, OnpolicyError } from './errors.ts';
 import { type FindRegistered, leaseModel, type ModelLease, type Models } from './models/index.ts';
 import {
@@ -70,7 +70,7 @@ export class Answering {
 
   /** The prompt that messages would be answered from. */
   async render(valid: ValidChatRequest, { signal }: CallOptions): Promise<RenderedPrompt> {
-    using leased = await this.lease(valid.model, signal, valid.keep_alive);
+    using leased = await this.lease(valid.model, signal);
     return await renderPrompt(leased.model, valid);
   }
 
@@ -95,30 +95,28 @@ export class Answering {
     return leased.model.contextSize;
   }
 
-  /** Loads the model of a reference; null: the default one. `keepMs`: how long it stays afterwards; null: as the options say. */
-  lease(
-    reference: string | null,
-    signal: AbortSignal | undefined,
-    keepMs: number | null = null,
-  ): Promise<ModelLease> {
-    return leaseModel(this.#settings.models, this.#settings.find, reference, { signal, keepMs });
+  /** Loads the model of a reference; null: the default one. */
+  lease(reference: string | null, signal: AbortSignal | undefined): Promise<ModelLease> {
+    return leaseModel(this.#settings.models, this.#settings.find, reference, { signal });
   }
 
   /** `operation`: its name in a trace. */
   async #run<Answer>(
     operation: 'chat' | 'text_completion',
     valid: ValidChatRequest,
-    { signal, traceId }: CallOptions,
+    { signal: given, traceId, clientKey }: CallOptions,
     ask: (leased: ModelLease, request: ValidChatRequest, context: AnswerContext) => Promise<Answer>,
   ): Promise<Answer> {
-    const { options, requireOpen } = this.#settings;
-    if (signal?.aborted)
-      throw new OnpolicyError('ABORTED', 'the request was aborted', { cause: signal.reason });
+    const { models, find, options, requireOpen } = this.#settings;
+    if (given?.aborted)
+      throw new OnpolicyError('ABORTED', 'the request was aborted', { cause: given.reason });
     using leases = new LeaseScope();
+    const { signal } = leases.add(limitedSignal(given, valid.timeout_ms));
     leases.add(this.#claimId(valid.request_id));
     const trace = leases.add(await beginTrace(operation, valid));
     try {
-      const leased = leases.add(await this.lease(valid.model, signal, valid.keep_alive));
+      const use = { signal, keepMs: valid.keep_alive, isAnswer: true };
+      const leased = leases.add(await leaseModel(models, find, valid.model, use));
       checkVocabulary(valid, leased.model.tokenizer.vocabSize);
       requireOpen();
       return await ask(
@@ -133,6 +131,7 @@ export class Answering {
           answerIndexBytes: options.answerIndexBytes,
           kvTransferFolder: options.kvTransferFolder,
           arrival: this.#arrivals++,
+          client: clientKey ?? '',
         },
       );
     } catch (error) {

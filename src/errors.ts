@@ -11,6 +11,7 @@ export type ErrorCode =
   | 'UNAUTHORIZED' // no token, or an unknown one
   | 'FORBIDDEN' // the token does not allow this
   | 'TOO_LARGE' // the request exceeds a limit of the server
+  | 'OVERLOADED' // too many requests wait, or a token has used up what it may; `retryAfterMs` says when to try again
   | 'TIMEOUT' // a time limit was exceeded
   | 'MODEL_INVALID' // the file exists but is damaged, truncated, or of an unknown architecture
   | 'TEMPLATE_FAILED' // the chat template raised an error or ran over its budget
@@ -34,6 +35,7 @@ const STATUS: Record<ErrorCode, number> = {
   UNAUTHORIZED: 401,
   FORBIDDEN: 403,
   TOO_LARGE: 413,
+  OVERLOADED: 429,
   TIMEOUT: 408,
   MODEL_INVALID: 400,
   TEMPLATE_FAILED: 400,
@@ -70,6 +72,7 @@ export type OnpolicyErrorOptions = {
   readonly cause?: unknown;
   readonly param?: string;
   readonly detail?: readonly ErrorDetail[];
+  readonly retryAfterMs?: number;
 };
 
 /** Thrown, or used to reject, by every public function. Branch on `code`; messages may change in any release. */
@@ -83,6 +86,8 @@ export class OnpolicyError extends Error {
   readonly param?: string;
   /** Every fault of an invalid input. */
   readonly detail?: readonly ErrorDetail[];
+  /** When to try again, where that is known. */
+  readonly retryAfterMs?: number;
 
   /**
    * Makes an error, for code that replaces the library, for example in tests.
@@ -95,6 +100,7 @@ export class OnpolicyError extends Error {
       options.param ?? (options.detail?.length === 1 ? options.detail[0]!.loc.join('.') : undefined);
     if (param !== undefined) this.param = param;
     if (options.detail) this.detail = options.detail;
+    if (options.retryAfterMs !== undefined) this.retryAfterMs = options.retryAfterMs;
   }
 }
 

@@ -163,6 +163,7 @@ const LIMITS: Record<keyof ServingLimits, Check> = {
   contextSize: integer(2),
   kvTokens: integer(2),
   maxSequences: integer(1, 256),
+  maxWaiting: integer(0),
   maxBatchTokens: integer(1, 65_536),
   threads: integer(1, 512),
 };

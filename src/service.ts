@@ -30,6 +30,11 @@ export type CallOptions = {
   readonly signal?: AbortSignal;
   /** Id of a completion whose request has no `request_id`. Unlike that one, completions that run may share it. */
   readonly traceId?: string;
+  /**
+   * Whose call it is: clients share a runtime fairly within a priority, so one request of a client does not wait for a thousand of another.
+   * Over HTTP it is the token, or the address without tokens.
+   */
+  readonly clientKey?: string;
 };
 
 /** A training job that was started here. */

@@ -42,6 +42,8 @@ export type AnswerContext = {
   readonly prompt?: TokenPrompt;
   /** Hears of the answer, if somebody traces. */
   readonly trace?: RequestTrace | null;
+  /** Whose request it is. */
+  readonly client: string;
 };
 
 /** Answers a request. Everything that can be wrong with it shows before the first token. */
@@ -79,6 +81,7 @@ export async function answer(
     adapter: adapter?.number ?? NO_ADAPTER,
     priority: request.priority,
     arrival: context.arrival,
+    client: context.client,
   };
   const promptTransfer = await beginTransfer(transfer, { model, adapter: adapter?.identity ?? '' }, group, {
     folder: context.kvTransferFolder,

@@ -246,6 +246,7 @@ function runSamplers(prepared: PreparedCompletion, choices: readonly Choice[]): 
 }
 
 function abortError(signal: AbortSignal | undefined): OnpolicyError {
+  if (signal?.reason instanceof OnpolicyError && signal.reason.code === 'TIMEOUT') return signal.reason;
   return new OnpolicyError('ABORTED', 'the request was aborted', { cause: signal?.reason });
 }
 

@@ -2,5 +2,6 @@
 export { bufferedIterator } from './buffered-iterator.ts';
 export { flushFolder, replaceFile, storeFailed, writeFlushed } from './durable-files.ts';
 export { LeaseScope, lease } from './lease.ts';
+export { limitedSignal } from './limited-signal.ts';
 export { Shared } from './shared-work.ts';
 export { ParserRun, type Reading, TextReader } from './text-reader.ts';

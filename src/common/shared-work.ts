@@ -42,5 +42,6 @@ export class Shared<T> {
 }
 
 function abortedBy(signal: AbortSignal): OnpolicyError {
+  if (signal.reason instanceof OnpolicyError && signal.reason.code === 'TIMEOUT') return signal.reason;
   return new OnpolicyError('ABORTED', 'the request was aborted', { cause: signal.reason });
 }

@@ -3,6 +3,7 @@
  * a tensor.
  */
 import type { BackendLimits } from '../backends/index.ts';
+import { FairOrder } from './fair-order.ts';
 import type { Group, Sequence } from './sequence.ts';
 import { type Allocation, type SlotLimits, Slots } from './slots.ts';
 
@@ -40,7 +41,7 @@ export type Plan = {
 };
 
 /** What decides the order of sequences. */
-type Place = Pick<Sequence, 'group' | 'index'>;
+type Place = Pick<Sequence, 'group' | 'index' | 'order'>;
 
 const NO_DRAFTS = new Int32Array(0);
 
@@ -67,6 +68,7 @@ export class Scheduler {
   readonly #running: Sequence[] = []; // in order
   readonly #inPlay = new Map<number, number>(); // adapter -> its waiting and running sequences
   readonly #lastTurns = new Map<number, number>(); // number of the last step of each adapter in play
+  readonly #fair = new FairOrder();
   #turn = 0;
   #blocked: Sequence | null = null; // found no room: nothing behind it starts before it
 
@@ -86,15 +88,17 @@ export class Scheduler {
   /** Queues a sequence. */
   add(sequence: Sequence): void {
     this.#count(sequence, 1);
+    this.#fair.enter(sequence, this.#waiting);
     this.#insertInOrder(this.#waiting, sequence);
   }
 
   /** Adds a copy of a sequence that awaits its next token. Without a free slot it is computed again. */
   fork(parent: Sequence, child: Sequence): void {
+    this.#fair.enter(child, this.#waiting);
     const hasRoom = parent.slot >= 0 && this.#running.length < this.#policy.maxRunning;
-    if (!hasRoom || !this.#slots.startFork(parent, child)) return this.add(child);
     this.#count(child, 1);
-    this.#insertInOrder(this.#running, child);
+    const isRunning = hasRoom && this.#slots.startFork(parent, child);
+    this.#insertInOrder(isRunning ? this.#running : this.#waiting, child);
   }
 
   /** See {@link Slots.allocate}. */
@@ -144,8 +148,29 @@ export class Scheduler {
     else this.#inPlay.delete(adapter);
   }
 
+  /** Makes room for a client that has nothing running where another has several. */
+  #share(adapter: number): void {
+    const starved = this.#fair.starved(this.#waiting, this.#running);
+    if (!starved || starved.group.adapter !== adapter) return;
+    const isFull = (): boolean =>
+      this.#running.length >= this.#policy.maxRunning ||
+      !this.#slots.makeRoom(starved.length + this.#running.length);
+    while (isFull()) {
+      const candidates = this.#running.filter(
+        ({ group }) => this.#policy.policy === 'fcfs' || group.priority >= starved.group.priority,
+      );
+      const victim = this.#fair.victim(this.#running, candidates);
+      if (!victim) return;
+      this.#preempt(victim);
+      this.#take(this.#waiting, victim);
+      this.#fair.yield(victim);
+      this.#insertInOrder(this.#waiting, victim);
+    }
+  }
+
   /** The next step of one adapter, or null when none of its sequences can run now. */
   #nextOf(adapter: number): Plan | null {
+    this.#share(adapter);
     const entries: Entry[] = [];
     let budget = this.#limits.batchTokens;
     // Each sequence that runs or may start here samples from one row at most. The other rows may score prompts.
@@ -303,6 +328,7 @@ export class Scheduler {
       if (this.#blocked === sequence) this.#blocked = null;
       this.#take(this.#waiting, sequence);
       this.#insertInOrder(this.#running, sequence);
+      this.#fair.start(sequence);
       schedule(sequence, chunk(sequence));
     }
   }
@@ -311,9 +337,10 @@ export class Scheduler {
   #startSiblings(leader: Sequence): Sequence[] {
     const forks: Sequence[] = [];
     if (leader.outputCount > 0) return forks;
-    for (let i = this.#place(this.#waiting, { group: leader.group, index: -1 }); ; ) {
+    const { group } = leader;
+    for (let i = this.#place(this.#waiting, { group, index: -1, order: this.#fair.orderOf(group) }); ; ) {
       const sequence = this.#waiting[i];
-      if (sequence?.group !== leader.group) break;
+      if (sequence?.group !== group) break;
       if (sequence.outputCount > 0) {
         i += 1;
         continue;
@@ -362,6 +389,6 @@ export class Scheduler {
 
   #compare(a: Place, b: Place): number {
     const byPriority = this.#policy.policy === 'priority' ? a.group.priority - b.group.priority : 0;
-    return byPriority || a.group.arrival - b.group.arrival || a.index - b.index;
+    return byPriority || a.order - b.order || a.group.arrival - b.group.arrival || a.index - b.index;
   }
 }

@@ -30,6 +30,8 @@ export type Group = {
   readonly priority: number;
   /** Running number of the request: lower came earlier. */
   readonly arrival: number;
+  /** Who asks. Clients share the engine fairly within a priority. Absent: one client. */
+  readonly client?: string;
 };
 
 /** What only some sequences have. */
@@ -64,6 +66,8 @@ export class Sequence {
   #length: number;
   /** The grammar that constrains its next token; null: none does. */
   matcher: Handle | null = null;
+  /** Its place among those of its priority: lower runs earlier. Ties go by arrival. */
+  order = 0;
   /** Slot of its cache while it runs, else -1. */
   slot = -1;
   /** Leading tokens whose cache is filled. */

@@ -109,6 +109,7 @@ function codeOfStatus(status: number, form: ErrorForm): ErrorCode {
     case 501:
       return 'UNSUPPORTED';
     case 429:
+      return 'OVERLOADED';
     case 502:
     case 503:
     case 504:
@@ -122,6 +123,7 @@ function errorType(status: number): string {
   if (status === 401) return 'authentication_error';
   if (status === 403) return 'permission_error';
   if (status === 404) return 'not_found_error';
+  if (status === 429) return 'rate_limit_error';
   return status < 500 ? 'invalid_request_error' : 'server_error';
 }
 

@@ -30,7 +30,8 @@ import { chosenDevices, describePlacement, onCpu, type Placement, place } from '
 import type { RunningModel } from './running-model.ts';
 
 const DEFAULT_CONTEXT_SIZE = 8192;
-const DEFAULT_SEQUENCES = 64;
+/** Sequences that run at the same time at most. */
+export const DEFAULT_SEQUENCES = 64;
 const DEFAULT_BATCH_TOKENS = 512;
 const DEFAULT_KV_BYTES = 2 ** 32;
 const MAX_DEFAULT_POOL = 32_768;

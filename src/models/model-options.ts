@@ -77,6 +77,10 @@ export type ServingLimits = {
   readonly kvTokens?: number;
   /** Sequences that run at the same time, 1 to 256. Default 64. Further ones wait. */
   readonly maxSequences?: number;
+  /**
+   * Requests that may wait for a model beside as many as run; further ones fail with `OVERLOADED` at once. Default: no limit.
+   */
+  readonly maxWaiting?: number;
   /** Tokens of one step at most. Default 512. */
   readonly maxBatchTokens?: number;
   /** CPU threads. Default: one per core; one for a model of less than ten million parameters. */

@@ -7,10 +7,10 @@ import { type EngineStats, sumStats } from '../engine/index.ts';
 import { OnpolicyError } from '../errors.ts';
 import { type MediaStats, sumMediaStats } from '../media/index.ts';
 import { freeGpuBytes, loadAddon, usesGpu } from '../native/index.ts';
-import { loadModel, planLoad, unloadModel } from './load-model.ts';
+import { DEFAULT_SEQUENCES, loadModel, planLoad, unloadModel } from './load-model.ts';
 import { totalBytes } from './memory-need.ts';
 import { resolveFile } from './model-files.ts';
-import type { ModelOptions, ServingOptions } from './model-options.ts';
+import type { ModelOptions, ServingLimits, ServingOptions } from './model-options.ts';
 import { Residency, type Resident, type ResidentState } from './residency.ts';
 import type { RunningModel } from './running-model.ts';
 
@@ -39,6 +39,8 @@ export type ModelUseOptions = {
   readonly signal?: AbortSignal | undefined;
   /** Milliseconds without a request; infinite: for good. Null or absent: as the runtime's options say. */
   readonly keepMs?: number | null;
+  /** An answer will be computed: it counts for `maxWaiting`. */
+  readonly isAnswer?: boolean;
 };
 
 /** A model that is not unloaded before this is disposed of. */
@@ -87,7 +89,10 @@ export class Models {
   }
 
   /** The model behind a reference: an alias, a path, an `hf:` URI, or nothing for the default one. Loads it if it is not there. */
-  async use(reference: string | null, { signal, keepMs = null }: ModelUseOptions = {}): Promise<ModelUse> {
+  async use(
+    reference: string | null,
+    { signal, keepMs = null, isAnswer = false }: ModelUseOptions = {},
+  ): Promise<ModelUse> {
     const options = this.#optionsOf(reference);
     for (;;) {
       const file = await this.#fileOf(options.path, signal);
@@ -97,6 +102,7 @@ export class Models {
         await new Shared(() => resident.gone).wait(signal);
         continue;
       }
+      if (isAnswer) requireRoom(resident, { ...this.#options, ...options });
       using scope = new LeaseScope();
       const { value } = scope.add(await this.#residency.use(resident, signal, keepMs));
       return scope.handOver({ model: value });
@@ -223,6 +229,16 @@ export class Models {
       ]);
     await loadAddon().returnMemory();
   }
+}
+
+/** Refuses a request where as many wait as may. */
+function requireRoom(
+  { name, users }: Resident<RunningModel>,
+  { maxWaiting, maxSequences = DEFAULT_SEQUENCES }: ServingLimits,
+): void {
+  if (maxWaiting === undefined || users < maxSequences + maxWaiting) return;
+  const message = `${users - maxSequences} requests wait for ${name}, and ${maxWaiting} may`;
+  throw new OnpolicyError('OVERLOADED', message, { retryAfterMs: 1000 });
 }
 
 /** What an engine has counted, without what it held. */

@@ -6,6 +6,7 @@ import { atTheDoor } from './validate.ts';
 /** What each option must be. */
 const CHECKS: Readonly<Record<string, readonly [expected: string, isValid: (value: unknown) => boolean]>> = {
   signal: ['an AbortSignal', isSignal],
+  clientKey: ['1 to 200 characters', isClientKey],
   traceId: ['1 to 200 visible ASCII characters, which a header can hold', isTraceId],
 };
 
@@ -30,7 +31,16 @@ function optionFault(name: string, value: unknown): ErrorDetail | null {
   const check = Object.hasOwn(CHECKS, name) ? CHECKS[name] : undefined;
   if (check) return check[1](value) ? null : fault(loc, 'type', check[0], value);
   const near = closestName(name, Object.keys(CHECKS));
-  return fault(loc, 'unknown_field', near ? `${near} as its name` : 'only signal and traceId', value);
+  return fault(
+    loc,
+    'unknown_field',
+    near ? `${near} as its name` : 'only signal, traceId and clientKey',
+    value,
+  );
+}
+
+function isClientKey(value: unknown): boolean {
+  return typeof value === 'string' && value.length > 0 && value.length <= 200;
 }
 
 /** Also one of another realm. */

@@ -86,6 +86,7 @@ export function normalizeChatRequest(request: ChatCompletionRequest): ValidChatR
     speculation: request.speculation ? toSpeculation(request.speculation) : (request.speculation ?? null),
     prediction: toPrediction(request.prediction ?? null),
     cache_salt: request.cache_salt ?? null,
+    timeout_ms: request.timeout_ms ?? null,
     keep_alive: toKeepAlive(request.keep_alive ?? null),
     kv_transfer_params: request.kv_transfer_params ?? null,
   };

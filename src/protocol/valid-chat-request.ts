@@ -98,6 +98,8 @@ export type ValidChatRequest = {
   /** The text of the prediction; empty: there is none. */
   readonly prediction: string;
   readonly cache_salt: string | null;
+  /** Null: no limit. */
+  readonly timeout_ms: number | null;
   /** Milliseconds that the model stays after the request, infinite for good. Null: as the runtime says. */
   readonly keep_alive: number | null;
   readonly kv_transfer_params: JsonObject | null;

@@ -35,6 +35,7 @@ export async function probeCheckpoint(
     answerIndexBytes: 0,
     kvTransferFolder: KV_TRANSFER_FOLDER,
     arrival,
+    client: '',
   } as const;
   try {
     await answer({ model, adapter }, request, context);

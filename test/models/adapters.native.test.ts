@@ -64,6 +64,7 @@ async function begin(model: string | null, more: object): Promise<ChatCompletion
     answerIndexBytes: 2 ** 20,
     kvTransferFolder: path.join(root, 'kv'),
     arrival: arrivals++,
+    client: '',
   });
 }
 

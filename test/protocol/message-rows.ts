@@ -422,6 +422,18 @@ export const MESSAGE_ROWS: Record<string, Row> = {
     ],
   },
   cache_salt: { ...text(null), bad: [['', ': expected a non-empty string or null, got ""']] },
+  timeout_ms: {
+    absent: null,
+    good: [
+      [null, null],
+      [1, 1],
+      [2 ** 31 - 1, 2 ** 31 - 1],
+    ],
+    bad: [
+      [0, ': expected an integer from 1 to 2147483647 or null, got 0'],
+      ['5s', ': expected an integer from 1 to 2147483647 or null, got "5s"'],
+    ],
+  },
   keep_alive: {
     absent: null,
     good: [

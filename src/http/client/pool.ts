@@ -254,9 +254,11 @@ function digestsOf(request: ChatCompletionRequest): readonly string[] {
   }
 }
 
-/** Whether the member is unreachable or closing. */
+const UNREACHABLE = new Set<OnpolicyError['code']>(['NETWORK_FAILED', 'CLOSED', 'OVERLOADED']);
+
+/** Whether the member is unreachable, closing or has too much to do. */
 function isUnreachable(error: unknown): boolean {
-  return error instanceof OnpolicyError && (error.code === 'NETWORK_FAILED' || error.code === 'CLOSED');
+  return error instanceof OnpolicyError && UNREACHABLE.has(error.code);
 }
 
 /** Whether another member may have the model. */

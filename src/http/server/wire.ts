@@ -43,7 +43,8 @@ export function errorResponse(error: OnpolicyError, form: ErrorForm): WireRespon
   const { status, body } = toErrorBody(error, form);
   const headers: Record<string, string> = { [CODE_HEADER]: error.code };
   if (status === 401) headers['www-authenticate'] = 'Bearer';
-  if (status === 503) headers['retry-after'] = '1';
+  if (status === 503 || status === 429)
+    headers['retry-after'] = String(Math.ceil((error.retryAfterMs ?? 1000) / 1000));
   if (status === 408 || status === 413) headers['connection'] = 'close'; // the rest of the body is not read
   return json(body, status, headers);
 }

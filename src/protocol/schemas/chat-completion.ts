@@ -321,6 +321,12 @@ const serving: Schema['properties'] = {
     description: 'Requests share cached prompt prefixes only with requests of the same salt.',
     minLength: 1,
   }),
+  timeout_ms: orNull('integer', {
+    description:
+      'Most milliseconds until the answer is complete, waiting included. One that takes longer ends with `TIMEOUT`, over HTTP 408. Absent or null: no limit.',
+    minimum: 1,
+    maximum: 2 ** 31 - 1,
+  }),
   keep_alive: {
     description:
       'How long the model stays in memory after this request: seconds, or a text such as `5m` with `ms`, `s`, `m` or `h`; 0 unloads it at once, -1 keeps it. Room that another model needs goes first. Absent or null: `memory.idleMs` of the runtime.',

@@ -1,0 +1,104 @@
+/** More requests than can run: who is refused, who is too late, and who comes first. */
+import { describe, expect, it, vi } from 'vitest';
+import type { ChatCompletionStream } from '../../src/answer/stream.ts';
+import { connect, serve } from '../../src/http/index.ts';
+import { createRuntime } from '../../src/runtime.ts';
+
+const messages = [{ role: 'user' as const, content: 'Tell me a story.' }];
+const LONG = { messages, ignore_eos: true, max_tokens: 200 };
+const LIMITS = { threads: 1, contextSize: 512, maxSequences: 2, gpu: false } as const;
+
+describe('maxWaiting', () => {
+  it('refuses what would wait behind too many, at once and before its model is loaded', async () => {
+    await using runtime = await createRuntime({ ...LIMITS, maxWaiting: 3 });
+    const startMs = performance.now();
+    let refusedMs = 0;
+    const answers = await Promise.allSettled(
+      Array.from({ length: 12 }, () =>
+        runtime.createCompletion(LONG).catch((error: unknown) => {
+          refusedMs ||= performance.now() - startMs;
+          throw error;
+        }),
+      ),
+    );
+    const refused = answers.filter(({ status }) => status === 'rejected');
+    expect(refused).toHaveLength(12 - 2 - 3);
+    expect(refused[0]).toMatchObject({ reason: { code: 'OVERLOADED', status: 429, retryAfterMs: 1000 } });
+    expect(refusedMs).toBeLessThan(500); // the first request reads files; `npm run bench -- overload` measures it
+    expect((await runtime.createCompletion({ ...LONG, max_tokens: 1 })).choices).toHaveLength(1);
+  });
+
+  it('over HTTP is 429 with Retry-After, and clients try again', async () => {
+    await using runtime = await createRuntime({ ...LIMITS, maxWaiting: 0 });
+    await runtime.createCompletion({ messages, max_tokens: 1 });
+    const server = await serve(runtime, { port: 0 });
+    const running = [1, 2].map(() => runtime.createCompletion(LONG));
+    await new Promise((resolve) => setImmediate(resolve));
+    const response = await fetch(`${server.url}/v1/chat/completions`, {
+      method: 'POST',
+      body: JSON.stringify({ messages, max_tokens: 1 }),
+    });
+    expect([response.status, response.headers.get('retry-after')]).toEqual([429, '1']);
+    expect(await response.json()).toMatchObject({ error: { code: 'OVERLOADED', type: 'rate_limit_error' } });
+    const client = connect({ baseUrl: server.url });
+    expect((await client.createCompletion({ messages, max_tokens: 1 })).choices).toHaveLength(1);
+    await Promise.all(running);
+    await server.close();
+  });
+});
+
+describe('a deadline', () => {
+  it('timeout_ms ends an answer that takes longer, also one that waits', async () => {
+    await using runtime = await createRuntime({ ...LIMITS, maxSequences: 1 });
+    await runtime.createCompletion({ messages, max_tokens: 1 });
+    const first = runtime.createCompletion({ ...LONG, max_tokens: 450, timeout_ms: 30 });
+    const waiting = runtime.createCompletion({ ...LONG, timeout_ms: 20 });
+    await expect(waiting).rejects.toMatchObject({ code: 'TIMEOUT', status: 408 });
+    await expect(first).rejects.toMatchObject({ code: 'TIMEOUT' });
+    await vi.waitFor(() => expect(runtime.stats()).toMatchObject({ running: 0, waiting: 0 }));
+    const quick = await runtime.createCompletion({ messages, max_tokens: 1, timeout_ms: 60_000 });
+    expect(quick.choices).toHaveLength(1);
+  });
+
+  it('ends a stream that has begun', async () => {
+    await using runtime = await createRuntime(LIMITS);
+    await runtime.createCompletion({ messages, max_tokens: 1 });
+    const stream: ChatCompletionStream = await runtime.createCompletion({
+      ...LONG,
+      max_tokens: 450,
+      stream: true,
+      timeout_ms: 40,
+    });
+    const read = async (): Promise<void> => {
+      for await (const _ of stream);
+    };
+    await expect(read()).rejects.toMatchObject({ code: 'TIMEOUT' });
+  });
+});
+
+describe('clients', () => {
+  it('share: one request beside a hundred of another comes as soon as alone, and the others are answered too', async () => {
+    await using runtime = await createRuntime({ ...LIMITS, maxSequences: 4 });
+    await runtime.createCompletion({ messages, max_tokens: 1 });
+    const order: string[] = [];
+    const ask = async (clientKey: string, max_tokens: number) => {
+      await runtime.createCompletion({ ...LONG, max_tokens }, { clientKey });
+      order.push(clientKey);
+    };
+    const many = Array.from({ length: 100 }, () => ask('many', 20));
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    const before = order.length;
+    await ask('one', 5);
+    expect(order.indexOf('one') - before).toBeLessThan(8);
+    await Promise.all(many);
+    expect(order).toHaveLength(101);
+  });
+
+  it.each([
+    [{ clientKey: '' }, /options.clientKey: expected 1 to 200 characters/],
+    [{ clientKey: 3 }, /options.clientKey: expected 1 to 200 characters/],
+  ])('%j is refused', async (options, message) => {
+    await using runtime = await createRuntime(LIMITS);
+    await expect(runtime.createCompletion({ messages }, options as never)).rejects.toThrow(message);
+  });
+});
