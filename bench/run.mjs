@@ -18,6 +18,7 @@ const SUITES = [
   'train',
   'store',
   'residency',
+  'overload',
   'cache',
   'onnx',
   'speculation',

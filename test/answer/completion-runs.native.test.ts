@@ -143,7 +143,7 @@ describe('a runtime', () => {
       [{ modle: 'x' }, /options.modle: expected one of .*model/],
       [{ model: { path: 'x', fusedAttention: 'no' } }, /fusedAttention: expected a boolean/],
       [{ model: { path: 'x', cacheBits: 8 } }, /cacheBits: expected 16 or 32/],
-      [{ model: { contextSize: 5 } }, /model: expected an object with a path/],
+      [{ model: { contextSize: 5 } }, /model: expected a path, an hf: URI or an object with a path/],
       [{ models: { a: { path: 'x', color: 1 } } }, /color/],
     ] as const)
       await expect(createRuntime(options as never)).rejects.toMatchObject({

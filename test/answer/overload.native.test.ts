@@ -1,7 +1,7 @@
 /** More requests than can run: who is refused, who is too late, and who comes first. */
 import { describe, expect, it, vi } from 'vitest';
 import type { ChatCompletionStream } from '../../src/answer/stream.ts';
-import { connect, serve } from '../../src/http/index.ts';
+import { connect, createHandler, serve } from '../../src/http/index.ts';
 import { createRuntime } from '../../src/runtime.ts';
 
 const messages = [{ role: 'user' as const, content: 'Tell me a story.' }];
@@ -44,6 +44,30 @@ describe('maxWaiting', () => {
     expect((await client.createCompletion({ messages, max_tokens: 1 })).choices).toHaveLength(1);
     await Promise.all(running);
     await server.close();
+  });
+});
+
+describe('the minute of a token', () => {
+  it.each<[string, object, object]>([
+    ['requests', { requestsPerMinute: 1 }, {}],
+    ['tokens', { tokensPerMinute: 10 }, {}],
+    ['tokens of a stream', { tokensPerMinute: 10 }, { stream: true }],
+  ])('%s are refused when they are used up, and other tokens are not', async (_, limits, more) => {
+    await using runtime = await createRuntime(LIMITS);
+    const handler = createHandler(runtime, { tokens: [{ token: 'a', ...limits }, 'b'] });
+    const ask = async (token: string): Promise<Response> => {
+      const body = JSON.stringify({ messages, max_tokens: 20, ignore_eos: true, ...more });
+      const headers = { authorization: `Bearer ${token}` };
+      const url = 'http://localhost/v1/chat/completions';
+      const response = await handler(new Request(url, { method: 'POST', headers, body }));
+      await response.text();
+      return response;
+    };
+    expect((await ask('a')).status).toBe(200);
+    const refused = await ask('a');
+    expect(refused.status).toBe(429);
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(1);
+    expect((await ask('b')).status).toBe(200);
   });
 });
 

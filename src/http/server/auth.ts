@@ -1,11 +1,21 @@
-/** A request -> the scopes that its token, or its origin on this machine, allows. */
+/** A request -> its client: the scopes that its token, or its origin on this machine, allows, and what it may do in a minute. */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { OnpolicyError } from '../../errors.ts';
 import type { HandlerSettings, Scope } from './handler-options.ts';
+import { ClientLimits } from './token-limits.ts';
 import type { WireRequest } from './wire.ts';
 
-/** Returns the scopes of a request. Throws `UNAUTHORIZED` without a known token. */
-export type Authorizer = (request: WireRequest) => readonly Scope[];
+/** Who asks. */
+export type Client = {
+  readonly scopes: readonly Scope[];
+  /** The same for all requests of one client. */
+  readonly key: string;
+  /** Null: none. */
+  readonly limits: ClientLimits | null;
+};
+
+/** Returns the client of a request. Throws `UNAUTHORIZED` without a known token. */
+export type Authorizer = (request: WireRequest) => Client;
 
 /** Whether scopes include one of `wanted`; `admin` includes all. */
 export function allows(scopes: readonly Scope[], wanted: readonly Scope[]): boolean {
@@ -21,17 +31,20 @@ export function isLoopback(host: string): boolean {
 
 /** Makes the check of requests. Tokens are compared in constant time. */
 export function createAuthorizer({ tokens, allowAnonymous, corsOrigins }: HandlerSettings): Authorizer {
-  const known = tokens.map(({ token, scopes }) => ({ digest: digestOf(token), scopes }));
+  const known = tokens.map(({ token, scopes, ...limits }, i) => ({
+    digest: digestOf(token),
+    client: { scopes, key: `token ${i}`, limits: new ClientLimits(limits, performance.now()) },
+  }));
   if (known.length > 0)
     return (request) => {
       const bearer = /^Bearer +(\S.*?) *$/i.exec(request.header('authorization') ?? '')?.[1];
       const given = bearer ?? request.header('x-api-key') ?? undefined; // the latter as Anthropic's client sends it
       if (given === undefined) throw new OnpolicyError('UNAUTHORIZED', 'a Bearer token is required');
       const digest = digestOf(given);
-      let scopes: readonly Scope[] | null = null;
-      for (const entry of known) if (timingSafeEqual(entry.digest, digest)) scopes = entry.scopes;
-      if (scopes === null) throw new OnpolicyError('UNAUTHORIZED', 'the token is not known');
-      return scopes;
+      let client: Client | null = null;
+      for (const entry of known) if (timingSafeEqual(entry.digest, digest)) client = entry.client;
+      if (client === null) throw new OnpolicyError('UNAUTHORIZED', 'the token is not known');
+      return client;
     };
   return (request) => {
     const { url, address } = request;
@@ -41,7 +54,7 @@ export function createAuthorizer({ tokens, allowAnonymous, corsOrigins }: Handle
         'without tokens only clients on this machine are served; give the server tokens, or allowAnonymous',
       );
     refuseForeignPage(request, corsOrigins);
-    return ['admin'];
+    return { scopes: ['admin'], key: `address ${address ?? 'unknown'}`, limits: null };
   };
 }
 

@@ -10,7 +10,7 @@ import { readJson } from './body.ts';
 import { type RequestContext, tooMany, unsupported } from './context.ts';
 import { requireModel } from './model-access.ts';
 import { renameOldFields } from './old-names.ts';
-import { eventStreamResponse } from './stream-response.ts';
+import { answerResponse } from './stream-response.ts';
 import { json, type WireResponse } from './wire.ts';
 
 /** `POST /v1/chat/completions`. */
@@ -18,7 +18,7 @@ export async function createCompletion(context: RequestContext): Promise<WireRes
   const { call, service } = context;
   const checked = checkChatBody(await readJson(context.request, context.settings), context);
   const answer = await afterDoor(service.createCompletion).call(service, checked, call);
-  return Symbol.asyncIterator in answer ? eventStreamResponse(answer, context) : json(answer);
+  return answerResponse(answer, context);
 }
 
 /** `POST /v1/chat/completions/render`. */

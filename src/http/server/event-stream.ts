@@ -14,6 +14,8 @@ export type EventStreamHooks = {
   readonly toError: (error: unknown) => OnpolicyError;
   /** Called once when the stream is over. */
   readonly onEnd: (outcome: Outcome) => void;
+  /** Called with each chunk before it is sent. */
+  readonly onChunk?: (chunk: unknown) => void;
 };
 
 /** Events as they go over the wire. */
@@ -54,7 +56,7 @@ export function namedEvents(form: ErrorForm): EventFormat {
 /** Makes one event per part; an error is an event, too. */
 export function toEventStream(
   chunks: AnswerStream<unknown>,
-  { signal, toError, onEnd }: EventStreamHooks,
+  { signal, toError, onEnd, onChunk }: EventStreamHooks,
   format: EventFormat = CHUNKS,
 ): EventStream {
   const iterator = chunks[Symbol.asyncIterator]();
@@ -84,6 +86,7 @@ export function toEventStream(
       let outcome: Outcome | null = null;
       try {
         const { done, value } = await iterator.next();
+        if (!done) onChunk?.(value);
         text = done ? format.end : format.event(value);
         if (done) outcome = 'complete';
       } catch (error) {

@@ -15,6 +15,10 @@ export type Token = {
   readonly token: string;
   /** Default: all. `admin` stands for all. */
   readonly scopes?: readonly Scope[];
+  /** Completions that it may begin in a minute; null, the default: any number. */
+  readonly requestsPerMinute?: number | null;
+  /** Tokens of prompts and answers that it may use in a minute; an answer under way is not cut. Null, the default: any number. */
+  readonly tokensPerMinute?: number | null;
 };
 
 /** What a handler can serve: a whole service, or one that only answers completions. Then all else is `UNSUPPORTED`. */
@@ -124,7 +128,7 @@ const SCOPES: readonly unknown[] = ['complete', 'train', 'read', 'admin'] satisf
 
 const CHECKS: Readonly<Record<keyof HandlerOptions, OptionCheck>> = {
   tokens: [
-    'a list of texts that a header can hold, or of { token, scopes }',
+    'a list of texts that a header can hold, or of { token, scopes, requestsPerMinute, tokensPerMinute }',
     (value) => Array.isArray(value) && value.every(isToken),
   ],
   allowAnonymous: ['a boolean', (value) => typeof value === 'boolean'],
@@ -149,12 +153,10 @@ const CHECKS: Readonly<Record<keyof HandlerOptions, OptionCheck>> = {
 /** Fills defaults in. Throws `INVALID_REQUEST` for an unknown option or a wrong value. */
 export function checkHandlerOptions(options: HandlerOptions): HandlerSettings {
   const settings: Required<HandlerOptions> = { ...DEFAULTS, ...checkOptions(options, CHECKS, 'tokens') };
-  const tokens = settings.tokens.map(
-    (entry): Required<Token> =>
-      typeof entry === 'string'
-        ? { token: entry, scopes: ['admin'] }
-        : { token: entry.token, scopes: entry.scopes ?? ['admin'] },
-  );
+  const tokens = settings.tokens.map((entry): Required<Token> => {
+    const given = typeof entry === 'string' ? { token: entry } : entry;
+    return { scopes: ['admin'], requestsPerMinute: null, tokensPerMinute: null, ...given };
+  });
   return { ...settings, tokens };
 }
 
@@ -164,7 +166,15 @@ const HEADER_TEXT = /^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/;
 function isToken(value: unknown): boolean {
   if (typeof value === 'string') return HEADER_TEXT.test(value);
   if (typeof value !== 'object' || value === null) return false;
-  const { token, scopes = [] } = value as { token?: unknown; scopes?: unknown };
+  const {
+    token,
+    scopes = [],
+    requestsPerMinute = null,
+    tokensPerMinute = null,
+  } = value as Record<string, unknown>;
   const isKnown = Array.isArray(scopes) && scopes.every((scope) => SCOPES.includes(scope));
-  return typeof token === 'string' && HEADER_TEXT.test(token) && isKnown;
+  const isLimit = (limit: unknown): boolean =>
+    limit === null || (Number.isInteger(limit) && (limit as number) > 0);
+  const isLimited = isLimit(requestsPerMinute) && isLimit(tokensPerMinute);
+  return typeof token === 'string' && HEADER_TEXT.test(token) && isKnown && isLimited;
 }

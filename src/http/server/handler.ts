@@ -4,7 +4,7 @@ import { OnpolicyError } from '../../errors.ts';
 import { type DoorOptions, isTraceId } from '../../protocol/index.ts';
 import { wrongOption } from '../options.ts';
 import { limitTime } from '../time-limits.ts';
-import { type Authorizer, allows, createAuthorizer } from './auth.ts';
+import { type Authorizer, allows, type Client, createAuthorizer } from './auth.ts';
 import type { RequestContext } from './context.ts';
 import { corsHeaders, preflight } from './cors.ts';
 import { endpointHandlers } from './endpoints.ts';
@@ -85,7 +85,8 @@ export class RequestHandler {
       setRequestId: (id) => {
         requestId = id;
       },
-      call: { signal, traceId },
+      call: { signal, traceId, clientKey: '' },
+      charge: () => {},
       service: this.#service,
       settings: this.#settings,
       metrics: this.#metrics,
@@ -134,10 +135,17 @@ export class RequestHandler {
     const endpoint = endpoints.find(({ method }) => method === methodOf(request));
     if (!endpoint) return notAllowed(methods, endpoints[0]!.form);
     if (this.#onIdle) throw closingError();
-    const scopes = endpoint.scopes === null ? [] : this.#authorize(request);
+    const client = endpoint.scopes === null ? NOBODY : this.#authorize(request);
+    const { scopes, limits } = client;
     if (endpoint.scopes !== null && !allows(scopes, endpoint.scopes))
       throw new OnpolicyError('FORBIDDEN', `the token needs the scope ${endpoint.scopes.join(' or ')}`);
-    return await endpointHandlers[endpoint.name]({ ...context, scopes });
+    if (endpoint.method === 'POST' && endpoint.scopes?.includes('complete')) limits?.begin(performance.now());
+    return await endpointHandlers[endpoint.name]({
+      ...context,
+      scopes,
+      call: { ...context.call, clientKey: client.key },
+      charge: (tokens) => limits?.charge(tokens),
+    });
   }
 
   /** Registers a running request; `close` ends that. The signal fires when the client leaves, time is up or the server stops. */
@@ -176,6 +184,9 @@ export class RequestHandler {
     return isKnown ? error : new OnpolicyError('BACKEND_FAILED', 'the server failed');
   }
 }
+
+/** Who asks what needs no token. */
+const NOBODY: Client = { scopes: [], key: '', limits: null };
 
 /** Header with the paths of the fields that had no effect. */
 const IGNORED_HEADER = 'x-ignored-fields';

@@ -5,7 +5,7 @@ import { readJson } from './body.ts';
 import { type RequestContext, tooMany, unsupported } from './context.ts';
 import { namedEvents } from './event-stream.ts';
 import { requireModel } from './model-access.ts';
-import { eventStreamResponse } from './stream-response.ts';
+import { answerResponse } from './stream-response.ts';
 import { json, type WireResponse } from './wire.ts';
 
 /** `POST /v1/messages`. */
@@ -13,9 +13,7 @@ export async function createMessage(context: RequestContext): Promise<WireRespon
   const { service, call, door } = context;
   const body = await readBody(context);
   const answer = await create(service, body, call, door);
-  return Symbol.asyncIterator in answer
-    ? eventStreamResponse(answer, context, namedEvents('messages'))
-    : json(answer);
+  return answerResponse(answer, context, namedEvents('messages'));
 }
 
 /** `POST /v1/messages/count_tokens`. */

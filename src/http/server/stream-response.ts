@@ -1,15 +1,39 @@
-/** The chunks of an answer -> the response that streams them. */
+/** An answer -> the response that sends it, as a whole or as a stream. Its tokens count for the limits of its client. */
 import type { AnswerStream } from '../../answer/index.ts';
 import type { RequestContext } from './context.ts';
 import { type EventFormat, toEventStream } from './event-stream.ts';
-import type { WireResponse } from './wire.ts';
+import { json, type WireResponse } from './wire.ts';
 
-/** The response that streams the chunks of an answer. */
-export function eventStreamResponse(
-  chunks: AnswerStream<unknown>,
-  { call, toError, beginStream }: RequestContext,
+/** What answers and chunks say of their tokens. */
+type Usage = {
+  readonly total_tokens?: number;
+  readonly input_tokens?: number;
+  readonly output_tokens?: number;
+};
+
+/** The response for an answer, or for the stream of its parts in this format. */
+export function answerResponse(
+  answer: object | AnswerStream<unknown>,
+  context: RequestContext,
   format?: EventFormat,
 ): WireResponse {
+  if (Symbol.asyncIterator in answer) return eventStreamResponse(answer, context, format);
+  context.charge(tokensOf(answer));
+  return json(answer);
+}
+
+/** Without a usage in it, each part of a stream counts as a token. */
+function eventStreamResponse(
+  parts: AnswerStream<unknown>,
+  { call, toError, beginStream, charge }: RequestContext,
+  format?: EventFormat,
+): WireResponse {
+  let charged = 0;
+  const onChunk = (part: unknown): void => {
+    const total = Math.max(tokensOf(part), charged + 1);
+    charge(total - charged);
+    charged = total;
+  };
   return {
     status: 200,
     headers: {
@@ -17,6 +41,11 @@ export function eventStreamResponse(
       'cache-control': 'no-cache',
       'x-accel-buffering': 'no',
     },
-    body: toEventStream(chunks, { signal: call.signal, toError, onEnd: beginStream() }, format),
+    body: toEventStream(parts, { signal: call.signal, toError, onEnd: beginStream(), onChunk }, format),
   };
+}
+
+function tokensOf(part: unknown): number {
+  const { total_tokens, input_tokens = 0, output_tokens = 0 } = (part as { usage?: Usage | null }).usage ?? {};
+  return total_tokens ?? input_tokens + output_tokens;
 }

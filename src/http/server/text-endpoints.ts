@@ -4,8 +4,8 @@ import { readJson } from './body.ts';
 import { type RequestContext, tooMany, unsupported } from './context.ts';
 import { requireModel } from './model-access.ts';
 import { renameOldFields } from './old-names.ts';
-import { eventStreamResponse } from './stream-response.ts';
-import { json, type WireResponse } from './wire.ts';
+import { answerResponse } from './stream-response.ts';
+import type { WireResponse } from './wire.ts';
 
 /** `POST /v1/completions`. */
 export async function createTextCompletion(context: RequestContext): Promise<WireResponse> {
@@ -23,5 +23,5 @@ export async function createTextCompletion(context: RequestContext): Promise<Wir
   requireModel(context, model);
   if (!service.createTextCompletion) throw unsupported('text completions');
   const answer = await afterDoor(service.createTextCompletion).call(service, checked, call);
-  return Symbol.asyncIterator in answer ? eventStreamResponse(answer, context) : json(answer);
+  return answerResponse(answer, context);
 }

@@ -1,0 +1,62 @@
+// Ten times as many requests as may run and wait, again and again -> how soon one is refused, what is answered, what comes after.
+import { createRuntime } from '../dist/index.js';
+import { result } from './measure.mjs';
+
+const REQUEST = {
+  messages: [{ role: 'user', content: 'Tell me a story.' }],
+  ignore_eos: true,
+  max_tokens: 60,
+};
+const RUNNING = 16;
+const WAITING = 32;
+
+/** Runs the parts. `rounds`: seconds of each. */
+export async function run({ rounds = 10, threads, log = () => {} } = {}) {
+  const limits = { contextSize: 512, maxSequences: RUNNING, threads, gpu: false };
+  const runtime = await createRuntime({ ...limits, maxWaiting: WAITING });
+  await runtime.createCompletion(REQUEST);
+  log('overload: at capacity');
+  const best = await load(runtime, RUNNING, rounds);
+  log('overload: ten times of it');
+  const over = await load(runtime, 10 * (RUNNING + WAITING), rounds);
+  const startMs = performance.now();
+  await runtime.createCompletion({ ...REQUEST, max_tokens: 1 });
+  const recoveryMs = performance.now() - startMs;
+  await runtime.close();
+  return [
+    result('answers at capacity', 'tokens/s', [best.tokensPerSecond]),
+    result('answers under overload', 'tokens/s', [over.tokensPerSecond]),
+    result('share of the best', '', [over.tokensPerSecond / best.tokensPerSecond]),
+    result('refused', 'requests', [over.refused]),
+    result('first refusal', 'ms', [over.firstRefusalMs]),
+    result('most that waited', 'requests', [over.mostWaiting]),
+    result('first token after it', 'ms', [recoveryMs]),
+  ];
+}
+
+/** Keeps so many requests under way for a while; one that is refused comes again after a while. */
+async function load(runtime, atOnce, seconds) {
+  const found = { tokens: 0, refused: 0, firstRefusalMs: 0, mostWaiting: 0 };
+  const startMs = performance.now();
+  const endMs = startMs + seconds * 1000;
+  const before = runtime.stats().generatedTokens;
+  const work = async () => {
+    while (performance.now() < endMs) {
+      const askedMs = performance.now();
+      try {
+        await runtime.createCompletion(REQUEST);
+      } catch (error) {
+        if (error.code !== 'OVERLOADED') throw error;
+        found.refused += 1;
+        found.firstRefusalMs ||= performance.now() - askedMs;
+        await new Promise((resolve) => setTimeout(resolve, error.retryAfterMs));
+      }
+      found.mostWaiting = Math.max(found.mostWaiting, runtime.stats().waiting);
+    }
+  };
+  const all = Promise.all(Array.from({ length: atOnce }, work));
+  await new Promise((resolve) => setTimeout(resolve, seconds * 1000));
+  const tokens = runtime.stats().generatedTokens - before;
+  await all;
+  return { ...found, tokensPerSecond: tokens / seconds };
+}
