@@ -29,6 +29,7 @@ export const EXTRA_FIELDS = [
   'speculation',
   'prediction',
   'cache_salt',
+  'timeout_ms',
   'keep_alive',
 ] as const;
 

@@ -42,6 +42,7 @@ export const TEXT_FIELDS = [
   'speculation',
   'prediction',
   'cache_salt',
+  'timeout_ms',
   'keep_alive',
   'kv_transfer_params',
 ] as const;
