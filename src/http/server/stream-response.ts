@@ -46,6 +46,10 @@ function eventStreamResponse(
 }
 
 function tokensOf(part: unknown): number {
-  const { total_tokens, input_tokens = 0, output_tokens = 0 } = (part as { usage?: Usage | null }).usage ?? {};
+  const {
+    total_tokens,
+    input_tokens = 0,
+    output_tokens = 0,
+  } = (part as { usage?: Usage | null }).usage ?? {};
   return total_tokens ?? input_tokens + output_tokens;
 }
