@@ -28,6 +28,7 @@ export {
   type Server,
   serve,
 } from './http/index.ts';
+export { inspectModel, type ModelInspection } from './inspect-model.ts';
 export type { MediaOptions, MediaStats } from './media/index.ts';
 export type {
   MemoryOptions,

@@ -32,6 +32,7 @@ const ORDER = [
   'training',
   'report',
   'runtime-options.ts',
+  'inspect-model.ts',
   'answering.ts',
   'runtime.ts',
   'default-runtime.ts',

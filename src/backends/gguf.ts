@@ -4,6 +4,7 @@ import path from 'node:path';
 import { fromNative, OnpolicyError } from '../errors.ts';
 import {
   type CacheType,
+  type FileFacts,
   type Gpu,
   loadAddon,
   type NativeContext,
@@ -220,17 +221,22 @@ export class GgufModel implements LoadedModel {
 const SPLIT_NAME = /-(\d{5})-of-(\d{5})\.gguf$/;
 
 /** Reads the headers of a GGUF file and of the files that it is split into. Fails with `MODEL_NOT_FOUND` or `MODEL_INVALID`. */
-export async function describeGguf({
+export async function describeGguf(options: Pick<GgufOptions, 'path' | 'gpu'>): Promise<ModelShape> {
+  return toShape(await readHeaders(options));
+}
+
+/** The headers themselves, in order. Fails as {@link describeGguf}. */
+export async function readHeaders({
   path: file,
   gpu,
-}: Pick<GgufOptions, 'path' | 'gpu'>): Promise<ModelShape> {
+}: Pick<GgufOptions, 'path' | 'gpu'>): Promise<FileFacts[]> {
   await openLibraries(gpu);
   const parts = Number(SPLIT_NAME.exec(file)?.[2] ?? 1);
   const files = Array.from({ length: parts }, (_, i) =>
     file.replace(SPLIT_NAME, (_name, _at, count) => `-${String(i + 1).padStart(5, '0')}-of-${count}.gguf`),
   );
   try {
-    return toShape(await Promise.all(files.map((part) => loadAddon().describeFile(onDisk(part)))));
+    return await Promise.all(files.map((part) => loadAddon().describeFile(onDisk(part))));
   } catch (error) {
     throw fromNative(error);
   }

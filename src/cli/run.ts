@@ -3,6 +3,7 @@ import { messageOf, OnpolicyError } from '../errors.ts';
 import { wrongUsage } from './arguments.ts';
 import { bench } from './bench.ts';
 import { chat, complete } from './complete.ts';
+import { inspect } from './inspect.ts';
 import { ps, pull } from './loaded.ts';
 import { checkpoints, models } from './models.ts';
 import { report } from './report.ts';
@@ -16,6 +17,7 @@ const COMMANDS: Readonly<Record<string, (words: readonly string[], terminal: Ter
   checkpoints,
   report,
   serve,
+  inspect,
   pull,
   ps,
   bench,
@@ -38,6 +40,7 @@ const HELP = `onpolicy: a language model in this process
       --config FILE: options of runtime and server as JSON; --access-log FILE
   onpolicy ps --url U --token T          what a server has loaded
   onpolicy pull URI...                   downloads models
+  onpolicy inspect FILE                  what a GGUF file is and takes; --context N  --sequences N
   onpolicy bench --sequences 1,8         how fast this machine answers; --model M
 
 M is the id or name of a registered model, or where a model only answers a path, an hf: URI, or name@step.

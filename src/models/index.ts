@@ -1,4 +1,5 @@
 /** A model reference -> a loaded model with its engine, templates and adapters. */
+export { planLoad } from './load-model.ts';
 export { type MessageFormat, type MessagePlan, PLAIN_TEXT, planMessage } from './message-format.ts';
 export { type FindRegistered, leaseModel, type ModelLease } from './model-lease.ts';
 export type { ModelOptions, OnProgress, ServingLimits } from './model-options.ts';

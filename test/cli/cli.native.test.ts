@@ -33,6 +33,19 @@ describe('onpolicy', () => {
     expect(output.trimEnd().split('\n').length).toBe(2);
   });
 
+  it('inspects a file without loading it', async () => {
+    const file = path.resolve(import.meta.dirname, '../../models/onpolicy-tiny.gguf');
+    const { exitCode, output } = await command(['inspect', file, '--context', '512', '--sequences', '4']);
+    expect(exitCode).toBe(0);
+    expect(output).toContain('architecture   llama');
+    expect(output).toMatch(/chat template +\d+ characters/);
+    const json = JSON.parse((await command(['inspect', file, '--json', '--context', '512'])).output);
+    expect(json).toMatchObject({ architecture: 'llama', contextLength: 1024, placement: { gpuLayers: 0 } });
+    expect(json.memory.total).toBe(json.memory.weights + json.memory.cache + json.memory.compute);
+    expect((await command(['inspect', '/no/such.gguf'])).exitCode).toBe(1);
+    expect((await command(['inspect'])).exitCode).toBe(2);
+  });
+
   it('measures this machine', async () => {
     const { output } = await command(['bench', '--sequences', '1,2', '--json']);
     expect(JSON.parse(output)).toMatchObject([
