@@ -46,6 +46,17 @@ const SECTIONS = {
   MessageTextBlock: 'A block of a `MessageTurn`, and of `system`.',
   MessageToolUseBlock: 'A block of an assistant message.',
   MessageToolResultBlock: "A block of a user's message.",
+  ResponseRequest:
+    "The body of `POST /v1/responses`, and the argument of `createResponse`: [OpenAI's responses](wires.md#openais-responses).",
+  ResponseInputMessage: 'An item of `input`.',
+  ResponseFunctionCallItem: 'An item of `input`.',
+  ResponseFunctionResultItem: 'An item of `input`.',
+  ResponseReasoningInput: 'An item of `input`.',
+  ResponseText: 'The value of `text`.',
+  ResponseTextFormat: 'The value of `format` of a `ResponseText`.',
+  ResponseReasoning: 'The value of `reasoning`.',
+  ResponseFunctionTool: 'An item of `tools` of a `ResponseRequest`.',
+  ResponseToolChoice: 'A value of `tool_choice` of a `ResponseRequest`.',
   StreamOptions: 'The value of `stream_options`.',
   SpeculationSettings: 'A value of `speculation`.',
   StructuredOutputs: 'The value of `structured_outputs`.',
@@ -78,6 +89,11 @@ const FORMS = {
   Prediction: '`{ type: "content", content }`; `content` is a text, or a list of `{ type: "text", text }`',
   MessageBlock:
     '`{ type: "text", text }`, `{ type: "image", source }`, `{ type: "document", source }` of plain text, `{ type: "thinking", thinking }`, `MessageToolUseBlock` or `MessageToolResultBlock`',
+  ResponseInputItem:
+    'a `ResponseInputMessage`, `ResponseFunctionCallItem`, `ResponseFunctionResultItem` or `ResponseReasoningInput`; the items of an answer fit',
+  ResponseInputPart:
+    '`{ type: "input_text", text }`, `{ type: "output_text", text }`, `{ type: "refusal", refusal }`, or `{ type: "input_image", image_url }`',
+  ResponseReasoningText: '`{ type: "reasoning_text", text }`',
   MessageResultBlock: 'the blocks `text`, `image` and `document`',
   LogitsProcessorItem:
     'a registered name, or a `LogitsProcessorConstructor`; in process also a function `(outputIds, logits) => { ... }` that edits `logits`',

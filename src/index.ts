@@ -71,4 +71,4 @@ export type {
   TrajectoryRecord,
 } from './store/index.ts';
 export { type MlflowOptions, mlflowTracker } from './store/index.ts';
-export type { CreateMessage, MessageStream } from './wires/index.ts';
+export type { CreateMessage, MessageStream, ResponseStream, ResponsesResource } from './wires/index.ts';

@@ -46,7 +46,13 @@ import {
 } from './store/index.ts';
 import { cutMasks } from './structured/index.ts';
 import { findRegistered, Training } from './training/index.ts';
-import { type CreateMessage, countMessageTokens, createMessage } from './wires/index.ts';
+import {
+  type CreateMessage,
+  countMessageTokens,
+  createMessage,
+  type ResponsesResource,
+  responsesOf,
+} from './wires/index.ts';
 
 const LOG_LEVELS = ['debug', 'debug', 'info', 'warn', 'error'] as const;
 
@@ -75,13 +81,19 @@ export class Runtime implements Service {
   readonly runs: RunsResource;
   /** Training jobs, also those of earlier processes. */
   readonly trainingJobs: TrainingJobsResource;
-  /**
-   * Answers the clients of HTTP APIs in this process, in place of the global `fetch`: `new OpenAI({ fetch: runtime.fetch, baseURL,
-   * apiKey })`. It opens no port. Any base URL and any API key will do, as OpenAI's client ends its base URL with `/v1`.
-   */
+  /** Answers the clients of HTTP APIs in this process, in place of the global `fetch`. See {@link createFetch}. */
   readonly fetch: typeof globalThis.fetch = createFetch(this);
   /** Answers requests of Anthropic's messages API. */
   readonly createMessage = ((request, options) => createMessage(this, request, options)) as CreateMessage;
+  /** Counts the tokens of the prompt of such a request. Rejects as `createMessage` does. */
+  readonly countMessageTokens = (
+    request: MessageCountRequest,
+    options?: CallOptions,
+  ): Promise<MessageTokensCount> => countMessageTokens(this, request, options);
+  /** Responses of OpenAI's responses API: answered, and kept in a bounded store. */
+  readonly responses: ResponsesResource = responsesOf(this);
+  /** Answers requests of OpenAI's responses API: `responses.create`. */
+  readonly createResponse: ResponsesResource['create'] = this.responses.create;
   readonly #options: CheckedOptions;
   readonly #models: Models;
   readonly #store: OpenStore;
@@ -233,17 +245,6 @@ export class Runtime implements Service {
     this.#requireOpen();
     checkCallOptions(options);
     return await this.#answering.text(validateTextCompletionRequest(request, this.#limits), options);
-  }
-
-  /**
-   * Counts the tokens of the prompt of a request of Anthropic's messages API.
-   * @throws OnpolicyError as `createMessage` does for the same request
-   */
-  async countMessageTokens(
-    request: MessageCountRequest,
-    options: CallOptions = {},
-  ): Promise<MessageTokensCount> {
-    return await countMessageTokens(this, request, options);
   }
 
   /**

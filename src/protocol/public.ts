@@ -5,5 +5,6 @@ export type { LogitsProcessor, NextLogits } from './logits-processor.ts';
 export type { Pixels } from './media-bytes.ts';
 export type * from './messages-response.ts';
 export type * from './resources.ts';
+export type * from './responses-response.ts';
 export type * from './text-completion-response.ts';
 export type * from './tokenizer-responses.ts';

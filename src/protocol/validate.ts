@@ -14,6 +14,7 @@ import {
   MessageCountRequest,
   MessageRequest,
   ModelCreateRequest,
+  ResponseRequest,
   SftRequest,
   TextCompletionRequest,
   TokenizeBody,
@@ -35,6 +36,7 @@ const validators = {
   MessageCountRequest,
   MessageRequest,
   ModelCreateRequest,
+  ResponseRequest,
   SftRequest,
   TextCompletionRequest,
   TokenizeBody,
@@ -73,6 +75,7 @@ type Requests = {
   readonly MessageCountRequest: types.MessageCountRequest;
   readonly MessageRequest: types.MessageRequest;
   readonly ModelCreateRequest: types.ModelCreateRequest;
+  readonly ResponseRequest: types.ResponseRequest;
   readonly TextCompletionRequest: types.TextCompletionRequest;
   readonly TokenizeBody: types.TokenizeBody;
   readonly TokenizeRequest: types.TokenizeRequest;

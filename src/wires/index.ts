@@ -6,4 +6,9 @@ export {
   createMessage,
   MessageStream,
 } from './messages/create-message.ts';
+export {
+  type ResponseStream,
+  type ResponsesResource,
+  responsesOf,
+} from './responses/create-response.ts';
 export { answerText } from './text-completion/answer-text.ts';

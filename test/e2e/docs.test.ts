@@ -24,7 +24,7 @@ const PRINTS: Readonly<Record<string, RegExp>> = {
   'docs/templates.md':
     /^<\|user\|>Hello\n?<\|assistant\|>\n<\|user\|>Hello\n[\s\S]*'messages'[\s\S]*\nstring\n\[ 'Hi!<\/s>' \]\n$/,
   'docs/wires.md':
-    /^The capital of Peru is Lima\.\n\[ 'One,', 'Red,' \]\nThe capital of Peru is Lima\.\ntrue true\n$/,
+    /^The capital of Peru is Lima\.\n\[ 'One,', 'Red,' \]\nThe capital of Peru is Lima\.\nThe capital of Peru is Lima\. true\ntrue true\n$/,
   'docs/training.md': /^(round \d: reward [\d.]+\n){3}step \d+\nloss -?\d\.\d+\n$/,
   'docs/store.md': /^[\d.]+\n0 checkpoints, a report of \d{5,} characters\n$/,
 };

@@ -21,6 +21,7 @@ import {
 import { validateSftRequest } from '../../src/rl/index.ts';
 import { checkOptions } from '../../src/runtime-options.ts';
 import { toChat } from '../../src/wires/messages/to-chat.ts';
+import { toChat as responseToChat } from '../../src/wires/responses/to-chat.ts';
 import { createMemoryService } from '../fakes/memory-service.ts';
 import type { Draw, Form } from './draws.ts';
 import * as forms from './forms.ts';
@@ -40,6 +41,12 @@ const service = createMemoryService();
 /** The whole door of the messages API: its own schema, and that of the chat completion. */
 function checkMessage(input: object, door: DoorOptions): void {
   const { chat, paths } = toChat(checkRequest('MessageRequest', input, door));
+  paths.runNow(() => validateChatRequest(chat));
+}
+
+/** The whole door of the responses API. */
+function checkResponse(input: object, door: DoorOptions): void {
+  const { chat, paths } = responseToChat(checkRequest('ResponseRequest', input, door), []);
   paths.runNow(() => validateChatRequest(chat));
 }
 
@@ -68,6 +75,13 @@ export const DOORS: readonly Door[] = [
     name: 'message over HTTP',
     form: forms.MESSAGE,
     check: (input) => checkMessage(input, WIRE),
+    isWire: true,
+  },
+  { name: 'response', form: forms.RESPONSE, check: (input) => checkResponse(input, {}) },
+  {
+    name: 'response over HTTP',
+    form: forms.RESPONSE,
+    check: (input) => checkResponse(input, WIRE),
     isWire: true,
   },
   { name: 'train', form: forms.TRAINING, check: (input) => validateTrainingJobRequest(input) },

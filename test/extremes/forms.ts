@@ -207,6 +207,45 @@ export const MESSAGE: Form = {
   ],
 };
 
+/** Requests of the responses API. */
+export const RESPONSE: Form = {
+  fields: fieldsOf('ResponseRequest'),
+  bases: [
+    { input: 'a', max_output_tokens: 2 },
+    {
+      input: [
+        { role: 'user', content: [{ type: 'input_image', image_url: 'data:,', detail: 'low' }] },
+        { type: 'reasoning', id: 'r', summary: [], content: [{ type: 'reasoning_text', text: 'a' }] },
+        { type: 'function_call', call_id: 'c', name: 'f', arguments: '{}' },
+        { type: 'function_call_output', call_id: 'c', output: 'x' },
+        {
+          type: 'message',
+          role: 'assistant',
+          content: [{ type: 'output_text', text: 'x', annotations: [] }],
+        },
+      ],
+      max_output_tokens: 2,
+      instructions: 'i',
+      tools: [
+        { type: 'function', name: 'f', description: 'd', parameters: { type: 'object' }, strict: true },
+      ],
+      tool_choice: { type: 'function', name: 'f' },
+      reasoning: { effort: 'low', summary: 'auto' },
+    },
+    {
+      input: [{ role: 'user', content: 'a' }],
+      max_output_tokens: 2,
+      text: { format: { type: 'json_schema', name: 'n', schema: { type: 'integer' }, strict: true } },
+      metadata: { a: 'b' },
+      store: false,
+      truncation: 'auto',
+      top_logprobs: 1,
+      include: ['message.output_text.logprobs'],
+      temperature: 1,
+    },
+  ],
+};
+
 const choice = {
   message: { role: 'assistant', content: 'a', tool_calls: [call] },
   finish_reason: 'stop',

@@ -16,6 +16,7 @@ import { type EndpointHandler, type RequestContext, tooMany, unsupported } from 
 import type { HandlerSettings } from './handler-options.ts';
 import { countTokens, createMessage } from './message-endpoints.ts';
 import { servedModels } from './model-access.ts';
+import { createResponse, deleteResponse, listInputItems, retrieveResponse } from './response-endpoints.ts';
 import type { EndpointName } from './routes.ts';
 import { createTextCompletion } from './text-endpoints.ts';
 import { detokenize, tokenize } from './token-endpoints.ts';
@@ -35,6 +36,10 @@ export const endpointHandlers: Readonly<Record<EndpointName, EndpointHandler>> =
   createTextCompletion,
   createMessage,
   countTokens,
+  createResponse,
+  retrieveResponse,
+  deleteResponse,
+  listInputItems,
   renderPrompt,
   tokenize,
   detokenize,

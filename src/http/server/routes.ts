@@ -12,6 +12,10 @@ export type EndpointName =
   | 'createTextCompletion'
   | 'createMessage'
   | 'countTokens'
+  | 'createResponse'
+  | 'retrieveResponse'
+  | 'deleteResponse'
+  | 'listInputItems'
   | 'renderPrompt'
   | 'tokenize'
   | 'detokenize'
@@ -56,6 +60,10 @@ const ROWS: readonly Row[] = [
   ['createTextCompletion', 'POST', '/v1/completions', ['complete']],
   ['createMessage', 'POST', '/v1/messages', ['complete']],
   ['countTokens', 'POST', '/v1/messages/count_tokens', ['complete']],
+  ['createResponse', 'POST', '/v1/responses', ['complete']],
+  ['retrieveResponse', 'GET', '/v1/responses/{id}', ['complete']],
+  ['deleteResponse', 'DELETE', '/v1/responses/{id}', ['complete']],
+  ['listInputItems', 'GET', '/v1/responses/{id}/input_items', ['complete']],
   ['renderPrompt', 'POST', '/v1/chat/completions/render', ['complete']],
   ['tokenize', 'POST', '/tokenize', ['complete']],
   ['detokenize', 'POST', '/detokenize', ['complete']],

@@ -46,10 +46,12 @@ function eventStreamResponse(
 }
 
 function tokensOf(part: unknown): number {
-  const {
-    total_tokens,
-    input_tokens = 0,
-    output_tokens = 0,
-  } = (part as { usage?: Usage | null }).usage ?? {};
+  const { total_tokens, input_tokens = 0, output_tokens = 0 } = usageOf(part) ?? {};
   return total_tokens ?? input_tokens + output_tokens;
+}
+
+/** The last event of the responses API has the whole response in it. */
+function usageOf(part: unknown): Usage | null | undefined {
+  const { usage, response } = part as { usage?: Usage | null; response?: { usage?: Usage | null } };
+  return usage ?? response?.usage;
 }

@@ -3,6 +3,7 @@ import { chatCompletionDefinitions } from './chat-completion.ts';
 import { messageDefinitions } from './message.ts';
 import { messagesDefinitions } from './messages.ts';
 import { modelDefinitions } from './model.ts';
+import { responsesDefinitions } from './responses.ts';
 import type { Definitions } from './schema.ts';
 import { speculationDefinitions } from './speculation.ts';
 import { structuredDefinitions } from './structured-outputs.ts';
@@ -25,6 +26,7 @@ export const definitions: Definitions = {
   ...tokenizerDefinitions,
   ...textCompletionDefinitions,
   ...messagesDefinitions,
+  ...responsesDefinitions,
 };
 
 /** Definitions that get a compiled validator. */
@@ -42,6 +44,7 @@ export const validated = [
   'TextCompletionRequest',
   'MessageRequest',
   'MessageCountRequest',
+  'ResponseRequest',
   'ListQuery',
   'JobListQuery',
 ] as const;

@@ -1,0 +1,221 @@
+/** What a request of the responses API is answered with: one response, or events. Accepted by the types of OpenAI's client. */
+import type { TokenLogprob } from './chat-completion-response.ts';
+import type { ResponseInputItem } from './generated/request-types.ts';
+
+/** The answer to a request that does not stream, and what a store gives back. */
+export interface ResponseObject {
+  /** `resp_` and the request's id. */
+  id: string;
+  /** Says what this is. */
+  object: 'response';
+  /** Seconds since 1970. */
+  created_at: number;
+  /** Seconds since 1970; null while it runs. */
+  completed_at: number | null;
+  /** How far it is. */
+  status: 'in_progress' | 'completed' | 'incomplete';
+  /** Always null: a request that fails has no response. */
+  error: null;
+  /** Why it is not whole. */
+  incomplete_details: { reason: 'max_output_tokens' } | null;
+  /** The model as the caller named it. */
+  model: string;
+  /** Thoughts, text and calls, in this order. */
+  output: ResponseOutputItem[];
+  /** The text of all messages in `output`. */
+  output_text: string;
+  /** Tokens of the request; null while it runs. Its type is open because OpenAI's has no null here. */
+  // biome-ignore lint/suspicious/noExplicitAny: null is not in the OpenAI client's type, and any other type would not be true
+  usage: ResponseUsage | any;
+  /** Of the request. */
+  instructions: string | null;
+  /** Of the request. */
+  previous_response_id: string | null;
+  /** Of the request. */
+  max_output_tokens: number | null;
+  /** Of the request. */
+  temperature: number | null;
+  /** Of the request. */
+  top_p: number | null;
+  /** Of the request. */
+  parallel_tool_calls: boolean;
+  /** Of the request. */
+  tool_choice: 'none' | 'auto' | 'required' | { type: 'function'; name: string };
+  /** Of the request. */
+  tools: {
+    type: 'function';
+    name: string;
+    description?: string | null;
+    parameters: Record<string, unknown> | null;
+    strict: boolean | null;
+  }[];
+  /** Of the request. */
+  // biome-ignore lint/suspicious/noExplicitAny: the caller's own form
+  text: any;
+  /** Of the request. */
+  truncation: 'auto' | 'disabled';
+  /** Of the request. */
+  metadata: Record<string, string>;
+  /** Whether it is kept. */
+  store: boolean;
+  /** Always false. */
+  background: false;
+}
+
+/** Tokens of a request. */
+export interface ResponseUsage {
+  /** Prompt tokens. */
+  input_tokens: number;
+  /** Prompt tokens that the prefix cache saved. */
+  input_tokens_details: { cached_tokens: number; cache_write_tokens: number };
+  /** Tokens of the answer. */
+  output_tokens: number;
+  /** Always 0: thoughts are not counted apart. */
+  output_tokens_details: { reasoning_tokens: number };
+  /** Both together. */
+  total_tokens: number;
+}
+
+/** An item of an answer. It can be given back in `input` as it is. */
+export type ResponseOutputItem = ResponseReasoningOutput | ResponseMessageOutput | ResponseCallOutput;
+
+/** Thoughts of the model. */
+export interface ResponseReasoningOutput {
+  /** Its id. */
+  id: string;
+  /** Kind of the item. */
+  type: 'reasoning';
+  /** How far it is. */
+  status: 'in_progress' | 'completed' | 'incomplete';
+  /** Always empty. */
+  summary: never[];
+  /** The thoughts. */
+  content: { type: 'reasoning_text'; text: string }[];
+}
+
+/** Text of the model. */
+export interface ResponseMessageOutput {
+  /** Its id. */
+  id: string;
+  /** Kind of the item. */
+  type: 'message';
+  /** Who speaks. */
+  role: 'assistant';
+  /** How far it is. */
+  status: 'in_progress' | 'completed' | 'incomplete';
+  /** One part. */
+  content: ResponseTextOutput[];
+}
+
+/** The text of a message. */
+export interface ResponseTextOutput {
+  /** Kind of the part. */
+  type: 'output_text';
+  /** The text. */
+  text: string;
+  /** Always empty. */
+  annotations: never[];
+  /** Of its tokens; empty unless asked for. */
+  logprobs: TokenLogprob[];
+}
+
+/** A call. */
+export interface ResponseCallOutput {
+  /** Its id as an item. */
+  id: string;
+  /** Kind of the item. */
+  type: 'function_call';
+  /** Id that the result refers to. */
+  call_id: string;
+  /** What is called. */
+  name: string;
+  /** JSON text of the arguments. */
+  arguments: string;
+  /** How far it is. */
+  status: 'in_progress' | 'completed' | 'incomplete';
+}
+
+/** What became of a stored response. */
+export interface ResponseDeletion {
+  /** Its id. */
+  id: string;
+  /** Says what this is. */
+  object: 'response';
+  /** It is gone. */
+  deleted: true;
+}
+
+/** The input of a stored response. */
+export interface ResponseItemList {
+  /** Says what this is. */
+  object: 'list';
+  /** Its own items, without those of earlier responses. */
+  data: ResponseInputItem[];
+  /** Always false. */
+  has_more: false;
+  /** Always null. */
+  first_id: null;
+  /** Always null. */
+  last_id: null;
+}
+
+/** One event of a stream, without its number. */
+export type ResponseEventBody =
+  | { type: 'response.created' | 'response.in_progress'; response: ResponseObject }
+  | { type: 'response.completed' | 'response.incomplete'; response: ResponseObject }
+  | {
+      type: 'response.output_item.added' | 'response.output_item.done';
+      output_index: number;
+      item: ResponseOutputItem;
+    }
+  | {
+      type: 'response.content_part.added' | 'response.content_part.done';
+      item_id: string;
+      output_index: number;
+      content_index: number;
+      part: ResponseTextOutput | { type: 'reasoning_text'; text: string };
+    }
+  | {
+      type: 'response.output_text.delta';
+      item_id: string;
+      output_index: number;
+      content_index: number;
+      delta: string;
+      logprobs: TokenLogprob[];
+    }
+  | {
+      type: 'response.output_text.done';
+      item_id: string;
+      output_index: number;
+      content_index: number;
+      text: string;
+      logprobs: TokenLogprob[];
+    }
+  | {
+      type: 'response.reasoning_text.delta';
+      item_id: string;
+      output_index: number;
+      content_index: number;
+      delta: string;
+    }
+  | {
+      type: 'response.reasoning_text.done';
+      item_id: string;
+      output_index: number;
+      content_index: number;
+      text: string;
+    }
+  | { type: 'response.function_call_arguments.delta'; item_id: string; output_index: number; delta: string }
+  | {
+      type: 'response.function_call_arguments.done';
+      item_id: string;
+      output_index: number;
+      name: string;
+      arguments: string;
+    };
+
+/** One event of a stream. */
+export type ResponseStreamEvent = ResponseEventBody & {
+  /** Its place in the stream, from 0. */
+  sequence_number: number;
+};

@@ -1,0 +1,312 @@
+/** Requests of OpenAI's responses API. Sampling fields of chats may stand beside its own. */
+import { chatFields, EXTRA_FIELDS } from './messages.ts';
+import { byField, type Definitions, orNull, ref, type Schema } from './schema.ts';
+
+/** Fields of this API that change nothing here. */
+const WITHOUT_EFFECT = [
+  'context_management',
+  'moderation',
+  'prompt_cache_key',
+  'prompt_cache_options',
+  'prompt_cache_retention',
+  'safety_identifier',
+  'service_tier',
+  'stream_options',
+] as const;
+
+const noEffect = (description = 'Accepted from OpenAI clients; no effect.'): Schema => ({ description });
+const onlyNull = (description: string): Schema => ({ description, enum: [null] });
+const id: Schema = { description: 'Its id; no effect.', type: ['string', 'null'] };
+const status: Schema = noEffect();
+
+function item(
+  type: string,
+  description: string,
+  required: readonly string[],
+  more: Schema['properties'],
+): Schema {
+  return {
+    description,
+    required: ['type', ...required],
+    properties: { type: { description: 'Kind of the item.', const: type }, id, status, ...more },
+    additionalProperties: false,
+  };
+}
+
+const items: Definitions = {
+  ResponseInputItem: {
+    description: 'An item of the input: a message, a call, its result, or thoughts.',
+    type: 'object',
+    properties: {
+      type: { enum: ['message', 'function_call', 'function_call_output', 'reasoning'] },
+    },
+    if: { required: ['type'] },
+    // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
+    then: byField('type', {
+      message: 'ResponseInputMessage',
+      function_call: 'ResponseFunctionCallItem',
+      function_call_output: 'ResponseFunctionResultItem',
+      reasoning: 'ResponseReasoningInput',
+    }),
+    else: ref('ResponseInputMessage'),
+    tsType:
+      'ResponseInputMessage | ResponseFunctionCallItem | ResponseFunctionResultItem | ResponseReasoningInput',
+  },
+  ResponseInputMessage: {
+    description: 'A message. Those of an answer can be given back as they are.',
+    required: ['role', 'content'],
+    properties: {
+      type: { description: 'Kind of the item; may be absent.', const: 'message' },
+      role: { description: 'Who speaks.', enum: ['user', 'assistant', 'system', 'developer'] },
+      content: {
+        description: 'Text, or a list of parts.',
+        type: ['string', 'array'],
+        items: ref('ResponseInputPart'),
+      },
+      id,
+      status,
+      phase: noEffect(),
+    },
+    additionalProperties: false,
+  },
+  ResponseInputPart: {
+    description: 'A piece of a message.',
+    type: 'object',
+    required: ['type'],
+    properties: { type: { enum: ['input_text', 'output_text', 'refusal', 'input_image'] } },
+    ...byField('type', {
+      input_text: 'ResponseTextPart',
+      output_text: 'ResponseTextPart',
+      refusal: 'ResponseRefusalPart',
+      input_image: 'ResponseImagePart',
+    }),
+  },
+  ResponseTextPart: {
+    description: 'Text.',
+    required: ['type', 'text'],
+    properties: {
+      type: { description: 'Kind of the part.', enum: ['input_text', 'output_text'] },
+      text: { description: 'The text.', type: 'string' },
+      annotations: noEffect(),
+      logprobs: noEffect(),
+      prompt_cache_breakpoint: noEffect(),
+    },
+    additionalProperties: false,
+  },
+  ResponseRefusalPart: {
+    description: 'Why a model declined; counts as text.',
+    required: ['type', 'refusal'],
+    properties: {
+      type: { description: 'Kind of the part.', const: 'refusal' },
+      refusal: { description: 'The text.', type: 'string' },
+    },
+    additionalProperties: false,
+  },
+  ResponseImagePart: {
+    description: 'A picture. Models that only read text refuse it.',
+    required: ['type', 'image_url'],
+    properties: {
+      type: { description: 'Kind of the part.', const: 'input_image' },
+      image_url: { description: 'A data URL.', type: 'string', minLength: 1 },
+      detail: { description: 'How closely to look.', type: ['string', 'null'] },
+      file_id: onlyNull('Files are not kept here.'),
+      prompt_cache_breakpoint: noEffect(),
+    },
+    additionalProperties: false,
+  },
+  ResponseFunctionCallItem: item(
+    'function_call',
+    'A call that the model made.',
+    ['call_id', 'name', 'arguments'],
+    {
+      call_id: { description: 'Id that the result refers to.', type: 'string' },
+      name: { description: 'What was called.', type: 'string', minLength: 1 },
+      arguments: { description: 'JSON text of the arguments.', type: 'string' },
+      caller: noEffect(),
+      namespace: noEffect(),
+    },
+  ),
+  ResponseFunctionResultItem: item('function_call_output', 'The result of a call.', ['call_id', 'output'], {
+    call_id: { description: 'Id of the call.', type: 'string' },
+    output: {
+      description: 'What came out: text, or a list of parts.',
+      type: ['string', 'array'],
+      items: ref('ResponseInputPart'),
+    },
+    caller: noEffect(),
+  }),
+  ResponseReasoningInput: item('reasoning', 'Thoughts of an earlier answer.', [], {
+    content: {
+      description: 'The thoughts.',
+      type: ['array', 'null'],
+      items: ref('ResponseReasoningText'),
+    },
+    summary: noEffect(),
+    encrypted_content: noEffect('No effect: thoughts are not encrypted here.'),
+  }),
+  ResponseReasoningText: {
+    description: 'A piece of thoughts.',
+    type: 'object',
+    required: ['type', 'text'],
+    properties: {
+      type: { description: 'Kind of the part.', const: 'reasoning_text' },
+      text: { description: 'The thoughts.', type: 'string' },
+    },
+    additionalProperties: false,
+  },
+};
+
+/** Definitions of these requests. */
+export const responsesDefinitions: Definitions = {
+  ResponseRequest: {
+    description: 'A request of the responses API, the same in process and over HTTP.',
+    type: 'object',
+    required: ['input'],
+    properties: {
+      input: {
+        description: 'What is asked: a text of the user, or items.',
+        type: ['string', 'array'],
+        items: ref('ResponseInputItem'),
+      },
+      ...chatFields('model'),
+      instructions: orNull('string', {
+        description:
+          'Stands before the input as a message of the system. It is not kept for the next response.',
+      }),
+      previous_response_id: orNull('string', {
+        description: 'A stored response: its input and output stand before this input.',
+        minLength: 1,
+      }),
+      store: orNull('boolean', {
+        description:
+          'Keeps the response for `previous_response_id`. The store is bounded; the oldest ones give way.',
+        default: true,
+      }),
+      max_output_tokens: orNull('integer', {
+        description: 'Most tokens of the answer, thoughts included. Absent: what is left of the context.',
+        minimum: 1,
+      }),
+      stream: orNull('boolean', { description: 'Answers in events as tokens come.', default: false }),
+      ...chatFields('temperature', 'top_p', 'top_k'),
+      top_logprobs: orNull('integer', {
+        description:
+          'Reports the log-probability of every token of the text, and of this many best tokens there.',
+        minimum: 0,
+        bounds: 'at most `maxLogprobs`',
+      }),
+      include: {
+        description: '`message.output_text.logprobs` reports log-probabilities. Others have no effect.',
+        type: ['array', 'null'],
+        items: { type: 'string' },
+      },
+      text: { ...ref('ResponseText'), description: 'The form of the answer.' },
+      reasoning: { ...ref('ResponseReasoning'), description: 'How much the model should reason.' },
+      tools: {
+        description: 'Functions that the model may call; the chat template shows them.',
+        type: ['array', 'null'],
+        items: ref('ResponseFunctionTool'),
+      },
+      tool_choice: {
+        description: 'Which functions the model may or must call.',
+        type: ['string', 'object', 'null'],
+        if: { type: 'object' },
+        // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
+        then: ref('ResponseToolChoice'),
+        else: { enum: ['none', 'auto', 'required', null] },
+        tsType: "'none' | 'auto' | 'required' | ResponseToolChoice | null",
+      },
+      ...chatFields('parallel_tool_calls'),
+      truncation: {
+        description: '`auto` drops the oldest messages where the input does not fit into the context.',
+        enum: ['auto', 'disabled', null],
+        default: 'disabled',
+      },
+      metadata: {
+        description: 'Texts that the response repeats.',
+        type: ['object', 'null'],
+        additionalProperties: { type: 'string' },
+      },
+      user: orNull('string', { description: 'No effect.' }),
+      background: { description: 'Not served: false or null.', enum: [false, null] },
+      conversation: onlyNull('Not served: null.'),
+      prompt: onlyNull('Not served: null.'),
+      ...Object.fromEntries(WITHOUT_EFFECT.map((name) => [name, noEffect()])),
+      ...chatFields('stop', ...EXTRA_FIELDS),
+    },
+    additionalProperties: false,
+  },
+  ...items,
+  ResponseText: {
+    description: 'The form of the answer.',
+    type: ['object', 'null'],
+    properties: {
+      format: { ...ref('ResponseTextFormat'), description: 'What the answer follows.' },
+      verbosity: noEffect(),
+    },
+    additionalProperties: false,
+  },
+  ResponseTextFormat: {
+    description: 'What the answer follows.',
+    type: ['object', 'null'],
+    required: ['type'],
+    properties: {
+      type: { description: 'Kind of the format.', enum: ['text', 'json_object', 'json_schema'] },
+      name: { description: 'No effect.', type: ['string', 'null'] },
+      description: { description: 'No effect.', type: ['string', 'null'] },
+      schema: { description: 'With `json_schema`: the schema.', type: 'object', tsType: 'JsonObject' },
+      strict: { description: 'No effect: the answer always follows the schema.', type: ['boolean', 'null'] },
+    },
+    if: { required: ['type'], properties: { type: { const: 'json_schema' } } },
+    // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
+    then: { required: ['schema'] },
+    additionalProperties: false,
+  },
+  ResponseReasoning: {
+    description: 'How much the model should reason.',
+    type: ['object', 'null'],
+    properties: {
+      effort: {
+        description: 'As `reasoning_effort` of a chat; `xhigh` and `max` count as `high`.',
+        enum: ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max', null],
+      },
+      summary: noEffect(),
+      generate_summary: noEffect(),
+      context: noEffect(),
+      mode: noEffect(),
+    },
+    additionalProperties: false,
+  },
+  ResponseFunctionTool: {
+    description: 'A function that the model may call.',
+    type: 'object',
+    required: ['type', 'name'],
+    properties: {
+      type: { description: 'Kind of the tool.', const: 'function' },
+      name: { description: 'Name that the model calls it by.', type: 'string', minLength: 1 },
+      description: { description: 'What it does, for the model.', type: ['string', 'null'] },
+      parameters: {
+        description: 'JSON Schema of its arguments.',
+        type: ['object', 'null'],
+        tsType: 'JsonObject | null',
+      },
+      strict: {
+        description: 'Whether calls that the model makes by itself must follow the schema.',
+        type: ['boolean', 'null'],
+      },
+      allowed_callers: noEffect(),
+      defer_loading: noEffect(),
+      output_schema: noEffect(),
+    },
+    additionalProperties: false,
+  },
+  ResponseToolChoice: {
+    description: 'The one function to call.',
+    type: 'object',
+    required: ['type', 'name'],
+    properties: {
+      type: { description: 'Kind of the tool.', const: 'function' },
+      name: { description: 'Its name.', type: 'string', minLength: 1 },
+    },
+    additionalProperties: false,
+  },
+};

@@ -1,0 +1,154 @@
+/** A request of the responses API -> the chat completion request that says the same, and the caller's paths of its parts. */
+import {
+  type ChatCompletionRequest,
+  type ContentPart,
+  EXTRA_FIELDS,
+  type Message,
+  PathTranslation,
+  type ResponseInputItem,
+  type ResponseInputPart,
+  type ResponseOutputItem,
+  type ResponseRequest,
+  type Tool,
+} from '../../protocol/index.ts';
+
+/** A translated request. `history`: its messages without the instructions. */
+export type TranslatedResponse = {
+  readonly chat: ChatCompletionRequest;
+  readonly history: readonly Message[];
+  readonly paths: PathTranslation;
+};
+
+/** Translates. `earlier`: what stands before the input. */
+export function toChat(request: ResponseRequest, earlier: readonly Message[]): TranslatedResponse {
+  const { input, instructions, text, reasoning, tools, tool_choice: choice, top_logprobs, include } = request;
+  const paths = new PathTranslation({
+    max_completion_tokens: 'max_output_tokens',
+    reasoning_effort: 'reasoning.effort',
+    'response_format.json_schema.schema': 'text.format.schema',
+    response_format: 'text.format',
+    'tool_choice.function.name': 'tool_choice.name',
+    messages: earlier.length > 0 ? 'previous_response_id' : 'input',
+  });
+  const first = instructions ? 1 : 0;
+  if (instructions) paths.note('messages.0', 'instructions');
+  const history = [...earlier, ...toMessages(input, first + earlier.length, paths)];
+  const format = text?.format ?? null;
+  const wantsLogprobs = (top_logprobs ?? null) !== null || include?.includes('message.output_text.logprobs');
+  const effort = reasoning?.effort ?? null;
+  const chat: ChatCompletionRequest = {
+    ...Object.fromEntries([...EXTRA_FIELDS, 'stop'].map((field) => [field, request[field as 'stop']])),
+    messages: instructions ? [{ role: 'system', content: instructions }, ...history] : history,
+    model: request.model,
+    temperature: request.temperature,
+    top_p: request.top_p,
+    top_k: request.top_k,
+    max_completion_tokens: request.max_output_tokens,
+    parallel_tool_calls: request.parallel_tool_calls ?? true,
+    ...(tools ? { tools: tools.map((tool, i) => toTool(tool, i, paths)) } : {}),
+    ...(choice
+      ? {
+          tool_choice:
+            typeof choice === 'string' ? choice : { type: 'function', function: { name: choice.name } },
+        }
+      : {}),
+    ...(format ? { response_format: toFormat(format) } : {}),
+    ...(effort === null
+      ? {}
+      : { reasoning_effort: effort === 'xhigh' || effort === 'max' ? 'high' : effort }),
+    ...(wantsLogprobs ? { logprobs: true, top_logprobs: top_logprobs ?? 0 } : {}),
+  };
+  return { chat, history, paths };
+}
+
+/** The items of an answer as messages of the chat that goes on. */
+export function outputMessages(items: readonly ResponseOutputItem[]): Message[] {
+  return toMessages(items as readonly ResponseInputItem[], 0, new PathTranslation());
+}
+
+function toFormat(
+  format: NonNullable<NonNullable<ResponseRequest['text']>['format']>,
+): NonNullable<ChatCompletionRequest['response_format']> {
+  if (format.type !== 'json_schema') return { type: format.type };
+  return { type: 'json_schema', json_schema: { name: format.name ?? 'answer', schema: format.schema! } };
+}
+
+function toTool(
+  { name, description, parameters, strict }: NonNullable<ResponseRequest['tools']>[number],
+  index: number,
+  paths: PathTranslation,
+): Tool {
+  paths.note(`tools.${index}.function`, `tools.${index}`);
+  const more = { ...(description == null ? {} : { description }), ...(strict == null ? {} : { strict }) };
+  return { type: 'function', function: { name, ...(parameters ? { parameters } : {}), ...more } };
+}
+
+/** What is being gathered into one message of the assistant. */
+type Turn = { role: 'assistant'; content: ContentPart[]; tool_calls?: Call[]; reasoning?: string };
+type Call = { id: string; type: 'function'; function: { name: string; arguments: string } };
+
+/** Thoughts, text and calls that follow each other are one message of the assistant. */
+function toMessages(input: ResponseRequest['input'], start: number, paths: PathTranslation): Message[] {
+  if (typeof input === 'string') {
+    paths.note(`messages.${start}`, 'input');
+    return [{ role: 'user', content: input }];
+  }
+  const messages: Message[] = [];
+  let turn: Turn | null = null;
+  const place = (): string => `messages.${start + messages.length - 1}`;
+  const assistant = (from: string): Turn => {
+    if (!turn) {
+      turn = { role: 'assistant', content: [] };
+      messages.push(turn);
+      paths.note(place(), from);
+    }
+    return turn;
+  };
+  for (const [i, item] of input.entries()) {
+    const from = `input.${i}`;
+    if (item.type === 'reasoning') {
+      const text = (item.content ?? []).map((part) => part.text).join('');
+      if (text !== '') {
+        const at = assistant(from);
+        at.reasoning = (at.reasoning ?? '') + text;
+      }
+    } else if (item.type === 'function_call') {
+      const at = assistant(from);
+      at.tool_calls ??= [];
+      paths.note(`${place()}.tool_calls.${at.tool_calls.length}.function`, from);
+      at.tool_calls.push({
+        id: item.call_id,
+        type: 'function',
+        function: { name: item.name, arguments: item.arguments },
+      });
+    } else if (item.type === 'function_call_output') {
+      turn = null;
+      const content = typeof item.output === 'string' ? item.output : item.output.map(toPart);
+      messages.push({ role: 'tool', tool_call_id: item.call_id, content });
+      paths.note(place(), from);
+    } else if (item.role === 'assistant') {
+      const parts =
+        typeof item.content === 'string'
+          ? [{ type: 'text' as const, text: item.content }]
+          : item.content.map(toPart);
+      assistant(from).content.push(...parts);
+    } else {
+      turn = null;
+      messages.push({
+        role: item.role as 'user',
+        content: typeof item.content === 'string' ? item.content : item.content.map(toPart),
+      });
+      paths.note(place(), from);
+    }
+  }
+  return messages;
+}
+
+function toPart(part: ResponseInputPart): ContentPart {
+  if (part.type === 'input_image')
+    return {
+      type: 'image_url',
+      image_url: { url: part.image_url, ...(part.detail ? { detail: part.detail } : {}) },
+    };
+  return { type: 'text', text: part.type === 'refusal' ? part.refusal : part.text };
+}

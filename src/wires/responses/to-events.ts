@@ -1,0 +1,186 @@
+/** The chunks of a chat completion -> the numbered events of the responses API, in their order. */
+import type { ChatCompletionStream } from '../../answer/index.ts';
+import { bufferedIterator } from '../../common/index.ts';
+import type {
+  ChatCompletionChunk,
+  ResponseEventBody,
+  ResponseObject,
+  ResponseOutputItem,
+  ResponseRequest,
+  ResponseStreamEvent,
+  TokenLogprob,
+  Usage,
+} from '../../protocol/index.ts';
+import { beginResponse, endResponse, newCall, newMessage, newReasoning, textPart } from './to-response.ts';
+
+/** The events of a stream. `onEnd` takes the whole response before its last event is given. */
+export function toEvents(
+  chunks: ChatCompletionStream,
+  request: ResponseRequest,
+  onEnd: (response: ResponseObject) => void,
+): AsyncIterator<ResponseStreamEvent> {
+  const writer = new EventWriter(request);
+  const source = chunks[Symbol.asyncIterator]();
+  let isOver = false;
+  let next = 0;
+  const numbered = (events: ResponseEventBody[]): ResponseStreamEvent[] =>
+    events.map((event) => ({ ...event, sequence_number: next++ }));
+  return bufferedIterator({
+    next: async () => {
+      if (isOver) return null;
+      const { done, value } = await source.next();
+      if (!done) return numbered(writer.push(value));
+      isOver = true;
+      return numbered(writer.finish(onEnd));
+    },
+    leave: () => chunks.abort(),
+  });
+}
+
+/** Opens and closes items as the kind of what comes changes. */
+class EventWriter {
+  readonly #request: ResponseRequest;
+  readonly #output: ResponseOutputItem[] = [];
+  #response: ResponseObject | null = null;
+  #open: ResponseOutputItem | null = null; // the last item, until it is closed
+  #call = -1; // index of the open call
+  #events: ResponseEventBody[] = [];
+  #isCut = false;
+  #usage: Usage | null = null;
+
+  constructor(request: ResponseRequest) {
+    this.#request = request;
+  }
+
+  push(chunk: ChatCompletionChunk): ResponseEventBody[] {
+    this.#usage = chunk.usage ?? this.#usage;
+    if (!this.#response) {
+      const response = beginResponse(this.#request, chunk);
+      this.#response = response;
+      this.#events.push({ type: 'response.created', response }, { type: 'response.in_progress', response });
+    }
+    const [choice] = chunk.choices;
+    if (choice) this.#readChoice(choice);
+    return this.#take();
+  }
+
+  finish(onEnd: (response: ResponseObject) => void): ResponseEventBody[] {
+    if (this.#output.length === 0) this.#beginText(); // an answer without a word
+    this.#close();
+    const response = endResponse(this.#response!, this.#output, this.#isCut, this.#usage);
+    onEnd(response);
+    this.#events.push({ type: this.#isCut ? 'response.incomplete' : 'response.completed', response });
+    return this.#take();
+  }
+
+  #take(): ResponseEventBody[] {
+    const events = this.#events;
+    this.#events = [];
+    return events;
+  }
+
+  #readChoice({ delta, logprobs, finish_reason }: ChatCompletionChunk['choices'][number]): void {
+    const reasoning = delta.reasoning ?? delta.reasoning_content;
+    if (reasoning) this.#addReasoning(reasoning);
+    if (delta.content) this.#addText(delta.content, logprobs?.content ?? []);
+    for (const { index, id, function: called } of delta.tool_calls ?? []) {
+      if (index !== this.#call || this.#open?.type !== 'function_call')
+        this.#beginCall(index, id ?? '', called?.name ?? '');
+      if (called?.arguments) this.#addArguments(called.arguments);
+    }
+    if (finish_reason) this.#isCut = finish_reason === 'length';
+  }
+
+  #begin<Item extends ResponseOutputItem>(item: Item): Item {
+    this.#close();
+    this.#open = item;
+    this.#output.push(item);
+    const shown = item.type === 'function_call' ? { ...item } : { ...item, content: [] };
+    this.#events.push({ type: 'response.output_item.added', output_index: this.#index, item: shown as Item });
+    return item;
+  }
+
+  get #index(): number {
+    return this.#output.length - 1;
+  }
+
+  #place(item: ResponseOutputItem): { item_id: string; output_index: number; content_index: number } {
+    return { item_id: item.id, output_index: this.#index, content_index: 0 };
+  }
+
+  #addReasoning(delta: string): void {
+    let item = this.#open;
+    if (item?.type !== 'reasoning') {
+      item = this.#begin(newReasoning());
+      item.content.push({ type: 'reasoning_text', text: '' });
+      const part = { type: 'reasoning_text' as const, text: '' };
+      this.#events.push({ type: 'response.content_part.added', ...this.#place(item), part });
+    }
+    item.content[0]!.text += delta;
+    this.#events.push({ type: 'response.reasoning_text.delta', ...this.#place(item), delta });
+  }
+
+  #beginText(): Extract<ResponseOutputItem, { type: 'message' }> {
+    const item = this.#begin(newMessage());
+    item.content.push(textPart('', []));
+    this.#events.push({ type: 'response.content_part.added', ...this.#place(item), part: textPart('', []) });
+    return item;
+  }
+
+  #addText(delta: string, logprobs: TokenLogprob[]): void {
+    const item = this.#open?.type === 'message' ? this.#open : this.#beginText();
+    const part = item.content[0]!;
+    part.text += delta;
+    part.logprobs.push(...logprobs);
+    this.#events.push({ type: 'response.output_text.delta', ...this.#place(item), delta, logprobs });
+  }
+
+  #beginCall(index: number, id: string, name: string): void {
+    this.#call = index;
+    this.#begin(newCall(id, name));
+  }
+
+  #addArguments(delta: string): void {
+    const item = this.#open;
+    if (item?.type !== 'function_call') return;
+    item.arguments += delta;
+    const { item_id, output_index } = this.#place(item);
+    this.#events.push({ type: 'response.function_call_arguments.delta', item_id, output_index, delta });
+  }
+
+  #close(): void {
+    const item = this.#open;
+    if (!item) return;
+    this.#open = null;
+    item.status = this.#isCut ? 'incomplete' : 'completed';
+    const place = this.#place(item);
+    if (item.type === 'reasoning') {
+      const part = { ...item.content[0]! };
+      this.#events.push(
+        { type: 'response.reasoning_text.done', ...place, text: part.text },
+        { type: 'response.content_part.done', ...place, part },
+      );
+    } else if (item.type === 'message') {
+      const part = { ...item.content[0]! };
+      this.#events.push(
+        { type: 'response.output_text.done', ...place, text: part.text, logprobs: part.logprobs },
+        { type: 'response.content_part.done', ...place, part },
+      );
+    } else {
+      const { item_id, output_index } = place;
+      const { name, arguments: text } = item;
+      this.#events.push({
+        type: 'response.function_call_arguments.done',
+        item_id,
+        output_index,
+        name,
+        arguments: text,
+      });
+    }
+    this.#events.push({
+      type: 'response.output_item.done',
+      output_index: place.output_index,
+      item: { ...item },
+    });
+  }
+}
