@@ -28,7 +28,8 @@ export async function run({ rounds = 10, threads, log = () => {} } = {}) {
     result('answers under overload', 'tokens/s', [over.tokensPerSecond]),
     result('share of the best', '', [over.tokensPerSecond / best.tokensPerSecond]),
     result('refused', 'requests', [over.refused]),
-    result('first refusal', 'ms', [over.firstRefusalMs]),
+    result('first refusal of a burst of all', 'ms', [over.firstRefusalMs]),
+    result('refusal of one request while they wait', 'ms', over.refusalMs),
     result('most that waited', 'requests', [over.mostWaiting]),
     result('first token after it', 'ms', [recoveryMs]),
   ];
@@ -36,7 +37,7 @@ export async function run({ rounds = 10, threads, log = () => {} } = {}) {
 
 /** Keeps so many requests under way for a while; one that is refused comes again after a while. */
 async function load(runtime, atOnce, seconds) {
-  const found = { tokens: 0, refused: 0, firstRefusalMs: 0, mostWaiting: 0 };
+  const found = { tokens: 0, refused: 0, firstRefusalMs: 0, mostWaiting: 0, refusalMs: [] };
   const startMs = performance.now();
   const endMs = startMs + seconds * 1000;
   const before = runtime.stats().generatedTokens;
@@ -55,7 +56,15 @@ async function load(runtime, atOnce, seconds) {
     }
   };
   const all = Promise.all(Array.from({ length: atOnce }, work));
-  await new Promise((resolve) => setTimeout(resolve, seconds * 1000));
+  while (performance.now() < endMs) {
+    await new Promise((resolve) => setTimeout(resolve, 137));
+    const askedMs = performance.now();
+    const isRefused = await runtime.createCompletion({ ...REQUEST, max_tokens: 1 }).then(
+      () => false,
+      ({ code }) => code === 'OVERLOADED',
+    );
+    if (isRefused) found.refusalMs.push(performance.now() - askedMs);
+  }
   const tokens = runtime.stats().generatedTokens - before;
   await all;
   return { ...found, tokensPerSecond: tokens / seconds };
