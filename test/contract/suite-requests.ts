@@ -7,6 +7,8 @@ import { MESSAGE_ROWS } from '../protocol/message-rows.ts';
 import { WEATHER } from '../protocol/request.ts';
 import { RULE_ROWS } from '../protocol/rule-rows.ts';
 import { SAMPLING_ROWS } from '../protocol/sampling-rows.ts';
+import { TOOL_ROWS } from '../protocol/tool-rows.ts';
+import { TOOL_RULE_ROWS } from '../protocol/tool-rule-rows.ts';
 import { FAMILY_ROWS } from '../tool-calls/families.ts';
 import { TOOLS } from '../tool-calls/harness.ts';
 
@@ -48,7 +50,7 @@ function holdsMore(value: unknown): boolean {
 }
 
 function fieldRows(): SuiteRequest[] {
-  return Object.entries({ ...SAMPLING_ROWS, ...MESSAGE_ROWS })
+  return Object.entries({ ...SAMPLING_ROWS, ...MESSAGE_ROWS, ...TOOL_ROWS })
     .filter(([field]) => field !== 'model')
     .flatMap(([field, { good, beside = {} }]) =>
       good.flatMap(([value], i): SuiteRequest[] => {
@@ -59,7 +61,7 @@ function fieldRows(): SuiteRequest[] {
 }
 
 function ruleRows(): SuiteRequest[] {
-  return Object.entries(RULE_ROWS).flatMap(([name, { good, options }]) =>
+  return Object.entries({ ...RULE_ROWS, ...TOOL_RULE_ROWS }).flatMap(([name, { good, options }]) =>
     options
       ? []
       : good.flatMap((fields, i): SuiteRequest[] => {

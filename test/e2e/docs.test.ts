@@ -18,6 +18,7 @@ const PRINTS: Readonly<Record<string, RegExp>> = {
   'docs/errors.md': /^INVALID_REQUEST 400 temprature\n.*temprature.*temperature.*\n$/,
   'docs/from-node-llama-cpp.md': /^The capital of Peru is Lima\.\n.*weak.*\n$/,
   'docs/from-vllm.md': /^(The capital of Peru is Lima\.\n){3}$/,
+  'docs/growing.md': /^Your name is Omar\. [1-9]\d*\n$/,
   'docs/http.md': /^http:\/\/127\.0\.0\.1:\d+\nThe capital of Peru is Lima\.\n$/,
   'docs/speculation.md': /^\{ accepted_prediction_tokens: \d+, rejected_prediction_tokens: \d+ \}\n$/,
   'docs/structured.md': /^Delhi\n\d+ tokens may come first\n$/,

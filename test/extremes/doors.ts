@@ -25,6 +25,7 @@ import { toChat as responseToChat } from '../../src/wires/responses/to-chat.ts';
 import { createMemoryService } from '../fakes/memory-service.ts';
 import type { Draw, Form } from './draws.ts';
 import * as forms from './forms.ts';
+import * as options from './option-forms.ts';
 
 /** A door, and inputs to vary for it. */
 export type Door = {
@@ -134,20 +135,20 @@ export const DOORS: readonly Door[] = [
     check: (input) => checkRequest('DetokenizeBody', input, WIRE),
     isWire: true,
   },
-  { name: 'options of a call', form: forms.CALL, check: checkCallOptions },
-  { name: 'options of a runtime', form: forms.RUNTIME, check: (input) => checkOptions(input as never) },
+  { name: 'options of a call', form: options.CALL, check: checkCallOptions },
+  { name: 'options of a runtime', form: options.RUNTIME, check: (input) => checkOptions(input as never) },
   {
     name: 'options of a handler',
-    form: forms.HANDLER,
+    form: options.HANDLER,
     check: (input) => createHandler(service, input as never),
   },
   {
     name: 'options of a server',
-    form: forms.SERVER,
+    form: options.SERVER,
     check: (input) => createHandler(service, checkServeOptions(input as never).handlerOptions),
   },
-  { name: 'options of a client', form: forms.CLIENT, check: (input) => connect(input as never).close() },
-  { name: 'options of a pool', form: forms.POOL, check: (input) => createPool([service], input as never) },
+  { name: 'options of a client', form: options.CLIENT, check: (input) => connect(input as never).close() },
+  { name: 'options of a pool', form: options.POOL, check: (input) => createPool([service], input as never) },
 ];
 
 /** What a door did with a draw. `problem`: what it must not do. */

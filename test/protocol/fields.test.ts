@@ -6,8 +6,9 @@ import { definitions } from '../../src/protocol/schemas/index.ts';
 import { MESSAGE_ROWS } from './message-rows.ts';
 import { messagesOf, valid } from './request.ts';
 import { SAMPLING_ROWS } from './sampling-rows.ts';
+import { TOOL_ROWS } from './tool-rows.ts';
 
-const ROWS = { ...SAMPLING_ROWS, ...MESSAGE_ROWS };
+const ROWS = { ...SAMPLING_ROWS, ...MESSAGE_ROWS, ...TOOL_ROWS };
 const rows = Object.entries(ROWS);
 
 describe('fields', () => {

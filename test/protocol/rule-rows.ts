@@ -2,29 +2,14 @@
 import type { ChatRequestOptions } from '../../src/protocol/index.ts';
 import { WEATHER } from './request.ts';
 
-type Row = {
+/** Requests that a rule lets through, and that it refuses with this message. */
+export type RuleRow = {
   readonly good: readonly Record<string, unknown>[];
   readonly bad: readonly (readonly [Record<string, unknown>, string])[];
   readonly options?: ChatRequestOptions;
 };
 
 const SCHEMA = { type: 'json_schema', json_schema: { name: 'x', schema: { type: 'object' } } };
-const calls = (text: string | null): Record<string, unknown> => ({
-  messages: [
-    { role: 'assistant', content: null, tool_calls: [{ id: 'a', function: { name: 'f', arguments: text } }] },
-  ],
-});
-
-const CALL = { id: 'a', type: 'function', function: { name: 'f', arguments: '{}' } };
-const old = (function_call: unknown, tool_calls: unknown = null): Record<string, unknown> => ({
-  messages: [{ role: 'assistant', content: null, function_call, tool_calls }],
-});
-const custom = (name: string) => ({ type: 'custom', custom: { name } });
-const allowed = (type: string, name: string) => ({
-  type: 'allowed_tools',
-  allowed_tools: { mode: 'auto', tools: [{ type, [type]: { name } }] },
-});
-
 const FILE = 'messages.0.content.0.file.file_data';
 const file = (file_data: string): Record<string, unknown> => ({
   messages: [{ role: 'user', content: [{ type: 'file', file: { file_data } }] }],
@@ -36,7 +21,7 @@ const beam = (
   bad: unknown,
   message: string,
   beside = {},
-): [string, Row] => [
+): [string, RuleRow] => [
   `beam search without ${field}`,
   {
     good: [
@@ -48,7 +33,12 @@ const beam = (
 ];
 
 /** Fields of free-form data, and how each holds some. */
-const free = (field: string, wrap: (value: unknown) => unknown, path: string, beside = {}): [string, Row] => [
+const free = (
+  field: string,
+  wrap: (value: unknown) => unknown,
+  path: string,
+  beside = {},
+): [string, RuleRow] => [
   `${field} is JSON data`,
   {
     good: [{ [field]: wrap('x'), ...beside }],
@@ -57,7 +47,7 @@ const free = (field: string, wrap: (value: unknown) => unknown, path: string, be
 ];
 
 /** By the rule's name. */
-export const RULE_ROWS: Record<string, Row> = {
+export const RULE_ROWS: Record<string, RuleRow> = {
   'choices are capped': {
     good: [{ n: 1 }, { n: 5 }, { n: null }],
     bad: [[{ n: 6 }, 'n: expected an integer from 1 to 5, the most this server gives, got 6']],
@@ -223,13 +213,6 @@ export const RULE_ROWS: Record<string, Row> = {
       ],
     ],
   },
-  'arguments of earlier tool calls are JSON': {
-    good: [calls('{"a": 1}'), calls(''), calls(null), old({ name: 'f', arguments: '{}' })],
-    bad: [
-      [old({ name: 'f', arguments: '{' }), 'messages.0.function_call.arguments: expected JSON text, got "{"'],
-      [calls('{"a"'), 'messages.0.tool_calls.0.function.arguments: expected JSON text, got "{\\"a\\""'],
-    ],
-  },
   'files of text are text': {
     good: ['data:text/plain,a%20b', 'aGk=', 'data:image/png;base64,AAAA', 'http://a/b'].map(file),
     bad: [
@@ -246,100 +229,6 @@ export const RULE_ROWS: Record<string, Row> = {
         `${FILE}: expected text in klingon, got "data:text/plain;charset=klingon,a"`,
       ],
       [file('/w=='), `${FILE}: expected text in UTF-8, or a data: URI, got "/w=="`],
-    ],
-  },
-  'earlier calls have one form': {
-    good: [old({ name: 'f', arguments: '{}' }), old(null, [CALL]), old({ name: 'f' }, [])],
-    bad: [
-      [
-        old({ name: 'f', arguments: '{}' }, [CALL]),
-        'messages.0.function_call: expected nothing with tool_calls, got an object',
-      ],
-    ],
-  },
-  'functions or tools': {
-    good: [{ functions: [WEATHER.function] }, { functions: null, tools: [WEATHER] }],
-    bad: [
-      [
-        { functions: [WEATHER.function], tools: [WEATHER] },
-        'functions: expected nothing with tools, got a list of 1',
-      ],
-    ],
-  },
-  'function_call or tool_choice': {
-    good: [{ function_call: 'none' }, { function_call: null, tool_choice: 'none' }],
-    bad: [
-      [
-        { function_call: 'none', tool_choice: 'none' },
-        'function_call: expected nothing with tool_choice, got "none"',
-      ],
-    ],
-  },
-  'function_call needs functions': {
-    good: [{ function_call: 'none' }, { function_call: 'auto', functions: [] }],
-    bad: [[{ function_call: 'auto' }, 'function_call: expected none without functions, got "auto"']],
-  },
-  'a named function is among the functions': {
-    good: [{ function_call: { name: 'weather' }, functions: [WEATHER.function] }],
-    bad: [
-      [
-        { function_call: { name: 'wether' }, functions: [WEATHER.function] },
-        'function_call.name: expected the name of one of the functions, got "wether"',
-      ],
-    ],
-  },
-  'a custom tool has a name of its own': {
-    good: [{ tools: [WEATHER, WEATHER, custom('sql')] }],
-    bad: [
-      [
-        { tools: [WEATHER, custom('weather')] },
-        'tools.1.custom.name: expected a name that no other tool has, got "weather"',
-      ],
-      [
-        { tools: [custom('sql'), custom('sql')] },
-        'tools.1.custom.name: expected a name that no other tool has, got "sql"',
-      ],
-    ],
-  },
-  'tool_choice needs tools': {
-    good: [
-      { tool_choice: 'none' },
-      { tool_choice: null },
-      { tool_choice: 'required', tools: [] },
-      { tool_choice: 'auto', tools: [WEATHER] },
-    ],
-    bad: [
-      [{ tool_choice: 'auto' }, 'tool_choice: expected none without tools, got "auto"'],
-      [{ tool_choice: 'required', tools: null }, 'tool_choice: expected none without tools, got "required"'],
-      [
-        { tool_choice: { type: 'function', function: { name: 'weather' } } },
-        'tool_choice: expected none without tools, got an object',
-      ],
-    ],
-  },
-  'a named tool is among the tools': {
-    good: [
-      { tool_choice: { type: 'function', function: { name: 'weather' } }, tools: [WEATHER] },
-      { tool_choice: { type: 'custom', custom: { name: 'sql' } }, tools: [WEATHER, custom('sql')] },
-      { tool_choice: allowed('function', 'weather'), tools: [WEATHER] },
-    ],
-    bad: [
-      [
-        { tool_choice: { type: 'custom', custom: { name: 'weather' } }, tools: [WEATHER] },
-        'tool_choice.custom.name: expected the name of one of the custom tools, got "weather"',
-      ],
-      [
-        { tool_choice: allowed('function', 'wether'), tools: [WEATHER] },
-        'tool_choice.allowed_tools.tools.0.function.name: expected the name of one of the tools, got "wether"',
-      ],
-      [
-        { tool_choice: { type: 'function', function: { name: 'wether' } }, tools: [WEATHER] },
-        'tool_choice.function.name: expected the name of one of the tools, got "wether"',
-      ],
-      [
-        { tool_choice: { type: 'function', function: { name: 'weather' } }, tools: [] },
-        'tool_choice.function.name: expected the name of one of the tools, got "weather"',
-      ],
     ],
   },
   'priority needs the priority policy': {

@@ -4,6 +4,9 @@ import { checkVocabulary } from '../../src/protocol/index.ts';
 import { chatRules } from '../../src/protocol/rules/index.ts';
 import { faultsOf, messagesOf, valid } from './request.ts';
 import { RULE_ROWS } from './rule-rows.ts';
+import { TOOL_RULE_ROWS } from './tool-rule-rows.ts';
+
+const ROWS = { ...RULE_ROWS, ...TOOL_RULE_ROWS };
 
 const loop: Record<string, unknown> = {};
 loop['self'] = loop;
@@ -11,10 +14,10 @@ const tower = (levels: number): unknown => (levels === 0 ? null : [tower(levels 
 
 describe('rules', () => {
   it('all have rows', () => {
-    expect(Object.keys(RULE_ROWS).sort()).toEqual(chatRules.map(({ name }) => name).sort());
+    expect(Object.keys(ROWS).sort()).toEqual(chatRules.map(({ name }) => name).sort());
   });
 
-  it.each(Object.entries(RULE_ROWS))('%s', (name, { good, bad, options = {} }) => {
+  it.each(Object.entries(ROWS))('%s', (name, { good, bad, options = {} }) => {
     for (const request of good) expect(messagesOf(request, options)).toEqual([]);
     for (const [request, message] of bad) expect(messagesOf(request, options)).toEqual([message]);
     const { check } = chatRules.find((rule) => rule.name === name)!;

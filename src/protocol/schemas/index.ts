@@ -1,5 +1,6 @@
 /** All definitions of the protocol, and which of them are validated at the door. */
 import { chatCompletionDefinitions } from './chat-completion.ts';
+import { logitsProcessorDefinitions } from './logits-processor.ts';
 import { messageDefinitions } from './message.ts';
 import { messagesDefinitions } from './messages.ts';
 import { modelDefinitions } from './model.ts';
@@ -16,6 +17,7 @@ import { trajectoryDefinitions } from './trajectory.ts';
 /** Every definition by name. */
 export const definitions: Definitions = {
   ...chatCompletionDefinitions,
+  ...logitsProcessorDefinitions,
   ...messageDefinitions,
   ...toolDefinitions,
   ...structuredDefinitions,

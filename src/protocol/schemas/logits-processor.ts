@@ -1,0 +1,33 @@
+/** Logits processors that a request names. */
+import { type Definitions, ref } from './schema.ts';
+
+/** Definitions of logits processors. */
+export const logitsProcessorDefinitions: Definitions = {
+  LogitsProcessorItem: {
+    type: ['string', 'object'],
+    minLength: 1,
+    if: { type: 'object' },
+    // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
+    then: ref('LogitsProcessorConstructor'),
+    description: 'A registered name, or how to build a processor.',
+    tsType: 'string | LogitsProcessorConstructor',
+  },
+  LogitsProcessorConstructor: {
+    description: 'Builds a registered logits processor for one request.',
+    required: ['qualname'],
+    properties: {
+      qualname: { description: 'Its registered name.', type: 'string', minLength: 1 },
+      args: {
+        description: 'Positional arguments.',
+        type: ['array', 'null'],
+        tsType: 'readonly unknown[] | null',
+      },
+      kwargs: {
+        description: 'Keyword arguments.',
+        type: ['object', 'null'],
+        tsType: 'Record<string, unknown> | null',
+      },
+    },
+    additionalProperties: false,
+  },
+};
