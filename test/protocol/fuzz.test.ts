@@ -153,7 +153,8 @@ it('any JSON and any value is valid or refused', () => {
 });
 
 it('what is valid stays valid when it goes over the wire', () => {
-  const few = fc.dictionary(fc.constantFrom(...fields), fc.jsonValue({ maxDepth: 2 }), { maxKeys: 4 });
+  const written = fc.jsonValue({ maxDepth: 2 }).map((some) => JSON.parse(JSON.stringify(some)) as unknown); // no -0
+  const few = fc.dictionary(fc.constantFrom(...fields), written, { maxKeys: 4 });
   fc.assert(
     fc.property(few, (some) => {
       const input = { messages: [{ role: 'user', content: 'a' }], ...some };
