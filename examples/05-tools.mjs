@@ -22,10 +22,12 @@ for (let turn = 0; turn < 5; turn++) {
     break;
   }
   messages.push(message);
-  for (const { id, function: call } of message.tool_calls) {
-    console.log(`${call.name}(${call.arguments})`);
-    const run = functions[call.name];
-    const content = run ? run(JSON.parse(call.arguments)) : `there is no function ${call.name}`;
-    messages.push({ role: 'tool', tool_call_id: id, content });
+  for (const call of message.tool_calls) {
+    if (call.type !== 'function') continue; // tools of the type custom are called with a text
+    const { name, arguments: given } = call.function;
+    console.log(`${name}(${given})`);
+    const run = functions[name];
+    const content = run ? run(JSON.parse(given)) : `there is no function ${name}`;
+    messages.push({ role: 'tool', tool_call_id: call.id, content });
   }
 }

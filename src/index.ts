@@ -39,7 +39,7 @@ export type {
   ResidentState,
   ServingLimits,
 } from './models/index.ts';
-export type { CacheType, Gpu, ProductKernels, RopeOptions } from './native/index.ts';
+export type { CacheType, Device, Gpu, ProductKernels, RopeOptions } from './native/index.ts';
 export type * from './protocol/public.ts';
 export type { SftConfig, SftExample, SftRequest, TrajectoryMessage } from './rl/index.ts';
 export { type Recorder, type RecorderOptions, type RecordingEnd, record } from './rollout/index.ts';

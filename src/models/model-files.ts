@@ -12,6 +12,9 @@ export function projectorBeside(model: string): string | null {
   return found.length === 1 && found[0] !== path.basename(model) ? path.join(folder, found[0]!) : null;
 }
 
+/** Characters of a reference in an error. */
+const MAX_SHOWN = 500;
+
 /** Undefined would make the downloader look into the environment, which its types do not say. */
 const NO_TOKEN = null as unknown as string;
 
@@ -28,7 +31,7 @@ export async function resolveFile(
     if (!fs.existsSync(file))
       throw new OnpolicyError(
         'MODEL_NOT_FOUND',
-        `${field}: expected ${field === 'model' ? 'an alias, ' : ''}an hf: URI or a path of a model, got ${JSON.stringify(reference)}`,
+        `${field}: expected ${field === 'model' ? 'an alias, ' : ''}an hf: URI or a path of a model, got ${JSON.stringify(reference.slice(0, MAX_SHOWN))}`,
         {
           param: field,
         },
