@@ -23,7 +23,7 @@ import { MediaModel } from '../media/index.ts';
 import { type CacheType, devices, type NativeProjector, openDecoder, usesGpu } from '../native/index.ts';
 import { Adapters } from './adapters.ts';
 import type { MemoryNeed } from './memory-need.ts';
-import { projectorBeside, resolveFile } from './model-files.ts';
+import { findProjector } from './model-files.ts';
 import type { ModelOptions, ServingOptions } from './model-options.ts';
 import { type ModelTemplate, readTemplate } from './model-template.ts';
 import { chosenDevices, describePlacement, onCpu, type Placement, place } from './placement.ts';
@@ -55,7 +55,7 @@ export type LoadPlan = {
   readonly need: MemoryNeed;
 };
 
-/** Reads headers only. Downloads a projector that is named by a URI. */
+/** Reads headers only. Downloads a projector that is named by a URI, or lies in the repository of the model's URI. */
 export async function planLoad(
   file: string,
   options: ModelOptions,
@@ -221,23 +221,6 @@ export async function unloadModel({ engine, media, loaded }: RunningModel): Prom
   await engine.close();
   await media?.close();
   await loaded.close();
-}
-
-/** The file of a model's projector; null if it has none. */
-async function findProjector(
-  file: string,
-  { mmproj }: ModelOptions,
-  { hub, onProgress }: ServingOptions,
-  signal: AbortSignal,
-): Promise<string | null> {
-  if (isOnnxModel(file)) {
-    if (mmproj == null) return null;
-    throw new OnpolicyError('UNSUPPORTED', 'model.mmproj: expected a GGUF model beside it', {
-      param: 'model.mmproj',
-    });
-  }
-  const found = mmproj === undefined ? projectorBeside(file) : mmproj;
-  return found === null ? null : await resolveFile(found, hub, onProgress, signal, 'model.mmproj');
 }
 
 async function openProjector(

@@ -1,12 +1,37 @@
-/** A reference -> a local file, downloaded where needed; a model's file -> the projector beside it. */
+/** A reference -> a local file, downloaded where needed; a model's file -> that of its projector. */
 import fs from 'node:fs';
 import path from 'node:path';
-import { fetchModel, type HubOptions, parseHubReference } from '../backends/index.ts';
+import { fetchModel, type HubOptions, isOnnxModel, parseHubReference } from '../backends/index.ts';
 import { OnpolicyError } from '../errors.ts';
-import type { OnProgress } from './model-options.ts';
+import { projectorInRepository } from './hub-projector.ts';
+import type { ModelOptions, OnProgress, ServingOptions } from './model-options.ts';
+
+/**
+ * The file of a model's projector, downloaded where needed; null if it has none. What the options do not name is looked for in the
+ * repository of a model named by a URI, in the folder of another. Fails with `MODEL_NOT_FOUND`, `UNSUPPORTED`, `NETWORK_FAILED` or `ABORTED`.
+ */
+export async function findProjector(
+  file: string,
+  { path: reference, mmproj }: Pick<ModelOptions, 'path' | 'mmproj'>,
+  { hub, onProgress, log }: Pick<ServingOptions, 'hub' | 'onProgress' | 'log'>,
+  signal: AbortSignal,
+): Promise<string | null> {
+  if (isOnnxModel(file)) {
+    if (mmproj == null) return null;
+    throw new OnpolicyError('UNSUPPORTED', 'model.mmproj: expected a GGUF model beside it', {
+      param: 'model.mmproj',
+    });
+  }
+  const look = async (): Promise<string | null> => {
+    if (!reference.startsWith('hf:')) return projectorBeside(file);
+    return await projectorInRepository(reference, file, { hub, signal, warn: (line) => log?.('warn', line) });
+  };
+  const found = mmproj === undefined ? await look() : mmproj;
+  return found === null ? null : await resolveFile(found, hub, onProgress, signal, 'model.mmproj');
+}
 
 /** A file in the model's folder whose name says that it is its projector; null if none or several are there. */
-export function projectorBeside(model: string): string | null {
+function projectorBeside(model: string): string | null {
   const folder = path.dirname(model);
   const found = fs.readdirSync(folder).filter((name) => /mmproj.*\.gguf$/i.test(name));
   return found.length === 1 && found[0] !== path.basename(model) ? path.join(folder, found[0]!) : null;

@@ -12,8 +12,8 @@ export type ModelOptions = {
   /** Path of a GGUF file, of a folder with an ONNX model or of one graph in it, or an `hf:` URI. */
   readonly path: string;
   /**
-   * The projector of a GGUF model that sees or hears: a path or an `hf:` URI. Default: a file beside the model whose name has
-   * `mmproj` in it, if there is one; null: none.
+   * The projector of a GGUF model that sees or hears: a path or an `hf:` URI. Default: the one whose name has `mmproj` in it, in
+   * the folder of the model or in the repository of its URI, if there is one; null: none.
    */
   readonly mmproj?: string | null;
   /** Tokens of one picture, where its model has pictures of any size. Default: as the projector says. */

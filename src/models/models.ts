@@ -9,7 +9,7 @@ import { type MediaStats, sumMediaStats } from '../media/index.ts';
 import { freeGpuBytes, loadAddon, usesGpu } from '../native/index.ts';
 import { DEFAULT_SEQUENCES, loadModel, planLoad, unloadModel } from './load-model.ts';
 import { totalBytes } from './memory-need.ts';
-import { resolveFile } from './model-files.ts';
+import { findProjector, resolveFile } from './model-files.ts';
 import type { ModelOptions, ServingLimits, ServingOptions } from './model-options.ts';
 import { Residency, type Resident, type ResidentState } from './residency.ts';
 import type { RunningModel } from './running-model.ts';
@@ -109,9 +109,12 @@ export class Models {
     }
   }
 
-  /** The local file of a reference, downloaded if it is not there. Loads nothing. */
-  async download(reference: string, signal: AbortSignal | undefined): Promise<string> {
-    return await this.#fileOf(this.#optionsOf(reference).path, signal);
+  /** The local file of a reference, downloaded with its projector where they are not there. Loads nothing. */
+  async download(reference: string, signal: AbortSignal = new AbortController().signal): Promise<string> {
+    const options = this.#optionsOf(reference);
+    const file = await this.#fileOf(options.path, signal);
+    await findProjector(file, options, this.#options, signal);
+    return file;
   }
 
   /** Names that references may use: that of the default model, then all others. */
