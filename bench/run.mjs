@@ -20,6 +20,7 @@ const SUITES = [
   'residency',
   'overload',
   'cache',
+  'adapters',
   'onnx',
   'speculation',
   'http',

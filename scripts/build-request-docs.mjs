@@ -18,7 +18,7 @@ export const GROUPS = {
     allowed_token_ids bad_words use_beam_search length_penalty logits_processors inference_xargs`,
   Structure: 'response_format structured_outputs',
   Tools: 'tools tool_choice parallel_tool_calls functions function_call',
-  Scheduling: 'priority speculation prediction cache_salt timeout_ms keep_alive kv_transfer_params',
+  Scheduling: 'priority speculation prediction cache_salt timeout_ms keep_alive adapters kv_transfer_params',
   'Accepted without effect': `audio metadata modalities moderation
     prompt_cache_key prompt_cache_options prompt_cache_retention safety_identifier service_tier store user verbosity
     web_search_options`,
@@ -57,6 +57,7 @@ const SECTIONS = {
   ResponseReasoning: 'The value of `reasoning`.',
   ResponseFunctionTool: 'An item of `tools` of a `ResponseRequest`.',
   ResponseToolChoice: 'A value of `tool_choice` of a `ResponseRequest`.',
+  Adapter: 'An item of `adapters`: [adapters](adapters.md).',
   StreamOptions: 'The value of `stream_options`.',
   SpeculationSettings: 'A value of `speculation`.',
   StructuredOutputs: 'The value of `structured_outputs`.',

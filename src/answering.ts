@@ -9,7 +9,13 @@ import {
 } from './answer/index.ts';
 import { LeaseScope, lease, limitedSignal } from './common/index.ts';
 import { fromNative, OnpolicyError } from './errors.ts';
-import { type FindRegistered, leaseModel, type ModelLease, type Models } from './models/index.ts';
+import {
+  type FindRegistered,
+  leaseModel,
+  type ModelLease,
+  type Models,
+  type NamedAdapters,
+} from './models/index.ts';
 import {
   type ChatCompletion,
   checkTokenIds,
@@ -34,6 +40,7 @@ import { answerText } from './wires/index.ts';
 export type AnsweringSettings = {
   readonly models: Models;
   readonly find: FindRegistered;
+  readonly named: NamedAdapters;
   readonly options: CheckedOptions;
   /** Throws when the runtime is closed. */
   readonly requireOpen: () => void;
@@ -97,7 +104,7 @@ export class Answering {
 
   /** Loads the model of a reference; null: the default one. */
   lease(reference: string | null, signal: AbortSignal | undefined): Promise<ModelLease> {
-    return leaseModel(this.#settings.models, this.#settings.find, reference, { signal });
+    return leaseModel(this.#settings, reference, { signal });
   }
 
   /** `operation`: its name in a trace. */
@@ -107,7 +114,7 @@ export class Answering {
     { signal: given, traceId, clientKey }: CallOptions,
     ask: (leased: ModelLease, request: ValidChatRequest, context: AnswerContext) => Promise<Answer>,
   ): Promise<Answer> {
-    const { models, find, options, requireOpen } = this.#settings;
+    const { options, requireOpen } = this.#settings;
     if (given?.aborted)
       throw new OnpolicyError('ABORTED', 'the request was aborted', { cause: given.reason });
     using leases = new LeaseScope();
@@ -115,8 +122,8 @@ export class Answering {
     leases.add(this.#claimId(valid.request_id));
     const trace = leases.add(await beginTrace(operation, valid));
     try {
-      const use = { signal, keepMs: valid.keep_alive, isAnswer: true };
-      const leased = leases.add(await leaseModel(models, find, valid.model, use));
+      const use = { signal, keepMs: valid.keep_alive, isAnswer: true, adapters: valid.adapters };
+      const leased = leases.add(await leaseModel(this.#settings, valid.model, use));
       checkVocabulary(valid, leased.model.tokenizer.vocabSize);
       requireOpen();
       return await ask(

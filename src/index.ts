@@ -31,8 +31,11 @@ export {
 export { inspectModel, type ModelInspection } from './inspect-model.ts';
 export type { MediaOptions, MediaStats } from './media/index.ts';
 export type {
+  AdapterOption,
+  AdaptersResource,
   MemoryOptions,
   ModelOptions,
+  NamedAdapter,
   OnProgress,
   Placement,
   ResidentModel,

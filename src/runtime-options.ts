@@ -4,7 +4,13 @@ import type { HubOptions } from './backends/index.ts';
 import { KV_TRANSFER_FOLDER } from './engine/index.ts';
 import { OnpolicyError } from './errors.ts';
 import { MEDIA_DEFAULTS, type MediaLimits, type MediaOptions } from './media/index.ts';
-import type { MemoryOptions, ModelOptions, OnProgress, ServingLimits } from './models/index.ts';
+import type {
+  AdapterOption,
+  MemoryOptions,
+  ModelOptions,
+  OnProgress,
+  ServingLimits,
+} from './models/index.ts';
 import type { Gpu, RopeOptions } from './native/index.ts';
 import {
   atTheDoor,
@@ -248,8 +254,26 @@ const MODEL_FIELDS: Record<keyof ModelOptions, Check> = {
   mmap: ofType('boolean'),
   mlock: ofType('boolean'),
   products: oneOf('auto', 'batch', 'plain'),
+  adapters: (value) => {
+    if (!Array.isArray(value)) return 'an array of adapters';
+    for (const [i, adapter] of value.entries()) checkField(`model.adapters.${i}`, adapter, isAdapter);
+    return null;
+  },
   chatTemplate: ofType('string'),
   toolFormat: ofType('string'),
+};
+
+const ADAPTER_FIELDS: Record<keyof AdapterOption, Check> = {
+  file: (value) => (isPath(value) ? null : 'a path'),
+  model: (value) => (isPath(value) ? null : 'a name'),
+  scale: (value) => (Number.isFinite(value) ? null : 'a number'),
+};
+
+const isAdapter: Check = (value) => {
+  const expected = fieldsOf('model.adapters', ADAPTER_FIELDS)(value);
+  if (expected !== null) return expected;
+  const { file, model } = value as AdapterOption;
+  return (file === undefined) === (model === undefined) ? 'an object with either file or model' : null;
 };
 
 const MEMORY_FIELDS: Record<keyof MemoryOptions, Check> = {

@@ -6,7 +6,14 @@ import type { EngineStats } from './engine/index.ts';
 import { OnpolicyError } from './errors.ts';
 import { createFetch } from './http/index.ts';
 import type { MediaStats } from './media/index.ts';
-import { Models, type Placement, type ResidentModel } from './models/index.ts';
+import {
+  type AdaptersResource,
+  adaptersResource,
+  Models,
+  NamedAdapters,
+  type Placement,
+  type ResidentModel,
+} from './models/index.ts';
 import { loadAddon, type ProductKernels } from './native/index.ts';
 import {
   admitChatRequest,
@@ -79,6 +86,8 @@ export class Runtime implements Service {
   readonly checkpoints: LocalCheckpointsResource;
   /** What training and logging measured. */
   readonly runs: RunsResource;
+  /** LoRA adapters that are loaded by a name. */
+  readonly adapters: AdaptersResource;
   /** Training jobs, also those of earlier processes. */
   readonly trainingJobs: TrainingJobsResource;
   /** Answers the clients of HTTP APIs in this process, in place of the global `fetch`. See {@link createFetch}. */
@@ -162,12 +171,10 @@ export class Runtime implements Service {
     };
     this.checkpoints = checkpointsResource(store);
     this.runs = runsResource(store);
-    this.#answering = new Answering({
-      models: this.#models,
-      find: findRegistered(store),
-      options,
-      requireOpen: () => this.#requireOpen(),
-    });
+    const requireOpen = (): void => this.#requireOpen();
+    const references = { models: this.#models, find: findRegistered(store), named: new NamedAdapters() };
+    this.#answering = new Answering({ ...references, options, requireOpen });
+    this.adapters = adaptersResource(references, requireOpen);
     this.#training = new Training({
       models: this.#models,
       store,

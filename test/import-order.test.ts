@@ -16,6 +16,7 @@ const ORDER = [
   'reasoning',
   'protocol',
   'native',
+  'lora',
   'structured',
   'media',
   'sampling',

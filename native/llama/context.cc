@@ -112,25 +112,54 @@ Status Context::LoadAdapter(const std::string& path, uint32_t* adapter) {
   return Status::Ok();
 }
 
+Status Context::MixAdapters(const std::vector<uint32_t>& adapters, const std::vector<float>& scales, uint32_t* mix) {
+  EndAhead();
+  std::vector<std::pair<uint32_t, float>> parts;
+  for (size_t i = 0; i < adapters.size(); ++i) {
+    if (adapters_.count(adapters[i]) == 0) return Status::Fail("BACKEND_FAILED", "a mix names an adapter that is not loaded");
+    parts.emplace_back(adapters[i], scales[i]);
+  }
+  *mix = ++last_adapter_;
+  mixes_[*mix] = std::move(parts);
+  PlanGraphs();
+  return Status::Ok();
+}
+
+// A graph has room for the adapters that were loaded when it was planned, and the engine ends the process when it is too
+// small. Another kind of attention makes it plan again; nothing is computed in between.
+void Context::PlanGraphs() {
+  Api().llama_set_causal_attn(context_, false);
+  Api().llama_set_causal_attn(context_, true);
+}
+
 void Context::FreeAdapter(uint32_t adapter) {
   EndAhead();
+  if (used_adapter_ == adapter) UseAdapter(kNoAdapter);
+  mixes_.erase(adapter);
   const auto found = adapters_.find(adapter);
   if (found == adapters_.end()) return;
-  if (used_adapter_ == adapter) UseAdapter(kNoAdapter);
   Api().llama_adapter_lora_free(found->second);
   adapters_.erase(found);
 }
 
 Status Context::UseAdapter(uint32_t adapter) {
   if (adapter == used_adapter_) return Status::Ok();
-  llama_adapter_lora* chosen = nullptr;
-  if (adapter != kNoAdapter) {
-    const auto found = adapters_.find(adapter);
-    if (found == adapters_.end()) return Status::Fail("BACKEND_FAILED", "a step names an adapter that is not loaded");
-    chosen = found->second;
-  }
-  float scale = 1.0f;
-  if (Api().llama_set_adapters_lora(context_, &chosen, chosen ? 1 : 0, &scale) != 0)
+  std::vector<llama_adapter_lora*> chosen;
+  std::vector<float> scales;
+  const auto choose = [&](uint32_t number, float scale) {
+    const auto found = adapters_.find(number);
+    if (found == adapters_.end()) return false;
+    chosen.push_back(found->second);
+    scales.push_back(scale);
+    return true;
+  };
+  bool is_known = true;
+  const auto mix = mixes_.find(adapter);
+  if (mix != mixes_.end())
+    for (const auto& [number, scale] : mix->second) is_known = is_known && choose(number, scale);
+  else if (adapter != kNoAdapter) is_known = choose(adapter, 1.0f);
+  if (!is_known) return Status::Fail("BACKEND_FAILED", "a step names an adapter that is not loaded");
+  if (Api().llama_set_adapters_lora(context_, chosen.data(), chosen.size(), scales.data()) != 0)
     return Status::Fail("BACKEND_FAILED", "the engine does not take the adapter");
   used_adapter_ = adapter;
   return Status::Ok();

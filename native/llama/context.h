@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "llama/model.h"
@@ -78,7 +79,10 @@ class Context {
   // adapter, only between steps: the engine looks at all adapters of the model when it lays out a graph.
   Status LoadAdapter(const std::string& path, uint32_t* adapter);
 
-  // Frees an adapter. Ignores unknown numbers.
+  // Several loaded adapters as one, each with a factor of its output. None of them may be freed before `mix` is.
+  Status MixAdapters(const std::vector<uint32_t>& adapters, const std::vector<float>& scales, uint32_t* mix);
+
+  // Frees an adapter or a mix. Ignores unknown numbers.
   void FreeAdapter(uint32_t adapter);
 
   int32_t vocab_size() const { return model_->vocab_size(); }
@@ -110,13 +114,16 @@ class Context {
   // Edits of the sequences in `except` are left out.
   void EditMemory(const std::vector<int32_t>& edits, const std::vector<int32_t>& except = {});
   Status UseAdapter(uint32_t adapter);
+  // Makes the engine plan its graphs for all adapters that are loaded now.
+  void PlanGraphs();
 
   std::shared_ptr<Model> model_;
   llama_context* context_ = nullptr;
   ggml_threadpool_t threadpool_ = nullptr;
   uint32_t kv_tokens_ = 0;
   std::map<uint32_t, llama_adapter_lora*> adapters_;  // by number
-  uint32_t last_adapter_ = kNoAdapter;                // highest number given
+  std::map<uint32_t, std::vector<std::pair<uint32_t, float>>> mixes_;  // by number: adapters and their scales
+  uint32_t last_adapter_ = kNoAdapter;                // highest number given, of both
   uint32_t used_adapter_ = kNoAdapter;                // of the last step
   const bool is_kv_unified_;
   RowSampler rows_;

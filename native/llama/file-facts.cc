@@ -90,7 +90,8 @@ Status ReadFileFacts(const std::string& path, FileFacts* facts) {
   char magic[4] = {};
   stream.read(magic, 4);
   if (stream.gcount() != 4 || std::string(magic, 4) != "GGUF") return InvalidFile(path, "is not a GGUF file");
-  gguf_init_params params{/*no_alloc=*/true, /*ctx=*/nullptr};
+  ggml_context* shapes = nullptr;
+  gguf_init_params params{/*no_alloc=*/true, /*ctx=*/&shapes};
   gguf_context* gguf = api.gguf_init_from_file(path.c_str(), params);
   if (!gguf) return InvalidFile(path, "has a damaged or truncated GGUF header");
   uint64_t data_size = 0;
@@ -101,6 +102,9 @@ Status ReadFileFacts(const std::string& path, FileFacts* facts) {
     if (api.gguf_get_tensor_type(gguf, i) != GGML_TYPE_F32) facts->is_f32 = false;
     AddTensor(api.gguf_get_tensor_name(gguf, i), static_cast<double>(bytes), facts);
   }
+  for (ggml_tensor* tensor = api.ggml_get_first_tensor(shapes); tensor; tensor = api.ggml_get_next_tensor(shapes, tensor))
+    facts->tensors.push_back({tensor->name, {std::begin(tensor->ne), std::end(tensor->ne)}});
+  api.ggml_free(shapes);
   ReadMetadata(gguf, facts);
   const uint64_t needed = api.gguf_get_data_offset(gguf) + data_size;
   api.gguf_free(gguf);

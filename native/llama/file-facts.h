@@ -9,6 +9,11 @@
 
 namespace onpolicy {
 
+struct TensorFacts {
+  std::string name;
+  std::vector<double> shape;  // (4) the fastest dimension first
+};
+
 struct FileFacts {
   std::vector<std::pair<std::string, std::string>> texts;
   std::vector<std::pair<std::string, double>> numbers;  // flags are 0 and 1
@@ -18,6 +23,7 @@ struct FileFacts {
   double input_bytes = 0;           // of the token embeddings
   double other_bytes = 0;           // of all other weights
   bool is_f32 = true;               // every weight is float32
+  std::vector<TensorFacts> tensors;
 };
 
 // Longer arrays are those of the vocabulary.

@@ -71,6 +71,8 @@ namespace onpolicy {
   X(llama_decode)                                                                                              \
   X(llama_set_causal_attn)                                                                                     \
   X(llama_get_logits_ith)                                                                                      \
+  X(llama_get_embeddings_seq)                                                                                  \
+  X(llama_model_n_embd_out)                                                                                    \
   X(llama_attach_threadpool)                                                                                   \
   X(llama_detach_threadpool)                                                                                   \
   X(llama_max_parallel_sequences)                                                                              \

@@ -22,6 +22,7 @@ class JsContext : public Napi::ObjectWrap<JsContext> {
                         InstanceMethod<&JsContext::SaveSequence>("saveSequence"),
                         InstanceMethod<&JsContext::LoadSequence>("loadSequence"),
                         InstanceMethod<&JsContext::LoadAdapter>("loadAdapter"),
+                        InstanceMethod<&JsContext::MixAdapters>("mixAdapters"),
                         InstanceMethod<&JsContext::FreeAdapter>("freeAdapter"),
                         InstanceMethod<&JsContext::Finish>("finish"), InstanceMethod<&JsContext::Abort>("abort"),
                         InstanceMethod<&JsContext::Close>("close")});
@@ -150,6 +151,20 @@ class JsContext : public Napi::ObjectWrap<JsContext> {
           return context.LoadAdapter(path, adapter.get());
         },
         [adapter](Napi::Env env) -> Napi::Value { return Napi::Number::New(env, *adapter); });
+  }
+
+  // mixAdapters(adapters: Uint32Array, scales: Float32Array) -> Promise<number>
+  Napi::Value MixAdapters(const Napi::CallbackInfo& info) {
+    auto mix = std::make_shared<uint32_t>(kNoAdapter);
+    auto adapters = ReadVector<uint32_t>(info[0], "adapters");
+    auto scales = ReadVector<float>(info[1], "scales");
+    Check(env_, adapters.size() == scales.size(), "scales: expected one per adapter");
+    return Thread().Push(
+        env_,
+        [adapters = std::move(adapters), scales = std::move(scales), mix](Context& context) {
+          return context.MixAdapters(adapters, scales, mix.get());
+        },
+        [mix](Napi::Env env) -> Napi::Value { return Napi::Number::New(env, *mix); });
   }
 
   // freeAdapter(number) -> Promise<void>

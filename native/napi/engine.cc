@@ -5,6 +5,7 @@
 #include "napi/arguments.h"
 #include "napi/async-task.h"
 #include "napi/context.h"
+#include "napi/embedder.h"
 #include "napi/environment.h"
 #include "napi/model.h"
 #include "napi/register.h"
@@ -94,6 +95,7 @@ Napi::Value CanOpen(const Napi::CallbackInfo& info) {
 void RegisterEngine(Napi::Env env, Napi::Object exports) {
   Environment::Of(env).AddClass("Model", DefineModel(env));
   Environment::Of(env).AddClass("Context", DefineContext(env));
+  Environment::Of(env).AddClass("Embedder", DefineEmbedder(env));
   exports.Set("openLibrary", Napi::Function::New(env, OpenLibraryAsync));
   exports.Set("canOpenSystemLibrary", Napi::Function::New(env, CanOpen));
   exports.Set("devices", Napi::Function::New(env, Devices));
@@ -102,6 +104,7 @@ void RegisterEngine(Napi::Env env, Napi::Object exports) {
   exports.Set("describeFile", Napi::Function::New(env, DescribeFile));
   exports.Set("loadModel", Napi::Function::New(env, LoadModel));
   exports.Set("createContext", Napi::Function::New(env, CreateContext));
+  exports.Set("createEmbedder", Napi::Function::New(env, CreateEmbedder));
 }
 
 }  // namespace onpolicy

@@ -188,6 +188,9 @@ Napi::Value DescribeFile(const Napi::CallbackInfo& info) {
     object.Set("inputBytes", facts->input_bytes);
     object.Set("otherBytes", facts->other_bytes);
     object.Set("isF32", facts->is_f32);
+    Napi::Object tensors = Napi::Object::New(env);
+    for (const auto& [name, shape] : facts->tensors) tensors.Set(name, ToNumbers(env, shape));
+    object.Set("tensors", tensors);
     return object;
   });
 }

@@ -74,10 +74,11 @@ export async function answer(
   const textIds = prompt.media.length === 0 ? prompt.ids : prompt.ids.filter((id) => id >= 0);
   const bad_words = [...request.bad_words, ...forbiddenTexts(request, format.reasoning)];
   const samplers = createSamplers({ ...request, bad_words }, textIds, seed, plan);
+  const salt = request.cache_salt === null ? '' : `salt ${request.cache_salt}`;
   const group: Group = {
     prompt: prompt.ids,
     media: await encodeMedia(prompt, model.media, context.signal),
-    cacheKey: transferKey(transfer) ?? (request.cache_salt === null ? '' : `salt ${request.cache_salt}`),
+    cacheKey: `${adapter?.identity ?? ''} ${transferKey(transfer) ?? salt}`,
     adapter: adapter?.number ?? NO_ADAPTER,
     priority: request.priority,
     arrival: context.arrival,

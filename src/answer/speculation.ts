@@ -33,7 +33,7 @@ const NOTHING: SpeculationPlan = { speculations: [], remember: () => {} };
 /** Where JavaScript edits logits, beams are searched, or the cache cannot be cut, nothing is drafted. */
 export async function planSpeculation(
   request: ValidChatRequest,
-  { prompt, adapter, cacheKey, media }: Group,
+  { prompt, cacheKey, media }: Group,
   { engine, tokenizer, answers, speculation }: SpeculationContext,
 ): Promise<SpeculationPlan> {
   const given = request.speculation ?? speculation;
@@ -42,8 +42,7 @@ export async function planSpeculation(
   if (given === false || !isPossible) return NOTHING;
   const { method, maxTokens, minMatch } = given === 'auto' ? AUTO : given;
   const prediction = await tokenizer.encode(request.prediction, { addSpecial: false, parseSpecial: false });
-  const key = `${adapter} ${cacheKey}`;
-  const index = method === 'suffix' ? answers.get(key) : null;
+  const index = method === 'suffix' ? answers.get(cacheKey) : null;
   const sources: DraftSources = {
     minMatch,
     usesText: true,
@@ -55,5 +54,5 @@ export async function planSpeculation(
     const drafter = loadAddon().createDrafter(sources, prompt);
     return new Speculation({ drafter, maxTokens, trust });
   });
-  return { speculations, remember: (answer) => answers.add(key, prompt, answer) };
+  return { speculations, remember: (answer) => answers.add(cacheKey, prompt, answer) };
 }

@@ -53,7 +53,7 @@ export type Step = {
   readonly scoreRows: Int32Array; // (scores, 3): index into tokens, scored token, number of alternatives
   /** Media among the tokens, ascending. Absent when there are none. */
   readonly media?: readonly StepMedia[];
-  /** The one adapter for all tokens, as {@link Backend.loadAdapter} numbered it. */
+  /** The one adapter or mix for all tokens, as {@link Backend.loadAdapter} or {@link Backend.mixAdapters} numbered it. */
   readonly adapter: number;
   /**
    * Whether the next step is likely to have exactly the tokens that this one samples, with the drafts behind them. The
@@ -113,7 +113,9 @@ export interface Backend extends BackendLimits {
    * `MODEL_INVALID` when it is no adapter of this model, and with `UNSUPPORTED` where adapters are not supported.
    */
   loadAdapter(path: string): Promise<number>;
-  /** Frees an adapter. No later step may name it. Not while a step runs. */
+  /** A number for several loaded adapters as one, each with a factor of its output. Not while a step runs. */
+  mixAdapters(adapters: readonly number[], scales: readonly number[]): Promise<number>;
+  /** Frees an adapter or a mix. No later step may name it. Not while a step runs. */
   freeAdapter(adapter: number): Promise<void>;
   /** Ends the running step early, or the run-ahead step. */
   abortStep(): void;

@@ -8,6 +8,7 @@ import {
   type Gpu,
   loadAddon,
   type NativeContext,
+  type NativeEmbedder,
   type NativeModel,
   type NativeProjector,
   onDisk,
@@ -212,6 +213,22 @@ export class GgufModel implements LoadedModel {
     }
   }
 
+  /** Makes what computes embeddings on this model. `isLast`: they are those of the last token of a causal model. */
+  async createEmbedder(options: {
+    readonly batchTokens: number;
+    readonly maxSequences: number;
+    readonly threads: number;
+    readonly isLast: boolean;
+  }): Promise<NativeEmbedder> {
+    // Fused attention rounds to 16 bits on CPUs.
+    const fusedAttention = this.#fusedAttention && (this.#usesGpu || !this.native.hasF32Weights);
+    try {
+      return await loadAddon().createEmbedder(this.native, { ...options, fusedAttention });
+    } catch (error) {
+      throw fromNative(error);
+    }
+  }
+
   close(): void {
     this.native.close();
   }
@@ -352,6 +369,10 @@ class GgufBackend implements Backend {
     } catch (error) {
       throw fromNative(error);
     }
+  }
+
+  mixAdapters(adapters: readonly number[], scales: readonly number[]): Promise<number> {
+    return this.#context.mixAdapters(Uint32Array.from(adapters), Float32Array.from(scales));
   }
 
   freeAdapter(adapter: number): Promise<void> {

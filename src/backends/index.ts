@@ -18,6 +18,8 @@ export {
   layerBytesPerToken,
   type MemoryEstimate,
   type ModelShape,
+  type Pooling,
+  toBase,
 } from './memory.ts';
 export type { ContextLimits, LoadedModel } from './model.ts';
 export {

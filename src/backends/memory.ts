@@ -1,4 +1,5 @@
 /** The header of a model's file and the limits of its context -> the bytes that it will take, before anything is loaded. */
+import type { BaseModel } from '../lora/index.ts';
 import type { CacheType, FileFacts } from '../native/index.ts';
 import type { ContextLimits } from './model.ts';
 
@@ -9,6 +10,12 @@ export const CACHE_BYTES: Readonly<Record<CacheType, number>> = {
   q8_0: 34 / 32,
   q4_0: 18 / 32,
 };
+
+/** `mean` of all tokens, the first (`cls`) or the `last` one, or a score of a text for a query (`rank`). */
+export type Pooling = 'mean' | 'cls' | 'last' | 'rank';
+
+/** By their numbers in GGUF files. */
+const POOLINGS: readonly (Pooling | null)[] = [null, 'mean', 'cls', 'last', 'rank'];
 
 /** Sizes of a model, as its file says them. */
 export type ModelShape = {
@@ -26,6 +33,10 @@ export type ModelShape = {
   /** Whether layers without attention keep a state of what they have read. */
   readonly isRecurrent: boolean;
   readonly isF32: boolean;
+  /** How the states of a sequence's tokens become one vector; null: the file does not say, it is no model of embeddings. */
+  readonly pooling: Pooling | null;
+  /** Whether a token sees those before it only. */
+  readonly isCausal: boolean;
   readonly blockBytes: readonly number[]; // (layers) of the weights
   readonly inputBytes: number; // of the token embeddings
   readonly otherBytes: number; // of all other weights
@@ -71,9 +82,20 @@ export function toShape(parts: readonly FileFacts[]): ModelShape {
     slidingWindow: read('attention.sliding_window') ?? 0,
     isRecurrent: inner > 0 || metadata[`${architecture}.wkv.head_size`] !== undefined,
     isF32: parts.every(({ isF32 }) => isF32),
+    pooling: POOLINGS[read('pooling_type') ?? 0] ?? null,
+    isCausal: read('attention.causal') !== 0,
     blockBytes: Array.from({ length: layers }, (_, layer) => add((part) => part.blockBytes[layer] ?? 0)),
     inputBytes: add((part) => part.inputBytes),
     otherBytes: add((part) => part.otherBytes),
+  };
+}
+
+/** What adapters of a model must fit. */
+export function toBase(parts: readonly FileFacts[]): BaseModel {
+  return {
+    architecture: String(parts[0]!.metadata['general.architecture'] ?? ''),
+    headSize: toShape(parts).keySize,
+    tensors: Object.assign({}, ...parts.map(({ tensors }) => tensors)),
   };
 }
 

@@ -99,7 +99,12 @@ export class Engine {
     return this.#betweenSteps(() => this.#backend.loadAdapter(path));
   }
 
-  /** Frees an adapter that no sequence uses any more. An engine that has ended has freed it already. */
+  /** Several loaded adapters as one, each with a factor of its output. Returns the number by which groups name it. */
+  mixAdapters(adapters: readonly number[], scales: readonly number[]): Promise<number> {
+    return this.#betweenSteps(() => this.#backend.mixAdapters(adapters, scales));
+  }
+
+  /** Frees an adapter or a mix that no sequence uses any more. An engine that has ended has freed it already. */
   async freeAdapter(adapter: number): Promise<void> {
     if (this.#closed || this.#failure) return;
     await this.#betweenSteps(() => this.#backend.freeAdapter(adapter));

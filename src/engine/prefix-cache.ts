@@ -1,6 +1,6 @@
 /**
  * Token ids -> the slots whose cache begins with the most of them. A radix tree whose edges are runs of tokens; each
- * node lists the slots that pass through it. Trees of different keys (adapter, `cache_salt`) never meet.
+ * node lists the slots that pass through it. Trees of different keys (adapter and `cache_salt`) never meet.
  */
 
 type Node = {

@@ -22,7 +22,7 @@ export type Group = {
   readonly prompt: Int32Array;
   /** Absent or null: the prompt is text. */
   readonly media?: GroupMedia | null;
-  /** Sequences share cached prefixes only within one key and adapter. */
+  /** Sequences share cached prefixes only within one key. It says what computes them, too: the content of the adapter. */
   readonly cacheKey: string;
   /** Number of the adapter that computes them; {@link NO_ADAPTER}: none. */
   readonly adapter: number;

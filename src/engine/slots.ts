@@ -292,7 +292,7 @@ export class Slots {
   }
 
   /** Key of the prefix tree. Without a prefix cache, sequences share prefixes within their request only. */
-  #treeKey({ adapter, cacheKey, arrival }: Group): string {
-    return this.#prefixCache ? `${adapter} ${cacheKey}` : `request ${arrival}`;
+  #treeKey({ cacheKey, arrival }: Group): string {
+    return this.#prefixCache ? cacheKey : `request ${arrival}`;
   }
 }

@@ -21,7 +21,8 @@ import { Engine } from '../engine/index.ts';
 import { OnpolicyError } from '../errors.ts';
 import { MediaModel } from '../media/index.ts';
 import { type CacheType, devices, type NativeProjector, openDecoder, usesGpu } from '../native/index.ts';
-import { Adapters } from './adapters.ts';
+import { AdapterFiles } from './adapter-files.ts';
+import { type AdapterContext, Adapters } from './adapters.ts';
 import type { MemoryNeed } from './memory-need.ts';
 import { findProjector } from './model-files.ts';
 import type { ModelOptions, ServingOptions } from './model-options.ts';
@@ -42,6 +43,13 @@ const MAX_SCORE_ROWS = 512;
 /** Sequence ids of the engine: running sequences and prefixes kept for later ones. */
 const MAX_SLOTS = 256;
 const PREFIX_SLOTS = 16;
+
+/** Who loads a model, and where its adapters take memory from. */
+export type LoadOptions = Pick<AdapterContext, 'reserve'> & {
+  readonly name: string;
+  readonly signal: AbortSignal;
+  readonly onProgress: (fraction: number) => void;
+};
 
 /** A load that is decided but not begun. */
 export type LoadPlan = {
@@ -103,7 +111,7 @@ export async function planLoad(
 export async function loadModel(
   plan: LoadPlan,
   serving: ServingOptions,
-  load: { name: string; signal: AbortSignal; onProgress: (fraction: number) => void },
+  load: LoadOptions,
 ): Promise<RunningModel> {
   const { options, shape, placement, need } = plan;
   const { gpuLayers } = placement;
@@ -131,7 +139,7 @@ export async function loadModel(
 async function loadPlaced(
   { file, options, mmproj, shape, placement, need }: LoadPlan,
   serving: ServingOptions,
-  { name, signal, onProgress }: { name: string; signal: AbortSignal; onProgress: (fraction: number) => void },
+  { name, signal, onProgress, reserve }: LoadOptions,
 ): Promise<RunningModel> {
   const { gpu } = serving;
   const loaded =
@@ -178,7 +186,7 @@ async function loadPlaced(
       tokenizer,
       engine,
       media: projector && new MediaModel(projector, serving.media),
-      adapters: new Adapters(engine),
+      adapters: new Adapters({ engine, files: new AdapterFiles(file), reserve }),
       template: toTemplate(options.chatTemplate ?? loaded.chatTemplate),
       toolTemplate: options.chatTemplate === undefined ? toTemplate(loaded.toolTemplate) : null,
       contextSize: contextSizeOf(options, serving, loaded.contextLength),

@@ -40,6 +40,24 @@ export function memoryError(
   return new OnpolicyError('OUT_OF_MEMORY', msg, { detail: [{ loc: ['model'], msg, type: 'memory', ctx }] });
 }
 
+/** The error of an adapter that does not fit beside what is loaded and used. */
+export function adapterError(
+  name: string,
+  { host, device }: MemoryNeed,
+  free: FreeBytes,
+  budget: number | null,
+  held: number,
+): OnpolicyError {
+  const bytes = host + device;
+  const isOverBudget = budget !== null && held + bytes > budget;
+  const place = device > 0 ? 'GPUs have' : 'this system has';
+  const left = device > 0 ? free.device : free.host;
+  const limit = isOverBudget
+    ? `models in use take ${mib(held)} of a budget of ${mib(budget)}`
+    : `${place} ${mib(left)} free`;
+  return new OnpolicyError('OUT_OF_MEMORY', `the adapter ${name} takes ${mib(bytes)}; ${limit}`);
+}
+
 function mib(bytes: number): string {
   return `${Math.ceil(bytes / 2 ** 20).toLocaleString('en')} MiB`;
 }

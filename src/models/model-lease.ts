@@ -1,7 +1,13 @@
-/** A request's model reference -> a lease on a loaded model and the adapter of the checkpoint that it names. */
+/** A request's model reference and adapters -> a lease on a loaded model and the mix of adapters beside it. */
 import { LeaseScope } from '../common/index.ts';
-import type { AdapterFile, AdapterLease } from './adapters.ts';
+import { OnpolicyError } from '../errors.ts';
+import type { ValidAdapter } from '../protocol/index.ts';
+import { type AdapterFile, identify } from './adapter-files.ts';
+import type { AdapterLease, AdapterPart } from './adapters.ts';
+import { atField } from './at-field.ts';
+import type { AdapterOption } from './model-options.ts';
 import type { Models, ModelUseOptions } from './models.ts';
+import { keeperOf, type NamedAdapters } from './named-adapters.ts';
 import type { RunningModel } from './running-model.ts';
 
 /** A registered model or checkpoint. It is not deleted before this is disposed of. */
@@ -18,29 +24,102 @@ export type Registered = Disposable & {
 /** Finds the model of an id, a name or `name@step`; null for other references. */
 export type FindRegistered = (reference: string) => Promise<Registered | null>;
 
+/** What references can name. */
+export type References = {
+  readonly models: Models;
+  readonly find: FindRegistered;
+  readonly named: NamedAdapters;
+};
+
 /** What answers a request. Dispose of it when the answer is complete. */
 export type ModelLease = Disposable & {
   readonly model: RunningModel;
   readonly adapter: Pick<AdapterLease, 'number' | 'identity'> | null;
 };
 
+/** An adapter as a caller gives it, and the caller's path of it. */
+type Given = ValidAdapter & { readonly field: string };
+
+/** An adapter of a lease: kept loaded for this keeper, if there is one. */
+type Part = AdapterPart & { readonly keeper: string | null; readonly field: string };
+
 /**
- * Loads the model of a reference. A registered model's newest adapter stays loaded; the one before it is freed when the
- * last request that uses it has ended.
+ * Loads the model of a reference. Beside it come the adapter that the reference names, those of its options, and those of the
+ * request. A registered model's newest adapter stays loaded, as do those of options and those with a name; what they replace,
+ * and the files of requests, are freed when the last request that uses them has ended.
  */
 export async function leaseModel(
-  models: Models,
-  find: FindRegistered,
+  references: References,
   reference: string | null,
-  options: ModelUseOptions,
+  options: ModelUseOptions & { readonly adapters?: readonly ValidAdapter[] },
 ): Promise<ModelLease> {
   using scope = new LeaseScope();
-  const registered = reference === null ? null : scope.add(await find(reference));
-  const baseModel = registered ? registered.baseModel : reference;
-  const { model } = scope.add(await models.use(baseModel, options));
-  if (!registered) return scope.handOver({ model, adapter: null });
-  const { id, adapter: file, isNewest } = registered;
-  if (isNewest && file) await model.adapters.keep(id, file);
-  else if (isNewest) model.adapters.drop(id);
-  return scope.handOver({ model, adapter: file && scope.add(await model.adapters.use(file)) });
+  const named = reference === null ? null : references.named.find(reference);
+  const registered = reference === null || named ? null : scope.add(await references.find(reference));
+  const baseModel = named ? named.base : registered ? registered.baseModel : reference;
+  const use = scope.add(await references.models.use(baseModel, options));
+  const { model } = use;
+  const parts: Part[] = [];
+  if (named) parts.push({ file: named.file, scale: 1, keeper: keeperOf(named.name), field: 'model' });
+  if (registered) {
+    const { id, adapter: file, isNewest } = registered;
+    if (file) parts.push({ file, scale: 1, keeper: isNewest ? id : null, field: 'model' });
+    else if (isNewest) model.adapters.drop(id);
+  }
+  const given = [
+    ...fromOptions(use.adapters, baseModel),
+    ...(options.adapters ?? []).map((adapter, i) => ({ ...adapter, field: `adapters.${i}` })),
+  ];
+  for (const adapter of given) parts.push(...(await resolve(adapter, references, scope, [])));
+  for (const { file, keeper, field } of parts) {
+    if (keeper === null) scope.add(await atField(field, () => model.adapters.use(file)));
+    else await atField(field, () => model.adapters.keep(keeper, file));
+  }
+  return scope.handOver({ model, adapter: scope.add(await model.adapters.mix(parts)) });
+}
+
+/** The adapters of a model's options. */
+function fromOptions(adapters: readonly AdapterOption[], name: string | null): Given[] {
+  return adapters.map(({ model = null, file = null, scale = 1 }, i) => ({
+    model,
+    file,
+    scale,
+    field: `${name === null ? 'model' : `models.${name}`}.adapters.${i}`,
+  }));
+}
+
+/** The files of one adapter: several for a name that stands for several. `seen`: names that were followed. */
+async function resolve(
+  { model: name, file, scale, field }: Given,
+  references: References,
+  scope: LeaseScope,
+  seen: readonly string[],
+): Promise<Part[]> {
+  if (file !== null) {
+    const keeper = field.startsWith('adapters.') ? null : field;
+    return [
+      { file: await atField(`${field}.file`, () => identify(file)), scale, keeper, field: `${field}.file` },
+    ];
+  }
+  const reference = name!;
+  const at = `${field}.model`;
+  const { named, find, models } = references;
+  const loaded = named.find(reference);
+  if (loaded) return [{ file: loaded.file, scale, keeper: keeperOf(reference), field: at }];
+  const registered = scope.add(await find(reference));
+  if (registered)
+    return registered.adapter ? [{ file: registered.adapter, scale, keeper: null, field: at }] : [];
+  const adapters = seen.includes(reference) ? [] : models.adaptersOf(reference);
+  if (adapters.length === 0)
+    throw new OnpolicyError(
+      'MODEL_NOT_FOUND',
+      `${at}: expected a registered model or checkpoint, or a name that has adapters, got ${JSON.stringify(reference.slice(0, 200))}`,
+      { param: at },
+    );
+  const parts: Part[] = [];
+  for (const inner of fromOptions(adapters, reference)) {
+    const found = await resolve(inner, references, scope, [...seen, reference]);
+    parts.push(...found.map((part) => ({ ...part, scale: part.scale * scale })));
+  }
+  return parts;
 }

@@ -7,6 +7,16 @@ import type { MemoryOptions } from './residency.ts';
 /** Hears how much of a model is downloaded or loaded, 0 to 1. */
 export type OnProgress = (model: string, fraction: number, phase: 'download' | 'load') => void;
 
+/** An adapter beside a model. */
+export type AdapterOption = {
+  /** A GGUF LoRA file, or a PEFT folder: `adapter_config.json` and `adapter_model.safetensors`. Either this or `model`. */
+  readonly file?: string;
+  /** A registered model or checkpoint, a name of `loadAdapter`, or a name of `models` that has adapters: theirs are meant. */
+  readonly model?: string;
+  /** What its output is multiplied by. Default 1. */
+  readonly scale?: number;
+};
+
 /** How one model is loaded and served. What is absent comes from the runtime's options. */
 export type ModelOptions = {
   /** Path of a GGUF file, of a folder with an ONNX model or of one graph in it, or an `hf:` URI. */
@@ -60,6 +70,11 @@ export type ModelOptions = {
    * `stats().products` says which.
    */
   readonly products?: 'auto' | 'batch' | 'plain';
+  /**
+   * Adapters of this name, mixed: each request of it is computed with them. Names that differ in nothing else share one model in
+   * memory. They stay loaded with it.
+   */
+  readonly adapters?: readonly AdapterOption[];
   /** Jinja source that replaces the file's own chat template. */
   readonly chatTemplate?: string;
   /** How the model writes tool calls, where looking at its template is not enough: a name of docs/tool-calls.md. */

@@ -7,10 +7,11 @@ import { type EngineStats, sumStats } from '../engine/index.ts';
 import { OnpolicyError } from '../errors.ts';
 import { type MediaStats, sumMediaStats } from '../media/index.ts';
 import { freeGpuBytes, loadAddon, usesGpu } from '../native/index.ts';
+import type { AdapterFile } from './adapter-files.ts';
 import { DEFAULT_SEQUENCES, loadModel, planLoad, unloadModel } from './load-model.ts';
 import { totalBytes } from './memory-need.ts';
 import { findProjector, resolveFile } from './model-files.ts';
-import type { ModelOptions, ServingLimits, ServingOptions } from './model-options.ts';
+import type { AdapterOption, ModelOptions, ServingLimits, ServingOptions } from './model-options.ts';
 import { Residency, type Resident, type ResidentState } from './residency.ts';
 import type { RunningModel } from './running-model.ts';
 
@@ -30,6 +31,8 @@ export type ResidentModel = {
     readonly weights: number;
     readonly cache: number;
     readonly compute: number;
+    /** Of the adapters that are loaded beside it now. */
+    readonly adapters: number;
     readonly total: number;
   } | null;
 };
@@ -43,8 +46,11 @@ export type ModelUseOptions = {
   readonly isAnswer?: boolean;
 };
 
-/** A model that is not unloaded before this is disposed of. */
-export type ModelUse = Disposable & { readonly model: RunningModel };
+/** A model that is not unloaded before this is disposed of, and the adapters of its name. */
+export type ModelUse = Disposable & {
+  readonly model: RunningModel;
+  readonly adapters: readonly AdapterOption[];
+};
 
 /** The model that ships with the package. */
 export const EMBEDDED_MODEL = fileURLToPath(new URL('../../models/onpolicy-tiny.gguf', import.meta.url));
@@ -105,7 +111,7 @@ export class Models {
       if (isAnswer) requireRoom(resident, { ...this.#options, ...options });
       using scope = new LeaseScope();
       const { value } = scope.add(await this.#residency.use(resident, signal, keepMs));
-      return scope.handOver({ model: value });
+      return scope.handOver({ model: value, adapters: options.adapters ?? [] });
     }
   }
 
@@ -115,6 +121,11 @@ export class Models {
     const file = await this.#fileOf(options.path, signal);
     await findProjector(file, options, this.#options, signal);
     return file;
+  }
+
+  /** The adapters of a name; none for other references. */
+  adaptersOf(name: string): readonly AdapterOption[] {
+    return this.#aliases.get(name)?.adapters ?? [];
   }
 
   /** Names that references may use: that of the default model, then all others. */
@@ -135,7 +146,7 @@ export class Models {
 
   /** Every model that is loaded or on its way. */
   residents(): ResidentModel[] {
-    return [...this.#residency.list()].map(({ name, path, state, progress, users, need }) => ({
+    return [...this.#residency.list()].map(({ name, path, state, progress, users, need, adapterBytes }) => ({
       name,
       path,
       state,
@@ -145,7 +156,8 @@ export class Models {
         weights: need.weights,
         cache: need.cache,
         compute: need.compute,
-        total: totalBytes(need),
+        adapters: adapterBytes,
+        total: totalBytes(need) + adapterBytes,
       },
     }));
   }
@@ -213,7 +225,12 @@ export class Models {
         resident.progress = fraction;
         this.#options.onProgress?.(options.path, fraction, 'load');
       };
-      return await loadModel(plan, this.#options, { name, signal, onProgress });
+      const reserve = (bytes: number, adapter: AdapterFile): Promise<Disposable> =>
+        this.#residency.reserve(resident, bytes, {
+          isOnDevice: plan.placement.gpuLayers > 0,
+          name: adapter.path,
+        });
+      return await loadModel(plan, this.#options, { name, signal, onProgress, reserve });
     });
     this.#byFile.set(key, added);
     void added.gone.then(() => {
@@ -258,7 +275,7 @@ function totalsOf(stats: EngineStats): EngineStats {
 }
 
 function keyOf(file: string, options: ModelOptions): string {
-  return JSON.stringify([file, { ...options, path: null }]);
+  return JSON.stringify([file, { ...options, path: null, adapters: null }]);
 }
 
 /** The model that an alias stands for, also through other aliases; what is set on the way wins. `seen`: aliases followed. */

@@ -4,7 +4,7 @@
  */
 import { LeaseScope, lease, Shared } from '../common/index.ts';
 import { OnpolicyError } from '../errors.ts';
-import { type FreeBytes, type MemoryNeed, memoryError, totalBytes } from './memory-need.ts';
+import { adapterError, type FreeBytes, type MemoryNeed, memoryError, totalBytes } from './memory-need.ts';
 
 /** How much memory the models of a runtime may take, and for how long. */
 export type MemoryOptions = {
@@ -26,6 +26,8 @@ export class Resident<Value> {
   /** Null until the header of its file is read. */
   need: MemoryNeed | null = null;
   hasRoom = false;
+  /** Bytes of the adapters that are loaded beside it. */
+  adapterBytes = 0;
   /** Null until it is loaded. */
   value: Value | null = null;
   /** Requests that wait for it or use it. */
@@ -132,6 +134,38 @@ export class Residency<Value> {
     return scope.handOver({ value: await resident.loading.wait(signal) });
   }
 
+  /**
+   * Takes memory for an adapter beside a model that is in use; models that nothing uses leave for it. Does not wait for others:
+   * fails with `OUT_OF_MEMORY`.
+   */
+  async reserve(
+    resident: Resident<Value>,
+    bytes: number,
+    { isOnDevice, name }: { readonly isOnDevice: boolean; readonly name: string },
+  ): Promise<Disposable> {
+    const need = {
+      weights: bytes,
+      cache: 0,
+      compute: 0,
+      host: isOnDevice ? 0 : bytes,
+      device: isOnDevice ? bytes : 0,
+    };
+    for (;;) {
+      const holders = [...this.#residents].filter(({ hasRoom }) => hasRoom);
+      const free = this.#context.freeBytes();
+      if (this.#fits(need, holders, free)) {
+        resident.adapterBytes += bytes;
+        return lease(() => {
+          resident.adapterBytes -= bytes;
+        });
+      }
+      const idle = holders.filter((one) => one !== resident && one.value !== null && one.users === 0);
+      const [oldest] = idle.sort((a, b) => a.lastUse - b.lastUse);
+      if (!oldest) throw adapterError(name, need, free, this.#context.budget, this.#heldBytes(holders));
+      await this.leave(oldest);
+    }
+  }
+
   /** Unloads a model when nothing uses it any more. Resolves when it has left. */
   async leave(resident: Resident<Value>): Promise<void> {
     clearTimeout(resident.timer);
@@ -210,12 +244,15 @@ export class Residency<Value> {
 
   #fits(need: MemoryNeed, holders: readonly Resident<Value>[], free: FreeBytes): boolean {
     const { budget } = this.#context;
-    const held = holders.reduce((sum, holder) => sum + totalBytes(holder.need!), 0);
-    if (budget !== null && held + totalBytes(need) > budget) return false;
+    if (budget !== null && this.#heldBytes(holders) + totalBytes(need) > budget) return false;
     const coming = holders.filter(({ value }) => value === null).map((holder) => holder.need!);
     const host = coming.reduce((sum, one) => sum + one.host, need.host);
     const device = coming.reduce((sum, one) => sum + one.device, need.device);
     return host <= free.host && device <= free.device;
+  }
+
+  #heldBytes(holders: readonly Resident<Value>[]): number {
+    return holders.reduce((sum, { need, adapterBytes }) => sum + totalBytes(need!) + adapterBytes, 0);
   }
 
   /** The budget if the model alone exceeds it. */

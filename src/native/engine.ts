@@ -82,6 +82,8 @@ export type FileFacts = {
   readonly inputBytes: number; // of the token embeddings
   readonly otherBytes: number; // of all other weights
   readonly isF32: boolean; // every weight is
+  /** Shapes by name: four sizes, the fastest first. */
+  readonly tensors: Readonly<Record<string, readonly number[]>>;
 };
 
 /** A loaded GGUF model. */
@@ -150,11 +152,23 @@ export type NativeContext = {
   loadSequence(memoryEdits: Int32Array, sequence: number, state: Uint8Array): Promise<void>;
   /** Loads a LoRA file beside the weights. */
   loadAdapter(path: string): Promise<number>;
+  /** Several loaded adapters as one, each with a factor of its output. */
+  mixAdapters(adapters: Uint32Array, scales: Float32Array): Promise<number>;
+  /** Frees an adapter or a mix. */
   freeAdapter(adapter: number): Promise<void>;
   /** Samples these hooked rows of the last step, ascending. */
   finish(indices: Int32Array): Promise<SampledRows>;
   /** Ends the running step early, or the run-ahead step. */
   abort(): void;
+  close(): Promise<void>;
+};
+
+/** Token sequences -> one vector each, in a context of its own on a model. Calls wait for each other. */
+export type NativeEmbedder = {
+  readonly size: number; // numbers of a vector
+  /** `tokens`: of all sequences, end to end. -> (sequences, size) */
+  embed(tokens: Int32Array, lengths: Int32Array): Promise<Float32Array>;
+  /** Ends what runs, with ABORTED. */
   close(): Promise<void>;
 };
 
@@ -226,6 +240,16 @@ export type EngineAddon = {
   }>;
   /** The vocabulary of a loaded model, for constraints. */
   modelVocabulary(model: NativeModel): Promise<Handle>;
+  createEmbedder(
+    model: NativeModel,
+    options: {
+      batchTokens: number; // of one call at most
+      maxSequences: number;
+      threads: number;
+      fusedAttention: boolean;
+      isLast: boolean; // a causal model whose vector is that of the last token
+    },
+  ): Promise<NativeEmbedder>;
   createContext(
     model: NativeModel,
     options: {

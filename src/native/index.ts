@@ -8,6 +8,7 @@ export type {
   DraftColumns,
   FileFacts,
   NativeContext,
+  NativeEmbedder,
   NativeModel,
   NativeRowSampler,
   ProductKernels,

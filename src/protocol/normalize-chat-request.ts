@@ -88,6 +88,11 @@ export function normalizeChatRequest(request: ChatCompletionRequest): ValidChatR
     cache_salt: request.cache_salt ?? null,
     timeout_ms: request.timeout_ms ?? null,
     keep_alive: toKeepAlive(request.keep_alive ?? null),
+    adapters: (request.adapters ?? []).map(({ model, file, scale }) => ({
+      model: model ?? null,
+      file: file ?? null,
+      scale: scale ?? 1,
+    })),
     kv_transfer_params: request.kv_transfer_params ?? null,
   };
 }

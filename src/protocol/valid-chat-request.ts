@@ -102,7 +102,15 @@ export type ValidChatRequest = {
   readonly timeout_ms: number | null;
   /** Milliseconds that the model stays after the request, infinite for good. Null: as the runtime says. */
   readonly keep_alive: number | null;
+  readonly adapters: readonly ValidAdapter[];
   readonly kv_transfer_params: JsonObject | null;
+};
+
+/** An adapter: exactly one of the first two is not null. */
+export type ValidAdapter = {
+  readonly model: string | null;
+  readonly file: string | null;
+  readonly scale: number;
 };
 
 /** Whether and how tokens are drafted. */

@@ -4,6 +4,9 @@ import { messageOf, OnpolicyError } from '../errors.ts';
 import { closestName, type Faults, invalidRequest, pathWords, type SchemaError, toFaults } from './faults.ts';
 import type * as types from './generated/request-types.ts';
 import {
+  AdapterLoadBody,
+  AdapterLoadRequest,
+  AdapterUnloadBody,
   ChatCompletionRequest,
   CheckpointDeleteRequest,
   DetokenizeBody,
@@ -26,6 +29,9 @@ import { turnsOn } from './other-samplers.ts';
 type Validator = ((input: unknown) => boolean) & { errors?: readonly SchemaError[] | null };
 
 const validators = {
+  AdapterLoadBody,
+  AdapterLoadRequest,
+  AdapterUnloadBody,
   ChatCompletionRequest,
   CheckpointDeleteRequest,
   DetokenizeBody,
@@ -67,6 +73,9 @@ export type UnknownFields = 'fault' | 'ignore' | 'drop';
 
 /** The types of requests that have no rules beside their schema, by name. */
 type Requests = {
+  readonly AdapterLoadBody: types.AdapterLoadBody;
+  readonly AdapterLoadRequest: types.AdapterLoadRequest;
+  readonly AdapterUnloadBody: types.AdapterUnloadBody;
   readonly CheckpointDeleteRequest: types.CheckpointDeleteRequest;
   readonly DetokenizeBody: types.DetokenizeBody;
   readonly DetokenizeRequest: types.DetokenizeRequest;

@@ -3,10 +3,18 @@ import fs from 'node:fs/promises';
 import path from 'node:path';
 import { writeFlushed } from '../common/index.ts';
 import { OnpolicyError } from '../errors.ts';
+import {
+  type FloatTensor,
+  fromPeft,
+  type PeftModel,
+  peftConfig,
+  readGgufAdapter,
+  readSafetensors,
+  toPeft,
+  writeGgufAdapter,
+  writeSafetensors,
+} from '../lora/index.ts';
 import type { AdapterWeights } from '../native/index.ts';
-import { readGgufAdapter, writeGgufAdapter } from './gguf-adapter.ts';
-import { fromPeft, type PeftModel, peftConfig, toPeft } from './peft-adapter.ts';
-import { type FloatTensor, readSafetensors, writeSafetensors } from './safetensors.ts';
 
 /** What AdamW remembers between steps. */
 export type OptimizerState = {

@@ -189,7 +189,7 @@ describe('Engine', () => {
     const prompt = Array.from({ length: 40 }, (_, i) => i);
     const group: Group = {
       prompt: Int32Array.from(prompt),
-      cacheKey: 'k',
+      cacheKey: '0 k',
       adapter: 0,
       priority: 0,
       arrival: 0,

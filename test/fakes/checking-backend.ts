@@ -207,6 +207,11 @@ export class CheckingBackend implements Backend {
     return adapter;
   }
 
+  async mixAdapters(adapters: readonly number[]): Promise<number> {
+    if (!adapters.every((adapter) => this.#adapters.has(adapter))) throw new Error('a part is not loaded');
+    return await this.loadAdapter('mix');
+  }
+
   async freeAdapter(adapter: number): Promise<void> {
     if (adapter === 0 || !this.#adapters.delete(adapter)) throw new Error(`no adapter ${adapter}`);
   }

@@ -53,7 +53,7 @@ export async function run(engine: Engine, request: Request, arrival: number): Pr
   await turns(request.delay);
   const group: Group = {
     prompt: Int32Array.from(request.prompt),
-    cacheKey: request.salt,
+    cacheKey: `${request.adapter} ${request.salt}`,
     adapter: request.adapter,
     priority: request.priority,
     arrival,

@@ -6,9 +6,11 @@ import { answer } from '../../src/answer/answer.ts';
 import type { ChatCompletionStream } from '../../src/answer/stream.ts';
 import { LeaseScope } from '../../src/common/index.ts';
 import { MEDIA_DEFAULTS } from '../../src/media/index.ts';
-import { Adapters } from '../../src/models/adapters.ts';
+import type { AdapterFile } from '../../src/models/adapter-files.ts';
+import { type AdapterContext, Adapters } from '../../src/models/adapters.ts';
 import { type FindRegistered, leaseModel } from '../../src/models/model-lease.ts';
 import { EMBEDDED_MODEL, Models } from '../../src/models/models.ts';
+import { NamedAdapters } from '../../src/models/named-adapters.ts';
 import { loadAddon } from '../../src/native/index.ts';
 import { type ChatCompletion, validateChatRequest } from '../../src/protocol/index.ts';
 import { CHECKPOINT_FILES } from '../../src/rl/checkpoint-files.ts';
@@ -47,13 +49,15 @@ const find: FindRegistered = async (reference) => {
   };
 };
 
+const references = { models, find, named: new NamedAdapters() };
+
 async function ask(model: string | null, more: object = {}): Promise<ChatCompletion> {
   return (await begin(model, more)) as ChatCompletion;
 }
 
 async function begin(model: string | null, more: object): Promise<ChatCompletion | ChatCompletionStream> {
   using leases = new LeaseScope();
-  const leased = leases.add(await leaseModel(models, find, model, {}));
+  const leased = leases.add(await leaseModel(references, model, {}));
   const request = { model, messages, temperature: 0, max_tokens: 40, logprobs: true, return_token_ids: true };
   const valid = validateChatRequest({ ...request, ...more }, { scheduling: 'fcfs', maxLogprobs: null });
   return await answer(leased, valid, {
@@ -153,7 +157,7 @@ describe('a registered model', () => {
 
   it('keeps what is used from being freed, and refuses a file that is no adapter', async () => {
     fs.writeFileSync(path.join(root, 'bad'), 'no adapter');
-    const { model } = await leaseModel(models, find, null, {});
+    const { model } = await leaseModel(references, null, {});
     await expect(model.adapters.use({ identity: 'bad', path: path.join(root, 'bad') })).rejects.toMatchObject(
       {
         code: 'MODEL_INVALID',
@@ -163,13 +167,45 @@ describe('a registered model', () => {
   });
 });
 
+/** What adapters are loaded with, logging. Each takes a byte. */
+function logged(log: string[]): AdapterContext {
+  return {
+    engine: {
+      loadAdapter: async (file) => log.push(`load ${file}`),
+      mixAdapters: async (parts, scales) => log.push(`mix ${parts} by ${scales}`),
+      freeAdapter: async (adapter) => void log.push(`free ${adapter}`),
+    },
+    files: {
+      sizeOf: async () => 1,
+      open: async ({ path: file }) => ({ file, [Symbol.asyncDispose]: async () => {} }),
+    },
+    reserve: async () => ({ [Symbol.dispose]: () => {} }),
+  };
+}
+
+const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
 describe('Adapters', () => {
+  it('mixes each pair of files and scales once, whatever their order, and frees the mix before its parts', async () => {
+    const log: string[] = [];
+    const adapters = new Adapters(logged(log));
+    const [one, two] = ['a', 'b'].map((name) => ({ identity: name, path: name })) as [never, never];
+    const mix = (...parts: [AdapterFile, number][]) =>
+      adapters.mix(parts.map(([file, scale]) => ({ file, scale })));
+    const leases = [await mix([one, 1], [two, 0.5]), await mix([two, 0.25], [one, 1], [two, 0.25])];
+    expect(leases.map((lease) => lease!.identity)).toEqual(['a*1+b*0.5', 'a*1+b*0.5']);
+    expect(log).toEqual(['load a', 'load b', 'mix 1,2 by 1,0.5']);
+    expect(await mix([one, 0], [two, 1], [two, -1])).toBeNull();
+    expect((await mix([one, 1]))!.number).toBe(1);
+    for (const lease of leases) lease![Symbol.dispose]();
+    await settled();
+    await settled();
+    expect(log.slice(3)).toEqual(['free 3', 'free 2']); // the first one is used by itself
+  });
+
   it('loads a file once, and frees it when its last user and keeper are gone', async () => {
     const log: string[] = [];
-    const adapters = new Adapters({
-      loadAdapter: async (file) => log.push(`load ${file}`),
-      freeAdapter: async (adapter) => void log.push(`free ${adapter}`),
-    });
+    const adapters = new Adapters(logged(log));
     const [one, two] = [1, 2].map((i) => ({ identity: `id ${i}`, path: `file ${i}` })) as [never, never];
     await adapters.keep('model', one);
     const uses = await Promise.all([adapters.use(one), adapters.use(one)]);
@@ -178,13 +214,13 @@ describe('Adapters', () => {
     await adapters.keep('model', two);
     uses[0]![Symbol.dispose]();
     uses[0]![Symbol.dispose]();
-    await Promise.resolve();
+    await settled();
     expect(log).toEqual(['load file 1', 'load file 2']);
     uses[1]![Symbol.dispose]();
-    await new Promise((resolve) => setImmediate(resolve));
+    await settled();
     expect(log).toEqual(['load file 1', 'load file 2', 'free 1']);
     adapters.drop('model');
-    await new Promise((resolve) => setImmediate(resolve));
+    await settled();
     expect(log.at(-1)).toBe('free 2');
   });
 });

@@ -24,6 +24,8 @@ const SHAPE: ModelShape = {
   stateBytes: 0,
   slidingWindow: 0,
   isRecurrent: false,
+  pooling: null,
+  isCausal: true,
   isF32: false,
   blockBytes: Array<number>(8).fill(100 * MIB),
   inputBytes: 60 * MIB,

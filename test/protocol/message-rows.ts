@@ -311,6 +311,21 @@ export const MESSAGE_ROWS: Record<string, Row> = {
       ['5s', ': expected an integer from 1 to 2147483647 or null, got "5s"'],
     ],
   },
+  adapters: {
+    absent: [],
+    good: [
+      [null, []],
+      [[], []],
+      [[{ file: 'a.gguf' }], [{ model: null, file: 'a.gguf', scale: 1 }]],
+      [[{ model: 'm@2', file: null, scale: -0.5 }], [{ model: 'm@2', file: null, scale: -0.5 }]],
+    ],
+    bad: [
+      ['a.gguf', ': expected a list or null, got "a.gguf"'],
+      [[{ file: '' }], '.0.file: expected a non-empty string or null, got ""'],
+      [[{ file: 'a', scale: 1001 }], '.0.scale: expected a number from -1000 to 1000 or null, got 1001'],
+      [[{ path: 'a' }], '.0.path: not a field of adapters.0'],
+    ],
+  },
   keep_alive: {
     absent: null,
     good: [

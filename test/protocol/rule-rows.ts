@@ -235,6 +235,22 @@ export const RULE_ROWS: Record<string, RuleRow> = {
     good: [{ priority: 0 }],
     bad: [[{ priority: -3 }, 'priority: expected 0: this runtime does not use priority scheduling, got -3']],
   },
+  'an adapter has a model or a file': {
+    good: [{ adapters: [{ file: 'a' }, { model: 'b', file: null }] }, { adapters: null }],
+    bad: [
+      [{ adapters: [{ file: 'a' }, {}] }, 'adapters.1: expected either model or file, got an object'],
+      [{ adapters: [{ file: 'a', model: 'b' }] }, 'adapters.0: expected either model or file, got an object'],
+    ],
+  },
+  'adapters are few': {
+    good: [{ adapters: Array(16).fill({ file: 'a' }) }],
+    bad: [
+      [
+        { adapters: Array(17).fill({ file: 'a' }) },
+        'adapters: expected at most 16 of them, got a list of 17',
+      ],
+    ],
+  },
   'one constraint at a time': {
     good: [
       { structured_outputs: { regex: 'a', json_object: false } },

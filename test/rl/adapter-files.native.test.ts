@@ -2,9 +2,9 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
+import { readSafetensors } from '../../src/lora/safetensors.ts';
 import { loadAddon } from '../../src/native/index.ts';
 import { CHECKPOINT_FILES } from '../../src/rl/checkpoint-files.ts';
-import { readSafetensors } from '../../src/rl/safetensors.ts';
 import { openTrainer, type Trainer } from '../../src/rl/trainer.ts';
 import { normals, packSequence, writeTinyModel } from './tiny-model.ts';
 

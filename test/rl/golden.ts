@@ -1,8 +1,8 @@
 /** The golden numbers of training, made in float64. */
 import fs from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { readSafetensors } from '../../src/lora/safetensors.ts';
 import type { AdapterWeights } from '../../src/native/index.ts';
-import { readSafetensors } from '../../src/rl/safetensors.ts';
 import { openTrainer, type PackedRow, type Trainer } from '../../src/rl/trainer.ts';
 
 /** Models and the numbers expected of training them. */

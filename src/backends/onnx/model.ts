@@ -204,6 +204,10 @@ class OnnxBackend implements Backend {
     );
   }
 
+  async mixAdapters(): Promise<number> {
+    throw new OnpolicyError('UNSUPPORTED', 'model: an ONNX graph takes no adapters', { param: 'model' });
+  }
+
   async freeAdapter(): Promise<void> {}
 
   abortStep(): void {

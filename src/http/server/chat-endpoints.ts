@@ -8,7 +8,7 @@ import {
 } from '../../protocol/index.ts';
 import { readJson } from './body.ts';
 import { type RequestContext, tooMany, unsupported } from './context.ts';
-import { requireModel } from './model-access.ts';
+import { requireModelAndAdapters } from './model-access.ts';
 import { renameOldFields } from './old-names.ts';
 import { answerResponse } from './stream-response.ts';
 import { json, type WireResponse } from './wire.ts';
@@ -16,7 +16,7 @@ import { json, type WireResponse } from './wire.ts';
 /** `POST /v1/chat/completions`. */
 export async function createCompletion(context: RequestContext): Promise<WireResponse> {
   const { call, service } = context;
-  const checked = checkChatBody(await readJson(context.request, context.settings), context);
+  const checked = await checkChatBody(await readJson(context.request, context.settings), context);
   const answer = await afterDoor(service.createCompletion).call(service, checked, call);
   return answerResponse(answer, context);
 }
@@ -24,13 +24,16 @@ export async function createCompletion(context: RequestContext): Promise<WireRes
 /** `POST /v1/chat/completions/render`. */
 export async function renderPrompt(context: RequestContext): Promise<WireResponse> {
   const { call, service } = context;
-  const checked = checkChatBody(await readJson(context.request, context.settings), context);
+  const checked = await checkChatBody(await readJson(context.request, context.settings), context);
   if (!service.renderPrompt) throw unsupported('prompts');
   return json(await afterDoor(service.renderPrompt).call(service, checked, call));
 }
 
-/** Checks a body, and that its token may use its model. */
-export function checkChatBody(body: unknown, context: RequestContext): Checked<ChatCompletionRequest> {
+/** Checks a body, and that its token may use its model and adapters. */
+export async function checkChatBody(
+  body: unknown,
+  context: RequestContext,
+): Promise<Checked<ChatCompletionRequest>> {
   const { settings, door } = context;
   renameOldFields(body);
   const { messages } = (body ?? {}) as { messages?: unknown };
@@ -38,8 +41,8 @@ export function checkChatBody(body: unknown, context: RequestContext): Checked<C
   if (count > settings.maxMessages) throw tooMany('messages', count, settings.maxMessages);
   const { maxLogprobs, maxChoices } = settings;
   const checked = checkChatRequest(body, { ...door, maxLogprobs, maxChoices, scheduling: 'priority' });
-  const { model, request_id } = checked;
+  const { request_id } = checked;
   if (isTraceId(request_id)) context.setRequestId(request_id);
-  requireModel(context, model);
+  await requireModelAndAdapters(context, checked);
   return checked;
 }

@@ -10,6 +10,7 @@ import {
   validateTrainingJobRequest,
 } from '../../protocol/index.ts';
 import type { Service } from '../../service.ts';
+import { loadAdapter, unloadAdapter } from './adapter-endpoints.ts';
 import { readJson } from './body.ts';
 import { createCompletion, renderPrompt } from './chat-endpoints.ts';
 import { type EndpointHandler, type RequestContext, tooMany, unsupported } from './context.ts';
@@ -43,6 +44,8 @@ export const endpointHandlers: Readonly<Record<EndpointName, EndpointHandler>> =
   renderPrompt,
   tokenize,
   detokenize,
+  loadAdapter,
+  unloadAdapter,
   listServedModels: async (context) => json({ object: 'list', data: await servedModels(context) }),
   retrieveServedModel: async (context) => {
     const found = (await servedModels(context)).find(({ id }) => id === context.id);

@@ -1,7 +1,7 @@
 /** What a caller gives to `createHandler` -> checked options with their defaults filled in. */
 
 import type { EngineStats } from '../../engine/index.ts';
-import type { ResidentModel } from '../../models/index.ts';
+import type { AdaptersResource, ResidentModel } from '../../models/index.ts';
 import type { ChatCompletionRequest, RenderedPrompt } from '../../protocol/index.ts';
 import type { CallOptions, Completions, Service } from '../../service.ts';
 import { COUNT, COUNT_OR_NULL, checkOptions, FUNCTION, type OptionCheck, TEXT_LIST } from '../options.ts';
@@ -41,6 +41,8 @@ export type Servable = Completions &
     detokenize?(ids: readonly number[], options?: { model?: string }): Promise<string>;
     /** Tokens of prompt and answer together at most, of a model. */
     contextSize?(model?: string | null): Promise<number>;
+    /** LoRA adapters that are loaded by a name. */
+    readonly adapters?: AdaptersResource;
     /** Models that are in memory, being loaded, or waiting for room. */
     loaded?(): readonly ResidentModel[];
     /** Numbers for `GET /metrics`. */
@@ -62,6 +64,11 @@ export type HandlerOptions = {
    * and the registered models are listed without it.
    */
   readonly models?: readonly string[];
+  /**
+   * Folders whose GGUF LoRA files and PEFT folders requests may name, as a `file` of `adapters` or to load them by a name. Default:
+   * none, which turns `POST /v1/load_lora_adapter` off.
+   */
+  readonly adapterFolders?: readonly string[];
   /** Most alternatives that `top_logprobs` and `prompt_logprobs` may ask for; null: no limit. Default 20. */
   readonly maxLogprobs?: number | null;
   /** Most bytes of a request's body. Default 64 MiB. */
@@ -112,6 +119,7 @@ const DEFAULTS = {
   basePath: '',
   corsOrigins: [],
   models: [],
+  adapterFolders: [],
   maxLogprobs: 20,
   maxBodyBytes: 64 * 2 ** 20,
   maxChoices: 128,
@@ -138,6 +146,7 @@ const CHECKS: Readonly<Record<keyof HandlerOptions, OptionCheck>> = {
   ],
   corsOrigins: TEXT_LIST,
   models: TEXT_LIST,
+  adapterFolders: TEXT_LIST,
   maxLogprobs: COUNT_OR_NULL,
   maxBodyBytes: COUNT,
   maxChoices: COUNT,

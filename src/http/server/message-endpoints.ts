@@ -4,7 +4,7 @@ import { countMessageTokens, createMessage as create } from '../../wires/index.t
 import { readJson } from './body.ts';
 import { type RequestContext, tooMany, unsupported } from './context.ts';
 import { namedEvents } from './event-stream.ts';
-import { requireModel } from './model-access.ts';
+import { requireModelAndAdapters } from './model-access.ts';
 import { answerResponse } from './stream-response.ts';
 import { json, type WireResponse } from './wire.ts';
 
@@ -30,10 +30,10 @@ export async function countTokens(context: RequestContext): Promise<WireResponse
 async function readBody(context: RequestContext): Promise<unknown> {
   const { request, settings } = context;
   const body = await readJson(request, settings);
-  const { messages, model, request_id } = (body ?? {}) as Record<string, unknown>;
+  const { messages, model, adapters, request_id } = (body ?? {}) as Record<string, unknown>;
   const count = Array.isArray(messages) ? messages.length : 0;
   if (count > settings.maxMessages) throw tooMany('messages', count, settings.maxMessages);
-  if (typeof model === 'string') requireModel(context, model);
+  await requireModelAndAdapters(context, { model, adapters });
   if (isTraceId(request_id)) context.setRequestId(request_id);
   return body;
 }

@@ -1,25 +1,65 @@
-/** The models of a service -> those that a token may use, and the list of them. */
+/** The models and adapters of a service -> those that a token may use, and the list of them. */
+import fs from 'node:fs/promises';
+import path from 'node:path';
 import { OnpolicyError } from '../../errors.ts';
 import type { Model } from '../../protocol/index.ts';
 import { allows } from './auth.ts';
 import type { RequestContext } from './context.ts';
 
-/** Refuses a path or a download that only `admin` may name. */
-export function requireModel(
-  context: Pick<RequestContext, 'service' | 'settings' | 'scopes'>,
-  model: string | null | undefined,
-): void {
-  if (!model || !namesFile(model) || namedModels(context).includes(model)) return;
-  if (allows(context.scopes, ['admin'])) return;
-  throw new OnpolicyError('FORBIDDEN', 'model: this token does not allow to name files and downloads', {
-    param: 'model',
+type Access = Pick<RequestContext, 'service' | 'settings' | 'scopes'>;
+
+/** Refuses a path or a download that only `admin` may name. `model`: of a body that is checked, or will be. */
+export function requireModel(context: Access, { model }: { readonly model?: unknown }): void {
+  requireName(context, model, 'model');
+}
+
+/** The same, and adapters that lie outside of the folders of adapters. */
+export async function requireModelAndAdapters(
+  context: Access,
+  { model, adapters }: { readonly model?: unknown; readonly adapters?: unknown },
+): Promise<void> {
+  requireName(context, model, 'model');
+  if (!Array.isArray(adapters)) return;
+  for (const [i, adapter] of adapters.entries()) {
+    const { model: name, file } = (adapter ?? {}) as { model?: unknown; file?: unknown };
+    requireName(context, name, `adapters.${i}.model`);
+    if (typeof file === 'string') await requireAdapterFile(context, file, `adapters.${i}.file`);
+  }
+}
+
+/** The real path of an adapter in one of the folders of adapters. */
+export async function requireAdapterFile({ settings }: Access, file: string, field: string): Promise<string> {
+  const found = await fs.realpath(file).catch(() => null);
+  const folders = await Promise.all(
+    settings.adapterFolders.map((folder) => fs.realpath(folder).catch(() => null)),
+  );
+  const isAllowed = (folder: string | null): boolean =>
+    found !== null && folder !== null && `${found}${path.sep}`.startsWith(`${folder}${path.sep}`);
+  if (folders.some(isAllowed)) return found!;
+  // Whether a file outside of them exists is nobody's business.
+  throw new OnpolicyError(
+    'FORBIDDEN',
+    `${field}: expected an adapter within the folders of adapters that this server allows`,
+    { param: field },
+  );
+}
+
+function requireName(context: Access, name: unknown, field: string): void {
+  if (typeof name !== 'string' || name === '') return;
+  if (!namesFile(name) || namedModels(context).includes(name) || allows(context.scopes, ['admin'])) return;
+  throw new OnpolicyError('FORBIDDEN', `${field}: this token does not allow to name files and downloads`, {
+    param: field,
   });
 }
 
 /** Models that completions can name: those with a name, then the registered ones. */
 export async function servedModels(context: RequestContext): Promise<{ id: string }[]> {
   const { service, call } = context;
-  const named = namedModels(context).map((id) => ({ id, object: 'model', created: 0, owned_by: 'onpolicy' }));
+  const card = { object: 'model', created: 0, owned_by: 'onpolicy' };
+  const adapters = service.adapters?.list() ?? [];
+  const isAdapter = new Set(adapters.map(({ name }) => name));
+  const names = namedModels(context).filter((id) => !isAdapter.has(id));
+  const named = names.map((id) => ({ id, ...card }));
   const registered: Model[] = [];
   for (let after: string | null = null; service.models; ) {
     const page = await service.models.list({ order: 'asc', limit: 100, after }, call);
@@ -29,6 +69,12 @@ export async function servedModels(context: RequestContext): Promise<{ id: strin
   }
   return [
     ...named,
+    ...adapters.map(({ name, path: root, base }) => ({
+      id: name,
+      ...card,
+      root,
+      parent: base ?? names[0] ?? null,
+    })),
     ...registered.map(({ id, name, created }) => ({
       id: name ?? id,
       object: 'model',
@@ -38,9 +84,10 @@ export async function servedModels(context: RequestContext): Promise<{ id: strin
   ];
 }
 
-/** Models with a name: those of the service, then those of the option `models`. */
+/** Models with a name: those of the service, then those of the option `models`, then adapters. */
 function namedModels({ service, settings }: Pick<RequestContext, 'service' | 'settings'>): string[] {
-  return [...new Set([...(service.servedModels?.() ?? []), ...settings.models])];
+  const adapters = (service.adapters?.list() ?? []).map(({ name }) => name);
+  return [...new Set([...(service.servedModels?.() ?? []), ...settings.models, ...adapters])];
 }
 
 /** Whether it is a path or a download, not the name of a model. */

@@ -4,7 +4,7 @@ import { responsesOf } from '../../wires/index.ts';
 import { readJson } from './body.ts';
 import { type RequestContext, tooMany } from './context.ts';
 import { namedEvents } from './event-stream.ts';
-import { requireModel } from './model-access.ts';
+import { requireModelAndAdapters } from './model-access.ts';
 import { answerResponse } from './stream-response.ts';
 import { json, type WireResponse } from './wire.ts';
 
@@ -12,10 +12,10 @@ import { json, type WireResponse } from './wire.ts';
 export async function createResponse(context: RequestContext): Promise<WireResponse> {
   const { request, service, settings, call, door } = context;
   const body = await readJson(request, settings);
-  const { input, model, request_id } = (body ?? {}) as Record<string, unknown>;
+  const { input, model, adapters, request_id } = (body ?? {}) as Record<string, unknown>;
   const count = Array.isArray(input) ? input.length : 0;
   if (count > settings.maxMessages) throw tooMany('input', count, settings.maxMessages);
-  if (typeof model === 'string') requireModel(context, model);
+  await requireModelAndAdapters(context, { model, adapters });
   if (isTraceId(request_id)) context.setRequestId(request_id);
   const answer = await responsesOf(service).answer(body, call, door);
   return answerResponse(answer, context, namedEvents('completion'));

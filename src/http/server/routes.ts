@@ -19,6 +19,8 @@ export type EndpointName =
   | 'renderPrompt'
   | 'tokenize'
   | 'detokenize'
+  | 'loadAdapter'
+  | 'unloadAdapter'
   | 'listServedModels'
   | 'retrieveServedModel'
   | 'listLoadedModels'
@@ -67,6 +69,8 @@ const ROWS: readonly Row[] = [
   ['renderPrompt', 'POST', '/v1/chat/completions/render', ['complete']],
   ['tokenize', 'POST', '/tokenize', ['complete']],
   ['detokenize', 'POST', '/detokenize', ['complete']],
+  ['loadAdapter', 'POST', '/v1/load_lora_adapter', ['admin']],
+  ['unloadAdapter', 'POST', '/v1/unload_lora_adapter', ['admin']],
   ['listServedModels', 'GET', '/v1/models', ['complete', 'read']],
   ['retrieveServedModel', 'GET', '/v1/models/{id}', ['complete', 'read']],
   ['listLoadedModels', 'GET', '/v1/preview/loaded-models', ['read']],

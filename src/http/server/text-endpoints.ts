@@ -2,7 +2,7 @@
 import { afterDoor, checkTextCompletionRequest, isTraceId } from '../../protocol/index.ts';
 import { readJson } from './body.ts';
 import { type RequestContext, tooMany, unsupported } from './context.ts';
-import { requireModel } from './model-access.ts';
+import { requireModelAndAdapters } from './model-access.ts';
 import { renameOldFields } from './old-names.ts';
 import { answerResponse } from './stream-response.ts';
 import type { WireResponse } from './wire.ts';
@@ -15,12 +15,12 @@ export async function createTextCompletion(context: RequestContext): Promise<Wir
   const { maxLogprobs, maxChoices } = settings;
   const options = { ...door, maxLogprobs, maxChoices, scheduling: 'priority' as const };
   const checked = checkTextCompletionRequest(body, options);
-  const { model, request_id, prompt, n, best_of } = checked;
+  const { request_id, prompt, n, best_of } = checked;
   const prompts = typeof prompt === 'string' || typeof prompt[0] === 'number' ? 1 : prompt.length;
   const choices = prompts * (best_of ?? n ?? 1);
   if (choices > maxChoices) throw tooMany('prompt', choices, maxChoices);
   if (isTraceId(request_id)) context.setRequestId(request_id);
-  requireModel(context, model);
+  await requireModelAndAdapters(context, checked);
   if (!service.createTextCompletion) throw unsupported('text completions');
   const answer = await afterDoor(service.createTextCompletion).call(service, checked, call);
   return answerResponse(answer, context);

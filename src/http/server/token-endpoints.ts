@@ -21,7 +21,7 @@ export async function detokenize(context: RequestContext): Promise<WireResponse>
   const { service, door } = context;
   const body = await readJson(context.request, context.settings);
   const { tokens, model } = checkRequest('DetokenizeBody', body, door);
-  requireModel(context, model);
+  requireModel(context, { model });
   if (!service.detokenize) throw unsupported('tokens');
   const options = model ? { model } : {};
   const prompt = await DETOKENIZE_PATHS.run(() => service.detokenize!(tokens, options));
@@ -31,7 +31,7 @@ export async function detokenize(context: RequestContext): Promise<WireResponse>
 async function tokenizeText(body: unknown, context: RequestContext): Promise<TokenizeResponse> {
   const { service, door } = context;
   const { prompt, model, add_special_tokens, return_token_strs } = checkRequest('TokenizeBody', body, door);
-  requireModel(context, model);
+  requireModel(context, { model });
   if (!service.tokenize || !service.contextSize) throw unsupported('tokens');
   const own = model ? { model } : {};
   const options = { ...own, addSpecialTokens: add_special_tokens ?? true, parseSpecial: true };
@@ -44,7 +44,7 @@ async function tokenizeChat(body: object, context: RequestContext): Promise<Toke
   const { service, call } = context;
   const { return_token_strs: wantsTexts, ...chat } = body as Record<string, unknown>;
   const options = checkRequest('TokenizeBody', { prompt: '', return_token_strs: wantsTexts }, context.door);
-  const checked = checkChatBody(chat, context);
+  const checked = await checkChatBody(chat, context);
   if (!service.renderPrompt) throw unsupported('prompts');
   const rendered = await afterDoor(service.renderPrompt).call(service, checked, call);
   const { prompt_token_ids: tokens, max_model_len, count } = rendered;

@@ -21,6 +21,30 @@ const servingRules: readonly ChatRule[] = [
   },
 ];
 
+/** Adapters of one request at most: each takes part in every product. */
+const MAX_ADAPTERS = 16;
+
+const adapterRules: readonly ChatRule[] = [
+  {
+    name: 'an adapter has a model or a file',
+    reads: ['adapters'],
+    check: ({ adapters }) =>
+      (adapters ?? []).flatMap(({ model, file }, i) =>
+        ((model ?? null) === null) === ((file ?? null) === null)
+          ? [fault(['adapters', String(i)], 'conflict', 'either model or file', { model, file })]
+          : [],
+      ),
+  },
+  {
+    name: 'adapters are few',
+    reads: ['adapters'],
+    check: ({ adapters }) =>
+      (adapters?.length ?? 0) > MAX_ADAPTERS
+        ? fault(['adapters'], 'length', `at most ${MAX_ADAPTERS} of them`, adapters)
+        : null,
+  },
+];
+
 /** Every rule. */
 export const chatRules: readonly ChatRule[] = [
   ...samplingRules,
@@ -28,6 +52,7 @@ export const chatRules: readonly ChatRule[] = [
   ...promptRules,
   ...toolRules,
   ...servingRules,
+  ...adapterRules,
   ...freeFormRules,
   ...structuredRules,
   ...beamRules,

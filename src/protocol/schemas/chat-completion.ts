@@ -335,6 +335,15 @@ const serving: Schema['properties'] = {
     pattern: '^(-1|[0-9]{1,9}([.][0-9]{1,9})?(ms|s|m|h))$',
     expected: 'a number of seconds, -1, a text such as 5m, or null',
   },
+  adapters: {
+    description:
+      'LoRA adapters that the answer is computed with, mixed, beside those of `model`. Prompts share cached prefixes only with requests of the same mix.',
+    type: ['array', 'null'],
+    items: ref('Adapter'),
+    default: [],
+    bounds: 'at most 16',
+    tsType: 'readonly Adapter[] | null',
+  },
   kv_transfer_params: jsonObject(
     'Hands a prefilled prompt from one process to another: `{ do_remote_decode: true }` prefills and returns a handle; a request with that handle continues from there.',
   ),

@@ -1,4 +1,5 @@
 /** All definitions of the protocol, and which of them are validated at the door. */
+import { adapterDefinitions } from './adapter.ts';
 import { chatCompletionDefinitions } from './chat-completion.ts';
 import { logitsProcessorDefinitions } from './logits-processor.ts';
 import { messageDefinitions } from './message.ts';
@@ -22,6 +23,7 @@ export const definitions: Definitions = {
   ...toolDefinitions,
   ...structuredDefinitions,
   ...speculationDefinitions,
+  ...adapterDefinitions,
   ...trainingJobDefinitions,
   ...trajectoryDefinitions,
   ...modelDefinitions,
@@ -43,6 +45,9 @@ export const validated = [
   'DetokenizeRequest',
   'TokenizeBody',
   'DetokenizeBody',
+  'AdapterLoadRequest',
+  'AdapterLoadBody',
+  'AdapterUnloadBody',
   'TextCompletionRequest',
   'MessageRequest',
   'MessageCountRequest',

@@ -31,6 +31,7 @@ export const EXTRA_FIELDS = [
   'cache_salt',
   'timeout_ms',
   'keep_alive',
+  'adapters',
 ] as const;
 
 /** Those and others of the chat completion request, by name. */

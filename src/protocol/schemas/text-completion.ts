@@ -44,6 +44,7 @@ export const TEXT_FIELDS = [
   'cache_salt',
   'timeout_ms',
   'keep_alive',
+  'adapters',
   'kv_transfer_params',
 ] as const;
 

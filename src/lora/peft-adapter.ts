@@ -108,7 +108,12 @@ function rotatedHeads(kind: string, model: PeftModel): number | null {
  * Within each head, a GGUF llama file lays the two numbers that rotate together side by side ("pairs"); Hugging Face
  * keeps the first of all pairs, then the second of all ("halves"). Returns the rows in the order `to`.
  */
-function reorderRows(b: Float32Array, rank: number, heads: number, to: 'pairs' | 'halves'): Float32Array {
+export function reorderRows(
+  b: Float32Array,
+  rank: number,
+  heads: number,
+  to: 'pairs' | 'halves',
+): Float32Array {
   const rows = b.length / rank;
   const size = rows / heads;
   const result = new Float32Array(b.length);

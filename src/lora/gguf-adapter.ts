@@ -10,6 +10,11 @@ export type GgufAdapter = {
   readonly weights: AdapterWeights;
 };
 
+/** What the header of a file says. */
+export type AdapterLayout = Pick<GgufAdapter, 'architecture' | 'alpha'> & {
+  readonly tensors: readonly { readonly name: string; readonly shape: readonly number[] }[];
+};
+
 const MAGIC = 0x46554747; // "GGUF", little-endian
 const VERSION = 3;
 const ALIGNMENT = 32;
@@ -26,6 +31,15 @@ export function writeGgufAdapter({ architecture, alpha, rank, weights }: GgufAda
     { name: `${name}.weight.lora_a`, shape: [a.length / rank, rank], values: a },
     { name: `${name}.weight.lora_b`, shape: [rank, b.length / rank], values: b },
   ]);
+  const data = tensors.flatMap(({ values }) => {
+    const bytes = new Uint8Array(values.buffer, values.byteOffset, values.byteLength);
+    return [bytes, padding(bytes.length)];
+  });
+  return [adapterHeader({ architecture, alpha, tensors }), ...data];
+}
+
+/** What stands before the numbers of the tensors, which follow in this order, each padded by {@link padding}. */
+export function adapterHeader({ architecture, alpha, tensors }: AdapterLayout): Uint8Array {
   const head = new Writer();
   head.u32(MAGIC);
   head.u32(VERSION);
@@ -45,21 +59,21 @@ export function writeGgufAdapter({ architecture, alpha, rank, weights }: GgufAda
   head.u32(TYPE_FLOAT32);
   head.f32(alpha);
   let offset = 0;
-  for (const { name, shape, values } of tensors) {
+  for (const { name, shape } of tensors) {
     head.text(name);
     head.u32(shape.length);
     for (const size of shape) head.u64(size);
     head.u32(TENSOR_F32);
     head.u64(offset);
-    offset += align(values.byteLength);
+    offset += align(4 * shape.reduce((product, size) => product * size, 1));
   }
-  const padding = (bytes: number) => new Uint8Array(align(bytes) - bytes);
   const header = head.bytes();
-  const data = tensors.flatMap(({ values }) => [
-    new Uint8Array(values.buffer, values.byteOffset, values.byteLength),
-    padding(values.byteLength),
-  ]);
-  return [header, padding(header.length), ...data];
+  return Buffer.concat([header, padding(header.length)]);
+}
+
+/** Zeros behind so many bytes, up to where the next tensor begins. */
+export function padding(bytes: number): Uint8Array {
+  return new Uint8Array(align(bytes) - bytes);
 }
 
 /** Reads a LoRA file's F32 factors. */

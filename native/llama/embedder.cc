@@ -1,0 +1,133 @@
+#include "llama/embedder.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include "llama/error-log.h"
+
+namespace onpolicy {
+
+// The states that the output layer reads. Models name them so, and are asked once whether they do.
+static constexpr char kStates[] = "result_norm";
+
+Embedder::Embedder(std::shared_ptr<Model> model, const EmbedderOptions& options)
+    : model_(std::move(model)), options_(options), size_(Api().llama_model_n_embd_out(model_->get())) {}
+
+Status Embedder::Create(std::shared_ptr<Model> model, const EmbedderOptions& options, std::shared_ptr<Embedder>* embedder) {
+  std::shared_ptr<Embedder> created(new Embedder(std::move(model), options));
+  Status status = created->Open(options.is_last);
+  if (status.ok() && created->reads_states_) {
+    status = created->Decode({0}, {1});
+    if (status.ok() && created->states_.empty()) status = created->Open(false);
+  }
+  if (status.ok()) *embedder = std::move(created);
+  return status;
+}
+
+Embedder::~Embedder() { Close(); }
+
+void Embedder::Close() {
+  if (context_) Api().llama_free(context_);
+  if (threadpool_) Api().ggml_threadpool_free(threadpool_);
+  context_ = nullptr;
+  threadpool_ = nullptr;
+}
+
+Status Embedder::Open(bool reads_states) {
+  Close();
+  const Library& api = Api();
+  reads_states_ = reads_states;
+  llama_context_params params = api.llama_context_default_params();
+  params.n_ctx = params.n_batch = options_.batch_tokens;
+  // A sequence that is pooled by the engine lies in one pass, and non-causal attention needs that, too.
+  params.n_ubatch = reads_states ? std::min<uint32_t>(options_.batch_tokens, 512) : options_.batch_tokens;
+  params.n_seq_max = options_.max_sequences;
+  params.n_outputs_max = reads_states ? options_.max_sequences : 0;
+  params.n_threads = params.n_threads_batch = options_.threads;
+  params.kv_unified = true;
+  params.embeddings = !reads_states;
+  if (!options_.fused_attention) params.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_DISABLED;
+  params.no_perf = true;
+  params.swa_full = true;
+  params.offload_kqv = params.op_offload = model_->use_gpu();
+  params.abort_callback = [](void* data) {
+    const auto* is_ending = static_cast<Embedder*>(data)->is_ending_;
+    return is_ending && (*is_ending)();
+  };
+  params.abort_callback_data = this;
+  if (reads_states) {
+    params.cb_eval = [](ggml_tensor* node, bool is_question, void* data) {
+      return static_cast<Embedder*>(data)->OnNode(node, is_question);
+    };
+    params.cb_eval_user_data = this;
+  }
+  ErrorLog log;
+  context_ = log.Run([&] { return api.llama_init_from_model(model_->get(), params); });
+  if (!context_) return Status::Fail("OUT_OF_MEMORY", "a context for embeddings could not be made: " + log.Text());
+  if (options_.threads > 1 && api.ggml_threadpool_new) {
+    ggml_threadpool_params pool = api.ggml_threadpool_params_default(options_.threads);
+    pool.poll = 0;
+    threadpool_ = api.ggml_threadpool_new(&pool);
+    if (threadpool_) api.llama_attach_threadpool(context_, threadpool_, threadpool_);
+  }
+  return Status::Ok();
+}
+
+// Copies the states out, and ends the pass: the output layer would turn them into logits, which nobody reads.
+bool Embedder::OnNode(ggml_tensor* node, bool is_question) {
+  const bool is_states = std::strcmp(node->name, kStates) == 0;
+  if (is_question || !is_states) return is_states;
+  const size_t before = states_.size();
+  states_.resize(before + static_cast<size_t>(Api().ggml_nelements(node)));
+  Api().ggml_backend_tensor_get(node, states_.data() + before, 0, Api().ggml_nbytes(node));
+  return false;
+}
+
+Status Embedder::Decode(const std::vector<int32_t>& tokens, const std::vector<int32_t>& lengths) {
+  const Library& api = Api();
+  if (llama_memory_t memory = api.llama_get_memory(context_)) api.llama_memory_clear(memory, false);
+  states_.clear();
+  std::vector<int32_t> positions, sequences;
+  std::vector<int8_t> outputs;
+  for (size_t i = 0; i < lengths.size(); ++i)
+    for (int32_t position = 0; position < lengths[i]; ++position) {
+      positions.push_back(position);
+      sequences.push_back(static_cast<int32_t>(i));
+      outputs.push_back(!reads_states_ || position + 1 == lengths[i]);
+    }
+  std::vector<int32_t> counts(tokens.size(), 1);
+  std::vector<int32_t*> ids;
+  for (int32_t& sequence : sequences) ids.push_back(&sequence);
+  llama_batch batch{};
+  batch.n_tokens = static_cast<int32_t>(tokens.size());
+  batch.token = const_cast<int32_t*>(tokens.data());
+  batch.pos = positions.data();
+  batch.n_seq_id = counts.data();
+  batch.seq_id = ids.data();
+  batch.logits = outputs.data();
+  const int32_t result = api.llama_decode(context_, batch);
+  if (result == 0) return Status::Ok();
+  if (result == 2) return Status::Fail("ABORTED", "the embeddings were aborted");
+  return Status::Fail("BACKEND_FAILED", "the engine failed to compute embeddings (code " + std::to_string(result) + ")");
+}
+
+Status Embedder::Embed(const std::vector<int32_t>& tokens, const std::vector<int32_t>& lengths,
+                       const std::function<bool()>& is_ending, std::vector<float>* rows) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  is_ending_ = &is_ending;
+  const Status status = Decode(tokens, lengths);
+  is_ending_ = nullptr;
+  if (!status.ok()) return status;
+  const auto size = static_cast<size_t>(size_);
+  if (reads_states_) *rows = std::move(states_);
+  for (size_t i = 0; !reads_states_ && i < lengths.size(); ++i) {
+    const float* row = Api().llama_get_embeddings_seq(context_, static_cast<int32_t>(i));
+    if (!row) return Status::Fail("BACKEND_FAILED", "the engine returned no embedding for a sequence");
+    rows->insert(rows->end(), row, row + size);
+  }
+  if (rows->size() == lengths.size() * size) return Status::Ok();
+  return Status::Fail("BACKEND_FAILED", "the engine returned another number of embeddings");
+}
+
+}  // namespace onpolicy

@@ -1,0 +1,57 @@
+// Token sequences -> one vector each, as the model pools them, in a context of its own.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "llama/model.h"
+
+namespace onpolicy {
+
+struct EmbedderOptions {
+  uint32_t batch_tokens = 512;  // tokens of one call at most
+  uint32_t max_sequences = 64;  // sequences of one call at most
+  int32_t threads = 1;
+  bool fused_attention = true;
+  bool is_last = false;         // a sequence's vector is that of its last token: with a causal model, only that one is computed to the end
+};
+
+class Embedder {
+ public:
+  // Fails with OUT_OF_MEMORY.
+  static Status Create(std::shared_ptr<Model> model, const EmbedderOptions& options, std::shared_ptr<Embedder>* embedder);
+  ~Embedder();
+  Embedder(const Embedder&) = delete;
+  Embedder& operator=(const Embedder&) = delete;
+
+  // `lengths`: tokens of each sequence, which lie end to end; `rows`: (sequences, size). Calls from several threads wait for
+  // each other. `is_ending` ends a call early.
+  Status Embed(const std::vector<int32_t>& tokens, const std::vector<int32_t>& lengths, const std::function<bool()>& is_ending,
+               std::vector<float>* rows);
+
+  // Numbers of a vector.
+  int32_t size() const { return size_; }
+
+ private:
+  Embedder(std::shared_ptr<Model> model, const EmbedderOptions& options);
+  // `reads_states`: takes the last tokens' states out of the graph, instead of what the engine pools.
+  Status Open(bool reads_states);
+  void Close();
+  Status Decode(const std::vector<int32_t>& tokens, const std::vector<int32_t>& lengths);
+  bool OnNode(ggml_tensor* node, bool is_question);
+
+  const std::shared_ptr<Model> model_;
+  const EmbedderOptions options_;
+  const int32_t size_;
+  std::mutex mutex_;
+  llama_context* context_ = nullptr;
+  ggml_threadpool_t threadpool_ = nullptr;
+  bool reads_states_ = false;
+  std::vector<float> states_;  // (outputs so far, size)
+  const std::function<bool()>* is_ending_ = nullptr;
+};
+
+}  // namespace onpolicy

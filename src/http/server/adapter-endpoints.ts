@@ -1,0 +1,66 @@
+/** Requests of vLLM's clients about adapters -> adapters that are loaded by a name, from the folders that the server allows. */
+import { OnpolicyError } from '../../errors.ts';
+import { checkRequest, PathTranslation } from '../../protocol/index.ts';
+import { readJson } from './body.ts';
+import { type RequestContext, unsupported } from './context.ts';
+import { requireAdapterFile, requireModel } from './model-access.ts';
+import type { WireResponse } from './wire.ts';
+
+const PATHS = new PathTranslation({
+  name: 'lora_name',
+  path: 'lora_path',
+  base: 'base_model_name',
+  loadInPlace: 'load_inplace',
+});
+
+/** `POST /v1/load_lora_adapter`. */
+export async function loadAdapter(context: RequestContext): Promise<WireResponse> {
+  const { request, settings, service, door, call } = context;
+  requireFolders(context);
+  const body = checkRequest('AdapterLoadBody', await readJson(request, settings), door);
+  const { lora_name: name, lora_path, base_model_name: base, load_inplace: loadInPlace } = body;
+  requireModel(context, { model: base });
+  const path = await requireAdapterFile(context, lora_path, 'lora_path');
+  if (!service.adapters) throw unsupported('adapters');
+  const { adapters } = service;
+  await PATHS.run(() => adapters.load({ name, path, base, loadInPlace }, call)).catch((error: unknown) => {
+    throw asBadRequest(error);
+  });
+  return text(`Success: LoRA adapter '${name}' added successfully.`);
+}
+
+/** `POST /v1/unload_lora_adapter`. */
+export async function unloadAdapter(context: RequestContext): Promise<WireResponse> {
+  const { request, settings, service, door } = context;
+  requireFolders(context);
+  const { lora_name: name } = checkRequest('AdapterUnloadBody', await readJson(request, settings), door);
+  if (!service.adapters) throw unsupported('adapters');
+  if (!(await service.adapters.unload(name)))
+    throw new OnpolicyError(
+      'NOT_FOUND',
+      `lora_name: the adapter ${JSON.stringify(name.slice(0, 200))} cannot be found`,
+      {
+        param: 'lora_name',
+      },
+    );
+  return text(`Success: LoRA adapter '${name}' removed successfully.`);
+}
+
+/** Without folders the endpoints are not there. */
+function requireFolders({ settings }: RequestContext): void {
+  if (settings.adapterFolders.length > 0) return;
+  throw new OnpolicyError(
+    'NOT_FOUND',
+    'this server loads no adapters: its option adapterFolders names no folder',
+  );
+}
+
+/** A name that is taken is a bad request, as vLLM has it. */
+function asBadRequest(error: unknown): unknown {
+  if (!(error instanceof OnpolicyError) || error.code !== 'CONFLICT') return error;
+  return new OnpolicyError('INVALID_REQUEST', error.message, { cause: error, param: 'lora_name' });
+}
+
+function text(body: string): WireResponse {
+  return { status: 200, headers: { 'content-type': 'text/plain; charset=utf-8' }, body };
+}

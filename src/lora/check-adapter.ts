@@ -1,0 +1,83 @@
+/** The headers of a GGUF LoRA file and of its base model -> nothing, or what does not fit, before the engine sees the file. */
+import { OnpolicyError } from '../errors.ts';
+import type { FileFacts } from '../native/index.ts';
+
+/** What an adapter must fit. */
+export type BaseModel = {
+  readonly architecture: string;
+  /** Numbers of one attention head's keys. */
+  readonly headSize: number;
+  /** Shapes of the weights by name: the fastest dimension first. */
+  readonly tensors: Readonly<Record<string, readonly number[]>>;
+};
+
+const FACTOR = /^(.+)\.lora_([ab])$/;
+/** The embeddings of tokens are looked up, not multiplied: their factors are laid out the other way round. */
+const LOOKED_UP = 'token_embd.weight';
+/** An adapter that begins to work at certain tokens of the prompt. */
+const ACTIVATED = 'adapter.alora.invocation_tokens';
+
+type Factors = { a?: readonly number[]; b?: readonly number[] };
+
+/**
+ * Checks a LoRA file.
+ * @throws OnpolicyError `MODEL_INVALID` for a file that is none of this model, `UNSUPPORTED` for another kind of adapter
+ */
+export function checkAdapter({ metadata, counts, tensors }: FileFacts, base: BaseModel): void {
+  const text = (key: string): string => String(metadata[key] ?? '');
+  if (text('general.type') !== 'adapter')
+    fail(`expected an adapter, got a file of the type ${text('general.type') || 'model'}`);
+  if (text('adapter.type') !== 'lora')
+    throw new OnpolicyError(
+      'UNSUPPORTED',
+      `adapters of the type ${text('adapter.type')} are not served: only lora is`,
+    );
+  if (counts[ACTIVATED] !== undefined)
+    throw new OnpolicyError(
+      'UNSUPPORTED',
+      'an activated LoRA (aLoRA) is not served: only those that work from the first token',
+    );
+  const architecture = text('general.architecture');
+  if (architecture !== base.architecture)
+    fail(`expected an adapter of a ${base.architecture} model, got one of a ${architecture} model`);
+  const alpha = metadata['adapter.lora.alpha'] ?? 0;
+  if (typeof alpha !== 'number' || !Number.isFinite(alpha))
+    fail('adapter.lora.alpha: expected a finite number');
+  const found = new Map<string, Factors>();
+  for (const [name, shape] of Object.entries(tensors)) {
+    const [, module, factor] = FACTOR.exec(name) ?? [];
+    if (!module) return fail(`the tensor ${name} is no factor of a LoRA`);
+    found.set(module, { ...found.get(module), [factor as 'a' | 'b']: shape });
+  }
+  for (const [module, factors] of found) checkFactors(module, factors, base);
+}
+
+function checkFactors(module: string, { a, b }: Factors, { tensors }: BaseModel): void {
+  if (!a || !b) return fail(`${module} has no factor lora_${a ? 'b' : 'a'}`);
+  const weight = Object.hasOwn(tensors, module) ? tensors[module] : undefined;
+  if (!weight) return fail(`the model has no weight ${module}`);
+  const [width = 0, rows = 0, ...experts] = weight;
+  const rank = module === LOOKED_UP ? a[0]! : a[1]!;
+  const isLookedUp = module === LOOKED_UP;
+  const wanted = {
+    lora_a: isLookedUp ? [rank, rows, ...experts] : [width, rank, ...experts],
+    lora_b: isLookedUp ? [rank, width, ...experts] : [rank, rows, ...experts],
+  };
+  for (const [factor, shape] of Object.entries({ lora_a: a, lora_b: b })) {
+    const expected = wanted[factor as keyof typeof wanted];
+    if (shape.some((size, i) => size !== (expected[i] ?? 1)))
+      fail(
+        `${module}.${factor}: expected the shape ${show(expected)} of rank ${rank} beside a weight of ${show(weight)}, got ${show(shape)}`,
+      );
+  }
+}
+
+/** A shape without the ones at its end. */
+function show(shape: readonly number[]): string {
+  const sizes = shape.filter((size, i) => i < 2 || size !== 1);
+  return sizes.join(' x ');
+}
+
+function fail(message: string): never {
+  throw new OnpolicyError('MODEL_INVALID', message);
+}

@@ -1,0 +1,143 @@
+/** A PEFT folder and the model that it is for -> a GGUF LoRA file, written tensor by tensor. */
+import fs, { type FileHandle } from 'node:fs/promises';
+import path from 'node:path';
+import { OnpolicyError } from '../errors.ts';
+import type { BaseModel } from './check-adapter.ts';
+import { adapterHeader, padding } from './gguf-adapter.ts';
+import { reorderRows } from './peft-adapter.ts';
+import { type PeftScales, readPeftConfig } from './peft-config.ts';
+import { readPlaces, readTensor, type TensorPlace } from './safetensors.ts';
+
+/** The files of a PEFT folder. */
+export const PEFT_FILES = { config: 'adapter_config.json', weights: 'adapter_model.safetensors' } as const;
+
+/** Paths of Hugging Face layers -> their names in a GGUF file, where both have the same matrix. */
+const NAMES: Readonly<Record<string, string>> = {
+  'self_attn.q_proj': 'attn_q',
+  'self_attn.k_proj': 'attn_k',
+  'self_attn.v_proj': 'attn_v',
+  'self_attn.o_proj': 'attn_output',
+  'self_attn.dense': 'attn_output',
+  'self_attn.qkv_proj': 'attn_qkv',
+  'mlp.gate_proj': 'ffn_gate',
+  'mlp.up_proj': 'ffn_up',
+  'mlp.down_proj': 'ffn_down',
+  'mlp.gate_up_proj': 'ffn_up',
+  'mlp.fc1': 'ffn_up',
+  'mlp.fc2': 'ffn_down',
+  'mlp.c_fc': 'ffn_up',
+  'mlp.c_proj': 'ffn_down',
+  'mlp.gate': 'ffn_gate_inp',
+  'block_sparse_moe.gate': 'ffn_gate_inp',
+  'mlp.shared_expert.gate_proj': 'ffn_gate_shexp',
+  'mlp.shared_expert.up_proj': 'ffn_up_shexp',
+  'mlp.shared_expert.down_proj': 'ffn_down_shexp',
+};
+
+/** Architectures whose GGUF files have the two numbers that rotate together side by side, in queries and keys. */
+const PAIRED = new Set(['llama', 'mistral3', 'arcee', 'smollm3', 'granite', 'granitemoe', 'olmo', 'xverse']);
+/** Architectures whose GGUF files have the rows of all these layers as Hugging Face has them. */
+const PLAIN = new Set([
+  'qwen2',
+  'qwen2moe',
+  'qwen2vl',
+  'qwen3',
+  'qwen3moe',
+  'qwen3vl',
+  'gemma',
+  'gemma2',
+  'gemma3',
+  'phi2',
+  'phi3',
+  'starcoder2',
+  'stablelm',
+  'command-r',
+  'cohere2',
+  'olmo2',
+  'seed_oss',
+]);
+
+const IN_LAYER =
+  /^base_model\.model\.((?:model\.)?(?:language_model\.)?(?:model\.)?layers\.(\d+)\.(.+))\.lora_([AB])(?:\.default)?\.weight$/;
+const OUTPUT = /^base_model\.model\.((?:language_model\.)?lm_head)\.lora_([AB])(?:\.default)?\.weight$/;
+
+/** One factor on its way from file to file. */
+type Factor = {
+  readonly place: TensorPlace;
+  readonly name: string;
+  readonly isB: boolean;
+  /** What the numbers are multiplied by. */
+  readonly gain: number;
+  /** Whether its rows come in pairs. */
+  readonly isPaired: boolean;
+};
+
+/** Bytes that the GGUF file of a PEFT folder will take, about: its numbers have 32 bits there. */
+export async function convertedBytes(folder: string): Promise<number> {
+  await using weights = await fs.open(path.join(folder, PEFT_FILES.weights));
+  const places = await readPlaces(weights);
+  return places.reduce((sum, { shape }) => sum + 4 * shape.reduce((product, size) => product * size, 1), 0);
+}
+
+/**
+ * Writes the adapter of a PEFT folder as a GGUF LoRA file for `base`.
+ * @throws OnpolicyError `MODEL_INVALID` for a damaged folder or layers that the model does not have, `UNSUPPORTED` for variants
+ * of LoRA and for architectures whose layers are laid out in another way
+ */
+export async function convertPeft(folder: string, base: BaseModel, target: string): Promise<void> {
+  const { architecture, headSize } = base;
+  if (!PAIRED.has(architecture) && !PLAIN.has(architecture))
+    throw new OnpolicyError(
+      'UNSUPPORTED',
+      `a PEFT folder for a ${architecture} model is not read: llama.cpp's convert_lora_to_gguf.py makes a GGUF file from it, which is`,
+    );
+  const scales = readPeftConfig(await fs.readFile(path.join(folder, PEFT_FILES.config), 'utf8'));
+  await using weights = await fs.open(path.join(folder, PEFT_FILES.weights));
+  const factors = (await readPlaces(weights)).map((place) => toFactor(place, base, scales));
+  const tensors = factors.map(({ place, name }) => ({ name, shape: place.shape.toReversed() }));
+  await using file = await fs.open(target, 'wx', 0o600);
+  await writeAll(file, adapterHeader({ architecture, alpha: 0, tensors })); // the factors hold their scale
+  for (const { place, isPaired, gain } of factors) {
+    let values = await readTensor(weights, place);
+    const [rows = 0, rank = 0] = place.shape;
+    if (isPaired) values = reorderRows(values, rank, rows / headSize, 'pairs');
+    if (gain !== 1) for (let i = 0; i < values.length; i++) values[i]! *= gain;
+    await writeAll(file, new Uint8Array(values.buffer, values.byteOffset, values.byteLength));
+    await writeAll(file, padding(values.byteLength));
+  }
+}
+
+function toFactor(place: TensorPlace, base: BaseModel, { rankOf, scaleOf }: PeftScales): Factor {
+  const { name, shape } = place;
+  const inLayer = IN_LAYER.exec(name);
+  const atEnd = OUTPUT.exec(name);
+  const kind = inLayer ? NAMES[inLayer[3]!] : undefined;
+  const weight = atEnd ? 'output.weight' : `blk.${inLayer?.[2]}.${kind}.weight`;
+  if (!atEnd && !kind) return fail(`the tensor ${name} is no factor of a layer that can have an adapter`);
+  if (!Object.hasOwn(base.tensors, weight)) return fail(`${name}: the model has no weight ${weight}`);
+  const layer = (inLayer ?? atEnd!)[1]!;
+  const isB = (inLayer?.[4] ?? atEnd?.[2]) === 'B';
+  const rank = shape[isB ? 1 : 0];
+  if (shape.length !== 2 || rank !== rankOf(layer))
+    return fail(
+      `${name}: expected a matrix of rank ${rankOf(layer)}, as adapter_config.json says, got the shape ${shape.join(' x ')}`,
+    );
+  const isRotated = PAIRED.has(base.architecture) && (kind === 'attn_q' || kind === 'attn_k');
+  if (isRotated && isB && shape[0]! % base.headSize !== 0)
+    return fail(`${name}: expected rows in heads of ${base.headSize}, got ${shape[0]}`);
+  return {
+    place,
+    name: `${weight}.lora_${isB ? 'b' : 'a'}`,
+    isB,
+    gain: isB ? scaleOf(layer) : 1,
+    isPaired: isB && isRotated,
+  };
+}
+
+async function writeAll(file: FileHandle, bytes: Uint8Array): Promise<void> {
+  for (let at = 0; at < bytes.length; ) at += (await file.write(bytes, at)).bytesWritten;
+}
+
+function fail(message: string): never {
+  throw new OnpolicyError('MODEL_INVALID', message);
+}

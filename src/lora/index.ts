@@ -1,0 +1,6 @@
+/** Files of LoRA adapters: GGUF and PEFT, read, written, checked and converted. */
+export { type BaseModel, checkAdapter } from './check-adapter.ts';
+export { convertedBytes, convertPeft, PEFT_FILES } from './convert-peft.ts';
+export { readGgufAdapter, writeGgufAdapter } from './gguf-adapter.ts';
+export { fromPeft, type PeftModel, peftConfig, toPeft } from './peft-adapter.ts';
+export { type FloatTensor, readSafetensors, writeSafetensors } from './safetensors.ts';

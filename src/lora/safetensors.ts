@@ -1,0 +1,161 @@
+/** Named float matrices <-> the bytes of a safetensors file. */
+import type { FileHandle } from 'node:fs/promises';
+import { OnpolicyError } from '../errors.ts';
+
+/** One matrix or vector of 32-bit floats. */
+export type FloatTensor = { readonly shape: readonly number[]; readonly values: Float32Array };
+
+/** A file's tensors in order, and its text metadata. */
+export type Safetensors = {
+  readonly tensors: Readonly<Record<string, FloatTensor>>;
+  readonly metadata: Readonly<Record<string, string>>;
+};
+
+type Entry = {
+  readonly dtype?: unknown;
+  readonly shape?: unknown;
+  readonly data_offsets?: unknown;
+};
+
+/** A tensor's place in a file. */
+export type TensorPlace = {
+  readonly name: string;
+  readonly dtype: string;
+  readonly shape: readonly number[];
+  readonly start: number; // byte of the file
+  readonly end: number;
+};
+
+type Header = {
+  readonly places: readonly TensorPlace[];
+  readonly metadata: Readonly<Record<string, string>>;
+};
+
+const MAX_HEADER_BYTES = 100_000_000;
+
+/** Lays the tensors out in a file: F32, in the order given. The parts of the file follow each other; none is a copy. */
+export function writeSafetensors({ tensors, metadata }: Safetensors): Uint8Array[] {
+  const header: Record<string, unknown> = { __metadata__: metadata };
+  let offset = 0;
+  for (const [name, { shape, values }] of Object.entries(tensors)) {
+    header[name] = { dtype: 'F32', shape, data_offsets: [offset, offset + values.byteLength] };
+    offset += values.byteLength;
+  }
+  const text = Buffer.from(JSON.stringify(header));
+  const headerBytes = Math.ceil(text.length / 8) * 8; // padded with spaces: the data is aligned
+  const start = Buffer.alloc(8 + headerBytes, ' ');
+  start.writeBigUInt64LE(BigInt(headerBytes));
+  start.set(text, 8);
+  const data = Object.values(tensors).map(
+    ({ values }) => new Uint8Array(values.buffer, values.byteOffset, values.byteLength),
+  );
+  return [start, ...data];
+}
+
+/** Reads a file's tensors as 32-bit floats, from F32, F16 or BF16. Integers (I32) are read as floats too. */
+export function readSafetensors(file: Uint8Array): Safetensors {
+  const headerBytes = file.byteLength < START_BYTES ? Number.NaN : headerSize(file, file.byteLength);
+  const text = Buffer.from(file.subarray(START_BYTES, START_BYTES + headerBytes)).toString();
+  const { places, metadata } = parseHeader(text, START_BYTES + headerBytes, file.byteLength);
+  const tensors = places.map((place): [string, FloatTensor] => {
+    const bytes = Uint8Array.from(file.subarray(place.start, place.end)); // aligned, its own memory
+    return [place.name, { shape: place.shape, values: toFloats(place, bytes) }];
+  });
+  return { tensors: Object.fromEntries(tensors), metadata };
+}
+
+/** Where the tensors of an open file lie. */
+export async function readPlaces(file: FileHandle): Promise<readonly TensorPlace[]> {
+  const { size } = await file.stat();
+  const headerBytes =
+    size < START_BYTES ? Number.NaN : headerSize(await readBytes(file, 0, START_BYTES), size);
+  const text = Buffer.from(await readBytes(file, START_BYTES, START_BYTES + headerBytes)).toString();
+  return parseHeader(text, START_BYTES + headerBytes, size).places;
+}
+
+/** One tensor of an open file as 32-bit floats, from F32, F16 or BF16. */
+export async function readTensor(file: FileHandle, place: TensorPlace): Promise<Float32Array> {
+  return toFloats(place, await readBytes(file, place.start, place.end));
+}
+
+async function readBytes(file: FileHandle, start: number, end: number): Promise<Uint8Array> {
+  const bytes = new Uint8Array(end - start);
+  let filled = 0;
+  while (filled < bytes.length) {
+    const { bytesRead } = await file.read(bytes, filled, bytes.length - filled, start + filled);
+    if (bytesRead === 0) fail('it ends too early');
+    filled += bytesRead;
+  }
+  return bytes;
+}
+
+/** The size of the header stands before it. */
+const START_BYTES = 8;
+
+function headerSize(start: Uint8Array, fileBytes: number): number {
+  const size = Number(new DataView(start.buffer, start.byteOffset, START_BYTES).getBigUint64(0, true));
+  if (!(size <= Math.min(MAX_HEADER_BYTES, fileBytes - START_BYTES))) fail('its header is damaged');
+  return size;
+}
+
+function parseHeader(text: string, dataStart: number, fileBytes: number): Header {
+  if (Number.isNaN(dataStart)) fail('its header is damaged');
+  const { __metadata__: metadata = {}, ...entries } = parse(text) as Record<string, Entry> & {
+    __metadata__?: Record<string, string>;
+  };
+  const places = Object.entries(entries).map(([name, { dtype, shape, data_offsets: offsets }]) => {
+    const [start, end] = (Array.isArray(offsets) ? offsets : []) as readonly (number | undefined)[];
+    const isInside = start !== undefined && end !== undefined && start >= 0 && start <= end;
+    if (!isInside || dataStart + end > fileBytes) fail(`${name} lies outside the file`);
+    if (!Array.isArray(shape) || !shape.every((size) => Number.isSafeInteger(size) && size >= 0))
+      fail(`${name} has no shape`);
+    return { name, dtype: String(dtype), shape, start: dataStart + start, end: dataStart + end };
+  });
+  return { places, metadata };
+}
+
+function parse(text: string): Record<string, unknown> {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return fail('its header is no JSON');
+  }
+}
+
+/** Bytes of a number of each type that can be read. */
+const NUMBER_BYTES: Readonly<Record<string, number>> = { F32: 4, I32: 4, BF16: 2, F16: 2 };
+
+function toFloats({ name, dtype, shape }: TensorPlace, bytes: Uint8Array): Float32Array {
+  const size = NUMBER_BYTES[dtype];
+  if (size === undefined) return fail(`${name} has the type ${dtype}; expected F32, F16 or BF16`);
+  const count = shape.reduce((product, length) => product * length, 1);
+  if (count * size !== bytes.length) fail(`${name} has another size than its shape says`);
+  const { buffer } = bytes;
+  if (dtype === 'F32') return new Float32Array(buffer);
+  if (dtype === 'I32') return Float32Array.from(new Int32Array(buffer));
+  const halves = new Uint16Array(buffer);
+  if (dtype === 'BF16') {
+    const words = new Uint32Array(count);
+    for (let i = 0; i < count; i++) words[i] = halves[i]! << 16;
+    return new Float32Array(words.buffer);
+  }
+  halfValues ??= Float32Array.from({ length: 2 ** 16 }, (_, bits) => halfToFloat(bits));
+  const values = new Float32Array(count);
+  for (let i = 0; i < count; i++) values[i] = halfValues[halves[i]!]!;
+  return values;
+}
+
+/** The value of each number of 16 bits. */
+let halfValues: Float32Array | null = null;
+
+function halfToFloat(bits: number): number {
+  const sign = bits & 0x8000 ? -1 : 1;
+  const exponent = (bits >> 10) & 31;
+  const fraction = bits & 1023;
+  if (exponent === 31) return fraction ? Number.NaN : sign * Number.POSITIVE_INFINITY;
+  return exponent === 0 ? sign * fraction * 2 ** -24 : sign * (1 + fraction / 1024) * 2 ** (exponent - 15);
+}
+
+function fail(message: string): never {
+  throw new OnpolicyError('MODEL_INVALID', `not a readable safetensors file: ${message}`);
+}

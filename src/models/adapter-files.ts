@@ -1,0 +1,83 @@
+/** Where an adapter lies -> what names its content, and a GGUF file of it that fits its model. */
+import { createHash } from 'node:crypto';
+import fs from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { readHeaders, toBase } from '../backends/index.ts';
+import { OnpolicyError } from '../errors.ts';
+import { type BaseModel, checkAdapter, convertedBytes, convertPeft, PEFT_FILES } from '../lora/index.ts';
+
+/** An adapter's GGUF file or PEFT folder, and a name that no other content ever has. */
+export type AdapterFile = { readonly identity: string; readonly path: string };
+
+/** A GGUF file that an engine can load. */
+export type OpenAdapter = AsyncDisposable & { readonly file: string };
+
+/** Characters of a path in an error. */
+const MAX_SHOWN = 500;
+
+/** What names the content of an adapter now. Fails with `MODEL_NOT_FOUND`. */
+export async function identify(given: string): Promise<AdapterFile> {
+  try {
+    const real = await fs.realpath(given);
+    const isFolder = (await fs.stat(real)).isDirectory();
+    const files = isFolder ? Object.values(PEFT_FILES).map((name) => path.join(real, name)) : [real];
+    const hash = createHash('sha256').update(real);
+    for (const file of files) {
+      const { mtimeMs, size, ino } = await fs.stat(file);
+      hash.update(` ${mtimeMs} ${size} ${ino}`);
+    }
+    return { identity: `lora-${hash.digest('hex').slice(0, 16)}`, path: real };
+  } catch (cause) {
+    throw new OnpolicyError(
+      'MODEL_NOT_FOUND',
+      `expected a GGUF file, or a folder with ${Object.values(PEFT_FILES).join(' and ')}, got ${JSON.stringify(given.slice(0, MAX_SHOWN))}`,
+      { cause },
+    );
+  }
+}
+
+/** Adapters of one model file. */
+export class AdapterFiles {
+  readonly #model: string;
+  #base: Promise<BaseModel> | null = null;
+
+  constructor(model: string) {
+    this.#model = model;
+  }
+
+  /** Bytes that an adapter will take in memory. */
+  async sizeOf({ path: given }: AdapterFile): Promise<number> {
+    const stat = await fs.stat(given);
+    return stat.isDirectory() ? await convertedBytes(given) : stat.size;
+  }
+
+  /**
+   * Checks an adapter against the model. A PEFT folder becomes a temporary file, which goes when the result is disposed of.
+   * Fails with `MODEL_INVALID` when it is none of this model, and with `UNSUPPORTED` for what is no plain LoRA.
+   */
+  async open({ path: given }: AdapterFile): Promise<OpenAdapter> {
+    this.#base ??= readHeaders({ path: this.#model, gpu: false }).then(toBase);
+    const base = await this.#base;
+    if (!(await fs.stat(given)).isDirectory()) {
+      await check(given, base);
+      return { file: given, [Symbol.asyncDispose]: async () => {} };
+    }
+    const folder = await fs.mkdtemp(path.join(os.tmpdir(), 'onpolicy-adapter-'));
+    const remove = (): Promise<void> => fs.rm(folder, { recursive: true, force: true });
+    try {
+      const file = path.join(folder, 'adapter.gguf');
+      await convertPeft(given, base, file);
+      await check(file, base);
+      return { file, [Symbol.asyncDispose]: remove };
+    } catch (error) {
+      await remove();
+      throw error;
+    }
+  }
+}
+
+async function check(file: string, base: BaseModel): Promise<void> {
+  const [facts] = await readHeaders({ path: file, gpu: false });
+  checkAdapter(facts!, base);
+}

@@ -1,0 +1,65 @@
+/** Adapters that were loaded by a name -> what answers to that name, until it is given back. */
+import { OnpolicyError } from '../errors.ts';
+import { type AdapterFile, identify } from './adapter-files.ts';
+import { atField } from './at-field.ts';
+
+/** An adapter with a name, as a caller sees it. */
+export type NamedAdapter = {
+  readonly name: string;
+  /** Its GGUF file or PEFT folder. */
+  readonly path: string;
+  /** Reference of the model beside which it is loaded; null: the default one. */
+  readonly base: string | null;
+};
+
+/** The same with its content. */
+export type LoadedAdapter = NamedAdapter & { readonly file: AdapterFile };
+
+/** Adapters by name, of one runtime. */
+export class NamedAdapters {
+  readonly #byName = new Map<string, LoadedAdapter>();
+
+  /** Null for other names. */
+  find(name: string): LoadedAdapter | null {
+    return this.#byName.get(name) ?? null;
+  }
+
+  list(): NamedAdapter[] {
+    return [...this.#byName.values()].map(({ name, path, base }) => ({ name, path, base }));
+  }
+
+  /**
+   * Gives an adapter a name, after `load` has loaded it. `isReplacing`: also one that is taken.
+   * Fails with `CONFLICT` for a name that is taken, and as `load` does.
+   */
+  async add(
+    given: NamedAdapter,
+    isReplacing: boolean,
+    load: (adapter: LoadedAdapter) => Promise<void>,
+  ): Promise<void> {
+    const { name } = given;
+    const checkFree = (): void => {
+      if (isReplacing || !this.#byName.has(name)) return;
+      throw new OnpolicyError(
+        'CONFLICT',
+        `name: the adapter ${JSON.stringify(name)} is loaded already; loadInPlace replaces it`,
+        { param: 'name' },
+      );
+    };
+    checkFree();
+    const adapter = { ...given, file: await atField('path', () => identify(given.path)) };
+    await load(adapter);
+    checkFree();
+    this.#byName.set(name, adapter);
+  }
+
+  /** Takes a name back. False: there is no such adapter. */
+  remove(name: string): boolean {
+    return this.#byName.delete(name);
+  }
+}
+
+/** What the memory of a model keeps an adapter loaded for. */
+export function keeperOf(name: string): string {
+  return `named ${name}`;
+}
