@@ -114,7 +114,7 @@ export class Answering {
     { signal: given, traceId, clientKey }: CallOptions,
     ask: (leased: ModelLease, request: ValidChatRequest, context: AnswerContext) => Promise<Answer>,
   ): Promise<Answer> {
-    const { options, requireOpen } = this.#settings;
+    const { models, options, requireOpen } = this.#settings;
     if (given?.aborted)
       throw new OnpolicyError('ABORTED', 'the request was aborted', { cause: given.reason });
     using leases = new LeaseScope();
@@ -125,6 +125,11 @@ export class Answering {
       const use = { signal, keepMs: valid.keep_alive, isAnswer: true, adapters: valid.adapters };
       const leased = leases.add(await leaseModel(this.#settings, valid.model, use));
       checkVocabulary(valid, leased.model.tokenizer.vocabSize);
+      const speculation = valid.speculation ?? this.#speculation;
+      const drafting =
+        typeof speculation === 'object' && speculation.model !== null
+          ? leases.add(await models.useDraft(leased.model, speculation.model, use))
+          : null;
       requireOpen();
       return await ask(
         leased,
@@ -135,6 +140,7 @@ export class Answering {
           trace,
           processedLogprobs: options.logprobsMode === 'processed',
           speculation: this.#speculation,
+          draftModel: drafting?.model.handle ?? null,
           answerIndexBytes: options.answerIndexBytes,
           kvTransferFolder: options.kvTransferFolder,
           arrival: this.#arrivals++,

@@ -16,6 +16,7 @@ import {
   atTheDoor,
   DRAFT_METHODS,
   describe,
+  faultOfSpeculation,
   MAX_DRAFTS,
   type Speculation,
   type SpeculationSettings,
@@ -36,7 +37,10 @@ export type TrainingOptions = {
 
 /** How tokens are drafted, as vLLM's `speculative_config` says it. */
 export type SpeculativeConfig = {
-  readonly method: SpeculationSettings['method'];
+  /** Default with `model`: `draft_model`. */
+  readonly method?: SpeculationSettings['method'] | 'draft_model';
+  /** The smaller model that drafts. */
+  readonly model?: string;
   /** Drafts of one step at most: `maxTokens`. */
   readonly num_speculative_tokens?: number;
   /** Tokens that must have stood before a draft: `minMatch`. */
@@ -298,14 +302,19 @@ const TRAINING_FIELDS: Record<keyof TrainingOptions, Check> = {
   memoryBudget: integer(1),
 };
 
+const isNamed: Check = (value) =>
+  value === null || isPath(value) ? null : 'a path, a name or an hf: URI of a model';
+
 const SPECULATION_FIELDS: Record<keyof SpeculationSettings, Check> = {
   method: oneOf(...DRAFT_METHODS),
+  model: isNamed,
   maxTokens: integer(1, MAX_DRAFTS),
   minMatch: integer(1, MAX_DRAFTS),
 };
 
 const SPECULATIVE_CONFIG_FIELDS: Record<keyof SpeculativeConfig, Check> = {
-  method: oneOf(...DRAFT_METHODS),
+  method: oneOf(...DRAFT_METHODS, 'draft_model'),
+  model: isNamed,
   num_speculative_tokens: integer(1, MAX_DRAFTS),
   prompt_lookup_min: integer(1, MAX_DRAFTS),
   prompt_lookup_max: integer(1),
@@ -348,9 +357,13 @@ const FIELDS: Record<keyof RuntimeOptions, Check> = {
   speculation: (value) => {
     if (value === false || value === 'auto') return null;
     const expected = fieldsOf('speculation', SPECULATION_FIELDS, 'method')(value);
-    return expected && `false, auto or ${expected}`;
+    if (expected !== null) return `false, auto or ${expected}`;
+    const settings = value as SpeculationSettings;
+    const model = faultOfSpeculation(settings);
+    if (model !== null) fail('speculation.model', model, describe(settings.model));
+    return null;
   },
-  speculative_config: fieldsOf('speculative_config', SPECULATIVE_CONFIG_FIELDS, 'method'),
+  speculative_config: fieldsOf('speculative_config', SPECULATIVE_CONFIG_FIELDS),
   answerIndexBytes: integer(0),
   log: ofType('function'),
   onStoreProblem: ofType('function'),
@@ -373,8 +386,19 @@ function fromSpeculativeConfig(options: RuntimeOptions): { speculation?: Specula
   if (!config) return {};
   if (speculation !== undefined)
     fail('speculative_config', 'nothing beside speculation', JSON.stringify(config));
-  const { method, num_speculative_tokens: maxTokens, prompt_lookup_min: minMatch } = config;
-  return { speculation: { method, maxTokens, minMatch } };
+  const { model, num_speculative_tokens: maxTokens, prompt_lookup_min: minMatch } = config;
+  const given = config.method ?? (model === undefined ? undefined : 'draft');
+  if (given === undefined)
+    fail('speculative_config', 'an object with a method or a model', JSON.stringify(config));
+  const settings = {
+    method: given === 'draft_model' ? ('draft' as const) : given,
+    maxTokens,
+    minMatch,
+    model,
+  };
+  const expected = faultOfSpeculation(settings);
+  if (expected !== null) fail('speculative_config.model', expected, describe(model));
+  return { speculation: settings };
 }
 
 function checkFields(what: string, value: object, fields: Record<string, Check>): void {

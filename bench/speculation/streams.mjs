@@ -22,7 +22,8 @@ const options = {
   threads,
 };
 const models = new Models(options, file, {});
-const { engine, tokenizer } = await models.get(null);
+const { model } = await models.use(null);
+const { engine, tokenizer } = model;
 const { Sampler, SamplerPlan, createDrafter } = loadAddon();
 const plan = new SamplerPlan({ vocabSize: tokenizer.vocabSize, temperature: 0.8, topK: 40, topP: 0.95 });
 

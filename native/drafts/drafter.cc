@@ -17,6 +17,8 @@ Drafter::Drafter(DraftSources sources, const int32_t* prompt, size_t count)
     : min_match_(sources.min_match),
       uses_text_(sources.own_text),
       answers_(std::move(sources.answers)),
+      model_(std::move(sources.model)),
+      key_(std::move(sources.key)),
       text_(sources.min_match),
       prediction_(kPredictionMatch) {
   for (size_t i = 0; i < count; ++i) text_.Append(prompt[i]);
@@ -25,6 +27,10 @@ Drafter::Drafter(DraftSources sources, const int32_t* prompt, size_t count)
 
 void Drafter::Accept(int32_t token) {
   text_.Append(token);
+  if (at_ < proposed_.size()) {
+    was_right_ = proposed_[at_++] == token;
+    if (!was_right_) proposed_.clear();
+  }
   if (!prediction_.tokens().empty()) FollowPrediction(token);
 }
 

@@ -2,9 +2,11 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "drafts/answer-index.h"
+#include "drafts/draft-model.h"
 #include "drafts/token-index.h"
 
 namespace onpolicy {
@@ -15,6 +17,8 @@ struct DraftSources {
   bool own_text = true;              // prompt and output
   std::vector<int32_t> prediction;   // what the request says that the answer will be; may be empty
   std::shared_ptr<AnswerIndex> answers;  // of other requests, or null
+  std::shared_ptr<DraftModel> model;     // drafts where nothing else does, or null
+  std::string key;                       // sequences share what the model has computed only within one key
 };
 
 // One per sequence. Not thread-safe.
@@ -28,6 +32,20 @@ class Drafter {
   // Replaces `draft` by at most `limit` tokens that may follow.
   void Draft(size_t limit, std::vector<int32_t>* draft) const;
 
+  // What the caller takes for the tokens that follow, to learn from those that come.
+  void Propose(const std::vector<int32_t>& drafts) {
+    proposed_ = drafts;
+    at_ = 0;
+  }
+  // Whether the last token that was proposed came.
+  bool was_right() const { return was_right_; }
+
+  // Prompt and output.
+  const std::vector<int32_t>& tokens() const { return text_.tokens(); }
+  // What drafts where Draft finds nothing; may be null.
+  DraftModel* model() const { return model_.get(); }
+  const std::string& key() const { return key_; }
+
  private:
   void FollowPrediction(int32_t token);
   void DraftFromText(const TokenIndex::Match& match, size_t limit, std::vector<int32_t>* draft) const;
@@ -35,10 +53,15 @@ class Drafter {
   const size_t min_match_;
   const bool uses_text_;
   const std::shared_ptr<AnswerIndex> answers_;
+  const std::shared_ptr<DraftModel> model_;
+  const std::string key_;
   TokenIndex text_;        // prompt and output
   TokenIndex prediction_;
   size_t predicted_ = 0;   // place of the next token in the prediction
   int misses_ = 0;         // tokens since the last that was predicted
+  std::vector<int32_t> proposed_;
+  size_t at_ = 0;  // in `proposed_`: the next token
+  bool was_right_ = true;
 };
 
 }  // namespace onpolicy

@@ -1,6 +1,7 @@
 #include "llama/context.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <string>
 
@@ -25,7 +26,7 @@ void Apply(const RopeOptions& rope, llama_context_params* params) {
 Context::Context(std::shared_ptr<Model> model, const ContextOptions& options)
     : model_(std::move(model)),
       is_kv_unified_(options.is_kv_unified),
-      rows_(model_->vocab_size(), options.threads) {}
+      rows_(options.sampled_vocab > 0 ? options.sampled_vocab : model_->vocab_size(), options.threads) {}
 
 Status Context::Create(std::shared_ptr<Model> model, const ContextOptions& options, std::shared_ptr<Context>* context) {
   const Library& api = Api();
@@ -259,6 +260,16 @@ const float* Context::LogitsAt(int32_t place) {
   return Api().llama_get_logits_ith(context_, place);
 }
 
+void Context::PadRows(std::vector<const float*>* rows) {
+  const auto own = static_cast<size_t>(vocab_size()), wanted = static_cast<size_t>(rows_.vocab_size());
+  padded_.resize(std::max(padded_.size(), rows->size()));
+  for (size_t i = 0; i < rows->size(); ++i) {
+    padded_[i].assign(wanted, -std::numeric_limits<float>::infinity());
+    std::copy_n((*rows)[i], own, padded_[i].begin());
+    (*rows)[i] = padded_[i].data();
+  }
+}
+
 void Context::RunAhead() {
   if (next_.empty() || is_next_computed_ || abort_ahead_) return;
   EditMemory(next_.input().memory_edits);
@@ -303,6 +314,7 @@ Status Context::Step(const StepInput& input, RowsOutput* output) {
   for (size_t i = 0; i < input.score_rows.size(); i += 3) read(input.score_rows[i]);
   if (std::find(logits.begin(), logits.end(), nullptr) != logits.end())
     return Status::Fail("BACKEND_FAILED", "the engine returned no logits for a row");
+  if (vocab_size() < rows_.vocab_size()) PadRows(&logits);
   rows_.Run(input, logits, constraints, output);
   if (input.may_run_ahead) next_.LayOut(input, output->samples);
   return Status::Ok();

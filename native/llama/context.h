@@ -36,6 +36,7 @@ struct ContextOptions {
   uint32_t whole_rows = 0;        // rows of the largest non-causal chunk of a medium
   uint32_t max_sequences = 256;   // sequence ids are 0 to max_sequences - 1
   uint32_t max_outputs = 64;      // rows of logits in one step at most
+  int32_t sampled_vocab = 0;      // ids that samplers know, where they are those of another model; 0: the model's own
   int32_t threads = 1;
   bool cache_on_gpu = true;       // of the layers on the GPU; false: in the processor's memory, where their attention runs then
   bool fused_attention = true;    // false: plain matrix products, faster on CPUs from about 200 tokens a sequence on
@@ -109,6 +110,8 @@ class Context {
   Status DecodeTokens(const StepInput& input, const std::vector<int32_t>& rows);
   Status DecodeBatch(llama_batch batch, const int32_t* sequences);
   const float* LogitsAt(int32_t place);
+  // The rows with an impossible logit for each id that the model lacks.
+  void PadRows(std::vector<const float*>* rows);
   // Forgets what RunAhead did, but for the tokens at `used`, ascending.
   void EndAhead(const std::vector<int32_t>& used = {});
   // Edits of the sequences in `except` are left out.
@@ -137,6 +140,7 @@ class Context {
   std::vector<int32_t*> sequence_pointers_;
   std::vector<int8_t> wants_logits_;
   std::vector<std::vector<float>> media_logits_;  // rows of media that are sampled from: at place -1, -2, ...
+  std::vector<std::vector<float>> padded_;        // rows of a model with fewer ids than samplers know
 };
 
 }  // namespace onpolicy

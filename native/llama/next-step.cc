@@ -38,7 +38,7 @@ void NextStep::LayOut(const StepInput& input, const std::vector<RowResult>& samp
       input_.sequences.push_back(sequence);
     };
     add(sample.token);
-    for (size_t i = 0; i < sample.drafts.size() && static_cast<int32_t>(i) < input.draft_limits[first]; ++i)
+    for (size_t i = 0; i < std::min(sample.drafts.size(), sample.drafts_to_check); ++i)
       add(sample.drafts[i]);
   }
 }

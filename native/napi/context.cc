@@ -242,8 +242,8 @@ class JsContext : public Napi::ObjectWrap<JsContext> {
   // The step after this one must fit as well, as it may run ahead.
   void CheckNextDrafts(const StepInput& input) const {
     size_t tokens = 0;
-    for (size_t i = 0; i < input.draft_limits.size(); ++i)
-      if (!input.IsDraft(i)) tokens += 1 + static_cast<size_t>(input.draft_limits[i]);
+    for (size_t i = 0; i < input.draft_limits.size() / 2; ++i)
+      if (!input.IsDraft(i)) tokens += 1 + std::max(input.DraftLimit(i, true), input.DraftLimit(i, false));
     const auto rows = std::min(options_.batch_tokens, std::max(options_.max_outputs, options_.max_sequences));
     Check(env_, tokens <= rows, "drafts.limits: more than a step holds");
   }
@@ -307,11 +307,7 @@ RopeOptions ReadRope(Napi::Value value) {
 
 Napi::Function DefineContext(Napi::Env env) { return JsContext::Define(env); }
 
-Napi::Value CreateContext(const Napi::CallbackInfo& info) {
-  Napi::Env env = info.Env();
-  const auto owner = info[0].As<Napi::Object>();
-  std::shared_ptr<Model> model = RequireModel(owner);
-  const Fields given(info[1]);
+ContextOptions ReadContextOptions(const Fields& given) {
   ContextOptions options;
   options.kv_tokens = given.UnsignedOr("kvTokens", options.kv_tokens);
   options.is_kv_unified = given.Flag("isKvUnified");
@@ -324,6 +320,14 @@ Napi::Value CreateContext(const Napi::CallbackInfo& info) {
   options.cache_on_gpu = given.Flag("cacheOnGpu");
   options.cache_type = ReadCacheType(given["cacheType"]);
   if (!IsAbsent(given["rope"])) options.rope = ReadRope(given["rope"]);
+  return options;
+}
+
+Napi::Value CreateContext(const Napi::CallbackInfo& info) {
+  Napi::Env env = info.Env();
+  const auto owner = info[0].As<Napi::Object>();
+  std::shared_ptr<Model> model = RequireModel(owner);
+  const ContextOptions options = ReadContextOptions(Fields(info[1]));
   auto context = std::make_shared<std::shared_ptr<Context>>();
   return AsyncTask::Run(
       env, owner, [model, options, context] { return Context::Create(model, options, context.get()); },

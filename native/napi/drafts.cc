@@ -1,7 +1,6 @@
 // Drafters and indexes of answers for JavaScript, as handles.
 #include "napi/drafts.h"
 
-#include "napi/arguments.h"
 #include "napi/register.h"
 
 namespace onpolicy {
@@ -11,32 +10,15 @@ constexpr napi_type_tag kDrafterTag = {0x3d0c6a8e51b94f27u, 0xb17e42d09ac8f365u}
 constexpr napi_type_tag kAnswersTag = {0x92f4e07b6ad8431cu, 0x8e5b3c71f0d6a942u};
 constexpr int32_t kLongestMinMatch = 32;
 
-template <typename T>
-using Handle = Napi::External<std::shared_ptr<T>>;
-
-template <typename T>
-Napi::Value Wrap(Napi::Env env, const napi_type_tag& tag, std::shared_ptr<T> value) {
-  Handle<T> handle = Handle<T>::New(env, new std::shared_ptr<T>(std::move(value)),
-                                    [](Napi::Env, std::shared_ptr<T>* held) { delete held; });
-  handle.TypeTag(&tag);
-  return handle;
-}
-
-template <typename T>
-std::shared_ptr<T> Unwrap(Napi::Value value, const napi_type_tag& tag, const char* field, const char* expected) {
-  if (!value.IsExternal() || !value.As<Handle<T>>().CheckTypeTag(&tag)) RefuseField(value.Env(), field, expected);
-  return *value.As<Handle<T>>().Data();
-}
-
 std::shared_ptr<AnswerIndex> UnwrapAnswers(Napi::Value value) {
-  return Unwrap<AnswerIndex>(value, kAnswersTag, "answers", "an index of answers");
+  return UnwrapShared<AnswerIndex>(value, kAnswersTag, "answers", "an index of answers");
 }
 
 size_t ReadMinMatch(Napi::Value value) {
   return static_cast<size_t>(ReadInteger(value, "minMatch", 1, kLongestMinMatch));
 }
 
-// createDrafter({ minMatch, usesText, prediction?, answers? }, prompt: Int32Array) -> a handle
+// createDrafter({ minMatch, usesText, prediction?, answers?, model?, key? }, prompt: Int32Array) -> a handle
 Napi::Value CreateDrafter(const Napi::CallbackInfo& info) {
   return Guard(info.Env(), [&]() -> Napi::Value {
     const Fields given(info[0]);
@@ -45,9 +27,11 @@ Napi::Value CreateDrafter(const Napi::CallbackInfo& info) {
     sources.own_text = given.Flag("usesText");
     sources.prediction = given.IntegersOrNone("prediction");
     if (!IsAbsent(given["answers"])) sources.answers = UnwrapAnswers(given["answers"]);
+    if (!IsAbsent(given["model"])) sources.model = UnwrapDraftModel(given["model"]);
+    if (!IsAbsent(given["key"])) sources.key = given.Text("key");
     const auto prompt = ReadArray<int32_t>(info[1], "prompt");
-    return Wrap(info.Env(), kDrafterTag,
-                std::make_shared<Drafter>(std::move(sources), prompt.Data(), prompt.ElementLength()));
+    return WrapShared(info.Env(), kDrafterTag,
+                      std::make_shared<Drafter>(std::move(sources), prompt.Data(), prompt.ElementLength()));
   });
 }
 
@@ -67,7 +51,8 @@ Napi::Value Draft(const Napi::CallbackInfo& info) {
 Napi::Value CreateAnswerIndex(const Napi::CallbackInfo& info) {
   return Guard(info.Env(), [&]() -> Napi::Value {
     const double max_bytes = ReadNumber(info[1], "maxBytes", 0, 1e12);
-    return Wrap(info.Env(), kAnswersTag, std::make_shared<AnswerIndex>(ReadMinMatch(info[0]), static_cast<size_t>(max_bytes)));
+    return WrapShared(info.Env(), kAnswersTag,
+                      std::make_shared<AnswerIndex>(ReadMinMatch(info[0]), static_cast<size_t>(max_bytes)));
   });
 }
 
@@ -85,13 +70,15 @@ Napi::Value AddAnswer(const Napi::CallbackInfo& info) {
 
 std::shared_ptr<Drafter> UnwrapDrafter(Napi::Value value) {
   if (IsAbsent(value)) return nullptr;
-  return Unwrap<Drafter>(value, kDrafterTag, "drafters", "handles of drafters");
+  return UnwrapShared<Drafter>(value, kDrafterTag, "drafters", "handles of drafters");
 }
 
 void RegisterDrafts(Napi::Env env, Napi::Object exports) {
   exports.Set("createDrafter", Napi::Function::New<CreateDrafter>(env, "createDrafter"));
   exports.Set("draft", Napi::Function::New<Draft>(env, "draft"));
   exports.Set("createAnswerIndex", Napi::Function::New<CreateAnswerIndex>(env, "createAnswerIndex"));
+  exports.Set("createDraftModel", Napi::Function::New<CreateDraftModel>(env, "createDraftModel"));
+  exports.Set("closeDraftModel", Napi::Function::New<CloseDraftModel>(env, "closeDraftModel"));
   exports.Set("addAnswer", Napi::Function::New<AddAnswer>(env, "addAnswer"));
 }
 

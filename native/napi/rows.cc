@@ -56,11 +56,11 @@ void CheckDrafts(Napi::Env env, const RowsInput& input, int32_t vocab_size) {
   const size_t samples = input.samplers.size();
   const bool has_drafts = !input.drafted.empty() || !input.drafters.empty();
   if (!has_drafts) return;
-  Check(env, input.drafted.size() == samples && input.drafters.size() == samples && input.draft_limits.size() == samples,
-        "drafts: expected one of each column per sample");
+  Check(env, input.drafted.size() == samples && input.drafters.size() == samples && input.draft_limits.size() == 2 * samples,
+        "drafts: expected one of each column per sample, and two limits");
   for (size_t i = 0; i < samples; ++i) {
     Check(env, input.drafted[i] >= kNoToken && input.drafted[i] < vocab_size, "drafts.drafted: id outside the vocabulary");
-    Check(env, input.draft_limits[i] >= 0, "drafts.limits: expected numbers >= 0");
+    Check(env, input.draft_limits[2 * i] >= 0 && input.draft_limits[2 * i + 1] >= 0, "drafts.limits: expected numbers >= 0");
     if (!input.IsDraft(i)) continue;
     Check(env, i > 0 && input.samplers[i] == input.samplers[i - 1] && input.samplers[i]->plan().candidates == 0,
           "drafts.drafted: expected drafts behind a row of the same sampler");
@@ -250,6 +250,14 @@ Napi::Object ToSamplesAndScores(Napi::Env env, const RowsOutput& output) {
   Napi::Object result = Napi::Object::New(env);
   result.Set("samples", ToRows(env, output.samples));
   result.Set("scores", ToRows(env, output.scores));
+  if (const DraftWork& work = output.draft_work; work.passes > 0) {
+    Napi::Object drafting = Napi::Object::New(env);
+    drafting.Set("ms", work.ms);
+    drafting.Set("passes", work.passes);
+    drafting.Set("tokens", work.tokens);
+    drafting.Set("sequences", work.sequences);
+    result.Set("drafting", drafting);
+  }
   return result;
 }
 

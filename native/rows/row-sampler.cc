@@ -1,6 +1,7 @@
 #include "rows/row-sampler.h"
 
 #include <algorithm>
+#include <map>
 
 namespace onpolicy {
 
@@ -21,6 +22,7 @@ void RowSampler::Run(const RowsInput& input, const std::vector<const float*>& lo
   output->scores.resize(static_cast<size_t>(scores));
   constraints.Wait();
   std::vector<int> hook_of(static_cast<size_t>(samples), -1);
+  undrafted_.assign(static_cast<size_t>(samples), -1);
   hooked_.resize(input.hooked.size());
   for (size_t i = 0; i < input.hooked.size(); ++i) hook_of[static_cast<size_t>(input.hooked[i])] = static_cast<int>(i);
   rows_.Run(samples + scores, [&](int row, int worker) {
@@ -43,6 +45,28 @@ void RowSampler::Run(const RowsInput& input, const std::vector<const float*>& lo
       SampleSequence(input, at, logits, constraints, scratch, output->samples);
     }
   });
+  DraftWithModels(input, output);
+}
+
+void RowSampler::DraftWithModels(const RowsInput& input, RowsOutput* output) {
+  std::map<DraftModel*, std::vector<ModelDraft>> wanted;  // a model has one context, so there is one of them as a rule
+  for (size_t first = 0; first < undrafted_.size(); ++first) {
+    if (undrafted_[first] < 0) continue;
+    const std::shared_ptr<Drafter>& drafter = input.drafters[first];
+    wanted[drafter->model()].push_back({drafter, input.samplers[first].get(),
+                                        input.matchers.empty() ? nullptr : input.matchers[first].get(),
+                                        output->samples[static_cast<size_t>(undrafted_[first])].drafts_to_check,
+                                        &output->samples[static_cast<size_t>(undrafted_[first])].drafts});
+  }
+  output->draft_work = {};
+  for (auto& [model, sequences] : wanted) {
+    const DraftWork work = model->Draft(sequences);
+    output->draft_work.ms += work.ms;
+    output->draft_work.passes += work.passes;
+    output->draft_work.tokens += work.tokens;
+    output->draft_work.sequences += work.sequences;
+    for (const ModelDraft& sequence : sequences) sequence.drafter->Propose(*sequence.drafts);
+  }
 }
 
 void RowSampler::SampleSequence(const RowsInput& input, size_t first, const std::vector<const float*>& logits,
@@ -66,8 +90,11 @@ void RowSampler::SampleSequence(const RowsInput& input, size_t first, const std:
     if (result.is_final) return;
     if (!is_as_drafted) {
       if (drafter) {
-        drafter->Draft(static_cast<size_t>(std::max(input.draft_limits[first], 1)), &result.drafts);
+        const size_t limit = result.drafts_to_check = input.DraftLimit(first, drafter->was_right());
+        drafter->Draft(std::max<size_t>(limit, 1), &result.drafts);
         constraints.CutDrafts(first, &result.drafts);
+        drafter->Propose(result.drafts);
+        if (result.drafts.empty() && drafter->model() && limit > 0) undrafted_[first] = static_cast<int>(row);
       }
       return;
     }

@@ -20,12 +20,15 @@ struct RowsInput {
   // of its sequence. A row counts only if what was sampled before it is its draft.
   std::vector<int32_t> drafted;
   std::vector<std::shared_ptr<Drafter>> drafters;  // (samplers) or empty; of first rows; null: nothing is drafted
-  // (samplers) or empty: drafts that the next step checks at most. One is made even if none is checked: its caller learns
-  // how often drafts are right.
+  // (samplers, 2) or empty: drafts that the next step checks at most, if the last draft was right, and if it was wrong. One is
+  // made even if none is checked: its caller learns how often drafts are right.
   std::vector<int32_t> draft_limits;
   std::vector<int32_t> hooked;      // (hooked) index into samplers, ascending: JavaScript edits these rows
   std::vector<int32_t> score_rows;  // (scores, 3): row, scored token, number of alternatives
 
+  size_t DraftLimit(size_t sample, bool was_right) const {
+    return static_cast<size_t>(draft_limits[2 * sample + (was_right ? 0 : 1)]);
+  }
   bool IsDraft(size_t sample) const { return !drafted.empty() && drafted[sample] != kNoToken; }
   // The sample after the last one of the sequence that begins at `first`.
   size_t EndOfSequence(size_t first) const {
@@ -38,6 +41,7 @@ struct RowsInput {
 struct RowsOutput {
   std::vector<RowResult> samples;  // (samplers)
   std::vector<RowResult> scores;   // (scores)
+  DraftWork draft_work;            // of smaller models
 };
 
 class RowSampler {
@@ -68,11 +72,14 @@ class RowSampler {
   // Samples the rows of a sequence from `sample` on, as long as each draft is what was sampled before it.
   void SampleSequence(const RowsInput& input, size_t sample, const std::vector<const float*>& logits,
                       ConstraintRows& constraints, SamplerScratch& scratch, std::vector<RowResult>& results);
+  // Drafts with smaller models for the sequences that have no other drafts, all at once.
+  void DraftWithModels(const RowsInput& input, RowsOutput* output);
   void Sample(const RowsInput& input, size_t sample, const float* values, ConstraintRows& constraints,
               SamplerScratch& scratch, RowResult& result);
 
   const int32_t vocab_size_;
   RowPool rows_;
+  std::vector<int> undrafted_;  // (samplers) of first rows: the row behind which a smaller model should draft; -1: none
   std::unique_ptr<RowPool> masks_;       // made by the first constrained step: one thread, idle between steps
   std::vector<SamplerScratch> scratch_;  // one per worker
   // Rows of the last run that wait for JavaScript. Their memory is kept for the next ones.

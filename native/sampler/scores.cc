@@ -54,6 +54,7 @@ void RowResult::Clear(RowStatus with) {
   is_final = false;
   forced.clear();
   drafts.clear();
+  drafts_to_check = 0;
   logprob = 0;
   rank = 0;
   top_ids.clear();

@@ -24,6 +24,7 @@ struct RowResult {
   bool is_final = false;        // the row's constraint allows only the end after it
   std::vector<int32_t> forced;  // the only tokens that the constraint allows after it, accepted already
   std::vector<int32_t> drafts;  // that may follow, where they are asked for
+  size_t drafts_to_check = 0;   // of these, how many the next step checks at most
   float logprob = 0;            // of the token; -infinity is possible
   int32_t rank = 0;  // among the k best, else the number of tokens at least as probable; 0: not asked for
   std::vector<int32_t> top_ids;     // (k) best first, lowest id first among equals

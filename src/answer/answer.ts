@@ -7,6 +7,7 @@ import { OnpolicyError } from '../errors.ts';
 import { type MediaModel, portableIds } from '../media/index.ts';
 import type { ModelLease } from '../models/index.ts';
 import { PLAIN_TEXT, planMessage, type RunningModel, templateFor } from '../models/index.ts';
+import type { Handle } from '../native/index.ts';
 import type { ChatCompletion, ValidChatRequest, ValidSpeculation } from '../protocol/index.ts';
 import { createLogitsHooks, createPromptScores, createSamplers } from '../sampling/index.ts';
 import type { Tokenizer } from '../tokenizer/index.ts';
@@ -32,6 +33,8 @@ export type AnswerContext = {
   readonly processedLogprobs: boolean;
   /** How tokens are drafted where the request does not say. */
   readonly speculation: ValidSpeculation;
+  /** The smaller model that drafts. Absent or null: none does. */
+  readonly draftModel?: Handle | null;
   /** Bytes that the answers of one model may take as a source of drafts. */
   readonly answerIndexBytes: number;
   /** Folder of saved prompts. */
@@ -53,7 +56,7 @@ export async function answer(
   context: AnswerContext,
 ): Promise<ChatCompletion | ChatCompletionStream> {
   const { tokenizer, engine, contextSize } = model;
-  const { speculation } = context;
+  const { speculation, draftModel = null } = context;
   const created = Math.floor(Date.now() / 1000);
   const transfer = readKvTransfer(request);
   const { constraint, unused, format, prompt } = context.prompt
@@ -109,6 +112,7 @@ export async function answer(
       tokenizer,
       answers: answersOf(model.loaded, context.answerIndexBytes),
       speculation,
+      draftModel,
     })),
   });
   const header: AnswerHeader = {

@@ -1,6 +1,6 @@
 /** `speculation` and `prediction` of a request -> what drafts for each of its choices. */
 import { type Engine, type Group, Speculation } from '../engine/index.ts';
-import { type DraftSources, loadAddon } from '../native/index.ts';
+import { type DraftSources, type Handle, loadAddon } from '../native/index.ts';
 import type { ValidChatRequest, ValidSpeculation } from '../protocol/index.ts';
 import type { Tokenizer } from '../tokenizer/index.ts';
 import type { AnswerIndexes } from './answer-indexes.ts';
@@ -12,12 +12,15 @@ export type SpeculationContext = {
   readonly answers: AnswerIndexes;
   /** Of a request that does not say. */
   readonly speculation: ValidSpeculation;
+  /** The smaller model that drafts; null: none does. */
+  readonly draftModel: Handle | null;
 };
 
 /** The method that `auto` stands for. */
 const AUTO = { method: 'suffix', maxTokens: 15, minMatch: 3 } as const;
 /** How often drafts are thought to be right before any was seen. */
 const TRUST_IN_MATCH = 0.4;
+const TRUST_IN_MODEL = 0.6;
 const TRUST_IN_PREDICTION = 0.8;
 
 /** What drafts for the choices of one request. */
@@ -34,7 +37,7 @@ const NOTHING: SpeculationPlan = { speculations: [], remember: () => {} };
 export async function planSpeculation(
   request: ValidChatRequest,
   { prompt, cacheKey, media }: Group,
-  { engine, tokenizer, answers, speculation }: SpeculationContext,
+  { engine, tokenizer, answers, speculation, draftModel }: SpeculationContext,
 ): Promise<SpeculationPlan> {
   const given = request.speculation ?? speculation;
   const isPossible =
@@ -45,14 +48,16 @@ export async function planSpeculation(
   const index = method === 'suffix' ? answers.get(cacheKey) : null;
   const sources: DraftSources = {
     minMatch,
-    usesText: true,
+    usesText: draftModel === null,
     prediction,
     ...(index ? { answers: index } : {}),
+    ...(draftModel ? { model: draftModel, key: cacheKey } : {}),
   };
-  const trust = prediction.length > 0 ? TRUST_IN_PREDICTION : TRUST_IN_MATCH;
+  const usesModel = draftModel !== null;
+  const trust = prediction.length > 0 ? TRUST_IN_PREDICTION : usesModel ? TRUST_IN_MODEL : TRUST_IN_MATCH;
   const speculations = Array.from({ length: request.n }, () => {
     const drafter = loadAddon().createDrafter(sources, prompt);
-    return new Speculation({ drafter, maxTokens, trust });
+    return new Speculation({ drafter, maxTokens, trust, usesModel });
   });
   return { speculations, remember: (answer) => answers.add(cacheKey, prompt, answer) };
 }

@@ -1,5 +1,5 @@
 /** A step -> sampled tokens: the contract of what computes. A step is edits of the cache, one forward pass and one sampled token per row. */
-import type { DraftColumns, Handle, SampledRows, SamplerHandle } from '../native/index.ts';
+import type { DraftColumns, Handle, SamplerHandle, StepRows } from '../native/index.ts';
 
 /** Kinds of cache edits in {@link Step.memoryEdits}. */
 export const MEMORY_REMOVE = 0;
@@ -63,10 +63,7 @@ export type Step = {
 };
 
 /** The result of a step: columns, one entry per sample or score. */
-export type StepResult = {
-  readonly samples: SampledRows;
-  readonly scores: SampledRows;
-};
+export type StepResult = StepRows;
 
 /** Sizes and abilities of a backend. Slots are small integers, each for the cache of one sequence. */
 export type BackendLimits = {

@@ -4,8 +4,10 @@ import path from 'node:path';
 import { fromNative, OnpolicyError } from '../errors.ts';
 import {
   type CacheType,
+  type ContextOptions,
   type FileFacts,
   type Gpu,
+  type Handle,
   loadAddon,
   type NativeContext,
   type NativeEmbedder,
@@ -21,12 +23,11 @@ import type { SamplingDefaults } from '../sampling/index.ts';
 import { modelVocabulary, type Vocabulary } from '../structured/index.ts';
 import type { Tokenizer } from '../tokenizer/index.ts';
 import type { Backend, Step, StepResult } from './backend.ts';
+import { createTokenizer } from './gguf-tokenizer.ts';
 import { kvBytesPerToken, type ModelShape, toShape, weightBytes } from './memory.ts';
 import type { ContextLimits, LoadedModel } from './model.ts';
 import { finishEdits, hookedSamples } from './row-edits.ts';
 
-/** Texts up to this length are tokenized in place: handing them to another thread would take longer. */
-const SHORT_TEXT = 4096;
 const SINGLE_THREAD_PARAMETERS = 10_000_000;
 /** Measured at 1 to 16 rows: 4, 8, 12 take as long as 3, 7 and 11, or less. */
 const CPU_ROW_TILE = 4;
@@ -184,24 +185,8 @@ export class GgufModel implements LoadedModel {
 
   /** Makes a context on this model. Fails with `OUT_OF_MEMORY` when its cache cannot fit. */
   async createBackend(limits: ContextLimits): Promise<Backend> {
-    const bytes = limits.kvTokens * this.kvBytesPerToken;
-    if (bytes > os.totalmem())
-      throw new OnpolicyError(
-        'OUT_OF_MEMORY',
-        `kvTokens: a cache of ${limits.kvTokens} tokens takes ${Math.ceil(bytes / 2 ** 20)} MiB; ` +
-          `this machine has ${Math.floor(os.totalmem() / 2 ** 20)} MiB`,
-        { param: 'kvTokens' },
-      );
-    const { slotCount, ...options } = limits;
     try {
-      const context = await loadAddon().createContext(this.native, {
-        ...options,
-        maxSequences: slotCount,
-        fusedAttention: this.#fusedAttention,
-        cacheOnGpu: this.#cacheOnGpu,
-        cacheType: this.cacheType,
-        ...(this.rope ? { rope: this.rope } : {}),
-      });
+      const context = await loadAddon().createContext(this.native, this.#contextOptions(limits));
       return new GgufBackend(this.native, context, limits, {
         fusedAttention: this.#fusedAttention,
         cacheType: this.cacheType,
@@ -227,6 +212,40 @@ export class GgufModel implements LoadedModel {
     } catch (error) {
       throw fromNative(error);
     }
+  }
+
+  /**
+   * Makes a context in which this model drafts for another one with `sampledTokens` token ids, sequences of `longest` tokens at most.
+   * Fails with `OUT_OF_MEMORY` when its cache cannot fit.
+   */
+  async createDraftModel(
+    limits: ContextLimits,
+    task: { readonly sampledTokens: number; readonly longest: number },
+  ): Promise<Handle> {
+    try {
+      return await loadAddon().createDraftModel(this.native, { ...this.#contextOptions(limits), ...task });
+    } catch (error) {
+      throw fromNative(error);
+    }
+  }
+
+  #contextOptions({ slotCount, ...limits }: ContextLimits): ContextOptions {
+    const bytes = limits.kvTokens * this.kvBytesPerToken;
+    if (bytes > os.totalmem())
+      throw new OnpolicyError(
+        'OUT_OF_MEMORY',
+        `kvTokens: a cache of ${limits.kvTokens} tokens takes ${Math.ceil(bytes / 2 ** 20)} MiB; ` +
+          `this machine has ${Math.floor(os.totalmem() / 2 ** 20)} MiB`,
+        { param: 'kvTokens' },
+      );
+    return {
+      ...limits,
+      maxSequences: slotCount,
+      fusedAttention: this.#fusedAttention,
+      cacheOnGpu: this.#cacheOnGpu,
+      cacheType: this.cacheType,
+      ...(this.rope ? { rope: this.rope } : {}),
+    };
   }
 
   close(): void {
@@ -386,27 +405,4 @@ class GgufBackend implements Backend {
   close(): Promise<void> {
     return this.#context.close();
   }
-}
-
-function createTokenizer(model: NativeModel): Tokenizer {
-  const { tokenBytes, tokenOffsets, vocabSize } = model;
-  const decoder = new TextDecoder();
-  const bytesOf = (id: number): Uint8Array =>
-    tokenBytes.subarray(tokenOffsets[id] ?? 0, tokenOffsets[id + 1] ?? 0);
-  const textOf = (id: number): string => (id < 0 ? '' : decoder.decode(bytesOf(id)));
-  const endIds = new Set<number>();
-  for (let id = 0; id < vocabSize; id++) if (model.isEnd[id] === 1) endIds.add(id);
-  return {
-    vocabSize,
-    eosId: model.eosId,
-    endIds,
-    bosText: textOf(model.bosId),
-    eosText: textOf(model.eosId),
-    async encode(text, { addSpecial, parseSpecial }) {
-      if (text.length > SHORT_TEXT) return model.tokenizeLong(text, addSpecial, parseSpecial);
-      return model.tokenize(text, addSpecial, parseSpecial);
-    },
-    bytesOf,
-    isSpecial: (id) => model.isSpecial[id] === 1,
-  };
 }

@@ -1,79 +1,103 @@
 /** Durations of steps, and how often drafts are right -> how many drafts the next step should check. */
-import type { BackendLimits } from '../backends/index.ts';
+import type { BackendLimits, StepResult } from '../backends/index.ts';
 import type { Plan } from './scheduler.ts';
 import type { Sequence } from './sequence.ts';
+import { StepCosts } from './step-costs.ts';
 
 /** A step with drafts must promise so many times the tokens a second of one without. */
 const LEAST_GAIN = 1.05;
-/** A row more is thought to cost this share of a step until it was tried. */
-const UNKNOWN_ROW = 0.04;
-/** Weight of the newest step in the cost of its number of rows. */
-const NEWEST_COST = 0.25;
-/** After so many steps a cost is tried again. */
-const FORGET_AFTER = 512;
-/** Sequences whose drafts are right less often are left out. */
+/** Drafts that are less likely to count are left out. */
 const LEAST_RATE = 0.2;
+/** A draft of a model is thought to cost this share of a step until it was tried. */
+const UNKNOWN_DRAFT = 0.2;
+/** A draft model that has more tokens to compute for each draft is reading prompts. */
+const DRAFT_TOKENS = 4;
 
-type Cost = { ms: number; seen: number };
+/** Places in the limits and rates of a sequence. */
+const BEHIND_RIGHT = 0;
+const BEHIND_WRONG = 1;
+
+/** One draft more for a sequence: how likely it counts. */
+type Gain = { readonly sequence: Sequence; readonly depth: number; readonly gain: number };
 
 /** Decides for one engine. */
 export class DraftControl {
   readonly #mostRows: number;
-  readonly #costs = new Map<number, Cost>(); // by rows
-  #steps = 0;
+  readonly #steps = new StepCosts(); // by rows
+  readonly #drafts = new StepCosts(); // passes of draft models, by sequences
 
   constructor({ batchTokens, outputRows }: Pick<BackendLimits, 'batchTokens' | 'outputRows'>) {
     this.#mostRows = Math.min(batchTokens, outputRows);
   }
 
-  /** Records how long a plan took, if it had nothing but generated tokens and drafts. */
-  record({ entries }: Plan, ms: number): void {
+  /** Records how long a plan took, if it had nothing but generated tokens and drafts; and what drafting took of that. */
+  record({ entries }: Plan, ms: number, drafting: StepResult['drafting']): void {
+    if (drafting && drafting.tokens <= DRAFT_TOKENS * drafting.passes * drafting.sequences)
+      this.#drafts.record(drafting.sequences, drafting.ms / drafting.passes);
     let rows = 0;
     for (const { sequence, start, count, drafts } of entries) {
       if (start < sequence.group.prompt.length) return;
       rows += count + drafts.length;
     }
-    this.#steps += 1;
-    const cost = this.#costs.get(rows);
-    if (!cost || this.#steps - cost.seen > FORGET_AFTER) this.#costs.set(rows, { ms, seen: this.#steps });
-    else {
-      // A step that was held up by something else says little.
-      cost.ms += NEWEST_COST * (Math.min(ms, 2 * cost.ms) - cost.ms);
-      cost.seen = this.#steps;
-    }
+    this.#steps.record(rows, ms - (drafting?.ms ?? 0));
   }
 
   /** Sets the limits of all sequences of a plan: how many drafts they check in the step after it. */
   plan({ entries }: Plan): void {
-    const gains: { readonly sequence: Sequence; readonly gain: number }[] = [];
+    const drafting: Sequence[] = [];
     let rows = 0;
     for (const { samples } of entries) {
       rows += samples.length;
       for (const sequence of samples) {
         const { speculation } = sequence;
         if (!speculation) continue;
-        speculation.limit = 0;
-        if (speculation.isPaused || speculation.rate < LEAST_RATE) continue;
-        const most = Math.min(speculation.maxTokens, sequence.outputsLeft - 2);
-        for (let i = 0, gain = speculation.rate; i < most; i++, gain *= speculation.rate)
-          gains.push({ sequence, gain });
+        speculation.limits.fill(0);
+        const waits = speculation.usesModel && sequence.outputCount === 0; // the first token does not wait for another model
+        if (!speculation.isPaused && !waits) drafting.push(sequence);
       }
     }
-    if (gains.length === 0) return;
+    for (const state of [BEHIND_RIGHT, BEHIND_WRONG] as const) this.#share(drafting, rows, state);
+    for (const { speculation, outputsLeft } of drafting) {
+      const { limits, usesModel } = speculation!;
+      if (usesModel && outputsLeft > 2 && limits[0] + limits[1] === 0 && speculation!.isDue()) limits.fill(1);
+    }
+  }
+
+  /** Sets the limits of sequences whose last drafts were all right, or all wrong. */
+  #share(drafting: readonly Sequence[], rows: number, state: 0 | 1): void {
+    const gains: Gain[] = [];
+    for (const sequence of drafting) {
+      const { maxTokens, rates } = sequence.speculation!;
+      const most = Math.min(maxTokens, sequence.outputsLeft - 2);
+      for (
+        let depth = 1, gain = rates[state];
+        depth <= most && gain >= LEAST_RATE;
+        depth++, gain *= rates[BEHIND_RIGHT]
+      )
+        gains.push({ sequence, depth, gain });
+    }
     gains.sort((a, b) => b.gain - a.gain);
     const count = this.#bestCount(rows, gains);
-    for (const { sequence } of gains.slice(0, count)) sequence.speculation!.limit += 1;
+    for (const { sequence } of gains.slice(0, count)) sequence.speculation!.limits[state] += 1;
   }
 
   /** How many of these drafts promise the most tokens a second. */
-  #bestCount(rows: number, gains: readonly { readonly gain: number }[]): number {
+  #bestCount(rows: number, gains: readonly Gain[]): number {
     const most = Math.min(gains.length, this.#mostRows - rows);
+    const drafting = new Set<Sequence>();
     let best = 0;
     let bestSpeed = (LEAST_GAIN * rows) / this.#costOf(rows);
     let tokens = rows;
+    let passes = 0;
     for (let count = 1; count <= most; count++) {
-      tokens += gains[count - 1]!.gain;
-      const speed = tokens / this.#costOf(rows + count);
+      const { sequence, depth, gain } = gains[count - 1]!;
+      tokens += gain;
+      if (sequence.speculation!.usesModel) {
+        drafting.add(sequence);
+        passes = Math.max(passes, depth);
+      }
+      const draft = passes === 0 ? 0 : (this.#drafts.of(drafting.size) ?? UNKNOWN_DRAFT * this.#costOf(rows));
+      const speed = tokens / (this.#costOf(rows + count) + passes * draft);
       if (speed <= bestSpeed) continue;
       best = count;
       bestSpeed = speed;
@@ -81,23 +105,7 @@ export class DraftControl {
     return best;
   }
 
-  /** What a step of so many rows costs: measured, or between measured ones, or guessed from the largest one below. */
   #costOf(rows: number): number {
-    const known = this.#costs.get(rows);
-    if (known && this.#steps - known.seen <= FORGET_AFTER) return known.ms;
-    let below = 0;
-    let above = Number.POSITIVE_INFINITY;
-    for (const [at, { seen }] of this.#costs) {
-      if (at < rows && at > below) below = at;
-      if (at > rows && at < above && this.#steps - seen <= FORGET_AFTER) above = at;
-    }
-    if (below === 0) {
-      if (known) return known.ms;
-      return Number.isFinite(above) ? this.#costs.get(above)!.ms / (1 + UNKNOWN_ROW * (above - rows)) : 1;
-    }
-    const low = this.#costs.get(below)!.ms;
-    if (!Number.isFinite(above)) return low * (1 + UNKNOWN_ROW * (rows - below));
-    const share = (rows - below) / (above - below);
-    return low + share * (this.#costs.get(above)!.ms - low);
+    return this.#steps.of(rows) ?? 1;
   }
 }

@@ -185,7 +185,7 @@ export class Engine {
       const startMs = this.#lastEndMs;
       const elapsedMs = endMs - startMs; // from step to step: a run-ahead step begins before it is asked for
       this.#lastEndMs = endMs;
-      this.#drafts.record(plan, elapsedMs);
+      this.#drafts.record(plan, elapsedMs, result.drafting);
       const tokens = this.#delivery.deliver(plan, result);
       this.#scheduler.cutDrafts(plan);
       this.#counter.add(plan, tokens, elapsedMs);

@@ -9,11 +9,35 @@ export type SpeculationOptions = {
   readonly maxTokens: number;
   /** How often a draft is thought to be right before any was seen, 0 to 1. */
   readonly trust: number;
+  /** Whether its drafts cost passes of a smaller model. Default false: they cost next to nothing. */
+  readonly usesModel?: boolean;
 };
 
-/** Weight of the newest draft in the share of drafts that are right. */
-const NEWEST = 0.2;
+/** A model that hardly helps is tried again after so many steps, and each time after twice as many. */
+const FIRST_PATIENCE = 32;
+const MOST_PATIENCE = 1024;
+
+/** Weight of the newest draft in a share, at least, and how many drafts what was thought before counts for. */
+const NEWEST = 0.1;
+const BEFORE = 4;
+/** Behind a wrong draft the next one is thought to be right so much less often, before any was seen. */
+const LESS_BEHIND_WRONG = 0.5;
 const NOTHING = new Int32Array(0);
+
+/** A share of drafts that were right: of all at first, then of the newest ones. */
+class Share {
+  value: number;
+  #seen = BEFORE;
+
+  constructor(value: number) {
+    this.value = value;
+  }
+
+  add(isRight: boolean): void {
+    this.#seen += 1;
+    this.value += Math.max(NEWEST, 1 / this.#seen) * ((isRight ? 1 : 0) - this.value);
+  }
+}
 
 /**
  * Drafts are made in every step, and compared with the tokens that come. Only those that are worth it get a row of their own,
@@ -22,23 +46,35 @@ const NOTHING = new Int32Array(0);
 export class Speculation {
   readonly drafter: Handle;
   readonly maxTokens: number;
+  readonly usesModel: boolean;
   /** Set while later rows could be sampled under other rules than those of the step: no drafts are checked. */
   isPaused = false;
-  /** Drafts that the step after the coming one checks at most. */
-  limit = 0;
+  /** Drafts that the step after the coming one checks at most: if the last draft was right by then, and if it was wrong. */
+  readonly limits: [number, number] = [0, 0];
   /** Drafts that had a row, and those of them that were sampled. */
   drafted = 0;
   accepted = 0;
-  /** Share of the drafts that were right, of those behind right ones. */
-  rate: number;
+  /** How often drafts are right: those behind a right one, and those behind a wrong one. Text that repeats comes in runs. */
+  readonly #behindRight: Share;
+  readonly #behindWrong: Share;
+  #wasRight = true; // the last draft
   #proposed: Int32Array = NOTHING;
   #at = 0; // in `proposed`: the draft of the next token
   #checked = 0; // of the proposed ones from there on, how many have a row
+  #waited = 0; // steps without a draft
+  #patience = FIRST_PATIENCE;
 
-  constructor({ drafter, maxTokens, trust }: SpeculationOptions) {
+  constructor({ drafter, maxTokens, trust, usesModel = false }: SpeculationOptions) {
+    this.usesModel = usesModel;
     this.drafter = drafter;
     this.maxTokens = maxTokens;
-    this.rate = trust;
+    this.#behindRight = new Share(trust);
+    this.#behindWrong = new Share(LESS_BEHIND_WRONG * trust);
+  }
+
+  /** How likely a draft is right: behind a right one, and behind a wrong one. */
+  get rates(): readonly [number, number] {
+    return [this.#behindRight.value, this.#behindWrong.value];
   }
 
   /** Takes the drafts that follow the last token. */
@@ -51,7 +87,19 @@ export class Speculation {
   /** The drafts that a step should check: `most` of them at most. */
   wanted(most: number): Int32Array {
     if (this.isPaused) return NOTHING;
-    return this.#proposed.subarray(this.#at, this.#at + Math.max(0, Math.min(most, this.limit)));
+    return this.#proposed.subarray(
+      this.#at,
+      this.#at + Math.max(0, Math.min(most, this.limits[this.#wasRight ? 0 : 1])),
+    );
+  }
+
+  /** Counts a step without drafts. Returns whether one should be made, to learn what drafts are worth by now. */
+  isDue(): boolean {
+    this.#waited += 1;
+    if (this.#waited < this.#patience) return false;
+    this.#waited = 0;
+    this.#patience = Math.min(2 * this.#patience, MOST_PATIENCE);
+    return true;
   }
 
   /** The first `count` drafts are in the cache, and their rows were sampled. */
@@ -67,12 +115,14 @@ export class Speculation {
       return false;
     }
     const isRight = this.#proposed[this.#at] === token;
-    this.rate += NEWEST * ((isRight ? 1 : 0) - this.rate);
+    (this.#wasRight ? this.#behindRight : this.#behindWrong).add(isRight);
+    this.#wasRight = isRight;
     if (!isRight) {
       this.propose(NOTHING);
       return false;
     }
     this.#at += 1;
+    this.#patience = FIRST_PATIENCE;
     if (this.#checked === 0) return false;
     this.#checked -= 1;
     this.accepted += 1;

@@ -81,12 +81,14 @@ function isPredictable({ sequence: { hook, outputsLeft }, drafts }: Entry): bool
   return hook === null && outputsLeft > drafts.length + 1;
 }
 
+const NO_LIMITS: readonly number[] = [0, 0];
+
 /** The columns of samples that are no drafts. */
 function toDraftColumns(sampled: readonly Sequence[]): DraftColumns {
   return {
     drafted: new Int32Array(sampled.length).fill(-1),
     drafters: sampled.map(({ speculation }) => speculation?.drafter ?? null),
-    limits: Int32Array.from(sampled, ({ speculation }) => speculation?.limit ?? 0),
+    limits: Int32Array.from(sampled.flatMap(({ speculation }) => speculation?.limits ?? NO_LIMITS)),
   };
 }
 

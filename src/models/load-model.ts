@@ -136,39 +136,47 @@ export async function loadModel(
   }
 }
 
+/** The weights and the tokenizer of a model. */
+export async function loadWeights(
+  { file, options, shape, placement, need }: LoadPlan,
+  { gpu, threads }: ServingOptions,
+  { signal, onProgress }: { signal: AbortSignal; onProgress: (fraction: number) => void },
+): Promise<LoadedModel> {
+  if (shape === null)
+    return await loadOnnx({ path: file, gpu, threads: options.threads ?? threads ?? null, signal });
+  return await loadGguf(
+    {
+      path: file,
+      gpu,
+      signal,
+      onProgress,
+      reservedBytes: need.cache + need.compute,
+      gpuLayers: placement.gpuLayers,
+      devices: placement.devices,
+      cacheOnGpu: placement.cacheOnGpu,
+      ...(options.tensorSplit?.length === placement.devices.length
+        ? { tensorSplit: options.tensorSplit }
+        : {}), // a GPU without room gets nothing
+      ...(options.fusedAttention === undefined ? {} : { fusedAttention: options.fusedAttention }),
+      ...ggufOptions(options),
+      ...(options.products === undefined ? {} : { products: options.products }),
+    },
+    shape,
+  );
+}
+
 async function loadPlaced(
-  { file, options, mmproj, shape, placement, need }: LoadPlan,
+  plan: LoadPlan,
   serving: ServingOptions,
   { name, signal, onProgress, reserve }: LoadOptions,
 ): Promise<RunningModel> {
-  const { gpu } = serving;
-  const loaded =
-    shape === null
-      ? await loadOnnx({ path: file, gpu, threads: options.threads ?? serving.threads ?? null, signal })
-      : await loadGguf(
-          {
-            path: file,
-            gpu,
-            signal,
-            onProgress,
-            reservedBytes: need.cache + need.compute,
-            gpuLayers: placement.gpuLayers,
-            devices: placement.devices,
-            cacheOnGpu: placement.cacheOnGpu,
-            ...(options.tensorSplit?.length === placement.devices.length
-              ? { tensorSplit: options.tensorSplit }
-              : {}), // a GPU without room gets nothing
-            ...(options.fusedAttention === undefined ? {} : { fusedAttention: options.fusedAttention }),
-            ...ggufOptions(options),
-            ...(options.products === undefined ? {} : { products: options.products }),
-          },
-          shape,
-        );
+  const { file, options, mmproj, placement } = plan;
+  const loaded = await loadWeights(plan, serving, { signal, onProgress });
   let projector: NativeProjector | null = null;
   try {
     if (mmproj !== null) projector = await openProjector(mmproj, loaded as GgufModel, options, serving);
     const { tokenizer } = loaded;
-    const limits = toLimits(options, serving, { ...factsOf(loaded), vocabSize: tokenizer.vocabSize });
+    const limits = limitsOf(loaded, options, serving);
     const backend = await loaded.createBackend({
       ...limits,
       ...(projector ? { wholeRows: projector.wholeRows } : {}),
@@ -252,9 +260,19 @@ type ModelFacts = Pick<
   'contextLength' | 'kvBytesPerToken' | 'supportsNonUnifiedKv' | 'supportsUnifiedKv' | 'isTiny'
 > & { readonly vocabSize: number };
 
-function factsOf(model: LoadedModel): Omit<ModelFacts, 'vocabSize'> {
+/** The limits of a loaded model's context. */
+export function limitsOf(model: LoadedModel, options: ModelOptions, serving: ServingOptions): ContextLimits {
   const { contextLength, kvBytesPerToken, supportsNonUnifiedKv, supportsUnifiedKv, isTiny } = model;
-  return { contextLength, kvBytesPerToken, supportsNonUnifiedKv, supportsUnifiedKv, isTiny };
+  const { vocabSize } = model.tokenizer;
+  const facts = {
+    contextLength,
+    kvBytesPerToken,
+    supportsNonUnifiedKv,
+    supportsUnifiedKv,
+    isTiny,
+    vocabSize,
+  };
+  return toLimits(options, serving, facts);
 }
 
 function contextSizeOf(options: ModelOptions, serving: ServingOptions, contextLength: number): number {

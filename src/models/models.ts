@@ -8,8 +8,9 @@ import { OnpolicyError } from '../errors.ts';
 import { type MediaStats, sumMediaStats } from '../media/index.ts';
 import { freeGpuBytes, loadAddon, usesGpu } from '../native/index.ts';
 import type { AdapterFile } from './adapter-files.ts';
+import { closeDraft, DRAFT_FIELD, type DraftModel, loadDraft, planDraft } from './draft-model.ts';
 import { DEFAULT_SEQUENCES, loadModel, planLoad, unloadModel } from './load-model.ts';
-import { totalBytes } from './memory-need.ts';
+import { type MemoryNeed, totalBytes } from './memory-need.ts';
 import { findProjector, resolveFile } from './model-files.ts';
 import type { AdapterOption, ModelOptions, ServingLimits, ServingOptions } from './model-options.ts';
 import { Residency, type Resident, type ResidentState } from './residency.ts';
@@ -52,6 +53,12 @@ export type ModelUse = Disposable & {
   readonly adapters: readonly AdapterOption[];
 };
 
+/** A model that drafts for another one. It is not unloaded before this is disposed of. */
+export type DraftUse = Disposable & { readonly model: DraftModel };
+
+/** What takes memory. */
+type InMemory = RunningModel | DraftModel;
+
 /** The model that ships with the package. */
 export const EMBEDDED_MODEL = fileURLToPath(new URL('../../models/onpolicy-tiny.gguf', import.meta.url));
 
@@ -65,8 +72,8 @@ export class Models {
   readonly #default: ModelOptions;
   readonly #defaultName: string;
   readonly #files = new Map<string, Shared<string>>(); // by path or URI
-  readonly #byFile = new Map<string, Resident<RunningModel>>(); // and options
-  readonly #residency: Residency<RunningModel>;
+  readonly #byFile = new Map<string, Resident<InMemory>>(); // and options
+  readonly #residency: Residency<InMemory>;
   #unloadedStats: EngineStats = sumStats([]);
   #unloadedMedia: MediaStats = sumMediaStats([]);
   #closed = false;
@@ -90,7 +97,7 @@ export class Models {
         host: process.availableMemory(),
         device: usesGpu(options.gpu) ? freeGpuBytes() : 0,
       }),
-      unload: (model) => this.#unload(model),
+      unload: (model) => (isDraft(model) ? closeDraft(model) : this.#unload(model)),
     });
   }
 
@@ -103,7 +110,7 @@ export class Models {
     for (;;) {
       const file = await this.#fileOf(options.path, signal);
       if (this.#closed) throw new OnpolicyError('CLOSED', 'the runtime is closed');
-      const resident = this.#residentOf(file, options);
+      const resident = this.#modelOf(file, options);
       if (resident.isLeaving) {
         await new Shared(() => resident.gone).wait(signal);
         continue;
@@ -111,7 +118,39 @@ export class Models {
       if (isAnswer) requireRoom(resident, { ...this.#options, ...options });
       using scope = new LeaseScope();
       const { value } = scope.add(await this.#residency.use(resident, signal, keepMs));
-      return scope.handOver({ model: value, adapters: options.adapters ?? [] });
+      return scope.handOver({ model: value as RunningModel, adapters: options.adapters ?? [] });
+    }
+  }
+
+  /**
+   * The model of a reference as one that drafts for `target`, which is in use. Each model has draft models of its own, which leave
+   * with it. Fails with `INVALID_REQUEST` when their vocabularies differ.
+   */
+  async useDraft(
+    target: RunningModel,
+    reference: string,
+    { signal, keepMs = null }: ModelUseOptions = {},
+  ): Promise<DraftUse> {
+    const options = this.#optionsOf(reference);
+    for (;;) {
+      const file = await this.#fileOf(options.path, signal, DRAFT_FIELD);
+      if (this.#closed) throw new OnpolicyError('CLOSED', 'the runtime is closed');
+      const [baseKey, base] = [...this.#byFile].find(([, { value }]) => value === target)!;
+      const key = `${keyOf(file, options)} drafts for ${baseKey}`;
+      const isKnown = this.#byFile.has(key);
+      const resident = this.#residentOf(key, options.path, file, async (enter, load) => {
+        const planned = await planDraft(file, target, options, this.#options, load.signal);
+        await enter(planned.need);
+        return await loadDraft(planned, target, this.#options, load);
+      });
+      if (resident.isLeaving) {
+        await new Shared(() => resident.gone).wait(signal);
+        continue;
+      }
+      if (!isKnown) void base.gone.then(() => this.#residency.leave(resident));
+      using scope = new LeaseScope();
+      const { value } = scope.add(await this.#residency.use(resident, signal, keepMs));
+      return scope.handOver({ model: value as DraftModel });
     }
   }
 
@@ -141,7 +180,7 @@ export class Models {
 
   /** Every model that is loaded now. */
   *loaded(): Generator<RunningModel> {
-    for (const { value } of this.#residency.list()) if (value) yield value;
+    for (const { value } of this.#residency.list()) if (value && !isDraft(value)) yield value;
   }
 
   /** Every model that is loaded or on its way. */
@@ -197,11 +236,11 @@ export class Models {
   }
 
   /** The local file of a path or URI; one download serves all who wait for it. */
-  async #fileOf(reference: string, signal: AbortSignal | undefined): Promise<string> {
+  async #fileOf(reference: string, signal: AbortSignal | undefined, field = 'model'): Promise<string> {
     let finding = this.#files.get(reference);
     if (!finding || finding.isStopped) {
       finding = new Shared((stop) =>
-        resolveFile(reference, this.#options.hub, this.#options.onProgress, stop),
+        resolveFile(reference, this.#options.hub, this.#options.onProgress, stop, field),
       );
       this.#files.set(reference, finding);
       const failed = finding;
@@ -213,24 +252,42 @@ export class Models {
   }
 
   /** Several references to one file with the same options share one model. */
-  #residentOf(file: string, options: ModelOptions): Resident<RunningModel> {
-    const key = keyOf(file, options);
-    const known = this.#byFile.get(key);
-    if (known && !known.loading.isStopped) return known;
+  #modelOf(file: string, options: ModelOptions): Resident<InMemory> {
     const name = file === EMBEDDED_MODEL ? EMBEDDED_NAME : options.path;
-    const added = this.#residency.add(name, file, async (resident, enter, signal) => {
-      const plan = await planLoad(file, options, this.#options, signal);
+    return this.#residentOf(keyOf(file, options), name, file, async (enter, { resident, ...load }) => {
+      const plan = await planLoad(file, options, this.#options, load.signal);
       await enter(plan.need);
-      const onProgress = (fraction: number): void => {
-        resident.progress = fraction;
-        this.#options.onProgress?.(options.path, fraction, 'load');
-      };
       const reserve = (bytes: number, adapter: AdapterFile): Promise<Disposable> =>
         this.#residency.reserve(resident, bytes, {
           isOnDevice: plan.placement.gpuLayers > 0,
           name: adapter.path,
         });
-      return await loadModel(plan, this.#options, { name, signal, onProgress, reserve });
+      return await loadModel(plan, this.#options, { name, ...load, reserve });
+    });
+  }
+
+  /** What is in memory under a key, or is now being loaded. */
+  #residentOf(
+    key: string,
+    name: string,
+    file: string,
+    load: (
+      enter: (need: MemoryNeed) => Promise<void>,
+      how: {
+        readonly resident: Resident<InMemory>;
+        readonly signal: AbortSignal;
+        readonly onProgress: (fraction: number) => void;
+      },
+    ) => Promise<InMemory>,
+  ): Resident<InMemory> {
+    const known = this.#byFile.get(key);
+    if (known && !known.loading.isStopped) return known;
+    const added = this.#residency.add(name, file, (resident, enter, signal) => {
+      const onProgress = (fraction: number): void => {
+        resident.progress = fraction;
+        this.#options.onProgress?.(name, fraction, 'load');
+      };
+      return load(enter, { resident, signal, onProgress });
     });
     this.#byFile.set(key, added);
     void added.gone.then(() => {
@@ -253,7 +310,7 @@ export class Models {
 
 /** Refuses a request where as many wait as may. */
 function requireRoom(
-  { name, users }: Resident<RunningModel>,
+  { name, users }: Pick<Resident<unknown>, 'name' | 'users'>,
   { maxWaiting, maxSequences = DEFAULT_SEQUENCES }: ServingLimits,
 ): void {
   if (maxWaiting === undefined || users < maxSequences + maxWaiting) return;
@@ -272,6 +329,10 @@ function totalsOf(stats: EngineStats): EngineStats {
     tokensPerSecond: 0,
   };
   return { ...stats, ...held };
+}
+
+function isDraft(model: InMemory): model is DraftModel {
+  return 'handle' in model;
 }
 
 function keyOf(file: string, options: ModelOptions): string {

@@ -11,6 +11,20 @@ export type DraftSources = {
   readonly prediction?: Int32Array;
   /** Answers of other requests, as `createAnswerIndex` made it. */
   readonly answers?: Handle;
+  /** What drafts where nothing else does, as `createDraftModel` made it. */
+  readonly model?: Handle;
+  /** Sequences share what that model has computed only within one key. */
+  readonly key?: string;
+};
+
+/** What smaller models did in a step. */
+export type DraftWork = {
+  readonly ms: number;
+  /** Passes of the smaller model, one for each draft of the longest, and tokens that they computed. */
+  readonly passes: number;
+  readonly tokens: number;
+  /** Sequences that have drafts. */
+  readonly sequences: number;
 };
 
 /** The drafters' part of the addon. */

@@ -1,4 +1,5 @@
 /** Types of the engine's part of the addon: model, context, step, rows of samples. */
+import type { DraftWork } from './drafts.ts';
 import type { Handle } from './grammar.ts';
 import type { SamplerHandle } from './sampler.ts';
 
@@ -31,14 +32,25 @@ export type SampledRows = {
   };
 };
 
+/** What comes of a step. */
+export type StepRows = {
+  readonly samples: SampledRows;
+  readonly scores: SampledRows;
+  /** Where a smaller model has drafted. */
+  readonly drafting?: DraftWork;
+};
+
 /** What is drafted in a step: columns, one entry per sample. */
 export type DraftColumns = {
   /** The draft that the row stands on: the sample before has the same sampler. -1: the row is the first of its sequence. */
   readonly drafted: Int32Array; // (samples)
   /** What drafts the tokens behind the last sampled one; null: nothing does. */
   readonly drafters: readonly (Handle | null)[]; // (samples)
-  /** How many of them the next step checks at most. One is made in any case. */
-  readonly limits: Int32Array; // (samples)
+  /**
+   * How many of them the next step checks at most: if the last token that was drafted came, and if another came. One is made in any
+   * case, but not by a smaller model.
+   */
+  readonly limits: Int32Array; // (samples, 2)
 };
 
 /**
@@ -117,6 +129,21 @@ export type NativeModel = {
   close(): void;
 };
 
+/** How a context is made. */
+export type ContextOptions = {
+  readonly kvTokens: number;
+  readonly isKvUnified: boolean;
+  readonly batchTokens: number;
+  readonly wholeRows?: number; // rows of the largest non-causal chunk of a medium
+  readonly maxSequences: number;
+  readonly maxOutputs: number;
+  readonly threads: number;
+  readonly fusedAttention: boolean;
+  readonly cacheOnGpu: boolean;
+  readonly cacheType: CacheType;
+  readonly rope?: RopeOptions;
+};
+
 /** The cache and the step thread on one model. */
 export type NativeContext = {
   readonly kvTokens: number;
@@ -141,7 +168,7 @@ export type NativeContext = {
       positions: Int32Array; // (4, count) or empty
       isNonCausal: boolean;
     }[];
-  }): Promise<{ samples: SampledRows; scores: SampledRows }>;
+  }): Promise<StepRows>;
   /** Copies the masked and biased row of a hooked sample out; `index` counts the hooked ones of the last step. */
   readRow(index: number, row: Float32Array): void;
   /** Copies it back. */
@@ -183,7 +210,7 @@ export type NativeRowSampler = {
     drafts?: DraftColumns;
     hooked?: Int32Array; // as for a step of a context
     scoreRows: Int32Array; // (scores, 3): row of logits, scored token, number of alternatives
-  }): Promise<{ samples: SampledRows; scores: SampledRows }>;
+  }): Promise<StepRows>;
   readRow(index: number, row: Float32Array): void;
   writeRow(index: number, row: Float32Array): void;
   finish(indices: Int32Array): Promise<SampledRows>;
@@ -250,20 +277,12 @@ export type EngineAddon = {
       isLast: boolean; // a causal model whose vector is that of the last token
     },
   ): Promise<NativeEmbedder>;
-  createContext(
+  createContext(model: NativeModel, options: ContextOptions): Promise<NativeContext>;
+  /** `model` drafts for sequences of a model with `sampledTokens` token ids, as long as they have at most `longest` tokens. */
+  createDraftModel(
     model: NativeModel,
-    options: {
-      kvTokens: number;
-      isKvUnified: boolean;
-      batchTokens: number;
-      wholeRows?: number; // rows of the largest non-causal chunk of a medium
-      maxSequences: number;
-      maxOutputs: number;
-      threads: number;
-      fusedAttention: boolean;
-      cacheOnGpu: boolean;
-      cacheType: CacheType;
-      rope?: RopeOptions;
-    },
-  ): Promise<NativeContext>;
+    options: ContextOptions & { readonly sampledTokens: number; readonly longest: number },
+  ): Promise<Handle>;
+  /** Frees its context. It drafts nothing from then on. */
+  closeDraftModel(model: Handle): Promise<void>;
 };

@@ -1,9 +1,10 @@
 /** JavaScript values -> the addon, and back. The only door to native code: its loading, all its types, its libraries and devices. */
 export { type Addon, loadAddon } from './addon.ts';
 export { openDecoder } from './decoder.ts';
-export type { DraftSources } from './drafts.ts';
+export type { DraftSources, DraftWork } from './drafts.ts';
 export type {
   CacheType,
+  ContextOptions,
   Device,
   DraftColumns,
   FileFacts,
@@ -14,6 +15,7 @@ export type {
   ProductKernels,
   RopeOptions,
   SampledRows,
+  StepRows,
 } from './engine.ts';
 export type { Handle, NativeSpec } from './grammar.ts';
 export { devices, freeGpuBytes, type Gpu, openLibraries, usesGpu } from './libraries.ts';

@@ -28,6 +28,7 @@ export { toSpeculation } from './normalize-chat-request.ts';
 export { CUSTOM_INPUT, givenTools } from './normalize-tools.ts';
 export { PathTranslation } from './path-translation.ts';
 export type * from './public.ts';
+export { faultOfSpeculation } from './rules/sampling.ts';
 export { tokenIdFaults } from './rules/vocabulary.ts';
 export { EXTRA_FIELDS } from './schemas/messages.ts';
 export { DRAFT_METHODS, MAX_DRAFTS } from './schemas/speculation.ts';

@@ -100,7 +100,8 @@ export function normalizeChatRequest(request: ChatCompletionRequest): ValidChatR
 /** Fills in the settings of a method. */
 export function toSpeculation(given: Speculation): ValidSpeculation {
   if (typeof given !== 'object') return given;
-  return { method: given.method, maxTokens: given.maxTokens ?? 15, minMatch: given.minMatch ?? 3 };
+  const { method, maxTokens, minMatch, model } = given;
+  return { method, maxTokens: maxTokens ?? 15, minMatch: minMatch ?? 3, model: model ?? null };
 }
 
 function toPrediction(given: Prediction | null): string {

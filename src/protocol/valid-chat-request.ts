@@ -117,7 +117,13 @@ export type ValidAdapter = {
 export type ValidSpeculation =
   | false
   | 'auto'
-  | { readonly method: 'ngram' | 'suffix'; readonly maxTokens: number; readonly minMatch: number };
+  | {
+      readonly method: 'ngram' | 'suffix' | 'draft';
+      readonly maxTokens: number;
+      readonly minMatch: number;
+      /** With `draft`, the model that drafts; else null. */
+      readonly model: string | null;
+    };
 
 /** A message in the one form that templates are fed from. */
 export type ChatMessage = {

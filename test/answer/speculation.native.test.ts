@@ -2,8 +2,10 @@
 import { describe, expect, it } from 'vitest';
 import type { ChatCompletion } from '../../src/protocol/index.ts';
 import { createRuntime } from '../../src/runtime.ts';
+import { measureNoSteps } from '../fakes/step-costs.ts';
 import { type Fields, openRuntime, PARIS, PARIS_ANSWER, request, STORY } from './asking.ts';
 
+measureNoSteps();
 const { ask, runtime, stream } = openRuntime();
 const NEVER_SEEN: Fields = { cache_salt: 'of one test' };
 
@@ -28,25 +30,17 @@ async function measure(question: string, given: Fields) {
   };
 }
 
-/** The same until this share of its tokens came from drafts: on a machine that is busy, measured times may speak against them. */
-async function drafting(question: string, fields: Fields, share = 0.5) {
-  for (let left = 8; ; left--) {
-    const measured = await measure(question, fields);
-    if (left === 0 || measured.accepted > share * measured.answer.usage.completion_tokens) return measured;
-  }
-}
-
 const prediction = (content: string) => ({ prediction: { type: 'content' as const, content } });
 
 describe('speculation', () => {
   it('makes an answer that is predicted take fewer steps', async () => {
     const plain = await measure(STORY, { speculation: false });
     const story = plain.message.content!;
-    const right = await drafting(STORY, { ...NEVER_SEEN, ...prediction(story) });
+    const right = await measure(STORY, { ...NEVER_SEEN, ...prediction(story) });
     const changed = story.replace(/\w+(?=\W*$)/, 'cabbage');
     const nearly = await measure(STORY, { cache_salt: 'b', ...prediction(changed) });
     const parts = { type: 'content' as const, content: [{ type: 'text' as const, text: story }] };
-    const asParts = await drafting(STORY, { cache_salt: 'c', prediction: parts });
+    const asParts = await measure(STORY, { cache_salt: 'c', prediction: parts });
     for (const { message } of [right, nearly, asParts]) expect(message).toEqual(plain.message);
     expect(right.steps).toBeLessThan(plain.steps / 2);
     expect(right.accepted).toBeGreaterThan(right.answer.usage.completion_tokens / 2);
@@ -65,7 +59,7 @@ describe('speculation', () => {
     const held: Fields = { structured_outputs: { choice: [text] }, logprobs: true };
     const ngram: Fields = { ...held, speculation: { method: 'ngram' } };
     const plain = await measure(PARIS, { ...held, speculation: false });
-    const { accepted, steps, message } = await drafting(PARIS, ngram, 0.4);
+    const { accepted, steps, message } = await measure(PARIS, ngram);
     expect(plain.message.content).toBe(text);
     expect(message.content).toBe(text);
     expect(accepted).toBeGreaterThan(plain.answer.usage.completion_tokens / 3);
@@ -75,7 +69,7 @@ describe('speculation', () => {
   it('drafts what was answered before, under the same salt only', async () => {
     const salted = (cache_salt: string): Fields => ({ cache_salt, speculation: { method: 'suffix' } });
     const first = await measure(STORY, salted('one'));
-    const again = await drafting(STORY, salted('one'));
+    const again = await measure(STORY, salted('one'));
     const other = await measure(STORY, salted('two'));
     expect(again.message).toEqual(first.message);
     expect(again.accepted).toBeGreaterThan(again.answer.usage.completion_tokens / 2);

@@ -59,6 +59,8 @@ export const RUNTIME: Form = {
         prompt_lookup_max: 4,
       },
     },
+    { speculation: { method: 'draft', model: 'onpolicy-tiny', maxTokens: 3 } },
+    { speculative_config: { method: 'draft_model', model: 'onpolicy-tiny', num_speculative_tokens: 3 } },
   ],
 };
 

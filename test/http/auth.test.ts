@@ -109,15 +109,17 @@ describe('without tokens', () => {
 
 it('a token for completions alone names no files', async () => {
   const { handler, service } = openHandler({ tokens: TOKENS, models: ['team/model'] });
-  const statusOf = async (model: string, scope: Scope): Promise<number> =>
+  const statusOf = async (model: string, scope: Scope, fields: object = {}): Promise<number> =>
     (
       await ask(handler, 'POST', '/v1/chat/completions', {
-        body: { ...HELLO, model },
+        body: { ...HELLO, model, ...fields },
         headers: { authorization: `Bearer token-${scope}` },
       })
     ).status;
   for (const model of ['/etc/passwd', '../x.gguf', 'hf:owner/name:Q8_0', 'C:\\x', 'model.gguf'])
     expect(await statusOf(model, 'complete'), model).toBe(403);
+  const drafting = { speculation: { method: 'draft', model: 'model.gguf' } };
+  expect(await statusOf('memory', 'complete', drafting)).toBe(403);
   expect(service.calls).toEqual([]);
   expect(await statusOf('/path/to.gguf', 'admin')).toBe(404);
   expect(await statusOf('team/model', 'complete')).toBe(404);

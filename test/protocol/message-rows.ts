@@ -256,17 +256,22 @@ export const MESSAGE_ROWS: Record<string, Row> = {
     absent: null,
     good: [
       ...same(false, 'auto', null),
-      [{ method: 'ngram' }, { method: 'ngram', maxTokens: 15, minMatch: 3 }],
+      [{ method: 'ngram' }, { method: 'ngram', maxTokens: 15, minMatch: 3, model: null }],
       [
         { method: 'suffix', maxTokens: 4, minMatch: null },
-        { method: 'suffix', maxTokens: 4, minMatch: 3 },
+        { method: 'suffix', maxTokens: 4, minMatch: 3, model: null },
+      ],
+      [
+        { method: 'draft', model: 'small' },
+        { method: 'draft', maxTokens: 15, minMatch: 3, model: 'small' },
       ],
     ],
     bad: [
       [true, ': expected false, auto, an object with a method, or null, got true'],
       ['ngram', ': expected false, auto, an object with a method, or null, got "ngram"'],
       [{}, '.method: this field is required, got nothing'],
-      [{ method: 'guess' }, '.method: expected "ngram" or "suffix", got "guess"'],
+      [{ method: 'guess' }, '.method: expected "ngram", "suffix" or "draft", got "guess"'],
+      [{ method: 'draft', model: '' }, '.model: expected a non-empty string or null, got ""'],
       [{ method: 'ngram', maxTokens: 33 }, '.maxTokens: expected an integer from 1 to 32 or null, got 33'],
       [{ method: 'ngram', minMatch: 0 }, '.minMatch: expected an integer from 1 to 32 or null, got 0'],
       [{ method: 'ngram', tokens: 3 }, '.tokens: not a field of speculation; did you mean maxTokens?'],

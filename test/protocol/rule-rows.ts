@@ -84,6 +84,24 @@ export const RULE_ROWS: Record<string, RuleRow> = {
     good: [{ bad_words: [' a'] }],
     bad: [[{ bad_words: ['\t'] }, 'bad_words.0: expected a text that is not blank, got "\\t"']],
   },
+  'a draft model is named where one drafts': {
+    good: [
+      { speculation: { method: 'draft', model: 'small' } },
+      { speculation: { method: 'ngram', model: null } },
+      { speculation: 'auto' },
+      { speculation: null },
+    ],
+    bad: [
+      [
+        { speculation: { method: 'draft' } },
+        'speculation.model: expected a model with method draft, got nothing',
+      ],
+      [
+        { speculation: { method: 'suffix', model: 'small' } },
+        'speculation.model: expected nothing with method suffix, got "small"',
+      ],
+    ],
+  },
   'min_tokens fit into the most tokens': {
     good: [
       { min_tokens: 5 },

@@ -30,10 +30,10 @@ export async function countTokens(context: RequestContext): Promise<WireResponse
 async function readBody(context: RequestContext): Promise<unknown> {
   const { request, settings } = context;
   const body = await readJson(request, settings);
-  const { messages, model, adapters, request_id } = (body ?? {}) as Record<string, unknown>;
+  const { messages, model, adapters, speculation, request_id } = (body ?? {}) as Record<string, unknown>;
   const count = Array.isArray(messages) ? messages.length : 0;
   if (count > settings.maxMessages) throw tooMany('messages', count, settings.maxMessages);
-  await requireModelAndAdapters(context, { model, adapters });
+  await requireModelAndAdapters(context, { model, adapters, speculation });
   if (isTraceId(request_id)) context.setRequestId(request_id);
   return body;
 }

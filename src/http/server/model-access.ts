@@ -13,12 +13,17 @@ export function requireModel(context: Access, { model }: { readonly model?: unkn
   requireName(context, model, 'model');
 }
 
-/** The same, and adapters that lie outside of the folders of adapters. */
+/** The same, and a model that drafts, and adapters that lie outside of the folders of adapters. */
 export async function requireModelAndAdapters(
   context: Access,
-  { model, adapters }: { readonly model?: unknown; readonly adapters?: unknown },
+  {
+    model,
+    adapters,
+    speculation,
+  }: { readonly model?: unknown; readonly adapters?: unknown; readonly speculation?: unknown },
 ): Promise<void> {
   requireName(context, model, 'model');
+  requireName(context, (speculation as { model?: unknown } | null | undefined)?.model, 'speculation.model');
   if (!Array.isArray(adapters)) return;
   for (const [i, adapter] of adapters.entries()) {
     const { model: name, file } = (adapter ?? {}) as { model?: unknown; file?: unknown };

@@ -12,10 +12,10 @@ import { json, type WireResponse } from './wire.ts';
 export async function createResponse(context: RequestContext): Promise<WireResponse> {
   const { request, service, settings, call, door } = context;
   const body = await readJson(request, settings);
-  const { input, model, adapters, request_id } = (body ?? {}) as Record<string, unknown>;
+  const { input, model, adapters, speculation, request_id } = (body ?? {}) as Record<string, unknown>;
   const count = Array.isArray(input) ? input.length : 0;
   if (count > settings.maxMessages) throw tooMany('input', count, settings.maxMessages);
-  await requireModelAndAdapters(context, { model, adapters });
+  await requireModelAndAdapters(context, { model, adapters, speculation });
   if (isTraceId(request_id)) context.setRequestId(request_id);
   const answer = await responsesOf(service).answer(body, call, door);
   return answerResponse(answer, context, namedEvents('completion'));

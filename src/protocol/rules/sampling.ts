@@ -1,5 +1,6 @@
 /** Rules about which tokens may be drawn, and when the draw ends. */
 import { fault, itemFaults } from '../faults.ts';
+import type { Speculation, SpeculationSettings } from '../generated/request-types.ts';
 import { isJsonObject } from '../json.ts';
 import { type ChatRule, conflict } from './rule.ts';
 
@@ -39,6 +40,20 @@ export const samplingRules: readonly ChatRule[] = [
     },
   },
   {
+    name: 'a draft model is named where one drafts',
+    reads: ['speculation'],
+    check: ({ speculation }) => {
+      const expected = faultOfSpeculation(speculation ?? null);
+      if (expected === null) return null;
+      return fault(
+        ['speculation', 'model'],
+        'conflict',
+        expected,
+        (speculation as SpeculationSettings).model,
+      );
+    },
+  },
+  {
     name: 'bad words are not blank',
     reads: ['bad_words'],
     check: ({ bad_words }) =>
@@ -59,6 +74,14 @@ export const samplingRules: readonly ChatRule[] = [
     },
   },
 ];
+
+/** What was expected as `model` of settings whose fields are right by themselves; null: what is there. */
+export function faultOfSpeculation(speculation: Speculation | null): string | null {
+  if (!speculation || speculation === 'auto') return null;
+  const { method, model } = speculation;
+  if (method === 'draft') return model == null ? 'a model with method draft' : null;
+  return model == null ? null : `nothing with method ${method}`;
+}
 
 /** Whether a key of `logit_bias` is a token id: decimal digits, no sign, no leading zero. */
 function isTokenId(key: string): boolean {

@@ -2,7 +2,7 @@
 import { type Definitions, orNull, ref } from './schema.ts';
 
 /** Ways to draft. */
-export const DRAFT_METHODS = ['ngram', 'suffix'] as const;
+export const DRAFT_METHODS = ['ngram', 'suffix', 'draft'] as const;
 /** Most drafts of one step, and most tokens that a draft may have to stand behind. */
 export const MAX_DRAFTS = 32;
 
@@ -23,7 +23,7 @@ export const speculationDefinitions: Definitions = {
     properties: {
       method: {
         description:
-          '`ngram` drafts what followed the same tokens in prompt or answer; `suffix` also what followed them in other answers of this runtime with the same adapter and `cache_salt`.',
+          '`ngram` drafts what followed the same tokens in prompt or answer; `suffix` also what followed them in other answers of this runtime with the same adapter and `cache_salt`; `draft` asks a smaller model.',
         enum: DRAFT_METHODS,
       },
       maxTokens: orNull('integer', {
@@ -32,8 +32,13 @@ export const speculationDefinitions: Definitions = {
         minimum: 1,
         maximum: MAX_DRAFTS,
       }),
+      model: orNull('string', {
+        description:
+          'With `draft`, the smaller model: a path, a name or an `hf:` URI of a GGUF file with the same vocabulary.',
+        minLength: 1,
+      }),
       minMatch: orNull('integer', {
-        description: 'Tokens that must have stood before what is drafted.',
+        description: 'Tokens that must have stood before what is drafted, by `ngram` and `suffix`.',
         default: 3,
         minimum: 1,
         maximum: MAX_DRAFTS,

@@ -14,6 +14,9 @@ export type Fields = Partial<ChatCompletionRequest>;
 /** Random float32 weights and cache: sampled tokens do not depend on the batch. */
 export const EXACT_MODEL = path.resolve(import.meta.dirname, '../../golden/training/tiny-llama.gguf');
 
+/** Other weights with the same vocabulary. */
+export const OTHER_MODEL = path.resolve(import.meta.dirname, '../../golden/training/tiny-qwen3.gguf');
+
 /** A template that is only the content of its messages. */
 export const PLAIN = '{% for m in messages %}{{ m.content }}{% endfor %}';
 

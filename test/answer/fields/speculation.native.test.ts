@@ -5,7 +5,7 @@ import type { ChatCompletion, ChatCompletionRequest } from '../../../src/protoco
 import { createRuntime, type Runtime } from '../../../src/runtime.ts';
 import { functionsOf } from '../../fakes/calls.ts';
 import { randomNumbers } from '../../fakes/random-numbers.ts';
-import { EXACT_MODEL } from './model.ts';
+import { EXACT_MODEL, OTHER_MODEL } from './model.ts';
 import { randomRequest } from './random-request.ts';
 
 const CASES = Number(process.env['ONPOLICY_CASES'] ?? 240);
@@ -49,9 +49,11 @@ async function withDrafts(
   next: () => number,
 ): Promise<ChatCompletionRequest> {
   const content = await misquote(ids, next);
+  const dice = next();
   const method = {
-    method: next() < 0.3 ? 'ngram' : 'suffix',
-    minMatch: 1,
+    ...(dice < 0.3
+      ? { method: 'draft', model: dice < 0.15 ? EXACT_MODEL : OTHER_MODEL }
+      : { method: dice < 0.5 ? 'ngram' : 'suffix', minMatch: 1 }),
     maxTokens: 1 + Math.floor(next() * 12),
   };
   return {
