@@ -64,6 +64,7 @@ export type {
 } from './service.ts';
 export type {
   LocalCheckpointsResource,
+  LoggedException,
   LoggedTrajectory,
   MetricRecord,
   PruneRequest,

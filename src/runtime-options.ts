@@ -33,6 +33,11 @@ export type TrainingOptions = {
   readonly modules?: readonly string[];
   /** Bytes that training may take beside the weights. Default: 2 GiB of activations are kept. */
   readonly memoryBudget?: number;
+  /**
+   * Bytes of trajectories that training keeps in a model's run, as the split `train`: about so many of the newest. Default 256 MiB;
+   * 0 keeps none.
+   */
+  readonly trajectoryBytes?: number;
 };
 
 /** How tokens are drafted, as vLLM's `speculative_config` says it. */
@@ -300,6 +305,7 @@ const TRAINING_FIELDS: Record<keyof TrainingOptions, Check> = {
       ? null
       : 'an array of names of layers',
   memoryBudget: integer(1),
+  trajectoryBytes: integer(0),
 };
 
 const isNamed: Check = (value) =>

@@ -37,7 +37,7 @@ import {
   validateTokenizeRequest,
   validateTrainingJobRequest,
 } from './protocol/index.ts';
-import { makeReport } from './report/index.ts';
+import { makeReport, type ReportOptions } from './report/index.ts';
 import type { SftRequest } from './rl/index.ts';
 import { type Recorder, type RecorderOptions, record } from './rollout/index.ts';
 import { type CheckedOptions, checkOptions, type RuntimeOptions } from './runtime-options.ts';
@@ -316,12 +316,13 @@ export class Runtime implements Service {
   }
 
   /**
-   * The run of a model, named by id or name, as a page: curves, checkpoints and trajectories in one HTML file.
+   * The run of a model, named by id or name, as a page: curves, checkpoints and trajectories in one HTML file. `compare` names
+   * another model, whose curves are drawn beside.
    * @throws OnpolicyError `MODEL_NOT_FOUND`
    */
-  async report(model: string): Promise<string> {
+  async report(model: string, options: ReportOptions = {}): Promise<string> {
     this.#requireOpen();
-    return await makeReport(this.#store.store, model);
+    return await makeReport(this.#store.store, model, options);
   }
 
   /** Names of models that requests can use, the default one first. Registered models have names of their own. */

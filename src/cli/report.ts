@@ -1,13 +1,30 @@
-/** `onpolicy report`: a run -> an HTML page, a table, or its logged lines. */
+/** `onpolicy report`: a run -> an HTML page, written or served while it grows, a table, or its logged lines. */
+import { once } from 'node:events';
 import fs from 'node:fs/promises';
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { readArguments, wrongUsage } from './arguments.ts';
 import { COMMON, findModel, openRuntime } from './model-arguments.ts';
 import { print, printJson, type Terminal } from './terminal.ts';
 
-/** Writes the page of a model's run, or with `--csv` its metrics and with `--split` its trajectories. */
-export async function report(words: readonly string[], terminal: Terminal): Promise<void> {
-  const { options, names } = readArguments(words, { ...COMMON, out: 'text', csv: 'flag', split: 'text' });
+/**
+ * Writes the page of a model's run, or with `--csv` its metrics and with `--split` its trajectories. With `--port` it serves the page until
+ * the process is interrupted, or `signal` fires.
+ */
+export async function report(
+  words: readonly string[],
+  terminal: Terminal,
+  signal?: AbortSignal,
+): Promise<void> {
+  const { options, names } = readArguments(words, {
+    ...COMMON,
+    out: 'text',
+    csv: 'flag',
+    split: 'text',
+    compare: 'text',
+    port: 'number',
+  });
   const [idOrName] = names;
   if (idOrName === undefined || names.length > 1) throw wrongUsage('report: expected one model');
   await using runtime = await openRuntime(options, terminal);
@@ -17,8 +34,10 @@ export async function report(words: readonly string[], terminal: Terminal): Prom
   } else if (options.split !== undefined) {
     for await (const line of runtime.runs.trajectories(model.id, options.split))
       print(terminal, JSON.stringify(line));
+  } else if (options.port !== undefined) {
+    await servePage(() => runtime.report(model.id, options), options.port, terminal, signal);
   } else {
-    const html = await runtime.report(model.id);
+    const html = await runtime.report(model.id, options);
     const file = path.resolve(options.out ?? `${model.id}.html`);
     await fs.writeFile(file, html).catch((cause: Error) => {
       throw wrongUsage(`--out: cannot write ${file}: ${cause.message}`);
@@ -26,4 +45,32 @@ export async function report(words: readonly string[], terminal: Terminal): Prom
     if (options.json) printJson(terminal, { file, bytes: Buffer.byteLength(html) });
     else print(terminal, file);
   }
+}
+
+/** Answers each request with the page as the run is then. Only this machine is answered. */
+async function servePage(
+  page: () => Promise<string>,
+  port: number,
+  terminal: Terminal,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const server = http.createServer((_, response) => {
+    page().then(
+      (html) => response.writeHead(200, { 'content-type': 'text/html; charset=utf-8' }).end(html),
+      (error: Error) => response.writeHead(500, { 'content-type': 'text/plain' }).end(error.message),
+    );
+  });
+  server.listen(port, '127.0.0.1');
+  await once(server, 'listening').catch((cause: Error) => {
+    throw wrongUsage(`--port: ${cause.message}`);
+  });
+  print(terminal, `http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
+  const ends = new Promise<void>((resolve) => {
+    signal?.addEventListener('abort', () => resolve());
+    if (signal?.aborted) resolve();
+    for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => resolve());
+  });
+  await ends;
+  server.closeAllConnections();
+  await new Promise((resolve) => server.close(resolve));
 }

@@ -36,6 +36,7 @@ const HELP = `onpolicy: a language model in this process
   onpolicy checkpoints M prune --keep N --metric NAME --goal max|min
       lists take --after ID  --limit N  --order asc|desc
   onpolicy report M --out FILE           the run as a page; --csv: its metrics; --split S: its trajectories
+      --compare M: beside another one's; --port N: served, and kept up to date
   onpolicy serve --port N --host H       over HTTP; --token T, --token-file F: who may ask; --model M: to list
       --config FILE: options of runtime and server as JSON; --access-log FILE
   onpolicy ps --url U --token T          what a server has loaded

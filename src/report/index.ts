@@ -4,13 +4,25 @@ import { toHtml } from './html.ts';
 import { readReport } from './report-data.ts';
 import { readParts } from './report-parts.ts';
 
+/** Options of a report. */
+export type ReportOptions = {
+  /** Id or name of another model, whose curves are drawn beside. */
+  readonly compare?: string | null | undefined;
+};
+
 /**
  * The report of a model, named by id or name, as self-contained HTML: it works offline and stays below 5 MB, without the
  * oldest trajectories if necessary.
  * @throws OnpolicyError `MODEL_NOT_FOUND`
  */
-export async function makeReport(store: Store, modelId: string): Promise<string> {
-  const model = (await store.findModel(modelId)) ?? (await store.getModel(modelId));
-  const data = await readReport(store, model.id);
+export async function makeReport(
+  store: Store,
+  modelId: string,
+  { compare }: ReportOptions = {},
+): Promise<string> {
+  const find = async (name: string) => (await store.findModel(name)) ?? (await store.getModel(name));
+  const model = await find(modelId);
+  const other = compare ? await find(compare) : null;
+  const data = await readReport(store, model.id, other?.id ?? null);
   return await toHtml(data, await readParts(store, data.model.id));
 }

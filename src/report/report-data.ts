@@ -23,10 +23,12 @@ export type ReportData = {
   /** Newest first, only the newest. */
   readonly checkpoints: readonly Checkpoint[];
   readonly has_more_checkpoints: boolean;
+  /** Another run to compare with. */
+  readonly other: { readonly model: Model; readonly curves: Curves } | null;
 };
 
-/** Reads a run. */
-export async function readReport(store: Store, modelId: string): Promise<ReportData> {
+/** Reads a run, and the curves of another one. */
+export async function readReport(store: Store, modelId: string, otherId: string | null): Promise<ReportData> {
   const model = await store.getModel(modelId);
   const checkpoints: Checkpoint[] = [];
   let hasMore = true;
@@ -43,6 +45,10 @@ export async function readReport(store: Store, modelId: string): Promise<ReportD
     curves: thin(await readCurves(store, model.id)),
     checkpoints,
     has_more_checkpoints: hasMore,
+    other:
+      otherId === null
+        ? null
+        : { model: await store.getModel(otherId), curves: thin(await readCurves(store, otherId)) },
   };
 }
 

@@ -2,7 +2,7 @@
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { computeAdvantages, isChoice, type TrajectoryChoice, type TrajectoryMessage } from '../rl/index.ts';
-import type { LoggedTrajectory, Store, TrajectoryFile } from '../store/index.ts';
+import type { LoggedException, LoggedTrajectory, Store, TrajectoryFile } from '../store/index.ts';
 
 const compress = promisify(gzip);
 
@@ -28,7 +28,19 @@ export type ShownTrajectory = {
   readonly reward: number;
   readonly advantage: number;
   readonly metrics: Readonly<Record<string, unknown>>;
+  /** Names of its tools. */
+  readonly tools: readonly string[];
+  /** The step that sampled it, where it says so. */
+  readonly version: number | null;
   readonly entries: readonly ShownEntry[];
+  /** Its further conversations. */
+  readonly more: readonly (readonly ShownEntry[])[];
+};
+
+/** What a part has of a group: its attempts, and why others failed. */
+export type ShownAttempts = {
+  readonly trajectories: readonly ShownTrajectory[];
+  readonly failures: readonly { readonly type: string; readonly message: string }[];
 };
 
 /** Summary of a group, available before unpacking. */
@@ -36,6 +48,8 @@ export type ShownGroup = {
   readonly group: number;
   readonly step: number;
   readonly rewards: readonly number[];
+  /** Attempts that failed. */
+  readonly failures: number;
   /** Index of its part, and of the group within it. */
   readonly part: number;
   readonly place: number;
@@ -96,11 +110,16 @@ async function readSplit(store: Store, modelId: string, split: string, from: num
     contents = [];
     length = 0;
   };
-  for await (const group of byGroup(store.runs.readTrajectories(modelId, split, from))) {
-    const rewards = group.map(({ trajectory }) => trajectory.reward);
+  for await (const group of byGroup(store.runs.readAttempts(modelId, split, from))) {
+    const trajectories = group.flatMap((line) => ('trajectory' in line ? [line.trajectory] : []));
+    const failures = group.flatMap((line) => ('exception' in line ? [line.exception] : []));
+    const rewards = trajectories.map(({ reward }) => reward);
     const advantages = advantagesOf(rewards);
-    const content = JSON.stringify(group.map(({ trajectory }, i) => toShown(trajectory, advantages[i]!)));
-    groups.push({ group: group[0]!.group, step: group[0]!.step, rewards });
+    const content = JSON.stringify({
+      trajectories: trajectories.map((trajectory, i) => toShown(trajectory, advantages[i]!)),
+      failures: failures.map(({ type, message }) => ({ type, message: clip(message) })),
+    } satisfies ShownAttempts);
+    groups.push({ group: group[0]!.group, step: group[0]!.step, rewards, failures: failures.length });
     contents.push(content);
     length += content.length;
     if (length >= PART_LENGTH) await close();
@@ -121,8 +140,10 @@ function firstGroup(files: readonly TrajectoryFile[], bytes: number): number {
   return group;
 }
 
-async function* byGroup(lines: AsyncIterable<LoggedTrajectory>): AsyncGenerator<LoggedTrajectory[]> {
-  let group: LoggedTrajectory[] = [];
+type Attempt = LoggedTrajectory | LoggedException;
+
+async function* byGroup(lines: AsyncIterable<Attempt>): AsyncGenerator<Attempt[]> {
+  let group: Attempt[] = [];
   for await (const line of lines) {
     if (group.length > 0 && group[0]!.group !== line.group) {
       yield group;
@@ -143,15 +164,22 @@ function advantagesOf(rewards: readonly number[]): number[] {
 }
 
 function toShown(trajectory: LoggedTrajectory['trajectory'], advantage: number): ShownTrajectory {
-  const entries = trajectory.messages_and_choices as unknown as (TrajectoryMessage | TrajectoryChoice)[];
+  const { messages_and_choices, additional_histories, tools, initial_policy_version } = trajectory;
   return {
     reward: trajectory.reward,
     advantage: Number(advantage.toFixed(3)),
     metrics: { ...trajectory.auto_metrics, ...trajectory.metrics },
-    entries: entries.map((entry) =>
-      isChoice(entry) ? toChoice(entry) : { role: entry.role, text: clip(toText(entry)) },
-    ),
+    tools: (tools ?? []).map((tool) => ('custom' in tool ? tool.custom.name : tool.function.name)),
+    version: initial_policy_version ?? null,
+    entries: toEntries(messages_and_choices),
+    more: (additional_histories ?? []).map((history) => toEntries(history.messages_and_choices)),
   };
+}
+
+function toEntries(entries: LoggedTrajectory['trajectory']['messages_and_choices']): ShownEntry[] {
+  return (entries as unknown as (TrajectoryMessage | TrajectoryChoice)[]).map((entry) =>
+    isChoice(entry) ? toChoice(entry) : { role: entry.role, text: clip(toText(entry)) },
+  );
 }
 
 function toChoice({ message, logprobs }: TrajectoryChoice): ShownEntry {

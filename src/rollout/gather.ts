@@ -1,4 +1,5 @@
 /** Tasks and a function that attempts one -> groups of attempts. An attempt that fails is kept as an exception of its group. */
+import { setMaxListeners } from 'node:events';
 import { messageOf, OnpolicyError } from '../errors.ts';
 import type { RolloutException, Trajectory } from '../protocol/index.ts';
 import { seedOf } from './seeds.ts';
@@ -102,6 +103,7 @@ class Gathering<Task> {
     const { groupSize } = this.#limits;
     this.#outcomes = tasks.map(() => Array.from({ length: groupSize }, () => null));
     this.#total = tasks.length * groupSize;
+    setMaxListeners(0, this.#stop.signal); // any number of attempts listen to it
   }
 
   async run(): Promise<GatheredGroup[]> {

@@ -13,7 +13,7 @@ export type { PruneRequest } from './prune.ts';
 export { Queue } from './queue.ts';
 export type { MetricRecord, TrajectoryFile, TrajectoryRecord } from './run-log.ts';
 export type { RunRecord } from './run-record.ts';
-export type { LoggedTrajectory } from './runs.ts';
+export type { LoggedException, LoggedTrajectory } from './runs.ts';
 export { type RunsResource, runsResource } from './runs-resource.ts';
 export type { Store } from './store.ts';
 export type { TrackedMetrics, Tracker } from './tracker.ts';

@@ -2,13 +2,15 @@
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { flushFolder, replaceFile } from '../common/index.ts';
-import type { MetricValues } from '../protocol/index.ts';
+import type { MetricValues, RolloutException } from '../protocol/index.ts';
 import { FORMAT, type Home, readRecord } from './home.ts';
 import { LineWriter, readLines } from './jsonl.ts';
 import { splitFolder } from './split-folder.ts';
 
 /** Size at which the next file begins. */
 const FULL_BYTES = 8 * 2 ** 20;
+/** Files that a bound has room for, so that little more than it asks for gives way at once. */
+const FILES_AT_LEAST = 8;
 
 /** One line of `metrics.jsonl`. */
 export type MetricRecord = {
@@ -35,11 +37,32 @@ export type TrajectoryRecord<Content = unknown> = {
   readonly trajectory: Content;
 };
 
-/** How much of a trajectory file is complete. */
+/** The line of an attempt that failed, after those of its group. */
+export type ExceptionRecord = Omit<TrajectoryRecord, 'trajectory'> & {
+  readonly exception: RolloutException;
+};
+
+/** Attempts at one task. */
+export type LoggedGroup<Content> = {
+  readonly trajectories: readonly Content[];
+  readonly exceptions?: readonly RolloutException[] | null | undefined;
+};
+
+/** What is appended to a split. */
+export type Logged<Content> = {
+  readonly split: string;
+  readonly groups: Iterable<LoggedGroup<Content>>;
+  /** Of training: its files of the split that are older than so many bytes give way. Null: a log call, which is kept. */
+  readonly mostBytes: number | null;
+};
+
+/** How much of a trajectory file is complete. Of a file that gave way only the number of groups is left. */
 export type TrajectoryFile = {
   readonly bytes: number;
   readonly groups: number;
   readonly trajectories: number;
+  /** Whether training wrote it, not a log call. */
+  readonly is_training?: true;
 };
 
 /** How much of each file is complete; the rest was left by a crash. */
@@ -69,16 +92,19 @@ export async function appendToRun<Content>(
   home: Home,
   modelFolder: string,
   step: number,
-  logged: { readonly split: string; readonly groups: Iterable<readonly Content[]> } | null,
+  logged: Logged<Content> | null,
   metrics: () => Omit<MetricRecord, 'step' | 'created'>,
 ): Promise<void> {
   const committed = await readCommitted(home, modelFolder);
   const created = Math.floor(Date.now() / 1000);
   let { splits } = committed;
+  let old: number[] = [];
   if (logged) {
-    const { split, groups } = logged;
+    const { split, mostBytes } = logged;
     const before = Object.hasOwn(splits, split) ? splits[split]! : [];
-    const files = await appendGroups(modelFolder, split, groups, before, { step, created });
+    const files = await appendGroups(modelFolder, logged, before, { step, created });
+    old = mostBytes === null ? [] : filesToDrop(files, mostBytes);
+    for (const i of old) files[i] = { ...files[i]!, bytes: 0, trajectories: 0 };
     splits = { ...splits, [split]: files };
   }
   const writer = await LineWriter.open(path.join(modelFolder, 'metrics.jsonl'), committed.metrics_bytes);
@@ -90,6 +116,18 @@ export async function appendToRun<Content>(
   }
   const next: Committed = { format: FORMAT, metrics_bytes: writer.bytes, splits };
   await replaceFile(path.join(modelFolder, 'committed.json'), `${JSON.stringify(next)}\n`);
+  for (const i of old) await fs.rm(trajectoryFile(modelFolder, logged!.split, i + 1), { force: true });
+}
+
+/** Indices of the oldest files of training, as many as its newest `mostBytes` need not. The last one stays. */
+function filesToDrop(files: readonly TrajectoryFile[], mostBytes: number): number[] {
+  const kept = [...files.keys()].filter((i) => files[i]!.is_training && files[i]!.bytes > 0);
+  let rest = kept.reduce((sum, i) => sum + files[i]!.bytes, 0);
+  return kept.slice(0, -1).filter((i) => {
+    const isOver = rest > mostBytes;
+    if (isOver) rest -= files[i]!.bytes;
+    return isOver;
+  });
 }
 
 /** The lines of `metrics.jsonl`, oldest first, starting at a byte. */
@@ -101,34 +139,34 @@ export async function* readMetrics(home: Home, modelFolder: string, start = 0): 
   });
 }
 
-/** The trajectories of a split, oldest first, starting at a group. */
+/** The attempts of a split, oldest first, starting at a group. */
 export async function* readTrajectories<Content>(
   home: Home,
   modelFolder: string,
   split: string,
   fromGroup = 0,
-): AsyncGenerator<TrajectoryRecord<Content>> {
+): AsyncGenerator<TrajectoryRecord<Content> | ExceptionRecord> {
   const { splits } = await readCommitted(home, modelFolder);
   const files = Object.hasOwn(splits, split) ? splits[split]! : [];
   let firstGroup = 0;
   for (const [i, { bytes, groups }] of files.entries()) {
     firstGroup += groups;
     if (firstGroup <= fromGroup) continue;
-    const lines = readLines<TrajectoryRecord<Content>>(home, trajectoryFile(modelFolder, split, i + 1), {
-      end: bytes,
-    });
+    const file = trajectoryFile(modelFolder, split, i + 1);
+    const lines = readLines<TrajectoryRecord<Content> | ExceptionRecord>(home, file, { end: bytes });
     for await (const line of lines) if (line.group >= fromGroup) yield line;
   }
 }
 
 async function appendGroups<Content>(
   modelFolder: string,
-  split: string,
-  groups: Iterable<readonly Content[]>,
+  { split, groups, mostBytes }: Logged<Content>,
   before: readonly TrajectoryFile[],
   common: { readonly step: number; readonly created: number },
 ): Promise<TrajectoryFile[]> {
   const files = [...before];
+  const isTraining = mostBytes !== null;
+  const fullBytes = Math.min(FULL_BYTES, (mostBytes ?? FULL_BYTES * FILES_AT_LEAST) / FILES_AT_LEAST);
   let group = files.reduce((sum, file) => sum + file.groups, 0);
   let writer: LineWriter | null = null;
   const finish = async () => {
@@ -137,18 +175,23 @@ async function appendGroups<Content>(
     writer = null;
   };
   try {
-    for (const trajectories of groups) {
+    for (const { trajectories, exceptions } of groups) {
       let last = files.at(-1);
-      if (!last || last.bytes >= FULL_BYTES) {
+      if (!last || last.bytes >= fullBytes || Boolean(last.is_training) !== isTraining) {
         await finish();
-        last = { bytes: 0, groups: 0, trajectories: 0 };
+        last = { bytes: 0, groups: 0, trajectories: 0, ...(isTraining ? { is_training: true } : {}) };
         files.push(last);
       }
       writer ??= await openFile(trajectoryFile(modelFolder, split, files.length), last.bytes);
       for (const [index, trajectory] of trajectories.entries())
         await writer.write({ group, index, ...common, trajectory } satisfies TrajectoryRecord<Content>);
+      for (const [i, exception] of (exceptions ?? []).entries()) {
+        const index = trajectories.length + i;
+        await writer.write({ group, index, ...common, exception } satisfies ExceptionRecord);
+      }
       group++;
       files[files.length - 1] = {
+        ...last,
         bytes: writer.bytes,
         groups: last.groups + 1,
         trajectories: last.trajectories + trajectories.length,

@@ -2,7 +2,7 @@
 import { metricsCsv } from './csv.ts';
 import type { MetricRecord } from './run-log.ts';
 import type { RunRecord } from './run-record.ts';
-import type { LoggedTrajectory } from './runs.ts';
+import type { LoggedException, LoggedTrajectory } from './runs.ts';
 import type { Store } from './store.ts';
 
 /** The runs of the models: every model has one. */
@@ -17,6 +17,8 @@ export interface RunsResource {
   splits(modelId: string): Promise<Record<string, number>>;
   /** The trajectories of a split, oldest first, starting at a group. */
   trajectories(modelId: string, split: string, fromGroup?: number): AsyncIterable<LoggedTrajectory>;
+  /** The attempts of a split that failed, likewise. */
+  exceptions(modelId: string, split: string, fromGroup?: number): AsyncIterable<LoggedException>;
 }
 
 /** Runs of a store's models. `store` throws if the runtime is closed. */
@@ -34,5 +36,9 @@ export function runsResource(store: () => Store): RunsResource {
       return Object.fromEntries(counts);
     },
     trajectories: (modelId, split, fromGroup) => store().runs.readTrajectories(modelId, split, fromGroup),
+    async *exceptions(modelId, split, fromGroup) {
+      for await (const line of store().runs.readAttempts(modelId, split, fromGroup))
+        if ('exception' in line) yield line;
+    },
   };
 }

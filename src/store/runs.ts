@@ -5,6 +5,7 @@ import { LogMetrics } from './log-metrics.ts';
 import {
   appendToRun,
   type Committed,
+  type ExceptionRecord,
   type MetricRecord,
   readCommitted,
   readMetrics,
@@ -27,6 +28,19 @@ export type RunModels = {
 export type LoggedTrajectory = TrajectoryRecord<
   LogRequest['trajectory_groups'][number]['trajectories'][number]
 >;
+
+/** An attempt that failed, as it was logged. */
+export type LoggedException = ExceptionRecord;
+
+/** What a training job learned from. */
+export type TrainedGroups = {
+  readonly groups: LogRequest['trajectory_groups'];
+  /** Bytes of trajectories that training keeps of a model, about; 0 keeps none. */
+  readonly mostBytes: number;
+};
+
+/** The split of what training learned from. */
+const TRAINED = 'train';
 
 /** Stores and reads runs. */
 export class Runs {
@@ -60,12 +74,13 @@ export class Runs {
     const groups = function* () {
       for (const group of trajectory_groups) {
         metrics.add(group);
-        yield group.trajectories;
+        yield group;
       }
     };
     await this.#models.write(id, async () => {
       const { step } = await this.#models.model(id);
-      await appendToRun(this.#home, this.#models.folder(id), step, { split, groups: groups() }, () => ({
+      const logged = { split, groups: groups(), mostBytes: null };
+      await appendToRun(this.#home, this.#models.folder(id), step, logged, () => ({
         source: split,
         metrics: metrics.read(),
       }));
@@ -75,10 +90,16 @@ export class Runs {
     return { logged_trajectories: count, metrics: metrics.read() };
   }
 
-  /** Stores the metrics of a training job that wrote the checkpoint `step`. */
-  async logTraining(id: string, step: number, metrics: MetricValues): Promise<void> {
+  /** Stores the metrics of a training job that wrote the checkpoint `step`, and what it learned from. */
+  async logTraining(
+    id: string,
+    step: number,
+    metrics: MetricValues,
+    trained: TrainedGroups | null = null,
+  ): Promise<void> {
+    const logged = trained && trained.mostBytes > 0 ? { split: TRAINED, ...trained } : null;
     await this.#models.write(id, () =>
-      appendToRun(this.#home, this.#models.folder(id), step, null, () => ({ source: 'training', metrics })),
+      appendToRun(this.#home, this.#models.folder(id), step, logged, () => ({ source: 'training', metrics })),
     );
     this.#send(id);
   }
@@ -108,6 +129,16 @@ export class Runs {
 
   /** The trajectories of a split, oldest first, starting at a group. */
   async *readTrajectories(modelId: string, split: string, fromGroup = 0): AsyncGenerator<LoggedTrajectory> {
+    for await (const line of this.readAttempts(modelId, split, fromGroup))
+      if ('trajectory' in line) yield line;
+  }
+
+  /** The same with the attempts that failed, which come last in their group. */
+  async *readAttempts(
+    modelId: string,
+    split: string,
+    fromGroup = 0,
+  ): AsyncGenerator<LoggedTrajectory | LoggedException> {
     const { id } = await this.#models.model(modelId);
     yield* readTrajectories(this.#home, this.#models.folder(id), split, fromGroup);
   }

@@ -22,7 +22,7 @@ import { Leases } from './leases.ts';
 import { MODELS, type ModelRecord, ModelRecords } from './model-records.ts';
 import { readPage } from './page.ts';
 import { Queue } from './queue.ts';
-import { Runs } from './runs.ts';
+import { Runs, type TrainedGroups } from './runs.ts';
 
 /** A checkpoint that is not deleted before this is disposed of. */
 export type UsedCheckpoint = Disposable & {
@@ -40,6 +40,8 @@ export type JobOptions = {
   readonly cancel?: () => void;
   /** Its settings; the run stores those of the newest job. */
   readonly config?: Readonly<Record<string, unknown>>;
+  /** What it learns from; the run keeps it when the job has completed. */
+  readonly trained?: TrainedGroups;
 };
 
 /** A home folder. Reads see the writes of other processes; the first write makes this process the only writer. */
@@ -212,7 +214,7 @@ export class Store {
    * Creates a training job of a model. The model is not deleted before the job has finished.
    * @throws OnpolicyError `MODEL_NOT_FOUND`; `STORE_FAILED` if this process cannot write
    */
-  async createJob(modelId: string, { cancel, config }: JobOptions = {}): Promise<OpenJob> {
+  async createJob(modelId: string, { cancel, config, trained }: JobOptions = {}): Promise<OpenJob> {
     const { id } = await this.#getRecord(modelId);
     using scope = new LeaseScope();
     scope.add(this.#lease(id, id));
@@ -226,7 +228,8 @@ export class Store {
     const finish = async (outcome: JobOutcome) => {
       using _held = held;
       const info = await job.finish(outcome);
-      if (outcome.status === 'completed') await this.runs.logTraining(id, outcome.step, outcome.metrics);
+      if (outcome.status === 'completed')
+        await this.runs.logTraining(id, outcome.step, outcome.metrics, trained ?? null);
       return info;
     };
     return { ...job, finish };

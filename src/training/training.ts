@@ -36,16 +36,24 @@ export type TrainingContext = {
   readonly models: Models;
   /** Throws when the runtime is closed. */
   readonly store: () => Store;
-  readonly settings: Omit<TrainerSettings, 'threads'>;
+  readonly settings: Omit<TrainerSettings, 'threads'> & {
+    /** Bytes of trajectories that the run of a model keeps. */
+    readonly trajectoryBytes?: number;
+  };
   /** Called when a model has a new checkpoint. */
   readonly onCheckpoint: (modelId: string) => Promise<void>;
 };
 
 /** Settings of a job, and what it requires of its model. */
 type JobPlan = {
+  /** What the run keeps of it. */
+  readonly groups?: Checked<TrainingJobRequest>['trajectory_groups'];
   readonly settings: Readonly<Record<string, unknown>>;
   readonly require: (model: TrainableModel) => void;
 };
+
+/** Bytes of trajectories that the run of a model keeps, unless the option says otherwise. */
+const TRAJECTORY_BYTES = 256 * 2 ** 20;
 
 type Work = (tools: TrainTools) => Promise<TrainResult>;
 
@@ -69,7 +77,8 @@ export class Training {
   ): Promise<TrainingJob> {
     const settings = resolveSettings(experimental_config ?? {});
     const require = (model: TrainableModel): void => requireTrainable(trajectory_groups, settings, model);
-    return await this.#submit(model_id, { settings, require }, options, (tools) =>
+    const plan = { groups: trajectory_groups, settings, require };
+    return await this.#submit(model_id, plan, options, (tools) =>
       train({ groups: trajectory_groups, settings }, tools),
     );
   }
@@ -103,7 +112,7 @@ export class Training {
 
   async #submit(
     modelId: string,
-    { settings, require }: JobPlan,
+    { groups, settings, require }: JobPlan,
     { signal }: CallOptions,
     work: Work,
   ): Promise<TrainingJob> {
@@ -118,8 +127,10 @@ export class Training {
       });
     require({ vocabSize: base.tokenizer.vocabSize, steps: await store.checkpointSteps(model.id) });
     const stop = new AbortController();
+    const { trajectoryBytes = TRAJECTORY_BYTES } = this.#context.settings;
     const record = await store.createJob(model.id, {
       config: settings,
+      ...(groups ? { trained: { groups, mostBytes: trajectoryBytes } } : {}),
       cancel: () => stop.abort(new OnpolicyError('ABORTED', 'its model is being deleted')),
     });
     const job = new RunningJob(record, stop);
@@ -140,7 +151,8 @@ export class Training {
 
   /** Trains, and loads the new adapter. */
   async #work(model: Model, base: RunningModel, job: RunningJob, work: Work): Promise<TrainingResult> {
-    const { settings, onCheckpoint } = this.#context;
+    const { onCheckpoint } = this.#context;
+    const { trajectoryBytes: _, ...settings } = this.#context.settings;
     const store = this.#context.store();
     const tokenizer = createChatTokenizer(base);
     this.#lossPool ??= openLossPool();

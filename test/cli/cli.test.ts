@@ -1,6 +1,9 @@
 /** Command lines -> what the CLI prints, its exit code and its errors. */
+import { once } from 'node:events';
 import fs from 'node:fs';
+import { PassThrough, Readable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
+import { report } from '../../src/cli/report.ts';
 import { makeRun } from '../report/made-run.ts';
 import { closeAll, newHome, open } from '../store/homes.ts';
 import { command } from './terminal.ts';
@@ -96,8 +99,27 @@ describe('onpolicy', () => {
       bytes: fs.statSync(file).size,
     });
     expect((await at('--csv')).output.split('\r\n')[0]).toMatch(/^step,created,source,.*train\/reward/);
+    expect(await at('--compare', id, '--out', file)).toMatchObject({ exitCode: 0 });
+    expect(await at('--compare', 'nobody', '--out', file)).toMatchObject({ exitCode: 1 });
     const lines = (await at('--split', 'train')).output.trim().split('\n');
     expect(lines.map((line) => JSON.parse(line).group)).toEqual([0, 0, 1, 1, 2, 2, 3, 3, 4, 4]);
     expect((await command(['report', 'nobody', '--home', home])).exitCode).toBe(1);
+  });
+
+  it('serves the report of a run that another process makes, as it is then', async () => {
+    const { runtime, home } = await open();
+    const { id } = await runtime.models.create({ base_model: './tiny.gguf', name: 'adder' });
+    const failure = { type: 'TIMEOUT', message: 'too slow' };
+    const [output, errors] = [new PassThrough(), new PassThrough()];
+    const stop = new AbortController();
+    const terminal = { input: Readable.from([]), output, errors };
+    const served = report(['adder', '--port', '0', '--home', home], terminal, stop.signal);
+    await once(output, 'readable');
+    const url = String(output.read()).trim();
+    expect(await (await fetch(url)).text()).toContain('"splits":[]');
+    await runtime.models.log(id, { trajectory_groups: [{ trajectories: [], exceptions: [failure] }] });
+    expect(await (await fetch(url)).text()).toContain('"split":"val"');
+    stop.abort();
+    await served;
   });
 });

@@ -70,6 +70,44 @@ function group(
   };
 }
 
+/** Two attempts of an agent with a tool, and one that failed. */
+export function agentGroup(): LogRequest['trajectory_groups'][number] {
+  const said = (
+    tokens: readonly string[],
+    message: object = { role: 'assistant', content: tokens.join('') },
+  ) => ({
+    index: 0,
+    finish_reason: 'stop',
+    message: message as { role: string },
+    logprobs: { content: tokens.map((token, i) => ({ token, logprob: -i / 2 })) },
+  });
+  const call = {
+    role: 'assistant',
+    content: null,
+    tool_calls: [
+      { id: 'c', type: 'function', function: { name: 'calculate', arguments: '{"expression": "2 + 3"}' } },
+    ],
+  };
+  const attempt = (reward: number) => ({
+    messages_and_choices: [
+      { role: 'user', content: 'Add 2 and 3.' },
+      said(['<tool_call>', '{"name": ', '"calculate"}'], call),
+      { role: 'tool', content: '5', tool_call_id: 'c' },
+      said(['It', ' is', ' 5', '.']),
+    ],
+    additional_histories: [
+      { messages_and_choices: [{ role: 'user', content: 'Sum it up.' }, said(['It', ' is', ' 5.'])] },
+    ],
+    tools: [{ type: 'function' as const, function: { name: 'calculate', parameters: {} } }],
+    initial_policy_version: 19,
+    reward,
+  });
+  return {
+    trajectories: [attempt(1), attempt(0)] as LogRequest['trajectory_groups'][number]['trajectories'],
+    exceptions: [{ type: 'TIMEOUT', message: 'too slow' }],
+  };
+}
+
 function choice(tokenCount: number, random: () => number) {
   const tokens = Array.from({ length: tokenCount }, () => WORDS[Math.floor(random() * WORDS.length)]!);
   return {

@@ -8,7 +8,7 @@ import { type Browser, chromium, type Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { makeReport } from '../../src/report/index.ts';
 import { codeOf, newHome, open } from '../store/homes.ts';
-import { makeRun } from './made-run.ts';
+import { agentGroup, makeRun } from './made-run.ts';
 
 const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser'].find((file) => fs.existsSync(file));
 if (!CHROMIUM) process.stderr.write('report page tests skipped: no Chromium in /usr/bin\n');
@@ -156,6 +156,41 @@ describe.skipIf(!CHROMIUM)('the report page in Chromium', () => {
     await page.keyboard.press('End');
     expect(await selected()).toContain('Step 5');
     expect(await page.evaluate(`document.documentElement.scrollWidth <= window.innerWidth`)).toBe(true);
+    await page.close();
+  });
+
+  it('shows turns, tools, failures, further conversations and evaluations, beside another run', async () => {
+    const { runtime, store, id } = await madeRun();
+    const other = await runtime.models.create({ base_model: './tiny.gguf', name: 'other' });
+    await makeRun(store, other.id, { steps: 30, groups: 30, perGroup: 2, tokens: 3 });
+    await runtime.models.log(id, { split: 'train', trajectory_groups: [agentGroup()] });
+    const html = await runtime.report(id, { compare: 'other' });
+    const page = await show(html, { viewport: { width: 1280, height: 900 }, colorScheme: 'light' });
+    await page.selectOption('#split', 'train');
+    await page.waitForSelector('.card.failure');
+    expect(await page.locator('.option').first().textContent()).toContain(
+      '2 trajectories, mean 0.5, 1 failed',
+    );
+    expect(await page.locator('.card.failure').textContent()).toBe('failedTIMEOUTtoo slow');
+    const card = page.locator('.card:not(.shared)').first();
+    expect(await card.locator('> .role').allTextContents()).toEqual(['assistant', 'tool', 'assistant']);
+    expect(await card.textContent()).toContain('tools: calculate');
+    expect(await card.textContent()).toContain('sampled by step 19');
+    expect(await card.locator('span[title]').count()).toBe(10);
+    await card.locator('summary').click();
+    expect(await card.locator('details .text').allTextContents()).toEqual(['Sum it up.', 'It is 5.']);
+    const labels = await page.locator('.chart').first().locator('.u-label').allTextContents();
+    expect(labels).toEqual([
+      'step',
+      'train/reward',
+      'val/reward',
+      'train/reward (other)',
+      'val/reward (other)',
+      '+ spread',
+      '- spread',
+    ]);
+    expect(await page.locator('#facts').textContent()).toContain('beside other, step 30');
+    await shot(page, 'agent');
     await page.close();
   });
 

@@ -46,6 +46,11 @@ describe('models.log', () => {
       2 / 3,
       3,
     ]);
+    const lines = await all(runtime.runs.exceptions(id, 'val'));
+    expect(lines).toEqual([
+      { group: 0, index: 3, step: 0, created: expect.any(Number), exception: exceptions[0] },
+    ]);
+    expect(await all(runtime.runs.trajectories(id, 'val'))).toHaveLength(3);
   });
 
   it('keeps trajectories and says what they were worth', async () => {
@@ -256,5 +261,46 @@ describe('a run', () => {
     const again = await open(first.home);
     expect(await rewardsOf(again, first.id, 'val')).toEqual([1]);
     expect(await codeOf(all(again.runtime.runs.metrics('nobody')))).toBe('MODEL_NOT_FOUND');
+  });
+});
+
+describe('what training learned from', () => {
+  const groups = (start: number) => Array.from({ length: 20 }, (_, i) => group(start + i));
+  const train = (home: Awaited<ReturnType<typeof openModel>>, step: number, mostBytes: number) =>
+    home.store.runs.logTraining(home.id, step, {}, { groups: groups(step * 20), mostBytes });
+
+  it('is kept as the split `train`, with the step that it made', async () => {
+    const home = await openModel();
+    await train(home, 1, 1e6);
+    await train(home, 2, 1e6);
+    const kept = await all(home.runtime.runs.trajectories(home.id, 'train'));
+    expect(kept.map(({ trajectory }) => trajectory.reward)).toEqual(
+      Array.from({ length: 40 }, (_, i) => 20 + i),
+    );
+    expect(kept.map(({ step }) => step)).toEqual(Array.from({ length: 40 }, (_, i) => (i < 20 ? 1 : 2)));
+  });
+
+  it('gives way to what is newer, and what was logged does not', async () => {
+    const home = await openModel();
+    await home.runtime.models.log(home.id, { split: 'train', trajectory_groups: [group(-1)] });
+    const line = JSON.stringify(attempt(100)).length + 60;
+    for (let step = 1; step <= 10; step++) await train(home, step, 40 * line);
+    const rewards = await rewardsOf(home, home.id, 'train');
+    expect(rewards[0]).toBe(-1);
+    expect(rewards.at(-1)).toBe(219);
+    expect(rewards.length).toBeGreaterThan(20);
+    expect(rewards.length).toBeLessThan(50);
+    expect(rewards.slice(1)).toEqual(rewards.slice(1).map((_, i) => 220 - (rewards.length - 1) + i));
+    const folder = path.join(home.modelFolder, 'trajectories', 'train');
+    const bytes = fs.readdirSync(folder).map((file) => fs.statSync(path.join(folder, file)).size);
+    expect(bytes.reduce((sum, size) => sum + size, 0)).toBeLessThan(60 * line);
+    const last = await all(home.runtime.runs.trajectories(home.id, 'train', 200));
+    expect(last[0]?.group).toBe(200);
+  });
+
+  it('is not kept with 0 bytes', async () => {
+    const home = await openModel();
+    await train(home, 1, 0);
+    expect(await home.runtime.runs.splits(home.id)).toEqual({});
   });
 });

@@ -77,6 +77,7 @@ describe('train', () => {
     expect(result.metrics['train/probs_corr']).toBeGreaterThan(0.99);
     expect(result.metrics['train/reward']).toBe(0.5);
     expect(job.status).toBe('completed');
+    expect(await runtime.runs.splits(model.id)).toEqual({ train: 4 });
     const types = ['training_started', 'gradient_step', 'training_ended'];
     expect((await events).map(({ type }) => type)).toEqual(types);
     expect((await collect(job.events())).length).toBe(3); // from the beginning, also afterwards

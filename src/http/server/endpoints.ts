@@ -79,14 +79,18 @@ export const endpointHandlers: Readonly<Record<EndpointName, EndpointHandler>> =
     const { steps } = validateCheckpointDeleteRequest(body, context.door);
     return json(await preview(context, 'checkpoints').delete(context.id, { steps }, context.call));
   },
-  showReport: async ({ service, id }) => {
+  showReport: async ({ service, id, request }) => {
     if (!service.report) throw unsupported('reports');
     const headers = {
       'content-type': 'text/html; charset=utf-8',
       'content-security-policy':
         "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; connect-src 'self'",
     };
-    return { status: 200, headers, body: await service.report(id) };
+    return {
+      status: 200,
+      headers,
+      body: await service.report(id, { compare: request.url.searchParams.get('compare') }),
+    };
   },
   createTrainingJob: async (context) => {
     const body = await readJson(context.request, context.settings);

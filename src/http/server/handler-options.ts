@@ -25,7 +25,7 @@ export type Token = {
 export type Servable = Completions &
   Partial<Service> & {
     /** The HTML page of a model's training run. */
-    report?(modelId: string): Promise<string>;
+    report?(modelId: string, options?: { readonly compare?: string | null }): Promise<string>;
     /** Names of models that requests can use, the default one first. */
     servedModels?(): readonly string[];
     /** Whether a reference is such a name, a model file that exists, or the URI of one. */

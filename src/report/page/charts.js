@@ -2,10 +2,11 @@
 import { byId, color, make, short } from './elements.js';
 
 const HEIGHT = 190;
+const COLORS = ['--first', '--second', '--third', '--fourth'];
 
-/** The first charts: title, curves, and the curve of the spread around the first. */
+/** The first charts: title, curves, and the curve of the spread around the first. A split's curves are beside those of training. */
 const MAIN = [
-  { title: 'Reward', names: ['train/reward', 'val/reward'], spread: 'train/reward_std_dev' },
+  { title: 'Reward', names: ['train/reward'], spread: 'train/reward_std_dev' },
   { title: 'Loss', names: ['loss/train'] },
   { title: 'KL divergence', names: ['loss/kl_div', 'loss/kl_policy_ref'] },
   { title: 'Entropy', names: ['loss/entropy'] },
@@ -15,21 +16,50 @@ const MAIN = [
   { title: 'Throughput (tokens/s)', names: ['throughput/train_tok_per_s'] },
 ];
 
-/** Draws all curves, in place of earlier ones. @param {any} curves */
-export function drawCharts(curves) {
-  const shown = new Set(MAIN.flatMap(({ names, spread }) => [...names, spread ?? '']));
-  const others = Object.keys(curves.values)
-    .filter((name) => !shown.has(name))
-    .sort()
-    .map((name) => ({ title: name, names: [name] }));
+/** Draws all curves of a page's data, in place of earlier ones. @param {any} data */
+export function drawCharts({ curves: own, other, splits }) {
+  const curves = other ? together(own, other.curves, other.model.name ?? other.model.id) : own;
+  const ofSplits = ['train', ...splits.map((/** @type {any} */ { split }) => split)];
+  /** The same measure of all splits. @param {string} name */
+  const besides = (name) => {
+    const at = name.indexOf('/');
+    return ofSplits.includes(name.slice(0, at))
+      ? [...new Set(ofSplits.map((split) => split + name.slice(at)))]
+      : [name];
+  };
+  const main = MAIN.map((chart) => ({ ...chart, names: chart.names.flatMap(besides) }));
+  const shown = new Set(main.flatMap(({ names, spread }) => [...names, spread ?? '']));
+  /** @type {any[]} */
+  const others = [];
+  for (const name of Object.keys(own.values).sort()) {
+    if (shown.has(name)) continue;
+    const names = besides(name);
+    for (const one of names) shown.add(one);
+    others.push({ title: names.length > 1 ? name.slice(name.indexOf('/') + 1) : name, names });
+  }
   const isEmpty = curves.steps.length === 0;
   byId('curves-hint').textContent = isEmpty
     ? 'Nothing was logged or trained yet.'
     : 'Focus a chart and press the left and right arrow keys to read its values.';
-  fill(byId('charts'), curves, MAIN);
+  fill(byId('charts'), curves, main);
   byId('more').hidden = others.length === 0;
   byId('more').ontoggle = () => byId('more').open && fill(byId('more-charts'), curves, others);
   if (byId('more').open) fill(byId('more-charts'), curves, others);
+}
+
+/**
+ * Two runs over the same steps. The curves of the other one are under its name, too.
+ * @param {any} own @param {any} other @param {string} label
+ */
+function together(own, other, label) {
+  const steps = [...new Set([...own.steps, ...other.steps])].sort((a, b) => a - b);
+  const spread = (/** @type {any} */ { steps: had, values }, /** @type {string} */ end) =>
+    Object.entries(values).map(([name, column]) => {
+      const at = new Map(had.map((/** @type {number} */ step, /** @type {number} */ i) => [step, column[i]]));
+      return [name + end, steps.map((step) => at.get(step) ?? null)];
+    });
+  const values = Object.fromEntries([...spread(own, ''), ...spread(other, ` (${label})`)]);
+  return { steps, values, end: ` (${label})` };
 }
 
 /** @param {any} holder @param {any} curves @param {any[]} charts */
@@ -37,12 +67,13 @@ function fill(holder, curves, charts) {
   holder.replaceChildren();
   for (const chart of charts) {
     const names = chart.names.filter((/** @type {string} */ name) => name in curves.values);
-    if (names.length > 0) draw(holder, curves, { ...chart, names });
+    const others = chart.names.filter((/** @type {string} */ name) => name + curves.end in curves.values);
+    if (names.length > 0) draw(holder, curves, { ...chart, names, others });
   }
 }
 
 /** @param {any} holder @param {any} curves @param {any} chart */
-function draw(holder, curves, { title, names, spread }) {
+function draw(holder, curves, { title, names, others, spread }) {
   const box = make('div', {
     className: 'chart',
     tabIndex: 0,
@@ -51,13 +82,19 @@ function draw(holder, curves, { title, names, spread }) {
   });
   box.append(make('h3', {}, title));
   holder.append(box);
-  const columns = names.map((/** @type {string} */ name) => curves.values[name]);
+  const drawn = [
+    ...names.map((/** @type {string} */ name) => ({ name, label: name, dash: [] })),
+    ...others.map((/** @type {string} */ name) => ({ name, label: name + curves.end, dash: [6, 4] })),
+  ];
+  const columns = drawn.map(({ label }) => curves.values[label]);
   const data = [curves.steps, ...columns];
-  const colors = [color('--first'), color('--second')];
+  const colors = COLORS.map(color);
   const isSparse = curves.steps.length < 40;
-  const series = names.map((/** @type {string} */ name, /** @type {number} */ i) => ({
-    label: name,
-    stroke: colors[i % 2],
+  /** @type {any[]} */
+  const series = drawn.map(({ name, label, dash }) => ({
+    label,
+    stroke: colors[[...names, ...others].indexOf(name) % colors.length],
+    dash,
     width: 1.5,
     spanGaps: true,
     points: { show: isSparse, size: 4 },

@@ -11,7 +11,7 @@ const STRONGEST = 1.5;
  * @param {{ coloring: string, from: number, title: string }} options `from`: index of the first entry to show
  */
 export function conversationCard(trajectory, { coloring, from, title }) {
-  const { reward, advantage, metrics, entries } = trajectory;
+  const { reward, advantage, metrics, entries, tools, version, more } = trajectory;
   const card = make(
     'article',
     { className: 'card', tabIndex: 0, 'aria-label': `${title}, reward ${short(reward)}` },
@@ -22,7 +22,8 @@ export function conversationCard(trajectory, { coloring, from, title }) {
       make(
         'span',
         { className: 'quiet' },
-        `${title} · advantage ${advantage > 0 ? '+' : ''}${short(advantage)}`,
+        `${title} · advantage ${advantage > 0 ? '+' : ''}${short(advantage)}` +
+          (version === null ? '' : ` · sampled by step ${version}`),
       ),
     ),
   );
@@ -31,8 +32,24 @@ export function conversationCard(trajectory, { coloring, from, title }) {
     card.append(
       make('p', { className: 'quiet' }, own.map(([name, value]) => `${name} ${show(value)}`).join(' · ')),
     );
+  if (tools.length > 0) card.append(make('p', { className: 'quiet' }, `tools: ${tools.join(', ')}`));
   for (const entry of entries.slice(from)) card.append(...entryParts(entry, advantage, coloring));
+  for (const [i, history] of more.entries()) {
+    const further = make('details', {}, make('summary', {}, `Further conversation ${i + 1}`));
+    for (const entry of history) further.append(...entryParts(entry, advantage, coloring));
+    card.append(further);
+  }
   return card;
+}
+
+/** An attempt that failed. @param {{ type: string, message: string }} failure */
+export function failureCard({ type, message }) {
+  return make(
+    'article',
+    { className: 'card failure', tabIndex: 0, 'aria-label': `failed: ${type}` },
+    make('header', {}, make('strong', {}, 'failed'), make('span', { className: 'quiet' }, type)),
+    make('p', { className: 'text' }, message),
+  );
 }
 
 /** @param {any} entry @param {number} advantage @param {string} coloring */

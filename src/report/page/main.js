@@ -13,7 +13,7 @@ let theme = dark.matches ? 'dark' : 'light';
 function drawTheme() {
   document.documentElement.dataset['theme'] = theme;
   byId('theme').textContent = theme === 'dark' ? 'Light' : 'Dark';
-  drawCharts(data.curves);
+  drawCharts(data);
 }
 
 byId('theme').onclick = () => {
@@ -41,7 +41,7 @@ async function refresh() {
   document.body.append(...page.querySelectorAll('[id^="part-"]'));
   data = newer;
   drawTables(data);
-  drawCharts(data.curves);
+  drawCharts(data);
   drawTrajectories(data.splits);
 }
 

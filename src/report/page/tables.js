@@ -12,10 +12,11 @@ const FIRST = [
 
 /** @param {any} data */
 export function drawTables(data) {
-  const { model, run, checkpoints } = data;
+  const { model, run, checkpoints, other } = data;
   byId('name').textContent = model.name ?? model.id;
   byId('facts').textContent =
-    `step ${model.step} · ${model.base_model} · ${model.id} · made ${new Date(data.made * 1000).toLocaleString()}`;
+    `step ${model.step} · ${model.base_model} · ${model.id} · made ${new Date(data.made * 1000).toLocaleString()}` +
+    (other ? ` · beside ${other.model.name ?? other.model.id}, step ${other.model.step} (dashed)` : '');
   byId('checkpoints').tabIndex = 0; // makes it scrollable by keyboard
   byId('checkpoints').replaceChildren(
     checkpoints.length === 0

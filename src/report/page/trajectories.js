@@ -1,5 +1,5 @@
 /** Trajectories -> a list of groups and the chosen group side by side. Parts are unpacked on demand. */
-import { conversationCard, entryParts } from './conversation.js';
+import { conversationCard, entryParts, failureCard } from './conversation.js';
 import { byId, make, short } from './elements.js';
 
 /** The current choice. */
@@ -103,7 +103,7 @@ function drawFilter(splits, changed) {
 function drawGroups(split) {
   const inRange = (/** @type {number} */ reward) => reward >= chosen.least && reward <= chosen.most;
   const groups = (split?.groups ?? [])
-    .filter((/** @type {any} */ { rewards }) => rewards.some(inRange))
+    .filter((/** @type {any} */ { rewards }) => rewards.length === 0 || rewards.some(inRange))
     .reverse();
   const count = groups.reduce(
     (/** @type {number} */ sum, /** @type {any} */ { rewards }) => sum + rewards.filter(inRange).length,
@@ -114,7 +114,7 @@ function drawGroups(split) {
     : 'There are none yet.';
   const list = byId('groups');
   const options = groups.map((/** @type {any} */ group, /** @type {number} */ i) => {
-    const { rewards, step } = group;
+    const { rewards, step, failures } = group;
     const mean =
       rewards.reduce((/** @type {number} */ sum, /** @type {number} */ reward) => sum + reward, 0) /
       rewards.length;
@@ -128,7 +128,11 @@ function drawGroups(split) {
         onclick: () => choose(i),
       },
       `Step ${step}, group ${group.group}`,
-      make('div', { className: 'quiet' }, `${rewards.length} trajectories, mean ${short(mean)}`),
+      make(
+        'div',
+        { className: 'quiet' },
+        `${rewards.length} trajectories${rewards.length > 0 ? `, mean ${short(mean)}` : ''}${failures > 0 ? `, ${failures} failed` : ''}`,
+      ),
     );
   });
   list.replaceChildren(...options);
@@ -174,7 +178,7 @@ function scrollTo(list, option) {
 /** @param {any} group @param {(reward: number) => boolean} inRange */
 async function showGroup(group, inRange) {
   const holder = byId('group');
-  const trajectories = (await unpack(group.part))[group.place];
+  const { trajectories, failures } = (await unpack(group.part))[group.place];
   if (chosen.group !== group.group) return; // the choice has changed
   const shared = sharedEntries(trajectories);
   const draw = () => {
@@ -200,7 +204,7 @@ async function showGroup(group, inRange) {
         `Step ${group.step}, group ${group.group}: ${cards.length} of ${trajectories.length} trajectories`,
       ),
       ...(shared.length > 0 ? [start] : []),
-      make('div', { className: 'cards' }, ...cards),
+      make('div', { className: 'cards' }, ...cards, ...failures.map(failureCard)),
     );
   };
   redraw = draw;
@@ -209,7 +213,7 @@ async function showGroup(group, inRange) {
 
 /** The common first messages of all trajectories. @param {any[]} trajectories */
 function sharedEntries(trajectories) {
-  const [first, ...rest] = trajectories.map(({ entries }) => entries);
+  const [first = [], ...rest] = trajectories.map(({ entries }) => entries);
   const isShared = (/** @type {any} */ entry, /** @type {number} */ i) =>
     entry.text !== undefined &&
     rest.every((entries) => entries[i]?.role === entry.role && entries[i]?.text === entry.text);
