@@ -1,4 +1,4 @@
-// The engine with drafts -> its speed beside the same engine without, in turns within a round.
+// The engine with drafts -> its speed beside the same engine without, in turns within a round; and what drafting costs.
 import os from 'node:os';
 import { inProcess, median, result } from './measure.mjs';
 import { ensureModel } from './model/make.mjs';
@@ -6,8 +6,11 @@ import { ensureModel } from './model/make.mjs';
 /** Tokens of a stream, some seconds long. */
 const OUTPUT_TOKENS = { 1: 128, 8: 48 };
 const NONE = 'no drafts';
+/** Of a sequence whose drafts are timed. */
+const CONTEXT_TOKENS = 8000;
+const DRAFTED_STEPS = 2000;
 
-/** Speed of streams by how many of their drafts are right. */
+/** Speed of streams by how many of their drafts are right, and microseconds of drafting. */
 export async function run({
   rounds = 3,
   sequences: counts = [1, 8],
@@ -15,7 +18,11 @@ export async function run({
   model = ensureModel(),
   log = () => {},
 } = {}) {
-  const rows = [];
+  const settings = { rounds, contextTokens: CONTEXT_TOKENS, steps: DRAFTED_STEPS, limit: 15 };
+  const { microseconds } = await inProcess('speculation/drafting.mjs', settings);
+  const rows = Object.entries(microseconds).map(([name, samples]) =>
+    result(`drafting, ${CONTEXT_TOKENS} tokens of context: ${name}`, 'us a step', samples),
+  );
   for (const sequences of counts) {
     const outputTokens = OUTPUT_TOKENS[sequences] ?? 32;
     const settings = { model, threads, rounds, sequences, outputTokens };

@@ -1,5 +1,6 @@
 // Settings -> tokens per second of streams whose drafts are all right, half right or all wrong, and of the same without drafts, in
-// turns within a round. The drafts are predictions of an answer that is known, with some of its tokens replaced.
+// turns within a round. The drafts are predictions of an answer that is known, with some of its tokens replaced. Beside them: drafts
+// from the text and earlier answers, where a random model repeats nothing, and a draft model that is the model itself.
 import { NO_ADAPTER } from '../../dist/backends/index.js';
 import { Sequence, Speculation } from '../../dist/engine/index.js';
 import { Models } from '../../dist/models/index.js';
@@ -24,19 +25,21 @@ const options = {
 const models = new Models(options, file, {});
 const { model } = await models.use(null);
 const { engine, tokenizer } = model;
-const { Sampler, SamplerPlan, createDrafter } = loadAddon();
+const { handle } = (await models.useDraft(model, file)).model;
+const { Sampler, SamplerPlan, addAnswer, createAnswerIndex, createDrafter } = loadAddon();
 const plan = new SamplerPlan({ vocabSize: tokenizer.vocabSize, temperature: 0.8, topK: 40, topP: 0.95 });
 
-/** Answers all prompts at once; `predictions` (sequences) or none. Gives the tokens of each, and how fast they came. */
-async function generate(predictions) {
+/** Answers all prompts at once; `sourcesOf` gives what drafts for each, or is absent. Gives the tokens of each, and how fast they came. */
+async function generate(sourcesOf) {
   const starts = [];
   const ends = [];
   const run = async (index) => {
     const encoded = await tokenizer.encode(wordPrompt(PROMPT_TOKENS, index), { addSpecial: false });
     const group = { prompt: encoded, cacheKey: '', adapter: NO_ADAPTER, priority: 0, arrival: index };
-    const prediction = predictions?.[index];
-    const drafter = prediction && createDrafter({ minMatch: 3, usesText: false, prediction }, encoded);
-    const speculation = drafter ? new Speculation({ drafter, maxTokens: MAX_DRAFTS, trust: 0.8 }) : null;
+    const { trust, ...sources } = sourcesOf?.(index) ?? {};
+    const options = { maxTokens: MAX_DRAFTS, trust, usesModel: 'model' in sources };
+    const drafter = sourcesOf && createDrafter({ minMatch: 3, usesText: false, ...sources }, encoded);
+    const speculation = drafter ? new Speculation({ drafter, ...options }) : null;
     const sequence = new Sequence(group, 0, new Sampler(plan, BigInt(index)), {
       speculation,
       maxOutputs: outputTokens,
@@ -57,30 +60,38 @@ async function generate(predictions) {
     });
     return { tokens, speculation };
   };
-  const answers = await Promise.all(Array.from({ length: sequences }, (_, index) => run(index)));
+  const given = await Promise.all(Array.from({ length: sequences }, (_, index) => run(index)));
   const rate = (1000 * sequences * (outputTokens - 1)) / (Math.max(...ends) - Math.min(...starts));
-  return { answers, rate };
+  return { answers: given, rate };
 }
 
 const known = (await generate()).answers.map(({ tokens }) => tokens);
 const wrong = (token) => (token + 1) % tokenizer.vocabSize;
+/** Predicts answers, of whose tokens some are replaced. The settings are those of a request with `prediction`. */
+const predict = (isRight) => (index) => ({
+  prediction: known[index].map((token, i) => (isRight(i) ? token : wrong(token))),
+  trust: 0.8,
+});
+/** As `auto` drafts. The index knows what other prompts were answered. */
+const answers = createAnswerIndex(3, 2 ** 26);
+for (const tokens of known) addAnswer(answers, tokens.map(wrong));
 const CASES = {
   'no drafts': undefined,
-  'all right': known,
-  'half right': known.map((tokens) =>
-    tokens.map((token, i) => (Math.floor(i / STRETCH) % 2 === 0 ? token : wrong(token))),
-  ),
-  'none right': known.map((tokens) => tokens.map(wrong)),
+  'all right': predict(() => true),
+  'half right': predict((i) => Math.floor(i / STRETCH) % 2 === 0),
+  'none right': predict(() => false),
+  'auto, text without repeats': () => ({ usesText: true, answers, trust: 0.4 }),
+  'draft model: itself': () => ({ model: handle, key: '', trust: 0.6 }),
 };
 const rates = Object.fromEntries(Object.keys(CASES).map((name) => [name, []]));
 const drafts = Object.fromEntries(Object.keys(CASES).map((name) => [name, { drafted: 0, accepted: 0 }]));
 let different = 0;
 await generate(CASES['all right']); // the engine learns what a row costs
 for (let round = 0; round < rounds; round++)
-  for (const [name, predictions] of Object.entries(CASES)) {
-    const { answers, rate } = await generate(predictions);
+  for (const [name, sourcesOf] of Object.entries(CASES)) {
+    const { answers: given, rate } = await generate(sourcesOf);
     rates[name].push(rate);
-    for (const [index, { tokens, speculation }] of answers.entries()) {
+    for (const [index, { tokens, speculation }] of given.entries()) {
       if (tokens.some((token, i) => token !== known[index][i])) different += 1;
       drafts[name].drafted += speculation?.drafted ?? 0;
       drafts[name].accepted += speculation?.accepted ?? 0;

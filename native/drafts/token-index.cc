@@ -7,7 +7,7 @@ namespace onpolicy {
 namespace {
 
 // Places of one bucket that a search looks at, and tokens that it compares at each.
-constexpr int kMostPlaces = 64;
+constexpr int kMostPlaces = 32;
 constexpr size_t kLongestMatch = 32;
 constexpr size_t kFirstBuckets = 256;
 
@@ -54,6 +54,7 @@ TokenIndex::Match TokenIndex::Find(const int32_t* text, size_t count, size_t nea
     if (length < min_match_ || length < best.length) continue;
     if (length == best.length && Distance(place, near) >= Distance(best.next, near)) continue;
     best = {length, place};
+    if (length == kLongestMatch && place < near) break;  // places come from the end on: the others are farther away
   }
   return best;
 }

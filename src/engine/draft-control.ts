@@ -58,8 +58,9 @@ export class DraftControl {
     }
     for (const state of [BEHIND_RIGHT, BEHIND_WRONG] as const) this.#share(drafting, rows, state);
     for (const { speculation, outputsLeft } of drafting) {
-      const { limits, usesModel } = speculation!;
-      if (usesModel && outputsLeft > 2 && limits[0] + limits[1] === 0 && speculation!.isDue()) limits.fill(1);
+      if (!speculation!.usesModel || outputsLeft <= 2) continue;
+      const { limits } = speculation!;
+      if (speculation!.isDue(limits[BEHIND_RIGHT] + limits[BEHIND_WRONG] > 0)) limits.fill(1);
     }
   }
 

@@ -84,18 +84,21 @@ export class Speculation {
     this.#checked = 0;
   }
 
+  /** The limit that holds after the last token. */
+  get limit(): number {
+    return this.limits[this.#wasRight ? 0 : 1];
+  }
+
   /** The drafts that a step should check: `most` of them at most. */
   wanted(most: number): Int32Array {
     if (this.isPaused) return NOTHING;
-    return this.#proposed.subarray(
-      this.#at,
-      this.#at + Math.max(0, Math.min(most, this.limits[this.#wasRight ? 0 : 1])),
-    );
+    return this.#proposed.subarray(this.#at, this.#at + Math.max(0, Math.min(most, this.limit)));
   }
 
-  /** Counts a step without drafts. Returns whether one should be made, to learn what drafts are worth by now. */
-  isDue(): boolean {
-    this.#waited += 1;
+  /** Counts a step whose drafts are worth it or not. Returns whether one should be made all the same, to learn what it is worth by now. */
+  isDue(areWorthIt: boolean): boolean {
+    if (areWorthIt) this.#patience = FIRST_PATIENCE;
+    this.#waited = areWorthIt ? 0 : this.#waited + 1;
     if (this.#waited < this.#patience) return false;
     this.#waited = 0;
     this.#patience = Math.min(2 * this.#patience, MOST_PATIENCE);
@@ -122,7 +125,6 @@ export class Speculation {
       return false;
     }
     this.#at += 1;
-    this.#patience = FIRST_PATIENCE;
     if (this.#checked === 0) return false;
     this.#checked -= 1;
     this.accepted += 1;
