@@ -10,6 +10,7 @@ constexpr uint64_t kCompileWork = 100'000'000;   // emptiness searches of one co
 constexpr uint64_t kShapeWork = 50'000'000;      // all work of a compilation until combinations of its schema end it
 constexpr uint64_t kMaskWork = 550'000;          // tokens of several bytes in one mask
 constexpr uint64_t kMaskByteWork = 275'000;      // tokens of one byte in one mask, beyond kMaskWork
+constexpr unsigned kMaskRounds = 40;              // times that an empty mask goes on with kMaskByteWork
 constexpr uint64_t kTerminalByteWork = 2'000'000;  // the same inside of a terminal
 constexpr uint64_t kForcedWork = 200'000;        // one look for forced text
 constexpr uint64_t kSearchWork = 300'000;        // emptiness searches of one step

@@ -113,20 +113,31 @@ void MaskCache::CacheBits(const uint32_t* bits, CachedMask* mask) {
 }
 
 bool MaskCache::Write(StateId state, std::string& text, SeenStrings* seen, uint32_t* mask) {
+  const Budget& budget = grammar_.regex().budget();
   walk_.Begin();
-  CachedMask* const found = Find(state, text);
-  WriteBits(*found, mask);
-  if (found != &fresh_) CacheBits(mask, found);
-  if (!found->uncertain.empty()) {
-    tokens_.clear();
-    for (const TriePlace& place : found->uncertain) walk_.WalkSubtree(place, state, text, &tokens_);
-    for (uint32_t token : tokens_) mask[token >> 5] |= 1u << (token & 31);
+  const CachedMask* found = WriteFound(state, text, mask);
+  // No dead end: a mask that found nothing before its work was spent goes on, with tokens of one byte.
+  const uint32_t words = vocabulary_.mask_words();
+  for (unsigned round = 0; round < limits::kMaskRounds && budget.IsSpent(Phase::kStep); round++) {
+    if (std::any_of(mask, mask + words, [](uint32_t bits) { return bits != 0; })) break;
+    walk_.BeginBytes();
+    found = WriteFound(state, text, mask);
   }
-  const bool is_cut = walk_.IsSpent() || grammar_.regex().budget().was_cut(Phase::kSearch);
+  const bool is_cut = walk_.IsSpent() || budget.was_cut(Phase::kSearch);
   // Tokens that are checked must not count as dead because the mask has spent its work.
   grammar_.regex().BeginStep(Budget::kUnbounded);
   if (!found->assumed.IsEmpty()) repeats_.Remove(found->assumed, seen, {state, text, mask});
   return !is_cut;
+}
+
+const CachedMask* MaskCache::WriteFound(StateId state, std::string& text, uint32_t* mask) {
+  CachedMask* const found = Find(state, text);
+  WriteBits(*found, mask);
+  if (found != &fresh_) CacheBits(mask, found);
+  tokens_.clear();
+  for (const TriePlace& place : found->uncertain) walk_.WalkSubtree(place, state, text, &tokens_);
+  for (uint32_t token : tokens_) mask[token >> 5] |= 1u << (token & 31);
+  return found;
 }
 
 }  // namespace onpolicy::grammar

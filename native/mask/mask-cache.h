@@ -28,6 +28,8 @@ class MaskCache {
 
  private:
   CachedMask* Find(StateId state, std::string& text);
+  // Writes what one walk finds; gives what it has found.
+  const CachedMask* WriteFound(StateId state, std::string& text, uint32_t* mask);
   void Compute(StateId state, std::string& text, CachedMask* mask);
   void WalkSlices(StateId state, std::string& text, CachedMask* mask);
   using Terminals = std::vector<std::shared_ptr<const TerminalMask>>;

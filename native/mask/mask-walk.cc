@@ -23,6 +23,13 @@ void MaskWalk::Begin() {
   grammar_.regex().BeginStep(limits::kMaskWork + limits::kMaskByteWork);
 }
 
+void MaskWalk::BeginBytes() {
+  Begin();
+  budget_.Begin(Phase::kMask, 0);
+  budget_.Begin(Phase::kTerminalByte, limits::kTerminalByteWork);
+  grammar_.regex().BeginStep(limits::kMaskByteWork);
+}
+
 MaskWalk::Level MaskWalk::LevelOf(const Config& parse) {
   return {grammar_.regex().Row(parse.node), parse.node, parse.stack, kDeadState, grammar_.stacks().EndsAll(parse.stack)};
 }

@@ -26,6 +26,8 @@ class MaskWalk {
   // Begins a mask, whose walks share a bounded amount of work. Once it is spent, only tokens of one byte are found, which
   // are enough to continue any text.
   void Begin();
+  // Begins it again, for tokens of one byte only.
+  void BeginBytes();
   // Whether the walks since then were cut short.
   bool IsSpent() const { return budget_.IsSpent(Phase::kMask); }
   // Adds the tokens of a slice that `state` allows to `tokens`. Subtrees that depend on the text go to `uncertain`

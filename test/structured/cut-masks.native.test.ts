@@ -30,4 +30,21 @@ describe('cutMasks', () => {
     const kinds = { oneOf: ['amber', 'slate', 'ochre', 'teal'].map(kind) };
     expect(await walk(kinds, '{"kind":"ochre","ochre_f0":"x y","other":[1,2]}')).toBeGreaterThan(0);
   });
+
+  it('finds a token where all work is spent before any is found', async ({ skip }) => {
+    const vocabulary = await realVocabulary('llama-bpe');
+    if (typeof vocabulary === 'string') return skip(vocabulary);
+    const mask = new Int32Array(Math.ceil(vocabulary.size / 32));
+    const pattern = '\\u0041{0,280}(.{0,280}\\p{L}\\p{L}(?:))?中(\\w..é)*';
+    const json = { type: 'string', maxLength: 29, pattern };
+    const matcher = (await compileConstraint({ json }, vocabulary)).createMatcher();
+    const tokens = [70478, 135, 237, 34, 49, 47, 16, 10, 42802, 77, 68, 6, 9265, 33, 48, 8, 107476, 2, 14];
+    for (const token of tokens) {
+      matcher.forcedTokens();
+      matcher.fillMask(mask);
+      expect(matcher.accept(token)).toBe(true);
+    }
+    matcher.fillMask(mask);
+    expect(mask.some((word) => word !== 0)).toBe(true);
+  });
 });
