@@ -57,6 +57,7 @@ export type {
   CallOptions,
   CheckpointsResource,
   Completions,
+  ConnectedService,
   ModelsResource,
   Service,
   TrainingJob,

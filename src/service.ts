@@ -139,6 +139,21 @@ export interface Completions {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
+/** The service of a server, which also takes LoRA adapters. */
+export interface ConnectedService extends Service {
+  /**
+   * Loads an adapter, a folder of PEFT that the server sees, by the name that requests then use as their `model`: vLLM's
+   * `POST /v1/load_lora_adapter`.
+   * @throws OnpolicyError `INVALID_REQUEST` when the name is taken or the adapter does not fit
+   */
+  loadAdapter(
+    adapter: { readonly name: string; readonly path: string },
+    options?: CallOptions,
+  ): Promise<void>;
+  /** Takes it back: `POST /v1/unload_lora_adapter`. @throws OnpolicyError `NOT_FOUND` for a name that it does not have */
+  unloadAdapter(name: string, options?: CallOptions): Promise<void>;
+}
+
 /** Answers requests, and trains. */
 export interface Service extends Completions {
   /**

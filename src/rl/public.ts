@@ -19,6 +19,7 @@ export {
   type Rollout,
   type RolloutContext,
   rewards,
+  type SamplerService,
   type TrainableService,
   type TrainLoopOptions,
   type TrainLoopResult,

@@ -14,6 +14,7 @@ export type {
   LoopContext,
   LoopEvent,
   LoopRollout,
+  SamplerService,
   TrainableService,
   TrainLoopOptions,
 } from './loop-options.ts';

@@ -1,12 +1,25 @@
 /** Options of a training loop -> its counts with defaults, or an error that names what is wrong. */
 import type { ExperimentalConfig, MetricValues, Trajectory } from '../protocol/index.ts';
-import type { Service } from '../service.ts';
+import type { CallOptions, CheckpointsResource, Completions, Service } from '../service.ts';
 import type { GatherOptions, RolloutContext } from './gather.ts';
 import type { Recorder } from './recorder.ts';
 import { wrongInput } from './wrong-input.ts';
 
+/** Samples elsewhere, with adapters that it gets: `connect({ baseUrl })` of vLLM, or of a server of this library. */
+export type SamplerService = Completions & {
+  loadAdapter(
+    adapter: { readonly name: string; readonly path: string },
+    options?: CallOptions,
+  ): Promise<void>;
+  unloadAdapter(name: string, options?: CallOptions): Promise<void>;
+};
+
 /** What the loop needs of a runtime. */
 export type TrainableService = Service & {
+  readonly checkpoints: CheckpointsResource & {
+    /** The folder of a checkpoint; needed for a sampler. */
+    folder?(modelId: string, step: number): Promise<string>;
+  };
   readonly runs: {
     /** The metrics of training jobs and log calls, oldest first. */
     metrics(
@@ -79,7 +92,24 @@ export type TrainLoopOptions<Task> = {
    * sampling of DAPO. Default 0.
    */
   readonly refill?: number | undefined;
-  /** Settings of the algorithm. */
+  /**
+   * Answers the rollouts' requests in place of `service`. After each step it gets the adapter, from the folder of the checkpoint, which it
+   * must see.
+   */
+  readonly sampler?: SamplerService | undefined;
+  /** With a sampler: the name of the base model there. */
+  readonly samplerModel?: string | undefined;
+  /** With a sampler: where it sees a folder of this machine. Default: at the same path. */
+  readonly samplerPath?: ((folder: string) => string) | undefined;
+  /**
+   * Steps that may be trained between the beginning of a rollout and its use: so many steps' rollouts are sampled while others train.
+   * Default 0: sampling and training take turns.
+   */
+  readonly maxStale?: number | undefined;
+  /**
+   * Settings of the algorithm. With `sampler` or `maxStale`, `precalculate_logprobs` is on and `truncated_importance_sampling` 2 by
+   * default: what was sampled by an older step or another engine is weighed by its probability here.
+   */
   readonly config?: ExperimentalConfig | undefined;
   /** Newest checkpoints that are kept, beside the best one. Default: all. */
   readonly keepCheckpoints?: number | undefined;
@@ -95,6 +125,7 @@ export type LoopCounts = {
   readonly refill: number;
   readonly every: number;
   readonly split: string;
+  readonly maxStale: number;
 };
 
 /** @throws OnpolicyError `INVALID_REQUEST` */
@@ -115,6 +146,7 @@ export function checkLoopOptions<Task>(options: TrainLoopOptions<Task>): LoopCou
     else if (!Number.isFinite(until[name])) throw wrongInput(['until', name], 'a finite number', until[name]);
   }
   count(['keepCheckpoints'], options.keepCheckpoints ?? 1, 1);
+  checkSampler(options);
   const { split = 'val' } = evaluate ?? {};
   if (typeof split !== 'string' || split === '') throw wrongInput(['evaluate', 'split'], 'a name', split);
   return {
@@ -122,7 +154,22 @@ export function checkLoopOptions<Task>(options: TrainLoopOptions<Task>): LoopCou
     refill: count(['refill'], options.refill ?? 0, 0),
     every: count(['evaluate', 'every'], evaluate?.every ?? 5, 1),
     split,
+    maxStale: count(['maxStale'], options.maxStale ?? 0, 0),
   };
+}
+
+function checkSampler<Task>({ sampler, samplerModel, samplerPath }: TrainLoopOptions<Task>): void {
+  if (sampler === undefined) {
+    for (const [name, value] of Object.entries({ samplerModel, samplerPath }))
+      if (value !== undefined) throw wrongInput([name], 'nothing without `sampler`', value);
+    return;
+  }
+  if (typeof sampler?.loadAdapter !== 'function' || typeof sampler.createCompletion !== 'function')
+    throw wrongInput(['sampler'], 'a connected server', sampler);
+  if (typeof samplerModel !== 'string' || samplerModel === '')
+    throw wrongInput(['samplerModel'], "the name of the sampler's base model", samplerModel);
+  if (samplerPath !== undefined && typeof samplerPath !== 'function')
+    throw wrongInput(['samplerPath'], 'a function', samplerPath);
 }
 
 function count(loc: readonly string[], value: unknown, least: number): number {

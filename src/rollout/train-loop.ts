@@ -1,6 +1,6 @@
 /** Tasks, a rollout and what to reach -> a trained model. Its state is the model's checkpoints and log, so it goes on after a kill. */
 import { OnpolicyError } from '../errors.ts';
-import { type GatheredGroup, type GatherOptions, gatherTrajectoryGroups } from './gather.ts';
+import { type GatheredGroup, type GatherOptions, gatherTrajectoryGroups, type Rollout } from './gather.ts';
 import {
   checkLoopOptions,
   type Evaluation,
@@ -8,6 +8,7 @@ import {
   type LoopRollout,
   type TrainLoopOptions,
 } from './loop-options.ts';
+import { Policy } from './policy.ts';
 import { record } from './recorder.ts';
 import { seedOf, shuffled } from './seeds.ts';
 
@@ -36,21 +37,39 @@ export async function trainLoop<Task>(options: TrainLoopOptions<Task>): Promise<
 /** A loop whose jobs never have a gradient ends after so many. */
 const MOST_DRY_JOBS = 20;
 
+/** How what an older step or another engine sampled is weighed, unless the settings say otherwise. */
+const CORRECTED = { precalculate_logprobs: true, truncated_importance_sampling: 2 } as const;
+
 /** The loop's position is the model's step; the rest is read from the log of the model. */
 class TrainLoop<Task> {
   readonly #options: TrainLoopOptions<Task>;
   readonly #counts: LoopCounts;
   readonly #evaluations: Evaluation[] = [];
+  readonly #policy: Policy;
+  readonly #begun = new Map<number, Promise<GatheredGroup[]>>(); // rollouts of further steps, by their place
+  readonly #stop = new AbortController();
   #dryJobs = 0; // in a row, that left the step as it was
 
   constructor(options: TrainLoopOptions<Task>) {
     this.#counts = checkLoopOptions(options);
     this.#options = options;
+    const { service, model, sampler, samplerModel, samplerPath } = options;
+    this.#policy = new Policy({ service, model, sampler, samplerModel, samplerPath });
   }
 
   async run(): Promise<TrainLoopResult> {
-    const { service, model, until, evaluate } = this.#options;
+    try {
+      return await this.#run();
+    } finally {
+      this.#stop.abort(new OnpolicyError('ABORTED', 'the loop has ended'));
+      await Promise.allSettled(this.#begun.values());
+    }
+  }
+
+  async #run(): Promise<TrainLoopResult> {
+    const { service, model, until, evaluate, signal } = this.#options;
     let { step } = await service.models.retrieve(model);
+    await this.#policy.publish(step, signal);
     await this.#readEvaluations();
     for (;;) {
       if (evaluate && (step % this.#counts.every === 0 || step >= until.steps)) await this.#evaluate(step);
@@ -72,26 +91,43 @@ class TrainLoop<Task> {
 
   /** Samples and trains once; returns the next step. */
   async #train(step: number): Promise<number> {
-    const { service, model, config, signal, onEvent } = this.#options;
-    const trajectory_groups = await this.#groupsOf(step);
-    const request = { model_id: model, trajectory_groups, experimental_config: config ?? null };
+    const { service, model, config, sampler, signal, onEvent } = this.#options;
+    const isOld = sampler !== undefined || this.#counts.maxStale > 0;
+    const trajectory_groups = withAge(await this.#nextGroups(step), isOld ? step : null);
+    const experimental_config = isOld ? { ...CORRECTED, ...config } : (config ?? null);
+    const request = { model_id: model, trajectory_groups, experimental_config };
     const job = await service.train(request, signal ? { signal } : {});
     const result = await job.done;
+    await this.#policy.publish(result.step, signal);
     onEvent?.({ type: 'step', step: result.step, metrics: result.metrics });
     await this.#prune();
     return result.step;
   }
 
+  /** The groups of the next job. Those of the `maxStale` jobs after it begin, too. */
+  async #nextGroups(step: number): Promise<GatheredGroup[]> {
+    const place = step + this.#dryJobs;
+    for (let ahead = 0; ahead <= this.#counts.maxStale; ahead++) {
+      if (this.#begun.has(place + ahead)) continue;
+      const groups = this.#groupsOf(step + ahead, this.#dryJobs);
+      groups.catch(() => {}); // reported when its turn comes
+      this.#begun.set(place + ahead, groups);
+    }
+    const groups = this.#begun.get(place)!;
+    this.#begun.delete(place);
+    return await groups;
+  }
+
   /** The groups that a step trains on: of its own tasks, then of further ones in place of those without a signal. */
-  async #groupsOf(step: number): Promise<GatheredGroup[]> {
+  async #groupsOf(step: number, dryJobs: number): Promise<GatheredGroup[]> {
     const { tasks } = this.#options;
     const { groupsPerStep, refill } = this.#counts;
     const groups: GatheredGroup[] = [];
-    let wanted = this.#tasksOf(step);
+    let wanted = this.#tasksOf(step + dryJobs);
     let left = refill;
     for (let round = 0; wanted.length > 0; round++) {
-      const seed = seedOf(this.#seed, step, round, ...(this.#dryJobs === 0 ? [] : [this.#dryJobs]));
-      groups.push(...(await this.#gather(wanted, step, seed, this.#options.rollout, {})));
+      const seed = seedOf(this.#seed, step, round, ...(dryJobs === 0 ? [] : [dryJobs]));
+      groups.push(...(await this.#gather(wanted, seed, this.#options.rollout, {})));
       const missing = Math.min(left, groupsPerStep - groups.filter(hasSignal).length);
       left -= missing;
       wanted = Array.from(
@@ -103,12 +139,12 @@ class TrainLoop<Task> {
   }
 
   /** The tasks of a step: the next ones of a random order, which is another one each time all were used. */
-  #tasksOf(step: number): Task[] {
+  #tasksOf(start: number): Task[] {
     const { tasks } = this.#options;
     const { groupsPerStep } = this.#counts;
     const orders = new Map<number, number[]>(); // by how often all tasks were used before
     return Array.from({ length: groupsPerStep }, (_, i) => {
-      const place = (step + this.#dryJobs) * groupsPerStep + i;
+      const place = start * groupsPerStep + i;
       const epoch = Math.floor(place / tasks.length);
       const order = orders.get(epoch) ?? shuffled(tasks.length, this.#seed, epoch);
       orders.set(epoch, order);
@@ -119,7 +155,7 @@ class TrainLoop<Task> {
   async #evaluate(step: number): Promise<void> {
     const { service, model, evaluate, rollout, onEvent } = this.#options;
     if (!evaluate || this.#evaluations.some((one) => one.step === step)) return;
-    const groups = await this.#gather(evaluate.tasks, step, this.#seed, evaluate.rollout ?? rollout, {
+    const groups = await this.#gather(evaluate.tasks, this.#seed, evaluate.rollout ?? rollout, {
       groupSize: evaluate.groupSize ?? 1,
       scoreGroup: undefined,
     });
@@ -180,24 +216,24 @@ class TrainLoop<Task> {
 
   async #gather(
     tasks: readonly Task[],
-    step: number,
     seed: number | string,
     rollout: LoopRollout<Task>,
     more: GatherOptions,
   ): Promise<GatheredGroup[]> {
-    const { service, model } = this.#options;
-    const named = `${model}@${step}`;
-    return await gatherTrajectoryGroups(
-      tasks,
-      (task, context) =>
-        rollout(task, {
-          ...context,
-          model: named,
-          step,
-          record: () => record(service, { model: named, seed: context.seed }),
-        }),
-      { ...this.#options, ...more, seed },
-    );
+    const policy = this.#policy;
+    const { signal } = this.#options;
+    const attempt: Rollout<Task> = async (task, context) => {
+      const { step, model, end } = policy.begin();
+      try {
+        const recordHere = () => record(policy.service, { model, seed: context.seed });
+        const trajectory = await rollout(task, { ...context, model, step, record: recordHere });
+        return { initial_policy_version: step, final_policy_version: step, ...trajectory };
+      } finally {
+        await end();
+      }
+    };
+    const stop = signal ? AbortSignal.any([signal, this.#stop.signal]) : this.#stop.signal;
+    return await gatherTrajectoryGroups(tasks, attempt, { ...this.#options, ...more, seed, signal: stop });
   }
 
   get #seed(): number | string {
@@ -208,4 +244,16 @@ class TrainLoop<Task> {
 /** Whether the rewards of a group differ: only then does it train anything. */
 function hasSignal({ trajectories }: GatheredGroup): boolean {
   return trajectories.some(({ reward }) => reward !== trajectories[0]!.reward);
+}
+
+/** Notes in the metric `stale_steps` how many steps before `step` each attempt began. Null: as they are. */
+function withAge(groups: readonly GatheredGroup[], step: number | null): readonly GatheredGroup[] {
+  if (step === null) return groups;
+  return groups.map(({ trajectories, exceptions }) => ({
+    trajectories: trajectories.map((trajectory) => ({
+      ...trajectory,
+      metrics: { stale_steps: step - (trajectory.initial_policy_version ?? step), ...trajectory.metrics },
+    })),
+    exceptions,
+  }));
 }

@@ -1,9 +1,12 @@
 /** A store -> `runtime.checkpoints`. */
+import path from 'node:path';
+import { OnpolicyError } from '../errors.ts';
 import {
   type CheckpointDeletion,
   validateCheckpointDeleteRequest,
   validateListQuery,
 } from '../protocol/index.ts';
+import { stepFolder } from '../rl/index.ts';
 import type { CallOptions, CheckpointsResource } from '../service.ts';
 import { type PruneRequest, stepsToPrune } from './prune.ts';
 import type { Store } from './store.ts';
@@ -15,6 +18,11 @@ export interface LocalCheckpointsResource extends CheckpointsResource {
    * @throws OnpolicyError `INVALID_REQUEST` for bad fields
    */
   prune(modelId: string, request: PruneRequest, options?: CallOptions): Promise<CheckpointDeletion>;
+  /**
+   * The folder of a checkpoint, for programs that load its adapter: `adapter.gguf`, and files of PEFT.
+   * @throws OnpolicyError `MODEL_NOT_FOUND`; `NOT_FOUND` for a step without a checkpoint
+   */
+  folder(modelId: string, step: number): Promise<string>;
 }
 
 /** Checkpoints of a store's models. `store` throws if the runtime is closed. */
@@ -28,6 +36,14 @@ export function checkpointsResource(store: () => Store): LocalCheckpointsResourc
     prune: async (modelId, request, { signal }: CallOptions = {}) => {
       const steps = stepsToPrune(await store().allCheckpoints(modelId), request);
       return await store().deleteCheckpoints(modelId, steps, signal);
+    },
+    folder: async (modelId, step) => {
+      const { id } = await store().getModel(modelId);
+      if (!(await store().checkpointSteps(id)).includes(step))
+        throw new OnpolicyError('NOT_FOUND', `step: the model ${id} has no checkpoint of step ${step}`, {
+          param: 'step',
+        });
+      return stepFolder(path.resolve(store().checkpointsFolder(id)), step);
     },
   };
 }

@@ -1,5 +1,6 @@
 /** A loop on a service in memory: the order of tasks, evaluations, when it ends, what it keeps, and how it goes on. */
 import { describe, expect, it } from 'vitest';
+import { connect } from '../../src/http/index.ts';
 import type { LogRequest, MetricValues, TrainingJobRequest, Trajectory } from '../../src/protocol/index.ts';
 import type { LoopEvent, TrainableService, TrainLoopOptions } from '../../src/rollout/loop-options.ts';
 import { trainLoop } from '../../src/rollout/train-loop.ts';
@@ -28,6 +29,7 @@ class MemoryTrainer {
       },
       checkpoints: {
         list: async () => ({ data: [...this.steps].reverse().map((step) => ({ step })), has_more: false }),
+        folder: async (_: string, step: number) => `/here/${step}`,
         delete: async (_: string, { steps }: { steps: readonly number[] }) => {
           this.steps = this.steps.filter((step) => !steps.includes(step));
         },
@@ -72,6 +74,98 @@ function loopOn(trainer: MemoryTrainer, more: Partial<TrainLoopOptions<string>> 
   };
   return { options, seen, events, run: () => trainLoop(options) };
 }
+
+/** Writes down what a server gets; its requests and answers are those of vLLM's documentation. */
+function vllm() {
+  const got: string[] = [];
+  const fetch = async (url: string | URL | Request, init?: RequestInit) => {
+    const { pathname } = new URL(String(url));
+    const body = JSON.parse(String(init?.body));
+    got.push(`${pathname.slice('/v1/'.length)} ${Object.values(body).join(' ')}`);
+    const isKnown =
+      pathname !== '/v1/unload_lora_adapter' ||
+      got.includes(`load_lora_adapter ${body.lora_name} /there/${body.lora_name.at(-1)}`);
+    if (!isKnown) return Response.json({ error: { message: 'not found', code: 404 } }, { status: 404 });
+    return new Response(`Success: LoRA adapter '${body.lora_name}' added successfully.`);
+  };
+  return {
+    got,
+    service: connect({ baseUrl: 'http://vllm.test/v1', fetch: fetch as typeof globalThis.fetch }),
+  };
+}
+
+describe('a sampler', () => {
+  it('gets each step before rollouts ask for it, and gives it back when none does', async () => {
+    const { got, service } = vllm();
+    const models: string[] = [];
+    const { run } = loopOn(new MemoryTrainer(), {
+      until: { steps: 2 },
+      sampler: service,
+      samplerModel: 'base',
+      samplerPath: (folder) => folder.replace('/here', '/there'),
+      rollout: (_, { attempt, model }) => {
+        models.push(model);
+        return trajectory(attempt);
+      },
+    });
+    await run();
+    expect(models).toEqual(['base', 'base', 'base', 'base', ...Array(4).fill('m-step-1')]);
+    expect(got).toEqual([
+      'unload_lora_adapter m-step-1',
+      'load_lora_adapter m-step-1 /there/1',
+      'unload_lora_adapter m-step-2',
+      'load_lora_adapter m-step-2 /there/2',
+      'unload_lora_adapter m-step-1',
+    ]);
+  });
+
+  it.each([
+    [{ samplerModel: 'base' }, 'samplerModel'],
+    [{ sampler: vllm().service }, 'samplerModel'],
+    [{ sampler: {} as never, samplerModel: 'base' }, 'sampler'],
+    [{ maxStale: -1 }, 'maxStale'],
+  ])('%# is refused when it could not work', async (more, name) => {
+    await expect(loopOn(new MemoryTrainer(), more).run()).rejects.toThrow(name);
+  });
+});
+
+describe('rollouts of later steps', () => {
+  it('begin while a step trains, with a step that is at most `maxStale` older', async () => {
+    const trainer = new MemoryTrainer();
+    const begun: number[] = [];
+    const { run } = loopOn(trainer, {
+      maxStale: 2,
+      until: { steps: 5 },
+      rollout: (_, { attempt, step }) => {
+        begun.push(step);
+        return trajectory(attempt);
+      },
+    });
+    await run();
+    expect(begun.slice(0, 12)).toEqual(Array(12).fill(0)); // three jobs' worth before the first has trained
+    for (const [step, { trajectory_groups, experimental_config }] of trainer.trained.entries()) {
+      expect(experimental_config).toMatchObject({
+        precalculate_logprobs: true,
+        truncated_importance_sampling: 2,
+      });
+      for (const { initial_policy_version, metrics } of trajectory_groups.flatMap(
+        (one) => one.trajectories,
+      )) {
+        const age = step - initial_policy_version!;
+        expect(age).toBe(Math.min(step, 2));
+        expect(metrics).toEqual({ stale_steps: age });
+      }
+    }
+  });
+
+  it('use the tasks that they would have had one after the other', async () => {
+    const [apart, ahead] = [loopOn(new MemoryTrainer()), loopOn(new MemoryTrainer(), { maxStale: 1 })];
+    await apart.run();
+    await ahead.run();
+    const tasks = ({ seen }: typeof apart) => seen.map(({ task, seed }) => `${task} ${seed}`);
+    expect(tasks(ahead).slice(0, tasks(apart).length)).toEqual(tasks(apart));
+  });
+});
 
 const held = (reward: (step: number) => number) => ({
   tasks: ['x', 'y'],

@@ -28,6 +28,7 @@ import type {
   CallOptions,
   CheckpointsResource,
   Completions,
+  ConnectedService,
   ModelsResource,
   Service,
   TrainingJob,
@@ -35,6 +36,7 @@ import type {
 } from '../../service.ts';
 import { type ClientSettings, type ConnectOptions, checkConnectOptions } from './connect-options.ts';
 import { fromEventStream } from './event-stream.ts';
+import { textOf } from './http-client.ts';
 import { RemoteJob } from './remote-job.ts';
 import { type OpenResponse, type RemoteCall, RetryingClient } from './retrying-client.ts';
 
@@ -44,12 +46,12 @@ import { type OpenResponse, type RemoteCall, RetryingClient } from './retrying-c
  * `UNSUPPORTED`.
  * @throws OnpolicyError `INVALID_REQUEST` for wrong options
  */
-export function connect(options: ConnectOptions): Service {
+export function connect(options: ConnectOptions): ConnectedService {
   return new RemoteService(checkConnectOptions(options));
 }
 
 /** A service whose methods are calls of a server's endpoints. */
-class RemoteService implements Service {
+class RemoteService implements ConnectedService {
   readonly #client: RetryingClient;
   readonly #pollMs: number;
   readonly models: ModelsResource;
@@ -140,6 +142,29 @@ class RemoteService implements Service {
       options,
     );
     return new RemoteJob(id, request.model_id, this, this.#pollMs);
+  }
+
+  async loadAdapter(
+    { name, path }: { readonly name: string; readonly path: string },
+    options?: CallOptions,
+  ): Promise<void> {
+    await this.#changeAdapters('load', { lora_name: name, lora_path: path }, options);
+  }
+
+  async unloadAdapter(name: string, options?: CallOptions): Promise<void> {
+    await this.#changeAdapters('unload', { lora_name: name }, options);
+  }
+
+  /** The server answers with a text of its own. */
+  async #changeAdapters(what: 'load' | 'unload', body: object, { signal }: CallOptions = {}): Promise<void> {
+    const path = `/v1/${what}_lora_adapter`;
+    const call = { method: 'POST', path, body: JSON.stringify(body), signal, isRepeatable: false } as const;
+    const { response, end } = await this.#client.open(call);
+    try {
+      await textOf(response.body);
+    } finally {
+      end();
+    }
   }
 
   async close(): Promise<void> {

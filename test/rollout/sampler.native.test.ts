@@ -1,0 +1,56 @@
+/** A loop whose rollouts are sampled by a server of this library, through vLLM's endpoints. */
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { afterAll, expect, it } from 'vitest';
+import { connect, createRuntime, serve } from '../../src/index.ts';
+import type { LoopContext } from '../../src/rollout/loop-options.ts';
+import { trainLoop } from '../../src/rollout/train-loop.ts';
+
+const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-sampler-'));
+afterAll(() => fs.rmSync(folder, { recursive: true }));
+
+async function rollout(animal: string, { record, attempt, signal }: LoopContext) {
+  const recorder = record();
+  const messages = [{ role: 'user' as const, content: `Tell me a ${animal} story.` }];
+  await recorder.service.createCompletion({ messages, max_tokens: 8, stream: false }, { signal });
+  return recorder.finish({ reward: attempt });
+}
+
+it('samples at a server and trains here: each step goes there, and the log-probabilities agree', async () => {
+  const home = path.join(folder, 'home');
+  await using runtime = await createRuntime({ home, gpu: false, threads: 1 });
+  await using other = await createRuntime({ home: path.join(folder, 'other'), gpu: false, threads: 1 });
+  const server = await serve(other, { tokens: ['secret'], adapterFolders: [home] });
+  await using sampler = connect({ baseUrl: server.url, apiKey: 'secret' });
+  const { id } = await runtime.models.create({ base_model: 'onpolicy-tiny' });
+  const correlations: number[] = [];
+  const { step } = await trainLoop({
+    service: runtime,
+    model: id,
+    sampler,
+    samplerModel: 'onpolicy-tiny',
+    maxStale: 1,
+    tasks: ['dog', 'cat'],
+    rollout,
+    until: { steps: 3 },
+    groupsPerStep: 2,
+    groupSize: 2,
+    config: { learning_rate: 1e-3 },
+    onEvent: (event) => correlations.push(event.metrics['train/probs_corr'] ?? 0),
+  });
+  expect(step).toBe(3);
+  expect(Math.min(...correlations)).toBeGreaterThan(0.9);
+  const kept = [];
+  for await (const { step: made, trajectory } of runtime.runs.trajectories(id, 'train'))
+    kept.push([made, made - 1 - trajectory.initial_policy_version!]);
+  expect(kept.map(([made]) => made)).toEqual([1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3]);
+  for (const [, age] of kept) expect([0, 1]).toContain(age);
+  expect(runtime.stats().generatedTokens).toBe(3); // the probe of each checkpoint
+  expect(other.adapters.list().map(({ name }) => name)).toEqual([`${id}-step-3`]);
+  const request = { messages: [{ role: 'user' as const, content: 'Hi' }], temperature: 0, max_tokens: 8 };
+  const here = await runtime.createCompletion({ ...request, model: id, stream: false });
+  const there = await sampler.createCompletion({ ...request, model: `${id}-step-3`, stream: false });
+  expect(there.choices[0]?.message.content).toBe(here.choices[0]?.message.content);
+  await server.close();
+});
