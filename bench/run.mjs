@@ -21,6 +21,7 @@ const SUITES = [
   'overload',
   'cache',
   'adapters',
+  'media',
   'onnx',
   'speculation',
   'http',

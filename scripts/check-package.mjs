@@ -22,6 +22,8 @@ const NEEDED = [
   'dist/cli/index.js',
   'dist/models/download.LICENSES.txt',
   'models/onpolicy-tiny.gguf',
+  'models/seeing/onpolicy-seeing.gguf',
+  'models/seeing/mmproj-onpolicy-seeing.gguf',
   'native/include/llama.h',
   addon,
   addon.replace('onpolicy.node', 'decoder.node'),

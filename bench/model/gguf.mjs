@@ -39,6 +39,13 @@ export const meta = {
   float32: (value) => Buffer.concat([uint32(VALUE.float32), float32(value)]),
   bool: (value) => Buffer.concat([uint32(VALUE.bool), Buffer.of(value ? 1 : 0)]),
   string: (value) => Buffer.concat([uint32(VALUE.string), string(value)]),
+  float32Array: (values) =>
+    Buffer.concat([
+      uint32(VALUE.array),
+      uint32(VALUE.float32),
+      uint64(values.length),
+      ...values.map(float32),
+    ]),
   raw: (bytes) => bytes,
 };
 

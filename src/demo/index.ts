@@ -5,8 +5,11 @@
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { type ChatCompletion, type ChatCompletionRequest, createRuntime, type Runtime } from '../index.ts';
+import { hasDecoder } from '../native/index.ts';
 import { learn } from './learning.ts';
+import { drawPicture, readPicture } from './picture.ts';
 
 type Messages = ChatCompletionRequest['messages'];
 
@@ -27,6 +30,7 @@ const TOGETHER = [
 ];
 const LONGEST = Math.max(...TOGETHER.map((question) => question.length));
 const UNSURE = 'What is 45 - 5?';
+const SEEN = ['What is in the picture?', 'How many shapes are there?', 'Where are the shapes?'];
 const LEARNING_ROUNDS = 16;
 const TURNS = ['My name is Omar.', 'What is my name?', 'What color is the sky?'];
 
@@ -64,6 +68,9 @@ async function main(model: string | undefined): Promise<void> {
   await conversation(runtime);
 
   if (model === undefined) {
+    heading('It sees: a second small model, trained on pictures like this one');
+    await seeing();
+
     heading('It learns: sample, score, train, in this process; the next answer uses the better weights');
     await learning();
   }
@@ -159,6 +166,40 @@ async function conversation(runtime: Runtime): Promise<void> {
         `  prompt: ${prompt_tokens} tokens, ${prompt_tokens_details?.cached_tokens ?? 0} of them from the cache`,
       ),
     );
+  }
+}
+
+/** On a runtime of its own: its model has another file. */
+async function seeing(): Promise<void> {
+  if (!hasDecoder()) {
+    print(
+      'The decoder of pictures is not built yet. "node scripts/build-decoder.mjs" builds it in about two minutes.',
+    );
+    return;
+  }
+  const folder = new URL('../../models/seeing/', import.meta.url);
+  const file = fileURLToPath(new URL('pictures/three.png', folder));
+  print(dim(path.relative(process.cwd(), file)));
+  for (const line of drawPicture(readPicture(file), usesColor)) print(`  ${line}`);
+  const url = `data:image/png;base64,${fs.readFileSync(file, 'base64')}`;
+  await using runtime = await createRuntime({
+    model: fileURLToPath(new URL('onpolicy-seeing.gguf', folder)),
+  });
+  for (const text of SEEN) {
+    const answer = await runtime.createCompletion({
+      messages: [
+        {
+          role: 'user',
+          content: [
+            { type: 'image_url', image_url: { url } },
+            { type: 'text', text },
+          ],
+        },
+      ],
+      temperature: 0,
+    });
+    printQuestion(text);
+    print(`  ${green(textOf(answer))}`);
   }
 }
 

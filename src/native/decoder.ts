@@ -15,6 +15,11 @@ const SCRIPT = fileURLToPath(new URL('../../scripts/build-decoder.mjs', import.m
 
 let opened: Promise<void> | undefined;
 
+/** Whether the decoder is there, so that opening it builds nothing. */
+export function hasDecoder(): boolean {
+  return FILES.some((file) => fs.existsSync(file));
+}
+
 /**
  * Opens the decoder. Builds it first where there is none but its sources, which takes two minutes; `say` gets the line
  * that says so. Fails with `NATIVE_UNAVAILABLE`.
@@ -28,7 +33,7 @@ export async function openDecoder(say: (line: string) => void): Promise<void> {
 }
 
 async function open(say: (line: string) => void): Promise<void> {
-  if (!FILES.some((file) => fs.existsSync(file))) await build(say);
+  if (!hasDecoder()) await build(say);
   await loadAddon().openDecoder(onDisk(FILES.find((file) => fs.existsSync(file))!));
 }
 
@@ -43,7 +48,7 @@ async function build(say: (line: string) => void): Promise<void> {
     child.stderr.on('data', (text: Buffer) => output.push(text.toString()));
     child.on('error', reject).on('exit', resolve);
   });
-  if (code === 0 && FILES.some((file) => fs.existsSync(file))) return;
+  if (code === 0 && hasDecoder()) return;
   const reason = output.join('').trim().split('\n').slice(-5).join('; ');
   throw new OnpolicyError('NATIVE_UNAVAILABLE', `${missing}, and it could not be built: ${reason}`);
 }

@@ -1,6 +1,6 @@
 /** JavaScript values -> the addon, and back. The only door to native code: its loading, all its types, its libraries and devices. */
 export { type Addon, loadAddon } from './addon.ts';
-export { openDecoder } from './decoder.ts';
+export { hasDecoder, openDecoder } from './decoder.ts';
 export type { DraftSources, DraftWork } from './drafts.ts';
 export type {
   CacheType,

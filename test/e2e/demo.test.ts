@@ -18,6 +18,10 @@ describe('npm start', () => {
     expect(outcome.stdout).toMatch(/\d+ tokens per second together/);
     expect(outcome.stdout).toMatch(/"4" +\d+\.\d % {3}"3" \d+\.\d %/);
     expect(outcome.stdout).toMatch(/prompt: \d+ tokens, [1-9]\d* of them from the cache/);
+    expect(outcome.stdout).toMatch(/models\/seeing\/pictures\/three\.png\n( {2}[.a-z]{32}\n){16}/);
+    expect(outcome.stdout).toMatch(
+      /> What is in the picture\?\n {2}a purple triangle at the top right, a green square at the bottom left and a yellow square at the bottom right\n/,
+    );
     expect(outcome.stdout).toMatch(
       /round {2}1 {2}reward 0\.[0-4]\d[\s\S]*round 16 {2}reward (0\.[89]\d|1\.00)/,
     );
@@ -54,7 +58,7 @@ describe('npm start', () => {
     const { NO_COLOR: _, ...env } = process.env;
     const colored = onTerminal(env);
     expect(colored).toContain('\u001b[1m');
-    expect(colored.replaceAll(/\u001b\[\d+m/g, '')).not.toMatch(CONTROL);
+    expect(colored.replaceAll(/\u001b\[[\d;]+m/g, '')).not.toMatch(CONTROL);
     expect(onTerminal({ ...env, NO_COLOR: '1' })).not.toMatch(CONTROL);
   });
 });

@@ -35,6 +35,10 @@ const EXAMPLES: Readonly<Record<string, Example>> = {
     mostLines: 100,
     prints: /^step 0: 0\.[0-2]\d right\n(step \d+: \d\.\d\d right\n)*step \d+: (0\.9[5-9]|1\.00) right\n$/,
   },
+  '11-picture.mjs': {
+    prints:
+      /^What is in the picture\? a purple triangle at the top right, a green square at the bottom left and a yellow square at the bottom right\nHow many shapes are there\? 3\nWhere are the shapes\? at the top right, at the bottom left and at the bottom right\n$/,
+  },
 };
 
 let workplace: string;

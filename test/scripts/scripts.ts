@@ -1,4 +1,4 @@
-/** The scripts that make the embedded model are plain JavaScript: what tests use of them, typed. */
+/** The scripts that make the shipped models are plain JavaScript: what tests use of them, typed. */
 import type { PackedRow } from '../../src/rl/trainer.ts';
 
 export type Random = {
@@ -32,6 +32,41 @@ type Scripts = {
   'train.mjs': { learningRate(highest: number, step: number, progress: number): number };
 };
 export type Results = ReadonlyMap<string, { readonly right: number; readonly asked: number }>;
+
+/** A scene of scripts/seeing. */
+export type Scene = {
+  readonly background: string;
+  readonly objects: readonly { shape: string; color: string; place: string; x: number; y: number }[];
+};
+
+type SeeingScripts = {
+  'scenes.mjs': {
+    readonly COLORS: Readonly<Record<string, readonly number[]>>;
+    readonly PATCH: number;
+    readonly PLACES: readonly string[];
+    readonly SHAPES: readonly string[];
+    readonly SIDE: number;
+    drawPixels(scene: Scene, random: Random): Uint8Array;
+    drawScene(random: Random, count?: number): Scene;
+    isHeldOut(scene: Scene): boolean;
+    patchLabels(scene: Scene): Uint8Array;
+  };
+  'questions.mjs': {
+    readonly SKILLS: Readonly<Record<string, (scene: Scene) => Question>>;
+  };
+  'rows.mjs': {
+    readonly PICTURE_TOKENS: number;
+    readonly ROW_TOKENS: number;
+    drawRows(random: Random, encode: Encode): AsyncGenerator<Buffer, never>;
+  };
+};
+
+/** Loads one file of scripts/seeing. */
+export async function seeingScript<Name extends keyof SeeingScripts>(
+  name: Name,
+): Promise<SeeingScripts[Name]> {
+  return import(new URL(`../../scripts/seeing/${name}`, import.meta.url).href);
+}
 
 /** Loads one file of scripts/model. */
 export async function modelScript<Name extends keyof Scripts>(name: Name): Promise<Scripts[Name]> {
