@@ -22,6 +22,7 @@ const SUITES = [
   'cache',
   'adapters',
   'media',
+  'embeddings',
   'onnx',
   'speculation',
   'http',

@@ -36,6 +36,8 @@ const SECTIONS = {
   FunctionDefinition: 'The value of `function` there, and an item of `functions`.',
   TextCompletionRequest:
     'The body of `POST /v1/completions`, and the argument of `createTextCompletion`: [text completions](wires.md#text-completions).',
+  EmbeddingRequest:
+    'The body of `POST /v1/embeddings`, and the argument of `createEmbeddings`: [embeddings](embeddings.md).',
   MessageRequest:
     "The body of `POST /v1/messages`, and the argument of `createMessage`: [Anthropic's messages](wires.md#anthropics-messages).",
   MessageTurn: 'An item of `messages` of a `MessageRequest`.',

@@ -4,6 +4,7 @@ import {
   answer,
   beginTrace,
   type ChatCompletionStream,
+  embed,
   renderPrompt,
   type TextCompletionStream,
 } from './answer/index.ts';
@@ -21,13 +22,16 @@ import {
   checkTokenIds,
   checkVocabulary,
   type DetokenizeRequest,
+  type EmbeddingResponse,
   fault,
   type RenderedPrompt,
   type TextCompletion,
   type TokenizeRequest,
   throwFaults,
+  toKeepAlive,
   toSpeculation,
   type ValidChatRequest,
+  type ValidEmbeddingRequest,
   type ValidSpeculation,
   type ValidTextCompletionRequest,
 } from './protocol/index.ts';
@@ -73,6 +77,17 @@ export class Answering {
         answerText(leased, { ...valid, chat }, context),
       ),
     );
+  }
+
+  /** The vectors of texts. */
+  async embeddings(valid: ValidEmbeddingRequest, { signal: given }: CallOptions): Promise<EmbeddingResponse> {
+    if (given?.aborted)
+      throw new OnpolicyError('ABORTED', 'the request was aborted', { cause: given.reason });
+    using leases = new LeaseScope();
+    const { signal } = leases.add(limitedSignal(given, valid.timeout_ms));
+    const keepMs = toKeepAlive(valid.keep_alive ?? null);
+    const { model } = leases.add(await this.#settings.models.useEmbeddings(valid.model, { signal, keepMs }));
+    return await embed(model, valid, signal);
   }
 
   /** The prompt that messages would be answered from. */

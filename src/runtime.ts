@@ -21,6 +21,9 @@ import {
   type ChatCompletion,
   type ChatCompletionRequest,
   checkCallOptions,
+  checkEmbeddingRequest,
+  type EmbeddingRequest,
+  type EmbeddingResponse,
   fault,
   type MessageCountRequest,
   type MessageTokensCount,
@@ -30,6 +33,7 @@ import {
   type TextCompletionRequest,
   type TrainingJobRequest,
   throwFaults,
+  toValidEmbedding,
   type ValidChatRequest,
   validateChatRequest,
   validateDetokenizeRequest,
@@ -124,6 +128,13 @@ export class Runtime implements Service {
       async function (request, options = {}) {
         this.#requireOpen();
         return await this.#answering.text(admitTextCompletionRequest(request, this.#options), options);
+      },
+    );
+    splitAtDoor<Runtime, Runtime['createEmbeddings']>(
+      Runtime.prototype.createEmbeddings,
+      async function (request, options = {}) {
+        this.#requireOpen();
+        return await this.#answering.embeddings(toValidEmbedding(request), options);
       },
     );
     splitAtDoor<Runtime, Runtime['renderPrompt']>(
@@ -252,6 +263,17 @@ export class Runtime implements Service {
     this.#requireOpen();
     checkCallOptions(options);
     return await this.#answering.text(validateTextCompletionRequest(request, this.#limits), options);
+  }
+
+  /**
+   * The vectors of texts, by a GGUF model of embeddings.
+   * @throws OnpolicyError `INVALID_REQUEST` for bad fields, `UNSUPPORTED` for a model that makes none, `CONTEXT_OVERFLOW` for a text
+   * that is too long
+   */
+  async createEmbeddings(request: EmbeddingRequest, options: CallOptions = {}): Promise<EmbeddingResponse> {
+    this.#requireOpen();
+    checkCallOptions(options);
+    return await this.#answering.embeddings(toValidEmbedding(checkEmbeddingRequest(request)), options);
   }
 
   /**

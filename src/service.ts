@@ -7,6 +7,8 @@ import type {
   Checkpoint,
   CheckpointDeleteRequest,
   CheckpointDeletion,
+  EmbeddingRequest,
+  EmbeddingResponse,
   JobListQuery,
   ListQuery,
   LogRequest,
@@ -133,6 +135,11 @@ export interface Completions {
     request: TextCompletionRequest,
     options?: CallOptions,
   ): Promise<TextCompletion | TextCompletionStream>;
+  /**
+   * The vectors of texts. Absent where the service has none.
+   * @throws OnpolicyError `INVALID_REQUEST` for bad fields, before anything runs; further codes in `ErrorCode`
+   */
+  createEmbeddings?(request: EmbeddingRequest, options?: CallOptions): Promise<EmbeddingResponse>;
   /** Ends what runs, frees everything. Closing twice is fine. */
   close(): Promise<void>;
   /** The same as {@link close}, for `await using`. */

@@ -20,6 +20,24 @@ export const SHAPES = {
     eosId: 151_645,
     padId: 151_643,
   },
+  'qwen3-embedding-0.6b': {
+    architecture: 'qwen3',
+    vocabulary: 'qwen2',
+    layers: 28,
+    width: 1024,
+    heads: 16,
+    kvHeads: 8,
+    headSize: 128,
+    ffnWidth: 3072,
+    vocabSize: 151_936,
+    contextLength: 32_768,
+    ropeBase: 1e6,
+    rmsEpsilon: 1e-6,
+    bosId: 151_643,
+    eosId: 151_645,
+    padId: 151_643,
+    pooling: 3, // the last token's state
+  },
   'llama-135m': {
     architecture: 'llama',
     vocabulary: 'starcoder',
@@ -99,6 +117,7 @@ export function metadataOf(shape, name, matrixType, vocabulary) {
     [`${architecture}.rope.dimension_count`, meta.uint32(shape.headSize)],
     [`${architecture}.rope.freq_base`, meta.float32(shape.ropeBase)],
   ]);
+  if (shape.pooling !== undefined) keyValues.set(`${architecture}.pooling_type`, meta.uint32(shape.pooling));
   for (const key of ['model', 'pre', 'tokens', 'token_type', 'merges'])
     keyValues.set(`tokenizer.ggml.${key}`, meta.raw(vocabulary.get(`tokenizer.ggml.${key}`)));
   keyValues.set('tokenizer.ggml.bos_token_id', meta.uint32(shape.bosId));

@@ -1,5 +1,6 @@
 /** A checked request on a loaded model -> its answer, whole or as a stream of chunks. */
 export { type AnswerContext, answer } from './answer.ts';
+export { embed } from './embed.ts';
 export type { TokenPrompt } from './prompt.ts';
 export { renderMessages } from './prompt.ts';
 export { renderPrompt } from './render-prompt.ts';

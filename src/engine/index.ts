@@ -1,5 +1,6 @@
 /** Sequences of tokens -> sampled tokens: the step loop over one backend, its scheduler and its KV cache. */
 export type { Listener } from './delivery.ts';
+export { EmbeddingQueue } from './embedding-queue.ts';
 export { Engine } from './engine.ts';
 export { type EngineCount, type EngineStats, sumStats } from './engine-stats.ts';
 export { Histogram, type HistogramData } from './histogram.ts';

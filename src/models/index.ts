@@ -1,6 +1,7 @@
 /** A model reference -> a loaded model with its engine, templates and adapters. */
 export { type AdaptersResource, adaptersResource } from './adapters-resource.ts';
 export type { DraftModel } from './draft-model.ts';
+export type { EmbeddingModel } from './embedding-model.ts';
 export { planLoad } from './load-model.ts';
 export { type MessageFormat, type MessagePlan, PLAIN_TEXT, planMessage } from './message-format.ts';
 export { type FindRegistered, leaseModel, type ModelLease } from './model-lease.ts';

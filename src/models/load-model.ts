@@ -23,6 +23,13 @@ import { MediaModel } from '../media/index.ts';
 import { type CacheType, devices, type NativeProjector, openDecoder, usesGpu } from '../native/index.ts';
 import { AdapterFiles } from './adapter-files.ts';
 import { type AdapterContext, Adapters } from './adapters.ts';
+import {
+  type EmbeddingModel,
+  type EmbeddingPlan,
+  estimateEmbedding,
+  openEmbedding,
+  planEmbedding,
+} from './embedding-model.ts';
 import type { MemoryNeed } from './memory-need.ts';
 import { findProjector } from './model-files.ts';
 import type { ModelOptions, ServingOptions } from './model-options.ts';
@@ -59,6 +66,8 @@ export type LoadPlan = {
   readonly mmproj: string | null;
   /** Null: an ONNX model. */
   readonly shape: ModelShape | null;
+  /** Null: the model answers. */
+  readonly embedding: EmbeddingPlan | null;
   readonly placement: Placement;
   readonly need: MemoryNeed;
 };
@@ -77,7 +86,7 @@ export async function planLoad(
   if (isOnnxModel(file)) {
     const weights = onnxBytes(file);
     const need = { weights, cache: 0, compute: 0, host: weights, device: 0 };
-    return { file, options: given, mmproj, shape: null, placement: onCpu(null, 0), need };
+    return { file, options: given, mmproj, shape: null, embedding: null, placement: onCpu(null, 0), need };
   }
   const shape = await describeGguf({ path: file, gpu: serving.gpu });
   const { fusedAttention = true, rope = null } = given;
@@ -91,7 +100,10 @@ export async function planLoad(
     supportsUnifiedKv: true,
     isTiny: true,
   });
-  const estimate = estimateMemory(shape, limits, { cacheType, fusedAttention });
+  const embedding = planEmbedding(shape, given, serving);
+  const estimate = embedding
+    ? estimateEmbedding(shape, embedding, fusedAttention)
+    : estimateMemory(shape, limits, { cacheType, fusedAttention });
   const weights = estimate.weights + (mmproj === null ? 0 : fs.statSync(mmproj).size);
   const { cache, compute } = estimate;
   const placement = place(shape, estimate, {
@@ -104,7 +116,7 @@ export async function planLoad(
   const host =
     placement.hostCacheBytes + (isPrivate ? onHost * weights : 0) + (placement.gpuLayers === 0 ? compute : 0);
   const need = { weights, cache, compute, host, device: placement.deviceBytes };
-  return { file, options: given, mmproj, shape, placement, need };
+  return { file, options: given, mmproj, shape, embedding, placement, need };
 }
 
 /** Loads a model. Where `gpuLayers` is `auto` and a GPU has less room than it said, half as many layers are tried, at last none. */
@@ -112,7 +124,7 @@ export async function loadModel(
   plan: LoadPlan,
   serving: ServingOptions,
   load: LoadOptions,
-): Promise<RunningModel> {
+): Promise<RunningModel | EmbeddingModel> {
   const { options, shape, placement, need } = plan;
   const { gpuLayers } = placement;
   try {
@@ -169,11 +181,15 @@ async function loadPlaced(
   plan: LoadPlan,
   serving: ServingOptions,
   { name, signal, onProgress, reserve }: LoadOptions,
-): Promise<RunningModel> {
-  const { file, options, mmproj, placement } = plan;
+): Promise<RunningModel | EmbeddingModel> {
+  const { file, options, mmproj, embedding, placement } = plan;
   const loaded = await loadWeights(plan, serving, { signal, onProgress });
   let projector: NativeProjector | null = null;
   try {
+    if (embedding) {
+      const threads = options.threads ?? serving.threads ?? null;
+      return await openEmbedding(loaded as GgufModel, embedding, { path: file, name, placement, threads });
+    }
     if (mmproj !== null) projector = await openProjector(mmproj, loaded as GgufModel, options, serving);
     const { tokenizer } = loaded;
     const limits = limitsOf(loaded, options, serving);
@@ -233,10 +249,13 @@ function requireCache({ keySize, valueSize }: ModelShape, cacheType: CacheType):
 }
 
 /** Frees a model with its engine. */
-export async function unloadModel({ engine, media, loaded }: RunningModel): Promise<void> {
-  await engine.close();
-  await media?.close();
-  await loaded.close();
+export async function unloadModel(model: RunningModel | EmbeddingModel): Promise<void> {
+  if ('embeddings' in model) await model.embeddings.close();
+  else {
+    await model.engine.close();
+    await model.media?.close();
+  }
+  await model.loaded.close();
 }
 
 async function openProjector(

@@ -9,6 +9,7 @@ import { type MediaStats, sumMediaStats } from '../media/index.ts';
 import { freeGpuBytes, loadAddon, usesGpu } from '../native/index.ts';
 import type { AdapterFile } from './adapter-files.ts';
 import { closeDraft, DRAFT_FIELD, type DraftModel, loadDraft, planDraft } from './draft-model.ts';
+import type { EmbeddingModel } from './embedding-model.ts';
 import { DEFAULT_SEQUENCES, loadModel, planLoad, unloadModel } from './load-model.ts';
 import { type MemoryNeed, totalBytes } from './memory-need.ts';
 import { findProjector, resolveFile } from './model-files.ts';
@@ -57,7 +58,7 @@ export type ModelUse = Disposable & {
 export type DraftUse = Disposable & { readonly model: DraftModel };
 
 /** What takes memory. */
-type InMemory = RunningModel | DraftModel;
+type InMemory = RunningModel | EmbeddingModel | DraftModel;
 
 /** The model that ships with the package. */
 export const EMBEDDED_MODEL = fileURLToPath(new URL('../../models/onpolicy-tiny.gguf', import.meta.url));
@@ -102,10 +103,33 @@ export class Models {
   }
 
   /** The model behind a reference: an alias, a path, an `hf:` URI, or nothing for the default one. Loads it if it is not there. */
-  async use(
+  async use(reference: string | null, options: ModelUseOptions = {}): Promise<ModelUse> {
+    using scope = new LeaseScope();
+    const { value: model } = scope.add(await this.#use(reference, options));
+    if ('embeddings' in model)
+      throw unfit(`${model.name} makes embeddings and answers nothing: it is for createEmbeddings`);
+    return scope.handOver({ model, adapters: this.#optionsOf(reference).adapters ?? [] });
+  }
+
+  /** The same for a model of embeddings. Fails with `UNSUPPORTED` for others. */
+  async useEmbeddings(
     reference: string | null,
-    { signal, keepMs = null, isAnswer = false }: ModelUseOptions = {},
-  ): Promise<ModelUse> {
+    options: ModelUseOptions = {},
+  ): Promise<Disposable & { readonly model: EmbeddingModel }> {
+    using scope = new LeaseScope();
+    const { value: model } = scope.add(await this.#use(reference, options));
+    const hasAdapters = (this.#optionsOf(reference).adapters ?? []).length > 0;
+    if ('embeddings' in model && !hasAdapters) return scope.handOver({ model });
+    if (hasAdapters) throw unfit(`${model.name} has adapters, and models of embeddings take none`);
+    throw unfit(
+      `expected a GGUF model of embeddings, whose file says how states become a vector (mean, cls or last), got ${model.name}`,
+    );
+  }
+
+  async #use(
+    reference: string | null,
+    { signal, keepMs = null, isAnswer = false }: ModelUseOptions,
+  ): Promise<Disposable & { readonly value: RunningModel | EmbeddingModel }> {
     const options = this.#optionsOf(reference);
     for (;;) {
       const file = await this.#fileOf(options.path, signal);
@@ -118,7 +142,7 @@ export class Models {
       if (isAnswer) requireRoom(resident, { ...this.#options, ...options });
       using scope = new LeaseScope();
       const { value } = scope.add(await this.#residency.use(resident, signal, keepMs));
-      return scope.handOver({ model: value as RunningModel, adapters: options.adapters ?? [] });
+      return scope.handOver({ value: value as RunningModel | EmbeddingModel });
     }
   }
 
@@ -178,9 +202,9 @@ export class Models {
     return reference !== '' && fs.existsSync(path.resolve(reference));
   }
 
-  /** Every model that is loaded now. */
+  /** Every model that is loaded now and answers. */
   *loaded(): Generator<RunningModel> {
-    for (const { value } of this.#residency.list()) if (value && !isDraft(value)) yield value;
+    for (const { value } of this.#residency.list()) if (value && 'engine' in value) yield value;
   }
 
   /** Every model that is loaded or on its way. */
@@ -296,16 +320,22 @@ export class Models {
     return added;
   }
 
-  async #unload(model: RunningModel): Promise<void> {
+  async #unload(model: RunningModel | EmbeddingModel): Promise<void> {
     await unloadModel(model);
-    this.#unloadedStats = sumStats([this.#unloadedStats, totalsOf(model.engine.stats())]);
-    if (model.media)
+    if ('engine' in model)
+      this.#unloadedStats = sumStats([this.#unloadedStats, totalsOf(model.engine.stats())]);
+    if ('engine' in model && model.media)
       this.#unloadedMedia = sumMediaStats([
         this.#unloadedMedia,
         { encodes: model.media.cache.stats().encodes, running: 0, cachedBytes: 0 },
       ]);
     await loadAddon().returnMemory();
   }
+}
+
+/** The error of a model that is of another kind. */
+function unfit(message: string): OnpolicyError {
+  return new OnpolicyError('UNSUPPORTED', `model: ${message}`, { param: 'model' });
 }
 
 /** Refuses a request where as many wait as may. */

@@ -1,6 +1,7 @@
 /** A method whose door checks requests -> what it does after its door, for requests that were checked in this process. */
 import type {
   ChatCompletionRequest,
+  EmbeddingRequest,
   LogRequest,
   TextCompletionRequest,
   TrainingJobRequest,
@@ -18,11 +19,13 @@ type CheckedArgument<Argument> = Argument extends ChatCompletionRequest
   ? Checked<ChatCompletionRequest>
   : Argument extends TextCompletionRequest
     ? Checked<TextCompletionRequest>
-    : Argument extends TrainingJobRequest
-      ? Checked<TrainingJobRequest>
-      : Argument extends LogRequest
-        ? CheckedLogRequest
-        : Argument;
+    : Argument extends EmbeddingRequest
+      ? Checked<EmbeddingRequest>
+      : Argument extends TrainingJobRequest
+        ? Checked<TrainingJobRequest>
+        : Argument extends LogRequest
+          ? CheckedLogRequest
+          : Argument;
 
 /** The same method after its door: its request is checked. */
 export type AfterDoor<This, Method> = Method extends (...args: infer Args) => infer Result

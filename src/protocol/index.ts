@@ -10,6 +10,7 @@ export {
   validateChatRequest,
 } from './chat-completion.ts';
 export { type AfterDoor, afterDoor, type Checked, hasKnownDoor, splitAtDoor } from './checked.ts';
+export { checkEmbeddingRequest, toValidEmbedding, type ValidEmbeddingRequest } from './embedding.ts';
 export { closestName, describe, fault, throwFaults } from './faults.ts';
 export { isJsonObject } from './json.ts';
 export { fileBytes, type Pixels, replaceBytes, toDataUri } from './media-bytes.ts';
@@ -24,7 +25,7 @@ export {
   validateModelCreateRequest,
   validateTokenizeRequest,
 } from './model.ts';
-export { toSpeculation } from './normalize-chat-request.ts';
+export { toKeepAlive, toSpeculation } from './normalize-chat-request.ts';
 export { CUSTOM_INPUT, givenTools } from './normalize-tools.ts';
 export { PathTranslation } from './path-translation.ts';
 export type * from './public.ts';

@@ -119,7 +119,7 @@ function toBias(given: ChatCompletionRequest['logit_bias']): Map<number, number>
 const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
 
 /** Milliseconds; infinite for negative ones. */
-function toKeepAlive(given: number | string | null): number | null {
+export function toKeepAlive(given: number | string | null): number | null {
   if (given === null) return null;
   const [, count, unit = 's'] = /^(-?[0-9.]+)(\w*)$/.exec(String(given)) ?? [];
   const ms = typeof given === 'number' ? given * 1000 : Number(count) * UNIT_MS[unit || 's']!;

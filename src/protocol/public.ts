@@ -1,5 +1,6 @@
 /** The types of requests and answers that the package exports. */
 export type * from './chat-completion-response.ts';
+export type * from './embedding-response.ts';
 export type * from './generated/request-types.ts';
 export type { LogitsProcessor, NextLogits } from './logits-processor.ts';
 export type { Pixels } from './media-bytes.ts';

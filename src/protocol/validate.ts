@@ -11,6 +11,7 @@ import {
   CheckpointDeleteRequest,
   DetokenizeBody,
   DetokenizeRequest,
+  EmbeddingRequest,
   JobListQuery,
   ListQuery,
   LogRequest,
@@ -36,6 +37,7 @@ const validators = {
   CheckpointDeleteRequest,
   DetokenizeBody,
   DetokenizeRequest,
+  EmbeddingRequest,
   JobListQuery,
   ListQuery,
   LogRequest,
@@ -79,6 +81,7 @@ type Requests = {
   readonly CheckpointDeleteRequest: types.CheckpointDeleteRequest;
   readonly DetokenizeBody: types.DetokenizeBody;
   readonly DetokenizeRequest: types.DetokenizeRequest;
+  readonly EmbeddingRequest: types.EmbeddingRequest;
   readonly JobListQuery: types.JobListQuery;
   readonly ListQuery: types.ListQuery;
   readonly MessageCountRequest: types.MessageCountRequest;

@@ -5,9 +5,11 @@ import { checkServeOptions } from '../../src/http/server/serve.ts';
 import {
   checkCallOptions,
   checkChatRequest,
+  checkEmbeddingRequest,
   checkRequest,
   checkTextCompletionRequest,
   type DoorOptions,
+  toValidEmbedding,
   validateChatRequest,
   validateCheckpointDeleteRequest,
   validateDetokenizeRequest,
@@ -122,6 +124,16 @@ export const DOORS: readonly Door[] = [
       const { ids, ...options } = input as { ids: unknown };
       return validateDetokenizeRequest(ids, options);
     },
+  },
+  {
+    name: 'embeddings',
+    form: forms.EMBEDDING,
+    check: (input) => toValidEmbedding(checkEmbeddingRequest(input)),
+  },
+  {
+    name: 'an adapter with a name',
+    form: forms.ADAPTER_LOAD,
+    check: (input) => checkRequest('AdapterLoadRequest', input, {}),
   },
   {
     name: 'tokenize over HTTP',

@@ -324,6 +324,25 @@ export const DETOKENIZE: Form = {
   bases: [{ ids: [1, 2], model: null, skipSpecialTokens: true }],
 };
 
+export const EMBEDDING: Form = {
+  fields: fieldsOf('EmbeddingRequest'),
+  bases: [
+    {
+      input: ['a', 'b'],
+      model: null,
+      dimensions: 8,
+      encoding_format: 'base64',
+      normalize: false,
+      add_special_tokens: true,
+      truncate_prompt_tokens: 5,
+    },
+  ],
+};
+export const ADAPTER_LOAD: Form = {
+  fields: fieldsOf('AdapterLoadRequest'),
+  bases: [{ name: 'a', path: 'b', base: null, loadInPlace: true }],
+};
+
 export const TOKENIZE_BODY: Form = {
   fields: fieldsOf('TokenizeBody'),
   bases: [{ prompt: 'a', model: null, add_special_tokens: true, return_token_strs: true }],

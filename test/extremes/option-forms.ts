@@ -74,6 +74,8 @@ export const HANDLER: Form = {
       basePath: '/api',
       corsOrigins: ['*'],
       models: ['onpolicy-tiny'],
+      adapterFolders: ['adapters'],
+      maxInputs: 10,
       maxLogprobs: 5,
       maxChoices: 4,
       maxBodyBytes: 1000,

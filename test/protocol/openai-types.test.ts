@@ -7,6 +7,8 @@ import type {
   ChatCompletionChunk,
   ChatCompletionRequest,
   ChatMessage,
+  EmbeddingRequest,
+  EmbeddingResponse,
   Message,
   ResponseMessage,
   Tool,
@@ -23,6 +25,11 @@ describe('the OpenAI client', () => {
     expectTypeOf<ChatCompletion['choices'][number]>().toExtend<Theirs['choices'][number]>();
     expectTypeOf<ChatCompletionChunk>().toExtend<TheirChunk>();
     expectTypeOf<ChatCompletionChunk['choices'][number]>().toExtend<TheirChunk['choices'][number]>();
+  });
+
+  it('takes our embeddings, and we take its requests for them', () => {
+    expectTypeOf<EmbeddingResponse>().toExtend<OpenAI.CreateEmbeddingResponse>();
+    expectTypeOf<OpenAI.EmbeddingCreateParams>().toExtend<EmbeddingRequest>();
   });
 
   it('has requests that we take', () => {

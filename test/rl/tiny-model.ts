@@ -17,6 +17,8 @@ export type TinyModel = {
   readonly layers?: number;
   readonly vocabularySize?: number;
   readonly isTied?: boolean;
+  /** How states become a vector, as GGUF files number it: 3 is the last token's. */
+  readonly pooling?: number;
 };
 
 /** One sequence; every token but the first is a target. */
@@ -65,7 +67,8 @@ export function normals(seed: number): () => number {
   return () => Math.sqrt(-2 * Math.log(uniform())) * Math.cos(2 * Math.PI * uniform());
 }
 
-type Metadata = [string, string | number | { float: number } | string[] | Int32Array][];
+/** Keys and values of a GGUF file's header. */
+export type Metadata = [string, string | number | boolean | { float: number } | string[] | Int32Array][];
 
 /** Every second layer sees everything, the others fewer positions than the rows of tests have. */
 const WINDOWS: Metadata = [
@@ -138,6 +141,7 @@ export async function writeTinyModel(file: string, model: TinyModel): Promise<vo
     [`${arch}.attention.layer_norm_rms_epsilon`, { float: 1e-6 }],
     [`${arch}.rope.freq_base`, { float: 10000 }],
     ...(arch === 'gemma3' ? WINDOWS : []),
+    ...(model.pooling === undefined ? [] : [[`${arch}.pooling_type`, model.pooling] as Metadata[number]]),
     ['tokenizer.ggml.model', 'gpt2'],
     ['tokenizer.ggml.pre', 'qwen2'],
     [
@@ -152,7 +156,8 @@ export async function writeTinyModel(file: string, model: TinyModel): Promise<vo
   fs.writeFileSync(file, encode(metadata, tensors));
 }
 
-function encode(
+/** The bytes of a GGUF file. */
+export function encode(
   metadata: Metadata,
   tensors: { name: string; shape: number[]; type: number; bytes: Uint8Array }[],
 ): Uint8Array {
@@ -178,6 +183,9 @@ function encode(
     if (typeof value === 'string') {
       u32(8);
       text(value);
+    } else if (typeof value === 'boolean') {
+      u32(7);
+      parts.push(Buffer.of(value ? 1 : 0));
     } else if (typeof value === 'number') {
       u32(4);
       u32(value);

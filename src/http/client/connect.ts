@@ -9,7 +9,10 @@ import {
   type Checked,
   checkCallOptions,
   checkChatRequest,
+  checkEmbeddingRequest,
   checkTextCompletionRequest,
+  type EmbeddingRequest,
+  type EmbeddingResponse,
   type ListQuery,
   replaceBytes,
   splitAtDoor,
@@ -63,6 +66,12 @@ class RemoteService implements ConnectedService {
     this.#createTextCompletion(request, options)) as NonNullable<Completions['createTextCompletion']>;
 
   static {
+    splitAtDoor<RemoteService, RemoteService['createEmbeddings']>(
+      RemoteService.prototype.createEmbeddings,
+      function (request, options) {
+        return this.#embed(request, options);
+      },
+    );
     splitAtDoor<RemoteService, Service['train']>(RemoteService.prototype.train, function (request, options) {
       return this.#train(request, options);
     });
@@ -125,6 +134,27 @@ class RemoteService implements ConnectedService {
     open.stop(new OnpolicyError('ABORTED', 'not a stream'));
     open.end();
     throw new OnpolicyError('NETWORK_FAILED', `expected a stream, the server sent ${type || 'nothing'}`);
+  }
+
+  async createEmbeddings(request: EmbeddingRequest, options: CallOptions = {}): Promise<EmbeddingResponse> {
+    this.#client.requireOpen();
+    checkCallOptions(options);
+    return await this.#embed(checkEmbeddingRequest(request), options);
+  }
+
+  #embed(
+    request: Checked<EmbeddingRequest>,
+    { signal, traceId }: CallOptions = {},
+  ): Promise<EmbeddingResponse> {
+    const body = JSON.stringify(request);
+    return this.#client.json({
+      method: 'POST',
+      path: '/v1/embeddings',
+      body,
+      signal,
+      traceId,
+      isRepeatable: true,
+    });
   }
 
   async train(request: TrainingJobRequest, options?: CallOptions): Promise<TrainingJob> {

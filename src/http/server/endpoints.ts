@@ -14,6 +14,7 @@ import { loadAdapter, unloadAdapter } from './adapter-endpoints.ts';
 import { readJson } from './body.ts';
 import { createCompletion, renderPrompt } from './chat-endpoints.ts';
 import { type EndpointHandler, type RequestContext, tooMany, unsupported } from './context.ts';
+import { createEmbeddings } from './embedding-endpoints.ts';
 import type { HandlerSettings } from './handler-options.ts';
 import { countTokens, createMessage } from './message-endpoints.ts';
 import { servedModels } from './model-access.ts';
@@ -35,6 +36,7 @@ export const endpointHandlers: Readonly<Record<EndpointName, EndpointHandler>> =
   version: async () => json({ version: packageVersion() }),
   createCompletion,
   createTextCompletion,
+  createEmbeddings,
   createMessage,
   countTokens,
   createResponse,

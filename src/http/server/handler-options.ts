@@ -77,6 +77,8 @@ export type HandlerOptions = {
   readonly maxChoices?: number;
   /** Most messages of a chat completion request. Default 10,000. */
   readonly maxMessages?: number;
+  /** Most texts of a request for embeddings. Default 2,048. */
+  readonly maxInputs?: number;
   /** Most trajectories of a training job or a log. Default 10,000. */
   readonly maxTrajectories?: number;
   /** Most milliseconds that a client may take to send a body. Default 30,000. */
@@ -124,6 +126,7 @@ const DEFAULTS = {
   maxBodyBytes: 64 * 2 ** 20,
   maxChoices: 128,
   maxMessages: 10_000,
+  maxInputs: 2048,
   maxTrajectories: 10_000,
   bodyTimeoutMs: 30_000,
   requestTimeoutMs: null,
@@ -151,6 +154,7 @@ const CHECKS: Readonly<Record<keyof HandlerOptions, OptionCheck>> = {
   maxBodyBytes: COUNT,
   maxChoices: COUNT,
   maxMessages: COUNT,
+  maxInputs: COUNT,
   maxTrajectories: COUNT,
   bodyTimeoutMs: COUNT,
   requestTimeoutMs: COUNT_OR_NULL,

@@ -10,6 +10,7 @@ export type EndpointName =
   | 'version'
   | 'createCompletion'
   | 'createTextCompletion'
+  | 'createEmbeddings'
   | 'createMessage'
   | 'countTokens'
   | 'createResponse'
@@ -60,6 +61,7 @@ const ROWS: readonly Row[] = [
   ['version', 'GET', '/version', null],
   ['createCompletion', 'POST', '/v1/chat/completions', ['complete']],
   ['createTextCompletion', 'POST', '/v1/completions', ['complete']],
+  ['createEmbeddings', 'POST', '/v1/embeddings', ['complete']],
   ['createMessage', 'POST', '/v1/messages', ['complete']],
   ['countTokens', 'POST', '/v1/messages/count_tokens', ['complete']],
   ['createResponse', 'POST', '/v1/responses', ['complete']],

@@ -1,6 +1,7 @@
 /** All definitions of the protocol, and which of them are validated at the door. */
 import { adapterDefinitions } from './adapter.ts';
 import { chatCompletionDefinitions } from './chat-completion.ts';
+import { embeddingDefinitions } from './embedding.ts';
 import { logitsProcessorDefinitions } from './logits-processor.ts';
 import { messageDefinitions } from './message.ts';
 import { messagesDefinitions } from './messages.ts';
@@ -31,6 +32,7 @@ export const definitions: Definitions = {
   ...textCompletionDefinitions,
   ...messagesDefinitions,
   ...responsesDefinitions,
+  ...embeddingDefinitions,
 };
 
 /** Definitions that get a compiled validator. */
@@ -49,6 +51,7 @@ export const validated = [
   'AdapterLoadBody',
   'AdapterUnloadBody',
   'TextCompletionRequest',
+  'EmbeddingRequest',
   'MessageRequest',
   'MessageCountRequest',
   'ResponseRequest',

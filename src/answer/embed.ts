@@ -1,0 +1,72 @@
+/** A checked request for embeddings on a loaded model -> the vectors of its texts. */
+import { OnpolicyError } from '../errors.ts';
+import type { EmbeddingModel } from '../models/index.ts';
+import {
+  type EmbeddingResponse,
+  fault,
+  throwFaults,
+  tokenIdFaults,
+  type ValidEmbeddingRequest,
+} from '../protocol/index.ts';
+
+/** Answers a request. */
+export async function embed(
+  model: EmbeddingModel,
+  request: ValidEmbeddingRequest,
+  signal: AbortSignal | undefined,
+): Promise<EmbeddingResponse> {
+  const { dimensions, normalize, isBase64 } = request;
+  const { size } = model.embeddings;
+  if (dimensions !== null && dimensions > size)
+    throwFaults([fault(['dimensions'], 'range', `an integer from 1 to ${size}, or null`, dimensions)]);
+  const sequences: Int32Array[] = [];
+  for (const input of request.inputs) sequences.push(await toTokens(model, request, input));
+  const rows = await model.embeddings.embed(sequences, signal);
+  const tokens = sequences.reduce((sum, { length }) => sum + length, 0);
+  return {
+    object: 'list',
+    data: rows.map((row, index) => {
+      const vector = toVector(row.subarray(0, dimensions ?? size), normalize);
+      const embedding = isBase64 ? (toBase64(vector) as never) : Array.from(vector); // see the type
+      return { object: 'embedding', index, embedding };
+    }),
+    model: request.model ?? model.name,
+    usage: { prompt_tokens: tokens, total_tokens: tokens },
+  };
+}
+
+async function toTokens(
+  { tokenizer, contextSize }: EmbeddingModel,
+  { addSpecial, truncate }: ValidEmbeddingRequest,
+  { path, content }: ValidEmbeddingRequest['inputs'][number],
+): Promise<Int32Array> {
+  const isText = typeof content === 'string';
+  if (!isText) throwFaults(tokenIdFaults(path.split('.'), content, tokenizer.vocabSize));
+  const ids = isText
+    ? await tokenizer.encode(content, { addSpecial, parseSpecial: false })
+    : Int32Array.from(content);
+  if (ids.length === 0) throwFaults([fault(path.split('.'), 'length', 'a text with tokens', content)]);
+  const most = truncate === -1 ? contextSize : (truncate ?? Infinity);
+  const kept = ids.length <= most ? ids : ids.slice(0, most);
+  // What the tokenizer puts at the end of a text is what some models pool.
+  const last = ids.at(-1)!;
+  if (kept !== ids && isText && addSpecial && tokenizer.isSpecial(last)) kept[most - 1] = last;
+  if (kept.length <= contextSize) return kept;
+  throw new OnpolicyError(
+    'CONTEXT_OVERFLOW',
+    `${path}: expected at most ${contextSize} tokens, got ${kept.length}; truncate_prompt_tokens: -1 cuts longer texts`,
+    { param: path },
+  );
+}
+
+/** A copy, with length 1 where asked for. */
+function toVector(row: Float32Array, normalize: boolean): Float32Array {
+  if (!normalize) return row.slice();
+  const length = Math.sqrt(row.reduce((sum, value) => sum + value * value, 0));
+  return length === 0 ? row.slice() : row.map((value) => value / length);
+}
+
+/** The numbers as 32-bit floats, little-endian. */
+function toBase64({ buffer, byteOffset, byteLength }: Float32Array): string {
+  return Buffer.from(buffer, byteOffset, byteLength).toString('base64');
+}

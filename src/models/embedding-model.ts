@@ -1,0 +1,100 @@
+/** A GGUF model of embeddings: its limits, what it needs of memory, and the model with its queue. */
+import os from 'node:os';
+import {
+  type ContextLimits,
+  estimateMemory,
+  type GgufModel,
+  type MemoryEstimate,
+  type ModelShape,
+} from '../backends/index.ts';
+import { EmbeddingQueue } from '../engine/index.ts';
+import type { Tokenizer } from '../tokenizer/index.ts';
+import type { ModelOptions, ServingOptions } from './model-options.ts';
+import type { Placement } from './placement.ts';
+
+/** A model that turns texts into vectors. */
+export type EmbeddingModel = {
+  readonly path: string;
+  /** What answers call it when the request names none. */
+  readonly name: string;
+  readonly placement: Placement;
+  readonly loaded: GgufModel;
+  readonly tokenizer: Tokenizer;
+  readonly embeddings: EmbeddingQueue;
+  /** Tokens of one text at most. */
+  readonly contextSize: number;
+};
+
+/** How a model of embeddings is computed. */
+export type EmbeddingPlan = {
+  /** Tokens of one text at most. */
+  readonly contextSize: number;
+  /** Tokens that the context holds. */
+  readonly batchTokens: number;
+  /** The vector of a text is that of its last token, and no token sees a later one: long texts are computed in parts. */
+  readonly isLast: boolean;
+};
+
+/** Texts longer than this need a `contextSize`: what a pass computes with grows with it. */
+const DEFAULT_LAST_TOKENS = 8192;
+const DEFAULT_WHOLE_TOKENS = 2048;
+/** Tokens of a batch of several texts: more are computed no faster each, and attention looks at all of them. */
+const PACKED_TOKENS = 512;
+const MAX_SEQUENCES = 64;
+
+/** Null: the model's file does not say how states become a vector, or a score is what they become. */
+export function planEmbedding(
+  { pooling, isCausal, contextLength }: ModelShape,
+  options: ModelOptions,
+  serving: ServingOptions,
+): EmbeddingPlan | null {
+  if (pooling === null || pooling === 'rank') return null;
+  const isLast = pooling === 'last' && isCausal;
+  const wanted =
+    options.contextSize ?? serving.contextSize ?? (isLast ? DEFAULT_LAST_TOKENS : DEFAULT_WHOLE_TOKENS);
+  const contextSize = Math.min(wanted, contextLength);
+  return { contextSize, batchTokens: Math.max(contextSize, PACKED_TOKENS), isLast };
+}
+
+/** What it will take. Models that see a text as a whole have no cache. */
+export function estimateEmbedding(
+  shape: ModelShape,
+  { batchTokens, isLast }: EmbeddingPlan,
+  fusedAttention: boolean,
+): MemoryEstimate {
+  const limits: ContextLimits = {
+    kvTokens: batchTokens,
+    isKvUnified: true,
+    batchTokens: isLast ? PACKED_TOKENS : batchTokens,
+    slotCount: MAX_SEQUENCES,
+    maxOutputs: isLast ? MAX_SEQUENCES : batchTokens,
+    threads: 1,
+    ...(isLast ? {} : { wholeRows: batchTokens }),
+  };
+  const estimate = estimateMemory(shape, limits, { cacheType: 'f16', fusedAttention });
+  return shape.isCausal ? estimate : { ...estimate, cache: 0 };
+}
+
+/** Opens a loaded file. */
+export async function openEmbedding(
+  loaded: GgufModel,
+  { contextSize, batchTokens, isLast }: EmbeddingPlan,
+  {
+    path,
+    name,
+    placement,
+    threads,
+  }: Pick<EmbeddingModel, 'path' | 'name' | 'placement'> & { threads: number | null },
+): Promise<EmbeddingModel> {
+  const embedder = await loaded.createEmbedder({
+    batchTokens,
+    maxSequences: MAX_SEQUENCES,
+    threads: threads ?? (loaded.isTiny ? 1 : os.availableParallelism()),
+    isLast,
+  });
+  const embeddings = new EmbeddingQueue(embedder, {
+    packedTokens: PACKED_TOKENS,
+    maxSequences: MAX_SEQUENCES,
+  });
+  return { path, name, placement, loaded, tokenizer: loaded.tokenizer, embeddings, contextSize };
+}
