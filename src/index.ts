@@ -46,8 +46,9 @@ export type { CacheType, Device, Gpu, ProductKernels, RopeOptions } from './nati
 export type * from './protocol/public.ts';
 export type { SftConfig, SftExample, SftRequest, TrajectoryMessage } from './rl/index.ts';
 export { type Recorder, type RecorderOptions, type RecordingEnd, record } from './rollout/index.ts';
-export { createRuntime, type Runtime, type RuntimeStats } from './runtime.ts';
+export { createRuntime, type Runtime } from './runtime.ts';
 export type { RuntimeOptions, SpeculativeConfig, TrainingOptions } from './runtime-options.ts';
+export type { RuntimeStats } from './runtime-stats.ts';
 export {
   type LogitsProcessorFactory,
   type LogitsProcessorOptions,

@@ -2,7 +2,6 @@
 
 import type { HubOptions } from './backends/index.ts';
 import { KV_TRANSFER_FOLDER } from './engine/index.ts';
-import { OnpolicyError } from './errors.ts';
 import { MEDIA_DEFAULTS, type MediaLimits, type MediaOptions } from './media/index.ts';
 import type {
   AdapterOption,
@@ -12,6 +11,17 @@ import type {
   ServingLimits,
 } from './models/index.ts';
 import type { Gpu, RopeOptions } from './native/index.ts';
+import {
+  type Check,
+  checkField,
+  checkFields,
+  fail,
+  fieldsOf,
+  integer,
+  ofType,
+  oneOf,
+  positive,
+} from './option-checks.ts';
 import {
   atTheDoor,
   DRAFT_METHODS,
@@ -148,25 +158,6 @@ const DEFAULTS = {
   hub: {},
 } as const;
 
-type Check = (value: unknown) => string | null; // what was expected, or null when the value is right
-
-const integer =
-  (least: number, most = Number.MAX_SAFE_INTEGER): Check =>
-  (value) =>
-    Number.isInteger(value) && (value as number) >= least && (value as number) <= most
-      ? null
-      : `an integer from ${least}${most === Number.MAX_SAFE_INTEGER ? ' up' : ` to ${most}`}`;
-const oneOf =
-  (...values: unknown[]): Check =>
-  (value) =>
-    values.includes(value)
-      ? null
-      : `one of ${values.map((candidate) => JSON.stringify(candidate)).join(', ')}`;
-const ofType =
-  (type: string): Check =>
-  (value) =>
-    typeof value === type ? null : `a ${type}`;
-
 const isPath = (value: unknown): boolean =>
   typeof value === 'string' && value !== '' && !value.includes('\0');
 /** What a header can hold. */
@@ -197,19 +188,6 @@ const MEDIA_FIELDS: Record<keyof MediaOptions, Check> = {
       ? null
       : 'an array of paths of folders',
 };
-
-/** A check of an object's fields, by name. `needed`: the one that must be there. */
-const fieldsOf =
-  (what: string, fields: Record<string, Check>, needed?: string): Check =>
-  (value) => {
-    const expected = needed ? `an object with a ${needed}` : 'an object of settings';
-    if (typeof value !== 'object' || value === null) return expected;
-    checkFields(what, value, fields);
-    return needed === undefined || needed in value ? null : expected;
-  };
-
-const positive: Check = (value) =>
-  Number.isFinite(value) && (value as number) > 0 ? null : 'a number above 0';
 
 const ROPE_FIELDS: Record<keyof RopeOptions, Check> = {
   type: oneOf('none', 'linear', 'yarn'),
@@ -405,26 +383,4 @@ function fromSpeculativeConfig(options: RuntimeOptions): { speculation?: Specula
   const expected = faultOfSpeculation(settings);
   if (expected !== null) fail('speculative_config.model', expected, describe(model));
   return { speculation: settings };
-}
-
-function checkFields(what: string, value: object, fields: Record<string, Check>): void {
-  for (const [name, given] of Object.entries(value)) {
-    if (given === undefined) continue;
-    const check = Object.hasOwn(fields, name) ? fields[name] : undefined;
-    if (!check)
-      fail(`${what}.${name.slice(0, 200)}`, `one of ${Object.keys(fields).join(', ')}`, 'an unknown option');
-    checkField(what === 'options' ? name : `${what}.${name}`, given, check);
-  }
-}
-
-/** A message does not show its value. */
-const SECRET = 'hub.token';
-
-function checkField(name: string, value: unknown, check: Check): void {
-  const expected = check(value);
-  if (expected !== null) fail(name, expected, name === SECRET ? typeof value : describe(value));
-}
-
-function fail(name: string, expected: string, got: string): never {
-  throw new OnpolicyError('INVALID_REQUEST', `${name}: expected ${expected}, got ${got}`, { param: name });
 }

@@ -2,7 +2,6 @@
 
 import type { ChatCompletionStream, TextCompletionStream } from './answer/index.ts';
 import { Answering } from './answering.ts';
-import type { EngineStats } from './engine/index.ts';
 import { OnpolicyError } from './errors.ts';
 import { createFetch } from './http/index.ts';
 import type { MediaStats } from './media/index.ts';
@@ -11,10 +10,9 @@ import {
   adaptersResource,
   Models,
   NamedAdapters,
-  type Placement,
   type ResidentModel,
 } from './models/index.ts';
-import { loadAddon, type ProductKernels } from './native/index.ts';
+import { loadAddon } from './native/index.ts';
 import {
   admitChatRequest,
   admitTextCompletionRequest,
@@ -45,6 +43,7 @@ import { makeReport, type ReportOptions } from './report/index.ts';
 import type { SftRequest } from './rl/index.ts';
 import { type Recorder, type RecorderOptions, record } from './rollout/index.ts';
 import { type CheckedOptions, checkOptions, type RuntimeOptions } from './runtime-options.ts';
+import { type RuntimeStats, runtimeStats } from './runtime-stats.ts';
 import type { CallOptions, ModelsResource, Service, TrainingJob, TrainingJobsResource } from './service.ts';
 import {
   checkpointsResource,
@@ -55,7 +54,6 @@ import {
   type RunsResource,
   runsResource,
 } from './store/index.ts';
-import { cutMasks } from './structured/index.ts';
 import { findRegistered, Training } from './training/index.ts';
 import {
   type CreateMessage,
@@ -66,21 +64,7 @@ import {
 } from './wires/index.ts';
 
 const LOG_LEVELS = ['debug', 'debug', 'info', 'warn', 'error'] as const;
-
 const MODEL_REFERENCE = 'a name, an hf: URI or a path of a model';
-
-/** Numbers about a runtime. */
-export type RuntimeStats = EngineStats & {
-  /** Masks of constraints that lack tokens because their work was bounded, in this process. */
-  readonly cutMasks: number;
-  /** Where the layers and the cache of each loaded model lie, by its path. */
-  readonly placement: readonly ({ readonly model: string } & Placement)[];
-  /**
-   * What computes the matrix products of each loaded model, by its path: kernels of this library for an instruction set, or
-   * `plain`, the engine's own.
-   */
-  readonly products: readonly { readonly model: string; readonly kernels: ProductKernels }[];
-};
 
 /** A service whose models run in this process. */
 export class Runtime implements Service {
@@ -232,13 +216,7 @@ export class Runtime implements Service {
   #check(request: ChatCompletionRequest, options: CallOptions): ValidChatRequest {
     this.#requireOpen();
     checkCallOptions(options);
-    return validateChatRequest(request, this.#limits);
-  }
-
-  /** What this runtime allows its requests. */
-  get #limits(): Pick<CheckedOptions, 'scheduling' | 'maxLogprobs' | 'allowRequestTemplate'> {
-    const { scheduling, maxLogprobs, allowRequestTemplate } = this.#options;
-    return { scheduling, maxLogprobs, allowRequestTemplate };
+    return validateChatRequest(request, this.#options);
   }
 
   /** Continues prompts as they are, without a chat template, as a stream of chunks. */
@@ -262,13 +240,12 @@ export class Runtime implements Service {
   ): Promise<TextCompletion | TextCompletionStream> {
     this.#requireOpen();
     checkCallOptions(options);
-    return await this.#answering.text(validateTextCompletionRequest(request, this.#limits), options);
+    return await this.#answering.text(validateTextCompletionRequest(request, this.#options), options);
   }
 
   /**
    * The vectors of texts, by a GGUF model of embeddings.
-   * @throws OnpolicyError `INVALID_REQUEST` for bad fields, `UNSUPPORTED` for a model that makes none, `CONTEXT_OVERFLOW` for a text
-   * that is too long
+   * @throws OnpolicyError `INVALID_REQUEST`, `UNSUPPORTED` for a model that makes none, `CONTEXT_OVERFLOW` for long texts
    */
   async createEmbeddings(request: EmbeddingRequest, options: CallOptions = {}): Promise<EmbeddingResponse> {
     this.#requireOpen();
@@ -386,13 +363,7 @@ export class Runtime implements Service {
 
   /** Numbers about the engines of all models together, unloaded ones included, and what computes each loaded one. */
   stats(): RuntimeStats {
-    const models = [...this.#models.loaded()];
-    return {
-      ...this.#models.stats(),
-      cutMasks: cutMasks(),
-      placement: models.map(({ path, placement }) => ({ model: path, ...placement })),
-      products: models.map(({ path, loaded }) => ({ model: path, kernels: loaded.products })),
-    };
+    return runtimeStats(this.#models);
   }
 
   /** Numbers about the encoders of pictures and sounds of all loaded models together. */

@@ -5,6 +5,7 @@ import { fromNative, OnpolicyError } from '../errors.ts';
 import {
   type CacheType,
   type ContextOptions,
+  type EmbedderOptions,
   type FileFacts,
   type Gpu,
   type Handle,
@@ -199,19 +200,10 @@ export class GgufModel implements LoadedModel {
   }
 
   /** Makes what computes embeddings on this model. `isLast`: they are those of the last token of a causal model. */
-  async createEmbedder(options: {
-    readonly batchTokens: number;
-    readonly maxSequences: number;
-    readonly threads: number;
-    readonly isLast: boolean;
-  }): Promise<NativeEmbedder> {
-    // Fused attention rounds to 16 bits on CPUs.
-    const fusedAttention = this.#fusedAttention && (this.#usesGpu || !this.native.hasF32Weights);
-    try {
-      return await loadAddon().createEmbedder(this.native, { ...options, fusedAttention });
-    } catch (error) {
-      throw fromNative(error);
-    }
+  async createEmbedder(options: Omit<EmbedderOptions, 'fusedAttention'>): Promise<NativeEmbedder> {
+    const fusedAttention = this.#fusedAttention && (this.#usesGpu || !this.native.hasF32Weights); // it rounds on CPUs
+    const embedder = loadAddon().createEmbedder(this.native, { ...options, fusedAttention });
+    return await embedder.catch((error: unknown) => Promise.reject(fromNative(error)));
   }
 
   /**

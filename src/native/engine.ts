@@ -190,6 +190,15 @@ export type NativeContext = {
   close(): Promise<void>;
 };
 
+/** How embeddings are computed. */
+export type EmbedderOptions = {
+  readonly batchTokens: number; // of one call at most
+  readonly maxSequences: number;
+  readonly threads: number;
+  readonly fusedAttention: boolean;
+  readonly isLast: boolean; // a causal model whose vector is that of the last token
+};
+
 /** Token sequences -> one vector each, in a context of its own on a model. Calls wait for each other. */
 export type NativeEmbedder = {
   readonly size: number; // numbers of a vector
@@ -267,16 +276,7 @@ export type EngineAddon = {
   }>;
   /** The vocabulary of a loaded model, for constraints. */
   modelVocabulary(model: NativeModel): Promise<Handle>;
-  createEmbedder(
-    model: NativeModel,
-    options: {
-      batchTokens: number; // of one call at most
-      maxSequences: number;
-      threads: number;
-      fusedAttention: boolean;
-      isLast: boolean; // a causal model whose vector is that of the last token
-    },
-  ): Promise<NativeEmbedder>;
+  createEmbedder(model: NativeModel, options: EmbedderOptions): Promise<NativeEmbedder>;
   createContext(model: NativeModel, options: ContextOptions): Promise<NativeContext>;
   /** `model` drafts for sequences of a model with `sampledTokens` token ids, as long as they have at most `longest` tokens. */
   createDraftModel(

@@ -7,6 +7,7 @@ export type {
   ContextOptions,
   Device,
   DraftColumns,
+  EmbedderOptions,
   FileFacts,
   NativeContext,
   NativeEmbedder,

@@ -1,0 +1,29 @@
+/** The loaded models of a runtime -> numbers about them. */
+import type { EngineStats } from './engine/index.ts';
+import type { Models, Placement } from './models/index.ts';
+import type { ProductKernels } from './native/index.ts';
+import { cutMasks } from './structured/index.ts';
+
+/** Numbers about a runtime. */
+export type RuntimeStats = EngineStats & {
+  /** Masks of constraints that lack tokens because their work was bounded, in this process. */
+  readonly cutMasks: number;
+  /** Where the layers and the cache of each loaded model lie, by its path. */
+  readonly placement: readonly ({ readonly model: string } & Placement)[];
+  /**
+   * What computes the matrix products of each loaded model, by its path: kernels of this library for an instruction set, or
+   * `plain`, the engine's own.
+   */
+  readonly products: readonly { readonly model: string; readonly kernels: ProductKernels }[];
+};
+
+/** The numbers of now. */
+export function runtimeStats(models: Models): RuntimeStats {
+  const loaded = [...models.loaded()];
+  return {
+    ...models.stats(),
+    cutMasks: cutMasks(),
+    placement: loaded.map(({ path, placement }) => ({ model: path, ...placement })),
+    products: loaded.map(({ path, loaded: { products } }) => ({ model: path, kernels: products })),
+  };
+}
