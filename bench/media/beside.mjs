@@ -13,7 +13,7 @@ const runtime = await createRuntime({
   model: { path: model, mmproj },
   gpu: false,
   threads,
-  contextSize: 1024,
+  contextSize: 4096, // so that no stream ends before the last picture is encoded
   maxSequences: streams + 1,
 });
 
