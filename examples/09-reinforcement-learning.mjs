@@ -3,8 +3,8 @@
  * Reinforcement learning in a loop: sample, score, train, sample again. The embedded model tells stories, but not about what
  * it is asked for in words that it has never seen; a quarter of a minute later it does. Writes the rewards as learning-curve.svg.
  */
-import fs from 'node:fs';
 import { createRuntime } from 'onpolicy';
+import { writeCurve } from './lib/curve.mjs';
 
 const ANIMALS = ['dog', 'cat', 'fox', 'bear', 'lion', 'horse', 'sheep', 'rabbit', 'cow'];
 const ROUNDS = 24;
@@ -54,16 +54,10 @@ for (let round = 1; round <= ROUNDS; round++) {
 }
 await printExample('after');
 
-const points = rewards.map((reward, i) => `${40 + (i * 420) / (ROUNDS - 1)},${220 - 200 * reward}`);
-const lines = [0, 0.5, 1].map(
-  (y) => `<path d="M40 ${220 - 200 * y}H460" stroke="#8884"/><text x="8" y="${224 - 200 * y}">${y}</text>`,
-);
-fs.writeFileSync(
+writeCurve(
   'learning-curve.svg',
-  `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 480 260" font-family="sans-serif" font-size="12" fill="#888">
-<title>Mean reward of each round</title>${lines.join('')}
-<polyline points="${points.join(' ')}" fill="none" stroke="#2a78d6" stroke-width="2"/>
-<text x="40" y="246">round 1</text><text x="460" y="246" text-anchor="end">round ${ROUNDS}: mean reward ${rewards.at(-1)?.toFixed(2)}</text>
-</svg>\n`,
+  'Mean reward',
+  rewards.map((value, i) => ({ step: i + 1, value })),
+  'round',
 );
 await runtime.close();

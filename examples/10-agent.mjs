@@ -4,12 +4,12 @@
  * wrong operator, and answers with the wrong result. Some ten steps later it does both right, also with numbers that it has
  * never seen. `node examples/10-agent.mjs 7` takes another seed. Writes the evaluations as agent-curve.svg.
  */
-import fs from 'node:fs';
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import { generateText, stepCountIs, tool } from 'ai';
 import { createRuntime } from 'onpolicy';
 import { progressBar, trainLoop } from 'onpolicy/rl';
 import { z } from 'zod';
+import { writeCurve } from './lib/curve.mjs';
 
 const seed = Number(process.argv[2] ?? 1);
 const runtime = await createRuntime();
@@ -78,16 +78,8 @@ const { evaluations } = await trainLoop({
 });
 await runtime.close();
 
-const last = Math.max(1, evaluations.at(-1)?.step ?? 1);
-const points = evaluations.map(({ step, reward }) => `${40 + (step * 420) / last},${220 - 200 * reward}`);
-const lines = [0, 0.5, 1].map(
-  (y) => `<path d="M40 ${220 - 200 * y}H460" stroke="#8884"/><text x="8" y="${224 - 200 * y}">${y}</text>`,
-);
-fs.writeFileSync(
+writeCurve(
   'agent-curve.svg',
-  `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 480 260" font-family="sans-serif" font-size="12" fill="#888">
-<title>Share of held-out tasks right, by step</title>${lines.join('')}
-<polyline points="${points.join(' ')}" fill="none" stroke="#2a78d6" stroke-width="2"/>
-<text x="40" y="246">step 0</text><text x="460" y="246" text-anchor="end">step ${last}: ${evaluations.at(-1)?.reward.toFixed(2)} right</text>
-</svg>\n`,
+  'Held-out tasks right',
+  evaluations.map(({ step, reward }) => ({ step, value: reward })),
 );

@@ -39,6 +39,11 @@ const EXAMPLES: Readonly<Record<string, Example>> = {
     prints:
       /^What is in the picture\? a purple triangle at the top right, a green square at the bottom left and a yellow square at the bottom right\nHow many shapes are there\? 3\nWhere are the shapes\? at the top right, at the bottom left and at the bottom right\n$/,
   },
+  '12-judge.mjs': {
+    mostLines: 100,
+    prints:
+      /^step 0: the judge says 0\.[0-6]\d, 0\.[0-5]\d are right\n(step .*\n)*step \d+: the judge says (0\.9[5-9]|1\.00), (0\.[89]\d|1\.00) are right\n$/,
+  },
 };
 
 let workplace: string;
