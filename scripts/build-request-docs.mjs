@@ -9,12 +9,13 @@ const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
 
 /** The fields of a chat completion request by what they are about, each in one group. */
 export const GROUPS = {
-  Prompt: `messages model documents chat_template chat_template_kwargs reasoning_effort add_generation_prompt
+  Prompt: `messages model documents chat_template chat_template_kwargs reasoning_effort reasoning thinking_token_budget add_generation_prompt
     continue_final_message add_special_tokens truncate_prompt_tokens mm_processor_kwargs`,
   Output: `max_completion_tokens max_tokens min_tokens stop stop_token_ids include_stop_str_in_output ignore_eos n stream
     stream_options logprobs top_logprobs prompt_logprobs return_token_ids return_tokens_as_token_ids skip_special_tokens
     spaces_between_special_tokens include_reasoning echo request_id`,
-  Sampling: `temperature top_p top_k min_p seed frequency_penalty presence_penalty repetition_penalty logit_bias
+  Sampling: `temperature top_p top_k min_p typical_p xtc_probability xtc_threshold dynatemp_range dynatemp_exponent mirostat
+    mirostat_tau mirostat_eta dry_multiplier dry_base dry_allowed_length dry_penalty_last_n dry_sequence_breakers seed frequency_penalty presence_penalty repetition_penalty logit_bias
     allowed_token_ids bad_words use_beam_search length_penalty logits_processors inference_xargs`,
   Structure: 'response_format structured_outputs',
   Tools: 'tools tool_choice parallel_tool_calls functions function_call',
@@ -58,8 +59,10 @@ const SECTIONS = {
   ResponseTextFormat: 'The value of `format` of a `ResponseText`.',
   ResponseReasoning: 'The value of `reasoning`.',
   ResponseFunctionTool: 'An item of `tools` of a `ResponseRequest`.',
-  ResponseToolChoice: 'A value of `tool_choice` of a `ResponseRequest`.',
+  ResponseAllowedTools: 'A value of `tool_choice` of a `ResponseRequest`.',
+  ResponseFunctionChoice: 'A value of `tool_choice` of a `ResponseRequest`, and an item of `tools` there.',
   Adapter: 'An item of `adapters`: [adapters](adapters.md).',
+  ReasoningBudget: 'The value of `reasoning`.',
   StreamOptions: 'The value of `stream_options`.',
   SpeculationSettings: 'A value of `speculation`.',
   StructuredOutputs: 'The value of `structured_outputs`.',

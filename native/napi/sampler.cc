@@ -34,6 +34,7 @@ Napi::Object ToObject(Napi::Env env, const RowResult& result) {
   object.Set("status", static_cast<int32_t>(result.status));
   object.Set("token", result.token);
   object.Set("logprob", result.logprob);
+  object.Set("surprise", result.surprise);
   object.Set("rank", result.rank);
   object.Set("topIds", ToArray(env, result.top_ids));
   object.Set("topLogprobs", ToArray(env, result.top_logprobs));
@@ -83,16 +84,17 @@ class TokenTextsObject : public Napi::ObjectWrap<TokenTextsObject> {
   std::shared_ptr<const TokenTexts> texts_;
 };
 
-void ReadBadWords(const Fields& options, SamplerPlan& plan) {
-  const Napi::Value given = options["badWords"];
-  if (IsAbsent(given)) return;
-  std::vector<std::string> words = ReadTexts(given, "badWords");
-  if (words.empty()) return;
-  for (const std::string& word : words)
-    if (word.empty()) RefuseField(given.Env(), "badWords", "texts that are not empty");
-  std::shared_ptr<const TokenTexts> tokens = TokenTextsObject::From(options["tokenTexts"]);
-  if (tokens->size() != static_cast<size_t>(plan.vocab_size)) RefuseField(given.Env(), "tokenTexts", "a text for each token");
-  plan.bad_texts = std::make_shared<const BadTexts>(std::move(tokens), std::move(words));
+// Texts that are looked for in the output, which `tokens` names the texts of; null: none.
+std::shared_ptr<const BadTexts> ReadOutputTexts(const Fields& options, const char* field, const char* tokens_field, int32_t vocab_size) {
+  const Napi::Value given = options[field];
+  if (IsAbsent(given)) return nullptr;
+  std::vector<std::string> texts = ReadTexts(given, field);
+  if (texts.empty()) return nullptr;
+  for (const std::string& text : texts)
+    if (text.empty()) RefuseField(given.Env(), field, "texts that are not empty");
+  std::shared_ptr<const TokenTexts> tokens = TokenTextsObject::From(options[tokens_field]);
+  if (tokens->size() != static_cast<size_t>(vocab_size)) RefuseField(given.Env(), tokens_field, "a text for each token");
+  return std::make_shared<const BadTexts>(std::move(tokens), std::move(texts));
 }
 
 SamplerPlan ReadPlan(Napi::Value value) {
@@ -100,14 +102,16 @@ SamplerPlan ReadPlan(Napi::Value value) {
   options.RefuseOthers(
       "SamplerPlan", {"vocabSize", "temperature", "topP", "minP", "topK", "repetitionPenalty", "frequencyPenalty",
                       "presencePenalty", "logitBiasIds", "logitBiasValues", "allowed", "badWords", "tokenTexts", "minTokens", "stopIds", "endIds",
-                      "topLogprobs", "candidates", "processedLogprobs"});
+                      "topLogprobs", "candidates", "processedLogprobs", "typicalP", "xtcProbability", "xtcThreshold", "dynatempRange",
+                      "dynatempExponent", "mirostat", "mirostatTau", "mirostatEta", "dryMultiplier", "dryBase",
+                      "dryAllowedLength", "dryLastN", "dryBreakers", "breakerTexts"});
   const auto number = [&](const char* field, float& target, double least, double most) {
     const Napi::Value given = options[field];
     if (!IsAbsent(given)) target = static_cast<float>(ReadNumber(given, field, least, most));
   };
-  const auto integer = [&](const char* field, int32_t& target, int32_t least) {
+  const auto integer = [&](const char* field, int32_t& target, int32_t least, int32_t most = std::numeric_limits<int32_t>::max()) {
     const Napi::Value given = options[field];
-    if (!IsAbsent(given)) target = ReadInteger(given, field, least);
+    if (!IsAbsent(given)) target = ReadInteger(given, field, least, most);
   };
   SamplerPlan plan;
   plan.vocab_size = ReadInteger(options["vocabSize"], "vocabSize", 1, kMaxVocabSize);
@@ -115,6 +119,18 @@ SamplerPlan ReadPlan(Napi::Value value) {
   number("topP", plan.top_p, 0, 1);
   number("minP", plan.min_p, 0, 1);
   integer("topK", plan.top_k, -1);
+  number("typicalP", plan.typical_p, 0, 1);
+  number("xtcProbability", plan.xtc_probability, 0, 1);
+  number("xtcThreshold", plan.xtc_threshold, 0, 1);
+  number("dynatempRange", plan.dynatemp_range, 0, kMaxFloat);
+  number("dynatempExponent", plan.dynatemp_exponent, 0, kMaxFloat);
+  integer("mirostat", plan.mirostat, 0, 2);
+  number("mirostatTau", plan.mirostat_tau, 0, kMaxFloat);
+  number("mirostatEta", plan.mirostat_eta, 0, kMaxFloat);
+  number("dryMultiplier", plan.dry_multiplier, 0, kMaxFloat);
+  number("dryBase", plan.dry_base, 1, kMaxFloat);
+  integer("dryAllowedLength", plan.dry_allowed_length, 0);
+  integer("dryLastN", plan.dry_last_n, -1);
   number("repetitionPenalty", plan.repetition_penalty, std::numeric_limits<float>::min(), kMaxFloat);
   number("frequencyPenalty", plan.frequency_penalty, -kMaxFloat, kMaxFloat);
   number("presencePenalty", plan.presence_penalty, -kMaxFloat, kMaxFloat);
@@ -124,7 +140,8 @@ SamplerPlan ReadPlan(Napi::Value value) {
   ReadBias(options, plan);
   if (const uint32_t* allowed = ReadMask(options["allowed"], "allowed", plan.vocab_size))
     plan.allowed.assign(allowed, allowed + (static_cast<size_t>(plan.vocab_size) + 31) / 32);
-  ReadBadWords(options, plan);
+  plan.bad_texts = ReadOutputTexts(options, "badWords", "tokenTexts", plan.vocab_size);
+  plan.dry_breakers = ReadOutputTexts(options, "dryBreakers", "breakerTexts", plan.vocab_size);
   const auto ids = [&](const char* field, std::vector<int32_t>& target) {
     const Napi::Value given = options[field];
     if (!IsAbsent(given)) target = ToVector(ReadTokenIds(given, field, plan.vocab_size));
@@ -213,6 +230,7 @@ class SamplerObject : public Napi::ObjectWrap<SamplerObject> {
                        {InstanceMethod<&SamplerObject::AcceptPrompt>("acceptPrompt"),
                         InstanceMethod<&SamplerObject::Accept>("accept"),
                         InstanceMethod<&SamplerObject::HoldEnd>("holdEnd"),
+                        InstanceMethod<&SamplerObject::Force>("force"),
                         InstanceMethod<&SamplerObject::Sample>("sample"),
                         InstanceMethod<&SamplerObject::Prepare>("prepare"),
                         InstanceMethod<&SamplerObject::SampleEdited>("sampleEdited"),
@@ -254,7 +272,15 @@ class SamplerObject : public Napi::ObjectWrap<SamplerObject> {
 
   Napi::Value Accept(const Napi::CallbackInfo& info) {
     return Guard(info.Env(), [&] {
-      sampler_->Accept(ReadInteger(info[0], "id", 0, vocab_size() - 1));
+      const int32_t id = ReadInteger(info[0], "id", 0, vocab_size() - 1);
+      if (IsAbsent(info[1])) {
+        sampler_->Accept(id);
+      } else {
+        RowResult drawn;
+        drawn.token = id;
+        drawn.surprise = ReadNumber(info[1], "surprise", 0, kMaxFloat);
+        sampler_->AcceptDrawn(drawn);
+      }
       return info.Env().Undefined();
     });
   }
@@ -262,6 +288,13 @@ class SamplerObject : public Napi::ObjectWrap<SamplerObject> {
   Napi::Value HoldEnd(const Napi::CallbackInfo& info) {
     return Guard(info.Env(), [&] {
       sampler_->HoldEnd(ReadBoolean(info[0], "isHeld"));
+      return info.Env().Undefined();
+    });
+  }
+
+  Napi::Value Force(const Napi::CallbackInfo& info) {
+    return Guard(info.Env(), [&] {
+      sampler_->Force(ToVector(ReadTokenIds(info[0], "ids", vocab_size())));
       return info.Env().Undefined();
     });
   }

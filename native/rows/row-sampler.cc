@@ -111,9 +111,13 @@ void RowSampler::Sample(const RowsInput& input, size_t sample, const float* valu
   }
   sampler.Sample(values, constraints.Mask(sample), scratch, result);
   if (result.status == RowStatus::kSampled) {
-    sampler.Accept(result.token);
-    result.is_final =
-        constraints.Accept(sample, result.token) || constraints.TakeForced(sample, sampler, &result.forced);
+    sampler.AcceptDrawn(result);
+    result.is_final = constraints.Accept(sample, result.token);
+    sampler.TakeForced([&](int32_t token) {
+      result.forced.push_back(token);
+      result.is_final = constraints.Accept(sample, token);
+    });
+    result.is_final = result.is_final || constraints.TakeForced(sample, sampler, &result.forced);
   } else if (result.status == RowStatus::kNoTokenAllowed && constraints.IsComplete(sample)) {
     result.status = RowStatus::kComplete;
   }
@@ -129,7 +133,7 @@ Status RowSampler::Finish(const std::vector<int32_t>& indices, std::vector<RowRe
     RowResult& result = (*results)[static_cast<size_t>(at)];
     hooked.sampler->SampleEdited(hooked.raw, hooked.prepared.data(), scratch_[static_cast<size_t>(worker)], result);
     if (result.status == RowStatus::kSampled) {
-      hooked.sampler->Accept(result.token);
+      hooked.sampler->AcceptDrawn(result);
       if (hooked.matcher) result.is_final = ConstraintRows::AcceptToken(*hooked.matcher, result.token);
     } else if (result.status == RowStatus::kNoTokenAllowed && hooked.matcher && hooked.matcher->IsComplete()) {
       result.status = RowStatus::kComplete;

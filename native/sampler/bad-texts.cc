@@ -28,12 +28,7 @@ BadTexts::BadTexts(std::shared_ptr<const TokenTexts> tokens, std::vector<std::st
   Link();
   for (int32_t token = 0; token < static_cast<int32_t>(tokens_->size()); ++token) {
     uint32_t state = 0;
-    bool holds = false;
-    for (const char byte : tokens_->Of(token)) {
-      state = Next(state, static_cast<uint8_t>(byte));
-      holds = holds || nodes_[state].ends;
-    }
-    if (holds) always_.push_back(token);
+    if (EndsIn(token, &state)) always_.push_back(token);
   }
 }
 
@@ -73,6 +68,15 @@ uint32_t BadTexts::Next(uint32_t state, uint8_t byte) const {
 uint32_t BadTexts::After(uint32_t state, int32_t token) const {
   for (const char byte : tokens_->Of(token)) state = Next(state, static_cast<uint8_t>(byte));
   return state;
+}
+
+bool BadTexts::EndsIn(int32_t token, uint32_t* state) const {
+  bool ends = false;
+  for (const char byte : tokens_->Of(token)) {
+    *state = Next(*state, static_cast<uint8_t>(byte));
+    ends = ends || nodes_[*state].ends;
+  }
+  return ends;
 }
 
 }  // namespace onpolicy

@@ -46,6 +46,9 @@ class BadTexts {
   // The state behind a token; 0 is that of an empty output.
   uint32_t After(uint32_t state, int32_t token) const;
 
+  // Whether a text ends within a token. Moves `state` behind it.
+  bool EndsIn(int32_t token, uint32_t* state) const;
+
   // Tokens that hold a whole text.
   const std::vector<int32_t>& always() const { return always_; }
 

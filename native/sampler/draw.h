@@ -10,6 +10,9 @@ namespace onpolicy {
 // The largest adjusted or allowed logit, the lowest id among equals. At least one token must be left.
 int32_t ArgMax(const RowScan& scan, const SamplerScratch& scratch);
 
+// Whether top_k drops tokens.
+bool LimitsCount(const SamplerPlan& plan);
+
 // Whether the plan drops tokens after the greedy point.
 bool Filters(const SamplerPlan& plan);
 
@@ -21,9 +24,6 @@ int32_t DrawFromRow(const RowScan& scan, float scale, double u, SamplerScratch& 
 
 // Fills scratch.candidates with the tokens that pass min_p, top_k and top_p, and their weights.
 void FilterCandidates(const SamplerPlan& plan, const RowScan& scan, SamplerScratch& scratch);
-
-// Draws from scratch.candidates.
-int32_t DrawFromCandidates(double u, const Candidates& candidates);
 
 // The largest logit over allowed and adjusted tokens; -infinity when there is none.
 float BestLogit(const RowScan& scan, const SamplerScratch& scratch);

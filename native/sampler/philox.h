@@ -5,9 +5,10 @@
 
 namespace onpolicy {
 
-// 53 random bits scaled to [0, 1). `position` counts the tokens that the sequence has generated.
-inline double UniformAt(uint64_t seed, uint64_t position) {
-  uint32_t counter[4] = {static_cast<uint32_t>(position), static_cast<uint32_t>(position >> 32), 0, 0};
+// 53 random bits scaled to [0, 1). `position` counts the tokens that the sequence has generated. Streams of one seed are
+// independent.
+inline double UniformAt(uint64_t seed, uint64_t position, uint32_t stream = 0) {
+  uint32_t counter[4] = {static_cast<uint32_t>(position), static_cast<uint32_t>(position >> 32), stream, 0};
   uint32_t key[2] = {static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)};
   for (int round = 0; round < 10; ++round) {
     const uint64_t first = uint64_t{0xD2511F53u} * counter[0];

@@ -53,6 +53,11 @@ struct RowScan {
   }
 };
 
+// (blocks) of the logits that the scan's mask allows.
+inline const float* AllowedMaxima(const RowScan& scan, const SamplerScratch& scratch) {
+  return scan.mask == nullptr ? scratch.maxima.data() : scratch.masked_maxima.data();
+}
+
 // log2(e) / temperature, clamped to the range in which weights are well-defined.
 float WeightScale(float temperature);
 

@@ -15,6 +15,20 @@ struct SamplerPlan {
   float top_p = 1;        // 1 and above: off
   float min_p = 0;        // 0: off
   int32_t top_k = 0;      // 0 and below: off
+  // Samplers of llama.cpp. chain.h says in which order they run.
+  float typical_p = 1;        // 1 and above: off
+  float xtc_probability = 0;  // 0: off
+  float xtc_threshold = 0.1f;
+  float dynatemp_range = 0;  // 0: off
+  float dynatemp_exponent = 1;
+  int32_t mirostat = 0;  // its version, 1 or 2; 0: off
+  float mirostat_tau = 5;
+  float mirostat_eta = 0.1f;
+  float dry_multiplier = 0;  // 0: off
+  float dry_base = 1.75f;
+  int32_t dry_allowed_length = 2;
+  int32_t dry_last_n = -1;                        // tokens that DRY looks at; -1: all
+  std::shared_ptr<const BadTexts> dry_breakers;   // null: none
   float repetition_penalty = 1;
   float frequency_penalty = 0;
   float presence_penalty = 0;

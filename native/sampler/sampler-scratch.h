@@ -61,6 +61,8 @@ struct SamplerScratch {
   // Written by Sampler and the stages after the scan.
   std::vector<uint32_t> mask;           // (2 * blocks) tokens whose raw logit counts
   std::vector<AdjustedToken> adjusted;  // tokens with a bias or a penalty, in order of id: not in `mask`
+  std::vector<AdjustedToken> penalties; // of DRY, in order of id
+  std::vector<size_t> lengths;          // (tokens) of repetitions
   std::vector<float> distances;         // (adjusted) to the reference of the token's tile
   std::vector<double> tile_masses;      // (tiles)
   Candidates candidates;                // of the draw

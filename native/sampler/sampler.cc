@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sampler/candidates.h"
+#include "sampler/chain.h"
 #include "sampler/draw.h"
 #include "sampler/float-limits.h"
 #include "sampler/philox.h"
@@ -11,17 +13,38 @@
 namespace onpolicy {
 namespace {
 
+// The stream of random numbers that decides where XTC runs.
+constexpr uint32_t kXtcStream = 1;
 
 }  // namespace
 
 Sampler::Sampler(std::shared_ptr<const SamplerPlan> plan, uint64_t seed)
-    : plan_(std::move(plan)), seed_(seed), mask_(*plan_), adjustments_(*plan_) {}
+    : plan_(std::move(plan)),
+      seed_(seed),
+      mask_(*plan_),
+      adjustments_(*plan_),
+      surprise_bound_(2 * static_cast<double>(plan_->mirostat_tau)) {
+  if (plan_->dry_multiplier > 0) dry_.emplace(plan_);
+}
 
-void Sampler::AcceptPrompt(const int32_t* ids, size_t count) { adjustments_.AcceptPrompt(ids, count); }
+void Sampler::AcceptPrompt(const int32_t* ids, size_t count) {
+  adjustments_.AcceptPrompt(ids, count);
+  if (!dry_) return;
+  for (size_t i = 0; i < count; ++i)
+    if (ids[i] >= 0 && ids[i] < plan_->vocab_size) dry_->Accept(ids[i]);
+}
 
 void Sampler::Accept(int32_t token) {
   mask_.Accept(token);
   adjustments_.Accept(token);
+  if (dry_) dry_->Accept(token);
+  if (!forced_.empty()) forced_.erase(forced_.begin());
+}
+
+void Sampler::AcceptDrawn(const RowResult& result) {
+  if (plan_->mirostat != 0 && forced_.empty())
+    surprise_bound_ -= static_cast<double>(plan_->mirostat_eta) * (result.surprise - static_cast<double>(plan_->mirostat_tau));
+  Accept(result.token);
 }
 
 void Sampler::Sample(const float* logits, const uint32_t* mask, SamplerScratch& scratch,
@@ -31,7 +54,8 @@ void Sampler::Sample(const float* logits, const uint32_t* mask, SamplerScratch& 
 
 void Sampler::SampleAt(uint64_t position, const float* logits, const uint32_t* mask, SamplerScratch& scratch,
                        RowResult& result) const {
-  const bool has_mask = mask_.Masks(mask) || !adjustments_.entries().empty();
+  if (!forced_.empty()) return SampleForced(logits, scratch, result);
+  const bool has_mask = FindAdjusted(scratch) || mask_.Masks(mask);
   if (has_mask) mask_.Fill(mask, scratch.mask);
   const float best_adjusted = Adjust(logits, true, scratch);
   Run(position, logits, nullptr, has_mask, best_adjusted, scratch, result);
@@ -87,26 +111,49 @@ void Sampler::Prepare(const float* logits, const uint32_t* mask, float* row) con
 
 void Sampler::SampleEdited(const float* raw_logits, const float* row, SamplerScratch& scratch,
                            RowResult& result) const {
-  const bool has_mask = !adjustments_.entries().empty();
+  if (!forced_.empty()) return SampleForced(raw_logits, scratch, result);
+  const bool has_mask = FindAdjusted(scratch);
   if (has_mask) mask_.FillAll(scratch.mask);
   const float best_adjusted = Adjust(row, false, scratch);
   Run(static_cast<uint64_t>(generated()), row, raw_logits, has_mask, best_adjusted, scratch, result);
 }
 
+bool Sampler::FindAdjusted(SamplerScratch& scratch) const {
+  if (dry_)
+    dry_->FindPenalties(scratch);
+  else
+    scratch.penalties.clear();
+  return !adjustments_.entries().empty() || !scratch.penalties.empty();
+}
+
 float Sampler::Adjust(const float* row, bool add_bias, SamplerScratch& scratch) const {
   scratch.adjusted.clear();
   float best = kMinusInfinity;
-  for (const Adjustments::Entry& entry : adjustments_.entries()) {
-    uint32_t& word = scratch.mask[static_cast<size_t>(entry.id) / 32];
-    const uint32_t bit = 1u << (entry.id % 32);
-    if ((word & bit) == 0) continue;
+  const auto adjust = [&](int32_t id, float adjusted) {
+    uint32_t& word = scratch.mask[static_cast<size_t>(id) / 32];
+    const uint32_t bit = 1u << (id % 32);
+    if ((word & bit) == 0) return;
     word &= ~bit;
-    const float biased = add_bias ? row[entry.id] + entry.bias : row[entry.id];
-    const float value = std::min(adjustments_.Penalise(entry, biased), kLargest);
-    if (!(value > kMinusInfinity)) continue;
-    scratch.adjusted.push_back({entry.id, value});
+    const float value = std::min(adjusted, kLargest);
+    if (!(value > kMinusInfinity)) return;
+    scratch.adjusted.push_back({id, value});
     best = std::max(best, value);
+  };
+  auto penalty = scratch.penalties.begin();
+  const auto penalties_end = scratch.penalties.end();
+  // A finite logit stays finite: a penalty is no mask.
+  const auto subtract = [](float logit, float amount) {
+    return logit == kMinusInfinity ? logit : std::max(logit - amount, -kLargest);
+  };
+  for (const Adjustments::Entry& entry : adjustments_.entries()) {
+    for (; penalty != penalties_end && penalty->id < entry.id; ++penalty)
+      adjust(penalty->id, subtract(row[penalty->id], penalty->value));
+    const float biased = add_bias ? row[entry.id] + entry.bias : row[entry.id];
+    const float penalised = adjustments_.Penalise(entry, biased);
+    const bool repeats = penalty != penalties_end && penalty->id == entry.id;
+    adjust(entry.id, repeats ? subtract(penalised, (penalty++)->value) : penalised);
   }
+  for (; penalty != penalties_end; ++penalty) adjust(penalty->id, subtract(row[penalty->id], penalty->value));
   return best;
 }
 
@@ -128,11 +175,21 @@ void Sampler::Run(uint64_t position, const float* row, const float* raw, bool ha
   if (scan.has_nan) return result.Clear(RowStatus::kNotNumbers);
   if (BestLogit(scan, scratch) == kMinusInfinity) return result.Clear(RowStatus::kNoTokenAllowed);
 
+  float temperature = greedy ? 1 : plan_->temperature;
+  double surprise = 0;
+  const auto draw = [&] {
+    const size_t drawn = DrawFromCandidates(UniformAt(seed_, position), scratch.candidates);
+    result.token = scratch.candidates.ids[drawn];
+    if (plan_->mirostat != 0) surprise = SurpriseOf(drawn, scratch.candidates);
+  };
   if (greedy) {
     result.token = ArgMax(scan, scratch);
+  } else if (UsesChain(*plan_)) {
+    temperature = FilterInChain(*plan_, surprise_bound_, UniformAt(seed_, position, kXtcStream), scan, scratch);
+    draw();
   } else if (Filters(*plan_)) {
     FilterCandidates(*plan_, scan, scratch);
-    result.token = DrawFromCandidates(UniformAt(seed_, position), scratch.candidates);
+    draw();
   } else {
     result.token = DrawFromRow(scan, scale, UniformAt(seed_, position), scratch);
   }
@@ -140,16 +197,31 @@ void Sampler::Run(uint64_t position, const float* row, const float* raw, bool ha
   if (scores_this_scan) {
     ScoreScan(scan, result.token, plan_->top_logprobs, scratch, result);
   } else if (scores && plan_->processed_logprobs) {
-    ScoreProcessed(scan, scratch, result);
+    ScoreProcessed(scan, temperature, scratch, result);
   } else if (scores) {
     ScoreRow(raw, plan_->vocab_size, result.token, plan_->top_logprobs, scratch, result);
   }
+  result.surprise = surprise;
 }
 
-void Sampler::ScoreProcessed(const RowScan& scan, SamplerScratch& scratch, RowResult& result) const {
+void Sampler::SampleForced(const float* logits, SamplerScratch& scratch, RowResult& result) const {
+  result.Clear();
+  const int32_t token = forced_.front();
+  if (plan_->top_logprobs >= 0) {
+    const size_t vocab_size = static_cast<size_t>(plan_->vocab_size);
+    float* processed = scratch.processed_row.Reserve(vocab_size);
+    if (plan_->processed_logprobs) {
+      std::fill_n(processed, vocab_size, kMinusInfinity);
+      processed[token] = 0;
+    }
+    ScoreRow(plan_->processed_logprobs ? processed : logits, plan_->vocab_size, token, plan_->top_logprobs, scratch, result);
+  }
+  result.token = token;
+}
+
+void Sampler::ScoreProcessed(const RowScan& scan, float temperature, SamplerScratch& scratch, RowResult& result) const {
   const size_t vocab_size = static_cast<size_t>(plan_->vocab_size);
   const bool greedy = plan_->temperature == 0;
-  const float temperature = greedy ? 1 : plan_->temperature;
   const float best = BestLogit(scan, scratch);
   float* processed = scratch.processed_row.Reserve(vocab_size);
   std::fill_n(processed, vocab_size, kMinusInfinity);

@@ -1,11 +1,14 @@
 // One row of logits -> one token and its log-probabilities: the whole sampling pipeline, fused.
 // Order: grammar mask, allowed ids, bad texts, min_tokens, bias, (JavaScript hook), repetition, frequency and
-// presence penalty, greedy point, temperature, min_p, top_k, top_p, draw. READ FIRST.
+// presence penalty, DRY, greedy point, temperature, min_p, top_k, top_p, draw. With a sampler of chain.h, its order is used
+// behind the greedy point. READ FIRST.
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "sampler/adjustments.h"
+#include "sampler/dry.h"
 #include "sampler/sampler-plan.h"
 #include "sampler/sampler-scratch.h"
 #include "sampler/scores.h"
@@ -29,11 +32,28 @@ class Sampler {
            !mask_.Masks(nullptr);
   }
 
-  // Prompt tokens count for the repetition penalty only. Ids outside the vocabulary are ignored.
+  // Prompt tokens count for the repetition penalty and DRY only. Ids outside the vocabulary are ignored.
   void AcceptPrompt(const int32_t* ids, size_t count);
 
   // A generated token: counts, length, the state of bad texts and the place in the random stream.
   void Accept(int32_t token);
+
+  // The token of a result of Sample: mirostat also learns how surprising it was.
+  void AcceptDrawn(const RowResult& result);
+
+  // The next tokens are these, whatever masks and draws say.
+  void Force(std::vector<int32_t> tokens) { forced_ = std::move(tokens); }
+
+  // Accepts the forced tokens that are left and appends them. Where log-probabilities are wanted it does nothing: each needs a row.
+  template <class OnToken>
+  void TakeForced(OnToken on_token) {
+    if (plan_->candidates != 0 || plan_->top_logprobs >= 0) return;
+    while (!forced_.empty()) {
+      const int32_t token = forced_.front();
+      Accept(token);
+      on_token(token);
+    }
+  }
 
   // Masks the plan's end ids until it is called with false.
   void HoldEnd(bool is_held) { mask_.HoldEnd(is_held); }
@@ -58,6 +78,9 @@ class Sampler {
                     RowResult& result) const;
 
  private:
+  // Whether any logit differs from the model's. Fills scratch.penalties.
+  bool FindAdjusted(SamplerScratch& scratch) const;
+
   // Moves the tokens with bias or penalty out of scratch.mask into scratch.adjusted; returns their best
   // logit.
   float Adjust(const float* row, bool add_bias, SamplerScratch& scratch) const;
@@ -66,13 +89,19 @@ class Sampler {
   void Run(uint64_t position, const float* row, const float* raw, bool has_mask, float best_adjusted,
            SamplerScratch& scratch, RowResult& result) const;
 
-  // Log-probabilities after the whole pipeline.
-  void ScoreProcessed(const RowScan& scan, SamplerScratch& scratch, RowResult& result) const;
+  // The first of the forced tokens.
+  void SampleForced(const float* logits, SamplerScratch& scratch, RowResult& result) const;
+
+  // Log-probabilities after the whole pipeline. `temperature`: of the draw.
+  void ScoreProcessed(const RowScan& scan, float temperature, SamplerScratch& scratch, RowResult& result) const;
 
   std::shared_ptr<const SamplerPlan> plan_;
   uint64_t seed_;
   TokenMask mask_;
   Adjustments adjustments_;
+  std::optional<Dry> dry_;
+  std::vector<int32_t> forced_;  // next first
+  double surprise_bound_;  // of mirostat, in bits
 };
 
 }  // namespace onpolicy

@@ -56,6 +56,7 @@ void RowResult::Clear(RowStatus with) {
   drafts.clear();
   drafts_to_check = 0;
   logprob = 0;
+  surprise = 0;
   rank = 0;
   top_ids.clear();
   top_logprobs.clear();

@@ -26,6 +26,7 @@ struct RowResult {
   std::vector<int32_t> drafts;  // that may follow, where they are asked for
   size_t drafts_to_check = 0;   // of these, how many the next step checks at most
   float logprob = 0;            // of the token; -infinity is possible
+  double surprise = 0;  // of the token in bits, among those that were left: with mirostat
   int32_t rank = 0;  // among the k best, else the number of tokens at least as probable; 0: not asked for
   std::vector<int32_t> top_ids;     // (k) best first, lowest id first among equals
   std::vector<float> top_logprobs;  // (k)

@@ -23,6 +23,7 @@ import { StopStrings } from './stop-strings.ts';
 import { ChatCompletionStream, toChunks } from './stream.ts';
 import { contentText } from './template-message.ts';
 import type { StopRules } from './text-out.ts';
+import { planThinkingBudget } from './thinking-budget.ts';
 import type { RequestTrace } from './trace.ts';
 
 /** What an answer needs besides the request and the model. */
@@ -103,6 +104,7 @@ export async function answer(
     tokensAsIds: request.return_tokens_as_token_ids,
     signal: context.signal,
     matchers,
+    thinkingBudget: await planThinkingBudget(request.thinking_token_budget, message, tokenizer),
     promptScores: createPromptScores(request, prompt.ids, tokenizer.vocabSize),
     savedPrompt: promptTransfer.savedPrompt,
     lengthPenalty: request.use_beam_search ? request.length_penalty : null,

@@ -38,11 +38,14 @@ export class Choice implements Listener {
   readonly tokenIds: number[] = [];
   readonly logprobs: TokenLogprob[] = [];
   finish: Finish | null = null;
+  /** Tokens inside the reasoning, without its markers. */
+  reasoningTokens = 0;
   error: OnpolicyError | null = null;
   readonly #options: ChoiceOptions;
   readonly message: MessageOut;
   readonly #out: TextOut;
   #unread: { readonly rows: SampledRows; readonly row: number }[] = []; // to become log-probabilities
+  readonly #reasoningLengths: number[] = []; // of the texts of tokens inside the present reasoning
   #isMessageEnded = false;
   #taken = 0; // tokens handed out in deltas
   #isEndTaken = false;
@@ -100,10 +103,41 @@ export class Choice implements Listener {
     for (const { rows, row } of this.#unread)
       this.logprobs.push(toTokenLogprob(tokenizer, rows, row, tokensAsIds));
     if (this.#unread.length > 0) this.#unread = [];
-    this.message.push(this.#out.takeDelta());
+    this.#read(this.#out.takePieces());
     if (this.finish === null || this.#isMessageEnded) return;
     this.#isMessageEnded = true;
     this.message.finish();
+  }
+
+  /** Whether reasoning could end here: it has begun, and no character is half written. Call it after {@link catchUp}. */
+  get canEndReasoning(): boolean {
+    return this.message.isThinking && this.#out.isWhole;
+  }
+
+  #read(pieces: readonly string[]): void {
+    if (!this.message.readsReasoning)
+      return this.message.push(pieces.length === 1 ? pieces[0]! : pieces.join(''));
+    for (const piece of pieces) {
+      const wasThinking = this.message.isThinking;
+      this.message.push(piece);
+      if (wasThinking) this.#countReasoning(piece);
+    }
+  }
+
+  /** Counts a token that came inside the reasoning. Those that spell the end of it turn out to be none of it. */
+  #countReasoning(piece: string): void {
+    const lengths = this.#reasoningLengths;
+    if (this.message.isThinking) {
+      lengths.push(piece.length);
+      this.reasoningTokens += 1;
+      return;
+    }
+    let left = this.message.reasoningEndLength - piece.length;
+    while (lengths.length > 0 && (left > 0 || lengths.at(-1) === 0)) {
+      left -= lengths.pop()!; // 0: a part of its first character
+      this.reasoningTokens -= 1;
+    }
+    lengths.length = 0;
   }
 
   /** Takes what came since the last call. Joined, the deltas are the whole choice. */

@@ -12,6 +12,7 @@ import type { Tokenizer } from '../tokenizer/index.ts';
 import { BeamRun, feedChoice, reportRules } from './beams.ts';
 import { Choice } from './choice.ts';
 import type { StopRules } from './text-out.ts';
+import { holdToBudget, type ThinkingBudget } from './thinking-budget.ts';
 import { inNextTurn } from './turns.ts';
 
 /** A request that is ready to run. */
@@ -32,6 +33,8 @@ export type PreparedCompletion = {
   readonly promptScores: PromptScores | null;
   /** Grammars that constrain the choices, from their first token or from the end of the reasoning; one each, or none. */
   readonly matchers: readonly Handle[];
+  /** How much each choice may reason; null: no limit. */
+  readonly thinkingBudget: ThinkingBudget | null;
   /** Receives the cache of the prompt, once for all choices. */
   readonly savedPrompt: SavedPrompt | null;
   /** One per choice, or none. */
@@ -99,6 +102,11 @@ export class Completion {
       sum.accepted += accepted;
     }
     return sum;
+  }
+
+  /** Whether reasoning is told from the answers. */
+  get readsReasoning(): boolean {
+    return this.#prepared.message.reasoning !== null;
   }
 
   /** `prompt_logprobs` of the answer, once it is done; null when the request wants none. */
@@ -233,8 +241,11 @@ function runSamplers(prepared: PreparedCompletion, choices: readonly Choice[]): 
         speculation: speculations[index] ?? null,
       }),
   );
-  for (const [index, sequence] of sequences.entries())
-    engine.submit(sequence, constrain(sequence, choices[index]!, matchers[index]));
+  for (const [index, sequence] of sequences.entries()) {
+    const listener = constrain(sequence, choices[index]!, matchers[index]);
+    const budget = prepared.thinkingBudget;
+    engine.submit(sequence, budget ? holdToBudget(sequence, choices[index]!, listener, budget) : listener);
+  }
   return {
     get cachedTokens() {
       return Math.max(0, sequences[0]!.cachedTokens);

@@ -2,7 +2,7 @@
 import { randomInt } from 'node:crypto';
 import type { MessagePlan } from '../models/index.ts';
 import type { ResponseToolCall, ToolCallDelta } from '../protocol/index.ts';
-import { createReasoningParser, type ReasoningParser } from '../reasoning/index.ts';
+import { createReasoningParser, endMarker, type ReasoningParser } from '../reasoning/index.ts';
 import {
   createToolCallIds,
   createToolCallParser,
@@ -20,6 +20,8 @@ export type MessageDelta = {
 
 /** Reads the text of one choice. Deltas joined are the message; the whole and the stream come from the same events. */
 export class MessageOut {
+  /** Length of the text that ends reasoning; 0: none is looked for. */
+  readonly reasoningEndLength: number;
   readonly #tools: ToolCallParser | null;
   readonly #isForced: boolean;
   readonly #reasoning: ReasoningParser | null;
@@ -43,6 +45,7 @@ export class MessageOut {
       });
     this.#reasoning =
       reasoning && createReasoningParser(reasoning.format, { startsInside: reasoning.startsInside });
+    this.reasoningEndLength = reasoning ? endMarker(reasoning.format).length : 0;
     this.#custom = tools?.custom ?? new Set();
     this.#isForced = tools?.isForced ?? false;
     this.#includeReasoning = includeReasoning;
@@ -53,7 +56,17 @@ export class MessageOut {
     return this.#tools !== null || this.#reasoning !== null;
   }
 
-  /** The text so far ends inside reasoning. */
+  /** Whether reasoning is told from the answer. */
+  get readsReasoning(): boolean {
+    return this.#reasoning !== null;
+  }
+
+  /** The text so far ends in the words of reasoning, behind the marker that begins it. */
+  get isThinking(): boolean {
+    return this.#reasoning?.phase() === 'reasoning';
+  }
+
+  /** The text so far ends before the answer: inside reasoning, or in a header of harmony. */
   get isReasoning(): boolean {
     return this.#reasoning?.isInside() ?? false;
   }

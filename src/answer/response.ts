@@ -72,7 +72,11 @@ export function toUsage(header: AnswerHeader, completion: Completion): Usage {
   const { promptTokens: prompt, mediaTokens } = header;
   const { drafted, accepted } = completion.drafts;
   let completionTokens = 0;
-  for (const choice of completion.choices) completionTokens += choice.tokenIds.length;
+  let reasoningTokens = 0;
+  for (const { tokenIds, reasoningTokens: inReasoning } of completion.choices) {
+    completionTokens += tokenIds.length;
+    reasoningTokens += inReasoning;
+  }
   return {
     prompt_tokens: prompt,
     total_tokens: prompt + completionTokens,
@@ -84,6 +88,7 @@ export function toUsage(header: AnswerHeader, completion: Completion): Usage {
     completion_tokens_details: {
       accepted_prediction_tokens: accepted,
       rejected_prediction_tokens: drafted - accepted,
+      ...(completion.readsReasoning ? { reasoning_tokens: reasoningTokens } : {}),
     },
   };
 }

@@ -31,7 +31,7 @@ export class TextOut {
   #unread: number[] = []; // ids whose text was not needed yet; only without stop strings
   #isTailUnread = false; // the same for what is left at the end
   #held = ''; // its end may grow into a stop string
-  #delta = ''; // released since the last takeDelta
+  #pieces: string[] = []; // released since the last take, a piece a token
   #released = 0; // units of text
   #count = 0;
 
@@ -50,6 +50,7 @@ export class TextOut {
   push(id: number): Finish | null {
     this.#count += 1;
     const finish = this.#tokenFinish(id);
+    if (this.#scanner) this.#pieces.push('');
     if (finish?.reason !== 'stop' || this.#rules.includeStop) {
       const stopped = this.#scanner ? this.#scan(this.#scanner, this.#detokenizer.push(id)) : null;
       if (stopped) return stopped;
@@ -67,15 +68,20 @@ export class TextOut {
     return finish;
   }
 
-  /** The text released since the last call. */
-  takeDelta(): string {
-    let delta = this.#delta;
-    this.#delta = '';
-    for (const id of this.#unread) delta += this.#detokenizer.push(id);
+  /** Whether the bytes so far are whole characters. Call it after {@link takePieces}. */
+  get isWhole(): boolean {
+    return this.#detokenizer.isWhole;
+  }
+
+  /** The text released since the last call: a piece for each token that can have text, and what is left at the end. */
+  takePieces(): string[] {
+    const pieces = this.#pieces;
+    this.#pieces = [];
+    for (const id of this.#unread) pieces.push(this.#detokenizer.push(id));
     if (this.#unread.length > 0) this.#unread = [];
-    if (this.#isTailUnread) delta += this.#detokenizer.finish();
+    if (this.#isTailUnread) pieces.push(this.#detokenizer.finish());
     this.#isTailUnread = false;
-    return delta;
+    return pieces;
   }
 
   #tokenFinish(id: number): Finish | null {
@@ -106,7 +112,9 @@ export class TextOut {
     // A surrogate pair is never split between two deltas.
     const last = this.#held.charCodeAt(length - 1);
     const end = length < this.#held.length && last >= 0xd800 && last <= 0xdbff ? length - 1 : length;
-    this.#delta += this.#held.slice(0, end);
+    const text = this.#held.slice(0, end);
+    if (this.#pieces.length === 0) this.#pieces.push(text);
+    else this.#pieces[this.#pieces.length - 1] += text;
     this.#held = this.#held.slice(end);
     this.#released += end;
   }

@@ -66,6 +66,8 @@ export class Sequence {
   #length: number;
   /** The grammar that constrains its next token; null: none does. */
   matcher: Handle | null = null;
+  /** Tokens until some are forced at the latest: no step samples more. */
+  outputsBeforeForced = Infinity;
   /** Its place among those of its priority: lower runs earlier. Ties go by arrival. */
   order = 0;
   /** Slot of its cache while it runs, else -1. */
@@ -103,9 +105,9 @@ export class Sequence {
     return this.#length - this.group.prompt.length;
   }
 
-  /** Tokens that it may still sample. */
+  /** Tokens that it may still sample, or before others are forced. */
   get outputsLeft(): number {
-    return this.maxOutputs - this.outputCount;
+    return Math.min(this.maxOutputs - this.outputCount, this.outputsBeforeForced);
   }
 
   /** Leading tokens that may come out of the prefix cache. The logits of the others are needed: the last one's, and those of tokens to score. */

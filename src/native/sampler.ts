@@ -11,6 +11,36 @@ export type SamplerPlanOptions = {
   readonly minP?: number;
   /** 0 or -1: off, the default. */
   readonly topK?: number;
+  /**
+   * Locally typical sampling, 1: off, the default. Like XTC and a range of temperatures it makes the draw follow llama.cpp's order:
+   * topK, typicalP, topP, minP, XTC, temperature.
+   */
+  readonly typicalP?: number;
+  /** Chance that XTC runs at a token. 0: off, the default. */
+  readonly xtcProbability?: number;
+  /** Of the tokens at least this probable, XTC leaves the least probable. Default 0.1. */
+  readonly xtcThreshold?: number;
+  /** The temperature goes from `temperature - dynatempRange` to `temperature + dynatempRange` with the entropy. 0: off, the default. */
+  readonly dynatempRange?: number;
+  /** Default 1. */
+  readonly dynatempExponent?: number;
+  /** Version of mirostat, which replaces every filter: 1 or 2. 0: off, the default. */
+  readonly mirostat?: number;
+  /** Bits of surprise. Default 5. */
+  readonly mirostatTau?: number;
+  /** Default 0.1. */
+  readonly mirostatEta?: number;
+  /** DRY: what a token loses that would continue a repetition. 0: off, the default. */
+  readonly dryMultiplier?: number;
+  /** Default 1.75. */
+  readonly dryBase?: number;
+  /** Default 2. */
+  readonly dryAllowedLength?: number;
+  /** Tokens of prompt and output that DRY looks at; -1: all, the default. */
+  readonly dryLastN?: number;
+  /** Texts that end a repetition, none empty. Need `breakerTexts`. */
+  readonly dryBreakers?: readonly string[];
+  readonly breakerTexts?: TokenTextsHandle;
   /** 1: off, the default. Counts prompt and output. */
   readonly repetitionPenalty?: number;
   readonly frequencyPenalty?: number;
@@ -40,6 +70,8 @@ export type SampledRow = {
   readonly status: number; // see ROW_STATUS
   readonly token: number; // -1 unless sampled
   readonly logprob: number; // natural logarithm; -Infinity is possible
+  /** Of the token in bits, among those that were left; 0 without mirostat. */
+  readonly surprise: number;
   /** Place among `topIds`, else the number of tokens that are at least as likely; 0: not asked for. */
   readonly rank: number;
   readonly topIds: Int32Array; // (k) best first, lowest id first among equals
@@ -58,12 +90,14 @@ export type SamplerPlanHandle = { readonly [planBrand]: true };
 
 /** The sampling state of one sequence: counts, random stream, the beginnings of bad words. */
 export type SamplerHandle = {
-  /** Prompt tokens count for the repetition penalty only. */
+  /** Prompt tokens count for the repetition penalty and DRY only. */
   acceptPrompt(ids: Int32Array): void;
-  /** A generated token. */
-  accept(id: number): void;
+  /** A generated token. `surprise`: what `sample` said of it, which mirostat learns from; absent: it was not drawn. */
+  accept(id: number, surprise?: number): void;
   /** Forbids the plan's `endIds` until it is called with false. */
   holdEnd(isHeld: boolean): void;
+  /** The next tokens are these, whatever masks and draws say. */
+  force(ids: Int32Array): void;
   /** Raw logits -> a token, not yet accepted. `mask`: a bit per token, 1: allowed by the grammar. */
   sample(logits: Float32Array, mask?: Uint32Array | Int32Array | null): SampledRow;
   /** First half of `sample`, up to a JavaScript hook: the row with masks (-Infinity) and bias. */

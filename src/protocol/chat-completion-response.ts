@@ -165,6 +165,8 @@ export interface Usage {
     accepted_prediction_tokens: number;
     /** Drafts that were checked, and were not. They are no completion tokens. */
     rejected_prediction_tokens: number;
+    /** Tokens of reasoning, without its markers. Absent where the model marks none. */
+    reasoning_tokens?: number;
   };
 }
 

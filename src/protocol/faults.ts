@@ -1,7 +1,6 @@
 /** Errors of the compiled validators -> faults that say which field, what was expected, and what came. */
 import { closest, distance } from 'fastest-levenshtein';
 import { type ErrorDetail, OnpolicyError } from '../errors.ts';
-import { replacementOf } from './other-samplers.ts';
 import type { Schema } from './schemas/schema.ts';
 
 /** Kinds of faults: the `type` of a detail entry. */
@@ -121,16 +120,14 @@ function unknownField(parent: readonly string[], name: string, error: SchemaErro
   const loc = [...parent, clip(name, 200)];
   const value = (error.data as Record<string, unknown>)[name];
   const near = closestName(name, Object.keys(error.parentSchema.properties ?? {}));
-  const replacement = parent.length === 0 ? replacementOf(name) : null;
-  const guess = near === null ? '' : `; did you mean ${near}?`;
-  const hint = replacement === null ? guess : `; use ${replacement} instead`;
+  const hint = near === null ? '' : `; did you mean ${near}?`;
   const where = parent.length === 0 ? 'a request' : parent.join('.');
   return {
     loc,
     msg: `${pathWords(loc)}: not a field of ${where}${hint}`,
     type: 'unknown_field',
     input: value,
-    ...(near === null || replacement !== null ? {} : { ctx: { closest: near } }),
+    ...(near === null ? {} : { ctx: { closest: near } }),
   };
 }
 

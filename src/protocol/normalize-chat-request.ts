@@ -7,6 +7,7 @@ import type {
   Speculation,
   StructuredOutputs,
 } from './generated/request-types.ts';
+import { toLlamaSamplers } from './normalize-llama-samplers.ts';
 import { normalizeMessages } from './normalize-message.ts';
 import { normalizeTools } from './normalize-tools.ts';
 import { givenConstraints } from './rules/structured.ts';
@@ -40,6 +41,7 @@ export function normalizeChatRequest(request: ChatCompletionRequest): ValidChatR
     top_p: request.top_p ?? null,
     top_k: request.top_k == null ? null : Math.min(Math.max(0, request.top_k), INT32_MAX),
     min_p: request.min_p ?? null,
+    ...toLlamaSamplers(request),
     seed: toSeed(request.seed ?? null),
     n: request.n ?? 1,
     use_beam_search: request.use_beam_search ?? false,
@@ -74,6 +76,8 @@ export function normalizeChatRequest(request: ChatCompletionRequest): ValidChatR
     parallel_tool_calls:
       request.parallel_tool_calls === undefined ? true : (request.parallel_tool_calls ?? false),
     reasoning_effort: request.reasoning_effort ?? null,
+    reasoning: request.reasoning ?? null,
+    thinking_token_budget: request.thinking_token_budget ?? request.reasoning?.max_tokens ?? null,
     add_generation_prompt: request.add_generation_prompt ?? !request.continue_final_message,
     continue_final_message: request.continue_final_message ?? false,
     add_special_tokens: request.add_special_tokens ?? false,

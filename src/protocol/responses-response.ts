@@ -13,9 +13,9 @@ export interface ResponseObject {
   /** Seconds since 1970; null while it runs. */
   completed_at: number | null;
   /** How far it is. */
-  status: 'in_progress' | 'completed' | 'incomplete';
-  /** Always null: a request that fails has no response. */
-  error: null;
+  status: 'in_progress' | 'completed' | 'incomplete' | 'failed';
+  /** Why it failed; null: it did not. A request that fails before its first event has no response. */
+  error: { code: 'server_error'; message: string } | null;
   /** Why it is not whole. */
   incomplete_details: { reason: 'max_output_tokens' } | null;
   /** The model as the caller named it. */
@@ -40,7 +40,12 @@ export interface ResponseObject {
   /** Of the request. */
   parallel_tool_calls: boolean;
   /** Of the request. */
-  tool_choice: 'none' | 'auto' | 'required' | { type: 'function'; name: string };
+  tool_choice:
+    | 'none'
+    | 'auto'
+    | 'required'
+    | { type: 'function'; name: string }
+    | { type: 'allowed_tools'; mode: 'auto' | 'required'; tools: Record<string, unknown>[] };
   /** Of the request. */
   tools: {
     type: 'function';
@@ -70,7 +75,7 @@ export interface ResponseUsage {
   input_tokens_details: { cached_tokens: number; cache_write_tokens: number };
   /** Tokens of the answer. */
   output_tokens: number;
-  /** Always 0: thoughts are not counted apart. */
+  /** Tokens of thoughts, without their markers. */
   output_tokens_details: { reasoning_tokens: number };
   /** Both together. */
   total_tokens: number;
@@ -162,7 +167,7 @@ export interface ResponseItemList {
 /** One event of a stream, without its number. */
 export type ResponseEventBody =
   | { type: 'response.created' | 'response.in_progress'; response: ResponseObject }
-  | { type: 'response.completed' | 'response.incomplete'; response: ResponseObject }
+  | { type: 'response.completed' | 'response.incomplete' | 'response.failed'; response: ResponseObject }
   | {
       type: 'response.output_item.added' | 'response.output_item.done';
       output_index: number;

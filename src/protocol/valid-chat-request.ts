@@ -5,8 +5,10 @@ import type {
   FunctionTool,
   GrammarInputFormat,
   JsonObject,
+  ReasoningBudget,
 } from './generated/request-types.ts';
 import type { LogitsProcessor } from './logits-processor.ts';
+import type { LlamaSampler } from './schemas/llama-samplers.ts';
 
 /**
  * A valid request. Null stands for "not given" only where a later stage knows the default: the model's own, the context's
@@ -30,6 +32,25 @@ export type ValidChatRequest = {
   readonly top_k: number | null;
   /** Null: the model's own, else 0. */
   readonly min_p: number | null;
+  /** 1: off. */
+  readonly typical_p: number;
+  /** 0: off. */
+  readonly xtc_probability: number;
+  readonly xtc_threshold: number;
+  /** 0: off. */
+  readonly dry_multiplier: number;
+  readonly dry_base: number;
+  readonly dry_allowed_length: number;
+  /** -1: all tokens. */
+  readonly dry_penalty_last_n: number;
+  readonly dry_sequence_breakers: readonly string[];
+  /** 0: off. */
+  readonly dynatemp_range: number;
+  readonly dynatemp_exponent: number;
+  /** 0: off. */
+  readonly mirostat: number;
+  readonly mirostat_tau: number;
+  readonly mirostat_eta: number;
   /** A signed 64-bit integer. Null: draw one. */
   readonly seed: bigint | null;
   readonly n: number;
@@ -80,6 +101,9 @@ export type ValidChatRequest = {
   readonly uses_functions: boolean;
   readonly parallel_tool_calls: boolean;
   readonly reasoning_effort: 'none' | 'minimal' | 'low' | 'medium' | 'high' | null;
+  readonly reasoning: ReasoningBudget | null;
+  /** What either name asks for. Null: no limit. */
+  readonly thinking_token_budget: number | null;
   /** Never true together with `continue_final_message`. */
   readonly add_generation_prompt: boolean;
   readonly continue_final_message: boolean;
@@ -112,6 +136,9 @@ export type ValidAdapter = {
   readonly file: string | null;
   readonly scale: number;
 };
+
+/** Samplers of llama.cpp, by its names. */
+export type ValidLlamaSamplers = Pick<ValidChatRequest, LlamaSampler>;
 
 /** Whether and how tokens are drafted. */
 export type ValidSpeculation =

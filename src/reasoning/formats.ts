@@ -98,6 +98,16 @@ export function isReasoningOpen(format: ReasoningFormat, promptTail: string): bo
   return promptTail.trimEnd().endsWith(begin.trimEnd());
 }
 
+/** The text that ends a section of reasoning. */
+export function endMarker(format: ReasoningFormat): string {
+  return format.kind === 'harmony' ? '<|end|>' : format.end;
+}
+
+/** What the model has to write so that its reasoning ends and its answer begins. */
+export function reasoningEnd(format: ReasoningFormat): string {
+  return format.kind === 'harmony' ? '<|end|><|start|>assistant<|channel|>final<|message|>' : format.end;
+}
+
 /** The texts with a meaning. Special tokens with such a text must stay in the parser's input. */
 export function reasoningMarkers(format: ReasoningFormat): readonly string[] {
   if (format.kind === 'harmony')

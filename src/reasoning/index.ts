@@ -3,10 +3,12 @@
 export type { ReasoningEvent, ReasoningPhase } from './events.ts';
 export {
   detectReasoning,
+  endMarker,
   isReasoningOpen,
   REASONING_FORMATS,
   type ReasoningFormat,
   type ReasoningFormatName,
+  reasoningEnd,
   reasoningMarkers,
 } from './formats.ts';
 export { createReasoningParser, type ReasoningParser, type ReasoningParserOptions } from './parser.ts';

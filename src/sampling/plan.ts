@@ -48,6 +48,7 @@ export function createSamplers(
     topP: request.top_p ?? defaults.top_p ?? 1,
     minP: request.min_p ?? defaults.min_p ?? 0,
     topK: request.top_k ?? defaults.top_k ?? 0,
+    ...llamaSamplersOf(request, tokenizer),
     repetitionPenalty: request.repetition_penalty ?? defaults.repetition_penalty ?? 1,
     frequencyPenalty: request.frequency_penalty,
     presencePenalty: request.presence_penalty,
@@ -101,6 +102,31 @@ function badWordsOf(
   return {
     badWords: words.map((word) => word.trimStart()),
     tokenTexts: tokenTexts(tokenizer, specials.skipSpecial),
+  };
+}
+
+/** Samplers that are on. */
+function llamaSamplersOf(request: ValidChatRequest, tokenizer: Tokenizer): Partial<SamplerPlanOptions> {
+  const breakers = request.dry_sequence_breakers;
+  return {
+    typicalP: request.typical_p,
+    xtcProbability: request.xtc_probability,
+    xtcThreshold: request.xtc_threshold,
+    dynatempRange: request.dynatemp_range,
+    dynatempExponent: request.dynatemp_exponent,
+    mirostat: request.mirostat,
+    mirostatTau: request.mirostat_tau,
+    mirostatEta: request.mirostat_eta,
+    ...(request.dry_multiplier === 0
+      ? {}
+      : {
+          dryMultiplier: request.dry_multiplier,
+          dryBase: request.dry_base,
+          dryAllowedLength: request.dry_allowed_length,
+          dryLastN: request.dry_penalty_last_n,
+          dryBreakers: breakers,
+          ...(breakers.length === 0 ? {} : { breakerTexts: tokenTexts(tokenizer, false) }),
+        }),
   };
 }
 

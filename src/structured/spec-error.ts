@@ -19,6 +19,9 @@ type NativeFault = { readonly places?: readonly string[]; readonly offset?: numb
 /** A value of the caller: its path, and the JSON pointer from there. */
 type Found = { path: string; pointer: string; value: unknown };
 
+/** Characters of the engine's own words. */
+const MOST_REASON = 500;
+
 /** The error of a specification that the engine refused. `field`: the one that constrains. */
 export function toSpecError(
   error: unknown,
@@ -36,7 +39,8 @@ export function toSpecError(
     ? { path: paths.of('whitespace_pattern'), pointer: '', value: spec.whitespace_pattern }
     : follow(pointers, startOf(spec[field], field), { path: paths.of(field), parts: paths.parts });
   const param = found.pointer === '' ? found.path : `${found.path}#${found.pointer}`;
-  const reason = plain.message.slice(places.reduce((length, place) => length + place.length + 2, 0));
+  const whole = plain.message.slice(places.reduce((length, place) => length + place.length + 2, 0));
+  const reason = whole.length > MOST_REASON ? `${whole.slice(0, MOST_REASON)}...` : whole; // it may quote the caller
   const shown = isGap ? others.slice(1) : others;
   const detail: ErrorDetail = {
     loc: [...found.path.split(/[.[\]]+/).filter(Boolean), ...stepsOf(found.pointer)],

@@ -91,6 +91,11 @@ export class Detokenizer {
     return text;
   }
 
+  /** Whether no character is open. */
+  get isWhole(): boolean {
+    return this.#open.length === 0;
+  }
+
   /** What is left at the end: U+FFFD for bytes that never became a character. */
   finish(): string {
     const left = this.#open;

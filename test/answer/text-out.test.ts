@@ -32,7 +32,7 @@ function read(
   let finish: Finish | null = null;
   for (const id of ids) {
     finish = out.push(id);
-    deltas.push(out.takeDelta());
+    deltas.push(out.takePieces().join(''));
     if (finish) break;
   }
   return { deltas, finish, count: out.count };

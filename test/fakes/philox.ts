@@ -16,10 +16,10 @@ export function philox4x32(counter: readonly bigint[], key: readonly bigint[]): 
   return [c0, c1, c2, c3];
 }
 
-/** The random number of the `position`-th generated token. */
-export function uniformAt(seed: bigint, position: number): number {
+/** The random number of the `position`-th generated token. Streams of one seed are independent. */
+export function uniformAt(seed: bigint, position: number, stream = 0): number {
   const bits = BigInt.asUintN(64, seed);
   const place = BigInt(position);
-  const [a, b] = philox4x32([place & MASK, place >> 32n, 0n, 0n], [bits & MASK, bits >> 32n]);
+  const [a, b] = philox4x32([place & MASK, place >> 32n, BigInt(stream), 0n], [bits & MASK, bits >> 32n]);
   return Number((a! << 21n) ^ (b! >> 11n)) * 2 ** -53;
 }

@@ -1,10 +1,11 @@
 /** Requests to a pool -> the member that answers: affinity, failed members, running requests. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { TextCompletionStream } from '../../src/answer/index.ts';
 import { OnpolicyError } from '../../src/errors.ts';
 import { connect, createPool, type PoolOptions, type Server, serve } from '../../src/http/index.ts';
-import type { ChatCompletionRequest } from '../../src/protocol/index.ts';
-import type { Service } from '../../src/service.ts';
+import type { ChatCompletionRequest, TextCompletionRequest } from '../../src/protocol/index.ts';
+import type { Completions, Service } from '../../src/service.ts';
 import { createMemoryService, type MemoryService } from '../fakes/memory-service.ts';
 
 const ask = (content: string): ChatCompletionRequest => ({ messages: [{ role: 'user', content }] });
@@ -67,6 +68,50 @@ describe('requests', () => {
     await expect(pool.createCompletion({ ...ask('x'), model: 'none' })).rejects.toMatchObject({
       code: 'MODEL_NOT_FOUND',
     });
+  });
+});
+
+describe('text completions', () => {
+  const answering = (name: string, asked: string[]): Completions => {
+    const createTextCompletion = async ({ prompt, stream }: TextCompletionRequest): Promise<unknown> => {
+      asked.push(`${name} ${String(prompt).length}`);
+      if (prompt === 'down') throw new OnpolicyError('NETWORK_FAILED', 'no');
+      if (!stream) return { choices: [{ text: name }] };
+      return new TextCompletionStream(
+        (async function* () {
+          yield { choices: [{ text: name }] } as never;
+        })(),
+        () => {},
+      );
+    };
+    return { ...createMemoryService(), createTextCompletion } as unknown as Completions;
+  };
+
+  it('go to members that have them, those that continue a text to the same one', async () => {
+    const asked: string[] = [];
+    const pool = createPool([createMemoryService(), answering('a', asked), answering('b', asked)]);
+    const text = 'word '.repeat(200);
+    for (let turn = 1; turn < 6; turn++)
+      await pool.createTextCompletion!({ prompt: text + 'more '.repeat(turn) });
+    expect(new Set(asked.map((one) => one[0])).size).toBe(1);
+    const chunks = [];
+    for await (const chunk of await pool.createTextCompletion!({ prompt: 'x', stream: true }))
+      chunks.push(chunk);
+    expect(chunks).toHaveLength(1);
+    await expect(pool.createTextCompletion!({ prompt: 'down' })).rejects.toMatchObject({
+      code: 'NETWORK_FAILED',
+    });
+    expect(
+      asked
+        .slice(-2)
+        .map((one) => one[0])
+        .sort(),
+    ).toEqual(['a', 'b']);
+  });
+
+  it('are refused where no member has them', async () => {
+    const pool = createPool([createMemoryService()]);
+    await expect(pool.createTextCompletion!({ prompt: 'x' })).rejects.toMatchObject({ code: 'UNSUPPORTED' });
   });
 });
 

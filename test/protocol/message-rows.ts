@@ -221,6 +221,23 @@ export const MESSAGE_ROWS: Record<string, Row> = {
     good: same('none', 'minimal', 'low', 'medium', 'high', null),
     bad: [['max', ': expected "none", "minimal", "low", "medium", "high" or null, got "max"']],
   },
+  reasoning: {
+    absent: null,
+    good: same({ max_tokens: 0 }, { max_tokens: null }, {}, null),
+    bad: [
+      [{ max_tokens: -1 }, '.max_tokens: expected an integer >= 0 or null, got -1'],
+      [{ effort: 'low' }, '.effort: not a field of reasoning'],
+      [5, ': expected an object or null, got 5'],
+    ],
+  },
+  thinking_token_budget: {
+    absent: null,
+    good: same(0, 4096, null),
+    bad: [
+      [-1, ': expected an integer >= 0 or null, got -1'],
+      [1.5, ': expected an integer >= 0 or null, got 1.5'],
+    ],
+  },
   add_generation_prompt: flag(true),
   continue_final_message: flag(false),
   add_special_tokens: flag(false),

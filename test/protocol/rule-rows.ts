@@ -174,6 +174,18 @@ export const RULE_ROWS: Record<string, RuleRow> = {
       ],
     ],
   },
+  'one budget of reasoning': {
+    good: [
+      { reasoning: { max_tokens: 5 }, thinking_token_budget: 5 },
+      { reasoning: {}, thinking_token_budget: 5 },
+    ],
+    bad: [
+      [
+        { reasoning: { max_tokens: 5 }, thinking_token_budget: 6 },
+        'thinking_token_budget: expected nothing, or the 5 of reasoning.max_tokens, got 6',
+      ],
+    ],
+  },
   'stream_options need stream': {
     good: [
       { stream_options: {} },
@@ -356,10 +368,21 @@ export const RULE_ROWS: Record<string, RuleRow> = {
     beam('top_p', [1, null], 0.9, '1 or nothing with use_beam_search: true, got 0.9'),
     beam('top_k', [0, -1, null], 5, '0, -1 or nothing with use_beam_search: true, got 5'),
     beam('min_p', [0, null], 0.1, '0 or nothing with use_beam_search: true, got 0.1'),
+    beam('typical_p', [1, null], 0.9, '1 or nothing with use_beam_search: true, got 0.9'),
+    ...['xtc_probability', 'dry_multiplier', 'dynatemp_range', 'mirostat'].map((field) =>
+      beam(field, [0, null], 1, '0 or nothing with use_beam_search: true, got 1'),
+    ),
     beam('frequency_penalty', [0, null], 1, '0 or nothing with use_beam_search: true, got 1'),
     beam('presence_penalty', [0, null], -1, '0 or nothing with use_beam_search: true, got -1'),
     beam('repetition_penalty', [1, null], 1.1, '1 or nothing with use_beam_search: true, got 1.1'),
     beam('min_tokens', [0], 2, '0 or nothing with use_beam_search: true, got 2'),
+    beam('thinking_token_budget', [null], 5, 'nothing with use_beam_search: true, got 5'),
+    beam(
+      'reasoning',
+      [{}, null],
+      { max_tokens: 5 },
+      'no max_tokens with use_beam_search: true, got an object',
+    ),
     beam('logits_processors', [[], null], ['x'], 'nothing with use_beam_search: true, got a list of 1'),
     beam('prompt_logprobs', [null], 0, 'nothing with use_beam_search: true, got 0'),
     beam('kv_transfer_params', [null], {}, 'nothing with use_beam_search: true, got an object'),

@@ -1,5 +1,7 @@
 /** The fields about sampling and stopping. */
+
 import { atLeastOne, flag, penalty, type Row, same, text } from './field-row.ts';
+import { LLAMA_ROWS } from './llama-sampler-rows.ts';
 
 /** By field. */
 export const SAMPLING_ROWS: Record<string, Row> = {
@@ -62,6 +64,7 @@ export const SAMPLING_ROWS: Record<string, Row> = {
       [1.1, ': expected a number > 0 and <= 1 or null, got 1.1'],
     ],
   },
+  ...LLAMA_ROWS,
   top_k: {
     absent: null,
     good: [...same(1, 0, 100_000, null), [-1, 0]],

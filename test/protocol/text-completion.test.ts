@@ -35,6 +35,7 @@ const CHAT_ONLY = [
     'function_call',
     'reasoning',
     'reasoning_effort',
+    'thinking_token_budget',
   ],
   ...['include_reasoning', 'add_generation_prompt', 'continue_final_message', 'documents', 'chat_template'],
   ...[

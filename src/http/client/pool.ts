@@ -1,17 +1,19 @@
 /** Several services -> one. Each request goes to the member that caches its conversation, or to the least busy one. */
 
-import { ChatCompletionStream } from '../../answer/index.ts';
+import { ChatCompletionStream, TextCompletionStream } from '../../answer/index.ts';
 import { OnpolicyError } from '../../errors.ts';
 import {
   afterDoor,
   type ChatCompletion,
-  type ChatCompletionChunk,
   type ChatCompletionRequest,
   type Checked,
   checkChatRequest,
+  checkTextCompletionRequest,
   describe,
   hasKnownDoor,
   splitAtDoor,
+  type TextCompletion,
+  type TextCompletionRequest,
   type TrainingJobRequest,
 } from '../../protocol/index.ts';
 import type {
@@ -65,8 +67,21 @@ type Member = {
   readyMs: number;
 };
 
-/** Asks a member for the answer to one request. */
-type Ask = (member: Member) => Promise<ChatCompletion | ChatCompletionStream>;
+type ChatAnswer = ChatCompletion | ChatCompletionStream;
+type TextAnswer = TextCompletion | TextCompletionStream;
+/** Called when a request is over. */
+type OnEnd = (error?: unknown) => void;
+
+/** A request on its way to a member. */
+type Call<Answer> = {
+  /** Of its conversation or its text. */
+  readonly digests: readonly string[];
+  /** Whether a member has such answers. */
+  readonly canAsk: (member: Member) => boolean;
+  readonly ask: (member: Member) => Promise<Answer>;
+  /** The answer, whose end is heard of. */
+  readonly watch: (answer: Answer, end: OnEnd) => Answer;
+};
 
 /** A conversation changes its member if that runs more than twice the requests of the least busy one plus this. */
 const AFFINITY_SLACK = 8;
@@ -81,6 +96,8 @@ class Pool implements Service {
   #isClosed = false;
   readonly createCompletion = ((request, options) =>
     this.#createCompletion(request, options)) as Completions['createCompletion'];
+  readonly createTextCompletion = ((request, options) =>
+    this.#createTextCompletion(request, options)) as NonNullable<Completions['createTextCompletion']>;
 
   static {
     splitAtDoor<Pool, Service['train']>(Pool.prototype.train, async function (request, options) {
@@ -92,44 +109,77 @@ class Pool implements Service {
     this.#members = services.map((service) => ({ service, active: 0, failures: 0, failedMs: 0, readyMs: 0 }));
     this.#trainer = services[trainer]!;
     this.#retryMs = retryMs;
-    splitAtDoor(this.createCompletion, (request, options) => this.#distribute(request, request, options));
+    splitAtDoor(this.createCompletion, (request, options) => this.#complete(request, request, options));
+    splitAtDoor(this.createTextCompletion, (request, options) =>
+      this.#completeText(request, request, options),
+    );
   }
 
-  async #createCompletion(
-    request: ChatCompletionRequest,
-    options?: CallOptions,
-  ): Promise<ChatCompletion | ChatCompletionStream> {
-    return await this.#distribute(request, this.#check(request), options);
+  async #createCompletion(request: ChatCompletionRequest, options?: CallOptions): Promise<ChatAnswer> {
+    const hasDoor = this.#members.some(({ service }) => hasKnownDoor(service.createCompletion));
+    const checked = hasDoor ? soundOrNull(() => checkChatRequest(request, LIMITS)) : null;
+    return await this.#complete(request, checked, options);
   }
 
-  /** Checks a request once for all members. Null: the members check it, and report its faults. */
-  #check(request: ChatCompletionRequest): Checked<ChatCompletionRequest> | null {
-    if (!this.#members.some(({ service }) => hasKnownDoor(service.createCompletion))) return null;
-    try {
-      return checkChatRequest(request, { scheduling: 'priority' }); // each member checks what it allows
-    } catch {
-      return null;
-    }
-  }
-
-  /** Asks one member after the other until one answers. */
-  async #distribute(
+  /** `checked`: the request, checked once for all members. Null: the members check it, and report its faults. */
+  async #complete(
     request: ChatCompletionRequest,
     checked: Checked<ChatCompletionRequest> | null,
     options: CallOptions = {},
-  ): Promise<ChatCompletion | ChatCompletionStream> {
-    const digests = digestsOf(request);
-    const ask: Ask = ({ service }) =>
-      checked
-        ? afterDoor(service.createCompletion).call(service, checked, options)
-        : service.createCompletion(request, options);
-    const tried = new Set<Member>();
+  ): Promise<ChatAnswer> {
+    return await this.#distribute<ChatAnswer>({
+      digests: soundOrNull(() => Affinity.digests(request)) ?? [],
+      canAsk: () => true,
+      ask: ({ service }) =>
+        checked
+          ? afterDoor(service.createCompletion).call(service, checked, options)
+          : service.createCompletion(request, options),
+      watch: (answer, end) =>
+        Symbol.asyncIterator in answer
+          ? new ChatCompletionStream(watched(answer, end), stopOf(answer, end))
+          : answer,
+    });
+  }
+
+  async #createTextCompletion(request: TextCompletionRequest, options?: CallOptions): Promise<TextAnswer> {
+    const hasDoor = this.#members.some(
+      ({ service }) => service.createTextCompletion && hasKnownDoor(service.createTextCompletion),
+    );
+    const checked = hasDoor ? soundOrNull(() => checkTextCompletionRequest(request, LIMITS)) : null;
+    return await this.#completeText(request, checked, options);
+  }
+
+  /** The same of a text. */
+  async #completeText(
+    request: TextCompletionRequest,
+    checked: Checked<TextCompletionRequest> | null,
+    options: CallOptions = {},
+  ): Promise<TextAnswer> {
+    return await this.#distribute<TextAnswer>({
+      digests: soundOrNull(() => Affinity.textDigests(request)) ?? [],
+      canAsk: ({ service }) => service.createTextCompletion !== undefined,
+      ask: ({ service }) =>
+        checked
+          ? afterDoor(service.createTextCompletion!).call(service, checked, options)
+          : service.createTextCompletion!(request, options),
+      watch: (answer, end) =>
+        Symbol.asyncIterator in answer
+          ? new TextCompletionStream(watched(answer, end), stopOf(answer, end))
+          : answer,
+    });
+  }
+
+  /** Asks one member after the other until one answers. */
+  async #distribute<Answer extends object>(call: Call<Answer>): Promise<Answer> {
+    const tried = new Set(this.#members.filter((member) => !call.canAsk(member)));
     for (;;) {
       if (this.#isClosed) throw new OnpolicyError('CLOSED', 'the pool is closed');
-      const member = this.#choose(digests, tried);
+      if (tried.size === this.#members.length)
+        throw new OnpolicyError('UNSUPPORTED', 'no member of the pool has text completions');
+      const member = this.#choose(call.digests, tried);
       tried.add(member);
       try {
-        return await this.#ask(member, ask, digests);
+        return await this.#ask(member, call);
       } catch (error) {
         const isElsewhere = isUnreachable(error) || isUnknownModel(error);
         if (!isElsewhere || tried.size === this.#members.length || this.#isClosed) throw error;
@@ -188,16 +238,12 @@ class Pool implements Service {
     return isFit ? known : leastBusy;
   }
 
-  async #ask(
-    member: Member,
-    ask: Ask,
-    digests: readonly string[],
-  ): Promise<ChatCompletion | ChatCompletionStream> {
+  async #ask<Answer extends object>(member: Member, { digests, ask, watch }: Call<Answer>): Promise<Answer> {
     this.#affinity.note(digests, member);
     member.active += 1;
     const startMs = performance.now();
     let isOver = false;
-    const end = (error?: unknown): void => {
+    const end: OnEnd = (error) => {
       if (isOver) return;
       isOver = true;
       member.active -= 1;
@@ -211,14 +257,9 @@ class Pool implements Service {
     try {
       const answer = await ask(member);
       if (startMs > member.failedMs) member.failures = member.readyMs = 0;
-      if (!(Symbol.asyncIterator in answer)) {
-        end();
-        return answer;
-      }
-      return new ChatCompletionStream(watched(answer, end), () => {
-        answer.abort();
-        end();
-      });
+      const watched = watch(answer, end);
+      if (watched === answer) end();
+      return watched;
     } catch (error) {
       end(error);
       throw error;
@@ -231,10 +272,7 @@ class Pool implements Service {
   }
 }
 
-async function* watched(
-  chunks: ChatCompletionStream,
-  end: (error?: unknown) => void,
-): AsyncGenerator<ChatCompletionChunk> {
+async function* watched<Chunk>(chunks: AsyncIterable<Chunk>, end: OnEnd): AsyncGenerator<Chunk> {
   try {
     yield* chunks;
   } catch (error) {
@@ -245,12 +283,22 @@ async function* watched(
   }
 }
 
-/** Digests of the conversation; none for a faulty request, which its member will refuse. */
-function digestsOf(request: ChatCompletionRequest): readonly string[] {
+function stopOf(stream: { abort(): void }, end: OnEnd): () => void {
+  return () => {
+    stream.abort();
+    end();
+  };
+}
+
+/** Each member checks what it allows. */
+const LIMITS = { scheduling: 'priority' } as const;
+
+/** Null for a faulty request, which its member will refuse. */
+function soundOrNull<T>(read: () => T): T | null {
   try {
-    return Affinity.digests(request);
+    return read();
   } catch {
-    return [];
+    return null;
   }
 }
 

@@ -21,6 +21,12 @@ const CONTRADICTIONS: readonly Contradiction[] = [
   { field: 'top_p', expected: '1 or nothing', holds: ({ top_p }) => (top_p ?? 1) < 1 },
   { field: 'top_k', expected: '0, -1 or nothing', holds: ({ top_k }) => (top_k ?? 0) > 0 },
   { field: 'min_p', expected: '0 or nothing', holds: ({ min_p }) => (min_p ?? 0) > 0 },
+  { field: 'typical_p', expected: '1 or nothing', holds: ({ typical_p }) => (typical_p ?? 1) < 1 },
+  ...(['xtc_probability', 'dry_multiplier', 'dynatemp_range', 'mirostat'] as const).map((field) => ({
+    field,
+    expected: '0 or nothing',
+    holds: (request: ChatCompletionRequest) => (request[field] ?? 0) > 0,
+  })),
   {
     field: 'frequency_penalty',
     expected: '0 or nothing',
@@ -37,6 +43,16 @@ const CONTRADICTIONS: readonly Contradiction[] = [
     holds: ({ repetition_penalty }) => (repetition_penalty ?? 1) !== 1,
   },
   { field: 'min_tokens', expected: '0 or nothing', holds: ({ min_tokens }) => (min_tokens ?? 0) > 0 },
+  {
+    field: 'thinking_token_budget',
+    expected: 'nothing',
+    holds: ({ thinking_token_budget }) => (thinking_token_budget ?? null) !== null,
+  },
+  {
+    field: 'reasoning',
+    expected: 'no max_tokens',
+    holds: ({ reasoning }) => (reasoning?.max_tokens ?? null) !== null,
+  },
   {
     field: 'logits_processors',
     expected: 'nothing',

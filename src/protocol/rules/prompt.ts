@@ -17,6 +17,16 @@ export const promptRules: readonly ChatRule[] = [
         : null,
   },
   {
+    name: 'one budget of reasoning',
+    reads: ['reasoning', 'thinking_token_budget'],
+    check: ({ reasoning, thinking_token_budget: other }) => {
+      const budget = reasoning?.max_tokens ?? null;
+      return budget !== null && (other ?? budget) !== budget
+        ? conflict('thinking_token_budget', `nothing, or the ${budget} of reasoning.max_tokens`, other)
+        : null;
+    },
+  },
+  {
     name: 'a request may bring a template',
     reads: ['chat_template', 'chat_template_kwargs'],
     isLimit: true,

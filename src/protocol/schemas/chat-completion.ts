@@ -1,4 +1,5 @@
 /** The chat completion request: every field, its type, its default and its bounds. */
+import { llamaSamplers } from './llama-samplers.ts';
 import { type Definitions, orNull, ref, type Schema } from './schema.ts';
 
 /** Most choices that one request may ask for. */
@@ -263,6 +264,17 @@ const prompt: Schema['properties'] = {
       'How much the model should reason. `low`, `medium` and `high` are told to the template, `minimal` too if it knows the word, else as `low`. `none` switches reasoning off: the template is told in the words that it knows, open reasoning is closed, and the model cannot begin any.',
     enum: ['none', 'minimal', 'low', 'medium', 'high', null],
   },
+  reasoning: {
+    ...ref('ReasoningBudget'),
+    tsType: 'ReasoningBudget | null',
+    description: 'How long the model may reason: `{ max_tokens }`.',
+  },
+  thinking_token_budget: orNull('integer', {
+    description:
+      "vLLM's name of `reasoning.max_tokens`. After so many tokens of reasoning its end is forced, and the answer begins. No effect where the model marks no reasoning.",
+    minimum: 0,
+    bounds: 'not with another `reasoning.max_tokens`; not with beam search',
+  }),
   add_generation_prompt: flag(
     true,
     'Ends the prompt with the opening of an answer. Off by itself with `continue_final_message`.',
@@ -379,12 +391,24 @@ export const chatCompletionDefinitions: Definitions = {
     properties: {
       messages,
       ...sampling,
+      ...llamaSamplers,
       ...stopping,
       ...masks,
       ...reporting,
       ...prompt,
       ...serving,
       ...ignored,
+    },
+    additionalProperties: false,
+  },
+  ReasoningBudget: {
+    description: 'How long the model may reason.',
+    type: ['object', 'null'],
+    properties: {
+      max_tokens: orNull('integer', {
+        description: 'Tokens of reasoning at most, those of all its sections together. Null: no limit.',
+        minimum: 0,
+      }),
     },
     additionalProperties: false,
   },

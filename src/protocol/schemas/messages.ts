@@ -1,5 +1,6 @@
 /** Requests of Anthropic's messages API. Sampling fields of chats may stand beside its own. */
 import { chatCompletionDefinitions } from './chat-completion.ts';
+import { LLAMA_SAMPLERS } from './llama-samplers.ts';
 import { byField, type Definitions, orNull, ref, type Schema } from './schema.ts';
 
 /** Fields of a chat completion request that other APIs take as well, with the same meaning. */
@@ -9,7 +10,9 @@ export const EXTRA_FIELDS = [
   'repetition_penalty',
   'logit_bias',
   'min_p',
+  ...LLAMA_SAMPLERS,
   'seed',
+  'thinking_token_budget',
   'min_tokens',
   'stop_token_ids',
   'include_stop_str_in_output',
@@ -264,7 +267,7 @@ export const messagesDefinitions: Definitions = {
         enum: ['enabled', 'adaptive', 'disabled'],
       },
       budget_tokens: {
-        description: 'No effect: the model ends its thoughts by itself.',
+        description: 'Tokens of thought at most: then their end is forced, and the answer begins.',
         type: ['integer', 'null'],
         minimum: 1,
       },

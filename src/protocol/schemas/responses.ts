@@ -269,6 +269,11 @@ export const responsesDefinitions: Definitions = {
         description: 'As `reasoning_effort` of a chat; `xhigh` and `max` count as `high`.',
         enum: ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max', null],
       },
+      max_tokens: {
+        description: 'Tokens of reasoning at most, as `reasoning.max_tokens` of a chat.',
+        type: ['integer', 'null'],
+        minimum: 0,
+      },
       summary: noEffect(),
       generate_summary: noEffect(),
       context: noEffect(),
@@ -300,7 +305,29 @@ export const responsesDefinitions: Definitions = {
     additionalProperties: false,
   },
   ResponseToolChoice: {
-    description: 'The one function to call.',
+    description: 'Which functions the model may or must call.',
+    type: 'object',
+    required: ['type'],
+    properties: { type: { enum: ['function', 'allowed_tools'] } },
+    ...byField('type', { function: 'ResponseFunctionChoice', allowed_tools: 'ResponseAllowedTools' }),
+  },
+  ResponseAllowedTools: {
+    description: 'Some of the functions.',
+    required: ['type', 'mode', 'tools'],
+    properties: {
+      type: { description: 'Kind of the choice.', const: 'allowed_tools' },
+      mode: { description: 'Whether one of them may or must be called.', enum: ['auto', 'required'] },
+      tools: {
+        description: 'The functions that may be called; calls of others stay text.',
+        type: 'array',
+        items: ref('ResponseFunctionChoice'),
+        minItems: 1,
+      },
+    },
+    additionalProperties: false,
+  },
+  ResponseFunctionChoice: {
+    description: 'One function.',
     type: 'object',
     required: ['type', 'name'],
     properties: {

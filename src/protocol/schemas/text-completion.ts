@@ -1,5 +1,6 @@
 /** The text completion request: a prompt as it is, without a chat template. What it shares with chats has the same schema. */
 import { chatCompletionDefinitions, MAX_CHOICES } from './chat-completion.ts';
+import { LLAMA_SAMPLERS } from './llama-samplers.ts';
 import { type Definitions, orNull, type Schema } from './schema.ts';
 
 /** Fields of a chat completion request that mean the same here. */
@@ -13,6 +14,7 @@ export const TEXT_FIELDS = [
   'top_p',
   'top_k',
   'min_p',
+  ...LLAMA_SAMPLERS,
   'seed',
   'n',
   'use_beam_search',

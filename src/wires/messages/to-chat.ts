@@ -23,6 +23,7 @@ export function toChat(request: MessageRequest | MessageCountRequest): Translate
   const paths = new PathTranslation({
     max_completion_tokens: 'max_tokens',
     stop: 'stop_sequences',
+    'reasoning.max_tokens': 'thinking.budget_tokens',
     reasoning_effort: request.thinking?.type === 'disabled' ? 'thinking' : 'output_config.effort',
     'response_format.json_schema.schema': 'output_config.format.schema',
     response_format: 'output_config.format',
@@ -50,6 +51,7 @@ export function toChat(request: MessageRequest | MessageCountRequest): Translate
       ? { response_format: { type: 'json_schema', json_schema: { name: 'answer', schema: format.schema } } }
       : {}),
     ...effortOf(request),
+    ...budgetOf(thinking),
     ...(thinking?.display === 'omitted' ? { include_reasoning: false } : {}),
     ...(isContinued ? { continue_final_message: true } : {}),
   };
@@ -72,6 +74,11 @@ function effortOf({
       : { reasoning_effort: effort === 'xhigh' || effort === 'max' ? 'high' : effort }),
     ...(thinking ? { chat_template_kwargs: { ...SWITCHES, ...kwargs } } : {}),
   };
+}
+
+function budgetOf(thinking: MessageCountRequest['thinking']): Pick<ChatCompletionRequest, 'reasoning'> {
+  const budget = thinking?.type === 'disabled' ? null : (thinking?.budget_tokens ?? null);
+  return budget === null ? {} : { reasoning: { max_tokens: budget } };
 }
 
 function toToolChoice(

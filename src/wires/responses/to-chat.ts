@@ -28,6 +28,7 @@ export function toChat(request: ResponseRequest, earlier: readonly Message[]): T
     'response_format.json_schema.schema': 'text.format.schema',
     response_format: 'text.format',
     'tool_choice.function.name': 'tool_choice.name',
+    'tool_choice.allowed_tools.tools': 'tool_choice.tools',
     messages: earlier.length > 0 ? 'previous_response_id' : 'input',
   });
   const first = instructions ? 1 : 0;
@@ -46,16 +47,12 @@ export function toChat(request: ResponseRequest, earlier: readonly Message[]): T
     max_completion_tokens: request.max_output_tokens,
     parallel_tool_calls: request.parallel_tool_calls ?? true,
     ...(tools ? { tools: tools.map((tool, i) => toTool(tool, i, paths)) } : {}),
-    ...(choice
-      ? {
-          tool_choice:
-            typeof choice === 'string' ? choice : { type: 'function', function: { name: choice.name } },
-        }
-      : {}),
+    ...(choice ? { tool_choice: toToolChoice(choice) } : {}),
     ...(format ? { response_format: toFormat(format) } : {}),
     ...(effort === null
       ? {}
       : { reasoning_effort: effort === 'xhigh' || effort === 'max' ? 'high' : effort }),
+    ...(reasoning?.max_tokens == null ? {} : { reasoning: { max_tokens: reasoning.max_tokens } }),
     ...(wantsLogprobs ? { logprobs: true, top_logprobs: top_logprobs ?? 0 } : {}),
   };
   return { chat, history, paths };
@@ -64,6 +61,15 @@ export function toChat(request: ResponseRequest, earlier: readonly Message[]): T
 /** The items of an answer as messages of the chat that goes on. */
 export function outputMessages(items: readonly ResponseOutputItem[]): Message[] {
   return toMessages(items as readonly ResponseInputItem[], 0, new PathTranslation());
+}
+
+function toToolChoice(
+  choice: NonNullable<ResponseRequest['tool_choice']>,
+): NonNullable<ChatCompletionRequest['tool_choice']> {
+  if (typeof choice === 'string') return choice;
+  const named = ({ name }: { readonly name: string }) => ({ type: 'function' as const, function: { name } });
+  if (choice.type === 'function') return named(choice);
+  return { type: 'allowed_tools', allowed_tools: { mode: choice.mode, tools: choice.tools.map(named) } };
 }
 
 function toFormat(

@@ -1,6 +1,7 @@
 /** The chunks of a chat completion -> the numbered events of the responses API, in their order. */
 import type { ChatCompletionStream } from '../../answer/index.ts';
 import { bufferedIterator } from '../../common/index.ts';
+import { messageOf, OnpolicyError } from '../../errors.ts';
 import type {
   ChatCompletionChunk,
   ResponseEventBody,
@@ -13,7 +14,10 @@ import type {
 } from '../../protocol/index.ts';
 import { beginResponse, endResponse, newCall, newMessage, newReasoning, textPart } from './to-response.ts';
 
-/** The events of a stream. `onEnd` takes the whole response before its last event is given. */
+/**
+ * The events of a stream. Where the answer fails once it has begun, `response.failed` comes before the error is thrown. `onEnd` takes the whole
+ * response before its last event is given.
+ */
 export function toEvents(
   chunks: ChatCompletionStream,
   request: ResponseRequest,
@@ -22,13 +26,20 @@ export function toEvents(
   const writer = new EventWriter(request);
   const source = chunks[Symbol.asyncIterator]();
   let isOver = false;
+  let failure: { readonly error: unknown } | null = null;
   let next = 0;
   const numbered = (events: ResponseEventBody[]): ResponseStreamEvent[] =>
     events.map((event) => ({ ...event, sequence_number: next++ }));
   return bufferedIterator({
     next: async () => {
+      if (failure) throw failure.error;
       if (isOver) return null;
-      const { done, value } = await source.next();
+      const read = await source.next().catch((error: unknown) => {
+        failure = { error };
+        return null;
+      });
+      if (read === null) return numbered(writer.fail(failure!.error));
+      const { done, value } = read;
       if (!done) return numbered(writer.push(value));
       isOver = true;
       return numbered(writer.finish(onEnd));
@@ -71,6 +82,20 @@ class EventWriter {
     onEnd(response);
     this.#events.push({ type: this.#isCut ? 'response.incomplete' : 'response.completed', response });
     return this.#take();
+  }
+
+  /** Nothing for an answer that had not begun, or that its reader has stopped. */
+  fail(error: unknown): ResponseEventBody[] {
+    const isStopped = error instanceof OnpolicyError && error.code === 'ABORTED';
+    if (!this.#response || isStopped) return [];
+    const message = messageOf(error);
+    const response = {
+      ...this.#response,
+      status: 'failed' as const,
+      error: { code: 'server_error' as const, message },
+      output: this.#output,
+    };
+    return [{ type: 'response.failed', response }];
   }
 
   #take(): ResponseEventBody[] {

@@ -33,7 +33,7 @@ export function beginResponse(
     temperature: request.temperature ?? null,
     top_p: request.top_p ?? null,
     parallel_tool_calls: request.parallel_tool_calls ?? true,
-    tool_choice: request.tool_choice ?? (request.tools?.length ? 'auto' : 'none'),
+    tool_choice: toolChoiceOf(request),
     tools: (request.tools ?? []).map((tool) => ({
       type: 'function',
       name: tool.name,
@@ -47,6 +47,12 @@ export function beginResponse(
     store: request.store ?? true,
     background: false,
   };
+}
+
+function toolChoiceOf({ tool_choice: choice, tools }: ResponseRequest): ResponseObject['tool_choice'] {
+  const given = choice ?? (tools?.length ? 'auto' : 'none');
+  if (typeof given === 'string' || given.type === 'function') return given;
+  return { ...given, tools: given.tools.map((tool) => ({ ...tool })) };
 }
 
 /** The same when it has ended. */
@@ -144,7 +150,7 @@ function toUsage(usage: Usage | null): ResponseUsage {
       cache_write_tokens: 0,
     },
     output_tokens: usage?.completion_tokens ?? 0,
-    output_tokens_details: { reasoning_tokens: 0 },
+    output_tokens_details: { reasoning_tokens: usage?.completion_tokens_details?.reasoning_tokens ?? 0 },
     total_tokens: usage?.total_tokens ?? 0,
   };
 }

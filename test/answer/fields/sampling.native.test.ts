@@ -1,6 +1,8 @@
 /** The sampling fields' effect on the distribution: processed log-probabilities against the formulas, on the embedded model. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { SamplerPlanOptions } from '../../../src/native/sampler.ts';
 import { createRuntime, type Runtime } from '../../../src/runtime.ts';
+import { llamaDistribution, ReferenceDry } from '../../fakes/llama-samplers.ts';
 import { logSoftmax } from '../../fakes/reference-sampler.ts';
 import { STORY } from '../asking.ts';
 import { ask, type Fields } from './model.ts';
@@ -14,8 +16,13 @@ beforeAll(async () => {
 });
 afterAll(() => runtime.close());
 
-/** Edits logits: `counts` are those of the generated tokens, `seen` also holds the prompt. */
-type Edit = (logits: number[], counts: ReadonlyMap<number, number>, seen: ReadonlySet<number>) => number[];
+/** Edits logits: `counts` are those of the generated tokens, `seen` also holds the prompt, `tokens` are both in order. */
+type Edit = (
+  logits: number[],
+  counts: ReadonlyMap<number, number>,
+  seen: ReadonlySet<number>,
+  tokens: readonly number[],
+) => number[];
 
 const byValue = (logits: readonly number[]): number[] => [...logits].sort((a, b) => b - a);
 const keep = (logits: number[], isKept: (logit: number, id: number) => boolean): number[] =>
@@ -31,6 +38,11 @@ function nucleus(logits: number[], share: number): number[] {
   }
   return keep(logits, (_, id) => kept.has(id));
 }
+
+const inLlamaOrder =
+  (plan: Omit<SamplerPlanOptions, 'vocabSize'>): Edit =>
+  (logits) =>
+    llamaDistribution({ ...plan, vocabSize: VOCABULARY }, logits, 0).map(Math.log);
 
 const CASES: readonly (readonly [string, Fields, Edit])[] = [
   ['temperature 0.5', { temperature: 0.5 }, (logits) => logits.map((logit) => logit / 0.5)],
@@ -60,6 +72,48 @@ const CASES: readonly (readonly [string, Fields, Edit])[] = [
     { repetition_penalty: 1.7 },
     (logits, _, seen) =>
       logits.map((logit, id) => (seen.has(id) ? (logit > 0 ? logit / 1.7 : logit * 1.7) : logit)),
+  ],
+  ['typical_p 0.4', { typical_p: 0.4 }, inLlamaOrder({ typicalP: 0.4 })],
+  [
+    'typical_p, xtc and dynatemp, with the temperature last',
+    {
+      temperature: 0.8,
+      top_k: 50,
+      typical_p: 0.95,
+      top_p: 0.9,
+      min_p: 0.01,
+      xtc_probability: 1,
+      xtc_threshold: 0.05,
+      dynatemp_range: 0.4,
+      dynatemp_exponent: 2,
+    },
+    inLlamaOrder({
+      temperature: 0.8,
+      topK: 50,
+      typicalP: 0.95,
+      topP: 0.9,
+      minP: 0.01,
+      xtcProbability: 1,
+      xtcThreshold: 0.05,
+      dynatempRange: 0.4,
+      dynatempExponent: 2,
+    }),
+  ],
+  [
+    'dry_multiplier 2 after the other penalties, over prompt and output',
+    {
+      presence_penalty: 0.5,
+      dry_multiplier: 2,
+      dry_base: 1.5,
+      dry_allowed_length: 1,
+      dry_penalty_last_n: 40,
+      dry_sequence_breakers: [],
+    },
+    (logits, counts, _, tokens) =>
+      new ReferenceDry(
+        { dryMultiplier: 2, dryBase: 1.5, dryAllowedLength: 1, dryLastN: 40 },
+        tokens,
+      ).penalised(logits.map((logit, id) => logit - (counts.has(id) ? 0.5 : 0))),
   ],
   [
     'allowed_token_ids',
@@ -97,16 +151,18 @@ describe('the distribution under', () => {
     const answer = await ask(runtime, STORY, { ...request, ...fields });
     const ids = answer.choices[0]!.token_ids!;
     const seen = new Set(answer.prompt_token_ids);
+    const tokens = [...answer.prompt_token_ids!];
     const counts = new Map<number, number>();
     const plain = await plainRows(ids);
     for (const [at, { top_logprobs }] of answer.choices[0]!.logprobs!.content.entries()) {
-      const expected = logSoftmax(edit(plain[at]!, counts, seen));
+      const expected = logSoftmax(edit(plain[at]!, counts, seen, tokens));
       expect(top_logprobs).toHaveLength(VOCABULARY);
       for (const { token, logprob } of top_logprobs) {
         const exact = Math.max(expected[Number(token.slice('token_id:'.length))]!, FLOOR);
         if (Math.abs(logprob - exact) > 1e-3 * Math.max(1, Math.abs(exact)))
           throw new Error(`position ${at}, ${token}: ${logprob}, expected ${exact}`);
       }
+      tokens.push(ids[at]!);
       counts.set(ids[at]!, (counts.get(ids[at]!) ?? 0) + 1);
       seen.add(ids[at]!);
     }

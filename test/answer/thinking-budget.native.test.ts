@@ -1,0 +1,157 @@
+/** `reasoning.max_tokens`: after so many tokens of reasoning its end comes, whatever the model would write. */
+import { beforeAll, describe, expect, it } from 'vitest';
+import type { ChatCompletion, ChatCompletionRequest } from '../../src/protocol/index.ts';
+import { REASONING_FORMATS, reasoningEnd } from '../../src/reasoning/index.ts';
+import { openRuntime } from './asking.ts';
+import { forced, PLAIN } from './fields/model.ts';
+
+const { runtime } = openRuntime();
+const OPENED = `${PLAIN}<think>\n`;
+
+/** No special token, so that every answer is as long as it may be. */
+const NO_END: Record<number, number> = {};
+beforeAll(async () => {
+  for (let id = 0; id < 1024; id++)
+    if ((await runtime().detokenize([id])).startsWith('<|')) NO_END[id] = -100;
+});
+
+function asking(fields: Partial<ChatCompletionRequest> = {}): ChatCompletionRequest & { stream: false } {
+  return {
+    messages: [{ role: 'user', content: 'Tell me a story.' }],
+    chat_template: OPENED,
+    reasoning: { max_tokens: 5 },
+    max_tokens: 40,
+    return_token_ids: true,
+    logit_bias: NO_END,
+    seed: 4,
+    ...fields,
+    stream: false,
+  };
+}
+
+const answer = (fields?: Partial<ChatCompletionRequest>): Promise<ChatCompletion> =>
+  runtime().createCompletion(asking(fields));
+
+describe('reasoning.max_tokens', () => {
+  it.each(Object.values(REASONING_FORMATS).map((format) => [format.name, format] as const))(
+    'ends reasoning that the prompt has opened: %s',
+    async (_, format) => {
+      const isHarmony = format.kind === 'harmony';
+      const begin = isHarmony ? '<|channel|>analysis<|message|>' : format.begin;
+      const markers = isHarmony
+        ? ['<|channel|>', '<|message|>']
+        : [format.begin, format.end, ...(format.answerMarkers ?? [])];
+      const said = format.name === 'think_response' ? ['<think></think><response></response>'] : markers;
+      const template = `${PLAIN}{% if false %}${said.join('')}{% endif %}{{ ${JSON.stringify(begin)} }}`;
+      const { choices, usage } = await answer({ chat_template: template });
+      const [{ message, token_ids }] = choices as [ChatCompletion['choices'][number]];
+      expect(usage.completion_tokens_details!.reasoning_tokens).toBe(5);
+      const written = await runtime().detokenize(token_ids!.slice(0, 5));
+      expect(message.reasoning!.trim()).toBe(written.trim());
+      const end = await runtime().tokenize(reasoningEnd(format), { parseSpecial: true });
+      expect(token_ids!.slice(5, 5 + end.length)).toEqual([...end]);
+      expect(message.content!.length).toBeGreaterThan(0);
+      expect(token_ids).toHaveLength(40);
+    },
+  );
+
+  it('has the name that vLLM gives it, too', async () => {
+    const { choices } = await answer();
+    const { reasoning: _, ...named } = asking({ thinking_token_budget: 5 });
+    expect((await runtime().createCompletion({ ...named, stream: false })).choices).toEqual(choices);
+  });
+
+  it('0 ends it before the first word', async () => {
+    const { choices, usage } = await answer({ reasoning: { max_tokens: 0 } });
+    expect(choices[0]!.message.reasoning).toBe(null);
+    expect(usage.completion_tokens_details!.reasoning_tokens).toBe(0);
+  });
+
+  it('leaves shorter reasoning alone, and counts it', async () => {
+    const asked = await forced(runtime(), '<think>why not</think>so', {
+      chat_template: `${PLAIN}{% if false %}<think></think>{% endif %}`,
+    });
+    const own = await runtime().createCompletion({ ...asked, stream: false });
+    const held = await runtime().createCompletion({ ...asked, reasoning: { max_tokens: 50 }, stream: false });
+    expect(held.choices).toEqual(own.choices);
+    const inside = await runtime().tokenize('why not');
+    expect(held.usage.completion_tokens_details!.reasoning_tokens).toBeGreaterThanOrEqual(inside.length);
+  });
+
+  it('ends reasoning that the answer begins, under a logits processor', async () => {
+    const asked = await forced(runtime(), '<think>one two three four five six seven eight</think>so', {
+      chat_template: `${PLAIN}{% if false %}<think></think>{% endif %}`,
+      reasoning: { max_tokens: 3 },
+    });
+    const { usage, choices } = await runtime().createCompletion({ ...asked, stream: false });
+    expect(usage.completion_tokens_details!.reasoning_tokens).toBe(3);
+    expect(choices[0]!.message.content).not.toBe(null);
+  });
+
+  it('streams what it answers whole, for each choice', async () => {
+    const whole = await answer({ n: 3 });
+    expect(whole.usage.completion_tokens_details!.reasoning_tokens).toBe(15);
+    const texts = whole.choices.map(() => ({ reasoning: '', content: '' }));
+    for await (const { choices } of await runtime().createCompletion({ ...asking({ n: 3 }), stream: true }))
+      for (const { index, delta } of choices) {
+        texts[index]!.reasoning += delta.reasoning ?? '';
+        texts[index]!.content += delta.content ?? '';
+      }
+    expect(texts).toEqual(
+      whole.choices.map(({ message: { reasoning, content } }) => ({ reasoning, content })),
+    );
+  });
+
+  it('comes before structured output', async () => {
+    const schema = {
+      type: 'object',
+      properties: { a: { enum: ['x', 'y'] } },
+      required: ['a'],
+      additionalProperties: false,
+    };
+    const { choices, usage } = await answer({
+      response_format: { type: 'json_schema', json_schema: { name: 'a', schema } },
+      logit_bias: {},
+    });
+    expect(usage.completion_tokens_details!.reasoning_tokens).toBe(5);
+    expect(['x', 'y']).toContain((JSON.parse(choices[0]!.message.content!) as { a: string }).a);
+  });
+
+  it('reports the log-probability of every token, forced ones too', async () => {
+    const plain = await answer({ temperature: 0 });
+    const { choices } = await answer({ temperature: 0, logprobs: true, top_logprobs: 2 });
+    expect(choices[0]!.token_ids).toEqual(plain.choices[0]!.token_ids);
+    const entries = choices[0]!.logprobs!.content;
+    expect(entries).toHaveLength(40);
+    expect(entries.every(({ logprob, top_logprobs }) => logprob <= 0 && top_logprobs.length === 2)).toBe(
+      true,
+    );
+  });
+
+  it('is the same with drafts', async () => {
+    const repeats = {
+      messages: [{ role: 'user' as const, content: 'one two one two one two one two' }],
+      temperature: 0,
+    };
+    const plain = await answer(repeats);
+    expect((await answer({ ...repeats, speculation: 'auto' })).choices).toEqual(plain.choices);
+  });
+
+  it('is the budget of messages and responses', async () => {
+    const common = { chat_template: OPENED, seed: 4, logit_bias: NO_END, stream: false } as const;
+    const message = await runtime().createMessage({
+      messages: [{ role: 'user', content: 'Hi' }],
+      max_tokens: 30,
+      thinking: { type: 'enabled', budget_tokens: 4 },
+      ...common,
+    });
+    expect(message.content.map(({ type }) => type)).toEqual(['thinking', 'text']);
+    const response = await runtime().createResponse({
+      input: 'Hi',
+      max_output_tokens: 30,
+      reasoning: { max_tokens: 4 },
+      ...common,
+    });
+    expect(response.usage!.output_tokens_details.reasoning_tokens).toBe(4);
+  });
+});

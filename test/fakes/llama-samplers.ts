@@ -1,0 +1,167 @@
+/** The samplers of llama.cpp as their papers and pages define them, in float64: what the native ones are compared with. */
+import type { SamplerPlanOptions } from '../../src/native/sampler.ts';
+import { bestFirst, softmax } from './reference-sampler.ts';
+
+const f32 = Math.fround;
+
+/** top_k, typical_p, top_p, min_p, XTC and the temperature, one after the other; -Infinity: dropped. `xtc`: its random number. */
+export function llamaDistribution(
+  plan: SamplerPlanOptions,
+  logits: readonly number[],
+  xtc: number,
+): number[] {
+  let row = [...logits];
+  const keep = (isKept: (id: number) => boolean): void => {
+    row = row.map((value, id) => (isKept(id) ? value : -Infinity));
+  };
+  const k = plan.topK ?? 0;
+  if (k > 0 && k < row.length) {
+    const least = row[bestFirst(row)[k - 1]!]!;
+    keep((id) => row[id]! >= least);
+  }
+  if ((plan.typicalP ?? 1) < 1) keep(typicalSet(softmax(row), f32(plan.typicalP!)));
+  if ((plan.topP ?? 1) < 1) keep(nucleus(softmax(row), f32(plan.topP!)));
+  if ((plan.minP ?? 0) > 0) {
+    const p = softmax(row);
+    const least = Math.max(...p) * f32(plan.minP!);
+    keep((id) => p[id]! >= least);
+  }
+  if ((plan.xtcProbability ?? 0) > 0 && xtc <= f32(plan.xtcProbability!)) {
+    const p = softmax(row);
+    const top = bestFirst(row).filter((id) => p[id]! >= f32(plan.xtcThreshold ?? 0.1));
+    for (const id of top.slice(0, -1)) row[id] = -Infinity;
+  }
+  const temperature = dynamicTemperature(plan, softmax(row));
+  return softmax(row.map((value) => value / temperature));
+}
+
+function entropyOf(p: readonly number[]): number {
+  return p.reduce((sum, one) => (one > 0 ? sum - one * Math.log(one) : sum), 0);
+}
+
+function typicalSet(p: readonly number[], mass: number): (id: number) => boolean {
+  const entropy = entropyOf(p);
+  const distance = p.map((one) => -Math.abs(-Math.log(one) - entropy));
+  const kept = new Set<number>();
+  let sum = 0;
+  for (const id of bestFirst(distance)) {
+    kept.add(id);
+    sum += p[id]!;
+    if (sum > mass) break;
+  }
+  return (id) => kept.has(id);
+}
+
+function nucleus(p: readonly number[], mass: number): (id: number) => boolean {
+  const kept = new Set<number>();
+  let sum = 0;
+  for (const id of bestFirst(p)) {
+    kept.add(id);
+    sum += p[id]!;
+    if (sum >= mass) break;
+  }
+  return (id) => kept.has(id);
+}
+
+function dynamicTemperature(plan: SamplerPlanOptions, p: readonly number[]): number {
+  const temperature = f32(plan.temperature ?? 1);
+  const range = f32(plan.dynatempRange ?? 0);
+  const count = p.filter((one) => one > 0).length;
+  if (range <= 0 || count < 2) return temperature;
+  const least = Math.max(0, temperature - range);
+  const share = entropyOf(p) / Math.log(count);
+  return least + (temperature + range - least) * share ** (plan.dynatempExponent ?? 1);
+}
+
+/** Algorithms 1 and 2 of https://arxiv.org/abs/2007.14966. */
+export class ReferenceMirostat {
+  readonly #plan: SamplerPlanOptions;
+  #bound: number;
+
+  constructor(plan: SamplerPlanOptions) {
+    this.#plan = plan;
+    this.#bound = 2 * f32(plan.mirostatTau ?? 5);
+  }
+
+  distribution(logits: readonly number[]): number[] {
+    const row = logits.map((value) => value / f32(this.#plan.temperature ?? 1));
+    const p = softmax(row);
+    const order = bestFirst(row);
+    const count =
+      this.#plan.mirostat === 1
+        ? this.#zipfCount(order.map((id) => p[id]!))
+        : Math.max(1, order.filter((id) => -Math.log2(p[id]!) <= this.#bound).length);
+    const kept = new Set(order.slice(0, count));
+    return softmax(row.map((value, id) => (kept.has(id) ? value : -Infinity)));
+  }
+
+  accept(surprise: number): void {
+    this.#bound -= f32(this.#plan.mirostatEta ?? 0.1) * (surprise - f32(this.#plan.mirostatTau ?? 5));
+  }
+
+  /** `p`: best first. */
+  #zipfCount(p: readonly number[]): number {
+    let above = 0;
+    let below = 0;
+    for (let i = 0; i < Math.min(99, p.length - 1); i++) {
+      const t = Math.log((i + 2) / (i + 1));
+      above += t * Math.log(p[i]! / p[i + 1]!);
+      below += t * t;
+    }
+    const s = above / below;
+    const epsilon = s - 1;
+    const k = ((epsilon * 2 ** this.#bound) / (1 - p.length ** -epsilon)) ** (1 / s);
+    return Math.min(p.length, Math.max(1, Math.floor(k)));
+  }
+}
+
+/** DRY over tokens that are letters: every earlier place is compared with the end, one token after the other. */
+export class ReferenceDry {
+  readonly #plan: Omit<SamplerPlanOptions, 'vocabSize'>;
+  readonly #tokens: readonly number[];
+
+  constructor(plan: Omit<SamplerPlanOptions, 'vocabSize'>, tokens: readonly number[]) {
+    this.#plan = plan;
+    this.#tokens = tokens;
+  }
+
+  penalised(logits: ArrayLike<number>): number[] {
+    const {
+      dryMultiplier = 0,
+      dryBase = 1.75,
+      dryAllowedLength: allowed = 2,
+      repetitionPenalty = 1,
+    } = this.#plan;
+    const row = Array.from(logits);
+    for (const id of new Set(this.#tokens))
+      row[id] = row[id]! > 0 ? row[id]! / f32(repetitionPenalty) : row[id]! * f32(repetitionPenalty);
+    for (const [id, length] of this.#repetitions())
+      if (length >= allowed) row[id]! -= f32(dryMultiplier) * f32(dryBase) ** (length - allowed);
+    return row;
+  }
+
+  /** By token: the longest end of the sequence that stands before it somewhere. */
+  #repetitions(): Map<number, number> {
+    const { dryLastN = -1, dryAllowedLength: allowed = 2 } = this.#plan;
+    const window = dryLastN < 0 ? this.#tokens : this.#tokens.slice(-dryLastN);
+    const found = new Map<number, number>();
+    const most = Math.min(window.length, this.#sinceBreaker());
+    if (window.length <= allowed || most < allowed) return found;
+    for (let at = 1; at < window.length; at++) {
+      let length = 0;
+      while (length < at && window[at - 1 - length] === window[window.length - 1 - length]) length += 1;
+      length = Math.min(length, most);
+      found.set(window[at]!, Math.max(found.get(window[at]!) ?? 0, length));
+    }
+    return found;
+  }
+
+  #sinceBreaker(): number {
+    const text = String.fromCodePoint(...this.#tokens.map((id) => 0x4e00 + id));
+    const ends = (this.#plan.dryBreakers ?? []).map((breaker) => {
+      const at = text.lastIndexOf(breaker);
+      return at < 0 ? 0 : at + breaker.length;
+    });
+    return text.length - Math.max(0, ...ends);
+  }
+}

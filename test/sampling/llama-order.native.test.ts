@@ -1,0 +1,225 @@
+/** The samplers of llama.cpp: what they leave, against llama.cpp's own (golden) and against the formulas in float64. */
+import fs from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import type { SamplerPlanOptions } from '../../src/native/sampler.ts';
+import { forkSampler } from '../../src/sampling/index.ts';
+import { llamaDistribution, ReferenceDry, ReferenceMirostat } from '../fakes/llama-samplers.ts';
+import { uniformAt } from '../fakes/philox.ts';
+import { randomNumbers } from '../fakes/random-numbers.ts';
+import { maskOf, randomRow } from '../fakes/random-row.ts';
+import { softmax } from '../fakes/reference-sampler.ts';
+import { type History, letterTexts, nativeSampler, wordOf } from '../fakes/sampling.ts';
+
+type Plan = Omit<SamplerPlanOptions, 'vocabSize'>;
+type Left = readonly (readonly [id: number, probability: number])[];
+type Golden = {
+  readonly rows: readonly (readonly number[])[];
+  readonly cases: readonly {
+    readonly plan: Plan;
+    readonly history: number[];
+    readonly left: readonly Left[];
+  }[];
+  readonly mirostat: readonly {
+    readonly plan: Plan;
+    readonly steps: readonly { readonly token: number; readonly left: Left }[];
+  }[];
+};
+const golden = JSON.parse(
+  fs.readFileSync(new URL('../golden/sampling/llama-samplers.json', import.meta.url), 'utf8'),
+) as Golden;
+const ROWS = golden.rows.map((row) => Float32Array.from(row));
+const SIZE = ROWS[0]!.length;
+const LARGE = 20_000;
+
+/** The whole distribution of the next token. */
+function distribution(plan: Plan, logits: Float32Array, history: History = {}, seed = 3n): number[] {
+  const vocabSize = logits.length;
+  const whole = { ...plan, vocabSize, processedLogprobs: true, topLogprobs: vocabSize };
+  return spread(nativeSampler(whole, seed, history).sample(logits));
+}
+
+function spread({ topIds, topLogprobs }: { topIds: Int32Array; topLogprobs: Float32Array }): number[] {
+  const probabilities = new Array<number>(topIds.length).fill(0);
+  for (const [at, id] of topIds.entries()) probabilities[id] = Math.exp(topLogprobs[at]!);
+  return probabilities;
+}
+
+/** The same tokens are left, with the same probabilities. Shows the first that differ. */
+function expectClose(given: readonly number[], expected: readonly number[], share = 1e-4): void {
+  const differs = (p: number, wanted: number): boolean =>
+    p > 0 !== wanted > 0 || Math.abs(p - wanted) > share * wanted + 1e-9;
+  const off = given.flatMap((p, id) =>
+    differs(p, expected[id]!) ? [{ id, p, expected: expected[id] }] : [],
+  );
+  expect(off.slice(0, 5)).toEqual([]);
+}
+
+const fromLeft = (left: Left): number[] => {
+  const probabilities = new Array<number>(SIZE).fill(0);
+  for (const [id, p] of left) probabilities[id] = p;
+  return probabilities;
+};
+
+describe("llama.cpp's own", () => {
+  it.each(golden.cases.map((one) => [JSON.stringify(one.plan), one] as const))(
+    '%s',
+    (_, { plan, history, left }) => {
+      for (const [at, logits] of ROWS.entries())
+        expectClose(distribution(plan, logits, { prompt: history }), fromLeft(left[at]!));
+    },
+  );
+
+  it.each(golden.mirostat.map((one) => [JSON.stringify(one.plan), one] as const))(
+    '%s',
+    (_, { plan, steps }) => {
+      const whole = { ...plan, vocabSize: SIZE, processedLogprobs: true, topLogprobs: SIZE };
+      const sampler = nativeSampler(whole, 3n);
+      for (const [at, { token, left }] of steps.entries()) {
+        expectClose(spread(sampler.sample(ROWS[at % ROWS.length]!)), fromLeft(left), 1e-3);
+        sampler.accept(token, -Math.log2(fromLeft(left)[token]!));
+      }
+    },
+  );
+});
+
+describe('the formulas in float64', () => {
+  const next = randomNumbers(5);
+  const pick = <T>(...values: T[]): T => values[Math.floor(next() * values.length)]!;
+  const plans = Array.from(
+    { length: 60 },
+    (): Plan => ({
+      temperature: pick(0.3, 0.8, 1, 1.7),
+      topK: pick(0, 0, 12, 200),
+      typicalP: pick(1, 0.2, 0.6, 0.97),
+      topP: pick(1, 1, 0.5, 0.93),
+      minP: pick(0, 0, 0.01, 0.2),
+      xtcProbability: pick(0, 1, 0.5),
+      xtcThreshold: pick(0.02, 0.1, 0.3),
+      dynatempRange: pick(0, 0.4, 2),
+      dynatempExponent: pick(1, 0.5, 2),
+    }),
+  );
+
+  it.each(plans.map((plan, seed) => [JSON.stringify(plan), plan, seed] as const))('%s', (_, plan, seed) => {
+    const logits = randomRow(seed % 6 === 0 ? LARGE : 333, seed);
+    const mask =
+      seed % 2 === 0
+        ? undefined
+        : maskOf(
+            logits.length,
+            logits.map((_, id) => id).filter((id) => id % 3 > 0),
+          );
+    const xtc = uniformAt(BigInt(seed), 0, 1);
+    const masked = Array.from(logits, (value, id) => (mask && id % 3 === 0 ? -Infinity : value));
+    const options = {
+      ...plan,
+      vocabSize: logits.length,
+      processedLogprobs: true,
+      topLogprobs: logits.length,
+    };
+    const given = spread(nativeSampler(options, BigInt(seed)).sample(logits, mask));
+    expectClose(given, llamaDistribution(options, masked, xtc), 1e-3);
+  });
+
+  it.each([
+    [{ mirostat: 1 }],
+    [{ mirostat: 2 }],
+    [{ mirostat: 1, mirostatTau: 2, mirostatEta: 1 }],
+    [{ mirostat: 2, mirostatTau: 7, mirostatEta: 0.02, temperature: 2 }],
+  ])('%j, drawn token by token', (plan: Plan) => {
+    const options = { ...plan, vocabSize: LARGE, processedLogprobs: true, topLogprobs: LARGE };
+    const sampler = nativeSampler(options, 11n);
+    const reference = new ReferenceMirostat(options);
+    for (let step = 0; step < 6; step++) {
+      const logits = randomRow(LARGE, step, 200);
+      const row = sampler.sample(logits);
+      const expected = reference.distribution(Array.from(logits));
+      expectClose(spread(row), expected, 1e-2);
+      expect(row.surprise).toBeCloseTo(-Math.log2(expected[row.token]!), 3);
+      sampler.accept(row.token, row.surprise);
+      reference.accept(row.surprise);
+    }
+  });
+
+  it('DRY, with sequence breakers of several letters', () => {
+    for (let seed = 0; seed < 40; seed++) {
+      const random = randomNumbers(seed);
+      const tokens = Array.from({ length: 5 + Math.floor(random() * 120) }, () => Math.floor(random() * 4));
+      const plan = {
+        dryMultiplier: 0.05,
+        dryBase: 1.3,
+        dryAllowedLength: seed % 4,
+        dryLastN: seed % 3 === 0 ? 25 : -1,
+        ...(seed % 2 === 0
+          ? {}
+          : { dryBreakers: [wordOf(2, 3), wordOf(0, 0, 0)], breakerTexts: letterTexts(SIZE) }),
+        repetitionPenalty: seed % 5 === 0 ? 1.2 : 1,
+      };
+      const expected = new ReferenceDry(plan, tokens).penalised(ROWS[0]!);
+      const given = distribution(plan, ROWS[0]!, { prompt: tokens.slice(0, 3), output: tokens.slice(3) });
+      expectClose(given, softmax(expected), 1e-3);
+    }
+  });
+});
+
+describe('at the edges', () => {
+  const logits = ROWS[1]!;
+  const best = logits.indexOf(Math.max(...logits));
+
+  it.each<[string, Plan]>([
+    ['typical_p', { typicalP: 0.1 }],
+    ['XTC', { xtcProbability: 1, xtcThreshold: 0.01 }],
+    ['a range of temperatures', { dynatempRange: 5 }],
+    ['mirostat', { mirostat: 2 }],
+  ])('temperature 0 takes the best token whatever %s says', (_, plan) => {
+    expect(nativeSampler({ ...plan, vocabSize: SIZE, temperature: 0 }, 1n).sample(logits).token).toBe(best);
+  });
+
+  it('a penalty of DRY is no mask: the only token that is allowed comes', () => {
+    const plan = {
+      vocabSize: SIZE,
+      dryMultiplier: 1e38,
+      dryBase: 1e9,
+      dryAllowedLength: 1,
+      allowed: maskOf(SIZE, [5]),
+    };
+    const repeated = { output: [5, 5, 5, 5, 5, 5, 5] };
+    expect(nativeSampler(plan, 1n, repeated).sample(logits)).toMatchObject({ status: 0, token: 5 });
+  });
+
+  it.each<Plan>([
+    { mirostat: 1 },
+    { mirostat: 2 },
+    { typicalP: 0.01 },
+    { xtcProbability: 1, xtcThreshold: 0 },
+  ])('%j leaves a token of two that are equal, or of one', (plan) => {
+    for (const row of [Float32Array.of(0, 0), Float32Array.of(1), Float32Array.of(-Infinity, 3, -Infinity)])
+      expect(nativeSampler({ ...plan, vocabSize: row.length }, 1n).sample(row).status).toBe(0);
+  });
+
+  it('XTC runs as often as it says', () => {
+    const plan = { vocabSize: 3, xtcProbability: 0.3, xtcThreshold: 0.2 };
+    const draws = nativeSampler(plan, 9n).drawMany(Float32Array.of(3, 2.5, -1), 20_000);
+    expect(draws.filter((token) => token === 0).length / 20_000).toBeCloseTo(
+      0.7 * softmax([3, 2.5, -1])[0]!,
+      1,
+    );
+  });
+
+  it('a copy of a sampler has its repetitions and its surprise', () => {
+    const plan = {
+      vocabSize: SIZE,
+      mirostat: 2,
+      mirostatEta: 1,
+      dryMultiplier: 2,
+      processedLogprobs: true,
+      topLogprobs: SIZE,
+    };
+    const sampler = nativeSampler(plan, 2n, { output: [1, 2, 1, 2] });
+    sampler.accept(1, 12);
+    const copy = forkSampler(sampler);
+    expect(copy.sample(logits)).toEqual(sampler.sample(logits));
+    sampler.accept(3, 0);
+    expect(copy.sample(logits).topLogprobs).not.toEqual(sampler.sample(logits).topLogprobs);
+  });
+});
