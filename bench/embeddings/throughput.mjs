@@ -36,7 +36,7 @@ const llamaServer =
   ]));
 
 async function overHttp(url, input) {
-  const body = JSON.stringify({ input, model: 'default', encoding_format: 'float' });
+  const body = JSON.stringify({ input, encoding_format: 'float' });
   const headers = { 'content-type': 'application/json' };
   const response = await fetch(`${url}/v1/embeddings`, { method: 'POST', headers, body });
   const { data } = await response.json();
