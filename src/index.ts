@@ -44,6 +44,7 @@ export type {
 } from './models/index.ts';
 export type { CacheType, Device, Gpu, ProductKernels, RopeOptions } from './native/index.ts';
 export type * from './protocol/public.ts';
+export type { ReportOptions } from './report/index.ts';
 export type { SftConfig, SftExample, SftRequest, TrajectoryMessage } from './rl/index.ts';
 export { type Recorder, type RecorderOptions, type RecordingEnd, record } from './rollout/index.ts';
 export { createRuntime, type Runtime } from './runtime.ts';

@@ -7,10 +7,12 @@ import { wrongInput } from './wrong-input.ts';
 
 /** Samples elsewhere, with adapters that it gets: `connect({ baseUrl })` of vLLM, or of a server of this library. */
 export type SamplerService = Completions & {
+  /** Loads the adapter of a folder and serves it under a name. */
   loadAdapter(
     adapter: { readonly name: string; readonly path: string },
     options?: CallOptions,
   ): Promise<void>;
+  /** No longer serves an adapter. */
   unloadAdapter(name: string, options?: CallOptions): Promise<void>;
 };
 

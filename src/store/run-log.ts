@@ -37,8 +37,8 @@ export type TrajectoryRecord<Content = unknown> = {
   readonly trajectory: Content;
 };
 
-/** The line of an attempt that failed, after those of its group. */
-export type ExceptionRecord = Omit<TrajectoryRecord, 'trajectory'> & {
+/** An attempt that failed, as it was logged: a line after those of its group. */
+export type LoggedException = Omit<TrajectoryRecord, 'trajectory'> & {
   readonly exception: RolloutException;
 };
 
@@ -145,7 +145,7 @@ export async function* readTrajectories<Content>(
   modelFolder: string,
   split: string,
   fromGroup = 0,
-): AsyncGenerator<TrajectoryRecord<Content> | ExceptionRecord> {
+): AsyncGenerator<TrajectoryRecord<Content> | LoggedException> {
   const { splits } = await readCommitted(home, modelFolder);
   const files = Object.hasOwn(splits, split) ? splits[split]! : [];
   let firstGroup = 0;
@@ -153,7 +153,7 @@ export async function* readTrajectories<Content>(
     firstGroup += groups;
     if (firstGroup <= fromGroup) continue;
     const file = trajectoryFile(modelFolder, split, i + 1);
-    const lines = readLines<TrajectoryRecord<Content> | ExceptionRecord>(home, file, { end: bytes });
+    const lines = readLines<TrajectoryRecord<Content> | LoggedException>(home, file, { end: bytes });
     for await (const line of lines) if (line.group >= fromGroup) yield line;
   }
 }
@@ -187,7 +187,7 @@ async function appendGroups<Content>(
         await writer.write({ group, index, ...common, trajectory } satisfies TrajectoryRecord<Content>);
       for (const [i, exception] of (exceptions ?? []).entries()) {
         const index = trajectories.length + i;
-        await writer.write({ group, index, ...common, exception } satisfies ExceptionRecord);
+        await writer.write({ group, index, ...common, exception } satisfies LoggedException);
       }
       group++;
       files[files.length - 1] = {

@@ -1,8 +1,8 @@
 /** A store -> `runtime.runs`, the history of each model. */
 import { metricsCsv } from './csv.ts';
-import type { MetricRecord } from './run-log.ts';
+import type { LoggedException, MetricRecord } from './run-log.ts';
 import type { RunRecord } from './run-record.ts';
-import type { LoggedException, LoggedTrajectory } from './runs.ts';
+import type { LoggedTrajectory } from './runs.ts';
 import type { Store } from './store.ts';
 
 /** The runs of the models: every model has one. */

@@ -5,7 +5,7 @@ import { LogMetrics } from './log-metrics.ts';
 import {
   appendToRun,
   type Committed,
-  type ExceptionRecord,
+  type LoggedException,
   type MetricRecord,
   readCommitted,
   readMetrics,
@@ -28,9 +28,6 @@ export type RunModels = {
 export type LoggedTrajectory = TrajectoryRecord<
   LogRequest['trajectory_groups'][number]['trajectories'][number]
 >;
-
-/** An attempt that failed, as it was logged. */
-export type LoggedException = ExceptionRecord;
 
 /** What a training job learned from. */
 export type TrainedGroups = {
