@@ -2,11 +2,10 @@
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import { readMachO } from './mach-o.mjs';
+import { readPe } from './pe.mjs';
 
 /** Versions of the engine's own libraries: an older system could run neither. */
 const NEWEST = { GLIBC: '2.34', GLIBCXX: '3.4.30', CXXABI: '1.3.13', GCC: '12.0.0' };
-/** What an addon gives to Node. */
-const EXPORTED = /^(napi_register_module|node_api_module_get_api_version)_v\d+$/;
 const LIBRARIES = [
   /^lib(c|m|dl|pthread|gcc_s|stdc\+\+)\.so\.\d+$|^ld-linux/,
   /^(kernel32|msvcrt|node)\.(dll|exe)$/i,
@@ -46,16 +45,6 @@ function readElf(file) {
     libraries: all(text, /\(NEEDED\).*\[(.*)\]/g),
     symbols: all(text, / UND ([^\s@]+)/g),
     versions: all(text, /Name: ((?:GLIBC|GLIBCXX|CXXABI|GCC)_\S+) /g),
-  };
-}
-
-function readPe(file) {
-  const text = execFileSync('x86_64-w64-mingw32-objdump', ['--private-headers', file], { encoding: 'utf8' });
-  const bytes = fs.readFileSync(file, 'latin1'); // the names of functions that are found late are not in the listed table
-  return {
-    libraries: all(text, /DLL Name: (\S+)/g),
-    symbols: all(bytes, /\0((?:napi|node_api)_[a-z0-9_]+)\0/g).filter((name) => !EXPORTED.test(name)),
-    versions: [],
   };
 }
 

@@ -78,6 +78,7 @@ const inWorker = await new Promise((resolve, reject) =>
 fs.writeFileSync(
   'smoke.json',
   JSON.stringify({
+    host: `${process.platform}-${process.arch}`,
     answers,
     streamed,
     extracted: JSON.parse(extracted.choices[0].message.content),
