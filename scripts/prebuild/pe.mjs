@@ -11,7 +11,8 @@ const EXPORTED = /^(napi_register_module|node_api_module_get_api_version)_v\d+$/
 export function readPe(file) {
   const bytes = fs.readFileSync(file);
   const header = bytes.readUInt32LE(0x3c) + 24;
-  if (bytes.readUInt16LE(header) !== PE32_PLUS) throw new Error(`${file}: expected a 64-bit library of Windows`);
+  if (bytes.readUInt16LE(header) !== PE32_PLUS)
+    throw new Error(`${file}: expected a 64-bit library of Windows`);
   const sections = header + bytes.readUInt16LE(header - 4);
   const offsetOf = (address) => {
     for (let i = 0; i < bytes.readUInt16LE(header - 18); i++) {
