@@ -33,7 +33,7 @@ const PARTS = {
     ];
   },
   beside: async ({ threads, rounds }) => {
-    const { p99Ms, aloneMs, besideMs, streams } = await inProcess('media/beside.mjs', {
+    const { p99Ms, aloneMs, besideMs, promptMs, streams } = await inProcess('media/beside.mjs', {
       pair: ensurePair(),
       threads,
       rounds,
@@ -45,6 +45,7 @@ const PARTS = {
       result(`${label}, longest wait for a token: while encoding`, 'ms', besideMs, {
         alone: medianRatio(besideMs, aloneMs),
       }),
+      result(`${label}, longest wait for a token: in the step with the picture's prompt`, 'ms', promptMs),
     ];
   },
   'text-only': async ({ threads, rounds }) => {

@@ -1,4 +1,5 @@
-// Settings -> while a picture is encoded beside streams of text: delay of the event loop, longest wait of a stream for its next token.
+// Settings -> while a picture is encoded beside streams of text: delay of the event loop, longest wait of a stream for its next token;
+// and the same in the steps that compute the prompt after it.
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { createRuntime } from '../../dist/index.js';
 import { report, settingsOfProcess } from '../measure.mjs';
@@ -41,29 +42,36 @@ async function generate(index) {
   }
 }
 const running = Promise.allSettled(Array.from({ length: streams }, (_, index) => generate(index)));
-const until = async (count) => {
-  while (tokens < count) await new Promise((resolve) => setTimeout(resolve, 5));
+const until = async (isReached) => {
+  while (!isReached()) await new Promise((resolve) => setTimeout(resolve, 5));
 };
 
-await until(4 * streams); // all have begun
+await until(() => tokens >= 4 * streams); // all have begun
 const p99Ms = [];
 const aloneMs = [];
 const besideMs = [];
+const promptMs = [];
 for (let round = 0; round < rounds; round++) {
   longestMs = 0;
-  await until(tokens + ALONE_TOKENS * streams);
+  const wanted = tokens + ALONE_TOKENS * streams;
+  await until(() => tokens >= wanted);
   aloneMs.push(longestMs);
   const uri = pictureUri(round);
   const histogram = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
   longestMs = 0;
   histogram.enable();
-  await runtime.createCompletion(aboutPicture(uri));
+  const answered = runtime.createCompletion(aboutPicture(uri));
+  await until(() => runtime.mediaStats().running > 0);
+  await until(() => runtime.mediaStats().running === 0);
   histogram.disable();
   besideMs.push(longestMs);
+  longestMs = 0;
+  await answered;
+  promptMs.push(longestMs);
   // The histogram holds the time between two timer calls, the timer's own interval included.
   p99Ms.push(Math.max(0, histogram.percentile(99) / 1e6 - RESOLUTION_MS));
 }
 stop.abort();
 await running;
 await runtime.close();
-report({ p99Ms, aloneMs, besideMs, streams });
+report({ p99Ms, aloneMs, besideMs, promptMs, streams });

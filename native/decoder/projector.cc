@@ -2,6 +2,7 @@
 // failed check of mtmd ends the process: `ggml_abort`, which its checks call, is compiled to `ThrowAbort`.
 #include "decoder/projector.h"
 
+#include <ggml.h>
 #include <mtmd.h>
 
 #include <algorithm>
@@ -78,7 +79,9 @@ class MtmdProjector : public Projector {
     params.warmup = false;
     params.image_min_tokens = options.min_image_tokens;
     params.image_max_tokens = options.max_image_tokens;
-    params.cb_eval = [](ggml_tensor*, bool asks, void* self) { return static_cast<MtmdProjector*>(self)->Continues(asks); };
+    params.cb_eval = [](ggml_tensor* result, bool asks, void* self) {
+      return static_cast<MtmdProjector*>(self)->Continues(result, asks);
+    };
     params.cb_eval_user_data = opened.get();
     const Status status = Guard("MODEL_INVALID", "the projector does not load", [&] {
       opened->context_ = mtmd_init_from_file(options.path.c_str(), model, params);
@@ -120,27 +123,30 @@ class MtmdProjector : public Projector {
     });
   }
 
-  Status Encode(const MediaChunk& chunk, const std::function<bool()>& is_cancelled, std::vector<float>* rows) override {
+  Status Encode(const MediaChunk& chunk, const std::function<bool()>& checkpoint, std::vector<float>* rows) override {
     std::lock_guard<std::mutex> lock(encoding_);
-    is_cancelled_ = &is_cancelled;
+    checkpoint_ = &checkpoint;
+    is_aborted_ = !checkpoint();
     const Status status = Guard("BACKEND_FAILED", "a medium could not be encoded", [&] {
-      if (is_cancelled()) return true;
+      if (is_aborted_) return true;
       if (mtmd_encode_chunk(context_, static_cast<const mtmd_input_chunk*>(chunk.input.get())) != 0) return false;
       const float* made = mtmd_get_output_embd(context_);
       rows->assign(made, made + static_cast<size_t>(chunk.count) * static_cast<size_t>(row_size_));
       return true;
     });
-    is_cancelled_ = nullptr;
-    return is_cancelled() ? Status::Fail("ABORTED", "encoding was aborted") : status;
+    checkpoint_ = nullptr;
+    return is_aborted_ ? Status::Fail("ABORTED", "encoding was aborted") : status;
   }
 
  private:
   MtmdProjector() = default;
 
-  // Asked before each operation whether its result is wanted, then with it whether to go on. Every 32nd is a place to end.
-  bool Continues(bool asks) {
-    if (asks) return ++operations_ % 32 == 0;
-    return !is_cancelled_ || !(*is_cancelled_)();
+  // Asked before each operation whether its result is wanted, then with it whether to go on. Products of matrices take most of
+  // the time: behind each is a place to wait or to end.
+  bool Continues(const ggml_tensor* result, bool asks) {
+    if (asks) return result->op == GGML_OP_MUL_MAT || result->op == GGML_OP_FLASH_ATTN_EXT;
+    if (checkpoint_ && !is_aborted_) is_aborted_ = !(*checkpoint_)();
+    return !is_aborted_;
   }
 
   bool Tokenize(const std::vector<const mtmd_input_part*>& parts, bool add_special, std::vector<MediaChunk>* chunks) const {
@@ -208,9 +214,9 @@ class MtmdProjector : public Projector {
   mtmd_context* context_ = nullptr;
   int32_t row_size_ = 0;
   int32_t largest_whole_chunk_ = 0;
-  uint32_t operations_ = 0;
   std::mutex encoding_;
-  const std::function<bool()>* is_cancelled_ = nullptr;  // of the running Encode
+  const std::function<bool()>* checkpoint_ = nullptr;  // of the running Encode
+  bool is_aborted_ = false;
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <string>
 
+#include "llama/compute-turns.h"
 #include "llama/error-log.h"
 
 namespace onpolicy {
@@ -250,6 +251,7 @@ Status Context::Decode(const StepInput& input, std::vector<int32_t>* places) {
   for (size_t i = 0; i < input.score_rows.size(); i += 3) rows.push_back(input.score_rows[i]);
   media_logits_.clear();
   places->resize(input.tokens.size());
+  const ComputeTurns::Step turn;
   if (!input.media.empty()) return DecodeMixed(input, rows, places);
   std::iota(places->begin(), places->end(), 0);
   return DecodeTokens(input, rows);

@@ -15,7 +15,7 @@ struct llama_model;
 namespace onpolicy {
 
 // Changes with every change of this file.
-constexpr int kDecoderVersion = 1;
+constexpr int kDecoderVersion = 2;
 
 enum class MediaKind : int32_t { kImage = 0, kAudio = 1 };
 
@@ -71,9 +71,9 @@ class Projector {
   // Rows of the largest non-causal chunk; 0: chunks may be split.
   virtual int32_t largest_whole_chunk() const = 0;
   virtual Status Tokenize(const std::vector<MediaPart>& parts, bool add_special, std::vector<MediaChunk>* chunks) const = 0;
-  // rows: (count, row_size). Fails with ABORTED after Abort.
-  // rows: (count, row_size). Fails with ABORTED soon after `is_cancelled` says so.
-  virtual Status Encode(const MediaChunk& chunk, const std::function<bool()>& is_cancelled, std::vector<float>* rows) = 0;
+  // rows: (count, row_size). `checkpoint` is called before the first operation and between some, and may wait: where it
+  // returns false the encode ends and fails with ABORTED.
+  virtual Status Encode(const MediaChunk& chunk, const std::function<bool()>& checkpoint, std::vector<float>* rows) = 0;
 };
 
 struct DecoderTable {

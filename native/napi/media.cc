@@ -3,6 +3,7 @@
 
 #include <atomic>
 
+#include "llama/compute-turns.h"
 #include "media/library.h"
 #include "napi/arguments.h"
 #include "napi/async-task.h"
@@ -132,22 +133,32 @@ class JsProjector : public Napi::ObjectWrap<JsProjector> {
         [chunks](Napi::Env env) { return ToChunks(env, *chunks); });
   }
 
-  // encode(chunk, cancelled: Int32Array(1)) -> Promise<{ handle, bytes }>. `cancelled[0]` set to 1 ends it.
+  // encode(chunk, cancelled: Int32Array(1)) -> Promise<{ handle, bytes, slices }>. `cancelled[0]` set to 1 ends it.
   Napi::Value Encode(const Napi::CallbackInfo& info) {
     const MediaChunk& chunk = FromHandle<MediaChunk>(info[0], "chunk");
     const auto cancelled = ReadArray<int32_t>(info[1], "cancelled");
     const volatile int32_t* flag = cancelled.Data();  // kept alive as the task's owner
     auto rows = std::make_shared<std::vector<float>>();
+    auto slices = std::make_shared<uint32_t>(0);
     return AsyncTask::Run(
         info.Env(), cancelled,
-        [projector = Require(info.Env()), model = model_, chunk, flag, ending = Environment::Of(info.Env()).ending(), rows] {
-          return projector->Encode(chunk, [flag, ending] { return *flag != 0 || *ending; }, rows.get());
+        [projector = Require(info.Env()), model = model_, chunk, flag, ending = Environment::Of(info.Env()).ending(), rows,
+         slices] {
+          ComputeTurns::Encode turn;
+          const auto checkpoint = [&turn, flag, ending] {
+            turn.Pause();
+            return *flag == 0 && !*ending;
+          };
+          const Status status = projector->Encode(chunk, checkpoint, rows.get());
+          *slices = turn.slices();
+          return status;
         },
-        [rows](Napi::Env env) -> Napi::Value {
+        [rows, slices](Napi::Env env) -> Napi::Value {
           Napi::Object object = Napi::Object::New(env);
           const size_t bytes = rows->size() * sizeof(float);
           object.Set("bytes", static_cast<double>(bytes));
           object.Set("handle", ToHandle<Rows>(env, rows, bytes));
+          object.Set("slices", *slices);
           return object;
         });
   }

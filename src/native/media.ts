@@ -33,8 +33,8 @@ export type NativeProjector = {
   readonly wholeRows: number; // of the largest non-causal chunk; 0: chunks may be split
   /** Texts and handles of media -> tokens and chunks. */
   tokenize(parts: readonly (string | Handle)[], addSpecial: boolean): Promise<NativeChunk[]>;
-  /** One at a time. `cancelled[0]` set to 1 ends it with `ABORTED`. */
-  encode(chunk: Handle, cancelled: Int32Array): Promise<{ handle: Handle; bytes: number }>;
+  /** One at a time. `cancelled[0]` set to 1 ends it with `ABORTED`. `slices`: steps that waited ran between them. */
+  encode(chunk: Handle, cancelled: Int32Array): Promise<{ handle: Handle; bytes: number; slices: number }>;
   close(): void;
 };
 
