@@ -62,6 +62,15 @@ export class Answering {
     this.#speculation = toSpeculation(settings.options.speculation);
   }
 
+  /**
+   * Refuses a request with `OVERLOADED` where as many wait for its model as may. It looks at nothing else, so that a refusal costs next
+   * to nothing.
+   */
+  requireRoom(request: unknown): void {
+    const { model } = (request ?? {}) as { readonly model?: unknown };
+    this.#settings.models.requireRoom(typeof model === 'string' ? model : null);
+  }
+
   /** Answers messages. */
   chat(valid: ValidChatRequest, options: CallOptions): Promise<ChatCompletion | ChatCompletionStream> {
     return this.#run('chat', valid, options, answer);
@@ -83,10 +92,12 @@ export class Answering {
   async embeddings(valid: ValidEmbeddingRequest, { signal: given }: CallOptions): Promise<EmbeddingResponse> {
     if (given?.aborted)
       throw new OnpolicyError('ABORTED', 'the request was aborted', { cause: given.reason });
+    const { models } = this.#settings;
     using leases = new LeaseScope();
+    leases.add(models.arrive(valid.model));
     const { signal } = leases.add(limitedSignal(given, valid.timeout_ms));
-    const keepMs = toKeepAlive(valid.keep_alive ?? null);
-    const { model } = leases.add(await this.#settings.models.useEmbeddings(valid.model, { signal, keepMs }));
+    const use = { signal, keepMs: toKeepAlive(valid.keep_alive ?? null), isAnswer: true };
+    const { model } = leases.add(await models.useEmbeddings(valid.model, use));
     return await embed(model, valid, signal);
   }
 
@@ -134,6 +145,7 @@ export class Answering {
       throw new OnpolicyError('ABORTED', 'the request was aborted', { cause: given.reason });
     using leases = new LeaseScope();
     const { signal } = leases.add(limitedSignal(given, valid.timeout_ms));
+    leases.add(models.arrive(valid.model));
     leases.add(this.#claimId(valid.request_id));
     const trace = leases.add(await beginTrace(operation, valid));
     try {

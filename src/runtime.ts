@@ -1,5 +1,4 @@
 /** Requests -> answers and training jobs of this process. Connects models, engines, answers, training and the store. */
-
 import type { ChatCompletionStream, TextCompletionStream } from './answer/index.ts';
 import { Answering } from './answering.ts';
 import { OnpolicyError } from './errors.ts';
@@ -32,7 +31,6 @@ import {
   type TrainingJobRequest,
   throwFaults,
   toValidEmbedding,
-  type ValidChatRequest,
   validateChatRequest,
   validateDetokenizeRequest,
   validateTextCompletionRequest,
@@ -103,21 +101,21 @@ export class Runtime implements Service {
     splitAtDoor<Runtime, Runtime['createCompletion']>(
       Runtime.prototype.createCompletion,
       async function (request, options = {}) {
-        this.#requireOpen();
+        this.#enter(request, options);
         return await this.#answering.chat(admitChatRequest(request, this.#options), options);
       },
     );
     splitAtDoor<Runtime, Runtime['createTextCompletion']>(
       Runtime.prototype.createTextCompletion,
       async function (request, options = {}) {
-        this.#requireOpen();
+        this.#enter(request, options);
         return await this.#answering.text(admitTextCompletionRequest(request, this.#options), options);
       },
     );
     splitAtDoor<Runtime, Runtime['createEmbeddings']>(
       Runtime.prototype.createEmbeddings,
       async function (request, options = {}) {
-        this.#requireOpen();
+        this.#enter(request, options);
         return await this.#answering.embeddings(toValidEmbedding(request), options);
       },
     );
@@ -202,7 +200,8 @@ export class Runtime implements Service {
     request: ChatCompletionRequest,
     options: CallOptions = {},
   ): Promise<ChatCompletion | ChatCompletionStream> {
-    return await this.#answering.chat(this.#check(request, options), options);
+    this.#enter(request, options);
+    return await this.#answering.chat(validateChatRequest(request, this.#options), options);
   }
 
   /**
@@ -210,13 +209,9 @@ export class Runtime implements Service {
    * @throws OnpolicyError as `createCompletion` does for the same request
    */
   async renderPrompt(request: ChatCompletionRequest, options: CallOptions = {}): Promise<RenderedPrompt> {
-    return await this.#answering.render(this.#check(request, options), options);
-  }
-
-  #check(request: ChatCompletionRequest, options: CallOptions): ValidChatRequest {
     this.#requireOpen();
     checkCallOptions(options);
-    return validateChatRequest(request, this.#options);
+    return await this.#answering.render(validateChatRequest(request, this.#options), options);
   }
 
   /** Continues prompts as they are, without a chat template, as a stream of chunks. */
@@ -238,8 +233,7 @@ export class Runtime implements Service {
     request: TextCompletionRequest,
     options: CallOptions = {},
   ): Promise<TextCompletion | TextCompletionStream> {
-    this.#requireOpen();
-    checkCallOptions(options);
+    this.#enter(request, options);
     return await this.#answering.text(validateTextCompletionRequest(request, this.#options), options);
   }
 
@@ -248,8 +242,7 @@ export class Runtime implements Service {
    * @throws OnpolicyError `INVALID_REQUEST`, `UNSUPPORTED` for a model that makes none, `CONTEXT_OVERFLOW` for long texts
    */
   async createEmbeddings(request: EmbeddingRequest, options: CallOptions = {}): Promise<EmbeddingResponse> {
-    this.#requireOpen();
-    checkCallOptions(options);
+    this.#enter(request, options);
     return await this.#answering.embeddings(toValidEmbedding(checkEmbeddingRequest(request)), options);
   }
 
@@ -384,6 +377,13 @@ export class Runtime implements Service {
   /** The same as {@link close}, for `await using`. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
+  }
+
+  /** Before the request is read. */
+  #enter(request: unknown, options: CallOptions): void {
+    this.#requireOpen();
+    this.#answering.requireRoom(request);
+    checkCallOptions(options);
   }
 
   #requireOpen(): void {

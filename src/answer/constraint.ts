@@ -83,7 +83,7 @@ function toolPaths({ tools, custom_tools: custom, uses_functions }: ValidChatReq
     const path = grammar === undefined ? 'function.parameters' : 'custom.format.grammar.definition';
     const part = grammar ?? tool.parameters;
     if (part && !parts.has(part))
-      parts.set(part, uses_functions ? `functions[${index}].parameters` : `tools[${index}].${path}`);
+      parts.set(part, uses_functions ? `functions.${index}.parameters` : `tools.${index}.${path}`);
   }
   return { of: () => (uses_functions ? 'functions' : 'tools'), parts };
 }

@@ -23,6 +23,7 @@ import { MediaModel } from '../media/index.ts';
 import { type CacheType, devices, type NativeProjector, openDecoder, usesGpu } from '../native/index.ts';
 import { AdapterFiles } from './adapter-files.ts';
 import { type AdapterContext, Adapters } from './adapters.ts';
+import { DEFAULT_SEQUENCES } from './arrivals.ts';
 import {
   type EmbeddingModel,
   type EmbeddingPlan,
@@ -38,8 +39,6 @@ import { chosenDevices, describePlacement, onCpu, type Placement, place } from '
 import type { RunningModel } from './running-model.ts';
 
 const DEFAULT_CONTEXT_SIZE = 8192;
-/** Sequences that run at the same time at most. */
-export const DEFAULT_SEQUENCES = 64;
 const DEFAULT_BATCH_TOKENS = 512;
 const DEFAULT_KV_BYTES = 2 ** 32;
 const MAX_DEFAULT_POOL = 32_768;

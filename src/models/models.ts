@@ -8,12 +8,13 @@ import { OnpolicyError } from '../errors.ts';
 import { type MediaStats, sumMediaStats } from '../media/index.ts';
 import { freeGpuBytes, loadAddon, usesGpu } from '../native/index.ts';
 import type { AdapterFile } from './adapter-files.ts';
+import { Arrivals, requireRoom } from './arrivals.ts';
 import { closeDraft, DRAFT_FIELD, type DraftModel, loadDraft, planDraft } from './draft-model.ts';
 import type { EmbeddingModel } from './embedding-model.ts';
-import { DEFAULT_SEQUENCES, loadModel, planLoad, unloadModel } from './load-model.ts';
+import { loadModel, planLoad, unloadModel } from './load-model.ts';
 import { type MemoryNeed, totalBytes } from './memory-need.ts';
 import { findProjector, resolveFile } from './model-files.ts';
-import type { AdapterOption, ModelOptions, ServingLimits, ServingOptions } from './model-options.ts';
+import type { AdapterOption, ModelOptions, ServingOptions } from './model-options.ts';
 import { Residency, type Resident, type ResidentState } from './residency.ts';
 import type { RunningModel } from './running-model.ts';
 
@@ -75,6 +76,7 @@ export class Models {
   readonly #files = new Map<string, Shared<string>>(); // by path or URI
   readonly #byFile = new Map<string, Resident<InMemory>>(); // and options
   readonly #residency: Residency<InMemory>;
+  readonly #arrivals = new Arrivals<ModelOptions | string>();
   #unloadedStats: EngineStats = sumStats([]);
   #unloadedMedia: MediaStats = sumMediaStats([]);
   #closed = false;
@@ -139,7 +141,7 @@ export class Models {
         await new Shared(() => resident.gone).wait(signal);
         continue;
       }
-      if (isAnswer) requireRoom(resident, { ...this.#options, ...options });
+      if (isAnswer) requireRoom(resident.name, resident.users, { ...this.#options, ...options });
       using scope = new LeaseScope();
       const { value } = scope.add(await this.#residency.use(resident, signal, keepMs));
       return scope.handOver({ value: value as RunningModel | EmbeddingModel });
@@ -176,6 +178,24 @@ export class Models {
       const { value } = scope.add(await this.#residency.use(resident, signal, keepMs));
       return scope.handOver({ model: value as DraftModel });
     }
+  }
+
+  /**
+   * Refuses a request where as many wait for its model as may, before it is read. Names of one file are counted apart here, and
+   * together once the model is known.
+   */
+  requireRoom(reference: string | null): void {
+    const users = this.#arrivals.of(this.#keyOf(reference));
+    requireRoom(reference || this.#defaultName, users, { ...this.#options, ...this.#optionsOf(reference) });
+  }
+
+  /** Counts a request for it. */
+  arrive(reference: string | null): Disposable {
+    return this.#arrivals.add(this.#keyOf(reference));
+  }
+
+  #keyOf(reference: string | null): ModelOptions | string {
+    return reference ? (this.#aliases.get(reference) ?? reference) : this.#default;
   }
 
   /** The local file of a reference, downloaded with its projector where they are not there. Loads nothing. */
@@ -336,16 +356,6 @@ export class Models {
 /** The error of a model that is of another kind. */
 function unfit(message: string): OnpolicyError {
   return new OnpolicyError('UNSUPPORTED', `model: ${message}`, { param: 'model' });
-}
-
-/** Refuses a request where as many wait as may. */
-function requireRoom(
-  { name, users }: Pick<Resident<unknown>, 'name' | 'users'>,
-  { maxWaiting, maxSequences = DEFAULT_SEQUENCES }: ServingLimits,
-): void {
-  if (maxWaiting === undefined || users < maxSequences + maxWaiting) return;
-  const message = `${users - maxSequences} requests wait for ${name}, and ${maxWaiting} may`;
-  throw new OnpolicyError('OVERLOADED', message, { retryAfterMs: 1000 });
 }
 
 /** What an engine has counted, without what it held. */

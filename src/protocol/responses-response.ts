@@ -44,16 +44,19 @@ export interface ResponseObject {
     | 'none'
     | 'auto'
     | 'required'
-    | { type: 'function'; name: string }
+    | { type: 'function' | 'custom'; name: string }
     | { type: 'allowed_tools'; mode: 'auto' | 'required'; tools: Record<string, unknown>[] };
   /** Of the request. */
-  tools: {
-    type: 'function';
-    name: string;
-    description?: string | null;
-    parameters: Record<string, unknown> | null;
-    strict: boolean | null;
-  }[];
+  tools: (
+    | {
+        type: 'function';
+        name: string;
+        description?: string | null;
+        parameters: Record<string, unknown> | null;
+        strict: boolean | null;
+      }
+    | { type: 'custom'; name: string; description?: string; format?: ResponseCustomFormat }
+  )[];
   /** Of the request. */
   // biome-ignore lint/suspicious/noExplicitAny: the caller's own form
   text: any;
@@ -66,6 +69,11 @@ export interface ResponseObject {
   /** Always false. */
   background: false;
 }
+
+/** What the input of a custom tool may be. */
+export type ResponseCustomFormat =
+  | { type: 'text' }
+  | { type: 'grammar'; syntax: 'lark' | 'regex'; definition: string };
 
 /** Tokens of a request. */
 export interface ResponseUsage {
@@ -82,7 +90,11 @@ export interface ResponseUsage {
 }
 
 /** An item of an answer. It can be given back in `input` as it is. */
-export type ResponseOutputItem = ResponseReasoningOutput | ResponseMessageOutput | ResponseCallOutput;
+export type ResponseOutputItem =
+  | ResponseReasoningOutput
+  | ResponseMessageOutput
+  | ResponseCallOutput
+  | ResponseCustomCallOutput;
 
 /** Thoughts of the model. */
 export interface ResponseReasoningOutput {
@@ -136,6 +148,22 @@ export interface ResponseCallOutput {
   name: string;
   /** JSON text of the arguments. */
   arguments: string;
+  /** How far it is. */
+  status: 'in_progress' | 'completed' | 'incomplete';
+}
+
+/** A call of a custom tool. */
+export interface ResponseCustomCallOutput {
+  /** Its id as an item. */
+  id: string;
+  /** Kind of the item. */
+  type: 'custom_tool_call';
+  /** Id that the result refers to. */
+  call_id: string;
+  /** What is called. */
+  name: string;
+  /** The text that it is called with. */
+  input: string;
   /** How far it is. */
   status: 'in_progress' | 'completed' | 'incomplete';
 }
@@ -210,7 +238,13 @@ export type ResponseEventBody =
       content_index: number;
       text: string;
     }
-  | { type: 'response.function_call_arguments.delta'; item_id: string; output_index: number; delta: string }
+  | {
+      type: 'response.function_call_arguments.delta' | 'response.custom_tool_call_input.delta';
+      item_id: string;
+      output_index: number;
+      delta: string;
+    }
+  | { type: 'response.custom_tool_call_input.done'; item_id: string; output_index: number; input: string }
   | {
       type: 'response.function_call_arguments.done';
       item_id: string;

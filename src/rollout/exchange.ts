@@ -5,6 +5,7 @@ import type {
   ChatCompletionChunk,
   FunctionCall,
   Message,
+  TextCompletionChunkChoice,
   Tool,
   ToolCall,
   TrajectoryChoice,
@@ -36,6 +37,58 @@ export function choicesOf({ choices, prompt_token_ids }: ChatCompletion): Trajec
       prompt_token_ids,
     };
   });
+}
+
+/** What a text completion gives of one choice: as a whole, or in one chunk. */
+type TextPart = Pick<
+  TextCompletionChunkChoice,
+  'index' | 'text' | 'finish_reason' | 'logprobs' | 'token_ids' | 'prompt_token_ids'
+>;
+
+/** Joins the parts of text completions to choices. There are no messages: what was continued are the ids of each prompt. */
+export class TextJoiner {
+  readonly #choices: { text: string; finish: string | null; promptIds: readonly number[] | null }[] = [];
+  readonly #tokens: { ids: number[]; logprobs: { token: string; logprob: number }[] }[] = [];
+
+  /** @throws OnpolicyError `UNSUPPORTED` when the service gives no token ids or log-probabilities */
+  add(parts: readonly TextPart[]): void {
+    for (const { index, text, finish_reason, logprobs, token_ids, prompt_token_ids } of parts) {
+      this.#choices[index] ??= { text: '', finish: null, promptIds: null };
+      this.#tokens[index] ??= { ids: [], logprobs: [] };
+      const choice = this.#choices[index]!;
+      const tokens = this.#tokens[index]!;
+      choice.text += text;
+      choice.finish = (finish_reason as string | null) ?? choice.finish;
+      choice.promptIds ??= prompt_token_ids ?? null;
+      const ids = token_ids ?? [];
+      const first = (logprobs?.tokens.length ?? 0) - ids.length; // those of an echo stand before
+      if (!choice.promptIds || !token_ids || !logprobs || first < 0) throw withoutIds();
+      for (const [i, id] of ids.entries()) {
+        tokens.ids.push(id);
+        tokens.logprobs.push({
+          token: logprobs.tokens[first + i]!,
+          logprob: logprobs.token_logprobs[first + i] as number,
+        });
+      }
+    }
+  }
+
+  /** What came so far, each an exchange of its own; choices without a token are left out. */
+  exchanges(): Exchange[] {
+    return this.#choices.flatMap(({ text, finish, promptIds }, index) => {
+      const { ids, logprobs } = this.#tokens[index]!;
+      if (ids.length === 0) return [];
+      const choice: TrajectoryChoice = {
+        index,
+        finish_reason: finish,
+        message: { role: 'assistant', content: text },
+        logprobs: { content: [...logprobs] },
+        token_ids: [...ids],
+        prompt_token_ids: promptIds,
+      };
+      return [{ messages: [], tools: null, choices: [choice] }];
+    });
+  }
 }
 
 type Growing = {

@@ -1,5 +1,5 @@
-/** A service -> the same service with one model, which reports each answer with ids and log-probabilities. */
-import { ChatCompletionStream } from '../answer/index.ts';
+/** A service -> the same service with one model, which reports each answer with ids and log-probabilities. Embeddings pass unrecorded. */
+import { ChatCompletionStream, TextCompletionStream } from '../answer/index.ts';
 import { OnpolicyError } from '../errors.ts';
 import {
   type AfterDoor,
@@ -8,18 +8,24 @@ import {
   type ChatCompletionChunk,
   type ChatCompletionRequest,
   type Checked,
+  type EmbeddingRequest,
   givenTools,
   splitAtDoor,
+  type TextCompletion,
+  type TextCompletionChoice,
+  type TextCompletionChunk,
+  type TextCompletionChunkChoice,
+  type TextCompletionRequest,
 } from '../protocol/index.ts';
 import type { CallOptions, Completions } from '../service.ts';
-import { ChunkJoiner, choicesOf, type Exchange } from './exchange.ts';
+import { ChunkJoiner, choicesOf, type Exchange, TextJoiner } from './exchange.ts';
 
 /** One request's place in the recording. */
 export type Place = {
   /** For a request that has none. */
   readonly seed: number | null;
-  /** Takes what reads the choices of the answer, as far as they came. */
-  readonly report: (choices: () => Exchange['choices']) => void;
+  /** Takes what reads the answer, as far as it came. */
+  readonly report: (read: () => readonly Exchange[]) => void;
 };
 
 /** What is told about requests. */
@@ -27,12 +33,13 @@ export type RecordedServiceOptions = {
   /** The model of all requests, whatever they name. */
   readonly model: string;
   /** Called when a request begins; throws when the recording has ended. */
-  readonly begin: (request: Pick<Exchange, 'messages' | 'tools'>) => Place;
+  readonly begin: () => Place;
   /** Ends running requests. */
   readonly signal: AbortSignal;
 };
 
 type Answer = ChatCompletion | ChatCompletionStream;
+type TextAnswer = TextCompletion | TextCompletionStream;
 type Ask = (request: ChatCompletionRequest, options: CallOptions) => Promise<Answer>;
 
 /** Clients get the fields that they asked for; the recording gets ids and log-probabilities. */
@@ -44,6 +51,11 @@ export class RecordedService implements Completions {
       this.#service.createCompletion(recorded, call),
     )) as Completions['createCompletion'];
 
+  /** Each choice is a history of its own: the ids of a prompt and of what continues it. */
+  readonly createTextCompletion?: NonNullable<Completions['createTextCompletion']>;
+  /** By whatever model the request names: nothing is sampled, so nothing is recorded. */
+  readonly createEmbeddings?: NonNullable<Completions['createEmbeddings']>;
+
   constructor(service: Completions, options: RecordedServiceOptions) {
     this.#service = service;
     this.#options = options;
@@ -52,6 +64,24 @@ export class RecordedService implements Completions {
         afterDoor(service.createCompletion).call(service, recorded as Checked<ChatCompletionRequest>, call),
       );
     splitAtDoor(this.createCompletion, after);
+    const continueText = service.createTextCompletion;
+    if (continueText) {
+      this.createTextCompletion = ((request, call) =>
+        this.#recordText(request, call, (recorded, options) =>
+          continueText.call(service, recorded, options),
+        )) as NonNullable<Completions['createTextCompletion']>;
+      splitAtDoor(this.createTextCompletion, (request: Checked<TextCompletionRequest>, call) =>
+        this.#recordText(request, call, (recorded, options) =>
+          afterDoor(continueText).call(service, recorded as Checked<TextCompletionRequest>, options),
+        ),
+      );
+    }
+    const embed = service.createEmbeddings;
+    if (!embed) return;
+    this.createEmbeddings = (request, call) => embed.call(service, request, this.#untilEnd(call));
+    splitAtDoor(this.createEmbeddings, (request: Checked<EmbeddingRequest>, call) =>
+      afterDoor(embed).call(service, request, this.#untilEnd(call)),
+    );
   }
 
   /** Leaves the service open: others use it too. */
@@ -59,20 +89,62 @@ export class RecordedService implements Completions {
 
   async [Symbol.asyncDispose](): Promise<void> {}
 
+  async #recordText(
+    request: TextCompletionRequest,
+    options: CallOptions | undefined,
+    ask: (request: TextCompletionRequest, options: CallOptions) => Promise<TextAnswer>,
+  ): Promise<TextAnswer> {
+    refuseBeams(request);
+    const { seed, report } = this.#options.begin();
+    const recorded = {
+      ...request,
+      model: this.#options.model,
+      logprobs: request?.logprobs ?? 0,
+      return_token_ids: true,
+      ...(seed === null ? {} : { seed: request.seed ?? seed }),
+    };
+    const answer = await ask(recorded, this.#untilEnd(options));
+    const joiner = new TextJoiner();
+    const asked = { logprobs: request.logprobs != null, ids: request.return_token_ids === true };
+    const show = <Choice extends TextCompletionChoice | TextCompletionChunkChoice>(
+      choice: Choice,
+    ): Choice => ({
+      ...withAsked(choice, asked),
+      ...(asked.ids ? {} : { prompt_token_ids: null }),
+    });
+    report(() => joiner.exchanges());
+    if (!(Symbol.asyncIterator in answer)) {
+      joiner.add(answer.choices);
+      return { ...answer, choices: answer.choices.map(show) };
+    }
+    const source = answer;
+    const chunks = async function* (): AsyncGenerator<TextCompletionChunk> {
+      for await (const chunk of source) {
+        joiner.add(chunk.choices);
+        yield { ...chunk, choices: chunk.choices.map(show) };
+      }
+    };
+    return new TextCompletionStream(chunks(), () => source.abort());
+  }
+
+  /** Options of a call that ends with the recording. */
+  #untilEnd({ signal }: CallOptions = {}): CallOptions {
+    const end = this.#options.signal;
+    return { signal: signal ? AbortSignal.any([signal, end]) : end };
+  }
+
   async #record(
     request: ChatCompletionRequest,
-    { signal }: CallOptions = {},
+    options: CallOptions | undefined,
     ask: Ask,
   ): Promise<ChatCompletion | ChatCompletionStream> {
     const { model } = this.#options;
-    if (request?.use_beam_search)
-      throw new OnpolicyError('UNSUPPORTED', 'use_beam_search: beams are not sampled, so they cannot train', {
-        param: 'use_beam_search',
-      });
-    const { seed, report } = this.#options.begin({
+    refuseBeams(request);
+    const { seed, report } = this.#options.begin();
+    const told = {
       messages: [...(Array.isArray(request?.messages) ? request.messages : [])],
       tools: request ? givenTools(request) : null,
-    });
+    };
     const recorded = {
       ...request,
       model,
@@ -80,12 +152,12 @@ export class RecordedService implements Completions {
       return_token_ids: true,
       ...(seed === null ? {} : { seed: request.seed ?? seed }),
     };
-    const ends = signal ? AbortSignal.any([signal, this.#options.signal]) : this.#options.signal;
-    const answer = await ask(recorded, { signal: ends });
+    const answer = await ask(recorded, this.#untilEnd(options));
     const asked = { logprobs: request.logprobs === true, ids: request.return_token_ids === true };
-    if (Symbol.asyncIterator in answer) return recordedStream(answer, asked, report);
+    if (Symbol.asyncIterator in answer)
+      return recordedStream(answer, asked, (read) => report(() => [{ ...told, choices: read() }]));
     const choices = choicesOf(answer);
-    report(() => choices);
+    report(() => [{ ...told, choices }]);
     return {
       ...answer,
       prompt_token_ids: asked.ids ? answer.prompt_token_ids : null,
@@ -94,13 +166,20 @@ export class RecordedService implements Completions {
   }
 }
 
+function refuseBeams(request: { readonly use_beam_search?: boolean | null | undefined } | null): void {
+  if (!request?.use_beam_search) return;
+  throw new OnpolicyError('UNSUPPORTED', 'use_beam_search: beams are not sampled, so they cannot train', {
+    param: 'use_beam_search',
+  });
+}
+
 type Asked = { readonly logprobs: boolean; readonly ids: boolean };
 
 /** Joins the chunks that the client reads. */
 function recordedStream(
   stream: ChatCompletionStream,
   asked: Asked,
-  report: Place['report'],
+  report: (choices: () => Exchange['choices']) => void,
 ): ChatCompletionStream {
   const joiner = new ChunkJoiner();
   report(() => joiner.choices());

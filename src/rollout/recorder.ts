@@ -51,7 +51,7 @@ export class Recorder {
    * and any API key will do.
    */
   readonly fetch: typeof globalThis.fetch;
-  readonly #begun: ((() => Exchange) | null)[] = []; // requests in their order; null: not answered
+  readonly #begun: ((() => readonly Exchange[]) | null)[] = []; // requests in their order; null: not answered
   readonly #end = new AbortController();
 
   /** @internal Use `runtime.record` or `record`. */
@@ -59,13 +59,13 @@ export class Recorder {
     this.service = new RecordedService(service, {
       model,
       signal: this.#end.signal,
-      begin: (request) => {
+      begin: () => {
         this.#requireOpen();
         const place = this.#begun.push(null) - 1;
         return {
           seed: seed === undefined ? null : seedOf(seed, place),
-          report: (choices) => {
-            this.#begun[place] = () => ({ ...request, choices: choices() });
+          report: (read) => {
+            this.#begun[place] = read;
           },
         };
       },

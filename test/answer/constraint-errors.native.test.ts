@@ -112,7 +112,7 @@ const ROWS: [string, object, string, number | undefined, unknown, string][] = [
   [
     'a forced tool',
     { tools: [tool('a', bad)], tool_choice: 'required' },
-    'tools[0].function.parameters#/type',
+    'tools.0.function.parameters#/type',
     undefined,
     'objekt',
     '',
@@ -120,7 +120,7 @@ const ROWS: [string, object, string, number | undefined, unknown, string][] = [
   [
     'the second of two tools',
     { tools: [tool('a', {}), tool('b', { items: bad })], tool_choice: 'required' },
-    'tools[1].function.parameters#/items/type',
+    'tools.1.function.parameters#/items/type',
     undefined,
     'objekt',
     '',
@@ -128,7 +128,7 @@ const ROWS: [string, object, string, number | undefined, unknown, string][] = [
   [
     'a named tool',
     { tools: [tool('a', {}), tool('b', bad)], tool_choice: { type: 'function', function: { name: 'b' } } },
-    'tools[1].function.parameters#/type',
+    'tools.1.function.parameters#/type',
     undefined,
     'objekt',
     '',
@@ -136,7 +136,7 @@ const ROWS: [string, object, string, number | undefined, unknown, string][] = [
   [
     'a strict tool',
     { chat_template: HERMES, tools: [tool('a', bad)] },
-    'tools[0].function.parameters#/type',
+    'tools.0.function.parameters#/type',
     undefined,
     'objekt',
     '',

@@ -28,6 +28,28 @@ describe('maxWaiting', () => {
     expect((await runtime.createCompletion({ ...LONG, max_tokens: 1 })).choices).toHaveLength(1);
   });
 
+  it('refuses before it reads the request, also texts and embeddings, by each name', async () => {
+    const models = { small: 'onpolicy-tiny', other: 'onpolicy-tiny' };
+    await using runtime = await createRuntime({ ...LIMITS, models, maxWaiting: 0 });
+    const model = 'small';
+    const running = [1, 2].map(() => runtime.createCompletion({ ...LONG, model }));
+    const unread = (more: object): never =>
+      Object.defineProperty({ model, ...more }, 'messages', {
+        get: () => expect.unreachable('it was read'),
+        enumerable: true,
+      }) as never;
+    const refused = [
+      runtime.createCompletion(unread({})),
+      runtime.createTextCompletion(unread({ prompt: 5 })),
+      runtime.createEmbeddings(unread({ input: 5 })),
+    ];
+    for (const one of refused) await expect(one).rejects.toMatchObject({ code: 'OVERLOADED' });
+    const faulty = runtime.createCompletion({ model: 'other' } as never);
+    await expect(faulty).rejects.toMatchObject({ code: 'INVALID_REQUEST' });
+    await Promise.all(running);
+    expect((await runtime.createCompletion({ ...LONG, model, max_tokens: 1 })).choices).toHaveLength(1);
+  });
+
   it('over HTTP is 429 with Retry-After, and clients try again', async () => {
     await using runtime = await createRuntime({ ...LIMITS, maxWaiting: 0 });
     await runtime.createCompletion({ messages, max_tokens: 1 });

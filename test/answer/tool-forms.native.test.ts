@@ -98,7 +98,7 @@ describe('functions', () => {
     const asked = { ...drawn, ...fields, functions: [broken], function_call: { name: 'f' } };
     await expect(runtime.createCompletion({ ...asked, stream: false })).rejects.toMatchObject({
       code: 'INVALID_REQUEST',
-      param: 'functions[0].parameters#/type',
+      param: 'functions.0.parameters#/type',
     });
   });
 });
@@ -187,8 +187,8 @@ describe('a custom tool', () => {
   });
 
   it.each([
-    ['regex', 'a(b', 'tools[1].custom.format.grammar.definition', { offset: 1 }],
-    ['lark', 'start: thing', 'tools[1].custom.format.grammar.definition', { offset: 7 }],
+    ['regex', 'a(b', 'tools.1.custom.format.grammar.definition', { offset: 1 }],
+    ['lark', 'start: thing', 'tools.1.custom.format.grammar.definition', { offset: 7 }],
   ] as const)('names a faulty %s', async (syntax, definition, param, ctx) => {
     const asked = {
       ...drawn,
@@ -207,7 +207,7 @@ describe('a grammar that cannot hold the calls that a model makes by itself', ()
   it('is compiled all the same', async () => {
     const asked = { ...drawn, chat_template: shown(FORMATS.pythonic), tools: [custom('regex', 'a(b')] };
     await expect(runtime.createCompletion({ ...asked, stream: false })).rejects.toMatchObject({
-      param: 'tools[0].custom.format.grammar.definition',
+      param: 'tools.0.custom.format.grammar.definition',
     });
   });
 });

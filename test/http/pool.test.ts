@@ -115,6 +115,22 @@ describe('text completions', () => {
   });
 });
 
+it('embeddings go to members that have them, the least busy first', async () => {
+  const asked: string[] = [];
+  const embedding = (name: string): Completions => {
+    const createEmbeddings = async (): Promise<unknown> => {
+      asked.push(name);
+      return { data: [] };
+    };
+    return { ...createMemoryService(), createEmbeddings } as unknown as Completions;
+  };
+  const pool = createPool([createMemoryService(), embedding('a'), embedding('b')]);
+  for (let i = 0; i < 4; i++) await pool.createEmbeddings!({ input: 'x' });
+  expect(asked.toSorted()).toEqual(['a', 'a', 'b', 'b']);
+  const none = createPool([createMemoryService()]);
+  await expect(none.createEmbeddings!({ input: 'x' })).rejects.toMatchObject({ code: 'UNSUPPORTED' });
+});
+
 describe('a member that cannot be reached', () => {
   it('is left out, and comes back', async () => {
     vi.useFakeTimers({ toFake: ['performance'] });

@@ -319,6 +319,49 @@ describe('a recorder', () => {
     await server.close();
   });
 
+  it('records texts that are continued, each a history of its own, and lets embeddings pass', async () => {
+    const recorder = runtime.record({ model, seed: 3 });
+    const { createTextCompletion, createEmbeddings } = recorder.service;
+    const asked = { prompt: ['One, two,', [5, 6, 7]], max_tokens: 4, ignore_eos: true };
+    const whole = await createTextCompletion!({
+      ...asked,
+      prompt: asked.prompt[0] as string,
+      echo: true,
+      n: 2,
+    });
+    expect(whole.choices.map(({ logprobs, token_ids }) => [logprobs, token_ids])).toEqual([
+      [null, null],
+      [null, null],
+    ]);
+    const stream = await createTextCompletion!({
+      ...asked,
+      prompt: asked.prompt[1] as number[],
+      stream: true,
+    });
+    for await (const { choices } of stream) expect(choices[0]?.prompt_token_ids ?? null).toBeNull();
+    await expect(createEmbeddings!({ input: 'x' })).rejects.toMatchObject({ code: 'UNSUPPORTED' });
+    const trajectory = recorder.finish({ reward: 1 });
+    const histories = [trajectory, ...trajectory.additional_histories!];
+    expect(histories).toHaveLength(3);
+    for (const { messages_and_choices } of histories) {
+      const [choice] = messages_and_choices as TrajectoryChoice[];
+      const { prompt_token_ids, token_ids, logprobs } = choice!;
+      expect(token_ids).toHaveLength(4);
+      const prompt = [...prompt_token_ids!, ...token_ids!];
+      const scored = await runtime.createTextCompletion({
+        model,
+        prompt,
+        max_tokens: 0,
+        echo: true,
+        logprobs: 0,
+      });
+      const expected = scored.choices[0]!.logprobs!.token_logprobs.slice(-4) as number[];
+      for (const [i, { logprob }] of logprobs!.content!.entries())
+        expect(logprob).toBeCloseTo(expected[i]!, 2);
+    }
+    expect(histories[2]!.messages_and_choices).toMatchObject([{ prompt_token_ids: [5, 6, 7] }]);
+  });
+
   it('gives requests without a seed one, the same each time', async () => {
     const sampled = async (seed: number) => {
       const recorder = runtime.record({ model, seed });

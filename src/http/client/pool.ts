@@ -8,8 +8,11 @@ import {
   type ChatCompletionRequest,
   type Checked,
   checkChatRequest,
+  checkEmbeddingRequest,
   checkTextCompletionRequest,
   describe,
+  type EmbeddingRequest,
+  type EmbeddingResponse,
   hasKnownDoor,
   splitAtDoor,
   type TextCompletion,
@@ -74,7 +77,9 @@ type OnEnd = (error?: unknown) => void;
 
 /** A request on its way to a member. */
 type Call<Answer> = {
-  /** Of its conversation or its text. */
+  /** What is asked for, in words. */
+  readonly kind: string;
+  /** Of its conversation or its text; empty: no member caches it. */
   readonly digests: readonly string[];
   /** Whether a member has such answers. */
   readonly canAsk: (member: Member) => boolean;
@@ -98,6 +103,10 @@ class Pool implements Service {
     this.#createCompletion(request, options)) as Completions['createCompletion'];
   readonly createTextCompletion = ((request, options) =>
     this.#createTextCompletion(request, options)) as NonNullable<Completions['createTextCompletion']>;
+  readonly createEmbeddings = (
+    request: EmbeddingRequest,
+    options?: CallOptions,
+  ): Promise<EmbeddingResponse> => this.#createEmbeddings(request, options);
 
   static {
     splitAtDoor<Pool, Service['train']>(Pool.prototype.train, async function (request, options) {
@@ -113,6 +122,7 @@ class Pool implements Service {
     splitAtDoor(this.createTextCompletion, (request, options) =>
       this.#completeText(request, request, options),
     );
+    splitAtDoor(this.createEmbeddings, (request, options) => this.#embed(request, request, options));
   }
 
   async #createCompletion(request: ChatCompletionRequest, options?: CallOptions): Promise<ChatAnswer> {
@@ -128,6 +138,7 @@ class Pool implements Service {
     options: CallOptions = {},
   ): Promise<ChatAnswer> {
     return await this.#distribute<ChatAnswer>({
+      kind: 'chat completions',
       digests: soundOrNull(() => Affinity.digests(request)) ?? [],
       canAsk: () => true,
       ask: ({ service }) =>
@@ -156,6 +167,7 @@ class Pool implements Service {
     options: CallOptions = {},
   ): Promise<TextAnswer> {
     return await this.#distribute<TextAnswer>({
+      kind: 'text completions',
       digests: soundOrNull(() => Affinity.textDigests(request)) ?? [],
       canAsk: ({ service }) => service.createTextCompletion !== undefined,
       ask: ({ service }) =>
@@ -169,13 +181,42 @@ class Pool implements Service {
     });
   }
 
+  async #createEmbeddings(request: EmbeddingRequest, options?: CallOptions): Promise<EmbeddingResponse> {
+    const hasDoor = this.#members.some(
+      ({ service }) => service.createEmbeddings && hasKnownDoor(service.createEmbeddings),
+    );
+    return await this.#embed(
+      request,
+      hasDoor ? soundOrNull(() => checkEmbeddingRequest(request)) : null,
+      options,
+    );
+  }
+
+  /** The same of embeddings, which no member caches. */
+  async #embed(
+    request: EmbeddingRequest,
+    checked: Checked<EmbeddingRequest> | null,
+    options: CallOptions = {},
+  ): Promise<EmbeddingResponse> {
+    return await this.#distribute<EmbeddingResponse>({
+      kind: 'embeddings',
+      digests: [],
+      canAsk: ({ service }) => service.createEmbeddings !== undefined,
+      ask: ({ service }) =>
+        checked
+          ? afterDoor(service.createEmbeddings!).call(service, checked, options)
+          : service.createEmbeddings!(request, options),
+      watch: (answer) => answer,
+    });
+  }
+
   /** Asks one member after the other until one answers. */
   async #distribute<Answer extends object>(call: Call<Answer>): Promise<Answer> {
     const tried = new Set(this.#members.filter((member) => !call.canAsk(member)));
     for (;;) {
       if (this.#isClosed) throw new OnpolicyError('CLOSED', 'the pool is closed');
       if (tried.size === this.#members.length)
-        throw new OnpolicyError('UNSUPPORTED', 'no member of the pool has text completions');
+        throw new OnpolicyError('UNSUPPORTED', `no member of the pool has ${call.kind}`);
       const member = this.#choose(call.digests, tried);
       tried.add(member);
       try {

@@ -6,6 +6,7 @@ import { logitsProcessorDefinitions } from './logits-processor.ts';
 import { messageDefinitions } from './message.ts';
 import { messagesDefinitions } from './messages.ts';
 import { modelDefinitions } from './model.ts';
+import { responseToolDefinitions } from './response-tools.ts';
 import { responsesDefinitions } from './responses.ts';
 import type { Definitions } from './schema.ts';
 import { speculationDefinitions } from './speculation.ts';
@@ -32,6 +33,7 @@ export const definitions: Definitions = {
   ...textCompletionDefinitions,
   ...messagesDefinitions,
   ...responsesDefinitions,
+  ...responseToolDefinitions,
   ...embeddingDefinitions,
 };
 

@@ -1,5 +1,6 @@
 /** Requests of OpenAI's responses API. Sampling fields of chats may stand beside its own. */
 import { chatFields, EXTRA_FIELDS } from './messages.ts';
+import { noEffect } from './response-tools.ts';
 import { byField, type Definitions, orNull, ref, type Schema } from './schema.ts';
 
 /** Fields of this API that change nothing here. */
@@ -14,7 +15,6 @@ const WITHOUT_EFFECT = [
   'stream_options',
 ] as const;
 
-const noEffect = (description = 'Accepted from OpenAI clients; no effect.'): Schema => ({ description });
 const onlyNull = (description: string): Schema => ({ description, enum: [null] });
 const id: Schema = { description: 'Its id; no effect.', type: ['string', 'null'] };
 const status: Schema = noEffect();
@@ -33,12 +33,33 @@ function item(
   };
 }
 
+function resultItem(type: string, description: string): Schema {
+  return item(type, description, ['call_id', 'output'], {
+    call_id: { description: 'Id of the call.', type: 'string' },
+    output: {
+      description: 'What came out: text, or a list of parts.',
+      type: ['string', 'array'],
+      items: ref('ResponseInputPart'),
+    },
+    caller: noEffect(),
+  });
+}
+
 const items: Definitions = {
   ResponseInputItem: {
     description: 'An item of the input: a message, a call, its result, or thoughts.',
     type: 'object',
     properties: {
-      type: { enum: ['message', 'function_call', 'function_call_output', 'reasoning'] },
+      type: {
+        enum: [
+          'message',
+          'function_call',
+          'function_call_output',
+          'custom_tool_call',
+          'custom_tool_call_output',
+          'reasoning',
+        ],
+      },
     },
     if: { required: ['type'] },
     // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
@@ -46,11 +67,13 @@ const items: Definitions = {
       message: 'ResponseInputMessage',
       function_call: 'ResponseFunctionCallItem',
       function_call_output: 'ResponseFunctionResultItem',
+      custom_tool_call: 'ResponseCustomCallItem',
+      custom_tool_call_output: 'ResponseCustomResultItem',
       reasoning: 'ResponseReasoningInput',
     }),
     else: ref('ResponseInputMessage'),
     tsType:
-      'ResponseInputMessage | ResponseFunctionCallItem | ResponseFunctionResultItem | ResponseReasoningInput',
+      'ResponseInputMessage | ResponseFunctionCallItem | ResponseFunctionResultItem | ResponseCustomCallItem | ResponseCustomResultItem | ResponseReasoningInput',
   },
   ResponseInputMessage: {
     description: 'A message. Those of an answer can be given back as they are.',
@@ -126,15 +149,20 @@ const items: Definitions = {
       namespace: noEffect(),
     },
   ),
-  ResponseFunctionResultItem: item('function_call_output', 'The result of a call.', ['call_id', 'output'], {
-    call_id: { description: 'Id of the call.', type: 'string' },
-    output: {
-      description: 'What came out: text, or a list of parts.',
-      type: ['string', 'array'],
-      items: ref('ResponseInputPart'),
+  ResponseFunctionResultItem: resultItem('function_call_output', 'The result of a call.'),
+  ResponseCustomCallItem: item(
+    'custom_tool_call',
+    'A call of a custom tool that the model made.',
+    ['call_id', 'name', 'input'],
+    {
+      call_id: { description: 'Id that the result refers to.', type: 'string' },
+      name: { description: 'What was called.', type: 'string', minLength: 1 },
+      input: { description: 'The text that it was called with.', type: 'string' },
+      caller: noEffect(),
+      namespace: noEffect(),
     },
-    caller: noEffect(),
-  }),
+  ),
+  ResponseCustomResultItem: resultItem('custom_tool_call_output', 'The result of a call of a custom tool.'),
   ResponseReasoningInput: item('reasoning', 'Thoughts of an earlier answer.', [], {
     content: {
       description: 'The thoughts.',
@@ -202,12 +230,12 @@ export const responsesDefinitions: Definitions = {
       text: { ...ref('ResponseText'), description: 'The form of the answer.' },
       reasoning: { ...ref('ResponseReasoning'), description: 'How much the model should reason.' },
       tools: {
-        description: 'Functions that the model may call; the chat template shows them.',
+        description: 'Functions and custom tools that the model may call; the chat template shows them.',
         type: ['array', 'null'],
-        items: ref('ResponseFunctionTool'),
+        items: ref('ResponseTool'),
       },
       tool_choice: {
-        description: 'Which functions the model may or must call.',
+        description: 'Which tools the model may or must call.',
         type: ['string', 'object', 'null'],
         if: { type: 'object' },
         // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
@@ -278,61 +306,6 @@ export const responsesDefinitions: Definitions = {
       generate_summary: noEffect(),
       context: noEffect(),
       mode: noEffect(),
-    },
-    additionalProperties: false,
-  },
-  ResponseFunctionTool: {
-    description: 'A function that the model may call.',
-    type: 'object',
-    required: ['type', 'name'],
-    properties: {
-      type: { description: 'Kind of the tool.', const: 'function' },
-      name: { description: 'Name that the model calls it by.', type: 'string', minLength: 1 },
-      description: { description: 'What it does, for the model.', type: ['string', 'null'] },
-      parameters: {
-        description: 'JSON Schema of its arguments.',
-        type: ['object', 'null'],
-        tsType: 'JsonObject | null',
-      },
-      strict: {
-        description: 'Whether calls that the model makes by itself must follow the schema.',
-        type: ['boolean', 'null'],
-      },
-      allowed_callers: noEffect(),
-      defer_loading: noEffect(),
-      output_schema: noEffect(),
-    },
-    additionalProperties: false,
-  },
-  ResponseToolChoice: {
-    description: 'Which functions the model may or must call.',
-    type: 'object',
-    required: ['type'],
-    properties: { type: { enum: ['function', 'allowed_tools'] } },
-    ...byField('type', { function: 'ResponseFunctionChoice', allowed_tools: 'ResponseAllowedTools' }),
-  },
-  ResponseAllowedTools: {
-    description: 'Some of the functions.',
-    required: ['type', 'mode', 'tools'],
-    properties: {
-      type: { description: 'Kind of the choice.', const: 'allowed_tools' },
-      mode: { description: 'Whether one of them may or must be called.', enum: ['auto', 'required'] },
-      tools: {
-        description: 'The functions that may be called; calls of others stay text.',
-        type: 'array',
-        items: ref('ResponseFunctionChoice'),
-        minItems: 1,
-      },
-    },
-    additionalProperties: false,
-  },
-  ResponseFunctionChoice: {
-    description: 'One function.',
-    type: 'object',
-    required: ['type', 'name'],
-    properties: {
-      type: { description: 'Kind of the tool.', const: 'function' },
-      name: { description: 'Its name.', type: 'string', minLength: 1 },
     },
     additionalProperties: false,
   },

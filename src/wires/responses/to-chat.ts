@@ -5,11 +5,16 @@ import {
   EXTRA_FIELDS,
   type Message,
   PathTranslation,
+  type ResponseCustomChoice,
+  type ResponseCustomTool,
+  type ResponseFunctionChoice,
   type ResponseInputItem,
   type ResponseInputPart,
   type ResponseOutputItem,
   type ResponseRequest,
+  type ResponseTool,
   type Tool,
+  type ToolCall,
 } from '../../protocol/index.ts';
 
 /** A translated request. `history`: its messages without the instructions. */
@@ -28,6 +33,7 @@ export function toChat(request: ResponseRequest, earlier: readonly Message[]): T
     'response_format.json_schema.schema': 'text.format.schema',
     response_format: 'text.format',
     'tool_choice.function.name': 'tool_choice.name',
+    'tool_choice.custom.name': 'tool_choice.name',
     'tool_choice.allowed_tools.tools': 'tool_choice.tools',
     messages: earlier.length > 0 ? 'previous_response_id' : 'input',
   });
@@ -67,8 +73,9 @@ function toToolChoice(
   choice: NonNullable<ResponseRequest['tool_choice']>,
 ): NonNullable<ChatCompletionRequest['tool_choice']> {
   if (typeof choice === 'string') return choice;
-  const named = ({ name }: { readonly name: string }) => ({ type: 'function' as const, function: { name } });
-  if (choice.type === 'function') return named(choice);
+  const named = ({ type, name }: ResponseFunctionChoice | ResponseCustomChoice) =>
+    type === 'custom' ? { type, custom: { name } } : { type: 'function' as const, function: { name } };
+  if (choice.type !== 'allowed_tools') return named(choice);
   return { type: 'allowed_tools', allowed_tools: { mode: choice.mode, tools: choice.tools.map(named) } };
 }
 
@@ -79,19 +86,35 @@ function toFormat(
   return { type: 'json_schema', json_schema: { name: format.name ?? 'answer', schema: format.schema! } };
 }
 
-function toTool(
-  { name, description, parameters, strict }: NonNullable<ResponseRequest['tools']>[number],
-  index: number,
-  paths: PathTranslation,
-): Tool {
+function toTool(tool: ResponseTool, index: number, paths: PathTranslation): Tool {
+  if (tool.type === 'custom') return toCustomTool(tool, index, paths);
+  const { name, description, parameters, strict } = tool;
   paths.note(`tools.${index}.function`, `tools.${index}`);
   const more = { ...(description == null ? {} : { description }), ...(strict == null ? {} : { strict }) };
   return { type: 'function', function: { name, ...(parameters ? { parameters } : {}), ...more } };
 }
 
+function toCustomTool(
+  { name, description, format }: ResponseCustomTool,
+  index: number,
+  paths: PathTranslation,
+): Tool {
+  paths.note(`tools.${index}.custom`, `tools.${index}`);
+  paths.note(`tools.${index}.custom.format.grammar`, `tools.${index}.format`);
+  const isGrammar = format?.type === 'grammar';
+  const grammar = isGrammar ? { syntax: format.syntax!, definition: format.definition! } : null;
+  return {
+    type: 'custom',
+    custom: {
+      name,
+      ...(description == null ? {} : { description }),
+      ...(grammar ? { format: { type: 'grammar', grammar } } : {}),
+    },
+  };
+}
+
 /** What is being gathered into one message of the assistant. */
-type Turn = { role: 'assistant'; content: ContentPart[]; tool_calls?: Call[]; reasoning?: string };
-type Call = { id: string; type: 'function'; function: { name: string; arguments: string } };
+type Turn = { role: 'assistant'; content: ContentPart[]; tool_calls?: ToolCall[]; reasoning?: string };
 
 /** Thoughts, text and calls that follow each other are one message of the assistant. */
 function toMessages(input: ResponseRequest['input'], start: number, paths: PathTranslation): Message[] {
@@ -118,16 +141,13 @@ function toMessages(input: ResponseRequest['input'], start: number, paths: PathT
         const at = assistant(from);
         at.reasoning = (at.reasoning ?? '') + text;
       }
-    } else if (item.type === 'function_call') {
+    } else if (item.type === 'function_call' || item.type === 'custom_tool_call') {
       const at = assistant(from);
       at.tool_calls ??= [];
-      paths.note(`${place()}.tool_calls.${at.tool_calls.length}.function`, from);
-      at.tool_calls.push({
-        id: item.call_id,
-        type: 'function',
-        function: { name: item.name, arguments: item.arguments },
-      });
-    } else if (item.type === 'function_call_output') {
+      const call = toCall(item);
+      paths.note(`${place()}.tool_calls.${at.tool_calls.length}.${call.type}`, from);
+      at.tool_calls.push(call);
+    } else if (item.type === 'function_call_output' || item.type === 'custom_tool_call_output') {
       turn = null;
       const content = typeof item.output === 'string' ? item.output : item.output.map(toPart);
       messages.push({ role: 'tool', tool_call_id: item.call_id, content });
@@ -148,6 +168,15 @@ function toMessages(input: ResponseRequest['input'], start: number, paths: PathT
     }
   }
   return messages;
+}
+
+function toCall(
+  item: Extract<ResponseInputItem, { type: 'function_call' | 'custom_tool_call' }>,
+): ToolCall & { type: 'function' | 'custom' } {
+  const { call_id: id, name } = item;
+  return item.type === 'custom_tool_call'
+    ? { id, type: 'custom', custom: { name, input: item.input } }
+    : { id, type: 'function', function: { name, arguments: item.arguments } };
 }
 
 function toPart(part: ResponseInputPart): ContentPart {

@@ -12,7 +12,15 @@ import type {
   TokenLogprob,
   Usage,
 } from '../../protocol/index.ts';
-import { beginResponse, endResponse, newCall, newMessage, newReasoning, textPart } from './to-response.ts';
+import {
+  beginResponse,
+  endResponse,
+  newCall,
+  newCustomCall,
+  newMessage,
+  newReasoning,
+  textPart,
+} from './to-response.ts';
 
 /**
  * The events of a stream. Where the answer fails once it has begun, `response.failed` comes before the error is thrown. `onEnd` takes the whole
@@ -108,10 +116,14 @@ class EventWriter {
     const reasoning = delta.reasoning ?? delta.reasoning_content;
     if (reasoning) this.#addReasoning(reasoning);
     if (delta.content) this.#addText(delta.content, logprobs?.content ?? []);
-    for (const { index, id, function: called } of delta.tool_calls ?? []) {
-      if (index !== this.#call || this.#open?.type !== 'function_call')
-        this.#beginCall(index, id ?? '', called?.name ?? '');
-      if (called?.arguments) this.#addArguments(called.arguments);
+    for (const { index, id, type, function: called, custom } of delta.tool_calls ?? []) {
+      if (index !== this.#call || !this.#isInCall) {
+        this.#call = index;
+        if (type === 'custom') this.#begin(newCustomCall(id ?? '', custom?.name ?? ''));
+        else this.#begin(newCall(id ?? '', called?.name ?? ''));
+      }
+      const more = called?.arguments ?? custom?.input;
+      if (more) this.#addToCall(more);
     }
     if (finish_reason) this.#isCut = finish_reason === 'length';
   }
@@ -120,7 +132,7 @@ class EventWriter {
     this.#close();
     this.#open = item;
     this.#output.push(item);
-    const shown = item.type === 'function_call' ? { ...item } : { ...item, content: [] };
+    const shown = 'content' in item ? { ...item, content: [] } : { ...item };
     this.#events.push({ type: 'response.output_item.added', output_index: this.#index, item: shown as Item });
     return item;
   }
@@ -160,17 +172,21 @@ class EventWriter {
     this.#events.push({ type: 'response.output_text.delta', ...this.#place(item), delta, logprobs });
   }
 
-  #beginCall(index: number, id: string, name: string): void {
-    this.#call = index;
-    this.#begin(newCall(id, name));
+  get #isInCall(): boolean {
+    return this.#open?.type === 'function_call' || this.#open?.type === 'custom_tool_call';
   }
 
-  #addArguments(delta: string): void {
+  #addToCall(delta: string): void {
     const item = this.#open;
-    if (item?.type !== 'function_call') return;
-    item.arguments += delta;
+    if (item?.type === 'function_call') item.arguments += delta;
+    else if (item?.type === 'custom_tool_call') item.input += delta;
+    else return;
+    const type =
+      item.type === 'function_call'
+        ? 'response.function_call_arguments.delta'
+        : 'response.custom_tool_call_input.delta';
     const { item_id, output_index } = this.#place(item);
-    this.#events.push({ type: 'response.function_call_arguments.delta', item_id, output_index, delta });
+    this.#events.push({ type, item_id, output_index, delta });
   }
 
   #close(): void {
@@ -193,14 +209,17 @@ class EventWriter {
       );
     } else {
       const { item_id, output_index } = place;
-      const { name, arguments: text } = item;
-      this.#events.push({
-        type: 'response.function_call_arguments.done',
-        item_id,
-        output_index,
-        name,
-        arguments: text,
-      });
+      const at = { item_id, output_index };
+      this.#events.push(
+        item.type === 'function_call'
+          ? {
+              type: 'response.function_call_arguments.done',
+              ...at,
+              name: item.name,
+              arguments: item.arguments,
+            }
+          : { type: 'response.custom_tool_call_input.done', ...at, input: item.input },
+      );
     }
     this.#events.push({
       type: 'response.output_item.done',

@@ -2,9 +2,11 @@
 import { randomUUID } from 'node:crypto';
 import type {
   ChatCompletion,
+  ResponseCustomFormat,
   ResponseObject,
   ResponseOutputItem,
   ResponseRequest,
+  ResponseTool,
   ResponseUsage,
   TokenLogprob,
   Usage,
@@ -34,13 +36,7 @@ export function beginResponse(
     top_p: request.top_p ?? null,
     parallel_tool_calls: request.parallel_tool_calls ?? true,
     tool_choice: toolChoiceOf(request),
-    tools: (request.tools ?? []).map((tool) => ({
-      type: 'function',
-      name: tool.name,
-      description: tool.description ?? null,
-      parameters: tool.parameters ?? null,
-      strict: tool.strict ?? null,
-    })),
+    tools: (request.tools ?? []).map(toShownTool),
     text: request.text ?? { format: { type: 'text' } },
     truncation: request.truncation ?? 'disabled',
     metadata: { ...request.metadata },
@@ -49,9 +45,27 @@ export function beginResponse(
   };
 }
 
+function toShownTool(tool: ResponseTool): ResponseObject['tools'][number] {
+  const { name } = tool;
+  if (tool.type === 'custom')
+    return {
+      type: 'custom',
+      name,
+      ...(tool.description == null ? {} : { description: tool.description }),
+      ...(tool.format ? { format: tool.format as ResponseCustomFormat } : {}),
+    };
+  return {
+    type: 'function',
+    name,
+    description: tool.description ?? null,
+    parameters: tool.parameters ?? null,
+    strict: tool.strict ?? null,
+  };
+}
+
 function toolChoiceOf({ tool_choice: choice, tools }: ResponseRequest): ResponseObject['tool_choice'] {
   const given = choice ?? (tools?.length ? 'auto' : 'none');
-  if (typeof given === 'string' || given.type === 'function') return given;
+  if (typeof given === 'string' || given.type !== 'allowed_tools') return given;
   return { ...given, tools: given.tools.map((tool) => ({ ...tool })) };
 }
 
@@ -94,12 +108,15 @@ export function toItems({ choices }: ChatCompletion): ResponseOutputItem[] {
       status: 'completed',
     });
   for (const call of tool_calls)
-    if (call.type === 'function')
-      items.push({
-        ...newCall(call.id, call.function.name),
-        arguments: call.function.arguments,
-        status: 'completed',
-      });
+    items.push(
+      call.type === 'custom'
+        ? { ...newCustomCall(call.id, call.custom.name), input: call.custom.input, status: 'completed' }
+        : {
+            ...newCall(call.id, call.function.name),
+            arguments: call.function.arguments,
+            status: 'completed',
+          },
+    );
   const last = items.at(-1);
   if (last && finish_reason === 'length') last.status = 'incomplete';
   return items;
@@ -126,6 +143,21 @@ export function newCall(
     call_id: callId,
     name,
     arguments: '',
+    status: 'in_progress',
+  };
+}
+
+/** A call of a custom tool that begins. */
+export function newCustomCall(
+  callId: string,
+  name: string,
+): Extract<ResponseOutputItem, { type: 'custom_tool_call' }> {
+  return {
+    id: idOf('ctc'),
+    type: 'custom_tool_call',
+    call_id: callId,
+    name,
+    input: '',
     status: 'in_progress',
   };
 }

@@ -113,6 +113,43 @@ describe("OpenAI's client", () => {
     expect(stored.usage!.input_tokens).toBe(given.usage!.input_tokens);
   });
 
+  it('calls custom tools, whole and streamed, and goes on with their results', async () => {
+    const format = { type: 'grammar' as const, syntax: 'regex' as const, definition: 'SELECT [a-z]{1,4}' };
+    const asked = {
+      ...CAPITAL,
+      tools: [WEATHER, { type: 'custom' as const, name: 'query', description: 'Asks a database', format }],
+      tool_choice: { type: 'custom' as const, name: 'query' },
+      max_output_tokens: 60,
+    };
+    const whole = await client.responses.create(asked);
+    const call = whole.output.at(-1) as OpenAI.Responses.ResponseCustomToolCall;
+    expect(call).toMatchObject({ type: 'custom_tool_call', name: 'query', status: 'completed' });
+    expect(call.input).toMatch(/^SELECT [a-z]{1,4}$/);
+    expect(whole.tools).toEqual([WEATHER, asked.tools[1]]);
+    const events: OpenAI.Responses.ResponseStreamEvent[] = [];
+    for await (const event of await client.responses.create({ ...asked, stream: true })) events.push(event);
+    const deltas = events.filter(({ type }) => type === 'response.custom_tool_call_input.delta');
+    expect(deltas.map((event) => 'delta' in event && event.delta).join('')).toBe(call.input);
+    expect(events.find(({ type }) => type === 'response.custom_tool_call_input.done')).toMatchObject({
+      input: call.input,
+    });
+    const result = { type: 'custom_tool_call_output' as const, call_id: call.call_id, output: 'Lima' };
+    const input = [{ role: 'user' as const, content: CAPITAL.input }, call, result];
+    const more = { ...asked, tool_choice: 'none' as const, max_output_tokens: 8 };
+    const given = await client.responses.create({ ...more, input });
+    const stored = await client.responses.create({
+      ...more,
+      input: [result],
+      previous_response_id: whole.id,
+    });
+    expect(stored.usage!.input_tokens).toBe(given.usage!.input_tokens);
+    const faulty = { ...asked, tools: [{ ...asked.tools[1], format: { ...format, definition: '(' } }] };
+    await expect(client.responses.create(faulty as never)).rejects.toMatchObject({
+      status: 400,
+      param: 'tools.0.format.definition',
+    });
+  });
+
   it('gets an answer that follows a schema', async () => {
     const schema = {
       type: 'object',

@@ -1,0 +1,40 @@
+/** Requests that came for a model and have not ended -> whether there is room for one more. It is known before a request is read. */
+import { lease } from '../common/index.ts';
+import { OnpolicyError } from '../errors.ts';
+import type { ServingLimits } from './model-options.ts';
+
+/** Sequences that run at the same time at most. */
+export const DEFAULT_SEQUENCES = 64;
+
+/** What bounds the requests for a model. */
+type Bounds = Pick<ServingLimits, 'maxWaiting' | 'maxSequences'>;
+
+/** Counts of requests by what they named. */
+export class Arrivals<Key> {
+  readonly #counts = new Map<Key, number>();
+
+  /** Counts a request until its lease ends. */
+  add(key: Key): Disposable {
+    this.#counts.set(key, this.of(key) + 1);
+    return lease(() => {
+      const left = this.of(key) - 1;
+      if (left > 0) this.#counts.set(key, left);
+      else this.#counts.delete(key);
+    });
+  }
+
+  of(key: Key): number {
+    return this.#counts.get(key) ?? 0;
+  }
+}
+
+/** Refuses a request for `name` where as many wait as may. `users`: the requests that run or wait. */
+export function requireRoom(
+  name: string,
+  users: number,
+  { maxWaiting, maxSequences = DEFAULT_SEQUENCES }: Bounds,
+): void {
+  if (maxWaiting === undefined || users < maxSequences + maxWaiting) return;
+  const message = `${users - maxSequences} requests wait for ${name}, and ${maxWaiting} may`;
+  throw new OnpolicyError('OVERLOADED', message, { retryAfterMs: 1000 });
+}

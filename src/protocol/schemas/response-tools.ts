@@ -1,0 +1,119 @@
+/** Tools of OpenAI's responses API, and the choice among them. */
+import { byField, type Definitions, ref, type Schema } from './schema.ts';
+
+/** A field of that API that changes nothing here. */
+export const noEffect = (description = 'Accepted from OpenAI clients; no effect.'): Schema => ({
+  description,
+});
+
+/** Their definitions. */
+export const responseToolDefinitions: Definitions = {
+  ResponseTool: {
+    description: 'What the model may call.',
+    type: 'object',
+    required: ['type'],
+    properties: { type: { enum: ['function', 'custom'] } },
+    ...byField('type', { function: 'ResponseFunctionTool', custom: 'ResponseCustomTool' }),
+  },
+  ResponseFunctionTool: {
+    description: 'A function that the model may call.',
+    required: ['type', 'name'],
+    properties: {
+      type: { description: 'Kind of the tool.', const: 'function' },
+      name: { description: 'Name that the model calls it by.', type: 'string', minLength: 1 },
+      description: { description: 'What it does, for the model.', type: ['string', 'null'] },
+      parameters: {
+        description: 'JSON Schema of its arguments.',
+        type: ['object', 'null'],
+        tsType: 'JsonObject | null',
+      },
+      strict: {
+        description: 'Whether calls that the model makes by itself must follow the schema.',
+        type: ['boolean', 'null'],
+      },
+      allowed_callers: noEffect(),
+      defer_loading: noEffect(),
+      output_schema: noEffect(),
+    },
+    additionalProperties: false,
+  },
+  ResponseCustomTool: {
+    description: 'A tool whose input is one text.',
+    required: ['type', 'name'],
+    properties: {
+      type: { description: 'Kind of the tool.', const: 'custom' },
+      name: { description: 'Name that the model calls it by.', type: 'string', minLength: 1 },
+      description: { description: 'What it does, for the model.', type: ['string', 'null'] },
+      format: {
+        ...ref('ResponseInputFormat'),
+        description: 'What its input may be. Absent or null: any text.',
+      },
+      allowed_callers: noEffect(),
+      defer_loading: noEffect(),
+    },
+    additionalProperties: false,
+  },
+  ResponseInputFormat: {
+    description: 'What the input of a custom tool may be.',
+    type: ['object', 'null'],
+    required: ['type'],
+    properties: {
+      type: { description: 'Kind of the format.', enum: ['text', 'grammar'] },
+      syntax: { description: 'With `grammar`: notation of the definition.', enum: ['lark', 'regex'] },
+      definition: { description: 'With `grammar`: the grammar itself.', type: 'string', minLength: 1 },
+    },
+    if: { required: ['type'], properties: { type: { const: 'grammar' } } },
+    // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
+    then: { required: ['syntax', 'definition'] },
+    additionalProperties: false,
+  },
+  ResponseToolChoice: {
+    description: 'Which tools the model may or must call.',
+    type: 'object',
+    required: ['type'],
+    properties: { type: { enum: ['function', 'custom', 'allowed_tools'] } },
+    ...byField('type', {
+      function: 'ResponseFunctionChoice',
+      custom: 'ResponseCustomChoice',
+      allowed_tools: 'ResponseAllowedTools',
+    }),
+  },
+  ResponseAllowedTools: {
+    description: 'Some of the tools.',
+    required: ['type', 'mode', 'tools'],
+    properties: {
+      type: { description: 'Kind of the choice.', const: 'allowed_tools' },
+      mode: { description: 'Whether one of them may or must be called.', enum: ['auto', 'required'] },
+      tools: {
+        description: 'The tools that may be called; calls of others stay text.',
+        type: 'array',
+        items: {
+          type: 'object',
+          required: ['type'],
+          properties: { type: { enum: ['function', 'custom'] } },
+          ...byField('type', { function: 'ResponseFunctionChoice', custom: 'ResponseCustomChoice' }),
+        },
+        minItems: 1,
+      },
+    },
+    additionalProperties: false,
+  },
+  ResponseFunctionChoice: {
+    description: 'One function.',
+    required: ['type', 'name'],
+    properties: {
+      type: { description: 'Kind of the tool.', const: 'function' },
+      name: { description: 'Its name.', type: 'string', minLength: 1 },
+    },
+    additionalProperties: false,
+  },
+  ResponseCustomChoice: {
+    description: 'One custom tool.',
+    required: ['type', 'name'],
+    properties: {
+      type: { description: 'Kind of the tool.', const: 'custom' },
+      name: { description: 'Its name.', type: 'string', minLength: 1 },
+    },
+    additionalProperties: false,
+  },
+};
