@@ -1,7 +1,9 @@
 // The main jobs on the embedded model -> one line of JSON with what can be compared between platforms. Runs in a folder that has the
 // packed library, and keeps its store in a folder whose name has blanks and letters of several scripts.
 import fs from 'node:fs';
+import os from 'node:os';
 import path from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { createRuntime } from 'onpolicy';
 
@@ -11,10 +13,11 @@ const SCHEMA = {
   required: ['name', 'age', 'city'],
   additionalProperties: false,
 };
-const home = path.resolve('a häus 家');
+/** Longer than Windows takes without a prefix, with blanks and letters of several scripts. */
+const home = path.resolve('a häus 家', ...Array.from({ length: 5 }, (_, i) => `${i} ${'lang '.repeat(10)}ö`));
 const user = (content) => [{ role: 'user', content }];
 
-// The model lies in such a folder as well.
+// The model lies in that folder as well.
 fs.mkdirSync(home, { recursive: true });
 const file = path.join(home, 'möd el.gguf');
 fs.copyFileSync(path.join('node_modules', 'onpolicy', 'models', 'onpolicy-tiny.gguf'), file);
@@ -62,6 +65,17 @@ const again = await createRuntime({ home });
 const { data } = await again.models.list();
 await again.close();
 
+// A program that lies elsewhere: on Windows the folder of temporary files is on another drive than this one.
+const elsewhere = path.join(fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy smoke ')), 'program.mjs');
+fs.writeFileSync(
+  elsewhere,
+  `import { createRuntime } from ${JSON.stringify(import.meta.resolve('onpolicy'))};
+   const runtime = await createRuntime();
+   export const { data } = await runtime.models.list();
+   await runtime.close();`,
+);
+const other = await import(pathToFileURL(elsewhere).href);
+
 const worker = new Worker(
   `import { parentPort } from 'node:worker_threads';
    import { createRuntime } from 'onpolicy';
@@ -84,6 +98,8 @@ fs.writeFileSync(
     extracted: JSON.parse(extracted.choices[0].message.content),
     isTrained: Number.isFinite(metrics['train/loss'] ?? Object.values(metrics)[0]),
     models: data.length,
+    isElsewhere: process.platform !== 'win32' || path.parse(elsewhere).root !== path.parse(home).root,
+    modelsElsewhere: other.data.length,
     inWorker,
   }),
 );

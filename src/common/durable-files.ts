@@ -20,12 +20,30 @@ export async function replaceFile(file: string, content: string | Uint8Array): P
   const temporary = `${file}.${randomUUID()}.new`;
   try {
     await writeFlushed(temporary, [content]);
-    await fs.rename(temporary, file);
+    await rename(temporary, file);
   } catch (error) {
     await fs.rm(temporary, { force: true });
     throw error;
   }
   await flushFolder(path.dirname(file));
+}
+
+/** What Windows says of a file or folder that another process, a virus scanner for example, has open. */
+const OPEN_ELSEWHERE = ['EPERM', 'EACCES', 'EBUSY'];
+const RETRIES = 100;
+const RETRY_MS = 20;
+
+/** Renames a file, over another one too, or a folder. On Windows it waits up to two seconds for others to close theirs. */
+export async function rename(from: string, to: string): Promise<void> {
+  for (let tries = 0; ; tries++) {
+    try {
+      return await fs.rename(from, to);
+    } catch (error) {
+      const isOpen = OPEN_ELSEWHERE.includes((error as { code?: string }).code ?? '');
+      if (process.platform !== 'win32' || !isOpen || tries === RETRIES) throw error;
+      await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+    }
+  }
 }
 
 /** Makes the folder's own entries durable. Windows has no such thing, and needs none. */

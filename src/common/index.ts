@@ -1,6 +1,6 @@
 /** What several folders use, and what imports none of them. */
 export { bufferedIterator } from './buffered-iterator.ts';
-export { flushFolder, replaceFile, storeFailed, writeFlushed } from './durable-files.ts';
+export { flushFolder, rename, replaceFile, storeFailed, writeFlushed } from './durable-files.ts';
 export { LeaseScope, lease } from './lease.ts';
 export { limitedSignal } from './limited-signal.ts';
 export { Shared } from './shared-work.ts';

@@ -3,6 +3,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import fs from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
+import { rename } from '../common/index.ts';
 import { OnpolicyError } from '../errors.ts';
 import type { JsonObject, ValidChatRequest } from '../protocol/index.ts';
 
@@ -83,7 +84,7 @@ export async function saveCache(
     await removeOld(folder);
     const file = fileOf(folder, handle);
     await fs.writeFile(`${file}.part`, [MAGIC, `${JSON.stringify(header)}\n`, ids, state], { mode: 0o600 });
-    await fs.rename(`${file}.part`, file);
+    await rename(`${file}.part`, file);
   } catch (cause) {
     throw new OnpolicyError(
       'BACKEND_FAILED',

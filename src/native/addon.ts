@@ -7,6 +7,7 @@ import type { DraftsAddon } from './drafts.ts';
 import type { EngineAddon, NativeRowSampler } from './engine.ts';
 import type { GrammarAddon } from './grammar.ts';
 import type { MediaAddon } from './media.ts';
+import { onDisk } from './on-disk.ts';
 import type { SamplerAddon } from './sampler.ts';
 import type { TrainerAddon } from './trainer.ts';
 
@@ -33,7 +34,7 @@ export function loadAddon(): Addon {
     `../../native/build/Release/onpolicy.node`,
     `../../prebuilds/${process.platform}-${process.arch}/onpolicy.node`,
   ].map((relative) => fileURLToPath(new URL(relative, import.meta.url)));
-  const file = candidates.find((candidate) => fs.existsSync(candidate));
+  const file = candidates.map(onDisk).find((candidate) => fs.existsSync(candidate));
   if (file === undefined)
     throw new OnpolicyError(
       'NATIVE_UNAVAILABLE',

@@ -4,7 +4,7 @@ import { createReadStream } from 'node:fs';
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { setImmediate } from 'node:timers/promises';
-import { flushFolder, replaceFile, storeFailed, writeFlushed } from '../common/index.ts';
+import { flushFolder, rename, replaceFile, storeFailed, writeFlushed } from '../common/index.ts';
 import { OnpolicyError } from '../errors.ts';
 import type { Metrics } from './metrics.ts';
 import type { Trainer } from './trainer.ts';
@@ -79,7 +79,7 @@ export async function writeStep(
   }
   try {
     await replaceFile(path.join(checkpoints, NEWEST_FILE), `${facts.step}\n`);
-    await fs.rename(temporary, target);
+    await rename(temporary, target);
     await flushFolder(checkpoints);
   } catch (cause) {
     await discard();

@@ -4,7 +4,7 @@ import os from 'node:os';
 import { replaceFile } from '../common/index.ts';
 import { fromNative } from '../errors.ts';
 import type { NativeFullTrainer, NativeParameter } from '../native/index.ts';
-import { loadAddon, openLibraries } from '../native/index.ts';
+import { loadAddon, onDisk, openLibraries } from '../native/index.ts';
 import { FULL_ADAMW, type StepOptions } from './optimizer.ts';
 import { SerialCalls } from './serial.ts';
 import type { PackedRow } from './trainer.ts';
@@ -62,7 +62,7 @@ export async function openFullTrainer(options: FullTrainerOptions): Promise<Full
   await openLibraries(false);
   const native = await loadAddon()
     .openFullTrainer({
-      model: options.model,
+      model: onDisk(options.model),
       threads: options.threads ?? os.availableParallelism(),
       isNarrow: options.arithmetic === 'fast',
     })

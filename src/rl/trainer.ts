@@ -10,7 +10,7 @@ import type {
   NativeColumn,
   NativeTrainer,
 } from '../native/index.ts';
-import { devices, type Gpu, loadAddon, openLibraries } from '../native/index.ts';
+import { devices, type Gpu, loadAddon, onDisk, openLibraries } from '../native/index.ts';
 import { readAdapter, readOptimizer, saveCheckpoint } from './checkpoint-files.ts';
 import { LINEAR_MODULES } from './linear-modules.ts';
 import { ADAPTER_ADAMW, type StepOptions } from './optimizer.ts';
@@ -107,7 +107,7 @@ export async function openTrainer(options: TrainerOptions): Promise<Trainer> {
   const gpu = options.gpu === false ? undefined : devices().find((device) => device.kind === 'gpu');
   const native = await loadAddon()
     .openTrainer({
-      model: options.model,
+      model: onDisk(options.model),
       device: gpu?.name ?? '',
       threads: options.threads ?? os.availableParallelism(),
       rank,

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import { flushFolder, replaceFile, storeFailed } from '../common/index.ts';
+import { flushFolder, rename, replaceFile, storeFailed } from '../common/index.ts';
 import { messageOf, OnpolicyError } from '../errors.ts';
 import { currentWriter, lockForWriting, type WriterLock } from './writer-lock.ts';
 
@@ -74,7 +74,7 @@ export class Home {
   /** Moves a folder to the trash, atomically. {@link removeDiscarded} removes it. */
   async discard(folder: string, label: string): Promise<string> {
     const target = this.path('trash', `${label}.${randomUUID()}`);
-    await fs.rename(folder, target);
+    await rename(folder, target);
     await flushFolder(path.dirname(folder));
     return target;
   }

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import { flushFolder, replaceFile } from '../common/index.ts';
+import { flushFolder, rename, replaceFile } from '../common/index.ts';
 import type {
   MetricValues,
   Page,
@@ -77,7 +77,7 @@ export class Jobs {
     const temporary = await this.#home.makeTemporary(); // a crash here leaves no job
     await saveRecord(temporary, record);
     await fs.mkdir(path.dirname(folder), { recursive: true });
-    await fs.rename(temporary, folder);
+    await rename(temporary, folder);
     await flushFolder(path.dirname(folder));
     this.#folders.set(id, folder);
     const events = path.join(folder, 'events.jsonl');

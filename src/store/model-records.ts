@@ -1,7 +1,7 @@
 /** A home folder -> its models: registered and found. */
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import { flushFolder, writeFlushed } from '../common/index.ts';
+import { flushFolder, rename, writeFlushed } from '../common/index.ts';
 import { FORMAT, type Home, ifMissing, readRecord } from './home.ts';
 import { isId, placedId, placeOf } from './ids.ts';
 import { newRunRecord } from './run-record.ts';
@@ -63,7 +63,7 @@ export class ModelRecords {
     await writeFlushed(path.join(temporary, 'model.json'), [`${JSON.stringify(record, null, 2)}\n`]);
     await writeFlushed(path.join(temporary, 'run.json'), [`${JSON.stringify(newRunRecord(), null, 2)}\n`]);
     await flushFolder(temporary);
-    await fs.rename(temporary, this.folder(record.id));
+    await rename(temporary, this.folder(record.id));
     await flushFolder(this.#home.path('models'));
     this.#known.set(record.id, record);
     return record;
