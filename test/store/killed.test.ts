@@ -55,61 +55,65 @@ async function counts({ runtime }: TestHome, id: string): Promise<Known> {
 }
 
 describe.skipIf(!isBuilt)('a process that is killed while it writes', () => {
-  it(`loses nothing it has acknowledged, and leaves nothing half-done (${KILLS} times)`, async () => {
-    const home = newHome();
-    let known = new Map<string, Known>();
-    const acts = new Map<string, number>();
-    for (let kill = 0; kill < KILLS; kill++) {
-      const said = await runAndKill(home, kill + 1, (kill * 37) % 211);
-      const deleted = new Set<string>();
-      let open_: Line | null = null; // tried, and not known to be done
-      for (const line of said) {
-        open_ = line.kind === 'try' ? line : null;
-        if (line.kind !== 'done') continue;
-        acts.set(line.act, (acts.get(line.act) ?? 0) + 1);
-        const model = known.get(line.id);
-        if (line.act === 'create') known.set(line.id, { logs: 0, steps: new Set() });
-        if (line.act === 'delete') known.delete(line.id) && deleted.add(line.id);
-        if (line.act === 'log') model!.logs++;
-        if (line.act === 'train') model!.steps.add(line.step);
-        if (line.act === 'drop') model!.steps.delete(line.step);
-        if (line.act === 'prune') model!.steps = new Set([-1]); // whatever is there
-      }
-      const opened = await open(home);
-      const listed = (await opened.runtime.models.list({ limit: 100 })).data.map(({ id }) => id);
-      const found = new Map<string, Known>();
-      for (const id of listed) {
-        expect(deleted.has(id)).toBe(false);
-        const now = await counts(opened, id);
-        found.set(id, now);
-        const before = known.get(id);
-        const mayDiffer = open_?.id === id ? open_.act : null;
-        if (!before)
-          expect(open_?.act).toBe('create'); // it was made, and could not say so
-        else {
-          expect(now.logs - before.logs).toBeOneOf(mayDiffer === 'log' ? [0, 1] : [0]);
-          const isSure = mayDiffer !== 'prune' && !before.steps.has(-1);
-          const unsure = mayDiffer === 'train' || mayDiffer === 'drop' ? open_!.step : -1;
-          const sure = (steps: Set<number>) =>
-            [...steps].filter((step) => step !== unsure).sort((a, b) => a - b);
-          if (isSure) expect(sure(now.steps)).toEqual(sure(before.steps));
+  it(
+    `loses nothing it has acknowledged, and leaves nothing half-done (${KILLS} times)`,
+    async () => {
+      const home = newHome();
+      let known = new Map<string, Known>();
+      const acts = new Map<string, number>();
+      for (let kill = 0; kill < KILLS; kill++) {
+        const said = await runAndKill(home, kill + 1, (kill * 37) % 211);
+        const deleted = new Set<string>();
+        let open_: Line | null = null; // tried, and not known to be done
+        for (const line of said) {
+          open_ = line.kind === 'try' ? line : null;
+          if (line.kind !== 'done') continue;
+          acts.set(line.act, (acts.get(line.act) ?? 0) + 1);
+          const model = known.get(line.id);
+          if (line.act === 'create') known.set(line.id, { logs: 0, steps: new Set() });
+          if (line.act === 'delete') known.delete(line.id) && deleted.add(line.id);
+          if (line.act === 'log') model!.logs++;
+          if (line.act === 'train') model!.steps.add(line.step);
+          if (line.act === 'drop') model!.steps.delete(line.step);
+          if (line.act === 'prune') model!.steps = new Set([-1]); // whatever is there
         }
-        if (now.steps.size > 0) (await opened.store.useCheckpoint(id))[Symbol.dispose](); // its files are whole
+        const opened = await open(home);
+        const listed = (await opened.runtime.models.list({ limit: 100 })).data.map(({ id }) => id);
+        const found = new Map<string, Known>();
+        for (const id of listed) {
+          expect(deleted.has(id)).toBe(false);
+          const now = await counts(opened, id);
+          found.set(id, now);
+          const before = known.get(id);
+          const mayDiffer = open_?.id === id ? open_.act : null;
+          if (!before)
+            expect(open_?.act).toBe('create'); // it was made, and could not say so
+          else {
+            expect(now.logs - before.logs).toBeOneOf(mayDiffer === 'log' ? [0, 1] : [0]);
+            const isSure = mayDiffer !== 'prune' && !before.steps.has(-1);
+            const unsure = mayDiffer === 'train' || mayDiffer === 'drop' ? open_!.step : -1;
+            const sure = (steps: Set<number>) =>
+              [...steps].filter((step) => step !== unsure).sort((a, b) => a - b);
+            if (isSure) expect(sure(now.steps)).toEqual(sure(before.steps));
+          }
+          if (now.steps.size > 0) (await opened.store.useCheckpoint(id))[Symbol.dispose](); // its files are whole
+        }
+        for (const id of known.keys()) if (!found.has(id)) expect(open_).toMatchObject({ act: 'delete', id });
+        if (open_?.act === 'train' && found.has(open_.id))
+          expect((await opened.store.readJob(open_.job)).status).toBeOneOf(['failed', 'completed']);
+        expect(opened.problems).toEqual([]);
+        await closeAll();
+        known = found;
       }
-      for (const id of known.keys()) if (!found.has(id)) expect(open_).toMatchObject({ act: 'delete', id });
-      if (open_?.act === 'train' && found.has(open_.id))
-        expect((await opened.store.readJob(open_.job)).status).toBeOneOf(['failed', 'completed']);
-      expect(opened.problems).toEqual([]);
-      await closeAll();
-      known = found;
-    }
-    const last = await open(home);
-    await last.runtime.models.create({ base_model: 'a' });
-    expect(fs.readdirSync(path.join(home, 'trash'))).toEqual([]);
-    process.stderr.write(
-      `killed ${KILLS} times after ${[...acts].map(([act, count]) => `${count} ${act}`).join(', ')}\n`,
-    );
-  }, 600_000);
+      const last = await open(home);
+      await last.runtime.models.create({ base_model: 'a' });
+      expect(fs.readdirSync(path.join(home, 'trash'))).toEqual([]);
+      process.stderr.write(
+        `killed ${KILLS} times after ${[...acts].map(([act, count]) => `${count} ${act}`).join(', ')}\n`,
+      );
+    },
+    60_000 * KILLS,
+  );
 });
 
 describe.skipIf(!isBuilt)('two processes on one home folder', () => {

@@ -1,0 +1,67 @@
+// Stands in for the module `electron`: main process and window are one process here, a `utilityProcess` is a fork. What crosses
+// between them is cloned, as there.
+const { fork } = require('node:child_process');
+const { EventEmitter } = require('node:events');
+const fs = require('node:fs');
+const path = require('node:path');
+const { pathToFileURL } = require('node:url');
+
+const handlers = new Map();
+const windows = [];
+
+const app = Object.assign(new EventEmitter(), {
+  whenReady: async () => {},
+  getPath: () => process.env.USER_DATA,
+  quit: () => app.emit('will-quit'),
+});
+
+const ipcMain = Object.assign(new EventEmitter(), {
+  handle: (channel, handler) => handlers.set(channel, handler),
+});
+
+const ipcRenderer = Object.assign(new EventEmitter(), {
+  send: (channel, ...words) =>
+    void ipcMain.emit(channel, { sender: windows[0].webContents }, ...structuredClone(words)),
+  invoke: async (channel, ...words) =>
+    structuredClone(
+      await handlers.get(channel)({ sender: windows[0].webContents }, ...structuredClone(words)),
+    ),
+});
+
+const contextBridge = { exposeInMainWorld: (name, value) => Object.assign(globalThis, { [name]: value }) };
+
+class BrowserWindow {
+  static getAllWindows() {
+    return windows;
+  }
+
+  webContents = Object.assign(new EventEmitter(), {
+    id: 1,
+    isDestroyed: () => false,
+    send: (channel, ...words) => void ipcRenderer.emit(channel, {}, ...structuredClone(words)),
+  });
+
+  constructor({ webPreferences }) {
+    windows.push(this);
+    this.preload = webPreferences.preload;
+  }
+
+  /** Runs the preload script, then what stands in for the page. */
+  async loadFile(file) {
+    fs.accessSync(file);
+    require(this.preload);
+    await import(pathToFileURL(process.env.WINDOW_PROGRAM).href);
+  }
+}
+
+const utilityProcess = {
+  fork(program, words) {
+    const port = path.join(__dirname, 'parent-port.mjs');
+    const execArgv = ['--import', pathToFileURL(port).href];
+    const child = fork(program, words, { execArgv, serialization: 'advanced' });
+    return Object.assign(child, { postMessage: (message) => child.send(message) });
+  },
+};
+
+globalThis.quit = app.quit; // for what stands in for the page
+module.exports = { app, BrowserWindow, contextBridge, ipcMain, ipcRenderer, utilityProcess };
