@@ -1,11 +1,15 @@
 // node scripts/soak.mjs [--requests N] [--lanes N] [--model FILE]: mixed requests over all wires of one server, with aborts, slow
 // readers and bad input -> what was answered, and memory on the way. Exits with 1 where an answer is wrong, the server has an error of
-// its own, or memory grows by more than 2 % after the first fifth.
+// its own, or memory grows by more than 2 % after the first fifth. The store of responses is filled before: it is bounded.
+import fs from 'node:fs';
 import http from 'node:http';
+import os from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { readGgufFileInfo } from 'node-llama-cpp';
+import { meta, readKeyValues, writeGguf } from '../bench/model/gguf.mjs';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
 const { createRuntime } = await import(path.join(root, 'dist/index.js'));
@@ -22,9 +26,32 @@ const LANES = Number(options.lanes);
 /** Memory may grow so much after the first fifth. */
 const GROWTH = 1.02;
 
+/** More responses than are stored. */
+const RESPONSES = 1100;
+/** By the numbers of GGUF files. */
+const TYPES = ['f32', 'f16'];
+
+/** The embedded model as one of embeddings. */
+async function writeEmbedder(target) {
+  const file = path.join(root, 'models', 'onpolicy-tiny.gguf');
+  const { fullTensorInfo } = await readGgufFileInfo(file);
+  const keyValues = readKeyValues(file).set('llama.pooling_type', meta.uint32(3));
+  const bytes = fs.readFileSync(file);
+  const tensors = fullTensorInfo.map(({ name, ggmlType, dimensions, fileOffset }) => {
+    const dims = dimensions.map(Number);
+    const at = Number(fileOffset);
+    const size = dims.reduce((product, dim) => product * dim, ggmlType === 0 ? 4 : 2);
+    return { name, type: TYPES[ggmlType], dims, chunks: () => [bytes.subarray(at, at + size)] };
+  });
+  writeGguf(target, keyValues, tensors);
+}
+
+const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-soak-'));
+const embedder = path.join(folder, 'embedder.gguf');
+await writeEmbedder(embedder);
 const runtime = await createRuntime({
   model: options.model,
-  threads: 2,
+  models: { embedder },
   contextSize: 512,
   maxSequences: LANES,
 });
@@ -139,6 +166,19 @@ const KINDS = [
     (i) => ({ input: `Say ${i % 60}.`, max_output_tokens: 6, stream: true, store: false }),
     (text) => /response\.(completed|incomplete)/.test(text),
   ],
+  [
+    'embeddings',
+    '/v1/embeddings',
+    (i) => ({ model: 'embedder', input: [`a text ${i % 80}`, 'another'] }),
+    (body) => body.data.length === 2 && body.data[0].embedding.length > 0,
+  ],
+  [
+    'embeddings, base64',
+    '/v1/embeddings',
+    (i) => ({ model: 'embedder', input: `a text ${i % 80}`, encoding_format: 'base64' }),
+    (body) => isText(body.data[0].embedding),
+  ],
+  ['count tokens', '/v1/messages/count_tokens', (i) => chat(i), (body) => body.input_tokens > 0],
   ['tokenize', '/tokenize', (i) => ({ prompt: `some words ${i}` }), (body) => body.count > 0],
   ['render', '/v1/chat/completions/render', (i) => chat(i), (body) => body.count > 0],
 ];
@@ -159,6 +199,8 @@ const BAD = [
   ],
   ['/v1/completions', JSON.stringify({ prompt: [[-1]] })],
   ['/v1/messages', JSON.stringify({ messages: 5 })],
+  ['/v1/embeddings', JSON.stringify({ model: 'embedder', input: [] })],
+  ['/v1/embeddings', JSON.stringify({ input: 'x' })],
   ['/v1/responses', JSON.stringify({ input: 'x', previous_response_id: 'resp_none' })],
   ['/v1/chat/completions', JSON.stringify({ model: 'no/such', messages: [] })],
   ['/nowhere', '{}'],
@@ -238,6 +280,9 @@ function memory() {
   return { heap: heapUsed + external, rss };
 }
 
+for (let i = 0; i < RESPONSES; i++)
+  await runtime.createResponse({ input: `Say ${i % 60}.`, max_output_tokens: 6 });
+
 const marks = [];
 const startMs = performance.now();
 let next = 0;
@@ -259,6 +304,7 @@ await Promise.all(Array.from({ length: LANES }, lane));
 agent.destroy();
 await server.close();
 await runtime.close();
+fs.rmSync(folder, { recursive: true });
 
 const later = marks.filter((mark) => mark.done > REQUESTS / 5);
 const base = marks.findLast((mark) => mark.done <= REQUESTS / 5) ?? marks[0];

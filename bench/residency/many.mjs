@@ -19,11 +19,14 @@ const files = Array.from({ length: models }, (_, i) => {
 });
 const named = Object.fromEntries(files);
 try {
-  // What the process takes without a model once its own heap has grown, and what one takes.
+  // What the process takes without a model once its own heap has grown by as many requests at once, and what one takes.
   const one = await createRuntime({ ...LIMITS, models: named });
   let total = 0;
   for (const [name] of files.slice(0, 10)) {
-    await one.createCompletion({ ...QUESTION, model: name });
+    const asked = Array.from({ length: 10 * atOnce }, () =>
+      one.createCompletion({ ...QUESTION, model: name }),
+    );
+    await Promise.all(asked);
     total = one.loaded()[0].memory.total;
     await one.unload(name);
   }

@@ -306,7 +306,9 @@ export class Models {
           isOnDevice: plan.placement.gpuLayers > 0,
           name: adapter.path,
         });
-      return await loadModel(plan, this.#options, { name, ...load, reserve });
+      const loaded = await loadModel(plan, this.#options, { name, ...load, reserve });
+      await loadAddon().returnMemory(); // what it was read and packed with
+      return loaded;
     });
   }
 
