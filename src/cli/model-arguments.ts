@@ -85,9 +85,20 @@ export function openRuntime(
     ...(Object.keys(given).length === 0 ? {} : { hub: { ...runtime.hub, ...given } }),
     ...(onProgress ? { onProgress } : {}),
     ...(home === undefined ? {} : { home }),
-    ...(mmproj === undefined ? {} : { models: { ...runtime.models, [model!]: { path: model!, mmproj } } }),
+    ...(mmproj === undefined
+      ? {}
+      : {
+          models: {
+            ...runtime.models,
+            [model!]: { ...optionsOf(runtime.models?.[model!]), path: model!, mmproj },
+          },
+        }),
     onStoreProblem: (problem) => terminal.errors.write(`onpolicy: ${problem}\n`),
   });
+}
+
+function optionsOf(model: NonNullable<RuntimeOptions['models']>[string] | undefined): object {
+  return typeof model === 'object' ? model : {};
 }
 
 /** Finds a registered model by id or name. */

@@ -38,6 +38,8 @@ const HELP = `onpolicy: a language model in this process
   onpolicy report M --out FILE           the run as a page; --csv: its metrics; --split S: its trajectories
       --compare M: beside another one's; --port N: served, and kept up to date
   onpolicy serve --port N --host H       over HTTP; --token T, --token-file F: who may ask; --model M: to list
+      --alias NAME=MODEL  --adapter NAME=FILE  --context N  --kv-tokens N  --max-sequences N  --max-waiting N
+      --threads N  --gpu G  --gpu-layers N  --cache-type T  --scheduling P
       --config FILE: options of runtime and server as JSON; --access-log FILE
   onpolicy ps --url U --token T          what a server has loaded
   onpolicy pull URI...                   downloads models

@@ -5,6 +5,7 @@ import fs from 'node:fs/promises';
 import type { RuntimeOptions, ServeOptions } from '../index.ts';
 import { readArguments, wrongUsage } from './arguments.ts';
 import { COMMON, openRuntime } from './model-arguments.ts';
+import { SERVE_FLAGS, withFlags } from './serve-flags.ts';
 import { print, printJson, type Terminal } from './terminal.ts';
 
 /** Serves until the process is interrupted, or `signal` fires. */
@@ -15,6 +16,7 @@ export async function serve(
 ): Promise<void> {
   const { options, names } = readArguments(words, {
     ...COMMON,
+    ...SERVE_FLAGS,
     port: 'number',
     host: 'text',
     token: 'texts',
@@ -30,8 +32,9 @@ export async function serve(
   const given = [...options.token, ...(await readTokens(options['token-file']))];
   const tokens = [...(config.server.tokens ?? []), ...given];
   const [model, ...others] = options.model;
+  const flagged = withFlags(config.runtime, options, options.model);
   await using runtime = await openRuntime(
-    { ...options, model: others.length > 0 ? undefined : model, runtime: config.runtime },
+    { ...options, model: others.length > 0 ? undefined : model, runtime: flagged },
     terminal,
   );
   const http = await import('../http/index.ts'); // not needed by other commands

@@ -77,6 +77,43 @@ describe('onpolicy', () => {
     await expect(fetch(url)).rejects.toThrow();
   });
 
+  it('serves what flags say: names, limits, adapters, the cache', async () => {
+    const [output, errors] = [new PassThrough(), new PassThrough()];
+    const stop = new AbortController();
+    const folder = newHome();
+    await fs.mkdir(folder, { recursive: true });
+    const adapter = path.join(folder, 'lora.gguf');
+    await fs.writeFile(adapter, 'no adapter');
+    const flags = ['--alias', 'small=onpolicy-tiny', '--adapter', `legal=${adapter}`, '--context', '128'];
+    const served = serve(
+      ['--port', '0', ...flags, '--cache-type', 'q8_0', '--max-waiting', '4', '--home', folder, '--json'],
+      { input: Readable.from([]), output, errors },
+      stop.signal,
+    );
+    await once(output, 'readable');
+    const { url } = JSON.parse(String(output.read()));
+    const names = (await (await fetch(`${url}/v1/models`)).json()) as { data: { id: string }[] };
+    expect(names.data.map(({ id }) => id)).toEqual(['onpolicy-tiny', 'small', 'legal']);
+    const ask = async (model: string, max_tokens: number) => {
+      const messages = [{ role: 'user', content: QUESTION }];
+      const body = JSON.stringify({ model, messages, max_tokens });
+      const response = await fetch(`${url}/v1/chat/completions`, { method: 'POST', body });
+      return [response.status, await response.text()];
+    };
+    expect((await ask('small', 4))[0]).toBe(200);
+    expect(await ask('small', 200)).toEqual([400, expect.stringMatching(/context holds 128/)]);
+    expect(await ask('legal', 4)).toEqual([expect.any(Number), expect.stringMatching(/lora.gguf/)]);
+    stop.abort();
+    await served;
+    for (const [words, message] of [
+      [['--alias', 'small'], /--alias: expected NAME=MODEL, got "small"/],
+      [['--adapter', 'a=b', '--model', 'x', '--model', 'y'], /--adapter: expected at most one --model/],
+      [['--cache-type', 'q9'], /cacheType: expected one of/],
+      [['--scheduling', 'none'], /scheduling: expected/],
+    ] as const)
+      expect((await command(['serve', '--port', '0', ...words])).errors).toMatch(message);
+  });
+
   it('serves what a file configures, says what is loaded, and logs', async () => {
     const [output, errors] = [new PassThrough(), new PassThrough()];
     const stop = new AbortController();

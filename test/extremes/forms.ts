@@ -243,6 +243,18 @@ export const RESPONSE: Form = {
       include: ['message.output_text.logprobs'],
       temperature: 1,
     },
+    {
+      input: [
+        { role: 'user', content: 'a' },
+        { type: 'custom_tool_call', call_id: 'c', name: 'q', input: 'x' },
+        { type: 'custom_tool_call_output', call_id: 'c', output: 'y' },
+      ],
+      max_output_tokens: 30,
+      tools: [
+        { type: 'custom', name: 'q', format: { type: 'grammar', syntax: 'regex', definition: '[a-z]{1,3}' } },
+      ],
+      tool_choice: { type: 'custom', name: 'q' },
+    },
   ],
 };
 

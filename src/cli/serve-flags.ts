@@ -1,0 +1,87 @@
+/** Flags of `onpolicy serve` about models -> options of a runtime. They win over those of the configuration file. */
+import type { RuntimeOptions } from '../index.ts';
+import { type Given, wrongUsage } from './arguments.ts';
+
+/** The flags. */
+export const SERVE_FLAGS = {
+  alias: 'texts',
+  adapter: 'texts',
+  context: 'number',
+  'kv-tokens': 'number',
+  'max-sequences': 'number',
+  'max-waiting': 'number',
+  threads: 'number',
+  gpu: 'text',
+  'gpu-layers': 'text',
+  'cache-type': 'text',
+  scheduling: 'text',
+} as const;
+
+type Flags = Given<typeof SERVE_FLAGS>['options'];
+type Named = NonNullable<RuntimeOptions['models']>;
+type Model = Exclude<Named[string], string>;
+
+/** Flag -> option of a runtime. */
+const LIMITS = {
+  context: 'contextSize',
+  'kv-tokens': 'kvTokens',
+  'max-sequences': 'maxSequences',
+  'max-waiting': 'maxWaiting',
+  threads: 'threads',
+  scheduling: 'scheduling',
+} as const;
+/** The model that ships with the package. */
+const EMBEDDED = 'onpolicy-tiny';
+
+/** Adds the flags. `listed`: the models of `--model`. Values are checked where the runtime is made. */
+export function withFlags(runtime: RuntimeOptions, flags: Flags, listed: readonly string[]): RuntimeOptions {
+  const { gpu } = flags;
+  const limits = Object.entries(LIMITS).map(([flag, option]) => [option, flags[flag as keyof typeof LIMITS]]);
+  const of = ofModel(flags);
+  const named: Record<string, Named[string]> = { ...runtime.models };
+  const base = listed[0] ?? runtime.model ?? EMBEDDED;
+  if (flags.adapter.length > 0 && listed.length > 1)
+    throw wrongUsage('--adapter: expected at most one --model, the model that the adapters change');
+  if (Object.keys(of).length > 0)
+    for (const name of listed) named[name] = { ...toModel(named[name] ?? name), ...of };
+  for (const [name, path] of pairs('alias', flags.alias)) named[name] = { path, ...of };
+  for (const [name, file] of pairs('adapter', flags.adapter))
+    named[name] = { ...toModel(base), ...of, adapters: [{ file }] };
+  const isDefault = listed.length === 0 && Object.keys(of).length > 0;
+  return {
+    ...runtime,
+    ...Object.fromEntries(limits.filter(([, value]) => value !== undefined)),
+    ...(gpu === undefined
+      ? {}
+      : { gpu: (gpu === 'off' ? false : gpu) as NonNullable<RuntimeOptions['gpu']> }),
+    ...(isDefault ? { model: { ...toModel(base), ...of } } : {}),
+    ...(Object.keys(named).length === 0 ? {} : { models: named }),
+  };
+}
+
+/** Options that each model has of its own. */
+function ofModel({ 'gpu-layers': layers, 'cache-type': cacheType }: Flags): Partial<Model> {
+  const count = Number(layers);
+  return {
+    ...(layers === undefined
+      ? {}
+      : { gpuLayers: (layers === 'auto' || Number.isNaN(count) ? layers : count) as number | 'auto' }),
+    ...(cacheType === undefined ? {} : { cacheType: cacheType as NonNullable<Model['cacheType']> }),
+  };
+}
+
+function toModel(model: string | Model): Model {
+  return typeof model === 'string' ? { path: model } : model;
+}
+
+/** `NAME=VALUE` of a flag that may be repeated. */
+function pairs(flag: string, values: readonly string[]): [string, string][] {
+  return values.map((value) => {
+    const at = value.indexOf('=');
+    if (at < 1 || at === value.length - 1)
+      throw wrongUsage(
+        `--${flag}: expected NAME=${flag === 'alias' ? 'MODEL' : 'FILE'}, got ${JSON.stringify(value)}`,
+      );
+    return [value.slice(0, at), value.slice(at + 1)];
+  });
+}
