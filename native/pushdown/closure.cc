@@ -33,9 +33,21 @@ bool Closure::IsSubsumed(SequenceId sequence, StackId stack) {
     misses_.Spend();
   }
   latest->second = stack;
-  for (StackId below : stacks_.subsumption().Below(stack))
-    if (const uint64_t key = PairKey(sequence, below); seen_.Find(key) == HashIndex::kNone) seen_.Add(key, kSubsumed);
+  MarkBelow(sequence, stack);
   return false;
+}
+
+// Notes that stacks below are subsumed under the sequence. Below those that are known already, all are.
+void Closure::MarkBelow(SequenceId sequence, StackId stack) {
+  marked_.assign(1, stack);
+  for (size_t at = 0; at < marked_.size(); at++)
+    for (StackId below : stacks_.subsumption().NextBelow(marked_[at])) {
+      const uint64_t key = PairKey(sequence, below);
+      if (seen_.Find(key) != HashIndex::kNone) continue;
+      seen_.Add(key, kSubsumed);
+      marked_.push_back(below);
+    }
+  budget_.Spend(2 * marked_.size());
 }
 
 void Closure::Return(Target target) {

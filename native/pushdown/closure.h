@@ -35,6 +35,7 @@ class Closure {
   static constexpr uint32_t kPushed = 0, kSubsumed = 1;  // values of seen_
   void Push(SequenceId sequence, Target target);
   bool IsSubsumed(SequenceId sequence, StackId stack);
+  void MarkBelow(SequenceId sequence, StackId stack);
   void Return(Target target);
   void ReturnEmpty(const Edge& edge);
   void Visit(Work work);
@@ -60,6 +61,7 @@ class Closure {
   std::vector<Work> work_;
   HashIndex seen_;
   std::unordered_map<SequenceId, StackId> latest_;  // of the stacks under a sequence
+  std::vector<StackId> marked_;                     // by one call of MarkBelow
   Allowance misses_;  // comparisons of stacks that find no subsumption
   bool complete_ = false;
   std::vector<std::vector<Edge>> flat_;   // by call

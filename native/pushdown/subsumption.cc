@@ -8,17 +8,31 @@ namespace onpolicy::grammar {
 // What one step of a comparison counts as work.
 static constexpr uint64_t kStepWork = 12;
 
+const std::vector<StackId>& Subsumption::NextBelow(StackId stack) {
+  if (next_below_.size() <= stack) next_below_.resize(stacks_.size());
+  if (next_below_[stack]) return *next_below_[stack];
+  std::vector<StackId> found;
+  for (const Branch& branch : stacks_[stack])
+    if (branch.tag == 0 && branch.parent != stack && symbols_.IsKnownNullable(branch.sequence)) found.push_back(branch.parent);
+  std::sort(found.begin(), found.end());
+  found.erase(std::unique(found.begin(), found.end()), found.end());
+  symbols_.regex().budget().Spend(4 + 2 * stacks_[stack].size());
+  next_below_[stack] = std::make_unique<std::vector<StackId>>(std::move(found));
+  return *next_below_[stack];
+}
+
 const std::vector<StackId>& Subsumption::Below(StackId stack) {
   if (below_.size() <= stack) below_.resize(stacks_.size());
   if (below_[stack]) return *below_[stack];
+  found_from_.resize(stacks_.size(), 0);
   std::vector<StackId> found{stack};
+  found_from_[stack] = stack + 1;
   size_t steps = 0;
-  for (size_t at = 0; at < found.size() && found.size() < limits::kStacksBelow; at++)
-    for (const Branch& branch : stacks_[found[at]]) {
-      if (++steps > limits::kBelowSteps) break;
-      if (branch.tag == 0 && symbols_.IsKnownNullable(branch.sequence) &&
-          std::find(found.begin(), found.end(), branch.parent) == found.end())
-        found.push_back(branch.parent);
+  for (size_t at = 0; at < found.size() && found.size() < limits::kStacksBelow && steps < limits::kBelowSteps; at++)
+    for (StackId next : NextBelow(found[at])) {
+      steps++;
+      if (found_from_[next] != stack + 1) found.push_back(next);
+      found_from_[next] = stack + 1;
     }
   symbols_.regex().budget().Spend(4 + 2 * steps);
   found.erase(found.begin());

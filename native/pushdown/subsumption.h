@@ -27,7 +27,9 @@ class Subsumption {
   void BeginClosure() { steps_ = Allowance(limits::kSubsumptionSteps); }
   // Whether all that may follow `part` may follow `whole`, as far as their syntax shows: false is no proof.
   bool Subsumes(StackId whole, StackId part);
-  // Stacks that are reached from this one through nullable branches, as far as closures have found them.
+  // Stacks that are reached from this one through one nullable branch, as far as closures have found them.
+  const std::vector<StackId>& NextBelow(StackId stack);
+  // The same through any number of them, up to a limit.
   const std::vector<StackId>& Below(StackId stack);
   // Sorts branches and drops subsumed ones.
   void Reduce(std::vector<Branch>* branches);
@@ -52,7 +54,8 @@ class Subsumption {
 
   const Stacks& stacks_;
   SymbolTable& symbols_;
-  std::vector<std::unique_ptr<std::vector<StackId>>> below_;  // by stack, null until asked for
+  std::vector<std::unique_ptr<std::vector<StackId>>> next_below_, below_;  // by stack, null until asked for
+  std::vector<uint32_t> found_from_;  // by stack: the latest list of `below_` that it is in, plus one
   std::vector<uint64_t> covered_;  // by stack: the last group of branches one of whose stacks it is below
   uint64_t group_ = 0;
   PagedIndex answers_, earlier_answers_;  // (whole, part) -> answer
