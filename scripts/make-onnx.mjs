@@ -3,6 +3,7 @@
 //   --weights float32|float16|q8|q4|q4f16|rounded (to four bits, stored as floats), --zeros and --four-bit-head (with four bits),
 //   --layout own (with --attention plain|grouped, --half), or as exporters write it: torch, merged, grouped (--positions, --packed),
 //   --written-out (attention of torch: not as scaled_dot_product_attention),
+//   --vision llava|idefics3 (with layout torch or merged: a decoder of embeddings, with a vision encoder of random weights),
 //   --gguf FILE (writes the model as a GGUF file with 32-bit weights as well)
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -26,6 +27,7 @@ const { values } = parseArgs({
     'written-out': { type: 'boolean', default: false },
     weights: { type: 'string', default: 'float32' },
     gguf: { type: 'string' },
+    vision: { type: 'string' },
     half: { type: 'boolean', default: false },
   },
 });
@@ -42,6 +44,7 @@ await convertGguf(values.model, values.out, {
   hasZeros: values.zeros,
   hasFourBitHead: values['four-bit-head'],
   isScaledFirst: !values['written-out'],
+  vision: values.vision ?? null,
 });
 if (values.gguf !== undefined) await widenGguf(values.model, values.gguf);
 process.stdout.write(`${values.out}\n`);

@@ -27,8 +27,10 @@ Status OpenDecoder(const std::string& path) {
   if (!handle) return Status::Fail("NATIVE_UNAVAILABLE", std::string("the decoder does not load: ") + dlerror());
   const auto entry = reinterpret_cast<const DecoderTable* (*)()>(dlsym(handle, kDecoderEntry));
   const DecoderTable* table = entry ? entry() : nullptr;
-  if (!table || table->version != kDecoderVersion)
+  if (!table || table->version != kDecoderVersion) {
+    dlclose(handle);  // it may be built anew
     return Status::Fail("NATIVE_UNAVAILABLE", path + " is not the decoder of this version");
+  }
   table->set_log(LogLine);
   g_decoder = table;
   return Status::Ok();

@@ -75,6 +75,16 @@ Napi::Value DecodeMediaAsync(const Napi::CallbackInfo& info) {
       });
 }
 
+// mediaPixels(handle) -> { rgb: Uint8Array, width, height }
+Napi::Value MediaPixels(const Napi::CallbackInfo& info) {
+  const auto media = FromHandle<std::shared_ptr<const Media>>(info[0], "media");
+  Napi::Object object = Napi::Object::New(info.Env());
+  object.Set("rgb", ToArray(info.Env(), media->rgb));
+  object.Set("width", media->width);
+  object.Set("height", media->height);
+  return object;
+}
+
 Napi::Value ToChunks(Napi::Env env, const std::vector<MediaChunk>& chunks) {
   Napi::Array list = Napi::Array::New(env, chunks.size());
   for (size_t i = 0; i < chunks.size(); ++i) {
@@ -225,6 +235,7 @@ void RegisterMedia(Napi::Env env, Napi::Object exports) {
   Environment::Of(env).AddClass("Projector", JsProjector::Define(env));
   exports.Set("openDecoder", Napi::Function::New(env, OpenDecoderAsync));
   exports.Set("decodeMedia", Napi::Function::New(env, DecodeMediaAsync));
+  exports.Set("mediaPixels", Napi::Function::New(env, MediaPixels));
   exports.Set("openProjector", Napi::Function::New(env, OpenProjectorAsync));
 }
 

@@ -9,6 +9,7 @@ import { fromHalf } from './half.mjs';
 import { writeLlama } from './llama.mjs';
 import { writeTokenizer } from './tokenizer.mjs';
 import { writeTorch } from './torch.mjs';
+import { writeVision } from './vision.mjs';
 import { floatWeights, int4Weights, tiedHead } from './weights.mjs';
 
 const F32 = 0;
@@ -33,7 +34,8 @@ const LAYOUTS = {
 };
 
 /**
- * Writes the folder. `weights`: one of KINDS; `layout`: one of LAYOUTS; `hasZeros`: blocks of four bits have zeros of their own;
+ * Writes the folder. `weights`: one of KINDS; `layout`: one of LAYOUTS; `hasZeros`: blocks of four bits have zeros of their own; `vision`: the processor of a
+ * model that sees, or none;
  * `hasFourBitHead`: and the head has four bits, too; `options` are those of the layout.
  */
 export async function convertGguf(file, folder, { weights = 'float32', layout = 'own', ...options }) {
@@ -44,15 +46,21 @@ export async function convertGguf(file, folder, { weights = 'float32', layout = 
   const shape = readShape(metadata);
   const { ending, type, make } = KINDS[weights];
   const { write, name, head } = LAYOUTS[layout];
-  const { hasZeros = false, hasFourBitHead = false, ...rest } = options;
+  const { hasZeros = false, hasFourBitHead = false, vision = null, ...rest } = options;
   const chosenHead = hasFourBitHead ? { head: 'blocks' } : head ? { head } : {};
   const source = readTensors(file, fullTensorInfo, shape);
   const written = make({ ...source, type, isEven: !hasZeros, ...chosenHead });
   fs.mkdirSync(path.join(folder, 'onnx'), { recursive: true });
   const isMerged = layout === 'merged';
-  write(path.join(folder, 'onnx', `${name}${ending}.onnx`), shape, written, { type, isMerged, ...rest });
+  write(path.join(folder, 'onnx', `${name}${ending}.onnx`), shape, written, {
+    type,
+    isMerged,
+    takesEmbeddings: vision !== null,
+    ...rest,
+  });
   writeConfig(folder, shape, metadata.tokenizer.ggml);
   writeTokenizer(folder, metadata.tokenizer);
+  if (vision !== null) writeVision(folder, vision, shape, written);
 }
 
 /** Sizes and values by name; `blk.N.attn_qkv.weight` is what queries, keys and values are made with. */

@@ -11,12 +11,15 @@ const OPSET = 14;
  * Writes the decoder.
  * @param options type: float32, or float16 for everything; positions: whether it takes position_ids; lastRows: whether it takes
  *   num_logits_to_keep; isMerged: two decoders in one; isScaledFirst: attention as `scaled_dot_product_attention`, or written
- *   out; dataFiles: how many files beside the graph weights lie in
+ *   out; dataFiles: how many files beside the graph weights lie in; takesEmbeddings: inputs_embeds in the place of input_ids
  */
 export function writeTorch(file, shape, weights, options = {}) {
   const { type = 'float32', positions = true, lastRows = false, isMerged = false, dataFiles = 0 } = options;
   const graph = new Graph(file, { dataFiles, opset: OPSET, hasConstantNodes: true });
-  const ids = graph.input('input_ids', 'int64', ['batch_size', 'sequence_length']);
+  const { takesEmbeddings = false } = options;
+  const ids = takesEmbeddings
+    ? graph.input('inputs_embeds', type, ['batch_size', 'sequence_length', shape.width])
+    : graph.input('input_ids', 'int64', ['batch_size', 'sequence_length']);
   const mask = graph.input('attention_mask', 'int64', [
     'batch_size',
     'past_sequence_length + sequence_length',
@@ -27,7 +30,14 @@ export function writeTorch(file, shape, weights, options = {}) {
   const past = Array.from({ length: shape.layers }, (_, layer) =>
     ['key', 'value'].map((part) => graph.input(`past_key_values.${layer}.${part}`, type, cacheDims)),
   );
-  const context = { graph, shape, weights, type, isScaledFirst: options.isScaledFirst ?? true };
+  const context = {
+    graph,
+    shape,
+    weights,
+    type,
+    takesEmbeddings,
+    isScaledFirst: options.isScaledFirst ?? true,
+  };
   const inputs = { ids, mask, given, kept };
   if (isMerged) {
     const branch = graph.input('use_cache_branch', 'bool', [1]);
@@ -42,8 +52,9 @@ export function writeTorch(file, shape, weights, options = {}) {
 
 /** From ids to logits. `past`: the cache of each layer; null: no cache is read. */
 function decode(context, { ids, mask, given, kept }, past, makeMask) {
-  const { graph, shape, weights, type } = context;
-  let hidden = weights.embedding(graph, ids, shape);
+  const { graph, shape, weights, type, takesEmbeddings } = context;
+  if (takesEmbeddings) weights.table(graph, shape); // the head's
+  let hidden = takesEmbeddings ? ids : weights.embedding(graph, ids, shape);
   const length = size(graph, ids, 1);
   const before = past ? size(graph, past[0][0], 2) : graph.ints([0], []);
   const total = graph.add('Add', [before, length]);

@@ -1,4 +1,4 @@
-// Float tensors -> constants of the graph. Weights are objects of four functions: `embedding`, `vector`, `linear` and `head`.
+// Float tensors -> constants of the graph. Weights are objects of functions: `table`, `embedding`, `vector`, `linear` and `head`.
 // `chunks`: name of a tensor -> Buffers of its float32 values; matrices are (outputs, inputs), transposed ones (inputs, outputs).
 import { toHalf } from './half.mjs';
 
@@ -22,9 +22,10 @@ export function floatWeights({ chunks, sizes, type = 'float32', head = gemmHead 
   const typed = (name, isTurned) =>
     type === 'float16' ? halves(chunks(name, isTurned)) : chunks(name, isTurned);
   const weight = (graph, name, dims, isTurned) => graph.weight(name, type, dims, typed(name, isTurned));
+  const table = (graph, { vocabSize, width }) => weight(graph, EMBEDDING, [vocabSize, width], false);
   return {
-    embedding: (graph, ids, { vocabSize, width }) =>
-      graph.add('Gather', [weight(graph, EMBEDDING, [vocabSize, width], false), ids]),
+    table,
+    embedding: (graph, ids, shape) => graph.add('Gather', [table(graph, shape), ids]),
     vector: (graph, name) => weight(graph, name, [sizes(name)[0]], false),
     linear: (graph, input, name) =>
       graph.add('MatMul', [input, weight(graph, `${name}.weight`, sizes(`${name}.weight`), true)]),

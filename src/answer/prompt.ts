@@ -36,7 +36,8 @@ const NOTHING = new Int32Array(0);
 /** Renders and encodes the messages. Fails with `TEMPLATE_FAILED` or `CONTEXT_OVERFLOW`. */
 export async function buildPrompt(request: ValidChatRequest, context: PromptContext): Promise<Prompt> {
   const { tokenizer, contextSize } = context;
-  const markers = new MediaMarkers();
+  const hasMedia = request.messages.some(({ content }) => content.some(({ type }) => type === 'media'));
+  const markers = new MediaMarkers(hasMedia ? context.media?.placeholder : null);
   const text = closeReasoning(render(request, context, markers), request, context.reasoning);
   const addSpecial = request.add_special_tokens;
   const encoded = await encode(text, markers, addSpecial, context);

@@ -26,10 +26,18 @@ export function contentText({ content }: ChatMessage): string {
   return content.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('\n');
 }
 
-type Content = string | readonly { readonly type: 'text'; readonly text: string }[];
+type Content =
+  | string
+  | readonly ({ readonly type: 'text'; readonly text: string } | { readonly type: 'image' })[];
 
 function contentOf(message: ChatMessage, index: number, asParts: boolean, markers: MediaMarkers): Content {
   const { content } = message;
+  if (asParts && markers.areWritten)
+    return content.map((part, at) => {
+      if (part.type === 'text') return { type: 'text', text: markers.hide(part.text) };
+      markers.add({ path: `messages.${index}.content.${at}`, part });
+      return { type: 'image' };
+    });
   if (!content.some(({ type }) => type === 'media'))
     return asParts ? content.map((part) => part as { type: 'text'; text: string }) : contentText(message);
   const text = markedText(message, index, markers);

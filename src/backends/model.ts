@@ -1,5 +1,5 @@
 /** A model file in memory -> its facts and a backend: the same type for every engine. */
-import type { ProductKernels } from '../native/index.ts';
+import type { NativeProjector, ProductKernels } from '../native/index.ts';
 import type { SamplingDefaults } from '../sampling/index.ts';
 import type { Vocabulary } from '../structured/index.ts';
 import type { Tokenizer } from '../tokenizer/index.ts';
@@ -45,6 +45,8 @@ export interface LoadedModel {
   readonly isTiny: boolean;
   /** The vocabulary as grammars need it; made once. */
   vocabulary(): Promise<Vocabulary>;
+  /** Opens what it sees with, if that is a part of the model; null: it is not. `say` gets a line about what takes long. */
+  openVision?(say: (line: string) => void): Promise<NativeProjector | null>;
   /** Makes the backend. Fails with `OUT_OF_MEMORY` when its cache cannot fit. */
   createBackend(limits: ContextLimits): Promise<Backend>;
   close(): void | Promise<void>;

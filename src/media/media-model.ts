@@ -37,6 +37,8 @@ const MAX_NUMBERS = 65_536;
 export class MediaModel {
   readonly sees: boolean;
   readonly hears: boolean;
+  /** What the chat template writes for a picture; null: it writes nothing of its own. */
+  readonly placeholder: string | null;
   readonly cache: EmbeddingCache;
   readonly #projector: NativeProjector;
   readonly #limits: MediaLimits;
@@ -46,6 +48,7 @@ export class MediaModel {
   constructor(projector: NativeProjector, limits: MediaLimits) {
     this.sees = projector.sees;
     this.hears = projector.hears;
+    this.placeholder = projector.placeholder ?? null;
     this.cache = new EmbeddingCache(projector, limits);
     this.#projector = projector;
     this.#limits = limits;

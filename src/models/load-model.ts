@@ -189,7 +189,10 @@ async function loadPlaced(
       const threads = options.threads ?? serving.threads ?? null;
       return await openEmbedding(loaded as GgufModel, embedding, { path: file, name, placement, threads });
     }
-    if (mmproj !== null) projector = await openProjector(mmproj, loaded as GgufModel, options, serving);
+    projector =
+      mmproj === null
+        ? ((await loaded.openVision?.(serving.say)) ?? null)
+        : await openProjector(mmproj, loaded as GgufModel, options, serving);
     const { tokenizer } = loaded;
     const limits = limitsOf(loaded, options, serving);
     const backend = await loaded.createBackend({

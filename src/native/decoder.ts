@@ -34,13 +34,23 @@ export async function openDecoder(say: (line: string) => void): Promise<void> {
 
 async function open(say: (line: string) => void): Promise<void> {
   if (!hasDecoder()) await build(say);
-  await loadAddon().openDecoder(onDisk(FILES.find((file) => fs.existsSync(file))!));
+  const openFound = () => loadAddon().openDecoder(onDisk(FILES.find((file) => fs.existsSync(file))!));
+  try {
+    await openFound();
+  } catch (error) {
+    if (!canBuild()) throw error;
+    await build(say); // it is of another version
+    await openFound();
+  }
+}
+
+function canBuild(): boolean {
+  return process.platform !== 'win32' && fs.existsSync(SCRIPT);
 }
 
 async function build(say: (line: string) => void): Promise<void> {
   const missing = `no decoder of pictures and sounds for ${process.platform}-${process.arch}: looked for ${FILES.join(' and ')}`;
-  if (process.platform === 'win32' || !fs.existsSync(SCRIPT))
-    throw new OnpolicyError('NATIVE_UNAVAILABLE', missing);
+  if (!canBuild()) throw new OnpolicyError('NATIVE_UNAVAILABLE', missing);
   say('onpolicy: building the decoder of pictures and sounds, once; it takes about two minutes');
   const output: string[] = [];
   const code = await new Promise<number | null>((resolve, reject) => {

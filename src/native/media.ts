@@ -31,6 +31,8 @@ export type NativeProjector = {
   readonly hears: boolean;
   readonly sampleRate: number; // Hz
   readonly wholeRows: number; // of the largest non-causal chunk; 0: chunks may be split
+  /** What the chat template writes for a picture. Absent: it writes nothing, the projector knows what stands around one. */
+  readonly placeholder?: string;
   /** Texts and handles of media -> tokens and chunks. */
   tokenize(parts: readonly (string | Handle)[], addSpecial: boolean): Promise<NativeChunk[]>;
   /** One at a time. `cancelled[0]` set to 1 ends it with `ABORTED`. `slices`: steps that waited ran between them. */
@@ -49,6 +51,8 @@ export type MediaAddon = {
     timeMs: number; // at most
     sampleRate: number;
   }): Promise<NativeMedia>;
+  /** A decoded picture: `rgb` is (height, width, 3). */
+  mediaPixels(media: Handle): { rgb: Uint8Array; width: number; height: number };
   openProjector(
     model: NativeModel,
     options: {

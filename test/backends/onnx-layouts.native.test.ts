@@ -6,7 +6,7 @@ import { readFolder } from '../../src/backends/onnx/folder.ts';
 import { giveFresh } from '../../src/backends/onnx/graph/fresh.ts';
 import { fuseAttention } from '../../src/backends/onnx/graph/fuse.ts';
 import { readGraphFile } from '../../src/backends/onnx/graph/graph-file.ts';
-import type { Decoder } from '../../src/backends/onnx/messages.ts';
+import type { ComputeValue, Decoder, Request } from '../../src/backends/onnx/messages.ts';
 import type { ChatCompletion } from '../../src/protocol/index.ts';
 import type { Runtime } from '../../src/runtime.ts';
 import { type BareSession, openBare } from './bare-session.ts';
@@ -86,7 +86,7 @@ describe.skipIf(whyNoOnnx() !== null).each(Object.keys(LAYOUTS))('%s', (name) =>
   const isExact = within <= 1e-3;
   let model: string;
   let bare: BareSession;
-  let thread: ComputeThread;
+  let thread: ComputeThread<Request, ComputeValue>;
   let decoder: Decoder;
   let runtime: Runtime;
   const logits = new SharedArrayBuffer(4 * MAX_ROWS * 1024);
@@ -95,13 +95,14 @@ describe.skipIf(whyNoOnnx() !== null).each(Object.keys(LAYOUTS))('%s', (name) =>
     model = layoutOf(name);
     const { file, sizes } = readFolder(model);
     bare = await openBare(file);
-    thread = new ComputeThread();
+    thread = new ComputeThread('worker');
     decoder = (await thread.request({
       kind: 'open',
       file,
       threads: 1,
       providers: ['cpu'],
       sizes,
+      embeddings: null,
     })) as Decoder;
     runtime = await openRuntime(model);
   });
@@ -143,6 +144,7 @@ describe.skipIf(whyNoOnnx() !== null).each(Object.keys(LAYOUTS))('%s', (name) =>
           positions: positions!,
           sequences: sequences!,
           rows,
+          media: [],
         });
         for (const [at, { row, position }] of asked.entries()) {
           if (turn.chunks[at]!.length === 0) continue;

@@ -51,6 +51,7 @@ type SeeingScripts = {
     isHeldOut(scene: Scene): boolean;
     patchLabels(scene: Scene): Uint8Array;
   };
+  'png.mjs': { encodePng(pixels: Uint8Array, width: number, height: number): Buffer };
   'questions.mjs': {
     readonly SKILLS: Readonly<Record<string, (scene: Scene) => Question>>;
   };
@@ -60,6 +61,24 @@ type SeeingScripts = {
     drawRows(random: Random, encode: Encode): AsyncGenerator<Buffer, never>;
   };
 };
+
+type OnnxScripts = {
+  'vision.mjs': {
+    readonly EYES: {
+      readonly side: number;
+      readonly patch: number;
+      readonly channels: number;
+      readonly rows: number;
+    };
+    readonly PIXELS: { readonly image_mean: readonly number[]; readonly image_std: readonly number[] };
+    eyeWeights(width: number): Readonly<Record<'kernel' | 'places' | 'head', Float32Array>>;
+  };
+};
+
+/** Loads one file of scripts/onnx. */
+export async function onnxScript<Name extends keyof OnnxScripts>(name: Name): Promise<OnnxScripts[Name]> {
+  return import(new URL(`../../scripts/onnx/${name}`, import.meta.url).href);
+}
 
 /** Loads one file of scripts/seeing. */
 export async function seeingScript<Name extends keyof SeeingScripts>(

@@ -1,26 +1,26 @@
-/** Requests -> promises of the replies of `worker.ts`, which handles one request at a time. */
+/** Requests -> promises of the replies of a worker, which handles one request at a time. */
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { OnpolicyError } from '../../errors.ts';
-import type { Decoder, Reply, Request } from './messages.ts';
+import type { Reply } from './messages.ts';
 
 /** A thread with a session. A request that waits keeps the process alive, an idle thread does not. */
-export class ComputeThread {
+export class ComputeThread<Request extends { readonly kind: string }, Value> {
   readonly #worker: Worker;
-  #pending: { resolve: (reply: Reply) => void; reject: (cause: Error) => void } | null = null;
+  #pending: { resolve: (reply: Reply<Value>) => void; reject: (cause: Error) => void } | null = null;
   #last: Promise<unknown> = Promise.resolve();
   #end: OnpolicyError | null = null;
 
-  constructor() {
-    this.#worker = new Worker(compiledWorker(), { execArgv: [], name: 'onpolicy-onnx' });
+  constructor(worker: 'worker' | 'vision-worker') {
+    this.#worker = new Worker(compiledWorker(worker), { execArgv: [], name: 'onpolicy-onnx' });
     this.#worker.unref();
-    this.#worker.on('message', (reply: Reply) => this.#settle(reply));
+    this.#worker.on('message', (reply: Reply<Value>) => this.#settle(reply));
     this.#worker.on('error', (cause) => this.#fail('the thread that computes has failed', cause));
     this.#worker.on('exit', () => this.#fail('the thread that computes has ended'));
   }
 
   /** Sends a request behind those that wait. Rejects with the code that the thread gave; `KV_FULL` as the backend's contract has it. */
-  async request(request: Request): Promise<Decoder | Uint8Array | undefined> {
+  async request(request: Request): Promise<Value | undefined> {
     const before = this.#last;
     const answered = before.catch(() => {}).then(() => this.#send(request));
     this.#last = answered;
@@ -33,12 +33,12 @@ export class ComputeThread {
   /** Frees the session and ends the thread. */
   async close(): Promise<void> {
     if (this.#end) return;
-    await this.request({ kind: 'close' }).catch(() => {}); // it may have died
+    await this.request({ kind: 'close' } as Request).catch(() => {}); // it may have died
     this.#end = new OnpolicyError('CLOSED', 'the model is closed');
     await this.#worker.terminate();
   }
 
-  #send(request: Request): Promise<Reply> {
+  #send(request: Request): Promise<Reply<Value>> {
     if (this.#end) return Promise.reject(this.#end);
     return new Promise((resolve, reject) => {
       this.#pending = { resolve, reject };
@@ -47,7 +47,7 @@ export class ComputeThread {
     });
   }
 
-  #settle(reply: Reply): void {
+  #settle(reply: Reply<Value>): void {
     const pending = this.#pending;
     this.#pending = null;
     this.#worker.unref();
@@ -62,7 +62,8 @@ export class ComputeThread {
 }
 
 /** A worker cannot run from TypeScript source on every supported Node: from there the compiled one is used. */
-function compiledWorker(): string {
-  const relative = import.meta.url.endsWith('.ts') ? '../../../dist/backends/onnx/worker.js' : './worker.js';
+function compiledWorker(name: string): string {
+  const folder = import.meta.url.endsWith('.ts') ? '../../../dist/backends/onnx/' : './';
+  const relative = `${folder}${name}.js`;
   return fileURLToPath(new URL(relative, import.meta.url));
 }

@@ -9,6 +9,7 @@ type TensorMetadata = InferenceSession.TensorValueMetadata;
 
 const KNOWN = new Set([
   'input_ids',
+  'inputs_embeds',
   'attention_mask',
   'position_ids',
   'num_logits_to_keep',
@@ -28,7 +29,11 @@ export function describeDecoder(
   const given = new Map(inputs.map((input) => [input.name, input]));
   const made = new Map(outputs.map((output) => [output.name, output]));
   const logits = made.get('logits');
-  if (!given.has('input_ids') || !logits?.isTensor) throw noDecoder([...given.keys()], [...made.keys()]);
+  const embeddings = given.get('inputs_embeds');
+  if (!(given.has('input_ids') || embeddings) || !logits?.isTensor)
+    throw noDecoder([...given.keys()], [...made.keys()]);
+  if (embeddings?.isTensor && embeddings.type !== 'float32')
+    throw unsupported(`inputs_embeds is of type ${embeddings.type}; float32 can be computed with`);
   const cache: CacheTensor[] = [];
   let cacheType: string | undefined;
   for (const input of inputs) {
@@ -57,6 +62,7 @@ export function describeDecoder(
     hasBranch: given.has('use_cache_branch'),
     fresh: changed?.layout ?? null,
     isGrouped,
+    takesEmbeddings: !given.has('input_ids'),
   };
 }
 
@@ -95,7 +101,7 @@ function toFloatType(type: string, name: string): 'float32' | 'float16' {
 
 function noDecoder(inputs: string[], outputs: string[]): OnpolicyError {
   return unsupported(
-    `it takes ${inputs.join(', ')} and gives ${outputs.join(', ')}: a decoder of text takes input_ids and gives logits`,
+    `it takes ${inputs.join(', ')} and gives ${outputs.join(', ')}: a decoder of text takes input_ids or inputs_embeds and gives logits`,
   );
 }
 

@@ -9,8 +9,16 @@ import { downloadFile, type OnProgress } from './resumable.ts';
 export type HubReference = { readonly repository: string; readonly graph: string };
 
 const DEFAULT_GRAPH = 'onnx/model.onnx';
+/** The decoder of a model that sees. */
+const SEEING_GRAPH = 'onnx/decoder_model_merged.onnx';
 const REQUIRED = ['config.json', 'tokenizer.json', 'tokenizer_config.json'];
-const OPTIONAL = ['generation_config.json', 'chat_template.jinja', 'chat_template.json'];
+const OPTIONAL = [
+  'generation_config.json',
+  'chat_template.jinja',
+  'chat_template.json',
+  'preprocessor_config.json',
+  'processor_config.json',
+];
 /** Weights beside a graph come in this many files at most. */
 const MAX_DATA_FILES = 100;
 
@@ -60,7 +68,7 @@ export async function fetchModel(
     const { token = null } = hub;
     return await downloadFile({ url: address(file), token, signal, onProgress: progress }, target);
   };
-  const isCached = [...REQUIRED, graph].every((file) => fs.existsSync(path.join(folder, file)));
+  let isCached = false;
   const getIfAny = async (file: string, progress?: OnProgress): Promise<boolean> => {
     try {
       return await get(file, progress);
@@ -71,10 +79,16 @@ export async function fetchModel(
   };
   try {
     for (const file of REQUIRED) if (!(await get(file))) throw new Error(`the repository holds no ${file}`);
+    const graphs = graphsOf(folder, graph);
+    isCached = graphs.every((names) => names.some((name) => fs.existsSync(path.join(folder, name))));
     for (const file of OPTIONAL) await getIfAny(file);
-    if (!(await get(graph, onProgress))) throw new Error(`the repository holds no ${graph}`);
-    for (let part = 0; part < MAX_DATA_FILES; part++)
-      if (!(await getIfAny(`${graph}_data${part === 0 ? '' : `_${part}`}`, onProgress))) break;
+    for (const names of graphs) {
+      const found = await firstOf(names, (name) => (isCached ? getIfAny : get)(name, onProgress));
+      if (found === null) throw new Error(`the repository holds no ${names[0]}`);
+      for (let part = 0; part < MAX_DATA_FILES; part++)
+        if (!(await getIfAny(`${found}_data${part === 0 ? '' : `_${part}`}`, onProgress))) break;
+    }
+    return path.join(folder, graphs[0]![0]!);
   } catch (cause) {
     if (signal.aborted)
       throw new OnpolicyError('ABORTED', `downloading hf:${repository} was aborted`, { cause });
@@ -84,5 +98,23 @@ export async function fetchModel(
       { cause, param: 'model' },
     );
   }
-  return path.join(folder, graph);
+}
+
+/** Names of each graph of a model, the first that is there counts: the decoder alone, or it and what lets it see. */
+function graphsOf(folder: string, graph: string): string[][] {
+  const config = fs.readFileSync(path.join(folder, 'config.json'), 'utf8');
+  if (!/"image_token_(id|index)"/.test(config)) return [[graph]];
+  const decoder = graph === DEFAULT_GRAPH ? SEEING_GRAPH : graph;
+  const ending = /_merged(\w*)\.onnx$/.exec(decoder)?.[1] ?? '';
+  const beside = (stem: string): string[] =>
+    [...new Set([ending, ''])].map((end) => `${path.posix.dirname(decoder)}/${stem}${end}.onnx`);
+  return [[decoder], beside('vision_encoder'), beside('embed_tokens')];
+}
+
+async function firstOf(
+  names: readonly string[],
+  get: (name: string) => Promise<boolean>,
+): Promise<string | null> {
+  for (const name of names) if (await get(name)) return name;
+  return null;
 }

@@ -3,6 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { OnpolicyError } from '../../errors.ts';
 import type { DecoderSizes } from './messages.ts';
+import { readVision, type VisionFiles } from './vision-files.ts';
 import type { TokenizerFile } from './vocabulary.ts';
 
 /** Sampling settings of `generation_config.json`; null: none. */
@@ -30,6 +31,8 @@ export type ModelFolder = {
   readonly defaults: FolderDefaults;
   readonly tokenizer: TokenizerFile;
   readonly tokenizerConfig: Json;
+  /** What it sees with; null: it reads text only. */
+  readonly vision: VisionFiles | null;
 };
 
 type Json = Readonly<Record<string, unknown>>;
@@ -63,8 +66,11 @@ export function readFolder(reference: string): ModelFolder {
   refuseOtherKinds(folder);
   const config = readJson(folder, 'config.json');
   const text = isObject(config['text_config']) ? config['text_config'] : config;
-  refuseVision(folder, config);
+  refuseEncoders(config);
   const file = isGraph ? reference : findGraph(folder);
+  const processor = readOptional(folder, 'preprocessor_config.json');
+  const vision = readVision(folder, file, { config, processor });
+  const files = [file, ...(vision ? [vision.encoder, vision.embeddings] : [])];
   const generation = readOptional(folder, 'generation_config.json');
   const tokenizer = readJson(folder, 'tokenizer.json', 'the tokenizer');
   const tokenizerConfig = readJson(folder, 'tokenizer_config.json', 'the tokenizer');
@@ -74,7 +80,7 @@ export function readFolder(reference: string): ModelFolder {
   return {
     folder,
     file,
-    weightFiles: [file, ...dataFiles(file)],
+    weightFiles: files.flatMap((graph) => [graph, ...dataFiles(graph)]),
     name: path.basename(folder),
     contextLength: context ?? DEFAULT_CONTEXT,
     sizes: {
@@ -90,6 +96,7 @@ export function readFolder(reference: string): ModelFolder {
     defaults: readDefaults(generation),
     tokenizer: tokenizer as TokenizerFile,
     tokenizerConfig,
+    vision,
   };
 }
 
@@ -106,14 +113,10 @@ function refuseOtherKinds(folder: string): void {
     throw unsupported(`${folder} holds a diffusion pipeline, which does not generate text`);
 }
 
-function refuseVision(folder: string, config: Json): void {
+function refuseEncoders(config: Json): void {
   const architecture = String([config['architectures']].flat()[0] ?? config['model_type'] ?? 'unknown');
   if (config['is_encoder_decoder'] === true)
     throw unsupported(`${architecture} is an encoder with a decoder; decoders alone can be served`);
-  const graphs = path.join(folder, 'onnx');
-  const hasVision =
-    fs.existsSync(graphs) && fs.readdirSync(graphs).some((name) => name.startsWith('vision_encoder'));
-  if (hasVision) throw unsupported(`${architecture} reads images, which this version cannot serve`);
 }
 
 function findGraph(folder: string): string {

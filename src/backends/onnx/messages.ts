@@ -30,6 +30,8 @@ export type Decoder = {
   readonly fresh: 'heads' | 'tokens' | null;
   /** The lengths of rows are counted from the mask, and prompts with a past run one by one. */
   readonly isGrouped: boolean;
+  /** Whether it takes rows of embeddings in the place of ids: `embed_tokens` makes them. */
+  readonly takesEmbeddings: boolean;
 };
 
 /** Sizes from `config.json`, used where the graph leaves them open. */
@@ -52,6 +54,8 @@ export type OpenRequest = {
   readonly threads: number;
   readonly providers: readonly string[];
   readonly sizes: DecoderSizes;
+  /** The graph that makes ids embeddings; null: the decoder takes ids. */
+  readonly embeddings: string | null;
 };
 
 /** Makes the cache. */
@@ -70,6 +74,15 @@ export type StepRequest = {
   readonly positions: Int32Array; // (total)
   readonly sequences: Int32Array; // (total)
   readonly rows: Int32Array; // (rows) index into tokens: where row i of the logits comes from
+  readonly media: readonly MediaRows[]; // ascending
+};
+
+/** Rows of embeddings in the place of tokens. */
+export type MediaRows = {
+  /** Index into the tokens of the step. */
+  readonly at: number;
+  readonly count: number;
+  readonly values: Float32Array; // (count, size) in shared memory
 };
 
 export type SaveRequest = { readonly kind: 'save'; readonly slot: number };
@@ -83,7 +96,53 @@ export type CloseRequest = { readonly kind: 'close' };
 
 export type Request = OpenRequest | StartRequest | StepRequest | SaveRequest | LoadRequest | CloseRequest;
 
-/** The answer to a request; `value` is a {@link Decoder} for `open` and bytes for `save`. */
-export type Reply =
-  | { readonly kind: 'done'; readonly value?: Decoder | Uint8Array }
+/** What a request of a step thread is answered with: a {@link Decoder} for `open`, bytes for `save`. */
+export type ComputeValue = Decoder | Uint8Array;
+
+/** A decoded picture; `id` is its own. */
+export type Picture = {
+  readonly id: number;
+  readonly rgb: SharedArrayBuffer; // (height, width, 3) bytes
+  readonly width: number;
+  readonly height: number;
+};
+
+/** Opens a vision encoder and the processor of its folder. */
+export type OpenVisionRequest = {
+  readonly kind: 'open';
+  readonly folder: string;
+  readonly file: string;
+  readonly threads: number;
+  readonly providers: readonly string[];
+};
+
+/** Asks what stands for a picture in a prompt: `placeholder`, as the processor expands it. */
+export type DescribeRequest = {
+  readonly kind: 'describe';
+  readonly picture: Picture;
+  readonly placeholder: string;
+};
+
+/** Encodes a tile of a picture that was described so. */
+export type EncodeRequest = {
+  readonly kind: 'encode';
+  readonly picture: Picture;
+  readonly placeholder: string;
+  readonly tile: number;
+};
+
+export type VisionRequest = OpenVisionRequest | DescribeRequest | EncodeRequest | CloseRequest;
+
+/** What stands for a picture, and in how many tiles it is encoded. */
+export type Expansion = { readonly text: string; readonly tiles: number };
+
+/** Rows of embeddings, in shared memory. */
+export type Features = { readonly values: Float32Array; readonly size: number }; // (rows, size)
+
+/** What a request of a vision thread is answered with: an {@link Expansion} for `describe`, {@link Features} for `encode`. */
+export type VisionValue = Expansion | Features;
+
+/** The answer to a request. */
+export type Reply<Value> =
+  | { readonly kind: 'done'; readonly value?: Value }
   | { readonly kind: 'failed'; readonly code: ErrorCode | 'KV_FULL'; readonly message: string };

@@ -4,7 +4,13 @@ import os from 'node:os';
 import path from 'node:path';
 import { fromNative, OnpolicyError } from '../../errors.ts';
 import type { Gpu } from '../../native/index.ts';
-import { loadAddon, type NativeRowSampler } from '../../native/index.ts';
+import {
+  loadAddon,
+  type NativeProjector,
+  type NativeRowSampler,
+  openDecoder,
+  openLibraries,
+} from '../../native/index.ts';
 import type { SamplingDefaults } from '../../sampling/index.ts';
 import { createVocabulary, type Vocabulary } from '../../structured/index.ts';
 import type { Tokenizer } from '../../tokenizer/index.ts';
@@ -13,12 +19,16 @@ import type { ContextLimits, LoadedModel } from '../model.ts';
 import { finishEdits, hookedSamples } from '../row-edits.ts';
 import { ComputeThread } from './compute-thread.ts';
 import { type ModelFolder, readFolder } from './folder.ts';
-import type { Decoder } from './messages.ts';
+import type { ComputeValue, Decoder, Request } from './messages.ts';
 import { chooseProviders } from './providers.ts';
+import type { SessionSettings } from './session.ts';
 import { createTokenizer } from './tokenizer.ts';
+import { featuresOf, OnnxProjector } from './vision.ts';
 
 /** Weights below this many bytes: threads would wait for each other longer than they compute. */
 const TINY_BYTES = 40 * 2 ** 20;
+
+type Thread = ComputeThread<Request, ComputeValue>;
 
 /** How to load a model folder. */
 export type OnnxOptions = {
@@ -35,18 +45,19 @@ export async function loadOnnx(options: OnnxOptions): Promise<LoadedModel> {
   const folder = readFolder(options.path);
   const providers = await chooseProviders(options.gpu);
   const isTiny = weightBytes(folder) < TINY_BYTES;
-  const thread = new ComputeThread();
+  const thread: Thread = new ComputeThread('worker');
+  const settings = { threads: options.threads ?? (isTiny ? 1 : os.availableParallelism()), providers };
   try {
     const decoder = (await thread.request({
       kind: 'open',
       file: folder.file,
-      threads: options.threads ?? (isTiny ? 1 : os.availableParallelism()),
-      providers,
       sizes: folder.sizes,
+      embeddings: folder.vision?.embeddings ?? null,
+      ...settings,
     })) as Decoder;
     if (options.signal?.aborted) throw new OnpolicyError('ABORTED', `loading ${options.path} was aborted`);
     const tokenizer = await createTokenizer(folder, decoder.vocabSize);
-    return new OnnxModel(folder, decoder, tokenizer, thread, isTiny);
+    return new OnnxModel({ folder, decoder, tokenizer, thread, isTiny, settings });
   } catch (error) {
     await thread.close();
     throw error;
@@ -85,16 +96,26 @@ class OnnxModel implements LoadedModel {
   readonly products = 'plain';
   readonly isTiny: boolean;
   readonly #decoder: Decoder;
-  readonly #thread: ComputeThread;
+  readonly #thread: Thread;
+  readonly #folder: ModelFolder;
+  readonly #settings: SessionSettings;
   #vocabulary: Vocabulary | null = null;
 
-  constructor(
-    folder: ModelFolder,
-    decoder: Decoder,
-    tokenizer: Tokenizer,
-    thread: ComputeThread,
-    isTiny: boolean,
-  ) {
+  constructor({
+    folder,
+    decoder,
+    tokenizer,
+    thread,
+    isTiny,
+    settings,
+  }: {
+    folder: ModelFolder;
+    decoder: Decoder;
+    tokenizer: Tokenizer;
+    thread: Thread;
+    isTiny: boolean;
+    settings: SessionSettings;
+  }) {
     this.fingerprint = `onpolicy-onnx-${folder.name}-${path.basename(folder.file, '.onnx')}`;
     this.files = folder.weightFiles;
     this.tokenizer = tokenizer;
@@ -107,6 +128,8 @@ class OnnxModel implements LoadedModel {
     this.isTiny = isTiny;
     this.#decoder = decoder;
     this.#thread = thread;
+    this.#folder = folder;
+    this.#settings = settings;
   }
 
   async vocabulary(): Promise<Vocabulary> {
@@ -124,6 +147,14 @@ class OnnxModel implements LoadedModel {
     return new OnnxBackend(this.#decoder, limits, { thread: this.#thread, sampler, logits, abort });
   }
 
+  async openVision(say: (line: string) => void): Promise<NativeProjector | null> {
+    const { folder, vision } = this.#folder;
+    if (!vision) return null;
+    await openLibraries(false); // the decoder of picture files needs them
+    await openDecoder(say);
+    return await OnnxProjector.open(folder, vision, this.tokenizer, this.#settings);
+  }
+
   async close(): Promise<void> {
     await this.#thread.close();
     await loadAddon().returnMemory();
@@ -132,7 +163,7 @@ class OnnxModel implements LoadedModel {
 
 /** What a backend works with. */
 type Parts = {
-  readonly thread: ComputeThread;
+  readonly thread: Thread;
   readonly sampler: NativeRowSampler;
   readonly logits: SharedArrayBuffer; // (rows, vocabulary)
   readonly abort: SharedArrayBuffer;
@@ -179,7 +210,11 @@ class OnnxBackend implements Backend {
     Atomics.store(this.#abort, 0, 0);
     const rows = Int32Array.from(rowOf.keys());
     const { thread, sampler } = this.#parts;
-    await thread.request({ kind: 'step', memoryEdits, tokens, positions, sequences, rows });
+    const media = (step.media ?? []).map(({ at, count, rows, first }) => {
+      const { values, size } = featuresOf(rows);
+      return { at, count, values: values.subarray(first * size, (first + count) * size) };
+    });
+    await thread.request({ kind: 'step', memoryEdits, tokens, positions, sequences, rows, media });
     try {
       const result = await sampler.sample({
         logits: this.#logits,

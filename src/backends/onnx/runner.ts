@@ -5,22 +5,31 @@ import { MEMORY_COPY, MEMORY_REMOVE } from '../backend.ts';
 import { type Chunk, toBatches, toChunks, toRounds } from './batches.ts';
 import { type CacheArray, SlotCache } from './cache.ts';
 import { copyFromHalf } from './half.ts';
-import type { Decoder, StartRequest, StepRequest } from './messages.ts';
+import type { Decoder, MediaRows, StartRequest, StepRequest } from './messages.ts';
 
 type Feeds = Record<string, Tensor>;
 type TensorClass = typeof Tensor;
 
+/** The decoder, and what makes ids embeddings if it takes those; null: it takes ids. */
+type Graphs = {
+  readonly session: InferenceSession;
+  readonly decoder: Decoder;
+  readonly embeddings: InferenceSession | null;
+};
+
 /** Computes steps on one graph. */
 export class Runner {
   readonly #session: InferenceSession;
+  readonly #embeddings: InferenceSession | null;
   readonly #decoder: Decoder;
   readonly #Tensor: TensorClass;
   readonly #cache: SlotCache;
   readonly #logits: Float32Array; // (rows, vocabulary) shared with the sampler
   readonly #abort: Int32Array; // (1)
 
-  constructor(session: InferenceSession, decoder: Decoder, tensorClass: TensorClass, start: StartRequest) {
+  constructor({ session, decoder, embeddings }: Graphs, tensorClass: TensorClass, start: StartRequest) {
     this.#session = session;
+    this.#embeddings = embeddings;
     this.#decoder = decoder;
     this.#Tensor = tensorClass;
     this.#cache = new SlotCache(decoder, start.slotCount);
@@ -67,7 +76,11 @@ export class Runner {
     // Of an empty block no columns are given, however many it has.
     const columns = batch.every(({ past }) => past === 0) ? 0 : block.columns;
     const kept = this.#keptPositions(batch, rowOf);
-    const feeds = this.#feed(batch, step, { rows: block.rows, columns, kept });
+    const feeds = await this.#embed(
+      this.#feed(batch, step, { rows: block.rows, columns, kept }),
+      batch,
+      step.media,
+    );
     for (const [i, tensor] of cache.entries())
       feeds[tensor.past] = this.#cacheTensor(i, block.arrays[i]!, block.rows, columns);
     const wanted = cache.map(({ present }) => present);
@@ -108,7 +121,7 @@ export class Runner {
       used.add(row);
       for (let i = 0; i < count; i++) {
         const at = chunk.at + Math.min(i, chunk.count - 1); // padding repeats the last token
-        ids[row * count + i] = BigInt(step.tokens[at]!);
+        ids[row * count + i] = BigInt(Math.max(0, step.tokens[at]!)); // below 0: a row of a medium comes there
         positions[row * count + i] = BigInt(step.positions[at]!);
       }
       const start = row * width;
@@ -130,6 +143,32 @@ export class Runner {
       ...(takesKept ? { num_logits_to_keep: tensor(BigInt64Array.of(BigInt(Math.max(kept, 1))), []) } : {}),
       ...(hasBranch ? { use_cache_branch: new this.#Tensor('bool', [columns > 0], [1]) } : {}),
     };
+  }
+
+  /** Embeddings in the place of ids, with the rows of media among them, where the decoder takes those. */
+  async #embed(
+    { input_ids: ids, ...others }: Feeds,
+    batch: readonly Chunk[],
+    media: readonly MediaRows[],
+  ): Promise<Feeds> {
+    if (!this.#embeddings) return { input_ids: ids!, ...others };
+    const made = await this.#embeddings.run({ input_ids: ids! });
+    const embeds = made[this.#embeddings.outputNames[0]!]!;
+    const data = embeds.data as Float32Array;
+    const [, length, size] = embeds.dims as [number, number, number];
+    for (const chunk of batch)
+      for (const { at, count, values } of media) {
+        if (at + count <= chunk.at || chunk.at + chunk.count <= at) continue;
+        if (values.length !== count * size)
+          throw new OnpolicyError(
+            'MODEL_INVALID',
+            `model: its vision encoder gives rows of ${values.length / count} numbers, its embed_tokens rows of ${size}`,
+          );
+        const first = Math.max(at, chunk.at);
+        const rows = values.subarray((first - at) * size, (chunk.at + chunk.count - at) * size);
+        data.set(rows, (this.#cache.rowOf(chunk.slot) * length + first - chunk.at) * size);
+      }
+    return { ...others, inputs_embeds: embeds };
   }
 
   #cacheTensor(index: number, array: CacheArray, rows: number, columns: number): Tensor {

@@ -169,6 +169,36 @@ describe('an ONNX download', () => {
     expect(hub.asked).toEqual([]);
   });
 
+  it('of a model that sees brings what it sees with, with the weights that are there', async () => {
+    const files = {
+      'config.json': Buffer.from('{"image_token_id":1}'),
+      'preprocessor_config.json': Buffer.from('{"c":3}'),
+      'onnx/decoder_model_merged.onnx': Buffer.from('a decoder'),
+      'onnx/decoder_model_merged_q4.onnx': Buffer.from('a small decoder'),
+      'onnx/vision_encoder.onnx': Buffer.from('eyes'),
+      'onnx/vision_encoder_q4.onnx': Buffer.from('small eyes'),
+      'onnx/embed_tokens.onnx': Buffer.from('embeddings'),
+    };
+    const before = { ...FILES };
+    Object.assign(FILES, files);
+    try {
+      expect(path.basename(await fetchGraph())).toBe('decoder_model_merged.onnx');
+      const small = { repository: 'o/n-onnx', graph: 'onnx/decoder_model_merged_q4.onnx' };
+      const signal = new AbortController().signal;
+      expect(path.basename(await fetchModel(small, { endpoint, folder }, signal))).toBe(
+        'decoder_model_merged_q4.onnx',
+      );
+      for (const [name, bytes] of Object.entries(files))
+        expect(fs.readFileSync(path.join(folder, 'o/n-onnx', name))).toEqual(bytes);
+      const { length } = hub.asked;
+      await fetchGraph({ offline: true });
+      expect(hub.asked).toHaveLength(length);
+    } finally {
+      for (const name of Object.keys(files)) delete FILES[name];
+      Object.assign(FILES, before);
+    }
+  });
+
   it('ends when it is aborted', async () => {
     const controller = new AbortController();
     const running = fetchModel(

@@ -47,7 +47,8 @@ export function giveFresh(file: GraphFile, { hasWindow }: { hasWindow: boolean }
       const [heads] = attributeOf(maker, 'kv_num_heads');
       const lengths = maker.inputs[LENGTHS]!;
       const places = `fresh_places/${heads}/${lengths}`;
-      if (!known.has(places)) added.push(...placesOfFresh(lengths, heads!, places));
+      if (!known.has(places))
+        added.push(...placesOfFresh(lengths, heads!, { tokens: tokensInput(file), output: places }));
       known.add(places);
       freshOf.set(present, `fresh/${present}`);
       added.push(makeNode('GatherND', [present, places], [`fresh/${present}`], { batch_dims: 2 }));
@@ -58,6 +59,11 @@ export function giveFresh(file: GraphFile, { hasWindow }: { hasWindow: boolean }
   return { nodes: [...file.nodes, ...added], outputs, freshOf, layout: 'heads' };
 }
 
+/** The input whose first axes are rows and new tokens. */
+function tokensInput({ inputs }: GraphFile): string {
+  return inputs.has('input_ids') ? 'input_ids' : 'inputs_embeds';
+}
+
 /** Whether a node appends to the past, along the axis of tokens. */
 function isJoin(node: GraphNode): boolean {
   const { inputs } = node;
@@ -66,14 +72,18 @@ function isJoin(node: GraphNode): boolean {
 }
 
 /** Nodes that give the columns in which new tokens stand, (rows, heads, new tokens, 1): the last ones of each row. */
-function placesOfFresh(lengths: string, kvHeads: number, output: string): GraphNode[] {
+function placesOfFresh(
+  lengths: string,
+  kvHeads: number,
+  { tokens, output }: { tokens: string; output: string },
+): GraphNode[] {
   const name = (part: string): string => `${output}/${part}`;
   return [
     makeNode('Constant', [], [name('one')], { value_int: 1 }),
     makeNode('Constant', [], [name('column')], { value_ints: [-1, 1] }),
     makeNode('Constant', [], [name('rows')], { value_ints: [-1, 1, 1, 1] }),
     makeNode('Constant', [], [name('heads')], { value_ints: [1, kvHeads, 1, 1] }),
-    makeNode('Shape', ['input_ids'], [name('shape')]),
+    makeNode('Shape', [tokens], [name('shape')]),
     makeNode('Gather', [name('shape'), name('one')], [name('count')], { axis: 0 }),
     makeNode('Sub', [name('one'), name('count')], [name('first')]),
     makeNode('Range', [name('first'), name('one'), name('one')], [name('range')]),

@@ -155,9 +155,9 @@ function lengthNodes(): GraphNode[] {
     makeNode('Shape', ['attention_mask'], [name('mask_shape')]),
     makeNode('Gather', [name('mask_shape'), name('one')], [name('width')], { axis: 0 }),
     makeNode('Cast', [name('width')], [TOTAL], { to: INT32 }),
-    makeNode('Size', ['input_ids'], [name('size')]),
+    makeNode('Size', ['position_ids'], [name('size')]),
     makeNode('Range', [name('zero'), name('size'), name('one')], [name('range')]),
-    makeNode('Shape', ['input_ids'], [name('shape')]),
+    makeNode('Shape', ['position_ids'], [name('shape')]),
     makeNode('Reshape', [name('range'), name('shape')], [PLACES]),
   ];
 }

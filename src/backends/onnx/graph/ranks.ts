@@ -20,10 +20,13 @@ const KEEPING = new Set([
   'Split',
 ]);
 
-/** Gives the rank of a tensor that is made of token ids; 0: unknown. */
+/** Gives the rank of a tensor that is made of token ids or their embeddings; 0: unknown. */
 export function ranksOf(nodes: readonly GraphNode[]): (name: string) => number {
   const links = new Links(nodes);
-  const known = new Map([['input_ids', HIDDEN_RANK - 1]]);
+  const known = new Map([
+    ['input_ids', HIDDEN_RANK - 1],
+    ['inputs_embeds', HIDDEN_RANK],
+  ]);
   const rankOf = (name: string): number => {
     const found = known.get(name);
     if (found !== undefined) return found;

@@ -1,0 +1,37 @@
+/** A graph's file, or the bytes of a changed graph -> a session of onnxruntime. */
+import path from 'node:path';
+import type { InferenceSession } from 'onnxruntime-node';
+import { messageOf, OnpolicyError } from '../../errors.ts';
+import { loadRuntime } from './packages.ts';
+
+/** What a session computes with. */
+export type SessionSettings = { readonly threads: number; readonly providers: readonly string[] };
+
+/** Opens `file`, or `bytes` in its place whose weights lie beside it. Fails with `MODEL_INVALID`. */
+export async function openSession(
+  file: string,
+  { threads, providers }: SessionSettings,
+  bytes: Uint8Array | null = null,
+): Promise<InferenceSession> {
+  const { InferenceSession } = await loadRuntime();
+  const options: InferenceSession.SessionOptions = {
+    executionProviders: [...providers],
+    intraOpNumThreads: threads,
+    interOpNumThreads: 1,
+    graphOptimizationLevel: 'all',
+    logSeverityLevel: 3,
+    extra: {
+      session: {
+        // Between steps the cores belong to the sampler and to JavaScript: threads sleep, not spin.
+        force_spinning_stop: '1',
+        model_external_initializers_file_folder_path: path.dirname(file),
+      },
+    },
+  };
+  const loading = bytes ? InferenceSession.create(bytes, options) : InferenceSession.create(file, options);
+  return await loading.catch((cause: unknown) => {
+    throw new OnpolicyError('MODEL_INVALID', `model: ${file} cannot be loaded: ${messageOf(cause)}`, {
+      cause,
+    });
+  });
+}

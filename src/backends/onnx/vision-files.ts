@@ -1,0 +1,67 @@
+/** A model folder -> the graphs beside its decoder that let it see; null: it reads text only. */
+import fs from 'node:fs';
+import path from 'node:path';
+import { OnpolicyError } from '../../errors.ts';
+
+/** What a folder of a model that sees holds beside its decoder. */
+export type VisionFiles = {
+  /** Pictures -> rows of embeddings. */
+  readonly encoder: string;
+  /** Ids -> rows of embeddings. */
+  readonly embeddings: string;
+  /** The token in whose places rows of a picture stand. */
+  readonly imageTokenId: number;
+};
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** Processors whose pictures become runs of one token, one run for each picture that the encoder gets. */
+const PROCESSORS = ['LlavaProcessor', 'Idefics3Processor', 'SmolVLMProcessor'];
+const ENDINGS = ['', '_fp16', '_quantized', '_int8', '_uint8', '_q4', '_q4f16', '_bnb4'];
+
+/**
+ * Finds them beside the decoder's `graph`: of the same kind of weights if there are such. Fails with `MODEL_INVALID` when one is
+ * missing, and with `UNSUPPORTED` for models that see in another way, or hear.
+ */
+export function readVision(
+  folder: string,
+  graph: string,
+  { config, processor }: { readonly config: Json; readonly processor: Json },
+): VisionFiles | null {
+  const place = path.dirname(graph);
+  const names = fs.existsSync(place) ? fs.readdirSync(place).filter((name) => name.endsWith('.onnx')) : [];
+  const isThere = (stem: string): boolean => names.some((name) => name.startsWith(stem));
+  if (!isThere('vision_encoder') && !isThere('embed_tokens')) return null;
+  const architecture = String([config['architectures']].flat()[0] ?? config['model_type'] ?? 'unknown');
+  if (isThere('audio_encoder')) throw unsupported(`${architecture} hears, which ONNX models cannot here`);
+  const kind = processor['processor_class'];
+  if (typeof kind !== 'string' || !PROCESSORS.includes(kind))
+    throw unsupported(
+      `${architecture} sees through ${typeof kind === 'string' ? kind : 'no known processor'}; ` +
+        `ONNX models with these processors are served (processor_class of preprocessor_config.json): ${PROCESSORS.join(', ')}`,
+    );
+  const imageTokenId = config['image_token_id'] ?? config['image_token_index'];
+  if (!Number.isInteger(imageTokenId))
+    throw invalid(`${path.join(folder, 'config.json')} has no image_token_id or image_token_index`);
+  const ending = ENDINGS.find((end) => end !== '' && graph.endsWith(`${end}.onnx`)) ?? '';
+  const find = (stem: string): string => {
+    for (const end of [ending, ...ENDINGS])
+      if (names.includes(`${stem}${end}.onnx`)) return path.join(place, `${stem}${end}.onnx`);
+    throw invalid(
+      `${place} holds no ${stem}*.onnx: expected one of ${ENDINGS.map((end) => `${stem}${end}.onnx`).join(', ')}`,
+    );
+  };
+  return {
+    encoder: find('vision_encoder'),
+    embeddings: find('embed_tokens'),
+    imageTokenId: imageTokenId as number,
+  };
+}
+
+function invalid(reason: string): OnpolicyError {
+  return new OnpolicyError('MODEL_INVALID', `model: ${reason}`, { param: 'model' });
+}
+
+function unsupported(reason: string): OnpolicyError {
+  return new OnpolicyError('UNSUPPORTED', `model: ${reason}`, { param: 'model' });
+}

@@ -1,0 +1,119 @@
+/** Pictures -> what stands for them in a prompt, and rows of embeddings: the thread that sees, beside the one that computes steps. */
+import type { Tensor as Pixels, Processor, RawImage } from '@huggingface/transformers';
+import type { InferenceSession, Tensor } from 'onnxruntime-node';
+import { messageOf, OnpolicyError } from '../../errors.ts';
+import type {
+  Expansion,
+  Features,
+  OpenVisionRequest,
+  Picture,
+  VisionRequest,
+  VisionValue,
+} from './messages.ts';
+import { loadRuntime, loadTransformers } from './packages.ts';
+import { serve } from './serve.ts';
+import { openSession } from './session.ts';
+
+/** Inputs that an encoder may have. */
+const INPUTS = ['pixel_values', 'pixel_attention_mask'];
+
+type Opened = {
+  readonly session: InferenceSession;
+  readonly output: string;
+  readonly processor: Processor;
+  readonly RawImage: typeof RawImage;
+  readonly Tensor: typeof Tensor;
+};
+
+/** What the processor makes of a picture: its text, and the pixels of tiles. */
+type Processed = { readonly id: number; readonly text: string; readonly pixels: Pixels };
+
+let opened: Opened | null = null;
+let last: Processed | null = null; // tiles of one picture are encoded one after the other
+
+async function open(request: OpenVisionRequest): Promise<undefined> {
+  const { folder, file } = request;
+  const session = await openSession(file, request);
+  const unknown = session.inputNames.filter((name) => !INPUTS.includes(name));
+  if (unknown.length > 0)
+    throw unsupported(`${file} takes ${unknown.join(', ')}, which cannot be given here`);
+  const { AutoProcessor, RawImage } = await loadTransformers();
+  const { Tensor } = await loadRuntime();
+  const processor = await AutoProcessor.from_pretrained(folder, { local_files_only: true }).catch(
+    (cause: unknown) => {
+      throw new OnpolicyError('MODEL_INVALID', `model: the processor of ${folder}: ${messageOf(cause)}`, {
+        cause,
+      });
+    },
+  );
+  // Prompts are tokenized as a whole: of the processor its text is wanted.
+  Object.assign(processor.components, { tokenizer: (text: string[]) => ({ text }) });
+  const output = session.outputNames.find((name) => name === 'image_features') ?? session.outputNames[0]!;
+  opened = { session, output, processor, RawImage, Tensor };
+}
+
+async function process({ id, rgb, width, height }: Picture, placeholder: string): Promise<Processed> {
+  if (last?.id === id) return last;
+  const { processor, RawImage } = opened!;
+  const image = new RawImage(new Uint8ClampedArray(new Uint8Array(rgb)), width, height, 3);
+  const isImageFirst = processor.constructor.name === 'LlavaProcessor';
+  const made = await (isImageFirst ? processor(image, placeholder) : processor(placeholder, image));
+  const { text, pixel_values: pixels } = made as { text?: string[]; pixel_values: Pixels };
+  last = { id, text: text?.[0] ?? '', pixels };
+  return last;
+}
+
+async function describe(picture: Picture, placeholder: string): Promise<Expansion> {
+  const { text, pixels } = await process(picture, placeholder);
+  const { dims } = pixels;
+  return { text, tiles: dims.length === 5 ? dims[0]! * dims[1]! : dims[0]! };
+}
+
+async function encode(picture: Picture, tile: number, placeholder: string): Promise<Features> {
+  const { session, output, Tensor } = opened!;
+  const { dims, data } = (await process(picture, placeholder)).pixels;
+  const shape = dims.slice(-3);
+  const size = shape.reduce((product, length) => product * length, 1);
+  const values = (data as Float32Array).slice(tile * size, (tile + 1) * size);
+  const front = dims.length === 5 ? [1, 1] : [1];
+  const [, height, width] = shape as [number, number, number];
+  const isSeen = new Uint8Array(height * width).fill(1);
+  const feeds = {
+    pixel_values: new Tensor('float32', values, [...front, ...shape]),
+    pixel_attention_mask: new Tensor('bool', isSeen, [...front, height, width]),
+  };
+  const made = await session.run(
+    Object.fromEntries(session.inputNames.map((name) => [name, feeds[name as keyof typeof feeds]])),
+    [output],
+  );
+  const features = made[output]!;
+  if (!(features.data instanceof Float32Array))
+    throw unsupported(
+      `its vision encoder gives numbers of type ${features.type}; float32 can be computed with`,
+    );
+  const shared = new Float32Array(new SharedArrayBuffer(4 * features.data.length));
+  shared.set(features.data);
+  return { values: shared, size: features.dims.at(-1)! };
+}
+
+async function handle(request: VisionRequest): Promise<VisionValue | undefined> {
+  switch (request.kind) {
+    case 'open':
+      return await open(request);
+    case 'describe':
+      return await describe(request.picture, request.placeholder);
+    case 'encode':
+      return await encode(request.picture, request.tile, request.placeholder);
+    case 'close':
+      last = null;
+      await opened?.session.release();
+      opened = null;
+      return undefined;
+  }
+}
+
+function unsupported(reason: string): OnpolicyError {
+  return new OnpolicyError('UNSUPPORTED', `model: ${reason}`, { param: 'model' });
+}
+
+serve<VisionRequest, VisionValue>(handle);
