@@ -31,6 +31,17 @@ export async function startLlamaServer(program, words) {
   return url;
 }
 
+/** The objects of a stream of server-sent events. */
+export async function* eventsOf(body) {
+  const decoder = new TextDecoder();
+  let pending = '';
+  for await (const chunk of body) {
+    const lines = (pending + decoder.decode(chunk, { stream: true })).split('\n');
+    pending = lines.pop();
+    for (const line of lines) if (line.startsWith('data: {')) yield JSON.parse(line.slice(6));
+  }
+}
+
 async function freePort() {
   const server = net.createServer();
   await new Promise((listening) => server.listen(0, '127.0.0.1', listening));

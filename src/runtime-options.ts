@@ -101,7 +101,7 @@ export type RuntimeOptions = ServingLimits & {
   readonly media?: MediaOptions;
   /**
    * How tokens are drafted that a step then checks together, where a request does not say. It changes no token: with the same
-   * seed the answers are those without, as far as other sums of a step round alike. Default false.
+   * seed the answers are those without, as far as other sums of a step round alike. Default `'auto'`.
    */
   readonly speculation?: Speculation;
   /** The same with vLLM's names. Not together with `speculation`. */
@@ -153,7 +153,7 @@ const DEFAULTS = {
   maxLogprobs: null,
   allowRequestTemplate: true,
   kvTransferFolder: KV_TRANSFER_FOLDER,
-  speculation: false,
+  speculation: 'auto',
   answerIndexBytes: 64 * 2 ** 20,
   hub: {},
 } as const;

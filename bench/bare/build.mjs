@@ -1,11 +1,10 @@
-// The installed llama.cpp libraries -> a small program that links them and runs bare llama_decode. Built once per version.
+// The installed llama.cpp libraries -> small programs that link them: `bare`, which runs llama_decode alone, and `quantize`. Built once per version.
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { MODELS_FOLDER } from '../model/make.mjs';
 
-const source = fileURLToPath(new URL('./bare.cc', import.meta.url));
 const include = fileURLToPath(new URL('../../native/include', import.meta.url));
 
 /** The folder with libllama and libggml of a platform package of node-llama-cpp: `variant` is '', 'cuda' or 'vulkan'. */
@@ -15,10 +14,11 @@ export async function librariesFolder(variant = '') {
   return path.join(getBinsDir().binsDir, name);
 }
 
-/** Path of the program, and its libraries; undefined where no C++ compiler is at hand. */
-export async function buildBare(variant = '') {
+/** Path of the program of this name, and its libraries; undefined where no C++ compiler is at hand. */
+export async function buildBare({ name = 'bare', variant = '' } = {}) {
+  const source = fileURLToPath(new URL(`./${name}.cc`, import.meta.url));
   const libraries = await librariesFolder(variant);
-  const program = path.join(MODELS_FOLDER, `bare${variant && `-${variant}`}`);
+  const program = path.join(MODELS_FOLDER, `${name}${variant && `-${variant}`}`);
   const names = fs.readdirSync(libraries);
   const linked = ['libllama', 'libggml'].map((stem) => names.find((name) => name.startsWith(`${stem}.`)));
   linked.push(names.find((name) => name.startsWith('libggml-base.')));

@@ -3,6 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { progressBar } from '../progress.mjs';
+import { copyingChunks } from './copying.mjs';
 import { int32Array, readKeyValues, TENSOR_TYPES, writeGguf } from './gguf.mjs';
 import { metadataOf, SHAPES, tensorsOf } from './shapes.mjs';
 import { extractVocabulary } from './vocabulary.mjs';
@@ -20,6 +21,7 @@ export function ensureModel({ shape: name = 'qwen3-0.6b', type = 'q8_0', out, fo
   if (!(type in TENSOR_TYPES))
     throw new Error(`type: expected one of ${Object.keys(TENSOR_TYPES).join(', ')}, got ${type}`);
   const file = out ?? path.join(MODELS_FOLDER, `${name}-${type}.gguf`);
+  if (shape.copies && type !== 'q8_0') throw new Error(`type: expected q8_0 for ${name}, got ${type}`);
   if (fs.existsSync(file) && !force) return file;
   fs.mkdirSync(MODELS_FOLDER, { recursive: true });
   fs.mkdirSync(path.dirname(file), { recursive: true });
@@ -34,6 +36,8 @@ export function ensureModel({ shape: name = 'qwen3-0.6b', type = 'q8_0', out, fo
   const silentTokens = [...tokenTypes.keys()].filter((id) => tokenTypes[id] !== NORMAL_TOKEN);
 
   const tensors = tensorsOf(shape, type, LOGIT_DEVIATION).map((tensor) => {
+    const copying = shape.copies ? copyingChunks(tensor, shape, silentTokens) : null;
+    if (copying) return { ...tensor, chunks: () => copying };
     if (tensor.norm) return { ...tensor, chunks: () => oneChunks(tensor) };
     if (tensor.name !== 'token_embd.weight') return { ...tensor, chunks: () => randomChunks(tensor) };
     const { blockElements, blockBytes } = TENSOR_TYPES[type];

@@ -1,41 +1,32 @@
 // A shape's name -> its sizes, its vocabulary, its tensors and its metadata.
 import { meta } from './gguf.mjs';
 
+const QWEN3_06B = {
+  architecture: 'qwen3',
+  vocabulary: 'qwen2',
+  layers: 28,
+  width: 1024,
+  heads: 16,
+  kvHeads: 8,
+  headSize: 128,
+  ffnWidth: 3072,
+  vocabSize: 151_936,
+  contextLength: 40_960,
+  ropeBase: 1e6,
+  rmsEpsilon: 1e-6,
+  bosId: 151_643,
+  eosId: 151_645,
+  padId: 151_643,
+};
+
 /** Public models' sizes. `vocabulary` is a vocabulary file of llama.cpp's own tree; embeddings are tied to the output. */
 export const SHAPES = {
-  'qwen3-0.6b': {
-    architecture: 'qwen3',
-    vocabulary: 'qwen2',
-    layers: 28,
-    width: 1024,
-    heads: 16,
-    kvHeads: 8,
-    headSize: 128,
-    ffnWidth: 3072,
-    vocabSize: 151_936,
-    contextLength: 40_960,
-    ropeBase: 1e6,
-    rmsEpsilon: 1e-6,
-    bosId: 151_643,
-    eosId: 151_645,
-    padId: 151_643,
-  },
+  'qwen3-0.6b': QWEN3_06B,
+  /** Weights with which it repeats its prompt: `copying.mjs`. */
+  'copying-0.6b': { ...QWEN3_06B, ropeBase: 1e9, copies: true },
   'qwen3-embedding-0.6b': {
-    architecture: 'qwen3',
-    vocabulary: 'qwen2',
-    layers: 28,
-    width: 1024,
-    heads: 16,
-    kvHeads: 8,
-    headSize: 128,
-    ffnWidth: 3072,
-    vocabSize: 151_936,
+    ...QWEN3_06B,
     contextLength: 32_768,
-    ropeBase: 1e6,
-    rmsEpsilon: 1e-6,
-    bosId: 151_643,
-    eosId: 151_645,
-    padId: 151_643,
     pooling: 3, // the last token's state
   },
   'llama-135m': {

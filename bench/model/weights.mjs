@@ -49,6 +49,31 @@ function* quantizedChunks(blockCount, deviation, next) {
   }
 }
 
+/** Chunks of Q8_0 rows: `fill` writes the numbers of row `index` into an array of zeros. */
+export function* quantizedRows({ dims: [columns, rows] }, fill) {
+  const row = new Float32Array(columns);
+  const rowHalves = (columns / 32) * 17;
+  for (let index = 0; index < rows; ) {
+    const count = Math.min(Math.ceil((32 * CHUNK_BLOCKS) / columns), rows - index);
+    const halves = new Uint16Array(count * rowHalves);
+    for (let i = 0; i < count; i++, index++) {
+      row.fill(0);
+      fill(row, index);
+      for (let block = 0; block < columns / 32; block++)
+        quantizeBlock(row.subarray(32 * block, 32 * block + 32), halves, i * rowHalves + 17 * block);
+    }
+    yield Buffer.from(halves.buffer);
+  }
+}
+
+function quantizeBlock(values, halves, at) {
+  const scale = values.reduce((most, value) => Math.max(most, Math.abs(value)), 0) / 127;
+  if (scale < 2 ** -14) return; // zeros
+  halves[at] = halfBits(scale);
+  const byte = (i) => Math.max(-127, Math.min(127, Math.round(values[i] / scale))) & 0xff;
+  for (let pair = 0; pair < 16; pair++) halves[at + 1 + pair] = byte(2 * pair) | (byte(2 * pair + 1) << 8);
+}
+
 /** F32 and F16: values drawn from a table of evenly spread ones. */
 function* tableChunks(elementCount, deviation, next, isHalf) {
   const limit = Math.sqrt(3) * deviation;

@@ -1,21 +1,11 @@
 // Settings -> tokens per second of llama.cpp's own server: `program` is its binary, `logprobs` asks it for 5 tops a token.
-import { startLlamaServer } from '../llama-server.mjs';
+import { eventsOf, startLlamaServer } from '../llama-server.mjs';
 import { report, settingsOfProcess, TokenClock } from '../measure.mjs';
 import { wordPrompt } from '../prompts.mjs';
 import { sayReady } from '../turns.mjs';
 
 const { program, model, sequences, promptTokens, outputTokens, threads, logprobs } = settingsOfProcess();
 const contextSize = Math.ceil((promptTokens + outputTokens) / 256) * 256;
-
-async function* streamLines(body) {
-  const decoder = new TextDecoder();
-  let pending = '';
-  for await (const chunk of body) {
-    const lines = (pending + decoder.decode(chunk, { stream: true })).split('\n');
-    pending = lines.pop();
-    yield* lines;
-  }
-}
 
 const words = [
   '--model',
@@ -49,9 +39,7 @@ async function generate(index) {
       stream: true,
     }),
   });
-  for await (const line of streamLines(response.body))
-    if (line.startsWith('data: {'))
-      for (const _token of JSON.parse(line.slice(6)).tokens ?? []) clock.tick(index);
+  for await (const { tokens = [] } of eventsOf(response.body)) for (const _token of tokens) clock.tick(index);
 }
 
 await Promise.all(Array.from({ length: sequences }, (_, index) => generate(index)));

@@ -6,26 +6,30 @@
 namespace onpolicy {
 namespace {
 
-// A token, its link and up to two buckets for it, where vectors may have twice the capacity that they need.
-constexpr size_t kBytesPerToken = 6 * sizeof(int32_t);
+// Appends what stands from `at` on to `draft`, at most until it has `limit` tokens.
+void Copy(const std::vector<int32_t>& tokens, size_t at, size_t limit, std::vector<int32_t>* draft) {
+  for (; draft->size() < limit && tokens[at] != kNoToken; ++at) draft->push_back(tokens[at]);
+}
 
 }  // namespace
 
 AnswerIndex::AnswerIndex(size_t min_match, size_t max_bytes)
     : min_match_(min_match),
-      max_tokens_(max_bytes / (2 * kBytesPerToken)),
+      half_bytes_(max_bytes / 2),
       new_(std::make_unique<TokenIndex>(min_match)),
       old_(std::make_unique<TokenIndex>(min_match)) {}
 
-void AnswerIndex::Add(const int32_t* tokens, size_t count) {
+void AnswerIndex::Add(const int32_t* tokens, size_t count, const std::vector<uint64_t>& states) {
   std::lock_guard<std::mutex> lock(mutex_);
-  count = std::min(count, max_tokens_ > 0 ? max_tokens_ - 1 : 0);
+  const size_t token_bytes = kBytesPerToken + (states.empty() ? 0 : kBytesPerState);
+  const size_t most = half_bytes_ / token_bytes;
+  count = std::min(count, most > 0 ? most - 1 : 0);
   if (count == 0) return;
-  if (new_->tokens().size() + count + 1 > max_tokens_) {
+  if (new_->cost() + (count + 1) * token_bytes > half_bytes_) {
     old_ = std::move(new_);
     new_ = std::make_unique<TokenIndex>(min_match_);
   }
-  for (size_t i = 0; i < count; ++i) new_->Append(tokens[i]);
+  for (size_t i = 0; i < count; ++i) new_->Append(tokens[i], states.empty() ? kNoState : states[i]);
   new_->Append(kNoToken);
 }
 
@@ -41,9 +45,19 @@ size_t AnswerIndex::Draft(const int32_t* text, size_t count, size_t longer_than,
     best = index;
   }
   if (!best) return 0;
-  for (size_t at = match.next; draft->size() < limit && best->tokens()[at] != kNoToken; ++at)
-    draft->push_back(best->tokens()[at]);
+  Copy(best->tokens(), match.next, limit, draft);
   return match.length;
+}
+
+bool AnswerIndex::DraftInState(uint64_t state, size_t limit, std::vector<int32_t>* draft) const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  for (const TokenIndex* index : {new_.get(), old_.get()}) {
+    const TokenIndex::Match found = index->FindState(state);
+    if (found.length == 0) continue;
+    Copy(index->tokens(), found.next, limit, draft);
+    return true;
+  }
+  return false;
 }
 
 size_t AnswerIndex::bytes() const {

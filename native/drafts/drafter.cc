@@ -19,14 +19,19 @@ Drafter::Drafter(DraftSources sources, const int32_t* prompt, size_t count)
       answers_(std::move(sources.answers)),
       model_(std::move(sources.model)),
       key_(std::move(sources.key)),
+      prompt_size_(count),
       text_(sources.min_match),
       prediction_(kPredictionMatch) {
   for (size_t i = 0; i < count; ++i) text_.Append(prompt[i]);
   for (int32_t token : sources.prediction) prediction_.Append(token);
 }
 
-void Drafter::Accept(int32_t token) {
-  text_.Append(token);
+void Drafter::Accept(int32_t token, uint64_t state) {
+  if (state != kNoState) {
+    states_.resize(text_.tokens().size() - prompt_size_, kNoState);
+    states_.push_back(state);
+  }
+  text_.Append(token, state);
   if (at_ < proposed_.size()) {
     was_right_ = proposed_[at_++] == token;
     if (!was_right_) proposed_.clear();
@@ -48,7 +53,8 @@ void Drafter::FollowPrediction(int32_t token) {
   misses_ = 0;
 }
 
-void Drafter::Draft(size_t limit, std::vector<int32_t>* draft) const {
+// The longest text counts most. Where none stood before, what was written in the same state of the grammar is a guess.
+void Drafter::Draft(size_t limit, uint64_t state, std::vector<int32_t>* draft) const {
   draft->clear();
   const std::vector<int32_t>& predicted = prediction_.tokens();
   if (predicted_ < predicted.size() && misses_ <= kMostMisses) {
@@ -60,7 +66,9 @@ void Drafter::Draft(size_t limit, std::vector<int32_t>* draft) const {
   TokenIndex::Match match;
   if (uses_text_) match = text_.Find(text.data(), text.size(), text.size());
   if (answers_ && answers_->Draft(text.data(), text.size(), match.length, limit, draft) > 0) return;
-  if (match.length > 0) DraftFromText(match, limit, draft);
+  if (uses_text_ && match.length == 0) match = text_.FindState(state);
+  if (match.length > 0) return DraftFromText(match, limit, draft);
+  if (answers_) answers_->DraftInState(state, limit, draft);
 }
 
 // A match that ends close to the end repeats itself: the draft goes on with its own tokens.

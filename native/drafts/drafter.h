@@ -26,11 +26,11 @@ class Drafter {
  public:
   Drafter(DraftSources sources, const int32_t* prompt, size_t count);
 
-  // The next token of the sequence.
-  void Accept(int32_t token);
+  // The next token of the sequence. `state`: the grammar's when it was written.
+  void Accept(int32_t token, uint64_t state = kNoState);
 
-  // Replaces `draft` by at most `limit` tokens that may follow.
-  void Draft(size_t limit, std::vector<int32_t>* draft) const;
+  // Replaces `draft` by at most `limit` tokens that may follow. `state`: the grammar's now.
+  void Draft(size_t limit, uint64_t state, std::vector<int32_t>* draft) const;
 
   // What the caller takes for the tokens that follow, to learn from those that come.
   void Propose(const std::vector<int32_t>& drafts) {
@@ -40,6 +40,10 @@ class Drafter {
   // Whether the last token that was proposed came.
   bool was_right() const { return was_right_; }
 
+  // The grammar's state when the token at `place` was written.
+  uint64_t StateAt(size_t place) const {
+    return place < prompt_size_ || place - prompt_size_ >= states_.size() ? kNoState : states_[place - prompt_size_];
+  }
   // Prompt and output.
   const std::vector<int32_t>& tokens() const { return text_.tokens(); }
   // What drafts where Draft finds nothing; may be null.
@@ -55,7 +59,9 @@ class Drafter {
   const std::shared_ptr<AnswerIndex> answers_;
   const std::shared_ptr<DraftModel> model_;
   const std::string key_;
-  TokenIndex text_;        // prompt and output
+  const size_t prompt_size_;
+  TokenIndex text_;                // prompt and output
+  std::vector<uint64_t> states_;   // (output, up to the last token under a grammar)
   TokenIndex prediction_;
   size_t predicted_ = 0;   // place of the next token in the prediction
   int misses_ = 0;         // tokens since the last that was predicted

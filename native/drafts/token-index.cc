@@ -31,12 +31,23 @@ void TokenIndex::Enter() {
   if (bucket >= 0) last_[static_cast<size_t>(bucket)] = static_cast<int32_t>(place);
 }
 
-void TokenIndex::Append(int32_t token) {
+void TokenIndex::Append(int32_t token, uint64_t state) {
+  if (state != kNoState) in_state_[state] = static_cast<int32_t>(tokens_.size());
   tokens_.push_back(token);
   if (tokens_.size() <= last_.size()) return Enter();
   last_.assign(std::max(kFirstBuckets, 2 * last_.size()), 0);
   before_.clear();
   while (before_.size() < tokens_.size()) Enter();
+}
+
+TokenIndex::Match TokenIndex::FindState(uint64_t state) const {
+  const auto found = state == kNoState ? in_state_.end() : in_state_.find(state);
+  if (found == in_state_.end()) return {};
+  return {1, static_cast<size_t>(found->second)};
+}
+
+size_t TokenIndex::bytes() const {
+  return (tokens_.capacity() + before_.capacity() + last_.capacity()) * sizeof(int32_t) + in_state_.size() * kBytesPerState;
 }
 
 TokenIndex::Match TokenIndex::Find(const int32_t* text, size_t count, size_t near) const {

@@ -5,10 +5,12 @@
 
 namespace onpolicy::grammar {
 
+static std::atomic<uint32_t> last_serial{0};
+
 Constraint::Constraint(std::shared_ptr<const Vocabulary> vocabulary, std::shared_ptr<Grammar> grammar, Symbol start,
                        std::vector<Warning> warnings)
     : vocabulary_(std::move(vocabulary)), grammar_(std::move(grammar)), warnings_(std::move(warnings)),
-      states_(*grammar_), masks_(*vocabulary_, *grammar_, states_) {
+      states_(*grammar_), masks_(*vocabulary_, *grammar_, states_), serial_(++last_serial) {
   ended_ = states_.Intern(std::vector<Config>{});
   start_ = states_.Intern(grammar_->Start(start));
 }

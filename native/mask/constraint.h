@@ -27,6 +27,8 @@ class Constraint {
   static uint64_t CutMasks();
 
   StateId start() const { return start_; }
+  // A state's number among those of all constraints, never 0.
+  uint64_t NumberOf(StateId state) const { return uint64_t{serial_} << 32 | state; }
   // Writes the allowed tokens of a state; `text` is what was matched so far, and `seen` reads it.
   // Returns whether every token of the vocabulary is allowed. `is_cut`: some are missing, because the work was spent.
   bool FillMask(StateId state, std::string& text, SeenStrings* seen, uint32_t* mask, bool* is_cut);
@@ -51,6 +53,7 @@ class Constraint {
   MaskCache masks_;
   StateId start_ = 0;
   StateId ended_ = 0;
+  const uint32_t serial_;  // counted from 1
 };
 
 }  // namespace onpolicy::grammar

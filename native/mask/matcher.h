@@ -34,6 +34,10 @@ class Matcher {
   bool Rollback(size_t count) noexcept;
   std::unique_ptr<Matcher> Clone() const;
   size_t token_count() const { return states_.size() - 1; }
+  // The state before the last `back` tokens; other constraints have other numbers. 0: there are fewer tokens.
+  uint64_t StateBefore(size_t back) const {
+    return back < states_.size() ? constraint_->NumberOf(states_[states_.size() - 1 - back]) : 0;
+  }
 
  private:
   std::shared_ptr<Constraint> constraint_;

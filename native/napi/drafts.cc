@@ -1,6 +1,8 @@
 // Drafters and indexes of answers for JavaScript, as handles.
 #include "napi/drafts.h"
 
+#include <algorithm>
+
 #include "napi/register.h"
 
 namespace onpolicy {
@@ -42,7 +44,7 @@ Napi::Value Draft(const Napi::CallbackInfo& info) {
     const auto tokens = ReadArray<int32_t>(info[1], "tokens");
     for (size_t i = 0; i < tokens.ElementLength(); ++i) drafter->Accept(tokens[i]);
     std::vector<int32_t> draft;
-    drafter->Draft(static_cast<size_t>(ReadInteger(info[2], "limit")), &draft);
+    drafter->Draft(static_cast<size_t>(ReadInteger(info[2], "limit")), kNoState, &draft);
     return ToArray(info.Env(), draft);
   });
 }
@@ -56,12 +58,21 @@ Napi::Value CreateAnswerIndex(const Napi::CallbackInfo& info) {
   });
 }
 
-// addAnswer(index, tokens: Int32Array) -> the bytes that the index takes
+// addAnswer(index, tokens: Int32Array, writer?: { drafter, from }) -> the bytes that the index takes. The drafter knows in which states of a
+// grammar they were written; in its text they begin at `from`.
 Napi::Value AddAnswer(const Napi::CallbackInfo& info) {
   return Guard(info.Env(), [&]() -> Napi::Value {
     const auto answers = UnwrapAnswers(info[0]);
     const auto tokens = ReadArray<int32_t>(info[1], "tokens");
-    answers->Add(tokens.Data(), tokens.ElementLength());
+    std::vector<uint64_t> states;
+    if (!IsAbsent(info[2])) {
+      const Fields writer(info[2]);
+      const auto drafter = UnwrapDrafter(writer["drafter"]);
+      const auto from = static_cast<size_t>(ReadInteger(writer["from"], "from"));
+      for (size_t i = 0; i < tokens.ElementLength(); ++i) states.push_back(drafter->StateAt(from + i));
+      if (std::all_of(states.begin(), states.end(), [](uint64_t state) { return state == kNoState; })) states.clear();
+    }
+    answers->Add(tokens.Data(), tokens.ElementLength(), states);
     return Napi::Number::New(info.Env(), static_cast<double>(answers->bytes()));
   });
 }

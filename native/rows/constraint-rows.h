@@ -62,6 +62,11 @@ class ConstraintRows {
     drafts->resize(allowed);
   }
 
+  // The state before the last `back` tokens; kNoState: the sample is free.
+  uint64_t StateBefore(size_t sample, size_t back) const {
+    return sample < matchers_.size() && matchers_[sample] ? matchers_[sample]->StateBefore(back) : kNoState;
+  }
+
   static bool AcceptToken(grammar::Matcher& matcher, int32_t token) {
     matcher.Accept(static_cast<uint32_t>(token));
     return matcher.IsFinal();

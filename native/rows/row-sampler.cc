@@ -80,8 +80,9 @@ void RowSampler::SampleSequence(const RowsInput& input, size_t first, const std:
     if (result.status != RowStatus::kSampled || result.token < 0) return;
     size_t next = row + 1;
     bool is_as_drafted = true;
+    size_t left = 1 + result.forced.size();  // of these tokens, which the constraint has
     const auto take = [&](int32_t token) {
-      if (drafter) drafter->Accept(token);
+      if (drafter) drafter->Accept(token, constraints.StateBefore(first, left--));
       is_as_drafted = is_as_drafted && next < end && input.drafted[next] == token;
       if (is_as_drafted) ++next;
     };
@@ -91,7 +92,7 @@ void RowSampler::SampleSequence(const RowsInput& input, size_t first, const std:
     if (!is_as_drafted) {
       if (drafter) {
         const size_t limit = result.drafts_to_check = input.DraftLimit(first, drafter->was_right());
-        drafter->Draft(std::max<size_t>(limit, 1), &result.drafts);
+        drafter->Draft(std::max<size_t>(limit, 1), constraints.StateBefore(first, 0), &result.drafts);
         constraints.CutDrafts(first, &result.drafts);
         drafter->Propose(result.drafts);
         if (result.drafts.empty() && drafter->model() && limit > 0) undrafted_[first] = static_cast<int>(row);

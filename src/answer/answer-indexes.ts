@@ -34,15 +34,18 @@ export class AnswerIndexes {
     return index.handle;
   }
 
-  /** Adds an answer. Indexes that were not used for longest give way. */
-  add(key: string, prompt: Int32Array, answer: readonly number[]): void {
+  /** Adds the answer of a drafter's sequence. Indexes that were not used for longest give way. */
+  add(key: string, prompt: Int32Array, answer: readonly number[], drafter: Handle): void {
     if (!this.get(key)) return;
     const tail = prompt.subarray(-PROMPT_TAIL);
     const tokens = new Int32Array(tail.length + answer.length);
     tokens.set(tail);
     tokens.set(answer, tail.length);
     const index = this.#indexes.get(key)!;
-    const bytes = loadAddon().addAnswer(index.handle, tokens);
+    const bytes = loadAddon().addAnswer(index.handle, tokens, {
+      drafter,
+      from: prompt.length - tail.length,
+    });
     this.#bytes += bytes - index.bytes;
     index.bytes = bytes;
     for (const [old, { bytes: freed }] of this.#indexes) {

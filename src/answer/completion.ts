@@ -42,7 +42,7 @@ export type PreparedCompletion = {
   /** What drafts for the choices: one each, or none. */
   readonly speculations: readonly Speculation[];
   /** Takes the tokens of each finished choice, for the drafts of later ones. */
-  readonly remember: (answer: readonly number[]) => void;
+  readonly remember: (choice: number, answer: readonly number[]) => void;
 };
 
 /** What moves a request's sequences through the engine. */
@@ -168,7 +168,7 @@ export class Completion {
   #onChange(choice: Choice): void {
     this.#touched.add(choice);
     if (choice.isEnded) this.#open -= 1;
-    if (choice.finish) this.#prepared.remember(choice.tokenIds);
+    if (choice.finish) this.#prepared.remember(choice.index, choice.tokenIds);
     if (choice.error && !this.#error) this.#error = choice.error;
     if (this.isEnded) this.#finish();
     else this.#notify();

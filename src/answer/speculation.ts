@@ -27,8 +27,8 @@ const TRUST_IN_PREDICTION = 0.8;
 export type SpeculationPlan = {
   /** One per choice, or none. */
   readonly speculations: readonly Speculation[];
-  /** Takes the tokens of a finished choice. */
-  readonly remember: (answer: readonly number[]) => void;
+  /** Takes the tokens of a choice that has finished. */
+  readonly remember: (choice: number, answer: readonly number[]) => void;
 };
 
 const NOTHING: SpeculationPlan = { speculations: [], remember: () => {} };
@@ -59,5 +59,8 @@ export async function planSpeculation(
     const drafter = loadAddon().createDrafter(sources, prompt);
     return new Speculation({ drafter, maxTokens, trust, usesModel });
   });
-  return { speculations, remember: (answer) => answers.add(cacheKey, prompt, answer) };
+  return {
+    speculations,
+    remember: (choice, answer) => answers.add(cacheKey, prompt, answer, speculations[choice]!.drafter),
+  };
 }

@@ -33,6 +33,13 @@ export type DraftsAddon = {
   /** Reads tokens as if they had been sampled, then drafts at most `limit` that may follow. */
   draft(drafter: Handle, tokens: Int32Array, limit: number): Int32Array;
   createAnswerIndex(minMatch: number, maxBytes: number): Handle;
-  /** Returns the bytes that the index takes now. */
-  addAnswer(index: Handle, tokens: Int32Array): number;
+  /**
+   * Returns the bytes that the index takes now. The drafter of the sequence knows in which states of a grammar the tokens were written;
+   * in its text they begin at `from`.
+   */
+  addAnswer(
+    index: Handle,
+    tokens: Int32Array,
+    writer?: { readonly drafter: Handle; readonly from: number },
+  ): number;
 };

@@ -35,7 +35,12 @@ describe('a logits processor', () => {
       { temperature: 0.7, seed: 1, logprobs: true, top_logprobs: 3, n: 2 },
       { repetition_penalty: 1.4, logit_bias: { 70: 3 }, bad_words: ['the'], min_tokens: 5 },
     ]) {
-      const request = ask(STORY, { max_tokens: 12, return_token_ids: true, ...fields });
+      const request = ask(STORY, {
+        max_tokens: 12,
+        return_token_ids: true,
+        speculation: false,
+        ...fields,
+      });
       const plain = await runtime.createCompletion(request);
       const hooked = await runtime.createCompletion({
         ...request,

@@ -19,7 +19,7 @@ export const LAYOUTS = [
 
 const open: Runtime[] = [];
 
-/** A runtime on one thread; `kvTokens` chooses the layout. Closed by {@link closeRuntimes}. */
+/** A runtime on one thread, without drafts, whose rounding depends on how long steps take; `kvTokens` chooses the layout. Closed by {@link closeRuntimes}. */
 export async function openRuntime(
   model: string,
   kvTokens: number | undefined,
@@ -31,6 +31,7 @@ export async function openRuntime(
     gpu: false,
     threads: 1,
     maxSequences: 16,
+    speculation: false,
     ...limits,
     ...options,
   });

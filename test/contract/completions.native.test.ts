@@ -10,7 +10,7 @@ import { completionContract, type Opened } from './completion-contract.ts';
 const root = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-contract-'));
 let reference: Runtime;
 beforeAll(async () => {
-  reference = await createRuntime({ threads: 1, prefixCache: false, home: root });
+  reference = await createRuntime({ threads: 1, prefixCache: false, speculation: false, home: root });
 });
 afterAll(async () => {
   await reference.close();
@@ -18,7 +18,7 @@ afterAll(async () => {
 });
 
 const openRuntime = (): Promise<Runtime> =>
-  createRuntime({ threads: 1, home: fs.mkdtempSync(path.join(root, 'home-')) });
+  createRuntime({ threads: 1, speculation: false, home: fs.mkdtempSync(path.join(root, 'home-')) });
 const busyOf = (runtime: Runtime): number => runtime.stats().running + runtime.stats().waiting;
 
 /** A runtime behind a server, and its client. */

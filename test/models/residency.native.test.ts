@@ -83,7 +83,14 @@ describe('a memory budget', () => {
 
   it('keeps a model whose answer is being read, and says who waits', async () => {
     await using runtime = await open({ memory: { budget: 1.5 * oneBytes } });
-    const long = { ...question, model: 'm0', stream: true, ignore_eos: true, max_tokens: 100 } as const;
+    const long = {
+      ...question,
+      model: 'm0',
+      stream: true,
+      ignore_eos: true,
+      max_tokens: 100,
+      speculation: false,
+    } as const;
     const stream: ChatCompletionStream = await runtime.createCompletion(long);
     const other = ask(runtime, 'm1');
     let tokens = 0;

@@ -19,7 +19,7 @@ const home = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-record-'));
 let runtime: Runtime;
 let model: string;
 beforeAll(async () => {
-  runtime = await createRuntime({ home, threads: 1, prefixCache: false });
+  runtime = await createRuntime({ home, threads: 1, prefixCache: false, speculation: false });
   model = (await runtime.models.create({ base_model: 'onpolicy-tiny' })).id;
 });
 afterAll(async () => {

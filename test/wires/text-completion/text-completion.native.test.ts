@@ -11,7 +11,7 @@ let client: OpenAI;
 let rendered: string; // a prompt whose answer is known
 let ids: number[];
 beforeAll(async () => {
-  runtime = await createRuntime({ threads: 1, contextSize: 512 });
+  runtime = await createRuntime({ threads: 1, contextSize: 512, speculation: false });
   client = new OpenAI({
     fetch: runtime.fetch,
     baseURL: 'http://in-process/v1',
