@@ -1,5 +1,7 @@
 #include "llama/library.h"
 
+#include <ggml-backend-impl.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <map>
@@ -62,6 +64,21 @@ std::mutex g_library_mutex;
 Library g_library;
 bool g_is_open = false;
 
+size_t g_largest_buffer = 0;
+
+// Cuts what the CPU allocates into several buffers. ggml's own types take memory of any size in one piece.
+void LimitBuffers(const Library& library, ggml_backend_dev_t cpu, ggml_backend_reg_t reg, size_t largest_buffer) {
+  if (largest_buffer == 0) return;
+  g_largest_buffer = largest_buffer;
+  const auto limit = [](ggml_backend_buffer_type_t type) {
+    type->iface.get_max_size = [](ggml_backend_buffer_type_t) { return g_largest_buffer; };
+  };
+  limit(library.ggml_backend_dev_buffer_type(cpu));
+  const auto extra_types = reinterpret_cast<ggml_backend_dev_get_extra_bufts_t>(
+      library.ggml_backend_reg_get_proc_address(reg, "ggml_backend_dev_get_extra_bufts"));
+  for (auto* type = extra_types ? extra_types(cpu) : nullptr; type && *type; ++type) limit(*type);
+}
+
 std::mutex g_log_mutex;
 std::map<int, LogSink> g_log_sinks;
 int g_next_log_sink = 1;
@@ -79,7 +96,7 @@ bool HasGpuDevice(const Library& api) {
 }
 
 Status OpenLibrary(const std::string& folder, const std::string& wanted_version,
-                   const std::vector<std::string>& extra_backends) {
+                   const std::vector<std::string>& extra_backends, size_t largest_buffer) {
   std::lock_guard<std::mutex> lock(g_library_mutex);
   if (g_is_open) {
     if (g_library.folder == folder) return Status::Ok();
@@ -126,6 +143,7 @@ Status OpenLibrary(const std::string& folder, const std::string& wanted_version,
       library.ggml_backend_reg_get_proc_address(reg, "ggml_threadpool_new"));
   library.ggml_threadpool_free = reinterpret_cast<decltype(library.ggml_threadpool_free)>(
       library.ggml_backend_reg_get_proc_address(reg, "ggml_threadpool_free"));
+  LimitBuffers(library, cpu, reg, largest_buffer);
   products::Install(cpu);
   g_library = std::move(library);
   g_is_open = true;

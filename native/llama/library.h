@@ -108,6 +108,7 @@ namespace onpolicy {
   X(ggml_backend_dev_memory)                                                                                   \
   X(ggml_backend_dev_backend_reg)                                                                              \
   X(ggml_backend_reg_get_proc_address)                                                                         \
+  X(ggml_backend_dev_buffer_type)                                                                              \
   X(gguf_get_val_u32)                                                                                          \
   X(gguf_get_val_i32)                                                                                          \
   X(gguf_get_val_u64)                                                                                          \
@@ -212,8 +213,9 @@ bool HasGpuDevice(const Library& api);
 // Opens the libraries in `folder` and their backends, once per process: a second call with another folder is an error.
 // `wanted_version`: what this addon was built for; another one is an error that says so.
 // `extra_backends`: further backend files, tried in order when no GPU device was found.
+// `largest_buffer`: caches, weights and graphs in the memory of the CPU are cut into buffers of at most so many bytes; 0: they are not.
 Status OpenLibrary(const std::string& folder, const std::string& wanted_version,
-                   const std::vector<std::string>& extra_backends);
+                   const std::vector<std::string>& extra_backends, size_t largest_buffer);
 
 // The opened table. Never call before OpenLibrary succeeded.
 const Library& Api();

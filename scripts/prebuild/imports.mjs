@@ -6,6 +6,8 @@ import { readPe } from './pe.mjs';
 
 /** Versions of the engine's own libraries: an older system could run neither. */
 const NEWEST = { GLIBC: '2.34', GLIBCXX: '3.4.30', CXXABI: '1.3.13', GCC: '12.0.0' };
+/** Electron has no memory that V8 does not own. */
+const REFUSED = /^napi_create_external_(arraybuffer|buffer)$/;
 const LIBRARIES = [
   /^lib(c|m|dl|pthread|gcc_s|stdc\+\+)\.so\.\d+$|^ld-linux/,
   /^(kernel32|msvcrt|node)\.(dll|exe)$/i,
@@ -18,6 +20,7 @@ export function checkImports(file, functions) {
   const faults = [
     ...libraries.filter((library) => !LIBRARIES.some((known) => known.test(library))),
     ...symbols.filter((name) => /^(napi|node)_/.test(name) && !functions.has(name)),
+    ...symbols.filter((name) => REFUSED.test(name)),
     ...versions.filter((version) => !isServed(version)),
   ];
   if (!symbols.some((name) => name.startsWith('napi_'))) faults.push('no function of Node-API');

@@ -236,7 +236,12 @@ export type Device = {
 
 /** The engine's part of the addon. */
 export type EngineAddon = {
-  openLibrary(folder: string, wantedVersion: string, extraBackends: readonly string[]): Promise<void>;
+  openLibrary(
+    folder: string,
+    wantedVersion: string,
+    extraBackends: readonly string[],
+    largestBuffer: number, // bytes; 0: of any size
+  ): Promise<void>;
   canOpenSystemLibrary(name: string): boolean;
   devices(): Device[];
   /** Sends every log line of the engine to `callback`; returns what stops it. Levels: 1 debug, 2 info, 3 warning, 4 error. */

@@ -16,6 +16,9 @@ const ENGINE_VERSION = '0.4.0';
 /** The release of the `@node-llama-cpp/*` packages that carries it: `scripts/check-engine.mjs` tells of a newer one. */
 const PACKAGE_VERSION = '3.21.1';
 
+/** Bytes. Electron's allocator ends the process that asks for 2 GiB at once. */
+const LARGEST_BUFFER = process.versions['electron'] === undefined ? 0 : 2 ** 31 - 2 ** 24;
+
 /** One build of the libraries: the packages that ship it, and the driver that must be there for it to be of use. */
 type Variant = {
   readonly gpu: Exclude<Gpu, 'auto'>;
@@ -96,7 +99,7 @@ async function open(gpu: Gpu): Promise<void> {
     }
     const folders = found.flatMap((part) => part?.folder ?? []);
     await addon
-      .openLibrary(found[0].folder, ENGINE_VERSION, folders.flatMap(fallbackBackends))
+      .openLibrary(found[0].folder, ENGINE_VERSION, folders.flatMap(fallbackBackends), LARGEST_BUFFER)
       .catch((error: unknown) => {
         throw fromNative(error);
       });
