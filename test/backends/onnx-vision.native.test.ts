@@ -259,6 +259,19 @@ describe.skipIf(whyNoOnnx() !== null).each(Object.keys(KINDS) as Kind[])('%s', (
     await expect.poll(() => runtime.mediaStats().running).toBe(0);
   });
 
+  it.each([
+    [1, 1],
+    [400, 1],
+    [1, 400],
+  ])('answers about %i x %i pixels, or says why not', async (width, height) => {
+    const answer = ask(runtime, about(image(plain(width, height, [9, 9, 9]))));
+    const [result] = await Promise.allSettled([answer]);
+    if (result.status === 'fulfilled')
+      expect(result.value.usage.prompt_tokens_details!.media_tokens).toBeGreaterThan(0);
+    else expect(result.reason).toMatchObject({ code: 'INVALID_REQUEST', param: 'messages.0.content.0' });
+    expect((await ask(runtime, QUESTION)).choices[0]!.token_ids).toHaveLength(10);
+  });
+
   it('refuses a sound by the path of its part', async () => {
     const sound = { type: 'input_audio', input_audio: { data: 'AAAA', format: 'wav' } };
     await expect(ask(runtime, about(sound))).rejects.toMatchObject({

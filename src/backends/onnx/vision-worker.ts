@@ -14,8 +14,8 @@ import { loadRuntime, loadTransformers } from './packages.ts';
 import { serve } from './serve.ts';
 import { openSession } from './session.ts';
 
-/** Inputs that an encoder may have. */
-const INPUTS = ['pixel_values', 'pixel_attention_mask'];
+/** Inputs that an encoder may have, and their types. */
+const INPUTS: Readonly<Record<string, string>> = { pixel_values: 'float32', pixel_attention_mask: 'bool' };
 
 type Opened = {
   readonly session: InferenceSession;
@@ -34,9 +34,13 @@ let last: Processed | null = null; // tiles of one picture are encoded one after
 async function open(request: OpenVisionRequest): Promise<undefined> {
   const { folder, file } = request;
   const session = await openSession(file, request);
-  const unknown = session.inputNames.filter((name) => !INPUTS.includes(name));
-  if (unknown.length > 0)
-    throw unsupported(`${file} takes ${unknown.join(', ')}, which cannot be given here`);
+  for (const input of session.inputMetadata) {
+    const type = input.isTensor ? input.type : 'no tensor';
+    if (INPUTS[input.name] !== type)
+      throw unsupported(
+        `${file} takes ${input.name} (${type}); an encoder of pixel_values (float32), and pixel_attention_mask (bool), can be given pictures`,
+      );
+  }
   const { AutoProcessor, RawImage } = await loadTransformers();
   const { Tensor } = await loadRuntime();
   const processor = await AutoProcessor.from_pretrained(folder, { local_files_only: true }).catch(
@@ -57,7 +61,15 @@ async function process({ id, rgb, width, height }: Picture, placeholder: string)
   const { processor, RawImage } = opened!;
   const image = new RawImage(new Uint8ClampedArray(new Uint8Array(rgb)), width, height, 3);
   const isImageFirst = processor.constructor.name === 'LlavaProcessor';
-  const made = await (isImageFirst ? processor(image, placeholder) : processor(placeholder, image));
+  const made = await (isImageFirst ? processor(image, placeholder) : processor(placeholder, image)).catch(
+    (cause: unknown) => {
+      throw new OnpolicyError(
+        'INVALID_REQUEST',
+        `the model's processor cannot prepare a picture of ${width} x ${height}: ${messageOf(cause)}`,
+        { cause },
+      );
+    },
+  );
   const { text, pixel_values: pixels } = made as { text?: string[]; pixel_values: Pixels };
   last = { id, text: text?.[0] ?? '', pixels };
   return last;
