@@ -10,7 +10,8 @@ const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
 /** The fields of a chat completion request by what they are about, each in one group. */
 export const GROUPS = {
   Prompt: `messages model documents chat_template chat_template_kwargs reasoning_effort reasoning thinking_token_budget add_generation_prompt
-    continue_final_message add_special_tokens truncate_prompt_tokens mm_processor_kwargs`,
+    continue_final_message add_special_tokens truncate_prompt_tokens context_shift n_keep
+    mm_processor_kwargs`,
   Output: `max_completion_tokens max_tokens min_tokens stop stop_token_ids include_stop_str_in_output ignore_eos n stream
     stream_options logprobs top_logprobs prompt_logprobs return_token_ids return_tokens_as_token_ids skip_special_tokens
     spaces_between_special_tokens include_reasoning echo request_id`,

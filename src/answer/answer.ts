@@ -107,6 +107,7 @@ export async function answer(
     thinkingBudget: await planThinkingBudget(request.thinking_token_budget, message, tokenizer),
     promptScores: createPromptScores(request, prompt.ids, tokenizer.vocabSize),
     savedPrompt: promptTransfer.savedPrompt,
+    shift: prompt.shift,
     lengthPenalty: request.use_beam_search ? request.length_penalty : null,
     hooks: createLogitsHooks(request, textIds, tokenizer.vocabSize),
     ...(await planSpeculation(request, group, {
@@ -127,6 +128,7 @@ export async function answer(
     usesFunctions: request.uses_functions,
     namesTool: typeof request.tool_choice === 'object',
     promptIds: textIds,
+    keptTokens: prompt.shift?.keep ?? null,
     promptTokens: prompt.ids.length,
     mediaTokens: prompt.media.length === 0 ? null : prompt.ids.length - textIds.length,
     returnTokenIds: request.return_token_ids,

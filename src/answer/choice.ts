@@ -25,6 +25,8 @@ export type ChoiceOptions = {
   readonly tokenizer: Tokenizer;
   readonly wantsLogprobs: boolean;
   readonly tokensAsIds: boolean;
+  /** Tokens of the prompt that were dropped. Default 0. */
+  readonly droppedTokens?: number;
   /** Called after every token, and when the choice ends or fails. */
   readonly onChange: (choice: Choice) => void;
 };
@@ -41,6 +43,8 @@ export class Choice implements Listener {
   /** Tokens inside the reasoning, without its markers. */
   reasoningTokens = 0;
   error: OnpolicyError | null = null;
+  /** Tokens of the prompt and of this that were dropped because the context was full. */
+  droppedTokens: number;
   readonly #options: ChoiceOptions;
   readonly message: MessageOut;
   readonly #out: TextOut;
@@ -52,6 +56,7 @@ export class Choice implements Listener {
 
   constructor(index: number, options: ChoiceOptions) {
     this.index = index;
+    this.droppedTokens = options.droppedTokens ?? 0;
     this.#options = options;
     this.#out = new TextOut(options.rules, options.tokenizer);
     this.message = new MessageOut(options.message);

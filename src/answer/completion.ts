@@ -11,6 +11,7 @@ import { forkSampler } from '../sampling/index.ts';
 import type { Tokenizer } from '../tokenizer/index.ts';
 import { BeamRun, feedChoice, reportRules } from './beams.ts';
 import { Choice } from './choice.ts';
+import { type ContextShift, type Place, shifting } from './context-shift.ts';
 import type { StopRules } from './text-out.ts';
 import { holdToBudget, type ThinkingBudget } from './thinking-budget.ts';
 import { inNextTurn } from './turns.ts';
@@ -37,6 +38,8 @@ export type PreparedCompletion = {
   readonly thinkingBudget: ThinkingBudget | null;
   /** Receives the cache of the prompt, once for all choices. */
   readonly savedPrompt: SavedPrompt | null;
+  /** What is dropped when the context is full; null: nothing, the choices end. */
+  readonly shift: ContextShift | null;
   /** One per choice, or none. */
   readonly hooks: readonly LogitsHook[];
   /** What drafts for the choices: one each, or none. */
@@ -77,7 +80,9 @@ export class Completion {
     if (signal?.aborted) throw abortError(signal);
     const onChange = (choice: Choice): void => this.#onChange(choice);
     const rules = lengthPenalty === null ? prepared.rules : reportRules(prepared.rules);
-    this.#choices = samplers.map((_, index) => new Choice(index, { ...prepared, rules, onChange }));
+    const droppedTokens = prepared.shift?.dropped ?? 0;
+    const options = { ...prepared, rules, onChange, droppedTokens };
+    this.#choices = samplers.map((_, index) => new Choice(index, options));
     this.#open = samplers.length;
     signal?.addEventListener('abort', this.#onAbort, { once: true });
     this.#run =
@@ -231,27 +236,31 @@ export class Completion {
 function runSamplers(prepared: PreparedCompletion, choices: readonly Choice[]): Run {
   const { engine, group, samplers, promptScores, savedPrompt, hooks, matchers, rules, speculations } =
     prepared;
-  const sequences = samplers.map(
-    (sampler, index) =>
-      new Sequence(group, index, sampler, {
-        promptScores: index === 0 ? promptScores : null,
-        savedPrompt: index === 0 ? savedPrompt : null,
-        hook: hooks[index] ?? null,
-        maxOutputs: rules.maxTokens,
-        speculation: speculations[index] ?? null,
-      }),
-  );
-  for (const [index, sequence] of sequences.entries()) {
-    const listener = constrain(sequence, choices[index]!, matchers[index]);
+  const { shift } = prepared;
+  const room = shift ? shift.contextSize - group.prompt.length : Infinity;
+  const places = samplers.map((sampler, index): Place => {
+    const sequence = new Sequence(group, index, sampler, {
+      promptScores: index === 0 ? promptScores : null,
+      savedPrompt: index === 0 ? savedPrompt : null,
+      hook: hooks[index] ?? null,
+      maxOutputs: Math.min(rules.maxTokens, room),
+      speculation: speculations[index] ?? null,
+    });
+    return { sequence };
+  });
+  for (const [index, place] of places.entries()) {
+    const choice = choices[index]!;
+    const constrained = constrain(place, choice, matchers[index]);
     const budget = prepared.thinkingBudget;
-    engine.submit(sequence, budget ? holdToBudget(sequence, choices[index]!, listener, budget) : listener);
+    const listener = budget ? holdToBudget(place, choice, constrained, budget) : constrained;
+    engine.submit(place.sequence, shift ? shifting(engine, place, choice, listener, shift) : listener);
   }
   return {
     get cachedTokens() {
-      return Math.max(0, sequences[0]!.cachedTokens);
+      return Math.max(0, places[0]!.sequence.cachedTokens);
     },
     stop() {
-      for (const sequence of sequences) engine.remove(sequence);
+      for (const { sequence } of places) engine.remove(sequence);
     },
   };
 }
@@ -262,8 +271,9 @@ function abortError(signal: AbortSignal | undefined): OnpolicyError {
 }
 
 /** Puts a sequence under its grammar: at once, or when the reasoning that the prompt has opened is over. It cannot end before. */
-function constrain(sequence: Sequence, choice: Choice, matcher: Handle | undefined): Listener {
+function constrain(place: Place, choice: Choice, matcher: Handle | undefined): Listener {
   if (!matcher) return choice;
+  const { sequence } = place;
   if (!choice.message.isReasoning) {
     sequence.matcher = matcher;
     return choice;
@@ -275,9 +285,10 @@ function constrain(sequence: Sequence, choice: Choice, matcher: Handle | undefin
     onToken(token, rows, row, isFinal) {
       const ended = choice.onToken(token, rows, row, isFinal);
       choice.catchUp();
-      if (sequence.matcher || choice.message.isReasoning) return ended;
-      sequence.matcher = matcher;
-      sequence.sampler.holdEnd(false);
+      const now = place.sequence;
+      if (now.matcher || choice.message.isReasoning) return ended;
+      now.matcher = matcher;
+      now.sampler.holdEnd(false);
       if (speculation) speculation.isPaused = false;
       return ended;
     },

@@ -5,6 +5,7 @@ import type { ValidChatRequest } from '../protocol/index.ts';
 import type { ReasoningFormat } from '../reasoning/index.ts';
 import type { ChatTemplate } from '../template/index.ts';
 import type { Tokenizer } from '../tokenizer/index.ts';
+import { type ContextShift, tokensToDrop, withoutDropped } from './context-shift.ts';
 import { closeReasoning, effortVariables } from './effort.ts';
 import { MediaMarkers } from './media-markers.ts';
 import { toTemplateMessage } from './template-message.ts';
@@ -29,9 +30,21 @@ export type Prompt = {
   /** The media among the tokens, ascending. */
   readonly media: readonly PlacedMedia[];
   readonly maxTokens: number;
+  /** What is dropped when the context is full; null: nothing, the answer ends. */
+  readonly shift: ContextShift | null;
 };
 
 const NOTHING = new Int32Array(0);
+/** A message of whom nothing is known. */
+const OTHER_MESSAGE = {
+  role: 'user',
+  name: null,
+  tool_calls: null,
+  tool_call_id: null,
+  reasoning: null,
+  refusal: null,
+  tools: null,
+};
 
 /** Renders and encodes the messages. Fails with `TEMPLATE_FAILED` or `CONTEXT_OVERFLOW`. */
 export async function buildPrompt(request: ValidChatRequest, context: PromptContext): Promise<Prompt> {
@@ -43,8 +56,9 @@ export async function buildPrompt(request: ValidChatRequest, context: PromptCont
   const encoded = await encode(text, markers, addSpecial, context);
   const isCut = addSpecial && request.truncate_prompt_tokens !== null;
   const added = isCut ? await tokenizer.encode('', { addSpecial, parseSpecial: true }) : NOTHING;
-  const { ids, media } = truncate(request, encoded, added, contextSize);
-  return { text, ids, media, maxTokens: outputLimit(request, 'messages', ids.length, contextSize) };
+  const cut = truncate(request, encoded, added, contextSize);
+  const head = request.context_shift ? await headTokens(request, cut.ids, context) : 0;
+  return { text, ...fitContext(request, 'messages', cut, { contextSize, head }) };
 }
 
 /** A prompt that is tokens already, in place of messages. */
@@ -58,9 +72,67 @@ export type TokenPrompt = {
 
 /** Fits tokens into the context. Fails with `CONTEXT_OVERFLOW`. */
 export function fitPrompt(request: ValidChatRequest, given: TokenPrompt, contextSize: number): Prompt {
-  const { ids } = truncate(request, { ids: given.ids, media: [] }, given.added, contextSize);
-  const maxTokens = outputLimit(request, given.field, ids.length, contextSize);
-  return { text: '', ids, media: [], maxTokens };
+  const cut = truncate(request, { ids: given.ids, media: [] }, given.added, contextSize);
+  const head = commonLength(cut.ids, given.added);
+  return { text: '', ...fitContext(request, given.field, cut, { contextSize, head }) };
+}
+
+/** `head`: tokens that stay where the request does not say. */
+function fitContext(
+  request: ValidChatRequest,
+  field: string,
+  { ids, media }: EncodedPrompt,
+  { contextSize, head }: { contextSize: number; head: number },
+): Omit<Prompt, 'text'> {
+  if (!request.context_shift)
+    return { ids, media, maxTokens: outputLimit(request, field, ids.length, contextSize), shift: null };
+  if (media.length > 0)
+    throw new OnpolicyError('UNSUPPORTED', 'context_shift: not for a prompt with pictures or sounds', {
+      param: 'context_shift',
+    });
+  const most = Math.floor(contextSize / 2);
+  if ((request.n_keep ?? 0) > most)
+    throw new OnpolicyError(
+      'INVALID_REQUEST',
+      `n_keep: expected at most ${most}, half the tokens of the context, got ${request.n_keep}`,
+      { param: 'n_keep' },
+    );
+  const keep = request.n_keep ?? Math.min(head, most);
+  const dropped = tokensToDrop(ids.length, { keep, contextSize });
+  const left = withoutDropped(ids, keep, dropped);
+  const unbounded = contextSize + left.length + (request.max_completion_tokens ?? contextSize);
+  const maxTokens = Math.min(
+    outputLimit(request, field, left.length, unbounded),
+    request.max_completion_tokens ?? contextSize,
+  );
+  return { ids: left, media, maxTokens, shift: { keep, contextSize, dropped } };
+}
+
+/** The tokens of the prompt that the messages of the system at its begin make. */
+async function headTokens(
+  request: ValidChatRequest,
+  ids: Int32Array,
+  context: PromptContext,
+): Promise<number> {
+  const first = request.messages.findIndex(({ role }) => role !== 'system' && role !== 'developer');
+  const before = request.messages.slice(0, Math.max(0, first));
+  const messages = [...before, { ...OTHER_MESSAGE, content: [{ type: 'text' as const, text: '\u00b6' }] }];
+  const markers = new MediaMarkers();
+  let text: string;
+  try {
+    text = render({ ...request, messages, continue_final_message: false }, context, markers);
+  } catch {
+    return 0; // the template takes no such chat
+  }
+  const special = { addSpecial: request.add_special_tokens, parseSpecial: true };
+  return commonLength(ids, await context.tokenizer.encode(text, special));
+}
+
+/** How many leading tokens two lists share. */
+function commonLength(ids: Int32Array, other: Int32Array): number {
+  let length = 0;
+  while (length < Math.min(ids.length, other.length) && ids[length] === other[length]) length += 1;
+  return length;
 }
 
 /** The text of the messages, as the template writes it. Fails with `UNSUPPORTED` for media. */

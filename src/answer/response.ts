@@ -29,6 +29,8 @@ export type AnswerHeader = {
   /** The request named the one tool to call: then the call is the answer, and its end an ordinary stop. */
   readonly namesTool: boolean;
   readonly promptIds: Int32Array; // of its text
+  /** Leading tokens that stay when the context is full; null: none is dropped. */
+  readonly keptTokens: number | null;
   /** With those of media. */
   readonly promptTokens: number;
   /** Null: the prompt has no media. */
@@ -93,6 +95,15 @@ export function toUsage(header: AnswerHeader, completion: Completion): Usage {
   };
 }
 
+/** What was dropped of it, where the request lets that happen. */
+export function droppedOf(
+  { keptTokens }: AnswerHeader,
+  { droppedTokens }: Choice,
+): Pick<ChatCompletionChoice, 'context_shift'> {
+  if (keptTokens === null) return {};
+  return { context_shift: { kept_tokens: keptTokens, dropped_tokens: droppedTokens } };
+}
+
 /** Why a choice ended, as the wire says it. */
 export function finishReason(header: AnswerHeader, choice: Choice): FinishReason {
   const { hasBrokenCall, toolCalls } = choice.message;
@@ -134,5 +145,6 @@ function toChoice(header: AnswerHeader, choice: Choice): ChatCompletionChoice {
     finish_reason: finishReason(header, choice),
     stop_reason: choice.finish!.stopReason,
     token_ids: header.returnTokenIds ? choice.tokenIds : null,
+    ...droppedOf(header, choice),
   };
 }

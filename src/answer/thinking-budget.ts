@@ -1,9 +1,10 @@
 /** `reasoning.max_tokens` of a request -> reasoning that ends when they are spent: its end is forced. */
-import type { Listener, Sequence } from '../engine/index.ts';
+import type { Listener } from '../engine/index.ts';
 import type { MessagePlan } from '../models/index.ts';
 import { reasoningEnd } from '../reasoning/index.ts';
 import type { Tokenizer } from '../tokenizer/index.ts';
 import type { Choice } from './choice.ts';
+import type { Place } from './context-shift.ts';
 
 /** How much a choice may reason. */
 export type ThinkingBudget = {
@@ -32,7 +33,7 @@ export async function planThinkingBudget(
  * answer, a draft of its beginning may be followed by a few tokens of it.
  */
 export function holdToBudget(
-  sequence: Sequence,
+  place: Place,
   choice: Choice,
   listener: Listener,
   { maxTokens, end }: ThinkingBudget,
@@ -44,9 +45,9 @@ export function holdToBudget(
     const left = maxTokens - reasoningTokens;
     if (left <= 0 && !isEnding && choice.canEndReasoning) {
       isEnding = true;
-      sequence.sampler.force(end);
+      place.sequence.sampler.force(end);
     }
-    sequence.outputsBeforeForced =
+    place.sequence.outputsBeforeForced =
       message.isReasoning || choice.tokenIds.length === 0 ? Math.max(0, left) : Infinity;
   };
   check();

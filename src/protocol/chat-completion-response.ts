@@ -44,6 +44,16 @@ export interface ChatCompletionChoice {
   stop_reason: number | string | null;
   /** Every generated token, the one that ended it included. Null unless `return_token_ids`. */
   token_ids: number[] | null;
+  /** Only with `context_shift`. */
+  context_shift?: DroppedTokens;
+}
+
+/** What was dropped of a prompt and its answer because the context was full: the tokens after those that were kept. */
+export interface DroppedTokens {
+  /** Leading tokens that stayed. */
+  kept_tokens: number;
+  /** Tokens behind them that were dropped; 0: all had room. */
+  dropped_tokens: number;
 }
 
 /** Why an answer ended. */
@@ -208,6 +218,8 @@ export interface ChunkChoice {
   stop_reason?: number | string | null;
   /** Null unless `return_token_ids`. */
   token_ids?: number[] | null;
+  /** Only with `context_shift`, in the last chunk of the choice. */
+  context_shift?: DroppedTokens;
 }
 
 /** New parts of a message. Joined in order, they are the message. */

@@ -85,6 +85,8 @@ export function normalizeChatRequest(request: ChatCompletionRequest): ValidChatR
     chat_template: (templateInKwargs as string | null | undefined) || request.chat_template || null,
     chat_template_kwargs: templateKwargs,
     truncate_prompt_tokens: request.truncate_prompt_tokens ?? null,
+    context_shift: request.context_shift ?? false,
+    n_keep: request.n_keep ?? null,
     mm_processor_kwargs: request.mm_processor_kwargs ?? null,
     priority: request.priority ?? 0,
     speculation: request.speculation ? toSpeculation(request.speculation) : (request.speculation ?? null),

@@ -1,5 +1,5 @@
 /** What a text completion request is answered with: one response, or a stream of chunks. Accepted by the OpenAI client's types. */
-import type { PromptLogprobs, Usage } from './chat-completion-response.ts';
+import type { DroppedTokens, PromptLogprobs, Usage } from './chat-completion-response.ts';
 
 /** The answer to a request that does not stream. */
 export interface TextCompletion {
@@ -43,6 +43,8 @@ export interface TextCompletionChoice {
   prompt_token_ids: number[] | null;
   /** Tokens of the text; null unless `return_token_ids`. */
   token_ids: number[] | null;
+  /** Only with `context_shift`. */
+  context_shift?: DroppedTokens;
 }
 
 /** Log-probabilities of the tokens of a text, with `echo` also of the prompt. All lists are of one length. */
@@ -92,4 +94,6 @@ export interface TextCompletionChunkChoice {
   prompt_token_ids?: number[] | null;
   /** New tokens; null unless `return_token_ids`. */
   token_ids: number[] | null;
+  /** Only with `context_shift`, in the last chunk of a choice. */
+  context_shift?: DroppedTokens;
 }

@@ -115,6 +115,9 @@ export type ValidChatRequest = {
   readonly chat_template_kwargs: JsonObject;
   /** -1: as many as the context holds beside the answer. */
   readonly truncate_prompt_tokens: number | null;
+  readonly context_shift: boolean;
+  /** Null: what the answer finds to be the system's. */
+  readonly n_keep: number | null;
   readonly mm_processor_kwargs: JsonObject | null;
   readonly priority: number;
   /** Null: the runtime's own. */

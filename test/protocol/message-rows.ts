@@ -259,6 +259,23 @@ export const MESSAGE_ROWS: Record<string, Row> = {
     good: same(-1, 0, 1, 100, null),
     bad: [[-2, ': expected an integer >= -1 or null, got -2']],
   },
+  context_shift: {
+    absent: false,
+    good: [
+      [true, true],
+      [false, false],
+      [null, false],
+    ],
+    bad: [['yes', ': expected true or false or null, got "yes"']],
+  },
+  n_keep: {
+    absent: null,
+    good: same(null),
+    bad: [
+      [-1, ': expected an integer >= 0 or null, got -1'],
+      [4, ': expected nothing without context_shift: true, got 4'],
+    ],
+  },
   mm_processor_kwargs: jsonObject(null),
   priority: {
     absent: 0,

@@ -1,6 +1,7 @@
 /** Every rule between the fields of a chat completion request: what no single field's schema can say. */
 import { fault } from '../faults.ts';
 import { beamRules } from './beam.ts';
+import { contextShiftRules } from './context-shift.ts';
 import { freeFormRules } from './free-form.ts';
 import { promptRules } from './prompt.ts';
 import { reportingRules } from './reporting.ts';
@@ -53,6 +54,7 @@ export const chatRules: readonly ChatRule[] = [
   ...toolRules,
   ...servingRules,
   ...adapterRules,
+  ...contextShiftRules,
   ...freeFormRules,
   ...structuredRules,
   ...beamRules,

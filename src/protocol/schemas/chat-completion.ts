@@ -1,4 +1,5 @@
 /** The chat completion request: every field, its type, its default and its bounds. */
+import { CONTEXT_SHIFT } from './context-shift.ts';
 import { llamaSamplers } from './llama-samplers.ts';
 import { type Definitions, orNull, ref, type Schema } from './schema.ts';
 
@@ -396,6 +397,7 @@ export const chatCompletionDefinitions: Definitions = {
       ...masks,
       ...reporting,
       ...prompt,
+      ...CONTEXT_SHIFT,
       ...serving,
       ...ignored,
     },

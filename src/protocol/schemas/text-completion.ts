@@ -40,6 +40,8 @@ export const TEXT_FIELDS = [
   'request_id',
   'user',
   'truncate_prompt_tokens',
+  'context_shift',
+  'n_keep',
   'priority',
   'speculation',
   'prediction',

@@ -127,6 +127,7 @@ function toChoice(parts: TextParts, choice: ChatCompletionChoice): Omit<TextComp
     prompt_logprobs: parts.shownPromptScores,
     prompt_token_ids: parts.shownPromptIds,
     token_ids: ids,
+    ...(choice.context_shift ? { context_shift: choice.context_shift } : {}),
   };
 }
 

@@ -76,7 +76,7 @@ type ChoiceText = { readonly offsets: TextOffsets; previous: number; hasBegun?: 
 
 function toChoice(
   parts: TextParts,
-  { index, delta, logprobs, finish_reason, stop_reason, token_ids }: ChunkChoice,
+  { index, delta, logprobs, finish_reason, stop_reason, token_ids, context_shift }: ChunkChoice,
   text: ChoiceText,
   firstIndex: number,
 ): TextCompletionChunkChoice {
@@ -95,5 +95,6 @@ function toChoice(
     ...(finish_reason ? { stop_reason: parts.isEmpty ? null : (stop_reason ?? null) } : {}),
     ...(isFirst ? { prompt_token_ids: parts.shownPromptIds } : {}),
     token_ids: made.ids,
+    ...(context_shift ? { context_shift } : {}),
   };
 }
