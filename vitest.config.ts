@@ -1,6 +1,10 @@
 import { defineConfig } from 'vitest/config';
 
 // unit: no addon, no model. *.native.test.ts: the addon and the small models. e2e: whole programs. *.gpu.test.ts: a Vulkan device, as `npm run check:gpu` provides it.
+const withoutDecoder = process.platform === 'win32' ? ['test/media/**'] : [];
+if (withoutDecoder.length > 0)
+  process.stderr.write('tests of pictures and sounds skipped: their decoder is not built on Windows\n');
+
 export default defineConfig({
   test: {
     projects: [
@@ -12,7 +16,15 @@ export default defineConfig({
           exclude: ['test/**/*.native.test.ts', 'test/**/*.gpu.test.ts', 'test/e2e/**'],
         },
       },
-      { test: { name: 'native', include: ['test/**/*.native.test.ts'], testTimeout: 60_000, pool: 'forks' } },
+      {
+        test: {
+          name: 'native',
+          include: ['test/**/*.native.test.ts'],
+          exclude: withoutDecoder,
+          testTimeout: 60_000,
+          pool: 'forks',
+        },
+      },
       { test: { name: 'e2e', include: ['test/e2e/**/*.test.ts'], testTimeout: 180_000, pool: 'forks' } },
       {
         test: {

@@ -76,15 +76,17 @@ fs.writeFileSync(
 );
 const other = await import(pathToFileURL(elsewhere).href);
 
-const worker = new Worker(
+const workerFile = path.resolve('worker.mjs');
+fs.writeFileSync(
+  workerFile,
   `import { parentPort } from 'node:worker_threads';
    import { createRuntime } from 'onpolicy';
    const runtime = await createRuntime();
    const { choices } = await runtime.createCompletion({ messages: ${JSON.stringify(user('What is the capital of Peru?'))}, temperature: 0 });
    await runtime.close();
    parentPort.postMessage(choices[0].message.content);`,
-  { eval: true },
 );
+const worker = new Worker(pathToFileURL(workerFile));
 const inWorker = await new Promise((resolve, reject) =>
   worker.once('message', resolve).once('error', reject),
 );

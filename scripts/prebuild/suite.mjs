@@ -33,8 +33,10 @@ function copyCheckout(checkout, name) {
   });
   for (const file of files.trim().split('\n'))
     if (fs.existsSync(path.join(root, file))) fs.cpSync(path.join(root, file), path.join(checkout, file));
-  for (const folder of [...BUILT, `prebuilds/${name}`])
+  for (const folder of BUILT)
     fs.cpSync(path.join(root, folder), path.join(checkout, folder), { recursive: true });
+  const addon = path.join(root, 'prebuilds', name, 'onpolicy.node');
+  fs.cpSync(addon, path.join(checkout, 'native', 'build', 'Release', 'onpolicy.node'));
   const modules = [path.join(root, 'node_modules'), path.join(checkout, 'node_modules')];
   // Hard links, or copies where the scratch folder is on another disk.
   if (spawnSync('cp', ['-al', ...modules], { stdio: 'ignore' }).status !== 0)
@@ -82,19 +84,28 @@ function addPackages(checkout, system, processor) {
   }
 }
 
-/** All of vitest runs there. Its packages in Rust ask for a library that wine 8 does not have. */
+/** Wine 8 has no time of TCP's keep-alive, without which Node's `fetch` connects nowhere. */
+const WITHOUT_KEEP_ALIVE = `import net from 'node:net';
+net.Socket.prototype.setKeepAlive = function () { return this; };
+`;
+/** It has no such library, which vitest's packages in Rust ask for. */
+const RANDOM = `char SystemFunction036(void *, unsigned);
+int ProcessPrng(void *to, unsigned long long bytes) { return SystemFunction036(to, bytes); }
+`;
+
+/** All of vitest runs there. */
 function inside([command, ...words], checkout, vitest) {
   const source = path.join(checkout, '..', 'random.c');
-  fs.writeFileSync(
-    source,
-    'char SystemFunction036(void *, unsigned);\nint ProcessPrng(void *to, unsigned long long bytes) { return SystemFunction036(to, bytes); }\n',
-  );
+  fs.writeFileSync(source, RANDOM);
+  const preload = path.join(checkout, '..', 'preload.mjs');
+  fs.writeFileSync(preload, WITHOUT_KEEP_ALIVE);
   const library = path.join(process.env.WINEPREFIX, 'drive_c/windows/system32/bcryptprimitives.dll');
   execFileSync('x86_64-w64-mingw32-gcc', ['-shared', '-o', library, source, '-ladvapi32']);
   const log = path.join(checkout, '..', 'log.txt'); // wine's Node cannot write to a pipe of this system
   const file = fs.openSync(log, 'w');
   const { status } = spawnSync(command, [...words, ...vitest], {
     cwd: checkout,
+    env: { ...process.env, NODE_OPTIONS: `--import file:///Z:${preload}` },
     stdio: ['ignore', file, file],
   });
   process.stdout.write(fs.readFileSync(log, 'utf8'));
