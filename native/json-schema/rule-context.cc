@@ -7,7 +7,7 @@
 namespace onpolicy::grammar {
 
 // A line break may bring this many blanks of indentation.
-static constexpr uint32_t kMaxIndent = 160;
+static constexpr uint32_t kMaxIndent = 320;
 // So many blanks may stand between tagged parameters.
 static constexpr uint32_t kMaxTagBlanks = 20;
 

@@ -144,6 +144,24 @@ void MaskWalk::NoteAssumptions(const Grammar::Assumptions& before, const TokenTr
   }
 }
 
+// A search would be asked about every byte.
+const ByteSet* MaskWalk::BytesToAsk(const TrieNode& node, NodeId state) {
+  return node.is_wide && !grammar_.regex().node(state).searches ? &grammar_.regex().FirstBytes(state) : nullptr;
+}
+
+void MaskWalk::RunBelow(const TokenTrie& by_bytes, uint32_t at, std::string& text, std::vector<uint32_t>* tokens,
+                        std::vector<uint32_t>* uncertain) {
+  const TrieNode& node = by_bytes.trie[at];
+  const Level& level = levels_[node.depth];
+  const ByteSet* const bytes = level.row ? BytesToAsk(node, level.node) : nullptr;
+  if (!bytes) return Run(by_bytes, at + 1, node.end, text, tokens, uncertain);
+  const WideNode& wide = by_bytes.WideOf(at);
+  (wide.bytes & *bytes).ForEach([&](unsigned byte) {
+    const uint32_t child = by_bytes.ChildOf(wide, static_cast<uint8_t>(byte));
+    Run(by_bytes, child, by_bytes.trie[child].end, text, tokens, uncertain);
+  });
+}
+
 void MaskWalk::Run(const TokenTrie& by_bytes, uint32_t at, uint32_t end, std::string& text, std::vector<uint32_t>* tokens,
                    std::vector<uint32_t>* uncertain) {
   RegexPool& regex = grammar_.regex();
@@ -181,11 +199,12 @@ void MaskWalk::Run(const TokenTrie& by_bytes, uint32_t at, uint32_t end, std::st
         }
         add(at, at + 1);
         if (++at == node.end) continue;
-        if (IsSpent()) {
-          at = node.end;
-        } else {
+        if (!IsSpent()) {
           levels_[node.depth] = {regex.Row(next), next, level.stack, kDeadState, level.completes};
+          if (!node.is_wide) continue;
+          RunBelow(by_bytes, at - 1, text, tokens, uncertain);
         }
+        at = node.end;
         continue;
       }
       next_state = ending.state;
@@ -208,11 +227,12 @@ void MaskWalk::Run(const TokenTrie& by_bytes, uint32_t at, uint32_t end, std::st
       NoteAssumptions(before, by_bytes, at, after_quote_ || std::memchr(path_.data(), '"', node.depth - 1u));
     add(at, at + 1);
     if (++at == node.end) continue;
-    if (IsSpent()) {
-      at = node.end;
-    } else {
+    if (!IsSpent()) {
       levels_[node.depth] = LevelOf(next_state);
+      if (!node.is_wide) continue;
+      RunBelow(by_bytes, at - 1, text, tokens, uncertain);
     }
+    at = node.end;
   }
 }
 

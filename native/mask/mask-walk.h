@@ -67,11 +67,22 @@ class MaskWalk {
   bool IsBeyond(Phase phase, const std::vector<uint32_t>& tokens) const { return budget_.IsSpent(phase) && !tokens.empty(); }
   Level LevelOf(StateId state);
   Level LevelOf(const Config& parse);
+  // Walks what follows a node, whose level is known.
+  void RunBelow(const TokenTrie& tokens_by_bytes, uint32_t node, std::string& text, std::vector<uint32_t>* tokens,
+                std::vector<uint32_t>* uncertain);
   void Run(const TokenTrie& tokens_by_bytes, uint32_t at, uint32_t end, std::string& text, std::vector<uint32_t>* tokens,
            std::vector<uint32_t>* uncertain);
   // Collects what stays inside of one terminal, and the places that leave it; false when these are too many.
   bool RunInside(uint32_t slice, uint32_t at, uint32_t end, TerminalMask* mask);
+  bool RunInsideBelow(uint32_t slice, uint32_t node, TerminalMask* mask);
+  // The bytes that a state takes, where it is worth to ask for them before the children of a node are looked at.
+  const ByteSet* BytesToAsk(const TrieNode& node, NodeId state);
   enum class Length : uint8_t { kAny, kShort, kLong };
+  // The state without the upper limit of its count, where it is that many characters of a JSON string up to its end; else
+  // kNothing.
+  NodeId WithoutLimit(NodeId node);
+  // The tokens of the alphabets that a state with such a limit allows, from those without it. False where these are not known.
+  bool TakeUpToLimit(NodeId node, TerminalMask* mask);
   // The part for tokens of a length.
   std::shared_ptr<const TerminalMask> WalkPart(NodeId node, Length length);
   // The same for the tokens behind an exit with one path, which continue at `node`.

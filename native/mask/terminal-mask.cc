@@ -1,6 +1,8 @@
 // The table of terminal masks, and the tries of what follows their exits.
 #include "mask/terminal-mask.h"
 
+#include <utility>
+
 #include "base/limits.h"
 
 namespace onpolicy::grammar {
@@ -12,25 +14,46 @@ static constexpr size_t kManyNodes = 20000;
 size_t TerminalMask::words() const {
   size_t total = 32 + tokens.size() + dense.size();
   for (const TerminalExit& exit : exits)
-    total += 40 + exit.path.size() / 4 + 2 * exit.places.size() + exit.rest.trie.size() * (sizeof(TrieNode) / 4 + 1) +
-             exit.rest.tokens.size();
+    total += 40 + exit.path.size() / 4 + 2 * exit.places.size() +
+             (exit.rest ? exit.rest->trie.size() * (sizeof(TrieNode) / 4 + 1) + exit.rest->tokens.size() : 0);
   return total;
 }
 
 std::shared_ptr<const TerminalMask> TerminalMaskTable::Find(const Form& form) {
   std::lock_guard<std::mutex> lock(mutex_);
-  const auto known = masks_.find(form);
-  return known == masks_.end() ? nullptr : known->second;
+  if (const auto known = masks_.find(form); known != masks_.end()) return known->second;
+  const auto older = older_masks_.find(form);
+  if (older == older_masks_.end()) return nullptr;
+  const std::shared_ptr<const TerminalMask> mask = older->second;
+  older_masks_.erase(older);
+  Keep(form, mask);
+  return mask;
 }
 
 void TerminalMaskTable::Add(const Form& form, std::shared_ptr<const TerminalMask> mask) {
   std::lock_guard<std::mutex> lock(mutex_);
-  if (words_ + mask->words() > limits::kTerminalMaskWords) {
-    masks_.clear();
+  Keep(form, mask);
+}
+
+// Half of the table is of the masks that were used last; when it is full, the other half is dropped.
+void TerminalMaskTable::Keep(const Form& form, const std::shared_ptr<const TerminalMask>& mask) {
+  if (words_ + mask->words() > limits::kTerminalMaskWords / 2) {
+    older_masks_ = std::exchange(masks_, {});
+    std::erase_if(rests_, [](const auto& rest) { return rest.second.expired(); });
     words_ = 0;
   }
-  words_ += mask->words();
-  masks_.emplace(form, std::move(mask));
+  if (masks_.emplace(form, mask).second) words_ += mask->words();
+}
+
+std::shared_ptr<const TokenTrie> TerminalMaskTable::FindRest(const Form& places) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  const auto known = rests_.find(places);
+  return known == rests_.end() ? nullptr : known->second.lock();
+}
+
+void TerminalMaskTable::AddRest(const Form& places, const std::shared_ptr<const TokenTrie>& rest) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  rests_[places] = rest;
 }
 
 namespace {
@@ -112,6 +135,7 @@ struct GrowingTrie {
       }
     }
     result.tokens_before.push_back(static_cast<uint32_t>(result.tokens.size()));
+    result.ListChildren();
     return result;
   }
 };
@@ -122,9 +146,14 @@ void MergePlaces(const Vocabulary& vocabulary, TerminalExit* exit) {
   for (const TriePlace& place : exit->places)
     exit->nodes += vocabulary.slices()[place.slice].trie[place.node].end - place.node - 1;
   if (exit->places.size() < kManyPlaces || exit->nodes > kManyNodes) return;
+  Form form = Form::Seed();
+  for (const TriePlace& place : exit->places) form = form.With(PairKey(place.slice, place.node));
+  exit->rest = vocabulary.terminal_masks().FindRest(form);
+  if (exit->rest) return;
   GrowingTrie trie;
   for (const TriePlace& place : exit->places) trie.Add(vocabulary.slices()[place.slice], place.node);
-  exit->rest = trie.Flat();
+  exit->rest = std::make_shared<const TokenTrie>(trie.Flat());
+  vocabulary.terminal_masks().AddRest(form, exit->rest);
 }
 
 }  // namespace onpolicy::grammar

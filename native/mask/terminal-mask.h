@@ -25,7 +25,7 @@ struct TerminalExit {
   bool is_one_path = true;         // all places have the same bytes
   std::vector<TriePlace> places;
   size_t nodes = 0;                // below the places
-  TokenTrie rest;  // of many places: what may follow them, under a root; its tokens are whole ones. Empty for few places
+  std::shared_ptr<const TokenTrie> rest;  // of many places: what may follow them, under a root; its tokens are whole ones
 };
 
 struct TerminalMask {
@@ -40,19 +40,25 @@ struct TerminalMask {
 // Counts what follows the places, and merges it into the exit's `rest` where that makes less to walk.
 void MergePlaces(const Vocabulary& vocabulary, TerminalExit* exit);
 
-// Cached masks by the form of their state's expression. Locks.
+// Cached masks by the form of their state's expression, and what follows places by their form. The oldest are dropped. Locks.
 class TerminalMaskTable {
  public:
   std::shared_ptr<const TerminalMask> Find(const Form& form);
   void Add(const Form& form, std::shared_ptr<const TerminalMask> mask);
+  std::shared_ptr<const TokenTrie> FindRest(const Form& places);
+  void AddRest(const Form& places, const std::shared_ptr<const TokenTrie>& rest);
 
  private:
   struct FormHash {
     size_t operator()(const Form& form) const { return static_cast<size_t>(form.low); }
   };
   std::mutex mutex_;
-  std::unordered_map<Form, std::shared_ptr<const TerminalMask>, FormHash> masks_;
-  size_t words_ = 0;
+  using Masks = std::unordered_map<Form, std::shared_ptr<const TerminalMask>, FormHash>;
+  void Keep(const Form& form, const std::shared_ptr<const TerminalMask>& mask);
+
+  Masks masks_, older_masks_;
+  std::unordered_map<Form, std::weak_ptr<const TokenTrie>, FormHash> rests_;  // of the masks
+  size_t words_ = 0;  // of `masks_`
 };
 
 }  // namespace onpolicy::grammar

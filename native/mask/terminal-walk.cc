@@ -1,6 +1,7 @@
 // Walks inside of one terminal, and behind its exits.
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "mask/mask-walk.h"
 
@@ -8,6 +9,8 @@ namespace onpolicy::grammar {
 
 // Subtrees of more nodes behind one path are cached.
 static constexpr size_t kLargeSubtree = 200;
+// Longer tokens count as so long.
+static constexpr size_t kMaxLength = 255;
 
 bool MaskWalk::AddExit(NodeId node, const TriePlace& place, size_t depth, TerminalMask* mask) {
   size_t index = static_cast<size_t>(std::find(exit_nodes_.begin(), exit_nodes_.end(), node) - exit_nodes_.begin());
@@ -53,10 +56,25 @@ bool MaskWalk::RunInside(uint32_t index, uint32_t at, uint32_t end, TerminalMask
     } else {
       add(at, at + 1);
       levels_[node.depth].node = next;
-      at++;
+      if (node.is_wide && !RunInsideBelow(index, at, mask)) return false;
+      at = node.is_wide ? node.end : at + 1;
     }
   }
   return true;
+}
+
+bool MaskWalk::RunInsideBelow(uint32_t index, uint32_t at, TerminalMask* mask) {
+  const Slice& slice = vocabulary_.slices()[index];
+  const TrieNode& node = slice.trie[at];
+  const ByteSet* const bytes = BytesToAsk(node, levels_[node.depth].node);
+  if (!bytes) return RunInside(index, at + 1, node.end, mask);
+  const WideNode& wide = slice.WideOf(at);
+  bool is_worth = true;
+  (wide.bytes & *bytes).ForEach([&](unsigned byte) {
+    const uint32_t child = slice.ChildOf(wide, static_cast<uint8_t>(byte));
+    is_worth = is_worth && RunInside(index, child, slice.trie[child].end, mask);
+  });
+  return is_worth;
 }
 
 template <typename Fill>
@@ -68,7 +86,9 @@ std::shared_ptr<const TerminalMask> MaskWalk::Cached(const Form& form, Fill fill
   if (fill(mask.get())) {
     mask->is_worth = true;
     for (TerminalExit& exit : mask->exits) MergePlaces(vocabulary_, &exit);
-    if (mask->tokens.size() > kDenseTokens) mask->dense = vocabulary_.TakeAsBits(mask->slices, &mask->tokens);
+    if (mask->dense.empty() && mask->tokens.size() > kDenseTokens) mask->dense = vocabulary_.SliceBits(mask->slices);
+    if (!mask->dense.empty())
+      for (uint32_t token : std::exchange(mask->tokens, {})) mask->dense[token >> 5] |= 1u << (token & 31);
     mask->tokens.shrink_to_fit();
   } else {
     *mask = {};
@@ -80,7 +100,32 @@ std::shared_ptr<const TerminalMask> MaskWalk::Cached(const Form& form, Fill fill
 std::vector<std::shared_ptr<const TerminalMask>> MaskWalk::WalkTerminal(NodeId node) {
   const NodeId for_short = short_.Of(node);
   if (for_short == node) return {WalkPart(node, Length::kAny)};
-  return {WalkPart(for_short, Length::kShort), WalkPart(long_.Of(node), Length::kLong)};
+  const NodeId for_long = long_.Of(node);
+  if (for_long == for_short) return {WalkPart(for_short, Length::kAny)};
+  return {WalkPart(for_short, Length::kShort), WalkPart(for_long, Length::kLong)};
+}
+
+NodeId MaskWalk::WithoutLimit(NodeId node) {
+  RegexPool& regex = grammar_.regex();
+  const auto [head, tail] = regex.SplitHead(node);
+  const Node count = regex.node(head), end = regex.node(regex.SplitHead(tail).head);
+  if (count.kind != NodeKind::kRepeat || count.max == kUnlimited || !regex.IsCharacter(count.a)) return kNothing;
+  if (end.kind != NodeKind::kBytes || !(regex.set_of(end) == ByteSet::Range('"', '"'))) return kNothing;
+  return regex.Concat(regex.Repeat(count.a, 0, kUnlimited), tail);
+}
+
+bool MaskWalk::TakeUpToLimit(NodeId node, TerminalMask* mask) {
+  const NodeId unlimited = WithoutLimit(node);
+  if (unlimited == kNothing) return false;
+  const std::shared_ptr<const TerminalMask> all = WalkPart(unlimited, Length::kAny);
+  exit_nodes_.clear();
+  if (IsSpent() || !all->is_worth) return false;
+  const uint32_t most = grammar_.regex().node(grammar_.regex().SplitHead(node).head).max;
+  const uint32_t* const short_enough = vocabulary_.UpToLength(static_cast<unsigned>(std::min<size_t>(most, kMaxLength)));
+  mask->dense = all->dense.empty() ? vocabulary_.SliceBits(all->slices) : all->dense;
+  for (uint32_t token : all->tokens) mask->dense[token >> 5] |= 1u << (token & 31);
+  for (uint32_t word = 0; word < vocabulary_.mask_words(); word++) mask->dense[word] &= short_enough[word];
+  return true;
 }
 
 std::shared_ptr<const TerminalMask> MaskWalk::WalkPart(NodeId node, Length length) {
@@ -88,9 +133,11 @@ std::shared_ptr<const TerminalMask> MaskWalk::WalkPart(NodeId node, Length lengt
   return Cached(form, [&](TerminalMask* mask) {
     const ByteSet first = grammar_.regex().FirstBytes(node);
     const std::vector<Slice>& slices = vocabulary_.slices();
+    const bool has_alphabets = TakeUpToLimit(node, mask);
     bool is_worth = true;
     for (uint32_t i = 0; i < slices.size() && is_worth; i++) {
       const Slice& slice = slices[i];
+      if (has_alphabets && slice.kind < SliceClass::kBroken) continue;
       if (slice.trie.empty() || (slice.first_bytes & first).IsEmpty()) continue;
       if (length != Length::kAny && slice.is_long != (length == Length::kLong)) continue;
       if (slice.kind == SliceClass::kBroken && reach_.IsInsideString(node)) continue;
@@ -118,7 +165,7 @@ std::shared_ptr<const TerminalMask> MaskWalk::WalkTerminalBehind(const TerminalE
     for (const TriePlace& place : from.places) {
       const TrieNode& root = vocabulary_.slices()[place.slice].trie[place.node];
       levels_[root.depth].node = node;
-      if (!RunInside(place.slice, place.node + 1, root.end, mask)) return false;
+      if (!RunInsideBelow(place.slice, place.node, mask)) return false;
     }
     for (TerminalExit& exit : mask->exits) exit.start = from.path.size();
     return true;
@@ -148,15 +195,15 @@ void MaskWalk::WalkExits(const TerminalMask& mask, NodeId start, StackId stack, 
     std::vector<Config> parses = states_.Configs(ending.state);
     std::erase_if(parses, [](const Config& config) { return (config.node & kTokenSetBit) || config.node == kEpsilon; });
     uncertain_nodes_.clear();
-    if (!exit.rest.trie.empty()) {
+    if (exit.rest) {
       const size_t known = tokens->size(), known_keys = key_tokens_.size(), known_items = item_tokens_.size();
-      tokens->insert(tokens->end(), exit.rest.tokens.begin(), exit.rest.tokens.begin() + exit.rest.tokens_before[1]);
+      tokens->insert(tokens->end(), exit.rest->tokens.begin(), exit.rest->tokens.begin() + exit.rest->tokens_before[1]);
       {
         const ScopedValue<bool> quote(after_quote_, exit.path.find('"') != std::string::npos);
         const ScopedValue<size_t> depth(root_depth_, exit.path.size());
         for (const Config& parse : parses) {
           levels_[0] = LevelOf(parse);
-          Run(exit.rest, 1, static_cast<uint32_t>(exit.rest.trie.size()), text, tokens, &uncertain_nodes_);
+          RunBelow(*exit.rest, 0, text, tokens, &uncertain_nodes_);
         }
       }
       if (uncertain_nodes_.empty()) continue;
@@ -184,7 +231,7 @@ void MaskWalk::WalkExits(const TerminalMask& mask, NodeId start, StackId stack, 
       uncertain_nodes_.clear();
       for (const Config& parse : parses) {
         levels_[here.depth] = LevelOf(parse);
-        Run(slice, place.node + 1, here.end, text, tokens, &uncertain_nodes_);
+        RunBelow(slice, place.node, text, tokens, &uncertain_nodes_);
       }
       for (uint32_t at : uncertain_nodes_) uncertain->push_back({place.slice, at});
     }

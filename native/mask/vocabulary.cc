@@ -96,6 +96,17 @@ static void DescribePath(std::string_view text, const std::vector<uint32_t>& pat
   }
 }
 
+// Completes a slice; `open` are the nodes of its last token.
+static void Close(const std::vector<uint32_t>& open, uint32_t mask_words, Slice* slice) {
+  for (uint32_t node : open) slice->trie[node].end = static_cast<uint32_t>(slice->trie.size());
+  slice->trie.shrink_to_fit();
+  slice->tokens_before.push_back(static_cast<uint32_t>(slice->tokens.size()));
+  slice->ListChildren();
+  if (slice->kind >= SliceClass::kBroken) return;
+  slice->mask.assign(mask_words, 0);
+  for (uint32_t token : slice->tokens) slice->mask[token >> 5] |= 1u << (token & 31);
+}
+
 void Vocabulary::BuildSlices() {
   struct Entry {
     uint64_t head;
@@ -164,19 +175,12 @@ void Vocabulary::BuildSlices() {
       slice.tokens_before.push_back(static_cast<uint32_t>(slice.tokens.size()));
     }
     slice.tokens.push_back(entry.token);
+    if (kind < SliceClass::kBroken) slice.lengths.push_back(static_cast<uint8_t>(std::min(code_points, 255u)));
     builder.text = text;
     DescribePath(text, builder.path, &slice.trie);
   }
   quoted_tokens_.Finish();
-  for (size_t i = 0; i < slices_.size(); i++) {
-    Slice& slice = slices_[i];
-    for (uint32_t node : builders[i].path) slice.trie[node].end = static_cast<uint32_t>(slice.trie.size());
-    slice.trie.shrink_to_fit();
-    slice.tokens_before.push_back(static_cast<uint32_t>(slice.tokens.size()));
-    if (slice.kind >= SliceClass::kBroken) continue;
-    slice.mask.assign(mask_words(), 0);
-    for (uint32_t token : slice.tokens) slice.mask[token >> 5] |= 1u << (token & 31);
-  }
+  for (size_t i = 0; i < slices_.size(); i++) Close(builders[i].path, mask_words(), &slices_[i]);
 }
 
 bool Vocabulary::IsEos(uint32_t token) const {
@@ -278,18 +282,23 @@ const uint32_t* Vocabulary::SliceUnion(uint32_t slices) const {
   return mask.data();
 }
 
-std::vector<uint32_t> Vocabulary::TakeAsBits(uint32_t slices, std::vector<uint32_t>* tokens) const {
-  const uint32_t* const bits = SliceUnion(slices);
-  std::vector<uint32_t> mask(bits, bits + mask_words());
-  for (uint32_t token : *tokens) mask[token >> 5] |= 1u << (token & 31);
-  *tokens = {};
-  return mask;
+const uint32_t* Vocabulary::UpToLength(unsigned code_points) const {
+  std::lock_guard<std::mutex> lock(union_mutex_);
+  std::vector<uint32_t>& mask = up_to_length_[code_points];
+  if (mask.empty()) {
+    mask.assign(mask_words(), 0);
+    for (const Slice& slice : slices_)
+      for (size_t i = 0; i < slice.lengths.size(); i++)
+        if (slice.lengths[i] <= code_points) mask[slice.tokens[i] >> 5] |= 1u << (slice.tokens[i] & 31);
+  }
+  return mask.data();
 }
 
 size_t Vocabulary::memory_bytes() const {
   size_t total = bytes_.size() + offsets_.size() * 4 + sorted_.size() * 4 + quoted_tokens_.memory_bytes();
   for (const Slice& slice : slices_)
-    total += slice.trie.size() * sizeof(TrieNode) + (slice.tokens.size() + slice.tokens_before.size()) * 4 + slice.mask.size() * 4;
+    total += slice.trie.size() * sizeof(TrieNode) + (slice.tokens.size() + slice.tokens_before.size()) * 4 + slice.mask.size() * 4 +
+             slice.lengths.size() + slice.wide.size() * sizeof(WideNode) + slice.children.size() * 4;
   return total;
 }
 

@@ -11,8 +11,7 @@
 #include <vector>
 
 #include "mask/quoted-tokens.h"
-#include "mask/text-class.h"
-#include "regex/byte-set.h"
+#include "mask/token-trie.h"
 
 namespace onpolicy::grammar {
 
@@ -25,20 +24,6 @@ constexpr size_t kDenseTokens = 250;
 constexpr unsigned kSliceLengths[] = {4, 10, 30, 0xFFFF};  // greatest number of code points
 constexpr size_t kShortBytes = 16;                         // longer tokens have slices of their own
 
-// One node of a flat trie in preorder: the subtree of node i is [i, end).
-struct TrieNode {
-  uint32_t end = 0;
-  TextClasses below = 0;  // of what follows this node down to the leaves
-  uint16_t depth = 0;     // number of bytes from the root, >= 1
-  uint8_t byte = 0;
-};
-
-struct TokenTrie {
-  std::vector<TrieNode> trie;
-  std::vector<uint32_t> tokens;         // in the trie's order
-  std::vector<uint32_t> tokens_before;  // (nodes + 1) tokens of earlier nodes; a node's own are those up to the next
-};
-
 struct Slice : TokenTrie {
   SliceClass kind = SliceClass::kOther;
   unsigned max_length = 0;  // in code points
@@ -46,6 +31,7 @@ struct Slice : TokenTrie {
   ByteSet first_bytes;
   std::array<uint32_t, 256> roots{};  // the node of depth 1 by its byte
   std::vector<uint32_t> mask;         // (mask_words)
+  std::vector<uint8_t> lengths;       // of an alphabet's tokens: code points, at most 255
 };
 
 class TerminalMaskTable;
@@ -78,8 +64,13 @@ class Vocabulary {
   bool HasLonger(std::string_view prefix) const;
   // The union of the masks of several slices (a bit each), made once.
   const uint32_t* SliceUnion(uint32_t slices) const;
-  // Slices and tokens as bits; empties `tokens`.
-  std::vector<uint32_t> TakeAsBits(uint32_t slices, std::vector<uint32_t>* tokens) const;
+  // A copy of that union.
+  std::vector<uint32_t> SliceBits(uint32_t slices) const {
+    const uint32_t* const bits = SliceUnion(slices);
+    return {bits, bits + mask_words()};
+  }
+  // Tokens of the alphabets that have at most so many code points, as bits.
+  const uint32_t* UpToLength(unsigned code_points) const;
   // What automaton states say about the tokens, for every constraint on the vocabulary.
   TerminalMaskTable& terminal_masks() const { return *terminal_masks_; }
   size_t memory_bytes() const;
@@ -103,6 +94,7 @@ class Vocabulary {
   bool merges_by_id_;
   mutable std::mutex union_mutex_;
   mutable std::map<uint32_t, std::vector<uint32_t>> unions_;
+  mutable std::map<unsigned, std::vector<uint32_t>> up_to_length_;
   std::shared_ptr<TerminalMaskTable> terminal_masks_;
 };
 

@@ -20,6 +20,12 @@ struct ByteSet {
   unsigned Count() const {
     return std::popcount(words[0]) + std::popcount(words[1]) + std::popcount(words[2]) + std::popcount(words[3]);
   }
+  // Members lower than `byte`.
+  unsigned CountBelow(unsigned byte) const {
+    unsigned count = static_cast<unsigned>(std::popcount(words[byte >> 6] & ((1ull << (byte & 63)) - 1)));
+    for (unsigned word = 0; word < byte >> 6; word++) count += static_cast<unsigned>(std::popcount(words[word]));
+    return count;
+  }
   ByteSet operator&(const ByteSet& other) const {
     return {{words[0] & other.words[0], words[1] & other.words[1], words[2] & other.words[2], words[3] & other.words[3]}};
   }

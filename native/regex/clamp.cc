@@ -7,6 +7,9 @@
 
 namespace onpolicy::grammar {
 
+// Expressions that are looked at to see where the repetitions of a list end.
+static constexpr uint32_t kBytesSteps = 300;
+
 NodeId CountClamp::Of(NodeId node) {
   if (!pool_.node(node).repeats) return node;
   if (const NodeId known = known_.Reach(node)) return known;
@@ -61,7 +64,8 @@ bool CountClamp::HasCount(NodeId node) {
   return has;
 }
 
-// A loop: concatenations may be long. Several counts one behind the other stay, for the same reason as counts inside of counts.
+// A loop: concatenations may be long. Several counts that a text may be in at once stay, for the same reason as counts inside of
+// counts.
 NodeId CountClamp::OfList(NodeId node) {
   std::vector<NodeId> parts;
   int counts = 0;
@@ -70,11 +74,53 @@ NodeId CountClamp::OfList(NodeId node) {
     counts += HasCount(is_list ? pool_.node(at).a : at);
     if (!is_list) break;
   }
-  if (counts > 1) return node;
+  if (counts > 1 && !IsApart(node)) return node;
   for (; pool_.node(node).kind == NodeKind::kConcat; node = pool_.node(node).b) parts.push_back(Of(pool_.node(node).a));
   NodeId result = Of(node);
   for (size_t i = parts.size(); i-- > 0;) result = pool_.Concat(parts[i], result);
   return result;
+}
+
+bool CountClamp::IsApart(NodeId node) {
+  ByteSet open;  // of the repetition that a text may be in, and of what may follow it
+  bool is_open = false;
+  Allowance steps(kBytesSteps);
+  for (NodeId at = node;; at = pool_.node(at).b) {
+    const bool is_list = pool_.node(at).kind == NodeKind::kConcat;
+    const NodeId id = is_list ? pool_.node(at).a : at;
+    const Node part = pool_.node(id);
+    const ByteSet bytes = BytesOf(id, &steps);
+    is_open = is_open && (part.nullable || !(bytes & open).IsEmpty());
+    if (part.repeats && is_open) return false;
+    open = is_open ? open | bytes : bytes;
+    is_open = is_open || part.repeats;
+    if (!is_list) return true;
+  }
+}
+
+ByteSet CountClamp::BytesOf(NodeId node, Allowance* steps) {
+  if (steps->IsSpent()) return ByteSet::All();
+  steps->Spend();
+  pool_.budget().Spend(2);
+  const Node given = pool_.node(node);
+  ByteSet bytes;
+  switch (given.kind) {
+    case NodeKind::kNothing:
+    case NodeKind::kEpsilon:
+    case NodeKind::kTag:
+      return {};
+    case NodeKind::kBytes:
+      return pool_.set_of(given);
+    case NodeKind::kRepeat:
+      return BytesOf(given.a, steps);
+    case NodeKind::kConcat:
+      return BytesOf(given.a, steps) | BytesOf(given.b, steps);
+    case NodeKind::kAlternate:
+      for (NodeId child : pool_.ChildrenOf(node)) bytes = bytes | BytesOf(child, steps);
+      return bytes;
+    default:
+      return ByteSet::All();
+  }
 }
 
 // Where two languages must both go on, what one forbids ends the other. "At most so many characters" forbids nothing as long as

@@ -16,6 +16,10 @@ class CountClamp {
   NodeId Make(NodeId node);
   NodeId OfList(NodeId node);
   NodeId OfAnd(NodeId node);
+  // Whether each repetition of a list ends where a part begins with none of its bytes: then a text is at one place of the list.
+  bool IsApart(NodeId node);
+  // All bytes that an expression may contain, or more.
+  ByteSet BytesOf(NodeId node, Allowance* steps);
   // Whether a repetition with a limit is inside.
   bool HasCount(NodeId node);
   // No shorter than the shortest text that ends the expression, from any of its live states.

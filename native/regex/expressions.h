@@ -29,6 +29,7 @@ class Expressions : public NodeTable {
   NodeId RestOf(const Node& repeat);
   // Tells that a node is one character inside a JSON string; `is_any`: every one, in each of its spellings.
   void NoteCharacter(NodeId node, bool is_any);
+  bool IsCharacter(NodeId node) const { return characters_.contains(node); }
   // The node of any character; kNothing where none was noted.
   NodeId any_character() const { return any_character_; }
   // Matches the empty text and tells which alternative of a merged terminal has ended.

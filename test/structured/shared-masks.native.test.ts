@@ -2,6 +2,8 @@
 import { expect, it } from 'vitest';
 import { compileConstraint, createVocabulary } from '../../src/structured/index.ts';
 
+import { realVocabulary } from './vocabularies.ts';
+
 const letter = (i: number): string => String.fromCharCode(97 + (i % 26));
 const word = (i: number, length: number): string =>
   Array.from({ length }, (_, at) => letter(i * 7 + at * (i + 3))).join('');
@@ -36,3 +38,29 @@ it.each([EXPRESSIONS, [...EXPRESSIONS].reverse()])(
     }
   },
 );
+
+it.for([
+  ['any character', { maxLength: 12 }],
+  ['a class with blanks', { pattern: '^[A-Za-z .]{2,9}$' }],
+  ['a class beyond ASCII', { pattern: '^[a-zéü中]{0,6}$' }],
+  ['all but some', { pattern: '^[^<>e]{1,40}$' }],
+] as const)('near the end of a count, masks are those of the bytes: %s', async ([, limits], { skip }) => {
+  const vocabulary = await realVocabulary('llama-bpe');
+  if (typeof vocabulary === 'string') return skip(vocabulary);
+  const mask = new Int32Array(Math.ceil(vocabulary.size / 32));
+  const single = Array.from({ length: 256 }, (_, byte) => vocabulary.tokenize(Uint8Array.of(byte))[0]!);
+  const matcher = (
+    await compileConstraint({ json: { type: 'string', ...limits } }, vocabulary)
+  ).createMatcher();
+  const feed = (to: typeof matcher, bytes: Iterable<number>) =>
+    [...bytes].every((byte) => to.accept(single[byte]!));
+  feed(matcher, Buffer.from('"a'));
+  for (let at = 0; at < 4; at++, feed(matcher, Buffer.from('b'))) {
+    matcher.fillMask(mask);
+    for (let id = at; id < 128_000; id += 97) {
+      const isViable = feed(matcher.clone(), vocabulary.bytes(id));
+      const isAllowed = ((mask[id >> 5]! >>> (id & 31)) & 1) === 1;
+      expect(isAllowed, `token ${id} behind ${at + 1} characters`).toBe(isViable);
+    }
+  }
+});

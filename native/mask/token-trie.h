@@ -1,0 +1,40 @@
+// Tokens -> a flat trie of their bytes in preorder, with lists of children where a node has many.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "mask/text-class.h"
+#include "regex/byte-set.h"
+
+namespace onpolicy::grammar {
+
+// One node: the subtree of node i is [i, end).
+struct TrieNode {
+  uint32_t end = 0;
+  TextClasses below = 0;  // of what follows this node down to the leaves
+  uint16_t depth = 0;     // number of bytes from the root, >= 1
+  uint8_t byte = 0;
+  bool is_wide = false;   // its children are listed
+};
+
+// The children of one node with many of them: of bytes that a state does not take, none is looked at.
+struct WideNode {
+  uint32_t node;
+  ByteSet bytes;
+  uint32_t first;  // place of the first child's number, in the order of the bytes
+};
+
+struct TokenTrie {
+  std::vector<TrieNode> trie;
+  std::vector<uint32_t> tokens;         // in the trie's order
+  std::vector<uint32_t> tokens_before;  // (nodes + 1) tokens of earlier nodes; a node's own are those up to the next
+  std::vector<WideNode> wide;           // in the trie's order
+  std::vector<uint32_t> children;       // of all of them
+
+  // Lists the children of wide nodes, once the trie is whole.
+  void ListChildren();
+  const WideNode& WideOf(uint32_t node) const;
+  uint32_t ChildOf(const WideNode& node, uint8_t byte) const { return children[node.first + node.bytes.CountBelow(byte)]; }
+};
+
+}  // namespace onpolicy::grammar
