@@ -8,12 +8,14 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gunzipSync } from 'node:zlib';
 import { median, result, runParts } from './measure.mjs';
-import { measureWalks } from './structured/walks.mjs';
+import { askPeer, peerCommands } from './structured/peers.mjs';
+import { documentsOf, firstWalks, measureWalks } from './structured/walks.mjs';
 import { inTurns } from './turns.mjs';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
 const data = path.resolve(root, '../shared/data/structured');
 const golden = path.join(root, 'test', 'golden', 'structured');
+const addonFile = path.join(root, 'native', 'build', 'Release', 'onpolicy.node');
 const QUANTILES = [
   ['p50', 0.5],
   ['p99', 0.99],
@@ -177,6 +179,73 @@ async function walkRows({ grammar }) {
   return results;
 }
 
+/** Seconds that a peer is asked for each suite, and that it may take for one schema. */
+const PEER_LIMITS = { seconds: 90, patience: 20 };
+
+/** First walks beside those of other engines, each compared over the documents that both take. */
+async function peerRows({ grammar, log }) {
+  const suites = { heavy: load('heavy.jsonl', golden) };
+  if (fs.existsSync(data)) suites.golden = goldenGroups();
+  const vocabularyPath = vocabularyFile('llama-bpe');
+  const commands = await peerCommands({
+    addon: addonFile,
+    vocabularyFile: vocabularyPath,
+    sources: path.join(root, 'bench', 'models', 'llama.cpp'),
+  });
+  const results = [];
+  for (const [suite, groups] of Object.entries(suites)) {
+    const vocabulary = await grammar.readVocabulary(vocabularyPath);
+    const tasks = groups.map((group, index) => ({
+      index,
+      schema: JSON.stringify(group.spec),
+      documents: documentsOf(grammar, vocabulary, group).map((ids) => [...ids]),
+    }));
+    const ours = await firstWalks({ grammar, vocabulary, groups, native });
+    for (const [name, command] of Object.entries(commands)) {
+      const answers = await askPeer(command, tasks, PEER_LIMITS);
+      results.push(...comparedRows(suite, name, { tasks, answers, ours }));
+      log(`structured: ${suite}, ${name}: ${answers.size} of ${tasks.length} schemas`);
+    }
+  }
+  return results;
+}
+
+/** Rows of one peer: masks of the documents that both take, its compilations, and how many of its documents it takes. */
+function comparedRows(suite, name, { tasks, answers, ours }) {
+  const both = { ours: [], theirs: [] };
+  const compiles = [];
+  let taken = 0;
+  let asked = 0;
+  for (const [index, answer] of answers) {
+    asked += tasks[index].documents.length;
+    if (answer) compiles.push(answer.compileMs);
+    for (const [i, theirs] of (answer?.documents ?? []).entries()) {
+      taken += theirs ? 1 : 0;
+      const own = ours[index]?.[i];
+      if (!theirs || own?.length !== theirs.length) continue;
+      both.ours.push(...own);
+      both.theirs.push(...theirs);
+    }
+  }
+  for (const list of [both.ours, both.theirs, compiles]) list.sort((a, b) => a - b);
+  const title = `${suite}, documents that ${name} takes, too`;
+  const compared = [
+    ['mean', mean],
+    ['p99', (values) => at(values, 0.99)],
+  ].flatMap(([figure, of]) => [
+    row(`${title}: its mask ${figure}`, 'us', of(both.theirs)),
+    {
+      ...row(`${title}: our mask ${figure}, first walk`, 'us', of(both.ours)),
+      ratios: { [name]: of(both.ours) / of(both.theirs) },
+    },
+  ]);
+  return [
+    ...compared,
+    row(`${suite}, ${name}: compile p99`, 'ms', at(compiles, 0.99)),
+    row(`${suite}, ${name}: documents taken`, '%', (100 * taken) / Math.max(1, asked)),
+  ];
+}
+
 /** Set-up of a vocabulary. */
 async function vocabularyRows({ grammar }) {
   const setups = [];
@@ -219,12 +288,16 @@ async function throughputRows({ model = throughputModel, threads, rounds = 3, lo
   });
 }
 
-const PARTS = { masks: maskRows, walks: walkRows, vocabulary: vocabularyRows, throughput: throughputRows };
+const PARTS = {
+  masks: maskRows,
+  walks: walkRows,
+  peers: peerRows,
+  vocabulary: vocabularyRows,
+  throughput: throughputRows,
+};
 
 /** All rows of the table; `only` names some of the parts. */
 export function run({ rounds = 3, threads = os.availableParallelism(), model, only, log }) {
-  const { grammar } = createRequire(import.meta.url)(
-    path.join(root, 'native', 'build', 'Release', 'onpolicy.node'),
-  );
+  const { grammar } = createRequire(import.meta.url)(addonFile);
   return runParts('structured', PARTS, { grammar, rounds, threads, model, only, log });
 }
