@@ -4,12 +4,23 @@
 //   --layout own (with --attention plain|grouped, --half), or as exporters write it: torch, merged, grouped (--positions, --packed),
 //   --written-out (attention of torch: not as scaled_dot_product_attention),
 //   --vision llava|idefics3 (with layout torch or merged: a decoder of embeddings, with a vision encoder of random weights),
-//   --gguf FILE (writes the model as a GGUF file with 32-bit weights as well)
+//   --states (of embeddings: last_hidden_state instead of logits, which --pooling mean|cls|last makes a vector of; layout own),
+//   --gguf FILE (writes the model as a GGUF file with 32-bit weights as well, which pools in the same way)
+import fs from 'node:fs';
+import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { meta } from '../bench/model/gguf.mjs';
 import { convertGguf, widenGguf } from './onnx/from-gguf.mjs';
 
 const inRepository = (name) => fileURLToPath(new URL(`../${name}`, import.meta.url));
+
+/** By name: the number in GGUF files, and the key in those of sentence-transformers. */
+const POOLINGS = {
+  mean: { number: 1, key: 'pooling_mode_mean_tokens' },
+  cls: { number: 2, key: 'pooling_mode_cls_token' },
+  last: { number: 3, key: 'pooling_mode_lasttoken' },
+};
 
 const { values } = parseArgs({
   options: {
@@ -27,6 +38,8 @@ const { values } = parseArgs({
     'written-out': { type: 'boolean', default: false },
     weights: { type: 'string', default: 'float32' },
     gguf: { type: 'string' },
+    states: { type: 'boolean', default: false },
+    pooling: { type: 'string' },
     vision: { type: 'string' },
     half: { type: 'boolean', default: false },
   },
@@ -44,8 +57,20 @@ await convertGguf(values.model, values.out, {
   hasZeros: values.zeros,
   hasFourBitHead: values['four-bit-head'],
   isScaledFirst: !values['written-out'],
+  states: values.states,
   vision: values.vision ?? null,
 });
-if (values.gguf !== undefined) await widenGguf(values.model, values.gguf);
+const pooling = POOLINGS[values.pooling];
+if (pooling) {
+  fs.mkdirSync(path.join(values.out, '1_Pooling'), { recursive: true });
+  const config = Object.fromEntries(Object.values(POOLINGS).map(({ key }) => [key, key === pooling.key]));
+  fs.writeFileSync(path.join(values.out, '1_Pooling', 'config.json'), `${JSON.stringify(config)}\n`);
+}
+if (values.gguf !== undefined)
+  await widenGguf(
+    values.model,
+    values.gguf,
+    pooling ? { 'llama.pooling_type': meta.uint32(pooling.number) } : {},
+  );
 process.stdout.write(`${values.out}\n`);
 process.exit(0); // reading the file has started threads of its own

@@ -8,8 +8,8 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { readGgufFileInfo } from 'node-llama-cpp';
-import { meta, readKeyValues, writeGguf } from '../bench/model/gguf.mjs';
+import { meta } from '../bench/model/gguf.mjs';
+import { widenGguf } from './onnx/from-gguf.mjs';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
 const { createRuntime } = await import(path.join(root, 'dist/index.js'));
@@ -28,27 +28,10 @@ const GROWTH = 1.02;
 
 /** More responses than are stored. */
 const RESPONSES = 1100;
-/** By the numbers of GGUF files. */
-const TYPES = ['f32', 'f16'];
-
-/** The embedded model as one of embeddings. */
-async function writeEmbedder(target) {
-  const file = path.join(root, 'models', 'onpolicy-tiny.gguf');
-  const { fullTensorInfo } = await readGgufFileInfo(file);
-  const keyValues = readKeyValues(file).set('llama.pooling_type', meta.uint32(3));
-  const bytes = fs.readFileSync(file);
-  const tensors = fullTensorInfo.map(({ name, ggmlType, dimensions, fileOffset }) => {
-    const dims = dimensions.map(Number);
-    const at = Number(fileOffset);
-    const size = dims.reduce((product, dim) => product * dim, ggmlType === 0 ? 4 : 2);
-    return { name, type: TYPES[ggmlType], dims, chunks: () => [bytes.subarray(at, at + size)] };
-  });
-  writeGguf(target, keyValues, tensors);
-}
-
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-soak-'));
 const embedder = path.join(folder, 'embedder.gguf');
-await writeEmbedder(embedder);
+const tiny = path.join(root, 'models', 'onpolicy-tiny.gguf');
+await widenGguf(tiny, embedder, { 'llama.pooling_type': meta.uint32(3) });
 const runtime = await createRuntime({
   model: options.model,
   models: { embedder },

@@ -241,6 +241,7 @@ const MODEL_FIELDS: Record<keyof ModelOptions, Check> = {
   mmap: ofType('boolean'),
   mlock: ofType('boolean'),
   products: oneOf('auto', 'batch', 'plain'),
+  pooling: oneOf('mean', 'cls', 'last'),
   adapters: (value) => {
     if (!Array.isArray(value)) return 'an array of adapters';
     for (const [i, adapter] of value.entries()) checkField(`model.adapters.${i}`, adapter, isAdapter);

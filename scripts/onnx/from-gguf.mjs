@@ -86,7 +86,7 @@ function readTensors(file, infos, shape) {
 }
 
 /** Writes the same model as a GGUF file with 32-bit weights: what it computes is not rounded to 16 bits on the way. */
-export async function widenGguf(file, out) {
+export async function widenGguf(file, out, more = {}) {
   const { fullTensorInfo } = await readGgufFileInfo(file);
   const bytes = fs.readFileSync(file);
   const tensors = fullTensorInfo.map((info) => ({
@@ -95,7 +95,7 @@ export async function widenGguf(file, out) {
     dims: info.dimensions.map(Number),
     chunks: () => [Buffer.from(readValues(bytes, info).buffer)],
   }));
-  writeGguf(out, readKeyValues(file), tensors);
+  writeGguf(out, new Map([...readKeyValues(file), ...Object.entries(more)]), tensors);
 }
 
 function readShape({ llama, tokenizer }) {

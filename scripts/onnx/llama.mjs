@@ -12,10 +12,11 @@ const MASKED = -3.4e38;
  * @param weights name -> how a matrix (outputs, inputs) or vector is written, see `floatWeights` and `int8Weights`
  * @param options attention: `plain` operators or the fused `grouped` one; positions: whether it takes position_ids;
  *   lastRows: whether it takes num_logits_to_keep; dataFiles: how many files beside the graph weights lie in;
- *   half: whether keys, values and logits are 16-bit floats
+ *   half: whether keys, values and logits are 16-bit floats; states: whether it gives last_hidden_state instead of logits
  */
 export function writeLlama(file, shape, weights, options = {}) {
   const { attention = 'plain', positions = true, lastRows = false, dataFiles = 0, half = false } = options;
+  const { states = false } = options;
   const graph = new Graph(file, { dataFiles });
   const ids = graph.input('input_ids', 'int64', ['batch_size', 'sequence_length']);
   const mask = graph.input('attention_mask', 'int64', ['batch_size', 'total_sequence_length']);
@@ -32,8 +33,11 @@ export function writeLlama(file, shape, weights, options = {}) {
     hidden = graph.add('Slice', [hidden, start, graph.ints([2 ** 31]), graph.ints([1])]);
   }
   const type = half ? 'float16' : 'float32';
-  graph.add('Cast', [weights.head(graph, hidden, shape)], { to: TYPES[type] }, 'logits');
-  graph.output('logits', type, ['batch_size', 'sequence_length', shape.vocabSize]);
+  const [result, name, size] = states
+    ? [hidden, 'last_hidden_state', shape.width]
+    : [weights.head(graph, hidden, shape), 'logits', shape.vocabSize];
+  graph.add('Cast', [result], { to: TYPES[type] }, name);
+  graph.output(name, type, ['batch_size', 'sequence_length', size]);
   graph.save();
 }
 

@@ -23,10 +23,13 @@ export {
 } from './memory.ts';
 export type { ContextLimits, LoadedModel } from './model.ts';
 export {
+  describeOnnxEmbedding,
   fetchModel,
   type HubOptions,
   isOnnxModel,
   loadOnnx,
+  loadOnnxEmbedding,
+  type OnnxPooling,
   onnxBytes,
   parseHubReference,
 } from './onnx/index.ts';

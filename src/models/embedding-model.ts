@@ -1,13 +1,17 @@
-/** A GGUF model of embeddings: its limits, what it needs of memory, and the model with its queue. */
+/** A model of embeddings: its limits, what it needs of memory, and the model with its queue. */
 import os from 'node:os';
 import {
   type ContextLimits,
+  describeOnnxEmbedding,
   estimateMemory,
   type GgufModel,
+  loadOnnxEmbedding,
   type MemoryEstimate,
   type ModelShape,
+  type OnnxPooling,
 } from '../backends/index.ts';
 import { EmbeddingQueue } from '../engine/index.ts';
+import type { Gpu } from '../native/index.ts';
 import type { Tokenizer } from '../tokenizer/index.ts';
 import type { ModelOptions, ServingOptions } from './model-options.ts';
 import type { Placement } from './placement.ts';
@@ -18,7 +22,8 @@ export type EmbeddingModel = {
   /** What answers call it when the request names none. */
   readonly name: string;
   readonly placement: Placement;
-  readonly loaded: GgufModel;
+  /** What to close behind its queue; null: nothing. */
+  readonly loaded: GgufModel | null;
   readonly tokenizer: Tokenizer;
   readonly embeddings: EmbeddingQueue;
   /** Tokens of one text at most. */
@@ -33,6 +38,8 @@ export type EmbeddingPlan = {
   readonly batchTokens: number;
   /** The vector of a text is that of its last token, and no token sees a later one: long texts are computed in parts. */
   readonly isLast: boolean;
+  /** Of an ONNX model; null: a GGUF file, which says it. */
+  readonly pooling: OnnxPooling | null;
 };
 
 /** Texts longer than this need a `contextSize`: what a pass computes with grows with it. */
@@ -53,7 +60,23 @@ export function planEmbedding(
   const wanted =
     options.contextSize ?? serving.contextSize ?? (isLast ? DEFAULT_LAST_TOKENS : DEFAULT_WHOLE_TOKENS);
   const contextSize = Math.min(wanted, contextLength);
-  return { contextSize, batchTokens: Math.max(contextSize, PACKED_TOKENS), isLast };
+  return { contextSize, batchTokens: Math.max(contextSize, PACKED_TOKENS), isLast, pooling: null };
+}
+
+/** The same for an ONNX folder. Null: neither it nor the options say how states become a vector. */
+export function planOnnxEmbedding(
+  file: string,
+  options: ModelOptions,
+  serving: ServingOptions,
+): EmbeddingPlan | null {
+  const found = describeOnnxEmbedding(file, options.pooling);
+  if (!found) return null;
+  const { pooling, contextLength } = found;
+  const contextSize = Math.min(
+    options.contextSize ?? serving.contextSize ?? DEFAULT_WHOLE_TOKENS,
+    contextLength,
+  );
+  return { contextSize, batchTokens: PACKED_TOKENS, isLast: pooling === 'last', pooling };
 }
 
 /** What it will take. Models that see a text as a whole have no cache. */
@@ -73,6 +96,20 @@ export function estimateEmbedding(
   };
   const estimate = estimateMemory(shape, limits, { cacheType: 'f16', fusedAttention });
   return shape.isCausal ? estimate : { ...estimate, cache: 0 };
+}
+
+/** Opens an ONNX folder. */
+export async function openOnnxEmbedding(
+  { contextSize, pooling }: EmbeddingPlan,
+  { path, name, placement }: Pick<EmbeddingModel, 'path' | 'name' | 'placement'>,
+  how: { gpu: Gpu; threads: number | null; signal: AbortSignal },
+): Promise<EmbeddingModel> {
+  const { tokenizer, embedder } = await loadOnnxEmbedding({ path, pooling: pooling!, ...how });
+  const embeddings = new EmbeddingQueue(embedder, {
+    packedTokens: PACKED_TOKENS,
+    maxSequences: MAX_SEQUENCES,
+  });
+  return { path, name, placement, loaded: null, tokenizer, embeddings, contextSize };
 }
 
 /** Opens a loaded file. */

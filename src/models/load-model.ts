@@ -29,7 +29,9 @@ import {
   type EmbeddingPlan,
   estimateEmbedding,
   openEmbedding,
+  openOnnxEmbedding,
   planEmbedding,
+  planOnnxEmbedding,
 } from './embedding-model.ts';
 import type { MemoryNeed } from './memory-need.ts';
 import { findProjector } from './model-files.ts';
@@ -85,7 +87,8 @@ export async function planLoad(
   if (isOnnxModel(file)) {
     const weights = onnxBytes(file);
     const need = { weights, cache: 0, compute: 0, host: weights, device: 0 };
-    return { file, options: given, mmproj, shape: null, embedding: null, placement: onCpu(null, 0), need };
+    const embedding = planOnnxEmbedding(file, given, serving);
+    return { file, options: given, mmproj, shape: null, embedding, placement: onCpu(null, 0), need };
   }
   const shape = await describeGguf({ path: file, gpu: serving.gpu });
   const { fusedAttention = true, rope = null } = given;
@@ -181,7 +184,15 @@ async function loadPlaced(
   serving: ServingOptions,
   { name, signal, onProgress, reserve }: LoadOptions,
 ): Promise<RunningModel | EmbeddingModel> {
-  const { file, options, mmproj, embedding, placement } = plan;
+  const { file, options, mmproj, shape, embedding, placement } = plan;
+  if (embedding && shape === null) {
+    const threads = options.threads ?? serving.threads ?? null;
+    return await openOnnxEmbedding(
+      embedding,
+      { path: file, name, placement },
+      { gpu: serving.gpu, threads, signal },
+    );
+  }
   const loaded = await loadWeights(plan, serving, { signal, onProgress });
   let projector: NativeProjector | null = null;
   try {
@@ -257,7 +268,7 @@ export async function unloadModel(model: RunningModel | EmbeddingModel): Promise
     await model.engine.close();
     await model.media?.close();
   }
-  await model.loaded.close();
+  await model.loaded?.close();
 }
 
 async function openProjector(

@@ -75,6 +75,11 @@ export type ModelOptions = {
    * memory. They stay loaded with it.
    */
   readonly adapters?: readonly AdapterOption[];
+  /**
+   * How an ONNX model of embeddings makes a vector of the states of a text's tokens: their mean, the first (`cls`) or the last one. Default: what
+   * `1_Pooling/config.json` of its folder says; without either the model answers. GGUF files say it themselves.
+   */
+  readonly pooling?: 'mean' | 'cls' | 'last';
   /** Jinja source that replaces the file's own chat template. */
   readonly chatTemplate?: string;
   /** How the model writes tool calls, where looking at its template is not enough: a name of docs/tool-calls.md. */

@@ -124,7 +124,7 @@ export class Models {
     if ('embeddings' in model && !hasAdapters) return scope.handOver({ model });
     if (hasAdapters) throw unfit(`${model.name} has adapters, and models of embeddings take none`);
     throw unfit(
-      `expected a GGUF model of embeddings, whose file says how states become a vector (mean, cls or last), got ${model.name}`,
+      `expected a model of embeddings, whose files say how states become a vector (mean, cls or last), or its option pooling, got ${model.name}`,
     );
   }
 

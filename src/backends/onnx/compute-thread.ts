@@ -11,7 +11,7 @@ export class ComputeThread<Request extends { readonly kind: string }, Value> {
   #last: Promise<unknown> = Promise.resolve();
   #end: OnpolicyError | null = null;
 
-  constructor(worker: 'worker' | 'vision-worker') {
+  constructor(worker: 'worker' | 'vision-worker' | 'embedding-worker') {
     this.#worker = new Worker(compiledWorker(worker), { execArgv: [], name: 'onpolicy-onnx' });
     this.#worker.unref();
     this.#worker.on('message', (reply: Reply<Value>) => this.#settle(reply));

@@ -18,6 +18,7 @@ const OPTIONAL = [
   'chat_template.json',
   'preprocessor_config.json',
   'processor_config.json',
+  '1_Pooling/config.json',
 ];
 /** Weights beside a graph come in this many files at most. */
 const MAX_DATA_FILES = 100;

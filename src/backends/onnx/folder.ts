@@ -2,7 +2,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { OnpolicyError } from '../../errors.ts';
-import type { DecoderSizes } from './messages.ts';
+import type { DecoderSizes, OnnxPooling } from './messages.ts';
 import { readVision, type VisionFiles } from './vision-files.ts';
 import type { TokenizerFile } from './vocabulary.ts';
 
@@ -24,6 +24,10 @@ export type ModelFolder = {
   readonly weightFiles: readonly string[];
   readonly name: string;
   readonly contextLength: number;
+  /** How states become a vector, as sentence-transformers writes it; null: the folder does not say. */
+  readonly pooling: OnnxPooling | null;
+  /** Numbers of a state; 0: unknown. */
+  readonly width: number;
   readonly sizes: DecoderSizes;
   readonly eosIds: readonly number[];
   readonly chatTemplate: string;
@@ -42,6 +46,12 @@ const GRAPHS = ['', '_fp16', '_quantized', '_int8', '_uint8', '_q4', '_q4f16', '
   ['model', 'decoder_model_merged'].map((name) => `${name}${ending}.onnx`),
 );
 const DEFAULT_CONTEXT = 2048;
+/** Keys of `1_Pooling/config.json`. */
+const POOLINGS: Readonly<Record<string, OnnxPooling>> = {
+  pooling_mode_mean_tokens: 'mean',
+  pooling_mode_cls_token: 'cls',
+  pooling_mode_lasttoken: 'last',
+};
 /** Names for the length of the context in configurations. */
 const CONTEXT_FIELDS = [
   'max_position_embeddings',
@@ -82,7 +92,9 @@ export function readFolder(reference: string): ModelFolder {
     file,
     weightFiles: files.flatMap((graph) => [graph, ...dataFiles(graph)]),
     name: path.basename(folder),
-    contextLength: context ?? DEFAULT_CONTEXT,
+    contextLength: (context ?? DEFAULT_CONTEXT) - positionOffset(text),
+    pooling: readPooling(folder),
+    width: number(text, 'hidden_size', 'n_embd'),
     sizes: {
       architecture: String(text['model_type'] ?? ''),
       queryHeads: heads,
@@ -98,6 +110,24 @@ export function readFolder(reference: string): ModelFolder {
     tokenizerConfig,
     vision,
   };
+}
+
+/** RoBERTa counts positions behind the id of its padding. */
+function positionOffset(config: Json): number {
+  const isRoberta = String(config['model_type'] ?? '').includes('roberta');
+  return isRoberta ? number(config, 'pad_token_id') + 1 : 0;
+}
+
+/** Fails with `UNSUPPORTED` for other ways than those of {@link OnnxPooling}. */
+function readPooling(folder: string): OnnxPooling | null {
+  const config = readOptional(folder, '1_Pooling/config.json');
+  const wanted = Object.keys(config).filter((key) => key.startsWith('pooling_mode_') && config[key] === true);
+  if (wanted.length === 0) return null;
+  const [pooling, ...others] = wanted.map((key) => POOLINGS[key]);
+  if (pooling && others.length === 0) return pooling;
+  throw unsupported(
+    `${folder} pools by ${wanted.join(' and ')}: one of ${Object.keys(POOLINGS).join(', ')} can be computed`,
+  );
 }
 
 /** Whether some layers look at the last tokens only. Unused settings stand in many configurations. */

@@ -4,5 +4,7 @@
  * The way of a step: `model` (the backend), `messages`, `runner`, `batches` (rows that run together), `cache`.
  */
 export { fetchModel, type HubOptions, parseHubReference } from './download.ts';
+export { describeOnnxEmbedding, loadOnnxEmbedding } from './embedding-model.ts';
 export { isOnnxModel } from './folder.ts';
+export type { OnnxPooling } from './messages.ts';
 export { loadOnnx, onnxBytes } from './model.ts';

@@ -1,5 +1,6 @@
 /** Types of the messages between the backend and the worker thread. */
 import type { ErrorCode } from '../../errors.ts';
+import type { Pooling } from '../memory.ts';
 
 /** One tensor pair of the cache: the past goes in, the present comes out. */
 export type CacheTensor = {
@@ -141,6 +142,33 @@ export type Features = { readonly values: Float32Array; readonly size: number };
 
 /** What a request of a vision thread is answered with: an {@link Expansion} for `describe`, {@link Features} for `encode`. */
 export type VisionValue = Expansion | Features;
+
+/** How states become a vector. */
+export type OnnxPooling = Exclude<Pooling, 'rank'>;
+
+/** Opens a graph of embeddings. */
+export type OpenEmbeddingRequest = {
+  readonly kind: 'open';
+  readonly file: string;
+  readonly threads: number;
+  readonly providers: readonly string[];
+  readonly sizes: DecoderSizes;
+  readonly pooling: OnnxPooling;
+  /** Numbers of a state, where the graph does not say. */
+  readonly width: number;
+};
+
+/** Sequences end to end -> a vector each. */
+export type EmbedRequest = {
+  readonly kind: 'embed';
+  readonly tokens: Int32Array; // (total)
+  readonly lengths: Int32Array; // (sequences)
+};
+
+export type EmbeddingRequest = OpenEmbeddingRequest | EmbedRequest | CloseRequest;
+
+/** What a request of an embedding thread is answered with: the numbers of a vector for `open`, vectors for `embed`. */
+export type EmbeddingValue = number | Float32Array; // (sequences, size)
 
 /** The answer to a request. */
 export type Reply<Value> =

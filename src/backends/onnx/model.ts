@@ -44,7 +44,7 @@ export type OnnxOptions = {
 export async function loadOnnx(options: OnnxOptions): Promise<LoadedModel> {
   const folder = readFolder(options.path);
   const providers = await chooseProviders(options.gpu);
-  const isTiny = weightBytes(folder) < TINY_BYTES;
+  const isTiny = isTinyFolder(folder);
   const thread: Thread = new ComputeThread('worker');
   const settings = { threads: options.threads ?? (isTiny ? 1 : os.availableParallelism()), providers };
   try {
@@ -67,6 +67,11 @@ export async function loadOnnx(options: OnnxOptions): Promise<LoadedModel> {
 /** Bytes of a folder's weights. Fails with `MODEL_INVALID` or `UNSUPPORTED`. */
 export function onnxBytes(path: string): number {
   return weightBytes(readFolder(path));
+}
+
+/** Whether threads would only wait for each other. */
+export function isTinyFolder(folder: ModelFolder): boolean {
+  return weightBytes(folder) < TINY_BYTES;
 }
 
 function weightBytes({ weightFiles }: ModelFolder): number {

@@ -1,0 +1,57 @@
+/** A folder with an ONNX graph of embeddings -> its tokenizer, and what computes vectors on a thread of its own. */
+import os from 'node:os';
+import { OnpolicyError } from '../../errors.ts';
+import type { Gpu, NativeEmbedder } from '../../native/index.ts';
+import type { Tokenizer } from '../../tokenizer/index.ts';
+import { ComputeThread } from './compute-thread.ts';
+import { readFolder } from './folder.ts';
+import type { EmbeddingRequest, EmbeddingValue, OnnxPooling } from './messages.ts';
+import { isTinyFolder } from './model.ts';
+import { chooseProviders } from './providers.ts';
+import { createTokenizer } from './tokenizer.ts';
+
+/** A loaded model of embeddings. Closing the embedder frees it. */
+export type OnnxEmbeddingModel = { readonly tokenizer: Tokenizer; readonly embedder: NativeEmbedder };
+
+/** How the states of a folder's model become a vector, and its longest text; null: it is none of embeddings. */
+export function describeOnnxEmbedding(
+  path: string,
+  given: OnnxPooling | undefined,
+): { readonly pooling: OnnxPooling; readonly contextLength: number } | null {
+  const { pooling, contextLength } = readFolder(path);
+  const chosen = given ?? pooling;
+  return chosen && { pooling: chosen, contextLength };
+}
+
+/** Loads it. Fails as `loadOnnx` does. */
+export async function loadOnnxEmbedding(options: {
+  readonly path: string;
+  readonly pooling: OnnxPooling;
+  readonly gpu: Gpu;
+  /** CPU threads; null: one per core, one for a tiny model. */
+  readonly threads: number | null;
+  readonly signal: AbortSignal;
+}): Promise<OnnxEmbeddingModel> {
+  const folder = readFolder(options.path);
+  const providers = await chooseProviders(options.gpu);
+  const thread = new ComputeThread<EmbeddingRequest, EmbeddingValue>('embedding-worker');
+  try {
+    const size = (await thread.request({
+      kind: 'open',
+      file: folder.file,
+      threads: options.threads ?? (isTinyFolder(folder) ? 1 : os.availableParallelism()),
+      providers,
+      sizes: folder.sizes,
+      pooling: options.pooling,
+      width: folder.width,
+    })) as number;
+    if (options.signal.aborted) throw new OnpolicyError('ABORTED', `loading ${options.path} was aborted`);
+    const tokenizer = await createTokenizer(folder, folder.sizes.vocabSize);
+    const embed = async (tokens: Int32Array, lengths: Int32Array): Promise<Float32Array> =>
+      (await thread.request({ kind: 'embed', tokens, lengths })) as Float32Array;
+    return { tokenizer, embedder: { size, embed, close: () => thread.close() } };
+  } catch (error) {
+    await thread.close();
+    throw error;
+  }
+}
