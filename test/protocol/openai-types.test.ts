@@ -10,7 +10,11 @@ import type {
   EmbeddingRequest,
   EmbeddingResponse,
   Message,
+  ResponseCustomCallItem,
+  ResponseCustomChoice,
   ResponseMessage,
+  TextCompletion,
+  TextCompletionChunk,
   Tool,
   ValidChatRequest,
 } from '../../src/protocol/index.ts';
@@ -30,6 +34,18 @@ describe('the OpenAI client', () => {
   it('takes our embeddings, and we take its requests for them', () => {
     expectTypeOf<EmbeddingResponse>().toExtend<OpenAI.CreateEmbeddingResponse>();
     expectTypeOf<OpenAI.EmbeddingCreateParams>().toExtend<EmbeddingRequest>();
+  });
+
+  it('takes our text completions', () => {
+    expectTypeOf<TextCompletion>().toExtend<OpenAI.Completion>();
+    expectTypeOf<TextCompletionChunk>().toExtend<Omit<OpenAI.Completion, 'usage'>>();
+  });
+
+  it('has custom tools of the responses API that we take', () => {
+    expectTypeOf<OpenAI.Responses.ToolChoiceCustom>().toExtend<ResponseCustomChoice>();
+    expectTypeOf<OpenAI.Responses.ResponseCustomToolCall>().toExtend<
+      Pick<ResponseCustomCallItem, 'type' | 'call_id' | 'name' | 'input'>
+    >();
   });
 
   it('has requests that we take', () => {
