@@ -180,7 +180,7 @@ async function walkRows({ grammar }) {
 }
 
 /** Seconds that a peer is asked for each suite, and that it may take for one schema. */
-const PEER_LIMITS = { seconds: 90, patience: 20 };
+const PEER_LIMITS = { seconds: 45, patience: 20 };
 
 /** First walks beside those of other engines, each compared over the documents that both take. */
 async function peerRows({ grammar, log }) {
