@@ -1,18 +1,22 @@
 // Fuzzes constrained decoding: random and damaged specifications are compiled and walked with tokens drawn from their masks.
-//   node scripts/fuzz-structured.mjs [--minutes N] [--seed N]
+//   node scripts/fuzz-structured.mjs [--minutes N] [--seed N] [--work-divisor N]
 // Reports, and exits 1 for: a crash, a hang, a mask that differs from feeding a token byte by byte (asked in every other
 // case: what is asked for warms the steps after it, so the others are only timed), a dead end, a step over
 // 20 ms of processor time: a token that is accepted, and the forced text and the mask after it. A step is slow when it is
 // so in three more rounds, each on a vocabulary and a constraint that remember nothing. A mask that says that it ran out of
 // work may lack tokens; such steps are counted. One process works and one watches it; each case has a number that alone
-// makes it again.
+// makes it again. With --work-divisor 10 masks have a tenth of their work: there must be no dead end then, either.
 import { fork } from 'node:child_process';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
 const { values: flags } = parseArgs({
-  options: { minutes: { type: 'string', default: '1' }, seed: { type: 'string', default: '1' } },
+  options: {
+    minutes: { type: 'string', default: '1' },
+    seed: { type: 'string', default: '1' },
+    'work-divisor': { type: 'string', default: '1' },
+  },
 });
 const worker = path.join(path.dirname(fileURLToPath(import.meta.url)), 'fuzz-structured-worker.mjs');
 /** Seconds of silence after which the worker counts as hung. */
@@ -28,7 +32,8 @@ let cpuSeconds = 0;
 /** Works from case `seed` on until the time is up, or the worker dies; gives the case to go on with. */
 function work(seed) {
   return new Promise((resolve) => {
-    const child = fork(worker, [String(seed), String(Number(flags.minutes) * 60 - cpuSeconds)]);
+    const seconds = Number(flags.minutes) * 60 - cpuSeconds;
+    const child = fork(worker, [String(seed), String(seconds), flags['work-divisor']]);
     let current = seed;
     let silence = 0;
     const before = { cases, steps, forgiven, cpuSeconds };

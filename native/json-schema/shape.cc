@@ -146,7 +146,7 @@ std::vector<Shape> ShapeTable::NormalizeOneOfOrAnyOf(FormulaId id, const std::ve
     try {
       const ScopedValue<int> fallback(fallbacks_, fallbacks_ + 1);
       const ScopedValue<size_t> most(most_work_, std::min(most_work_, work_ + limits::kOneOfSteps));
-      return NormalizeOneOf(parts);
+      return Tidy(NormalizeOneOf(parts));
     } catch (const TooManyCombinations&) {
       if (work_ > most_work_ || pool_.budget().IsSpent(Phase::kShapes)) throw;
     }

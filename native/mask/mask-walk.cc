@@ -18,16 +18,20 @@ void MaskWalk::Begin() {
   took_open_key_ = false;
   item_tokens_.clear();
   grammar_.SwapNames({});
-  budget_.Begin(Phase::kMask, limits::kMaskWork);
-  budget_.Begin(Phase::kTerminalByte, limits::kMaskWork + limits::kTerminalByteWork);
-  grammar_.regex().BeginStep(limits::kMaskWork + limits::kMaskByteWork);
+  BeginPhases(limits::kMaskWork, limits::kMaskByteWork);
 }
 
 void MaskWalk::BeginBytes() {
   Begin();
-  budget_.Begin(Phase::kMask, 0);
-  budget_.Begin(Phase::kTerminalByte, limits::kTerminalByteWork);
-  grammar_.regex().BeginStep(limits::kMaskByteWork);
+  BeginPhases(0, limits::kMaskByteWork);
+}
+
+void MaskWalk::BeginPhases(uint64_t work, uint64_t byte_work) {
+  const uint64_t divisor = divisor_;
+  budget_.Begin(Phase::kMask, work / divisor);
+  budget_.Begin(Phase::kTerminalByte, (work + limits::kTerminalByteWork) / divisor);
+  grammar_.regex().BeginStep((work + byte_work) / divisor);
+  budget_.Begin(Phase::kSearch, limits::kSearchWork / divisor);
 }
 
 MaskWalk::Level MaskWalk::LevelOf(const Config& parse) {

@@ -1,5 +1,6 @@
 // The walk over a vocabulary's tries that collects the tokens which a state allows.
 #pragma once
+#include <atomic>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,8 @@ class MaskWalk {
   // All of them must outlive this.
   MaskWalk(const Vocabulary& vocabulary, Grammar& grammar, StateTable& states, TextReach& reach);
 
+  // Divides the work of all masks that begin from now on: for tests of what happens when it is spent.
+  static void DivideWork(uint64_t divisor) { divisor_ = divisor; }
   // Begins a mask, whose walks share a bounded amount of work. Once it is spent, only tokens of one byte are found, which
   // are enough to continue any text.
   void Begin();
@@ -65,6 +68,8 @@ class MaskWalk {
 
   // Whether the work for single bytes is spent; at least one token is always found.
   bool IsBeyond(Phase phase, const std::vector<uint32_t>& tokens) const { return budget_.IsSpent(phase) && !tokens.empty(); }
+  // Begins the phases of a mask: work for tokens of several bytes, and for those of one byte.
+  void BeginPhases(uint64_t work, uint64_t byte_work);
   Level LevelOf(StateId state);
   Level LevelOf(const Config& parse);
   // Walks what follows a node, whose level is known.
@@ -99,6 +104,7 @@ class MaskWalk {
   // The ending of a parse whose automaton has reached `node` at `depth`.
   Ending EndingOf(NodeId node, StackId stack, size_t depth, std::string& text);
 
+  static inline std::atomic<uint64_t> divisor_{1};
   const Vocabulary& vocabulary_;
   Grammar& grammar_;
   StateTable& states_;

@@ -179,6 +179,9 @@ Napi::Value CutMasks(const Napi::CallbackInfo& info) {
   return Napi::Number::New(info.Env(), static_cast<double>(Constraint::CutMasks()));
 }
 
+// divideWork(divisor): the work of masks from now on, for tests
+void DivideWork(const Napi::CallbackInfo& info) { MaskWalk::DivideWork(std::max(1u, info[0].As<Napi::Number>().Uint32Value())); }
+
 Napi::Value Accept(const Napi::CallbackInfo& info) {
   return Napi::Boolean::New(info.Env(),
                             Unwrap<Matcher>(info[0])->Accept(info[1].As<Napi::Number>().Uint32Value()));
@@ -219,6 +222,7 @@ void RegisterGrammar(Napi::Env env, Napi::Object exports) {
   add("fillMask", FillMask);
   add("cutMasks", CutMasks);
   add("accept", Accept);
+  grammar.Set("divideWork", Napi::Function::New(env, DivideWork, "divideWork"));
   add("isMaskCut", Ask<&Matcher::IsMaskCut>);
   add("isComplete", Ask<&Matcher::IsComplete>);
   add("isFinal", Ask<&Matcher::IsFinal>);

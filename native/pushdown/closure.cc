@@ -276,16 +276,44 @@ std::vector<Config> Closure::Finish() {
   return result;
 }
 
+NodeId Closure::Factored(std::vector<NodeId> options) {
+  RegexPool& regex = symbols_.regex();
+  std::vector<NodeId> shared;  // a loop: beginnings may be long
+  std::vector<NodeTable::Split> splits;
+  while (options.size() > 1) {
+    splits.clear();
+    for (NodeId option : options) splits.push_back(regex.SplitHead(option));
+    budget_.Spend(5 * options.size());
+    const NodeId head = splits[0].head;
+    if (std::any_of(splits.begin(), splits.end(), [&](const auto& split) { return split.head != head; })) break;
+    shared.push_back(head);
+    for (size_t i = 0; i < options.size(); i++) options[i] = splits[i].tail;
+  }
+  if (options.size() > 1) {
+    std::stable_sort(splits.begin(), splits.end(), [](const auto& a, const auto& b) { return a.head < b.head; });
+    options.clear();
+    for (size_t from = 0, to = 0; from < splits.size(); from = to) {
+      std::vector<NodeId> tails;
+      for (; to < splits.size() && splits[to].head == splits[from].head; to++) tails.push_back(splits[to].tail);
+      options.push_back(regex.Concat(splits[from].head, Factored(std::move(tails))));
+    }
+  }
+  NodeId result = regex.Alternate(std::move(options));
+  for (size_t i = shared.size(); i-- > 0;) result = regex.Concat(shared[i], result);
+  return result;
+}
+
 Config Closure::Merged(const std::vector<uint32_t>& terminals) {
   std::vector<NodeId> options;
   std::vector<Branch> branches;
+  // Each ends in a tag of its own: no two are equal.
   for (uint32_t tag = 0; tag < terminals.size(); tag++) {
     const uint32_t call = terminals[tag];
     options.push_back(symbols_.regex().Concat(IndexOf(calls_[call].symbol), symbols_.regex().Tag(tag)));
     for (const Branch& branch : stacks_.branches(stack_of_[call])) branches.push_back({tag, branch.sequence, branch.parent});
     if (stack_of_[call] == 0) branches.push_back({tag, 0, 0});
   }
-  return {symbols_.regex().Alternate(std::move(options)), stacks_.Intern(std::move(branches))};
+  return {Factored(std::move(options)), stacks_.Intern(std::move(branches))};
 }
 
 }  // namespace onpolicy::grammar

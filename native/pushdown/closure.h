@@ -40,6 +40,8 @@ class Closure {
   void ReturnEmpty(const Edge& edge);
   void Visit(Work work);
   std::vector<Config> Finish();
+  // An alternation of expressions whose common beginnings stand once.
+  NodeId Factored(std::vector<NodeId> options);
   // All terminals as one automaton with tagged ends, so that a walk follows a single state.
   Config Merged(const std::vector<uint32_t>& terminals);
   // The call of a symbol; `is_new`: it was added.

@@ -78,14 +78,21 @@ bool Expressions::MeetCounts(NodeId one, NodeId two, NodeId* met) {
   return false;
 }
 
-// Whether each part ends in a tag that no other one has: then none is a subset of another.
+// Whether each part ends in tags that no other one has: then none is a subset of another.
 bool Expressions::HaveUniqueTags(const std::vector<NodeId>& parts) const {
   std::vector<uint32_t> tags;
-  tags.reserve(parts.size());
-  for (NodeId part : parts) {
+  std::vector<NodeId> open = parts;
+  while (!open.empty()) {
+    NodeId part = open.back();
+    open.pop_back();
     while (node(part).kind == NodeKind::kConcat) part = node(part).b;
-    if (node(part).kind != NodeKind::kTag) return false;
-    tags.push_back(node(part).a);
+    if (node(part).kind == NodeKind::kAlternate && node(part).tagged) {
+      for (uint32_t i = node(part).min; i < node(part).max; i++) open.push_back(child(i));
+    } else if (node(part).kind == NodeKind::kTag) {
+      tags.push_back(node(part).a);
+    } else {
+      return false;
+    }
   }
   std::sort(tags.begin(), tags.end());
   return std::adjacent_find(tags.begin(), tags.end()) == tags.end();

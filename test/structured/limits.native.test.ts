@@ -183,3 +183,26 @@ describe('steps that many readings or values could make slow', () => {
     expect(await takes({ json: { ...json, minItems: 2 } }, '["/","\\u00e9"]')).toBe(true);
   });
 });
+
+describe('a oneOf of open objects whose constants are not required', () => {
+  const branch = (kind: string) => ({
+    type: 'object',
+    properties: Object.fromEntries([
+      ['kind', { const: kind }],
+      ...Array.from({ length: 6 }, (_, i) => [
+        `${kind}${i}`,
+        { type: ['string', 'integer', 'boolean'][i % 3] },
+      ]),
+    ]),
+  });
+
+  it.each([4, 8])('reads as anyOf with a warning: %d branches', async (count) => {
+    const json = { oneOf: Array.from({ length: count }, (_, i) => branch(`s${i}`)) };
+    const constraint = await compileConstraint({ json }, vocabulary);
+    expect(constraint.relaxed.join()).toContain('reads as anyOf');
+    expect(await takes({ json }, '{"kind":"s1","s11":3}')).toBe(true);
+    await expect(compileConstraint({ json, disable_fallback: true }, vocabulary)).rejects.toThrow(
+      'too many to enforce',
+    );
+  });
+});
