@@ -22,6 +22,7 @@ export default defineConfig({
           include: ['test/**/*.native.test.ts'],
           exclude: withoutDecoder,
           testTimeout: 60_000,
+          hookTimeout: 60_000,
           pool: 'forks',
         },
       },

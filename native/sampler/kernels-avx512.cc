@@ -4,7 +4,10 @@
 #if defined(__x86_64__) || defined(_M_X64)
 #include <immintrin.h>
 
-#if defined(__clang__)
+#if defined(__clang__) && !defined(__apple_build_version__) && __clang_major__ >= 18 && __clang_major__ < 22
+// These releases have registers of 512 bits as a feature of its own.
+#pragma clang attribute push(__attribute__((target("avx512f,evex512,avx2,fma,popcnt,bmi"))), apply_to = function)
+#elif defined(__clang__)
 #pragma clang attribute push(__attribute__((target("avx512f,avx2,fma,popcnt,bmi"))), apply_to = function)
 #elif defined(__GNUC__)
 #pragma GCC push_options

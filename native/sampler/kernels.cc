@@ -6,6 +6,8 @@
 
 #if defined(_MSC_VER) && !defined(__clang__) && defined(_M_X64)
 #include <intrin.h>
+#elif defined(__x86_64__) && defined(__APPLE__)
+#include <sys/sysctl.h>
 #endif
 
 namespace onpolicy {
@@ -24,6 +26,17 @@ bool HasLeaf7Bit(int bit, unsigned long long saved_state) {
 }
 bool HasAvx2() { return HasLeaf7Bit(5, 0x6); }  // every such processor has FMA
 bool HasAvx512() { return HasAvx2() && HasLeaf7Bit(16, 0xE6); }
+#elif defined(__x86_64__) && defined(__APPLE__)
+// Cross compilers lack the library behind __builtin_cpu_supports.
+bool HasFeature(const char* name) {
+  int value = 0;
+  size_t size = sizeof(value);
+  return sysctlbyname(name, &value, &size, nullptr, 0) == 0 && value != 0;
+}
+bool HasAvx2() {
+  return HasFeature("hw.optional.avx2_0") && HasFeature("hw.optional.fma") && HasFeature("hw.optional.bmi1");
+}
+bool HasAvx512() { return HasAvx2() && HasFeature("hw.optional.avx512f"); }
 #elif defined(__x86_64__)
 bool HasAvx2() {
   return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi");

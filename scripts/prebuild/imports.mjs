@@ -16,10 +16,11 @@ const LIBRARIES = [
 
 /** Throws unless every library, version and function of Node that the addon imports is on the systems served. */
 export function checkImports(file, functions) {
-  const { libraries, symbols, versions } = read(file);
+  const { libraries, symbols, versions, unresolved = [] } = read(file);
   const faults = [
     ...libraries.filter((library) => !LIBRARIES.some((known) => known.test(library))),
     ...symbols.filter((name) => /^(napi|node)_/.test(name) && !functions.has(name)),
+    ...unresolved.filter((name) => !functions.has(name)),
     ...symbols.filter((name) => REFUSED.test(name)),
     ...versions.filter((version) => !isServed(version)),
   ];

@@ -37,5 +37,6 @@ export type {
   NativeColumn,
   NativeFullTrainer,
   NativeParameter,
+  NativeStep,
   NativeTrainer,
 } from './trainer.ts';

@@ -5,6 +5,7 @@ import { replaceFile } from '../common/index.ts';
 import { fromNative } from '../errors.ts';
 import type { NativeFullTrainer, NativeParameter } from '../native/index.ts';
 import { loadAddon, onDisk, openLibraries } from '../native/index.ts';
+import { FiniteGradients } from './finite.ts';
 import { FULL_ADAMW, type StepOptions } from './optimizer.ts';
 import { SerialCalls } from './serial.ts';
 import type { PackedRow } from './trainer.ts';
@@ -77,6 +78,7 @@ class GgufFullTrainer implements FullTrainer {
   readonly vocabularySize: number;
   readonly contextSize: number;
   readonly #native: NativeFullTrainer;
+  readonly #gradients = new FiniteGradients();
   readonly #model: string;
   readonly #calls = new SerialCalls('the trainer');
 
@@ -98,6 +100,7 @@ class GgufFullTrainer implements FullTrainer {
   addGradients(row: PackedRow, targetWeights: Float32Array): Promise<Float32Array> {
     return this.#calls.run(() => {
       this.#native.clearAbort();
+      if (!this.#gradients.take(targetWeights)) return this.#native.score(row);
       return this.#native.addGradients(row, targetWeights);
     });
   }
@@ -115,11 +118,11 @@ class GgufFullTrainer implements FullTrainer {
   }
 
   zeroGradients(): Promise<void> {
-    return this.#calls.run(() => this.#native.zeroGradients());
+    return this.#calls.run(() => this.#gradients.clear(this.#native));
   }
 
   step(options: StepOptions) {
-    return this.#calls.run(() => this.#native.step({ ...FULL_ADAMW, ...options }));
+    return this.#calls.run(() => this.#gradients.step(this.#native, { ...FULL_ADAMW, ...options }));
   }
 
   save(file: string): Promise<void> {

@@ -12,6 +12,7 @@ import type {
 } from '../native/index.ts';
 import { devices, type Gpu, loadAddon, onDisk, openLibraries } from '../native/index.ts';
 import { readAdapter, readOptimizer, saveCheckpoint } from './checkpoint-files.ts';
+import { FiniteGradients } from './finite.ts';
 import { LINEAR_MODULES } from './linear-modules.ts';
 import { ADAPTER_ADAMW, type StepOptions } from './optimizer.ts';
 import { SerialCalls } from './serial.ts';
@@ -127,6 +128,7 @@ export async function openTrainer(options: TrainerOptions): Promise<Trainer> {
 class GgufTrainer implements Trainer {
   readonly info: TrainerInfo;
   readonly #native: NativeTrainer;
+  readonly #gradients = new FiniteGradients();
   readonly #seed: number;
   readonly #calls = new SerialCalls('the trainer');
 
@@ -157,9 +159,9 @@ class GgufTrainer implements Trainer {
   }
 
   backward(gradLogprobs: Float32Array): Promise<void> {
-    return this.#calls.run(() => {
+    return this.#calls.run(async () => {
       this.#native.clearAbort();
-      return this.#native.backward(gradLogprobs);
+      if (this.#gradients.take(gradLogprobs)) await this.#native.backward(gradLogprobs);
     });
   }
 
@@ -168,7 +170,7 @@ class GgufTrainer implements Trainer {
   }
 
   zeroGradients(): Promise<void> {
-    return this.#calls.run(() => this.#native.zeroGradients());
+    return this.#calls.run(() => this.#gradients.clear(this.#native));
   }
 
   async reset(): Promise<void> {
@@ -176,12 +178,12 @@ class GgufTrainer implements Trainer {
     await this.#calls.run(async () => {
       await this.#writeInPieces('value', weights);
       this.#native.resetOptimizer();
-      this.#native.zeroGradients();
+      this.#gradients.clear(this.#native);
     });
   }
 
   step(options: StepOptions) {
-    return this.#calls.run(() => this.#native.step({ ...ADAPTER_ADAMW, ...options }));
+    return this.#calls.run(() => this.#gradients.step(this.#native, { ...ADAPTER_ADAMW, ...options }));
   }
 
   /** All modules' numbers, copied without holding up the caller's thread for long. Only from within the queue. */
@@ -222,7 +224,7 @@ class GgufTrainer implements Trainer {
       await this.#writeInPieces('firstMoment', optimizer.firstMoment);
       await this.#writeInPieces('secondMoment', optimizer.secondMoment);
       this.#native.stepCount(optimizer.stepCount);
-      this.#native.zeroGradients();
+      this.#gradients.clear(this.#native);
     });
   }
 
