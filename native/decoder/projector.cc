@@ -123,10 +123,10 @@ class MtmdProjector : public Projector {
     });
   }
 
-  Status Encode(const MediaChunk& chunk, const std::function<bool()>& checkpoint, std::vector<float>* rows) override {
+  Status Encode(const MediaChunk& chunk, const std::function<bool(double)>& checkpoint, std::vector<float>* rows) override {
     std::lock_guard<std::mutex> lock(encoding_);
     checkpoint_ = &checkpoint;
-    is_aborted_ = !checkpoint();
+    is_aborted_ = !checkpoint(0);
     const Status status = Guard("BACKEND_FAILED", "a medium could not be encoded", [&] {
       if (is_aborted_) return true;
       if (mtmd_encode_chunk(context_, static_cast<const mtmd_input_chunk*>(chunk.input.get())) != 0) return false;
@@ -141,12 +141,25 @@ class MtmdProjector : public Projector {
  private:
   MtmdProjector() = default;
 
-  // Asked before each operation whether its result is wanted, then with it whether to go on. Products of matrices take most of
-  // the time: behind each is a place to wait or to end.
+  // Asked before each operation whether its result is wanted, then with it whether to go on. Those before a wanted one are
+  // computed with it. Products of matrices take most of the time: before each is a place to wait, behind each one to end.
   bool Continues(const ggml_tensor* result, bool asks) {
-    if (asks) return result->op == GGML_OP_MUL_MAT || result->op == GGML_OP_FLASH_ATTN_EXT;
-    if (checkpoint_ && !is_aborted_) is_aborted_ = !(*checkpoint_)();
-    return !is_aborted_;
+    if (!asks) return !is_aborted_;
+    const double work = Multiplications(result);
+    if (work > 0 && checkpoint_ && !is_aborted_) is_aborted_ = !(*checkpoint_)(work);
+    return work > 0;
+  }
+
+  // Of a product of matrices; 0: it is another operation.
+  static double Multiplications(const ggml_tensor* result) {
+    const auto size = [](const ggml_tensor* tensor) {
+      double count = 1;
+      for (const int64_t length : tensor->ne) count *= static_cast<double>(length);
+      return count;
+    };
+    if (result->op == GGML_OP_MUL_MAT) return size(result) * static_cast<double>(result->src[0]->ne[0]);
+    if (result->op == GGML_OP_FLASH_ATTN_EXT) return 2 * size(result->src[0]) * static_cast<double>(result->src[1]->ne[1]);
+    return 0;
   }
 
   bool Tokenize(const std::vector<const mtmd_input_part*>& parts, bool add_special, std::vector<MediaChunk>* chunks) const {
@@ -215,7 +228,7 @@ class MtmdProjector : public Projector {
   int32_t row_size_ = 0;
   int32_t largest_whole_chunk_ = 0;
   std::mutex encoding_;
-  const std::function<bool()>* checkpoint_ = nullptr;  // of the running Encode
+  const std::function<bool(double)>* checkpoint_ = nullptr;  // of the running Encode
   bool is_aborted_ = false;
 };
 

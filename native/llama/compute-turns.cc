@@ -53,13 +53,20 @@ void ComputeTurns::EndSlice() {
   changed_.notify_all();
 }
 
-bool ComputeTurns::IsOver(Clock::time_point begun) {
+bool ComputeTurns::IsOver(std::chrono::duration<double> length) {
   std::lock_guard<std::mutex> lock(mutex_);
-  return waiting_steps_ > 0 && Clock::now() - begun >= std::min(last_step_, kLongestSlice);
+  return waiting_steps_ > 0 && length > std::min(last_step_, kLongestSlice);
 }
 
-void ComputeTurns::Encode::Pause() {
-  if (!turns_.IsOver(begun_)) return;
+void ComputeTurns::Encode::Pause(double work) {
+  const Clock::time_point now = Clock::now();
+  const std::chrono::duration<double> passed = now - paused_;
+  if (work_ > 0) seconds_per_work_ = passed.count() / work_;
+  const bool is_begun = work_ > 0;
+  paused_ = now;
+  work_ = work;
+  const std::chrono::duration<double> next(seconds_per_work_ * work);
+  if (!is_begun || !turns_.IsOver(now - begun_ + next)) return;
   turns_.EndSlice();
   Begin();
 }

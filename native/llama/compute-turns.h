@@ -34,18 +34,22 @@ class ComputeTurns {
     Encode(const Encode&) = delete;
     Encode& operator=(const Encode&) = delete;
 
-    // Called between two operations. Lets steps run that wait, once the slice has lasted as long as a step.
-    void Pause();
+    // Called before operations with the multiplications that they take. Lets steps run that wait, if the slice would else last
+    // longer than a step. Each slice computes something.
+    void Pause(double work);
     uint32_t slices() const { return slices_; }
 
    private:
     void Begin() {
-      begun_ = turns_.BeginSlice();
+      begun_ = paused_ = turns_.BeginSlice();
       ++slices_;
     }
 
     ComputeTurns& turns_;
     std::chrono::steady_clock::time_point begun_;
+    std::chrono::steady_clock::time_point paused_;  // the last call of Pause in this slice, or its begin
+    double work_ = 0;                               // since then
+    double seconds_per_work_ = 0;                   // of the operations before
     uint32_t slices_ = 0;
   };
 
@@ -54,8 +58,8 @@ class ComputeTurns {
   void EndStep(std::chrono::steady_clock::time_point begun);
   std::chrono::steady_clock::time_point BeginSlice();
   void EndSlice();
-  // Whether a slice that began then should end.
-  bool IsOver(std::chrono::steady_clock::time_point begun);
+  // Whether a slice should end that would have lasted so long after its next operations.
+  bool IsOver(std::chrono::duration<double> length);
 
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -15,7 +15,7 @@ struct llama_model;
 namespace onpolicy {
 
 // Changes with every change of this file.
-constexpr int kDecoderVersion = 2;
+constexpr int kDecoderVersion = 3;
 
 enum class MediaKind : int32_t { kImage = 0, kAudio = 1 };
 
@@ -71,9 +71,9 @@ class Projector {
   // Rows of the largest non-causal chunk; 0: chunks may be split.
   virtual int32_t largest_whole_chunk() const = 0;
   virtual Status Tokenize(const std::vector<MediaPart>& parts, bool add_special, std::vector<MediaChunk>* chunks) const = 0;
-  // rows: (count, row_size). `checkpoint` is called before the first operation and between some, and may wait: where it
-  // returns false the encode ends and fails with ABORTED.
-  virtual Status Encode(const MediaChunk& chunk, const std::function<bool()>& checkpoint, std::vector<float>* rows) = 0;
+  // rows: (count, row_size). `checkpoint` is called before operations with the multiplications that they take, and may wait:
+  // where it returns false the encode ends and fails with ABORTED.
+  virtual Status Encode(const MediaChunk& chunk, const std::function<bool(double)>& checkpoint, std::vector<float>* rows) = 0;
 };
 
 struct DecoderTable {
