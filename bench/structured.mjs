@@ -197,7 +197,7 @@ async function peerRows({ grammar, log }) {
     const vocabulary = await grammar.readVocabulary(vocabularyPath);
     const tasks = groups.map((group, index) => ({
       index,
-      schema: JSON.stringify(group.spec),
+      schema: native(group).text.replaceAll('\n', ' '),
       documents: documentsOf(grammar, vocabulary, group).map((ids) => [...ids]),
     }));
     const ours = await firstWalks({ grammar, vocabulary, groups, native });

@@ -53,11 +53,19 @@ async function ask(child, lines, { index, schema, documents }) {
   child.stdin.write(
     `${[index, schema, documents.length, ...documents.map((ids) => ids.join(' '))].join('\n')}\n`,
   );
-  const [, time] = (await lines.next()).value.split(' ');
+  // Engines write warnings of their own between the answers.
+  const answer = async (begins) => {
+    for (;;) {
+      const { value: line, done } = await lines.next();
+      if (done) throw new Error('the engine has ended');
+      if (begins.test(line)) return line.split(' ');
+    }
+  };
+  const [, time] = await answer(new RegExp(`^${index} (refused|[0-9.e+-]+)$`));
   if (time === 'refused') return undefined;
   const walks = [];
   for (const _ of documents) {
-    const [verdict, ...times] = (await lines.next()).value.split(' ');
+    const [verdict, ...times] = await answer(/^(accepted|rejected)/);
     walks.push(verdict === 'accepted' ? times.map(Number) : undefined);
   }
   return { compileMs: Number(time), documents: walks };
