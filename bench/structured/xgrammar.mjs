@@ -72,7 +72,9 @@ for (let index = await nextLine(); index !== undefined; index = await nextLine()
     console.log(index, performance.now() - start);
     for (const ids of documents) console.log(await walk(compiled, ids));
     compiled.dispose();
-  } catch {
+  } catch (error) {
+    // After an abort nothing works in this process any more.
+    if (error instanceof WebAssembly.RuntimeError) process.exit(1);
     console.log(index, 'refused');
   }
 }
