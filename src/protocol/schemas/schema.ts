@@ -65,3 +65,8 @@ export function byField(
   const names = [...new Set([...Object.values(cases), ...(otherwise ? [otherwise] : [])])];
   return { ...chain, tsType: names.join(' | ') };
 }
+
+/** A boolean with a default. */
+export function flag(isOn: boolean, description: string): Schema {
+  return { description, type: 'boolean', default: isOn };
+}

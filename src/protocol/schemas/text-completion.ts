@@ -1,6 +1,7 @@
 /** The text completion request: a prompt as it is, without a chat template. What it shares with chats has the same schema. */
-import { chatCompletionDefinitions, MAX_CHOICES } from './chat-completion.ts';
+import { chatCompletionDefinitions } from './chat-completion.ts';
 import { LLAMA_SAMPLERS } from './llama-samplers.ts';
+import { MAX_CHOICES } from './sampling.ts';
 import { type Definitions, orNull, type Schema } from './schema.ts';
 
 /** Fields of a chat completion request that mean the same here. */
