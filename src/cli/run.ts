@@ -29,11 +29,9 @@ const HELP = `onpolicy: a language model in this process
   onpolicy complete [PROMPT]             one answer; without a prompt it is read from the input
       --model M  --mmproj F  --system TEXT  --max-tokens N  --temperature T  --top-p P  --seed N
   onpolicy models [list]                 the registered models
-  onpolicy models create BASE --name N   registers one
-  onpolicy models show | delete M
+  onpolicy models create BASE --name N   registers one; onpolicy models show | delete M
   onpolicy checkpoints M [list]          what training left
-  onpolicy checkpoints M delete STEP...
-  onpolicy checkpoints M prune --keep N --metric NAME --goal max|min
+  onpolicy checkpoints M delete STEP... | prune --keep N --metric NAME --goal max|min
       lists take --after ID  --limit N  --order asc|desc
   onpolicy report M --out FILE           the run as a page; --csv: its metrics; --split S: its trajectories
       --compare M: beside another one's; --port N: served, and kept up to date
