@@ -185,8 +185,8 @@ async function loadPlaced(
   { name, signal, onProgress, reserve }: LoadOptions,
 ): Promise<RunningModel | EmbeddingModel> {
   const { file, options, mmproj, shape, embedding, placement } = plan;
+  const threads = options.threads ?? serving.threads ?? null;
   if (embedding && shape === null) {
-    const threads = options.threads ?? serving.threads ?? null;
     return await openOnnxEmbedding(
       embedding,
       { path: file, name, placement },
@@ -197,7 +197,6 @@ async function loadPlaced(
   let projector: NativeProjector | null = null;
   try {
     if (embedding) {
-      const threads = options.threads ?? serving.threads ?? null;
       return await openEmbedding(loaded as GgufModel, embedding, { path: file, name, placement, threads });
     }
     projector =

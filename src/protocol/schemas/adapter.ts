@@ -1,5 +1,5 @@
 /** LoRA adapters: of a request, and loaded by a name, also with vLLM's names. */
-import { type Definitions, orNull, type Schema } from './schema.ts';
+import { acceptedFrom, type Definitions, orNull, type Schema } from './schema.ts';
 
 const path: Schema = {
   description: 'A GGUF LoRA file or a PEFT folder: `adapter_config.json` and `adapter_model.safetensors`.',
@@ -71,7 +71,7 @@ export const adapterDefinitions: Definitions = {
     required: ['lora_name'],
     properties: {
       lora_name: { description: 'The name that it was loaded by.', type: 'string', minLength: 1 },
-      lora_int_id: { description: 'Accepted from vLLM clients; no effect.' },
+      lora_int_id: acceptedFrom('vLLM'),
     },
     additionalProperties: false,
   },

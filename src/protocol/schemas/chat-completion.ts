@@ -2,7 +2,7 @@
 import { CONTEXT_SHIFT } from './context-shift.ts';
 import { llamaSamplers } from './llama-samplers.ts';
 import { sampling } from './sampling.ts';
-import { type Definitions, flag, orNull, ref, type Schema } from './schema.ts';
+import { acceptedFrom, type Definitions, flag, orNull, ref, type Schema } from './schema.ts';
 
 function jsonObject(description: string): Schema {
   return { description, type: ['object', 'null'], tsType: 'JsonObject | null' };
@@ -288,9 +288,7 @@ export const IGNORED_FIELDS = [
   'web_search_options',
 ] as const;
 
-const ignored = Object.fromEntries(
-  IGNORED_FIELDS.map((field) => [field, { description: 'Accepted from OpenAI clients; no effect.' }]),
-);
+const ignored = Object.fromEntries(IGNORED_FIELDS.map((field) => [field, acceptedFrom('OpenAI')]));
 
 /** Definitions of the chat completion request. */
 export const chatCompletionDefinitions: Definitions = {
@@ -336,7 +334,7 @@ export const chatCompletionDefinitions: Definitions = {
         description: 'Usage so far in every chunk. Needs `include_usage`.',
         default: false,
       }),
-      include_obfuscation: { description: 'Accepted from OpenAI clients; no effect.' },
+      include_obfuscation: acceptedFrom('OpenAI'),
     },
     additionalProperties: false,
   },

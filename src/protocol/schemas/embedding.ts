@@ -1,6 +1,6 @@
 /** The request for embeddings: OpenAI's, with fields of vLLM. */
 import { chatFields } from './messages.ts';
-import { type Definitions, orNull } from './schema.ts';
+import { type Definitions, orNull, textsOrIds } from './schema.ts';
 
 /** Definitions of embeddings. */
 export const embeddingDefinitions: Definitions = {
@@ -9,20 +9,9 @@ export const embeddingDefinitions: Definitions = {
     type: 'object',
     required: ['input'],
     properties: {
-      input: {
-        description: 'What to embed: a text, token ids, or a list of either, each of which gets a vector.',
-        type: ['string', 'array'],
-        items: {
-          type: ['string', 'integer', 'array'],
-          minimum: 0,
-          items: { type: 'integer', minimum: 0 },
-          minItems: 1,
-          expected: 'a string, a token id or a non-empty list of token ids',
-        },
-        minItems: 1,
-        bounds: 'all texts, all ids, or all lists of ids; ids of the vocabulary',
-        tsType: 'string | readonly string[] | readonly number[] | readonly (readonly number[])[]',
-      },
+      input: textsOrIds(
+        'What to embed: a text, token ids, or a list of either, each of which gets a vector.',
+      ),
       model: orNull('string', {
         description:
           'A model of embeddings: a path, an `hf:` URI or an alias. Absent, null or empty: the default model.',

@@ -1,7 +1,7 @@
 /** Requests of Anthropic's messages API. Sampling fields of chats may stand beside its own. */
 import { chatCompletionDefinitions } from './chat-completion.ts';
 import { LLAMA_SAMPLERS } from './llama-samplers.ts';
-import { byField, type Definitions, orNull, ref, type Schema } from './schema.ts';
+import { acceptedFrom, byField, type Definitions, orNull, ref, type Schema } from './schema.ts';
 
 /** Fields of a chat completion request that other APIs take as well, with the same meaning. */
 export const EXTRA_FIELDS = [
@@ -57,7 +57,7 @@ const WITHOUT_EFFECT = [
   'workspace_id',
 ] as const;
 
-const noEffect = (description = 'Accepted from Anthropic clients; no effect.'): Schema => ({ description });
+const noEffect = acceptedFrom('Anthropic');
 
 /** One kind of content, with what every kind may have. */
 function block(
@@ -73,7 +73,7 @@ function block(
     properties: {
       type: { description: 'Kind of the block.', const: type },
       ...properties,
-      cache_control: noEffect('No effect: every prompt is cached.'),
+      cache_control: { description: 'No effect: every prompt is cached.' },
     },
     additionalProperties: false,
   };
@@ -109,7 +109,7 @@ const blocks: Definitions = {
       document: 'MessageDocumentBlock',
     }),
   },
-  MessageTextBlock: block('text', 'Text.', ['text'], { text, citations: noEffect() }),
+  MessageTextBlock: block('text', 'Text.', ['text'], { text, citations: noEffect }),
   MessageImageBlock: block('image', 'A picture. Models that only read text refuse it.', ['source'], {
     source: {
       description: 'Where the data lies.',
@@ -118,7 +118,7 @@ const blocks: Definitions = {
       properties: { type: { description: 'Kind of the source.', enum: ['base64', 'url'] } },
       ...byField('type', { base64: 'MessageBase64Source', url: 'MessageUrlSource' }),
     },
-    transformations: noEffect(),
+    transformations: noEffect,
   }),
   MessageBase64Source: {
     description: 'Data in the request itself.',
@@ -153,11 +153,11 @@ const blocks: Definitions = {
     },
     title: orNull('string', { description: 'Stands before the text.' }),
     context: orNull('string', { description: 'Stands before the text, behind the title.' }),
-    citations: noEffect(),
+    citations: noEffect,
   }),
   MessageThinkingBlock: block('thinking', 'Thoughts of the model.', ['thinking'], {
     thinking: { description: 'The thoughts.', type: 'string' },
-    signature: noEffect('No effect: thoughts are not signed here.'),
+    signature: { description: 'No effect: thoughts are not signed here.' },
   }),
   MessageToolUseBlock: block('tool_use', 'A call that the model made.', ['id', 'name', 'input'], {
     id: { description: 'Id that the result refers to.', type: 'string' },
@@ -167,8 +167,8 @@ const blocks: Definitions = {
       type: 'object',
       tsType: 'JsonObject | unknown',
     },
-    caller: noEffect(),
-    toolset_name: noEffect(),
+    caller: noEffect,
+    toolset_name: noEffect,
   }),
   MessageToolResultBlock: block('tool_result', 'The result of a call.', ['tool_use_id'], {
     tool_use_id: { description: 'Id of the call.', type: 'string' },
@@ -178,7 +178,7 @@ const blocks: Definitions = {
       items: ref('MessageResultBlock'),
     },
     is_error: { description: 'No effect: the model reads what the content says.', type: ['boolean', 'null'] },
-    toolset_name: noEffect(),
+    toolset_name: noEffect,
   }),
 };
 
@@ -211,7 +211,7 @@ const ownFields: NonNullable<Schema['properties']> = {
   },
   tool_choice: { ...ref('MessageToolChoice'), description: 'Which tools the model may or must call.' },
   output_config: { ...ref('MessageOutputConfig'), description: 'Effort, and the form of the answer.' },
-  ...Object.fromEntries(WITHOUT_EFFECT.map((name) => [name, noEffect()])),
+  ...Object.fromEntries(WITHOUT_EFFECT.map((name) => [name, noEffect])),
   ...chatFields(...EXTRA_FIELDS),
 };
 
@@ -295,11 +295,11 @@ export const messagesDefinitions: Definitions = {
         description: 'Whether calls that the model makes by itself must follow the schema.',
         type: ['boolean', 'null'],
       },
-      cache_control: noEffect(),
-      allowed_callers: noEffect(),
-      defer_loading: noEffect(),
-      eager_input_streaming: noEffect(),
-      input_examples: noEffect(),
+      cache_control: noEffect,
+      allowed_callers: noEffect,
+      defer_loading: noEffect,
+      eager_input_streaming: noEffect,
+      input_examples: noEffect,
     },
     additionalProperties: false,
   },

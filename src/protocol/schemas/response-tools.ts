@@ -1,10 +1,8 @@
 /** Tools of OpenAI's responses API, and the choice among them. */
-import { byField, type Definitions, ref, type Schema } from './schema.ts';
+import { acceptedFrom, byField, type Definitions, ref } from './schema.ts';
 
 /** A field of that API that changes nothing here. */
-export const noEffect = (description = 'Accepted from OpenAI clients; no effect.'): Schema => ({
-  description,
-});
+export const noEffect = acceptedFrom('OpenAI');
 
 /** Their definitions. */
 export const responseToolDefinitions: Definitions = {
@@ -31,9 +29,9 @@ export const responseToolDefinitions: Definitions = {
         description: 'Whether calls that the model makes by itself must follow the schema.',
         type: ['boolean', 'null'],
       },
-      allowed_callers: noEffect(),
-      defer_loading: noEffect(),
-      output_schema: noEffect(),
+      allowed_callers: noEffect,
+      defer_loading: noEffect,
+      output_schema: noEffect,
     },
     additionalProperties: false,
   },
@@ -48,8 +46,8 @@ export const responseToolDefinitions: Definitions = {
         ...ref('ResponseInputFormat'),
         description: 'What its input may be. Absent or null: any text.',
       },
-      allowed_callers: noEffect(),
-      defer_loading: noEffect(),
+      allowed_callers: noEffect,
+      defer_loading: noEffect,
     },
     additionalProperties: false,
   },

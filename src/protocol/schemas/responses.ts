@@ -17,7 +17,7 @@ const WITHOUT_EFFECT = [
 
 const onlyNull = (description: string): Schema => ({ description, enum: [null] });
 const id: Schema = { description: 'Its id; no effect.', type: ['string', 'null'] };
-const status: Schema = noEffect();
+const status: Schema = noEffect;
 
 function item(
   type: string,
@@ -41,7 +41,7 @@ function resultItem(type: string, description: string): Schema {
       type: ['string', 'array'],
       items: ref('ResponseInputPart'),
     },
-    caller: noEffect(),
+    caller: noEffect,
   });
 }
 
@@ -88,7 +88,7 @@ const items: Definitions = {
       },
       id,
       status,
-      phase: noEffect(),
+      phase: noEffect,
     },
     additionalProperties: false,
   },
@@ -110,9 +110,9 @@ const items: Definitions = {
     properties: {
       type: { description: 'Kind of the part.', enum: ['input_text', 'output_text'] },
       text: { description: 'The text.', type: 'string' },
-      annotations: noEffect(),
-      logprobs: noEffect(),
-      prompt_cache_breakpoint: noEffect(),
+      annotations: noEffect,
+      logprobs: noEffect,
+      prompt_cache_breakpoint: noEffect,
     },
     additionalProperties: false,
   },
@@ -133,7 +133,7 @@ const items: Definitions = {
       image_url: { description: 'A data URL.', type: 'string', minLength: 1 },
       detail: { description: 'How closely to look.', type: ['string', 'null'] },
       file_id: onlyNull('Files are not kept here.'),
-      prompt_cache_breakpoint: noEffect(),
+      prompt_cache_breakpoint: noEffect,
     },
     additionalProperties: false,
   },
@@ -145,8 +145,8 @@ const items: Definitions = {
       call_id: { description: 'Id that the result refers to.', type: 'string' },
       name: { description: 'What was called.', type: 'string', minLength: 1 },
       arguments: { description: 'JSON text of the arguments.', type: 'string' },
-      caller: noEffect(),
-      namespace: noEffect(),
+      caller: noEffect,
+      namespace: noEffect,
     },
   ),
   ResponseFunctionResultItem: resultItem('function_call_output', 'The result of a call.'),
@@ -158,8 +158,8 @@ const items: Definitions = {
       call_id: { description: 'Id that the result refers to.', type: 'string' },
       name: { description: 'What was called.', type: 'string', minLength: 1 },
       input: { description: 'The text that it was called with.', type: 'string' },
-      caller: noEffect(),
-      namespace: noEffect(),
+      caller: noEffect,
+      namespace: noEffect,
     },
   ),
   ResponseCustomResultItem: resultItem('custom_tool_call_output', 'The result of a call of a custom tool.'),
@@ -169,8 +169,8 @@ const items: Definitions = {
       type: ['array', 'null'],
       items: ref('ResponseReasoningText'),
     },
-    summary: noEffect(),
-    encrypted_content: noEffect('No effect: thoughts are not encrypted here.'),
+    summary: noEffect,
+    encrypted_content: { description: 'No effect: thoughts are not encrypted here.' },
   }),
   ResponseReasoningText: {
     description: 'A piece of thoughts.',
@@ -258,7 +258,7 @@ export const responsesDefinitions: Definitions = {
       background: { description: 'Not served: false or null.', enum: [false, null] },
       conversation: onlyNull('Not served: null.'),
       prompt: onlyNull('Not served: null.'),
-      ...Object.fromEntries(WITHOUT_EFFECT.map((name) => [name, noEffect()])),
+      ...Object.fromEntries(WITHOUT_EFFECT.map((name) => [name, noEffect])),
       ...chatFields('stop', ...EXTRA_FIELDS),
     },
     additionalProperties: false,
@@ -269,7 +269,7 @@ export const responsesDefinitions: Definitions = {
     type: ['object', 'null'],
     properties: {
       format: { ...ref('ResponseTextFormat'), description: 'What the answer follows.' },
-      verbosity: noEffect(),
+      verbosity: noEffect,
     },
     additionalProperties: false,
   },
@@ -302,10 +302,10 @@ export const responsesDefinitions: Definitions = {
         type: ['integer', 'null'],
         minimum: 0,
       },
-      summary: noEffect(),
-      generate_summary: noEffect(),
-      context: noEffect(),
-      mode: noEffect(),
+      summary: noEffect,
+      generate_summary: noEffect,
+      context: noEffect,
+      mode: noEffect,
     },
     additionalProperties: false,
   },

@@ -70,3 +70,26 @@ export function byField(
 export function flag(isOn: boolean, description: string): Schema {
   return { description, type: 'boolean', default: isOn };
 }
+
+/** A field that a client of another API may send and that changes nothing here. */
+export function acceptedFrom(client: 'Anthropic' | 'OpenAI' | 'vLLM'): Schema {
+  return { description: `Accepted from ${client} clients; no effect.` };
+}
+
+/** Texts or token ids: one of them, or a list. */
+export function textsOrIds(description: string): Schema {
+  return {
+    description,
+    type: ['string', 'array'],
+    items: {
+      type: ['string', 'integer', 'array'],
+      minimum: 0,
+      items: { type: 'integer', minimum: 0 },
+      minItems: 1,
+      expected: 'a string, a token id or a non-empty list of token ids',
+    },
+    minItems: 1,
+    bounds: 'all texts, all ids, or all lists of ids; ids of the vocabulary',
+    tsType: 'string | readonly string[] | readonly number[] | readonly (readonly number[])[]',
+  };
+}

@@ -2,7 +2,7 @@
 import { chatCompletionDefinitions } from './chat-completion.ts';
 import { LLAMA_SAMPLERS } from './llama-samplers.ts';
 import { MAX_CHOICES } from './sampling.ts';
-import { type Definitions, orNull, type Schema } from './schema.ts';
+import { type Definitions, orNull, textsOrIds } from './schema.ts';
 
 /** Fields of a chat completion request that mean the same here. */
 export const TEXT_FIELDS = [
@@ -55,21 +55,9 @@ export const TEXT_FIELDS = [
 
 const shared = chatCompletionDefinitions['ChatCompletionRequest']!.properties!;
 
-const prompt: Schema = {
-  description:
-    'What to continue: a text, token ids, or a list of either. Each prompt of a list has its own `n` choices, in order. The texts of special tokens are read as those.',
-  type: ['string', 'array'],
-  items: {
-    type: ['string', 'integer', 'array'],
-    minimum: 0,
-    items: { type: 'integer', minimum: 0 },
-    minItems: 1,
-    expected: 'a string, a token id or a non-empty list of token ids',
-  },
-  minItems: 1,
-  bounds: 'all texts, all ids, or all lists of ids; ids of the vocabulary',
-  tsType: 'string | readonly string[] | readonly number[] | readonly (readonly number[])[]',
-};
+const prompt = textsOrIds(
+  'What to continue: a text, token ids, or a list of either. Each prompt of a list has its own `n` choices, in order. The texts of special tokens are read as those.',
+);
 
 /** Definitions of the text completion request. */
 export const textCompletionDefinitions: Definitions = {
