@@ -11,7 +11,7 @@ import {
   type OnnxPooling,
 } from '../backends/index.ts';
 import { EmbeddingQueue } from '../engine/index.ts';
-import type { Gpu } from '../native/index.ts';
+import type { Gpu, NativeEmbedder } from '../native/index.ts';
 import type { Tokenizer } from '../tokenizer/index.ts';
 import type { ModelOptions, ServingOptions } from './model-options.ts';
 import type { Placement } from './placement.ts';
@@ -105,11 +105,7 @@ export async function openOnnxEmbedding(
   how: { gpu: Gpu; threads: number | null; signal: AbortSignal },
 ): Promise<EmbeddingModel> {
   const { tokenizer, embedder } = await loadOnnxEmbedding({ path, pooling: pooling!, ...how });
-  const embeddings = new EmbeddingQueue(embedder, {
-    packedTokens: PACKED_TOKENS,
-    maxSequences: MAX_SEQUENCES,
-  });
-  return { path, name, placement, loaded: null, tokenizer, embeddings, contextSize };
+  return { path, name, placement, loaded: null, tokenizer, embeddings: queueOf(embedder), contextSize };
 }
 
 /** Opens a loaded file. */
@@ -129,9 +125,10 @@ export async function openEmbedding(
     threads: threads ?? (loaded.isTiny ? 1 : os.availableParallelism()),
     isLast,
   });
-  const embeddings = new EmbeddingQueue(embedder, {
-    packedTokens: PACKED_TOKENS,
-    maxSequences: MAX_SEQUENCES,
-  });
-  return { path, name, placement, loaded, tokenizer: loaded.tokenizer, embeddings, contextSize };
+  const { tokenizer } = loaded;
+  return { path, name, placement, loaded, tokenizer, embeddings: queueOf(embedder), contextSize };
+}
+
+function queueOf(embedder: NativeEmbedder): EmbeddingQueue {
+  return new EmbeddingQueue(embedder, { packedTokens: PACKED_TOKENS, maxSequences: MAX_SEQUENCES });
 }
