@@ -44,6 +44,10 @@ const EXAMPLES: Readonly<Record<string, Example>> = {
     prints:
       /^step 0: the judge says 0\.[0-6]\d, 0\.[0-5]\d are right\n(step .*\n)*step \d+: the judge says (0\.9[5-9]|1\.00), (0\.[89]\d|1\.00) are right\n$/,
   },
+  '13-guessing-game.mjs': {
+    mostLines: 90,
+    prints: /^step 0: 0\.[0-2]\d won\n(step \d+: \d\.\d\d won\n)*step \d+: (0\.[5-9]\d|1\.00) won\n$/,
+  },
 };
 
 let workplace: string;
