@@ -38,7 +38,7 @@ Status Adapter::Create(Device* device, Weights* weights, const std::vector<std::
   adapter->arena_ = std::make_unique<Arena>(device);
   for (Layer& layer : weights->layers)
     for (Linear* linear : layer.linears()) {
-      if (!IsSelected(linear->name, modules)) continue;
+      if (linear->experts() > 1 || !IsSelected(linear->name, modules)) continue;
       linear->module = static_cast<int>(adapter->modules_.size());
       Module module;
       module.name = linear->name;

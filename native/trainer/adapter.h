@@ -32,7 +32,8 @@ struct Module {
 
 class Adapter {
  public:
-  // `modules`: kinds such as "attn_q" or full names such as "blk.0.attn_q". Marks the linears that they are.
+  // `modules`: kinds such as "attn_q" or full names such as "blk.0.attn_q". Marks the linears that they are; those of experts
+  // have no adapter.
   static Status Create(Device* device, Weights* weights, const std::vector<std::string>& modules, int64_t rank,
                        double alpha, std::unique_ptr<Adapter>* out);
 

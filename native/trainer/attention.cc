@@ -50,7 +50,17 @@ class Block {
   // (keys, queries x group, kv heads)
   Tensor Probabilities(Tensor keys, Tensor queries) {
     Tensor scores = graph_.Reshape(products_.Multiply(keys, queries), block_.key_count, block_.count, shape_.heads);
-    return Grouped(graph_.SoftMax(scores, mask_, shape_.attention_scale));
+    if (shape_.attention_cap == 0) return Grouped(graph_.SoftMax(scores, mask_, shape_.attention_scale));
+    bounded_ = graph_.Tanh(graph_.Scale(scores, shape_.attention_scale / shape_.attention_cap));
+    return Grouped(graph_.SoftMax(graph_.Scale(bounded_, shape_.attention_cap), mask_, 1.0f));
+  }
+
+  // Their gradient -> that of the products of keys and queries, as `Probabilities` made them.
+  Tensor ScoresBack(Tensor gradient, Tensor probabilities) {
+    const float scale = shape_.attention_scale;
+    if (!bounded_) return Grouped(graph_.SoftMaxBack(gradient, probabilities, scale));
+    Tensor slope = graph_.Scale(graph_.Square(bounded_), -scale, scale);
+    return graph_.Times(Grouped(graph_.SoftMaxBack(gradient, probabilities, 1.0f)), Grouped(slope));
   }
 
   Tensor Grouped(Tensor scores) {
@@ -63,6 +73,7 @@ class Block {
   const Shape& shape_;
   const QueryBlock& block_;
   Tensor mask_;
+  Tensor bounded_ = nullptr;  // capped scores over the cap, (keys, queries, heads), or null
 };
 
 }  // namespace
@@ -85,8 +96,7 @@ void AttentionBackward(Graph& graph, Products& products, const Shape& shape, con
     Tensor probabilities = block.Probabilities(keys, queries);
     Tensor gradient = block.Queries(output_gradient);
     block.AddKeys(products.Multiply(products.Transposed(gradient), products.Transposed(probabilities)), value_gradient);
-    Tensor scores_gradient = block.Grouped(
-        graph.SoftMaxBack(products.Multiply(values, gradient), probabilities, shape.attention_scale));
+    Tensor scores_gradient = block.ScoresBack(products.Multiply(values, gradient), probabilities);
     block.StoreQueries(products.Multiply(products.Transposed(keys), scores_gradient), query_gradient);
     block.AddKeys(products.Multiply(products.Transposed(queries), products.Transposed(scores_gradient)), key_gradient);
   }

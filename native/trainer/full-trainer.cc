@@ -18,6 +18,8 @@ Status FullTrainer::Open(const FullTrainerOptions& options, std::unique_ptr<Full
   Device* device = trainer->device_.get();
   trainer->arena_ = std::make_unique<Arena>(device);
   if (Status status = Weights::Load(device, options.model, &trainer->weights_); !status.ok()) return status;
+  if (trainer->shape().experts > 0)
+    return Status::Fail("UNSUPPORTED", "all weights of a model with experts cannot be trained; an adapter can");
   trainer->weights_->shape.MakeExact();
   if (Status status = FullWeights::Create(device, trainer->weights_.get(), options.is_narrow, &trainer->full_);
       !status.ok())
@@ -79,7 +81,7 @@ Status FullTrainer::Prepare(const PackedRow& row, const std::vector<float>& targ
   logit_rows_ = reserve(1, row.targets());
   stats_ = reserve(2, row.targets());
   target_weights_ = reserve(1, row.targets());
-  const int64_t query = shape().heads * shape().head_size, kv = shape().kv_heads * shape().head_size;
+  const int64_t query = shape().query_width(), kv = shape().kv_width();
   layers_.clear();
   for (int64_t i = 0; i < shape().layers; ++i)
     layers_.push_back({reserve(query, row.size()),
@@ -110,7 +112,7 @@ void FullTrainer::Build(Graph& graph, FullLinears& linears, const PackedRow& row
     const Layer& layer = weights_->layers[i];
     parts.emplace_back(graph, linears, *weights_, layer, row_);
     inputs.push_back(stream);
-    kept[i].attended = graph.At(layers_[i].attended, GGML_TYPE_F32, {layer.query.out(), row.size()});
+    kept[i].attended = graph.At(layers_[i].attended, GGML_TYPE_F32, {shape.query_width(), row.size()});
     parts[i].Attend(stream, kept[i]);
     kept[i].middle = parts[i].Middle(stream, kept[i]);
     parts[i].FeedForward(kept[i]);
@@ -120,11 +122,14 @@ void FullTrainer::Build(Graph& graph, FullLinears& linears, const PackedRow& row
   Tensor ids = graph.At(logit_rows_, GGML_TYPE_I32, {row.targets()});
   Tensor rows = graph.Rows(stream, ids);
   Tensor normed = graph.Times(graph.RmsNorm(rows, shape.norm_epsilon), weights_->output_norm);
-  Tensor errors = graph.Add(graph.Custom(linears.Forward(weights_->head, normed),
+  const Logits logits = BoundLogits(graph, shape, linears.Forward(weights_->head, normed));
+  Tensor errors = graph.Add(graph.Custom(logits.values,
                                          {graph.At(stats_, GGML_TYPE_F32, {2, row.targets()}),
                                           graph.At(target_weights_, GGML_TYPE_F32, {row.targets()})},
                                          SoftMaxRows));
   if (!gradients) return;
+  if (logits.slope) errors = graph.Times(errors, logits.slope);
+  if (shape.logit_scale != 1) errors = graph.Scale(errors, shape.logit_scale);
   Tensor normed_gradient = linears.Backward(weights_->head, normed, errors);
   linears.NormBackward(weights_->output_norm, normed_gradient, rows);
   Tensor rows_gradient =

@@ -28,6 +28,10 @@ Tensor TensorViews::Slice(Tensor x, int dimension, int64_t start, int64_t count)
                            static_cast<size_t>(start) * x->nb[dimension]);
 }
 
+Tensor TensorViews::Part(Tensor x, int64_t index) {
+  return api_.ggml_view_2d(context_, x, x->ne[0], x->ne[2], x->nb[2], static_cast<size_t>(index) * x->nb[1]);
+}
+
 void Upload(Slot slot, ggml_type type, const void* values, size_t count) {
   Graph graph(1);
   const auto size = static_cast<int64_t>(count);

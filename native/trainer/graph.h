@@ -31,8 +31,10 @@ class TensorViews {
   }
   Tensor Copy(Tensor from, Tensor to) { return api_.ggml_cpy(context_, from, to); }
   Tensor Concat(Tensor a, Tensor b, int dimension) { return api_.ggml_concat(context_, a, b, dimension); }
-  // Indices [start, start + count) of dimension `dimension` (1 or 2) of a three-dimensional tensor.
+  // Indices [start, start + count) of dimension `dimension` of a three-dimensional tensor.
   Tensor Slice(Tensor x, int dimension, int64_t start, int64_t count);
+  // Index `index` of the second of three dimensions: a matrix.
+  Tensor Part(Tensor x, int64_t index);
 
   ggml_context* context() { return context_; }
   const Library& api() const { return api_; }
@@ -54,6 +56,10 @@ class TensorFormulas : public TensorViews {
   using TensorViews::TensorViews;
 
   Tensor MulMat(Tensor a, Tensor b) { return api_.ggml_mul_mat(context_, a, b); }
+  // a: (size, outputs, n); b: (size, 1 or used, columns); ids: (used, columns), which of a's n -> (outputs, used, columns)
+  Tensor MulMatOf(Tensor a, Tensor b, Tensor ids) { return api_.ggml_mul_mat_id(context_, a, b, ids); }
+  // (size, columns) -> (count, columns) int32, places of the largest, the first of them first
+  Tensor TopK(Tensor x, int64_t count) { return api_.ggml_argsort_top_k(context_, x, static_cast<int>(count)); }
   Tensor OutProd(Tensor a, Tensor b) { return api_.ggml_out_prod(context_, a, b); }
   Tensor Plus(Tensor a, Tensor b) { return api_.ggml_add(context_, a, b); }
   Tensor PlusInPlace(Tensor a, Tensor b) { return api_.ggml_add_inplace(context_, a, b); }

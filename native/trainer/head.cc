@@ -42,7 +42,29 @@ Tensor ProbabilitiesOnDevice(Graph& graph, const RowMemory& memory, Chunk chunk,
   return probabilities;
 }
 
+// Gradients by the head's input, over the scale of logits. `moved`: softmax - onehot where fused, else the softmax alone.
+Tensor InputErrors(Graph& graph, Products& products, const Weights& weights, Tensor moved, Tensor slope, bool is_fused,
+                   Tensor ids, Tensor flat_ids) {
+  Tensor transposed =
+      graph.At(weights.head.transposed, weights.head.transposed_type, {weights.shape.vocabulary, weights.shape.width});
+  // Fused, one product has both halves of the gradient: they nearly cancel for a likely token, and round alike.
+  Tensor errors = products.Multiply(transposed, slope ? graph.Times(moved, slope) : moved);
+  if (is_fused) return errors;
+  Tensor chosen = graph.Rows(weights.head.weight, ids);
+  if (slope) chosen = graph.Times(chosen, graph.Rows(graph.Reshape(slope, 1, slope->ne[0] * slope->ne[1]), flat_ids));
+  return graph.Minus(errors, chosen);
+}
+
 }  // namespace
+
+// z = cap tanh(scale y / cap), dz/dy = scale (1 - (z / cap)^2)
+Logits BoundLogits(Graph& graph, const Shape& shape, Tensor product) {
+  if (shape.logit_cap == 0)
+    return {shape.logit_scale == 1 ? product : graph.Scale(product, shape.logit_scale), nullptr};
+  Tensor bounded = graph.Tanh(graph.Scale(product, shape.logit_scale / shape.logit_cap));
+  Tensor slope = graph.Add(graph.Scale(graph.Square(bounded), -1, 1));
+  return {graph.Scale(bounded, shape.logit_cap), slope};
+}
 
 void SoftMaxRows(Tensor result, int thread, int threads, void*) {
   const Tensor stats = result->src[1], weights = result->src[2];
@@ -94,17 +116,16 @@ Status HeadForward(Device* device, const Weights& weights, const RowMemory& memo
     Tensor normed = graph.Times(graph.RmsNorm(rows, shape.norm_epsilon), weights.output_norm);
     Tensor logits = products.Multiply(weights.head.weight, normed);
     if (weights.head.bias) logits = graph.Plus(logits, weights.head.bias);
+    const Logits bounded = BoundLogits(graph, shape, logits);
     const Chunk range{start, count, targets};
     const bool is_fused = device->is_cpu();
-    Tensor moved = is_fused ? ErrorsOnCpu(graph, memory, range, logits)
-                            : ProbabilitiesOnDevice(graph, memory, range, logits);
+    Tensor moved = is_fused ? ErrorsOnCpu(graph, memory, range, bounded.values)
+                            : ProbabilitiesOnDevice(graph, memory, range, bounded.values);
     if (memory.need().gradients) {
-      Tensor transposed = graph.At(weights.head.transposed, weights.head.transposed_type,
-                                   {shape.vocabulary, shape.width});
-      // Fused, one product has both halves of the gradient: they nearly cancel for a likely token, and round alike.
-      Tensor errors = products.Multiply(transposed, moved);
       Tensor ids = graph.At(Advance(memory.target_tokens, start), GGML_TYPE_I32, {count});
-      if (!is_fused) errors = graph.Minus(errors, graph.Rows(weights.head.weight, ids));
+      Tensor flat_ids = graph.At(Advance(memory.flat_targets, start), GGML_TYPE_I32, {count});
+      Tensor errors = InputErrors(graph, products, weights, moved, bounded.slope, is_fused, ids, flat_ids);
+      if (shape.logit_scale != 1) errors = graph.Scale(errors, shape.logit_scale);
       graph.Add(graph.Pin(errors, Advance(memory.head_errors, start * shape.width)));
     }
     if (Status status = device->Run(graph.get()); !status.ok()) return status;

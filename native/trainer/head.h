@@ -8,6 +8,15 @@ namespace onpolicy::training {
 // followed by a free place: log-probability and entropy replace the two. src[2]: (targets) factors of the columns, or null.
 void SoftMaxRows(Tensor result, int thread, int threads, void*);
 
+// Logits that are scaled and capped as the architecture says.
+struct Logits {
+  Tensor values;
+  Tensor slope;  // d(value) / d(product with the head) over the scale; null: 1
+};
+
+// The product with the head, (vocabulary, targets) -> logits. The graph has the slope before whatever follows.
+Logits BoundLogits(Graph& graph, const Shape& shape, Tensor product);
+
 // Targets whose logits exist at one time.
 int64_t HeadChunk(const Weights& weights);
 

@@ -1,6 +1,7 @@
 // One decoder layer: residual stream in -> residual stream out, and its gradient back through the same layer.
 #pragma once
 #include "trainer/attention.h"
+#include "trainer/experts.h"
 #include "trainer/linear.h"
 
 namespace onpolicy::training {
@@ -12,8 +13,8 @@ struct Activations {
   Tensor value = nullptr;     // (kv heads x head size, row)
   Tensor attended = nullptr;  // (heads x head size, row)
   Tensor middle = nullptr;    // (width, row) residual stream between attention and feed-forward
-  Tensor gate = nullptr;      // (hidden, row)
-  Tensor up = nullptr;        // (hidden, row)
+  Tensor gate = nullptr;      // (hidden x experts used, row)
+  Tensor up = nullptr;        // (hidden x experts used, row)
 };
 
 // Device memory that a layer's graph fills piece by piece.
@@ -48,14 +49,38 @@ class LayerGraph {
     Tensor gate, up;
   };
 
+  // (head size, heads, row) each
+  struct Projections {
+    Tensor query, key, value;
+  };
+
   struct Gelu {
     Tensor share;       // gelu(x) / x
     Tensor derivative;  // gelu'(x)
   };
 
   Tensor Norm(Tensor x, Tensor weight);
-  Tensor PostNorm(Tensor x, Tensor weight) { return weight ? Norm(x, weight) : x; }
+  // What a part of the layer adds to the stream.
+  Tensor Branch(Tensor x, Tensor post_norm);
+  // Its gradient -> that of x, which is computed only where it is needed.
+  template <typename Compute>
+  Tensor BranchBack(Tensor gradient, Tensor post_norm, Compute x);
   Tensor AttentionOutput(const Activations& kept);
+  // The way back from queries, keys and values to the normed input, null when nobody needs it.
+  Tensor InputsBack(Tensor x, const Activations& kept, const Projections& gradients, bool needs_input_gradient);
+  // (hidden, ...) -> (width, row)
+  Tensor Down(Tensor hidden, const Activations& kept);
+  // Gradient of `Down` -> that of the feed-forward part's normed input.
+  Tensor FeedForwardBack(Tensor gradient, Tensor hidden, const Activations& kept);
+  // Of the row that `kept` belongs to.
+  const Routing& RoutingOf(const Activations& kept);
+  bool has_experts() const { return weights_.shape.experts > 0; }
+  // (hidden x used, row) as (hidden, used, row) where there are experts
+  Tensor PerExpert(Tensor x);
+  // Rows [start, start + count) of a product that holds several.
+  Tensor Share(Tensor x, int64_t start, int64_t count) {
+    return graph_.Contiguous(graph_.Slice(x, 0, start, count));
+  }
   Gelu GeluOf(Tensor x);
   Tensor Hidden(const Activations& kept);
   // Gradient of the hidden activations -> gradients of what they are made of.
@@ -75,6 +100,8 @@ class LayerGraph {
   const Layer& layer_;
   const RowInputs& row_;
   Tensor positions_;
+  Experts experts_;
+  Routing routing_;  // once it is known
 };
 
 }  // namespace onpolicy::training

@@ -9,7 +9,7 @@ struct Sizes {
 
 Sizes SizesOf(const Weights& weights) {
   const Shape& shape = weights.shape;
-  return {shape.heads * shape.head_size, shape.kv_heads * shape.head_size, weights.layers[0].gate.out(), shape.width};
+  return {shape.query_width(), shape.kv_width(), shape.hidden_width(), shape.width};
 }
 
 size_t Floats(int64_t rows, int64_t columns) { return static_cast<size_t>(rows * columns) * sizeof(float); }

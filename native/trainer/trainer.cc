@@ -60,7 +60,7 @@ int64_t Trainer::LayersToKeep(const RowMemory::Need& need) const {
 
 Status Trainer::PrepareRow(const PackedRow& row, bool gradients) {
   row_.size = row.size();
-  device_->UseThreads(row.size() * shape().width * weights_->layers[0].gate.out() >= kSharedWork);
+  device_->UseThreads(row.size() * shape().width * shape().hidden_width() >= kSharedWork);
   row_.attention.plan = PlanAttention(row, shape().window);
   targets_ = row.targets();
   RowMemory::Need need{.size = row.size(),
@@ -122,7 +122,7 @@ Status Trainer::ForwardLayer(int64_t index, const Adapter* adapter) {
   LayerGraph part(graph, linears, *weights_, layer, row_);
   Tensor x = graph.At(memory_->Residual(index), GGML_TYPE_F32, {shape().width, row_.size});
   Activations kept;
-  kept.attended = graph.At(slots.attended, GGML_TYPE_F32, {layer.query.out(), row_.size});
+  kept.attended = graph.At(slots.attended, GGML_TYPE_F32, {shape().query_width(), row_.size});
   part.Attend(x, kept);
   kept.middle = part.Middle(x, kept);
   part.FeedForward(kept);
@@ -172,22 +172,22 @@ Status Trainer::BackwardLayer(int64_t index, Slot gradient_slot, Slot input_grad
   const bool is_kept = index < static_cast<int64_t>(memory_->kept.size());
   const ActivationSlots& slots = is_kept ? memory_->kept[static_cast<size_t>(index)] : memory_->scratch;
   const Layer& layer = weights_->layers[static_cast<size_t>(index)];
-  Zero(memory_->layer_scratch.key_gradient, layer.key.out() * row_.size);
-  Zero(memory_->layer_scratch.value_gradient, layer.value.out() * row_.size);
+  Zero(memory_->layer_scratch.key_gradient, shape().kv_width() * row_.size);
+  Zero(memory_->layer_scratch.value_gradient, shape().kv_width() * row_.size);
   Graph graph;
   Linears linears(graph, *device_, adapter_.get(), memory_->gradient_outputs());
   LayerGraph part(graph, linears, *weights_, layer, row_);
   auto at = [&](Slot slot, int64_t rows) { return graph.At(slot, GGML_TYPE_F32, {rows, row_.size}); };
   Tensor x = at(memory_->Residual(index), shape().width);
   Activations kept;
-  kept.attended = at(slots.attended, layer.query.out());
+  kept.attended = at(slots.attended, shape().query_width());
   if (is_kept) {
-    kept.query = at(slots.query, layer.query.out());
-    kept.key = at(slots.key, layer.key.out());
-    kept.value = at(slots.value, layer.value.out());
+    kept.query = at(slots.query, shape().query_width());
+    kept.key = at(slots.key, shape().kv_width());
+    kept.value = at(slots.value, shape().kv_width());
     kept.middle = at(slots.middle, shape().width);
-    kept.gate = at(slots.gate, layer.gate.out());
-    kept.up = at(slots.up, layer.up.out());
+    kept.gate = at(slots.gate, shape().hidden_width());
+    kept.up = at(slots.up, shape().hidden_width());
   } else {
     part.Attend(x, kept);
     kept.middle = part.Middle(x, kept);

@@ -18,13 +18,18 @@ Status Unsupported(ggml_type type) {
 // Rows of the original that one thread transposes at a time: a multiple of every type's block.
 constexpr int64_t kBandRows = 512;
 
-// (in, out) of any type -> (out, in) of `type` at `target`, one band of the original's rows per call.
+int64_t BandsOf(int64_t out) { return (out + kBandRows - 1) / kBandRows; }
+
+// (in, out, n) of any type -> (out, in, n) of `type` at `target`, one band of one original's rows per call.
 void TransposeBand(Tensor weight, int64_t band, ggml_type type, char* target) {
   const Library& api = Api();
   const int64_t in = weight->ne[0], out = weight->ne[1];
+  const int64_t matrix = band / BandsOf(out);
+  band %= BandsOf(out);
+  target += static_cast<size_t>(matrix * in) * api.ggml_row_size(type, out);
   const int64_t first = band * kBandRows, count = std::min(kBandRows, out - first);
   const size_t row_bytes = api.ggml_row_size(weight->type, in);
-  const char* source = static_cast<const char*>(weight->data) + static_cast<size_t>(first) * row_bytes;
+  const char* source = static_cast<const char*>(weight->data) + static_cast<size_t>(matrix * out + first) * row_bytes;
   std::vector<float> rows(static_cast<size_t>(count * in)), columns(rows.size());
   if (weight->type == GGML_TYPE_F32)
     std::memcpy(rows.data(), source, static_cast<size_t>(count) * row_bytes);
@@ -48,7 +53,7 @@ Status TransposeInto(const Linear& linear, const Device& device) {
   if (weight->type != GGML_TYPE_F32 && !api.ggml_get_type_traits(weight->type)->to_float)
     return Unsupported(weight->type);
   Graph graph(1);
-  Tensor target = graph.At(linear.transposed, linear.transposed_type, {linear.out(), linear.in()});
+  Tensor target = graph.At(linear.transposed, linear.transposed_type, {linear.out(), linear.in(), linear.experts()});
   // Other devices' memory is filled through copies in host memory.
   std::vector<char> source, copy;
   ggml_tensor host = *weight;
@@ -63,7 +68,8 @@ Status TransposeInto(const Linear& linear, const Device& device) {
   std::atomic<bool> has_memory{true};
   auto share = [&] {
     try {
-      for (int64_t band = next++; band * kBandRows < linear.out(); band = next++)
+      const int64_t bands = linear.experts() * BandsOf(linear.out());
+      for (int64_t band = next++; band < bands; band = next++)
         TransposeBand(&host, band, linear.transposed_type, to);
     } catch (const std::bad_alloc&) {
       has_memory = false;  // nothing may be thrown out of a thread
@@ -92,8 +98,9 @@ std::vector<Linear*> Weights::TransposedLinears() {
   std::vector<Linear*> list;
   for (size_t i = 0; i < layers.size(); ++i)
     for (Linear* linear : layers[i].linears()) {
-      const bool feeds_embedding = i == 0 && (linear == &layers[0].query || linear == &layers[0].key ||
-                                              linear == &layers[0].value);
+      const Layer& first = layers[0];
+      const bool feeds_embedding = i == 0 && (linear == &first.query_key_value || linear == &first.query ||
+                                              linear == &first.key || linear == &first.value);
       if (!feeds_embedding) list.push_back(linear);  // nothing trains below the first layer
     }
   list.push_back(&head);
@@ -107,6 +114,11 @@ std::vector<Linear*> Weights::AllLinears() {
   return list;
 }
 
+size_t Weights::TransposedBytes(const Linear& linear) {
+  return static_cast<size_t>(linear.in() * linear.experts()) *
+         Api().ggml_row_size(TransposedType(linear), linear.out());
+}
+
 Status Weights::Widen(Device* device) {
   const Library& api = Api();
   shape.MakeExact();
@@ -115,7 +127,7 @@ Status Weights::Widen(Device* device) {
   for (Linear* linear : AllLinears()) {
     if (linear->weight->type == GGML_TYPE_F32) continue;
     if (!api.ggml_get_type_traits(linear->weight->type)->to_float) return Unsupported(linear->weight->type);
-    const size_t bytes = static_cast<size_t>(linear->in() * linear->out()) * sizeof(float);
+    const size_t bytes = static_cast<size_t>(api.ggml_nelements(linear->weight)) * sizeof(float);
     places.emplace_back(linear, widened_->Reserve(bytes));
   }
   if (Status status = widened_->Allocate(); !status.ok()) return status;
@@ -126,7 +138,7 @@ Status Weights::Widen(Device* device) {
     api.ggml_backend_tensor_get(from, bytes.data(), 0, bytes.size());
     std::vector<float> values(static_cast<size_t>(api.ggml_nelements(from)));
     api.ggml_get_type_traits(from->type)->to_float(bytes.data(), values.data(), api.ggml_nelements(from));
-    linear->weight = wide_tensors_->At({widened_.get(), offset}, GGML_TYPE_F32, {from->ne[0], from->ne[1]});
+    linear->weight = wide_tensors_->At({widened_.get(), offset}, GGML_TYPE_F32, {from->ne[0], from->ne[1], from->ne[2]});
     api.ggml_backend_tensor_set(linear->weight, values.data(), 0, values.size() * sizeof(float));
   }
   return Status::Ok();
@@ -135,19 +147,17 @@ Status Weights::Widen(Device* device) {
 size_t Weights::transposed_bytes() const {
   size_t bytes = 0;
   for (Linear* linear : const_cast<Weights*>(this)->TransposedLinears())
-    bytes += static_cast<size_t>(linear->in()) * Api().ggml_row_size(TransposedType(*linear), linear->out());
+    bytes += TransposedBytes(*linear);
   return bytes;
 }
 
 Status Weights::Transpose(Device* device) {
   if (transposed_) return Status::Ok();
-  const Library& api = Api();
   auto arena = std::make_unique<Arena>(device);
   std::vector<Linear*> list = TransposedLinears();
   for (Linear* linear : list) {
     linear->transposed_type = TransposedType(*linear);
-    linear->transposed = {arena.get(), arena->Reserve(static_cast<size_t>(linear->in()) *
-                                                      api.ggml_row_size(linear->transposed_type, linear->out()))};
+    linear->transposed = {arena.get(), arena->Reserve(TransposedBytes(*linear))};
   }
   if (Status status = arena->Allocate(); !status.ok()) return status;
   for (Linear* linear : list) {

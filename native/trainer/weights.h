@@ -7,46 +7,22 @@
 #include "trainer/device.h"
 #include "trainer/file-map.h"
 #include "trainer/graph.h"
+#include "trainer/shape.h"
 
 namespace onpolicy::training {
 
-// kGelu: as the engine computes it; on CPUs that is a table of 16-bit values.
-enum class Activation { kSilu, kGelu, kExactGelu };
-
-struct Shape {
-  std::string architecture;
-  int64_t vocabulary = 0;
-  int64_t width = 0;  // of the residual stream
-  int64_t layers = 0;
-  int64_t heads = 0;
-  int64_t kv_heads = 0;
-  int64_t head_size = 0;
-  int64_t context = 0;
-  float norm_epsilon = 1e-5f;
-  float attention_scale = 0;
-  int rope_size = 0;  // rotated part of a head
-  int rope_mode = 0;  // as ggml names them
-  Activation activation = Activation::kSilu;  // in the feed-forward part
-  float embedding_scale = 1;
-  int64_t window = 0;  // positions that layers with a window see; 0: there are no such layers
-
-  void MakeExact() {
-    if (activation == Activation::kGelu) activation = Activation::kExactGelu;
-  }
-  int64_t heads_per_kv() const { return heads / kv_heads; }
-};
-
-// y = weight x + bias. `transposed` is filled by Transpose.
+// y = weight x + bias. `transposed` is filled by Transpose. A layer that does not have it leaves the weight null.
 struct Linear {
   std::string name;  // "blk.0.attn_q"
-  Tensor weight = nullptr;  // (in, out)
+  Tensor weight = nullptr;  // (in, out), or (in, out, experts)
   Tensor bias = nullptr;    // (out), or null
-  Slot transposed;          // (out, in)
+  Slot transposed;          // (out, in), or (out, in, experts)
   ggml_type transposed_type = GGML_TYPE_F32;
   int module = -1;  // index of its adapter; -1: none
 
   int64_t in() const { return weight->ne[0]; }
   int64_t out() const { return weight->ne[1]; }
+  int64_t experts() const { return weight->ne[2]; }
 };
 
 struct Layer {
@@ -56,15 +32,22 @@ struct Layer {
   Tensor ffn_post_norm = nullptr;        // (width), or null: of what the feed-forward part adds
   Tensor query_norm = nullptr;           // (head size), or null
   Tensor key_norm = nullptr;             // (head size), or null
-  Linear query, key, value, output, gate, up, down;
-  bool is_local = false;  // whether it sees the window only
-  float rope_base = 10000;
-  float rope_scale = 1;
+  Linear query_key_value;  // one matrix in place of the next three
+  Linear query, key, value, output;
+  Linear router;   // of experts
+  Linear gate_up;  // one matrix in place of the next two
+  Linear gate, up, down;
+  Rotation rotation;
 
   std::vector<Tensor*> norms() {
     return {&attention_norm, &attention_post_norm, &ffn_norm, &ffn_post_norm, &query_norm, &key_norm};
   }
-  std::vector<Linear*> linears() { return {&query, &key, &value, &output, &gate, &up, &down}; }
+  // Those that the layer has, but for the router.
+  std::vector<Linear*> linears() {
+    std::vector<Linear*> list = {&query_key_value, &query, &key, &value, &output, &gate_up, &gate, &up, &down};
+    std::erase_if(list, [](const Linear* linear) { return !linear->weight; });
+    return list;
+  }
 };
 
 class Weights {
@@ -94,11 +77,6 @@ class Weights {
 
  private:
   Weights() = default;
-  bool is_gemma() const { return shape.architecture == "gemma3"; }
-  Status ReadShape();
-  Status ReadGemma();
-  // Which positions a layer sees, and its rotary embedding.
-  void ReadRotation(int64_t index, Layer* layer) const;
   Status FindTensors();
   // Null when the file has none of this name.
   Tensor TensorNamed(const std::string& name) const;
@@ -106,6 +84,7 @@ class Weights {
   std::vector<Linear*> TransposedLinears();
   std::vector<Linear*> AllLinears();
   static ggml_type TransposedType(const Linear& linear);
+  static size_t TransposedBytes(const Linear& linear);
 
   std::unique_ptr<FileMap> file_;
   gguf_context* gguf_ = nullptr;

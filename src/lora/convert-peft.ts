@@ -4,7 +4,7 @@ import path from 'node:path';
 import { OnpolicyError } from '../errors.ts';
 import type { BaseModel } from './check-adapter.ts';
 import { adapterHeader, padding } from './gguf-adapter.ts';
-import { reorderRows } from './peft-adapter.ts';
+import { hasPairedRows, reorderRows } from './peft-adapter.ts';
 import { type PeftScales, readPeftConfig } from './peft-config.ts';
 import { readPlaces, readTensor, type TensorPlace } from './safetensors.ts';
 
@@ -34,8 +34,6 @@ const NAMES: Readonly<Record<string, string>> = {
   'mlp.shared_expert.down_proj': 'ffn_down_shexp',
 };
 
-/** Architectures whose GGUF files have the two numbers that rotate together side by side, in queries and keys. */
-const PAIRED = new Set(['llama', 'mistral3', 'arcee', 'smollm3', 'granite', 'granitemoe', 'olmo', 'xverse']);
 /** Architectures whose GGUF files have the rows of all these layers as Hugging Face has them. */
 const PLAIN = new Set([
   'qwen2',
@@ -86,7 +84,7 @@ export async function convertedBytes(folder: string): Promise<number> {
  */
 export async function convertPeft(folder: string, base: BaseModel, target: string): Promise<void> {
   const { architecture, headSize } = base;
-  if (!PAIRED.has(architecture) && !PLAIN.has(architecture))
+  if (!hasPairedRows(architecture) && !PLAIN.has(architecture))
     throw new OnpolicyError(
       'UNSUPPORTED',
       `a PEFT folder for a ${architecture} model is not read: llama.cpp's convert_lora_to_gguf.py makes a GGUF file from it, which is`,
@@ -122,7 +120,7 @@ function toFactor(place: TensorPlace, base: BaseModel, { rankOf, scaleOf }: Peft
     return fail(
       `${name}: expected a matrix of rank ${rankOf(layer)}, as adapter_config.json says, got the shape ${shape.join(' x ')}`,
     );
-  const isRotated = PAIRED.has(base.architecture) && (kind === 'attn_q' || kind === 'attn_k');
+  const isRotated = hasPairedRows(base.architecture) && (kind === 'attn_q' || kind === 'attn_k');
   if (isRotated && isB && shape[0]! % base.headSize !== 0)
     return fail(`${name}: expected rows in heads of ${base.headSize}, got ${shape[0]}`);
   return {

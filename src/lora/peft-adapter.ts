@@ -18,18 +18,31 @@ const PATHS: Readonly<Record<string, string>> = {
   attn_q: 'self_attn.q_proj',
   attn_k: 'self_attn.k_proj',
   attn_v: 'self_attn.v_proj',
+  attn_qkv: 'self_attn.qkv_proj',
   attn_output: 'self_attn.o_proj',
   ffn_gate: 'mlp.gate_proj',
   ffn_up: 'mlp.up_proj',
   ffn_down: 'mlp.down_proj',
 };
-const KINDS = Object.fromEntries(Object.entries(PATHS).map(([kind, path]) => [path, kind]));
+/** Where one matrix holds what others keep apart. */
+const FUSED_PATHS: Readonly<Record<string, string>> = { ffn_up: 'mlp.gate_up_proj' };
+const KINDS = Object.fromEntries(
+  [...Object.entries(PATHS), ...Object.entries(FUSED_PATHS)].map(([kind, path]) => [path, kind]),
+);
+
+/** Architectures whose GGUF files have the two numbers that rotate together side by side, in queries and keys. */
+const PAIRED = new Set(['llama', 'mistral3', 'arcee', 'smollm3', 'granite', 'granitemoe', 'olmo', 'xverse']);
+
+/** Whether rows of queries and keys are in another order in GGUF files than in Hugging Face's. */
+export function hasPairedRows(architecture: string): boolean {
+  return PAIRED.has(architecture);
+}
 
 /** The tensors of `adapter_model.safetensors`. */
 export function toPeft(weights: AdapterWeights, model: PeftModel): Safetensors {
   const tensors = Object.entries(weights).flatMap(([name, { a, b }]): [string, FloatTensor][] => {
     const { layer, kind } = parseName(name);
-    const path = `base_model.model.model.layers.${layer}.${PATHS[kind]}`;
+    const path = `base_model.model.model.layers.${layer}.${pathOf(kind, model)}`;
     const heads = rotatedHeads(kind, model);
     return [
       [`${path}.lora_A.weight`, { shape: [model.rank, a.length / model.rank], values: a }],
@@ -92,20 +105,20 @@ export function peftConfig(weights: AdapterWeights, model: PeftModel): Record<st
     use_dora: false,
     use_rslora: false,
     target_modules: isEveryLayer
-      ? kinds.map((kind) => PATHS[kind]!.split('.')[1]!)
-      : names.map(({ layer, kind }) => `model.layers.${layer}.${PATHS[kind]}`),
+      ? kinds.map((kind) => pathOf(kind, model).split('.')[1]!)
+      : names.map(({ layer, kind }) => `model.layers.${layer}.${pathOf(kind, model)}`),
   };
 }
 
 /** Layers whose output rows llama files hold in another order: how many heads they have; null for the others. */
 function rotatedHeads(kind: string, model: PeftModel): number | null {
-  if (model.architecture !== 'llama') return null;
+  if (!hasPairedRows(model.architecture)) return null;
   if (kind === 'attn_q') return model.headCount;
   return kind === 'attn_k' ? model.kvHeadCount : null;
 }
 
 /**
- * Within each head, a GGUF llama file lays the two numbers that rotate together side by side ("pairs"); Hugging Face
+ * Within each head, a GGUF file of such an architecture lays the two numbers that rotate together side by side ("pairs"); Hugging Face
  * keeps the first of all pairs, then the second of all ("halves"). Returns the rows in the order `to`.
  */
 export function reorderRows(
@@ -125,6 +138,10 @@ export function reorderRows(
     result.set(b.subarray(from * rank, (from + 1) * rank), target * rank);
   }
   return result;
+}
+
+function pathOf(kind: string, { architecture }: PeftModel): string {
+  return (architecture === 'phi3' ? FUSED_PATHS[kind] : undefined) ?? PATHS[kind]!;
 }
 
 function parseName(name: string): { layer: number; kind: string } {

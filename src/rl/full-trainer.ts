@@ -58,7 +58,7 @@ export interface FullTrainer extends AsyncDisposable {
   close(): Promise<void>;
 }
 
-/** Opens a small GGUF model (architectures llama, qwen2, qwen3, gemma3) to train all its weights. */
+/** Opens a small GGUF model to train all its weights: of any architecture that adapters are trained for, without experts. */
 export async function openFullTrainer(options: FullTrainerOptions): Promise<FullTrainer> {
   await openLibraries(false);
   const native = await loadAddon()

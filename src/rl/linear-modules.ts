@@ -3,6 +3,7 @@ export const LINEAR_MODULES = [
   'attn_q',
   'attn_k',
   'attn_v',
+  'attn_qkv',
   'attn_output',
   'ffn_gate',
   'ffn_up',

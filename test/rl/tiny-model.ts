@@ -4,9 +4,12 @@ import { loadAddon } from '../../src/native/index.ts';
 import { openLibraries } from '../../src/native/libraries.ts';
 import type { PackedRow } from '../../src/rl/trainer.ts';
 
+/** Architectures of tiny models: those that can be trained. */
+export type TinyArchitecture = keyof typeof TRAITS;
+
 /** The model's shape; sizes must be whole blocks of the type. */
 export type TinyModel = {
-  readonly architecture: 'llama' | 'qwen2' | 'qwen3' | 'gemma3';
+  readonly architecture: TinyArchitecture;
   /** As ggml names it, for example `q4_K`. */
   readonly type: string;
   readonly width?: number;
@@ -17,6 +20,11 @@ export type TinyModel = {
   readonly layers?: number;
   readonly vocabularySize?: number;
   readonly isTied?: boolean;
+  /** Matrices of the feed-forward part, two of which a token takes. */
+  readonly experts?: number;
+  /** Further metadata, and tensors of 8 numbers. */
+  readonly metadata?: Metadata;
+  readonly tensors?: readonly string[];
   /** How states become a vector, as GGUF files number it: 3 is the last token's. */
   readonly pooling?: number;
 };
@@ -72,15 +80,55 @@ export type Metadata = [string, string | number | boolean | { float: number } | 
 
 /** Every second layer sees everything, the others fewer positions than the rows of tests have. */
 const WINDOWS: Metadata = [
-  ['gemma3.attention.sliding_window', 12],
-  ['gemma3.attention.sliding_window_pattern', 2],
-  ['gemma3.rope.freq_base_swa', { float: 5000 }],
+  ['attention.sliding_window', 12],
+  ['attention.sliding_window_pattern', 2],
 ];
+/** Far from 1, so that a factor at the wrong place shows. */
+const MULTIPLIERS: Metadata = [
+  ['embedding_scale', { float: 3 }],
+  ['residual_scale', { float: 0.4 }],
+  ['attention.scale', { float: 0.05 }],
+  ['logit_scale', { float: 2 }],
+];
+
+/** How the files of an architecture differ from those of a plain decoder. */
+type Traits = {
+  readonly metadata?: Metadata;
+  readonly hasBias?: boolean;
+  readonly hasHeadNorms?: boolean;
+  readonly hasPostNorms?: boolean;
+  readonly isFused?: boolean;
+};
+
+const TRAITS = {
+  llama: {},
+  qwen2: { hasBias: true },
+  qwen3: { hasHeadNorms: true },
+  qwen3moe: { hasHeadNorms: true },
+  gemma2: {
+    hasPostNorms: true,
+    metadata: [
+      ...WINDOWS,
+      ['attn_logit_softcapping', { float: 2 }],
+      ['final_logit_softcapping', { float: 3 }],
+    ],
+  },
+  gemma3: {
+    hasHeadNorms: true,
+    hasPostNorms: true,
+    metadata: [...WINDOWS, ['rope.freq_base_swa', { float: 5000 }]],
+  },
+  smollm3: {},
+  granite: { metadata: MULTIPLIERS },
+  granitemoe: { metadata: MULTIPLIERS },
+  phi3: { isFused: true },
+} as const satisfies Record<string, Traits>;
 
 /** Writes the file. It has a byte-level vocabulary, so that llama.cpp can load it too. */
 export async function writeTinyModel(file: string, model: TinyModel): Promise<void> {
   await openLibraries(false);
-  const { architecture: arch, type } = model;
+  const { architecture: arch, type, experts = 0 } = model;
+  const traits: Traits = TRAITS[arch] ?? {}; // tests write others, too
   const width = model.width ?? 256;
   const hidden = model.hidden ?? 512;
   const heads = model.heads ?? 4;
@@ -105,27 +153,38 @@ export async function writeTinyModel(file: string, model: TinyModel): Promise<vo
       add(name(`${part}.weight`), [from, to], 1 / Math.sqrt(from), type);
     add(name('attn_norm.weight'), [width], 0.1, 'f32', 1);
     add(name('ffn_norm.weight'), [width], 0.1, 'f32', 1);
-    linear('attn_q', width, heads * headSize);
-    linear('attn_k', width, kvHeads * headSize);
-    linear('attn_v', width, kvHeads * headSize);
+    const expert = (part: string, from: number, to: number) =>
+      add(name(`${part}_exps.weight`), [from, to, experts], 1 / Math.sqrt(from), type);
+    if (traits.isFused) linear('attn_qkv', width, (heads + 2 * kvHeads) * headSize);
+    else {
+      linear('attn_q', width, heads * headSize);
+      linear('attn_k', width, kvHeads * headSize);
+      linear('attn_v', width, kvHeads * headSize);
+    }
     linear('attn_output', heads * headSize, width);
-    linear('ffn_gate', width, hidden);
-    linear('ffn_up', width, hidden);
-    linear('ffn_down', hidden, width);
-    if (arch === 'qwen2')
+    const matrix = experts > 0 ? expert : linear;
+    if (experts > 0) add(name('ffn_gate_inp.weight'), [width, experts], 1 / Math.sqrt(width));
+    if (traits.isFused) linear('ffn_up', width, 2 * hidden);
+    else {
+      matrix('ffn_gate', width, hidden);
+      matrix('ffn_up', width, hidden);
+    }
+    matrix('ffn_down', hidden, width);
+    if (traits.hasBias)
       for (const [part, size] of [
         ['attn_q', heads],
         ['attn_k', kvHeads],
         ['attn_v', kvHeads],
       ] as const)
         add(name(`${part}.bias`), [size * headSize], 0.3);
-    if (arch === 'gemma3')
+    if (traits.hasPostNorms)
       for (const part of ['post_attention_norm', 'post_ffw_norm'])
         add(name(`${part}.weight`), [width], 0.1, 'f32', 1);
-    if (arch === 'qwen3' || arch === 'gemma3')
+    if (traits.hasHeadNorms)
       for (const part of ['attn_q_norm', 'attn_k_norm'])
         add(name(`${part}.weight`), [headSize], 0.1, 'f32', 1);
   }
+  for (const name of model.tensors ?? []) add(name, [8], 1);
   const metadata: Metadata = [
     ['general.architecture', arch],
     ['general.name', 'tiny'],
@@ -140,8 +199,16 @@ export async function writeTinyModel(file: string, model: TinyModel): Promise<vo
     [`${arch}.rope.dimension_count`, headSize],
     [`${arch}.attention.layer_norm_rms_epsilon`, { float: 1e-6 }],
     [`${arch}.rope.freq_base`, { float: 10000 }],
-    ...(arch === 'gemma3' ? WINDOWS : []),
+    ...(traits.metadata ?? []).map(([key, value]): Metadata[number] => [`${arch}.${key}`, value]),
+    ...(experts > 0
+      ? ([
+          [`${arch}.expert_count`, experts],
+          [`${arch}.expert_used_count`, 2],
+          [`${arch}.expert_feed_forward_length`, hidden],
+        ] as Metadata)
+      : []),
     ...(model.pooling === undefined ? [] : [[`${arch}.pooling_type`, model.pooling] as Metadata[number]]),
+    ...(model.metadata ?? []),
     ['tokenizer.ggml.model', 'gpt2'],
     ['tokenizer.ggml.pre', 'qwen2'],
     [

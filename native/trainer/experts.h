@@ -1,0 +1,44 @@
+// Tokens, a router and matrices of experts -> the sum of what each token's experts say, and the way back. Nothing of it is trained.
+#pragma once
+#include "trainer/graph.h"
+#include "trainer/weights.h"
+
+namespace onpolicy::training {
+
+// Which experts the tokens of a row take.
+struct Routing {
+  Tensor selected = nullptr;  // (used, row) int32
+  Tensor weights = nullptr;   // (used, row): softmax over the selected experts' scores
+};
+
+class Experts {
+ public:
+  Experts(Graph& graph, const Shape& shape, const Layer& layer) : graph_(graph), shape_(shape), layer_(layer) {}
+
+  // x: (width, row)
+  Routing Route(Tensor x);
+  // (in, row) -> (hidden, used, row), a product with each of the token's experts
+  Tensor Spread(const Linear& linear, Tensor x, const Routing& routing);
+  // (hidden, used, row) -> (width, row), the weighted sum of the experts' outputs
+  Tensor Gather(const Linear& linear, Tensor hidden, const Routing& routing);
+
+  // Gradient of the sum, (width, row) -> gradient of `hidden`. Fills the gradient of the router's scores, (used, row).
+  Tensor GatherBack(const Linear& linear, Tensor gradient, Tensor hidden, const Routing& routing, Tensor* scores_gradient);
+  // Gradients of both products that were spread, (hidden, used, row), and of the scores -> gradient of x, (width, row)
+  Tensor SpreadBack(Tensor gate_gradient, Tensor up_gradient, Tensor scores_gradient, const Routing& routing);
+
+ private:
+  Tensor Transposed(const Linear& linear) {
+    return graph_.At(linear.transposed, linear.transposed_type, {linear.out(), linear.in(), linear.experts()});
+  }
+  // (width, used, row) -> (width, row)
+  Tensor Sum(Tensor parts);
+  // (used, row) -> (1, used, row)
+  Tensor PerExpert(Tensor x) { return graph_.Reshape(x, 1, x->ne[0], x->ne[1]); }
+
+  Graph& graph_;
+  const Shape& shape_;
+  const Layer& layer_;
+};
+
+}  // namespace onpolicy::training
