@@ -8,7 +8,7 @@ namespace onpolicy::training {
 namespace {
 
 constexpr int64_t kMaxFullRow = 8192;
-constexpr int64_t kNodesOfLayer = 260, kNodesOfBlock = 80;  // of a forward and backward graph, at most
+constexpr int64_t kNodesOfLayer = 280, kNodesOfBlock = 96;  // of a forward and backward graph, at most
 
 }  // namespace
 

@@ -30,11 +30,14 @@ const cases = [
   { architecture: 'qwen2', isTied: false },
   { architecture: 'qwen3', isTied: true },
   { architecture: 'gemma3', isTied: true },
+  { architecture: 'gemma2', isTied: true },
+  { architecture: 'granite', isTied: false },
+  { architecture: 'phi3', isTied: true },
 ] as const;
 
 describe.each(cases)('$architecture, tied embeddings: $isTied', (shape) => {
   const model = path.join(folder, `${shape.architecture}.gguf`);
-  beforeAll(() => writeTinyModel(model, { ...shape, type: 'f16', width: 64, hidden: 96, headSize: 32 }));
+  beforeAll(() => writeTinyModel(model, { ...shape, type: 'f16', width: 64, hidden: 96, headSize: 16 }));
 
   it('computes what the trainer of adapters computes', async () => {
     await using full = await open(model);
