@@ -9,7 +9,10 @@ export function limitedSignal(signal: AbortSignal | undefined, ms: number | null
   if (ms === null) return { signal, [Symbol.dispose]() {} };
   const late = new AbortController();
   const timer = setTimeout(
-    () => late.abort(new OnpolicyError('TIMEOUT', `the answer took longer than ${ms} ms`)),
+    () =>
+      late.abort(
+        new OnpolicyError('TIMEOUT', `the answer took longer than ${ms} ms`, { param: 'timeout_ms' }),
+      ),
     ms,
   ).unref();
   return {

@@ -276,7 +276,9 @@ describe('a logits processor', () => {
     const kept: ArrayBuffer[] = [];
     const processor: LogitsProcessor = (_: Int32Array, logits: Float32Array) => {
       const buffer = logits.buffer as ArrayBuffer;
-      setImmediate(() => kept.push(structuredClone(buffer, { transfer: [buffer] })));
+      setImmediate(() => {
+        if (buffer.byteLength > 0) kept.push(structuredClone(buffer, { transfer: [buffer] })); // it may be that of two rows
+      });
     };
     expect(await tokens({ logits_processors: [processor] })).toEqual(await tokens({}));
     expect(kept.length).toBeGreaterThan(0);

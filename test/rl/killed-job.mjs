@@ -23,8 +23,10 @@ const attempt = (token, reward) => ({
   ],
 });
 process.stdout.write('ready\n');
-for (;;)
+for (;;) {
   await train(
     { groups: [{ trajectories: [attempt(65, 1), attempt(66, 0)] }], settings: resolveSettings() },
     { trainer, lossPool, checkpoints, tokenizer: {}, emit() {}, now: () => performance.now() },
   );
+  process.stdout.write('done\n');
+}

@@ -7,8 +7,10 @@ import type {
   MessageBlockDelta,
   MessageResponseBlock,
   MessageStreamEvent,
+  ToolCallDelta,
   Usage,
 } from '../../protocol/index.ts';
+import { splitCalls } from '../split-calls.ts';
 import { emptyMessage, endOf, toUsage, UNSIGNED } from './to-message.ts';
 
 /** The events of a stream. `isFull`: it may go on to the end of the context only. */
@@ -33,7 +35,7 @@ class EventWriter {
   readonly #isFull: boolean;
   #hasBegun = false;
   #index = -1; // of the last block
-  #open: string | null = null; // its kind, until it is closed
+  #open: 'thinking' | 'text' | number | null = null; // its kind, or the index of its call, until it is closed
   #hasCalls = false;
   #end: ReturnType<typeof endOf> | null = null;
   #usage: Usage | null = null;
@@ -82,6 +84,8 @@ class EventWriter {
     { reasoning, reasoning_content, content, tool_calls }: ChunkDelta,
     events: MessageStreamEvent[],
   ): void {
+    const [continued, begun] = splitCalls(tool_calls ?? [], this.#open);
+    for (const call of continued) this.#addToCall(call, events);
     const thinking = reasoning ?? reasoning_content;
     if (thinking) {
       this.#begin('thinking', { type: 'thinking', thinking: '', signature: '' }, events);
@@ -91,26 +95,30 @@ class EventWriter {
       this.#begin('text', { type: 'text', text: '', citations: [] }, events);
       this.#add({ type: 'text_delta', text: content }, events);
     }
-    for (const call of tool_calls ?? []) {
-      if (call.id !== undefined) {
-        this.#hasCalls = true;
-        const name = call.function?.name ?? '';
-        const block = {
-          type: 'tool_use' as const,
-          id: call.id,
-          name,
-          input: {},
-          caller: { type: 'direct' as const },
-        };
-        this.#begin(`tool_use ${call.index}`, block, events);
-      }
-      const partial_json = call.function?.arguments;
-      if (partial_json) this.#add({ type: 'input_json_delta', partial_json }, events);
+    for (const call of begun) {
+      if (call.id !== undefined) this.#beginCall(call.id, call, events);
+      this.#addToCall(call, events);
     }
   }
 
+  #beginCall(id: string, { index, function: called }: ToolCallDelta, events: MessageStreamEvent[]): void {
+    this.#hasCalls = true;
+    const name = called?.name ?? '';
+    const block = { type: 'tool_use' as const, id, name, input: {}, caller: { type: 'direct' as const } };
+    this.#begin(index, block, events);
+  }
+
+  #addToCall({ function: called }: ToolCallDelta, events: MessageStreamEvent[]): void {
+    const partial_json = called?.arguments;
+    if (partial_json) this.#add({ type: 'input_json_delta', partial_json }, events);
+  }
+
   /** Opens a block, unless it is the open one. */
-  #begin(kind: string, content_block: MessageResponseBlock, events: MessageStreamEvent[]): void {
+  #begin(
+    kind: 'thinking' | 'text' | number,
+    content_block: MessageResponseBlock,
+    events: MessageStreamEvent[],
+  ): void {
     if (this.#open === kind) return;
     this.#close(events);
     this.#open = kind;

@@ -10,8 +10,10 @@ import type {
   ResponseRequest,
   ResponseStreamEvent,
   TokenLogprob,
+  ToolCallDelta,
   Usage,
 } from '../../protocol/index.ts';
+import { splitCalls } from '../split-calls.ts';
 import {
   beginResponse,
   endResponse,
@@ -113,17 +115,14 @@ class EventWriter {
   }
 
   #readChoice({ delta, logprobs, finish_reason }: ChatCompletionChunk['choices'][number]): void {
+    const [continued, begun] = splitCalls(delta.tool_calls ?? [], this.#isInCall ? this.#call : null);
+    for (const call of continued) this.#addToCall(call);
     const reasoning = delta.reasoning ?? delta.reasoning_content;
     if (reasoning) this.#addReasoning(reasoning);
     if (delta.content) this.#addText(delta.content, logprobs?.content ?? []);
-    for (const { index, id, type, function: called, custom } of delta.tool_calls ?? []) {
-      if (index !== this.#call || !this.#isInCall) {
-        this.#call = index;
-        if (type === 'custom') this.#begin(newCustomCall(id ?? '', custom?.name ?? ''));
-        else this.#begin(newCall(id ?? '', called?.name ?? ''));
-      }
-      const more = called?.arguments ?? custom?.input;
-      if (more) this.#addToCall(more);
+    for (const call of begun) {
+      if (!this.#isInCall || call.index !== this.#call) this.#beginCall(call);
+      this.#addToCall(call);
     }
     if (finish_reason) this.#isCut = finish_reason === 'length';
   }
@@ -176,7 +175,15 @@ class EventWriter {
     return this.#open?.type === 'function_call' || this.#open?.type === 'custom_tool_call';
   }
 
-  #addToCall(delta: string): void {
+  #beginCall({ index, id, type, function: called, custom }: ToolCallDelta): void {
+    this.#call = index;
+    if (type === 'custom') this.#begin(newCustomCall(id ?? '', custom?.name ?? ''));
+    else this.#begin(newCall(id ?? '', called?.name ?? ''));
+  }
+
+  #addToCall({ function: called, custom }: ToolCallDelta): void {
+    const delta = called?.arguments ?? custom?.input;
+    if (!delta) return;
     const item = this.#open;
     if (item?.type === 'function_call') item.arguments += delta;
     else if (item?.type === 'custom_tool_call') item.input += delta;
