@@ -2,7 +2,7 @@
 import { isOnnxModel, readHeaders } from './backends/index.ts';
 import { OnpolicyError } from './errors.ts';
 import { MEDIA_DEFAULTS } from './media/index.ts';
-import { type Placement, planLoad } from './models/index.ts';
+import { type ModelOptions, type Placement, planLoad } from './models/index.ts';
 import { type Device, devices } from './native/index.ts';
 import { checkOptions, type RuntimeOptions } from './runtime-options.ts';
 
@@ -38,20 +38,22 @@ export type ModelInspection = {
  */
 export async function inspectModel(
   file: string,
-  options: Pick<RuntimeOptions, 'gpu' | 'contextSize' | 'kvTokens' | 'maxSequences' | 'maxBatchTokens'> = {},
+  options: Pick<RuntimeOptions, 'gpu' | 'contextSize' | 'kvTokens' | 'maxSequences' | 'maxBatchTokens'> &
+    Pick<ModelOptions, 'cacheType' | 'slidingWindow'> = {},
 ): Promise<ModelInspection> {
-  const checked = checkOptions({ ...options, model: file });
+  const { cacheType, slidingWindow, ...limits } = options;
+  const model: ModelOptions = {
+    path: file,
+    ...(cacheType === undefined ? {} : { cacheType }),
+    ...(slidingWindow === undefined ? {} : { slidingWindow }),
+  };
+  const checked = checkOptions({ ...limits, model });
   if (isOnnxModel(file))
     throw new OnpolicyError('UNSUPPORTED', `${file}: expected a GGUF file, got an ONNX model`);
   const { gpu } = checked;
   const [header] = await readHeaders({ path: file, gpu });
   const serving = { ...checked, media: MEDIA_DEFAULTS, say: () => {}, onProgress: undefined };
-  const { shape, need, placement } = await planLoad(
-    file,
-    { path: file },
-    serving,
-    new AbortController().signal,
-  );
+  const { shape, need, placement } = await planLoad(file, model, serving, new AbortController().signal);
   const { weights, cache, compute } = need;
   const text = (key: string): string => String(header!.metadata[key] ?? '');
   return {

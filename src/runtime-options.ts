@@ -237,6 +237,7 @@ const MODEL_FIELDS: Record<keyof ModelOptions, Check> = {
   fusedAttention: ofType('boolean'),
   cacheBits: (value) => (value === 16 || value === 32 ? null : '16 or 32'),
   cacheType: oneOf('f32', 'f16', 'q8_0', 'q4_0'),
+  slidingWindow: oneOf('full', 'window'),
   rope: fieldsOf('model.rope', ROPE_FIELDS),
   mmap: ofType('boolean'),
   mlock: ofType('boolean'),

@@ -2,6 +2,8 @@
 // failed check of mtmd ends the process: `ggml_abort`, which its checks call, is compiled to `ThrowAbort`.
 #include "decoder/projector.h"
 
+#include "decoder/graph-pace.h"
+
 #include <ggml.h>
 #include <mtmd.h>
 
@@ -72,6 +74,7 @@ class MtmdProjector : public Projector {
  public:
   static Status Open(const ProjectorOptions& options, const llama_model* model, std::unique_ptr<Projector>* projector) {
     std::unique_ptr<MtmdProjector> opened(new MtmdProjector);
+    opened->threads_ = options.threads;
     mtmd_context_params params = mtmd_context_params_default();
     params.use_gpu = options.use_gpu;
     params.n_threads = options.threads;
@@ -80,7 +83,9 @@ class MtmdProjector : public Projector {
     params.image_min_tokens = options.min_image_tokens;
     params.image_max_tokens = options.max_image_tokens;
     params.cb_eval = [](ggml_tensor* result, bool asks, void* self) {
-      return static_cast<MtmdProjector*>(self)->Continues(result, asks);
+      GraphPace* pace = static_cast<MtmdProjector*>(self)->running_;
+      if (!pace) return !asks;
+      return asks ? pace->Before(result) : pace->After();
     };
     params.cb_eval_user_data = opened.get();
     const Status status = Guard("MODEL_INVALID", "the projector does not load", [&] {
@@ -123,44 +128,23 @@ class MtmdProjector : public Projector {
     });
   }
 
-  Status Encode(const MediaChunk& chunk, const std::function<bool(double)>& checkpoint, std::vector<float>* rows) override {
+  Status Encode(const MediaChunk& chunk, const EncodePace& pace, std::vector<float>* rows) override {
     std::lock_guard<std::mutex> lock(encoding_);
-    checkpoint_ = &checkpoint;
-    is_aborted_ = !checkpoint(0);
+    GraphPace running(pace, threads_);
+    running_ = &running;
     const Status status = Guard("BACKEND_FAILED", "a medium could not be encoded", [&] {
-      if (is_aborted_) return true;
+      if (!pace.pause(0)) return running.Abort();
       if (mtmd_encode_chunk(context_, static_cast<const mtmd_input_chunk*>(chunk.input.get())) != 0) return false;
       const float* made = mtmd_get_output_embd(context_);
       rows->assign(made, made + static_cast<size_t>(chunk.count) * static_cast<size_t>(row_size_));
       return true;
     });
-    checkpoint_ = nullptr;
-    return is_aborted_ ? Status::Fail("ABORTED", "encoding was aborted") : status;
+    running_ = nullptr;
+    return running.is_aborted() ? Status::Fail("ABORTED", "encoding was aborted") : status;
   }
 
  private:
   MtmdProjector() = default;
-
-  // Asked before each operation whether its result is wanted, then with it whether to go on. Those before a wanted one are
-  // computed with it. Products of matrices take most of the time: before each is a place to wait, behind each one to end.
-  bool Continues(const ggml_tensor* result, bool asks) {
-    if (!asks) return !is_aborted_;
-    const double work = Multiplications(result);
-    if (work > 0 && checkpoint_ && !is_aborted_) is_aborted_ = !(*checkpoint_)(work);
-    return work > 0;
-  }
-
-  // Of a product of matrices; 0: it is another operation.
-  static double Multiplications(const ggml_tensor* result) {
-    const auto size = [](const ggml_tensor* tensor) {
-      double count = 1;
-      for (const int64_t length : tensor->ne) count *= static_cast<double>(length);
-      return count;
-    };
-    if (result->op == GGML_OP_MUL_MAT) return size(result) * static_cast<double>(result->src[0]->ne[0]);
-    if (result->op == GGML_OP_FLASH_ATTN_EXT) return 2 * size(result->src[0]) * static_cast<double>(result->src[1]->ne[1]);
-    return 0;
-  }
 
   bool Tokenize(const std::vector<const mtmd_input_part*>& parts, bool add_special, std::vector<MediaChunk>* chunks) const {
     Chunks made(mtmd_input_chunks_init(), mtmd_input_chunks_free);
@@ -225,11 +209,11 @@ class MtmdProjector : public Projector {
   }
 
   mtmd_context* context_ = nullptr;
+  int32_t threads_ = 1;
   int32_t row_size_ = 0;
   int32_t largest_whole_chunk_ = 0;
   std::mutex encoding_;
-  const std::function<bool(double)>* checkpoint_ = nullptr;  // of the running Encode
-  bool is_aborted_ = false;
+  GraphPace* running_ = nullptr;  // of the running Encode
 };
 
 }  // namespace

@@ -5,10 +5,18 @@
 namespace onpolicy {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using Clock = ComputeTurns::Clock;
 
-// A slice is as long as the last step, but never as long as the step of a long prompt.
+// A slice is never as long as the step of a long prompt.
 constexpr Clock::duration kLongestSlice = std::chrono::milliseconds(200);
+// A slice is this part of a step: what an operation takes is foreseen, not known.
+constexpr double kSliceOfStep = 0.8;
+// The longest operation, as a part of a slice.
+constexpr double kOperationOfSlice = 0.25;
+// Multiplications of the longest operation before one was timed.
+constexpr double kFirstWork = 2e8;
+// How long the turn of an aborted step is kept for the step that aborted it.
+constexpr Clock::duration kKept = std::chrono::milliseconds(10);
 
 }  // namespace
 
@@ -17,28 +25,46 @@ ComputeTurns& ComputeTurns::Shared() {
   return turns;
 }
 
-Clock::time_point ComputeTurns::BeginStep() {
-  std::unique_lock<std::mutex> lock(mutex_);
-  if (is_encoding_ || waiting_encodes_ > 0) {
-    ++waiting_steps_;
-    changed_.wait(lock, [this, ended = slices_] { return slices_ != ended && !is_encoding_; });
-    --admitted_steps_;
-  }
-  ++running_steps_;
-  return Clock::now();
+void ComputeTurns::Wake() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  changed_.notify_all();
 }
 
-void ComputeTurns::EndStep(Clock::time_point begun) {
+bool ComputeTurns::BeginStep(const std::function<bool()>& is_aborted) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  const bool is_kept = Clock::now() < kept_until_;
+  if (is_encoding_ || (waiting_encodes_ > 0 && !is_kept)) {
+    ++waiting_steps_;
+    const auto is_admitted = [this, ended = slices_] { return slices_ != ended && !is_encoding_; };
+    changed_.wait(lock, [&] { return is_admitted() || is_aborted(); });
+    if (!is_admitted()) {
+      --waiting_steps_;
+      return false;
+    }
+    --admitted_steps_;
+  }
+  kept_until_ = {};
+  ++running_steps_;
+  return true;
+}
+
+void ComputeTurns::EndStep(Clock::time_point begun, bool is_aborted) {
   std::lock_guard<std::mutex> lock(mutex_);
   --running_steps_;
-  last_step_ = Clock::now() - begun;
+  const Clock::time_point now = Clock::now();
+  if (is_aborted) kept_until_ = now + kKept;
+  else last_steps_[ended_steps_++ % last_steps_.size()] = now - begun;
   changed_.notify_all();
 }
 
 Clock::time_point ComputeTurns::BeginSlice() {
   std::unique_lock<std::mutex> lock(mutex_);
   ++waiting_encodes_;
-  changed_.wait(lock, [this] { return !is_encoding_ && admitted_steps_ == 0 && running_steps_ == 0; });
+  for (;;) {
+    changed_.wait(lock, [this] { return !is_encoding_ && admitted_steps_ == 0 && running_steps_ == 0; });
+    if (Clock::now() >= kept_until_) break;
+    changed_.wait_until(lock, kept_until_);
+  }
   --waiting_encodes_;
   is_encoding_ = true;
   return Clock::now();
@@ -53,22 +79,45 @@ void ComputeTurns::EndSlice() {
   changed_.notify_all();
 }
 
+// The shortest of the last steps counts: one with a prompt is no measure of the next.
+Clock::duration ComputeTurns::LongestSlice() const {
+  if (ended_steps_ == 0) return kLongestSlice;
+  const size_t known = std::min(ended_steps_, last_steps_.size());
+  const Clock::duration step = *std::min_element(last_steps_.begin(), last_steps_.begin() + static_cast<std::ptrdiff_t>(known));
+  return std::min(std::chrono::duration_cast<Clock::duration>(kSliceOfStep * step), kLongestSlice);
+}
+
 bool ComputeTurns::IsOver(std::chrono::duration<double> length) {
   std::lock_guard<std::mutex> lock(mutex_);
-  return waiting_steps_ > 0 && length > std::min(last_step_, kLongestSlice);
+  return waiting_steps_ > 0 && length > LongestSlice();
+}
+
+std::chrono::duration<double> ComputeTurns::Encode::Expected(double work) const {
+  const auto known = taken_.find(work);
+  if (known != taken_.end()) return std::chrono::duration<double>(known->second);
+  return std::chrono::duration<double>(done_ > 0 ? work * seconds_ / done_ : 0);
 }
 
 void ComputeTurns::Encode::Pause(double work) {
   const Clock::time_point now = Clock::now();
-  const std::chrono::duration<double> passed = now - paused_;
-  if (work_ > 0) seconds_per_work_ = passed.count() / work_;
   const bool is_begun = work_ > 0;
+  if (is_begun) {
+    const double taken = std::chrono::duration<double>(now - paused_).count();
+    taken_[work_] = taken;
+    seconds_ += taken;
+    done_ += work_;
+  }
   paused_ = now;
   work_ = work;
-  const std::chrono::duration<double> next(seconds_per_work_ * work);
-  if (!is_begun || !turns_.IsOver(now - begun_ + next)) return;
+  if (!is_begun || !turns_.IsOver(now - begun_ + Expected(work))) return;
   turns_.EndSlice();
   Begin();
+}
+
+double ComputeTurns::Encode::LongestWork() {
+  if (done_ <= 0) return kFirstWork;
+  std::lock_guard<std::mutex> lock(turns_.mutex_);
+  return kOperationOfSlice * std::chrono::duration<double>(turns_.LongestSlice()).count() * done_ / seconds_;
 }
 
 }  // namespace onpolicy

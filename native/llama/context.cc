@@ -50,12 +50,11 @@ Status Context::Create(std::shared_ptr<Model> model, const ContextOptions& optio
   params.type_k = params.type_v = options.cache_type;
   Apply(options.rope, &params);
   params.no_perf = true;
-  params.swa_full = true;    // a cache of the window only would make cached prefixes useless
+  params.swa_full = options.is_window_cache_full;
   params.offload_kqv = model->use_gpu() && options.cache_on_gpu;
   params.op_offload = model->use_gpu();
   params.abort_callback = [](void* data) {
-    const auto* self = static_cast<const Context*>(data);
-    return self->abort_ || self->abort_ahead_;
+    return static_cast<const Context*>(data)->is_aborted_();
   };
   params.abort_callback_data = created.get();
   ErrorLog log;
@@ -72,6 +71,16 @@ Status Context::Create(std::shared_ptr<Model> model, const ContextOptions& optio
   }
   *context = std::move(created);
   return Status::Ok();
+}
+
+void Context::Abort() {
+  abort_ = true;
+  ComputeTurns::Shared().Wake();
+}
+
+void Context::AbortAhead() {
+  abort_ahead_ = true;
+  ComputeTurns::Shared().Wake();
 }
 
 Context::~Context() {
@@ -251,7 +260,8 @@ Status Context::Decode(const StepInput& input, std::vector<int32_t>* places) {
   for (size_t i = 0; i < input.score_rows.size(); i += 3) rows.push_back(input.score_rows[i]);
   media_logits_.clear();
   places->resize(input.tokens.size());
-  const ComputeTurns::Step turn;
+  const ComputeTurns::Step turn(is_aborted_);
+  if (!turn.has_turn()) return Status::Fail("ABORTED", "the step was aborted");
   if (!input.media.empty()) return DecodeMixed(input, rows, places);
   std::iota(places->begin(), places->end(), 0);
   return DecodeTokens(input, rows);

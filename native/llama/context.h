@@ -2,6 +2,7 @@
 #pragma once
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -40,6 +41,7 @@ struct ContextOptions {
   int32_t threads = 1;
   bool cache_on_gpu = true;       // of the layers on the GPU; false: in the processor's memory, where their attention runs then
   bool fused_attention = true;    // false: plain matrix products, faster on CPUs from about 200 tokens a sequence on
+  bool is_window_cache_full = true;  // false: layers with a sliding window have cells for the window and a step only
   ggml_type cache_type = GGML_TYPE_F16;  // of the numbers in the KV cache; quantized ones need fused attention
   RopeOptions rope;
 };
@@ -61,7 +63,7 @@ class Context {
   // Whether that step is this one. Not while Step runs.
   bool IsAhead(const StepInput& input) const { return next_.Covers(input); }
   // Ends RunAhead early: its outcome is not wanted. Callable from any thread.
-  void AbortAhead() { abort_ahead_ = true; }
+  void AbortAhead();
 
   // Rows of the last step that JavaScript edits: see RowSampler.
   float* PreparedRow(size_t index) { return rows_.PreparedRow(index); }
@@ -89,7 +91,7 @@ class Context {
   int32_t vocab_size() const { return model_->vocab_size(); }
 
   // Ends the running step early; callable from any thread. The next step runs normally.
-  void Abort() { abort_ = true; }
+  void Abort();
 
   uint32_t kv_tokens() const { return kv_tokens_; }
 
@@ -135,6 +137,7 @@ class Context {
   bool is_next_computed_ = false;
   bool is_abandoned_ = false;
   std::atomic<bool> abort_ahead_{false};
+  const std::function<bool()> is_aborted_ = [this] { return abort_ || abort_ahead_; };
   // Reused between steps: llama_batch wants one array of sequence ids per token.
   std::vector<int32_t> sequence_counts_;
   std::vector<int32_t*> sequence_pointers_;

@@ -15,7 +15,7 @@ struct llama_model;
 namespace onpolicy {
 
 // Changes with every change of this file.
-constexpr int kDecoderVersion = 3;
+constexpr int kDecoderVersion = 4;
 
 enum class MediaKind : int32_t { kImage = 0, kAudio = 1 };
 
@@ -60,6 +60,15 @@ struct ProjectorOptions {
   int32_t max_image_tokens = -1;
 };
 
+// How an encode shares the cores with others.
+struct EncodePace {
+  // Called before operations with the multiplications that they take. It may wait. Where it returns false the encode ends and
+  // fails with ABORTED.
+  std::function<bool(double)> pause;
+  // Multiplications of one operation at most: a longer one is cut where it can be.
+  std::function<double()> longest_work;
+};
+
 // A loaded projector. Tokenize may run on several threads; an Encode waits for the one before it.
 class Projector {
  public:
@@ -71,9 +80,8 @@ class Projector {
   // Rows of the largest non-causal chunk; 0: chunks may be split.
   virtual int32_t largest_whole_chunk() const = 0;
   virtual Status Tokenize(const std::vector<MediaPart>& parts, bool add_special, std::vector<MediaChunk>* chunks) const = 0;
-  // rows: (count, row_size). `checkpoint` is called before operations with the multiplications that they take, and may wait:
-  // where it returns false the encode ends and fails with ABORTED.
-  virtual Status Encode(const MediaChunk& chunk, const std::function<bool(double)>& checkpoint, std::vector<float>* rows) = 0;
+  // rows: (count, row_size).
+  virtual Status Encode(const MediaChunk& chunk, const EncodePace& pace, std::vector<float>* rows) = 0;
 };
 
 struct DecoderTable {

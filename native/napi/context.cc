@@ -318,6 +318,7 @@ ContextOptions ReadContextOptions(const Fields& given) {
   options.threads = static_cast<int32_t>(given.UnsignedOr("threads", 1));
   options.fused_attention = given.Flag("fusedAttention");
   options.cache_on_gpu = given.Flag("cacheOnGpu");
+  options.is_window_cache_full = given.Flag("isWindowCacheFull");
   options.cache_type = ReadCacheType(given["cacheType"]);
   if (!IsAbsent(given["rope"])) options.rope = ReadRope(given["rope"]);
   return options;

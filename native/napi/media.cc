@@ -155,11 +155,13 @@ class JsProjector : public Napi::ObjectWrap<JsProjector> {
         [projector = Require(info.Env()), model = model_, chunk, flag, ending = Environment::Of(info.Env()).ending(), rows,
          slices] {
           ComputeTurns::Encode turn;
-          const auto checkpoint = [&turn, flag, ending](double work) {
+          EncodePace pace;
+          pace.pause = [&turn, flag, ending](double work) {
             turn.Pause(work);
             return *flag == 0 && !*ending;
           };
-          const Status status = projector->Encode(chunk, checkpoint, rows.get());
+          pace.longest_work = [&turn] { return turn.LongestWork(); };
+          const Status status = projector->Encode(chunk, pace, rows.get());
           *slices = turn.slices();
           return status;
         },

@@ -25,7 +25,7 @@ import { modelVocabulary, type Vocabulary } from '../structured/index.ts';
 import type { Tokenizer } from '../tokenizer/index.ts';
 import type { Backend, Step, StepResult } from './backend.ts';
 import { createTokenizer } from './gguf-tokenizer.ts';
-import { kvBytesPerToken, type ModelShape, toShape, weightBytes } from './memory.ts';
+import { cacheBytes, kvBytesPerToken, type ModelShape, toShape, weightBytes } from './memory.ts';
 import type { ContextLimits, LoadedModel } from './model.ts';
 import { finishEdits, hookedSamples } from './row-edits.ts';
 
@@ -86,6 +86,7 @@ export class GgufModel implements LoadedModel {
   readonly cacheType: CacheType;
   /** Null: as the file says. */
   readonly rope: RopeOptions | null;
+  readonly #shape: ModelShape;
   readonly #fusedAttention: boolean;
   readonly #cacheOnGpu: boolean;
   readonly #usesGpu: boolean;
@@ -100,6 +101,7 @@ export class GgufModel implements LoadedModel {
     this.cacheType = cacheType ?? (native.hasF32Weights ? 'f32' : 'f16');
     this.kvBytesPerToken = kvBytesPerToken(shape, this.cacheType);
     this.rope = rope ?? null;
+    this.#shape = shape;
     this.#fusedAttention = fusedAttention;
     this.#cacheOnGpu = cacheOnGpu;
     this.#usesGpu = usesGpu(gpu) && gpuLayers !== 0;
@@ -158,6 +160,10 @@ export class GgufModel implements LoadedModel {
       throw error;
     });
     return await this.#vocabulary;
+  }
+
+  get supportsSmallWindow(): boolean {
+    return !this.native.hasRecurrentState && this.native.slidingWindow > 0;
   }
 
   /** Not with sliding windows or recurrent state, whose caches differ. */
@@ -222,7 +228,7 @@ export class GgufModel implements LoadedModel {
   }
 
   #contextOptions({ slotCount, ...limits }: ContextLimits): ContextOptions {
-    const bytes = limits.kvTokens * this.kvBytesPerToken;
+    const bytes = cacheBytes(this.#shape, { slotCount, ...limits }, this.cacheType);
     if (bytes > os.totalmem())
       throw new OnpolicyError(
         'OUT_OF_MEMORY',
@@ -231,6 +237,7 @@ export class GgufModel implements LoadedModel {
         { param: 'kvTokens' },
       );
     return {
+      isWindowCacheFull: true,
       ...limits,
       maxSequences: slotCount,
       fusedAttention: this.#fusedAttention,
@@ -334,18 +341,9 @@ class GgufBackend implements Backend {
     model: NativeModel,
     context: NativeContext,
     limits: ContextLimits,
-    {
-      fusedAttention,
-      cacheType,
-      rope,
-      usesGpu,
-    }: {
-      fusedAttention: boolean;
-      cacheType: CacheType;
-      rope: RopeOptions | null;
-      usesGpu: boolean;
-    },
+    how: { fusedAttention: boolean; cacheType: CacheType; rope: RopeOptions | null; usesGpu: boolean },
   ) {
+    const { fusedAttention, cacheType, rope, usesGpu } = how;
     this.vocabSize = model.vocabSize;
     this.kvTokens = limits.kvTokens; // the engine rounds its own number up, never down
     this.batchTokens = limits.batchTokens;
@@ -355,7 +353,8 @@ class GgufBackend implements Backend {
     this.canCutCache = !model.hasRecurrentState;
     this.windowTokens = model.slidingWindow;
     this.isKvUnified = limits.isKvUnified;
-    const layout = limits.isKvUnified ? 'pool' : `${limits.slotCount} slots`;
+    const slots = `${limits.slotCount} slots${limits.isWindowCacheFull === false ? ' with small windows' : ''}`;
+    const layout = limits.isKvUnified ? 'pool' : slots;
     this.cacheShape = `${layout}, ${cacheType}${fusedAttention ? '' : ', plain attention'}${rope ? `, ${JSON.stringify(rope)}` : ''}`;
     this.#context = context;
   }

@@ -30,6 +30,7 @@ export type ModelShape = {
   /** Bytes of recurrent state that one sequence has in a layer without attention. */
   readonly stateBytes: number;
   readonly slidingWindow: number; // tokens; 0: attention sees everything
+  readonly windowLayers: readonly boolean[]; // (layers) which see only the window
   /** Whether layers without attention keep a state of what they have read. */
   readonly isRecurrent: boolean;
   readonly isF32: boolean;
@@ -80,6 +81,11 @@ export function toShape(parts: readonly FileFacts[]): ModelShape {
     valueSize: read('attention.value_length') ?? headSize,
     stateBytes: 4 * inner * ((read('ssm.state_size') ?? 0) + Math.max(0, (read('ssm.conv_kernel') ?? 1) - 1)),
     slidingWindow: read('attention.sliding_window') ?? 0,
+    windowLayers: windowLayers(
+      layers,
+      architecture,
+      lists[`${architecture}.attention.sliding_window_pattern`] ?? read('attention.sliding_window_pattern'),
+    ),
     isRecurrent: inner > 0 || metadata[`${architecture}.wkv.head_size`] !== undefined,
     isF32: parts.every(({ isF32 }) => isF32),
     pooling: POOLINGS[read('pooling_type') ?? 0] ?? null,
@@ -88,6 +94,29 @@ export function toShape(parts: readonly FileFacts[]): ModelShape {
     inputBytes: add((part) => part.inputBytes),
     otherBytes: add((part) => part.otherBytes),
   };
+}
+
+/** Of so many layers one sees everything, the last: as the engine has it where a file does not say. */
+const WINDOW_PERIODS: Readonly<Record<string, number>> = {
+  gemma2: 2,
+  gemma3: 6,
+  cohere2: 4,
+  exaone4: 4,
+  'gpt-oss': 2,
+  llama4: 4,
+  olmo2: 4,
+};
+
+/** Which layers have a sliding window, if the model has one. `pattern`: as the file says, one flag a layer or a period. */
+function windowLayers(
+  layers: number,
+  architecture: string,
+  pattern: number | readonly number[] | undefined,
+): boolean[] {
+  const period = typeof pattern === 'number' ? pattern : (WINDOW_PERIODS[architecture] ?? 1);
+  return Array.from({ length: layers }, (_, layer) =>
+    Array.isArray(pattern) ? pattern[layer] === 1 : layer % period < period - 1,
+  );
 }
 
 /** What adapters of a model must fit. */
@@ -120,9 +149,33 @@ export function layerBytesPerToken(
   return CACHE_BYTES[type] * (kvHeads[layer] ?? 0) * (keySize + valueSize);
 }
 
-/** Bytes that one token takes in the KV cache. */
-export function kvBytesPerToken(shape: ModelShape, type: CacheType): number {
-  return shape.kvHeads.reduce((sum, _, layer) => sum + layerBytesPerToken(shape, layer, type), 0);
+/** Bytes that one token takes in the KV cache of all layers that `counts`. */
+export function kvBytesPerToken(
+  shape: ModelShape,
+  type: CacheType,
+  counts: (layer: number) => boolean = () => true,
+): number {
+  return shape.kvHeads.reduce(
+    (sum, _, layer) => sum + (counts(layer) ? layerBytesPerToken(shape, layer, type) : 0),
+    0,
+  );
+}
+
+/** Bytes of the KV cache of a context. */
+export function cacheBytes(shape: ModelShape, limits: ContextLimits, type: CacheType): number {
+  const slotCells = roundUp(limits.isKvUnified ? limits.kvTokens : limits.kvTokens / limits.slotCount);
+  const isSmall = (layer: number): boolean =>
+    limits.isWindowCacheFull === false && shape.windowLayers[layer]!;
+  const windowCells = Math.min(slotCells, roundUp(shape.slidingWindow + rowsOf(limits)));
+  const perSlot =
+    slotCells * kvBytesPerToken(shape, type, (layer) => !isSmall(layer)) +
+    windowCells * kvBytesPerToken(shape, type, isSmall);
+  return (limits.isKvUnified ? 1 : limits.slotCount) * perSlot;
+}
+
+/** Rows that the engine computes in one pass at most. */
+function rowsOf({ batchTokens, wholeRows = 0 }: ContextLimits): number {
+  return Math.max(Math.min(batchTokens, 512), wholeRows);
 }
 
 /**
@@ -135,9 +188,8 @@ export function estimateMemory(
   { cacheType, fusedAttention }: { readonly cacheType: CacheType; readonly fusedAttention: boolean },
 ): MemoryEstimate {
   const { vocabSize, embeddingSize, feedForwardSize, heads, kvHeads, keySize, stateBytes } = shape;
-  const rows = Math.max(Math.min(limits.batchTokens, 512), limits.wholeRows ?? 0);
+  const rows = rowsOf(limits);
   const slotCells = roundUp(limits.isKvUnified ? limits.kvTokens : limits.kvTokens / limits.slotCount);
-  const cells = limits.isKvUnified ? slotCells : limits.slotCount * slotCells;
   const outputs = Math.max(limits.maxOutputs, limits.slotCount);
   const stateLayers = kvHeads.filter((count) => count === 0).length;
   const hidden = 4 * rows * (2 * feedForwardSize + 2 * heads * keySize + 3 * embeddingSize);
@@ -145,7 +197,7 @@ export function estimateMemory(
   const logits = 4 * outputs * vocabSize;
   return {
     weights: weightBytes(shape),
-    cache: cells * kvBytesPerToken(shape, cacheType) + limits.slotCount * stateLayers * stateBytes,
+    cache: cacheBytes(shape, limits, cacheType) + limits.slotCount * stateLayers * stateBytes,
     compute: Math.max(hidden + attention, Math.min(rows / outputs, 1) * logits) + logits,
   };
 }

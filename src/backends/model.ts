@@ -15,6 +15,8 @@ export type ContextLimits = {
   /** Rows of logits of one step at most; never less than one per slot. */
   readonly maxOutputs: number;
   readonly threads: number;
+  /** False: layers with a sliding window have cells for the window and a step only, with a non-unified cache. Default true. */
+  readonly isWindowCacheFull?: boolean;
   /** Rows of the largest medium that one pass must hold. Absent: the model takes text only. */
   readonly wholeRows?: number;
 };
@@ -39,6 +41,8 @@ export interface LoadedModel {
   readonly supportsNonUnifiedKv: boolean;
   /** Whether the KV cache may be unified. */
   readonly supportsUnifiedKv: boolean;
+  /** Whether it has layers with a sliding window, whose KV cache may be small, see {@link ContextLimits.isWindowCacheFull}. */
+  readonly supportsSmallWindow: boolean;
   /** What computes the products of its weights. */
   readonly products: ProductKernels;
   /** Whether it runs fastest on one thread. */

@@ -1,18 +1,26 @@
 /** `onpolicy inspect`: a model file -> what it is, and what it would take. */
 import { inspectModel } from '../index.ts';
 import { readArguments, wrongUsage } from './arguments.ts';
+import { cacheOptions } from './serve-flags.ts';
 import { printJson, printTable, type Terminal } from './terminal.ts';
 
 const MIB = 2 ** 20;
 
 /** Prints facts of a GGUF file, without loading it. */
 export async function inspect(words: readonly string[], terminal: Terminal): Promise<void> {
-  const { options, names } = readArguments(words, { json: 'flag', context: 'number', sequences: 'number' });
+  const { options, names } = readArguments(words, {
+    json: 'flag',
+    context: 'number',
+    sequences: 'number',
+    'cache-type': 'text',
+    'sliding-window': 'text',
+  });
   const [file, ...others] = names;
   if (file === undefined || others.length > 0) throw wrongUsage('inspect: expected one file');
   const found = await inspectModel(file, {
     ...(options.context === undefined ? {} : { contextSize: options.context }),
     ...(options.sequences === undefined ? {} : { maxSequences: options.sequences }),
+    ...cacheOptions(options),
   });
   if (options.json) return printJson(terminal, found);
   const { memory, placement, devices } = found;

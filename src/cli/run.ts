@@ -37,11 +37,11 @@ const HELP = `onpolicy: a language model in this process
       --compare M: beside another one's; --port N: served, and kept up to date
   onpolicy serve --port N --host H       over HTTP; --token T, --token-file F: who may ask; --model M: to list
       --alias NAME=MODEL  --adapter NAME=FILE  --context N  --kv-tokens N  --max-sequences N  --max-waiting N
-      --threads N  --gpu G  --gpu-layers N  --cache-type T  --scheduling P
+      --threads N  --gpu G  --gpu-layers N  --cache-type T  --sliding-window W  --scheduling P
       --config FILE: options of runtime and server as JSON; --access-log FILE
   onpolicy ps --url U --token T          what a server has loaded
   onpolicy pull URI...                   downloads models
-  onpolicy inspect FILE                  what a GGUF file is and takes; --context N  --sequences N
+  onpolicy inspect FILE                  what a GGUF file is and takes; --context N  --sequences N  --cache-type T
   onpolicy bench --sequences 1,8         how fast this machine answers; --model M
 
 M is the id or name of a registered model, or where a model only answers a path, an hf: URI, or name@step.

@@ -14,6 +14,7 @@ export const SERVE_FLAGS = {
   gpu: 'text',
   'gpu-layers': 'text',
   'cache-type': 'text',
+  'sliding-window': 'text',
   scheduling: 'text',
 } as const;
 
@@ -60,13 +61,26 @@ export function withFlags(runtime: RuntimeOptions, flags: Flags, listed: readonl
 }
 
 /** Options that each model has of its own. */
-function ofModel({ 'gpu-layers': layers, 'cache-type': cacheType }: Flags): Partial<Model> {
+function ofModel({ 'gpu-layers': layers, ...flags }: Flags): Partial<Model> {
   const count = Number(layers);
   return {
     ...(layers === undefined
       ? {}
       : { gpuLayers: (layers === 'auto' || Number.isNaN(count) ? layers : count) as number | 'auto' }),
+    ...cacheOptions(flags),
+  };
+}
+
+/** How the KV cache of a model is stored. */
+export function cacheOptions({
+  'cache-type': cacheType,
+  'sliding-window': slidingWindow,
+}: Pick<Flags, 'cache-type' | 'sliding-window'>): Pick<Model, 'cacheType' | 'slidingWindow'> {
+  return {
     ...(cacheType === undefined ? {} : { cacheType: cacheType as NonNullable<Model['cacheType']> }),
+    ...(slidingWindow === undefined
+      ? {}
+      : { slidingWindow: slidingWindow as NonNullable<Model['slidingWindow']> }),
   };
 }
 

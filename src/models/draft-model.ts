@@ -28,7 +28,12 @@ export async function planDraft(
   if (isOnnxModel(file)) throw unsupported(`expected a GGUF file, got ${file}, which is an ONNX model`);
   const { contextSize, threads, engine } = target;
   const asTarget = { contextSize, threads, maxSequences: engine.maxRunning };
-  const plan = await planLoad(file, { ...asTarget, ...options, mmproj: null }, serving, signal);
+  const plan = await planLoad(
+    file,
+    { ...asTarget, ...options, slidingWindow: 'full', mmproj: null },
+    serving,
+    signal,
+  );
   if (plan.shape!.isRecurrent)
     throw unsupported(`${file} has recurrent state, and what was drafted wrong cannot be cut out of it`);
   return plan;

@@ -100,6 +100,7 @@ export async function planLoad(
     kvBytesPerToken: kvBytesPerToken(shape, cacheType),
     supportsNonUnifiedKv: shape.slidingWindow === 0 && !shape.isRecurrent,
     supportsUnifiedKv: true,
+    supportsSmallWindow: shape.slidingWindow > 0 && !shape.isRecurrent,
     isTiny: true,
   });
   const embedding = planEmbedding(shape, given, serving);
@@ -288,22 +289,21 @@ async function openProjector(
 /** What limits depend on of a model. */
 type ModelFacts = Pick<
   LoadedModel,
-  'contextLength' | 'kvBytesPerToken' | 'supportsNonUnifiedKv' | 'supportsUnifiedKv' | 'isTiny'
+  | 'contextLength'
+  | 'kvBytesPerToken'
+  | 'supportsNonUnifiedKv'
+  | 'supportsUnifiedKv'
+  | 'supportsSmallWindow'
+  | 'isTiny'
 > & { readonly vocabSize: number };
 
 /** The limits of a loaded model's context. */
 export function limitsOf(model: LoadedModel, options: ModelOptions, serving: ServingOptions): ContextLimits {
-  const { contextLength, kvBytesPerToken, supportsNonUnifiedKv, supportsUnifiedKv, isTiny } = model;
+  const { contextLength, kvBytesPerToken, isTiny } = model;
+  const { supportsNonUnifiedKv, supportsUnifiedKv, supportsSmallWindow } = model;
   const { vocabSize } = model.tokenizer;
-  const facts = {
-    contextLength,
-    kvBytesPerToken,
-    supportsNonUnifiedKv,
-    supportsUnifiedKv,
-    isTiny,
-    vocabSize,
-  };
-  return toLimits(options, serving, facts);
+  const supported = { supportsNonUnifiedKv, supportsUnifiedKv, supportsSmallWindow };
+  return toLimits(options, serving, { contextLength, kvBytesPerToken, isTiny, vocabSize, ...supported });
 }
 
 function contextSizeOf(options: ModelOptions, serving: ServingOptions, contextLength: number): number {
@@ -315,9 +315,10 @@ function toLimits(options: ModelOptions, serving: ServingOptions, facts: ModelFa
   const limits = { ...serving, ...options };
   const contextSize = contextSizeOf(options, serving, facts.contextLength);
   const maxRunning = limits.maxSequences ?? DEFAULT_SEQUENCES;
-  const slotCount = Math.min(MAX_SLOTS, maxRunning + PREFIX_SLOTS);
+  const isSmall = options.slidingWindow === 'window' && facts.supportsSmallWindow;
+  const slotCount = Math.min(MAX_SLOTS, maxRunning + (isSmall ? 0 : PREFIX_SLOTS));
   return {
-    ...cacheLayout(facts, contextSize, slotCount, limits.kvTokens),
+    ...(isSmall ? smallWindows : cacheLayout)(facts, contextSize, slotCount, limits.kvTokens),
     batchTokens: limits.maxBatchTokens ?? DEFAULT_BATCH_TOKENS,
     slotCount,
     maxOutputs: outputRows(facts.vocabSize, maxRunning),
@@ -334,8 +335,7 @@ function cacheLayout(
   slotCount: number,
   kvTokens: number | undefined,
 ): { kvTokens: number; isKvUnified: boolean } {
-  const cellsPerSlot = Math.ceil(contextSize / CELLS_ROUNDED_TO) * CELLS_ROUNDED_TO;
-  const separate = cellsPerSlot * slotCount;
+  const separate = slotCells(contextSize) * slotCount;
   const budget = kvTokens ?? Math.floor(DEFAULT_KV_BYTES / model.kvBytesPerToken);
   if (separate <= budget && model.supportsNonUnifiedKv) return { kvTokens: separate, isKvUnified: false };
   if (!model.supportsUnifiedKv) return { kvTokens: Math.max(contextSize, budget), isKvUnified: false };
@@ -343,6 +343,27 @@ function cacheLayout(
     kvTokens: Math.max(contextSize, Math.min(budget, kvTokens ?? MAX_DEFAULT_POOL)),
     isKvUnified: true,
   };
+}
+
+/** Cells of its own for each sequence: in a pool, those that sequences share would stay when they are out of the window. */
+function smallWindows(
+  _: ModelFacts,
+  contextSize: number,
+  slotCount: number,
+  kvTokens: number | undefined,
+): { kvTokens: number; isKvUnified: false; isWindowCacheFull: false } {
+  const needed = slotCells(contextSize) * slotCount;
+  if (kvTokens !== undefined && kvTokens < needed)
+    throw new OnpolicyError(
+      'INVALID_REQUEST',
+      `kvTokens: expected at least ${needed}, contextSize for each of maxSequences, with slidingWindow: window, got ${kvTokens}`,
+      { param: 'kvTokens' },
+    );
+  return { kvTokens: needed, isKvUnified: false, isWindowCacheFull: false };
+}
+
+function slotCells(contextSize: number): number {
+  return Math.ceil(contextSize / CELLS_ROUNDED_TO) * CELLS_ROUNDED_TO;
 }
 
 /** Rows of logits that a step may hold: one for each that runs, and as many as `SCORE_BYTES` hold to score a prompt with. */

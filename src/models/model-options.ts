@@ -57,6 +57,12 @@ export type ModelOptions = {
    * together with `cacheBits`. The quantized ones need `fusedAttention`. docs/choosing-a-model.md says what each does to log-probabilities.
    */
   readonly cacheType?: CacheType;
+  /**
+   * The KV cache of the layers of a GGUF model that see a sliding window only. `full`, the default: as long as that of the others.
+   * `window`: the window and one step. Each of `maxSequences` then has its own cells, no others hold cached prefixes, and `kvTokens` must
+   * not be less than `contextSize` for each. No effect on models without such layers.
+   */
+  readonly slidingWindow?: 'full' | 'window';
   /** How a GGUF model counts positions: for longer contexts than its file says. */
   readonly rope?: RopeOptions;
   /** Whether a GGUF file is mapped, so that processes share it and the system can drop its pages. Default: where the system can. */

@@ -140,6 +140,7 @@ export type ContextOptions = {
   readonly threads: number;
   readonly fusedAttention: boolean;
   readonly cacheOnGpu: boolean;
+  readonly isWindowCacheFull: boolean; // false: layers with a sliding window have cells for it and a step only
   readonly cacheType: CacheType;
   readonly rope?: RopeOptions;
 };

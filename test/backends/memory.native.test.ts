@@ -5,6 +5,7 @@ import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { describeGguf, estimateMemory, loadGguf } from '../../src/backends/index.ts';
 import { type CacheType, loadAddon } from '../../src/native/index.ts';
+import { writeTinyModel } from '../rl/tiny-model.ts';
 
 const EMBEDDED = path.resolve(import.meta.dirname, '../../models/onpolicy-tiny.gguf');
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-memory-'));
@@ -50,6 +51,33 @@ describe('estimateMemory', () => {
       const ratio = estimate.compute / logged('compute');
       expect(ratio).toBeGreaterThan(0.75);
       expect(ratio).toBeLessThan(1.35);
+    },
+  );
+
+  it.each([true, false])(
+    'a model with a sliding window, its cache as long as the others: %s',
+    async (isWindowCacheFull) => {
+      const file = path.join(folder, 'window.gguf');
+      const sizes = { width: 64, hidden: 64, heads: 2, kvHeads: 1, headSize: 32, layers: 6 };
+      await writeTinyModel(file, { architecture: 'gemma3', type: 'f32', ...sizes });
+      const shape = await describeGguf({ path: file, gpu: false });
+      const limits = {
+        kvTokens: 8192,
+        isKvUnified: false,
+        batchTokens: 64,
+        slotCount: 4,
+        maxOutputs: 4,
+        threads: 1,
+      };
+      const all = { ...limits, isWindowCacheFull };
+      const model = await loadGguf({ path: file, gpu: false }, shape);
+      lines.length = 0;
+      const backend = await model.createBackend(all);
+      await new Promise((resolve) => setTimeout(resolve, 0));
+      await backend.close();
+      model.close();
+      const { cache } = estimateMemory(shape, all, { cacheType: 'f32', fusedAttention: true });
+      expect(Math.abs(cache - logged('KV'))).toBeLessThan(2 ** 14);
     },
   );
 

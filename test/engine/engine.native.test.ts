@@ -283,6 +283,7 @@ describe('the addon', () => {
       threads: 1,
       fusedAttention: true,
       cacheOnGpu: true,
+      isWindowCacheFull: true,
       cacheType: 'f32',
     });
     const none = new Int32Array(0);

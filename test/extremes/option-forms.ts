@@ -9,6 +9,7 @@ const model = {
   gpuLayers: 0,
   fusedAttention: true,
   cacheType: 'f16',
+  slidingWindow: 'full',
   mmap: true,
   mlock: false,
   products: 'auto',

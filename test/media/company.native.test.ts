@@ -55,6 +55,13 @@ describe.each(KINDS)('%s', (kind) => {
     }
   });
 
+  it.runIf(kind === 'gemma3')('gives the same answers with a small cache of its window', async () => {
+    const conversations = (await open(kind)).slice(0, 4);
+    await runtime.close();
+    await open(kind, { model: { path: pathOf(kind), slidingWindow: 'window' }, maxSequences: 4 });
+    await answerAll(conversations);
+  });
+
   it('computes a second turn over the same media from its new text alone', async () => {
     const [conversation] = await open(kind);
     const first = await runtime.createCompletion(toRequest(conversation!));

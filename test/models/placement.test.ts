@@ -23,6 +23,7 @@ const SHAPE: ModelShape = {
   valueSize: 64,
   stateBytes: 0,
   slidingWindow: 0,
+  windowLayers: Array<boolean>(8).fill(false),
   isRecurrent: false,
   pooling: null,
   isCausal: true,

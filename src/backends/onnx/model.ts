@@ -97,6 +97,7 @@ class OnnxModel implements LoadedModel {
   readonly defaults: SamplingDefaults;
   readonly kvBytesPerToken: number;
   readonly supportsNonUnifiedKv = true;
+  readonly supportsSmallWindow = false;
   readonly supportsUnifiedKv = false;
   readonly products = 'plain';
   readonly isTiny: boolean;
