@@ -3,7 +3,13 @@ import { trainLoop } from '../../dist/rl/public.js';
 import { createRuntime } from '../../dist/runtime.js';
 
 const [home, steps] = process.argv.slice(2);
-const runtime = await createRuntime({ home, threads: 1, prefixCache: false, speculation: false, training: { rank: 4 } });
+const runtime = await createRuntime({
+  home,
+  threads: 1,
+  prefixCache: false,
+  speculation: false,
+  training: { rank: 4 },
+});
 const { id } = await runtime.models.create({ base_model: 'onpolicy-tiny', name: 'm', return_existing: true });
 const ANIMALS = ['dog', 'cat', 'fox', 'bear', 'lion'];
 await trainLoop({
