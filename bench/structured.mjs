@@ -15,7 +15,7 @@ import { inTurns } from './turns.mjs';
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
 const data = path.resolve(root, '../shared/data/structured');
 const golden = path.join(root, 'test', 'golden', 'structured');
-const addonFile = path.join(root, 'native', 'build', 'Release', 'onpolicy.node');
+const addonFile = path.join(root, 'native', 'build', 'Release', 'grammar.node');
 const QUANTILES = [
   ['p50', 0.5],
   ['p99', 0.99],
@@ -298,6 +298,6 @@ const PARTS = {
 
 /** All rows of the table; `only` names some of the parts. */
 export function run({ rounds = 3, threads = os.availableParallelism(), model, only, log }) {
-  const { grammar } = createRequire(import.meta.url)(addonFile);
+  const grammar = createRequire(import.meta.url)(addonFile);
   return runParts('structured', PARTS, { grammar, rounds, threads, model, only, log });
 }

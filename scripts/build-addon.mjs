@@ -1,24 +1,35 @@
-// Builds the addon: llama.cpp's public headers out of node-llama-cpp's own git bundle, then node-gyp.
-// --if-missing: does nothing when a usable binary is already here (a prebuilt one, or an earlier build of the same sources).
-// --prebuild: also copies the binary to prebuilds/<platform>-<arch>/ for packing.
-import { execFileSync, spawnSync } from 'node:child_process';
+// Builds the addons, the main one and the grammar engine: llama.cpp's public headers out of node-llama-cpp's own git bundle, then node-gyp.
+// --without-grammar: leaves the grammar engine for the first request that needs it.
+// --if-missing: builds none that is already here (a prebuilt one, or an earlier build of the same sources).
+// --prebuild: also copies them to prebuilds/<platform>-<arch>/ for packing.
+import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import { createRequire } from 'node:module';
 import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import lockfile from 'proper-lockfile';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
 const native = path.join(root, 'native');
-const built = path.join(native, 'build', 'Release', 'onpolicy.node');
 const include = path.join(native, 'include');
 /** Which release the headers are of. */
 const headersOrigin = path.join(include, 'origin.json');
-const stamp = path.join(native, 'build', 'sources.sha256');
-const prebuilt = path.join(root, 'prebuilds', `${process.platform}-${process.arch}`, 'onpolicy.node');
+const builtFile = (addon) => path.join(native, 'build', 'Release', `${addon}.node`);
+/** Says of which sources an addon is. The grammar engine is opened only if it is of those of the main addon. */
+const stampFile = (addon) => path.join(native, 'build', `${addon}.sha256`);
+const prebuiltFile = (addon) =>
+  path.join(root, 'prebuilds', `${process.platform}-${process.arch}`, `${addon}.node`);
 const require = createRequire(path.join(root, 'package.json'));
 const flags = new Set(process.argv.slice(2));
+/** What each is called, and about how long it takes on two cores. */
+const ADDONS = {
+  onpolicy: 'the addon, which takes about 40 seconds',
+  grammar: 'the grammar engine, which takes about half a minute',
+};
+/** Another process that builds is waited for: this often, and this long at most. */
+const WAIT = { retries: 1200, minTimeout: 500, maxTimeout: 500, factor: 1 };
 /** llama.cpp's folders of public headers, and ggml's own headers that `native/products` needs. */
 const HEADERS = [
   'include',
@@ -34,14 +45,30 @@ const isInstalledPackage = !fs.existsSync(path.join(root, 'src', 'index.ts'));
 
 try {
   requireGlibc();
-  if (!(flags.has('--if-missing') && isUsable())) build();
-  if (flags.has('--prebuild')) {
-    fs.mkdirSync(path.dirname(prebuilt), { recursive: true });
-    fs.copyFileSync(built, prebuilt);
-  }
+  const wanted = Object.keys(ADDONS).filter(
+    (addon) => addon !== 'grammar' || !flags.has('--without-grammar'),
+  );
+  const missing = () => wanted.filter((addon) => !(flags.has('--if-missing') && isUsable(addon)));
+  if (missing().length > 0) await alone(() => build(missing()));
+  if (flags.has('--prebuild')) wanted.forEach(copyToPrebuilds);
 } catch (error) {
   process.stderr.write(`onpolicy: ${error.message}\n`);
   process.exitCode = 1;
+}
+
+/** Two processes would write the same files. */
+async function alone(work) {
+  const unlock = await lockfile.lock(native, { retries: WAIT, stale: 60_000 });
+  try {
+    await work();
+  } finally {
+    await unlock();
+  }
+}
+
+function copyToPrebuilds(addon) {
+  fs.mkdirSync(path.dirname(prebuiltFile(addon)), { recursive: true });
+  fs.copyFileSync(builtFile(addon), prebuiltFile(addon));
 }
 
 /** The engine's packages are built against the GNU C library: without it nothing that is built here could run. */
@@ -52,9 +79,14 @@ function requireGlibc() {
   );
 }
 
-function isUsable() {
-  if (isInstalledPackage && loads(prebuilt)) return true;
-  return fs.existsSync(built) && fs.existsSync(stamp) && fs.readFileSync(stamp, 'utf8') === sourcesHash();
+function isUsable(addon) {
+  if (isInstalledPackage && loads(prebuiltFile(addon))) return true;
+  const stamp = stampFile(addon);
+  return (
+    fs.existsSync(builtFile(addon)) &&
+    fs.existsSync(stamp) &&
+    fs.readFileSync(stamp, 'utf8') === sourcesHash()
+  );
 }
 
 /** Whether the binary exists and fits this system: an older C library, for example, cannot load it. */
@@ -67,17 +99,18 @@ function loads(file) {
   }
 }
 
-function build() {
+async function build(addons) {
+  if (addons.length === 0) return; // another process has built them
   requireTools();
-  process.stderr.write('onpolicy: building the addon, which takes about a minute\n');
-  extractHeaders();
+  process.stderr.write(`onpolicy: building ${addons.map((addon) => ADDONS[addon]).join('; ')}\n`);
+  await extractHeaders();
   const isConfigured = fs.existsSync(path.join(native, 'build', 'Makefile'));
-  const steps = isConfigured ? ['configure', 'build'] : ['rebuild'];
-  run(process.execPath, [nodeGyp(), ...steps, '-C', native, '--loglevel=warn', ...nodeHeaders()], {
+  const steps = [...(isConfigured ? [] : ['clean']), 'configure', 'build', ...addons];
+  await run(process.execPath, [nodeGyp(), ...steps, '-C', native, '--loglevel=warn', ...nodeHeaders()], {
     cwd: native,
     env: { ...process.env, JOBS: String(os.availableParallelism()) },
   });
-  fs.writeFileSync(stamp, sourcesHash());
+  for (const addon of addons) fs.writeFileSync(stampFile(addon), sourcesHash());
 }
 
 /** One message that names everything missing, before anything is tried. On Windows node-gyp finds the tools itself. */
@@ -134,7 +167,7 @@ function engineSources() {
 }
 
 /** llama.cpp's headers come from the package with its libraries, so that they match. */
-function extractHeaders() {
+async function extractHeaders() {
   const sources = engineSources();
   if (!sources) return;
   const { bundle, infoFile } = sources;
@@ -142,8 +175,8 @@ function extractHeaders() {
   if (fs.existsSync(headersOrigin) && fs.readFileSync(headersOrigin, 'utf8') === origin) return;
   const clone = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-headers-'));
   try {
-    run('git', ['clone', '--quiet', '--no-checkout', bundle, clone]);
-    run('git', ['-C', clone, 'checkout', '--quiet', 'HEAD', '--', ...HEADERS]);
+    await run('git', ['clone', '--quiet', '--no-checkout', bundle, clone]);
+    await run('git', ['-C', clone, 'checkout', '--quiet', 'HEAD', '--', ...HEADERS]);
     fs.rmSync(include, { recursive: true, force: true });
     fs.mkdirSync(include, { recursive: true });
     for (const entry of HEADERS) {
@@ -175,11 +208,11 @@ function nodeHeaders() {
   return fs.existsSync(path.join(prefix, 'include', 'node', 'node_api.h')) ? [`--nodedir=${prefix}`] : [];
 }
 
-function run(command, args, options = {}) {
-  try {
-    execFileSync(command, args, { stdio: ['ignore', 2, 2], ...options });
-  } catch (cause) {
-    const name = command === process.execPath ? 'node-gyp' : command;
-    throw new Error(`${name} failed; the lines above say why`, { cause });
-  }
+/** Resolves when the command ends well. The event loop stays free for the lock. */
+async function run(command, args, options = {}) {
+  const child = spawn(command, args, { stdio: ['ignore', 2, 2], ...options });
+  const code = await new Promise((resolve) => child.on('error', () => resolve(-1)).on('exit', resolve));
+  if (code === 0) return;
+  const name = command === process.execPath ? 'node-gyp' : command;
+  throw new Error(`${name} failed; the lines above say why`);
 }

@@ -12,7 +12,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
-const addon = `prebuilds/${process.platform}-${process.arch}/onpolicy.node`;
+const prebuilds = `prebuilds/${process.platform}-${process.arch}`;
 const NEEDED = [
   'LICENSE',
   'README.md',
@@ -25,8 +25,7 @@ const NEEDED = [
   'models/seeing/onpolicy-seeing.gguf',
   'models/seeing/mmproj-onpolicy-seeing.gguf',
   'native/include/llama.h',
-  addon,
-  addon.replace('onpolicy.node', 'decoder.node'),
+  ...['onpolicy', 'grammar', 'decoder'].map((name) => `${prebuilds}/${name}.node`),
 ];
 const UNWANTED = /^(src|test|bench|scripts\/(?!build-addon\.mjs$)|native\/build|node_modules|dist\/demo)/;
 const COMPILERS = [
@@ -44,6 +43,14 @@ const COMPILERS = [
 ];
 const MAX_INSTALL_MIB = 160;
 const EXPECTED = 'The capital of Peru is Lima.\n';
+/** Compiles a grammar and prints which letters may come first, as bits. */
+const CONSTRAINED = `
+import { compileConstraint, createVocabulary } from 'onpolicy/structured';
+const vocabulary = createVocabulary({ tokens: ['a', 'b', 'c', ''], eosTokenIds: [3] });
+const mask = new Int32Array(1);
+(await compileConstraint({ choice: ['a', 'c'] }, vocabulary)).createMatcher().fillMask(mask);
+console.log(mask[0]);
+`;
 
 const work = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-package-'));
 const app = path.join(work, 'app');
@@ -56,6 +63,7 @@ try {
     (await answer(bare)) === EXPECTED,
     "the README's program answers with the prebuilt addon, without a compiler",
   );
+  expect((await constrained(bare)) === '5\n', 'grammars work with the prebuilt addons');
   if (!process.argv.includes('--no-build')) {
     fs.rmSync(path.join(installed, 'prebuilds'), { recursive: true });
     expect(
@@ -67,6 +75,10 @@ try {
     expect(
       (await answer(process.env)) === EXPECTED,
       "the README's program answers with the addon built from the package",
+    );
+    expect(
+      (await constrained(process.env)) === '5\n',
+      'grammars work with the addons built from the package',
     );
   }
 } finally {
@@ -95,7 +107,10 @@ function install(tarball, env) {
   const size = sizeOf(path.join(app, 'node_modules')) / 2 ** 20;
   console.log(`an install: ${size.toFixed(0)} MiB, ${seconds.toFixed(1)} s`);
   expect(size <= MAX_INSTALL_MIB, `it takes at most ${MAX_INSTALL_MIB} MiB`);
-  expect(fs.existsSync(path.join(installed, addon)), 'it installs into an empty folder without a compiler');
+  expect(
+    fs.existsSync(path.join(installed, prebuilds, 'onpolicy.node')),
+    'it installs into an empty folder without a compiler',
+  );
   expect(!fs.existsSync(path.join(installed, 'native', 'build')), 'nothing was compiled');
 }
 
@@ -140,6 +155,12 @@ async function answer(env) {
   });
   hub.close();
   return stdout;
+}
+
+async function constrained(env) {
+  fs.writeFileSync(path.join(app, 'constrained.js'), CONSTRAINED);
+  const options = { cwd: app, env, encoding: 'utf8', timeout: 120_000 };
+  return (await promisify(execFile)(process.execPath, ['constrained.js'], options)).stdout;
 }
 
 /** A server that has one model, under every path. */

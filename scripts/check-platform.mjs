@@ -1,5 +1,5 @@
 // Runs the packed library as another platform would, under an emulator, and compares its answers with those of this machine:
-// `npm run check:platform -- linux-arm64 20 22` (qemu), or `win32-x64` (wine). Without the emulator, or the addon of
+// `npm run check:platform -- linux-arm64 20 22` (qemu), or `win32-x64` (wine). Without the emulator, or the addons of
 // `npm run prebuild`, it says so and passes. With `--` it runs the unit and native tests there instead; words behind it go to vitest.
 import { execFileSync, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
@@ -41,8 +41,9 @@ process.env.WINEPREFIX = path.join(work, 'wine');
 process.env.WINEDEBUG = '-all';
 const missing = [
   spawnSync(platform.program[0], ['--version']).error && `${platform.program[0]} (${platform.install})`,
-  !fs.existsSync(path.join(root, 'prebuilds', name, 'onpolicy.node')) &&
-    `its addon (npm run prebuild -- ${name})`,
+  ['onpolicy.node', 'grammar.node'].some(
+    (addon) => !fs.existsSync(path.join(root, 'prebuilds', name, addon)),
+  ) && `its addons (npm run prebuild -- ${name})`,
 ].filter(Boolean);
 try {
   if (missing.length > 0) console.log(`${name}: skipped, without ${missing.join(' and ')}`);

@@ -1,4 +1,4 @@
-// Toolchains of this machine -> prebuilds/<platform>-<arch>/onpolicy.node, each checked: what it imports has to be on the systems served.
+// Toolchains of this machine -> prebuilds/<platform>-<arch>/{onpolicy,grammar}.node, each checked: what it imports has to be on the systems served.
 // `npm run prebuild` makes those whose toolchain is here, `npm run prebuild -- linux-arm64 win32-x64` the named ones.
 import { execFile, execFileSync, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
@@ -15,8 +15,9 @@ const native = path.join(root, 'native');
 const napi = require('node-api-headers');
 const cppHeaders = path.dirname(require.resolve('node-addon-api/package.json'));
 const host = `${process.platform}-${process.arch}`;
+const ADDONS = ['onpolicy', 'grammar'];
 
-/** How each platform's addon is compiled, and which package has the compiler. */
+/** How each platform's addons are compiled, and which package has the compiler. */
 const TARGETS = {
   'linux-x64': gcc('x86_64-linux-gnu-g++', 'g++'),
   'linux-arm64': gcc('aarch64-linux-gnu-g++', 'g++-aarch64-linux-gnu'),
@@ -38,16 +39,21 @@ execFileSync(
 );
 for (const [name, target] of Object.entries(TARGETS)) {
   if (named.length > 0 && !named.includes(name)) continue;
-  const file = path.join(root, 'prebuilds', name, 'onpolicy.node');
   const isHere = name === host || !spawnSync(target.compiler[0], ['--version'], { stdio: 'ignore' }).error;
   if (!isHere) {
     if (named.length > 0) fail(`${name} needs ${target.compiler[0]}: ${target.install}`);
     console.log(`${name}: skipped, as ${target.compiler[0]} is not here: ${target.install}`);
     continue;
   }
-  if (name !== host) await compile(name, target, file);
-  checkImports(file, new Set(napi.symbols.v9.js_native_api_symbols.concat(napi.symbols.v9.node_api_symbols)));
-  console.log(`${name}: ${(fs.statSync(file).size / 2 ** 20).toFixed(1)} MiB`);
+  for (const addon of ADDONS) {
+    const file = path.join(root, 'prebuilds', name, `${addon}.node`);
+    if (name !== host) await compile(name, target, addon, file);
+    checkImports(
+      file,
+      new Set(napi.symbols.v9.js_native_api_symbols.concat(napi.symbols.v9.node_api_symbols)),
+    );
+    console.log(`${name}, ${addon}: ${(fs.statSync(file).size / 2 ** 20).toFixed(1)} MiB`);
+  }
 }
 
 function gcc(compiler, install) {
@@ -89,8 +95,8 @@ function zig(target) {
   };
 }
 
-async function compile(name, { compiler, flags, sources = [], link }, file) {
-  const folder = path.join(native, 'build', name);
+async function compile(name, { compiler, flags, sources = [], link }, addon, file) {
+  const folder = path.join(native, 'build', name, addon);
   fs.mkdirSync(folder, { recursive: true });
   const lines = (...words) =>
     execFileSync(process.execPath, words, { cwd: native, encoding: 'utf8' }).trim().split('\n');
@@ -101,7 +107,7 @@ async function compile(name, { compiler, flags, sources = [], link }, file) {
     ...flags,
   ];
   const [program, ...words] = compiler;
-  const waiting = [...lines('sources.cjs').map((unit) => path.join(native, unit)), ...sources];
+  const waiting = [...lines('sources.cjs', addon).map((unit) => path.join(native, unit)), ...sources];
   const objects = waiting.map((source) => path.join(folder, `${path.basename(source, '.cc')}.o`));
   const jobs = waiting.map((source, i) => [...words, ...options, '-c', source, '-o', objects[i]]);
   const work = async () => {

@@ -8,7 +8,7 @@ import vm from 'node:vm';
 
 const [addon, vocabularyFile] = process.argv.slice(2);
 const require = createRequire(import.meta.url);
-const { grammar } = require(addon);
+const grammar = require(addon);
 const { GrammarCompiler, GrammarMatcher, TokenizerInfo } = loadPackage(
   fileURLToPath(import.meta.resolve('@mlc-ai/web-xgrammar')),
 );

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "mask/matcher.h"
+#include "base/token-matcher.h"
 #include "sampler/sampler.h"
 
 namespace onpolicy {
@@ -16,7 +16,7 @@ class Drafter;
 struct ModelDraft {
   std::shared_ptr<Drafter> drafter;  // has its tokens
   const Sampler* sampler = nullptr;  // as it samples the next token; a copy of it samples the drafts
-  grammar::Matcher* matcher = nullptr;  // null: the sequence is free; left as it was
+  TokenMatcher* matcher = nullptr;  // null: the sequence is free; left as it was
   size_t limit = 0;                  // drafts at most
   std::vector<int32_t>* drafts = nullptr;  // filled
 };

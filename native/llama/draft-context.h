@@ -38,7 +38,7 @@ class DraftContext : public DraftModel {
     size_t slot;
     std::vector<int32_t> missing;  // tokens to compute before the next draft
     std::shared_ptr<Sampler> sampler;
-    std::shared_ptr<grammar::Matcher> matcher;  // does not own
+    std::shared_ptr<TokenMatcher> matcher;  // does not own
     size_t accepted = 0;                        // tokens that the matcher has to give back
   };
 

@@ -165,6 +165,25 @@ VocabularyTable Model::Table() const {
   return table;
 }
 
+ConstraintTokens Model::TokensForConstraints() const {
+  const VocabularyTable table = Table();
+  ConstraintTokens tokens;
+  tokens.offsets.push_back(0);
+  for (int32_t id = 0; id < vocab_size_; ++id) {
+    const auto at = static_cast<size_t>(id);
+    const bool is_unused = (Api().llama_vocab_get_attr(vocab_, id) & LLAMA_TOKEN_ATTR_UNUSED) != 0;
+    const std::string_view unused = is_unused ? Api().llama_vocab_get_text(vocab_, id) : "";
+    if (is_unused) tokens.bytes.insert(tokens.bytes.end(), unused.begin(), unused.end());
+    else tokens.bytes.insert(tokens.bytes.end(), table.bytes.begin() + table.offsets[at], table.bytes.begin() + table.offsets[at + 1]);
+    tokens.offsets.push_back(static_cast<uint32_t>(tokens.bytes.size()));
+    if (is_unused || table.is_special[at]) tokens.specials.push_back(id);
+  }
+  for (const char* key : {"tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id", "tokenizer.ggml.eom_token_id"})
+    if (const std::string id = MetadataValue(key); !id.empty()) tokens.ends.push_back(static_cast<int32_t>(std::stoul(id)));
+  tokens.merges_by_id = MetadataValue("tokenizer.ggml.model") == "gpt2";
+  return tokens;
+}
+
 std::vector<std::pair<std::string, std::string>> Model::Metadata() const {
   const Library& api = Api();
   std::vector<std::pair<std::string, std::string>> entries;

@@ -35,6 +35,16 @@ struct VocabularyTable {
   std::vector<uint8_t> is_added;   // (vocab) special or user-defined: matched as a whole when text is parsed
 };
 
+// The tokens of a loaded model as a constraint has them, as `ReadGgufVocabulary` finds them in its file. Unused ones have no
+// text to sample, only one that a structural tag may name.
+struct ConstraintTokens {
+  std::vector<uint8_t> bytes;
+  std::vector<uint32_t> offsets;  // (vocab + 1)
+  std::vector<int32_t> ends;
+  std::vector<int32_t> specials;
+  bool merges_by_id = false;
+};
+
 class Model {
  public:
   static Status Load(const ModelOptions& options, std::shared_ptr<Model>* model);
@@ -57,6 +67,7 @@ class Model {
 
   Status Tokenize(const std::string& text, bool add_special, bool parse_special, std::vector<int32_t>* ids) const;
   VocabularyTable Table() const;
+  ConstraintTokens TokensForConstraints() const;
   // All scalar metadata of the file, keys as the GGUF names them.
   std::vector<std::pair<std::string, std::string>> Metadata() const;
   // The value of one key as text; empty when there is none.

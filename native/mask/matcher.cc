@@ -43,29 +43,30 @@ bool Matcher::IsComplete() noexcept {
   }
 }
 
-std::vector<uint32_t> Matcher::ForcedTokens() noexcept {
+std::span<const uint32_t> Matcher::ForcedTokens() noexcept {
   try {
+    forced_.clear();
     bool ends = false;
     const std::string forced = constraint_->ForcedBytes(states_.back(), text_, limits::kForcedBytes, &ends);
     if (forced.empty()) return {};
     const Vocabulary& vocabulary = constraint_->vocabulary();
-    std::vector<uint32_t> tokens = vocabulary.Tokenize(forced);
-    if (ends) return tokens;
+    forced_ = vocabulary.Tokenize(forced);
+    if (ends) return forced_;
     // A token near the end stays open when a longer one could have covered it and what comes after.
     std::vector<size_t> starts;
     size_t at = 0;
-    for (uint32_t token : tokens) {
+    for (uint32_t token : forced_) {
       starts.push_back(at);
       at += vocabulary.Bytes(token).size();
     }
-    size_t kept = tokens.size();
-    for (size_t i = 0; i < tokens.size(); i++)
+    size_t kept = forced_.size();
+    for (size_t i = 0; i < forced_.size(); i++)
       if (vocabulary.HasLonger(std::string_view(forced).substr(starts[i]))) {
         kept = i;
         break;
       }
-    tokens.resize(kept);
-    return tokens;
+    forced_.resize(kept);
+    return forced_;
   } catch (...) {
     return {};
   }

@@ -10,7 +10,6 @@ static Napi::Object Init(Napi::Env env, Napi::Object exports) {
   onpolicy::RegisterRows(env, exports);
   onpolicy::RegisterTrainer(env, exports);
   onpolicy::RegisterFullTrainer(env, exports);
-  onpolicy::RegisterGrammar(env, exports);
   onpolicy::RegisterMedia(env, exports);
   onpolicy::RegisterProducts(env, exports);
   onpolicy::RegisterDrafts(env, exports);

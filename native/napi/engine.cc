@@ -105,6 +105,7 @@ void RegisterEngine(Napi::Env env, Napi::Object exports) {
   exports.Set("setLog", Napi::Function::New(env, SetLog));
   exports.Set("describeFile", Napi::Function::New(env, DescribeFile));
   exports.Set("loadModel", Napi::Function::New(env, LoadModel));
+  exports.Set("modelTokens", Napi::Function::New(env, ModelTokens));
   exports.Set("createContext", Napi::Function::New(env, CreateContext));
   exports.Set("createEmbedder", Napi::Function::New(env, CreateEmbedder));
 }

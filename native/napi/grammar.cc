@@ -1,14 +1,13 @@
-// The grammar wing for JavaScript: vocabularies, constraints and matchers as handles.
+// The grammar addon: vocabularies, constraints and matchers for JavaScript, as handles.
 #include <napi.h>
 
 #include <algorithm>
 
+#include "base/stay-loaded.h"
 #include "mask/gguf-vocabulary.h"
 #include "mask/matcher.h"
-#include "napi/arguments.h"
 #include "napi/async-task.h"
-#include "napi/model.h"
-#include "napi/register.h"
+#include "napi/handle.h"
 #include "notations/compile.h"
 
 namespace onpolicy {
@@ -38,9 +37,17 @@ Napi::Value WrapConstraint(Napi::Env env, std::shared_ptr<Constraint> constraint
                                  });
 }
 
+Napi::Value WrapMatcher(Napi::Env env, std::shared_ptr<TokenMatcher> matcher) {
+  return WrapShared(env, kMatcherTag, std::move(matcher));
+}
+
 template <typename T>
 std::shared_ptr<T> Unwrap(const Napi::Value& value) {
   return *value.As<Handle<T>>().Data();
+}
+
+std::shared_ptr<Matcher> UnwrapMatcher(const Napi::Value& value) {
+  return std::static_pointer_cast<Matcher>(Unwrap<TokenMatcher>(value));
 }
 
 std::vector<uint32_t> Ids(const Napi::Value& value) {
@@ -48,47 +55,44 @@ std::vector<uint32_t> Ids(const Napi::Value& value) {
   return {array.Data(), array.Data() + array.ElementLength()};
 }
 
-Napi::Int32Array ToIds(Napi::Env env, const std::vector<uint32_t>& tokens) {
+Napi::Int32Array ToIds(Napi::Env env, std::span<const uint32_t> tokens) {
   return ToArray(env, std::vector<int32_t>(tokens.begin(), tokens.end()));
 }
 
-// createVocabulary(bytes, offsets, eosTokenIds, specialTokenIds) -> a handle
-Napi::Value CreateVocabulary(const Napi::CallbackInfo& info) {
-  const auto bytes = info[0].As<Napi::Uint8Array>();
-  const auto offsets = info[1].As<Napi::Uint32Array>();
-  std::vector<std::string> tokens;
-  for (size_t i = 0; i + 1 < offsets.ElementLength(); i++)
-    tokens.emplace_back(reinterpret_cast<const char*>(bytes.Data()) + offsets[i], offsets[i + 1] - offsets[i]);
-  std::shared_ptr<const Vocabulary> made =
-      std::make_shared<const Vocabulary>(std::move(tokens), Ids(info[2]), Ids(info[3]), false);
-  return Wrap(info.Env(), made);
-}
-
-// The tokens of a loaded model, as `ReadGgufVocabulary` finds them in its file. Unused ones have no text to sample, only one
-// that a structural tag may name.
-std::shared_ptr<const Vocabulary> VocabularyOf(const Model& model) {
-  const VocabularyTable table = model.Table();
-  std::vector<std::string> tokens;
+// The tokens of a vocabulary, copied from JavaScript.
+struct TokenTable {
+  std::string bytes;              // of all tokens, one after the other
+  std::vector<uint32_t> offsets;  // (tokens + 1)
   std::vector<uint32_t> ends, specials;
-  for (uint32_t id = 0; id < static_cast<uint32_t>(model.vocab_size()); id++) {
-    const bool is_unused = (Api().llama_vocab_get_attr(model.vocab(), static_cast<int32_t>(id)) & LLAMA_TOKEN_ATTR_UNUSED) != 0;
-    tokens.emplace_back(is_unused ? std::string(Api().llama_vocab_get_text(model.vocab(), static_cast<int32_t>(id)))
-                                  : std::string(table.bytes.begin() + table.offsets[id], table.bytes.begin() + table.offsets[id + 1]));
-    if (is_unused || table.is_special[id]) specials.push_back(id);
-  }
-  for (const char* key : {"tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id", "tokenizer.ggml.eom_token_id"})
-    if (const std::string id = model.MetadataValue(key); !id.empty()) ends.push_back(static_cast<uint32_t>(std::stoul(id)));
-  const bool merges_by_id = model.MetadataValue("tokenizer.ggml.model") == "gpt2";
-  return std::make_shared<const Vocabulary>(std::move(tokens), std::move(ends), std::move(specials), merges_by_id);
-}
+  bool merges_by_id;
 
-// modelVocabulary(model) -> Promise of a handle
-Napi::Value ModelVocabulary(const Napi::CallbackInfo& info) {
+  // From bytes, offsets, eosTokenIds, specialTokenIds, mergesById.
+  explicit TokenTable(const Napi::CallbackInfo& info)
+      : offsets(ToVector(info[1].As<Napi::Uint32Array>())),
+        ends(Ids(info[2])),
+        specials(Ids(info[3])),
+        merges_by_id(info[4].ToBoolean()) {
+    const auto given = info[0].As<Napi::Uint8Array>();
+    bytes.assign(reinterpret_cast<const char*>(given.Data()), given.ElementLength());
+  }
+
+  std::shared_ptr<const Vocabulary> ToVocabulary() const {
+    std::vector<std::string> tokens;
+    for (size_t i = 0; i + 1 < offsets.size(); i++) tokens.push_back(bytes.substr(offsets[i], offsets[i + 1] - offsets[i]));
+    return std::make_shared<const Vocabulary>(std::move(tokens), ends, specials, merges_by_id);
+  }
+};
+
+// createVocabulary(bytes, offsets, eosTokenIds, specialTokenIds, mergesById) -> a handle
+Napi::Value CreateVocabulary(const Napi::CallbackInfo& info) { return Wrap(info.Env(), TokenTable(info).ToVocabulary()); }
+
+// loadVocabulary(bytes, offsets, eosTokenIds, specialTokenIds, mergesById) -> Promise of a handle
+Napi::Value LoadVocabulary(const Napi::CallbackInfo& info) {
   auto result = std::make_shared<std::shared_ptr<const Vocabulary>>();
   return AsyncTask::Run(
       info.Env(), Napi::Object::New(info.Env()),
-      [model = RequireModel(info[0].As<Napi::Object>()), result] {
-        *result = VocabularyOf(*model);
+      [table = TokenTable(info), result] {
+        *result = table.ToVocabulary();
         return Status::Ok();
       },
       [result](Napi::Env env) { return Wrap(env, *result); });
@@ -164,11 +168,11 @@ Napi::Value Compile(const Napi::CallbackInfo& info) {
 }
 
 Napi::Value CreateMatcher(const Napi::CallbackInfo& info) {
-  return Wrap(info.Env(), std::make_shared<Matcher>(Unwrap<Constraint>(info[0])));
+  return WrapMatcher(info.Env(), std::make_shared<Matcher>(Unwrap<Constraint>(info[0])));
 }
 
 Napi::Value FillMask(const Napi::CallbackInfo& info) {
-  const auto matcher = Unwrap<Matcher>(info[0]);
+  const auto matcher = UnwrapMatcher(info[0]);
   auto mask = info[1].As<Napi::Int32Array>();
   if (mask.ElementLength() < matcher->mask_words()) return info.Env().Undefined();
   return Napi::Boolean::New(info.Env(), matcher->FillMask(reinterpret_cast<uint32_t*>(mask.Data())));
@@ -184,35 +188,35 @@ void DivideWork(const Napi::CallbackInfo& info) { MaskWalk::DivideWork(std::max(
 
 Napi::Value Accept(const Napi::CallbackInfo& info) {
   return Napi::Boolean::New(info.Env(),
-                            Unwrap<Matcher>(info[0])->Accept(info[1].As<Napi::Number>().Uint32Value()));
+                            UnwrapMatcher(info[0])->Accept(info[1].As<Napi::Number>().Uint32Value()));
 }
 
 template <auto Question>
 Napi::Value Ask(const Napi::CallbackInfo& info) {
-  return Napi::Boolean::New(info.Env(), (Unwrap<Matcher>(info[0]).get()->*Question)());
+  return Napi::Boolean::New(info.Env(), (UnwrapMatcher(info[0]).get()->*Question)());
 }
 
 Napi::Value ForcedTokens(const Napi::CallbackInfo& info) {
-  return ToIds(info.Env(), Unwrap<Matcher>(info[0])->ForcedTokens());
+  return ToIds(info.Env(), UnwrapMatcher(info[0])->ForcedTokens());
 }
 
 Napi::Value Rollback(const Napi::CallbackInfo& info) {
   return Napi::Boolean::New(info.Env(),
-                            Unwrap<Matcher>(info[0])->Rollback(info[1].As<Napi::Number>().Uint32Value()));
+                            UnwrapMatcher(info[0])->Rollback(info[1].As<Napi::Number>().Uint32Value()));
 }
 
 Napi::Value Clone(const Napi::CallbackInfo& info) {
-  return Wrap(info.Env(), std::shared_ptr<Matcher>(Unwrap<Matcher>(info[0])->Clone()));
+  return WrapMatcher(info.Env(), std::shared_ptr<Matcher>(UnwrapMatcher(info[0])->Clone()));
 }
 
-}  // namespace
-
-void RegisterGrammar(Napi::Env env, Napi::Object exports) {
-  Napi::Object grammar = Napi::Object::New(env);
+Napi::Object Init(Napi::Env env, Napi::Object exports) {
+  // A step of the other addon may still use a matcher when the JavaScript thread that made it ends.
+  if (!StayLoaded()) throw Napi::Error::New(env, "the grammar engine could not be kept in memory");
   const auto add = [&](const char* name, Napi::Value (*function)(const Napi::CallbackInfo&)) {
-    grammar.Set(name, Napi::Function::New(env, function, name));
+    exports.Set(name, Napi::Function::New(env, function, name));
   };
   add("createVocabulary", CreateVocabulary);
+  add("loadVocabulary", LoadVocabulary);
   add("readVocabulary", ReadVocabulary);
   add("vocabularyInfo", VocabularyInfo);
   add("tokenizeBytes", TokenizeBytes);
@@ -222,15 +226,18 @@ void RegisterGrammar(Napi::Env env, Napi::Object exports) {
   add("fillMask", FillMask);
   add("cutMasks", CutMasks);
   add("accept", Accept);
-  grammar.Set("divideWork", Napi::Function::New(env, DivideWork, "divideWork"));
+  exports.Set("divideWork", Napi::Function::New(env, DivideWork, "divideWork"));
   add("isMaskCut", Ask<&Matcher::IsMaskCut>);
   add("isComplete", Ask<&Matcher::IsComplete>);
   add("isFinal", Ask<&Matcher::IsFinal>);
   add("forcedTokens", ForcedTokens);
   add("rollback", Rollback);
   add("cloneMatcher", Clone);
-  exports.Set("grammar", grammar);
-  exports.Set("modelVocabulary", Napi::Function::New<ModelVocabulary>(env, "modelVocabulary"));
+  return exports;
 }
+
+}  // namespace
+
+NODE_API_MODULE(grammar, Init)
 
 }  // namespace onpolicy

@@ -21,6 +21,9 @@ Napi::Value LoadModel(const Napi::CallbackInfo& info);
 // describeFile(path) -> Promise<{ metadata, lists, counts, blockBytes, inputBytes, otherBytes, isF32 }>: what its header says.
 Napi::Value DescribeFile(const Napi::CallbackInfo& info);
 
+// modelTokens(model) -> Promise<{ bytes, offsets, ends, specials, mergesById }>: its vocabulary as grammars need it.
+Napi::Value ModelTokens(const Napi::CallbackInfo& info);
+
 // The model behind a `Model`; throws CLOSED when it is closed.
 std::shared_ptr<Model> RequireModel(Napi::Object object);
 

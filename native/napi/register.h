@@ -1,4 +1,4 @@
-// One line per part of the addon: each adds its functions and classes to `exports`.
+// One line per part of the addon that answers: each adds its functions and classes to `exports`.
 #pragma once
 #include <napi.h>
 
@@ -10,7 +10,6 @@ void RegisterSampler(Napi::Env env, Napi::Object exports);
 void RegisterTrainer(Napi::Env env, Napi::Object exports);
 void RegisterFullTrainer(Napi::Env env, Napi::Object exports);
 void RegisterDrafts(Napi::Env env, Napi::Object exports);
-void RegisterGrammar(Napi::Env env, Napi::Object exports);
 void RegisterMedia(Napi::Env env, Napi::Object exports);
 void RegisterProducts(Napi::Env env, Napi::Object exports);
 void RegisterMemory(Napi::Env env, Napi::Object exports);

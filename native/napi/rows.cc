@@ -10,11 +10,10 @@
 namespace onpolicy {
 namespace {
 
-// A matcher's handle, as the grammar part of the addon makes it, or null.
-std::shared_ptr<grammar::Matcher> ReadMatcher(const Napi::Value& value) {
+// A matcher's handle, as the grammar addon makes it, or null.
+std::shared_ptr<TokenMatcher> ReadMatcher(const Napi::Value& value) {
   if (value.IsNull() || value.IsUndefined()) return nullptr;
-  if (!value.IsExternal()) RefuseField(value.Env(), "matchers", "handles of matchers");
-  return *value.As<Napi::External<std::shared_ptr<grammar::Matcher>>>().Data();
+  return UnwrapShared<TokenMatcher>(value, kMatcherTag, "matchers", "handles of matchers");
 }
 
 // Sets `candidates` where a row has any: the columns of all rows laid end to end.

@@ -1,5 +1,7 @@
 #include "products/engine-functions.h"
 
+#include "base/stay-loaded.h"
+
 #ifdef __linux__
 #include <dlfcn.h>
 #endif
@@ -28,9 +30,7 @@ bool FindEngineFunctions(ggml_backend_dev_t cpu, EngineFunctions* functions, std
       find("_Z39ggml_backend_cpu_get_extra_buffer_typesv"));
   if (library) dlclose(library);  // it stays open: the engine holds it
   // The engine keeps pointers into this addon until the process ends, so the addon stays when the last thread that uses it ends.
-  if (!dladdr(reinterpret_cast<const void*>(&FindEngineFunctions), &info) ||
-      !dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE))
-    *problem = "the addon could not be kept in memory";
+  if (!StayLoaded()) *problem = "the addon could not be kept in memory";
   return problem->empty();
 }
 

@@ -4,8 +4,8 @@
 #include <memory>
 #include <vector>
 
+#include "base/token-matcher.h"
 #include "drafts/token-index.h"
-#include "mask/matcher.h"
 #include "rows/row-pool.h"
 #include "sampler/sampler.h"
 
@@ -15,7 +15,7 @@ class ConstraintRows {
  public:
   // One matcher per sample; null: the sample is free. `drafted`: see RowsInput. `pool` fills the masks until Wait returns;
   // null when all are free.
-  ConstraintRows(const std::vector<std::shared_ptr<grammar::Matcher>>& matchers, const std::vector<int32_t>& drafted,
+  ConstraintRows(const std::vector<std::shared_ptr<TokenMatcher>>& matchers, const std::vector<int32_t>& drafted,
                  RowPool* pool)
       : matchers_(matchers), drafted_(drafted), masks_(pool ? matchers.size() : 0), pool_(pool) {
     if (pool_) pool_->Start(static_cast<int>(matchers_.size()), fill_);
@@ -55,7 +55,7 @@ class ConstraintRows {
   // Drops drafts that the constraint does not allow, with those behind them.
   void CutDrafts(size_t sample, std::vector<int32_t>* drafts) {
     if (sample >= matchers_.size() || !matchers_[sample]) return;
-    grammar::Matcher& matcher = *matchers_[sample];
+    TokenMatcher& matcher = *matchers_[sample];
     size_t allowed = 0;
     while (allowed < drafts->size() && matcher.Accept(static_cast<uint32_t>((*drafts)[allowed]))) ++allowed;
     matcher.Rollback(allowed);
@@ -67,7 +67,7 @@ class ConstraintRows {
     return sample < matchers_.size() && matchers_[sample] ? matchers_[sample]->StateBefore(back) : kNoState;
   }
 
-  static bool AcceptToken(grammar::Matcher& matcher, int32_t token) {
+  static bool AcceptToken(TokenMatcher& matcher, int32_t token) {
     matcher.Accept(static_cast<uint32_t>(token));
     return matcher.IsFinal();
   }
@@ -83,7 +83,7 @@ class ConstraintRows {
   // behind it are not needed.
   void Fill(size_t row) {
     if (!matchers_[row] || IsDraft(row)) return;
-    grammar::Matcher& matcher = *matchers_[row];
+    TokenMatcher& matcher = *matchers_[row];
     size_t accepted = 0;
     while (!matcher.IsEnded()) {
       masks_[row].resize(matcher.mask_words());
@@ -94,7 +94,7 @@ class ConstraintRows {
     matcher.Rollback(accepted);
   }
 
-  const std::vector<std::shared_ptr<grammar::Matcher>>& matchers_;
+  const std::vector<std::shared_ptr<TokenMatcher>>& matchers_;
   const std::vector<int32_t>& drafted_;  // (samples) or empty
   std::vector<std::vector<uint32_t>> masks_;  // (samples) empty: every token is allowed
   RowPool* pool_;                             // while it fills masks

@@ -15,7 +15,7 @@ namespace onpolicy {
 // The work on the rows of one step.
 struct RowsInput {
   std::vector<std::shared_ptr<Sampler>> samplers;           // several may share one row
-  std::vector<std::shared_ptr<grammar::Matcher>> matchers;  // (samplers) or empty; null: the sample is free
+  std::vector<std::shared_ptr<TokenMatcher>> matchers;  // (samplers) or empty; null: the sample is free
   // (samplers) or empty: the draft that the row stands on, with the sampler of the row before; kNoToken: the row is the first
   // of its sequence. A row counts only if what was sampled before it is its draft.
   std::vector<int32_t> drafted;
@@ -86,7 +86,7 @@ class RowSampler {
   struct HookedRow {
     const float* raw = nullptr;  // (vocab) in the engine's output, until the next pass
     std::shared_ptr<Sampler> sampler;
-    std::shared_ptr<grammar::Matcher> matcher;
+    std::shared_ptr<TokenMatcher> matcher;
     std::vector<float> prepared;  // (vocab)
   };
   std::vector<HookedRow> hooked_;

@@ -25,7 +25,7 @@ export function runSuite(name, { system, processor }, command, work, words) {
   return run(command, checkout, vitest);
 }
 
-/** Tracked files, what set-up makes of them, and the platform's addon instead of this machine's. */
+/** Tracked files, what set-up makes of them, and the platform's addons instead of this machine's. */
 function copyCheckout(checkout, name) {
   const files = execFileSync('git', ['ls-files', '-co', '--exclude-standard'], {
     cwd: root,
@@ -35,8 +35,11 @@ function copyCheckout(checkout, name) {
     if (fs.existsSync(path.join(root, file))) fs.cpSync(path.join(root, file), path.join(checkout, file));
   for (const folder of BUILT)
     fs.cpSync(path.join(root, folder), path.join(checkout, folder), { recursive: true });
-  const addon = path.join(root, 'prebuilds', name, 'onpolicy.node');
-  fs.cpSync(addon, path.join(checkout, 'native', 'build', 'Release', 'onpolicy.node'));
+  for (const addon of ['onpolicy.node', 'grammar.node'])
+    fs.cpSync(
+      path.join(root, 'prebuilds', name, addon),
+      path.join(checkout, 'native', 'build', 'Release', addon),
+    );
   const modules = [path.join(root, 'node_modules'), path.join(checkout, 'node_modules')];
   // Hard links, or copies where the scratch folder is on another disk.
   if (spawnSync('cp', ['-al', ...modules], { stdio: 'ignore' }).status !== 0)

@@ -3,7 +3,13 @@
 import type { Engine, Listener } from '../engine/index.ts';
 import { type Group, Sequence } from '../engine/index.ts';
 import { OnpolicyError } from '../errors.ts';
-import { type Handle, loadAddon, ROW_STATUS, type SampledRows, type SamplerHandle } from '../native/index.ts';
+import {
+  grammarAddon,
+  type Handle,
+  ROW_STATUS,
+  type SampledRows,
+  type SamplerHandle,
+} from '../native/index.ts';
 import { BeamSearch, type Expansion, type Hypothesis, type Path, stepsOf } from '../sampling/index.ts';
 import type { Tokenizer } from '../tokenizer/index.ts';
 import type { Choice } from './choice.ts';
@@ -149,7 +155,7 @@ export class BeamRun {
   #endsGrammar(path: Path<BeamExpansion>): boolean {
     const before = path.parent ? this.#matchers.get(path.parent) : this.#options.matcher;
     if (!before) return false;
-    const { grammar } = loadAddon();
+    const grammar = grammarAddon();
     const matcher = grammar.cloneMatcher(before);
     grammar.accept(matcher, path.token);
     this.#matchers.set(path, matcher);

@@ -2,7 +2,7 @@
 import type { LoadedModel } from '../backends/index.ts';
 import { OnpolicyError } from '../errors.ts';
 import type { MessageFormat } from '../models/index.ts';
-import { type Handle, loadAddon } from '../native/index.ts';
+import { grammarAddon, type Handle } from '../native/index.ts';
 import { CUSTOM_INPUT, type ValidChatRequest } from '../protocol/index.ts';
 import {
   type CallerPaths,
@@ -125,7 +125,7 @@ export async function createMatchers(
   if (constraint === null) return { matchers: [], warnings: [] };
   const { spec, paths } = constraint;
   const compiled = await compileChecked(spec, await model.vocabulary(), paths);
-  const { grammar } = loadAddon();
+  const grammar = grammarAddon();
   const handle = constraintHandle(compiled);
   return {
     matchers: Array.from({ length: choices }, () => grammar.createMatcher(handle)),

@@ -18,6 +18,7 @@ import {
   openLibraries,
   type ProductKernels,
   type RopeOptions,
+  type Say,
   usesGpu,
 } from '../native/index.ts';
 import type { SamplingDefaults } from '../sampling/index.ts';
@@ -63,6 +64,8 @@ export type GgufOptions = {
   readonly reservedBytes?: number;
   /** Called with the fraction loaded, 0 to 1. */
   readonly onProgress?: (fraction: number) => void;
+  /** Gets a line about what takes long. Default: standard error. */
+  readonly say?: Say;
   readonly signal?: AbortSignal;
 };
 
@@ -91,12 +94,13 @@ export class GgufModel implements LoadedModel {
   readonly #cacheOnGpu: boolean;
   readonly #usesGpu: boolean;
   readonly #files: string[];
+  readonly #say: Say | undefined;
   #vocabulary: Promise<Vocabulary> | null = null;
 
   constructor(
     native: NativeModel,
     shape: ModelShape,
-    { path, gpu, gpuLayers, cacheOnGpu = true, fusedAttention = true, cacheType, rope }: GgufOptions,
+    { path, gpu, gpuLayers, cacheOnGpu = true, fusedAttention = true, cacheType, rope, say }: GgufOptions,
   ) {
     this.cacheType = cacheType ?? (native.hasF32Weights ? 'f32' : 'f16');
     this.kvBytesPerToken = kvBytesPerToken(shape, this.cacheType);
@@ -108,6 +112,7 @@ export class GgufModel implements LoadedModel {
     this.native = native;
     this.path = path;
     this.#files = [path];
+    this.#say = say;
     this.tokenizer = createTokenizer(native);
   }
 
@@ -155,7 +160,7 @@ export class GgufModel implements LoadedModel {
   }
 
   async vocabulary(): Promise<Vocabulary> {
-    this.#vocabulary ??= modelVocabulary(this.native).catch((error: unknown) => {
+    this.#vocabulary ??= modelVocabulary(this.native, this.#say).catch((error: unknown) => {
       this.#vocabulary = null;
       throw error;
     });

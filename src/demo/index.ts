@@ -31,6 +31,12 @@ const TOGETHER = [
 const LONGEST = Math.max(...TOGETHER.map((question) => question.length));
 const UNSURE = 'What is 45 - 5?';
 const SEEN = ['What is in the picture?', 'How many shapes are there?', 'Where are the shapes?'];
+const PERSON = {
+  type: 'object',
+  properties: { name: { type: 'string' }, age: { type: 'integer' }, city: { type: 'string' } },
+  required: ['name', 'age', 'city'],
+  additionalProperties: false,
+};
 const LEARNING_ROUNDS = 16;
 const TURNS = ['My name is Omar.', 'What is my name?', 'What color is the sky?'];
 
@@ -74,6 +80,9 @@ async function main(model: string | undefined): Promise<void> {
     heading('It learns: sample, score, train, in this process; the next answer uses the better weights');
     await learning();
   }
+
+  heading('It keeps to a JSON Schema: tokens that do not fit are never sampled');
+  await structured(runtime);
 
   heading('What the engine did');
   const { promptTokens, generatedTokens, steps, kvTokensCached, running, waiting, products } =
@@ -167,6 +176,18 @@ async function conversation(runtime: Runtime): Promise<void> {
       ),
     );
   }
+}
+
+/** In a fresh clone this builds the grammar engine, and says so. */
+async function structured(runtime: Runtime): Promise<void> {
+  const question = STREAMED[1]!;
+  printQuestion(question);
+  const answer = await runtime.createCompletion({
+    messages: [{ role: 'user', content: question }],
+    temperature: 0,
+    response_format: { type: 'json_schema', json_schema: { name: 'person', schema: PERSON, strict: true } },
+  });
+  print(`  ${green(textOf(answer))}`);
 }
 
 /** On a runtime of its own: its model has another file. */

@@ -154,15 +154,16 @@ export async function loadModel(
 /** The weights and the tokenizer of a model. */
 export async function loadWeights(
   { file, options, shape, placement, need }: LoadPlan,
-  { gpu, threads }: ServingOptions,
+  { gpu, threads, say }: ServingOptions,
   { signal, onProgress }: { signal: AbortSignal; onProgress: (fraction: number) => void },
 ): Promise<LoadedModel> {
   if (shape === null)
-    return await loadOnnx({ path: file, gpu, threads: options.threads ?? threads ?? null, signal });
+    return await loadOnnx({ path: file, gpu, threads: options.threads ?? threads ?? null, say, signal });
   return await loadGguf(
     {
       path: file,
       gpu,
+      say,
       signal,
       onProgress,
       reservedBytes: need.cache + need.compute,

@@ -1,17 +1,17 @@
 /** Finds and loads the addon. */
 import fs from 'node:fs';
 import { createRequire } from 'node:module';
+import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { OnpolicyError } from '../errors.ts';
 import type { DraftsAddon } from './drafts.ts';
 import type { EngineAddon, NativeRowSampler } from './engine.ts';
-import type { GrammarAddon } from './grammar.ts';
 import type { MediaAddon } from './media.ts';
 import { onDisk } from './on-disk.ts';
 import type { SamplerAddon } from './sampler.ts';
 import type { TrainerAddon } from './trainer.ts';
 
-/** Everything the addon exports. */
+/** Everything the main addon exports. */
 export type Addon = EngineAddon &
   SamplerAddon &
   DraftsAddon &
@@ -21,14 +21,21 @@ export type Addon = EngineAddon &
     /** Gives memory that was freed back to the system, where the C library would keep it. */
     returnMemory(): Promise<void>;
     readonly RowSampler: new (vocabSize: number, threads: number) => NativeRowSampler;
-    /** Constrained decoding: see `src/structured/`. */
-    readonly grammar: GrammarAddon;
   };
 
-let loaded: Addon | undefined;
+let loaded: { readonly addon: Addon; readonly file: string } | undefined;
 
 /** Loads the addon on first use: a local build when there is one, else the prebuilt binary of this platform. */
 export function loadAddon(): Addon {
+  return load().addon;
+}
+
+/** The folder of the loaded addon, and so of what was built with it. */
+export function addonFolder(): string {
+  return path.dirname(load().file);
+}
+
+function load(): NonNullable<typeof loaded> {
   if (loaded) return loaded;
   const candidates = [
     `../../native/build/Release/onpolicy.node`,
@@ -42,8 +49,9 @@ export function loadAddon(): Addon {
         'reinstall the package with a C++20 compiler, git and python3 on the PATH to build one',
     );
   try {
-    loaded = createRequire(import.meta.url)(file) as Addon;
-    process.once('exit', loaded.stopThreads); // process.exit waits for no thread, and frees what a step still uses
+    const addon = createRequire(import.meta.url)(file) as Addon;
+    loaded = { addon, file };
+    process.once('exit', addon.stopThreads); // process.exit waits for no thread, and frees what a step still uses
   } catch (cause) {
     throw new OnpolicyError('NATIVE_UNAVAILABLE', `the addon ${file} does not load: ${String(cause)}`, {
       cause,

@@ -280,8 +280,14 @@ export type EngineAddon = {
     weights: Uint8Array; // packed and unpacked
     seconds: Float32Array; // (rounds)
   }>;
-  /** The vocabulary of a loaded model, for constraints. */
-  modelVocabulary(model: NativeModel): Promise<Handle>;
+  /** The vocabulary of a loaded model, as the grammar engine takes it. */
+  modelTokens(model: NativeModel): Promise<{
+    bytes: Uint8Array; // of all tokens, one after the other
+    offsets: Uint32Array; // (tokens + 1)
+    ends: Int32Array;
+    specials: Int32Array;
+    mergesById: boolean;
+  }>;
   createEmbedder(model: NativeModel, options: EmbedderOptions): Promise<NativeEmbedder>;
   createContext(model: NativeModel, options: ContextOptions): Promise<NativeContext>;
   /** `model` drafts for sequences of a model with `sampledTokens` token ids, as long as they have at most `longest` tokens. */

@@ -1,4 +1,4 @@
-/** The grammar engine's native surface. Handles are opaque and freed by the garbage collector. */
+/** The types of the grammar engine, an addon of its own. Handles are opaque and freed by the garbage collector. */
 
 /** An opaque native object. */
 export type Handle = { readonly opaque: unique symbol };
@@ -17,14 +17,17 @@ export type NativeSpec = {
   readonly whitespacePattern?: string;
 };
 
-/** Functions of `native/napi/grammar.cc`. */
+/** Functions of `native/napi/grammar.cc`. A matcher's handle also is what the main addon takes beside a sampler. */
 export type GrammarAddon = {
   createVocabulary(
     bytes: Uint8Array, // all tokens, one after the other
     offsets: Uint32Array, // (tokens + 1)
     eosTokenIds: Int32Array,
     specialTokenIds: Int32Array,
+    mergesById: boolean, // how a text becomes tokens: by merges of lowest id first, else longest first
   ): Handle;
+  /** The same, off the event loop. */
+  loadVocabulary(...tokens: Parameters<GrammarAddon['createVocabulary']>): Promise<Handle>;
   readVocabulary(path: string): Promise<Handle>;
   vocabularyInfo(vocabulary: Handle): { size: number; memoryBytes: number; eosTokenIds: Int32Array };
   tokenizeBytes(vocabulary: Handle, bytes: Uint8Array): Int32Array;

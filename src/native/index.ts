@@ -19,6 +19,8 @@ export type {
   StepRows,
 } from './engine.ts';
 export type { Handle, NativeSpec } from './grammar.ts';
+export { grammarAddon, openGrammar } from './grammar-addon.ts';
+export type { Say } from './late-part.ts';
 export { devices, freeGpuBytes, type Gpu, openLibraries, usesGpu } from './libraries.ts';
 export type { NativeChunk, NativeMedia, NativeProjector } from './media.ts';
 export { onDisk } from './on-disk.ts';

@@ -1,7 +1,7 @@
 /** A specification and a vocabulary -> a compiled constraint with its matchers. Each specification is compiled once per vocabulary. */
 import { fromNative, OnpolicyError } from '../errors.ts';
 import type { Handle, NativeModel, NativeSpec } from '../native/index.ts';
-import { loadAddon } from '../native/index.ts';
+import { grammarAddon, loadAddon, openGrammar, type Say } from '../native/index.ts';
 import { type CallerPaths, OWN_PATHS, toSpecError } from './spec-error.ts';
 import type { Constraint, Matcher, StructuredOutputs, Vocabulary } from './types.ts';
 import { kindOf, toNativeSpec, validateStructuredOutputs } from './validate.ts';
@@ -10,11 +10,14 @@ import { kindOf, toNativeSpec, validateStructuredOutputs } from './validate.ts';
 const MAX_CACHED = 128;
 
 const handles = new WeakMap<Vocabulary | Constraint, Handle>();
-/** Whether anything was ever compiled: before that the addon need not be there. */
+/** Whether anything was ever compiled: before that the grammar engine need not be there. */
 let isUsed = false;
 const caches = new WeakMap<Vocabulary, Map<string, Promise<Constraint>>>();
 
-/** Makes a vocabulary from token bytes. A string is its UTF-8 bytes. Special tokens never match text. */
+/**
+ * Makes a vocabulary from token bytes. A string is its UTF-8 bytes. Special tokens never match text. Throws `INVALID_REQUEST`, and
+ * `NATIVE_UNAVAILABLE` in a clone whose grammar engine is not built yet.
+ */
 export function createVocabulary(options: {
   readonly tokens: readonly (Uint8Array | string)[];
   readonly eosTokenIds: readonly number[];
@@ -37,25 +40,32 @@ export function createVocabulary(options: {
         'INVALID_REQUEST',
         `token id ${id}: expected an integer below ${tokens.length}`,
       );
-  const { grammar } = loadAddon();
   return wrapVocabulary(
-    grammar.createVocabulary(
+    grammarAddon().createVocabulary(
       new Uint8Array(Buffer.concat(parts)),
       offsets,
       Int32Array.from(eosTokenIds),
       Int32Array.from(specialTokenIds),
+      false,
     ),
   );
 }
 
 /** Reads the vocabulary of a GGUF file, without its weights. */
 export async function readVocabulary(ggufPath: string): Promise<Vocabulary> {
-  return await whenRead(loadAddon().grammar.readVocabulary(ggufPath));
+  const grammar = await openGrammar();
+  return await whenRead(grammar.readVocabulary(ggufPath));
 }
 
-/** @internal The vocabulary of a loaded GGUF model. */
-export async function modelVocabulary(model: NativeModel): Promise<Vocabulary> {
-  return await whenRead(loadAddon().modelVocabulary(model));
+/** @internal The vocabulary of a loaded GGUF model. `say`: see {@link openGrammar}. */
+export async function modelVocabulary(model: NativeModel, say?: Say): Promise<Vocabulary> {
+  const grammar = await openGrammar(say);
+  const tokens = loadAddon().modelTokens(model);
+  return await whenRead(
+    tokens.then(({ bytes, offsets, ends, specials, mergesById }) =>
+      grammar.loadVocabulary(bytes, offsets, ends, specials, mergesById),
+    ),
+  );
 }
 
 async function whenRead(handle: Promise<Handle>): Promise<Vocabulary> {
@@ -118,11 +128,11 @@ export function constraintHandle(constraint: Constraint): Handle {
 
 /** @internal How many masks of this process lack tokens because their work was spent. */
 export function cutMasks(): number {
-  return isUsed ? loadAddon().grammar.cutMasks() : 0;
+  return isUsed ? grammarAddon().cutMasks() : 0;
 }
 
 async function compile(native: NativeSpec, vocabulary: Handle): Promise<Constraint> {
-  const { grammar } = loadAddon();
+  const grammar = grammarAddon();
   isUsed = true;
   const compiled = await grammar.compileConstraint(native, vocabulary);
   const constraint: Constraint = {
@@ -135,7 +145,7 @@ async function compile(native: NativeSpec, vocabulary: Handle): Promise<Constrai
 }
 
 function wrapVocabulary(handle: Handle): Vocabulary {
-  const { grammar } = loadAddon();
+  const grammar = grammarAddon();
   const vocabulary: Vocabulary = {
     ...grammar.vocabularyInfo(handle),
     bytes(tokenId) {
@@ -150,7 +160,7 @@ function wrapVocabulary(handle: Handle): Vocabulary {
 }
 
 function wrapMatcher(first: Handle): Matcher {
-  const { grammar } = loadAddon();
+  const grammar = grammarAddon();
   let handle: Handle | undefined = first;
   const use = (): Handle => {
     if (!handle) throw new OnpolicyError('CLOSED', 'this matcher was disposed');

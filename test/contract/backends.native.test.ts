@@ -2,7 +2,7 @@
 import path from 'node:path';
 import { afterAll, describe } from 'vitest';
 import { type LoadedModel, loadGguf, loadOnnx } from '../../src/backends/index.ts';
-import { loadAddon } from '../../src/native/index.ts';
+import { grammarAddon, loadAddon } from '../../src/native/index.ts';
 import { CHECKPOINT_FILES } from '../../src/rl/checkpoint-files.ts';
 import { openTrainer } from '../../src/rl/trainer.ts';
 import { compileConstraint, constraintHandle } from '../../src/structured/index.ts';
@@ -14,7 +14,7 @@ import { CONTRACT_LIMITS, type Opened } from './backend-driver.ts';
 afterAll(closeAll);
 
 async function open(model: LoadedModel, isKvUnified: boolean, adapter: string | null): Promise<Opened> {
-  const { Sampler, SamplerPlan, grammar } = loadAddon();
+  const { Sampler, SamplerPlan } = loadAddon();
   const backend = await model.createBackend({ ...CONTRACT_LIMITS, isKvUnified });
   const { vocabSize } = backend;
   return {
@@ -27,7 +27,8 @@ async function open(model: LoadedModel, isKvUnified: boolean, adapter: string | 
     },
     matcher: async (texts) => {
       const spec = { regex: texts.map((text) => `(${text})`).join('|') };
-      return grammar.createMatcher(constraintHandle(await compileConstraint(spec, await model.vocabulary())));
+      const constraint = await compileConstraint(spec, await model.vocabulary());
+      return grammarAddon().createMatcher(constraintHandle(constraint));
     },
     textOf: (ids) => Buffer.concat(ids.map((id) => model.tokenizer.bytesOf(id))).toString(),
     digits: 2,

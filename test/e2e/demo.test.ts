@@ -25,6 +25,9 @@ describe('npm start', () => {
     expect(outcome.stdout).toMatch(
       /round {2}1 {2}reward 0\.[0-4]\d[\s\S]*round 16 {2}reward (0\.[89]\d|1\.00)/,
     );
+    expect(outcome.stdout).toMatch(
+      /JSON Schema.*\n> Extract .*\n {2}\{\s*"name":\s*"Omar",\s*"age":\s*26,\s*"city":\s*"Delhi"\s*\}\n/,
+    );
     expect(outcome.stdout).toMatch(/\d+ tokens generated and \d+ prompt tokens read in \d+ steps/);
   });
 

@@ -52,10 +52,8 @@ beforeAll(() => {
   for (const name of ['package.json', 'dist', 'models', 'docs/electron.md', 'native/README.md'])
     fs.cpSync(path.join(ROOT, name), path.join(library, name), { recursive: true });
   for (const name of [HERE, 'aix-ppc64'])
-    fs.cpSync(
-      path.join(ROOT, 'native/build/Release/onpolicy.node'),
-      path.join(library, 'prebuilds', name, 'onpolicy.node'),
-    );
+    for (const addon of ['onpolicy.node', 'grammar.node'])
+      fs.cpSync(path.join(ROOT, 'native/build/Release', addon), path.join(library, 'prebuilds', name, addon));
   const { dependencies } = JSON.parse(fs.readFileSync(path.join(ROOT, 'package.json'), 'utf8')) as {
     dependencies: Record<string, string>;
   };
@@ -114,6 +112,7 @@ describe('the packed app', () => {
       'node_modules/onpolicy/dist/index.js',
       'node_modules/onpolicy/models/onpolicy-tiny.gguf',
       `node_modules/onpolicy/prebuilds/${HERE}/onpolicy.node`,
+      `node_modules/onpolicy/prebuilds/${HERE}/grammar.node`,
     ])
       expect(files).toContain(file);
   });

@@ -1,4 +1,4 @@
-/** What an addon may import: the check of `npm run prebuild`, on the addon that is built here. */
+/** What an addon may import: the check of `npm run prebuild`, on the addons that are built here. */
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -6,7 +6,9 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, expect, it } from 'vitest';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
-const ADDON = path.join(ROOT, 'native', 'build', 'Release', 'onpolicy.node');
+const ADDONS = ['onpolicy', 'grammar'].map((name) =>
+  path.join(ROOT, 'native', 'build', 'Release', `${name}.node`),
+);
 type Symbols = { js_native_api_symbols: string[]; node_api_symbols: string[] };
 const load = (file: string): Promise<unknown> => import(/* @vite-ignore */ path.join(ROOT, file));
 const { checkImports } = (await load('scripts/prebuild/imports.mjs')) as {
@@ -23,11 +25,14 @@ const work = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-imports-'));
 afterAll(() => fs.rmSync(work, { recursive: true, force: true }));
 
 it.runIf(process.platform === 'linux')('Node-API 9 and the C++ library of the engine are enough', () => {
-  expect(() => checkImports(ADDON, functionsOf('v9'))).not.toThrow();
+  for (const addon of ADDONS) expect(() => checkImports(addon, functionsOf('v9'))).not.toThrow();
 });
 
 it.runIf(process.platform === 'linux')('a function of a later Node-API is named', () => {
-  expect(() => checkImports(ADDON, functionsOf('v1'))).toThrow(/needs what is not there everywhere: .*napi_/);
+  for (const addon of ADDONS)
+    expect(() => checkImports(addon, functionsOf('v1'))).toThrow(
+      /needs what is not there everywhere: .*napi_/,
+    );
 });
 
 it.runIf(process.platform === 'linux')('what loads no function of Node is no addon', () => {

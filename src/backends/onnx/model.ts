@@ -9,7 +9,9 @@ import {
   type NativeProjector,
   type NativeRowSampler,
   openDecoder,
+  openGrammar,
   openLibraries,
+  type Say,
 } from '../../native/index.ts';
 import type { SamplingDefaults } from '../../sampling/index.ts';
 import { createVocabulary, type Vocabulary } from '../../structured/index.ts';
@@ -37,6 +39,8 @@ export type OnnxOptions = {
   readonly gpu: Gpu;
   /** CPU threads; null: one per core, one for a tiny model. */
   readonly threads: number | null;
+  /** Gets a line about what takes long. Default: standard error. */
+  readonly say?: Say;
   readonly signal?: AbortSignal;
 };
 
@@ -57,7 +61,7 @@ export async function loadOnnx(options: OnnxOptions): Promise<LoadedModel> {
     })) as Decoder;
     if (options.signal?.aborted) throw new OnpolicyError('ABORTED', `loading ${options.path} was aborted`);
     const tokenizer = await createTokenizer(folder, decoder.vocabSize);
-    return new OnnxModel({ folder, decoder, tokenizer, thread, isTiny, settings });
+    return new OnnxModel({ folder, decoder, tokenizer, thread, isTiny, settings, say: options.say });
   } catch (error) {
     await thread.close();
     throw error;
@@ -105,6 +109,7 @@ class OnnxModel implements LoadedModel {
   readonly #thread: Thread;
   readonly #folder: ModelFolder;
   readonly #settings: SessionSettings;
+  readonly #say: Say | undefined;
   #vocabulary: Vocabulary | null = null;
 
   constructor({
@@ -114,6 +119,7 @@ class OnnxModel implements LoadedModel {
     thread,
     isTiny,
     settings,
+    say,
   }: {
     folder: ModelFolder;
     decoder: Decoder;
@@ -121,6 +127,7 @@ class OnnxModel implements LoadedModel {
     thread: Thread;
     isTiny: boolean;
     settings: SessionSettings;
+    say: Say | undefined;
   }) {
     this.fingerprint = `onpolicy-onnx-${folder.name}-${path.basename(folder.file, '.onnx')}`;
     this.files = folder.weightFiles;
@@ -136,9 +143,11 @@ class OnnxModel implements LoadedModel {
     this.#thread = thread;
     this.#folder = folder;
     this.#settings = settings;
+    this.#say = say;
   }
 
   async vocabulary(): Promise<Vocabulary> {
+    await openGrammar(this.#say);
     this.#vocabulary ??= toVocabulary(this.tokenizer);
     return this.#vocabulary;
   }
@@ -153,7 +162,7 @@ class OnnxModel implements LoadedModel {
     return new OnnxBackend(this.#decoder, limits, { thread: this.#thread, sampler, logits, abort });
   }
 
-  async openVision(say: (line: string) => void): Promise<NativeProjector | null> {
+  async openVision(say: Say): Promise<NativeProjector | null> {
     const { folder, vision } = this.#folder;
     if (!vision) return null;
     await openLibraries(false); // the decoder of picture files needs them
