@@ -39,6 +39,8 @@ export type TrainingOptions = {
   readonly rank?: number;
   /** The adapter's output is scaled by alpha / rank. Default 16. */
   readonly alpha?: number;
+  /** Whether that is alpha / sqrt(rank), as PEFT's `use_rslora`. Default false. A model's next checkpoints must have the same scale. */
+  readonly rslora?: boolean;
   /** Which linear layers are trained, by kind (`attn_q`) or full name (`blk.0.attn_q`). Default: all. */
   readonly modules?: readonly string[];
   /** Bytes that training may take beside the weights. Default: 2 GiB of activations are kept. */
@@ -280,6 +282,7 @@ const HUB_FIELDS: Record<keyof HubOptions, Check> = {
 const TRAINING_FIELDS: Record<keyof TrainingOptions, Check> = {
   rank: integer(1, 1024),
   alpha: positive,
+  rslora: ofType('boolean'),
   modules: (value) =>
     Array.isArray(value) && value.every((name) => typeof name === 'string')
       ? null

@@ -2,5 +2,6 @@
 export { type BaseModel, checkAdapter } from './check-adapter.ts';
 export { convertedBytes, convertPeft, PEFT_FILES } from './convert-peft.ts';
 export { readGgufAdapter, writeGgufAdapter } from './gguf-adapter.ts';
-export { fromPeft, type PeftModel, peftConfig, toPeft } from './peft-adapter.ts';
+export { fromPeft, type PeftModel, peftConfig, plainAlpha, toPeft } from './peft-adapter.ts';
+export { readPeftConfig } from './peft-config.ts';
 export { type FloatTensor, readSafetensors, writeSafetensors } from './safetensors.ts';

@@ -11,7 +11,18 @@ export type PeftModel = {
   readonly kvHeadCount: number;
   readonly rank: number;
   readonly alpha: number;
+  /** Rank-stabilized: the product of the factors is multiplied by alpha / sqrt(rank), https://arxiv.org/abs/2312.03732. */
+  readonly rslora?: boolean;
 };
+
+/** The alpha with which alpha / rank, as GGUF files have it, is the scale of the model's adapter. */
+export function plainAlpha({
+  alpha,
+  rank,
+  rslora = false,
+}: Pick<PeftModel, 'alpha' | 'rank' | 'rslora'>): number {
+  return rslora ? alpha * Math.sqrt(rank) : alpha;
+}
 
 /** Our module kinds -> the paths that Hugging Face models use. */
 const PATHS: Readonly<Record<string, string>> = {
@@ -103,7 +114,7 @@ export function peftConfig(weights: AdapterWeights, model: PeftModel): Record<st
     rank_pattern: {},
     alpha_pattern: {},
     use_dora: false,
-    use_rslora: false,
+    use_rslora: model.rslora ?? false,
     target_modules: isEveryLayer
       ? kinds.map((kind) => pathOf(kind, model).split('.')[1]!)
       : names.map(({ layer, kind }) => `model.layers.${layer}.${pathOf(kind, model)}`),

@@ -8,7 +8,9 @@ import {
   fromPeft,
   type PeftModel,
   peftConfig,
+  plainAlpha,
   readGgufAdapter,
+  readPeftConfig,
   readSafetensors,
   toPeft,
   writeGgufAdapter,
@@ -40,7 +42,10 @@ export async function saveCheckpoint(
 ): Promise<void> {
   const config = JSON.stringify(peftConfig(weights, model), null, 2);
   const file = (name: string) => path.join(folder, name);
-  await writeFlushed(file(CHECKPOINT_FILES.gguf), writeGgufAdapter({ ...model, weights }));
+  await writeFlushed(
+    file(CHECKPOINT_FILES.gguf),
+    writeGgufAdapter({ ...model, alpha: plainAlpha(model), weights }),
+  );
   await writeFlushed(file(CHECKPOINT_FILES.peft), writeSafetensors(toPeft(weights, model)));
   await writeFlushed(file(CHECKPOINT_FILES.peftConfig), [`${config}\n`]);
   await writeFlushed(file(CHECKPOINT_FILES.optimizer), writeOptimizer(model, optimizer));
@@ -54,15 +59,36 @@ export async function readAdapter(source: string, model: PeftModel): Promise<Ada
   );
   const file = isFolder ? path.join(source, CHECKPOINT_FILES.peft) : source;
   const bytes = await readFile(file);
-  if (!file.endsWith('.gguf')) return fromPeft(readSafetensors(bytes), model);
+  if (!file.endsWith('.gguf')) {
+    const tensors = readSafetensors(bytes);
+    if (isFolder) await requireScale(source, Object.keys(tensors.tensors), model);
+    return fromPeft(tensors, model);
+  }
   const adapter = readGgufAdapter(bytes);
+  const expected = { ...model, alpha: Math.fround(plainAlpha(model)) };
   for (const key of ['architecture', 'rank', 'alpha'] as const)
-    if (adapter[key] !== model[key])
+    if (adapter[key] !== expected[key])
       throw new OnpolicyError(
         'INVALID_REQUEST',
-        `${file}: its ${key} is ${adapter[key]}; the trainer was opened with ${model[key]}`,
+        `${file}: its ${key} is ${adapter[key]}; the trainer was opened with ${expected[key]}`,
       );
   return adapter.weights;
+}
+
+/** The same factors with another scale would be another adapter. */
+async function requireScale(folder: string, names: readonly string[], model: PeftModel): Promise<void> {
+  const file = path.join(folder, CHECKPOINT_FILES.peftConfig);
+  const { scaleOf } = readPeftConfig(Buffer.from(await readFile(file)).toString());
+  const wanted = plainAlpha(model) / model.rank;
+  for (const name of names) {
+    const [, layer = ''] = /^base_model\.model\.(.+)\.lora_[AB]/.exec(name) ?? [];
+    const scale = scaleOf(layer);
+    if (Math.abs(scale - wanted) > 1e-6 * wanted)
+      throw new OnpolicyError(
+        'INVALID_REQUEST',
+        `${file}: the adapter's scale is ${scale}, by r, lora_alpha and use_rslora; the trainer was opened with ${wanted}, by rank, alpha and rslora`,
+      );
+  }
 }
 
 /** Reads the optimizer's state of a checkpoint folder. */

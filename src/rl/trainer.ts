@@ -3,6 +3,7 @@ import fs from 'node:fs/promises';
 import os from 'node:os';
 import { setImmediate } from 'node:timers/promises';
 import { fromNative, OnpolicyError } from '../errors.ts';
+import { plainAlpha } from '../lora/index.ts';
 import type {
   AdapterWeights,
   LoraFactors,
@@ -38,6 +39,11 @@ export type TrainerOptions = {
   readonly rank?: number;
   /** The adapter's output is scaled by alpha / rank. Default 16. */
   readonly alpha?: number;
+  /**
+   * Whether the scale is alpha / sqrt(rank), as PEFT's `use_rslora`: large ranks then learn as fast as small ones
+   * (https://arxiv.org/abs/2312.03732). Default false.
+   */
+  readonly rslora?: boolean;
   /** Which linear layers are trained, by kind (`attn_q`) or full name (`blk.0.attn_q`). Default: all kinds. */
   readonly modules?: readonly string[];
   /** Default: the processor that the engine's libraries were opened for. */
@@ -64,7 +70,11 @@ export type ForwardOptions = {
 };
 
 /** Facts about an opened trainer. */
-export type TrainerInfo = ModelFacts & { readonly rank: number; readonly alpha: number };
+export type TrainerInfo = ModelFacts & {
+  readonly rank: number;
+  readonly alpha: number;
+  readonly rslora: boolean;
+};
 
 /** Trains an adapter beside frozen weights. Calls run one after the other, in the order they were made. */
 export interface Trainer extends AsyncDisposable {
@@ -104,6 +114,7 @@ export interface Trainer extends AsyncDisposable {
 export async function openTrainer(options: TrainerOptions): Promise<Trainer> {
   const rank = options.rank ?? 8;
   const alpha = options.alpha ?? 16;
+  const rslora = options.rslora ?? false;
   await openLibraries(options.gpu ?? 'auto');
   const gpu = options.gpu === false ? undefined : devices().find((device) => device.kind === 'gpu');
   const native = await loadAddon()
@@ -112,7 +123,7 @@ export async function openTrainer(options: TrainerOptions): Promise<Trainer> {
       device: gpu?.name ?? '',
       threads: options.threads ?? os.availableParallelism(),
       rank,
-      alpha,
+      alpha: plainAlpha({ alpha, rank, rslora }),
       modules: options.modules ?? LINEAR_MODULES,
       memoryBudget: options.memoryBudget ?? 0,
       isWide: options.arithmetic === 'exact',
@@ -120,7 +131,7 @@ export async function openTrainer(options: TrainerOptions): Promise<Trainer> {
     .catch((error: unknown) => {
       throw fromNative(error);
     });
-  const trainer = new GgufTrainer(native, rank, alpha, options.seed ?? 0);
+  const trainer = new GgufTrainer(native, { rank, alpha, rslora }, options.seed ?? 0);
   await trainer.reset();
   return trainer;
 }
@@ -132,10 +143,10 @@ class GgufTrainer implements Trainer {
   readonly #seed: number;
   readonly #calls = new SerialCalls('the trainer');
 
-  constructor(native: NativeTrainer, rank: number, alpha: number, seed: number) {
+  constructor(native: NativeTrainer, adapter: Pick<TrainerInfo, 'rank' | 'alpha' | 'rslora'>, seed: number) {
     this.#native = native;
     this.#seed = seed;
-    this.info = { ...native.info, rank, alpha };
+    this.info = { ...native.info, ...adapter };
   }
 
   async loadAdapter(source: AdapterWeights | string): Promise<void> {

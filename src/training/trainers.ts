@@ -4,7 +4,7 @@ import { openTrainer, type Trainer, type TrainerOptions } from '../rl/index.ts';
 /** How trainers are opened. */
 export type TrainerSettings = Pick<
   TrainerOptions,
-  'rank' | 'alpha' | 'modules' | 'memoryBudget' | 'gpu' | 'threads'
+  'rank' | 'alpha' | 'rslora' | 'modules' | 'memoryBudget' | 'gpu' | 'threads'
 >;
 
 /** A trainer is closed after this time without a job. */

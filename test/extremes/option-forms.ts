@@ -28,7 +28,7 @@ export const RUNTIME: Form = {
       models: { a: 'onpolicy-tiny', b: model },
       home: '.onpolicy-extremes',
       gpu: false,
-      training: { rank: 4, alpha: 8, modules: ['attn_q'], memoryBudget: 1e9 },
+      training: { rank: 4, alpha: 8, rslora: true, modules: ['attn_q'], memoryBudget: 1e9 },
       contextSize: 64,
       kvTokens: 4096,
       maxSequences: 4,

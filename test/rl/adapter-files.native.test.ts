@@ -110,6 +110,42 @@ describe('the PEFT files', () => {
   });
 });
 
+describe('a rank-stabilized adapter', () => {
+  const model = path.join(folder, 'rslora.gguf');
+  const checkpoint = path.join(folder, 'rslora');
+  const open = (options: { alpha: number; rslora?: boolean }) =>
+    openTrainer({ model, rank: 4, gpu: false, threads: 1, ...options });
+
+  it('has the scale alpha / sqrt(rank) in the trainer, the engine and PEFT', async () => {
+    await writeTinyModel(model, { architecture: 'qwen3', type: 'f32', layers: 1 });
+    await using trainer = await open({ alpha: 8, rslora: true });
+    const entries = Object.entries(trainer.adapter());
+    const weights = Object.fromEntries(
+      entries.map(([name, { a, b }]) => [name, { a, b: b.map(() => 0.05 * normal()) }]),
+    );
+    await trainer.loadAdapter(weights);
+    await trainer.save(checkpoint);
+    const adapter = path.join(checkpoint, CHECKPOINT_FILES.gguf);
+    const served = await loadAddon().scoreWithEngine({ model, adapter, threads: 1, tokens });
+    const { logprobs } = await trainer.forward(row, { gradients: false });
+    expect(largestDifference(logprobs, served)).toBeLessThan(1e-4);
+    await using plain = await open({ alpha: 16 }); // 8 / sqrt(4) = 16 / 4
+    await plain.loadAdapter(weights);
+    expect((await plain.forward(row, { gradients: false })).logprobs).toEqual(logprobs);
+    const config = JSON.parse(fs.readFileSync(path.join(checkpoint, CHECKPOINT_FILES.peftConfig), 'utf8'));
+    expect(config).toMatchObject({ use_rslora: true, use_dora: false, r: 4, lora_alpha: 8 });
+  });
+
+  it('comes back with its own scale only', async () => {
+    await using same = await open({ alpha: 8, rslora: true });
+    await same.load(checkpoint);
+    await same.loadAdapter(path.join(checkpoint, CHECKPOINT_FILES.gguf));
+    await using other = await open({ alpha: 8 });
+    for (const source of [checkpoint, path.join(checkpoint, CHECKPOINT_FILES.gguf)])
+      await expect(other.loadAdapter(source)).rejects.toThrow(/trainer was opened with/);
+  });
+});
+
 describe('a saved optimizer', () => {
   it('goes on as if nothing had happened', async () => {
     const model = path.join(folder, 'optimizer.gguf');

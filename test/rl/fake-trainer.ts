@@ -40,6 +40,7 @@ export function fakeTrainer(): FakeTrainer {
       modules: [{ name: 'blk.0.attn_q', in: 1, out: 1 }],
       rank: 1,
       alpha: 1,
+      rslora: false,
     },
     async loadAdapter(source) {
       if (typeof source !== 'string') fake.shift = source['blk.0.attn_q']!.a[0]!;
