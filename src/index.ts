@@ -33,7 +33,9 @@ export type { MediaOptions, MediaStats } from './media/index.ts';
 export type {
   AdapterOption,
   AdaptersResource,
+  ExportModel,
   MemoryOptions,
+  ModelExport,
   ModelOptions,
   NamedAdapter,
   OnProgress,
@@ -67,6 +69,7 @@ export type {
 } from './service.ts';
 export type {
   LocalCheckpointsResource,
+  LocalModelsResource,
   LoggedException,
   LoggedTrajectory,
   MetricRecord,

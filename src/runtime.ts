@@ -8,6 +8,7 @@ import {
   type AdaptersResource,
   adaptersResource,
   Models,
+  modelExporter,
   NamedAdapters,
   type ResidentModel,
 } from './models/index.ts';
@@ -42,10 +43,11 @@ import type { SftRequest } from './rl/index.ts';
 import { type Recorder, type RecorderOptions, record } from './rollout/index.ts';
 import { type CheckedOptions, checkOptions, type RuntimeOptions } from './runtime-options.ts';
 import { type RuntimeStats, runtimeStats } from './runtime-stats.ts';
-import type { CallOptions, ModelsResource, Service, TrainingJob, TrainingJobsResource } from './service.ts';
+import type { CallOptions, Service, TrainingJob, TrainingJobsResource } from './service.ts';
 import {
   checkpointsResource,
   type LocalCheckpointsResource,
+  type LocalModelsResource,
   modelsResource,
   type OpenStore,
   openStore,
@@ -67,7 +69,7 @@ const MODEL_REFERENCE = 'a name, an hf: URI or a path of a model';
 /** A service whose models run in this process. */
 export class Runtime implements Service {
   /** Models that can be trained. */
-  readonly models: ModelsResource;
+  readonly models: LocalModelsResource;
   /** What training left. */
   readonly checkpoints: LocalCheckpointsResource;
   /** What training and logging measured. */
@@ -153,19 +155,16 @@ export class Runtime implements Service {
       this.#requireOpen();
       return this.#store.store;
     };
-    const models = modelsResource(store, this.#models);
-    this.models = {
-      ...models,
-      delete: async (id, callOptions) => {
-        const deletion = await models.delete(id, callOptions);
-        for (const { adapters } of this.#models.loaded()) adapters.drop(deletion.model_id);
-        return deletion;
-      },
-    };
     this.checkpoints = checkpointsResource(store);
     this.runs = runsResource(store);
     const requireOpen = (): void => this.#requireOpen();
     const references = { models: this.#models, find: findRegistered(store), named: new NamedAdapters() };
+    this.models = modelsResource(store, this.#models, {
+      export: modelExporter(references, requireOpen),
+      onDeleted: (id) => {
+        for (const { adapters } of this.#models.loaded()) adapters.drop(id);
+      },
+    });
     this.#answering = new Answering({ ...references, options, requireOpen });
     this.adapters = adaptersResource(references, requireOpen);
     this.#training = new Training({

@@ -95,6 +95,16 @@ namespace onpolicy {
   X(gguf_find_tensor)                                                                                          \
   X(gguf_get_tensor_offset)                                                                                    \
   X(gguf_get_tensor_size)                                                                                      \
+  X(gguf_init_empty)                                                                                           \
+  X(gguf_set_kv)                                                                                               \
+  X(gguf_set_val_u32)                                                                                          \
+  X(gguf_add_tensor)                                                                                           \
+  X(gguf_set_tensor_type)                                                                                      \
+  X(gguf_get_meta_size)                                                                                        \
+  X(gguf_get_meta_data)                                                                                        \
+  X(llama_model_quantize)                                                                                      \
+  X(llama_model_quantize_default_params)                                                                       \
+  X(ggml_quantize_requires_imatrix)                                                                            \
   X(gguf_get_data_offset)                                                                                      \
   X(ggml_backend_load)                                                                                         \
   X(ggml_backend_load_all_from_path)                                                                           \

@@ -7,6 +7,7 @@
 #include "napi/register.h"
 #include "napi/trainer-handle.h"
 #include "trainer/engine-score.h"
+#include "trainer/merge.h"
 #include "trainer/peak.h"
 
 namespace onpolicy {
@@ -202,6 +203,40 @@ Napi::Value QuantizeRows(const Napi::CallbackInfo& info) {
   return bytes;
 }
 
+// mergeModel({ model, files, scales, types: 'same' | 'wide' | 'widest', threads, to }) -> Promise<void>
+Napi::Value MergeModel(const Napi::CallbackInfo& info) {
+  const Fields given(info[0]);
+  RequireLibrary(info.Env());
+  const std::vector<std::string> files = given.Texts("files");
+  const std::vector<float> scales = ReadVector<float>(given.object().Get("scales"), "scales");
+  if (files.size() != scales.size()) RefuseField(info.Env(), "scales", "one of each file");
+  std::vector<training::MergedAdapter> adapters;
+  for (size_t i = 0; i < files.size(); ++i) adapters.push_back({files[i], scales[i]});
+  const std::string name = given.Text("types");
+  const auto types = name == "same"   ? training::MergedTypes::kSame
+                     : name == "wide" ? training::MergedTypes::kWide
+                                      : training::MergedTypes::kWidest;
+  return AsyncTask::Run(
+      info.Env(), given.object(),
+      [model = given.Text("model"), adapters, types, threads = given.Integer("threads", 1, 512), to = given.Text("to")] {
+        return training::MergeModel(model, adapters, types, threads, to);
+      },
+      [](Napi::Env env) { return env.Undefined(); });
+}
+
+// quantizeModel({ model, fileType, threads, to }) -> Promise<void>
+Napi::Value QuantizeModel(const Napi::CallbackInfo& info) {
+  const Fields given(info[0]);
+  RequireLibrary(info.Env());
+  return AsyncTask::Run(
+      info.Env(), given.object(),
+      [model = given.Text("model"), file_type = given.Integer("fileType", 0, 1000),
+       threads = given.Integer("threads", 1, 512), to = given.Text("to")] {
+        return training::QuantizeModel(model, file_type, threads, to);
+      },
+      [](Napi::Env env) { return env.Undefined(); });
+}
+
 // measureMatMul({ type, in, out, rows, repeats, threads, device }) -> Promise<GFLOP/s>
 Napi::Value MeasurePeak(const Napi::CallbackInfo& info) {
   const Fields given(info[0]);
@@ -225,6 +260,8 @@ void RegisterTrainer(Napi::Env env, Napi::Object exports) {
   exports.Set("openTrainer", Napi::Function::New(env, OpenTrainer, "openTrainer"));
   exports.Set("scoreWithEngine", Napi::Function::New(env, ScoreTokens, "scoreWithEngine"));
   exports.Set("measureMatMul", Napi::Function::New(env, MeasurePeak, "measureMatMul"));
+  exports.Set("mergeModel", Napi::Function::New(env, MergeModel, "mergeModel"));
+  exports.Set("quantizeModel", Napi::Function::New(env, QuantizeModel, "quantizeModel"));
   exports.Set("quantizeRows", Napi::Function::New(env, QuantizeRows, "quantizeRows"));
 }
 

@@ -3,6 +3,7 @@ import { messageOf, OnpolicyError } from '../errors.ts';
 import { wrongUsage } from './arguments.ts';
 import { bench } from './bench.ts';
 import { chat, complete } from './complete.ts';
+import { exportModel } from './export.ts';
 import { inspect } from './inspect.ts';
 import { ps, pull } from './loaded.ts';
 import { checkpoints, models } from './models.ts';
@@ -15,6 +16,7 @@ const COMMANDS: Readonly<Record<string, (words: readonly string[], terminal: Ter
   complete,
   models,
   checkpoints,
+  export: exportModel,
   report,
   serve,
   inspect,
@@ -28,8 +30,8 @@ const HELP = `onpolicy: a language model in this process
   onpolicy chat                          a conversation on the terminal
   onpolicy complete [PROMPT]             one answer; without a prompt it is read from the input
       --model M  --mmproj F  --system TEXT  --max-tokens N  --temperature T  --top-p P  --seed N
-  onpolicy models [list]                 the registered models
-  onpolicy models create BASE --name N   registers one; onpolicy models show | delete M
+  onpolicy models [list]                 the registered models; also: create BASE --name N | show M | delete M
+  onpolicy export M --to PATH            M and its adapters as a GGUF file; --type T  --adapter F  --format peft
   onpolicy checkpoints M [list]          what training left
   onpolicy checkpoints M delete STEP... | prune --keep N --metric NAME --goal max|min
       lists take --after ID  --limit N  --order asc|desc

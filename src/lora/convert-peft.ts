@@ -55,6 +55,11 @@ const PLAIN = new Set([
   'seed_oss',
 ]);
 
+/** Whether the order of rows in such GGUF files is known, of every layer that can have an adapter. */
+export function hasKnownRows(architecture: string): boolean {
+  return hasPairedRows(architecture) || PLAIN.has(architecture);
+}
+
 const IN_LAYER =
   /^base_model\.model\.((?:model\.)?(?:language_model\.)?(?:model\.)?layers\.(\d+)\.(.+))\.lora_([AB])(?:\.default)?\.weight$/;
 const OUTPUT = /^base_model\.model\.((?:language_model\.)?lm_head)\.lora_([AB])(?:\.default)?\.weight$/;
@@ -84,7 +89,7 @@ export async function convertedBytes(folder: string): Promise<number> {
  */
 export async function convertPeft(folder: string, base: BaseModel, target: string): Promise<void> {
   const { architecture, headSize } = base;
-  if (!hasPairedRows(architecture) && !PLAIN.has(architecture))
+  if (!hasKnownRows(architecture))
     throw new OnpolicyError(
       'UNSUPPORTED',
       `a PEFT folder for a ${architecture} model is not read: llama.cpp's convert_lora_to_gguf.py makes a GGUF file from it, which is`,

@@ -1,7 +1,8 @@
 /** Files of LoRA adapters: GGUF and PEFT, read, written, checked and converted. */
 export { type BaseModel, checkAdapter } from './check-adapter.ts';
-export { convertedBytes, convertPeft, PEFT_FILES } from './convert-peft.ts';
+export { convertedBytes, convertPeft, hasKnownRows, PEFT_FILES } from './convert-peft.ts';
 export { readGgufAdapter, writeGgufAdapter } from './gguf-adapter.ts';
 export { fromPeft, type PeftModel, peftConfig, plainAlpha, toPeft } from './peft-adapter.ts';
 export { readPeftConfig } from './peft-config.ts';
 export { type FloatTensor, readSafetensors, writeSafetensors } from './safetensors.ts';
+export { sumAdapters } from './sum-adapters.ts';

@@ -40,8 +40,11 @@ export type ModelLease = Disposable & {
 /** An adapter as a caller gives it, and the caller's path of it. */
 type Given = ValidAdapter & { readonly field: string };
 
+/** An adapter's file, and the caller's path of it. */
+export type FoundPart = AdapterPart & { readonly field: string };
+
 /** An adapter of a lease: kept loaded for this keeper, if there is one. */
-type Part = AdapterPart & { readonly keeper: string | null; readonly field: string };
+type Part = FoundPart & { readonly keeper: string | null };
 
 /**
  * Loads the model of a reference. Beside it come the adapter that the reference names, those of its options, and those of the
@@ -76,6 +79,30 @@ export async function leaseModel(
     else await atField(field, () => model.adapters.keep(keeper, file));
   }
   return scope.handOver({ model, adapter: scope.add(await model.adapters.mix(parts)) });
+}
+
+/**
+ * The same without loading anything: the reference of the base model, and the adapters beside it. They are not deleted before
+ * `scope` is disposed of.
+ */
+export async function findParts(
+  references: References,
+  reference: string,
+  given: readonly ValidAdapter[],
+  scope: LeaseScope,
+): Promise<{ readonly baseModel: string; readonly parts: readonly FoundPart[] }> {
+  const { named: names, find, models } = references;
+  const named = names.find(reference);
+  const registered = named ? null : scope.add(await find(reference));
+  const baseModel = (named ? named.base : (registered?.baseModel ?? reference)) ?? models.names()[0]!;
+  const own = named?.file ?? registered?.adapter;
+  const parts: FoundPart[] = own ? [{ file: own, scale: 1, field: 'model' }] : [];
+  const others = [
+    ...fromOptions(models.adaptersOf(baseModel), baseModel),
+    ...given.map((adapter, i) => ({ ...adapter, field: `adapters.${i}` })),
+  ];
+  for (const adapter of others) parts.push(...(await resolve(adapter, references, scope, [])));
+  return { baseModel, parts: parts.filter(({ scale }) => scale !== 0) };
 }
 
 /** The adapters of a model's options. */

@@ -125,6 +125,20 @@ export type TrainerAddon = {
     threads: number;
     device: string;
   }): Promise<number>;
+  /**
+   * Writes a model's GGUF file with what adapters (GGUF LoRA files, each with a scale) add to its weights. `same`: in the types
+   * that it has; `wide`: in F16, `widest`: in F32.
+   */
+  mergeModel(options: {
+    model: string;
+    files: readonly string[];
+    scales: Float32Array;
+    types: 'same' | 'wide' | 'widest';
+    threads: number;
+    to: string;
+  }): Promise<void>;
+  /** Writes a GGUF file in the mix of types that llama.cpp numbers so. */
+  quantizeModel(options: { model: string; fileType: number; threads: number; to: string }): Promise<void>;
   /** The bytes of a weight of the named type (`q4_K`), and the type's number in GGUF files. */
   quantizeRows(type: string, values: Float32Array, rowSize: number): Uint8Array & { readonly type: number };
 };

@@ -23,6 +23,7 @@ export {
   validateJobListQuery,
   validateListQuery,
   validateModelCreateRequest,
+  validateModelExport,
   validateTokenizeRequest,
 } from './model.ts';
 export { toKeepAlive, toSpeculation } from './normalize-chat-request.ts';

@@ -3,9 +3,11 @@ import { fault, throwFaults } from './faults.ts';
 import type {
   CheckpointDeleteRequest,
   DetokenizeRequest,
+  ModelExportRequest,
   TokenizeRequest,
 } from './generated/request-types.ts';
 import type { TrainingJobStatus } from './resources.ts';
+import type { ValidAdapter } from './valid-chat-request.ts';
 import { atTheDoor, checkRequest, type DoorOptions } from './validate.ts';
 
 /** A valid request to create a model. */
@@ -13,6 +15,17 @@ export type ValidModelCreateRequest = {
   readonly base_model: string;
   readonly name: string | null;
   readonly return_existing: boolean;
+};
+
+/** A valid request to write a model. */
+export type ValidModelExport = {
+  readonly model: string;
+  readonly adapters: readonly ValidAdapter[];
+  readonly to: string;
+  readonly format: 'gguf' | 'peft';
+  /** Null: weights keep their types. */
+  readonly type: NonNullable<ModelExportRequest['type']> | null;
+  readonly overwrite: boolean;
 };
 
 /** A valid question for a page of a list. */
@@ -36,6 +49,28 @@ export function validateModelCreateRequest(
   const request = checkRequest('ModelCreateRequest', input, options);
   const { base_model, name, return_existing } = request;
   return { base_model, name: name ?? null, return_existing: return_existing ?? false };
+}
+
+/** Checks what is to be written where. Throws `INVALID_REQUEST` with all faults. */
+export function validateModelExport(input: unknown): ValidModelExport {
+  const request = checkRequest('ModelExportRequest', input, {});
+  const { model, to, format = 'gguf', type = null, overwrite } = request;
+  const given = request.adapters ?? [];
+  throwFaults(
+    given.flatMap(({ model, file }, i) =>
+      ((model ?? null) === null) === ((file ?? null) === null)
+        ? [fault(['adapters', String(i)], 'conflict', 'either model or file', { model, file })]
+        : [],
+    ),
+  );
+  if (format === 'peft' && type !== null)
+    throwFaults([fault(['type'], 'conflict', 'null: the factors of a PEFT folder are float32', type)]);
+  const adapters = given.map(({ model, file, scale }) => ({
+    model: model ?? null,
+    file: file ?? null,
+    scale: scale ?? 1,
+  }));
+  return { model, adapters, to, format, type, overwrite: overwrite ?? false };
 }
 
 /** Checks which checkpoints are to be deleted. Throws `INVALID_REQUEST` with all faults. */

@@ -18,6 +18,7 @@ import {
   MessageCountRequest,
   MessageRequest,
   ModelCreateRequest,
+  ModelExportRequest,
   ResponseRequest,
   SftRequest,
   TextCompletionRequest,
@@ -43,6 +44,7 @@ const validators = {
   MessageCountRequest,
   MessageRequest,
   ModelCreateRequest,
+  ModelExportRequest,
   ResponseRequest,
   SftRequest,
   TextCompletionRequest,
@@ -86,6 +88,7 @@ type Requests = {
   readonly MessageCountRequest: types.MessageCountRequest;
   readonly MessageRequest: types.MessageRequest;
   readonly ModelCreateRequest: types.ModelCreateRequest;
+  readonly ModelExportRequest: types.ModelExportRequest;
   readonly ResponseRequest: types.ResponseRequest;
   readonly TextCompletionRequest: types.TextCompletionRequest;
   readonly TokenizeBody: types.TokenizeBody;

@@ -7,7 +7,7 @@
 export { checkpointsResource, type LocalCheckpointsResource } from './checkpoints-resource.ts';
 export type { OpenJob } from './jobs.ts';
 export { type MlflowOptions, mlflowTracker } from './mlflow-tracker.ts';
-export { modelsResource } from './models-resource.ts';
+export { type LocalModelsResource, modelsResource } from './models-resource.ts';
 export { type OpenStore, openStore } from './open-store.ts';
 export type { PruneRequest } from './prune.ts';
 export { Queue } from './queue.ts';

@@ -1,5 +1,6 @@
 /** A store -> `runtime.models`. */
 import { OnpolicyError } from '../errors.ts';
+import type { ExportModel } from '../models/index.ts';
 import {
   describe,
   fault,
@@ -21,9 +22,25 @@ export type BaseModels = {
   has(reference: string): boolean;
 };
 
+/** Models of this process's store. */
+export interface LocalModelsResource extends ModelsResource {
+  readonly export: ExportModel;
+}
+
+/** What of a model lies outside the store. */
+export type ModelHooks = {
+  readonly export: ExportModel;
+  readonly onDeleted: (id: string) => void;
+};
+
 /** Models of a store. `store` throws if the runtime is closed. */
-export function modelsResource(store: () => Store, bases: BaseModels): ModelsResource {
-  const models: ModelsResource = {
+export function modelsResource(
+  store: () => Store,
+  bases: BaseModels,
+  hooks: ModelHooks,
+): LocalModelsResource {
+  const models: LocalModelsResource = {
+    export: hooks.export,
     create: async (request) => {
       const valid = validateModelCreateRequest(request);
       // `request.model` of a completion means an id, a name, or name@step.
@@ -44,7 +61,11 @@ export function modelsResource(store: () => Store, bases: BaseModels): ModelsRes
     retrieve: async (id) => await store().getModel(id),
     list: async (query) => await store().listModels(validateListQuery(query)),
     log: async (id, request) => await store().runs.log(id, validateLogRequest(request)),
-    delete: async (id, { signal }: CallOptions = {}) => await store().deleteModel(id, signal),
+    delete: async (id, { signal }: CallOptions = {}) => {
+      const deletion = await store().deleteModel(id, signal);
+      hooks.onDeleted(deletion.model_id);
+      return deletion;
+    },
   };
   splitAtDoor<unknown, ModelsResource['log']>(
     models.log,

@@ -46,6 +46,23 @@ describe('onpolicy', () => {
     expect((await command(['inspect'])).exitCode).toBe(2);
   });
 
+  it('writes a model in another type', async () => {
+    const to = path.join(newHome(), '..', `exported-${process.pid}.gguf`);
+    const words = ['export', 'onpolicy-tiny', '--to', to, '--home', newHome()];
+    try {
+      const { exitCode, output } = await command([...words, '--type', 'q8_0']);
+      expect(exitCode).toBe(0);
+      expect(output).toMatch(/exported-\d+\.gguf: \d+ MiB, with 0 adapters/);
+      expect((await command(words)).exitCode).toBe(1); // it exists
+      expect((await command([...words, '--type', 'q9'])).exitCode).toBe(2);
+      const asked = await command(['complete', QUESTION, '--temperature', '0', '--model', to]);
+      expect(asked).toMatchObject({ exitCode: 0, output: 'The capital of Peru is Lima.\n' });
+    } finally {
+      await fs.rm(to, { force: true });
+    }
+    expect((await command(['export', 'onpolicy-tiny'])).exitCode).toBe(2);
+  });
+
   it('measures this machine', async () => {
     const { output } = await command(['bench', '--sequences', '1,2', '--json']);
     expect(JSON.parse(output)).toMatchObject([

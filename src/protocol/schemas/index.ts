@@ -44,6 +44,7 @@ export const validated = [
   'SftRequest',
   'LogRequest',
   'ModelCreateRequest',
+  'ModelExportRequest',
   'CheckpointDeleteRequest',
   'TokenizeRequest',
   'DetokenizeRequest',

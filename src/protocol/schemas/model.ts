@@ -1,8 +1,14 @@
 /** Requests about models, their logs and their checkpoints. */
-import { type Definitions, ref } from './schema.ts';
+import { type Definitions, orNull, ref } from './schema.ts';
 
 /** Most items of one page. */
 export const MAX_PAGE = 100;
+
+/** Mixes of weight types that llama.cpp writes, the largest first. */
+const GGUF_TYPES = [
+  ...['f32', 'bf16', 'f16', 'q8_0', 'q6_k', 'q5_k_m', 'q5_k_s', 'q5_1', 'q5_0', 'q4_k_m', 'q4_k_s', 'q4_1'],
+  ...['q4_0', 'iq4_nl', 'iq4_xs', 'q3_k_l', 'q3_k_m', 'q3_k_s', 'q2_k'],
+];
 
 /** Definitions of these requests. */
 export const modelDefinitions: Definitions = {
@@ -22,6 +28,44 @@ export const modelDefinitions: Definitions = {
         type: ['boolean', 'null'],
         default: false,
       },
+    },
+    additionalProperties: false,
+  },
+  ModelExportRequest: {
+    description: 'Writes a model with its adapters to the disk.',
+    type: 'object',
+    required: ['model', 'to'],
+    properties: {
+      model: {
+        description:
+          'A registered model or `name@step`, a name with adapters, or a path, an `hf:` URI or an alias of a GGUF model.',
+        type: 'string',
+        minLength: 1,
+      },
+      adapters: {
+        description: 'Further adapters, beside those of `model`.',
+        type: ['array', 'null'],
+        items: ref('Adapter'),
+      },
+      to: {
+        description: 'Path of the file, or of the folder of the format `peft`.',
+        type: 'string',
+        minLength: 1,
+      },
+      format: {
+        description:
+          '`gguf`: the model with its adapters merged into the weights. `peft`: the adapters alone, as one.',
+        type: 'string',
+        enum: ['gguf', 'peft'],
+        default: 'gguf',
+      },
+      type: {
+        description:
+          'What the weights of a GGUF file become. Absent or null: they keep the types that they have.',
+        type: ['string', 'null'],
+        enum: [...GGUF_TYPES, null],
+      },
+      overwrite: orNull('boolean', { description: 'Replaces what is at `to`.', default: false }),
     },
     additionalProperties: false,
   },

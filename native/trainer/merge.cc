@@ -1,0 +1,233 @@
+#include "trainer/merge.h"
+
+#include <algorithm>
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <new>
+#include <thread>
+
+#include "llama/library.h"
+#include "trainer/file-map.h"
+
+namespace onpolicy::training {
+namespace {
+
+constexpr int64_t kRowsAtOnce = 64;      // of one thread
+constexpr size_t kBytesAtOnce = 64 << 20;  // of one write, about
+
+// A GGUF file with its tensors' bytes.
+class TensorFile {
+ public:
+  ~TensorFile() {
+    if (tensors_) Api().ggml_free(tensors_);
+    if (gguf_) Api().gguf_free(gguf_);
+  }
+
+  Status Open(const std::string& path) {
+    if (Status status = FileMap::Open(path, &bytes_); !status.ok()) return status;
+    gguf_ = Api().gguf_init_from_file(path.c_str(), {.no_alloc = true, .ctx = &tensors_});
+    if (!gguf_) return Status::Fail("MODEL_INVALID", path + " is no readable GGUF file");
+    for (int64_t i = 0; i < count(); ++i) {
+      const size_t offset = OffsetOf(i), size = Api().gguf_get_tensor_size(gguf_, i);
+      if (offset > bytes_->size() || size > bytes_->size() - offset)
+        return Status::Fail("MODEL_INVALID", path + " is truncated");
+    }
+    return Status::Ok();
+  }
+
+  gguf_context* gguf() const { return gguf_; }
+  int64_t count() const { return Api().gguf_get_n_tensors(gguf_); }
+  const char* DataOf(int64_t i) const { return bytes_->data() + OffsetOf(i); }
+  // Null when there is none of this name.
+  ggml_tensor* Named(const std::string& name) const {
+    const Library& api = Api();
+    ggml_tensor* tensor = api.ggml_get_first_tensor(tensors_);
+    while (tensor && name != tensor->name) tensor = api.ggml_get_next_tensor(tensors_, tensor);
+    return tensor;
+  }
+  // The numbers of a tensor, of any type.
+  std::vector<float> Floats(const ggml_tensor* tensor) const {
+    std::vector<float> values(static_cast<size_t>(Api().ggml_nelements(tensor)));
+    ReadFloats(tensor->type, DataOf(Api().gguf_find_tensor(gguf_, tensor->name)), values.size(), values.data());
+    return values;
+  }
+
+  static void ReadFloats(ggml_type type, const char* from, size_t count, float* to) {
+    if (type == GGML_TYPE_F32)
+      std::copy_n(from, count * sizeof(float), reinterpret_cast<char*>(to));
+    else
+      Api().ggml_get_type_traits(type)->to_float(from, to, static_cast<int64_t>(count));
+  }
+
+ private:
+  size_t OffsetOf(int64_t i) const { return Api().gguf_get_data_offset(gguf_) + Api().gguf_get_tensor_offset(gguf_, i); }
+
+  std::unique_ptr<FileMap> bytes_;
+  gguf_context* gguf_ = nullptr;
+  ggml_context* tensors_ = nullptr;
+};
+
+// What one adapter adds to a weight: scale b a, for each of its experts.
+struct Addition {
+  std::vector<float> a;  // (experts, rank, in)
+  std::vector<float> b;  // (experts, out, rank)
+  int64_t rank = 0;
+  float scale = 0;
+};
+
+Status ReadAddition(const TensorFile& adapter, const std::string& weight, float scale, std::vector<Addition>* out) {
+  const Library& api = Api();
+  const ggml_tensor* a = adapter.Named(weight + ".lora_a");
+  const ggml_tensor* b = adapter.Named(weight + ".lora_b");
+  if (!a || !b) return Status::Ok();
+  if (weight == "token_embd.weight")
+    return Status::Fail("UNSUPPORTED", "an adapter of token embeddings is not merged");
+  for (const ggml_tensor* factor : {a, b})
+    if (factor->type != GGML_TYPE_F32 && !api.ggml_get_type_traits(factor->type)->to_float)
+      return Status::Fail("UNSUPPORTED", std::string(factor->name) + " has a type that cannot be read");
+  const int64_t key = api.gguf_find_key(adapter.gguf(), "adapter.lora.alpha");
+  const float alpha = key >= 0 ? api.gguf_get_val_f32(adapter.gguf(), key) : 0;
+  Addition addition{.a = adapter.Floats(a), .b = adapter.Floats(b), .rank = b->ne[0]};
+  addition.scale = alpha == 0 ? scale : scale * alpha / static_cast<float>(addition.rank);
+  out->push_back(std::move(addition));
+  return Status::Ok();
+}
+
+// Adds to rows [first, first + count) of a weight of `in` numbers a row and `out` rows an expert.
+void Add(const Addition& addition, int64_t in, int64_t out, int64_t first, int64_t count, float* values) {
+  for (int64_t row = first; row < first + count; ++row, values += in) {
+    const float* a = addition.a.data() + row / out * addition.rank * in;
+    for (int64_t r = 0; r < addition.rank; ++r, a += in) {
+      const float factor = addition.scale * addition.b[static_cast<size_t>(row * addition.rank + r)];
+      for (int64_t i = 0; i < in; ++i) values[i] += factor * a[i];
+    }
+  }
+}
+
+// Runs `work` on pieces 0 to `count` - 1 on several threads. False: out of memory.
+template <typename Work>
+bool RunPieces(int threads, int64_t count, Work work) {
+  std::atomic<int64_t> next{0};
+  std::atomic<bool> has_memory{true};
+  auto share = [&] {
+    try {
+      for (int64_t piece = next++; piece < count; piece = next++) work(piece);
+    } catch (const std::bad_alloc&) {
+      has_memory = false;  // nothing may be thrown out of a thread
+    }
+  };
+  std::vector<std::thread> pool;
+  for (int t = 1; t < threads; ++t) pool.emplace_back(share);
+  share();
+  for (std::thread& thread : pool) thread.join();
+  return has_memory;
+}
+
+// Writes one tensor, some rows at a time.
+Status WriteTensor(const ggml_tensor* tensor, const char* from, ggml_type type, const std::vector<Addition>& additions,
+                   int threads, std::ofstream& file) {
+  const Library& api = Api();
+  const int64_t in = tensor->ne[0], out = tensor->ne[1], rows = api.ggml_nelements(tensor) / in;
+  const size_t from_bytes = api.ggml_row_size(tensor->type, in), to_bytes = api.ggml_row_size(type, in);
+  if (type == tensor->type && additions.empty()) {
+    file.write(from, static_cast<std::streamsize>(static_cast<size_t>(rows) * from_bytes));
+    return Status::Ok();
+  }
+  const int64_t most = std::max<int64_t>(kRowsAtOnce, static_cast<int64_t>(kBytesAtOnce / to_bytes) / kRowsAtOnce * kRowsAtOnce);
+  std::vector<char> written(static_cast<size_t>(std::min(rows, most)) * to_bytes);
+  for (int64_t start = 0; start < rows; start += most) {
+    const int64_t here = std::min(most, rows - start);
+    const bool has_memory = RunPieces(threads, (here + kRowsAtOnce - 1) / kRowsAtOnce, [&](int64_t piece) {
+      const int64_t first = piece * kRowsAtOnce, count = std::min(kRowsAtOnce, here - first);
+      std::vector<float> values(static_cast<size_t>(count * in));
+      TensorFile::ReadFloats(tensor->type, from + static_cast<size_t>(start + first) * from_bytes, values.size(),
+                             values.data());
+      for (const Addition& addition : additions) Add(addition, in, out, start + first, count, values.data());
+      char* to = written.data() + static_cast<size_t>(first) * to_bytes;
+      if (type == GGML_TYPE_F32)
+        std::copy_n(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float), to);
+      else
+        api.ggml_quantize_chunk(type, values.data(), to, 0, count, in, nullptr);
+    });
+    if (!has_memory) return Status::Fail("OUT_OF_MEMORY", "not enough memory to merge adapters into the weights");
+    file.write(written.data(), static_cast<std::streamsize>(static_cast<size_t>(here) * to_bytes));
+  }
+  return Status::Ok();
+}
+
+ggml_type TypeOf(const ggml_tensor* tensor, MergedTypes types) {
+  if (types == MergedTypes::kSame || tensor->type == GGML_TYPE_F32) return tensor->type;
+  return types == MergedTypes::kWidest ? GGML_TYPE_F32 : GGML_TYPE_F16;
+}
+
+std::filesystem::path PathOf(const std::string& text) { return std::filesystem::u8path(text); }
+
+// The merged file's header: that of the model with other types.
+Status WriteHeader(const TensorFile& model, MergedTypes types, const std::string& to,
+                   std::unique_ptr<gguf_context, void (*)(gguf_context*)>* header) {
+  const Library& api = Api();
+  if (const int64_t split = api.gguf_find_key(model.gguf(), "split.count"); split >= 0)
+    if (api.gguf_get_val_u16(model.gguf(), split) > 1)
+      return Status::Fail("UNSUPPORTED", "a model in several files is not exported; llama.cpp's gguf-split makes one of them");
+  *header = {api.gguf_init_empty(), api.gguf_free};
+  api.gguf_set_kv(header->get(), model.gguf());
+  for (int64_t i = 0; i < model.count(); ++i) {
+    const ggml_tensor* tensor = model.Named(api.gguf_get_tensor_name(model.gguf(), i));
+    api.gguf_add_tensor(header->get(), tensor);
+    api.gguf_set_tensor_type(header->get(), tensor->name, TypeOf(tensor, types));
+  }
+  if (types != MergedTypes::kSame)
+    api.gguf_set_val_u32(header->get(), "general.file_type",
+                         types == MergedTypes::kWidest ? LLAMA_FTYPE_ALL_F32 : LLAMA_FTYPE_MOSTLY_F16);
+  std::vector<char> bytes(api.gguf_get_meta_size(header->get()));
+  api.gguf_get_meta_data(header->get(), bytes.data());
+  std::ofstream file(PathOf(to), std::ios::binary | std::ios::trunc);
+  file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  return file.good() ? Status::Ok() : Status::Fail("STORE_FAILED", "cannot write " + to);
+}
+
+}  // namespace
+
+Status MergeModel(const std::string& model_path, const std::vector<MergedAdapter>& adapters, MergedTypes types,
+                  int threads, const std::string& to) {
+  const Library& api = Api();
+  TensorFile model;
+  if (Status status = model.Open(model_path); !status.ok()) return status;
+  std::vector<TensorFile> files(adapters.size());
+  for (size_t i = 0; i < adapters.size(); ++i)
+    if (Status status = files[i].Open(adapters[i].file); !status.ok()) return status;
+  std::unique_ptr<gguf_context, void (*)(gguf_context*)> header{nullptr, api.gguf_free};
+  if (Status status = WriteHeader(model, types, to, &header); !status.ok()) return status;
+  const size_t start = api.gguf_get_meta_size(header.get());
+  std::ofstream file(PathOf(to), std::ios::binary | std::ios::app);
+  for (int64_t i = 0; i < model.count(); ++i) {
+    const ggml_tensor* tensor = model.Named(api.gguf_get_tensor_name(model.gguf(), i));
+    const ggml_type type = TypeOf(tensor, types);
+    std::vector<Addition> additions;
+    for (size_t k = 0; k < adapters.size(); ++k)
+      if (Status status = ReadAddition(files[k], tensor->name, adapters[k].scale, &additions); !status.ok())
+        return status;
+    if (!additions.empty() && api.ggml_quantize_requires_imatrix(type))
+      return Status::Fail("UNSUPPORTED", std::string(tensor->name) + " is " + api.ggml_type_name(type) +
+                                             ", which cannot be written without a calibration; name another type");
+    const std::string padding(start + api.gguf_get_tensor_offset(header.get(), i) - static_cast<size_t>(file.tellp()), '\0');
+    file.write(padding.data(), static_cast<std::streamsize>(padding.size()));
+    if (Status status = WriteTensor(tensor, model.DataOf(i), type, additions, threads, file); !status.ok()) return status;
+    if (!file.good()) return Status::Fail("STORE_FAILED", "cannot write " + to + ": is the disk full?");
+  }
+  file.close();
+  return file.good() ? Status::Ok() : Status::Fail("STORE_FAILED", "cannot write " + to + ": is the disk full?");
+}
+
+Status QuantizeModel(const std::string& model, int file_type, int threads, const std::string& to) {
+  const Library& api = Api();
+  llama_model_quantize_params params = api.llama_model_quantize_default_params();
+  params.nthread = threads;
+  params.ftype = static_cast<llama_ftype>(file_type);
+  if (api.llama_model_quantize(model.c_str(), to.c_str(), &params) == 0) return Status::Ok();
+  return Status::Fail("BACKEND_FAILED", "the engine cannot write the model in this type; its log says why");
+}
+
+}  // namespace onpolicy::training

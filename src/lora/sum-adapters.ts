@@ -1,0 +1,50 @@
+/** Adapters of one model -> one adapter that adds what they add together: their factors side by side. */
+import type { AdapterWeights, LoraFactors } from '../native/index.ts';
+
+/** An adapter, and what its output is multiplied by beside alpha / rank. Without an alpha that is 1. */
+export type CountedAdapter = {
+  readonly alpha: number;
+  readonly weights: AdapterWeights;
+  readonly gain: number;
+};
+
+type Part = LoraFactors & { readonly rank: number; readonly scale: number };
+
+/**
+ * Every layer has the rank of the largest sum, filled up with zeros. The factors hold their scales.
+ * @param widths how many numbers a layer takes in
+ */
+export function sumAdapters(
+  adapters: readonly CountedAdapter[],
+  widths: (module: string) => number,
+): { readonly rank: number; readonly weights: AdapterWeights } {
+  const parts = new Map<string, Part[]>();
+  for (const { alpha, weights, gain } of adapters)
+    for (const [module, { a, b }] of Object.entries(weights)) {
+      const rank = a.length / widths(module);
+      const scale = gain * (alpha === 0 ? 1 : alpha / rank);
+      parts.set(module, [...(parts.get(module) ?? []), { a, b, rank, scale }]);
+    }
+  const ranks = [...parts.values()].map((list) => list.reduce((sum, { rank }) => sum + rank, 0));
+  const rank = Math.max(...ranks);
+  const weights = [...parts].map(([module, list]): [string, LoraFactors] => [
+    module,
+    sideBySide(list, widths(module), rank),
+  ]);
+  return { rank, weights: Object.fromEntries(weights) };
+}
+
+function sideBySide(parts: readonly Part[], width: number, rank: number): LoraFactors {
+  const outputs = parts[0]!.b.length / parts[0]!.rank;
+  const a = new Float32Array(rank * width);
+  const b = new Float32Array(outputs * rank);
+  let first = 0;
+  for (const part of parts) {
+    a.set(part.a, first * width);
+    for (let row = 0; row < outputs; row++)
+      for (let r = 0; r < part.rank; r++)
+        b[row * rank + first + r] = part.scale * part.b[row * part.rank + r]!;
+    first += part.rank;
+  }
+  return { a, b };
+}

@@ -1,0 +1,189 @@
+/** A model with the adapters of its name and of a request -> one file or folder of it on the disk, complete or absent. */
+import { randomUUID } from 'node:crypto';
+import fs from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { readHeaders } from '../backends/index.ts';
+import { flushFolder, LeaseScope, rename, storeFailed } from '../common/index.ts';
+import { fromNative, OnpolicyError } from '../errors.ts';
+import { loadAddon, openLibraries } from '../native/index.ts';
+import {
+  checkCallOptions,
+  fault,
+  type ModelExportRequest,
+  throwFaults,
+  validateModelExport,
+} from '../protocol/index.ts';
+import { AdapterFiles, type OpenAdapter } from './adapter-files.ts';
+import { atField } from './at-field.ts';
+import { writePeftFolder } from './export-peft.ts';
+import { EXPORT_TYPES, type ExportType } from './export-types.ts';
+import { type FoundPart, findParts, type References } from './model-lease.ts';
+
+/** What was written. */
+export type ModelExport = {
+  /** The file, or the folder of the format `peft`. */
+  readonly path: string;
+  readonly format: 'gguf' | 'peft';
+  /** Of the file on the disk; of all files of a folder. */
+  readonly bytes: number;
+  /** Adapters that are in it. */
+  readonly adapters: number;
+};
+
+/**
+ * Writes a model with the adapters of its name and of the request. What is at `to` is complete or as it was.
+ * @throws OnpolicyError `CONFLICT` when there is something at `to` and no `overwrite`, `MODEL_NOT_FOUND`, `MODEL_INVALID` for an
+ * adapter of another model, `UNSUPPORTED` for models that are no GGUF file, `STORE_FAILED` when the disk is full
+ */
+export type ExportModel = (
+  request: ModelExportRequest,
+  options?: { readonly signal?: AbortSignal },
+) => Promise<ModelExport>;
+
+/** What is written, once its request is read. */
+type Plan = {
+  readonly model: string;
+  readonly parts: readonly FoundPart[];
+  readonly files: readonly string[]; // GGUF files of the parts
+  readonly type: ExportType | null;
+  readonly signal: AbortSignal | undefined;
+};
+
+/** `runtime.models.export`. `requireOpen` throws when the runtime is closed. */
+export function modelExporter(references: References, requireOpen: () => void): ExportModel {
+  return async (request, options = {}) => {
+    requireOpen();
+    checkCallOptions(options);
+    const { signal } = options;
+    const { model: reference, adapters, to, format, type, overwrite } = validateModelExport(request);
+    const target = path.resolve(to);
+    await requireTarget(target, overwrite);
+    using scope = new LeaseScope();
+    const found = await findParts(references, reference, adapters, scope);
+    const model = await atField('model', () => references.models.download(found.baseModel, signal));
+    if (!model.endsWith('.gguf') && (await fs.stat(model)).isDirectory())
+      throw new OnpolicyError('UNSUPPORTED', `model: ${model} is no GGUF file; only these are exported`, {
+        param: 'model',
+      });
+    if (format === 'peft' && found.parts.length === 0)
+      throwFaults([fault(['format'], 'conflict', 'gguf for a model without adapters', format)]);
+    const temporary = `${target}.${randomUUID()}.new`;
+    try {
+      await openLibraries('auto');
+      await using open = await openParts(model, found.parts);
+      const plan = { model, parts: found.parts, files: open.files, type, signal };
+      if (format === 'peft') await writePeft(plan, temporary);
+      else await writeGguf(plan, temporary);
+      signal?.throwIfAborted();
+      const bytes = await bytesOf(temporary);
+      await put(temporary, target);
+      return { path: target, format, bytes, adapters: found.parts.length };
+    } catch (cause) {
+      await fs.rm(temporary, { recursive: true, force: true });
+      throw signal?.aborted
+        ? fromNative(signal.reason)
+        : storeFailed(`cannot write ${target}`, fromNative(cause));
+    }
+  };
+}
+
+async function requireTarget(target: string, isReplacing: boolean): Promise<void> {
+  const stat = (file: string) => fs.stat(file).catch(() => null);
+  if (!(await stat(path.dirname(target)))?.isDirectory())
+    throwFaults([fault(['to'], 'value', 'a path in a folder that exists', target)]);
+  if (!isReplacing && (await stat(target)))
+    throw new OnpolicyError('CONFLICT', `to: ${target} exists already; overwrite replaces it`, {
+      param: 'to',
+    });
+}
+
+/** GGUF files of the adapters, checked against the model. */
+async function openParts(
+  model: string,
+  parts: readonly FoundPart[],
+): Promise<AsyncDisposable & { files: string[] }> {
+  const adapterFiles = new AdapterFiles(model);
+  const opened: OpenAdapter[] = [];
+  const dispose = async (): Promise<void> => {
+    for (const adapter of opened.splice(0)) await adapter[Symbol.asyncDispose]();
+  };
+  try {
+    for (const { file, field } of parts) opened.push(await atField(field, () => adapterFiles.open(file)));
+  } catch (error) {
+    await dispose();
+    throw error;
+  }
+  return { files: opened.map(({ file }) => file), [Symbol.asyncDispose]: dispose };
+}
+
+/** Threads that merge and quantize. */
+const threads = (): number => os.availableParallelism();
+
+async function writeGguf({ model, parts, files, type, signal }: Plan, to: string): Promise<void> {
+  const addon = loadAddon();
+  const scales = Float32Array.from(parts, ({ scale }) => scale);
+  const merge = (types: 'same' | 'wide' | 'widest', file: string): Promise<void> =>
+    addon.mergeModel({ model, files, scales, types, threads: threads(), to: file });
+  if (type === null) return await merge('same', to);
+  const wide = EXPORT_TYPES[type].isWide ? 'widest' : 'wide';
+  if (type === 'f32') return await merge(wide, to);
+  const merged = `${to}.merged`;
+  try {
+    await merge(wide, merged);
+    signal?.throwIfAborted();
+    await addon.quantizeModel({
+      model: merged,
+      fileType: EXPORT_TYPES[type].fileType,
+      threads: threads(),
+      to,
+    });
+  } finally {
+    await fs.rm(merged, { force: true });
+  }
+}
+
+async function writePeft({ model, parts, files }: Plan, folder: string): Promise<void> {
+  const [facts] = await readHeaders({ path: model, gpu: false });
+  const addon = loadAddon();
+  await fs.mkdir(folder);
+  const wide = path.join(folder, 'adapter.gguf'); // each adapter in 32-bit floats, one after the other
+  const adapters: { bytes: Uint8Array; scale: number }[] = [];
+  for (const [i, file] of files.entries()) {
+    await addon.mergeModel({
+      model: file,
+      files: [],
+      scales: new Float32Array(),
+      types: 'widest',
+      threads: 1,
+      to: wide,
+    });
+    adapters.push({ bytes: await fs.readFile(wide), scale: parts[i]!.scale });
+  }
+  await fs.rm(wide);
+  await writePeftFolder(folder, adapters, facts!);
+}
+
+async function bytesOf(target: string): Promise<number> {
+  const stat = await fs.stat(target);
+  if (!stat.isDirectory()) return stat.size;
+  const names = await fs.readdir(target);
+  const sizes = await Promise.all(names.map(async (name) => (await fs.stat(path.join(target, name))).size));
+  return sizes.reduce((sum, size) => sum + size, 0);
+}
+
+/** Puts a complete file or folder in its place, flushed. A folder there before is moved away first, and then removed. */
+async function put(temporary: string, target: string): Promise<void> {
+  const isFolder = (await fs.stat(temporary)).isDirectory();
+  if (!isFolder) {
+    const handle = await fs.open(temporary, 'r+');
+    await handle.sync().finally(() => handle.close());
+  }
+  const former = await fs.stat(target).catch(() => null);
+  const aside = `${target}.${randomUUID()}.old`;
+  const isMoved = former !== null && (isFolder || former.isDirectory());
+  if (isMoved) await rename(target, aside);
+  await rename(temporary, target);
+  await flushFolder(path.dirname(target));
+  if (isMoved) await fs.rm(aside, { recursive: true, force: true });
+}

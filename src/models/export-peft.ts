@@ -1,0 +1,50 @@
+/** GGUF LoRA files of one model -> a PEFT folder with one adapter that does what they do together. */
+import path from 'node:path';
+import { writeFlushed } from '../common/index.ts';
+import { OnpolicyError } from '../errors.ts';
+import {
+  hasKnownRows,
+  PEFT_FILES,
+  type PeftModel,
+  peftConfig,
+  readGgufAdapter,
+  sumAdapters,
+  toPeft,
+  writeSafetensors,
+} from '../lora/index.ts';
+import type { FileFacts } from '../native/index.ts';
+
+/** Architectures whose layers have other names in Hugging Face's models. */
+const OTHER_NAMES = new Set(['phi2', 'starcoder2']);
+
+/** Writes the files of the folder, each flushed. `adapters`: files with 32-bit factors, and what each counts. */
+export async function writePeftFolder(
+  folder: string,
+  adapters: readonly { readonly bytes: Uint8Array; readonly scale: number }[],
+  { metadata, tensors }: FileFacts,
+): Promise<void> {
+  const architecture = String(metadata['general.architecture']);
+  if (!hasKnownRows(architecture) || OTHER_NAMES.has(architecture))
+    throw new OnpolicyError('UNSUPPORTED', `format: no PEFT folder is written for a ${architecture} model`, {
+      param: 'format',
+    });
+  const widths = (module: string): number => tensors[`${module}.weight`]![0]!;
+  const sum = sumAdapters(
+    adapters.map(({ bytes, scale }) => ({ ...readGgufAdapter(bytes), gain: scale })),
+    widths,
+  );
+  const number = (key: string): number => Number(metadata[`${architecture}.${key}`] ?? 0);
+  const headCount = number('attention.head_count');
+  const model: PeftModel = {
+    architecture,
+    layerCount: number('block_count'),
+    headCount,
+    kvHeadCount: number('attention.head_count_kv') || headCount,
+    rank: sum.rank,
+    alpha: sum.rank, // the factors hold their scale
+  };
+  const file = (name: string): string => path.join(folder, name);
+  await writeFlushed(file(PEFT_FILES.weights), writeSafetensors(toPeft(sum.weights, model)));
+  const config = JSON.stringify(peftConfig(sum.weights, model), null, 2);
+  await writeFlushed(file(PEFT_FILES.config), [`${config}\n`]);
+}
