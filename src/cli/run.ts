@@ -30,8 +30,8 @@ const HELP = `onpolicy: a language model in this process
   onpolicy chat                          a conversation on the terminal
   onpolicy complete [PROMPT]             one answer; without a prompt it is read from the input
       --model M  --mmproj F  --system TEXT  --max-tokens N  --temperature T  --top-p P  --seed N
-  onpolicy models [list]                 the registered models; also: create BASE --name N | show M | delete M
-  onpolicy export M --to PATH            M and its adapters as a GGUF file; --type T  --adapter F  --format peft
+  onpolicy models [list]                 registered models; also: create BASE --name N | show M | delete M
+  onpolicy export M --to PATH            M and its adapters as one file; --type T  --adapter F  --format peft
   onpolicy checkpoints M [list]          what training left
   onpolicy checkpoints M delete STEP... | prune --keep N --metric NAME --goal max|min
       lists take --after ID  --limit N  --order asc|desc
@@ -43,7 +43,7 @@ const HELP = `onpolicy: a language model in this process
       --config FILE: options of runtime and server as JSON; --access-log FILE
   onpolicy ps --url U --token T          what a server has loaded
   onpolicy pull URI...                   downloads models
-  onpolicy inspect FILE                  what a GGUF file is and takes; --context N  --sequences N  --cache-type T
+  onpolicy inspect FILE                  what a file is and takes; --context N  --sequences N  --cache-type T
   onpolicy bench --sequences 1,8         how fast this machine answers; --model M
 
 M is the id or name of a registered model, or where a model only answers a path, an hf: URI, or name@step.
