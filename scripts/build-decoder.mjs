@@ -2,8 +2,9 @@
 // files of native/decoder into a library beside the addon. Takes two minutes of compiler, so set-up does not wait for it.
 // --if-missing: does nothing when it is built of the same sources.
 // --prebuild: also copies it to prebuilds/<platform>-<arch>/ for packing.
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
+import { once } from 'node:events';
 import fs from 'node:fs';
 import { createRequire } from 'node:module';
 import os from 'node:os';
@@ -29,7 +30,7 @@ try {
   if (process.platform === 'win32') throw new Error('it is not built on Windows');
   const unlock = await lockfile.lock(folder, { retries: WAIT, stale: 60_000 });
   try {
-    if (!(flags.has('--if-missing') && isUsable())) build();
+    if (!(flags.has('--if-missing') && isUsable())) await build();
   } finally {
     await unlock();
   }
@@ -46,7 +47,7 @@ function isUsable() {
   return fs.existsSync(built) && fs.existsSync(stamp) && fs.readFileSync(stamp, 'utf8') === sourcesHash();
 }
 
-function build() {
+async function build() {
   process.stderr.write(
     'onpolicy: building the decoder of pictures and sounds, which takes about two minutes\n',
   );
@@ -54,11 +55,15 @@ function build() {
   const isConfigured = fs.existsSync(path.join(folder, 'build', 'Makefile'));
   const steps = isConfigured ? ['configure', 'build'] : ['rebuild'];
   const nodeGyp = require.resolve('node-gyp/bin/node-gyp.js');
-  execFileSync(process.execPath, [nodeGyp, ...steps, '-C', folder, '--loglevel=warn', ...nodeHeaders()], {
+  const options = ['-C', folder, '--loglevel=warn', ...nodeHeaders()];
+  // Not synchronous: a lock that is not renewed for a minute counts as left behind.
+  const compiler = spawn(process.execPath, [nodeGyp, ...steps, ...options], {
     stdio: ['ignore', 2, 2],
     cwd: folder,
     env: { ...process.env, JOBS: String(os.availableParallelism()) },
   });
+  const [code] = await once(compiler, 'exit');
+  if (code !== 0) throw new Error('node-gyp failed; the lines above say why');
   fs.writeFileSync(stamp, sourcesHash());
 }
 
