@@ -40,9 +40,10 @@ void StateTable::Merge(const Config& config, size_t from, std::vector<Config>* o
   out->push_back(config);
 }
 
-// Adds a parse whose automaton has reached `node`, and notes where it may leave its terminal.
+// Adds a parse whose automaton has reached `node`, and notes where it may leave its terminal. What cannot end here goes on: its
+// row says so, also where no search could decide it.
 void StateTable::Arrive(NodeId node, StackId stack, size_t from, std::vector<Config>* out) {
-  if (grammar_.regex().HasNext(node)) Merge({node, stack}, from, out);
+  if (!grammar_.regex().IsNullable(node) || grammar_.regex().HasNext(node)) Merge({node, stack}, from, out);
   for (uint32_t tag : grammar_.regex().AcceptedTags(node)) exits_.push_back({stack, tag});
 }
 

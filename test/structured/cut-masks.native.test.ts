@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { compileConstraint, cutMasks } from '../../src/structured/index.ts';
-import { realVocabulary } from './vocabularies.ts';
+import { isAllowed, realVocabulary } from './vocabularies.ts';
 
 /** An open object with a constant that tells its kind, but is not required. */
 const kind = (name: string) => ({
@@ -46,5 +46,39 @@ describe('cutMasks', () => {
     }
     matcher.fillMask(mask);
     expect(mask.some((word) => word !== 0)).toBe(true);
+  });
+
+  it('accepts what it allowed where no search could decide', async ({ skip }) => {
+    const vocabulary = await realVocabulary('llama-bpe');
+    if (typeof vocabulary === 'string') return skip(vocabulary);
+    const mask = new Int32Array(Math.ceil(vocabulary.size / 32));
+    const pattern = '(\\p{L}{0,280}[^"x]{2,5}[^"x]+){3,}中{3,}';
+    const json = {
+      type: 'object',
+      properties: { a: { type: 'string', maxLength: 34, pattern }, foo: {} },
+      required: ['foo'],
+    };
+    const structural_tag = JSON.stringify({
+      type: 'structural_tag',
+      format: {
+        type: 'tag',
+        begin: '<think>',
+        content: { type: 'json_schema', json_schema: json },
+        end: '</think>',
+      },
+    });
+    const options = { structural_tag, disable_any_whitespace: true };
+    const matcher = (await compileConstraint(options, vocabulary)).createMatcher();
+    const tokens = [14023, 771, 7457, 57793, 59628, 23654, 24170, 10453, 20, 89440, 89305];
+    for (const token of [undefined, ...tokens]) {
+      if (token !== undefined) expect(matcher.accept(token)).toBe(true);
+      matcher.forcedTokens();
+      matcher.fillMask(mask);
+    }
+    const allowed = Array.from({ length: 256 }, (_, token) => token).filter((token) =>
+      isAllowed(mask, token),
+    );
+    expect(allowed.length).toBeGreaterThan(0);
+    expect(allowed.filter((token) => !matcher.clone().accept(token))).toEqual([]);
   });
 });
