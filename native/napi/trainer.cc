@@ -203,22 +203,47 @@ Napi::Value QuantizeRows(const Napi::CallbackInfo& info) {
   return bytes;
 }
 
+// { files, scales }
+std::vector<training::MergedAdapter> MergedAdapters(Napi::Env env, const Fields& given) {
+  const std::vector<std::string> files = given.Texts("files");
+  const std::vector<float> scales = ReadVector<float>(given.object().Get("scales"), "scales");
+  if (files.size() != scales.size()) RefuseField(env, "scales", "one of each file");
+  std::vector<training::MergedAdapter> adapters;
+  for (size_t i = 0; i < files.size(); ++i) adapters.push_back({files[i], scales[i]});
+  return adapters;
+}
+
+// appendTensors({ model, files, scales, names, pairedHeads, offsets, type, threads, to }) -> Promise<void>
+Napi::Value AppendTensors(const Napi::CallbackInfo& info) {
+  const Fields given(info[0]);
+  RequireLibrary(info.Env());
+  const std::vector<std::string> names = given.Texts("names");
+  const std::vector<int32_t> heads = given.Integers("pairedHeads");
+  const std::vector<float> offsets = ReadVector<float>(given.object().Get("offsets"), "offsets");
+  if (heads.size() != names.size() || offsets.size() != names.size())
+    RefuseField(info.Env(), "names", "as many as pairedHeads and offsets");
+  std::vector<training::PlainTensor> tensors;
+  for (size_t i = 0; i < names.size(); ++i) tensors.push_back({names[i], heads[i], offsets[i]});
+  return AsyncTask::Run(
+      info.Env(), given.object(),
+      [model = given.Text("model"), adapters = MergedAdapters(info.Env(), given), tensors, type = given.Text("type"),
+       threads = given.Integer("threads", 1, 512), to = given.Text("to")] {
+        return training::AppendTensors(model, adapters, tensors, type, threads, to);
+      },
+      [](Napi::Env env) { return env.Undefined(); });
+}
+
 // mergeModel({ model, files, scales, types: 'same' | 'wide' | 'widest', threads, to }) -> Promise<void>
 Napi::Value MergeModel(const Napi::CallbackInfo& info) {
   const Fields given(info[0]);
   RequireLibrary(info.Env());
-  const std::vector<std::string> files = given.Texts("files");
-  const std::vector<float> scales = ReadVector<float>(given.object().Get("scales"), "scales");
-  if (files.size() != scales.size()) RefuseField(info.Env(), "scales", "one of each file");
-  std::vector<training::MergedAdapter> adapters;
-  for (size_t i = 0; i < files.size(); ++i) adapters.push_back({files[i], scales[i]});
   const std::string name = given.Text("types");
   const auto types = name == "same"   ? training::MergedTypes::kSame
                      : name == "wide" ? training::MergedTypes::kWide
                                       : training::MergedTypes::kWidest;
   return AsyncTask::Run(
       info.Env(), given.object(),
-      [model = given.Text("model"), adapters, types, threads = given.Integer("threads", 1, 512), to = given.Text("to")] {
+      [model = given.Text("model"), adapters = MergedAdapters(info.Env(), given), types, threads = given.Integer("threads", 1, 512), to = given.Text("to")] {
         return training::MergeModel(model, adapters, types, threads, to);
       },
       [](Napi::Env env) { return env.Undefined(); });
@@ -260,6 +285,7 @@ void RegisterTrainer(Napi::Env env, Napi::Object exports) {
   exports.Set("openTrainer", Napi::Function::New(env, OpenTrainer, "openTrainer"));
   exports.Set("scoreWithEngine", Napi::Function::New(env, ScoreTokens, "scoreWithEngine"));
   exports.Set("measureMatMul", Napi::Function::New(env, MeasurePeak, "measureMatMul"));
+  exports.Set("appendTensors", Napi::Function::New(env, AppendTensors, "appendTensors"));
   exports.Set("mergeModel", Napi::Function::New(env, MergeModel, "mergeModel"));
   exports.Set("quantizeModel", Napi::Function::New(env, QuantizeModel, "quantizeModel"));
   exports.Set("quantizeRows", Napi::Function::New(env, QuantizeRows, "quantizeRows"));

@@ -95,14 +95,12 @@ Status ReadAddition(const TensorFile& adapter, const std::string& weight, float 
   return Status::Ok();
 }
 
-// Adds to rows [first, first + count) of a weight of `in` numbers a row and `out` rows an expert.
-void Add(const Addition& addition, int64_t in, int64_t out, int64_t first, int64_t count, float* values) {
-  for (int64_t row = first; row < first + count; ++row, values += in) {
-    const float* a = addition.a.data() + row / out * addition.rank * in;
-    for (int64_t r = 0; r < addition.rank; ++r, a += in) {
-      const float factor = addition.scale * addition.b[static_cast<size_t>(row * addition.rank + r)];
-      for (int64_t i = 0; i < in; ++i) values[i] += factor * a[i];
-    }
+// Adds to row `row` of a weight of `in` numbers a row and `out` rows an expert.
+void Add(const Addition& addition, int64_t in, int64_t out, int64_t row, float* values) {
+  const float* a = addition.a.data() + row / out * addition.rank * in;
+  for (int64_t r = 0; r < addition.rank; ++r, a += in) {
+    const float factor = addition.scale * addition.b[static_cast<size_t>(row * addition.rank + r)];
+    for (int64_t i = 0; i < in; ++i) values[i] += factor * a[i];
   }
 }
 
@@ -125,13 +123,32 @@ bool RunPieces(int threads, int64_t count, Work work) {
   return has_memory;
 }
 
+// How one tensor is written.
+struct Writing {
+  ggml_type type;
+  std::vector<Addition> additions;
+  int64_t paired_heads = 0;
+  float offset = 0;
+
+  bool KeepsBytes(const ggml_tensor* tensor) const {
+    return type == tensor->type && additions.empty() && paired_heads == 0 && offset == 0;
+  }
+  // The row of the file that is written as row `row` of `out`.
+  int64_t SourceOf(int64_t row, int64_t out) const {
+    if (paired_heads == 0) return row;
+    const int64_t size = out / paired_heads, half = size / 2, in_head = row % size;
+    return row - in_head + (in_head < half ? 2 * in_head : 2 * (in_head - half) + 1);
+  }
+};
+
 // Writes one tensor, some rows at a time.
-Status WriteTensor(const ggml_tensor* tensor, const char* from, ggml_type type, const std::vector<Addition>& additions,
-                   int threads, std::ofstream& file) {
+Status WriteTensor(const ggml_tensor* tensor, const char* from, const Writing& writing, int threads,
+                   std::ofstream& file) {
+  const ggml_type type = writing.type;
   const Library& api = Api();
   const int64_t in = tensor->ne[0], out = tensor->ne[1], rows = api.ggml_nelements(tensor) / in;
   const size_t from_bytes = api.ggml_row_size(tensor->type, in), to_bytes = api.ggml_row_size(type, in);
-  if (type == tensor->type && additions.empty()) {
+  if (writing.KeepsBytes(tensor)) {
     file.write(from, static_cast<std::streamsize>(static_cast<size_t>(rows) * from_bytes));
     return Status::Ok();
   }
@@ -142,9 +159,14 @@ Status WriteTensor(const ggml_tensor* tensor, const char* from, ggml_type type, 
     const bool has_memory = RunPieces(threads, (here + kRowsAtOnce - 1) / kRowsAtOnce, [&](int64_t piece) {
       const int64_t first = piece * kRowsAtOnce, count = std::min(kRowsAtOnce, here - first);
       std::vector<float> values(static_cast<size_t>(count * in));
-      TensorFile::ReadFloats(tensor->type, from + static_cast<size_t>(start + first) * from_bytes, values.size(),
-                             values.data());
-      for (const Addition& addition : additions) Add(addition, in, out, start + first, count, values.data());
+      for (int64_t i = 0; i < count; ++i) {
+        const int64_t row = writing.SourceOf(start + first + i, out);
+        float* to = values.data() + i * in;
+        TensorFile::ReadFloats(tensor->type, from + static_cast<size_t>(row) * from_bytes, static_cast<size_t>(in), to);
+        for (const Addition& addition : writing.additions) Add(addition, in, out, row, to);
+        if (writing.offset != 0)
+          for (int64_t k = 0; k < in; ++k) to[k] += writing.offset;
+      }
       char* to = written.data() + static_cast<size_t>(first) * to_bytes;
       if (type == GGML_TYPE_F32)
         std::copy_n(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float), to);
@@ -188,37 +210,79 @@ Status WriteHeader(const TensorFile& model, MergedTypes types, const std::string
   return file.good() ? Status::Ok() : Status::Fail("STORE_FAILED", "cannot write " + to);
 }
 
+// The model and its adapters, opened.
+struct Inputs {
+  TensorFile model;
+  std::vector<TensorFile> adapters;
+  std::vector<float> scales;
+
+  Status Open(const std::string& path, const std::vector<MergedAdapter>& given) {
+    if (Status status = model.Open(path); !status.ok()) return status;
+    adapters = std::vector<TensorFile>(given.size());
+    for (size_t i = 0; i < given.size(); ++i) {
+      if (Status status = adapters[i].Open(given[i].file); !status.ok()) return status;
+      scales.push_back(given[i].scale);
+    }
+    return Status::Ok();
+  }
+
+  // Writes a tensor with what the adapters add to it.
+  Status Write(const ggml_tensor* tensor, Writing writing, int threads, std::ofstream& file, const std::string& to) const {
+    for (size_t i = 0; i < adapters.size(); ++i)
+      if (Status status = ReadAddition(adapters[i], tensor->name, scales[i], &writing.additions); !status.ok())
+        return status;
+    if (!writing.additions.empty() && Api().ggml_quantize_requires_imatrix(writing.type))
+      return Status::Fail("UNSUPPORTED", std::string(tensor->name) + " is " + Api().ggml_type_name(writing.type) +
+                                             ", which cannot be written without a calibration; name another type");
+    const char* from = model.DataOf(Api().gguf_find_tensor(model.gguf(), tensor->name));
+    if (Status status = WriteTensor(tensor, from, writing, threads, file); !status.ok()) return status;
+    return file.good() ? Status::Ok() : Status::Fail("STORE_FAILED", "cannot write " + to + ": is the disk full?");
+  }
+};
+
+Status Close(std::ofstream& file, const std::string& to) {
+  file.close();
+  return file.good() ? Status::Ok() : Status::Fail("STORE_FAILED", "cannot write " + to + ": is the disk full?");
+}
+
 }  // namespace
 
 Status MergeModel(const std::string& model_path, const std::vector<MergedAdapter>& adapters, MergedTypes types,
                   int threads, const std::string& to) {
   const Library& api = Api();
-  TensorFile model;
-  if (Status status = model.Open(model_path); !status.ok()) return status;
-  std::vector<TensorFile> files(adapters.size());
-  for (size_t i = 0; i < adapters.size(); ++i)
-    if (Status status = files[i].Open(adapters[i].file); !status.ok()) return status;
+  Inputs inputs;
+  if (Status status = inputs.Open(model_path, adapters); !status.ok()) return status;
+  const TensorFile& model = inputs.model;
   std::unique_ptr<gguf_context, void (*)(gguf_context*)> header{nullptr, api.gguf_free};
   if (Status status = WriteHeader(model, types, to, &header); !status.ok()) return status;
   const size_t start = api.gguf_get_meta_size(header.get());
   std::ofstream file(PathOf(to), std::ios::binary | std::ios::app);
+  file.seekp(0, std::ios::end);
   for (int64_t i = 0; i < model.count(); ++i) {
     const ggml_tensor* tensor = model.Named(api.gguf_get_tensor_name(model.gguf(), i));
-    const ggml_type type = TypeOf(tensor, types);
-    std::vector<Addition> additions;
-    for (size_t k = 0; k < adapters.size(); ++k)
-      if (Status status = ReadAddition(files[k], tensor->name, adapters[k].scale, &additions); !status.ok())
-        return status;
-    if (!additions.empty() && api.ggml_quantize_requires_imatrix(type))
-      return Status::Fail("UNSUPPORTED", std::string(tensor->name) + " is " + api.ggml_type_name(type) +
-                                             ", which cannot be written without a calibration; name another type");
     const std::string padding(start + api.gguf_get_tensor_offset(header.get(), i) - static_cast<size_t>(file.tellp()), '\0');
     file.write(padding.data(), static_cast<std::streamsize>(padding.size()));
-    if (Status status = WriteTensor(tensor, model.DataOf(i), type, additions, threads, file); !status.ok()) return status;
-    if (!file.good()) return Status::Fail("STORE_FAILED", "cannot write " + to + ": is the disk full?");
+    const Writing writing{.type = TypeOf(tensor, types), .additions = {}};
+    if (Status status = inputs.Write(tensor, writing, threads, file, to); !status.ok()) return status;
   }
-  file.close();
-  return file.good() ? Status::Ok() : Status::Fail("STORE_FAILED", "cannot write " + to + ": is the disk full?");
+  return Close(file, to);
+}
+
+Status AppendTensors(const std::string& model_path, const std::vector<MergedAdapter>& adapters,
+                     const std::vector<PlainTensor>& tensors, const std::string& type, int threads,
+                     const std::string& to) {
+  Inputs inputs;
+  if (Status status = inputs.Open(model_path, adapters); !status.ok()) return status;
+  std::ofstream file(PathOf(to), std::ios::binary | std::ios::app);
+  const ggml_type plain = type == "bf16" ? GGML_TYPE_BF16 : type == "f16" ? GGML_TYPE_F16 : GGML_TYPE_F32;
+  for (const PlainTensor& wanted : tensors) {
+    const ggml_tensor* tensor = inputs.model.Named(wanted.name);
+    if (!tensor) return Status::Fail("MODEL_INVALID", "the tensor " + wanted.name + " is missing");
+    const Writing writing{
+        .type = plain, .additions = {}, .paired_heads = wanted.paired_heads, .offset = wanted.offset};
+    if (Status status = inputs.Write(tensor, writing, threads, file, to); !status.ok()) return status;
+  }
+  return Close(file, to);
 }
 
 Status QuantizeModel(const std::string& model, int file_type, int threads, const std::string& to) {

@@ -1,4 +1,4 @@
-// A model's GGUF file and LoRA files -> a GGUF file whose weights hold what the adapters add; and a GGUF file of other types.
+// A model's GGUF file and LoRA files -> weights that hold what the adapters add: as a GGUF file, or one tensor after the other.
 #pragma once
 #include <string>
 #include <vector>
@@ -20,6 +20,18 @@ enum class MergedTypes { kSame, kWide, kWidest };
 // models in several files.
 Status MergeModel(const std::string& model, const std::vector<MergedAdapter>& adapters, MergedTypes types, int threads,
                   const std::string& to);
+
+// A tensor without a header.
+struct PlainTensor {
+  std::string name;
+  int64_t paired_heads = 0;  // rows lie in so many heads, in pairs: they are written in halves; 0: they stay
+  float offset = 0;          // added to every number
+};
+
+// Adds the numbers of these tensors to the end of `to`, each whole, in `type`: "f32", "f16" or "bf16".
+Status AppendTensors(const std::string& model, const std::vector<MergedAdapter>& adapters,
+                     const std::vector<PlainTensor>& tensors, const std::string& type, int threads,
+                     const std::string& to);
 
 // Writes the matrices of `model` in the mix of types that llama.cpp numbers `file_type`.
 Status QuantizeModel(const std::string& model, int file_type, int threads, const std::string& to);

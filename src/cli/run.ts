@@ -31,7 +31,7 @@ const HELP = `onpolicy: a language model in this process
   onpolicy complete [PROMPT]             one answer; without a prompt it is read from the input
       --model M  --mmproj F  --system TEXT  --max-tokens N  --temperature T  --top-p P  --seed N
   onpolicy models [list]                 registered models; also: create BASE --name N | show M | delete M
-  onpolicy export M --to PATH            M and its adapters as one file; --type T  --adapter F  --format peft
+  onpolicy export M --to PATH            M and its adapters as one file; --type T  --adapter F  --format T
   onpolicy checkpoints M [list]          what training left
   onpolicy checkpoints M delete STEP... | prune --keep N --metric NAME --goal max|min
       lists take --after ID  --limit N  --order asc|desc

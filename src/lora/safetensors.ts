@@ -35,21 +35,33 @@ const MAX_HEADER_BYTES = 100_000_000;
 
 /** Lays the tensors out in a file: F32, in the order given. The parts of the file follow each other; none is a copy. */
 export function writeSafetensors({ tensors, metadata }: Safetensors): Uint8Array[] {
+  const places = Object.entries(tensors).map(([name, { shape }]) => ({ name, shape }));
+  const data = Object.values(tensors).map(
+    ({ values }) => new Uint8Array(values.buffer, values.byteOffset, values.byteLength),
+  );
+  return [safetensorsHeader(places, 'f32', metadata), ...data];
+}
+
+/** What stands before the numbers of the tensors, which follow each other in the order given. */
+export function safetensorsHeader(
+  tensors: readonly { readonly name: string; readonly shape: readonly number[] }[],
+  type: 'f32' | 'f16' | 'bf16',
+  metadata: Safetensors['metadata'] = { format: 'pt' },
+): Uint8Array {
   const header: Record<string, unknown> = { __metadata__: metadata };
+  const dtype = type.toUpperCase();
   let offset = 0;
-  for (const [name, { shape, values }] of Object.entries(tensors)) {
-    header[name] = { dtype: 'F32', shape, data_offsets: [offset, offset + values.byteLength] };
-    offset += values.byteLength;
+  for (const { name, shape } of tensors) {
+    const end = offset + NUMBER_BYTES[dtype]! * shape.reduce((product, size) => product * size, 1);
+    header[name] = { dtype, shape, data_offsets: [offset, end] };
+    offset = end;
   }
   const text = Buffer.from(JSON.stringify(header));
   const headerBytes = Math.ceil(text.length / 8) * 8; // padded with spaces: the data is aligned
   const start = Buffer.alloc(8 + headerBytes, ' ');
   start.writeBigUInt64LE(BigInt(headerBytes));
   start.set(text, 8);
-  const data = Object.values(tensors).map(
-    ({ values }) => new Uint8Array(values.buffer, values.byteOffset, values.byteLength),
-  );
-  return [start, ...data];
+  return start;
 }
 
 /** Reads a file's tensors as 32-bit floats, from F32, F16 or BF16. Integers (I32) are read as floats too. */

@@ -17,14 +17,17 @@ import {
 import { AdapterFiles, type OpenAdapter } from './adapter-files.ts';
 import { atField } from './at-field.ts';
 import { writePeftFolder } from './export-peft.ts';
+import { PLAIN_TYPES, writeSafetensorsModel } from './export-safetensors.ts';
 import { EXPORT_TYPES, type ExportType } from './export-types.ts';
 import { type FoundPart, findParts, type References } from './model-lease.ts';
+
+type ModelExportFormat = NonNullable<ModelExportRequest['format']>;
 
 /** What was written. */
 export type ModelExport = {
   /** The file, or the folder of the format `peft`. */
   readonly path: string;
-  readonly format: 'gguf' | 'peft';
+  readonly format: ModelExportFormat;
   /** Of the file on the disk; of all files of a folder. */
   readonly bytes: number;
   /** Adapters that are in it. */
@@ -73,8 +76,7 @@ export function modelExporter(references: References, requireOpen: () => void): 
       await openLibraries('auto');
       await using open = await openParts(model, found.parts);
       const plan = { model, parts: found.parts, files: open.files, type, signal };
-      if (format === 'peft') await writePeft(plan, temporary);
-      else await writeGguf(plan, temporary);
+      await WRITERS[format](plan, temporary);
       signal?.throwIfAborted();
       const bytes = await bytesOf(temporary);
       await put(temporary, target);
@@ -163,6 +165,24 @@ async function writePeft({ model, parts, files }: Plan, folder: string): Promise
   await fs.rm(wide);
   await writePeftFolder(folder, adapters, facts!);
 }
+
+async function writePlain({ model, parts, files, type: given }: Plan, to: string): Promise<void> {
+  const [facts, ...others] = await readHeaders({ path: model, gpu: false });
+  if (others.length > 0)
+    throw new OnpolicyError('UNSUPPORTED', 'model: a model in several files is not exported', {
+      param: 'model',
+    });
+  const scales = Float32Array.from(parts, ({ scale }) => scale);
+  const type = PLAIN_TYPES.find((name) => name === given) ?? (facts!.isF32 ? 'f32' : 'bf16');
+  await writeSafetensorsModel({ model, facts: facts!, files, scales, type, threads: threads() }, to);
+}
+
+/** By format. Each writes all that it says or fails. */
+const WRITERS: Readonly<Record<ModelExportFormat, (plan: Plan, to: string) => Promise<void>>> = {
+  gguf: writeGguf,
+  peft: writePeft,
+  safetensors: writePlain,
+};
 
 async function bytesOf(target: string): Promise<number> {
   const stat = await fs.stat(target);

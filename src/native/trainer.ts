@@ -137,6 +137,21 @@ export type TrainerAddon = {
     threads: number;
     to: string;
   }): Promise<void>;
+  /**
+   * Adds the numbers of tensors to the end of `to`, with what the adapters add. `pairedHeads`: rows that lie in so many heads, in
+   * pairs, are written in halves; 0: they stay. `offsets`: added to every number.
+   */
+  appendTensors(options: {
+    model: string;
+    files: readonly string[];
+    scales: Float32Array;
+    names: readonly string[];
+    pairedHeads: Int32Array;
+    offsets: Float32Array;
+    type: 'f32' | 'f16' | 'bf16';
+    threads: number;
+    to: string;
+  }): Promise<void>;
   /** Writes a GGUF file in the mix of types that llama.cpp numbers so. */
   quantizeModel(options: { model: string; fileType: number; threads: number; to: string }): Promise<void>;
   /** The bytes of a weight of the named type (`q4_K`), and the type's number in GGUF files. */

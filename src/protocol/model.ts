@@ -22,7 +22,7 @@ export type ValidModelExport = {
   readonly model: string;
   readonly adapters: readonly ValidAdapter[];
   readonly to: string;
-  readonly format: 'gguf' | 'peft';
+  readonly format: NonNullable<ModelExportRequest['format']>;
   /** Null: weights keep their types. */
   readonly type: NonNullable<ModelExportRequest['type']> | null;
   readonly overwrite: boolean;
@@ -65,6 +65,8 @@ export function validateModelExport(input: unknown): ValidModelExport {
   );
   if (format === 'peft' && type !== null)
     throwFaults([fault(['type'], 'conflict', 'null: the factors of a PEFT folder are float32', type)]);
+  if (format === 'safetensors' && type !== null && !['f32', 'bf16', 'f16'].includes(type))
+    throwFaults([fault(['type'], 'conflict', 'f32, bf16 or f16, as safetensors has them', type)]);
   const adapters = given.map(({ model, file, scale }) => ({
     model: model ?? null,
     file: file ?? null,

@@ -5,8 +5,10 @@ import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createRuntime, type ModelExport, type Runtime } from '../../src/index.ts';
 import { readSafetensors } from '../../src/lora/index.ts';
+import { reorderRows } from '../../src/lora/peft-adapter.ts';
 import { loadAddon } from '../../src/native/index.ts';
 import { CHECKPOINT_FILES } from '../../src/rl/checkpoint-files.ts';
+import { openFullTrainer } from '../../src/rl/full-trainer.ts';
 import { openTrainer } from '../../src/rl/trainer.ts';
 import { normals, type TinyArchitecture, type TinyModel, writeTinyModel } from '../rl/tiny-model.ts';
 
@@ -40,7 +42,7 @@ const score = (model: string, adapter = ''): Promise<Float32Array> =>
 const gguf = (name: string): string => path.join(at(name), CHECKPOINT_FILES.gguf);
 
 function mostApart(left: Float32Array, right: Float32Array): number {
-  return Math.max(...left.map((value, i) => Math.abs(value - right[i]!)));
+  return left.reduce((most, value, i) => Math.max(most, Math.abs(value - right[i]!)), 0);
 }
 
 let runtime: Runtime;
@@ -150,6 +152,49 @@ describe('a PEFT folder', () => {
   });
 });
 
+describe('a safetensors file', () => {
+  it.each<readonly [TinyArchitecture, string, string]>([
+    ['llama', 'blk.0.attn_q.weight', 'model.layers.0.self_attn.q_proj.weight'],
+    ['granite', 'blk.0.attn_k.weight', 'model.layers.0.self_attn.k_proj.weight'],
+    ['phi3', 'blk.0.ffn_up.weight', 'model.layers.0.mlp.gate_up_proj.weight'],
+    ['gemma2', 'blk.0.ffn_norm.weight', 'model.layers.0.pre_feedforward_layernorm.weight'],
+    ['qwen3', 'output.weight', 'lm_head.weight'],
+  ])('holds the merged weights of a %s model', async (architecture, from, name) => {
+    const model = await make(`plain-${architecture}`, { architecture, type: 'f32' });
+    const adapters = [{ file: gguf(`plain-${architecture}-0`) }];
+    const [merged, to] = [at(`plain-${architecture}-merged.gguf`), at(`plain-${architecture}.safetensors`)];
+    await runtime.models.export({ model, adapters, to: merged });
+    const made = await runtime.models.export({ model, adapters, to, format: 'safetensors' });
+    expect(made).toMatchObject({ format: 'safetensors', bytes: fs.statSync(to).size });
+    const { tensors } = readSafetensors(fs.readFileSync(to));
+    await using reader = await openFullTrainer({ model: merged, threads: 1 });
+    expect(Object.keys(tensors).length).toBe(reader.parameters.length);
+    const heads = { llama: 4, granite: 2 }[architecture as string];
+    const expected = reader.weight(from);
+    const found = tensors[name]!;
+    expect(found.shape.reduce((product, size) => product * size, 1)).toBe(expected.length);
+    if (architecture === 'gemma2')
+      expect(
+        mostApart(
+          found.values,
+          expected.map((value) => value - 1),
+        ),
+      ).toBeLessThan(1e-6);
+    else expect(found.values).toEqual(heads ? reorderRows(expected, SIZES.width, heads, 'halves') : expected);
+    const half = at(`plain-${architecture}-half.safetensors`);
+    const small = await runtime.models.export({
+      model,
+      adapters,
+      to: half,
+      format: 'safetensors',
+      type: 'bf16',
+    });
+    expect(small.bytes).toBeLessThan(0.52 * made.bytes);
+    const rounded = readSafetensors(fs.readFileSync(half)).tensors[name]!.values;
+    expect(mostApart(rounded, found.values)).toBeLessThan(0.02);
+  });
+});
+
 describe('what cannot be written', () => {
   const model = at('qwen3.gguf');
   const file = gguf('qwen3-0');
@@ -170,6 +215,12 @@ describe('what cannot be written', () => {
     [
       'PEFT with a type',
       { model, to: at('x'), format: 'peft', type: 'f16', adapters: [{ file }] },
+      'INVALID_REQUEST',
+      /type/,
+    ],
+    [
+      'safetensors in Q8_0',
+      { model, to: at('x'), format: 'safetensors', type: 'q8_0' },
       'INVALID_REQUEST',
       /type/,
     ],

@@ -54,14 +54,14 @@ export const modelDefinitions: Definitions = {
       },
       format: {
         description:
-          '`gguf`: the model with its adapters merged into the weights. `peft`: the adapters alone, as one.',
+          '`gguf`: the model with its adapters merged into the weights. `safetensors`: these weights with the names of Hugging Face. `peft`: the adapters alone, as one.',
         type: 'string',
-        enum: ['gguf', 'peft'],
+        enum: ['gguf', 'safetensors', 'peft'],
         default: 'gguf',
       },
       type: {
         description:
-          'What the weights of a GGUF file become. Absent or null: they keep the types that they have.',
+          'What the weights become, in safetensors `f32`, `bf16` or `f16`. Absent or null: they keep their types; in safetensors `f32` where all are, else `bf16`.',
         type: ['string', 'null'],
         enum: [...GGUF_TYPES, null],
       },

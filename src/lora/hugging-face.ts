@@ -1,0 +1,99 @@
+/** Names of a GGUF model's weights -> those of the same model of Hugging Face, with the order of rows and the offsets there. */
+import { OnpolicyError } from '../errors.ts';
+import { hasPairedRows } from './peft-adapter.ts';
+
+/** A weight of a model, and what becomes of it. */
+export type HuggingFaceTensor = {
+  readonly from: string; // in the GGUF file
+  readonly name: string;
+  readonly shape: readonly number[]; // the slowest dimension first
+  /** Its rows lie in so many heads, in pairs, and become halves; 0: they stay. */
+  readonly pairedHeads: number;
+  /** What is added to every number. */
+  readonly offset: number;
+};
+
+/** What is known of a model. */
+type ModelFacts = {
+  readonly architecture: string;
+  readonly headCount: number;
+  readonly kvHeadCount: number;
+  /** Shapes by name: the fastest dimension first. */
+  readonly tensors: Readonly<Record<string, readonly number[]>>;
+};
+
+const PLAIN = new Set(['llama', 'qwen2', 'qwen3', 'smollm3', 'granite', 'phi3']);
+/** Norms of these are 1 + weight in Hugging Face's models, and the sum in GGUF files. */
+const GEMMA = new Set(['gemma2', 'gemma3']);
+
+const WHOLE: Readonly<Record<string, string>> = {
+  token_embd: 'model.embed_tokens',
+  output_norm: 'model.norm',
+  output: 'lm_head',
+};
+const IN_LAYER: Readonly<Record<string, string>> = {
+  attn_norm: 'input_layernorm',
+  ffn_norm: 'post_attention_layernorm',
+  attn_q: 'self_attn.q_proj',
+  attn_k: 'self_attn.k_proj',
+  attn_v: 'self_attn.v_proj',
+  attn_qkv: 'self_attn.qkv_proj',
+  attn_output: 'self_attn.o_proj',
+  attn_q_norm: 'self_attn.q_norm',
+  attn_k_norm: 'self_attn.k_norm',
+  ffn_gate: 'mlp.gate_proj',
+  ffn_up: 'mlp.up_proj',
+  ffn_down: 'mlp.down_proj',
+};
+const IN_GEMMA: Readonly<Record<string, string>> = {
+  post_attention_norm: 'post_attention_layernorm',
+  ffn_norm: 'pre_feedforward_layernorm',
+  post_ffw_norm: 'post_feedforward_layernorm',
+};
+const IN_PHI: Readonly<Record<string, string>> = { ffn_up: 'mlp.gate_up_proj' };
+/** Made from the configuration there. */
+const LEFT_OUT = new Set(['rope_freqs.weight']);
+
+/**
+ * Every weight of a model.
+ * @throws OnpolicyError `UNSUPPORTED` for architectures and weights whose names are not known
+ */
+export function toHuggingFace(facts: ModelFacts): HuggingFaceTensor[] {
+  const { architecture, tensors } = facts;
+  if (!PLAIN.has(architecture) && !GEMMA.has(architecture))
+    fail(`expected one of the architectures ${[...PLAIN, ...GEMMA].join(', ')}, got ${architecture}`);
+  return Object.entries(tensors)
+    .filter(([from]) => !LEFT_OUT.has(from))
+    .map(([from, sizes]) => {
+      const [, layer, kind = '', part = ''] = /^(?:blk\.(\d+)\.)?(\w+)\.(weight|bias)$/.exec(from) ?? [];
+      const path = layer === undefined ? WHOLE[kind] : pathOf(kind, architecture);
+      const [width = 1, rows = 1, depth = 1] = sizes;
+      if (path === undefined || depth > 1) return fail(`the weight ${from} has no name there`);
+      const heads = pairedHeads(kind, facts);
+      if (heads > 0 && part === 'bias') return fail(`the order of ${from} is not known`);
+      return {
+        from,
+        name: `${layer === undefined ? path : `model.layers.${layer}.${path}`}.${part}`,
+        shape: rows === 1 ? [width] : [rows, width],
+        pairedHeads: heads,
+        offset: GEMMA.has(architecture) && kind.endsWith('norm') ? -1 : 0,
+      };
+    });
+}
+
+function pathOf(kind: string, architecture: string): string | undefined {
+  const own = GEMMA.has(architecture) ? IN_GEMMA : architecture === 'phi3' ? IN_PHI : {};
+  return own[kind] ?? IN_LAYER[kind];
+}
+
+function pairedHeads(kind: string, { architecture, headCount, kvHeadCount }: ModelFacts): number {
+  if (!hasPairedRows(architecture)) return 0;
+  if (kind === 'attn_q') return headCount;
+  return kind === 'attn_k' ? kvHeadCount : 0;
+}
+
+function fail(message: string): never {
+  throw new OnpolicyError('UNSUPPORTED', `format: no safetensors file is written: ${message}`, {
+    param: 'format',
+  });
+}

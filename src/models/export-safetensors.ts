@@ -1,0 +1,41 @@
+/** A GGUF model and its adapters -> a safetensors file of the merged weights, as Hugging Face's models name them. */
+import { writeFlushed } from '../common/index.ts';
+import { safetensorsHeader, toHuggingFace } from '../lora/index.ts';
+import { type FileFacts, loadAddon } from '../native/index.ts';
+
+/** Types of safetensors files. */
+export const PLAIN_TYPES = ['f32', 'bf16', 'f16'] as const;
+
+/** What is written, and from what. */
+type Merge = {
+  readonly model: string;
+  readonly facts: FileFacts;
+  readonly files: readonly string[]; // GGUF LoRA files
+  readonly scales: Float32Array;
+  readonly type: (typeof PLAIN_TYPES)[number];
+  readonly threads: number;
+};
+
+/** Writes the file. Fails with `UNSUPPORTED` for architectures whose names are not known. */
+export async function writeSafetensorsModel(
+  { model, facts, files, scales, type, threads }: Merge,
+  to: string,
+): Promise<void> {
+  const { metadata } = facts;
+  const architecture = String(metadata['general.architecture']);
+  const headCount = Number(metadata[`${architecture}.attention.head_count`] ?? 0);
+  const kvHeadCount = Number(metadata[`${architecture}.attention.head_count_kv`] ?? headCount);
+  const tensors = toHuggingFace({ architecture, headCount, kvHeadCount, tensors: facts.tensors });
+  await writeFlushed(to, [safetensorsHeader(tensors, type)]);
+  await loadAddon().appendTensors({
+    model,
+    files,
+    scales,
+    names: tensors.map(({ from }) => from),
+    pairedHeads: Int32Array.from(tensors, ({ pairedHeads }) => pairedHeads),
+    offsets: Float32Array.from(tensors, ({ offset }) => offset),
+    type,
+    threads,
+    to,
+  });
+}
