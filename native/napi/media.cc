@@ -1,6 +1,7 @@
 // The decoder library, pictures and sounds, projectors: bytes -> pixels or samples -> chunks of a prompt -> rows of embeddings.
 #include "napi/media.h"
 
+#include <algorithm>
 #include <atomic>
 
 #include "llama/compute-turns.h"
@@ -75,14 +76,28 @@ Napi::Value DecodeMediaAsync(const Napi::CallbackInfo& info) {
       });
 }
 
-// mediaPixels(handle) -> { rgb: Uint8Array, width, height }
-Napi::Value MediaPixels(const Napi::CallbackInfo& info) {
+// mediaSize(handle) -> { width, height }
+Napi::Value MediaSize(const Napi::CallbackInfo& info) {
   const auto media = FromHandle<std::shared_ptr<const Media>>(info[0], "media");
   Napi::Object object = Napi::Object::New(info.Env());
-  object.Set("rgb", ToArray(info.Env(), media->rgb));
   object.Set("width", media->width);
   object.Set("height", media->height);
   return object;
+}
+
+// copyPixels(handle, rgb: Uint8Array(3 * width * height)) -> Promise<void>
+Napi::Value CopyPixelsAsync(const Napi::CallbackInfo& info) {
+  const auto media = FromHandle<std::shared_ptr<const Media>>(info[0], "media");
+  auto rgb = ReadArray<uint8_t>(info[1], "rgb");
+  if (rgb.ElementLength() != media->rgb.size())
+    RefuseField(info.Env(), "rgb", std::to_string(media->rgb.size()) + " bytes");
+  return AsyncTask::Run(
+      info.Env(), rgb,
+      [media, target = rgb.Data()] {
+        std::copy(media->rgb.begin(), media->rgb.end(), target);
+        return Status::Ok();
+      },
+      [](Napi::Env env) { return env.Undefined(); });
 }
 
 Napi::Value ToChunks(Napi::Env env, const std::vector<MediaChunk>& chunks) {
@@ -237,7 +252,8 @@ void RegisterMedia(Napi::Env env, Napi::Object exports) {
   Environment::Of(env).AddClass("Projector", JsProjector::Define(env));
   exports.Set("openDecoder", Napi::Function::New(env, OpenDecoderAsync));
   exports.Set("decodeMedia", Napi::Function::New(env, DecodeMediaAsync));
-  exports.Set("mediaPixels", Napi::Function::New(env, MediaPixels));
+  exports.Set("mediaSize", Napi::Function::New(env, MediaSize));
+  exports.Set("copyPixels", Napi::Function::New(env, CopyPixelsAsync));
   exports.Set("openProjector", Napi::Function::New(env, OpenProjectorAsync));
 }
 

@@ -51,8 +51,10 @@ export type MediaAddon = {
     timeMs: number; // at most
     sampleRate: number;
   }): Promise<NativeMedia>;
-  /** A decoded picture: `rgb` is (height, width, 3). */
-  mediaPixels(media: Handle): { rgb: Uint8Array; width: number; height: number };
+  /** Of a decoded picture. */
+  mediaSize(media: Handle): { width: number; height: number };
+  /** Writes the pixels of a decoded picture, (height, width, 3), off the JavaScript thread. */
+  copyPixels(media: Handle, rgb: Uint8Array): Promise<void>;
   openProjector(
     model: NativeModel,
     options: {

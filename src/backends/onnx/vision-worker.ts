@@ -1,4 +1,5 @@
 /** Pictures -> what stands for them in a prompt, and rows of embeddings: the thread that sees, beside the one that computes steps. */
+import os from 'node:os';
 import type { Tensor as Pixels, Processor, RawImage } from '@huggingface/transformers';
 import type { InferenceSession, Tensor } from 'onnxruntime-node';
 import { messageOf, OnpolicyError } from '../../errors.ts';
@@ -28,11 +29,16 @@ type Opened = {
 /** What the processor makes of a picture: its text, and the pixels of tiles. */
 type Processed = { readonly id: number; readonly text: string; readonly pixels: Pixels };
 
+/** How far this thread stands behind those of steps, as `nice` counts: beside them it gets about a third of the cores. */
+const NICENESS = 3;
+
 let opened: Opened | null = null;
 let last: Processed | null = null; // tiles of one picture are encoded one after the other
 
 async function open(request: OpenVisionRequest): Promise<undefined> {
   const { folder, file } = request;
+  // Linux alone has priorities of threads. The session's own threads inherit this one's.
+  if (process.platform === 'linux') os.setPriority(0, NICENESS);
   const session = await openSession(file, request);
   for (const input of session.inputMetadata) {
     const type = input.isTensor ? input.type : 'no tensor';
@@ -56,7 +62,7 @@ async function open(request: OpenVisionRequest): Promise<undefined> {
   opened = { session, output, processor, RawImage, Tensor };
 }
 
-async function process({ id, rgb, width, height }: Picture, placeholder: string): Promise<Processed> {
+async function prepare({ id, rgb, width, height }: Picture, placeholder: string): Promise<Processed> {
   if (last?.id === id) return last;
   const { processor, RawImage } = opened!;
   const image = new RawImage(new Uint8ClampedArray(new Uint8Array(rgb)), width, height, 3);
@@ -76,14 +82,14 @@ async function process({ id, rgb, width, height }: Picture, placeholder: string)
 }
 
 async function describe(picture: Picture, placeholder: string): Promise<Expansion> {
-  const { text, pixels } = await process(picture, placeholder);
+  const { text, pixels } = await prepare(picture, placeholder);
   const { dims } = pixels;
   return { text, tiles: dims.length === 5 ? dims[0]! * dims[1]! : dims[0]! };
 }
 
 async function encode(picture: Picture, tile: number, placeholder: string): Promise<Features> {
   const { session, output, Tensor } = opened!;
-  const { dims, data } = (await process(picture, placeholder)).pixels;
+  const { dims, data } = (await prepare(picture, placeholder)).pixels;
   const shape = dims.slice(-3);
   const size = shape.reduce((product, length) => product * length, 1);
   const values = (data as Float32Array).slice(tile * size, (tile + 1) * size);

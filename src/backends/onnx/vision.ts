@@ -73,7 +73,7 @@ export class OnnxProjector implements NativeProjector {
     const pieces = await Promise.all(
       parts.map(async (part): Promise<Piece> => {
         if (typeof part === 'string') return { text: part, picture: null, tiles: 0 };
-        const picture = toPicture(part);
+        const picture = await toPicture(part);
         const request = { kind: 'describe', picture, placeholder: this.placeholder } as const;
         return { ...((await this.#thread.request(request)) as Expansion), picture };
       }),
@@ -140,9 +140,10 @@ export class OnnxProjector implements NativeProjector {
   }
 }
 
-function toPicture(media: Handle): Picture {
-  const { rgb, width, height } = loadAddon().mediaPixels(media);
-  const shared = new SharedArrayBuffer(rgb.length);
-  new Uint8Array(shared).set(rgb);
-  return { id: ++lastPicture, rgb: shared, width, height };
+/** Its pixels in memory that the thread shares. They are copied off the JavaScript thread. */
+async function toPicture(media: Handle): Promise<Picture> {
+  const { width, height } = loadAddon().mediaSize(media);
+  const rgb = new SharedArrayBuffer(3 * width * height);
+  await loadAddon().copyPixels(media, new Uint8Array(rgb));
+  return { id: ++lastPicture, rgb, width, height };
 }
