@@ -9,6 +9,8 @@ const USAGE = `npm run bench -- [SUITE ...] [--rounds N] [--sequences 1,8] [--on
   [--requests N] [--llama-server PROGRAM] [--json FILE] [--no-save]`;
 const SUITES = [
   'decode',
+  'prompt',
+  'products',
   'engine',
   'sampler',
   'request',

@@ -1,6 +1,7 @@
 // Settings as key=value words -> two lines, one when the prompts are computed, and one of JSON: when each step of bare llama_decode
 // ended, with no sampling at all.
 // Every step decodes one token of each sequence and asks for its logits; the tokens are random and fixed.
+// With commanded=1 -> for each line read, a line with the milliseconds of one new prompt; the last token's logits are computed.
 #include <llama.h>
 
 #include <algorithm>
@@ -8,6 +9,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
+#include <iostream>
 #include <map>
 #include <string>
 #include <vector>
@@ -104,6 +107,25 @@ llama_context_params ContextParams(const Settings& settings, int sequences, int 
   return params;
 }
 
+// A prompt for each line of standard input.
+void RunCommands(llama_context* context, Batch& batch, int prompt, const std::function<llama_token()>& next_token) {
+  const int batch_tokens = static_cast<int>(llama_n_batch(context));
+  for (std::string line; std::getline(std::cin, line);) {
+    llama_memory_clear(llama_get_memory(context), true);
+    batch.Clear();
+    const double start = SharedMs();
+    for (int position = 0; position < prompt; position++) {
+      batch.Add(next_token(), position, 0, position == prompt - 1);
+      if (batch.size() < batch_tokens && position < prompt - 1) continue;
+      batch.Decode(context);
+      batch.Clear();
+    }
+    llama_synchronize(context);
+    std::printf("%.3f\n", SharedMs() - start);
+    std::fflush(stdout);
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -137,6 +159,10 @@ int main(int argc, char** argv) {
 
   const int batch_tokens = static_cast<int>(llama_n_batch(context));
   Batch batch(std::max(batch_tokens, sequences));
+  if (settings.Integer("commanded", 0) != 0) {
+    RunCommands(context, batch, prompt, next_token);
+    std::_Exit(0);
+  }
   for (int sequence = 0; sequence < sequences; sequence++)
     for (int position = 0; position < prompt; position++) {
       batch.Add(next_token(), position, sequence, position == prompt - 1);

@@ -1,11 +1,12 @@
-// The installed llama.cpp libraries -> small programs that link them: `bare`, which runs llama_decode alone, and `quantize`. Built once per version.
+// The installed llama.cpp libraries -> small programs that link them: `bare`, which runs llama_decode alone, `quantize`, and
+// `products`, with the addon's kernels. Built once per version.
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { MODELS_FOLDER } from '../model/make.mjs';
 
-const include = fileURLToPath(new URL('../../native/include', import.meta.url));
+const native = fileURLToPath(new URL('../../native', import.meta.url));
 
 /** The folder with libllama and libggml of a platform package of node-llama-cpp: `variant` is '', 'cuda' or 'vulkan'. */
 export async function librariesFolder(variant = '') {
@@ -14,21 +15,23 @@ export async function librariesFolder(variant = '') {
   return path.join(getBinsDir().binsDir, name);
 }
 
-/** Path of the program of this name, and its libraries; undefined where no C++ compiler is at hand. */
-export async function buildBare({ name = 'bare', variant = '' } = {}) {
+/** Path of the program of this name, and its libraries. `parts`: files of native/ that belong to it. */
+export async function buildBare({ name = 'bare', variant = '', parts = [] } = {}) {
   const source = fileURLToPath(new URL(`./${name}.cc`, import.meta.url));
   const libraries = await librariesFolder(variant);
   const program = path.join(MODELS_FOLDER, `${name}${variant && `-${variant}`}`);
   const names = fs.readdirSync(libraries);
   const linked = ['libllama', 'libggml'].map((stem) => names.find((name) => name.startsWith(`${stem}.`)));
   linked.push(names.find((name) => name.startsWith('libggml-base.')));
-  const inputs = [source, ...linked.map((name) => path.join(libraries, name))];
+  const sources = [source, ...parts.map((part) => path.join(native, part))];
+  const inputs = [...sources, ...linked.map((name) => path.join(libraries, name))];
   const isNewer = (file) => fs.statSync(file).mtimeMs > fs.statSync(program).mtimeMs;
   if (!fs.existsSync(program) || inputs.some(isNewer)) {
     fs.mkdirSync(MODELS_FOLDER, { recursive: true });
     execFileSync(
       process.env.CXX ?? 'c++',
-      ['-std=c++20', '-O2', '-Wall', '-Wextra', source, '-I', include, '-o', program]
+      ['-std=c++20', '-O3', '-ffp-contract=off', '-Wall', '-Wextra', ...sources]
+        .concat('-I', native, '-I', path.join(native, 'include'), '-ldl', '-o', program)
         .concat(linked.map((name) => path.join(libraries, name)))
         .concat(`-Wl,-rpath,${libraries}`),
       { stdio: ['ignore', 'inherit', 'inherit'] },

@@ -88,13 +88,13 @@ Status Model::LoadChecked(const ModelOptions& options, std::shared_ptr<Model>* m
     if (state->options.on_progress && !state->options.on_progress(fraction)) state->stopped = true;
     return !state->stopped;
   };
-  const bool packs = options.packed != products::Packed::kNone && !use_gpu && CanPack();
+  const bool packs = options.packs && !use_gpu && CanPack();
   ErrorLog log;
-  products::Packing packing(packs ? options.packed : products::Packed::kNone);
+  products::Packing packing(packs);
   llama_model* raw = log.Run([&] { return api.llama_model_load_from_file(options.path.c_str(), params); });
   if (!raw && packs && !progress.stopped && MentionsMemory(log)) {
     ModelOptions plain = options;
-    plain.packed = products::Packed::kNone;
+    plain.packs = false;
     const std::string line = "products: plain, as packed weights do not fit into memory: " + log.Text() + "\n";
     LogLine(GGML_LOG_LEVEL_WARN, line.c_str());
     return LoadChecked(plain, model);

@@ -142,10 +142,7 @@ Napi::Value LoadModel(const Napi::CallbackInfo& info) {
   auto request = std::make_shared<ModelOptions>();
   request->path = options.Text("path");
   request->use_gpu = options.Flag("useGpu");
-  const std::string packed = options.Text("packs");
-  request->packed = packed == "all"     ? products::Packed::kAll
-                    : packed == "ready" ? products::Packed::kReady
-                                        : products::Packed::kNone;
+  request->packs = options.Flag("packs");
   if (!IsAbsent(options["devices"])) request->devices = options.Texts("devices");
   if (!IsAbsent(options["tensorSplit"])) request->tensor_split = ReadVector<float>(options["tensorSplit"], "tensorSplit");
   if (!IsAbsent(options["mmap"])) request->mmap = options.Flag("mmap");

@@ -1,8 +1,7 @@
 // Kernels for AVX2: half of a panel's rows is one register of each step.
 #include "products/kernels.h"
-#include "products/q4-k.h"
-#include "products/q6-k.h"
-#include "products/q8-0.h"
+
+#include <utility>
 
 #ifdef ONPOLICY_X86_PRODUCTS
 #include <immintrin.h>
@@ -17,10 +16,51 @@
 namespace onpolicy::products {
 namespace {
 
-void WidenHalves(const uint8_t* halves, int64_t count, float* out) {
-  for (int64_t i = 0; i < count; i += 8)
-    _mm256_store_ps(out + i, _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(halves + 2 * i))));
+using Bytes = __m256i;
+using Ints = __m256i;
+using Floats = __m256;
+constexpr int kLanes = 8;
+constexpr bool kSubtractsWide = true;
+constexpr int kTileTokens = 4;
+constexpr int TileVectors(int tokens) { return tokens <= 2 ? 2 : 1; }
+
+Bytes LoadBytes(const uint8_t* from) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)); }
+template <int kMask>
+Bytes LowBits(Bytes v) { return _mm256_and_si256(v, _mm256_set1_epi8(kMask)); }
+template <int kBits>
+Bytes Shifted(Bytes v) { return _mm256_srli_epi16(v, kBits); }
+template <int kBits>
+Bytes ShiftedLeft(Bytes v) { return _mm256_slli_epi16(v, kBits); }
+Bytes Joined(Bytes a, Bytes b) { return _mm256_or_si256(a, b); }
+Ints SetInts(int32_t value) { return _mm256_set1_epi32(value); }
+
+// Two products of bytes are added in 16 bits: both sides must not be large. Weights of 8 bits are therefore multiplied as their
+// size, 128 at most, by activations with their sign. Those of up to 6 bits fit as they are, and so do sums over some steps.
+template <int kLargest, int kStep>
+void Dot(Ints& dots, Ints& held, Bytes weights, Ints x) {
+  constexpr bool kIsWide = kLargest == 255;
+  constexpr int kHeldSteps = kIsWide ? 1 : 32767 / (2 * 127 * kLargest);
+  if (kIsWide) {
+    weights = _mm256_xor_si256(weights, _mm256_set1_epi8(static_cast<char>(0x80)));
+    x = _mm256_sign_epi8(x, weights);
+    weights = _mm256_abs_epi8(weights);
+  }
+  const Ints products = _mm256_maddubs_epi16(weights, x);
+  held = kStep % kHeldSteps == 0 ? products : _mm256_add_epi16(held, products);
+  if ((kStep + 1) % kHeldSteps == 0) dots = _mm256_add_epi32(dots, _mm256_madd_epi16(held, _mm256_set1_epi16(1)));
 }
+
+Floats ToFloats(Ints v) { return _mm256_cvtepi32_ps(v); }
+Floats SetFloats(float value) { return _mm256_set1_ps(value); }
+Floats LoadFloats(const float* from) { return _mm256_loadu_ps(from); }
+void StoreFloats(Floats v, float* to) { _mm256_storeu_ps(to, v); }
+Floats Multiply(Floats a, Floats b) { return _mm256_mul_ps(a, b); }
+Floats Added(Floats a, Floats b, Floats sum) { return _mm256_fmadd_ps(a, b, sum); }
+Floats Subtracted(Floats a, Floats b, Floats sum) { return _mm256_fnmadd_ps(a, b, sum); }
+__m128i LoadRow(const uint8_t* from) { return _mm_loadl_epi64(reinterpret_cast<const __m128i*>(from)); }
+Floats WidenHalves(const uint8_t* from) { return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from))); }
+Floats WidenUnsigned(const uint8_t* from) { return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(LoadRow(from))); }
+Floats WidenSigned(const uint8_t* from) { return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(LoadRow(from))); }
 
 #include "products/kernel-body.h"
 
@@ -58,70 +98,11 @@ void RoundBlock(const float* x, const Format& format, int tokens, int32_t* colum
              tokens, column);
 }
 
-// Two products of bytes are added in 16 bits: both sides must not be large. Weights of 8 bits are therefore multiplied as their
-// size, 128 at most, by activations with their sign. Those of up to 6 bits fit as they are.
-constexpr bool IsSigned(Terms terms) { return terms == Terms::kOffset; }
-
-// One half of a panel x tokens.
-template <Terms kTerms, int kTokens>
-void RunHalf(const TileInput& input, int half) {
-  constexpr int kParts = kTerms == Terms::kHalves ? 2 : 1;
-  constexpr int64_t kPartSteps = kSteps / kParts;
-  const uint8_t* values = input.panels[0].values + half * 32;
-  const float* scales = input.panels[0].scales + half * 8;
-  float* y = input.outputs[0] + half * 8;
-  const __m256i ones = _mm256_set1_epi16(1), flip = _mm256_set1_epi8(static_cast<char>(0x80));
-  __m256 sums[kTokens];
-#pragma GCC unroll 4
-  for (int t = 0; t < kTokens; ++t) sums[t] = input.adds ? _mm256_loadu_ps(y + t * input.strides[0]) : _mm256_setzero_ps();
-  const int32_t* group = input.group;
-  for (int64_t b = 0; b < input.blocks; ++b, group += RowsOf(kTerms) * kTokens) {
-    const auto* token_scales = reinterpret_cast<const float*>(group + kScaleRow * kTokens);
-#pragma GCC unroll 2
-    for (int part = 0; part < kParts; ++part) {
-      __m256i dots[kTokens];
-#pragma GCC unroll 4
-      for (int t = 0; t < kTokens; ++t)
-        dots[t] = kTerms == Terms::kHalves ? _mm256_set1_epi32(group[(kSumRow + part) * kTokens + t]) : _mm256_setzero_si256();
-#pragma GCC unroll 8
-      for (int64_t step = part * kPartSteps; step < (part + 1) * kPartSteps; ++step) {
-        __m256i weights = _mm256_load_si256(reinterpret_cast<const __m256i*>(values + b * kBlockBytes + step * kStepBytes));
-        if (IsSigned(kTerms)) weights = _mm256_xor_si256(weights, flip);
-        const __m256i sizes = IsSigned(kTerms) ? _mm256_abs_epi8(weights) : weights;
-#pragma GCC unroll 4
-        for (int t = 0; t < kTokens; ++t) {
-          __m256i x = _mm256_set1_epi32(group[step * kTokens + t]);
-          if (IsSigned(kTerms)) x = _mm256_sign_epi8(x, weights);
-          dots[t] = _mm256_add_epi32(dots[t], _mm256_madd_epi16(_mm256_maddubs_epi16(sizes, x), ones));
-        }
-      }
-      const __m256 scale = _mm256_load_ps(scales + (b * ScalesOf(kTerms) + part) * kPanel);
-#pragma GCC unroll 4
-      for (int t = 0; t < kTokens; ++t)
-        sums[t] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(dots[t]), _mm256_mul_ps(scale, _mm256_set1_ps(token_scales[t])), sums[t]);
-    }
-    if (kTerms != Terms::kMinimum) continue;
-    const __m256 minimum = _mm256_load_ps(scales + (b * 2 + 1) * kPanel);
-#pragma GCC unroll 4
-    for (int t = 0; t < kTokens; ++t)
-      sums[t] = _mm256_fnmadd_ps(minimum, _mm256_set1_ps(token_scales[kTokens + t]), sums[t]);
-  }
-#pragma GCC unroll 4
-  for (int t = 0; t < kTokens; ++t) _mm256_storeu_ps(y + t * input.strides[0], sums[t]);
-}
-
-template <Terms kTerms, int, int kTokens>
-void RunTile(const TileInput& input) {
-  for (int half = 0; half < 2; ++half) RunHalf<kTerms, kTokens>(input, half);
-}
-
 bool IsSupported() {
   return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
 }
 
-constexpr Tile kTiles[] = {ONPOLICY_TILE(4, 1), ONPOLICY_TILE(3, 1), ONPOLICY_TILE(2, 1), ONPOLICY_TILE(1, 1)};
-
-constexpr Kernels kKernels = {"avx2", IsSupported, Round, {ONPOLICY_PRODUCT_FORMATS(ONPOLICY_EXPAND)}, kTiles};
+constexpr Kernels kKernels = {"avx2", IsSupported, Round, kTileTokens, {ONPOLICY_PRODUCT_FORMATS(ONPOLICY_TILES)}};
 
 }  // namespace
 

@@ -1,8 +1,7 @@
 // Kernels for AVX-512 with 8-bit dot products: a step of a panel is one register.
 #include "products/kernels.h"
-#include "products/q4-k.h"
-#include "products/q6-k.h"
-#include "products/q8-0.h"
+
+#include <utility>
 
 #ifdef ONPOLICY_X86_PRODUCTS
 #include <immintrin.h>
@@ -21,10 +20,38 @@
 namespace onpolicy::products {
 namespace {
 
-void WidenHalves(const uint8_t* halves, int64_t count, float* out) {
-  for (int64_t i = 0; i < count; i += 16)
-    _mm512_store_ps(out + i, _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(halves + 2 * i))));
+using Bytes = __m512i;
+using Ints = __m512i;
+using Floats = __m512;
+constexpr int kLanes = 16;
+constexpr bool kSubtractsWide = false;
+constexpr int kTileTokens = kMostTokens;
+constexpr int TileVectors(int) { return 1; }
+
+Bytes LoadBytes(const uint8_t* from) { return _mm512_loadu_si512(from); }
+template <int kMask>
+Bytes LowBits(Bytes v) { return _mm512_and_si512(v, _mm512_set1_epi8(kMask)); }
+template <int kBits>
+Bytes Shifted(Bytes v) { return _mm512_srli_epi16(v, kBits); }
+template <int kBits>
+Bytes ShiftedLeft(Bytes v) { return _mm512_slli_epi16(v, kBits); }
+Bytes Joined(Bytes a, Bytes b) { return _mm512_or_si512(a, b); }
+Ints SetInts(int32_t value) { return _mm512_set1_epi32(value); }
+template <int, int>
+void Dot(Ints& dots, Ints&, Bytes weights, Ints x) { dots = _mm512_dpbusd_epi32(dots, weights, x); }
+Floats ToFloats(Ints v) { return _mm512_cvtepi32_ps(v); }
+Floats SetFloats(float value) { return _mm512_set1_ps(value); }
+Floats LoadFloats(const float* from) { return _mm512_loadu_ps(from); }
+void StoreFloats(Floats v, float* to) { _mm512_storeu_ps(to, v); }
+Floats Multiply(Floats a, Floats b) { return _mm512_mul_ps(a, b); }
+Floats Added(Floats a, Floats b, Floats sum) { return _mm512_fmadd_ps(a, b, sum); }
+Floats Subtracted(Floats a, Floats b, Floats sum) { return _mm512_fnmadd_ps(a, b, sum); }
+__m128i LoadRow(const uint8_t* from) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from)); }
+Floats WidenHalves(const uint8_t* from) {
+  return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
 }
+Floats WidenUnsigned(const uint8_t* from) { return _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(LoadRow(from))); }
+Floats WidenSigned(const uint8_t* from) { return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(LoadRow(from))); }
 
 #include "products/kernel-body.h"
 
@@ -43,87 +70,12 @@ void RoundBlock(const float* x, const Format& format, int tokens, int32_t* colum
   StoreTerms(scale, _mm512_reduce_add_epi32(a), _mm512_reduce_add_epi32(b), format, tokens, column);
 }
 
-// Panels x tokens. All sums stay in registers.
-template <Terms kTerms, int kPanels, int kTokens>
-void RunTile(const TileInput& input) {
-  constexpr int kParts = kTerms == Terms::kHalves ? 2 : 1;
-  constexpr int64_t kPartSteps = kSteps / kParts;
-  const uint8_t* values[kPanels];
-  const float* scales[kPanels];
-  __m512 sums[kPanels][kTokens];
-#pragma GCC unroll 4
-  for (int p = 0; p < kPanels; ++p) {
-    values[p] = input.panels[p].values;
-    scales[p] = input.panels[p].scales;
-#pragma GCC unroll 12
-    for (int t = 0; t < kTokens; ++t)
-      sums[p][t] = input.adds ? _mm512_loadu_ps(input.outputs[p] + t * input.strides[p]) : _mm512_setzero_ps();
-  }
-  const int32_t* group = input.group;
-  for (int64_t b = 0; b < input.blocks; ++b, group += RowsOf(kTerms) * kTokens) {
-    const auto* token_scales = reinterpret_cast<const float*>(group + kScaleRow * kTokens);
-#pragma GCC unroll 2
-    for (int part = 0; part < kParts; ++part) {
-      __m512i dots[kPanels][kTokens];
-#pragma GCC unroll 12
-      for (int t = 0; t < kTokens; ++t) {
-        const __m512i start = kTerms == Terms::kMinimum ? _mm512_setzero_si512()
-                                                        : _mm512_set1_epi32(group[(kSumRow + part) * kTokens + t]);
-#pragma GCC unroll 4
-        for (int p = 0; p < kPanels; ++p) dots[p][t] = start;
-      }
-#pragma GCC unroll 8
-      for (int64_t step = part * kPartSteps; step < (part + 1) * kPartSteps; ++step) {
-        __m512i weights[kPanels];
-#pragma GCC unroll 4
-        for (int p = 0; p < kPanels; ++p) {
-          const uint8_t* at = values[p] + b * kBlockBytes + step * kStepBytes;
-          weights[p] = _mm512_load_si512(at);
-          if (kPanels == 1) _mm_prefetch(reinterpret_cast<const char*>(at + input.panels[p].ahead), _MM_HINT_T0);
-        }
-#pragma GCC unroll 12
-        for (int t = 0; t < kTokens; ++t) {
-          const __m512i x = _mm512_set1_epi32(group[step * kTokens + t]);
-#pragma GCC unroll 4
-          for (int p = 0; p < kPanels; ++p) dots[p][t] = _mm512_dpbusd_epi32(dots[p][t], weights[p], x);
-        }
-      }
-#pragma GCC unroll 4
-      for (int p = 0; p < kPanels; ++p) {
-        const __m512 scale = _mm512_load_ps(scales[p] + (b * ScalesOf(kTerms) + part) * kPanel);
-#pragma GCC unroll 12
-        for (int t = 0; t < kTokens; ++t)
-          sums[p][t] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(dots[p][t]),
-                                       _mm512_mul_ps(scale, _mm512_set1_ps(token_scales[t])), sums[p][t]);
-      }
-    }
-    if (kTerms != Terms::kMinimum) continue;
-#pragma GCC unroll 4
-    for (int p = 0; p < kPanels; ++p) {
-      const __m512 minimum = _mm512_load_ps(scales[p] + (b * 2 + 1) * kPanel);
-#pragma GCC unroll 12
-      for (int t = 0; t < kTokens; ++t)
-        sums[p][t] = _mm512_fnmadd_ps(minimum, _mm512_set1_ps(token_scales[kTokens + t]), sums[p][t]);
-    }
-  }
-#pragma GCC unroll 4
-  for (int p = 0; p < kPanels; ++p)
-#pragma GCC unroll 12
-    for (int t = 0; t < kTokens; ++t) _mm512_storeu_ps(input.outputs[p] + t * input.strides[p], sums[p][t]);
-}
-
 bool IsSupported() {
   return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
          __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vnni");
 }
 
-// Few tokens take several panels at once: that keeps enough products under way, and reads several streams of memory.
-constexpr Tile kTiles[] = {
-    ONPOLICY_TILE(12, 1), ONPOLICY_TILE(8, 2), ONPOLICY_TILE(6, 2), ONPOLICY_TILE(4, 2),
-    ONPOLICY_TILE(3, 4),  ONPOLICY_TILE(2, 4), ONPOLICY_TILE(1, 4),
-};
-
-constexpr Kernels kKernels = {"avx512", IsSupported, Round, {ONPOLICY_PRODUCT_FORMATS(ONPOLICY_EXPAND)}, kTiles};
+constexpr Kernels kKernels = {"avx512", IsSupported, Round, kTileTokens, {ONPOLICY_PRODUCT_FORMATS(ONPOLICY_TILES)}};
 
 }  // namespace
 

@@ -66,8 +66,7 @@ class Products : public ggml::cpu::tensor_traits {
                   rounded + static_cast<size_t>(index) * numbers);
     }, op);
     g_functions.ggml_barrier(params->threadpool);
-    const int64_t sets = (matrix.panel_count() + kSetPanels - 1) / kSetPanels;
-    const int64_t piece = std::max<int64_t>(1, sets / (threads * kPiecesPerThread)) * kSetPanels;
+    const int64_t piece = std::max<int64_t>(1, matrix.panel_count() / (threads * kPiecesPerThread));
     for (int64_t i = thread; i * piece < matrix.panel_count(); i = g_functions.ggml_threadpool_chunk_add(params->threadpool, 1))
       ForEachMatrix(x, [&](int64_t index, size_t, size_t to) {
         MultiplyPanels(*g_kernels, matrix, rounded + static_cast<size_t>(index) * numbers, x->ne[1], i * piece,
@@ -95,9 +94,7 @@ class ExtraType : public ggml::cpu::extra_buffer_type {
   bool supports_op(ggml_backend_dev_t, const ggml_tensor* op) override {
     if (op->op != GGML_OP_MUL_MAT || !IsOurs(op->src[0]) || op->src[1]->type != GGML_TYPE_F32) return false;
     const bool is_loading = op->src[0]->buffer->size == 0;
-    const Format* format = PackedFormat(op->src[0]);
-    if (!format || !is_loading) return format;
-    return t_packing && (t_packing->types() == Packed::kAll || !format->is_expanded());
+    return PackedFormat(op->src[0]) && (t_packing || !is_loading);
   }
   ggml::cpu::tensor_traits* get_tensor_traits(const ggml_tensor* op) override {
     return op->op == GGML_OP_MUL_MAT && IsOurs(op->src[0]) ? &products_ : nullptr;
@@ -195,7 +192,7 @@ ggml_backend_buffer_type_t MakeBufferType(ggml_backend_dev_t cpu, const EngineFu
   return &g_type;
 }
 
-Packing::Packing(Packed types) : types_(types), outer_(t_packing) { t_packing = types == Packed::kNone ? nullptr : this; }
+Packing::Packing(bool packs) : outer_(t_packing) { t_packing = packs ? this : nullptr; }
 Packing::~Packing() { t_packing = outer_; }
 
 }  // namespace onpolicy::products
@@ -205,7 +202,7 @@ Packing::~Packing() { t_packing = outer_; }
 namespace onpolicy::products {
 
 ggml_backend_buffer_type_t MakeBufferType(ggml_backend_dev_t, const EngineFunctions&, const Kernels&) { return nullptr; }
-Packing::Packing(Packed types) : types_(types), outer_(nullptr) {}
+Packing::Packing(bool) : outer_(nullptr) {}
 Packing::~Packing() {}
 
 }  // namespace onpolicy::products

@@ -1,7 +1,5 @@
 #include "products/engine-functions.h"
 
-#include "base/stay-loaded.h"
-
 #ifdef __linux__
 #include <dlfcn.h>
 #endif
@@ -29,8 +27,6 @@ bool FindEngineFunctions(ggml_backend_dev_t cpu, EngineFunctions* functions, std
   functions->extra_buffer_types = reinterpret_cast<decltype(functions->extra_buffer_types)>(
       find("_Z39ggml_backend_cpu_get_extra_buffer_typesv"));
   if (library) dlclose(library);  // it stays open: the engine holds it
-  // The engine keeps pointers into this addon until the process ends, so the addon stays when the last thread that uses it ends.
-  if (!StayLoaded()) *problem = "the addon could not be kept in memory";
   return problem->empty();
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 namespace onpolicy::products {
 
@@ -12,7 +13,7 @@ constexpr int64_t kSteps = kBlock / 4;          // a step multiplies four values
 constexpr int64_t kPanel = 16;                  // rows that lie together
 constexpr int64_t kStepBytes = 4 * kPanel;      // one vector
 constexpr int64_t kBlockBytes = kSteps * kStepBytes;
-constexpr int64_t kChunkBlocks = 16;            // blocks of a panel that are expanded at once: they stay in the first cache
+constexpr int64_t kHalfBytes = 2 * kPanel;      // a 16-bit number of each row
 
 // A block's part of a row's sum, with u the unsigned values of the weights and x the rounded activations:
 enum class Terms {
@@ -21,24 +22,9 @@ enum class Terms {
   kMinimum,  // scale * (u . x) - minimum * sum(x)
 };
 
-constexpr int ScalesOf(Terms terms) { return terms == Terms::kOffset ? 1 : 2; }
-
-// Some blocks of one panel as the kernels multiply them.
-struct Expanded {
-  const uint8_t* values;  // (blocks, kSteps, kPanel, 4)
-  const float* scales;    // (blocks, ScalesOf, kPanel): scales; of kMinimum scales, then minima
-  int64_t ahead;          // bytes from the values to those that are worth fetching meanwhile
-};
-
-// Where a panel is expanded to, if its values do not lie ready in the packed form.
-struct Scratch {
-  alignas(64) uint8_t values[kChunkBlocks * kBlockBytes];
-  alignas(64) float scales[kChunkBlocks * 2 * kPanel];
-};
-
 struct Format {
   ggml_type type;
-  int index;           // in kFormats
+  int index;           // a FormatIndex, of types.h
   int64_t group;       // values of a row that ggml encodes together
   int64_t group_bytes;
   Terms terms;
@@ -49,23 +35,19 @@ struct Format {
   // The reverse, bit for bit.
   void (*unpack)(const uint8_t* panel, int64_t width, int64_t count, uint8_t* rows);
 
-  // Whether the kernels multiply a copy of the values, not the packed ones.
-  bool is_expanded() const { return terms != Terms::kOffset; }
   int64_t row_bytes(int64_t width) const { return width / group * group_bytes; }
 };
 
 inline size_t RoundedToVectors(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
-// All formats, each a struct of this name. One that is added gets its own header, its line here, and its Expand in kernel-body.h.
-#define ONPOLICY_PRODUCT_FORMATS(X) X(Q8_0) X(Q4_K) X(Q6_K)
-
-enum FormatIndex {
-#define ONPOLICY_INDEX(name) k##name,
-  ONPOLICY_PRODUCT_FORMATS(ONPOLICY_INDEX)
-#undef ONPOLICY_INDEX
-      kFormatCount
-};
-extern const Format kFormats[kFormatCount];
+// Four bytes of a row: a step, or the bits of two or four.
+inline uint32_t LoadFour(const uint8_t* from) {
+  uint32_t four;
+  std::memcpy(&four, from, 4);
+  return four;
+}
+inline void StoreFour(uint32_t four, uint8_t* to) { std::memcpy(to, &four, 4); }
+constexpr uint32_t kLowNibbles = 0x0F0F0F0F, kLowPairs = 0x03030303;
 
 // Null where products of this type are ggml's.
 const Format* FormatOf(ggml_type type);

@@ -1,8 +1,5 @@
 // A type of ggml -> its format.
-#include "products/format.h"
-#include "products/q4-k.h"
-#include "products/q6-k.h"
-#include "products/q8-0.h"
+#include "products/types.h"
 
 namespace onpolicy::products {
 

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <vector>
 
+#include "base/stay-loaded.h"
 #include "products/buffer-type.h"
 
 namespace onpolicy::products {
@@ -93,6 +94,11 @@ Installation TryInstall(ggml_backend_dev_t cpu) {
   if (!kernels) return result;
   EngineFunctions engine;
   if (!FindEngineFunctions(cpu, &engine, &result.problem)) return result;
+  // The engine gets pointers into this addon and keeps them until the process ends.
+  if (!StayLoaded()) {
+    result.problem = "the addon could not be kept in memory";
+    return result;
+  }
   ggml_backend_reg_t reg = engine.ggml_backend_dev_backend_reg(cpu);
   if (reg->api_version != GGML_BACKEND_API_VERSION) {
     result.problem = "the engine's backends have version " + std::to_string(reg->api_version);

@@ -1,6 +1,14 @@
-// What every set of kernels includes inside its namespace, to be compiled for its instructions: packed blocks -> values and scales
-// as tiles multiply them, and the loop that rounds activations. The set defines WidenHalves(halves, count, out), which converts 16-bit
-// floats, RoundBlock and RunTile.
+// What every set of kernels includes inside its namespace, to be compiled for its instructions: packed blocks -> the vectors that tiles
+// multiply, tiles, and the loop that rounds activations. The set defines its vectors and what is done with them:
+//   Bytes, Ints, Floats         vectors of kLanes rows: four bytes, a 32-bit integer or float of each
+//   kTileVectors(tokens)        how many of them a tile holds for so many tokens: all rows of a panel or a part
+//   LoadBytes, LowBits<mask>(bytes), Shifted<bits>(bytes): to the right, in 16 bits; Joined(a, b): bits of either
+//   WidenHalves, WidenUnsigned, WidenSigned: 16-bit floats and 8-bit integers in memory -> Floats
+//   Dot<largest, step>(dots, held, weights, four bytes of a token for all rows): adds a step's products to dots, or to what is held of
+//                               them; with weights of at most `largest`: those of 255 are signed ones plus 128
+//   kSubtractsWide              whether products of 8-bit weights leave out the 128: then nothing is subtracted for it
+//   RoundBlock                  one block of one token -> a column of the group
+// README.md says what a tile computes.
 
 // The last rows of a token's block.
 void StoreTerms(float scale, int32_t first_sum, int32_t second_sum, const Format& format, int tokens, int32_t* column) {
@@ -12,7 +20,6 @@ void StoreTerms(float scale, int32_t first_sum, int32_t second_sum, const Format
   store(kSumRow + 1, -format.offset * second_sum);
 }
 
-// One block of one token, a column of the group.
 void RoundBlock(const float* x, const Format& format, int tokens, int32_t* column);
 
 void Round(const void* x, size_t stride, int tokens, int64_t first, int64_t last, const Format& format, int32_t* group) {
@@ -23,69 +30,172 @@ void Round(const void* x, size_t stride, int tokens, int64_t first, int64_t last
   }
 }
 
-template <typename Format>
-Expanded Expand(const uint8_t* panel, int64_t width, int64_t first, int64_t count, Scratch* scratch);
+// A panel's blocks, from a row on: the weights of each step and their scales, `row` rows further.
+template <typename Type>
+class Blocks;
 
-// The values are multiplied where they lie, and those that follow are fetched meanwhile.
-template <>
-Expanded Expand<Q8_0>(const uint8_t* panel, int64_t width, int64_t first, int64_t count, Scratch* scratch) {
-  WidenHalves(Q8_0::Scales(panel, width) + first * kPanel * 2, count * kPanel, scratch->scales);
-  return {panel + first * kBlockBytes, scratch->scales, /*ahead=*/4096};
-}
-
-template <>
-Expanded Expand<Q4_K>(const uint8_t* panel, int64_t width, int64_t first, int64_t count, Scratch* scratch) {
-  alignas(64) float factors[2][kChunkBlocks / Q4_K::kGroupBlocks * kPanel];
-  const int64_t groups = count / Q4_K::kGroupBlocks;
-  const uint8_t* halves = panel + Q4_K::FactorsAt(width) + first / Q4_K::kGroupBlocks * kPanel * 2;
-  WidenHalves(halves, groups * kPanel, factors[0]);
-  WidenHalves(halves + width / Q4_K::kGroup * kPanel * 2, groups * kPanel, factors[1]);
-  for (int64_t b = 0; b < count; ++b) {
-    const uint8_t* __restrict from = panel + (first + b) * Q4_K::kPackedBytes;
-    uint8_t* __restrict to = scratch->values + b * kBlockBytes;
-    for (int64_t i = 0; i < Q4_K::kPackedBytes; ++i) {
-      to[i] = from[i] & 15;
-      to[Q4_K::kPackedBytes + i] = from[i] >> 4;
-    }
-    const uint8_t* scales = panel + Q4_K::ScalesAt(width) + (first + b) * kPanel;
-    const uint8_t* minima = panel + Q4_K::MinimaAt(width) + (first + b) * kPanel;
-    const int64_t group = b / Q4_K::kGroupBlocks * kPanel;
-    float* __restrict out = scratch->scales + b * 2 * kPanel;
-    for (int64_t row = 0; row < kPanel; ++row) {
-      out[row] = factors[0][group + row] * static_cast<float>(scales[row]);
-      out[kPanel + row] = factors[1][group + row] * static_cast<float>(minima[row]);
-    }
+// Of types with values and scales in each block.
+template <typename Type>
+class Plain {
+ public:
+  Plain(const uint8_t* panel, int64_t row) : panel_(panel), row_(row) {}
+  const uint8_t* At(int64_t b, int row) const { return panel_ + b * Type::kStride + (row_ + row) * 4; }
+  Floats Scale(int64_t b, int, int row) const {
+    return WidenHalves(panel_ + (b + 1) * Type::kStride - kHalfBytes + (row_ + row) * 2);
   }
-  return {scratch->values, scratch->scales, 0};
+
+ private:
+  const uint8_t* panel_;
+  const int64_t row_;
+};
+
+template <>
+class Blocks<Q8_0> : public Plain<Q8_0> {
+ public:
+  using Plain::Plain;
+  template <int kStep>
+  Bytes Weights(int64_t b, int row) const { return LoadBytes(At(b, row) + kStep * kStepBytes); }
+};
+
+// Step v is in the low, v + 4 in the high halves of bytes.
+template <int kStep>
+Bytes FourBits(const uint8_t* block) {
+  const Bytes both = LoadBytes(block + kStep % 4 * kStepBytes);
+  if constexpr (kStep < 4) return LowBits<15>(both);
+  else return LowBits<15>(Shifted<4>(both));
 }
 
 template <>
-Expanded Expand<Q6_K>(const uint8_t* panel, int64_t width, int64_t first, int64_t count, Scratch* scratch) {
-  alignas(64) float factors[kChunkBlocks / Q6_K::kGroupBlocks * kPanel];
-  WidenHalves(panel + Q6_K::FactorsAt(width) + first / Q6_K::kGroupBlocks * kPanel * 2, count / Q6_K::kGroupBlocks * kPanel,
-              factors);
-  for (int64_t b = 0; b < count; ++b) {
-    const uint8_t* __restrict low = panel + (first + b) * Q6_K::kPackedBytes;
-    const uint8_t* __restrict high = low + Q6_K::kLowBytes;
-    uint8_t* __restrict to = scratch->values + b * kBlockBytes;
-    constexpr int64_t kTwoSteps = 2 * kStepBytes;
-    for (int64_t i = 0; i < kTwoSteps; ++i) {
-      to[i] = static_cast<uint8_t>((low[i] & 15) | (high[i] & 3) << 4);
-      to[kTwoSteps + i] = static_cast<uint8_t>((low[kTwoSteps + i] & 15) | (high[i] >> 2 & 3) << 4);
-      to[2 * kTwoSteps + i] = static_cast<uint8_t>(low[i] >> 4 | (high[i] >> 4 & 3) << 4);
-      to[3 * kTwoSteps + i] = static_cast<uint8_t>(low[kTwoSteps + i] >> 4 | high[i] >> 6 << 4);
-    }
-    const auto* scales = reinterpret_cast<const int8_t*>(panel + Q6_K::ScalesAt(width) + (first + b) * 2 * kPanel);
-    const int64_t group = b / Q6_K::kGroupBlocks * kPanel;
-    float* __restrict out = scratch->scales + b * 2 * kPanel;
-    for (int64_t part = 0; part < 2; ++part)
-      for (int64_t row = 0; row < kPanel; ++row)
-        out[part * kPanel + row] = factors[group + row] * static_cast<float>(scales[part * kPanel + row]);
+class Blocks<Q4_0> : public Plain<Q4_0> {
+ public:
+  using Plain::Plain;
+  template <int kStep>
+  Bytes Weights(int64_t b, int row) const { return FourBits<kStep>(At(b, row)); }
+};
+
+// Of types in groups with scales of scales.
+template <typename Type>
+class Grouped {
+ public:
+  Grouped(const uint8_t* panel, int64_t row) : panel_(panel), row_(row) {}
+  const uint8_t* At(int64_t b, int row) const { return Block(b) + (row_ + row) * 4; }
+
+ protected:
+  // The product of two numbers of each row: 16 bits at a place of the group, 8 bits at one of the block.
+  template <bool kIsSigned>
+  Floats Scaled(int64_t b, int64_t in_group, int64_t in_block, int row) const {
+    const uint8_t* bytes = Block(b) + in_block + row_ + row;
+    return Multiply(WidenHalves(Group(b) + in_group + (row_ + row) * 2), kIsSigned ? WidenSigned(bytes) : WidenUnsigned(bytes));
   }
-  return {scratch->values, scratch->scales, 0};
+
+ private:
+  const uint8_t* Group(int64_t b) const { return panel_ + b / Type::kGroupBlocks * Type::kStride; }
+  const uint8_t* Block(int64_t b) const { return Group(b) + Type::kFirstBlockAt + b % Type::kGroupBlocks * Type::kBlockStride; }
+  const uint8_t* panel_;
+  const int64_t row_;
+};
+
+template <>
+class Blocks<Q4_K> : public Grouped<Q4_K> {
+ public:
+  using Grouped::Grouped;
+  template <int kStep>
+  Bytes Weights(int64_t b, int row) const { return FourBits<kStep>(At(b, row)); }
+  Floats Scale(int64_t b, int, int row) const { return Scaled<false>(b, 0, Q4_K::kScalesAt, row); }
+  Floats Minimum(int64_t b, int row) const { return Scaled<false>(b, kHalfBytes, Q4_K::kMinimaAt, row); }
+};
+
+template <>
+class Blocks<Q6_K> : public Grouped<Q6_K> {
+ public:
+  using Grouped::Grouped;
+  template <int kStep>
+  Bytes Weights(int64_t b, int row) const {
+    const Bytes pairs = LoadBytes(At(b, row) + kStep % 2 * kStepBytes);
+    const Bytes low = FourBits<kStep>(At(b, row) + Q6_K::kLowAt);
+    constexpr int kRight = kStep / 2 * 2 - 4;  // from where the step's pair is to bit 4
+    if constexpr (kRight < 0) return Joined(low, LowBits<48>(ShiftedLeft<-kRight>(pairs)));
+    else return Joined(low, LowBits<48>(Shifted<kRight>(pairs)));
+  }
+  Floats Scale(int64_t b, int part, int row) const { return Scaled<true>(b, 0, Q6_K::kScalesAt + part * kPanel, row); }
+};
+
+#define ONPOLICY_INLINED __attribute__((always_inline))
+
+// Calls `work` with each constant of [0, kCount).
+template <int kCount, typename Work>
+inline ONPOLICY_INLINED void Repeat(const Work& work) {
+  [&]<int... kIndices>(std::integer_sequence<int, kIndices...>) ONPOLICY_INLINED {
+    (work(std::integral_constant<int, kIndices>()), ...);
+  }(std::make_integer_sequence<int, kCount>());
 }
 
-#define ONPOLICY_EXPAND(name) Expand<name>,
-#define ONPOLICY_TILE(tokens, panels)                                                                      \
-  {tokens, panels, {RunTile<Terms::kOffset, panels, tokens>, RunTile<Terms::kHalves, panels, tokens>, \
-                    RunTile<Terms::kMinimum, panels, tokens>}}
+// kVectors vectors of rows x kTokens tokens, from a row on. All sums stay in registers.
+template <typename Type, int kVectors, int kTokens>
+void RunRows(const TileInput& input, int64_t row) {
+  constexpr Terms kTerms = Type::kTerms;
+  constexpr bool kStartsAtZero = kTerms == Terms::kMinimum || (Type::kLargest == 255 && kSubtractsWide);
+  constexpr int kParts = kTerms == Terms::kHalves ? 2 : 1, kPartSteps = kSteps / kParts;
+  const Blocks<Type> panel(input.panel, row);
+  float* const y = input.y + row;
+  Floats sums[kVectors][kTokens];
+#pragma GCC unroll 2
+  for (int v = 0; v < kVectors; ++v)
+#pragma GCC unroll 12
+    for (int t = 0; t < kTokens; ++t)
+      sums[v][t] = input.adds ? LoadFloats(y + t * input.stride + v * kLanes) : SetFloats(0);
+  const int32_t* group = input.group;
+  for (int64_t b = input.first; b < input.first + input.count; ++b, group += RowsOf(kTerms) * kTokens) {
+    const auto* scales = reinterpret_cast<const float*>(group + kScaleRow * kTokens);
+    Repeat<kParts>([&](auto part) ONPOLICY_INLINED {
+      Ints dots[kVectors][kTokens], held[kVectors][kTokens];
+#pragma GCC unroll 12
+      for (int t = 0; t < kTokens; ++t) {
+        const Ints start = SetInts(kStartsAtZero ? 0 : group[(kSumRow + part) * kTokens + t]);
+#pragma GCC unroll 2
+        for (int v = 0; v < kVectors; ++v) dots[v][t] = start;
+      }
+      Repeat<kPartSteps>([&](auto i) ONPOLICY_INLINED {
+        constexpr int kStep = decltype(part)::value * kPartSteps + decltype(i)::value;
+#pragma GCC unroll 2
+        for (int v = 0; v < kVectors; ++v) {
+          const Bytes weights = panel.template Weights<kStep>(b, v * kLanes);
+#pragma GCC unroll 12
+          for (int t = 0; t < kTokens; ++t)
+            Dot<Type::kLargest, decltype(i)::value>(dots[v][t], held[v][t], weights, SetInts(group[kStep * kTokens + t]));
+        }
+      });
+#pragma GCC unroll 2
+      for (int v = 0; v < kVectors; ++v) {
+        const Floats scale = panel.Scale(b, part, v * kLanes);
+#pragma GCC unroll 12
+        for (int t = 0; t < kTokens; ++t)
+          sums[v][t] = Added(ToFloats(dots[v][t]), Multiply(scale, SetFloats(scales[t])), sums[v][t]);
+      }
+    });
+    if constexpr (kTerms == Terms::kMinimum)
+#pragma GCC unroll 2
+      for (int v = 0; v < kVectors; ++v) {
+        const Floats minimum = panel.Minimum(b, v * kLanes);
+#pragma GCC unroll 12
+        for (int t = 0; t < kTokens; ++t) sums[v][t] = Subtracted(minimum, SetFloats(scales[kTokens + t]), sums[v][t]);
+      }
+  }
+#pragma GCC unroll 2
+  for (int v = 0; v < kVectors; ++v)
+#pragma GCC unroll 12
+    for (int t = 0; t < kTokens; ++t) StoreFloats(sums[v][t], y + t * input.stride + v * kLanes);
+}
+
+template <typename Type, int kTokens>
+void RunTile(const TileInput& input) {
+  constexpr int kVectors = TileVectors(kTokens);
+  for (int64_t row = 0; row < kPanel; row += kVectors * kLanes) RunRows<Type, kVectors, kTokens>(input, row);
+}
+
+// The tiles of a type, by tokens - 1.
+template <typename Type, int... kIndices>
+constexpr std::array<RunTileFunction*, kMostTokens> TilesOf(std::integer_sequence<int, kIndices...>) {
+  return {RunTile<Type, kIndices + 1>...};
+}
+#define ONPOLICY_TILES(name) TilesOf<name>(std::make_integer_sequence<int, kTileTokens>()),

@@ -2,7 +2,7 @@
 #pragma once
 #include <array>
 
-#include "products/format.h"
+#include "products/types.h"
 
 #if defined(__x86_64__) && defined(__linux__)
 #define ONPOLICY_X86_PRODUCTS
@@ -19,22 +19,17 @@ constexpr int64_t kScaleRow = kSteps, kSumRow = kSteps + 1;
 constexpr int64_t RowsOf(Terms terms) { return terms == Terms::kHalves ? kSteps + 3 : kSteps + 2; }
 
 constexpr int kMostTokens = 12;  // of a group
-constexpr int kSetPanels = 4;    // that are expanded together; a tile takes 1, 2 or 4 of them at once
 
-// Panels whose products with one group of tokens are computed together.
+// Blocks [first, first + count) of a panel and a group of tokens.
 struct TileInput {
-  Expanded panels[kSetPanels];
-  float* outputs[kSetPanels];    // (tokens, kPanel) sums
-  int64_t strides[kSetPanels];   // floats from token to token
-  const int32_t* group;          // at the first of the blocks
-  int64_t blocks;
-  bool adds;                     // to what `outputs` hold; else they are set
+  const uint8_t* panel;
+  int64_t first, count;
+  const int32_t* group;  // at the first of the blocks
+  float* y;              // (tokens, kPanel) sums
+  int64_t stride;        // floats from token to token
+  bool adds;             // to what y holds; else it is set
 };
-
-struct Tile {
-  int tokens, panels;
-  void (*run[3])(const TileInput& input);  // by Terms
-};
+using RunTileFunction = void(const TileInput& input);
 
 struct Kernels {
   const char* name;
@@ -42,9 +37,8 @@ struct Kernels {
   // Rounds the blocks [first, last) of a group of tokens to 8 bits as ggml does for Q8_0. x: `stride` bytes from token to token.
   void (*round)(const void* x, size_t stride, int tokens, int64_t first, int64_t last, const Format& format,
                 int32_t* group);
-  // The blocks [first, first + count) of a panel.
-  Expanded (*expand[kFormatCount])(const uint8_t* panel, int64_t width, int64_t first, int64_t count, Scratch* scratch);
-  const Tile* tiles;  // by tokens, descending; the last is for one token
+  int most_tokens;  // of a group
+  std::array<std::array<RunTileFunction*, kMostTokens>, kFormatCount> tiles;  // by type, and tokens - 1
 };
 
 // The fastest set of this processor; null when there is none.

@@ -6,68 +6,31 @@
 namespace onpolicy::products {
 namespace {
 
-// Calls `work(tile, first token)` for each group of tokens: as many as the widest tile that they fill.
+constexpr int64_t kCachedBytes = 512 << 10;  // of rounded activations: half of a small second cache
+constexpr int64_t kChunkBlocks = 8;          // a chunk is a multiple: a group of each type
+
+// Calls `work(first token, tokens)` for each group of tokens: the fewest groups, about equal.
 template <typename Work>
 void ForEachGroup(const Kernels& kernels, int64_t tokens, const Work& work) {
-  const Tile* tile = kernels.tiles;
-  for (int64_t token = 0; token < tokens; token += tile->tokens) {
-    while (tile->tokens > tokens - token) ++tile;
-    work(*tile, token);
-  }
+  const int64_t groups = (tokens + kernels.most_tokens - 1) / kernels.most_tokens;
+  for (int64_t i = 0; i < groups; ++i) work(tokens * i / groups, tokens * (i + 1) / groups - tokens * i / groups);
 }
 
-// Products of a set of panels with groups of tokens, over some blocks.
-class PanelSet {
- public:
-  PanelSet(const Kernels& kernels, const PackedMatrix& matrix, int64_t first, int64_t last)
-      : kernels_(kernels), matrix_(matrix), first_(first), count_(std::min<int64_t>(kSetPanels, last - first)) {}
-
-  void Expand(int64_t first_block, int64_t blocks, Scratch* scratch) {
-    const size_t bytes = matrix_.format->panel_bytes(matrix_.width);
-    for (int64_t i = 0; i < count_; ++i)
-      panels_[i] = kernels_.expand[matrix_.format->index](matrix_.panels + static_cast<size_t>(first_ + i) * bytes,
-                                                         matrix_.width, first_block, blocks, scratch + i);
-    first_block_ = first_block;
-    blocks_ = blocks;
+// Products of some blocks of one panel with a group of tokens. y: of the panel's first row.
+void MultiplyPanel(RunTileFunction* run, TileInput input, int64_t tokens, int64_t rows, float* y, int64_t stride) {
+  if (rows >= kPanel) {
+    input.y = y;
+    input.stride = stride;
+    return run(input);
   }
-
-  void Multiply(const Tile& tile, const int32_t* group, float* y, int64_t stride) {
-    const Terms terms = matrix_.format->terms;
-    TileInput input;
-    input.group = group + first_block_ * RowsOf(terms) * tile.tokens;
-    input.blocks = blocks_;
-    input.adds = first_block_ > 0;
-    for (int64_t start = 0; start < count_; start += tile.panels) {
-      float spare[kSetPanels][kMostTokens * kPanel];
-      for (int64_t i = 0; i < tile.panels; ++i) {
-        const int64_t panel = std::min(start + i, count_ - 1);  // past the last one it is computed again, for nothing
-        input.panels[i] = panels_[panel];
-        const bool is_direct = start + i < count_ && RowsAt(panel) == kPanel;
-        input.outputs[i] = is_direct ? y + (first_ + panel) * kPanel : spare[i];
-        input.strides[i] = is_direct ? stride : kPanel;
-        if (!is_direct && input.adds) CopyRows(y + (first_ + panel) * kPanel, stride, RowsAt(panel), tile.tokens, spare[i], kPanel);
-      }
-      tile.run[static_cast<int>(terms)](input);
-      for (int64_t i = 0; i < tile.panels && start + i < count_; ++i)
-        if (input.outputs[i] == spare[i])
-          CopyRows(spare[i], kPanel, RowsAt(start + i), tile.tokens, y + (first_ + start + i) * kPanel, stride);
-    }
-  }
-
- private:
-  int64_t RowsAt(int64_t panel) const { return std::min(kPanel, matrix_.rows - (first_ + panel) * kPanel); }
-
-  static void CopyRows(const float* from, int64_t from_stride, int64_t rows, int tokens, float* to, int64_t to_stride) {
-    for (int64_t token = 0; token < tokens; ++token)
-      std::memcpy(to + token * to_stride, from + token * from_stride, static_cast<size_t>(rows) * sizeof(float));
-  }
-
-  const Kernels& kernels_;
-  const PackedMatrix& matrix_;
-  const int64_t first_, count_;
-  int64_t first_block_ = 0, blocks_ = 0;
-  Expanded panels_[kSetPanels];
-};
+  float spare[kMostTokens * kPanel];  // the last panel has rows of zeros
+  const size_t bytes = static_cast<size_t>(rows) * sizeof(float);
+  input.y = spare;
+  input.stride = kPanel;
+  for (int64_t t = 0; input.adds && t < tokens; ++t) std::memcpy(spare + t * kPanel, y + t * stride, bytes);
+  run(input);
+  for (int64_t t = 0; t < tokens; ++t) std::memcpy(y + t * stride, spare + t * kPanel, bytes);
+}
 
 }  // namespace
 
@@ -99,30 +62,33 @@ void UnpackPanels(const PackedMatrix& matrix, int64_t first, int64_t last, void*
 void RoundBlocks(const Kernels& kernels, const Format& format, int64_t width, const Activations& activations, int64_t first,
                  int64_t last, int32_t* rounded) {
   const int64_t numbers = width / kBlock * RowsOf(format.terms);  // of a token
-  ForEachGroup(kernels, activations.tokens, [&](const Tile& tile, int64_t token) {
+  ForEachGroup(kernels, activations.tokens, [&](int64_t token, int64_t count) {
     kernels.round(static_cast<const char*>(activations.x) + static_cast<size_t>(token) * activations.stride,
-                  activations.stride, tile.tokens, first, last, format, rounded + token * numbers);
+                  activations.stride, static_cast<int>(count), first, last, format, rounded + token * numbers);
   });
 }
 
 void MultiplyPanels(const Kernels& kernels, const PackedMatrix& matrix, const int32_t* rounded, int64_t tokens,
                     int64_t first, int64_t last, float* y, int64_t stride) {
-  Scratch scratch[kSetPanels];
-  const int64_t numbers = matrix.blocks() * RowsOf(matrix.format->terms);
-  // One group of tokens reads each panel from its beginning to its end. Several groups share a chunk of the rounded activations
-  // between all panels, while it is in the cache.
-  const int64_t span = tokens <= kernels.tiles[0].tokens ? kSetPanels : last - first;
-  for (int64_t from = first; from < last; from += span) {
-    const int64_t to = std::min(last, from + span);
-    for (int64_t block = 0; block < matrix.blocks(); block += kChunkBlocks)
-      for (int64_t panel = from; panel < to; panel += kSetPanels) {
-        PanelSet set(kernels, matrix, panel, to);
-        set.Expand(block, std::min(kChunkBlocks, matrix.blocks() - block), scratch);
-        ForEachGroup(kernels, tokens, [&](const Tile& tile, int64_t token) {
-          set.Multiply(tile, rounded + token * numbers, y + token * stride, stride);
-        });
-      }
-  }
+  const Format& format = *matrix.format;
+  const size_t bytes = format.panel_bytes(matrix.width);
+  const int64_t numbers = RowsOf(format.terms);  // of a block of a token
+  // A panel is read from its beginning to its end, a stream of memory, while the activations stay in the cache. Where they do not
+  // fit, a chunk of theirs stays while all panels pass.
+  const int64_t chunk_bytes = kChunkBlocks * numbers * tokens * static_cast<int64_t>(sizeof(int32_t));
+  const int64_t chunk = std::max<int64_t>(1, kCachedBytes / chunk_bytes) * kChunkBlocks;
+  for (int64_t block = 0; block < matrix.blocks(); block += chunk)
+    for (int64_t panel = first; panel < last; ++panel)
+      ForEachGroup(kernels, tokens, [&](int64_t token, int64_t count) {
+        TileInput input{};
+        input.panel = matrix.panels + static_cast<size_t>(panel) * bytes;
+        input.first = block;
+        input.count = std::min(chunk, matrix.blocks() - block);
+        input.group = rounded + (token * matrix.blocks() + block * count) * numbers;
+        input.adds = block > 0;
+        MultiplyPanel(kernels.tiles[static_cast<size_t>(format.index)][static_cast<size_t>(count - 1)], input, count,
+                      matrix.rows - panel * kPanel, y + token * stride + panel * kPanel, stride);
+      });
 }
 
 }  // namespace onpolicy::products

@@ -1,7 +1,5 @@
-// Q4_K: 256 values of four bits, with 6-bit scales and minima of each 32 -> panels: two steps a vector, then all scales.
+// Q4_K: 256 values of four bits, with 6-bit scales and minima of each 32 -> panels: blocks of two steps a vector and their scales.
 #pragma once
-#include <cstring>
-
 #include "products/format.h"
 
 namespace onpolicy::products {
@@ -9,37 +7,40 @@ namespace onpolicy::products {
 struct Q4_K {
   static constexpr Terms kTerms = Terms::kMinimum;
   static constexpr int64_t kGroup = 256, kGroupBytes = 144;
-  static constexpr int32_t kOffset = 0;
+  static constexpr int32_t kOffset = 0, kLargest = 15;
   static constexpr int64_t kGroupBlocks = kGroup / kBlock;
-  static constexpr int64_t kPackedBytes = kBlockBytes / 2;  // of a block: step v in the low, v + 4 in the high halves
 
-  // In a panel: (blocks, kPanel) scales, as many minima, then (groups, kPanel) 16-bit scales of scales, and of minima.
-  static int64_t ScalesAt(int64_t width) { return width / kBlock * kPackedBytes; }
-  static int64_t MinimaAt(int64_t width) { return ScalesAt(width) + width / kBlock * kPanel; }
-  static int64_t FactorsAt(int64_t width) { return MinimaAt(width) + width / kBlock * kPanel; }
-  static size_t PanelBytes(int64_t width) {
-    return RoundedToVectors(static_cast<size_t>(FactorsAt(width) + width / kGroup * kPanel * 4));
-  }
+  // A group of a panel: 16-bit scales of scales, and of minima, then blocks. A block: values, with step v in the low, v + 4 in the high
+  // halves of bytes, then scales and minima of each row.
+  static constexpr int64_t kFirstBlockAt = 2 * kHalfBytes;
+  static constexpr int64_t kScalesAt = kBlockBytes / 2, kMinimaAt = kScalesAt + kPanel, kBlockStride = kMinimaAt + kPanel;
+  static constexpr int64_t kStride = kFirstBlockAt + kGroupBlocks * kBlockStride;
+
+  static size_t PanelBytes(int64_t width) { return RoundedToVectors(static_cast<size_t>(width / kGroup * kStride)); }
 
   static void Pack(const uint8_t* rows, int64_t width, int64_t count, uint8_t* panel) {
     if (count < kPanel) std::memset(panel, 0, PanelBytes(width));
     for (int64_t g = 0; g < width / kGroup; ++g)
       for (int64_t row = 0; row < count; ++row) {
         const uint8_t* group = rows + (row * (width / kGroup) + g) * kGroupBytes;
-        for (int64_t part = 0; part < 2; ++part) std::memcpy(Factor(panel, width, g, row, part), group + 2 * part, 2);
+        uint8_t* to = panel + g * kStride;
+        std::memcpy(to + row * 2, group, 2);
+        std::memcpy(to + kHalfBytes + row * 2, group + 2, 2);
         const uint8_t* q = group + 4;
         for (int64_t b = 0; b < kGroupBlocks; ++b) {
-          const int64_t at = (g * kGroupBlocks + b) * kPanel + row;
           const bool is_low = b < 4;
-          panel[ScalesAt(width) + at] = static_cast<uint8_t>(is_low ? q[b] & 63 : (q[b + 4] & 15) | (q[b - 4] >> 6) << 4);
-          panel[MinimaAt(width) + at] = static_cast<uint8_t>(is_low ? q[b + 4] & 63 : q[b + 4] >> 4 | (q[b] >> 6) << 4);
+          uint8_t* block = to + kFirstBlockAt + b * kBlockStride + row;
+          block[kScalesAt] = static_cast<uint8_t>(is_low ? q[b] & 63 : (q[b + 4] & 15) | (q[b - 4] >> 6) << 4);
+          block[kMinimaAt] = static_cast<uint8_t>(is_low ? q[b + 4] & 63 : q[b + 4] >> 4 | (q[b] >> 6) << 4);
         }
-        for (int64_t i = 0; i < kGroup; ++i) {
-          const int value = group[16 + i / 64 * 32 + i % 32] >> (i % 64 < 32 ? 0 : 4) & 15;
-          uint8_t* byte = Byte(panel, g, row, i);
-          const bool is_high = i % kBlock >= kBlock / 2;
-          *byte = static_cast<uint8_t>(is_high ? (*byte & 15) | value << 4 : value);
-        }
+        // Two blocks of the file share bytes: one has the low halves.
+        for (int64_t b = 0; b < kGroupBlocks; b += 2)
+          for (int64_t v = 0; v < kSteps / 2; ++v) {
+            const uint32_t first = LoadFour(group + 16 + b * 16 + 4 * v), second = LoadFour(group + 32 + b * 16 + 4 * v);
+            uint8_t* vector = to + kFirstBlockAt + b * kBlockStride + v * kStepBytes + row * 4;
+            StoreFour((first & kLowNibbles) | (second & kLowNibbles) << 4, vector);
+            StoreFour((first >> 4 & kLowNibbles) | (second & ~kLowNibbles), vector + kBlockStride);
+          }
       }
   }
 
@@ -47,37 +48,25 @@ struct Q4_K {
     for (int64_t g = 0; g < width / kGroup; ++g)
       for (int64_t row = 0; row < count; ++row) {
         uint8_t* group = rows + (row * (width / kGroup) + g) * kGroupBytes;
-        std::memset(group, 0, kGroupBytes);
-        for (int64_t part = 0; part < 2; ++part) std::memcpy(group + 2 * part, Factor(panel, width, g, row, part), 2);
+        const uint8_t* from = panel + g * kStride;
+        std::memcpy(group, from + row * 2, 2);
+        std::memcpy(group + 2, from + kHalfBytes + row * 2, 2);
         uint8_t* q = group + 4;
-        for (int64_t b = 0; b < kGroupBlocks; ++b) {
-          const int64_t at = (g * kGroupBlocks + b) * kPanel + row;
-          const int scale = panel[ScalesAt(width) + at], minimum = panel[MinimaAt(width) + at];
-          if (b < 4) {
-            q[b] = static_cast<uint8_t>(scale);
-            q[b + 4] = static_cast<uint8_t>(minimum);
-          } else {
-            q[b + 4] = static_cast<uint8_t>((scale & 15) | (minimum & 15) << 4);
-            q[b - 4] = static_cast<uint8_t>(q[b - 4] | (scale >> 4) << 6);
-            q[b] = static_cast<uint8_t>(q[b] | (minimum >> 4) << 6);
+        for (int64_t b = 0; b < 4; ++b) {
+          const auto at = [&](int64_t part, int64_t block) { return from[kFirstBlockAt + block * kBlockStride + part + row]; };
+          const int scale = at(kScalesAt, b + 4), minimum = at(kMinimaAt, b + 4);
+          q[b] = static_cast<uint8_t>(at(kScalesAt, b) | (scale >> 4) << 6);
+          q[b + 4] = static_cast<uint8_t>(at(kMinimaAt, b) | (minimum >> 4) << 6);
+          q[b + 8] = static_cast<uint8_t>((scale & 15) | (minimum & 15) << 4);
+        }
+        for (int64_t b = 0; b < kGroupBlocks; b += 2)
+          for (int64_t v = 0; v < kSteps / 2; ++v) {
+            const uint8_t* vector = from + kFirstBlockAt + b * kBlockStride + v * kStepBytes + row * 4;
+            const uint32_t low = LoadFour(vector), high = LoadFour(vector + kBlockStride);
+            StoreFour((low & kLowNibbles) | (high & kLowNibbles) << 4, group + 16 + b * 16 + 4 * v);
+            StoreFour((low >> 4 & kLowNibbles) | (high & ~kLowNibbles), group + 32 + b * 16 + 4 * v);
           }
-        }
-        for (int64_t i = 0; i < kGroup; ++i) {
-          const int value = *Byte(panel, g, row, i) >> (i % kBlock < kBlock / 2 ? 0 : 4) & 15;
-          group[16 + i / 64 * 32 + i % 32] |= static_cast<uint8_t>(value << (i % 64 < 32 ? 0 : 4));
-        }
       }
-  }
-
- private:
-  template <typename Pointer>
-  static Pointer Byte(Pointer panel, int64_t group, int64_t row, int64_t i) {
-    const int64_t block = group * kGroupBlocks + i / kBlock, in_half = i % (kBlock / 2);
-    return panel + block * kPackedBytes + in_half / 4 * kStepBytes + row * 4 + in_half % 4;
-  }
-  template <typename Pointer>
-  static Pointer Factor(Pointer panel, int64_t width, int64_t group, int64_t row, int64_t part) {
-    return panel + FactorsAt(width) + (part * (width / kGroup) + group) * kPanel * 2 + row * 2;
   }
 };
 

@@ -1,7 +1,5 @@
-// Q8_0: blocks of a 16-bit scale and 32 signed bytes -> panels: all values, plus 128, then all scales.
+// Q8_0: blocks of a 16-bit scale and 32 signed bytes -> panels: values, plus 128, and scales of each block.
 #pragma once
-#include <cstring>
-
 #include "products/format.h"
 
 namespace onpolicy::products {
@@ -9,13 +7,11 @@ namespace onpolicy::products {
 struct Q8_0 {
   static constexpr Terms kTerms = Terms::kOffset;
   static constexpr int64_t kGroup = kBlock, kGroupBytes = 2 + kBlock;
-  static constexpr int32_t kOffset = 128;
+  static constexpr int32_t kOffset = 128, kLargest = 255;
 
-  static size_t PanelBytes(int64_t width) {
-    return RoundedToVectors(static_cast<size_t>(width / kBlock) * (kBlockBytes + 2 * kPanel));
-  }
+  static constexpr int64_t kStride = kBlockBytes + kHalfBytes;  // of a block of a panel: values, then scales
 
-  static const uint8_t* Scales(const uint8_t* panel, int64_t width) { return panel + width / kBlock * kBlockBytes; }
+  static size_t PanelBytes(int64_t width) { return RoundedToVectors(static_cast<size_t>(width / kBlock * kStride)); }
 
   static void Pack(const uint8_t* rows, int64_t width, int64_t count, uint8_t* panel) {
     Exchange(width, count, [&](int64_t block, int64_t scale, int64_t values) {
@@ -40,17 +36,11 @@ struct Q8_0 {
     const int64_t blocks = width / kBlock;
     for (int64_t b = 0; b < blocks; ++b)
       for (int64_t row = 0; row < count; ++row)
-        copy((row * blocks + b) * kGroupBytes, blocks * kBlockBytes + (b * kPanel + row) * 2,
-             b * kBlockBytes + row * 4);
+        copy((row * blocks + b) * kGroupBytes, b * kStride + kBlockBytes + row * 2, b * kStride + row * 4);
   }
 
   // Signed <-> plus 128, four values.
-  static void CopyFlipped(const uint8_t* from, uint8_t* to) {
-    uint32_t four;
-    std::memcpy(&four, from, 4);
-    four ^= 0x80808080u;
-    std::memcpy(to, &four, 4);
-  }
+  static void CopyFlipped(const uint8_t* from, uint8_t* to) { StoreFour(LoadFour(from) ^ 0x80808080u, to); }
 };
 
 }  // namespace onpolicy::products

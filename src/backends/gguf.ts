@@ -295,10 +295,7 @@ export async function loadGguf(options: GgufOptions, described?: ModelShape): Pr
     const native = await loadAddon().loadModel({
       path: onDisk(options.path),
       useGpu: options.gpu !== false,
-      packs:
-        options.products !== 'plain' && hasRoomFor(weightBytes(shape) + (options.reservedBytes ?? 0))
-          ? PACKS[options.products ?? 'auto']
-          : 'none',
+      packs: options.products !== 'plain' && hasRoomFor(weightBytes(shape) + (options.reservedBytes ?? 0)),
       ...(options.gpuLayers === undefined ? {} : { gpuLayers: options.gpuLayers }),
       ...(options.devices === undefined ? {} : { devices: options.devices }),
       ...(options.tensorSplit === undefined ? {} : { tensorSplit: Float32Array.from(options.tensorSplit) }),
@@ -320,9 +317,6 @@ export function scaledContext(contextLength: number, rope: RopeOptions | null): 
   if (!rope?.factor || rope.type === 'none') return contextLength;
   return Math.round((rope.originalContext ?? contextLength) * rope.factor);
 }
-
-/** Weights that are packed for each setting of `products`. */
-const PACKS = { auto: 'ready', batch: 'all' } as const;
 
 /** Packed weights are a private copy, which the system cannot drop as it can drop pages of the file. */
 function hasRoomFor(bytes: number): boolean {

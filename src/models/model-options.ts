@@ -70,10 +70,9 @@ export type ModelOptions = {
   /** Whether the weights of a GGUF model are kept from being swapped out. Default false. */
   readonly mlock?: boolean;
   /**
-   * What computes the products of a GGUF model's weights. `auto`, the default: kernels of this library for Q8_0 weights where the
-   * processor has them, the model runs on the CPU alone and a private copy of its weights fits into memory. `batch`: for Q4_K and
-   * Q6_K weights too, which makes many sequences and prompts faster, and one sequence alone slower. `plain`: the engine's own.
-   * `stats().products` says which.
+   * What computes the products of a GGUF model's weights. `auto`, the default: kernels of this library for weights in Q8_0,
+   * Q4_K, Q6_K and Q4_0 where the processor has them, the model runs on the CPU alone and a private copy of its weights fits into
+   * memory. `batch` is the same as `auto`. `plain`: the engine's own. `stats().products` says which.
    */
   readonly products?: 'auto' | 'batch' | 'plain';
   /**

@@ -257,7 +257,7 @@ export type EngineAddon = {
     gpuLayers?: number;
     devices?: readonly string[]; // names of GPUs
     tensorSplit?: Float32Array; // (devices) shares
-    packs: 'none' | 'ready' | 'all'; // weights for products of our own: of types that are faster for one token too, or all
+    packs: boolean; // weights for products of our own
     mmap?: boolean; // map the file; absent: where the engine can
     mlock?: boolean; // keep the weights from being swapped out
     onProgress?: (fraction: number) => void;

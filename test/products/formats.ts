@@ -40,6 +40,17 @@ export const FORMATS: Readonly<Record<string, Format>> = {
     scales: [0],
     values: (view) => range(32).map((i) => half(view, 0) * view.getInt8(2 + i)),
   },
+  q4_0: {
+    type: 2,
+    group: 32,
+    groupBytes: 18,
+    scales: [0],
+    values: (view) =>
+      range(32).map((i) => {
+        const byte = view.getUint8(2 + (i % 16));
+        return half(view, 0) * ((i < 16 ? byte & 15 : byte >> 4) - 8);
+      }),
+  },
   q4_k: {
     type: 12,
     group: 256,

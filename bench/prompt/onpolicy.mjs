@@ -1,0 +1,27 @@
+// Settings -> for each line read, a line with the milliseconds of a new prompt: from the request to its only token.
+import { createInterface } from 'node:readline';
+import { createRuntime } from '../../dist/index.js';
+import { settingsOfProcess } from '../measure.mjs';
+import { wordPrompt } from '../prompts.mjs';
+
+const { model, threads, promptTokens } = settingsOfProcess();
+/** Of a turn in the template of the benchmark's model. */
+const TEMPLATE_TOKENS = 8;
+const contextSize = Math.ceil((promptTokens + 1) / 256) * 256;
+
+const runtime = await createRuntime({ model, gpu: false, threads, contextSize, maxSequences: 1 });
+let index = 0;
+for await (const _line of createInterface({ input: process.stdin })) {
+  index += 1;
+  const start = performance.now();
+  const { usage } = await runtime.createCompletion({
+    messages: [{ role: 'user', content: wordPrompt(promptTokens - TEMPLATE_TOKENS, index) }],
+    max_completion_tokens: 1,
+    ignore_eos: true,
+  });
+  const ms = performance.now() - start;
+  if (Math.abs(usage.prompt_tokens - promptTokens) > 2)
+    throw new Error(`the prompt has ${usage.prompt_tokens} tokens, ${promptTokens} were asked for`);
+  process.stdout.write(`${ms.toFixed(3)}\n`);
+}
+await runtime.close();
