@@ -1,5 +1,5 @@
 // The trainer on the 0.6B shape -> tokens per second against this machine's matrix product, shared prompts, memory.
-// Each part trains real rows in its own process and takes minutes. Parts: --only speed,shared,memory,job
+// Each part trains real rows in its own process and takes minutes. Parts: --only speed,shared,memory,job,round
 import { inProcess, median, result, waitUntilQuiet } from './measure.mjs';
 import { ensureModel } from './model/make.mjs';
 
@@ -58,6 +58,17 @@ const PARTS = {
       result('first token after a job with its new adapter, over a plain one', 'ms', swapMs),
       result('event loop delay while a job trains, 99th percentile', 'ms', p99Ms),
       result('event loop delay while a job trains, longest', 'ms', maxMs),
+    ];
+  },
+  round: async (settings) => {
+    const { roundMs, outsideShare, groups, answers, promptTokens, answerTokens } = await inProcess(
+      'train/round.mjs',
+      settings,
+    );
+    const label = `${groups} groups of ${answers} answers of ${answerTokens} tokens to ${promptTokens}-token prompts`;
+    return [
+      result(`${label}: sampled and trained on`, 'ms', roundMs),
+      result(`${label}: share of the time outside engine and trainer`, '', outsideShare),
     ];
   },
 };

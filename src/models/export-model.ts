@@ -21,13 +21,11 @@ import { PLAIN_TYPES, writeSafetensorsModel } from './export-safetensors.ts';
 import { EXPORT_TYPES, type ExportType } from './export-types.ts';
 import { type FoundPart, findParts, type References } from './model-lease.ts';
 
-type ModelExportFormat = NonNullable<ModelExportRequest['format']>;
-
 /** What was written. */
 export type ModelExport = {
   /** The file, or the folder of the format `peft`. */
   readonly path: string;
-  readonly format: ModelExportFormat;
+  readonly format: NonNullable<ModelExportRequest['format']>;
   /** Of the file on the disk; of all files of a folder. */
   readonly bytes: number;
   /** Adapters that are in it. */
@@ -178,7 +176,7 @@ async function writePlain({ model, parts, files, type: given }: Plan, to: string
 }
 
 /** By format. Each writes all that it says or fails. */
-const WRITERS: Readonly<Record<ModelExportFormat, (plan: Plan, to: string) => Promise<void>>> = {
+const WRITERS: Readonly<Record<ModelExport['format'], (plan: Plan, to: string) => Promise<void>>> = {
   gguf: writeGguf,
   peft: writePeft,
   safetensors: writePlain,
