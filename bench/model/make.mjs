@@ -7,7 +7,7 @@ import { copyingChunks } from './copying.mjs';
 import { int32Array, readKeyValues, TENSOR_TYPES, writeGguf } from './gguf.mjs';
 import { metadataOf, SHAPES, tensorsOf } from './shapes.mjs';
 import { extractVocabulary } from './vocabulary.mjs';
-import { oneChunks, randomChunks, withZeroRows } from './weights.mjs';
+import { oneChunks, randomChunks, withFaintRows } from './weights.mjs';
 
 export const MODELS_FOLDER = fileURLToPath(new URL('../models/', import.meta.url));
 /** Spread of the logits: like a trained model's, so that samplers meet a realistic number of likely tokens. */
@@ -32,7 +32,8 @@ export function ensureModel({ shape: name = 'qwen3-0.6b', type = 'q8_0', out, fo
     throw new Error(
       `vocabulary ${shape.vocabulary}: ${tokenTypes.length} tokens, ${shape.vocabSize} expected`,
     );
-  // Logits of control tokens are 0, far below the best ones: no generation ends by itself.
+  // Logits of control tokens are small, far below the best ones: no generation ends by itself. Rows of zeros would have gradients
+  // that grow from layer to layer.
   const silentTokens = [...tokenTypes.keys()].filter((id) => tokenTypes[id] !== NORMAL_TOKEN);
 
   const tensors = tensorsOf(shape, type, LOGIT_DEVIATION).map((tensor) => {
@@ -41,8 +42,8 @@ export function ensureModel({ shape: name = 'qwen3-0.6b', type = 'q8_0', out, fo
     if (tensor.norm) return { ...tensor, chunks: () => oneChunks(tensor) };
     if (tensor.name !== 'token_embd.weight') return { ...tensor, chunks: () => randomChunks(tensor) };
     const { blockElements, blockBytes } = TENSOR_TYPES[type];
-    const rowBytes = (shape.width / blockElements) * blockBytes;
-    return { ...tensor, chunks: () => withZeroRows(randomChunks(tensor), rowBytes, silentTokens) };
+    const sizes = { rowBytes: (shape.width / blockElements) * blockBytes, keptBytes: blockBytes };
+    return { ...tensor, chunks: () => withFaintRows(randomChunks(tensor), sizes, silentTokens) };
   });
   const bar = progressBar(`writing ${path.relative(process.cwd(), file)}`);
   writeGguf(file, metadataOf(shape, name, type, vocabulary), tensors, bar.update);

@@ -116,14 +116,14 @@ export function* oneChunks({ dims }) {
   yield Buffer.from(new Float32Array(dims[0]).fill(1).buffer);
 }
 
-/** The same chunks with the rows of some token ids set to zero. */
-export function* withZeroRows(chunks, rowBytes, rows) {
+/** The same chunks with the rows of some token ids zero but for their first `keptBytes`. */
+export function* withFaintRows(chunks, { rowBytes, keptBytes }, rows) {
   const sorted = [...rows].sort((a, b) => a - b);
   let start = 0;
   for (const chunk of chunks) {
     const end = start + chunk.length;
     for (const row of sorted) {
-      const from = Math.max(row * rowBytes, start);
+      const from = Math.max(row * rowBytes + keptBytes, start);
       const to = Math.min((row + 1) * rowBytes, end);
       if (from < to) chunk.fill(0, from - start, to - start);
     }
