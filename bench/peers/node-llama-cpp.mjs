@@ -1,18 +1,12 @@
 // Settings -> when tokens came: of node-llama-cpp's own API: one context, several sequences, its plain sampling.
-import { getLlama, LlamaLogLevel } from 'node-llama-cpp';
 import { report, settingsOfProcess, TokenClock } from '../measure.mjs';
 import { wordPrompt } from '../prompts.mjs';
 import { sayReady } from '../turns.mjs';
+import { openLlama } from './open-llama.mjs';
 
 const { model, warmUp, sequences, promptTokens, outputTokens, threads } = settingsOfProcess();
 
-const llama = await getLlama({
-  gpu: false,
-  build: 'never',
-  progressLogs: false,
-  logLevel: LlamaLogLevel.error,
-  maxThreads: threads,
-});
+const llama = await openLlama(threads);
 
 /** A model, and a context on it with so many sequences. */
 async function load(modelPath, count, contextSize) {

@@ -1,15 +1,10 @@
 // Settings -> tokens per second of an answer of node-llama-cpp, and its text; with `speculation` its predictor looks into the prompt.
-import { getLlama, InputLookupTokenPredictor, LlamaLogLevel } from 'node-llama-cpp';
+import { InputLookupTokenPredictor } from 'node-llama-cpp';
 import { report, settingsOfProcess, TokenClock } from '../measure.mjs';
+import { openLlama } from '../peers/open-llama.mjs';
 
 const { model: modelPath, threads, contextSize, prompt, outputTokens, speculation } = settingsOfProcess();
-const llama = await getLlama({
-  gpu: false,
-  build: 'never',
-  progressLogs: false,
-  logLevel: LlamaLogLevel.error,
-  maxThreads: threads,
-});
+const llama = await openLlama(threads);
 const model = await llama.loadModel({ modelPath });
 const context = await model.createContext({ contextSize, threads: { ideal: threads, min: threads } });
 const tokenPredictor = speculation ? new InputLookupTokenPredictor() : undefined;

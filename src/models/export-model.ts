@@ -45,8 +45,8 @@ export type ExportModel = (
 /** What is written, once its request is read. */
 type Plan = {
   readonly model: string;
-  readonly parts: readonly FoundPart[];
   readonly files: readonly string[]; // GGUF files of the parts
+  readonly scales: readonly number[]; // of the parts
   readonly type: ExportType | null;
   readonly signal: AbortSignal | undefined;
 };
@@ -73,7 +73,8 @@ export function modelExporter(references: References, requireOpen: () => void): 
     try {
       await openLibraries('auto');
       await using open = await openParts(model, found.parts);
-      const plan = { model, parts: found.parts, files: open.files, type, signal };
+      const scales = found.parts.map(({ scale }) => scale);
+      const plan = { model, files: open.files, scales, type, signal };
       await WRITERS[format](plan, temporary);
       signal?.throwIfAborted();
       const bytes = await bytesOf(temporary);
@@ -120,11 +121,17 @@ async function openParts(
 /** Threads that merge and quantize. */
 const threads = (): number => os.availableParallelism();
 
-async function writeGguf({ model, parts, files, type, signal }: Plan, to: string): Promise<void> {
+async function writeGguf({ model, files, scales, type, signal }: Plan, to: string): Promise<void> {
   const addon = loadAddon();
-  const scales = Float32Array.from(parts, ({ scale }) => scale);
   const merge = (types: 'same' | 'wide' | 'widest', file: string): Promise<void> =>
-    addon.mergeModel({ model, files, scales, types, threads: threads(), to: file });
+    addon.mergeModel({
+      model,
+      files,
+      scales: Float32Array.from(scales),
+      types,
+      threads: threads(),
+      to: file,
+    });
   if (type === null) return await merge('same', to);
   const wide = EXPORT_TYPES[type].isWide ? 'widest' : 'wide';
   if (type === 'f32') return await merge(wide, to);
@@ -143,7 +150,7 @@ async function writeGguf({ model, parts, files, type, signal }: Plan, to: string
   }
 }
 
-async function writePeft({ model, parts, files }: Plan, folder: string): Promise<void> {
+async function writePeft({ model, files, scales }: Plan, folder: string): Promise<void> {
   const [facts] = await readHeaders({ path: model, gpu: false });
   const addon = loadAddon();
   await fs.mkdir(folder);
@@ -158,21 +165,21 @@ async function writePeft({ model, parts, files }: Plan, folder: string): Promise
       threads: 1,
       to: wide,
     });
-    adapters.push({ bytes: await fs.readFile(wide), scale: parts[i]!.scale });
+    adapters.push({ bytes: await fs.readFile(wide), scale: scales[i]! });
   }
   await fs.rm(wide);
   await writePeftFolder(folder, adapters, facts!);
 }
 
-async function writePlain({ model, parts, files, type: given }: Plan, to: string): Promise<void> {
+async function writePlain({ model, files, scales, type: given }: Plan, to: string): Promise<void> {
   const [facts, ...others] = await readHeaders({ path: model, gpu: false });
   if (others.length > 0)
     throw new OnpolicyError('UNSUPPORTED', 'model: a model in several files is not exported', {
       param: 'model',
     });
-  const scales = Float32Array.from(parts, ({ scale }) => scale);
   const type = PLAIN_TYPES.find((name) => name === given) ?? (facts!.isF32 ? 'f32' : 'bf16');
-  await writeSafetensorsModel({ model, facts: facts!, files, scales, type, threads: threads() }, to);
+  const source = { model, facts: facts!, files, scales: Float32Array.from(scales) };
+  await writeSafetensorsModel({ ...source, type, threads: threads() }, to);
 }
 
 /** By format. Each writes all that it says or fails. */
