@@ -1,6 +1,7 @@
 // Kernels for AVX2: half of a panel's rows is one register of each step.
 #include "products/kernels.h"
 
+#include <type_traits>
 #include <utility>
 
 #ifdef ONPOLICY_X86_PRODUCTS
@@ -55,10 +56,14 @@ Floats SetFloats(float value) { return _mm256_set1_ps(value); }
 Floats LoadFloats(const float* from) { return _mm256_loadu_ps(from); }
 void StoreFloats(Floats v, float* to) { _mm256_storeu_ps(to, v); }
 Floats Multiply(Floats a, Floats b) { return _mm256_mul_ps(a, b); }
+Floats Plus(Floats a, Floats b) { return _mm256_add_ps(a, b); }
 Floats Added(Floats a, Floats b, Floats sum) { return _mm256_fmadd_ps(a, b, sum); }
 Floats Subtracted(Floats a, Floats b, Floats sum) { return _mm256_fnmadd_ps(a, b, sum); }
 __m128i LoadRow(const uint8_t* from) { return _mm_loadl_epi64(reinterpret_cast<const __m128i*>(from)); }
 Floats WidenHalves(const uint8_t* from) { return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from))); }
+Floats WidenUpper(const uint8_t* from) {
+  return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from))), 16));
+}
 Floats WidenUnsigned(const uint8_t* from) { return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(LoadRow(from))); }
 Floats WidenSigned(const uint8_t* from) { return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(LoadRow(from))); }
 

@@ -1,6 +1,7 @@
 // Kernels for AVX-512 with 8-bit dot products: a step of a panel is one register.
 #include "products/kernels.h"
 
+#include <type_traits>
 #include <utility>
 
 #ifdef ONPOLICY_X86_PRODUCTS
@@ -44,11 +45,15 @@ Floats SetFloats(float value) { return _mm512_set1_ps(value); }
 Floats LoadFloats(const float* from) { return _mm512_loadu_ps(from); }
 void StoreFloats(Floats v, float* to) { _mm512_storeu_ps(to, v); }
 Floats Multiply(Floats a, Floats b) { return _mm512_mul_ps(a, b); }
+Floats Plus(Floats a, Floats b) { return _mm512_add_ps(a, b); }
 Floats Added(Floats a, Floats b, Floats sum) { return _mm512_fmadd_ps(a, b, sum); }
 Floats Subtracted(Floats a, Floats b, Floats sum) { return _mm512_fnmadd_ps(a, b, sum); }
 __m128i LoadRow(const uint8_t* from) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from)); }
 Floats WidenHalves(const uint8_t* from) {
   return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
+}
+Floats WidenUpper(const uint8_t* from) {
+  return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from))), 16));
 }
 Floats WidenUnsigned(const uint8_t* from) { return _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(LoadRow(from))); }
 Floats WidenSigned(const uint8_t* from) { return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(LoadRow(from))); }

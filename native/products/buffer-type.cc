@@ -36,7 +36,7 @@ bool IsOurs(const ggml_tensor* tensor) { return tensor->buffer && tensor->buffer
 // Null where products with this matrix are ggml's.
 const Format* PackedFormat(const ggml_tensor* weights) {
   const bool is_matrix = weights->ne[2] == 1 && weights->ne[3] == 1 && !weights->view_src;
-  return is_matrix ? FormatOf(weights->type) : nullptr;
+  return is_matrix && weights->ne[0] % kBlock == 0 ? FormatOf(weights->type) : nullptr;
 }
 
 PackedMatrix MatrixOf(const ggml_tensor* weights) {

@@ -24,24 +24,36 @@ bool IsExpected(const std::vector<ggml_backend_buffer_type_t>& list, ggml_backen
   return true;
 }
 
-// One product of each format on two threads, in ours and in ggml's own buffer type.
+// Products of each format on two threads, in ours and in ggml's own buffer type.
 class SelfTest {
  public:
   SelfTest(const EngineFunctions& engine, ggml_backend_t backend) : engine_(engine), backend_(backend) {}
 
   bool Agrees(ggml_backend_buffer_type_t ours, const Format& format) const {
-    const int64_t width = 2 * format.group * (kBlock == format.group ? 9 : 2);
-    std::vector<float> numbers(static_cast<size_t>(width * (kRows + kTokens)));
+    for (const Shape& shape : kShapes)
+      if (!Agrees(ours, format, shape)) return false;
+    return true;
+  }
+
+ private:
+  // Panels that are whole and not, tokens of one group and of several, odd numbers of blocks.
+  struct Shape { int64_t groups, rows, tokens; };
+  static constexpr Shape kShapes[] = {{1, 3, 1}, {3, 5 * kPanel + 3, 5}, {5, 2 * kPanel, 29}};
+  static constexpr double kTolerance = 0.02;  // what 8-bit activations make of differently chosen scales
+
+  bool Agrees(ggml_backend_buffer_type_t ours, const Format& format, const Shape& shape) const {
+    const int64_t width = format.group * shape.groups;
+    std::vector<float> numbers(static_cast<size_t>(width * (shape.rows + shape.tokens)));
     uint32_t state = 1;
     for (float& number : numbers) {
       state = state * 1664525u + 1013904223u;
       number = static_cast<float>(state >> 8) * 0x1p-23f - 1;
     }
-    const float* x = numbers.data() + width * kRows;
-    std::vector<uint8_t> weights(static_cast<size_t>(kRows * format.row_bytes(width)));
-    engine_.ggml_quantize_chunk(format.type, numbers.data(), weights.data(), 0, kRows, width, nullptr);
-    const std::vector<float> expected = Product(engine_.ggml_backend_cpu_buffer_type(), format, width, weights, x);
-    const std::vector<float> got = Product(ours, format, width, weights, x);
+    const float* x = numbers.data() + width * shape.rows;
+    std::vector<uint8_t> weights(static_cast<size_t>(shape.rows * format.row_bytes(width)));
+    engine_.ggml_quantize_chunk(format.type, numbers.data(), weights.data(), 0, shape.rows, width, nullptr);
+    const std::vector<float> expected = Product(engine_.ggml_backend_cpu_buffer_type(), format, shape, weights, x);
+    const std::vector<float> got = Product(ours, format, shape, weights, x);
     double error = 0, size = 0;
     for (size_t i = 0; i < expected.size(); ++i) {
       error += (got[i] - expected[i]) * (got[i] - expected[i]);
@@ -50,17 +62,13 @@ class SelfTest {
     return !got.empty() && size > 0 && error < kTolerance * kTolerance * size;
   }
 
- private:
-  static constexpr int64_t kRows = 5 * kPanel + 3, kTokens = 5;
-  static constexpr double kTolerance = 0.02;  // what 8-bit activations make of differently chosen scales
-
-  // (kTokens, kRows), empty if it cannot be computed.
-  std::vector<float> Product(ggml_backend_buffer_type_t type, const Format& format, int64_t width,
+  // (tokens, rows), empty if it cannot be computed.
+  std::vector<float> Product(ggml_backend_buffer_type_t type, const Format& format, const Shape& shape,
                              const std::vector<uint8_t>& weights, const float* x) const {
     ggml_init_params params{4 * engine_.ggml_tensor_overhead() + engine_.ggml_graph_overhead(), nullptr, /*no_alloc=*/true};
     ggml_context* context = engine_.ggml_init(params);
-    ggml_tensor* w = engine_.ggml_new_tensor_2d(context, format.type, width, kRows);
-    ggml_tensor* activations = engine_.ggml_new_tensor_2d(context, GGML_TYPE_F32, width, kTokens);
+    ggml_tensor* w = engine_.ggml_new_tensor_2d(context, format.type, format.group * shape.groups, shape.rows);
+    ggml_tensor* activations = engine_.ggml_new_tensor_2d(context, GGML_TYPE_F32, w->ne[0], shape.tokens);
     ggml_tensor* y = engine_.ggml_mul_mat(context, w, activations);
     std::vector<float> result;
     std::vector<ggml_backend_buffer_t> buffers;
@@ -76,7 +84,7 @@ class SelfTest {
     ggml_cgraph* graph = engine_.ggml_new_graph(context);
     engine_.ggml_build_forward_expand(graph, y);
     if (engine_.ggml_backend_graph_compute(backend_, graph) == GGML_STATUS_SUCCESS) {
-      result.resize(kRows * kTokens);
+      result.resize(static_cast<size_t>(shape.rows * shape.tokens));
       engine_.ggml_backend_tensor_get(y, result.data(), 0, result.size() * sizeof(float));
     }
     for (ggml_backend_buffer_t buffer : buffers) engine_.ggml_backend_buffer_free(buffer);

@@ -3,7 +3,7 @@
 //   Bytes, Ints, Floats         vectors of kLanes rows: four bytes, a 32-bit integer or float of each
 //   kTileVectors(tokens)        how many of them a tile holds for so many tokens: all rows of a panel or a part
 //   LoadBytes, LowBits<mask>(bytes), Shifted<bits>(bytes): to the right, in 16 bits; Joined(a, b): bits of either
-//   WidenHalves, WidenUnsigned, WidenSigned: 16-bit floats and 8-bit integers in memory -> Floats
+//   WidenHalves, WidenUpper, WidenUnsigned, WidenSigned: 16-bit floats, upper halves of floats and 8-bit integers in memory -> Floats
 //   Dot<largest, step>(dots, held, weights, four bytes of a token for all rows): adds a step's products to dots, or to what is held of
 //                               them; with weights of at most `largest`: those of 255 are signed ones plus 128
 //   kSubtractsWide              whether products of 8-bit weights leave out the 128: then nothing is subtracted for it
@@ -25,6 +25,10 @@ void RoundBlock(const float* x, const Format& format, int tokens, int32_t* colum
 void Round(const void* x, size_t stride, int tokens, int64_t first, int64_t last, const Format& format, int32_t* group) {
   for (int token = 0; token < tokens; ++token) {
     const auto* values = reinterpret_cast<const float*>(static_cast<const char*>(x) + token * stride);
+    if (format.terms == Terms::kFloats) {
+      for (int64_t i = first * kBlock; i < last * kBlock; ++i) __builtin_memcpy(group + i * tokens + token, values + i, 4);
+      continue;
+    }
     for (int64_t b = first; b < last; ++b)
       RoundBlock(values + b * kBlock, format, tokens, group + b * RowsOf(format.terms) * tokens + token);
   }
@@ -187,10 +191,61 @@ void RunRows(const TileInput& input, int64_t row) {
     for (int t = 0; t < kTokens; ++t) StoreFloats(sums[v][t], y + t * input.stride + v * kLanes);
 }
 
+template <typename Type>
+Floats LoadNumbers(const uint8_t* from) {
+  if constexpr (std::is_same_v<Type, F16>) return WidenHalves(from);
+  else if constexpr (std::is_same_v<Type, BF16>) return WidenUpper(from);
+  else return LoadFloats(reinterpret_cast<const float*>(from));
+}
+
+// A panel of numbers x kTokens tokens. A block has sums of its own, which are then added: those of the next one need not wait for them.
+template <typename Type, int kTokens>
+void RunFloats(const TileInput& input) {
+  constexpr int kVectors = kPanel / kLanes;
+  constexpr int64_t kColumnBytes = kPanel * Type::kNumberBytes, kVectorBytes = kLanes * Type::kNumberBytes;
+  Floats sums[kVectors][kTokens];
+#pragma GCC unroll 2
+  for (int v = 0; v < kVectors; ++v)
+#pragma GCC unroll 12
+    for (int t = 0; t < kTokens; ++t)
+      sums[v][t] = input.adds ? LoadFloats(input.y + t * input.stride + v * kLanes) : SetFloats(0);
+  const auto* x = reinterpret_cast<const float*>(input.group);
+  const uint8_t* column = input.panel + input.first * kBlock * kColumnBytes;
+  for (int64_t b = 0; b < input.count; ++b) {
+    Floats parts[kVectors][kTokens];
+#pragma GCC unroll 2
+    for (int v = 0; v < kVectors; ++v)
+#pragma GCC unroll 12
+      for (int t = 0; t < kTokens; ++t) parts[v][t] = SetFloats(0);
+#pragma GCC unroll 4
+    for (int64_t i = 0; i < kBlock; ++i, x += kTokens, column += kColumnBytes) {
+      Floats weights[kVectors];
+#pragma GCC unroll 2
+      for (int v = 0; v < kVectors; ++v) weights[v] = LoadNumbers<Type>(column + v * kVectorBytes);
+#pragma GCC unroll 12
+      for (int t = 0; t < kTokens; ++t)
+#pragma GCC unroll 2
+        for (int v = 0; v < kVectors; ++v) parts[v][t] = Added(weights[v], SetFloats(x[t]), parts[v][t]);
+    }
+#pragma GCC unroll 2
+    for (int v = 0; v < kVectors; ++v)
+#pragma GCC unroll 12
+      for (int t = 0; t < kTokens; ++t) sums[v][t] = Plus(sums[v][t], parts[v][t]);
+  }
+#pragma GCC unroll 2
+  for (int v = 0; v < kVectors; ++v)
+#pragma GCC unroll 12
+    for (int t = 0; t < kTokens; ++t) StoreFloats(sums[v][t], input.y + t * input.stride + v * kLanes);
+}
+
 template <typename Type, int kTokens>
 void RunTile(const TileInput& input) {
-  constexpr int kVectors = TileVectors(kTokens);
-  for (int64_t row = 0; row < kPanel; row += kVectors * kLanes) RunRows<Type, kVectors, kTokens>(input, row);
+  if constexpr (Type::kTerms == Terms::kFloats) {
+    RunFloats<Type, kTokens>(input);
+  } else {
+    constexpr int kVectors = TileVectors(kTokens);
+    for (int64_t row = 0; row < kPanel; row += kVectors * kLanes) RunRows<Type, kVectors, kTokens>(input, row);
+  }
 }
 
 // The tiles of a type, by tokens - 1.

@@ -15,8 +15,12 @@ namespace onpolicy::products {
 //   kOffset   -offset * sum(x)
 //   kHalves   -offset * sum(x) of the first half, of the second
 //   kMinimum  scale * sum(x) (float)
+// Beside kFloats nothing is rounded: a row a value (float).
 constexpr int64_t kScaleRow = kSteps, kSumRow = kSteps + 1;
-constexpr int64_t RowsOf(Terms terms) { return terms == Terms::kHalves ? kSteps + 3 : kSteps + 2; }
+constexpr int64_t RowsOf(Terms terms) {
+  if (terms == Terms::kFloats) return kBlock;
+  return terms == Terms::kHalves ? kSteps + 3 : kSteps + 2;
+}
 
 constexpr int kMostTokens = 12;  // of a group
 

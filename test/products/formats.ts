@@ -4,8 +4,10 @@ export type Format = {
   readonly type: number; // of ggml
   readonly group: number; // values that are encoded together
   readonly groupBytes: number;
-  /** Offsets of 16-bit scales in a group. */
+  /** Offsets of 16-bit scales in a group, or of the upper halves of its numbers. */
   readonly scales: readonly number[];
+  /** Whether activations are multiplied as they are. */
+  readonly keepsActivations?: boolean;
   /** The values of one group. */
   values(group: DataView): number[];
 };
@@ -32,7 +34,27 @@ export function toHalf(value: number): number {
 const half = (view: DataView, at: number) => halfToNumber(view.getUint16(at, true));
 const range = (count: number) => Array.from({ length: count }, (_, i) => i);
 
+/** 32 numbers of so many bytes each. */
+const floats = (type: number, bytes: number, read: (view: DataView, at: number) => number): Format => ({
+  type,
+  group: 32,
+  groupBytes: 32 * bytes,
+  scales: range(32).map((i) => i * bytes + bytes - 2),
+  keepsActivations: true,
+  values: (view) => range(32).map((i) => read(view, i * bytes)),
+});
+
+/** The number whose upper half these 16 bits are. */
+function upperToNumber(bits: number): number {
+  const view = new DataView(new ArrayBuffer(4));
+  view.setUint16(0, bits);
+  return view.getFloat32(0);
+}
+
 export const FORMATS: Readonly<Record<string, Format>> = {
+  f16: floats(1, 2, half),
+  bf16: floats(30, 2, (view, at) => upperToNumber(view.getUint16(at, true))),
+  f32: floats(0, 4, (view, at) => view.getFloat32(at, true)),
   q8_0: {
     type: 8,
     group: 32,
@@ -90,7 +112,7 @@ function scaleAndMinimum(view: DataView, block: number): [number, number] {
   ];
 }
 
-/** Random bytes, but for scales, which are small positive numbers. */
+/** Random bytes, but for scales and the upper halves of numbers, which are small and positive. */
 export function randomWeights(format: Format, width: number, rows: number, next: () => number): Uint8Array {
   const bytes = new Uint8Array((rows * width * format.groupBytes) / format.group).map(() => next() * 256);
   const view = new DataView(bytes.buffer);

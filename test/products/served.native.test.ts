@@ -13,11 +13,11 @@ import { FORMATS } from './formats.ts';
 
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-products-'));
 const fileOf = (type: string): string => path.join(folder, `${type}.gguf`);
-const TYPES = Object.keys(FORMATS).map((name) => name.replace('k', 'K'));
+const TYPES = Object.keys(FORMATS).map((name) => name.replace('_k', '_K'));
 const [BEST = 'plain'] = loadAddon().productKernels();
 
 beforeAll(async () => {
-  for (const type of [...TYPES, 'f32'])
+  for (const type of [...TYPES, 'q5_0'])
     await writeTinyModel(fileOf(type), { architecture: 'qwen3', type, vocabularySize: 331, isTied: true });
 });
 afterAll(() => fs.rmSync(folder, { recursive: true }));
@@ -86,7 +86,7 @@ describe.skipIf(BEST === 'plain')('packed weights', () => {
     const models = {
       packed: { path: fileOf('q8_0') },
       plain: { path: fileOf('q8_0'), products: 'plain' },
-      wide: { path: fileOf('f32') },
+      other: { path: fileOf('q5_0') },
     } as const;
     await using runtime = await createRuntime({ models, threads: 2, contextSize: 512, gpu: false });
     const runs = await Promise.all(Object.keys(models).map((model) => answers(runtime, 6, { model })));
@@ -123,7 +123,7 @@ describe.skipIf(BEST === 'plain')('packed weights', () => {
   });
 
   it('leaves types without kernels to the engine', async () => {
-    await using runtime = await open('f32');
+    await using runtime = await open('q5_0');
     await answers(runtime, 1);
     expect(kernelsOf(runtime)).toEqual(['plain']);
   });
