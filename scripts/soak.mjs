@@ -8,6 +8,7 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import v8 from 'node:v8';
 import { meta } from '../bench/model/gguf.mjs';
 import { widenGguf } from './onnx/from-gguf.mjs';
 
@@ -258,14 +259,18 @@ async function one(i) {
   else note(kind, status, text);
 }
 
-/** At rest and after collections: what lives. The first one leaves what has finalizers. */
+/** At rest and after collections: what lives, and how much of the heap is compiled code. The first one leaves what has finalizers. */
 async function memory() {
   for (let i = 0; i < 3; i++) {
     globalThis.gc?.();
     await sleep(20);
   }
   const { heapUsed, rss, external } = process.memoryUsage();
-  return { heap: heapUsed + external, rss };
+  const code = v8
+    .getHeapSpaceStatistics()
+    .filter(({ space_name }) => space_name.startsWith('code'))
+    .reduce((sum, { space_used_size }) => sum + space_used_size, 0);
+  return { heap: heapUsed + external, code, rss };
 }
 
 for (let i = 0; i < RESPONSES; i++)
@@ -280,11 +285,11 @@ for (let done = 0; done < REQUESTS; ) {
     while (done < end) await one(done++);
   };
   await Promise.all(Array.from({ length: LANES }, lane));
-  const { heap, rss } = await memory();
-  marks.push({ done, heap, rss });
-  console.log(
-    `${done} requests, ${Math.round((performance.now() - startMs) / 1000)} s: heap ${(heap / 2 ** 20).toFixed(1)} MiB, resident ${(rss / 2 ** 20).toFixed(1)} MiB`,
-  );
+  const mark = { done, ...(await memory()) };
+  marks.push(mark);
+  const [heap, code, rss] = [mark.heap, mark.code, mark.rss].map((bytes) => (bytes / 2 ** 20).toFixed(1));
+  const seconds = Math.round((performance.now() - startMs) / 1000);
+  console.log(`${done} requests, ${seconds} s: heap ${heap} MiB, of which code ${code}, resident ${rss} MiB`);
 }
 agent.destroy();
 await server.close();

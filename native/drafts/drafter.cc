@@ -8,8 +8,6 @@ namespace {
 
 // The place in a prediction is found again by so many tokens, as it is likely to be near.
 constexpr size_t kPredictionMatch = 2;
-// One token that differs is taken for a replaced one. After more, the place is looked for.
-constexpr int kMostMisses = 1;
 
 }  // namespace
 
@@ -33,8 +31,11 @@ void Drafter::Accept(int32_t token, uint64_t state) {
   }
   text_.Append(token, state);
   if (at_ < proposed_.size()) {
-    was_right_ = proposed_[at_++] == token;
-    if (!was_right_) proposed_.clear();
+    const bool is_right = proposed_[at_++] == token;
+    last_draft_ = is_right ? LastDraft::kRight : LastDraft::kWrong;
+    if (!is_right) proposed_.clear();
+  } else if (proposed_.empty() && !model_) {
+    last_draft_ = LastDraft::kNone;
   }
   if (!prediction_.tokens().empty()) FollowPrediction(token);
 }

@@ -21,6 +21,10 @@ struct DraftSources {
   std::string key;                       // sequences share what the model has computed only within one key
 };
 
+// What became of the draft for the last token.
+enum class LastDraft { kRight, kWrong, kNone };
+constexpr size_t kLastDrafts = 3;
+
 // One per sequence. Not thread-safe.
 class Drafter {
  public:
@@ -37,8 +41,7 @@ class Drafter {
     proposed_ = drafts;
     at_ = 0;
   }
-  // Whether the last token that was proposed came.
-  bool was_right() const { return was_right_; }
+  LastDraft last_draft() const { return last_draft_; }
 
   // The grammar's state when the token at `place` was written.
   uint64_t StateAt(size_t place) const {
@@ -51,6 +54,9 @@ class Drafter {
   const std::string& key() const { return key_; }
 
  private:
+  // One token that differs is taken for a replaced one. After more, the place is looked for.
+  static constexpr int kMostMisses = 1;
+
   void FollowPrediction(int32_t token);
   void DraftFromText(const TokenIndex::Match& match, size_t limit, std::vector<int32_t>* draft) const;
 
@@ -64,10 +70,10 @@ class Drafter {
   std::vector<uint64_t> states_;   // (output, up to the last token under a grammar)
   TokenIndex prediction_;
   size_t predicted_ = 0;   // place of the next token in the prediction
-  int misses_ = 0;         // tokens since the last that was predicted
+  int misses_ = kMostMisses;  // tokens since the last that was predicted: the first one is none that was replaced
   std::vector<int32_t> proposed_;
   size_t at_ = 0;  // in `proposed_`: the next token
-  bool was_right_ = true;
+  LastDraft last_draft_ = LastDraft::kNone;
 };
 
 }  // namespace onpolicy

@@ -55,11 +55,12 @@ void CheckDrafts(Napi::Env env, const RowsInput& input, int32_t vocab_size) {
   const size_t samples = input.samplers.size();
   const bool has_drafts = !input.drafted.empty() || !input.drafters.empty();
   if (!has_drafts) return;
-  Check(env, input.drafted.size() == samples && input.drafters.size() == samples && input.draft_limits.size() == 2 * samples,
-        "drafts: expected one of each column per sample, and two limits");
+  const bool has_columns = input.drafted.size() == samples && input.drafters.size() == samples;
+  Check(env, has_columns && input.draft_limits.size() == kLastDrafts * samples,
+        "drafts: expected one of each column per sample, and three limits");
+  for (int32_t limit : input.draft_limits) Check(env, limit >= 0, "drafts.limits: expected numbers >= 0");
   for (size_t i = 0; i < samples; ++i) {
     Check(env, input.drafted[i] >= kNoToken && input.drafted[i] < vocab_size, "drafts.drafted: id outside the vocabulary");
-    Check(env, input.draft_limits[2 * i] >= 0 && input.draft_limits[2 * i + 1] >= 0, "drafts.limits: expected numbers >= 0");
     if (!input.IsDraft(i)) continue;
     Check(env, i > 0 && input.samplers[i] == input.samplers[i - 1] && input.samplers[i]->plan().candidates == 0,
           "drafts.drafted: expected drafts behind a row of the same sampler");

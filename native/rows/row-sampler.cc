@@ -91,7 +91,7 @@ void RowSampler::SampleSequence(const RowsInput& input, size_t first, const std:
     if (result.is_final) return;
     if (!is_as_drafted) {
       if (drafter) {
-        const size_t limit = result.drafts_to_check = input.DraftLimit(first, drafter->was_right());
+        const size_t limit = result.drafts_to_check = input.DraftLimit(first, drafter->last_draft());
         drafter->Draft(std::max<size_t>(limit, 1), constraints.StateBefore(first, 0), &result.drafts);
         constraints.CutDrafts(first, &result.drafts);
         drafter->Propose(result.drafts);

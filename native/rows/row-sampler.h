@@ -20,14 +20,14 @@ struct RowsInput {
   // of its sequence. A row counts only if what was sampled before it is its draft.
   std::vector<int32_t> drafted;
   std::vector<std::shared_ptr<Drafter>> drafters;  // (samplers) or empty; of first rows; null: nothing is drafted
-  // (samplers, 2) or empty: drafts that the next step checks at most, if the last draft was right, and if it was wrong. One is
-  // made even if none is checked: its caller learns how often drafts are right.
+  // (samplers, 3) or empty: drafts that the next step checks at most, by what became of the last one. One is made even if none
+  // is checked: its caller learns how often drafts are right.
   std::vector<int32_t> draft_limits;
   std::vector<int32_t> hooked;      // (hooked) index into samplers, ascending: JavaScript edits these rows
   std::vector<int32_t> score_rows;  // (scores, 3): row, scored token, number of alternatives
 
-  size_t DraftLimit(size_t sample, bool was_right) const {
-    return static_cast<size_t>(draft_limits[2 * sample + (was_right ? 0 : 1)]);
+  size_t DraftLimit(size_t sample, LastDraft last) const {
+    return static_cast<size_t>(draft_limits[kLastDrafts * sample + static_cast<size_t>(last)]);
   }
   bool IsDraft(size_t sample) const { return !drafted.empty() && drafted[sample] != kNoToken; }
   // The sample after the last one of the sequence that begins at `first`.

@@ -2,6 +2,7 @@
 import type { BackendLimits, StepResult } from '../backends/index.ts';
 import type { Plan } from './scheduler.ts';
 import type { Sequence } from './sequence.ts';
+import { LAST_DRAFT } from './speculation.ts';
 import { StepCosts } from './step-costs.ts';
 
 /** A step with drafts must promise so many times the tokens a second of one without. */
@@ -12,10 +13,6 @@ const LEAST_RATE = 0.2;
 const UNKNOWN_DRAFT = 0.2;
 /** A draft model that has more tokens to compute for each draft is reading prompts. */
 const DRAFT_TOKENS = 4;
-
-/** Places in the limits and rates of a sequence. */
-const BEHIND_RIGHT = 0;
-const BEHIND_WRONG = 1;
 
 /** One draft more for a sequence: how likely it counts. */
 type Gain = { readonly sequence: Sequence; readonly depth: number; readonly gain: number };
@@ -56,30 +53,33 @@ export class DraftControl {
         if (!speculation.isPaused && !waits) drafting.push(sequence);
       }
     }
-    for (const state of [BEHIND_RIGHT, BEHIND_WRONG] as const) this.#share(drafting, rows, state);
+    for (const last of Object.values(LAST_DRAFT)) this.#share(drafting, rows, last);
+    let left = this.#mostRows - rows;
     for (const { speculation, outputsLeft } of drafting) {
-      if (!speculation!.usesModel || outputsLeft <= 2) continue;
-      const { limits } = speculation!;
-      if (speculation!.isDue(limits[BEHIND_RIGHT] + limits[BEHIND_WRONG] > 0)) limits.fill(1);
+      const { limits, usesModel } = speculation!;
+      if (usesModel && outputsLeft > 2 && speculation!.isDue(Math.max(...limits) > 0)) limits.fill(1);
+      // What became of the last drafts may differ from sequence to sequence.
+      for (const [last, limit] of limits.entries()) limits[last] = Math.min(limit, left);
+      left -= Math.max(...limits);
     }
   }
 
-  /** Sets the limits of sequences whose last drafts were all right, or all wrong. */
-  #share(drafting: readonly Sequence[], rows: number, state: 0 | 1): void {
+  /** Sets the limits that hold if this became of the last draft of each sequence. */
+  #share(drafting: readonly Sequence[], rows: number, last: 0 | 1 | 2): void {
     const gains: Gain[] = [];
     for (const sequence of drafting) {
       const { maxTokens, rates } = sequence.speculation!;
       const most = Math.min(maxTokens, sequence.outputsLeft - 2);
       for (
-        let depth = 1, gain = rates[state];
+        let depth = 1, gain = rates[last];
         depth <= most && gain >= LEAST_RATE;
-        depth++, gain *= rates[BEHIND_RIGHT]
+        depth++, gain *= rates[LAST_DRAFT.RIGHT]
       )
         gains.push({ sequence, depth, gain });
     }
     gains.sort((a, b) => b.gain - a.gain);
     const count = this.#bestCount(rows, gains);
-    for (const { sequence } of gains.slice(0, count)) sequence.speculation!.limits[state] += 1;
+    for (const { sequence } of gains.slice(0, count)) sequence.speculation!.limits[last] += 1;
   }
 
   /** How many of these drafts promise the most tokens a second. */

@@ -24,6 +24,9 @@ const BEFORE = 4;
 const LESS_BEHIND_WRONG = 0.5;
 const NOTHING = new Int32Array(0);
 
+/** What became of the draft for the last token: a place in limits and rates. */
+export const LAST_DRAFT = { RIGHT: 0, WRONG: 1, NONE: 2 } as const;
+
 /** A share of drafts that were right: of all at first, then of the newest ones. */
 class Share {
   value: number;
@@ -49,15 +52,14 @@ export class Speculation {
   readonly usesModel: boolean;
   /** Set while later rows could be sampled under other rules than those of the step: no drafts are checked. */
   isPaused = false;
-  /** Drafts that the step after the coming one checks at most: if the last draft was right by then, and if it was wrong. */
-  readonly limits: [number, number] = [0, 0];
+  /** Drafts that the step after the coming one checks at most, by {@link LAST_DRAFT}. */
+  readonly limits: [number, number, number] = [0, 0, 0];
   /** Drafts that had a row, and those of them that were sampled. */
   drafted = 0;
   accepted = 0;
-  /** How often drafts are right: those behind a right one, and those behind a wrong one. Text that repeats comes in runs. */
-  readonly #behindRight: Share;
-  readonly #behindWrong: Share;
-  #wasRight = true; // the last draft
+  /** How often drafts are right, by what became of the last one. Text that repeats comes in runs. */
+  readonly #shares: readonly [Share, Share, Share];
+  #last: 0 | 1 | 2 = LAST_DRAFT.NONE;
   #proposed: Int32Array = NOTHING;
   #at = 0; // in `proposed`: the draft of the next token
   #checked = 0; // of the proposed ones from there on, how many have a row
@@ -68,13 +70,13 @@ export class Speculation {
     this.usesModel = usesModel;
     this.drafter = drafter;
     this.maxTokens = maxTokens;
-    this.#behindRight = new Share(trust);
-    this.#behindWrong = new Share(LESS_BEHIND_WRONG * trust);
+    this.#shares = [new Share(trust), new Share(LESS_BEHIND_WRONG * trust), new Share(trust)];
   }
 
-  /** How likely a draft is right: behind a right one, and behind a wrong one. */
-  get rates(): readonly [number, number] {
-    return [this.#behindRight.value, this.#behindWrong.value];
+  /** How likely a draft is right, by {@link LAST_DRAFT}. */
+  get rates(): readonly [number, number, number] {
+    const [right, wrong, none] = this.#shares;
+    return [right.value, wrong.value, none.value];
   }
 
   /** Takes the drafts that follow the last token. */
@@ -86,7 +88,7 @@ export class Speculation {
 
   /** The limit that holds after the last token. */
   get limit(): number {
-    return this.limits[this.#wasRight ? 0 : 1];
+    return this.limits[this.#last];
   }
 
   /** The drafts that a step should check: `most` of them at most. */
@@ -115,11 +117,12 @@ export class Speculation {
   observe(token: number): boolean {
     if (this.#at >= this.#proposed.length) {
       this.#checked = 0;
+      if (this.#proposed.length === 0 && !this.usesModel) this.#last = LAST_DRAFT.NONE;
       return false;
     }
     const isRight = this.#proposed[this.#at] === token;
-    (this.#wasRight ? this.#behindRight : this.#behindWrong).add(isRight);
-    this.#wasRight = isRight;
+    this.#shares[this.#last].add(isRight);
+    this.#last = isRight ? LAST_DRAFT.RIGHT : LAST_DRAFT.WRONG;
     if (!isRight) {
       this.propose(NOTHING);
       return false;

@@ -81,7 +81,7 @@ function isPredictable({ sequence: { hook, outputsLeft }, drafts }: Entry): bool
   return hook === null && outputsLeft > drafts.length + 1;
 }
 
-const NO_LIMITS: readonly number[] = [0, 0];
+const NO_LIMITS: readonly number[] = [0, 0, 0];
 
 /** The columns of samples that are no drafts. */
 function toDraftColumns(sampled: readonly Sequence[]): DraftColumns {

@@ -47,10 +47,10 @@ export type DraftColumns = {
   /** What drafts the tokens behind the last sampled one; null: nothing does. */
   readonly drafters: readonly (Handle | null)[]; // (samples)
   /**
-   * How many of them the next step checks at most: if the last token that was drafted came, and if another came. One is made in any
-   * case, but not by a smaller model.
+   * How many of them the next step checks at most: if the last token was drafted, if another one was, and if none was. One is made in
+   * any case, but not by a smaller model.
    */
-  readonly limits: Int32Array; // (samples, 2)
+  readonly limits: Int32Array; // (samples, 3)
 };
 
 /**

@@ -29,7 +29,7 @@ export function draftContract({ step, sampled, rowAfter, expectSame }: ReturnTyp
       drafts: {
         drafted: Int32Array.of(-1, ...guesses),
         drafters: [null, null, null],
-        limits: new Int32Array(6),
+        limits: new Int32Array(9),
       },
       mayRunAhead,
     });

@@ -14,11 +14,17 @@ const WRONG = 2;
 const stepMs = (rows: number) => 27 + 3.2 * (rows - 1);
 
 type Options = {
-  /** Whether a draft of the token at this place is right. */
-  readonly isRight: (at: number) => boolean;
+  /** Whether a draft of the token at this place is right; null: there is none. */
+  readonly isRight: (at: number) => boolean | null;
   /** Milliseconds of a pass of a draft model; absent: drafts cost nothing. */
   readonly passMs?: number;
 };
+
+/** Of 32 tokens 16 are predicted: the place is found behind two of them, and lost behind two others. */
+function isFound(at: number): boolean | null {
+  const place = at % 32;
+  return place < 2 || place >= 18 ? null : place < 16;
+}
 
 /** One sequence that samples 1 all the time. */
 function simulate({ isRight, passMs }: Options) {
@@ -46,13 +52,16 @@ function simulate({ isRight, passMs }: Options) {
       if (token !== RIGHT) break;
     }
     const limit = speculation.limit;
-    const drafted = passMs === undefined ? 0 : limit;
-    passes += drafted;
+    const asked = passMs === undefined ? 0 : limit;
+    passes += asked;
     const made = Math.max(limit, passMs === undefined ? 1 : 0);
-    speculation.propose(Int32Array.from({ length: made }, (_, i) => (isRight(at + i) ? RIGHT : WRONG)));
-    const drafting = { ms: drafted * (passMs ?? 0), passes: drafted, tokens: drafted, sequences: 1 };
+    const drafted = Array.from({ length: made }, (_, i) => isRight(at + i));
+    const none = drafted.indexOf(null);
+    const found = none < 0 ? drafted : drafted.slice(0, none);
+    speculation.propose(Int32Array.from(found, (right) => (right ? RIGHT : WRONG)));
+    const drafting = { ms: asked * (passMs ?? 0), passes: asked, tokens: asked, sequences: 1 };
     const elapsed = stepMs(1 + drafts.length) + drafting.ms;
-    control.record(plan, elapsed, drafted > 0 ? drafting : undefined);
+    control.record(plan, elapsed, asked > 0 ? drafting : undefined);
     ms += elapsed;
   }
   const gain = ((TOKENS - 1) * stepMs(1)) / ms;
@@ -62,6 +71,7 @@ function simulate({ isRight, passMs }: Options) {
 it.each<[string, Options, number, number]>([
   ['all right', { isRight: () => true }, 4, 20],
   ['half right, in runs', { isRight: (at) => Math.floor(at / 16) % 2 === 0 }, 1.4, 400],
+  ['half right, in runs that are found by their first tokens', { isRight: isFound }, 1.5, 200],
   ['one in ten right', { isRight: (at) => at % 10 === 0 }, 0.97, 40],
   ['none right', { isRight: () => false }, 0.99, 10],
   ['all right, of a model that takes a tenth', { isRight: () => true, passMs: 2.7 }, 2, 20],
@@ -75,4 +85,29 @@ it.each<[string, Options, number, number]>([
 
 it('asks a model that does not help at growing distances', () => {
   expect(simulate({ isRight: () => true, passMs: 60 }).passes).toBeLessThan(30);
+});
+
+it('lets no step have more rows than there are, whatever became of the last drafts', () => {
+  const outputRows = 8;
+  const control = new DraftControl({ batchTokens: 512, outputRows });
+  const sequences = [0, 1].map((index) => {
+    const speculation = new Speculation({ drafter: {} as Handle, maxTokens: 15, trust: 0.8 });
+    for (let i = 0; i < 40; i++) {
+      // the drafts of one are right throughout, those of the other by turns
+      speculation.propose(Int32Array.of(index === 0 || i % 2 === 0 ? RIGHT : WRONG));
+      speculation.observe(RIGHT);
+    }
+    const group = { prompt: Int32Array.of(0), cacheKey: '', adapter: 0, priority: 0, arrival: index };
+    return new Sequence(group, 0, fakeSampler(), { speculation, maxOutputs: TOKENS });
+  });
+  const entries = sequences.map((sequence) => ({
+    sequence,
+    start: 1,
+    count: 1,
+    samples: [sequence],
+    drafts: new Int32Array(0),
+  }));
+  control.plan({ adapter: 0, entries, edits: [], isSteady: true });
+  const limits = sequences.map(({ speculation }) => Math.max(...speculation!.limits));
+  expect(limits[0]! + limits[1]!).toBe(outputRows - sequences.length);
 });

@@ -138,7 +138,7 @@ export class CheckingBackend implements Backend {
       const text = [...prefixes[step.sampleRows[i]!]!, ...tokens];
       rows.push({
         ...row,
-        drafts: wrong >= 0 && drafter ? drafter.draft(text, step.drafts!.limits[2 * i]!) : [],
+        drafts: wrong >= 0 && drafter ? drafter.draft(text, step.drafts!.limits[3 * i]!) : [],
       });
     }
     return rows;

@@ -59,6 +59,8 @@ describe('drafts from a prediction', () => {
     ['follow it', [10, 11], [12, 13, 14]],
     ['take one other token for a replaced one', [10, 99], [12, 13, 14]],
     ['are none after two others', [10, 99, 98], []],
+    ['are none where the answer begins with another token', [99], []],
+    ['find the place of an answer that begins before it', [99, 10, 11], [12, 13, 14]],
     ['find the place again by two tokens', [10, 99, 98, 97, 14, 15], [16, 17]],
     ['find a place before', [10, 11, 12, 13, 10, 11], [12, 13, 14]],
     ['end with it', [10, 11, 12, 13, 14, 15, 16, 17], []],

@@ -30,7 +30,7 @@ async function sample(
     drafts: {
       drafted: Int32Array.from(all, ({ draft }) => draft),
       drafters: all.map(() => null),
-      limits: new Int32Array(2 * all.length),
+      limits: new Int32Array(3 * all.length),
     },
     scoreRows: new Int32Array(0),
   });
