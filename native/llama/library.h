@@ -148,6 +148,7 @@ namespace onpolicy {
   X(ggml_fp32_to_bf16_row)                                                                                     \
   X(ggml_set_name)                                                                                             \
   X(ggml_mul_mat)                                                                                              \
+  X(ggml_mul_mat_set_prec)                                                                                     \
   X(ggml_mul_mat_id)                                                                                           \
   X(ggml_argsort_top_k)                                                                                        \
   X(ggml_out_prod)                                                                                             \

@@ -30,6 +30,9 @@ class TensorViews {
     return api_.ggml_reshape_3d(context_, x, a, b, c);
   }
   Tensor Copy(Tensor from, Tensor to) { return api_.ggml_cpy(context_, from, to); }
+  Tensor Converted(Tensor x, ggml_type type) {
+    return Copy(x, api_.ggml_new_tensor(context_, type, GGML_MAX_DIMS, x->ne));
+  }
   Tensor Concat(Tensor a, Tensor b, int dimension) { return api_.ggml_concat(context_, a, b, dimension); }
   // Indices [start, start + count) of dimension `dimension` of a three-dimensional tensor.
   Tensor Slice(Tensor x, int dimension, int64_t start, int64_t count);
@@ -55,7 +58,12 @@ class TensorFormulas : public TensorViews {
  public:
   using TensorViews::TensorViews;
 
-  Tensor MulMat(Tensor a, Tensor b) { return api_.ggml_mul_mat(context_, a, b); }
+  // Sums in 32 bits: backends of GPUs would take 16 for weights that have no more.
+  Tensor MulMat(Tensor a, Tensor b) {
+    Tensor product = api_.ggml_mul_mat(context_, a, b);
+    api_.ggml_mul_mat_set_prec(product, GGML_PREC_F32);
+    return product;
+  }
   // a: (size, outputs, n); b: (size, 1 or used, columns); ids: (used, columns), which of a's n -> (outputs, used, columns)
   Tensor MulMatOf(Tensor a, Tensor b, Tensor ids) { return api_.ggml_mul_mat_id(context_, a, b, ids); }
   // (size, columns) -> (count, columns) int32, places of the largest, the first of them first

@@ -60,19 +60,31 @@ void F32Share(Tensor y, int, int, void* counter) {
 
 }  // namespace
 
-Products::Products(Graph& graph, const Device& device) : graph_(graph), has_own_(device.is_cpu() && HasAvx512()) {}
+Products::Products(Graph& graph, const Device& device)
+    : graph_(graph), is_cpu_(device.is_cpu()), has_own_(is_cpu_ && HasAvx512()) {}
 
 Tensor Products::Multiply(Tensor a, Tensor b) {
   if (has_own_ && a->type == GGML_TYPE_Q8_0)
     return graph_.Custom({a->ne[1], b->ne[1], 1}, {a, Rounded(b)}, Q8Share, graph_.Counter());
   if (has_own_ && a->type == GGML_TYPE_F32)
     return graph_.Custom({a->ne[1], b->ne[1], a->ne[2]}, {a, b}, F32Share, graph_.Counter());
-  return graph_.MulMat(a, b);
+  if (is_cpu_) return graph_.MulMat(a, b);
+  const Halves halves = HalvesOf(b);
+  return graph_.Plus(graph_.MulMat(a, halves.high), graph_.MulMat(a, halves.low));
 }
 
 Tensor Products::Transposed(Tensor x) {
   Tensor transposed = graph_.Transpose(x);
   return has_own_ ? transposed : graph_.Contiguous(transposed);
+}
+
+Products::Halves Products::HalvesOf(Tensor x) {
+  if (x == last_x_) return last_halves_;
+  Tensor whole = graph_.Contiguous(x);
+  Tensor high = graph_.Converted(graph_.Converted(whole, GGML_TYPE_F16), GGML_TYPE_F32);
+  last_x_ = x;
+  last_halves_ = {high, graph_.Minus(whole, high)};
+  return last_halves_;
 }
 
 Tensor Products::Rounded(Tensor x) {

@@ -3,6 +3,7 @@ export { type BaseModel, checkAdapter } from './check-adapter.ts';
 export { convertedBytes, convertPeft, hasKnownRows, PEFT_FILES } from './convert-peft.ts';
 export { readGgufAdapter, writeGgufAdapter } from './gguf-adapter.ts';
 export { toHuggingFace } from './hugging-face.ts';
+export { huggingFaceConfig } from './hugging-face-config.ts';
 export { fromPeft, type PeftModel, peftConfig, plainAlpha, toPeft } from './peft-adapter.ts';
 export { readPeftConfig } from './peft-config.ts';
 export { type FloatTensor, readSafetensors, safetensorsHeader, writeSafetensors } from './safetensors.ts';

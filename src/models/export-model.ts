@@ -17,7 +17,7 @@ import {
 import { AdapterFiles, type OpenAdapter } from './adapter-files.ts';
 import { atField } from './at-field.ts';
 import { writePeftFolder } from './export-peft.ts';
-import { PLAIN_TYPES, writeSafetensorsModel } from './export-safetensors.ts';
+import { PLAIN_TYPES, writeSafetensorsFolder, writeSafetensorsModel } from './export-safetensors.ts';
 import { EXPORT_TYPES, type ExportType } from './export-types.ts';
 import { type FoundPart, findParts, type References } from './model-lease.ts';
 
@@ -48,6 +48,7 @@ type Plan = {
   readonly files: readonly string[]; // GGUF files of the parts
   readonly scales: readonly number[]; // of the parts
   readonly type: ExportType | null;
+  readonly isFolder: boolean; // of weights as safetensors: with their configuration
   readonly signal: AbortSignal | undefined;
 };
 
@@ -74,7 +75,8 @@ export function modelExporter(references: References, requireOpen: () => void): 
       await openLibraries('auto');
       await using open = await openParts(model, found.parts);
       const scales = found.parts.map(({ scale }) => scale);
-      const plan = { model, files: open.files, scales, type, signal };
+      const isFolder = !target.endsWith('.safetensors');
+      const plan = { model, files: open.files, scales, type, isFolder, signal };
       await WRITERS[format](plan, temporary);
       signal?.throwIfAborted();
       const bytes = await bytesOf(temporary);
@@ -171,7 +173,7 @@ async function writePeft({ model, files, scales }: Plan, folder: string): Promis
   await writePeftFolder(folder, adapters, facts!);
 }
 
-async function writePlain({ model, files, scales, type: given }: Plan, to: string): Promise<void> {
+async function writePlain({ model, files, scales, type: given, isFolder }: Plan, to: string): Promise<void> {
   const [facts, ...others] = await readHeaders({ path: model, gpu: false });
   if (others.length > 0)
     throw new OnpolicyError('UNSUPPORTED', 'model: a model in several files is not exported', {
@@ -179,7 +181,8 @@ async function writePlain({ model, files, scales, type: given }: Plan, to: strin
     });
   const type = PLAIN_TYPES.find((name) => name === given) ?? (facts!.isF32 ? 'f32' : 'bf16');
   const source = { model, facts: facts!, files, scales: Float32Array.from(scales) };
-  await writeSafetensorsModel({ ...source, type, threads: threads() }, to);
+  const write = isFolder ? writeSafetensorsFolder : writeSafetensorsModel;
+  await write({ ...source, type, threads: threads() }, to);
 }
 
 /** By format. Each writes all that it says or fails. */

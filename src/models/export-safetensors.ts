@@ -1,6 +1,8 @@
-/** A GGUF model and its adapters -> a safetensors file of the merged weights, as Hugging Face's models name them. */
+/** A GGUF model and its adapters -> a safetensors file of the merged weights, as Hugging Face's models name them; or a folder with their configuration. */
+import fs from 'node:fs/promises';
+import path from 'node:path';
 import { writeFlushed } from '../common/index.ts';
-import { safetensorsHeader, toHuggingFace } from '../lora/index.ts';
+import { huggingFaceConfig, safetensorsHeader, toHuggingFace } from '../lora/index.ts';
 import { type FileFacts, loadAddon } from '../native/index.ts';
 
 /** Types of safetensors files. */
@@ -38,4 +40,12 @@ export async function writeSafetensorsModel(
     threads,
     to,
   });
+}
+
+/** Writes `model.safetensors` and `config.json`. Fails with `UNSUPPORTED` where the configuration cannot say what the model is, too. */
+export async function writeSafetensorsFolder(merge: Merge, folder: string): Promise<void> {
+  const config = JSON.stringify(huggingFaceConfig(merge.facts, merge.type), null, 2);
+  await fs.mkdir(folder);
+  await writeFlushed(path.join(folder, 'config.json'), [`${config}\n`]);
+  await writeSafetensorsModel(merge, path.join(folder, 'model.safetensors'));
 }

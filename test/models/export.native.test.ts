@@ -193,6 +193,17 @@ describe('a safetensors file', () => {
     const rounded = readSafetensors(fs.readFileSync(half)).tensors[name]!.values;
     expect(mostApart(rounded, found.values)).toBeLessThan(0.02);
   });
+
+  it('lies in a folder with its configuration, unless the path is that of a file', async () => {
+    const model = await make('plain-folder', { architecture: 'qwen3', type: 'f32' });
+    const to = at('plain-folder');
+    const made = await runtime.models.export({ model, to, format: 'safetensors', type: 'f16' });
+    expect(fs.readdirSync(to).sort()).toEqual(['config.json', 'model.safetensors']);
+    const sizes = fs.readdirSync(to).map((name) => fs.statSync(path.join(to, name)).size);
+    expect(made.bytes).toBe(sizes[0]! + sizes[1]!);
+    const config = JSON.parse(fs.readFileSync(path.join(to, 'config.json'), 'utf8'));
+    expect(config).toMatchObject({ model_type: 'qwen3', hidden_size: SIZES.width, torch_dtype: 'float16' });
+  });
 });
 
 describe('what cannot be written', () => {

@@ -48,13 +48,14 @@ export const modelDefinitions: Definitions = {
         items: ref('Adapter'),
       },
       to: {
-        description: 'Path of the file, or of the folder of the format `peft`.',
+        description:
+          'Path of the file, or of the folder: of the format `peft`, and of `safetensors` unless the path ends with `.safetensors`.',
         type: 'string',
         minLength: 1,
       },
       format: {
         description:
-          '`gguf`: the model with its adapters merged into the weights. `safetensors`: these weights with the names of Hugging Face. `peft`: the adapters alone, as one.',
+          '`gguf`: the model with its adapters merged into the weights. `safetensors`: these weights with the names of Hugging Face, in a folder with their `config.json`. `peft`: the adapters alone, as one.',
         type: 'string',
         enum: ['gguf', 'safetensors', 'peft'],
         default: 'gguf',
