@@ -7,7 +7,7 @@ import { ensureModel } from './model/make.mjs';
 import { ensureQ4Model } from './model/quantized.mjs';
 import { REPEAT_TASKS } from './speculation/repeat-tasks.mjs';
 
-/** Tokens of a stream, some seconds long. */
+/** Tokens of a stream, a few seconds long. */
 const OUTPUT_TOKENS = { 1: 128, 8: 48 };
 const NONE = 'no drafts';
 /** Of a sequence whose drafts are timed. */
@@ -34,11 +34,10 @@ async function streams(label, { model, rounds, sequences: counts, threads, log }
   const rows = [];
   for (const sequences of counts) {
     const settings = { model, threads, rounds, sequences, outputTokens: OUTPUT_TOKENS[sequences] ?? 32 };
-    const { rates, drafts, different } = await inProcess('speculation/streams.mjs', settings);
+    const { rates, gains, drafts, different } = await inProcess('speculation/streams.mjs', settings);
     const where = `${label}, ${sequences} ${sequences === 1 ? 'stream' : 'streams'}`;
     for (const [name, samples] of Object.entries(rates)) {
-      const ratios = { [NONE]: medianRatio(samples, rates[NONE]) };
-      rows.push(result(`${where}: ${name}`, 'tokens/s', samples, name === NONE ? undefined : ratios));
+      rows.push(result(`${where}: ${name}`, 'tokens/s', samples, { [NONE]: median(gains[name]) }));
       const { drafted, accepted } = drafts[name];
       log(`${where}: ${name}: ${accepted} of ${drafted} drafts accepted`);
     }
@@ -47,8 +46,8 @@ async function streams(label, { model, rounds, sequences: counts, threads, log }
   return rows;
 }
 
-/** Answers that repeat their prompt: each engine in a process of its own, in turns within a round. */
-async function repeats({ rounds, threads, llamaServer, log }) {
+/** An answer that repeats its prompt: each engine in a process of its own, in turns within a round. */
+async function repeats(task, { rounds, threads, llamaServer, log }) {
   const program = llamaServer && path.resolve(llamaServer);
   const model = ensureModel({ shape: 'copying-0.6b' });
   const engines = {
@@ -61,26 +60,27 @@ async function repeats({ rounds, threads, llamaServer, log }) {
       ? Object.fromEntries(SERVER_WAYS.map((way) => [`llama.cpp's server, ${way}`, ['llama-server', way]]))
       : {}),
   };
-  const rows = [];
-  for (const [task, request] of Object.entries(REPEAT_TASKS)) {
-    const rates = Object.fromEntries(Object.keys(engines).map((name) => [name, []]));
-    const texts = new Set();
-    for (let round = 0; round < rounds; round++)
-      for (const [name, [engine, speculation]] of Object.entries(engines)) {
-        const settings = { ...request, program, model, threads, contextSize: TASK_CONTEXT, speculation };
-        const { rate, text } = await inProcess(`speculation/repeat-${engine}.mjs`, settings);
-        rates[name].push(rate);
-        texts.add(text.trim());
-      }
-    log(`${task}: ${texts.size} different answers`);
-    for (const [name, samples] of Object.entries(rates))
-      rows.push(
-        result(`${task}: ${name}`, 'tokens/s', samples, {
-          'auto here': medianRatio(samples, rates.auto),
-        }),
-      );
-  }
-  return rows;
+  const rates = Object.fromEntries(Object.keys(engines).map((name) => [name, []]));
+  const texts = new Set();
+  for (let round = 0; round < rounds; round++)
+    for (const [name, [engine, speculation]] of Object.entries(engines)) {
+      const settings = {
+        ...REPEAT_TASKS[task],
+        program,
+        model,
+        threads,
+        contextSize: TASK_CONTEXT,
+        speculation,
+      };
+      const { rate, text } = await inProcess(`speculation/repeat-${engine}.mjs`, settings);
+      rates[name].push(rate);
+      texts.add(text.trim());
+      log(`${task}: ${name}: ${rate.toFixed(1)} tokens/s`);
+    }
+  log(`${task}: ${texts.size} different answers`);
+  return Object.entries(rates).map(([name, samples]) =>
+    result(`${task}: ${name}`, 'tokens/s', samples, { 'auto here': medianRatio(samples, rates.auto) }),
+  );
 }
 
 /** Parts in order. */
@@ -89,7 +89,8 @@ const PARTS = {
   q8_0: ({ model = ensureModel(), ...settings }) => streams('Q8_0', { model, ...settings }),
   q4_k_m: async ({ model: _, ...settings }) =>
     streams('Q4_K_M', { model: await ensureQ4Model(), ...settings }),
-  repeats,
+  quote: (settings) => repeats('quoting a page', settings),
+  edit: (settings) => repeats('editing a JSON document', settings),
 };
 
 /** Rows of all parts; `model` is one for the part `q8_0`. */

@@ -13,13 +13,14 @@ function quote() {
   const passage = page.slice(page.indexOf('\n', page.length / 2) + 1);
   return {
     prompt: `${page}\n\nWhat does the page say?\n${passage.slice(0, BEGUN)}`,
-    outputTokens: 256,
+    outputTokens: 128,
   };
 }
 
 /** A document is written anew; `prediction` is an older one, in which every third version is another. */
 function edit() {
-  const document = read('package.json').slice(0, DOCUMENT_CHARACTERS);
+  const file = read('package.json');
+  const document = file.slice(file.indexOf('  "dependencies"')).slice(0, DOCUMENT_CHARACTERS);
   let versions = 0;
   const older = document.replace(/\d+(?=\.\d+")/g, (number) =>
     versions++ % 3 === 0 ? String(Number(number) + 1) : number,
@@ -27,7 +28,7 @@ function edit() {
   return {
     prompt: `${document}\n\nThe document:\n${document.slice(0, BEGUN)}`,
     prediction: older.slice(BEGUN),
-    outputTokens: 512,
+    outputTokens: 192,
   };
 }
 

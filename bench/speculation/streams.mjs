@@ -1,5 +1,5 @@
-// Settings -> tokens per second of streams whose drafts are all right, half right or all wrong, and of the same without drafts, in
-// turns within a round. The drafts are predictions of an answer that is known, with some of its tokens replaced. Beside them: drafts
+// Settings -> tokens per second of streams whose drafts are all right, half right or all wrong, and of the same without drafts, before
+// and after each of the others: the speed of a shared machine changes over seconds. The drafts are predictions of an answer that is known, with some of its tokens replaced. Beside them: drafts
 // from the text and earlier answers, where a random model repeats nothing, and a draft model that is the model itself.
 import { NO_ADAPTER } from '../../dist/backends/index.js';
 import { Sequence, Speculation } from '../../dist/engine/index.js';
@@ -84,13 +84,19 @@ const CASES = {
   'draft model: itself': () => ({ model: handle, key: '', trust: 0.6 }),
 };
 const rates = Object.fromEntries(Object.keys(CASES).map((name) => [name, []]));
+/** Times the mean speed without drafts right before and right after. */
+const gains = Object.fromEntries(Object.keys(CASES).map((name) => [name, []]));
 const drafts = Object.fromEntries(Object.keys(CASES).map((name) => [name, { drafted: 0, accepted: 0 }]));
 let different = 0;
 await generate(CASES['all right']); // the engine learns what a row costs
+let { rate: before } = await generate();
 for (let round = 0; round < rounds; round++)
   for (const [name, sourcesOf] of Object.entries(CASES)) {
     const { answers: given, rate } = await generate(sourcesOf);
+    const { rate: after } = await generate();
     rates[name].push(rate);
+    gains[name].push((2 * rate) / (before + after));
+    before = after;
     for (const [index, { tokens, speculation }] of given.entries()) {
       if (tokens.some((token, i) => token !== known[index][i])) different += 1;
       drafts[name].drafted += speculation?.drafted ?? 0;
@@ -98,4 +104,4 @@ for (let round = 0; round < rounds; round++)
     }
   }
 await models.close();
-report({ rates, drafts, different });
+report({ rates, gains, drafts, different });

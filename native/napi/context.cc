@@ -242,9 +242,11 @@ class JsContext : public Napi::ObjectWrap<JsContext> {
   // The step after this one must fit as well, as it may run ahead.
   void CheckNextDrafts(const StepInput& input) const {
     size_t tokens = 0;
-    for (auto limits = input.draft_limits.begin(); limits != input.draft_limits.end(); limits += kLastDrafts)
-      tokens += static_cast<size_t>(*std::max_element(limits, limits + kLastDrafts));
-    for (size_t i = 0; i < input.samplers.size(); ++i) tokens += input.IsDraft(i) ? 0 : 1;
+    for (size_t i = 0; i < input.draft_limits.size() / kLastDrafts; ++i) {
+      if (input.IsDraft(i)) continue;
+      const int32_t* limits = &input.draft_limits[kLastDrafts * i];
+      tokens += 1 + static_cast<size_t>(*std::max_element(limits, limits + kLastDrafts));
+    }
     const auto rows = std::min(options_.batch_tokens, std::max(options_.max_outputs, options_.max_sequences));
     Check(env_, tokens <= rows, "drafts.limits: more than a step holds");
   }

@@ -126,6 +126,14 @@ describe('speculation', () => {
       expect(logprobs?.content.length ?? 0).toBe(token_ids?.length ?? 0);
   });
 
+  it('checks the predictions of many answers in one step', async () => {
+    const plain = await ask(STORY, { temperature: 1, top_k: 1, speculation: false });
+    const { content } = plain.choices[0]!.message;
+    const many = await measure(STORY, { temperature: 1, top_k: 1, n: 16, ...prediction(content!) });
+    expect(many.answer.choices.map(({ message }) => message.content)).toEqual(Array(16).fill(content));
+    expect(many.accepted).toBeGreaterThan(16 * 10);
+  });
+
   it.each<[string, Fields]>([
     ['logits processors', { logits_processors: [() => {}] }],
     ['beams', { use_beam_search: true, n: 2, temperature: undefined }],
