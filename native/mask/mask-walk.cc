@@ -166,6 +166,29 @@ void MaskWalk::RunBelow(const TokenTrie& by_bytes, uint32_t at, std::string& tex
   });
 }
 
+void MaskWalk::RunBelowIn(StateId state, const TokenTrie& by_bytes, uint32_t at, std::string& text, std::vector<uint32_t>* tokens,
+                          std::vector<uint32_t>* uncertain) {
+  const size_t depth = by_bytes.trie[at].depth;
+  ByteSet taken;
+  bool is_apart = true;
+  for (const Config& config : states_.Configs(state)) {
+    if ((config.node & kTokenSetBit) || config.node == kEpsilon) continue;
+    const ByteSet& first = grammar_.regex().FirstBytes(config.node);
+    is_apart = is_apart && (first & taken).IsEmpty();
+    taken = taken | first;
+  }
+  if (!is_apart) {
+    levels_[depth] = LevelOf(state);
+    return RunBelow(by_bytes, at, text, tokens, uncertain);
+  }
+  for (size_t i = 0; i < states_.Configs(state).size(); i++) {
+    const Config config = states_.Configs(state)[i];
+    if ((config.node & kTokenSetBit) || config.node == kEpsilon) continue;
+    levels_[depth] = LevelOf(config);
+    RunBelow(by_bytes, at, text, tokens, uncertain);
+  }
+}
+
 void MaskWalk::Run(const TokenTrie& by_bytes, uint32_t at, uint32_t end, std::string& text, std::vector<uint32_t>* tokens,
                    std::vector<uint32_t>* uncertain) {
   RegexPool& regex = grammar_.regex();
@@ -231,11 +254,7 @@ void MaskWalk::Run(const TokenTrie& by_bytes, uint32_t at, uint32_t end, std::st
       NoteAssumptions(before, by_bytes, at, after_quote_ || std::memchr(path_.data(), '"', node.depth - 1u));
     add(at, at + 1);
     if (++at == node.end) continue;
-    if (!IsSpent()) {
-      levels_[node.depth] = LevelOf(next_state);
-      if (!node.is_wide) continue;
-      RunBelow(by_bytes, at - 1, text, tokens, uncertain);
-    }
+    if (!IsSpent()) RunBelowIn(next_state, by_bytes, at - 1, text, tokens, uncertain);
     at = node.end;
   }
 }

@@ -72,6 +72,9 @@ class MaskWalk {
   void BeginPhases(uint64_t work, uint64_t byte_work);
   Level LevelOf(StateId state);
   Level LevelOf(const Config& parse);
+  // Walks what follows a node in a state: parses that begin with different bytes each by itself.
+  void RunBelowIn(StateId state, const TokenTrie& tokens_by_bytes, uint32_t node, std::string& text, std::vector<uint32_t>* tokens,
+                  std::vector<uint32_t>* uncertain);
   // Walks what follows a node, whose level is known.
   void RunBelow(const TokenTrie& tokens_by_bytes, uint32_t node, std::string& text, std::vector<uint32_t>* tokens,
                 std::vector<uint32_t>* uncertain);

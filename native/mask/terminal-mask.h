@@ -22,6 +22,7 @@ struct TriePlace {
 struct TerminalExit {
   std::string path;                // bytes of one of the places
   size_t start = 0;                // bytes of the path before the terminal
+  bool ends = false;               // the terminal cannot go on there
   bool is_one_path = true;         // all places have the same bytes
   std::vector<TriePlace> places;
   size_t nodes = 0;                // below the places

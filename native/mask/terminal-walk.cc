@@ -19,6 +19,7 @@ bool MaskWalk::AddExit(NodeId node, const TriePlace& place, size_t depth, Termin
     exit_nodes_.push_back(node);
     mask->exits.emplace_back();
     mask->exits.back().path.assign(path_, 0, depth);
+    mask->exits.back().ends = node == kEpsilon;
   }
   TerminalExit& exit = mask->exits[index];
   exit.places.push_back(place);
@@ -178,8 +179,8 @@ void MaskWalk::WalkExits(const TerminalMask& mask, NodeId start, StackId stack, 
   const std::vector<Slice>& slices = vocabulary_.slices();
   for (const TerminalExit& exit : mask.exits) {
     if (IsBeyond(Phase::kStep, *tokens)) return;
-    NodeId node = start;
-    for (size_t i = exit.start; i < exit.path.size(); i++)
+    NodeId node = exit.ends ? kEpsilon : start;
+    for (size_t i = exit.start; !exit.ends && i < exit.path.size(); i++)
       node = grammar_.regex().Next(node, static_cast<uint8_t>(exit.path[i]));
     exit.path.copy(path_.data(), exit.path.size());
     const Grammar::Assumptions before = grammar_.assumptions();

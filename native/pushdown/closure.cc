@@ -265,15 +265,38 @@ std::vector<Config> Closure::Finish() {
       result.push_back({kTokenSetBit | IndexOf(calls_[call].symbol), stack_of_[call]});
     }
   }
-  if (terminals.empty()) return result;
   std::sort(terminals.begin(), terminals.end(),
             [&](uint32_t a, uint32_t b) { return calls_[a].symbol < calls_[b].symbol; });
-  if (terminals.size() == 1) {
-    result.push_back({IndexOf(calls_[terminals[0]].symbol), stack_of_[terminals[0]]});
-    return result;
-  }
-  result.push_back(Merged(terminals));
+  for (const std::vector<uint32_t>& group : Apart(terminals))
+    result.push_back(group.size() > 1 ? Merged(group) : Config{IndexOf(calls_[group[0]].symbol), stack_of_[group[0]]});
   return result;
+}
+
+// One alone is the expression that it is in other schemas: its states and masks are shared.
+std::vector<std::vector<uint32_t>> Closure::Apart(const std::vector<uint32_t>& terminals) {
+  std::vector<std::vector<uint32_t>> groups;
+  std::vector<ByteSet> firsts;  // by group
+  for (uint32_t terminal : terminals) {
+    ByteSet first = symbols_.regex().FirstOf(IndexOf(calls_[terminal].symbol));
+    size_t into = groups.size();
+    for (size_t i = groups.size(); i-- > 0;) {
+      if ((firsts[i] & first).IsEmpty()) continue;
+      first = first | firsts[i];
+      if (into < groups.size()) {
+        groups[i].insert(groups[i].end(), groups[into].begin(), groups[into].end());
+        groups.erase(groups.begin() + static_cast<std::ptrdiff_t>(into));
+        firsts.erase(firsts.begin() + static_cast<std::ptrdiff_t>(into));
+      }
+      into = i;
+    }
+    if (into == groups.size()) {
+      groups.emplace_back();
+      firsts.emplace_back();
+    }
+    groups[into].push_back(terminal);
+    firsts[into] = first;
+  }
+  return groups;
 }
 
 NodeId Closure::Factored(std::vector<NodeId> options) {

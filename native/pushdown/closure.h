@@ -42,6 +42,8 @@ class Closure {
   std::vector<Config> Finish();
   // An alternation of expressions whose common beginnings stand once.
   NodeId Factored(std::vector<NodeId> options);
+  // Terminals in groups that have no first byte in common.
+  std::vector<std::vector<uint32_t>> Apart(const std::vector<uint32_t>& terminals);
   // All terminals as one automaton with tagged ends, so that a walk follows a single state.
   Config Merged(const std::vector<uint32_t>& terminals);
   // The call of a symbol; `is_new`: it was added.

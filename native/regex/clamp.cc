@@ -64,9 +64,21 @@ bool CountClamp::HasCount(NodeId node) {
   return has;
 }
 
+// Parts before the first repetition stay; what follows them is in many lists.
+NodeId CountClamp::OfList(NodeId node) {
+  std::vector<NodeId> parts;
+  while (pool_.node(node).kind == NodeKind::kConcat && !pool_.node(pool_.node(node).a).repeats) {
+    parts.push_back(pool_.node(node).a);
+    node = pool_.node(node).b;
+  }
+  NodeId result = parts.empty() ? OfRepetitions(node) : Of(node);
+  for (size_t i = parts.size(); i-- > 0;) result = pool_.Concat(parts[i], result);
+  return result;
+}
+
 // A loop: concatenations may be long. Several counts that a text may be in at once stay, for the same reason as counts inside of
 // counts.
-NodeId CountClamp::OfList(NodeId node) {
+NodeId CountClamp::OfRepetitions(NodeId node) {
   std::vector<NodeId> parts;
   int counts = 0;
   for (NodeId at = node;; at = pool_.node(at).b) {

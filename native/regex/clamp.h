@@ -15,6 +15,7 @@ class CountClamp {
  private:
   NodeId Make(NodeId node);
   NodeId OfList(NodeId node);
+  NodeId OfRepetitions(NodeId node);
   NodeId OfAnd(NodeId node);
   // Whether each repetition of a list ends where a part begins with none of its bytes: then a text is at one place of the list.
   bool IsApart(NodeId node);

@@ -65,6 +65,32 @@ NodeTable::Split NodeTable::SplitHead(NodeId node) const {
   return {node, kEpsilon};
 }
 
+ByteSet NodeTable::FirstOf(NodeId id) const {
+  ByteSet first;
+  for (;; id = nodes_[id].b) {
+    const Node& node = nodes_[id];
+    switch (node.kind) {
+      case NodeKind::kNothing:
+      case NodeKind::kEpsilon:
+      case NodeKind::kTag:
+        return first;
+      case NodeKind::kBytes:
+        return first | set_of(node);
+      case NodeKind::kRepeat:
+        return first | FirstOf(node.a);
+      case NodeKind::kAlternate:
+        for (uint32_t i = node.min; i < node.max; i++) first = first | FirstOf(children_[i]);
+        return first;
+      case NodeKind::kConcat:
+        first = first | FirstOf(node.a);
+        if (!nodes_[node.a].nullable) return first;
+        break;
+      default:
+        return ByteSet::All();
+    }
+  }
+}
+
 uint32_t NodeTable::LeafOf(Automaton* automaton) {
   const auto [it, is_new] = leaf_index_.emplace(automaton, static_cast<uint32_t>(leaves_.size()));
   if (is_new) {

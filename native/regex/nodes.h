@@ -48,6 +48,8 @@ class NodeTable {
   };
   // The first part of a concatenation, and the rest.
   Split SplitHead(NodeId id) const;
+  // The bytes that texts of a language begin with, from its expression alone: where a search is needed, more of them.
+  ByteSet FirstOf(NodeId id) const;
   // Equal for equal expressions of all pools.
   const Form& FormOf(NodeId id) const { return forms_[id]; }
   bool IsNullable(NodeId id) const { return nodes_[id].nullable; }

@@ -64,7 +64,12 @@ NodeId RegexPool::Compute(NodeId state, uint8_t byte) {
 const ByteSet& RegexPool::FirstBytes(NodeId state) {
   Row(state);
   StateRow& row = *row_of_[state];
-  if (row.is_whole) return row.first;
+  if (row.has_first) return row.first;
+  if (!node(state).searches) {
+    row.first = FirstOf(state);
+    row.has_first = true;
+    return row.first;
+  }
   static const ByteSet all = ByteSet::All();
   for (unsigned byte = 0; byte < 256; byte++) {
     if (Entry(state, static_cast<uint8_t>(byte)) != kNothing) row.first.Add(byte);
@@ -81,7 +86,7 @@ const ByteSet& RegexPool::FirstBytes(NodeId state) {
       row.first.Add(like);
     });
   }
-  row.is_whole = true;
+  row.has_first = true;
   return row.first;
 }
 

@@ -17,7 +17,7 @@ constexpr NodeId kUnasked = kAcceptBit;     // in rows only: not computed
 struct StateRow {
   NodeId next[256];
   ByteSet first;
-  bool is_whole = false;  // all entries and `first` are computed
+  bool has_first = false;
 };
 
 class RegexPool : public Expressions {
