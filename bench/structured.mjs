@@ -158,6 +158,7 @@ const WALKS = {
   first: 'first walk',
   warm: 'new constraint, vocabulary warm',
   again: 'same constraint again',
+  prepared: 'first walk after the warm-up',
 };
 
 /** Walks of whole suites, from everything cold to everything warm. */
@@ -175,6 +176,8 @@ async function walkRows({ grammar }) {
     }
     for (const [name, share] of [...QUANTILES, ['max', 1]])
       results.push(row(`${suite}: compile ${name}`, 'ms', at(times.compiles, share)));
+    results.push(row(`${suite}: warm-up mean`, 'ms', mean(times.warmUps)));
+    results.push(row(`${suite}: warm-up p99`, 'ms', at(times.warmUps, 0.99)));
   }
   return results;
 }
@@ -210,24 +213,37 @@ async function peerRows({ grammar, log }) {
   return results;
 }
 
-/** Rows of one peer: masks of the documents that both take, its compilations, and how many of its documents it takes. */
+/** Microseconds of a schema in all: its compilation, and all masks of its documents. */
+const totalOf = ({ compileMs, documents }) =>
+  1000 * compileMs + documents.flatMap((steps) => steps ?? []).reduce((sum, time) => sum + time, 0);
+
+/**
+ * Rows of one peer: masks of the documents that both take; what the schemas take in all whose documents both take, as a peer may do
+ * at the compilation what another does at the masks; its compilations, and how many of its documents it takes.
+ */
 function comparedRows(suite, name, { tasks, answers, ours }) {
   const both = { ours: [], theirs: [] };
+  const totals = { ours: [], theirs: [] };
   const compiles = [];
   let taken = 0;
   let asked = 0;
   for (const [index, answer] of answers) {
     asked += tasks[index].documents.length;
     if (answer) compiles.push(answer.compileMs);
+    if (answer && ours[index] && answer.documents.every(Boolean)) {
+      totals.ours.push(totalOf(ours[index]));
+      totals.theirs.push(totalOf(answer));
+    }
     for (const [i, theirs] of (answer?.documents ?? []).entries()) {
       taken += theirs ? 1 : 0;
-      const own = ours[index]?.[i];
+      const own = ours[index]?.documents[i];
       if (!theirs || own?.length !== theirs.length) continue;
       both.ours.push(...own);
       both.theirs.push(...theirs);
     }
   }
-  for (const list of [both.ours, both.theirs, compiles]) list.sort((a, b) => a - b);
+  for (const list of [both.ours, both.theirs, totals.ours, totals.theirs, compiles])
+    list.sort((a, b) => a - b);
   const title = `${suite}, documents that ${name} takes, too`;
   const compared = [
     ['mean', mean],
@@ -239,8 +255,14 @@ function comparedRows(suite, name, { tasks, answers, ours }) {
       ratios: { [name]: of(both.ours) / of(both.theirs) },
     },
   ]);
+  const schemas = `${suite}, schemas that ${name} takes, too: compilation and all masks`;
   return [
     ...compared,
+    row(`${schemas}, its mean`, 'us', mean(totals.theirs)),
+    {
+      ...row(`${schemas}, our mean`, 'us', mean(totals.ours)),
+      ratios: { [name]: mean(totals.ours) / mean(totals.theirs) },
+    },
     row(`${suite}, ${name}: compile p99`, 'ms', at(compiles, 0.99)),
     row(`${suite}, ${name}: documents taken`, '%', (100 * taken) / Math.max(1, asked)),
   ];

@@ -21,14 +21,24 @@ export function documentsOf(grammar, vocabulary, { cases }) {
     .map((entry) => grammar.tokenizeBytes(vocabulary, new Uint8Array(Buffer.from(entry.text))));
 }
 
-/** The first walk of each document, schema after schema: by document the microseconds of each mask; undefined for a refused schema. */
+/**
+ * The first walk of each document, schema after schema: the milliseconds of the compilation, and by document the microseconds of
+ * each mask; undefined for a refused schema.
+ */
 export async function firstWalks({ grammar, vocabulary, groups, native }) {
   const mask = new Int32Array(Math.ceil(grammar.vocabularyInfo(vocabulary).size / 32));
   const walks = [];
   for (const group of groups) {
+    const start = performance.now();
     const compiled = await grammar.compileConstraint(native(group), vocabulary).catch(() => undefined);
+    const compileMs = performance.now() - start;
     const documents = documentsOf(grammar, vocabulary, group);
-    walks.push(compiled && documents.map((ids) => walk(grammar, compiled.constraint, [ids], mask)));
+    walks.push(
+      compiled && {
+        compileMs,
+        documents: documents.map((ids) => walk(grammar, compiled.constraint, [ids], mask)),
+      },
+    );
   }
   return walks;
 }
@@ -36,15 +46,18 @@ export async function firstWalks({ grammar, vocabulary, groups, native }) {
 const least = (best, values) => (best ? best.map((value, index) => Math.min(value, values[index])) : values);
 
 /**
- * Three walks of each schema's valid documents: the first one on a vocabulary object that only earlier schemas of the suite
- * have warmed, one with a new constraint on it, and one with the same constraint again. Each pass makes its own vocabulary
- * object; a step's time is the least of all passes, as other load only adds time.
+ * Walks of each schema's valid documents: the first one on a vocabulary object that only earlier schemas of the suite have
+ * warmed, one with a new constraint on it, one with the same constraint again; and on another vocabulary object a first one of
+ * a constraint that had time for its warm-up, as it has while a prompt is computed. Each pass makes its own vocabulary objects;
+ * a step's time is the least of all passes, as other load only adds time.
  */
 export async function measureWalks({ grammar, readVocabulary, groups, native, passes }) {
-  const times = { first: [], warm: [], again: [] };
+  const times = { first: [], warm: [], again: [], prepared: [] };
   const compiles = [];
+  const warmUps = [];
   for (let pass = 0; pass < passes; pass++) {
     const vocabulary = await readVocabulary();
+    const other = await readVocabulary();
     const mask = new Int32Array(Math.ceil(grammar.vocabularyInfo(vocabulary).size / 32));
     for (const [index, group] of groups.entries()) {
       const texts = documentsOf(grammar, vocabulary, group);
@@ -63,6 +76,11 @@ export async function measureWalks({ grammar, readVocabulary, groups, native, pa
       const fresh = await compile();
       note('warm', walk(grammar, fresh, texts, mask));
       note('again', walk(grammar, fresh, texts, mask));
+      const { constraint: prepared } = await grammar.compileConstraint(native(group), other);
+      const start = performance.now();
+      await grammar.warmUp(prepared);
+      warmUps[index] = Math.min(warmUps[index] ?? Infinity, performance.now() - start);
+      note('prepared', walk(grammar, prepared, texts, mask));
     }
   }
   const sorted = (values) => values.flat().sort((a, b) => a - b);
@@ -70,6 +88,8 @@ export async function measureWalks({ grammar, readVocabulary, groups, native, pa
     first: sorted(times.first),
     warm: sorted(times.warm),
     again: sorted(times.again),
+    prepared: sorted(times.prepared),
     compiles: sorted(compiles),
+    warmUps: sorted(warmUps),
   };
 }

@@ -12,6 +12,7 @@ constexpr uint64_t kMaskWork = 550'000;          // tokens of several bytes in o
 constexpr uint64_t kMaskByteWork = 275'000;      // tokens of one byte in one mask, beyond kMaskWork
 constexpr unsigned kMaskRounds = 40;              // times that an empty mask goes on with kMaskByteWork
 constexpr uint64_t kTerminalByteWork = 2'000'000;  // the same inside of a terminal
+constexpr uint64_t kWarmWork = 300'000;          // masks that are computed before they are asked for
 constexpr uint64_t kForcedWork = 200'000;        // one look for forced text
 constexpr uint64_t kSearchWork = 300'000;        // emptiness searches of one step
 constexpr uint64_t kLeastSearchWork = 5'000;     // one search of a step that has spent kSearchWork
@@ -58,6 +59,7 @@ constexpr size_t kSubsumptionAnswers = 1u << 20;  // answers in one generation o
 
 // Masks.
 constexpr size_t kMaskWords = 8u << 20;          // 32-bit words of the masks that a constraint caches
+constexpr size_t kWarmMasks = 64;                // masks that are computed before they are asked for
 constexpr size_t kTerminalMaskWords = 8u << 20;  // words of the terminal masks that a vocabulary caches
 constexpr size_t kStateTables = 4096;            // states of several configurations that have a table of 1 KB
 constexpr size_t kExits = 16;                    // accepting states of a terminal mask

@@ -10,6 +10,16 @@ namespace onpolicy::grammar {
 template <typename T>
 class PagedList {
  public:
+  PagedList() = default;
+  PagedList(PagedList&&) = default;
+  PagedList& operator=(PagedList&&) = default;
+  PagedList(const PagedList&) = delete;
+  PagedList& operator=(const PagedList& other) {
+    pages_.clear();
+    size_ = 0;
+    for (size_t at = 0; at < other.size(); at++) push_back(other[at]);
+    return *this;
+  }
   T& operator[](size_t at) { return pages_[at / kPageEntries][at % kPageEntries]; }
   const T& operator[](size_t at) const { return pages_[at / kPageEntries][at % kPageEntries]; }
   size_t size() const { return size_; }

@@ -112,6 +112,7 @@ bool Constraint::AllowNamedTokens(StateId state, uint32_t* mask) const {
 }
 
 bool Constraint::FillMask(StateId state, std::string& text, SeenStrings* seen, uint32_t* mask, bool* is_cut) {
+  is_asked_ = true;
   std::lock_guard<std::mutex> lock(mutex_);
   *is_cut = !masks_.Write(state, text, seen, mask);
   cut_masks += *is_cut;

@@ -1,6 +1,7 @@
 // A compiled grammar bound to a vocabulary: the states and masks that all its matchers share.
 // Every member function locks; matchers of one constraint may run on different threads.
 #pragma once
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -34,6 +35,9 @@ class Constraint {
   bool FillMask(StateId state, std::string& text, SeenStrings* seen, uint32_t* mask, bool* is_cut);
   // The state after a token, or no change and false. Appends the token's bytes to `text`.
   bool Accept(StateId state, uint32_t token, std::string& text, StateId* next);
+  // Computes the masks that texts meet first: of the start, behind each declared key, and so on. For a thread that has nothing
+  // else to do while a prompt is computed: it ends with the first mask that a matcher asks for. Returns how many masks.
+  size_t WarmUp();
   bool IsComplete(StateId state);
   // Whether only the end may follow.
   bool IsFinal(StateId state);
@@ -49,6 +53,7 @@ class Constraint {
   std::shared_ptr<Grammar> grammar_;
   std::vector<Warning> warnings_;
   std::mutex mutex_;
+  std::atomic<bool> is_asked_{false};  // a matcher asked for a mask
   StateTable states_;
   MaskCache masks_;
   StateId start_ = 0;

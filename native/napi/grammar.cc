@@ -167,6 +167,18 @@ Napi::Value Compile(const Napi::CallbackInfo& info) {
       });
 }
 
+// warmUp(constraint) -> Promise of the number of masks that were computed
+Napi::Value WarmUp(const Napi::CallbackInfo& info) {
+  auto count = std::make_shared<size_t>(0);
+  return AsyncTask::Run(
+      info.Env(), Napi::Object::New(info.Env()),
+      [constraint = Unwrap<Constraint>(info[0]), count] {
+        *count = constraint->WarmUp();
+        return Status::Ok();
+      },
+      [count](Napi::Env env) { return Napi::Number::New(env, static_cast<double>(*count)); });
+}
+
 Napi::Value CreateMatcher(const Napi::CallbackInfo& info) {
   return WrapMatcher(info.Env(), std::make_shared<Matcher>(Unwrap<Constraint>(info[0])));
 }
@@ -222,6 +234,7 @@ Napi::Object Init(Napi::Env env, Napi::Object exports) {
   add("tokenizeBytes", TokenizeBytes);
   add("tokenBytes", TokenBytes);
   add("compileConstraint", Compile);
+  add("warmUp", WarmUp);
   add("createMatcher", CreateMatcher);
   add("fillMask", FillMask);
   add("cutMasks", CutMasks);

@@ -180,6 +180,8 @@ void CharEncoder::AddJson(uint32_t low, uint32_t high, std::vector<NodeId>* opti
 }
 
 NodeId CharEncoder::Class(const CodePoints& ranges) {
+  const bool is_any = form_ != TextForm::kPlain && ranges == CodePoints{{0, kLastCodePoint}}, is_anyway = form_ == TextForm::kJsonAnyway;
+  if (is_any && pool_.any_character(is_anyway) != kNothing) return pool_.any_character(is_anyway);
   auto it = memo_.find(ranges);
   if (it != memo_.end()) return it->second;
   std::vector<NodeId> options;
@@ -193,8 +195,8 @@ NodeId CharEncoder::Class(const CodePoints& ranges) {
   }
   const NodeId node = pool_.Alternate(std::move(options));
   memo_.emplace(ranges, node);
-  const bool is_any = form_ == TextForm::kJsonAnyway && ranges == CodePoints{{0, kLastCodePoint}};
-  if (form_ != TextForm::kPlain && node != kNothing) pool_.NoteCharacter(node, is_any);
+  if (form_ != TextForm::kPlain && node != kNothing) pool_.NoteCharacter(node);
+  if (is_any) pool_.NoteAnyCharacter(node, is_anyway);
   return node;
 }
 

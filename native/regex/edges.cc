@@ -7,8 +7,8 @@ namespace onpolicy::grammar {
 
 const std::vector<Edge>& EdgeTable::Of(NodeId id) {
   if (!Has(id)) {
-    auto made = std::make_unique<std::vector<Edge>>(Make(id));
-    edges_[id] = std::move(made);
+    made_.push_back(std::make_unique<const std::vector<Edge>>(Make(id)));
+    edges_[id] = made_.back().get();
   }
   return *edges_[id];
 }

@@ -18,6 +18,8 @@ class EdgeTable {
   // Disjoint labels; no edge leads to kNothing by its form. Stays where it is.
   const std::vector<Edge>& Of(NodeId id);
   bool Has(NodeId id) { return edges_.Reach(id) != nullptr; }
+  // Begins with those of another table, which stays as it is.
+  void CopyFrom(const EdgeTable& other) { edges_ = other.edges_; }
 
  private:
   std::vector<Edge> Make(NodeId id);
@@ -27,7 +29,8 @@ class EdgeTable {
   std::vector<Edge> Combine(const std::vector<NodeId>& parts, bool is_and);
 
   Expressions& pool_;
-  PagedList<std::unique_ptr<std::vector<Edge>>> edges_;  // by node
+  PagedList<const std::vector<Edge>*> edges_;  // by node, null until made
+  std::vector<std::unique_ptr<const std::vector<Edge>>> made_;
 };
 
 }  // namespace onpolicy::grammar

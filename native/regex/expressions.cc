@@ -125,9 +125,11 @@ NodeId Expressions::Repeat(NodeId inner, uint32_t min, uint32_t max) {
   return Intern({NodeKind::kRepeat, min == 0, item.searches, item.tagged, true, inner, 0, min, max});
 }
 
-void Expressions::NoteCharacter(NodeId node, bool is_any) {
-  characters_.insert(node);
-  if (is_any) any_character_ = node;
+void Expressions::CopyFrom(const Expressions& other) {
+  NodeTable::CopyFrom(other);
+  characters_ = other.characters_;
+  any_character_ = other.any_character_;
+  any_plain_ = other.any_plain_;
 }
 
 NodeId Expressions::Tag(uint32_t tag) { return Intern({NodeKind::kTag, true, false, true, false, tag}); }

@@ -27,16 +27,22 @@ class Expressions : public NodeTable {
   NodeId Optional(NodeId inner) { return Repeat(inner, 0, 1); }
   // What is left of a repetition after one of its items.
   NodeId RestOf(const Node& repeat);
-  // Tells that a node is one character inside a JSON string; `is_any`: every one, in each of its spellings.
-  void NoteCharacter(NodeId node, bool is_any);
+  // Tells that a node is one character inside a JSON string.
+  void NoteCharacter(NodeId node) { characters_.insert(node); }
+  // The same of every character: with the escapes it needs, or in each of its spellings.
+  void NoteAnyCharacter(NodeId node, bool is_anyway) { (is_anyway ? any_character_ : any_plain_) = node; }
   bool IsCharacter(NodeId node) const { return characters_.contains(node); }
   // The node of any character; kNothing where none was noted.
-  NodeId any_character() const { return any_character_; }
+  NodeId any_character(bool is_anyway = true) const { return is_anyway ? any_character_ : any_plain_; }
   // Matches the empty text and tells which alternative of a merged terminal has ended.
   NodeId Tag(uint32_t tag);
   // `automaton` must outlive the pool, which `Own` sees to.
   NodeId Leaf(Automaton* automaton, uint32_t state);
   Automaton* Own(std::unique_ptr<Automaton> automaton);
+
+ protected:
+  // Begins with all expressions of another pool, which has no automata.
+  void CopyFrom(const Expressions& other);
 
  private:
   NodeId Prepend(NodeId first, NodeId second);
@@ -49,7 +55,7 @@ class Expressions : public NodeTable {
 
   Allowance subset_steps_;  // of the comparison in progress
   std::unordered_set<NodeId> characters_;
-  NodeId any_character_ = kNothing;
+  NodeId any_character_ = kNothing, any_plain_ = kNothing;
   std::vector<std::unique_ptr<Automaton>> automata_;
 };
 

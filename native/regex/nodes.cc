@@ -50,6 +50,15 @@ NodeId NodeTable::Intern(const Node& node, const std::vector<NodeId>* children) 
   return id;
 }
 
+void NodeTable::CopyFrom(const NodeTable& other) {
+  row_of_ = other.row_of_;
+  nodes_ = other.nodes_;
+  forms_ = other.forms_;
+  children_ = other.children_;
+  sets_ = other.sets_;
+  index_ = other.index_;
+}
+
 NodeId NodeTable::InternSet(const ByteSet& set) {
   sets_.push_back(set);
   return Intern({NodeKind::kBytes});

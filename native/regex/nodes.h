@@ -59,6 +59,8 @@ class NodeTable {
 
  protected:
   NodeId InternSet(const ByteSet& set);
+  // Begins with all nodes of another table, which has no leaves, and with its states.
+  void CopyFrom(const NodeTable& other);
   // The number of an automaton among the leaves.
   uint32_t LeafOf(Automaton* automaton);
 

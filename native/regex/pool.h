@@ -22,6 +22,8 @@ struct StateRow {
 
 class RegexPool : public Expressions {
  public:
+  // With the expressions that many schemas use.
+  RegexPool();
   // Tags of the alternatives that may end here; tag 0 for an untagged expression.
   const std::vector<uint32_t>& AcceptedTags(NodeId id);
   bool IsAccepting(NodeId id) { return !AcceptedTags(id).empty(); }
@@ -57,6 +59,10 @@ class RegexPool : public Expressions {
   void BeginStep(uint64_t work);
 
  private:
+  struct Bare {};
+  explicit RegexPool(Bare) {}
+  // What every other pool begins with; stays as it is.
+  static const RegexPool& Common();
   StateRow* MakeRow(NodeId state);
   NodeId Compute(NodeId state, uint8_t byte);
 

@@ -36,6 +36,8 @@ export type GrammarAddon = {
     spec: NativeSpec,
     vocabulary: Handle,
   ): Promise<{ constraint: Handle; warnings: string[]; relaxed: string[] }>;
+  /** Computes the masks that texts meet first, until one is asked for; gives how many. */
+  warmUp(constraint: Handle): Promise<number>;
   createMatcher(constraint: Handle): Handle;
   fillMask(matcher: Handle, mask: Int32Array): boolean | undefined; // undefined: the mask is too short
   /** How many masks of this process lack tokens because their work was spent. */

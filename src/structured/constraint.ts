@@ -135,6 +135,8 @@ async function compile(native: NativeSpec, vocabulary: Handle): Promise<Constrai
   const grammar = grammarAddon();
   isUsed = true;
   const compiled = await grammar.compileConstraint(native, vocabulary);
+  // While the prompt is computed. Without memory for it the masks are computed when they are needed.
+  grammar.warmUp(compiled.constraint).catch(() => {});
   const constraint: Constraint = {
     warnings: compiled.warnings,
     relaxed: compiled.relaxed,
