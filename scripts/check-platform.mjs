@@ -61,15 +61,22 @@ function check() {
   const packed = npm(root, 'pack', '--ignore-scripts', '--json', `--pack-destination=${work}`);
   const [{ filename }] = Object.values(JSON.parse(packed.slice(packed.search(/^[[{]/m))));
   const tarball = path.join(work, filename);
-  const { host: _, ...expected } = smoke('host', host, [tarball]);
+  const hasDecoder = fs.existsSync(path.join(root, 'prebuilds', name, 'decoder.node'));
+  const topics = hasDecoder ? ['pictures'] : [];
+  const { host: _, ...expected } = smoke('host', host, [tarball], topics);
   for (const version of versions) {
     const startMs = performance.now();
-    const { host: ranOn, ...found } = smoke(version, platform, [tarball, `${platform.node}@${version}`]);
+    const { host: ranOn, ...found } = smoke(
+      version,
+      platform,
+      [tarball, `${platform.node}@${version}`],
+      topics,
+    );
     if (ranOn !== name) throw new Error(`expected to run on ${name}, ran on ${ranOn}`);
     const difference = compare(found, expected);
     const seconds = ((performance.now() - startMs) / 1000).toFixed(0);
     console.log(
-      `${name}, Node ${version}: same answers, log-probabilities within ${difference.toExponential(1)}, ${seconds} s`,
+      `${name}, Node ${version}: same answers, log-probabilities within ${difference.toExponential(1)}, ${hasDecoder ? 'with' : 'without'} pictures, ${seconds} s`,
     );
   }
 }
@@ -98,7 +105,7 @@ function commandOf({ program, node }, app) {
 }
 
 /** Installs the packages into an empty folder as the platform would, and runs the smoke program there. */
-function smoke(folder, { options, ...started }, packages) {
+function smoke(folder, { options, ...started }, packages, topics) {
   const app = path.join(work, folder);
   fs.mkdirSync(app);
   fs.writeFileSync(path.join(app, 'package.json'), '{ "private": true, "type": "module" }\n');
@@ -106,7 +113,7 @@ function smoke(folder, { options, ...started }, packages) {
   fs.copyFileSync(path.join(root, 'scripts', 'prebuild', 'smoke.mjs'), path.join(app, 'smoke.mjs'));
   const [command, ...words] = commandOf(started, app);
   const log = fs.openSync(path.join(app, 'log.txt'), 'w');
-  const { status } = spawnSync(command, [...words, 'smoke.mjs'], {
+  const { status } = spawnSync(command, [...words, 'smoke.mjs', ...topics], {
     cwd: app,
     stdio: ['ignore', log, log],
     timeout: 300_000,

@@ -12,8 +12,7 @@ constexpr size_t kPredictionMatch = 2;
 }  // namespace
 
 Drafter::Drafter(DraftSources sources, const int32_t* prompt, size_t count)
-    : min_match_(sources.min_match),
-      uses_text_(sources.own_text),
+    : uses_text_(sources.own_text),
       answers_(std::move(sources.answers)),
       model_(std::move(sources.model)),
       key_(std::move(sources.key)),

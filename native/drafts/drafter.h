@@ -60,7 +60,6 @@ class Drafter {
   void FollowPrediction(int32_t token);
   void DraftFromText(const TokenIndex::Match& match, size_t limit, std::vector<int32_t>* draft) const;
 
-  const size_t min_match_;
   const bool uses_text_;
   const std::shared_ptr<AnswerIndex> answers_;
   const std::shared_ptr<DraftModel> model_;

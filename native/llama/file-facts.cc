@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 
+#include "base/file-path.h"
 #include "llama/library.h"
 
 namespace onpolicy {
@@ -82,7 +82,7 @@ void AddTensor(const std::string& name, double bytes, FileFacts* facts) {
 Status ReadFileFacts(const std::string& path, FileFacts* facts) {
   const Library& api = Api();
   std::error_code error;
-  const std::filesystem::path file = std::filesystem::u8path(path);
+  const std::filesystem::path file = FilePath(path);
   if (!std::filesystem::exists(file, error)) return Status::Fail("MODEL_NOT_FOUND", "there is no file " + path);
   if (!std::filesystem::is_regular_file(file, error)) return InvalidFile(path, "is not a file");
   std::ifstream stream(file, std::ios::binary);

@@ -7,14 +7,9 @@
 #include <map>
 #include <mutex>
 
+#include "base/file-path.h"
+#include "llama/shared-library.h"
 #include "products/install.h"
-
-#ifdef _WIN32
-#define WIN32_LEAN_AND_MEAN
-#include <windows.h>
-#else
-#include <dlfcn.h>
-#endif
 
 namespace onpolicy {
 namespace {
@@ -27,29 +22,11 @@ std::string TextOf(const fs::path& path) {
   return std::string(text.begin(), text.end());
 }
 
-#ifdef _WIN32
-void* OpenFile(const std::string& path) {
-  return reinterpret_cast<void*>(
-      LoadLibraryExW(fs::u8path(path).c_str(), nullptr, LOAD_WITH_ALTERED_SEARCH_PATH));
-}
-void* Symbol(void* handle, const char* name) {
-  return reinterpret_cast<void*>(GetProcAddress(static_cast<HMODULE>(handle), name));
-}
-std::string LastError() { return "Windows error " + std::to_string(GetLastError()); }
-#else
-void* OpenFile(const std::string& path) { return dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL); }
-void* Symbol(void* handle, const char* name) { return dlsym(handle, name); }
-std::string LastError() {
-  const char* message = dlerror();
-  return message ? message : "unknown error";
-}
-#endif
-
 // The one file in `folder` named [lib]<stem>[.<anything>].{so,dylib,dll}; empty when there is none.
 std::string FindLibraryFile(const std::string& folder, const std::string& stem) {
   std::error_code error;
   std::vector<std::string> found;
-  for (const auto& entry : fs::directory_iterator(fs::u8path(folder), error)) {
+  for (const auto& entry : fs::directory_iterator(FilePath(folder), error)) {
     const std::string name = TextOf(entry.path().filename());
     const std::string bare = name.rfind("lib", 0) == 0 ? name.substr(3) : name;
     const bool is_library = entry.path().extension() == ".so" || entry.path().extension() == ".dylib" ||
@@ -110,14 +87,14 @@ Status OpenLibrary(const std::string& folder, const std::string& wanted_version,
     const std::string file = FindLibraryFile(folder, stem);
     if (file.empty())
       return Status::Fail("NATIVE_UNAVAILABLE", "no " + std::string(stem) + " library in " + folder);
-    void* handle = OpenFile(file);
-    if (!handle) return Status::Fail("NATIVE_UNAVAILABLE", "cannot open " + file + ": " + LastError());
+    void* handle = OpenSharedLibrary(file, Names::kShared);
+    if (!handle) return Status::Fail("NATIVE_UNAVAILABLE", "cannot open " + file + ": " + LibraryError());
     handles.push_back(handle);
   }
   std::string missing;
   auto resolve = [&](const char* name) -> void* {
     for (void* handle : handles)
-      if (void* symbol = Symbol(handle, name)) return symbol;
+      if (void* symbol = LibrarySymbol(handle, name)) return symbol;
     missing += missing.empty() ? name : std::string(", ") + name;
     return nullptr;
   };
@@ -158,15 +135,9 @@ bool IsLibraryOpen() {
 }
 
 bool CanOpenSystemLibrary(const std::string& name) {
-#ifdef _WIN32
-  HMODULE handle = LoadLibraryA(name.c_str());
-  if (handle) FreeLibrary(handle);
+  void* handle = OpenSharedLibrary(name, Names::kOwn);
+  if (handle) CloseSharedLibrary(handle);
   return handle != nullptr;
-#else
-  void* handle = dlopen(name.c_str(), RTLD_LAZY | RTLD_LOCAL);
-  if (handle) dlclose(handle);
-  return handle != nullptr;
-#endif
 }
 
 int AddLogSink(LogSink sink) {

@@ -4,10 +4,7 @@
 #include <mutex>
 
 #include "llama/library.h"
-
-#ifndef _WIN32
-#include <dlfcn.h>
-#endif
+#include "llama/shared-library.h"
 
 namespace onpolicy {
 namespace {
@@ -20,21 +17,17 @@ std::atomic<const DecoderTable*> g_decoder{nullptr};
 Status OpenDecoder(const std::string& path) {
   std::lock_guard<std::mutex> lock(g_decoder_mutex);
   if (g_decoder) return Status::Ok();
-#ifdef _WIN32
-  return Status::Fail("NATIVE_UNAVAILABLE", "the decoder of pictures and sounds is not built on Windows: " + path);
-#else
-  void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!handle) return Status::Fail("NATIVE_UNAVAILABLE", std::string("the decoder does not load: ") + dlerror());
-  const auto entry = reinterpret_cast<const DecoderTable* (*)()>(dlsym(handle, kDecoderEntry));
+  void* handle = OpenSharedLibrary(path, Names::kOwn);
+  if (!handle) return Status::Fail("NATIVE_UNAVAILABLE", "the decoder does not load: " + LibraryError());
+  const auto entry = reinterpret_cast<const DecoderTable* (*)()>(LibrarySymbol(handle, kDecoderEntry));
   const DecoderTable* table = entry ? entry() : nullptr;
   if (!table || table->version != kDecoderVersion) {
-    dlclose(handle);  // it may be built anew
+    CloseSharedLibrary(handle);  // it may be built anew
     return Status::Fail("NATIVE_UNAVAILABLE", path + " is not the decoder of this version");
   }
   table->set_log(LogLine);
   g_decoder = table;
   return Status::Ok();
-#endif
 }
 
 const DecoderTable* Decoder() { return g_decoder; }

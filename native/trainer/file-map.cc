@@ -4,7 +4,7 @@
 #define WIN32_LEAN_AND_MEAN
 #include <windows.h>
 
-#include <filesystem>
+#include "base/file-path.h"
 #else
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -17,7 +17,7 @@ namespace onpolicy::training {
 #ifdef _WIN32
 
 Status FileMap::Open(const std::string& path, std::unique_ptr<FileMap>* out) {
-  HANDLE file = CreateFileW(std::filesystem::u8path(path).c_str(), GENERIC_READ, FILE_SHARE_READ, nullptr,
+  HANDLE file = CreateFileW(FilePath(path).c_str(), GENERIC_READ, FILE_SHARE_READ, nullptr,
                             OPEN_EXISTING, FILE_ATTRIBUTE_NORMAL, nullptr);
   if (file == INVALID_HANDLE_VALUE) return Status::Fail("MODEL_NOT_FOUND", "cannot open " + path);
   LARGE_INTEGER size{};

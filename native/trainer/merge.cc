@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <atomic>
-#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <new>
 #include <thread>
 
+#include "base/file-path.h"
 #include "llama/library.h"
 #include "trainer/file-map.h"
 
@@ -184,8 +184,6 @@ ggml_type TypeOf(const ggml_tensor* tensor, MergedTypes types) {
   return types == MergedTypes::kWidest ? GGML_TYPE_F32 : GGML_TYPE_F16;
 }
 
-std::filesystem::path PathOf(const std::string& text) { return std::filesystem::u8path(text); }
-
 // The merged file's header: that of the model with other types.
 Status WriteHeader(const TensorFile& model, MergedTypes types, const std::string& to,
                    std::unique_ptr<gguf_context, void (*)(gguf_context*)>* header) {
@@ -205,7 +203,7 @@ Status WriteHeader(const TensorFile& model, MergedTypes types, const std::string
                          types == MergedTypes::kWidest ? LLAMA_FTYPE_ALL_F32 : LLAMA_FTYPE_MOSTLY_F16);
   std::vector<char> bytes(api.gguf_get_meta_size(header->get()));
   api.gguf_get_meta_data(header->get(), bytes.data());
-  std::ofstream file(PathOf(to), std::ios::binary | std::ios::trunc);
+  std::ofstream file(FilePath(to), std::ios::binary | std::ios::trunc);
   file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   return file.good() ? Status::Ok() : Status::Fail("STORE_FAILED", "cannot write " + to);
 }
@@ -256,7 +254,7 @@ Status MergeModel(const std::string& model_path, const std::vector<MergedAdapter
   std::unique_ptr<gguf_context, void (*)(gguf_context*)> header{nullptr, api.gguf_free};
   if (Status status = WriteHeader(model, types, to, &header); !status.ok()) return status;
   const size_t start = api.gguf_get_meta_size(header.get());
-  std::ofstream file(PathOf(to), std::ios::binary | std::ios::app);
+  std::ofstream file(FilePath(to), std::ios::binary | std::ios::app);
   file.seekp(0, std::ios::end);
   for (int64_t i = 0; i < model.count(); ++i) {
     const ggml_tensor* tensor = model.Named(api.gguf_get_tensor_name(model.gguf(), i));
@@ -273,7 +271,7 @@ Status AppendTensors(const std::string& model_path, const std::vector<MergedAdap
                      const std::string& to) {
   Inputs inputs;
   if (Status status = inputs.Open(model_path, adapters); !status.ok()) return status;
-  std::ofstream file(PathOf(to), std::ios::binary | std::ios::app);
+  std::ofstream file(FilePath(to), std::ios::binary | std::ios::app);
   const ggml_type plain = type == "bf16" ? GGML_TYPE_BF16 : type == "f16" ? GGML_TYPE_F16 : GGML_TYPE_F32;
   for (const PlainTensor& wanted : tensors) {
     const ggml_tensor* tensor = inputs.model.Named(wanted.name);

@@ -7,7 +7,7 @@ import { readPe } from './pe.mjs';
 /** Versions of the engine's own libraries: an older system could run neither. */
 const NEWEST = { GLIBC: '2.34', GLIBCXX: '3.4.30', CXXABI: '1.3.13', GCC: '12.0.0' };
 /** Electron has no memory that V8 does not own. */
-const REFUSED = /^napi_create_external_(arraybuffer|buffer)$/;
+export const REFUSED = /^napi_create_external_(arraybuffer|buffer)$/;
 const LIBRARIES = [
   /^lib(c|m|dl|pthread|gcc_s|stdc\+\+)\.so\.\d+$|^ld-linux/,
   /^(kernel32|msvcrt|node)\.(dll|exe)$/i,
@@ -24,7 +24,7 @@ export function checkImports(file, functions) {
     ...symbols.filter((name) => REFUSED.test(name)),
     ...versions.filter((version) => !isServed(version)),
   ];
-  if (!symbols.some((name) => name.startsWith('napi_'))) faults.push('no function of Node-API');
+  if (!symbols.concat(unresolved).some((name) => functions.has(name))) faults.push('no function of its host');
   if (faults.length > 0) throw new Error(`${file} needs what is not there everywhere: ${faults.join(', ')}`);
 }
 

@@ -1,4 +1,4 @@
-// A 64-bit library of Windows -> the libraries that the system loads with it, and the functions it takes from them and from Node.
+// A 64-bit library of Windows -> the libraries that the system loads with it, and the functions it takes from them, Node and the engine.
 import fs from 'node:fs';
 
 const PE32_PLUS = 0x20b;
@@ -39,8 +39,8 @@ export function readPe(file) {
   return { libraries, symbols: [...symbols, ...lateFunctions(bytes)], versions: [] };
 }
 
-/** Functions of Node are found when they are first called, by names that no table lists. */
+/** Functions of Node and the engine are found by names that no table lists. */
 function lateFunctions(bytes) {
-  const names = bytes.toString('latin1').matchAll(/\0((?:napi|node_api)_[a-z0-9_]+)\0/g);
+  const names = bytes.toString('latin1').matchAll(/\0((?:napi|node_api|ggml|gguf|llama)_[a-z0-9_]+)\0/g);
   return [...names].map(([, name]) => name).filter((name) => !EXPORTED.test(name));
 }

@@ -1,5 +1,6 @@
 // The main jobs on the embedded model -> one line of JSON with what can be compared between platforms. Runs in a folder that has the
-// packed library, and keeps its store in a folder whose name has blanks and letters of several scripts.
+// packed library, and keeps its store in a folder whose name has blanks and letters of several scripts. With the word
+// `pictures` it asks about one, too.
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -43,6 +44,8 @@ const extracted = await runtime.createCompletion({
   response_format: { type: 'json_schema', json_schema: { name: 'person', schema: SCHEMA } },
   temperature: 0,
 });
+
+const seen = process.argv.includes('pictures') ? await aboutPicture() : undefined;
 
 const model = await runtime.models.create({ base_model: 'onpolicy-tiny' });
 const messages = user('Tell me a wolf story.');
@@ -97,6 +100,7 @@ fs.writeFileSync(
     host: `${process.platform}-${process.arch}`,
     answers,
     streamed,
+    seen,
     extracted: JSON.parse(extracted.choices[0].message.content),
     isTrained: Number.isFinite(metrics['train/loss'] ?? Object.values(metrics)[0]),
     models: data.length,
@@ -105,3 +109,19 @@ fs.writeFileSync(
     inWorker,
   }),
 );
+
+async function aboutPicture() {
+  const folder = path.join(home, 'ein bïld');
+  fs.cpSync(path.join('node_modules', 'onpolicy', 'models', 'seeing'), folder, { recursive: true });
+  const eyes = await createRuntime({ home, model: path.join(folder, 'onpolicy-seeing.gguf') });
+  const data = fs.readFileSync(path.join(folder, 'pictures', 'three.png'));
+  const { choices } = await eyes.createCompletion({
+    messages: user([
+      { type: 'image_url', image_url: { url: `data:image/png;base64,${data.toString('base64')}` } },
+      { type: 'text', text: 'What is in the picture?' },
+    ]),
+    temperature: 0,
+  });
+  await eyes.close();
+  return choices[0].message.content;
+}

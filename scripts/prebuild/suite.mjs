@@ -6,6 +6,8 @@ import { fileURLToPath } from 'node:url';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..', '..');
 const BUILT = ['dist', 'src/protocol/generated'];
+/** Where a checkout has what it compiled. */
+const ADDONS = { 'onpolicy.node': 'native', 'grammar.node': 'native', 'decoder.node': 'native/decoder' };
 
 /** `command` starts the platform's Node, `words` go to vitest. */
 export function runSuite(name, { system, processor }, command, work, words) {
@@ -35,11 +37,10 @@ function copyCheckout(checkout, name) {
     if (fs.existsSync(path.join(root, file))) fs.cpSync(path.join(root, file), path.join(checkout, file));
   for (const folder of BUILT)
     fs.cpSync(path.join(root, folder), path.join(checkout, folder), { recursive: true });
-  for (const addon of ['onpolicy.node', 'grammar.node'])
-    fs.cpSync(
-      path.join(root, 'prebuilds', name, addon),
-      path.join(checkout, 'native', 'build', 'Release', addon),
-    );
+  for (const [addon, folder] of Object.entries(ADDONS)) {
+    const prebuilt = path.join(root, 'prebuilds', name, addon);
+    if (fs.existsSync(prebuilt)) fs.cpSync(prebuilt, path.join(checkout, folder, 'build', 'Release', addon));
+  }
   const modules = [path.join(root, 'node_modules'), path.join(checkout, 'node_modules')];
   // Hard links, or copies where the scratch folder is on another disk.
   if (spawnSync('cp', ['-al', ...modules], { stdio: 'ignore' }).status !== 0)
