@@ -1,6 +1,6 @@
 // Ten times as many requests as may run and wait, again and again -> how soon one is refused, what is answered, what comes after.
-import { createRuntime } from '../dist/index.js';
-import { result } from './measure.mjs';
+import { createRuntime, serve } from '../dist/index.js';
+import { inProcess, result } from './measure.mjs';
 
 const REQUEST = {
   messages: [{ role: 'user', content: 'Tell me a story.' }],
@@ -9,6 +9,8 @@ const REQUEST = {
 };
 const RUNNING = 16;
 const WAITING = 32;
+/** Requests of another process while the service is full. */
+const TRIES = 40;
 
 /** Runs the parts. `rounds`: seconds of each. */
 export async function run({ rounds = 10, threads, log = () => {} } = {}) {
@@ -22,6 +24,12 @@ export async function run({ rounds = 10, threads, log = () => {} } = {}) {
   const startMs = performance.now();
   await runtime.createCompletion({ ...REQUEST, max_tokens: 1 });
   const recoveryMs = performance.now() - startMs;
+  log('overload: from another process');
+  const server = await serve(runtime, { port: 0 });
+  const capacity = RUNNING + WAITING;
+  const settings = { url: server.url, request: REQUEST, capacity, burst: 10 * capacity, tries: TRIES };
+  const { oneMs, firstMs } = await inProcess('overload/client.mjs', settings);
+  await server.close();
   await runtime.close();
   return [
     result('answers at capacity', 'tokens/s', [best.tokensPerSecond]),
@@ -30,6 +38,8 @@ export async function run({ rounds = 10, threads, log = () => {} } = {}) {
     result('refused', 'requests', [over.refused]),
     result('first refusal of a burst of all', 'ms', [over.firstRefusalMs]),
     result('refusal of one request while they wait', 'ms', over.refusalMs),
+    result('refusal of one request of another process', 'ms', oneMs),
+    result('first refusal of a burst of another process', 'ms', [firstMs]),
     result('most that waited', 'requests', [over.mostWaiting]),
     result('first token after it', 'ms', [recoveryMs]),
   ];
