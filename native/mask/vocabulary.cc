@@ -287,9 +287,18 @@ const uint32_t* Vocabulary::UpToLength(unsigned code_points) const {
   std::vector<uint32_t>& mask = up_to_length_[code_points];
   if (mask.empty()) {
     mask.assign(mask_words(), 0);
-    for (const Slice& slice : slices_)
+    for (size_t at = 0; at < kSliceClasses * std::size(kSliceLengths); at++) {
+      const Slice& slice = slices_[at];
+      const size_t length = at % std::size(kSliceLengths);
+      // Those of a slice are longer than those of the one before.
+      if (!slice.is_long && length > 0 && kSliceLengths[length - 1] >= code_points) continue;
+      if (slice.max_length <= code_points) {
+        for (uint32_t word = 0; word < mask_words(); word++) mask[word] |= slice.mask[word];
+        continue;
+      }
       for (size_t i = 0; i < slice.lengths.size(); i++)
         if (slice.lengths[i] <= code_points) mask[slice.tokens[i] >> 5] |= 1u << (slice.tokens[i] & 31);
+    }
   }
   return mask.data();
 }
