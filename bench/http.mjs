@@ -48,6 +48,18 @@ const PARTS = {
       result('JavaScript heap, growth', 'KB per 1,000 requests', [slope(heapMb)]),
     ];
   },
+  pool: async ({ model = ensureModel(), rounds }) => {
+    const { one, two, rollouts, promptTokens, answerTokens } = await inProcess('http/pool.mjs', {
+      model,
+      rounds,
+    });
+    const label = `${rollouts} rollouts of ${answerTokens} tokens to prompts of ${promptTokens}`;
+    const ratio = median(two.map((rate, i) => rate / one[i]));
+    return [
+      result(`${label}: a pool of one server on one core`, 'rollouts/s', one),
+      result(`${label}: of two, each on its core`, 'rollouts/s', two, { one: ratio }),
+    ];
+  },
   'llama-server': async ({ llamaServer }) => {
     if (llamaServer === undefined) return []; // asked for by the flag --llama-server
     const program = path.resolve(llamaServer);

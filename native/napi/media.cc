@@ -48,7 +48,7 @@ const DecoderTable& RequireDecoder(Napi::Env env) {
   return *table;
 }
 
-// decodeMedia({ kind: 'image' | 'audio', bytes, pixels, seconds, timeMs, sampleRate })
+// decodeMedia({ kind: 'image' | 'audio', bytes, pixels, seconds, timeMs, sampleRate }). Nothing may write to `bytes` meanwhile.
 // -> Promise<{ handle, width, height, samples }>
 Napi::Value DecodeMediaAsync(const Napi::CallbackInfo& info) {
   const DecoderTable& decoder = RequireDecoder(info.Env());
@@ -60,10 +60,11 @@ Napi::Value DecodeMediaAsync(const Napi::CallbackInfo& info) {
   limits.sample_rate = given.Integer("sampleRate", 0, 768000);
   const MediaKind kind = given.Text("kind") == "audio" ? MediaKind::kAudio : MediaKind::kImage;
   auto media = std::make_shared<Media>();
+  auto bytes = ReadArray<uint8_t>(given["bytes"], "bytes");
   return AsyncTask::Run(
-      info.Env(), given.object(),
-      [&decoder, kind, limits, bytes = ReadVector<uint8_t>(given["bytes"], "bytes"), media] {
-        return decoder.decode(kind, bytes.data(), bytes.size(), limits, media.get());
+      info.Env(), bytes,
+      [&decoder, kind, limits, data = bytes.Data(), size = bytes.ElementLength(), media] {
+        return decoder.decode(kind, data, size, limits, media.get());
       },
       [media](Napi::Env env) -> Napi::Value {
         Napi::Object object = Napi::Object::New(env);

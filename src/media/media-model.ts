@@ -30,6 +30,8 @@ export type MediaPrompt = {
 
 /** A picture may take this long to decode: hostile ones would take longer. */
 const DECODE_MS = 10_000;
+/** Bytes that are hashed at once: they are copied on the JavaScript thread. */
+const HASHED_BYTES = 2 ** 20;
 /** Contents whose numbers are remembered. A forgotten one gets a new number, and its cached prefix is not found. */
 const MAX_NUMBERS = 65_536;
 
@@ -103,8 +105,7 @@ export class MediaModel {
     if (sense === null || !(sense === 'image' ? this.sees : this.hears)) throw refuse(part, this);
     const source = await readSource(part, this.#limits);
     const { handle } = await this.#toMedia(source);
-    const digest = Buffer.from(await crypto.subtle.digest('SHA-256', source.bytes)).toString('hex');
-    return { handle, digest: `${source.kind} ${digest}` };
+    return { handle, digest: `${source.kind} ${await digestOf(source.bytes)}` };
   }
 
   async #toMedia({ kind, bytes, path }: MediaSource): Promise<{ handle: Handle }> {
@@ -161,6 +162,17 @@ export class MediaModel {
     }
     return this.#lastNumber;
   }
+}
+
+/** A hash of some content, in pieces: of the hashes of all, where there are several. */
+async function digestOf(bytes: Uint8Array): Promise<string> {
+  const hashes: Uint8Array[] = [];
+  for (let at = 0; at < bytes.length; at += HASHED_BYTES) {
+    const piece = bytes.subarray(at, at + HASHED_BYTES) as Uint8Array<ArrayBuffer>;
+    hashes.push(new Uint8Array(await crypto.subtle.digest('SHA-256', piece)));
+  }
+  const whole = Buffer.concat(hashes);
+  return hashes.length > 1 ? createHash('sha256').update(whole).digest('hex') : whole.toString('hex');
 }
 
 /**

@@ -1,6 +1,7 @@
 /** A media part of a message -> its bytes, within limits. Nothing is fetched. */
 import fs from 'node:fs/promises';
 import path from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { OnpolicyError } from '../errors.ts';
 import { type ChatContentPart, fileBytes } from '../protocol/index.ts';
@@ -13,6 +14,9 @@ export type MediaSource = {
   readonly path: string;
   readonly bytes: Uint8Array;
 };
+
+/** Letters of base64 that are decoded in one turn of the event loop: whole groups of four. */
+const DECODED_LETTERS = 2 ** 20;
 
 /** A media part, and its path in the request. */
 export type MediaPart = {
@@ -50,14 +54,14 @@ async function bytesOf(
   where: string,
   limits: MediaLimits,
 ): Promise<Uint8Array> {
-  const bytes = fileBytes(value)?.();
+  const bytes = fileBytes(value)?.(); // of pixels a new file
   if (bytes) {
     checkSize(bytes.length, where, limits);
-    return bytes.slice(); // the caller may go on to change them
+    return bytes === value ? bytes.slice() : bytes; // the caller may go on to change them
   }
   if (typeof value !== 'string') throw wrong(where, 'expected a data: URI or bytes');
-  if (value.startsWith('data:')) return fromDataUri(value, where, limits);
-  if (isBare) return fromBase64(value, where, limits);
+  if (value.startsWith('data:')) return await fromDataUri(value, where, limits);
+  if (isBare) return await fromBase64(value, where, limits);
   if (value.startsWith('file:')) return await fromFile(value, where, limits);
   throw new OnpolicyError(
     'UNSUPPORTED',
@@ -66,11 +70,11 @@ async function bytesOf(
   );
 }
 
-function fromDataUri(uri: string, where: string, limits: MediaLimits): Uint8Array {
+async function fromDataUri(uri: string, where: string, limits: MediaLimits): Promise<Uint8Array> {
   const comma = uri.indexOf(',');
   if (comma < 0) throw wrong(where, 'expected a data: URI with a comma');
   if (uri.slice(0, comma).toLowerCase().endsWith(';base64'))
-    return fromBase64(uri.slice(comma + 1), where, limits);
+    return await fromBase64(uri.slice(comma + 1), where, limits);
   checkSize(uri.length - comma, where, limits);
   const bytes: number[] = [];
   for (let i = comma + 1; i < uri.length; i++) {
@@ -82,12 +86,17 @@ function fromDataUri(uri: string, where: string, limits: MediaLimits): Uint8Arra
   return Uint8Array.from(bytes);
 }
 
-/** Strict: what is no base64 is a fault, not skipped. */
-function fromBase64(text: string, where: string, limits: MediaLimits): Uint8Array {
+/** Strict: what is no base64 is a fault, not skipped. In pieces, with turns of the event loop between them. */
+async function fromBase64(text: string, where: string, limits: MediaLimits): Promise<Uint8Array> {
   checkSize(Math.floor((text.length * 3) / 4), where, limits);
   const padding = text.endsWith('==') ? 2 : text.endsWith('=') ? 1 : 0;
-  const bytes = Buffer.from(text, 'base64');
-  if (bytes.length !== Math.floor(((text.length - padding) * 3) / 4)) throw wrong(where, 'expected base64');
+  const bytes = Buffer.alloc(Math.floor(((text.length - padding) * 3) / 4));
+  let size = 0;
+  for (let at = 0; at < text.length; at += DECODED_LETTERS) {
+    if (at > 0) await setImmediate();
+    size += bytes.write(text.slice(at, at + DECODED_LETTERS), size, 'base64');
+  }
+  if (size !== bytes.length) throw wrong(where, 'expected base64');
   return bytes;
 }
 

@@ -45,7 +45,7 @@ export type MediaAddon = {
   openDecoder(path: string): Promise<void>;
   decodeMedia(options: {
     kind: 'image' | 'audio';
-    bytes: Uint8Array;
+    bytes: Uint8Array; // nothing may write to them meanwhile
     pixels: number; // at most
     seconds: number; // at most
     timeMs: number; // at most
