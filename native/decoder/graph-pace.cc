@@ -90,7 +90,7 @@ bool GraphPace::Pause(double work) {
 bool GraphPace::Before(ggml_tensor* result) {
   const double work = WorkOf(result);
   const double longest = pace_.longest_work();
-  if (work > longest) wants_all_ = true;
+  wants_all_ = std::isfinite(longest) && (wants_all_ || work > longest);
   const bool is_done = work > longest && !has_pending_ && !is_aborted_ && CanCut(result) &&
                        ComputeInPieces(result, work, static_cast<int64_t>(std::ceil(work / longest)));
   if (work > 0 && !is_done) Pause(work);

@@ -1,6 +1,7 @@
 #include "llama/compute-turns.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace onpolicy {
 namespace {
@@ -15,6 +16,8 @@ constexpr double kSliceOfStep = 0.8;
 constexpr double kOperationOfSlice = 0.25;
 // Multiplications of the longest operation before one was timed.
 constexpr double kFirstWork = 2e8;
+// Streams step more often than this, also beside an encode.
+constexpr Clock::duration kCompany = std::chrono::milliseconds(500);
 // How long the turn of an aborted step is kept for the step that aborted it.
 constexpr Clock::duration kKept = std::chrono::milliseconds(10);
 
@@ -51,7 +54,7 @@ bool ComputeTurns::BeginStep(const std::function<bool()>& is_aborted) {
 void ComputeTurns::EndStep(Clock::time_point begun, bool is_aborted) {
   std::lock_guard<std::mutex> lock(mutex_);
   --running_steps_;
-  const Clock::time_point now = Clock::now();
+  const Clock::time_point now = last_end_ = Clock::now();
   if (is_aborted) kept_until_ = now + kKept;
   else last_steps_[ended_steps_++ % last_steps_.size()] = now - begun;
   changed_.notify_all();
@@ -77,6 +80,10 @@ void ComputeTurns::EndSlice() {
   admitted_steps_ = waiting_steps_;
   waiting_steps_ = 0;
   changed_.notify_all();
+}
+
+bool ComputeTurns::IsInCompany() const {
+  return running_steps_ > 0 || waiting_steps_ > 0 || (ended_steps_ > 0 && Clock::now() - last_end_ < kCompany);
 }
 
 // The shortest of the last steps counts: one with a prompt is no measure of the next.
@@ -115,8 +122,9 @@ void ComputeTurns::Encode::Pause(double work) {
 }
 
 double ComputeTurns::Encode::LongestWork() {
-  if (done_ <= 0) return kFirstWork;
   std::lock_guard<std::mutex> lock(turns_.mutex_);
+  if (!turns_.IsInCompany()) return std::numeric_limits<double>::infinity();
+  if (done_ <= 0) return kFirstWork;
   return kOperationOfSlice * std::chrono::duration<double>(turns_.LongestSlice()).count() * done_ / seconds_;
 }
 

@@ -51,7 +51,7 @@ class ComputeTurns {
     // Called before operations with the multiplications that they take. Lets steps run that wait, if the slice would else last
     // longer than one. Each slice computes something.
     void Pause(double work);
-    // Of one operation: a longer one had better be cut.
+    // Of one operation: a longer one had better be cut. Infinite while nothing else steps: then nobody would wait for it.
     double LongestWork();
     uint32_t slices() const { return slices_; }
 
@@ -80,6 +80,8 @@ class ComputeTurns {
   void EndStep(Clock::time_point begun, bool is_aborted);
   Clock::time_point BeginSlice();
   void EndSlice();
+  // Whether steps run or wait, or did a moment ago.
+  bool IsInCompany() const;
   // How long a slice may be.
   Clock::duration LongestSlice() const;
   // Whether a slice should end that would have lasted so long after its next operations.
@@ -96,6 +98,7 @@ class ComputeTurns {
   Clock::time_point kept_until_{};  // until then no slice begins: a step was aborted, the one in its place may come
   std::array<Clock::duration, 4> last_steps_{};
   size_t ended_steps_ = 0;
+  Clock::time_point last_end_{};
 };
 
 }  // namespace onpolicy
