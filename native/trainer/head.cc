@@ -45,10 +45,8 @@ Tensor ProbabilitiesOnDevice(Graph& graph, const RowMemory& memory, Chunk chunk,
 // Gradients by the head's input, over the scale of logits. `moved`: softmax - onehot where fused, else the softmax alone.
 Tensor InputErrors(Graph& graph, Products& products, const Weights& weights, Tensor moved, Tensor slope, bool is_fused,
                    Tensor ids, Tensor flat_ids) {
-  Tensor transposed =
-      graph.At(weights.head.transposed, weights.head.transposed_type, {weights.shape.vocabulary, weights.shape.width});
   // Fused, one product has both halves of the gradient: they nearly cancel for a likely token, and round alike.
-  Tensor errors = products.Multiply(transposed, slope ? graph.Times(moved, slope) : moved);
+  Tensor errors = products.Backward(weights.head, slope ? graph.Times(moved, slope) : moved);
   if (is_fused) return errors;
   Tensor chosen = graph.Rows(weights.head.weight, ids);
   if (slope) chosen = graph.Times(chosen, graph.Rows(graph.Reshape(slope, 1, slope->ne[0] * slope->ne[1]), flat_ids));
@@ -114,7 +112,7 @@ Status HeadForward(Device* device, const Weights& weights, const RowMemory& memo
     Tensor stream = graph.At(memory.Residual(shape.layers), GGML_TYPE_F32, {shape.width, size});
     Tensor rows = graph.Rows(stream, graph.At(Advance(memory.logit_rows, start), GGML_TYPE_I32, {count}));
     Tensor normed = graph.Times(graph.RmsNorm(rows, shape.norm_epsilon), weights.output_norm);
-    Tensor logits = products.Multiply(weights.head.weight, normed);
+    Tensor logits = products.Forward(weights.head.weight, normed);
     if (weights.head.bias) logits = graph.Plus(logits, weights.head.bias);
     const Logits bounded = BoundLogits(graph, shape, logits);
     const Chunk range{start, count, targets};

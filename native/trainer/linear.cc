@@ -31,7 +31,7 @@ size_t Aligned(size_t bytes) { return (bytes + kOutputAlignment - 1) / kOutputAl
 }  // namespace
 
 Tensor Linears::Forward(const Linear& linear, Tensor x) {
-  Tensor y = products_.Multiply(linear.weight, x);
+  Tensor y = products_.Forward(linear.weight, x);
   if (linear.bias) y = graph_.Plus(y, linear.bias);
   if (!IsTrained(linear)) return y;
   const Module& module = adapter_->module(linear.module);
@@ -51,9 +51,7 @@ Tensor Linears::Outer(Tensor x, Tensor low) {
 
 Tensor Linears::Backward(const Linear& linear, Tensor x, Tensor gradient, bool needs_input_gradient) {
   Tensor input_gradient = nullptr;
-  if (needs_input_gradient)
-    input_gradient = products_.Multiply(
-        graph_.At(linear.transposed, linear.transposed_type, {linear.out(), linear.in()}), gradient);
+  if (needs_input_gradient) input_gradient = products_.Backward(linear, gradient);
   if (!IsTrained(linear)) return input_gradient;
   const Module& module = adapter_->module(linear.module);
   Tensor low = products_.Multiply(Factor(module.a_rows, module.in, module.rank), x);

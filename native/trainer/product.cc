@@ -2,17 +2,21 @@
 
 #include <algorithm>
 #include <atomic>
+#include <vector>
 
 #include "kernels/avx512.h"
 #include "kernels/f32-product.h"
-#include "kernels/q8-product.h"
+#include "products/product.h"
 
 namespace onpolicy::training {
 namespace {
 
+namespace np = products;
+
 // Work that a thread takes at a time: little, so that all threads end at about the same time.
-constexpr int64_t kPanelsAtOnce = 4;
+constexpr int64_t kPanelsAtOnce = 8;
 constexpr int64_t kColumnsAtOnce = 96;
+constexpr size_t kCacheLine = 64;
 
 // Runs `work` on pieces 0 to `count` - 1, each by the next free thread.
 template <typename Work>
@@ -21,22 +25,43 @@ void Share(void* counter, int64_t count, Work work) {
   for (int64_t piece = next++; piece < count; piece = next++) work(piece);
 }
 
-// src[0]: (size, tokens)
-void RoundShare(Tensor rounded, int thread, int threads, void*) {
-  const Tensor x = rounded->src[0];
-  const int64_t groups = (x->ne[1] + kTokenGroup - 1) / kTokenGroup;
-  RoundTokens(static_cast<const float*>(x->data), x->ne[0], x->ne[1], groups * thread / threads,
-              groups * (thread + 1) / threads, rounded->data);
+// Memory of this thread that lives on.
+uint8_t* Scratch(size_t bytes) {
+  thread_local std::vector<uint8_t> memory;
+  if (memory.size() < bytes + kCacheLine) memory.resize(bytes + kCacheLine);
+  const auto address = reinterpret_cast<uintptr_t>(memory.data());
+  return reinterpret_cast<uint8_t*>((address + kCacheLine - 1) / kCacheLine * kCacheLine);
 }
 
-// Fills (outputs, tokens). src[0]: (size, outputs) in Q8_0; src[1]: the rounded tokens.
-void Q8Share(Tensor y, int, int, void* counter) {
+// src[0]: (size, tokens); data: the weights' format.
+void RoundShare(Tensor rounded, int thread, int threads, void* data) {
+  const auto& format = *static_cast<const np::Format*>(data);
+  const Tensor x = rounded->src[0];
+  const int64_t blocks = x->ne[0] / np::kBlock;
+  np::RoundBlocks(*np::BestKernels(), format, x->ne[0], {x->data, x->nb[1], x->ne[1]}, blocks * thread / threads,
+                  blocks * (thread + 1) / threads, static_cast<int32_t*>(rounded->data));
+}
+
+// Fills (outputs, tokens). src[0]: (size, outputs), of a type with a format; src[1]: the rounded tokens.
+template <bool kIsPacked>
+void WeightShare(Tensor y, int, int, void* counter) {
   const Tensor weight = y->src[0];
-  const int64_t panels = (y->ne[0] + kOutputPanel - 1) / kOutputPanel;
-  Share(counter, (panels + kPanelsAtOnce - 1) / kPanelsAtOnce, [&](int64_t piece) {
-    const int64_t first = piece * kPanelsAtOnce;
-    Q8Product(static_cast<float*>(y->data), weight->data, y->src[1]->data, weight->ne[0], y->ne[0], y->ne[1], first,
-              std::min(panels, first + kPanelsAtOnce));
+  const np::Format& format = *np::FormatOf(weight->type);
+  const int64_t size = weight->ne[0], outputs = weight->ne[1];
+  const np::PackedMatrix all{&format, static_cast<const uint8_t*>(weight->data), size, outputs};
+  Share(counter, (all.panel_count() + kPanelsAtOnce - 1) / kPanelsAtOnce, [&](int64_t piece) {
+    const int64_t panel = piece * kPanelsAtOnce, row = panel * np::kPanel;
+    np::PackedMatrix part = all;
+    part.rows = std::min(outputs - row, kPanelsAtOnce * np::kPanel);
+    if (kIsPacked) {
+      part.panels += np::PackedBytes(format, size, row);
+    } else {
+      uint8_t* packed = Scratch(np::PackedBytes(format, size, part.rows));
+      np::PackPanels(part, part.panels + row * format.row_bytes(size), 0, part.panel_count(), packed);
+      part.panels = packed;
+    }
+    np::MultiplyPanels(*np::BestKernels(), part, static_cast<const int32_t*>(y->src[1]->data), y->ne[1], 0,
+                       part.panel_count(), static_cast<float*>(y->data) + row, outputs);
   });
 }
 
@@ -63,14 +88,28 @@ void F32Share(Tensor y, int, int, void* counter) {
 Products::Products(Graph& graph, const Device& device)
     : graph_(graph), is_cpu_(device.is_cpu()), has_own_(is_cpu_ && HasAvx512()) {}
 
+bool Products::HasKernels(ggml_type type, int64_t size) {
+  return np::BestKernels() && np::FormatOf(type) && size % np::kBlock == 0;
+}
+
 Tensor Products::Multiply(Tensor a, Tensor b) {
-  if (has_own_ && a->type == GGML_TYPE_Q8_0)
-    return graph_.Custom({a->ne[1], b->ne[1], 1}, {a, Rounded(b)}, Q8Share, graph_.Counter());
   if (has_own_ && a->type == GGML_TYPE_F32)
     return graph_.Custom({a->ne[1], b->ne[1], a->ne[2]}, {a, b}, F32Share, graph_.Counter());
   if (is_cpu_) return graph_.MulMat(a, b);
   const Halves halves = HalvesOf(b);
   return graph_.Plus(graph_.MulMat(a, halves.high), graph_.MulMat(a, halves.low));
+}
+
+Tensor Products::Forward(Tensor weight, Tensor x) {
+  if (!is_cpu_ || !HasKernels(weight->type, weight->ne[0])) return Multiply(weight, x);
+  return graph_.Custom({weight->ne[1], x->ne[1], 1}, {weight, Rounded(x, weight->type)}, WeightShare<false>, graph_.Counter());
+}
+
+Tensor Products::Backward(const Linear& linear, Tensor gradient) {
+  Tensor weight = graph_.At(linear.transposed, linear.transposed_type, {linear.out(), linear.in()});
+  if (!linear.is_transposed_packed) return Forward(weight, gradient);
+  return graph_.Custom({weight->ne[1], gradient->ne[1], 1}, {weight, Rounded(gradient, weight->type)}, WeightShare<true>,
+                       graph_.Counter());
 }
 
 Tensor Products::Transposed(Tensor x) {
@@ -87,11 +126,13 @@ Products::Halves Products::HalvesOf(Tensor x) {
   return last_halves_;
 }
 
-Tensor Products::Rounded(Tensor x) {
-  if (x == last_x_) return last_rounded_;
-  const auto floats = static_cast<int64_t>(RoundedBytes(x->ne[0], x->ne[1]) / sizeof(float));
+Tensor Products::Rounded(Tensor x, ggml_type type) {
+  if (x == last_x_ && type == last_type_) return last_rounded_;
+  const np::Format* format = np::FormatOf(type);
+  const auto floats = static_cast<int64_t>(np::RoundedBytes(*format, x->ne[0], x->ne[1]) / sizeof(float));
   last_x_ = x;
-  last_rounded_ = graph_.Custom({floats, 1, 1}, {x}, RoundShare);
+  last_type_ = type;
+  last_rounded_ = graph_.Custom({floats, 1, 1}, {x}, RoundShare, const_cast<np::Format*>(format));
   return last_rounded_;
 }
 

@@ -5,7 +5,8 @@
 #include <new>
 #include <thread>
 
-#include "trainer/weights.h"
+#include "products/product.h"
+#include "trainer/product.h"
 
 namespace onpolicy::training {
 namespace {
@@ -20,13 +21,12 @@ constexpr int64_t kBandRows = 512;
 
 int64_t BandsOf(int64_t out) { return (out + kBandRows - 1) / kBandRows; }
 
-// (in, out, n) of any type -> (out, in, n) of `type` at `target`, one band of one original's rows per call.
-void TransposeBand(Tensor weight, int64_t band, ggml_type type, char* target) {
+// (in, out, n) of any type -> (out, in, n) of `type` at `target`, packed or not, one band of one original's rows per call.
+void TransposeBand(Tensor weight, int64_t band, ggml_type type, bool is_packed, char* target) {
   const Library& api = Api();
   const int64_t in = weight->ne[0], out = weight->ne[1];
   const int64_t matrix = band / BandsOf(out);
   band %= BandsOf(out);
-  target += static_cast<size_t>(matrix * in) * api.ggml_row_size(type, out);
   const int64_t first = band * kBandRows, count = std::min(kBandRows, out - first);
   const size_t row_bytes = api.ggml_row_size(weight->type, in);
   const char* source = static_cast<const char*>(weight->data) + static_cast<size_t>(matrix * out + first) * row_bytes;
@@ -43,7 +43,15 @@ void TransposeBand(Tensor weight, int64_t band, ggml_type type, char* target) {
   const size_t piece = api.ggml_row_size(type, count), target_row = api.ggml_row_size(type, out);
   std::vector<char> packed(static_cast<size_t>(in) * piece);
   api.ggml_quantize_chunk(type, columns.data(), packed.data(), 0, in, count, nullptr);
-  char* to = target + api.ggml_row_size(type, first);
+  if (is_packed) {  // a band is whole blocks of all panels
+    const products::Format& format = *products::FormatOf(type);
+    for (int64_t i = 0; i < in; i += products::kPanel)
+      format.pack(reinterpret_cast<const uint8_t*>(packed.data()) + static_cast<size_t>(i) * piece, count,
+                  std::min(products::kPanel, in - i),
+                  reinterpret_cast<uint8_t*>(target) + products::PackedBytes(format, out, i) + format.panel_bytes(first));
+    return;
+  }
+  char* to = target + static_cast<size_t>(matrix * in) * target_row + api.ggml_row_size(type, first);
   for (int64_t i = 0; i < in; ++i) std::memcpy(to + i * target_row, packed.data() + i * piece, piece);
 }
 
@@ -70,7 +78,7 @@ Status TransposeInto(const Linear& linear, const Device& device) {
     try {
       const int64_t bands = linear.experts() * BandsOf(linear.out());
       for (int64_t band = next++; band < bands; band = next++)
-        TransposeBand(&host, band, linear.transposed_type, to);
+        TransposeBand(&host, band, linear.transposed_type, linear.is_transposed_packed, to);
     } catch (const std::bad_alloc&) {
       has_memory = false;  // nothing may be thrown out of a thread
     }
@@ -115,8 +123,13 @@ std::vector<Linear*> Weights::AllLinears() {
 }
 
 size_t Weights::TransposedBytes(const Linear& linear) {
-  return static_cast<size_t>(linear.in() * linear.experts()) *
-         Api().ggml_row_size(TransposedType(linear), linear.out());
+  const ggml_type type = TransposedType(linear);
+  if (CanPackTransposed(linear)) return products::PackedBytes(*products::FormatOf(type), linear.out(), linear.in());
+  return static_cast<size_t>(linear.in() * linear.experts()) * Api().ggml_row_size(type, linear.out());
+}
+
+bool Weights::CanPackTransposed(const Linear& linear) {
+  return linear.experts() == 1 && Products::HasKernels(TransposedType(linear), linear.out());
 }
 
 Status Weights::Widen(Device* device) {
@@ -157,6 +170,7 @@ Status Weights::Transpose(Device* device) {
   std::vector<Linear*> list = TransposedLinears();
   for (Linear* linear : list) {
     linear->transposed_type = TransposedType(*linear);
+    linear->is_transposed_packed = device->is_cpu() && CanPackTransposed(*linear);
     linear->transposed = {arena.get(), arena->Reserve(TransposedBytes(*linear))};
   }
   if (Status status = arena->Allocate(); !status.ok()) return status;

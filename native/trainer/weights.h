@@ -18,6 +18,7 @@ struct Linear {
   Tensor bias = nullptr;    // (out), or null
   Slot transposed;          // (out, in), or (out, in, experts)
   ggml_type transposed_type = GGML_TYPE_F32;
+  bool is_transposed_packed = false;  // in panels of native/products
   int module = -1;  // index of its adapter; -1: none
 
   int64_t in() const { return weight->ne[0]; }
@@ -85,6 +86,8 @@ class Weights {
   std::vector<Linear*> AllLinears();
   static ggml_type TransposedType(const Linear& linear);
   static size_t TransposedBytes(const Linear& linear);
+  // On a CPU.
+  static bool CanPackTransposed(const Linear& linear);
 
   std::unique_ptr<FileMap> file_;
   gguf_context* gguf_ = nullptr;
