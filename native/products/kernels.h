@@ -50,7 +50,8 @@ const Kernels* BestKernels();
 
 // The sets that this build contains, the fastest first; null where one is for another architecture.
 extern const Kernels* const kAvx512Kernels;
+extern const Kernels* const kAvxVnniKernels;
 extern const Kernels* const kAvx2Kernels;
-inline const std::array kAllKernels = {kAvx512Kernels, kAvx2Kernels};
+inline const std::array kAllKernels = {kAvx512Kernels, kAvxVnniKernels, kAvx2Kernels};
 
 }  // namespace onpolicy::products

@@ -57,7 +57,7 @@ export type DraftColumns = {
  * What computes the products of a model's weights: our kernels for an instruction set of this processor, or `plain`: the
  * engine's own.
  */
-export type ProductKernels = 'avx512' | 'avx2' | 'plain';
+export type ProductKernels = 'avx512' | 'avxvnni' | 'avx2' | 'plain';
 
 /** How a number of the KV cache is stored. The quantized ones have a scale of 16 bits for each 32 numbers. */
 export type CacheType = 'f32' | 'f16' | 'q8_0' | 'q4_0';

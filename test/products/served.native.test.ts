@@ -6,6 +6,8 @@ import { Worker } from 'node:worker_threads';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { loadAddon } from '../../src/native/index.ts';
 import type { ChatCompletion, ChatCompletionRequest } from '../../src/protocol/index.ts';
+import { CHECKPOINT_FILES } from '../../src/rl/checkpoint-files.ts';
+import { openTrainer } from '../../src/rl/trainer.ts';
 import { createRuntime, type Runtime } from '../../src/runtime.ts';
 import type { RuntimeOptions } from '../../src/runtime-options.ts';
 import { writeTinyModel } from '../rl/tiny-model.ts';
@@ -80,6 +82,69 @@ describe.skipIf(BEST === 'plain')('packed weights', () => {
     expectSame(got, expected, within);
     expect(kernelsOf(ours)).toEqual([BEST]);
     expect(kernelsOf(plain)).toEqual(['plain']);
+  });
+
+  it.each(['q8_0', 'q4_K'])('%s shifts a full context as the engine does', async (type) => {
+    const shifting = { context_shift: true, max_tokens: 70 };
+    const small = { contextSize: 64, threads: 1 };
+    await using ours = await open(type, 'auto', small);
+    await using plain = await open(type, 'plain', small);
+    const [got, expected] = [await answers(ours, 1, shifting), await answers(plain, 1, shifting)];
+    expectSame(got, expected, type === 'q8_0' ? 0.05 : 0.3);
+    expect(got[0]!.choices[0]!.token_ids).toHaveLength(70);
+  });
+
+  it.each(['q8_0', 'q4_K'])('%s with an adapter beside it answers as in the engine', async (type) => {
+    const adapter = path.join(folder, `${type}-adapter`);
+    {
+      await using trainer = await openTrainer({ model: fileOf(type), rank: 4, gpu: false, threads: 2 });
+      const factors = Object.entries(trainer.adapter());
+      const trained = factors.map(([module, { a, b }]) => [
+        module,
+        { a, b: b.map((_, i) => 0.05 * Math.sin(i)) },
+      ]);
+      await trainer.loadAdapter(Object.fromEntries(trained));
+      await trainer.save(adapter);
+    }
+    const adapters = [{ file: path.join(adapter, CHECKPOINT_FILES.gguf) }];
+    const openWith = (products: 'auto' | 'plain') =>
+      open(type, products, { model: { path: fileOf(type), products, adapters } });
+    await using ours = await openWith('auto');
+    await using plain = await openWith('plain');
+    const [got, expected] = [await answers(ours, 4), await answers(plain, 4)];
+    expectSame(got, expected, type === 'q8_0' ? 0.05 : 0.3);
+    expect(kernelsOf(ours)).toEqual([BEST]);
+  });
+
+  it.each(['q8_0', 'q4_K'])(
+    "%s with experts, which stay the engine's, answers as in the engine",
+    async (type) => {
+      const path = fileOf(`experts-${type}`);
+      await writeTinyModel(path, { architecture: 'qwen3moe', type, vocabularySize: 331, experts: 4 });
+      const openWith = (products: 'auto' | 'plain') => open(type, products, { model: { path, products } });
+      await using ours = await openWith('auto');
+      await using plain = await openWith('plain');
+      const [got, expected] = [await answers(ours, 1), await answers(plain, 1)];
+      // A router that nearly ties takes other experts.
+      const first = (all: readonly ChatCompletion[]) => all[0]!.choices[0]!.logprobs!.content![0]!.logprob;
+      expect(Math.abs(first(got) - first(expected))).toBeLessThan(type === 'q8_0' ? 0.1 : 0.5);
+      expect(kernelsOf(ours)).toEqual([BEST]);
+    },
+  );
+
+  it.each(['q8_0', 'q4_K'])('%s gives the embeddings of the engine', async (type) => {
+    const path = fileOf(`vectors-${type}`);
+    await writeTinyModel(path, { architecture: 'qwen3', type, vocabularySize: 331, pooling: 3 });
+    const embed = async (products: 'auto' | 'plain') => {
+      await using runtime = await open(type, products, { model: { path, products } });
+      const { data } = await runtime.createEmbeddings({ input: ['hello', 'a longer text of some words'] });
+      return data.map(({ embedding }) => embedding);
+    };
+    const [ours, plain] = [await embed('auto'), await embed('plain')];
+    for (const [i, vector] of ours.entries()) {
+      const cosine = vector.reduce((sum, value, at) => sum + value * plain[i]![at]!, 0); // their length is 1
+      expect(cosine).toBeGreaterThan(type === 'q8_0' ? 0.999 : 0.99);
+    }
   });
 
   it('several models, packed, plain and of other types, run at once', async () => {
