@@ -7,6 +7,7 @@
 
 #include "llama/compute-turns.h"
 #include "llama/error-log.h"
+#include "llama/thread-pool.h"
 
 namespace onpolicy {
 namespace {
@@ -26,6 +27,7 @@ void Apply(const RopeOptions& rope, llama_context_params* params) {
 
 Context::Context(std::shared_ptr<Model> model, const ContextOptions& options)
     : model_(std::move(model)),
+      threads_(options.threads),
       is_kv_unified_(options.is_kv_unified),
       rows_(options.sampled_vocab > 0 ? options.sampled_vocab : model_->vocab_size(), options.threads) {}
 
@@ -63,12 +65,6 @@ Status Context::Create(std::shared_ptr<Model> model, const ContextOptions& optio
     return Status::Fail("OUT_OF_MEMORY", "a context of " + std::to_string(options.kv_tokens) +
                                              " tokens could not be made: " + log.Text());
   created->kv_tokens_ = api.llama_n_ctx(created->context_);
-  if (options.threads > 1 && api.ggml_threadpool_new) {
-    ggml_threadpool_params pool = api.ggml_threadpool_params_default(options.threads);
-    pool.poll = 0;  // workers sleep between passes: the sampler and JavaScript need the cores
-    created->threadpool_ = api.ggml_threadpool_new(&pool);
-    if (created->threadpool_) api.llama_attach_threadpool(created->context_, created->threadpool_, created->threadpool_);
-  }
   *context = std::move(created);
   return Status::Ok();
 }
@@ -87,7 +83,6 @@ Context::~Context() {
   if (is_abandoned_) return;
   if (context_) Api().llama_free(context_);
   for (const auto& [number, adapter] : adapters_) Api().llama_adapter_lora_free(adapter);
-  if (threadpool_) Api().ggml_threadpool_free(threadpool_);
 }
 
 void Context::Abandon() {
@@ -184,6 +179,9 @@ Status Context::DecodeBatch(llama_batch batch, const int32_t* sequences) {
   batch.n_seq_id = sequence_counts_.data();
   batch.seq_id = sequence_pointers_.data();
   batch.logits = wants_logits_.data();
+  const ThreadPool threads(threads_, pool_);
+  if (threads.get() != pool_) Api().llama_attach_threadpool(context_, threads.get(), threads.get());
+  pool_ = threads.get();
   const int32_t result = Api().llama_decode(context_, batch);
   if (result == 0) return Status::Ok();
   if (result == 1) return Status::Fail("KV_FULL", "the KV cache has no room for this step");

@@ -124,7 +124,8 @@ class Context {
 
   std::shared_ptr<Model> model_;
   llama_context* context_ = nullptr;
-  ggml_threadpool_t threadpool_ = nullptr;
+  const int threads_;
+  ggml_threadpool_t pool_ = nullptr;  // of the last pass
   uint32_t kv_tokens_ = 0;
   std::map<uint32_t, llama_adapter_lora*> adapters_;  // by number
   std::map<uint32_t, std::vector<std::pair<uint32_t, float>>> mixes_;  // by number: adapters and their scales

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "llama/error-log.h"
+#include "llama/thread-pool.h"
 
 namespace onpolicy {
 
@@ -29,9 +30,8 @@ Embedder::~Embedder() { Close(); }
 
 void Embedder::Close() {
   if (context_) Api().llama_free(context_);
-  if (threadpool_) Api().ggml_threadpool_free(threadpool_);
   context_ = nullptr;
-  threadpool_ = nullptr;
+  pool_ = nullptr;
 }
 
 Status Embedder::Open(bool reads_states) {
@@ -65,12 +65,6 @@ Status Embedder::Open(bool reads_states) {
   ErrorLog log;
   context_ = log.Run([&] { return api.llama_init_from_model(model_->get(), params); });
   if (!context_) return Status::Fail("OUT_OF_MEMORY", "a context for embeddings could not be made: " + log.Text());
-  if (options_.threads > 1 && api.ggml_threadpool_new) {
-    ggml_threadpool_params pool = api.ggml_threadpool_params_default(options_.threads);
-    pool.poll = 0;
-    threadpool_ = api.ggml_threadpool_new(&pool);
-    if (threadpool_) api.llama_attach_threadpool(context_, threadpool_, threadpool_);
-  }
   return Status::Ok();
 }
 
@@ -106,6 +100,9 @@ Status Embedder::Decode(const std::vector<int32_t>& tokens, const std::vector<in
   batch.n_seq_id = counts.data();
   batch.seq_id = ids.data();
   batch.logits = outputs.data();
+  const ThreadPool threads(options_.threads, pool_);
+  if (threads.get() != pool_) api.llama_attach_threadpool(context_, threads.get(), threads.get());
+  pool_ = threads.get();
   const int32_t result = api.llama_decode(context_, batch);
   if (result == 0) return Status::Ok();
   if (result == 2) return Status::Fail("ABORTED", "the embeddings were aborted");

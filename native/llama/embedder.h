@@ -48,7 +48,7 @@ class Embedder {
   const int32_t size_;
   std::mutex mutex_;
   llama_context* context_ = nullptr;
-  ggml_threadpool_t threadpool_ = nullptr;
+  ggml_threadpool_t pool_ = nullptr;  // of the last pass
   bool reads_states_ = false;
   std::vector<float> states_;  // (outputs so far, size)
   const std::function<bool()>* is_ending_ = nullptr;

@@ -118,8 +118,8 @@ Status OpenLibrary(const std::string& folder, const std::string& wanted_version,
   ggml_backend_reg_t reg = library.ggml_backend_dev_backend_reg(cpu);
   library.ggml_threadpool_new = reinterpret_cast<decltype(library.ggml_threadpool_new)>(
       library.ggml_backend_reg_get_proc_address(reg, "ggml_threadpool_new"));
-  library.ggml_threadpool_free = reinterpret_cast<decltype(library.ggml_threadpool_free)>(
-      library.ggml_backend_reg_get_proc_address(reg, "ggml_threadpool_free"));
+  library.ggml_backend_cpu_set_threadpool = reinterpret_cast<decltype(library.ggml_backend_cpu_set_threadpool)>(
+      library.ggml_backend_reg_get_proc_address(reg, "ggml_backend_cpu_set_threadpool"));
   LimitBuffers(library, cpu, reg, largest_buffer);
   products::Install(cpu);
   g_library = std::move(library);

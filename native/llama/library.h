@@ -74,7 +74,6 @@ namespace onpolicy {
   X(llama_get_embeddings_seq)                                                                                  \
   X(llama_model_n_embd_out)                                                                                    \
   X(llama_attach_threadpool)                                                                                   \
-  X(llama_detach_threadpool)                                                                                   \
   X(llama_max_parallel_sequences)                                                                              \
   X(llama_max_devices)                                                                                         \
   X(llama_adapter_lora_init)                                                                                   \
@@ -214,7 +213,7 @@ struct Library {
 #undef ONPOLICY_DECLARE
   // From the CPU backend, which ggml loads by itself: null where it has none.
   decltype(&::ggml_threadpool_new) ggml_threadpool_new = nullptr;
-  decltype(&::ggml_threadpool_free) ggml_threadpool_free = nullptr;
+  decltype(&::ggml_backend_cpu_set_threadpool) ggml_backend_cpu_set_threadpool = nullptr;
 
   std::string folder;   // where the libraries were loaded from
   std::string version;  // as the library reports it

@@ -1,5 +1,6 @@
 #include "trainer/device.h"
 
+#include "llama/thread-pool.h"
 #include "trainer/graph.h"
 
 namespace onpolicy::training {
@@ -80,6 +81,9 @@ Status Device::Run(ggml_cgraph* graph) {
   api.ggml_backend_sched_reset(scheduler_);
   if (!api.ggml_backend_sched_alloc_graph(scheduler_, graph))
     return Status::Fail("OUT_OF_MEMORY", "a layer's graph does not fit into the memory of " + name_);
+  const ThreadPool threads(threads_, pool_);
+  pool_ = threads.get();
+  if (pool_ && api.ggml_backend_cpu_set_threadpool) api.ggml_backend_cpu_set_threadpool(backends_.back(), pool_);
   std::string reason;
   try {
     if (api.ggml_backend_sched_graph_compute(scheduler_, graph) == GGML_STATUS_SUCCESS) return Status::Ok();

@@ -2,8 +2,10 @@
 
 #include <memory>
 
-#include "llama/library.h"
 #include "kernels/head-rows.h"
+#include "llama/library.h"
+#include "products/install.h"
+#include "products/packing.h"
 
 namespace onpolicy::training {
 namespace {
@@ -20,6 +22,7 @@ Status ScoreWithEngine(const std::string& model_path, const std::string& adapter
   const Library& api = Api();
   auto model_params = api.llama_model_default_params();
   model_params.n_gpu_layers = 0;
+  const products::Packing packing(products::Installed().kernels != nullptr);  // as models are served
   auto model = Own(api.llama_model_load_from_file(model_path.c_str(), model_params), api.llama_model_free);
   if (!model) return Status::Fail("MODEL_INVALID", "the engine cannot load " + model_path);
   const auto count = static_cast<uint32_t>(tokens.size());

@@ -1,0 +1,49 @@
+/** The threads of a process: asleep between requests, and shared by the models that take turns. */
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import { createRuntime, type Runtime } from '../../src/index.ts';
+
+const MODEL = path.resolve(import.meta.dirname, '../../models/onpolicy-tiny.gguf');
+const THREADS = 2;
+const IDLE_MS = 1000;
+const REQUEST = {
+  messages: [{ role: 'user' as const, content: 'Tell me a story about a dog.' }],
+  max_completion_tokens: 16,
+  temperature: 0,
+};
+
+const open = (names: readonly string[]): Promise<Runtime> =>
+  createRuntime({
+    models: Object.fromEntries(names.map((name) => [name, { path: MODEL }])),
+    threads: THREADS,
+    contextSize: 256,
+    gpu: false,
+  });
+const answer = (runtime: Runtime, model: string) => runtime.createCompletion({ ...REQUEST, model });
+
+describe('threads', () => {
+  it('sleep between requests', async () => {
+    await using runtime = await open(['a']);
+    await answer(runtime, 'a');
+    await wait(50); // what follows an answer: statistics, garbage
+    const before = process.cpuUsage();
+    await wait(IDLE_MS);
+    const { user, system } = process.cpuUsage(before);
+    expect((user + system) / 1000).toBeLessThan(0.02 * IDLE_MS);
+  });
+
+  it.skipIf(os.platform() !== 'linux')('are those of one pool for models that take turns', async () => {
+    const count = () => fs.readdirSync('/proc/self/task').length;
+    await using first = await open(['a']);
+    await answer(first, 'a');
+    const before = count();
+    const names = ['b', 'c', 'd'];
+    await using others = await open(names);
+    for (const name of names) await answer(others, name);
+    // A model has a thread of its own for its steps, and those that sample rows beside it.
+    expect(count() - before).toBeLessThanOrEqual(names.length * THREADS);
+  });
+});
