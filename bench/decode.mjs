@@ -4,13 +4,13 @@ import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { median, result, waitUntilQuiet } from './measure.mjs';
-import { ensureModel } from './model/make.mjs';
+import { ensureOf, TYPE_NAMES } from './model/quantized.mjs';
 import { inTurns } from './turns.mjs';
 
 const PROMPT_TOKENS = 32;
 /** Steps of a measurement, some seconds long: more sequences need fewer, since a step then takes longer. */
-const OUTPUT_TOKENS = { 1: 192, 8: 72, 16: 56 };
-const FEWEST_OUTPUT_TOKENS = 40;
+const OUTPUT_TOKENS = { 1: 96, 8: 28, 16: 18 };
+const FEWEST_OUTPUT_TOKENS = 12;
 /** What engines in JavaScript answer before they are measured, so that their code is compiled. */
 const WARM_UP = {
   model: fileURLToPath(new URL('../models/onpolicy-tiny.gguf', import.meta.url)),
@@ -51,14 +51,14 @@ function enginesOf({ llamaServer }) {
 }
 
 /** Rows of one sequence count: `rates` is engine -> tokens per second, one for each round. */
-function rowsOf(sequences, rates) {
+function rowsOf(model, sequences, rates) {
   const bareNames = Object.keys(BARE_CONTEXTS).filter((name) => rates.has(name));
   const bestBare = bareNames.sort((a, b) => median(rates.get(b)) - median(rates.get(a)))[0];
   const compared = new Map(rates);
   for (const name of bareNames) compared.delete(name);
   if (bestBare !== undefined) compared.set(BARE, rates.get(bestBare));
 
-  const label = `${sequences} ${sequences === 1 ? 'sequence' : 'sequences'}`;
+  const label = `${model}${sequences} ${sequences === 1 ? 'sequence' : 'sequences'}`;
   const ours = rates.get(OURS);
   const ratios = {};
   for (const [name, peer] of compared)
@@ -68,19 +68,8 @@ function rowsOf(sequences, rates) {
   );
 }
 
-/** Tokens per second at each sequence count. `only` limits the engines, by the start of their names. */
-export async function run({
-  rounds = 3,
-  sequences: counts = [1, 8, 16, 32],
-  threads = os.availableParallelism(),
-  model = ensureModel(),
-  llamaServer,
-  only,
-  log = () => {},
-} = {}) {
-  const engines = enginesOf({ llamaServer }).filter(
-    ({ name }) => !only || only.some((start) => name.startsWith(start)),
-  );
+/** Tokens per second of one model at each sequence count. */
+async function measure(label, model, engines, { rounds, counts, threads, log }) {
   const rates = new Map(counts.map((count) => [count, new Map(engines.map(({ name }) => [name, []]))]));
   for (let round = 0; round < rounds; round++)
     for (const sequences of counts) {
@@ -100,9 +89,37 @@ export async function run({
       for (const [i, { name }] of engines.entries()) {
         rates.get(sequences).get(name).push(measured[i]);
         log(
-          `round ${round + 1}/${rounds}, ${sequences} sequences, ${name}: ${measured[i].toFixed(1)} tokens/s`,
+          `round ${round + 1}/${rounds}, ${label}${sequences} sequences, ${name}: ${measured[i].toFixed(1)} tokens/s`,
         );
       }
     }
-  return counts.flatMap((count) => rowsOf(count, rates.get(count)));
+  return counts.flatMap((count) => rowsOf(label, count, rates.get(count)));
+}
+
+/**
+ * Tokens per second at each sequence count. `only` limits the engines, by the start of their names, and names types of the model:
+ * q8_0, which is alone by default, q4_k_m, f16, f32.
+ */
+export async function run({
+  rounds = 3,
+  sequences: counts = [1, 8, 16, 32],
+  threads = os.availableParallelism(),
+  model,
+  llamaServer,
+  only = [],
+  log = () => {},
+} = {}) {
+  const types = only.filter((name) => TYPE_NAMES.includes(name));
+  const starts = only.filter((name) => !TYPE_NAMES.includes(name));
+  const engines = enginesOf({ llamaServer }).filter(
+    ({ name }) => starts.length === 0 || starts.some((start) => name.startsWith(start)),
+  );
+  const settings = { rounds, counts, threads, log };
+  if (model !== undefined) return await measure('', model, engines, settings);
+  const rows = [];
+  for (const type of types.length > 0 ? types : TYPE_NAMES.slice(0, 1)) {
+    const label = types.length > 0 ? `${type}, ` : '';
+    rows.push(...(await measure(label, await ensureOf(type), engines, settings)));
+  }
+  return rows;
 }

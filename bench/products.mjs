@@ -16,6 +16,7 @@ const KERNELS = [
   'kernels',
   'product',
   'avx512-product',
+  'avxvnni-product',
   'avx2-product',
 ];
 const GIGA = 1e9;

@@ -7,26 +7,24 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { buildBare } from './bare/build.mjs';
 import { median, result, waitUntilQuiet } from './measure.mjs';
-import { ensureModel } from './model/make.mjs';
-import { ensureQ4Model } from './model/quantized.mjs';
+import { ensureOf } from './model/quantized.mjs';
 
 const LENGTHS = [128, 512, 2000];
 const BARE = { 'bare llama_decode': {}, 'bare llama_decode, no flash attention': { flash_attn: 0 } };
 const OURS = 'onpolicy';
 
-/** A process that computes a prompt for each line it gets, and says how many milliseconds it took. */
+/** A process that computes a prompt of as many tokens as it is told, and says how many milliseconds it took. */
 class Engine {
   #child;
   #answers;
 
   constructor(program, words) {
     this.#child = spawn(program, words, { stdio: ['pipe', 'pipe', 'inherit'] });
-    process.once('exit', () => this.#child.kill('SIGKILL'));
     this.#answers = createInterface({ input: this.#child.stdout })[Symbol.asyncIterator]();
   }
 
-  async promptMs() {
-    this.#child.stdin.write('prompt\n');
+  async promptMs(tokens) {
+    this.#child.stdin.write(`${tokens}\n`);
     const { value, done } = await this.#answers.next();
     if (done) throw new Error('an engine ended');
     return Number(value);
@@ -36,13 +34,17 @@ class Engine {
     this.#child.stdin.end();
     await once(this.#child, 'exit');
   }
+
+  kill() {
+    this.#child.kill('SIGKILL');
+  }
 }
 
 async function openEngines(settings) {
   const script = fileURLToPath(new URL('./prompt/onpolicy.mjs', import.meta.url));
   const engines = new Map([[OURS, new Engine(process.execPath, [script, JSON.stringify(settings)])]]);
   const { program, libraries } = await buildBare();
-  const { model, threads, promptTokens: prompt } = settings;
+  const { model, threads, mostTokens: prompt } = settings;
   for (const [name, bare] of Object.entries(BARE)) {
     const words = Object.entries({ libraries, model, threads, prompt, steps: 1, commanded: 1, ...bare });
     engines.set(
@@ -56,16 +58,37 @@ async function openEngines(settings) {
   return engines;
 }
 
-/** Rows of one model and length. The first prompt of each engine is not counted. */
-async function measure(label, settings, rounds) {
+/** Rows of one model: each length in each round, by one engine after the other. */
+async function measure(label, settings, rounds, log) {
   const engines = await openEngines(settings);
-  const rates = new Map([...engines.keys()].map((name) => [name, []]));
-  for (let round = -1; round < rounds; round++)
-    for (const [name, engine] of engines) {
-      const ms = await engine.promptMs();
-      if (round >= 0) rates.get(name).push((1000 * settings.promptTokens) / ms);
-    }
-  for (const engine of engines.values()) await engine.close();
+  const kill = () => {
+    for (const engine of engines.values()) engine.kill();
+  };
+  process.once('exit', kill);
+  const rates = new Map(
+    LENGTHS.map((tokens) => [tokens, new Map([...engines.keys()].map((name) => [name, []]))]),
+  );
+  try {
+    for (const engine of engines.values()) await engine.promptMs(LENGTHS[0]); // the first one is not counted
+    for (let round = 0; round < rounds; round++)
+      for (const tokens of LENGTHS) {
+        for (const [name, engine] of engines)
+          rates
+            .get(tokens)
+            .get(name)
+            .push((1000 * tokens) / (await engine.promptMs(tokens)));
+        log(`prompt: round ${round + 1}/${rounds}, ${label}, ${tokens} tokens`);
+      }
+    for (const engine of engines.values()) await engine.close();
+  } finally {
+    kill();
+    process.off('exit', kill);
+  }
+  return LENGTHS.flatMap((tokens) => rowsOf(`${label}, ${tokens} tokens`, rates.get(tokens)));
+}
+
+/** Rows of one length: `rates` is engine -> tokens per second, one for each round. */
+function rowsOf(label, rates) {
   const ours = rates.get(OURS);
   const best = Object.keys(BARE).sort((a, b) => median(rates.get(b)) - median(rates.get(a)))[0];
   const ratio = median(ours.map((rate, round) => rate / rates.get(best)[round]));
@@ -79,7 +102,7 @@ async function measure(label, settings, rounds) {
   );
 }
 
-/** Tokens per second of prompts. `only` names models: q8_0, q4_k_m. */
+/** Tokens per second of prompts. `only` names types of the model: q8_0, q4_k_m, f16, f32. */
 export async function run({
   rounds = 3,
   threads = os.availableParallelism(),
@@ -89,14 +112,9 @@ export async function run({
 } = {}) {
   const rows = [];
   for (const type of model ? ['the model'] : only) {
-    const file = model ?? (type === 'q8_0' ? ensureModel() : await ensureQ4Model());
-    for (const promptTokens of LENGTHS) {
-      await waitUntilQuiet({ log });
-      log(`prompt: ${type}, ${promptTokens} tokens`);
-      rows.push(
-        ...(await measure(`${type}, ${promptTokens} tokens`, { model: file, threads, promptTokens }, rounds)),
-      );
-    }
+    const file = model ?? (await ensureOf(type));
+    await waitUntilQuiet({ log });
+    rows.push(...(await measure(type, { model: file, threads, mostTokens: LENGTHS.at(-1) }, rounds, log)));
   }
   return rows;
 }

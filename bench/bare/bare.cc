@@ -1,7 +1,8 @@
 // Settings as key=value words -> two lines, one when the prompts are computed, and one of JSON: when each step of bare llama_decode
 // ended, with no sampling at all.
 // Every step decodes one token of each sequence and asks for its logits; the tokens are random and fixed.
-// With commanded=1 -> for each line read, a line with the milliseconds of one new prompt; the last token's logits are computed.
+// With commanded=1 -> for each number read, a line with the milliseconds of a new prompt of so many tokens; the last one's logits
+// are computed. `prompt` is the longest.
 #include <llama.h>
 
 #include <algorithm>
@@ -107,10 +108,10 @@ llama_context_params ContextParams(const Settings& settings, int sequences, int 
   return params;
 }
 
-// A prompt for each line of standard input.
-void RunCommands(llama_context* context, Batch& batch, int prompt, const std::function<llama_token()>& next_token) {
+// A prompt for each number of standard input.
+void RunCommands(llama_context* context, Batch& batch, const std::function<llama_token()>& next_token) {
   const int batch_tokens = static_cast<int>(llama_n_batch(context));
-  for (std::string line; std::getline(std::cin, line);) {
+  for (int prompt; std::cin >> prompt;) {
     llama_memory_clear(llama_get_memory(context), true);
     batch.Clear();
     const double start = SharedMs();
@@ -160,7 +161,7 @@ int main(int argc, char** argv) {
   const int batch_tokens = static_cast<int>(llama_n_batch(context));
   Batch batch(std::max(batch_tokens, sequences));
   if (settings.Integer("commanded", 0) != 0) {
-    RunCommands(context, batch, prompt, next_token);
+    RunCommands(context, batch, next_token);
     std::_Exit(0);
   }
   for (int sequence = 0; sequence < sequences; sequence++)

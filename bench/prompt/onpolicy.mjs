@@ -1,17 +1,18 @@
-// Settings -> for each line read, a line with the milliseconds of a new prompt: from the request to its only token.
+// Settings -> for each number read, a line with the milliseconds of a new prompt of so many tokens: from the request to its only token.
 import { createInterface } from 'node:readline';
 import { createRuntime } from '../../dist/index.js';
 import { settingsOfProcess } from '../measure.mjs';
 import { wordPrompt } from '../prompts.mjs';
 
-const { model, threads, promptTokens } = settingsOfProcess();
+const { model, threads, mostTokens } = settingsOfProcess();
 /** Of a turn in the template of the benchmark's model. */
 const TEMPLATE_TOKENS = 8;
-const contextSize = Math.ceil((promptTokens + 1) / 256) * 256;
+const contextSize = Math.ceil((mostTokens + 1) / 256) * 256;
 
 const runtime = await createRuntime({ model, gpu: false, threads, contextSize, maxSequences: 1 });
 let index = 0;
-for await (const _line of createInterface({ input: process.stdin })) {
+for await (const line of createInterface({ input: process.stdin })) {
+  const promptTokens = Number(line);
   index += 1;
   const start = performance.now();
   const { usage } = await runtime.createCompletion({
