@@ -26,7 +26,8 @@ const loaded = new Map<string, Promise<GgufModel>>();
 function model(file: string): Promise<GgufModel> {
   let found = loaded.get(file);
   if (!found) {
-    found = loadGguf({ path: file, gpu: false });
+    // The bare engine rounds activations beside weights in 16 bits, which the embedded model has.
+    found = loadGguf({ path: file, gpu: false, products: file === MODELS.embedded ? 'plain' : 'auto' });
     loaded.set(file, found);
     cleanup.push(async () => (await found!).close());
   }

@@ -10,8 +10,8 @@ const MODEL = path.resolve(import.meta.dirname, '../../models/onpolicy-tiny.gguf
 const THREADS = 2;
 const IDLE_MS = 1000;
 const REQUEST = {
-  messages: [{ role: 'user' as const, content: 'Tell me a story about a dog.' }],
-  max_completion_tokens: 16,
+  messages: [{ role: 'user' as const, content: 'Hello' }],
+  max_completion_tokens: 3,
   temperature: 0,
 };
 
