@@ -122,6 +122,7 @@ export class Speculation {
     }
     const isRight = this.#proposed[this.#at] === token;
     this.#shares[this.#last].add(isRight);
+    if (isRight && this.#last === LAST_DRAFT.NONE) this.#shares[LAST_DRAFT.RIGHT].add(true); // a run begins
     this.#last = isRight ? LAST_DRAFT.RIGHT : LAST_DRAFT.WRONG;
     if (!isRight) {
       this.propose(NOTHING);
