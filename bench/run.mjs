@@ -11,6 +11,7 @@ const SUITES = [
   'decode',
   'prompt',
   'products',
+  'attention',
   'engine',
   'sampler',
   'request',

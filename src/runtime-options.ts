@@ -86,6 +86,11 @@ export type RuntimeOptions = ServingLimits & {
   readonly scheduling?: 'fcfs' | 'priority';
   /** Whether finished prefixes stay cached for later requests. Default true. */
   readonly prefixCache?: boolean;
+  /**
+   * Whether a request has the same logits, to the last bit, whatever runs beside it, however its prompt is computed and whether its
+   * beginning was cached. Models that cannot keep that are refused when they load. Default false. See docs/determinism.md.
+   */
+  readonly deterministic?: boolean;
   /** Log-probabilities of the model itself (`raw`, default) or after the whole sampling pipeline. */
   readonly logprobsMode?: 'raw' | 'processed';
   /** Most alternatives that `top_logprobs` may ask for; null, the default: the vocabulary. */
@@ -339,6 +344,7 @@ const FIELDS: Record<keyof RuntimeOptions, Check> = {
   memory: fieldsOf('memory', MEMORY_FIELDS),
   scheduling: oneOf('fcfs', 'priority'),
   prefixCache: ofType('boolean'),
+  deterministic: ofType('boolean'),
   logprobsMode: oneOf('raw', 'processed'),
   maxLogprobs: (value) => (value === null ? null : integer(0)(value)),
   allowRequestTemplate: ofType('boolean'),

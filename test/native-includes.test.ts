@@ -19,6 +19,7 @@ const ORDER = [
   'drafts',
   'rows',
   'products',
+  'attention',
   'llama',
   'media',
   'decoder',

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <string>
 
+#include "attention/hook.h"
 #include "llama/compute-turns.h"
 #include "llama/error-log.h"
 #include "llama/thread-pool.h"
@@ -65,8 +66,21 @@ Status Context::Create(std::shared_ptr<Model> model, const ContextOptions& optio
     return Status::Fail("OUT_OF_MEMORY", "a context of " + std::to_string(options.kv_tokens) +
                                              " tokens could not be made: " + log.Text());
   created->kv_tokens_ = api.llama_n_ctx(created->context_);
+  if (options.is_deterministic)
+    if (const Status status = created->RequireInvariance(); !status.ok()) return status;
   *context = std::move(created);
   return Status::Ok();
+}
+
+// One token is computed, so that the engine plans its graph.
+Status Context::RequireInvariance() {
+  StepInput input;
+  input.tokens = input.positions = input.sequences = {0};
+  const attention::InvarianceCheck check;
+  const Status status = DecodeTokens(input, {0});
+  Api().llama_memory_clear(Api().llama_get_memory(context_), true);
+  if (!status.ok() || check.problem().empty()) return status;
+  return Status::Fail("UNSUPPORTED", "deterministic: logits of this model may depend on what is computed with them, in " + check.problem());
 }
 
 void Context::Abort() {
@@ -182,6 +196,7 @@ Status Context::DecodeBatch(llama_batch batch, const int32_t* sequences) {
   const ThreadPool threads(threads_, pool_);
   if (threads.get() != pool_) Api().llama_attach_threadpool(context_, threads.get(), threads.get());
   pool_ = threads.get();
+  const attention::Scope scope(model_->has_own_kernels());
   const int32_t result = Api().llama_decode(context_, batch);
   if (result == 0) return Status::Ok();
   if (result == 1) return Status::Fail("KV_FULL", "the KV cache has no room for this step");

@@ -40,8 +40,9 @@ struct ContextOptions {
   int32_t sampled_vocab = 0;      // ids that samplers know, where they are those of another model; 0: the model's own
   int32_t threads = 1;
   bool cache_on_gpu = true;       // of the layers on the GPU; false: in the processor's memory, where their attention runs then
-  bool fused_attention = true;    // false: plain matrix products, faster on CPUs from about 200 tokens a sequence on
+  bool fused_attention = true;    // false: plain matrix products
   bool is_window_cache_full = true;  // false: layers with a sliding window have cells for the window and a step only
+  bool is_deterministic = false;     // refused where a token's logits may have other bits in other company
   ggml_type cache_type = GGML_TYPE_F16;  // of the numbers in the KV cache; quantized ones need fused attention
   RopeOptions rope;
 };
@@ -101,6 +102,8 @@ class Context {
 
  private:
   Context(std::shared_ptr<Model> model, const ContextOptions& options);
+  // Fails with UNSUPPORTED and what it is that may depend on company.
+  Status RequireInvariance();
   // The pass of a step, with the edits before it. `places` (tokens): where the logits of each token are.
   Status Pass(const StepInput& input, std::vector<int32_t>* places);
   // Fills `places`, as Pass does. A place below 0 is one of media_logits_.

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <string>
 
+#include "attention/hook.h"
 #include "llama/error-log.h"
 #include "llama/thread-pool.h"
 
@@ -103,6 +104,7 @@ Status Embedder::Decode(const std::vector<int32_t>& tokens, const std::vector<in
   const ThreadPool threads(options_.threads, pool_);
   if (threads.get() != pool_) api.llama_attach_threadpool(context_, threads.get(), threads.get());
   pool_ = threads.get();
+  const attention::Scope scope(model_->has_own_kernels());
   const int32_t result = api.llama_decode(context_, batch);
   if (result == 0) return Status::Ok();
   if (result == 2) return Status::Fail("ABORTED", "the embeddings were aborted");

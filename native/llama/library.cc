@@ -7,6 +7,7 @@
 #include <map>
 #include <mutex>
 
+#include "attention/hook.h"
 #include "base/file-path.h"
 #include "llama/shared-library.h"
 #include "products/install.h"
@@ -121,7 +122,7 @@ Status OpenLibrary(const std::string& folder, const std::string& wanted_version,
   library.ggml_backend_cpu_set_threadpool = reinterpret_cast<decltype(library.ggml_backend_cpu_set_threadpool)>(
       library.ggml_backend_reg_get_proc_address(reg, "ggml_backend_cpu_set_threadpool"));
   LimitBuffers(library, cpu, reg, largest_buffer);
-  products::Install(cpu);
+  if (products::Install(cpu).kernels) attention::Install(cpu);
   g_library = std::move(library);
   g_is_open = true;
   return Status::Ok();

@@ -6,6 +6,7 @@
 
 #include "llama/error-log.h"
 #include "llama/file-facts.h"
+#include "attention/hook.h"
 #include "products/install.h"
 #include "products/packing.h"
 
@@ -32,6 +33,8 @@ Status ExplainLoadFailure(const std::string& path, const ErrorLog& log) {
 // Whether products of our own are there; says why not where they should be.
 bool CanPack() {
   const products::Installation& installed = products::Installed();
+  const std::string& difference = attention::Installed().problem;
+  if (!difference.empty()) LogLine(GGML_LOG_LEVEL_WARN, ("attention: plain, as " + difference + "\n").c_str());
   if (!installed.problem.empty()) LogLine(GGML_LOG_LEVEL_WARN, ("products: plain, as " + installed.problem + "\n").c_str());
   return installed.kernels != nullptr;
 }
@@ -102,6 +105,7 @@ Status Model::LoadChecked(const ModelOptions& options, std::shared_ptr<Model>* m
   if (!raw && progress.stopped) return Status::Fail("ABORTED", "loading " + options.path + " was aborted");
   if (!raw) return ExplainLoadFailure(options.path, log);
   model->reset(new Model(raw, use_gpu));
+  (*model)->has_own_kernels_ = options.packs;
   if (packing.packed_bytes() > 0) (*model)->products_ = products::Installed().kernels;
   if (!api.llama_model_has_decoder(raw) || api.llama_model_is_diffusion(raw) || (*model)->vocab_size() == 0) {
     model->reset();

@@ -61,6 +61,8 @@ class Model {
   int32_t input_size() const { return Api().llama_model_n_embd_inp(model_); }
   // The kernels that compute products of packed weights; "plain": there are none.
   const std::string& products() const { return products_; }
+  // Whether what can be computed by kernels of our own is.
+  bool has_own_kernels() const { return has_own_kernels_; }
   // Whether all weights are float32. Then the cache is too: 16 bits would be the coarsest part of the computation.
   bool is_f32() const;
 
@@ -82,6 +84,7 @@ class Model {
   bool use_gpu_;
   std::atomic<bool> is_abandoned_{false};
   std::string products_ = "plain";
+  bool has_own_kernels_ = false;
 };
 
 }  // namespace onpolicy

@@ -322,6 +322,7 @@ ContextOptions ReadContextOptions(const Fields& given) {
   options.fused_attention = given.Flag("fusedAttention");
   options.cache_on_gpu = given.Flag("cacheOnGpu");
   options.is_window_cache_full = given.Flag("isWindowCacheFull");
+  options.is_deterministic = !IsAbsent(given["isDeterministic"]) && given.Flag("isDeterministic");
   options.cache_type = ReadCacheType(given["cacheType"]);
   if (!IsAbsent(given["rope"])) options.rope = ReadRope(given["rope"]);
   return options;

@@ -29,6 +29,7 @@ constexpr int64_t kPiecesPerThread = 8;       // so that threads end at about th
 EngineFunctions g_functions;
 const Kernels* g_kernels = nullptr;
 ggml_backend_buffer_type g_type;
+OperationFunction* g_operation = nullptr;
 thread_local Packing* t_packing = nullptr;
 
 bool IsOurs(const ggml_tensor* tensor) { return tensor->buffer && tensor->buffer->buft == &g_type; }
@@ -97,7 +98,8 @@ class ExtraType : public ggml::cpu::extra_buffer_type {
     return PackedFormat(op->src[0]) && (t_packing || !is_loading);
   }
   ggml::cpu::tensor_traits* get_tensor_traits(const ggml_tensor* op) override {
-    return op->op == GGML_OP_MUL_MAT && IsOurs(op->src[0]) ? &products_ : nullptr;
+    if (op->op == GGML_OP_MUL_MAT && IsOurs(op->src[0])) return &products_;
+    return g_operation ? g_operation(op) : nullptr;
   }
 
  private:
@@ -192,6 +194,8 @@ ggml_backend_buffer_type_t MakeBufferType(ggml_backend_dev_t cpu, const EngineFu
   return &g_type;
 }
 
+void SetOperations(OperationFunction* operation) { g_operation = operation; }
+
 Packing::Packing(bool packs) : outer_(t_packing) { t_packing = packs ? this : nullptr; }
 Packing::~Packing() { t_packing = outer_; }
 
@@ -202,6 +206,7 @@ Packing::~Packing() { t_packing = outer_; }
 namespace onpolicy::products {
 
 ggml_backend_buffer_type_t MakeBufferType(ggml_backend_dev_t, const EngineFunctions&, const Kernels&) { return nullptr; }
+void SetOperations(OperationFunction*) {}
 Packing::Packing(bool) : outer_(nullptr) {}
 Packing::~Packing() {}
 

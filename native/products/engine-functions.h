@@ -42,6 +42,10 @@ namespace onpolicy::products {
   X(ggml_new_graph)                   \
   X(ggml_build_forward_expand)        \
   X(ggml_mul_mat)                     \
+  X(ggml_new_tensor_4d)               \
+  X(ggml_flash_attn_ext)              \
+  X(ggml_op_name)                     \
+  X(ggml_type_name)                   \
   X(ggml_quantize_chunk)              \
   X(ggml_nbytes)
 

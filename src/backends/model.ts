@@ -17,6 +17,8 @@ export type ContextLimits = {
   readonly threads: number;
   /** False: layers with a sliding window have cells for the window and a step only, with a non-unified cache. Default true. */
   readonly isWindowCacheFull?: boolean;
+  /** Whether a context is refused whose logits may depend on what is computed with them. Default false. */
+  readonly isDeterministic?: boolean;
   /** Rows of the largest medium that one pass must hold. Absent: the model takes text only. */
   readonly wholeRows?: number;
 };

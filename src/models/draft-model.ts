@@ -31,13 +31,16 @@ export async function planDraft(
   const plan = await planLoad(
     file,
     { ...asTarget, ...options, slidingWindow: 'full', mmproj: null },
-    serving,
+    withoutPromise(serving),
     signal,
   );
   if (plan.shape!.isRecurrent)
     throw unsupported(`${file} has recurrent state, and what was drafted wrong cannot be cut out of it`);
   return plan;
 }
+
+/** What drafts are changes no answer. */
+const withoutPromise = (serving: ServingOptions): ServingOptions => ({ ...serving, deterministic: false });
 
 /** Loads it. Fails with `INVALID_REQUEST` when its tokens are others. */
 export async function loadDraft(
@@ -49,7 +52,7 @@ export async function loadDraft(
   const loaded = (await loadWeights(plan, serving, load)) as GgufModel;
   try {
     requireSameTokens(tokenizer, loaded.tokenizer, plan.file);
-    const limits = limitsOf(loaded, plan.options, serving);
+    const limits = limitsOf(loaded, plan.options, withoutPromise(serving));
     const longest = Math.min(plan.options.contextSize!, loaded.contextLength);
     const handle = await loaded.createDraftModel(
       { ...limits, maxOutputs: limits.slotCount },

@@ -2,7 +2,6 @@
 import fs from 'node:fs';
 import os from 'node:os';
 import {
-  CELLS_ROUNDED_TO,
   type ContextLimits,
   describeGguf,
   estimateMemory,
@@ -24,6 +23,8 @@ import { type CacheType, devices, type NativeProjector, openDecoder, usesGpu } f
 import { AdapterFiles } from './adapter-files.ts';
 import { type AdapterContext, Adapters } from './adapters.ts';
 import { DEFAULT_SEQUENCES } from './arrivals.ts';
+import { cacheLayout, type ModelFacts, ownCells, smallWindows } from './cache-layout.ts';
+import { refuseAdapter, requireDeterministic } from './deterministic.ts';
 import {
   type EmbeddingModel,
   type EmbeddingPlan,
@@ -42,8 +43,6 @@ import type { RunningModel } from './running-model.ts';
 
 const DEFAULT_CONTEXT_SIZE = 8192;
 const DEFAULT_BATCH_TOKENS = 512;
-const DEFAULT_KV_BYTES = 2 ** 32;
-const MAX_DEFAULT_POOL = 32_768;
 /** Logits of one chunk of a prompt that is being scored. */
 const SCORE_BYTES = 80 * 2 ** 20;
 const MIN_SCORE_ROWS = 32;
@@ -83,10 +82,13 @@ export async function planLoad(
   const mmproj = await findProjector(file, options, serving, signal);
   // As llama.cpp's server has it: what a picture becomes was never trained in another precision.
   const hasCache = options.cacheBits !== undefined || options.cacheType !== undefined;
-  const given: ModelOptions = mmproj === null || hasCache ? options : { ...options, cacheType: 'f16' };
+  const isWide = mmproj === null && !serving.deterministic;
+  const given: ModelOptions = isWide || hasCache ? options : { ...options, cacheType: 'f16' };
   if (isOnnxModel(file)) {
     const weights = onnxBytes(file);
     const need = { weights, cache: 0, compute: 0, host: weights, device: 0 };
+    if (serving.deterministic)
+      requireDeterministic({ shape: null, options, cacheType: 'f32', mmproj, gpuLayers: 0 });
     const embedding = planOnnxEmbedding(file, given, serving);
     return { file, options: given, mmproj, shape: null, embedding, placement: onCpu(null, 0), need };
   }
@@ -114,6 +116,8 @@ export async function planLoad(
     cacheOnGpu: given.cacheOnGpu,
     devices: usesGpu(serving.gpu) ? chosenDevices(given, devices()) : [],
   });
+  if (serving.deterministic && !embedding)
+    requireDeterministic({ shape, options, cacheType, mmproj, gpuLayers: placement.gpuLayers });
   const isPrivate = given.mlock === true || given.mmap === false;
   const onHost = 1 - placement.gpuLayers / placement.layers;
   const host =
@@ -224,7 +228,12 @@ async function loadPlaced(
       tokenizer,
       engine,
       media: projector && new MediaModel(projector, serving.media),
-      adapters: new Adapters({ engine, files: new AdapterFiles(file), reserve }),
+      adapters: new Adapters({
+        engine,
+        files: new AdapterFiles(file),
+        reserve,
+        ...(serving.deterministic ? { refuse: refuseAdapter } : {}),
+      }),
       template: toTemplate(options.chatTemplate ?? loaded.chatTemplate),
       toolTemplate: options.chatTemplate === undefined ? toTemplate(loaded.toolTemplate) : null,
       contextSize: contextSizeOf(options, serving, loaded.contextLength),
@@ -287,17 +296,6 @@ async function openProjector(
   });
 }
 
-/** What limits depend on of a model. */
-type ModelFacts = Pick<
-  LoadedModel,
-  | 'contextLength'
-  | 'kvBytesPerToken'
-  | 'supportsNonUnifiedKv'
-  | 'supportsUnifiedKv'
-  | 'supportsSmallWindow'
-  | 'isTiny'
-> & { readonly vocabSize: number };
-
 /** The limits of a loaded model's context. */
 export function limitsOf(model: LoadedModel, options: ModelOptions, serving: ServingOptions): ContextLimits {
   const { contextLength, kvBytesPerToken, isTiny } = model;
@@ -317,54 +315,16 @@ function toLimits(options: ModelOptions, serving: ServingOptions, facts: ModelFa
   const contextSize = contextSizeOf(options, serving, facts.contextLength);
   const maxRunning = limits.maxSequences ?? DEFAULT_SEQUENCES;
   const isSmall = options.slidingWindow === 'window' && facts.supportsSmallWindow;
+  const layOut = serving.deterministic ? ownCells : isSmall ? smallWindows : cacheLayout;
   const slotCount = Math.min(MAX_SLOTS, maxRunning + (isSmall ? 0 : PREFIX_SLOTS));
   return {
-    ...(isSmall ? smallWindows : cacheLayout)(facts, contextSize, slotCount, limits.kvTokens),
+    ...layOut(facts, contextSize, slotCount, limits.kvTokens),
+    ...(serving.deterministic ? { isDeterministic: true } : {}),
     batchTokens: limits.maxBatchTokens ?? DEFAULT_BATCH_TOKENS,
     slotCount,
     maxOutputs: outputRows(facts.vocabSize, maxRunning),
     threads: limits.threads ?? (facts.isTiny ? 1 : os.availableParallelism()),
   };
-}
-
-/**
- * A non-unified KV cache where memory allows it: attention then reads no other sequence's cells. Else a unified one.
- */
-function cacheLayout(
-  model: ModelFacts,
-  contextSize: number,
-  slotCount: number,
-  kvTokens: number | undefined,
-): { kvTokens: number; isKvUnified: boolean } {
-  const separate = slotCells(contextSize) * slotCount;
-  const budget = kvTokens ?? Math.floor(DEFAULT_KV_BYTES / model.kvBytesPerToken);
-  if (separate <= budget && model.supportsNonUnifiedKv) return { kvTokens: separate, isKvUnified: false };
-  if (!model.supportsUnifiedKv) return { kvTokens: Math.max(contextSize, budget), isKvUnified: false };
-  return {
-    kvTokens: Math.max(contextSize, Math.min(budget, kvTokens ?? MAX_DEFAULT_POOL)),
-    isKvUnified: true,
-  };
-}
-
-/** Cells of its own for each sequence: in a pool, those that sequences share would stay when they are out of the window. */
-function smallWindows(
-  _: ModelFacts,
-  contextSize: number,
-  slotCount: number,
-  kvTokens: number | undefined,
-): { kvTokens: number; isKvUnified: false; isWindowCacheFull: false } {
-  const needed = slotCells(contextSize) * slotCount;
-  if (kvTokens !== undefined && kvTokens < needed)
-    throw new OnpolicyError(
-      'INVALID_REQUEST',
-      `kvTokens: expected at least ${needed}, contextSize for each of maxSequences, with slidingWindow: window, got ${kvTokens}`,
-      { param: 'kvTokens' },
-    );
-  return { kvTokens: needed, isKvUnified: false, isWindowCacheFull: false };
-}
-
-function slotCells(contextSize: number): number {
-  return Math.ceil(contextSize / CELLS_ROUNDED_TO) * CELLS_ROUNDED_TO;
 }
 
 /** Rows of logits that a step may hold: one for each that runs, and as many as `SCORE_BYTES` hold to score a prompt with. */

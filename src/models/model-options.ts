@@ -42,9 +42,9 @@ export type ModelOptions = {
   /** Whether the KV cache of layers on a GPU lies there, too. Default true. */
   readonly cacheOnGpu?: boolean;
   /**
-   * Whether attention runs in one fused kernel, of a GGUF model. Default true. On CPUs, many sequences of over 200 tokens in a
-   * non-unified KV cache (see `kvTokens`) decode faster without. A cache of 32 bits on a CPU never uses it: it rounds
-   * to 16 bits.
+   * Whether attention runs in one fused kernel, of a GGUF model. Default true. On CPUs without kernels of this library, many sequences of
+   * over 200 tokens in a non-unified KV cache (see `kvTokens`) decode faster without. A cache of 32 bits on a CPU never uses it: it
+   * rounds to 16 bits.
    */
   readonly fusedAttention?: boolean;
   /**
@@ -117,6 +117,7 @@ export type ServingOptions = ServingLimits & {
   readonly gpu: Gpu;
   readonly scheduling: 'fcfs' | 'priority';
   readonly prefixCache: boolean;
+  readonly deterministic?: boolean;
   readonly media: MediaLimits;
   readonly hub: HubOptions;
   /** Gets lines about what takes long. */

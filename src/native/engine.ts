@@ -141,6 +141,7 @@ export type ContextOptions = {
   readonly fusedAttention: boolean;
   readonly cacheOnGpu: boolean;
   readonly isWindowCacheFull: boolean; // false: layers with a sliding window have cells for it and a step only
+  readonly isDeterministic?: boolean; // refused where logits may depend on what is computed with them
   readonly cacheType: CacheType;
   readonly rope?: RopeOptions;
 };

@@ -1,0 +1,335 @@
+#include "attention/attention.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+namespace onpolicy::attention {
+namespace {
+
+constexpr int kMostRows = 32;         // of a task: a block of keys, its values and the sums stay in the cache
+constexpr int kMostTokens = 16;       // of a task
+constexpr int64_t kSpanBlocks = 16;   // blocks whose sums begin anew
+constexpr int64_t kTasksPerThread = 4;
+constexpr float kUnseen = -std::numeric_limits<float>::infinity();
+
+size_t RoundedUp(size_t bytes) { return (bytes + 63) / 64 * 64; }
+
+// A row's sums over some cells: the largest score, the sum of weights relative to it, and the weighted values. `to` then covers both.
+void Add(const float* from, int width, float* to) {
+  if (from[0] == kUnseen) return;
+  if (to[0] == kUnseen) {
+    std::memcpy(to, from, (2 + static_cast<size_t>(width)) * sizeof(float));
+    return;
+  }
+  const float largest = std::max(from[0], to[0]);
+  const float old_factor = std::exp(to[0] - largest), new_factor = std::exp(from[0] - largest);
+  to[0] = largest;
+  for (int i = 1; i < 2 + width; ++i) to[i] = to[i] * old_factor + from[i] * new_factor;
+}
+
+}  // namespace
+
+// Query rows of some tokens and of the heads that share keys.
+struct Plan::Rows {
+  int64_t stream, first_token, first_head, kv_head;
+  int tokens, heads;
+
+  int count() const { return tokens * heads; }
+};
+
+// A thread's memory.
+struct Plan::Scratch {
+  float *scores, *mask, *largest, *sums, *y, *part;
+  int32_t* index;
+  uint64_t *seen, *any, *all;  // (tokens, words), (words), (words): bits of cells
+};
+
+Plan::Plan(const Attention& attention, int threads) : attention_(attention), threads_(threads) {
+  const int64_t shared = attention.heads / attention.kv_heads;
+  head_parts_ = static_cast<int>((shared + kMostRows - 1) / kMostRows);
+  group_heads_ = static_cast<int>((shared + head_parts_ - 1) / head_parts_);
+  const int64_t group_tokens = std::clamp(kMostRows / group_heads_, 1, kMostTokens);
+  token_groups_ = (attention.tokens + group_tokens - 1) / group_tokens;
+  words_ = attention.cells / kBlockCells;
+  spans_ = (words_ + kSpanBlocks - 1) / kSpanBlocks;
+  row_tasks_ = attention.streams * token_groups_ * attention.kv_heads * head_parts_;
+  is_split_ = threads > 1 && spans_ > 1 && row_tasks_ < kTasksPerThread * threads;
+  tasks_ = is_split_ ? row_tasks_ * spans_ : row_tasks_;
+  part_floats_ = 2 + static_cast<size_t>(attention.v_width);
+  const size_t floats = kMostRows * (kBlockCells + 1 + kLanes + static_cast<size_t>(attention.v_width) + part_floats_) + part_floats_ +
+                        kMostTokens * kBlockCells + kBlockCells;
+  thread_bytes_ = RoundedUp(floats * sizeof(float) + static_cast<size_t>(words_) * (kMostTokens + 2) * sizeof(uint64_t));
+  if (is_split_) partial_bytes_ = static_cast<size_t>(tasks_) * kMostRows * part_floats_ * sizeof(float);
+}
+
+// The groups of a head lie side by side, so that its keys stay in the cache.
+Plan::Rows Plan::RowsOf(int64_t row_task) const {
+  const int64_t group = row_task % token_groups_, part = row_task / token_groups_ % head_parts_;
+  const int64_t head = row_task / token_groups_ / head_parts_;
+  const int64_t shared = attention_.heads / attention_.kv_heads;
+  Rows rows;
+  rows.kv_head = head % attention_.kv_heads;
+  rows.stream = head / attention_.kv_heads;
+  rows.first_token = attention_.tokens * group / token_groups_;
+  rows.tokens = static_cast<int>(attention_.tokens * (group + 1) / token_groups_ - rows.first_token);
+  rows.first_head = rows.kv_head * shared + part * group_heads_;
+  rows.heads = static_cast<int>(std::min<int64_t>(group_heads_, shared - part * group_heads_));
+  return rows;
+}
+
+Plan::Scratch Plan::ScratchOf(int thread, uint8_t* work) const {
+  auto* next = reinterpret_cast<float*>(work + static_cast<size_t>(thread) * thread_bytes_);
+  const auto take = [&](size_t floats) { return std::exchange(next, next + floats); };
+  Scratch scratch;
+  const auto words = static_cast<size_t>(words_);
+  scratch.seen = reinterpret_cast<uint64_t*>(take(2 * words * kMostTokens));
+  scratch.any = reinterpret_cast<uint64_t*>(take(2 * words));
+  scratch.all = reinterpret_cast<uint64_t*>(take(2 * words));
+  scratch.scores = take(kMostRows * kBlockCells);
+  scratch.mask = take(kMostTokens * kBlockCells);
+  scratch.largest = take(kMostRows);
+  scratch.sums = take(kMostRows * kLanes);
+  scratch.y = take(kMostRows * static_cast<size_t>(attention_.v_width));
+  scratch.part = take((kMostRows + 1) * part_floats_);
+  scratch.index = reinterpret_cast<int32_t*>(take(kBlockCells));
+  return scratch;
+}
+
+float* Plan::Partial(int64_t row_task, int64_t span, uint8_t* work) const {
+  auto* partials = reinterpret_cast<float*>(work + static_cast<size_t>(threads_) * thread_bytes_);
+  return partials + static_cast<size_t>(row_task * spans_ + span) * kMostRows * part_floats_;
+}
+
+// The rows of one task, over all spans or one of them.
+class Plan::Task {
+ public:
+  Task(const Plan& plan, const Kernels& kernels, const Rows& rows, const Scratch& scratch)
+      : plan_(plan), attention_(plan.attention_), kernels_(kernels), rows_(rows), scratch_(scratch) {
+    const Attention& a = attention_;
+    for (int token = 0; token < rows.tokens; ++token)
+      for (int head = 0; head < rows.heads; ++head)
+        q_[token * rows.heads + head] = reinterpret_cast<const float*>(
+            a.q + static_cast<size_t>(rows.stream) * a.q_stream + static_cast<size_t>(rows.first_token + token) * a.q_token +
+            static_cast<size_t>(rows.first_head + head) * a.q_head);
+    const auto stream = static_cast<size_t>(rows.stream), kv_head = static_cast<size_t>(rows.kv_head);
+    block_.heads = rows.heads;
+    block_.k = a.k + stream * a.k_stream + kv_head * a.k_head;
+    block_.v = a.v + stream * a.v_stream + kv_head * a.v_head;
+    block_.k_stride = a.k_cell;
+    block_.v_stride = a.v_cell;
+    block_.index = scratch.index;
+    block_.slopes = a.slopes.data() + rows.first_head;
+    block_.scale = a.scale;
+    block_.cap = a.cap;
+    block_.k_vectors = a.k_width / kLanes;
+    block_.v_vectors = a.v_width / kLanes;
+    See();
+  }
+
+  // The parts of all rows: the span `only`, or all of them if it is negative.
+  void Run(int64_t only, float* parts) {
+    for (int row = 0; row < rows_.count(); ++row) parts[static_cast<size_t>(row) * plan_.part_floats_] = kUnseen;
+    only_ = only;
+    parts_ = parts;
+    Start();
+    if (is_range_) RunRange();
+    else RunLists();
+    EndSpan();
+  }
+
+ private:
+  static constexpr int64_t kNoSpan = -1;
+
+  const uint16_t* MaskOf(int token) const {
+    return reinterpret_cast<const uint16_t*>(attention_.mask + static_cast<size_t>(rows_.stream) * attention_.mask_stream +
+                                             static_cast<size_t>(rows_.first_token + token) * attention_.mask_token);
+  }
+
+  // Which cells each token sees, any of them and all of them; and whether those that any sees lie side by side.
+  void See() {
+    const int64_t words = plan_.words_;
+    int64_t first = words, last = -1, count = 0;
+    for (int64_t word = 0; word < words; ++word) {
+      uint64_t any = 0, all = ~uint64_t{0};
+      for (int token = 0; token < rows_.tokens; ++token) {
+        const uint64_t bits = attention_.mask ? kernels_.visible(MaskOf(token) + word * kBlockCells) : ~uint64_t{0};
+        scratch_.seen[token * words + word] = bits;
+        any |= bits;
+        all &= bits;
+      }
+      scratch_.any[word] = any;
+      scratch_.all[word] = all;
+      if (!any) continue;
+      first = std::min(first, word);
+      last = word;
+      count += std::popcount(any);
+    }
+    if (last < 0) return;
+    const int64_t begin = first * kBlockCells + std::countr_zero(scratch_.any[first]);
+    const int64_t end = (last + 1) * kBlockCells - std::countl_zero(scratch_.any[last]);
+    is_range_ = count == end - begin || !attention_.is_mask_zero;
+  }
+
+  void Start() {
+    std::fill_n(scratch_.largest, rows_.count(), kUnseen);
+    std::fill_n(scratch_.sums, rows_.count() * kLanes, 0.0f);
+    std::fill_n(scratch_.y, rows_.count() * attention_.v_width, 0.0f);
+  }
+
+  // Whether the block belongs to what is computed; ends the span before it.
+  bool Enter(int64_t block) {
+    const int64_t span = block / kSpanBlocks;
+    if (only_ >= 0) return span == only_;
+    if (span != span_ && span_ != kNoSpan) {
+      EndSpan();
+      Start();
+    }
+    span_ = span;
+    return true;
+  }
+
+  // Adds the sums of the span to the parts.
+  void EndSpan() {
+    const int width = attention_.v_width;
+    float* one = parts_ + static_cast<size_t>(rows_.count()) * plan_.part_floats_;  // see Run: room for one more
+    for (int row = 0; row < rows_.count(); ++row) {
+      if (scratch_.largest[row] == kUnseen) continue;
+      one[0] = scratch_.largest[row];
+      one[1] = kernels_.sum(scratch_.sums + row * kLanes);
+      std::memcpy(one + 2, scratch_.y + row * width, static_cast<size_t>(width) * sizeof(float));
+      Add(one, width, parts_ + static_cast<size_t>(row) * plan_.part_floats_);
+    }
+  }
+
+  // Blocks of kBlockCells by their place in the cache. What a row does not see has a weight of zero, and adds nothing.
+  void RunRange() {
+    for (int64_t word = 0; word < plan_.words_; ++word) {
+      const uint64_t any = scratch_.any[word];
+      if (!any || !Enter(word)) continue;
+      for (int i = 0; i < kBlockCells; ++i) scratch_.index[i] = static_cast<int32_t>(word * kBlockCells + i);
+      block_.first = std::countr_zero(any);
+      block_.end = kBlockCells - std::countl_zero(any);
+      block_.mask = nullptr;
+      if (any != scratch_.all[word] || !attention_.is_mask_zero) {
+        for (int token = 0; token < rows_.tokens; ++token)
+          kernels_.widen(MaskOf(token) + word * kBlockCells, scratch_.mask + token * kBlockCells);
+        block_.mask = scratch_.mask;
+      }
+      Attend(0, rows_.tokens);
+    }
+  }
+
+  // In a cache that sequences share, cells of one lie between those of others. What several tokens see, as a common prompt, is read
+  // for all of them at once, and then what each of them sees alone.
+  void RunLists() {
+    block_.mask = nullptr;
+    block_.first = 0;
+    int64_t blocks = 0;
+    for (int first = 0, end; first < rows_.tokens; first = end) {
+      end = Company(first);
+      if (end - first > 1) RunList(scratch_.all, nullptr, first, end, &blocks);
+      for (int token = first; token < end; ++token)
+        RunList(Seen(token), end - first > 1 ? scratch_.all : nullptr, token, token + 1, &blocks);
+    }
+  }
+
+  const uint64_t* Seen(int token) const { return scratch_.seen + token * plan_.words_; }
+
+  // The tokens from `first` on with mostly the same cells -> their end; `all` are the cells they share.
+  int Company(int first) {
+    const int64_t words = plan_.words_;
+    const auto common = [&](int token, const uint64_t* cells) {
+      int64_t count = 0;
+      for (int64_t word = 0; word < words; ++word) count += std::popcount(Seen(token)[word] & cells[word]);
+      return count;
+    };
+    std::copy_n(Seen(first), words, scratch_.all);
+    int end = first + 1;
+    for (; end < rows_.tokens && 2 * common(end, scratch_.all) > common(end, Seen(end)); ++end)
+      for (int64_t word = 0; word < words; ++word) scratch_.all[word] &= Seen(end)[word];
+    return end;
+  }
+
+  // The cells of `cells` without those of `except`, in blocks of their own, for some tokens.
+  void RunList(const uint64_t* cells, const uint64_t* except, int first, int end, int64_t* blocks) {
+    int count = 0;
+    const auto flush = [&] {
+      block_.end = std::exchange(count, 0);
+      if (block_.end > 0 && Enter((*blocks)++ % (plan_.spans_ * kSpanBlocks))) Attend(first, end);
+    };
+    for (int64_t word = 0; word < plan_.words_; ++word)
+      for (uint64_t bits = cells[word] & ~(except ? except[word] : 0); bits; bits &= bits - 1) {
+        scratch_.index[count++] = static_cast<int32_t>(word * kBlockCells + std::countr_zero(bits));
+        if (count == kBlockCells) flush();
+      }
+    flush();
+  }
+
+  void Attend(int first, int end) {
+    const int row = first * rows_.heads;
+    block_.q = q_ + row;
+    block_.rows = (end - first) * rows_.heads;
+    block_.scores = scratch_.scores;
+    block_.largest = scratch_.largest + row;
+    block_.sums = scratch_.sums + row * kLanes;
+    block_.y = scratch_.y + row * attention_.v_width;
+    kernels_.attend[static_cast<size_t>(attention_.type)](block_);
+  }
+
+  const Plan& plan_;
+  const Attention& attention_;
+  const Kernels& kernels_;
+  const Rows& rows_;
+  const Scratch& scratch_;
+  const float* q_[kMostRows];
+  Block block_{};
+  bool is_range_ = true;
+  int64_t only_ = -1, span_ = kNoSpan;
+  float* parts_ = nullptr;
+};
+
+// Parts -> y.
+void Plan::Finish(const Rows& rows, const float* parts) const {
+  const auto width = static_cast<size_t>(attention_.v_width);
+  std::vector<float> sink(part_floats_, 0.0f), total(part_floats_);
+  for (int row = 0; row < rows.count(); ++row) {
+    const int64_t token = rows.first_token + row / rows.heads, head = rows.first_head + row % rows.heads;
+    float* y = attention_.y +
+               static_cast<size_t>((rows.stream * attention_.tokens + token) * attention_.heads + head) * width;
+    std::copy_n(parts + static_cast<size_t>(row) * part_floats_, part_floats_, total.begin());
+    if (attention_.sinks) {
+      sink[0] = attention_.sinks[head];
+      sink[1] = 1;
+      Add(sink.data(), attention_.v_width, total.data());
+    }
+    const float factor = total[0] == kUnseen || total[1] == 0 ? 0.0f : 1 / total[1];
+    for (size_t i = 0; i < width; ++i) y[i] = factor == 0 ? 0.0f : total[2 + i] * factor;
+  }
+}
+
+void Plan::Run(const Kernels& kernels, int64_t task, int thread, uint8_t* work) const {
+  const int64_t row_task = is_split_ ? task / spans_ : task;
+  const Rows rows = RowsOf(row_task);
+  const Scratch scratch = ScratchOf(thread, work);
+  Task run(*this, kernels, rows, scratch);
+  run.Run(is_split_ ? task % spans_ : -1, scratch.part);
+  if (is_split_)
+    std::copy_n(scratch.part, static_cast<size_t>(rows.count()) * part_floats_, Partial(row_task, task % spans_, work));
+  else Finish(rows, scratch.part);
+}
+
+void Plan::Merge(int64_t merge, uint8_t* work) const {
+  const Rows rows = RowsOf(merge);
+  float* total = Partial(merge, 0, work);
+  for (int64_t span = 1; span < spans_; ++span)
+    for (int row = 0; row < rows.count(); ++row)
+      Add(Partial(merge, span, work) + static_cast<size_t>(row) * part_floats_, attention_.v_width,
+          total + static_cast<size_t>(row) * part_floats_);
+  Finish(rows, total);
+}
+
+}  // namespace onpolicy::attention

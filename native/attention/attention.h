@@ -1,0 +1,58 @@
+// Queries, cached keys and values, a mask -> attention, by one set of kernels. Threads share it by tasks. In a cache whose cells a row sees
+// lie side by side, the order of a row's sums depends on the cells it sees only: not on other rows, other cells or threads.
+#pragma once
+#include <vector>
+
+#include "attention/kernels.h"
+
+namespace onpolicy::attention {
+
+// Strides are in bytes. A stream has cells of its own.
+struct Attention {
+  const uint8_t *q, *k, *v;
+  const uint8_t* mask;       // 16-bit floats; null: every row sees every cell
+  const float* sinks;        // (heads): a score that takes weight and has no value; null: none
+  float* y;                  // (streams, tokens, heads, v_width)
+  size_t q_token, q_head, q_stream;
+  size_t k_cell, k_head, k_stream;
+  size_t v_cell, v_head, v_stream;
+  size_t mask_token, mask_stream;
+  int64_t streams, tokens, heads, kv_heads, cells;  // cells: a multiple of kBlockCells
+  int k_width, v_width;      // multiples of kLanes
+  CellType type;
+  float scale, cap;
+  std::vector<float> slopes;  // (heads) factors of the mask
+  bool is_mask_zero;          // where it lets see: the mask then says only which cells
+};
+
+// How threads share it.
+class Plan {
+ public:
+  Plan(const Attention& attention, int threads);
+
+  size_t work_bytes() const { return static_cast<size_t>(threads_) * thread_bytes_ + partial_bytes_; }
+  int64_t tasks() const { return tasks_; }
+  // Rows with few tasks are split by spans of cells: all tasks are then followed by merges, with a barrier between them.
+  int64_t merges() const { return is_split_ ? row_tasks_ : 0; }
+
+  // `work`: at a multiple of 64, the same for all threads.
+  void Run(const Kernels& kernels, int64_t task, int thread, uint8_t* work) const;
+  void Merge(int64_t merge, uint8_t* work) const;
+
+ private:
+  struct Rows;
+  struct Scratch;
+  class Task;
+  Rows RowsOf(int64_t row_task) const;
+  Scratch ScratchOf(int thread, uint8_t* work) const;
+  float* Partial(int64_t row_task, int64_t span, uint8_t* work) const;
+  void Finish(const Rows& rows, const float* part) const;
+
+  const Attention& attention_;
+  int threads_, group_heads_, head_parts_;
+  int64_t token_groups_, words_, spans_, row_tasks_, tasks_;
+  bool is_split_;
+  size_t thread_bytes_, part_floats_, partial_bytes_ = 0;
+};
+
+}  // namespace onpolicy::attention

@@ -1,0 +1,113 @@
+// Kernels for AVX-512: the lanes of a sum are one register.
+#include "attention/kernels.h"
+
+#ifdef ONPOLICY_X86_ATTENTION
+#include <immintrin.h>
+
+#include <initializer_list>
+
+#if defined(__clang__)
+#pragma clang attribute push(__attribute__((target("f16c,fma,avx512f,avx512bw,avx512vl,avx512dq"))), apply_to = function)
+#else
+#pragma GCC push_options
+#pragma GCC target("f16c,fma,avx512f,avx512bw,avx512vl,avx512dq")
+// GCC 12 takes undefined vectors in its own headers, which are meant, for mistakes.
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
+
+namespace onpolicy::attention {
+namespace {
+
+using Wide = __m512;
+constexpr int kTileSums = 16, kTileRows = 4, kValueRows = 6, kValueVectors = 4;
+
+inline Wide LoadFloats(const float* from) { return _mm512_loadu_ps(from); }
+inline void StoreFloats(Wide v, float* to) { _mm512_storeu_ps(to, v); }
+inline Wide SetFloats(float value) { return _mm512_set1_ps(value); }
+inline Wide Multiply(Wide a, Wide b) { return _mm512_mul_ps(a, b); }
+inline Wide Divide(Wide a, Wide b) { return _mm512_div_ps(a, b); }
+inline Wide Add(Wide a, Wide b) { return _mm512_add_ps(a, b); }
+inline Wide Subtract(Wide a, Wide b) { return _mm512_sub_ps(a, b); }
+inline Wide Added(Wide a, Wide b, Wide sum) { return _mm512_fmadd_ps(a, b, sum); }
+inline Wide Largest(Wide a, Wide b) { return _mm512_max_ps(a, b); }
+inline Wide Smallest(Wide a, Wide b) { return _mm512_min_ps(a, b); }
+inline Wide Rounded(Wide a) { return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
+inline Wide PowerOfTwo(Wide n) {
+  return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_add_epi32(_mm512_cvtps_epi32(n), _mm512_set1_epi32(127)), 23));
+}
+inline Wide OrZero(Wide x, Wide floor, Wide value) {
+  return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(x, floor, _CMP_GE_OQ), value);
+}
+inline Wide OrLowest(Wide x, Wide value) {
+  const Wide lowest = SetFloats(-__builtin_inff());
+  return _mm512_mask_mov_ps(value, _mm512_cmp_ps_mask(x, lowest, _CMP_EQ_OQ), lowest);
+}
+inline Wide WidenHalves(const uint8_t* from) {
+  return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
+}
+inline float WidenHalf(const uint8_t* from) {
+  uint16_t half;
+  __builtin_memcpy(&half, from, 2);
+  return _cvtsh_ss(half);
+}
+inline Wide WidenSigned(const uint8_t* from) {
+  return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from))));
+}
+inline float LargestOf(Wide v) { return _mm512_reduce_max_ps(v); }
+
+// Lanes 8, then 4, 2 and 1 apart are added, of two vectors at a time.
+inline void SumAll(const Wide* sums, float* to) {
+  Wide eights[8], fours[4], twos[2];
+  constexpr int kTaken[16] = {0, 2, 1, 3, 8, 10, 9, 11, 4, 6, 5, 7, 12, 14, 13, 15};  // so that sums come out in order
+#pragma GCC unroll 8
+  for (int i = 0; i < 8; ++i) {
+    const Wide a = sums[kTaken[i]], b = sums[kTaken[i + 8]];
+    eights[i] = Add(_mm512_shuffle_f32x4(a, b, 0x44), _mm512_shuffle_f32x4(a, b, 0xEE));
+  }
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; ++i)
+    fours[i] = Add(_mm512_shuffle_f32x4(eights[i], eights[i + 4], 0x88), _mm512_shuffle_f32x4(eights[i], eights[i + 4], 0xDD));
+#pragma GCC unroll 2
+  for (int i = 0; i < 2; ++i)
+    twos[i] = Add(_mm512_shuffle_ps(fours[i], fours[i + 2], 0x44), _mm512_shuffle_ps(fours[i], fours[i + 2], 0xEE));
+  StoreFloats(Add(_mm512_shuffle_ps(twos[0], twos[1], 0x88), _mm512_shuffle_ps(twos[0], twos[1], 0xDD)), to);
+}
+
+#include "attention/kernel-body.h"
+
+uint64_t Visible(const uint16_t* mask) {
+  const __m512i unseen = _mm512_set1_epi16(static_cast<int16_t>(0xFC00));
+  return _mm512_cmpneq_epi16_mask(_mm512_loadu_si512(mask), unseen) |
+         static_cast<uint64_t>(_mm512_cmpneq_epi16_mask(_mm512_loadu_si512(mask + 32), unseen)) << 32;
+}
+
+bool IsSupported() {
+  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+         __builtin_cpu_supports("avx512dq");
+}
+
+constexpr Kernels kKernels = {
+    "avx512", IsSupported, Visible, Widen, Sum, {Attend<CellType::kF16>, Attend<CellType::kQ8_0>}};
+
+}  // namespace
+
+const Kernels* const kAvx512Kernels = &kKernels;
+
+}  // namespace onpolicy::attention
+
+#if defined(__clang__)
+#pragma clang attribute pop
+#else
+#pragma GCC pop_options
+#endif
+
+#else
+
+namespace onpolicy::attention {
+
+const Kernels* const kAvx512Kernels = nullptr;
+
+}  // namespace onpolicy::attention
+
+#endif

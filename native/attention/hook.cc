@@ -1,0 +1,109 @@
+#include "attention/hook.h"
+
+#include "attention/invariance.h"
+#include "attention/node.h"
+#include "attention/self-test.h"
+#include "products/buffer-type.h"
+
+namespace onpolicy::attention {
+
+#ifdef ONPOLICY_X86_ATTENTION
+
+namespace {
+
+constexpr size_t kAlignment = 64;
+constexpr int32_t kOurs = 0x6F6E706F;  // in the last parameter of a node, which ggml leaves at 0
+constexpr int kMark = GGML_MAX_OP_PARAMS / sizeof(int32_t) - 1;
+
+products::EngineFunctions g_functions;
+const Kernels* g_kernels = nullptr;
+Installation g_installation;
+thread_local bool t_is_wanted = false;
+thread_local InvarianceCheck* t_check = nullptr;
+
+}  // namespace
+
+// Nodes that are no products of packed weights.
+struct CheckedNodes {
+  static void See(const ggml_tensor* node) {
+    if (!t_check || !t_check->problem_.empty()) return;
+    t_check->problem_ = VariantNode(g_functions, node, t_is_wanted && AttentionOf(node));
+  }
+};
+
+namespace {
+
+// The engine asks for the size of its memory on the thread that has the graph computed, and then computes it on all threads. So the size
+// is where a node is taken over, and its mark tells the others.
+class Node : public ggml::cpu::tensor_traits {
+ public:
+  bool work_size(int threads, const ggml_tensor* node, size_t& size) override {
+    const std::optional<Attention> attention = t_is_wanted ? AttentionOf(node) : std::nullopt;
+    const_cast<ggml_tensor*>(node)->op_params[kMark] = attention ? kOurs : 0;
+    if (attention) size = Plan(*attention, threads).work_bytes() + kAlignment;
+    return attention.has_value();
+  }
+
+  bool compute_forward(ggml_compute_params* params, ggml_tensor* node) override {
+    if (node->op_params[kMark] != kOurs) return false;
+    const Attention attention = *AttentionOf(node);
+    const Plan plan(attention, params->nth);
+    const auto address = reinterpret_cast<uintptr_t>(params->wdata);
+    auto* work = reinterpret_cast<uint8_t*>((address + kAlignment - 1) / kAlignment * kAlignment);
+    if (params->ith == 0) g_functions.ggml_threadpool_chunk_set(params->threadpool, params->nth);
+    g_functions.ggml_barrier(params->threadpool);
+    for (int64_t task = params->ith; task < plan.tasks(); task = g_functions.ggml_threadpool_chunk_add(params->threadpool, 1))
+      plan.Run(*g_kernels, task, params->ith, work);
+    if (plan.merges() == 0) return true;
+    g_functions.ggml_barrier(params->threadpool);
+    for (int64_t merge = params->ith; merge < plan.merges(); merge += params->nth) plan.Merge(merge, work);
+    return true;
+  }
+};
+
+ggml::cpu::tensor_traits* TraitsOf(const ggml_tensor* node) {
+  static Node attention;
+  CheckedNodes::See(node);
+  return node->op == GGML_OP_FLASH_ATTN_EXT ? &attention : nullptr;
+}
+
+}  // namespace
+
+const Installation& Install(ggml_backend_dev_t cpu) {
+  g_kernels = BestKernels();
+  if (!g_kernels || !products::FindEngineFunctions(cpu, &g_functions, &g_installation.problem)) return g_installation;
+  products::SetOperations(TraitsOf);
+  g_installation.problem = SelfTest(g_functions, cpu).Problem();
+  if (g_installation.problem.empty()) g_installation.kernels = g_kernels->name;
+  else products::SetOperations(nullptr);
+  return g_installation;
+}
+
+const Installation& Installed() { return g_installation; }
+
+Scope::Scope(bool is_wanted) : outer_(t_is_wanted) { t_is_wanted = is_wanted; }
+Scope::~Scope() { t_is_wanted = outer_; }
+
+InvarianceCheck::InvarianceCheck() {
+  if (!g_installation.kernels) problem_ = "attention";
+  t_check = this;
+}
+InvarianceCheck::~InvarianceCheck() { t_check = nullptr; }
+
+#else
+
+const Installation& Install(ggml_backend_dev_t) { return Installed(); }
+
+const Installation& Installed() {
+  static const Installation none;
+  return none;
+}
+
+Scope::Scope(bool) : outer_(false) {}
+Scope::~Scope() {}
+InvarianceCheck::InvarianceCheck() : problem_("attention") {}
+InvarianceCheck::~InvarianceCheck() {}
+
+#endif
+
+}  // namespace onpolicy::attention

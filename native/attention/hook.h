@@ -1,0 +1,48 @@
+// Nodes of fused attention in the engine's graphs -> computed here, by the engine's threads, for callers that want it.
+#pragma once
+#include <string>
+
+#include "products/engine-functions.h"
+
+namespace onpolicy::attention {
+
+// What Install found.
+struct Installation {
+  const char* kernels = nullptr;  // the name of a set; null: all attention is ggml's
+  std::string problem;            // what was unexpected; empty: nothing
+};
+
+// Once per process, where the buffer type of products is in place: checks attention of our own against the engine's.
+const Installation& Install(ggml_backend_dev_t cpu);
+const Installation& Installed();
+
+// While it lives, graphs that the engine plans on this thread use attention of our own, if `is_wanted`. Other graphs, as those of other
+// users of the same libraries, stay as they are.
+class Scope {
+ public:
+  explicit Scope(bool is_wanted);
+  ~Scope();
+  Scope(const Scope&) = delete;
+  Scope& operator=(const Scope&) = delete;
+
+ private:
+  const bool outer_;
+};
+
+// While it lives, it looks at the nodes of graphs that the engine plans on this thread.
+class InvarianceCheck {
+ public:
+  InvarianceCheck();
+  ~InvarianceCheck();
+  InvarianceCheck(const InvarianceCheck&) = delete;
+  InvarianceCheck& operator=(const InvarianceCheck&) = delete;
+
+  // The first node whose rows may have other bits in other company; empty: there was none.
+  const std::string& problem() const { return problem_; }
+
+ private:
+  friend struct CheckedNodes;
+  std::string problem_;
+};
+
+}  // namespace onpolicy::attention

@@ -1,0 +1,43 @@
+#include "attention/invariance.h"
+
+namespace onpolicy::attention {
+namespace {
+
+// ggml computes each row of these by itself, in an order that depends on its width only.
+bool IsRowByRow(ggml_op op) {
+  switch (op) {
+    case GGML_OP_NONE: case GGML_OP_RESHAPE: case GGML_OP_VIEW: case GGML_OP_PERMUTE: case GGML_OP_TRANSPOSE: case GGML_OP_CONT:
+    case GGML_OP_CPY: case GGML_OP_DUP: case GGML_OP_GET_ROWS: case GGML_OP_SET_ROWS: case GGML_OP_CONCAT: case GGML_OP_REPEAT:
+    case GGML_OP_ADD: case GGML_OP_SUB: case GGML_OP_MUL: case GGML_OP_DIV: case GGML_OP_SCALE: case GGML_OP_CLAMP: case GGML_OP_UNARY:
+    case GGML_OP_GLU: case GGML_OP_ROPE: case GGML_OP_NORM: case GGML_OP_RMS_NORM: case GGML_OP_L2_NORM: case GGML_OP_SOFT_MAX:
+    case GGML_OP_SUM_ROWS: case GGML_OP_ARGSORT: case GGML_OP_TOP_K: case GGML_OP_SQR: case GGML_OP_SQRT:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// ggml multiplies these by one row after the other, unless it has packed them: then it takes as many as there are.
+bool IsRowByRow(const ggml_tensor* weights) {
+  if (weights->extra) return false;
+  switch (weights->type) {
+    case GGML_TYPE_Q2_K: case GGML_TYPE_Q3_K: case GGML_TYPE_Q5_K: case GGML_TYPE_Q4_K: case GGML_TYPE_Q6_K:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+std::string VariantNode(const products::EngineFunctions& engine, const ggml_tensor* node, bool is_ours) {
+  if (is_ours || IsRowByRow(node->op)) return "";
+  if (node->op == GGML_OP_MUL_MAT && IsRowByRow(node->src[0])) return "";
+  if (node->op == GGML_OP_MUL_MAT_ID && !node->src[0]->extra) return "";
+  std::string text = engine.ggml_op_name(node->op);
+  if (const ggml_tensor* weights = node->src[0])
+    text += " of " + std::string(weights->name) + " (" + engine.ggml_type_name(weights->type) + ")";
+  return text;
+}
+
+}  // namespace onpolicy::attention

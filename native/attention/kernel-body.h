@@ -1,0 +1,170 @@
+// What every set of kernels includes inside its namespace, to be compiled for its instructions: a block of cells -> scores, weights, and
+// sums of weighted values. The set defines Wide, kLanes floats, and what is done with it:
+//   kTileSums, kTileRows        sums and rows of a tile of scores: sums stay in registers
+//   kValueRows, kValueVectors   rows and vectors of a tile of weighted values
+//   LoadFloats, StoreFloats, SetFloats, Multiply, Divide, Add, Subtract, Largest, Added(a, b, sum)
+//   WidenHalves, WidenSigned    16-bit floats and 8-bit integers in memory -> Wide
+//   PowerOfTwo(n)               of whole numbers
+//   OrZero(x, floor, value)     value where x >= floor, else 0
+//   SumAll(sums, to)            kTileSums vectors -> the sum of the lanes of each
+// All sets add in the same order. README.md draws it.
+
+template <CellType kType>
+Wide LoadCell(const uint8_t* cell, int i);
+template <>
+Wide LoadCell<CellType::kF16>(const uint8_t* cell, int i) { return WidenHalves(cell + i * 2 * kLanes); }
+template <>
+Wide LoadCell<CellType::kQ8_0>(const uint8_t* cell, int i) {
+  const uint8_t* block = cell + i / 2 * 34;  // a 16-bit scale and 32 values
+  return Multiply(WidenSigned(block + 2 + i % 2 * kLanes), SetFloats(WidenHalf(block)));
+}
+
+// e^x for x <= 20; 0 where it is too small for a normal number.
+inline Wide Exp(Wide x) {
+  constexpr float kSmallest = -87.3365f;
+  const Wide whole = Rounded(Multiply(Largest(x, SetFloats(kSmallest)), SetFloats(1.44269504f)));
+  Wide rest = Added(whole, SetFloats(-0.693359375f), Largest(x, SetFloats(kSmallest)));
+  rest = Added(whole, SetFloats(2.12194440e-4f), rest);
+  Wide sum = SetFloats(1.9875691500e-4f);  // Cephes expf
+  for (float term : {1.3981999507e-3f, 8.3334519073e-3f, 4.1665795894e-2f, 1.6666665459e-1f, 5.0000001201e-1f})
+    sum = Added(sum, rest, SetFloats(term));
+  sum = Add(Added(Multiply(sum, rest), rest, rest), SetFloats(1));
+  return OrZero(x, SetFloats(kSmallest), Multiply(sum, PowerOfTwo(whole)));
+}
+
+inline Wide Tanh(Wide x) {
+  const Wide twice = Smallest(Add(x, x), SetFloats(20));
+  return Subtract(SetFloats(1), Divide(SetFloats(2), Add(Exp(twice), SetFloats(1))));
+}
+
+// Dot products of kRows rows from `row` on with the block's cells.
+template <CellType kType, int kRows>
+void Score(const Block& block, int row) {
+  constexpr int kCells = kTileSums / kRows;
+  const float* q[kRows];
+  for (int r = 0; r < kRows; ++r) q[r] = block.q[row + r];
+  for (int at = block.first / kCells * kCells; at < block.end; at += kCells) {
+    const uint8_t* cells[kCells];
+    for (int c = 0; c < kCells; ++c)
+      cells[c] = block.k + static_cast<size_t>(block.index[at + c < block.end ? at + c : block.end - 1]) * block.k_stride;
+    Wide sums[kTileSums];
+#pragma GCC unroll 16
+    for (int i = 0; i < kTileSums; ++i) sums[i] = SetFloats(0);
+    for (int i = 0; i < block.k_vectors; ++i) {
+      Wide x[kRows];
+#pragma GCC unroll 4
+      for (int r = 0; r < kRows; ++r) x[r] = LoadFloats(q[r] + i * kLanes);
+#pragma GCC unroll 16
+      for (int c = 0; c < kCells; ++c) {
+        const Wide key = LoadCell<kType>(cells[c], i);
+#pragma GCC unroll 4
+        for (int r = 0; r < kRows; ++r) sums[r * kCells + c] = Added(x[r], key, sums[r * kCells + c]);
+      }
+    }
+    float scores[kTileSums];
+    SumAll(sums, scores);
+    for (int r = 0; r < kRows; ++r)
+      __builtin_memcpy(block.scores + (row + r) * kBlockCells + at, scores + r * kCells, sizeof(float) * kCells);
+  }
+}
+
+// Scores of one row -> weights relative to the largest score so far, to which sums of earlier blocks are brought.
+inline void Weigh(const Block& block, int row) {
+  float* scores = block.scores + row * kBlockCells;
+  constexpr int kVectors = kBlockCells / kLanes;
+  constexpr float kUnseen = -__builtin_inff();
+  for (int c = 0; c < block.first; ++c) scores[c] = kUnseen;
+  for (int c = block.end; c < kBlockCells; ++c) scores[c] = kUnseen;
+  Wide scaled[kVectors], most = SetFloats(kUnseen);
+  for (int i = 0; i < kVectors; ++i) {
+    scaled[i] = Multiply(LoadFloats(scores + i * kLanes), SetFloats(block.scale));
+    // A score that is no cell's stays what it is: the cap would bring it back.
+    if (block.cap != 0)
+      scaled[i] = OrLowest(scaled[i], Multiply(Tanh(Divide(scaled[i], SetFloats(block.cap))), SetFloats(block.cap)));
+    if (block.mask) {
+      const Wide mask = LoadFloats(block.mask + row / block.heads * kBlockCells + i * kLanes);
+      scaled[i] = Add(scaled[i], Multiply(mask, SetFloats(block.slopes[row % block.heads])));
+    }
+    most = Largest(most, scaled[i]);
+  }
+  const float largest = LargestOf(most), before = block.largest[row];
+  if (largest == kUnseen) {
+    for (int i = 0; i < kVectors; ++i) StoreFloats(SetFloats(0), scores + i * kLanes);
+    return;
+  }
+  float* sums = block.sums + row * kLanes;
+  if (largest > before) {
+    block.largest[row] = largest;
+    const Wide factor = Exp(SetFloats(before - largest));
+    StoreFloats(Multiply(LoadFloats(sums), factor), sums);
+    float* y = block.y + row * block.v_vectors * kLanes;
+    for (int i = 0; i < block.v_vectors; ++i) StoreFloats(Multiply(LoadFloats(y + i * kLanes), factor), y + i * kLanes);
+  }
+  const Wide reference = SetFloats(block.largest[row]);
+  Wide sum = LoadFloats(sums);
+  for (int i = 0; i < kVectors; ++i) {
+    const Wide weights = Exp(Subtract(scaled[i], reference));
+    StoreFloats(weights, scores + i * kLanes);
+    sum = Add(sum, weights);
+  }
+  StoreFloats(sum, sums);
+}
+
+// Adds the weighted values of all cells: kVectors vectors from `vector` on of kRows rows.
+template <CellType kType, int kRows, int kVectors>
+void AddValues(const Block& block, int row, int vector) {
+  float* y = block.y + (row * block.v_vectors + vector) * kLanes;
+  const int stride = block.v_vectors * kLanes;
+  const float* weights = block.scores + row * kBlockCells;
+  Wide sums[kRows][kVectors];
+#pragma GCC unroll 6
+  for (int r = 0; r < kRows; ++r)
+#pragma GCC unroll 8
+    for (int i = 0; i < kVectors; ++i) sums[r][i] = LoadFloats(y + r * stride + i * kLanes);
+  for (int c = block.first; c < block.end; ++c) {
+    const uint8_t* cell = block.v + static_cast<size_t>(block.index[c]) * block.v_stride;
+#pragma GCC unroll 8
+    for (int i = 0; i < kVectors; ++i) {
+      const Wide value = LoadCell<kType>(cell, vector + i);
+#pragma GCC unroll 6
+      for (int r = 0; r < kRows; ++r) sums[r][i] = Added(SetFloats(weights[r * kBlockCells + c]), value, sums[r][i]);
+    }
+  }
+#pragma GCC unroll 6
+  for (int r = 0; r < kRows; ++r)
+#pragma GCC unroll 8
+    for (int i = 0; i < kVectors; ++i) StoreFloats(sums[r][i], y + r * stride + i * kLanes);
+}
+
+template <CellType kType, int kRows, int kVectors>
+void AddRows(const Block& block, int row, int vector = 0) {
+  for (; block.v_vectors - vector >= kVectors; vector += kVectors) AddValues<kType, kRows, kVectors>(block, row, vector);
+  if constexpr (kVectors > 1) AddRows<kType, kRows, kVectors / 2>(block, row, vector);
+}
+
+template <CellType kType>
+void Attend(const Block& block) {
+  int row = 0;
+  for (; block.rows - row >= kTileRows; row += kTileRows) Score<kType, kTileRows>(block, row);
+  if constexpr (kTileRows > 2)
+    for (; block.rows - row >= 2; row += 2) Score<kType, 2>(block, row);
+  for (; row < block.rows; ++row) Score<kType, 1>(block, row);
+  for (row = 0; row < block.rows; ++row) Weigh(block, row);
+  row = 0;
+  for (; block.rows - row >= kValueRows; row += kValueRows) AddRows<kType, kValueRows, kValueVectors>(block, row);
+  if constexpr (kValueRows > 2)
+    for (; block.rows - row >= 2; row += 2) AddRows<kType, 2, 2 * kValueVectors>(block, row);
+  for (; row < block.rows; ++row) AddRows<kType, 1, 2 * kValueVectors>(block, row);
+}
+
+float Sum(const float* lanes) {
+  Wide vectors[kTileSums];
+  for (Wide& vector : vectors) vector = LoadFloats(lanes);
+  float sums[kTileSums];
+  SumAll(vectors, sums);
+  return sums[0];
+}
+
+void Widen(const uint16_t* mask, float* to) {
+  for (int i = 0; i < kBlockCells; i += kLanes) StoreFloats(WidenHalves(reinterpret_cast<const uint8_t*>(mask + i)), to + i);
+}

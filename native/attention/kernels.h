@@ -1,0 +1,56 @@
+// A set of vector instructions -> the inner loops of attention. Every set gives the same bits, for any number of rows.
+#pragma once
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#if defined(__x86_64__) && defined(__linux__)
+#define ONPOLICY_X86_ATTENTION
+#endif
+
+namespace onpolicy::attention {
+
+constexpr int kLanes = 16;        // numbers that are computed together: an accumulator has as many sums
+constexpr int kBlockCells = 64;   // whose scores are turned into weights together
+
+enum class CellType { kF16, kQ8_0 };
+constexpr size_t kCellTypes = 2;
+
+// Query rows and cells of one block. Rows are ordered by token, then by head.
+struct Block {
+  const float* const* q;  // (rows), each of k_vectors * kLanes numbers
+  int rows, heads;        // heads: rows of one token
+  const uint8_t *k, *v;   // at cell 0
+  size_t k_stride, v_stride;
+  const int32_t* index;   // (kBlockCells) cells
+  int first, end;         // the cells that any row sees are at [first, end) of `index`
+  const float* mask;      // (tokens, kBlockCells), added to scores; null: all rows see all of [first, end)
+  const float* slopes;    // (heads) what the mask is multiplied by
+  float scale, cap;       // of scores; cap 0: none
+  int k_vectors, v_vectors;
+  // What is kept between blocks.
+  float* scores;   // (rows, kBlockCells)
+  float* largest;  // (rows) score
+  float* sums;     // (rows, kLanes) of weights
+  float* y;        // (rows, v_vectors * kLanes) sums of weighted values
+};
+
+struct Kernels {
+  const char* name;
+  bool (*is_supported)();
+  // Bit i: whether mask[i] lets a row see cell i. Of kBlockCells 16-bit floats.
+  uint64_t (*visible)(const uint16_t* mask);
+  void (*widen)(const uint16_t* mask, float* to);  // kBlockCells
+  float (*sum)(const float* lanes);                // of kLanes
+  std::array<void (*)(const Block& block), kCellTypes> attend;
+};
+
+// The fastest set of this processor; null when there is none.
+const Kernels* BestKernels();
+
+// The sets that this build contains, the fastest first; null where one is for another architecture.
+extern const Kernels* const kAvx512Kernels;
+extern const Kernels* const kAvx2Kernels;
+inline const std::array kAllKernels = {kAvx512Kernels, kAvx2Kernels};
+
+}  // namespace onpolicy::attention

@@ -1,0 +1,76 @@
+/** A model, the length and number of its sequences -> cells of its KV cache: one pool, or some for each sequence. */
+import { CELLS_ROUNDED_TO, type LoadedModel } from '../backends/index.ts';
+import { OnpolicyError } from '../errors.ts';
+
+const DEFAULT_KV_BYTES = 2 ** 32;
+const MAX_DEFAULT_POOL = 32_768;
+
+/** What limits depend on of a model. */
+export type ModelFacts = Pick<
+  LoadedModel,
+  | 'contextLength'
+  | 'kvBytesPerToken'
+  | 'supportsNonUnifiedKv'
+  | 'supportsUnifiedKv'
+  | 'supportsSmallWindow'
+  | 'isTiny'
+> & { readonly vocabSize: number };
+
+/**
+ * A non-unified KV cache where memory allows it: attention then reads no other sequence's cells. Else a unified one.
+ */
+export function cacheLayout(
+  model: ModelFacts,
+  contextSize: number,
+  slotCount: number,
+  kvTokens: number | undefined,
+): { kvTokens: number; isKvUnified: boolean } {
+  const separate = slotCells(contextSize) * slotCount;
+  const budget = kvTokens ?? Math.floor(DEFAULT_KV_BYTES / model.kvBytesPerToken);
+  if (separate <= budget && model.supportsNonUnifiedKv) return { kvTokens: separate, isKvUnified: false };
+  if (!model.supportsUnifiedKv) return { kvTokens: Math.max(contextSize, budget), isKvUnified: false };
+  return {
+    kvTokens: Math.max(contextSize, Math.min(budget, kvTokens ?? MAX_DEFAULT_POOL)),
+    isKvUnified: true,
+  };
+}
+
+/** Cells of its own for each sequence: in a pool, those that sequences share would stay when they are out of the window. */
+export function smallWindows(
+  _: ModelFacts,
+  contextSize: number,
+  slotCount: number,
+  kvTokens: number | undefined,
+): { kvTokens: number; isKvUnified: false; isWindowCacheFull: false } {
+  const needed = cellsOfAll(contextSize, slotCount, kvTokens, 'slidingWindow: window');
+  return { kvTokens: needed, isKvUnified: false, isWindowCacheFull: false };
+}
+
+/** Cells of its own for each sequence: in a pool, where they lie depends on the others. */
+export function ownCells(
+  _: ModelFacts,
+  contextSize: number,
+  slotCount: number,
+  kvTokens: number | undefined,
+): { kvTokens: number; isKvUnified: false } {
+  return { kvTokens: cellsOfAll(contextSize, slotCount, kvTokens, 'deterministic'), isKvUnified: false };
+}
+
+function cellsOfAll(
+  contextSize: number,
+  slotCount: number,
+  kvTokens: number | undefined,
+  why: string,
+): number {
+  const needed = slotCells(contextSize) * slotCount;
+  if (kvTokens === undefined || kvTokens >= needed) return needed;
+  throw new OnpolicyError(
+    'INVALID_REQUEST',
+    `kvTokens: expected at least ${needed}, contextSize for each of maxSequences, with ${why}, got ${kvTokens}`,
+    { param: 'kvTokens' },
+  );
+}
+
+function slotCells(contextSize: number): number {
+  return Math.ceil(contextSize / CELLS_ROUNDED_TO) * CELLS_ROUNDED_TO;
+}

@@ -1,0 +1,38 @@
+/** What a model is and how it is loaded -> an error that names what would keep `deterministic` from being kept. */
+import type { ModelShape } from '../backends/index.ts';
+import { OnpolicyError } from '../errors.ts';
+import type { CacheType } from '../native/index.ts';
+import type { ModelOptions } from './model-options.ts';
+
+type Facts = {
+  /** Null: an ONNX model. */
+  readonly shape: Pick<ModelShape, 'slidingWindow' | 'isRecurrent'> | null;
+  readonly options: ModelOptions;
+  readonly cacheType: CacheType;
+  readonly mmproj: string | null;
+  readonly gpuLayers: number;
+};
+
+/** Fails with `UNSUPPORTED`. What depends on single operations of the model is checked when its context is made. */
+export function requireDeterministic({ shape, options, cacheType, mmproj, gpuLayers }: Facts): void {
+  if (!shape) refuse('model', 'a GGUF file', 'an ONNX model');
+  if (gpuLayers > 0) refuse('model.gpuLayers', '0', String(gpuLayers));
+  if (shape.isRecurrent) refuse('model', 'a model without recurrent layers', 'one with them');
+  if (shape.slidingWindow > 0) refuse('model', 'a model without a sliding window', 'one with it');
+  if (mmproj !== null) refuse('model.mmproj', 'null', mmproj);
+  if (options.products === 'plain') refuse('model.products', 'auto', options.products);
+  if (options.fusedAttention === false) refuse('model.fusedAttention', 'true', 'false');
+  if (cacheType !== 'f16' && cacheType !== 'q8_0') refuse('model.cacheType', 'f16 or q8_0', cacheType);
+  if (options.adapters?.length) refuse('model.adapters', 'none', String(options.adapters.length));
+}
+
+/** Adapters are computed by the engine, whose products of them depend on how many tokens there are. */
+export function refuseAdapter(): never {
+  refuse('model', 'a model without adapters', 'one with an adapter');
+}
+
+function refuse(param: string, expected: string, got: string): never {
+  throw new OnpolicyError('UNSUPPORTED', `${param}: expected ${expected} with deterministic, got ${got}`, {
+    param,
+  });
+}

@@ -1,0 +1,157 @@
+/** Runtimes with `deterministic`: the same bits alone, in company, by any chunks and from the cache. */
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { loadAddon } from '../../src/native/index.ts';
+import type { ChatCompletion, ChatCompletionRequest } from '../../src/protocol/index.ts';
+import { createRuntime, type Runtime } from '../../src/runtime.ts';
+import type { RuntimeOptions } from '../../src/runtime-options.ts';
+import { type TinyModel, writeTinyModel } from '../rl/tiny-model.ts';
+
+const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-deterministic-'));
+const EMBEDDED = fileURLToPath(new URL('../../models/', import.meta.url));
+const [BEST] = loadAddon().productKernels();
+
+const tiny = (more: Partial<TinyModel>): TinyModel => ({
+  architecture: 'qwen3',
+  type: 'q8_0',
+  vocabularySize: 331,
+  isTied: true,
+  ...more,
+});
+const MODELS: Record<string, TinyModel> = {
+  q8_0: tiny({}),
+  f16: tiny({ type: 'f16' }),
+  f32: tiny({ type: 'f32' }),
+  q4_K: tiny({ type: 'q4_K' }),
+  q5_K: tiny({ type: 'q5_K' }),
+  llama: tiny({ architecture: 'llama', headSize: 64 }),
+  experts: tiny({ architecture: 'qwen3moe', experts: 4 }),
+};
+const UNFIT: Record<string, TinyModel> = {
+  q5_0: tiny({ type: 'q5_0' }),
+  narrow: tiny({ headSize: 8, width: 64 }),
+};
+const fileOf = (name: string): string => path.join(folder, `${name}.gguf`);
+
+beforeAll(async () => {
+  for (const [name, model] of Object.entries({ ...MODELS, ...UNFIT }))
+    await writeTinyModel(fileOf(name), model);
+});
+afterAll(() => fs.rmSync(folder, { recursive: true }));
+
+const open = (file: string, more: RuntimeOptions = {}) =>
+  createRuntime({
+    model: file,
+    threads: 1,
+    contextSize: 512,
+    maxSequences: 32,
+    gpu: false,
+    deterministic: true,
+    ...more,
+  });
+
+const ask = (index: number, more: object = {}): ChatCompletionRequest & { stream?: false } => ({
+  messages: [
+    { role: 'user', content: `Question ${index}: ${'why '.repeat((index * 13) % 40)}${'how '.repeat(20)}?` },
+  ],
+  chat_template: '{% for message in messages %}{{ message.content }}{% endfor %}',
+  max_tokens: 5,
+  temperature: 1,
+  seed: index,
+  ignore_eos: true,
+  logprobs: true,
+  top_logprobs: 5,
+  return_token_ids: true,
+  ...more,
+});
+
+/** Every number of an answer's tokens. */
+const bits = ({ choices }: ChatCompletion): string =>
+  JSON.stringify([choices[0]!.token_ids, choices[0]!.logprobs]);
+
+const answers = async (runtime: Runtime, indices: readonly number[]): Promise<string[]> =>
+  (await Promise.all(indices.map((i) => runtime.createCompletion(ask(i))))).map(bits);
+
+const upTo = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
+
+describe.skipIf(BEST === undefined)('deterministic', () => {
+  it.each([...Object.keys(MODELS), 'onpolicy-tiny.gguf'])('%s: bit-equal in any company', async (name) => {
+    const file = name in MODELS ? fileOf(name) : path.join(EMBEDDED, name);
+    const expected: string[] = [];
+    {
+      await using runtime = await open(file, { prefixCache: false });
+      for (const i of upTo(6)) expected.push(...(await answers(runtime, [i])));
+      expect(new Set(expected).size).toBe(6);
+      expect((await answers(runtime, upTo(8))).slice(0, 6)).toEqual(expected);
+      expect((await answers(runtime, upTo(32))).slice(0, 6)).toEqual(expected);
+    }
+    for (const maxBatchTokens of [7, 64]) {
+      await using runtime = await open(file, { maxBatchTokens });
+      expect(await answers(runtime, upTo(6)), `computed by ${maxBatchTokens} tokens`).toEqual(expected);
+      expect(await answers(runtime, upTo(6)), 'from the cache').toEqual(expected);
+    }
+  });
+
+  it('also where a prompt has several spans of cells', async () => {
+    const long = { messages: [{ role: 'user' as const, content: 'abcdefgh'.repeat(170) }] };
+    const results: string[] = [];
+    for (const maxBatchTokens of [100, 512]) {
+      const limits = { maxBatchTokens, contextSize: 2048, maxSequences: 4 };
+      await using runtime = await open(fileOf('q8_0'), limits);
+      const others = answers(runtime, upTo(3));
+      for (let i = 0; i < 2; i++) results.push(bits(await runtime.createCompletion(ask(1, long))));
+      await others;
+    }
+    expect(new Set(results).size).toBe(1);
+  });
+
+  it('drafts change nothing', async () => {
+    const repeating = 'one two three '.repeat(12);
+    let drafted = 0;
+    const texts = async (speculation: RuntimeOptions['speculation']): Promise<string[]> => {
+      await using runtime = await open(fileOf('q8_0'), { speculation });
+      const runs = upTo(60).map((i) =>
+        runtime.createCompletion(
+          ask(i, { messages: [{ role: 'user', content: repeating }], max_tokens: 16 }),
+        ),
+      );
+      const done = await Promise.all(runs);
+      for (const { usage } of done)
+        drafted += usage!.completion_tokens_details!.accepted_prediction_tokens ?? 0;
+      return done.map(bits);
+    };
+    expect(await texts({ method: 'ngram', maxTokens: 4, minMatch: 1 })).toEqual(await texts(false));
+    expect(drafted).toBeGreaterThan(0);
+  });
+
+  it.each<[string, string, RuntimeOptions, string]>([
+    ['q8_0', 'products', { model: { path: '', products: 'plain' } }, 'model.products: expected auto with'],
+    [
+      'q8_0',
+      'cacheType',
+      { model: { path: '', cacheType: 'q4_0' } },
+      'model.cacheType: expected f16 or q8_0',
+    ],
+    ['q8_0', 'cacheBits', { model: { path: '', cacheBits: 32 } }, 'model.cacheType: expected f16 or q8_0'],
+    [
+      'q8_0',
+      'attention',
+      { model: { path: '', fusedAttention: false } },
+      'model.fusedAttention: expected true',
+    ],
+    ['q8_0', 'kvTokens', { kvTokens: 600 }, 'kvTokens: expected at least'],
+    ['q5_0', 'a type', {}, 'MUL_MAT of blk.0.attn_q.weight (q5_0)'],
+    ['narrow', 'heads', {}, 'FLASH_ATTN_EXT of'],
+  ])('refuses by name: %s, %s', async (name, _, options, message) => {
+    const model = typeof options.model === 'object' ? { ...options.model, path: fileOf(name) } : fileOf(name);
+    await expect(
+      (async () => {
+        await using runtime = await open(fileOf(name), { ...options, model });
+        await answers(runtime, [0]);
+      })(),
+    ).rejects.toMatchObject({ message: expect.stringContaining(message) });
+  });
+});
