@@ -122,9 +122,7 @@ class Plan::Task {
     block_.k_stride = a.k_cell;
     block_.v_stride = a.v_cell;
     block_.index = scratch.index;
-    block_.slopes = a.slopes.data() + rows.first_head;
     block_.scale = a.scale;
-    block_.cap = a.cap;
     block_.k_vectors = a.k_width / kLanes;
     block_.v_vectors = a.v_width / kLanes;
     See();
@@ -171,7 +169,7 @@ class Plan::Task {
     if (last < 0) return;
     const int64_t begin = first * kBlockCells + std::countr_zero(scratch_.any[first]);
     const int64_t end = (last + 1) * kBlockCells - std::countl_zero(scratch_.any[last]);
-    is_range_ = count == end - begin || !attention_.is_mask_zero;
+    is_range_ = count == end - begin;
   }
 
   void Start() {
@@ -214,7 +212,7 @@ class Plan::Task {
       block_.first = std::countr_zero(any);
       block_.end = kBlockCells - std::countl_zero(any);
       block_.mask = nullptr;
-      if (any != scratch_.all[word] || !attention_.is_mask_zero) {
+      if (any != scratch_.all[word]) {
         for (int token = 0; token < rows_.tokens; ++token)
           kernels_.widen(MaskOf(token) + word * kBlockCells, scratch_.mask + token * kBlockCells);
         block_.mask = scratch_.mask;
@@ -295,17 +293,12 @@ class Plan::Task {
 // Parts -> y.
 void Plan::Finish(const Rows& rows, const float* parts) const {
   const auto width = static_cast<size_t>(attention_.v_width);
-  std::vector<float> sink(part_floats_, 0.0f), total(part_floats_);
+  std::vector<float> total(part_floats_);
   for (int row = 0; row < rows.count(); ++row) {
     const int64_t token = rows.first_token + row / rows.heads, head = rows.first_head + row % rows.heads;
     float* y = attention_.y +
                static_cast<size_t>((rows.stream * attention_.tokens + token) * attention_.heads + head) * width;
     std::copy_n(parts + static_cast<size_t>(row) * part_floats_, part_floats_, total.begin());
-    if (attention_.sinks) {
-      sink[0] = attention_.sinks[head];
-      sink[1] = 1;
-      Add(sink.data(), attention_.v_width, total.data());
-    }
     const float factor = total[0] == kUnseen || total[1] == 0 ? 0.0f : 1 / total[1];
     for (size_t i = 0; i < width; ++i) y[i] = factor == 0 ? 0.0f : total[2 + i] * factor;
   }

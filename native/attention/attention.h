@@ -10,8 +10,7 @@ namespace onpolicy::attention {
 // Strides are in bytes. A stream has cells of its own.
 struct Attention {
   const uint8_t *q, *k, *v;
-  const uint8_t* mask;       // 16-bit floats; null: every row sees every cell
-  const float* sinks;        // (heads): a score that takes weight and has no value; null: none
+  const uint8_t* mask;       // 16-bit floats: 0 where a row sees a cell, else minus infinity; null: every row sees every cell
   float* y;                  // (streams, tokens, heads, v_width)
   size_t q_token, q_head, q_stream;
   size_t k_cell, k_head, k_stream;
@@ -20,9 +19,7 @@ struct Attention {
   int64_t streams, tokens, heads, kv_heads, cells;  // cells: a multiple of kBlockCells
   int k_width, v_width;      // multiples of kLanes
   CellType type;
-  float scale, cap;
-  std::vector<float> slopes;  // (heads) factors of the mask
-  bool is_mask_zero;          // where it lets see: the mask then says only which cells
+  float scale;
 };
 
 // How threads share it.

@@ -28,14 +28,12 @@ inline void StoreFloats(Wide v, float* to) {
 }
 inline Wide SetFloats(float value) { return {_mm256_set1_ps(value), _mm256_set1_ps(value)}; }
 inline Wide Multiply(Wide a, Wide b) { return {_mm256_mul_ps(a.low, b.low), _mm256_mul_ps(a.high, b.high)}; }
-inline Wide Divide(Wide a, Wide b) { return {_mm256_div_ps(a.low, b.low), _mm256_div_ps(a.high, b.high)}; }
 inline Wide Add(Wide a, Wide b) { return {_mm256_add_ps(a.low, b.low), _mm256_add_ps(a.high, b.high)}; }
 inline Wide Subtract(Wide a, Wide b) { return {_mm256_sub_ps(a.low, b.low), _mm256_sub_ps(a.high, b.high)}; }
 inline Wide Added(Wide a, Wide b, Wide sum) {
   return {_mm256_fmadd_ps(a.low, b.low, sum.low), _mm256_fmadd_ps(a.high, b.high, sum.high)};
 }
 inline Wide Largest(Wide a, Wide b) { return {_mm256_max_ps(a.low, b.low), _mm256_max_ps(a.high, b.high)}; }
-inline Wide Smallest(Wide a, Wide b) { return {_mm256_min_ps(a.low, b.low), _mm256_min_ps(a.high, b.high)}; }
 inline Wide Rounded(Wide a) {
   constexpr int kToEven = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
   return {_mm256_round_ps(a.low, kToEven), _mm256_round_ps(a.high, kToEven)};
@@ -47,11 +45,6 @@ inline Wide PowerOfTwo(Wide n) { return {PowersOfTwo(n.low), PowersOfTwo(n.high)
 inline Wide OrZero(Wide x, Wide floor, Wide value) {
   return {_mm256_and_ps(_mm256_cmp_ps(x.low, floor.low, _CMP_GE_OQ), value.low),
           _mm256_and_ps(_mm256_cmp_ps(x.high, floor.high, _CMP_GE_OQ), value.high)};
-}
-inline Wide OrLowest(Wide x, Wide value) {
-  const __m256 lowest = _mm256_set1_ps(-__builtin_inff());
-  return {_mm256_blendv_ps(value.low, lowest, _mm256_cmp_ps(x.low, lowest, _CMP_EQ_OQ)),
-          _mm256_blendv_ps(value.high, lowest, _mm256_cmp_ps(x.high, lowest, _CMP_EQ_OQ))};
 }
 inline Wide WidenHalves(const uint8_t* from) {
   const auto* halves = reinterpret_cast<const __m128i*>(from);

@@ -26,22 +26,16 @@ inline Wide LoadFloats(const float* from) { return _mm512_loadu_ps(from); }
 inline void StoreFloats(Wide v, float* to) { _mm512_storeu_ps(to, v); }
 inline Wide SetFloats(float value) { return _mm512_set1_ps(value); }
 inline Wide Multiply(Wide a, Wide b) { return _mm512_mul_ps(a, b); }
-inline Wide Divide(Wide a, Wide b) { return _mm512_div_ps(a, b); }
 inline Wide Add(Wide a, Wide b) { return _mm512_add_ps(a, b); }
 inline Wide Subtract(Wide a, Wide b) { return _mm512_sub_ps(a, b); }
 inline Wide Added(Wide a, Wide b, Wide sum) { return _mm512_fmadd_ps(a, b, sum); }
 inline Wide Largest(Wide a, Wide b) { return _mm512_max_ps(a, b); }
-inline Wide Smallest(Wide a, Wide b) { return _mm512_min_ps(a, b); }
 inline Wide Rounded(Wide a) { return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
 inline Wide PowerOfTwo(Wide n) {
   return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_add_epi32(_mm512_cvtps_epi32(n), _mm512_set1_epi32(127)), 23));
 }
 inline Wide OrZero(Wide x, Wide floor, Wide value) {
   return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(x, floor, _CMP_GE_OQ), value);
-}
-inline Wide OrLowest(Wide x, Wide value) {
-  const Wide lowest = SetFloats(-__builtin_inff());
-  return _mm512_mask_mov_ps(value, _mm512_cmp_ps_mask(x, lowest, _CMP_EQ_OQ), lowest);
 }
 inline Wide WidenHalves(const uint8_t* from) {
   return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));

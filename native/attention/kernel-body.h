@@ -2,7 +2,7 @@
 // sums of weighted values. The set defines Wide, kLanes floats, and what is done with it:
 //   kTileSums, kTileRows        sums and rows of a tile of scores: sums stay in registers
 //   kValueRows, kValueVectors   rows and vectors of a tile of weighted values
-//   LoadFloats, StoreFloats, SetFloats, Multiply, Divide, Add, Subtract, Largest, Added(a, b, sum)
+//   LoadFloats, StoreFloats, SetFloats, Multiply, Add, Subtract, Largest, Added(a, b, sum)
 //   WidenHalves, WidenSigned    16-bit floats and 8-bit integers in memory -> Wide
 //   PowerOfTwo(n)               of whole numbers
 //   OrZero(x, floor, value)     value where x >= floor, else 0
@@ -30,11 +30,6 @@ inline Wide Exp(Wide x) {
     sum = Added(sum, rest, SetFloats(term));
   sum = Add(Added(Multiply(sum, rest), rest, rest), SetFloats(1));
   return OrZero(x, SetFloats(kSmallest), Multiply(sum, PowerOfTwo(whole)));
-}
-
-inline Wide Tanh(Wide x) {
-  const Wide twice = Smallest(Add(x, x), SetFloats(20));
-  return Subtract(SetFloats(1), Divide(SetFloats(2), Add(Exp(twice), SetFloats(1))));
 }
 
 // Dot products of kRows rows from `row` on with the block's cells.
@@ -78,13 +73,7 @@ inline void Weigh(const Block& block, int row) {
   Wide scaled[kVectors], most = SetFloats(kUnseen);
   for (int i = 0; i < kVectors; ++i) {
     scaled[i] = Multiply(LoadFloats(scores + i * kLanes), SetFloats(block.scale));
-    // A score that is no cell's stays what it is: the cap would bring it back.
-    if (block.cap != 0)
-      scaled[i] = OrLowest(scaled[i], Multiply(Tanh(Divide(scaled[i], SetFloats(block.cap))), SetFloats(block.cap)));
-    if (block.mask) {
-      const Wide mask = LoadFloats(block.mask + row / block.heads * kBlockCells + i * kLanes);
-      scaled[i] = Add(scaled[i], Multiply(mask, SetFloats(block.slopes[row % block.heads])));
-    }
+    if (block.mask) scaled[i] = Add(scaled[i], LoadFloats(block.mask + row / block.heads * kBlockCells + i * kLanes));
     most = Largest(most, scaled[i]);
   }
   const float largest = LargestOf(most), before = block.largest[row];

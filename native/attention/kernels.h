@@ -25,8 +25,7 @@ struct Block {
   const int32_t* index;   // (kBlockCells) cells
   int first, end;         // the cells that any row sees are at [first, end) of `index`
   const float* mask;      // (tokens, kBlockCells), added to scores; null: all rows see all of [first, end)
-  const float* slopes;    // (heads) what the mask is multiplied by
-  float scale, cap;       // of scores; cap 0: none
+  float scale;            // of scores
   int k_vectors, v_vectors;
   // What is kept between blocks.
   float* scores;   // (rows, kBlockCells)

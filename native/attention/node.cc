@@ -1,6 +1,5 @@
 #include "attention/node.h"
 
-#include <cmath>
 #include <cstring>
 
 namespace onpolicy::attention {
@@ -18,18 +17,8 @@ float Parameter(const ggml_tensor* node, int index) {
   return value;
 }
 
-// Factors of positions' distances by head (ALiBi).
-std::vector<float> SlopesOf(float max_bias, int64_t heads) {
-  std::vector<float> slopes(static_cast<size_t>(heads), 1.0f);
-  if (max_bias <= 0) return slopes;
-  const int64_t power = int64_t{1} << static_cast<int>(std::floor(std::log2(heads)));  // the largest up to heads
-  const float even = std::pow(2.0f, -max_bias / static_cast<float>(power));
-  const float odd = std::pow(2.0f, -max_bias / 2 / static_cast<float>(power));
-  for (int64_t h = 0; h < heads; ++h)
-    slopes[static_cast<size_t>(h)] = h < power ? std::pow(even, static_cast<float>(h + 1))
-                                               : std::pow(odd, static_cast<float>(2 * (h - power) + 1));
-  return slopes;
-}
+// No bias of distances (ALiBi), no cap of scores, no sinks.
+bool IsSimple(const ggml_tensor* node) { return Parameter(node, 1) == 0 && Parameter(node, 2) == 0 && !node->src[4]; }
 
 bool FitsKernels(const ggml_tensor* q, const ggml_tensor* k, const ggml_tensor* v) {
   const std::optional<CellType> type = CellTypeOf(k->type);
@@ -49,8 +38,8 @@ bool FitsMask(const ggml_tensor* mask, const ggml_tensor* q, const ggml_tensor* 
 }  // namespace
 
 std::optional<Attention> AttentionOf(const ggml_tensor* node) {
-  if (node->op != GGML_OP_FLASH_ATTN_EXT) return std::nullopt;
-  const ggml_tensor *q = node->src[0], *k = node->src[1], *v = node->src[2], *mask = node->src[3], *sinks = node->src[4];
+  if (node->op != GGML_OP_FLASH_ATTN_EXT || !IsSimple(node)) return std::nullopt;
+  const ggml_tensor *q = node->src[0], *k = node->src[1], *v = node->src[2], *mask = node->src[3];
   if (!FitsKernels(q, k, v) || !IsPacked(k) || !IsPacked(v) || !FitsMask(mask, q, k)) return std::nullopt;
   const auto bytes = [](const ggml_tensor* tensor) { return static_cast<const uint8_t*>(tensor->data); };
   Attention a{};
@@ -58,7 +47,6 @@ std::optional<Attention> AttentionOf(const ggml_tensor* node) {
   a.k = bytes(k);
   a.v = bytes(v);
   a.mask = mask ? bytes(mask) : nullptr;
-  a.sinks = sinks ? static_cast<const float*>(sinks->data) : nullptr;
   a.y = static_cast<float*>(node->data);
   a.q_token = q->nb[1], a.q_head = q->nb[2], a.q_stream = q->nb[3];
   a.k_cell = k->nb[1], a.k_head = k->nb[2], a.k_stream = k->nb[3];
@@ -68,11 +56,7 @@ std::optional<Attention> AttentionOf(const ggml_tensor* node) {
   a.k_width = static_cast<int>(k->ne[0]);
   a.v_width = static_cast<int>(v->ne[0]);
   a.type = *CellTypeOf(k->type);
-  const float max_bias = Parameter(node, 1);
-  a.cap = Parameter(node, 2);
   a.scale = Parameter(node, 0);
-  a.slopes = SlopesOf(max_bias, a.heads);
-  a.is_mask_zero = max_bias == 0;
   return a;
 }
 

@@ -4,11 +4,10 @@
 #include <cstdio>
 #include <mutex>
 
+#include "attention/hook.h"
 #include "llama/error-log.h"
 #include "llama/file-facts.h"
-#include "attention/hook.h"
 #include "products/install.h"
-#include "products/packing.h"
 
 namespace onpolicy {
 namespace {
@@ -91,13 +90,13 @@ Status Model::LoadChecked(const ModelOptions& options, std::shared_ptr<Model>* m
     if (state->options.on_progress && !state->options.on_progress(fraction)) state->stopped = true;
     return !state->stopped;
   };
-  const bool packs = options.packs && !use_gpu && CanPack();
+  const bool packs = options.packs != products::Packs::kNone && !use_gpu && CanPack();
   ErrorLog log;
-  products::Packing packing(packs);
+  products::Packing packing(packs ? options.packs : products::Packs::kNone);
   llama_model* raw = log.Run([&] { return api.llama_model_load_from_file(options.path.c_str(), params); });
   if (!raw && packs && !progress.stopped && MentionsMemory(log)) {
     ModelOptions plain = options;
-    plain.packs = false;
+    plain.packs = products::Packs::kNone;
     const std::string line = "products: plain, as packed weights do not fit into memory: " + log.Text() + "\n";
     LogLine(GGML_LOG_LEVEL_WARN, line.c_str());
     return LoadChecked(plain, model);
@@ -105,7 +104,7 @@ Status Model::LoadChecked(const ModelOptions& options, std::shared_ptr<Model>* m
   if (!raw && progress.stopped) return Status::Fail("ABORTED", "loading " + options.path + " was aborted");
   if (!raw) return ExplainLoadFailure(options.path, log);
   model->reset(new Model(raw, use_gpu));
-  (*model)->has_own_kernels_ = options.packs;
+  (*model)->has_own_kernels_ = packs && (packing.packed_bytes() > 0 || options.packs == products::Packs::kAll);
   if (packing.packed_bytes() > 0) (*model)->products_ = products::Installed().kernels;
   if (!api.llama_model_has_decoder(raw) || api.llama_model_is_diffusion(raw) || (*model)->vocab_size() == 0) {
     model->reset();

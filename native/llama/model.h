@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "llama/library.h"
+#include "products/packing.h"
 
 namespace onpolicy {
 
@@ -19,7 +20,7 @@ struct ModelOptions {
   int32_t gpu_layers = -1;                    // layers on the GPU; negative: all
   std::vector<std::string> devices;           // names of the GPUs that share the layers; empty: as the engine chooses
   std::vector<float> tensor_split;            // their shares, in the same order; empty: by free memory
-  bool packs = false;                         // weights for products of our own, on the CPU
+  products::Packs packs = products::Packs::kNone;  // weights for products of our own, on the CPU
   std::optional<bool> mmap;                   // map the file; absent: where the engine can
   bool mlock = false;                         // keep the weights from being swapped out
   std::function<bool(float)> on_progress;     // fraction done, on the loading thread; false stops the load

@@ -135,6 +135,11 @@ void RequireLibrary(Napi::Env env) {
 
 Napi::Function DefineModel(Napi::Env env) { return JsModel::Define(env); }
 
+products::Packs ReadPacks(const std::string& name) {
+  if (name == "all") return products::Packs::kAll;
+  return name == "quantized" ? products::Packs::kQuantized : products::Packs::kNone;
+}
+
 Napi::Value LoadModel(const Napi::CallbackInfo& info) {
   Napi::Env env = info.Env();
   RequireLibrary(env);
@@ -142,7 +147,7 @@ Napi::Value LoadModel(const Napi::CallbackInfo& info) {
   auto request = std::make_shared<ModelOptions>();
   request->path = options.Text("path");
   request->use_gpu = options.Flag("useGpu");
-  request->packs = options.Flag("packs");
+  request->packs = ReadPacks(options.Text("packs"));
   if (!IsAbsent(options["devices"])) request->devices = options.Texts("devices");
   if (!IsAbsent(options["tensorSplit"])) request->tensor_split = ReadVector<float>(options["tensorSplit"], "tensorSplit");
   if (!IsAbsent(options["mmap"])) request->mmap = options.Flag("mmap");

@@ -52,6 +52,9 @@ __m128i LoadRow(const uint8_t* from) { return _mm_loadu_si128(reinterpret_cast<c
 Floats WidenHalves(const uint8_t* from) {
   return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
 }
+Floats RoundedToHalf(Floats x) {
+  return _mm512_cvtph_ps(_mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+}
 Floats WidenUpper(const uint8_t* from) {
   return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from))), 16));
 }

@@ -95,7 +95,9 @@ class ExtraType : public ggml::cpu::extra_buffer_type {
   bool supports_op(ggml_backend_dev_t, const ggml_tensor* op) override {
     if (op->op != GGML_OP_MUL_MAT || !IsOurs(op->src[0]) || op->src[1]->type != GGML_TYPE_F32) return false;
     const bool is_loading = op->src[0]->buffer->size == 0;
-    return PackedFormat(op->src[0]) && (t_packing || !is_loading);
+    const Format* format = PackedFormat(op->src[0]);
+    if (!format || !is_loading) return format;
+    return t_packing && (t_packing->packs() == Packs::kAll || format->terms != Terms::kFloats);
   }
   ggml::cpu::tensor_traits* get_tensor_traits(const ggml_tensor* op) override {
     if (op->op == GGML_OP_MUL_MAT && IsOurs(op->src[0])) return &products_;
@@ -196,7 +198,7 @@ ggml_backend_buffer_type_t MakeBufferType(ggml_backend_dev_t cpu, const EngineFu
 
 void SetOperations(OperationFunction* operation) { g_operation = operation; }
 
-Packing::Packing(bool packs) : outer_(t_packing) { t_packing = packs ? this : nullptr; }
+Packing::Packing(Packs packs) : packs_(packs), outer_(t_packing) { t_packing = packs == Packs::kNone ? nullptr : this; }
 Packing::~Packing() { t_packing = outer_; }
 
 }  // namespace onpolicy::products
@@ -207,7 +209,7 @@ namespace onpolicy::products {
 
 ggml_backend_buffer_type_t MakeBufferType(ggml_backend_dev_t, const EngineFunctions&, const Kernels&) { return nullptr; }
 void SetOperations(OperationFunction*) {}
-Packing::Packing(bool) : outer_(nullptr) {}
+Packing::Packing(Packs packs) : packs_(packs), outer_(nullptr) {}
 Packing::~Packing() {}
 
 }  // namespace onpolicy::products

@@ -1,4 +1,5 @@
-// F16, BF16 and F32: rows of numbers -> panels, 16 rows of the first column, of the second ... They are multiplied as they are.
+// F16, BF16 and F32: rows of numbers -> panels, 16 rows of the first column, of the second ... They are multiplied as they are,
+// with activations rounded to the same type.
 #pragma once
 #include "products/format.h"
 

@@ -20,7 +20,7 @@ enum class Terms {
   kOffset,   // scale * (u . x - offset * sum(x))
   kHalves,   // the same for each half of 16 values, with a scale of its own
   kMinimum,  // scale * (u . x) - minimum * sum(x)
-  kFloats,   // w . x, with weights and activations that are not rounded
+  kFloats,   // w . x, with activations rounded to the weights' type
 };
 
 struct Format {

@@ -7,6 +7,7 @@
 //   Dot<largest, step>(dots, held, weights, four bytes of a token for all rows): adds a step's products to dots, or to what is held of
 //                               them; with weights of at most `largest`: those of 255 are signed ones plus 128
 //   kSubtractsWide              whether products of 8-bit weights leave out the 128: then nothing is subtracted for it
+//   RoundedToHalf               Floats -> the nearest 16-bit floats, as Floats
 //   RoundBlock                  one block of one token -> a column of the group
 // README.md says what a tile computes.
 
@@ -22,15 +23,34 @@ void StoreTerms(float scale, int32_t first_sum, int32_t second_sum, const Format
 
 void RoundBlock(const float* x, const Format& format, int tokens, int32_t* column);
 
+// The nearest number in the upper 16 bits, an even one of two; not a number stays so.
+float RoundedToUpper(float x) {
+  uint32_t bits;
+  __builtin_memcpy(&bits, &x, 4);
+  if ((bits & 0x7FFFFFFF) > 0x7F800000) return x;
+  bits = (bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF0000;
+  __builtin_memcpy(&x, &bits, 4);
+  return x;
+}
+
+// Activations are rounded to the type of the weights, as ggml does it.
+void RoundFloats(const float* x, const Format& format, int tokens, int32_t* column) {
+  float rounded[kBlock];
+  for (int64_t i = 0; i < kBlock; i += kLanes) {
+    const Floats values = LoadFloats(x + i);
+    StoreFloats(format.type == GGML_TYPE_F16 ? RoundedToHalf(values) : values, rounded + i);
+  }
+  if (format.type == GGML_TYPE_BF16)
+    for (float& value : rounded) value = RoundedToUpper(value);
+  for (int64_t i = 0; i < kBlock; ++i) __builtin_memcpy(column + i * tokens, rounded + i, 4);
+}
+
 void Round(const void* x, size_t stride, int tokens, int64_t first, int64_t last, const Format& format, int32_t* group) {
   for (int token = 0; token < tokens; ++token) {
     const auto* values = reinterpret_cast<const float*>(static_cast<const char*>(x) + token * stride);
-    if (format.terms == Terms::kFloats) {
-      for (int64_t i = first * kBlock; i < last * kBlock; ++i) __builtin_memcpy(group + i * tokens + token, values + i, 4);
-      continue;
-    }
+    const auto round = format.terms == Terms::kFloats ? RoundFloats : RoundBlock;
     for (int64_t b = first; b < last; ++b)
-      RoundBlock(values + b * kBlock, format, tokens, group + b * RowsOf(format.terms) * tokens + token);
+      round(values + b * kBlock, format, tokens, group + b * RowsOf(format.terms) * tokens + token);
   }
 }
 

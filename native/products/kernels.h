@@ -15,7 +15,7 @@ namespace onpolicy::products {
 //   kOffset   -offset * sum(x)
 //   kHalves   -offset * sum(x) of the first half, of the second
 //   kMinimum  scale * sum(x) (float)
-// Beside kFloats nothing is rounded: a row a value (float).
+// Of kFloats: a row a value (float), rounded to the type of the weights.
 constexpr int64_t kScaleRow = kSteps, kSumRow = kSteps + 1;
 constexpr int64_t RowsOf(Terms terms) {
   if (terms == Terms::kFloats) return kBlock;

@@ -22,7 +22,7 @@ Status ScoreWithEngine(const std::string& model_path, const std::string& adapter
   const Library& api = Api();
   auto model_params = api.llama_model_default_params();
   model_params.n_gpu_layers = 0;
-  const products::Packing packing(products::Installed().kernels != nullptr);  // as models are served
+  const products::Packing packing(products::Installed().kernels ? products::Packs::kQuantized : products::Packs::kNone);  // as models are served
   auto model = Own(api.llama_model_load_from_file(model_path.c_str(), model_params), api.llama_model_free);
   if (!model) return Status::Fail("MODEL_INVALID", "the engine cannot load " + model_path);
   const auto count = static_cast<uint32_t>(tokens.size());

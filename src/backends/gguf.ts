@@ -282,6 +282,13 @@ export async function readHeaders({
   }
 }
 
+/** Kernels of this library are for quantized weights, and for all where many sequences or the same bits are asked for. */
+function packsOf(options: GgufOptions, shape: ModelShape): 'none' | 'quantized' | 'all' {
+  const { products = 'auto', reservedBytes = 0 } = options;
+  if (products === 'plain' || !hasRoomFor(weightBytes(shape) + reservedBytes)) return 'none';
+  return products === 'batch' ? 'all' : 'quantized';
+}
+
 /** Loads a GGUF file. Fails with `MODEL_NOT_FOUND`, `MODEL_INVALID`, `UNSUPPORTED`, `OUT_OF_MEMORY` or `ABORTED`. */
 export async function loadGguf(options: GgufOptions, described?: ModelShape): Promise<GgufModel> {
   const shape = described ?? (await describeGguf(options));
@@ -295,7 +302,7 @@ export async function loadGguf(options: GgufOptions, described?: ModelShape): Pr
     const native = await loadAddon().loadModel({
       path: onDisk(options.path),
       useGpu: options.gpu !== false,
-      packs: options.products !== 'plain' && hasRoomFor(weightBytes(shape) + (options.reservedBytes ?? 0)),
+      packs: packsOf(options, shape),
       ...(options.gpuLayers === undefined ? {} : { gpuLayers: options.gpuLayers }),
       ...(options.devices === undefined ? {} : { devices: options.devices }),
       ...(options.tensorSplit === undefined ? {} : { tensorSplit: Float32Array.from(options.tensorSplit) }),

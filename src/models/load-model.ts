@@ -158,7 +158,7 @@ export async function loadModel(
 /** The weights and the tokenizer of a model. */
 export async function loadWeights(
   { file, options, shape, placement, need }: LoadPlan,
-  { gpu, threads, say }: ServingOptions,
+  { gpu, threads, say, deterministic }: ServingOptions,
   { signal, onProgress }: { signal: AbortSignal; onProgress: (fraction: number) => void },
 ): Promise<LoadedModel> {
   if (shape === null)
@@ -179,7 +179,7 @@ export async function loadWeights(
         : {}), // a GPU without room gets nothing
       ...(options.fusedAttention === undefined ? {} : { fusedAttention: options.fusedAttention }),
       ...ggufOptions(options),
-      ...(options.products === undefined ? {} : { products: options.products }),
+      products: deterministic ? 'batch' : (options.products ?? 'auto'),
     },
     shape,
   );

@@ -70,9 +70,10 @@ export type ModelOptions = {
   /** Whether the weights of a GGUF model are kept from being swapped out. Default false. */
   readonly mlock?: boolean;
   /**
-   * What computes the products of a GGUF model's weights. `auto`, the default: kernels of this library for weights in Q8_0,
-   * Q4_K, Q6_K, Q4_0, F16, BF16 and F32 where the processor has them, the model runs on the CPU alone and a private copy of its weights fits into
-   * memory. `batch` is the same as `auto`. `plain`: the engine's own. `stats().products` says which.
+   * What computes the products of a GGUF model's weights, and attention in it. `auto`, the default: kernels of this library for
+   * weights in Q8_0, Q4_K, Q6_K and Q4_0 where the processor has them, the model runs on the CPU alone and a private copy of its
+   * weights fits into memory. `batch`: also for weights in F16, BF16 and F32, which is faster with several sequences at a time, and as
+   * fast with one; log-probabilities then differ from the engine's by its rounding. `plain`: the engine's own. `stats().products` says which.
    */
   readonly products?: 'auto' | 'batch' | 'plain';
   /**

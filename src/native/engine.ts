@@ -258,7 +258,7 @@ export type EngineAddon = {
     gpuLayers?: number;
     devices?: readonly string[]; // names of GPUs
     tensorSplit?: Float32Array; // (devices) shares
-    packs: boolean; // weights for products of our own
+    packs: 'none' | 'quantized' | 'all'; // weights for products of our own: all means F16, BF16 and F32, too
     mmap?: boolean; // map the file; absent: where the engine can
     mlock?: boolean; // keep the weights from being swapped out
     onProgress?: (fraction: number) => void;

@@ -28,10 +28,7 @@ describe.skipIf(missing !== null)('prompt_logprobs against one plain forward pas
   )(
     '%s: the log-softmax at every position, within 1e-4 (%s, %s, batches of %i, %s, %s, prefix cache %s)',
     async (_, model, precision, maxBatchTokens, __, kvTokens, prefixCache) => {
-      // The bare engine rounds activations beside weights in 16 bits, which the embedded model has.
-      const products = model === EMBEDDED ? 'plain' : 'auto';
-      const options = { prefixCache, maxBatchTokens, model: { path: model, products } } as const;
-      const runtime = await openRuntime(model, kvTokens, options);
+      const runtime = await openRuntime(model, kvTokens, { prefixCache, maxBatchTokens });
       await runtime.createCompletion(ask(QUESTION, { max_tokens: 2 })); // what a cache could give is there
       const answer = await runtime.createCompletion(
         ask(QUESTION, { prompt_logprobs: 5, return_token_ids: true, max_tokens: 2 }),

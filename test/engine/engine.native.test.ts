@@ -26,8 +26,7 @@ const loaded = new Map<string, Promise<GgufModel>>();
 function model(file: string): Promise<GgufModel> {
   let found = loaded.get(file);
   if (!found) {
-    // The bare engine rounds activations beside weights in 16 bits, which the embedded model has.
-    found = loadGguf({ path: file, gpu: false, products: file === MODELS.embedded ? 'plain' : 'auto' });
+    found = loadGguf({ path: file, gpu: false });
     loaded.set(file, found);
     cleanup.push(async () => (await found!).close());
   }

@@ -64,13 +64,13 @@ export function conversationsOf(kind: Kind): Conversation[] {
 /** The model of a pair. */
 export const pathOf = (kind: Kind): string => path.join(FOLDER, kind, 'text.gguf');
 
-/** A runtime on one thread whose default model is a pair. The data is llama.cpp's, with activations rounded to 16 bits, which our products do not. */
+/** A runtime on one thread whose default model is a pair. */
 export function openPair(kind: Kind, options: RuntimeOptions = {}): Promise<Runtime> {
   return createRuntime({
     gpu: false,
     threads: 1,
     maxSequences: 8,
-    model: { path: pathOf(kind), products: 'plain' },
+    model: { path: pathOf(kind) },
     ...options,
   });
 }

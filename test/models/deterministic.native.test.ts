@@ -45,7 +45,7 @@ afterAll(() => fs.rmSync(folder, { recursive: true }));
 const open = (file: string, more: RuntimeOptions = {}) =>
   createRuntime({
     model: file,
-    threads: 1,
+    threads: 2,
     contextSize: 512,
     maxSequences: 32,
     gpu: false,
@@ -108,10 +108,26 @@ describe.skipIf(BEST === undefined)('deterministic', () => {
     expect(new Set(results).size).toBe(1);
   });
 
+  it.each(['q8_0', 'f16'])('%s has the same bits with one thread and with three', async (name) => {
+    const results = new Set<string>();
+    for (const threads of [1, 3]) {
+      await using runtime = await open(fileOf(name), { threads });
+      results.add(bits(await runtime.createCompletion(ask(2))));
+    }
+    expect(results.size).toBe(1);
+  });
+
+  it('has other bits in company without it', async () => {
+    await using runtime = await open(fileOf('f16'), { deterministic: false });
+    const alone = await runtime.createCompletion(ask(1));
+    const beside = await Promise.all(upTo(8).map((i) => runtime.createCompletion(ask(i))));
+    expect(bits(beside[1]!)).not.toBe(bits(alone));
+  });
+
   it('drafts change nothing', async () => {
     const repeating = 'one two three '.repeat(12);
     let drafted = 0;
-    const texts = async (speculation: RuntimeOptions['speculation']): Promise<string[]> => {
+    const texts = async (speculation: NonNullable<RuntimeOptions['speculation']>): Promise<string[]> => {
       await using runtime = await open(fileOf('q8_0'), { speculation });
       const runs = upTo(60).map((i) =>
         runtime.createCompletion(

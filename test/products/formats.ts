@@ -6,8 +6,8 @@ export type Format = {
   readonly groupBytes: number;
   /** Offsets of 16-bit scales in a group, or of the upper halves of its numbers. */
   readonly scales: readonly number[];
-  /** Whether activations are multiplied as they are. */
-  readonly keepsActivations?: boolean;
+  /** An activation as it is multiplied. Absent: activations are rounded in blocks. */
+  readonly round?: (activation: number) => number;
   /** The values of one group. */
   values(group: DataView): number[];
 };
@@ -35,12 +35,17 @@ const half = (view: DataView, at: number) => halfToNumber(view.getUint16(at, tru
 const range = (count: number) => Array.from({ length: count }, (_, i) => i);
 
 /** 32 numbers of so many bytes each. */
-const floats = (type: number, bytes: number, read: (view: DataView, at: number) => number): Format => ({
+const floats = (
+  type: number,
+  bytes: number,
+  read: (view: DataView, at: number) => number,
+  round: (activation: number) => number,
+): Format => ({
   type,
   group: 32,
   groupBytes: 32 * bytes,
   scales: range(32).map((i) => i * bytes + bytes - 2),
-  keepsActivations: true,
+  round,
   values: (view) => range(32).map((i) => read(view, i * bytes)),
 });
 
@@ -51,10 +56,24 @@ function upperToNumber(bits: number): number {
   return view.getFloat32(0);
 }
 
+/** The nearest number whose lower half is zero, an even one of two. */
+function toUpper(value: number): number {
+  const view = new DataView(new ArrayBuffer(4));
+  view.setFloat32(0, value);
+  const bits = view.getUint32(0);
+  view.setUint32(0, (bits + 0x7fff + ((bits >>> 16) & 1)) & 0xffff0000);
+  return view.getFloat32(0);
+}
+
 export const FORMATS: Readonly<Record<string, Format>> = {
-  f16: floats(1, 2, half),
-  bf16: floats(30, 2, (view, at) => upperToNumber(view.getUint16(at, true))),
-  f32: floats(0, 4, (view, at) => view.getFloat32(at, true)),
+  f16: floats(1, 2, half, (x) => Math.sign(x) * toHalf(Math.abs(x))),
+  bf16: floats(30, 2, (view, at) => upperToNumber(view.getUint16(at, true)), toUpper),
+  f32: floats(
+    0,
+    4,
+    (view, at) => view.getFloat32(at, true),
+    (x) => x,
+  ),
   q8_0: {
     type: 8,
     group: 32,

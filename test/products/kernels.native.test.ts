@@ -59,7 +59,7 @@ function expected(name: string, weights: Uint8Array, x: Float32Array, width: num
   const format = FORMATS[name]!;
   const key = `${name} ${width} ${weights.length} ${x.length}`;
   const values = () => valuesOf(format, weights);
-  const activations = () => (format.keepsActivations ? Float64Array.from(x) : rounded(x));
+  const activations = () => (format.round ? Float64Array.from(x, format.round) : rounded(x));
   if (!known.has(key)) known.set(key, reference(values(), activations(), width));
   return known.get(key)!;
 }
