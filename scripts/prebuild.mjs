@@ -20,7 +20,7 @@ const TARGETS = {
   'linux-x64': gcc('x86_64-linux-gnu-g++', 'g++'),
   'linux-arm64': gcc('aarch64-linux-gnu-g++', 'g++-aarch64-linux-gnu'),
   'win32-x64': mingw('x86_64-w64-mingw32', 'g++-mingw-w64-x86-64-posix'),
-  'win32-arm64': zig('aarch64-windows-gnu', [], ['-static'], [HOST_FUNCTIONS]),
+  'win32-arm64': zig('aarch64-windows-gnu', [], [], [HOST_FUNCTIONS]),
   'darwin-arm64': macos('aarch64'),
   'darwin-x64': macos('x86_64'),
 };

@@ -11,6 +11,7 @@ export const REFUSED = /^napi_create_external_(arraybuffer|buffer)$/;
 const LIBRARIES = [
   /^lib(c|m|dl|pthread|gcc_s|stdc\+\+)\.so\.\d+$|^ld-linux/,
   /^(kernel32|msvcrt|node)\.(dll|exe)$/i,
+  /^api-ms-win-crt-[a-z]+-l1-1-0\.dll$/, // the C library of Windows 10
   /^\/usr\/lib\/lib(System\.B|c\+\+\.1)\.dylib$/,
 ];
 
