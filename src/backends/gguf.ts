@@ -282,11 +282,11 @@ export async function readHeaders({
   }
 }
 
-/** Kernels of this library are for quantized weights, and for all where many sequences or the same bits are asked for. */
+/** Which weights are packed: a private copy, which the system cannot drop as it can drop pages of the file. */
 function packsOf(options: GgufOptions, shape: ModelShape): 'none' | 'quantized' | 'all' {
-  const { products = 'auto', reservedBytes = 0 } = options;
-  if (products === 'plain' || !hasRoomFor(weightBytes(shape) + reservedBytes)) return 'none';
-  return products === 'batch' ? 'all' : 'quantized';
+  const bytes = weightBytes(shape) + (options.reservedBytes ?? 0);
+  if (options.products === 'plain' || PACKED_SHARE * process.availableMemory() <= bytes) return 'none';
+  return options.products === 'batch' ? 'all' : 'quantized';
 }
 
 /** Loads a GGUF file. Fails with `MODEL_NOT_FOUND`, `MODEL_INVALID`, `UNSUPPORTED`, `OUT_OF_MEMORY` or `ABORTED`. */
@@ -323,11 +323,6 @@ export async function loadGguf(options: GgufOptions, described?: ModelShape): Pr
 export function scaledContext(contextLength: number, rope: RopeOptions | null): number {
   if (!rope?.factor || rope.type === 'none') return contextLength;
   return Math.round((rope.originalContext ?? contextLength) * rope.factor);
-}
-
-/** Packed weights are a private copy, which the system cannot drop as it can drop pages of the file. */
-function hasRoomFor(bytes: number): boolean {
-  return PACKED_SHARE * process.availableMemory() > bytes;
 }
 
 class GgufBackend implements Backend {
