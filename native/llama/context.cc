@@ -8,7 +8,6 @@
 #include "attention/hook.h"
 #include "llama/compute-turns.h"
 #include "llama/error-log.h"
-#include "llama/thread-pool.h"
 
 namespace onpolicy {
 namespace {
@@ -28,7 +27,7 @@ void Apply(const RopeOptions& rope, llama_context_params* params) {
 
 Context::Context(std::shared_ptr<Model> model, const ContextOptions& options)
     : model_(std::move(model)),
-      threads_(options.threads),
+      pool_(ThreadPool::For(options.threads, model_->use_gpu())),
       is_kv_unified_(options.is_kv_unified),
       rows_(options.sampled_vocab > 0 ? options.sampled_vocab : model_->vocab_size(), options.threads) {}
 
@@ -66,6 +65,7 @@ Status Context::Create(std::shared_ptr<Model> model, const ContextOptions& optio
     return Status::Fail("OUT_OF_MEMORY", "a context of " + std::to_string(options.kv_tokens) +
                                              " tokens could not be made: " + log.Text());
   created->kv_tokens_ = api.llama_n_ctx(created->context_);
+  api.llama_attach_threadpool(created->context_, created->pool_->get(), created->pool_->get());
   if (options.is_deterministic)
     if (const Status status = created->RequireInvariance(); !status.ok()) return status;
   *context = std::move(created);
@@ -102,6 +102,7 @@ Context::~Context() {
 void Context::Abandon() {
   if (!model_->use_gpu()) return;
   is_abandoned_ = true;
+  new std::shared_ptr<ThreadPool>(pool_);  // its turn never ends: nobody gets it again
   model_->Abandon();
 }
 
@@ -193,9 +194,7 @@ Status Context::DecodeBatch(llama_batch batch, const int32_t* sequences) {
   batch.n_seq_id = sequence_counts_.data();
   batch.seq_id = sequence_pointers_.data();
   batch.logits = wants_logits_.data();
-  const ThreadPool threads(threads_, pool_);
-  if (threads.get() != pool_) Api().llama_attach_threadpool(context_, threads.get(), threads.get());
-  pool_ = threads.get();
+  const ThreadPool::Turn turn(*pool_);
   const attention::Scope scope(model_->has_own_kernels());
   const int32_t result = Api().llama_decode(context_, batch);
   if (result == 0) return Status::Ok();

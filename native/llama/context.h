@@ -13,6 +13,7 @@
 #include "llama/model.h"
 #include "llama/next-step.h"
 #include "llama/step-input.h"
+#include "llama/thread-pool.h"
 
 namespace onpolicy {
 
@@ -127,8 +128,7 @@ class Context {
 
   std::shared_ptr<Model> model_;
   llama_context* context_ = nullptr;
-  const int threads_;
-  ggml_threadpool_t pool_ = nullptr;  // of the last pass
+  const std::shared_ptr<ThreadPool> pool_;
   uint32_t kv_tokens_ = 0;
   std::map<uint32_t, llama_adapter_lora*> adapters_;  // by number
   std::map<uint32_t, std::vector<std::pair<uint32_t, float>>> mixes_;  // by number: adapters and their scales

@@ -6,7 +6,6 @@
 
 #include "attention/hook.h"
 #include "llama/error-log.h"
-#include "llama/thread-pool.h"
 
 namespace onpolicy {
 
@@ -14,7 +13,8 @@ namespace onpolicy {
 static constexpr char kStates[] = "result_norm";
 
 Embedder::Embedder(std::shared_ptr<Model> model, const EmbedderOptions& options)
-    : model_(std::move(model)), options_(options), size_(Api().llama_model_n_embd_out(model_->get())) {}
+    : model_(std::move(model)), options_(options), size_(Api().llama_model_n_embd_out(model_->get())),
+      pool_(ThreadPool::For(options.threads, model_->use_gpu())) {}
 
 Status Embedder::Create(std::shared_ptr<Model> model, const EmbedderOptions& options, std::shared_ptr<Embedder>* embedder) {
   std::shared_ptr<Embedder> created(new Embedder(std::move(model), options));
@@ -32,7 +32,6 @@ Embedder::~Embedder() { Close(); }
 void Embedder::Close() {
   if (context_) Api().llama_free(context_);
   context_ = nullptr;
-  pool_ = nullptr;
 }
 
 Status Embedder::Open(bool reads_states) {
@@ -66,6 +65,7 @@ Status Embedder::Open(bool reads_states) {
   ErrorLog log;
   context_ = log.Run([&] { return api.llama_init_from_model(model_->get(), params); });
   if (!context_) return Status::Fail("OUT_OF_MEMORY", "a context for embeddings could not be made: " + log.Text());
+  api.llama_attach_threadpool(context_, pool_->get(), pool_->get());
   return Status::Ok();
 }
 
@@ -101,9 +101,7 @@ Status Embedder::Decode(const std::vector<int32_t>& tokens, const std::vector<in
   batch.n_seq_id = counts.data();
   batch.seq_id = ids.data();
   batch.logits = outputs.data();
-  const ThreadPool threads(options_.threads, pool_);
-  if (threads.get() != pool_) api.llama_attach_threadpool(context_, threads.get(), threads.get());
-  pool_ = threads.get();
+  const ThreadPool::Turn turn(*pool_);
   const attention::Scope scope(model_->has_own_kernels());
   const int32_t result = api.llama_decode(context_, batch);
   if (result == 0) return Status::Ok();

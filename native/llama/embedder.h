@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "llama/model.h"
+#include "llama/thread-pool.h"
 
 namespace onpolicy {
 
@@ -46,9 +47,9 @@ class Embedder {
   const std::shared_ptr<Model> model_;
   const EmbedderOptions options_;
   const int32_t size_;
+  const std::shared_ptr<ThreadPool> pool_;
   std::mutex mutex_;
   llama_context* context_ = nullptr;
-  ggml_threadpool_t pool_ = nullptr;  // of the last pass
   bool reads_states_ = false;
   std::vector<float> states_;  // (outputs so far, size)
   const std::function<bool()>* is_ending_ = nullptr;

@@ -1,8 +1,10 @@
 #include "llama/thread-pool.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
-#include <mutex>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "llama/library.h"
@@ -12,7 +14,7 @@ namespace {
 
 struct Pools {
   std::mutex mutex;
-  std::map<int, std::vector<ggml_threadpool_t>> idle;  // by threads; the last one was used last
+  std::map<std::pair<int, bool>, std::vector<std::shared_ptr<ThreadPool>>> known;  // by threads, and whether they wait for a GPU
 };
 
 // Never destroyed: their threads would have to end before the engine's library.
@@ -21,31 +23,43 @@ Pools& AllPools() {
   return *pools;
 }
 
-}  // namespace
-
-ThreadPool::ThreadPool(int threads, ggml_threadpool_t preferred) : threads_(threads) {
-  const Library& api = Api();
-  if (threads < 2 || !api.ggml_threadpool_new) return;
-  Pools& pools = AllPools();
-  std::lock_guard<std::mutex> lock(pools.mutex);
-  std::vector<ggml_threadpool_t>& idle = pools.idle[threads];
-  if (idle.empty()) {
-    ggml_threadpool_params params = api.ggml_threadpool_params_default(threads);
-    params.poll = 0;  // threads sleep between computations: the sampler and JavaScript need the cores
-    pool_ = api.ggml_threadpool_new(&params);
-    return;
-  }
-  const auto same = std::find(idle.begin(), idle.end(), preferred);
-  const auto taken = same == idle.end() ? idle.end() - 1 : same;
-  pool_ = *taken;
-  idle.erase(taken);
+size_t MostPools(int threads, bool waits_for_gpu) {
+  if (waits_for_gpu) return std::numeric_limits<size_t>::max();
+  return std::max(std::thread::hardware_concurrency() / static_cast<unsigned>(threads), 1u);
 }
 
-ThreadPool::~ThreadPool() {
-  if (!pool_) return;
+}  // namespace
+
+std::shared_ptr<ThreadPool> ThreadPool::For(int threads, bool waits_for_gpu) {
+  const Library& api = Api();
+  if (threads < 2 || !api.ggml_threadpool_new) return std::make_shared<ThreadPool>(nullptr);
   Pools& pools = AllPools();
   std::lock_guard<std::mutex> lock(pools.mutex);
-  pools.idle[threads_].push_back(pool_);
+  std::vector<std::shared_ptr<ThreadPool>>& known = pools.known[{threads, waits_for_gpu}];
+  const auto least = std::min_element(known.begin(), known.end(),
+                                      [](const auto& a, const auto& b) { return a.use_count() < b.use_count(); });
+  const bool has_unused = least != known.end() && least->use_count() == 1;
+  if (has_unused || known.size() >= MostPools(threads, waits_for_gpu)) return *least;
+  ggml_threadpool_params params = api.ggml_threadpool_params_default(threads);
+  params.poll = 0;  // threads sleep between computations: the sampler and JavaScript need the cores
+  known.push_back(std::make_shared<ThreadPool>(api.ggml_threadpool_new(&params)));
+  return known.back();
+}
+
+ThreadPool::Turn::Turn(ThreadPool& pool) : pool_(pool) {
+  if (!pool_.pool_) return;
+  std::unique_lock<std::mutex> lock(pool_.mutex_);
+  const uint64_t number = pool_.next_++;
+  pool_.ended_.wait(lock, [&] { return pool_.now_ == number; });
+}
+
+ThreadPool::Turn::~Turn() {
+  if (!pool_.pool_) return;
+  {
+    std::lock_guard<std::mutex> lock(pool_.mutex_);
+    ++pool_.now_;
+  }
+  pool_.ended_.notify_all();
 }
 
 }  // namespace onpolicy

@@ -1,6 +1,5 @@
 #include "trainer/device.h"
 
-#include "llama/thread-pool.h"
 #include "trainer/graph.h"
 
 namespace onpolicy::training {
@@ -42,6 +41,7 @@ Status Device::Open(const std::string& device, int threads, std::unique_ptr<Devi
   const Library& api = Api();
   auto opened = std::unique_ptr<Device>(new Device);
   opened->threads_ = threads;
+  opened->pool_ = ThreadPool::For(threads, !device.empty());
   ggml_backend_dev_t cpu = api.ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU);
   ggml_backend_dev_t wanted = device.empty() ? cpu : nullptr;
   for (size_t i = 0; i < api.ggml_backend_dev_count() && !wanted; ++i)
@@ -57,6 +57,8 @@ Status Device::Open(const std::string& device, int threads, std::unique_ptr<Devi
   opened->set_threads_ = reinterpret_cast<ggml_backend_set_n_threads_t>(api.ggml_backend_reg_get_proc_address(
       api.ggml_backend_dev_backend_reg(cpu), "ggml_backend_set_n_threads"));
   opened->UseThreads(true);
+  if (api.ggml_backend_cpu_set_threadpool)
+    api.ggml_backend_cpu_set_threadpool(opened->backends_.back(), opened->pool_->get());
   opened->name_ = api.ggml_backend_dev_name(wanted);
   opened->memory_ = api.ggml_backend_get_default_buffer_type(opened->backends_.front());
   opened->scheduler_ = api.ggml_backend_sched_new(
@@ -81,9 +83,7 @@ Status Device::Run(ggml_cgraph* graph) {
   api.ggml_backend_sched_reset(scheduler_);
   if (!api.ggml_backend_sched_alloc_graph(scheduler_, graph))
     return Status::Fail("OUT_OF_MEMORY", "a layer's graph does not fit into the memory of " + name_);
-  const ThreadPool threads(threads_, pool_);
-  pool_ = threads.get();
-  if (pool_ && api.ggml_backend_cpu_set_threadpool) api.ggml_backend_cpu_set_threadpool(backends_.back(), pool_);
+  const ThreadPool::Turn turn(*pool_);
   std::string reason;
   try {
     if (api.ggml_backend_sched_graph_compute(scheduler_, graph) == GGML_STATUS_SUCCESS) return Status::Ok();

@@ -46,4 +46,18 @@ describe('threads', () => {
     // A model has a thread of its own for its steps, and those that sample rows beside it.
     expect(count() - before).toBeLessThanOrEqual(names.length * THREADS);
   });
+
+  it('serve models that take turns, then compute at once, time after time', async () => {
+    const names = ['a', 'b', 'c', 'd'];
+    for (let time = 0; time < 20; time++) {
+      await using runtime = await open(names);
+      const alone = [];
+      for (const name of names) alone.push(await answer(runtime, name));
+      const atOnce = await Promise.all(
+        Array.from({ length: 12 }, (_, i) => answer(runtime, names[i % names.length]!)),
+      );
+      for (const { choices } of [...alone, ...atOnce])
+        expect(choices[0]!.message).toEqual(alone[0]!.choices[0]!.message);
+    }
+  });
 });
