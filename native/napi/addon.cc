@@ -13,7 +13,7 @@ static Napi::Object Init(Napi::Env env, Napi::Object exports) {
   onpolicy::RegisterMedia(env, exports);
   onpolicy::RegisterProducts(env, exports);
   onpolicy::RegisterDrafts(env, exports);
-  onpolicy::RegisterMemory(env, exports);
+  onpolicy::RegisterSystem(env, exports);
   return exports;
 }
 

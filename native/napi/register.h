@@ -12,6 +12,6 @@ void RegisterFullTrainer(Napi::Env env, Napi::Object exports);
 void RegisterDrafts(Napi::Env env, Napi::Object exports);
 void RegisterMedia(Napi::Env env, Napi::Object exports);
 void RegisterProducts(Napi::Env env, Napi::Object exports);
-void RegisterMemory(Napi::Env env, Napi::Object exports);
+void RegisterSystem(Napi::Env env, Napi::Object exports);
 
 }  // namespace onpolicy

@@ -1,5 +1,4 @@
 /** A model of embeddings: its limits, what it needs of memory, and the model with its queue. */
-import os from 'node:os';
 import {
   type ContextLimits,
   describeOnnxEmbedding,
@@ -11,7 +10,7 @@ import {
   type OnnxPooling,
 } from '../backends/index.ts';
 import { EmbeddingQueue } from '../engine/index.ts';
-import type { Gpu, NativeEmbedder } from '../native/index.ts';
+import { defaultThreads, type Gpu, type NativeEmbedder } from '../native/index.ts';
 import type { Tokenizer } from '../tokenizer/index.ts';
 import type { ModelOptions, ServingOptions } from './model-options.ts';
 import type { Placement } from './placement.ts';
@@ -122,7 +121,7 @@ export async function openEmbedding(
   const embedder = await loaded.createEmbedder({
     batchTokens,
     maxSequences: MAX_SEQUENCES,
-    threads: threads ?? (loaded.isTiny ? 1 : os.availableParallelism()),
+    threads: threads ?? defaultThreads(loaded.isTiny),
     isLast,
   });
   const { tokenizer } = loaded;

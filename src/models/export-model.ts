@@ -1,12 +1,11 @@
 /** A model with the adapters of its name and of a request -> one file or folder of it on the disk, complete or absent. */
 import { randomUUID } from 'node:crypto';
 import fs from 'node:fs/promises';
-import os from 'node:os';
 import path from 'node:path';
 import { readHeaders } from '../backends/index.ts';
 import { flushFolder, LeaseScope, rename, storeFailed } from '../common/index.ts';
 import { fromNative, OnpolicyError } from '../errors.ts';
-import { loadAddon, openLibraries } from '../native/index.ts';
+import { defaultThreads, loadAddon, openLibraries } from '../native/index.ts';
 import {
   checkCallOptions,
   fault,
@@ -120,9 +119,6 @@ async function openParts(
   return { files: opened.map(({ file }) => file), [Symbol.asyncDispose]: dispose };
 }
 
-/** Threads that merge and quantize. */
-const threads = (): number => os.availableParallelism();
-
 async function writeGguf({ model, files, scales, type, signal }: Plan, to: string): Promise<void> {
   const addon = loadAddon();
   const merge = (types: 'same' | 'wide' | 'widest', file: string): Promise<void> =>
@@ -131,7 +127,7 @@ async function writeGguf({ model, files, scales, type, signal }: Plan, to: strin
       files,
       scales: Float32Array.from(scales),
       types,
-      threads: threads(),
+      threads: defaultThreads(),
       to: file,
     });
   if (type === null) return await merge('same', to);
@@ -144,7 +140,7 @@ async function writeGguf({ model, files, scales, type, signal }: Plan, to: strin
     await addon.quantizeModel({
       model: merged,
       fileType: EXPORT_TYPES[type].fileType,
-      threads: threads(),
+      threads: defaultThreads(),
       to,
     });
   } finally {
@@ -182,7 +178,7 @@ async function writePlain({ model, files, scales, type: given, isFolder }: Plan,
   const type = PLAIN_TYPES.find((name) => name === given) ?? (facts!.isF32 ? 'f32' : 'bf16');
   const source = { model, facts: facts!, files, scales: Float32Array.from(scales) };
   const write = isFolder ? writeSafetensorsFolder : writeSafetensorsModel;
-  await write({ ...source, type, threads: threads() }, to);
+  await write({ ...source, type, threads: defaultThreads() }, to);
 }
 
 /** By format. Each writes all that it says or fails. */

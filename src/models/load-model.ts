@@ -1,6 +1,5 @@
 /** A model file and its options -> what it will need of memory; then the model with its engine, templates and adapters. */
 import fs from 'node:fs';
-import os from 'node:os';
 import {
   type ContextLimits,
   describeGguf,
@@ -19,7 +18,14 @@ import {
 import { Engine } from '../engine/index.ts';
 import { OnpolicyError } from '../errors.ts';
 import { MediaModel } from '../media/index.ts';
-import { type CacheType, devices, type NativeProjector, openDecoder, usesGpu } from '../native/index.ts';
+import {
+  type CacheType,
+  defaultThreads,
+  devices,
+  type NativeProjector,
+  openDecoder,
+  usesGpu,
+} from '../native/index.ts';
 import { AdapterFiles } from './adapter-files.ts';
 import { type AdapterContext, Adapters } from './adapters.ts';
 import { DEFAULT_SEQUENCES } from './arrivals.ts';
@@ -290,7 +296,7 @@ async function openProjector(
   await openDecoder(say);
   return await loaded.openProjector({
     path,
-    threads: options.threads ?? threads ?? (loaded.isTiny ? 1 : os.availableParallelism()),
+    threads: options.threads ?? threads ?? defaultThreads(loaded.isTiny),
     gpu,
     ...options.imageTokens,
   });
@@ -323,7 +329,7 @@ function toLimits(options: ModelOptions, serving: ServingOptions, facts: ModelFa
     batchTokens: limits.maxBatchTokens ?? DEFAULT_BATCH_TOKENS,
     slotCount,
     maxOutputs: outputRows(facts.vocabSize, maxRunning),
-    threads: limits.threads ?? (facts.isTiny ? 1 : os.availableParallelism()),
+    threads: limits.threads ?? defaultThreads(facts.isTiny),
   };
 }
 

@@ -109,7 +109,7 @@ export type ServingLimits = {
   readonly maxWaiting?: number;
   /** Tokens of one step at most. Default 512. */
   readonly maxBatchTokens?: number;
-  /** CPU threads. Default: one per core; one for a model of less than ten million parameters. */
+  /** CPU threads. Default: one per core but for efficiency cores; one for a model of less than ten million parameters. */
   readonly threads?: number;
 };
 

@@ -20,6 +20,8 @@ export type Addon = EngineAddon &
     readonly napiVersion: number;
     /** Gives memory that was freed back to the system, where the C library would keep it. */
     returnMemory(): Promise<void>;
+    /** Logical cores that are no efficiency cores; 0 where the system does not tell. `devices`: of Linux, `/sys/devices`. */
+    performanceCores(devices: string): number;
     readonly RowSampler: new (vocabSize: number, threads: number) => NativeRowSampler;
   };
 

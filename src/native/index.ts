@@ -32,6 +32,7 @@ export type {
   SamplerPlanOptions,
   TokenTextsHandle,
 } from './sampler.ts';
+export { defaultThreads } from './threads.ts';
 export type {
   AdapterWeights,
   LoraFactors,

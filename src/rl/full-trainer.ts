@@ -1,10 +1,9 @@
 /** A small GGUF model and packed rows -> the same model with other weights: cross-entropy over every weight, on the CPU. */
 import fs from 'node:fs/promises';
-import os from 'node:os';
 import { replaceFile } from '../common/index.ts';
 import { fromNative } from '../errors.ts';
 import type { NativeFullTrainer, NativeParameter } from '../native/index.ts';
-import { loadAddon, onDisk, openLibraries } from '../native/index.ts';
+import { defaultThreads, loadAddon, onDisk, openLibraries } from '../native/index.ts';
 import { FiniteGradients } from './finite.ts';
 import { FULL_ADAMW, type StepOptions } from './optimizer.ts';
 import { SerialCalls } from './serial.ts';
@@ -14,7 +13,7 @@ import type { PackedRow } from './trainer.ts';
 export type FullTrainerOptions = {
   /** Path of a GGUF file whose weights are F32, F16 or BF16. */
   readonly model: string;
-  /** Default: the machine's processors. */
+  /** Default: one per core but for efficiency cores. */
   readonly threads?: number;
   /** `exact` (default) multiplies in 32-bit floats, `fast` in BF16 with 32-bit sums. The weights are 32-bit floats either way. */
   readonly arithmetic?: 'exact' | 'fast';
@@ -64,7 +63,7 @@ export async function openFullTrainer(options: FullTrainerOptions): Promise<Full
   const native = await loadAddon()
     .openFullTrainer({
       model: onDisk(options.model),
-      threads: options.threads ?? os.availableParallelism(),
+      threads: options.threads ?? defaultThreads(),
       isNarrow: options.arithmetic === 'fast',
     })
     .catch((error: unknown) => {

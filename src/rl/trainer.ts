@@ -1,6 +1,5 @@
 /** A GGUF model and packed rows -> log-probabilities, gradients, new adapter weights. The native trainer behind one interface. */
 import fs from 'node:fs/promises';
-import os from 'node:os';
 import { setImmediate } from 'node:timers/promises';
 import { fromNative, OnpolicyError } from '../errors.ts';
 import { plainAlpha } from '../lora/index.ts';
@@ -11,7 +10,7 @@ import type {
   NativeColumn,
   NativeTrainer,
 } from '../native/index.ts';
-import { devices, type Gpu, loadAddon, onDisk, openLibraries } from '../native/index.ts';
+import { defaultThreads, devices, type Gpu, loadAddon, onDisk, openLibraries } from '../native/index.ts';
 import { readAdapter, readOptimizer, saveCheckpoint } from './checkpoint-files.ts';
 import { FiniteGradients } from './finite.ts';
 import { LINEAR_MODULES } from './linear-modules.ts';
@@ -48,7 +47,7 @@ export type TrainerOptions = {
   readonly modules?: readonly string[];
   /** Default: the processor that the engine's libraries were opened for. */
   readonly gpu?: Gpu;
-  /** Default: the machine's processors. */
+  /** Default: one per core but for efficiency cores. */
   readonly threads?: number;
   /** Bytes that training may take beside the weights; what does not fit is computed twice. Default: 2 GiB of activations are kept. */
   readonly memoryBudget?: number;
@@ -121,7 +120,7 @@ export async function openTrainer(options: TrainerOptions): Promise<Trainer> {
     .openTrainer({
       model: onDisk(options.model),
       device: gpu?.name ?? '',
-      threads: options.threads ?? os.availableParallelism(),
+      threads: options.threads ?? defaultThreads(),
       rank,
       alpha: plainAlpha({ alpha, rank, rslora }),
       modules: options.modules ?? LINEAR_MODULES,

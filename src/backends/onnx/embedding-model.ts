@@ -1,7 +1,6 @@
 /** A folder with an ONNX graph of embeddings -> its tokenizer, and what computes vectors on a thread of its own. */
-import os from 'node:os';
 import { OnpolicyError } from '../../errors.ts';
-import type { Gpu, NativeEmbedder } from '../../native/index.ts';
+import { defaultThreads, type Gpu, type NativeEmbedder } from '../../native/index.ts';
 import type { Tokenizer } from '../../tokenizer/index.ts';
 import { ComputeThread } from './compute-thread.ts';
 import { readFolder } from './folder.ts';
@@ -39,7 +38,7 @@ export async function loadOnnxEmbedding(options: {
     const size = (await thread.request({
       kind: 'open',
       file: folder.file,
-      threads: options.threads ?? (isTinyFolder(folder) ? 1 : os.availableParallelism()),
+      threads: options.threads ?? defaultThreads(isTinyFolder(folder)),
       providers,
       sizes: folder.sizes,
       pooling: options.pooling,

@@ -1,10 +1,10 @@
 /** A folder with ONNX graphs -> a model and a backend. Graphs run on a worker thread; the addon samples the rows. */
 import fs from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
 import { fromNative, OnpolicyError } from '../../errors.ts';
-import type { Gpu } from '../../native/index.ts';
 import {
+  defaultThreads,
+  type Gpu,
   loadAddon,
   type NativeProjector,
   type NativeRowSampler,
@@ -50,7 +50,7 @@ export async function loadOnnx(options: OnnxOptions): Promise<LoadedModel> {
   const providers = await chooseProviders(options.gpu);
   const isTiny = isTinyFolder(folder);
   const thread: Thread = new ComputeThread('worker');
-  const settings = { threads: options.threads ?? (isTiny ? 1 : os.availableParallelism()), providers };
+  const settings = { threads: options.threads ?? defaultThreads(isTiny), providers };
   try {
     const decoder = (await thread.request({
       kind: 'open',

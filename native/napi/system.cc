@@ -1,6 +1,8 @@
-// Freed memory of this process -> returned to the system.
+// What this process asks of its system: memory given back, cores to compute on.
 #include <napi.h>
 
+#include "base/performance-cores.h"
+#include "napi/arguments.h"
 #include "napi/async-task.h"
 #include "napi/register.h"
 
@@ -24,9 +26,15 @@ Napi::Value ReturnMemory(const Napi::CallbackInfo& info) {
       [](Napi::Env env) { return env.Undefined(); });
 }
 
+// performanceCores(devices) -> number; 0 where the system does not tell its cores apart.
+Napi::Value CountPerformanceCores(const Napi::CallbackInfo& info) {
+  return Napi::Number::New(info.Env(), PerformanceCores(ReadText(info[0], "devices")));
+}
+
 }  // namespace
 
-void RegisterMemory(Napi::Env env, Napi::Object exports) {
+void RegisterSystem(Napi::Env env, Napi::Object exports) {
+  exports.Set("performanceCores", Napi::Function::New(env, CountPerformanceCores));
   exports.Set("returnMemory", Napi::Function::New(env, ReturnMemory));
 }
 
