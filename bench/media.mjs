@@ -33,7 +33,7 @@ const PARTS = {
     ];
   },
   beside: async ({ threads, rounds }) => {
-    const { p99Ms, aloneMs, besideMs, promptMs, streams } = await inProcess('media/beside.mjs', {
+    const { p99Ms, waits, encodeMs, promptMs, streams } = await inProcess('media/beside.mjs', {
       pair: ensurePair(),
       threads,
       rounds,
@@ -41,10 +41,17 @@ const PARTS = {
     const label = `${streams} streams`;
     return [
       result('event loop delay while encoding: p99', 'ms', p99Ms),
-      result(`${label}, longest wait for a token: nothing is encoded`, 'ms', aloneMs),
-      result(`${label}, longest wait for a token: while encoding`, 'ms', besideMs, {
-        alone: medianRatio(besideMs, aloneMs),
+      ...['median', 'p99', 'longest'].flatMap((name, at) => {
+        const [alone, beside] = [waits.alone, waits.beside].map((all) => all.map((summary) => summary[at]));
+        const delays = beside.map((ms, round) => ms / waits.alone[round][at] - 1);
+        return [
+          result(`${label}, ${name} wait for a token: nothing is encoded`, 'ms', alone),
+          result(`${label}, ${name} wait for a token: while encoding`, 'ms', beside, {
+            'of a step longer': median(delays),
+          }),
+        ];
       }),
+      result(`${label}, the picture until it is encoded`, 'ms', encodeMs),
       result(`${label}, longest wait for a token: in the step with the picture's prompt`, 'ms', promptMs),
     ];
   },
