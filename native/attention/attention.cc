@@ -147,7 +147,7 @@ class Plan::Task {
                                              static_cast<size_t>(rows_.first_token + token) * attention_.mask_token);
   }
 
-  // Which cells each token sees, any of them and all of them; and whether those that any sees lie side by side.
+  // Which cells each token sees, any of them and all of them; and whether they are tokens of one sequence whose cells lie side by side.
   void See() {
     const int64_t words = plan_.words_;
     int64_t first = words, last = -1, count = 0;
@@ -169,7 +169,22 @@ class Plan::Task {
     if (last < 0) return;
     const int64_t begin = first * kBlockCells + std::countr_zero(scratch_.any[first]);
     const int64_t end = (last + 1) * kBlockCells - std::countl_zero(scratch_.any[last]);
-    is_range_ = count == end - begin;
+    is_range_ = count == end - begin && IsOneSequence();
+  }
+
+  // Whether each token sees what the one before it does but for one cell that came and one that left its window. Two sequences with so
+  // similar cells may as well be computed as one.
+  bool IsOneSequence() const {
+    for (int token = 1; token < rows_.tokens; ++token) {
+      int came = 0, left = 0;
+      for (int64_t word = 0; word < plan_.words_; ++word) {
+        const uint64_t before = Seen(token - 1)[word], now = Seen(token)[word];
+        came += std::popcount(now & ~before);
+        left += std::popcount(before & ~now);
+      }
+      if (came > 1 || left > 1) return false;
+    }
+    return true;
   }
 
   void Start() {
@@ -221,7 +236,7 @@ class Plan::Task {
     }
   }
 
-  // In a cache that sequences share, cells of one lie between those of others. What several tokens see, as a common prompt, is read
+  // In a cache that sequences share, cells of one lie beside or between those of others. What several tokens see, as a common prompt, is read
   // for all of them at once, and then what each of them sees alone.
   void RunLists() {
     block_.mask = nullptr;
