@@ -1,4 +1,4 @@
-/** Runtimes with `deterministic`: the same bits alone, in company, by any chunks and from the cache. */
+/** Runtimes with `deterministic`: the same bits alone, in company, by any chunks and from the cache. ONPOLICY_CASES: requests for each model. */
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -12,6 +12,7 @@ import { type TinyModel, writeTinyModel } from '../rl/tiny-model.ts';
 
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-deterministic-'));
 const EMBEDDED = fileURLToPath(new URL('../../models/', import.meta.url));
+const CASES = Number(process.env['ONPOLICY_CASES'] ?? 6);
 const [BEST] = loadAddon().productKernels();
 
 const tiny = (more: Partial<TinyModel>): TinyModel => ({
@@ -83,15 +84,19 @@ describe.skipIf(BEST === undefined)('deterministic', () => {
     const expected: string[] = [];
     {
       await using runtime = await open(file, { prefixCache: false });
-      for (const i of upTo(6)) expected.push(...(await answers(runtime, [i])));
-      expect(new Set(expected).size).toBe(6);
-      expect((await answers(runtime, upTo(8))).slice(0, 6)).toEqual(expected);
-      expect((await answers(runtime, upTo(32))).slice(0, 6)).toEqual(expected);
+      for (const i of upTo(CASES)) expected.push(...(await answers(runtime, [i])));
+      expect(new Set(expected).size).toBe(CASES);
+      for (const company of [8, 32])
+        for (let first = 0; first < CASES; first += company) {
+          const beside = upTo(company).map((i) => first + i);
+          const got = (await answers(runtime, beside)).slice(0, CASES - first);
+          expect(got, `in company of ${company}`).toEqual(expected.slice(first, first + company));
+        }
     }
     for (const maxBatchTokens of [7, 64]) {
       await using runtime = await open(file, { maxBatchTokens });
-      expect(await answers(runtime, upTo(6)), `computed by ${maxBatchTokens} tokens`).toEqual(expected);
-      expect(await answers(runtime, upTo(6)), 'from the cache').toEqual(expected);
+      expect(await answers(runtime, upTo(CASES)), `computed by ${maxBatchTokens} tokens`).toEqual(expected);
+      expect(await answers(runtime, upTo(CASES)), 'from the cache').toEqual(expected);
     }
   });
 
