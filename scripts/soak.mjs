@@ -1,6 +1,7 @@
 // node scripts/soak.mjs [--requests N] [--lanes N] [--model FILE]: mixed requests over all wires of one server, with aborts, slow
 // readers and bad input -> what was answered, and memory on the way. Exits with 1 where an answer is wrong, the server has an error of
-// its own, or memory grows by more than 2 % after the first fifth. The store of responses is filled before: it is bounded.
+// its own, or memory grows by more than 2 % after the first fifth. What is bounded is full by then: the store of responses is filled
+// before, and the index of answers is small.
 import fs from 'node:fs';
 import http from 'node:http';
 import os from 'node:os';
@@ -36,6 +37,7 @@ await widenGguf(tiny, embedder, { 'llama.pooling_type': meta.uint32(3) });
 const runtime = await createRuntime({
   model: options.model,
   models: { embedder },
+  answerIndexBytes: 2 ** 20,
   contextSize: 512,
   maxSequences: LANES,
 });
