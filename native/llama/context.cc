@@ -27,7 +27,7 @@ void Apply(const RopeOptions& rope, llama_context_params* params) {
 
 Context::Context(std::shared_ptr<Model> model, const ContextOptions& options)
     : model_(std::move(model)),
-      pool_(ThreadPool::For(options.threads, model_->use_gpu())),
+      pool_(std::make_unique<ThreadPool>(options.threads)),
       is_kv_unified_(options.is_kv_unified),
       rows_(options.sampled_vocab > 0 ? options.sampled_vocab : model_->vocab_size(), options.threads) {}
 
@@ -94,7 +94,10 @@ void Context::AbortAhead() {
 }
 
 Context::~Context() {
-  if (is_abandoned_) return;
+  if (is_abandoned_) {
+    pool_.release();  // a step may still use it
+    return;
+  }
   if (context_) Api().llama_free(context_);
   for (const auto& [number, adapter] : adapters_) Api().llama_adapter_lora_free(adapter);
 }
@@ -102,7 +105,6 @@ Context::~Context() {
 void Context::Abandon() {
   if (!model_->use_gpu()) return;
   is_abandoned_ = true;
-  new std::shared_ptr<ThreadPool>(pool_);  // its turn never ends: nobody gets it again
   model_->Abandon();
 }
 
@@ -194,7 +196,6 @@ Status Context::DecodeBatch(llama_batch batch, const int32_t* sequences) {
   batch.n_seq_id = sequence_counts_.data();
   batch.seq_id = sequence_pointers_.data();
   batch.logits = wants_logits_.data();
-  const ThreadPool::Turn turn(*pool_);
   const attention::Scope scope(model_->has_own_kernels());
   const int32_t result = Api().llama_decode(context_, batch);
   if (result == 0) return Status::Ok();

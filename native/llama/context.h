@@ -128,7 +128,7 @@ class Context {
 
   std::shared_ptr<Model> model_;
   llama_context* context_ = nullptr;
-  const std::shared_ptr<ThreadPool> pool_;
+  std::unique_ptr<ThreadPool> pool_;
   uint32_t kv_tokens_ = 0;
   std::map<uint32_t, llama_adapter_lora*> adapters_;  // by number
   std::map<uint32_t, std::vector<std::pair<uint32_t, float>>> mixes_;  // by number: adapters and their scales

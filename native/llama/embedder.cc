@@ -14,7 +14,7 @@ static constexpr char kStates[] = "result_norm";
 
 Embedder::Embedder(std::shared_ptr<Model> model, const EmbedderOptions& options)
     : model_(std::move(model)), options_(options), size_(Api().llama_model_n_embd_out(model_->get())),
-      pool_(ThreadPool::For(options.threads, model_->use_gpu())) {}
+      pool_(options.threads) {}
 
 Status Embedder::Create(std::shared_ptr<Model> model, const EmbedderOptions& options, std::shared_ptr<Embedder>* embedder) {
   std::shared_ptr<Embedder> created(new Embedder(std::move(model), options));
@@ -65,7 +65,7 @@ Status Embedder::Open(bool reads_states) {
   ErrorLog log;
   context_ = log.Run([&] { return api.llama_init_from_model(model_->get(), params); });
   if (!context_) return Status::Fail("OUT_OF_MEMORY", "a context for embeddings could not be made: " + log.Text());
-  api.llama_attach_threadpool(context_, pool_->get(), pool_->get());
+  api.llama_attach_threadpool(context_, pool_.get(), pool_.get());
   return Status::Ok();
 }
 
@@ -101,7 +101,6 @@ Status Embedder::Decode(const std::vector<int32_t>& tokens, const std::vector<in
   batch.n_seq_id = counts.data();
   batch.seq_id = ids.data();
   batch.logits = outputs.data();
-  const ThreadPool::Turn turn(*pool_);
   const attention::Scope scope(model_->has_own_kernels());
   const int32_t result = api.llama_decode(context_, batch);
   if (result == 0) return Status::Ok();

@@ -47,7 +47,7 @@ class Embedder {
   const std::shared_ptr<Model> model_;
   const EmbedderOptions options_;
   const int32_t size_;
-  const std::shared_ptr<ThreadPool> pool_;
+  const ThreadPool pool_;
   std::mutex mutex_;
   llama_context* context_ = nullptr;
   bool reads_states_ = false;

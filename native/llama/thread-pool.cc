@@ -1,10 +1,7 @@
 #include "llama/thread-pool.h"
 
-#include <algorithm>
-#include <limits>
 #include <map>
-#include <thread>
-#include <utility>
+#include <mutex>
 #include <vector>
 
 #include "llama/library.h"
@@ -14,7 +11,7 @@ namespace {
 
 struct Pools {
   std::mutex mutex;
-  std::map<std::pair<int, bool>, std::vector<std::shared_ptr<ThreadPool>>> known;  // by threads, and whether they wait for a GPU
+  std::map<int, std::vector<ggml_threadpool_t>> unused;  // by threads
 };
 
 // Never destroyed: their threads would have to end before the engine's library.
@@ -23,43 +20,29 @@ Pools& AllPools() {
   return *pools;
 }
 
-size_t MostPools(int threads, bool waits_for_gpu) {
-  if (waits_for_gpu) return std::numeric_limits<size_t>::max();
-  return std::max(std::thread::hardware_concurrency() / static_cast<unsigned>(threads), 1u);
-}
-
 }  // namespace
 
-std::shared_ptr<ThreadPool> ThreadPool::For(int threads, bool waits_for_gpu) {
+ThreadPool::ThreadPool(int threads) : threads_(threads) {
   const Library& api = Api();
-  if (threads < 2 || !api.ggml_threadpool_new) return std::make_shared<ThreadPool>(nullptr);
+  if (threads < 2 || !api.ggml_threadpool_new) return;
   Pools& pools = AllPools();
   std::lock_guard<std::mutex> lock(pools.mutex);
-  std::vector<std::shared_ptr<ThreadPool>>& known = pools.known[{threads, waits_for_gpu}];
-  const auto least = std::min_element(known.begin(), known.end(),
-                                      [](const auto& a, const auto& b) { return a.use_count() < b.use_count(); });
-  const bool has_unused = least != known.end() && least->use_count() == 1;
-  if (has_unused || known.size() >= MostPools(threads, waits_for_gpu)) return *least;
+  std::vector<ggml_threadpool_t>& unused = pools.unused[threads];
+  if (!unused.empty()) {
+    pool_ = unused.back();
+    unused.pop_back();
+    return;
+  }
   ggml_threadpool_params params = api.ggml_threadpool_params_default(threads);
   params.poll = 0;  // threads sleep between computations: the sampler and JavaScript need the cores
-  known.push_back(std::make_shared<ThreadPool>(api.ggml_threadpool_new(&params)));
-  return known.back();
+  pool_ = api.ggml_threadpool_new(&params);
 }
 
-ThreadPool::Turn::Turn(ThreadPool& pool) : pool_(pool) {
-  if (!pool_.pool_) return;
-  std::unique_lock<std::mutex> lock(pool_.mutex_);
-  const uint64_t number = pool_.next_++;
-  pool_.ended_.wait(lock, [&] { return pool_.now_ == number; });
-}
-
-ThreadPool::Turn::~Turn() {
-  if (!pool_.pool_) return;
-  {
-    std::lock_guard<std::mutex> lock(pool_.mutex_);
-    ++pool_.now_;
-  }
-  pool_.ended_.notify_all();
+ThreadPool::~ThreadPool() {
+  if (!pool_) return;
+  Pools& pools = AllPools();
+  std::lock_guard<std::mutex> lock(pools.mutex);
+  pools.unused[threads_].push_back(pool_);
 }
 
 }  // namespace onpolicy

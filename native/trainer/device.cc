@@ -41,7 +41,7 @@ Status Device::Open(const std::string& device, int threads, std::unique_ptr<Devi
   const Library& api = Api();
   auto opened = std::unique_ptr<Device>(new Device);
   opened->threads_ = threads;
-  opened->pool_ = ThreadPool::For(threads, !device.empty());
+  opened->pool_ = std::make_unique<ThreadPool>(threads);
   ggml_backend_dev_t cpu = api.ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU);
   ggml_backend_dev_t wanted = device.empty() ? cpu : nullptr;
   for (size_t i = 0; i < api.ggml_backend_dev_count() && !wanted; ++i)
@@ -72,7 +72,10 @@ void Device::UseThreads(bool all) {
 }
 
 Device::~Device() {
-  if (is_lost_) return;  // freeing waits for the device, which would end the process
+  if (is_lost_) {  // freeing waits for the device, which would end the process
+    pool_.release();
+    return;
+  }
   if (scheduler_) Api().ggml_backend_sched_free(scheduler_);
   for (ggml_backend_t backend : backends_) Api().ggml_backend_free(backend);
 }
@@ -83,7 +86,6 @@ Status Device::Run(ggml_cgraph* graph) {
   api.ggml_backend_sched_reset(scheduler_);
   if (!api.ggml_backend_sched_alloc_graph(scheduler_, graph))
     return Status::Fail("OUT_OF_MEMORY", "a layer's graph does not fit into the memory of " + name_);
-  const ThreadPool::Turn turn(*pool_);
   std::string reason;
   try {
     if (api.ggml_backend_sched_graph_compute(scheduler_, graph) == GGML_STATUS_SUCCESS) return Status::Ok();

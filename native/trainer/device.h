@@ -71,7 +71,7 @@ class Device {
   ggml_backend_buffer_type_t memory_ = nullptr;
   std::string name_;
   int threads_ = 1;
-  std::shared_ptr<ThreadPool> pool_;  // of the CPU
+  std::unique_ptr<ThreadPool> pool_;  // of the CPU
   ggml_backend_set_n_threads_t set_threads_ = nullptr;
   std::atomic<bool> aborted_{false};
   bool is_lost_ = false;  // a GPU failed while it computed

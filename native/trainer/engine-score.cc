@@ -56,9 +56,8 @@ Status ScoreWithEngine(const std::string& model_path, const std::string& adapter
                     .n_seq_id = sequence_counts.data(),
                     .seq_id = sequences.data(),
                     .logits = has_logits.data()};
-  const auto pool = ThreadPool::For(threads, false);
-  api.llama_attach_threadpool(context.get(), pool->get(), pool->get());
-  const ThreadPool::Turn turn(*pool);
+  const ThreadPool pool(threads);
+  api.llama_attach_threadpool(context.get(), pool.get(), pool.get());
   if (api.llama_decode(context.get(), batch) != 0) return Status::Fail("BACKEND_FAILED", "the engine cannot decode");
   const int32_t vocabulary = api.llama_vocab_n_tokens(api.llama_model_get_vocab(model.get()));
   logprobs->clear();
