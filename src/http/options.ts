@@ -18,30 +18,38 @@ export const TEXT_LIST: OptionCheck = [
 ];
 
 /**
- * Returns the options that are not `undefined`. A message does not show the value of the option `secret`.
+ * Returns the options that are not `undefined`. A message does not show the value of the option `secret`. `within`: what is before the
+ * names in messages.
  * @throws OnpolicyError `INVALID_REQUEST` for an unknown option or a wrong value, naming the option
  */
 export function checkOptions<Options extends object>(
   options: Options,
   checks: Readonly<Record<keyof Options, OptionCheck>>,
   secret: keyof Options,
+  within = '',
 ): Options {
   if (typeof options !== 'object' || options === null) wrongOption('options', 'an object', describe(options));
-  return atTheDoor(options, () => checkEach(options, checks, secret));
+  return atTheDoor(options, () => checkEach(options, checks, secret, within));
 }
 
 function checkEach<Options extends object>(
   options: Options,
   checks: Readonly<Record<keyof Options, OptionCheck>>,
   secret: keyof Options,
+  within: string,
 ): Options {
   const given = Object.entries(options).filter(([, value]) => value !== undefined);
   for (const [name, value] of given) {
     const check = Object.hasOwn(checks, name) ? checks[name as keyof Options] : undefined;
     if (!check)
-      wrongOption(name.slice(0, 200), `one of ${Object.keys(checks).join(', ')}`, 'an unknown option');
+      wrongOption(
+        `${within}${name.slice(0, 200)}`,
+        `one of ${Object.keys(checks).join(', ')}`,
+        'an unknown option',
+      );
     const [expected, isValid] = check;
-    if (!isValid(value)) wrongOption(name, expected, name === secret ? typeof value : describe(value));
+    if (!isValid(value))
+      wrongOption(`${within}${name}`, expected, name === secret ? typeof value : describe(value));
   }
   return Object.fromEntries(given) as Options;
 }

@@ -25,8 +25,26 @@ describe('a token', () => {
   });
 
   it.each(['', ' ', ' a', 'a ', 'a\n', 'é', '\t', 'a\0'])('is not %j', (token) => {
-    for (const tokens of [[token], [{ token }]])
-      expect(() => openHandler({ tokens })).toThrowError(expect.objectContaining({ param: 'tokens' }));
+    for (const [tokens, param] of [
+      [[token], 'tokens[0]'],
+      [['a', { token }], 'tokens[1].token'],
+    ] as const)
+      expect(() => openHandler({ tokens })).toThrowError(expect.objectContaining({ param }));
+  });
+});
+
+describe('an entry of tokens', () => {
+  it.each([
+    [
+      { token: 'abc', scopes: ['write'] },
+      'tokens[0].scopes: expected a list of complete, train, read, admin, got',
+    ],
+    [{ token: 'abc', scope: 'read' }, 'tokens[0].scope: expected one of token, scopes,'],
+    [{ scopes: ['read'] }, 'tokens[0]: expected a text, or an object of token, scopes,'],
+    [null, 'tokens[0]: expected a text, or an object of token,'],
+    [{ token: 5 }, 'tokens[0].token: expected a text of visible ASCII characters, got number'],
+  ])('is not %j', (entry, message) => {
+    expect(() => openHandler({ tokens: [entry] as never })).toThrow(message);
   });
 });
 

@@ -38,7 +38,9 @@ describe('a handler', () => {
     async (limits) => {
       await using runtime = await createRuntime();
       const tokens = [{ token: 'a', ...limits }] as never;
-      expect(() => createHandler(runtime, { tokens })).toThrow(/tokens: expected/);
+      expect(() => createHandler(runtime, { tokens })).toThrow(
+        /tokens\[0\]\.\w+PerMinute: expected an integer from 1 up, or null/,
+      );
     },
   );
 });

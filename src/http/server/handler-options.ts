@@ -4,7 +4,15 @@ import type { EngineStats } from '../../engine/index.ts';
 import type { AdaptersResource, ResidentModel } from '../../models/index.ts';
 import type { ChatCompletionRequest, RenderedPrompt } from '../../protocol/index.ts';
 import type { CallOptions, Completions, Service } from '../../service.ts';
-import { COUNT, COUNT_OR_NULL, checkOptions, FUNCTION, type OptionCheck, TEXT_LIST } from '../options.ts';
+import {
+  COUNT,
+  COUNT_OR_NULL,
+  checkOptions,
+  FUNCTION,
+  type OptionCheck,
+  TEXT_LIST,
+  wrongOption,
+} from '../options.ts';
 
 /** What a token allows: completions, training, reading what is stored, or everything (`admin`), deletion included. */
 export type Scope = 'complete' | 'train' | 'read' | 'admin';
@@ -138,10 +146,7 @@ const DEFAULTS = {
 const SCOPES: readonly unknown[] = ['complete', 'train', 'read', 'admin'] satisfies Scope[];
 
 const CHECKS: Readonly<Record<keyof HandlerOptions, OptionCheck>> = {
-  tokens: [
-    'a list of texts that a header can hold, or of { token, scopes, requestsPerMinute, tokensPerMinute }',
-    (value) => Array.isArray(value) && value.every(isToken),
-  ],
+  tokens: ['a list', Array.isArray],
   allowAnonymous: ['a boolean', (value) => typeof value === 'boolean'],
   basePath: [
     'a path that begins and does not end with /',
@@ -166,7 +171,8 @@ const CHECKS: Readonly<Record<keyof HandlerOptions, OptionCheck>> = {
 /** Fills defaults in. Throws `INVALID_REQUEST` for an unknown option or a wrong value. */
 export function checkHandlerOptions(options: HandlerOptions): HandlerSettings {
   const settings: Required<HandlerOptions> = { ...DEFAULTS, ...checkOptions(options, CHECKS, 'tokens') };
-  const tokens = settings.tokens.map((entry): Required<Token> => {
+  const tokens = settings.tokens.map((entry, i): Required<Token> => {
+    checkToken(entry, `tokens[${i}]`);
     const given = typeof entry === 'string' ? { token: entry } : entry;
     return { scopes: ['admin'], requestsPerMinute: null, tokensPerMinute: null, ...given };
   });
@@ -176,18 +182,32 @@ export function checkHandlerOptions(options: HandlerOptions): HandlerSettings {
 /** Visible ASCII characters, with blanks between them at most: a header arrives without those around it. */
 const HEADER_TEXT = /^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/;
 
-function isToken(value: unknown): boolean {
-  if (typeof value === 'string') return HEADER_TEXT.test(value);
-  if (typeof value !== 'object' || value === null) return false;
-  const {
-    token,
-    scopes = [],
-    requestsPerMinute = null,
-    tokensPerMinute = null,
-  } = value as Record<string, unknown>;
-  const isKnown = Array.isArray(scopes) && scopes.every((scope) => SCOPES.includes(scope));
-  const isLimit = (limit: unknown): boolean =>
-    limit === null || (Number.isInteger(limit) && (limit as number) > 0);
-  const isLimited = isLimit(requestsPerMinute) && isLimit(tokensPerMinute);
-  return typeof token === 'string' && HEADER_TEXT.test(token) && isKnown && isLimited;
+const IN_HEADER = 'a text of visible ASCII characters';
+const PER_MINUTE: OptionCheck = [
+  'an integer from 1 up, or null',
+  (value) => value === null || (Number.isInteger(value) && (value as number) > 0),
+];
+const TOKEN_CHECKS: Readonly<Record<keyof Token, OptionCheck>> = {
+  token: [IN_HEADER, (value) => typeof value === 'string' && HEADER_TEXT.test(value)],
+  scopes: [
+    `a list of ${SCOPES.join(', ')}`,
+    (value) => Array.isArray(value) && value.every((scope) => SCOPES.includes(scope)),
+  ],
+  requestsPerMinute: PER_MINUTE,
+  tokensPerMinute: PER_MINUTE,
+};
+
+/** An entry of `tokens`: its text is in no error. */
+function checkToken(entry: unknown, at: string): void {
+  if (typeof entry === 'string') {
+    if (!HEADER_TEXT.test(entry)) wrongOption(at, IN_HEADER, 'a text with others');
+    return;
+  }
+  if (typeof entry !== 'object' || entry === null || !('token' in entry))
+    wrongOption(
+      at,
+      `a text, or an object of ${Object.keys(TOKEN_CHECKS).join(', ')}`,
+      entry === null ? 'null' : typeof entry,
+    );
+  checkOptions(entry as Token, TOKEN_CHECKS, 'token', `${at}.`);
 }
