@@ -1,7 +1,7 @@
 // What this process asks of its system: memory given back, cores to compute on.
 #include <napi.h>
 
-#include "base/performance-cores.h"
+#include "llama/performance-cores.h"
 #include "napi/arguments.h"
 #include "napi/async-task.h"
 #include "napi/register.h"

@@ -1,4 +1,4 @@
-#include "base/performance-cores.h"
+#include "llama/performance-cores.h"
 
 #if defined(__linux__)
 #include <algorithm>
@@ -59,9 +59,11 @@ int PerformanceCores(const std::string&) {
   };
   if (size == 0 || !GetLogicalProcessorInformationEx(RelationProcessorCore, at(0), &size)) return 0;
   std::map<int, int> cores;  // by class, the fastest last
-  for (DWORD offset = 0; offset < size; offset += at(offset)->Size)
-    cores[at(offset)->Processor.EfficiencyClass] +=
-        static_cast<int>(std::bitset<64>(at(offset)->Processor.GroupMask[0].Mask).count());
+  for (DWORD offset = 0; offset < size; offset += at(offset)->Size) {
+    const PROCESSOR_RELATIONSHIP& core = at(offset)->Processor;
+    const int efficiency_class = (&core.Flags)[1];  // older headers have no name for it
+    cores[efficiency_class] += static_cast<int>(std::bitset<64>(core.GroupMask[0].Mask).count());
+  }
   return cores.empty() ? 0 : cores.rbegin()->second;
 }
 
