@@ -31,6 +31,12 @@ void Add(const float* from, int width, float* to) {
   for (int i = 1; i < 2 + width; ++i) to[i] = to[i] * old_factor + from[i] * new_factor;
 }
 
+// Bit i: whether word * kBlockCells + i is below `end`.
+uint64_t BitsBelow(int64_t end, int64_t word) {
+  const int64_t count = std::clamp<int64_t>(end - word * kBlockCells, 0, kBlockCells);
+  return count == kBlockCells ? ~uint64_t{0} : (uint64_t{1} << count) - 1;
+}
+
 }  // namespace
 
 // Query rows of some tokens and of the heads that share keys.
@@ -147,6 +153,14 @@ class Plan::Task {
                                              static_cast<size_t>(rows_.first_token + token) * attention_.mask_token);
   }
 
+  uint64_t Visible(int token, int64_t word) const {
+    if (attention_.mask) return kernels_.visible(MaskOf(token) + word * kBlockCells);
+    const Sight& sight = attention_.sight;
+    if (sight.first_token < 0) return ~uint64_t{0};
+    const int64_t end = sight.first_token + rows_.first_token + token + 1;
+    return BitsBelow(end, word) & ~(sight.window > 0 ? BitsBelow(end - sight.window, word) : 0);
+  }
+
   // Which cells each token sees, any of them and all of them; and whether they are tokens of one sequence whose cells lie side by side.
   void See() {
     const int64_t words = plan_.words_;
@@ -154,7 +168,7 @@ class Plan::Task {
     for (int64_t word = 0; word < words; ++word) {
       uint64_t any = 0, all = ~uint64_t{0};
       for (int token = 0; token < rows_.tokens; ++token) {
-        const uint64_t bits = attention_.mask ? kernels_.visible(MaskOf(token) + word * kBlockCells) : ~uint64_t{0};
+        const uint64_t bits = Visible(token, word);
         scratch_.seen[token * words + word] = bits;
         any |= bits;
         all &= bits;
@@ -223,13 +237,14 @@ class Plan::Task {
     for (int64_t word = 0; word < plan_.words_; ++word) {
       const uint64_t any = scratch_.any[word];
       if (!any || !Enter(word)) continue;
-      for (int i = 0; i < kBlockCells; ++i) scratch_.index[i] = static_cast<int32_t>(word * kBlockCells + i);
       block_.first = std::countr_zero(any);
       block_.end = kBlockCells - std::countl_zero(any);
+      for (int i = 0; i < block_.end; ++i) scratch_.index[i] = PlaceOf(word * kBlockCells + i);
       block_.mask = nullptr;
       if (any != scratch_.all[word]) {
         for (int token = 0; token < rows_.tokens; ++token)
-          kernels_.widen(MaskOf(token) + word * kBlockCells, scratch_.mask + token * kBlockCells);
+          for (int i = 0; i < kBlockCells; ++i)
+            scratch_.mask[token * kBlockCells + i] = Seen(token)[word] >> i & 1 ? 0.0f : kUnseen;
         block_.mask = scratch_.mask;
       }
       Attend(0, rows_.tokens);
@@ -251,6 +266,7 @@ class Plan::Task {
   }
 
   const uint64_t* Seen(int token) const { return scratch_.seen + token * plan_.words_; }
+  int32_t PlaceOf(int64_t cell) const { return attention_.places ? attention_.places[cell] : static_cast<int32_t>(cell); }
 
   // The tokens from `first` on with mostly the same cells -> their end; `all` are the cells they share.
   int Company(int first) {
@@ -276,7 +292,7 @@ class Plan::Task {
     };
     for (int64_t word = 0; word < plan_.words_; ++word)
       for (uint64_t bits = cells[word] & ~(except ? except[word] : 0); bits; bits &= bits - 1) {
-        scratch_.index[count++] = static_cast<int32_t>(word * kBlockCells + std::countr_zero(bits));
+        scratch_.index[count++] = PlaceOf(word * kBlockCells + std::countr_zero(bits));
         if (count == kBlockCells) flush();
       }
     flush();

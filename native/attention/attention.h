@@ -7,10 +7,16 @@
 
 namespace onpolicy::attention {
 
+// Which cells a token sees without a mask.
+struct Sight {
+  int64_t first_token = -1;  // the cell of token 0: token i sees the cells up to first_token + i; below 0: every token sees every cell
+  int64_t window = 0;        // cells that a token sees, its own included; 0: all of these
+};
+
 // Strides are in bytes. A stream has cells of its own.
 struct Attention {
   const uint8_t *q, *k, *v;
-  const uint8_t* mask;       // 16-bit floats: 0 where a row sees a cell, else minus infinity; null: every row sees every cell
+  const uint8_t* mask;       // 16-bit floats: 0 where a row sees a cell, else minus infinity; null: as `sight` says
   float* y;                  // (streams, tokens, heads, v_width)
   size_t q_token, q_head, q_stream;
   size_t k_cell, k_head, k_stream;
@@ -20,6 +26,8 @@ struct Attention {
   int k_width, v_width;      // multiples of kLanes
   CellType type;
   float scale;
+  Sight sight;
+  const int32_t* places;     // (cells) where each cell lies in k and v; null: cell i at i
 };
 
 // How threads share it.

@@ -82,7 +82,7 @@ bool IsSupported() {
 }
 
 constexpr Kernels kKernels = {
-    "avx512", IsSupported, Visible, Widen, Sum, {Attend<CellType::kF16>, Attend<CellType::kQ8_0>}};
+    "avx512", IsSupported, Visible, Sum, {Attend<CellType::kF16>, Attend<CellType::kQ8_0>, Attend<CellType::kF32>}};
 
 }  // namespace
 

@@ -19,19 +19,23 @@ products::EngineFunctions g_functions;
 const Kernels* g_kernels = nullptr;
 Installation g_installation;
 thread_local bool t_is_wanted = false;
-thread_local InvarianceCheck* t_check = nullptr;
+thread_local GraphCheck* t_check = nullptr;
 
 }  // namespace
 
 // Nodes that are no products of packed weights.
 struct CheckedNodes {
   static void See(const ggml_tensor* node) {
-    if (!t_check || !t_check->problem_.empty()) return;
-    t_check->problem_ = VariantNode(g_functions, node, t_is_wanted && AttentionOf(node));
+    if (!t_check) return;
+    const bool is_ours = t_is_wanted && AttentionOf(node);
+    if (node->op == GGML_OP_FLASH_ATTN_EXT && !is_ours) t_check->has_own_attention_ = false;
+    if (t_check->variant_.empty()) t_check->variant_ = VariantNode(g_functions, node, is_ours);
   }
 };
 
 namespace {
+
+int32_t& MarkOf(const ggml_tensor* node) { return const_cast<ggml_tensor*>(node)->op_params[kMark]; }
 
 // The engine asks for the size of its memory on the thread that has the graph computed, and then computes it on all threads. So the size
 // is where a node is taken over, and its mark tells the others.
@@ -39,13 +43,15 @@ class Node : public ggml::cpu::tensor_traits {
  public:
   bool work_size(int threads, const ggml_tensor* node, size_t& size) override {
     const std::optional<Attention> attention = t_is_wanted ? AttentionOf(node) : std::nullopt;
-    const_cast<ggml_tensor*>(node)->op_params[kMark] = attention ? kOurs : 0;
+    MarkOf(node) = attention ? kOurs : 0;
+    for (const ggml_tensor* cells : {node->src[1], node->src[2]})
+      if (IsRounding(cells)) MarkOf(cells) = MarkOf(node);
     if (attention) size = Plan(*attention, threads).work_bytes() + kAlignment;
     return attention.has_value();
   }
 
   bool compute_forward(ggml_compute_params* params, ggml_tensor* node) override {
-    if (node->op_params[kMark] != kOurs) return false;
+    if (MarkOf(node) != kOurs) return false;
     const Attention attention = *AttentionOf(node);
     const Plan plan(attention, params->nth);
     const auto address = reinterpret_cast<uintptr_t>(params->wdata);
@@ -61,10 +67,19 @@ class Node : public ggml::cpu::tensor_traits {
   }
 };
 
+// Rounding cells that nobody reads rounded is left out.
+class Rounding : public ggml::cpu::tensor_traits {
+ public:
+  bool work_size(int, const ggml_tensor*, size_t&) override { return false; }
+  bool compute_forward(ggml_compute_params*, ggml_tensor* node) override { return MarkOf(node) == kOurs; }
+};
+
 ggml::cpu::tensor_traits* TraitsOf(const ggml_tensor* node) {
   static Node attention;
+  static Rounding rounding;
   CheckedNodes::See(node);
-  return node->op == GGML_OP_FLASH_ATTN_EXT ? &attention : nullptr;
+  if (node->op == GGML_OP_FLASH_ATTN_EXT) return &attention;
+  return IsRounding(node) ? &rounding : nullptr;
 }
 
 }  // namespace
@@ -84,11 +99,11 @@ const Installation& Installed() { return g_installation; }
 Scope::Scope(bool is_wanted) : outer_(t_is_wanted) { t_is_wanted = is_wanted; }
 Scope::~Scope() { t_is_wanted = outer_; }
 
-InvarianceCheck::InvarianceCheck() {
-  if (!g_installation.kernels) problem_ = "attention";
+GraphCheck::GraphCheck() : has_own_attention_(g_installation.kernels != nullptr) {
+  if (!has_own_attention_) variant_ = "attention";
   t_check = this;
 }
-InvarianceCheck::~InvarianceCheck() { t_check = nullptr; }
+GraphCheck::~GraphCheck() { t_check = nullptr; }
 
 #else
 
@@ -101,8 +116,8 @@ const Installation& Installed() {
 
 Scope::Scope(bool) : outer_(false) {}
 Scope::~Scope() {}
-InvarianceCheck::InvarianceCheck() : problem_("attention") {}
-InvarianceCheck::~InvarianceCheck() {}
+GraphCheck::GraphCheck() : variant_("attention"), has_own_attention_(false) {}
+GraphCheck::~GraphCheck() {}
 
 #endif
 

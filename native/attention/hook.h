@@ -30,19 +30,22 @@ class Scope {
 };
 
 // While it lives, it looks at the nodes of graphs that the engine plans on this thread.
-class InvarianceCheck {
+class GraphCheck {
  public:
-  InvarianceCheck();
-  ~InvarianceCheck();
-  InvarianceCheck(const InvarianceCheck&) = delete;
-  InvarianceCheck& operator=(const InvarianceCheck&) = delete;
+  GraphCheck();
+  ~GraphCheck();
+  GraphCheck(const GraphCheck&) = delete;
+  GraphCheck& operator=(const GraphCheck&) = delete;
 
   // The first node whose rows may have other bits in other company; empty: there was none.
-  const std::string& problem() const { return problem_; }
+  const std::string& variant() const { return variant_; }
+  // Whether all attention was of our own.
+  bool has_own_attention() const { return has_own_attention_; }
 
  private:
   friend struct CheckedNodes;
-  std::string problem_;
+  std::string variant_;
+  bool has_own_attention_;
 };
 
 }  // namespace onpolicy::attention

@@ -18,6 +18,8 @@ Wide LoadCell<CellType::kQ8_0>(const uint8_t* cell, int i) {
   const uint8_t* block = cell + i / 2 * 34;  // a 16-bit scale and 32 values
   return Multiply(WidenSigned(block + 2 + i % 2 * kLanes), SetFloats(WidenHalf(block)));
 }
+template <>
+Wide LoadCell<CellType::kF32>(const uint8_t* cell, int i) { return LoadFloats(reinterpret_cast<const float*>(cell) + i * kLanes); }
 
 // e^x for x <= 20; 0 where it is too small for a normal number.
 inline Wide Exp(Wide x) {
@@ -152,8 +154,4 @@ float Sum(const float* lanes) {
   float sums[kTileSums];
   SumAll(vectors, sums);
   return sums[0];
-}
-
-void Widen(const uint16_t* mask, float* to) {
-  for (int i = 0; i < kBlockCells; i += kLanes) StoreFloats(WidenHalves(reinterpret_cast<const uint8_t*>(mask + i)), to + i);
 }

@@ -13,8 +13,8 @@ namespace onpolicy::attention {
 constexpr int kLanes = 16;        // numbers that are computed together: an accumulator has as many sums
 constexpr int kBlockCells = 64;   // whose scores are turned into weights together
 
-enum class CellType { kF16, kQ8_0 };
-constexpr size_t kCellTypes = 2;
+enum class CellType { kF16, kQ8_0, kF32 };
+constexpr size_t kCellTypes = 3;
 
 // Query rows and cells of one block. Rows are ordered by token, then by head.
 struct Block {
@@ -39,8 +39,7 @@ struct Kernels {
   bool (*is_supported)();
   // Bit i: whether mask[i] lets a row see cell i. Of kBlockCells 16-bit floats.
   uint64_t (*visible)(const uint16_t* mask);
-  void (*widen)(const uint16_t* mask, float* to);  // kBlockCells
-  float (*sum)(const float* lanes);                // of kLanes
+  float (*sum)(const float* lanes);  // of kLanes
   std::array<void (*)(const Block& block), kCellTypes> attend;
 };
 

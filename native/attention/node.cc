@@ -8,6 +8,7 @@ namespace {
 std::optional<CellType> CellTypeOf(ggml_type type) {
   if (type == GGML_TYPE_F16) return CellType::kF16;
   if (type == GGML_TYPE_Q8_0) return CellType::kQ8_0;
+  if (type == GGML_TYPE_F32) return CellType::kF32;
   return std::nullopt;
 }
 
@@ -28,7 +29,12 @@ bool FitsKernels(const ggml_tensor* q, const ggml_tensor* k, const ggml_tensor* 
          k->ne[2] == v->ne[2] && q->ne[2] % k->ne[2] == 0 && q->ne[3] == k->ne[3] && q->ne[3] == v->ne[3];
 }
 
-bool IsPacked(const ggml_tensor* cells) { return cells->nb[0] == (cells->type == GGML_TYPE_F16 ? 2 : 34); }
+bool IsPacked(const ggml_tensor* cells) {
+  const size_t bytes = cells->type == GGML_TYPE_F32 ? 4 : cells->type == GGML_TYPE_F16 ? 2 : 34;
+  return cells->nb[0] == bytes;
+}
+
+const ggml_tensor* Unrounded(const ggml_tensor* cells) { return IsRounding(cells) ? cells->src[0] : cells; }
 
 bool FitsMask(const ggml_tensor* mask, const ggml_tensor* q, const ggml_tensor* k) {
   return !mask || (mask->type == GGML_TYPE_F16 && mask->nb[0] == 2 && mask->ne[0] >= k->ne[1] && mask->ne[1] >= q->ne[1] &&
@@ -37,9 +43,13 @@ bool FitsMask(const ggml_tensor* mask, const ggml_tensor* q, const ggml_tensor* 
 
 }  // namespace
 
+bool IsRounding(const ggml_tensor* node) {
+  return node->op == GGML_OP_CPY && node->type == GGML_TYPE_F16 && node->src[0]->type == GGML_TYPE_F32;
+}
+
 std::optional<Attention> AttentionOf(const ggml_tensor* node) {
   if (node->op != GGML_OP_FLASH_ATTN_EXT || !IsSimple(node)) return std::nullopt;
-  const ggml_tensor *q = node->src[0], *k = node->src[1], *v = node->src[2], *mask = node->src[3];
+  const ggml_tensor *q = node->src[0], *k = Unrounded(node->src[1]), *v = Unrounded(node->src[2]), *mask = node->src[3];
   if (!FitsKernels(q, k, v) || !IsPacked(k) || !IsPacked(v) || !FitsMask(mask, q, k)) return std::nullopt;
   const auto bytes = [](const ggml_tensor* tensor) { return static_cast<const uint8_t*>(tensor->data); };
   Attention a{};

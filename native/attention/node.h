@@ -7,7 +7,10 @@
 
 namespace onpolicy::attention {
 
-// Nothing where ggml has to compute the node.
+// Whether a node rounds cells of 32 bits to 16. The engine's own attention takes no wider ones.
+bool IsRounding(const ggml_tensor* node);
+
+// Nothing where ggml has to compute the node. Rounded cells are read as they were before.
 std::optional<Attention> AttentionOf(const ggml_tensor* node);
 
 }  // namespace onpolicy::attention

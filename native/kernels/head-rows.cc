@@ -29,17 +29,6 @@ inline float ExpOfNegative(float x) {
 constexpr int kLanes = 16;        // independent sums, so that the loops vectorise without reordering
 constexpr int64_t kChunk = 4096;  // sums of more values than this are gathered in double
 
-ONPOLICY_BEST_TARGET float Largest(const float* values, int64_t count) {
-  float lanes[kLanes];
-  for (float& lane : lanes) lane = values[0];
-  int64_t i = 0;
-  for (; i + kLanes <= count; i += kLanes)
-    for (int lane = 0; lane < kLanes; ++lane)
-      lanes[lane] = values[i + lane] > lanes[lane] ? values[i + lane] : lanes[lane];
-  for (; i < count; ++i) lanes[0] = std::max(lanes[0], values[i]);
-  return *std::max_element(lanes, lanes + kLanes);
-}
-
 // values -> e^(value - shift); returns their sum in `sum` and the sum of e^(value - shift) (value - shift) in `weighted`.
 ONPOLICY_BEST_TARGET void Exponentials(float* values, int64_t count, float shift, double* sum, double* weighted) {
   *sum = *weighted = 0;
@@ -76,15 +65,13 @@ ONPOLICY_BEST_TARGET void Scale(float* values, int64_t count, float factor) {
 
 }  // namespace
 
-HeadRow SoftMaxRow(float* logits, int64_t count, int32_t target) {
-  const float largest = Largest(logits, count);
+float SoftMaxRow(float* logits, int64_t count, int32_t target, float largest) {
   const double chosen = static_cast<double>(logits[target]) - largest;
   double sum = 0, weighted = 0;
   Exponentials(logits, count, largest, &sum, &weighted);
-  const double log_sum = std::log(sum);
   Scale(logits, count, static_cast<float>(1 / sum));
   logits[target] = -static_cast<float>((sum - std::exp(chosen)) / sum);
-  return {static_cast<float>(chosen - log_sum), static_cast<float>(log_sum - weighted / sum)};
+  return static_cast<float>(std::log(sum) - weighted / sum);
 }
 
 }  // namespace onpolicy::training

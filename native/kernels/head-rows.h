@@ -1,14 +1,10 @@
-// One row of logits and its target -> (softmax - onehot) in place, the target's log-probability and the entropy.
+// One row of logits and its target -> (softmax - onehot) in place, and the entropy.
 #pragma once
 #include <cstdint>
 
 namespace onpolicy::training {
 
-struct HeadRow {
-  float logprob;
-  float entropy;
-};
-
-HeadRow SoftMaxRow(float* logits, int64_t count, int32_t target);
+// `largest`: the largest logit.
+float SoftMaxRow(float* logits, int64_t count, int32_t target, float largest);
 
 }  // namespace onpolicy::training

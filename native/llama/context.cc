@@ -23,6 +23,26 @@ void Apply(const RopeOptions& rope, llama_context_params* params) {
   if (rope.beta_slow) params->yarn_beta_slow = *rope.beta_slow;
 }
 
+// Computes one token in a small context, so that the engine plans the graph of the model. False: the engine cannot.
+bool PlanOnce(const Model& model, llama_context_params params, ThreadPool& pool) {
+  const Library& api = Api();
+  params.n_ctx = 256;
+  params.n_batch = params.n_ubatch = params.n_seq_max = params.n_outputs_max = 1;
+  params.abort_callback = nullptr;
+  ErrorLog log;
+  llama_context* context = log.Run([&] { return api.llama_init_from_model(model.get(), params); });
+  if (!context) return false;
+  api.llama_attach_threadpool(context, pool.get(), pool.get());
+  llama_token token = 0;
+  llama_batch batch{};
+  batch.n_tokens = 1;
+  batch.token = &token;
+  const attention::Scope scope(model.has_own_kernels());
+  const int32_t result = api.llama_decode(context, batch);
+  api.llama_free(context);
+  return result == 0;
+}
+
 }  // namespace
 
 Context::Context(std::shared_ptr<Model> model, const ContextOptions& options)
@@ -43,12 +63,9 @@ Status Context::Create(std::shared_ptr<Model> model, const ContextOptions& optio
   params.n_threads = options.threads;
   params.n_threads_batch = options.threads;
   params.kv_unified = options.is_kv_unified;
-  // The fused attention kernel of CPUs rounds to 16 bits: log-probabilities of float32 models would differ by 1e-3
-  // depending on the other sequences of a step.
-  const bool is_wide = options.cache_type == GGML_TYPE_F32;
-  const bool needs_precision = is_wide && !model->use_gpu();
-  if (needs_precision || !options.fused_attention) params.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_DISABLED;
-  else if (Api().ggml_is_quantized(options.cache_type)) params.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_ENABLED;
+  const bool is_wide = options.cache_type == GGML_TYPE_F32 && !model->use_gpu();
+  if (!options.fused_attention) params.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_DISABLED;
+  else if (is_wide || api.ggml_is_quantized(options.cache_type)) params.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_ENABLED;
   params.type_k = params.type_v = options.cache_type;
   Apply(options.rope, &params);
   params.no_perf = true;
@@ -59,6 +76,15 @@ Status Context::Create(std::shared_ptr<Model> model, const ContextOptions& optio
     return static_cast<const Context*>(data)->is_aborted_();
   };
   params.abort_callback_data = created.get();
+  if (is_wide || options.is_deterministic) {
+    const attention::GraphCheck check;
+    const bool is_planned = check.has_own_attention() && model->has_own_kernels() && PlanOnce(*model, params, *created->pool_);
+    if (options.is_deterministic && !check.variant().empty())
+      return Status::Fail("UNSUPPORTED", "deterministic: logits of this model may depend on what is computed with them, in " + check.variant());
+    // The engine's own fused attention on CPUs rounds to 16 bits: log-probabilities of float32 models would differ by 1e-3 depending on
+    // the other sequences of a step.
+    if (is_wide && !(is_planned && check.has_own_attention())) params.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_DISABLED;
+  }
   ErrorLog log;
   created->context_ = log.Run([&] { return api.llama_init_from_model(model->get(), params); });
   if (!created->context_)
@@ -66,21 +92,8 @@ Status Context::Create(std::shared_ptr<Model> model, const ContextOptions& optio
                                              " tokens could not be made: " + log.Text());
   created->kv_tokens_ = api.llama_n_ctx(created->context_);
   api.llama_attach_threadpool(created->context_, created->pool_->get(), created->pool_->get());
-  if (options.is_deterministic)
-    if (const Status status = created->RequireInvariance(); !status.ok()) return status;
   *context = std::move(created);
   return Status::Ok();
-}
-
-// One token is computed, so that the engine plans its graph.
-Status Context::RequireInvariance() {
-  StepInput input;
-  input.tokens = input.positions = input.sequences = {0};
-  const attention::InvarianceCheck check;
-  const Status status = DecodeTokens(input, {0});
-  Api().llama_memory_clear(Api().llama_get_memory(context_), true);
-  if (!status.ok() || check.problem().empty()) return status;
-  return Status::Fail("UNSUPPORTED", "deterministic: logits of this model may depend on what is computed with them, in " + check.problem());
 }
 
 void Context::Abort() {

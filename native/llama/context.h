@@ -103,8 +103,6 @@ class Context {
 
  private:
   Context(std::shared_ptr<Model> model, const ContextOptions& options);
-  // Fails with UNSUPPORTED and what it is that may depend on company.
-  Status RequireInvariance();
   // The pass of a step, with the edits before it. `places` (tokens): where the logits of each token are.
   Status Pass(const StepInput& input, std::vector<int32_t>* places);
   // Fills `places`, as Pass does. A place below 0 is one of media_logits_.

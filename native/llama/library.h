@@ -154,6 +154,7 @@ namespace onpolicy {
   X(ggml_add)                                                                                                  \
   X(ggml_add_inplace)                                                                                          \
   X(ggml_mul)                                                                                                  \
+  X(ggml_div)                                                                                                  \
   X(ggml_sub)                                                                                                  \
   X(ggml_rms_norm)                                                                                             \
   X(ggml_rms_norm_back)                                                                                        \

@@ -1,5 +1,7 @@
 #include "trainer/attention.h"
 
+#include "trainer/fused-attention.h"
+
 namespace onpolicy::training {
 namespace {
 
@@ -80,6 +82,7 @@ class Block {
 
 void AttentionForward(Graph& graph, Products& products, const Shape& shape, const RowAttention& attention, bool is_local,
                       Tensor query, Tensor key, Tensor value, Tensor output) {
+  if (!attention.runs.empty()) return FusedAttention(graph, shape, attention.runs, is_local, query, key, value, output);
   for (const QueryBlock& range : attention.plan.blocks) {
     Block block(graph, products, shape, attention, is_local, range);
     Tensor probabilities = block.Probabilities(block.Keys(key), block.Queries(query));

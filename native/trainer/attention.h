@@ -1,7 +1,9 @@
-// Rotated queries, keys and values of a packed row -> attention output, and the gradients; one block of queries at a time.
+// Rotated queries, keys and values of a packed row -> attention output, and the gradients. Where attention is not fused, one block of
+// queries at a time.
 #pragma once
 #include "trainer/product.h"
 #include "trainer/row.h"
+#include "trainer/token-runs.h"
 #include "trainer/weights.h"
 
 namespace onpolicy::training {
@@ -10,6 +12,7 @@ namespace onpolicy::training {
 struct RowAttention {
   AttentionPlan plan;
   Slot masks;
+  std::vector<TokenRun> runs;  // of a row whose attention is fused on the way forward
 };
 
 // `is_local`: with the masks of layers that have a window.

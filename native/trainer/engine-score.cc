@@ -2,11 +2,11 @@
 
 #include <memory>
 
-#include "kernels/head-rows.h"
 #include "llama/library.h"
 #include "llama/thread-pool.h"
 #include "products/install.h"
 #include "products/packing.h"
+#include "trainer/head.h"
 
 namespace onpolicy::training {
 namespace {
@@ -34,6 +34,7 @@ Status ScoreWithEngine(const std::string& model_path, const std::string& adapter
   params.no_perf = true;
   params.type_k = params.type_v = GGML_TYPE_F32;  // a rounded cache would blur the comparison
   params.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_DISABLED;
+  const ThreadPool pool(threads);  // the context computes with it to its end
   auto context = Own(api.llama_init_from_model(model.get(), params), api.llama_free);
   if (!context) return Status::Fail("OUT_OF_MEMORY", "the engine cannot make a context");
   if (!adapter_path.empty()) {
@@ -56,15 +57,14 @@ Status ScoreWithEngine(const std::string& model_path, const std::string& adapter
                     .n_seq_id = sequence_counts.data(),
                     .seq_id = sequences.data(),
                     .logits = has_logits.data()};
-  const ThreadPool pool(threads);
   api.llama_attach_threadpool(context.get(), pool.get(), pool.get());
   if (api.llama_decode(context.get(), batch) != 0) return Status::Fail("BACKEND_FAILED", "the engine cannot decode");
   const int32_t vocabulary = api.llama_vocab_n_tokens(api.llama_model_get_vocab(model.get()));
   logprobs->clear();
-  for (uint32_t i = 0; i + 1 < count; ++i)
-    logprobs->push_back(
-        SoftMaxRow(api.llama_get_logits_ith(context.get(), static_cast<int32_t>(i)), vocabulary, tokens[i + 1])
-            .logprob);
+  for (uint32_t i = 0; i + 1 < count; ++i) {
+    const float* logits = api.llama_get_logits_ith(context.get(), static_cast<int32_t>(i));
+    logprobs->push_back(ScanLogits(logits, vocabulary).Logprob(logits[tokens[i + 1]]));
+  }
   return Status::Ok();
 }
 

@@ -2,14 +2,15 @@
 
 namespace onpolicy::training {
 
-// The weights of the best experts, divided by their sum, are a softmax over those experts' scores alone.
+// The weights of the best experts, divided by their sum, are a softmax over those experts' scores alone. They are computed as the engine does.
 Routing Experts::Route(Tensor x) {
-  Tensor scores = graph_.MulMat(layer_.router.weight, x);
+  Tensor weights = graph_.SoftMax(products_.Forward(layer_.router.weight, x), nullptr, 1.0f);
   const int64_t rows = x->ne[1];
   Routing routing;
-  routing.selected = graph_.TopK(graph_.SoftMax(scores, nullptr, 1.0f), shape_.experts_used);
-  Tensor chosen = graph_.Rows(graph_.Reshape(scores, 1, shape_.experts, rows), routing.selected);
-  routing.weights = graph_.SoftMax(graph_.Reshape(chosen, shape_.experts_used, rows), nullptr, 1.0f);
+  routing.selected = graph_.TopK(weights, shape_.experts_used);
+  Tensor chosen = graph_.Rows(graph_.Reshape(weights, 1, shape_.experts, rows), routing.selected);
+  chosen = graph_.Reshape(chosen, shape_.experts_used, rows);
+  routing.weights = graph_.Over(chosen, graph_.SumRows(chosen));
   return routing;
 }
 

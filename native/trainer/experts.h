@@ -1,6 +1,7 @@
 // Tokens, a router and matrices of experts -> the sum of what each token's experts say, and the way back. Nothing of it is trained.
 #pragma once
 #include "trainer/graph.h"
+#include "trainer/product.h"
 #include "trainer/weights.h"
 
 namespace onpolicy::training {
@@ -13,7 +14,8 @@ struct Routing {
 
 class Experts {
  public:
-  Experts(Graph& graph, const Shape& shape, const Layer& layer) : graph_(graph), shape_(shape), layer_(layer) {}
+  Experts(Graph& graph, Products& products, const Shape& shape, const Layer& layer)
+      : graph_(graph), products_(products), shape_(shape), layer_(layer) {}
 
   // x: (width, row)
   Routing Route(Tensor x);
@@ -37,6 +39,7 @@ class Experts {
   Tensor PerExpert(Tensor x) { return graph_.Reshape(x, 1, x->ne[0], x->ne[1]); }
 
   Graph& graph_;
+  Products& products_;
   const Shape& shape_;
   const Layer& layer_;
 };

@@ -4,6 +4,9 @@
 #include <atomic>
 #include <deque>
 #include <initializer_list>
+#include <memory>
+#include <utility>
+#include <vector>
 
 #include "llama/library.h"
 #include "trainer/device.h"
@@ -73,6 +76,7 @@ class TensorFormulas : public TensorViews {
   Tensor PlusInPlace(Tensor a, Tensor b) { return api_.ggml_add_inplace(context_, a, b); }
   Tensor Minus(Tensor a, Tensor b) { return api_.ggml_sub(context_, a, b); }
   Tensor Times(Tensor a, Tensor b) { return api_.ggml_mul(context_, a, b); }
+  Tensor Over(Tensor a, Tensor b) { return api_.ggml_div(context_, a, b); }
   Tensor RmsNorm(Tensor x, float epsilon) { return api_.ggml_rms_norm(context_, x, epsilon); }
   // (gradient of the norm's output, its input) -> gradient of its input
   Tensor RmsNormBack(Tensor gradient, Tensor x, float epsilon) {
@@ -111,12 +115,12 @@ class Graph : public TensorFormulas {
   // Makes a tensor that is not computed yet write into `slot`. An in-place function writes into its operand.
   Tensor Pin(Tensor tensor, Slot slot);
 
-  // Runs `run` on `x` in place, on the CPU only. The inputs are src[1] and further.
-  Tensor Custom(Tensor x, std::initializer_list<Tensor> inputs, ggml_custom_op_t run) {
+  // Runs `run` on `x` in place, on the CPU only. The inputs are src[1] and further; `data` is passed on.
+  Tensor Custom(Tensor x, std::initializer_list<Tensor> inputs, ggml_custom_op_t run, void* data = nullptr) {
     return api_.ggml_custom_inplace(context_, x, const_cast<Tensor*>(inputs.begin()),
-                                    static_cast<int>(inputs.size()), run, GGML_N_TASKS_MAX, nullptr);
+                                    static_cast<int>(inputs.size()), run, GGML_N_TASKS_MAX, data);
   }
-  // A new tensor that `run` fills, on the CPU only. The inputs are src[0] and further; `data` is passed on.
+  // A new tensor that `run` fills, on the CPU only. The inputs are src[0] and further.
   Tensor Custom(std::array<int64_t, 3> shape, std::initializer_list<Tensor> inputs, ggml_custom_op_t run,
                 void* data = nullptr) {
     return api_.ggml_custom_4d(context_, GGML_TYPE_F32, shape[0], shape[1], shape[2], 1,
@@ -125,10 +129,18 @@ class Graph : public TensorFormulas {
   }
   // A number, 0 before the graph runs, from which the threads of one function take their next piece of work.
   std::atomic<int64_t>* Counter() { return &counters_.emplace_back(0); }
+  // A value that lives as long as the graph.
+  template <typename T>
+  T* Keep(T value) {
+    auto kept = std::make_shared<T>(std::move(value));
+    kept_.push_back(kept);
+    return kept.get();
+  }
 
  private:
   ggml_cgraph* graph_;
   std::deque<std::atomic<int64_t>> counters_;
+  std::vector<std::shared_ptr<void>> kept_;
 };
 
 // Copies `count` numbers of four bytes into `slot`.

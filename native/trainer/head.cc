@@ -1,6 +1,7 @@
 #include "trainer/head.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "kernels/head-rows.h"
 #include "trainer/product.h"
@@ -64,14 +65,21 @@ Logits BoundLogits(Graph& graph, const Shape& shape, Tensor product) {
   return {graph.Scale(bounded, shape.logit_cap), slope};
 }
 
+RowScan ScanLogits(const float* logits, int64_t count) {
+  thread_local SamplerScratch scratch;
+  return ScanRow({.row = logits, .vocab_size = static_cast<size_t>(count), .log_sum = true}, scratch);
+}
+
 void SoftMaxRows(Tensor result, int thread, int threads, void*) {
   const Tensor stats = result->src[1], weights = result->src[2];
   for (int64_t row = thread; row < result->ne[1]; row += threads) {
     auto* logits = reinterpret_cast<float*>(static_cast<char*>(result->data) + row * result->nb[1]);
     char* place = static_cast<char*>(stats->data) + row * stats->nb[1];
-    const HeadRow out = SoftMaxRow(logits, result->ne[0], *reinterpret_cast<int32_t*>(place));
-    reinterpret_cast<float*>(place)[0] = out.logprob;
-    reinterpret_cast<float*>(place)[1] = out.entropy;
+    const int32_t target = *reinterpret_cast<int32_t*>(place);
+    const RowScan scan = ScanLogits(logits, result->ne[0]);
+    const float logprob = scan.has_nan ? std::numeric_limits<float>::quiet_NaN() : scan.Logprob(logits[target]);
+    reinterpret_cast<float*>(place)[0] = logprob;
+    reinterpret_cast<float*>(place)[1] = SoftMaxRow(logits, result->ne[0], target, scan.max);
     if (!weights) continue;
     const float weight = static_cast<const float*>(weights->data)[row];
     for (int64_t i = 0; i < result->ne[0]; ++i) logits[i] *= weight;

@@ -1,8 +1,12 @@
 // Last residual stream -> log-probability and entropy of each target, a chunk of targets at a time, and their gradient back.
 #pragma once
+#include "sampler/row-scan.h"
 #include "trainer/row-memory.h"
 
 namespace onpolicy::training {
+
+// A row of logits as samplers look at it: log-probabilities have the bits that they report.
+RowScan ScanLogits(const float* logits, int64_t count);
 
 // (vocabulary, targets) logits -> softmax - onehot in place, a graph's custom function. src[1]: (2, targets) target ids, each
 // followed by a free place: log-probability and entropy replace the two. src[2]: (targets) factors of the columns, or null.

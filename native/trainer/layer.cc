@@ -4,7 +4,12 @@ namespace onpolicy::training {
 
 LayerGraph::LayerGraph(Graph& graph, Linears& linears, const Weights& weights, const Layer& layer,
                        const RowInputs& row)
-    : graph_(graph), linears_(linears), weights_(weights), layer_(layer), row_(row), experts_(graph, weights.shape, layer) {
+    : graph_(graph),
+      linears_(linears),
+      weights_(weights),
+      layer_(layer),
+      row_(row),
+      experts_(graph, linears.products(), weights.shape, layer) {
   positions_ = graph.At(row.positions, GGML_TYPE_I32, {row.size});
 }
 

@@ -1,12 +1,11 @@
 #include "trainer/product.h"
 
 #include <algorithm>
-#include <atomic>
-#include <vector>
 
 #include "kernels/avx512.h"
 #include "kernels/f32-product.h"
 #include "products/product.h"
+#include "trainer/share.h"
 
 namespace onpolicy::training {
 namespace {
@@ -16,21 +15,11 @@ namespace np = products;
 // Work that a thread takes at a time: little, so that all threads end at about the same time.
 constexpr int64_t kPanelsAtOnce = 8;
 constexpr int64_t kColumnsAtOnce = 96;
-constexpr size_t kCacheLine = 64;
 
-// Runs `work` on pieces 0 to `count` - 1, each by the next free thread.
+// Of the node whose data is `counter`.
 template <typename Work>
-void Share(void* counter, int64_t count, Work work) {
-  auto& next = *static_cast<std::atomic<int64_t>*>(counter);
-  for (int64_t piece = next++; piece < count; piece = next++) work(piece);
-}
-
-// Memory of this thread that lives on.
-uint8_t* Scratch(size_t bytes) {
-  thread_local std::vector<uint8_t> memory;
-  if (memory.size() < bytes + kCacheLine) memory.resize(bytes + kCacheLine);
-  const auto address = reinterpret_cast<uintptr_t>(memory.data());
-  return reinterpret_cast<uint8_t*>((address + kCacheLine - 1) / kCacheLine * kCacheLine);
+void ShareBy(void* counter, int64_t count, Work work) {
+  Share(*static_cast<std::atomic<int64_t>*>(counter), count, work);
 }
 
 // src[0]: (size, tokens); data: the weights' format.
@@ -49,14 +38,14 @@ void WeightShare(Tensor y, int, int, void* counter) {
   const np::Format& format = *np::FormatOf(weight->type);
   const int64_t size = weight->ne[0], outputs = weight->ne[1];
   const np::PackedMatrix all{&format, static_cast<const uint8_t*>(weight->data), size, outputs};
-  Share(counter, (all.panel_count() + kPanelsAtOnce - 1) / kPanelsAtOnce, [&](int64_t piece) {
+  ShareBy(counter, (all.panel_count() + kPanelsAtOnce - 1) / kPanelsAtOnce, [&](int64_t piece) {
     const int64_t panel = piece * kPanelsAtOnce, row = panel * np::kPanel;
     np::PackedMatrix part = all;
     part.rows = std::min(outputs - row, kPanelsAtOnce * np::kPanel);
     if (kIsPacked) {
       part.panels += np::PackedBytes(format, size, row);
     } else {
-      uint8_t* packed = Scratch(np::PackedBytes(format, size, part.rows));
+      uint8_t* packed = ThreadMemory(np::PackedBytes(format, size, part.rows));
       np::PackPanels(part, part.panels + row * format.row_bytes(size), 0, part.panel_count(), packed);
       part.panels = packed;
     }
@@ -75,7 +64,7 @@ StridedMatrix MatrixOf(Tensor x, int64_t index) {
 void F32Share(Tensor y, int, int, void* counter) {
   const int64_t outputs = y->ne[0], columns = y->ne[1];
   const int64_t parts = (columns + kColumnsAtOnce - 1) / kColumnsAtOnce;
-  Share(counter, parts * y->ne[2], [&](int64_t piece) {
+  ShareBy(counter, parts * y->ne[2], [&](int64_t piece) {
     const int64_t index = piece / parts, first = piece % parts * kColumnsAtOnce;
     F32Product(static_cast<float*>(y->data) + index * outputs * columns, MatrixOf(y->src[0], index),
                MatrixOf(y->src[1], index), y->src[0]->ne[0], outputs, first,

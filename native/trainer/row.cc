@@ -7,11 +7,6 @@
 namespace onpolicy::training {
 namespace {
 
-bool Sees(const PackedRow& row, int64_t i, int64_t j) {
-  const auto a = static_cast<size_t>(i), b = static_cast<size_t>(j);
-  return j <= i && (row.group_ids[a] == row.group_ids[b] || row.parent_ids[a] == row.group_ids[b]);
-}
-
 bool IsNear(const PackedRow& row, int64_t i, int64_t j, int64_t window) {
   return row.positions[static_cast<size_t>(i)] - row.positions[static_cast<size_t>(j)] < window;
 }
@@ -26,6 +21,11 @@ int64_t BlockEnd(const PackedRow& row, int64_t start, int64_t most) {
 }
 
 }  // namespace
+
+bool Sees(const PackedRow& row, int64_t i, int64_t j) {
+  const auto a = static_cast<size_t>(i), b = static_cast<size_t>(j);
+  return j <= i && (row.group_ids[a] == row.group_ids[b] || row.parent_ids[a] == row.group_ids[b]);
+}
 
 Status PackedRow::Check(int64_t vocabulary) const {
   auto fail = [](const std::string& message) { return Status::Fail("INVALID_REQUEST", message); };

@@ -21,6 +21,9 @@ struct PackedRow {
   void Pad(int64_t multiple);
 };
 
+// Whether token i sees token j.
+bool Sees(const PackedRow& row, int64_t i, int64_t j);
+
 struct KeyRange {
   int64_t start, count;
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "trainer/fused-attention.h"
 #include "trainer/head.h"
 
 namespace onpolicy::training {
@@ -61,7 +62,10 @@ int64_t Trainer::LayersToKeep(const RowMemory::Need& need) const {
 Status Trainer::PrepareRow(const PackedRow& row, bool gradients) {
   row_.size = row.size();
   device_->UseThreads(row.size() * shape().width * shape().hidden_width() >= kSharedWork);
-  row_.attention.plan = PlanAttention(row, shape().window);
+  row_.attention.runs.clear();
+  if (HasFusedAttention(*device_, shape())) row_.attention.runs = TokenRunsOf(row, shape().window);
+  row_.attention.plan = {};  // the way back is made of products
+  if (gradients || row_.attention.runs.empty()) row_.attention.plan = PlanAttention(row, shape().window);
   targets_ = row.targets();
   RowMemory::Need need{.size = row.size(),
                        .targets = targets_,
@@ -79,7 +83,8 @@ Status Trainer::PrepareRow(const PackedRow& row, bool gradients) {
   row_.attention.masks = memory_->masks;
   Upload(memory_->tokens, GGML_TYPE_I32, row.tokens.data(), row.tokens.size());
   Upload(memory_->positions, GGML_TYPE_I32, row.positions.data(), row.positions.size());
-  Upload(memory_->masks, GGML_TYPE_F32, row_.attention.plan.masks.data(), row_.attention.plan.masks.size());
+  if (const auto& masks = row_.attention.plan.masks; !masks.empty())
+    Upload(memory_->masks, GGML_TYPE_F32, masks.data(), masks.size());
   Upload(memory_->logit_rows, GGML_TYPE_I32, row.logit_rows.data(), row.logit_rows.size());
   PutTargets(*device_, *weights_, *memory_, row.target_tokens);
   return Status::Ok();

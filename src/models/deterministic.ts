@@ -4,6 +4,9 @@ import { OnpolicyError } from '../errors.ts';
 import type { CacheType } from '../native/index.ts';
 import type { ModelOptions } from './model-options.ts';
 
+/** Types of caches that attention in `native/attention` reads. */
+const OWN_CELLS: readonly CacheType[] = ['f16', 'q8_0', 'f32'];
+
 type Facts = {
   /** Null: an ONNX model. */
   readonly shape: Pick<ModelShape, 'slidingWindow' | 'isRecurrent'> | null;
@@ -22,7 +25,7 @@ export function requireDeterministic({ shape, options, cacheType, mmproj, gpuLay
   if (mmproj !== null) refuse('model.mmproj', 'null', mmproj);
   if (options.products === 'plain') refuse('model.products', 'auto', options.products);
   if (options.fusedAttention === false) refuse('model.fusedAttention', 'true', 'false');
-  if (cacheType !== 'f16' && cacheType !== 'q8_0') refuse('model.cacheType', 'f16 or q8_0', cacheType);
+  if (!OWN_CELLS.includes(cacheType)) refuse('model.cacheType', OWN_CELLS.join(' or '), cacheType);
   if (options.adapters?.length) refuse('model.adapters', 'none', String(options.adapters.length));
 }
 

@@ -88,8 +88,7 @@ export async function planLoad(
   const mmproj = await findProjector(file, options, serving, signal);
   // As llama.cpp's server has it: what a picture becomes was never trained in another precision.
   const hasCache = options.cacheBits !== undefined || options.cacheType !== undefined;
-  const isWide = mmproj === null && !serving.deterministic;
-  const given: ModelOptions = isWide || hasCache ? options : { ...options, cacheType: 'f16' };
+  const given: ModelOptions = mmproj === null || hasCache ? options : { ...options, cacheType: 'f16' };
   if (isOnnxModel(file)) {
     const weights = onnxBytes(file);
     const need = { weights, cache: 0, compute: 0, host: weights, device: 0 };

@@ -154,9 +154,8 @@ describe.skipIf(BEST === undefined)('deterministic', () => {
       'q8_0',
       'cacheType',
       { model: { path: '', cacheType: 'q4_0' } },
-      'model.cacheType: expected f16 or q8_0',
+      'model.cacheType: expected f16 or q8_0 or f32',
     ],
-    ['q8_0', 'cacheBits', { model: { path: '', cacheBits: 32 } }, 'model.cacheType: expected f16 or q8_0'],
     [
       'q8_0',
       'attention',
