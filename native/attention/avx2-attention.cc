@@ -101,7 +101,7 @@ bool IsSupported() {
 }
 
 constexpr Kernels kKernels = {
-    "avx2", IsSupported, Visible, Sum, {Attend<CellType::kF16>, Attend<CellType::kQ8_0>, Attend<CellType::kF32>}};
+    "avx2", IsSupported, Visible, Sum, {Attend<CellType::kF16>, Attend<CellType::kQ8_0>, Attend<CellType::kF32>}, Narrow, Widen};
 
 }  // namespace
 

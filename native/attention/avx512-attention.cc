@@ -82,7 +82,7 @@ bool IsSupported() {
 }
 
 constexpr Kernels kKernels = {
-    "avx512", IsSupported, Visible, Sum, {Attend<CellType::kF16>, Attend<CellType::kQ8_0>, Attend<CellType::kF32>}};
+    "avx512", IsSupported, Visible, Sum, {Attend<CellType::kF16>, Attend<CellType::kQ8_0>, Attend<CellType::kF32>}, Narrow, Widen};
 
 }  // namespace
 

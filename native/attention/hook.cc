@@ -1,6 +1,7 @@
 #include "attention/hook.h"
 
 #include "attention/invariance.h"
+#include "attention/low-rank.h"
 #include "attention/node.h"
 #include "attention/self-test.h"
 #include "products/buffer-type.h"
@@ -27,7 +28,7 @@ thread_local GraphCheck* t_check = nullptr;
 struct CheckedNodes {
   static void See(const ggml_tensor* node) {
     if (!t_check) return;
-    const bool is_ours = t_is_wanted && AttentionOf(node);
+    const bool is_ours = t_is_wanted && (AttentionOf(node) || IsLowRank(node));
     if (node->op == GGML_OP_FLASH_ATTN_EXT && !is_ours) t_check->has_own_attention_ = false;
     if (t_check->variant_.empty()) t_check->variant_ = VariantNode(g_functions, node, is_ours);
   }
@@ -74,11 +75,31 @@ class Rounding : public ggml::cpu::tensor_traits {
   bool compute_forward(ggml_compute_params*, ggml_tensor* node) override { return MarkOf(node) == kOurs; }
 };
 
+// Products with the factors of an adapter.
+class LowRank : public ggml::cpu::tensor_traits {
+ public:
+  bool work_size(int threads, const ggml_tensor* node, size_t& size) override {
+    const bool is_ours = t_is_wanted && IsLowRank(node);
+    MarkOf(node) = is_ours ? kOurs : 0;
+    if (is_ours) size = static_cast<size_t>(threads) * LowRankThreadBytes(node);
+    return is_ours;
+  }
+
+  bool compute_forward(ggml_compute_params* params, ggml_tensor* node) override {
+    if (MarkOf(node) != kOurs) return false;
+    auto* memory = static_cast<uint8_t*>(params->wdata) + static_cast<size_t>(params->ith) * LowRankThreadBytes(node);
+    LowRankShare(*g_kernels, node, params->ith, params->nth, reinterpret_cast<float*>(memory));
+    return true;
+  }
+};
+
 ggml::cpu::tensor_traits* TraitsOf(const ggml_tensor* node) {
   static Node attention;
   static Rounding rounding;
+  static LowRank low_rank;
   CheckedNodes::See(node);
   if (node->op == GGML_OP_FLASH_ATTN_EXT) return &attention;
+  if (IsLowRank(node)) return &low_rank;
   return IsRounding(node) ? &rounding : nullptr;
 }
 

@@ -34,32 +34,37 @@ inline Wide Exp(Wide x) {
   return OrZero(x, SetFloats(kSmallest), Multiply(sum, PowerOfTwo(whole)));
 }
 
+// Dot products of kRows rows with as many cells as a tile has sums for, into `to`, row by row.
+template <CellType kType, int kRows>
+inline void Dots(const float* const* q, const uint8_t* const* cells, int vectors, float* to) {
+  constexpr int kCells = kTileSums / kRows;
+  Wide sums[kTileSums];
+#pragma GCC unroll 16
+  for (int i = 0; i < kTileSums; ++i) sums[i] = SetFloats(0);
+  for (int i = 0; i < vectors; ++i) {
+    Wide x[kRows];
+#pragma GCC unroll 4
+    for (int r = 0; r < kRows; ++r) x[r] = LoadFloats(q[r] + i * kLanes);
+#pragma GCC unroll 16
+    for (int c = 0; c < kCells; ++c) {
+      const Wide key = LoadCell<kType>(cells[c], i);
+#pragma GCC unroll 4
+      for (int r = 0; r < kRows; ++r) sums[r * kCells + c] = Added(x[r], key, sums[r * kCells + c]);
+    }
+  }
+  SumAll(sums, to);
+}
+
 // Dot products of kRows rows from `row` on with the block's cells.
 template <CellType kType, int kRows>
 void Score(const Block& block, int row) {
   constexpr int kCells = kTileSums / kRows;
-  const float* q[kRows];
-  for (int r = 0; r < kRows; ++r) q[r] = block.q[row + r];
   for (int at = block.first / kCells * kCells; at < block.end; at += kCells) {
     const uint8_t* cells[kCells];
     for (int c = 0; c < kCells; ++c)
       cells[c] = block.k + static_cast<size_t>(block.index[at + c < block.end ? at + c : block.end - 1]) * block.k_stride;
-    Wide sums[kTileSums];
-#pragma GCC unroll 16
-    for (int i = 0; i < kTileSums; ++i) sums[i] = SetFloats(0);
-    for (int i = 0; i < block.k_vectors; ++i) {
-      Wide x[kRows];
-#pragma GCC unroll 4
-      for (int r = 0; r < kRows; ++r) x[r] = LoadFloats(q[r] + i * kLanes);
-#pragma GCC unroll 16
-      for (int c = 0; c < kCells; ++c) {
-        const Wide key = LoadCell<kType>(cells[c], i);
-#pragma GCC unroll 4
-        for (int r = 0; r < kRows; ++r) sums[r * kCells + c] = Added(x[r], key, sums[r * kCells + c]);
-      }
-    }
     float scores[kTileSums];
-    SumAll(sums, scores);
+    Dots<kType, kRows>(block.q + row, cells, block.k_vectors, scores);
     for (int r = 0; r < kRows; ++r)
       __builtin_memcpy(block.scores + (row + r) * kBlockCells + at, scores + r * kCells, sizeof(float) * kCells);
   }
@@ -154,4 +159,47 @@ float Sum(const float* lanes) {
   float sums[kTileSums];
   SumAll(vectors, sums);
   return sums[0];
+}
+
+template <int kTokens>
+void NarrowTokens(const float* factor, int64_t size, int count, const Rows& x, int64_t token, float* y, size_t y_stride) {
+  constexpr int kCells = kTileSums / kTokens;
+  const float* tokens[kTokens];
+  for (int t = 0; t < kTokens; ++t) tokens[t] = x.data + static_cast<size_t>(token + t) * x.stride;
+  for (int row = 0; row < count; row += kCells) {
+    const uint8_t* rows[kCells];
+    const int here = count - row < kCells ? count - row : kCells;
+    for (int c = 0; c < kCells; ++c) rows[c] = reinterpret_cast<const uint8_t*>(factor + (row + (c < here ? c : here - 1)) * size);
+    float sums[kTileSums];
+    Dots<CellType::kF32, kTokens>(tokens, rows, static_cast<int>(size / kLanes), sums);
+    for (int t = 0; t < kTokens; ++t)
+      for (int c = 0; c < here; ++c) y[static_cast<size_t>(token + t) * y_stride + static_cast<size_t>(row + c)] = sums[t * kCells + c];
+  }
+}
+
+void Narrow(const float* factor, int64_t size, int count, Rows x, float* y, size_t y_stride) {
+  int64_t token = 0;
+  for (; x.tokens - token >= kTileRows; token += kTileRows) NarrowTokens<kTileRows>(factor, size, count, x, token, y, y_stride);
+  for (; token < x.tokens; ++token) NarrowTokens<1>(factor, size, count, x, token, y, y_stride);
+}
+
+template <int kTokens>
+void WidenTokens(const float* factor, size_t factor_stride, int64_t rank, const Rows& h, int64_t token, float* y, size_t y_stride) {
+  const float* from = h.data + static_cast<size_t>(token) * h.stride;
+  Wide sums[kTokens];
+#pragma GCC unroll 4
+  for (int t = 0; t < kTokens; ++t) sums[t] = SetFloats(0);
+  for (int64_t r = 0; r < rank; ++r) {
+    const Wide column = LoadFloats(factor + static_cast<size_t>(r) * factor_stride);
+#pragma GCC unroll 4
+    for (int t = 0; t < kTokens; ++t) sums[t] = Added(SetFloats(from[static_cast<size_t>(t) * h.stride + static_cast<size_t>(r)]), column, sums[t]);
+  }
+#pragma GCC unroll 4
+  for (int t = 0; t < kTokens; ++t) StoreFloats(sums[t], y + static_cast<size_t>(token + t) * y_stride);
+}
+
+void Widen(const float* factor, size_t factor_stride, int64_t rank, Rows h, float* y, size_t y_stride) {
+  int64_t token = 0;
+  for (; h.tokens - token >= 4; token += 4) WidenTokens<4>(factor, factor_stride, rank, h, token, y, y_stride);
+  for (; token < h.tokens; ++token) WidenTokens<1>(factor, factor_stride, rank, h, token, y, y_stride);
 }

@@ -34,6 +34,13 @@ struct Block {
   float* y;        // (rows, v_vectors * kLanes) sums of weighted values
 };
 
+// Vectors of some tokens: `stride` numbers apart.
+struct Rows {
+  const float* data;
+  size_t stride;
+  int64_t tokens;
+};
+
 struct Kernels {
   const char* name;
   bool (*is_supported)();
@@ -41,6 +48,11 @@ struct Kernels {
   uint64_t (*visible)(const uint16_t* mask);
   float (*sum)(const float* lanes);  // of kLanes
   std::array<void (*)(const Block& block), kCellTypes> attend;
+  // Products with the factors of an adapter, each token by itself.
+  // y[token * y_stride + row] = factor row . x of the token; rows: `count` of them, each of `size` numbers, a multiple of kLanes.
+  void (*narrow)(const float* factor, int64_t size, int count, Rows x, float* y, size_t y_stride);
+  // y[token * y_stride + i] = sum over the numbers r of h of h[r] * factor[r * factor_stride + i], for kLanes outputs i.
+  void (*widen)(const float* factor, size_t factor_stride, int64_t rank, Rows h, float* y, size_t y_stride);
 };
 
 // The fastest set of this processor; null when there is none.

@@ -23,8 +23,13 @@ void Apply(const RopeOptions& rope, llama_context_params* params) {
   if (rope.beta_slow) params->yarn_beta_slow = *rope.beta_slow;
 }
 
+Status DependsOnCompany(const std::string& what, const attention::GraphCheck& check) {
+  return Status::Fail("UNSUPPORTED",
+                      "deterministic: logits of " + what + " may depend on what is computed with them, in " + check.variant());
+}
+
 // Computes one token in a small context, so that the engine plans the graph of the model. False: the engine cannot.
-bool PlanOnce(const Model& model, llama_context_params params, ThreadPool& pool) {
+bool PlanOnce(const Model& model, llama_context_params params, ThreadPool& pool, llama_adapter_lora* adapter = nullptr) {
   const Library& api = Api();
   params.n_ctx = 256;
   params.n_batch = params.n_ubatch = params.n_seq_max = params.n_outputs_max = 1;
@@ -33,6 +38,8 @@ bool PlanOnce(const Model& model, llama_context_params params, ThreadPool& pool)
   llama_context* context = log.Run([&] { return api.llama_init_from_model(model.get(), params); });
   if (!context) return false;
   api.llama_attach_threadpool(context, pool.get(), pool.get());
+  float scale = 1;
+  if (adapter) api.llama_set_adapters_lora(context, &adapter, 1, &scale);
   llama_token token = 0;
   llama_batch batch{};
   batch.n_tokens = 1;
@@ -49,6 +56,7 @@ Context::Context(std::shared_ptr<Model> model, const ContextOptions& options)
     : model_(std::move(model)),
       pool_(std::make_unique<ThreadPool>(options.threads)),
       is_kv_unified_(options.is_kv_unified),
+      is_deterministic_(options.is_deterministic),
       rows_(options.sampled_vocab > 0 ? options.sampled_vocab : model_->vocab_size(), options.threads) {}
 
 Status Context::Create(std::shared_ptr<Model> model, const ContextOptions& options, std::shared_ptr<Context>* context) {
@@ -79,12 +87,12 @@ Status Context::Create(std::shared_ptr<Model> model, const ContextOptions& optio
   if (is_wide || options.is_deterministic) {
     const attention::GraphCheck check;
     const bool is_planned = check.has_own_attention() && model->has_own_kernels() && PlanOnce(*model, params, *created->pool_);
-    if (options.is_deterministic && !check.variant().empty())
-      return Status::Fail("UNSUPPORTED", "deterministic: logits of this model may depend on what is computed with them, in " + check.variant());
+    if (options.is_deterministic && !check.variant().empty()) return DependsOnCompany("this model", check);
     // The engine's own fused attention on CPUs rounds to 16 bits: log-probabilities of float32 models would differ by 1e-3 depending on
     // the other sequences of a step.
     if (is_wide && !(is_planned && check.has_own_attention())) params.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_DISABLED;
   }
+  created->params_ = params;
   ErrorLog log;
   created->context_ = log.Run([&] { return api.llama_init_from_model(model->get(), params); });
   if (!created->context_)
@@ -143,6 +151,13 @@ Status Context::LoadAdapter(const std::string& path, uint32_t* adapter) {
   ErrorLog log;
   llama_adapter_lora* loaded = log.Run([&] { return Api().llama_adapter_lora_init(model_->get(), path.c_str()); });
   if (!loaded) return Status::Fail("MODEL_INVALID", path + " is no adapter of this model: " + log.Text());
+  if (is_deterministic_) {
+    const attention::GraphCheck check;
+    if (!PlanOnce(*model_, params_, *pool_, loaded) || !check.variant().empty()) {
+      Api().llama_adapter_lora_free(loaded);
+      return DependsOnCompany("this adapter", check);
+    }
+  }
   *adapter = ++last_adapter_;
   adapters_[*adapter] = loaded;
   return Status::Ok();

@@ -126,13 +126,14 @@ class Context {
 
   std::shared_ptr<Model> model_;
   llama_context* context_ = nullptr;
+  llama_context_params params_{};  // that it was made with
   std::unique_ptr<ThreadPool> pool_;
   uint32_t kv_tokens_ = 0;
   std::map<uint32_t, llama_adapter_lora*> adapters_;  // by number
   std::map<uint32_t, std::vector<std::pair<uint32_t, float>>> mixes_;  // by number: adapters and their scales
   uint32_t last_adapter_ = kNoAdapter;                // highest number given, of both
   uint32_t used_adapter_ = kNoAdapter;                // of the last step
-  const bool is_kv_unified_;
+  const bool is_kv_unified_, is_deterministic_;
   RowSampler rows_;
   std::atomic<bool> abort_{false};
   NextStep next_;

@@ -12,11 +12,11 @@ bool IsSelected(const std::string& name, const std::vector<std::string>& modules
                      [&](const std::string& wanted) { return wanted == kind || wanted == name; });
 }
 
-std::vector<float> Transposed(const std::vector<float>& matrix, int64_t rows, int64_t columns, float scale) {
+std::vector<float> Transposed(const std::vector<float>& matrix, int64_t rows, int64_t columns) {
   std::vector<float> result(matrix.size());
   for (int64_t r = 0; r < rows; ++r)
     for (int64_t c = 0; c < columns; ++c)
-      result[static_cast<size_t>(c * rows + r)] = scale * matrix[static_cast<size_t>(r * columns + c)];
+      result[static_cast<size_t>(c * rows + r)] = matrix[static_cast<size_t>(r * columns + c)];
   return result;
 }
 
@@ -34,7 +34,7 @@ Status Adapter::Create(Device* device, Weights* weights, const std::vector<std::
                        double alpha, std::unique_ptr<Adapter>* out) {
   auto adapter = std::unique_ptr<Adapter>(new Adapter);
   adapter->rank_ = rank;
-  adapter->scale_ = static_cast<float>(alpha / static_cast<double>(rank));
+  adapter->scale_ = static_cast<float>(alpha) / static_cast<float>(rank);
   adapter->arena_ = std::make_unique<Arena>(device);
   for (Layer& layer : weights->layers)
     for (Linear* linear : layer.linears()) {
@@ -62,12 +62,10 @@ Status Adapter::Create(Device* device, Weights* weights, const std::vector<std::
 
 void Adapter::Upload() {
   for (Module& module : modules_) {
-    std::vector<float> b = module.b.value;
-    for (float& value : b) value *= scale_;
     UploadFloats(module.a_rows, module.a.value);
-    UploadFloats(module.a_columns, Transposed(module.a.value, rank_, module.in, 1.0f));
-    UploadFloats(module.b_rows, b);
-    UploadFloats(module.b_columns, Transposed(b, module.out, rank_, 1.0f));
+    UploadFloats(module.a_columns, Transposed(module.a.value, rank_, module.in));
+    UploadFloats(module.b_rows, module.b.value);
+    UploadFloats(module.b_columns, Transposed(module.b.value, module.out, rank_));
   }
 }
 

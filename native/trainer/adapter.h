@@ -23,7 +23,7 @@ struct Module {
   int64_t in = 0, out = 0, rank = 0;
   Parameter a;  // (rank, in)
   Parameter b;  // (out, rank)
-  // On the device; b is scaled by alpha / rank there.
+  // On the device.
   Slot a_rows;     // (in, rank) as ggml counts: rows of `in`
   Slot a_columns;  // (rank, in)
   Slot b_rows;     // (rank, out)

@@ -1,4 +1,4 @@
-// Linear layers with a low-rank adapter beside frozen weights: y = W x + bias + (alpha / rank) B (A x), and the way back.
+// Linear layers with a low-rank adapter beside frozen weights: y = W x + (alpha / rank) B (A x) + bias, in the engine's order; and the way back.
 #pragma once
 #include "trainer/adapter.h"
 #include "trainer/graph.h"
@@ -43,6 +43,8 @@ class Linears {
   Tensor Factor(Slot slot, int64_t rows, int64_t columns) {
     return graph_.At(slot, GGML_TYPE_F32, {rows, columns});
   }
+  // May reuse y.
+  Tensor PlusAdapter(Tensor y, const Module& module, Tensor x);
   // y + factor low, where `rows` and `columns` hold the factor, (size, rank), both ways round. May reuse y.
   Tensor PlusLowRank(Tensor y, Slot rows, Slot columns, Tensor low);
   // (size, row) and (rank, row) -> (size, rank), the sum over the row

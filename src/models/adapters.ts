@@ -18,8 +18,6 @@ export type AdapterLease = Disposable & {
 export type AdapterContext = {
   readonly engine: Pick<Engine, 'loadAdapter' | 'mixAdapters' | 'freeAdapter'>;
   readonly files: Pick<AdapterFiles, 'sizeOf' | 'open'>;
-  /** Fails where the engine takes no adapter. Absent: it takes them. */
-  readonly refuse?: () => never;
   /** Takes memory until the result is disposed of. */
   readonly reserve: (bytes: number, file: AdapterFile) => Promise<Disposable>;
 };
@@ -67,8 +65,7 @@ export class Adapters {
   }
 
   async #load(file: AdapterFile): Promise<Loaded> {
-    const { engine, files, reserve, refuse } = this.#context;
-    refuse?.();
+    const { engine, files, reserve } = this.#context;
     using scope = new LeaseScope();
     scope.add(await reserve(await files.sizeOf(file), file));
     await using open = await files.open(file);

@@ -26,12 +26,6 @@ export function requireDeterministic({ shape, options, cacheType, mmproj, gpuLay
   if (options.products === 'plain') refuse('model.products', 'auto', options.products);
   if (options.fusedAttention === false) refuse('model.fusedAttention', 'true', 'false');
   if (!OWN_CELLS.includes(cacheType)) refuse('model.cacheType', OWN_CELLS.join(' or '), cacheType);
-  if (options.adapters?.length) refuse('model.adapters', 'none', String(options.adapters.length));
-}
-
-/** Adapters are computed by the engine, whose products of them depend on how many tokens there are. */
-export function refuseAdapter(): never {
-  refuse('model', 'a model without adapters', 'one with an adapter');
 }
 
 function refuse(param: string, expected: string, got: string): never {

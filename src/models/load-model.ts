@@ -30,7 +30,7 @@ import { AdapterFiles } from './adapter-files.ts';
 import { type AdapterContext, Adapters } from './adapters.ts';
 import { DEFAULT_SEQUENCES } from './arrivals.ts';
 import { cacheLayout, type ModelFacts, ownCells, smallWindows } from './cache-layout.ts';
-import { refuseAdapter, requireDeterministic } from './deterministic.ts';
+import { requireDeterministic } from './deterministic.ts';
 import {
   type EmbeddingModel,
   type EmbeddingPlan,
@@ -237,7 +237,6 @@ async function loadPlaced(
         engine,
         files: new AdapterFiles(file),
         reserve,
-        ...(serving.deterministic ? { refuse: refuseAdapter } : {}),
       }),
       template: toTemplate(options.chatTemplate ?? loaded.chatTemplate),
       toolTemplate: options.chatTemplate === undefined ? toTemplate(loaded.toolTemplate) : null,

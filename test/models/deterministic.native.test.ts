@@ -6,9 +6,11 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { loadAddon } from '../../src/native/index.ts';
 import type { ChatCompletion, ChatCompletionRequest } from '../../src/protocol/index.ts';
+import { CHECKPOINT_FILES } from '../../src/rl/checkpoint-files.ts';
+import { openTrainer } from '../../src/rl/trainer.ts';
 import { createRuntime, type Runtime } from '../../src/runtime.ts';
 import type { RuntimeOptions } from '../../src/runtime-options.ts';
-import { type TinyModel, writeTinyModel } from '../rl/tiny-model.ts';
+import { normals, type TinyModel, writeTinyModel } from '../rl/tiny-model.ts';
 
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-deterministic-'));
 const EMBEDDED = fileURLToPath(new URL('../../models/', import.meta.url));
@@ -111,6 +113,37 @@ describe.skipIf(BEST === undefined)('deterministic', () => {
       await others;
     }
     expect(new Set(results).size).toBe(1);
+  });
+
+  it.each([8, 24])('also with an adapter of rank %i', async (rank) => {
+    const model = fileOf('q8_0');
+    await using trainer = await openTrainer({ model, rank, gpu: false, threads: 2 });
+    const normal = normals(rank);
+    await trainer.loadAdapter(
+      Object.fromEntries(
+        Object.entries(trainer.adapter()).map(([name, { a, b }]) => [
+          name,
+          { a, b: b.map(() => 0.02 * normal()) },
+        ]),
+      ),
+    );
+    const checkpoint = path.join(folder, `adapter-${rank}`);
+    await trainer.save(checkpoint);
+    const adapters = [{ file: path.join(checkpoint, CHECKPOINT_FILES.gguf) }];
+    const adapted = async (runtime: Runtime, indices: readonly number[]): Promise<string[]> =>
+      (await Promise.all(indices.map((i) => runtime.createCompletion(ask(i, { adapters }))))).map(bits);
+    const expected: string[] = [];
+    {
+      await using runtime = await open(model, { prefixCache: false });
+      for (const i of upTo(6)) expected.push(...(await adapted(runtime, [i])));
+      expect(expected).not.toEqual(await answers(runtime, upTo(6)));
+      for (const company of [8, 32])
+        expect((await adapted(runtime, upTo(company))).slice(0, 6), `in company of ${company}`).toEqual(
+          expected,
+        );
+    }
+    await using runtime = await open(model, { maxBatchTokens: 7 });
+    expect(await adapted(runtime, upTo(6)), 'computed by 7 tokens').toEqual(expected);
   });
 
   it.each(['q8_0', 'f16'])('%s has the same bits with one thread and with three', async (name) => {

@@ -6,11 +6,12 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, describe, expect, it } from 'vitest';
 import { loadAddon } from '../../src/native/index.ts';
 import type { ChatCompletion } from '../../src/protocol/index.ts';
-import { openTrainer, type PackedRow } from '../../src/rl/trainer.ts';
+import { CHECKPOINT_FILES } from '../../src/rl/checkpoint-files.ts';
+import { openTrainer, type PackedRow, type Trainer } from '../../src/rl/trainer.ts';
 import { createRuntime, type Runtime } from '../../src/runtime.ts';
 import type { RuntimeOptions } from '../../src/runtime-options.ts';
 import { quantize, whyNoBareEngine } from '../backends/reference/bare-engine.ts';
-import { packSequence, type TinyModel, writeTinyModel } from './tiny-model.ts';
+import { normals, packSequence, type TinyModel, writeTinyModel } from './tiny-model.ts';
 
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-same-bits-'));
 afterAll(() => fs.rmSync(folder, { recursive: true }));
@@ -18,6 +19,7 @@ const EMBEDDED = fileURLToPath(new URL('../../models/onpolicy-tiny.gguf', import
 const why = whyNoBareEngine();
 const [KERNELS] = loadAddon().productKernels();
 
+const SIZES: TinyModel = { architecture: 'qwen3', type: 'q8_0', vocabularySize: 331 };
 const MODELS: Record<string, Partial<TinyModel>> = {
   q8_0: {},
   q4_0: { type: 'q4_0' },
@@ -41,7 +43,7 @@ type Answer = {
   readonly logprobs: readonly number[];
 };
 
-async function sample(model: string, more: RuntimeOptions): Promise<Answer[]> {
+async function sample(model: string, more: RuntimeOptions, adapter?: string): Promise<Answer[]> {
   await using runtime = await createRuntime({
     model: { path: model, cacheBits: 32 },
     threads: 2,
@@ -50,7 +52,7 @@ async function sample(model: string, more: RuntimeOptions): Promise<Answer[]> {
     gpu: false,
     ...more,
   });
-  const groups = await Promise.all([0, 1, 2].map((index) => ask(runtime, index)));
+  const groups = await Promise.all([0, 1, 2].map((index) => ask(runtime, index, adapter)));
   return groups.flatMap(({ prompt_token_ids, choices }) =>
     choices.map(({ token_ids, logprobs }) => ({
       prompt: prompt_token_ids!,
@@ -60,8 +62,9 @@ async function sample(model: string, more: RuntimeOptions): Promise<Answer[]> {
   );
 }
 
-const ask = async (runtime: Runtime, index: number): Promise<ChatCompletion> =>
+const ask = async (runtime: Runtime, index: number, adapter?: string): Promise<ChatCompletion> =>
   await runtime.createCompletion({
+    ...(adapter === undefined ? {} : { adapters: [{ file: adapter }] }),
     messages: [{ role: 'user', content: `Question ${index}: ${'why '.repeat(7 + index * 30)}?` }],
     chat_template: '{% for message in messages %}{{ message.content }}{% endfor %}',
     max_tokens: 24,
@@ -109,8 +112,12 @@ function packed(answers: readonly Answer[]): PackedRow {
 
 async function compare(model: string, answers: readonly Answer[]): Promise<void> {
   await using trainer = await openTrainer({ model, rank: 4, gpu: false, threads: 2 });
+  await compareWith(trainer, answers, true);
+}
+
+async function compareWith(trainer: Trainer, answers: readonly Answer[], adapterOff: boolean): Promise<void> {
   const score = async (row: PackedRow): Promise<number[]> =>
-    Array.from((await trainer.forward(row, { gradients: false, adapterOff: true })).logprobs);
+    Array.from((await trainer.forward(row, { gradients: false, adapterOff })).logprobs);
   for (const answer of answers) expect(await score(alone(answer))).toEqual(answer.logprobs);
   for (let first = 0; first < answers.length; first += 3) {
     const group = answers.slice(first, first + 3);
@@ -121,15 +128,35 @@ async function compare(model: string, answers: readonly Answer[]): Promise<void>
 describe.skipIf(KERNELS === undefined)('log-probabilities of samples and of the trainer', () => {
   it.each(Object.entries(MODELS))('%s: equal to the bit', async (name, model) => {
     const file = path.join(folder, `${name}.gguf`);
-    await writeTinyModel(file, {
-      architecture: 'qwen3',
-      type: 'q8_0',
-      vocabularySize: 331,
-      ...model,
-    });
+    await writeTinyModel(file, { ...SIZES, ...model });
     const answers = await sample(file, { deterministic: true });
     expect(new Set(answers.map(({ tokens }) => tokens.join())).size).toBeGreaterThan(6);
     await compare(file, answers);
+  });
+
+  it.each([
+    ['qwen3', 4],
+    ['qwen2', 16],
+    ['phi3', 24],
+  ] as const)('%s with an adapter of rank %i: equal to the bit', async (architecture, rank) => {
+    const file = path.join(folder, `${architecture}-${rank}.gguf`);
+    await writeTinyModel(file, { ...SIZES, architecture });
+    await using trainer = await openTrainer({ model: file, rank, alpha: 11, gpu: false, threads: 2 });
+    const normal = normals(rank);
+    const entries = Object.entries(trainer.adapter());
+    await trainer.loadAdapter(
+      Object.fromEntries(entries.map(([name, { a, b }]) => [name, { a, b: b.map(() => 0.05 * normal()) }])),
+    );
+    const checkpoint = path.join(folder, `${architecture}-${rank}`);
+    await trainer.save(checkpoint);
+    const adapter = path.join(checkpoint, CHECKPOINT_FILES.gguf);
+    const [adapted, plain] = [
+      await sample(file, { deterministic: true }, adapter),
+      await sample(file, { deterministic: true }),
+    ];
+    expect(adapted[0]!.logprobs).not.toEqual(plain[0]!.logprobs);
+    await compareWith(trainer, adapted, false);
+    await compareWith(trainer, plain, true);
   });
 
   it.skipIf(why)(`the embedded model in Q8_0, without deterministic${why ? ` (${why})` : ''}`, async () => {
