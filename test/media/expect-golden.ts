@@ -3,7 +3,8 @@ import { expect } from 'vitest';
 import type { ChatCompletion } from '../../src/protocol/index.ts';
 import { type Conversation, TIE } from './golden.ts';
 
-const TOLERANCE = 2e-3;
+/** Caches of 16 bits are rounded otherwise in company, by other processors and other compilers of the engine: 4.3e-3 was seen. */
+const TOLERANCE = 6e-3;
 
 type Token = { readonly id: number; readonly logprob: number };
 
