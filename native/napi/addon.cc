@@ -11,6 +11,7 @@ static Napi::Object Init(Napi::Env env, Napi::Object exports) {
   onpolicy::RegisterTrainer(env, exports);
   onpolicy::RegisterFullTrainer(env, exports);
   onpolicy::RegisterMedia(env, exports);
+  onpolicy::RegisterAttention(env, exports);
   onpolicy::RegisterProducts(env, exports);
   onpolicy::RegisterDrafts(env, exports);
   onpolicy::RegisterSystem(env, exports);

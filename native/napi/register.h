@@ -4,6 +4,7 @@
 
 namespace onpolicy {
 
+void RegisterAttention(Napi::Env env, Napi::Object exports);
 void RegisterEngine(Napi::Env env, Napi::Object exports);
 void RegisterRows(Napi::Env env, Napi::Object exports);
 void RegisterSampler(Napi::Env env, Napi::Object exports);

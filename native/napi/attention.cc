@@ -1,0 +1,93 @@
+// Kernels of attention and of adapters for JavaScript: which there are, and one computation by each of them, to check them.
+#include "attention/attention.h"
+
+#include <napi.h>
+
+#include "napi/arguments.h"
+#include "napi/register.h"
+
+namespace onpolicy {
+namespace {
+
+namespace at = attention;
+
+// attentionKernels() -> the names of the kernels that this processor runs, the fastest first.
+Napi::Value AttentionKernels(const Napi::CallbackInfo& info) {
+  Napi::Array names = Napi::Array::New(info.Env());
+  for (const at::Kernels* kernels : at::kAllKernels)
+    if (kernels && kernels->is_supported()) names.Set(names.Length(), kernels->name);
+  return names;
+}
+
+const at::Kernels& ReadKernels(const Fields& options) {
+  const std::string name = options.Text("kernels");
+  for (const at::Kernels* kernels : at::kAllKernels)
+    if (kernels && name == kernels->name && kernels->is_supported()) return *kernels;
+  RefuseField(options.object().Env(), "kernels", "a name of attentionKernels()");
+}
+
+// attend({ kernels, type, width, heads, kvHeads, firstToken, window, q, k, v, threads }) -> y, (tokens, heads, width). type: 0 for F16, 1 for
+// Q8_0, 2 for F32; q: (tokens, heads, width); k, v: bytes of (cells, kv heads, width) in it.
+Napi::Value Attend(const Napi::CallbackInfo& info) {
+  const Fields options(info[0]);
+  constexpr size_t kBytesOf32[] = {64, 34, 128};  // 32 numbers of each type
+  const at::Kernels& kernels = ReadKernels(options);
+  const auto type = options.Integer<size_t>("type", 0, 2);
+  const auto width = options.Integer<size_t>("width", 32, 1024);
+  const auto q = ReadVector<float>(options["q"], "q");
+  const auto k = ReadVector<uint8_t>(options["k"], "k"), v = ReadVector<uint8_t>(options["v"], "v");
+  at::Attention a{};
+  a.heads = options.Integer<int64_t>("heads", 1);
+  a.kv_heads = options.Integer<int64_t>("kvHeads", 1);
+  const size_t head_bytes = width / 32 * kBytesOf32[type], cell_bytes = head_bytes * static_cast<size_t>(a.kv_heads);
+  const size_t token_numbers = width * static_cast<size_t>(a.heads);
+  a.tokens = static_cast<int64_t>(q.size() / token_numbers);
+  a.cells = static_cast<int64_t>(k.size() / cell_bytes);
+  if (width % 32 != 0 || a.heads % a.kv_heads != 0 || a.tokens == 0 || q.size() % token_numbers != 0)
+    RefuseField(info.Env(), "q", "whole tokens of heads that share keys evenly, 32 numbers or a multiple wide");
+  if (a.cells == 0 || a.cells % at::kBlockCells != 0 || k.size() != v.size() || k.size() % cell_bytes != 0)
+    RefuseField(info.Env(), "k", "blocks of 64 cells, as many as v has");
+  a.q = reinterpret_cast<const uint8_t*>(q.data());
+  a.k = k.data(), a.v = v.data();
+  a.q_token = token_numbers * sizeof(float), a.q_head = width * sizeof(float);
+  a.k_cell = a.v_cell = cell_bytes, a.k_head = a.v_head = head_bytes;
+  a.streams = 1;
+  a.k_width = a.v_width = static_cast<int>(width);
+  a.type = static_cast<at::CellType>(type);
+  a.scale = 1 / std::sqrt(static_cast<float>(width));
+  a.sight = {options.Integer<int64_t>("firstToken", 0, a.cells - a.tokens), options.Integer<int64_t>("window")};
+  std::vector<float> y(q.size());
+  a.y = y.data();
+  const at::Plan plan(a, options.Integer("threads", 1, 64));
+  std::vector<float> work(plan.work_bytes() / sizeof(float) + 16);
+  auto* memory = reinterpret_cast<uint8_t*>((reinterpret_cast<uintptr_t>(work.data()) + 63) / 64 * 64);
+  for (int64_t task = 0; task < plan.tasks(); ++task) plan.Run(kernels, task, 0, memory);
+  for (int64_t merge = 0; merge < plan.merges(); ++merge) plan.Merge(merge, memory);
+  return ToArray(info.Env(), y);
+}
+
+// lowRank({ kernels, in, rank, out, a, b, x }) -> b (a x), (tokens, out). a: (rank, in); b: (rank, out), columns of b; x: (tokens, in).
+Napi::Value LowRank(const Napi::CallbackInfo& info) {
+  const Fields options(info[0]);
+  const at::Kernels& kernels = ReadKernels(options);
+  const auto in = options.Integer<size_t>("in", 1), rank = options.Integer<size_t>("rank", 1), out = options.Integer<size_t>("out", 1);
+  const auto a = ReadVector<float>(options["a"], "a"), b = ReadVector<float>(options["b"], "b"), x = ReadVector<float>(options["x"], "x");
+  if (in % at::kLanes != 0 || out % at::kLanes != 0 || a.size() != in * rank || b.size() != rank * out || x.size() % in != 0)
+    RefuseField(info.Env(), "a", "factors of sizes that are multiples of 16");
+  const size_t tokens = x.size() / in;
+  std::vector<float> low(tokens * rank), y(tokens * out);
+  kernels.narrow(a.data(), static_cast<int64_t>(in), static_cast<int>(rank), {x.data(), in, static_cast<int64_t>(tokens)}, low.data(), rank);
+  for (size_t strip = 0; strip < out; strip += at::kLanes)
+    kernels.widen(b.data() + strip, out, static_cast<int64_t>(rank), {low.data(), rank, static_cast<int64_t>(tokens)}, y.data() + strip, out);
+  return ToArray(info.Env(), y);
+}
+
+}  // namespace
+
+void RegisterAttention(Napi::Env env, Napi::Object exports) {
+  exports.Set("attentionKernels", Napi::Function::New(env, AttentionKernels));
+  exports.Set("attend", Napi::Function::New(env, Attend));
+  exports.Set("lowRank", Napi::Function::New(env, LowRank));
+}
+
+}  // namespace onpolicy

@@ -1,0 +1,157 @@
+/** Kernels of attention and adapters against 64-bit sums: each set of instructions that this processor has, all with the same bits. */
+import { describe, expect, it } from 'vitest';
+import { loadAddon } from '../../src/native/index.ts';
+import { toHalf } from '../products/formats.ts';
+import { normals } from '../rl/tiny-model.ts';
+
+const addon = loadAddon();
+const KERNELS = addon.attentionKernels();
+const F16 = 0;
+const Q8_0 = 1;
+const F32 = 2;
+
+/** Numbers as cells of a type, and as 64-bit floats. */
+type Cells = { readonly bytes: Uint8Array; readonly values: Float64Array };
+
+/** The bits of a number that 16 bits hold. */
+function halfBits(value: number): number {
+  if (value === 0) return 0;
+  const [bits] = new Uint32Array(Float32Array.of(value).buffer);
+  const exponent = ((bits! >>> 23) & 0xff) - 112;
+  if (exponent <= 0) throw new RangeError('expected a normal number');
+  return ((bits! >>> 16) & 0x8000) | (exponent << 10) | ((bits! >>> 13) & 0x3ff);
+}
+
+/** Far from 0, so that 16 bits hold them as normal numbers. */
+function numbers(count: number, seed: number): Float64Array {
+  const normal = normals(seed);
+  return Float64Array.from({ length: count }, () => {
+    const value = normal();
+    return Math.sign(value) * toHalf(Math.max(Math.abs(value), 0.01));
+  });
+}
+
+function cellsOf(type: 0 | 1 | 2, count: number, seed: number): Cells {
+  const values = numbers(count, seed);
+  if (type === F32) return { bytes: new Uint8Array(Float32Array.from(values).buffer), values };
+  if (type === F16) return { bytes: new Uint8Array(Uint16Array.from(values, halfBits).buffer), values };
+  const bytes = new Uint8Array((count / 32) * 34);
+  const view = new DataView(bytes.buffer);
+  for (let block = 0; block < count / 32; block++) {
+    const part = values.subarray(block * 32, block * 32 + 32);
+    const scale = toHalf(part.reduce((most, value) => Math.max(most, Math.abs(value)), 0) / 127);
+    view.setUint16(block * 34, halfBits(scale), true);
+    for (let i = 0; i < 32; i++) {
+      const whole = Math.max(-127, Math.min(127, Math.round(part[i]! / scale)));
+      view.setInt8(block * 34 + 2 + i, whole);
+      part[i] = whole * scale;
+    }
+  }
+  return { bytes, values };
+}
+
+type Shape = {
+  readonly type: 0 | 1 | 2;
+  readonly width: number;
+  readonly heads: number;
+  readonly kvHeads: number;
+  readonly tokens: number;
+  readonly cells: number;
+  readonly firstToken: number;
+  readonly window: number;
+};
+
+/** softmax(q k / sqrt(width)) v in 64 bits. */
+function reference(shape: Shape, q: Float64Array, k: Float64Array, v: Float64Array): number[] {
+  const { width, heads, kvHeads, tokens, firstToken, window } = shape;
+  const y: number[] = [];
+  for (let token = 0; token < tokens; token++)
+    for (let head = 0; head < heads; head++) {
+      const end = firstToken + token + 1;
+      const cells = Array.from({ length: end }, (_, i) => i).slice(window > 0 ? -window : 0);
+      const at = (cell: number) => (cell * kvHeads + Math.floor((head * kvHeads) / heads)) * width;
+      const query = q.subarray((token * heads + head) * width, (token * heads + head + 1) * width);
+      const scores = cells.map((cell) => {
+        const sum = query.reduce((total, value, i) => total + value * k[at(cell) + i]!, 0);
+        return sum / Math.sqrt(width);
+      });
+      const most = Math.max(...scores);
+      const weights = scores.map((score) => Math.exp(score - most));
+      const total = weights.reduce((sum, weight) => sum + weight, 0);
+      for (let i = 0; i < width; i++)
+        y.push(cells.reduce((sum, cell, n) => sum + weights[n]! * v[at(cell) + i]!, 0) / total);
+    }
+  return y;
+}
+
+const SHAPES: readonly Omit<Shape, 'type'>[] = [
+  { width: 32, heads: 1, kvHeads: 1, tokens: 1, cells: 64, firstToken: 0, window: 0 },
+  { width: 64, heads: 4, kvHeads: 2, tokens: 1, cells: 1280, firstToken: 1200, window: 0 },
+  { width: 96, heads: 6, kvHeads: 2, tokens: 19, cells: 128, firstToken: 70, window: 0 },
+  { width: 128, heads: 5, kvHeads: 1, tokens: 33, cells: 192, firstToken: 0, window: 0 },
+  { width: 64, heads: 2, kvHeads: 2, tokens: 40, cells: 256, firstToken: 100, window: 24 },
+];
+const CASES = [F16, Q8_0, F32].flatMap((type) => SHAPES.map((shape) => ({ ...shape, type }) as Shape));
+const difference = (got: Float32Array, expected: readonly number[]): number =>
+  Math.max(...expected.map((value, i) => Math.abs(value - got[i]!)));
+
+describe.skipIf(KERNELS.length === 0)('attention', () => {
+  it.each(CASES)('type $type, $tokens tokens of $heads heads on $kvHeads, window $window', (shape) => {
+    const { type, width, heads, kvHeads, tokens, cells } = shape;
+    const q = numbers(tokens * heads * width, 1);
+    const k = cellsOf(type, cells * kvHeads * width, 2);
+    const v = cellsOf(type, cells * kvHeads * width, 3);
+    const attend = (kernels: string, threads: number): Float32Array =>
+      addon.attend({ kernels, ...shape, q: Float32Array.from(q), k: k.bytes, v: v.bytes, threads });
+    const first = attend(KERNELS[0]!, 1);
+    expect(difference(first, reference(shape, q, k.values, v.values))).toBeLessThan(2e-5);
+    for (const kernels of KERNELS)
+      for (const threads of [1, 4]) expect(attend(kernels, threads), `${kernels}, ${threads}`).toEqual(first);
+    // The last token by itself has the bits that it has beside the others.
+    const last = addon.attend({
+      kernels: KERNELS[0]!,
+      ...shape,
+      firstToken: shape.firstToken + tokens - 1,
+      q: Float32Array.from(q.subarray((tokens - 1) * heads * width)),
+      k: k.bytes,
+      v: v.bytes,
+      threads: 1,
+    });
+    expect(last).toEqual(first.slice((tokens - 1) * heads * width));
+  });
+});
+
+describe.skipIf(KERNELS.length === 0)('factors of adapters', () => {
+  it.each([
+    [16, 1, 16, 1],
+    [64, 4, 48, 3],
+    [256, 24, 128, 33],
+    [1024, 64, 512, 5],
+  ])('%i -> %i -> %i, %i tokens', (size, rank, out, tokens) => {
+    const [a, b, x] = [numbers(size * rank, 1), numbers(rank * out, 2), numbers(tokens * size, 3)];
+    const run = (kernels: string, rows: Float64Array): Float32Array =>
+      addon.lowRank({
+        kernels,
+        in: size,
+        rank,
+        out,
+        a: Float32Array.from(a),
+        b: Float32Array.from(b),
+        x: Float32Array.from(rows),
+      });
+    const expected: number[] = [];
+    for (let token = 0; token < tokens; token++) {
+      const low = Array.from({ length: rank }, (_, r) => {
+        let sum = 0;
+        for (let i = 0; i < size; i++) sum += a[r * size + i]! * x[token * size + i]!;
+        return sum;
+      });
+      for (let o = 0; o < out; o++)
+        expected.push(low.reduce((sum, value, r) => sum + value * b[r * out + o]!, 0));
+    }
+    const first = run(KERNELS[0]!, x);
+    expect(difference(first, expected)).toBeLessThan(1e-6 * Math.sqrt(size * rank) * 40);
+    for (const kernels of KERNELS) expect(run(kernels, x), kernels).toEqual(first);
+    expect(run(KERNELS[0]!, x.subarray((tokens - 1) * size))).toEqual(first.slice((tokens - 1) * out));
+  });
+});
