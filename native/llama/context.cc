@@ -23,9 +23,11 @@ void Apply(const RopeOptions& rope, llama_context_params* params) {
   if (rope.beta_slow) params->yarn_beta_slow = *rope.beta_slow;
 }
 
-Status DependsOnCompany(const std::string& what, const attention::GraphCheck& check) {
-  return Status::Fail("UNSUPPORTED",
-                      "deterministic: logits of " + what + " may depend on what is computed with them, in " + check.variant());
+// Fails if logits of `what` may depend on company.
+Status RequireInvariance(const std::string& what, const attention::GraphCheck& check, bool is_planned) {
+  const std::string problem = "deterministic: logits of " + what + " may depend on what is computed with them, in ";
+  if (!check.variant().empty()) return Status::Fail("UNSUPPORTED", problem + check.variant());
+  return is_planned ? Status::Ok() : Status::Fail("BACKEND_FAILED", "the engine computes no token with " + what);
 }
 
 // Computes one token in a small context, so that the engine plans the graph of the model. False: the engine cannot.
@@ -86,8 +88,9 @@ Status Context::Create(std::shared_ptr<Model> model, const ContextOptions& optio
   params.abort_callback_data = created.get();
   if (is_wide || options.is_deterministic) {
     const attention::GraphCheck check;
-    const bool is_planned = check.has_own_attention() && model->has_own_kernels() && PlanOnce(*model, params, *created->pool_);
-    if (options.is_deterministic && !check.variant().empty()) return DependsOnCompany("this model", check);
+    const bool is_planned = (model->has_own_kernels() || options.is_deterministic) && PlanOnce(*model, params, *created->pool_);
+    if (options.is_deterministic)
+      if (const Status status = RequireInvariance("this model", check, is_planned); !status.ok()) return status;
     // The engine's own fused attention on CPUs rounds to 16 bits: log-probabilities of float32 models would differ by 1e-3 depending on
     // the other sequences of a step.
     if (is_wide && !(is_planned && check.has_own_attention())) params.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_DISABLED;
@@ -153,9 +156,10 @@ Status Context::LoadAdapter(const std::string& path, uint32_t* adapter) {
   if (!loaded) return Status::Fail("MODEL_INVALID", path + " is no adapter of this model: " + log.Text());
   if (is_deterministic_) {
     const attention::GraphCheck check;
-    if (!PlanOnce(*model_, params_, *pool_, loaded) || !check.variant().empty()) {
+    const bool is_planned = PlanOnce(*model_, params_, *pool_, loaded);
+    if (const Status status = RequireInvariance("this adapter", check, is_planned); !status.ok()) {
       Api().llama_adapter_lora_free(loaded);
-      return DependsOnCompany("this adapter", check);
+      return status;
     }
   }
   *adapter = ++last_adapter_;
