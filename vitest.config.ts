@@ -3,7 +3,7 @@ import { defineConfig } from 'vitest/config';
 
 // unit: no addon, no model. *.native.test.ts: the addon and the small models. e2e: whole programs. *.gpu.test.ts: a Vulkan device, as `npm run check:gpu` provides it.
 const canDecode = process.platform !== 'win32' || existsSync('native/decoder/build/Release/decoder.node');
-const withoutDecoder = canDecode ? [] : ['test/media/**'];
+const withoutDecoder = canDecode ? [] : ['test/media/**', 'test/backends/onnx-vision.native.test.ts'];
 if (withoutDecoder.length > 0)
   process.stderr.write(
     'tests of pictures and sounds skipped: Windows has their decoder from `npm run prebuild`\n',

@@ -31,6 +31,10 @@ export async function chat(words: readonly string[], terminal: Terminal): Promis
     output: terminal.errors,
     prompt: options.json ? '' : '> ',
   });
+  let ended = false; // piped input ends before its lines are answered, and from then on a prompt is an error
+  lines.once('close', () => {
+    ended = true;
+  });
   const messages: Messages[number][] = [...systemMessages(options.system)];
   lines.prompt();
   for await (const line of lines) {
@@ -43,7 +47,7 @@ export async function chat(words: readonly string[], terminal: Terminal): Promis
         messages.push({ role: 'assistant', content: answer.choices[0]?.message.content ?? '' });
       } else messages.push({ role: 'assistant', content: await streamAnswer(runtime, request, terminal) });
     }
-    lines.prompt();
+    if (!ended) lines.prompt();
   }
 }
 

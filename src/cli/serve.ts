@@ -2,6 +2,7 @@
 import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';
 import fs from 'node:fs/promises';
+import { finished } from 'node:stream/promises';
 import type { RuntimeOptions, ServeOptions } from '../index.ts';
 import { readArguments, wrongUsage } from './arguments.ts';
 import { COMMON, openRuntime } from './model-arguments.ts';
@@ -38,7 +39,7 @@ export async function serve(
     terminal,
   );
   const http = await import('../http/index.ts'); // not needed by other commands
-  const log = await openLog(options['access-log'], terminal);
+  await using log = await openLog(options['access-log'], terminal);
   const server = await http.serve(runtime, {
     ...config.server,
     port: options.port ?? config.server.port ?? 8080,
@@ -62,7 +63,6 @@ export async function serve(
     interrupted.abort();
     await Promise.allSettled(ended);
     await server.close();
-    log.end();
   }
 }
 
@@ -85,19 +85,27 @@ async function readConfig(file: string | undefined): Promise<Config> {
   return { runtime, server };
 }
 
+type AccessLog = AsyncDisposable & { readonly write: (entry: object) => void };
+
 /** Opens a file for JSON lines; `-` is standard output. */
 async function openLog(file: string | undefined, terminal: Terminal): Promise<AccessLog> {
-  if (file === undefined) return { write: () => {}, end: () => {} };
-  if (file === '-') return { write: (entry) => print(terminal, JSON.stringify(entry)), end: () => {} };
+  const nothing = async () => {};
+  if (file === undefined) return { write: () => {}, [Symbol.asyncDispose]: nothing };
+  if (file === '-')
+    return { write: (entry) => print(terminal, JSON.stringify(entry)), [Symbol.asyncDispose]: nothing };
   const stream = createWriteStream(file, { flags: 'a' });
   await once(stream, 'open').catch((cause: Error) => {
     throw wrongUsage(`--access-log: cannot write ${file}: ${cause.message}`);
   });
   stream.on('error', ({ message }) => terminal.errors.write(`--access-log: ${message}\n`));
-  return { write: (entry) => stream.write(`${JSON.stringify(entry)}\n`), end: () => stream.end() };
+  return {
+    write: (entry) => stream.write(`${JSON.stringify(entry)}\n`),
+    [Symbol.asyncDispose]: async () => {
+      stream.end();
+      await finished(stream).catch(() => {}); // it was written to the terminal
+    },
+  };
 }
-
-type AccessLog = { readonly write: (entry: object) => void; readonly end: () => void };
 
 /** Tokens from a file, one per line. Unlike arguments they are not visible in the process list. */
 async function readTokens(file: string | undefined): Promise<string[]> {

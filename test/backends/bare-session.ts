@@ -7,6 +7,8 @@ export type BareSession = {
   /** Logits of every token: each of `steps` is one run behind those before it. */
   readonly run: (steps: readonly (readonly number[])[]) => Promise<Float32Array[]>;
   readonly vocabSize: number;
+  /** Frees it, and on Windows its files, which cannot be removed before. */
+  readonly release: () => Promise<void>;
 };
 
 /** Opens a graph with one thread. */
@@ -60,7 +62,7 @@ export async function openBare(file: string): Promise<BareSession> {
     }
     return rows;
   };
-  return { run, vocabSize };
+  return { run, vocabSize, release: () => session.release() };
 }
 
 function floatsOf({ data }: Tensor): Float32Array {

@@ -106,7 +106,7 @@ describe.skipIf(whyNoOnnx() !== null).each(Object.keys(LAYOUTS))('%s', (name) =>
     })) as Decoder;
     runtime = await openRuntime(model);
   });
-  afterAll(() => thread.close());
+  afterAll(() => Promise.all([thread.close(), bare.release()]));
 
   it(`is changed like this: ${change}`, () => {
     const { file, sizes } = readFolder(model);

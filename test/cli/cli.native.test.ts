@@ -170,6 +170,19 @@ describe('onpolicy', () => {
     expect((await command(['ps', '--url', url])).errors).toMatch(/no server answers/);
   });
 
+  it.skipIf(process.platform !== 'linux')('closes its access log, also when it cannot serve', async () => {
+    const folder = newHome();
+    await fs.mkdir(folder, { recursive: true });
+    const log = path.join(folder, 'access.jsonl');
+    const terminal = { input: Readable.from([]), output: new PassThrough(), errors: new PassThrough() };
+    const flags = ['--access-log', log, '--home', folder, '--port'];
+    await serve([...flags, '0'], terminal, AbortSignal.abort());
+    await expect(serve([...flags, '70000'], terminal)).rejects.toThrow(/port/);
+    const handles = await fs.readdir('/proc/self/fd');
+    const files = await Promise.all(handles.map((fd) => fs.readlink(`/proc/self/fd/${fd}`).catch(() => '')));
+    expect(files).not.toContain(log);
+  });
+
   it('downloads nothing that is there', async () => {
     const { output, exitCode } = await command(['pull', 'onpolicy-tiny', '--home', newHome()]);
     expect([exitCode, path.basename(output.trim())]).toEqual([0, 'onpolicy-tiny.gguf']);

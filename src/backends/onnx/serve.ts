@@ -3,10 +3,14 @@ import { type MessagePort, parentPort } from 'node:worker_threads';
 import { messageOf, OnpolicyError } from '../../errors.ts';
 import type { Reply } from './messages.ts';
 
-/** Answers each request with what `handle` makes of it. The thread ends after a request of kind `close`. */
+/**
+ * Answers each request with what `handle` makes of it. The thread ends after a request of kind `close`. It is the caller's
+ * alone: it loses `Float16Array`, in which onnxruntime-common would keep 16-bit tensors that onnxruntime-node cannot read.
+ */
 export function serve<Request extends { readonly kind: string }, Value>(
   handle: (request: Request) => Promise<Value | undefined>,
 ): void {
+  Reflect.deleteProperty(globalThis, 'Float16Array');
   parentPort?.on('message', (request: Request) => reply(parentPort!, request, handle));
 }
 

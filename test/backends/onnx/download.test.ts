@@ -95,7 +95,10 @@ afterEach(() => {
 const fetchGraph = (options: HubOptions = {}, signal = new AbortController().signal): Promise<string> =>
   fetchModel({ repository: 'o/n-onnx', graph: 'onnx/model.onnx' }, { endpoint, folder, ...options }, signal);
 const left = (): string[] =>
-  (fs.readdirSync(folder, { recursive: true }) as string[]).filter((name) => name.endsWith('.part')).sort();
+  (fs.readdirSync(folder, { recursive: true }) as string[])
+    .filter((name) => name.endsWith('.part'))
+    .map((name) => name.replaceAll(path.sep, '/'))
+    .sort();
 const graphRequests = () =>
   hub.asked.filter(({ file, method }) => file === 'storage/onnx/model.onnx' && method === 'GET');
 
