@@ -2,7 +2,7 @@
 import fs from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
-import { check, lock } from 'proper-lockfile';
+import { lock } from 'proper-lockfile';
 import { replaceFile } from '../common/index.ts';
 import { OnpolicyError } from '../errors.ts';
 
@@ -47,17 +47,20 @@ export async function lockForWriting(home: string, session: string): Promise<Wri
   try {
     const writer = await readWriter(home);
     if (writer && (await isDead(writer))) await fs.rmdir(main).catch(() => {}); // another process may have removed it
-    const options = { realpath: false, lockfilePath: main, stale: STALE_MS };
-    if (await check(main, options)) throw lockedBy(home, writer);
-    await writeWriter(home, session); // first: the lock of a process that dies here has a name
     let isHeld = true;
     const release = await lock(main, {
-      ...options,
+      realpath: false,
+      lockfilePath: main,
+      stale: STALE_MS,
       update: UPDATE_MS,
       onCompromised: () => {
         isHeld = false;
       },
+    }).catch((cause: unknown) => {
+      if ((cause as { code?: string }).code === 'ELOCKED') throw lockedBy(home, writer, cause);
+      throw cause;
     });
+    await writeWriter(home, session);
     return {
       isHeld: () => isHeld,
       release: async () => {
@@ -115,10 +118,11 @@ async function processNamespace(): Promise<string | null> {
   return await fs.readlink('/proc/self/ns/pid').catch(() => null);
 }
 
-function lockedBy(home: string, writer: Writer | null): OnpolicyError {
+function lockedBy(home: string, writer: Writer | null, cause: unknown): OnpolicyError {
   const who = writer ? `process ${writer.pid} on ${writer.host}` : 'another process';
   return new OnpolicyError(
     'STORE_FAILED',
     `${who} writes to the home folder ${home}: this process can only read it, until that one is closed`,
+    { cause },
   );
 }
