@@ -3,8 +3,9 @@ import { expect } from 'vitest';
 import type { ChatCompletion } from '../../src/protocol/index.ts';
 import { type Conversation, TIE } from './golden.ts';
 
-/** Caches of 16 bits are rounded otherwise in company, by other processors and other compilers of the engine: 4.3e-3 was seen. */
-const TOLERANCE = 6e-3;
+const TOLERANCE = 2e-3;
+/** The engine's kernels for other processors, and for Windows, sum in another order than those that made the data: by up to 4.4e-3 with AVX2 alone. */
+const GOLDEN_TOLERANCE = 6e-3;
 
 type Token = { readonly id: number; readonly logprob: number };
 
@@ -31,7 +32,7 @@ export function expectGolden(
   if (margin >= TIE) expect(tokens.map(({ id }) => id)).toEqual(token_ids);
   for (let i = 0; i < token_ids.length && tokens[i]?.id === token_ids[i]; i++)
     expect(Math.abs(tokens[i]!.logprob - logprobs[i]!), `log-probability of token ${i}`).toBeLessThan(
-      TOLERANCE,
+      GOLDEN_TOLERANCE,
     );
 }
 
