@@ -11,7 +11,7 @@ namespace onpolicy::grammar {
 static constexpr uint32_t kBytesSteps = 300;
 
 NodeId CountClamp::Of(NodeId node) {
-  if (!pool_.node(node).repeats) return node;
+  if (!pool_.node(node).counts) return node;
   if (const NodeId known = known_.Reach(node)) return known;
   if (depth_ == limits::kClampDepth) return node;
   const ScopedValue<int> depth(depth_, depth_ + 1);

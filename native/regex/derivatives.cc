@@ -48,6 +48,10 @@ NodeId Derivatives::DeriveAnew(NodeId id, uint8_t byte, ByteSet* same) {
       return set.Has(byte) ? kEpsilon : kNothing;
     }
     case NodeKind::kConcat: {
+      if (!pool_.node(node.a).nullable) {
+        const NodeId target = Derive(node.a, byte, same);
+        return target == kNothing ? kNothing : pool_.Concat(target, node.b);
+      }
       // A run of nullable parts has several beginnings; a loop, because such runs may be long.
       std::vector<NodeId> options;
       for (NodeId rest = id;;) {

@@ -9,7 +9,7 @@ Expressions::Expressions() {
   Intern({NodeKind::kNothing});
   Intern({NodeKind::kEpsilon, true});
   // kAnyText is node 2, before the byte set that it repeats: a repetition of node 3.
-  Intern({NodeKind::kRepeat, true, false, false, true, 3, 0, 0, kUnlimited});
+  Intern({NodeKind::kRepeat, true, false, false, true, false, 3, 0, 0, kUnlimited});
   Bytes(ByteSet::All());
 }
 
@@ -28,7 +28,7 @@ NodeId Expressions::Prepend(NodeId first, NodeId second) {
   const Node& head = node(first);
   const Node& tail = node(second);
   return Intern({NodeKind::kConcat, head.nullable && tail.nullable, head.searches || tail.searches, head.tagged || tail.tagged,
-                 head.repeats || tail.repeats, first, second});
+                 head.repeats || tail.repeats, head.counts || tail.counts, first, second});
 }
 
 NodeId Expressions::Concat(NodeId first, NodeId second) {
@@ -38,10 +38,10 @@ NodeId Expressions::Concat(NodeId first, NodeId second) {
   if (first == kAnyText && second == kAnyText) return kAnyText;
   // Right-nested: the left side of a concatenation is never itself one.
   if (node(first).kind != NodeKind::kConcat) return Prepend(first, second);
-  std::vector<NodeId> parts;
-  for (; node(first).kind == NodeKind::kConcat; first = node(first).b) parts.push_back(node(first).a);
+  parts_.clear();
+  for (; node(first).kind == NodeKind::kConcat; first = node(first).b) parts_.push_back(node(first).a);
   NodeId result = Prepend(first, second);
-  for (size_t i = parts.size(); i-- > 0;) result = Prepend(parts[i], result);
+  for (size_t i = parts_.size(); i-- > 0;) result = Prepend(parts_[i], result);
   return result;
 }
 
@@ -101,6 +101,7 @@ NodeId Expressions::MergeList(NodeKind kind, std::vector<NodeId> parts) {
     made.searches = made.searches || inner.searches;
     made.tagged = made.tagged || inner.tagged;
     made.repeats = made.repeats || inner.repeats;
+    made.counts = made.counts || inner.counts;
     if (inner.kind == NodeKind::kNot && std::binary_search(flat.begin(), flat.end(), inner.a)) return dominant;
   }
   return Intern(made, &flat);
@@ -111,7 +112,7 @@ NodeId Expressions::Not(NodeId inner) {
   if (inner == kAnyText) return kNothing;
   const Node& negated = node(inner);
   if (negated.kind == NodeKind::kNot) return negated.a;
-  return Intern({NodeKind::kNot, !negated.nullable, true, false, false, inner});
+  return Intern({NodeKind::kNot, !negated.nullable, true, false, false, false, inner});
 }
 
 NodeId Expressions::Repeat(NodeId inner, uint32_t min, uint32_t max) {
@@ -122,7 +123,8 @@ NodeId Expressions::Repeat(NodeId inner, uint32_t min, uint32_t max) {
   const Node& item = node(inner);
   if (item.kind == NodeKind::kRepeat && item.max == kUnlimited && item.min <= 1)
     return Repeat(item.a, item.min == 0 ? 0 : min, kUnlimited);
-  return Intern({NodeKind::kRepeat, min == 0, item.searches, item.tagged, true, inner, 0, min, max});
+  const bool counts = item.counts || min > 1 || (max > 1 && max != kUnlimited);
+  return Intern({NodeKind::kRepeat, min == 0, item.searches, item.tagged, true, counts, inner, 0, min, max});
 }
 
 void Expressions::CopyFrom(const Expressions& other) {
@@ -132,7 +134,7 @@ void Expressions::CopyFrom(const Expressions& other) {
   any_plain_ = other.any_plain_;
 }
 
-NodeId Expressions::Tag(uint32_t tag) { return Intern({NodeKind::kTag, true, false, true, false, tag}); }
+NodeId Expressions::Tag(uint32_t tag) { return Intern({NodeKind::kTag, true, false, true, false, false, tag}); }
 
 Automaton* Expressions::Own(std::unique_ptr<Automaton> automaton) {
   automata_.push_back(std::move(automaton));
@@ -141,7 +143,7 @@ Automaton* Expressions::Own(std::unique_ptr<Automaton> automaton) {
 
 NodeId Expressions::Leaf(Automaton* automaton, uint32_t state) {
   if (state == Automaton::kDead) return kNothing;
-  return Intern({NodeKind::kLeaf, automaton->Accepts(state), true, false, false, LeafOf(automaton), state});
+  return Intern({NodeKind::kLeaf, automaton->Accepts(state), true, false, false, false, LeafOf(automaton), state});
 }
 
 NodeId Expressions::RestOf(const Node& repeat) {

@@ -53,7 +53,8 @@ class Expressions : public NodeTable {
   bool HaveUniqueTags(const std::vector<NodeId>& parts) const;
   void DropSubsets(std::vector<NodeId>* parts);
 
-  Allowance subset_steps_;  // of the comparison in progress
+  Allowance subset_steps_;     // of the comparison in progress
+  std::vector<NodeId> parts_;  // of the concatenation in progress
   std::unordered_set<NodeId> characters_;
   NodeId any_character_ = kNothing, any_plain_ = kNothing;
   std::vector<std::unique_ptr<Automaton>> automata_;

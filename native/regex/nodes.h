@@ -28,6 +28,7 @@ struct Node {
   bool searches = false;  // contains And, Not or a leaf, so that emptiness needs a search
   bool tagged = false;    // contains a tag
   bool repeats = false;   // contains a repetition
+  bool counts = false;    // contains a repetition with a limit, or of more than one time
   uint32_t a = 0, b = 0;      // children, or tag, or leaf and its state
   uint32_t min = 0, max = 0;  // of a repetition; begin and end among the children of And and Alternate; the set of kBytes
 };
@@ -49,7 +50,7 @@ class NodeTable {
   // The first part of a concatenation, and the rest.
   Split SplitHead(NodeId id) const;
   // The bytes that texts of a language begin with, from its expression alone: where a search is needed, more of them.
-  ByteSet FirstOf(NodeId id) const;
+  ByteSet FirstOf(NodeId id);
   // Equal for equal expressions of all pools.
   const Form& FormOf(NodeId id) const { return forms_[id]; }
   bool IsNullable(NodeId id) const { return nodes_[id].nullable; }
@@ -68,6 +69,9 @@ class NodeTable {
   PagedList<StateRow*> row_of_;  // by node, null until the pool makes it
 
  private:
+  static constexpr uint32_t kManyOptions = 16;  // of an alternation whose first bytes are cached
+
+  ByteSet FirstOfOptions(NodeId alternation);
   Form MakeForm(NodeId id) const;
   static Form FormOfAutomaton(const Automaton& automaton);
 
@@ -79,6 +83,7 @@ class NodeTable {
   std::vector<Automaton*> leaves_;
   std::vector<Form> leaf_forms_;
   std::unordered_map<Automaton*, uint32_t> leaf_index_;
+  std::unordered_map<NodeId, ByteSet> firsts_;  // of alternations with many options
 };
 
 }  // namespace onpolicy::grammar

@@ -18,7 +18,8 @@ void RegexPool::BeginStep(uint64_t work) {
 
 const std::vector<uint32_t>& RegexPool::AcceptedTags(NodeId id) {
   static const std::vector<uint32_t> none, first{0};
-  if (!node(id).tagged) return node(id).nullable ? first : none;
+  if (!node(id).nullable) return none;
+  if (!node(id).tagged) return first;
   if (const auto& known = tags_.Reach(id)) return *known;
   // Only alternatives of a merged terminal have tags, at their end.
   std::vector<uint32_t> tags;
@@ -44,7 +45,11 @@ StateRow* RegexPool::MakeRow(NodeId state) {
   budget_.Spend(40);
   if (row_count_ % kRowsPerBlock == 0) rows_.push_back(std::unique_ptr<StateRow[]>(new StateRow[kRowsPerBlock]));
   StateRow& row = rows_.back()[row_count_++ % kRowsPerBlock];
-  std::fill(std::begin(row.next), std::end(row.next), kUnasked);
+  // Most states take few bytes: no derivative is needed to see that the others lead nowhere.
+  row.has_first = !node(state).searches;
+  if (row.has_first) row.first = FirstOf(state);
+  std::fill(std::begin(row.next), std::end(row.next), row.has_first ? kNothing : kUnasked);
+  row.first.ForEach([&](unsigned byte) { row.next[byte] = kUnasked; });
   return row_of_[state] = &row;
 }
 
@@ -65,11 +70,6 @@ const ByteSet& RegexPool::FirstBytes(NodeId state) {
   Row(state);
   StateRow& row = *row_of_[state];
   if (row.has_first) return row.first;
-  if (!node(state).searches) {
-    row.first = FirstOf(state);
-    row.has_first = true;
-    return row.first;
-  }
   static const ByteSet all = ByteSet::All();
   for (unsigned byte = 0; byte < 256; byte++) {
     if (Entry(state, static_cast<uint8_t>(byte)) != kNothing) row.first.Add(byte);
