@@ -11,8 +11,9 @@ Constraint::Constraint(std::shared_ptr<const Vocabulary> vocabulary, std::shared
                        std::vector<Warning> warnings)
     : vocabulary_(std::move(vocabulary)), grammar_(std::move(grammar)), warnings_(std::move(warnings)),
       states_(*grammar_), masks_(*vocabulary_, *grammar_, states_), serial_(++last_serial) {
-  ended_ = states_.Intern(std::vector<Config>{});
-  start_ = states_.Intern(grammar_->Start(start));
+  std::vector<Config> none, first = grammar_->Start(start);
+  ended_ = states_.Intern(&none);
+  start_ = states_.Intern(&first);
 }
 
 static std::atomic<uint64_t> cut_masks{0};
@@ -64,7 +65,7 @@ bool Constraint::Accept(StateId state, uint32_t token, std::string& text, StateI
     text.resize(base);
     return false;
   }
-  *next = states_.Intern(std::move(result));
+  *next = states_.Intern(&result);
   return true;
 }
 

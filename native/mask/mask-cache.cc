@@ -11,9 +11,10 @@ void MaskCache::Compute(StateId state, std::string& text, CachedMask* mask) {
   // Each parse by its terminal; those with many exits are walked.
   tokens_.clear();
   std::vector<Config> left;
-  for (const Config& config : std::vector<Config>(states_.Configs(state))) {
+  configs_ = states_.Configs(state);
+  for (const Config& config : configs_) {
     if ((config.node & kTokenSetBit) || config.node == kEpsilon) continue;
-    const Terminals terminals = TerminalsOf(config.node);
+    const Terminals& terminals = TerminalsOf(config.node);
     if (!std::all_of(terminals.begin(), terminals.end(), [](const auto& terminal) { return terminal->is_worth; })) {
       left.push_back(config);
       continue;
@@ -23,17 +24,17 @@ void MaskCache::Compute(StateId state, std::string& text, CachedMask* mask) {
       mask->terminals.push_back(terminal);
     }
   }
-  if (!left.empty()) WalkSlices(states_.Intern(std::move(left)), text, mask);
+  if (!left.empty()) WalkSlices(states_.Intern(&left), text, mask);
   mask->tokens.assign(tokens_.begin(), tokens_.end());
   mask->assumed = repeats_.Sort(walk_);
 }
 
-MaskCache::Terminals MaskCache::TerminalsOf(NodeId node) {
+const MaskCache::Terminals& MaskCache::TerminalsOf(NodeId node) {
   if (terminals_.size() <= node) terminals_.resize(grammar_.regex().size());
   if (!terminals_[node].empty()) return terminals_[node];
-  const Terminals made = walk_.WalkTerminal(node);
-  if (!walk_.IsSpent()) terminals_[node] = made;
-  return made;
+  fresh_terminals_ = walk_.WalkTerminal(node);
+  if (walk_.IsSpent()) return fresh_terminals_;
+  return terminals_[node] = std::move(fresh_terminals_);
 }
 
 void MaskCache::WalkSlices(StateId state, std::string& text, CachedMask* mask) {

@@ -34,8 +34,8 @@ class MaskCache {
   void WalkSlices(StateId state, std::string& text, CachedMask* mask);
   using Terminals = std::vector<std::shared_ptr<const TerminalMask>>;
 
-  // The parts of an automaton state's mask.
-  Terminals TerminalsOf(NodeId node);
+  // The parts of an automaton state's mask, until the next call.
+  const Terminals& TerminalsOf(NodeId node);
   void WriteBits(const CachedMask& found, uint32_t* mask) const;
   void CacheBits(const uint32_t* bits, CachedMask* mask);
 
@@ -48,8 +48,10 @@ class MaskCache {
   std::vector<std::unique_ptr<CachedMask>> masks_;  // by state, null until computed
   CachedMask fresh_;                                // of the latest call, where it was not cached
   std::vector<Terminals> terminals_;                // by automaton state, empty until needed
+  Terminals fresh_terminals_;                       // of the latest call, where they were not cached
   size_t cached_words_ = 0;
   std::vector<uint32_t> tokens_, uncertain_;  // of one mask at a time
+  std::vector<Config> configs_;               // the same
 };
 
 }  // namespace onpolicy::grammar

@@ -169,15 +169,7 @@ void MaskWalk::RunBelow(const TokenTrie& by_bytes, uint32_t at, std::string& tex
 void MaskWalk::RunBelowIn(StateId state, const TokenTrie& by_bytes, uint32_t at, std::string& text, std::vector<uint32_t>* tokens,
                           std::vector<uint32_t>* uncertain) {
   const size_t depth = by_bytes.trie[at].depth;
-  ByteSet taken;
-  bool is_apart = true;
-  for (const Config& config : states_.Configs(state)) {
-    if ((config.node & kTokenSetBit) || config.node == kEpsilon) continue;
-    const ByteSet& first = grammar_.regex().FirstBytes(config.node);
-    is_apart = is_apart && (first & taken).IsEmpty();
-    taken = taken | first;
-  }
-  if (!is_apart) {
+  if (!states_.AreApart(state)) {
     levels_[depth] = LevelOf(state);
     return RunBelow(by_bytes, at, text, tokens, uncertain);
   }

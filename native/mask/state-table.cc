@@ -5,17 +5,17 @@
 
 namespace onpolicy::grammar {
 
-StateId StateTable::Intern(std::vector<Config> configs) {
-  if (configs.size() == 1) return Intern(configs[0]);
-  std::sort(configs.begin(), configs.end(), [](const Config& a, const Config& b) {
+StateId StateTable::Intern(std::vector<Config>* configs) {
+  if (configs->size() == 1) return Intern(configs->front());
+  std::sort(configs->begin(), configs->end(), [](const Config& a, const Config& b) {
     return a.node != b.node ? a.node < b.node : a.stack < b.stack;
   });
-  uint64_t hash = configs.size();
-  for (const Config& config : configs) hash = MixBits(hash ^ PairKey(config.node, config.stack));
-  const StateId known = state_index_.FindHash(hash, [&](StateId id) { return states_[id].configs == configs; });
+  uint64_t hash = configs->size();
+  for (const Config& config : *configs) hash = MixBits(hash ^ PairKey(config.node, config.stack));
+  const StateId known = state_index_.FindHash(hash, [&](StateId id) { return states_[id].configs == *configs; });
   if (known != HashIndex::kNone) return known;
   const StateId id = static_cast<StateId>(states_.size());
-  states_.push_back({std::move(configs), nullptr});
+  states_.push_back({*configs});
   state_index_.AddHash(hash, id);
   return id;
 }
@@ -25,7 +25,7 @@ StateId StateTable::Intern(const Config& only) {
   const StateId known = single_index_.Find(key);
   if (known != HashIndex::kNone) return known;
   const StateId id = static_cast<StateId>(states_.size());
-  states_.push_back({{only}, nullptr});
+  states_.push_back({{only}});
   single_index_.Add(key, id);
   return id;
 }
@@ -99,11 +99,11 @@ StateId StateTable::Follow(StateId state, uint8_t byte, std::string& text, bool*
   if (states_[state].next && (*states_[state].next)[byte] != kUnknownState) return (*states_[state].next)[byte];
   const uint64_t reads = grammar_.text_reads();
   const Grammar::Assumptions before = grammar_.assumptions();
-  std::vector<Config> result;
+  after_.clear();
   text.push_back(static_cast<char>(byte));
-  Step(states_[state].configs, byte, text, &result);
+  Step(states_[state].configs, byte, text, &after_);
   text.pop_back();
-  const StateId next = result.empty() ? kDeadState : Intern(std::move(result));
+  const StateId next = after_.empty() ? kDeadState : Intern(&after_);
   *on_text = reads != grammar_.text_reads();
   if (*on_text || before != grammar_.assumptions()) return next;
   State& from = states_[state];
@@ -128,11 +128,7 @@ Ending StateTable::EndingAt(NodeId node, StackId stack, std::string_view text) {
   Arrive(node, stack, 0, &after_);
   Leave(text, 0, &after_);
   Ending ending;
-  if (after_.size() == 1) {
-    ending.state = Intern(after_[0]);
-  } else if (!after_.empty()) {
-    ending.state = Intern(after_);
-  }
+  if (!after_.empty()) ending.state = Intern(&after_);
   ending.on_text = reads != grammar_.text_reads();
   const bool is_assumed = before != grammar_.assumptions();
   std::vector<const KeyNames*> names = grammar_.SwapNames(outer);
@@ -158,6 +154,22 @@ Ending StateTable::EndingAt(NodeId node, StackId stack, std::string_view text) {
 const AssumedEnding* StateTable::FindAssumed(NodeId node, StackId stack) const {
   const uint32_t known = assumed_index_.Find(PairKey(node, stack));
   return known == HashIndex::kNone ? nullptr : &assumed_[known];
+}
+
+bool StateTable::AreApart(StateId state) {
+  State& asked = states_[state];
+  if (asked.apart != Apart::kUnasked) return asked.apart == Apart::kYes;
+  RegexPool& regex = grammar_.regex();
+  ByteSet taken;
+  bool is_apart = true;
+  for (const Config& config : asked.configs) {
+    if ((config.node & kTokenSetBit) || config.node == kEpsilon) continue;
+    const ByteSet& first = regex.FirstBytes(config.node);
+    is_apart = is_apart && (first & taken).IsEmpty();
+    taken = taken | first;
+  }
+  if (!regex.budget().IsSpent(Phase::kStep)) asked.apart = is_apart ? Apart::kYes : Apart::kNo;
+  return is_apart;
 }
 
 }  // namespace onpolicy::grammar

@@ -32,7 +32,8 @@ class StateTable {
   // `grammar` must outlive this.
   explicit StateTable(Grammar& grammar) : grammar_(grammar) {}
 
-  StateId Intern(std::vector<Config> configs);
+  // Sorts the list.
+  StateId Intern(std::vector<Config>* configs);
   StateId Intern(const Config& only);
   const std::vector<Config>& Configs(StateId state) const { return states_[state].configs; }
   // Appends to `out` what `configs` become after `byte`; `text` ends with that byte.
@@ -45,12 +46,16 @@ class StateTable {
   Ending EndingAt(NodeId node, StackId stack, std::string_view text);
   // The same for a known ending that rests on assumptions, else null.
   const AssumedEnding* FindAssumed(NodeId node, StackId stack) const;
+  // Whether the parses of a state go on with different bytes.
+  bool AreApart(StateId state);
 
  private:
   static constexpr StateId kUnknownState = 0xFFFFFFFF;
+  enum class Apart : uint8_t { kUnasked, kNo, kYes };
   struct State {
     std::vector<Config> configs;
-    std::unique_ptr<std::array<StateId, 256>> next;  // by byte, where the text plays no part
+    std::unique_ptr<std::array<StateId, 256>> next = nullptr;  // by byte, where the text plays no part
+    Apart apart = Apart::kUnasked;
   };
 
   void Merge(const Config& config, size_t from, std::vector<Config>* out);
@@ -65,7 +70,7 @@ class StateTable {
   HashIndex ending_index_;   // by node and stack
   std::vector<AssumedEnding> assumed_;
   HashIndex assumed_index_;  // by node and stack
-  std::vector<Config> after_;  // one ending, while it is made
+  std::vector<Config> after_;  // one state, while it is made
   std::vector<Exit> exits_;    // of one step
   size_t tables_ = 0;
 };

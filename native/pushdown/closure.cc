@@ -27,12 +27,12 @@ void Closure::Push(SequenceId sequence, Target target) {
 // Whether an earlier stack under the same sequence subsumes this one. Notes what this one subsumes.
 bool Closure::IsSubsumed(SequenceId sequence, StackId stack) {
   if (!symbols_.IsKnownNullable(sequence) && !symbols_.IsKnownNotNullable(sequence)) return false;
-  auto [latest, is_first] = latest_.emplace(sequence, stack);
-  if (!is_first && !misses_.IsSpent()) {
-    if (stacks_.subsumption().Subsumes(latest->second, stack)) return true;
+  const StackId latest = latest_.Find(sequence);
+  if (latest != HashIndex::kNone && !misses_.IsSpent()) {
+    if (stacks_.subsumption().Subsumes(latest, stack)) return true;
     misses_.Spend();
   }
-  latest->second = stack;
+  latest_.Set(sequence, stack);
   MarkBelow(sequence, stack);
   return false;
 }
@@ -96,8 +96,7 @@ void Closure::Visit(Work work) {
   if (KindOf(head) == SymbolKind::kTerminal) {
     if (symbols_.regex().IsNullable(IndexOf(head))) Return(index | kCallBit);
   } else if (KindOf(head) == SymbolKind::kRule) {
-    for (SequenceId production : std::vector<SequenceId>(symbols_.Productions(head)))
-      Push(production, index | kCallBit);
+    for (SequenceId production : symbols_.Productions(head)) Push(production, index | kCallBit);
   }
 }
 
@@ -107,7 +106,7 @@ std::vector<Config> Closure::Run(const std::vector<Branch>& seeds) {
   call_of_.Clear();
   seen_.Clear();
   work_.clear();
-  latest_.clear();
+  latest_.Clear();
   misses_ = Allowance(limits::kClosureMisses);
   for (const Branch& seed : seeds) Push(seed.sequence, seed.parent);
   size_t steps = 0;
@@ -150,45 +149,37 @@ void Closure::Flatten(uint32_t start) {
   }
 }
 
-void Closure::InternMembers(std::vector<uint32_t> members) {
+bool Closure::AddBranches(uint32_t call, std::span<const uint32_t> members, std::vector<Branch>* branches) {
+  bool is_component = false;
+  for (const Edge& edge : flat_[call]) {
+    StackId parent = edge.target;
+    if (edge.target & kCallBit) {
+      const uint32_t target = edge.target & ~kCallBit;
+      const auto member = std::find(members.begin(), members.end(), target);
+      const bool is_member = member != members.end();
+      is_component = is_component || is_member;
+      parent = is_member ? kMemberBit | static_cast<uint32_t>(member - members.begin()) : stack_of_[target];
+    }
+    branches->push_back({0, edge.rest, parent});
+  }
+  return is_component;
+}
+
+void Closure::InternMembers(std::span<uint32_t> members) {
+  if (members.size() == 1) {
+    branches_.clear();
+    if (!AddBranches(members[0], members, &branches_)) {
+      stack_of_[members[0]] = stacks_.Intern(&branches_);
+      return;
+    }
+  }
   std::sort(members.begin(), members.end(),
             [&](uint32_t a, uint32_t b) { return calls_[a].symbol < calls_[b].symbol; });
-  bool is_component = members.size() > 1;
-  std::vector<std::vector<Branch>> stacks;
-  for (uint32_t member : members) {
-    std::vector<Branch> branches;
-    branches.reserve(flat_[member].size());
-    for (const Edge& edge : flat_[member]) {
-      StackId parent = edge.target;
-      if (edge.target & kCallBit) {
-        const uint32_t target = edge.target & ~kCallBit;
-        const auto member_at = std::find(members.begin(), members.end(), target);
-        is_component = is_component || member_at != members.end();
-        parent = member_at != members.end() ? kMemberBit | static_cast<uint32_t>(member_at - members.begin())
-                                         : stack_of_[target];
-      }
-      branches.push_back({0, edge.rest, parent});
-    }
-    stacks.push_back(std::move(branches));
-  }
-  if (!is_component) {
-    stack_of_[members[0]] = stacks_.Intern(std::move(stacks[0]));
-    return;
-  }
+  std::vector<std::vector<Branch>> stacks(members.size());
+  for (size_t i = 0; i < members.size(); i++) AddBranches(members[i], members, &stacks[i]);
   const std::vector<StackId> ids = stacks_.InternComponent(std::move(stacks));
   for (size_t i = 0; i < members.size(); i++) stack_of_[members[i]] = ids[i];
 }
-
-// Tarjan's strongly connected components, without recursion.
-struct Closure::Search {
-  struct Place {
-    uint32_t order = 0, low = 0;
-    bool on_path = false;
-  };
-  std::vector<Place> places;  // by call
-  std::vector<uint32_t> path;
-  uint32_t counter = 0;
-};
 
 // Gives every call its stack: those of a component (left recursion) together, the others bottom-up.
 void Closure::InternCalls() {
@@ -196,21 +187,18 @@ void Closure::InternCalls() {
   seen_from_.assign(count_, kCallBit);
   for (uint32_t call = 0; call < count_; call++) Flatten(call);
   stack_of_.assign(count_, 0);
-  Search search;
-  search.places.resize(count_);
+  search_.places.assign(count_, {});
+  search_.counter = 0;
   for (uint32_t root = 0; root < count_; root++)
-    if (!search.places[root].order) Connect(root, &search);
+    if (!search_.places[root].order) Connect(root);
 }
 
-void Closure::Connect(uint32_t root, Search* search) {
-  struct Frame {
-    uint32_t call;
-    size_t edge;
-  };
-  auto& [places, path, counter] = *search;
-  std::vector<Frame> frames{{root, 0}};
+// Tarjan's strongly connected components, without recursion.
+void Closure::Connect(uint32_t root) {
+  auto& [places, path, frames, counter] = search_;
+  frames.assign(1, {root, 0});
   while (!frames.empty()) {
-    Frame& frame = frames.back();
+    Search::Frame& frame = frames.back();
     const uint32_t call = frame.call;
     Search::Place& place = places[call];
     if (frame.edge == 0) {
@@ -252,51 +240,53 @@ std::vector<Config> Closure::Finish() {
   for (uint32_t call = 0; call < count_; call++) budget_.Spend(kCallWork + kEdgeWork * flat_[call].size());
   std::vector<Config> result;
   if (complete_) result.push_back({kEpsilon, 0});
-  std::vector<uint32_t> terminals;
+  terminals_.clear();
   for (uint32_t call = 0; call < count_; call++) {
     if (KindOf(calls_[call].symbol) == SymbolKind::kTerminal) {
       if (!symbols_.regex().HasNext(IndexOf(calls_[call].symbol))) continue;
       if (symbols_.IsShared(calls_[call].symbol)) {
         result.push_back({IndexOf(calls_[call].symbol), stack_of_[call]});
       } else {
-        terminals.push_back(call);
+        terminals_.push_back({call, 0});
       }
     } else if (KindOf(calls_[call].symbol) == SymbolKind::kTokenSet) {
       result.push_back({kTokenSetBit | IndexOf(calls_[call].symbol), stack_of_[call]});
     }
   }
-  std::sort(terminals.begin(), terminals.end(),
-            [&](uint32_t a, uint32_t b) { return calls_[a].symbol < calls_[b].symbol; });
-  for (const std::vector<uint32_t>& group : Apart(terminals))
-    result.push_back(group.size() > 1 ? Merged(group) : Config{IndexOf(calls_[group[0]].symbol), stack_of_[group[0]]});
+  GroupTerminals();
+  for (size_t from = 0, to = 0; from < terminals_.size(); from = to) {
+    while (to < terminals_.size() && terminals_[to].group == terminals_[from].group) to++;
+    const uint32_t first = terminals_[from].call;
+    result.push_back(to - from > 1 ? Merged({&terminals_[from], to - from})
+                                   : Config{IndexOf(calls_[first].symbol), stack_of_[first]});
+  }
   return result;
 }
 
 // One alone is the expression that it is in other schemas: its states and masks are shared.
-std::vector<std::vector<uint32_t>> Closure::Apart(const std::vector<uint32_t>& terminals) {
-  std::vector<std::vector<uint32_t>> groups;
-  std::vector<ByteSet> firsts;  // by group
-  for (uint32_t terminal : terminals) {
-    ByteSet first = symbols_.regex().FirstOf(IndexOf(calls_[terminal].symbol));
-    size_t into = groups.size();
-    for (size_t i = groups.size(); i-- > 0;) {
-      if ((firsts[i] & first).IsEmpty()) continue;
-      first = first | firsts[i];
-      if (into < groups.size()) {
-        groups[i].insert(groups[i].end(), groups[into].begin(), groups[into].end());
-        groups.erase(groups.begin() + static_cast<std::ptrdiff_t>(into));
-        firsts.erase(firsts.begin() + static_cast<std::ptrdiff_t>(into));
+void Closure::GroupTerminals() {
+  firsts_.clear();
+  for (Terminal& terminal : terminals_) {
+    ByteSet first = symbols_.regex().FirstOf(IndexOf(calls_[terminal.call].symbol));
+    uint32_t into = static_cast<uint32_t>(firsts_.size());
+    for (uint32_t group = 0; group < firsts_.size(); group++) {
+      if ((firsts_[group] & first).IsEmpty()) continue;
+      first = first | firsts_[group];
+      if (into == firsts_.size()) {
+        into = group;
+        continue;
       }
-      into = i;
+      firsts_[group] = {};
+      for (Terminal& other : terminals_)
+        if (other.group == group) other.group = into;
     }
-    if (into == groups.size()) {
-      groups.emplace_back();
-      firsts.emplace_back();
-    }
-    groups[into].push_back(terminal);
-    firsts[into] = first;
+    if (into == firsts_.size()) firsts_.emplace_back();
+    firsts_[into] = first;
+    terminal.group = into;
   }
-  return groups;
+  std::sort(terminals_.begin(), terminals_.end(), [&](const Terminal& a, const Terminal& b) {
+    return a.group != b.group ? a.group < b.group : calls_[a.call].symbol < calls_[b.call].symbol;
+  });
 }
 
 NodeId Closure::Factored(std::vector<NodeId> options) {
@@ -326,17 +316,17 @@ NodeId Closure::Factored(std::vector<NodeId> options) {
   return result;
 }
 
-Config Closure::Merged(const std::vector<uint32_t>& terminals) {
+Config Closure::Merged(std::span<const Terminal> terminals) {
   std::vector<NodeId> options;
-  std::vector<Branch> branches;
+  branches_.clear();
   // Each ends in a tag of its own: no two are equal.
   for (uint32_t tag = 0; tag < terminals.size(); tag++) {
-    const uint32_t call = terminals[tag];
+    const uint32_t call = terminals[tag].call;
     options.push_back(symbols_.regex().Concat(IndexOf(calls_[call].symbol), symbols_.regex().Tag(tag)));
-    for (const Branch& branch : stacks_.branches(stack_of_[call])) branches.push_back({tag, branch.sequence, branch.parent});
-    if (stack_of_[call] == 0) branches.push_back({tag, 0, 0});
+    for (const Branch& branch : stacks_.branches(stack_of_[call])) branches_.push_back({tag, branch.sequence, branch.parent});
+    if (stack_of_[call] == 0) branches_.push_back({tag, 0, 0});
   }
-  return {Factored(std::move(options)), stacks_.Intern(std::move(branches))};
+  return {Factored(std::move(options)), stacks_.Intern(&branches_)};
 }
 
 }  // namespace onpolicy::grammar

@@ -1,6 +1,7 @@
 // Return addresses -> the terminals that may start next, each with its stack: one pass over rules that match the empty
 // text, call one another, or call themselves first.
 #pragma once
+#include <span>
 #include <vector>
 
 #include "base/hash-index.h"
@@ -31,6 +32,24 @@ class Closure {
     SequenceId sequence;
     Target target;
   };
+  struct Terminal {
+    uint32_t call, group;
+  };
+  // For strongly connected calls.
+  struct Search {
+    struct Place {
+      uint32_t order = 0, low = 0;
+      bool on_path = false;
+    };
+    struct Frame {
+      uint32_t call;
+      size_t edge;
+    };
+    std::vector<Place> places;  // by call
+    std::vector<uint32_t> path;
+    std::vector<Frame> frames;
+    uint32_t counter = 0;
+  };
 
   static constexpr uint32_t kPushed = 0, kSubsumed = 1;  // values of seen_
   void Push(SequenceId sequence, Target target);
@@ -42,19 +61,20 @@ class Closure {
   std::vector<Config> Finish();
   // An alternation of expressions whose common beginnings stand once.
   NodeId Factored(std::vector<NodeId> options);
-  // Terminals in groups that have no first byte in common.
-  std::vector<std::vector<uint32_t>> Apart(const std::vector<uint32_t>& terminals);
+  // Sorts the terminals into groups that have no first byte in common.
+  void GroupTerminals();
   // All terminals as one automaton with tagged ends, so that a walk follows a single state.
-  Config Merged(const std::vector<uint32_t>& terminals);
+  Config Merged(std::span<const Terminal> terminals);
   // The call of a symbol; `is_new`: it was added.
   uint32_t CallOf(Symbol symbol, bool* is_new);
   // Writes the non-empty return addresses of a call to `flat_`, looking through tail calls.
   void Flatten(uint32_t call);
   void InternCalls();
-  struct Search;
-  void Connect(uint32_t root, Search* search);
+  void Connect(uint32_t root);
+  // Adds the branches of a call; a parent among `members` by its place there. Returns whether there is one.
+  bool AddBranches(uint32_t call, std::span<const uint32_t> members, std::vector<Branch>* branches);
   // Interns the stacks of strongly connected calls.
-  void InternMembers(std::vector<uint32_t> members);
+  void InternMembers(std::span<uint32_t> members);
 
   SymbolTable& symbols_;
   StackGraph& stacks_;
@@ -64,13 +84,17 @@ class Closure {
   HashIndex call_of_;   // by symbol
   std::vector<Work> work_;
   HashIndex seen_;
-  std::unordered_map<SequenceId, StackId> latest_;  // of the stacks under a sequence
-  std::vector<StackId> marked_;                     // by one call of MarkBelow
+  HashIndex latest_;             // of the stacks under a sequence
+  std::vector<StackId> marked_;  // by one call of MarkBelow
   Allowance misses_;  // comparisons of stacks that find no subsumption
   bool complete_ = false;
   std::vector<std::vector<Edge>> flat_;   // by call
   std::vector<uint32_t> open_, seen_from_;  // while one call is flattened: what is left, and by call, who saw it
   std::vector<StackId> stack_of_;         // by call
+  Search search_;
+  std::vector<Branch> branches_;          // of one stack
+  std::vector<Terminal> terminals_;       // that may start
+  std::vector<ByteSet> firsts_;           // by group of them: the bytes that they begin with
 };
 
 }  // namespace onpolicy::grammar

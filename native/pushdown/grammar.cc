@@ -11,36 +11,38 @@ Grammar::Grammar() : SymbolTable(*this), stacks_(*this), closure_(std::make_uniq
 
 Grammar::~Grammar() = default;
 
-const std::vector<Config>& Grammar::RunClosure(const std::vector<Branch>& seeds) {
+uint32_t Grammar::ClosureOf(const std::vector<Branch>& seeds) {
   regex().budget().Spend(40 + 10 * seeds.size());
-  auto it = closures_.find(seeds);
-  if (it == closures_.end()) {
-    stacks_.subsumption().BeginClosure();
-    auto configs = std::make_unique<std::vector<Config>>(closure_->Run(seeds));
-    it = closures_.emplace(seeds, std::move(configs)).first;
-  }
-  return *it->second;
+  const uint64_t hash = HashOf(seeds);
+  const uint32_t known = closure_index_.FindHash(hash, [&](uint32_t at) { return closures_[at].seeds == seeds; });
+  if (known != HashIndex::kNone) return known;
+  stacks_.subsumption().BeginClosure();
+  std::vector<Config> configs = closure_->Run(seeds);
+  const uint32_t made = static_cast<uint32_t>(closures_.size());
+  closures_.push_back({seeds, std::move(configs)});
+  closure_index_.AddHash(hash, made);
+  return made;
 }
 
-std::vector<Config> Grammar::Start(Symbol start) { return RunClosure({{0, Sequence({start}), 0}}); }
+std::vector<Config> Grammar::Start(Symbol start) { return closures_[ClosureOf({{0, Sequence({start}), 0}})].configs; }
 
 const std::vector<Config>& Grammar::After(StackId stack, uint32_t tag, std::string_view text) {
   const uint64_t key = PairKey(stack, tag);
-  if (auto it = after_.find(key); it != after_.end()) return *it->second;
-  std::vector<Branch> seeds;
-  const bool depends_on_text = AddReturns({stack, tag}, text, &seeds);
-  stacks_.subsumption().Reduce(&seeds);
-  const std::vector<Config>& configs = RunClosure(seeds);
-  if (!depends_on_text) after_.emplace(key, &configs);
-  return configs;
+  if (const uint32_t known = after_.Find(key); known != HashIndex::kNone) return closures_[known].configs;
+  seeds_.clear();
+  const bool depends_on_text = AddReturns({stack, tag}, text, &seeds_);
+  stacks_.subsumption().Reduce(&seeds_);
+  const uint32_t closure = ClosureOf(seeds_);
+  if (!depends_on_text) after_.Add(key, closure);
+  return closures_[closure].configs;
 }
 
 const std::vector<Config>& Grammar::After(const std::vector<Exit>& exits, std::string_view text) {
   if (exits.size() == 1) return After(exits[0].stack, exits[0].tag, text);
-  std::vector<Branch> seeds;
-  for (const Exit& exit : exits) AddReturns(exit, text, &seeds);
-  stacks_.subsumption().Reduce(&seeds);
-  return RunClosure(seeds);
+  seeds_.clear();
+  for (const Exit& exit : exits) AddReturns(exit, text, &seeds_);
+  stacks_.subsumption().Reduce(&seeds_);
+  return closures_[ClosureOf(seeds_)].configs;
 }
 
 void Grammar::NoteNames(const KeyNames* names) {
@@ -49,8 +51,8 @@ void Grammar::NoteNames(const KeyNames* names) {
 
 bool Grammar::AddReturns(Exit exit, std::string_view text, std::vector<Branch>* seeds) {
   bool depends_on_text = false;
-  // A resolver may add stacks, which moves the table.
-  const std::vector<Branch> branches = stacks_.branches(exit.stack);
+  // A resolver may add stacks, which moves the table of lists but no list.
+  const std::span<const Branch> branches = stacks_.branches(exit.stack);
   regex().budget().Spend(20 + 10 * branches.size());
   for (const Branch& branch : branches) {
     if (branch.tag != exit.tag) continue;

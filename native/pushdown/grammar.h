@@ -1,11 +1,11 @@
 // Symbols -> a pushdown automaton: what may come first, and what may follow once a terminal has ended. A configuration is two
 // numbers, so that forks and rollbacks copy numbers, equal situations have one number, and masks are cached.
 #pragma once
-#include <map>
+#include <deque>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -75,11 +75,18 @@ class Grammar : public SymbolTable {
  private:
   // Adds the branches of an exit; returns whether the text decided some of them.
   bool AddReturns(Exit exit, std::string_view text, std::vector<Branch>* seeds);
-  const std::vector<Config>& RunClosure(const std::vector<Branch>& seeds);
+  // The number of the closure of some return addresses.
+  uint32_t ClosureOf(const std::vector<Branch>& seeds);
 
   StackGraph stacks_;
-  std::unordered_map<uint64_t, const std::vector<Config>*> after_;  // (stack, tag) -> configs, where text plays no part
-  std::map<std::vector<Branch>, std::unique_ptr<std::vector<Config>>> closures_;
+  struct KnownClosure {
+    std::vector<Branch> seeds;
+    std::vector<Config> configs;
+  };
+  std::deque<KnownClosure> closures_;  // callers refer to them: they stay where they are
+  HashIndex closure_index_;            // by the hash of the seeds
+  HashIndex after_;                    // (stack, tag) -> closure, where text plays no part
+  std::vector<Branch> seeds_;          // of one closure
   std::unique_ptr<Closure> closure_;
   std::vector<std::shared_ptr<void>> kept_;
   uint64_t text_reads_ = 0;

@@ -11,11 +11,15 @@ void StackGraph::Add(std::vector<Branch> branches) {
   stacks_.push_back(std::move(branches));
 }
 
-StackId StackGraph::Intern(std::vector<Branch> branches) {
-  subsumption_.Reduce(&branches);
-  const auto [it, is_new] = index_.try_emplace(std::move(branches), static_cast<StackId>(stacks_.size()));
-  if (is_new) Add(it->first);
-  return it->second;
+StackId StackGraph::Intern(std::vector<Branch>* branches) {
+  subsumption_.Reduce(branches);
+  const uint64_t hash = HashOf(*branches);
+  const StackId known = index_.FindHash(hash, [&](StackId id) { return stacks_[id] == *branches; });
+  if (known != HashIndex::kNone) return known;
+  const StackId id = static_cast<StackId>(stacks_.size());
+  Add(*branches);
+  index_.AddHash(hash, id);
+  return id;
 }
 
 std::vector<StackId> StackGraph::InternComponent(std::vector<std::vector<Branch>> members) {
@@ -53,7 +57,7 @@ StackId StackGraph::Union(StackId a, StackId b) {
   std::vector<Branch> branches = stacks_[a];
   symbols_.regex().budget().Spend(10 * (branches.size() + stacks_[b].size()));
   branches.insert(branches.end(), stacks_[b].begin(), stacks_[b].end());
-  const StackId result = Intern(std::move(branches));
+  const StackId result = Intern(&branches);
   unions_.emplace(key, result);
   return result;
 }

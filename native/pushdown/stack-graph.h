@@ -17,7 +17,8 @@ class StackGraph {
   explicit StackGraph(SymbolTable& symbols) : symbols_(symbols), subsumption_(stacks_, symbols) { Add({}); }
   const std::vector<Branch>& branches(StackId stack) const { return stacks_[stack]; }
   Subsumption& subsumption() { return subsumption_; }
-  StackId Intern(std::vector<Branch> branches);
+  // Sorts the branches, and drops subsumed ones.
+  StackId Intern(std::vector<Branch>* branches);
   std::vector<StackId> InternComponent(std::vector<std::vector<Branch>> members);
   StackId Union(StackId a, StackId b);
   // Whether nothing but the end of everything follows the terminal of `stack`.
@@ -32,7 +33,7 @@ class StackGraph {
   Stacks stacks_;
   Subsumption subsumption_;
   std::vector<bool> deferred_;  // by stack
-  std::map<std::vector<Branch>, StackId> index_;
+  HashIndex index_;             // by the hash of the branches
   std::map<std::vector<std::vector<Branch>>, std::vector<StackId>> component_index_;
   std::unordered_map<uint64_t, StackId> unions_;
 };

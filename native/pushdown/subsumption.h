@@ -18,6 +18,11 @@ struct Branch {
   StackId parent;
   auto operator<=>(const Branch&) const = default;
 };
+inline uint64_t HashOf(const std::vector<Branch>& branches) {
+  uint64_t hash = branches.size();
+  for (const Branch& branch : branches) hash = MixBits((hash + branch.tag) ^ PairKey(branch.sequence, branch.parent));
+  return hash;
+}
 using Stacks = std::vector<std::vector<Branch>>;  // by StackId; branches are sorted
 
 class Subsumption {
