@@ -112,7 +112,10 @@ fs.writeFileSync(
 
 async function aboutPicture() {
   const folder = path.join(home, 'ein bïld');
-  fs.cpSync(path.join('node_modules', 'onpolicy', 'models', 'seeing'), folder, { recursive: true });
+  // Under wine cpSync of Node 22.23 does not copy all of it to such a path.
+  await fs.promises.cp(path.join('node_modules', 'onpolicy', 'models', 'seeing'), folder, {
+    recursive: true,
+  });
   const eyes = await createRuntime({ home, model: path.join(folder, 'onpolicy-seeing.gguf') });
   const data = fs.readFileSync(path.join(folder, 'pictures', 'three.png'));
   const { choices } = await eyes.createCompletion({
