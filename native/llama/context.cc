@@ -8,6 +8,7 @@
 #include "attention/hook.h"
 #include "llama/compute-turns.h"
 #include "llama/error-log.h"
+#include "llama/planned-graph.h"
 
 namespace onpolicy {
 namespace {
@@ -23,42 +24,13 @@ void Apply(const RopeOptions& rope, llama_context_params* params) {
   if (rope.beta_slow) params->yarn_beta_slow = *rope.beta_slow;
 }
 
-// Fails if logits of `what` may depend on company.
-Status RequireInvariance(const std::string& what, const attention::GraphCheck& check, bool is_planned) {
-  const std::string problem = "deterministic: logits of " + what + " may depend on what is computed with them, in ";
-  if (!check.variant().empty()) return Status::Fail("UNSUPPORTED", problem + check.variant());
-  return is_planned ? Status::Ok() : Status::Fail("BACKEND_FAILED", "the engine computes no token with " + what);
-}
-
-// Computes one token in a small context, so that the engine plans the graph of the model. False: the engine cannot.
-bool PlanOnce(const Model& model, llama_context_params params, ThreadPool& pool, llama_adapter_lora* adapter = nullptr) {
-  const Library& api = Api();
-  params.n_ctx = 256;
-  params.n_batch = params.n_ubatch = params.n_seq_max = params.n_outputs_max = 1;
-  params.abort_callback = nullptr;
-  ErrorLog log;
-  llama_context* context = log.Run([&] { return api.llama_init_from_model(model.get(), params); });
-  if (!context) return false;
-  api.llama_attach_threadpool(context, pool.get(), pool.get());
-  float scale = 1;
-  if (adapter) api.llama_set_adapters_lora(context, &adapter, 1, &scale);
-  llama_token token = 0;
-  llama_batch batch{};
-  batch.n_tokens = 1;
-  batch.token = &token;
-  const attention::Scope scope(model.has_own_kernels());
-  const int32_t result = api.llama_decode(context, batch);
-  api.llama_free(context);
-  return result == 0;
-}
-
 }  // namespace
 
 Context::Context(std::shared_ptr<Model> model, const ContextOptions& options)
     : model_(std::move(model)),
       pool_(std::make_unique<ThreadPool>(options.threads)),
+      adapters_(*model_),
       is_kv_unified_(options.is_kv_unified),
-      is_deterministic_(options.is_deterministic),
       rows_(options.sampled_vocab > 0 ? options.sampled_vocab : model_->vocab_size(), options.threads) {}
 
 Status Context::Create(std::shared_ptr<Model> model, const ContextOptions& options, std::shared_ptr<Context>* context) {
@@ -86,21 +58,23 @@ Status Context::Create(std::shared_ptr<Model> model, const ContextOptions& optio
     return static_cast<const Context*>(data)->is_aborted_();
   };
   params.abort_callback_data = created.get();
-  if (is_wide || options.is_deterministic) {
-    const attention::GraphCheck check;
-    const bool is_planned = (model->has_own_kernels() || options.is_deterministic) && PlanOnce(*model, params, *created->pool_);
+  bool has_own_attention = false;
+  const bool may_be_own = is_wide && options.fused_attention && model->has_own_kernels();
+  if (may_be_own || options.is_deterministic) {
+    const PlannedGraph graph(*model, params, *created->pool_);
     if (options.is_deterministic)
-      if (const Status status = RequireInvariance("this model", check, is_planned); !status.ok()) return status;
-    // The engine's own fused attention on CPUs rounds to 16 bits: log-probabilities of float32 models would differ by 1e-3 depending on
-    // the other sequences of a step.
-    if (is_wide && !(is_planned && check.has_own_attention())) params.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_DISABLED;
+      if (const Status status = graph.RequireInvariance("this model"); !status.ok()) return status;
+    has_own_attention = graph.has_own_attention();
   }
-  created->params_ = params;
+  // The engine's own fused attention on CPUs rounds to 16 bits: log-probabilities of float32 models would differ by 1e-3 depending on the
+  // other sequences of a step.
+  if (is_wide && !has_own_attention) params.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_DISABLED;
   ErrorLog log;
   created->context_ = log.Run([&] { return api.llama_init_from_model(model->get(), params); });
   if (!created->context_)
     return Status::Fail("OUT_OF_MEMORY", "a context of " + std::to_string(options.kv_tokens) +
                                              " tokens could not be made: " + log.Text());
+  created->adapters_.Attach(created->context_, params, created->pool_.get(), options.is_deterministic);
   created->kv_tokens_ = api.llama_n_ctx(created->context_);
   api.llama_attach_threadpool(created->context_, created->pool_->get(), created->pool_->get());
   *context = std::move(created);
@@ -123,7 +97,7 @@ Context::~Context() {
     return;
   }
   if (context_) Api().llama_free(context_);
-  for (const auto& [number, adapter] : adapters_) Api().llama_adapter_lora_free(adapter);
+  adapters_.FreeAll();
 }
 
 void Context::Abandon() {
@@ -151,73 +125,17 @@ void Context::EditMemory(const std::vector<int32_t>& edits, const std::vector<in
 
 Status Context::LoadAdapter(const std::string& path, uint32_t* adapter) {
   EndAhead();
-  ErrorLog log;
-  llama_adapter_lora* loaded = log.Run([&] { return Api().llama_adapter_lora_init(model_->get(), path.c_str()); });
-  if (!loaded) return Status::Fail("MODEL_INVALID", path + " is no adapter of this model: " + log.Text());
-  if (is_deterministic_) {
-    const attention::GraphCheck check;
-    const bool is_planned = PlanOnce(*model_, params_, *pool_, loaded);
-    if (const Status status = RequireInvariance("this adapter", check, is_planned); !status.ok()) {
-      Api().llama_adapter_lora_free(loaded);
-      return status;
-    }
-  }
-  *adapter = ++last_adapter_;
-  adapters_[*adapter] = loaded;
-  return Status::Ok();
+  return adapters_.Load(path, adapter);
 }
 
 Status Context::MixAdapters(const std::vector<uint32_t>& adapters, const std::vector<float>& scales, uint32_t* mix) {
   EndAhead();
-  std::vector<std::pair<uint32_t, float>> parts;
-  for (size_t i = 0; i < adapters.size(); ++i) {
-    if (adapters_.count(adapters[i]) == 0) return Status::Fail("BACKEND_FAILED", "a mix names an adapter that is not loaded");
-    parts.emplace_back(adapters[i], scales[i]);
-  }
-  *mix = ++last_adapter_;
-  mixes_[*mix] = std::move(parts);
-  PlanGraphs();
-  return Status::Ok();
-}
-
-// A graph has room for the adapters that were loaded when it was planned, and the engine ends the process when it is too
-// small. Another kind of attention makes it plan again; nothing is computed in between.
-void Context::PlanGraphs() {
-  Api().llama_set_causal_attn(context_, false);
-  Api().llama_set_causal_attn(context_, true);
+  return adapters_.Mix(adapters, scales, mix);
 }
 
 void Context::FreeAdapter(uint32_t adapter) {
   EndAhead();
-  if (used_adapter_ == adapter) UseAdapter(kNoAdapter);
-  mixes_.erase(adapter);
-  const auto found = adapters_.find(adapter);
-  if (found == adapters_.end()) return;
-  Api().llama_adapter_lora_free(found->second);
-  adapters_.erase(found);
-}
-
-Status Context::UseAdapter(uint32_t adapter) {
-  if (adapter == used_adapter_) return Status::Ok();
-  std::vector<llama_adapter_lora*> chosen;
-  std::vector<float> scales;
-  const auto choose = [&](uint32_t number, float scale) {
-    const auto found = adapters_.find(number);
-    if (found == adapters_.end()) return false;
-    chosen.push_back(found->second);
-    scales.push_back(scale);
-    return true;
-  };
-  bool is_known = true;
-  const auto mix = mixes_.find(adapter);
-  if (mix != mixes_.end())
-    for (const auto& [number, scale] : mix->second) is_known = is_known && choose(number, scale);
-  else if (adapter != kNoAdapter) is_known = choose(adapter, 1.0f);
-  if (!is_known) return Status::Fail("BACKEND_FAILED", "a step names an adapter that is not loaded");
-  if (Api().llama_set_adapters_lora(context_, chosen.data(), chosen.size(), scales.data()) != 0)
-    return Status::Fail("BACKEND_FAILED", "the engine does not take the adapter");
-  used_adapter_ = adapter;
-  return Status::Ok();
+  adapters_.Free(adapter);
 }
 
 Status Context::DecodeBatch(llama_batch batch, const int32_t* sequences) {
@@ -352,7 +270,7 @@ Status Context::Pass(const StepInput& input, std::vector<int32_t>* places) {
   const bool is_done = !places->empty();
   EditMemory(input.memory_edits, is_done ? input.sequences : std::vector<int32_t>{});  // those were made ahead
   if (is_done || input.tokens.empty()) return Status::Ok();
-  const Status status = UseAdapter(input.adapter);
+  const Status status = adapters_.Use(input.adapter);
   return status.ok() ? Decode(input, places) : status;
 }
 

@@ -3,13 +3,13 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "llama/adapters.h"
 #include "llama/model.h"
 #include "llama/next-step.h"
 #include "llama/step-input.h"
@@ -120,20 +120,13 @@ class Context {
   void EndAhead(const std::vector<int32_t>& used = {});
   // Edits of the sequences in `except` are left out.
   void EditMemory(const std::vector<int32_t>& edits, const std::vector<int32_t>& except = {});
-  Status UseAdapter(uint32_t adapter);
-  // Makes the engine plan its graphs for all adapters that are loaded now.
-  void PlanGraphs();
 
   std::shared_ptr<Model> model_;
   llama_context* context_ = nullptr;
-  llama_context_params params_{};  // that it was made with
   std::unique_ptr<ThreadPool> pool_;
   uint32_t kv_tokens_ = 0;
-  std::map<uint32_t, llama_adapter_lora*> adapters_;  // by number
-  std::map<uint32_t, std::vector<std::pair<uint32_t, float>>> mixes_;  // by number: adapters and their scales
-  uint32_t last_adapter_ = kNoAdapter;                // highest number given, of both
-  uint32_t used_adapter_ = kNoAdapter;                // of the last step
-  const bool is_kv_unified_, is_deterministic_;
+  Adapters adapters_;
+  const bool is_kv_unified_;
   RowSampler rows_;
   std::atomic<bool> abort_{false};
   NextStep next_;
