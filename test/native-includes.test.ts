@@ -24,6 +24,7 @@ const ORDER = [
   'media',
   'decoder',
   'kernels',
+  'graphs',
   'trainer',
   'napi',
 ];

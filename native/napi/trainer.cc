@@ -3,12 +3,12 @@
 
 #include <napi.h>
 
+#include "graphs/peak.h"
 #include "napi/model.h"
 #include "napi/register.h"
 #include "napi/trainer-handle.h"
 #include "trainer/engine-score.h"
 #include "trainer/merge.h"
-#include "trainer/peak.h"
 
 namespace onpolicy {
 namespace {

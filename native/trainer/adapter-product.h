@@ -1,6 +1,6 @@
 // Products with the factors of an adapter by the kernels that serve adapters: a token has the bits that it has when it is sampled.
 #pragma once
-#include "trainer/graph.h"
+#include "graphs/graph.h"
 
 namespace onpolicy::training {
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "graphs/device.h"
 #include "kernels/adamw.h"
-#include "trainer/device.h"
 #include "trainer/weights.h"
 
 namespace onpolicy::training {

@@ -1,6 +1,6 @@
 // Tokens, a router and matrices of experts -> the sum of what each token's experts say, and the way back. Nothing of it is trained.
 #pragma once
-#include "trainer/graph.h"
+#include "graphs/graph.h"
 #include "trainer/product.h"
 #include "trainer/weights.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "attention/attention.h"
-#include "trainer/share.h"
+#include "graphs/share.h"
 
 namespace onpolicy::training {
 namespace {

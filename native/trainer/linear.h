@@ -1,7 +1,7 @@
 // Linear layers with a low-rank adapter beside frozen weights: y = W x + (alpha / rank) B (A x) + bias, in the engine's order; and the way back.
 #pragma once
+#include "graphs/graph.h"
 #include "trainer/adapter.h"
-#include "trainer/graph.h"
 #include "trainer/product.h"
 #include "trainer/weights.h"
 

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
+#include "graphs/share.h"
 #include "kernels/avx512.h"
 #include "kernels/f32-product.h"
 #include "products/product.h"
-#include "trainer/share.h"
 
 namespace onpolicy::training {
 namespace {

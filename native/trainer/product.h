@@ -1,8 +1,8 @@
 // Matrix products by the fastest kernels of this device and processor. Those with weights are the engine's own, bit for bit, where it
 // has packed weights.
 #pragma once
-#include "trainer/device.h"
-#include "trainer/graph.h"
+#include "graphs/device.h"
+#include "graphs/graph.h"
 #include "trainer/weights.h"
 
 namespace onpolicy::training {

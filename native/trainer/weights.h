@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "trainer/device.h"
+#include "graphs/device.h"
+#include "graphs/graph.h"
 #include "trainer/file-map.h"
-#include "trainer/graph.h"
 #include "trainer/shape.h"
 
 namespace onpolicy::training {

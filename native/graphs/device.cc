@@ -1,6 +1,6 @@
-#include "trainer/device.h"
+#include "graphs/device.h"
 
-#include "trainer/graph.h"
+#include "graphs/graph.h"
 
 namespace onpolicy::training {
 namespace {

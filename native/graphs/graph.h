@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "graphs/device.h"
 #include "llama/library.h"
-#include "trainer/device.h"
 
 namespace onpolicy::training {
 

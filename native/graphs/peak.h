@@ -3,7 +3,7 @@
 #include <string>
 
 #include "base/status.h"
-#include "trainer/device.h"
+#include "graphs/device.h"
 
 namespace onpolicy::training {
 

@@ -1,4 +1,4 @@
-#include "trainer/graph.h"
+#include "graphs/graph.h"
 
 namespace onpolicy::training {
 

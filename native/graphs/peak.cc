@@ -1,10 +1,10 @@
-#include "trainer/peak.h"
+#include "graphs/peak.h"
 
 #include <algorithm>
 #include <chrono>
 #include <vector>
 
-#include "trainer/graph.h"
+#include "graphs/graph.h"
 
 namespace onpolicy::training {
 
