@@ -8,6 +8,7 @@
 
 #include "napi/arguments.h"
 #include "napi/async-task.h"
+#include "napi/kernel-sets.h"
 #include "napi/register.h"
 #include "products/product.h"
 
@@ -17,12 +18,7 @@ namespace {
 namespace np = products;
 
 // productKernels() -> the names of the kernels that this processor runs, the fastest first.
-Napi::Value ProductKernels(const Napi::CallbackInfo& info) {
-  Napi::Array names = Napi::Array::New(info.Env());
-  for (const np::Kernels* kernels : np::kAllKernels)
-    if (kernels && kernels->is_supported()) names.Set(names.Length(), kernels->name);
-  return names;
-}
+Napi::Value ProductKernels(const Napi::CallbackInfo& info) { return SupportedSets(info.Env(), np::kAllKernels); }
 
 constexpr std::align_val_t kCacheLine{64};
 struct AlignedFree {
@@ -78,10 +74,7 @@ void Multiply(ProductRequest& request) {
 Napi::Value PackedProduct(const Napi::CallbackInfo& info) {
   const Fields options(info[0]);
   auto request = std::make_shared<ProductRequest>();
-  const std::string name = options.Text("kernels");
-  for (const np::Kernels* kernels : np::kAllKernels)
-    if (kernels && name == kernels->name && kernels->is_supported()) request->kernels = kernels;
-  if (!request->kernels) RefuseField(info.Env(), "kernels", "a name of productKernels()");
+  request->kernels = ReadKernels(options, np::kAllKernels, "productKernels()");
   request->format = np::FormatOf(static_cast<ggml_type>(options.Integer("type")));
   if (!request->format) RefuseField(info.Env(), "type", "a type of ggml that can be packed");
   request->width = options.Integer("width", 1);
