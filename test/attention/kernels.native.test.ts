@@ -1,7 +1,7 @@
 /** Kernels of attention and adapters against 64-bit sums: each set of instructions that this processor has, all with the same bits. */
 import { describe, expect, it } from 'vitest';
 import { loadAddon } from '../../src/native/index.ts';
-import { toHalf } from '../products/formats.ts';
+import { halfBits, toHalf } from '../products/formats.ts';
 import { normals } from '../rl/tiny-model.ts';
 
 const addon = loadAddon();
@@ -12,15 +12,6 @@ const F32 = 2;
 
 /** Numbers as cells of a type, and as 64-bit floats. */
 type Cells = { readonly bytes: Uint8Array; readonly values: Float64Array };
-
-/** The bits of a number that 16 bits hold. */
-function halfBits(value: number): number {
-  if (value === 0) return 0;
-  const [bits] = new Uint32Array(Float32Array.of(value).buffer);
-  const exponent = ((bits! >>> 23) & 0xff) - 112;
-  if (exponent <= 0) throw new RangeError('expected a normal number');
-  return ((bits! >>> 16) & 0x8000) | (exponent << 10) | ((bits! >>> 13) & 0x3ff);
-}
 
 /** Far from 0, so that 16 bits hold them as normal numbers. */
 function numbers(count: number, seed: number): Float64Array {

@@ -7,6 +7,7 @@ import { CHECKPOINT_FILES } from '../../src/rl/checkpoint-files.ts';
 import { openTrainer } from '../../src/rl/trainer.ts';
 import { compileConstraint, constraintHandle } from '../../src/structured/index.ts';
 import { closeAll, EMBEDDED, modelOf, temporaryFolder, whyNoOnnx } from '../backends/engines.ts';
+import { randomAdapter } from '../rl/random-adapter.ts';
 import { normals } from '../rl/tiny-model.ts';
 import { backendContract } from './backend-contract.ts';
 import { CONTRACT_LIMITS, type Opened } from './backend-driver.ts';
@@ -45,10 +46,7 @@ async function makeAdapter(): Promise<string> {
   const normal = normals(3);
   const folder = path.join(temporaryFolder(), 'adapter');
   await using trainer = await openTrainer({ model: EMBEDDED, gpu: false, threads: 1 });
-  const entries = Object.entries(trainer.adapter());
-  await trainer.loadAdapter(
-    Object.fromEntries(entries.map(([name, { a, b }]) => [name, { a, b: b.map(() => 0.05 * normal()) }])),
-  );
+  await trainer.loadAdapter(randomAdapter(trainer, normal));
   await trainer.save(folder);
   return path.join(folder, CHECKPOINT_FILES.gguf);
 }

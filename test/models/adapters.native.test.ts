@@ -15,6 +15,7 @@ import { loadAddon } from '../../src/native/index.ts';
 import { type ChatCompletion, validateChatRequest } from '../../src/protocol/index.ts';
 import { CHECKPOINT_FILES } from '../../src/rl/checkpoint-files.ts';
 import { openTrainer } from '../../src/rl/trainer.ts';
+import { randomAdapter } from '../rl/random-adapter.ts';
 import { normals } from '../rl/tiny-model.ts';
 
 const root = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-hot-swap-'));
@@ -78,10 +79,7 @@ beforeAll(async () => {
   const normal = normals(3);
   await using trainer = await openTrainer({ model: EMBEDDED_MODEL, gpu: false, threads: 1 });
   for (const step of [1, 2, 3]) {
-    const entries = Object.entries(trainer.adapter());
-    await trainer.loadAdapter(
-      Object.fromEntries(entries.map(([name, { a, b }]) => [name, { a, b: b.map(() => 0.05 * normal()) }])),
-    );
+    await trainer.loadAdapter(randomAdapter(trainer, normal));
     await trainer.save(path.join(root, String(step)));
   }
 });

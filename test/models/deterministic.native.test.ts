@@ -10,6 +10,7 @@ import { CHECKPOINT_FILES } from '../../src/rl/checkpoint-files.ts';
 import { openTrainer } from '../../src/rl/trainer.ts';
 import { createRuntime, type Runtime } from '../../src/runtime.ts';
 import type { RuntimeOptions } from '../../src/runtime-options.ts';
+import { randomAdapter } from '../rl/random-adapter.ts';
 import { normals, type TinyModel, writeTinyModel } from '../rl/tiny-model.ts';
 
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-deterministic-'));
@@ -119,14 +120,7 @@ describe.skipIf(BEST === undefined)('deterministic', () => {
     const model = fileOf('q8_0');
     await using trainer = await openTrainer({ model, rank, gpu: false, threads: 2 });
     const normal = normals(rank);
-    await trainer.loadAdapter(
-      Object.fromEntries(
-        Object.entries(trainer.adapter()).map(([name, { a, b }]) => [
-          name,
-          { a, b: b.map(() => 0.02 * normal()) },
-        ]),
-      ),
-    );
+    await trainer.loadAdapter(randomAdapter(trainer, normal, 0.02));
     const checkpoint = path.join(folder, `adapter-${rank}`);
     await trainer.save(checkpoint);
     const adapters = [{ file: path.join(checkpoint, CHECKPOINT_FILES.gguf) }];

@@ -10,6 +10,7 @@ import { loadAddon } from '../../src/native/index.ts';
 import { CHECKPOINT_FILES } from '../../src/rl/checkpoint-files.ts';
 import { openFullTrainer } from '../../src/rl/full-trainer.ts';
 import { openTrainer } from '../../src/rl/trainer.ts';
+import { randomAdapter } from '../rl/random-adapter.ts';
 import { normals, type TinyArchitecture, type TinyModel, writeTinyModel } from '../rl/tiny-model.ts';
 
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-export-'));
@@ -26,12 +27,7 @@ async function make(name: string, given: Pick<TinyModel, 'architecture' | 'type'
   await writeTinyModel(model, { ...SIZES, ...given });
   for (const [i, rank] of [4, 2].entries()) {
     await using trainer = await openTrainer({ model, rank, alpha: 8, gpu: false, threads: 1 });
-    const entries = Object.entries(trainer.adapter());
-    await trainer.loadAdapter(
-      Object.fromEntries(
-        entries.map(([module, { a, b }]) => [module, { a, b: b.map(() => 0.05 * normal()) }]),
-      ),
-    );
+    await trainer.loadAdapter(randomAdapter(trainer, normal));
     await trainer.save(at(`${name}-${i}`));
   }
   return model;

@@ -9,6 +9,7 @@ import type { Adapter, ChatCompletion } from '../../src/protocol/index.ts';
 import { openTrainer } from '../../src/rl/trainer.ts';
 import { createRuntime, type Runtime } from '../../src/runtime.ts';
 import type { RuntimeOptions } from '../../src/runtime-options.ts';
+import { randomAdapter } from '../rl/random-adapter.ts';
 import { normals, writeTinyModel } from '../rl/tiny-model.ts';
 
 const root = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-request-adapters-'));
@@ -90,10 +91,7 @@ beforeAll(async () => {
   const normal = normals(3);
   await using trainer = await openTrainer({ model: EMBEDDED_MODEL, rank: RANK, gpu: false, threads: 1 });
   for (const i of [1, 2, 3]) {
-    const entries = Object.entries(trainer.adapter());
-    await trainer.loadAdapter(
-      Object.fromEntries(entries.map(([name, { a, b }]) => [name, { a, b: b.map(() => 0.05 * normal()) }])),
-    );
+    await trainer.loadAdapter(randomAdapter(trainer, normal));
     await trainer.save(folder(i));
   }
   writeSum([0.5, 2]);

@@ -31,6 +31,15 @@ export function toHalf(value: number): number {
   return (floor + (isUp ? 1 : 0)) * step;
 }
 
+/** The bits of a normal number that 16 bits hold. */
+export function halfBits(value: number): number {
+  if (value === 0) return 0;
+  const [bits] = new Uint32Array(Float32Array.of(value).buffer);
+  const exponent = ((bits! >>> 23) & 0xff) - 112;
+  if (exponent <= 0) throw new RangeError('expected a normal number');
+  return ((bits! >>> 16) & 0x8000) | (exponent << 10) | ((bits! >>> 13) & 0x3ff);
+}
+
 const half = (view: DataView, at: number) => halfToNumber(view.getUint16(at, true));
 const range = (count: number) => Array.from({ length: count }, (_, i) => i);
 

@@ -6,6 +6,7 @@ import { readSafetensors } from '../../src/lora/safetensors.ts';
 import { loadAddon } from '../../src/native/index.ts';
 import { CHECKPOINT_FILES } from '../../src/rl/checkpoint-files.ts';
 import { openTrainer, type Trainer } from '../../src/rl/trainer.ts';
+import { randomAdapter } from './random-adapter.ts';
 import { normals, packSequence, writeTinyModel } from './tiny-model.ts';
 
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-adapters-'));
@@ -18,10 +19,7 @@ const row = packSequence(tokens);
 /** A trainer whose adapter changes the model a good deal. */
 async function openChanged(model: string): Promise<Trainer> {
   const trainer = await openTrainer({ model, rank: 4, alpha: 8, gpu: false, threads: 1 });
-  const entries = Object.entries(trainer.adapter());
-  await trainer.loadAdapter(
-    Object.fromEntries(entries.map(([name, { a, b }]) => [name, { a, b: b.map(() => 0.1 * normal()) }])),
-  );
+  await trainer.loadAdapter(randomAdapter(trainer, normal, 0.1));
   return trainer;
 }
 
@@ -119,10 +117,7 @@ describe('a rank-stabilized adapter', () => {
   it('has the scale alpha / sqrt(rank) in the trainer, the engine and PEFT', async () => {
     await writeTinyModel(model, { architecture: 'qwen3', type: 'f32', layers: 1 });
     await using trainer = await open({ alpha: 8, rslora: true });
-    const entries = Object.entries(trainer.adapter());
-    const weights = Object.fromEntries(
-      entries.map(([name, { a, b }]) => [name, { a, b: b.map(() => 0.05 * normal()) }]),
-    );
+    const weights = randomAdapter(trainer, normal);
     await trainer.loadAdapter(weights);
     await trainer.save(checkpoint);
     const adapter = path.join(checkpoint, CHECKPOINT_FILES.gguf);

@@ -9,6 +9,7 @@ import { loadAddon } from '../../src/native/index.ts';
 import { CHECKPOINT_FILES } from '../../src/rl/checkpoint-files.ts';
 import { openFullTrainer } from '../../src/rl/full-trainer.ts';
 import { openTrainer, type Trainer } from '../../src/rl/trainer.ts';
+import { randomAdapter } from './random-adapter.ts';
 import { normals, packSequence, type TinyModel, writeTinyModel } from './tiny-model.ts';
 
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-architectures-'));
@@ -37,10 +38,7 @@ const gradLogprobs = Float32Array.from(row.targetTokens, () => normal() / 32);
 
 async function openChanged(model: string, arithmetic: 'engine' | 'exact' = 'engine'): Promise<Trainer> {
   const trainer = await openTrainer({ model, rank: 4, alpha: 8, gpu: false, threads: 1, arithmetic });
-  const entries = Object.entries(trainer.adapter());
-  await trainer.loadAdapter(
-    Object.fromEntries(entries.map(([name, { a, b }]) => [name, { a, b: b.map(() => 0.05 * normal()) }])),
-  );
+  await trainer.loadAdapter(randomAdapter(trainer, normal));
   return trainer;
 }
 

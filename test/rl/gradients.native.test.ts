@@ -4,6 +4,7 @@ import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { AdapterWeights } from '../../src/native/index.ts';
 import { openTrainer, type PackedRow, type Trainer } from '../../src/rl/trainer.ts';
+import { randomAdapter } from './random-adapter.ts';
 import { normals, packAnswers, sharedPromptRow as row, writeTinyModel } from './tiny-model.ts';
 
 const TYPES = 'f32 f16 bf16 q8_0 q4_0 q4_1 q5_0 q5_1 q2_K q3_K q4_K q5_K q6_K iq4_nl iq4_xs'.split(' ');
@@ -12,13 +13,6 @@ afterAll(() => fs.rmSync(folder, { recursive: true }));
 
 const normal = normals(3);
 const gradLogprobs = Float32Array.from({ length: 32 }, () => normal() / 32);
-
-function randomAdapter(trainer: Trainer): AdapterWeights {
-  const entries = Object.entries(trainer.adapter());
-  return Object.fromEntries(
-    entries.map(([name, { a, b }]) => [name, { a, b: b.map(() => 0.02 * normal()) }]),
-  );
-}
 
 async function gradientsOf(trainer: Trainer, given = row, gradient = gradLogprobs): Promise<AdapterWeights> {
   await trainer.forward(given);
@@ -32,7 +26,7 @@ async function gradientsOf(trainer: Trainer, given = row, gradient = gradLogprob
 async function expectCloseGradients(model: string, threads: number): Promise<void> {
   await using exact = await openTrainer({ model, gpu: false, threads, arithmetic: 'exact' });
   await using fast = await openTrainer({ model, gpu: false, threads });
-  const weights = randomAdapter(exact);
+  const weights = randomAdapter(exact, normal, 0.02);
   await exact.loadAdapter(weights);
   await fast.loadAdapter(weights);
   const expected = await gradientsOf(exact);
@@ -71,7 +65,7 @@ describe.each([
 
   it('has the gradients that finite differences give', async () => {
     await using trainer = await openTrainer({ model, gpu: false, threads: 1, arithmetic: 'exact' });
-    const weights = randomAdapter(trainer);
+    const weights = randomAdapter(trainer, normal, 0.02);
     await trainer.loadAdapter(weights);
     const gradients = await gradientsOf(trainer);
     const step = 0.03;
@@ -129,7 +123,7 @@ describe.each(['qwen3', 'gemma3'] as const)('a shared prompt, %s', (architecture
 
   it('gives answers of any length what separate rows give, on the way there and back', async () => {
     await using trainer = await openTrainer({ model, gpu: false, threads: 2, arithmetic: 'exact' });
-    await trainer.loadAdapter(randomAdapter(trainer));
+    await trainer.loadAdapter(randomAdapter(trainer, normal, 0.02));
     const shared = packAnswers(promptSize, answerSizes);
     const gradient = Float32Array.from(shared.targetTokens, () => normal() / 32);
     const { logprobs } = await trainer.forward(shared);
@@ -159,7 +153,7 @@ describe.each(['qwen3', 'gemma3'] as const)('a shared prompt, %s', (architecture
   it('gives a row the same whatever rows came before it', async () => {
     await using fresh = await openTrainer({ model, gpu: false, threads: 1 });
     await using used = await openTrainer({ model, gpu: false, threads: 1 });
-    const weights = randomAdapter(fresh);
+    const weights = randomAdapter(fresh, normal, 0.02);
     for (const trainer of [fresh, used]) await trainer.loadAdapter(weights);
     const long = packAnswers(promptSize, answerSizes);
     await gradientsOf(used, long, new Float32Array(long.targetTokens.length).fill(1));
@@ -175,7 +169,7 @@ describe('a memory budget', () => {
     await writeTinyModel(model, { architecture: 'llama', type: 'q8_0', layers: 3, isTied: true });
     await using free = await openTrainer({ model, gpu: false, threads: 1 });
     await using tight = await openTrainer({ model, gpu: false, threads: 1, memoryBudget: 1 });
-    const weights = randomAdapter(free);
+    const weights = randomAdapter(free, normal, 0.02);
     await free.loadAdapter(weights);
     await tight.loadAdapter(weights);
     const expected = await gradientsOf(free);

@@ -11,6 +11,7 @@ import { openTrainer, type PackedRow, type Trainer } from '../../src/rl/trainer.
 import { createRuntime, type Runtime } from '../../src/runtime.ts';
 import type { RuntimeOptions } from '../../src/runtime-options.ts';
 import { quantize, whyNoBareEngine } from '../backends/reference/bare-engine.ts';
+import { randomAdapter } from './random-adapter.ts';
 import { normals, packSequence, type TinyModel, writeTinyModel } from './tiny-model.ts';
 
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-same-bits-'));
@@ -143,10 +144,7 @@ describe.skipIf(KERNELS === undefined)('log-probabilities of samples and of the 
     await writeTinyModel(file, { ...SIZES, architecture });
     await using trainer = await openTrainer({ model: file, rank, alpha: 11, gpu: false, threads: 2 });
     const normal = normals(rank);
-    const entries = Object.entries(trainer.adapter());
-    await trainer.loadAdapter(
-      Object.fromEntries(entries.map(([name, { a, b }]) => [name, { a, b: b.map(() => 0.05 * normal()) }])),
-    );
+    await trainer.loadAdapter(randomAdapter(trainer, normal));
     const checkpoint = path.join(folder, `${architecture}-${rank}`);
     await trainer.save(checkpoint);
     const adapter = path.join(checkpoint, CHECKPOINT_FILES.gguf);
