@@ -14,6 +14,7 @@ constexpr int kMostRows = 32;         // of a task: a block of keys, its values 
 constexpr int kMostTokens = 16;       // of a task
 constexpr int64_t kSpanBlocks = 16;   // blocks whose sums begin anew
 constexpr int64_t kTasksPerThread = 4;
+constexpr int64_t kFewGroups = 4;     // of tokens, as sequences have that decode: cells are read from memory, about once
 constexpr float kUnseen = -std::numeric_limits<float>::infinity();
 
 size_t RoundedUp(size_t bytes) { return (bytes + 63) / 64 * 64; }
@@ -63,6 +64,9 @@ Plan::Plan(const Attention& attention, int threads) : attention_(attention), thr
   words_ = attention.cells / kBlockCells;
   spans_ = (words_ + kSpanBlocks - 1) / kSpanBlocks;
   row_tasks_ = attention.streams * token_groups_ * attention.kv_heads * head_parts_;
+  reads_cells_once_ = token_groups_ <= kFewGroups;
+  batch_ = reads_cells_once_ ? attention.kv_heads : 1;
+  while (batch_ > 1 && row_tasks_ < batch_ * kTasksPerThread * threads) batch_ = batch_ % 2 == 0 ? batch_ / 2 : 1;
   is_split_ = threads > 1 && spans_ > 1 && row_tasks_ < kTasksPerThread * threads;
   tasks_ = is_split_ ? row_tasks_ * spans_ : row_tasks_;
   part_floats_ = 2 + static_cast<size_t>(attention.v_width);
@@ -72,14 +76,20 @@ Plan::Plan(const Attention& attention, int threads) : attention_(attention), thr
   if (is_split_) partial_bytes_ = static_cast<size_t>(tasks_) * kMostRows * part_floats_ * sizeof(float);
 }
 
-// The groups of a head lie side by side, so that its keys stay in the cache.
+// The groups of a head lie side by side, so that its keys stay in the cache. Where cells are read once, the heads of a group do, since their
+// keys are neighbours in memory.
 Plan::Rows Plan::RowsOf(int64_t row_task) const {
-  const int64_t group = row_task % token_groups_, part = row_task / token_groups_ % head_parts_;
-  const int64_t head = row_task / token_groups_ / head_parts_;
+  const auto next = [&row_task](int64_t count) {
+    const int64_t digit = row_task % count;
+    row_task /= count;
+    return digit;
+  };
   const int64_t shared = attention_.heads / attention_.kv_heads;
   Rows rows;
-  rows.kv_head = head % attention_.kv_heads;
-  rows.stream = head / attention_.kv_heads;
+  if (reads_cells_once_) rows.kv_head = next(attention_.kv_heads);
+  const int64_t group = next(token_groups_), part = next(head_parts_);
+  if (!reads_cells_once_) rows.kv_head = next(attention_.kv_heads);
+  rows.stream = row_task;
   rows.first_token = attention_.tokens * group / token_groups_;
   rows.tokens = static_cast<int>(attention_.tokens * (group + 1) / token_groups_ - rows.first_token);
   rows.first_head = rows.kv_head * shared + part * group_heads_;
@@ -131,6 +141,11 @@ class Plan::Task {
     block_.scale = a.scale;
     block_.k_vectors = a.k_width / kLanes;
     block_.v_vectors = a.v_width / kLanes;
+    if (plan.reads_cells_once_ && rows.kv_head % plan.batch_ == 0) {
+      const auto of_batch = [&](size_t head, size_t cell) { return head < cell ? static_cast<int>(plan.batch_) * static_cast<int>(head) : 0; };
+      block_.k_fetched = of_batch(a.k_head, a.k_cell);
+      block_.v_fetched = of_batch(a.v_head, a.v_cell);
+    }
     See();
   }
 

@@ -37,6 +37,8 @@ class Plan {
 
   size_t work_bytes() const { return static_cast<size_t>(threads_) * thread_bytes_ + partial_bytes_; }
   int64_t tasks() const { return tasks_; }
+  // Tasks that one thread does best one after the other: heads whose keys lie side by side in each cell.
+  int64_t batch() const { return batch_; }
   // Rows with few tasks are split by spans of cells: all tasks are then followed by merges, with a barrier between them.
   int64_t merges() const { return is_split_ ? row_tasks_ : 0; }
 
@@ -55,8 +57,8 @@ class Plan {
 
   const Attention& attention_;
   int threads_, group_heads_, head_parts_;
-  int64_t token_groups_, words_, spans_, row_tasks_, tasks_;
-  bool is_split_;
+  int64_t token_groups_, words_, spans_, row_tasks_, tasks_, batch_;
+  bool is_split_, reads_cells_once_;
   size_t thread_bytes_, part_floats_, partial_bytes_ = 0;
 };
 

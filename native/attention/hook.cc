@@ -1,5 +1,7 @@
 #include "attention/hook.h"
 
+#include <algorithm>
+
 #include "attention/invariance.h"
 #include "attention/low-rank.h"
 #include "attention/node.h"
@@ -59,8 +61,10 @@ class Node : public ggml::cpu::tensor_traits {
     auto* work = reinterpret_cast<uint8_t*>((address + kAlignment - 1) / kAlignment * kAlignment);
     if (params->ith == 0) g_functions.ggml_threadpool_chunk_set(params->threadpool, params->nth);
     g_functions.ggml_barrier(params->threadpool);
-    for (int64_t task = params->ith; task < plan.tasks(); task = g_functions.ggml_threadpool_chunk_add(params->threadpool, 1))
-      plan.Run(*g_kernels, task, params->ith, work);
+    const int64_t batch = plan.batch();
+    for (int64_t i = params->ith; i * batch < plan.tasks(); i = g_functions.ggml_threadpool_chunk_add(params->threadpool, 1))
+      for (int64_t task = i * batch; task < std::min(plan.tasks(), (i + 1) * batch); ++task)
+        plan.Run(*g_kernels, task, params->ith, work);
     if (plan.merges() == 0) return true;
     g_functions.ggml_barrier(params->threadpool);
     for (int64_t merge = params->ith; merge < plan.merges(); merge += params->nth) plan.Merge(merge, work);

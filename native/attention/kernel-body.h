@@ -55,11 +55,21 @@ inline void Dots(const float* const* q, const uint8_t* const* cells, int vectors
   SumAll(sums, to);
 }
 
-// Dot products of kRows rows from `row` on with the block's cells.
+inline void Fetch(const uint8_t* cell, int bytes) {
+  constexpr int kLineBytes = 64, kSecondCache = 2;
+  for (int byte = 0; byte < bytes; byte += kLineBytes) __builtin_prefetch(cell + byte, 0, kSecondCache);
+}
+
+// Dot products of kRows rows from `row` on with the block's cells. Meanwhile the first rows fetch the keys of the next tile, and the values.
 template <CellType kType, int kRows>
 void Score(const Block& block, int row) {
   constexpr int kCells = kTileSums / kRows;
   for (int at = block.first / kCells * kCells; at < block.end; at += kCells) {
+    for (int c = at; row == 0 && c < at + kCells && c < block.end; ++c) {
+      Fetch(block.v + static_cast<size_t>(block.index[c]) * block.v_stride, block.v_fetched);
+      if (c + kCells < block.end)
+        Fetch(block.k + static_cast<size_t>(block.index[c + kCells]) * block.k_stride, block.k_fetched);
+    }
     const uint8_t* cells[kCells];
     for (int c = 0; c < kCells; ++c)
       cells[c] = block.k + static_cast<size_t>(block.index[at + c < block.end ? at + c : block.end - 1]) * block.k_stride;

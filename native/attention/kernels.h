@@ -27,6 +27,7 @@ struct Block {
   const float* mask;      // (tokens, kBlockCells), added to scores; null: all rows see all of [first, end)
   float scale;            // of scores
   int k_vectors, v_vectors;
+  int k_fetched, v_fetched;  // bytes of a cell, from its keys and its values on, that are fetched into the cache ahead
   // What is kept between blocks.
   float* scores;   // (rows, kBlockCells)
   float* largest;  // (rows) score

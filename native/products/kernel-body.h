@@ -154,6 +154,11 @@ inline ONPOLICY_INLINED void Repeat(const Work& work) {
   }(std::make_integer_sequence<int, kCount>());
 }
 
+inline ONPOLICY_INLINED void FetchAhead(const TileInput& input, const uint8_t** ahead) {
+  constexpr int kSecondCache = 2;
+  for (int64_t line = 0; line < input.ahead_lines; ++line, *ahead += kLineBytes) __builtin_prefetch(*ahead, 0, kSecondCache);
+}
+
 // kVectors vectors of rows x kTokens tokens, from a row on. All sums stay in registers.
 template <typename Type, int kVectors, int kTokens>
 void RunRows(const TileInput& input, int64_t row) {
@@ -165,15 +170,17 @@ void RunRows(const TileInput& input, int64_t row) {
   Floats sums[kVectors][kTokens];
 #pragma GCC unroll 2
   for (int v = 0; v < kVectors; ++v)
-#pragma GCC unroll 12
+#pragma GCC unroll 8
     for (int t = 0; t < kTokens; ++t)
-      sums[v][t] = input.adds ? LoadFloats(y + t * input.stride + v * kLanes) : SetFloats(0);
+      sums[v][t] = SetFloats(0);
   const int32_t* group = input.group;
-  for (int64_t b = input.first; b < input.first + input.count; ++b, group += RowsOf(kTerms) * kTokens) {
+  const uint8_t* ahead = input.ahead;
+  for (int64_t b = 0; b < input.blocks; ++b, group += RowsOf(kTerms) * kTokens) {
     const auto* scales = reinterpret_cast<const float*>(group + kScaleRow * kTokens);
+    FetchAhead(input, &ahead);
     Repeat<kParts>([&](auto part) ONPOLICY_INLINED {
       Ints dots[kVectors][kTokens], held[kVectors][kTokens];
-#pragma GCC unroll 12
+#pragma GCC unroll 8
       for (int t = 0; t < kTokens; ++t) {
         const Ints start = SetInts(kStartsAtZero ? 0 : group[(kSumRow + part) * kTokens + t]);
 #pragma GCC unroll 2
@@ -184,7 +191,7 @@ void RunRows(const TileInput& input, int64_t row) {
 #pragma GCC unroll 2
         for (int v = 0; v < kVectors; ++v) {
           const Bytes weights = panel.template Weights<kStep>(b, v * kLanes);
-#pragma GCC unroll 12
+#pragma GCC unroll 8
           for (int t = 0; t < kTokens; ++t)
             Dot<Type::kLargest, decltype(i)::value>(dots[v][t], held[v][t], weights, SetInts(group[kStep * kTokens + t]));
         }
@@ -192,7 +199,7 @@ void RunRows(const TileInput& input, int64_t row) {
 #pragma GCC unroll 2
       for (int v = 0; v < kVectors; ++v) {
         const Floats scale = panel.Scale(b, part, v * kLanes);
-#pragma GCC unroll 12
+#pragma GCC unroll 8
         for (int t = 0; t < kTokens; ++t)
           sums[v][t] = Added(ToFloats(dots[v][t]), Multiply(scale, SetFloats(scales[t])), sums[v][t]);
       }
@@ -201,13 +208,13 @@ void RunRows(const TileInput& input, int64_t row) {
 #pragma GCC unroll 2
       for (int v = 0; v < kVectors; ++v) {
         const Floats minimum = panel.Minimum(b, v * kLanes);
-#pragma GCC unroll 12
+#pragma GCC unroll 8
         for (int t = 0; t < kTokens; ++t) sums[v][t] = Subtracted(minimum, SetFloats(scales[kTokens + t]), sums[v][t]);
       }
   }
 #pragma GCC unroll 2
   for (int v = 0; v < kVectors; ++v)
-#pragma GCC unroll 12
+#pragma GCC unroll 8
     for (int t = 0; t < kTokens; ++t) StoreFloats(sums[v][t], y + t * input.stride + v * kLanes);
 }
 
@@ -226,35 +233,36 @@ void RunFloats(const TileInput& input) {
   Floats sums[kVectors][kTokens];
 #pragma GCC unroll 2
   for (int v = 0; v < kVectors; ++v)
-#pragma GCC unroll 12
+#pragma GCC unroll 8
     for (int t = 0; t < kTokens; ++t)
-      sums[v][t] = input.adds ? LoadFloats(input.y + t * input.stride + v * kLanes) : SetFloats(0);
+      sums[v][t] = SetFloats(0);
   const auto* x = reinterpret_cast<const float*>(input.group);
-  const uint8_t* column = input.panel + input.first * kBlock * kColumnBytes;
-  for (int64_t b = 0; b < input.count; ++b) {
+  const uint8_t *column = input.panel, *ahead = input.ahead;
+  for (int64_t b = 0; b < input.blocks; ++b) {
+    FetchAhead(input, &ahead);
     Floats parts[kVectors][kTokens];
 #pragma GCC unroll 2
     for (int v = 0; v < kVectors; ++v)
-#pragma GCC unroll 12
+#pragma GCC unroll 8
       for (int t = 0; t < kTokens; ++t) parts[v][t] = SetFloats(0);
 #pragma GCC unroll 4
     for (int64_t i = 0; i < kBlock; ++i, x += kTokens, column += kColumnBytes) {
       Floats weights[kVectors];
 #pragma GCC unroll 2
       for (int v = 0; v < kVectors; ++v) weights[v] = LoadNumbers<Type>(column + v * kVectorBytes);
-#pragma GCC unroll 12
+#pragma GCC unroll 8
       for (int t = 0; t < kTokens; ++t)
 #pragma GCC unroll 2
         for (int v = 0; v < kVectors; ++v) parts[v][t] = Added(weights[v], SetFloats(x[t]), parts[v][t]);
     }
 #pragma GCC unroll 2
     for (int v = 0; v < kVectors; ++v)
-#pragma GCC unroll 12
+#pragma GCC unroll 8
       for (int t = 0; t < kTokens; ++t) sums[v][t] = Plus(sums[v][t], parts[v][t]);
   }
 #pragma GCC unroll 2
   for (int v = 0; v < kVectors; ++v)
-#pragma GCC unroll 12
+#pragma GCC unroll 8
     for (int t = 0; t < kTokens; ++t) StoreFloats(sums[v][t], input.y + t * input.stride + v * kLanes);
 }
 

@@ -22,16 +22,18 @@ constexpr int64_t RowsOf(Terms terms) {
   return terms == Terms::kHalves ? kSteps + 3 : kSteps + 2;
 }
 
-constexpr int kMostTokens = 12;  // of a group
+constexpr int kMostTokens = 8;  // of a group
+constexpr int64_t kLineBytes = 64;  // of a cache
 
-// Blocks [first, first + count) of a panel and a group of tokens.
+// A panel and a group of tokens.
 struct TileInput {
   const uint8_t* panel;
-  int64_t first, count;
-  const int32_t* group;  // at the first of the blocks
-  float* y;              // (tokens, kPanel) sums
-  int64_t stride;        // floats from token to token
-  bool adds;             // to what y holds; else it is set
+  int64_t blocks;
+  const int32_t* group;
+  float* y;        // (tokens, kPanel) sums
+  int64_t stride;  // floats from token to token
+  const uint8_t* ahead;  // `ahead_lines` lines from here on are fetched into the cache with each block
+  int64_t ahead_lines;
 };
 using RunTileFunction = void(const TileInput& input);
 

@@ -2,34 +2,35 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace onpolicy::products {
 namespace {
 
 constexpr int64_t kCachedBytes = 512 << 10;  // of rounded activations: half of a small second cache
-constexpr int64_t kChunkBlocks = 8;          // a chunk is a multiple: a group of each type
 
-// Calls `work(first token, tokens)` for each group of tokens: the fewest groups, about equal.
-template <typename Work>
-void ForEachGroup(const Kernels& kernels, int64_t tokens, const Work& work) {
-  const int64_t groups = (tokens + kernels.most_tokens - 1) / kernels.most_tokens;
-  for (int64_t i = 0; i < groups; ++i) work(tokens * i / groups, tokens * (i + 1) / groups - tokens * i / groups);
+// Tokens in the fewest groups, about equal.
+struct Groups {
+  int64_t tokens, count;
+  Groups(const Kernels& kernels, int64_t all) : tokens(all), count((all + kernels.most_tokens - 1) / kernels.most_tokens) {}
+  int64_t First(int64_t group) const { return tokens * group / count; }
+};
+
+// Lines of the next panel to fetch with each block, so that its groups fetch all of it. The processor does it better for one group,
+// which is a single stream of memory.
+int64_t LinesAhead(int64_t panel_bytes, int64_t blocks, int64_t groups) {
+  const int64_t share = blocks * groups * kLineBytes;
+  return groups > 1 ? (panel_bytes + share - 1) / share : 0;
 }
 
-// Products of some blocks of one panel with a group of tokens. y: of the panel's first row.
-void MultiplyPanel(RunTileFunction* run, TileInput input, int64_t tokens, int64_t rows, float* y, int64_t stride) {
-  if (rows >= kPanel) {
-    input.y = y;
-    input.stride = stride;
-    return run(input);
-  }
-  float spare[kMostTokens * kPanel];  // the last panel has rows of zeros
-  const size_t bytes = static_cast<size_t>(rows) * sizeof(float);
-  input.y = spare;
-  input.stride = kPanel;
-  for (int64_t t = 0; input.adds && t < tokens; ++t) std::memcpy(spare + t * kPanel, y + t * stride, bytes);
+// Products of the last panel, whose rows past `rows` are zeros that y has no room for.
+void MultiplyLastPanel(RunTileFunction* run, TileInput input, int64_t tokens, int64_t rows) {
+  float spare[kMostTokens * kPanel];
+  float* const y = std::exchange(input.y, spare);
+  const int64_t stride = std::exchange(input.stride, kPanel);
   run(input);
-  for (int64_t t = 0; t < tokens; ++t) std::memcpy(y + t * stride, spare + t * kPanel, bytes);
+  for (int64_t t = 0; t < tokens; ++t)
+    std::memcpy(y + t * stride, spare + t * kPanel, static_cast<size_t>(rows) * sizeof(float));
 }
 
 }  // namespace
@@ -62,33 +63,47 @@ void UnpackPanels(const PackedMatrix& matrix, int64_t first, int64_t last, void*
 void RoundBlocks(const Kernels& kernels, const Format& format, int64_t width, const Activations& activations, int64_t first,
                  int64_t last, int32_t* rounded) {
   const int64_t numbers = width / kBlock * RowsOf(format.terms);  // of a token
-  ForEachGroup(kernels, activations.tokens, [&](int64_t token, int64_t count) {
-    kernels.round(static_cast<const char*>(activations.x) + static_cast<size_t>(token) * activations.stride,
-                  activations.stride, static_cast<int>(count), first, last, format, rounded + token * numbers);
-  });
+  const Groups groups(kernels, activations.tokens);
+  for (int64_t i = 0; i < groups.count; ++i) {
+    const int64_t token = groups.First(i);
+    kernels.round(static_cast<const char*>(activations.x) + static_cast<size_t>(token) * activations.stride, activations.stride,
+                  static_cast<int>(groups.First(i + 1) - token), first, last, format, rounded + token * numbers);
+  }
 }
 
 void MultiplyPanels(const Kernels& kernels, const PackedMatrix& matrix, const int32_t* rounded, int64_t tokens,
                     int64_t first, int64_t last, float* y, int64_t stride) {
   const Format& format = *matrix.format;
   const size_t bytes = format.panel_bytes(matrix.width);
-  const int64_t numbers = RowsOf(format.terms);  // of a block of a token
-  // A panel is read from its beginning to its end, a stream of memory, while the activations stay in the cache. Where they do not
-  // fit, a chunk of theirs stays while all panels pass.
-  const int64_t chunk_bytes = kChunkBlocks * numbers * tokens * static_cast<int64_t>(sizeof(int32_t));
-  const int64_t chunk = std::max<int64_t>(1, kCachedBytes / chunk_bytes) * kChunkBlocks;
-  for (int64_t block = 0; block < matrix.blocks(); block += chunk)
-    for (int64_t panel = first; panel < last; ++panel)
-      ForEachGroup(kernels, tokens, [&](int64_t token, int64_t count) {
-        TileInput input{};
-        input.panel = matrix.panels + static_cast<size_t>(panel) * bytes;
-        input.first = block;
-        input.count = std::min(chunk, matrix.blocks() - block);
-        input.group = rounded + (token * matrix.blocks() + block * count) * numbers;
-        input.adds = block > 0;
-        MultiplyPanel(kernels.tiles[static_cast<size_t>(format.index)][static_cast<size_t>(count - 1)], input, count,
-                      matrix.rows - panel * kPanel, y + token * stride + panel * kPanel, stride);
-      });
+  const int64_t numbers = matrix.blocks() * RowsOf(format.terms);  // of a token
+  const auto& tiles = kernels.tiles[static_cast<size_t>(format.index)];
+  const Groups groups(kernels, tokens);
+  // Groups whose activations stay in the cache while all panels pass, each from its beginning to its end: a stream of memory.
+  const int64_t group_bytes = numbers * kernels.most_tokens * static_cast<int64_t>(sizeof(int32_t));
+  const int64_t cached = std::max<int64_t>(1, kCachedBytes / group_bytes);
+  TileInput input{};
+  input.blocks = matrix.blocks();
+  input.stride = stride;
+  for (int64_t from = 0; from < groups.count; from += cached) {
+    const int64_t end = std::min(groups.count, from + cached);
+    const int64_t lines = LinesAhead(static_cast<int64_t>(bytes), matrix.blocks(), end - from);
+    for (int64_t panel = first; panel < last; ++panel) {
+      input.panel = matrix.panels + static_cast<size_t>(panel) * bytes;
+      const uint8_t* const next = input.panel + bytes;
+      input.ahead = next;
+      const int64_t rows = matrix.rows - panel * kPanel;
+      for (int64_t i = from; i < end; ++i) {
+        const int64_t token = groups.First(i), count = groups.First(i + 1) - token;
+        input.group = rounded + token * numbers;
+        input.y = y + token * stride + panel * kPanel;
+        input.ahead_lines = input.ahead < next + bytes ? lines : 0;
+        RunTileFunction* run = tiles[static_cast<size_t>(count - 1)];
+        if (rows >= kPanel) run(input);
+        else MultiplyLastPanel(run, input, count, rows);
+        input.ahead += matrix.blocks() * lines * kLineBytes;
+      }
+    }
+  }
 }
 
 }  // namespace onpolicy::products
