@@ -14,6 +14,7 @@
 #include <cstring>
 #include <functional>
 #include <map>
+#include <numeric>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -28,6 +29,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr size_t kColdBytes = size_t{96} << 20;  // more than caches hold
 constexpr int64_t kFewTokens = 32;               // that read cold weights; more of them reuse what they read
+constexpr std::chrono::milliseconds kPoolSleeps(200);  // threads of ggml's pool spin for less after a graph
 
 [[noreturn]] void Fail(const std::string& message) {
   std::fprintf(stderr, "products: %s\n", message.c_str());
@@ -161,11 +163,23 @@ class Products {
   double flop_, bytes_;
 };
 
-void OnThreads(int threads, const std::function<void(int)>& work) {
-  std::vector<std::thread> others;
-  for (int i = 1; i < threads; ++i) others.emplace_back(work, i);
-  work(0);
-  for (std::thread& other : others) other.join();
+// How often a second all threads together do `work`, counted once all of them have begun.
+double RateOnThreads(int threads, const std::function<void(int)>& work) {
+  constexpr double kLeastSeconds = 0.05;
+  std::atomic<int> begun{0};
+  std::vector<double> rates(static_cast<size_t>(threads));
+  std::vector<std::thread> all;
+  for (int i = 0; i < threads; ++i)
+    all.emplace_back([&, i] {
+      work(i);
+      for (++begun; begun < threads;) std::this_thread::yield();
+      int times = 0;
+      double seconds = 0;
+      for (; seconds < kLeastSeconds; ++times) seconds += Seconds([&] { work(i); });
+      rates[static_cast<size_t>(i)] = times / seconds;
+    });
+  for (std::thread& thread : all) thread.join();
+  return std::accumulate(rates.begin(), rates.end(), 0.0);
 }
 
 // 8-bit multiplications and additions per second, from registers.
@@ -193,25 +207,25 @@ __attribute__((target("avx2"))) void DotAvx2(int64_t times) {
 
 double PeakOps(const np::Kernels& kernels, int threads) {
   const bool is_wide = &kernels == np::kAvx512Kernels;
-  constexpr int64_t kTimes = 2'000'000;
-  const double seconds = Seconds([&] { OnThreads(threads, [&](int) { (is_wide ? DotAvx512 : DotAvx2)(kTimes); }); });
-  return 12.0 * kTimes * (is_wide ? 128 : 64) * threads / seconds;
+  constexpr int64_t kTimes = 500'000;
+  return 12.0 * kTimes * (is_wide ? 128 : 64) * RateOnThreads(threads, [&](int) { (is_wide ? DotAvx512 : DotAvx2)(kTimes); });
 }
 
+// Two streams of memory, as one alone is not enough for all that a thread can read.
 __attribute__((target("avx2"))) void ReadAll(const char* from, size_t bytes) {
-  __m256i sums[4] = {};
-  const size_t quarter = bytes / 4;
-  for (size_t i = 0; i < quarter; i += 32)
-#pragma GCC unroll 4
-    for (int s = 0; s < 4; ++s)
-      sums[s] = _mm256_add_epi32(sums[s], _mm256_load_si256(reinterpret_cast<const __m256i*>(from + s * quarter + i)));
-  asm volatile("" ::"x"(sums[0]), "x"(sums[1]), "x"(sums[2]), "x"(sums[3]));
+  __m256i sums[2] = {};
+  const size_t half = bytes / 2;
+  for (size_t i = 0; i < half; i += 64)
+    for (size_t stream : {i, half + i})
+#pragma GCC unroll 2
+      for (size_t s = 0; s < 2; ++s)
+        sums[s] = _mm256_add_epi32(sums[s], _mm256_load_si256(reinterpret_cast<const __m256i*>(from + stream + 32 * s)));
+  asm volatile("" ::"x"(sums[0]), "x"(sums[1]));
 }
 
 double BytesRead(const char* memory, size_t bytes, int threads) {
   const size_t part = bytes / static_cast<size_t>(threads) / 128 * 128;
-  return static_cast<double>(part) * threads /
-         Seconds([&] { OnThreads(threads, [&](int i) { ReadAll(memory + part * static_cast<size_t>(i), part); }); });
+  return static_cast<double>(part) * RateOnThreads(threads, [&](int i) { ReadAll(memory + part * static_cast<size_t>(i), part); });
 }
 
 }  // namespace
@@ -250,6 +264,7 @@ int main(int argc, char** argv) {
             for (; seconds < least; ++times) seconds += Seconds([&] { products.Run(); });
             rates[side] = times / seconds;
           }
+          std::this_thread::sleep_for(kPoolSleeps);
           std::printf("%s{\"ours\":%.4g,\"ggml\":%.4g,\"oursBytes\":%.4g,\"ggmlBytes\":%.4g,\"peak\":%.4g,\"memory\":%.4g}",
                       round ? "," : "", rates[0] * ours.flop(), rates[1] * theirs.flop(), rates[0] * ours.bytes(),
                       rates[1] * theirs.bytes(), PeakOps(*kernels, threads), BytesRead(base, size_t{256} << 20, threads));
