@@ -4,6 +4,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import os from 'node:os';
 import { createInterface } from 'node:readline';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { buildBare } from './bare/build.mjs';
 import { median, result, waitUntilQuiet } from './measure.mjs';
@@ -12,6 +13,8 @@ import { ensureOf } from './model/quantized.mjs';
 const LENGTHS = [128, 512, 2000];
 const BARE = { 'bare llama_decode': {}, 'bare llama_decode, no flash attention': { flash_attn: 0 } };
 const OURS = 'onpolicy';
+/** The engine's own threads spin for a part of a second after a prompt, which the next one would pay for. */
+const UNTIL_IDLE_MS = 500;
 
 /** A process that computes a prompt of as many tokens as it is told, and says how many milliseconds it took. */
 class Engine {
@@ -72,11 +75,13 @@ async function measure(label, settings, rounds, log) {
     for (const engine of engines.values()) await engine.promptMs(LENGTHS[0]); // the first one is not counted
     for (let round = 0; round < rounds; round++)
       for (const tokens of LENGTHS) {
-        for (const [name, engine] of engines)
+        for (const [name, engine] of engines) {
+          await sleep(UNTIL_IDLE_MS);
           rates
             .get(tokens)
             .get(name)
             .push((1000 * tokens) / (await engine.promptMs(tokens)));
+        }
         log(`prompt: round ${round + 1}/${rounds}, ${label}, ${tokens} tokens`);
       }
     for (const engine of engines.values()) await engine.close();
