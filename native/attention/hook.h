@@ -26,7 +26,7 @@ class Scope {
   Scope& operator=(const Scope&) = delete;
 
  private:
-  const bool outer_;
+  [[maybe_unused]] const bool outer_;  // by kernels of x64
 };
 
 // While it lives, it looks at the nodes of graphs that the engine plans on this thread.

@@ -6,6 +6,8 @@ import { fileURLToPath } from 'node:url';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..', '..');
 const BUILT = ['dist', 'src/protocol/generated'];
+/** Ten times those of vitest.config.ts: an emulator is that much slower. */
+const LIMITS = ['--testTimeout=600000', '--hookTimeout=600000'];
 /** Where a checkout has what it compiled. */
 const ADDONS = { 'onpolicy.node': 'native', 'grammar.node': 'native', 'decoder.node': 'native/decoder' };
 
@@ -21,6 +23,7 @@ export function runSuite(name, { system, processor }, command, work, words) {
     'unit',
     '--project',
     'native',
+    ...LIMITS,
     ...words,
   ];
   const run = system === 'win32' ? inside : outside;

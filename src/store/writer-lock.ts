@@ -1,16 +1,22 @@
-/** A home folder -> the lock of its one writer. The lock of a dead process on this machine is released at once. */
-import fs from 'node:fs/promises';
+/** A home folder -> the lock of its one writer, a folder with its name. The lock of a dead process on this machine is released at once. */
+import { randomUUID } from 'node:crypto';
+import fs, { existsSync, renameSync } from 'node:fs';
+import { mkdir, readFile, readlink, rm, stat } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
+import { callbackify } from 'node:util';
 import { lock } from 'proper-lockfile';
-import { replaceFile } from '../common/index.ts';
+import { rename, writeFlushed } from '../common/index.ts';
 import { OnpolicyError } from '../errors.ts';
 
 /** A writer on another machine counts as dead after so long without an update of its lock. */
 const STALE_MS = 15_000;
 const UPDATE_MS = 3_000;
-/** The lock around acquiring the writer lock; it is held for milliseconds. */
-const ACQUIRE_LOCK = { stale: 2_000, retries: { retries: 60, minTimeout: 50, maxTimeout: 100, factor: 1 } };
+/** The lock around acquiring the writer lock; it is held for milliseconds, and of a dead process counts for up to three seconds. */
+const ACQUIRE_LOCK = { stale: 2_000, retries: { retries: 100, minTimeout: 50, factor: 1 } };
+
+/** The file in the lock's folder that says who holds it. */
+const NAME = 'writer.json';
 
 /** The process that writes. */
 export type Writer = {
@@ -46,9 +52,10 @@ export async function lockForWriting(home: string, session: string): Promise<Wri
   });
   try {
     const writer = await readWriter(home);
-    if (writer && (await isDead(writer))) await fs.rmdir(main).catch(() => {}); // another process may have removed it
+    if (writer && (await isDead(writer))) await discard(main).catch(() => {}); // another process may have removed it
     let isHeld = true;
     const release = await lock(main, {
+      fs: namedLocks(await thisWriter(session)),
       realpath: false,
       lockfilePath: main,
       stale: STALE_MS,
@@ -60,7 +67,6 @@ export async function lockForWriting(home: string, session: string): Promise<Wri
       if ((cause as { code?: string }).code === 'ELOCKED') throw lockedBy(home, writer, cause);
       throw cause;
     });
-    await writeWriter(home, session);
     return {
       isHeld: () => isHeld,
       release: async () => {
@@ -75,7 +81,7 @@ export async function lockForWriting(home: string, session: string): Promise<Wri
 
 /** The current writer of the home folder, or null. */
 export async function currentWriter(home: string): Promise<Writer | null> {
-  const held = await fs.stat(lockFolder(home)).catch(() => null);
+  const held = await stat(lockFolder(home)).catch(() => null);
   if (!held || held.mtimeMs < Date.now() - STALE_MS) return null;
   const writer = await readWriter(home);
   return writer && !(await isDead(writer)) ? writer : null;
@@ -85,22 +91,50 @@ function lockFolder(home: string): string {
   return path.join(home, '.lock');
 }
 
-async function readWriter(home: string): Promise<Writer | null> {
-  return await fs.readFile(path.join(home, 'writer.json'), 'utf8').then(
-    (text) => JSON.parse(text) as Writer,
-    () => null,
-  );
+/** Removes a lock at once, with the name in it. */
+async function discard(folder: string): Promise<void> {
+  const discarded = trashOf(folder);
+  await rename(folder, discarded);
+  await rm(discarded, { recursive: true, force: true });
 }
 
-async function writeWriter(home: string, session: string): Promise<void> {
-  const writer: Writer = {
+/** A place from which the next writer removes what is left there. */
+function trashOf(folder: string): string {
+  return path.join(path.dirname(folder), 'trash', `lock.${randomUUID()}`);
+}
+
+/** Functions of files for a lock that comes with its writer's name and goes with it: a process may die at any moment. */
+function namedLocks(writer: Writer): object {
+  const create = async (folder: string): Promise<void> => {
+    const draft = `${folder}.new`; // of the one process that acquires the lock
+    await rm(draft, { recursive: true, force: true });
+    await mkdir(draft);
+    await writeFlushed(path.join(draft, NAME), [`${JSON.stringify(writer)}\n`]);
+    if (existsSync(folder)) throw Object.assign(new Error(`${folder} is there already`), { code: 'EEXIST' });
+    await rename(draft, folder);
+  };
+  return {
+    ...fs,
+    mkdir: callbackify(create),
+    rmdir: callbackify(discard),
+    rmdirSync: (folder: string) => renameSync(folder, trashOf(folder)),
+  };
+}
+
+async function readWriter(home: string): Promise<Writer | null> {
+  return await readFile(path.join(lockFolder(home), NAME), 'utf8')
+    .then((text) => JSON.parse(text) as Writer)
+    .catch(() => null);
+}
+
+async function thisWriter(session: string): Promise<Writer> {
+  return {
     session,
     pid: process.pid,
     host: os.hostname(),
     namespace: await processNamespace(),
     since: Math.floor(Date.now() / 1000),
   };
-  await replaceFile(path.join(home, 'writer.json'), `${JSON.stringify(writer)}\n`);
 }
 
 /** Whether the writer's process has certainly ended. */
@@ -115,7 +149,7 @@ async function isDead({ pid, host, namespace }: Writer): Promise<boolean> {
 }
 
 async function processNamespace(): Promise<string | null> {
-  return await fs.readlink('/proc/self/ns/pid').catch(() => null);
+  return await readlink('/proc/self/ns/pid').catch(() => null);
 }
 
 function lockedBy(home: string, writer: Writer | null, cause: unknown): OnpolicyError {

@@ -135,4 +135,23 @@ describe.skipIf(!isBuilt)('two processes on one home folder', () => {
     await ended;
     expect(await runtime.models.create({ base_model: 'a' })).toMatchObject({ object: 'model' }); // at once
   });
+
+  it('one dies as soon as it has the lock, and the other writes', async () => {
+    const home = newHome();
+    const script = fileURLToPath(new URL('./killed-store.mjs', import.meta.url));
+    // What comes right after the lock is made.
+    const preload = `import fs from 'node:fs';
+      const { utimes } = fs;
+      fs.utimes = (file, ...rest) =>
+        file.endsWith('.lock') ? process.kill(process.pid, 'SIGKILL') : utimes(file, ...rest);`;
+    const child = spawn(
+      process.execPath,
+      ['--import', `data:text/javascript,${encodeURIComponent(preload)}`, script, home, '5'],
+      { stdio: ['ignore', 'ignore', 'inherit'] },
+    );
+    await once(child, 'exit');
+    expect(fs.readdirSync(path.join(home, '.lock'))).toEqual(['writer.json']); // still locked
+    const { runtime } = await open(home);
+    expect(await runtime.models.create({ base_model: 'a' })).toMatchObject({ object: 'model' });
+  });
 });
