@@ -1,8 +1,14 @@
 // The library's engine -> figures that no peer offers: shared prompts, cached prefixes, event loop, memory, aborts.
 // Each part runs in a process of its own.
+import { execFileSync } from 'node:child_process';
 import os from 'node:os';
+import { buildBare } from './bare/build.mjs';
 import { inProcess, median, result, runParts } from './measure.mjs';
 import { ensureModel } from './model/make.mjs';
+
+const GROUP = { choices: 16, promptTokens: 512, outputTokens: 64 };
+/** Of bare llama.cpp: cells in a pool, where copies of a prompt take none, or for each sequence. */
+const GROUP_CONTEXTS = [{ kv_unified: 1 }, { kv_unified: 0 }];
 
 /** Parts in order: each gives rows from what its process reports. */
 const PARTS = {
@@ -13,6 +19,22 @@ const PARTS = {
     return [
       result(`${label}: n = 1`, 'ms', oneMs),
       result(`${label}: n = ${choices}`, 'ms', manyMs, { 'n = 1': medianRatio(manyMs, oneMs) }),
+    ];
+  },
+  group: async ({ model, threads, rounds }) => {
+    const settings = { model, threads, ...GROUP };
+    const ours = [];
+    const bare = [];
+    for (let round = 0; round < rounds; round++) {
+      ours.push((await inProcess('engine/group.mjs', settings)).ms);
+      const all = [];
+      for (const context of GROUP_CONTEXTS) all.push(await bareGroupMs({ ...settings, context }));
+      bare.push(Math.min(...all));
+    }
+    const label = `n = ${GROUP.choices} over a ${GROUP.promptTokens}-token prompt, ${GROUP.outputTokens} tokens each`;
+    return [
+      result(`${label}: onpolicy`, 'ms', ours, { 'bare llama_decode': medianRatio(ours, bare) }),
+      result(`${label}: bare llama_decode`, 'ms', bare),
     ];
   },
   'prefix-cache': async ({ model, threads, rounds }) => {
@@ -73,6 +95,20 @@ const PARTS = {
     ];
   },
 };
+
+/** Milliseconds of a prompt, its copies and the steps behind it, without a sampler. */
+async function bareGroupMs({ model, threads, choices, promptTokens, outputTokens, context }) {
+  const { program, libraries } = await buildBare();
+  const sizes = { threads, sequences: choices, prompt: promptTokens, steps: outputTokens, shared: 1 };
+  const words = Object.entries({ libraries, model, ...sizes, ...context });
+  const output = execFileSync(
+    program,
+    words.map(([key, value]) => `${key}=${value}`),
+    { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] },
+  );
+  const { startMs, stepEndsMs } = JSON.parse(output.trim().split('\n').at(-1));
+  return stepEndsMs.at(-1) - startMs;
+}
 
 /** The ratio of each pair, and of these the median. */
 function medianRatio(values, bases) {

@@ -164,7 +164,9 @@ int main(int argc, char** argv) {
     RunCommands(context, batch, next_token);
     std::_Exit(0);
   }
-  for (int sequence = 0; sequence < sequences; sequence++)
+  const bool is_shared = settings.Integer("shared", 0) != 0;  // one prompt for all sequences
+  const double start = SharedMs();
+  for (int sequence = 0; sequence < (is_shared ? 1 : sequences); sequence++)
     for (int position = 0; position < prompt; position++) {
       batch.Add(next_token(), position, sequence, position == prompt - 1);
       if (batch.size() == batch_tokens) {
@@ -173,6 +175,8 @@ int main(int argc, char** argv) {
       }
     }
   if (batch.size() > 0) batch.Decode(context);
+  for (int sequence = 1; is_shared && sequence < sequences; sequence++)
+    llama_memory_seq_cp(llama_get_memory(context), 0, sequence, -1, -1);
   llama_synchronize(context);
   std::printf("prompts\n");
   std::fflush(stdout);
@@ -188,7 +192,7 @@ int main(int argc, char** argv) {
     step_ends.push_back(SharedMs());
   }
 
-  std::printf("{\"stepEndsMs\":[");
+  std::printf("{\"startMs\":%.4f,\"stepEndsMs\":[", start);
   for (size_t i = 0; i < step_ends.size(); i++) std::printf("%s%.4f", i ? "," : "", step_ends[i]);
   std::printf("],\"checksum\":%.3f}\n", checksum);
   llama_free(context);

@@ -37,6 +37,10 @@ const CPU_ROW_TILE = 4;
 /** Of the memory that is free: packed weights may take so much, and leave the rest to caches and other programs. */
 const PACKED_SHARE = 0.75;
 
+/** Types of caches that attention in `native/attention` reads, and what the size of a head is a multiple of there. */
+export const OWN_CELLS: readonly CacheType[] = ['f16', 'q8_0', 'f32'];
+const OWN_HEAD_UNIT = 32;
+
 /** How to load a GGUF file. */
 export type GgufOptions = {
   readonly path: string;
@@ -174,6 +178,13 @@ export class GgufModel implements LoadedModel {
   /** Not with sliding windows or recurrent state, whose caches differ. */
   get supportsNonUnifiedKv(): boolean {
     return !this.native.hasRecurrentState && this.native.slidingWindow === 0;
+  }
+
+  /** True with the attention of this library, but for models whose attention has an extra that it lacks, which none of the usual ones has. */
+  get prefersUnifiedKv(): boolean {
+    const { keySize, valueSize } = this.#shape;
+    const fits = keySize % OWN_HEAD_UNIT === 0 && valueSize % OWN_HEAD_UNIT === 0;
+    return this.products !== 'plain' && this.#fusedAttention && OWN_CELLS.includes(this.cacheType) && fits;
   }
 
   /** Loads a projector for this model. Fails with `MODEL_INVALID`. */

@@ -10,7 +10,15 @@ export {
   type StepMedia,
   type StepResult,
 } from './backend.ts';
-export { describeGguf, GgufModel, type GgufOptions, loadGguf, readHeaders, scaledContext } from './gguf.ts';
+export {
+  describeGguf,
+  GgufModel,
+  type GgufOptions,
+  loadGguf,
+  OWN_CELLS,
+  readHeaders,
+  scaledContext,
+} from './gguf.ts';
 export {
   CELLS_ROUNDED_TO,
   estimateMemory,

@@ -43,6 +43,8 @@ export interface LoadedModel {
   readonly supportsNonUnifiedKv: boolean;
   /** Whether the KV cache may be unified. */
   readonly supportsUnifiedKv: boolean;
+  /** Whether a unified KV cache is the faster one: its attention reads the cells of one sequence, and those that several share once. */
+  readonly prefersUnifiedKv: boolean;
   /** Whether it has layers with a sliding window, whose KV cache may be small, see {@link ContextLimits.isWindowCacheFull}. */
   readonly supportsSmallWindow: boolean;
   /** What computes the products of its weights. */

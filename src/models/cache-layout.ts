@@ -12,12 +12,14 @@ export type ModelFacts = Pick<
   | 'kvBytesPerToken'
   | 'supportsNonUnifiedKv'
   | 'supportsUnifiedKv'
+  | 'prefersUnifiedKv'
   | 'supportsSmallWindow'
   | 'isTiny'
 > & { readonly vocabSize: number };
 
 /**
- * A non-unified KV cache where memory allows it: attention then reads no other sequence's cells. Else a unified one.
+ * Cells for each sequence where memory allows it, else as many as there is room for. They are a unified KV cache if that is the faster one,
+ * or if they have to be shared; else a non-unified one, whose attention reads no other sequence's cells.
  */
 export function cacheLayout(
   model: ModelFacts,
@@ -27,7 +29,8 @@ export function cacheLayout(
 ): { kvTokens: number; isKvUnified: boolean } {
   const separate = slotCells(contextSize) * slotCount;
   const budget = kvTokens ?? Math.floor(DEFAULT_KV_BYTES / model.kvBytesPerToken);
-  if (separate <= budget && model.supportsNonUnifiedKv) return { kvTokens: separate, isKvUnified: false };
+  if (separate <= budget && model.supportsNonUnifiedKv)
+    return { kvTokens: separate, isKvUnified: model.prefersUnifiedKv };
   if (!model.supportsUnifiedKv) return { kvTokens: Math.max(contextSize, budget), isKvUnified: false };
   return {
     kvTokens: Math.max(contextSize, Math.min(budget, kvTokens ?? MAX_DEFAULT_POOL)),

@@ -1,11 +1,8 @@
 /** What a model is and how it is loaded -> an error that names what would keep `deterministic` from being kept. */
-import type { ModelShape } from '../backends/index.ts';
+import { type ModelShape, OWN_CELLS } from '../backends/index.ts';
 import { OnpolicyError } from '../errors.ts';
 import type { CacheType } from '../native/index.ts';
 import type { ModelOptions } from './model-options.ts';
-
-/** Types of caches that attention in `native/attention` reads. */
-const OWN_CELLS: readonly CacheType[] = ['f16', 'q8_0', 'f32'];
 
 type Facts = {
   /** Null: an ONNX model. */

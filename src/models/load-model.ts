@@ -107,6 +107,7 @@ export async function planLoad(
     kvBytesPerToken: kvBytesPerToken(shape, cacheType),
     supportsNonUnifiedKv: shape.slidingWindow === 0 && !shape.isRecurrent,
     supportsUnifiedKv: true,
+    prefersUnifiedKv: false, // known when it is loaded; what a step computes with then takes some MiB more
     supportsSmallWindow: shape.slidingWindow > 0 && !shape.isRecurrent,
     isTiny: true,
   });
@@ -303,9 +304,9 @@ async function openProjector(
 /** The limits of a loaded model's context. */
 export function limitsOf(model: LoadedModel, options: ModelOptions, serving: ServingOptions): ContextLimits {
   const { contextLength, kvBytesPerToken, isTiny } = model;
-  const { supportsNonUnifiedKv, supportsUnifiedKv, supportsSmallWindow } = model;
+  const { supportsNonUnifiedKv, supportsUnifiedKv, prefersUnifiedKv, supportsSmallWindow } = model;
   const { vocabSize } = model.tokenizer;
-  const supported = { supportsNonUnifiedKv, supportsUnifiedKv, supportsSmallWindow };
+  const supported = { supportsNonUnifiedKv, supportsUnifiedKv, prefersUnifiedKv, supportsSmallWindow };
   return toLimits(options, serving, { contextLength, kvBytesPerToken, isTiny, vocabSize, ...supported });
 }
 

@@ -103,6 +103,7 @@ class OnnxModel implements LoadedModel {
   readonly supportsNonUnifiedKv = true;
   readonly supportsSmallWindow = false;
   readonly supportsUnifiedKv = false;
+  readonly prefersUnifiedKv = false;
   readonly products = 'plain';
   readonly isTiny: boolean;
   readonly #decoder: Decoder;
