@@ -1,6 +1,7 @@
 // The walk over a vocabulary's tries that collects the tokens which a state allows.
 #pragma once
 #include <atomic>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -83,6 +84,11 @@ class MaskWalk {
   // Collects what stays inside of one terminal, and the places that leave it; false when these are too many.
   bool RunInside(uint32_t slice, uint32_t at, uint32_t end, TerminalMask* mask);
   bool RunInsideBelow(uint32_t slice, uint32_t node, TerminalMask* mask);
+  // Collects the short tokens of an ASCII alphabet that stay inside of a terminal, with like bytes in one step. False where this
+  // is not all: the terminal may end there, tells bytes apart at many tokens, or the work is spent.
+  bool RunAlike(const TokenTrie& alike, NodeId node, TerminalMask* mask);
+  bool RunEach(std::span<const uint32_t> tokens, size_t depth, NodeId node, TerminalMask* mask);
+  void Add(std::span<const uint32_t> tokens, TerminalMask* mask) const;
   // The bytes that a state takes, where it is worth to ask for them before the children of a node are looked at.
   const ByteSet* BytesToAsk(const TrieNode& node, NodeId state);
   enum class Length : uint8_t { kAny, kShort, kLong };
