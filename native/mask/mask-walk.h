@@ -71,6 +71,16 @@ class MaskWalk {
   bool IsBeyond(Phase phase, const std::vector<uint32_t>& tokens) const { return budget_.IsSpent(phase) && !tokens.empty(); }
   // Begins the phases of a mask: work for tokens of several bytes, and for those of one byte.
   void BeginPhases(uint64_t work, uint64_t byte_work);
+  // Puts the walk inside of a terminal at a depth.
+  void SetInside(size_t depth, NodeId node) {
+    levels_[depth].row = grammar_.regex().Row(node);
+    levels_[depth].node = node;
+  }
+  // The entry of that state for a byte.
+  NodeId EntryInside(size_t depth, uint8_t byte) {
+    const NodeId known = levels_[depth].row[byte];
+    return known == kUnasked ? grammar_.regex().Entry(levels_[depth].node, byte) : known;
+  }
   Level LevelOf(StateId state);
   Level LevelOf(const Config& parse);
   // Walks what follows a node in a state: parses that begin with different bytes each by itself.

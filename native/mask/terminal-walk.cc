@@ -30,7 +30,6 @@ bool MaskWalk::AddExit(NodeId node, const TriePlace& place, size_t depth, Termin
 }
 
 bool MaskWalk::RunInside(uint32_t index, uint32_t at, uint32_t end, TerminalMask* mask) {
-  RegexPool& regex = grammar_.regex();
   const Slice& slice = vocabulary_.slices()[index];
   const TrieNode* const trie = slice.trie.data();
   const auto add = [&](uint32_t from, uint32_t to) { Add(slice.TokensOf(from, to), mask); };
@@ -39,7 +38,7 @@ bool MaskWalk::RunInside(uint32_t index, uint32_t at, uint32_t end, TerminalMask
     path_[node.depth - 1u] = static_cast<char>(node.byte);
     budget_.Spend(node.depth & 1);
     if (budget_.IsSpent(Phase::kTerminalByte) && mask->has_tokens()) return true;
-    const NodeId entry = regex.Entry(levels_[node.depth - 1u].node, node.byte);
+    const NodeId entry = EntryInside(node.depth - 1u, node.byte);
     const NodeId next = entry & ~kAcceptBit;
     if (entry == kNothing) {
       at = node.end;
@@ -55,7 +54,7 @@ bool MaskWalk::RunInside(uint32_t index, uint32_t at, uint32_t end, TerminalMask
       at = node.end;
     } else {
       add(at, at + 1);
-      levels_[node.depth].node = next;
+      if (node.end > at + 1) SetInside(node.depth, next);
       if (node.is_wide && !RunInsideBelow(index, at, mask)) return false;
       at = node.is_wide ? node.end : at + 1;
     }
@@ -88,7 +87,7 @@ void MaskWalk::Add(std::span<const uint32_t> tokens, TerminalMask* mask) const {
 }
 
 bool MaskWalk::RunAlike(const TokenTrie& alike, NodeId node, TerminalMask* mask) {
-  levels_[0].node = node;
+  SetInside(0, node);
   for (uint32_t at = 1; at < alike.trie.size();) {
     const TrieNode& here = alike.trie[at];
     const NodeId from = levels_[here.depth - 1u].node;
@@ -99,10 +98,10 @@ bool MaskWalk::RunAlike(const TokenTrie& alike, NodeId node, TerminalMask* mask)
       at = here.end;
       continue;
     }
-    const NodeId next = grammar_.regex().Entry(from, here.byte);
+    const NodeId next = EntryInside(here.depth - 1u, here.byte);
     if (next & kAcceptBit) return false;
     if (next != kNothing) Add(alike.TokensOf(at, at + 1), mask);
-    levels_[here.depth].node = next;
+    if (next != kNothing && here.end > at + 1) SetInside(here.depth, next);
     at = next == kNothing ? here.end : at + 1;
   }
   return true;
@@ -201,7 +200,7 @@ std::shared_ptr<const TerminalMask> MaskWalk::WalkPart(NodeId node, Length lengt
         walked = slice.kind;
         if (has_walked) continue;
       }
-      levels_[0].node = node;
+      SetInside(0, node);
       (slice.first_bytes & first).ForEach([&](unsigned byte) {
         const uint32_t root = slice.roots[byte];
         is_worth = is_worth && RunInside(i, root, slice.trie[root].end, mask);
@@ -219,7 +218,7 @@ std::shared_ptr<const TerminalMask> MaskWalk::WalkTerminalBehind(const TerminalE
     from.path.copy(path_.data(), from.path.size());
     for (const TriePlace& place : from.places) {
       const TrieNode& root = vocabulary_.slices()[place.slice].trie[place.node];
-      levels_[root.depth].node = node;
+      SetInside(root.depth, node);
       if (!RunInsideBelow(place.slice, place.node, mask)) return false;
     }
     for (TerminalExit& exit : mask->exits) exit.start = from.path.size();
