@@ -98,7 +98,14 @@ class MaskWalk {
   // is not all: the terminal may end there, tells bytes apart at many tokens, or the work is spent.
   bool RunAlike(const TokenTrie& alike, NodeId node, TerminalMask* mask);
   bool RunEach(std::span<const uint32_t> tokens, size_t depth, NodeId node, TerminalMask* mask);
-  void Add(std::span<const uint32_t> tokens, TerminalMask* mask) const;
+  void Add(std::span<const uint32_t> tokens, TerminalMask* mask) const {
+    if (tokens.empty()) return;
+    if (mask->dense.empty()) return AddToList(tokens, mask);
+    uint32_t* const bits = mask->dense.data();
+    for (uint32_t token : tokens) bits[token >> 5] |= 1u << (token & 31);
+  }
+  // With many tokens the list becomes bits.
+  void AddToList(std::span<const uint32_t> tokens, TerminalMask* mask) const;
   // The bytes that a state takes, where it is worth to ask for them before the children of a node are looked at.
   const ByteSet* BytesToAsk(const TrieNode& node, NodeId state);
   enum class Length : uint8_t { kAny, kShort, kLong };

@@ -76,14 +76,13 @@ bool MaskWalk::RunInsideBelow(uint32_t index, uint32_t at, TerminalMask* mask) {
   return is_worth;
 }
 
-// With many tokens as bits.
-void MaskWalk::Add(std::span<const uint32_t> tokens, TerminalMask* mask) const {
-  if (mask->dense.empty() && mask->tokens.size() + tokens.size() <= kDenseTokens) {
+void MaskWalk::AddToList(std::span<const uint32_t> tokens, TerminalMask* mask) const {
+  if (mask->tokens.size() + tokens.size() <= kDenseTokens) {
     mask->tokens.insert(mask->tokens.end(), tokens.begin(), tokens.end());
     return;
   }
-  if (mask->dense.empty()) mask->dense.assign(vocabulary_.mask_words(), 0);
-  for (uint32_t token : tokens) mask->dense[token >> 5] |= 1u << (token & 31);
+  mask->dense.assign(vocabulary_.mask_words(), 0);
+  Add(tokens, mask);
 }
 
 bool MaskWalk::RunAlike(const TokenTrie& alike, NodeId node, TerminalMask* mask) {
@@ -132,8 +131,8 @@ std::shared_ptr<const TerminalMask> MaskWalk::Cached(const Form& form, Fill fill
     mask->is_worth = true;
     for (TerminalExit& exit : mask->exits) MergePlaces(vocabulary_, &exit);
     if (!mask->dense.empty()) {
-      const uint32_t* const whole = vocabulary_.SliceUnion(mask->slices);
-      for (uint32_t word = 0; word < vocabulary_.mask_words(); word++) mask->dense[word] |= whole[word];
+      const uint32_t* const whole = mask->slices ? vocabulary_.SliceUnion(mask->slices) : nullptr;
+      for (uint32_t word = 0; whole && word < vocabulary_.mask_words(); word++) mask->dense[word] |= whole[word];
       for (uint32_t token : std::exchange(mask->tokens, {})) mask->dense[token >> 5] |= 1u << (token & 31);
     }
     mask->tokens.shrink_to_fit();
