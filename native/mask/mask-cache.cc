@@ -30,8 +30,7 @@ void MaskCache::Compute(StateId state, std::string& text, CachedMask* mask) {
 }
 
 const MaskCache::Terminals& MaskCache::TerminalsOf(NodeId node) {
-  if (terminals_.size() <= node) terminals_.resize(grammar_.regex().size());
-  if (!terminals_[node].empty()) return terminals_[node];
+  if (const Terminals& known = terminals_.Reach(node); !known.empty()) return known;
   fresh_terminals_ = walk_.WalkTerminal(node);
   if (walk_.IsSpent()) return fresh_terminals_;
   return terminals_[node] = std::move(fresh_terminals_);

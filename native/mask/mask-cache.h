@@ -47,7 +47,7 @@ class MaskCache {
   RepeatCheck repeats_;
   std::vector<std::unique_ptr<CachedMask>> masks_;  // by state, null until computed
   CachedMask fresh_;                                // of the latest call, where it was not cached
-  std::vector<Terminals> terminals_;                // by automaton state, empty until needed
+  PagedList<Terminals> terminals_;                  // by automaton state, empty until needed
   Terminals fresh_terminals_;                       // of the latest call, where they were not cached
   size_t cached_words_ = 0;
   std::vector<uint32_t> tokens_, uncertain_;  // of one mask at a time

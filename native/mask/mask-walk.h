@@ -1,6 +1,7 @@
 // The walk over a vocabulary's tries that collects the tokens which a state allows.
 #pragma once
 #include <atomic>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -70,6 +71,16 @@ class MaskWalk {
   bool IsBeyond(Phase phase, const std::vector<uint32_t>& tokens) const { return budget_.IsSpent(phase) && !tokens.empty(); }
   // Begins the phases of a mask: work for tokens of several bytes, and for those of one byte.
   void BeginPhases(uint64_t work, uint64_t byte_work);
+  // Puts the walk inside of a terminal at a depth.
+  void SetInside(size_t depth, NodeId node) {
+    levels_[depth].row = grammar_.regex().Row(node);
+    levels_[depth].node = node;
+  }
+  // The entry of that state for a byte.
+  NodeId EntryInside(size_t depth, uint8_t byte) {
+    const NodeId known = levels_[depth].row[byte];
+    return known == kUnasked ? grammar_.regex().Entry(levels_[depth].node, byte) : known;
+  }
   Level LevelOf(StateId state);
   Level LevelOf(const Config& parse);
   // Walks what follows a node in a state: parses that begin with different bytes each by itself.
@@ -83,6 +94,18 @@ class MaskWalk {
   // Collects what stays inside of one terminal, and the places that leave it; false when these are too many.
   bool RunInside(uint32_t slice, uint32_t at, uint32_t end, TerminalMask* mask);
   bool RunInsideBelow(uint32_t slice, uint32_t node, TerminalMask* mask);
+  // Collects the short tokens of an ASCII alphabet that stay inside of a terminal, with like bytes in one step. False where this
+  // is not all: the terminal may end there, tells bytes apart at many tokens, or the work is spent.
+  bool RunAlike(const TokenTrie& alike, NodeId node, TerminalMask* mask);
+  bool RunEach(std::span<const uint32_t> tokens, size_t depth, NodeId node, TerminalMask* mask);
+  void Add(std::span<const uint32_t> tokens, TerminalMask* mask) const {
+    if (tokens.empty()) return;
+    if (mask->dense.empty()) return AddToList(tokens, mask);
+    uint32_t* const bits = mask->dense.data();
+    for (uint32_t token : tokens) bits[token >> 5] |= 1u << (token & 31);
+  }
+  // With many tokens the list becomes bits.
+  void AddToList(std::span<const uint32_t> tokens, TerminalMask* mask) const;
   // The bytes that a state takes, where it is worth to ask for them before the children of a node are looked at.
   const ByteSet* BytesToAsk(const TrieNode& node, NodeId state);
   enum class Length : uint8_t { kAny, kShort, kLong };

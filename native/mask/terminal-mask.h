@@ -35,6 +35,7 @@ struct TerminalMask {
   std::vector<uint32_t> tokens;  // that stay inside, beyond those
   std::vector<uint32_t> dense;   // slices and tokens as bits, when there are many
   std::vector<TerminalExit> exits;
+  bool has_tokens() const { return !tokens.empty() || !dense.empty(); }
   size_t words() const;
 };
 

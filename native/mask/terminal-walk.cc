@@ -11,6 +11,8 @@ namespace onpolicy::grammar {
 static constexpr size_t kLargeSubtree = 200;
 // Longer tokens count as so long.
 static constexpr size_t kMaxLength = 255;
+// So many tokens are walked one by one where their like bytes must be told apart.
+static constexpr size_t kFewTokens = 1000;
 
 bool MaskWalk::AddExit(NodeId node, const TriePlace& place, size_t depth, TerminalMask* mask) {
   size_t index = static_cast<size_t>(std::find(exit_nodes_.begin(), exit_nodes_.end(), node) - exit_nodes_.begin());
@@ -28,19 +30,15 @@ bool MaskWalk::AddExit(NodeId node, const TriePlace& place, size_t depth, Termin
 }
 
 bool MaskWalk::RunInside(uint32_t index, uint32_t at, uint32_t end, TerminalMask* mask) {
-  RegexPool& regex = grammar_.regex();
   const Slice& slice = vocabulary_.slices()[index];
   const TrieNode* const trie = slice.trie.data();
-  const auto add = [&](uint32_t from, uint32_t to) {
-    const uint32_t* const all = slice.tokens.data();
-    mask->tokens.insert(mask->tokens.end(), all + slice.tokens_before[from], all + slice.tokens_before[to]);
-  };
+  const auto add = [&](uint32_t from, uint32_t to) { Add(slice.TokensOf(from, to), mask); };
   while (at < end) {
     const TrieNode& node = trie[at];
     path_[node.depth - 1u] = static_cast<char>(node.byte);
     budget_.Spend(node.depth & 1);
-    if (IsBeyond(Phase::kTerminalByte, mask->tokens)) return true;
-    const NodeId entry = regex.Entry(levels_[node.depth - 1u].node, node.byte);
+    if (budget_.IsSpent(Phase::kTerminalByte) && mask->has_tokens()) return true;
+    const NodeId entry = EntryInside(node.depth - 1u, node.byte);
     const NodeId next = entry & ~kAcceptBit;
     if (entry == kNothing) {
       at = node.end;
@@ -56,7 +54,7 @@ bool MaskWalk::RunInside(uint32_t index, uint32_t at, uint32_t end, TerminalMask
       at = node.end;
     } else {
       add(at, at + 1);
-      levels_[node.depth].node = next;
+      if (node.end > at + 1) SetInside(node.depth, next);
       if (node.is_wide && !RunInsideBelow(index, at, mask)) return false;
       at = node.is_wide ? node.end : at + 1;
     }
@@ -78,6 +76,51 @@ bool MaskWalk::RunInsideBelow(uint32_t index, uint32_t at, TerminalMask* mask) {
   return is_worth;
 }
 
+void MaskWalk::AddToList(std::span<const uint32_t> tokens, TerminalMask* mask) const {
+  if (mask->tokens.size() + tokens.size() <= kDenseTokens) {
+    mask->tokens.insert(mask->tokens.end(), tokens.begin(), tokens.end());
+    return;
+  }
+  mask->dense.assign(vocabulary_.mask_words(), 0);
+  Add(tokens, mask);
+}
+
+bool MaskWalk::RunAlike(const TokenTrie& alike, NodeId node, TerminalMask* mask) {
+  SetInside(0, node);
+  for (uint32_t at = 1; at < alike.trie.size();) {
+    const TrieNode& here = alike.trie[at];
+    const NodeId from = levels_[here.depth - 1u].node;
+    budget_.Spend(here.depth & 1);
+    if (IsSpent()) return false;
+    if (!reach_.TakesAlike(from, here.byte)) {
+      if (!RunEach(alike.TokensOf(at, here.end), here.depth - 1u, from, mask)) return false;
+      at = here.end;
+      continue;
+    }
+    const NodeId next = EntryInside(here.depth - 1u, here.byte);
+    if (next & kAcceptBit) return false;
+    if (next != kNothing) Add(alike.TokensOf(at, at + 1), mask);
+    if (next != kNothing && here.end > at + 1) SetInside(here.depth, next);
+    at = next == kNothing ? here.end : at + 1;
+  }
+  return true;
+}
+
+bool MaskWalk::RunEach(std::span<const uint32_t> tokens, size_t depth, NodeId node, TerminalMask* mask) {
+  if (tokens.size() > kFewTokens) return false;
+  for (const uint32_t& token : tokens) {
+    NodeId state = node;
+    for (char byte : vocabulary_.Bytes(token).substr(depth)) {
+      budget_.Spend(1);
+      state = grammar_.regex().Entry(state, static_cast<uint8_t>(byte));
+      if (state & kAcceptBit) return false;
+      if (state == kNothing) break;
+    }
+    if (state != kNothing) Add({&token, 1}, mask);
+  }
+  return !IsSpent();
+}
+
 template <typename Fill>
 std::shared_ptr<const TerminalMask> MaskWalk::Cached(const Form& form, Fill fill) {
   if (grammar_.regex().IsExact())
@@ -87,9 +130,11 @@ std::shared_ptr<const TerminalMask> MaskWalk::Cached(const Form& form, Fill fill
   if (fill(mask.get())) {
     mask->is_worth = true;
     for (TerminalExit& exit : mask->exits) MergePlaces(vocabulary_, &exit);
-    if (mask->dense.empty() && mask->tokens.size() > kDenseTokens) mask->dense = vocabulary_.SliceBits(mask->slices);
-    if (!mask->dense.empty())
+    if (!mask->dense.empty()) {
+      const uint32_t* const whole = mask->slices ? vocabulary_.SliceUnion(mask->slices) : nullptr;
+      for (uint32_t word = 0; whole && word < vocabulary_.mask_words(); word++) mask->dense[word] |= whole[word];
       for (uint32_t token : std::exchange(mask->tokens, {})) mask->dense[token >> 5] |= 1u << (token & 31);
+    }
     mask->tokens.shrink_to_fit();
   } else {
     *mask = {};
@@ -135,6 +180,8 @@ std::shared_ptr<const TerminalMask> MaskWalk::WalkPart(NodeId node, Length lengt
     const ByteSet first = grammar_.regex().FirstBytes(node);
     const std::vector<Slice>& slices = vocabulary_.slices();
     const bool has_alphabets = TakeUpToLimit(node, mask);
+    SliceClass walked = SliceClass::kOther;   // the alphabet whose short tokens were asked for together
+    bool has_walked = false;
     bool is_worth = true;
     for (uint32_t i = 0; i < slices.size() && is_worth; i++) {
       const Slice& slice = slices[i];
@@ -147,7 +194,12 @@ std::shared_ptr<const TerminalMask> MaskWalk::WalkPart(NodeId node, Length lengt
         mask->slices |= 1u << i;
         continue;
       }
-      levels_[0].node = node;
+      if (static_cast<size_t>(slice.kind) < kAsciiClasses && !slice.is_long) {
+        if (walked != slice.kind) has_walked = RunAlike(vocabulary_.AlikeTokens(slice.kind), node, mask);
+        walked = slice.kind;
+        if (has_walked) continue;
+      }
+      SetInside(0, node);
       (slice.first_bytes & first).ForEach([&](unsigned byte) {
         const uint32_t root = slice.roots[byte];
         is_worth = is_worth && RunInside(i, root, slice.trie[root].end, mask);
@@ -165,7 +217,7 @@ std::shared_ptr<const TerminalMask> MaskWalk::WalkTerminalBehind(const TerminalE
     from.path.copy(path_.data(), from.path.size());
     for (const TriePlace& place : from.places) {
       const TrieNode& root = vocabulary_.slices()[place.slice].trie[place.node];
-      levels_[root.depth].node = node;
+      SetInside(root.depth, node);
       if (!RunInsideBelow(place.slice, place.node, mask)) return false;
     }
     for (TerminalExit& exit : mask->exits) exit.start = from.path.size();

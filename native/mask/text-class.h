@@ -2,6 +2,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <string_view>
 
 namespace onpolicy::grammar {
@@ -12,6 +13,13 @@ constexpr TextClasses kBrokenText = 1u << 30;  // anything that is no UTF-8 from
 
 // The class of an ASCII character, as one bit.
 TextClasses ClassOfAscii(uint8_t byte);
+// The byte that stands for all which patterns rarely tell apart: for a lower-case letter 'a', a capital 'A', a digit '0'.
+constexpr uint8_t kAlikeFirst[] = {'a', 'A', '0'}, kAlikeLast[] = {'z', 'Z', '9'};
+constexpr uint8_t AlikeByte(uint8_t byte) {
+  for (size_t i = 0; i < std::size(kAlikeFirst); i++)
+    if (byte >= kAlikeFirst[i] && byte <= kAlikeLast[i]) return kAlikeFirst[i];
+  return byte;
+}
 // Bytes of the code point at `at`, fewer where the text ends inside it; 0 when it is broken.
 size_t CodePointLength(std::string_view text, size_t at);
 // Classes of the code point at `at`.

@@ -126,7 +126,7 @@ TextClasses TextReach::FindLoops(NodeId node) {
 }
 
 bool TextReach::LoopsOverWide(NodeId node) {
-  if (auto known = wide_.find(node); known != wide_.end()) return known->second;
+  if (const Known known = wide_.Reach(node); known != Known::kUnasked) return known == Known::kYes;
   budget_.Begin(Phase::kLook, limits::kLookWork, Phase::kMask);
   const std::vector<NodeId> start{node};
   // Most states that leave do so on any code point: this one is é.
@@ -144,8 +144,22 @@ bool TextReach::LoopsOverWide(NodeId node) {
     wide = wide && level == start;
     if (!wide) break;
   }
-  if (!IsSpent()) wide_[node] = wide;
+  if (!IsSpent()) wide_[node] = wide ? Known::kYes : Known::kNo;
   return wide;
+}
+
+bool TextReach::TakesAlike(NodeId node, uint8_t byte) {
+  const uint8_t* const kind = std::find(std::begin(kAlikeFirst), std::end(kAlikeFirst), byte);
+  if (kind == std::end(kAlikeFirst)) return true;
+  const size_t index = static_cast<size_t>(kind - kAlikeFirst);
+  const uint8_t known_bit = static_cast<uint8_t>(1u << (2 * index)), alike_bit = static_cast<uint8_t>(2u << (2 * index));
+  if (const uint8_t known = alike_.Reach(node); known & known_bit) return known & alike_bit;
+  const NodeId entry = regex_.Entry(node, byte);
+  bool is_alike = true;
+  for (unsigned other = byte; is_alike && other <= kAlikeLast[index]; other++)
+    is_alike = regex_.Entry(node, static_cast<uint8_t>(other)) == entry;
+  if (!IsSpent()) alike_[node] = static_cast<uint8_t>(alike_[node] | known_bit | (is_alike ? alike_bit : 0));
+  return is_alike;
 }
 
 bool TextReach::IsInsideString(NodeId node) {

@@ -24,11 +24,14 @@ class TextReach {
     if (text & ~loops & ~kWideText) return false;
     return !(text & kWideText) || LoopsOverWide(node);
   }
+  // Whether all bytes that this one stands for (AlikeByte) lead to one state.
+  bool TakesAlike(NodeId node, uint8_t byte);
   // Whether all text without quote and backslash stays inside the terminal, and no control character may follow it.
   bool IsInsideString(NodeId node);
 
  private:
   static constexpr uint16_t kUnknownReach = 0xFFFE;
+  enum class Known : uint8_t { kUnasked, kNo, kYes };
   struct Depths {
     uint16_t depth[kSliceClasses] = {kUnknownReach, kUnknownReach, kUnknownReach, kUnknownReach};
   };
@@ -45,7 +48,8 @@ class TextReach {
   std::unordered_map<NodeId, Depths> reach_;
   std::unordered_map<NodeId, bool> inside_string_;
   std::vector<TextClasses> loops_;        // by node: classes of ASCII and kKnownLoops; 0: not known yet
-  std::unordered_map<NodeId, bool> wide_;  // whether text beyond ASCII loops, too
+  PagedList<uint8_t> alike_;              // by node: two bits for each of kAlikeFirst, whether it is known and the answer
+  PagedList<Known> wide_;                 // by node: whether text beyond ASCII loops, too
 };
 
 }  // namespace onpolicy::grammar

@@ -1,6 +1,8 @@
 // Tokens -> a flat trie of their bytes in preorder, with lists of children where a node has many.
 #pragma once
 #include <cstdint>
+#include <span>
+#include <string_view>
 #include <vector>
 
 #include "mask/text-class.h"
@@ -34,7 +36,34 @@ struct TokenTrie {
   // Lists the children of wide nodes, once the trie is whole.
   void ListChildren();
   const WideNode& WideOf(uint32_t node) const;
+  // Tokens of the nodes from one up to another.
+  std::span<const uint32_t> TokensOf(uint32_t from, uint32_t to) const {
+    return std::span(tokens).subspan(tokens_before[from], tokens_before[to] - tokens_before[from]);
+  }
   uint32_t ChildOf(const WideNode& node, uint8_t byte) const { return children[node.first + node.bytes.CountBelow(byte)]; }
+};
+
+// A trie that grows under a root of depth 0: children are lists in the order of their bytes.
+class GrowingTrie {
+ public:
+  void AddToken(std::string_view bytes, uint32_t token);
+  // Adds the subtree of a node, which becomes the root.
+  void AddSubtree(const TokenTrie& from, uint32_t root);
+  TokenTrie Flat() const;
+
+ private:
+  static constexpr uint32_t kNone = 0xFFFFFFFFu;
+  struct Node {
+    uint32_t child = kNone, next = kNone;
+    uint32_t recent = kNone;  // the child that was used last
+    TextClasses below = 0;
+    uint8_t byte = 0;
+    std::vector<uint32_t> tokens;
+  };
+  uint32_t Child(uint32_t parent, uint8_t byte);
+
+  std::vector<Node> nodes_{Node{}};
+  std::vector<uint32_t> path_;  // by depth
 };
 
 }  // namespace onpolicy::grammar

@@ -138,6 +138,8 @@ void Vocabulary::BuildSlices() {
     std::string_view text;       // of the last token
   };
   std::vector<Builder> builders(slices_.size());
+  std::array<GrowingTrie, kAsciiClasses> alike;
+  std::string alike_text;
   sorted_.reserve(entries.size());
   for (const Entry& entry : entries) {
     const std::string_view text = Bytes(entry.token);
@@ -155,6 +157,11 @@ void Vocabulary::BuildSlices() {
       size_t length = is_long ? std::size(kSliceLengths) - 1 : 0;
       while (code_points > kSliceLengths[length]) length++;
       index = static_cast<size_t>(kind) * std::size(kSliceLengths) + length;
+    }
+    if (static_cast<size_t>(kind) < kAsciiClasses && !is_long) {
+      alike_text.clear();
+      for (char c : text) alike_text.push_back(static_cast<char>(AlikeByte(static_cast<uint8_t>(c))));
+      alike[static_cast<size_t>(kind)].AddToken(alike_text, entry.token);
     }
     Slice& slice = slices_[index];
     Builder& builder = builders[index];
@@ -180,6 +187,7 @@ void Vocabulary::BuildSlices() {
     DescribePath(text, builder.path, &slice.trie);
   }
   quoted_tokens_.Finish();
+  for (size_t kind = 0; kind < kAsciiClasses; kind++) alike_tokens_[kind] = alike[kind].Flat();
   for (size_t i = 0; i < slices_.size(); i++) Close(builders[i].path, mask_words(), &slices_[i]);
 }
 
@@ -308,6 +316,8 @@ size_t Vocabulary::memory_bytes() const {
   for (const Slice& slice : slices_)
     total += slice.trie.size() * sizeof(TrieNode) + (slice.tokens.size() + slice.tokens_before.size()) * 4 + slice.mask.size() * 4 +
              slice.lengths.size() + slice.wide.size() * sizeof(WideNode) + slice.children.size() * 4;
+  for (const TokenTrie& trie : alike_tokens_)
+    total += trie.trie.size() * sizeof(TrieNode) + (trie.tokens.size() + trie.tokens_before.size()) * 4;
   return total;
 }
 

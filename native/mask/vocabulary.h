@@ -19,6 +19,7 @@ namespace onpolicy::grammar {
 // backslash and then a control character, as at the end of a line; no string continues there. kOther: anything else.
 enum class SliceClass : uint8_t { kLowercase, kIdentifier, kPrintable, kUnicode, kBroken, kOther };
 constexpr unsigned kSliceClasses = 4;
+constexpr unsigned kAsciiClasses = 3;
 // A mask of more single tokens is stored as bits.
 constexpr size_t kDenseTokens = 250;
 constexpr unsigned kSliceLengths[] = {4, 10, 30, 0xFFFF};  // greatest number of code points
@@ -53,6 +54,8 @@ class Vocabulary {
   bool IsEos(uint32_t token) const;
   const std::vector<uint32_t>& eos_tokens() const { return eos_tokens_; }
   const std::vector<Slice>& slices() const { return slices_; }
+  // The short tokens of an ASCII alphabet, each byte as the one that stands for it (AlikeByte): some thousands of nodes. Root 0.
+  const TokenTrie& AlikeTokens(SliceClass kind) const { return alike_tokens_[static_cast<size_t>(kind)]; }
   // The special token with exactly this text, or -1.
   int64_t FindSpecial(std::string_view text) const;
   // Splits bytes into tokens: by merges of lowest id first where the vocabulary is of that kind, else longest first.
@@ -90,6 +93,7 @@ class Vocabulary {
   std::vector<uint32_t> quote_tokens_;
   QuotedTokens quoted_tokens_;
   std::vector<Slice> slices_;
+  std::array<TokenTrie, kAsciiClasses> alike_tokens_;
   size_t max_token_bytes_ = 0;
   bool merges_by_id_;
   mutable std::mutex union_mutex_;

@@ -1,7 +1,6 @@
 /** Constraints on one vocabulary share caches of expressions; each must still get its own masks. */
 import { expect, it } from 'vitest';
-import { compileConstraint, createVocabulary } from '../../src/structured/index.ts';
-
+import { compileConstraint, createVocabulary, type Vocabulary } from '../../src/structured/index.ts';
 import { realVocabulary } from './vocabularies.ts';
 
 const letter = (i: number): string => String.fromCharCode(97 + (i % 26));
@@ -39,6 +38,29 @@ it.each([EXPRESSIONS, [...EXPRESSIONS].reverse()])(
   },
 );
 
+/** A matcher behind each beginning of a text whose mask is that of the bytes, at every 97th token. */
+async function compareWithBytes(
+  spec: Parameters<typeof compileConstraint>[0],
+  vocabulary: Vocabulary,
+  text: string,
+  from: number,
+) {
+  const mask = new Int32Array(Math.ceil(vocabulary.size / 32));
+  const single = Array.from({ length: 256 }, (_, byte) => vocabulary.tokenize(Uint8Array.of(byte))[0]!);
+  const matcher = (await compileConstraint(spec, vocabulary)).createMatcher();
+  const feed = (to: typeof matcher, bytes: Iterable<number>) =>
+    [...bytes].every((byte) => to.accept(single[byte]!));
+  feed(matcher, Buffer.from(text.slice(0, from)));
+  for (let at = from; at <= text.length; feed(matcher, Buffer.from(text[at++] ?? ''))) {
+    matcher.fillMask(mask);
+    for (let id = at; id < 128_000; id += 97) {
+      const isViable = feed(matcher.clone(), vocabulary.bytes(id));
+      const isAllowed = ((mask[id >> 5]! >>> (id & 31)) & 1) === 1;
+      expect(isAllowed, `token ${id} behind ${text.slice(0, at)}`).toBe(isViable);
+    }
+  }
+}
+
 it.for([
   ['any character', { maxLength: 12 }],
   ['a class with blanks', { pattern: '^[A-Za-z .]{2,9}$' }],
@@ -47,20 +69,18 @@ it.for([
 ] as const)('near the end of a count, masks are those of the bytes: %s', async ([, limits], { skip }) => {
   const vocabulary = await realVocabulary('llama-bpe');
   if (typeof vocabulary === 'string') return skip(vocabulary);
-  const mask = new Int32Array(Math.ceil(vocabulary.size / 32));
-  const single = Array.from({ length: 256 }, (_, byte) => vocabulary.tokenize(Uint8Array.of(byte))[0]!);
-  const matcher = (
-    await compileConstraint({ json: { type: 'string', ...limits } }, vocabulary)
-  ).createMatcher();
-  const feed = (to: typeof matcher, bytes: Iterable<number>) =>
-    [...bytes].every((byte) => to.accept(single[byte]!));
-  feed(matcher, Buffer.from('"a'));
-  for (let at = 0; at < 4; at++, feed(matcher, Buffer.from('b'))) {
-    matcher.fillMask(mask);
-    for (let id = at; id < 128_000; id += 97) {
-      const isViable = feed(matcher.clone(), vocabulary.bytes(id));
-      const isAllowed = ((mask[id >> 5]! >>> (id & 31)) & 1) === 1;
-      expect(isAllowed, `token ${id} behind ${at + 1} characters`).toBe(isViable);
-    }
-  }
+  await compareWithBytes({ json: { type: 'string', ...limits } }, vocabulary, '"abbb', 2);
+});
+
+it.for([
+  ['alike everywhere', '[A-Za-z0-9-]+', 'a-b0'],
+  ['apart at the start', '[a-f][a-z0-9]*', 'az'],
+  ['apart behind the first', '[a-z][a-f ]*(\\.[A-Z]+)?', 'za.A'],
+  ['apart behind a blank', ' ?[a-z]+[ -][A-M]+[0-9]*', 'ab B0'],
+  ['some digits', '[a-z]*(0|[1-9][0-9]{0,2})', 'a10'],
+  ['an end among letters', '(ab|[a-z]{5}|[A-Z]+)', 'ab'],
+] as const)('letters and digits that are %s', async ([, regex, text], { skip }) => {
+  const vocabulary = await realVocabulary('llama-bpe');
+  if (typeof vocabulary === 'string') return skip(vocabulary);
+  await compareWithBytes({ regex }, vocabulary, text, 0);
 });
