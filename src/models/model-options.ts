@@ -97,8 +97,8 @@ export type ServingLimits = {
   /** Tokens of one prompt and its answer together. Default: the model's own limit, at most 8,192. */
   readonly contextSize?: number;
   /**
-   * Size of the KV cache in tokens. If `contextSize` for every sequence fits into it, the cache is not unified: each sequence
-   * has its own cells, which is faster. Otherwise all share one pool. Default: up to 4 GiB non-unified, else 32,768.
+   * Size of the KV cache in tokens. Default: `contextSize` for every sequence, if that takes up to 4 GiB, else 32,768. Where all fit, the
+   * cache is not unified if that is faster, as it is without this library's attention: each sequence has its own cells. Else all share one pool.
    */
   readonly kvTokens?: number;
   /** Sequences that run at the same time, 1 to 256. Default 64. Further ones wait. */
