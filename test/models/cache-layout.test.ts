@@ -1,0 +1,42 @@
+/** Which cells sequences get, by what the model can do and how much fits. */
+import { expect, it } from 'vitest';
+import { cacheLayout, type ModelFacts } from '../../src/models/cache-layout.ts';
+
+const MIB = 2 ** 20;
+const MODEL: ModelFacts = {
+  contextLength: 8192,
+  kvBytesPerToken: MIB / 8,
+  supportsNonUnifiedKv: true,
+  supportsUnifiedKv: true,
+  prefersUnifiedKv: false,
+  supportsSmallWindow: false,
+  isTiny: false,
+  vocabSize: 1000,
+};
+
+// 4 slots of 1,024 tokens.
+it.each<
+  [
+    why: string,
+    model: Partial<ModelFacts>,
+    kvTokens: number | undefined,
+    tokens: number,
+    isKvUnified: boolean,
+  ]
+>([
+  ['cells for each where all fit', {}, undefined, 4096, false],
+  ['a pool of as many where that is faster', { prefersUnifiedKv: true }, undefined, 4096, true],
+  ['a pool where less is given', {}, 2048, 2048, true],
+  ['of one context at least', {}, 300, 1024, true],
+  ['a pool of what fits into 4 GiB', { kvBytesPerToken: 2 * MIB }, undefined, 2048, true],
+  ['a pool where the model wants one', { supportsNonUnifiedKv: false }, 5000, 5000, true],
+  [
+    'never a pool where the model cannot',
+    { supportsUnifiedKv: false, prefersUnifiedKv: false },
+    2048,
+    2048,
+    false,
+  ],
+])('%s', (_, model, kvTokens, tokens, isKvUnified) => {
+  expect(cacheLayout({ ...MODEL, ...model }, 1024, 4, kvTokens)).toEqual({ kvTokens: tokens, isKvUnified });
+});
