@@ -6,7 +6,6 @@ import {
   type CacheType,
   type ContextOptions,
   type EmbedderOptions,
-  type FileFacts,
   type Gpu,
   type Handle,
   loadAddon,
@@ -15,7 +14,6 @@ import {
   type NativeModel,
   type NativeProjector,
   onDisk,
-  openLibraries,
   type ProductKernels,
   type RopeOptions,
   type Say,
@@ -25,9 +23,11 @@ import type { SamplingDefaults } from '../sampling/index.ts';
 import { modelVocabulary, type Vocabulary } from '../structured/index.ts';
 import type { Tokenizer } from '../tokenizer/index.ts';
 import type { Backend, Step, StepResult } from './backend.ts';
+import { describeGguf } from './gguf-headers.ts';
 import { createTokenizer } from './gguf-tokenizer.ts';
-import { cacheBytes, kvBytesPerToken, type ModelShape, toShape, weightBytes } from './memory.ts';
+import { cacheBytes, kvBytesPerToken, type ModelShape, weightBytes } from './memory.ts';
 import type { ContextLimits, LoadedModel } from './model.ts';
+import { fitsOwnAttention } from './own-attention.ts';
 import { finishEdits, hookedSamples } from './row-edits.ts';
 
 const SINGLE_THREAD_PARAMETERS = 10_000_000;
@@ -36,10 +36,6 @@ const CPU_ROW_TILE = 4;
 
 /** Of the memory that is free: packed weights may take so much, and leave the rest to caches and other programs. */
 const PACKED_SHARE = 0.75;
-
-/** Types of caches that attention in `native/attention` reads, and what the size of a head is a multiple of there. */
-export const OWN_CELLS: readonly CacheType[] = ['f16', 'q8_0', 'f32'];
-const OWN_HEAD_UNIT = 32;
 
 /** How to load a GGUF file. */
 export type GgufOptions = {
@@ -180,11 +176,10 @@ export class GgufModel implements LoadedModel {
     return !this.native.hasRecurrentState && this.native.slidingWindow === 0;
   }
 
-  /** True with the attention of this library, but for models whose attention has an extra that it lacks, which none of the usual ones has. */
   get prefersUnifiedKv(): boolean {
-    const { keySize, valueSize } = this.#shape;
-    const fits = keySize % OWN_HEAD_UNIT === 0 && valueSize % OWN_HEAD_UNIT === 0;
-    return this.products !== 'plain' && this.#fusedAttention && OWN_CELLS.includes(this.cacheType) && fits;
+    const isOwn =
+      this.products !== 'plain' && this.#fusedAttention && fitsOwnAttention(this.#shape, this.cacheType);
+    return isOwn && !this.#usesGpu;
   }
 
   /** Loads a projector for this model. Fails with `MODEL_INVALID`. */
@@ -265,31 +260,6 @@ export class GgufModel implements LoadedModel {
 
   close(): void {
     this.native.close();
-  }
-}
-
-/** The parts of a split file begin counting at 1. */
-const SPLIT_NAME = /-(\d{5})-of-(\d{5})\.gguf$/;
-
-/** Reads the headers of a GGUF file and of the files that it is split into. Fails with `MODEL_NOT_FOUND` or `MODEL_INVALID`. */
-export async function describeGguf(options: Pick<GgufOptions, 'path' | 'gpu'>): Promise<ModelShape> {
-  return toShape(await readHeaders(options));
-}
-
-/** The headers themselves, in order. Fails as {@link describeGguf}. */
-export async function readHeaders({
-  path: file,
-  gpu,
-}: Pick<GgufOptions, 'path' | 'gpu'>): Promise<FileFacts[]> {
-  await openLibraries(gpu);
-  const parts = Number(SPLIT_NAME.exec(file)?.[2] ?? 1);
-  const files = Array.from({ length: parts }, (_, i) =>
-    file.replace(SPLIT_NAME, (_name, _at, count) => `-${String(i + 1).padStart(5, '0')}-of-${count}.gguf`),
-  );
-  try {
-    return await Promise.all(files.map((part) => loadAddon().describeFile(onDisk(part))));
-  } catch (error) {
-    throw fromNative(error);
   }
 }
 

@@ -10,15 +10,8 @@ export {
   type StepMedia,
   type StepResult,
 } from './backend.ts';
-export {
-  describeGguf,
-  GgufModel,
-  type GgufOptions,
-  loadGguf,
-  OWN_CELLS,
-  readHeaders,
-  scaledContext,
-} from './gguf.ts';
+export { GgufModel, type GgufOptions, loadGguf, scaledContext } from './gguf.ts';
+export { describeGguf, readHeaders } from './gguf-headers.ts';
 export {
   CELLS_ROUNDED_TO,
   estimateMemory,
@@ -41,3 +34,4 @@ export {
   onnxBytes,
   parseHubReference,
 } from './onnx/index.ts';
+export { OWN_CELLS } from './own-attention.ts';
