@@ -176,10 +176,10 @@ export class GgufModel implements LoadedModel {
     return !this.native.hasRecurrentState && this.native.slidingWindow === 0;
   }
 
+  /** Not with cells of 32 bits: where each sequence has its own, log-probabilities are those of the trainer to the last bit. */
   get prefersUnifiedKv(): boolean {
-    const isOwn =
-      this.products !== 'plain' && this.#fusedAttention && fitsOwnAttention(this.#shape, this.cacheType);
-    return isOwn && !this.#usesGpu;
+    if (this.#usesGpu || !this.#fusedAttention || this.products === 'plain') return false;
+    return this.cacheType !== 'f32' && fitsOwnAttention(this.#shape, this.cacheType);
   }
 
   /** Loads a projector for this model. Fails with `MODEL_INVALID`. */
