@@ -1,4 +1,4 @@
-// The library's engine -> figures that no peer offers: shared prompts, cached prefixes, event loop, memory, aborts.
+// The library's engine -> groups of choices beside bare llama.cpp, and what no peer offers: cached prefixes, event loop, memory, aborts.
 // Each part runs in a process of its own.
 import { execFileSync } from 'node:child_process';
 import os from 'node:os';

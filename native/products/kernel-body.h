@@ -154,6 +154,7 @@ inline ONPOLICY_INLINED void Repeat(const Work& work) {
   }(std::make_integer_sequence<int, kCount>());
 }
 
+// With each block: the next lines of what the input says is multiplied next.
 inline ONPOLICY_INLINED void FetchAhead(const TileInput& input, const uint8_t** ahead) {
   constexpr int kSecondCache = 2;
   for (int64_t line = 0; line < input.ahead_lines; ++line, *ahead += kLineBytes) __builtin_prefetch(*ahead, 0, kSecondCache);
