@@ -11,6 +11,11 @@ import { writeCurve } from './lib/curve.mjs';
 const TRIES = 3;
 /** How near a guess must be. Three guesses without the hints win at most 75 of the 90 numbers. */
 const CLOSE = 12;
+/**
+ * What a lost game is worth while the model learns: more for a near miss, so that attempts differ though all are lost.
+ * @param {number} distance
+ */
+const nearness = (distance) => 0.5 - distance / 200;
 const seed = Number(process.argv[2] ?? 1);
 const runtime = await createRuntime();
 const model = await runtime.models.create({ base_model: 'onpolicy-tiny' });
@@ -22,8 +27,9 @@ const numbers = Array.from({ length: 90 }, (_, i) => 10 + i);
  * One game, won or lost.
  * @param {number} secret
  * @param {import('onpolicy/rl').LoopContext} context
+ * @param {{ temperature?: number, lost?: (distance: number) => number }} options `lost`: what a lost game is worth
  */
-async function play(secret, { record, signal }, temperature = 1.3) {
+async function play(secret, { record, signal }, { temperature = 1.3, lost = nearness } = {}) {
   const recorder = record();
   /** @type {import('onpolicy').Message[]} */
   const messages = [{ role: 'user', content: 'Say a number.' }];
@@ -34,8 +40,10 @@ async function play(secret, { record, signal }, temperature = 1.3) {
     );
     const content = answer.choices[0]?.message.content ?? '';
     const guess = Number.parseInt(content, 10);
-    const isFound = Math.abs(guess - secret) <= CLOSE;
-    if (isFound || tries === TRIES) return recorder.finish({ reward: isFound ? 1 : 0, metrics: { tries } });
+    const distance = guess > 0 ? Math.min(Math.abs(guess - secret), 90) : 90;
+    const isFound = distance <= CLOSE;
+    if (isFound || tries === TRIES)
+      return recorder.finish({ reward: isFound ? 1 : lost(distance), metrics: { tries } });
     const hint =
       guess > 0 ? `Say a number ${secret > guess ? 'greater' : 'less'} than ${guess}.` : 'Say a number.';
     messages.push({ role: 'assistant', content }, { role: 'user', content: hint });
@@ -50,12 +58,12 @@ const { evaluations } = await trainLoop({
   evaluate: {
     tasks: numbers.filter((number) => number % 3 === 0),
     every: 4,
-    rollout: (secret, context) => play(secret, context, 0),
+    rollout: (secret, context) => play(secret, context, { temperature: 0, lost: () => 0 }),
   },
   until: { steps: 40, reward: 0.6 },
   groupsPerStep: 8,
   groupSize: 16,
-  config: { learning_rate: 1e-3 },
+  config: { learning_rate: 5e-4 },
   seed,
   onProgress: progressBar(),
   onEvent: (event) => {

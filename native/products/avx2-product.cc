@@ -35,6 +35,7 @@ void Dot(__m256i& dots, __m256i& held, __m256i weights, __m256i x) {
   const __m256i products = _mm256_maddubs_epi16(weights, x);
   held = kStep % kHeldSteps == 0 ? products : _mm256_add_epi16(held, products);
   if ((kStep + 1) % kHeldSteps == 0) dots = _mm256_add_epi32(dots, _mm256_madd_epi16(held, _mm256_set1_epi16(1)));
+  asm("" : "+x"(dots));  // compilers would keep the products of all steps to add them as a tree: more than there are registers
 }
 
 #include "products/avx2-body.h"

@@ -189,7 +189,7 @@ describe.skipIf(whyNoOnnx() !== null)('an ONNX model', () => {
             runtime.createCompletion(ask(`${PARIS} ${i + j}`, { max_tokens: 1 + (j % 9) })),
           ),
         );
-      globalThis.gc?.();
+      globalThis.gc!();
       return process.memoryUsage().rss / 2 ** 20;
     };
     await round(400);
