@@ -63,7 +63,7 @@ const { evaluations } = await trainLoop({
   until: { steps: 40, reward: 0.6 },
   groupsPerStep: 8,
   groupSize: 16,
-  config: { learning_rate: 5e-4 },
+  config: { learning_rate: 5e-4, scale_rewards: false },
   seed,
   onProgress: progressBar(),
   onEvent: (event) => {
