@@ -158,7 +158,8 @@ bool TextReach::TakesAlike(NodeId node, uint8_t byte) {
   bool is_alike = true;
   for (unsigned other = byte; is_alike && other <= kAlikeLast[index]; other++)
     is_alike = regex_.Entry(node, static_cast<uint8_t>(other)) == entry;
-  if (!IsSpent()) alike_[node] = static_cast<uint8_t>(alike_[node] | known_bit | (is_alike ? alike_bit : 0));
+  // Where nothing is taken, RegexPool::FirstBytes may still allow some of them.
+  if (!IsSpent() && !(is_alike && entry == kNothing)) alike_[node] = static_cast<uint8_t>(alike_[node] | known_bit | (is_alike ? alike_bit : 0));
   return is_alike;
 }
 
