@@ -14,6 +14,7 @@ struct SchemaOptions {
   std::optional<std::string> whitespace_pattern;  // stands at every gap between JSON tokens
   bool disable_additional_properties = false;
   bool refuse_unknown = false;         // what cannot be enforced as it is written is an error instead of a warning
+  bool reads_any_of = false;           // every `oneOf` as `anyOf`
   bool any_order = false;              // properties in any order, everywhere
   std::optional<uint32_t> max_blanks;  // the most white space between JSON tokens, of any kind
   std::map<std::string, std::string> schemas;  // by URI: texts that references may lead to

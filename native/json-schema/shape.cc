@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "base/limits.h"
-#include "base/spec-error.h"
 
 namespace onpolicy::grammar {
 
@@ -35,7 +34,7 @@ const std::vector<Shape>& ShapeTable::Of(FormulaId formula) {
     if (fallbacks_ > 0) throw;
     const std::string* pointer = formulas_.PointerOf(formula);
     if (!pointer && !running_.empty()) throw;
-    throw SpecError("UNSUPPORTED", pointer ? *pointer : "#", "the schema's combinations are too many to enforce");
+    throw UnenforceableSchema(pointer ? *pointer : "#");
   } catch (...) {
     running_.erase(formula);
     throw;
@@ -141,6 +140,7 @@ std::vector<Shape> ShapeTable::NormalizeOneOf(const std::vector<FormulaId>& part
 }
 
 std::vector<Shape> ShapeTable::NormalizeOneOfOrAnyOf(FormulaId id, const std::vector<FormulaId>& parts) {
+  if (compiler_.options().reads_any_of) return NormalizeOr(parts);
   if (compiler_.options().refuse_unknown) return NormalizeOneOf(parts);
   if (!relaxed_.contains(id)) {
     try {

@@ -9,6 +9,7 @@
 
 #include "base/limits.h"
 #include "base/scoped-value.h"
+#include "base/spec-error.h"
 #include "json-schema/compile.h"
 #include "json-schema/shape-parts.h"
 
@@ -109,6 +110,12 @@ class ValueCount {
   std::unordered_map<FormulaId, uint64_t> counts_, sure_counts_;
   bool is_sure_ = false;  // what cannot be told counts as none
   int depth_ = 0;
+};
+
+// Thrown where the combinations of a schema are too many. They may be fewer with SchemaOptions::reads_any_of.
+struct UnenforceableSchema : SpecError {
+  explicit UnenforceableSchema(std::string where)
+      : SpecError("UNSUPPORTED", std::move(where), "the schema's combinations are too many to enforce") {}
 };
 
 class ShapeTable {

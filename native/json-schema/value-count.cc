@@ -85,16 +85,17 @@ uint64_t ValueCount::Scalars(const Shape& shape) {
   return std::min(kCountedValues, count({text, numbers.Integer()}) + count({text, numbers.NotInteger(), ends}));
 }
 
+// Where no number is asked for that is sure, conditions may be left out: no fewer values satisfy the others.
 uint64_t ValueCount::Arrays(const Shape& shape) {
-  const uint64_t unknown = is_sure_ ? 0 : kCountedValues;
-  if (!shape.some.empty() || (shape.unique && parts_.PrefixLength(shape) > 0)) return unknown;
+  const bool has_places = parts_.PrefixLength(shape) > 0;
+  if (is_sure_ && (!shape.some.empty() || (shape.unique && has_places))) return 0;
   uint64_t count = 0, ways = 1;
   for (size_t length = 0; length <= shape.max && count < kCountedValues; length++) {
     if (length >= shape.min) count += ways;
     if (length == shape.max) break;
     const uint64_t items = Count(parts_.ItemFormula(shape, length), kCountedValues);
     // Those before it are not there again.
-    const uint64_t taken = shape.unique && (items < kCountedValues || is_sure_) ? length : 0;
+    const uint64_t taken = shape.unique && !has_places && (items < kCountedValues || is_sure_) ? length : 0;
     ways = items > taken ? std::min(kCountedValues, ways * (items - taken)) : 0;
     if (ways == 0) break;
   }
@@ -104,11 +105,11 @@ uint64_t ValueCount::Arrays(const Shape& shape) {
 // Objects are counted when only their keys and the values of those can differ.
 uint64_t ValueCount::Objects(const Shape& shape) {
   const uint64_t unknown = is_sure_ ? 0 : kCountedValues;
-  if (!shape.some.empty() || !shape.names.empty()) return unknown;
+  if (is_sure_ && (!shape.some.empty() || !shape.names.empty())) return 0;
   if (!parts_.Patterns(shape).empty()) return unknown;
   const std::set<std::string> keys = parts_.KnownKeys(shape);
   if (!shapes_.IsEmpty(parts_.FurtherFormula(shape, {}))) return shape.max > shape.required.size() ? kCountedValues : unknown;
-  if (shape.min > shape.required.size() || shape.max < keys.size()) return unknown;
+  if (is_sure_ && (shape.min > shape.required.size() || shape.max < keys.size())) return 0;
   uint64_t count = 1;
   for (const std::string& key : keys) {
     if (count >= kCountedValues) break;

@@ -1,6 +1,7 @@
 // Runs the front end of a specification and binds the result to the vocabulary.
 #include "notations/compile.h"
 
+#include "base/limits.h"
 #include "base/spec-error.h"
 #include "json-schema/rules.h"
 #include "notations/front-ends.h"
@@ -9,14 +10,27 @@
 
 namespace onpolicy::grammar {
 
-Symbol SchemaSymbol(FrontEnd& front, JsonValue schema, const SchemaOptions& options) {
-  if (!schema.IsObject() && !schema.IsBool())
-    throw SpecError("INVALID_REQUEST", "#", "a schema must be an object or a boolean");
+static Symbol SchemaRoot(FrontEnd& front, JsonValue schema, const SchemaOptions& options) {
   auto rules = std::make_shared<SchemaRules>(front.grammar, std::move(schema), options);
   front.grammar.Keep(rules);
   const Symbol root = rules->Root();
   front.warnings.insert(front.warnings.end(), rules->warnings().begin(), rules->warnings().end());
   return root;
+}
+
+Symbol SchemaSymbol(FrontEnd& front, JsonValue schema, const SchemaOptions& options) {
+  if (!schema.IsObject() && !schema.IsBool())
+    throw SpecError("INVALID_REQUEST", "#", "a schema must be an object or a boolean");
+  if (options.refuse_unknown) return SchemaRoot(front, std::move(schema), options);
+  try {
+    return SchemaRoot(front, schema, options);
+  } catch (const UnenforceableSchema& error) {
+    SchemaOptions any_of = options;
+    any_of.reads_any_of = true;
+    front.grammar.regex().budget().Begin(Phase::kShapes, limits::kShapeWork);
+    front.warnings.push_back({error.places()[0] + ": the combinations are too many to enforce, every oneOf reads as anyOf", true});
+    return SchemaRoot(front, std::move(schema), any_of);
+  }
 }
 
 Symbol SchemaText(FrontEnd& front, std::string_view text) {

@@ -182,6 +182,21 @@ describe('steps that many readings or values could make slow', () => {
     await expect(compileConstraint({ json }, vocabulary)).rejects.toThrow(/no value satisfies/);
     expect(await takes({ json: { ...json, minItems: 2 } }, '["/","\\u00e9"]')).toBe(true);
   });
+
+  it.each([
+    [
+      'objects',
+      4,
+      { type: 'object', properties: { a: { enum: [1, 2] } }, additionalProperties: false, minProperties: 1 },
+    ],
+    ['arrays', 4, { type: 'array', items: { enum: [1, 2] }, maxItems: 1, contains: { const: 1 } }],
+  ])(
+    'refuses more different %s than there can be, whatever else is asked of them',
+    async (_, minItems, items) => {
+      const json = { type: 'array', uniqueItems: true, minItems, items };
+      await expect(compileConstraint({ json }, vocabulary)).rejects.toThrow(/no value satisfies/);
+    },
+  );
 });
 
 describe('a oneOf of open objects whose constants are not required', () => {
@@ -201,6 +216,22 @@ describe('a oneOf of open objects whose constants are not required', () => {
     const constraint = await compileConstraint({ json }, vocabulary);
     expect(constraint.relaxed.join()).toContain('reads as anyOf');
     expect(await takes({ json }, '{"kind":"s1","s11":3}')).toBe(true);
+    await expect(compileConstraint({ json, disable_fallback: true }, vocabulary)).rejects.toThrow(
+      'too many to enforce',
+    );
+  });
+
+  it('reads every oneOf as anyOf where one under another cannot be denied', async () => {
+    const privileges = Array.from({ length: 14 }, (_, i) => ({
+      type: 'object',
+      properties: { [`k${i}`]: { type: 'string' } },
+      additionalProperties: false,
+    }));
+    const table = { type: 'object', properties: { grants: { type: 'array', items: { oneOf: privileges } } } };
+    const json = { oneOf: [{ type: 'object' }, { type: 'object', properties: { table } }] };
+    const constraint = await compileConstraint({ json }, vocabulary);
+    expect(constraint.relaxed.join()).toContain('every oneOf reads as anyOf');
+    expect(await takes({ json }, '{"table":{"grants":[{"k3":"read"}]}}')).toBe(true);
     await expect(compileConstraint({ json, disable_fallback: true }, vocabulary)).rejects.toThrow(
       'too many to enforce',
     );

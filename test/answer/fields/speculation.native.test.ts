@@ -111,7 +111,8 @@ describe('random requests with drafts', () => {
       for (let done = 0; done < CASES; done += TOGETHER)
         await Promise.all(Array.from({ length: TOGETHER }, () => check(randomRequest(next))));
       expect(sum.answered).toBeGreaterThan(1.6 * CASES);
-      expect(sum.drafting).toBeGreaterThan(0.6 * CASES);
+      // Fewer on a machine under load: drafts are kept as long and as often as the measured pace pays for them.
+      expect(sum.drafting).toBeGreaterThan(0.4 * CASES);
       expect(sum.accepted).toBeGreaterThan(CASES);
       expect(sum.rejected).toBeGreaterThan(0.5 * CASES);
       expect(runtime.stats()).toMatchObject({ running: 0, waiting: 0, kvTokensInUse: 0 });
