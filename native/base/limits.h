@@ -16,6 +16,8 @@ constexpr uint64_t kWarmWork = 300'000;          // masks that are computed befo
 constexpr uint64_t kForcedWork = 200'000;        // one look for forced text
 constexpr uint64_t kSearchWork = 300'000;        // emptiness searches of one step
 constexpr uint64_t kLeastSearchWork = 5'000;     // one search of a step that has spent kSearchWork
+constexpr uint64_t kStuckWork = 600'000;         // searches for a way on where none of the shorter ones found one
+constexpr uint64_t kStuckSearchWork = 60'000;    // one of them
 constexpr uint64_t kCountWork = 100'000;         // counting the texts of one language in a step
 constexpr uint64_t kLookWork = 20'000;           // one look ahead before a trie is walked
 constexpr uint64_t kDerivativeWork = 120'000;    // simplifying the alternations of one derivative
@@ -41,6 +43,7 @@ constexpr size_t kCountedStates = 5'000;         // states that texts of one len
 constexpr size_t kAlternatives = 48;             // alternatives of a derivative
 constexpr size_t kAlternationPairs = 4096;       // pairs of an alternation that are compared
 constexpr int kClampDepth = 100;                 // nested expressions whose counts are clamped
+constexpr size_t kSkippedBytes = 50'000;         // derivatives that spent steps did not search
 constexpr unsigned kSubsetDepth = 24;            // nested expressions of one comparison
 constexpr unsigned kSubsetSteps = 100;           // steps of one comparison
 

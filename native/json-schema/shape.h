@@ -100,6 +100,8 @@ class ValueCount {
   uint64_t Scalars(const Shape& shape);
   uint64_t Arrays(const Shape& shape);
   uint64_t Objects(const Shape& shape);
+  // Whether an object may have a key beside those that are known, or that cannot be told.
+  bool MayHaveFurther(const Shape& shape, const std::set<std::string>& known);
   NodeId PlainSpellings();
 
   ShapeTable& shapes_;

@@ -158,7 +158,7 @@ bool TextReach::TakesAlike(NodeId node, uint8_t byte) {
   bool is_alike = true;
   for (unsigned other = byte; is_alike && other <= kAlikeLast[index]; other++)
     is_alike = regex_.Entry(node, static_cast<uint8_t>(other)) == entry;
-  // Where nothing is taken, RegexPool::FirstBytes may still allow some of them.
+  // Where nothing is taken, RegexPool::Unstick may still allow some of them.
   if (!IsSpent() && !(is_alike && entry == kNothing)) alike_[node] = static_cast<uint8_t>(alike_[node] | known_bit | (is_alike ? alike_bit : 0));
   return is_alike;
 }

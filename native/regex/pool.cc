@@ -55,11 +55,23 @@ StateRow* RegexPool::MakeRow(NodeId state) {
 
 NodeId RegexPool::Compute(NodeId state, uint8_t byte) {
   budget_.Spend(20);
+  const uint64_t key = uint64_t{state} << 8 | byte;
   ByteSet same = ByteSet::All();
-  const NodeId target = derivatives_.Of(state, byte, &same);
-  // A spent step does not search. What it skips is computed the next time.
+  NodeId target = kNothing;
+  if (const auto skipped = skipped_.find(key); skipped != skipped_.end()) {
+    target = skipped->second;
+    same = {};
+    same.Add(byte);
+  } else {
+    target = derivatives_.Of(state, byte, &same);
+  }
+  // A spent step does not search. What it skips is searched the next time, from the same derivative.
   const Node& reached = node(target);
-  if (budget_.IsSpent(Phase::kStep) && reached.searches && !reached.nullable && !search_.IsKnown(target)) return kNothing;
+  if (budget_.IsSpent(Phase::kStep) && reached.searches && !reached.nullable && !search_.IsKnown(target)) {
+    if (skipped_.size() > limits::kSkippedBytes) skipped_.clear();
+    same.ForEach([&](unsigned like) { skipped_[uint64_t{state} << 8 | like] = target; });
+    return kNothing;
+  }
   const NodeId entry = !IsLive(target) ? kNothing : target | (IsAccepting(target) ? kAcceptBit : 0);
   NodeId* const next = row_of_[state]->next;
   same.ForEach([&](unsigned like) { next[like] = entry; });
@@ -75,19 +87,38 @@ const ByteSet& RegexPool::FirstBytes(NodeId state) {
     if (Entry(state, static_cast<uint8_t>(byte)) != kNothing) row.first.Add(byte);
     if (budget_.IsSpent(Phase::kStep)) return all;
   }
-  // A state that was entered goes on: with what no search could decide, where nothing else is left.
-  const bool is_stuck = row.first.IsEmpty() && !IsAccepting(state);
-  for (unsigned byte = 0; is_stuck && byte < 256; byte++) {
-    ByteSet same = ByteSet::All();
-    const NodeId target = derivatives_.Of(state, static_cast<uint8_t>(byte), &same);
-    if (target == kNothing || IsLive(target) || search_.IsKnown(target)) continue;
-    same.ForEach([&](unsigned like) {
-      row.next[like] = target | (IsAccepting(target) ? kAcceptBit : 0);
-      row.first.Add(like);
-    });
-  }
+  if (row.first.IsEmpty() && !IsAccepting(state)) Unstick(state, &row);
   row.has_first = true;
   return row.first;
+}
+
+// A state that was entered goes on: with what longer searches find, else with what none could decide.
+void RegexPool::Unstick(NodeId state, StateRow* row) {
+  struct Way {
+    ByteSet bytes;
+    NodeId target;
+  };
+  std::vector<Way> ways;
+  ByteSet left = ByteSet::All();
+  for (unsigned byte = 0; byte < 256; byte++) {
+    if (!left.Has(byte)) continue;
+    ByteSet same = ByteSet::All();
+    const NodeId target = derivatives_.Of(state, static_cast<uint8_t>(byte), &same);
+    if (target != kNothing) ways.push_back({same & left, target});
+    left = left & ~same;
+  }
+  const uint64_t end = budget_.EndOf(limits::kStuckWork);
+  const auto allow = [&](const Way& way) {
+    way.bytes.ForEach([&](unsigned byte) {
+      row->next[byte] = way.target | (IsAccepting(way.target) ? kAcceptBit : 0);
+      row->first.Add(byte);
+    });
+  };
+  for (const Way& way : ways)
+    if (search_.IsLiveIn(way.target, end)) allow(way);
+  if (!row->first.IsEmpty()) return;
+  for (const Way& way : ways)
+    if (!search_.IsKnown(way.target)) allow(way);
 }
 
 bool RegexPool::HasNext(NodeId state) {

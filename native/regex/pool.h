@@ -4,6 +4,7 @@
 #pragma once
 #include <memory>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "regex/derivatives.h"
@@ -65,6 +66,7 @@ class RegexPool : public Expressions {
   static const RegexPool& Common();
   StateRow* MakeRow(NodeId state);
   NodeId Compute(NodeId state, uint8_t byte);
+  void Unstick(NodeId state, StateRow* row);
 
   EdgeTable edges_{*this};
   LanguageSearch search_{*this, edges_};
@@ -73,6 +75,7 @@ class RegexPool : public Expressions {
   static constexpr size_t kRowsPerBlock = 16;
   std::vector<std::unique_ptr<StateRow[]>> rows_;  // blocks of them
   size_t row_count_ = 0;
+  std::unordered_map<uint64_t, NodeId> skipped_;  // state and byte -> the derivative that a spent step did not search
 };
 
 }  // namespace onpolicy::grammar

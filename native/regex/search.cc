@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "base/scoped-value.h"
+
 namespace onpolicy::grammar {
 
 bool LanguageSearch::IsLive(NodeId node) {
@@ -40,14 +42,22 @@ bool LanguageSearch::IsLive(NodeId node) {
   return live;
 }
 
+bool LanguageSearch::IsLiveIn(NodeId node, uint64_t end) {
+  const ScopedValue<uint64_t> patient(patient_end_, end);
+  return IsLive(node);
+}
+
 // Searches for a text: the shortest ones, then depth first, then in a larger language without large counts, then longer.
 // Without an answer, the state counts as live in a compilation, which is then refused. In a step it counts as dead, and
-// RegexPool::FirstBytes allows it where nothing else is left.
+// RegexPool::Unstick allows it where nothing else is left.
 bool LanguageSearch::Search(NodeId start) {
   const bool is_step = is_bound_;
-  if (is_step && undecided_.contains(start)) return false;
+  const bool is_patient = patient_end_ > 0;
+  if (is_step && !is_patient && undecided_.contains(start)) return false;
   const Phase phase = is_step ? Phase::kSearch : Phase::kCompile;
-  const uint64_t end = is_step ? std::max(pool_.budget().end(phase), pool_.budget().EndOf(limits::kLeastSearchWork)) : pool_.budget().end(phase);
+  uint64_t end = pool_.budget().end(phase);
+  if (is_step) end = std::max(end, pool_.budget().EndOf(limits::kLeastSearchWork));
+  if (is_patient) end = std::min(patient_end_, pool_.budget().EndOf(limits::kStuckSearchWork));
   const auto is_over = [&] { return !is_step && (searched_ > limits::kCompileStates || pool_.budget().IsSpent(phase)); };
   Finding finding = is_over() ? Finding::kUnknown : BreadthFirst(start, limits::kNearStates, end);
   if (finding == Finding::kUnknown && !is_over())

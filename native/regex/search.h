@@ -13,6 +13,8 @@ class LanguageSearch {
   LanguageSearch(Expressions& pool, EdgeTable& edges) : pool_(pool), edges_(edges), lengths_(pool) {}
   // False when the language is empty. Searches only below And, Not and leaves.
   bool IsLive(NodeId id);
+  // The same in a step, once more where no search could decide: with kStuckSearchWork for each, as long as all work is below `end`.
+  bool IsLiveIn(NodeId id, uint64_t end);
   // Whether the answer for a node is cached.
   bool IsKnown(NodeId id) { return live_.Reach(id) != kUnknown; }
   // Number of texts in the language, or `cap` when there are that many or more. Where the work is spent: `cap`, or with
@@ -40,6 +42,7 @@ class LanguageSearch {
   std::unordered_set<NodeId> undecided_;  // in a step; they are not searched again, so that all ways to them agree
   size_t searched_ = 0;  // states that searches have looked at
   bool is_bound_ = false;
+  uint64_t patient_end_ = 0;  // of all work, of a search that goes on where others gave up
 };
 
 }  // namespace onpolicy::grammar

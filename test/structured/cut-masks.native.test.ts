@@ -82,22 +82,38 @@ describe('cutMasks', () => {
     expect(allowed.filter((token) => !matcher.clone().accept(token))).toEqual([]);
   });
 
-  it('tells letters apart where it allows some of them only as nothing else is left', async ({ skip }) => {
+  const walkTo = async (json: Readonly<Record<string, unknown>>, parts: readonly string[]) => {
     const vocabulary = await realVocabulary('llama-bpe');
-    if (typeof vocabulary === 'string') return skip(vocabulary);
-    const mask = new Int32Array(Math.ceil(vocabulary.size / 32));
-    const pattern = '(\\s+)(\\p{L}[^"x]{0,280}[a-z]{0,280}[0-9a-f]){3,}("{2,5}"*?[0-9a-f]{3,})(a*?)*';
-    const json = { type: 'string', maxLength: 16, pattern };
+    if (typeof vocabulary === 'string') return vocabulary;
     const matcher = (await compileConstraint({ json }, vocabulary)).createMatcher();
-    for (const part of ['"', '; Ge', 'ilelf', 'B'])
-      for (const token of vocabulary.tokenize(part)) {
-        matcher.fillMask(mask);
-        expect(matcher.accept(token)).toBe(true);
-      }
+    const mask = new Int32Array(Math.ceil(vocabulary.size / 32));
+    for (const token of parts.flatMap((part) => [...vocabulary.tokenize(part)])) {
+      matcher.fillMask(mask);
+      expect(matcher.accept(token)).toBe(true);
+    }
     matcher.fillMask(mask);
-    const letters = [...'abcdefghijklmnopqrstuvwxyz'].map((letter) => vocabulary.tokenize(letter)[0]!);
-    const allowed = letters.filter((token) => isAllowed(mask, token));
-    expect(allowed.length).toBeGreaterThan(0);
-    expect(allowed.filter((token) => !matcher.clone().accept(token))).toEqual([]);
+    const characters = [...Array(94).keys()].map((at) => String.fromCharCode(33 + at));
+    const allowed = characters.filter((character) => isAllowed(mask, vocabulary.tokenize(character)[0]!));
+    return {
+      allowed,
+      takes: (character: string) => matcher.clone().accept(vocabulary.tokenize(character)[0]!),
+    };
+  };
+
+  it('tells letters apart where it allows some of them only as nothing else is left', async ({ skip }) => {
+    const pattern = '(\\s+)(\\p{L}[^"x]{0,280}[a-z]{0,280}[0-9a-f]){3,}("{2,5}"*?[0-9a-f]{3,})(a*?)*';
+    const reached = await walkTo({ type: 'string', maxLength: 16, pattern }, ['"', '; Ge', 'ilelf']);
+    if (typeof reached === 'string') return skip(reached);
+    expect(reached.allowed).toContain('a');
+    expect(reached.allowed.filter((character) => !reached.takes(character))).toEqual([]);
+  });
+
+  it('looks longer for a way on where short searches found none', async ({ skip }) => {
+    // Three characters are left: there is room for a quotation mark, but not for two letters and two of them.
+    const pattern = '"*\\p{L}{2,5}(""+(?:;|$){2,5}[^"x]?)|(?:)\\u0041{3,}(?:;|$)*(?:;|$){2,5}';
+    const parts = ['".', 'ols', 'D', '088', ' marvelous', 'SID', '\\', '"'];
+    const reached = await walkTo({ type: 'string', maxLength: 25, pattern }, parts);
+    if (typeof reached === 'string') return skip(reached);
+    expect(reached.allowed).toEqual(['\\']);
   });
 });

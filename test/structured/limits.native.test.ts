@@ -189,6 +189,16 @@ describe('steps that many readings or values could make slow', () => {
       4,
       { type: 'object', properties: { a: { enum: [1, 2] } }, additionalProperties: false, minProperties: 1 },
     ],
+    [
+      'objects whose other keys are denied by their pattern',
+      4,
+      {
+        type: 'object',
+        properties: { a: { enum: [1, 2] }, f: { const: 1 } },
+        additionalProperties: false,
+        patternProperties: { '^f': false },
+      },
+    ],
     ['arrays', 4, { type: 'array', items: { enum: [1, 2] }, maxItems: 1, contains: { const: 1 } }],
   ])(
     'refuses more different %s than there can be, whatever else is asked of them',
