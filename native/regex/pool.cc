@@ -72,7 +72,7 @@ NodeId RegexPool::Compute(NodeId state, uint8_t byte) {
     same.ForEach([&](unsigned like) { skipped_[uint64_t{state} << 8 | like] = target; });
     return kNothing;
   }
-  const NodeId entry = !IsLive(target) ? kNothing : target | (IsAccepting(target) ? kAcceptBit : 0);
+  const NodeId entry = !search_.IsLive(target) ? kNothing : target | (IsAccepting(target) ? kAcceptBit : 0);
   NodeId* const next = row_of_[state]->next;
   same.ForEach([&](unsigned like) { next[like] = entry; });
   return entry;
@@ -121,10 +121,15 @@ void RegexPool::Unstick(NodeId state, StateRow* row) {
     if (!search_.IsKnown(way.target)) allow(way);
 }
 
+bool RegexPool::CanBegin(NodeId id) {
+  const auto unbounded = budget_.Enter(Phase::kStep, Budget::kUnbounded);
+  return !FirstBytes(id).IsEmpty();
+}
+
 bool RegexPool::HasNext(NodeId state) {
   const Node& current = node(state);
   if (current.searches) {
-    if (!current.nullable) return IsLive(state);
+    if (!current.nullable) return search_.IsLive(state);
     const auto unbounded = budget_.Enter(Phase::kStep, Budget::kUnbounded);
     bool has_next = false;
     for (unsigned byte = 0; byte < 256 && !has_next; byte++)

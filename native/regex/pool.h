@@ -44,8 +44,8 @@ class RegexPool : public Expressions {
   const ByteSet& FirstBytes(NodeId state);
   // Whether any byte has a successor.
   bool HasNext(NodeId state);
-  // False when the language is empty.
-  bool IsLive(NodeId id) { return search_.IsLive(id); }
+  // False when the language is empty. Where no search could decide that, a text can begin all the same.
+  bool IsLive(NodeId id) { return search_.IsLive(id) || (id != kNothing && !search_.IsKnown(id) && CanBegin(id)); }
   bool Matches(NodeId id, std::string_view text);
   // Number of texts in the language, or `cap` when there are that many or more. Where the work is spent: `cap`, or with
   // `is_sure` the number found so far.
@@ -66,6 +66,7 @@ class RegexPool : public Expressions {
   static const RegexPool& Common();
   StateRow* MakeRow(NodeId state);
   NodeId Compute(NodeId state, uint8_t byte);
+  bool CanBegin(NodeId id);
   void Unstick(NodeId state, StateRow* row);
 
   EdgeTable edges_{*this};

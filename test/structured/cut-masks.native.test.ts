@@ -116,4 +116,15 @@ describe('cutMasks', () => {
     if (typeof reached === 'string') return skip(reached);
     expect(reached.allowed).toEqual(['\\']);
   });
+
+  it('begins another text where no search can tell whether there is one', async ({ skip }) => {
+    const pattern = '(é{3,}(?:;|$).){3,}(?:;|$)\\u0041+|\\p{L}{2,5}[a-z]*? \\p{L}';
+    const items = { type: 'string', maxLength: 36, pattern };
+    const json = { type: 'array', items, minItems: 2, uniqueItems: true };
+    const words = ['["$', ' certainly', 'six', 'icits', 'MJ', " +'", ' XM', 'ونية', '闻', ' luk', '"'];
+    const ended = await walkTo(json, words);
+    if (typeof ended === 'string') return skip(ended);
+    expect(ended.allowed).toEqual([',']);
+    expect(((await walkTo(json, [...words, ','])) as typeof ended).allowed).toEqual(['"']);
+  });
 });
