@@ -82,26 +82,30 @@ const answers = async (runtime: Runtime, indices: readonly number[]): Promise<st
 const upTo = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
 
 describe.skipIf(BEST === undefined)('deterministic', () => {
-  it.each([...Object.keys(MODELS), 'onpolicy-tiny.gguf'])('%s: bit-equal in any company', async (name) => {
-    const file = name in MODELS ? fileOf(name) : path.join(EMBEDDED, name);
-    const expected: string[] = [];
-    {
-      await using runtime = await open(file, { prefixCache: false });
-      for (const i of upTo(CASES)) expected.push(...(await answers(runtime, [i])));
-      expect(new Set(expected).size).toBe(CASES);
-      for (const company of [8, 32])
-        for (let first = 0; first < CASES; first += company) {
-          const beside = upTo(company).map((i) => first + i);
-          const got = (await answers(runtime, beside)).slice(0, CASES - first);
-          expect(got, `in company of ${company}`).toEqual(expected.slice(first, first + company));
-        }
-    }
-    for (const maxBatchTokens of [7, 64]) {
-      await using runtime = await open(file, { maxBatchTokens });
-      expect(await answers(runtime, upTo(CASES)), `computed by ${maxBatchTokens} tokens`).toEqual(expected);
-      expect(await answers(runtime, upTo(CASES)), 'from the cache').toEqual(expected);
-    }
-  });
+  it.each([...Object.keys(MODELS), 'onpolicy-tiny.gguf'])(
+    '%s: bit-equal in any company',
+    async (name) => {
+      const file = name in MODELS ? fileOf(name) : path.join(EMBEDDED, name);
+      const expected: string[] = [];
+      {
+        await using runtime = await open(file, { prefixCache: false });
+        for (const i of upTo(CASES)) expected.push(...(await answers(runtime, [i])));
+        expect(new Set(expected).size).toBe(CASES);
+        for (const company of [8, 32])
+          for (let first = 0; first < CASES; first += company) {
+            const beside = upTo(company).map((i) => first + i);
+            const got = (await answers(runtime, beside)).slice(0, CASES - first);
+            expect(got, `in company of ${company}`).toEqual(expected.slice(first, first + company));
+          }
+      }
+      for (const maxBatchTokens of [7, 64]) {
+        await using runtime = await open(file, { maxBatchTokens });
+        expect(await answers(runtime, upTo(CASES)), `computed by ${maxBatchTokens} tokens`).toEqual(expected);
+        expect(await answers(runtime, upTo(CASES)), 'from the cache').toEqual(expected);
+      }
+    },
+    60_000 + 1000 * CASES,
+  );
 
   it('also where a prompt has several spans of cells', async () => {
     const long = { messages: [{ role: 'user' as const, content: 'abcdefgh'.repeat(170) }] };
