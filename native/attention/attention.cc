@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <numeric>
 #include <utility>
 
 namespace onpolicy::attention {
@@ -15,6 +16,7 @@ constexpr int kMostTokens = 16;       // of a task
 constexpr int64_t kSpanBlocks = 16;   // blocks whose sums begin anew
 constexpr int64_t kTasksPerThread = 4;
 constexpr int64_t kFewGroups = 4;     // of tokens, as sequences have that decode: cells are read from memory, about once
+constexpr int64_t kCachedHeads = 2;   // of many groups: their keys and values stay in the cache from group to group
 constexpr float kUnseen = -std::numeric_limits<float>::infinity();
 
 size_t RoundedUp(size_t bytes) { return (bytes + 63) / 64 * 64; }
@@ -65,7 +67,8 @@ Plan::Plan(const Attention& attention, int threads) : attention_(attention), thr
   spans_ = (words_ + kSpanBlocks - 1) / kSpanBlocks;
   row_tasks_ = attention.streams * token_groups_ * attention.kv_heads * head_parts_;
   reads_cells_once_ = token_groups_ <= kFewGroups;
-  batch_ = reads_cells_once_ ? attention.kv_heads : 1;
+  batch_ = reads_cells_once_ ? attention.kv_heads : std::gcd(attention.kv_heads, kCachedHeads);
+  side_heads_ = batch_;
   while (batch_ > 1 && row_tasks_ < batch_ * kTasksPerThread * threads) batch_ = batch_ % 2 == 0 ? batch_ / 2 : 1;
   is_split_ = threads > 1 && spans_ > 1 && row_tasks_ < kTasksPerThread * threads;
   tasks_ = is_split_ ? row_tasks_ * spans_ : row_tasks_;
@@ -76,8 +79,8 @@ Plan::Plan(const Attention& attention, int threads) : attention_(attention), thr
   if (is_split_) partial_bytes_ = static_cast<size_t>(tasks_) * kMostRows * part_floats_ * sizeof(float);
 }
 
-// The groups of a head lie side by side, so that its keys stay in the cache. Where cells are read once, the heads of a group do, since their
-// keys are neighbours in memory.
+// The heads of a group lie side by side: they see the same cells, and their keys are neighbours in memory. Of many groups only a few heads do, so that their
+// keys stay in the cache.
 Plan::Rows Plan::RowsOf(int64_t row_task) const {
   const auto next = [&row_task](int64_t count) {
     const int64_t digit = row_task % count;
@@ -86,9 +89,9 @@ Plan::Rows Plan::RowsOf(int64_t row_task) const {
   };
   const int64_t shared = attention_.heads / attention_.kv_heads;
   Rows rows;
-  if (reads_cells_once_) rows.kv_head = next(attention_.kv_heads);
+  rows.kv_head = next(side_heads_);
   const int64_t group = next(token_groups_), part = next(head_parts_);
-  if (!reads_cells_once_) rows.kv_head = next(attention_.kv_heads);
+  rows.kv_head += next(attention_.kv_heads / side_heads_) * side_heads_;
   rows.stream = row_task;
   rows.first_token = attention_.tokens * group / token_groups_;
   rows.tokens = static_cast<int>(attention_.tokens * (group + 1) / token_groups_ - rows.first_token);
@@ -123,7 +126,7 @@ float* Plan::Partial(int64_t row_task, int64_t span, uint8_t* work) const {
 // The rows of one task, over all spans or one of them.
 class Plan::Task {
  public:
-  Task(const Plan& plan, const Kernels& kernels, const Rows& rows, const Scratch& scratch)
+  Task(const Plan& plan, const Kernels& kernels, const Rows& rows, const Scratch& scratch, Seen* seen)
       : plan_(plan), attention_(plan.attention_), kernels_(kernels), rows_(rows), scratch_(scratch) {
     const Attention& a = attention_;
     for (int token = 0; token < rows.tokens; ++token)
@@ -146,7 +149,9 @@ class Plan::Task {
       block_.k_fetched = of_batch(a.k_head, a.k_cell);
       block_.v_fetched = of_batch(a.v_head, a.v_cell);
     }
-    See();
+    const int64_t tokens = rows.stream * a.tokens + rows.first_token;
+    if (seen->tokens != tokens) *seen = {tokens, See()};
+    is_range_ = seen->is_range;
   }
 
   // The parts of all rows: the span `only`, or all of them if it is negative.
@@ -177,7 +182,7 @@ class Plan::Task {
   }
 
   // Which cells each token sees, any of them and all of them; and whether they are tokens of one sequence whose cells lie side by side.
-  void See() {
+  bool See() {
     const int64_t words = plan_.words_;
     int64_t first = words, last = -1, count = 0;
     for (int64_t word = 0; word < words; ++word) {
@@ -195,23 +200,22 @@ class Plan::Task {
       last = word;
       count += std::popcount(any);
     }
-    if (last < 0) return;
+    if (last < 0) return true;
     const int64_t begin = first * kBlockCells + std::countr_zero(scratch_.any[first]);
     const int64_t end = (last + 1) * kBlockCells - std::countl_zero(scratch_.any[last]);
-    is_range_ = count == end - begin && IsOneSequence();
+    return count == end - begin && IsOneSequence();
   }
 
   // Whether each token sees what the one before it does but for one cell that came and one that left its window. Two sequences with so
   // similar cells may as well be computed as one.
   bool IsOneSequence() const {
     for (int token = 1; token < rows_.tokens; ++token) {
-      int came = 0, left = 0;
+      bool has_come = false, has_left = false;
+      const auto is_second = [](uint64_t bits, bool* has_one) { return bits && ((bits & (bits - 1)) || std::exchange(*has_one, true)); };
       for (int64_t word = 0; word < plan_.words_; ++word) {
-        const uint64_t before = Seen(token - 1)[word], now = Seen(token)[word];
-        came += std::popcount(now & ~before);
-        left += std::popcount(before & ~now);
+        const uint64_t before = CellsOf(token - 1)[word], now = CellsOf(token)[word];
+        if (is_second(now & ~before, &has_come) || is_second(before & ~now, &has_left)) return false;
       }
-      if (came > 1 || left > 1) return false;
     }
     return true;
   }
@@ -259,7 +263,7 @@ class Plan::Task {
       if (any != scratch_.all[word]) {
         for (int token = 0; token < rows_.tokens; ++token)
           for (int i = 0; i < kBlockCells; ++i)
-            scratch_.mask[token * kBlockCells + i] = Seen(token)[word] >> i & 1 ? 0.0f : kUnseen;
+            scratch_.mask[token * kBlockCells + i] = CellsOf(token)[word] >> i & 1 ? 0.0f : kUnseen;
         block_.mask = scratch_.mask;
       }
       Attend(0, rows_.tokens);
@@ -276,11 +280,11 @@ class Plan::Task {
       end = Company(first);
       if (end - first > 1) RunList(scratch_.all, nullptr, first, end, &blocks);
       for (int token = first; token < end; ++token)
-        RunList(Seen(token), end - first > 1 ? scratch_.all : nullptr, token, token + 1, &blocks);
+        RunList(CellsOf(token), end - first > 1 ? scratch_.all : nullptr, token, token + 1, &blocks);
     }
   }
 
-  const uint64_t* Seen(int token) const { return scratch_.seen + token * plan_.words_; }
+  const uint64_t* CellsOf(int token) const { return scratch_.seen + token * plan_.words_; }
   int32_t PlaceOf(int64_t cell) const { return attention_.places ? attention_.places[cell] : static_cast<int32_t>(cell); }
 
   // The tokens from `first` on with mostly the same cells -> their end; `all` are the cells they share.
@@ -288,13 +292,13 @@ class Plan::Task {
     const int64_t words = plan_.words_;
     const auto common = [&](int token, const uint64_t* cells) {
       int64_t count = 0;
-      for (int64_t word = 0; word < words; ++word) count += std::popcount(Seen(token)[word] & cells[word]);
+      for (int64_t word = 0; word < words; ++word) count += std::popcount(CellsOf(token)[word] & cells[word]);
       return count;
     };
-    std::copy_n(Seen(first), words, scratch_.all);
+    std::copy_n(CellsOf(first), words, scratch_.all);
     int end = first + 1;
-    for (; end < rows_.tokens && 2 * common(end, scratch_.all) > common(end, Seen(end)); ++end)
-      for (int64_t word = 0; word < words; ++word) scratch_.all[word] &= Seen(end)[word];
+    for (; end < rows_.tokens && 2 * common(end, scratch_.all) > common(end, CellsOf(end)); ++end)
+      for (int64_t word = 0; word < words; ++word) scratch_.all[word] &= CellsOf(end)[word];
     return end;
   }
 
@@ -350,11 +354,11 @@ void Plan::Finish(const Rows& rows, const float* parts) const {
   }
 }
 
-void Plan::Run(const Kernels& kernels, int64_t task, int thread, uint8_t* work) const {
+void Plan::Run(const Kernels& kernels, int64_t task, int thread, uint8_t* work, Seen* seen) const {
   const int64_t row_task = is_split_ ? task / spans_ : task;
   const Rows rows = RowsOf(row_task);
   const Scratch scratch = ScratchOf(thread, work);
-  Task run(*this, kernels, rows, scratch);
+  Task run(*this, kernels, rows, scratch, seen);
   run.Run(is_split_ ? task % spans_ : -1, scratch.part);
   if (is_split_)
     std::copy_n(scratch.part, static_cast<size_t>(rows.count()) * part_floats_, Partial(row_task, task % spans_, work));

@@ -37,13 +37,18 @@ class Plan {
 
   size_t work_bytes() const { return static_cast<size_t>(threads_) * thread_bytes_ + partial_bytes_; }
   int64_t tasks() const { return tasks_; }
-  // Tasks that one thread does best one after the other: heads whose keys lie side by side in each cell.
+  // Tasks that one thread does best one after the other: heads of the same tokens.
   int64_t batch() const { return batch_; }
   // Rows with few tasks are split by spans of cells: all tasks are then followed by merges, with a barrier between them.
   int64_t merges() const { return is_split_ ? row_tasks_ : 0; }
 
-  // `work`: at a multiple of 64, the same for all threads.
-  void Run(const Kernels& kernels, int64_t task, int thread, uint8_t* work) const;
+  // What a thread of a plan knows of the tokens of its last task.
+  struct Seen {
+    int64_t tokens = -1;   // which ones
+    bool is_range = true;  // one sequence's, whose cells lie side by side
+  };
+  // `work`: at a multiple of 64, the same for all threads; `seen`: of the thread.
+  void Run(const Kernels& kernels, int64_t task, int thread, uint8_t* work, Seen* seen) const;
   void Merge(int64_t merge, uint8_t* work) const;
 
  private:
@@ -57,7 +62,7 @@ class Plan {
 
   const Attention& attention_;
   int threads_, group_heads_, head_parts_;
-  int64_t token_groups_, words_, spans_, row_tasks_, tasks_, batch_;
+  int64_t token_groups_, words_, spans_, row_tasks_, tasks_, side_heads_, batch_;
   bool is_split_, reads_cells_once_;
   size_t thread_bytes_, part_floats_, partial_bytes_ = 0;
 };

@@ -62,9 +62,10 @@ class Node : public ggml::cpu::tensor_traits {
     if (params->ith == 0) g_functions.ggml_threadpool_chunk_set(params->threadpool, params->nth);
     g_functions.ggml_barrier(params->threadpool);
     const int64_t batch = plan.batch();
+    Plan::Seen seen;
     for (int64_t i = params->ith; i * batch < plan.tasks(); i = g_functions.ggml_threadpool_chunk_add(params->threadpool, 1))
       for (int64_t task = i * batch; task < std::min(plan.tasks(), (i + 1) * batch); ++task)
-        plan.Run(*g_kernels, task, params->ith, work);
+        plan.Run(*g_kernels, task, params->ith, work, &seen);
     if (plan.merges() == 0) return true;
     g_functions.ggml_barrier(params->threadpool);
     for (int64_t merge = params->ith; merge < plan.merges(); merge += params->nth) plan.Merge(merge, work);

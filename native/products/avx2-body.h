@@ -34,38 +34,3 @@ Floats WidenUnsigned(const uint8_t* from) { return _mm256_cvtepi32_ps(_mm256_cvt
 Floats WidenSigned(const uint8_t* from) { return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(LoadRow(from))); }
 
 #include "products/kernel-body.h"
-
-int32_t SumOf(__m256i v) {
-  const __m128i four = _mm_add_epi32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));
-  const __m128i two = _mm_add_epi32(four, _mm_shuffle_epi32(four, 0x4E));
-  return _mm_cvtsi128_si32(_mm_add_epi32(two, _mm_shuffle_epi32(two, 0xB1)));
-}
-
-float LargestOf(__m256 v) {
-  const __m128 four = _mm_max_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
-  const __m128 two = _mm_max_ps(four, _mm_movehl_ps(four, four));
-  return _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)));
-}
-
-// One block of one token -> a column of the group. As ggml: by 127 / largest, to even, and the scale in 16 bits.
-void RoundBlock(const float* x, const Format& format, int tokens, int32_t* column) {
-  const __m256 no_sign = _mm256_castsi256_ps(_mm256_set1_epi32(0x7FFFFFFF));
-  __m256 parts[4], sizes = _mm256_setzero_ps();
-  for (int i = 0; i < 4; ++i) {
-    parts[i] = _mm256_loadu_ps(x + 8 * i);
-    sizes = _mm256_max_ps(sizes, _mm256_and_ps(parts[i], no_sign));
-  }
-  const float largest = LargestOf(sizes);
-  const __m256 inverse = _mm256_set1_ps(largest != 0 ? 127.0f / largest : 0.0f);
-  __m256i rounded[4];
-  for (int i = 0; i < 4; ++i) rounded[i] = _mm256_cvtps_epi32(_mm256_mul_ps(parts[i], inverse));
-  const __m256i bytes = _mm256_packs_epi16(_mm256_packs_epi32(rounded[0], rounded[1]), _mm256_packs_epi32(rounded[2], rounded[3]));
-  alignas(32) int32_t steps[kSteps];
-  _mm256_store_si256(reinterpret_cast<__m256i*>(steps),
-                     _mm256_permutevar8x32_epi32(bytes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7)));
-  for (int64_t step = 0; step < kSteps; ++step) column[step * tokens] = steps[step];
-  const float scale = _cvtsh_ss(_cvtss_sh(largest / 127.0f, _MM_FROUND_TO_NEAREST_INT));
-  StoreTerms(scale, SumOf(_mm256_add_epi32(rounded[0], rounded[1])), SumOf(_mm256_add_epi32(rounded[2], rounded[3])), format,
-             tokens, column);
-}
-

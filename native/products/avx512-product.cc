@@ -63,21 +63,6 @@ Floats WidenSigned(const uint8_t* from) { return _mm512_cvtepi32_ps(_mm512_cvtep
 
 #include "products/kernel-body.h"
 
-// One block of one token -> a column of the group. As ggml: by 127 / largest, to even, and the scale in 16 bits.
-void RoundBlock(const float* x, const Format& format, int tokens, int32_t* column) {
-  const __m512 low = _mm512_loadu_ps(x), high = _mm512_loadu_ps(x + 16);
-  const float largest = _mm512_reduce_max_ps(_mm512_max_ps(_mm512_abs_ps(low), _mm512_abs_ps(high)));
-  const __m512 inverse = _mm512_set1_ps(largest != 0 ? 127.0f / largest : 0.0f);
-  const __m512i a = _mm512_cvtps_epi32(_mm512_mul_ps(low, inverse));
-  const __m512i b = _mm512_cvtps_epi32(_mm512_mul_ps(high, inverse));
-  alignas(16) int32_t steps[kSteps];
-  _mm_store_si128(reinterpret_cast<__m128i*>(steps), _mm512_cvtepi32_epi8(a));
-  _mm_store_si128(reinterpret_cast<__m128i*>(steps + 4), _mm512_cvtepi32_epi8(b));
-  for (int64_t step = 0; step < kSteps; ++step) column[step * tokens] = steps[step];
-  const float scale = _cvtsh_ss(_cvtss_sh(largest / 127.0f, _MM_FROUND_TO_NEAREST_INT));
-  StoreTerms(scale, _mm512_reduce_add_epi32(a), _mm512_reduce_add_epi32(b), format, tokens, column);
-}
-
 bool IsSupported() {
   return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
          __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vnni");

@@ -25,6 +25,7 @@ constexpr size_t kReadAhead = 8192;           // kernels fetch what follows the 
 constexpr size_t kHugePage = size_t{2} << 20;
 constexpr size_t kBytesPerThread = size_t{1} << 20;  // less is packed on one thread
 constexpr int64_t kPiecesPerThread = 8;       // so that threads end at about the same time
+constexpr int64_t kManyTokens = 64;           // that compute longer than memory takes: then twice the pieces
 
 EngineFunctions g_functions;
 const Kernels* g_kernels = nullptr;
@@ -67,7 +68,8 @@ class Products : public ggml::cpu::tensor_traits {
                   rounded + static_cast<size_t>(index) * numbers);
     }, op);
     g_functions.ggml_barrier(params->threadpool);
-    const int64_t piece = std::max<int64_t>(1, matrix.panel_count() / (threads * kPiecesPerThread));
+    const int64_t pieces = threads * kPiecesPerThread * (x->ne[1] < kManyTokens ? 1 : 2);
+    const int64_t piece = std::max<int64_t>(1, matrix.panel_count() / pieces);
     for (int64_t i = thread; i * piece < matrix.panel_count(); i = g_functions.ggml_threadpool_chunk_add(params->threadpool, 1))
       ForEachMatrix(x, [&](int64_t index, size_t, size_t to) {
         MultiplyPanels(*g_kernels, matrix, rounded + static_cast<size_t>(index) * numbers, x->ne[1], i * piece,

@@ -8,20 +8,9 @@
 //                               them; with weights of at most `largest`: those of 255 are signed ones plus 128
 //   kSubtractsWide              whether products of 8-bit weights leave out the 128: then nothing is subtracted for it
 //   RoundedToHalf               Floats -> the nearest 16-bit floats, as Floats
-//   RoundBlock                  one block of one token -> a column of the group
 // README.md says what a tile computes.
 
-// The last rows of a token's block.
-void StoreTerms(float scale, int32_t first_sum, int32_t second_sum, const Format& format, int tokens, int32_t* column) {
-  const auto store = [&](int64_t row, auto value) { __builtin_memcpy(column + row * tokens, &value, 4); };
-  store(kScaleRow, scale);
-  if (format.terms == Terms::kMinimum) return store(kSumRow, scale * static_cast<float>(first_sum + second_sum));
-  if (format.terms == Terms::kOffset) return store(kSumRow, -format.offset * (first_sum + second_sum));
-  store(kSumRow, -format.offset * first_sum);
-  store(kSumRow + 1, -format.offset * second_sum);
-}
-
-void RoundBlock(const float* x, const Format& format, int tokens, int32_t* column);
+#include "products/round-body.h"
 
 // The nearest number in the upper 16 bits, an even one of two; not a number stays so.
 float RoundedToUpper(float x) {
@@ -33,24 +22,30 @@ float RoundedToUpper(float x) {
   return x;
 }
 
-// Activations are rounded to the type of the weights, as ggml does it.
-void RoundFloats(const float* x, const Format& format, int tokens, int32_t* column) {
-  float rounded[kBlock];
-  for (int64_t i = 0; i < kBlock; i += kLanes) {
-    const Floats values = LoadFloats(x + i);
-    StoreFloats(format.type == GGML_TYPE_F16 ? RoundedToHalf(values) : values, rounded + i);
+// The 32 values from x on of each token are rounded to the type of the weights, as ggml does it.
+void RoundFloats(const float* x, size_t stride, int tokens, const Format& format, int32_t* rows) {
+  for (int t = 0; t < tokens; ++t) {
+    float rounded[kBlock];
+    for (int64_t i = 0; i < kBlock; i += kLanes) {
+      const Floats values = LoadFloats(OfToken(x, stride, t) + i);
+      StoreFloats(format.type == GGML_TYPE_F16 ? RoundedToHalf(values) : values, rounded + i);
+    }
+    if (format.type == GGML_TYPE_BF16)
+      for (float& value : rounded) value = RoundedToUpper(value);
+    for (int64_t i = 0; i < kBlock; ++i) __builtin_memcpy(rows + i * tokens + t, rounded + i, 4);
   }
-  if (format.type == GGML_TYPE_BF16)
-    for (float& value : rounded) value = RoundedToUpper(value);
-  for (int64_t i = 0; i < kBlock; ++i) __builtin_memcpy(column + i * tokens, rounded + i, 4);
 }
 
 void Round(const void* x, size_t stride, int tokens, int64_t first, int64_t last, const Format& format, int32_t* group) {
-  for (int token = 0; token < tokens; ++token) {
-    const auto* values = reinterpret_cast<const float*>(static_cast<const char*>(x) + token * stride);
-    const auto round = format.terms == Terms::kFloats ? RoundFloats : RoundBlock;
-    for (int64_t b = first; b < last; ++b)
-      round(values + b * kBlock, format, tokens, group + b * RowsOf(format.terms) * tokens + token);
+  const int64_t numbers = RowsOf(format.terms) * tokens;  // of a block
+  const bool are_floats = format.terms == Terms::kFloats;
+  const int64_t together = are_floats ? 1 : kRoundedBlocks / tokens;
+  for (int64_t b = first; b < last; b += together) {
+    const float* const values = static_cast<const float*>(x) + b * kBlock;
+    int32_t* const rows = group + b * numbers;
+    const int blocks = static_cast<int>(last - b < together ? last - b : together);
+    if (are_floats) RoundFloats(values, stride, tokens, format, rows);
+    else RoundBlocks({values, stride, tokens, blocks, rows, numbers}, format);
   }
 }
 

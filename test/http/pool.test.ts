@@ -173,7 +173,8 @@ it('a member that is killed and restarted 20 times under load loses only its own
   const WORDS = Array.from({ length: 20 }, (_, i) => `word${i} `);
   const options = { pieces: WORDS, pieceMs: 1 };
   const steady = await serve(createMemoryService(options));
-  let victim: Server = await serve(createMemoryService(options), { graceMs: 0 });
+  let service = createMemoryService(options);
+  let victim: Server = await serve(service, { graceMs: 0 });
   const port = Number(new URL(victim.url).port);
   const clients = [steady, victim].map(({ url }) => connect({ baseUrl: url, maxRetries: 0 }));
   const pool = createPool(clients, { retryMs: 5 });
@@ -192,10 +193,14 @@ it('a member that is killed and restarted 20 times under load loses only its own
   };
   const workers = Array.from({ length: 8 }, (_, name) => worker(name));
   for (let kill = 0; kill < 20; kill++) {
-    await sleep(60); // real time: sockets and the members' own timers are under test
+    await vi.waitUntil(() => outcomes.whole >= 6 * kill && service.active() > 0, {
+      interval: 5,
+      timeout: 60_000,
+    });
     const { failed } = outcomes;
     await victim.close();
-    victim = await serve(createMemoryService(options), { port, graceMs: 0 });
+    service = createMemoryService(options);
+    victim = await serve(service, { port, graceMs: 0 });
     await sleep(10);
     expect(outcomes.failed - failed).toBeLessThanOrEqual(8);
   }
