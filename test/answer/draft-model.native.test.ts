@@ -120,6 +120,7 @@ describe('a draft model', () => {
     await vi.waitFor(() => expect([...other.loaded()]).toEqual([]));
     const again = await other.createCompletion({
       messages: [{ role: 'user', content: 'Hello' }],
+      min_tokens: 8,
       max_tokens: 8,
     });
     expect(again.usage.completion_tokens).toBe(8);
