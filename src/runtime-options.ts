@@ -24,33 +24,16 @@ import {
 } from './option-checks.ts';
 import {
   atTheDoor,
+  checkArguments,
   DRAFT_METHODS,
   describe,
   faultOfSpeculation,
   MAX_DRAFTS,
   type Speculation,
   type SpeculationSettings,
+  type TrainingOptions,
 } from './protocol/index.ts';
 import type { Tracker } from './store/index.ts';
-
-/** What is trained of a model, and how much memory that may take. */
-export type TrainingOptions = {
-  /** Inner size of the adapter. Default 8. A model's next checkpoints must have the same. */
-  readonly rank?: number;
-  /** The adapter's output is scaled by alpha / rank. Default 16. */
-  readonly alpha?: number;
-  /** Whether that is alpha / sqrt(rank), as PEFT's `use_rslora`. Default false. A model's next checkpoints must have the same scale. */
-  readonly rslora?: boolean;
-  /** Which linear layers are trained, by kind (`attn_q`) or full name (`blk.0.attn_q`). Default: all. */
-  readonly modules?: readonly string[];
-  /** Bytes that training may take beside the weights. Default: 2 GiB of activations are kept. */
-  readonly memoryBudget?: number;
-  /**
-   * Bytes of trajectories that training keeps in a model's run, as the split `train`: about so many of the newest. Default 256 MiB;
-   * 0 keeps none.
-   */
-  readonly trajectoryBytes?: number;
-};
 
 /** How tokens are drafted, as vLLM's `speculative_config` says it. */
 export type SpeculativeConfig = {
@@ -284,18 +267,6 @@ const HUB_FIELDS: Record<keyof HubOptions, Check> = {
   offline: ofType('boolean'),
 };
 
-const TRAINING_FIELDS: Record<keyof TrainingOptions, Check> = {
-  rank: integer(1, 1024),
-  alpha: positive,
-  rslora: ofType('boolean'),
-  modules: (value) =>
-    Array.isArray(value) && value.every((name) => typeof name === 'string')
-      ? null
-      : 'an array of names of layers',
-  memoryBudget: integer(1),
-  trajectoryBytes: integer(0),
-};
-
 const isNamed: Check = (value) =>
   value === null || isPath(value) ? null : 'a path, a name or an hf: URI of a model';
 
@@ -338,7 +309,10 @@ const FIELDS: Record<keyof RuntimeOptions, Check> = {
       ? null
       : 'an object with startRun, log and deleteRun',
   gpu: oneOf('auto', 'cuda', 'vulkan', 'metal', false),
-  training: fieldsOf('training', TRAINING_FIELDS),
+  training: (training) => {
+    checkArguments('RuntimeTraining', { training });
+    return null;
+  },
   hub: fieldsOf('hub', HUB_FIELDS),
   media: fieldsOf('media', MEDIA_FIELDS),
   memory: fieldsOf('memory', MEMORY_FIELDS),

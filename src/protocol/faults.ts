@@ -97,22 +97,23 @@ function toFault(error: SchemaError): ErrorDetail {
   if (keyword === 'additionalProperties')
     return unknownField(loc, String(params['additionalProperty']), error);
   const expected = expectation(parentSchema);
+  const at = loc.length === 0 && parentSchema.title ? [parentSchema.title] : loc;
   switch (keyword) {
     case 'enum':
-      return fault(loc, 'value', expected, data, { allowed: parentSchema.enum });
+      return fault(at, 'value', expected, data, { allowed: parentSchema.enum });
     case 'const':
-      return fault(loc, 'value', expected, data, { allowed: [parentSchema.const] });
+      return fault(at, 'value', expected, data, { allowed: [parentSchema.const] });
     case 'minimum':
     case 'maximum':
     case 'exclusiveMinimum':
-      return fault(loc, 'range', expected, data, { [keyword]: params['limit'] });
+      return fault(at, 'range', expected, data, { [keyword]: params['limit'] });
     case 'minLength':
     case 'minItems':
-      return fault(loc, 'length', expected, data, { [keyword]: params['limit'] });
+      return fault(at, 'length', expected, data, { [keyword]: params['limit'] });
     case 'pattern':
-      return fault(loc, 'value', expected, data);
+      return fault(at, 'value', expected, data);
     default:
-      return fault(loc, 'type', expected, data);
+      return fault(at, 'type', expected, data);
   }
 }
 
@@ -121,7 +122,7 @@ function unknownField(parent: readonly string[], name: string, error: SchemaErro
   const value = (error.data as Record<string, unknown>)[name];
   const near = closestName(name, Object.keys(error.parentSchema.properties ?? {}));
   const hint = near === null ? '' : `; did you mean ${near}?`;
-  const where = parent.length === 0 ? 'a request' : parent.join('.');
+  const where = parent.length === 0 ? (error.parentSchema.title ?? 'a request') : parent.join('.');
   return {
     loc,
     msg: `${pathWords(loc)}: not a field of ${where}${hint}`,
@@ -144,6 +145,7 @@ export function closestName(name: string, known: readonly string[]): string | nu
 export function expectation(schema: Schema): string {
   if (schema.expected) return schema.expected;
   if (schema.const !== undefined) return JSON.stringify(schema.const);
+  if (schema.kind) return `${/^[AEIO]/.test(schema.kind) ? 'an' : 'a'} ${schema.kind}`;
   const options = schema.enum
     ? schema.enum.map((value) => JSON.stringify(value))
     : [schema.type ?? []].flat().map((type) => typeWords(type, schema));

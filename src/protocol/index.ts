@@ -12,6 +12,7 @@ export {
 export { type AfterDoor, afterDoor, type Checked, hasKnownDoor, splitAtDoor } from './checked.ts';
 export { checkEmbeddingRequest, toValidEmbedding, type ValidEmbeddingRequest } from './embedding.ts';
 export { closestName, describe, fault, throwFaults } from './faults.ts';
+export type * from './generated/argument-types.ts';
 export { isJsonObject } from './json.ts';
 export { fileBytes, type Pixels, replaceBytes, toDataUri } from './media-bytes.ts';
 export {
@@ -41,6 +42,10 @@ export {
   type ValidTextCompletionRequest,
   validateTextCompletionRequest,
 } from './text-completion.ts';
-export { checkSftRequest, validateLogRequest, validateTrainingJobRequest } from './trajectory-requests.ts';
+export {
+  checkSftRequest,
+  validateLogRequest,
+  validateTrainingJobRequest,
+} from './trajectory-requests.ts';
 export type * from './valid-chat-request.ts';
-export { atTheDoor, checkRequest, type DoorOptions } from './validate.ts';
+export { atTheDoor, checkArguments, checkRequest, type DoorOptions, withDefaults } from './validate.ts';

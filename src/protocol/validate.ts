@@ -2,56 +2,14 @@
 import { distance } from 'fastest-levenshtein';
 import { messageOf, OnpolicyError } from '../errors.ts';
 import { closestName, type Faults, invalidRequest, pathWords, type SchemaError, toFaults } from './faults.ts';
+import type { Arguments, Complete } from './generated/argument-types.ts';
 import type * as types from './generated/request-types.ts';
-import {
-  AdapterLoadBody,
-  AdapterLoadRequest,
-  AdapterUnloadBody,
-  ChatCompletionRequest,
-  CheckpointDeleteRequest,
-  DetokenizeBody,
-  DetokenizeRequest,
-  EmbeddingRequest,
-  JobListQuery,
-  ListQuery,
-  LogRequest,
-  MessageCountRequest,
-  MessageRequest,
-  ModelCreateRequest,
-  ModelExportRequest,
-  ResponseRequest,
-  SftRequest,
-  TextCompletionRequest,
-  TokenizeBody,
-  TokenizeRequest,
-  TrainingJobRequest,
-} from './generated/validators.ts';
+import * as compiled from './generated/validators.ts';
+import { argumentDefinitions, definitions, type validated } from './schemas/index.ts';
 
 type Validator = ((input: unknown) => boolean) & { errors?: readonly SchemaError[] | null };
 
-const validators = {
-  AdapterLoadBody,
-  AdapterLoadRequest,
-  AdapterUnloadBody,
-  ChatCompletionRequest,
-  CheckpointDeleteRequest,
-  DetokenizeBody,
-  DetokenizeRequest,
-  EmbeddingRequest,
-  JobListQuery,
-  ListQuery,
-  LogRequest,
-  MessageCountRequest,
-  MessageRequest,
-  ModelCreateRequest,
-  ModelExportRequest,
-  ResponseRequest,
-  SftRequest,
-  TextCompletionRequest,
-  TokenizeBody,
-  TokenizeRequest,
-  TrainingJobRequest,
-};
+const validators = compiled as unknown as Readonly<Record<string, Validator>>;
 
 /** How a request came. */
 export type DoorOptions = {
@@ -66,10 +24,10 @@ export type DoorOptions = {
 };
 
 /** Requests that have a schema. */
-export type RequestName = keyof typeof validators;
+export type RequestName = (typeof validated)[number];
 
-/** Where an unknown field is a fault also over HTTP: constructor objects, whose keys are arguments of a call. */
-const ALWAYS_STRICT = '/logits_processors/';
+/** Where an unknown field is always a fault: constructor objects, whose keys are arguments of a call, and settings of `sft`. */
+const ALWAYS_STRICT = /^\/(logits_processors\/|config$)/;
 
 /** What happens to unknown fields. `drop` deletes them from an input without faults. */
 export type UnknownFields = 'fault' | 'ignore' | 'drop';
@@ -111,14 +69,39 @@ export function checkRequest<Name extends keyof Requests>(
   });
 }
 
+/**
+ * Checks arguments of a function, or settings, against their schema.
+ * @throws OnpolicyError `INVALID_REQUEST` with all faults
+ */
+export function checkArguments<Name extends keyof Arguments>(name: Name, input: unknown): Arguments[Name] {
+  return atTheDoor(input, () => {
+    const faults = schemaFaults(name, input, 'fault');
+    if (faults.count > 0) throw invalidRequest(faults);
+    return input as Arguments[Name];
+  });
+}
+
+/** All fields of checked arguments or settings: what is given, else the default that the schema has, else null. */
+export function withDefaults<Name extends keyof Complete>(
+  name: Name,
+  given?: Arguments[Name] | null,
+): Complete[Name] {
+  const { properties } = (argumentDefinitions[name] ?? definitions[name])!;
+  const filled = Object.entries(properties!).map(([field, schema]) => [
+    field,
+    (given as Readonly<Record<string, unknown>> | null | undefined)?.[field] ?? schema.default ?? null,
+  ]);
+  return Object.fromEntries(filled) as Complete[Name];
+}
+
 /** Checks an input against its schema. */
 export function schemaFaults(
-  name: RequestName,
+  name: RequestName | keyof Arguments,
   input: unknown,
   unknown: UnknownFields,
   onDropped?: (path: string) => void,
 ): Faults {
-  const validator = validators[name] as unknown as Validator;
+  const validator = validators[name]!;
   if (validator(input)) return { listed: [], count: 0 };
   const errors = validator.errors!;
   validator.errors = null; // errors hold the caller's values
@@ -148,7 +131,7 @@ function isPardoned(error: SchemaError, unknown: UnknownFields): boolean {
   if (keyword !== 'additionalProperties') return false;
   const name = String(params['additionalProperty']);
   if ((data as Record<string, unknown>)[name] === undefined) return true;
-  if (unknown === 'fault' || instancePath.startsWith(ALWAYS_STRICT)) return false;
+  if (unknown === 'fault' || ALWAYS_STRICT.test(instancePath)) return false;
   return unknown === 'ignore' || !isMisspelt(name, Object.keys(parentSchema.properties ?? {}));
 }
 

@@ -1,23 +1,11 @@
 /** Rewards of each group's attempts -> one advantage and one token weight per trajectory that trains anything. */
+import {
+  type AdvantageOptions,
+  checkArguments,
+  type ScoredTrajectory,
+  withDefaults,
+} from '../protocol/index.ts';
 import type { AdvantageEstimator } from './settings.ts';
-
-/** What one trajectory brings: its reward, and how many of its tokens are trained on. */
-export type ScoredTrajectory = { readonly reward: number; readonly trainable_tokens: number };
-
-/** Settings of {@link computeAdvantages}. */
-export type AdvantageOptions = {
-  /**
-   * What a reward is compared with: the mean of its group (default), the mean of the others of its group (RLOO,
-   * arXiv:2402.14740), or the mean of the batch (REINFORCE++, arXiv:2501.03262).
-   */
-  readonly estimator?: AdvantageEstimator | undefined;
-  /** Divides by the standard deviation of what it is compared with. Default true. */
-  readonly scaleRewards?: boolean | undefined;
-  /** In [-1, 1]: above 0 weakens negative advantages, below 0 positive ones. Default 0. */
-  readonly advantageBalance?: number | undefined;
-  /** Divides by the batch's mean magnitude per trainable token. Default true. */
-  readonly normalize?: boolean | undefined;
-};
 
 /** A trajectory that trains, by its place in the input. */
 export type TrajectoryAdvantage = {
@@ -34,20 +22,28 @@ export type TrajectoryAdvantage = {
 const EPSILON = 1e-6;
 
 /**
- * Turns rewards into advantages. A trajectory whose reward equals its group's mean is left out: it trains nothing.
+ * Turns rewards into advantages. A trajectory whose reward equals what it is compared with, but for rounding, is left out: it
+ * trains nothing.
  * @param groups (groups)(trajectories of the group)
  */
 export function computeAdvantages(
   groups: readonly (readonly ScoredTrajectory[])[],
-  options: AdvantageOptions = {},
+  options?: AdvantageOptions,
 ): TrajectoryAdvantage[] {
-  const balance = options.advantageBalance ?? 0;
-  const kept = centeredGroups(groups, options).flatMap((advantages, group) =>
+  checkArguments('AdvantageArguments', { groups, options });
+  const { estimator, scaleRewards, advantageBalance, normalize } = withDefaults('AdvantageOptions', options);
+  const kept = centeredGroups(groups, estimator, scaleRewards).flatMap((advantages, group) =>
     advantages.flatMap((advantage, index) => {
       if (advantage === 0) return [];
       const tokens = groups[group]![index]!.trainable_tokens;
       return [
-        { group, index, tokens, advantage: balanced(advantage, balance), weight: 1 / (tokens + EPSILON) },
+        {
+          group,
+          index,
+          tokens,
+          advantage: balanced(advantage, advantageBalance),
+          weight: 1 / (tokens + EPSILON),
+        },
       ];
     }),
   );
@@ -55,26 +51,29 @@ export function computeAdvantages(
   if (tokenCount === 0) return kept.map(({ tokens: _, ...one }) => one);
   const meanWeight = kept.reduce((sum, one) => sum + one.weight * one.tokens, 0) / tokenCount;
   const weighted = kept.map((one) => ({ ...one, weight: one.weight / meanWeight }));
+  const unit = unitOf(weighted.map((one) => one.advantage));
   const magnitude =
-    weighted.reduce((sum, one) => sum + Math.abs(one.advantage) * one.weight * one.tokens, 0) / tokenCount;
-  const scale = (options.normalize ?? true) && magnitude > 0 ? magnitude : 1;
+    weighted.reduce((sum, one) => sum + Math.abs(one.advantage / unit) * one.weight * one.tokens, 0) /
+    tokenCount;
+  const isScaled = normalize && magnitude > 0;
   return weighted.map(({ group, index, advantage, weight }) => ({
     group,
     index,
-    advantage: advantage / scale,
+    advantage: isScaled ? advantage / unit / magnitude : advantage,
     weight,
   }));
 }
 
 /** Whether a group's rewards differ: only then can it train anything. */
 export function isTrainable(rewards: readonly number[]): boolean {
-  return rewards.some((reward) => reward !== rewards[0]);
+  return centered(rewards, false).some((advantage) => advantage !== 0);
 }
 
 /** Advantages before balance and normalization, (groups)(trajectories). */
 function centeredGroups(
   groups: readonly (readonly ScoredTrajectory[])[],
-  { estimator = 'group', scaleRewards = true }: AdvantageOptions,
+  estimator: AdvantageEstimator,
+  scaleRewards: boolean,
 ): number[][] {
   const rewards = groups.map((trajectories) => trajectories.map(({ reward }) => reward));
   if (estimator === 'batch') {
@@ -90,13 +89,22 @@ function centeredGroups(
   });
 }
 
-/** Rewards minus their mean, in units of their standard deviation when `scale`. Exactly 0 when all are equal. */
-function centered(rewards: readonly number[], scale: boolean): number[] {
-  if (!isTrainable(rewards)) return rewards.map(() => 0); // a rounded mean would leave a remainder
+/** Rewards minus their mean, in units of their standard deviation when `scale`. 0 where only rounding makes a difference. */
+function centered(given: readonly number[], scale: boolean): number[] {
+  const unit = unitOf(given);
+  const rewards = given.map((reward) => reward / unit);
   const mean = rewards.reduce((sum, reward) => sum + reward, 0) / rewards.length;
-  const variance = rewards.reduce((sum, reward) => sum + (reward - mean) ** 2, 0) / rewards.length;
-  const divisor = scale ? Math.sqrt(variance) + EPSILON : 1;
-  return rewards.map((reward) => (reward - mean) / divisor);
+  const largest = rewards.reduce((most, reward) => Math.max(most, Math.abs(reward)), 0);
+  const rounding = Number.EPSILON * rewards.length * largest; // what a sum of so many decimal fractions may be off
+  const differences = rewards.map((reward) => (Math.abs(reward - mean) > rounding ? reward - mean : 0));
+  const variance = differences.reduce((sum, difference) => sum + difference ** 2, 0) / rewards.length;
+  const divisor = scale ? Math.sqrt(variance) + EPSILON / unit : 1 / unit;
+  return differences.map((difference) => difference / divisor);
+}
+
+/** What to divide numbers by so that their sums and squares are finite: 1, or a power of two, which rounds nothing. */
+function unitOf(numbers: readonly number[]): number {
+  return numbers.some((number) => Math.abs(number) > 2 ** 400) ? 2 ** 600 : 1;
 }
 
 function balanced(advantage: number, balance: number): number {

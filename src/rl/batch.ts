@@ -1,16 +1,12 @@
 /** Trajectory groups -> packed rows with advantages and weights, and the numbers that describe them. */
 
 import { OnpolicyError } from '../errors.ts';
-import {
-  computeAdvantages,
-  isTrainable,
-  type ScoredTrajectory,
-  type TrajectoryAdvantage,
-} from './advantages.ts';
+import type { ScoredTrajectory } from '../protocol/index.ts';
+import { computeAdvantages, isTrainable, type TrajectoryAdvantage } from './advantages.ts';
 import { type Metrics, trajectoryMetrics } from './metrics.ts';
 import { defaultRowLength, packRows, type TrainingRow, type WeightedSequence } from './pack.ts';
 import { acceptsTexts, type TrainingSettings } from './settings.ts';
-import { type ChatTokenizer, countTrained, type TokenSequence, trajectoryTokens } from './tokens.ts';
+import { type ChatTokenizer, countTrained, type TokenSequence, tokensOf } from './tokens.ts';
 import type { TrajectoryGroup } from './trajectory.ts';
 
 /** What one job trains on. */
@@ -34,7 +30,7 @@ export async function makeBatch(
     const ofGroup: TokenSequence[][] = [];
     for (const trajectory of trajectories) {
       await pause();
-      ofGroup.push(isKept[g] ? await trajectoryTokens(trajectory, tokenizer, { allowWithoutLogprobs }) : []);
+      ofGroup.push(isKept[g] ? await tokensOf(trajectory, tokenizer, { allowWithoutLogprobs }) : []);
     }
     sequences.push(ofGroup);
   }

@@ -4,20 +4,15 @@ import { replaceFile } from '../common/index.ts';
 import { fromNative } from '../errors.ts';
 import type { NativeFullTrainer, NativeParameter } from '../native/index.ts';
 import { defaultThreads, loadAddon, onDisk, openLibraries } from '../native/index.ts';
+import {
+  checkArguments,
+  type FullTrainerOptions,
+  type PackedRow,
+  type StepOptions,
+} from '../protocol/index.ts';
 import { FiniteGradients } from './finite.ts';
-import { FULL_ADAMW, type StepOptions } from './optimizer.ts';
+import { FULL_ADAMW, stepOptions } from './optimizer.ts';
 import { SerialCalls } from './serial.ts';
-import type { PackedRow } from './trainer.ts';
-
-/** Options of {@link openFullTrainer}. */
-export type FullTrainerOptions = {
-  /** Path of a GGUF file whose weights are F32, F16 or BF16. */
-  readonly model: string;
-  /** Default: one per core but for efficiency cores. */
-  readonly threads?: number;
-  /** `exact` (default) multiplies in 32-bit floats, `fast` in BF16 with 32-bit sums. The weights are 32-bit floats either way. */
-  readonly arithmetic?: 'exact' | 'fast';
-};
 
 /** One trained tensor: `out` rows of `in` numbers. A norm or a bias has one row. */
 export type FullParameter = {
@@ -59,6 +54,7 @@ export interface FullTrainer extends AsyncDisposable {
 
 /** Opens a small GGUF model to train all its weights: of any architecture that adapters are trained for, without experts. */
 export async function openFullTrainer(options: FullTrainerOptions): Promise<FullTrainer> {
+  checkArguments('FullTrainerOptions', options);
   await openLibraries(false);
   const native = await loadAddon()
     .openFullTrainer({
@@ -91,6 +87,7 @@ class GgufFullTrainer implements FullTrainer {
 
   forward(row: PackedRow): Promise<Float32Array> {
     return this.#calls.run(() => {
+      checkArguments('PackedRow', row);
       this.#native.clearAbort();
       return this.#native.score(row);
     });
@@ -98,6 +95,8 @@ class GgufFullTrainer implements FullTrainer {
 
   addGradients(row: PackedRow, targetWeights: Float32Array): Promise<Float32Array> {
     return this.#calls.run(() => {
+      checkArguments('PackedRow', row);
+      checkArguments('TargetWeights', targetWeights);
       this.#native.clearAbort();
       if (!this.#gradients.take(targetWeights)) return this.#native.score(row);
       return this.#native.addGradients(row, targetWeights);
@@ -105,15 +104,27 @@ class GgufFullTrainer implements FullTrainer {
   }
 
   weight(name: string): Float32Array {
-    return this.#native.read('value', name);
+    return this.#read('value', name);
   }
 
   gradient(name: string): Float32Array {
-    return this.#native.read('gradient', name);
+    return this.#read('gradient', name);
+  }
+
+  #read(column: 'value' | 'gradient', name: string): Float32Array {
+    checkArguments('TensorName', name);
+    try {
+      return this.#native.read(column, name);
+    } catch (error) {
+      throw fromNative(error);
+    }
   }
 
   setWeights(weights: Readonly<Record<string, Float32Array>>): Promise<void> {
-    return this.#calls.run(() => this.#native.write(weights));
+    return this.#calls.run(() => {
+      checkArguments('TensorWeights', weights);
+      this.#native.write(weights);
+    });
   }
 
   zeroGradients(): Promise<void> {
@@ -121,11 +132,12 @@ class GgufFullTrainer implements FullTrainer {
   }
 
   step(options: StepOptions) {
-    return this.#calls.run(() => this.#gradients.step(this.#native, { ...FULL_ADAMW, ...options }));
+    return this.#calls.run(() => this.#gradients.step(this.#native, stepOptions(options, FULL_ADAMW)));
   }
 
   save(file: string): Promise<void> {
     return this.#calls.run(async () => {
+      checkArguments('TrainerFile', file);
       const bytes = await fs.readFile(this.#model); // header, vocabulary and template stay as they are
       for (const { name, type, in: size, offset } of this.parameters)
         bytes.set(loadAddon().quantizeRows(type, this.#native.read('value', name), size), offset);

@@ -2,17 +2,15 @@
 import { fileURLToPath } from 'node:url';
 import { Piscina } from 'piscina';
 import { OnpolicyError } from '../errors.ts';
-import type { PolicyLoss, PolicyLossInputs } from './loss.ts';
+import type { PolicyLossInputs } from '../protocol/index.ts';
+import type { PolicyLoss } from './loss.ts';
 import type { LossReply, LossTask } from './loss-worker.ts';
 import type { TrainingSettings } from './settings.ts';
 
 /** Computes policy losses away from the caller's thread. */
 export interface LossPool extends AsyncDisposable {
-  /**
-   * Computes one row's loss. `columns` makes the row's typed arrays anew for each attempt: their memory moves to the worker.
-   * @param columns called once, and again for each worker that died
-   */
-  compute(columns: () => PolicyLossInputs, settings: TrainingSettings): Promise<PolicyLoss>;
+  /** Computes one row's loss. The worker gets a copy of its columns. */
+  compute(inputs: PolicyLossInputs, settings: TrainingSettings): Promise<PolicyLoss>;
   /** Ends the workers. */
   close(): Promise<void>;
 }
@@ -38,11 +36,10 @@ export function openLossPool(options: LossPoolOptions = {}): LossPool {
     idleTimeout: 30_000,
     execArgv: [], // flags of the host, such as loaders, are not for this worker
   });
-  async function compute(columns: () => PolicyLossInputs, settings: TrainingSettings): Promise<PolicyLoss> {
+  async function compute(inputs: PolicyLossInputs, settings: TrainingSettings): Promise<PolicyLoss> {
     for (let attempt = 1; ; attempt++) {
-      const inputs = columns();
       const reply = await pool
-        .run({ inputs, settings }, { transferList: buffersOf(inputs) })
+        .run({ inputs, settings })
         .catch((cause: unknown) => ({ kind: 'died' as const, cause }));
       if (reply.kind === 'done') return reply.loss;
       if (reply.kind === 'failed') throw new OnpolicyError(reply.code, reply.message);
@@ -60,12 +57,4 @@ export function openLossPool(options: LossPoolOptions = {}): LossPool {
 function compiledWorker(): string {
   const relative = import.meta.url.endsWith('.ts') ? '../../dist/rl/loss-worker.js' : './loss-worker.js';
   return fileURLToPath(new URL(relative, import.meta.url));
-}
-
-/** The distinct memory blocks behind the typed columns. */
-function buffersOf(inputs: PolicyLossInputs): ArrayBuffer[] {
-  const buffers = Object.values(inputs).flatMap((column) =>
-    ArrayBuffer.isView(column) ? [column.buffer as ArrayBuffer] : [],
-  );
-  return [...new Set(buffers)];
 }

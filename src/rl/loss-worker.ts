@@ -1,11 +1,11 @@
-/** A worker's task: one packed row's columns -> its policy loss. Failures travel as data; the gradient's memory moves back. */
-import { move, transferableSymbol, valueSymbol } from 'piscina';
+/** A worker's task: one packed row's columns -> its policy loss. Failures travel as data. */
 import { type ErrorCode, OnpolicyError } from '../errors.ts';
-import { type PolicyLoss, type PolicyLossInputs, rowLoss } from './loss.ts';
-import { type PreferenceLossInputs, rowPreferenceLoss } from './preference-loss.ts';
+import type { PolicyLossInputs, PreferenceLossInputs } from '../protocol/index.ts';
+import { type PolicyLoss, rowLoss } from './loss.ts';
+import { rowPreferenceLoss } from './preference-loss.ts';
 import type { TrainingSettings } from './settings.ts';
 
-/** What crosses to the worker; the memory of typed columns moves with it. */
+/** What crosses to the worker, as a copy. */
 export type LossTask = { readonly inputs: PolicyLossInputs; readonly settings: TrainingSettings };
 
 /** What comes back. */
@@ -20,11 +20,7 @@ export function run({ inputs, settings }: LossTask): LossReply {
       settings.preference_loss === null
         ? rowLoss(inputs, settings)
         : rowPreferenceLoss(inputs as PreferenceLossInputs, settings);
-    const movable = {
-      [transferableSymbol]: loss.grad_new_logprobs.buffer,
-      [valueSymbol]: { kind: 'done', loss } satisfies LossReply,
-    };
-    return move(movable as never) as unknown as LossReply; // posted as its value, and its memory moves
+    return { kind: 'done', loss };
   } catch (error) {
     const code = error instanceof OnpolicyError ? error.code : 'BACKEND_FAILED';
     return { kind: 'failed', code, message: (error as Error).message };

@@ -1,29 +1,7 @@
 /** Log-probabilities, advantages and weights of one packed row -> the policy loss and its gradient per token. Pure, float64. */
-import { OnpolicyError } from '../errors.ts';
+import { checkArguments, type PolicyLossInputs } from '../protocol/index.ts';
+import { readColumn, requireKnown } from './columns.ts';
 import { type ExperimentalConfig, resolveSettings, type TrainingSettings } from './settings.ts';
-
-/** Numbers per token; `null` or NaN where unknown. */
-export type Column = ArrayLike<number | null>;
-
-/** One packed row, aligned per token; every column has the same length. */
-export type PolicyLossInputs = {
-  /** Under the weights being trained. */
-  readonly new_logprobs: Column;
-  /** Under the weights that sampled. Unknown: taken as equal to the new one. */
-  readonly old_logprobs: Column;
-  /** Under the reference weights. */
-  readonly ref_logprobs?: Column | null | undefined;
-  /** What the sampler reported, when `old_logprobs` were recomputed by the trainer. */
-  readonly original_logprobs?: Column | null | undefined;
-  readonly advantages: Column;
-  readonly weights: Column;
-  /** 1 = trained on. */
-  readonly mask: Column;
-  /** Which sequence a token belongs to. */
-  readonly sequence_ids: Column;
-  /** Entropy of each token's distribution, for the metric. */
-  readonly entropies?: Column | null | undefined;
-};
 
 /** The loss, its gradient and what it says about the step. A metric that has no inputs is null. */
 export type PolicyLoss = {
@@ -49,8 +27,9 @@ const EPSILON = 1e-6;
 /** Computes the loss of one packed row under `experimental_config`. */
 export function policyLoss(
   inputs: PolicyLossInputs,
-  experimentalConfig: ExperimentalConfig = {},
+  experimentalConfig?: ExperimentalConfig | null,
 ): PolicyLoss {
+  checkArguments('PolicyLossInputs', inputs);
   return rowLoss(inputs, resolveSettings(experimentalConfig));
 }
 
@@ -64,7 +43,7 @@ export function rowLoss(inputs: PolicyLossInputs, settings: TrainingSettings): P
     grad_new_logprobs: backpropagate(row, ratios, gradRatio, gradDirect, settings.importance_sampling_level),
     clip_fraction: clipFraction(row, ratios.values, settings),
     probs_corr: correlation(row),
-    kl_policy_ref: row.reference && settings.kl_penalty_coef > 0 ? meanReferenceGap(row) : null,
+    kl_policy_ref: settings.kl_penalty_coef > 0 ? meanReferenceGap(row) : null,
     kl_div: row.reference ? k3(row) : null,
     entropy: row.entropies ? maskedMean(row, row.entropies) : null,
     preference_accuracy: null,
@@ -90,22 +69,20 @@ type Row = {
   readonly lossDivisor: number;
 };
 
-/** Checks lengths, fills unknown old log-probabilities, and makes masked tokens weigh nothing. */
+/** Checks columns, fills unknown old log-probabilities, and makes masked tokens weigh nothing. */
 function readRow(inputs: PolicyLossInputs, settings: TrainingSettings): Row {
-  const count = inputs.new_logprobs.length;
-  const read = (name: keyof PolicyLossInputs): Float64Array => {
-    const column = inputs[name]!;
-    if (column.length !== count)
-      throw new OnpolicyError('INVALID_REQUEST', `${name}: expected ${count} entries, got ${column.length}`, {
-        param: name,
-      });
-    return Float64Array.from(column, (value) => value ?? Number.NaN);
-  };
-  const fresh = read('new_logprobs');
+  const fresh = readColumn('new_logprobs', inputs.new_logprobs);
+  const count = fresh.length;
+  const read = (name: keyof PolicyLossInputs): Float64Array => readColumn(name, inputs[name], count);
   const old = read('old_logprobs');
   const isOldKnown = Uint8Array.from(old, (value) => (Number.isNaN(value) ? 0 : 1));
   const mask = Uint8Array.from(read('mask'), (value) => (value > 0 ? 1 : 0));
   const weights = read('weights');
+  const advantages = read('advantages');
+  requireKnown({ weights, advantages }, mask);
+  const isReferenceUsed = settings.kl_penalty_coef > 0 || settings.kl_loss_coef > 0;
+  const reference = inputs.ref_logprobs || isReferenceUsed ? read('ref_logprobs') : null;
+  if (reference && isReferenceUsed) requireKnown({ ref_logprobs: reference }, mask);
   const ids = read('sequence_ids');
   const dense = new Map<number, number>();
   const sequenceOf = new Int32Array(count);
@@ -123,10 +100,10 @@ function readRow(inputs: PolicyLossInputs, settings: TrainingSettings): Row {
     fresh,
     old,
     isOldKnown,
-    reference: inputs.ref_logprobs ? read('ref_logprobs') : null,
+    reference,
     original: inputs.original_logprobs ? read('original_logprobs') : null,
     entropies: inputs.entropies ? read('entropies') : null,
-    advantages: read('advantages'),
+    advantages,
     weights,
     mask,
     sequenceOf,
@@ -146,26 +123,31 @@ type Ratios = {
   readonly sequence: Float64Array; // (sequences) exp of the mean log-ratio over trained tokens
 };
 
+/** The square root of both ratios' product, also where one of them is too large or too small for a float. */
+function geometricMean(r: number, q: number, logR: number, logQ: number): number {
+  const mean = Math.sqrt(r) * Math.sqrt(q);
+  return mean > 0 && mean < Number.POSITIVE_INFINITY ? mean : Math.exp(logR / 2 + logQ / 2);
+}
+
 function importanceRatios(row: Row, level: TrainingSettings['importance_sampling_level']): Ratios {
-  const token = new Float64Array(row.count);
-  const sums = new Float64Array(row.sequenceLengths.length);
-  for (let i = 0; i < row.count; i++) {
-    const difference = row.fresh[i]! - row.old[i]!;
-    token[i] = Math.exp(difference);
-    if (row.mask[i]) sums[row.sequenceOf[i]!]! += difference;
-  }
-  const sequence = sums.map((sum, s) => Math.exp(sum / Math.max(1, row.sequenceLengths[s]!)));
+  const differences = row.fresh.map((logprob, i) => logprob - row.old[i]!);
+  const means = new Float64Array(row.sequenceLengths.length);
+  for (let i = 0; i < row.count; i++) if (row.mask[i]) means[row.sequenceOf[i]!]! += differences[i]!;
+  for (const [s, length] of row.sequenceLengths.entries()) means[s]! /= Math.max(1, length);
+  const token = differences.map(Math.exp);
+  const sequence = means.map(Math.exp);
   const values = token.map((r, i) => {
-    const q = sequence[row.sequenceOf[i]!]!;
+    const s = row.sequenceOf[i]!;
+    const q = sequence[s]!;
     switch (level) {
       case 'token':
         return r;
       case 'sequence':
         return q;
       case 'average':
-        return (r + q) / 2;
+        return r / 2 + q / 2;
       case 'geometric_average':
-        return Math.sqrt(r) * Math.sqrt(q);
+        return geometricMean(r, q, differences[i]!, means[s]!);
       default:
         return level satisfies never;
     }
@@ -179,8 +161,7 @@ function surrogate(row: Row, ratios: Float64Array, settings: TrainingSettings) {
   const high = 1 + settings.epsilon_high;
   const cap = settings.max_negative_advantage_importance_sampling_weight ?? Number.POSITIVE_INFINITY;
   const tau = settings.variant_k2_tau ?? 0;
-  const penalty = row.reference ? settings.kl_penalty_coef : 0;
-  const divergence = row.reference ? settings.kl_loss_coef : 0;
+  const { kl_penalty_coef: penalty, kl_loss_coef: divergence } = settings;
   const referenceGap = penalty > 0 ? meanReferenceGap(row) : 0;
   const gradRatio = new Float64Array(row.count);
   const gradDirect = new Float64Array(row.count);
@@ -193,19 +174,23 @@ function surrogate(row: Row, ratios: Float64Array, settings: TrainingSettings) {
       ratio = 0;
       isConstant = true;
     }
-    let advantage = row.advantages[i]! - tau * (row.fresh[i]! - row.old[i]!);
+    let advantage = row.advantages[i]!;
+    if (tau > 0) advantage -= tau * (row.fresh[i]! - row.old[i]!);
     if (penalty > 0) advantage += penalty * (referenceGap - (row.fresh[i]! - row.reference![i]!));
     const clipped = Math.min(Math.max(ratio, low), high);
     const scale = row.weights[i]! * truncation(row, i, settings);
-    if (settings.ppo) {
-      const isClipped = clipped * advantage < ratio * advantage;
-      loss -= scale * (isClipped ? clipped : ratio) * advantage;
-      if (!isClipped && !isConstant) gradRatio[i] = -scale * advantage;
-    } else {
-      loss -= scale * clipped * advantage * row.fresh[i]!;
-      gradDirect[i] = -scale * clipped * advantage;
+    // A weight or advantage of 0 counts nothing, however large the ratio: 0 times infinity would be NaN.
+    if (scale !== 0 && advantage !== 0) {
+      if (settings.ppo) {
+        const isClipped = clipped * advantage < ratio * advantage;
+        loss -= scale * (isClipped ? clipped : ratio) * advantage;
+        if (!isClipped && !isConstant) gradRatio[i] = -scale * advantage;
+      } else {
+        loss -= scale * clipped * advantage * row.fresh[i]!;
+        gradDirect[i] = -scale * clipped * advantage;
+      }
     }
-    if (divergence > 0) {
+    if (divergence > 0 && row.weights[i] !== 0) {
       const gap = row.reference![i]! - row.fresh[i]!;
       loss += divergence * row.weights[i]! * (Math.exp(gap) - gap - 1);
       gradDirect[i]! += divergence * row.weights[i]! * (1 - Math.exp(gap));
@@ -232,17 +217,21 @@ function backpropagate(
   // d(ratio)/d(its own log-ratio) and d(ratio)/d(the sequence's mean log-ratio)
   const own = { token: 1, sequence: 0, average: 0.5, geometric_average: 0.5 }[level];
   const shared = { token: 0, sequence: 1, average: 0.5, geometric_average: 0.5 }[level];
-  const partOf = (i: number, part: number) => (level === 'geometric_average' ? ratios.values[i]! : part);
+  /** The derivative through a ratio, which may be infinite, or NaN of a masked token, where it does not count. */
+  const through = (i: number, share: number, ratio: number) => {
+    if (gradRatio[i] === 0 || share === 0) return 0;
+    return gradRatio[i]! * share * (level === 'geometric_average' ? ratios.values[i]! : ratio);
+  };
   const sequenceSums = new Float64Array(ratios.sequence.length);
   for (let i = 0; i < row.count; i++) {
     const s = row.sequenceOf[i]!;
-    sequenceSums[s]! += gradRatio[i]! * shared * partOf(i, ratios.sequence[s]!);
+    sequenceSums[s]! += through(i, shared, ratios.sequence[s]!);
   }
-  return gradRatio.map((grad, i) => {
+  return gradDirect.map((direct, i) => {
     if (!row.mask[i]) return 0;
     const s = row.sequenceOf[i]!;
-    const throughOwn = grad * own * partOf(i, ratios.token[i]!);
-    return (gradDirect[i]! + throughOwn + sequenceSums[s]! / row.sequenceLengths[s]!) / row.lossDivisor;
+    const throughOwn = through(i, own, ratios.token[i]!);
+    return (direct + throughOwn + sequenceSums[s]! / row.sequenceLengths[s]!) / row.lossDivisor;
   });
 }
 
@@ -256,9 +245,9 @@ function clipFraction(row: Row, ratios: Float64Array, settings: TrainingSettings
   return row.trainedCount === 0 ? 0 : outside / row.trainedCount;
 }
 
-/** Pearson correlation of the probabilities, over tokens whose old one is known. */
+/** Pearson correlation of the probabilities, over tokens where both are known. */
 function correlation(row: Row): number | null {
-  const known = [...row.isOldKnown.keys()].filter((i) => row.isOldKnown[i] === 1);
+  const known = [...row.isOldKnown.keys()].filter((i) => row.isOldKnown[i] && !Number.isNaN(row.fresh[i]));
   const mean = (values: Float64Array) =>
     known.reduce((sum, i) => sum + Math.exp(values[i]!), 0) / known.length;
   const meanOld = mean(row.old);
@@ -271,8 +260,8 @@ function correlation(row: Row): number | null {
     squareOld += a * a;
     squareNew += b * b;
   }
-  const product = Math.sqrt(squareOld) * Math.sqrt(squareNew);
-  return product > 0 ? both / product : null;
+  const result = both / (Math.sqrt(squareOld) * Math.sqrt(squareNew));
+  return Number.isFinite(result) ? result : null;
 }
 
 function meanReferenceGap(row: Row): number {
@@ -285,7 +274,7 @@ function meanReferenceGap(row: Row): number {
 function k3(row: Row): number {
   let sum = 0;
   for (let i = 0; i < row.count; i++) {
-    if (!row.mask[i]) continue;
+    if (row.weights[i] === 0) continue; // masked, too
     const gap = row.reference![i]! - row.fresh[i]!;
     sum += (Math.exp(gap) - gap - 1) * row.weights[i]!;
   }

@@ -1,21 +1,8 @@
-/** What a trainer's `step` accepts, and the AdamW settings of either trainer. */
+/** What a trainer's `step` is given -> checked AdamW settings, with the defaults of either trainer. */
+import type { NativeStep } from '../native/index.ts';
+import { checkArguments, type StepOptions } from '../protocol/index.ts';
 
-/** Settings of one optimizer step (AdamW). */
-export type StepOptions = {
-  readonly learningRate: number;
-  /** Default 0.9. */
-  readonly beta1?: number;
-  /** Default 0.99 for an adapter, 0.95 for all weights. */
-  readonly beta2?: number;
-  /** Default 1e-8. */
-  readonly eps?: number;
-  /** Default 0.1. */
-  readonly weightDecay?: number;
-  /** The gradient is scaled down to this norm; 0: never. Default 0.1 for an adapter, 1 for all weights. */
-  readonly maxGradNorm?: number;
-};
-
-type AdamW = Required<Omit<StepOptions, 'learningRate'>>;
+type AdamW = Omit<NativeStep, 'learningRate'>;
 
 /** Of an adapter: the gradients of policy losses are noisy, so they are clipped early. */
 export const ADAPTER_ADAMW: AdamW = {
@@ -28,3 +15,16 @@ export const ADAPTER_ADAMW: AdamW = {
 
 /** Of all weights: usual for pretraining with cross-entropy. */
 export const FULL_ADAMW: AdamW = { beta1: 0.9, beta2: 0.95, eps: 1e-8, weightDecay: 0.1, maxGradNorm: 1 };
+
+/** Checks the options of a step; what is absent or undefined has its default. */
+export function stepOptions(given: StepOptions, defaults: AdamW): NativeStep {
+  const { learningRate, beta1, beta2, eps, weightDecay, maxGradNorm } = checkArguments('StepOptions', given);
+  return {
+    learningRate,
+    beta1: beta1 ?? defaults.beta1,
+    beta2: beta2 ?? defaults.beta2,
+    eps: eps ?? defaults.eps,
+    weightDecay: weightDecay ?? defaults.weightDecay,
+    maxGradNorm: maxGradNorm ?? defaults.maxGradNorm,
+  };
+}

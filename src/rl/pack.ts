@@ -1,7 +1,7 @@
 /** Token sequences with advantages -> rows for the trainer, in which sequences of one group share their common prompt. */
 import { OnpolicyError } from '../errors.ts';
+import { checkArguments, type PackedRow } from '../protocol/index.ts';
 import type { TokenSequence } from './tokens.ts';
-import type { PackedRow } from './trainer.ts';
 
 /** A sequence and what its trained tokens are worth. */
 export type WeightedSequence = TokenSequence & {
@@ -33,6 +33,7 @@ export function defaultRowLength(
   sequences: readonly Pick<WeightedSequence, 'tokens' | 'unit'>[],
   contextSize: number,
 ): number {
+  checkArguments('RowLengthArguments', { sequences, contextSize });
   const lengths = new Map<number, number>(); // of units
   let longest = 1;
   for (const { tokens, unit } of sequences) {
@@ -46,6 +47,7 @@ export function defaultRowLength(
 
 /** Packs the sequences in order, each into the first row with room. Sequences that train nothing are left out. */
 export function packRows(sequences: readonly WeightedSequence[], rowLength: number): Packing {
+  checkArguments('PackArguments', { sequences, rowLength });
   const isLong = (sequence: WeightedSequence) => sequence.tokens.length > rowLength;
   const fitting = sequences
     .map((sequence) => (isLong(sequence) ? truncate(sequence, rowLength) : sequence))

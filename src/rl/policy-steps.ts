@@ -2,7 +2,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { OnpolicyError } from '../errors.ts';
 import type { AdapterWeights } from '../native/index.ts';
-import type { TrainingJobEvent } from '../protocol/index.ts';
+import type { PackedRow, TrainingJobEvent } from '../protocol/index.ts';
 import { makeBatch } from './batch.ts';
 import type { PolicyLoss } from './loss.ts';
 import type { LossPool } from './loss-pool.ts';
@@ -10,7 +10,7 @@ import { Averages, type Metrics } from './metrics.ts';
 import type { TrainingRow } from './pack.ts';
 import { needsReference, type TrainingSettings } from './settings.ts';
 import type { ChatTokenizer } from './tokens.ts';
-import type { PackedRow, Trainer } from './trainer.ts';
+import type { Trainer } from './trainer.ts';
 import type { TrajectoryGroup } from './trajectory.ts';
 
 /** What happens while a job runs: the wire's events before they get their id and time. */
@@ -176,17 +176,17 @@ async function addGradient(
 ): Promise<boolean> {
   const { logprobs, entropies } = await tools.trainer.forward(prepared.row);
   const loss = await tools.lossPool.compute(
-    () => ({
-      new_logprobs: Float64Array.from(logprobs),
-      old_logprobs: Float64Array.from(prepared.oldLogprobs),
-      original_logprobs: prepared.originalLogprobs && Float64Array.from(prepared.originalLogprobs),
-      ref_logprobs: prepared.referenceLogprobs && Float64Array.from(prepared.referenceLogprobs),
-      advantages: Float64Array.from(prepared.advantages),
-      weights: Float64Array.from(prepared.weights),
+    {
+      new_logprobs: logprobs,
+      old_logprobs: prepared.oldLogprobs,
+      original_logprobs: prepared.originalLogprobs,
+      ref_logprobs: prepared.referenceLogprobs,
+      advantages: prepared.advantages,
+      weights: prepared.weights,
       mask: new Uint8Array(logprobs.length).fill(1), // a row's targets are the trained tokens
-      sequence_ids: Int32Array.from(prepared.sequenceIds),
-      entropies: Float64Array.from(entropies),
-    }),
+      sequence_ids: prepared.sequenceIds,
+      entropies,
+    },
     settings,
   );
   averages.add(lossMetrics(loss));

@@ -1,24 +1,22 @@
 /** Log-probabilities of answers, preferred or not, and of a reference -> the loss of DPO or KTO and its gradient per token. Pure, float64. */
 import { OnpolicyError } from '../errors.ts';
-import type { Column, PolicyLoss, PolicyLossInputs } from './loss.ts';
+import { checkArguments, fault, type PreferenceLossInputs, throwFaults } from '../protocol/index.ts';
+import { readColumn, requireKnown } from './columns.ts';
+import type { PolicyLoss } from './loss.ts';
 import { type ExperimentalConfig, resolveSettings, type TrainingSettings } from './settings.ts';
-
-/** One packed row, aligned per token. */
-export type PreferenceLossInputs = Pick<PolicyLossInputs, 'new_logprobs' | 'mask' | 'entropies'> & {
-  /** Under the reference weights. */
-  readonly ref_logprobs: Column;
-  /** Above 0: of a preferred answer; else of a rejected one. */
-  readonly advantages: Column;
-  /** `dpo`: which pair of answers a token belongs to. `kto`: which answer. */
-  readonly sequence_ids: Column;
-};
 
 /** The loss that `preference_loss` of the settings names. Its mean over pairs or answers. */
 export function preferenceLoss(
   inputs: PreferenceLossInputs,
   experimentalConfig: ExperimentalConfig,
 ): PolicyLoss {
-  return rowPreferenceLoss(inputs, resolveSettings(experimentalConfig));
+  checkArguments('PreferenceLossInputs', inputs);
+  const settings = resolveSettings(experimentalConfig);
+  if (settings.preference_loss === null)
+    throwFaults([
+      fault(['preference_loss'], 'missing', '"dpo" or "kto"', experimentalConfig?.preference_loss),
+    ]);
+  return rowPreferenceLoss(inputs, settings);
 }
 
 /** What is compared: a pair of `dpo`, an answer of `kto`. */
@@ -37,13 +35,20 @@ type Unit = {
  * the row's answers, at least 0, held constant.
  */
 export function rowPreferenceLoss(inputs: PreferenceLossInputs, settings: TrainingSettings): PolicyLoss {
-  const { new_logprobs, ref_logprobs, advantages, mask, sequence_ids, entropies } = inputs;
+  const new_logprobs = readColumn('new_logprobs', inputs.new_logprobs);
+  const read = (name: keyof PreferenceLossInputs) => readColumn(name, inputs[name], new_logprobs.length);
+  const mask = Uint8Array.from(read('mask'), (value) => Number(value > 0));
+  const ref_logprobs = read('ref_logprobs');
+  const advantages = read('advantages');
+  const sequence_ids = read('sequence_ids');
+  const entropies = inputs.entropies ? read('entropies') : null;
+  requireKnown({ ref_logprobs, advantages }, mask);
   const beta = settings.preference_beta;
   const units = new Map<number, Unit>();
   let trainedCount = 0;
   let entropySum = 0;
   for (let i = 0; i < new_logprobs.length; i++) {
-    if (!(mask[i]! > 0)) continue;
+    if (!mask[i]) continue;
     trainedCount++;
     entropySum += entropies?.[i] ?? 0;
     const id = sequence_ids[i]!;
@@ -72,8 +77,8 @@ export function rowPreferenceLoss(inputs: PreferenceLossInputs, settings: Traini
   const count = Math.max(1, units.size);
   return {
     loss: loss / count,
-    grad_new_logprobs: Float64Array.from(new_logprobs, (_, i) => {
-      if (!(mask[i]! > 0)) return 0;
+    grad_new_logprobs: new_logprobs.map((_, i) => {
+      if (!mask[i]) return 0;
       return ((advantages[i]! > 0 ? 1 : -1) * slopes.get(sequence_ids[i]!)!) / count;
     }),
     clip_fraction: 0,

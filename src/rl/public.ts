@@ -4,6 +4,17 @@
  */
 
 export type { AdapterWeights, LoraFactors, ModelFacts } from '../native/index.ts';
+export type {
+  AdvantageOptions,
+  ForwardOptions,
+  FullTrainerOptions,
+  PackedRow,
+  PolicyLossInputs,
+  PreferenceLossInputs,
+  ScoredTrajectory,
+  StepOptions,
+  TrainerOptions,
+} from '../protocol/index.ts';
 export {
   type Evaluation,
   type GatheredGroup,
@@ -25,24 +36,14 @@ export {
   type TrainLoopResult,
   trainLoop,
 } from '../rollout/index.ts';
-export {
-  type AdvantageOptions,
-  computeAdvantages,
-  type ScoredTrajectory,
-  type TrajectoryAdvantage,
-} from './advantages.ts';
+export { computeAdvantages, type TrajectoryAdvantage } from './advantages.ts';
 export { algorithms } from './algorithms.ts';
+export type { Column } from './columns.ts';
 export { distillationAdvantages } from './distillation.ts';
-export {
-  type FullParameter,
-  type FullTrainer,
-  type FullTrainerOptions,
-  openFullTrainer,
-} from './full-trainer.ts';
-export { type Column, type PolicyLoss, type PolicyLossInputs, policyLoss } from './loss.ts';
-export type { StepOptions } from './optimizer.ts';
+export { type FullParameter, type FullTrainer, openFullTrainer } from './full-trainer.ts';
+export { type PolicyLoss, policyLoss } from './loss.ts';
 export { defaultRowLength, type Packing, packRows, type TrainingRow, type WeightedSequence } from './pack.ts';
-export { type PreferenceLossInputs, preferenceLoss } from './preference-loss.ts';
+export { preferenceLoss } from './preference-loss.ts';
 export type {
   AdvantageEstimator,
   ExperimentalConfig,
@@ -51,14 +52,7 @@ export type {
   TrainingSettings,
 } from './settings.ts';
 export { type ChatTokenizer, type TokenOptions, type TokenSequence, trajectoryTokens } from './tokens.ts';
-export {
-  type ForwardOptions,
-  openTrainer,
-  type PackedRow,
-  type Trainer,
-  type TrainerInfo,
-  type TrainerOptions,
-} from './trainer.ts';
+export { openTrainer, type Trainer, type TrainerInfo } from './trainer.ts';
 export type {
   History,
   MessagesAndChoices,

@@ -1,6 +1,6 @@
 /** The door of supervised training: any input -> a valid request, or one error that lists every fault. */
-import { checkSftRequest } from '../protocol/index.ts';
-import { resolveSftSettings, type SftConfig, type SftExample, type SftSettings } from './sft.ts';
+import { checkSftRequest, type SftConfig, withDefaults } from '../protocol/index.ts';
+import type { SftExample, SftSettings } from './sft.ts';
 
 /** What `runtime.sft` is asked for. */
 export type SftRequest = {
@@ -17,5 +17,5 @@ export function validateSftRequest(
 ): Pick<SftRequest, 'model_id' | 'data'> & { readonly settings: SftSettings } {
   checkSftRequest(request);
   const { model_id, data, config } = request;
-  return { model_id, data, settings: resolveSftSettings(config ?? {}) };
+  return { model_id, data, settings: withDefaults('SftConfig', config) };
 }

@@ -1,11 +1,10 @@
 /** Conversations with the answers to learn -> gradient steps of cross-entropy on an opened trainer. */
 import { setImmediate } from 'node:timers/promises';
-import { atTheDoor, fault, throwFaults } from '../protocol/index.ts';
+import type { Complete, PackedRow } from '../protocol/index.ts';
 import { Averages } from './metrics.ts';
 import { defaultRowLength, packRows, type WeightedSequence } from './pack.ts';
 import { failIfAborted, type StepTools, type WorkDone } from './policy-steps.ts';
-import { trajectoryTokens } from './tokens.ts';
-import type { PackedRow } from './trainer.ts';
+import { tokensOf } from './tokens.ts';
 import type { TrajectoryMessage } from './trajectory.ts';
 
 /** One conversation; its assistant turns are what is learned. */
@@ -14,38 +13,8 @@ export type SftExample = {
   readonly tools?: readonly unknown[] | null;
 };
 
-/** SftSettings of supervised training. */
-export type SftConfig = {
-  /** Examples per optimizer step. Default 8. */
-  readonly batch_size?: number;
-  /** Passes over the data. Default 1. */
-  readonly epochs?: number;
-  /** The highest rate. Default 2e-4. */
-  readonly learning_rate?: number;
-  /** How the rate falls after the warm-up: not, or to 0 along a line or half a cosine. Default `cosine`. */
-  readonly schedule?: 'constant' | 'linear' | 'cosine';
-  /** Share of the steps over which the rate rises from 0. Default 0.03. */
-  readonly warmup_ratio?: number;
-  /** Learns every assistant turn, or only the last. Default `all`. */
-  readonly assistant_turns?: 'all' | 'last';
-  /** Tokens per row. Default: the longest example rounded up, within the model's context. */
-  readonly packed_sequence_length?: number;
-};
-
-const DEFAULTS = {
-  batch_size: 8,
-  epochs: 1,
-  learning_rate: 2e-4,
-  schedule: 'cosine',
-  warmup_ratio: 0.03,
-  assistant_turns: 'all',
-  packed_sequence_length: null,
-} as const;
-
-/** The same, complete and checked. */
-export type SftSettings = {
-  readonly [Name in keyof typeof DEFAULTS]: NonNullable<SftConfig[Name]> | (typeof DEFAULTS)[Name];
-};
+/** All settings of supervised training. */
+export type SftSettings = Complete['SftConfig'];
 
 /** Runs all steps and returns the job's metrics. */
 export async function trainOnExamples(
@@ -143,48 +112,11 @@ async function tokenize(
     const messages_and_choices = messages.map((message, i) =>
       isLearned(i) ? { message, finish_reason: 'stop' } : message,
     );
-    const found = await trajectoryTokens(
-      { messages_and_choices, reward: 0, tools: tools ?? null },
-      tokenizer,
-      {
-        allowWithoutLogprobs: true,
-      },
-    );
+    const found = await tokensOf({ messages_and_choices, reward: 0, tools: tools ?? null }, tokenizer, {
+      allowWithoutLogprobs: true,
+    });
     if (found.length > 0)
       sequences.push(found.map((sequence) => ({ ...sequence, group, advantage: 1, weight: 1 })));
   }
   return sequences;
-}
-
-const isCount = (value: unknown): boolean => Number.isSafeInteger(value) && (value as number) >= 1;
-const isNumber = (value: unknown, least: number, most: number): boolean =>
-  typeof value === 'number' && value >= least && value <= most;
-
-/** What each field accepts. */
-const CHECKS: Record<keyof SftSettings, readonly [expected: string, accepts: (value: unknown) => boolean]> = {
-  batch_size: ['an integer >= 1', isCount],
-  epochs: ['an integer >= 1', isCount],
-  learning_rate: ['a number from 0 to 1e38', (value) => isNumber(value, 0, 1e38)],
-  schedule: [
-    'constant, linear or cosine',
-    (value) => ['constant', 'linear', 'cosine'].includes(value as string),
-  ],
-  warmup_ratio: ['a number from 0 to 1', (value) => isNumber(value, 0, 1)],
-  assistant_turns: ['all or last', (value) => ['all', 'last'].includes(value as string)],
-  packed_sequence_length: ['an integer >= 2', (value) => isCount(value) && value !== 1],
-};
-
-/** Fills defaults and rejects unknown fields and illegal values, naming every one of them. */
-export function resolveSftSettings(config: SftConfig): SftSettings {
-  return atTheDoor({ config }, () => {
-    const given = Object.entries(config).filter(([, value]) => value !== undefined && value !== null);
-    const faults = given.flatMap(([name, input]) => {
-      const check = Object.hasOwn(CHECKS, name) ? CHECKS[name as keyof SftSettings] : undefined;
-      if (!check)
-        return fault(['config', name], 'unknown_field', `one of ${Object.keys(CHECKS).join(', ')}`, input);
-      return check[1](input) ? [] : fault(['config', name], 'value', check[0], input);
-    });
-    throwFaults(faults);
-    return { ...DEFAULTS, ...Object.fromEntries(given) } as SftSettings;
-  });
 }

@@ -1,5 +1,6 @@
 /** A trajectory -> token sequences: exactly the ids that were sampled, which of them are trained on, and how likely they were. */
 import { OnpolicyError } from '../errors.ts';
+import { checkArguments } from '../protocol/index.ts';
 import {
   type History,
   isChoice,
@@ -40,6 +41,16 @@ export type TokenOptions = {
 
 /** The sequences of a trajectory: its own history's first, then those of its additional histories. */
 export async function trajectoryTokens(
+  trajectory: Trajectory,
+  tokenizer: ChatTokenizer,
+  options: TokenOptions,
+): Promise<TokenSequence[]> {
+  checkArguments('TokenArguments', { trajectory, tokenizer, options });
+  return await tokensOf(trajectory, tokenizer, options);
+}
+
+/** The same for a trajectory of a checked request. */
+export async function tokensOf(
   trajectory: Trajectory,
   tokenizer: ChatTokenizer,
   options: TokenOptions,

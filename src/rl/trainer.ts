@@ -10,63 +10,20 @@ import type {
   NativeColumn,
   NativeTrainer,
 } from '../native/index.ts';
-import { defaultThreads, devices, type Gpu, loadAddon, onDisk, openLibraries } from '../native/index.ts';
+import { defaultThreads, devices, loadAddon, onDisk, openLibraries } from '../native/index.ts';
+import {
+  checkArguments,
+  type ForwardOptions,
+  type PackedRow,
+  type StepOptions,
+  type TrainerOptions,
+  withDefaults,
+} from '../protocol/index.ts';
 import { readAdapter, readOptimizer, saveCheckpoint } from './checkpoint-files.ts';
 import { FiniteGradients } from './finite.ts';
 import { LINEAR_MODULES } from './linear-modules.ts';
-import { ADAPTER_ADAMW, type StepOptions } from './optimizer.ts';
+import { ADAPTER_ADAMW, stepOptions } from './optimizer.ts';
 import { SerialCalls } from './serial.ts';
-
-/**
- * One packed row of tokens. Token i sees itself and each earlier token j with the same group id, or whose group id is
- * i's parent id. So branches share a prefix: they name its group as their parent.
- */
-export type PackedRow = {
-  readonly tokens: Int32Array; // (row)
-  readonly positions: Int32Array; // (row) place within the token's own sequence
-  readonly groupIds: Int32Array; // (row)
-  readonly parentIds: Int32Array; // (row)
-  readonly logitRows: Int32Array; // (targets) index of the token whose output predicts the target
-  readonly targetTokens: Int32Array; // (targets)
-};
-
-/** Options of {@link openTrainer}. */
-export type TrainerOptions = {
-  /** Path of the GGUF file. */
-  readonly model: string;
-  /** Inner size of the adapter. Default 8. */
-  readonly rank?: number;
-  /** The adapter's output is scaled by alpha / rank. Default 16. */
-  readonly alpha?: number;
-  /**
-   * Whether the scale is alpha / sqrt(rank), as PEFT's `use_rslora`: large ranks then learn as fast as small ones
-   * (https://arxiv.org/abs/2312.03732). Default false.
-   */
-  readonly rslora?: boolean;
-  /** Which linear layers are trained, by kind (`attn_q`) or full name (`blk.0.attn_q`). Default: all kinds. */
-  readonly modules?: readonly string[];
-  /** Default: the processor that the engine's libraries were opened for. */
-  readonly gpu?: Gpu;
-  /** Default: one per core but for efficiency cores. */
-  readonly threads?: number;
-  /** Bytes that training may take beside the weights; what does not fit is computed twice. Default: 2 GiB of activations are kept. */
-  readonly memoryBudget?: number;
-  /**
-   * `exact` multiplies in 32-bit floats with what quantized weights stand for. Default `engine`: products as the engine
-   * computes them, so that log-probabilities agree with it; these round activations too. `exact` takes 4 bytes a weight.
-   */
-  readonly arithmetic?: 'engine' | 'exact';
-  /** Seed of the adapter's random start. Default 0. */
-  readonly seed?: number;
-};
-
-/** Options of {@link Trainer.forward}. */
-export type ForwardOptions = {
-  /** Whether `backward` may follow; without, the pass is cheaper. Default true. */
-  readonly gradients?: boolean;
-  /** Uses the frozen weights alone. Default false. */
-  readonly adapterOff?: boolean;
-};
 
 /** Facts about an opened trainer. */
 export type TrainerInfo = ModelFacts & {
@@ -111,26 +68,25 @@ export interface Trainer extends AsyncDisposable {
 
 /** Opens a GGUF model for training, with a fresh adapter: A random, B zero, so that it changes nothing yet. */
 export async function openTrainer(options: TrainerOptions): Promise<Trainer> {
-  const rank = options.rank ?? 8;
-  const alpha = options.alpha ?? 16;
-  const rslora = options.rslora ?? false;
-  await openLibraries(options.gpu ?? 'auto');
-  const gpu = options.gpu === false ? undefined : devices().find((device) => device.kind === 'gpu');
+  const settings = withDefaults('TrainerOptions', checkArguments('TrainerOptions', options));
+  const { model, rank, alpha, rslora } = settings;
+  await openLibraries(settings.gpu ?? 'auto');
+  const gpu = settings.gpu === false ? undefined : devices().find((device) => device.kind === 'gpu');
   const native = await loadAddon()
     .openTrainer({
-      model: onDisk(options.model),
+      model: onDisk(model),
       device: gpu?.name ?? '',
-      threads: options.threads ?? defaultThreads(),
+      threads: settings.threads ?? defaultThreads(),
       rank,
       alpha: plainAlpha({ alpha, rank, rslora }),
-      modules: options.modules ?? LINEAR_MODULES,
-      memoryBudget: options.memoryBudget ?? 0,
-      isWide: options.arithmetic === 'exact',
+      modules: settings.modules ?? LINEAR_MODULES,
+      memoryBudget: settings.memoryBudget ?? 0,
+      isWide: settings.arithmetic === 'exact',
     })
     .catch((error: unknown) => {
       throw fromNative(error);
     });
-  const trainer = new GgufTrainer(native, { rank, alpha, rslora }, options.seed ?? 0);
+  const trainer = new GgufTrainer(native, { rank, alpha, rslora }, settings.seed);
   await trainer.reset();
   return trainer;
 }
@@ -149,6 +105,7 @@ class GgufTrainer implements Trainer {
   }
 
   async loadAdapter(source: AdapterWeights | string): Promise<void> {
+    checkArguments('AdapterSource', source);
     const weights = typeof source === 'string' ? await readAdapter(source, this.info) : source;
     const known = new Set(this.info.modules.map(({ name }) => name));
     const unknown = Object.keys(weights).find((name) => !known.has(name));
@@ -163,13 +120,19 @@ class GgufTrainer implements Trainer {
 
   forward(row: PackedRow, options: ForwardOptions = {}) {
     return this.#calls.run(() => {
+      checkArguments('PackedRow', row);
+      const { gradients, adapterOff } = withDefaults(
+        'ForwardOptions',
+        checkArguments('ForwardOptions', options),
+      );
       this.#native.clearAbort();
-      return this.#native.forward(row, options.gradients ?? true, options.adapterOff ?? false);
+      return this.#native.forward(row, gradients, adapterOff);
     });
   }
 
   backward(gradLogprobs: Float32Array): Promise<void> {
     return this.#calls.run(async () => {
+      checkArguments('LogprobGradient', gradLogprobs);
       this.#native.clearAbort();
       if (this.#gradients.take(gradLogprobs)) await this.#native.backward(gradLogprobs);
     });
@@ -193,7 +156,7 @@ class GgufTrainer implements Trainer {
   }
 
   step(options: StepOptions) {
-    return this.#calls.run(() => this.#gradients.step(this.#native, { ...ADAPTER_ADAMW, ...options }));
+    return this.#calls.run(() => this.#gradients.step(this.#native, stepOptions(options, ADAPTER_ADAMW)));
   }
 
   /** All modules' numbers, copied without holding up the caller's thread for long. Only from within the queue. */
@@ -216,6 +179,7 @@ class GgufTrainer implements Trainer {
 
   save(folder: string): Promise<void> {
     return this.#calls.run(async () => {
+      checkArguments('TrainerFolder', folder);
       const optimizer = {
         stepCount: this.#native.stepCount(),
         firstMoment: await this.#readInPieces('firstMoment'),
@@ -227,6 +191,7 @@ class GgufTrainer implements Trainer {
   }
 
   async load(folder: string): Promise<void> {
+    checkArguments('TrainerFolder', folder);
     const weights = await readAdapter(folder, this.info);
     const optimizer = await readOptimizer(folder);
     await this.#calls.run(async () => {
@@ -266,7 +231,7 @@ async function freshAdapter({ modules, rank }: TrainerInfo, seed: number): Promi
   let position = 0;
   for (const module of modules) {
     const bound = 1 / Math.sqrt(module.in);
-    const numbers = uniforms(BigInt(Math.trunc(seed)), position, rank * module.in);
+    const numbers = uniforms(BigInt(seed), position, rank * module.in);
     position += numbers.length;
     const a = Float32Array.from(numbers, (number) => (2 * number - 1) * bound);
     weights[module.name] = { a, b: new Float32Array(module.out * rank) };

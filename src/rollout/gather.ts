@@ -1,7 +1,13 @@
 /** Tasks and a function that attempts one -> groups of attempts. An attempt that fails is kept as an exception of its group. */
 import { setMaxListeners } from 'node:events';
 import { messageOf, OnpolicyError } from '../errors.ts';
-import type { RolloutException, Trajectory } from '../protocol/index.ts';
+import {
+  type Complete,
+  checkArguments,
+  type RolloutException,
+  type Trajectory,
+  withDefaults,
+} from '../protocol/index.ts';
 import { seedOf } from './seeds.ts';
 import { wrongInput } from './wrong-input.ts';
 
@@ -57,9 +63,6 @@ export type GatherOptions = {
   readonly seed?: number | string | undefined;
 };
 
-const COUNTS = { groupSize: 1, concurrency: 1, maxFailures: 0, retries: 0 } as const;
-const DEFAULTS = { groupSize: 8, concurrency: 64, maxFailures: 0, retries: 0 } as const;
-
 /**
  * Attempts each task `groupSize` times. Resolves with one group per task, in their order. When it rejects, all attempts have
  * ended: those that ran were told by their signal.
@@ -71,7 +74,19 @@ export async function gatherTrajectoryGroups<Task>(
   rollout: Rollout<Task>,
   options: GatherOptions = {},
 ): Promise<GatheredGroup[]> {
-  return await new Gathering([...tasks], rollout, options).run();
+  if (typeof tasks?.[Symbol.iterator] !== 'function') throw wrongInput(['tasks'], 'a list of tasks', tasks);
+  if (typeof rollout !== 'function') throw wrongInput(['rollout'], 'a function', rollout);
+  checkArguments('GatherOptions', options);
+  return await gather([...tasks], rollout, options);
+}
+
+/** The same with checked arguments. */
+export function gather<Task>(
+  tasks: readonly Task[],
+  rollout: Rollout<Task>,
+  options: GatherOptions,
+): Promise<GatheredGroup[]> {
+  return new Gathering(tasks, rollout, options).run();
 }
 
 /** Attempts that run, and what came out of those that ended. */
@@ -79,7 +94,7 @@ class Gathering<Task> {
   readonly #tasks: readonly Task[];
   readonly #rollout: Rollout<Task>;
   readonly #options: GatherOptions;
-  readonly #limits: Record<keyof typeof COUNTS, number>;
+  readonly #limits: Complete['GatherOptions'];
   readonly #stop = new AbortController();
   readonly #outcomes: Outcome[][]; // (tasks)(attempts)
   readonly #groups: GatheredGroup[] = [];
@@ -93,13 +108,7 @@ class Gathering<Task> {
     this.#tasks = tasks;
     this.#rollout = rollout;
     this.#options = options;
-    this.#limits = { ...DEFAULTS };
-    for (const name of Object.keys(COUNTS) as (keyof typeof COUNTS)[]) {
-      const value = options[name] ?? DEFAULTS[name];
-      if (!Number.isInteger(value) || value < COUNTS[name])
-        throw wrongInput([name], `an integer from ${COUNTS[name]} up`, value);
-      this.#limits[name] = value;
-    }
+    this.#limits = withDefaults('GatherOptions', options);
     const { groupSize } = this.#limits;
     this.#outcomes = tasks.map(() => Array.from({ length: groupSize }, () => null));
     this.#total = tasks.length * groupSize;
@@ -140,7 +149,7 @@ class Gathering<Task> {
 
   async #attempt(group: number, attempt: number): Promise<Trajectory | RolloutException> {
     const { signal } = this.#stop;
-    const seed = seedOf(this.#options.seed ?? 0, group, attempt);
+    const seed = seedOf(this.#limits.seed, group, attempt);
     for (let tries = 0; ; tries++) {
       try {
         const trajectory = await this.#rollout(this.#tasks[group]!, { signal, attempt, seed });

@@ -1,14 +1,15 @@
 /** Attempts at one task, a rubric and a service -> the same attempts with rewards relative to each other. */
 import { OnpolicyError } from '../errors.ts';
-import type {
-  ChatCompletion,
-  ChatCompletionRequest,
-  MessageOrChoice,
-  Trajectory,
+import {
+  type ChatCompletion,
+  type ChatCompletionRequest,
+  checkArguments,
+  type MessageOrChoice,
+  type Trajectory,
+  withDefaults,
 } from '../protocol/index.ts';
 import type { Completions } from '../service.ts';
 import type { GatheredGroup, GatherOptions } from './gather.ts';
-import { wrongInput } from './wrong-input.ts';
 
 /** Options of {@link judge}. */
 export type JudgeOptions = {
@@ -34,11 +35,8 @@ Progress towards the goal counts, even if it is not reached.`;
  * the metric `own_reward`.
  */
 export function judge(options: JudgeOptions): NonNullable<GatherOptions['scoreGroup']> {
-  const { retries = 2 } = options;
-  if (typeof options.service?.createCompletion !== 'function')
-    throw wrongInput(['service'], 'a service that answers completions', options.service);
-  if (!Number.isInteger(retries) || retries < 0)
-    throw wrongInput(['retries'], 'an integer from 0 up', retries);
+  checkArguments('JudgeOptions', options);
+  const { retries } = withDefaults('JudgeOptions', options);
   return async (group, signal) => {
     const request = judgeRequest(group.trajectories, options);
     for (let tries = 0; ; tries++) {

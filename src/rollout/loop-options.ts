@@ -1,5 +1,12 @@
 /** Options of a training loop -> its counts with defaults, or an error that names what is wrong. */
-import type { ExperimentalConfig, MetricValues, Trajectory } from '../protocol/index.ts';
+import {
+  type Complete,
+  checkArguments,
+  type ExperimentalConfig,
+  type MetricValues,
+  type Trajectory,
+  withDefaults,
+} from '../protocol/index.ts';
 import type { CallOptions, CheckpointsResource, Completions, Service } from '../service.ts';
 import type { GatherOptions, RolloutContext } from './gather.ts';
 import type { Recorder } from './recorder.ts';
@@ -122,59 +129,24 @@ export type TrainLoopOptions<Task> = {
 } & Omit<GatherOptions, 'seed'>;
 
 /** Counts of a loop, all filled in. */
-export type LoopCounts = {
-  readonly groupsPerStep: number;
-  readonly refill: number;
-  readonly every: number;
-  readonly split: string;
-  readonly maxStale: number;
-};
+export type LoopCounts = Pick<Complete['TrainLoopOptions'], 'groupsPerStep' | 'refill' | 'maxStale'> &
+  Pick<Complete['LoopEvaluation'], 'every' | 'split' | 'groupSize'>;
 
 /** @throws OnpolicyError `INVALID_REQUEST` */
 export function checkLoopOptions<Task>(options: TrainLoopOptions<Task>): LoopCounts {
-  const { service, model, tasks, rollout, evaluate, until } = options;
-  if (typeof service?.train !== 'function') throw wrongInput(['service'], 'a runtime', service);
-  if (typeof model !== 'string') throw wrongInput(['model'], 'the id of a registered model', model);
-  if (!Array.isArray(tasks) || tasks.length === 0)
-    throw wrongInput(['tasks'], 'a list of at least one task', tasks);
-  if (typeof rollout !== 'function') throw wrongInput(['rollout'], 'a function', rollout);
-  count(['until', 'steps'], until?.steps, 0);
-  if (evaluate && (!Array.isArray(evaluate.tasks) || evaluate.tasks.length === 0))
-    throw wrongInput(['evaluate', 'tasks'], 'a list of at least one task', evaluate.tasks);
-  for (const name of ['reward', 'patience'] as const) {
-    if (until[name] === undefined) continue;
-    if (!evaluate) throw wrongInput(['until', name], 'nothing without `evaluate`', until[name]);
-    if (name === 'patience') count(['until', name], until[name], 1);
-    else if (!Number.isFinite(until[name])) throw wrongInput(['until', name], 'a finite number', until[name]);
-  }
-  count(['keepCheckpoints'], options.keepCheckpoints ?? 1, 1);
-  checkSampler(options);
-  const { split = 'val' } = evaluate ?? {};
-  if (typeof split !== 'string' || split === '') throw wrongInput(['evaluate', 'split'], 'a name', split);
-  return {
-    groupsPerStep: count(['groupsPerStep'], options.groupsPerStep ?? 8, 1),
-    refill: count(['refill'], options.refill ?? 0, 0),
-    every: count(['evaluate', 'every'], evaluate?.every ?? 5, 1),
-    split,
-    maxStale: count(['maxStale'], options.maxStale ?? 0, 0),
-  };
-}
-
-function checkSampler<Task>({ sampler, samplerModel, samplerPath }: TrainLoopOptions<Task>): void {
-  if (sampler === undefined) {
-    for (const [name, value] of Object.entries({ samplerModel, samplerPath }))
-      if (value !== undefined) throw wrongInput([name], 'nothing without `sampler`', value);
-    return;
-  }
-  if (typeof sampler?.loadAdapter !== 'function' || typeof sampler.createCompletion !== 'function')
-    throw wrongInput(['sampler'], 'a connected server', sampler);
-  if (typeof samplerModel !== 'string' || samplerModel === '')
+  checkArguments('TrainLoopOptions', options);
+  const { evaluate, until, sampler, samplerModel, samplerPath } = options;
+  if (!evaluate)
+    refuse('without `evaluate`', { 'until.reward': until.reward, 'until.patience': until.patience });
+  if (!sampler) refuse('without `sampler`', { samplerModel, samplerPath });
+  else if (samplerModel === undefined)
     throw wrongInput(['samplerModel'], "the name of the sampler's base model", samplerModel);
-  if (samplerPath !== undefined && typeof samplerPath !== 'function')
-    throw wrongInput(['samplerPath'], 'a function', samplerPath);
+  const { groupsPerStep, refill, maxStale } = withDefaults('TrainLoopOptions', options);
+  return { groupsPerStep, refill, maxStale, ...withDefaults('LoopEvaluation', evaluate) };
 }
 
-function count(loc: readonly string[], value: unknown, least: number): number {
-  if (Number.isSafeInteger(value) && (value as number) >= least) return value as number;
-  throw wrongInput(loc, `an integer from ${least} up`, value);
+/** Refuses options that do nothing here. */
+function refuse(when: string, options: Readonly<Record<string, unknown>>): void {
+  for (const [name, value] of Object.entries(options))
+    if (value !== undefined) throw wrongInput(name.split('.'), `nothing ${when}`, value);
 }

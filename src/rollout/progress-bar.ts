@@ -1,4 +1,5 @@
 /** Progress of rollouts -> a line in a terminal, drawn over itself. */
+import { checkArguments } from '../protocol/index.ts';
 import type { GatherProgress } from './gather.ts';
 
 const WIDTH = 30;
@@ -11,6 +12,7 @@ export function progressBar(
   label = 'rollouts',
   output: NodeJS.WriteStream = process.stderr,
 ): (progress: GatherProgress) => void {
+  checkArguments('ProgressArguments', { label, output });
   return ({ done, total, failed, reward }) => {
     if (!output.isTTY) return;
     const filled = total === 0 ? WIDTH : Math.floor((done / total) * WIDTH);

@@ -1,5 +1,6 @@
 /** The text of an answer -> what it was worth, from 0 to 1. Small judges of one thing each, and ways to join them. */
 import { isDeepStrictEqual } from 'node:util';
+import { checkArguments } from '../protocol/index.ts';
 import { runTests } from './run-tests.ts';
 import { wrongInput } from './wrong-input.ts';
 
@@ -7,7 +8,9 @@ import { wrongInput } from './wrong-input.ts';
 export type Reward = (answer: string) => number | Promise<number>;
 
 /** 1 if the answer is this text, spaces around it aside. */
-export function exact(expected: string, { ignoreCase = false }: { ignoreCase?: boolean } = {}): Reward {
+export function exact(expected: string, options: { ignoreCase?: boolean } = {}): Reward {
+  checkArguments('ExactArguments', { expected, options });
+  const { ignoreCase = false } = options;
   const form = (text: string): string => (ignoreCase ? text.trim().toLowerCase() : text.trim());
   return (answer) => Number(form(answer) === form(expected));
 }
@@ -15,8 +18,9 @@ export function exact(expected: string, { ignoreCase = false }: { ignoreCase?: b
 const NUMBER = /(?:(?<!\d)[-−])?(?:(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d+)?/g;
 
 /** 1 if the last number of the answer is this one, within `tolerance` (default 1e-9). It may have commas between thousands. */
-export function numeric(expected: number, { tolerance = 1e-9 }: { tolerance?: number } = {}): Reward {
-  if (!Number.isFinite(expected)) throw wrongInput(['expected'], 'a finite number', expected);
+export function numeric(expected: number, options: { tolerance?: number } = {}): Reward {
+  checkArguments('NumericArguments', { expected, options });
+  const { tolerance = 1e-9 } = options;
   return (answer) => {
     const last = answer.match(NUMBER)?.at(-1);
     if (last === undefined) return 0;
@@ -27,6 +31,7 @@ export function numeric(expected: number, { tolerance = 1e-9 }: { tolerance?: nu
 
 /** 1 if the answer has a match of the expression. */
 export function matches(expression: RegExp): Reward {
+  checkArguments('MatchArguments', { expression });
   const { source, flags } = expression;
   return (answer) => Number(new RegExp(source, flags).test(answer)); // a new one: `g` and `y` keep a position
 }
@@ -38,6 +43,7 @@ export function validJson(): Reward {
 
 /** The share of these fields that the answer, a JSON object, has with equal values. */
 export function jsonFields(expected: Readonly<Record<string, unknown>>): Reward {
+  checkArguments('FieldArguments', { expected });
   const fields = Object.entries(expected);
   if (fields.length === 0) throw wrongInput(['expected'], 'at least one field', expected);
   return (answer) => {
@@ -65,10 +71,8 @@ export type TestLimits = {
  * Node's functions. That keeps accidents out, not code written to break out.
  */
 export function passesTests(tests: readonly string[], limits: TestLimits = {}): Reward {
-  if (tests.length === 0) throw wrongInput(['tests'], 'at least one test', tests);
+  checkArguments('TestArguments', { tests, limits });
   const { timeoutMs = 1000, memoryMb = 64 } = limits;
-  for (const [name, value] of Object.entries({ timeoutMs, memoryMb }))
-    if (!(Number.isFinite(value) && value > 0)) throw wrongInput([name], 'a number above 0', value);
   return async (answer) => {
     const code = /```(?:js|javascript|mjs|)\s*\n([\s\S]*?)```/.exec(answer)?.[1] ?? answer;
     return (await runTests({ code, tests, timeoutMs }, memoryMb)) / tests.length;
@@ -77,8 +81,10 @@ export function passesTests(tests: readonly string[], limits: TestLimits = {}): 
 
 /** The mean of rewards, each with its weight: `weighted([validJson(), 0.2], [jsonFields({ … }), 0.8])`. */
 export function weighted(...parts: readonly (readonly [reward: Reward, weight: number])[]): Reward {
+  if (!parts.every(Array.isArray)) throw wrongInput(['parts'], 'lists of a reward and its weight', parts);
+  checkArguments('JoinArguments', { rewards: parts.map(([reward]) => reward) });
   const sum = parts.reduce((total, [, weight]) => total + weight, 0);
-  if (!(sum > 0) || parts.some(([, weight]) => !(weight >= 0)))
+  if (!(sum > 0) || parts.some(([, weight]) => !(weight >= 0 && weight < Number.POSITIVE_INFINITY)))
     throw wrongInput(
       ['weights'],
       'numbers from 0 up with a sum above 0',
@@ -93,6 +99,7 @@ export function weighted(...parts: readonly (readonly [reward: Reward, weight: n
 
 /** The lowest of the rewards: all must hold. Stops at the first 0. */
 export function allOf(...rewards: readonly Reward[]): Reward {
+  checkArguments('JoinArguments', { rewards });
   return async (answer) => {
     let least = 1;
     for (const reward of rewards) {
@@ -105,6 +112,7 @@ export function allOf(...rewards: readonly Reward[]): Reward {
 
 /** The highest of the rewards: one is enough. */
 export function anyOf(...rewards: readonly Reward[]): Reward {
+  checkArguments('JoinArguments', { rewards });
   return async (answer) => {
     let most = 0;
     for (const reward of rewards) most = Math.max(most, await reward(answer));

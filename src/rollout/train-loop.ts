@@ -1,6 +1,6 @@
 /** Tasks, a rollout and what to reach -> a trained model. Its state is the model's checkpoints and log, so it goes on after a kill. */
 import { OnpolicyError } from '../errors.ts';
-import { type GatheredGroup, type GatherOptions, gatherTrajectoryGroups, type Rollout } from './gather.ts';
+import { type GatheredGroup, type GatherOptions, gather, type Rollout } from './gather.ts';
 import {
   checkLoopOptions,
   type Evaluation,
@@ -156,7 +156,7 @@ class TrainLoop<Task> {
     const { service, model, evaluate, rollout, onEvent } = this.#options;
     if (!evaluate || this.#evaluations.some((one) => one.step === step)) return;
     const groups = await this.#gather(evaluate.tasks, this.#seed, evaluate.rollout ?? rollout, {
-      groupSize: evaluate.groupSize ?? 1,
+      groupSize: this.#counts.groupSize,
       scoreGroup: undefined,
     });
     const split = this.#counts.split;
@@ -233,7 +233,7 @@ class TrainLoop<Task> {
       }
     };
     const stop = signal ? AbortSignal.any([signal, this.#stop.signal]) : this.#stop.signal;
-    return await gatherTrajectoryGroups(tasks, attempt, { ...this.#options, ...more, seed, signal: stop });
+    return await gather(tasks, attempt, { ...this.#options, ...more, seed, signal: stop });
   }
 
   get #seed(): number | string {

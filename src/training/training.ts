@@ -10,11 +10,12 @@ import {
   type TrainingResult,
   validateJobListQuery,
   validateListQuery,
+  withDefaults,
 } from '../protocol/index.ts';
 import {
+  completeSettings,
   type LossPool,
   openLossPool,
-  resolveSettings,
   type SftRequest,
   sft,
   type TrainResult,
@@ -38,7 +39,7 @@ export type TrainingContext = {
   readonly store: () => Store;
   readonly settings: Omit<TrainerSettings, 'threads'> & {
     /** Bytes of trajectories that the run of a model keeps. */
-    readonly trajectoryBytes?: number;
+    readonly trajectoryBytes?: number | undefined;
   };
   /** Called when a model has a new checkpoint. */
   readonly onCheckpoint: (modelId: string) => Promise<void>;
@@ -51,9 +52,6 @@ type JobPlan = {
   readonly settings: Readonly<Record<string, unknown>>;
   readonly require: (model: TrainableModel) => void;
 };
-
-/** Bytes of trajectories that the run of a model keeps, unless the option says otherwise. */
-const TRAJECTORY_BYTES = 256 * 2 ** 20;
 
 type Work = (tools: TrainTools) => Promise<TrainResult>;
 
@@ -75,7 +73,7 @@ export class Training {
     { model_id, trajectory_groups, experimental_config }: Checked<TrainingJobRequest>,
     options: CallOptions,
   ): Promise<TrainingJob> {
-    const settings = resolveSettings(experimental_config ?? {});
+    const settings = completeSettings(experimental_config);
     const require = (model: TrainableModel): void => requireTrainable(trajectory_groups, settings, model);
     const plan = { groups: trajectory_groups, settings, require };
     return await this.#submit(model_id, plan, options, (tools) =>
@@ -127,7 +125,7 @@ export class Training {
       });
     require({ vocabSize: base.tokenizer.vocabSize, steps: await store.checkpointSteps(model.id) });
     const stop = new AbortController();
-    const { trajectoryBytes = TRAJECTORY_BYTES } = this.#context.settings;
+    const { trajectoryBytes } = withDefaults('TrainingOptions', this.#context.settings);
     const record = await store.createJob(model.id, {
       config: settings,
       ...(groups ? { trained: { groups, mostBytes: trajectoryBytes } } : {}),

@@ -169,7 +169,7 @@ describe('a training job', () => {
     ['kl_penalty_coef', [0, 0.1], [-1]],
     ['kl_penalty_reference_step', [0, 3, null], [-1, 0.5]],
     ['learning_rate', [0, 1e-5], [-1, 'x']],
-    ['packed_sequence_length', [1, null], [0]],
+    ['packed_sequence_length', [2, null], [1]],
     ['gradient_accumulation_steps', [1, 8], [0]],
     ['allow_training_without_logprobs', [true], ['x']],
   ])('checks %s', (field, good, bad) => {

@@ -2,7 +2,8 @@
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import type { AdapterWeights } from '../../src/native/index.ts';
-import type { PackedRow, Trainer } from '../../src/rl/trainer.ts';
+import type { PackedRow } from '../../src/protocol/index.ts';
+import type { Trainer } from '../../src/rl/trainer.ts';
 
 /** What a test may change and look at. */
 export type FakeTrainer = Trainer & {

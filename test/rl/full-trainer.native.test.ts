@@ -147,6 +147,28 @@ describe('a training run', () => {
     });
   });
 
+  it('refuses wrong arguments by name', async () => {
+    await using trainer = await open(model);
+    const any = trainer as unknown as Record<string, (...given: unknown[]) => unknown>;
+    for (const [use, message] of [
+      [() => any['addGradients']!(row), 'targetWeights: expected a Float32Array, got nothing'],
+      [() => any['forward']!(null), 'row: expected an object, got null'],
+      [
+        () => any['setWeights']!({ 'output_norm.weight': [1] }),
+        'output_norm.weight: expected a Float32Array',
+      ],
+      [() => any['step']!({ learningRate: 1, beta3: 1 }), 'beta3: not a field of options'],
+      [() => any['save']!(''), 'file: expected a non-empty string, got ""'],
+      [() => any['weight']!(5), 'name: expected a string, got 5'],
+      [() => any['gradient']!('no.such'), 'no.such'],
+    ] as const) {
+      const error = await Promise.resolve()
+        .then(use)
+        .catch((thrown: unknown) => thrown);
+      expect(error).toMatchObject({ code: 'INVALID_REQUEST', message: expect.stringContaining(message) });
+    }
+  });
+
   it('refuses weights of a quantized type, and calls after closing', async () => {
     const quantized = path.join(folder, 'q8.gguf');
     await writeTinyModel(quantized, { architecture: 'llama', type: 'q8_0' });

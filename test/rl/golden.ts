@@ -3,7 +3,8 @@ import fs from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { readSafetensors } from '../../src/lora/safetensors.ts';
 import type { AdapterWeights } from '../../src/native/index.ts';
-import { openTrainer, type PackedRow, type Trainer } from '../../src/rl/trainer.ts';
+import type { PackedRow } from '../../src/protocol/index.ts';
+import { openTrainer, type Trainer } from '../../src/rl/trainer.ts';
 
 /** Models and the numbers expected of training them. */
 const folder = fileURLToPath(new URL('../golden/training/', import.meta.url));

@@ -3,7 +3,8 @@ import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { AdapterWeights } from '../../src/native/index.ts';
-import { openTrainer, type PackedRow, type Trainer } from '../../src/rl/trainer.ts';
+import type { PackedRow } from '../../src/protocol/index.ts';
+import { openTrainer, type Trainer } from '../../src/rl/trainer.ts';
 import { randomAdapter } from './random-adapter.ts';
 import { normals, packAnswers, sharedPromptRow as row, writeTinyModel } from './tiny-model.ts';
 
@@ -232,6 +233,83 @@ describe('misuse', () => {
     await trainer.forward(row);
     await trainer.step({ learningRate: 0 });
     await expect(trainer.backward(gradLogprobs)).rejects.toThrow(/needs a forward/);
+  });
+
+  it.each<
+    [string, (trainer: Record<string, (...given: unknown[]) => Promise<unknown>>) => Promise<unknown>, string]
+  >([
+    ['no row', (trainer) => trainer['forward']!(), 'row: expected an object, got nothing'],
+    [
+      'half a row',
+      (trainer) => trainer['forward']!({ tokens: row.tokens }),
+      'positions: this field is required',
+    ],
+    [
+      'options that are none',
+      (trainer) => trainer['forward']!(row, null),
+      'options: expected an object, got null',
+    ],
+    [
+      'an unknown option',
+      (trainer) => trainer['forward']!(row, { gradient: true }),
+      'did you mean gradients?',
+    ],
+    [
+      'no gradients',
+      (trainer) => trainer['backward']!(),
+      'gradLogprobs: expected a Float32Array, got nothing',
+    ],
+    ['no rate', (trainer) => trainer['step']!(), 'options: expected an object, got nothing'],
+    [
+      'a rate below 0',
+      (trainer) => trainer['step']!({ learningRate: -1 }),
+      'learningRate: expected a number from 0 to',
+    ],
+    [
+      'a beta above 1',
+      (trainer) => trainer['step']!({ learningRate: 1, beta1: 2 }),
+      'beta1: expected a number from 0 to 1, got 2',
+    ],
+    [
+      'an unknown setting',
+      (trainer) => trainer['step']!({ learningRate: 1, epsilon: 0 }),
+      'epsilon: not a field of options',
+    ],
+    [
+      'no adapter',
+      (trainer) => trainer['loadAdapter']!(null),
+      'source: expected a non-empty string or an object, got null',
+    ],
+    [
+      'half a module',
+      (trainer) => trainer['loadAdapter']!({ 'blk.0.attn_q': { a: [1] } }),
+      'blk.0.attn_q.b: this field is required',
+    ],
+    ['no folder', (trainer) => trainer['save']!(), 'folder: expected a non-empty string, got nothing'],
+    ['a folder that is none', (trainer) => trainer['load']!(5), 'folder: expected a non-empty string, got 5'],
+  ])('%s', async (_, use, message) => {
+    await using trainer = await openTrainer({ model, gpu: false, threads: 1 });
+    const before = trainer.adapter();
+    await expect(use(trainer as never)).rejects.toMatchObject({
+      code: 'INVALID_REQUEST',
+      message: expect.stringContaining(message),
+    });
+    expect(trainer.adapter()).toEqual(before);
+    await trainer.forward(row);
+  });
+
+  it('an option that is undefined has its default', async () => {
+    await using trainer = await openTrainer({
+      model,
+      gpu: false,
+      threads: 1,
+      rank: undefined,
+      seed: undefined,
+    });
+    expect(trainer.info.rank).toBe(8);
+    await trainer.forward(row);
+    await trainer.backward(gradLogprobs);
+    expect(await trainer.step({ learningRate: 1e-3, beta1: undefined })).toMatchObject({ isApplied: true });
   });
 
   it('a closed trainer', async () => {

@@ -1,7 +1,8 @@
 import fs from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import type { PolicyLossInputs } from '../../src/protocol/index.ts';
 import { computeAdvantages } from '../../src/rl/advantages.ts';
-import { type PolicyLossInputs, policyLoss } from '../../src/rl/loss.ts';
+import { policyLoss } from '../../src/rl/loss.ts';
 import type { ExperimentalConfig } from '../../src/rl/settings.ts';
 
 type Golden = {
@@ -93,9 +94,12 @@ describe('policyLoss', () => {
   });
 
   it.each([
-    [{ epsilon: -1 }, /epsilon: expected a number >= 0, got -1/],
-    [{ importance_sampling_level: 'word' }, /expected one of token, sequence/],
-    [{ learning_speed: 1 }, /learning_speed: unknown field/],
+    [{ epsilon: -1 }, /epsilon: expected a number >= 0 or null, got -1/],
+    [
+      { importance_sampling_level: 'word' },
+      /importance_sampling_level: expected "token", "sequence", .* got "word"/,
+    ],
+    [{ learning_speed: 1 }, /learning_speed: not a field of experimental_config/],
   ])('rejects %j', (config, message) => {
     expect(() => policyLoss(base, config as ExperimentalConfig)).toThrow(message);
   });

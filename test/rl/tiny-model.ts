@@ -2,7 +2,7 @@
 import fs from 'node:fs';
 import { loadAddon } from '../../src/native/index.ts';
 import { openLibraries } from '../../src/native/libraries.ts';
-import type { PackedRow } from '../../src/rl/trainer.ts';
+import type { PackedRow } from '../../src/protocol/index.ts';
 
 /** Architectures of tiny models: those that can be trained. */
 export type TinyArchitecture = keyof typeof TRAITS;

@@ -3,7 +3,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { listSteps, stepFolder } from '../../src/rl/checkpoint-step.ts';
-import { policyLoss } from '../../src/rl/loss.ts';
+import { rowLoss } from '../../src/rl/loss.ts';
 import type { LossPool } from '../../src/rl/loss-pool.ts';
 import type { JobEvent } from '../../src/rl/policy-steps.ts';
 import type { ChatTokenizer } from '../../src/rl/tokens.ts';
@@ -18,7 +18,7 @@ beforeAll(() => writeTinyModel(model, { architecture: 'qwen3', type: 'q8_0', isT
 afterAll(() => fs.rmSync(root, { recursive: true }));
 
 const lossPool: LossPool = {
-  compute: async (columns, config) => policyLoss(columns(), config),
+  compute: async (inputs, settings) => rowLoss(inputs, settings),
   async close() {},
   async [Symbol.asyncDispose]() {},
 };

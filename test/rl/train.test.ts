@@ -3,13 +3,13 @@ import os from 'node:os';
 import path from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { listSteps, readFacts, stepFolder } from '../../src/rl/checkpoint-step.ts';
-import { policyLoss } from '../../src/rl/loss.ts';
+import { rowLoss } from '../../src/rl/loss.ts';
 import type { LossPool } from '../../src/rl/loss-pool.ts';
 import type { JobEvent } from '../../src/rl/policy-steps.ts';
 import { rateAt } from '../../src/rl/sft.ts';
 import type { ChatTokenizer } from '../../src/rl/tokens.ts';
 import { diverged, type TrainTools } from '../../src/rl/train.ts';
-import type { TrajectoryGroup, TrajectoryMessage } from '../../src/rl/trajectory.ts';
+import type { TrajectoryChoice, TrajectoryGroup, TrajectoryMessage } from '../../src/rl/trajectory.ts';
 import { type FakeTrainer, fakeTrainer } from './fake-trainer.ts';
 import { sft, train } from './training.ts';
 
@@ -18,7 +18,7 @@ afterAll(() => fs.rmSync(root, { recursive: true }));
 let folders = 0;
 
 const lossPool: LossPool = {
-  compute: async (columns, config) => policyLoss(columns(), config),
+  compute: async (inputs, settings) => rowLoss(inputs, settings),
   async close() {},
   async [Symbol.asyncDispose]() {},
 };
@@ -262,10 +262,29 @@ describe('train', () => {
     expect(fs.readdirSync(checkpoints)).toEqual([]);
   });
 
+  it.each([-720, -9999])('a token that was sampled at %d does not fail it', async (logprob) => {
+    const { trainer, tools } = setUp();
+    const request = { trajectory_groups: [group([2, 1], [2, 0])] };
+    const choice = request.trajectory_groups[0]!.trajectories[0]!.messages_and_choices[1] as TrajectoryChoice;
+    Object.assign(choice.logprobs!.content![1]!, { logprob });
+    const { step, metrics } = await train(request, tools);
+    expect([step, metrics['train/skipped_steps']]).toEqual([1, 0]);
+    expect(trainer.gradients_seen[0]!.every(Number.isFinite)).toBe(true);
+  });
+
+  it.each([
+    [1e200, 0],
+    [-1e308, 1e308],
+  ])('rewards %d and %d train', async (...rewards) => {
+    const { trainer, tools } = setUp();
+    await train({ trajectory_groups: [group([2, rewards[0]], [2, rewards[1]])] }, tools);
+    expect(trainer.gradients_seen).toHaveLength(1);
+  });
+
   it('rejects settings of a wrong type', async () => {
     const { tools } = setUp();
     const request = { trajectory_groups: [], experimental_config: { ppo: 'yes' as never } };
-    await expect(train(request, tools)).rejects.toThrow(/ppo: expected a boolean/);
+    await expect(train(request, tools)).rejects.toThrow(/ppo: expected true or false or null, got "yes"/);
   });
 });
 
@@ -308,7 +327,7 @@ describe('sft', () => {
   it('rejects unknown settings', async () => {
     const { tools } = setUp();
     await expect(sft({ data: [], config: { epoch: 3 } as never }, tools)).rejects.toThrow(
-      /config.epoch: expected one of/,
+      /epoch: not a field of config; did you mean epochs/,
     );
   });
 });

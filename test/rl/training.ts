@@ -1,6 +1,7 @@
 /** Jobs under settings as the wire has them, for tests. */
+import { checkArguments, type SftConfig, withDefaults } from '../../src/protocol/index.ts';
 import { type ExperimentalConfig, resolveSettings } from '../../src/rl/settings.ts';
-import { resolveSftSettings, type SftConfig, type SftExample } from '../../src/rl/sft.ts';
+import type { SftExample } from '../../src/rl/sft.ts';
 import * as jobs from '../../src/rl/train.ts';
 import type { TrajectoryGroup } from '../../src/rl/trajectory.ts';
 
@@ -18,5 +19,8 @@ export async function sft(
   { data, config = {} }: { data: readonly SftExample[]; config?: SftConfig },
   tools: jobs.TrainTools,
 ): Promise<jobs.TrainResult> {
-  return await jobs.sft({ data, settings: resolveSftSettings(config) }, tools);
+  return await jobs.sft(
+    { data, settings: withDefaults('SftConfig', checkArguments('SftConfig', config)) },
+    tools,
+  );
 }

@@ -124,10 +124,10 @@ describe('failures', () => {
   });
 
   it.each([
-    [{ groupSize: 0 }, 'groupSize: expected an integer from 1 up, got 0'],
-    [{ concurrency: 0.5 }, 'concurrency: expected an integer from 1 up, got 0.5'],
-    [{ maxFailures: -1 }, 'maxFailures: expected an integer from 0 up, got -1'],
-    [{ retries: '1' as never }, 'retries: expected an integer from 0 up, got 1'],
+    [{ groupSize: 0 }, 'groupSize: expected an integer >= 1, got 0'],
+    [{ concurrency: 0.5 }, 'concurrency: expected an integer >= 1, got 0.5'],
+    [{ maxFailures: -1 }, 'maxFailures: expected an integer >= 0, got -1'],
+    [{ retries: '1' as never }, 'retries: expected an integer >= 0, got "1"'],
   ])('of options name them: %j', async (options, message) => {
     await expect(gatherTrajectoryGroups([1], () => trajectory(0), options)).rejects.toThrow(message);
   });

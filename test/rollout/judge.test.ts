@@ -79,11 +79,9 @@ describe('a judge', () => {
   });
 
   it('needs a service', () => {
-    expect(() => judge({ service: {} as never })).toThrow(
-      'service: expected a service that answers completions',
-    );
+    expect(() => judge({ service: {} as never })).toThrow('service.createCompletion: this field is required');
     expect(() => judge({ service: scripted('').service, retries: -1 })).toThrow(
-      'retries: expected an integer from 0 up',
+      'retries: expected an integer >= 0',
     );
   });
 });

@@ -52,8 +52,8 @@ describe('rewards', () => {
   it.each([
     [() => numeric(Number.NaN), 'expected: expected a finite number, got NaN'],
     [() => jsonFields({}), 'expected: expected at least one field'],
-    [() => passesTests([]), 'tests: expected at least one test'],
-    [() => passesTests(['1'], { timeoutMs: 0 }), 'timeoutMs: expected a number above 0, got 0'],
+    [() => passesTests([]), 'tests: expected a non-empty list, got an empty list'],
+    [() => passesTests(['1'], { timeoutMs: 0 }), 'limits.timeoutMs: expected a number > 0, got 0'],
     [() => weighted([exact('a'), 0]), 'weights: expected numbers from 0 up with a sum above 0, got 0'],
   ])('name what is wrong: %s', (make, message) => {
     expect(make).toThrow(message);

@@ -290,19 +290,19 @@ describe('evaluations', () => {
 
 describe('options', () => {
   it.each<[Partial<TrainLoopOptions<string>>, string]>([
-    [{ tasks: [] }, 'tasks: expected a list of at least one task'],
-    [{ until: {} as never }, 'until.steps: expected an integer from 0 up, got undefined'],
+    [{ tasks: [] }, 'tasks: expected a non-empty list, got an empty list'],
+    [{ until: {} as never }, 'until.steps: this field is required, got nothing'],
     [{ until: { steps: 1, reward: 1 } }, 'until.reward: expected nothing without `evaluate`, got 1'],
     [
       { evaluate: held(() => 0), until: { steps: 1, patience: 0 } },
-      'until.patience: expected an integer from 1 up',
+      'until.patience: expected an integer >= 1',
     ],
-    [{ evaluate: { tasks: [] } }, 'evaluate.tasks: expected a list of at least one task'],
-    [{ evaluate: { tasks: ['x'], every: 0 } }, 'evaluate.every: expected an integer from 1 up, got 0'],
-    [{ groupsPerStep: 0 }, 'groupsPerStep: expected an integer from 1 up, got 0'],
-    [{ keepCheckpoints: 0 }, 'keepCheckpoints: expected an integer from 1 up, got 0'],
-    [{ service: {} as never }, 'service: expected a runtime'],
-    [{ groupSize: 0 }, 'groupSize: expected an integer from 1 up, got 0'],
+    [{ evaluate: { tasks: [] } }, 'evaluate.tasks: expected a non-empty list'],
+    [{ evaluate: { tasks: ['x'], every: 0 } }, 'evaluate.every: expected an integer >= 1, got 0'],
+    [{ groupsPerStep: 0 }, 'groupsPerStep: expected an integer >= 1, got 0'],
+    [{ keepCheckpoints: 0 }, 'keepCheckpoints: expected an integer >= 1, got 0'],
+    [{ service: {} as never }, 'service.train: this field is required'],
+    [{ groupSize: 0 }, 'groupSize: expected an integer >= 1, got 0'],
   ])('%#: wrong ones are named', async (more, message) => {
     await expect(loopOn(new MemoryTrainer(), more).run()).rejects.toThrow(message);
   });

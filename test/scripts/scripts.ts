@@ -1,5 +1,5 @@
 /** The scripts that make the shipped models are plain JavaScript: what tests use of them, typed. */
-import type { PackedRow } from '../../src/rl/trainer.ts';
+import type { PackedRow } from '../../src/protocol/index.ts';
 
 export type Random = {
   uniform(): number;

@@ -8,6 +8,8 @@ import { messagesDefinitions } from './messages.ts';
 import { modelDefinitions } from './model.ts';
 import { responseToolDefinitions } from './response-tools.ts';
 import { responsesDefinitions } from './responses.ts';
+import { rlDefinitions } from './rl.ts';
+import { rolloutDefinitions } from './rollout.ts';
 import type { Definitions } from './schema.ts';
 import { speculationDefinitions } from './speculation.ts';
 import { structuredDefinitions } from './structured-outputs.ts';
@@ -37,11 +39,16 @@ export const definitions: Definitions = {
   ...embeddingDefinitions,
 };
 
-/** Definitions that get a compiled validator. */
+/** Definitions of arguments of functions, which no request has. Their types go into a file of their own. */
+export const argumentDefinitions: Definitions = { ...rlDefinitions, ...rolloutDefinitions };
+
+/** Definitions that get a compiled validator, beside those of arguments. */
 export const validated = [
   'ChatCompletionRequest',
   'TrainingJobRequest',
   'SftRequest',
+  'SftConfig',
+  'ExperimentalConfig',
   'LogRequest',
   'ModelCreateRequest',
   'ModelExportRequest',

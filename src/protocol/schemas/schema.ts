@@ -9,6 +9,8 @@ export type Schema = {
   readonly type?: SchemaType | readonly SchemaType[];
   readonly enum?: readonly (string | number | boolean | null)[];
   readonly const?: string | number | boolean;
+  /** What only exists in process: a function, or an object of a built-in class, by its name. */
+  readonly kind?: Kind;
   readonly minimum?: number;
   readonly maximum?: number;
   readonly exclusiveMinimum?: number;
@@ -23,6 +25,8 @@ export type Schema = {
   readonly if?: Schema;
   readonly then?: Schema;
   readonly else?: Schema;
+  /** What an error calls the whole of it, where that is no request. */
+  readonly title?: string;
   /** What the field does: the docstring of its type and its line in the docs. */
   readonly description?: string;
   /** What stands for an absent field. */
@@ -34,6 +38,16 @@ export type Schema = {
   /** The TypeScript type, where it says more than the schema: values that only exist in process, a union of definitions. */
   readonly tsType?: string;
 };
+
+/** Values that JSON does not have. */
+type Kind =
+  | 'function'
+  | 'Float32Array'
+  | 'Float64Array'
+  | 'Int32Array'
+  | 'Uint8Array'
+  | 'AbortSignal'
+  | 'RegExp';
 
 type SchemaType = 'string' | 'number' | 'integer' | 'boolean' | 'array' | 'object' | 'null';
 

@@ -10,6 +10,16 @@ function flag(isOn: boolean, description: string): Schema {
   return { description, type: ['boolean', 'null'], default: isOn };
 }
 
+/** Tokens of one packed row: one token alone has nothing to predict. */
+const packed_sequence_length: Schema = {
+  description: 'Tokens of one packed row. Default: the longest sequence, rounded up.',
+  type: ['integer', 'null'],
+  minimum: 2,
+};
+
+/** The largest number that 32 bits hold, rounded down. */
+export const FLOAT_MAX = 3e38;
+
 /** A model's id in the requests that name one. */
 export const modelId: Schema = {
   description: 'Id of the model.',
@@ -73,12 +83,45 @@ export const trainingJobDefinitions: Definitions = {
           additionalProperties: false,
         },
       },
-      config: { description: 'Settings.', type: ['object', 'null'], tsType: 'object | null' },
+      config: { ...ref('SftConfig'), description: 'Settings.' },
+    },
+    additionalProperties: false,
+  },
+  SftConfig: {
+    description: 'Settings of supervised training. Null stands for the default.',
+    title: 'config',
+    type: ['object', 'null'],
+    properties: {
+      batch_size: {
+        description: 'Examples per optimizer step.',
+        type: ['integer', 'null'],
+        default: 8,
+        minimum: 1,
+      },
+      epochs: { description: 'Passes over the data.', type: ['integer', 'null'], default: 1, minimum: 1 },
+      learning_rate: number('The highest rate.', { default: 2e-4, minimum: 0, maximum: FLOAT_MAX }),
+      schedule: {
+        description: 'How the rate falls after the warm-up: not, or to 0 along a line or half a cosine.',
+        enum: ['constant', 'linear', 'cosine', null],
+        default: 'cosine',
+      },
+      warmup_ratio: number('Share of the steps over which the rate rises from 0.', {
+        default: 0.03,
+        minimum: 0,
+        maximum: 1,
+      }),
+      assistant_turns: {
+        description: 'Learns every assistant turn, or only the last.',
+        enum: ['all', 'last', null],
+        default: 'all',
+      },
+      packed_sequence_length,
     },
     additionalProperties: false,
   },
   ExperimentalConfig: {
     description: 'Settings of the algorithm. Null stands for the default.',
+    title: 'experimental_config',
     type: ['object', 'null'],
     properties: {
       advantage_balance: number(
@@ -93,9 +136,12 @@ export const trainingJobDefinitions: Definitions = {
       },
       scale_rewards: flag(
         true,
-        'Divides advantages by the standard deviation of the rewards they are compared with.',
+        "Divides advantages by the standard deviation of the group's rewards; with the estimator `batch`, of the batch's.",
       ),
-      normalize_advantages: flag(true, 'Divides the advantages of a batch by their weighted mean size.'),
+      normalize_advantages: flag(
+        true,
+        'Divides advantages by the mean of their size, after `advantage_balance`, over the trajectories of the batch, long and short ones alike.',
+      ),
       normalize_by_length: flag(true, 'Gives long and short answers the same weight.'),
       loss_length: {
         description:
@@ -128,7 +174,10 @@ export const trainingJobDefinitions: Definitions = {
         enum: ['token', 'sequence', 'average', 'geometric_average', null],
         default: 'token',
       },
-      mask_prob_ratio: flag(false, 'Drops tokens whose ratio is out of bounds instead of clipping it.'),
+      mask_prob_ratio: flag(
+        false,
+        'A ratio out of bounds counts as 0 before it is clipped: with `ppo` its token has no gradient, else the weight 1 - `epsilon`.',
+      ),
       max_negative_advantage_importance_sampling_weight: number('Largest ratio. Default: none.', {
         exclusiveMinimum: 0,
       }),
@@ -161,12 +210,8 @@ export const trainingJobDefinitions: Definitions = {
         type: ['integer', 'null'],
         minimum: 0,
       },
-      learning_rate: number('Size of a step.', { default: 5e-6, minimum: 0 }),
-      packed_sequence_length: {
-        description: 'Tokens of one packed row. Default: the longest sequence, rounded up.',
-        type: ['integer', 'null'],
-        minimum: 1,
-      },
+      learning_rate: number('Size of a step.', { default: 5e-6, minimum: 0, maximum: FLOAT_MAX }),
+      packed_sequence_length,
       gradient_accumulation_steps: {
         description: 'Packed rows of one optimizer step.',
         type: ['integer', 'null'],

@@ -1,0 +1,374 @@
+/** Arguments of the functions of `onpolicy/rl`: advantages, losses, rows and trainers. */
+import { type Definitions, flag, ref, type Schema } from './schema.ts';
+import { FLOAT_MAX, trainingJobDefinitions } from './training-job.ts';
+
+const settings = trainingJobDefinitions['ExperimentalConfig']!.properties!;
+
+/** Of a packed row: the addon compares lengths and bounds with the model. */
+function column(kind: NonNullable<Schema['kind']>, description: string): Schema {
+  return { description, kind };
+}
+
+/** Numbers per token, in any kind of list; the function that reads them checks them. */
+function perToken(description: string): Schema {
+  return { description, tsType: 'ArrayLike<number | null>' };
+}
+
+const optionalPerToken = (description: string): Schema => ({
+  description,
+  tsType: 'ArrayLike<number | null> | null',
+});
+
+const model: Schema = { description: 'Path of the GGUF file.', type: 'string', minLength: 1 };
+const threads: Schema = {
+  description: 'Default: one per core but for efficiency cores.',
+  type: 'integer',
+  minimum: 1,
+  maximum: 512,
+};
+const path: Schema = { description: 'Where it is written or read.', type: 'string', minLength: 1 };
+const tokens = column('Int32Array', '(sequence)');
+const unit: Schema = { description: 'Sequences of one unit are in one row.', type: 'integer' };
+const share = (description: string): Schema => ({ description, type: 'number', minimum: 0, maximum: 1 });
+const fromZero = (description: string): Schema => ({
+  description,
+  type: 'number',
+  minimum: 0,
+  maximum: FLOAT_MAX,
+});
+
+/** What has a `message` is a choice; messages may have fields for their template. */
+const entry: Schema = {
+  type: 'object',
+  if: { required: ['message'] },
+  // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
+  then: ref('TrajectoryChoice'),
+  else: { required: ['role'], properties: { role: { description: 'Who spoke.', type: 'string' } } },
+};
+const entries: Schema = { description: 'Messages and choices.', type: 'array', items: entry };
+const tools: Schema = { description: 'Tools that the template shows.', type: ['array', 'null'] };
+
+/** What is trained beside the weights, also as an option of a runtime. */
+const adapterProperties = {
+  rank: { description: 'Inner size of the adapter.', type: 'integer', default: 8, minimum: 1, maximum: 1024 },
+  alpha: {
+    description: "The adapter's output is scaled by alpha / rank.",
+    type: 'number',
+    default: 16,
+    exclusiveMinimum: 0,
+    maximum: 1e30,
+  },
+  rslora: flag(
+    false,
+    "Whether the scale is alpha / sqrt(rank), as PEFT's `use_rslora`: large ranks then learn as fast as small ones (https://arxiv.org/abs/2312.03732).",
+  ),
+  modules: {
+    description:
+      'Which linear layers are trained, by kind (`attn_q`) or full name (`blk.0.attn_q`). Default: all kinds.',
+    type: 'array',
+    items: { type: 'string', minLength: 1 },
+    minItems: 1,
+  },
+  memoryBudget: {
+    description:
+      'Bytes that training may take beside the weights; what does not fit is computed twice. Default: 2 GiB of activations are kept.',
+    type: 'integer',
+    minimum: 1,
+    maximum: 2 ** 50,
+  },
+} satisfies Record<string, Schema>;
+
+/** Definitions of these arguments. */
+export const rlDefinitions: Definitions = {
+  ScoredTrajectory: {
+    description: 'What one trajectory brings: its reward, and how many of its tokens are trained on.',
+    type: 'object',
+    required: ['reward', 'trainable_tokens'],
+    properties: {
+      reward: { description: 'What the attempt was worth.', type: 'number' },
+      trainable_tokens: { description: 'Tokens that are trained on.', type: 'integer', minimum: 0 },
+    },
+  },
+  AdvantageOptions: {
+    description: 'Settings of `computeAdvantages`. Null stands for the default.',
+    type: ['object', 'null'],
+    properties: {
+      estimator: {
+        ...settings['advantage_estimator'],
+        description:
+          'What a reward is compared with: the mean of its group, the mean of the others of its group (RLOO, arXiv:2402.14740), or the mean of the batch (REINFORCE++, arXiv:2501.03262).',
+      },
+      scaleRewards: settings['scale_rewards']!,
+      advantageBalance: settings['advantage_balance']!,
+      normalize: settings['normalize_advantages']!,
+    },
+    additionalProperties: false,
+  },
+  AdvantageArguments: {
+    description: 'Arguments of `computeAdvantages`.',
+    type: 'object',
+    required: ['groups'],
+    properties: {
+      groups: {
+        description: '(groups)(trajectories of the group)',
+        type: 'array',
+        items: { type: 'array', items: ref('ScoredTrajectory') },
+      },
+      options: { ...ref('AdvantageOptions'), description: 'Settings.' },
+    },
+  },
+  PolicyLossInputs: {
+    description: 'One packed row, aligned per token; every column has the same length. Null or NaN: unknown.',
+    title: 'inputs',
+    type: 'object',
+    required: ['new_logprobs', 'old_logprobs', 'advantages', 'weights', 'mask', 'sequence_ids'],
+    properties: {
+      new_logprobs: perToken('Under the weights being trained.'),
+      old_logprobs: perToken('Under the weights that sampled. Unknown: taken as equal to the new one.'),
+      ref_logprobs: optionalPerToken(
+        'Under the reference weights; needed with `kl_penalty_coef` and `kl_loss_coef`.',
+      ),
+      original_logprobs: optionalPerToken(
+        'What the sampler reported, when `old_logprobs` were recomputed by the trainer.',
+      ),
+      advantages: perToken('How much better than expected.'),
+      weights: perToken('What a token counts.'),
+      mask: perToken('1 = trained on. What else a token has counts only then.'),
+      sequence_ids: perToken('Which sequence a token belongs to.'),
+      entropies: optionalPerToken("Entropy of each token's distribution, for the metric."),
+    },
+    additionalProperties: false,
+  },
+  PreferenceLossInputs: {
+    description: 'One packed row, aligned per token. More columns may be there.',
+    title: 'inputs',
+    type: 'object',
+    required: ['new_logprobs', 'ref_logprobs', 'advantages', 'mask', 'sequence_ids'],
+    properties: {
+      new_logprobs: perToken('Under the weights being trained.'),
+      ref_logprobs: perToken('Under the reference weights.'),
+      advantages: perToken('Above 0: of a preferred answer; else of a rejected one.'),
+      mask: perToken('1 = trained on.'),
+      sequence_ids: perToken('`dpo`: which pair of answers a token belongs to. `kto`: which answer.'),
+      entropies: optionalPerToken("Entropy of each token's distribution, for the metric."),
+    },
+  },
+  PackedRow: {
+    description:
+      "One packed row of tokens. Token i sees itself and each earlier token j with the same group id, or whose group id is i's parent id. So branches share a prefix: they name its group as their parent.",
+    title: 'row',
+    type: 'object',
+    required: ['tokens', 'positions', 'groupIds', 'parentIds', 'logitRows', 'targetTokens'],
+    properties: {
+      tokens: column('Int32Array', '(row)'),
+      positions: column('Int32Array', "(row) place within the token's own sequence"),
+      groupIds: column('Int32Array', '(row)'),
+      parentIds: column('Int32Array', '(row)'),
+      logitRows: column('Int32Array', '(targets) index of the token whose output predicts the target'),
+      targetTokens: column('Int32Array', '(targets)'),
+    },
+  },
+  RowLengthArguments: {
+    description: 'Arguments of `defaultRowLength`.',
+    type: 'object',
+    required: ['sequences', 'contextSize'],
+    properties: {
+      sequences: {
+        description: 'What is packed.',
+        type: 'array',
+        items: { type: 'object', required: ['tokens'], properties: { tokens, unit } },
+      },
+      contextSize: { description: 'Of the model; 0: unknown.', type: 'integer', minimum: 0 },
+    },
+  },
+  PackArguments: {
+    description: 'Arguments of `packRows`.',
+    type: 'object',
+    required: ['sequences', 'rowLength'],
+    properties: {
+      sequences: {
+        description: 'What is packed.',
+        type: 'array',
+        items: {
+          type: 'object',
+          required: ['tokens', 'isTrained', 'logprobs', 'group', 'advantage', 'weight'],
+          properties: {
+            tokens,
+            isTrained: column('Uint8Array', '(sequence)'),
+            logprobs: column(
+              'Float64Array',
+              '(sequence) of trained tokens when they were sampled; NaN: unknown',
+            ),
+            group: { description: 'Sequences of one group may share a prompt.', type: 'integer' },
+            advantage: { description: 'Of its trained tokens.', type: 'number' },
+            weight: { description: 'Of its trained tokens.', type: 'number' },
+            unit,
+          },
+        },
+      },
+      rowLength: { ...settings['packed_sequence_length'], type: 'integer' },
+    },
+  },
+  TokenArguments: {
+    description: 'Arguments of `trajectoryTokens`.',
+    type: 'object',
+    required: ['trajectory', 'tokenizer', 'options'],
+    properties: {
+      trajectory: {
+        description: 'One attempt.',
+        type: 'object',
+        required: ['messages_and_choices'],
+        properties: {
+          messages_and_choices: entries,
+          tools,
+          additional_histories: {
+            description: 'Further conversations.',
+            type: ['array', 'null'],
+            items: {
+              type: ['object', 'array'],
+              items: entry,
+              required: ['messages_and_choices'],
+              properties: { messages_and_choices: entries, tools },
+            },
+          },
+        },
+      },
+      tokenizer: {
+        description: 'Turns messages into ids.',
+        type: 'object',
+        required: ['prompt', 'conversation', 'isEnd'],
+        properties: {
+          prompt: { description: 'Ids up to the next turn.', kind: 'function' },
+          conversation: { description: 'Ids of all turns.', kind: 'function' },
+          isEnd: { description: 'Whether a token ends a turn.', kind: 'function' },
+        },
+      },
+      options: {
+        description: 'Settings.',
+        type: 'object',
+        required: ['allowWithoutLogprobs'],
+        properties: {
+          allowWithoutLogprobs: { description: 'Accepts choices without ids.', type: 'boolean' },
+        },
+        additionalProperties: false,
+      },
+    },
+  },
+  TrainerOptions: {
+    description: 'Options of `openTrainer`.',
+    title: 'options',
+    type: 'object',
+    required: ['model'],
+    properties: {
+      model,
+      ...adapterProperties,
+      gpu: {
+        description: "Default: the processor that the engine's libraries were opened for.",
+        enum: ['auto', 'cuda', 'vulkan', 'metal', false],
+      },
+      threads,
+      arithmetic: {
+        description:
+          '`exact` multiplies in 32-bit floats with what quantized weights stand for. `engine`: products as the engine computes them, so that log-probabilities agree with it; these round activations too. `exact` takes 4 bytes a weight.',
+        enum: ['engine', 'exact'],
+        default: 'engine',
+      },
+      seed: {
+        description: "Seed of the adapter's random start.",
+        type: 'integer',
+        default: 0,
+        minimum: -(2 ** 53) + 1,
+        maximum: 2 ** 53 - 1,
+      },
+    },
+    additionalProperties: false,
+  },
+  TrainingOptions: {
+    description:
+      "What is trained of a model, and how much memory that may take. A model's next checkpoints must have the same rank and scale.",
+    type: 'object',
+    properties: {
+      ...adapterProperties,
+      trajectoryBytes: {
+        description:
+          "Bytes of trajectories that training keeps in a model's run, as the split `train`: about so many of the newest. 0 keeps none.",
+        type: 'integer',
+        default: 2 ** 28,
+        minimum: 0,
+      },
+    },
+    additionalProperties: false,
+  },
+  RuntimeTraining: {
+    description: 'The option `training` of a runtime.',
+    type: 'object',
+    properties: { training: { ...ref('TrainingOptions'), description: 'What is trained.' } },
+  },
+  FullTrainerOptions: {
+    description: 'Options of `openFullTrainer`.',
+    title: 'options',
+    type: 'object',
+    required: ['model'],
+    properties: {
+      model: { ...model, description: 'Path of a GGUF file whose weights are F32, F16 or BF16.' },
+      threads,
+      arithmetic: {
+        description:
+          '`exact` multiplies in 32-bit floats, `fast` in BF16 with 32-bit sums. The weights are 32-bit floats either way.',
+        enum: ['exact', 'fast'],
+        default: 'exact',
+      },
+    },
+    additionalProperties: false,
+  },
+  ForwardOptions: {
+    description: 'Options of `forward` of a trainer.',
+    title: 'options',
+    type: 'object',
+    properties: {
+      gradients: flag(true, 'Whether `backward` may follow; without, the pass is cheaper.'),
+      adapterOff: flag(false, 'Uses the frozen weights alone.'),
+    },
+    additionalProperties: false,
+  },
+  StepOptions: {
+    description: 'Settings of one optimizer step (AdamW).',
+    title: 'options',
+    type: 'object',
+    required: ['learningRate'],
+    properties: {
+      learningRate: fromZero('Size of the step.'),
+      beta1: share('Default 0.9.'),
+      beta2: share('Default 0.99 for an adapter, 0.95 for all weights.'),
+      eps: fromZero('Default 1e-8.'),
+      weightDecay: fromZero('Default 0.1.'),
+      maxGradNorm: fromZero(
+        'The gradient is scaled down to this norm; 0: never. Default 0.1 for an adapter, 1 for all weights.',
+      ),
+    },
+    additionalProperties: false,
+  },
+  AdapterSource: {
+    description: 'Weights by module, or a file or folder of an adapter.',
+    title: 'source',
+    type: ['string', 'object'],
+    minLength: 1,
+    additionalProperties: {
+      type: 'object',
+      required: ['a', 'b'],
+      properties: { a: column('Float32Array', '(rank, in)'), b: column('Float32Array', '(out, rank)') },
+    },
+    tsType: 'string | object',
+  },
+  LogprobGradient: { ...column('Float32Array', '(targets)'), title: 'gradLogprobs' },
+  TargetWeights: { ...column('Float32Array', '(targets)'), title: 'targetWeights' },
+  TensorWeights: {
+    description: 'Numbers by the name of the tensor.',
+    title: 'weights',
+    type: 'object',
+    additionalProperties: column('Float32Array', '(out, in)'),
+  },
+  TensorName: { description: 'As in the file.', title: 'name', type: 'string' },
+  TrainerFolder: { ...path, title: 'folder' },
+  TrainerFile: { ...path, title: 'file' },
+};

@@ -1,0 +1,40 @@
+/** Numbers per token as a caller has them -> columns of float64 of one length, or an error that names the column and the entry. */
+import { OnpolicyError } from '../errors.ts';
+import { describe } from '../protocol/index.ts';
+
+/** Numbers per token; `null` or NaN where unknown. */
+export type Column = ArrayLike<number | null>;
+
+/** A copy of a column with NaN where it is unknown. `count`: how many entries it must have. */
+export function readColumn(name: string, column: unknown, count?: number): Float64Array {
+  if (!isList(column)) throw wrong(name, 'a list of numbers', describe(column));
+  if (column.length !== (count ?? column.length))
+    throw wrong(name, `${count} entries`, String(column.length));
+  const values = new Float64Array(column.length);
+  for (let i = 0; i < values.length; i++) {
+    const value = column[i] ?? Number.NaN;
+    if (typeof value !== 'number') throw wrong(`${name}.${i}`, 'a number or null', describe(value));
+    values[i] = value;
+  }
+  return values;
+}
+
+/** Throws where a number of a trained token is not finite. */
+export function requireKnown(columns: Readonly<Record<string, Float64Array>>, mask: Uint8Array): void {
+  for (const [name, values] of Object.entries(columns))
+    for (let i = 0; i < values.length; i++)
+      if (mask[i] && !Number.isFinite(values[i]))
+        throw wrong(`${name}.${i}`, 'a finite number for a trained token', String(values[i]));
+}
+
+function isList(value: unknown): value is ArrayLike<unknown> {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    Number.isSafeInteger((value as { length?: unknown }).length)
+  );
+}
+
+function wrong(path: string, expected: string, got: string): OnpolicyError {
+  return new OnpolicyError('INVALID_REQUEST', `${path}: expected ${expected}, got ${got}`, { param: path });
+}
