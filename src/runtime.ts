@@ -1,6 +1,6 @@
 /** Requests -> answers and training jobs of this process. Connects models, engines, answers, training and the store. */
-import type { ChatCompletionStream, TextCompletionStream } from './answer/index.ts';
 import { Answering } from './answering.ts';
+import { CheckedTrainingService, INNER, type InnerService } from './checked-service.ts';
 import { OnpolicyError } from './errors.ts';
 import { createFetch } from './http/index.ts';
 import type { MediaStats } from './media/index.ts';
@@ -16,34 +16,21 @@ import { loadAddon } from './native/index.ts';
 import {
   admitChatRequest,
   admitTextCompletionRequest,
-  type ChatCompletion,
-  type ChatCompletionRequest,
   checkCallOptions,
-  checkEmbeddingRequest,
-  type EmbeddingRequest,
-  type EmbeddingResponse,
   fault,
   type MessageCountRequest,
   type MessageTokensCount,
-  type RenderedPrompt,
-  splitAtDoor,
-  type TextCompletion,
-  type TextCompletionRequest,
-  type TrainingJobRequest,
   throwFaults,
   toValidEmbedding,
-  validateChatRequest,
   validateDetokenizeRequest,
-  validateTextCompletionRequest,
   validateTokenizeRequest,
-  validateTrainingJobRequest,
 } from './protocol/index.ts';
 import { makeReport, type ReportOptions } from './report/index.ts';
 import type { SftRequest } from './rl/index.ts';
 import { type Recorder, type RecorderOptions, record } from './rollout/index.ts';
 import { type CheckedOptions, checkOptions, type RuntimeOptions } from './runtime-options.ts';
 import { type RuntimeStats, runtimeStats } from './runtime-stats.ts';
-import type { CallOptions, Service, TrainingJob, TrainingJobsResource } from './service.ts';
+import type { CallOptions, TrainingJob, TrainingJobsResource } from './service.ts';
 import {
   checkpointsResource,
   type LocalCheckpointsResource,
@@ -67,7 +54,7 @@ const LOG_LEVELS = ['debug', 'debug', 'info', 'warn', 'error'] as const;
 const MODEL_REFERENCE = 'a name, an hf: URI or a path of a model';
 
 /** A service whose models run in this process. */
-export class Runtime implements Service {
+export class Runtime extends CheckedTrainingService {
   /** Models that can be trained. */
   readonly models: LocalModelsResource;
   /** What training left. */
@@ -99,43 +86,20 @@ export class Runtime implements Service {
   readonly #stopLog: (() => void) | undefined;
   #closed: Promise<void> | null = null;
 
-  static {
-    splitAtDoor<Runtime, Runtime['createCompletion']>(
-      Runtime.prototype.createCompletion,
-      async function (request, options = {}) {
-        this.#enter(request, options);
-        return await this.#answering.chat(admitChatRequest(request, this.#options), options);
-      },
-    );
-    splitAtDoor<Runtime, Runtime['createTextCompletion']>(
-      Runtime.prototype.createTextCompletion,
-      async function (request, options = {}) {
-        this.#enter(request, options);
-        return await this.#answering.text(admitTextCompletionRequest(request, this.#options), options);
-      },
-    );
-    splitAtDoor<Runtime, Runtime['createEmbeddings']>(
-      Runtime.prototype.createEmbeddings,
-      async function (request, options = {}) {
-        this.#enter(request, options);
-        return await this.#answering.embeddings(toValidEmbedding(request), options);
-      },
-    );
-    splitAtDoor<Runtime, Runtime['renderPrompt']>(
-      Runtime.prototype.renderPrompt,
-      async function (request, options = {}) {
-        this.#requireOpen();
-        return await this.#answering.render(admitChatRequest(request, this.#options), options);
-      },
-    );
-    splitAtDoor<Runtime, Runtime['train']>(Runtime.prototype.train, async function (request, options = {}) {
-      this.#requireOpen();
-      return await this.#training.train(request, options);
-    });
-  }
+  /** @internal */
+  readonly [INNER]: InnerService = {
+    chat: (request, options) => this.#answering.chat(admitChatRequest(request, this.#options), options),
+    text: (request, options) =>
+      this.#answering.text(admitTextCompletionRequest(request, this.#options), options),
+    embed: (request, options) => this.#answering.embeddings(toValidEmbedding(request), options),
+    render: (request, options) => this.#answering.render(admitChatRequest(request, this.#options), options),
+    train: (request, options) => this.#training.train(request, options),
+    log: (id, request) => this.#store.store.runs.log(id, request),
+  };
 
   /** @internal Use {@link createRuntime}. */
   constructor(options: CheckedOptions) {
+    super();
     this.#options = options;
     const say = (line: string): void => {
       if (options.log) options.log('info', line);
@@ -178,82 +142,6 @@ export class Runtime implements Service {
     this.trainingJobs = this.#training.jobs;
     if (log)
       this.#stopLog = loadAddon().setLog((level, text) => log(LOG_LEVELS[level] ?? 'info', text.trimEnd()));
-  }
-
-  /** Answers a chat completion request as a stream of chunks. */
-  createCompletion(
-    request: ChatCompletionRequest & { stream: true },
-    options?: CallOptions,
-  ): Promise<ChatCompletionStream>;
-  /** Answers a chat completion request as a whole. */
-  createCompletion(
-    request: ChatCompletionRequest & { stream?: false | null },
-    options?: CallOptions,
-  ): Promise<ChatCompletion>;
-  /** Answers a chat completion request, as the request's `stream` says. */
-  createCompletion(
-    request: ChatCompletionRequest,
-    options?: CallOptions,
-  ): Promise<ChatCompletion | ChatCompletionStream>;
-  async createCompletion(
-    request: ChatCompletionRequest,
-    options: CallOptions = {},
-  ): Promise<ChatCompletion | ChatCompletionStream> {
-    this.#enter(request, options);
-    return await this.#answering.chat(validateChatRequest(request, this.#options), options);
-  }
-
-  /**
-   * The prompt that a chat completion request would be answered from. Nothing is generated.
-   * @throws OnpolicyError as `createCompletion` does for the same request
-   */
-  async renderPrompt(request: ChatCompletionRequest, options: CallOptions = {}): Promise<RenderedPrompt> {
-    this.#requireOpen();
-    checkCallOptions(options);
-    return await this.#answering.render(validateChatRequest(request, this.#options), options);
-  }
-
-  /** Continues prompts as they are, without a chat template, as a stream of chunks. */
-  createTextCompletion(
-    request: TextCompletionRequest & { stream: true },
-    options?: CallOptions,
-  ): Promise<TextCompletionStream>;
-  /** Continues prompts as they are, without a chat template, as a whole. */
-  createTextCompletion(
-    request: TextCompletionRequest & { stream?: false | null },
-    options?: CallOptions,
-  ): Promise<TextCompletion>;
-  /** Continues prompts as they are, as the request's `stream` says. */
-  createTextCompletion(
-    request: TextCompletionRequest,
-    options?: CallOptions,
-  ): Promise<TextCompletion | TextCompletionStream>;
-  async createTextCompletion(
-    request: TextCompletionRequest,
-    options: CallOptions = {},
-  ): Promise<TextCompletion | TextCompletionStream> {
-    this.#enter(request, options);
-    return await this.#answering.text(validateTextCompletionRequest(request, this.#options), options);
-  }
-
-  /**
-   * The vectors of texts, by a GGUF model of embeddings.
-   * @throws OnpolicyError `INVALID_REQUEST`, `UNSUPPORTED` for a model that makes none, `CONTEXT_OVERFLOW` for long texts
-   */
-  async createEmbeddings(request: EmbeddingRequest, options: CallOptions = {}): Promise<EmbeddingResponse> {
-    this.#enter(request, options);
-    return await this.#answering.embeddings(toValidEmbedding(checkEmbeddingRequest(request)), options);
-  }
-
-  /**
-   * Starts a training job on a registered model: reinforcement learning on groups of scored trajectories. Resolves when it
-   * is queued; jobs on one model file run one after the other, and completions go on meanwhile.
-   * @throws OnpolicyError `INVALID_REQUEST` for bad fields, before anything runs
-   */
-  async train(request: TrainingJobRequest, options: CallOptions = {}): Promise<TrainingJob> {
-    this.#requireOpen();
-    checkCallOptions(options);
-    return await this.#training.train(validateTrainingJobRequest(request), options);
   }
 
   /**
@@ -373,16 +261,13 @@ export class Runtime implements Service {
     await this.#closed;
   }
 
-  /** The same as {@link close}, for `await using`. */
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.close();
+  protected override get limits(): CheckedOptions {
+    return this.#options;
   }
 
-  /** Before the request is read. */
-  #enter(request: unknown, options: CallOptions): void {
+  protected enter(request: unknown): void {
     this.#requireOpen();
     this.#answering.requireRoom(request);
-    checkCallOptions(options);
   }
 
   #requireOpen(): void {

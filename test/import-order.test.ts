@@ -25,6 +25,7 @@ const ORDER = [
   'models',
   'answer',
   'service.ts',
+  'checked-service.ts',
   'wires',
   'http',
   'rollout',

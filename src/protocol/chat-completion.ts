@@ -11,17 +11,14 @@ import { tokenIdFaults, vocabularyFaults } from './rules/vocabulary.ts';
 import type { ValidChatRequest } from './valid-chat-request.ts';
 import { atTheDoor, type DoorOptions, schemaFaults, unknownFields } from './validate.ts';
 
-/** What the door is told about the runtime and the way the request came. */
-export type ChatRequestOptions = Partial<ChatRuleOptions> &
-  DoorOptions & {
-    /** Token ids of the model. When absent, ids are checked later, with {@link checkVocabulary}. */
-    readonly vocabSize?: number;
-  };
+/** How a request came, and what its receiver allows. */
+export type ChatRequestOptions = Partial<ChatRuleOptions> & DoorOptions;
 
-const DEFAULTS: ChatRuleOptions = {
+/** Everything: a runtime applies its own limits in {@link admitChatRequest}. */
+const NO_LIMITS: ChatRuleOptions = {
   maxLogprobs: null,
   maxChoices: null,
-  scheduling: 'fcfs',
+  scheduling: 'priority',
   allowRequestTemplate: true,
 };
 
@@ -30,13 +27,10 @@ const INT64_MAX = 2n ** 63n - 1n;
 
 /** Checks a request and brings it into its one form. Throws `INVALID_REQUEST` with all faults. */
 export function validateChatRequest(input: unknown, options: ChatRequestOptions = {}): ValidChatRequest {
-  return atTheDoor(input, () => {
-    check(input, options);
-    return normalizeChatRequest(input as ChatCompletionRequest);
-  });
+  return atTheDoor(input, () => normalizeChatRequest(checkChatRequest(input, options)));
 }
 
-/** Only checks a request that another service will answer. Throws `INVALID_REQUEST` with all faults. */
+/** Checks a request. Throws `INVALID_REQUEST` with all faults. */
 export function checkChatRequest(
   input: unknown,
   options: ChatRequestOptions = {},
@@ -55,7 +49,7 @@ export function admitChatRequest(
   request: Checked<ChatCompletionRequest>,
   limits: Partial<ChatRuleOptions>,
 ): ValidChatRequest {
-  const settings = { ...DEFAULTS, ...limits };
+  const settings = { ...NO_LIMITS, ...limits };
   throwFaults(limitRules.flatMap(({ check }) => check(request, settings) ?? []));
   return normalizeChatRequest(request);
 }
@@ -87,7 +81,7 @@ function withRuleFaults(
   own: readonly ErrorDetail[],
   options: ChatRequestOptions,
 ): readonly ErrorDetail[] {
-  const settings = { ...DEFAULTS, ...options };
+  const settings = { ...NO_LIMITS, ...options };
   const faulty = new Set(own.map(({ loc }) => loc[0]));
   let faults = own;
   const isNeeded = neededRules(request);
@@ -98,11 +92,7 @@ function withRuleFaults(
     const found = check(request, settings);
     if (found !== null) faults = withFound(faults, found);
   }
-  if (options.vocabSize === undefined) return faults;
-  for (const { loc } of faults) faulty.add(loc[0]);
-  const sound = Object.fromEntries(Object.entries(request).filter(([field]) => !faulty.has(field)));
-  const biased = Object.keys((sound['logit_bias'] as object | null) ?? {}).map(Number);
-  return faults.concat(vocabularyFaults(sound, biased, options.vocabSize));
+  return faults;
 }
 
 /** The rules about what one runtime allows. */

@@ -9,7 +9,7 @@ export {
   checkVocabulary,
   validateChatRequest,
 } from './chat-completion.ts';
-export { type AfterDoor, afterDoor, type Checked, hasKnownDoor, splitAtDoor } from './checked.ts';
+export type { Checked, CheckedLogRequest } from './checked.ts';
 export { checkEmbeddingRequest, toValidEmbedding, type ValidEmbeddingRequest } from './embedding.ts';
 export { closestName, describe, fault, throwFaults } from './faults.ts';
 export type * from './generated/argument-types.ts';
@@ -40,7 +40,6 @@ export {
   checkTextCompletionRequest,
   type GivenPrompt,
   type ValidTextCompletionRequest,
-  validateTextCompletionRequest,
 } from './text-completion.ts';
 export {
   checkSftRequest,

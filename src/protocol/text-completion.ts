@@ -1,11 +1,6 @@
 /** The door for text completion requests: any input -> valid prompts and the chat request that says how they are continued. */
 import type { ErrorDetail } from '../errors.ts';
-import {
-  admitChatRequest,
-  type ChatRequestOptions,
-  checkChatRequest,
-  validateChatRequest,
-} from './chat-completion.ts';
+import { admitChatRequest, type ChatRequestOptions, checkChatRequest } from './chat-completion.ts';
 import type { Checked } from './checked.ts';
 import { fault, throwFaults } from './faults.ts';
 import type { ChatCompletionRequest, TextCompletionRequest } from './generated/request-types.ts';
@@ -44,19 +39,7 @@ const PATHS = { max_completion_tokens: 'max_tokens', top_logprobs: 'logprobs' };
 
 const DEFAULT_MAX_TOKENS = 16;
 
-/** Checks a request and brings it into its one form. Throws `INVALID_REQUEST` with all faults. */
-export function validateTextCompletionRequest(
-  input: unknown,
-  options: ChatRequestOptions = {},
-): ValidTextCompletionRequest {
-  const request = checkedFields(input, options);
-  return toValid(
-    request,
-    pathsOf(request).runNow(() => validateChatRequest(toChat(request), inProcess(options))),
-  );
-}
-
-/** Only checks a request that another service will answer. Throws `INVALID_REQUEST` with all faults. */
+/** Checks a request. Throws `INVALID_REQUEST` with all faults. */
 export function checkTextCompletionRequest(
   input: unknown,
   options: ChatRequestOptions = {},

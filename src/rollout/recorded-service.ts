@@ -1,17 +1,19 @@
 /** A service -> the same service with one model, which reports each answer with ids and log-probabilities. Embeddings pass unrecorded. */
 import { ChatCompletionStream, TextCompletionStream } from '../answer/index.ts';
+import {
+  type ChatAnswer,
+  CheckedService,
+  INNER,
+  type InnerService,
+  innerOf,
+  type TextAnswer,
+} from '../checked-service.ts';
 import { OnpolicyError } from '../errors.ts';
 import {
-  type AfterDoor,
-  afterDoor,
-  type ChatCompletion,
   type ChatCompletionChunk,
   type ChatCompletionRequest,
   type Checked,
-  type EmbeddingRequest,
   givenTools,
-  splitAtDoor,
-  type TextCompletion,
   type TextCompletionChoice,
   type TextCompletionChunk,
   type TextCompletionChunkChoice,
@@ -38,68 +40,40 @@ export type RecordedServiceOptions = {
   readonly signal: AbortSignal;
 };
 
-type Answer = ChatCompletion | ChatCompletionStream;
-type TextAnswer = TextCompletion | TextCompletionStream;
-type Ask = (request: ChatCompletionRequest, options: CallOptions) => Promise<Answer>;
-
 /** Clients get the fields that they asked for; the recording gets ids and log-probabilities. */
-export class RecordedService implements Completions {
-  readonly #service: Completions;
+export class RecordedService extends CheckedService {
   readonly #options: RecordedServiceOptions;
-  readonly createCompletion = ((request, options) =>
-    this.#record(request, options, (recorded, call) =>
-      this.#service.createCompletion(recorded, call),
-    )) as Completions['createCompletion'];
-
-  /** Each choice is a history of its own: the ids of a prompt and of what continues it. */
-  readonly createTextCompletion?: NonNullable<Completions['createTextCompletion']>;
-  /** By whatever model the request names: nothing is sampled, so nothing is recorded. */
-  readonly createEmbeddings?: NonNullable<Completions['createEmbeddings']>;
+  readonly [INNER]: InnerService;
 
   constructor(service: Completions, options: RecordedServiceOptions) {
-    this.#service = service;
+    super();
     this.#options = options;
-    const after: AfterDoor<unknown, Completions['createCompletion']> = (request, callOptions) =>
-      this.#record(request, callOptions, (recorded, call) =>
-        afterDoor(service.createCompletion).call(service, recorded as Checked<ChatCompletionRequest>, call),
-      );
-    splitAtDoor(this.createCompletion, after);
-    const continueText = service.createTextCompletion;
-    if (continueText) {
-      this.createTextCompletion = ((request, call) =>
-        this.#recordText(request, call, (recorded, options) =>
-          continueText.call(service, recorded, options),
-        )) as NonNullable<Completions['createTextCompletion']>;
-      splitAtDoor(this.createTextCompletion, (request: Checked<TextCompletionRequest>, call) =>
-        this.#recordText(request, call, (recorded, options) =>
-          afterDoor(continueText).call(service, recorded as Checked<TextCompletionRequest>, options),
-        ),
-      );
-    }
-    const embed = service.createEmbeddings;
-    if (!embed) return;
-    this.createEmbeddings = (request, call) => embed.call(service, request, this.#untilEnd(call));
-    splitAtDoor(this.createEmbeddings, (request: Checked<EmbeddingRequest>, call) =>
-      afterDoor(embed).call(service, request, this.#untilEnd(call)),
-    );
+    const { chat, text, embed } = innerOf(service);
+    this[INNER] = {
+      chat: (request, call) => this.#record(request, call, chat),
+      ...(text ? { text: (request, call) => this.#recordText(request, call, text) } : {}),
+      // By whatever model the request names: nothing is sampled, so nothing is recorded.
+      ...(embed ? { embed: (request, call) => embed(request, this.#untilEnd(call)) } : {}),
+    };
   }
+
+  protected enter(): void {} // `begin` refuses requests once the recording has ended
 
   /** Leaves the service open: others use it too. */
   async close(): Promise<void> {}
 
-  async [Symbol.asyncDispose](): Promise<void> {}
-
+  /** Each choice is a history of its own: the ids of a prompt and of what continues it. */
   async #recordText(
-    request: TextCompletionRequest,
-    options: CallOptions | undefined,
-    ask: (request: TextCompletionRequest, options: CallOptions) => Promise<TextAnswer>,
+    request: Checked<TextCompletionRequest>,
+    options: CallOptions,
+    ask: NonNullable<InnerService['text']>,
   ): Promise<TextAnswer> {
     refuseBeams(request);
     const { seed, report } = this.#options.begin();
     const recorded = {
       ...request,
       model: this.#options.model,
-      logprobs: request?.logprobs ?? 0,
+      logprobs: request.logprobs ?? 0,
       return_token_ids: true,
       ...(seed === null ? {} : { seed: request.seed ?? seed }),
     };
@@ -128,22 +102,22 @@ export class RecordedService implements Completions {
   }
 
   /** Options of a call that ends with the recording. */
-  #untilEnd({ signal }: CallOptions = {}): CallOptions {
+  #untilEnd({ signal }: CallOptions): CallOptions {
     const end = this.#options.signal;
     return { signal: signal ? AbortSignal.any([signal, end]) : end };
   }
 
   async #record(
-    request: ChatCompletionRequest,
-    options: CallOptions | undefined,
-    ask: Ask,
-  ): Promise<ChatCompletion | ChatCompletionStream> {
+    request: Checked<ChatCompletionRequest>,
+    options: CallOptions,
+    ask: InnerService['chat'],
+  ): Promise<ChatAnswer> {
     const { model } = this.#options;
     refuseBeams(request);
     const { seed, report } = this.#options.begin();
     const told = {
-      messages: [...(Array.isArray(request?.messages) ? request.messages : [])],
-      tools: request ? givenTools(request) : null,
+      messages: [...request.messages],
+      tools: givenTools(request),
     };
     const recorded = {
       ...request,
@@ -166,8 +140,8 @@ export class RecordedService implements Completions {
   }
 }
 
-function refuseBeams(request: { readonly use_beam_search?: boolean | null | undefined } | null): void {
-  if (!request?.use_beam_search) return;
+function refuseBeams(request: { readonly use_beam_search?: boolean | null | undefined }): void {
+  if (!request.use_beam_search) return;
   throw new OnpolicyError('UNSUPPORTED', 'use_beam_search: beams are not sampled, so they cannot train', {
     param: 'use_beam_search',
   });

@@ -4,7 +4,6 @@ import type { ExportModel } from '../models/index.ts';
 import {
   describe,
   fault,
-  splitAtDoor,
   throwFaults,
   validateListQuery,
   validateLogRequest,
@@ -39,7 +38,7 @@ export function modelsResource(
   bases: BaseModels,
   hooks: ModelHooks,
 ): LocalModelsResource {
-  const models: LocalModelsResource = {
+  return {
     export: hooks.export,
     create: async (request) => {
       const valid = validateModelCreateRequest(request);
@@ -67,9 +66,4 @@ export function modelsResource(
       return deletion;
     },
   };
-  splitAtDoor<unknown, ModelsResource['log']>(
-    models.log,
-    async (id, request) => await store().runs.log(id, request),
-  );
-  return models;
 }

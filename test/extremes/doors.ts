@@ -8,6 +8,7 @@ import {
   checkEmbeddingRequest,
   checkRequest,
   checkTextCompletionRequest,
+  checkVocabulary,
   type DoorOptions,
   toValidEmbedding,
   validateChatRequest,
@@ -16,7 +17,6 @@ import {
   validateListQuery,
   validateLogRequest,
   validateModelCreateRequest,
-  validateTextCompletionRequest,
   validateTokenizeRequest,
   validateTrainingJobRequest,
 } from '../../src/protocol/index.ts';
@@ -25,6 +25,7 @@ import { checkOptions } from '../../src/runtime-options.ts';
 import { toChat } from '../../src/wires/messages/to-chat.ts';
 import { toChat as responseToChat } from '../../src/wires/responses/to-chat.ts';
 import { createMemoryService } from '../fakes/memory-service.ts';
+import { validText } from '../protocol/request.ts';
 import type { Draw, Form } from './draws.ts';
 import * as forms from './forms.ts';
 import * as options from './option-forms.ts';
@@ -58,7 +59,7 @@ export const DOORS: readonly Door[] = [
   {
     name: 'completion',
     form: forms.COMPLETION,
-    check: (input) => validateChatRequest(input, { vocabSize: 512 }),
+    check: (input) => checkVocabulary(validateChatRequest(input), 512),
   },
   {
     name: 'completion over HTTP',
@@ -66,7 +67,7 @@ export const DOORS: readonly Door[] = [
     check: (input) => checkChatRequest(input, { ...WIRE, maxLogprobs: 20, maxChoices: 128 }),
     isWire: true,
   },
-  { name: 'text completion', form: forms.TEXT, check: (input) => validateTextCompletionRequest(input) },
+  { name: 'text completion', form: forms.TEXT, check: (input) => validText(input) },
   {
     name: 'text completion over HTTP',
     form: forms.TEXT,

@@ -9,17 +9,13 @@ import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { OnpolicyError } from '../../src/errors.ts';
 import { createHandler, type Handler } from '../../src/http/index.ts';
-import {
-  checkEmbeddingRequest,
-  checkRequest,
-  validateChatRequest,
-  validateTextCompletionRequest,
-} from '../../src/protocol/index.ts';
+import { checkEmbeddingRequest, checkRequest, validateChatRequest } from '../../src/protocol/index.ts';
 import { createRuntime, type Runtime } from '../../src/runtime.ts';
 import { toChat } from '../../src/wires/messages/to-chat.ts';
 import { toChat as responseToChat } from '../../src/wires/responses/to-chat.ts';
 import { EXACT_MODEL } from '../answer/fields/model.ts';
 import { writeTinyBert } from '../models/tiny-bert.ts';
+import { validText } from '../protocol/request.ts';
 import { problemOf } from './doors.ts';
 import { inWords, random } from './draws.ts';
 import * as forms from './forms.ts';
@@ -63,7 +59,7 @@ type Wire = {
 };
 
 const chatSize = (chat: object): { tokens: number | null; choices: number } => {
-  const { max_completion_tokens: tokens, n: choices } = validateChatRequest(chat, { scheduling: 'priority' });
+  const { max_completion_tokens: tokens, n: choices } = validateChatRequest(chat);
   return { tokens, choices };
 };
 
@@ -73,7 +69,7 @@ const WIRES: readonly Wire[] = [
     form: forms.TEXT,
     ask: (request) => runtime.createTextCompletion(request),
     size: (request) => {
-      const { chat, prompts } = validateTextCompletionRequest(request, { scheduling: 'priority' });
+      const { chat, prompts } = validText(request);
       return { tokens: chat.max_completion_tokens, choices: chat.n * prompts.length };
     },
     more: { seed: 5, stream: false, stream_options: null },

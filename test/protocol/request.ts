@@ -2,17 +2,32 @@
 import type { ErrorDetail } from '../../src/errors.ts';
 import { OnpolicyError } from '../../src/errors.ts';
 import {
+  admitTextCompletionRequest,
   type ChatRequestOptions,
+  checkTextCompletionRequest,
+  checkVocabulary,
   type ValidChatRequest,
+  type ValidTextCompletionRequest,
   validateChatRequest,
 } from '../../src/protocol/index.ts';
 
 /** A tool that requests may name. */
 export const WEATHER = { type: 'function', function: { name: 'weather', parameters: { type: 'object' } } };
 
+/** What a runtime allows by default. */
+const LIMITS = { scheduling: 'fcfs' } as const;
+
 /** Validates a request of one message with further fields. */
 export function valid(fields: Record<string, unknown>, options: ChatRequestOptions = {}): ValidChatRequest {
-  return validateChatRequest({ messages: [{ role: 'user', content: 'Hi' }], ...fields }, options);
+  return validateChatRequest(
+    { messages: [{ role: 'user', content: 'Hi' }], ...fields },
+    { ...LIMITS, ...options },
+  );
+}
+
+/** Validates a text completion request, as a runtime does. */
+export function validText(input: unknown, options: ChatRequestOptions = {}): ValidTextCompletionRequest {
+  return admitTextCompletionRequest(checkTextCompletionRequest(input, options), options);
 }
 
 /** The faults of a request of one message with further fields. Empty when it is valid. */
@@ -25,8 +40,17 @@ export function faultsOf(
 
 /** The faults of any input. */
 export function faultsOfInput(input: unknown, options: ChatRequestOptions = {}): readonly ErrorDetail[] {
+  return faultsIn(() => validateChatRequest(input, { ...LIMITS, ...options }));
+}
+
+/** The messages of the faults that a model with so many tokens finds in a valid request. */
+export function vocabularyFaultsOf(fields: Record<string, unknown>, vocabSize: number): string[] {
+  return faultsIn(() => checkVocabulary(valid(fields), vocabSize)).map(({ msg }) => msg);
+}
+
+function faultsIn(check: () => unknown): readonly ErrorDetail[] {
   try {
-    validateChatRequest(input, options);
+    check();
     return [];
   } catch (error) {
     if (!(error instanceof OnpolicyError) || error.code !== 'INVALID_REQUEST') throw error;

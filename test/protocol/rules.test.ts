@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { checkVocabulary } from '../../src/protocol/index.ts';
 import { chatRules } from '../../src/protocol/rules/index.ts';
 import { CONTEXT_SHIFT_RULE_ROWS } from './context-shift-rule-rows.ts';
-import { faultsOf, messagesOf, valid } from './request.ts';
+import { faultsOf, messagesOf, valid, vocabularyFaultsOf } from './request.ts';
 import { RULE_ROWS } from './rule-rows.ts';
 import { TOOL_RULE_ROWS } from './tool-rule-rows.ts';
 
@@ -48,22 +48,20 @@ describe('token ids', () => {
   const request = { logit_bias: { 9: 1, 10: 1 }, stop_token_ids: [9, 10], allowed_token_ids: [10, 11] };
   const below = 'a token id below 10, the size of the vocabulary';
 
-  it('are checked against the vocabulary with all other faults', () => {
-    expect(messagesOf({ ...request, stop_token_ids: ['x'], n: 0 }, { vocabSize: 10 })).toEqual([
-      'n: expected an integer from 1 to 16384 or null, got 0',
-      'stop_token_ids.0: expected an integer >= 0, got "x"',
+  it('are checked against the vocabulary', () => {
+    expect(vocabularyFaultsOf({ ...request, stop_token_ids: [9] }, 10)).toEqual([
       `logit_bias.10: expected ${below}, got 10`,
       `allowed_token_ids.0: expected ${below}, got 10`,
       `allowed_token_ids.1: expected ${below}, got 11`,
     ]);
-    expect(messagesOf({ logit_bias: { x: 1 } }, { vocabSize: 10 })).toEqual([
+    expect(messagesOf({ logit_bias: { x: 1 } })).toEqual([
       'logit_bias.x: expected a token id as key, got "x"',
     ]);
-    expect(messagesOf({ logprobs: true, top_logprobs: 11, prompt_logprobs: 10 }, { vocabSize: 10 })).toEqual([
+    expect(vocabularyFaultsOf({ logprobs: true, top_logprobs: 11, prompt_logprobs: 10 }, 10)).toEqual([
       'top_logprobs: expected at most 10, the size of the vocabulary, got 11',
     ]);
     expect(
-      messagesOf({ logit_bias: { 9: 1 }, stop_token_ids: null, allowed_token_ids: [0] }, { vocabSize: 10 }),
+      vocabularyFaultsOf({ logit_bias: { 9: 1 }, stop_token_ids: null, allowed_token_ids: [0] }, 10),
     ).toEqual([]);
   });
 

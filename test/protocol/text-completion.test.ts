@@ -1,14 +1,14 @@
 /** The door for text completions: what is taken, what it becomes, and what is refused by the caller's path. */
 import { describe, expect, it } from 'vitest';
 import type { OnpolicyError } from '../../src/errors.ts';
-import { validateTextCompletionRequest } from '../../src/protocol/index.ts';
 import { definitions } from '../../src/protocol/schemas/index.ts';
 import { TEXT_FIELDS } from '../../src/protocol/schemas/text-completion.ts';
+import { validText } from './request.ts';
 
-const valid = (request: object) => validateTextCompletionRequest({ prompt: 'a', ...request });
+const valid = (request: object) => validText({ prompt: 'a', ...request });
 const faultsOf = (request: object, options = {}): string[] => {
   try {
-    validateTextCompletionRequest(request, options);
+    validText(request, options);
     return [];
   } catch (error) {
     const { param, detail, message } = error as OnpolicyError;

@@ -1,40 +1,30 @@
 /** A server's URL -> its service, with the same contract as in process. */
 
 import { ChatCompletionStream, TextCompletionStream } from '../../answer/index.ts';
+import { CheckedTrainingService, INNER, type InnerService } from '../../checked-service.ts';
 import { OnpolicyError } from '../../errors.ts';
 import {
-  type AfterDoor,
   type ChatCompletion,
   type ChatCompletionRequest,
   type Checked,
-  checkCallOptions,
-  checkChatRequest,
-  checkEmbeddingRequest,
-  checkTextCompletionRequest,
-  type EmbeddingRequest,
-  type EmbeddingResponse,
+  type CheckedLogRequest,
   type ListQuery,
+  type LogResult,
   replaceBytes,
-  splitAtDoor,
   type TextCompletion,
   type TextCompletionRequest,
-  type TrainingJobRequest,
   toDataUri,
   validateCheckpointDeleteRequest,
   validateJobListQuery,
   validateListQuery,
   validateLogRequest,
   validateModelCreateRequest,
-  validateTrainingJobRequest,
 } from '../../protocol/index.ts';
 import type {
   CallOptions,
   CheckpointsResource,
-  Completions,
   ConnectedService,
   ModelsResource,
-  Service,
-  TrainingJob,
   TrainingJobsResource,
 } from '../../service.ts';
 import { type ClientSettings, type ConnectOptions, checkConnectOptions } from './connect-options.ts';
@@ -54,52 +44,53 @@ export function connect(options: ConnectOptions): ConnectedService {
 }
 
 /** A service whose methods are calls of a server's endpoints. */
-class RemoteService implements ConnectedService {
+class RemoteService extends CheckedTrainingService implements ConnectedService {
   readonly #client: RetryingClient;
   readonly #pollMs: number;
   readonly models: ModelsResource;
   readonly checkpoints: CheckpointsResource;
   readonly trainingJobs: TrainingJobsResource;
-  readonly createCompletion = ((request, options) =>
-    this.#createCompletion(request, options)) as Completions['createCompletion'];
-  readonly createTextCompletion = ((request, options) =>
-    this.#createTextCompletion(request, options)) as NonNullable<Completions['createTextCompletion']>;
-
-  static {
-    splitAtDoor<RemoteService, RemoteService['createEmbeddings']>(
-      RemoteService.prototype.createEmbeddings,
-      function (request, options) {
-        return this.#embed(request, options);
-      },
-    );
-    splitAtDoor<RemoteService, Service['train']>(RemoteService.prototype.train, function (request, options) {
-      return this.#train(request, options);
-    });
-  }
+  readonly [INNER]: InnerService = {
+    chat: (request, options) => this.#complete(request, options),
+    text: (request, options) => this.#completeText(request, options),
+    embed: (request, { signal, traceId }) =>
+      this.#client.json({
+        method: 'POST',
+        path: '/v1/embeddings',
+        body: JSON.stringify(request),
+        signal,
+        traceId,
+        isRepeatable: true,
+      }),
+    train: async (request, options) => {
+      const { id } = await send<{ id: string }>(
+        this.#client,
+        'POST',
+        '/v1/preview/training-jobs',
+        request,
+        options,
+      );
+      return new RemoteJob(id, request.model_id, this, this.#pollMs);
+    },
+    log: (id, request, options) => logTrajectories(this.#client, id, request, options),
+  };
 
   constructor(settings: ClientSettings) {
+    super();
     this.#client = new RetryingClient(settings);
     this.#pollMs = settings.pollMs;
     this.models = remoteModels(this.#client);
     this.checkpoints = remoteCheckpoints(this.#client);
     this.trainingJobs = remoteTrainingJobs(this.#client);
-    splitAtDoor(this.createCompletion, (request, options) => this.#complete(request, options));
-    splitAtDoor(this.createTextCompletion, (request, options) => this.#completeText(request, options));
   }
 
-  async #createCompletion(
-    request: ChatCompletionRequest,
-    options?: CallOptions,
-  ): Promise<ChatCompletion | ChatCompletionStream> {
+  protected enter(): void {
     this.#client.requireOpen();
-    checkCallOptions(options);
-    const checked = checkChatRequest(request, { scheduling: 'priority' }); // the server reports what it does not support
-    return await this.#complete(checked, options);
   }
 
   async #complete(
     request: Checked<ChatCompletionRequest>,
-    options: CallOptions = {},
+    options: CallOptions,
   ): Promise<ChatCompletion | ChatCompletionStream> {
     const call = completionCall('/v1/chat/completions', request, options);
     if (!request.stream) return await this.#client.json<ChatCompletion>(call);
@@ -107,18 +98,9 @@ class RemoteService implements ConnectedService {
     return new ChatCompletionStream(fromEventStream(open), stopOf(open));
   }
 
-  async #createTextCompletion(
-    request: TextCompletionRequest,
-    options?: CallOptions,
-  ): Promise<TextCompletion | TextCompletionStream> {
-    this.#client.requireOpen();
-    checkCallOptions(options);
-    return await this.#completeText(checkTextCompletionRequest(request, { scheduling: 'priority' }), options);
-  }
-
   async #completeText(
     request: Checked<TextCompletionRequest>,
-    options: CallOptions = {},
+    options: CallOptions,
   ): Promise<TextCompletion | TextCompletionStream> {
     const call = completionCall('/v1/completions', request, options);
     if (!request.stream) return await this.#client.json<TextCompletion>(call);
@@ -134,44 +116,6 @@ class RemoteService implements ConnectedService {
     open.stop(new OnpolicyError('ABORTED', 'not a stream'));
     open.end();
     throw new OnpolicyError('NETWORK_FAILED', `expected a stream, the server sent ${type || 'nothing'}`);
-  }
-
-  async createEmbeddings(request: EmbeddingRequest, options: CallOptions = {}): Promise<EmbeddingResponse> {
-    this.#client.requireOpen();
-    checkCallOptions(options);
-    return await this.#embed(checkEmbeddingRequest(request), options);
-  }
-
-  #embed(
-    request: Checked<EmbeddingRequest>,
-    { signal, traceId }: CallOptions = {},
-  ): Promise<EmbeddingResponse> {
-    const body = JSON.stringify(request);
-    return this.#client.json({
-      method: 'POST',
-      path: '/v1/embeddings',
-      body,
-      signal,
-      traceId,
-      isRepeatable: true,
-    });
-  }
-
-  async train(request: TrainingJobRequest, options?: CallOptions): Promise<TrainingJob> {
-    this.#client.requireOpen();
-    checkCallOptions(options);
-    return await this.#train(validateTrainingJobRequest(request), options);
-  }
-
-  async #train(request: Checked<TrainingJobRequest>, options?: CallOptions): Promise<TrainingJob> {
-    const { id } = await send<{ id: string }>(
-      this.#client,
-      'POST',
-      '/v1/preview/training-jobs',
-      request,
-      options,
-    );
-    return new RemoteJob(id, request.model_id, this, this.#pollMs);
   }
 
   async loadAdapter(
@@ -200,37 +144,42 @@ class RemoteService implements ConnectedService {
   async close(): Promise<void> {
     this.#client.close();
   }
+}
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.close();
-  }
+const MODELS = '/v1/preview/models';
+
+function modelPath(id: string): string {
+  return `${MODELS}/${encodeURIComponent(id)}`;
+}
+
+function logTrajectories(
+  client: RetryingClient,
+  id: string,
+  request: CheckedLogRequest,
+  options?: CallOptions,
+): Promise<LogResult> {
+  return send(client, 'POST', `${modelPath(id)}/log`, request, options);
 }
 
 function remoteModels(client: RetryingClient): ModelsResource {
-  const all = '/v1/preview/models';
-  const path = (id: string): string => `${all}/${encodeURIComponent(id)}`;
-  const log: AfterDoor<unknown, ModelsResource['log']> = (id, request, options) =>
-    send(client, 'POST', `${path(id)}/log`, request, options);
-  const models: ModelsResource = {
+  return {
     async create(request, options) {
       client.requireOpen();
       validateModelCreateRequest(request);
-      return send(client, 'POST', all, request, options, request.return_existing === true);
+      return send(client, 'POST', MODELS, request, options, request.return_existing === true);
     },
-    retrieve: async (id, options) => get(client, path(id), options),
-    list: async (query, options) => get(client, all + toQuery(query), options),
-    delete: async (id, options) => send(client, 'DELETE', path(id), undefined, options),
+    retrieve: async (id, options) => get(client, modelPath(id), options),
+    list: async (query, options) => get(client, MODELS + toQuery(query), options),
+    delete: async (id, options) => send(client, 'DELETE', modelPath(id), undefined, options),
     async log(id, request, options) {
       client.requireOpen();
-      return log(id, validateLogRequest(request), options);
+      return logTrajectories(client, id, validateLogRequest(request), options);
     },
   };
-  splitAtDoor(models.log, log);
-  return models;
 }
 
 function remoteCheckpoints(client: RetryingClient): CheckpointsResource {
-  const path = (id: string): string => `/v1/preview/models/${encodeURIComponent(id)}/checkpoints`;
+  const path = (id: string): string => `${modelPath(id)}/checkpoints`;
   return {
     list: async (id, query, options) => get(client, path(id) + toQuery(query), options),
     async delete(id, request, options) {

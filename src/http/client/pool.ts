@@ -1,31 +1,21 @@
 /** Several services -> one. Each request goes to the member that caches its conversation, or to the least busy one. */
 
 import { ChatCompletionStream, TextCompletionStream } from '../../answer/index.ts';
-import { OnpolicyError } from '../../errors.ts';
 import {
-  afterDoor,
-  type ChatCompletion,
-  type ChatCompletionRequest,
-  type Checked,
-  checkChatRequest,
-  checkEmbeddingRequest,
-  checkTextCompletionRequest,
-  describe,
-  type EmbeddingRequest,
-  type EmbeddingResponse,
-  hasKnownDoor,
-  splitAtDoor,
-  type TextCompletion,
-  type TextCompletionRequest,
-  type TrainingJobRequest,
-} from '../../protocol/index.ts';
+  type ChatAnswer,
+  CheckedTrainingService,
+  INNER,
+  type InnerService,
+  innerOf,
+  type TextAnswer,
+} from '../../checked-service.ts';
+import { OnpolicyError } from '../../errors.ts';
+import { describe } from '../../protocol/index.ts';
 import type {
-  CallOptions,
   CheckpointsResource,
   Completions,
   ModelsResource,
   Service,
-  TrainingJob,
   TrainingJobsResource,
 } from '../../service.ts';
 import { isCount, wrongOption } from '../options.ts';
@@ -70,8 +60,6 @@ type Member = {
   readyMs: number;
 };
 
-type ChatAnswer = ChatCompletion | ChatCompletionStream;
-type TextAnswer = TextCompletion | TextCompletionStream;
 /** Called when a request is over. */
 type OnEnd = (error?: unknown) => void;
 
@@ -81,9 +69,8 @@ type Call<Answer> = {
   readonly kind: string;
   /** Of its conversation or its text; empty: no member caches it. */
   readonly digests: readonly string[];
-  /** Whether a member has such answers. */
-  readonly canAsk: (member: Member) => boolean;
-  readonly ask: (member: Member) => Promise<Answer>;
+  /** Asks a member; null: it has no such answers. */
+  readonly ask: (inner: InnerService) => (() => Promise<Answer>) | null;
   /** The answer, whose end is heard of. */
   readonly watch: (answer: Answer, end: OnEnd) => Answer;
 };
@@ -92,129 +79,66 @@ type Call<Answer> = {
 const AFFINITY_SLACK = 8;
 const MAX_RETRY_MS = 30_000;
 
-class Pool implements Service {
+class Pool extends CheckedTrainingService {
   readonly #members: readonly Member[];
   readonly #trainer: Completions & Partial<Service>;
   readonly #retryMs: number;
   readonly #affinity = new Affinity<Member>();
   #next = 0; // start of the search for the least busy member, so that equals alternate
   #isClosed = false;
-  readonly createCompletion = ((request, options) =>
-    this.#createCompletion(request, options)) as Completions['createCompletion'];
-  readonly createTextCompletion = ((request, options) =>
-    this.#createTextCompletion(request, options)) as NonNullable<Completions['createTextCompletion']>;
-  readonly createEmbeddings = (
-    request: EmbeddingRequest,
-    options?: CallOptions,
-  ): Promise<EmbeddingResponse> => this.#createEmbeddings(request, options);
-
-  static {
-    splitAtDoor<Pool, Service['train']>(Pool.prototype.train, async function (request, options) {
-      return await afterDoor(this.#requireTrain()).call(this.#trainer, request, options);
-    });
-  }
+  readonly [INNER]: InnerService;
 
   constructor(services: readonly (Service | Completions)[], trainer: number, retryMs: number) {
+    super();
     this.#members = services.map((service) => ({ service, active: 0, failures: 0, failedMs: 0, readyMs: 0 }));
     this.#trainer = services[trainer]!;
     this.#retryMs = retryMs;
-    splitAtDoor(this.createCompletion, (request, options) => this.#complete(request, request, options));
-    splitAtDoor(this.createTextCompletion, (request, options) =>
-      this.#completeText(request, request, options),
-    );
-    splitAtDoor(this.createEmbeddings, (request, options) => this.#embed(request, request, options));
+    const { train, log } = innerOf(this.#trainer);
+    this[INNER] = {
+      chat: (request, options) =>
+        this.#distribute<ChatAnswer>({
+          kind: 'chat completions',
+          digests: Affinity.digests(request),
+          ask:
+            ({ chat }) =>
+            () =>
+              chat(request, options),
+          watch: (answer, end) =>
+            Symbol.asyncIterator in answer
+              ? new ChatCompletionStream(watched(answer, end), stopOf(answer, end))
+              : answer,
+        }),
+      text: (request, options) =>
+        this.#distribute<TextAnswer>({
+          kind: 'text completions',
+          digests: Affinity.textDigests(request),
+          ask: ({ text }) => (text ? () => text(request, options) : null),
+          watch: (answer, end) =>
+            Symbol.asyncIterator in answer
+              ? new TextCompletionStream(watched(answer, end), stopOf(answer, end))
+              : answer,
+        }),
+      embed: (request, options) =>
+        this.#distribute({
+          kind: 'embeddings',
+          digests: [],
+          ask: ({ embed }) => (embed ? () => embed(request, options) : null),
+          watch: (answer) => answer,
+        }),
+      train: train ?? (() => Promise.reject(cannotTrain())),
+      ...(log ? { log } : {}),
+    };
   }
 
-  async #createCompletion(request: ChatCompletionRequest, options?: CallOptions): Promise<ChatAnswer> {
-    const hasDoor = this.#members.some(({ service }) => hasKnownDoor(service.createCompletion));
-    const checked = hasDoor ? soundOrNull(() => checkChatRequest(request, LIMITS)) : null;
-    return await this.#complete(request, checked, options);
-  }
-
-  /** `checked`: the request, checked once for all members. Null: the members check it, and report its faults. */
-  async #complete(
-    request: ChatCompletionRequest,
-    checked: Checked<ChatCompletionRequest> | null,
-    options: CallOptions = {},
-  ): Promise<ChatAnswer> {
-    return await this.#distribute<ChatAnswer>({
-      kind: 'chat completions',
-      digests: soundOrNull(() => Affinity.digests(request)) ?? [],
-      canAsk: () => true,
-      ask: ({ service }) =>
-        checked
-          ? afterDoor(service.createCompletion).call(service, checked, options)
-          : service.createCompletion(request, options),
-      watch: (answer, end) =>
-        Symbol.asyncIterator in answer
-          ? new ChatCompletionStream(watched(answer, end), stopOf(answer, end))
-          : answer,
-    });
-  }
-
-  async #createTextCompletion(request: TextCompletionRequest, options?: CallOptions): Promise<TextAnswer> {
-    const hasDoor = this.#members.some(
-      ({ service }) => service.createTextCompletion && hasKnownDoor(service.createTextCompletion),
-    );
-    const checked = hasDoor ? soundOrNull(() => checkTextCompletionRequest(request, LIMITS)) : null;
-    return await this.#completeText(request, checked, options);
-  }
-
-  /** The same of a text. */
-  async #completeText(
-    request: TextCompletionRequest,
-    checked: Checked<TextCompletionRequest> | null,
-    options: CallOptions = {},
-  ): Promise<TextAnswer> {
-    return await this.#distribute<TextAnswer>({
-      kind: 'text completions',
-      digests: soundOrNull(() => Affinity.textDigests(request)) ?? [],
-      canAsk: ({ service }) => service.createTextCompletion !== undefined,
-      ask: ({ service }) =>
-        checked
-          ? afterDoor(service.createTextCompletion!).call(service, checked, options)
-          : service.createTextCompletion!(request, options),
-      watch: (answer, end) =>
-        Symbol.asyncIterator in answer
-          ? new TextCompletionStream(watched(answer, end), stopOf(answer, end))
-          : answer,
-    });
-  }
-
-  async #createEmbeddings(request: EmbeddingRequest, options?: CallOptions): Promise<EmbeddingResponse> {
-    const hasDoor = this.#members.some(
-      ({ service }) => service.createEmbeddings && hasKnownDoor(service.createEmbeddings),
-    );
-    return await this.#embed(
-      request,
-      hasDoor ? soundOrNull(() => checkEmbeddingRequest(request)) : null,
-      options,
-    );
-  }
-
-  /** The same of embeddings, which no member caches. */
-  async #embed(
-    request: EmbeddingRequest,
-    checked: Checked<EmbeddingRequest> | null,
-    options: CallOptions = {},
-  ): Promise<EmbeddingResponse> {
-    return await this.#distribute<EmbeddingResponse>({
-      kind: 'embeddings',
-      digests: [],
-      canAsk: ({ service }) => service.createEmbeddings !== undefined,
-      ask: ({ service }) =>
-        checked
-          ? afterDoor(service.createEmbeddings!).call(service, checked, options)
-          : service.createEmbeddings!(request, options),
-      watch: (answer) => answer,
-    });
+  protected enter(): void {
+    if (this.#isClosed) throw new OnpolicyError('CLOSED', 'the pool is closed');
   }
 
   /** Asks one member after the other until one answers. */
   async #distribute<Answer extends object>(call: Call<Answer>): Promise<Answer> {
-    const tried = new Set(this.#members.filter((member) => !call.canAsk(member)));
+    const tried = new Set(this.#members.filter(({ service }) => !call.ask(innerOf(service))));
     for (;;) {
-      if (this.#isClosed) throw new OnpolicyError('CLOSED', 'the pool is closed');
+      this.enter();
       if (tried.size === this.#members.length)
         throw new OnpolicyError('UNSUPPORTED', `no member of the pool has ${call.kind}`);
       const member = this.#choose(call.digests, tried);
@@ -226,10 +150,6 @@ class Pool implements Service {
         if (!isElsewhere || tried.size === this.#members.length || this.#isClosed) throw error;
       }
     }
-  }
-
-  async train(request: TrainingJobRequest, options?: CallOptions): Promise<TrainingJob> {
-    return await this.#requireTrain().call(this.#trainer, request, options);
   }
 
   get models(): ModelsResource {
@@ -247,15 +167,6 @@ class Pool implements Service {
   async close(): Promise<void> {
     this.#isClosed = true;
     await Promise.all(this.#members.map(({ service }) => service.close()));
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.close();
-  }
-
-  #requireTrain(): Service['train'] {
-    if (!this.#trainer.train) throw cannotTrain();
-    return this.#trainer.train;
   }
 
   #resource<Name extends 'models' | 'checkpoints' | 'trainingJobs'>(name: Name): Service[Name] {
@@ -296,7 +207,7 @@ class Pool implements Service {
     };
     if (member.failures > 0) this.#suspend(member); // only one request tries a failed member
     try {
-      const answer = await ask(member);
+      const answer = await ask(innerOf(member.service))!();
       if (startMs > member.failedMs) member.failures = member.readyMs = 0;
       const watched = watch(answer, end);
       if (watched === answer) end();
@@ -329,18 +240,6 @@ function stopOf(stream: { abort(): void }, end: OnEnd): () => void {
     stream.abort();
     end();
   };
-}
-
-/** Each member checks what it allows. */
-const LIMITS = { scheduling: 'priority' } as const;
-
-/** Null for a faulty request, which its member will refuse. */
-function soundOrNull<T>(read: () => T): T | null {
-  try {
-    return read();
-  } catch {
-    return null;
-  }
 }
 
 const UNREACHABLE = new Set<OnpolicyError['code']>(['NETWORK_FAILED', 'CLOSED', 'OVERLOADED']);

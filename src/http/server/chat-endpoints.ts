@@ -1,6 +1,6 @@
 /** A chat completion request -> its answer, its stream, or the prompt that it would be answered from. */
+import { innerOf } from '../../checked-service.ts';
 import {
-  afterDoor,
   type ChatCompletionRequest,
   type Checked,
   checkChatRequest,
@@ -17,7 +17,7 @@ import { json, type WireResponse } from './wire.ts';
 export async function createCompletion(context: RequestContext): Promise<WireResponse> {
   const { call, service } = context;
   const checked = await checkChatBody(await readJson(context.request, context.settings), context);
-  const answer = await afterDoor(service.createCompletion).call(service, checked, call);
+  const answer = await innerOf(service).chat(checked, call);
   return answerResponse(answer, context);
 }
 
@@ -25,8 +25,9 @@ export async function createCompletion(context: RequestContext): Promise<WireRes
 export async function renderPrompt(context: RequestContext): Promise<WireResponse> {
   const { call, service } = context;
   const checked = await checkChatBody(await readJson(context.request, context.settings), context);
-  if (!service.renderPrompt) throw unsupported('prompts');
-  return json(await afterDoor(service.renderPrompt).call(service, checked, call));
+  const { render } = innerOf(service);
+  if (!render) throw unsupported('prompts');
+  return json(await render(checked, call));
 }
 
 /** Checks a body, and that its token may use its model and adapters. */
@@ -40,7 +41,7 @@ export async function checkChatBody(
   const count = Array.isArray(messages) ? messages.length : 0;
   if (count > settings.maxMessages) throw tooMany('messages', count, settings.maxMessages);
   const { maxLogprobs, maxChoices } = settings;
-  const checked = checkChatRequest(body, { ...door, maxLogprobs, maxChoices, scheduling: 'priority' });
+  const checked = checkChatRequest(body, { ...door, maxLogprobs, maxChoices });
   const { request_id } = checked;
   if (isTraceId(request_id)) context.setRequestId(request_id);
   await requireModelAndAdapters(context, checked);

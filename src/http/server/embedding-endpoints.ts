@@ -1,5 +1,6 @@
 /** A request for embeddings -> their vectors. */
-import { afterDoor, checkEmbeddingRequest } from '../../protocol/index.ts';
+import { innerOf } from '../../checked-service.ts';
+import { checkEmbeddingRequest } from '../../protocol/index.ts';
 import { readJson } from './body.ts';
 import { type RequestContext, tooMany, unsupported } from './context.ts';
 import { requireModel } from './model-access.ts';
@@ -14,8 +15,9 @@ export async function createEmbeddings(context: RequestContext): Promise<WireRes
     throw tooMany('input', input.length, settings.maxInputs);
   const checked = checkEmbeddingRequest(body, door);
   requireModel(context, checked);
-  if (!service.createEmbeddings) throw unsupported('embeddings');
-  const response = await afterDoor(service.createEmbeddings).call(service, checked, call);
+  const { embed } = innerOf(service);
+  if (!embed) throw unsupported('embeddings');
+  const response = await embed(checked, call);
   charge(response.usage.total_tokens);
   return json(response);
 }

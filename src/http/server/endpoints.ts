@@ -1,7 +1,7 @@
 /** An authorized request -> the response of its endpoint. */
+import { innerOf } from '../../checked-service.ts';
 import { OnpolicyError } from '../../errors.ts';
 import {
-  afterDoor,
   validateCheckpointDeleteRequest,
   validateJobListQuery,
   validateListQuery,
@@ -71,8 +71,8 @@ export const endpointHandlers: Readonly<Record<EndpointName, EndpointHandler>> =
     const body = await readJson(context.request, context.settings);
     limitTrajectories(body, context.settings);
     const request = validateLogRequest(body, context.door);
-    const models = preview(context, 'models');
-    return json(await afterDoor(models.log).call(models, context.id, request, context.call));
+    preview(context, 'models');
+    return json(await innerOf(context.service).log!(context.id, request, context.call));
   },
   listCheckpoints: async (context) =>
     json(await preview(context, 'checkpoints').list(context.id, listQuery(context), context.call)),
@@ -99,8 +99,9 @@ export const endpointHandlers: Readonly<Record<EndpointName, EndpointHandler>> =
     limitTrajectories(body, context.settings);
     const request = validateTrainingJobRequest(body, context.door);
     const { service, call } = context;
-    if (!service.train) throw unsupported('training');
-    const job = await afterDoor(service.train).call(service, request, call);
+    const { train } = innerOf(service);
+    if (!train) throw unsupported('training');
+    const job = await train(request, call);
     job.done.catch(() => {}); // the failure is reported by the job's endpoints
     return json({ id: job.id });
   },

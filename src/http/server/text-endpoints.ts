@@ -1,5 +1,6 @@
 /** A text completion request -> its answer or its stream. */
-import { afterDoor, checkTextCompletionRequest, isTraceId } from '../../protocol/index.ts';
+import { innerOf } from '../../checked-service.ts';
+import { checkTextCompletionRequest, isTraceId } from '../../protocol/index.ts';
 import { readJson } from './body.ts';
 import { type RequestContext, tooMany, unsupported } from './context.ts';
 import { requireModelAndAdapters } from './model-access.ts';
@@ -13,7 +14,7 @@ export async function createTextCompletion(context: RequestContext): Promise<Wir
   const body = await readJson(request, settings);
   renameOldFields(body);
   const { maxLogprobs, maxChoices } = settings;
-  const options = { ...door, maxLogprobs, maxChoices, scheduling: 'priority' as const };
+  const options = { ...door, maxLogprobs, maxChoices };
   const checked = checkTextCompletionRequest(body, options);
   const { request_id, prompt, n, best_of } = checked;
   const prompts = typeof prompt === 'string' || typeof prompt[0] === 'number' ? 1 : prompt.length;
@@ -21,7 +22,8 @@ export async function createTextCompletion(context: RequestContext): Promise<Wir
   if (choices > maxChoices) throw tooMany('prompt', choices, maxChoices);
   if (isTraceId(request_id)) context.setRequestId(request_id);
   await requireModelAndAdapters(context, checked);
-  if (!service.createTextCompletion) throw unsupported('text completions');
-  const answer = await afterDoor(service.createTextCompletion).call(service, checked, call);
+  const { text } = innerOf(service);
+  if (!text) throw unsupported('text completions');
+  const answer = await text(checked, call);
   return answerResponse(answer, context);
 }

@@ -1,5 +1,6 @@
 /** Texts and tokens -> each other, over HTTP with vLLM's names. */
-import { afterDoor, checkRequest, PathTranslation, type TokenizeResponse } from '../../protocol/index.ts';
+import { innerOf } from '../../checked-service.ts';
+import { checkRequest, PathTranslation, type TokenizeResponse } from '../../protocol/index.ts';
 import { readJson } from './body.ts';
 import { checkChatBody } from './chat-endpoints.ts';
 import { type RequestContext, unsupported } from './context.ts';
@@ -45,8 +46,9 @@ async function tokenizeChat(body: object, context: RequestContext): Promise<Toke
   const { return_token_strs: wantsTexts, ...chat } = body as Record<string, unknown>;
   const options = checkRequest('TokenizeBody', { prompt: '', return_token_strs: wantsTexts }, context.door);
   const checked = await checkChatBody(chat, context);
-  if (!service.renderPrompt) throw unsupported('prompts');
-  const rendered = await afterDoor(service.renderPrompt).call(service, checked, call);
+  const { render } = innerOf(service);
+  if (!render) throw unsupported('prompts');
+  const rendered = await render(checked, call);
   const { prompt_token_ids: tokens, max_model_len, count } = rendered;
   return withTexts({ tokens, max_model_len, count }, checked.model, options.return_token_strs, context);
 }

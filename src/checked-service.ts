@@ -1,0 +1,180 @@
+/** Public methods of services -> checked requests to what answers them. Each method, with its check, is written once: here. */
+import type { ChatCompletionStream, TextCompletionStream } from './answer/index.ts';
+import { OnpolicyError } from './errors.ts';
+import {
+  type ChatCompletion,
+  type ChatCompletionRequest,
+  type ChatRequestOptions,
+  type Checked,
+  type CheckedLogRequest,
+  checkCallOptions,
+  checkChatRequest,
+  checkEmbeddingRequest,
+  checkTextCompletionRequest,
+  type EmbeddingRequest,
+  type EmbeddingResponse,
+  type LogResult,
+  type RenderedPrompt,
+  type TextCompletion,
+  type TextCompletionRequest,
+  type TrainingJobRequest,
+  validateTrainingJobRequest,
+} from './protocol/index.ts';
+import type { CallOptions, Completions, Service, TrainingJob } from './service.ts';
+
+/** The whole answer to a chat completion request, or its stream. */
+export type ChatAnswer = ChatCompletion | ChatCompletionStream;
+/** The whole answer to a text completion request, or its stream. */
+export type TextAnswer = TextCompletion | TextCompletionStream;
+
+/** What answers requests that were checked in this process: handlers, pools and recorders call it. Absent: cannot. */
+export type InnerService = {
+  readonly chat: (request: Checked<ChatCompletionRequest>, options: CallOptions) => Promise<ChatAnswer>;
+  readonly text?: (request: Checked<TextCompletionRequest>, options: CallOptions) => Promise<TextAnswer>;
+  readonly embed?: (request: Checked<EmbeddingRequest>, options: CallOptions) => Promise<EmbeddingResponse>;
+  readonly render?: (
+    request: Checked<ChatCompletionRequest>,
+    options: CallOptions,
+  ) => Promise<RenderedPrompt>;
+  readonly train?: (request: Checked<TrainingJobRequest>, options: CallOptions) => Promise<TrainingJob>;
+  readonly log?: (id: string, request: CheckedLogRequest, options: CallOptions) => Promise<LogResult>;
+};
+
+/** The inner service of a service of this library. Not exported from the package. */
+export const INNER = Symbol('onpolicy.inner');
+
+/** Checks the requests of its public methods, and passes them to its inner service. */
+export abstract class CheckedService implements Completions {
+  /** @internal */
+  abstract readonly [INNER]: InnerService;
+
+  /** Throws where no request is taken, before it is read: a closed or a full service. */
+  protected abstract enter(request: unknown): void;
+
+  /** What the service allows. Default: everything. */
+  protected get limits(): ChatRequestOptions {
+    return {};
+  }
+
+  /** Ends what runs, frees everything. Closing twice is fine. */
+  abstract close(): Promise<void>;
+
+  /** The same as {@link close}, for `await using`. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  /** Answers a chat completion request as a stream of chunks. */
+  createCompletion(
+    request: ChatCompletionRequest & { stream: true },
+    options?: CallOptions,
+  ): Promise<ChatCompletionStream>;
+  /** Answers a chat completion request as a whole. */
+  createCompletion(
+    request: ChatCompletionRequest & { stream?: false | null },
+    options?: CallOptions,
+  ): Promise<ChatCompletion>;
+  /** Answers a chat completion request, as the request's `stream` says. */
+  createCompletion(request: ChatCompletionRequest, options?: CallOptions): Promise<ChatAnswer>;
+  async createCompletion(request: ChatCompletionRequest, options: CallOptions = {}): Promise<ChatAnswer> {
+    this.#enter(request, options);
+    return await this[INNER].chat(checkChatRequest(request, this.limits), options);
+  }
+
+  /** Continues prompts as they are, without a chat template, as a stream of chunks. */
+  createTextCompletion(
+    request: TextCompletionRequest & { stream: true },
+    options?: CallOptions,
+  ): Promise<TextCompletionStream>;
+  /** Continues prompts as they are, without a chat template, as a whole. */
+  createTextCompletion(
+    request: TextCompletionRequest & { stream?: false | null },
+    options?: CallOptions,
+  ): Promise<TextCompletion>;
+  /** Continues prompts as they are, as the request's `stream` says. */
+  createTextCompletion(request: TextCompletionRequest, options?: CallOptions): Promise<TextAnswer>;
+  async createTextCompletion(request: TextCompletionRequest, options: CallOptions = {}): Promise<TextAnswer> {
+    this.#enter(request, options);
+    return await able(
+      this,
+      'text',
+      'text completions',
+    )(checkTextCompletionRequest(request, this.limits), options);
+  }
+
+  /**
+   * The vectors of texts, by a model of embeddings.
+   * @throws OnpolicyError `INVALID_REQUEST`, `UNSUPPORTED` for a model that makes none, `CONTEXT_OVERFLOW` for long texts
+   */
+  async createEmbeddings(request: EmbeddingRequest, options: CallOptions = {}): Promise<EmbeddingResponse> {
+    this.#enter(request, options);
+    return await able(this, 'embed', 'embeddings')(checkEmbeddingRequest(request), options);
+  }
+
+  /**
+   * The prompt that a chat completion request would be answered from. Nothing is generated.
+   * @throws OnpolicyError as `createCompletion` does for the same request, `UNSUPPORTED` where the service has none
+   */
+  async renderPrompt(request: ChatCompletionRequest, options: CallOptions = {}): Promise<RenderedPrompt> {
+    this.#enter(null, options);
+    return await able(this, 'render', 'prompts')(checkChatRequest(request, this.limits), options);
+  }
+
+  #enter(request: unknown, options: CallOptions): void {
+    this.enter(request);
+    checkCallOptions(options);
+  }
+}
+
+/** Checks requests, and trains. */
+export abstract class CheckedTrainingService extends CheckedService implements Service {
+  abstract readonly models: Service['models'];
+  abstract readonly checkpoints: Service['checkpoints'];
+  abstract readonly trainingJobs: Service['trainingJobs'];
+
+  /**
+   * Starts a training job on a registered model: reinforcement learning on groups of scored trajectories. Resolves when it
+   * is queued; jobs on one model file run one after the other, and completions go on meanwhile.
+   * @throws OnpolicyError `INVALID_REQUEST` for bad fields, before anything runs
+   */
+  async train(request: TrainingJobRequest, options: CallOptions = {}): Promise<TrainingJob> {
+    this.enter(null);
+    checkCallOptions(options);
+    return await able(this, 'train', 'training')(validateTrainingJobRequest(request), options);
+  }
+}
+
+/** The public method of each inner one. */
+const PUBLIC = {
+  chat: 'createCompletion',
+  text: 'createTextCompletion',
+  embed: 'createEmbeddings',
+  render: 'renderPrompt',
+  train: 'train',
+} as const;
+
+/**
+ * What answers the checked requests of a service. A public method that is not of this file, as of another service or of a
+ * wrapper around one of ours, is called itself, with its own check.
+ */
+export function innerOf(service: Completions & Partial<Service>): InnerService {
+  const inner: InnerService | null = service instanceof CheckedService ? service[INNER] : null;
+  const methods = service as unknown as Record<string, ((...args: unknown[]) => unknown) | undefined>;
+  const ours = CheckedTrainingService.prototype as unknown as typeof methods;
+  const found = Object.entries(PUBLIC).map(([name, method]) => {
+    const isOurs = inner !== null && methods[method] === ours[method];
+    return [name, isOurs ? inner[name as keyof InnerService] : methods[method]?.bind(service)];
+  });
+  return { ...Object.fromEntries(found), log: inner?.log ?? service.models?.log.bind(service.models) };
+}
+
+/** A part of a service that it may lack. Throws `UNSUPPORTED` then. */
+function able<Name extends keyof InnerService>(
+  service: CheckedService,
+  name: Name,
+  what: string,
+): NonNullable<InnerService[Name]> {
+  const method = service[INNER][name];
+  if (!method) throw new OnpolicyError('UNSUPPORTED', `this service has no ${what}`);
+  return method;
+}
