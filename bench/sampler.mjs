@@ -10,18 +10,18 @@ const PENALISED = 500;
 
 const WHOLE = {
   temperature: 0.8,
-  topK: 40,
-  topP: 0.95,
-  minP: 0.05,
-  repetitionPenalty: 1.1,
-  frequencyPenalty: 0.1,
+  top_k: 40,
+  top_p: 0.95,
+  min_p: 0.05,
+  repetition_penalty: 1.1,
+  frequency_penalty: 0.1,
 };
 const PLANS = {
   greedy: { temperature: 0 },
   'plain temperature 1': {},
   'plain temperature 1, log-probability': { topLogprobs: 0 },
   'plain temperature 0.8': { temperature: 0.8 },
-  'top_p 0.95': { topP: 0.95 },
+  'top_p 0.95': { top_p: 0.95 },
   'whole pipeline': WHOLE,
   'whole pipeline, 5 log-probabilities': { ...WHOLE, topLogprobs: 5 },
 };

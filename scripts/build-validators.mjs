@@ -1,6 +1,7 @@
 // src/protocol/schemas -> src/protocol/generated/validators.ts (checks, compiled ahead by ajv, no dependency at run time)
 //                      -> src/protocol/generated/request-types.ts (the TypeScript types of requests)
-//                      -> src/protocol/generated/argument-types.ts (those of arguments and settings, also with all defaults)
+//                      -> src/protocol/generated/argument-types.ts (those of arguments and settings)
+//                      -> src/protocol/generated/fills.ts (their defaults)
 import fs from 'node:fs';
 import { createRequire } from 'node:module';
 import os from 'node:os';
@@ -8,6 +9,7 @@ import path from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { _, Ajv } from 'ajv';
 import ts from 'typescript';
+import { toFills } from './schema-fills.mjs';
 import { toArgumentTypes, toTypes } from './schema-types.mjs';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
@@ -130,4 +132,5 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
   fs.writeFileSync(path.join(generated, 'validators.ts'), toValidators(schemas));
   fs.writeFileSync(path.join(generated, 'request-types.ts'), toTypes(schemas.definitions));
   fs.writeFileSync(path.join(generated, 'argument-types.ts'), toArgumentTypes(schemas));
+  fs.writeFileSync(path.join(generated, 'fills.ts'), toFills(schemas));
 }

@@ -31,7 +31,13 @@ function buildAddon() {
 async function compileTypeScript() {
   await whenChanged(
     'src/protocol/generated/.inputs',
-    ['src/protocol/schemas', 'scripts/build-validators.mjs', 'scripts/schema-types.mjs', 'package-lock.json'],
+    [
+      'src/protocol/schemas',
+      'scripts/build-validators.mjs',
+      'scripts/schema-types.mjs',
+      'scripts/schema-fills.mjs',
+      'package-lock.json',
+    ],
     () => runScript('validators', 'build-validators.mjs'),
   );
   await whenChanged(

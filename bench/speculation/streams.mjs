@@ -27,7 +27,7 @@ const { model } = await models.use(null);
 const { engine, tokenizer } = model;
 const { handle } = (await models.useDraft(model, file)).model;
 const { Sampler, SamplerPlan, addAnswer, createAnswerIndex, createDrafter } = loadAddon();
-const plan = new SamplerPlan({ vocabSize: tokenizer.vocabSize, temperature: 0.8, topK: 40, topP: 0.95 });
+const plan = new SamplerPlan({ vocabSize: tokenizer.vocabSize, temperature: 0.8, top_k: 40, top_p: 0.95 });
 
 /** Answers all prompts at once; `sourcesOf` gives what drafts for each, or is absent. Gives the tokens of each, and how fast they came. */
 async function generate(sourcesOf) {

@@ -7,6 +7,7 @@
 #include <initializer_list>
 #include <limits>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "napi/errors.h"
@@ -155,7 +156,7 @@ class Fields {
   }
 
   // Refuses a field that is none of `known`.
-  void RefuseOthers(const std::string& what, std::initializer_list<const char*> known) const {
+  void RefuseOthers(const std::string& what, const std::vector<std::string_view>& known) const {
     const Napi::Array names = object_.GetPropertyNames();
     for (uint32_t i = 0; i < names.Length(); ++i) {
       const std::string name = names.Get(i).ToString().Utf8Value();

@@ -97,51 +97,63 @@ std::shared_ptr<const BadTexts> ReadOutputTexts(const Fields& options, const cha
   return std::make_shared<const BadTexts>(std::move(tokens), std::move(texts));
 }
 
+// Numbers of a plan, under the names of the request's fields.
+struct FloatField {
+  const char* name;
+  float SamplerPlan::*target;
+  double least, most;
+};
+struct IntegerField {
+  const char* name;
+  int32_t SamplerPlan::*target;
+  int32_t least, most = std::numeric_limits<int32_t>::max();
+};
+
+constexpr FloatField kFloats[] = {
+    {"temperature", &SamplerPlan::temperature, 0, kMaxFloat},
+    {"top_p", &SamplerPlan::top_p, 0, 1},
+    {"min_p", &SamplerPlan::min_p, 0, 1},
+    {"typical_p", &SamplerPlan::typical_p, 0, 1},
+    {"xtc_probability", &SamplerPlan::xtc_probability, 0, 1},
+    {"xtc_threshold", &SamplerPlan::xtc_threshold, 0, 1},
+    {"dynatemp_range", &SamplerPlan::dynatemp_range, 0, kMaxFloat},
+    {"dynatemp_exponent", &SamplerPlan::dynatemp_exponent, 0, kMaxFloat},
+    {"mirostat_tau", &SamplerPlan::mirostat_tau, 0, kMaxFloat},
+    {"mirostat_eta", &SamplerPlan::mirostat_eta, 0, kMaxFloat},
+    {"dry_multiplier", &SamplerPlan::dry_multiplier, 0, kMaxFloat},
+    {"dry_base", &SamplerPlan::dry_base, 1, kMaxFloat},
+    {"repetition_penalty", &SamplerPlan::repetition_penalty, std::numeric_limits<float>::min(), kMaxFloat},
+    {"frequency_penalty", &SamplerPlan::frequency_penalty, -kMaxFloat, kMaxFloat},
+    {"presence_penalty", &SamplerPlan::presence_penalty, -kMaxFloat, kMaxFloat},
+};
+constexpr IntegerField kIntegers[] = {
+    {"top_k", &SamplerPlan::top_k, -1},
+    {"mirostat", &SamplerPlan::mirostat, 0, 2},
+    {"dry_allowed_length", &SamplerPlan::dry_allowed_length, 0},
+    {"dry_penalty_last_n", &SamplerPlan::dry_penalty_last_n, -1},
+    {"min_tokens", &SamplerPlan::min_tokens, 0},
+    {"topLogprobs", &SamplerPlan::top_logprobs, -1},
+    {"candidates", &SamplerPlan::candidates, 0},
+};
+
 SamplerPlan ReadPlan(Napi::Value value) {
   const Fields options(value);
-  options.RefuseOthers(
-      "SamplerPlan", {"vocabSize", "temperature", "topP", "minP", "topK", "repetitionPenalty", "frequencyPenalty",
-                      "presencePenalty", "logitBiasIds", "logitBiasValues", "allowed", "badWords", "tokenTexts", "minTokens", "stopIds", "endIds",
-                      "topLogprobs", "candidates", "processedLogprobs", "typicalP", "xtcProbability", "xtcThreshold", "dynatempRange",
-                      "dynatempExponent", "mirostat", "mirostatTau", "mirostatEta", "dryMultiplier", "dryBase",
-                      "dryAllowedLength", "dryLastN", "dryBreakers", "breakerTexts"});
-  const auto number = [&](const char* field, float& target, double least, double most) {
-    const Napi::Value given = options[field];
-    if (!IsAbsent(given)) target = static_cast<float>(ReadNumber(given, field, least, most));
-  };
-  const auto integer = [&](const char* field, int32_t& target, int32_t least, int32_t most = std::numeric_limits<int32_t>::max()) {
-    const Napi::Value given = options[field];
-    if (!IsAbsent(given)) target = ReadInteger(given, field, least, most);
-  };
+  std::vector<std::string_view> names = {"vocabSize", "logitBiasIds", "logitBiasValues", "allowed", "bad_words", "tokenTexts", "stopIds",
+                                         "endIds", "processedLogprobs", "dry_sequence_breakers", "breakerTexts"};
+  for (const FloatField& field : kFloats) names.push_back(field.name);
+  for (const IntegerField& field : kIntegers) names.push_back(field.name);
+  options.RefuseOthers("SamplerPlan", names);
   SamplerPlan plan;
   plan.vocab_size = ReadInteger(options["vocabSize"], "vocabSize", 1, kMaxVocabSize);
-  number("temperature", plan.temperature, 0, kMaxFloat);
-  number("topP", plan.top_p, 0, 1);
-  number("minP", plan.min_p, 0, 1);
-  integer("topK", plan.top_k, -1);
-  number("typicalP", plan.typical_p, 0, 1);
-  number("xtcProbability", plan.xtc_probability, 0, 1);
-  number("xtcThreshold", plan.xtc_threshold, 0, 1);
-  number("dynatempRange", plan.dynatemp_range, 0, kMaxFloat);
-  number("dynatempExponent", plan.dynatemp_exponent, 0, kMaxFloat);
-  integer("mirostat", plan.mirostat, 0, 2);
-  number("mirostatTau", plan.mirostat_tau, 0, kMaxFloat);
-  number("mirostatEta", plan.mirostat_eta, 0, kMaxFloat);
-  number("dryMultiplier", plan.dry_multiplier, 0, kMaxFloat);
-  number("dryBase", plan.dry_base, 1, kMaxFloat);
-  integer("dryAllowedLength", plan.dry_allowed_length, 0);
-  integer("dryLastN", plan.dry_last_n, -1);
-  number("repetitionPenalty", plan.repetition_penalty, std::numeric_limits<float>::min(), kMaxFloat);
-  number("frequencyPenalty", plan.frequency_penalty, -kMaxFloat, kMaxFloat);
-  number("presencePenalty", plan.presence_penalty, -kMaxFloat, kMaxFloat);
-  integer("minTokens", plan.min_tokens, 0);
-  integer("topLogprobs", plan.top_logprobs, -1);
-  integer("candidates", plan.candidates, 0);
+  for (const auto& [name, target, least, most] : kFloats)
+    if (const Napi::Value given = options[name]; !IsAbsent(given)) plan.*target = static_cast<float>(ReadNumber(given, name, least, most));
+  for (const auto& [name, target, least, most] : kIntegers)
+    if (const Napi::Value given = options[name]; !IsAbsent(given)) plan.*target = ReadInteger(given, name, least, most);
   ReadBias(options, plan);
   if (const uint32_t* allowed = ReadMask(options["allowed"], "allowed", plan.vocab_size))
     plan.allowed.assign(allowed, allowed + (static_cast<size_t>(plan.vocab_size) + 31) / 32);
-  plan.bad_texts = ReadOutputTexts(options, "badWords", "tokenTexts", plan.vocab_size);
-  plan.dry_breakers = ReadOutputTexts(options, "dryBreakers", "breakerTexts", plan.vocab_size);
+  plan.bad_texts = ReadOutputTexts(options, "bad_words", "tokenTexts", plan.vocab_size);
+  plan.dry_breakers = ReadOutputTexts(options, "dry_sequence_breakers", "breakerTexts", plan.vocab_size);
   const auto ids = [&](const char* field, std::vector<int32_t>& target) {
     const Napi::Value given = options[field];
     if (!IsAbsent(given)) target = ToVector(ReadTokenIds(given, field, plan.vocab_size));

@@ -19,7 +19,7 @@ void Dry::FindPenalties(SamplerScratch& scratch) const {
   std::vector<AdjustedToken>& penalties = scratch.penalties;
   penalties.clear();
   const auto allowed = static_cast<size_t>(plan_->dry_allowed_length);
-  const size_t count = plan_->dry_last_n < 0 ? tokens_.size() : std::min(tokens_.size(), static_cast<size_t>(plan_->dry_last_n));
+  const size_t count = plan_->dry_penalty_last_n < 0 ? tokens_.size() : std::min(tokens_.size(), static_cast<size_t>(plan_->dry_penalty_last_n));
   const size_t most = std::min(since_breaker_, count);
   if (count <= allowed || most < allowed) return;
 

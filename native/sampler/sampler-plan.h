@@ -27,7 +27,7 @@ struct SamplerPlan {
   float dry_multiplier = 0;  // 0: off
   float dry_base = 1.75f;
   int32_t dry_allowed_length = 2;
-  int32_t dry_last_n = -1;                        // tokens that DRY looks at; -1: all
+  int32_t dry_penalty_last_n = -1;                        // tokens that DRY looks at; -1: all
   std::shared_ptr<const BadTexts> dry_breakers;   // null: none
   float repetition_penalty = 1;
   float frequency_penalty = 0;

@@ -15,7 +15,7 @@ export async function embed(
   request: ValidEmbeddingRequest,
   signal: AbortSignal | undefined,
 ): Promise<EmbeddingResponse> {
-  const { dimensions, normalize, isBase64 } = request;
+  const { dimensions, normalize } = request;
   const { size } = model.embeddings;
   if (dimensions !== null && dimensions > size)
     throwFaults([fault(['dimensions'], 'range', `an integer from 1 to ${size}, or null`, dimensions)]);
@@ -27,7 +27,8 @@ export async function embed(
     object: 'list',
     data: rows.map((row, index) => {
       const vector = toVector(row.subarray(0, dimensions ?? size), normalize);
-      const embedding = isBase64 ? (toBase64(vector) as never) : Array.from(vector); // see the type
+      const embedding =
+        request.encoding_format === 'base64' ? (toBase64(vector) as never) : Array.from(vector); // see the type
       return { object: 'embedding', index, embedding };
     }),
     model: request.model ?? model.name,
@@ -37,7 +38,7 @@ export async function embed(
 
 async function toTokens(
   { tokenizer, contextSize }: EmbeddingModel,
-  { addSpecial, truncate }: ValidEmbeddingRequest,
+  { add_special_tokens: addSpecial, truncate_prompt_tokens: truncate }: ValidEmbeddingRequest,
   { path, content }: ValidEmbeddingRequest['inputs'][number],
 ): Promise<Int32Array> {
   const isText = typeof content === 'string';

@@ -25,12 +25,13 @@ export { devices, freeGpuBytes, type Gpu, openLibraries, usesGpu } from './libra
 export type { NativeChunk, NativeMedia, NativeProjector } from './media.ts';
 export { onDisk } from './on-disk.ts';
 export { ROW_STATUS } from './row-status.ts';
-export type {
-  SampledRow,
-  SamplerHandle,
-  SamplerPlanHandle,
-  SamplerPlanOptions,
-  TokenTextsHandle,
+export {
+  SAMPLER_FIELDS,
+  type SampledRow,
+  type SamplerHandle,
+  type SamplerPlanHandle,
+  type SamplerPlanOptions,
+  type TokenTextsHandle,
 } from './sampler.ts';
 export { defaultThreads } from './threads.ts';
 export type {

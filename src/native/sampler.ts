@@ -1,59 +1,43 @@
 /** The types of the addon's sampler: a plan per request, a sampler per sequence. */
 
-/** What a request asks of the sampler. Everything but `vocabSize` may be absent. */
-export type SamplerPlanOptions = {
+/** Fields of a request that the sampler takes as they are. */
+export const SAMPLER_FIELDS = [
+  'temperature',
+  'top_p',
+  'min_p',
+  'top_k',
+  'typical_p',
+  'xtc_probability',
+  'xtc_threshold',
+  'dynatemp_range',
+  'dynatemp_exponent',
+  'mirostat',
+  'mirostat_tau',
+  'mirostat_eta',
+  'dry_multiplier',
+  'dry_base',
+  'dry_allowed_length',
+  'dry_penalty_last_n',
+  'repetition_penalty',
+  'frequency_penalty',
+  'presence_penalty',
+  'min_tokens',
+] as const;
+
+/** What a request asks of the sampler, under the names of its fields. Absent ones are off. */
+export type SamplerPlanOptions = { readonly [Field in (typeof SAMPLER_FIELDS)[number]]?: number } & {
   readonly vocabSize: number;
-  /** 0: greedy. Default 1. */
-  readonly temperature?: number;
-  /** 1: off, the default. */
-  readonly topP?: number;
-  /** 0: off, the default. */
-  readonly minP?: number;
-  /** 0 or -1: off, the default. */
-  readonly topK?: number;
-  /**
-   * Locally typical sampling, 1: off, the default. Like XTC and a range of temperatures it makes the draw follow llama.cpp's order:
-   * topK, typicalP, topP, minP, XTC, temperature.
-   */
-  readonly typicalP?: number;
-  /** Chance that XTC runs at a token. 0: off, the default. */
-  readonly xtcProbability?: number;
-  /** Of the tokens at least this probable, XTC leaves the least probable. Default 0.1. */
-  readonly xtcThreshold?: number;
-  /** The temperature goes from `temperature - dynatempRange` to `temperature + dynatempRange` with the entropy. 0: off, the default. */
-  readonly dynatempRange?: number;
-  /** Default 1. */
-  readonly dynatempExponent?: number;
-  /** Version of mirostat, which replaces every filter: 1 or 2. 0: off, the default. */
-  readonly mirostat?: number;
-  /** Bits of surprise. Default 5. */
-  readonly mirostatTau?: number;
-  /** Default 0.1. */
-  readonly mirostatEta?: number;
-  /** DRY: what a token loses that would continue a repetition. 0: off, the default. */
-  readonly dryMultiplier?: number;
-  /** Default 1.75. */
-  readonly dryBase?: number;
-  /** Default 2. */
-  readonly dryAllowedLength?: number;
-  /** Tokens of prompt and output that DRY looks at; -1: all, the default. */
-  readonly dryLastN?: number;
   /** Texts that end a repetition, none empty. Need `breakerTexts`. */
-  readonly dryBreakers?: readonly string[];
+  readonly dry_sequence_breakers?: readonly string[];
   readonly breakerTexts?: TokenTextsHandle;
-  /** 1: off, the default. Counts prompt and output. */
-  readonly repetitionPenalty?: number;
-  readonly frequencyPenalty?: number;
-  readonly presencePenalty?: number;
   readonly logitBiasIds?: Int32Array; // (biases)
   readonly logitBiasValues?: Float32Array; // (biases)
   /** A bit per token, 1: allowed. */
   readonly allowed?: Uint32Array | Int32Array; // (vocabSize / 32, rounded up)
   /** Texts that the output must not hold, none empty. Need `tokenTexts`. */
-  readonly badWords?: readonly string[];
+  readonly bad_words?: readonly string[];
   readonly tokenTexts?: TokenTextsHandle;
-  /** `stopIds` are forbidden while fewer tokens than this were generated. */
-  readonly minTokens?: number;
+  /** Forbidden while fewer than `min_tokens` were generated. */
   readonly stopIds?: Int32Array;
   /** Forbidden while `holdEnd` says so. */
   readonly endIds?: Int32Array;

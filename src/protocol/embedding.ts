@@ -1,25 +1,15 @@
 /** The door for embeddings: any input -> texts and what their vectors should be like. */
 import type { Checked } from './checked.ts';
 import { fault, throwFaults } from './faults.ts';
+import { fills } from './generated/fills.ts';
 import type { EmbeddingRequest } from './generated/request-types.ts';
 import type { GivenPrompt } from './text-completion.ts';
-import { checkRequest, type DoorOptions } from './validate.ts';
+import { type Complete, checkRequest, type DoorOptions } from './validate.ts';
 
-/** A valid request. */
-export type ValidEmbeddingRequest = {
-  /** Null: the default model. */
-  readonly model: string | null;
+/** A valid request: every field with its default. `truncate_prompt_tokens` is -1 for as many as the model takes, null for all. */
+export type ValidEmbeddingRequest = Omit<Complete['EmbeddingRequest'], 'input'> & {
   /** At least one. */
   readonly inputs: readonly GivenPrompt[];
-  /** Numbers of a vector; null: all that the model gives. */
-  readonly dimensions: number | null;
-  readonly isBase64: boolean;
-  readonly normalize: boolean;
-  readonly addSpecial: boolean;
-  /** Tokens of a text that are kept; -1: as many as the model takes, null: all. */
-  readonly truncate: number | null;
-  readonly timeout_ms: number | null;
-  readonly keep_alive: EmbeddingRequest['keep_alive'];
 };
 
 /** Checks a request. Throws `INVALID_REQUEST` with all faults. */
@@ -41,23 +31,13 @@ export function checkEmbeddingRequest(input: unknown, options: DoorOptions = {})
 
 /** Brings a checked request into its one form. */
 export function toValidEmbedding(request: Checked<EmbeddingRequest>): ValidEmbeddingRequest {
-  const { input, model, dimensions, encoding_format, normalize, add_special_tokens, truncate_prompt_tokens } =
-    request;
+  const { input, ...filled } = fills.EmbeddingRequest(request);
   const isOne = typeof input === 'string' || typeof input[0] === 'number';
-  return {
-    model: model || null,
-    inputs: isOne
-      ? [{ path: 'input', content: input as string | readonly number[] }]
-      : (input as readonly (string | readonly number[])[]).map((content, i) => ({
-          path: `input.${i}`,
-          content,
-        })),
-    dimensions: dimensions ?? null,
-    isBase64: encoding_format === 'base64',
-    normalize: normalize ?? true,
-    addSpecial: add_special_tokens ?? true,
-    truncate: truncate_prompt_tokens ?? null,
-    timeout_ms: request.timeout_ms ?? null,
-    keep_alive: request.keep_alive,
-  };
+  const inputs = isOne
+    ? [{ path: 'input', content: input as string | readonly number[] }]
+    : (input as readonly (string | readonly number[])[]).map((content, i) => ({
+        path: `input.${i}`,
+        content,
+      }));
+  return { ...filled, model: filled.model || null, inputs };
 }

@@ -47,4 +47,11 @@ export {
   validateTrainingJobRequest,
 } from './trajectory-requests.ts';
 export type * from './valid-chat-request.ts';
-export { atTheDoor, checkArguments, checkRequest, type DoorOptions, withDefaults } from './validate.ts';
+export {
+  atTheDoor,
+  type Complete,
+  checkArguments,
+  checkRequest,
+  type DoorOptions,
+  withDefaults,
+} from './validate.ts';

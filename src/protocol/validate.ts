@@ -2,10 +2,11 @@
 import { distance } from 'fastest-levenshtein';
 import { messageOf, OnpolicyError } from '../errors.ts';
 import { closestName, type Faults, invalidRequest, pathWords, type SchemaError, toFaults } from './faults.ts';
-import type { Arguments, Complete } from './generated/argument-types.ts';
+import type { Arguments } from './generated/argument-types.ts';
+import { fills } from './generated/fills.ts';
 import type * as types from './generated/request-types.ts';
 import * as compiled from './generated/validators.ts';
-import { argumentDefinitions, definitions, type validated } from './schemas/index.ts';
+import type { validated } from './schemas/index.ts';
 
 type Validator = ((input: unknown) => boolean) & { errors?: readonly SchemaError[] | null };
 
@@ -81,17 +82,15 @@ export function checkArguments<Name extends keyof Arguments>(name: Name, input: 
   });
 }
 
-/** All fields of checked arguments or settings: what is given, else the default that the schema has, else null. */
-export function withDefaults<Name extends keyof Complete>(
+/** Checked arguments or settings with every field: what is given, else the default that the schema has, else null. */
+export type Complete = { readonly [Name in keyof typeof fills]: Readonly<ReturnType<(typeof fills)[Name]>> };
+
+/** Fills in the defaults of checked arguments or settings. */
+export function withDefaults<Name extends keyof Arguments & keyof Complete>(
   name: Name,
   given?: Arguments[Name] | null,
 ): Complete[Name] {
-  const { properties } = (argumentDefinitions[name] ?? definitions[name])!;
-  const filled = Object.entries(properties!).map(([field, schema]) => [
-    field,
-    (given as Readonly<Record<string, unknown>> | null | undefined)?.[field] ?? schema.default ?? null,
-  ]);
-  return Object.fromEntries(filled) as Complete[Name];
+  return fills[name]((given ?? {}) as never) as Complete[Name];
 }
 
 /** Checks an input against its schema. */

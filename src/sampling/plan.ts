@@ -2,6 +2,7 @@
 
 import {
   loadAddon,
+  SAMPLER_FIELDS,
   type SamplerHandle,
   type SamplerPlanOptions,
   type TokenTextsHandle,
@@ -44,19 +45,12 @@ export function createSamplers(
   const { tokenizer, defaults, rules } = context;
   const plan = new SamplerPlan({
     vocabSize: tokenizer.vocabSize,
-    temperature: request.temperature ?? defaults.temperature ?? 1,
-    topP: request.top_p ?? defaults.top_p ?? 1,
-    minP: request.min_p ?? defaults.min_p ?? 0,
-    topK: request.top_k ?? defaults.top_k ?? 0,
-    ...llamaSamplersOf(request, tokenizer),
-    repetitionPenalty: request.repetition_penalty ?? defaults.repetition_penalty ?? 1,
-    frequencyPenalty: request.frequency_penalty,
-    presencePenalty: request.presence_penalty,
+    ...numbersOf(request, defaults),
+    ...breakersOf(request, tokenizer),
     logitBiasIds: Int32Array.from(request.logit_bias.keys()),
     logitBiasValues: Float32Array.from(request.logit_bias.values()),
     ...(request.allowed_token_ids ? { allowed: toMask(request.allowed_token_ids, tokenizer.vocabSize) } : {}),
     ...badWordsOf(request, tokenizer, rules),
-    minTokens: request.min_tokens,
     stopIds: Int32Array.from(stopSet(rules)),
     endIds: Int32Array.from(rules.ignoreEos ? [] : rules.endIds),
     topLogprobs: request.logprobs
@@ -97,37 +91,30 @@ function badWordsOf(
   { bad_words: words }: ValidChatRequest,
   tokenizer: Tokenizer,
   specials: SpecialTokens,
-): Pick<SamplerPlanOptions, 'badWords' | 'tokenTexts'> {
+): Pick<SamplerPlanOptions, 'bad_words' | 'tokenTexts'> {
   if (words.length === 0) return {};
   return {
-    badWords: words.map((word) => word.trimStart()),
+    bad_words: words.map((word) => word.trimStart()),
     tokenTexts: tokenTexts(tokenizer, specials.skipSpecial),
   };
 }
 
-/** Samplers that are on. */
-function llamaSamplersOf(request: ValidChatRequest, tokenizer: Tokenizer): Partial<SamplerPlanOptions> {
-  const breakers = request.dry_sequence_breakers;
-  return {
-    typicalP: request.typical_p,
-    xtcProbability: request.xtc_probability,
-    xtcThreshold: request.xtc_threshold,
-    dynatempRange: request.dynatemp_range,
-    dynatempExponent: request.dynatemp_exponent,
-    mirostat: request.mirostat,
-    mirostatTau: request.mirostat_tau,
-    mirostatEta: request.mirostat_eta,
-    ...(request.dry_multiplier === 0
-      ? {}
-      : {
-          dryMultiplier: request.dry_multiplier,
-          dryBase: request.dry_base,
-          dryAllowedLength: request.dry_allowed_length,
-          dryLastN: request.dry_penalty_last_n,
-          dryBreakers: breakers,
-          ...(breakers.length === 0 ? {} : { breakerTexts: tokenTexts(tokenizer, false) }),
-        }),
-  };
+/** The model's own settings stand where the request says nothing. Null: off. */
+function numbersOf(request: ValidChatRequest, defaults: SamplingDefaults): Partial<SamplerPlanOptions> {
+  const own: Partial<Record<string, number | null>> = defaults;
+  return Object.fromEntries(
+    SAMPLER_FIELDS.map((field) => [field, request[field] ?? own[field]] as const).filter(
+      ([, value]) => value != null,
+    ),
+  );
+}
+
+function breakersOf(
+  { dry_multiplier, dry_sequence_breakers }: ValidChatRequest,
+  tokenizer: Tokenizer,
+): Partial<SamplerPlanOptions> {
+  if (dry_multiplier === 0 || dry_sequence_breakers.length === 0) return {};
+  return { dry_sequence_breakers, breakerTexts: tokenTexts(tokenizer, false) };
 }
 
 /** Made once per vocabulary: without the text of special tokens, and with it. */

@@ -152,7 +152,7 @@ describe.skipIf(missing !== null)('against the bare engine', () => {
       for (const [i, prompt] of given.entries()) {
         const topLogprobs = gguf.native.vocabSize;
         // the pipeline must not show in them
-        const plan = { temperature: 0.7, topK: 5, repetitionPenalty: 1.5, topLogprobs };
+        const plan = { temperature: 0.7, top_k: 5, repetition_penalty: 1.5, topLogprobs };
         const { rows } = await sample(gguf, on, prompt, 1, 7n, plan);
         const row = logits[i]!;
         const max = row.reduce((best, value) => Math.max(best, value), -Infinity);
@@ -175,7 +175,7 @@ describe('seeds', () => {
     ),
   )('give the same tokens alone and in company, %s (unified KV cache: %s)', async (name, isKvUnified) => {
     const gguf = await model(MODELS[name]);
-    const plan = { temperature: 1, topP: 0.95, minP: 0.01, repetitionPenalty: 1.1 };
+    const plan = { temperature: 1, top_p: 0.95, min_p: 0.01, repetition_penalty: 1.1 };
     const given = prompts(gguf.native.vocabSize, 16);
     const alone: number[][] = [];
     for (const [i, prompt] of given.entries()) {

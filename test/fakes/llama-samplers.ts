@@ -14,21 +14,21 @@ export function llamaDistribution(
   const keep = (isKept: (id: number) => boolean): void => {
     row = row.map((value, id) => (isKept(id) ? value : -Infinity));
   };
-  const k = plan.topK ?? 0;
+  const k = plan.top_k ?? 0;
   if (k > 0 && k < row.length) {
     const least = row[bestFirst(row)[k - 1]!]!;
     keep((id) => row[id]! >= least);
   }
-  if ((plan.typicalP ?? 1) < 1) keep(typicalSet(softmax(row), f32(plan.typicalP!)));
-  if ((plan.topP ?? 1) < 1) keep(nucleus(softmax(row), f32(plan.topP!)));
-  if ((plan.minP ?? 0) > 0) {
+  if ((plan.typical_p ?? 1) < 1) keep(typicalSet(softmax(row), f32(plan.typical_p!)));
+  if ((plan.top_p ?? 1) < 1) keep(nucleus(softmax(row), f32(plan.top_p!)));
+  if ((plan.min_p ?? 0) > 0) {
     const p = softmax(row);
-    const least = Math.max(...p) * f32(plan.minP!);
+    const least = Math.max(...p) * f32(plan.min_p!);
     keep((id) => p[id]! >= least);
   }
-  if ((plan.xtcProbability ?? 0) > 0 && xtc <= f32(plan.xtcProbability!)) {
+  if ((plan.xtc_probability ?? 0) > 0 && xtc <= f32(plan.xtc_probability!)) {
     const p = softmax(row);
-    const top = bestFirst(row).filter((id) => p[id]! >= f32(plan.xtcThreshold ?? 0.1));
+    const top = bestFirst(row).filter((id) => p[id]! >= f32(plan.xtc_threshold ?? 0.1));
     for (const id of top.slice(0, -1)) row[id] = -Infinity;
   }
   const temperature = dynamicTemperature(plan, softmax(row));
@@ -65,12 +65,12 @@ function nucleus(p: readonly number[], mass: number): (id: number) => boolean {
 
 function dynamicTemperature(plan: SamplerPlanOptions, p: readonly number[]): number {
   const temperature = f32(plan.temperature ?? 1);
-  const range = f32(plan.dynatempRange ?? 0);
+  const range = f32(plan.dynatemp_range ?? 0);
   const count = p.filter((one) => one > 0).length;
   if (range <= 0 || count < 2) return temperature;
   const least = Math.max(0, temperature - range);
   const share = entropyOf(p) / Math.log(count);
-  return least + (temperature + range - least) * share ** (plan.dynatempExponent ?? 1);
+  return least + (temperature + range - least) * share ** (plan.dynatemp_exponent ?? 1);
 }
 
 /** Algorithms 1 and 2 of https://arxiv.org/abs/2007.14966. */
@@ -80,7 +80,7 @@ export class ReferenceMirostat {
 
   constructor(plan: SamplerPlanOptions) {
     this.#plan = plan;
-    this.#bound = 2 * f32(plan.mirostatTau ?? 5);
+    this.#bound = 2 * f32(plan.mirostat_tau ?? 5);
   }
 
   distribution(logits: readonly number[]): number[] {
@@ -96,7 +96,7 @@ export class ReferenceMirostat {
   }
 
   accept(surprise: number): void {
-    this.#bound -= f32(this.#plan.mirostatEta ?? 0.1) * (surprise - f32(this.#plan.mirostatTau ?? 5));
+    this.#bound -= f32(this.#plan.mirostat_eta ?? 0.1) * (surprise - f32(this.#plan.mirostat_tau ?? 5));
   }
 
   /** `p`: best first. */
@@ -127,23 +127,23 @@ export class ReferenceDry {
 
   penalised(logits: ArrayLike<number>): number[] {
     const {
-      dryMultiplier = 0,
-      dryBase = 1.75,
-      dryAllowedLength: allowed = 2,
-      repetitionPenalty = 1,
+      dry_multiplier = 0,
+      dry_base = 1.75,
+      dry_allowed_length: allowed = 2,
+      repetition_penalty = 1,
     } = this.#plan;
     const row = Array.from(logits);
     for (const id of new Set(this.#tokens))
-      row[id] = row[id]! > 0 ? row[id]! / f32(repetitionPenalty) : row[id]! * f32(repetitionPenalty);
+      row[id] = row[id]! > 0 ? row[id]! / f32(repetition_penalty) : row[id]! * f32(repetition_penalty);
     for (const [id, length] of this.#repetitions())
-      if (length >= allowed) row[id]! -= f32(dryMultiplier) * f32(dryBase) ** (length - allowed);
+      if (length >= allowed) row[id]! -= f32(dry_multiplier) * f32(dry_base) ** (length - allowed);
     return row;
   }
 
   /** By token: the longest end of the sequence that stands before it somewhere. */
   #repetitions(): Map<number, number> {
-    const { dryLastN = -1, dryAllowedLength: allowed = 2 } = this.#plan;
-    const window = dryLastN < 0 ? this.#tokens : this.#tokens.slice(-dryLastN);
+    const { dry_penalty_last_n = -1, dry_allowed_length: allowed = 2 } = this.#plan;
+    const window = dry_penalty_last_n < 0 ? this.#tokens : this.#tokens.slice(-dry_penalty_last_n);
     const found = new Map<number, number>();
     const most = Math.min(window.length, this.#sinceBreaker());
     if (window.length <= allowed || most < allowed) return found;
@@ -158,7 +158,7 @@ export class ReferenceDry {
 
   #sinceBreaker(): number {
     const text = String.fromCodePoint(...this.#tokens.map((id) => 0x4e00 + id));
-    const ends = (this.#plan.dryBreakers ?? []).map((breaker) => {
+    const ends = (this.#plan.dry_sequence_breakers ?? []).map((breaker) => {
       const at = text.lastIndexOf(breaker);
       return at < 0 ? 0 : at + breaker.length;
     });

@@ -85,25 +85,26 @@ export class ReferenceSampler {
       if (mask && !isSet(mask, id)) row[id] = -Infinity;
       if (plan.allowed && !isSet(plan.allowed, id)) row[id] = -Infinity;
     }
-    for (const word of plan.badWords ?? []) {
+    for (const word of plan.bad_words ?? []) {
       const letters = lettersOf(word);
       const prefix = letters.slice(0, -1);
       const tail = prefix.length === 0 ? [] : this.#output.slice(-prefix.length);
       if (tail.length === prefix.length && tail.every((id, i) => id === prefix[i]))
         row[letters.at(-1)!] = -Infinity;
     }
-    if (this.#output.length < (plan.minTokens ?? 0)) for (const id of plan.stopIds ?? []) row[id] = -Infinity;
+    if (this.#output.length < (plan.min_tokens ?? 0))
+      for (const id of plan.stopIds ?? []) row[id] = -Infinity;
     for (const [i, id] of (plan.logitBiasIds ?? new Int32Array()).entries())
       row[id] = Math.fround(row[id]! + plan.logitBiasValues![i]!);
 
-    const repetition = Math.fround(plan.repetitionPenalty ?? 1);
+    const repetition = Math.fround(plan.repetition_penalty ?? 1);
     for (const id of this.#seen)
       row[id] = Math.fround(row[id]! > 0 ? row[id]! / repetition : row[id]! * repetition);
     const counts = new Map<number, number>();
     for (const id of this.#output) counts.set(id, (counts.get(id) ?? 0) + 1);
     for (const [id, count] of counts) {
-      row[id] = Math.fround(row[id]! - Math.fround(Math.fround(plan.frequencyPenalty ?? 0) * count));
-      row[id] = Math.fround(row[id]! - Math.fround(plan.presencePenalty ?? 0));
+      row[id] = Math.fround(row[id]! - Math.fround(Math.fround(plan.frequency_penalty ?? 0) * count));
+      row[id] = Math.fround(row[id]! - Math.fround(plan.presence_penalty ?? 0));
     }
     return row;
   }
@@ -115,23 +116,23 @@ export class ReferenceSampler {
 
     const probabilities = softmax(row);
     const best = probabilities.reduce((a, b) => Math.max(a, b), 0);
-    const least = Math.fround(plan.minP ?? 0) * best;
+    const least = Math.fround(plan.min_p ?? 0) * best;
     row = row.map((value, id) => (probabilities[id]! < least ? -Infinity : value));
 
-    const k = plan.topK ?? 0;
+    const k = plan.top_k ?? 0;
     if (k > 0 && k < row.length) {
       const kth = row[bestFirst(row)[k - 1]!]!;
       row = row.map((value) => (value < kth ? -Infinity : value));
     }
 
-    const topP = Math.fround(plan.topP ?? 1);
-    if (topP < 1) {
+    const top_p = Math.fround(plan.top_p ?? 1);
+    if (top_p < 1) {
       const share = softmax(row);
       const worstFirst = bestFirst(row).reverse();
       let cumulative = 0;
       for (const id of worstFirst.slice(0, -1)) {
         cumulative += share[id]!;
-        if (cumulative <= 1 - topP) row[id] = -Infinity;
+        if (cumulative <= 1 - top_p) row[id] = -Infinity;
       }
     }
     return row;

@@ -42,7 +42,7 @@ export function nativeSampler(
   kernels?: string,
 ): SamplerHandle {
   const addon = loadAddon();
-  const texts = plan.badWords ? { tokenTexts: letterTexts(plan.vocabSize) } : {};
+  const texts = plan.bad_words ? { tokenTexts: letterTexts(plan.vocabSize) } : {};
   const sampler = new addon.Sampler(new addon.SamplerPlan({ ...texts, ...plan }), seed, kernels);
   sampler.acceptPrompt(Int32Array.from(prompt));
   for (const id of output) sampler.accept(id);

@@ -23,7 +23,7 @@ it('a phrase cannot appear, and only its completions are masked', { timeout: 60_
         const offsets = new Uint32Array(tokens.length + 1);
         for (const [id, bytes] of tokens.entries()) offsets[id + 1] = offsets[id]! + bytes.length;
         const tokenTexts = new TokenTexts(new Uint8Array(Buffer.concat(tokens)), offsets);
-        const plan = new SamplerPlan({ vocabSize: tokens.length, badWords: phrases, tokenTexts });
+        const plan = new SamplerPlan({ vocabSize: tokens.length, bad_words: phrases, tokenTexts });
         const sampler = new Sampler(plan, 1n);
         let output = Buffer.alloc(0);
         for (const draw of draws) {

@@ -16,15 +16,15 @@ describe('a plan', () => {
     ['an empty vocabulary', { vocabSize: 0 }, /vocabSize/],
     ['half a token', { vocabSize: 1.5 }, /vocabSize/],
     ['a huge vocabulary', { vocabSize: 2 ** 31 }, /vocabSize/],
-    ['an unknown option', { vocabSize: 4, top_k: 3 }, /top_k/],
+    ['an unknown option', { vocabSize: 4, topK: 3 }, /topK/],
     ['a negative temperature', { vocabSize: 4, temperature: -1 }, /temperature/],
     ['NaN', { vocabSize: 4, temperature: Number.NaN }, /temperature/],
     ['infinity', { vocabSize: 4, temperature: Infinity }, /temperature/],
-    ['a string', { vocabSize: 4, topP: '0.5' }, /topP/],
-    ['top_p above 1', { vocabSize: 4, topP: 1.5 }, /topP/],
-    ['min_p above 1', { vocabSize: 4, minP: 1.5 }, /minP/],
-    ['top_k below -1', { vocabSize: 4, topK: -2 }, /topK/],
-    ['a repetition penalty of 0', { vocabSize: 4, repetitionPenalty: 0 }, /repetitionPenalty/],
+    ['a string', { vocabSize: 4, top_p: '0.5' }, /top_p/],
+    ['top_p above 1', { vocabSize: 4, top_p: 1.5 }, /top_p/],
+    ['min_p above 1', { vocabSize: 4, min_p: 1.5 }, /min_p/],
+    ['top_k below -1', { vocabSize: 4, top_k: -2 }, /top_k/],
+    ['a repetition penalty of 0', { vocabSize: 4, repetition_penalty: 0 }, /repetition_penalty/],
     ['bias without values', { vocabSize: 4, logitBiasIds: Int32Array.of(1) }, /logitBiasValues/],
     [
       'bias outside the vocabulary',
@@ -43,12 +43,12 @@ describe('a plan', () => {
     ],
     ['a short mask', { vocabSize: 40, allowed: new Uint32Array(1) }, /allowed/],
     ['a mask of bytes', { vocabSize: 40, allowed: new Uint8Array(8) }, /allowed/],
-    ['an empty bad word', { vocabSize: 4, badWords: [''] }, /badWords/],
-    ['bad words without the texts of tokens', { vocabSize: 4, badWords: ['a'] }, /tokenTexts/],
-    ['texts of other tokens', { vocabSize: 4, badWords: ['a'], tokenTexts: letterTexts(5) }, /tokenTexts/],
-    ['bad words of numbers', { vocabSize: 4, badWords: [1] }, /badWords/],
+    ['an empty bad word', { vocabSize: 4, bad_words: [''] }, /bad_words/],
+    ['bad words without the texts of tokens', { vocabSize: 4, bad_words: ['a'] }, /tokenTexts/],
+    ['texts of other tokens', { vocabSize: 4, bad_words: ['a'], tokenTexts: letterTexts(5) }, /tokenTexts/],
+    ['bad words of numbers', { vocabSize: 4, bad_words: [1] }, /bad_words/],
     ['a negative stop id', { vocabSize: 4, stopIds: Int32Array.of(-1) }, /stopIds/],
-    ['negative min_tokens', { vocabSize: 4, minTokens: -1 }, /minTokens/],
+    ['negative min_tokens', { vocabSize: 4, min_tokens: -1 }, /min_tokens/],
     ['top_logprobs below -1', { vocabSize: 4, topLogprobs: -2 }, /topLogprobs/],
     ['a number for a switch', { vocabSize: 4, processedLogprobs: 1 }, /processedLogprobs/],
   ])('refuses %s', (_, options, message) => {
@@ -56,7 +56,7 @@ describe('a plan', () => {
   });
 
   it('takes undefined for absent', () => {
-    expect(() => make({ vocabSize: 4, topK: undefined, allowed: undefined })).not.toThrow();
+    expect(() => make({ vocabSize: 4, top_k: undefined, allowed: undefined })).not.toThrow();
   });
 
   it('does not notice later changes of its arrays', () => {

@@ -13,7 +13,7 @@ describe('order of the pipeline', () => {
     const plan = {
       vocabSize: 2,
       temperature: 0,
-      repetitionPenalty: 2,
+      repetition_penalty: 2,
       logitBiasIds: Int32Array.of(0),
       logitBiasValues: Float32Array.of(4),
     };
@@ -25,9 +25,9 @@ describe('order of the pipeline', () => {
     const plan = {
       vocabSize: 2,
       temperature: 0,
-      repetitionPenalty: 2,
-      frequencyPenalty: 1,
-      presencePenalty: 1,
+      repetition_penalty: 2,
+      frequency_penalty: 1,
+      presence_penalty: 1,
     };
     expect(nativeSampler(plan, 0n, { output: [0] }).sample(Float32Array.of(4, 0.5)).token).toBe(1);
   });
@@ -35,38 +35,38 @@ describe('order of the pipeline', () => {
   it('temperature comes before min_p', () => {
     // At temperature 2 the ratio 0.25 becomes 0.5.
     const logits = logitsOf([0.8, 0.2]);
-    expect(drawnTokens({ vocabSize: 2, temperature: 2, minP: 0.4 }, logits)).toEqual([0, 1]);
-    expect(drawnTokens({ vocabSize: 2, minP: 0.4 }, logits)).toEqual([0]);
+    expect(drawnTokens({ vocabSize: 2, temperature: 2, min_p: 0.4 }, logits)).toEqual([0, 1]);
+    expect(drawnTokens({ vocabSize: 2, min_p: 0.4 }, logits)).toEqual([0]);
   });
 
   it('min_p comes before top_k: it sees the whole vocabulary, and top_k only what is left', () => {
     const logits = logitsOf([0.5, 0.3, 0.15, 0.05]);
-    expect(drawnTokens({ vocabSize: 4, minP: 0.5, topK: 3 }, logits)).toEqual([0, 1]);
-    expect(drawnTokens({ vocabSize: 4, minP: 0.2, topK: 2 }, logits)).toEqual([0, 1]);
+    expect(drawnTokens({ vocabSize: 4, min_p: 0.5, top_k: 3 }, logits)).toEqual([0, 1]);
+    expect(drawnTokens({ vocabSize: 4, min_p: 0.2, top_k: 2 }, logits)).toEqual([0, 1]);
   });
 
   it('top_p sees probabilities renormalised after top_k', () => {
     // Of the whole, 0.4 + 0.3 < 0.75; of the two that are left, 0.4 / 0.7 = 0.57 and token 1 is needed too.
     const logits = logitsOf([0.4, 0.3, 0.2, 0.1]);
-    expect(drawnTokens({ vocabSize: 4, topK: 2, topP: 0.5 }, logits)).toEqual([0]);
-    expect(drawnTokens({ vocabSize: 4, topP: 0.5 }, logits)).toEqual([0, 1]);
-    expect(drawnTokens({ vocabSize: 4, topK: 2, topP: 0.75 }, logits)).toEqual([0, 1]);
-    expect(drawnTokens({ vocabSize: 4, topP: 0.75 }, logits)).toEqual([0, 1, 2]);
+    expect(drawnTokens({ vocabSize: 4, top_k: 2, top_p: 0.5 }, logits)).toEqual([0]);
+    expect(drawnTokens({ vocabSize: 4, top_p: 0.5 }, logits)).toEqual([0, 1]);
+    expect(drawnTokens({ vocabSize: 4, top_k: 2, top_p: 0.75 }, logits)).toEqual([0, 1]);
+    expect(drawnTokens({ vocabSize: 4, top_p: 0.75 }, logits)).toEqual([0, 1, 2]);
   });
 
   it('top_p sees probabilities renormalised after min_p', () => {
     const logits = logitsOf([0.4, 0.3, 0.2, 0.1]);
-    expect(drawnTokens({ vocabSize: 4, minP: 0.7, topP: 0.55 }, logits)).toEqual([0]);
-    expect(drawnTokens({ vocabSize: 4, topP: 0.55 }, logits)).toEqual([0, 1]);
+    expect(drawnTokens({ vocabSize: 4, min_p: 0.7, top_p: 0.55 }, logits)).toEqual([0]);
+    expect(drawnTokens({ vocabSize: 4, top_p: 0.55 }, logits)).toEqual([0, 1]);
   });
 
   it('greedy ignores temperature-side filters and honours everything before them', () => {
     const logits = Float32Array.of(1, 5, 4, 3);
-    const filters = { vocabSize: 4, temperature: 0, topK: 1, topP: 0.01, minP: 1 };
+    const filters = { vocabSize: 4, temperature: 0, top_k: 1, top_p: 0.01, min_p: 1 };
     expect(nativeSampler(filters, 0n).sample(logits).token).toBe(1);
-    expect(nativeSampler({ ...filters, badWords: [wordOf(1)] }, 0n).sample(logits).token).toBe(2);
+    expect(nativeSampler({ ...filters, bad_words: [wordOf(1)] }, 0n).sample(logits).token).toBe(2);
     expect(nativeSampler(filters, 0n).sample(logits, maskOf(4, [0, 3])).token).toBe(3);
-    const penalised = nativeSampler({ ...filters, presencePenalty: 2 }, 0n, { output: [1] });
+    const penalised = nativeSampler({ ...filters, presence_penalty: 2 }, 0n, { output: [1] });
     expect(penalised.sample(logits).token).toBe(2);
   });
 });
@@ -76,8 +76,8 @@ describe('masks intersect, and nothing undoes them', () => {
   const plan = {
     vocabSize: 6,
     allowed: maskOf(6, [0, 1, 2, 3]),
-    badWords: [wordOf(1)],
-    minTokens: 1,
+    bad_words: [wordOf(1)],
+    min_tokens: 1,
     stopIds: Int32Array.of(2),
     logitBiasIds: Int32Array.of(0, 1, 2, 4, 5),
     logitBiasValues: Float32Array.of(1, 100, 100, 100, 100),
@@ -92,7 +92,7 @@ describe('masks intersect, and nothing undoes them', () => {
   });
 
   it('a negative repetition reward cannot revive a masked token', () => {
-    const rewarded = { ...plan, repetitionPenalty: 0.5, frequencyPenalty: -2, presencePenalty: -2 };
+    const rewarded = { ...plan, repetition_penalty: 0.5, frequency_penalty: -2, presence_penalty: -2 };
     expect(drawnTokens(rewarded, logits, { prompt: [1, 4, 5], output: [] })).toEqual([0, 3]);
   });
 
@@ -110,16 +110,16 @@ describe('random combinations follow the reference distribution', () => {
     const plan: SamplerPlanOptions = {
       vocabSize: SIZE,
       temperature: pick(0.6, 1, 1.7),
-      topK: pick(0, 5, 40),
-      topP: pick(1, 0.5, 0.95),
-      minP: pick(0, 0.02, 0.2),
-      repetitionPenalty: pick(1, 1.3),
-      frequencyPenalty: pick(0, 0.4, -0.2),
-      presencePenalty: pick(0, 0.5),
-      minTokens: pick(0, 50),
+      top_k: pick(0, 5, 40),
+      top_p: pick(1, 0.5, 0.95),
+      min_p: pick(0, 0.02, 0.2),
+      repetition_penalty: pick(1, 1.3),
+      frequency_penalty: pick(0, 0.4, -0.2),
+      presence_penalty: pick(0, 0.5),
+      min_tokens: pick(0, 50),
       stopIds: Int32Array.of(3, 64),
       ...(pick(true, false) && { allowed: maskOf(SIZE, Array(100).keys()) }),
-      ...(pick(true, false) && { badWords: [wordOf(7), wordOf(1, 2, 9)] }),
+      ...(pick(true, false) && { bad_words: [wordOf(7), wordOf(1, 2, 9)] }),
       ...(pick(true, false) && {
         logitBiasIds: Int32Array.of(0, 11, 100),
         logitBiasValues: Float32Array.of(3, -2, 5),

@@ -15,39 +15,39 @@ describe('ties', () => {
   });
 
   it('greedy compares penalised tokens with the others by index too', () => {
-    const plan = { vocabSize: 3, temperature: 0, presencePenalty: 1 };
+    const plan = { vocabSize: 3, temperature: 0, presence_penalty: 1 };
     expect(nativeSampler(plan, 0n, { output: [0] }).sample(Float32Array.of(6, 5, 5)).token).toBe(0);
     expect(nativeSampler(plan, 0n, { output: [2] }).sample(Float32Array.of(1, 5, 6)).token).toBe(1);
   });
 
   it('top_k keeps every token that equals the k-th', () => {
-    expect(drawnTokens({ vocabSize: 6, topK: 2 }, Float32Array.of(1, 2, 1, 3, 2, 0))).toEqual([1, 3, 4]);
-    expect(drawnTokens({ vocabSize: 4, topK: 1 }, new Float32Array(4))).toEqual([0, 1, 2, 3]);
+    expect(drawnTokens({ vocabSize: 6, top_k: 2 }, Float32Array.of(1, 2, 1, 3, 2, 0))).toEqual([1, 3, 4]);
+    expect(drawnTokens({ vocabSize: 4, top_k: 1 }, new Float32Array(4))).toEqual([0, 1, 2, 3]);
   });
 
   it('top_k counts penalised tokens at their penalised value', () => {
-    const plan = { vocabSize: 4, topK: 2, presencePenalty: 2 };
+    const plan = { vocabSize: 4, top_k: 2, presence_penalty: 2 };
     expect(drawnTokens(plan, Float32Array.of(4, 3, 2.5, 2), { output: [0] })).toEqual([1, 2]);
   });
 
   it('top_p at a tie keeps the lowest ids', () => {
-    expect(drawnTokens({ vocabSize: 8, topP: 0.5 }, new Float32Array(8))).toEqual([0, 1, 2, 3]);
-    expect(drawnTokens({ vocabSize: 10, topP: 0.3 }, new Float32Array(10))).toEqual([0, 1, 2]);
+    expect(drawnTokens({ vocabSize: 8, top_p: 0.5 }, new Float32Array(8))).toEqual([0, 1, 2, 3]);
+    expect(drawnTokens({ vocabSize: 10, top_p: 0.3 }, new Float32Array(10))).toEqual([0, 1, 2]);
   });
 
   it('top_p masks a token whose cumulative mass equals 1 - p', () => {
-    expect(drawnTokens({ vocabSize: 3, topP: 0.75 }, logitsOf([0.5, 0.25, 0.25]))).toEqual([0, 1]);
+    expect(drawnTokens({ vocabSize: 3, top_p: 0.75 }, logitsOf([0.5, 0.25, 0.25]))).toEqual([0, 1]);
   });
 
   it('top_p at a tie in a large, flat row', () => {
-    const drawn = drawnTokens({ vocabSize: 4096, topP: 0.25 }, new Float32Array(4096), {}, 20_000);
+    const drawn = drawnTokens({ vocabSize: 4096, top_p: 0.25 }, new Float32Array(4096), {}, 20_000);
     expect(drawn.at(-1)).toBeLessThan(1024);
     expect(drawn.length).toBe(1024);
   });
 
   it('min_p keeps a token whose probability equals the limit', () => {
-    expect(drawnTokens({ vocabSize: 3, minP: 0.5 }, logitsOf([0.5, 0.25, 0.2]))).toEqual([0, 1]);
-    expect(drawnTokens({ vocabSize: 3, minP: 1 }, Float32Array.of(2, 2, 1.999))).toEqual([0, 1]);
+    expect(drawnTokens({ vocabSize: 3, min_p: 0.5 }, logitsOf([0.5, 0.25, 0.2]))).toEqual([0, 1]);
+    expect(drawnTokens({ vocabSize: 3, min_p: 1 }, Float32Array.of(2, 2, 1.999))).toEqual([0, 1]);
   });
 });
 
@@ -55,7 +55,7 @@ describe('bad words', () => {
   const flat = new Float32Array(6);
 
   it('of several tokens forbid the last one after the others', () => {
-    const plan = { vocabSize: 6, badWords: [wordOf(1, 2, 3)] };
+    const plan = { vocabSize: 6, bad_words: [wordOf(1, 2, 3)] };
     expect(drawnTokens(plan, flat, { output: [1, 2] })).toEqual([0, 1, 2, 4, 5]);
     expect(drawnTokens(plan, flat, { output: [4, 1, 2] })).toEqual([0, 1, 2, 4, 5]);
     expect(drawnTokens(plan, flat, { output: [1, 2, 2] })).toEqual([0, 1, 2, 3, 4, 5]);
@@ -63,26 +63,26 @@ describe('bad words', () => {
   });
 
   it('never start in the prompt', () => {
-    const plan = { vocabSize: 6, badWords: [wordOf(1, 2, 3)] };
+    const plan = { vocabSize: 6, bad_words: [wordOf(1, 2, 3)] };
     expect(drawnTokens(plan, flat, { prompt: [1], output: [2] })).toEqual([0, 1, 2, 3, 4, 5]);
     expect(drawnTokens(plan, flat, { prompt: [1, 2] })).toEqual([0, 1, 2, 3, 4, 5]);
   });
 
   it('of different lengths act together, after long outputs too', () => {
-    const plan = { vocabSize: 6, badWords: [wordOf(0), wordOf(5, 1), wordOf(4, 5, 2)] };
+    const plan = { vocabSize: 6, bad_words: [wordOf(0), wordOf(5, 1), wordOf(4, 5, 2)] };
     const output = [...Array(1000).fill(3), 4, 5];
     expect(drawnTokens(plan, flat, { output })).toEqual([3, 4, 5]);
   });
 
   it('that repeat one token', () => {
-    const plan = { vocabSize: 6, badWords: [wordOf(2, 2)] };
+    const plan = { vocabSize: 6, bad_words: [wordOf(2, 2)] };
     expect(drawnTokens(plan, flat, { output: [2] })).toEqual([0, 1, 3, 4, 5]);
     expect(drawnTokens(plan, flat)).toEqual([0, 1, 2, 3, 4, 5]);
   });
 });
 
 describe('min_tokens', () => {
-  const plan = { vocabSize: 4, minTokens: 2, stopIds: Int32Array.of(0, 3) };
+  const plan = { vocabSize: 4, min_tokens: 2, stopIds: Int32Array.of(0, 3) };
 
   it.each([
     [[], [1, 2]],
@@ -106,7 +106,7 @@ describe('masks', () => {
     (size) => {
       const mask = maskOf(size, [size - 1]);
       const logits = new Float32Array(size);
-      for (const plan of [{}, { temperature: 0 }, { topK: 3 }, { topP: 0.5 }, { minP: 0.5 }])
+      for (const plan of [{}, { temperature: 0 }, { top_k: 3 }, { top_p: 0.5 }, { min_p: 0.5 }])
         expect(nativeSampler({ ...plan, vocabSize: size }, 1n).sample(logits, mask).token).toBe(size - 1);
     },
   );

@@ -11,12 +11,12 @@ const PROMPT = Array.from({ length: 500 }, (_, i) => (i * 7919) % SIZE);
 const everything: SamplerPlanOptions = {
   vocabSize: SIZE,
   temperature: 0.8,
-  topK: 40,
-  topP: 0.95,
-  minP: 0.05,
-  repetitionPenalty: 1.1,
-  frequencyPenalty: 0.1,
-  presencePenalty: 0.1,
+  top_k: 40,
+  top_p: 0.95,
+  min_p: 0.05,
+  repetition_penalty: 1.1,
+  frequency_penalty: 0.1,
+  presence_penalty: 0.1,
   topLogprobs: 5,
 };
 
@@ -24,11 +24,11 @@ const CASES: [string, SamplerPlanOptions][] = [
   ['whole pipeline', everything],
   ['whole pipeline, processed log-probabilities', { ...everything, processedLogprobs: true }],
   ['plain', { vocabSize: SIZE, topLogprobs: 20 }],
-  ['tempered, penalised', { vocabSize: SIZE, temperature: 1.4, frequencyPenalty: 0.5, topLogprobs: 0 }],
-  ['large nucleus', { vocabSize: SIZE, temperature: 3, topP: 0.9 }],
-  ['large top_k', { vocabSize: SIZE, temperature: 3, topK: 20_000, topP: 0.9 }],
-  ['small min_p', { vocabSize: SIZE, temperature: 2, minP: 1e-4, topP: 0.99 }],
-  ['greedy', { vocabSize: SIZE, temperature: 0, repetitionPenalty: 1.5, topLogprobs: 1 }],
+  ['tempered, penalised', { vocabSize: SIZE, temperature: 1.4, frequency_penalty: 0.5, topLogprobs: 0 }],
+  ['large nucleus', { vocabSize: SIZE, temperature: 3, top_p: 0.9 }],
+  ['large top_k', { vocabSize: SIZE, temperature: 3, top_k: 20_000, top_p: 0.9 }],
+  ['small min_p', { vocabSize: SIZE, temperature: 2, min_p: 1e-4, top_p: 0.99 }],
+  ['greedy', { vocabSize: SIZE, temperature: 0, repetition_penalty: 1.5, topLogprobs: 1 }],
 ];
 
 const areClose = (a: number, b: number) => a === b || Math.abs(a - b) < 1e-4; // both may be -Infinity

@@ -89,14 +89,14 @@ describe('the formulas in float64', () => {
     { length: 60 },
     (): Plan => ({
       temperature: pick(0.3, 0.8, 1, 1.7),
-      topK: pick(0, 0, 12, 200),
-      typicalP: pick(1, 0.2, 0.6, 0.97),
-      topP: pick(1, 1, 0.5, 0.93),
-      minP: pick(0, 0, 0.01, 0.2),
-      xtcProbability: pick(0, 1, 0.5),
-      xtcThreshold: pick(0.02, 0.1, 0.3),
-      dynatempRange: pick(0, 0.4, 2),
-      dynatempExponent: pick(1, 0.5, 2),
+      top_k: pick(0, 0, 12, 200),
+      typical_p: pick(1, 0.2, 0.6, 0.97),
+      top_p: pick(1, 1, 0.5, 0.93),
+      min_p: pick(0, 0, 0.01, 0.2),
+      xtc_probability: pick(0, 1, 0.5),
+      xtc_threshold: pick(0.02, 0.1, 0.3),
+      dynatemp_range: pick(0, 0.4, 2),
+      dynatemp_exponent: pick(1, 0.5, 2),
     }),
   );
 
@@ -124,8 +124,8 @@ describe('the formulas in float64', () => {
   it.each([
     [{ mirostat: 1 }],
     [{ mirostat: 2 }],
-    [{ mirostat: 1, mirostatTau: 2, mirostatEta: 1 }],
-    [{ mirostat: 2, mirostatTau: 7, mirostatEta: 0.02, temperature: 2 }],
+    [{ mirostat: 1, mirostat_tau: 2, mirostat_eta: 1 }],
+    [{ mirostat: 2, mirostat_tau: 7, mirostat_eta: 0.02, temperature: 2 }],
   ])('%j, drawn token by token', (plan: Plan) => {
     const options = { ...plan, vocabSize: LARGE, processedLogprobs: true, topLogprobs: LARGE };
     const sampler = nativeSampler(options, 11n);
@@ -146,14 +146,14 @@ describe('the formulas in float64', () => {
       const random = randomNumbers(seed);
       const tokens = Array.from({ length: 5 + Math.floor(random() * 120) }, () => Math.floor(random() * 4));
       const plan = {
-        dryMultiplier: 0.05,
-        dryBase: 1.3,
-        dryAllowedLength: seed % 4,
-        dryLastN: seed % 3 === 0 ? 25 : -1,
+        dry_multiplier: 0.05,
+        dry_base: 1.3,
+        dry_allowed_length: seed % 4,
+        dry_penalty_last_n: seed % 3 === 0 ? 25 : -1,
         ...(seed % 2 === 0
           ? {}
-          : { dryBreakers: [wordOf(2, 3), wordOf(0, 0, 0)], breakerTexts: letterTexts(SIZE) }),
-        repetitionPenalty: seed % 5 === 0 ? 1.2 : 1,
+          : { dry_sequence_breakers: [wordOf(2, 3), wordOf(0, 0, 0)], breakerTexts: letterTexts(SIZE) }),
+        repetition_penalty: seed % 5 === 0 ? 1.2 : 1,
       };
       const expected = new ReferenceDry(plan, tokens).penalised(ROWS[0]!);
       const given = distribution(plan, ROWS[0]!, { prompt: tokens.slice(0, 3), output: tokens.slice(3) });
@@ -167,9 +167,9 @@ describe('at the edges', () => {
   const best = logits.indexOf(Math.max(...logits));
 
   it.each<[string, Plan]>([
-    ['typical_p', { typicalP: 0.1 }],
-    ['XTC', { xtcProbability: 1, xtcThreshold: 0.01 }],
-    ['a range of temperatures', { dynatempRange: 5 }],
+    ['typical_p', { typical_p: 0.1 }],
+    ['XTC', { xtc_probability: 1, xtc_threshold: 0.01 }],
+    ['a range of temperatures', { dynatemp_range: 5 }],
     ['mirostat', { mirostat: 2 }],
   ])('temperature 0 takes the best token whatever %s says', (_, plan) => {
     expect(nativeSampler({ ...plan, vocabSize: SIZE, temperature: 0 }, 1n).sample(logits).token).toBe(best);
@@ -178,9 +178,9 @@ describe('at the edges', () => {
   it('a penalty of DRY is no mask: the only token that is allowed comes', () => {
     const plan = {
       vocabSize: SIZE,
-      dryMultiplier: 1e38,
-      dryBase: 1e9,
-      dryAllowedLength: 1,
+      dry_multiplier: 1e38,
+      dry_base: 1e9,
+      dry_allowed_length: 1,
       allowed: maskOf(SIZE, [5]),
     };
     const repeated = { output: [5, 5, 5, 5, 5, 5, 5] };
@@ -190,15 +190,15 @@ describe('at the edges', () => {
   it.each<Plan>([
     { mirostat: 1 },
     { mirostat: 2 },
-    { typicalP: 0.01 },
-    { xtcProbability: 1, xtcThreshold: 0 },
+    { typical_p: 0.01 },
+    { xtc_probability: 1, xtc_threshold: 0 },
   ])('%j leaves a token of two that are equal, or of one', (plan) => {
     for (const row of [Float32Array.of(0, 0), Float32Array.of(1), Float32Array.of(-Infinity, 3, -Infinity)])
       expect(nativeSampler({ ...plan, vocabSize: row.length }, 1n).sample(row).status).toBe(0);
   });
 
   it('XTC runs as often as it says', () => {
-    const plan = { vocabSize: 3, xtcProbability: 0.3, xtcThreshold: 0.2 };
+    const plan = { vocabSize: 3, xtc_probability: 0.3, xtc_threshold: 0.2 };
     const draws = nativeSampler(plan, 9n).drawMany(Float32Array.of(3, 2.5, -1), 20_000);
     expect(draws.filter((token) => token === 0).length / 20_000).toBeCloseTo(
       0.7 * softmax([3, 2.5, -1])[0]!,
@@ -210,8 +210,8 @@ describe('at the edges', () => {
     const plan = {
       vocabSize: SIZE,
       mirostat: 2,
-      mirostatEta: 1,
-      dryMultiplier: 2,
+      mirostat_eta: 1,
+      dry_multiplier: 2,
       processedLogprobs: true,
       topLogprobs: SIZE,
     };

@@ -80,11 +80,11 @@ describe('sampling with log-probabilities', () => {
   const everything = {
     vocabSize: SIZE,
     temperature: 0.8,
-    topK: 40,
-    topP: 0.95,
-    minP: 0.05,
-    repetitionPenalty: 1.1,
-    frequencyPenalty: 0.1,
+    top_k: 40,
+    top_p: 0.95,
+    min_p: 0.05,
+    repetition_penalty: 1.1,
+    frequency_penalty: 0.1,
     topLogprobs: 5,
     logitBiasIds: Int32Array.of(7),
     logitBiasValues: Float32Array.of(20),
@@ -119,10 +119,10 @@ describe('sampling with log-probabilities', () => {
 
   it.each([
     ['everything', everything],
-    ['no filter', { vocabSize: SIZE, temperature: 0.7, topLogprobs: 5, presencePenalty: 0.5 }],
-    ['top_p alone', { vocabSize: SIZE, topP: 0.6, topLogprobs: 5 }],
+    ['no filter', { vocabSize: SIZE, temperature: 0.7, topLogprobs: 5, presence_penalty: 0.5 }],
+    ['top_p alone', { vocabSize: SIZE, top_p: 0.6, topLogprobs: 5 }],
     ['greedy', { ...everything, temperature: 0 }],
-    ['more than there are', { ...everything, topK: 3, topLogprobs: 10 }],
+    ['more than there are', { ...everything, top_k: 3, topLogprobs: 10 }],
   ])('after the whole pipeline when asked for: %s', (_, options) => {
     const plan = { ...options, processedLogprobs: true };
     const history = { prompt: [1, 2, 3], output: [7, 8, 8] };
@@ -149,7 +149,7 @@ describe('sampling with log-probabilities', () => {
 });
 
 describe('rows that are no ordinary numbers', () => {
-  const PLANS = [{}, { temperature: 0 }, { topK: 2 }, { topP: 0.9 }, { minP: 0.1 }, { topLogprobs: 3 }];
+  const PLANS = [{}, { temperature: 0 }, { top_k: 2 }, { top_p: 0.9 }, { min_p: 0.1 }, { topLogprobs: 3 }];
 
   it.each([0, 1, 63, 64, 100, 199])('NaN at %d is a status', (place) => {
     const logits = new Float32Array(200);

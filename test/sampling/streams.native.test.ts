@@ -69,25 +69,25 @@ describe('seeds', () => {
 });
 
 const PLANS: [string, Omit<SamplerPlanOptions, 'vocabSize'>][] = [
-  ['greedy', { temperature: 0, frequencyPenalty: 0.5 }],
+  ['greedy', { temperature: 0, frequency_penalty: 0.5 }],
   ['plain', {}],
   ['tempered', { temperature: 1.3, topLogprobs: 3 }],
-  ['penalties', { repetitionPenalty: 1.2, presencePenalty: 0.4, topLogprobs: 0 }],
-  ['top_p', { topP: 0.9, temperature: 2 }],
-  ['top_k', { topK: 50 }],
-  ['min_p', { minP: 0.01, processedLogprobs: true, topLogprobs: 4 }],
+  ['penalties', { repetition_penalty: 1.2, presence_penalty: 0.4, topLogprobs: 0 }],
+  ['top_p', { top_p: 0.9, temperature: 2 }],
+  ['top_k', { top_k: 50 }],
+  ['min_p', { min_p: 0.01, processedLogprobs: true, topLogprobs: 4 }],
   [
     'everything',
     {
       temperature: 0.8,
-      topK: 40,
-      topP: 0.95,
-      minP: 0.05,
-      repetitionPenalty: 1.1,
-      frequencyPenalty: 0.1,
+      top_k: 40,
+      top_p: 0.95,
+      min_p: 0.05,
+      repetition_penalty: 1.1,
+      frequency_penalty: 0.1,
       topLogprobs: 5,
-      badWords: [wordOf(3, 4), wordOf(6)],
-      minTokens: 10,
+      bad_words: [wordOf(3, 4), wordOf(6)],
+      min_tokens: 10,
       stopIds: Int32Array.of(0, 1),
       logitBiasIds: Int32Array.of(2, 4999),
       logitBiasValues: Float32Array.of(9, -9),
@@ -124,7 +124,7 @@ describe.each(PLANS)('%s', (_, options) => {
         size < SIZE
           ? {
               ...plan,
-              badWords: [],
+              bad_words: [],
               stopIds: Int32Array.of(0),
               logitBiasIds: new Int32Array(),
               logitBiasValues: new Float32Array(),

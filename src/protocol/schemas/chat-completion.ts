@@ -114,9 +114,11 @@ const reporting: Schema['properties'] = {
   }),
   return_tokens_as_token_ids: orNull('boolean', {
     description: 'Log-probabilities name tokens as `token_id:N` instead of by their text.',
+    default: false,
   }),
   return_token_ids: orNull('boolean', {
     description: 'Reports the token ids of the prompt and of each choice.',
+    default: false,
   }),
   stream: orNull('boolean', { description: 'Answers in chunks as tokens come.', default: false }),
   stream_options: {

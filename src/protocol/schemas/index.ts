@@ -68,3 +68,14 @@ export const validated = [
   'ListQuery',
   'JobListQuery',
 ] as const;
+
+/** Definitions whose defaults are filled in, beside those of arguments. */
+export const filled = [
+  'ChatCompletionRequest',
+  'StructuredOutputs',
+  'SpeculationSettings',
+  'Adapter',
+  'EmbeddingRequest',
+  'ExperimentalConfig',
+  'SftConfig',
+] as const;

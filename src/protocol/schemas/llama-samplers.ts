@@ -45,9 +45,9 @@ export const llamaSamplers: NonNullable<Schema['properties']> = {
     maximum: 2 ** 31 - 1,
   }),
   dry_sequence_breakers: {
-    description:
-      'With `dry_multiplier`: texts that end a repetition. Absent or null: a line feed, a colon, a quotation mark and an asterisk.',
+    description: 'With `dry_multiplier`: texts that end a repetition.',
     type: ['array', 'null'],
+    default: ['\n', ':', '"', '*'],
     items: { type: 'string', minLength: 1 },
   },
   dynatemp_range: number(

@@ -30,7 +30,7 @@ export type Schema = {
   /** What the field does: the docstring of its type and its line in the docs. */
   readonly description?: string;
   /** What stands for an absent field. */
-  readonly default?: string | number | boolean | null | readonly never[];
+  readonly default?: string | number | boolean | null | readonly string[];
   /** Bounds that a rule in code checks, for the docs. */
   readonly bounds?: string;
   /** Ends the sentence "expected ..." where the keywords alone do not read well. */

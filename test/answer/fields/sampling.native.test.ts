@@ -73,7 +73,7 @@ const CASES: readonly (readonly [string, Fields, Edit])[] = [
     (logits, _, seen) =>
       logits.map((logit, id) => (seen.has(id) ? (logit > 0 ? logit / 1.7 : logit * 1.7) : logit)),
   ],
-  ['typical_p 0.4', { typical_p: 0.4 }, inLlamaOrder({ typicalP: 0.4 })],
+  ['typical_p 0.4', { typical_p: 0.4 }, inLlamaOrder({ typical_p: 0.4 })],
   [
     'typical_p, xtc and dynatemp, with the temperature last',
     {
@@ -89,14 +89,14 @@ const CASES: readonly (readonly [string, Fields, Edit])[] = [
     },
     inLlamaOrder({
       temperature: 0.8,
-      topK: 50,
-      typicalP: 0.95,
-      topP: 0.9,
-      minP: 0.01,
-      xtcProbability: 1,
-      xtcThreshold: 0.05,
-      dynatempRange: 0.4,
-      dynatempExponent: 2,
+      top_k: 50,
+      typical_p: 0.95,
+      top_p: 0.9,
+      min_p: 0.01,
+      xtc_probability: 1,
+      xtc_threshold: 0.05,
+      dynatemp_range: 0.4,
+      dynatemp_exponent: 2,
     }),
   ],
   [
@@ -111,7 +111,7 @@ const CASES: readonly (readonly [string, Fields, Edit])[] = [
     },
     (logits, counts, _, tokens) =>
       new ReferenceDry(
-        { dryMultiplier: 2, dryBase: 1.5, dryAllowedLength: 1, dryLastN: 40 },
+        { dry_multiplier: 2, dry_base: 1.5, dry_allowed_length: 1, dry_penalty_last_n: 40 },
         tokens,
       ).penalised(logits.map((logit, id) => logit - (counts.has(id) ? 0.5 : 0))),
   ],

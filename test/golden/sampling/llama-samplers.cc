@@ -99,23 +99,23 @@ int main() {
 
   const auto add = [](llama_sampler* chain, llama_sampler* sampler) { llama_sampler_chain_add(chain, sampler); };
   const std::vector<int> none;
-  Case("\"typicalP\":0.5", none, [&](auto* c) { add(c, llama_sampler_init_typical(0.5f, 0)); });
-  Case("\"typicalP\":0.95,\"temperature\":0.7", none, [&](auto* c) {
+  Case("\"typical_p\":0.5", none, [&](auto* c) { add(c, llama_sampler_init_typical(0.5f, 0)); });
+  Case("\"typical_p\":0.95,\"temperature\":0.7", none, [&](auto* c) {
     add(c, llama_sampler_init_typical(0.95f, 0));
     add(c, llama_sampler_init_temp(0.7f));
   });
-  Case("\"xtcProbability\":1,\"xtcThreshold\":0.1", none, [&](auto* c) { add(c, llama_sampler_init_xtc(1, 0.1f, 0, 1)); });
-  Case("\"xtcProbability\":1,\"xtcThreshold\":0.02,\"minP\":0.05,\"temperature\":1.4", none, [&](auto* c) {
+  Case("\"xtc_probability\":1,\"xtc_threshold\":0.1", none, [&](auto* c) { add(c, llama_sampler_init_xtc(1, 0.1f, 0, 1)); });
+  Case("\"xtc_probability\":1,\"xtc_threshold\":0.02,\"min_p\":0.05,\"temperature\":1.4", none, [&](auto* c) {
     add(c, llama_sampler_init_min_p(0.05f, 0));
     add(c, llama_sampler_init_xtc(1, 0.02f, 0, 1));
     add(c, llama_sampler_init_temp(1.4f));
   });
-  Case("\"dynatempRange\":0.5,\"temperature\":0.8", none, [&](auto* c) { add(c, llama_sampler_init_temp_ext(0.8f, 0.5f, 1)); });
-  Case("\"dynatempRange\":1.5,\"dynatempExponent\":2.5,\"topK\":20,\"temperature\":1.2", none, [&](auto* c) {
+  Case("\"dynatemp_range\":0.5,\"temperature\":0.8", none, [&](auto* c) { add(c, llama_sampler_init_temp_ext(0.8f, 0.5f, 1)); });
+  Case("\"dynatemp_range\":1.5,\"dynatemp_exponent\":2.5,\"top_k\":20,\"temperature\":1.2", none, [&](auto* c) {
     add(c, llama_sampler_init_top_k(20));
     add(c, llama_sampler_init_temp_ext(1.2f, 1.5f, 2.5f));
   });
-  Case("\"topK\":40,\"typicalP\":0.9,\"topP\":0.9,\"minP\":0.02,\"xtcProbability\":1,\"xtcThreshold\":0.05,\"dynatempRange\":0.3,"
+  Case("\"top_k\":40,\"typical_p\":0.9,\"top_p\":0.9,\"min_p\":0.02,\"xtc_probability\":1,\"xtc_threshold\":0.05,\"dynatemp_range\":0.3,"
        "\"temperature\":0.9",
        none, [&](auto* c) {
          add(c, llama_sampler_init_top_k(40));
@@ -134,17 +134,17 @@ int main() {
       add(c, llama_sampler_init_dry(nullptr, multiplier, base, allowed, last, nullptr, 0));
     });
   };
-  dry("\"dryMultiplier\":0.8", history, 0.8f, 1.75f, 2, 1000);
-  dry("\"dryMultiplier\":0.3,\"dryBase\":1.1,\"dryAllowedLength\":1,\"dryLastN\":20", history, 0.3f, 1.1f, 1, 20);
-  dry("\"dryMultiplier\":0.01,\"dryBase\":1.2,\"dryAllowedLength\":4", loop, 0.01f, 1.2f, 4, 1000);
-  dry("\"dryMultiplier\":1,\"dryBase\":4,\"dryAllowedLength\":0", loop, 1, 4, 0, 1000);
+  dry("\"dry_multiplier\":0.8", history, 0.8f, 1.75f, 2, 1000);
+  dry("\"dry_multiplier\":0.3,\"dry_base\":1.1,\"dry_allowed_length\":1,\"dry_penalty_last_n\":20", history, 0.3f, 1.1f, 1, 20);
+  dry("\"dry_multiplier\":0.01,\"dry_base\":1.2,\"dry_allowed_length\":4", loop, 0.01f, 1.2f, 4, 1000);
+  dry("\"dry_multiplier\":1,\"dry_base\":4,\"dry_allowed_length\":0", loop, 1, 4, 0, 1000);
 
   std::printf("\n],\"mirostat\":[");
   separator = "";
   Mirostat("\"mirostat\":1", 1, llama_sampler_init_mirostat(kSize, 5, 5, 0.1f, 100));
-  Mirostat("\"mirostat\":1,\"mirostatTau\":3,\"mirostatEta\":0.5,\"temperature\":1.3", 1.3f,
+  Mirostat("\"mirostat\":1,\"mirostat_tau\":3,\"mirostat_eta\":0.5,\"temperature\":1.3", 1.3f,
            llama_sampler_init_mirostat(kSize, 5, 3, 0.5f, 100));
-  Mirostat("\"mirostat\":2,\"mirostatTau\":2", 1, llama_sampler_init_mirostat_v2(5, 2, 0.1f));
-  Mirostat("\"mirostat\":2,\"mirostatTau\":4,\"mirostatEta\":0.4,\"temperature\":0.8", 0.8f, llama_sampler_init_mirostat_v2(5, 4, 0.4f));
+  Mirostat("\"mirostat\":2,\"mirostat_tau\":2", 1, llama_sampler_init_mirostat_v2(5, 2, 0.1f));
+  Mirostat("\"mirostat\":2,\"mirostat_tau\":4,\"mirostat_eta\":0.4,\"temperature\":0.8", 0.8f, llama_sampler_init_mirostat_v2(5, 4, 0.4f));
   std::printf("\n]}\n");
 }
