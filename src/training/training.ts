@@ -1,5 +1,5 @@
 /** Requests to train -> jobs that run one after the other on each model file, and leave checkpoints. */
-import { LeaseScope } from '../common/index.ts';
+import { LeaseScope, Queue } from '../common/index.ts';
 import { OnpolicyError } from '../errors.ts';
 import { type Models, type RunningModel, requireGguf } from '../models/index.ts';
 import {
@@ -24,7 +24,6 @@ import {
 } from '../rl/index.ts';
 import type { CallOptions, TrainingJob, TrainingJobsResource } from '../service.ts';
 import type { Store } from '../store/index.ts';
-import { Queue } from '../store/index.ts';
 import { createChatTokenizer } from './chat-tokenizer.ts';
 import { probeCheckpoint } from './probe.ts';
 import { RunningJob } from './running-job.ts';
@@ -46,6 +45,8 @@ export type TrainingContext = {
 
 /** Settings of a job, and what it requires of its model. */
 type JobPlan = {
+  /** A step beside the newest one that it learns from; null or 0: none. */
+  readonly reference: number | null;
   /** What the run keeps of it. */
   readonly groups?: Checked<TrainingJobRequest>['trajectory_groups'];
   readonly settings: Readonly<Record<string, unknown>>;
@@ -77,7 +78,8 @@ export class Training {
   ): Promise<TrainingJob> {
     const settings = resolveSettings(experimental_config ?? {});
     const require = (model: TrainableModel): void => requireTrainable(trajectory_groups, settings, model);
-    const plan = { groups: trajectory_groups, settings, require };
+    const reference = settings.kl_penalty_reference_step;
+    const plan = { groups: trajectory_groups, settings, reference, require };
     return await this.#submit(model_id, plan, options, (tools) =>
       train({ groups: trajectory_groups, settings }, tools),
     );
@@ -87,7 +89,7 @@ export class Training {
   async sft(request: SftRequest, options: CallOptions = {}): Promise<TrainingJob> {
     const { model_id, data, settings } = validateSftRequest(request);
     const require = (): void => {}; // its tokens are made here
-    return await this.#submit(model_id, { settings, require }, options, (tools) =>
+    return await this.#submit(model_id, { settings, reference: null, require }, options, (tools) =>
       sft({ data, settings }, tools),
     );
   }
@@ -112,7 +114,7 @@ export class Training {
 
   async #submit(
     modelId: string,
-    { groups, settings, require }: JobPlan,
+    { groups, settings, reference, require }: JobPlan,
     { signal }: CallOptions,
     work: Work,
   ): Promise<TrainingJob> {
@@ -126,6 +128,7 @@ export class Training {
         param: 'model_id',
       });
     require({ vocabSize: base.tokenizer.vocabSize, steps: await store.checkpointSteps(model.id) });
+    if (reference) scope.add(await store.useCheckpoint(model.id, reference));
     const stop = new AbortController();
     const { trajectoryBytes = TRAJECTORY_BYTES } = this.#context.settings;
     const record = await store.createJob(model.id, {
@@ -138,7 +141,7 @@ export class Training {
     const onAbort = (): void => job.stop(aborted(signal?.reason));
     signal?.addEventListener('abort', onAbort);
     if (signal?.aborted) onAbort();
-    const use = scope.handOver({}); // its model stays until the job has ended
+    const use = scope.handOver({}); // its model and its reference stay until the job has ended
     void this.#queue
       .run(base.path, () => job.run(() => this.#work(model, base, job, work)))
       .finally(() => {
@@ -154,6 +157,7 @@ export class Training {
     const { onCheckpoint } = this.#context;
     const { trajectoryBytes: _, ...settings } = this.#context.settings;
     const store = this.#context.store();
+    using _start = await store.useCheckpoint(model.id);
     const tokenizer = createChatTokenizer(base);
     this.#lossPool ??= openLossPool();
     const lossPool = this.#lossPool;
