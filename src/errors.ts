@@ -7,7 +7,7 @@ export type ErrorCode =
   | 'MODEL_NOT_FOUND' // no such model, file or download
   | 'NOT_FOUND' // no such checkpoint, training job or endpoint
   | 'CONFLICT' // it already exists or is in use
-  | 'STORE_FAILED' // the home folder cannot be read or written: damaged, full, or locked by another process
+  | 'STORE_FAILED' // the home folder, or another file, cannot be read or written: damaged, full, not permitted, or locked
   | 'UNAUTHORIZED' // no token, or an unknown one
   | 'FORBIDDEN' // the token does not allow this
   | 'TOO_LARGE' // the request exceeds a limit of the server

@@ -139,9 +139,10 @@ export class Home {
 
 /**
  * Reads a JSON file of the current format. Null if it is missing or damaged; damage is reported.
+ * @param isNeeded damage is an error, as for a file that is to be written anew
  * @throws OnpolicyError `STORE_FAILED` if it cannot be read
  */
-export async function readRecord<Value>(home: Home, file: string): Promise<Value | null> {
+export async function readRecord<Value>(home: Home, file: string, isNeeded = false): Promise<Value | null> {
   const text = await readText(file);
   if (text === null) return null;
   try {
@@ -149,6 +150,7 @@ export async function readRecord<Value>(home: Home, file: string): Promise<Value
     if (value.format !== FORMAT) throw new Error(`it has format ${String(value.format)}, expected ${FORMAT}`);
     return value;
   } catch (error) {
+    if (isNeeded) throw storeFailed(`${file} is damaged`, error);
     home.report(file, error);
     return null;
   }

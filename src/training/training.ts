@@ -141,23 +141,30 @@ export class Training {
     const onAbort = (): void => job.stop(aborted(signal?.reason));
     signal?.addEventListener('abort', onAbort);
     if (signal?.aborted) onAbort();
-    const use = scope.handOver({}); // its model and its reference stay until the job has ended
+    const held = new LeaseScope(); // its model and the steps that it uses stay until the job has ended
+    held.add(scope.handOver({}));
     void this.#queue
-      .run(base.path, () => job.run(() => this.#work(model, base, job, work)))
+      .run(base.path, () => job.run(() => this.#work(model, base, job, work, held)))
       .finally(() => {
         signal?.removeEventListener('abort', onAbort);
         this.#running.delete(job.id);
-        use[Symbol.dispose]();
+        held[Symbol.dispose]();
       });
     return job;
   }
 
   /** Trains, and loads the new adapter. */
-  async #work(model: Model, base: RunningModel, job: RunningJob, work: Work): Promise<TrainingResult> {
+  async #work(
+    model: Model,
+    base: RunningModel,
+    job: RunningJob,
+    work: Work,
+    held: LeaseScope,
+  ): Promise<TrainingResult> {
     const { onCheckpoint } = this.#context;
     const { trajectoryBytes: _, ...settings } = this.#context.settings;
     const store = this.#context.store();
-    using _start = await store.useCheckpoint(model.id);
+    held.add(await store.useCheckpoint(model.id));
     const tokenizer = createChatTokenizer(base);
     this.#lossPool ??= openLossPool();
     const lossPool = this.#lossPool;
