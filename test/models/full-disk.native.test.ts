@@ -52,7 +52,7 @@ describe.skipIf(disk.folder === null)('a full disk', () => {
     ['a GGUF file, in its header', 0, {}, 'x.gguf'],
     ['a GGUF file, in its weights', 200_000, {}, 'x.gguf'],
     ['a quantized file, in the merged one', 200_000, { type: 'q8_0' }, 'x.gguf'],
-    ['a quantized file', 1_200_000, { type: 'q8_0' }, 'x.gguf'],
+    ['a quantized file, behind the merged one', 2_300_000, { type: 'q8_0' }, 'x.gguf'],
     ['a PEFT folder, at once', 0, { format: 'peft', adapters: [{ file: adapter }] }, 'x'],
     ['a PEFT folder', 100_000, { format: 'peft', adapters: [{ file: adapter }] }, 'x'],
     ['a safetensors file, in its header', 0, { format: 'safetensors' }, 'x.safetensors'],
