@@ -7,7 +7,7 @@ export type ErrorCode =
   | 'MODEL_NOT_FOUND' // no such model, file or download
   | 'NOT_FOUND' // no such checkpoint, training job or endpoint
   | 'CONFLICT' // it already exists or is in use
-  | 'STORE_FAILED' // the home folder cannot be read or written: damaged, full, or locked by another process
+  | 'STORE_FAILED' // the home folder, or another file, cannot be read or written: damaged, full, not permitted, or locked
   | 'UNAUTHORIZED' // no token, or an unknown one
   | 'FORBIDDEN' // the token does not allow this
   | 'TOO_LARGE' // the request exceeds a limit of the server
@@ -110,14 +110,17 @@ export function invalidInput(detail: readonly ErrorDetail[]): OnpolicyError {
   return new OnpolicyError('INVALID_REQUEST', message, { detail });
 }
 
-/** Converts a native Error with one of our codes to an {@link OnpolicyError}; returns others unchanged. */
+/** What only the file system says, also where the error names no file. */
+const FILE_CODES = ['ENOSPC', 'EDQUOT', 'EFBIG', 'EIO', 'EROFS', 'EISDIR'];
+
+/** Any error as an {@link OnpolicyError}: a native one by its code, one of the file system as `STORE_FAILED`. */
 export function fromNative(error: unknown): OnpolicyError {
   if (error instanceof OnpolicyError) return error;
-  const { code, message } = error as { code?: string; message?: string };
-  const known = code !== undefined && Object.hasOwn(STATUS, code);
-  return new OnpolicyError(known ? (code as ErrorCode) : 'BACKEND_FAILED', message ?? String(error), {
-    cause: error,
-  });
+  const { code = '', message, syscall, path } = error as Partial<NodeJS.ErrnoException>;
+  const isOfFiles = syscall !== undefined && (path !== undefined || FILE_CODES.includes(code));
+  const other = isOfFiles ? 'STORE_FAILED' : 'BACKEND_FAILED';
+  const known = Object.hasOwn(STATUS, code) ? (code as ErrorCode) : other;
+  return new OnpolicyError(known, message ?? String(error), { cause: error });
 }
 
 /** The message of a thrown value of any type. */

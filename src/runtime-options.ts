@@ -82,7 +82,8 @@ export type RuntimeOptions = ServingLimits & {
   readonly allowRequestTemplate?: boolean;
   /**
    * Where prompts lie that `kv_transfer_params` hand from one process to another: the same folder for all of them. Default:
-   * a folder of the user in the system's temporary one. Files that nobody came for within an hour are deleted.
+   * a folder of the user in the system's temporary one. It must belong to the user, and nobody else may write to it. Saved prompts
+   * that nobody came for within an hour are deleted; other files stay.
    */
   readonly kvTransferFolder?: string;
   /** Where models named by `hf:` URIs come from and go to. */

@@ -184,6 +184,11 @@ ggml_type TypeOf(const ggml_tensor* tensor, MergedTypes types) {
   return types == MergedTypes::kWidest ? GGML_TYPE_F32 : GGML_TYPE_F16;
 }
 
+Status Close(std::ofstream& file, const std::string& to) {
+  file.close();
+  return file.good() ? Status::Ok() : Status::Fail("STORE_FAILED", "cannot write " + to + ": is the disk full?");
+}
+
 // The merged file's header: that of the model with other types.
 Status WriteHeader(const TensorFile& model, MergedTypes types, const std::string& to,
                    std::unique_ptr<gguf_context, void (*)(gguf_context*)>* header) {
@@ -205,7 +210,7 @@ Status WriteHeader(const TensorFile& model, MergedTypes types, const std::string
   api.gguf_get_meta_data(header->get(), bytes.data());
   std::ofstream file(FilePath(to), std::ios::binary | std::ios::trunc);
   file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  return file.good() ? Status::Ok() : Status::Fail("STORE_FAILED", "cannot write " + to);
+  return Close(file, to);
 }
 
 // The model and its adapters, opened.
@@ -237,11 +242,6 @@ struct Inputs {
     return file.good() ? Status::Ok() : Status::Fail("STORE_FAILED", "cannot write " + to + ": is the disk full?");
   }
 };
-
-Status Close(std::ofstream& file, const std::string& to) {
-  file.close();
-  return file.good() ? Status::Ok() : Status::Fail("STORE_FAILED", "cannot write " + to + ": is the disk full?");
-}
 
 }  // namespace
 
@@ -289,6 +289,11 @@ Status QuantizeModel(const std::string& model, int file_type, int threads, const
   params.nthread = threads;
   params.ftype = static_cast<llama_ftype>(file_type);
   if (api.llama_model_quantize(model.c_str(), to.c_str(), &params) == 0) return Status::Ok();
+  // The engine does not say why. A disk that takes nothing more is the reason, if it takes nothing more.
+  std::ofstream file(FilePath(to), std::ios::binary | std::ios::app);
+  const std::string more(1 << 16, '\0');
+  file.write(more.data(), static_cast<std::streamsize>(more.size()));
+  if (Status status = Close(file, to); !status.ok()) return status;
   return Status::Fail("BACKEND_FAILED", "the engine cannot write the model in this type; its log says why");
 }
 

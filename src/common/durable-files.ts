@@ -6,26 +6,37 @@ import { messageOf, OnpolicyError } from '../errors.ts';
 
 /** Writes a file whole and flushes it. Not for a file that others may be reading: see {@link replaceFile}. */
 export async function writeFlushed(file: string, parts: readonly (string | Uint8Array)[]): Promise<void> {
-  const handle = await fs.open(file, 'w');
+  await writing(file, () => write(file, parts));
+}
+
+async function write(file: string, parts: readonly (string | Uint8Array)[]): Promise<void> {
+  await using handle = await fs.open(file, 'w');
+  for (const part of parts) if (part.length > 0) await handle.writeFile(part);
+  await handle.sync();
+}
+
+/** Work that writes to `place`: what the disk fails with is `STORE_FAILED`, which names the place. */
+export async function writing<T>(place: string, work: () => Promise<T>): Promise<T> {
   try {
-    for (const part of parts) if (part.length > 0) await handle.writeFile(part);
-    await handle.sync();
-  } finally {
-    await handle.close();
+    return await work();
+  } catch (cause) {
+    throw storeFailed(`cannot write ${place}`, cause);
   }
 }
 
 /** Puts new content in a file's place, at once: a temporary file, flushed, renamed. */
 export async function replaceFile(file: string, content: string | Uint8Array): Promise<void> {
   const temporary = `${file}.${randomUUID()}.new`;
-  try {
-    await writeFlushed(temporary, [content]);
-    await rename(temporary, file);
-  } catch (error) {
-    await fs.rm(temporary, { force: true });
-    throw error;
-  }
-  await flushFolder(path.dirname(file));
+  await writing(file, async () => {
+    try {
+      await write(temporary, [content]);
+      await rename(temporary, file);
+    } catch (error) {
+      await fs.rm(temporary, { force: true });
+      throw error;
+    }
+    await flushFolder(path.dirname(file));
+  });
 }
 
 /** What Windows says of a file or folder that another process, a virus scanner for example, has open. */
@@ -56,7 +67,31 @@ export async function flushFolder(folder: string): Promise<void> {
 /** A failure of the disk as our error; our own errors pass. */
 export function storeFailed(what: string, cause: unknown): OnpolicyError {
   if (cause instanceof OnpolicyError) return cause;
-  const { code } = cause as { code?: string };
-  const why = code === 'ENOSPC' || code === 'EDQUOT' ? 'the disk is full' : messageOf(cause);
+  const { code = '' } = cause as { code?: string };
+  const why = ['ENOSPC', 'EDQUOT'].includes(code) ? 'the disk is full' : messageOf(cause);
   return new OnpolicyError('STORE_FAILED', `${what}: ${why}`, { cause });
+}
+
+/** An error handler that returns `value` for a missing file or folder. Other errors are no absence: they are thrown as `STORE_FAILED`. */
+export function ifMissing<Value>(value: Value): (error: unknown) => Value {
+  return (error) => {
+    if (isMissing(error)) return value;
+    throw storeFailed('the file system failed', error);
+  };
+}
+
+/** The text of a file; null if there is none. */
+export async function readText(file: string): Promise<string | null> {
+  return await fs.readFile(file, 'utf8').catch((error: unknown) => {
+    if (isMissing(error)) return null;
+    throw storeFailed(`cannot read ${file}`, error);
+  });
+}
+
+/** What is said where nothing is, and of a path that nothing can have: too long, in a circle, or with a zero byte. */
+const NOTHING_THERE = ['ENOENT', 'ENOTDIR', 'ENAMETOOLONG', 'ELOOP', 'ERR_INVALID_ARG_VALUE'];
+
+/** Whether an error says that there is no such file or folder. */
+export function isMissing(error: unknown): boolean {
+  return NOTHING_THERE.includes((error as { code?: string }).code ?? '');
 }

@@ -1,7 +1,18 @@
 /** What several folders use, and what imports none of them. */
 export { bufferedIterator } from './buffered-iterator.ts';
-export { flushFolder, rename, replaceFile, storeFailed, writeFlushed } from './durable-files.ts';
+export {
+  flushFolder,
+  ifMissing,
+  isMissing,
+  readText,
+  rename,
+  replaceFile,
+  storeFailed,
+  writeFlushed,
+  writing,
+} from './durable-files.ts';
 export { LeaseScope, lease } from './lease.ts';
 export { limitedSignal } from './limited-signal.ts';
+export { Queue } from './queue.ts';
 export { Shared } from './shared-work.ts';
 export { ParserRun, type Reading, TextReader } from './text-reader.ts';

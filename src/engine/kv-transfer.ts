@@ -3,7 +3,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import fs from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
-import { rename } from '../common/index.ts';
+import { ifMissing, rename, storeFailed } from '../common/index.ts';
 import { OnpolicyError } from '../errors.ts';
 import type { JsonObject, ValidChatRequest } from '../protocol/index.ts';
 
@@ -39,6 +39,9 @@ export const KV_TRANSFER_FOLDER = path.join(os.tmpdir(), `onpolicy-kv-${process.
 
 const MAGIC = 'onpolicy-kv 1\n';
 const HANDLE = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+const OWN_NAME = new RegExp(`${HANDLE.source.slice(0, -1)}\\.kv(\\.part)?$`);
+/** Bits of a folder's mode. */
+const OTHERS_WRITE = 0o022;
 /** Older files are deleted when the next one is saved. */
 const KEPT_FOR_MS = 3_600_000;
 /** Pieces of a model file in its digest. */
@@ -65,7 +68,7 @@ export function readKvTransfer({ kv_transfer_params: params, stream }: TransferR
   return { kind: 'resume', handle };
 }
 
-/** Writes a cache and returns the `kv_transfer_params` of the request that continues from it. */
+/** Writes a cache, deletes old ones, and returns the `kv_transfer_params` of the request that continues from it. */
 export async function saveCache(
   folder: string,
   owner: CacheOwner,
@@ -81,16 +84,13 @@ export async function saveCache(
   };
   try {
     await fs.mkdir(folder, { recursive: true, mode: 0o700 });
-    await removeOld(folder);
-    const file = fileOf(folder, handle);
+    const own = await ownFolder(folder);
+    await removeOld(own);
+    const file = fileOf(own, handle);
     await fs.writeFile(`${file}.part`, [MAGIC, `${JSON.stringify(header)}\n`, ids, state], { mode: 0o600 });
     await rename(`${file}.part`, file);
   } catch (cause) {
-    throw new OnpolicyError(
-      'BACKEND_FAILED',
-      'kv_transfer_params: the cache of the prompt could not be saved',
-      { cause },
-    );
+    throw storeFailed('kv_transfer_params: cannot save the cache of the prompt', cause);
   }
   return { do_remote_prefill: true, do_remote_decode: false, handle, tokens: tokens.length };
 }
@@ -102,9 +102,9 @@ export async function loadCache(
   handle: string,
   prompt: Int32Array,
 ): Promise<SavedCache> {
-  const content = await fs.readFile(fileOf(folder, handle)).catch((cause) => {
-    throw invalid('handle: there is no saved prompt of this name', cause);
-  });
+  const own = await ownFolder(folder).catch(ifMissing(null));
+  const content = own === null ? null : await fs.readFile(fileOf(own, handle)).catch(ifMissing(null));
+  if (content === null) throw invalid('handle: there is no saved prompt of this name');
   const { header, payload } = open(content);
   for (const part of ['model', 'adapter', 'context'] as const)
     if (header[part] !== owner[part]) throw invalid(`handle: the saved prompt is of another ${part}`);
@@ -155,11 +155,25 @@ function open(content: Buffer): { header: Header; payload: Buffer } {
   return { header, payload };
 }
 
+/** Without links. Fails when others may put files there: a saved cache is as good as who wrote it. */
+async function ownFolder(folder: string): Promise<string> {
+  const real = await fs.realpath(folder);
+  const { uid, mode } = await fs.stat(real);
+  const me = process.getuid?.();
+  if (me === undefined || (uid === me && (mode & OTHERS_WRITE) === 0)) return real;
+  throw new OnpolicyError(
+    'STORE_FAILED',
+    `kvTransferFolder: expected a folder of this user (${me}) that only it may write to, got ${real} of user ${uid} with mode ${(mode & 0o777).toString(8)}`,
+    { param: 'kvTransferFolder' },
+  );
+}
+
 async function removeOld(folder: string): Promise<void> {
   for (const name of await fs.readdir(folder)) {
+    if (!OWN_NAME.test(name)) continue;
     const file = path.join(folder, name);
-    const stat = await fs.stat(file).catch(() => null); // another process may have removed it
-    if (stat && Date.now() - stat.mtimeMs > KEPT_FOR_MS) await fs.rm(file, { force: true });
+    const stat = await fs.stat(file).catch(ifMissing(null)); // another process may have removed it
+    if (stat?.isFile() && Date.now() - stat.mtimeMs > KEPT_FOR_MS) await fs.rm(file, { force: true });
   }
 }
 
@@ -167,10 +181,8 @@ function fileOf(folder: string, handle: string): string {
   return path.join(folder, `${handle}.kv`);
 }
 
-function invalid(reason: string, cause?: unknown): OnpolicyError {
-  const options = cause === undefined ? {} : { cause };
+function invalid(reason: string): OnpolicyError {
   return new OnpolicyError('INVALID_REQUEST', `kv_transfer_params.${reason}`, {
-    ...options,
     param: 'kv_transfer_params',
   });
 }

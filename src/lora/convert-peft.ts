@@ -1,6 +1,7 @@
 /** A PEFT folder and the model that it is for -> a GGUF LoRA file, written tensor by tensor. */
 import fs, { type FileHandle } from 'node:fs/promises';
 import path from 'node:path';
+import { writing } from '../common/index.ts';
 import { OnpolicyError } from '../errors.ts';
 import type { BaseModel } from './check-adapter.ts';
 import { adapterHeader, padding } from './gguf-adapter.ts';
@@ -98,15 +99,16 @@ export async function convertPeft(folder: string, base: BaseModel, target: strin
   await using weights = await fs.open(path.join(folder, PEFT_FILES.weights));
   const factors = (await readPlaces(weights)).map((place) => toFactor(place, base, scales));
   const tensors = factors.map(({ place, name }) => ({ name, shape: place.shape.toReversed() }));
-  await using file = await fs.open(target, 'wx', 0o600);
-  await writeAll(file, adapterHeader({ architecture, alpha: 0, tensors })); // the factors hold their scale
+  await using file = await writing(target, () => fs.open(target, 'wx', 0o600));
+  const write = (bytes: Uint8Array) => writing(target, () => writeAll(file, bytes));
+  await write(adapterHeader({ architecture, alpha: 0, tensors })); // the factors hold their scale
   for (const { place, isPaired, gain } of factors) {
     let values = await readTensor(weights, place);
     const [rows = 0, rank = 0] = place.shape;
     if (isPaired) values = reorderRows(values, rank, rows / headSize, 'pairs');
     if (gain !== 1) for (let i = 0; i < values.length; i++) values[i]! *= gain;
-    await writeAll(file, new Uint8Array(values.buffer, values.byteOffset, values.byteLength));
-    await writeAll(file, padding(values.byteLength));
+    await write(new Uint8Array(values.buffer, values.byteOffset, values.byteLength));
+    await write(padding(values.byteLength));
   }
 }
 

@@ -4,7 +4,8 @@ import fs from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { readHeaders, toBase } from '../backends/index.ts';
-import { OnpolicyError } from '../errors.ts';
+import { isMissing, writing } from '../common/index.ts';
+import { fromNative, OnpolicyError } from '../errors.ts';
 import { type BaseModel, checkAdapter, convertedBytes, convertPeft, PEFT_FILES } from '../lora/index.ts';
 
 /** An adapter's GGUF file or PEFT folder, and a name that no other content ever has. */
@@ -29,6 +30,7 @@ export async function identify(given: string): Promise<AdapterFile> {
     }
     return { identity: `lora-${hash.digest('hex').slice(0, 16)}`, path: real };
   } catch (cause) {
+    if (!isMissing(cause)) throw fromNative(cause);
     throw new OnpolicyError(
       'MODEL_NOT_FOUND',
       `expected a GGUF file, or a folder with ${Object.values(PEFT_FILES).join(' and ')}, got ${JSON.stringify(given.slice(0, MAX_SHOWN))}`,
@@ -63,7 +65,8 @@ export class AdapterFiles {
       await check(given, base);
       return { file: given, [Symbol.asyncDispose]: async () => {} };
     }
-    const folder = await fs.mkdtemp(path.join(os.tmpdir(), 'onpolicy-adapter-'));
+    const place = path.join(os.tmpdir(), 'onpolicy-adapter-');
+    const folder = await writing(place, () => fs.mkdtemp(place));
     const remove = (): Promise<void> => fs.rm(folder, { recursive: true, force: true });
     try {
       const file = path.join(folder, 'adapter.gguf');

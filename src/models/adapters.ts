@@ -50,10 +50,11 @@ export class Adapters {
     return await this.#share(identity, () => this.#loadMix(merged));
   }
 
-  /** Keeps an adapter loaded for `keeper`, instead of the one before. */
-  async keep(keeper: string, file: AdapterFile): Promise<void> {
+  /** Keeps an adapter loaded for `keeper`, instead of the one before, if that is still wanted once it is loaded. */
+  async keep(keeper: string, file: AdapterFile, isWanted = (): boolean => true): Promise<void> {
     if (this.#kept.get(keeper)?.identity === file.identity) return;
     const kept = await this.use(file);
+    if (!isWanted()) return kept[Symbol.dispose]();
     this.drop(keeper);
     this.#kept.set(keeper, kept);
   }

@@ -1,12 +1,13 @@
 /** Work for a field of a caller -> its result, or an error that names the field. */
-import { OnpolicyError } from '../errors.ts';
+import { fromNative, OnpolicyError } from '../errors.ts';
 
 /** Errors that name no field yet name this one. */
 export async function atField<T>(field: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
-  } catch (error) {
-    if (!(error instanceof OnpolicyError) || error.param !== undefined) throw error;
+  } catch (cause) {
+    const error = fromNative(cause);
+    if (error.param !== undefined) throw error;
     throw new OnpolicyError(error.code, `${field}: ${error.message}`, { cause: error, param: field });
   }
 }

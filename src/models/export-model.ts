@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { readHeaders } from '../backends/index.ts';
-import { flushFolder, LeaseScope, rename, storeFailed } from '../common/index.ts';
+import { flushFolder, ifMissing, LeaseScope, rename, storeFailed } from '../common/index.ts';
 import { fromNative, OnpolicyError } from '../errors.ts';
 import { defaultThreads, loadAddon, openLibraries } from '../native/index.ts';
 import {
@@ -91,7 +91,7 @@ export function modelExporter(references: References, requireOpen: () => void): 
 }
 
 async function requireTarget(target: string, isReplacing: boolean): Promise<void> {
-  const stat = (file: string) => fs.stat(file).catch(() => null);
+  const stat = (file: string) => fs.stat(file).catch(ifMissing(null));
   if (!(await stat(path.dirname(target)))?.isDirectory())
     throwFaults([fault(['to'], 'value', 'a path in a folder that exists', target)]);
   if (!isReplacing && (await stat(target)))
@@ -203,7 +203,7 @@ async function put(temporary: string, target: string): Promise<void> {
     const handle = await fs.open(temporary, 'r+');
     await handle.sync().finally(() => handle.close());
   }
-  const former = await fs.stat(target).catch(() => null);
+  const former = await fs.stat(target).catch(ifMissing(null));
   const aside = `${target}.${randomUUID()}.old`;
   const isMoved = former !== null && (isFolder || former.isDirectory());
   if (isMoved) await rename(target, aside);

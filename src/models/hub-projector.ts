@@ -2,6 +2,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import type { HubOptions } from '../backends/index.ts';
+import { ifMissing } from '../common/index.ts';
 import { messageOf, OnpolicyError } from '../errors.ts';
 
 const HUB = 'https://huggingface.co';
@@ -84,8 +85,8 @@ function readNote(file: string): string | null | undefined {
   try {
     const { projector } = JSON.parse(fs.readFileSync(file, 'utf8')) as { projector?: unknown };
     return typeof projector === 'string' || projector === null ? projector : undefined;
-  } catch {
-    return undefined;
+  } catch (error) {
+    return error instanceof SyntaxError ? undefined : ifMissing(undefined)(error);
   }
 }
 

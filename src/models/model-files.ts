@@ -2,6 +2,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { fetchModel, type HubOptions, isOnnxModel, parseHubReference } from '../backends/index.ts';
+import { ifMissing } from '../common/index.ts';
 import { OnpolicyError } from '../errors.ts';
 import { projectorInRepository } from './hub-projector.ts';
 import type { ModelOptions, OnProgress, ServingOptions } from './model-options.ts';
@@ -37,6 +38,15 @@ function projectorBeside(model: string): string | null {
   return found.length === 1 && found[0] !== path.basename(model) ? path.join(folder, found[0]!) : null;
 }
 
+/** Without links; null: there is no such file. */
+function realPath(file: string): string | null {
+  try {
+    return fs.realpathSync(file);
+  } catch (error) {
+    return ifMissing(null)(error);
+  }
+}
+
 /** Characters of a reference in an error. */
 const MAX_SHOWN = 500;
 
@@ -52,8 +62,8 @@ export async function resolveFile(
   field = 'model',
 ): Promise<string> {
   if (!reference.startsWith('hf:')) {
-    const file = path.resolve(reference);
-    if (!fs.existsSync(file))
+    const file = realPath(path.resolve(reference));
+    if (file === null)
       throw new OnpolicyError(
         'MODEL_NOT_FOUND',
         `${field}: expected ${field === 'model' ? 'an alias, ' : ''}an hf: URI or a path of a model, got ${JSON.stringify(reference.slice(0, MAX_SHOWN))}`,
@@ -61,7 +71,7 @@ export async function resolveFile(
           param: field,
         },
       );
-    return fs.realpathSync(file);
+    return file;
   }
   const onnx = parseHubReference(reference);
   if (onnx)

@@ -7,7 +7,7 @@ import type { AdapterLease, AdapterPart } from './adapters.ts';
 import { atField } from './at-field.ts';
 import type { AdapterOption } from './model-options.ts';
 import type { Models, ModelUseOptions } from './models.ts';
-import { keeperOf, type NamedAdapters } from './named-adapters.ts';
+import type { NamedAdapters } from './named-adapters.ts';
 import type { RunningModel } from './running-model.ts';
 
 /** A registered model or checkpoint. It is not deleted before this is disposed of. */
@@ -43,8 +43,8 @@ type Given = ValidAdapter & { readonly field: string };
 /** An adapter's file, and the caller's path of it. */
 export type FoundPart = AdapterPart & { readonly field: string };
 
-/** An adapter of a lease: kept loaded for this keeper, if there is one. */
-type Part = FoundPart & { readonly keeper: string | null };
+/** An adapter of a lease: kept loaded for this keeper, if there is one and it still wants it. */
+type Part = FoundPart & { readonly keeper: string | null; readonly isWanted?: () => boolean };
 
 /**
  * Loads the model of a reference. Beside it come the adapter that the reference names, those of its options, and those of the
@@ -63,7 +63,7 @@ export async function leaseModel(
   const use = scope.add(await references.models.use(baseModel, options));
   const { model } = use;
   const parts: Part[] = [];
-  if (named) parts.push({ file: named.file, scale: 1, keeper: keeperOf(named.name), field: 'model' });
+  if (named) parts.push({ ...references.named.keeping(named), scale: 1, field: 'model' });
   if (registered) {
     const { id, adapter: file, isNewest } = registered;
     if (file) parts.push({ file, scale: 1, keeper: isNewest ? id : null, field: 'model' });
@@ -74,9 +74,9 @@ export async function leaseModel(
     ...(options.adapters ?? []).map((adapter, i) => ({ ...adapter, field: `adapters.${i}` })),
   ];
   for (const adapter of given) parts.push(...(await resolve(adapter, references, scope, [])));
-  for (const { file, keeper, field } of parts) {
+  for (const { file, keeper, isWanted, field } of parts) {
     if (keeper === null) scope.add(await atField(field, () => model.adapters.use(file)));
-    else await atField(field, () => model.adapters.keep(keeper, file));
+    else await atField(field, () => model.adapters.keep(keeper, file, isWanted));
   }
   return scope.handOver({ model, adapter: scope.add(await model.adapters.mix(parts)) });
 }
@@ -132,7 +132,7 @@ async function resolve(
   const at = `${field}.model`;
   const { named, find, models } = references;
   const loaded = named.find(reference);
-  if (loaded) return [{ file: loaded.file, scale, keeper: keeperOf(reference), field: at }];
+  if (loaded) return [{ ...named.keeping(loaded), scale, field: at }];
   const registered = scope.add(await find(reference));
   if (registered)
     return registered.adapter ? [{ file: registered.adapter, scale, keeper: null, field: at }] : [];

@@ -1,4 +1,5 @@
 /** Adapters that were loaded by a name -> what answers to that name, until it is given back. */
+import { Queue } from '../common/index.ts';
 import { OnpolicyError } from '../errors.ts';
 import { type AdapterFile, identify } from './adapter-files.ts';
 import { atField } from './at-field.ts';
@@ -18,6 +19,7 @@ export type LoadedAdapter = NamedAdapter & { readonly file: AdapterFile };
 /** Adapters by name, of one runtime. */
 export class NamedAdapters {
   readonly #byName = new Map<string, LoadedAdapter>();
+  readonly #loading = new Queue();
 
   /** Null for other names. */
   find(name: string): LoadedAdapter | null {
@@ -29,7 +31,7 @@ export class NamedAdapters {
   }
 
   /**
-   * Gives an adapter a name, after `load` has loaded it. `isReplacing`: also one that is taken.
+   * Gives an adapter a name, after `load` has loaded it, one at a time of a name. `isReplacing`: also one that is taken.
    * Fails with `CONFLICT` for a name that is taken, and as `load` does.
    */
   async add(
@@ -38,19 +40,23 @@ export class NamedAdapters {
     load: (adapter: LoadedAdapter) => Promise<void>,
   ): Promise<void> {
     const { name } = given;
-    const checkFree = (): void => {
-      if (isReplacing || !this.#byName.has(name)) return;
-      throw new OnpolicyError(
-        'CONFLICT',
-        `name: the adapter ${JSON.stringify(name)} is loaded already; loadInPlace replaces it`,
-        { param: 'name' },
-      );
-    };
-    checkFree();
-    const adapter = { ...given, file: await atField('path', () => identify(given.path)) };
-    await load(adapter);
-    checkFree();
-    this.#byName.set(name, adapter);
+    await this.#loading.run(name, async () => {
+      if (!isReplacing && this.#byName.has(name))
+        throw new OnpolicyError(
+          'CONFLICT',
+          `name: the adapter ${JSON.stringify(name)} is loaded already; loadInPlace replaces it`,
+          { param: 'name' },
+        );
+      const adapter = { ...given, file: await atField('path', () => identify(given.path)) };
+      await load(adapter);
+      this.#byName.set(name, adapter);
+    });
+  }
+
+  /** What keeps an adapter loaded: its name, until another one has it or none. */
+  keeping(adapter: LoadedAdapter): { file: AdapterFile; keeper: string; isWanted: () => boolean } {
+    const { name, file } = adapter;
+    return { file, keeper: keeperOf(name), isWanted: () => this.#byName.get(name) === adapter };
   }
 
   /** Takes a name back. False: there is no such adapter. */

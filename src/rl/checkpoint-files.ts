@@ -1,8 +1,8 @@
 /** A trainer's state <-> the files of a checkpoint folder: the adapter twice (for llama.cpp and for PEFT), and the optimizer. */
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import { writeFlushed } from '../common/index.ts';
-import { OnpolicyError } from '../errors.ts';
+import { ifMissing, isMissing, writeFlushed } from '../common/index.ts';
+import { fromNative, OnpolicyError } from '../errors.ts';
 import {
   type FloatTensor,
   fromPeft,
@@ -53,10 +53,7 @@ export async function saveCheckpoint(
 
 /** Reads an adapter from a checkpoint folder, a GGUF LoRA file or a PEFT safetensors file. */
 export async function readAdapter(source: string, model: PeftModel): Promise<AdapterWeights> {
-  const isFolder = await fs.stat(source).then(
-    (stat) => stat.isDirectory(),
-    () => false,
-  );
+  const isFolder = (await fs.stat(source).catch(ifMissing(null)))?.isDirectory() ?? false;
   const file = isFolder ? path.join(source, CHECKPOINT_FILES.peft) : source;
   const bytes = await readFile(file);
   if (!file.endsWith('.gguf')) {
@@ -129,6 +126,8 @@ async function readFile(file: string): Promise<Uint8Array> {
   try {
     return await fs.readFile(file);
   } catch (cause) {
-    throw new OnpolicyError('MODEL_NOT_FOUND', `cannot read ${file}`, { cause });
+    throw isMissing(cause)
+      ? new OnpolicyError('MODEL_NOT_FOUND', `cannot read ${file}`, { cause })
+      : fromNative(cause);
   }
 }

@@ -4,7 +4,15 @@ import { createReadStream } from 'node:fs';
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { setImmediate } from 'node:timers/promises';
-import { flushFolder, rename, replaceFile, storeFailed, writeFlushed } from '../common/index.ts';
+import {
+  flushFolder,
+  ifMissing,
+  readText,
+  rename,
+  replaceFile,
+  storeFailed,
+  writeFlushed,
+} from '../common/index.ts';
 import { OnpolicyError } from '../errors.ts';
 import type { Metrics } from './metrics.ts';
 import type { Trainer } from './trainer.ts';
@@ -33,15 +41,24 @@ export function stepFolder(checkpoints: string, step: number): string {
   return path.join(checkpoints, String(step).padStart(6, '0'));
 }
 
-/** The number of the next step: above all that were ever written, also deleted ones. */
+/**
+ * The number of the next step: above all that were ever written, also deleted ones.
+ * @throws OnpolicyError `STORE_FAILED` when the highest one is not known
+ */
 export async function nextStep(checkpoints: string): Promise<number> {
-  const newest = await fs.readFile(path.join(checkpoints, NEWEST_FILE), 'utf8').catch(() => '0');
-  return Math.max((await listSteps(checkpoints)).at(-1) ?? 0, Number.parseInt(newest, 10) || 0) + 1;
+  const file = path.join(checkpoints, NEWEST_FILE);
+  const newest = ((await readText(file)) ?? '0').trim();
+  if (!/^\d+$/.test(newest))
+    throw new OnpolicyError(
+      'STORE_FAILED',
+      `${file} is damaged: expected the highest step that was ever written, got ${JSON.stringify(newest.slice(0, 50))}`,
+    );
+  return Math.max((await listSteps(checkpoints)).at(-1) ?? 0, Number(newest)) + 1;
 }
 
 /** The steps that are complete, in order. Leftovers of crashed jobs are none. */
 export async function listSteps(checkpoints: string): Promise<number[]> {
-  const names = await fs.readdir(checkpoints).catch(() => []);
+  const names = await fs.readdir(checkpoints).catch(ifMissing([]));
   return names
     .filter((name) => /^\d{6,}$/.test(name))
     .map(Number)
@@ -58,11 +75,11 @@ export async function writeStep(
   facts: StepFacts,
   probe: (folder: string) => Promise<void> = async () => {},
 ): Promise<string> {
-  await fs.mkdir(checkpoints, { recursive: true });
   const target = stepFolder(checkpoints, facts.step);
   const temporary = path.join(checkpoints, `${TEMPORARY}${facts.id}`);
   const discard = (): Promise<void> => fs.rm(temporary, { recursive: true, force: true });
   try {
+    await fs.mkdir(checkpoints, { recursive: true });
     await trainer.save(temporary);
     const content = { format: 1, ...facts, files: await hashFiles(temporary) };
     await writeFlushed(path.join(temporary, FACTS_FILE), [`${JSON.stringify(content, null, 2)}\n`]);
@@ -90,18 +107,25 @@ export async function writeStep(
 
 /** Reads what a step's folder says about itself. */
 export async function readFacts(checkpoints: string, step: number): Promise<StepFacts> {
+  const facts = await factsIn(stepFolder(checkpoints, step));
+  if (facts) return facts;
+  throw new OnpolicyError('MODEL_NOT_FOUND', `no complete checkpoint of step ${step} in ${checkpoints}`);
+}
+
+/** Null: the folder says nothing. */
+async function factsIn(folder: string): Promise<StepFacts | null> {
+  const file = path.join(folder, FACTS_FILE);
+  const text = await readText(file);
   try {
-    return JSON.parse(await fs.readFile(path.join(stepFolder(checkpoints, step), FACTS_FILE), 'utf8'));
+    return text === null ? null : (JSON.parse(text) as StepFacts);
   } catch (cause) {
-    throw new OnpolicyError('MODEL_NOT_FOUND', `no complete checkpoint of step ${step} in ${checkpoints}`, {
-      cause,
-    });
+    throw storeFailed(`${file} is damaged`, cause);
   }
 }
 
 /** Removes what crashed jobs left. Only for a store that no other process writes to. */
 export async function removeLeftovers(checkpoints: string): Promise<void> {
-  const names = await fs.readdir(checkpoints).catch(() => []);
+  const names = await fs.readdir(checkpoints).catch(ifMissing([]));
   for (const name of names.filter((name) => name.startsWith(TEMPORARY)))
     await fs.rm(path.join(checkpoints, name), { recursive: true, force: true });
 }
@@ -118,10 +142,11 @@ export async function hashOf(items: readonly unknown[]): Promise<string> {
 
 /** Which file of a step's folder is not the one that was written, in words; null: all are. */
 export async function checkFiles(folder: string): Promise<string | null> {
-  const { files = {} } = JSON.parse(await fs.readFile(path.join(folder, FACTS_FILE), 'utf8')) as StepFacts;
-  for (const [name, expected] of Object.entries(files)) {
+  const facts = await factsIn(folder);
+  if (!facts) return `${path.join(folder, FACTS_FILE)} is missing`;
+  for (const [name, expected] of Object.entries(facts.files ?? {})) {
     const file = path.join(folder, name);
-    const found = await hashFile(file).catch(() => null);
+    const found = await hashFile(file).catch(ifMissing(null));
     if (!found) return `${file} is missing`;
     if (found.bytes !== expected.bytes) return `${file} has ${found.bytes} bytes of ${expected.bytes}`;
     if (found.sha256 !== expected.sha256) return `${file} is damaged: its checksum is another one`;

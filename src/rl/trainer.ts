@@ -1,6 +1,7 @@
 /** A GGUF model and packed rows -> log-probabilities, gradients, new adapter weights. The native trainer behind one interface. */
 import fs from 'node:fs/promises';
 import { setImmediate } from 'node:timers/promises';
+import { writing } from '../common/index.ts';
 import { fromNative, OnpolicyError } from '../errors.ts';
 import { plainAlpha } from '../lora/index.ts';
 import type {
@@ -185,7 +186,7 @@ class GgufTrainer implements Trainer {
         firstMoment: await this.#readInPieces('firstMoment'),
         secondMoment: await this.#readInPieces('secondMoment'),
       };
-      await fs.mkdir(folder, { recursive: true });
+      await writing(folder, () => fs.mkdir(folder, { recursive: true }));
       await saveCheckpoint(folder, this.info, await this.#readInPieces('value'), optimizer);
     });
   }

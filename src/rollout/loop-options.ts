@@ -120,7 +120,7 @@ export type TrainLoopOptions<Task> = {
    * default: what was sampled by an older step or another engine is weighed by its probability here.
    */
   readonly config?: ExperimentalConfig | undefined;
-  /** Newest checkpoints that are kept, beside the best one. Default: all. */
+  /** Newest checkpoints that are kept, beside the best one, the `kl_penalty_reference_step` and those that rollouts use. Default: all. */
   readonly keepCheckpoints?: number | undefined;
   /** Fixes the order of tasks and the seeds of attempts. Default 0. */
   readonly seed?: number | string | undefined;

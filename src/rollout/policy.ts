@@ -58,10 +58,15 @@ export class Policy {
     return { step, model: this.#nameOf(step), end };
   }
 
+  /** Whether rollouts use a step, or will. */
+  isUsed(step: number): boolean {
+    return step === this.#step || (this.#uses.get(step) ?? 0) > 0;
+  }
+
   /** Takes back adapters that no rollout uses or will use. */
   async #retire(): Promise<void> {
     for (const step of [...this.#published]) {
-      if (step === this.#step || (this.#uses.get(step) ?? 0) > 0) continue;
+      if (this.isUsed(step)) continue;
       this.#published.delete(step);
       await this.#options.sampler?.unloadAdapter(this.#nameOf(step)).catch(() => {}); // it only takes memory there
     }

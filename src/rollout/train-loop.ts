@@ -58,12 +58,15 @@ class TrainLoop<Task> {
   }
 
   async run(): Promise<TrainLoopResult> {
+    let result: TrainLoopResult;
     try {
-      return await this.#run();
+      result = await this.#run();
     } finally {
       this.#stop.abort(new OnpolicyError('ABORTED', 'the loop has ended'));
       await Promise.allSettled(this.#begun.values());
     }
+    if (this.#counts.maxStale > 0) await this.#prune(); // what rollouts used until now
+    return result;
   }
 
   async #run(): Promise<TrainLoopResult> {
@@ -198,9 +201,9 @@ class TrainLoop<Task> {
     return patience !== undefined && since >= patience ? 'patience' : null;
   }
 
-  /** Deletes checkpoints that are neither among the newest nor the best one. */
+  /** Deletes checkpoints that are neither among the newest nor the best one, and that no rollout and no setting uses. */
   async #prune(): Promise<void> {
-    const { service, model, keepCheckpoints } = this.#options;
+    const { service, model, keepCheckpoints, config } = this.#options;
     if (keepCheckpoints === undefined) return;
     const steps: number[] = [];
     for (let after: string | null = null; ; ) {
@@ -209,8 +212,10 @@ class TrainLoop<Task> {
       if (!page.has_more || page.last_id === null) break;
       after = page.last_id;
     }
-    const best = this.#best()?.step;
-    const old = steps.slice(keepCheckpoints).filter((step) => step !== best);
+    const kept = [this.#best()?.step, config?.kl_penalty_reference_step];
+    const old = steps
+      .slice(keepCheckpoints)
+      .filter((step) => !kept.includes(step) && !this.#policy.isUsed(step));
     if (old.length > 0) await service.checkpoints.delete(model, { steps: old });
   }
 

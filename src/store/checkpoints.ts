@@ -1,10 +1,11 @@
 /** The folder of a model -> its checkpoints: listed, verified by checksum, discarded. */
 import fs from 'node:fs/promises';
 import path from 'node:path';
+import { ifMissing, readText } from '../common/index.ts';
 import { OnpolicyError } from '../errors.ts';
 import type { Checkpoint } from '../protocol/index.ts';
 import { checkFiles, listSteps, type StepFacts, stepFolder } from '../rl/index.ts';
-import { type Home, ifMissing } from './home.ts';
+import type { Home } from './home.ts';
 
 /** A listing is cached only if the folder did not change for so long: file times are coarse. */
 const SETTLED_MS = 1_000;
@@ -45,8 +46,10 @@ export class Checkpoints {
   /** A checkpoint; null if it is missing or its file is damaged. Damage is reported. */
   async read(modelId: string, step: number): Promise<Checkpoint | null> {
     const file = path.join(stepFolder(this.folder(modelId), step), 'checkpoint.json');
+    const text = await readText(file);
     try {
-      const facts = JSON.parse(await fs.readFile(file, 'utf8')) as StepFacts;
+      if (text === null) throw new Error('it is missing');
+      const facts = JSON.parse(text) as StepFacts;
       if (typeof facts.id !== 'string' || facts.step !== step) throw new Error('it is of another checkpoint');
       return { id: facts.id, step, metrics: facts.metrics };
     } catch (error) {

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import { flushFolder, rename, replaceFile, storeFailed } from '../common/index.ts';
+import { flushFolder, readText, rename, replaceFile, storeFailed } from '../common/index.ts';
 import { messageOf, OnpolicyError } from '../errors.ts';
 import { currentWriter, lockForWriting, type WriterLock } from './writer-lock.ts';
 
@@ -119,7 +119,7 @@ export class Home {
 
   async #checkFormat(): Promise<void> {
     const file = this.path('store.json');
-    const text = await fs.readFile(file, 'utf8').catch(ifMissing(null));
+    const text = await readText(file);
     if (text === null) return await replaceFile(file, `${JSON.stringify({ format: FORMAT })}\n`);
     const { format } = JSON.parse(text) as { format?: unknown };
     if (format !== FORMAT)
@@ -137,28 +137,21 @@ export class Home {
   }
 }
 
-/** An error handler that returns `value` for a missing file and rethrows other errors. */
-export function ifMissing<Value>(value: Value): (error: unknown) => Value {
-  return (error) => {
-    if (isMissing(error)) return value;
-    throw error;
-  };
-}
-
-function isMissing(error: unknown): boolean {
-  return ['ENOENT', 'ENOTDIR'].includes((error as { code?: string }).code ?? '');
-}
-
 /**
  * Reads a JSON file of the current format. Null if it is missing or damaged; damage is reported.
+ * @param isNeeded damage is an error, as for a file that is to be written anew
+ * @throws OnpolicyError `STORE_FAILED` if it cannot be read
  */
-export async function readRecord<Value>(home: Home, file: string): Promise<Value | null> {
+export async function readRecord<Value>(home: Home, file: string, isNeeded = false): Promise<Value | null> {
+  const text = await readText(file);
+  if (text === null) return null;
   try {
-    const value = JSON.parse(await fs.readFile(file, 'utf8')) as Value & { format?: number };
+    const value = JSON.parse(text) as Value & { format?: number };
     if (value.format !== FORMAT) throw new Error(`it has format ${String(value.format)}, expected ${FORMAT}`);
     return value;
   } catch (error) {
-    if (!isMissing(error)) home.report(file, error);
+    if (isNeeded) throw storeFailed(`${file} is damaged`, error);
+    home.report(file, error);
     return null;
   }
 }

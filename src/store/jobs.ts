@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import { flushFolder, rename, replaceFile } from '../common/index.ts';
+import { flushFolder, ifMissing, rename, replaceFile } from '../common/index.ts';
 import type {
   MetricValues,
   Page,
@@ -12,7 +12,7 @@ import type {
   ValidListQuery,
 } from '../protocol/index.ts';
 import type { JobEvent } from '../rl/index.ts';
-import { FORMAT, type Home, ifMissing, readRecord } from './home.ts';
+import { FORMAT, type Home, readRecord } from './home.ts';
 import { isId, placedId } from './ids.ts';
 import { appendLine, readLines } from './jsonl.ts';
 import { cursorPlace, readPage } from './page.ts';

@@ -2,18 +2,18 @@
 import { createReadStream } from 'node:fs';
 import fs from 'node:fs/promises';
 import { createInterface } from 'node:readline';
-import { type Home, ifMissing } from './home.ts';
+import { ifMissing, writing } from '../common/index.ts';
+import { fromNative } from '../errors.ts';
+import type { Home } from './home.ts';
 
 /** Appends a line. First ends a line that a crash left incomplete, so that it does not damage the next one. */
 export async function appendLine(file: string, value: unknown, options: { flush: boolean }): Promise<void> {
-  const handle = await fs.open(file, 'a+');
-  try {
+  await writing(file, async () => {
+    await using handle = await fs.open(file, 'a+');
     const start = (await isLineOpen(handle)) ? '\n' : '';
     await handle.appendFile(`${start}${JSON.stringify(value)}\n`);
     if (options.flush) await handle.sync();
-  } finally {
-    await handle.close();
-  }
+  });
 }
 
 const BUFFER_BYTES = 256 * 1024;
@@ -98,6 +98,8 @@ export async function* readLines<Value>(
       const value = line === '' ? undefined : parse<Value>(home, file, line);
       if (value !== undefined) yield value;
     }
+  } catch (error) {
+    throw fromNative(error);
   } finally {
     stream.destroy();
   }

@@ -1,8 +1,8 @@
 /** A home folder -> its models: registered and found. */
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import { flushFolder, rename, writeFlushed } from '../common/index.ts';
-import { FORMAT, type Home, ifMissing, readRecord } from './home.ts';
+import { flushFolder, ifMissing, rename, writeFlushed } from '../common/index.ts';
+import { FORMAT, type Home, readRecord } from './home.ts';
 import { isId, placedId, placeOf } from './ids.ts';
 import { newRunRecord } from './run-record.ts';
 

@@ -76,8 +76,8 @@ export type Committed = {
 const NOTHING: Committed = { format: FORMAT, metrics_bytes: 0, splits: {} };
 
 /** Reads how much is complete. */
-export async function readCommitted(home: Home, modelFolder: string): Promise<Committed> {
-  return (await readRecord<Committed>(home, path.join(modelFolder, 'committed.json'))) ?? NOTHING;
+export async function readCommitted(home: Home, modelFolder: string, isNeeded = false): Promise<Committed> {
+  return (await readRecord<Committed>(home, path.join(modelFolder, 'committed.json'), isNeeded)) ?? NOTHING;
 }
 
 /** The file of a split. */
@@ -95,7 +95,7 @@ export async function appendToRun<Content>(
   logged: Logged<Content> | null,
   metrics: () => Omit<MetricRecord, 'step' | 'created'>,
 ): Promise<void> {
-  const committed = await readCommitted(home, modelFolder);
+  const committed = await readCommitted(home, modelFolder, true); // what it does not count is overwritten
   const created = Math.floor(Date.now() / 1000);
   let { splits } = committed;
   let old: number[] = [];

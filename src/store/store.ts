@@ -1,5 +1,5 @@
 /** Calls -> models, checkpoints, jobs and runs in the files of one home folder. */
-import { LeaseScope, lease, storeFailed } from '../common/index.ts';
+import { LeaseScope, lease, Queue, storeFailed } from '../common/index.ts';
 import { OnpolicyError } from '../errors.ts';
 import type {
   Checkpoint,
@@ -21,7 +21,6 @@ import { type JobOutcome, Jobs, type OpenJob } from './jobs.ts';
 import { Leases } from './leases.ts';
 import { MODELS, type ModelRecord, ModelRecords } from './model-records.ts';
 import { readPage } from './page.ts';
-import { Queue } from './queue.ts';
 import { Runs, type TrainedGroups } from './runs.ts';
 
 /** A checkpoint that is not deleted before this is disposed of. */

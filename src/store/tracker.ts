@@ -1,9 +1,8 @@
 /** Metrics in the home folder -> an experiment tracker, by the contract `Tracker`. */
 import path from 'node:path';
-import { replaceFile } from '../common/index.ts';
+import { Queue, replaceFile } from '../common/index.ts';
 import type { MetricValues, Model } from '../protocol/index.ts';
 import { FORMAT, type Home, readRecord } from './home.ts';
-import { Queue } from './queue.ts';
 import { readCommitted, readMetrics } from './run-log.ts';
 import type { RunRecord } from './run-record.ts';
 

@@ -1,12 +1,12 @@
 /** A home folder -> the lock of its one writer, a folder with its name. The lock of a dead process on this machine is released at once. */
 import { randomUUID } from 'node:crypto';
 import fs, { existsSync, renameSync } from 'node:fs';
-import { mkdir, readFile, readlink, rm, stat } from 'node:fs/promises';
+import { mkdir, readlink, rm, stat } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { callbackify } from 'node:util';
 import { lock } from 'proper-lockfile';
-import { rename, writeFlushed } from '../common/index.ts';
+import { ifMissing, readText, rename, writeFlushed } from '../common/index.ts';
 import { OnpolicyError } from '../errors.ts';
 
 /** A writer on another machine counts as dead after so long without an update of its lock. */
@@ -52,7 +52,7 @@ export async function lockForWriting(home: string, session: string): Promise<Wri
   });
   try {
     const writer = await readWriter(home);
-    if (writer && (await isDead(writer))) await discard(main).catch(() => {}); // another process may have removed it
+    if (writer && (await isDead(writer))) await discard(main).catch(ifMissing(undefined)); // another process may have removed it
     let isHeld = true;
     const release = await lock(main, {
       fs: namedLocks(await thisWriter(session)),
@@ -81,7 +81,7 @@ export async function lockForWriting(home: string, session: string): Promise<Wri
 
 /** The current writer of the home folder, or null. */
 export async function currentWriter(home: string): Promise<Writer | null> {
-  const held = await stat(lockFolder(home)).catch(() => null);
+  const held = await stat(lockFolder(home)).catch(ifMissing(null));
   if (!held || held.mtimeMs < Date.now() - STALE_MS) return null;
   const writer = await readWriter(home);
   return writer && !(await isDead(writer)) ? writer : null;
@@ -122,9 +122,12 @@ function namedLocks(writer: Writer): object {
 }
 
 async function readWriter(home: string): Promise<Writer | null> {
-  return await readFile(path.join(lockFolder(home), NAME), 'utf8')
-    .then((text) => JSON.parse(text) as Writer)
-    .catch(() => null);
+  const text = await readText(path.join(lockFolder(home), NAME));
+  try {
+    return text === null ? null : (JSON.parse(text) as Writer);
+  } catch {
+    return null; // another program's file: nobody's name
+  }
 }
 
 async function thisWriter(session: string): Promise<Writer> {
@@ -149,7 +152,7 @@ async function isDead({ pid, host, namespace }: Writer): Promise<boolean> {
 }
 
 async function processNamespace(): Promise<string | null> {
-  return await readlink('/proc/self/ns/pid').catch(() => null);
+  return await readlink('/proc/self/ns/pid').catch(() => null); // not every system shows it
 }
 
 function lockedBy(home: string, writer: Writer | null, cause: unknown): OnpolicyError {

@@ -1,5 +1,5 @@
 /** Requests to train -> jobs that run one after the other on each model file, and leave checkpoints. */
-import { LeaseScope } from '../common/index.ts';
+import { LeaseScope, Queue } from '../common/index.ts';
 import { OnpolicyError } from '../errors.ts';
 import { type Models, type RunningModel, requireGguf } from '../models/index.ts';
 import {
@@ -25,7 +25,6 @@ import {
 } from '../rl/index.ts';
 import type { CallOptions, TrainingJob, TrainingJobsResource } from '../service.ts';
 import type { Store } from '../store/index.ts';
-import { Queue } from '../store/index.ts';
 import { createChatTokenizer } from './chat-tokenizer.ts';
 import { probeCheckpoint } from './probe.ts';
 import { RunningJob } from './running-job.ts';
@@ -47,6 +46,8 @@ export type TrainingContext = {
 
 /** Settings of a job, and what it requires of its model. */
 type JobPlan = {
+  /** A step beside the newest one that it learns from; null or 0: none. */
+  readonly reference: number | null;
   /** What the run keeps of it. */
   readonly groups?: Checked<TrainingJobRequest>['trajectory_groups'];
   readonly settings: Readonly<Record<string, unknown>>;
@@ -75,7 +76,8 @@ export class Training {
   ): Promise<TrainingJob> {
     const settings = completeSettings(experimental_config);
     const require = (model: TrainableModel): void => requireTrainable(trajectory_groups, settings, model);
-    const plan = { groups: trajectory_groups, settings, require };
+    const reference = settings.kl_penalty_reference_step;
+    const plan = { groups: trajectory_groups, settings, reference, require };
     return await this.#submit(model_id, plan, options, (tools) =>
       train({ groups: trajectory_groups, settings }, tools),
     );
@@ -85,7 +87,7 @@ export class Training {
   async sft(request: SftRequest, options: CallOptions = {}): Promise<TrainingJob> {
     const { model_id, data, settings } = validateSftRequest(request);
     const require = (): void => {}; // its tokens are made here
-    return await this.#submit(model_id, { settings, require }, options, (tools) =>
+    return await this.#submit(model_id, { settings, reference: null, require }, options, (tools) =>
       sft({ data, settings }, tools),
     );
   }
@@ -110,7 +112,7 @@ export class Training {
 
   async #submit(
     modelId: string,
-    { groups, settings, require }: JobPlan,
+    { groups, settings, reference, require }: JobPlan,
     { signal }: CallOptions,
     work: Work,
   ): Promise<TrainingJob> {
@@ -124,6 +126,7 @@ export class Training {
         param: 'model_id',
       });
     require({ vocabSize: base.tokenizer.vocabSize, steps: await store.checkpointSteps(model.id) });
+    if (reference) scope.add(await store.useCheckpoint(model.id, reference));
     const stop = new AbortController();
     const { trajectoryBytes } = withDefaults('TrainingOptions', this.#context.settings);
     const record = await store.createJob(model.id, {
@@ -136,22 +139,30 @@ export class Training {
     const onAbort = (): void => job.stop(aborted(signal?.reason));
     signal?.addEventListener('abort', onAbort);
     if (signal?.aborted) onAbort();
-    const use = scope.handOver({}); // its model stays until the job has ended
+    const held = new LeaseScope(); // its model and the steps that it uses stay until the job has ended
+    held.add(scope.handOver({}));
     void this.#queue
-      .run(base.path, () => job.run(() => this.#work(model, base, job, work)))
+      .run(base.path, () => job.run(() => this.#work(model, base, job, work, held)))
       .finally(() => {
         signal?.removeEventListener('abort', onAbort);
         this.#running.delete(job.id);
-        use[Symbol.dispose]();
+        held[Symbol.dispose]();
       });
     return job;
   }
 
   /** Trains, and loads the new adapter. */
-  async #work(model: Model, base: RunningModel, job: RunningJob, work: Work): Promise<TrainingResult> {
+  async #work(
+    model: Model,
+    base: RunningModel,
+    job: RunningJob,
+    work: Work,
+    held: LeaseScope,
+  ): Promise<TrainingResult> {
     const { onCheckpoint } = this.#context;
     const { trajectoryBytes: _, ...settings } = this.#context.settings;
     const store = this.#context.store();
+    held.add(await store.useCheckpoint(model.id));
     const tokenizer = createChatTokenizer(base);
     this.#lossPool ??= openLossPool();
     const lossPool = this.#lossPool;

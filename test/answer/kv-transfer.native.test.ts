@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -22,6 +23,14 @@ async function prefill(
   const answer = await runtime.createCompletion(ask(question, PREFILL));
   expect(answer.kv_transfer_params).toMatchObject({ do_remote_prefill: true, handle: expect.any(String) });
   return answer as ChatCompletion & { kv_transfer_params: JsonObject };
+}
+
+/** The parts of a saved prompt. */
+function split(content: Buffer): [magic: Buffer, header: Record<string, number>, payload: Buffer] {
+  const first = content.indexOf('\n') + 1;
+  const second = content.indexOf('\n', first) + 1;
+  const header = JSON.parse(content.subarray(first, second).toString());
+  return [content.subarray(0, first), header, content.subarray(second)];
 }
 
 function fileOf(params: JsonObject): string {
@@ -85,6 +94,30 @@ describe.each(LAYOUTS)('a prompt handed over, %s', (_, kvTokens) => {
     for (const cache_salt of [null, `handle ${String(kv_transfer_params['handle'])}`]) {
       const other = await to.createCompletion({ ...request, cache_salt });
       expect(other.usage.prompt_tokens_details!.cached_tokens).toBeLessThan(other.usage.prompt_tokens - 20);
+    }
+  });
+
+  it('that somebody forged answers only those who name it', async () => {
+    const question = 'A question whose saved prompt is replaced by another state.';
+    const request = ask(question, { max_tokens: 8 });
+    const { kv_transfer_params } = await prefill(from, question);
+    const file = fileOf(kv_transfer_params);
+    const [magic, header, payload] = split(fs.readFileSync(file));
+    const state = payload.subarray(4 * header['tokens']!);
+    const middle = Math.floor(0.3 * state.length); // among the numbers, which are most of it
+    state.subarray(middle, middle + 64).fill(0x7b);
+    const sha256 = createHash('sha256').update(payload).digest('hex');
+    fs.writeFileSync(
+      file,
+      Buffer.concat([magic, Buffer.from(`${JSON.stringify({ ...header, sha256 })}\n`), payload]),
+    );
+    const forged = await to.createCompletion({ ...request, kv_transfer_params });
+    expect(forged.usage.prompt_tokens_details!.cached_tokens).toBeGreaterThan(20);
+    const plain = await from.createCompletion(request);
+    for (const cache_salt of [null, 'salt']) {
+      const other = await to.createCompletion({ ...request, cache_salt });
+      expect(other.usage.prompt_tokens_details!.cached_tokens).toBeLessThan(20);
+      expect(other.choices[0]!.message.content).toBe(plain.choices[0]!.message.content);
     }
   });
 

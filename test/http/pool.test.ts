@@ -169,6 +169,89 @@ describe('a member that cannot be reached', () => {
   });
 });
 
+describe('a member that says when to try again', () => {
+  /** Counts calls, and says so as often as asked. */
+  function busy(retryAfterMs: number, often: number) {
+    const open = createMemoryService();
+    const asked = { count: 0 };
+    const createCompletion = (request: never): unknown => {
+      asked.count += 1;
+      if (asked.count <= often) throw new OnpolicyError('OVERLOADED', 'later', { retryAfterMs });
+      return open.createCompletion(request);
+    };
+    return { asked, service: { ...open, createCompletion } as Service };
+  }
+  const overloaded = { code: 'OVERLOADED', retryAfterMs: expect.any(Number) };
+
+  it('is not asked earlier, also where there is no other', async () => {
+    vi.useFakeTimers({ toFake: ['performance'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const { asked, service } = busy(60_000, 1);
+    const pool = createPool([service], { retryMs: 0 });
+    for (let i = 0; i < 5; i++)
+      await expect(pool.createCompletion(ask(`${i}`))).rejects.toMatchObject(overloaded);
+    expect(asked.count).toBe(1);
+    vi.advanceTimersByTime(59_000);
+    await expect(pool.createCompletion(ask('x'))).rejects.toMatchObject({
+      ...overloaded,
+      retryAfterMs: 1000,
+    });
+  }, 5_000);
+
+  it('is left to others until then, and back then however often it said so', async () => {
+    vi.useFakeTimers({ toFake: ['performance'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const { asked, service } = busy(50, 10);
+    const steady = createMemoryService();
+    const pool = createPool([service, steady]);
+    for (let i = 0; i < 100; i++) await pool.createCompletion(ask(`${i}`));
+    expect([asked.count, countOf(steady)]).toEqual([1, 100]);
+    for (let times = 2; times <= 11; times++) {
+      vi.advanceTimersByTime(51);
+      for (let i = 0; i < 2; i++) await pool.createCompletion(ask(`${times} ${i}`));
+      expect(asked.count).toBe(times);
+    }
+  });
+
+  it('is asked again by the request that it refused, twice', async () => {
+    const again = busy(50, 2);
+    const startMs = performance.now();
+    await createPool([again.service]).createCompletion(ask('x'));
+    expect(again.asked.count).toBe(3);
+    expect(performance.now() - startMs).toBeGreaterThanOrEqual(100);
+    const always = busy(1, 100);
+    await expect(createPool([always.service]).createCompletion(ask('x'))).rejects.toMatchObject(overloaded);
+    expect(always.asked.count).toBe(3);
+  });
+
+  it('holds up neither an abort nor the end of the pool', async () => {
+    const pool = createPool([busy(20_000, 9).service]);
+    const stop = new AbortController();
+    const results = Promise.allSettled([
+      pool.createCompletion(ask('x'), { signal: stop.signal }),
+      pool.createCompletion(ask('y')),
+    ]);
+    await sleep(5);
+    stop.abort();
+    await pool.close();
+    expect(await results).toMatchObject([{ reason: { code: 'ABORTED' } }, { reason: { code: 'CLOSED' } }]);
+  }, 5_000);
+
+  it('says it over HTTP as well', async () => {
+    const { asked, service } = busy(60_000, 100);
+    const server = await serve(service);
+    const pool = createPool([connect({ baseUrl: server.url })]);
+    for (let i = 0; i < 3; i++)
+      await expect(pool.createCompletion(ask('x'))).rejects.toMatchObject({
+        code: 'OVERLOADED',
+        retryAfterMs: expect.closeTo(60_000, -3),
+      });
+    expect(asked.count).toBe(1);
+    await pool.close();
+    await server.close();
+  }, 5_000);
+});
+
 it('a member that is killed and restarted 20 times under load loses only its own streams, and none silently', async () => {
   const WORDS = Array.from({ length: 20 }, (_, i) => `word${i} `);
   const options = { pieces: WORDS, pieceMs: 1 };

@@ -1,7 +1,8 @@
 import fs from 'node:fs';
+import promises from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it, vi } from 'vitest';
 import { listSteps, readFacts, stepFolder } from '../../src/rl/checkpoint-step.ts';
 import { rowLoss } from '../../src/rl/loss.ts';
 import type { LossPool } from '../../src/rl/loss-pool.ts';
@@ -49,6 +50,11 @@ function setUp(trainer: FakeTrainer = fakeTrainer(), signal?: AbortSignal) {
     checkpoints,
     tools: { trainer, tokenizer, lossPool, emit, now, checkpoints, signal },
   };
+}
+
+/** What Node says of a folder that it cannot list. */
+function systemError(code: string): Error {
+  return Object.assign(new Error(code), { code, errno: -1, syscall: 'scandir', path: '/somewhere' });
 }
 
 /** A group whose attempts answered one prompt with these many tokens and rewards. */
@@ -133,6 +139,40 @@ describe('train', () => {
     fs.rmSync(stepFolder(checkpoints, 3), { recursive: true });
     fs.rmSync(stepFolder(checkpoints, 1), { recursive: true });
     expect(await train(request, tools)).toMatchObject({ step: 4 });
+  });
+
+  it.each<[string, (checkpoints: string) => void]>([
+    [
+      'the folder of the steps cannot be listed',
+      () => void vi.spyOn(promises, 'readdir').mockRejectedValueOnce(systemError('EMFILE')),
+    ],
+    [
+      'it can be listed once',
+      () => {
+        const list = vi.spyOn(promises, 'readdir');
+        list.mockResolvedValueOnce([]).mockRejectedValueOnce(systemError('EIO'));
+      },
+    ],
+    [
+      'the highest step cannot be read',
+      (checkpoints) => {
+        fs.rmSync(path.join(checkpoints, 'newest-step'));
+        fs.mkdirSync(path.join(checkpoints, 'newest-step'));
+      },
+    ],
+    [
+      'the highest step is damaged',
+      (checkpoints) => fs.writeFileSync(path.join(checkpoints, 'newest-step'), ''),
+    ],
+  ])('fails when %s, and publishes nothing', async (_, breakIt) => {
+    const { checkpoints, tools } = setUp();
+    const request = { trajectory_groups: [group([2, 1], [4, 0])] };
+    for (let step = 1; step < 4; step++) await train(request, tools);
+    fs.rmSync(stepFolder(checkpoints, 3), { recursive: true });
+    breakIt(checkpoints);
+    await expect(train(request, tools)).rejects.toMatchObject({ code: 'STORE_FAILED' });
+    vi.restoreAllMocks();
+    expect(await listSteps(checkpoints)).toEqual([1, 2]);
   });
 
   it.each<[string, (trainer: ReturnType<typeof fakeTrainer>) => Partial<TrainTools>]>([

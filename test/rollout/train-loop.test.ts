@@ -167,6 +167,49 @@ describe('rollouts of later steps', () => {
   });
 });
 
+describe('checkpoints that are kept', () => {
+  const turn = () => new Promise((resolve) => setTimeout(resolve, 2));
+
+  it.each([
+    [1, 1],
+    [2, 1],
+    [2, 2],
+    [3, 2],
+  ])(
+    'with maxStale %i and keepCheckpoints %i are those of rollouts that still ask them, too',
+    async (maxStale, keepCheckpoints) => {
+      const trainer = new MemoryTrainer();
+      const asked: number[] = [];
+      const { run } = loopOn(trainer, {
+        maxStale,
+        keepCheckpoints,
+        until: { steps: 8 },
+        maxFailures: 0,
+        rollout: async (_, { attempt, step, signal }) => {
+          for (let turns = 0; turns < 5 * maxStale && !signal.aborted; turns++) {
+            if (step > 0) expect(trainer.steps).toContain(step);
+            asked.push(step);
+            await turn();
+          }
+          return trajectory(attempt);
+        },
+      });
+      await run();
+      expect(new Set(asked).size).toBeGreaterThan(3);
+      expect(trainer.steps).toEqual([7, 8].slice(-keepCheckpoints)); // once nothing asks any more
+    },
+  );
+
+  it('are the one that jobs are compared with, too', async () => {
+    const trainer = new MemoryTrainer();
+    trainer.step = 1;
+    trainer.steps = [1];
+    const config = { kl_penalty_coef: 0.1, kl_penalty_reference_step: 1 };
+    await loopOn(trainer, { config, keepCheckpoints: 1, until: { steps: 6 } }).run();
+    expect(trainer.steps).toEqual([1, 6]);
+  });
+});
+
 const held = (reward: (step: number) => number) => ({
   tasks: ['x', 'y'],
   every: 2,

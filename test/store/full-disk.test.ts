@@ -1,26 +1,19 @@
 /** A full disk -> errors, without damage to the store. */
-import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { writeStep } from '../../src/rl/checkpoint-step.ts';
+import { RunningJob } from '../../src/training/running-job.ts';
+import { smallDisk } from '../fakes/small-disk.ts';
 import { fakeTrainer } from '../rl/fake-trainer.ts';
-import { closeAll, newHome, open } from './homes.ts';
+import { closeAll, open } from './homes.ts';
 
-/** A disk of one megabyte. */
-const disk = newHome();
-fs.mkdirSync(disk);
-const isMounted = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'onpolicy-test', disk]).status === 0;
-if (!isMounted) process.stderr.write('full disk tests skipped: a small disk cannot be mounted here\n');
+const disk = smallDisk(1024);
+afterAll(() => disk.unmount());
 
-describe.skipIf(!isMounted)('a full disk', () => {
-  beforeAll(() => {
-    process.once('exit', unmount); // also when the run is cut short
-  });
-  afterAll(() => unmount());
-
+describe.skipIf(disk.folder === null)('a full disk', () => {
   it('is a clear error, and what was there stays', async () => {
-    const home = path.join(disk, 'home');
+    const home = path.join(disk.folder!, 'home');
     const { runtime, store } = await open(home);
     const { id } = await runtime.models.create({ base_model: 'a', name: 'kept' });
     const attempt = (size: number) => ({
@@ -33,7 +26,14 @@ describe.skipIf(!isMounted)('a full disk', () => {
     const full = { code: 'STORE_FAILED', message: expect.stringContaining('the disk is full') };
     await expect(log(2_000_000)).rejects.toMatchObject(full);
     await log(1_000); // what fits is taken again
-    expect(() => fs.writeFileSync(path.join(disk, 'filler'), 'x'.repeat(2_000_000))).toThrow('ENOSPC');
+    const [begun, queued] = [await store.createJob(id), await store.createJob(id)];
+    await begun.start();
+    disk.fill();
+    const job = new RunningJob(queued, new AbortController());
+    await job.run(async () => Promise.reject(new Error('it began')));
+    await expect(job.done).rejects.toMatchObject(full);
+    await expect(begun.append({ type: 'training_ended', step: 1, metrics: {} })).rejects.toMatchObject(full);
+    await expect(begun.finish({ status: 'cancelled' })).rejects.toMatchObject(full);
     await expect(log(20_000)).rejects.toMatchObject(full);
     await expect(runtime.models.create({ base_model: 'b' })).rejects.toMatchObject(full);
     await expect(store.createJob(id)).rejects.toMatchObject(full);
@@ -46,12 +46,8 @@ describe.skipIf(!isMounted)('a full disk', () => {
     expect(await again.runtime.runs.splits(id)).toEqual({ val: 4 });
     expect((await again.runtime.checkpoints.list(id)).data).toEqual([]);
     expect(again.problems).toEqual([]);
-    fs.rmSync(path.join(disk, 'filler'));
+    fs.rmSync(path.join(disk.folder!, 'filler'));
     expect(await again.runtime.models.delete(id)).toMatchObject({ model_id: id });
     await closeAll();
   });
 });
-
-function unmount(): void {
-  spawnSync('umount', [disk]);
-}

@@ -219,6 +219,21 @@ describe('models.log', () => {
     expect(home.problems).toEqual([expect.stringContaining(path.join('val', '1.jsonl'))]);
   });
 
+  it('overwrites nothing when it is not known how much there is', async () => {
+    const { runtime, id, modelFolder } = await openModel();
+    await runtime.models.log(id, { trajectory_groups: [group(1)] });
+    const [metrics, committed] = ['metrics.jsonl', 'committed.json'].map((name) =>
+      path.join(modelFolder, name),
+    );
+    const before = fs.readFileSync(metrics!, 'utf8');
+    fs.writeFileSync(committed!, '{ "format"');
+    await expect(runtime.models.log(id, { trajectory_groups: [group(2)] })).rejects.toMatchObject({
+      code: 'STORE_FAILED',
+      message: expect.stringContaining('committed.json is damaged'),
+    });
+    expect(fs.readFileSync(metrics!, 'utf8')).toBe(before);
+  });
+
   it('may be called many times at once', async () => {
     const home = await openModel();
     const calls = Array.from({ length: 20 }, (_, i) =>

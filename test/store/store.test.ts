@@ -4,7 +4,7 @@ import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { stepFolder } from '../../src/rl/checkpoint-step.ts';
 import { createRuntime, type Runtime } from '../../src/runtime.ts';
-import { addSteps, closeAll, codeOf, faultOf, newHome, open } from './homes.ts';
+import { addSteps, closeAll, codeOf, faultOf, newHome, open, type TestHome } from './homes.ts';
 
 it('registers only what can answer, under a name of its own', async () => {
   const { runtime } = await open();
@@ -334,6 +334,35 @@ describe('a home folder', () => {
     expect((await again.runtime.models.list()).data).toEqual([good]);
     expect(again.problems).toEqual([expect.stringContaining(path.join(bad.id, 'model.json'))]);
     expect(problems).toEqual([]);
+  });
+
+  it.each<[string, (home: TestHome, id: string, job: string) => Promise<unknown>]>([
+    ['model.json', ({ runtime }) => runtime.models.list()],
+    ['run.json', ({ runtime }, id) => runtime.runs.retrieve(id)],
+    [
+      'committed.json',
+      ({ runtime }, id) => runtime.models.log(id, { trajectory_groups: [{ trajectories: [] }] }),
+    ],
+    ['jobs/JOB/job.json', ({ runtime }, _, job) => runtime.trainingJobs.retrieve(job)],
+    ['checkpoints/000001/checkpoint.json', ({ store }, id) => store.useCheckpoint(id)],
+    ['checkpoints/000001/shift', ({ store }, id) => store.useCheckpoint(id)],
+  ])('with %s that cannot be read does not take it for absent', async (name, read) => {
+    const first = await open();
+    const { id } = await first.runtime.models.create({ base_model: 'a' });
+    await addSteps(first.store, id, [1]);
+    const job = await first.store.createJob(id, { config: {} });
+    await job.finish({ status: 'cancelled' });
+    await first.runtime.models.log(id, { trajectory_groups: [{ trajectories: [] }] });
+    await closeAll();
+    const file = path.join(first.home, 'models', id, name.replace('JOB', job.id));
+    fs.rmSync(file);
+    fs.mkdirSync(file); // root may read any file, but no folder as one
+    const again = await open(first.home);
+    await expect(read(again, id, job.id)).rejects.toMatchObject({
+      code: 'STORE_FAILED',
+      message: expect.stringContaining('EISDIR'),
+    });
+    expect(again.problems).toEqual([]);
   });
 
   it('of a newer format is left alone', async () => {

@@ -204,6 +204,35 @@ describe('train', () => {
 });
 
 describe('a job', () => {
+  it('keeps the step that it is compared with, and the one that it began with, until it has ended', async () => {
+    const model = await register();
+    const group = await sampleGroup(model, {});
+    const teach = (config: object) =>
+      runtime.train({
+        model_id: model.id,
+        trajectory_groups: [group],
+        experimental_config: { learning_rate: 1e-4, ...config },
+      });
+    for (let step = 1; step <= 2; step++) await (await teach({})).done;
+    for (const [used, config] of [
+      [1, { kl_penalty_coef: 0.1, kl_penalty_reference_step: 1 }],
+      [3, {}],
+    ] as const) {
+      const job = await teach(config);
+      for await (const { type } of job.events()) if (type === 'training_started') break;
+      const order: string[] = [];
+      const deleted = runtime.checkpoints
+        .delete(model.id, { steps: [used] })
+        .then(() => order.push('deleted'));
+      await job.done;
+      order.push('trained');
+      await deleted;
+      expect(order).toEqual(['trained', 'deleted']);
+    }
+    const { data } = await runtime.checkpoints.list(model.id);
+    expect(data.map(({ step }) => step)).toEqual([4, 2]);
+  });
+
   it('is refused when it cannot be run', async () => {
     const unknown = '00000000-0000-4000-8000-000000000000';
     await expect(runtime.train({ model_id: unknown, trajectory_groups: [] })).rejects.toMatchObject({

@@ -1,5 +1,5 @@
 /** Several services -> one. Each request goes to the member that caches its conversation, or to the least busy one. */
-
+import { setTimeout as sleep } from 'node:timers/promises';
 import { ChatCompletionStream, TextCompletionStream } from '../../answer/index.ts';
 import {
   type ChatAnswer,
@@ -20,6 +20,7 @@ import type {
 } from '../../service.ts';
 import { isCount, wrongOption } from '../options.ts';
 import { Affinity } from './affinity.ts';
+import { abortedBy, LONGEST_WAIT_MS } from './retrying-client.ts';
 
 /** Options of {@link createPool}. */
 export type PoolOptions = {
@@ -32,7 +33,8 @@ export type PoolOptions = {
 /**
  * Joins several services into one, for rollouts on many machines. Completions are spread over all members; models,
  * checkpoints and training use one. A member that cannot be reached is suspended for a while. Its unanswered requests go to
- * the next member; its running streams end with `NETWORK_FAILED`. Closing the pool closes its members.
+ * the next member; its running streams end with `NETWORK_FAILED`. A member that says when to try again is left alone until
+ * then; when all say so, a request waits for the first of them, twice and 30 s at most. Closing the pool closes its members.
  * @throws OnpolicyError `INVALID_REQUEST` for wrong options
  */
 export function createPool(services: readonly (Service | Completions)[], options: PoolOptions = {}): Service {
@@ -56,8 +58,10 @@ type Member = {
   failures: number;
   /** Time of the last failure, of `performance.now()`. */
   failedMs: number;
-  /** Earliest time of its next request, of `performance.now()`. */
+  /** Time of its next request, of `performance.now()`. One that failed is asked earlier where there is no other. */
   readyMs: number;
+  /** The same as it said itself: it is not asked earlier. */
+  openMs: number;
 };
 
 /** Called when a request is over. */
@@ -73,11 +77,13 @@ type Call<Answer> = {
   readonly ask: (inner: InnerService) => (() => Promise<Answer>) | null;
   /** The answer, whose end is heard of. */
   readonly watch: (answer: Answer, end: OnEnd) => Answer;
+  readonly signal: AbortSignal | undefined;
 };
 
 /** A conversation changes its member if that runs more than twice the requests of the least busy one plus this. */
 const AFFINITY_SLACK = 8;
-const MAX_RETRY_MS = 30_000;
+/** How often a request waits until a member is open again. */
+const MOST_WAITS = 2;
 
 class Pool extends CheckedTrainingService {
   readonly #members: readonly Member[];
@@ -85,12 +91,19 @@ class Pool extends CheckedTrainingService {
   readonly #retryMs: number;
   readonly #affinity = new Affinity<Member>();
   #next = 0; // start of the search for the least busy member, so that equals alternate
-  #isClosed = false;
+  readonly #closing = new AbortController();
   readonly [INNER]: InnerService;
 
   constructor(services: readonly (Service | Completions)[], trainer: number, retryMs: number) {
     super();
-    this.#members = services.map((service) => ({ service, active: 0, failures: 0, failedMs: 0, readyMs: 0 }));
+    this.#members = services.map((service) => ({
+      service,
+      active: 0,
+      failures: 0,
+      failedMs: 0,
+      readyMs: 0,
+      openMs: 0,
+    }));
     this.#trainer = services[trainer]!;
     this.#retryMs = retryMs;
     const { train, log } = innerOf(this.#trainer);
@@ -107,6 +120,7 @@ class Pool extends CheckedTrainingService {
             Symbol.asyncIterator in answer
               ? new ChatCompletionStream(watched(answer, end), stopOf(answer, end))
               : answer,
+          signal: options.signal,
         }),
       text: (request, options) =>
         this.#distribute<TextAnswer>({
@@ -117,6 +131,7 @@ class Pool extends CheckedTrainingService {
             Symbol.asyncIterator in answer
               ? new TextCompletionStream(watched(answer, end), stopOf(answer, end))
               : answer,
+          signal: options.signal,
         }),
       embed: (request, options) =>
         this.#distribute({
@@ -124,6 +139,7 @@ class Pool extends CheckedTrainingService {
           digests: [],
           ask: ({ embed }) => (embed ? () => embed(request, options) : null),
           watch: (answer) => answer,
+          signal: options.signal,
         }),
       train: train ?? (() => Promise.reject(cannotTrain())),
       ...(log ? { log } : {}),
@@ -131,25 +147,43 @@ class Pool extends CheckedTrainingService {
   }
 
   protected enter(): void {
-    if (this.#isClosed) throw new OnpolicyError('CLOSED', 'the pool is closed');
+    if (this.#closing.signal.aborted) throw closedError();
   }
 
-  /** Asks one member after the other until one answers. */
+  /** Asks one member after the other until one answers. One that says when to try again may be asked then. */
   async #distribute<Answer extends object>(call: Call<Answer>): Promise<Answer> {
-    const tried = new Set(this.#members.filter(({ service }) => !call.ask(innerOf(service))));
-    for (;;) {
-      this.enter();
-      if (tried.size === this.#members.length)
-        throw new OnpolicyError('UNSUPPORTED', `no member of the pool has ${call.kind}`);
-      const member = this.#choose(call.digests, tried);
-      tried.add(member);
+    const left = new Set(this.#members.filter(({ service }) => call.ask(innerOf(service))));
+    if (left.size === 0) throw new OnpolicyError('UNSUPPORTED', `no member of the pool has ${call.kind}`);
+    let failure: unknown = null;
+    for (let waits = 0; left.size > 0; ) {
+      if (this.#closing.signal.aborted) throw failure ?? closedError();
+      const member = this.#choose(call.digests, left);
+      if (!member) {
+        const openMs = Math.min(...[...left].map((one) => one.openMs));
+        const waitMs = Math.ceil(openMs - performance.now());
+        failure ??= new OnpolicyError('OVERLOADED', 'every member of the pool asked to be left alone', {
+          retryAfterMs: waitMs,
+        });
+        if (waits++ === MOST_WAITS || waitMs > LONGEST_WAIT_MS) break;
+        await this.#pause(waitMs + 1, call.signal); // a timer may be early
+        continue;
+      }
       try {
         return await this.#ask(member, call);
       } catch (error) {
-        const isElsewhere = isUnreachable(error) || isUnknownModel(error);
-        if (!isElsewhere || tried.size === this.#members.length || this.#isClosed) throw error;
+        if (!isUnreachable(error) && !isUnknownModel(error)) throw error;
+        failure = error;
+        if (!error.retryAfterMs) left.delete(member);
       }
     }
+    throw failure;
+  }
+
+  async #pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
+    const stop = AbortSignal.any([this.#closing.signal, ...(signal ? [signal] : [])]);
+    await sleep(ms, undefined, { signal: stop }).catch(() => {
+      throw signal?.aborted ? abortedBy(signal) : closedError();
+    });
   }
 
   get models(): ModelsResource {
@@ -165,7 +199,7 @@ class Pool extends CheckedTrainingService {
   }
 
   async close(): Promise<void> {
-    this.#isClosed = true;
+    this.#closing.abort();
     await Promise.all(this.#members.map(({ service }) => service.close()));
   }
 
@@ -175,13 +209,12 @@ class Pool extends CheckedTrainingService {
     return resource;
   }
 
-  /** The member that caches the conversation unless it is much busier than others; else the least busy one. */
-  #choose(digests: readonly string[], tried: ReadonlySet<Member>): Member {
+  /** The member that caches the conversation unless it is much busier than others; else the least busy one. Null: none is open. */
+  #choose(digests: readonly string[], left: ReadonlySet<Member>): Member | null {
     const nowMs = performance.now();
-    const left = this.#members.filter((member) => !tried.has(member));
-    const ready = left.filter(({ readyMs }) => readyMs <= nowMs);
-    if (ready.length === 0)
-      return left.reduce((soonest, one) => (one.readyMs < soonest.readyMs ? one : soonest));
+    const open = [...left].filter(({ openMs }) => openMs <= nowMs);
+    const ready = open.filter(({ readyMs }) => readyMs <= nowMs);
+    if (ready.length === 0) return open.toSorted((a, b) => a.readyMs - b.readyMs)[0] ?? null;
     const start = this.#next++ % ready.length;
     const turns = [...ready.slice(start), ...ready.slice(0, start)];
     const leastBusy = turns.reduce((least, one) => (one.active < least.active ? one : least));
@@ -199,9 +232,12 @@ class Pool extends CheckedTrainingService {
       if (isOver) return;
       isOver = true;
       member.active -= 1;
-      if (isUnreachable(error) && startMs > member.failedMs) {
+      if (!isUnreachable(error)) return;
+      const nowMs = performance.now();
+      if (error.retryAfterMs !== undefined) member.openMs = nowMs + error.retryAfterMs;
+      else if (startMs > member.failedMs) {
         member.failures += 1;
-        member.failedMs = performance.now();
+        member.failedMs = nowMs;
         this.#suspend(member);
       }
     };
@@ -219,7 +255,7 @@ class Pool extends CheckedTrainingService {
   }
 
   #suspend(member: Member): void {
-    const ms = Math.min(MAX_RETRY_MS, this.#retryMs * 2 ** (member.failures - 1));
+    const ms = Math.min(LONGEST_WAIT_MS, this.#retryMs * 2 ** (member.failures - 1));
     member.readyMs = performance.now() + ms * (0.5 + Math.random() / 2);
   }
 }
@@ -245,13 +281,17 @@ function stopOf(stream: { abort(): void }, end: OnEnd): () => void {
 const UNREACHABLE = new Set<OnpolicyError['code']>(['NETWORK_FAILED', 'CLOSED', 'OVERLOADED']);
 
 /** Whether the member is unreachable, closing or has too much to do. */
-function isUnreachable(error: unknown): boolean {
+function isUnreachable(error: unknown): error is OnpolicyError {
   return error instanceof OnpolicyError && UNREACHABLE.has(error.code);
 }
 
 /** Whether another member may have the model. */
-function isUnknownModel(error: unknown): boolean {
+function isUnknownModel(error: unknown): error is OnpolicyError {
   return error instanceof OnpolicyError && error.code === 'MODEL_NOT_FOUND';
+}
+
+function closedError(): OnpolicyError {
+  return new OnpolicyError('CLOSED', 'the pool is closed');
 }
 
 function cannotTrain(): OnpolicyError {

@@ -79,7 +79,7 @@ export class RetryingClient {
       const failure = await this.#try(call);
       if (!(failure instanceof Failure)) return failure;
       if (attempt >= this.#options.maxRetries || !mayRetry(call, failure)) throw failure.error;
-      await this.#pause(call, attempt, failure.retryAfterMs);
+      await this.#pause(call, attempt, failure.error.retryAfterMs);
     }
   }
 
@@ -141,7 +141,7 @@ export class RetryingClient {
   }
 
   /** Waits before the next attempt, a random time so that many clients do not retry at once. */
-  async #pause({ signal }: RemoteCall, attempt: number, retryAfterMs: number | null): Promise<void> {
+  async #pause({ signal }: RemoteCall, attempt: number, retryAfterMs: number | undefined): Promise<void> {
     const ms = retryAfterMs ?? Math.min(8000, 250 * 2 ** attempt) * Math.random();
     try {
       await sleep(ms, undefined, { ...(signal ? { signal } : {}) });
@@ -157,16 +157,11 @@ class Failure {
   /** Whether the server may have received the request. */
   readonly wasSent: boolean;
   readonly isBusy: boolean;
-  readonly retryAfterMs: number | null;
 
-  constructor(
-    error: OnpolicyError,
-    { wasSent = true, isBusy = false, retryAfterMs = null as number | null },
-  ) {
+  constructor(error: OnpolicyError, { wasSent = true, isBusy = false }) {
     this.error = error;
     this.wasSent = wasSent;
     this.isBusy = isBusy;
-    this.retryAfterMs = retryAfterMs;
   }
 }
 
@@ -180,10 +175,11 @@ const NOT_SENT: readonly string[] = [
   'UND_ERR_CONNECT_TIMEOUT',
 ];
 
-/** Longest wait that a server may request. */
-const MAX_RETRY_AFTER_MS = 30_000;
+/** A server that asks for a longer wait is not asked again. */
+export const LONGEST_WAIT_MS = 30_000;
 
 function mayRetry({ isRepeatable }: RemoteCall, { error, wasSent, isBusy }: Failure): boolean {
+  if ((error.retryAfterMs ?? 0) > LONGEST_WAIT_MS) return false;
   if (isBusy) return true;
   return error.code === 'NETWORK_FAILED' && (isRepeatable || !wasSent);
 }
@@ -194,13 +190,16 @@ async function failureOf({ status, header, body: content }: HttpResponse, path: 
   const code = header(CODE_HEADER);
   const body = parsed(text);
   const seconds = Number(header('retry-after') ?? Number.NaN);
-  const error = lacksEndpoint(status, code, body, form)
+  const said = lacksEndpoint(status, code, body, form)
     ? new OnpolicyError('UNSUPPORTED', `the server has no endpoint ${path.split('?')[0]}`)
     : fromErrorBody(status, code, body, form);
+  const error =
+    seconds >= 0
+      ? new OnpolicyError(said.code, said.message, { ...said, retryAfterMs: seconds * 1000 })
+      : said;
   return new Failure(error, {
     isBusy:
       status === 429 || (status === 503 && (error.code === 'NETWORK_FAILED' || error.code === 'CLOSED')),
-    retryAfterMs: seconds >= 0 ? Math.min(MAX_RETRY_AFTER_MS, seconds * 1000) : null,
   });
 }
 

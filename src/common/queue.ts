@@ -1,4 +1,5 @@
 /** Async functions -> their results. Functions of one name run one after the other, those of different names concurrently. */
+
 /** Runs functions in the order of their calls, per name. */
 export class Queue {
   readonly #last = new Map<string, Promise<unknown>>();
