@@ -1,7 +1,7 @@
 /** Adapters that were loaded by a name -> what answers to that name, until it is given back. */
+import { atField } from '../common/index.ts';
 import { OnpolicyError } from '../errors.ts';
 import { type AdapterFile, identify } from './adapter-files.ts';
-import { atField } from './at-field.ts';
 
 /** An adapter with a name, as a caller sees it. */
 export type NamedAdapter = {
