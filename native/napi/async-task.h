@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <functional>
+#include <memory>
 
 #include "napi/errors.h"
 
@@ -28,15 +29,13 @@ void Settle(Napi::Env env, const Napi::Promise::Deferred& deferred, Status statu
   }
 }
 
-// `work`, and a flag that is set until it has ended, however it does.
+// `work`, and a flag that is set until it has ended, or will not begin.
 template <typename Work>
 auto Busy(std::atomic<bool>* flag, Work work) {
   *flag = true;
-  return [flag, work = std::move(work)] {
-    struct Release {
-      std::atomic<bool>* flag;
-      ~Release() { *flag = false; }
-    } release{flag};
+  std::shared_ptr<std::atomic<bool>> held(flag, [](std::atomic<bool>* flag) { *flag = false; });
+  return [held = std::move(held), work = std::move(work)]() mutable {
+    const auto until_end = std::move(held);
     return work();
   };
 }
