@@ -3,6 +3,7 @@ const flags = {
   defines: [
     'NAPI_VERSION=9',
     'NAPI_CPP_EXCEPTIONS',
+    'NODE_ADDON_API_CPP_EXCEPTIONS_ALL', // every function of the addons turns what it throws into an error of JavaScript
     'NODE_API_NO_EXTERNAL_BUFFERS_ALLOWED',
     'NODE_API_SWALLOW_UNTHROWABLE_EXCEPTIONS',
     'NODE_ADDON_API_DISABLE_DEPRECATED',

@@ -8,7 +8,7 @@ import {
   renderPrompt,
   type TextCompletionStream,
 } from './answer/index.ts';
-import { LeaseScope, lease, limitedSignal } from './common/index.ts';
+import { atField, LeaseScope, lease, limitedSignal } from './common/index.ts';
 import { fromNative, OnpolicyError } from './errors.ts';
 import {
   type FindRegistered,
@@ -111,7 +111,7 @@ export class Answering {
   async tokenize({ text, model, addSpecialTokens, parseSpecial }: TokenizeRequest): Promise<number[]> {
     using leased = await this.lease(model || null, undefined);
     const special = { addSpecial: addSpecialTokens ?? false, parseSpecial: parseSpecial ?? false };
-    return Array.from(await leased.model.tokenizer.encode(text, special));
+    return Array.from(await atField('text', () => leased.model.tokenizer.encode(text, special)));
   }
 
   /** The text of tokens. */
@@ -175,8 +175,9 @@ export class Answering {
         },
       );
     } catch (error) {
-      trace?.failed(fromNative(error));
-      throw error;
+      const known = fromNative(error);
+      trace?.failed(known);
+      throw known;
     }
   }
 

@@ -82,7 +82,7 @@ export class OnpolicyError extends Error {
   readonly code: ErrorCode;
   /** The HTTP status that the wire uses for `code`. */
   readonly status: number;
-  /** The request field at fault, if there is exactly one. */
+  /** Path of the request field at fault, of several faults the first one's; absent: the fault is of none. */
   readonly param?: string;
   /** Every fault of an invalid input. */
   readonly detail?: readonly ErrorDetail[];
@@ -91,14 +91,13 @@ export class OnpolicyError extends Error {
 
   /**
    * Makes an error, for code that replaces the library, for example in tests.
-   * @param options.param defaults to the first entry's path when `detail` has one entry */
+   * @param options.param defaults to the path of the first entry of `detail` */
   constructor(code: ErrorCode, message: string, options: OnpolicyErrorOptions = {}) {
     super(message, 'cause' in options ? { cause: options.cause } : undefined);
     this.code = code;
     this.status = STATUS[code];
-    const param =
-      options.param ?? (options.detail?.length === 1 ? options.detail[0]!.loc.join('.') : undefined);
-    if (param !== undefined) this.param = param;
+    const param = options.param ?? options.detail?.[0]?.loc.join('.');
+    if (param) this.param = param;
     if (options.detail) this.detail = options.detail;
     if (options.retryAfterMs !== undefined) this.retryAfterMs = options.retryAfterMs;
   }

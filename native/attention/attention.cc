@@ -343,12 +343,11 @@ class Plan::Task {
 // Parts -> y.
 void Plan::Finish(const Rows& rows, const float* parts) const {
   const auto width = static_cast<size_t>(attention_.v_width);
-  std::vector<float> total(part_floats_);
   for (int row = 0; row < rows.count(); ++row) {
     const int64_t token = rows.first_token + row / rows.heads, head = rows.first_head + row % rows.heads;
     float* y = attention_.y +
                static_cast<size_t>((rows.stream * attention_.tokens + token) * attention_.heads + head) * width;
-    std::copy_n(parts + static_cast<size_t>(row) * part_floats_, part_floats_, total.begin());
+    const float* total = parts + static_cast<size_t>(row) * part_floats_;
     const float factor = total[0] == kUnseen || total[1] == 0 ? 0.0f : 1 / total[1];
     for (size_t i = 0; i < width; ++i) y[i] = factor == 0 ? 0.0f : total[2 + i] * factor;
   }

@@ -80,19 +80,22 @@ Device::~Device() {
   for (ggml_backend_t backend : backends_) Api().ggml_backend_free(backend);
 }
 
-Status Device::Run(ggml_cgraph* graph) {
+Status Device::Run(Graph& graph) {
   if (aborted_) return Status::Fail("ABORTED", "training was aborted");
   const Library& api = Api();
   api.ggml_backend_sched_reset(scheduler_);
-  if (!api.ggml_backend_sched_alloc_graph(scheduler_, graph))
+  if (!api.ggml_backend_sched_alloc_graph(scheduler_, graph.get()))
     return Status::Fail("OUT_OF_MEMORY", "a layer's graph does not fit into the memory of " + name_);
   std::string reason;
+  bool is_done = false;
   try {
-    if (api.ggml_backend_sched_graph_compute(scheduler_, graph) == GGML_STATUS_SUCCESS) return Status::Ok();
+    is_done = api.ggml_backend_sched_graph_compute(scheduler_, graph.get()) == GGML_STATUS_SUCCESS;
   } catch (const std::exception& error) {
     is_lost_ = !is_cpu();
     reason = std::string(": ") + error.what();
   }
+  graph.RethrowFailure();
+  if (is_done) return Status::Ok();
   return Status::Fail("BACKEND_FAILED", name_ + " failed to compute a training graph" + reason);
 }
 

@@ -45,6 +45,8 @@ struct Slot {
   size_t offset = 0;
 };
 
+class Graph;
+
 class Device {
  public:
   // `device`: a name as ggml reports it, empty for the CPU. `threads`: of the CPU.
@@ -58,7 +60,7 @@ class Device {
   void UseThreads(bool all);
   ggml_backend_buffer_type_t memory() const { return memory_; }
   // Allocates and runs a graph. Fails with ABORTED once `Abort` was called.
-  Status Run(ggml_cgraph* graph);
+  Status Run(Graph& graph);
   size_t scratch_bytes() const;
 
   void Abort() { aborted_ = true; }

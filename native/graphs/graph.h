@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/threads.h"
 #include "graphs/device.h"
 #include "llama/library.h"
 
@@ -118,15 +119,17 @@ class Graph : public TensorFormulas {
   // Runs `run` on `x` in place, on the CPU only. The inputs are src[1] and further; `data` is passed on.
   Tensor Custom(Tensor x, std::initializer_list<Tensor> inputs, ggml_custom_op_t run, void* data = nullptr) {
     return api_.ggml_custom_inplace(context_, x, const_cast<Tensor*>(inputs.begin()),
-                                    static_cast<int>(inputs.size()), run, GGML_N_TASKS_MAX, data);
+                                    static_cast<int>(inputs.size()), RunKept, GGML_N_TASKS_MAX, Keep(CustomNode{run, data, &failure_}));
   }
   // A new tensor that `run` fills, on the CPU only. The inputs are src[0] and further.
   Tensor Custom(std::array<int64_t, 3> shape, std::initializer_list<Tensor> inputs, ggml_custom_op_t run,
                 void* data = nullptr) {
     return api_.ggml_custom_4d(context_, GGML_TYPE_F32, shape[0], shape[1], shape[2], 1,
-                               const_cast<Tensor*>(inputs.begin()), static_cast<int>(inputs.size()), run,
-                               GGML_N_TASKS_MAX, data);
+                               const_cast<Tensor*>(inputs.begin()), static_cast<int>(inputs.size()), RunKept,
+                               GGML_N_TASKS_MAX, Keep(CustomNode{run, data, &failure_}));
   }
+  // Throws what a function has thrown on the engine's threads, when the graph has run.
+  void RethrowFailure() { failure_.Rethrow(); }
   // A number, 0 before the graph runs, from which the threads of one function take their next piece of work.
   std::atomic<int64_t>* Counter() { return &counters_.emplace_back(0); }
   // A value that lives as long as the graph.
@@ -138,7 +141,18 @@ class Graph : public TensorFormulas {
   }
 
  private:
+  struct CustomNode {
+    ggml_custom_op_t run;
+    void* data;
+    ThreadFailure* failure;
+  };
+  static void RunKept(Tensor tensor, int thread, int threads, void* data) {
+    const auto& node = *static_cast<const CustomNode*>(data);
+    node.failure->Keep([&] { node.run(tensor, thread, threads, node.data); });
+  }
+
   ggml_cgraph* graph_;
+  ThreadFailure failure_;
   std::deque<std::atomic<int64_t>> counters_;
   std::vector<std::shared_ptr<void>> kept_;
 };

@@ -47,7 +47,7 @@ Status MeasureMatMul(Device* device, const std::string& type_name, int64_t in, i
     }
     graph.Add(graph.MulMat(w, x));
     const auto start = std::chrono::steady_clock::now();
-    if (Status status = device->Run(graph.get()); !status.ok()) return status;
+    if (Status status = device->Run(graph); !status.ok()) return status;
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     best = std::max(best, 2e-9 * static_cast<double>(in * out * rows) / seconds);
   }

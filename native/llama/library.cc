@@ -160,7 +160,10 @@ int AddLogSink(LogSink sink) {
 
 void LogLine(int level, const char* text) {
   std::lock_guard<std::mutex> lock(g_log_mutex);
-  for (const auto& [id, sink] : g_log_sinks) sink(level, text ? text : "");
+  try {  // the engine logs on threads of its own
+    for (const auto& [id, sink] : g_log_sinks) sink(level, text ? text : "");
+  } catch (const std::bad_alloc&) {  // the line is lost
+  }
 }
 
 void RemoveLogSink(int id) {

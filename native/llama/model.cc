@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <cstdio>
 #include <mutex>
+#include <set>
+#include <stdexcept>
 
 #include "attention/hook.h"
+#include "base/utf8.h"
 #include "llama/error-log.h"
 #include "llama/file-facts.h"
 #include "products/install.h"
@@ -132,8 +135,13 @@ Status Model::Tokenize(const std::string& text, bool add_special, bool parse_spe
   const Library& api = Api();
   const auto length = static_cast<int32_t>(text.size());
   ids->resize(text.size() / 3 + 16);
-  int32_t count = api.llama_tokenize(vocab_, text.data(), length, ids->data(), static_cast<int32_t>(ids->size()),
-                                     add_special, parse_special);
+  int32_t count = 0;
+  try {
+    count = api.llama_tokenize(vocab_, text.data(), length, ids->data(), static_cast<int32_t>(ids->size()), add_special,
+                               parse_special);
+  } catch (const std::out_of_range&) {  // what the engine throws for a byte that has no token
+    return Status::Fail("UNSUPPORTED", "the vocabulary of this model cannot spell " + Unspelled(text));
+  }
   if (count == INT32_MIN) return Status::Fail("INVALID_REQUEST", "the text has more tokens than can be counted");
   if (count < 0) {
     ids->resize(static_cast<size_t>(-count));
@@ -143,6 +151,24 @@ Status Model::Tokenize(const std::string& text, bool add_special, bool parse_spe
   if (count < 0) return Status::Fail("BACKEND_FAILED", "the tokenizer changed its mind about the length of a text");
   ids->resize(static_cast<size_t>(count));
   return Status::Ok();
+}
+
+std::string Model::Unspelled(const std::string& text) const {
+  std::set<uint32_t> tried;
+  for (size_t at = 0; at < text.size();) {
+    const size_t start = at;
+    const uint32_t code_point = grammar::ReadCodePoint(text, &at);
+    if (!tried.insert(code_point).second) continue;
+    int32_t ids[16];
+    try {
+      Api().llama_tokenize(vocab_, text.data() + start, static_cast<int32_t>(at - start), ids, 16, false, false);
+    } catch (const std::out_of_range&) {
+      char name[16];
+      std::snprintf(name, sizeof(name), "U+%04X", static_cast<unsigned>(code_point));
+      return "\"" + text.substr(start, at - start) + "\" (" + name + ")";
+    }
+  }
+  return "this text";
 }
 
 VocabularyTable Model::Table() const {

@@ -78,6 +78,8 @@ class Model {
 
  private:
   Model(llama_model* model, bool use_gpu);
+  // The first character that has no tokens, in words.
+  std::string Unspelled(const std::string& text) const;
   static Status LoadChecked(const ModelOptions& options, std::shared_ptr<Model>* model);
   llama_model* model_;
   const llama_vocab* vocab_;

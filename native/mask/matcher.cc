@@ -68,6 +68,7 @@ std::span<const uint32_t> Matcher::ForcedTokens() noexcept {
     forced_.resize(kept);
     return forced_;
   } catch (...) {
+    text_.resize(text_sizes_.back());
     return {};
   }
 }

@@ -3,21 +3,41 @@
 #pragma once
 #include <napi.h>
 
+#include <atomic>
 #include <functional>
-#include <new>
+#include <memory>
 
 #include "napi/errors.h"
 
 namespace onpolicy {
 
-// Runs `settle`, which resolves or rejects a promise. An environment that is torn down (process.exit, a terminated worker)
-// fails every call into JavaScript, and nobody waits for the promise: the failure ends here.
-template <typename Settle>
-void SettleIfAlive(const Settle& settle) {
+// Resolves a promise with what `finish(env)` builds, or rejects it. An environment that is torn down (process.exit, a terminated
+// worker) fails every call into JavaScript, and nobody waits for the promise: the failure ends here.
+template <typename Finish>
+void Settle(Napi::Env env, const Napi::Promise::Deferred& deferred, Status status, const Finish& finish) {
   try {
-    settle();
-  } catch (const Napi::Error&) {
+    Napi::HandleScope scope(env);
+    try {
+      if (status.ok()) return deferred.Resolve(finish(env));
+    } catch (const Napi::Error& error) {
+      return deferred.Reject(error.Value());
+    } catch (...) {
+      status = Status::Caught();
+    }
+    deferred.Reject(ToError(env, status).Value());
+  } catch (...) {
   }
+}
+
+// `work`, and a flag that is set until it has ended, or will not begin.
+template <typename Work>
+auto Busy(std::atomic<bool>* flag, Work work) {
+  *flag = true;
+  std::shared_ptr<std::atomic<bool>> held(flag, [](std::atomic<bool>* flag) { *flag = false; });
+  return [held = std::move(held), work = std::move(work)]() mutable {
+    const auto until_end = std::move(held);
+    return work();
+  };
 }
 
 class AsyncTask : public Napi::AsyncWorker {
@@ -37,32 +57,14 @@ class AsyncTask : public Napi::AsyncWorker {
   void Execute() override {
     try {
       status_ = work_();
-    } catch (const std::bad_alloc&) {
-      status_ = Status::Fail("OUT_OF_MEMORY", "not enough memory");
-    } catch (const std::exception& error) {
-      status_ = Status::Fail("BACKEND_FAILED", error.what());
     } catch (...) {
-      status_ = Status::Fail("BACKEND_FAILED", "unknown native failure");
+      status_ = Status::Caught();
     }
   }
 
-  void OnOK() override {
-    SettleIfAlive([this] { Settle(); });
-  }
+  void OnOK() override { Settle(Env(), deferred_, std::move(status_), finish_); }
 
  private:
-  void Settle() {
-    Napi::HandleScope scope(Env());
-    if (!status_.ok()) {
-      deferred_.Reject(ToError(Env(), status_).Value());
-      return;
-    }
-    try {
-      deferred_.Resolve(finish_(Env()));
-    } catch (const Napi::Error& error) {
-      deferred_.Reject(error.Value());
-    }
-  }
 
   AsyncTask(Napi::Env env, Napi::Object owner, Work work, Finish finish)
       : Napi::AsyncWorker(env),

@@ -16,36 +16,32 @@ std::shared_ptr<DraftContext> UnwrapDraftModel(Napi::Value value) {
 }
 
 Napi::Value CreateDraftModel(const Napi::CallbackInfo& info) {
-  return Guard(info.Env(), [&]() -> Napi::Value {
-    const auto owner = info[0].As<Napi::Object>();
-    const std::shared_ptr<Model> model = RequireModel(owner);
-    const Fields given(info[1]);
-    ContextOptions options = ReadContextOptions(given);
-    options.sampled_vocab = given.Integer("sampledTokens", 1);
-    const auto longest = given.Integer<uint32_t>("longest", 1);
-    auto created = std::make_shared<std::shared_ptr<DraftContext>>();
-    return AsyncTask::Run(
-        info.Env(), owner,
-        [model, options, longest, created] {
-          std::shared_ptr<Context> context;
-          const Status status = Context::Create(model, options, &context);
-          if (status.ok()) *created = std::make_shared<DraftContext>(std::move(context), options, longest);
-          return status;
-        },
-        [created](Napi::Env env) -> Napi::Value { return WrapShared(env, kDraftModelTag, std::move(*created)); });
-  });
+  const auto owner = info[0].As<Napi::Object>();
+  const std::shared_ptr<Model> model = RequireModel(owner);
+  const Fields given(info[1]);
+  ContextOptions options = ReadContextOptions(given);
+  options.sampled_vocab = given.Integer("sampledTokens", 1);
+  const auto longest = given.Integer<uint32_t>("longest", 1);
+  auto created = std::make_shared<std::shared_ptr<DraftContext>>();
+  return AsyncTask::Run(
+      info.Env(), owner,
+      [model, options, longest, created] {
+        std::shared_ptr<Context> context;
+        const Status status = Context::Create(model, options, &context);
+        if (status.ok()) *created = std::make_shared<DraftContext>(std::move(context), options, longest);
+        return status;
+      },
+      [created](Napi::Env env) -> Napi::Value { return WrapShared(env, kDraftModelTag, std::move(*created)); });
 }
 
 Napi::Value CloseDraftModel(const Napi::CallbackInfo& info) {
-  return Guard(info.Env(), [&]() -> Napi::Value {
-    return AsyncTask::Run(
-        info.Env(), Napi::Object::New(info.Env()),
-        [model = UnwrapDraftModel(info[0])] {
-          model->Close();
-          return Status::Ok();
-        },
-        [](Napi::Env env) { return env.Undefined(); });
-  });
+  return AsyncTask::Run(
+      info.Env(), Napi::Object::New(info.Env()),
+      [model = UnwrapDraftModel(info[0])] {
+        model->Close();
+        return Status::Ok();
+      },
+      [](Napi::Env env) { return env.Undefined(); });
 }
 
 }  // namespace onpolicy

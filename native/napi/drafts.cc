@@ -22,59 +22,51 @@ size_t ReadMinMatch(Napi::Value value) {
 
 // createDrafter({ minMatch, usesText, prediction?, answers?, model?, key? }, prompt: Int32Array) -> a handle
 Napi::Value CreateDrafter(const Napi::CallbackInfo& info) {
-  return Guard(info.Env(), [&]() -> Napi::Value {
-    const Fields given(info[0]);
-    DraftSources sources;
-    sources.min_match = ReadMinMatch(given["minMatch"]);
-    sources.own_text = given.Flag("usesText");
-    sources.prediction = given.IntegersOrNone("prediction");
-    if (!IsAbsent(given["answers"])) sources.answers = UnwrapAnswers(given["answers"]);
-    if (!IsAbsent(given["model"])) sources.model = UnwrapDraftModel(given["model"]);
-    if (!IsAbsent(given["key"])) sources.key = given.Text("key");
-    const auto prompt = ReadArray<int32_t>(info[1], "prompt");
-    return WrapShared(info.Env(), kDrafterTag,
-                      std::make_shared<Drafter>(std::move(sources), prompt.Data(), prompt.ElementLength()));
-  });
+  const Fields given(info[0]);
+  DraftSources sources;
+  sources.min_match = ReadMinMatch(given["minMatch"]);
+  sources.own_text = given.Flag("usesText");
+  sources.prediction = given.IntegersOrNone("prediction");
+  if (!IsAbsent(given["answers"])) sources.answers = UnwrapAnswers(given["answers"]);
+  if (!IsAbsent(given["model"])) sources.model = UnwrapDraftModel(given["model"]);
+  if (!IsAbsent(given["key"])) sources.key = given.Text("key");
+  const auto prompt = ReadArray<int32_t>(info[1], "prompt");
+  return WrapShared(info.Env(), kDrafterTag,
+                    std::make_shared<Drafter>(std::move(sources), prompt.Data(), prompt.ElementLength()));
 }
 
 // draft(drafter, tokens: Int32Array, limit) -> Int32Array: accepts the tokens, then drafts what may follow.
 Napi::Value Draft(const Napi::CallbackInfo& info) {
-  return Guard(info.Env(), [&]() -> Napi::Value {
-    const auto drafter = UnwrapDrafter(info[0]);
-    const auto tokens = ReadArray<int32_t>(info[1], "tokens");
-    for (size_t i = 0; i < tokens.ElementLength(); ++i) drafter->Accept(tokens[i]);
-    std::vector<int32_t> draft;
-    drafter->Draft(static_cast<size_t>(ReadInteger(info[2], "limit")), kNoState, &draft);
-    return ToArray(info.Env(), draft);
-  });
+  const auto drafter = UnwrapDrafter(info[0]);
+  const auto tokens = ReadArray<int32_t>(info[1], "tokens");
+  for (size_t i = 0; i < tokens.ElementLength(); ++i) drafter->Accept(tokens[i]);
+  std::vector<int32_t> draft;
+  drafter->Draft(static_cast<size_t>(ReadInteger(info[2], "limit")), kNoState, &draft);
+  return ToArray(info.Env(), draft);
 }
 
 // createAnswerIndex(minMatch, maxBytes) -> a handle
 Napi::Value CreateAnswerIndex(const Napi::CallbackInfo& info) {
-  return Guard(info.Env(), [&]() -> Napi::Value {
-    const double max_bytes = ReadNumber(info[1], "maxBytes", 0, 1e12);
-    return WrapShared(info.Env(), kAnswersTag,
-                      std::make_shared<AnswerIndex>(ReadMinMatch(info[0]), static_cast<size_t>(max_bytes)));
-  });
+  const double max_bytes = ReadNumber(info[1], "maxBytes", 0, 1e12);
+  return WrapShared(info.Env(), kAnswersTag,
+                    std::make_shared<AnswerIndex>(ReadMinMatch(info[0]), static_cast<size_t>(max_bytes)));
 }
 
 // addAnswer(index, tokens: Int32Array, writer?: { drafter, from }) -> the bytes that the index takes. The drafter knows in which states of a
 // grammar they were written; in its text they begin at `from`.
 Napi::Value AddAnswer(const Napi::CallbackInfo& info) {
-  return Guard(info.Env(), [&]() -> Napi::Value {
-    const auto answers = UnwrapAnswers(info[0]);
-    const auto tokens = ReadArray<int32_t>(info[1], "tokens");
-    std::vector<uint64_t> states;
-    if (!IsAbsent(info[2])) {
-      const Fields writer(info[2]);
-      const auto drafter = UnwrapDrafter(writer["drafter"]);
-      const auto from = static_cast<size_t>(ReadInteger(writer["from"], "from"));
-      for (size_t i = 0; i < tokens.ElementLength(); ++i) states.push_back(drafter->StateAt(from + i));
-      if (std::all_of(states.begin(), states.end(), [](uint64_t state) { return state == kNoState; })) states.clear();
-    }
-    answers->Add(tokens.Data(), tokens.ElementLength(), states);
-    return Napi::Number::New(info.Env(), static_cast<double>(answers->bytes()));
-  });
+  const auto answers = UnwrapAnswers(info[0]);
+  const auto tokens = ReadArray<int32_t>(info[1], "tokens");
+  std::vector<uint64_t> states;
+  if (!IsAbsent(info[2])) {
+    const Fields writer(info[2]);
+    const auto drafter = UnwrapDrafter(writer["drafter"]);
+    const auto from = static_cast<size_t>(ReadInteger(writer["from"], "from"));
+    for (size_t i = 0; i < tokens.ElementLength(); ++i) states.push_back(drafter->StateAt(from + i));
+    if (std::all_of(states.begin(), states.end(), [](uint64_t state) { return state == kNoState; })) states.clear();
+  }
+  answers->Add(tokens.Data(), tokens.ElementLength(), states);
+  return Napi::Number::New(info.Env(), static_cast<double>(answers->bytes()));
 }
 
 }  // namespace

@@ -29,16 +29,4 @@ inline void Check(Napi::Env env, bool condition, const char* message) {
   if (!condition) Refuse(env, message);
 }
 
-// Runs `body` and turns a C++ exception into a JavaScript one: nothing else may cross into the host.
-template <class Body>
-auto Guard(Napi::Env env, Body body) -> decltype(body()) {
-  try {
-    return body();
-  } catch (const Napi::Error&) {
-    throw;
-  } catch (const std::exception& error) {
-    throw ToError(env, Status::Fail("BACKEND_FAILED", error.what()));
-  }
-}
-
 }  // namespace onpolicy

@@ -4,8 +4,8 @@
 #include <chrono>
 #include <memory>
 #include <new>
-#include <thread>
 
+#include "base/threads.h"
 #include "napi/arguments.h"
 #include "napi/async-task.h"
 #include "napi/kernel-sets.h"
@@ -47,11 +47,7 @@ void Multiply(ProductRequest& request) {
   np::PackPanels(matrix, request.weights.data(), 0, matrix.panel_count(), static_cast<uint8_t*>(packed.get()));
   request.y.assign(static_cast<size_t>(request.rows * request.tokens), 0);
   const auto share = [&](const auto& work, int64_t count) {
-    std::vector<std::thread> others;
-    const auto part = [&](int64_t i) { work(count * i / request.threads, count * (i + 1) / request.threads); };
-    for (int64_t i = 1; i < request.threads; ++i) others.emplace_back(part, i);
-    part(0);
-    for (std::thread& other : others) other.join();
+    OnThreads(request.threads, [&](int i) { work(count * i / request.threads, count * (i + 1) / request.threads); });
   };
   for (int round = 0; round < request.rounds; ++round) {
     const auto start = std::chrono::steady_clock::now();

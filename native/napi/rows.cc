@@ -161,12 +161,8 @@ class JsRowSampler : public Napi::ObjectWrap<JsRowSampler> {
   }
 
   Napi::Value Run(const Napi::CallbackInfo& info, AsyncTask::Work work, AsyncTask::Finish finish) {
-    running_ = true;
-    const auto done = [this, finish = std::move(finish)](Napi::Env env) {  // this object lives as long as the task
-      running_ = false;
-      return finish(env);
-    };
-    return AsyncTask::Run(info.Env(), info.This().As<Napi::Object>(), std::move(work), done);
+    // This object lives as long as the task.
+    return AsyncTask::Run(info.Env(), info.This().As<Napi::Object>(), Busy(&running_, std::move(work)), std::move(finish));
   }
 
   void CheckIdle(Napi::Env env) const {
@@ -175,7 +171,7 @@ class JsRowSampler : public Napi::ObjectWrap<JsRowSampler> {
 
   std::shared_ptr<RowSampler> rows_;
   Napi::ObjectReference logits_;  // kept alive for Finish
-  bool running_ = false;          // on the JavaScript thread only
+  std::atomic<bool> running_{false};
 };
 
 }  // namespace

@@ -69,14 +69,12 @@ class TokenTextsObject : public Napi::ObjectWrap<TokenTextsObject> {
   }
 
   explicit TokenTextsObject(const Napi::CallbackInfo& info) : ObjectWrap(info) {
-    Guard(info.Env(), [&] {
-      const auto bytes = ReadArray<uint8_t>(info[0], "bytes");
-      std::vector<uint32_t> offsets = ReadVector<uint32_t>(info[1], "offsets");
-      if (offsets.empty() || !std::is_sorted(offsets.begin(), offsets.end()) || offsets.back() > bytes.ElementLength())
-        RefuseField(info.Env(), "offsets", "ascending numbers within bytes");
-      texts_ = std::make_shared<const TokenTexts>(
-          std::string(reinterpret_cast<const char*>(bytes.Data()), bytes.ElementLength()), std::move(offsets));
-    });
+    const auto bytes = ReadArray<uint8_t>(info[0], "bytes");
+    std::vector<uint32_t> offsets = ReadVector<uint32_t>(info[1], "offsets");
+    if (offsets.empty() || !std::is_sorted(offsets.begin(), offsets.end()) || offsets.back() > bytes.ElementLength())
+      RefuseField(info.Env(), "offsets", "ascending numbers within bytes");
+    texts_ = std::make_shared<const TokenTexts>(
+        std::string(reinterpret_cast<const char*>(bytes.Data()), bytes.ElementLength()), std::move(offsets));
     Value().TypeTag(&kTokenTextsTag);
   }
 
@@ -182,29 +180,25 @@ uint64_t ReadSeed(Napi::Value value) {
 
 // scoreRow(logits, token, k) -> log-softmax, rank and k best of a row.
 Napi::Value ScoreRowFromJs(const Napi::CallbackInfo& info) {
-  return Guard(info.Env(), [&]() -> Napi::Value {
-    const Napi::Float32Array logits = ReadArray<float>(info[0], "logits");
-    if (logits.ElementLength() == 0 || logits.ElementLength() > static_cast<size_t>(kMaxVocabSize))
-      RefuseField(info.Env(), "logits", "a vocabulary of logits");
-    const int32_t vocab_size = static_cast<int32_t>(logits.ElementLength());
-    const int32_t token = ReadInteger(info[1], "token", 0, vocab_size - 1);
-    const int32_t k = ReadInteger(info[2], "k");
-    RowResult& result = ResultOfThread();
-    ScoreRow(logits.Data(), vocab_size, token, k, ScratchOf(ReadKernels(info[3])), result);
-    return ToObject(info.Env(), result);
-  });
+  const Napi::Float32Array logits = ReadArray<float>(info[0], "logits");
+  if (logits.ElementLength() == 0 || logits.ElementLength() > static_cast<size_t>(kMaxVocabSize))
+    RefuseField(info.Env(), "logits", "a vocabulary of logits");
+  const int32_t vocab_size = static_cast<int32_t>(logits.ElementLength());
+  const int32_t token = ReadInteger(info[1], "token", 0, vocab_size - 1);
+  const int32_t k = ReadInteger(info[2], "k");
+  RowResult& result = ResultOfThread();
+  ScoreRow(logits.Data(), vocab_size, token, k, ScratchOf(ReadKernels(info[3])), result);
+  return ToObject(info.Env(), result);
 }
 
 // uniforms(seed, position, count) -> the numbers at `count` places of the seed's random stream.
 Napi::Value Uniforms(const Napi::CallbackInfo& info) {
-  return Guard(info.Env(), [&]() -> Napi::Value {
-    const uint64_t seed = ReadSeed(info[0]);
-    const auto position = static_cast<uint64_t>(ReadNumber(info[1], "position", 0, 9007199254740991.0));
-    const auto count = static_cast<size_t>(ReadInteger(info[2], "count"));
-    Napi::Float64Array numbers = Napi::Float64Array::New(info.Env(), count);
-    for (size_t i = 0; i < count; ++i) numbers[i] = UniformAt(seed, position + i);
-    return numbers;
-  });
+  const uint64_t seed = ReadSeed(info[0]);
+  const auto position = static_cast<uint64_t>(ReadNumber(info[1], "position", 0, 9007199254740991.0));
+  const auto count = static_cast<size_t>(ReadInteger(info[2], "count"));
+  Napi::Float64Array numbers = Napi::Float64Array::New(info.Env(), count);
+  for (size_t i = 0; i < count; ++i) numbers[i] = UniformAt(seed, position + i);
+  return numbers;
 }
 
 // samplerKernels() -> the names of the kernel tables this processor runs, the fastest last.
@@ -225,7 +219,7 @@ class SamplerPlanObject : public Napi::ObjectWrap<SamplerPlanObject> {
   }
 
   explicit SamplerPlanObject(const Napi::CallbackInfo& info) : ObjectWrap(info) {
-    Guard(info.Env(), [&] { plan_ = std::make_shared<const SamplerPlan>(ReadPlan(info[0])); });
+    plan_ = std::make_shared<const SamplerPlan>(ReadPlan(info[0]));
     Value().TypeTag(&kPlanTag);
   }
 
@@ -250,18 +244,16 @@ class SamplerObject : public Napi::ObjectWrap<SamplerObject> {
   }
 
   explicit SamplerObject(const Napi::CallbackInfo& info) : ObjectWrap(info) {
-    Guard(info.Env(), [&] {
-      if (info.Length() == 1 && HasTag(info[0], kSamplerTag)) {
-        const SamplerObject* other = Unwrap(info[0].As<Napi::Object>());
-        kernels_ = other->kernels_;
-        sampler_ = std::make_shared<Sampler>(*other->sampler_);
-        return;
-      }
+    if (info.Length() == 1 && HasTag(info[0], kSamplerTag)) {
+      const SamplerObject* other = Unwrap(info[0].As<Napi::Object>());
+      kernels_ = other->kernels_;
+      sampler_ = std::make_shared<Sampler>(*other->sampler_);
+    } else {
       std::shared_ptr<const SamplerPlan> plan = SamplerPlanObject::From(info[0]);
       const uint64_t seed = ReadSeed(info[1]);
       kernels_ = &ReadKernels(info[2]);
       sampler_ = std::make_shared<Sampler>(std::move(plan), seed);
-    });
+    }
     Value().TypeTag(&kSamplerTag);
   }
 
@@ -275,81 +267,65 @@ class SamplerObject : public Napi::ObjectWrap<SamplerObject> {
   const uint32_t* Mask(Napi::Value value) const { return ReadMask(value, "mask", vocab_size()); }
 
   Napi::Value AcceptPrompt(const Napi::CallbackInfo& info) {
-    return Guard(info.Env(), [&] {
-      const Napi::Int32Array ids = ReadTokenIds(info[0], "ids", vocab_size());
-      sampler_->AcceptPrompt(ids.Data(), ids.ElementLength());
-      return info.Env().Undefined();
-    });
+    const Napi::Int32Array ids = ReadTokenIds(info[0], "ids", vocab_size());
+    sampler_->AcceptPrompt(ids.Data(), ids.ElementLength());
+    return info.Env().Undefined();
   }
 
   Napi::Value Accept(const Napi::CallbackInfo& info) {
-    return Guard(info.Env(), [&] {
-      const int32_t id = ReadInteger(info[0], "id", 0, vocab_size() - 1);
-      if (IsAbsent(info[1])) {
-        sampler_->Accept(id);
-      } else {
-        RowResult drawn;
-        drawn.token = id;
-        drawn.surprise = ReadNumber(info[1], "surprise", 0, kMaxFloat);
-        sampler_->AcceptDrawn(drawn);
-      }
-      return info.Env().Undefined();
-    });
+    const int32_t id = ReadInteger(info[0], "id", 0, vocab_size() - 1);
+    if (IsAbsent(info[1])) {
+      sampler_->Accept(id);
+    } else {
+      RowResult drawn;
+      drawn.token = id;
+      drawn.surprise = ReadNumber(info[1], "surprise", 0, kMaxFloat);
+      sampler_->AcceptDrawn(drawn);
+    }
+    return info.Env().Undefined();
   }
 
   Napi::Value HoldEnd(const Napi::CallbackInfo& info) {
-    return Guard(info.Env(), [&] {
-      sampler_->HoldEnd(ReadBoolean(info[0], "isHeld"));
-      return info.Env().Undefined();
-    });
+    sampler_->HoldEnd(ReadBoolean(info[0], "isHeld"));
+    return info.Env().Undefined();
   }
 
   Napi::Value Force(const Napi::CallbackInfo& info) {
-    return Guard(info.Env(), [&] {
-      sampler_->Force(ToVector(ReadTokenIds(info[0], "ids", vocab_size())));
-      return info.Env().Undefined();
-    });
+    sampler_->Force(ToVector(ReadTokenIds(info[0], "ids", vocab_size())));
+    return info.Env().Undefined();
   }
 
   Napi::Value Sample(const Napi::CallbackInfo& info) {
-    return Guard(info.Env(), [&]() -> Napi::Value {
-      RowResult& result = ResultOfThread();
-      sampler_->Sample(Row(info[0], "logits"), Mask(info[1]), ScratchOf(*kernels_), result);
-      return ToObject(info.Env(), result);
-    });
+    RowResult& result = ResultOfThread();
+    sampler_->Sample(Row(info[0], "logits"), Mask(info[1]), ScratchOf(*kernels_), result);
+    return ToObject(info.Env(), result);
   }
 
   Napi::Value Prepare(const Napi::CallbackInfo& info) {
-    return Guard(info.Env(), [&]() -> Napi::Value {
-      Napi::Float32Array row = Napi::Float32Array::New(info.Env(), static_cast<size_t>(vocab_size()));
-      sampler_->Prepare(Row(info[0], "logits"), Mask(info[1]), row.Data());
-      return row;
-    });
+    Napi::Float32Array row = Napi::Float32Array::New(info.Env(), static_cast<size_t>(vocab_size()));
+    sampler_->Prepare(Row(info[0], "logits"), Mask(info[1]), row.Data());
+    return row;
   }
 
   Napi::Value SampleEdited(const Napi::CallbackInfo& info) {
-    return Guard(info.Env(), [&]() -> Napi::Value {
-      RowResult& result = ResultOfThread();
-      sampler_->SampleEdited(Row(info[0], "logits"), Row(info[1], "row"), ScratchOf(*kernels_), result);
-      return ToObject(info.Env(), result);
-    });
+    RowResult& result = ResultOfThread();
+    sampler_->SampleEdited(Row(info[0], "logits"), Row(info[1], "row"), ScratchOf(*kernels_), result);
+    return ToObject(info.Env(), result);
   }
 
   // drawMany(logits, count, mask?) -> the tokens of the next `count` places in the random stream. Accepts none.
   Napi::Value DrawMany(const Napi::CallbackInfo& info) {
-    return Guard(info.Env(), [&]() -> Napi::Value {
-      const float* logits = Row(info[0], "logits");
-      const int32_t count = ReadInteger(info[1], "count", 0, 1 << 24);
-      const uint32_t* mask = Mask(info[2]);
-      Napi::Int32Array tokens = Napi::Int32Array::New(info.Env(), static_cast<size_t>(count));
-      RowResult& result = ResultOfThread();
-      for (int32_t i = 0; i < count; ++i) {
-        const uint64_t position = static_cast<uint64_t>(sampler_->generated()) + static_cast<uint64_t>(i);
-        sampler_->SampleAt(position, logits, mask, ScratchOf(*kernels_), result);
-        tokens[static_cast<size_t>(i)] = result.token;
-      }
-      return tokens;
-    });
+    const float* logits = Row(info[0], "logits");
+    const int32_t count = ReadInteger(info[1], "count", 0, 1 << 24);
+    const uint32_t* mask = Mask(info[2]);
+    Napi::Int32Array tokens = Napi::Int32Array::New(info.Env(), static_cast<size_t>(count));
+    RowResult& result = ResultOfThread();
+    for (int32_t i = 0; i < count; ++i) {
+      const uint64_t position = static_cast<uint64_t>(sampler_->generated()) + static_cast<uint64_t>(i);
+      sampler_->SampleAt(position, logits, mask, ScratchOf(*kernels_), result);
+      tokens[static_cast<size_t>(i)] = result.token;
+    }
+    return tokens;
   }
 
   std::shared_ptr<Sampler> sampler_;

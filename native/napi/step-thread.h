@@ -93,7 +93,7 @@ class StepThread : public std::enable_shared_from_this<StepThread> {
       }
       Job* raw = job.release();
       const napi_status queued = settle_.BlockingCall(raw, [](Napi::Env env, Napi::Function, Job* job) {
-        if (env != nullptr) SettleIfAlive([env, job] { job->owner->Settle(env, job); });
+        if (env != nullptr) job->owner->End(env, *job);
         delete job;
       });
       if (queued != napi_ok) delete raw;
@@ -117,29 +117,18 @@ class StepThread : public std::enable_shared_from_this<StepThread> {
   void Run(Job& job) {
     try {
       job.status = job.work(*context_);
-    } catch (const std::bad_alloc&) {
-      job.status = Status::Fail("OUT_OF_MEMORY", "not enough memory for a step");
-    } catch (const std::exception& error) {
-      context_->Abandon();
-      job.status = Status::Fail("BACKEND_FAILED", error.what());
     } catch (...) {
-      context_->Abandon();
-      job.status = Status::Fail("BACKEND_FAILED", "unknown native failure in a step");
+      job.status = Status::Caught();
+      if (job.status.code != "OUT_OF_MEMORY") context_->Abandon();
     }
   }
 
-  void Settle(Napi::Env env, Job* job) {
-    Napi::HandleScope scope(env);
-    if (--pending_ == 0) settle_.Unref(env);
-    if (!job->status.ok()) {
-      job->deferred.Reject(ToError(env, job->status).Value());
-      return;
-    }
+  void End(Napi::Env env, const Job& job) {
     try {
-      job->deferred.Resolve(job->finish(env));
-    } catch (const Napi::Error& error) {
-      job->deferred.Reject(error.Value());
+      if (--pending_ == 0) settle_.Unref(env);
+    } catch (const Napi::Error&) {  // the environment is torn down
     }
+    Settle(env, job.deferred, job.status, job.finish);
   }
 
   std::shared_ptr<Context> context_;

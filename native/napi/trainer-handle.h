@@ -29,17 +29,8 @@ template <typename Trainer, typename Work>
 Napi::Promise RunBusy(Napi::Env env, Napi::Object owner, const std::shared_ptr<TrainerHandle<Trainer>>& handle,
                       Work work, AsyncTask::Finish finish) {
   Trainer& trainer = Idle(env, handle);
-  handle->is_busy = true;
-  return AsyncTask::Run(
-      env, owner,
-      [handle, &trainer, work = std::move(work)] {
-        struct Release {
-          TrainerHandle<Trainer>* handle;
-          ~Release() { handle->is_busy = false; }
-        } release{handle.get()};
-        return work(trainer);
-      },
-      std::move(finish));
+  auto run = [handle, &trainer, work = std::move(work)] { return work(trainer); };
+  return AsyncTask::Run(env, owner, Busy(&handle->is_busy, std::move(run)), std::move(finish));
 }
 
 // Packed rows and optimizer options as JavaScript gives them.

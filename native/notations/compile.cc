@@ -93,10 +93,8 @@ Status CompileConstraint(const Spec& spec, std::shared_ptr<const Vocabulary> voc
     return Status::Ok();
   } catch (const SpecError& error) {
     return {error.code(), error.what(), error.places(), error.offset()};
-  } catch (const std::bad_alloc&) {
-    return Status::Fail("OUT_OF_MEMORY", "not enough memory to compile the constraint");
-  } catch (const std::exception& error) {
-    return Status::Fail("BACKEND_FAILED", error.what());
+  } catch (...) {
+    return Status::Caught();
   }
 }
 

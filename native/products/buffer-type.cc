@@ -5,6 +5,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/threads.h"
 #include "products/packing.h"
 #include "products/product.h"
 
@@ -174,11 +175,7 @@ struct WeightBuffer {
   static void Share(int64_t panels, size_t bytes, const Work& work) {
     const int64_t most = std::clamp<int64_t>(std::thread::hardware_concurrency(), 1, 8);
     const int64_t threads = std::clamp<int64_t>(static_cast<int64_t>(bytes / kBytesPerThread), 1, most);
-    std::vector<std::thread> others;
-    for (int64_t i = 1; i < threads; ++i)
-      others.emplace_back([&, i] { work(panels * i / threads, panels * (i + 1) / threads); });
-    work(0, panels / threads);
-    for (std::thread& other : others) other.join();
+    OnThreads(static_cast<int>(threads), [&](int i) { work(panels * i / threads, panels * (i + 1) / threads); });
   }
 };
 

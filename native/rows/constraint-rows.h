@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "base/token-matcher.h"
@@ -20,14 +21,18 @@ class ConstraintRows {
       : matchers_(matchers), drafted_(drafted), masks_(pool ? matchers.size() : 0), pool_(pool) {
     if (pool_) pool_->Start(static_cast<int>(matchers_.size()), fill_);
   }
-  ~ConstraintRows() { Wait(); }
+  ~ConstraintRows() {
+    try {
+      Wait();
+    } catch (...) {  // the step has failed already
+    }
+  }
   ConstraintRows(const ConstraintRows&) = delete;
   ConstraintRows& operator=(const ConstraintRows&) = delete;
 
   // Helps to fill the masks and returns when all are filled.
   void Wait() {
-    if (pool_) pool_->Finish();
-    pool_ = nullptr;
+    if (RowPool* pool = std::exchange(pool_, nullptr)) pool->Finish();
   }
 
   // The row's mask, or null when every token is allowed.

@@ -4,8 +4,11 @@
 #include <condition_variable>
 #include <functional>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
+
+#include "base/threads.h"
 
 namespace onpolicy {
 
@@ -15,7 +18,11 @@ class RowPool {
   using Work = std::function<void(int row, int worker)>;
 
   explicit RowPool(int size) {
-    for (int worker = 1; worker < size; ++worker) threads_.emplace_back([this, worker] { Serve(worker); });
+    threads_.reserve(static_cast<size_t>(size));
+    try {
+      for (int worker = 1; worker < size; ++worker) threads_.emplace_back([this, worker] { Serve(worker); });
+    } catch (const std::system_error&) {  // the system has no more: the others do their work
+    }
   }
 
   ~RowPool() {
@@ -29,7 +36,7 @@ class RowPool {
 
   int size() const { return static_cast<int>(threads_.size()) + 1; }
 
-  // Runs work(row, worker) for every row and returns when all are done. `work` must not throw.
+  // Runs work(row, worker) for every row and returns when all are done. Throws what `work` throws first.
   void Run(int rows, const Work& work) {
     if (rows <= 1 || threads_.empty()) {
       for (int row = 0; row < rows; ++row) work(row, 0);
@@ -52,11 +59,14 @@ class RowPool {
     wake_.notify_all();
   }
 
-  // Helps with the rows that are left and returns when all are done.
+  // Helps with the rows that are left and returns, or throws, when all are done.
   void Finish() {
-    Drain(0);
-    std::unique_lock<std::mutex> lock(mutex_);
-    done_.wait(lock, [this] { return busy_ == 0; });
+    failure_.Keep([this] { Drain(0); });
+    {
+      std::unique_lock<std::mutex> lock(mutex_);
+      done_.wait(lock, [this] { return busy_ == 0; });
+    }
+    failure_.Rethrow();
   }
 
  private:
@@ -72,7 +82,7 @@ class RowPool {
       if (stopping_) return;
       seen = round_;
       lock.unlock();
-      Drain(worker);
+      failure_.Keep([&] { Drain(worker); });
       lock.lock();
       if (--busy_ == 0) done_.notify_one();
     }
@@ -81,6 +91,7 @@ class RowPool {
   std::vector<std::thread> threads_;
   std::mutex mutex_;
   std::condition_variable wake_, done_;
+  ThreadFailure failure_;
   const Work* work_ = nullptr;
   std::atomic<int> next_row_{0};
   int rows_ = 0;

@@ -59,7 +59,7 @@ Status FullTrainer::Run(PackedRow row, const std::vector<float>* target_weights,
   Graph graph;
   FullLinears linears(graph, *device_, *full_, shape().norm_epsilon);
   Build(graph, linears, row, target_weights != nullptr);
-  if (Status status = device_->Run(graph.get()); !status.ok()) return status;
+  if (Status status = device_->Run(graph); !status.ok()) return status;
   std::vector<float> stats(static_cast<size_t>(2 * row.targets()));
   Graph reader(1);
   Api().ggml_backend_tensor_get(reader.At(stats_, GGML_TYPE_F32, {2, row.targets()}), stats.data(), 0,

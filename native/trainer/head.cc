@@ -134,7 +134,7 @@ Status HeadForward(Device* device, const Weights& weights, const RowMemory& memo
       if (shape.logit_scale != 1) errors = graph.Scale(errors, shape.logit_scale);
       graph.Add(graph.Pin(errors, Advance(memory.head_errors, start * shape.width)));
     }
-    if (Status status = device->Run(graph.get()); !status.ok()) return status;
+    if (Status status = device->Run(graph); !status.ok()) return status;
   }
   std::vector<float> stats(static_cast<size_t>(2 * targets));
   Graph graph(1);
@@ -164,7 +164,7 @@ Status HeadBackward(Device* device, const Weights& weights, const RowMemory& mem
   Tensor normed_gradient = graph.Times(graph.Times(errors, weight_of_target), weights.output_norm);
   Tensor rows_gradient = graph.RmsNormBack(normed_gradient, graph.Rows(stream, ids), shape.norm_epsilon);
   graph.Add(graph.Pin(graph.ScatterRows(rows_gradient, ids, stream), memory.gradients[0]));
-  return device->Run(graph.get());
+  return device->Run(graph);
 }
 
 }  // namespace onpolicy::training

@@ -4,10 +4,10 @@
 #include <atomic>
 #include <fstream>
 #include <memory>
-#include <new>
-#include <thread>
 
 #include "base/file-path.h"
+#include "base/threads.h"
+#include "graphs/share.h"
 #include "llama/library.h"
 #include "trainer/file-map.h"
 
@@ -104,25 +104,6 @@ void Add(const Addition& addition, int64_t in, int64_t out, int64_t row, float* 
   }
 }
 
-// Runs `work` on pieces 0 to `count` - 1 on several threads. False: out of memory.
-template <typename Work>
-bool RunPieces(int threads, int64_t count, Work work) {
-  std::atomic<int64_t> next{0};
-  std::atomic<bool> has_memory{true};
-  auto share = [&] {
-    try {
-      for (int64_t piece = next++; piece < count; piece = next++) work(piece);
-    } catch (const std::bad_alloc&) {
-      has_memory = false;  // nothing may be thrown out of a thread
-    }
-  };
-  std::vector<std::thread> pool;
-  for (int t = 1; t < threads; ++t) pool.emplace_back(share);
-  share();
-  for (std::thread& thread : pool) thread.join();
-  return has_memory;
-}
-
 // How one tensor is written.
 struct Writing {
   ggml_type type;
@@ -156,7 +137,7 @@ Status WriteTensor(const ggml_tensor* tensor, const char* from, const Writing& w
   std::vector<char> written(static_cast<size_t>(std::min(rows, most)) * to_bytes);
   for (int64_t start = 0; start < rows; start += most) {
     const int64_t here = std::min(most, rows - start);
-    const bool has_memory = RunPieces(threads, (here + kRowsAtOnce - 1) / kRowsAtOnce, [&](int64_t piece) {
+    const auto write = [&](int64_t piece) {
       const int64_t first = piece * kRowsAtOnce, count = std::min(kRowsAtOnce, here - first);
       std::vector<float> values(static_cast<size_t>(count * in));
       for (int64_t i = 0; i < count; ++i) {
@@ -172,8 +153,9 @@ Status WriteTensor(const ggml_tensor* tensor, const char* from, const Writing& w
         std::copy_n(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float), to);
       else
         api.ggml_quantize_chunk(type, values.data(), to, 0, count, in, nullptr);
-    });
-    if (!has_memory) return Status::Fail("OUT_OF_MEMORY", "not enough memory to merge adapters into the weights");
+    };
+    std::atomic<int64_t> next{0};
+    OnThreads(threads, [&](int) { Share(next, (here + kRowsAtOnce - 1) / kRowsAtOnce, write); });
     file.write(written.data(), static_cast<std::streamsize>(static_cast<size_t>(here) * to_bytes));
   }
   return Status::Ok();

@@ -108,7 +108,7 @@ Status Trainer::Forward(PackedRow row, bool gradients, bool adapter_off, std::ve
   // The embedding stays with the CPU on every device.
   Tensor stream = graph.At(memory_->Residual(0), GGML_TYPE_F32, {shape().width, row_.size});
   graph.Add(graph.Copy(weights_->Embed(graph, tokens), stream));
-  if (Status status = device_->Run(graph.get()); !status.ok()) return status;
+  if (Status status = device_->Run(graph); !status.ok()) return status;
   for (int64_t i = 0; i < shape().layers; ++i)
     if (Status status = ForwardLayer(i, adapter_off ? nullptr : adapter_.get()); !status.ok()) return status;
   if (Status status = HeadForward(device_.get(), *weights_, *memory_, row_.size, targets_, logprobs, entropies);
@@ -140,7 +140,7 @@ Status Trainer::ForwardLayer(int64_t index, const Adapter* adapter) {
     graph.Pin(kept.up, slots.up);
   }
   graph.Add(graph.Pin(part.Output(kept), memory_->Residual(index + 1)));
-  return device_->Run(graph.get());
+  return device_->Run(graph);
 }
 
 Status Trainer::Backward(const std::vector<float>& gradient) {
@@ -202,7 +202,7 @@ Status Trainer::BackwardLayer(int64_t index, Slot gradient_slot, Slot input_grad
   Tensor input_gradient =
       part.Backward(x, kept, at(gradient_slot, shape().width), memory_->layer_scratch, !is_first);
   if (input_gradient) graph.Add(graph.Pin(input_gradient, input_gradient_slot));
-  if (Status status = device_->Run(graph.get()); !status.ok()) return status;
+  if (Status status = device_->Run(graph); !status.ok()) return status;
 
   const Library& api = Api();
   std::vector<float> a, b;

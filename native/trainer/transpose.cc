@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
-#include <new>
-#include <thread>
 
+#include "base/threads.h"
+#include "graphs/share.h"
 #include "products/product.h"
 #include "trainer/product.h"
 
@@ -73,21 +73,11 @@ Status TransposeInto(const Linear& linear, const Device& device) {
   }
   char* to = device.is_cpu() ? static_cast<char*>(target->data) : copy.data();
   std::atomic<int64_t> next{0};
-  std::atomic<bool> has_memory{true};
-  auto share = [&] {
-    try {
-      const int64_t bands = linear.experts() * BandsOf(linear.out());
-      for (int64_t band = next++; band < bands; band = next++)
-        TransposeBand(&host, band, linear.transposed_type, linear.is_transposed_packed, to);
-    } catch (const std::bad_alloc&) {
-      has_memory = false;  // nothing may be thrown out of a thread
-    }
-  };
-  std::vector<std::thread> pool;
-  for (int t = 1; t < device.threads(); ++t) pool.emplace_back(share);
-  share();
-  for (std::thread& thread : pool) thread.join();
-  if (!has_memory) return Status::Fail("OUT_OF_MEMORY", "not enough memory to transpose the weights for training");
+  OnThreads(device.threads(), [&](int) {
+    Share(next, linear.experts() * BandsOf(linear.out()), [&](int64_t band) {
+      TransposeBand(&host, band, linear.transposed_type, linear.is_transposed_packed, to);
+    });
+  });
   if (!device.is_cpu()) api.ggml_backend_tensor_set(target, copy.data(), 0, copy.size());
   return Status::Ok();
 }

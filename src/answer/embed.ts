@@ -1,4 +1,5 @@
 /** A checked request for embeddings on a loaded model -> the vectors of its texts. */
+import { atField } from '../common/index.ts';
 import { OnpolicyError } from '../errors.ts';
 import type { EmbeddingModel } from '../models/index.ts';
 import {
@@ -44,7 +45,7 @@ async function toTokens(
   const isText = typeof content === 'string';
   if (!isText) throwFaults(tokenIdFaults(path.split('.'), content, tokenizer.vocabSize));
   const ids = isText
-    ? await tokenizer.encode(content, { addSpecial, parseSpecial: false })
+    ? await atField(path, () => tokenizer.encode(content, { addSpecial, parseSpecial: false }))
     : Int32Array.from(content);
   if (ids.length === 0) throwFaults([fault(path.split('.'), 'length', 'a text with tokens', content)]);
   const most = truncate === -1 ? contextSize : (truncate ?? Infinity);

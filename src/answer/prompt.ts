@@ -1,4 +1,5 @@
 /** A request's messages -> rendered text -> token ids that fit the context. */
+import { atField } from '../common/index.ts';
 import { OnpolicyError } from '../errors.ts';
 import { type MediaModel, type MediaPart, type PlacedMedia, refuse } from '../media/index.ts';
 import type { ValidChatRequest } from '../protocol/index.ts';
@@ -118,14 +119,13 @@ async function headTokens(
   const before = request.messages.slice(0, Math.max(0, first));
   const messages = [...before, { ...OTHER_MESSAGE, content: [{ type: 'text' as const, text: '\u00b6' }] }];
   const markers = new MediaMarkers();
-  let text: string;
   try {
-    text = render({ ...request, messages, continue_final_message: false }, context, markers);
+    const text = render({ ...request, messages, continue_final_message: false }, context, markers);
+    const special = { addSpecial: request.add_special_tokens, parseSpecial: true };
+    return commonLength(ids, await context.tokenizer.encode(text, special));
   } catch {
-    return 0; // the template takes no such chat
+    return 0; // the template or the tokenizer takes no such chat
   }
-  const special = { addSpecial: request.add_special_tokens, parseSpecial: true };
-  return commonLength(ids, await context.tokenizer.encode(text, special));
 }
 
 /** How many leading tokens two lists share. */
@@ -165,7 +165,10 @@ async function encode(
   { tokenizer, media }: PromptContext,
 ): Promise<EncodedPrompt> {
   if (markers.count === 0)
-    return { ids: await tokenizer.encode(text, { addSpecial, parseSpecial: true }), media: [] };
+    return {
+      ids: await atField('messages', () => tokenizer.encode(text, { addSpecial, parseSpecial: true })),
+      media: [],
+    };
   const parts = markers.split(text);
   if (!media) throw refuse(firstPart(parts), null);
   return await media.tokenize(parts, addSpecial);

@@ -1,4 +1,5 @@
 /** `speculation` and `prediction` of a request -> what drafts for each of its choices. */
+import { atField } from '../common/index.ts';
 import { type Engine, type Group, Speculation } from '../engine/index.ts';
 import { type DraftSources, type Handle, loadAddon } from '../native/index.ts';
 import type { ValidChatRequest, ValidSpeculation } from '../protocol/index.ts';
@@ -44,7 +45,9 @@ export async function planSpeculation(
     engine.canCutCache && !media && !request.use_beam_search && request.logits_processors.length === 0;
   if (given === false || !isPossible) return NOTHING;
   const { method, maxTokens, minMatch } = given === 'auto' ? AUTO : given;
-  const prediction = await tokenizer.encode(request.prediction, { addSpecial: false, parseSpecial: false });
+  const prediction = await atField('prediction', () =>
+    tokenizer.encode(request.prediction, { addSpecial: false, parseSpecial: false }),
+  );
   const index = method === 'suffix' ? answers.get(cacheKey) : null;
   const sources: DraftSources = {
     minMatch,

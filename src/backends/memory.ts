@@ -53,6 +53,9 @@ export type MemoryEstimate = {
   readonly compute: number;
 };
 
+/** A damaged header may say any number of layers. */
+const MOST_LAYERS = 4096;
+
 /** The sizes of a model whose file has these parts: one, or those of a split file in order. */
 export function toShape(parts: readonly FileFacts[]): ModelShape {
   const { metadata, lists, counts } = parts[0]!;
@@ -61,7 +64,7 @@ export function toShape(parts: readonly FileFacts[]): ModelShape {
     const value = metadata[`${architecture}.${name}`] ?? lists[`${architecture}.${name}`];
     return Array.isArray(value) ? Math.max(...value) : (value as number | undefined);
   };
-  const layers = read('block_count') ?? 0;
+  const layers = Math.min(Math.max(Math.floor(read('block_count') ?? 0), 0) || 0, MOST_LAYERS);
   const heads = read('attention.head_count') ?? 1;
   const embeddingSize = read('embedding_length') ?? 0;
   const headSize = embeddingSize / Math.max(heads, 1);

@@ -1,4 +1,5 @@
 /** What several folders use, and what imports none of them. */
+export { atField } from './at-field.ts';
 export { bufferedIterator } from './buffered-iterator.ts';
 export {
   flushFolder,

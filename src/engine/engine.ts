@@ -212,11 +212,12 @@ export class Engine {
     }
   }
 
-  /** An aborted or full step is planned again; any other failure ends the engine. */
+  /** An aborted or full step is planned again; a sequence that alone is too much fails. Any other failure ends the engine. */
   #recover(plan: Plan, cause: unknown): void {
     const { code } = cause as { code?: string };
-    if (code === 'ABORTED' || code === 'KV_FULL')
-      this.#scheduler.rollback(plan, { makeRoom: code === 'KV_FULL' });
-    else if (!this.#closed) this.#failure = fromNative(cause);
+    if (code === 'ABORTED' || code === 'KV_FULL') {
+      const tooLarge = this.#scheduler.rollback(plan, { makeRoom: code === 'KV_FULL' });
+      if (tooLarge) this.#delivery.fail(tooLarge, fromNative(cause));
+    } else if (!this.#closed) this.#failure = fromNative(cause);
   }
 }

@@ -71,6 +71,7 @@ export class Scheduler {
   readonly #fair = new FairOrder();
   #turn = 0;
   #blocked: Sequence | null = null; // found no room: nothing behind it starts before it
+  #isFull = false; // the backend had no room for a step, and has computed none since: nothing starts beside what runs
 
   constructor(limits: SchedulerLimits, policy: SchedulerPolicy) {
     this.#limits = limits;
@@ -225,6 +226,7 @@ export class Scheduler {
 
   /** Records that a plan was computed. */
   commit(plan: Plan): void {
+    this.#isFull = false;
     for (const { sequence, start, count, samples, drafts } of plan.entries) {
       sequence.computed = start + count;
       for (const fork of samples) fork.computed = start + count;
@@ -238,15 +240,24 @@ export class Scheduler {
       if (drafts.length > 0 && sequence.slot >= 0) this.#slots.truncate(sequence.slot, sequence.computed);
   }
 
-  /** Undoes a plan that was computed in part or not at all: its tokens will be scheduled again. */
-  rollback(plan: Plan, { makeRoom }: { makeRoom: boolean }): void {
+  /**
+   * Undoes a plan that was computed in part or not at all: its tokens will be scheduled again. With `makeRoom` beside fewer others;
+   * returns the sequence that has no room although it is alone, else null.
+   */
+  rollback(plan: Plan, { makeRoom }: { makeRoom: boolean }): Sequence | null {
     this.#slots.takeEdits(); // only copies for forks of this plan, which return to the queue
     for (const { sequence, samples } of plan.entries) {
       for (const fork of samples) if (fork !== sequence) this.#preempt(fork);
       if (this.#slots.canCut(sequence.slot, sequence.computed)) this.#slots.rewind(sequence);
       else this.#preempt(sequence);
     }
-    if (makeRoom && !this.#slots.evict() && this.#running.length > 1) this.#preempt(this.#running.at(-1)!);
+    if (!makeRoom) return null;
+    this.#isFull = true;
+    if (this.#slots.evict()) return null;
+    const only = plan.entries.length === 1 ? plan.entries[0]!.sequence : null;
+    if (this.#running.every((sequence) => sequence === only)) return only;
+    this.#preempt(this.#running.at(-1)!);
+    return null;
   }
 
   /** Drafts of an entry that fit into what the step has left, and into the cache. */
@@ -305,8 +316,9 @@ export class Scheduler {
     schedule: (sequence: Sequence, count: number) => void,
   ): void {
     let early: Group | null = null; // its sequences come when their prefix is computed
+    const most = this.#isFull ? 1 : this.#policy.maxRunning;
     for (let i = 0; i < this.#waiting.length; ) {
-      if (this.#running.length >= this.#policy.maxRunning) return;
+      if (this.#running.length >= most) return;
       const sequence = this.#waiting[i]!;
       const isOther = sequence.group.adapter !== adapter;
       if (isOther && sequence === this.#blocked) return;

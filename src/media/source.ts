@@ -15,8 +15,9 @@ export type MediaSource = {
   readonly bytes: Uint8Array;
 };
 
-/** Letters of base64 that are decoded in one turn of the event loop: whole groups of four. */
+/** Letters that are decoded in one turn of the event loop: of base64 whole groups of four. */
 const DECODED_LETTERS = 2 ** 20;
+const PERCENT = 0x25;
 
 /** A media part, and its path in the request. */
 export type MediaPart = {
@@ -73,17 +74,33 @@ async function bytesOf(
 async function fromDataUri(uri: string, where: string, limits: MediaLimits): Promise<Uint8Array> {
   const comma = uri.indexOf(',');
   if (comma < 0) throw wrong(where, 'expected a data: URI with a comma');
-  if (uri.slice(0, comma).toLowerCase().endsWith(';base64'))
-    return await fromBase64(uri.slice(comma + 1), where, limits);
-  checkSize(uri.length - comma, where, limits);
-  const bytes: number[] = [];
-  for (let i = comma + 1; i < uri.length; i++) {
-    const code = uri[i] === '%' ? Number.parseInt(uri.slice(i + 1, i + 3), 16) : uri.charCodeAt(i);
-    if (uri[i] === '%') i += 2;
-    if (!(code >= 0 && code < 256)) throw wrong(where, 'expected percent-encoded bytes');
-    bytes.push(code);
+  const decode = uri.slice(0, comma).toLowerCase().endsWith(';base64') ? fromBase64 : fromPercentEncoded;
+  return await decode(uri.slice(comma + 1), where, limits);
+}
+
+/** Letters are bytes, and so is `%` with two digits. In pieces, like base64. */
+async function fromPercentEncoded(text: string, where: string, limits: MediaLimits): Promise<Uint8Array> {
+  checkSize(Math.ceil(text.length / 3), where, limits);
+  const bytes = new Uint8Array(text.length);
+  let size = 0;
+  for (let at = 0, end = 0; at < text.length; ) {
+    if (at > 0) await setImmediate();
+    for (end += DECODED_LETTERS; at < Math.min(end, text.length); at++) {
+      let code = text.charCodeAt(at);
+      if (code === PERCENT) code = 16 * digit(text.charCodeAt(++at)) + digit(text.charCodeAt(++at));
+      if (!(code < 256)) throw wrong(where, 'expected percent-encoded bytes');
+      bytes[size++] = code;
+    }
   }
-  return Uint8Array.from(bytes);
+  checkSize(size, where, limits);
+  return bytes.slice(0, size);
+}
+
+/** The value of a hexadecimal digit, NaN for what is none. */
+function digit(code: number): number {
+  if (code >= 0x30 && code <= 0x39) return code - 0x30;
+  const letter = code | 0x20;
+  return letter >= 0x61 && letter <= 0x66 ? letter - 0x61 + 10 : Number.NaN;
 }
 
 /** Strict: what is no base64 is a fault, not skipped. In pieces, with turns of the event loop between them. */

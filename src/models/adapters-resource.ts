@@ -1,5 +1,5 @@
 /** Adapters with names of their own -> loaded beside their model, until they are given back. */
-import { LeaseScope } from '../common/index.ts';
+import { atField, LeaseScope } from '../common/index.ts';
 import { OnpolicyError } from '../errors.ts';
 import {
   type AdapterLoadRequest,
@@ -9,7 +9,6 @@ import {
   PathTranslation,
   throwFaults,
 } from '../protocol/index.ts';
-import { atField } from './at-field.ts';
 import type { References } from './model-lease.ts';
 import { keeperOf, type NamedAdapter } from './named-adapters.ts';
 

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { readHeaders } from '../backends/index.ts';
-import { flushFolder, ifMissing, LeaseScope, rename, storeFailed } from '../common/index.ts';
+import { atField, flushFolder, ifMissing, LeaseScope, rename, storeFailed } from '../common/index.ts';
 import { fromNative, OnpolicyError } from '../errors.ts';
 import { defaultThreads, loadAddon, openLibraries } from '../native/index.ts';
 import {
@@ -14,7 +14,6 @@ import {
   validateModelExport,
 } from '../protocol/index.ts';
 import { AdapterFiles, type OpenAdapter } from './adapter-files.ts';
-import { atField } from './at-field.ts';
 import { writePeftFolder } from './export-peft.ts';
 import { PLAIN_TYPES, writeSafetensorsFolder, writeSafetensorsModel } from './export-safetensors.ts';
 import { EXPORT_TYPES, type ExportType } from './export-types.ts';

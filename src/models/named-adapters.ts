@@ -1,8 +1,7 @@
 /** Adapters that were loaded by a name -> what answers to that name, until it is given back. */
-import { Queue } from '../common/index.ts';
+import { atField, Queue } from '../common/index.ts';
 import { OnpolicyError } from '../errors.ts';
 import { type AdapterFile, identify } from './adapter-files.ts';
-import { atField } from './at-field.ts';
 
 /** An adapter with a name, as a caller sees it. */
 export type NamedAdapter = {

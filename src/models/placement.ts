@@ -80,7 +80,7 @@ export function place(
   const layers = shape.blockBytes.length + 1;
   const caches = cacheByLayer(shape, estimate.cache);
   // For many tokens the engine copies weights and cache of a layer on the CPU to the GPU, and computes there.
-  const copies = Math.max(...shape.blockBytes) + Math.max(...caches);
+  const copies = Math.max(0, ...shape.blockBytes) + Math.max(0, ...caches);
   const roomBeside = (buffers: number): number =>
     devices.reduce((sum, { freeBytes }) => sum + Math.max(0, (1 - MARGIN_SHARE) * freeBytes - buffers), 0);
   const compute = COMPUTE_ERROR * estimate.compute;

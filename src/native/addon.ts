@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { OnpolicyError } from '../errors.ts';
 import type { DraftsAddon } from './drafts.ts';
 import type { EngineAddon, NativeRowSampler } from './engine.ts';
+import { withKnownErrors } from './known-errors.ts';
 import type { MediaAddon } from './media.ts';
 import { onDisk } from './on-disk.ts';
 import type { SamplerAddon } from './sampler.ts';
@@ -51,7 +52,7 @@ function load(): NonNullable<typeof loaded> {
         'reinstall the package with a C++20 compiler, git and python3 on the PATH to build one',
     );
   try {
-    const addon = createRequire(import.meta.url)(file) as Addon;
+    const addon = withKnownErrors(createRequire(import.meta.url)(file) as Addon);
     loaded = { addon, file };
     process.once('exit', addon.stopThreads); // process.exit waits for no thread, and frees what a step still uses
   } catch (cause) {

@@ -5,6 +5,7 @@ import path from 'node:path';
 import { OnpolicyError } from '../errors.ts';
 import { addonFolder } from './addon.ts';
 import type { GrammarAddon } from './grammar.ts';
+import { withKnownErrors } from './known-errors.ts';
 import { buildPart, type LatePart, missingPart, type Say } from './late-part.ts';
 
 const GRAMMAR: LatePart = {
@@ -25,7 +26,7 @@ export function grammarAddon(): GrammarAddon {
   const file = GRAMMAR.find();
   if (file === undefined) throw missingPart(GRAMMAR);
   try {
-    loaded = createRequire(import.meta.url)(file) as GrammarAddon;
+    loaded = withKnownErrors(createRequire(import.meta.url)(file) as GrammarAddon);
   } catch (cause) {
     throw new OnpolicyError(
       'NATIVE_UNAVAILABLE',

@@ -13,7 +13,7 @@ export interface Tokenizer {
   readonly eosText: string;
   /**
    * Encodes text. `addSpecial` adds the tokens that the model wants around a text; `parseSpecial` reads the text of
-   * special tokens as those tokens.
+   * special tokens as those tokens. Fails with `UNSUPPORTED` for a text that the vocabulary cannot spell.
    */
   encode(text: string, options: { addSpecial: boolean; parseSpecial: boolean }): Promise<Int32Array>;
   /** The bytes of one token, specials included; empty for an id outside the vocabulary. */

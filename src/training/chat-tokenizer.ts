@@ -1,6 +1,7 @@
 /** A served model -> the ids of conversations, made exactly as a completion request would make them. */
 
 import { renderMessages } from '../answer/index.ts';
+import { atField } from '../common/index.ts';
 import type { RunningModel } from '../models/index.ts';
 import { templateFor } from '../models/index.ts';
 import { validateChatRequest } from '../protocol/index.ts';
@@ -21,7 +22,9 @@ export function createChatTokenizer(model: ChatModel): ChatTokenizer {
     const request = validateChatRequest(input, { wire: true }); // fields that other servers add are left in choices
     const { template } = templateFor(model, request);
     const text = renderMessages(request, { template, tokenizer });
-    return Array.from(await tokenizer.encode(text, { addSpecial: false, parseSpecial: true }));
+    return Array.from(
+      await atField('messages', () => tokenizer.encode(text, { addSpecial: false, parseSpecial: true })),
+    );
   }
   return {
     prompt: (messages, tools) => encode(messages, tools, true),

@@ -58,6 +58,7 @@ describe('Engine', () => {
               ...layout,
               rowTile,
               abortsStep: () => dice.next().value === 0,
+              isFull: ({ sequences }) => new Set(sequences).size > 1 && dice.next().value === 0,
             });
             const engine = new Engine(backend, {
               maxRunning: 6,
@@ -292,6 +293,28 @@ describe('Engine', () => {
     await engine.close();
     await expect(run(engine, simple(), 2)).rejects.toMatchObject({ code: 'CLOSED' });
   });
+
+  it.each([true, false])(
+    'fails what the cache has no room for, and goes on with the rest (prefixes cut: %s)',
+    async (canCutCache) => {
+      const backend = new CheckingBackend({
+        ...OPTIONS,
+        canCutCache,
+        isFull: ({ tokens }) => tokens.includes(13),
+      });
+      const engine = new Engine(backend, { maxRunning: 4, policy: 'fcfs', prefixCache: true });
+      const good = [1, 2, 3].map((id) => simple({ prompt: [id, 2, 3], outputTokens: 1 }));
+      const [first, bad, ...rest] = [good[0]!, simple({ prompt: [13, 4, 5], n: 2 }), good[1]!, good[2]!].map(
+        (each, arrival) => run(engine, each, arrival),
+      );
+      await expect(bad).rejects.toMatchObject({ code: 'BACKEND_FAILED', message: 'no room' });
+      expect(await Promise.all([first, ...rest])).toEqual(good.map((each) => [expected(each, VOCAB_SIZE)]));
+      await turns(10);
+      expect(engine.stats()).toMatchObject({ running: 0, waiting: 0, kvTokensInUse: 0 });
+      expect(backend.steps).toBeLessThan(20);
+      await engine.close();
+    },
+  );
 
   it('fails all requests of a backend that breaks, and says so to later ones', async () => {
     const backend = new CheckingBackend(OPTIONS);

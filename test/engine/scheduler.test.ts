@@ -189,7 +189,7 @@ describe('a plan that was not computed', () => {
       [{ prompt: prompt(1, 4) }, { prompt: prompt(2, 4) }],
       {},
       true,
-      'a 0+4 -> a, b 0+4 -> b',
+      'a 0+4 -> a',
       'cut 0 at 0, cut 1 at 0, free 1',
     ],
     [

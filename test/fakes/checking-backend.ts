@@ -29,6 +29,8 @@ export type CheckingOptions = {
   readonly vocabSize: number;
   /** Fails a step in the middle, as an aborted pass does, when it returns true. */
   readonly abortsStep?: () => boolean;
+  /** Whether the cache has no room for a step, whatever it holds. */
+  readonly isFull?: (step: Step) => boolean;
 };
 
 /** A draft stands behind a row of the same sampler, and is the token of its row. */
@@ -96,6 +98,7 @@ export class CheckingBackend implements Backend {
     this.stepTokens.push(step.tokens.length);
     this.turns.push(step.adapter);
     this.#edit(step.memoryEdits);
+    if (this.#options.isFull?.(step)) throw Object.assign(new Error('no room'), { code: 'KV_FULL' });
     const stopAt = this.#options.abortsStep?.() ? step.tokens.length >> 1 : step.tokens.length;
     const prefixes: number[][] = []; // (tokens) all tokens up to each
     for (let i = 0; i < stopAt; i++) {

@@ -101,7 +101,7 @@ describe('errors', () => {
       error: {
         message: 'top_p: expected a number > 0 and <= 1 or null, got "a" (and 1 more fault)',
         type: 'invalid_request_error',
-        param: null,
+        param: 'top_p',
         code: 'INVALID_REQUEST',
         detail: [{ loc: ['top_p'] }, { loc: ['n'] }],
       },

@@ -72,7 +72,7 @@ describe('the error', () => {
     expect(errorOf({ messages: [], n: 0, top_p: 5 }).message).toMatch(/^top_p: .* \(and 1 more fault\)$/);
     const error = errorOf({ messages: [], n: 0, top_p: 5, top_k: 'x' });
     expect(error.message).toMatch(/ \(and 2 more faults\)$/);
-    expect(error.param).toBeUndefined();
+    expect(error.param).toBe('top_p');
     expect(error.detail).toHaveLength(3);
   });
 

@@ -11,8 +11,8 @@ const faultsOf = (request: object, options = {}): string[] => {
     validText(request, options);
     return [];
   } catch (error) {
-    const { param, detail, message } = error as OnpolicyError;
-    return param === undefined ? detail!.map(({ msg }) => msg) : [message];
+    const { detail, message } = error as OnpolicyError;
+    return detail?.map(({ msg }) => msg) ?? [message];
   }
 };
 

@@ -25,6 +25,8 @@ export type TinyModel = {
   /** Further metadata, and tensors of 8 numbers. */
   readonly metadata?: Metadata;
   readonly tensors?: readonly string[];
+  /** In place of its byte-level vocabulary. */
+  readonly tokenizer?: Metadata;
   /** How states become a vector, as GGUF files number it: 3 is the last token's. */
   readonly pooling?: number;
 };
@@ -76,7 +78,10 @@ export function normals(seed: number): () => number {
 }
 
 /** Keys and values of a GGUF file's header. */
-export type Metadata = [string, string | number | boolean | { float: number } | string[] | Int32Array][];
+export type Metadata = [
+  string,
+  string | number | boolean | { float: number } | string[] | Int32Array | Float32Array,
+][];
 
 /** Every second layer sees everything, the others fewer positions than the rows of tests have. */
 const WINDOWS: Metadata = [
@@ -209,6 +214,13 @@ export async function writeTinyModel(file: string, model: TinyModel): Promise<vo
       : []),
     ...(model.pooling === undefined ? [] : [[`${arch}.pooling_type`, model.pooling] as Metadata[number]]),
     ...(model.metadata ?? []),
+    ...(model.tokenizer ?? byteLevel(vocabulary)),
+  ];
+  fs.writeFileSync(file, encode(metadata, tensors));
+}
+
+function byteLevel(vocabulary: number): Metadata {
+  return [
     ['tokenizer.ggml.model', 'gpt2'],
     ['tokenizer.ggml.pre', 'qwen2'],
     [
@@ -220,7 +232,6 @@ export async function writeTinyModel(file: string, model: TinyModel): Promise<vo
     ['tokenizer.ggml.eos_token_id', vocabulary - 1],
     ['tokenizer.ggml.bos_token_id', vocabulary - 2],
   ];
-  fs.writeFileSync(file, encode(metadata, tensors));
 }
 
 /** The bytes of a GGUF file. */
@@ -256,9 +267,9 @@ export function encode(
     } else if (typeof value === 'number') {
       u32(4);
       u32(value);
-    } else if (value instanceof Int32Array) {
+    } else if (ArrayBuffer.isView(value)) {
       u32(9);
-      u32(5);
+      u32(value instanceof Int32Array ? 5 : 6);
       u64(value.length);
       parts.push(Buffer.from(value.buffer));
     } else if (Array.isArray(value)) {

@@ -1,4 +1,5 @@
 /** A text before and one after -> the tokens that ask a model for what lies between, where it has tokens for that. */
+import { atField } from '../../common/index.ts';
 import { OnpolicyError } from '../../errors.ts';
 import type { Tokenizer } from '../../tokenizer/index.ts';
 
@@ -37,7 +38,7 @@ export async function fillInMiddle(
   const plain = { addSpecial: false, parseSpecial: false };
   const [prefix, suffix] = await Promise.all([
     tokenizer.encode(before, plain),
-    tokenizer.encode(after, plain),
+    atField('suffix', () => tokenizer.encode(after, plain)),
   ]);
   return Int32Array.from([...added, markers[0], ...prefix, markers[1], ...suffix, markers[2]]);
 }

@@ -1,5 +1,7 @@
 /** A prompt as given -> its tokens, and the text and the bytes of them that `echo` shows. */
+
 import type { TokenPrompt } from '../../answer/index.ts';
+import { atField } from '../../common/index.ts';
 import {
   type GivenPrompt,
   throwFaults,
@@ -22,9 +24,12 @@ export async function encodePrompt(
     return { field: path, ids: Int32Array.from(content), added: NONE };
   }
   const added = await tokenizer.encode('', { addSpecial, parseSpecial: true });
-  if (suffix !== null)
-    return { field: path, ids: await fillInMiddle(tokenizer, content, suffix, added), added };
-  return { field: path, ids: await tokenizer.encode(content, { addSpecial, parseSpecial: true }), added };
+  const ids = await atField(path, () =>
+    suffix === null
+      ? tokenizer.encode(content, { addSpecial, parseSpecial: true })
+      : fillInMiddle(tokenizer, content, suffix, added),
+  );
+  return { field: path, ids, added };
 }
 
 /** What `echo` shows of a prompt. */

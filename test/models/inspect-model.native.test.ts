@@ -1,0 +1,42 @@
+/** Headers that lie about sizes -> a bounded answer or an error, at once. */
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { inspectModel } from '../../src/inspect-model.ts';
+import { writeTinyModel } from '../rl/tiny-model.ts';
+
+const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-inspect-'));
+const file = path.join(folder, 'model.gguf');
+let plain: Buffer;
+
+beforeAll(async () => {
+  await writeTinyModel(file, { architecture: 'llama', type: 'q8_0' });
+  plain = fs.readFileSync(file);
+});
+afterAll(() => fs.rmSync(folder, { recursive: true }));
+
+describe('inspectModel', () => {
+  it.each([
+    ['block_count', 0],
+    ['block_count', 10 ** 6],
+    ['block_count', 10 ** 7],
+    ['block_count', 2 ** 32 - 1],
+    ['embedding_length', 2 ** 32 - 1],
+    ['context_length', 2 ** 32 - 1],
+    ['attention.head_count_kv', 2 ** 32 - 1],
+  ])('takes no time for a header with %s %i', async (key, value) => {
+    const bytes = Buffer.from(plain);
+    const name = `llama.${key}`;
+    bytes.writeUInt32LE(value, bytes.indexOf(name) + name.length + 4); // behind the type
+    fs.writeFileSync(file, bytes);
+    const started = performance.now();
+    const found = await inspectModel(file, { gpu: false }).catch((error: { code?: string }) => error.code);
+    expect(performance.now() - started).toBeLessThan(1000);
+    if (typeof found === 'object') {
+      expect(found.layers).toBeLessThanOrEqual(4096);
+      for (const size of [...Object.values(found.memory), found.placement.deviceBytes])
+        expect(size).toBeGreaterThanOrEqual(0);
+    } else expect(['MODEL_INVALID', 'UNSUPPORTED']).toContain(found);
+  });
+});
