@@ -34,8 +34,12 @@ bool LanguageSearch::IsLive(NodeId node) {
       }
       break;
     case NodeKind::kAlternate: {
-      live = false;
-      for (NodeId child : pool_.ChildrenOf(node)) live = live || ask(child);
+      // One that needs no search spares those of the others.
+      const std::vector<NodeId> options = pool_.ChildrenOf(node);
+      const auto is_plain = [&](NodeId option) {
+        return !pool_.node(option).searches || pool_.node(option).nullable || (IsKnown(option) ? live_[option] == kLive : HasTextOfParts(option));
+      };
+      live = std::any_of(options.begin(), options.end(), is_plain) || std::any_of(options.begin(), options.end(), ask);
       break;
     }
     case NodeKind::kRepeat:
@@ -125,14 +129,19 @@ bool LanguageSearch::Takes(NodeId id, std::string_view text) {
 bool LanguageSearch::HasTextOfParts(NodeId intersection) {
   if (pool_.node(intersection).kind != NodeKind::kAnd) return false;
   std::string forth, back;
+  const auto takes = [&](const std::string& text) {
+    const bool is_text = Takes(intersection, text);
+    if (is_text) live_.Reach(intersection) = kLive;
+    return is_text;
+  };
   for (NodeId part : pool_.ChildrenOf(intersection)) {
     const std::string* const text = pool_.node(part).searches ? nullptr : ShortText(part);
     if (!text || text->empty()) continue;
-    if (Takes(intersection, *text)) return true;
+    if (takes(*text)) return true;
     forth += *text;
     back = *text + back;
   }
-  return forth != back && (Takes(intersection, forth) || Takes(intersection, back));
+  return forth != back && (takes(forth) || takes(back));
 }
 
 // Searches for a text: one made of those of its parts, the shortest ones, then depth first, then in a larger language without large counts, then longer.
@@ -142,10 +151,7 @@ bool LanguageSearch::Search(NodeId start) {
   const bool is_step = is_bound_;
   const bool is_patient = patient_end_ > 0;
   if (is_step && !is_patient && undecided_.contains(start)) return false;
-  if (HasTextOfParts(start)) {
-    live_.Reach(start) = kLive;
-    return true;
-  }
+  if (HasTextOfParts(start)) return true;
   const Phase phase = is_step ? Phase::kSearch : Phase::kCompile;
   uint64_t end = pool_.budget().end(phase);
   if (is_step) end = std::max(end, pool_.budget().EndOf(limits::kLeastSearchWork));
