@@ -7,7 +7,7 @@ namespace onpolicy::grammar::limits {
 
 // Work of one phase. A million units take about 10 ms.
 constexpr uint64_t kCompileWork = 100'000'000;   // emptiness searches of one compilation, and all work before them
-constexpr uint64_t kShapeWork = 50'000'000;      // all work of a compilation until combinations of its schema end it
+constexpr uint64_t kShapeWork = 10'000'000;      // all work of a compilation until combinations of its schema end it
 constexpr uint64_t kMaskWork = 550'000;          // tokens of several bytes in one mask
 constexpr uint64_t kMaskByteWork = 275'000;      // tokens of one byte in one mask, beyond kMaskWork
 constexpr unsigned kMaskRounds = 40;              // times that an empty mask goes on with kMaskByteWork

@@ -259,7 +259,9 @@ bool ArrayRules::HasPlentyOf(FormulaId formula, uint64_t least) {
 // only continuations of the previous item need a recheck.
 bool ArrayRules::HasPlenty(const ArrayState& state) {
   const ArraySpec& spec = specs_[state.spec];
-  if (state.excluded != 0 || !spec.demands.empty()) return false;
+  // Where there may be any number of items, none has to meet a demand.
+  const auto is_free = [&](const Atom& demand) { return demand.max == UINT64_MAX && spec.max == UINT64_MAX; };
+  if (state.excluded != 0 || !std::all_of(spec.demands.begin(), spec.demands.end(), is_free)) return false;
   FormulaTable& formulas = context_.formulas;
   const FormulaId item = context_.parts.ItemFormula(spec.shape, static_cast<size_t>(state.index));
   // Not counting the value itself and an empty object.

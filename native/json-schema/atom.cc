@@ -222,4 +222,15 @@ void Meet(RegexPool& pool, const Shape& other, Shape* shape) {
   shape->unique = shape->unique || other.unique;
 }
 
+bool Covers(const Shape& whole, const Shape& part) {
+  const auto has_all = [](const std::vector<uint32_t>& some, const std::vector<uint32_t>& all) {
+    return some.size() <= all.size() &&
+           std::all_of(some.begin(), some.end(), [&](uint32_t one) { return std::find(all.begin(), all.end(), one) != all.end(); });
+  };
+  return whole.type == part.type && whole.min <= part.min && whole.max >= part.max && whole.unique <= part.unique &&
+         has_all(whole.members, part.members) && has_all(whole.names, part.names) && has_all(whole.some, part.some) &&
+         has_all(whole.items, part.items) &&
+         std::includes(part.required.begin(), part.required.end(), whole.required.begin(), whole.required.end());
+}
+
 }  // namespace onpolicy::grammar

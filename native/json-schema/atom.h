@@ -84,5 +84,7 @@ std::vector<FormulaId> NegatedParts(FormulaTable& formulas, const std::vector<Fo
 bool Narrow(RegexPool& pool, const Atom& atom, uint32_t index, Shape* shape);
 // Narrows a shape by another of the same type.
 void Meet(RegexPool& pool, const Shape& other, Shape* shape);
+// Whether all that one shape of arrays or objects demands is demanded by another, too: then its values are all of the other's.
+bool Covers(const Shape& whole, const Shape& part);
 
 }  // namespace onpolicy::grammar

@@ -34,6 +34,9 @@ FormulaId FormulaTable::And(std::vector<FormulaId> parts) {
     }
   }
   if (Simplify(&flat, kTrueFormula, kFalseFormula)) return kFalseFormula;
+  for (FormulaId part : flat)
+    if (formulas_[part].kind == Formula::kNot && std::binary_search(flat.begin(), flat.end(), formulas_[part].parts[0]))
+      return kFalseFormula;
   if (flat.empty()) return kTrueFormula;
   if (flat.size() == 1) return flat[0];
   return Intern({.kind = Formula::kAnd, .parts = std::move(flat)});

@@ -1,4 +1,6 @@
 // Members of objects: their values, which must be there, how many, their names, and what some bring along.
+#include <algorithm>
+
 #include "json-schema/compile.h"
 #include "json-schema/keywords.h"
 
@@ -25,8 +27,15 @@ void ReadMembers(SchemaSite& site) {
     for (const auto& [key, value] : patterns->members) {
       const std::string step = "patternProperties/" + EscapePointer(key);
       const NodeId node = site.Pattern(key, true, step);
-      atom.patterns.push_back({node, site.Schema(step, value)});
+      const FormulaId formula = site.Schema(step, value);
       named.push_back(node);
+      // Patterns of one schema are one pattern: keys are told apart by the patterns that they match.
+      const auto same = std::find_if(atom.patterns.begin(), atom.patterns.end(), [&](const auto& entry) { return entry.second == formula; });
+      if (same == atom.patterns.end()) {
+        atom.patterns.push_back({node, formula});
+      } else {
+        same->first = pool.Alternate({same->first, node});
+      }
     }
   if (additional) atom.rest = site.Schema("additionalProperties", *additional);
   if (is_closed) atom.rest = kFalseFormula;

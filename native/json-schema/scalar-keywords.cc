@@ -41,10 +41,10 @@ void ReadType(SchemaSite& site) {
 void ReadEnum(SchemaSite& site) {
   const JsonValue& values = *site.Find("enum");
   if (!values.IsArray() || values.items.empty()) site.Malformed("enum", "must be a non-empty list");
-  site.Add(site.values().AnyOf(values.items));
+  site.Add(site.values().AnyOf(values.items, site.any_order()));
 }
 
-void ReadConst(SchemaSite& site) { site.Add(site.values().Exactly(*site.Find("const"))); }
+void ReadConst(SchemaSite& site) { site.Add(site.values().Exactly(*site.Find("const"), site.any_order())); }
 
 // `side`: kGreater or kLess.
 void ReadBound(SchemaSite& site, const char* keyword, const char* exclusive, unsigned side) {

@@ -150,7 +150,8 @@ std::vector<Difference> DifferencesFrom(SeenValues& seen, ValueFormulas& values,
     all = seen.With(all, value);
     SeenSet rests = 0;
     for (const Head* head : group) rests = seen.With(rests, head->rest);
-    result.push_back({values.formulas().And({formula, values.Exactly(value)}), 0, rests, value});
+    // In whatever order `formula` allows.
+    result.push_back({values.formulas().And({formula, values.Exactly(value, true)}), 0, rests, value});
   }
   const SeenSet compounds = seen.Of(std::vector<JsonValue>(seen.Compounds(all)));
   result.push_back({seen.WithoutScalars(formula, all), compounds, 0, {}});

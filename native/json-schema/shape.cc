@@ -329,7 +329,7 @@ bool ShapeTable::IsPossible(const Shape& shape) {
   return shape.required.size() <= shape.max;
 }
 
-// Unites scalar shapes of a type, and drops repeated ones.
+// Unites scalar shapes of a type, and drops those that others cover.
 std::vector<Shape> ShapeTable::Tidy(std::vector<Shape> shapes) {
   // Widens `other` by the shape; false where they stay apart.
   const auto unite = [&](Shape* other, const Shape& shape) {
@@ -340,7 +340,8 @@ std::vector<Shape> ShapeTable::Tidy(std::vector<Shape> shapes) {
     } else if (shape.type == kNumberType || shape.type == kStringType) {
       other->text = pool_.Alternate({other->text, shape.text});
     } else {
-      return false;
+      // Each may say that something else is evaluated.
+      return !evaluating_ && Covers(*other, shape);
     }
     return true;
   };
@@ -348,6 +349,8 @@ std::vector<Shape> ShapeTable::Tidy(std::vector<Shape> shapes) {
   for (Shape& shape : shapes) {
     if (!IsPossible(shape)) continue;
     if (std::any_of(result.begin(), result.end(), [&](Shape& other) { return unite(&other, shape); })) continue;
+    if (!evaluating_ && (shape.type == kArrayType || shape.type == kObjectType))
+      std::erase_if(result, [&](const Shape& other) { return Covers(shape, other); });
     result.push_back(std::move(shape));
     if (result.size() > limits::kShapes) throw TooManyCombinations();
   }

@@ -15,7 +15,7 @@ FormulaId ValueFormulas::String(NodeId node, NodeId other) {
 
 FormulaId ValueFormulas::String(NodeId node) { return String(node, pool_.And({strict_text_.AnyText(), pool_.Not(node)})); }
 
-FormulaId ValueFormulas::AnyOf(const std::vector<JsonValue>& values) {
+FormulaId ValueFormulas::AnyOf(const std::vector<JsonValue>& values, bool any_order) {
   std::vector<FormulaId> options;
   std::vector<NodeId> texts, numbers, others;
   unsigned bools = 0;
@@ -30,7 +30,7 @@ FormulaId ValueFormulas::AnyOf(const std::vector<JsonValue>& values) {
       numbers.push_back(numbers_.Exactly(decimal));
       others.push_back(numbers_.Ordered(decimal, kLess | kGreater));
     } else {
-      options.push_back(Exactly(value));
+      options.push_back(Exactly(value, any_order));
     }
   }
   if (!texts.empty())
@@ -42,33 +42,33 @@ FormulaId ValueFormulas::AnyOf(const std::vector<JsonValue>& values) {
   return formulas_.Or(std::move(options));
 }
 
-FormulaId ValueFormulas::Exactly(const JsonValue& value) {
+FormulaId ValueFormulas::Exactly(const JsonValue& value, bool any_order) {
   switch (value.type) {
     case JsonValue::kNull:
       return formulas_.Types(kNullType);
     case JsonValue::kArray:
-      return ExactArray(value);
+      return ExactArray(value, any_order);
     case JsonValue::kObject:
-      return ExactObject(value);
+      return ExactObject(value, any_order);
     default:
-      return AnyOf({value});
+      return AnyOf({value}, any_order);
   }
 }
 
-FormulaId ValueFormulas::ExactArray(const JsonValue& value) {
+FormulaId ValueFormulas::ExactArray(const JsonValue& value, bool any_order) {
   Atom items{.kind = Atom::kItems, .rest = kFalseFormula};
-  for (const JsonValue& item : value.items) items.prefix.push_back(Exactly(item));
+  for (const JsonValue& item : value.items) items.prefix.push_back(Exactly(item, any_order));
   const size_t count = value.items.size();
   return formulas_.And({formulas_.Types(kArrayType), formulas_.AtomOf(std::move(items)),
                         formulas_.AtomOf({.kind = Atom::kItemCount, .min = count, .max = count})});
 }
 
-FormulaId ValueFormulas::ExactObject(const JsonValue& value) {
+FormulaId ValueFormulas::ExactObject(const JsonValue& value, bool any_order) {
   std::vector<FormulaId> parts{formulas_.Types(kObjectType)};
-  Atom members{.kind = Atom::kMembers, .rest = kFalseFormula};
+  Atom members{.kind = Atom::kMembers, .any_order = any_order, .rest = kFalseFormula};
   std::vector<NodeId> keys;
   for (const auto& [key, member] : value.members) {
-    members.properties.push_back({key, Exactly(member)});
+    members.properties.push_back({key, Exactly(member, any_order)});
     keys.push_back(strict_text_.Text(key));
     parts.push_back(formulas_.Required(key));
   }

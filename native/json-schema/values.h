@@ -28,14 +28,14 @@ class ValueFormulas {
   FormulaId String(NodeId node, NodeId other);
   // The same where all other strings are the negation.
   FormulaId String(NodeId node);
-  // One of the values. Scalars of one type share an atom, so that a long list is one automaton.
-  FormulaId AnyOf(const std::vector<JsonValue>& values);
+  // One of the values. Scalars of one type share an atom, so that a long list is one automaton. `any_order`: of the members of objects.
+  FormulaId AnyOf(const std::vector<JsonValue>& values, bool any_order);
   // What only this value satisfies.
-  FormulaId Exactly(const JsonValue& value);
+  FormulaId Exactly(const JsonValue& value, bool any_order);
 
  private:
-  FormulaId ExactArray(const JsonValue& value);
-  FormulaId ExactObject(const JsonValue& value);
+  FormulaId ExactArray(const JsonValue& value, bool any_order);
+  FormulaId ExactObject(const JsonValue& value, bool any_order);
 
   RegexPool& pool_;
   FormulaTable formulas_;

@@ -1,5 +1,7 @@
 // Nothing -> the pool that others begin with: any character and any text inside a JSON string, with all their states. Nearly every
 // schema needs them; they are made once in a process, and never change.
+#include <algorithm>
+
 #include "regex/char-class.h"
 #include "regex/pool.h"
 
@@ -23,12 +25,29 @@ static void ComputeStates(RegexPool& pool, NodeId start) {
   }
 }
 
+static std::shared_ptr<const TextTable> MakeTextTable(RegexPool& pool, NodeId text) {
+  auto table = std::make_shared<TextTable>();
+  table->text = text;
+  std::vector<NodeId> states{text};
+  for (size_t at = 0; at < states.size(); at++)
+    for (unsigned byte = 0; byte < 256; byte++) {
+      if (byte == 0) table->next.emplace_back().fill(TextTable::kDead);
+      const NodeId next = pool.Next(states[at], static_cast<uint8_t>(byte));
+      if (next == kNothing) continue;
+      const auto known = std::find(states.begin(), states.end(), next);
+      table->next[at][byte] = static_cast<uint8_t>(known - states.begin());
+      if (known == states.end()) states.push_back(next);
+    }
+  return table;
+}
+
 const RegexPool& RegexPool::Common() {
   static const RegexPool* const common = [] {
     auto* const made = new RegexPool(Bare{});
     const NodeId quote = made->Literal("\"");
     for (const TextForm form : {TextForm::kJson, TextForm::kJsonAnyway})
       ComputeStates(*made, made->Concat({quote, CharEncoder(*made, form).AnyText(), quote}));
+    made->text_table_ = MakeTextTable(*made, CharEncoder(*made, TextForm::kJson).AnyText());
     return made;
   }();
   return *common;

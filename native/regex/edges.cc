@@ -26,7 +26,7 @@ std::vector<Edge> EdgeTable::Combine(const std::vector<NodeId>& parts, bool is_a
     for (const Edge& edge : edges) covered = covered | edge.bytes;
     // Each class splits into what each edge covers, and the rest.
     const size_t count = classes.size();
-    pool_.budget().Spend(edges.size() + count * (2 + 2 * edges.size()));
+    pool_.budget().Spend(edges.size() + count * (2 + edges.size() / 4));
     for (size_t i = 0; i < count; i++) {
       ByteSet rest = classes[i].bytes;
       if ((rest & covered).IsEmpty()) {
@@ -45,6 +45,7 @@ std::vector<Edge> EdgeTable::Combine(const std::vector<NodeId>& parts, bool is_a
         std::vector<NodeId> targets = classes[i].targets;
         targets.push_back(edge.target);
         classes.push_back({both, std::move(targets)});
+        pool_.budget().Spend(8);
       }
       if (!rest.IsEmpty()) classes[i].bytes = is_and ? ByteSet{} : rest;
     }

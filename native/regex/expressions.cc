@@ -132,6 +132,7 @@ void Expressions::CopyFrom(const Expressions& other) {
   characters_ = other.characters_;
   any_character_ = other.any_character_;
   any_plain_ = other.any_plain_;
+  text_table_ = other.text_table_;
 }
 
 NodeId Expressions::Tag(uint32_t tag) { return Intern({NodeKind::kTag, true, false, true, false, false, tag}); }

@@ -1,14 +1,23 @@
 // Expressions -> simplified expressions: one constructor for each operator, none of which makes what an equal node says shorter.
 #pragma once
+#include <array>
 #include <initializer_list>
 #include <memory>
 #include <string_view>
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
 #include "regex/nodes.h"
 
 namespace onpolicy::grammar {
+
+// Any text inside a JSON string, with printable ASCII as it is: the states between its bytes.
+struct TextTable {
+  static constexpr uint8_t kDead = 0xFF;
+  NodeId text = kNothing;
+  std::vector<std::array<uint8_t, 256>> next;  // by state and byte; state 0 is that between characters
+};
 
 class Expressions : public NodeTable {
  public:
@@ -43,17 +52,26 @@ class Expressions : public NodeTable {
  protected:
   // Begins with all expressions of another pool, which has no automata.
   void CopyFrom(const Expressions& other);
+  std::shared_ptr<const TextTable> text_table_;
 
  private:
   NodeId Prepend(NodeId first, NodeId second);
   // simplify.cc
   bool MeetCounts(NodeId one, NodeId two, NodeId* met);
+  // Whether every text of an expression is one of `text_table_`, by its operators.
+  bool IsText(NodeId node) { return TextStates(node, 0) == 1; }
+  // A bit for each state of `text_table_` that texts of an expression may lead to from one; kNoText where some leave it.
+  uint64_t TextStates(NodeId node, unsigned from);
+  uint64_t FindTextStates(const Node& node, unsigned from);
   bool IsSubset(NodeId part, NodeId whole, unsigned depth);
   NodeId JoinRanges(NodeId one, NodeId two);
   bool HaveUniqueTags(const std::vector<NodeId>& parts) const;
   void DropSubsets(std::vector<NodeId>* parts);
 
+  static constexpr uint64_t kNoText = ~uint64_t{0};
+
   Allowance subset_steps_;     // of the comparison in progress
+  std::unordered_map<uint64_t, uint64_t> text_states_;  // by node and state
   std::vector<NodeId> parts_;  // of the concatenation in progress
   std::unordered_set<NodeId> characters_;
   NodeId any_character_ = kNothing, any_plain_ = kNothing;

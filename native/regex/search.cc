@@ -5,8 +5,14 @@
 #include <unordered_set>
 
 #include "base/scoped-value.h"
+#include "regex/pool.h"
 
 namespace onpolicy::grammar {
+
+// Bytes of a text that is tried before a search.
+static constexpr size_t kTriedText = 200;
+
+LanguageSearch::LanguageSearch(RegexPool& pool, EdgeTable& edges) : pool_(pool), edges_(edges), lengths_(pool) {}
 
 bool LanguageSearch::IsLive(NodeId node) {
   if (node == kNothing) return false;
@@ -28,8 +34,12 @@ bool LanguageSearch::IsLive(NodeId node) {
       }
       break;
     case NodeKind::kAlternate: {
-      live = false;
-      for (NodeId child : pool_.ChildrenOf(node)) live = live || ask(child);
+      // One that needs no search spares those of the others.
+      const std::vector<NodeId> options = pool_.ChildrenOf(node);
+      const auto is_plain = [&](NodeId option) {
+        return !pool_.node(option).searches || pool_.node(option).nullable || (IsKnown(option) ? live_[option] == kLive : HasTextOfParts(option));
+      };
+      live = std::any_of(options.begin(), options.end(), is_plain) || std::any_of(options.begin(), options.end(), ask);
       break;
     }
     case NodeKind::kRepeat:
@@ -47,13 +57,101 @@ bool LanguageSearch::IsLiveIn(NodeId node, uint64_t end) {
   return IsLive(node);
 }
 
-// Searches for a text: the shortest ones, then depth first, then in a larger language without large counts, then longer.
+const std::string* LanguageSearch::ShortText(NodeId id) {
+  auto known = short_texts_.find(id);
+  if (known == short_texts_.end()) {
+    pool_.budget().Spend(20);
+    std::optional<std::string> text = MakeShortText(Node(pool_.node(id)));
+    if (text && text->size() > kTriedText) text.reset();
+    known = short_texts_.emplace(id, std::move(text)).first;
+  }
+  return known->second ? &*known->second : nullptr;
+}
+
+std::optional<std::string> LanguageSearch::MakeShortText(const Node& node) {
+  switch (node.kind) {
+    case NodeKind::kEpsilon:
+    case NodeKind::kTag:
+      return "";
+    case NodeKind::kBytes: {
+      std::string text;
+      pool_.set_of(node).ForEach([&](unsigned byte) {
+        if (text.empty()) text.push_back(static_cast<char>(byte));
+      });
+      return text;
+    }
+    case NodeKind::kConcat: {
+      std::string text;
+      for (NodeTable::Split rest{node.a, node.b};; rest = pool_.SplitHead(rest.tail)) {
+        const std::string* const head = ShortText(rest.head);
+        if (!head || text.size() > kTriedText) return std::nullopt;
+        text += *head;
+        if (rest.tail == kEpsilon) return text;
+      }
+    }
+    case NodeKind::kAlternate: {
+      const std::string* least = nullptr;
+      for (uint32_t i = node.min; i < node.max; i++)
+        if (const std::string* text = ShortText(pool_.child(i)); text && (!least || text->size() < least->size())) least = text;
+      return least ? std::optional(*least) : std::nullopt;
+    }
+    case NodeKind::kRepeat: {
+      std::string text;
+      if (node.min == 0) return text;
+      const std::string* item = ShortText(node.a);
+      for (uint32_t i = 0; item && i < node.min && text.size() <= kTriedText; i++) text += *item;
+      return item ? std::optional(text) : std::nullopt;
+    }
+    default:
+      return std::nullopt;
+  }
+}
+
+bool LanguageSearch::Takes(NodeId id, std::string_view text) {
+  const Node& node = pool_.node(id);
+  const auto takes = [&](NodeId part) { return Takes(part, text); };
+  if (node.kind == NodeKind::kNot) return !takes(node.a);
+  if (node.kind == NodeKind::kAnd || (node.kind == NodeKind::kAlternate && node.searches)) {
+    const std::vector<NodeId> parts = pool_.ChildrenOf(id);
+    return node.kind == NodeKind::kAnd ? std::all_of(parts.begin(), parts.end(), takes) : std::any_of(parts.begin(), parts.end(), takes);
+  }
+  pool_.budget().Spend(text.size());
+  if (!node.searches) return pool_.Matches(id, text);
+  for (char c : text) {
+    const std::vector<Edge>& edges = edges_.Of(id);
+    const auto edge = std::find_if(edges.begin(), edges.end(), [&](const Edge& one) { return one.bytes.Has(static_cast<uint8_t>(c)); });
+    if (edge == edges.end()) return false;
+    id = edge->target;
+  }
+  return pool_.IsNullable(id);
+}
+
+bool LanguageSearch::HasTextOfParts(NodeId intersection) {
+  if (pool_.node(intersection).kind != NodeKind::kAnd) return false;
+  std::string forth, back;
+  const auto takes = [&](const std::string& text) {
+    const bool is_text = Takes(intersection, text);
+    if (is_text) live_.Reach(intersection) = kLive;
+    return is_text;
+  };
+  for (NodeId part : pool_.ChildrenOf(intersection)) {
+    const std::string* const text = pool_.node(part).searches ? nullptr : ShortText(part);
+    if (!text || text->empty()) continue;
+    if (takes(*text)) return true;
+    forth += *text;
+    back = *text + back;
+  }
+  return forth != back && (takes(forth) || takes(back));
+}
+
+// Searches for a text: one made of those of its parts, the shortest ones, then depth first, then in a larger language without large counts, then longer.
 // Without an answer, the state counts as live in a compilation, which is then refused. In a step it counts as dead, and
 // RegexPool::Unstick allows it where nothing else is left.
 bool LanguageSearch::Search(NodeId start) {
   const bool is_step = is_bound_;
   const bool is_patient = patient_end_ > 0;
   if (is_step && !is_patient && undecided_.contains(start)) return false;
+  if (HasTextOfParts(start)) return true;
   const Phase phase = is_step ? Phase::kSearch : Phase::kCompile;
   uint64_t end = pool_.budget().end(phase);
   if (is_step) end = std::max(end, pool_.budget().EndOf(limits::kLeastSearchWork));

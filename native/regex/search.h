@@ -1,5 +1,8 @@
 // An expression -> whether its language is empty, and how many texts it has. Cached by node.
 #pragma once
+#include <optional>
+#include <string>
+#include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -8,9 +11,11 @@
 
 namespace onpolicy::grammar {
 
+class RegexPool;
+
 class LanguageSearch {
  public:
-  LanguageSearch(Expressions& pool, EdgeTable& edges) : pool_(pool), edges_(edges), lengths_(pool) {}
+  LanguageSearch(RegexPool& pool, EdgeTable& edges);
   // False when the language is empty. Searches only below And, Not and leaves.
   bool IsLive(NodeId id);
   // The same in a step, once more where no search could decide: with kStuckSearchWork for each, as long as all work is below `end`.
@@ -25,6 +30,13 @@ class LanguageSearch {
 
  private:
   enum class Finding { kText, kNothing, kUnknown };
+  // A short text of an expression without And, Not and leaves; null where it would be long.
+  const std::string* ShortText(NodeId id);
+  std::optional<std::string> MakeShortText(const Node& node);
+  // Whether a text is in the language; And, Not and Alternate by their parts.
+  bool Takes(NodeId id, std::string_view text);
+  // Whether a short text of one part, or those of several in a row, is a text of the whole intersection.
+  bool HasTextOfParts(NodeId intersection);
   static constexpr uint8_t kUnknown = 0, kLive = 1, kDead = 2;  // values of live_
   bool Search(NodeId start);
   // Whether a search may stop at a node: some text is known to follow.
@@ -34,10 +46,11 @@ class LanguageSearch {
   void CountState();
   NodeId Relaxed(NodeId id);
 
-  Expressions& pool_;
+  RegexPool& pool_;
   EdgeTable& edges_;
   TextLengths lengths_;
   PagedList<uint8_t> live_;  // by node
+  std::unordered_map<NodeId, std::optional<std::string>> short_texts_;
   std::unordered_map<NodeId, NodeId> relaxed_;
   std::unordered_set<NodeId> undecided_;  // in a step; they are not searched again, so that all ways to them agree
   size_t searched_ = 0;  // states that searches have looked at

@@ -1,6 +1,7 @@
 // Simplifies alternations: drops parts that are subsets of others, and joins ranges of counts that overlap.
 // Without this, the states of an ambiguous expression with counts multiply.
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 #include "regex/expressions.h"
@@ -15,6 +16,7 @@ bool Expressions::IsSubset(NodeId part, NodeId whole, unsigned depth) {
   if (whole == part || (whole == kAnyText && !node(part).tagged)) return true;
   const Node& outer = node(whole);
   const Node& inner = node(part);
+  if (text_table_ && whole == text_table_->text && IsText(part)) return true;
   if (depth == 0 || outer.tagged != inner.tagged || (inner.nullable && !outer.nullable)) return false;
   if (part == kEpsilon) return outer.nullable;
   if (whole == kEpsilon || whole == kNothing) return false;
@@ -41,6 +43,68 @@ bool Expressions::IsSubset(NodeId part, NodeId whole, unsigned depth) {
     }
   }
   return head.nullable && a.head != kEpsilon && IsSubset(part, a.tail, depth - 1);
+}
+
+uint64_t Expressions::TextStates(NodeId id, unsigned from) {
+  const uint64_t key = uint64_t{id} << 8 | from;
+  if (const auto known = text_states_.find(key); known != text_states_.end()) return known->second;
+  budget_.Spend(10);
+  const uint64_t states = FindTextStates(node(id), from);
+  text_states_.emplace(key, states);
+  return states;
+}
+
+uint64_t Expressions::FindTextStates(const Node& node, unsigned from) {
+  const auto after = [&](NodeId part, uint64_t states) {
+    uint64_t all = 0;
+    for (; states != 0; states &= states - 1) {
+      const uint64_t more = TextStates(part, static_cast<unsigned>(std::countr_zero(states)));
+      if (more == kNoText) return kNoText;
+      all |= more;
+    }
+    return all;
+  };
+  uint64_t states = uint64_t{1} << from;
+  switch (node.kind) {
+    case NodeKind::kNothing:
+      return 0;
+    case NodeKind::kEpsilon:
+      return states;
+    case NodeKind::kBytes: {
+      states = 0;
+      set_of(node).ForEach([&](unsigned byte) {
+        const uint8_t next = text_table_->next[from][byte];
+        states |= next == TextTable::kDead ? kNoText : uint64_t{1} << next;
+      });
+      return states;
+    }
+    case NodeKind::kConcat: {
+      for (NodeId rest = node.a, tail = node.b;;) {
+        states = after(rest, states);
+        if (states == kNoText || tail == kEpsilon) return states;
+        const Split next = SplitHead(tail);
+        rest = next.head;
+        tail = next.tail;
+      }
+    }
+    case NodeKind::kAlternate: {
+      states = 0;
+      for (uint32_t i = node.min; i < node.max && states != kNoText; i++) {
+        const uint64_t more = TextStates(child(i), from);
+        states = more == kNoText ? kNoText : states | more;
+      }
+      return states;
+    }
+    case NodeKind::kRepeat:
+      for (uint64_t before = 0; before != states && states != kNoText;) {
+        before = states;
+        const uint64_t more = after(node.a, states);
+        states = more == kNoText ? kNoText : states | more;
+      }
+      return states;
+    default:
+      return kNoText;
+  }
 }
 
 // One expression for two that differ in the range of one count, where the ranges meet; else kNothing.

@@ -6,17 +6,25 @@
 namespace onpolicy::grammar {
 
 TextLengths::Answer TextLengths::HasText(NodeId node) {
-  const Node both = pool_.node(node);
-  if (both.kind != NodeKind::kAnd || both.max - both.min != 2) return Answer::kUnknown;
-  for (const uint32_t at : {both.min, both.min + 1}) {
-    const Node count = pool_.node(pool_.child(at));
-    const NodeId text = pool_.child(at == both.min ? both.min + 1 : both.min);
-    if (count.kind != NodeKind::kRepeat || count.a != pool_.any_character() || pool_.node(text).searches) continue;
-    const Bounds bounds = Of(text);
-    if (bounds.least > count.max) return Answer::kNothing;
-    return bounds.enough <= count.max && bounds.least >= count.min ? Answer::kText : Answer::kUnknown;
+  const Node all = pool_.node(node);
+  if (all.kind != NodeKind::kAnd) return Answer::kUnknown;
+  uint64_t min = 0, max = UINT64_MAX;  // characters
+  Bounds texts{0, 0};
+  size_t counts = 0;
+  for (uint32_t at = all.min; at < all.max; at++) {
+    const Node part = pool_.node(pool_.child(at));
+    if (part.kind == NodeKind::kRepeat && part.a == pool_.any_character()) {
+      counts++;
+      min = std::max<uint64_t>(min, part.min);
+      if (part.max != kUnlimited) max = std::min<uint64_t>(max, part.max);
+    } else {
+      const Bounds bounds = part.searches ? Bounds{0, kMany} : Of(pool_.child(at));
+      texts = {std::max(texts.least, bounds.least), std::max(texts.enough, bounds.enough)};
+    }
   }
-  return Answer::kUnknown;
+  if (counts > 0 && texts.least > max) return Answer::kNothing;
+  if (counts != 1 || all.max - all.min != 2) return Answer::kUnknown;
+  return texts.enough <= max && texts.least >= min ? Answer::kText : Answer::kUnknown;
 }
 
 TextLengths::Bounds TextLengths::Of(NodeId node) {
