@@ -1,0 +1,104 @@
+/** The program of a process with isolated models: messages of the host -> a runtime -> messages back. It ends with its host. */
+import {
+  findMethod,
+  METHODS,
+  type Message,
+  type OpenArguments,
+  Peer,
+  type RuntimeState,
+} from './isolation/index.ts';
+import { afterDoor } from './protocol/index.ts';
+import { Runtime } from './runtime.ts';
+import type { TrainingJob } from './service.ts';
+
+/** Milliseconds between two reports while it works. */
+const REPORT_MS = 100;
+
+/** Opens the runtime. Its callbacks are those of the host. */
+function open([options, callbacks, trackerName]: OpenArguments): Runtime {
+  const told = Object.fromEntries(
+    callbacks.map((name) => [name, (...args: unknown[]) => peer.tell(name, args)]),
+  );
+  const asked = Object.fromEntries(
+    ['startRun', 'log', 'deleteRun'].map((name) => [
+      name,
+      (...args: unknown[]) => peer.call(`tracker.${name}`, args),
+    ]),
+  );
+  return new Runtime({
+    ...options,
+    ...told,
+    ...(trackerName === null ? {} : { tracker: { name: trackerName, ...asked } }),
+    onProgress: (...progress) => {
+      if (progress[2] === 'load') sayState();
+      if (callbacks.includes('onProgress')) peer.tell('onProgress', progress);
+    },
+  } as ConstructorParameters<typeof Runtime>[0]);
+}
+
+let opened: () => Runtime = () => {
+  throw new Error('expected open first');
+};
+const jobs = new Map<string, TrainingJob>();
+let reports: NodeJS.Timeout | undefined;
+
+async function serve(method: string, args: unknown[], signal: AbortSignal): Promise<unknown> {
+  if (method === 'open') {
+    try {
+      const runtime = open(args as unknown as OpenArguments);
+      opened = () => runtime;
+    } catch (error) {
+      opened = () => {
+        throw error; // of each call
+      };
+    }
+    return;
+  }
+  if (method === 'sayState') return sayState();
+  if (method === 'close') return await opened().close();
+  if (method === 'jobEnd') return void (await jobs.get(args[0] as string)?.done);
+  reports ??= setInterval(report, REPORT_MS);
+  const [isChecked, given] = args as [boolean, unknown[]];
+  const { options } = METHODS[method]!;
+  if (options !== undefined) given[options] = { ...(given[options] as object | undefined), signal };
+  const { owner, name } = findMethod(opened(), method);
+  const answer = await (isChecked ? afterDoor(owner[name]!) : owner[name]!).apply(owner, given);
+  return method === 'train' || method === 'sft' ? keepJob(answer as TrainingJob, given[0]) : answer;
+}
+
+function keepJob(job: TrainingJob, request: unknown): object {
+  jobs.set(job.id, job);
+  job.done.catch(() => {}).finally(() => jobs.delete(job.id));
+  return { id: job.id, modelId: (request as { model_id: string }).model_id };
+}
+
+function stateOf(runtime: Runtime): RuntimeState {
+  return { stats: runtime.stats(), mediaStats: runtime.mediaStats(), loaded: runtime.loaded() };
+}
+
+function sayState(): void {
+  peer.tell('state', [stateOf(opened())]);
+}
+
+function report(): void {
+  sayState();
+  const { running, waiting } = opened().stats();
+  if (!peer.isIdle || running + waiting > 0) return;
+  clearInterval(reports);
+  reports = undefined;
+}
+
+/** Who has an answer finds it in the numbers. */
+function withState(messages: readonly Message[]): readonly Message[] {
+  const isEnd = messages.some(({ type }) => type === 'value' || type === 'end' || type === 'failed');
+  return isEnd ? [{ type: 'tell', method: 'state', args: [stateOf(opened())] }, ...messages] : messages;
+}
+
+const peer = new Peer({
+  serve,
+  send: (messages) => process.send!(withState(messages), undefined, {}, () => {}),
+});
+process.on('message', (messages: Message[]) => peer.receive(messages));
+process.on('disconnect', () => process.exit());
+// Signals of a terminal or a service manager go to the host, too, which ends this process when it is done.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {});
