@@ -88,10 +88,12 @@ function report(): void {
   reports = undefined;
 }
 
-/** Who has an answer finds it in the numbers. */
+/** What begins or ends an answer: who has it finds it in the numbers. */
+const COUNTED: readonly Message['type'][] = ['stream', 'value', 'end', 'failed'];
+
 function withState(messages: readonly Message[]): readonly Message[] {
-  const isEnd = messages.some(({ type }) => type === 'value' || type === 'end' || type === 'failed');
-  return isEnd ? [{ type: 'tell', method: 'state', args: [stateOf(opened())] }, ...messages] : messages;
+  const isCounted = messages.some(({ type }) => COUNTED.includes(type));
+  return isCounted ? [{ type: 'tell', method: 'state', args: [stateOf(opened())] }, ...messages] : messages;
 }
 
 const peer = new Peer({
