@@ -132,7 +132,7 @@ export type RuntimeOptions = ServingLimits & {
   readonly memory?: MemoryOptions;
   /**
    * Whether all that computes, trains and writes to `home` is in a process of its own, behind the same methods. When that dies, its
-   * requests fail with `BACKEND_FAILED`, and it starts again for the next one. Default false. See docs/isolation.md.
+   * requests fail with `BACKEND_FAILED`, and it starts again for the next one. Default false. See docs/errors.md.
    */
   readonly isolate?: boolean;
 };

@@ -52,6 +52,8 @@ const CLOSE_MS = 30_000;
 /** Most milliseconds from its end to the last it has written. */
 const LAST_WORDS_MS = 500;
 const MOST_WORDS = 300;
+/** What Node writes behind the cause. */
+const STACK_LINE = /^(Node\.js v|-+ |\d+: |\s|$)/;
 
 /** Owns the process. */
 export class EngineProcess {
@@ -143,7 +145,7 @@ export class EngineProcess {
     const stream = running.child.stderr as Socket;
     stream.unref();
     createInterface({ input: stream }).on('line', (line) => {
-      if (/^(?!Node\.js v)\S/.test(line)) running.words = line.slice(0, MOST_WORDS);
+      if (!STACK_LINE.test(line)) running.words = line.slice(0, MOST_WORDS);
       if (this.#callbacks.log) this.#callbacks.log('warn', line);
       else process.stderr.write(`${line}\n`);
     });

@@ -209,26 +209,37 @@ describe.skipIf(process.platform === 'win32')('its process', () => {
     expect(await ask(runtime)).toContain('Lima');
   });
 
-  it('says its last words in the error', async () => {
-    const words = encodeURIComponent(
-      `process.stderr.write('GGML_ASSERT(rows > 0) failed\\n'); process.exit(7)`,
-    );
+  /** What an isolated runtime says when its process runs this first. */
+  const errorAfter = async (program: string, log?: RuntimeOptions['log']): Promise<string> => {
     const before = process.env['NODE_OPTIONS'];
-    process.env['NODE_OPTIONS'] = `--import=data:text/javascript,${words}`;
-    const logged: string[] = [];
+    process.env['NODE_OPTIONS'] = `--import=data:text/javascript,${encodeURIComponent(program)}`;
     try {
-      const runtime = await open({ log: (_level, text) => void logged.push(text) });
-      expect(await errorOf(ask(runtime))).toMatchObject({
-        code: 'BACKEND_FAILED',
-        message: expect.stringContaining(
-          'ended with code 7 (GGML_ASSERT(rows > 0) failed) while it used the default model',
-        ),
-      });
+      return (await errorOf(ask(await open(log ? { log } : {})))).message;
     } finally {
       if (before === undefined) delete process.env['NODE_OPTIONS'];
       else process.env['NODE_OPTIONS'] = before;
     }
-    expect(logged).toEqual(['GGML_ASSERT(rows > 0) failed']);
+  };
+
+  it('says its last words in the error', async () => {
+    const logged: string[] = [];
+    const log = (_level: string, text: string): void => void logged.push(text);
+    expect(
+      await errorAfter("process.stderr.write('GGML_ASSERT(rows > 0) failed\\n'); process.abort()", log),
+    ).toContain('ended by signal SIGABRT (GGML_ASSERT(rows > 0) failed) while it used the default model');
+    expect(logged[0]).toBe('GGML_ASSERT(rows > 0) failed');
+    expect(await errorAfter("throw new Error('a fault of ours')", log)).toContain(
+      'ended with code 1 (Error: a fault of ours) while',
+    );
+  });
+
+  it('is a plain Node in Electron, too', async () => {
+    const { versions } = process;
+    Object.defineProperty(process, 'versions', { value: { ...versions, electron: '45.0.0' } });
+    const program = "process.stderr.write('as Node: ' + process.env.ELECTRON_RUN_AS_NODE); process.exit(7)";
+    const error = await errorAfter(program, () => {});
+    Object.defineProperty(process, 'versions', { value: versions });
+    expect(error).toContain('with code 7 (as Node: 1)');
   });
 
   it('is the writer of the home folder, which a dead one leaves at once, and loads named adapters again', async () => {

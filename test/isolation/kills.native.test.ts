@@ -1,4 +1,4 @@
-/** The engine's process, killed again and again in the middle of streams: each request ends, and the host stays as it is. */
+/** The engine's process, killed again and again in the middle of streams: each request ends, and the host stays as it is. What a token costs. */
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -75,4 +75,35 @@ describe.skipIf(process.platform === 'win32')('an isolated runtime whose process
     expect(late.files).toBeLessThanOrEqual(early.files);
     expect(late.heap - early.heap).toBeLessThan(4e6);
   });
+});
+
+it('costs a streamed token less than 0.2 ms', async () => {
+  const TOKENS = 150;
+  const request = { ...STORY, seed: 1, max_tokens: TOKENS, stream: true } as const;
+  const runtimes = await Promise.all(
+    [false, true].map((isolate) =>
+      createRuntime({
+        isolate,
+        threads: 1,
+        speculation: false,
+        home: path.join(os.tmpdir(), 'onpolicy-none'),
+      }),
+    ),
+  );
+  const fastest = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY]; // milliseconds per token; others use the machine, too
+  for (let round = 0; round < 15; round++)
+    for (const [i, runtime] of runtimes.entries()) {
+      let tokens = 0;
+      let startMs = 0;
+      for await (const _ of await runtime.createCompletion(request)) {
+        startMs ||= performance.now();
+        tokens += 1;
+      }
+      expect(tokens).toBeGreaterThan(TOKENS / 2);
+      fastest[i] = Math.min(fastest[i]!, (performance.now() - startMs) / (tokens - 1));
+    }
+  const [inProcess, isolated] = fastest.map((ms) => Number(ms.toFixed(4)));
+  process.stdout.write(`${JSON.stringify({ 'ms per token': { inProcess, isolated } })}\n`);
+  expect(isolated! - inProcess!).toBeLessThan(0.2);
+  await Promise.all(runtimes.map((runtime) => runtime.close()));
 });

@@ -133,15 +133,21 @@ describe('a peer', () => {
   });
 
   it('fails all calls when the other side ends, after the parts that came', async () => {
-    const { host, busy } = connected((method) => (method === 'count' ? count(5) : new Promise(() => {})));
-    const answer = await stream(host.call('count', [], 'the stream'));
-    const open = await stream(host.call('count', [], 'another'));
-    const long = host.call('long', [], 'the call');
-    expect(await rest(answer)).toHaveLength(5);
+    const { host, busy } = connected(async function* (method) {
+      if (method === 'count') yield* count(5);
+      await new Promise(() => {});
+    });
+    const read = await stream(host.call('count', [], 'the stream'));
+    const unread = await stream(host.call('count', [], 'another'));
+    const waiting = rest(await stream(host.call('long', [], 'the call')));
+    for (let i = 0; i < 5; i++) expect(await read.parts.next()).toEqual({ done: false, value: i });
+    await turns();
     host.end((what) => new OnpolicyError('BACKEND_FAILED', `lost ${what}`));
-    await expect(long).rejects.toThrow('lost the call');
+    await expect(waiting).rejects.toThrow('lost the call');
+    await expect(read.parts.next()).rejects.toThrow('lost the stream');
+    for (let i = 0; i < 5; i++) expect(await unread.parts.next()).toEqual({ done: false, value: i });
+    await expect(unread.parts.next()).rejects.toThrow('lost another');
     await expect(host.call('later', [])).rejects.toThrow('lost later');
-    expect(await rest(open)).toHaveLength(5);
     expect(busy.at(-1)).toBe(false);
   });
 });
