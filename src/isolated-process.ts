@@ -36,32 +36,30 @@ function open([options, callbacks, trackerName]: OpenArguments): Runtime {
   } as ConstructorParameters<typeof Runtime>[0]);
 }
 
-let opened: () => Runtime = () => {
-  throw new Error('expected open first');
-};
+let runtime: Runtime | null = null;
+/** Why there is none: each call fails with it. */
+let failure: unknown = new Error('expected open first');
 const jobs = new Map<string, TrainingJob>();
 let reports: NodeJS.Timeout | undefined;
 
 async function serve(method: string, args: unknown[], signal: AbortSignal): Promise<unknown> {
   if (method === 'open') {
     try {
-      const runtime = open(args as unknown as OpenArguments);
-      opened = () => runtime;
+      runtime = open(args as unknown as OpenArguments);
     } catch (error) {
-      opened = () => {
-        throw error; // of each call
-      };
+      failure = error;
     }
     return;
   }
   if (method === 'sayState') return sayState();
-  if (method === 'close') return await opened().close();
+  if (method === 'close') return await runtime?.close();
+  if (!runtime) throw failure;
   if (method === 'jobEnd') return void (await jobs.get(args[0] as string)?.done);
   reports ??= setInterval(report, REPORT_MS);
   const [isChecked, given] = args as [boolean, unknown[]];
   const { options } = METHODS[method]!;
   if (options !== undefined) given[options] = { ...(given[options] as object | undefined), signal };
-  const { owner, name } = findMethod(opened(), method);
+  const { owner, name } = findMethod(runtime, method);
   const answer = await (isChecked ? afterDoor(owner[name]!) : owner[name]!).apply(owner, given);
   return method === 'train' || method === 'sft' ? keepJob(answer as TrainingJob, given[0]) : answer;
 }
@@ -72,17 +70,23 @@ function keepJob(job: TrainingJob, request: unknown): object {
   return { id: job.id, modelId: (request as { model_id: string }).model_id };
 }
 
-function stateOf(runtime: Runtime): RuntimeState {
-  return { stats: runtime.stats(), mediaStats: runtime.mediaStats(), loaded: runtime.loaded() };
+function state(): Message[] {
+  if (!runtime) return [];
+  const said: RuntimeState = {
+    stats: runtime.stats(),
+    mediaStats: runtime.mediaStats(),
+    loaded: runtime.loaded(),
+  };
+  return [{ type: 'tell', method: 'state', args: [said] }];
 }
 
 function sayState(): void {
-  peer.tell('state', [stateOf(opened())]);
+  send(state());
 }
 
 function report(): void {
   sayState();
-  const { running, waiting } = opened().stats();
+  const { running, waiting } = runtime!.stats();
   if (!peer.isIdle || running + waiting > 0) return;
   clearInterval(reports);
   reports = undefined;
@@ -91,15 +95,12 @@ function report(): void {
 /** What begins or ends an answer: who has it finds it in the numbers. */
 const COUNTED: readonly Message['type'][] = ['stream', 'value', 'end', 'failed'];
 
-function withState(messages: readonly Message[]): readonly Message[] {
+function send(messages: readonly Message[]): void {
   const isCounted = messages.some(({ type }) => COUNTED.includes(type));
-  return isCounted ? [{ type: 'tell', method: 'state', args: [stateOf(opened())] }, ...messages] : messages;
+  process.send!(isCounted ? [...state(), ...messages] : messages, undefined, {}, () => {});
 }
 
-const peer = new Peer({
-  serve,
-  send: (messages) => process.send!(withState(messages), undefined, {}, () => {}),
-});
+const peer = new Peer({ serve, send });
 process.on('message', (messages: Message[]) => peer.receive(messages));
 process.on('disconnect', () => process.exit());
 // Signals of a terminal or a service manager go to the host, too, which ends this process when it is done.

@@ -58,8 +58,15 @@ export function isolate(runtime: Isolated, options: CheckedOptions): void {
         }
         if (name === 'train' || name === 'sft') {
           const { id, modelId } = answer as { id: string; modelId: string };
-          place.call('jobEnd', [id], 'a training job').catch(() => {}); // until then this process waits for it
-          return new RemoteJob(id, modelId, runtime, POLL_MS);
+          const job = new RemoteJob(id, modelId, runtime, POLL_MS);
+          const { signal } = (args[1] as CallOptions | undefined) ?? {};
+          const cancel = (): void => void job.cancel().catch(() => {}); // it has ended
+          signal?.addEventListener('abort', cancel);
+          void place // until its end this process waits for it
+            .call('jobEnd', [id], 'a training job')
+            .catch(() => {})
+            .finally(() => signal?.removeEventListener('abort', cancel));
+          return job;
         }
         if (name === 'adapters.load') {
           adapters.set(given.name, answer as NamedAdapter);
@@ -93,16 +100,16 @@ class Places {
   readonly #bySettings = new Map<string, EngineProcess>();
   readonly #byAdapter = new Map<string, EngineProcess>();
   readonly #names: NamedModels;
-  readonly #store: OpenStore;
+  readonly #store: OpenStore | null; // knows what registered models start from
 
   constructor(options: CheckedOptions) {
     this.#names = namedModels(options.model, options.models ?? {});
-    this.#store = openStore(options.home);
     this.#whole = options.isolate ? openProcess(options) : null;
     for (const model of this.#whole ? [] : [this.#names.fallback, ...this.#names.aliases.values()])
       if (model.isolate && !this.#bySettings.has(keyOf(model)))
         this.#bySettings.set(keyOf(model), openProcess(options));
     this.all = this.#whole ? [this.#whole] : [...this.#bySettings.values()];
+    this.#store = this.#bySettings.size > 0 ? openStore(options.home) : null;
   }
 
   /** Null: here. */
@@ -112,7 +119,7 @@ class Places {
     if (typeof given !== 'string' || given === '') return this.#of(null);
     const adapter = this.#byAdapter.get(given);
     if (adapter) return adapter;
-    const registered = await this.#store.store.findModel(given.replace(/@\d+$/, ''));
+    const registered = await this.#store!.store.findModel(given.replace(/@\d+$/, ''));
     return this.#of(registered?.base_model ?? given);
   }
 
@@ -140,7 +147,7 @@ class Places {
   }
 
   async closeStore(): Promise<void> {
-    await this.#store.close();
+    await this.#store?.close();
   }
 
   #of(name: string | null): EngineProcess | null {

@@ -157,6 +157,11 @@ describe('an isolated runtime', () => {
     const job = await runtime.sft({ model_id, data: [{ messages: EXAMPLE }] });
     expect((await job.done).step).toBe(1);
     await expect.poll(() => tracked).toEqual(['run of onpolicy-tiny', 1]);
+    const controller = new AbortController();
+    const data = Array.from({ length: 400 }, () => ({ messages: EXAMPLE }));
+    const stopped = await runtime.sft({ model_id, data }, { signal: controller.signal });
+    controller.abort();
+    expect(await errorOf(stopped.done)).toMatchObject({ code: 'ABORTED' });
   });
 
   it('closes at once, twice, before it began and in the middle of a request', async () => {
