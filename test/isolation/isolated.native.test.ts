@@ -238,6 +238,11 @@ describe.skipIf(process.platform === 'win32')('its process', () => {
     );
   });
 
+  it('fails each call with what keeps its runtime from opening', async () => {
+    const program = "process.dlopen = () => { throw new Error('no addon') }";
+    expect(await errorAfter(program, () => {})).toContain('no addon');
+  });
+
   it('is a plain Node in Electron, too', async () => {
     const { versions } = process;
     Object.defineProperty(process, 'versions', { value: { ...versions, electron: '45.0.0' } });
