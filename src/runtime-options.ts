@@ -114,6 +114,11 @@ export type RuntimeOptions = ServingLimits & {
    * while they are used.
    */
   readonly memory?: MemoryOptions;
+  /**
+   * Whether all that computes, trains and writes to `home` is in a process of its own, behind the same methods. When that dies, its
+   * requests fail with `BACKEND_FAILED`, and it starts again for the next one. Default false. See docs/errors.md.
+   */
+  readonly isolate?: boolean;
 };
 
 /** The same after the check: every default filled in. */
@@ -241,6 +246,7 @@ const MODEL_FIELDS: Record<keyof ModelOptions, Check> = {
   },
   chatTemplate: ofType('string'),
   toolFormat: ofType('string'),
+  isolate: ofType('boolean'),
 };
 
 const ADAPTER_FIELDS: Record<keyof AdapterOption, Check> = {
@@ -335,6 +341,7 @@ const FIELDS: Record<keyof RuntimeOptions, Check> = {
   },
   speculative_config: fieldsOf('speculative_config', SPECULATIVE_CONFIG_FIELDS),
   answerIndexBytes: integer(0),
+  isolate: ofType('boolean'),
   log: ofType('function'),
   onStoreProblem: ofType('function'),
   onProgress: ofType('function'),

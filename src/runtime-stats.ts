@@ -1,5 +1,5 @@
 /** The loaded models of a runtime -> numbers about them. */
-import type { EngineStats } from './engine/index.ts';
+import { type EngineStats, sumStats } from './engine/index.ts';
 import type { Models, Placement } from './models/index.ts';
 import type { ProductKernels } from './native/index.ts';
 import { cutMasks } from './structured/index.ts';
@@ -25,5 +25,15 @@ export function runtimeStats(models: Models): RuntimeStats {
     cutMasks: cutMasks(),
     placement: loaded.map(({ path, placement }) => ({ model: path, ...placement })),
     products: loaded.map(({ path, loaded: { products } }) => ({ model: path, kernels: products })),
+  };
+}
+
+/** The numbers of several runtimes together. */
+export function sumRuntimeStats(all: readonly RuntimeStats[]): RuntimeStats {
+  return {
+    ...sumStats(all),
+    cutMasks: all.reduce((sum, one) => sum + one.cutMasks, 0),
+    placement: all.flatMap(({ placement }) => placement),
+    products: all.flatMap(({ products }) => products),
   };
 }

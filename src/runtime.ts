@@ -3,6 +3,7 @@ import { Answering } from './answering.ts';
 import { CheckedTrainingService, INNER, type InnerService } from './checked-service.ts';
 import { OnpolicyError } from './errors.ts';
 import { createFetch } from './http/index.ts';
+import { isolate } from './isolation/index.ts';
 import type { MediaStats } from './media/index.ts';
 import {
   type AdaptersResource,
@@ -140,7 +141,7 @@ export class Runtime extends CheckedTrainingService {
       },
     });
     this.trainingJobs = this.#training.jobs;
-    if (log)
+    if (log && !options.isolate)
       this.#stopLog = loadAddon().setLog((level, text) => log(LOG_LEVELS[level] ?? 'info', text.trimEnd()));
   }
 
@@ -280,5 +281,8 @@ export class Runtime extends CheckedTrainingService {
  * @throws OnpolicyError `INVALID_REQUEST` for wrong options
  */
 export async function createRuntime(options: RuntimeOptions = {}): Promise<Runtime> {
-  return new Runtime(checkOptions(options));
+  const checked = checkOptions(options);
+  const runtime = new Runtime(checked);
+  isolate(runtime, checked);
+  return runtime;
 }

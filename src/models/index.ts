@@ -8,7 +8,7 @@ export { type MessageFormat, type MessagePlan, PLAIN_TEXT, planMessage } from '.
 export { type FindRegistered, leaseModel, type ModelLease } from './model-lease.ts';
 export type { AdapterOption, ModelOptions, OnProgress, ServingLimits } from './model-options.ts';
 export { templateFor } from './model-template.ts';
-export { Models, type ResidentModel } from './models.ts';
+export { Models, type NamedModels, namedModels, type ResidentModel } from './models.ts';
 export { type NamedAdapter, NamedAdapters } from './named-adapters.ts';
 export type { Placement } from './placement.ts';
 export type { MemoryOptions, ResidentState } from './residency.ts';

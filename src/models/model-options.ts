@@ -90,6 +90,8 @@ export type ModelOptions = {
   readonly chatTemplate?: string;
   /** How the model writes tool calls, where looking at its template is not enough: a name of docs/tool-calls.md. */
   readonly toolFormat?: string;
+  /** Whether it answers in a process of its own, as `isolate` of a runtime does for all. It is not trained then. Default false. */
+  readonly isolate?: boolean;
 } & ServingLimits;
 
 /** Limits of one model's engine. */

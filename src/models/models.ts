@@ -70,9 +70,7 @@ const EMBEDDED_NAME = 'onpolicy-tiny';
 /** The loaded models of one runtime. */
 export class Models {
   readonly #options: ServingOptions;
-  readonly #aliases: ReadonlyMap<string, ModelOptions>;
-  readonly #default: ModelOptions;
-  readonly #defaultName: string;
+  readonly #named: NamedModels;
   readonly #files = new Map<string, Shared<string>>(); // by path or URI
   readonly #byFile = new Map<string, Resident<InMemory>>(); // and options
   readonly #residency: Residency<InMemory>;
@@ -87,12 +85,7 @@ export class Models {
     aliases: Record<string, string | ModelOptions>,
   ) {
     this.#options = options;
-    const named = Object.entries({ [EMBEDDED_NAME]: EMBEDDED_MODEL, ...aliases });
-    const given = new Map(named.map(([name, model]) => [name, toModelOptions(model)]));
-    this.#aliases = new Map([...given].map(([name, model]) => [name, resolveAlias(model, given, [name])]));
-    const fallback = toModelOptions(defaultModel ?? EMBEDDED_NAME);
-    this.#default = resolveAlias(fallback, given, []);
-    this.#defaultName = fallback.path;
+    this.#named = namedModels(defaultModel, aliases);
     this.#residency = new Residency({
       budget: options.memory?.budget ?? null,
       idleMs: options.memory?.idleMs ?? null,
@@ -133,6 +126,10 @@ export class Models {
     { signal, keepMs = null, isAnswer = false }: ModelUseOptions,
   ): Promise<Disposable & { readonly value: RunningModel | EmbeddingModel }> {
     const options = this.#optionsOf(reference);
+    if (options.isolate)
+      throw unfit(
+        `${options.path} is isolated and only answers; a runtime that is isolated as a whole trains`,
+      );
     for (;;) {
       const file = await this.#fileOf(options.path, signal);
       if (this.#closed) throw new OnpolicyError('CLOSED', 'the runtime is closed');
@@ -186,7 +183,10 @@ export class Models {
    */
   requireRoom(reference: string | null): void {
     const users = this.#arrivals.of(this.#keyOf(reference));
-    requireRoom(reference || this.#defaultName, users, { ...this.#options, ...this.#optionsOf(reference) });
+    requireRoom(reference || this.#named.fallbackName, users, {
+      ...this.#options,
+      ...this.#optionsOf(reference),
+    });
   }
 
   /** Counts a request for it. */
@@ -195,7 +195,7 @@ export class Models {
   }
 
   #keyOf(reference: string | null): ModelOptions | string {
-    return reference ? (this.#aliases.get(reference) ?? reference) : this.#default;
+    return reference ? (this.#named.aliases.get(reference) ?? reference) : this.#named.fallback;
   }
 
   /** The local file of a reference, downloaded with its projector where they are not there. Loads nothing. */
@@ -208,12 +208,12 @@ export class Models {
 
   /** The adapters of a name; none for other references. */
   adaptersOf(name: string): readonly AdapterOption[] {
-    return this.#aliases.get(name)?.adapters ?? [];
+    return this.#named.aliases.get(name)?.adapters ?? [];
   }
 
   /** Names that references may use: that of the default model, then all others. */
   names(): string[] {
-    return [...new Set([this.#defaultName, ...this.#aliases.keys()])];
+    return [...new Set([this.#named.fallbackName, ...this.#named.aliases.keys()])];
   }
 
   /** Whether a reference is one of the names, a file that exists, or a URI. */
@@ -275,8 +275,7 @@ export class Models {
   }
 
   #optionsOf(reference: string | null): ModelOptions {
-    if (!reference) return this.#default;
-    return this.#aliases.get(reference) ?? { path: reference };
+    return this.#named.find(reference);
   }
 
   /** The local file of a path or URI; one download serves all who wait for it. */
@@ -379,6 +378,31 @@ function isDraft(model: InMemory): model is DraftModel {
 
 function keyOf(file: string, options: ModelOptions): string {
   return JSON.stringify([file, { ...options, path: null, adapters: null }]);
+}
+
+/** What the names of a runtime's models stand for. */
+export type NamedModels = {
+  readonly aliases: ReadonlyMap<string, ModelOptions>;
+  /** The default model, and what it is called. */
+  readonly fallback: ModelOptions;
+  readonly fallbackName: string;
+  /** The settings of a reference; null or empty: of the default model. */
+  find(reference: string | null): ModelOptions;
+};
+
+/** Follows aliases to their models. */
+export function namedModels(
+  defaultModel: string | ModelOptions | undefined,
+  models: Readonly<Record<string, string | ModelOptions>>,
+): NamedModels {
+  const named = Object.entries({ [EMBEDDED_NAME]: EMBEDDED_MODEL, ...models });
+  const given = new Map(named.map(([name, model]) => [name, toModelOptions(model)]));
+  const aliases = new Map([...given].map(([name, model]) => [name, resolveAlias(model, given, [name])]));
+  const { path: fallbackName, ...own } = toModelOptions(defaultModel ?? EMBEDDED_NAME);
+  const fallback = resolveAlias({ ...own, path: fallbackName }, given, []);
+  const find = (reference: string | null): ModelOptions =>
+    reference ? (aliases.get(reference) ?? { path: reference }) : fallback;
+  return { aliases, fallback, fallbackName, find };
 }
 
 /** The model that an alias stands for, also through other aliases; what is set on the way wins. `seen`: aliases followed. */

@@ -1,10 +1,11 @@
-/** The contract of completions, on the runtime, a client of it over a socket, and a pool of both. */
+/** The contract of completions, on the runtime, an isolated one, a client over a socket, and a pool. */
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll } from 'vitest';
 import { connect, createPool, serve } from '../../src/http/index.ts';
 import { createRuntime, type Runtime } from '../../src/runtime.ts';
+import type { RuntimeOptions } from '../../src/runtime-options.ts';
 import { completionContract, type Opened } from './completion-contract.ts';
 
 const root = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-contract-'));
@@ -17,8 +18,8 @@ afterAll(async () => {
   fs.rmSync(root, { recursive: true, force: true });
 });
 
-const openRuntime = (): Promise<Runtime> =>
-  createRuntime({ threads: 1, speculation: false, home: fs.mkdtempSync(path.join(root, 'home-')) });
+const openRuntime = (more: RuntimeOptions = {}): Promise<Runtime> =>
+  createRuntime({ threads: 1, speculation: false, home: fs.mkdtempSync(path.join(root, 'home-')), ...more });
 const busyOf = (runtime: Runtime): number => runtime.stats().running + runtime.stats().waiting;
 
 /** A runtime behind a server, and its client. */
@@ -37,14 +38,20 @@ async function openRemote(): Promise<Opened> {
 const answer = (request: Parameters<Parameters<typeof completionContract>[2]>[0]) =>
   reference.createCompletion({ ...request, stream: false });
 
-completionContract(
-  'the runtime',
-  async () => {
-    const runtime = await openRuntime();
-    return { service: runtime, busy: () => busyOf(runtime), close: () => runtime.close() };
-  },
-  answer,
-);
+const KINDS: Readonly<Record<string, RuntimeOptions>> = {
+  'the runtime': {},
+  'an isolated runtime': { isolate: true },
+  'a runtime with an isolated model': { model: { path: 'onpolicy-tiny', isolate: true } },
+};
+for (const [name, options] of Object.entries(KINDS))
+  completionContract(
+    name,
+    async () => {
+      const runtime = await openRuntime(options);
+      return { service: runtime, busy: () => busyOf(runtime), close: () => runtime.close() };
+    },
+    answer,
+  );
 
 completionContract('a client', openRemote, answer);
 

@@ -1,4 +1,4 @@
-/** Every request of the suites, in process and over a port, whole and streamed: the same message, finish reason and usage. */
+/** Every request of the suites, in process, in another one and over a port, whole and streamed: the same message, finish reason and usage. */
 import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { OnpolicyError } from '../../src/errors.ts';
@@ -18,21 +18,25 @@ import { PLAIN, suiteRequests } from './suite-requests.ts';
 const LIMITS = { contextSize: 2560, maxSequences: 8, threads: 1 };
 
 let runtime: Runtime;
+let isolated: Runtime;
 let server: Server;
 let client: ReturnType<typeof connect>;
 beforeAll(async () => {
   const model = { path: EXACT_MODEL, chatTemplate: PLAIN, ...LIMITS };
-  runtime = await createRuntime({
+  const options = {
     model: { ...model, toolFormat: 'hermes' },
     models: Object.fromEntries(TOOL_FORMATS.map((toolFormat) => [toolFormat, { ...model, toolFormat }])),
     prefixCache: false, // what it saves is part of the usage
-  });
+  } as const;
+  runtime = await createRuntime(options);
+  isolated = await createRuntime({ ...options, isolate: true });
   server = await serve(runtime, { maxLogprobs: null });
   client = connect({ baseUrl: `${server.url}/v1` });
 });
 afterAll(async () => {
   await client.close();
   await server.close();
+  await isolated.close();
   await runtime.close();
 });
 
@@ -137,6 +141,7 @@ it('are the same', { timeout: 600_000 }, async () => {
   const requests = suiteRequests();
   const outcomes = { answered: 0, refused: 0 };
   const problems: string[] = [];
+  const services = { 'in process': runtime, 'in another process': isolated, 'over HTTP': client };
   for (const [name, request] of requests) {
     const first = await ask(runtime, request, false);
     const isRefused = 'code' in (first as object);
@@ -144,9 +149,9 @@ it('are the same', { timeout: 600_000 }, async () => {
     // Log-probabilities of a prompt do not stream.
     const ways = (request.prompt_logprobs ?? 0) === 0 ? [false, true] : [false];
     for (const isStream of ways)
-      for (const service of [runtime, client]) {
+      for (const [place, service] of Object.entries(services)) {
         if (service === runtime && !isStream) continue;
-        const where = `${name}, ${service === runtime ? 'in process' : 'over HTTP'}, ${isStream ? 'streamed' : 'whole'}`;
+        const where = `${name}, ${place}, ${isStream ? 'streamed' : 'whole'}`;
         const given = await ask(service, request, isStream);
         if (!isDeepStrictEqual(given, first))
           problems.push(`${where}: ${JSON.stringify(given)} instead of ${JSON.stringify(first)}`);

@@ -1,4 +1,4 @@
-/** The contract of training, on the runtime and the embedded model, a client of it over a socket, and a pool. */
+/** The contract of training, on the runtime and the embedded model, an isolated one, a client of it over a socket, and a pool. */
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -11,9 +11,9 @@ import { trainingContract } from './training-contract.ts';
 const EMBEDDED = fileURLToPath(new URL('../../models/onpolicy-tiny.gguf', import.meta.url));
 
 /** A runtime with a home of its own. */
-async function openRuntime(): Promise<{ service: Service; close: () => Promise<void> }> {
+async function openRuntime(isolate = false): Promise<{ service: Service; close: () => Promise<void> }> {
   const home = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-contract-'));
-  const service = await createRuntime({ threads: 1, home });
+  const service = await createRuntime({ threads: 1, home, isolate });
   const close = async (): Promise<void> => {
     await service.close();
     fs.rmSync(home, { recursive: true, force: true });
@@ -33,7 +33,8 @@ async function openRemote(): Promise<{ service: Service; close: () => Promise<vo
   return { service, close };
 }
 
-trainingContract('the runtime', openRuntime, EMBEDDED);
+trainingContract('the runtime', () => openRuntime(), EMBEDDED);
+trainingContract('an isolated runtime', () => openRuntime(true), EMBEDDED);
 trainingContract('a client of the runtime', openRemote, EMBEDDED);
 trainingContract(
   'a pool of runtimes',

@@ -15,7 +15,8 @@ const PRINTS: Readonly<Record<string, RegExp>> = {
   'docs/agents.md': /^user, choice, user, choice\n\[ 4, 4 \]\nsteps: step 2, 2 evaluations\n$/,
   'docs/choosing-a-model.md':
     /^(?=[\s\S]*model buffer size =)(?=[\s\S]*KV buffer size =)(?=[\s\S]*the cache holds 2048 tokens\n)/,
-  'docs/errors.md': /^INVALID_REQUEST 400 temprature\n.*temprature.*temperature.*\n$/,
+  'docs/errors.md':
+    /^INVALID_REQUEST 400 temprature\n.*temprature.*temperature.*\nThe capital of Peru is Lima\.$/,
   'docs/from-node-llama-cpp.md': /^The capital of Peru is Lima\.\n.*weak.*\n$/,
   'docs/from-vllm.md': /^(The capital of Peru is Lima\.\n){3}$/,
   'docs/growing.md': /^Your name is Omar\. [1-9]\d*\n$/,

@@ -139,7 +139,6 @@ describe('the packed app', () => {
     const electron = path.join(resources, 'node_modules', 'electron');
     fs.mkdirSync(electron, { recursive: true });
     fs.copyFileSync(path.join(STAND_INS, 'electron.cjs'), path.join(electron, 'index.js'));
-    fs.copyFileSync(path.join(STAND_INS, 'parent-port.mjs'), path.join(electron, 'parent-port.mjs'));
     const env = {
       ...process.env,
       MODEL: path.join(inside, 'node_modules/onpolicy/models/onpolicy-tiny.gguf'),

@@ -20,6 +20,7 @@ import {
   validateLogRequest,
   validateModelCreateRequest,
 } from '../../protocol/index.ts';
+import { RemoteJob } from '../../remote-job.ts';
 import type {
   CallOptions,
   CheckpointsResource,
@@ -30,7 +31,6 @@ import type {
 import { type ClientSettings, type ConnectOptions, checkConnectOptions } from './connect-options.ts';
 import { fromEventStream } from './event-stream.ts';
 import { textOf } from './http-client.ts';
-import { RemoteJob } from './remote-job.ts';
 import { type OpenResponse, type RemoteCall, RetryingClient } from './retrying-client.ts';
 
 /**

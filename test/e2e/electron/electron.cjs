@@ -1,9 +1,6 @@
-// Stands in for the module `electron`: main process and window are one process here, a `utilityProcess` is a fork. What crosses
-// between them is cloned, as there.
-const { fork } = require('node:child_process');
+// Stands in for the module `electron`: main process and window are one process here. What crosses between them is cloned, as there.
 const { EventEmitter } = require('node:events');
 const fs = require('node:fs');
-const path = require('node:path');
 const { pathToFileURL } = require('node:url');
 
 const handlers = new Map();
@@ -54,14 +51,5 @@ class BrowserWindow {
   }
 }
 
-const utilityProcess = {
-  fork(program, words) {
-    const port = path.join(__dirname, 'parent-port.mjs');
-    const execArgv = ['--import', pathToFileURL(port).href];
-    const child = fork(program, words, { execArgv, serialization: 'advanced' });
-    return Object.assign(child, { postMessage: (message) => child.send(message) });
-  },
-};
-
 globalThis.quit = app.quit; // for what stands in for the page
-module.exports = { app, BrowserWindow, contextBridge, ipcMain, ipcRenderer, utilityProcess };
+module.exports = { app, BrowserWindow, contextBridge, ipcMain, ipcRenderer };

@@ -1,13 +1,13 @@
 /** The id of a training job at a server -> the job with its events and its end, by polling. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type ErrorCode, errorCodes, OnpolicyError } from '../../errors.ts';
+import { type ErrorCode, errorCodes, OnpolicyError } from './errors.ts';
 import type {
   TrainingJobEvent,
   TrainingJobInfo,
   TrainingJobStatus,
   TrainingResult,
-} from '../../protocol/index.ts';
-import type { Service, TrainingJob } from '../../service.ts';
+} from './protocol/index.ts';
+import type { Service, TrainingJob } from './service.ts';
 
 /** Most entries of one request. */
 const PAGE = 100;

@@ -1,0 +1,251 @@
+/** Calls of methods -> a process with a runtime of its own, which starts with the first call and again when it has died. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import type { Socket } from 'node:net';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { messageOf, OnpolicyError } from '../errors.ts';
+import type { MediaStats } from '../media/index.ts';
+import type { ResidentModel } from '../models/index.ts';
+import type { CheckedOptions } from '../runtime-options.ts';
+import type { RuntimeStats } from '../runtime-stats.ts';
+import { type Message, Peer } from './peer.ts';
+
+/** What the process says of its runtime: at the end of each answer, and some times a second while it works. */
+export type RuntimeState = {
+  readonly stats: RuntimeStats;
+  readonly mediaStats: MediaStats;
+  readonly loaded: readonly ResidentModel[];
+};
+
+const CALLBACKS = ['log', 'onStoreProblem', 'onProgress', 'tracker'] as const;
+
+/** Options that are functions: they stay here, and the process calls them. */
+export type Callbacks = Pick<CheckedOptions, (typeof CALLBACKS)[number]>;
+
+/** What the process gets when it starts. */
+export type OpenArguments = readonly [
+  options: Omit<CheckedOptions, keyof Callbacks>,
+  callbacks: readonly (keyof Callbacks)[],
+  trackerName: string | null,
+];
+
+/** A process that runs. */
+type Running = {
+  readonly child: ChildProcess;
+  readonly peer: Peer;
+  /** Resolves when it has all that the one before it had. */
+  ready: Promise<unknown>;
+  state: RuntimeState | null;
+  /** Its last words on the error stream. */
+  words: string;
+};
+
+/** A call that every process gets first. */
+export type ReplayedCall = { readonly method: string; readonly args: readonly unknown[] };
+
+/** So often in a row it starts at once, and then after a wait that doubles. */
+const FREE_STARTS = 3;
+const FIRST_WAIT_MS = 1000;
+const LONGEST_WAIT_MS = 60_000;
+/** Most milliseconds that it may take to close. */
+const CLOSE_MS = 30_000;
+/** Most milliseconds from its end to the last it has written. */
+const LAST_WORDS_MS = 500;
+const MOST_WORDS = 300;
+/** What Node writes behind the cause. */
+const STACK_LINE = /^(Node\.js v|-+ |\d+: |\s|$)/;
+
+/** Owns the process. */
+export class EngineProcess {
+  /** Calls that every later process gets first, by a key. */
+  readonly replayed = new Map<string, ReplayedCall>();
+  readonly #options: OpenArguments[0];
+  readonly #callbacks: Callbacks;
+  readonly #ending = new Set<Promise<void>>();
+  #running: Running | null = null;
+  #deaths = 0; // in a row, without an answer between
+  #lastDeath = '';
+  #readyMs = 0; // of performance.now()
+  #isClosed = false;
+
+  constructor(options: OpenArguments[0], callbacks: Callbacks) {
+    this.#options = options;
+    this.#callbacks = callbacks;
+  }
+
+  /** What it said last; null while there is none. It is asked for more: what happens between two answers comes with the next look. */
+  get state(): RuntimeState | null {
+    this.#running?.peer.tell('sayState', []);
+    return this.#running?.state ?? null;
+  }
+
+  /** Whether it has been started. */
+  get isRunning(): boolean {
+    return this.#running !== null;
+  }
+
+  /** Calls a method of its runtime. `what`: what it uses meanwhile. */
+  async call(method: string, args: readonly unknown[], what: string, signal?: AbortSignal): Promise<unknown> {
+    if (this.#isClosed) throw closed();
+    this.#running ??= this.#start();
+    const { ready, peer } = this.#running;
+    await ready;
+    return await peer.call(method, args, what, signal);
+  }
+
+  /** Ends it and waits. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    if (this.#running) {
+      const { child, peer } = this.#running;
+      const kill = setTimeout(() => child.kill('SIGKILL'), CLOSE_MS);
+      await peer.call('close', []).catch(() => {}); // it has died
+      if (child.connected) child.disconnect();
+      await Promise.all(this.#ending);
+      clearTimeout(kill);
+    }
+    await Promise.all(this.#ending);
+  }
+
+  #start(): Running {
+    if (this.#readyMs > performance.now())
+      throw this.#failure(
+        `the engine's process ended ${this.#deaths} times in a row, the last time ${this.#lastDeath}`,
+      );
+    const child = startProgram();
+    const peer = new Peer({
+      send: (messages) => {
+        if (child.connected) child.send(messages as Message[], () => {}); // one that fails is followed by its end
+      },
+      serve: (method, args) => this.#serve(running, method, args),
+      onWaiting: (isWaiting) => (isWaiting ? child.channel?.ref() : child.channel?.unref()),
+    });
+    const running: Running = { child, peer, ready: Promise.resolve(), state: null, words: '' };
+    child.on('message', (messages) => {
+      for (const { type } of messages as Message[]) if (type === 'value' || type === 'part') this.#deaths = 0;
+      peer.receive(messages as Message[]);
+    });
+    child.unref();
+    child.channel?.unref();
+    this.#listen(running);
+    const ended = this.#watch(running);
+    this.#ending.add(ended);
+    void ended.then(() => this.#ending.delete(ended));
+    const names = CALLBACKS.filter((name) => this.#callbacks[name]);
+    const open: OpenArguments = [this.#options, names, this.#callbacks.tracker?.name ?? null];
+    peer.tell('open', open);
+    running.ready = Promise.allSettled(
+      [...this.replayed.values()].map(({ method, args }) => peer.call(method, args)),
+    );
+    return running;
+  }
+
+  /** What it writes to its error stream goes where its log goes. */
+  #listen(running: Running): void {
+    const stream = running.child.stderr as Socket;
+    stream.unref();
+    createInterface({ input: stream }).on('line', (line) => {
+      if (!STACK_LINE.test(line)) running.words = line.slice(0, MOST_WORDS);
+      if (this.#callbacks.log) this.#callbacks.log('warn', line);
+      else process.stderr.write(`${line}\n`);
+    });
+  }
+
+  /** Resolves when it has ended and all its calls know. */
+  #watch(running: Running): Promise<void> {
+    const { child } = running;
+    return new Promise((resolve) => {
+      const leave = (): void => {
+        if (this.#running === running) this.#running = null;
+        child.ref(); // its end is near, and its calls must hear of it
+      };
+      const end = (how: string): void => {
+        leave();
+        this.#bury(running, how);
+        resolve();
+      };
+      child.on('disconnect', leave);
+      child.on('error', ({ message }) => end(`before it began: ${message}`));
+      child.on('exit', (code, signal) => {
+        leave();
+        const how = signal ? `by signal ${signal}` : `with code ${exitCode(code)}`;
+        const late = setTimeout(() => end(how), LAST_WORDS_MS);
+        child.on('close', () => {
+          clearTimeout(late);
+          end(how);
+        });
+      });
+    });
+  }
+
+  #bury({ peer, state, words }: Running, end: string): void {
+    if (peer.hasEnded) return;
+    const how = words === '' ? end : `${end} (${words})`;
+    this.#deaths += 1;
+    this.#lastDeath = how;
+    const waits = this.#deaths - FREE_STARTS;
+    if (waits >= 0) this.#readyMs = performance.now() + Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** waits);
+    const loading = (state?.loaded ?? []).filter((model) => model.state === 'loading');
+    const loads = loading.length > 0 && `loaded ${loading.map(({ name }) => name).join(', ')}`;
+    peer.end((what) =>
+      this.#isClosed
+        ? closed()
+        : this.#failure(`the engine's process ended ${how} while it ${loads || `used ${what}`}`),
+    );
+  }
+
+  #failure(text: string): OnpolicyError {
+    const ms = Math.ceil(this.#readyMs - performance.now());
+    if (ms <= 0) return new OnpolicyError('BACKEND_FAILED', `${text}; it starts again for the next request`);
+    const wait = `it starts again in ${Math.ceil(ms / 1000)} s at the earliest`;
+    return new OnpolicyError('BACKEND_FAILED', `${text}; ${wait}`, { retryAfterMs: ms });
+  }
+
+  #serve(running: Running, method: string, args: unknown[]): unknown {
+    if (method === 'state') {
+      running.state = args[0] as RuntimeState;
+      return null;
+    }
+    const [name, part] = method.split('.') as [keyof Callbacks, string | undefined];
+    const owner = (part === undefined ? this.#callbacks : this.#callbacks[name]) as Record<string, Callback>;
+    const callback = (): unknown => owner[part ?? name]!(...args);
+    return part === undefined ? queueMicrotask(callback) : callback(); // what one throws is its caller's, not ours
+  }
+}
+
+type Callback = (...args: unknown[]) => unknown;
+
+function startProgram(): ChildProcess {
+  try {
+    return spawn(process.execPath, [PROGRAM], {
+      serialization: 'advanced',
+      stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+      env: {
+        ...process.env,
+        GGML_NO_BACKTRACE: '1', // its last words are the failed assertion
+        ...('electron' in process.versions ? { ELECTRON_RUN_AS_NODE: '1' } : {}),
+      },
+      windowsHide: true,
+    });
+  } catch (cause) {
+    const text = `the engine's process could not be started: ${messageOf(cause)}`;
+    throw new OnpolicyError('BACKEND_FAILED', text, { cause });
+  }
+}
+
+function closed(): OnpolicyError {
+  return new OnpolicyError('CLOSED', 'the runtime is closed');
+}
+
+/** Codes of Windows, as an access violation's, are known by their hexadecimal form. */
+function exitCode(code: number | null): string {
+  return code !== null && code > 0xffff ? `0x${code.toString(16).toUpperCase()}` : String(code);
+}
+
+/** A process cannot run from TypeScript source on every supported Node: from there the compiled one is used. */
+const PROGRAM = fileURLToPath(
+  new URL(
+    import.meta.url.endsWith('.ts') ? '../../dist/isolated-process.js' : '../isolated-process.js',
+    import.meta.url,
+  ),
+);

@@ -1,0 +1,52 @@
+/** The methods of a runtime that run in the process of its models. */
+
+/** How a method is called. */
+export type IsolatedMethod = {
+  /** Which argument has the call's options. */
+  readonly options?: number;
+  /** The reference of the model that it uses. Absent: it writes to the home folder, in the process of the whole runtime. */
+  readonly reference?: (args: readonly unknown[]) => unknown;
+};
+
+const field =
+  (index: number, name: string): NonNullable<IsolatedMethod['reference']> =>
+  (args) =>
+    (args[index] as Record<string, unknown> | null | undefined)?.[name];
+const first: NonNullable<IsolatedMethod['reference']> = ([given]) => given;
+const ANSWER: IsolatedMethod = { options: 1, reference: field(0, 'model') };
+
+/** By name; `models.create` is `create` of `runtime.models`. What is not here reads files, or calls these. */
+export const METHODS: Readonly<Record<string, IsolatedMethod>> = {
+  createCompletion: ANSWER,
+  createTextCompletion: ANSWER,
+  createEmbeddings: ANSWER,
+  renderPrompt: ANSWER,
+  tokenize: { reference: field(1, 'model') },
+  detokenize: { reference: field(1, 'model') },
+  contextSize: { reference: first },
+  unload: { reference: first },
+  'models.export': ANSWER,
+  'adapters.load': { options: 1, reference: field(0, 'base') },
+  'adapters.unload': { reference: first },
+  train: { options: 1 },
+  sft: { options: 1 },
+  'models.create': { options: 1 },
+  'models.delete': { options: 1 },
+  'models.log': { options: 2 },
+  'checkpoints.delete': { options: 2 },
+  'checkpoints.prune': { options: 2 },
+  'trainingJobs.cancel': { options: 1 },
+};
+
+/** A function that is found by a method's name. */
+type Found = {
+  readonly owner: Record<string, (...args: unknown[]) => unknown>;
+  readonly name: string;
+};
+
+/** The object that has the method, and what it is called there. */
+export function findMethod(runtime: object, path: string): Found {
+  const [group, name] = path.includes('.') ? path.split('.') : [null, path];
+  const owner = group ? (runtime as Record<string, unknown>)[group] : runtime;
+  return { owner: owner as Found['owner'], name: name! };
+}
