@@ -7,7 +7,6 @@ import {
   Peer,
   type RuntimeState,
 } from './isolation/index.ts';
-import { afterDoor } from './protocol/index.ts';
 import { Runtime } from './runtime.ts';
 import type { TrainingJob } from './service.ts';
 
@@ -56,12 +55,11 @@ async function serve(method: string, args: unknown[], signal: AbortSignal): Prom
   if (!runtime) throw failure;
   if (method === 'jobEnd') return void (await jobs.get(args[0] as string)?.done);
   reports ??= setInterval(report, REPORT_MS);
-  const [isChecked, given] = args as [boolean, unknown[]];
   const { options } = METHODS[method]!;
-  if (options !== undefined) given[options] = { ...(given[options] as object | undefined), signal };
+  if (options !== undefined) args[options] = { ...(args[options] as object | undefined), signal };
   const { owner, name } = findMethod(runtime, method);
-  const answer = await (isChecked ? afterDoor(owner[name]!) : owner[name]!).apply(owner, given);
-  return method === 'train' || method === 'sft' ? keepJob(answer as TrainingJob, given[0]) : answer;
+  const answer = await owner[name]!.apply(owner, args);
+  return method === 'train' || method === 'sft' ? keepJob(answer as TrainingJob, args[0]) : answer;
 }
 
 function keepJob(job: TrainingJob, request: unknown): object {

@@ -1,6 +1,7 @@
 /** A runtime and its options -> the same runtime, whose isolated models are asked in processes of their own. */
 import path from 'node:path';
 import { ChatCompletionStream, TextCompletionStream } from '../answer/index.ts';
+import type { CheckedService } from '../checked-service.ts';
 import { messageOf, OnpolicyError } from '../errors.ts';
 import { type MediaStats, sumMediaStats } from '../media/index.ts';
 import {
@@ -11,7 +12,7 @@ import {
   namedModels,
   type ResidentModel,
 } from '../models/index.ts';
-import { afterDoor, atTheDoor, checkCallOptions, splitAtDoor } from '../protocol/index.ts';
+import { atTheDoor, checkCallOptions } from '../protocol/index.ts';
 import { RemoteJob } from '../remote-job.ts';
 import type { CheckedOptions } from '../runtime-options.ts';
 import { type RuntimeStats, sumRuntimeStats } from '../runtime-stats.ts';
@@ -22,12 +23,13 @@ import { findMethod, type IsolatedMethod, METHODS } from './methods.ts';
 import { aborted, RemoteStream } from './peer.ts';
 
 /** What of a runtime changes beside `METHODS`. */
-type Isolated = Service & {
-  readonly adapters: AdaptersResource;
-  stats(): RuntimeStats;
-  mediaStats(): MediaStats;
-  loaded(): ResidentModel[];
-};
+type Isolated = CheckedService &
+  Service & {
+    readonly adapters: AdaptersResource;
+    stats(): RuntimeStats;
+    mediaStats(): MediaStats;
+    loaded(): ResidentModel[];
+  };
 
 /** Milliseconds between two looks at a training job, while somebody waits for it. */
 const POLL_MS = 100;
@@ -43,41 +45,37 @@ export function isolate(runtime: Isolated, options: CheckedOptions): void {
   for (const [name, method] of Object.entries(METHODS)) {
     const found = findMethod(runtime, name);
     const here = found.owner[found.name]!;
-    const call =
-      (isChecked: boolean) =>
-      async (...args: unknown[]): Promise<unknown> => {
-        const place = await places.find(method, args);
-        if (!place) return await (isChecked ? afterDoor(here) : here).apply(found.owner, args);
-        if (name === 'unload' && !place.isRunning) return false;
-        const given = args[0] as NamedAdapter; // of adapters
-        if (name === 'adapters.load') places.requireFree(given.name, place, runtime.adapters.list());
-        const answer = await ask(place, name, method, args, isChecked);
-        if (answer instanceof RemoteStream) {
-          const Stream = name === 'createCompletion' ? ChatCompletionStream : TextCompletionStream;
-          return new Stream(answer.parts as AsyncIterator<never>, answer.stop);
-        }
-        if (name === 'train' || name === 'sft') {
-          const { id, modelId } = answer as { id: string; modelId: string };
-          const job = new RemoteJob(id, modelId, runtime, POLL_MS);
-          const { signal } = (args[1] as CallOptions | undefined) ?? {};
-          const cancel = (): void => void job.cancel().catch(() => {}); // it has ended
-          signal?.addEventListener('abort', cancel);
-          void place // until its end this process waits for it
-            .call('jobEnd', [id], 'a training job')
-            .catch(() => {})
-            .finally(() => signal?.removeEventListener('abort', cancel));
-          return job;
-        }
-        if (name === 'adapters.load') {
-          adapters.set(given.name, answer as NamedAdapter);
-          places.note(given.name, place, [false, [{ ...given, loadInPlace: true }]]);
-        }
-        if (name === 'adapters.unload' && adapters.delete(args[0] as string))
-          places.note(args[0] as string, place, null);
-        return answer;
-      };
-    found.owner[found.name] = call(false);
-    splitAtDoor(found.owner[found.name]!, call(true));
+    found.owner[found.name] = async (...args: unknown[]): Promise<unknown> => {
+      const place = await places.find(method, args);
+      if (!place) return await here.apply(found.owner, args);
+      if (name === 'unload' && !place.isRunning) return false;
+      const given = args[0] as NamedAdapter; // of adapters
+      if (name === 'adapters.load') places.requireFree(given.name, place, runtime.adapters.list());
+      const answer = await ask(place, name, method, args);
+      if (answer instanceof RemoteStream) {
+        const Stream = name === 'chat' ? ChatCompletionStream : TextCompletionStream;
+        return new Stream(answer.parts as AsyncIterator<never>, answer.stop);
+      }
+      if (name === 'train' || name === 'sft') {
+        const { id, modelId } = answer as { id: string; modelId: string };
+        const job = new RemoteJob(id, modelId, runtime, POLL_MS);
+        const { signal } = (args[1] as CallOptions | undefined) ?? {};
+        const cancel = (): void => void job.cancel().catch(() => {}); // it has ended
+        signal?.addEventListener('abort', cancel);
+        void place // until its end this process waits for it
+          .call('jobEnd', [id], 'a training job')
+          .catch(() => {})
+          .finally(() => signal?.removeEventListener('abort', cancel));
+        return job;
+      }
+      if (name === 'adapters.load') {
+        adapters.set(given.name, answer as NamedAdapter);
+        places.note(given.name, place, [{ ...given, loadInPlace: true }]);
+      }
+      if (name === 'adapters.unload' && adapters.delete(args[0] as string))
+        places.note(args[0] as string, place, null);
+      return answer;
+    };
   }
   const [stats, mediaStats, loaded] = [runtime.stats, runtime.mediaStats, runtime.loaded];
   const [list, close] = [runtime.adapters.list, runtime.close];
@@ -190,7 +188,6 @@ async function ask(
   name: string,
   { options: at, reference }: IsolatedMethod,
   args: readonly unknown[],
-  isChecked: boolean,
 ): Promise<unknown> {
   const options = at === undefined ? undefined : (args[at] as CallOptions | undefined);
   checkCallOptions(options);
@@ -204,7 +201,7 @@ async function ask(
   });
   const what = !reference ? name : model === null ? 'the default model' : `the model ${String(model)}`;
   try {
-    return await place.call(name, [isChecked, sent], what, signal);
+    return await place.call(name, sent, what, signal);
   } catch (error) {
     if (error instanceof OnpolicyError) throw error;
     throw atTheDoor(args, () => unsent(args, error));

@@ -1,4 +1,5 @@
 /** The methods of a runtime that run in the process of its models. */
+import { type CheckedService, INNER } from '../checked-service.ts';
 
 /** How a method is called. */
 export type IsolatedMethod = {
@@ -15,12 +16,12 @@ const field =
 const first: NonNullable<IsolatedMethod['reference']> = ([given]) => given;
 const ANSWER: IsolatedMethod = { options: 1, reference: field(0, 'model') };
 
-/** By name; `models.create` is `create` of `runtime.models`. What is not here reads files, or calls these. */
+/** By name: of the inner service, of the runtime, and of its resources as `models.create`. What is not here reads files, or calls these. */
 export const METHODS: Readonly<Record<string, IsolatedMethod>> = {
-  createCompletion: ANSWER,
-  createTextCompletion: ANSWER,
-  createEmbeddings: ANSWER,
-  renderPrompt: ANSWER,
+  chat: ANSWER,
+  text: ANSWER,
+  embed: ANSWER,
+  render: ANSWER,
   tokenize: { reference: field(1, 'model') },
   detokenize: { reference: field(1, 'model') },
   contextSize: { reference: first },
@@ -32,6 +33,7 @@ export const METHODS: Readonly<Record<string, IsolatedMethod>> = {
   sft: { options: 1 },
   'models.create': { options: 1 },
   'models.delete': { options: 1 },
+  log: { options: 2 },
   'models.log': { options: 2 },
   'checkpoints.delete': { options: 2 },
   'checkpoints.prune': { options: 2 },
@@ -45,8 +47,13 @@ type Found = {
 };
 
 /** The object that has the method, and what it is called there. */
-export function findMethod(runtime: object, path: string): Found {
+export function findMethod(runtime: CheckedService, path: string): Found {
   const [group, name] = path.includes('.') ? path.split('.') : [null, path];
-  const owner = group ? (runtime as Record<string, unknown>)[group] : runtime;
+  const inner = runtime[INNER];
+  const owner = group
+    ? (runtime as unknown as Record<string, unknown>)[group]
+    : name! in inner
+      ? inner
+      : runtime;
   return { owner: owner as Found['owner'], name: name! };
 }
