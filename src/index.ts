@@ -45,11 +45,10 @@ export type {
   ServingLimits,
 } from './models/index.ts';
 export type { CacheType, Device, Gpu, ProductKernels, RopeOptions } from './native/index.ts';
-export type { TrainingOptions } from './protocol/index.ts';
+export type { PruneRequest, RecorderOptions, ReportOptions, TrainingOptions } from './protocol/index.ts';
 export type * from './protocol/public.ts';
-export type { ReportOptions } from './report/index.ts';
 export type { SftExample, SftRequest, TrajectoryMessage } from './rl/index.ts';
-export { type Recorder, type RecorderOptions, type RecordingEnd, record } from './rollout/index.ts';
+export { type Recorder, type RecordingEnd, record } from './rollout/index.ts';
 export { createRuntime, type Runtime } from './runtime.ts';
 export type { RuntimeOptions, SpeculativeConfig } from './runtime-options.ts';
 export type { RuntimeStats } from './runtime-stats.ts';
@@ -74,7 +73,6 @@ export type {
   LoggedException,
   LoggedTrajectory,
   MetricRecord,
-  PruneRequest,
   RunRecord,
   RunsResource,
   TrackedMetrics,

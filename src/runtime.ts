@@ -21,14 +21,16 @@ import {
   fault,
   type MessageCountRequest,
   type MessageTokensCount,
+  type RecorderOptions,
+  type ReportOptions,
   throwFaults,
   toValidEmbedding,
   validateDetokenizeRequest,
   validateTokenizeRequest,
 } from './protocol/index.ts';
-import { makeReport, type ReportOptions } from './report/index.ts';
+import { makeReport } from './report/index.ts';
 import type { SftRequest } from './rl/index.ts';
-import { type Recorder, type RecorderOptions, record } from './rollout/index.ts';
+import { type Recorder, record } from './rollout/index.ts';
 import { type CheckedOptions, checkOptions, type RuntimeOptions } from './runtime-options.ts';
 import { type RuntimeStats, runtimeStats } from './runtime-stats.ts';
 import type { CallOptions, TrainingJob, TrainingJobsResource } from './service.ts';

@@ -2,6 +2,7 @@
 
 import type { ChatCompletionStream, TextCompletionStream } from './answer/index.ts';
 import type {
+  CallOptions,
   ChatCompletion,
   ChatCompletionRequest,
   Checkpoint,
@@ -26,18 +27,7 @@ import type {
   TrainingResult,
 } from './protocol/index.ts';
 
-/** Options of one call. */
-export type CallOptions = {
-  /** Aborts the call; it rejects with code `ABORTED`. */
-  readonly signal?: AbortSignal;
-  /** Id of a completion whose request has no `request_id`. Unlike that one, completions that run may share it. */
-  readonly traceId?: string;
-  /**
-   * Whose call it is: clients share a runtime fairly within a priority, so one request of a client does not wait for a thousand of another.
-   * Over HTTP it is the token, or the address without tokens.
-   */
-  readonly clientKey?: string;
-};
+export type { CallOptions };
 
 /** A training job that was started here. */
 export interface TrainingJob {

@@ -12,10 +12,19 @@
 // A service -> HTTP -> the same service elsewhere. Reading order:
 // server/  handler (one request from begin to end), routes, endpoints; then fetch (in this process), node and web (two kinds of servers), event-stream
 // client/  connect, retrying-client, http-client, event-stream; then pool (several services as one)
+
+export type {
+  AccessEntry,
+  ConnectOptions,
+  HandlerOptions,
+  PoolOptions,
+  Scope,
+  ServeOptions,
+  Token,
+} from '../protocol/index.ts';
 export { connect } from './client/connect.ts';
-export type { ConnectOptions } from './client/connect-options.ts';
-export { createPool, type PoolOptions } from './client/pool.ts';
+export { createPool } from './client/pool.ts';
 export { createFetch } from './server/fetch.ts';
 export { createHandler, type Handler } from './server/handler.ts';
-export type { AccessEntry, HandlerOptions, Scope, Servable, Token } from './server/handler-options.ts';
-export { type ServeOptions, type Server, serve } from './server/serve.ts';
+export type { Servable } from './server/handler-options.ts';
+export { type Server, serve } from './server/serve.ts';

@@ -84,6 +84,16 @@ export function toFaults(errors: readonly SchemaError[]): Faults {
 }
 
 function toFault(error: SchemaError): ErrorDetail {
+  const made = describeFault(error);
+  if (!error.parentSchema.secret) return made;
+  const { input, ...rest } = made;
+  return {
+    ...rest,
+    msg: rest.msg.replace(/, got .*/s, `, got ${input === null ? 'null' : `a ${typeof input}`}`),
+  };
+}
+
+function describeFault(error: SchemaError): ErrorDetail {
   const loc = toPath(error.instancePath);
   const { keyword, parentSchema, params, data } = error;
   if (keyword === 'required') {

@@ -71,15 +71,28 @@ export function checkRequest<Name extends keyof Requests>(
 }
 
 /**
- * Checks arguments of a function, or settings, against their schema.
+ * Checks arguments of a function, or settings, against their schema. `at`: what the caller calls them, before the paths of their fields.
  * @throws OnpolicyError `INVALID_REQUEST` with all faults
  */
-export function checkArguments<Name extends keyof Arguments>(name: Name, input: unknown): Arguments[Name] {
+export function checkArguments<Name extends keyof Arguments>(
+  name: Name,
+  input: unknown,
+  at: readonly string[] = [],
+): Arguments[Name] {
   return atTheDoor(input, () => {
     const faults = schemaFaults(name, input, 'fault');
-    if (faults.count > 0) throw invalidRequest(faults);
+    if (faults.count > 0) throw invalidRequest(at.length === 0 ? faults : under(at, faults));
     return input as Arguments[Name];
   });
+}
+
+/** The same faults of a part of what the caller gave. */
+function under(at: readonly string[], { listed, count }: Faults): Faults {
+  const prefix = `${at.join('.')}.`;
+  return {
+    listed: listed.map(({ loc, msg, ...rest }) => ({ ...rest, loc: [...at, ...loc], msg: prefix + msg })),
+    count,
+  };
 }
 
 /** Checked arguments or settings with every field: what is given, else the default that the schema has, else null. */

@@ -1,14 +1,9 @@
 /** A model's run -> a report page with curves, checkpoints and trajectories. */
+import { checkArguments, type ReportOptions } from '../protocol/index.ts';
 import type { Store } from '../store/index.ts';
 import { toHtml } from './html.ts';
 import { readReport } from './report-data.ts';
 import { readParts } from './report-parts.ts';
-
-/** Options of a report. */
-export type ReportOptions = {
-  /** Id or name of another model, whose curves are drawn beside. */
-  readonly compare?: string | null | undefined;
-};
 
 /**
  * The report of a model, named by id or name, as self-contained HTML: it works offline and stays below 5 MB, without the
@@ -18,8 +13,9 @@ export type ReportOptions = {
 export async function makeReport(
   store: Store,
   modelId: string,
-  { compare }: ReportOptions = {},
+  options: ReportOptions = {},
 ): Promise<string> {
+  const { compare } = checkArguments('ReportOptions', options);
   const find = async (name: string) => (await store.findModel(name)) ?? (await store.getModel(name));
   const model = await find(modelId);
   const other = compare ? await find(compare) : null;

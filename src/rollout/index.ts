@@ -19,6 +19,6 @@ export type {
   TrainLoopOptions,
 } from './loop-options.ts';
 export { progressBar } from './progress-bar.ts';
-export { type Recorder, type RecorderOptions, type RecordingEnd, record } from './recorder.ts';
+export { type Recorder, type RecordingEnd, record } from './recorder.ts';
 export * as rewards from './rewards.ts';
 export { type TrainLoopResult, trainLoop } from './train-loop.ts';

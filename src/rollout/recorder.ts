@@ -1,21 +1,13 @@
 /** A rollout's requests, by any client -> one trajectory with the ids and log-probabilities that were sampled. */
 import { OnpolicyError } from '../errors.ts';
 import { createFetch } from '../http/index.ts';
-import type { JsonObject, Trajectory } from '../protocol/index.ts';
+import { checkArguments, type JsonObject, type RecorderOptions, type Trajectory } from '../protocol/index.ts';
 import type { Completions } from '../service.ts';
 import type { Exchange } from './exchange.ts';
 import { historiesOf } from './histories.ts';
 import { RecordedService } from './recorded-service.ts';
 import { seedOf } from './seeds.ts';
 import { wrongInput } from './wrong-input.ts';
-
-/** What is recorded. */
-export type RecorderOptions = {
-  /** The model that answers all requests, whatever model they name: an id or name, at a step with `name@3`. */
-  readonly model: string;
-  /** Gives each request without a `seed` one of its own, the same in a repeated run. Default: none. */
-  readonly seed?: number | undefined;
-};
 
 /** What a rollout was worth. */
 export type RecordingEnd = {
@@ -33,12 +25,7 @@ export type RecordingEnd = {
  * @throws OnpolicyError `INVALID_REQUEST` for wrong options
  */
 export function record(service: Completions, options: RecorderOptions): Recorder {
-  const { model, seed, ...others } = options;
-  const [unknown] = Object.keys(others);
-  if (unknown !== undefined) throw wrongInput([unknown], 'one of model, seed', 'an unknown option');
-  if (seed !== undefined && !Number.isSafeInteger(seed)) throw wrongInput(['seed'], 'an integer', seed);
-  if (typeof model !== 'string' || model === '')
-    throw wrongInput(['model'], 'the id or name of a model', model);
+  checkArguments('RecorderOptions', options);
   return new Recorder(service, options);
 }
 

@@ -3,12 +3,13 @@ import path from 'node:path';
 import { OnpolicyError } from '../errors.ts';
 import {
   type CheckpointDeletion,
+  type PruneRequest,
   validateCheckpointDeleteRequest,
   validateListQuery,
 } from '../protocol/index.ts';
 import { stepFolder } from '../rl/index.ts';
 import type { CallOptions, CheckpointsResource } from '../service.ts';
-import { type PruneRequest, stepsToPrune } from './prune.ts';
+import { stepsToPrune } from './prune.ts';
 import type { Store } from './store.ts';
 
 /** Checkpoints of this process's store. */

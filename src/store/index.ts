@@ -9,7 +9,6 @@ export type { OpenJob } from './jobs.ts';
 export { type MlflowOptions, mlflowTracker } from './mlflow-tracker.ts';
 export { type LocalModelsResource, modelsResource } from './models-resource.ts';
 export { type OpenStore, openStore } from './open-store.ts';
-export type { PruneRequest } from './prune.ts';
 export type { LoggedException, MetricRecord, TrajectoryFile, TrajectoryRecord } from './run-log.ts';
 export type { RunRecord } from './run-record.ts';
 export type { LoggedTrajectory } from './runs.ts';

@@ -158,7 +158,7 @@ export const DOORS: readonly Door[] = [
   {
     name: 'options of a server',
     form: options.SERVER,
-    check: (input) => createHandler(service, checkServeOptions(input as never).handlerOptions),
+    check: (input) => checkServeOptions(input as never),
   },
   { name: 'options of a client', form: options.CLIENT, check: (input) => connect(input as never).close() },
   { name: 'options of a pool', form: options.POOL, check: (input) => createPool([service], input as never) },

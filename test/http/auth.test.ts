@@ -26,8 +26,8 @@ describe('a token', () => {
 
   it.each(['', ' ', ' a', 'a ', 'a\n', 'é', '\t', 'a\0'])('is not %j', (token) => {
     for (const [tokens, param] of [
-      [[token], 'tokens[0]'],
-      [['a', { token }], 'tokens[1].token'],
+      [[token], 'tokens.0'],
+      [['a', { token }], 'tokens.1.token'],
     ] as const)
       expect(() => openHandler({ tokens })).toThrowError(expect.objectContaining({ param }));
   });
@@ -37,12 +37,12 @@ describe('an entry of tokens', () => {
   it.each([
     [
       { token: 'abc', scopes: ['write'] },
-      'tokens[0].scopes: expected a list of complete, train, read, admin, got',
+      'tokens.0.scopes.0: expected "complete", "train", "read" or "admin", got "write"',
     ],
-    [{ token: 'abc', scope: 'read' }, 'tokens[0].scope: expected one of token, scopes,'],
-    [{ scopes: ['read'] }, 'tokens[0]: expected a text, or an object of token, scopes,'],
-    [null, 'tokens[0]: expected a text, or an object of token,'],
-    [{ token: 5 }, 'tokens[0].token: expected a text of visible ASCII characters, got number'],
+    [{ token: 'abc', scope: 'read' }, 'tokens.0.scope: not a field of tokens.0; did you mean scopes?'],
+    [{ scopes: ['read'] }, 'tokens.0.token: this field is required'],
+    [null, 'tokens.0: expected a text, or an object with a token, got null'],
+    [{ token: 5 }, 'tokens.0.token: expected a text of visible ASCII characters, got a number'],
   ])('is not %j', (entry, message) => {
     expect(() => openHandler({ tokens: [entry] as never })).toThrow(message);
   });

@@ -291,8 +291,8 @@ it('options that are wrong are named', () => {
   const { service } = openHandler();
   for (const [options, param] of [
     [{ token: 'x' }, 'token'],
-    [{ tokens: [''] }, 'tokens[0]'],
-    [{ tokens: [{ token: 'x', scopes: ['write'] }] }, 'tokens[0].scopes'],
+    [{ tokens: [''] }, 'tokens.0'],
+    [{ tokens: [{ token: 'x', scopes: ['write'] }] }, 'tokens.0.scopes.0'],
     [{ maxBodyBytes: -1 }, 'maxBodyBytes'],
     [{ basePath: 'api/' }, 'basePath'],
   ] as const)

@@ -39,7 +39,7 @@ describe('a handler', () => {
       await using runtime = await createRuntime();
       const tokens = [{ token: 'a', ...limits }] as never;
       expect(() => createHandler(runtime, { tokens })).toThrow(
-        /tokens\[0\]\.\w+PerMinute: expected an integer from 1 up, or null/,
+        /tokens\.0\.\w+PerMinute: expected an integer >= 1 or null/,
       );
     },
   );

@@ -8,6 +8,7 @@ import {
   type ChatCompletionRequest,
   type Checked,
   type CheckedLogRequest,
+  type ConnectOptions,
   type ListQuery,
   type LogResult,
   replaceBytes,
@@ -28,7 +29,7 @@ import type {
   ModelsResource,
   TrainingJobsResource,
 } from '../../service.ts';
-import { type ClientSettings, type ConnectOptions, checkConnectOptions } from './connect-options.ts';
+import { type ClientSettings, checkConnectOptions } from './connect-options.ts';
 import { fromEventStream } from './event-stream.ts';
 import { textOf } from './http-client.ts';
 import { type OpenResponse, type RemoteCall, RetryingClient } from './retrying-client.ts';

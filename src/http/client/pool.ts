@@ -10,7 +10,7 @@ import {
   type TextAnswer,
 } from '../../checked-service.ts';
 import { OnpolicyError } from '../../errors.ts';
-import { describe } from '../../protocol/index.ts';
+import { checkArguments, fault, type PoolOptions, throwFaults, withDefaults } from '../../protocol/index.ts';
 import type {
   CheckpointsResource,
   Completions,
@@ -18,17 +18,8 @@ import type {
   Service,
   TrainingJobsResource,
 } from '../../service.ts';
-import { isCount, wrongOption } from '../options.ts';
 import { Affinity } from './affinity.ts';
 import { abortedBy, LONGEST_WAIT_MS } from './retrying-client.ts';
-
-/** Options of {@link createPool}. */
-export type PoolOptions = {
-  /** Index of the member that stores the models and trains. Default 0. */
-  readonly trainer?: number;
-  /** Milliseconds before a failed member is tried again, doubled with each further failure up to 30 s. Default 250. */
-  readonly retryMs?: number;
-};
 
 /**
  * Joins several services into one, for rollouts on many machines. Completions are spread over all members; models,
@@ -38,15 +29,10 @@ export type PoolOptions = {
  * @throws OnpolicyError `INVALID_REQUEST` for wrong options
  */
 export function createPool(services: readonly (Service | Completions)[], options: PoolOptions = {}): Service {
-  if (typeof options !== 'object' || options === null) wrongOption('options', 'an object', describe(options));
-  const { trainer = 0, retryMs = 250, ...others } = options;
-  const [unknown] = Object.keys(others);
-  if (unknown !== undefined)
-    wrongOption(unknown.slice(0, 200), 'one of trainer, retryMs', 'an unknown option');
-  if (services.length === 0) wrongOption('services', 'at least one', 'none');
-  if (!isCount(trainer) || trainer >= services.length)
-    wrongOption('trainer', `an integer from 0 to ${services.length - 1}`, describe(trainer));
-  if (!isCount(retryMs)) wrongOption('retryMs', 'an integer from 0 up', describe(retryMs));
+  const { trainer, retryMs } = withDefaults('PoolOptions', checkArguments('PoolOptions', options));
+  if (services.length === 0) throwFaults([fault(['services'], 'length', 'at least one', services)]);
+  if (trainer >= services.length)
+    throwFaults([fault(['trainer'], 'range', `an integer from 0 to ${services.length - 1}`, trainer)]);
   return new Pool(services, trainer, retryMs);
 }
 

@@ -1,7 +1,8 @@
 /** A request -> its client: the scopes that its token, or its origin on this machine, allows, and what it may do in a minute. */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { OnpolicyError } from '../../errors.ts';
-import type { HandlerSettings, Scope } from './handler-options.ts';
+import type { Scope } from '../../protocol/index.ts';
+import type { HandlerSettings } from './handler-options.ts';
 import { ClientLimits } from './token-limits.ts';
 import type { WireRequest } from './wire.ts';
 

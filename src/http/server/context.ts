@@ -1,8 +1,8 @@
 /** One request with all that an endpoint needs to answer it. */
 import { OnpolicyError } from '../../errors.ts';
-import type { DoorOptions } from '../../protocol/index.ts';
+import type { DoorOptions, Scope } from '../../protocol/index.ts';
 import type { Outcome } from './event-stream.ts';
-import type { HandlerSettings, Scope, Servable } from './handler-options.ts';
+import type { HandlerSettings, Servable } from './handler-options.ts';
 import type { RequestMetrics } from './metrics.ts';
 import type { WireRequest, WireResponse } from './wire.ts';
 

@@ -1,6 +1,8 @@
 /** A service -> a `fetch` that it answers in this process. Clients of HTTP APIs then need no port. */
+
+import type { HandlerOptions } from '../../protocol/index.ts';
 import { createHandler } from './handler.ts';
-import type { HandlerOptions, Servable } from './handler-options.ts';
+import type { Servable } from './handler-options.ts';
 
 /** The caller shares the service's process: a server's limits on its clients are not for it. */
 const IN_PROCESS: HandlerOptions = {

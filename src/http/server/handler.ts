@@ -1,20 +1,20 @@
 /** A service -> a function from `Request` to `Response`, for any server. */
 import { randomUUID } from 'node:crypto';
 import { OnpolicyError } from '../../errors.ts';
-import { type DoorOptions, isTraceId } from '../../protocol/index.ts';
-import { wrongOption } from '../options.ts';
+import {
+  type AccessEntry,
+  type DoorOptions,
+  fault,
+  type HandlerOptions,
+  isTraceId,
+  throwFaults,
+} from '../../protocol/index.ts';
 import { limitTime } from '../time-limits.ts';
 import { type Authorizer, allows, type Client, createAuthorizer } from './auth.ts';
 import type { RequestContext } from './context.ts';
 import { corsHeaders, preflight } from './cors.ts';
 import { endpointHandlers } from './endpoints.ts';
-import {
-  type AccessEntry,
-  checkHandlerOptions,
-  type HandlerOptions,
-  type HandlerSettings,
-  type Servable,
-} from './handler-options.ts';
+import { checkHandlerOptions, type HandlerSettings, type Servable } from './handler-options.ts';
 import { RequestMetrics } from './metrics.ts';
 import { type Endpoint, findEndpoints, formOf } from './routes.ts';
 import { fromRequest, toResponse } from './web.ts';
@@ -28,7 +28,7 @@ export type Handler = (request: Request) => Promise<Response>;
  * @throws OnpolicyError `INVALID_REQUEST` for wrong options
  */
 export function createHandler(service: Servable, options: HandlerOptions = {}): Handler {
-  const handler = new RequestHandler(service, options);
+  const handler = new RequestHandler(service, checkHandlerOptions(options));
   return async (request) => toResponse(await handler.handle(fromRequest(request)), request.method);
 }
 
@@ -41,12 +41,12 @@ export class RequestHandler {
   readonly #running = new Set<AbortController>();
   #onIdle: (() => void) | null = null; // set while draining
 
-  constructor(service: Servable, options: HandlerOptions) {
+  constructor(service: Servable, settings: HandlerSettings) {
     this.#service = service;
-    this.#settings = checkHandlerOptions(options);
+    this.#settings = settings;
     this.#settings.models.forEach((name, i) => {
       if (service.hasModel?.(name) === false)
-        wrongOption(`models.${i}`, 'a model that the service has', JSON.stringify(name));
+        throwFaults([fault(['models', String(i)], 'value', 'a model that the service has', name)]);
     });
     this.#authorize = createAuthorizer(this.#settings);
   }
@@ -170,9 +170,9 @@ export class RequestHandler {
   /** A log that throws fails no request. */
   #log(entry: AccessEntry): void {
     try {
-      this.#settings.accessLog(entry);
+      this.#settings.accessLog?.(entry);
     } catch (error) {
-      this.#settings.onError(error, entry.requestId);
+      this.#settings.onError?.(error, entry.requestId);
     }
   }
 
@@ -180,7 +180,7 @@ export class RequestHandler {
   #toError(error: unknown, signal: AbortSignal, requestId: string): OnpolicyError {
     if (signal.aborted && signal.reason instanceof OnpolicyError) return signal.reason;
     const isKnown = error instanceof OnpolicyError;
-    if (!isKnown || error.status >= 500) this.#settings.onError(error, requestId);
+    if (!isKnown || error.status >= 500) this.#settings.onError?.(error, requestId);
     return isKnown ? error : new OnpolicyError('BACKEND_FAILED', 'the server failed');
   }
 }

@@ -2,22 +2,18 @@
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { OnpolicyError } from '../../errors.ts';
-import { atTheDoor, describe } from '../../protocol/index.ts';
-import { isCount, wrongOption } from '../options.ts';
+import {
+  type Complete,
+  checkArguments,
+  fault,
+  type ServeOptions,
+  throwFaults,
+  withDefaults,
+} from '../../protocol/index.ts';
 import { isLoopback } from './auth.ts';
 import { RequestHandler } from './handler.ts';
-import type { HandlerOptions, Servable } from './handler-options.ts';
+import { type Servable, withTokens } from './handler-options.ts';
 import { createListener } from './node.ts';
-
-/** Options of {@link serve}. */
-export type ServeOptions = HandlerOptions & {
-  /** Default 0: any free port. */
-  readonly port?: number;
-  /** Host name or address to listen at. Default `127.0.0.1`: this machine only. */
-  readonly host?: string;
-  /** Milliseconds that `close()` lets running requests finish before it ends them. Default 10,000. */
-  readonly graceMs?: number;
-};
 
 /** A running server. */
 export type Server = {
@@ -36,8 +32,8 @@ export type Server = {
  *   and without `allowAnonymous`; `NETWORK_FAILED` if it cannot listen there
  */
 export async function serve(service: Servable, options: ServeOptions = {}): Promise<Server> {
-  const { port, host, graceMs, handlerOptions } = checkServeOptions(options);
-  const handler = new RequestHandler(service, handlerOptions);
+  const { port, host, graceMs, ...handlerOptions } = checkServeOptions(options);
+  const handler = new RequestHandler(service, withTokens(handlerOptions));
   const server = http.createServer(createListener((request) => handler.handle(request)));
   const listening = await listen(server, port, host);
   let closed: Promise<void> | null = null;
@@ -48,31 +44,15 @@ export async function serve(service: Servable, options: ServeOptions = {}): Prom
 }
 
 /** The options of a server with their defaults. Those of its handler are checked by the handler. */
-export function checkServeOptions(options: ServeOptions): {
-  readonly port: number;
-  readonly host: string;
-  readonly graceMs: number;
-  readonly handlerOptions: HandlerOptions;
-} {
-  if (typeof options !== 'object' || options === null) wrongOption('options', 'an object', describe(options));
-  return atTheDoor(options, () => {
-    const { port = 0, host = '127.0.0.1', graceMs = 10_000, ...handlerOptions } = options;
-    if (!isCount(port) || port > 65_535) wrongOption('port', 'an integer from 0 to 65535', describe(port));
-    if (typeof host !== 'string' || !HOST.test(host))
-      wrongOption('host', 'a name or an address', describe(host));
-    if (!isCount(graceMs) || graceMs > LONGEST_MS)
-      wrongOption('graceMs', `an integer from 0 to ${LONGEST_MS}`, describe(graceMs));
-    const { tokens, allowAnonymous } = handlerOptions;
-    if (!isLoopback(host) && !(Array.isArray(tokens) && tokens.length > 0) && !allowAnonymous)
-      wrongOption('tokens', `at least one token, or allowAnonymous, for the host ${host}`, 'none');
-    return { port, host, graceMs, handlerOptions };
-  });
+export function checkServeOptions(options: ServeOptions): Complete['ServeOptions'] {
+  const settings = withDefaults('ServeOptions', checkArguments('ServeOptions', options));
+  const { host, tokens, allowAnonymous } = settings;
+  if (!isLoopback(host) && tokens.length === 0 && !allowAnonymous)
+    throwFaults([
+      fault(['tokens'], 'conflict', `at least one token, or allowAnonymous, for the host ${host}`, tokens),
+    ]);
+  return settings;
 }
-
-/** A name as DNS has it, an IPv4 or an IPv6 address. */
-const HOST = /^[\w.:%-]{1,253}$/;
-/** Longest time that a timer can wait. */
-const LONGEST_MS = 2 ** 31 - 1;
 
 function listen(server: http.Server, port: number, host: string): Promise<AddressInfo> {
   return new Promise((resolve, reject) => {

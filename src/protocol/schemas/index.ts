@@ -2,6 +2,7 @@
 import { adapterDefinitions } from './adapter.ts';
 import { chatCompletionDefinitions } from './chat-completion.ts';
 import { embeddingDefinitions } from './embedding.ts';
+import { httpDefinitions } from './http.ts';
 import { logitsProcessorDefinitions } from './logits-processor.ts';
 import { messageDefinitions } from './message.ts';
 import { messagesDefinitions } from './messages.ts';
@@ -12,6 +13,7 @@ import { rlDefinitions } from './rl.ts';
 import { rolloutDefinitions } from './rollout.ts';
 import type { Definitions } from './schema.ts';
 import { speculationDefinitions } from './speculation.ts';
+import { storeDefinitions } from './store.ts';
 import { structuredDefinitions } from './structured-outputs.ts';
 import { textCompletionDefinitions } from './text-completion.ts';
 import { tokenizerDefinitions } from './tokenizer.ts';
@@ -40,7 +42,12 @@ export const definitions: Definitions = {
 };
 
 /** Definitions of arguments of functions, which no request has. Their types go into a file of their own. */
-export const argumentDefinitions: Definitions = { ...rlDefinitions, ...rolloutDefinitions };
+export const argumentDefinitions: Definitions = {
+  ...rlDefinitions,
+  ...rolloutDefinitions,
+  ...httpDefinitions,
+  ...storeDefinitions,
+};
 
 /** Definitions that get a compiled validator, beside those of arguments. */
 export const validated = [

@@ -30,9 +30,11 @@ export type Schema = {
   /** What the field does: the docstring of its type and its line in the docs. */
   readonly description?: string;
   /** What stands for an absent field. */
-  readonly default?: string | number | boolean | null | readonly string[];
+  readonly default?: string | number | boolean | null | readonly string[] | Readonly<Record<string, never>>;
   /** Bounds that a rule in code checks, for the docs. */
   readonly bounds?: string;
+  /** Its value is in no error. */
+  readonly secret?: boolean;
   /** Ends the sentence "expected ..." where the keywords alone do not read well. */
   readonly expected?: string;
   /** The TypeScript type, where it says more than the schema: values that only exist in process, a union of definitions. */

@@ -1,0 +1,265 @@
+/** Options of servers, handlers, clients and pools, and of one call. */
+import { type Definitions, flag, ref, type Schema } from './schema.ts';
+
+/** Longest time that a timer can wait. */
+const LONGEST_MS = 2 ** 31 - 1;
+
+/** What can be the id of a request in a header. */
+export const TRACE_ID = '^[\\x21-\\x7e]{1,200}$';
+
+const count = (description: string, byDefault: number, most?: number): Schema => ({
+  description,
+  type: 'integer',
+  default: byDefault,
+  minimum: 0,
+  maximum: most ?? Number.MAX_SAFE_INTEGER,
+});
+const countOrNone = (description: string, byDefault: number | null): Schema => ({
+  description,
+  type: ['integer', 'null'],
+  default: byDefault,
+  minimum: 0,
+});
+const texts = (description: string): Schema => ({
+  description,
+  type: 'array',
+  items: { type: 'string' },
+  default: [],
+});
+const perMinute = (description: string): Schema => ({
+  description: `${description} Null: any number.`,
+  type: ['integer', 'null'],
+  default: null,
+  minimum: 1,
+});
+
+/** Visible ASCII characters, with blanks between them at most: a header arrives without those around it. */
+const HEADER_TEXT = '^[\\x21-\\x7e]([\\x20-\\x7e]*[\\x21-\\x7e])?$';
+const IN_HEADER = 'a text of visible ASCII characters';
+const secret = {
+  description: 'The secret that a client sends as `Authorization: Bearer <token>` or `X-Api-Key: <token>`.',
+  type: 'string',
+  pattern: HEADER_TEXT,
+  bounds: 'ASCII, with no blanks around it',
+  expected: IN_HEADER,
+  secret: true,
+} satisfies Schema;
+
+const handlerProperties: Record<string, Schema> = {
+  tokens: {
+    description: 'Tokens that clients may use. Without any, only clients on this machine are served.',
+    type: 'array',
+    items: {
+      ...ref('TokenOrText'),
+      tsType: 'string | Token',
+    },
+    default: [],
+  },
+  allowAnonymous: flag(false, 'Without tokens: also serves clients on other machines.'),
+  basePath: {
+    description: 'Path prefix of all endpoints, for example `/api`.',
+    type: 'string',
+    default: '',
+    pattern: '^$|^/.*[^/]$',
+    expected: 'a path that begins and does not end with /',
+  },
+  corsOrigins: texts('Origins whose pages may call from a browser, or `*` for all.'),
+  models: texts(
+    'Further models that `GET /v1/models` lists and every token may use: paths and `hf:` URIs. What the service has a name for and the registered models are listed without it.',
+  ),
+  adapterFolders: texts(
+    'Folders whose GGUF LoRA files and PEFT folders requests may name, as a `file` of `adapters` or to load them by a name. Without any, `POST /v1/load_lora_adapter` is off.',
+  ),
+  maxLogprobs: countOrNone(
+    'Most alternatives that `top_logprobs` and `prompt_logprobs` may ask for; null: no limit.',
+    20,
+  ),
+  maxBodyBytes: count("Most bytes of a request's body.", 64 * 2 ** 20),
+  maxChoices: count('Most choices that one request may ask for.', 128),
+  maxMessages: count('Most messages of a chat completion request.', 10_000),
+  maxInputs: count('Most texts of a request for embeddings.', 2048),
+  maxTrajectories: count('Most trajectories of a training job or a log.', 10_000),
+  bodyTimeoutMs: count('Most milliseconds that a client may take to send a body.', 30_000),
+  requestTimeoutMs: countOrNone(
+    'Most milliseconds that a request may take, its stream included; null: no limit.',
+    null,
+  ),
+  unknownFields: {
+    description:
+      'Whether fields that the service does not know are ignored, and listed in the header `X-Ignored-Fields`, or refused. A misspelt name of a known field is always refused.',
+    enum: ['ignore', 'refuse'],
+    default: 'ignore',
+  },
+  onError: {
+    description:
+      "Called with failures that are not the client's fault. Responses never contain a stack trace.",
+    kind: 'function',
+    tsType: '((error: unknown, requestId: string) => unknown)',
+  },
+  accessLog: {
+    description: 'Called at the end of every request, its stream included.',
+    kind: 'function',
+    tsType: '((entry: AccessEntry) => unknown)',
+  },
+};
+
+/** Definitions of these options. */
+export const httpDefinitions: Definitions = {
+  Scope: {
+    description:
+      'What a token allows: completions, training, reading what is stored, or everything (`admin`), deletion included.',
+    enum: ['complete', 'train', 'read', 'admin'],
+  },
+  Token: {
+    description: 'A token and its scopes.',
+    expected: 'a text, or an object with a token',
+    type: 'object',
+    required: ['token'],
+    properties: {
+      token: secret,
+      scopes: {
+        description: 'What it allows. `admin` stands for all.',
+        type: 'array',
+        items: ref('Scope'),
+        default: ['admin'],
+      },
+      requestsPerMinute: perMinute('Completions that it may begin in a minute.'),
+      tokensPerMinute: perMinute(
+        'Tokens of prompts and answers that it may use in a minute; an answer under way is not cut.',
+      ),
+    },
+    additionalProperties: false,
+  },
+  TokenOrText: {
+    description: 'A token, or its text alone.',
+    if: { type: 'string' },
+    // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
+    then: secret,
+    else: ref('Token'),
+    tsType: 'string | Token',
+  },
+  AccessEntry: {
+    description: 'A request that was answered.',
+    tsType: `{
+  /** When it came, in ISO form. */
+  readonly time: string;
+  readonly method: string;
+  /** Without its query, 200 characters at most. */
+  readonly path: string;
+  /** 499: the client left a stream. */
+  readonly status: number;
+  /** Milliseconds until its end. */
+  readonly ms: number;
+  readonly requestId: string;
+}`,
+  },
+  HandlerOptions: {
+    description: 'Options of `createHandler`.',
+    title: 'options',
+    type: 'object',
+    properties: handlerProperties,
+    additionalProperties: false,
+  },
+  ServeOptions: {
+    description: 'Options of `serve`.',
+    title: 'options',
+    type: 'object',
+    properties: {
+      ...handlerProperties,
+      port: count('Port to listen at. 0: any free one.', 0, 65_535),
+      host: {
+        description: 'Host name or address to listen at. Default: this machine only.',
+        type: 'string',
+        default: '127.0.0.1',
+        pattern: '^[\\w.:%-]{1,253}$',
+        expected: 'a name or an address',
+      },
+      graceMs: count(
+        'Milliseconds that `close()` lets running requests finish before it ends them.',
+        10_000,
+        LONGEST_MS,
+      ),
+    },
+    additionalProperties: false,
+  },
+  ConnectOptions: {
+    description: 'Options of `connect`.',
+    title: 'options',
+    type: 'object',
+    required: ['baseUrl'],
+    properties: {
+      baseUrl: {
+        description: "The server's URL, for example `http://127.0.0.1:8080`; it may end in `/v1`.",
+        type: 'string',
+        pattern: '^https?://[^/]',
+        expected: 'an http or https URL',
+      },
+      apiKey: {
+        description: 'Sent as `Authorization: Bearer <apiKey>`.',
+        type: 'string',
+        pattern: '^[\\t\\x20-\\x7e\\x80-\\xff]*$',
+        expected: 'a text that a header can hold',
+        secret: true,
+      },
+      headers: {
+        description: 'Further headers of every request.',
+        type: 'object',
+        additionalProperties: {
+          type: 'string',
+          pattern: '^[\\t\\x20-\\x7e\\x80-\\xff]*$',
+          expected: 'a text that a header can hold',
+        },
+        default: {},
+        tsType: 'Readonly<Record<string, string>>',
+      },
+      timeoutMs: countOrNone(
+        'Most milliseconds until the response is complete; of a stream, until its headers. null: no limit.',
+        600_000,
+      ),
+      maxRetries: count('Most retries of a call that is safe to repeat.', 2),
+      pollMs: count('Milliseconds between two polls of a training job.', 500),
+      fetch: {
+        description: "Replaces Node's own client, for example to use a proxy.",
+        kind: 'function',
+        tsType: 'typeof globalThis.fetch',
+      },
+    },
+    additionalProperties: false,
+  },
+  PoolOptions: {
+    description: 'Options of `createPool`.',
+    title: 'options',
+    type: 'object',
+    properties: {
+      trainer: count('Index of the member that stores the models and trains.', 0),
+      retryMs: count(
+        'Milliseconds before a failed member is tried again, doubled with each further failure up to 30 s.',
+        250,
+      ),
+    },
+    additionalProperties: false,
+  },
+  CallOptions: {
+    description: 'Options of one call.',
+    title: 'options',
+    type: 'object',
+    properties: {
+      signal: { description: 'Aborts the call; it rejects with code `ABORTED`.', kind: 'AbortSignal' },
+      traceId: {
+        description:
+          'Id of a completion whose request has no `request_id`. Unlike that one, completions that run may share it.',
+        type: 'string',
+        pattern: TRACE_ID,
+        expected: '1 to 200 visible ASCII characters, which a header can hold',
+      },
+      clientKey: {
+        description:
+          'Whose call it is: clients share a runtime fairly within a priority, so one request of a client does not wait for a thousand of another. Over HTTP it is the token, or the address without tokens.',
+        type: 'string',
+        pattern: '^[^]{1,200}$',
+        expected: '1 to 200 characters',
+      },
+    },
+    additionalProperties: false,
+  },
+};
