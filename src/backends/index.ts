@@ -15,6 +15,7 @@ export { describeGguf, readHeaders } from './gguf-headers.ts';
 export {
   CELLS_ROUNDED_TO,
   estimateMemory,
+  isF32,
   kvBytesPerToken,
   layerBytesPerToken,
   type MemoryEstimate,

@@ -57,7 +57,7 @@ export class AdapterFiles {
    * Fails with `MODEL_INVALID` when it is none of this model, and with `UNSUPPORTED` for what is no plain LoRA.
    */
   async open({ path: given }: AdapterFile): Promise<OpenAdapter> {
-    this.#base ??= readHeaders({ path: this.#model, gpu: false }).then(toBase);
+    this.#base ??= readHeaders(this.#model).then(toBase);
     const base = await this.#base;
     if (!(await fs.stat(given)).isDirectory()) {
       await check(given, base);
@@ -78,6 +78,6 @@ export class AdapterFiles {
 }
 
 async function check(file: string, base: BaseModel): Promise<void> {
-  const [facts] = await readHeaders({ path: file, gpu: false });
-  checkAdapter(facts!, base);
+  const [header] = await readHeaders(file);
+  checkAdapter(header!, base);
 }
