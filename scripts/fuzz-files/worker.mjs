@@ -1,0 +1,39 @@
+// Numbers of mutants from the parent -> what came of each. It may die of one; the parent knows which.
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { OnpolicyError } from '../../dist/index.js';
+import { mutate } from './mutate.mjs';
+
+const [kind, only] = process.argv.slice(2);
+const { bases, use } = await import(`./${kind}.mjs`);
+const all = bases().filter(({ name }) => !only || name === only);
+const folder = fs.mkdtempSync(
+  path.join(fs.existsSync('/dev/shm') ? '/dev/shm' : os.tmpdir(), 'onpolicy-fuzz-'),
+);
+process.on('exit', () => fs.rmSync(folder, { recursive: true, force: true }));
+
+process.on('message', async (seed) => {
+  const { name, parts } = all[Math.abs(seed) % all.length];
+  const mutant = seed < 0 ? await undamaged(parts) : mutate(parts, seed);
+  const file = path.join(folder, mutant.name);
+  fs.writeFileSync(file, mutant.bytes);
+  const done = `${name}: ${mutant.done}`;
+  process.send({ begins: done });
+  const errors = await use(file);
+  fs.rmSync(file, { force: true });
+  process.send({
+    seed,
+    done,
+    errors: errors.map((error) => [
+      error instanceof OnpolicyError ? error.code : null,
+      String(error?.stack ?? error),
+    ]),
+  });
+});
+process.send({ ready: all.length });
+
+async function undamaged(parts) {
+  const { encode } = await import('./gguf.mjs');
+  return { done: 'undamaged', bytes: encode(parts), name: 'model.gguf' };
+}
