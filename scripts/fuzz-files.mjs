@@ -1,4 +1,4 @@
-// Damages model files and uses them: node scripts/fuzz-files.mjs [--kind text] [--count N] [--seed N] [--model NAME] [--one N]
+// Damages model files and uses them: node scripts/fuzz-files.mjs [--kind text] [--count N] [--seed N] [--model NAME] [--models FOLDER] [--one N]
 // A mutant's number makes it again. Reports, and exits 1 for: a process that dies, no answer for 10 s, an error that is no
 // OnpolicyError, an undamaged file that is refused. One child takes mutants until it dies of one.
 import { parseArgs } from 'node:util';
@@ -10,6 +10,7 @@ const { values } = parseArgs({
     count: { type: 'string', default: '1000' },
     seed: { type: 'string', default: '1' },
     model: { type: 'string' },
+    models: { type: 'string' },
     one: { type: 'string' },
     verbose: { type: 'boolean', default: false },
   },
@@ -19,6 +20,7 @@ const totals = await fuzz({
   first: Number(values.one ?? values.seed),
   count: values.one ? 1 : Number(values.count),
   model: values.model,
+  models: values.models,
   say: console.log,
   isVerbose: values.verbose,
 });

@@ -1,5 +1,8 @@
 #include "llama/asserts.h"
 
+#include <cstdio>
+#include <stdexcept>
+
 #ifdef _WIN32
 #include <windows.h>
 
@@ -60,5 +63,16 @@ void IgnoreAsserts(const void* place) {
 void IgnoreAsserts(const void*) {}
 
 #endif
+
+static thread_local int t_catching = 0;
+
+CatchFatal::CatchFatal() { ++t_catching; }
+
+CatchFatal::~CatchFatal() { --t_catching; }
+
+void OnFatal(const char* message) {
+  if (t_catching > 0) throw std::runtime_error(message);
+  std::fprintf(stderr, "%s\n", message);
+}
 
 }  // namespace onpolicy

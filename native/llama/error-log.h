@@ -4,6 +4,7 @@
 #include <exception>
 #include <string>
 
+#include "llama/asserts.h"
 #include "llama/library.h"
 
 namespace onpolicy {
@@ -20,9 +21,10 @@ class ErrorLog {
   ErrorLog(const ErrorLog&) = delete;
   ErrorLog& operator=(const ErrorLog&) = delete;
 
-  // What `call` returns, or null when it throws: then the log holds its message.
+  // What `call` returns, or null when it throws: then the log holds its message. It computes nothing, see CatchFatal.
   template <typename Call>
   auto Run(const Call& call) -> decltype(call()) {
+    const CatchFatal catching;
     try {
       return call();
     } catch (const std::exception& error) {

@@ -7,7 +7,7 @@ const WORKER = path.join(path.dirname(fileURLToPath(import.meta.url)), 'worker.m
 const PATIENCE_MS = 10_000;
 
 /** `say` gets a line for each fault. */
-export async function fuzz({ kind, first, count, model = '', say, isVerbose = false }) {
+export async function fuzz({ kind, first, count, model = '', models = '', say, isVerbose = false }) {
   const totals = {
     mutants: 0,
     deaths: 0,
@@ -22,7 +22,7 @@ export async function fuzz({ kind, first, count, model = '', say, isVerbose = fa
   let queue = null;
   while (queue === null || queue.length > 0) {
     await new Promise((resolve) => {
-      const child = fork(WORKER, [kind, model], { stdio: ['ignore', 'ignore', 'pipe', 'ipc'] });
+      const child = fork(WORKER, [kind, model, models], { stdio: ['ignore', 'ignore', 'pipe', 'ipc'] });
       let lastWords = '';
       let current;
       let doing = '';

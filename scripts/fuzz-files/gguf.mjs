@@ -26,9 +26,12 @@ const sized = (bytes) => [u64(bytes.length), bytes];
 /** Parts: keys { name, type, of?, items } with the bytes of each item, tensors { name, dims, type, data }. */
 export function decode(bytes) {
   let at = 24;
-  const size = () => Number(bytes.readBigUInt64LE((at += 8) - 8));
-  const word = () => bytes.readUInt32LE((at += 4) - 4);
-  const take = (count) => bytes.subarray(at, (at += count));
+  const take = (count) => {
+    at += count;
+    return bytes.subarray(at - count, at);
+  };
+  const size = () => Number(take(8).readBigUInt64LE());
+  const word = () => take(4).readUInt32LE();
   const item = (type) => take(type === STRING ? size() : SIZES[type]);
   const counts = [8, 16].map((from) => Number(bytes.readBigUInt64LE(from)));
   const keys = Array.from({ length: counts[1] }, () => {
@@ -40,7 +43,7 @@ export function decode(bytes) {
   });
   const tensors = Array.from({ length: counts[0] }, () => {
     const name = take(size()).toString('latin1');
-    const dims = Array.from({ length: word() }, () => bytes.readBigInt64LE((at += 8) - 8));
+    const dims = Array.from({ length: word() }, () => take(8).readBigInt64LE());
     return { name, dims, type: word(), offset: size() };
   });
   const start = Math.ceil(at / 32) * 32;

@@ -290,9 +290,11 @@ const PART_EDITS = [
 const WEIGHT = PART_EDITS.reduce((sum, [weight]) => sum + weight, 0);
 
 function editParts(parts, random) {
-  let at = random.below(WEIGHT);
-  const [, edit] = PART_EDITS.find(([weight]) => (at -= weight) < 0);
-  return edit(parts, random);
+  let left = random.below(WEIGHT);
+  for (const [weight, edit] of PART_EDITS) {
+    left -= weight;
+    if (left < 0) return edit(parts, random);
+  }
 }
 
 /** What is done to the bytes of a file. */

@@ -1,4 +1,6 @@
 // A GGUF file of a text model -> what this library does with it: inspected, loaded, asked for an answer, tokens, embeddings.
+import fs from 'node:fs';
+import path from 'node:path';
 import { createRuntime, inspectModel } from '../../dist/index.js';
 import { decode } from './gguf.mjs';
 import { MODEL_NAMES, tinyModel } from './models.mjs';
@@ -6,9 +8,11 @@ import { MODEL_NAMES, tinyModel } from './models.mjs';
 /** Texts that tokenizers handle in ways of their own. */
 const ODD = 'Hello  the\t\n\u0000 \ud83d\ude00 \u00e9e\u0301 \ufffd <s></s> 12345 \u4f60\u597d';
 
-/** Undamaged files by name, as parts. */
-export function bases() {
-  return MODEL_NAMES.map((name) => ({ name, parts: decode(tinyModel(name)) }));
+/** Undamaged files by name, as parts: tiny ones of our own, or those of a folder. */
+export function bases(folder) {
+  if (!folder) return MODEL_NAMES.map((name) => ({ name, parts: decode(tinyModel(name)) }));
+  const files = fs.readdirSync(folder).filter((name) => name.endsWith('.gguf'));
+  return files.map((name) => ({ name, parts: decode(fs.readFileSync(path.join(folder, name))) }));
 }
 
 /** Gives the errors that were thrown, in order. A file may fail at its beginning, or at its first use. */

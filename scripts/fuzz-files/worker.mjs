@@ -5,9 +5,9 @@ import path from 'node:path';
 import { OnpolicyError } from '../../dist/index.js';
 import { mutate } from './mutate.mjs';
 
-const [kind, only] = process.argv.slice(2);
+const [kind, only, models] = process.argv.slice(2);
 const { bases, use } = await import(`./${kind}.mjs`);
-const all = bases().filter(({ name }) => !only || name === only);
+const all = bases(models).filter(({ name }) => !only || name === only);
 const folder = fs.mkdtempSync(
   path.join(fs.existsSync('/dev/shm') ? '/dev/shm' : os.tmpdir(), 'onpolicy-fuzz-'),
 );

@@ -1,5 +1,5 @@
 /** A GGUF file, which may be split into several -> what its headers say. */
-import { type GgufHeader, readHeader } from '../gguf/index.ts';
+import { checkTextModel, type GgufHeader, readHeader } from '../gguf/index.ts';
 import { type Gpu, openLibraries } from '../native/index.ts';
 import { type ModelShape, toShape } from './memory.ts';
 
@@ -9,10 +9,17 @@ const SPLIT_NAME = /-(\d{5})-of-(\d{5})\.gguf$/;
 /** Reads the headers of a model, for an engine that runs on this `gpu`. Fails with `MODEL_NOT_FOUND` or `MODEL_INVALID`. */
 export async function describeGguf({ path, gpu }: { path: string; gpu: Gpu }): Promise<ModelShape> {
   await openLibraries(gpu);
-  return toShape(await readHeaders(path));
+  return toShape(await readModel(path));
 }
 
-/** The headers themselves, in order: as many as the first one says. Fails as {@link describeGguf}. */
+/** The headers of a model that can be computed with, in order. Fails as {@link describeGguf}. */
+export async function readModel(file: string): Promise<GgufHeader[]> {
+  const parts = await readHeaders(file);
+  await checkTextModel(parts);
+  return parts;
+}
+
+/** The headers of a file and of the others that it says to be split into. */
 export async function readHeaders(file: string): Promise<GgufHeader[]> {
   const first = await readHeader(file);
   const count = first.number('split.count', { type: 'u16' }) ?? 1;

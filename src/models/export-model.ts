@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import { isF32, readHeaders } from '../backends/index.ts';
+import { isF32, readModel } from '../backends/index.ts';
 import { flushFolder, LeaseScope, rename, storeFailed } from '../common/index.ts';
 import { fromNative, OnpolicyError } from '../errors.ts';
 import { defaultThreads, loadAddon, openLibraries } from '../native/index.ts';
@@ -149,7 +149,7 @@ async function writeGguf({ model, files, scales, type, signal }: Plan, to: strin
 }
 
 async function writePeft({ model, files, scales }: Plan, folder: string): Promise<void> {
-  const [header] = await readHeaders(model);
+  const [header] = await readModel(model);
   const addon = loadAddon();
   await fs.mkdir(folder);
   const wide = path.join(folder, 'adapter.gguf'); // each adapter in 32-bit floats, one after the other
@@ -170,7 +170,7 @@ async function writePeft({ model, files, scales }: Plan, folder: string): Promis
 }
 
 async function writePlain({ model, files, scales, type: given, isFolder }: Plan, to: string): Promise<void> {
-  const [header, ...others] = await readHeaders(model);
+  const [header, ...others] = await readModel(model);
   if (others.length > 0)
     throw new OnpolicyError('UNSUPPORTED', 'model: a model in several files is not exported', {
       param: 'model',

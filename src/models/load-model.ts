@@ -112,6 +112,11 @@ export async function planLoad(
     isTiny: true,
   });
   const embedding = planEmbedding(shape, given, serving);
+  if (!embedding && !shape.isCausal)
+    throw new OnpolicyError(
+      'UNSUPPORTED',
+      `${file}: a model whose tokens see those after them generates no text`,
+    );
   const estimate = embedding
     ? estimateEmbedding(shape, embedding, fusedAttention)
     : estimateMemory(shape, limits, { cacheType, fusedAttention });
