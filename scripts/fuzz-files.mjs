@@ -1,4 +1,5 @@
-// Damages model files and uses them: node scripts/fuzz-files.mjs [--kind text] [--count N] [--seed N] [--model NAME] [--models FOLDER] [--one N]
+// Damages model files and uses them: node scripts/fuzz-files.mjs [--kind text] [--count N] [--seed N] [--model NAME] [--models FOLDER]
+//   [--processes N] [--one N] [--verbose]
 // A mutant's number makes it again. Reports, and exits 1 for: a process that dies, no answer for 10 s, an error that is no
 // OnpolicyError, an undamaged file that is refused. One child takes mutants until it dies of one.
 import { parseArgs } from 'node:util';
@@ -11,6 +12,7 @@ const { values } = parseArgs({
     seed: { type: 'string', default: '1' },
     model: { type: 'string' },
     models: { type: 'string' },
+    processes: { type: 'string', default: '1' },
     one: { type: 'string' },
     verbose: { type: 'boolean', default: false },
   },
@@ -21,6 +23,7 @@ const totals = await fuzz({
   count: values.one ? 1 : Number(values.count),
   model: values.model,
   models: values.models,
+  processes: Number(values.processes),
   say: console.log,
   isVerbose: values.verbose,
 });

@@ -1,12 +1,11 @@
 #include "llama/asserts.h"
 
 #include <cstdio>
+#include <cstring>
 #include <stdexcept>
 
 #ifdef _WIN32
 #include <windows.h>
-
-#include <cstring>
 
 #include "base/stay-loaded.h"
 #endif
@@ -70,8 +69,17 @@ CatchFatal::CatchFatal() { ++t_catching; }
 
 CatchFatal::~CatchFatal() { --t_catching; }
 
+// Messages begin with the path of a source. Those of backends lie in folders, as ggml-cpu.
+static bool IsInBackend(const char* message) {
+  for (const char* at = std::strstr(message, "ggml-"); at; at = std::strstr(at + 1, "ggml-")) {
+    const char* end = std::strpbrk(at, "/\\:");
+    if (end && *end != ':') return true;
+  }
+  return false;
+}
+
 void OnFatal(const char* message) {
-  if (t_catching > 0) throw std::runtime_error(message);
+  if (t_catching > 0 && !IsInBackend(message)) throw std::runtime_error(message);
   std::fprintf(stderr, "%s\n", message);
 }
 

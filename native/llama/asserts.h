@@ -11,7 +11,7 @@ void IgnoreAsserts(const void* place);
 void OnFatal(const char* message);
 
 // While one is alive, what is fatal to the engine on this thread is thrown as a std::runtime_error: the engine's own code passes it on
-// or fails the call. Only around calls that compute nothing: other threads of a computation would wait for this one.
+// or fails the call. What is fatal to a backend still ends the process: other threads of its computation would wait for this one.
 class CatchFatal {
  public:
   CatchFatal();

@@ -21,7 +21,7 @@ class ErrorLog {
   ErrorLog(const ErrorLog&) = delete;
   ErrorLog& operator=(const ErrorLog&) = delete;
 
-  // What `call` returns, or null when it throws: then the log holds its message. It computes nothing, see CatchFatal.
+  // What `call` returns, or null when it throws: then the log holds its message.
   template <typename Call>
   auto Run(const Call& call) -> decltype(call()) {
     const CatchFatal catching;

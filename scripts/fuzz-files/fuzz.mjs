@@ -5,11 +5,13 @@ import { fileURLToPath } from 'node:url';
 
 const WORKER = path.join(path.dirname(fileURLToPath(import.meta.url)), 'worker.mjs');
 const PATIENCE_MS = 10_000;
+/** What of a dead child's last words says why. */
+const REASON = /GGML_ASSERT|abort|what\(\)|[Ee]rror/;
 
-/** `say` gets a line for each fault. */
-export async function fuzz({ kind, first, count, model = '', models = '', say, isVerbose = false }) {
+/** `say` gets a line for each fault. `processes`: children at a time. */
+export async function fuzz({ kind, first, count, processes = 1, ...more }) {
   const totals = {
-    mutants: 0,
+    mutants: count,
     deaths: 0,
     hangs: 0,
     foreign: 0,
@@ -19,60 +21,61 @@ export async function fuzz({ kind, first, count, model = '', models = '', say, i
     seconds: 0,
   };
   const started = performance.now();
-  let queue = null;
-  while (queue === null || queue.length > 0) {
-    await new Promise((resolve) => {
-      const child = fork(WORKER, [kind, model, models], { stdio: ['ignore', 'ignore', 'pipe', 'ipc'] });
-      let lastWords = '';
-      let current;
-      let doing = '';
-      let timer;
-      child.stderr.on('data', (text) => {
-        lastWords = `${lastWords}${text}`.slice(-4000);
-      });
-      const next = () => {
-        current = queue.shift();
-        if (current === undefined) return child.disconnect();
-        doing = '';
-        clearTimeout(timer);
-        timer = setTimeout(() => {
-          totals.hangs++;
-          say(`${current} hangs: ${doing}`);
-          current = undefined;
-          child.kill('SIGKILL');
-        }, PATIENCE_MS);
-        child.send(current);
-      };
-      child.on('message', (message) => {
-        if (message.ready !== undefined) {
-          // Below zero: the undamaged files.
-          queue ??= [
-            ...Array.from({ length: message.ready }, (_, i) => -i - message.ready),
-            ...Array.from({ length: count }, (_, i) => first + i),
-          ];
-          next();
-        } else if (message.begins) doing = message.begins;
-        else {
-          judge(message, totals, say, isVerbose);
-          next();
-        }
-      });
-      child.on('exit', (code, signal) => {
-        clearTimeout(timer);
-        if (current !== undefined) {
-          totals.deaths++;
-          say(
-            `${current} dies (${signal ?? code}): ${doing}\n    ${lastWords.split('\n').find((line) => /GGML_ASSERT|abort|what\(\)|Error|error/.test(line)) ?? lastWords.slice(-300)}`,
-          );
-        }
-        if (queue === null) throw new Error(`the child does not begin: ${lastWords}`);
-        resolve();
-      });
-    });
-  }
-  totals.mutants = count;
+  const { bases } = await import(new URL(`./${kind}.mjs`, import.meta.url).href);
+  const known = bases(more.models).filter(({ name }) => !more.model || name === more.model).length;
+  // Below zero: the undamaged files.
+  const queue = [
+    ...Array.from({ length: known }, (_, i) => i - 2 * known),
+    ...Array.from({ length: count }, (_, i) => first + i),
+  ];
+  const work = async () => {
+    while (queue.length > 0) await useChild(queue, totals, { kind, ...more });
+  };
+  await Promise.all(Array.from({ length: processes }, work));
   totals.seconds = (performance.now() - started) / 1000;
   return totals;
+}
+
+/** Hands mutants of the queue to a new child until there are none, or it dies of one. */
+async function useChild(queue, totals, { kind, model = '', models = '', say, isVerbose = false }) {
+  const child = fork(WORKER, [kind, model, models], { stdio: ['ignore', 'ignore', 'pipe', 'ipc'] });
+  let lastWords = '';
+  let current;
+  let doing = '';
+  let timer;
+  const next = () => {
+    clearTimeout(timer);
+    current = queue.shift();
+    doing = '';
+    if (current === undefined) return child.disconnect();
+    timer = setTimeout(() => {
+      totals.hangs++;
+      say(`${current} hangs: ${doing}`);
+      current = undefined;
+      child.kill('SIGKILL');
+    }, PATIENCE_MS);
+    child.send(current);
+  };
+  child.stderr.on('data', (text) => {
+    lastWords = `${lastWords}${text}`.slice(-4000);
+  });
+  child.on('message', (message) => {
+    if (message.begins) {
+      doing = message.begins;
+      return;
+    }
+    if (message.errors) judge(message, totals, say, isVerbose);
+    next();
+  });
+  const [code, signal] = await new Promise((resolve) => {
+    child.on('exit', (...end) => resolve(end));
+  });
+  clearTimeout(timer);
+  if (current === undefined && !code) return;
+  if (current === undefined) throw new Error(`a child ends with ${code}: ${lastWords}`);
+  totals.deaths++;
+  const reason = lastWords.split('\n').find((line) => REASON.test(line)) ?? lastWords.slice(-300);
+  say(`${current} dies (${signal ?? code}): ${doing}\n    ${reason}`);
 }
 
 function judge({ seed, done, errors }, totals, say, isVerbose) {
@@ -85,8 +88,8 @@ function judge({ seed, done, errors }, totals, say, isVerbose) {
     return;
   }
   if (errors.length === 0) totals.accepted++;
-  if (isVerbose)
-    say(`${seed} ${done}: ${errors.map(([, text]) => text.split('\n')[0]).join(' | ') || 'answers'}`);
+  const outcome = errors.map(([, text]) => text.split('\n')[0]).join(' | ') || 'answers';
+  if (isVerbose) say(`${seed} ${done}: ${outcome}`);
   for (const [code, text] of errors) {
     totals.codes[code] = (totals.codes[code] ?? 0) + 1;
     if (code !== null) continue;

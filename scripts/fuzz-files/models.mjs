@@ -1,292 +1,239 @@
 // The name of an architecture -> the bytes of a tiny random model of it, as a GGUF file.
-import { ARRAY, encode, STRING } from './gguf.mjs';
+import { decode, encode } from './gguf.mjs';
 import { randomFrom } from './random.mjs';
+import { f32, flag, floats, numbers, text, u32 } from './values.mjs';
+import { VOCABULARIES } from './vocabularies.mjs';
 
-const WIDTH = 64;
-const HEADS = 4;
-const HEAD = 16;
-const HIDDEN = 96;
-const LAYERS = 2;
-
-const u32 = (value) => ({ type: 4, items: [words([value])] });
-const f32 = (value) => ({ type: 6, items: [floats([value])] });
-const flag = (value) => ({ type: 7, items: [Buffer.from([value ? 1 : 0])] });
-const text = (value) => ({ type: STRING, items: [Buffer.from(value)] });
-const list = (of, items) => ({ type: ARRAY, of, items });
-const texts = (values) =>
-  list(
-    STRING,
-    values.map((value) => Buffer.from(value)),
-  );
-const numbers = (values) =>
-  list(
-    4,
-    values.map((value) => words([value])),
-  );
-const words = (values) => Buffer.from(Uint32Array.from(values).buffer);
-const floats = (values) => Buffer.from(Float32Array.from(values).buffer);
-
-/** Bytes as the letters that byte-level vocabularies write them with. */
-const BYTE_LETTERS = (() => {
-  const plain = (byte) => (byte > 32 && byte < 127) || (byte > 160 && byte !== 173);
-  let further = 256;
-  return Array.from({ length: 256 }, (_, byte) => String.fromCharCode(plain(byte) ? byte : further++));
-})();
+const SIZES = {
+  layers: 2,
+  width: 64,
+  heads: 4,
+  kvHeads: 2,
+  head: 16,
+  hidden: 96,
+  expertCount: 4,
+  usedExperts: 2,
+  /** Of recurrent layers. */
+  state: { inner: 128, state: 16, kernel: 4, groups: 2, ranks: 8 },
+};
 const TEMPLATE = '{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}assistant:';
 
-const VOCABULARIES = {
-  bpe() {
-    const merges = ['h e', 'l l', 'he ll', 'Ġ t', 'Ġt he'];
-    const tokens = [...BYTE_LETTERS, ...merges.map((pair) => pair.replace(' ', '')), '<s>', '</s>', '<pad>'];
-    const plain = tokens.length - 3;
-    return {
-      model: text('gpt2'),
-      pre: text('qwen2'),
-      tokens: texts(tokens),
-      token_type: list(
-        5,
-        tokens.map((_, id) => words([id < plain ? 1 : 3])),
-      ),
-      merges: texts(merges),
-      bos_token_id: u32(plain),
-      eos_token_id: u32(plain + 1),
-      padding_token_id: u32(plain + 2),
-      add_bos_token: flag(false),
-    };
-  },
-  spm() {
-    const bytes = Array.from(
-      { length: 256 },
-      (_, byte) => `<0x${byte.toString(16).padStart(2, '0').toUpperCase()}>`,
-    );
-    const tokens = [
-      '<unk>',
-      '<s>',
-      '</s>',
-      ...bytes,
-      '▁',
-      ...'abcdefghijklmnopqrstuvwxyz',
-      '▁t',
-      'he',
-      '▁the',
-      'll',
-      '<end>',
-    ];
-    const types = tokens.map((_, id) => (id === 0 ? 2 : id < 3 ? 3 : id < 259 ? 6 : 1));
-    types[types.length - 1] = 4;
-    return {
-      model: text('llama'),
-      pre: text('default'),
-      tokens: texts(tokens),
-      scores: list(
-        6,
-        tokens.map((_, id) => floats([-id])),
-      ),
-      token_type: list(
-        5,
-        types.map((type) => words([type])),
-      ),
-      bos_token_id: u32(1),
-      eos_token_id: u32(2),
-      unknown_token_id: u32(0),
-      add_bos_token: flag(true),
-      add_eos_token: flag(false),
-      add_space_prefix: flag(true),
-    };
-  },
-  wpm() {
-    const letters = [...'abcdefghijklmnopqrstuvwxyz'];
-    const tokens = [
-      '[PAD]',
-      '[UNK]',
-      '[CLS]',
-      '[SEP]',
-      '[MASK]',
-      ...letters.map((letter) => `▁${letter}`),
-      ...letters,
-    ];
-    return {
-      model: text('bert'),
-      pre: text('jina-v2-en'),
-      tokens: texts(tokens),
-      token_type: list(
-        5,
-        tokens.map((_, id) => words([id < 5 ? 3 : 1])),
-      ),
-      token_type_count: u32(2),
-      padding_token_id: u32(0),
-      unknown_token_id: u32(1),
-      bos_token_id: u32(2),
-      cls_token_id: u32(2),
-      seperator_token_id: u32(3),
-      mask_token_id: u32(4),
-    };
-  },
-  unigram() {
-    const tokens = [
-      '<pad>',
-      '</s>',
-      '<unk>',
-      '▁',
-      ...'abcdefghijklmnopqrstuvwxyz',
-      '▁t',
-      'he',
-      '▁the',
-      '<extra_id_0>',
-    ];
-    return {
-      model: text('t5'),
-      pre: text('default'),
-      tokens: texts(tokens),
-      scores: list(
-        6,
-        tokens.map((_, id) => floats([-id / 4])),
-      ),
-      token_type: list(
-        5,
-        tokens.map((_, id) => words([id === 2 ? 2 : id < 2 ? 3 : id === tokens.length - 1 ? 4 : 1])),
-      ),
-      eos_token_id: u32(1),
-      padding_token_id: u32(0),
-      unknown_token_id: u32(2),
-      add_bos_token: flag(false),
-      add_eos_token: flag(true),
-      add_space_prefix: flag(true),
-    };
-  },
-};
+/** By name: metadata below it, tensors of the file and of its layers. */
+function architectures({ layers, width, heads, kvHeads, head, hidden, expertCount, usedExperts, state }) {
+  const attention = {
+    'attention.head_count': u32(heads),
+    'attention.head_count_kv': u32(kvHeads),
+    'rope.dimension_count': u32(head),
+    'rope.freq_base': f32(1e4),
+  };
+  const headSizes = { 'attention.key_length': u32(head), 'attention.value_length': u32(head) };
+  const rms = { 'attention.layer_norm_rms_epsilon': f32(1e-6) };
+  const dense = { feed_forward_length: u32(hidden) };
 
-const attention = {
-  'attention.head_count': u32(HEADS),
-  'attention.head_count_kv': u32(2),
-  'rope.dimension_count': u32(HEAD),
-  'rope.freq_base': f32(1e4),
-};
-const headSizes = { 'attention.key_length': u32(HEAD), 'attention.value_length': u32(HEAD) };
-const rms = { 'attention.layer_norm_rms_epsilon': f32(1e-6) };
-const dense = { feed_forward_length: u32(HIDDEN) };
+  const attentionTensors = {
+    'attn_q.weight': [width, heads * head],
+    'attn_k.weight': [width, kvHeads * head],
+    'attn_v.weight': [width, kvHeads * head],
+    'attn_output.weight': [heads * head, width],
+  };
+  const headNorms = { 'attn_q_norm.weight': [head], 'attn_k_norm.weight': [head] };
+  const norms = { 'attn_norm.weight': [width], 'ffn_norm.weight': [width] };
+  const feedForward = {
+    'ffn_gate.weight': [width, hidden],
+    'ffn_up.weight': [width, hidden],
+    'ffn_down.weight': [hidden, width],
+  };
+  const experts = {
+    'ffn_gate_inp.weight': [width, expertCount],
+    'ffn_gate_exps.weight': [width, hidden, expertCount],
+    'ffn_up_exps.weight': [width, hidden, expertCount],
+    'ffn_down_exps.weight': [hidden, width, expertCount],
+  };
+  const withBias = (name, from, to) => ({ [`${name}.weight`]: [from, to], [`${name}.bias`]: [to] });
+  const normWithBias = (name) => ({ [`${name}.weight`]: [width], [`${name}.bias`]: [width] });
 
-const attentionTensors = {
-  'attn_q.weight': [WIDTH, HEADS * HEAD],
-  'attn_k.weight': [WIDTH, 2 * HEAD],
-  'attn_v.weight': [WIDTH, 2 * HEAD],
-  'attn_output.weight': [HEADS * HEAD, WIDTH],
-};
-const headNorms = { 'attn_q_norm.weight': [HEAD], 'attn_k_norm.weight': [HEAD] };
-const norms = { 'attn_norm.weight': [WIDTH], 'ffn_norm.weight': [WIDTH] };
-const feedForward = {
-  'ffn_gate.weight': [WIDTH, HIDDEN],
-  'ffn_up.weight': [WIDTH, HIDDEN],
-  'ffn_down.weight': [HIDDEN, WIDTH],
-};
-const experts = {
-  'ffn_gate_inp.weight': [WIDTH, 4],
-  'ffn_gate_exps.weight': [WIDTH, HIDDEN, 4],
-  'ffn_up_exps.weight': [WIDTH, HIDDEN, 4],
-  'ffn_down_exps.weight': [HIDDEN, WIDTH, 4],
-};
-const withBias = (name, from, to) => ({ [`${name}.weight`]: [from, to], [`${name}.bias`]: [to] });
-const normWithBias = (name) => ({ [`${name}.weight`]: [WIDTH], [`${name}.bias`]: [WIDTH] });
+  const ssm = {
+    'ssm.conv_kernel': u32(state.kernel),
+    'ssm.inner_size': u32(state.inner),
+    'ssm.state_size': u32(state.state),
+    'ssm.time_step_rank': u32(state.ranks),
+    'ssm.group_count': u32(state.groups),
+  };
+  const delta = state.state * state.ranks; // of values of gated delta nets
 
-/** Sizes of recurrent layers. */
-const STATE = { inner: 128, state: 16, kernel: 4, groups: 2, ranks: 8 };
-const ssm = {
-  'ssm.conv_kernel': u32(STATE.kernel),
-  'ssm.inner_size': u32(STATE.inner),
-  'ssm.state_size': u32(STATE.state),
-  'ssm.time_step_rank': u32(STATE.ranks),
-  'ssm.group_count': u32(STATE.groups),
-};
-const DELTA = STATE.state * STATE.ranks; // of values of gated delta nets
-
-/** Metadata below the architecture's name, tensors of the file and of its layers. A tensor that is f32 in any case is no matrix. */
-const MODELS = {
-  llama: { vocabulary: 'spm', metadata: { ...attention, ...rms, ...dense }, layer: () => ({ ...norms, ...attentionTensors, ...feedForward }) },
-  qwen3: { vocabulary: 'bpe', metadata: { ...attention, ...headSizes, ...rms, ...dense }, layer: () => ({ ...norms, ...headNorms, ...attentionTensors, ...feedForward }) },
-  gemma3: {
-    vocabulary: 'spm',
-    isTied: true,
-    metadata: { ...attention, ...headSizes, ...rms, ...dense, 'attention.sliding_window': u32(32) },
-    layer: () => ({ ...norms, ...headNorms, 'post_attention_norm.weight': [WIDTH], 'post_ffw_norm.weight': [WIDTH], ...attentionTensors, ...feedForward }),
-  },
-  qwen3moe: {
-    vocabulary: 'bpe',
-    metadata: { ...attention, ...headSizes, ...rms, ...dense, expert_count: u32(4), expert_used_count: u32(2), expert_feed_forward_length: u32(HIDDEN) },
-    layer: () => ({ ...norms, ...headNorms, ...attentionTensors, ...experts }),
-  },
-  lfm2: {
-    vocabulary: 'bpe',
-    norm: 'token_embd_norm',
-    isTied: true,
-    metadata: { ...attention, ...rms, ...dense, 'attention.head_count_kv': numbers([0, 2]), 'shortconv.l_cache': u32(3) },
-    layer: (i) => ({
-      ...norms,
-      ...feedForward,
-      ...(i === 1 ? { ...headNorms, ...attentionTensors } : { 'shortconv.conv.weight': [3, WIDTH], 'shortconv.in_proj.weight': [WIDTH, 3 * WIDTH], 'shortconv.out_proj.weight': [WIDTH, WIDTH] }),
-    }),
-  },
-  mamba2: {
-    vocabulary: 'bpe',
-    metadata: { ...rms, ...ssm, 'attention.head_count': u32(0), 'feed_forward_length': u32(0) },
-    layer: () => {
-      const mixed = STATE.inner + 2 * STATE.groups * STATE.state;
-      return {
-        'attn_norm.weight': [WIDTH],
-        'ssm_in.weight': [WIDTH, STATE.inner + mixed + STATE.ranks],
-        'ssm_conv1d.weight': [STATE.kernel, mixed],
-        'ssm_conv1d.bias': [mixed],
-        'ssm_dt.bias': [STATE.ranks],
-        ssm_a: [1, STATE.ranks],
-        ssm_d: [1, STATE.ranks],
-        'ssm_norm.weight': [STATE.inner / STATE.groups, STATE.groups],
-        'ssm_out.weight': [STATE.inner, WIDTH],
-      };
+  return {
+    llama: {
+      vocabulary: 'spm',
+      metadata: { ...attention, ...rms, ...dense },
+      layer: () => ({ ...norms, ...attentionTensors, ...feedForward }),
     },
-  },
-  qwen35: {
-    vocabulary: 'bpe',
-    metadata: { ...attention, ...headSizes, ...rms, ...dense, ...ssm, 'full_attention_interval': u32(2), 'rope.dimension_sections': numbers([4, 2, 2, 0]) },
-    layer: (i) => ({
-      'attn_norm.weight': [WIDTH],
-      'post_attention_norm.weight': [WIDTH],
-      ...feedForward,
-      ...(i === 1
-        ? { ...headNorms, ...attentionTensors, 'attn_q.weight': [WIDTH, 2 * HEADS * HEAD] }
-        : {
-            'attn_qkv.weight': [WIDTH, 2 * STATE.state * STATE.groups + DELTA],
-            'attn_gate.weight': [WIDTH, DELTA],
-            'ssm_conv1d.weight': [STATE.kernel, 2 * STATE.state * STATE.groups + DELTA],
-            'ssm_dt.bias': [STATE.ranks],
-            ssm_a: [STATE.ranks],
-            'ssm_beta.weight': [WIDTH, STATE.ranks],
-            'ssm_alpha.weight': [WIDTH, STATE.ranks],
-            'ssm_norm.weight': [STATE.state],
-            'ssm_out.weight': [DELTA, WIDTH],
-          }),
-    }),
-  },
-  bert: {
-    vocabulary: 'wpm',
-    hasNoOutput: true,
-    metadata: { 'attention.head_count': u32(HEADS), ...dense, 'attention.layer_norm_epsilon': f32(1e-12), 'attention.causal': flag(false), pooling_type: u32(1) },
-    tensors: { 'position_embd.weight': [WIDTH, 128], 'token_types.weight': [WIDTH, 2], ...normWithBias('token_embd_norm') },
-    layer: () => ({
-      ...Object.assign({}, ...['attn_q', 'attn_k', 'attn_v', 'attn_output'].map((name) => withBias(name, WIDTH, WIDTH))),
-      ...normWithBias('attn_output_norm'),
-      ...withBias('ffn_up', WIDTH, HIDDEN),
-      ...withBias('ffn_down', HIDDEN, WIDTH),
-      ...normWithBias('layer_output_norm'),
-    }),
-  },
-}; // biome-ignore format: a table
+    qwen3: {
+      vocabulary: 'bpe',
+      metadata: { ...attention, ...headSizes, ...rms, ...dense },
+      layer: () => ({ ...norms, ...headNorms, ...attentionTensors, ...feedForward }),
+    },
+    gemma3: {
+      vocabulary: 'spm',
+      isTied: true,
+      metadata: { ...attention, ...headSizes, ...rms, ...dense, 'attention.sliding_window': u32(32) },
+      layer: () => ({
+        ...norms,
+        ...headNorms,
+        'post_attention_norm.weight': [width],
+        'post_ffw_norm.weight': [width],
+        ...attentionTensors,
+        ...feedForward,
+      }),
+    },
+    qwen3moe: {
+      vocabulary: 'bpe',
+      metadata: {
+        ...attention,
+        ...headSizes,
+        ...rms,
+        ...dense,
+        expert_count: u32(expertCount),
+        expert_used_count: u32(usedExperts),
+        expert_feed_forward_length: u32(hidden),
+      },
+      layer: () => ({ ...norms, ...headNorms, ...attentionTensors, ...experts }),
+    },
+    lfm2: {
+      vocabulary: 'bpe',
+      norm: 'token_embd_norm',
+      isTied: true,
+      metadata: {
+        ...attention,
+        ...rms,
+        ...dense,
+        'attention.head_count_kv': numbers(
+          Array.from({ length: layers }, (_, i) => (i % 2 === 1 ? kvHeads : 0)),
+        ),
+        'shortconv.l_cache': u32(3),
+      },
+      layer: (i) => ({
+        ...norms,
+        ...feedForward,
+        ...(i % 2 === 1
+          ? { ...headNorms, ...attentionTensors }
+          : {
+              'shortconv.conv.weight': [3, width],
+              'shortconv.in_proj.weight': [width, 3 * width],
+              'shortconv.out_proj.weight': [width, width],
+            }),
+      }),
+    },
+    mamba2: {
+      vocabulary: 'bpe',
+      metadata: { ...rms, ...ssm, 'attention.head_count': u32(0), feed_forward_length: u32(0) },
+      layer: () => {
+        const mixed = state.inner + 2 * state.groups * state.state;
+        return {
+          'attn_norm.weight': [width],
+          'ssm_in.weight': [width, state.inner + mixed + state.ranks],
+          'ssm_conv1d.weight': [state.kernel, mixed],
+          'ssm_conv1d.bias': [mixed],
+          'ssm_dt.bias': [state.ranks],
+          ssm_a: [1, state.ranks],
+          ssm_d: [1, state.ranks],
+          'ssm_norm.weight': [Math.ceil(state.inner / state.groups), state.groups],
+          'ssm_out.weight': [state.inner, width],
+        };
+      },
+    },
+    qwen35: {
+      vocabulary: 'bpe',
+      metadata: {
+        ...attention,
+        ...headSizes,
+        ...rms,
+        ...dense,
+        ...ssm,
+        full_attention_interval: u32(2),
+        'rope.dimension_sections': numbers([4, 2, 2, 0]),
+      },
+      layer: (i) => ({
+        'attn_norm.weight': [width],
+        'post_attention_norm.weight': [width],
+        ...feedForward,
+        ...(i % 2 === 1
+          ? { ...headNorms, ...attentionTensors, 'attn_q.weight': [width, 2 * heads * head] }
+          : {
+              'attn_qkv.weight': [width, 2 * state.state * state.groups + delta],
+              'attn_gate.weight': [width, delta],
+              'ssm_conv1d.weight': [state.kernel, 2 * state.state * state.groups + delta],
+              'ssm_dt.bias': [state.ranks],
+              ssm_a: [state.ranks],
+              'ssm_beta.weight': [width, state.ranks],
+              'ssm_alpha.weight': [width, state.ranks],
+              'ssm_norm.weight': [state.state],
+              'ssm_out.weight': [delta, width],
+            }),
+      }),
+    },
+    bert: {
+      vocabulary: 'wpm',
+      hasNoOutput: true,
+      metadata: {
+        'attention.head_count': u32(heads),
+        ...dense,
+        'attention.layer_norm_epsilon': f32(1e-12),
+        'attention.causal': flag(false),
+        pooling_type: u32(1),
+      },
+      tensors: {
+        'position_embd.weight': [width, 128],
+        'token_types.weight': [width, 2],
+        ...normWithBias('token_embd_norm'),
+      },
+      layer: () => ({
+        ...Object.assign(
+          {},
+          ...['attn_q', 'attn_k', 'attn_v', 'attn_output'].map((name) => withBias(name, width, width)),
+        ),
+        ...normWithBias('attn_output_norm'),
+        ...withBias('ffn_up', width, hidden),
+        ...withBias('ffn_down', hidden, width),
+        ...normWithBias('layer_output_norm'),
+      }),
+    },
+  };
+}
 
 /** Names of tiny models: an architecture, and its vocabulary where that is another one. */
-export const MODEL_NAMES = [...Object.keys(MODELS), 'llama/bpe', 'llama/unigram'];
+export const MODEL_NAMES = [...Object.keys(architectures(SIZES)), 'llama/bpe', 'llama/unigram'];
+
+/** The parts of a model whose sizes are drawn: they agree with each other, and need not be those that the engine computes with. */
+export function oddModel(name, random) {
+  const heads = random.pick([1, 2, 3, 4, 6]);
+  const count = random.pick([1, 2, 3, 4, 7]);
+  const isBlocks = random.chance(0.3);
+  return decode(
+    tinyModel(name, {
+      layers: random.pick([1, 2, 3]),
+      width: isBlocks ? random.pick([32, 64, 256]) : random.pick([1, 2, 8, 15, 16, 33, 48, 64, 96]),
+      heads,
+      kvHeads: random.pick([1, 2, 3, heads, heads, 0]),
+      head: random.pick([1, 2, 3, 4, 8, 15, 16, 24, 32, 64]),
+      hidden: isBlocks ? 96 : random.pick([1, 2, 7, 32, 96]),
+      expertCount: count,
+      usedExperts: random.pick([1, count]),
+      state: {
+        inner: random.pick([1, 16, 24, 64, 128]),
+        state: random.pick([1, 4, 15, 16]),
+        kernel: random.pick([1, 2, 4, 5]),
+        groups: random.pick([1, 2, 3]),
+        ranks: random.pick([1, 2, 3, 8]),
+      },
+    }),
+  );
+}
 
 /** The file's bytes. */
-export function tinyModel(name) {
+export function tinyModel(name, sizes = SIZES) {
+  const { width, layers } = sizes;
   const [architecture, other] = name.split('/');
-  const model = MODELS[architecture];
+  const model = architectures(sizes)[architecture];
   const vocabulary = VOCABULARIES[other ?? model.vocabulary]();
   const size = vocabulary.tokens.items.length;
   const random = randomFrom(7);
@@ -295,8 +242,8 @@ export function tinyModel(name) {
     'general.name': text('tiny'),
     ...named(architecture, {
       context_length: u32(128),
-      embedding_length: u32(WIDTH),
-      block_count: u32(LAYERS),
+      embedding_length: u32(width),
+      block_count: u32(layers),
       vocab_size: u32(size),
       ...model.metadata,
     }),
@@ -304,12 +251,12 @@ export function tinyModel(name) {
     'tokenizer.chat_template': text(TEMPLATE),
   };
   const shapes = {
-    'token_embd.weight': [WIDTH, size],
-    ...(model.hasNoOutput ? {} : { [`${model.norm ?? 'output_norm'}.weight`]: [WIDTH] }),
-    ...(model.isTied || model.hasNoOutput ? {} : { 'output.weight': [WIDTH, size] }),
+    'token_embd.weight': [width, size],
+    ...(model.hasNoOutput ? {} : { [`${model.norm ?? 'output_norm'}.weight`]: [width] }),
+    ...(model.isTied || model.hasNoOutput ? {} : { 'output.weight': [width, size] }),
     ...model.tensors,
   };
-  for (let i = 0; i < LAYERS; i++) Object.assign(shapes, named(`blk.${i}`, model.layer(i)));
+  for (let i = 0; i < layers; i++) Object.assign(shapes, named(`blk.${i}`, model.layer(i)));
   const tensors = Object.entries(shapes).map(([tensor, shape]) => {
     const count = shape.reduce((product, length) => product * length, 1);
     const isNorm = tensor.endsWith('norm.weight');

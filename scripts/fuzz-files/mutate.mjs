@@ -319,10 +319,11 @@ export function mutate(parts, seed) {
   const random = randomFrom(seed);
   const done = [];
   const changed = copy(parts);
-  const edits = random.chance(0.75) ? 1 : random.pick([2, 2, 3, 5]);
-  if (random.chance(0.85)) for (let left = edits; left > 0; left--) done.push(editParts(changed, random));
+  const edits = random.chance(0.7) ? 1 : random.pick([0, 2, 2, 3, 5]);
+  const isInParts = random.chance(0.85);
+  if (isInParts) for (let left = edits; left > 0; left--) done.push(editParts(changed, random));
   let bytes = encode(changed);
-  if (done.length === 0 || random.chance(0.02)) {
+  if (!isInParts || random.chance(0.02)) {
     const [kind, edited] = editBytes(bytes, random);
     bytes = edited;
     done.push(`${kind} of bytes`);

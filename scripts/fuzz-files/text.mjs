@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { createRuntime, inspectModel } from '../../dist/index.js';
 import { decode } from './gguf.mjs';
-import { MODEL_NAMES, tinyModel } from './models.mjs';
+import { MODEL_NAMES, oddModel, tinyModel } from './models.mjs';
 
 /** Texts that tokenizers handle in ways of their own. */
 const ODD = 'Hello  the\t\n\u0000 \ud83d\ude00 \u00e9e\u0301 \ufffd <s></s> 12345 \u4f60\u597d';
@@ -13,6 +13,11 @@ export function bases(folder) {
   if (!folder) return MODEL_NAMES.map((name) => ({ name, parts: decode(tinyModel(name)) }));
   const files = fs.readdirSync(folder).filter((name) => name.endsWith('.gguf'));
   return files.map((name) => ({ name, parts: decode(fs.readFileSync(path.join(folder, name))) }));
+}
+
+/** A file of other sizes, as parts; null for a name that is none of ours. */
+export function odd(name, random) {
+  return MODEL_NAMES.includes(name) ? oddModel(name, random) : null;
 }
 
 /** Gives the errors that were thrown, in order. A file may fail at its beginning, or at its first use. */

@@ -3,10 +3,12 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { OnpolicyError } from '../../dist/index.js';
+import { encode } from './gguf.mjs';
 import { mutate } from './mutate.mjs';
+import { randomFrom } from './random.mjs';
 
 const [kind, only, models] = process.argv.slice(2);
-const { bases, use } = await import(`./${kind}.mjs`);
+const { bases, odd, use } = await import(`./${kind}.mjs`);
 const all = bases(models).filter(({ name }) => !only || name === only);
 const folder = fs.mkdtempSync(
   path.join(fs.existsSync('/dev/shm') ? '/dev/shm' : os.tmpdir(), 'onpolicy-fuzz-'),
@@ -15,7 +17,7 @@ process.on('exit', () => fs.rmSync(folder, { recursive: true, force: true }));
 
 process.on('message', async (seed) => {
   const { name, parts } = all[Math.abs(seed) % all.length];
-  const mutant = seed < 0 ? await undamaged(parts) : mutate(parts, seed);
+  const mutant = seed < 0 ? undamaged(parts) : mutate(oddOf(name, seed) ?? parts, seed);
   const file = path.join(folder, mutant.name);
   fs.writeFileSync(file, mutant.bytes);
   const done = `${name}: ${mutant.done}`;
@@ -31,9 +33,14 @@ process.on('message', async (seed) => {
     ]),
   });
 });
-process.send({ ready: all.length });
+process.send({ ready: true });
 
-async function undamaged(parts) {
-  const { encode } = await import('./gguf.mjs');
+/** Every eighth mutant begins with a file of other sizes, where the kind has such. */
+function oddOf(name, seed) {
+  const random = randomFrom(~seed);
+  return odd && random.chance(1 / 8) ? odd(name, random) : null;
+}
+
+function undamaged(parts) {
   return { done: 'undamaged', bytes: encode(parts), name: 'model.gguf' };
 }

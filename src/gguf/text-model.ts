@@ -18,11 +18,14 @@ const DIVISORS: Readonly<Record<string, RegExp>> = {
   experts_per_group: /^grovemoe$/,
   full_attention_interval: /^(minimax-01|qwen3next|qwen35|qwen35moe)$/,
   interleave_moe_layer_step: /^ernie4_5-moe$/,
-  'ssm.group_count': /^(falcon-h1|granitehybrid|mamba2|nemotron_h|nemotron_h_moe|qwen3next|qwen35|qwen35moe)$/,
+  'ssm.group_count':
+    /^(falcon-h1|granitehybrid|mamba2|nemotron_h|nemotron_h_moe|qwen3next|qwen35|qwen35moe)$/,
   'wkv.head_size': /^(rwkv6|rwkv6qwen2|rwkv7|arwkv7)$/,
 };
 /** Architectures that turn each section of a head by another position. */
 const SECTIONED = /^(qwen2vl|qwen3vl|qwen3vlmoe|qwen35|qwen35moe|qwen4exp|qwen3tts|paddleocr)$/;
+/** Positions are added, or none. */
+const UNTURNED = /^(bert|bloom|gpt2|jais|jamba|jina-bert-v2|mpt|refact|t5|t5encoder)$/;
 /** Their single expert is none. */
 const SINGLE_EXPERT = /^hunyuan(-|_)(vl|dense)$/;
 /**
@@ -47,6 +50,10 @@ export async function checkTextModel(parts: readonly GgufHeader[]): Promise<void
   for (const key of EPSILONS) model.number(`attention.${key}`, { type: 'f32', min: 0 });
   for (const [key, architectures] of Object.entries(DIVISORS))
     if (architectures.test(architecture)) model.number(key, { min: 1 });
+  const groups = model.number('ssm.group_count') ?? 0;
+  const ranks = model.number('ssm.time_step_rank') ?? 0;
+  if (DIVISORS['ssm.group_count']!.test(architecture) && ranks % groups !== 0)
+    model.refuse('ssm.time_step_rank', `a multiple of the ${groups} groups`, ranks);
   checkHeads(model, { layers, width, isAttending: parts.some(hasAttention) });
   checkExperts(model, layers);
   const head = model.number('wkv.head_size') ?? 0;
@@ -110,27 +117,29 @@ function checkHeads(
   if (uneven >= 0)
     model.refuse('attention.head_count_kv', `a divisor of the ${heads[uneven]} heads`, kvHeads[uneven]);
   model.header.text(model.nameOf('rope.scaling.type'), ROPE_SCALINGS);
-  const own = heads[0] === 0 ? 0 : Math.floor(width / heads[0]!);
+  const own = Math.floor(width / (heads[0] || 1));
   const keySize = model.number('attention.key_length', { max: MAX_SIZE }) ?? own;
   model.number('attention.value_length', { max: MAX_SIZE });
-  if (own === 0) return; // the engine has no rotations then
-  checkRotations(model, 'rope.dimension_count', keySize);
-  checkRotations(
-    model,
-    'rope.dimension_count_swa',
-    model.number('attention.key_length_swa', { max: MAX_SIZE }) ?? keySize,
-  );
+  if (heads[0] === 0 || UNTURNED.test(model.header.architecture)) return; // nothing is rotated
+  const turned = checkRotations(model, 'rope.dimension_count', [keySize, keySize]);
+  const keySizeOfWindows = model.number('attention.key_length_swa', { max: MAX_SIZE }) ?? keySize;
+  checkRotations(model, 'rope.dimension_count_swa', [keySizeOfWindows, turned]);
   const name = model.nameOf('rope.dimension_sections');
   const sections = model.perLayer('rope.dimension_sections', 4, keySize);
   if (SECTIONED.test(model.header.architecture) && !sections?.slice(0, 3).some((size) => size > 0))
     model.header.refuse(name, 'four sizes, one of the first three above 0', sections?.join(', '));
 }
 
-/** Numbers of a head that are turned, in pairs. */
-function checkRotations(model: Settings, key: string, keySize: number): void {
-  const count = model.number(key) ?? 0;
+/** Numbers of a head that are turned, in pairs. `otherwise`: where the file does not say. */
+function checkRotations(
+  model: Settings,
+  key: string,
+  [keySize, otherwise]: readonly [number, number],
+): number {
+  const count = model.number(key) ?? otherwise;
   if (count % 2 !== 0 || count > keySize)
     model.refuse(key, `an even number of at most ${keySize}, the size of a head`, count);
+  return count;
 }
 
 function checkExperts(model: Settings, layers: number): void {

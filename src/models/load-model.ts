@@ -112,11 +112,6 @@ export async function planLoad(
     isTiny: true,
   });
   const embedding = planEmbedding(shape, given, serving);
-  if (!embedding && !shape.isCausal)
-    throw new OnpolicyError(
-      'UNSUPPORTED',
-      `${file}: a model whose tokens see those after them generates no text`,
-    );
   const estimate = embedding
     ? estimateEmbedding(shape, embedding, fusedAttention)
     : estimateMemory(shape, limits, { cacheType, fusedAttention });
@@ -210,6 +205,14 @@ async function loadPlaced(
       { gpu: serving.gpu, threads, signal },
     );
   }
+  if (!embedding && shape?.isCausal === false)
+    throw new OnpolicyError(
+      'UNSUPPORTED',
+      `${file}: tokens of this model see those after them, so it generates no text`,
+      {
+        param: 'model',
+      },
+    );
   const loaded = await loadWeights(plan, serving, { signal, onProgress });
   let projector: NativeProjector | null = null;
   try {
