@@ -148,6 +148,9 @@ Status Model::TokenizeChecked(const std::string& text, bool add_special, bool pa
   }
   if (count < 0) return Status::Fail("BACKEND_FAILED", "the tokenizer changed its mind about the length of a text");
   ids->resize(static_cast<size_t>(count));
+  const auto is_none = [this](int32_t id) { return id < 0 || id >= vocab_size_; };
+  if (std::any_of(ids->begin(), ids->end(), is_none))
+    return Status::Fail("MODEL_INVALID", "the vocabulary of the model has no token for a part of the text");
   return Status::Ok();
 }
 

@@ -1,10 +1,14 @@
 // A kind of file, a first number and a count -> what became of so many mutants, each used in a child process.
 import { fork } from 'node:child_process';
+import fs from 'node:fs';
+import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const WORKER = path.join(path.dirname(fileURLToPath(import.meta.url)), 'worker.mjs');
 const PATIENCE_MS = 10_000;
+/** Where mutants are written: in memory, where the system has such a folder. */
+const TEMPORARY = fs.existsSync('/dev/shm') ? '/dev/shm' : os.tmpdir();
 /** What of a dead child's last words says why. */
 const REASON = /GGML_ASSERT|abort|what\(\)|[Ee]rror/;
 
@@ -38,7 +42,8 @@ export async function fuzz({ kind, first, count, processes = 1, ...more }) {
 
 /** Hands mutants of the queue to a new child until there are none, or it dies of one. */
 async function useChild(queue, totals, { kind, model = '', models = '', say, isVerbose = false }) {
-  const child = fork(WORKER, [kind, model, models], { stdio: ['ignore', 'ignore', 'pipe', 'ipc'] });
+  const folder = fs.mkdtempSync(path.join(TEMPORARY, 'onpolicy-fuzz-'));
+  const child = fork(WORKER, [kind, folder, model, models], { stdio: ['ignore', 'ignore', 'pipe', 'ipc'] });
   let lastWords = '';
   let current;
   let doing = '';
@@ -71,6 +76,7 @@ async function useChild(queue, totals, { kind, model = '', models = '', say, isV
     child.on('exit', (...end) => resolve(end));
   });
   clearTimeout(timer);
+  fs.rmSync(folder, { recursive: true, force: true });
   if (current === undefined && !code) return;
   if (current === undefined) throw new Error(`a child ends with ${code}: ${lastWords}`);
   totals.deaths++;

@@ -1,4 +1,4 @@
-// The parts of a GGUF file and a seed -> a damaged file: [what was done, its bytes, the name of its file].
+// The parts of a GGUF file and a seed -> a damaged file: what was done, its bytes, and the name of the file.
 import { ARRAY, BLOCKS, bytesOf, encode, STRING } from './gguf.mjs';
 import { randomFrom } from './random.mjs';
 

@@ -1,19 +1,14 @@
 // Numbers of mutants from the parent -> what came of each. It may die of one; the parent knows which.
 import fs from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
 import { OnpolicyError } from '../../dist/index.js';
 import { encode } from './gguf.mjs';
 import { mutate } from './mutate.mjs';
 import { randomFrom } from './random.mjs';
 
-const [kind, only, models] = process.argv.slice(2);
+const [kind, folder, only, models] = process.argv.slice(2);
 const { bases, odd, use } = await import(`./${kind}.mjs`);
 const all = bases(models).filter(({ name }) => !only || name === only);
-const folder = fs.mkdtempSync(
-  path.join(fs.existsSync('/dev/shm') ? '/dev/shm' : os.tmpdir(), 'onpolicy-fuzz-'),
-);
-process.on('exit', () => fs.rmSync(folder, { recursive: true, force: true }));
 
 process.on('message', async (seed) => {
   const { name, parts } = all[Math.abs(seed) % all.length];
