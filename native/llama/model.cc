@@ -130,7 +130,7 @@ Status Model::Tokenize(const std::string& text, bool add_special, bool parse_spe
     const CatchFatal catching;
     return TokenizeChecked(text, add_special, parse_special, ids);
   } catch (const std::exception& error) {
-    return Status::Fail("MODEL_INVALID", std::string("the vocabulary of the model cannot write the text: ") + error.what());
+    return Status::Fail("UNSUPPORTED", std::string("the vocabulary of the model cannot write the text: ") + error.what());
   }
 }
 
@@ -150,7 +150,7 @@ Status Model::TokenizeChecked(const std::string& text, bool add_special, bool pa
   ids->resize(static_cast<size_t>(count));
   const auto is_none = [this](int32_t id) { return id < 0 || id >= vocab_size_; };
   if (std::any_of(ids->begin(), ids->end(), is_none))
-    return Status::Fail("MODEL_INVALID", "the vocabulary of the model has no token for a part of the text");
+    return Status::Fail("UNSUPPORTED", "the vocabulary of the model has no token for a part of the text");
   return Status::Ok();
 }
 

@@ -1,4 +1,5 @@
 /** The vocabulary of a loaded GGUF file -> its tokenizer. */
+import { fromNative } from '../errors.ts';
 import type { NativeModel } from '../native/index.ts';
 import type { Tokenizer } from '../tokenizer/index.ts';
 
@@ -21,8 +22,12 @@ export function createTokenizer(model: NativeModel): Tokenizer {
     bosText: textOf(model.bosId),
     eosText: textOf(model.eosId),
     async encode(text, { addSpecial, parseSpecial }) {
-      if (text.length > SHORT_TEXT) return model.tokenizeLong(text, addSpecial, parseSpecial);
-      return model.tokenize(text, addSpecial, parseSpecial);
+      try {
+        const isShort = text.length <= SHORT_TEXT;
+        return await model[isShort ? 'tokenize' : 'tokenizeLong'](text, addSpecial, parseSpecial);
+      } catch (error) {
+        throw fromNative(error);
+      }
     },
     bytesOf,
     isSpecial: (id) => model.isSpecial[id] === 1,
