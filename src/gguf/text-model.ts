@@ -11,6 +11,12 @@ const LAST_POOLING = 4;
 const UNSPECIFIED = 2 ** 32 - 1;
 const EPSILONS = ['layer_norm_epsilon', 'layer_norm_rms_epsilon', 'group_norm_epsilon'];
 const ROPE_SCALINGS = ['none', 'linear', 'yarn', 'longrope'];
+/** Layers with the first tensor need the others, which the engine takes for optional and computes with all the same. */
+const COMPANIONS: readonly (readonly [architectures: RegExp, tensor: string, needed: readonly string[]])[] = [
+  [/^(qwen35|qwen35moe)$/, 'ssm_beta', ['attn_qkv', 'attn_gate']],
+  [/^qwen3next$/, 'ssm_out', ['attn_qkv|ssm_in', 'attn_gate|ssm_in']],
+];
+
 /** What the engine divides by, and the architectures that do. Files of others may have a zero there. */
 const DIVISORS: Readonly<Record<string, RegExp>> = {
   'attention.output_group_count': /^deepseek4$/,
@@ -59,6 +65,7 @@ export async function checkTextModel(parts: readonly GgufHeader[]): Promise<void
   const head = model.number('wkv.head_size') ?? 0;
   if (head > 0 && width % head !== 0) model.refuse('wkv.head_size', `a divisor of ${width}`, head);
   checkOutput(model, parts, width);
+  checkCompanions(parts, architecture);
   for (const part of parts) checkTensorTypes(part);
   await checkVocabulary(header);
 }
@@ -162,6 +169,19 @@ function checkExperts(model: Settings, layers: number): void {
     model.refuse('expert_group_count', `a divisor of the ${count} experts`, groups);
   if (groups > 1 && (usedGroups === 0 || usedGroups >= groups))
     model.refuse('expert_group_used_count', `from 1 to ${groups - 1}`, usedGroups);
+}
+
+function checkCompanions(parts: readonly GgufHeader[], architecture: string): void {
+  const names = new Set(parts.flatMap(({ tensors }) => [...tensors.keys()]));
+  for (const [architectures, tensor, needed] of COMPANIONS) {
+    if (!architectures.test(architecture)) continue;
+    for (const name of names) {
+      const block = new RegExp(`^(blk\\.\\d+\\.)${tensor}\\.weight$`).exec(name)?.[1];
+      const isThere = (other: string): boolean => names.has(`${block}${other}.weight`);
+      const missing = block && needed.find((either) => !either.split('|').some(isThere));
+      if (missing) parts[0]!.refuse(`${block}${missing}.weight`, `a tensor beside ${name}`, 'none');
+    }
+  }
 }
 
 /** Vectors that are longer than the states are made by a tensor of that size. */

@@ -161,6 +161,14 @@ describe('a text model', () => {
     ],
     [
       'qwen35',
+      'without a product of a layer',
+      (parts) => {
+        parts.tensors = parts.tensors.filter(({ name }) => name !== 'blk.0.attn_qkv.weight');
+      },
+      /blk\.0\.attn_qkv\.weight: expected a tensor beside blk\.0\.ssm_beta\.weight, got none/,
+    ],
+    [
+      'qwen35',
       'of an interval of 0',
       u32('qwen35.full_attention_interval', 0),
       /full_attention_interval: expected/,
