@@ -30,8 +30,9 @@ const DIVISORS: Readonly<Record<string, RegExp>> = {
 };
 /** Architectures that turn each section of a head by another position. */
 const SECTIONED = /^(qwen2vl|qwen3vl|qwen3vlmoe|qwen35|qwen35moe|qwen4exp|qwen3tts|paddleocr)$/;
-/** Positions are added, or none. */
-const UNTURNED = /^(bert|bloom|gpt2|jais|jamba|jina-bert-v2|mpt|refact|t5|t5encoder)$/;
+/** Nothing of a head is turned by its position. */
+const UNTURNED =
+  /^(arwkv7|bert|bloom|gpt2|gptj|jais|jamba|jina-bert-v2|kimi-k3|kimi-linear|mamba2?|mpt|nemotron_h|nemotron_h_moe|refact|rwkv6|rwkv6qwen2|rwkv7|t5|t5encoder)$/;
 /** Their single expert is none. */
 const SINGLE_EXPERT = /^hunyuan(-|_)(vl|dense)$/;
 /**
@@ -144,8 +145,9 @@ function checkRotations(
   [keySize, otherwise]: readonly [number, number],
 ): number {
   const count = model.number(key) ?? otherwise;
-  if (count % 2 !== 0 || count > keySize)
-    model.refuse(key, `an even number of at most ${keySize}, the size of a head`, count);
+  if (count === 0 || count % 2 !== 0 || count > keySize)
+    // the engine's loop over none of them has no end
+    model.refuse(key, `an even number from 2 to ${keySize}, the size of a head`, count);
   return count;
 }
 

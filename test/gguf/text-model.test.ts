@@ -91,8 +91,9 @@ describe('a text model', () => {
       'qwen3',
       'of an odd number of rotations',
       u32('qwen3.rope.dimension_count', 15),
-      /rope\.dimension_count: expected an even number of at most 16, .*, got 15/,
+      /rope\.dimension_count: expected an even number from 2 to 16, .*, got 15/,
     ],
+    ['qwen3', 'of no rotations', u32('qwen3.rope.dimension_count', 0), /dimension_count: expected an even/],
     [
       'qwen3',
       'of more rotations than a head has',
