@@ -132,10 +132,14 @@ function checkHeads(
   const turned = checkRotations(model, 'rope.dimension_count', [keySize, keySize]);
   const keySizeOfWindows = model.number('attention.key_length_swa', { max: MAX_SIZE }) ?? keySize;
   checkRotations(model, 'rope.dimension_count_swa', [keySizeOfWindows, turned]);
-  const name = model.nameOf('rope.dimension_sections');
-  const sections = model.perLayer('rope.dimension_sections', 4, keySize);
-  if (SECTIONED.test(model.header.architecture) && !sections?.slice(0, 3).some((size) => size > 0))
-    model.header.refuse(name, 'four sizes, one of the first three above 0', sections?.join(', '));
+  const sections = model.perLayer('rope.dimension_sections', 4, keySize) ?? [0, 0, 0, 0];
+  const sum = sections.reduce((total, size) => total + size, 0);
+  if (SECTIONED.test(model.header.architecture) && (sum > keySize || sum === sections[3]))
+    model.refuse(
+      'rope.dimension_sections',
+      `four sizes of ${keySize} together at most, one of the first three above 0`,
+      sections.join(', '),
+    );
 }
 
 /** Numbers of a head that are turned, in pairs. `otherwise`: where the file does not say. */

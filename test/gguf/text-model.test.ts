@@ -176,6 +176,14 @@ describe('a text model', () => {
     ],
     [
       'qwen35',
+      'of sections larger than a head',
+      all(without('qwen35.rope.dimension_sections'), ({ keys }) => {
+        keys.push({ name: 'qwen35.rope.dimension_sections', type: 9, of: 4, items: Array(4).fill(words(5)) });
+      }),
+      /dimension_sections: expected four sizes of 16 together at most, .*, got 5, 5, 5, 5/,
+    ],
+    [
+      'qwen35',
       'without sections',
       without('qwen35.rope.dimension_sections'),
       /dimension_sections: expected four sizes/,
