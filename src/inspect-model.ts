@@ -50,15 +50,14 @@ export async function inspectModel(
   const checked = checkOptions({ ...limits, model });
   if (isOnnxModel(file))
     throw new OnpolicyError('UNSUPPORTED', `${file}: expected a GGUF file, got an ONNX model`);
-  const { gpu } = checked;
-  const [header] = await readHeaders({ path: file, gpu });
+  const [header] = await readHeaders(file);
   const serving = { ...checked, media: MEDIA_DEFAULTS, say: () => {}, onProgress: undefined };
   const { shape, need, placement } = await planLoad(file, model, serving, new AbortController().signal);
   const { weights, cache, compute } = need;
-  const text = (key: string): string => String(header!.metadata[key] ?? '');
+  const text = (key: string): string => header!.text(key) ?? '';
   return {
     path: file,
-    architecture: text('general.architecture'),
+    architecture: header!.architecture,
     name: text('general.name'),
     contextLength: shape!.contextLength,
     layers: shape!.blockBytes.length,

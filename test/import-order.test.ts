@@ -16,6 +16,7 @@ const ORDER = [
   'reasoning',
   'protocol',
   'native',
+  'gguf',
   'lora',
   'structured',
   'media',

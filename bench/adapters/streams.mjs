@@ -16,7 +16,7 @@ const RANK = 16;
 const LINEAR = /^blk\.\d+\.(attn_(q|k|v|output)|ffn_(gate|up|down))\.weight$/;
 
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-bench-adapters-'));
-const [{ metadata, tensors }] = await readHeaders({ path: model, gpu: false });
+const [{ architecture, tensors }] = await readHeaders(model);
 
 /** A file with random factors for all linear layers. */
 function writeAdapter(seed) {
@@ -25,16 +25,22 @@ function writeAdapter(seed) {
     state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
     return deviation * (state / 2 ** 31 - 1);
   };
-  const modules = Object.entries(tensors).filter(([name]) => LINEAR.test(name));
-  const weights = modules.map(([name, [width, rows]]) => [
-    name.replace(/\.weight$/, ''),
-    {
-      a: Float32Array.from({ length: RANK * width }, () => random(1 / Math.sqrt(width))),
-      b: Float32Array.from({ length: rows * RANK }, () => random(0.05)),
-    },
-  ]);
+  const modules = [...tensors].filter(([name]) => LINEAR.test(name));
+  const weights = modules.map(
+    ([
+      name,
+      {
+        shape: [width, rows],
+      },
+    ]) => [
+      name.replace(/\.weight$/, ''),
+      {
+        a: Float32Array.from({ length: RANK * width }, () => random(1 / Math.sqrt(width))),
+        b: Float32Array.from({ length: rows * RANK }, () => random(0.05)),
+      },
+    ],
+  );
   const file = path.join(folder, `${seed}.gguf`);
-  const architecture = metadata['general.architecture'];
   const adapter = { architecture, alpha: RANK, rank: RANK, weights: Object.fromEntries(weights) };
   fs.writeFileSync(file, Buffer.concat(writeGgufAdapter(adapter)));
   return file;

@@ -1,9 +1,11 @@
 #include "llama/asserts.h"
 
+#include <cstdio>
+#include <cstring>
+#include <stdexcept>
+
 #ifdef _WIN32
 #include <windows.h>
-
-#include <cstring>
 
 #include "base/stay-loaded.h"
 #endif
@@ -60,5 +62,25 @@ void IgnoreAsserts(const void* place) {
 void IgnoreAsserts(const void*) {}
 
 #endif
+
+static thread_local int t_catching = 0;
+
+CatchFatal::CatchFatal() { ++t_catching; }
+
+CatchFatal::~CatchFatal() { --t_catching; }
+
+// Messages begin with the path of a source. Those of backends lie in folders, as ggml-cpu.
+static bool IsInBackend(const char* message) {
+  for (const char* at = std::strstr(message, "ggml-"); at; at = std::strstr(at + 1, "ggml-")) {
+    const char* end = std::strpbrk(at, "/\\:");
+    if (end && *end != ':') return true;
+  }
+  return false;
+}
+
+void OnFatal(const char* message) {
+  if (t_catching > 0 && !IsInBackend(message)) throw std::runtime_error(message);
+  std::fprintf(stderr, "%s\n", message);
+}
 
 }  // namespace onpolicy

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "attention/hook.h"
+#include "llama/asserts.h"
 #include "llama/compute-turns.h"
 #include "llama/error-log.h"
 #include "llama/planned-graph.h"
@@ -147,6 +148,7 @@ Status Context::DecodeBatch(llama_batch batch, const int32_t* sequences) {
   batch.seq_id = sequence_pointers_.data();
   batch.logits = wants_logits_.data();
   const attention::Scope scope(model_->has_own_kernels());
+  const CatchFatal catching;
   const int32_t result = Api().llama_decode(context_, batch);
   if (result == 0) return Status::Ok();
   if (result == 1) return Status::Fail("KV_FULL", "the KV cache has no room for this step");

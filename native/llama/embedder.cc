@@ -5,6 +5,7 @@
 #include <string>
 
 #include "attention/hook.h"
+#include "llama/asserts.h"
 #include "llama/error-log.h"
 
 namespace onpolicy {
@@ -102,6 +103,7 @@ Status Embedder::Decode(const std::vector<int32_t>& tokens, const std::vector<in
   batch.seq_id = ids.data();
   batch.logits = outputs.data();
   const attention::Scope scope(model_->has_own_kernels());
+  const CatchFatal catching;
   const int32_t result = api.llama_decode(context_, batch);
   if (result == 0) return Status::Ok();
   if (result == 2) return Status::Fail("ABORTED", "the embeddings were aborted");

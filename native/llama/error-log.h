@@ -4,6 +4,7 @@
 #include <exception>
 #include <string>
 
+#include "llama/asserts.h"
 #include "llama/library.h"
 
 namespace onpolicy {
@@ -23,6 +24,7 @@ class ErrorLog {
   // What `call` returns, or null when it throws: then the log holds its message.
   template <typename Call>
   auto Run(const Call& call) -> decltype(call()) {
+    const CatchFatal catching;
     try {
       return call();
     } catch (const std::exception& error) {

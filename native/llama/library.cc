@@ -119,6 +119,7 @@ Status OpenLibrary(const std::string& folder, const std::string& wanted_version,
                         "the engine's libraries in " + folder + " are version " + library.version +
                             "; this addon needs version " + wanted_version +
                             (missing.empty() ? "" : " (missing there: " + missing + ")"));
+  library.ggml_set_abort_callback(OnFatal);
   library.llama_log_set(OnLog, nullptr);
   library.llama_backend_init();
   library.ggml_backend_load_all_from_path(folder.c_str());

@@ -17,6 +17,7 @@ namespace onpolicy {
 // Every function of the C API that the addon calls.
 #define ONPOLICY_LIBRARY_FUNCTIONS(X)                                                                          \
   X(llama_version)                                                                                             \
+  X(ggml_set_abort_callback)                                                                                   \
   X(llama_log_set)                                                                                             \
   X(llama_backend_init)                                                                                        \
   X(llama_model_default_params)                                                                                \

@@ -8,8 +8,8 @@
 
 #include "attention/hook.h"
 #include "base/utf8.h"
+#include "llama/asserts.h"
 #include "llama/error-log.h"
-#include "llama/file-facts.h"
 #include "products/install.h"
 
 namespace onpolicy {
@@ -60,12 +60,10 @@ Status Model::Load(const ModelOptions& options, std::shared_ptr<Model>* model) {
   // One load at a time: the engine reports failures through one process-wide log.
   static std::mutex load_mutex;
   std::lock_guard<std::mutex> lock(load_mutex);
-  FileFacts facts;
-  const Status status = ReadFileFacts(options.path, &facts);
-  return status.ok() ? LoadChecked(options, model) : status;
+  return LoadAlone(options, model);
 }
 
-Status Model::LoadChecked(const ModelOptions& options, std::shared_ptr<Model>* model) {
+Status Model::LoadAlone(const ModelOptions& options, std::shared_ptr<Model>* model) {
   const Library& api = Api();
   struct Progress {
     const ModelOptions& options;
@@ -102,7 +100,7 @@ Status Model::LoadChecked(const ModelOptions& options, std::shared_ptr<Model>* m
     plain.packs = products::Packs::kNone;
     const std::string line = "products: plain, as packed weights do not fit into memory: " + log.Text() + "\n";
     LogLine(GGML_LOG_LEVEL_WARN, line.c_str());
-    return LoadChecked(plain, model);
+    return LoadAlone(plain, model);
   }
   if (!raw && progress.stopped) return Status::Fail("ABORTED", "loading " + options.path + " was aborted");
   if (!raw) return ExplainLoadFailure(options.path, log);
@@ -130,8 +128,16 @@ Model::~Model() {
   if (!is_abandoned_) Api().llama_model_free(model_);
 }
 
-Status Model::Tokenize(const std::string& text, bool add_special, bool parse_special,
-                       std::vector<int32_t>* ids) const {
+Status Model::Tokenize(const std::string& text, bool add_special, bool parse_special, std::vector<int32_t>* ids) const {
+  try {
+    const CatchFatal catching;
+    return TokenizeChecked(text, add_special, parse_special, ids);
+  } catch (const std::exception& error) {
+    return Status::Fail("UNSUPPORTED", std::string("the vocabulary of the model cannot write the text: ") + error.what());
+  }
+}
+
+Status Model::TokenizeChecked(const std::string& text, bool add_special, bool parse_special, std::vector<int32_t>* ids) const {
   const Library& api = Api();
   const auto length = static_cast<int32_t>(text.size());
   ids->resize(text.size() / 3 + 16);
@@ -150,6 +156,9 @@ Status Model::Tokenize(const std::string& text, bool add_special, bool parse_spe
   }
   if (count < 0) return Status::Fail("BACKEND_FAILED", "the tokenizer changed its mind about the length of a text");
   ids->resize(static_cast<size_t>(count));
+  const auto is_none = [this](int32_t id) { return id < 0 || id >= vocab_size_; };
+  if (std::any_of(ids->begin(), ids->end(), is_none))
+    return Status::Fail("UNSUPPORTED", "the vocabulary of the model has no token for a part of the text");
   return Status::Ok();
 }
 
@@ -208,7 +217,8 @@ ConstraintTokens Model::TokensForConstraints() const {
     if (is_unused || table.is_special[at]) tokens.specials.push_back(id);
   }
   for (const char* key : {"tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id", "tokenizer.ggml.eom_token_id"})
-    if (const std::string id = MetadataValue(key); !id.empty()) tokens.ends.push_back(static_cast<int32_t>(std::stoul(id)));
+    if (const std::string text = MetadataValue(key); !text.empty())
+      if (const unsigned long id = std::stoul(text); id < static_cast<unsigned long>(vocab_size_)) tokens.ends.push_back(static_cast<int32_t>(id));
   tokens.merges_by_id = MetadataValue("tokenizer.ggml.model") == "gpt2";
   return tokens;
 }

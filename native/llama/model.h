@@ -80,7 +80,8 @@ class Model {
   Model(llama_model* model, bool use_gpu);
   // The first character that has no tokens, in words.
   std::string Unspelled(const std::string& text) const;
-  static Status LoadChecked(const ModelOptions& options, std::shared_ptr<Model>* model);
+  Status TokenizeChecked(const std::string& text, bool add_special, bool parse_special, std::vector<int32_t>* ids) const;
+  static Status LoadAlone(const ModelOptions& options, std::shared_ptr<Model>* model);
   llama_model* model_;
   const llama_vocab* vocab_;
   int32_t vocab_size_;

@@ -103,7 +103,6 @@ void RegisterEngine(Napi::Env env, Napi::Object exports) {
   exports.Set("devices", Napi::Function::New(env, Devices));
   exports.Set("stopThreads", Napi::Function::New(env, StopThreads));
   exports.Set("setLog", Napi::Function::New(env, SetLog));
-  exports.Set("describeFile", Napi::Function::New(env, DescribeFile));
   exports.Set("loadModel", Napi::Function::New(env, LoadModel));
   exports.Set("modelTokens", Napi::Function::New(env, ModelTokens));
   exports.Set("createContext", Napi::Function::New(env, CreateContext));

@@ -1,7 +1,6 @@
 // A GGUF file -> a model that JavaScript holds: its facts, its vocabulary, its tokenizer.
 #include "napi/model.h"
 
-#include "llama/file-facts.h"
 #include "napi/arguments.h"
 #include "napi/async-task.h"
 #include "napi/environment.h"
@@ -121,12 +120,6 @@ Napi::Object DescribeModel(Napi::Env env, const LoadedModel& loaded) {
   return object;
 }
 
-Napi::Array ToNumbers(Napi::Env env, const std::vector<double>& values) {
-  Napi::Array array = Napi::Array::New(env, values.size());
-  for (size_t i = 0; i < values.size(); ++i) array.Set(static_cast<uint32_t>(i), values[i]);
-  return array;
-}
-
 }  // namespace
 
 void RequireLibrary(Napi::Env env) {
@@ -169,32 +162,6 @@ Napi::Value LoadModel(const Napi::CallbackInfo& info) {
   };
   return AsyncTask::Run(env, cancelled, std::move(work),
                         [loaded](Napi::Env env) -> Napi::Value { return DescribeModel(env, *loaded); });
-}
-
-// describeFile(path) -> Promise<facts of its header>
-Napi::Value DescribeFile(const Napi::CallbackInfo& info) {
-  RequireLibrary(info.Env());
-  auto facts = std::make_shared<FileFacts>();
-  auto work = [facts, path = ReadText(info[0], "path")] { return ReadFileFacts(path, facts.get()); };
-  return AsyncTask::Run(info.Env(), Napi::Object::New(info.Env()), std::move(work), [facts](Napi::Env env) -> Napi::Value {
-    Napi::Object metadata = Napi::Object::New(env), lists = Napi::Object::New(env), counts = Napi::Object::New(env);
-    for (const auto& [key, value] : facts->texts) metadata.Set(key, value);
-    for (const auto& [key, value] : facts->numbers) metadata.Set(key, value);
-    for (const auto& [key, values] : facts->lists) lists.Set(key, ToNumbers(env, values));
-    for (const auto& [key, count] : facts->counts) counts.Set(key, count);
-    Napi::Object object = Napi::Object::New(env);
-    object.Set("metadata", metadata);
-    object.Set("lists", lists);
-    object.Set("counts", counts);
-    object.Set("blockBytes", ToNumbers(env, facts->block_bytes));
-    object.Set("inputBytes", facts->input_bytes);
-    object.Set("otherBytes", facts->other_bytes);
-    object.Set("isF32", facts->is_f32);
-    Napi::Object tensors = Napi::Object::New(env);
-    for (const auto& [name, shape] : facts->tensors) tensors.Set(name, ToNumbers(env, shape));
-    object.Set("tensors", tensors);
-    return object;
-  });
 }
 
 Napi::Value ModelTokens(const Napi::CallbackInfo& info) {

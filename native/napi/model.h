@@ -18,9 +18,6 @@ Napi::Function DefineModel(Napi::Env env);
 // `cancelled[0]` set to 1 stops the load.
 Napi::Value LoadModel(const Napi::CallbackInfo& info);
 
-// describeFile(path) -> Promise<{ metadata, lists, counts, blockBytes, inputBytes, otherBytes, isF32 }>: what its header says.
-Napi::Value DescribeFile(const Napi::CallbackInfo& info);
-
 // modelTokens(model) -> Promise<{ bytes, offsets, ends, specials, mergesById }>: its vocabulary as grammars need it.
 Napi::Value ModelTokens(const Napi::CallbackInfo& info);
 

@@ -1,28 +1,43 @@
 /** A GGUF file, which may be split into several -> what its headers say. */
-import { fromNative } from '../errors.ts';
-import { type FileFacts, type Gpu, loadAddon, onDisk, openLibraries } from '../native/index.ts';
+import { checkTextModel, type GgufHeader, readHeader } from '../gguf/index.ts';
+import { type Gpu, openLibraries } from '../native/index.ts';
 import { type ModelShape, toShape } from './memory.ts';
-
-type GgufFile = { readonly path: string; readonly gpu: Gpu };
 
 /** The parts of a split file begin counting at 1. */
 const SPLIT_NAME = /-(\d{5})-of-(\d{5})\.gguf$/;
 
-/** Reads the headers of a GGUF file and of the files that it is split into. Fails with `MODEL_NOT_FOUND` or `MODEL_INVALID`. */
-export async function describeGguf(options: GgufFile): Promise<ModelShape> {
-  return toShape(await readHeaders(options));
+/** Reads the headers of a model, for an engine that runs on this `gpu`. Fails with `MODEL_NOT_FOUND` or `MODEL_INVALID`. */
+export async function describeGguf({ path, gpu }: { path: string; gpu: Gpu }): Promise<ModelShape> {
+  await openLibraries(gpu);
+  return toShape(await readModel(path));
 }
 
-/** The headers themselves, in order. Fails as {@link describeGguf}. */
-export async function readHeaders({ path: file, gpu }: GgufFile): Promise<FileFacts[]> {
-  await openLibraries(gpu);
-  const parts = Number(SPLIT_NAME.exec(file)?.[2] ?? 1);
-  const files = Array.from({ length: parts }, (_, i) =>
-    file.replace(SPLIT_NAME, (_name, _at, count) => `-${String(i + 1).padStart(5, '0')}-of-${count}.gguf`),
-  );
-  try {
-    return await Promise.all(files.map((part) => loadAddon().describeFile(onDisk(part))));
-  } catch (error) {
-    throw fromNative(error);
-  }
+/** The headers of a model that can be computed with, in order. Fails as {@link describeGguf}. */
+export async function readModel(file: string): Promise<GgufHeader[]> {
+  const parts = await readHeaders(file);
+  await checkTextModel(parts);
+  return parts;
+}
+
+/** The headers of a file and of the others that it says to be split into. */
+export async function readHeaders(file: string): Promise<GgufHeader[]> {
+  const first = await readHeader(file);
+  const count = first.number('split.count', { type: 'u16' }) ?? 1;
+  if (count < 2) return [first];
+  if (first.number('split.no', { type: 'u16' }) !== 0)
+    first.fail('expected the first of the files of a split model');
+  const named = SPLIT_NAME.exec(file);
+  if (Number(named?.[1]) !== 1 || Number(named?.[2]) !== count)
+    first.refuse('split.count', `a file that is named *-00001-of-${digits(count)}.gguf`, file);
+  const others = Array.from({ length: count - 1 }, async (_, i) => {
+    const part = await readHeader(file.replace(SPLIT_NAME, `-${digits(i + 2)}-of-${digits(count)}.gguf`));
+    if (part.number('split.no', { type: 'u16' }) !== i + 1)
+      part.refuse('split.no', `${i + 1}`, part.values.get('split.no')?.value);
+    return part;
+  });
+  return [first, ...(await Promise.all(others))];
+}
+
+function digits(count: number): string {
+  return String(count).padStart(5, '0');
 }

@@ -11,10 +11,11 @@ export {
   type StepResult,
 } from './backend.ts';
 export { GgufModel, type GgufOptions, loadGguf, scaledContext } from './gguf.ts';
-export { describeGguf, readHeaders } from './gguf-headers.ts';
+export { describeGguf, readHeaders, readModel } from './gguf-headers.ts';
 export {
   CELLS_ROUNDED_TO,
   estimateMemory,
+  isF32,
   kvBytesPerToken,
   layerBytesPerToken,
   type MemoryEstimate,

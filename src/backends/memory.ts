@@ -1,6 +1,7 @@
 /** The header of a model's file and the limits of its context -> the bytes that it will take, before anything is loaded. */
+import { type GgufHeader, type GgufTensor, shapesOf } from '../gguf/index.ts';
 import type { BaseModel } from '../lora/index.ts';
-import type { CacheType, FileFacts } from '../native/index.ts';
+import type { CacheType } from '../native/index.ts';
 import type { ContextLimits } from './model.ts';
 
 /** Bytes of one number in the cache. */
@@ -57,24 +58,28 @@ export type MemoryEstimate = {
 const MOST_LAYERS = 4096;
 
 /** The sizes of a model whose file has these parts: one, or those of a split file in order. */
-export function toShape(parts: readonly FileFacts[]): ModelShape {
-  const { metadata, lists, counts } = parts[0]!;
-  const architecture = String(metadata['general.architecture'] ?? '');
-  const read = (name: string): number | undefined => {
-    const value = metadata[`${architecture}.${name}`] ?? lists[`${architecture}.${name}`];
-    return Array.isArray(value) ? Math.max(...value) : (value as number | undefined);
+export function toShape(parts: readonly GgufHeader[]): ModelShape {
+  const { architecture, values } = parts[0]!;
+  const list = (name: string): readonly number[] | undefined => {
+    const found = values.get(`${architecture}.${name}`);
+    return found?.type === 'array' ? Array.from(found.value.numbers) : undefined;
   };
+  const read = (name: string): number | undefined => {
+    const value = list(name) ?? values.get(`${architecture}.${name}`)?.value;
+    if (Array.isArray(value)) return Math.max(...value);
+    return typeof value === 'number' ? value : undefined;
+  };
+  const tokens = values.get('tokenizer.ggml.tokens');
   const layers = Math.min(Math.max(Math.floor(read('block_count') ?? 0), 0) || 0, MOST_LAYERS);
   const heads = read('attention.head_count') ?? 1;
   const embeddingSize = read('embedding_length') ?? 0;
   const headSize = embeddingSize / Math.max(heads, 1);
   const inner = read('ssm.inner_size') ?? 0;
-  const kvHeads = lists[`${architecture}.attention.head_count_kv`];
+  const kvHeads = list('attention.head_count_kv');
   const evenly = inner > 0 && heads === 0 ? 0 : (read('attention.head_count_kv') ?? heads);
-  const add = (sum: (part: FileFacts) => number): number =>
-    parts.reduce((total, part) => total + sum(part), 0);
+  const tensors = parts.flatMap((part) => [...part.tensors]);
   return {
-    vocabSize: counts['tokenizer.ggml.tokens'] ?? read('vocab_size') ?? 0,
+    vocabSize: tokens?.type === 'array' ? tokens.value.count : (read('vocab_size') ?? 0),
     contextLength: read('context_length') ?? 0,
     embeddingSize,
     feedForwardSize: Math.max(read('feed_forward_length') ?? 0, read('expert_feed_forward_length') ?? 0),
@@ -87,16 +92,36 @@ export function toShape(parts: readonly FileFacts[]): ModelShape {
     windowLayers: windowLayers(
       layers,
       architecture,
-      lists[`${architecture}.attention.sliding_window_pattern`] ?? read('attention.sliding_window_pattern'),
+      list('attention.sliding_window_pattern') ?? read('attention.sliding_window_pattern'),
     ),
-    isRecurrent: inner > 0 || metadata[`${architecture}.wkv.head_size`] !== undefined,
-    isF32: parts.every(({ isF32 }) => isF32),
+    isRecurrent: inner > 0 || values.has(`${architecture}.wkv.head_size`),
+    isF32: parts.every(isF32),
     pooling: POOLINGS[read('pooling_type') ?? 0] ?? null,
     isCausal: read('attention.causal') !== 0,
-    blockBytes: Array.from({ length: layers }, (_, layer) => add((part) => part.blockBytes[layer] ?? 0)),
-    inputBytes: add((part) => part.inputBytes),
-    otherBytes: add((part) => part.otherBytes),
+    ...weightsOf(tensors, layers),
   };
+}
+
+/** Whether every weight of a file has 32 bits. */
+export function isF32({ tensors }: GgufHeader): boolean {
+  return [...tensors.values()].every(({ type }) => type.name === 'f32');
+}
+
+const BLOCK = /^blk\.(\d+)\./;
+
+/** Bytes of the weights by where they are used. */
+function weightsOf(
+  tensors: readonly (readonly [string, GgufTensor])[],
+  layers: number,
+): Pick<ModelShape, 'blockBytes' | 'inputBytes' | 'otherBytes'> {
+  const blockBytes = Array<number>(layers).fill(0);
+  const others = { inputBytes: 0, otherBytes: 0 };
+  for (const [name, { bytes }] of tensors) {
+    const layer = Number(BLOCK.exec(name)?.[1] ?? layers);
+    if (layer < layers) blockBytes[layer]! += bytes;
+    else others[name === 'token_embd.weight' ? 'inputBytes' : 'otherBytes'] += bytes;
+  }
+  return { blockBytes, ...others };
 }
 
 /** Of so many layers one sees everything, the last: as the engine has it where a file does not say. */
@@ -123,11 +148,11 @@ function windowLayers(
 }
 
 /** What adapters of a model must fit. */
-export function toBase(parts: readonly FileFacts[]): BaseModel {
+export function toBase(parts: readonly GgufHeader[]): BaseModel {
   return {
-    architecture: String(parts[0]!.metadata['general.architecture'] ?? ''),
+    architecture: parts[0]!.architecture,
     headSize: toShape(parts).keySize,
-    tensors: Object.assign({}, ...parts.map(({ tensors }) => tensors)),
+    tensors: shapesOf(parts),
   };
 }
 

@@ -1,6 +1,6 @@
 /** The headers of a GGUF LoRA file and of its base model -> nothing, or what does not fit, before the engine sees the file. */
 import { OnpolicyError } from '../errors.ts';
-import type { FileFacts } from '../native/index.ts';
+import { type GgufHeader, showShape } from '../gguf/index.ts';
 
 /** What an adapter must fit. */
 export type BaseModel = {
@@ -23,8 +23,8 @@ type Factors = { a?: readonly number[]; b?: readonly number[] };
  * Checks a LoRA file.
  * @throws OnpolicyError `MODEL_INVALID` for a file that is none of this model, `UNSUPPORTED` for another kind of adapter
  */
-export function checkAdapter({ metadata, counts, tensors }: FileFacts, base: BaseModel): void {
-  const text = (key: string): string => String(metadata[key] ?? '');
+export function checkAdapter(header: GgufHeader, base: BaseModel): void {
+  const text = (key: string): string => header.text(key) ?? '';
   if (text('general.type') !== 'adapter')
     fail(`expected an adapter, got a file of the type ${text('general.type') || 'model'}`);
   if (text('adapter.type') !== 'lora')
@@ -32,7 +32,7 @@ export function checkAdapter({ metadata, counts, tensors }: FileFacts, base: Bas
       'UNSUPPORTED',
       `adapters of the type ${text('adapter.type')} are not served: only lora is`,
     );
-  if (counts[ACTIVATED] !== undefined)
+  if (header.values.has(ACTIVATED))
     throw new OnpolicyError(
       'UNSUPPORTED',
       'an activated LoRA (aLoRA) is not served: only those that work from the first token',
@@ -40,11 +40,10 @@ export function checkAdapter({ metadata, counts, tensors }: FileFacts, base: Bas
   const architecture = text('general.architecture');
   if (architecture !== base.architecture)
     fail(`expected an adapter of a ${base.architecture} model, got one of a ${architecture} model`);
-  const alpha = metadata['adapter.lora.alpha'] ?? 0;
-  if (typeof alpha !== 'number' || !Number.isFinite(alpha))
-    fail('adapter.lora.alpha: expected a finite number');
+  const alpha = header.number('adapter.lora.alpha', { type: 'f32' }) ?? 0;
+  if (!Number.isFinite(alpha)) header.refuse('adapter.lora.alpha', 'a finite number', alpha);
   const found = new Map<string, Factors>();
-  for (const [name, shape] of Object.entries(tensors)) {
+  for (const [name, { shape }] of header.tensors) {
     const [, module, factor] = FACTOR.exec(name) ?? [];
     if (!module) return fail(`the tensor ${name} is no factor of a LoRA`);
     found.set(module, { ...found.get(module), [factor as 'a' | 'b']: shape });
@@ -67,15 +66,9 @@ function checkFactors(module: string, { a, b }: Factors, { tensors }: BaseModel)
     const expected = wanted[factor as keyof typeof wanted];
     if (shape.some((size, i) => size !== (expected[i] ?? 1)))
       fail(
-        `${module}.${factor}: expected the shape ${show(expected)} of rank ${rank} beside a weight of ${show(weight)}, got ${show(shape)}`,
+        `${module}.${factor}: expected the shape ${showShape(expected)} of rank ${rank} beside a weight of ${showShape(weight)}, got ${showShape(shape)}`,
       );
   }
-}
-
-/** A shape without the ones at its end. */
-function show(shape: readonly number[]): string {
-  const sizes = shape.filter((size, i) => i < 2 || size !== 1);
-  return sizes.join(' x ');
 }
 
 function fail(message: string): never {

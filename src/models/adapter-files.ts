@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import fs from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
-import { readHeaders, toBase } from '../backends/index.ts';
+import { readHeaders, readModel, toBase } from '../backends/index.ts';
 import { isMissing, writing } from '../common/index.ts';
 import { fromNative, OnpolicyError } from '../errors.ts';
 import { type BaseModel, checkAdapter, convertedBytes, convertPeft, PEFT_FILES } from '../lora/index.ts';
@@ -59,7 +59,7 @@ export class AdapterFiles {
    * Fails with `MODEL_INVALID` when it is none of this model, and with `UNSUPPORTED` for what is no plain LoRA.
    */
   async open({ path: given }: AdapterFile): Promise<OpenAdapter> {
-    this.#base ??= readHeaders({ path: this.#model, gpu: false }).then(toBase);
+    this.#base ??= readModel(this.#model).then(toBase);
     const base = await this.#base;
     if (!(await fs.stat(given)).isDirectory()) {
       await check(given, base);
@@ -81,6 +81,6 @@ export class AdapterFiles {
 }
 
 async function check(file: string, base: BaseModel): Promise<void> {
-  const [facts] = await readHeaders({ path: file, gpu: false });
-  checkAdapter(facts!, base);
+  const [header] = await readHeaders(file);
+  checkAdapter(header!, base);
 }

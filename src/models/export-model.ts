@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import { readHeaders } from '../backends/index.ts';
+import { isF32, readModel } from '../backends/index.ts';
 import { atField, flushFolder, ifMissing, LeaseScope, rename, storeFailed } from '../common/index.ts';
 import { fromNative, OnpolicyError } from '../errors.ts';
 import { defaultThreads, loadAddon, openLibraries } from '../native/index.ts';
@@ -148,7 +148,7 @@ async function writeGguf({ model, files, scales, type, signal }: Plan, to: strin
 }
 
 async function writePeft({ model, files, scales }: Plan, folder: string): Promise<void> {
-  const [facts] = await readHeaders({ path: model, gpu: false });
+  const [header] = await readModel(model);
   const addon = loadAddon();
   await fs.mkdir(folder);
   const wide = path.join(folder, 'adapter.gguf'); // each adapter in 32-bit floats, one after the other
@@ -165,17 +165,17 @@ async function writePeft({ model, files, scales }: Plan, folder: string): Promis
     adapters.push({ bytes: await fs.readFile(wide), scale: scales[i]! });
   }
   await fs.rm(wide);
-  await writePeftFolder(folder, adapters, facts!);
+  await writePeftFolder(folder, adapters, header!);
 }
 
 async function writePlain({ model, files, scales, type: given, isFolder }: Plan, to: string): Promise<void> {
-  const [facts, ...others] = await readHeaders({ path: model, gpu: false });
+  const [header, ...others] = await readModel(model);
   if (others.length > 0)
     throw new OnpolicyError('UNSUPPORTED', 'model: a model in several files is not exported', {
       param: 'model',
     });
-  const type = PLAIN_TYPES.find((name) => name === given) ?? (facts!.isF32 ? 'f32' : 'bf16');
-  const source = { model, facts: facts!, files, scales: Float32Array.from(scales) };
+  const type = PLAIN_TYPES.find((name) => name === given) ?? (isF32(header!) ? 'f32' : 'bf16');
+  const source = { model, header: header!, files, scales: Float32Array.from(scales) };
   const write = isFolder ? writeSafetensorsFolder : writeSafetensorsModel;
   await write({ ...source, type, threads: defaultThreads() }, to);
 }

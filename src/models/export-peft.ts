@@ -2,6 +2,7 @@
 import path from 'node:path';
 import { writeFlushed } from '../common/index.ts';
 import { OnpolicyError } from '../errors.ts';
+import type { GgufHeader } from '../gguf/index.ts';
 import {
   hasKnownRows,
   PEFT_FILES,
@@ -12,7 +13,6 @@ import {
   toPeft,
   writeSafetensors,
 } from '../lora/index.ts';
-import type { FileFacts } from '../native/index.ts';
 
 /** Architectures whose layers have other names in Hugging Face's models. */
 const OTHER_NAMES = new Set(['phi2', 'starcoder2']);
@@ -21,19 +21,19 @@ const OTHER_NAMES = new Set(['phi2', 'starcoder2']);
 export async function writePeftFolder(
   folder: string,
   adapters: readonly { readonly bytes: Uint8Array; readonly scale: number }[],
-  { metadata, tensors }: FileFacts,
+  header: GgufHeader,
 ): Promise<void> {
-  const architecture = String(metadata['general.architecture']);
+  const { architecture } = header;
   if (!hasKnownRows(architecture) || OTHER_NAMES.has(architecture))
     throw new OnpolicyError('UNSUPPORTED', `format: no PEFT folder is written for a ${architecture} model`, {
       param: 'format',
     });
-  const widths = (module: string): number => tensors[`${module}.weight`]![0]!;
+  const widths = (module: string): number => header.tensors.get(`${module}.weight`)!.shape[0]!;
   const sum = sumAdapters(
     adapters.map(({ bytes, scale }) => ({ ...readGgufAdapter(bytes), gain: scale })),
     widths,
   );
-  const number = (key: string): number => Number(metadata[`${architecture}.${key}`] ?? 0);
+  const number = (key: string): number => header.number(`${architecture}.${key}`) ?? 0;
   const headCount = number('attention.head_count');
   const model: PeftModel = {
     architecture,

@@ -2,8 +2,9 @@
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { writeFlushed } from '../common/index.ts';
+import { type GgufHeader, shapesOf } from '../gguf/index.ts';
 import { huggingFaceConfig, safetensorsHeader, toHuggingFace } from '../lora/index.ts';
-import { type FileFacts, loadAddon } from '../native/index.ts';
+import { loadAddon } from '../native/index.ts';
 
 /** Types of safetensors files. */
 export const PLAIN_TYPES = ['f32', 'bf16', 'f16'] as const;
@@ -11,7 +12,7 @@ export const PLAIN_TYPES = ['f32', 'bf16', 'f16'] as const;
 /** What is written, and from what. */
 type Merge = {
   readonly model: string;
-  readonly facts: FileFacts;
+  readonly header: GgufHeader;
   readonly files: readonly string[]; // GGUF LoRA files
   readonly scales: Float32Array;
   readonly type: (typeof PLAIN_TYPES)[number];
@@ -20,14 +21,13 @@ type Merge = {
 
 /** Writes the file. Fails with `UNSUPPORTED` for architectures whose names are not known. */
 export async function writeSafetensorsModel(
-  { model, facts, files, scales, type, threads }: Merge,
+  { model, header, files, scales, type, threads }: Merge,
   to: string,
 ): Promise<void> {
-  const { metadata } = facts;
-  const architecture = String(metadata['general.architecture']);
-  const headCount = Number(metadata[`${architecture}.attention.head_count`] ?? 0);
-  const kvHeadCount = Number(metadata[`${architecture}.attention.head_count_kv`] ?? headCount);
-  const tensors = toHuggingFace({ architecture, headCount, kvHeadCount, tensors: facts.tensors });
+  const { architecture } = header;
+  const headCount = header.number(`${architecture}.attention.head_count`) ?? 0;
+  const kvHeadCount = header.number(`${architecture}.attention.head_count_kv`) ?? headCount;
+  const tensors = toHuggingFace({ architecture, headCount, kvHeadCount, tensors: shapesOf([header]) });
   await writeFlushed(to, [safetensorsHeader(tensors, type)]);
   await loadAddon().appendTensors({
     model,
@@ -44,7 +44,11 @@ export async function writeSafetensorsModel(
 
 /** Writes `model.safetensors` and `config.json`. Fails with `UNSUPPORTED` where the configuration cannot say what the model is, too. */
 export async function writeSafetensorsFolder(merge: Merge, folder: string): Promise<void> {
-  const config = JSON.stringify(huggingFaceConfig(merge.facts, merge.type), null, 2);
+  const config = JSON.stringify(
+    huggingFaceConfig({ metadata: merge.header.scalars, tensors: shapesOf([merge.header]) }, merge.type),
+    null,
+    2,
+  );
   await fs.mkdir(folder);
   await writeFlushed(path.join(folder, 'config.json'), [`${config}\n`]);
   await writeSafetensorsModel(merge, path.join(folder, 'model.safetensors'));

@@ -205,6 +205,14 @@ async function loadPlaced(
       { gpu: serving.gpu, threads, signal },
     );
   }
+  if (!embedding && shape?.isCausal === false)
+    throw new OnpolicyError(
+      'UNSUPPORTED',
+      `${file}: tokens of this model see those after them, so it generates no text`,
+      {
+        param: 'model',
+      },
+    );
   const loaded = await loadWeights(plan, serving, { signal, onProgress });
   let projector: NativeProjector | null = null;
   try {

@@ -82,22 +82,6 @@ export type RopeOptions = {
   readonly betaSlow?: number;
 };
 
-/** What the header of a GGUF file says. */
-export type FileFacts = {
-  /** Texts, numbers, and flags as 0 and 1. */
-  readonly metadata: Readonly<Record<string, string | number>>;
-  /** Arrays of numbers, of up to 4,096 elements. */
-  readonly lists: Readonly<Record<string, readonly number[]>>;
-  /** How many elements each array has. */
-  readonly counts: Readonly<Record<string, number>>;
-  readonly blockBytes: readonly number[]; // (layers) of the weights of each layer
-  readonly inputBytes: number; // of the token embeddings
-  readonly otherBytes: number; // of all other weights
-  readonly isF32: boolean; // every weight is
-  /** Shapes by name: four sizes, the fastest first. */
-  readonly tensors: Readonly<Record<string, readonly number[]>>;
-};
-
 /** A loaded GGUF model. */
 export type NativeModel = {
   readonly vocabSize: number;
@@ -251,7 +235,6 @@ export type EngineAddon = {
   /** Ends every thread of this JavaScript environment; its contexts are closed from then on. */
   stopThreads(): void;
   /** Reads the header of a GGUF file. */
-  describeFile(path: string): Promise<FileFacts>;
   loadModel(options: {
     path: string;
     useGpu: boolean;

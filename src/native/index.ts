@@ -8,7 +8,6 @@ export type {
   Device,
   DraftColumns,
   EmbedderOptions,
-  FileFacts,
   NativeContext,
   NativeEmbedder,
   NativeModel,

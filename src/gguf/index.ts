@@ -1,0 +1,4 @@
+/** Headers of GGUF files: read, and asked for what they must say. */
+export { GgufHeader, type GgufTensor, type GgufValue, shapesOf, showShape } from './header.ts';
+export { readHeader } from './read-header.ts';
+export { checkTextModel } from './text-model.ts';

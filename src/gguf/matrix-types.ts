@@ -1,0 +1,26 @@
+/** The tensors of a text model -> nothing, or the one whose numbers the engine could not compute with. It has operations for few combinations of types, and ends the process at others. */
+import type { GgufHeader } from './header.ts';
+
+/** What is multiplied with states: every type but those of intermediate results. */
+const NOT_MULTIPLIED = new Set(['q8_1', 'q8_K', 'i8', 'i16', 'i32', 'i64', 'f64']);
+/** Lists of ids, which some models look up. */
+const LISTS = /(^|\.)(d2t|masked_embd_ordering|ffn_gate_tid2eid)(\.weight)?$/;
+/** What is added to states, scales them or goes into a scan, and has more than one dimension. */
+const NO_MATRIX =
+  /(\.bias|norm(_\d)?(\.weight)?|\.(ssm_(a|d|conv1d(_[qkv])?)|shortconv\.conv|time_mix_(first|lerp_\w+|ln|decay|[wav]0|k_[ka]|r_k)|channel_mix_lerp_\w+|attn_sinks|altup_correct_scale|\w*conv_base|ple_conv1d)(\.weight)?|^token_types\.weight)$/;
+
+/** @throws OnpolicyError `MODEL_INVALID` */
+export function checkTensorTypes(header: GgufHeader): void {
+  for (const [name, { shape }] of header.tensors) {
+    if (LISTS.test(name)) continue;
+    const isVector = shape.slice(1).every((size) => size === 1);
+    if (isVector || NO_MATRIX.test(name)) header.tensor(name, { types: ['f32'] });
+    else refuseUnmultiplied(header, name);
+  }
+}
+
+function refuseUnmultiplied(header: GgufHeader, name: string): void {
+  const { type } = header.tensors.get(name)!;
+  if (NOT_MULTIPLIED.has(type.name))
+    header.refuse(`the tensor ${name}`, 'numbers of a type that weights have', type.name);
+}

@@ -1,0 +1,200 @@
+/** The headers of a text model's files -> nothing, or what the engine could not compute with. What it checks itself, as shapes and missing tensors, is left to it. */
+import type { GgufHeader } from './header.ts';
+import { checkTensorTypes } from './matrix-types.ts';
+import { checkVocabulary } from './vocabulary.ts';
+
+const MAX_LAYERS = 512;
+const MAX_EXPERTS = 1024;
+const MAX_SIZE = 2 ** 24;
+const LAST_POOLING = 4;
+/** As the engine writes it, minus one without a sign. */
+const UNSPECIFIED = 2 ** 32 - 1;
+const EPSILONS = ['layer_norm_epsilon', 'layer_norm_rms_epsilon', 'group_norm_epsilon'];
+const ROPE_SCALINGS = ['none', 'linear', 'yarn', 'longrope'];
+/** Layers with the first tensor need the others, which the engine takes for optional and computes with all the same. */
+const COMPANIONS: readonly (readonly [architectures: RegExp, tensor: string, needed: readonly string[]])[] = [
+  [/^(qwen35|qwen35moe)$/, 'ssm_beta', ['attn_qkv', 'attn_gate']],
+  [/^qwen3next$/, 'ssm_out', ['attn_qkv|ssm_in', 'attn_gate|ssm_in']],
+];
+
+/** What the engine divides by, and the architectures that do. Files of others may have a zero there. */
+const DIVISORS: Readonly<Record<string, RegExp>> = {
+  'attention.output_group_count': /^deepseek4$/,
+  conv_group_size: /^dflash$/,
+  experts_per_group: /^grovemoe$/,
+  full_attention_interval: /^(minimax-01|qwen3next|qwen35|qwen35moe)$/,
+  interleave_moe_layer_step: /^ernie4_5-moe$/,
+  'ssm.group_count':
+    /^(falcon-h1|granitehybrid|mamba2|nemotron_h|nemotron_h_moe|qwen3next|qwen35|qwen35moe)$/,
+  'wkv.head_size': /^(rwkv6|rwkv6qwen2|rwkv7|arwkv7)$/,
+};
+/** Architectures that turn each section of a head by another position. */
+const SECTIONED = /^(qwen2vl|qwen3vl|qwen3vlmoe|qwen35|qwen35moe|qwen4exp|qwen3tts|paddleocr)$/;
+/** Nothing of a head is turned by its position. */
+const UNTURNED =
+  /^(arwkv7|bert|bloom|gpt2|gptj|jais|jamba|jina-bert-v2|kimi-k3|kimi-linear|mamba2?|mpt|nemotron_h|nemotron_h_moe|refact|rwkv6|rwkv6qwen2|rwkv7|t5|t5encoder)$/;
+/** Their single expert is none. */
+const SINGLE_EXPERT = /^hunyuan(-|_)(vl|dense)$/;
+/**
+ * Checks a text model, one that answers or makes embeddings. `parts`: its files in order.
+ * @throws OnpolicyError `MODEL_INVALID`, naming the file and the key or tensor
+ */
+export async function checkTextModel(parts: readonly GgufHeader[]): Promise<void> {
+  const header = parts[0]!;
+  const architecture = header.need('general.architecture', header.text('general.architecture'));
+  if (![...header.values.keys()].some((key) => key.startsWith(`${architecture}.`)))
+    header.refuse('general.architecture', 'one that other keys of the file begin with', architecture);
+  if (parts.every(({ tensors }) => tensors.size === 0))
+    header.fail('it holds no weights (a vocabulary-only file)');
+  const model = new Settings(header);
+  const layers = model.need('block_count', { min: 1, max: MAX_LAYERS });
+  model.number('nextn_predict_layers', { max: layers - 1 });
+  const width = model.need('embedding_length', { min: 1, max: MAX_SIZE });
+  model.need('context_length', { min: 1 });
+  const pooling = model.number('pooling_type') ?? UNSPECIFIED;
+  if (pooling > LAST_POOLING && pooling !== UNSPECIFIED)
+    model.refuse('pooling_type', `a number from 0 to ${LAST_POOLING}`, pooling);
+  for (const key of EPSILONS) model.number(`attention.${key}`, { type: 'f32', min: 0 });
+  for (const [key, architectures] of Object.entries(DIVISORS))
+    if (architectures.test(architecture)) model.number(key, { min: 1 });
+  const groups = model.number('ssm.group_count') ?? 0;
+  const ranks = model.number('ssm.time_step_rank') ?? 0;
+  if (DIVISORS['ssm.group_count']!.test(architecture) && ranks % groups !== 0)
+    model.refuse('ssm.time_step_rank', `a multiple of the ${groups} groups`, ranks);
+  checkHeads(model, { layers, width, isAttending: parts.some(hasAttention) });
+  checkExperts(model, layers);
+  const head = model.number('wkv.head_size') ?? 0;
+  if (head > 0 && width % head !== 0) model.refuse('wkv.head_size', `a divisor of ${width}`, head);
+  checkOutput(model, parts, width);
+  checkCompanions(parts, architecture);
+  for (const part of parts) checkTensorTypes(part);
+  await checkVocabulary(header);
+}
+
+/** The keys of an architecture. */
+class Settings {
+  readonly header: GgufHeader;
+
+  constructor(header: GgufHeader) {
+    this.header = header;
+  }
+
+  /** As in the file. */
+  nameOf(key: string): string {
+    return `${this.header.architecture}.${key}`;
+  }
+
+  number(key: string, rule?: Parameters<GgufHeader['number']>[1]): number | undefined {
+    return this.header.number(this.nameOf(key), rule);
+  }
+
+  need(key: string, rule?: Parameters<GgufHeader['number']>[1]): number {
+    return this.header.need(this.nameOf(key), this.number(key, rule));
+  }
+
+  /** One number for all layers, or one for each. */
+  perLayer(key: string, layers: number, max: number): number[] | undefined {
+    const name = this.nameOf(key);
+    if (this.header.values.get(name)?.type !== 'array') {
+      const one = this.number(key, { max });
+      return one === undefined ? undefined : Array<number>(layers).fill(one);
+    }
+    const found = Array.from(this.header.array(name, ['u32', 'i32', 'bool'], layers)!.numbers);
+    const wrong = found.find((value) => value < 0 || value > max);
+    if (wrong !== undefined) this.header.refuse(name, `numbers from 0 to ${max}`, wrong);
+    return found;
+  }
+
+  refuse(key: string, expected: string, found: unknown): never {
+    return this.header.refuse(this.nameOf(key), expected, found);
+  }
+}
+
+function hasAttention({ tensors }: GgufHeader): boolean {
+  return [...tensors.keys()].some((name) => name.endsWith('.attn_output.weight'));
+}
+
+function checkHeads(
+  model: Settings,
+  { layers, width, isAttending }: { layers: number; width: number; isAttending: boolean },
+): void {
+  const heads = model.perLayer('attention.head_count', layers, MAX_SIZE) ?? Array<number>(layers).fill(0);
+  const kvHeads = model.perLayer('attention.head_count_kv', layers, MAX_SIZE) ?? heads;
+  if (isAttending && Math.max(...heads) === 0) model.refuse('attention.head_count', 'at least 1', 0);
+  const uneven = heads.findIndex((count, layer) => kvHeads[layer]! > 0 && count % kvHeads[layer]! !== 0);
+  if (uneven >= 0)
+    model.refuse('attention.head_count_kv', `a divisor of the ${heads[uneven]} heads`, kvHeads[uneven]);
+  model.header.text(model.nameOf('rope.scaling.type'), ROPE_SCALINGS);
+  const own = Math.floor(width / (heads[0] || 1));
+  const keySize = model.number('attention.key_length', { max: MAX_SIZE }) ?? own;
+  model.number('attention.value_length', { max: MAX_SIZE });
+  if (heads[0] === 0 || UNTURNED.test(model.header.architecture)) return; // nothing is rotated
+  const turned = checkRotations(model, 'rope.dimension_count', [keySize, keySize]);
+  const keySizeOfWindows = model.number('attention.key_length_swa', { max: MAX_SIZE }) ?? keySize;
+  checkRotations(model, 'rope.dimension_count_swa', [keySizeOfWindows, turned]);
+  const sections = model.perLayer('rope.dimension_sections', 4, keySize) ?? [0, 0, 0, 0];
+  const sum = sections.reduce((total, size) => total + size, 0);
+  if (SECTIONED.test(model.header.architecture) && (sum > keySize || sum === sections[3]))
+    model.refuse(
+      'rope.dimension_sections',
+      `four sizes of ${keySize} together at most, one of the first three above 0`,
+      sections.join(', '),
+    );
+}
+
+/** Numbers of a head that are turned, in pairs. `otherwise`: where the file does not say. */
+function checkRotations(
+  model: Settings,
+  key: string,
+  [keySize, otherwise]: readonly [number, number],
+): number {
+  const count = model.number(key) ?? otherwise;
+  if (count === 0 || count % 2 !== 0 || count > keySize)
+    // the engine's loop over none of them has no end
+    model.refuse(key, `an even number from 2 to ${keySize}, the size of a head`, count);
+  return count;
+}
+
+function checkExperts(model: Settings, layers: number): void {
+  const count = model.number('expert_count', { max: MAX_EXPERTS }) ?? 0;
+  const used = model.perLayer('expert_used_count', layers, 2 ** 32) ?? [0];
+  const groups = model.number('expert_group_count') ?? 0;
+  const usedGroups = model.number('expert_group_used_count') ?? 0;
+  if (count <= 1 && SINGLE_EXPERT.test(model.header.architecture)) return;
+  const most = Math.max(...used);
+  if (most > count || (count > 0 && most === 0))
+    model.refuse(
+      'expert_used_count',
+      count > 0 ? `from 1 to the ${count} experts` : '0 without experts',
+      most,
+    );
+  const isSized = model.number('expert_feed_forward_length', { type: ['u32', 'array'] }) !== undefined;
+  if (count > 0 && used[0] === 0 && !isSized)
+    model.refuse('expert_feed_forward_length', 'a number, as the first layer uses no expert', 'none');
+  if (groups > 0 && (groups >= count || (groups > 1 && count % groups !== 0)))
+    model.refuse('expert_group_count', `a divisor of the ${count} experts`, groups);
+  if (groups > 1 && (usedGroups === 0 || usedGroups >= groups))
+    model.refuse('expert_group_used_count', `from 1 to ${groups - 1}`, usedGroups);
+}
+
+function checkCompanions(parts: readonly GgufHeader[], architecture: string): void {
+  const names = new Set(parts.flatMap(({ tensors }) => [...tensors.keys()]));
+  for (const [architectures, tensor, needed] of COMPANIONS) {
+    if (!architectures.test(architecture)) continue;
+    for (const name of names) {
+      const block = new RegExp(`^(blk\\.\\d+\\.)${tensor}\\.weight$`).exec(name)?.[1];
+      const isThere = (other: string): boolean => names.has(`${block}${other}.weight`);
+      const missing = block && needed.find((either) => !either.split('|').some(isThere));
+      if (missing) parts[0]!.refuse(`${block}${missing}.weight`, `a tensor beside ${name}`, 'none');
+    }
+  }
+}
+
+/** Vectors that are longer than the states are made by a tensor of that size. */
+function checkOutput(model: Settings, parts: readonly GgufHeader[], width: number): void {
+  const size = model.number('embedding_length_out') ?? 0;
+  const most = width * Math.max(model.number('hyper_connection.count', { max: MAX_SIZE }) ?? 0, 1);
+  const isMade = (name: string): boolean => parts.some((part) => part.tensors.get(name)?.shape[1] === size);
+  if (size > most && !isMade('dense_2.weight') && !isMade('dense_3.weight'))
+    model.refuse('embedding_length_out', `at most ${most}, the size of states`, size);
+}
