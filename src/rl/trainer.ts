@@ -2,6 +2,7 @@
 import fs from 'node:fs/promises';
 import { setImmediate } from 'node:timers/promises';
 import { fromNative, OnpolicyError } from '../errors.ts';
+import { checkTensorTypes, readHeader } from '../gguf/index.ts';
 import { plainAlpha } from '../lora/index.ts';
 import type {
   AdapterWeights,
@@ -114,6 +115,7 @@ export async function openTrainer(options: TrainerOptions): Promise<Trainer> {
   const rank = options.rank ?? 8;
   const alpha = options.alpha ?? 16;
   const rslora = options.rslora ?? false;
+  checkTensorTypes(await readHeader(options.model)); // the trainer reads sizes itself
   await openLibraries(options.gpu ?? 'auto');
   const gpu = options.gpu === false ? undefined : devices().find((device) => device.kind === 'gpu');
   const native = await loadAddon()
