@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 
+#include "llama/asserts.h"
 #include "llama/compute-turns.h"
 #include "media/library.h"
 #include "napi/arguments.h"
@@ -155,7 +156,10 @@ class JsProjector : public Napi::ObjectWrap<JsProjector> {
     return AsyncTask::Run(
         info.Env(), info.This().As<Napi::Object>(),
         [projector = Require(info.Env()), model = model_, parts = std::move(parts), add_special = info[1].ToBoolean().Value(),
-         chunks] { return projector->Tokenize(parts, add_special, chunks.get()); },
+         chunks] {
+          const CatchFatal catching;
+          return projector->Tokenize(parts, add_special, chunks.get());
+        },
         [chunks](Napi::Env env) { return ToChunks(env, *chunks); });
   }
 
@@ -170,6 +174,7 @@ class JsProjector : public Napi::ObjectWrap<JsProjector> {
         info.Env(), cancelled,
         [projector = Require(info.Env()), model = model_, chunk, flag, ending = Environment::Of(info.Env()).ending(), rows,
          slices] {
+          const CatchFatal catching;
           ComputeTurns::Encode turn;
           EncodePace pace;
           pace.pause = [&turn, flag, ending](double work) {
@@ -217,7 +222,11 @@ Napi::Value OpenProjectorAsync(const Napi::CallbackInfo& info) {
   if (!IsAbsent(given["maxImageTokens"])) options.max_image_tokens = given.Integer("maxImageTokens", 1);
   auto opened = std::make_shared<std::unique_ptr<Projector>>();
   return AsyncTask::Run(
-      info.Env(), owner, [&decoder, options, model, opened] { return decoder.open(options, model->get(), opened.get()); },
+      info.Env(), owner,
+      [&decoder, options, model, opened] {
+        const CatchFatal catching;
+        return decoder.open(options, model->get(), opened.get());
+      },
       [model, opened](Napi::Env env) -> Napi::Value {
         Napi::Object object = Environment::Of(env).Construct("Projector");
         const std::shared_ptr<Projector> projector = std::move(*opened);

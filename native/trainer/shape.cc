@@ -9,6 +9,9 @@ namespace {
 constexpr int kPairs = GGML_ROPE_TYPE_NORMAL;  // the two numbers that rotate together lie side by side
 constexpr int kHalves = GGML_ROPE_TYPE_NEOX;
 
+constexpr double kLargestSize = 2147483648.0;
+constexpr int64_t kMostLayers = 4096;
+
 enum class Experts { kNone, kSome, kAll };
 
 // How an architecture differs from a plain decoder.
@@ -91,10 +94,10 @@ class Metadata {
         return std::nan("");
     }
   }
-  // 0 when it is no number.
+  // 0 when it is no number, or a size of no tensor.
   int64_t Integer(const std::string& key, double otherwise) const {
     const double value = Number(key, otherwise);
-    return std::isnan(value) ? 0 : static_cast<int64_t>(value);
+    return std::abs(value) < kLargestSize ? static_cast<int64_t>(value) : 0;
   }
   float Float(const std::string& key, double otherwise) const {
     return static_cast<float>(Number(key, otherwise));
@@ -126,11 +129,19 @@ Status ReadSizes(const Metadata& metadata, Shape* shape) {
   if (shape->width <= 0 || shape->layers <= 0 || shape->heads <= 0 || shape->kv_heads <= 0 ||
       shape->heads % shape->kv_heads != 0)
     return Unsupported("training needs one width and one number of heads for all layers");
+  if (shape->layers > kMostLayers)
+    return Unsupported("training takes " + std::to_string(kMostLayers) + " layers at most, this model says " +
+                       std::to_string(shape->layers));
   shape->head_size = metadata.Integer("attention.key_length", static_cast<double>(shape->width / shape->heads));
+  if (shape->head_size <= 0 || shape->heads > kMostLayers)
+    return Unsupported("training needs heads of attention with one size, not " + std::to_string(shape->heads) + " of " +
+                       std::to_string(shape->head_size));
   if (metadata.Integer("attention.value_length", static_cast<double>(shape->head_size)) != shape->head_size)
     return Unsupported("training needs keys and values of one size");
   shape->context = metadata.Integer("context_length", 0);
   shape->norm_epsilon = metadata.Float("attention.layer_norm_rms_epsilon", 1e-5);
+  if (!(shape->norm_epsilon >= 0 && shape->norm_epsilon <= 1))
+    return Unsupported(shape->architecture + ".attention.layer_norm_rms_epsilon: expected a number from 0 to 1");
   return Status::Ok();
 }
 
@@ -183,6 +194,9 @@ Status ReadScales(const Metadata& metadata, const Traits& traits, Shape* shape) 
 Status ReadRotations(const Metadata& metadata, const Traits& traits, Shape* shape) {
   shape->rope_mode = traits.rope_mode;
   shape->rope_size = static_cast<int>(metadata.Integer("rope.dimension_count", static_cast<double>(shape->head_size)));
+  if (shape->rope_size < 2 || shape->rope_size > shape->head_size || shape->rope_size % 2 != 0)
+    return Unsupported(shape->architecture + ".rope.dimension_count: expected an even number from 2 to the size of a head, " +
+                       std::to_string(shape->head_size) + ", got " + std::to_string(shape->rope_size));
   const std::string scaling = metadata.Text("rope.scaling.type");
   if (!scaling.empty() && scaling != "none" && scaling != "linear")
     return Unsupported("training supports no rope scaling of type " + scaling);
@@ -195,7 +209,7 @@ Status ReadRotations(const Metadata& metadata, const Traits& traits, Shape* shap
     if (std::isnan(pattern))
       return Unsupported("training needs " + shape->architecture + ".attention.sliding_window_pattern as one number");
   }
-  const auto step = static_cast<int64_t>(pattern);
+  const auto step = static_cast<int64_t>(std::clamp(pattern, 0.0, kLargestSize));
   const double factor = metadata.Number("rope.scaling.factor", metadata.Number("rope.scale_linear", 0));
   const bool is_rotated = !traits.has_multipliers || metadata.Number("rope.scaling.finetuned", 1) != 0;
   for (int64_t i = 0; i < shape->layers; ++i) {

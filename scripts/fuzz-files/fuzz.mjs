@@ -25,8 +25,9 @@ export async function fuzz({ kind, first, count, processes = 1, ...more }) {
     seconds: 0,
   };
   const started = performance.now();
-  const { bases } = await import(new URL(`./${kind}.mjs`, import.meta.url).href);
-  const known = bases(more.models).filter(({ name }) => !more.model || name === more.model).length;
+  const { bases, names } = await import(new URL(`./${kind}.mjs`, import.meta.url).href);
+  const all = names ?? bases(more.models).map(({ name }) => name);
+  const known = all.filter((name) => !more.model || name === more.model).length;
   // Below zero: the undamaged files.
   const queue = [
     ...Array.from({ length: known }, (_, i) => i - 2 * known),

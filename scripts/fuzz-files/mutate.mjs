@@ -52,8 +52,8 @@ function nudge(bytes, random) {
   return changed;
 }
 
-function item(type, random) {
-  return type === STRING ? Buffer.from(random.pick(TEXTS)) : number(type, random);
+function item(type, random, texts = TEXTS) {
+  return type === STRING ? Buffer.from(random.pick(texts)) : number(type, random);
 }
 
 function flip(bytes, random) {
@@ -67,9 +67,9 @@ const VALUE_TYPES = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 255];
 
 /** What is done to one key. */
 const KEY_EDITS = {
-  value: (key, _, random) => {
+  value: (key, { texts }, random) => {
     const at = random.below(Math.max(key.items.length, 1));
-    key.items[at] = item(key.type === ARRAY ? key.of : key.type, random);
+    key.items[at] = item(key.type === ARRAY ? key.of : key.type, random, texts);
   },
   nudge: (key, _, random) => {
     const at = random.below(Math.max(key.items.length, 1));
@@ -152,10 +152,10 @@ const FURTHER_KEYS = ['general.alignment', 'split.count', 'split.no', 'ARCH.rope
 function addKey(parts, random) {
   const arch =
     parts.keys.find(({ name }) => name === 'general.architecture')?.items[0]?.toString() ?? 'llama';
-  const name = random.pick(FURTHER_KEYS).replace('ARCH', arch);
+  const name = random.pick(parts.furtherKeys ?? FURTHER_KEYS).replace('ARCH', arch);
   parts.keys = parts.keys.filter((key) => key.name !== name);
   const type = random.pick([4, 4, 4, 5, 6, 7, STRING, ARRAY, 2]);
-  if (type !== ARRAY) parts.keys.push({ name, type, items: [item(type, random)] });
+  if (type !== ARRAY) parts.keys.push({ name, type, items: [item(type, random, parts.texts)] });
   else {
     const of = random.pick([4, 5, 6, 7, STRING]);
     const length = random.pick([0, 1, 2, 3, 4, 600]);
@@ -234,9 +234,9 @@ const DATA_EDITS = {
   },
 };
 
-function copy({ keys, tensors, alignment }) {
+function copy({ keys, tensors, ...others }) {
   return {
-    alignment,
+    ...others,
     keys: keys.map((key) => ({ ...key, items: [...key.items] })),
     tensors: tensors.map((tensor) => ({ ...tensor, dims: [...tensor.dims], data: Buffer.from(tensor.data) })),
   };

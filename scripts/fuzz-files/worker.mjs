@@ -2,23 +2,25 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { OnpolicyError } from '../../dist/index.js';
+import { mutateFolder, writeFolder } from './folder.mjs';
 import { encode } from './gguf.mjs';
 import { mutate } from './mutate.mjs';
 import { randomFrom } from './random.mjs';
 
 const [kind, folder, only, models] = process.argv.slice(2);
 const { bases, odd, use } = await import(`./${kind}.mjs`);
-const all = bases(models).filter(({ name }) => !only || name === only);
+const all = (await bases(models, folder)).filter(({ name }) => !only || name === only);
 
 process.on('message', async (seed) => {
   const { name, parts } = all[Math.abs(seed) % all.length];
-  const mutant = seed < 0 ? undamaged(parts) : mutate(oddOf(name, seed) ?? parts, seed);
-  const file = path.join(folder, mutant.name);
-  fs.writeFileSync(file, mutant.bytes);
+  const mutant = parts.files ? mutateFolder(parts.files, seed) : mutateFile(name, parts, seed);
+  const file = path.join(folder, mutant.name ?? 'folder');
+  if (mutant.files) writeFolder(mutant.files, file);
+  else fs.writeFileSync(file, mutant.bytes);
   const done = `${name}: ${mutant.done}`;
   process.send({ begins: done });
-  const errors = await use(file);
-  fs.rmSync(file, { force: true });
+  const errors = await use(file, name);
+  fs.rmSync(file, { recursive: true, force: true });
   process.send({
     seed,
     done,
@@ -36,6 +38,8 @@ function oddOf(name, seed) {
   return odd && random.chance(1 / 8) ? odd(name, random) : null;
 }
 
-function undamaged(parts) {
-  return { done: 'undamaged', bytes: encode(parts), name: 'model.gguf' };
+/** Below 0 the file itself. */
+function mutateFile(name, parts, seed) {
+  if (seed < 0) return { done: 'undamaged', bytes: encode(parts), name: 'model.gguf' };
+  return mutate(oddOf(name, seed) ?? parts, seed);
 }

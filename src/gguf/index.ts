@@ -1,4 +1,12 @@
 /** Headers of GGUF files: read, and asked for what they must say. */
-export { GgufHeader, type GgufTensor, type GgufValue, shapesOf, showShape } from './header.ts';
+export {
+  GgufHeader,
+  type GgufTensor,
+  type GgufValue,
+  shapesOf,
+  showShape,
+  type ValueType,
+} from './header.ts';
+export { checkMatrix, checkTensorTypes } from './matrix-types.ts';
 export { readHeader } from './read-header.ts';
 export { checkTextModel } from './text-model.ts';

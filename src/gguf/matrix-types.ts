@@ -15,12 +15,13 @@ export function checkTensorTypes(header: GgufHeader): void {
     if (LISTS.test(name)) continue;
     const isVector = shape.slice(1).every((size) => size === 1);
     if (isVector || NO_MATRIX.test(name)) header.tensor(name, { types: ['f32'] });
-    else refuseUnmultiplied(header, name);
+    else checkMatrix(header, name);
   }
 }
 
-function refuseUnmultiplied(header: GgufHeader, name: string): void {
-  const { type } = header.tensors.get(name)!;
-  if (NOT_MULTIPLIED.has(type.name))
+/** Refuses a tensor that no product of the engine takes. */
+export function checkMatrix(header: GgufHeader, name: string): void {
+  const type = header.tensors.get(name)?.type;
+  if (type && NOT_MULTIPLIED.has(type.name))
     header.refuse(`the tensor ${name}`, 'numbers of a type that weights have', type.name);
 }

@@ -1,6 +1,6 @@
 /** The headers of a GGUF LoRA file and of its base model -> nothing, or what does not fit, before the engine sees the file. */
 import { OnpolicyError } from '../errors.ts';
-import { type GgufHeader, showShape } from '../gguf/index.ts';
+import { checkMatrix, type GgufHeader, showShape } from '../gguf/index.ts';
 
 /** What an adapter must fit. */
 export type BaseModel = {
@@ -26,7 +26,7 @@ type Factors = { a?: readonly number[]; b?: readonly number[] };
 export function checkAdapter(header: GgufHeader, base: BaseModel): void {
   const text = (key: string): string => header.text(key) ?? '';
   if (text('general.type') !== 'adapter')
-    fail(`expected an adapter, got a file of the type ${text('general.type') || 'model'}`);
+    header.fail(`expected an adapter, got a file of the type ${text('general.type') || 'model'}`);
   if (text('adapter.type') !== 'lora')
     throw new OnpolicyError(
       'UNSUPPORTED',
@@ -37,24 +37,31 @@ export function checkAdapter(header: GgufHeader, base: BaseModel): void {
       'UNSUPPORTED',
       'an activated LoRA (aLoRA) is not served: only those that work from the first token',
     );
+  header.number('split.count', { type: 'u16', max: 1 }); // whatever merges files reads it
   const architecture = text('general.architecture');
   if (architecture !== base.architecture)
-    fail(`expected an adapter of a ${base.architecture} model, got one of a ${architecture} model`);
+    header.fail(`expected an adapter of a ${base.architecture} model, got one of a ${architecture} model`);
   const alpha = header.number('adapter.lora.alpha', { type: 'f32' }) ?? 0;
   if (!Number.isFinite(alpha)) header.refuse('adapter.lora.alpha', 'a finite number', alpha);
   const found = new Map<string, Factors>();
   for (const [name, { shape }] of header.tensors) {
     const [, module, factor] = FACTOR.exec(name) ?? [];
-    if (!module) return fail(`the tensor ${name} is no factor of a LoRA`);
+    if (!module) return header.fail(`the tensor ${name} is no factor of a LoRA`);
+    checkMatrix(header, name);
     found.set(module, { ...found.get(module), [factor as 'a' | 'b']: shape });
   }
-  for (const [module, factors] of found) checkFactors(module, factors, base);
+  for (const [module, factors] of found) checkFactors(header, module, factors, base);
 }
 
-function checkFactors(module: string, { a, b }: Factors, { tensors }: BaseModel): void {
-  if (!a || !b) return fail(`${module} has no factor lora_${a ? 'b' : 'a'}`);
+function checkFactors(header: GgufHeader, module: string, { a, b }: Factors, { tensors }: BaseModel): void {
+  if (!a || !b) return header.fail(`${module} has no factor lora_${a ? 'b' : 'a'}`);
   const weight = Object.hasOwn(tensors, module) ? tensors[module] : undefined;
-  if (!weight) return fail(`the model has no weight ${module}`);
+  if (!weight) return header.fail(`the model has no weight ${module}`);
+  if (module === LOOKED_UP && !Object.hasOwn(tensors, 'output.weight'))
+    throw new OnpolicyError(
+      'UNSUPPORTED',
+      `${header.file}: ${module}: an adapter of embeddings is not served where they are the output matrix, too`,
+    );
   const [width = 0, rows = 0, ...experts] = weight;
   const rank = module === LOOKED_UP ? a[0]! : a[1]!;
   const isLookedUp = module === LOOKED_UP;
@@ -65,12 +72,8 @@ function checkFactors(module: string, { a, b }: Factors, { tensors }: BaseModel)
   for (const [factor, shape] of Object.entries({ lora_a: a, lora_b: b })) {
     const expected = wanted[factor as keyof typeof wanted];
     if (shape.some((size, i) => size !== (expected[i] ?? 1)))
-      fail(
+      header.fail(
         `${module}.${factor}: expected the shape ${showShape(expected)} of rank ${rank} beside a weight of ${showShape(weight)}, got ${showShape(shape)}`,
       );
   }
-}
-
-function fail(message: string): never {
-  throw new OnpolicyError('MODEL_INVALID', message);
 }

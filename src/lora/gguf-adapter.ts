@@ -1,11 +1,14 @@
-/** Adapter weights <-> the bytes of a GGUF LoRA file, as llama.cpp loads them. */
+/** Adapter weights <-> a GGUF LoRA file, as llama.cpp loads it. */
+import fs from 'node:fs/promises';
 import { OnpolicyError } from '../errors.ts';
-import type { AdapterWeights, LoraFactors } from '../native/index.ts';
+import { readHeader } from '../gguf/index.ts';
+import { type AdapterWeights, type LoraFactors, onDisk } from '../native/index.ts';
 
 /** An adapter with what its file says about it. */
 export type GgufAdapter = {
   readonly architecture: string;
   readonly alpha: number;
+  /** Of the layers with the largest. */
   readonly rank: number;
   readonly weights: AdapterWeights;
 };
@@ -20,9 +23,6 @@ const VERSION = 3;
 const ALIGNMENT = 32;
 const TYPE_FLOAT32 = 6;
 const TYPE_STRING = 8;
-const TYPE_ARRAY = 9;
-/** Sizes of fixed-size metadata values by type number. */
-const VALUE_BYTES = [1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8];
 const TENSOR_F32 = 0;
 
 /** Lays the adapter out in a file. The parts of the file follow each other; none is a copy. */
@@ -76,41 +76,31 @@ export function padding(bytes: number): Uint8Array {
   return new Uint8Array(align(bytes) - bytes);
 }
 
-/** Reads a LoRA file's F32 factors. */
-export function readGgufAdapter(file: Uint8Array): GgufAdapter {
-  const reader = new Reader(file);
-  if (reader.u32() !== MAGIC || reader.u32() < 2) fail('it is not a GGUF file');
-  const tensorCount = reader.u64();
-  const metadata: Record<string, string | number> = {};
-  for (let left = reader.u64(); left > 0; left--) {
-    const key = reader.text();
-    metadata[key] = reader.value();
-  }
-  if (metadata['adapter.type'] !== 'lora') fail('it is no LoRA adapter');
-  const tensors = Array.from({ length: tensorCount }, () => {
-    const name = reader.text();
-    const shape = Array.from({ length: reader.u32() }, () => reader.u64());
-    return { name, shape, type: reader.u32(), offset: reader.u64() };
-  });
-  const alignment = Number(metadata['general.alignment'] ?? ALIGNMENT);
-  const start = Math.ceil(reader.at / alignment) * alignment;
-  const factors: Record<string, { a?: Float32Array; b?: Float32Array }> = {};
+/** Reads a LoRA file's F32 factors. Fails with `MODEL_NOT_FOUND` or `MODEL_INVALID`. */
+export async function readGgufAdapter(path: string): Promise<GgufAdapter> {
+  const header = await readHeader(path);
+  if (header.text('adapter.type') !== 'lora') header.fail('expected a LoRA adapter');
+  const bytes = await fs.readFile(onDisk(path));
+  const found: Record<string, { a?: Float32Array; b?: Float32Array }> = Object.create(null);
   let rank = 0;
-  for (const { name, shape, type, offset } of tensors) {
-    const match = /^(.+)\.weight\.lora_([ab])$/.exec(name);
-    if (!match) fail(`the tensor ${name} is no LoRA factor`);
-    const count = shape.reduce((product, size) => product * size, 1);
-    const [, module, factor] = match as unknown as [string, string, 'a' | 'b'];
-    if (factor === 'a') rank = shape[1] ?? 1;
-    factors[module] = { ...factors[module], [factor]: reader.floats(start + offset, count, type) };
+  for (const [name, { shape, offset, bytes: size }] of header.tensors) {
+    const [, module, factor] = /^(.+)\.weight\.lora_([ab])$/.exec(name) ?? [];
+    if (!module) return header.fail(`the tensor ${name} is no LoRA factor`);
+    const [width = 0, rows = 0, ...experts] = shape;
+    if (experts.some((count) => count !== 1))
+      throw new OnpolicyError('UNSUPPORTED', `${path}: the tensor ${name}: factors of experts are not read`);
+    header.tensor(name, { types: ['f32'] });
+    rank = Math.max(rank, factor === 'a' ? rows : width);
+    const values = new Float32Array(Uint8Array.from(bytes.subarray(offset, offset + size)).buffer);
+    found[module] = { ...found[module], [factor as 'a' | 'b']: values };
   }
-  const weights = Object.entries(factors).map(([name, { a, b }]): [string, LoraFactors] => {
-    if (!a || !b) return fail(`${name} lacks one of its factors`);
+  const weights = Object.entries(found).map(([name, { a, b }]): [string, LoraFactors] => {
+    if (!a || !b) return header.fail(`${name} lacks one of its factors`);
     return [name, { a, b }];
   });
   return {
-    architecture: String(metadata['general.architecture'] ?? ''),
-    alpha: Number(metadata['adapter.lora.alpha'] ?? 0),
+    architecture: header.architecture,
+    alpha: header.number('adapter.lora.alpha', { type: 'f32' }) ?? 0,
     rank,
     weights: Object.fromEntries(weights),
   };
@@ -149,65 +139,6 @@ class Writer {
   }
 }
 
-/** Reads values in order; a file that ends early fails. */
-class Reader {
-  at = 0;
-  readonly #file: Uint8Array;
-  readonly #view: DataView;
-
-  constructor(file: Uint8Array) {
-    this.#file = file;
-    this.#view = new DataView(file.buffer, file.byteOffset, file.byteLength);
-  }
-
-  #take(size: number): number {
-    const from = this.at;
-    if (!(size >= 0 && size <= this.#file.length - from)) fail('it ends too early');
-    this.at += size;
-    return from;
-  }
-
-  u32(): number {
-    return this.#view.getUint32(this.#take(4), true);
-  }
-
-  u64(): number {
-    return Number(this.#view.getBigUint64(this.#take(8), true));
-  }
-
-  text(): string {
-    const length = this.u64();
-    const from = this.#take(length);
-    return Buffer.from(this.#file.subarray(from, from + length)).toString();
-  }
-
-  /** A metadata value; the numbers and texts that adapters use, others are stepped over. */
-  value(type = this.u32()): string | number {
-    if (type === TYPE_STRING) return this.text();
-    if (type === TYPE_FLOAT32) return this.#view.getFloat32(this.#take(4), true);
-    if (type === TYPE_ARRAY) {
-      const itemType = this.u32();
-      for (let left = this.u64(); left > 0; left--) this.value(itemType);
-      return '';
-    }
-    const size = VALUE_BYTES[type] ?? 0;
-    if (size === 0) fail(`a value has the unknown type ${type}`);
-    const from = this.#take(size);
-    return size === 4 ? this.#view.getUint32(from, true) : 0;
-  }
-
-  floats(from: number, count: number, type: number): Float32Array {
-    if (type !== TENSOR_F32) fail('a factor is not F32');
-    this.at = from;
-    this.#take(count * 4);
-    return new Float32Array(Uint8Array.from(this.#file.subarray(from, from + count * 4)).buffer);
-  }
-}
-
 function align(bytes: number): number {
   return Math.ceil(bytes / ALIGNMENT) * ALIGNMENT;
-}
-
-function fail(message: string): never {
-  throw new OnpolicyError('MODEL_INVALID', `not a readable adapter: ${message}`);
 }

@@ -7,4 +7,4 @@ export { huggingFaceConfig } from './hugging-face-config.ts';
 export { fromPeft, type PeftModel, peftConfig, plainAlpha, toPeft } from './peft-adapter.ts';
 export { readPeftConfig } from './peft-config.ts';
 export { type FloatTensor, readSafetensors, safetensorsHeader, writeSafetensors } from './safetensors.ts';
-export { sumAdapters } from './sum-adapters.ts';
+export { type CountedAdapter, sumAdapters } from './sum-adapters.ts';

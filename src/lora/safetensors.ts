@@ -11,12 +11,6 @@ export type Safetensors = {
   readonly metadata: Readonly<Record<string, string>>;
 };
 
-type Entry = {
-  readonly dtype?: unknown;
-  readonly shape?: unknown;
-  readonly data_offsets?: unknown;
-};
-
 /** A tensor's place in a file. */
 export type TensorPlace = {
   readonly name: string;
@@ -112,26 +106,41 @@ function headerSize(start: Uint8Array, fileBytes: number): number {
 
 function parseHeader(text: string, dataStart: number, fileBytes: number): Header {
   if (Number.isNaN(dataStart)) fail('its header is damaged');
-  const { __metadata__: metadata = {}, ...entries } = parse(text) as Record<string, Entry> & {
-    __metadata__?: Record<string, string>;
-  };
-  const places = Object.entries(entries).map(([name, { dtype, shape, data_offsets: offsets }]) => {
-    const [start, end] = (Array.isArray(offsets) ? offsets : []) as readonly (number | undefined)[];
-    const isInside = start !== undefined && end !== undefined && start >= 0 && start <= end;
-    if (!isInside || dataStart + end > fileBytes) fail(`${name} lies outside the file`);
-    if (!Array.isArray(shape) || !shape.every((size) => Number.isSafeInteger(size) && size >= 0))
-      fail(`${name} has no shape`);
-    return { name, dtype: String(dtype), shape, start: dataStart + start, end: dataStart + end };
+  const { __metadata__: metadata = {}, ...entries } = parse(text);
+  if (!isRecord(metadata)) fail('its __metadata__ is no object');
+  const places = Object.entries(entries).map(([name, entry]) => {
+    if (!isRecord(entry)) return fail(`${name} is no tensor`);
+    const { dtype, shape, data_offsets: offsets } = entry;
+    if (
+      !isSizes(offsets) ||
+      offsets.length !== 2 ||
+      offsets[0]! > offsets[1]! ||
+      dataStart + offsets[1]! > fileBytes
+    )
+      return fail(`${name} lies outside the file`);
+    if (!isSizes(shape)) return fail(`${name} has no shape`);
+    const [start, end] = offsets.map((offset) => dataStart + offset) as [number, number];
+    return { name, dtype: String(dtype), shape, start, end };
   });
-  return { places, metadata };
+  return { places, metadata: metadata as Header['metadata'] };
 }
 
-function parse(text: string): Record<string, unknown> {
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function isSizes(value: unknown): value is readonly number[] {
+  return Array.isArray(value) && value.every((size) => Number.isSafeInteger(size) && size >= 0);
+}
+
+function parse(text: string): Readonly<Record<string, unknown>> {
   try {
-    return JSON.parse(text);
+    const header = JSON.parse(text) as unknown;
+    if (isRecord(header)) return header;
   } catch {
-    return fail('its header is no JSON');
+    // is none
   }
+  return fail('its header is no object of JSON');
 }
 
 /** Bytes of a number of each type that can be read. */

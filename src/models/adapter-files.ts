@@ -3,9 +3,10 @@ import { createHash } from 'node:crypto';
 import fs from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
-import { readHeaders, readModel, toBase } from '../backends/index.ts';
+import { readModel, toBase } from '../backends/index.ts';
 import { isMissing, writing } from '../common/index.ts';
 import { fromNative, OnpolicyError } from '../errors.ts';
+import { GgufHeader, readHeader } from '../gguf/index.ts';
 import { type BaseModel, checkAdapter, convertedBytes, convertPeft, PEFT_FILES } from '../lora/index.ts';
 
 /** An adapter's GGUF file or PEFT folder, and a name that no other content ever has. */
@@ -25,7 +26,9 @@ export async function identify(given: string): Promise<AdapterFile> {
     const files = isFolder ? Object.values(PEFT_FILES).map((name) => path.join(real, name)) : [real];
     const hash = createHash('sha256').update(real);
     for (const file of files) {
-      const { mtimeMs, size, ino } = await fs.stat(file);
+      const stat = await fs.stat(file);
+      if (!stat.isFile()) throw new Error(`${file} is no file`);
+      const { mtimeMs, size, ino } = stat;
       hash.update(` ${mtimeMs} ${size} ${ino}`);
     }
     return { identity: `lora-${hash.digest('hex').slice(0, 16)}`, path: real };
@@ -62,7 +65,7 @@ export class AdapterFiles {
     this.#base ??= readModel(this.#model).then(toBase);
     const base = await this.#base;
     if (!(await fs.stat(given)).isDirectory()) {
-      await check(given, base);
+      await check(given, given, base);
       return { file: given, [Symbol.asyncDispose]: async () => {} };
     }
     const place = path.join(os.tmpdir(), 'onpolicy-adapter-');
@@ -71,7 +74,7 @@ export class AdapterFiles {
     try {
       const file = path.join(folder, 'adapter.gguf');
       await convertPeft(given, base, file);
-      await check(file, base);
+      await check(file, given, base);
       return { file, [Symbol.asyncDispose]: remove };
     } catch (error) {
       await remove();
@@ -80,7 +83,8 @@ export class AdapterFiles {
   }
 }
 
-async function check(file: string, base: BaseModel): Promise<void> {
-  const [header] = await readHeaders(file);
-  checkAdapter(header!, base);
+/** `given`: what an error names. */
+async function check(file: string, given: string, base: BaseModel): Promise<void> {
+  const { values, tensors } = await readHeader(file);
+  checkAdapter(new GgufHeader(given, values, tensors), base);
 }

@@ -5,6 +5,7 @@ import path from 'node:path';
 import { isF32, readModel } from '../backends/index.ts';
 import { atField, flushFolder, ifMissing, LeaseScope, rename, storeFailed } from '../common/index.ts';
 import { fromNative, OnpolicyError } from '../errors.ts';
+import { type CountedAdapter, readGgufAdapter } from '../lora/index.ts';
 import { defaultThreads, loadAddon, openLibraries } from '../native/index.ts';
 import {
   checkCallOptions,
@@ -152,7 +153,7 @@ async function writePeft({ model, files, scales }: Plan, folder: string): Promis
   const addon = loadAddon();
   await fs.mkdir(folder);
   const wide = path.join(folder, 'adapter.gguf'); // each adapter in 32-bit floats, one after the other
-  const adapters: { bytes: Uint8Array; scale: number }[] = [];
+  const adapters: CountedAdapter[] = [];
   for (const [i, file] of files.entries()) {
     await addon.mergeModel({
       model: file,
@@ -162,7 +163,7 @@ async function writePeft({ model, files, scales }: Plan, folder: string): Promis
       threads: 1,
       to: wide,
     });
-    adapters.push({ bytes: await fs.readFile(wide), scale: scales[i]! });
+    adapters.push({ ...(await readGgufAdapter(wide)), gain: scales[i]! });
   }
   await fs.rm(wide);
   await writePeftFolder(folder, adapters, header!);

@@ -4,11 +4,11 @@ import { writeFlushed } from '../common/index.ts';
 import { OnpolicyError } from '../errors.ts';
 import type { GgufHeader } from '../gguf/index.ts';
 import {
+  type CountedAdapter,
   hasKnownRows,
   PEFT_FILES,
   type PeftModel,
   peftConfig,
-  readGgufAdapter,
   sumAdapters,
   toPeft,
   writeSafetensors,
@@ -17,10 +17,10 @@ import {
 /** Architectures whose layers have other names in Hugging Face's models. */
 const OTHER_NAMES = new Set(['phi2', 'starcoder2']);
 
-/** Writes the files of the folder, each flushed. `adapters`: files with 32-bit factors, and what each counts. */
+/** Writes the files of the folder, each flushed. `adapters`: with 32-bit factors, and what each counts. */
 export async function writePeftFolder(
   folder: string,
-  adapters: readonly { readonly bytes: Uint8Array; readonly scale: number }[],
+  adapters: readonly CountedAdapter[],
   header: GgufHeader,
 ): Promise<void> {
   const { architecture } = header;
@@ -29,10 +29,7 @@ export async function writePeftFolder(
       param: 'format',
     });
   const widths = (module: string): number => header.tensors.get(`${module}.weight`)!.shape[0]!;
-  const sum = sumAdapters(
-    adapters.map(({ bytes, scale }) => ({ ...readGgufAdapter(bytes), gain: scale })),
-    widths,
-  );
+  const sum = sumAdapters(adapters, widths);
   const number = (key: string): number => header.number(`${architecture}.${key}`) ?? 0;
   const headCount = number('attention.head_count');
   const model: PeftModel = {

@@ -15,9 +15,11 @@ import {
   onnxBytes,
   scaledContext,
 } from '../backends/index.ts';
+import { atField } from '../common/index.ts';
 import { Engine } from '../engine/index.ts';
 import { OnpolicyError } from '../errors.ts';
-import { MediaModel } from '../media/index.ts';
+import { readHeader } from '../gguf/index.ts';
+import { checkProjector, MediaModel } from '../media/index.ts';
 import {
   type CacheType,
   defaultThreads,
@@ -86,6 +88,7 @@ export async function planLoad(
   signal: AbortSignal,
 ): Promise<LoadPlan> {
   const mmproj = await findProjector(file, options, serving, signal);
+  if (mmproj !== null) await atField('model.mmproj', async () => checkProjector(await readHeader(mmproj)));
   // As llama.cpp's server has it: what a picture becomes was never trained in another precision.
   const hasCache = options.cacheBits !== undefined || options.cacheType !== undefined;
   const given: ModelOptions = mmproj === null || hasCache ? options : { ...options, cacheType: 'f16' };

@@ -55,13 +55,12 @@ export async function saveCheckpoint(
 export async function readAdapter(source: string, model: PeftModel): Promise<AdapterWeights> {
   const isFolder = (await fs.stat(source).catch(ifMissing(null)))?.isDirectory() ?? false;
   const file = isFolder ? path.join(source, CHECKPOINT_FILES.peft) : source;
-  const bytes = await readFile(file);
   if (!file.endsWith('.gguf')) {
-    const tensors = readSafetensors(bytes);
+    const tensors = readSafetensors(await readFile(file));
     if (isFolder) await requireScale(source, Object.keys(tensors.tensors), model);
     return fromPeft(tensors, model);
   }
-  const adapter = readGgufAdapter(bytes);
+  const adapter = await readGgufAdapter(file);
   const expected = { ...model, alpha: Math.fround(plainAlpha(model)) };
   for (const key of ['architecture', 'rank', 'alpha'] as const)
     if (adapter[key] !== expected[key])

@@ -2,6 +2,7 @@
 import fs from 'node:fs/promises';
 import { replaceFile } from '../common/index.ts';
 import { fromNative } from '../errors.ts';
+import { checkTensorTypes, readHeader } from '../gguf/index.ts';
 import type { NativeFullTrainer, NativeParameter } from '../native/index.ts';
 import { defaultThreads, loadAddon, onDisk, openLibraries } from '../native/index.ts';
 import {
@@ -55,6 +56,7 @@ export interface FullTrainer extends AsyncDisposable {
 /** Opens a small GGUF model to train all its weights: of any architecture that adapters are trained for, without experts. */
 export async function openFullTrainer(options: FullTrainerOptions): Promise<FullTrainer> {
   checkArguments('FullTrainerOptions', options);
+  checkTensorTypes(await readHeader(options.model)); // the trainer reads sizes itself
   await openLibraries(false);
   const native = await loadAddon()
     .openFullTrainer({

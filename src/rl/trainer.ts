@@ -3,6 +3,7 @@ import fs from 'node:fs/promises';
 import { setImmediate } from 'node:timers/promises';
 import { writing } from '../common/index.ts';
 import { fromNative, OnpolicyError } from '../errors.ts';
+import { checkTensorTypes, readHeader } from '../gguf/index.ts';
 import { plainAlpha } from '../lora/index.ts';
 import type {
   AdapterWeights,
@@ -71,6 +72,7 @@ export interface Trainer extends AsyncDisposable {
 export async function openTrainer(options: TrainerOptions): Promise<Trainer> {
   const settings = withDefaults('TrainerOptions', checkArguments('TrainerOptions', options));
   const { model, rank, alpha, rslora } = settings;
+  checkTensorTypes(await readHeader(model)); // the trainer reads sizes itself
   await openLibraries(settings.gpu ?? 'auto');
   const gpu = settings.gpu === false ? undefined : devices().find((device) => device.kind === 'gpu');
   const native = await loadAddon()

@@ -1,28 +1,32 @@
-/** Damaged text models -> errors: none ends or hangs the process. ONPOLICY_FUZZ_SEED: other ones than always. */
+/** Damaged files of models, projectors, adapters -> errors: none ends or hangs the process. ONPOLICY_FUZZ_SEED: other ones than always. */
 import fs from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
+import { whyNoOnnx } from '../backends/engines.ts';
 import { fuzzScript } from './files.ts';
 
-const COUNT = 2000;
 const isBuilt = fs.existsSync(fileURLToPath(new URL('../../dist/index.js', import.meta.url)));
 
-it.skipIf(!isBuilt)(
-  `${COUNT} of them, and the undamaged ones are served`,
-  async () => {
+// How many, and which share of them must work: most damage is deeper than the header.
+it
+  .skipIf(!isBuilt)
+  .each([
+    ['text', 2000, 0.1],
+    ['projector', 500, 0.1],
+    ['adapter', 500, 0.1],
+    ['trainer', 200, 0.1],
+    ['peft', 100, 0.1],
+    ...(whyNoOnnx() === null ? [['onnx', 100, 0.1] as const] : []),
+  ] as const)(
+  'of kind %s, %d of them, and the undamaged ones are served',
+  async (kind, count, share) => {
     const { fuzz } = await fuzzScript('fuzz.mjs');
     const faults: string[] = [];
     const first = Number(process.env['ONPOLICY_FUZZ_SEED'] ?? 1);
-    const totals = await fuzz({
-      kind: 'text',
-      first,
-      count: COUNT,
-      processes: 2,
-      say: (line) => faults.push(line),
-    });
+    const totals = await fuzz({ kind, first, count, processes: 2, say: (line) => faults.push(line) });
     expect(faults).toEqual([]);
     expect(totals).toMatchObject({ deaths: 0, hangs: 0, foreign: 0, refused: 0 });
-    expect(totals.accepted).toBeGreaterThan(COUNT / 10); // most damage is deeper than the header
+    expect(totals.accepted).toBeGreaterThan(count * share);
   },
   300_000,
 );

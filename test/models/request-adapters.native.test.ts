@@ -65,8 +65,8 @@ function withConfig(name: string, change: Record<string, unknown>): string {
 }
 
 /** One adapter that computes the sum of the first two, multiplied by these scales. */
-function writeSum(scales: readonly [number, number]): void {
-  const parts = [1, 2].map((i) => readGgufAdapter(fs.readFileSync(gguf(i))));
+async function writeSum(scales: readonly [number, number]): Promise<void> {
+  const parts = await Promise.all([1, 2].map((i) => readGgufAdapter(gguf(i))));
   const weights = Object.fromEntries(
     Object.keys(parts[0]!.weights).map((name) => {
       const [one, two] = parts.map((part) => part.weights[name]!) as [never, never] as unknown as {
@@ -94,7 +94,7 @@ beforeAll(async () => {
     await trainer.loadAdapter(randomAdapter(trainer, normal));
     await trainer.save(folder(i));
   }
-  writeSum([0.5, 2]);
+  await writeSum([0.5, 2]);
   runtime = await createRuntime(OPTIONS);
 });
 afterAll(async () => {
@@ -244,7 +244,7 @@ describe('an adapter that cannot be used', () => {
 
   /** An adapter of another model: null is the embedded model's architecture. */
   async function tune(architecture: 'gemma3' | null, headSize: number): Promise<string> {
-    const own = readGgufAdapter(fs.readFileSync(gguf(1))).architecture as 'qwen3';
+    const own = (await readGgufAdapter(gguf(1))).architecture as 'qwen3';
     await writeTinyModel(other, { architecture: architecture ?? own, type: 'f32', headSize });
     await using trainer = await openTrainer({ model: other, rank: 4, gpu: false, threads: 1 });
     await trainer.save(path.join(root, `other-${architecture}`));

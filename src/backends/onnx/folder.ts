@@ -4,7 +4,7 @@ import path from 'node:path';
 import { OnpolicyError } from '../../errors.ts';
 import type { DecoderSizes, OnnxPooling } from './messages.ts';
 import { readVision, type VisionFiles } from './vision-files.ts';
-import type { TokenizerFile } from './vocabulary.ts';
+import { type TokenizerFile, toTokenizerFile } from './vocabulary.ts';
 
 /** Sampling settings of `generation_config.json`; null: none. */
 export type FolderDefaults = {
@@ -106,7 +106,9 @@ export function readFolder(reference: string): ModelFolder {
     eosIds: [eos].flat().filter((id): id is number => Number.isInteger(id)),
     ...readTemplates(folder, tokenizerConfig),
     defaults: readDefaults(generation),
-    tokenizer: tokenizer as TokenizerFile,
+    tokenizer: toTokenizerFile(tokenizer, (reason) => {
+      throw invalid(`${path.join(folder, 'tokenizer.json')}: ${reason}`);
+    }),
     tokenizerConfig,
     vision,
   };
@@ -177,8 +179,10 @@ function readTemplates(folder: string, config: Json): { chatTemplate: string; to
   const given = config['chat_template'] ?? readOptional(folder, 'chat_template.json')['chat_template'];
   if (!Array.isArray(given))
     return { chatTemplate: typeof given === 'string' ? given : '', toolTemplate: '' };
-  const named = (name: string): string =>
-    (given as { name: string; template: string }[]).find((one) => one.name === name)?.template ?? '';
+  const named = (name: string): string => {
+    const found = given.find((one: unknown) => isObject(one) && one['name'] === name) as Json | undefined;
+    return typeof found?.['template'] === 'string' ? found['template'] : '';
+  };
   return { chatTemplate: named('default'), toolTemplate: named('tool_use') };
 }
 

@@ -43,6 +43,12 @@ const EMPTY = new Uint8Array(0);
 async function createEncoder(model: ModelFolder, parsesSpecial: boolean): Promise<Encoder> {
   const { PreTrainedTokenizer, AutoTokenizer } = await loadTransformers();
   const { tokenizer: file, tokenizerConfig, folder } = model;
+  const refuse = (cause: unknown): never => {
+    throw new OnpolicyError('MODEL_INVALID', `model: the tokenizer of ${folder}: ${messageOf(cause)}`, {
+      cause,
+      param: 'model',
+    });
+  };
   try {
     const tokenizer = parsesSpecial
       ? await AutoTokenizer.from_pretrained(folder, { local_files_only: true })
@@ -50,12 +56,15 @@ async function createEncoder(model: ModelFolder, parsesSpecial: boolean): Promis
           { ...file, added_tokens: (file.added_tokens ?? []).filter((token) => !token.special) },
           tokenizerConfig,
         );
-    return (text, addSpecial) => tokenizer.encode(text, { add_special_tokens: addSpecial });
+    return (text, addSpecial) => {
+      try {
+        return tokenizer.encode(text, { add_special_tokens: addSpecial });
+      } catch (cause) {
+        return refuse(cause); // parts of its file are read when they are needed
+      }
+    };
   } catch (cause) {
-    throw new OnpolicyError('MODEL_INVALID', `model: the tokenizer of ${folder}: ${messageOf(cause)}`, {
-      cause,
-      param: 'model',
-    });
+    return refuse(cause);
   }
 }
 

@@ -21,6 +21,55 @@ export type Vocabulary = {
   readonly special: ReadonlySet<number>;
 };
 
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+const isId = (value: unknown): boolean => Number.isSafeInteger(value) && (value as number) >= 0;
+
+/** The content of a `tokenizer.json` as its parts. `fail` throws: what is wrong, and what was expected. */
+export function toTokenizerFile(
+  value: Readonly<Record<string, unknown>>,
+  fail: (reason: string) => never,
+): TokenizerFile {
+  const demand = (isRight: boolean, path: string, expected: string, got: unknown): void => {
+    if (!isRight) fail(`${path}: expected ${expected}, got ${JSON.stringify(got)?.slice(0, 100)}`);
+  };
+  const { added_tokens: added = [], model } = value;
+  demand(Array.isArray(added), 'added_tokens', 'a list', added);
+  for (const [i, token] of (added as unknown[]).entries()) {
+    const isToken = isObject(token) && isId(token['id']) && typeof token['content'] === 'string';
+    demand(isToken, `added_tokens.${i}`, 'an object with id and content', token);
+  }
+  for (const part of ['pre_tokenizer', 'decoder']) demandPart(value[part], part, demand);
+  if (!isObject(model)) return fail('model: expected an object');
+  const { vocab = {} } = model;
+  if (Array.isArray(vocab))
+    for (const [i, entry] of vocab.entries())
+      demand(
+        Array.isArray(entry) && typeof entry[0] === 'string',
+        `model.vocab.${i}`,
+        'a piece and its score',
+        entry,
+      );
+  else {
+    demand(isObject(vocab), 'model.vocab', 'an object or a list', vocab);
+    for (const [token, id] of Object.entries(vocab as object))
+      demand(isId(id), `model.vocab.${token}`, 'an id', id);
+  }
+  return value as TokenizerFile;
+}
+
+/** Parts may be lists of parts. */
+function demandPart(
+  part: unknown,
+  path: string,
+  demand: (isRight: boolean, path: string, expected: string, got: unknown) => void,
+): void {
+  demand(part === undefined || part === null || isObject(part), path, 'an object', part);
+  for (const list of ['decoders', 'pretokenizers'])
+    for (const [i, inner] of [(part as Part | null | undefined)?.[list] ?? []].flat().entries())
+      demandPart(inner ?? 'null', `${path}.${list}.${i}`, demand);
+}
+
 const encoder = new TextEncoder();
 const EMPTY = new Uint8Array(0);
 
