@@ -17,4 +17,3 @@ export {
 export type { TemplateLimits } from './python/render-state.ts';
 export { DEFAULT_LIMITS as DEFAULT_TEMPLATE_LIMITS } from './python/render-state.ts';
 export type { AssistantSpan } from './spans.ts';
-export type { TemplateEngine } from './template.ts';

@@ -10,6 +10,7 @@ import {
   BuiltinFunction,
   Dict,
   type Keywords,
+  PyObject,
   textOf,
   typeName,
   Undefined,
@@ -71,6 +72,14 @@ function makeJoiner(separator: Value | undefined): Joiner {
   return new Joiner(separator === undefined ? ', ' : separator);
 }
 
+/** `self`: defined, as in Jinja2, but blocks cannot be printed again. */
+class TemplateReference extends PyObject {
+  readonly typeName = 'TemplateReference';
+  override attribute(name: string): Value {
+    throw new PyError('RuntimeError', `'self.${name}' is not supported in chat templates`);
+  }
+}
+
 const JOINER = signature('joiner', 'sep?');
 const RAISE = signature('raise_exception', 'message');
 const STRFTIME = signature('strftime_now', 'format');
@@ -109,9 +118,9 @@ const BODIES: Readonly<Record<string, readonly [body: Body, typeName?: string]>>
 };
 
 /** Name -> function. Variables of the caller hide them. */
-export const GLOBALS: ReadonlyMap<string, Value> = new Map(
-  Object.entries(BODIES).map(([name, [body, type]]) => [
-    name,
-    new BuiltinFunction(name, body, type ?? 'function'),
-  ]),
-);
+export const GLOBALS: ReadonlyMap<string, Value> = new Map<string, Value>([
+  ['self', new TemplateReference()],
+  ...Object.entries(BODIES).map(
+    ([name, [body, type]]) => [name, new BuiltinFunction(name, body, type ?? 'function')] as const,
+  ),
+]);

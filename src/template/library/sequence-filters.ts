@@ -8,7 +8,7 @@ import { add } from '../python/operators.ts';
 import { PyError, typeError, valueError } from '../python/py-error.ts';
 import type { RenderState } from '../python/render-state.ts';
 import { getSlice } from '../python/slices.ts';
-import { escapeValue, toText } from '../python/text.ts';
+import { toText } from '../python/text.ts';
 import {
   Dict,
   GroupTuple,
@@ -104,22 +104,17 @@ table.add('random', '', (state, value) => {
 
 table.add('join', 'd? attribute?', (state, value, [separator, attribute]) => {
   const get = getter(state, attribute);
-  const parts: Value[] = [];
+  const parts: string[] = [];
   let size = 0;
-  const glue = separator === undefined ? '' : separator;
-  const glueLength = toText(state, glue).length;
+  const glue = separator === undefined ? '' : toText(state, separator);
   for (const item of iterate(state, value)) {
     state.step();
-    const part = attribute === undefined || attribute === null ? item : get(item);
-    const text = state.autoescape && part instanceof Markup ? part : toText(state, part);
-    size += (textOf(text)?.length ?? 0) + glueLength;
-    if (size > state.limits.maxValueCharacters + glueLength) state.reserve(size);
-    parts.push(text);
+    const part = toText(state, get(item));
+    size += part.length + glue.length;
+    if (size > state.limits.maxValueCharacters + glue.length) state.reserve(size);
+    parts.push(part);
   }
-  if (!state.autoescape || !(glue instanceof Markup || parts.some((part) => part instanceof Markup)))
-    return state.made((parts as string[]).join(toText(state, glue)));
-  const escaped = parts.map((part) => escapeValue(state, part).text);
-  return new Markup(state.made(escaped.join(escapeValue(state, glue).text)));
+  return state.made(parts.join(glue));
 });
 
 table.add('default d', 'default_value? boolean?', (state, value, [fallback, boolean]) => {

@@ -15,10 +15,7 @@ import { escapeHtml, escapeValue, toText } from '../python/text.ts';
 import { isSpaceUnit } from '../python/unicode.ts';
 import { Dict, Markup, Tuple, textOf, typeName, Undefined, type Value } from '../python/values.ts';
 import { FilterTable } from './filter-table.ts';
-import { prettyFormat } from './pretty-format.ts';
 import { readJsonOptions, toJson } from './to-json.ts';
-import { linkUrls } from './urlize.ts';
-import { wrapParagraph } from './word-wrap.ts';
 
 const table = new FilterTable();
 
@@ -59,17 +56,9 @@ table.add('title', '', (state, value) => {
 table.add('replace', 'old new count?', (state, value, [old, replacement, count]) => {
   const limit = count ?? null;
   const extra = limit === null ? [] : [limit];
-  if (!state.autoescape)
-    return strMethod(state, toText(state, value), 'replace', [
-      toText(state, old!),
-      toText(state, replacement!),
-      ...extra,
-    ]);
-  const needsEscape = old instanceof Markup || (replacement instanceof Markup && !(value instanceof Markup));
-  const subject = needsEscape ? escapeValue(state, value) : softText(state, value);
-  return strMethod(state, subject, 'replace', [
-    softText(state, old!),
-    softText(state, replacement!),
+  return strMethod(state, toText(state, value), 'replace', [
+    toText(state, old!),
+    toText(state, replacement!),
     ...extra,
   ]);
 });
@@ -119,29 +108,6 @@ table.add('truncate', 'length? killwords? end? leeway?', (state, value, [limit, 
   return add(state, words[0]!, ending);
 });
 
-table.add(
-  'wordwrap',
-  'width? break_long_words? wrapstring? break_on_hyphens?',
-  (state, value, [width, breakLong, wrapString, breakHyphens]) => {
-    const text = textOf(value);
-    if (text === undefined) {
-      if (value instanceof Undefined) value.fail();
-      return typeError(`'${typeName(value)}' object has no attribute 'splitlines'`);
-    }
-    const options = {
-      width: width === undefined ? 79 : countOf(width, typeName),
-      breakLongWords: breakLong === undefined || truth(state, breakLong),
-      breakOnHyphens: breakHyphens === undefined || truth(state, breakHyphens),
-    };
-    const glue = wrapString === undefined || wrapString === null ? '\n' : toText(state, wrapString);
-    const lines = splitLines(state, text, false).map((line) =>
-      wrapParagraph(state, line, options).join(glue),
-    );
-    state.reserve(text.length + lines.length * glue.length);
-    return state.made(lines.join(glue));
-  },
-);
-
 const WORD = /[\p{L}\p{N}_]+/gu;
 table.add('wordcount', '', (state, value) => {
   const text = toText(state, value);
@@ -178,24 +144,6 @@ table.add('urlencode', '', (state, value) => {
   return state.made(parts.join('&'));
 });
 
-table.add(
-  'urlize',
-  'trim_url_limit? nofollow? target? rel? extra_schemes?',
-  (state, value, [limit, noFollow, target, rel, schemes]) => {
-    const text = linkUrls(state, toText(state, escapeValue(state, value)), {
-      trimLimit: limit === undefined || limit === null ? null : countOf(limit, typeName),
-      noFollow: noFollow !== undefined && truth(state, noFollow),
-      target: target === undefined || target === null ? '' : toText(state, target),
-      rel: rel === undefined || rel === null ? '' : toText(state, rel),
-      extraSchemes:
-        schemes === undefined || schemes === null
-          ? []
-          : [...iterate(state, schemes)].map((scheme) => toText(state, scheme)),
-    });
-    return state.autoescape ? new Markup(text) : text;
-  },
-);
-
 table.add('xmlattr', 'autospace?', (state, value, [autospace]) => {
   if (value instanceof Undefined) value.fail();
   if (!(value instanceof Dict)) return typeError(`'${typeName(value)}' object has no attribute 'items'`);
@@ -210,11 +158,9 @@ table.add('xmlattr', 'autospace?', (state, value, [autospace]) => {
   }
   const text = parts.join(' ');
   const space = text !== '' && (autospace === undefined || truth(state, autospace)) ? ' ' : '';
-  const result = state.made(space + text);
-  return state.autoescape ? new Markup(result) : result;
+  return state.made(space + text);
 });
 
 table.add('tojson', 'ensure_ascii? indent? separators? sort_keys?', (state, value, args) =>
   toJson(state, value, readJsonOptions(state, args)),
 );
-table.add('pprint', '', (state, value) => prettyFormat(state, value));

@@ -1,18 +1,9 @@
 /** Macros, call blocks and loops -> objects of a template. */
 import { equal } from './compare.ts';
-import { iterate, tryLength } from './iterate.ts';
+import { tryLength } from './iterate.ts';
 import { PyError, typeError } from './py-error.ts';
 import type { RenderState } from './render-state.ts';
-import {
-  BuiltinFunction,
-  Dict,
-  type Keywords,
-  Markup,
-  PyObject,
-  Tuple,
-  Undefined,
-  type Value,
-} from './values.ts';
+import { BuiltinFunction, Dict, type Keywords, PyObject, Tuple, Undefined, type Value } from './values.ts';
 
 /** The static part of a macro or call block. */
 export type MacroShape = {
@@ -67,7 +58,7 @@ export class Macro extends PyObject {
     state.enter();
     const text = this.#body(this.#bind(args, keywords));
     state.leave();
-    return state.autoescape ? new Markup(text) : text;
+    return text;
   }
 
   #bind(args: readonly Value[], keywords: Keywords | null): readonly (Value | undefined)[] {
@@ -102,7 +93,7 @@ export class Macro extends PyObject {
 }
 
 /** Renders the body of a recursive loop for another iterable. */
-export type LoopBody = (iterable: Value, depth0: number) => Value;
+export type LoopBody = (iterable: Value, depth0: number) => string;
 
 /** `loop` inside a for loop. Reads ahead only on request, so lazy sequences stay lazy. */
 export class LoopContext extends PyObject {
@@ -121,17 +112,17 @@ export class LoopContext extends PyObject {
   #after: { readonly item: Value } | 'end' | null = null;
   #lastChanged: readonly Value[] | null = null;
 
+  /** @param source what the items are taken from, if all are */
   constructor(
     state: RenderState,
-    source: Value | Iterable<Value>,
-    isFiltered: boolean,
+    items: Iterable<Value>,
+    source: Value | null,
     recurse: LoopBody | null,
     depth0: number,
   ) {
     super();
     this.#state = state;
-    this.#source = isFiltered ? null : (source as Value);
-    const items = isFiltered ? (source as Iterable<Value>) : iterate(state, source as Value);
+    this.#source = source;
     this.#iterator = items[Symbol.iterator]();
     this.#recurse = recurse;
     this.#depth0 = depth0;

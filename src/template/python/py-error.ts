@@ -48,3 +48,11 @@ export function overBudget(what: string, limit: number): never {
 export function isKind(error: unknown, ...kinds: PyErrorKind[]): error is PyError {
   return error instanceof PyError && kinds.includes(error.kind);
 }
+
+/** Adds a position to an error that has none. A RangeError is V8's own limit, of the stack or of a string. */
+export function locate(error: unknown, offset: number): unknown {
+  if (error instanceof PyError) error.offset ??= offset;
+  else if (error instanceof RangeError)
+    return new PyError('Budget', `the template ran over its budget: ${error.message}`, offset);
+  return error;
+}

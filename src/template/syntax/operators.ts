@@ -1,5 +1,4 @@
-/** An operator -> its precedence and node type. */
-import type { BinaryName } from './nodes.ts';
+/** An operator -> its precedence. */
 
 export const PRECEDENCE_OR = 1;
 export const PRECEDENCE_NOT = 3;
@@ -24,15 +23,4 @@ export const PRECEDENCES: Readonly<Record<string, number>> = {
   '//': 7,
   '%': 7,
   '**': 8,
-};
-export const BINARY_NODES: Readonly<Record<string, BinaryName | 'And' | 'Or'>> = {
-  or: 'Or',
-  and: 'And',
-  '+': 'Add',
-  '-': 'Sub',
-  '*': 'Mul',
-  '/': 'Div',
-  '//': 'FloorDiv',
-  '%': 'Mod',
-  '**': 'Pow',
 };

@@ -1,8 +1,7 @@
 /** Tokens -> expression nodes, with the precedences of Jinja2. */
 import { PyFloat, type Value } from '../python/values.ts';
-import type { Arguments, BinaryName, CompareOperator, Expression, NodeFields, NodeOf } from './nodes.ts';
+import type { Arguments, BinaryOperator, CompareOperator, Expression, NodeOf } from './nodes.ts';
 import {
-  BINARY_NODES,
   PRECEDENCE_COMPARE,
   PRECEDENCE_CONCAT,
   PRECEDENCE_NOT,
@@ -67,7 +66,9 @@ export class ExpressionParser extends TargetParser {
       else {
         stream.next();
         const right = this.#operation(precedence + 1);
-        left = stream.node(BINARY_NODES[token.value]!, token, { left, right } as NodeFields[BinaryName]);
+        if (token.value === 'and') left = stream.node('And', token, { left, right });
+        else if (token.value === 'or') left = stream.node('Or', token, { left, right });
+        else left = stream.node('BinOp', token, { left, right, operator: token.value as BinaryOperator });
       }
     }
   }
@@ -122,7 +123,7 @@ export class ExpressionParser extends TargetParser {
     if (stream.isOperator('-') || stream.isOperator('+')) {
       stream.next();
       const target = stream.nested(() => this.#unary(false));
-      expression = stream.node(token.value === '-' ? 'Neg' : 'Pos', token, { target });
+      expression = stream.node('UnaryOp', token, { target, operator: token.value as '+' | '-' });
     } else expression = this.#primary();
     expression = this.#postfix(expression);
     return withFilters ? this.#filtersAndTests(expression) : expression;

@@ -8,8 +8,11 @@ import type { Token } from './tokens.ts';
 
 /** Parses a template. The source must be normalised. */
 export function parse(source: string): NodeOf<'Root'> {
-  return new StatementParser(new TokenStream(source, tokenize(source))).parseRoot();
+  return new StatementParser(new TokenStream(tokenize(source))).parseRoot();
 }
+
+/** Tags of Jinja2 that no chat template needs: there are no other templates to load, and the output is not HTML. */
+const UNSUPPORTED: ReadonlySet<string> = new Set(['include', 'import', 'from', 'extends', 'autoescape']);
 
 class StatementParser extends ExpressionParser {
   /** Open tags, innermost last. */
@@ -99,6 +102,8 @@ class StatementParser extends ExpressionParser {
   #parseStatement(): Statement {
     const token = this.stream.current;
     if (token.kind !== 'name') return this.stream.fail('tag name expected');
+    if (UNSUPPORTED.has(token.value))
+      return this.stream.fail(`the tag '${token.value}' is not supported in chat templates`);
     const rule = this.#rule(token.value);
     if (rule === null) return this.#failUnknown(token);
     this.#openTags.push(token.value);
@@ -126,31 +131,15 @@ class StatementParser extends ExpressionParser {
         return (token) => this.#parseWith(token);
       case 'block':
         return (token) => this.#parseBlock(token);
-      case 'autoescape':
-        return (token) => this.#parseAutoescape(token);
       case 'print':
         return (token) => this.#parsePrint(token);
       case 'generation':
         return (token) =>
-          this.stream.node('CallBlock', token, {
-            call: null,
-            parameters: [],
-            defaults: [],
-            body: this.#parseWholeBody('endgeneration'),
-          });
+          this.stream.node('Generation', token, { body: this.#parseWholeBody('endgeneration') });
       case 'break':
         return (token) => this.stream.node('Break', token, {});
       case 'continue':
         return (token) => this.stream.node('Continue', token, {});
-      case 'include':
-        return (token) => this.#parseInclude(token);
-      case 'import':
-        return (token) => this.#parseImport(token);
-      case 'from':
-        return (token) => this.#parseFrom(token);
-      case 'extends':
-        return (token) =>
-          this.stream.node('Loader', token, { template: this.parseExpression(), tag, names: [] });
       default:
         return null;
     }
@@ -179,7 +168,7 @@ class StatementParser extends ExpressionParser {
     const isRecursive = stream.skipName('recursive');
     const body = this.#parseBody('endfor', 'else');
     const otherwise = stream.next().value === 'endfor' ? [] : this.#parseWholeBody('endfor');
-    return stream.node('For', token, { target, iterable, test, isRecursive, body, otherwise });
+    return stream.node('For', token, { target, iterable, body, otherwise, test, isRecursive });
   }
 
   #parseSet(token: Token): Statement {
@@ -226,7 +215,7 @@ class StatementParser extends ExpressionParser {
 
   #parseFilterBlock(token: Token): Statement {
     const filter = this.parseFilters(null, true)!;
-    return this.stream.node('FilterBlock', token, { filter, body: this.#parseWholeBody('endfilter') });
+    return this.stream.node('FilterBlock', token, { body: this.#parseWholeBody('endfilter'), filter });
   }
 
   #parseWith(token: Token): Statement {
@@ -245,20 +234,11 @@ class StatementParser extends ExpressionParser {
   #parseBlock(token: Token): Statement {
     const { stream } = this;
     const name = stream.expect('name').value;
-    const isScoped = stream.skipName('scoped');
-    const isRequired = stream.skipName('required');
-    if (stream.isOperator('-'))
-      stream.fail('Block names in Jinja have to be valid Python identifiers and may not contain hyphens');
+    if (stream.isName('scoped', 'required'))
+      stream.fail(`'${stream.current.value}' blocks are not supported in chat templates`);
     const body = this.#parseWholeBody('endblock');
-    if (isRequired && !body.every(isBlank))
-      stream.fail('Required blocks can only contain comments or whitespace');
     stream.skipName(name);
-    return stream.node('Block', token, { name, isScoped, isRequired, body });
-  }
-
-  #parseAutoescape(token: Token): Statement {
-    const value = this.parseExpression();
-    return this.stream.node('Autoescape', token, { value, body: this.#parseWholeBody('endautoescape') });
+    return stream.node('Block', token, { name, body });
   }
 
   #parsePrint(token: Token): Statement {
@@ -270,52 +250,4 @@ class StatementParser extends ExpressionParser {
     }
     return stream.node('Output', token, { children });
   }
-
-  #skipContext(): void {
-    const { following } = this.stream;
-    if (!this.stream.isName('with', 'without') || following.kind !== 'name' || following.value !== 'context')
-      return;
-    this.stream.next();
-    this.stream.next();
-  }
-
-  #parseInclude(token: Token): Statement {
-    const { stream } = this;
-    const template = this.parseExpression();
-    if (stream.isName('ignore') && stream.following.value === 'missing') {
-      stream.next();
-      stream.next();
-    }
-    this.#skipContext();
-    return stream.node('Loader', token, { template, tag: token.value, names: [] });
-  }
-
-  #parseImport(token: Token): Statement {
-    const template = this.parseExpression();
-    this.stream.expectName('as');
-    const { name } = this.parseTargetName();
-    this.#skipContext();
-    return this.stream.node('Loader', token, { template, tag: token.value, names: [name] });
-  }
-
-  #parseFrom(token: Token): Statement {
-    const { stream } = this;
-    const template = this.parseExpression();
-    stream.expectName('import');
-    const names: string[] = [];
-    do {
-      const imported = this.parseTargetName();
-      if (imported.name.startsWith('_')) stream.fail('names starting with an underline can not be imported');
-      names.push(stream.skipName('as') ? this.parseTargetName().name : imported.name);
-      this.#skipContext();
-    } while (stream.skipOperator(','));
-    return stream.node('Loader', token, { template, tag: token.value, names });
-  }
-}
-
-function isBlank(statement: Statement): boolean {
-  return (
-    statement.typename === 'Output' &&
-    statement.children.every((child) => child.typename === 'TemplateData' && child.text.trim() === '')
-  );
 }

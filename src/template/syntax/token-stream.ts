@@ -6,14 +6,11 @@ import { describeToken, SYNTAX_LIMITS, type Token, type TokenKind } from './toke
 /** A cursor over the tokens of one template. */
 export class TokenStream {
   readonly #tokens: readonly Token[];
-  readonly #lineStarts: number[] = [0];
   #at = 0;
   #nesting = 0;
 
-  constructor(source: string, tokens: readonly Token[]) {
+  constructor(tokens: readonly Token[]) {
     this.#tokens = tokens;
-    for (let at = source.indexOf('\n'); at >= 0; at = source.indexOf('\n', at + 1))
-      this.#lineStarts.push(at + 1);
   }
 
   get current(): Token {
@@ -85,19 +82,7 @@ export class TokenStream {
   }
 
   /** A node at the position of a token. */
-  node<K extends keyof NodeFields>(
-    typename: K,
-    token: Token,
-    fields: Omit<NodeFields[K], 'plan' | 'ref' | 'isAlwaysSet'>,
-  ): NodeOf<K> {
-    const { offset } = token;
-    let low = 0;
-    let high = this.#lineStarts.length - 1;
-    while (low < high) {
-      const middle = (low + high + 1) >> 1;
-      if (this.#lineStarts[middle]! <= offset) low = middle;
-      else high = middle - 1;
-    }
-    return createNode(typename, { line: low, column: offset - this.#lineStarts[low]!, offset }, fields);
+  node<K extends keyof NodeFields>(typename: K, token: Token, fields: NodeFields[K]): NodeOf<K> {
+    return createNode(typename, token.offset, fields);
   }
 }
