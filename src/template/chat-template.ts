@@ -115,8 +115,8 @@ export class ChatTemplate {
     const final = input.continueFinalMessage === true ? markFinalMessage(input.messages) : null;
     const variables = variablesOf(final === null ? input : { ...input, messages: final.messages });
     const text = this.#template.run(variables, {
-      paths: options.requireDocumentFields ? pathsIn(variables.get('documents')!, 'documents') : new Map(),
-      limits: { ...DEFAULT_LIMITS, ...definedOnly(options.limits ?? {}) },
+      paths: options.requireDocumentFields ? pathsIn(variables.get('documents')!, 'documents') : NO_PATHS,
+      limits: options.limits ? { ...DEFAULT_LIMITS, ...definedOnly(options.limits) } : DEFAULT_LIMITS,
       now: options.now ?? (() => new Date()),
       spanMarks,
     });
@@ -138,6 +138,8 @@ export class ChatTemplate {
     }
   }
 }
+
+const NO_PATHS: ReadonlyMap<unknown, string> = new Map();
 
 function definedOnly(limits: Partial<TemplateLimits>): Partial<TemplateLimits> {
   return Object.fromEntries(Object.entries(limits).filter(([, value]) => value !== undefined));

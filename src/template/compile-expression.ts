@@ -1,10 +1,12 @@
 /** Expressions -> functions from a frame to the value. The base class of the compiler. */
 import type { Frame } from './frame.ts';
 import { FILTERS, TESTS } from './library/library.ts';
+import type { Applied } from './library/table.ts';
 import { Compiler } from './nunjucks.ts';
-import { getAttribute, getItem } from './python/attributes.ts';
+import { getAttribute, getItem, isDictAttribute } from './python/attributes.ts';
 import { call, spreadArguments, spreadKeywords } from './python/calls.ts';
 import { contains, equal, order, truth } from './python/compare.ts';
+import { callStrMethod, STR_METHODS } from './python/methods/str-methods.ts';
 import { add, concatenate, negative, operate, positive } from './python/operators.ts';
 import { PyError } from './python/py-error.ts';
 import type { RenderState } from './python/render-state.ts';
@@ -104,6 +106,16 @@ export class ExpressionCompiler extends Compiler {
     return nodes.map((node) => this.expression(node, scope));
   }
 
+  /** The values of several expressions. */
+  #list(nodes: readonly Expression[], scope: Scope): (frame: Frame) => Value[] {
+    const items = this.#all(nodes, scope);
+    const [first, second] = items;
+    if (first === undefined) return () => [];
+    if (items.length === 1) return (frame) => [first(frame)];
+    if (items.length === 2) return (frame) => [first(frame), second!(frame)];
+    return (frame) => items.map((item) => item(frame));
+  }
+
   /** `bool(expression)`. */
   protected condition(node: Expression, scope: Scope): (frame: Frame) => boolean {
     const value = this.expression(node, scope);
@@ -135,16 +147,16 @@ export class ExpressionCompiler extends Compiler {
   }
 
   compileArray(node: NodeOf<'Array'>, scope: Scope): void {
-    const items = this.#all(node.items, scope);
+    const items = this.#list(node.items, scope);
     this.compiled = (frame: Frame) => {
       frame.state.step();
-      return items.map((item) => item(frame));
+      return items(frame);
     };
   }
 
   compileTuple(node: NodeOf<'Tuple'>, scope: Scope): void {
-    const items = this.#all(node.items, scope);
-    this.compiled = (frame: Frame) => new Tuple(items.map((item) => item(frame)));
+    const items = this.#list(node.items, scope);
+    this.compiled = (frame: Frame) => new Tuple(items(frame));
   }
 
   compileDict({ pairs, offset }: NodeOf<'Dict'>, scope: Scope): void {
@@ -159,10 +171,12 @@ export class ExpressionCompiler extends Compiler {
 
   compileAttribute({ target, name, offset }: NodeOf<'Attribute'>, scope: Scope): void {
     const value = this.expression(target, scope);
+    const isField = !isDictAttribute(name);
     this.compiled = (frame: Frame) => {
       const object = value(frame);
       frame.state.at = offset;
-      return getAttribute(frame.state, object, name);
+      const item = isField && object instanceof Dict ? object.get(name) : undefined;
+      return item === undefined ? getAttribute(frame.state, object, name) : item;
     };
   }
 
@@ -201,26 +215,40 @@ export class ExpressionCompiler extends Compiler {
     scope: Scope,
     caller: Evaluate | null,
   ): Evaluate {
-    const target = this.expression(callee, scope);
     const values = this.#arguments(args, scope);
     const keywords = this.#keywords(args, scope, caller);
+    const method = callee.typename === 'Attribute' ? STR_METHODS.get(callee.name) : undefined;
+    if (callee.typename === 'Attribute' && method !== undefined && keywords === null) {
+      const self = this.expression(callee.target, scope);
+      const { name } = callee;
+      // Methods of text are called without a function object for the attribute.
+      return (frame) => {
+        const { state } = frame;
+        const object = self(frame);
+        state.at = callee.offset;
+        const found = typeof object === 'string' ? null : getAttribute(state, object, name);
+        const positional = values(frame);
+        state.at = offset;
+        if (typeof object !== 'string') return call(state, found, positional, null);
+        state.step();
+        return callStrMethod(state, method, object, positional, null);
+      };
+    }
+    const target = this.expression(callee, scope);
     return (frame) => {
       const object = target(frame);
-      const positional = values(frame, []);
+      const positional = values(frame);
       const named = keywords === null ? null : keywords(frame);
       frame.state.at = offset;
       return call(frame.state, object, positional, named);
     };
   }
 
-  /** Positional arguments, after those in a list. */
-  #arguments(args: Arguments, scope: Scope): (frame: Frame, before: Value[]) => readonly Value[] {
-    const values = this.#all(args.positional, scope);
-    const spread = args.spread === null ? null : this.expression(args.spread, scope);
-    return (frame, list) => {
-      for (const value of values) list.push(value(frame));
-      return spread === null ? list : spreadArguments(frame.state, list, spread(frame));
-    };
+  #arguments(args: Arguments, scope: Scope): (frame: Frame) => readonly Value[] {
+    const values = this.#list(args.positional, scope);
+    if (args.spread === null) return values;
+    const spread = this.expression(args.spread, scope);
+    return (frame) => spreadArguments(frame.state, values(frame), spread(frame));
   }
 
   #keywords(args: Arguments, scope: Scope, caller: Evaluate | null): ((frame: Frame) => Keywords) | null {
@@ -247,13 +275,13 @@ export class ExpressionCompiler extends Compiler {
   /** A filter or a test. */
   #library(
     kind: string,
-    body: ((state: RenderState, args: readonly Value[], keywords: Keywords | null) => Value) | undefined,
+    apply: Applied | undefined,
     node: NodeOf<'Filter'> | NodeOf<'Is'>,
     target: Evaluate,
     scope: Scope,
   ): void {
     const { name, offset } = node;
-    if (body === undefined) {
+    if (apply === undefined) {
       if (UNSUPPORTED_FILTERS.has(name))
         this.fail(`the filter '${name}' is not supported in chat templates`, node);
       if (!this.isSoft) this.fail(`No ${kind} named '${name}'.`, node);
@@ -266,11 +294,12 @@ export class ExpressionCompiler extends Compiler {
     const keywords = this.#keywords(node.args, scope, null);
     this.compiled = (frame: Frame) => {
       const { state } = frame;
-      const args = values(frame, [target(frame)]);
+      const value = target(frame);
+      const args = values(frame);
       const named = keywords === null ? null : keywords(frame);
       state.at = offset;
-      charge(state, args[0]!);
-      return body(state, args, named);
+      charge(state, value);
+      return apply(state, value, args, named);
     };
   }
 
@@ -324,9 +353,9 @@ export class ExpressionCompiler extends Compiler {
   }
 
   compileConcat(node: NodeOf<'Concat'>, scope: Scope): void {
-    const items = this.#all(node.items, scope);
+    const items = this.#list(node.items, scope);
     this.compiled = (frame: Frame) => {
-      const values = items.map((item) => item(frame));
+      const values = items(frame);
       frame.state.at = node.offset;
       return concatenate(frame.state, values);
     };

@@ -22,6 +22,21 @@ export type Root = (state: RenderState, given: ReadonlyMap<string, Value>) => st
 
 const MAX_BLOCKS = 200;
 
+/** Runs statements until one does not end normally. */
+function inOrder(statements: readonly Execute[]): Execute {
+  const [first, second] = statements;
+  if (first === undefined) return () => DONE;
+  if (second === undefined) return first;
+  if (statements.length === 2) return (frame) => first(frame) || second(frame);
+  return (frame) => {
+    for (let i = 0; i < statements.length; i++) {
+      const ending = statements[i]!(frame);
+      if (ending !== DONE) return ending;
+    }
+    return DONE;
+  };
+}
+
 /** Compiles one template. */
 export class TemplateCompiler extends ExpressionCompiler {
   /** Names that the template reads from its input, without globals. */
@@ -54,25 +69,19 @@ export class TemplateCompiler extends ExpressionCompiler {
       this.compile(node, scope);
       return this.compiled as Execute;
     });
-    if (statements.length === 1) return statements[0]!;
-    return (frame) => {
-      for (const statement of statements) {
-        const ending = statement(frame);
-        if (ending !== DONE) return ending;
-      }
-      return DONE;
-    };
+    return inOrder(statements);
   }
 
   /** Statements with their own variables, which have no value at the begin and after the end. */
   #scoped(nodes: readonly Statement[], scope: Scope, before: readonly AnyNode[] = []): Execute {
     scope.collect([...before, ...nodes]);
     const body = this.softly(false, () => this.#body(nodes, scope));
-    const clear = scope.clearer();
+    const slots = scope.assigned;
+    if (slots.length === 0) return body;
     return (frame) => {
-      clear(frame.slots);
+      for (const slot of slots) frame.slots[slot] = undefined;
       const ending = body(frame);
-      clear(frame.slots);
+      for (const slot of slots) frame.slots[slot] = undefined;
       return ending;
     };
   }
@@ -84,19 +93,15 @@ export class TemplateCompiler extends ExpressionCompiler {
   }
 
   compileOutput(node: NodeOf<'Output'>, scope: Scope): void {
-    const parts = node.children.map((child): ((frame: Frame) => void) => {
-      if (child.typename === 'TemplateData') {
-        const { text } = child;
-        return (frame) => {
-          frame.text += frame.state.emit(text);
-        };
-      }
-      return this.#print(this.expression(child, scope), child.offset);
+    const parts = node.children.map((child): Execute => {
+      if (child.typename !== 'TemplateData') return this.#print(this.expression(child, scope), child.offset);
+      const { text } = child;
+      return (frame) => {
+        frame.text += frame.state.emit(text);
+        return DONE;
+      };
     });
-    this.compiled = (frame: Frame) => {
-      for (const print of parts) print(frame);
-      return DONE;
-    };
+    this.compiled = inOrder(parts);
   }
 
   #print(value: Evaluate, offset: number): Execute {
@@ -117,7 +122,10 @@ export class TemplateCompiler extends ExpressionCompiler {
       }));
       const otherwise = this.#body(node.otherwise, scope);
       this.compiled = (frame: Frame) => {
-        for (const { condition, body } of branches) if (condition(frame)) return body(frame);
+        for (let i = 0; i < branches.length; i++) {
+          const { condition, body } = branches[i]!;
+          if (condition(frame)) return body(frame);
+        }
         return otherwise(frame);
       };
     });

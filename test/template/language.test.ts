@@ -105,7 +105,7 @@ describe('strictness', () => {
     expect(() => render(template)).toThrow(expect.objectContaining({ code: 'TEMPLATE_FAILED' }));
   });
 
-  it.each([
+  it.each<readonly [string, string]>([
     ...['include "x"', 'import "x" as y', 'from "x" import y', 'extends "x"', 'autoescape true'].map(
       (tag) => [tag.split(' ')[0]!, `{% if false %}{% ${tag} %}{% endif %}`] as const,
     ),

@@ -17,9 +17,9 @@ import {
 import { isKind, typeError, valueError } from '../python/py-error.ts';
 import { toText } from '../python/text.ts';
 import { PyFloat, textOf, typeName, Undefined } from '../python/values.ts';
-import { FilterTable, type TemplateFilter } from './filter-table.ts';
+import { Table } from './table.ts';
 
-const table = new FilterTable();
+const table = new Table();
 
 table.add('abs', '', (state, value) => {
   if (value instanceof Undefined) value.fail();
@@ -103,4 +103,4 @@ table.add('filesizeformat', 'binary?', (state, value, [binary]) => {
 });
 
 /** Name -> filter. */
-export const NUMBER_FILTERS: ReadonlyMap<string, TemplateFilter> = table.filters;
+export const NUMBER_FILTERS = table;

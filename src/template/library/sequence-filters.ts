@@ -21,10 +21,9 @@ import {
   Undefined,
   type Value,
 } from '../python/values.ts';
-import { FilterTable, type TemplateFilter } from './filter-table.ts';
-import type { TemplateTest } from './tests.ts';
+import { type Applied, Table } from './table.ts';
 
-const table = new FilterTable();
+const table = new Table();
 
 type Getter = (item: Value) => Value;
 
@@ -270,9 +269,9 @@ table.add('slice', 'slices fill_with?', (state, value, [slices, fill]) =>
 
 /** Adds the filters that call other filters and tests by name. */
 export function makeSequenceFilters(
-  filterNamed: (name: string) => TemplateFilter | undefined,
-  testNamed: (name: string) => TemplateTest | undefined,
-): ReadonlyMap<string, TemplateFilter> {
+  filterNamed: (name: string) => Applied | undefined,
+  testNamed: (name: string) => Applied<boolean> | undefined,
+): ReadonlyMap<string, Applied> {
   const mapper = (state: RenderState, args: readonly Value[], keywords: Keywords | null): Getter => {
     const attribute = keywords?.get('attribute');
     if (args.length === 0 && attribute !== undefined) {
@@ -284,15 +283,14 @@ export function makeSequenceFilters(
     if (name === undefined) return typeError('map requires a filter argument');
     const filter = filterNamed(textOf(name) ?? '');
     if (filter === undefined) throw new PyError('RuntimeError', `No filter named '${toText(state, name)}'.`);
-    return (item) => filter(state, [item, ...rest], keywords);
+    return (item) => filter(state, item, rest, keywords);
   };
-
-  table.addRaw('map', (state, [value, ...args], keywords) =>
+  table.set('map', (state, value, args, keywords) =>
     lazy(
       (function* () {
-        if (!truth(state, value!)) return;
+        if (!truth(state, value)) return;
         const map = mapper(state, args, keywords);
-        for (const item of iterate(state, value!)) {
+        for (const item of iterate(state, value)) {
           state.step();
           yield map(item);
         }
@@ -300,39 +298,28 @@ export function makeSequenceFilters(
     ),
   );
 
-  const predicate = (
-    state: RenderState,
-    args: readonly Value[],
-    keywords: Keywords | null,
-    byAttribute: boolean,
-  ): ((item: Value) => boolean) => {
-    const [attribute, ...afterAttribute] = args;
-    if (byAttribute && attribute === undefined) return typeError('Missing parameter for attribute name');
-    const get: Getter = byAttribute ? getter(state, attribute) : (item) => item;
-    const [name, ...rest] = byAttribute ? afterAttribute : args;
-    if (name === undefined) return (item) => truth(state, get(item));
-    const test = testNamed(textOf(name) ?? '');
-    if (test === undefined) throw new PyError('RuntimeError', `No test named '${toText(state, name)}'.`);
-    return (item) => test(state, [get(item), ...rest], keywords);
-  };
-
-  for (const [name, wanted, byAttribute] of [
+  for (const [filter, wanted, byAttribute] of [
     ['select', true, false],
     ['reject', false, false],
     ['selectattr', true, true],
     ['rejectattr', false, true],
   ] as const)
-    table.addRaw(name, (state, [value, ...args], keywords) =>
+    table.set(filter, (state, value, args, keywords) =>
       lazy(
         (function* () {
-          if (!truth(state, value!)) return;
-          const test = predicate(state, args, keywords, byAttribute);
-          for (const item of iterate(state, value!)) {
+          if (!truth(state, value)) return;
+          if (byAttribute && args.length === 0) typeError('Missing parameter for attribute name');
+          const get: Getter = byAttribute ? getter(state, args[0]) : (item) => item;
+          const [name, ...rest] = byAttribute ? args.slice(1) : args;
+          const test = name === undefined ? truth : testNamed(textOf(name) ?? '');
+          if (test === undefined)
+            throw new PyError('RuntimeError', `No test named '${toText(state, name!)}'.`);
+          for (const item of iterate(state, value)) {
             state.step();
-            if (test(item) === wanted) yield item;
+            if (test(state, get(item), rest, keywords) === wanted) yield item;
           }
         })(),
       ),
     );
-  return table.filters;
+  return table;
 }

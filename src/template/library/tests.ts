@@ -1,5 +1,4 @@
 /** The name of a test (`is`) -> its predicate. */
-import { bind, type Signature, signature } from '../python/calls.ts';
 import { contains, equal, type OrderOperator, order } from '../python/compare.ts';
 import { tryIterate, tryLength } from '../python/iterate.ts';
 import { callStrMethod, STR_METHODS } from '../python/methods/str-methods.ts';
@@ -10,7 +9,6 @@ import { toText } from '../python/text.ts';
 import {
   Dict,
   isList,
-  type Keywords,
   Markup,
   normalKey,
   PyFloat,
@@ -20,22 +18,14 @@ import {
   Undefined,
   type Value,
 } from '../python/values.ts';
-
-/** A test. The first argument is the tested value. */
-export type TemplateTest = (state: RenderState, args: readonly Value[], keywords: Keywords | null) => boolean;
+import { type Applied, Table } from './table.ts';
 
 type Body = (state: RenderState, value: Value, other: Value) => boolean;
 
-const tests = new Map<string, TemplateTest>();
+const tests = new Table<boolean>();
 
-function define(names: string, body: Body, parameters = 'value'): void {
-  for (const name of names.split(' ')) {
-    const target: Signature = signature(name, parameters);
-    tests.set(name, (state, args, keywords) => {
-      const [value, other] = bind(target, args, keywords);
-      return body(state, value!, other ?? null);
-    });
-  }
+function define(names: string, body: Body, parameters = ''): void {
+  tests.add(names, parameters, (state, value, [other]) => body(state, value, other ?? null));
 }
 
 const remainderIs =
@@ -44,11 +34,7 @@ const remainderIs =
     equal(state, operate(state, '%', value, divisor), wanted);
 define('odd', remainderIs(2, 1));
 define('even', remainderIs(2, 0));
-define(
-  'divisibleby',
-  (state, value, divisor) => equal(state, operate(state, '%', value, divisor), 0),
-  'value num',
-);
+define('divisibleby', (state, value, divisor) => equal(state, operate(state, '%', value, divisor), 0), 'num');
 define('defined', (_state, value) => !(value instanceof Undefined));
 define('undefined', (_state, value) => value instanceof Undefined);
 define('none', (_state, value) => value === null);
@@ -75,27 +61,29 @@ define(
   (_state, value) => (value instanceof PyObject && value.isCallable) || value instanceof Undefined,
 );
 define('escaped', (_state, value) => value instanceof Markup);
-define('sameas', (_state, value, other) => value === other, 'value other');
-define('in', (state, value, container) => contains(state, container, value), 'value seq');
+define('sameas', (_state, value, other) => value === other, 'other');
+define('in', (state, value, container) => contains(state, container, value), 'seq');
 const textTest =
   (method: string): Body =>
   (state, value) =>
     callStrMethod(state, STR_METHODS.get(method)!, toText(state, value), [], null) === true;
 define('lower', textTest('islower'));
 define('upper', textTest('isupper'));
-define('eq equalto ==', equal, 'a b /');
-define('ne !=', (state, a, b) => !equal(state, a, b), 'a b /');
+define('eq equalto ==', equal, 'b /');
+define('ne !=', (state, a, b) => !equal(state, a, b), 'b /');
 const ordered =
   (operator: OrderOperator): Body =>
   (state, a, b) =>
     order(state, operator, a, b);
-define('lt lessthan <', ordered('<'), 'a b /');
-define('le <=', ordered('<='), 'a b /');
-define('gt greaterthan >', ordered('>'), 'a b /');
-define('ge >=', ordered('>='), 'a b /');
+define('lt lessthan <', ordered('<'), 'b /');
+define('le <=', ordered('<='), 'b /');
+define('gt greaterthan >', ordered('>'), 'b /');
+define('ge >=', ordered('>='), 'b /');
 
 /** Adds the two tests that need the tables of filters and tests. */
-export function makeTests(filterNames: { has(name: string): boolean }): ReadonlyMap<string, TemplateTest> {
+export function makeTests(filterNames: {
+  has(name: string): boolean;
+}): ReadonlyMap<string, Applied<boolean>> {
   const isName =
     (names: { has(name: string): boolean }): Body =>
     (_state, value) => {

@@ -14,13 +14,13 @@ import { getSlice } from '../python/slices.ts';
 import { escapeHtml, escapeValue, toText } from '../python/text.ts';
 import { isSpaceUnit } from '../python/unicode.ts';
 import { Dict, Markup, Tuple, textOf, typeName, Undefined, type Value } from '../python/values.ts';
-import { FilterTable } from './filter-table.ts';
+import { Table } from './table.ts';
 import { readJsonOptions, toJson } from './to-json.ts';
 
-const table = new FilterTable();
+const table = new Table();
 
 /** The filters of this file. */
-export const TEXT_FILTERS = table.filters;
+export const TEXT_FILTERS = table;
 
 /** soft_str: text and Markup unchanged, str() of other values. */
 function softText(state: RenderState, value: Value): string | Markup {
@@ -68,13 +68,14 @@ table.add('forceescape', '', (state, value) => new Markup(escapeHtml(state, toTe
 table.add('safe', '', (state, value) => (value instanceof Markup ? value : new Markup(toText(state, value))));
 table.add('striptags', '', (state, value) => stripTags(state, toText(state, value)));
 
-table.addRaw('format', (state, args, keywords) => {
-  const [format, ...rest] = args;
-  if (format === undefined) return typeError("format() missing 1 required positional argument: 'value'");
-  if (rest.length > 0 && (keywords?.size ?? 0) > 0)
+table.set('format', (state, value, args, keywords) => {
+  if (args.length > 0 && keywords !== null)
     return typeError("can't handle positional and keyword arguments at the same time");
-  const argument = keywords !== null && keywords.size > 0 ? Dict.from(keywords) : new Tuple(rest);
-  return formatPercent(state, softText(state, format), argument);
+  return formatPercent(
+    state,
+    softText(state, value),
+    keywords === null ? new Tuple(args) : Dict.from(keywords),
+  );
 });
 
 table.add('indent', 'width? first? blank?', (state, value, [width, first, blank]) => {

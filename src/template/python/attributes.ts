@@ -7,7 +7,7 @@ import { iterate } from './iterate.ts';
 import { stripTags } from './methods/markup-methods.ts';
 import { callStrMethod, STR_METHODS } from './methods/str-methods.ts';
 import { type Int, intOf } from './numbers.ts';
-import { Bytes, DictView, Namespace } from './objects.ts';
+import { Bytes, DictView } from './objects.ts';
 import { isKind, PyError, typeError } from './py-error.ts';
 import type { RenderState } from './render-state.ts';
 import { sliceBounds } from './slices.ts';
@@ -47,6 +47,11 @@ const UNDERSCORE = 95;
 const DICT_METHODS = new Set(
   'clear copy fromkeys get items keys pop popitem setdefault update values'.split(' '),
 );
+/** Whether a name may be an attribute of a dict, which hides an item of that name. */
+export function isDictAttribute(name: string): boolean {
+  return name.charCodeAt(0) === UNDERSCORE || DICT_METHODS.has(name);
+}
+
 const LIST_MUTATORS = new Set('append clear extend insert pop remove reverse sort'.split(' '));
 const DICT_MUTATORS = new Set('clear pop popitem setdefault update'.split(' '));
 
@@ -272,13 +277,13 @@ function floatAttribute(float: PyFloat, name: string): Value | undefined {
 
 /** `value.name`: the attribute first, then the item. */
 export function getAttribute(state: RenderState, value: Value, name: string): Value {
-  if (value instanceof Dict && name.charCodeAt(0) !== UNDERSCORE && !DICT_METHODS.has(name)) {
+  if (value instanceof Dict && !isDictAttribute(name)) {
     const item = value.get(name); // the most common access
     return item === undefined ? missing(state, value, name) : item;
   }
-  if (value instanceof Namespace && name.charCodeAt(0) !== UNDERSCORE) {
-    const item = value.attribute(name);
-    return item === undefined ? missing(state, value, name) : item;
+  if (value instanceof PyObject && name.charCodeAt(0) !== UNDERSCORE) {
+    const found = value.attribute(name, state);
+    if (found !== undefined) return found;
   }
   if (value instanceof Undefined) return OBJECT_DUNDERS.has(name) ? unsafe(value, name) : value.fail();
   const attribute = attributeOf(state, value, name);

@@ -46,6 +46,7 @@ function equalNumbers(a: number | bigint, b: number | bigint): boolean {
 /** `a == b`. */
 export function equal(state: RenderState, a: Value, b: Value): boolean {
   state.step();
+  if (typeof a === 'string' && typeof b === 'string' && a.length !== b.length) return false;
   if (isNumber(a)) return isNumber(b) && equalNumbers(double(a), double(b));
   const text = textOf(a);
   if (text !== undefined) {

@@ -108,8 +108,8 @@ export class LoopContext extends PyObject {
   #index0 = -1;
   #length: number | null = null;
   #before: Value | undefined;
-  /** The next item if it was read ahead; `ended` is null if it was not. */
-  #after: { readonly item: Value } | 'end' | null = null;
+  /** The next item if it was read ahead. */
+  #after: IteratorResult<Value> | null = null;
   #lastChanged: readonly Value[] | null = null;
 
   /** @param source what the items are taken from, if all are */
@@ -132,19 +132,16 @@ export class LoopContext extends PyObject {
   advance(): boolean {
     this.#state.step();
     const after = this.#peek();
-    if (after === 'end') return false;
+    if (after.done === true) return false;
     this.#after = null;
     this.#before = this.current;
-    this.current = after.item;
+    this.current = after.value;
     this.#index0++;
     return true;
   }
 
-  #peek(): { readonly item: Value } | 'end' {
-    if (this.#after === null) {
-      const next = this.#iterator.next();
-      this.#after = next.done === true ? 'end' : { item: next.value };
-    }
+  #peek(): IteratorResult<Value> {
+    this.#after ??= this.#iterator.next();
     return this.#after;
   }
 
@@ -159,7 +156,7 @@ export class LoopContext extends PyObject {
           rest.push(next.value);
         }
         this.#iterator = rest[Symbol.iterator]();
-        const isPeeked = this.#after !== null && this.#after !== 'end';
+        const isPeeked = this.#after !== null && this.#after.done !== true;
         this.#length = rest.length + this.#index0 + 1 + (isPeeked ? 1 : 0);
       }
     }
@@ -179,7 +176,7 @@ export class LoopContext extends PyObject {
       case 'first':
         return this.#index0 === 0;
       case 'last':
-        return this.#peek() === 'end';
+        return this.#peek().done === true;
       case 'length':
         return this.length();
       case 'revindex0':
@@ -194,7 +191,7 @@ export class LoopContext extends PyObject {
         return this.#index0 === 0 ? new Undefined('there is no previous item') : this.#before!;
       case 'nextitem': {
         const after = this.#peek();
-        return after === 'end' ? new Undefined('there is no next item') : after.item;
+        return after.done === true ? new Undefined('there is no next item') : after.value;
       }
       case 'cycle':
         return new BuiltinFunction(name, (_state, args) => {

@@ -32,7 +32,7 @@ export class Scope {
   readonly #variables = new Map<string, Variable>();
   readonly #mentioned = new Set<string>();
   /** Slots of variables that have no value when the scope begins. */
-  readonly #assigned: number[] = [];
+  readonly assigned: number[] = [];
   /** Whether the scope is a `block`, which sees values of the template and of its input only. */
   readonly #isBlock: boolean;
 
@@ -123,7 +123,7 @@ export class Scope {
   #assign(name: string, isConditional: boolean): void {
     if (!this.#variables.has(name)) {
       const slot = this.code.slotCount++;
-      this.#assigned.push(slot);
+      this.assigned.push(slot);
       this.#variables.set(name, { slot, isFinal: !isConditional && !this.#isMentioned(name) });
     }
     this.#mentioned.add(name);
@@ -131,14 +131,6 @@ export class Scope {
 
   #isMentioned(name: string): boolean {
     return this.#mentioned.has(name) || (this.#outer !== null && this.#outer.#isMentioned(name));
-  }
-
-  /** Takes the values of variables from a frame: at the begin of the scope and after its end. */
-  clearer(): (slots: unknown[]) => void {
-    const slots = this.#assigned;
-    return (frame) => {
-      for (const slot of slots) frame[slot] = undefined;
-    };
   }
 
   /** The slot of a name that this scope assigns. */
