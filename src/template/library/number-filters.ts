@@ -39,7 +39,7 @@ table.add('round', 'precision? method?', (state, value, [precision, method]) => 
     return roundNumber(
       state,
       typeof value === 'boolean' ? Number(value) : value,
-      places === null ? null : countOf(places, typeName),
+      places === null ? null : countOf(places),
     );
   if (!isNumber(places))
     return typeError(`unsupported operand type(s) for **: 'int' and '${typeName(places)}'`);
@@ -56,8 +56,7 @@ table.add('int', 'default? base?', (state, value, [fallback, base]) => {
   if (value instanceof Undefined) value.fail();
   const text = textOf(value);
   try {
-    if (text !== undefined)
-      return parseInteger(state, text, base === undefined ? 10 : countOf(base, typeName));
+    if (text !== undefined) return parseInteger(state, text, base === undefined ? 10 : countOf(base));
     if (value instanceof PyFloat) return truncate(state, value.value);
     const int = intOf(value);
     if (int !== undefined) return int;

@@ -98,8 +98,8 @@ table.add('indent', 'width? first? blank?', (state, value, [width, first, blank]
 table.add('truncate', 'length? killwords? end? leeway?', (state, value, [limit, killWords, end, leeway]) => {
   const ending = end === undefined ? '...' : end;
   const endLength = length(state, ending);
-  const wanted = limit === undefined ? 255 : countOf(limit, typeName);
-  const slack = leeway === undefined || leeway === null ? 5 : countOf(leeway, typeName);
+  const wanted = limit === undefined ? 255 : countOf(limit);
+  const slack = leeway === undefined || leeway === null ? 5 : countOf(leeway);
   if (wanted < endLength) valueError(`expected length >= ${endLength}, got ${wanted}`);
   if (slack < 0) valueError(`expected leeway >= 0, got ${slack}`);
   if (length(state, value) <= wanted + slack) return value;

@@ -3,11 +3,10 @@
 import { bind, signature } from './calls.ts';
 import { equal } from './compare.ts';
 import { BraceFormatter } from './format-braces.ts';
-import { iterate } from './iterate.ts';
 import { stripTags } from './methods/markup-methods.ts';
 import { callStrMethod, STR_METHODS } from './methods/str-methods.ts';
 import { type Int, intOf } from './numbers.ts';
-import { Bytes, DictView } from './objects.ts';
+import { DictView } from './objects.ts';
 import { isKind, PyError, typeError } from './py-error.ts';
 import type { RenderState } from './render-state.ts';
 import { sliceBounds } from './slices.ts';
@@ -80,13 +79,11 @@ function shortRepr(key: Value): string {
   return typeof key === 'number' || typeof key === 'bigint' ? String(key) : typeName(key);
 }
 
-const METHOD_TYPE = 'builtin_function_or_method';
-
 /** The Python attribute of a value, or undefined if its type has none of that name. */
 function attributeOf(state: RenderState, value: Value, name: string): Value | undefined {
   if (name.charCodeAt(0) === UNDERSCORE && hasDunder(value, name)) return unsafe(value, name);
   const text = textOf(value);
-  if (text !== undefined) return textAttribute(state, value as string | Markup, name);
+  if (text !== undefined) return textAttribute(value as string | Markup, name);
   if (value instanceof Dict) return dictAttribute(value, name);
   if (isList(value)) return listAttribute(value, name);
   if (value instanceof Tuple) return tupleAttribute(value, name);
@@ -105,16 +102,13 @@ function hasDunder(value: Value, name: string): boolean {
   return textOf(value) !== undefined || isList(value) || value instanceof Dict || value instanceof Tuple;
 }
 
-function textAttribute(state: RenderState, value: string | Markup, name: string): Value | undefined {
+function textAttribute(value: string | Markup, name: string): Value | undefined {
   const method = STR_METHODS.get(name);
   if (method !== undefined)
-    return new BuiltinFunction(
-      name,
-      (inner, args, keywords) => callStrMethod(inner, method, value, args, keywords),
-      METHOD_TYPE,
+    return new BuiltinFunction(name, (inner, args, keywords) =>
+      callStrMethod(inner, method, value, args, keywords),
     );
-  if (name === 'format' || name === 'format_map') return formatMethod(value, name);
-  if (name === 'encode') return new BuiltinFunction(name, () => encode(state, textOf(value)!));
+  if (name === 'format') return formatMethod(value);
   if (value instanceof Markup) {
     if (name === 'striptags') return new BuiltinFunction(name, (inner) => stripTags(inner, value.text));
     if (name === 'escape')
@@ -123,36 +117,17 @@ function textAttribute(state: RenderState, value: string | Markup, name: string)
   return undefined;
 }
 
-function encode(state: RenderState, text: string): Bytes {
-  state.reserve(text.length * 3);
-  return new Bytes(new TextEncoder().encode(text));
-}
-
-function formatMethod(value: string | Markup, name: 'format' | 'format_map'): Value {
-  const isMarkup = value instanceof Markup;
-  return new BuiltinFunction(
-    name,
-    (state, args, keywords) => {
-      let positional = args;
-      let named: ReadonlyMap<string, Value> | Dict = keywords ?? new Map();
-      if (name === 'format_map') {
-        if (named.size > 0) return typeError('format_map() takes no keyword arguments');
-        const mapping = args[0];
-        if (args.length !== 1 || !(mapping instanceof Dict))
-          return typeError('format_map() takes exactly one mapping');
-        positional = [];
-        named = mapping;
-      }
-      const lookup = { attribute: getAttribute, item: getItem };
-      const result = new BraceFormatter(state, lookup, positional, named, isMarkup).format(textOf(value)!);
-      return isMarkup ? new Markup(result) : result;
-    },
-    METHOD_TYPE,
-  );
+function formatMethod(value: string | Markup): Value {
+  return new BuiltinFunction('format', (state, args, keywords) => {
+    const isMarkup = value instanceof Markup;
+    const lookup = { attribute: getAttribute, item: getItem };
+    const formatter = new BraceFormatter(state, lookup, args, keywords ?? new Map(), isMarkup);
+    const result = formatter.format(textOf(value)!);
+    return isMarkup ? new Markup(result) : result;
+  });
 }
 
 const GET = signature('get', 'key default? /');
-const FROMKEYS = signature('fromkeys', 'iterable value? /');
 
 function dictAttribute(dict: Dict, name: string): Value | undefined {
   switch (name) {
@@ -176,16 +151,6 @@ function dictAttribute(dict: Dict, name: string): Value | undefined {
           return Dict.from(dict.entries());
         }),
       );
-    case 'fromkeys':
-      return new BuiltinFunction(name, (state, args, keywords) => {
-        const [keys, value] = bind(FROMKEYS, args, keywords);
-        const made = new Dict();
-        for (const key of iterate(state, keys!)) {
-          state.step();
-          made.set(key, value ?? null);
-        }
-        return made;
-      });
     default:
       return DICT_MUTATORS.has(name) ? unsafe(dict, name) : undefined;
   }
@@ -238,41 +203,17 @@ function sequenceAttribute(items: readonly Value[], name: string): Value | undef
 }
 
 function intAttribute(int: Int, name: string): Value | undefined {
-  const absolute = int < 0 ? -int : int;
-  switch (name) {
-    case 'real':
-    case 'numerator':
-      return int;
-    case 'imag':
-      return 0;
-    case 'denominator':
-      return 1;
-    case 'bit_length':
-      return new BuiltinFunction(name, () => (int === 0 ? 0 : absolute.toString(2).length));
-    case 'bit_count':
-      return new BuiltinFunction(name, () => absolute.toString(2).replaceAll('0', '').length);
-    case 'conjugate':
-      return new BuiltinFunction(name, () => int);
-    case 'as_integer_ratio':
-      return new BuiltinFunction(name, () => new Tuple([int, 1]));
-    default:
-      return undefined;
-  }
+  if (name === 'real') return int;
+  if (name === 'imag') return 0;
+  if (name !== 'bit_length') return undefined;
+  return new BuiltinFunction(name, () => (int === 0 ? 0 : (int < 0 ? -int : int).toString(2).length));
 }
 
 function floatAttribute(float: PyFloat, name: string): Value | undefined {
-  switch (name) {
-    case 'real':
-      return float;
-    case 'imag':
-      return new PyFloat(0);
-    case 'is_integer':
-      return new BuiltinFunction(name, () => Number.isInteger(float.value));
-    case 'conjugate':
-      return new BuiltinFunction(name, () => float);
-    default:
-      return undefined;
-  }
+  if (name === 'real') return float;
+  if (name === 'imag') return new PyFloat(0);
+  if (name !== 'is_integer') return undefined;
+  return new BuiltinFunction(name, () => Number.isInteger(float.value));
 }
 
 /** `value.name`: the attribute first, then the item. */

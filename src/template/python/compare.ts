@@ -180,23 +180,7 @@ export function sortBy(
   const keyed = items.map((item) => ({ item, key: key(item) }));
   // Reversing twice keeps the order of equal items, as in Python.
   if (isReversed) keyed.reverse();
-  const sorted = mergeSort(keyed, (a, b) => order(state, '<', a.key, b.key));
-  if (isReversed) sorted.reverse();
-  return sorted.map((entry) => entry.item);
-}
-
-/** A stable merge sort that only tests whether a later item is smaller. */
-function mergeSort<T>(items: readonly T[], isLess: (a: T, b: T) => boolean): T[] {
-  if (items.length < 2) return [...items];
-  const middle = items.length >> 1;
-  const left = mergeSort(items.slice(0, middle), isLess);
-  const right = mergeSort(items.slice(middle), isLess);
-  const result: T[] = [];
-  let i = 0;
-  let j = 0;
-  while (i < left.length && j < right.length)
-    result.push(isLess(right[j]!, left[i]!) ? right[j++]! : left[i++]!);
-  while (i < left.length) result.push(left[i++]!);
-  while (j < right.length) result.push(right[j++]!);
-  return result;
+  keyed.sort((a, b) => (order(state, '<', b.key, a.key) ? 1 : order(state, '<', a.key, b.key) ? -1 : 0));
+  if (isReversed) keyed.reverse();
+  return keyed.map((entry) => entry.item);
 }

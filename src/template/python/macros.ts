@@ -210,9 +210,6 @@ export class LoopContext extends PyObject {
     }
   }
 
-  override *iterate(): Generator<Value> {
-    while (this.advance()) yield new Tuple([this.current!, this]);
-  }
   override get isCallable(): boolean {
     return true;
   }

@@ -3,7 +3,7 @@ import { divideHalfEven, scaledInteger } from './float-text.ts';
 import { overBudget, PyError, typeError, valueError } from './py-error.ts';
 import type { RenderState } from './render-state.ts';
 import { WHITESPACE_CLASS } from './unicode.ts';
-import { PyFloat, type Value } from './values.ts';
+import { PyFloat, typeName, type Value } from './values.ts';
 
 /** A Python int in either representation. */
 export type Int = number | bigint;
@@ -50,8 +50,8 @@ export function indexOf(value: Value, message: () => string): number {
 }
 
 /** The value as a count, for example a width: int or bool. */
-export function countOf(value: Value, typeNameOf: (value: Value) => string): number {
-  return indexOf(value, () => `'${typeNameOf(value)}' object cannot be interpreted as an integer`);
+export function countOf(value: Value): number {
+  return indexOf(value, () => `'${typeName(value)}' object cannot be interpreted as an integer`);
 }
 
 /** a op b for two numbers, or undefined if the operator is not defined for them. */
@@ -67,29 +67,9 @@ export function arithmetic(
   const y = typeof b === 'boolean' ? Number(b) : b;
   switch (operator) {
     case '+':
-      return combine(
-        state,
-        x,
-        y,
-        (p, q) => p + q,
-        (p, q) => p + q,
-      );
     case '-':
-      return combine(
-        state,
-        x,
-        y,
-        (p, q) => p - q,
-        (p, q) => p - q,
-      );
     case '*':
-      return combine(
-        state,
-        x,
-        y,
-        (p, q) => p * q,
-        (p, q) => p * q,
-      );
+      return combine(state, operator, x, y);
     case '/':
       return new PyFloat(trueDivide(x, y));
     case '//':
@@ -101,18 +81,14 @@ export function arithmetic(
   }
 }
 
-function combine(
-  state: RenderState,
-  x: Int,
-  y: Int,
-  small: (p: number, q: number) => number,
-  big: (p: bigint, q: bigint) => bigint,
-): Int {
+/** Adds, subtracts or multiplies, with bigints where the result is not a safe integer. */
+function combine(state: RenderState, operator: '+' | '-' | '*', x: Int, y: Int): Int {
   if (typeof x === 'number' && typeof y === 'number') {
-    const result = small(x, y);
+    const result = operator === '+' ? x + y : operator === '-' ? x - y : x * y;
     if (Number.isSafeInteger(result)) return result + 0; // + 0: an int has no negative zero
   }
-  return fromBig(state, big(BigInt(x), BigInt(y)));
+  const [p, q] = [BigInt(x), BigInt(y)];
+  return fromBig(state, operator === '+' ? p + q : operator === '-' ? p - q : p * q);
 }
 
 function floatOperation(operator: string, x: number, y: number): number {
@@ -281,7 +257,7 @@ function roundDouble(x: number, places: number): number {
   if (!Number.isFinite(x) || x === 0 || places > 323) return x;
   if (places < -308) return x < 0 ? -0 : 0;
   const scaled = scaledInteger(Math.abs(x), places);
-  const rounded = Number(places > 0 ? `${scaled}e${-places}` : `${scaled}e${-places}`);
+  const rounded = Number(`${scaled}e${-places}`);
   if (!Number.isFinite(rounded)) throw new PyError('OverflowError', 'rounded value too large to represent');
   return x < 0 ? -rounded : rounded;
 }

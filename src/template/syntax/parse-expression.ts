@@ -1,15 +1,19 @@
 /** Tokens -> expression nodes, with the precedences of Jinja2. */
 import { PyFloat, type Value } from '../python/values.ts';
 import type { Arguments, BinaryOperator, CompareOperator, Expression, NodeOf } from './nodes.ts';
-import {
-  PRECEDENCE_COMPARE,
-  PRECEDENCE_CONCAT,
-  PRECEDENCE_NOT,
-  PRECEDENCE_OR,
-  PRECEDENCES,
-} from './operators.ts';
 import { CONSTANTS, TargetParser } from './parse-target.ts';
 import { describeToken, type Token } from './tokens.ts';
+
+const PRECEDENCE_OR = 1;
+const PRECEDENCE_NOT = 3;
+const PRECEDENCE_COMPARE = 4;
+const PRECEDENCE_CONCAT = 6;
+/** Operators of each precedence from `or` up. All are left-associative, `**` as well. */
+const PRECEDENCES = new Map(
+  ['or', 'and', '', 'in == != < <= > >=', '+ -', '~', '* / // %', '**'].flatMap((operators, index) =>
+    operators.split(' ').map((operator) => [operator, index + PRECEDENCE_OR] as const),
+  ),
+);
 
 /** Options of a tuple without parentheses. */
 type TupleOptions = {
@@ -76,10 +80,10 @@ export class ExpressionParser extends TargetParser {
   /** The precedence of the current token; -1 if it is no operator. */
   #precedence(): number {
     const { kind, value } = this.stream.current;
-    if (kind === 'operator') return PRECEDENCES[value] ?? -1;
+    if (kind === 'operator') return PRECEDENCES.get(value) ?? -1;
     if (kind !== 'name') return -1;
     if (value === 'not') return this.stream.isNextName('in') ? PRECEDENCE_COMPARE : -1;
-    return value === 'and' || value === 'or' || value === 'in' ? PRECEDENCES[value]! : -1;
+    return value === 'and' || value === 'or' || value === 'in' ? PRECEDENCES.get(value)! : -1;
   }
 
   #not(): Expression {

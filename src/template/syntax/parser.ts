@@ -19,6 +19,25 @@ class StatementParser extends ExpressionParser {
   readonly #openTags: string[] = [];
   readonly #endTags: (readonly string[])[] = [];
 
+  readonly #rules: Readonly<Record<string, (token: Token) => Statement>> = Object.assign(
+    Object.create(null),
+    {
+      if: (token: Token) => this.#parseIf(token),
+      for: (token: Token) => this.#parseFor(token),
+      set: (token: Token) => this.#parseSet(token),
+      macro: (token: Token) => this.#parseMacro(token),
+      call: (token: Token) => this.#parseCallBlock(token),
+      filter: (token: Token) => this.#parseFilterBlock(token),
+      with: (token: Token) => this.#parseWith(token),
+      block: (token: Token) => this.#parseBlock(token),
+      print: (token: Token) => this.#parsePrint(token),
+      generation: (token: Token) =>
+        this.stream.node('Generation', token, { body: this.#parseWholeBody('endgeneration') }),
+      break: (token: Token) => this.stream.node('Break', token, {}),
+      continue: (token: Token) => this.stream.node('Continue', token, {}),
+    },
+  );
+
   parseRoot(): NodeOf<'Root'> {
     const start = this.stream.current;
     const body = this.#parseUntil(null);
@@ -74,29 +93,27 @@ class StatementParser extends ExpressionParser {
   }
 
   #failAtEnd(): never {
-    const wanted = this.#endTags
-      .at(-1)!
-      .map((tag) => `'${tag}'`)
-      .join(' or ');
-    const innermost = this.#openTags.at(-1);
     this.stream.fail(
-      `Unexpected end of template. Jinja was looking for the following tags: ${wanted}.` +
-        (innermost === undefined ? '' : ` The innermost block that needs to be closed is '${innermost}'.`),
+      `Unexpected end of template. ${this.#wanted('Jinja was looking for the following tags: ')}`,
     );
   }
 
   #failUnknown(token: Token): never {
-    const wanted = this.#endTags.at(-1);
-    let message = `Encountered unknown tag '${token.value}'.`;
-    if (wanted !== undefined) {
-      const names = wanted.map((tag) => `'${tag}'`).join(' or ');
-      message += this.#endTags.some((tags) => tags.includes(token.value))
-        ? ` You probably made a nesting mistake. Jinja is expecting this tag, but currently looking for ${names}.`
-        : ` Jinja was looking for the following tags: ${names}.`;
-    }
-    const innermost = this.#openTags.at(-1);
-    if (innermost !== undefined) message += ` The innermost block that needs to be closed is '${innermost}'.`;
-    return this.stream.fail(message, token);
+    const isNested = this.#endTags.some((tags) => tags.includes(token.value));
+    const wanted = this.#wanted(
+      isNested
+        ? 'You probably made a nesting mistake. Jinja is expecting this tag, but currently looking for '
+        : 'Jinja was looking for the following tags: ',
+    );
+    return this.stream.fail(`Encountered unknown tag '${token.value}'. ${wanted}`.trim(), token);
+  }
+
+  /** What the innermost open tag waits for; empty outside of tags. */
+  #wanted(intro: string): string {
+    const names = this.#endTags.at(-1)?.map((tag) => `'${tag}'`);
+    const tag = this.#openTags.at(-1);
+    if (names === undefined || tag === undefined) return '';
+    return `${intro}${names.join(' or ')}. The innermost block that needs to be closed is '${tag}'.`;
   }
 
   #parseStatement(): Statement {
@@ -104,45 +121,13 @@ class StatementParser extends ExpressionParser {
     if (token.kind !== 'name') return this.stream.fail('tag name expected');
     if (UNSUPPORTED.has(token.value))
       return this.stream.fail(`the tag '${token.value}' is not supported in chat templates`);
-    const rule = this.#rule(token.value);
-    if (rule === null) return this.#failUnknown(token);
+    const rule = this.#rules[token.value];
+    if (rule === undefined) return this.#failUnknown(token);
     this.#openTags.push(token.value);
     this.stream.next();
     const statement = rule(token);
     this.#openTags.pop();
     return statement;
-  }
-
-  #rule(tag: string): ((token: Token) => Statement) | null {
-    switch (tag) {
-      case 'if':
-        return (token) => this.#parseIf(token);
-      case 'for':
-        return (token) => this.#parseFor(token);
-      case 'set':
-        return (token) => this.#parseSet(token);
-      case 'macro':
-        return (token) => this.#parseMacro(token);
-      case 'call':
-        return (token) => this.#parseCallBlock(token);
-      case 'filter':
-        return (token) => this.#parseFilterBlock(token);
-      case 'with':
-        return (token) => this.#parseWith(token);
-      case 'block':
-        return (token) => this.#parseBlock(token);
-      case 'print':
-        return (token) => this.#parsePrint(token);
-      case 'generation':
-        return (token) =>
-          this.stream.node('Generation', token, { body: this.#parseWholeBody('endgeneration') });
-      case 'break':
-        return (token) => this.stream.node('Break', token, {});
-      case 'continue':
-        return (token) => this.stream.node('Continue', token, {});
-      default:
-        return null;
-    }
   }
 
   #parseIf(token: Token): Statement {

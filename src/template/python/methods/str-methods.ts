@@ -63,7 +63,7 @@ function bound(value: Value | undefined): number | null {
 }
 
 function limitOf(value: Value | undefined): number {
-  return value === undefined ? -1 : countOf(value, typeName);
+  return value === undefined ? -1 : countOf(value);
 }
 
 const upper = (state: RenderState, value: string): string => state.made(value.toUpperCase());
@@ -197,7 +197,7 @@ method('join', 'iterable /', (state, self, [items], isMarkup) => {
 
 function justify(place: (missing: number, width: number) => number): Body {
   return (state, self, [width, fill], isMarkup) => {
-    const wanted = countOf(width!, typeName);
+    const wanted = countOf(width!);
     const filler =
       fill === undefined ? ' ' : isMarkup ? escapeValue(state, fill).text : text(fill, 'the fill character');
     if (unicode.codePointLength(filler) !== 1)
@@ -225,14 +225,14 @@ method(
   justify((missing, width) => (missing >> 1) + (missing & width & 1)),
 );
 method('zfill', 'width /', (state, self, [width]) => {
-  const missing = countOf(width!, typeName) - unicode.codePointLength(self);
+  const missing = countOf(width!) - unicode.codePointLength(self);
   if (missing <= 0) return state.made(self);
   state.reserve(self.length + missing);
   const sign = /^[+-]/.test(self) ? self[0]! : '';
   return sign + '0'.repeat(missing) + self.slice(sign.length);
 });
 method('expandtabs', 'tabsize?', (state, self, [tabsize]) => {
-  const size = tabsize === undefined ? 8 : countOf(tabsize, typeName);
+  const size = tabsize === undefined ? 8 : countOf(tabsize);
   state.work(self.length >> 2);
   let result = '';
   let column = 0;
@@ -273,9 +273,7 @@ method(
   '',
   every((char) => char.length === 1 && unicode.isSpaceUnit(char.charCodeAt(0))),
 );
-method('isprintable', '', (state, self) => self === '' || every(unicode.isPrintable)(state, self, [], false));
 method('isascii', '', (_state, self) => !/[\u0080-\uffff]/.test(self));
-method('isidentifier', '', (_state, self) => unicode.isIdentifier(self));
 
 /** islower, isupper: at least one cased character and none of the other case. */
 function hasOnlyCase(test: (char: string) => boolean, other: (char: string) => boolean): Body {
@@ -308,31 +306,6 @@ method('istitle', '', (state, self) => {
   return found;
 });
 
-method('maketrans', 'x y? z? /', (state, _self, [from, to, deleted]) => {
-  const table = new Dict();
-  if (to === undefined) {
-    if (!(from instanceof Dict))
-      return typeError('if you give only one argument to maketrans it must be a dict');
-    for (const [key, value] of from.entries()) {
-      const char = textOf(key);
-      if (char !== undefined && unicode.codePointLength(char) !== 1)
-        valueError('string keys in translate table must be of length 1');
-      table.set(char === undefined ? key : char.codePointAt(0)!, value);
-    }
-    return table;
-  }
-  const sources = [...text(from, 'maketrans() argument 1')];
-  const targets = [...text(to, 'maketrans() argument 2')];
-  if (sources.length !== targets.length)
-    valueError('the first two maketrans arguments must have equal length');
-  state.work(sources.length);
-  sources.forEach((char, index) => {
-    table.set(char.codePointAt(0)!, targets[index]!.codePointAt(0)!);
-  });
-  if (deleted !== undefined)
-    for (const char of text(deleted, 'maketrans() argument 3')) table.set(char.codePointAt(0)!, null);
-  return table;
-});
 method('translate', 'table /', (state, self, [table]) => {
   if (!(table instanceof Dict)) return typeError(`'${typeName(table!)}' object is not subscriptable`);
   let result = '';
