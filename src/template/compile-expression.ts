@@ -316,20 +316,19 @@ export class ExpressionCompiler extends Compiler {
     });
   }
 
-  /** `and`, `or`: the value is the operand that decides. */
   compileAnd(node: NodeOf<'And'>, scope: Scope): void {
-    const [left, right] = this.#all([node.left, node.right], scope) as [Evaluate, Evaluate];
-    this.compiled = (frame: Frame) => {
-      const value = left(frame);
-      return truth(frame.state, value) ? right(frame) : value;
-    };
+    this.#either(node, scope, true);
+  }
+  compileOr(node: NodeOf<'Or'>, scope: Scope): void {
+    this.#either(node, scope, false);
   }
 
-  compileOr(node: NodeOf<'Or'>, scope: Scope): void {
-    const [left, right] = this.#all([node.left, node.right], scope) as [Evaluate, Evaluate];
+  /** `and`, `or`: the value of the left side, or of the right side if the truth of the left is `wanted`. */
+  #either({ left, right }: NodeOf<'And'> | NodeOf<'Or'>, scope: Scope, wanted: boolean): void {
+    const [first, second] = [this.expression(left, scope), this.expression(right, scope)];
     this.compiled = (frame: Frame) => {
-      const value = left(frame);
-      return truth(frame.state, value) ? value : right(frame);
+      const value = first(frame);
+      return truth(frame.state, value) === wanted ? second(frame) : value;
     };
   }
 

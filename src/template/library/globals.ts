@@ -3,7 +3,7 @@ import { bind, signature } from '../python/calls.ts';
 import { iterate, toList } from '../python/iterate.ts';
 import { indexOf } from '../python/numbers.ts';
 import { Cycler, Joiner, Namespace, Range } from '../python/objects.ts';
-import { PyError, typeError } from '../python/py-error.ts';
+import { PyError, typeError, valueError } from '../python/py-error.ts';
 import type { RenderState } from '../python/render-state.ts';
 import { toText } from '../python/text.ts';
 import {
@@ -32,7 +32,7 @@ function makeRange(state: RenderState, args: readonly Value[], keywords: Keyword
   });
   const [start, stop, step] =
     numbers.length === 1 ? [0, numbers[0]!, 1] : [numbers[0]!, numbers[1]!, numbers[2] ?? 1];
-  if (step === 0) throw new PyError('ValueError', 'range() arg 3 must not be zero');
+  if (step === 0) valueError('range() arg 3 must not be zero');
   const range = new Range(start!, stop!, step!);
   const limit = state.limits.maxRangeLength;
   if (range.count > limit)
@@ -56,10 +56,7 @@ function makeDict(state: RenderState, args: readonly Value[], keywords: Keywords
     for (const item of iterate(state, source)) {
       const pair = toList(state, item);
       if (pair.length !== 2)
-        throw new PyError(
-          'ValueError',
-          `dictionary update sequence element #${index} has length ${pair.length}; 2 is required`,
-        );
+        valueError(`dictionary update sequence element #${index} has length ${pair.length}; 2 is required`);
       dict.set(pair[0]!, pair[1]!);
       index++;
     }

@@ -8,7 +8,7 @@ import { callStrMethod, STR_METHODS } from '../python/methods/str-methods.ts';
 import { splitLines } from '../python/methods/str-search.ts';
 import { countOf } from '../python/numbers.ts';
 import { add, operate } from '../python/operators.ts';
-import { PyError, typeError, valueError } from '../python/py-error.ts';
+import { typeError, valueError } from '../python/py-error.ts';
 import type { RenderState } from '../python/render-state.ts';
 import { getSlice } from '../python/slices.ts';
 import { escapeHtml, escapeValue, toText } from '../python/text.ts';
@@ -153,8 +153,7 @@ table.add('xmlattr', 'autospace?', (state, value, [autospace]) => {
     if (item === null || item instanceof Undefined) continue;
     const name = textOf(key);
     if (name === undefined) return typeError(`expected string or bytes-like object, got '${typeName(key)}'`);
-    if (/[ \t\n\r\f\v/>=]/.test(name))
-      throw new PyError('ValueError', `Invalid character in attribute name: '${name}'`);
+    if (/[ \t\n\r\f\v/>=]/.test(name)) valueError(`Invalid character in attribute name: '${name}'`);
     parts.push(`${escapeValue(state, key).text}="${escapeValue(state, item).text}"`);
   }
   const text = parts.join(' ');

@@ -2,12 +2,12 @@
 
 import { bind, signature } from './calls.ts';
 import { equal } from './compare.ts';
-import { BraceFormatter } from './format-braces.ts';
+import { formatBraces } from './format-braces.ts';
 import { stripTags } from './methods/markup-methods.ts';
 import { callStrMethod, STR_METHODS } from './methods/str-methods.ts';
 import { type Int, intOf } from './numbers.ts';
 import { DictView } from './objects.ts';
-import { isKind, PyError, typeError } from './py-error.ts';
+import { isKind, typeError, valueError } from './py-error.ts';
 import type { RenderState } from './render-state.ts';
 import { sliceBounds } from './slices.ts';
 import { escapeValue, repr } from './text.ts';
@@ -121,8 +121,7 @@ function formatMethod(value: string | Markup): Value {
   return new BuiltinFunction('format', (state, args, keywords) => {
     const isMarkup = value instanceof Markup;
     const lookup = { attribute: getAttribute, item: getItem };
-    const formatter = new BraceFormatter(state, lookup, args, keywords ?? new Map(), isMarkup);
-    const result = formatter.format(textOf(value)!);
+    const result = formatBraces(state, textOf(value)!, { lookup, args, keywords, isMarkup });
     return isMarkup ? new Markup(result) : result;
   });
 }
@@ -192,7 +191,7 @@ function sequenceAttribute(items: readonly Value[], name: string): Value | undef
       const [value, start, stop] = bind(INDEX, args, keywords);
       const [from, to] = sliceBounds(items.length, start ?? null, stop ?? null, 1);
       for (let i = from; i < to; i++) if (items[i] === value || equal(state, items[i]!, value!)) return i;
-      throw new PyError('ValueError', `${repr(state, value!)} is not in list`);
+      valueError(`${repr(state, value!)} is not in list`);
     });
   if (name === 'count')
     return new BuiltinFunction(name, (state, args, keywords) => {

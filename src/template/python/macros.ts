@@ -1,7 +1,7 @@
 /** Macros, call blocks and loops -> objects of a template. */
 import { equal } from './compare.ts';
 import { tryLength } from './iterate.ts';
-import { PyError, typeError } from './py-error.ts';
+import { typeError } from './py-error.ts';
 import type { RenderState } from './render-state.ts';
 import { BuiltinFunction, Dict, type Keywords, PyObject, Tuple, Undefined, type Value } from './values.ts';
 
@@ -216,7 +216,7 @@ export class LoopContext extends PyObject {
   override call(state: RenderState, [iterable]: readonly Value[]): Value {
     if (this.#recurse === null)
       return typeError("The loop must have the 'recursive' marker to be called recursively.");
-    if (iterable === undefined) throw new PyError('TypeError', "missing argument: 'iterable'");
+    if (iterable === undefined) typeError("missing argument: 'iterable'");
     state.enter();
     const text = this.#recurse(iterable, this.#depth0 + 1);
     state.leave();

@@ -212,10 +212,6 @@ export class Cycler extends PyObject {
           this.#position = 0;
           return null;
         });
-      case 'pos':
-        return this.#position;
-      case 'items':
-        return new Tuple(this.#items);
       default:
         return undefined;
     }
@@ -240,9 +236,5 @@ export class Joiner extends PyObject {
     if (this.#isUsed) return this.#separator;
     this.#isUsed = true;
     return '';
-  }
-  override attribute(name: string): Value | undefined {
-    if (name === 'sep') return this.#separator;
-    return name === 'used' ? this.#isUsed : undefined;
   }
 }

@@ -3,7 +3,7 @@ import { bind, type Signature, signature } from '../calls.ts';
 import { truth } from '../compare.ts';
 import { iterate } from '../iterate.ts';
 import { countOf, intOf } from '../numbers.ts';
-import { PyError, typeError, valueError } from '../py-error.ts';
+import { typeError, valueError } from '../py-error.ts';
 import type { RenderState } from '../render-state.ts';
 import { sliceIndex } from '../slices.ts';
 import { escapeValue } from '../text.ts';
@@ -316,7 +316,7 @@ method('translate', 'table /', (state, self, [table]) => {
     else if (target !== null) {
       const code = intOf(target);
       if (code !== undefined && (code < 0 || code > 0x10ffff))
-        throw new PyError('ValueError', 'character mapping must be in range(0x110000)');
+        valueError('character mapping must be in range(0x110000)');
       result += code === undefined ? text(target, 'character mapping') : String.fromCodePoint(Number(code));
     }
     if (result.length > state.limits.maxValueCharacters) state.reserve(result.length);
