@@ -9,7 +9,7 @@ import { overBudget, PyError } from './python/py-error.ts';
 import type { RenderState } from './python/render-state.ts';
 import { toText } from './python/text.ts';
 import { Tuple, Undefined, type Value } from './python/values.ts';
-import type { AnyNode, NodeOf, Statement, Target } from './syntax/nodes.ts';
+import type { NodeOf, Statement, Target } from './syntax/nodes.ts';
 import { FunctionScope, readNames, Scope } from './syntax/scope.ts';
 import { descendants } from './syntax/walk.ts';
 
@@ -72,18 +72,39 @@ export class TemplateCompiler extends ExpressionCompiler {
     return inOrder(statements);
   }
 
-  /** Statements with their own variables, which have no value at the begin and after the end. */
-  #scoped(nodes: readonly Statement[], scope: Scope, before: readonly AnyNode[] = []): Execute {
-    scope.collect([...before, ...nodes]);
-    const body = this.softly(false, () => this.#body(nodes, scope));
+  /** Statements with their own variables. */
+  #scoped(nodes: readonly Statement[], scope: Scope): Execute {
+    scope.collect(nodes);
+    return this.#cleared(
+      scope,
+      this.softly(false, () => this.#body(nodes, scope)),
+    );
+  }
+
+  /** The variables of a scope have no value at its begin and after its end. */
+  #cleared(scope: Scope, run: Execute): Execute {
     const slots = scope.assigned;
-    if (slots.length === 0) return body;
+    if (slots.length === 0) return run;
     return (frame) => {
       for (const slot of slots) frame.slots[slot] = undefined;
-      const ending = body(frame);
+      const ending = run(frame);
       for (const slot of slots) frame.slots[slot] = undefined;
       return ending;
     };
+  }
+
+  /** Puts the text of statements into `captured`, after its filters. */
+  #captured(nodes: readonly Statement[], filter: NodeOf<'Filter'> | null, outer: Scope): Execute {
+    const scope = outer.inner();
+    scope.collect(filter === null ? nodes : [...nodes, filter]);
+    const body = this.softly(false, () => this.#body(nodes, scope));
+    if (filter === null) return this.#cleared(scope, (frame) => frame.capture(body));
+    const filtered = this.softly(false, () => this.expression(filter, scope));
+    return this.#cleared(scope, (frame) => {
+      const ending = frame.capture(body);
+      if (ending === DONE) frame.captured = filtered(frame);
+      return ending;
+    });
   }
 
   /** Which of the special names the statements read. */
@@ -256,28 +277,19 @@ export class TemplateCompiler extends ExpressionCompiler {
   }
 
   compileSetBlock({ target, filter, body }: NodeOf<'SetBlock'>, scope: Scope): void {
-    const inner = scope.inner();
-    const run = this.#scoped(body, inner, filter === null ? [] : [filter]);
-    const filtered = filter === null ? null : this.softly(false, () => this.expression(filter, inner));
+    const capture = this.#captured(body, filter, scope);
     const assign = this.#assign(target, scope);
     this.compiled = (frame: Frame) => {
-      const ending = frame.capture(run);
-      if (ending === DONE) assign(frame, filtered === null ? frame.captured : filtered(frame));
+      const ending = capture(frame);
+      if (ending === DONE) assign(frame, frame.captured);
       return ending;
     };
   }
 
   compileFilterBlock({ filter, body, offset }: NodeOf<'FilterBlock'>, scope: Scope): void {
-    const inner = scope.inner();
-    const run = this.#scoped(body, inner, [filter]);
-    const print = this.#print(
-      this.softly(false, () => this.expression(filter, inner)),
-      offset,
-    );
-    this.compiled = (frame: Frame) => {
-      const ending = frame.capture(run);
-      return ending === DONE ? print(frame) : ending;
-    };
+    const capture = this.#captured(body, filter, scope);
+    const print = this.#print((frame) => frame.captured, offset);
+    this.compiled = (frame: Frame) => capture(frame) || print(frame);
   }
 
   compileMacro(node: NodeOf<'Macro'>, scope: Scope): void {

@@ -27,6 +27,17 @@ const ROWS: Readonly<Record<string, readonly (readonly [template: string, text: 
     ['{% macro m() %}{{ g }}{% endmacro %}{% set g = 1 %}{{ m() }}{% set g = 2 %}{{ m() }}', '12'],
     ['{% for i in [1] %}{% if false %}{% set k = 5 %}{% endif %}{{ k }}{% endfor %}', 'K'],
     ['{% set k %}[{{ k }}]{% endset %}{{ k }}', '[]'], // a block that sets a name does not see the outer one
+    ['{% for i in [1] %}{{ k }}{% endfor %}{% set k = 1 %}{{ k }}', '1'], // nor does a loop before the name is set
+    ['{% if true %}{% set k = 1 %}{% endif %}{% for i in [1] %}{{ k }}{% endfor %}', '1'],
+    ['{% if false %}{% set k = 1 %}{% endif %}{% macro m() %}{{ k }}{% endmacro %}{{ m() }}', 'K'],
+    ['{% filter replace("a", x) %}{% set x = "b" %}a{% endfilter %}{{ x is defined }}', 'bFalse'],
+    ['{% set y | replace("a", x) %}{% set x = "b" %}a{% endset %}{{ y }}', 'b'],
+    [
+      '{% macro m() %}{% for i in [1, 2] %}{% set k = k ~ i %}{{ k }}{% endfor %}{% endmacro %}{{ m() }}',
+      'K1K2',
+    ],
+    ['{% for i in [1, 2] if i == n %}{{ i }}{% else %}none{% endfor %}{% set n = 1 %}', 'none'],
+    ['{% for i in [1, 2] %}{% block c %}{{ i is defined }}{{ k }}{% endblock %}{% endfor %}', 'FalseKFalseK'],
     ['{% with a = 1, b = k %}{{ a }}{{ b }}{% endwith %}{{ a is defined }}', '1KFalse'],
     [
       '{% block b %}{% set z = 1 %}{{ z }}{% endblock %}{{ z is defined }}{{ self is defined }}',

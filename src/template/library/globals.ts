@@ -65,10 +65,6 @@ function makeDict(state: RenderState, args: readonly Value[], keywords: Keywords
   return dict;
 }
 
-function makeJoiner(separator: Value | undefined): Joiner {
-  return new Joiner(separator === undefined ? ', ' : separator);
-}
-
 /** `self`: defined, as in Jinja2, but blocks cannot be printed again. */
 class TemplateReference extends PyObject {
   readonly typeName = 'TemplateReference';
@@ -92,7 +88,7 @@ const BODIES: Readonly<Record<string, readonly [body: Body, typeName?: string]>>
     },
     'type',
   ],
-  joiner: [(_state, args, keywords) => makeJoiner(bind(JOINER, args, keywords)[0]), 'type'],
+  joiner: [(_state, args, keywords) => new Joiner(bind(JOINER, args, keywords)[0]), 'type'],
   lipsum: [
     () => {
       throw new PyError('SecurityError', 'lipsum is not available in chat templates');

@@ -1,5 +1,5 @@
 /** The name of a test (`is`) -> its predicate. */
-import { contains, equal, type OrderOperator, order } from '../python/compare.ts';
+import { contains, equal, order } from '../python/compare.ts';
 import { tryIterate, tryLength } from '../python/iterate.ts';
 import { callStrMethod, STR_METHODS } from '../python/methods/str-methods.ts';
 import { isNumber } from '../python/numbers.ts';
@@ -63,34 +63,29 @@ define(
 define('escaped', (_state, value) => value instanceof Markup);
 define('sameas', (_state, value, other) => value === other, 'other');
 define('in', (state, value, container) => contains(state, container, value), 'seq');
-const textTest =
-  (method: string): Body =>
-  (state, value) =>
-    callStrMethod(state, STR_METHODS.get(method)!, toText(state, value), [], null) === true;
-define('lower', textTest('islower'));
-define('upper', textTest('isupper'));
+for (const name of ['lower', 'upper']) {
+  const method = STR_METHODS.get(`is${name}`)!;
+  define(name, (state, value) => callStrMethod(state, method, toText(state, value), [], null) === true);
+}
 define('eq equalto ==', equal, 'b /');
 define('ne !=', (state, a, b) => !equal(state, a, b), 'b /');
-const ordered =
-  (operator: OrderOperator): Body =>
-  (state, a, b) =>
-    order(state, operator, a, b);
-define('lt lessthan <', ordered('<'), 'b /');
-define('le <=', ordered('<='), 'b /');
-define('gt greaterthan >', ordered('>'), 'b /');
-define('ge >=', ordered('>='), 'b /');
+for (const [names, operator] of [
+  ['lt lessthan <', '<'],
+  ['le <=', '<='],
+  ['gt greaterthan >', '>'],
+  ['ge >=', '>='],
+] as const)
+  define(names, (state, a, b) => order(state, operator, a, b), 'b /');
 
 /** Adds the two tests that need the tables of filters and tests. */
-export function makeTests(filterNames: {
-  has(name: string): boolean;
-}): ReadonlyMap<string, Applied<boolean>> {
-  const isName =
-    (names: { has(name: string): boolean }): Body =>
-    (_state, value) => {
+export function makeTests(filters: ReadonlyMap<string, unknown>): ReadonlyMap<string, Applied<boolean>> {
+  for (const [name, names] of [
+    ['filter', filters],
+    ['test', tests],
+  ] as const)
+    define(name, (_state, value) => {
       normalKey(value); // Python looks the name up in a dict, so it has to be hashable
       return names.has(textOf(value) ?? '');
-    };
-  define('filter', isName(filterNames));
-  define('test', isName(tests));
+    });
   return tests;
 }

@@ -54,13 +54,9 @@ table.add('title', '', (state, value) => {
 });
 
 table.add('replace', 'old new count?', (state, value, [old, replacement, count]) => {
-  const limit = count ?? null;
-  const extra = limit === null ? [] : [limit];
-  return strMethod(state, toText(state, value), 'replace', [
-    toText(state, old!),
-    toText(state, replacement!),
-    ...extra,
-  ]);
+  const limit = count === undefined || count === null ? [] : [count];
+  const texts = [toText(state, old!), toText(state, replacement!)];
+  return strMethod(state, toText(state, value), 'replace', [...texts, ...limit]);
 });
 
 table.add('e escape', '', (state, value) => escapeValue(state, value));

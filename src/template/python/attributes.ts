@@ -69,14 +69,9 @@ function missing(state: RenderState, value: Value, key: Value): Undefined {
     return new MissingField(`${path}.${key}`);
   return new Undefined(() => {
     const kind = value === null ? 'None' : `${typeName(value)} object`;
-    return typeof key === 'string'
-      ? `'${kind}' has no attribute '${key}'`
-      : `${kind} has no element ${key instanceof Undefined ? 'Undefined' : shortRepr(key)}`;
+    if (typeof key === 'string') return `'${kind}' has no attribute '${key}'`;
+    return `${kind} has no element ${intOf(key) ?? typeName(key)}`;
   });
-}
-
-function shortRepr(key: Value): string {
-  return typeof key === 'number' || typeof key === 'bigint' ? String(key) : typeName(key);
 }
 
 /** The Python attribute of a value, or undefined if its type has none of that name. */

@@ -99,12 +99,12 @@ export type OrderOperator = '<' | '<=' | '>' | '>=';
 /** `a < b` and the like. Raises for types without order. */
 export function order(state: RenderState, operator: OrderOperator, a: Value, b: Value): boolean {
   state.step();
-  if (isNumber(a) && isNumber(b)) return holds(operator, double(a), double(b));
+  if (isNumber(a) && isNumber(b)) return HOLDS[operator](double(a), double(b));
   const text = textOf(a);
   const other = textOf(b);
   if (text !== undefined && other !== undefined) {
     state.scan(Math.min(text.length, other.length));
-    return holds(operator, compareText(text, other), 0);
+    return HOLDS[operator](compareText(text, other), 0);
   }
   if (isList(a) && isList(b)) return orderItems(state, operator, a, b);
   if (a instanceof Tuple && b instanceof Tuple) return orderItems(state, operator, a.items, b.items);
@@ -113,18 +113,12 @@ export function order(state: RenderState, operator: OrderOperator, a: Value, b: 
   return typeError(`'${operator}' not supported between instances of '${typeName(a)}' and '${typeName(b)}'`);
 }
 
-function holds(operator: OrderOperator, a: number | bigint, b: number | bigint): boolean {
-  switch (operator) {
-    case '<':
-      return a < b;
-    case '<=':
-      return a <= b;
-    case '>':
-      return a > b;
-    case '>=':
-      return a >= b;
-  }
-}
+const HOLDS: Readonly<Record<OrderOperator, (a: number | bigint, b: number | bigint) => boolean>> = {
+  '<': (a, b) => a < b,
+  '<=': (a, b) => a <= b,
+  '>': (a, b) => a > b,
+  '>=': (a, b) => a >= b,
+};
 
 function orderItems(
   state: RenderState,
@@ -137,7 +131,7 @@ function orderItems(
   try {
     for (let i = 0; i < length; i++)
       if (!same(state, a[i]!, b[i]!)) return order(state, operator, a[i]!, b[i]!);
-    return holds(operator, a.length, b.length);
+    return HOLDS[operator](a.length, b.length);
   } finally {
     state.leave();
   }

@@ -286,17 +286,13 @@ export function parseInteger(state: RenderState, text: string, base: number): In
   digits = digits.replaceAll('_', '');
   if ((radix & (radix - 1)) !== 0 && digits.length > MAX_TEXT_DIGITS)
     return valueError(`Exceeds the limit (${MAX_TEXT_DIGITS} digits) for integer string conversion`);
+  state.work(digits.length);
   let value = 0n;
-  const bigRadix = BigInt(radix);
-  if (radix === 10 && /^[0-9]+$/.test(digits)) value = BigInt(digits);
-  else {
-    state.work(digits.length);
-    for (const digit of digits) {
-      const digitValue = Number.parseInt(digit, 36);
-      if (digitValue >= radix) return fail();
-      value = value * bigRadix + BigInt(digitValue);
-      if (digits.length > 20_000) fromBig(state, value);
-    }
+  for (const digit of digits) {
+    const digitValue = Number.parseInt(digit, 36);
+    if (digitValue >= radix) return fail();
+    value = value * BigInt(radix) + BigInt(digitValue);
+    if (digits.length > 20_000) fromBig(state, value);
   }
   return fromBig(state, match[1] === '-' ? -value : value);
 }

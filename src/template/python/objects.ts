@@ -224,7 +224,7 @@ export class Joiner extends PyObject {
   readonly #separator: Value;
   #isUsed = false;
 
-  constructor(separator: Value) {
+  constructor(separator: Value = ', ') {
     super();
     this.#separator = separator;
   }

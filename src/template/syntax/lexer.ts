@@ -79,8 +79,8 @@ class Lexer {
     }
     this.#moveTo(tag + 2 + sign.length);
     if (kind === '#') this.#comment(tag);
-    else if (kind === '%') this.#block(tag);
-    else this.#variable(tag);
+    else if (kind === '%') this.#tag(tag, 'block', '%}');
+    else this.#tag(tag, 'variable', '}}');
   }
 
   #moveTo(at: number): void {
@@ -141,42 +141,31 @@ class Lexer {
     this.#fail('Missing end of raw directive', start);
   }
 
-  #block(tag: number): void {
-    this.#push('blockBegin', '{%', tag);
-    this.#expression('%}', (at) => {
-      const source = this.#source;
-      if (source.startsWith('+%}', at)) return at + 3;
-      if (source.startsWith('-%}', at)) return this.#skipSpaces(at + 3);
-      if (!source.startsWith('%}', at)) return -1;
-      return source[at + 2] === '\n' ? at + 3 : at + 2;
-    });
-  }
-
-  #variable(tag: number): void {
-    this.#push('variableBegin', '{{', tag);
-    this.#expression('}}', (at) => {
-      if (this.#source.startsWith('-}}', at)) return this.#skipSpaces(at + 3);
-      return this.#source.startsWith('}}', at) ? at + 2 : -1;
-    });
-  }
-
-  /** Reads tokens up to the closing mark, which is ignored inside brackets. */
-  #expression(closing: '%}' | '}}', closeAt: (at: number) => number): void {
+  /** Reads the tokens of a tag up to its closing mark, which is ignored inside brackets. */
+  #tag(tag: number, kind: 'block' | 'variable', mark: '%}' | '}}'): void {
+    this.#push(`${kind}Begin`, this.#source.slice(tag, tag + 2), tag);
     const open: string[] = [];
     for (;;) {
       const at = this.#skipSpaces(this.#at);
       this.#at = at;
       if (at >= this.#source.length) return; // the parser reports what is missing
-      if (open.length === 0) {
-        const end = closeAt(at);
-        if (end >= 0) {
-          this.#push(closing === '%}' ? 'blockEnd' : 'variableEnd', closing, at);
-          this.#moveTo(end);
-          return;
-        }
+      const end = open.length === 0 ? this.#afterMark(mark, at) : -1;
+      if (end >= 0) {
+        this.#push(`${kind}End`, mark, at);
+        this.#moveTo(end);
+        return;
       }
       this.#token(at, open);
     }
+  }
+
+  /** Where the text after a closing mark begins; -1 without the mark. */
+  #afterMark(mark: '%}' | '}}', at: number): number {
+    const source = this.#source;
+    if (source.startsWith(`-${mark}`, at)) return this.#skipSpaces(at + 3);
+    if (mark === '%}' && source.startsWith('+%}', at)) return at + 3;
+    if (!source.startsWith(mark, at)) return -1;
+    return mark === '%}' && source[at + 2] === '\n' ? at + 3 : at + 2;
   }
 
   #match(pattern: RegExp, at: number): string | null {

@@ -348,8 +348,7 @@ export class ExpressionParser {
   }
 
   #call(callee: Expression): Expression {
-    const token = this.stream.current;
-    return this.stream.node('FunCall', token, { callee, args: this.#arguments() });
+    return this.stream.node('FunCall', this.stream.current, { callee, args: this.#arguments() });
   }
 
   #arguments(): Arguments {
@@ -408,17 +407,10 @@ export class ExpressionParser {
       if (!isFirst) stream.next();
       isFirst = false;
       const token = stream.expect('name');
-      const name = this.#dottedName(token.value);
       const args = stream.isOperator('(') ? this.#arguments() : NO_ARGUMENTS;
-      target = stream.node('Filter', token, { target, name, args });
+      target = stream.node('Filter', token, { target, name: token.value, args });
     }
     return target as NodeOf<'Filter'> | null;
-  }
-
-  #dottedName(first: string): string {
-    let name = first;
-    while (this.stream.skipOperator('.')) name += `.${this.stream.expect('name').value}`;
-    return name;
   }
 
   #test(target: Expression): Expression {
@@ -426,7 +418,6 @@ export class ExpressionParser {
     stream.next();
     const isNegated = stream.skipName('not');
     const token = stream.expect('name');
-    const name = this.#dottedName(token.value);
     let args: Arguments = NO_ARGUMENTS;
     const { kind } = stream.current;
     if (stream.isOperator('(')) args = this.#arguments();
@@ -442,7 +433,7 @@ export class ExpressionParser {
       const argument = this.#postfix(this.#primary());
       args = { ...NO_ARGUMENTS, positional: [argument] };
     }
-    const test = stream.node('Is', token, { target, name, args });
+    const test = stream.node('Is', token, { target, name: token.value, args });
     return isNegated ? stream.node('Not', token, { target: test }) : test;
   }
 }

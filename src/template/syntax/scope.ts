@@ -124,13 +124,14 @@ export class Scope {
     if (!this.#variables.has(name)) {
       const slot = this.code.slotCount++;
       this.assigned.push(slot);
-      this.#variables.set(name, { slot, isFinal: !isConditional && !this.#isMentioned(name) });
+      this.#variables.set(name, { slot, isFinal: !isConditional && !this.isMentioned(name) });
     }
     this.#mentioned.add(name);
   }
 
-  #isMentioned(name: string): boolean {
-    return this.#mentioned.has(name) || (this.#outer !== null && this.#outer.#isMentioned(name));
+  /** Whether this scope or one around it reads or assigns a name. */
+  isMentioned(name: string): boolean {
+    return this.#mentioned.has(name) || this.#outer?.isMentioned(name) === true;
   }
 
   /** The slot of a name that this scope assigns. */

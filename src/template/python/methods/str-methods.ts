@@ -66,8 +66,7 @@ function limitOf(value: Value | undefined): number {
   return value === undefined ? -1 : countOf(value);
 }
 
-const upper = (state: RenderState, value: string): string => state.made(value.toUpperCase());
-method('upper', '', (state, self) => upper(state, self));
+method('upper', '', (state, self) => state.made(self.toUpperCase()));
 method('lower', '', (state, self) => state.made(self.toLowerCase()));
 method('capitalize', '', (state, self) => state.made(unicode.capitalize(self)));
 
@@ -126,7 +125,7 @@ method('rpartition', 'sep /', (state, self, [separator]) => {
   return new Tuple([self.slice(0, at), part, self.slice(at + part.length)]);
 });
 
-function startsOrEnds(name: string, test: (part: string, affix: string) => boolean): Body {
+function startsOrEnds(name: 'startswith' | 'endswith'): Body {
   return (_state, self, [affix, start, end]) => {
     const window = search.windowOf(self, bound(start), bound(end));
     const matches = (value: Value): boolean => {
@@ -134,21 +133,14 @@ function startsOrEnds(name: string, test: (part: string, affix: string) => boole
       if (candidate === undefined)
         return typeError(`${name} first arg must be str or a tuple of str, not ${typeName(value)}`);
       if (window === null) return false;
-      return test(self.slice(window.from, window.to), candidate);
+      const part = self.slice(window.from, window.to);
+      return name === 'startswith' ? part.startsWith(candidate) : part.endsWith(candidate);
     };
     return affix instanceof Tuple ? affix.items.some(matches) : matches(affix!);
   };
 }
-method(
-  'startswith',
-  'prefix start? end? /',
-  startsOrEnds('startswith', (part, affix) => part.startsWith(affix)),
-);
-method(
-  'endswith',
-  'suffix start? end? /',
-  startsOrEnds('endswith', (part, affix) => part.endsWith(affix)),
-);
+method('startswith', 'prefix start? end? /', startsOrEnds('startswith'));
+method('endswith', 'suffix start? end? /', startsOrEnds('endswith'));
 method('removeprefix', 'prefix /', (state, self, [prefix]) => {
   const part = text(prefix, 'removeprefix() argument');
   return state.made(self.startsWith(part) ? self.slice(part.length) : self);
@@ -209,21 +201,12 @@ function justify(place: (missing: number, width: number) => number): Body {
     return filler.repeat(left) + self + filler.repeat(missing - left);
   };
 }
-method(
-  'ljust',
-  'width fillchar? /',
-  justify(() => 0),
-);
-method(
-  'rjust',
-  'width fillchar? /',
-  justify((missing) => missing),
-);
-method(
-  'center',
-  'width fillchar? /',
-  justify((missing, width) => (missing >> 1) + (missing & width & 1)),
-);
+const justified: Readonly<Record<string, (missing: number, width: number) => number>> = {
+  ljust: () => 0,
+  rjust: (missing) => missing,
+  center: (missing, width) => (missing >> 1) + (missing & width & 1),
+};
+for (const [name, place] of Object.entries(justified)) method(name, 'width fillchar? /', justify(place));
 method('zfill', 'width /', (state, self, [width]) => {
   const missing = countOf(width!) - unicode.codePointLength(self);
   if (missing <= 0) return state.made(self);
@@ -263,16 +246,10 @@ method('isalpha', '', every(unicode.isLetter));
 method('isdecimal', '', every(unicode.isDecimal));
 method('isdigit', '', every(unicode.isDigit));
 method('isnumeric', '', every(unicode.isNumeric));
-method(
-  'isalnum',
-  '',
-  every((char) => unicode.isLetter(char) || unicode.isNumeric(char) || unicode.isDigit(char)),
-);
-method(
-  'isspace',
-  '',
-  every((char) => char.length === 1 && unicode.isSpaceUnit(char.charCodeAt(0))),
-);
+const isAlphanumeric = (char: string): boolean =>
+  unicode.isLetter(char) || unicode.isNumeric(char) || unicode.isDigit(char);
+method('isalnum', '', every(isAlphanumeric));
+method('isspace', '', (_state, self) => self !== '' && search.stripSpaces(self, true, false) === '');
 method('isascii', '', (_state, self) => !/[\u0080-\uffff]/.test(self));
 
 /** islower, isupper: at least one cased character and none of the other case. */
