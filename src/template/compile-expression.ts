@@ -8,18 +8,11 @@ import { call, spreadArguments, spreadKeywords } from './python/calls.ts';
 import { contains, equal, order, truth } from './python/compare.ts';
 import { callStrMethod, STR_METHODS } from './python/methods/str-methods.ts';
 import { add, concatenate, negative, operate, positive } from './python/operators.ts';
-import { PyError } from './python/py-error.ts';
+import { PyError, syntaxError } from './python/py-error.ts';
 import type { RenderState } from './python/render-state.ts';
 import { getSlice } from './python/slices.ts';
 import { Dict, isList, type Keywords, Tuple, textOf, Undefined, type Value } from './python/values.ts';
-import type {
-  AnyNode,
-  Arguments,
-  BinaryOperator,
-  CompareOperator,
-  Expression,
-  NodeOf,
-} from './syntax/nodes.ts';
+import type { Arguments, BinaryOperator, CompareOperator, Expression, NodeOf } from './syntax/nodes.ts';
 import type { Place, Scope } from './syntax/scope.ts';
 
 /** An expression, ready to run. */
@@ -87,10 +80,6 @@ export class ExpressionCompiler extends Compiler {
 
   constructor() {
     super(undefined, false);
-  }
-
-  protected fail(message: string, node: AnyNode): never {
-    throw new PyError('SyntaxError', message, node.offset);
   }
 
   protected expression(node: Expression, scope: Scope): Evaluate {
@@ -170,18 +159,32 @@ export class ExpressionCompiler extends Compiler {
   }
 
   compileAttribute({ target, name, offset }: NodeOf<'Attribute'>, scope: Scope): void {
-    const value = this.expression(target, scope);
-    const isField = !isDictAttribute(name);
-    this.compiled = (frame: Frame) => {
-      const object = value(frame);
-      frame.state.at = offset;
-      const item = isField && object instanceof Dict ? object.get(name) : undefined;
-      return item === undefined ? getAttribute(frame.state, object, name) : item;
-    };
+    this.#field(target, name, getAttribute, !isDictAttribute(name), offset, scope);
   }
 
   compileLookupVal({ target, key, offset }: NodeOf<'LookupVal'>, scope: Scope): void {
-    this.#binary(getItem, target, key, offset, scope);
+    const name = key.typename === 'Literal' ? key.value : null;
+    if (typeof name === 'string') this.#field(target, name, getItem, true, offset, scope);
+    else this.#binary(getItem, target, key, offset, scope);
+  }
+
+  /** An attribute or item with a name. `isItem`: of a dict it is the item, if there is one. */
+  #field(
+    target: Expression,
+    name: string,
+    get: (state: RenderState, value: Value, name: string) => Value,
+    isItem: boolean,
+    offset: number,
+    scope: Scope,
+  ): void {
+    const value = this.expression(target, scope);
+    this.compiled = (frame: Frame) => {
+      const object = value(frame);
+      const item = isItem && object instanceof Dict ? object.get(name) : undefined;
+      if (item !== undefined) return item;
+      frame.state.at = offset;
+      return get(frame.state, object, name);
+    };
   }
 
   #binary(operation: Operation, a: Expression, b: Expression, offset: number, scope: Scope): void {
@@ -283,8 +286,8 @@ export class ExpressionCompiler extends Compiler {
     const { name, offset } = node;
     if (apply === undefined) {
       if (UNSUPPORTED_FILTERS.has(name))
-        this.fail(`the filter '${name}' is not supported in chat templates`, node);
-      if (!this.isSoft) this.fail(`No ${kind} named '${name}'.`, node);
+        syntaxError(`the filter '${name}' is not supported in chat templates`, offset);
+      if (!this.isSoft) syntaxError(`No ${kind} named '${name}'.`, offset);
       this.compiled = () => {
         throw new PyError('RuntimeError', `No ${kind} named '${name}' found.`, offset);
       };

@@ -5,7 +5,7 @@ import { GLOBALS } from './library/library.ts';
 import { iterate, unpack } from './python/iterate.ts';
 import { type LoopBody, LoopContext, Macro } from './python/macros.ts';
 import { Namespace } from './python/objects.ts';
-import { overBudget, PyError } from './python/py-error.ts';
+import { overBudget, PyError, syntaxError } from './python/py-error.ts';
 import type { RenderState } from './python/render-state.ts';
 import { toText } from './python/text.ts';
 import { Tuple, Undefined, type Value } from './python/values.ts';
@@ -212,7 +212,7 @@ export class TemplateCompiler extends ExpressionCompiler {
       const targets = inner.typename === 'For' || inner.typename.startsWith('Set') ? [inner] : [];
       for (const { target } of targets as NodeOf<'For' | 'Set' | 'SetBlock'>[])
         if (descendants(target).some((name) => name.typename === 'TargetName' && name.name === 'loop'))
-          this.fail("Can't assign to special loop variable in for-loop target", target);
+          syntaxError("Can't assign to special loop variable in for-loop target", target.offset);
     }
   }
 
@@ -315,10 +315,7 @@ export class TemplateCompiler extends ExpressionCompiler {
     const special = this.#reads(node.body, 'caller', 'kwargs', 'varargs');
     const place = parameters.indexOf('caller');
     if (special.has('caller') && place >= 0 && place < firstDefault)
-      this.fail(
-        'When defining macros or call blocks the special "caller" argument must be omitted or be given a default.',
-        node,
-      );
+      syntaxError('the special argument "caller" of a macro must be omitted or have a default', node.offset);
     const added = ['caller', 'kwargs', 'varargs'].filter(
       (candidate) => special.has(candidate) && !parameters.includes(candidate),
     );
@@ -375,19 +372,19 @@ export class TemplateCompiler extends ExpressionCompiler {
   }
 
   compileBlock(node: NodeOf<'Block'>, scope: Scope): void {
-    if (this.#blocks.has(node.name)) this.fail(`block '${node.name}' defined twice`, node);
+    if (this.#blocks.has(node.name)) syntaxError(`block '${node.name}' defined twice`, node.offset);
     this.#blocks.add(node.name);
     if (this.#blocks.size > MAX_BLOCKS) overBudget('blocks of the template', MAX_BLOCKS);
     this.compiled = this.#scoped(node.body, scope.block());
   }
 
   compileBreak(node: NodeOf<'Break'>, scope: Scope): void {
-    if (!scope.hasLoop) this.fail("'break' outside loop", node);
+    if (!scope.hasLoop) syntaxError("'break' outside loop", node.offset);
     this.compiled = () => BREAK;
   }
 
   compileContinue(node: NodeOf<'Continue'>, scope: Scope): void {
-    if (!scope.hasLoop) this.fail("'continue' outside loop", node);
+    if (!scope.hasLoop) syntaxError("'continue' outside loop", node.offset);
     this.compiled = () => CONTINUE;
   }
 }

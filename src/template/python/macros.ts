@@ -48,8 +48,6 @@ export class Macro extends PyObject {
         return shape.usesVarargs;
       case 'caller':
         return shape.usesCaller;
-      case 'explicit_caller':
-        return shape.parameters.includes('caller');
       default:
         return undefined;
     }

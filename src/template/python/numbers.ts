@@ -201,9 +201,8 @@ function power(state: RenderState, x: Int, y: Int): Value {
   if (x === 0 || x === 1) return y === 0 ? 1 : x;
   if (x === -1) return BigInt(y) % 2n === 0n ? 1 : -1;
   const base = BigInt(x);
-  const bits = (base < 0n ? -base : base).toString(2).length;
   const limit = state.limits.maxIntegerBits;
-  if ((bits - 1) * Number(y) > limit) overBudget('bits of one integer', limit);
+  if ((bitLength(base < 0n ? -base : base) - 1) * Number(y) > limit) overBudget('bits of one integer', limit);
   return fromBig(state, base ** BigInt(y));
 }
 

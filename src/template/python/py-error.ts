@@ -39,6 +39,11 @@ export function valueError(message: string): never {
   throw new PyError('ValueError', message);
 }
 
+/** Throws a SyntaxError at a position of the template. */
+export function syntaxError(message: string, offset: number): never {
+  throw new PyError('SyntaxError', message, offset);
+}
+
 /** Throws the error of an exhausted budget. */
 export function overBudget(what: string, limit: number): never {
   throw new PyError('Budget', `the template ran over its budget: ${what} (limit ${limit})`);

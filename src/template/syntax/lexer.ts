@@ -1,5 +1,5 @@
 /** Template text -> tokens, by the rules of Jinja2 with trim_blocks and lstrip_blocks. Linear in the text. */
-import { overBudget, PyError } from '../python/py-error.ts';
+import { overBudget, syntaxError } from '../python/py-error.ts';
 import { isIdentifier, isSpaceUnit, WHITESPACE_CLASS } from '../python/unicode.ts';
 import { decodeString } from './string-literal.ts';
 import { SYNTAX_LIMITS, type Token, type TokenKind } from './tokens.ts';
@@ -50,10 +50,6 @@ class Lexer {
     if (this.#tokens.length >= SYNTAX_LIMITS.maxTokens)
       overBudget('tokens of the template', SYNTAX_LIMITS.maxTokens);
     this.#tokens.push({ kind, value, offset });
-  }
-
-  #fail(message: string, offset: number): never {
-    throw new PyError('SyntaxError', message, offset);
   }
 
   /** Reads text up to the next tag, and that tag. */
@@ -117,7 +113,7 @@ class Lexer {
   #comment(tag: number): void {
     if (this.#at >= this.#source.length) return; // Jinja2 accepts an opening mark at the end of the text
     const close = this.#source.indexOf('#}', this.#at);
-    if (close < 0) this.#fail('Missing end of comment tag', tag);
+    if (close < 0) syntaxError('Missing end of comment tag', tag);
     let end = close + 2;
     const sign = close > this.#at ? this.#source[close - 1] : '';
     if (sign === '-') end = this.#skipSpaces(end);
@@ -138,7 +134,7 @@ class Lexer {
       this.#moveTo(tag + 2 + sign.length + match[0].length);
       return;
     }
-    this.#fail('Missing end of raw directive', start);
+    syntaxError('Missing end of raw directive', start);
   }
 
   /** Reads the tokens of a tag up to its closing mark, which is ignored inside brackets. */
@@ -192,16 +188,14 @@ class Lexer {
     const isWord = isPlain ? WORD_START.test(source[at]!) : true;
     const name = plainName ?? (isWord ? this.#match(NAME, at) : null);
     if (name !== null) {
-      if (plainName === null && !isIdentifier(name)) this.#fail('Invalid character in identifier', at);
+      if (plainName === null && !isIdentifier(name)) syntaxError('Invalid character in identifier', at);
       this.#push('name', name, at);
       this.#at = at + name.length;
       return;
     }
-    const operator = this.#match(OPERATOR, at);
-    if (operator === null) {
-      this.#fail(`unexpected char '${String.fromCodePoint(source.codePointAt(at)!)}'`, at);
-      return;
-    }
+    const operator =
+      this.#match(OPERATOR, at) ??
+      syntaxError(`unexpected char '${String.fromCodePoint(source.codePointAt(at)!)}'`, at);
     this.#balance(operator, at, open);
     this.#push('operator', operator, at);
     this.#at = at + operator.length;
@@ -212,8 +206,8 @@ class Lexer {
     if (closer !== undefined) open.push(closer);
     else if (operator === ')' || operator === ']' || operator === '}') {
       const expected = open.pop();
-      if (expected === undefined) this.#fail(`unexpected '${operator}'`, at);
-      if (expected !== operator) this.#fail(`unexpected '${operator}', expected '${expected}'`, at);
+      if (expected === undefined) syntaxError(`unexpected '${operator}'`, at);
+      if (expected !== operator) syntaxError(`unexpected '${operator}', expected '${expected}'`, at);
     }
   }
 
@@ -222,7 +216,7 @@ class Lexer {
     const quote = source[at]!;
     let end = at + 1;
     while (end < source.length && source[end] !== quote) end += source[end] === '\\' ? 2 : 1;
-    if (end >= source.length) this.#fail(`unexpected char ${quote === "'" ? `"'"` : `'"'`}`, at);
+    if (end >= source.length) syntaxError(`unexpected char ${quote === "'" ? `"'"` : `'"'`}`, at);
     this.#push('string', decodeString(source.slice(at + 1, end), at), at);
     this.#at = end + 1;
   }

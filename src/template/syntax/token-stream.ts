@@ -1,5 +1,5 @@
 /** Tokens -> a cursor for the parser, which also makes nodes with their position. */
-import { overBudget, PyError } from '../python/py-error.ts';
+import { overBudget, syntaxError } from '../python/py-error.ts';
 import { createNode, type NodeFields, type NodeOf } from './nodes.ts';
 import { describeToken, SYNTAX_LIMITS, type Token, type TokenKind } from './tokens.ts';
 
@@ -65,7 +65,7 @@ export class TokenStream {
     return this.fail(`expected token '${wanted}', got '${describeToken(found)}'`);
   }
   fail(message: string, token: Token = this.current): never {
-    throw new PyError('SyntaxError', message, token.offset);
+    syntaxError(message, token.offset);
   }
 
   /** Runs a rule one nesting level deeper. */
