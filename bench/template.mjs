@@ -70,11 +70,11 @@ async function loadPeer() {
 export async function run({ repeats = 15 } = {}) {
   const Peer = await loadPeer();
   const compile = [];
-  const render = { compiled: [], interpreted: [] };
+  const render = [];
   const long = [];
   const ratios = [];
   for (const text of templates().values()) {
-    compile.push(timeOf(() => new JinjaTemplate(text).compile(), repeats));
+    compile.push(timeOf(() => new JinjaTemplate(text), repeats));
     const template = compileChatTemplate(text);
     const tokens = { bosToken: '<s>', eosToken: '</s>' };
     const input = { messages: chat(20, 300), addGenerationPrompt: false, ...tokens };
@@ -83,8 +83,7 @@ export async function run({ repeats = 15 } = {}) {
     } catch {
       continue; // needs tools or other inputs
     }
-    for (const engine of ['compiled', 'interpreted'])
-      render[engine].push(timeOf(() => template.render(input, { engine }), repeats));
+    render.push(timeOf(() => template.render(input), repeats));
     long.push(timeOf(() => template.render({ ...input, messages: chat(400, 1200) }), 5));
     if (Peer === null) continue;
     try {
@@ -95,7 +94,7 @@ export async function run({ repeats = 15 } = {}) {
         bos_token: '<s>',
         eos_token: '</s>',
       };
-      ratios.push(timeOf(() => peer.render(context), repeats) / render.compiled.at(-1));
+      ratios.push(timeOf(() => peer.render(context), repeats) / render.at(-1));
     } catch {
       // the peer does not render this template
     }
@@ -103,8 +102,7 @@ export async function run({ repeats = 15 } = {}) {
   const peer = ratios.length === 0 ? undefined : { '@huggingface/jinja': median(ratios) };
   return [
     result('template compile', compile),
-    result('template render, 20 messages', render.compiled, peer),
-    result('template render, 20 messages, interpreted', render.interpreted),
+    result('template render, 20 messages', render, peer),
     result('template render, 400 messages of 1.2 kB', long),
   ];
 }

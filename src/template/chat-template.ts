@@ -5,7 +5,7 @@ import { toValue } from './convert.ts';
 import { DEFAULT_LIMITS, type TemplateLimits } from './python/render-state.ts';
 import { Dict, isList, type Value } from './python/values.ts';
 import { type AssistantSpan, chooseMarks, splitMarked } from './spans.ts';
-import type { JinjaTemplate, TemplateEngine } from './template.ts';
+import type { JinjaTemplate } from './template.ts';
 import { cachedTemplate } from './template-cache.ts';
 import { parseToolArguments } from './tool-arguments.ts';
 
@@ -35,8 +35,6 @@ export type RenderInput = {
 export type RenderOptions = {
   /** Upper bounds, each with a safe default. */
   readonly limits?: Partial<TemplateLimits> | undefined;
-  /** `compiled` generates JavaScript, `interpreted` never does, `auto` compiles where the host allows it. Default auto. */
-  readonly engine?: TemplateEngine | undefined;
   /** The clock of strftime_now. Default: the system clock. */
   readonly now?: (() => Date) | undefined;
   /**
@@ -116,11 +114,9 @@ export class ChatTemplate {
   #render(input: RenderInput, options: RenderOptions, spanMarks: readonly [string, string] | null): string {
     const final = input.continueFinalMessage === true ? markFinalMessage(input.messages) : null;
     const variables = variablesOf(final === null ? input : { ...input, messages: final.messages });
-    const text = this.#template.run({
-      variables,
-      paths: options.requireDocumentFields ? pathsIn(variables.get('documents')!, 'documents') : new Map(),
-      limits: { ...DEFAULT_LIMITS, ...definedOnly(options.limits ?? {}) },
-      engine: options.engine ?? 'auto',
+    const text = this.#template.run(variables, {
+      paths: options.requireDocumentFields ? pathsIn(variables.get('documents')!, 'documents') : NO_PATHS,
+      limits: options.limits ? { ...DEFAULT_LIMITS, ...definedOnly(options.limits) } : DEFAULT_LIMITS,
       now: options.now ?? (() => new Date()),
       spanMarks,
     });
@@ -142,6 +138,8 @@ export class ChatTemplate {
     }
   }
 }
+
+const NO_PATHS: ReadonlyMap<unknown, string> = new Map();
 
 function definedOnly(limits: Partial<TemplateLimits>): Partial<TemplateLimits> {
   return Object.fromEntries(Object.entries(limits).filter(([, value]) => value !== undefined));

@@ -1,308 +1,389 @@
-/** Expressions with plans -> JavaScript. The base class of the compiler. */
+/** Expressions -> functions from a frame to the value. The base class of the compiler. */
+import type { Frame } from './frame.ts';
 import { FILTERS, TESTS } from './library/library.ts';
-import { Compiler, type NunjucksNode } from './nunjucks.ts';
-import type { Operations } from './operations.ts';
-import type { Arguments, CompareOperator, Expression, NodeOf } from './syntax/nodes.ts';
-import type { VariableRef } from './syntax/plans.ts';
+import type { Applied } from './library/table.ts';
+import { Compiler } from './nunjucks.ts';
+import { getAttribute, getItem, isDictAttribute } from './python/attributes.ts';
+import { call, spreadArguments, spreadKeywords } from './python/calls.ts';
+import { contains, equal, order, truth } from './python/compare.ts';
+import { callStrMethod, STR_METHODS } from './python/methods/str-methods.ts';
+import { add, concatenate, negative, operate, positive } from './python/operators.ts';
+import { PyError, syntaxError } from './python/py-error.ts';
+import type { RenderState } from './python/render-state.ts';
+import { getSlice } from './python/slices.ts';
+import { Dict, isList, type Keywords, Tuple, textOf, Undefined, type Value } from './python/values.ts';
+import type { Arguments, BinaryOperator, CompareOperator, Expression, NodeOf } from './syntax/nodes.ts';
+import type { Place, Scope } from './syntax/scope.ts';
 
-type OperationName = keyof Operations & string;
+/** An expression, ready to run. */
+export type Evaluate = (frame: Frame) => Value;
 
-const COMPARISONS: Readonly<Record<CompareOperator, OperationName>> = {
-  '==': 'equal',
-  '!=': 'notEqual',
-  '<': 'less',
-  '<=': 'lessEqual',
-  '>': 'greater',
-  '>=': 'greaterEqual',
-  in: 'isIn',
-  'not in': 'isNotIn',
+type Operation = (state: RenderState, left: Value, right: Value) => Value;
+type Comparison = (state: RenderState, left: Value, right: Value) => boolean;
+
+const OPERATIONS: Readonly<Record<BinaryOperator, Operation>> = {
+  '+': add,
+  '-': (state, a, b) => operate(state, '-', a, b),
+  '*': (state, a, b) => operate(state, '*', a, b),
+  '/': (state, a, b) => operate(state, '/', a, b),
+  '//': (state, a, b) => operate(state, '//', a, b),
+  '%': (state, a, b) => operate(state, '%', a, b),
+  '**': (state, a, b) => operate(state, '**', a, b),
 };
 
-/** The JavaScript name of a variable of the template. */
-export function variable(ref: VariableRef): string {
-  return `v${ref.functionId}_${ref.slot}`;
+const COMPARISONS: Readonly<Record<CompareOperator, Comparison>> = {
+  '==': equal,
+  '!=': (state, a, b) => !equal(state, a, b),
+  '<': (state, a, b) => order(state, '<', a, b),
+  '<=': (state, a, b) => order(state, '<=', a, b),
+  '>': (state, a, b) => order(state, '>', a, b),
+  '>=': (state, a, b) => order(state, '>=', a, b),
+  in: (state, a, b) => contains(state, b, a),
+  'not in': (state, a, b) => !contains(state, b, a),
+};
+
+/** Filters of Jinja2 that lay out or link text, which no chat template does. */
+const UNSUPPORTED_FILTERS: ReadonlySet<string> = new Set(['pprint', 'urlize', 'wordwrap']);
+
+/** Counts work in proportion to the size of the argument of a filter or test. */
+function charge(state: RenderState, subject: Value): void {
+  state.step();
+  const text = typeof subject === 'string' ? subject : subject === null ? undefined : textOf(subject);
+  if (text !== undefined) state.scan(text.length);
+  else if (isList(subject)) state.work(subject.length >> 4);
 }
 
-/** Writes expressions to the code buffer of Nunjucks' Compiler, which calls one method per node type. */
+/** Reads a variable: undefined if it has no value. */
+export function reader(places: readonly Place[]): (frame: Frame) => Value | undefined {
+  const [{ slot, hops }, ...rest] = places as [Place, ...Place[]];
+  if (rest.length > 0) {
+    const [first, next] = [reader([{ slot, hops }]), reader(rest)];
+    return (frame) => {
+      const value = first(frame);
+      return value === undefined ? next(frame) : value;
+    };
+  }
+  if (hops === 0) return (frame) => frame.slots[slot];
+  if (hops === 1) return (frame) => frame.outer!.slots[slot];
+  return (frame) => {
+    let owner = frame;
+    for (let i = 0; i < hops; i++) owner = owner.outer!;
+    return owner.slots[slot];
+  };
+}
+
+/** Nunjucks' Compiler calls one method per type of node. Each method leaves its result in `compiled`. */
 export class ExpressionCompiler extends Compiler {
-  protected readonly constants: unknown[] = [];
-  readonly #constantIndex = new Map<unknown, number>();
-  /** Temporary names of the current function. */
-  protected temporaries: string[] = [];
+  protected compiled: unknown;
+  /** Inside `if`: an unknown filter or test is an error only when it is reached. */
+  protected isSoft = false;
 
   constructor() {
     super(undefined, false);
   }
 
-  /** A new name for an intermediate value. */
-  protected temporary(): string {
-    const name = this._tmpid();
-    this.temporaries.push(name);
-    return name;
+  protected expression(node: Expression, scope: Scope): Evaluate {
+    this.compile(node, scope);
+    return this.compiled as Evaluate;
   }
 
-  protected constant(value: unknown): string {
-    let index = this.#constantIndex.get(value);
-    if (index === undefined) {
-      index = this.constants.push(value) - 1;
-      this.#constantIndex.set(value, index);
-    }
-    return `k${index}`;
+  #optional(node: Expression | null, scope: Scope): Evaluate {
+    return node === null ? () => null : this.expression(node, scope);
   }
 
-  protected readVariable(ref: VariableRef, name: string): string {
-    return `(${variable(ref)}===void 0?o.undefinedName(${this.constant(name)}):${variable(ref)})`;
+  #all(nodes: readonly Expression[], scope: Scope): readonly Evaluate[] {
+    return nodes.map((node) => this.expression(node, scope));
   }
 
-  /** `o.name(s, …, at=offset)`: the position is set after the operands and before the operation. */
-  #operation(
-    name: OperationName,
-    node: NunjucksNode & { offset: number },
-    operands: readonly Expression[],
+  /** The values of several expressions. */
+  #list(nodes: readonly Expression[], scope: Scope): (frame: Frame) => Value[] {
+    const items = this.#all(nodes, scope);
+    const [first, second] = items;
+    if (first === undefined) return () => [];
+    if (items.length === 1) return (frame) => [first(frame)];
+    if (items.length === 2) return (frame) => [first(frame), second!(frame)];
+    return (frame) => items.map((item) => item(frame));
+  }
+
+  /** `bool(expression)`. */
+  protected condition(node: Expression, scope: Scope): (frame: Frame) => boolean {
+    const value = this.expression(node, scope);
+    return (frame) => {
+      const result = value(frame);
+      return typeof result === 'boolean' ? result : truth(frame.state, result);
+    };
+  }
+
+  /** Compiles what is reached under a condition only. */
+  protected softly<T>(isSoft: boolean, compile: () => T): T {
+    const before = this.isSoft;
+    this.isSoft = isSoft;
+    const result = compile();
+    this.isSoft = before;
+    return result;
+  }
+
+  compileLiteral({ value }: NodeOf<'Literal'>): void {
+    this.compiled = () => value;
+  }
+
+  compileSymbol({ name }: NodeOf<'Symbol'>, scope: Scope): void {
+    const read = reader(scope.find(name));
+    this.compiled = (frame: Frame) => {
+      const value = read(frame);
+      return value === undefined ? new Undefined(`'${name}' is undefined`) : value;
+    };
+  }
+
+  compileArray(node: NodeOf<'Array'>, scope: Scope): void {
+    const items = this.#list(node.items, scope);
+    this.compiled = (frame: Frame) => {
+      frame.state.step();
+      return items(frame);
+    };
+  }
+
+  compileTuple(node: NodeOf<'Tuple'>, scope: Scope): void {
+    const items = this.#list(node.items, scope);
+    this.compiled = (frame: Frame) => new Tuple(items(frame));
+  }
+
+  compileDict({ pairs, offset }: NodeOf<'Dict'>, scope: Scope): void {
+    const entries = pairs.map(({ key, value }) => this.#all([key, value], scope));
+    this.compiled = (frame: Frame) => {
+      frame.state.step();
+      const values = entries.map(([key, value]) => [key!(frame), value!(frame)] as const);
+      frame.state.at = offset;
+      return Dict.from(values);
+    };
+  }
+
+  compileAttribute({ target, name, offset }: NodeOf<'Attribute'>, scope: Scope): void {
+    this.#field(target, name, getAttribute, !isDictAttribute(name), offset, scope);
+  }
+
+  compileLookupVal({ target, key, offset }: NodeOf<'LookupVal'>, scope: Scope): void {
+    const name = key.typename === 'Literal' ? key.value : null;
+    if (typeof name === 'string') this.#field(target, name, getItem, true, offset, scope);
+    else this.#binary(getItem, target, key, offset, scope);
+  }
+
+  /** An attribute or item with a name. `isItem`: of a dict it is the item, if there is one. */
+  #field(
+    target: Expression,
+    name: string,
+    get: (state: RenderState, value: Value, name: string) => Value,
+    isItem: boolean,
+    offset: number,
+    scope: Scope,
   ): void {
-    this._emit(`o.${name}(s`);
-    for (const operand of operands) {
-      this._emit(',');
-      this.compile(operand);
+    const value = this.expression(target, scope);
+    this.compiled = (frame: Frame) => {
+      const object = value(frame);
+      const item = isItem && object instanceof Dict ? object.get(name) : undefined;
+      if (item !== undefined) return item;
+      frame.state.at = offset;
+      return get(frame.state, object, name);
+    };
+  }
+
+  #binary(operation: Operation, a: Expression, b: Expression, offset: number, scope: Scope): void {
+    const [left, right] = [this.expression(a, scope), this.expression(b, scope)];
+    this.compiled = (frame: Frame) => {
+      const x = left(frame);
+      const y = right(frame);
+      frame.state.at = offset;
+      return operation(frame.state, x, y);
+    };
+  }
+
+  compileSlice(node: NodeOf<'Slice'>, scope: Scope): void {
+    const value = this.expression(node.target, scope);
+    const [start, stop, step] = [node.start, node.stop, node.step].map((part) => this.#optional(part, scope));
+    const { offset } = node;
+    this.compiled = (frame: Frame) => {
+      const [object, from, to, by] = [value(frame), start!(frame), stop!(frame), step!(frame)];
+      frame.state.at = offset;
+      return getSlice(frame.state, object, from, to, by);
+    };
+  }
+
+  compileFunCall(node: NodeOf<'FunCall'>, scope: Scope): void {
+    this.compiled = this.call(node, scope, null);
+  }
+
+  /** A call. `caller` is the macro of a call block. */
+  protected call(
+    { callee, args, offset }: NodeOf<'FunCall'>,
+    scope: Scope,
+    caller: Evaluate | null,
+  ): Evaluate {
+    const values = this.#arguments(args, scope);
+    const keywords = this.#keywords(args, scope, caller);
+    const method = callee.typename === 'Attribute' ? STR_METHODS.get(callee.name) : undefined;
+    if (callee.typename === 'Attribute' && method !== undefined && keywords === null) {
+      const self = this.expression(callee.target, scope);
+      const { name } = callee;
+      // Methods of text are called without a function object for the attribute.
+      return (frame) => {
+        const { state } = frame;
+        const object = self(frame);
+        state.at = callee.offset;
+        const found = typeof object === 'string' ? null : getAttribute(state, object, name);
+        const positional = values(frame);
+        state.at = offset;
+        if (typeof object !== 'string') return call(state, found, positional, null);
+        state.step();
+        return callStrMethod(state, method, object, positional, null);
+      };
     }
-    this._emit(`,at=${node.offset})`);
+    const target = this.expression(callee, scope);
+    return (frame) => {
+      const object = target(frame);
+      const positional = values(frame);
+      const named = keywords === null ? null : keywords(frame);
+      frame.state.at = offset;
+      return call(frame.state, object, positional, named);
+    };
   }
 
-  #list(items: readonly Expression[]): void {
-    this._emit('[');
-    items.forEach((item, index) => {
-      if (index > 0) this._emit(',');
-      this.compile(item);
-    });
-    this._emit(']');
+  #arguments(args: Arguments, scope: Scope): (frame: Frame) => readonly Value[] {
+    const values = this.#list(args.positional, scope);
+    if (args.spread === null) return values;
+    const spread = this.expression(args.spread, scope);
+    return (frame) => spreadArguments(frame.state, values(frame), spread(frame));
   }
 
-  protected emitTruth(node: Expression): void {
-    if (node.typename === 'Not') {
-      this._emit('!');
-      this.emitTruth(node.target);
-    } else if (node.typename === 'Compare' || node.typename === 'Is') this.compile(node);
-    else {
-      this._emit('o.truth(s,');
-      this.compile(node);
-      this._emit(')');
-    }
+  #keywords(args: Arguments, scope: Scope, caller: Evaluate | null): ((frame: Frame) => Keywords) | null {
+    if (args.keywords.length === 0 && args.spreadKeywords === null && caller === null) return null;
+    const named = args.keywords.map(({ name, value }) => [name, this.expression(value, scope)] as const);
+    if (caller !== null) named.push(['caller', caller]);
+    const spread = args.spreadKeywords === null ? null : this.expression(args.spreadKeywords, scope);
+    return (frame) => {
+      const keywords = new Map(named.map(([name, value]) => [name, value(frame)]));
+      return spread === null ? keywords : spreadKeywords(frame.state, keywords, spread(frame));
+    };
   }
 
-  compileLiteral(node: NodeOf<'Literal'>): void {
-    const { value } = node;
-    if (value === null || typeof value === 'boolean') this._emit(String(value));
-    else this._emit(this.constant(value));
+  compileFilter(node: NodeOf<'Filter'>, scope: Scope): void {
+    const target: Evaluate =
+      node.target === null ? (frame) => frame.captured : this.expression(node.target, scope);
+    this.#library('filter', FILTERS.get(node.name), node, target, scope);
   }
 
-  compileSymbol(node: NodeOf<'Symbol'>): void {
-    this._emit(node.isAlwaysSet ? variable(node.ref!) : this.readVariable(node.ref!, node.name));
+  compileIs(node: NodeOf<'Is'>, scope: Scope): void {
+    this.#library('test', TESTS.get(node.name), node, this.expression(node.target, scope), scope);
   }
 
-  compileArray(node: NodeOf<'Array'>): void {
-    this._emit('o.list(s,');
-    this.#list(node.items);
-    this._emit(')');
-  }
-
-  compileTuple(node: NodeOf<'Tuple'>): void {
-    this._emit('o.tuple(');
-    this.#list(node.items);
-    this._emit(')');
-  }
-
-  compileDict(node: NodeOf<'Dict'>): void {
-    this._emit('o.dict(s,');
-    this.#list(node.pairs.flatMap((pair) => [pair.key, pair.value]));
-    this._emit(`,at=${node.offset})`);
-  }
-
-  compileAttribute(node: NodeOf<'Attribute'>): void {
-    this._emit('o.attribute(s,');
-    this.compile(node.target);
-    this._emit(`,${this.constant(node.name)},at=${node.offset})`);
-  }
-
-  compileLookupVal(node: NodeOf<'LookupVal'>): void {
-    this.#operation('item', node, [node.target, node.key]);
-  }
-
-  compileSlice(node: NodeOf<'Slice'>): void {
-    this._emit('o.slice(s,');
-    this.compile(node.target);
-    for (const part of [node.start, node.stop, node.step]) {
-      this._emit(',');
-      if (part === null) this._emit('null');
-      else this.compile(part);
-    }
-    this._emit(`,at=${node.offset})`);
-  }
-
-  compileFunCall(node: NodeOf<'FunCall'>): void {
-    this.emitCall(node, null);
-  }
-
-  protected emitCall(node: NodeOf<'FunCall'>, caller: string | null): void {
-    this._emit('o.call(s,');
-    this.compile(node.callee);
-    this._emit(',');
-    this.#arguments(node.args, null, caller);
-    this._emit(`,at=${node.offset})`);
-  }
-
-  /** Positional arguments and keywords, as two JavaScript arguments. `first` writes a value before them. */
-  #arguments(args: Arguments, first: (() => void) | null, caller: string | null): void {
-    if (args.spread !== null) this._emit('o.spread(s,');
-    this._emit('[');
-    first?.();
-    args.positional.forEach((value, index) => {
-      if (index > 0 || first !== null) this._emit(',');
-      this.compile(value);
-    });
-    this._emit(']');
-    if (args.spread !== null) {
-      this._emit(',');
-      this.compile(args.spread);
-      this._emit(')');
-    }
-    this._emit(',');
-    if (args.keywords.length === 0 && args.spreadKeywords === null && caller === null) {
-      this._emit('null');
+  /** A filter or a test. */
+  #library(
+    kind: string,
+    apply: Applied | undefined,
+    node: NodeOf<'Filter'> | NodeOf<'Is'>,
+    target: Evaluate,
+    scope: Scope,
+  ): void {
+    const { name, offset } = node;
+    if (apply === undefined) {
+      if (UNSUPPORTED_FILTERS.has(name))
+        syntaxError(`the filter '${name}' is not supported in chat templates`, offset);
+      if (!this.isSoft) syntaxError(`No ${kind} named '${name}'.`, offset);
+      this.compiled = () => {
+        throw new PyError('RuntimeError', `No ${kind} named '${name}' found.`, offset);
+      };
       return;
     }
-    const names = args.keywords.map((keyword) => keyword.name);
-    if (caller !== null) names.push('caller');
-    this._emit(`o.keywords(s,${this.constant(names)},[`);
-    for (const keyword of args.keywords) {
-      this.compile(keyword.value);
-      this._emit(',');
-    }
-    if (caller !== null) this._emit(caller);
-    this._emit('],');
-    if (args.spreadKeywords === null) this._emit('void 0');
-    else this.compile(args.spreadKeywords);
-    this._emit(')');
+    const values = this.#arguments(node.args, scope);
+    const keywords = this.#keywords(node.args, scope, null);
+    this.compiled = (frame: Frame) => {
+      const { state } = frame;
+      const value = target(frame);
+      const args = values(frame);
+      const named = keywords === null ? null : keywords(frame);
+      state.at = offset;
+      charge(state, value);
+      return apply(state, value, args, named);
+    };
   }
 
-  compileFilter(node: NodeOf<'Filter'>): void {
-    this.emitFilter(node, () => this.compile(node.target!));
+  compileInlineIf(node: NodeOf<'InlineIf'>, scope: Scope): void {
+    this.softly(true, () => {
+      const condition = this.condition(node.cond, scope);
+      const body = this.expression(node.body, scope);
+      const otherwise: Evaluate =
+        node.otherwise === null
+          ? () =>
+              new Undefined('the inline if-expression evaluated to false and no else section was defined.')
+          : this.expression(node.otherwise, scope);
+      this.compiled = (frame: Frame) => (condition(frame) ? body(frame) : otherwise(frame));
+    });
   }
 
-  protected emitFilter(node: NodeOf<'Filter'>, target: () => void): void {
-    const filter = FILTERS.get(node.name);
-    if (filter === undefined) this._emit(`o.missingFilter(${this.constant(node.name)},at=${node.offset})`);
-    else {
-      this._emit(`o.filter(s,${this.constant(filter)},`);
-      this.#arguments(node.args, target, null);
-      this._emit(`,at=${node.offset})`);
-    }
+  compileAnd(node: NodeOf<'And'>, scope: Scope): void {
+    this.#either(node, scope, true);
+  }
+  compileOr(node: NodeOf<'Or'>, scope: Scope): void {
+    this.#either(node, scope, false);
   }
 
-  compileIs(node: NodeOf<'Is'>): void {
-    const test = TESTS.get(node.name);
-    if (test === undefined) this._emit(`o.missingTest(${this.constant(node.name)},at=${node.offset})`);
-    else {
-      this._emit(`o.test(s,${this.constant(test)},`);
-      this.#arguments(node.args, () => this.compile(node.target), null);
-      this._emit(`,at=${node.offset})`);
-    }
+  /** `and`, `or`: the value of the left side, or of the right side if the truth of the left is `wanted`. */
+  #either({ left, right }: NodeOf<'And'> | NodeOf<'Or'>, scope: Scope, wanted: boolean): void {
+    const [first, second] = [this.expression(left, scope), this.expression(right, scope)];
+    this.compiled = (frame: Frame) => {
+      const value = first(frame);
+      return truth(frame.state, value) === wanted ? second(frame) : value;
+    };
   }
 
-  compileInlineIf(node: NodeOf<'InlineIf'>): void {
-    this._emit('(');
-    this.emitTruth(node.cond);
-    this._emit('?');
-    this.compile(node.body);
-    this._emit(':');
-    if (node.otherwise === null) this._emit('o.undefinedElse()');
-    else this.compile(node.otherwise);
-    this._emit(')');
+  compileNot(node: NodeOf<'Not'>, scope: Scope): void {
+    const condition = this.condition(node.target, scope);
+    this.compiled = (frame: Frame) => !condition(frame);
   }
 
-  /** `and`, `or`: the value is the operand that decides. */
-  #either(node: NodeOf<'And'> | NodeOf<'Or'>): void {
-    const left = this.temporary();
-    this._emit(`(o.truth(s,${left}=`);
-    this.compile(node.left);
-    this._emit(')?');
-    if (node.typename === 'And') this.compile(node.right);
-    else this._emit(left);
-    this._emit(':');
-    if (node.typename === 'And') this._emit(left);
-    else this.compile(node.right);
-    this._emit(')');
+  compileBinOp({ operator, left, right, offset }: NodeOf<'BinOp'>, scope: Scope): void {
+    this.#binary(OPERATIONS[operator], left, right, offset, scope);
   }
 
-  compileAnd(node: NodeOf<'And'>): void {
-    this.#either(node);
-  }
-  compileOr(node: NodeOf<'Or'>): void {
-    this.#either(node);
-  }
-
-  compileNot(node: NodeOf<'Not'>): void {
-    this._emit('!');
-    this.emitTruth(node.target);
-  }
-  compileNeg(node: NodeOf<'Neg'>): void {
-    this.#operation('negative', node, [node.target]);
-  }
-  compilePos(node: NodeOf<'Pos'>): void {
-    this._emit('o.positive(');
-    this.compile(node.target);
-    this._emit(`,at=${node.offset})`);
-  }
-  compileAdd(node: NodeOf<'Add'>): void {
-    this.#operation('add', node, [node.left, node.right]);
-  }
-  compileSub(node: NodeOf<'Sub'>): void {
-    this.#operation('subtract', node, [node.left, node.right]);
-  }
-  compileMul(node: NodeOf<'Mul'>): void {
-    this.#operation('multiply', node, [node.left, node.right]);
-  }
-  compileDiv(node: NodeOf<'Div'>): void {
-    this.#operation('divide', node, [node.left, node.right]);
-  }
-  compileFloorDiv(node: NodeOf<'FloorDiv'>): void {
-    this.#operation('floorDivide', node, [node.left, node.right]);
-  }
-  compileMod(node: NodeOf<'Mod'>): void {
-    this.#operation('modulo', node, [node.left, node.right]);
-  }
-  compilePow(node: NodeOf<'Pow'>): void {
-    this.#operation('power', node, [node.left, node.right]);
+  compileUnaryOp({ operator, target, offset }: NodeOf<'UnaryOp'>, scope: Scope): void {
+    const value = this.expression(target, scope);
+    const operation = operator === '-' ? negative : positive;
+    this.compiled = (frame: Frame) => {
+      const operand = value(frame);
+      frame.state.at = offset;
+      return operation(frame.state, operand);
+    };
   }
 
-  compileConcat(node: NodeOf<'Concat'>): void {
-    this._emit('o.concatenate(s,');
-    this.#list(node.items);
-    this._emit(`,at=${node.offset})`);
-  }
-
-  compileCompare(node: NodeOf<'Compare'>): void {
-    this.#comparison(node, 0, () => this.compile(node.first));
+  compileConcat(node: NodeOf<'Concat'>, scope: Scope): void {
+    const items = this.#list(node.items, scope);
+    this.compiled = (frame: Frame) => {
+      const values = items(frame);
+      frame.state.at = node.offset;
+      return concatenate(frame.state, values);
+    };
   }
 
   /** `a < b < c`: each value is computed at most once, and only if all comparisons before it are true. */
-  #comparison(node: NodeOf<'Compare'>, index: number, left: () => void): void {
-    const { operator, value } = node.operands[index]!;
-    const name = COMPARISONS[operator];
-    if (index === node.operands.length - 1) {
-      this._emit(`o.${name}(s,`);
-      left();
-      this._emit(',');
-      this.compile(value);
-      this._emit(`,at=${node.offset})`);
+  compileCompare({ first, operands, offset }: NodeOf<'Compare'>, scope: Scope): void {
+    if (operands.length === 1) {
+      const [{ operator, value }] = operands as [(typeof operands)[0]];
+      this.#binary(COMPARISONS[operator], first, value, offset, scope);
       return;
     }
-    const middle = this.temporary();
-    this._emit(`(o.${name}(s,`);
-    left();
-    this._emit(`,${middle}=`);
-    this.compile(value);
-    this._emit(`,at=${node.offset})&&`);
-    this.#comparison(node, index + 1, () => this._emit(middle));
-    this._emit(')');
+    const start = this.expression(first, scope);
+    const steps = operands.map(({ operator, value }) => ({
+      compare: COMPARISONS[operator],
+      value: this.expression(value, scope),
+    }));
+    this.compiled = (frame: Frame) => {
+      let left = start(frame);
+      for (const { compare, value } of steps) {
+        const right = value(frame);
+        frame.state.at = offset;
+        if (!compare(frame.state, left, right)) return false;
+        left = right;
+      }
+      return true;
+    };
   }
 }

@@ -1,395 +1,390 @@
-/** A tree with plans -> JavaScript, by a subclass of Nunjucks' Compiler. The code contains no text of the template. */
-import { ExpressionCompiler, variable } from './compile-expression.ts';
-import { OPERATIONS } from './operations.ts';
-import type { NodeOf, Statement } from './syntax/nodes.ts';
-import type {
-  BlockPlan,
-  CallBlockPlan,
-  Export,
-  ForPlan,
-  FramePlan,
-  FunctionPlan,
-  MacroPlan,
-  ResolvedTarget,
-} from './syntax/plans.ts';
+/** A tree -> a function that renders it: a subclass of Nunjucks' Compiler that builds functions, so no code is generated. */
+import { type Evaluate, ExpressionCompiler, reader } from './compile-expression.ts';
+import { BREAK, CONTINUE, DONE, type Ending, Frame } from './frame.ts';
+import { GLOBALS } from './library/library.ts';
+import { iterate, unpack } from './python/iterate.ts';
+import { type LoopBody, LoopContext, Macro } from './python/macros.ts';
+import { Namespace } from './python/objects.ts';
+import { overBudget, PyError, syntaxError } from './python/py-error.ts';
+import type { RenderState } from './python/render-state.ts';
+import { toText } from './python/text.ts';
+import { Tuple, Undefined, type Value } from './python/values.ts';
+import type { NodeOf, Statement, Target } from './syntax/nodes.ts';
+import { FunctionScope, readNames, Scope } from './syntax/scope.ts';
 import { descendants } from './syntax/walk.ts';
 
-/** Generated code with the constants it refers to as k[0], k[1], … */
-export type CompiledCode = { readonly code: string; readonly constants: readonly unknown[] };
+/** A statement, ready to run. */
+type Execute = (frame: Frame) => Ending;
+type Assign = (frame: Frame, value: Value) => void;
 
-const PRINTERS = { false: 'print', true: 'printEscaped', dynamic: 'printDynamic' } as const;
+/** Renders with the variables of the caller. */
+export type Root = (state: RenderState, given: ReadonlyMap<string, Value>) => string;
 
-/** Compiles one template: `compile(root)` fills the code buffer, `result()` returns the code. */
-export class TemplateCompiler extends ExpressionCompiler {
-  /** The code, after a check that it contains only known words. */
-  result(): CompiledCode {
-    const names = this.constants.map((_, index) => `k${index}=k[${index}]`);
-    const head = names.length === 0 ? '' : `var ${names.join(',')};\n`;
-    const code = head + this.getCode();
-    checkClosed(code);
-    return { code, constants: this.constants };
-  }
+const MAX_BLOCKS = 200;
 
-  compileRoot(node: NodeOf<'Root'>): void {
-    const plan = node.plan!;
-    this.#topFunction(plan.code, plan.frame, node.body, () => {
-      if (plan.self !== null) this._emitLine(`${variable(plan.self)}=o.self(s,c);`);
-    });
-    const bodies = new Map<string, readonly Statement[]>();
-    if (plan.blocks.length > 0)
-      for (const inner of descendants(node))
-        if (inner.typename === 'Block') bodies.set(inner.name, inner.body);
-    for (const block of plan.blocks) this.#blockFunction(block, bodies.get(block.name)!);
-    const blocks = plan.blocks.map((block) => `[${this.constant(block.name)},f${block.code.functionId}]`);
-    this._emitLine(`return [f${plan.code.functionId},[${blocks.join(',')}]];`);
-  }
-
-  #blockFunction(block: BlockPlan, body: readonly Statement[]): void {
-    this.#topFunction(block.code, block.frame, body, () => {
-      if (block.self !== null) this._emitLine(`${variable(block.self)}=o.self(s,c);`);
-      if (block.superBlock !== null)
-        this._emitLine(`${variable(block.superBlock)}=o.superBlock(${this.constant(block.name)});`);
-    });
-  }
-
-  #topFunction(code: FunctionPlan, frame: FramePlan, body: readonly Statement[], before: () => void): void {
-    this.#function(`function f${code.functionId}(s,c)`, code, () => {
-      before();
-      this.#enter(frame);
-      const buffer = this._pushBuffer();
-      this.#statements(body);
-      this._popBuffer();
-      this._emitLine(`return ${buffer};`);
-    });
-  }
-
-  /** A function whose errors get the position `at`, which is set before each operation. */
-  #function(head: string, code: FunctionPlan, body: () => void): void {
-    const outer = this.temporaries;
-    this.temporaries = [];
-    const { codebuf } = this as unknown as { codebuf: string[] };
-    const place = codebuf.length;
-    this._emit('');
-    body();
-    this._emitLine('}catch(e){throw o.locate(e,at);}}');
-    const slots = Array.from({ length: code.slotCount }, (_, slot) => `,v${code.functionId}_${slot}`);
-    const names = this.temporaries.map((name) => `,${name}`);
-    codebuf[place] = `${head}{var at=0${slots.join('')}${names.join('')};\ntry{\n`;
-    this.temporaries = outer;
-  }
-
-  #statements(nodes: readonly Statement[]): void {
-    for (const node of nodes) this.compile(node);
-  }
-
-  #enter(frame: FramePlan): void {
-    for (const action of frame.enter) {
-      const target = variable(action.ref);
-      if (action.kind === 'resolve') this._emitLine(`${target}=o.resolve(c,${this.constant(action.name)});`);
-      else if (action.kind === 'alias') this._emitLine(`${target}=${variable(action.from)};`);
-      else this._emitLine(`${target}=void 0;`);
+/** Runs statements until one does not end normally. */
+function inOrder(statements: readonly Execute[]): Execute {
+  const [first, second] = statements;
+  if (first === undefined) return () => DONE;
+  if (second === undefined) return first;
+  if (statements.length === 2) return (frame) => first(frame) || second(frame);
+  return (frame) => {
+    for (let i = 0; i < statements.length; i++) {
+      const ending = statements[i]!(frame);
+      if (ending !== DONE) return ending;
     }
-  }
-
-  #leave(frame: FramePlan): void {
-    if (frame.leave.length > 0) this._emitLine(`${frame.leave.map(variable).join('=')}=void 0;`);
-  }
-
-  /** Writes statements with a separate buffer and returns its name. */
-  #capture(body: readonly Statement[]): string {
-    const buffer = this._pushBuffer();
-    this.#statements(body);
-    this._popBuffer();
-    return buffer;
-  }
-
-  compileOutput(node: NodeOf<'Output'>): void {
-    const printer = PRINTERS[`${node.plan!.escape}`];
-    for (const child of node.children) {
-      if (child.typename === 'TemplateData') {
-        this._emitLine(`${this.buffer}+=o.data(s,${this.constant(child.text)});`);
-        continue;
-      }
-      this._emit(`${this.buffer}+=o.${printer}(s,`);
-      this.compile(child);
-      this._emitLine(`,at=${child.offset});`);
-    }
-  }
-
-  compileIf(node: NodeOf<'If'>): void {
-    node.branches.forEach((branch, index) => {
-      this._emit(index === 0 ? 'if(' : '}else if(');
-      this.emitTruth(branch.cond);
-      this._emitLine('){');
-      this.#statements(branch.body);
-    });
-    if (node.otherwise.length > 0) {
-      this._emitLine('}else{');
-      this.#statements(node.otherwise);
-    }
-    this._emitLine('}');
-  }
-
-  compileFor(node: NodeOf<'For'>): void {
-    const plan = node.plan!;
-    if (plan.test !== null) this.#loopTest(node, plan);
-    if (plan.recursion === null) {
-      this.#loop(node, plan, () => this.compile(node.iterable), 'null,0');
-      return;
-    }
-    const { recursion } = plan;
-    const name = `f${recursion.functionId}`;
-    const depth = this._tmpid();
-    const source = this._tmpid();
-    this.#function(`function ${name}(${source},${depth})`, recursion, () => {
-      const buffer = this._pushBuffer();
-      this.#loop(node, plan, () => this._emit(source), `${name},${depth}`);
-      this._popBuffer();
-      this._emitLine(`return o.captured(s,${buffer});`);
-    });
-    this._emit(`${this.buffer}+=o.print(s,${name}(`);
-    this.compile(node.iterable);
-    this._emitLine(',0));');
-  }
-
-  /** The generator of the items that pass a loop's test. */
-  #loopTest(node: NodeOf<'For'>, plan: ForPlan): void {
-    const { code, target, frame } = plan.test!;
-    const source = this._tmpid();
-    const item = this._tmpid();
-    this.#function(`function*f${code.functionId}(${source})`, code, () => {
-      this.#enter(frame);
-      this._emitLine(`for(var ${item} of o.iterate(s,${source})){s.step();`);
-      this.#assign(target, item, node.offset);
-      this._emit('if(');
-      this.emitTruth(node.test!);
-      this._emitLine(`)yield ${this.#rebuilt(target)};}`);
-    });
-  }
-
-  /** A loop target as a value; tuples are new, as in Python. */
-  #rebuilt(target: ResolvedTarget): string {
-    if (target.kind !== 'tuple') return variable(target.ref);
-    return `o.tuple([${target.items.map((item) => this.#rebuilt(item)).join(',')}])`;
-  }
-
-  #loop(node: NodeOf<'For'>, plan: ForPlan, source: () => void, recurse: string): void {
-    const item = this._tmpid();
-    const isUntouched = plan.otherwise === null ? null : this._tmpid();
-    if (isUntouched !== null) this._emitLine(`var ${isUntouched}=true;`);
-    const filtered = (): void => {
-      if (plan.test !== null) this._emit(`f${plan.test.code.functionId}(`);
-      source();
-      if (plan.test !== null) this._emit(')');
-    };
-    if (plan.loop === null) {
-      this._emit(`for(var ${item} of ${plan.test === null ? 'o.iterate(s,' : '('}`);
-      filtered();
-      this._emitLine(`${plan.test === null ? `,at=${node.iterable.offset}` : ''})){s.step();`);
-      this.#assign(plan.target, item, node.offset);
-    } else {
-      const loop = variable(plan.loop);
-      this._emit(`var ${item}=o.loop(s,`);
-      filtered();
-      this._emitLine(`,${plan.test !== null},${recurse},at=${node.iterable.offset});`);
-      this._emitLine(`while(${item}.advance()){${loop}=${item};`);
-      this.#assign(plan.target, `${item}.current`, node.offset);
-    }
-    this.#enter(plan.frame);
-    this.#statements(node.body);
-    if (isUntouched !== null) this._emitLine(`${isUntouched}=false;`);
-    this._emitLine('}');
-    this.#leave(plan.frame);
-    if (isUntouched === null) return;
-    this._emitLine(`if(${isUntouched}){`);
-    this.#enter(plan.otherwise!);
-    this.#statements(node.otherwise);
-    this.#leave(plan.otherwise!);
-    this._emitLine('}');
-  }
-
-  /** Assigns the value of a JavaScript expression to a target. */
-  #assign(target: ResolvedTarget, source: string, offset: number): void {
-    if (target.kind === 'name') this._emitLine(`${variable(target.ref)}=${source};`);
-    else if (target.kind === 'attribute')
-      this._emitLine(
-        `o.assign(${variable(target.ref)},${this.constant(target.attribute)},${source},at=${offset});`,
-      );
-    else {
-      const parts = this._tmpid();
-      this._emitLine(`var ${parts}=o.unpack(s,${source},${target.items.length},at=${offset});`);
-      target.items.forEach((item, index) => {
-        this.#assign(item, `${parts}[${index}]`, offset);
-      });
-    }
-  }
-
-  #checkNamespaces(target: ResolvedTarget, offset: number): void {
-    if (target.kind === 'attribute')
-      this._emitLine(`o.checkNamespace(${this.readVariable(target.ref, target.name)},at=${offset});`);
-    else if (target.kind === 'tuple') for (const item of target.items) this.#checkNamespaces(item, offset);
-  }
-
-  #export(exports: readonly Export[]): void {
-    for (const { name, ref } of exports)
-      this._emitLine(`o.share(c,${this.constant(name)},${variable(ref)});`);
-  }
-
-  compileSet(node: NodeOf<'Set'>): void {
-    const { target, exports } = node.plan!;
-    this.#checkNamespaces(target, node.offset);
-    if (target.kind === 'name') {
-      this._emit(`${variable(target.ref)}=`);
-      this.compile(node.value);
-      this._emitLine(';');
-    } else {
-      const value = this._tmpid();
-      this._emit(`var ${value}=`);
-      this.compile(node.value);
-      this._emitLine(';');
-      this.#assign(target, value, node.offset);
-    }
-    this.#export(exports);
-  }
-
-  compileSetBlock(node: NodeOf<'SetBlock'>): void {
-    const { target, exports, frame } = node.plan!;
-    this.#enter(frame);
-    const buffer = this.#capture(node.body);
-    const value = this._tmpid();
-    this._emit(`var ${value}=`);
-    if (node.filter === null) this._emit(`o.captured(s,${buffer})`);
-    else this.#filterOn(node.filter, buffer);
-    this._emitLine(';');
-    this.#checkNamespaces(target, node.offset);
-    this.#assign(target, value, node.offset);
-    this.#export(exports);
-    this.#leave(frame);
-  }
-
-  /** Writes the code of a macro or call block; returns the expression that creates the macro. */
-  #macro(plan: Omit<MacroPlan, 'target' | 'exports'>, node: NodeOf<'Macro'> | NodeOf<'CallBlock'>): string {
-    const name = `f${plan.code.functionId}`;
-    this.#function(`function ${name}(a)`, plan.code, () => {
-      plan.arguments.forEach((ref, index) => {
-        this._emitLine(`${variable(ref)}=a[${index}];`);
-      });
-      this.#enter(plan.frame);
-      const firstDefault = node.parameters.length - node.defaults.length;
-      node.parameters.forEach((parameter, index) => {
-        const ref = variable(plan.arguments[index]!);
-        this._emit(`if(${ref}===void 0)${ref}=`);
-        const fallback = node.defaults[index - firstDefault];
-        if (fallback === undefined) this._emit(`o.undefinedParameter(${this.constant(parameter.name)})`);
-        else this.compile(fallback);
-        this._emitLine(';');
-      });
-      const buffer = this.#capture(node.body);
-      this._emitLine(`return ${buffer};`);
-    });
-    return `o.macro(${this.constant(plan.shape)},${name})`;
-  }
-
-  compileMacro(node: NodeOf<'Macro'>): void {
-    const plan = node.plan!;
-    const made = this.#macro(plan, node);
-    this._emitLine(`${variable(plan.target!)}=${made};`);
-    this.#export(plan.exports);
-  }
-
-  compileCallBlock(node: NodeOf<'CallBlock'>): void {
-    const plan: CallBlockPlan = node.plan!;
-    const caller = this._tmpid();
-    const made = this.#macro(plan, node);
-    this._emitLine(`var ${caller}=${made};`);
-    this._emit(`${this.buffer}+=o.${PRINTERS[`${plan.escape}`]}(s,`);
-    if (node.call === null) this._emit(`o.generation(s,${caller},at=${node.offset})`);
-    else this.emitCall(node.call, caller);
-    this._emitLine(');');
-  }
-
-  compileFilterBlock(node: NodeOf<'FilterBlock'>): void {
-    const frame = node.plan!;
-    this.#enter(frame);
-    const buffer = this.#capture(node.body);
-    this._emit(`${this.buffer}+=o.printDynamic(s,`);
-    this.#filterOn(node.filter, buffer);
-    this._emitLine(');');
-    this.#leave(frame);
-  }
-
-  /** Applies a chain of filters to the text of a buffer. */
-  #filterOn(filter: NodeOf<'Filter'>, buffer: string): void {
-    this.emitFilter(filter, () => {
-      if (filter.target === null) this._emit(`o.captured(s,${buffer})`);
-      else this.#filterOn(filter.target as NodeOf<'Filter'>, buffer);
-    });
-  }
-
-  compileWith(node: NodeOf<'With'>): void {
-    const { frame, targets } = node.plan!;
-    this.#enter(frame);
-    targets.forEach((target, index) => {
-      const value = this._tmpid();
-      this._emit(`var ${value}=`);
-      this.compile(node.values[index]!);
-      this._emitLine(';');
-      this.#assign(target, value, node.offset);
-    });
-    this.#statements(node.body);
-    this.#leave(frame);
-  }
-
-  compileBlock(node: NodeOf<'Block'>): void {
-    if (node.isRequired) this._emitLine(`o.requiredBlock(${this.constant(node.name)},at=${node.offset});`);
-    let context = 'c';
-    if (node.plan !== null) {
-      const names = this.constant(node.plan.map((entry) => entry.name));
-      context = `c.derive(o.scope(${names},[${node.plan.map((entry) => variable(entry.ref)).join(',')}]))`;
-    }
-    this._emitLine(`${this.buffer}+=o.block(s,${this.constant(node.name)},${context});`);
-  }
-
-  compileAutoescape(node: NodeOf<'Autoescape'>): void {
-    const before = this._tmpid();
-    this.#enter(node.plan!);
-    this._emit(`var ${before}=o.setAutoescape(s,`);
-    this.compile(node.value);
-    this._emitLine(');');
-    this.#statements(node.body);
-    this._emitLine(`o.setAutoescape(s,${before});`);
-    this.#leave(node.plan!);
-  }
-
-  compileBreak(): void {
-    this._emitLine('break;');
-  }
-
-  compileContinue(): void {
-    this._emitLine('continue;');
-  }
-
-  compileLoader(node: NodeOf<'Loader'>): void {
-    this._emit('o.loader(');
-    this.compile(node.template);
-    this._emitLine(`,at=${node.offset});`);
-  }
+    return DONE;
+  };
 }
 
-/** Words of generated code, besides numbered names. */
-const WORDS = new Set(
-  (
-    'function var return try catch throw for of while if else true false null void break continue yield ' +
-    'a at c e f k o s step advance current derive'
-  ).split(' '),
-);
-const NUMBERED = /^(?:[fk]\d+|v\d+_\d+|t_\d+)$/;
+/** Compiles one template. */
+export class TemplateCompiler extends ExpressionCompiler {
+  /** Names that the template reads from its input, without globals. */
+  readonly variables = new Set<string>();
+  /** All names that are read or assigned anywhere: the rare special names are looked for only if they are used. */
+  readonly #names = new Set<string>();
+  readonly #blocks = new Set<string>();
 
-/** Defence in depth: code with any other word, or a string literal other than "", is a bug and never runs. */
-function checkClosed(code: string): void {
-  for (const word of new Set(code.match(/[A-Za-z_$][\w$]*/g)))
-    if (!WORDS.has(word) && !NUMBERED.test(word) && !Object.hasOwn(OPERATIONS, word))
-      throw new Error(`generated code holds the word ${word}`);
-  if (/[^\w\s(){}[\],;:?=!.+*>&]/.test(code.replaceAll('""', '')))
-    throw new Error('generated code holds a literal');
+  root(node: NodeOf<'Root'>): Root {
+    for (const inner of descendants(node))
+      if (inner.typename === 'Symbol' || inner.typename === 'TargetName') this.#names.add(inner.name);
+    const code = new FunctionScope(null);
+    const scope = new Scope(code);
+    scope.collect(node.body);
+    const body = this.#body(node.body, scope);
+    for (const name of scope.inputs.keys()) if (!GLOBALS.has(name)) this.variables.add(name);
+    return (state, given) => {
+      const frame = new Frame(state, code.slotCount, null);
+      for (const [name, slot] of scope.inputs) {
+        const value = given.get(name);
+        frame.slots[slot] = value === undefined ? GLOBALS.get(name) : value;
+      }
+      body(frame);
+      return frame.text;
+    };
+  }
+
+  #body(nodes: readonly Statement[], scope: Scope): Execute {
+    const statements = nodes.map((node) => {
+      this.compile(node, scope);
+      return this.compiled as Execute;
+    });
+    return inOrder(statements);
+  }
+
+  /** Statements with their own variables. */
+  #scoped(nodes: readonly Statement[], scope: Scope): Execute {
+    scope.collect(nodes);
+    return this.#cleared(
+      scope,
+      this.softly(false, () => this.#body(nodes, scope)),
+    );
+  }
+
+  /** The variables of a scope have no value at its begin and after its end. */
+  #cleared(scope: Scope, run: Execute): Execute {
+    const slots = scope.assigned;
+    if (slots.length === 0) return run;
+    return (frame) => {
+      for (const slot of slots) frame.slots[slot] = undefined;
+      const ending = run(frame);
+      for (const slot of slots) frame.slots[slot] = undefined;
+      return ending;
+    };
+  }
+
+  /** Puts the text of statements into `captured`, after its filters. */
+  #captured(nodes: readonly Statement[], filter: NodeOf<'Filter'> | null, outer: Scope): Execute {
+    const scope = outer.inner();
+    scope.collect(filter === null ? nodes : [...nodes, filter]);
+    const body = this.softly(false, () => this.#body(nodes, scope));
+    if (filter === null) return this.#cleared(scope, (frame) => frame.capture(body));
+    const filtered = this.softly(false, () => this.expression(filter, scope));
+    return this.#cleared(scope, (frame) => {
+      const ending = frame.capture(body);
+      if (ending === DONE) frame.captured = filtered(frame);
+      return ending;
+    });
+  }
+
+  /** Which of the special names the statements read. */
+  #reads(nodes: readonly Statement[], ...names: readonly string[]): ReadonlySet<string> {
+    const used = names.filter((name) => this.#names.has(name));
+    return used.length === 0 ? new Set() : readNames(nodes, used);
+  }
+
+  compileOutput(node: NodeOf<'Output'>, scope: Scope): void {
+    const parts = node.children.map((child): Execute => {
+      if (child.typename !== 'TemplateData') return this.#print(this.expression(child, scope), child.offset);
+      const { text } = child;
+      return (frame) => {
+        frame.text += frame.state.emit(text);
+        return DONE;
+      };
+    });
+    this.compiled = inOrder(parts);
+  }
+
+  #print(value: Evaluate, offset: number): Execute {
+    return (frame) => {
+      const { state } = frame;
+      const result = value(frame);
+      state.at = offset;
+      frame.text += state.emit(typeof result === 'string' ? result : toText(state, result));
+      return DONE;
+    };
+  }
+
+  compileIf(node: NodeOf<'If'>, scope: Scope): void {
+    this.softly(true, () => {
+      const branches = node.branches.map(({ cond, body }) => ({
+        condition: this.condition(cond, scope),
+        body: this.#body(body, scope),
+      }));
+      const otherwise = this.#body(node.otherwise, scope);
+      this.compiled = (frame: Frame) => {
+        for (let i = 0; i < branches.length; i++) {
+          const { condition, body } = branches[i]!;
+          if (condition(frame)) return body(frame);
+        }
+        return otherwise(frame);
+      };
+    });
+  }
+
+  compileFor(node: NodeOf<'For'>, scope: Scope): void {
+    this.#refuseLoopTargets(node);
+    const code = node.isRecursive ? new FunctionScope(scope.code) : scope.code;
+    const inner = scope.inner(code, true);
+    const usesLoop = node.isRecursive || this.#reads(node.body, 'loop').has('loop');
+    const loopSlot = usesLoop ? inner.parameter('loop') : null;
+    inner.parameters(node.target);
+    const assign = this.#assign(node.target, inner);
+    const body = this.#scoped(node.body, inner);
+    const otherwise = this.#scoped(node.otherwise, scope.inner(code));
+    const items = this.#items(node, scope, code);
+    const start = node.iterable.offset;
+    const run = (frame: Frame, source: Value, recurse: LoopBody | null, depth0: number): Ending => {
+      const { state } = frame;
+      state.at = start;
+      let isUntouched = true;
+      if (loopSlot === null)
+        for (const item of items(frame, source)) {
+          state.step();
+          assign(frame, item);
+          const ending = body(frame);
+          if (ending === BREAK) break;
+          if (ending === DONE) isUntouched = false;
+        }
+      else {
+        const known = node.test === null ? source : null;
+        const loop = new LoopContext(state, items(frame, source), known, recurse, depth0);
+        while (loop.advance()) {
+          frame.slots[loopSlot] = loop;
+          assign(frame, loop.current!);
+          const ending = body(frame);
+          if (ending === BREAK) break;
+          if (ending === DONE) isUntouched = false;
+        }
+      }
+      return isUntouched ? otherwise(frame) : DONE;
+    };
+    const iterable = this.expression(node.iterable, scope);
+    if (!node.isRecursive) {
+      this.compiled = (frame: Frame) => run(frame, iterable(frame), null, 0);
+      return;
+    }
+    this.compiled = (frame: Frame) => {
+      const recurse: LoopBody = (source, depth0) => {
+        const called = new Frame(frame.state, code.slotCount, frame);
+        run(called, source, recurse, depth0);
+        frame.state.reserve(called.text.length);
+        return called.text;
+      };
+      frame.text += frame.state.emit(recurse(iterable(frame), 0));
+      return DONE;
+    };
+  }
+
+  #refuseLoopTargets(node: NodeOf<'For'>): void {
+    if (!this.#names.has('loop')) return;
+    for (const inner of descendants(node)) {
+      const targets = inner.typename === 'For' || inner.typename.startsWith('Set') ? [inner] : [];
+      for (const { target } of targets as NodeOf<'For' | 'Set' | 'SetBlock'>[])
+        if (descendants(target).some((name) => name.typename === 'TargetName' && name.name === 'loop'))
+          syntaxError("Can't assign to special loop variable in for-loop target", target.offset);
+    }
+  }
+
+  /** The items of a loop: all, or those that pass its test. */
+  #items(
+    { target, test }: NodeOf<'For'>,
+    scope: Scope,
+    code: FunctionScope,
+  ): (frame: Frame, source: Value) => Iterable<Value> {
+    if (test === null) return (frame, source) => iterate(frame.state, source);
+    const inner = scope.inner(code);
+    inner.parameters(target);
+    inner.collect([test]);
+    const assign = this.#assign(target, inner);
+    const condition = this.softly(false, () => this.condition(test, inner));
+    // The values of a tuple are taken once, and the loop gets a new tuple, as in Python.
+    const value = (frame: Frame, part: Target): Value =>
+      part.typename === 'TargetTuple'
+        ? new Tuple(part.items.map((item) => value(frame, item)))
+        : (frame.slots[inner.slotOf((part as NodeOf<'TargetName'>).name)] as Value);
+    return function* (frame, source) {
+      for (const item of iterate(frame.state, source)) {
+        frame.state.step();
+        assign(frame, item);
+        if (condition(frame)) yield value(frame, target);
+      }
+    };
+  }
+
+  #assign(target: Target, scope: Scope): Assign {
+    const { offset } = target;
+    if (target.typename === 'TargetName') {
+      const slot = scope.slotOf(target.name);
+      return (frame, value) => {
+        frame.slots[slot] = value;
+      };
+    }
+    if (target.typename === 'TargetAttribute') {
+      const read = reader(scope.find(target.name));
+      return (frame, value) => {
+        const namespace = read(frame);
+        if (!(namespace instanceof Namespace))
+          throw new PyError('RuntimeError', 'cannot assign attribute on non-namespace object', offset);
+        namespace.assign(target.attribute, value);
+      };
+    }
+    const parts = target.items.map((item) => this.#assign(item, scope));
+    return (frame, value) => {
+      frame.state.at = offset;
+      const values = unpack(frame.state, value, parts.length);
+      for (let i = 0; i < parts.length; i++) parts[i]!(frame, values[i]!);
+    };
+  }
+
+  compileSet(node: NodeOf<'Set'>, scope: Scope): void {
+    const value = this.expression(node.value, scope);
+    const assign = this.#assign(node.target, scope);
+    this.compiled = (frame: Frame) => {
+      assign(frame, value(frame));
+      return DONE;
+    };
+  }
+
+  compileSetBlock({ target, filter, body }: NodeOf<'SetBlock'>, scope: Scope): void {
+    const capture = this.#captured(body, filter, scope);
+    const assign = this.#assign(target, scope);
+    this.compiled = (frame: Frame) => {
+      const ending = capture(frame);
+      if (ending === DONE) assign(frame, frame.captured);
+      return ending;
+    };
+  }
+
+  compileFilterBlock({ filter, body, offset }: NodeOf<'FilterBlock'>, scope: Scope): void {
+    const capture = this.#captured(body, filter, scope);
+    const print = this.#print((frame) => frame.captured, offset);
+    this.compiled = (frame: Frame) => capture(frame) || print(frame);
+  }
+
+  compileMacro(node: NodeOf<'Macro'>, scope: Scope): void {
+    const make = this.#macro(node, node.name, scope);
+    const slot = scope.slotOf(node.name);
+    this.compiled = (frame: Frame) => {
+      frame.slots[slot] = make(frame);
+      return DONE;
+    };
+  }
+
+  compileCallBlock(node: NodeOf<'CallBlock'>, scope: Scope): void {
+    const caller = this.#macro(node, null, scope);
+    this.compiled = this.#print(this.call(node.call, scope, caller), node.offset);
+  }
+
+  /** Makes the macro of a macro tag or a call block. */
+  #macro(node: NodeOf<'Macro'> | NodeOf<'CallBlock'>, name: string | null, scope: Scope): Evaluate {
+    const code = new FunctionScope(scope.code);
+    const inner = scope.inner(code);
+    const parameters = node.parameters.map((parameter) => parameter.name);
+    const firstDefault = parameters.length - node.defaults.length;
+    const special = this.#reads(node.body, 'caller', 'kwargs', 'varargs');
+    const place = parameters.indexOf('caller');
+    if (special.has('caller') && place >= 0 && place < firstDefault)
+      syntaxError('the special argument "caller" of a macro must be omitted or have a default', node.offset);
+    const added = ['caller', 'kwargs', 'varargs'].filter(
+      (candidate) => special.has(candidate) && !parameters.includes(candidate),
+    );
+    const slots = [...parameters, ...added].map((parameter) => inner.parameter(parameter));
+    inner.collect([...node.defaults, ...node.body]);
+    const [defaults, body] = this.softly(false, () => [
+      node.defaults.map((value) => this.expression(value, inner)),
+      this.#body(node.body, inner),
+    ]);
+    const shape = {
+      name,
+      parameters,
+      usesCaller: special.has('caller'),
+      usesKwargs: added.includes('kwargs'),
+      usesVarargs: added.includes('varargs'),
+    };
+    return (frame) =>
+      new Macro(shape, (args) => {
+        const called = new Frame(frame.state, code.slotCount, frame);
+        for (let i = 0; i < slots.length; i++) called.slots[slots[i]!] = args[i];
+        for (let i = 0; i < parameters.length; i++)
+          if (args[i] === undefined)
+            called.slots[slots[i]!] =
+              i < firstDefault
+                ? new Undefined(`parameter '${parameters[i]}' was not provided`)
+                : defaults[i - firstDefault]!(called);
+        body(called);
+        return called.text;
+      });
+  }
+
+  compileGeneration({ body }: NodeOf<'Generation'>, scope: Scope): void {
+    const run = this.#scoped(body, scope.inner(scope.code, false));
+    this.compiled = (frame: Frame) => {
+      const marks = frame.state.spanMarks;
+      if (marks === null) return run(frame);
+      frame.text += marks[0];
+      run(frame);
+      frame.text += marks[1];
+      return DONE;
+    };
+  }
+
+  compileWith(node: NodeOf<'With'>, scope: Scope): void {
+    const inner = scope.inner();
+    const values = node.values.map((value) => this.softly(false, () => this.expression(value, scope)));
+    for (const target of node.targets) inner.parameters(target);
+    const assigns = node.targets.map((target) => this.#assign(target, inner));
+    const body = this.#scoped(node.body, inner);
+    this.compiled = (frame: Frame) => {
+      for (let i = 0; i < values.length; i++) assigns[i]!(frame, values[i]!(frame));
+      return body(frame);
+    };
+  }
+
+  compileBlock(node: NodeOf<'Block'>, scope: Scope): void {
+    if (this.#blocks.has(node.name)) syntaxError(`block '${node.name}' defined twice`, node.offset);
+    this.#blocks.add(node.name);
+    if (this.#blocks.size > MAX_BLOCKS) overBudget('blocks of the template', MAX_BLOCKS);
+    this.compiled = this.#scoped(node.body, scope.block());
+  }
+
+  compileBreak(node: NodeOf<'Break'>, scope: Scope): void {
+    if (!scope.hasLoop) syntaxError("'break' outside loop", node.offset);
+    this.compiled = () => BREAK;
+  }
+
+  compileContinue(node: NodeOf<'Continue'>, scope: Scope): void {
+    if (!scope.hasLoop) syntaxError("'continue' outside loop", node.offset);
+    this.compiled = () => CONTINUE;
+  }
 }

@@ -11,17 +11,23 @@ const MAX_PLAIN_INTEGER = 1e21;
 
 /** Copies one value of the caller. `name` is used in error messages. */
 export function toValue(input: unknown, name: string): Value {
-  return new Converter().convert(input, name, 0);
+  return new Converter(name).convert(input, 0);
 }
 
 class Converter {
-  /** Copies of objects, so that shared objects stay shared; null while the copy is incomplete. */
-  readonly #copies = new Map<object, Value | null>();
-
+  /** Complete copies of objects, so that shared objects stay shared. */
+  readonly #copies = new Map<object, Value>();
+  /** The objects around the current value, and where in them it is. */
+  readonly #around: object[] = [];
+  readonly #path: unknown[];
   #count = 0;
 
-  convert(input: unknown, path: string, depth: number): Value {
-    if (++this.#count > MAX_INPUT_VALUES) return refuse(path, `more than ${MAX_INPUT_VALUES} values`);
+  constructor(name: string) {
+    this.#path = [name];
+  }
+
+  convert(input: unknown, depth: number): Value {
+    if (++this.#count > MAX_INPUT_VALUES) this.#refuse(`more than ${MAX_INPUT_VALUES} values`, depth);
     switch (typeof input) {
       case 'string':
       case 'boolean':
@@ -35,58 +41,67 @@ class Converter {
       case 'undefined':
         return null;
       case 'object':
-        return input === null ? null : this.#object(input, path, depth);
+        return input === null ? null : this.#object(input, depth);
       default:
-        return refuse(path, `a ${typeof input}`);
+        return this.#refuse(`a ${typeof input}`, depth);
     }
   }
 
-  #object(input: object, path: string, depth: number): Value {
+  #object(input: object, depth: number): Value {
     const known = this.#copies.get(input);
-    if (known === null) return refuse(path, 'an object that holds itself');
     if (known !== undefined) return known;
-    if (depth >= MAX_INPUT_DEPTH) return refuse(path, `more than ${MAX_INPUT_DEPTH} levels of nesting`);
-    this.#copies.set(input, null);
-    const copy = Array.isArray(input)
-      ? this.#array(input, path, depth)
-      : input instanceof Map
-        ? this.#map(input, path, depth)
-        : this.#plain(input, path, depth);
+    if (depth >= MAX_INPUT_DEPTH) {
+      const isCycle = this.#around.lastIndexOf(input, depth - 1) >= 0;
+      this.#refuse(
+        isCycle ? 'an object that holds itself' : `more than ${MAX_INPUT_DEPTH} levels of nesting`,
+        depth,
+      );
+    }
+    this.#around[depth] = input;
+    const copy = Array.isArray(input) ? this.#array(input, depth + 1) : this.#dict(input, depth + 1);
     this.#copies.set(input, copy);
     return copy;
   }
 
-  #array(input: readonly unknown[], path: string, depth: number): Value {
+  #array(input: readonly unknown[], depth: number): Value {
     const items: Value[] = [];
-    for (let i = 0; i < input.length; i++) items.push(this.convert(input[i], `${path}.${i}`, depth + 1));
+    for (let i = 0; i < input.length; i++) {
+      this.#path[depth] = i;
+      items.push(this.convert(input[i], depth));
+    }
     return items;
   }
 
-  #map(input: ReadonlyMap<unknown, unknown>, path: string, depth: number): Value {
+  #dict(input: object, depth: number): Value {
     const dict = new Dict();
-    for (const [key, value] of input) {
-      if (typeof key !== 'string' && typeof key !== 'number' && typeof key !== 'boolean' && key !== null)
-        return refuse(path, `a key of type ${typeof key}`);
-      if (value !== undefined)
-        dict.set(this.convert(key, path, depth), this.convert(value, `${path}.${String(key)}`, depth + 1));
+    if (input instanceof Map) {
+      for (const [key, value] of input) {
+        if (typeof key !== 'string' && typeof key !== 'number' && typeof key !== 'boolean' && key !== null)
+          this.#refuse(`a key of type ${typeof key}`, depth - 1);
+        this.#path[depth] = key;
+        if (value !== undefined) dict.set(this.convert(key, depth), this.convert(value, depth));
+      }
+      return dict;
+    }
+    const prototype: unknown = Object.getPrototypeOf(input);
+    // Object.prototype of any realm has no prototype of its own.
+    if (prototype !== null && Object.getPrototypeOf(prototype) !== null)
+      this.#refuse('an instance of a class', depth - 1);
+    for (const key of Object.keys(input)) {
+      const { value, get, set } = Object.getOwnPropertyDescriptor(input, key)!;
+      this.#path[depth] = key;
+      if (get !== undefined || set !== undefined) this.#refuse('an accessor', depth);
+      if (value !== undefined) dict.set(key, this.convert(value, depth));
     }
     return dict;
   }
 
-  #plain(input: object, path: string, depth: number): Value {
-    const prototype: unknown = Object.getPrototypeOf(input);
-    // Object.prototype of any realm has no prototype of its own.
-    if (prototype !== null && Object.getPrototypeOf(prototype) !== null)
-      return refuse(path, 'an instance of a class');
-    const dict = new Dict();
-    for (const key of Object.keys(input)) {
-      const property = Object.getOwnPropertyDescriptor(input, key)!;
-      if (property.get !== undefined || property.set !== undefined)
-        return refuse(`${path}.${key}`, 'an accessor');
-      if (property.value !== undefined)
-        dict.set(key, this.convert(property.value, `${path}.${key}`, depth + 1));
-    }
-    return dict;
+  #refuse(got: string, depth: number): never {
+    const path = this.#path.slice(0, depth + 1).join('.');
+    const msg = `${path}: expected plain data (null, boolean, number, string, array, object or Map), got ${got}`;
+    throw new OnpolicyError('INVALID_REQUEST', msg, {
+      detail: [{ loc: path.split('.'), msg, type: 'type' }],
+    });
   }
 }
 
@@ -94,11 +109,4 @@ function numberValue(input: number): Value {
   if (Number.isSafeInteger(input)) return input + 0; // + 0: an int has no negative zero
   if (Number.isInteger(input) && Math.abs(input) < MAX_PLAIN_INTEGER) return BigInt(input);
   return new PyFloat(input);
-}
-
-function refuse(path: string, got: string): never {
-  const msg = `${path}: expected plain data (null, boolean, number, string, array, object or Map), got ${got}`;
-  throw new OnpolicyError('INVALID_REQUEST', msg, {
-    detail: [{ loc: path.split('.'), msg, type: 'type' }],
-  });
 }

@@ -1,9 +1,9 @@
 /**
  * A chat template in Jinja2 and a chat -> prompt text: byte-exact, and safe with untrusted templates.
  *
- * Reading order: `chat-template` (the public calls), `template`, `syntax/` (lexer, parser, then scope, which gives each
- * variable a slot), `compiler` and `evaluator` (the two ways to run a tree), `operations` (what both call), `python/` (values
- * with Python's semantics), `library/` (filters, tests, globals).
+ * Reading order: `chat-template` (the public calls), `template`, `syntax/` (lexer, parser, then `scope`, which gives each variable
+ * a slot), `compile-expression` and `compiler` (a tree becomes a function), `python/` (values with Python's semantics), `library/`
+ * (filters, tests, globals).
  */
 export {
   ChatTemplate,
@@ -17,4 +17,3 @@ export {
 export type { TemplateLimits } from './python/render-state.ts';
 export { DEFAULT_LIMITS as DEFAULT_TEMPLATE_LIMITS } from './python/render-state.ts';
 export type { AssistantSpan } from './spans.ts';
-export type { TemplateEngine } from './template.ts';

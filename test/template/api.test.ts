@@ -1,9 +1,9 @@
 /** Calls of `onpolicy/template` -> text, spans and errors. */
 import { createRequire } from 'node:module';
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { OnpolicyError } from '../../src/errors.ts';
 import { compileChatTemplate, renderChatTemplate } from '../../src/template/index.ts';
-import { ENGINES, render } from './helpers.ts';
+import { render } from './helpers.ts';
 
 const CHAT = [
   { role: 'user', content: 'Hi' },
@@ -54,8 +54,8 @@ describe('errors', () => {
 describe('renderWithMask', () => {
   const template = compileChatTemplate(CHATML);
 
-  it.each(ENGINES)('gives the parts that the assistant wrote, %s', (engine) => {
-    const { text, assistantSpans } = template.renderWithMask({ messages: [...CHAT, ...CHAT] }, { engine });
+  it('gives the parts that the assistant wrote', () => {
+    const { text, assistantSpans } = template.renderWithMask({ messages: [...CHAT, ...CHAT] });
     expect(text).toBe('<user>Hi<assistant>Yo </s><user>Hi<assistant>Yo </s>');
     expect(assistantSpans.map(([start, end]) => text.slice(start, end))).toEqual(['Yo </s>', 'Yo </s>']);
   });
@@ -216,21 +216,15 @@ describe('limits', () => {
   });
 });
 
-describe('engines', () => {
-  afterEach(() => {
-    vi.unstubAllGlobals();
-    vi.resetModules();
-  });
-
-  it('walks the tree where the host forbids generated code', async () => {
+describe('the engine', () => {
+  it('generates no code', () => {
     const forbidden = vi.fn(() => {
       throw new EvalError('Code generation from strings disallowed for this context');
     });
     vi.stubGlobal('Function', forbidden);
-    vi.resetModules();
-    const fresh = await import('../../src/template/index.ts');
-    expect(fresh.renderChatTemplate({ template: '{{ 1 + 1 }}', messages: [] })).toBe('2');
-    expect(forbidden).toHaveBeenCalledOnce();
+    expect(renderChatTemplate({ template: '{{ 1 + 1 }}', messages: [] })).toBe('2');
+    vi.unstubAllGlobals();
+    expect(forbidden).not.toHaveBeenCalled();
   });
 
   it('changes nothing of Nunjucks itself', () => {

@@ -1,9 +1,7 @@
-/** Shared by the template tests: both engines, the golden data beside the checkout, and a short way to render. */
+/** Shared by the template tests: the golden data beside the checkout, and a short way to render. */
 import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { compileChatTemplate, type RenderInput, type RenderOptions } from '../../src/template/index.ts';
-
-export const ENGINES = ['compiled', 'interpreted'] as const;
 
 /** The time of the goldens, in the local time zone. */
 export const GOLDEN_NOW = new Date(2026, 0, 5, 9, 7, 3);
@@ -32,25 +30,11 @@ export function readGolden<Row = GoldenRow>(path: string): Row[] {
   return lines.filter((line) => line !== '').map((line) => JSON.parse(line) as Row);
 }
 
-/** Renders a template with both engines, checks that they agree, and gives the text. Failures are thrown. */
+/** Renders a template and gives the text. */
 export function render(
   template: string,
   kwargs: Readonly<Record<string, unknown>> = {},
   options: RenderOptions & Partial<RenderInput> = {},
 ): string {
-  const run = (engine: (typeof ENGINES)[number]): { text: string } | { error: unknown } => {
-    try {
-      const input = { messages: [], kwargs, ...options };
-      return { text: compileChatTemplate(template).render(input, { ...options, engine }) };
-    } catch (error) {
-      return { error };
-    }
-  };
-  const [compiled, interpreted] = [run('compiled'), run('interpreted')];
-  const describe = (result: { text: string } | { error: unknown }): string =>
-    'text' in result ? result.text : `ERROR ${String(result.error)}`;
-  if (describe(compiled) !== describe(interpreted))
-    throw new Error(`the engines disagree: ${describe(compiled)} / ${describe(interpreted)}`);
-  if ('error' in compiled) throw compiled.error;
-  return compiled.text;
+  return compileChatTemplate(template).render({ messages: [], kwargs, ...options }, options);
 }

@@ -1,8 +1,9 @@
 /** Templates of each language feature -> their text. */
 import { describe, expect, it } from 'vitest';
+import { compileChatTemplate } from '../../src/template/index.ts';
 import { render } from './helpers.ts';
 
-/** [template, text]; both engines render every row. */
+/** [template, text] */
 const ROWS: Readonly<Record<string, readonly (readonly [template: string, text: string])[]>> = {
   printing: [
     ['{{ [1, 1.0, true, none, "a\'b", (1,), {}] }}', '[1, 1.0, True, None, "a\'b", (1,), {}]'],
@@ -26,8 +27,22 @@ const ROWS: Readonly<Record<string, readonly (readonly [template: string, text: 
     ['{% macro m() %}{{ g }}{% endmacro %}{% set g = 1 %}{{ m() }}{% set g = 2 %}{{ m() }}', '12'],
     ['{% for i in [1] %}{% if false %}{% set k = 5 %}{% endif %}{{ k }}{% endfor %}', 'K'],
     ['{% set k %}[{{ k }}]{% endset %}{{ k }}', '[]'], // a block that sets a name does not see the outer one
+    ['{% for i in [1] %}{{ k }}{% endfor %}{% set k = 1 %}{{ k }}', '1'], // nor does a loop before the name is set
+    ['{% if true %}{% set k = 1 %}{% endif %}{% for i in [1] %}{{ k }}{% endfor %}', '1'],
+    ['{% if false %}{% set k = 1 %}{% endif %}{% macro m() %}{{ k }}{% endmacro %}{{ m() }}', 'K'],
+    ['{% filter replace("a", x) %}{% set x = "b" %}a{% endfilter %}{{ x is defined }}', 'bFalse'],
+    ['{% set y | replace("a", x) %}{% set x = "b" %}a{% endset %}{{ y }}', 'b'],
+    [
+      '{% macro m() %}{% for i in [1, 2] %}{% set k = k ~ i %}{{ k }}{% endfor %}{% endmacro %}{{ m() }}',
+      'K1K2',
+    ],
+    ['{% for i in [1, 2] if i == n %}{{ i }}{% else %}none{% endfor %}{% set n = 1 %}', 'none'],
+    ['{% for i in [1, 2] %}{% block c %}{{ i is defined }}{{ k }}{% endblock %}{% endfor %}', 'FalseKFalseK'],
     ['{% with a = 1, b = k %}{{ a }}{{ b }}{% endwith %}{{ a is defined }}', '1KFalse'],
-    ['{% block b %}{% set z = 1 %}{{ z }}{% endblock %}{{ z is defined }}{{ self.b() }}', '1False1'],
+    [
+      '{% block b %}{% set z = 1 %}{{ z }}{% endblock %}{{ z is defined }}{{ self is defined }}',
+      '1FalseTrue',
+    ],
   ],
   loops: [
     [
@@ -57,7 +72,6 @@ const ROWS: Readonly<Record<string, readonly (readonly [template: string, text: 
     ['a\n  {%+ if true +%}\nb{% endif %}', 'a\n  \nb'],
     ['{% raw %}{{ x }}{% endraw %}\r\n{# c #}\nd', '{{ x }}d'],
   ],
-  autoescape: [['{% autoescape true %}{{ "<" }}{{ "<"|safe }}{% endautoescape %}{{ "<" }}', '&lt;<<']],
   text: [
     ['{{ "é😀x"|length }}{{ "é😀x"[1] }}{{ "é😀x"[::-1] }}', '3😀x😀é'],
     [
@@ -100,6 +114,21 @@ describe('strictness', () => {
     '{{ [2, "a"]|sort }}',
   ])('%s fails', (template) => {
     expect(() => render(template)).toThrow(expect.objectContaining({ code: 'TEMPLATE_FAILED' }));
+  });
+
+  it.each<readonly [string, string]>([
+    ...['include "x"', 'import "x" as y', 'from "x" import y', 'extends "x"', 'autoescape true'].map(
+      (tag) => [tag.split(' ')[0]!, `{% if false %}{% ${tag} %}{% endif %}`] as const,
+    ),
+    ['scoped', '{% block a scoped %}{% endblock %}'],
+    ['required', '{% block a required %}{% endblock %}'],
+    ['urlize', '{% if false %}{{ "x"|urlize }}{% endif %}'],
+    ['wordwrap', '{{ "x"|wordwrap }}'],
+    ['pprint', '{{ 5|pprint }}'],
+  ])('refuses %s by name, also where it is not reached', (name, template) => {
+    expect(() => compileChatTemplate(template)).toThrow(
+      new RegExp(`'${name}'.*not supported in chat templates`),
+    );
   });
 
   it('lets an unknown filter stand where it is not reached', () => {

@@ -3,13 +3,14 @@ import { bind, signature } from '../python/calls.ts';
 import { iterate, toList } from '../python/iterate.ts';
 import { indexOf } from '../python/numbers.ts';
 import { Cycler, Joiner, Namespace, Range } from '../python/objects.ts';
-import { PyError, typeError } from '../python/py-error.ts';
+import { PyError, typeError, valueError } from '../python/py-error.ts';
 import type { RenderState } from '../python/render-state.ts';
 import { toText } from '../python/text.ts';
 import {
   BuiltinFunction,
   Dict,
   type Keywords,
+  PyObject,
   textOf,
   typeName,
   Undefined,
@@ -31,7 +32,7 @@ function makeRange(state: RenderState, args: readonly Value[], keywords: Keyword
   });
   const [start, stop, step] =
     numbers.length === 1 ? [0, numbers[0]!, 1] : [numbers[0]!, numbers[1]!, numbers[2] ?? 1];
-  if (step === 0) throw new PyError('ValueError', 'range() arg 3 must not be zero');
+  if (step === 0) valueError('range() arg 3 must not be zero');
   const range = new Range(start!, stop!, step!);
   const limit = state.limits.maxRangeLength;
   if (range.count > limit)
@@ -55,10 +56,7 @@ function makeDict(state: RenderState, args: readonly Value[], keywords: Keywords
     for (const item of iterate(state, source)) {
       const pair = toList(state, item);
       if (pair.length !== 2)
-        throw new PyError(
-          'ValueError',
-          `dictionary update sequence element #${index} has length ${pair.length}; 2 is required`,
-        );
+        valueError(`dictionary update sequence element #${index} has length ${pair.length}; 2 is required`);
       dict.set(pair[0]!, pair[1]!);
       index++;
     }
@@ -67,8 +65,12 @@ function makeDict(state: RenderState, args: readonly Value[], keywords: Keywords
   return dict;
 }
 
-function makeJoiner(separator: Value | undefined): Joiner {
-  return new Joiner(separator === undefined ? ', ' : separator);
+/** `self`: defined, as in Jinja2, but blocks cannot be printed again. */
+class TemplateReference extends PyObject {
+  readonly typeName = 'TemplateReference';
+  override attribute(name: string): Value {
+    throw new PyError('RuntimeError', `'self.${name}' is not supported in chat templates`);
+  }
 }
 
 const JOINER = signature('joiner', 'sep?');
@@ -86,7 +88,7 @@ const BODIES: Readonly<Record<string, readonly [body: Body, typeName?: string]>>
     },
     'type',
   ],
-  joiner: [(_state, args, keywords) => makeJoiner(bind(JOINER, args, keywords)[0]), 'type'],
+  joiner: [(_state, args, keywords) => new Joiner(bind(JOINER, args, keywords)[0]), 'type'],
   lipsum: [
     () => {
       throw new PyError('SecurityError', 'lipsum is not available in chat templates');
@@ -109,9 +111,9 @@ const BODIES: Readonly<Record<string, readonly [body: Body, typeName?: string]>>
 };
 
 /** Name -> function. Variables of the caller hide them. */
-export const GLOBALS: ReadonlyMap<string, Value> = new Map(
-  Object.entries(BODIES).map(([name, [body, type]]) => [
-    name,
-    new BuiltinFunction(name, body, type ?? 'function'),
-  ]),
-);
+export const GLOBALS: ReadonlyMap<string, Value> = new Map<string, Value>([
+  ['self', new TemplateReference()],
+  ...Object.entries(BODIES).map(
+    ([name, [body, type]]) => [name, new BuiltinFunction(name, body, type ?? 'function')] as const,
+  ),
+]);

@@ -1,13 +1,14 @@
 /** A name -> its filter, test or global. Templates cannot change the Maps. */
-import type { TemplateFilter } from './filter-table.ts';
+
 import { GLOBALS } from './globals.ts';
 import { NUMBER_FILTERS } from './number-filters.ts';
 import { makeSequenceFilters } from './sequence-filters.ts';
-import { makeTests, type TemplateTest } from './tests.ts';
+import type { Applied } from './table.ts';
+import { makeTests } from './tests.ts';
 import { TEXT_FILTERS } from './text-filters.ts';
 
-const filters = new Map<string, TemplateFilter>([...TEXT_FILTERS, ...NUMBER_FILTERS]);
-const tests: ReadonlyMap<string, TemplateTest> = makeTests(filters);
+const filters = new Map<string, Applied>([...TEXT_FILTERS, ...NUMBER_FILTERS]);
+const tests: ReadonlyMap<string, Applied<boolean>> = makeTests(filters);
 for (const [name, filter] of makeSequenceFilters(
   (name) => filters.get(name),
   (name) => tests.get(name),
@@ -15,7 +16,7 @@ for (const [name, filter] of makeSequenceFilters(
   filters.set(name, filter);
 
 /** Name -> filter. */
-export const FILTERS: ReadonlyMap<string, TemplateFilter> = filters;
+export const FILTERS: ReadonlyMap<string, Applied> = filters;
 /** Name -> test. */
 export const TESTS = tests;
 export { GLOBALS };

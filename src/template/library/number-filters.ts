@@ -17,9 +17,9 @@ import {
 import { isKind, typeError, valueError } from '../python/py-error.ts';
 import { toText } from '../python/text.ts';
 import { PyFloat, textOf, typeName, Undefined } from '../python/values.ts';
-import { FilterTable, type TemplateFilter } from './filter-table.ts';
+import { Table } from './table.ts';
 
-const table = new FilterTable();
+const table = new Table();
 
 table.add('abs', '', (state, value) => {
   if (value instanceof Undefined) value.fail();
@@ -39,7 +39,7 @@ table.add('round', 'precision? method?', (state, value, [precision, method]) => 
     return roundNumber(
       state,
       typeof value === 'boolean' ? Number(value) : value,
-      places === null ? null : countOf(places, typeName),
+      places === null ? null : countOf(places),
     );
   if (!isNumber(places))
     return typeError(`unsupported operand type(s) for **: 'int' and '${typeName(places)}'`);
@@ -56,8 +56,7 @@ table.add('int', 'default? base?', (state, value, [fallback, base]) => {
   if (value instanceof Undefined) value.fail();
   const text = textOf(value);
   try {
-    if (text !== undefined)
-      return parseInteger(state, text, base === undefined ? 10 : countOf(base, typeName));
+    if (text !== undefined) return parseInteger(state, text, base === undefined ? 10 : countOf(base));
     if (value instanceof PyFloat) return truncate(state, value.value);
     const int = intOf(value);
     if (int !== undefined) return int;
@@ -103,4 +102,4 @@ table.add('filesizeformat', 'binary?', (state, value, [binary]) => {
 });
 
 /** Name -> filter. */
-export const NUMBER_FILTERS: ReadonlyMap<string, TemplateFilter> = table.filters;
+export const NUMBER_FILTERS = table;

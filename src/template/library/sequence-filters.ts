@@ -8,7 +8,7 @@ import { add } from '../python/operators.ts';
 import { PyError, typeError, valueError } from '../python/py-error.ts';
 import type { RenderState } from '../python/render-state.ts';
 import { getSlice } from '../python/slices.ts';
-import { escapeValue, toText } from '../python/text.ts';
+import { toText } from '../python/text.ts';
 import {
   Dict,
   GroupTuple,
@@ -21,10 +21,9 @@ import {
   Undefined,
   type Value,
 } from '../python/values.ts';
-import { FilterTable, type TemplateFilter } from './filter-table.ts';
-import type { TemplateTest } from './tests.ts';
+import { type Applied, Table } from './table.ts';
 
-const table = new FilterTable();
+const table = new Table();
 
 type Getter = (item: Value) => Value;
 
@@ -73,8 +72,15 @@ function isTrue(state: RenderState, value: Value | undefined): boolean {
   return value !== undefined && truth(state, value);
 }
 
-function lazy(items: Iterable<Value>): LazySequence {
-  return new LazySequence(items);
+type Items = (...given: Parameters<Applied>) => Generator<Value>;
+
+/** Adds a filter whose items are made on demand, as Jinja2's generators. */
+function addLazy(
+  name: string,
+  parameters: string,
+  items: (state: RenderState, value: Value, args: readonly (Value | undefined)[]) => Generator<Value>,
+): void {
+  table.add(name, parameters, (state, value, args) => new LazySequence(items(state, value, args)));
 }
 
 table.add('length count', '', (state, value) => length(state, value));
@@ -104,22 +110,17 @@ table.add('random', '', (state, value) => {
 
 table.add('join', 'd? attribute?', (state, value, [separator, attribute]) => {
   const get = getter(state, attribute);
-  const parts: Value[] = [];
+  const parts: string[] = [];
   let size = 0;
-  const glue = separator === undefined ? '' : separator;
-  const glueLength = toText(state, glue).length;
+  const glue = separator === undefined ? '' : toText(state, separator);
   for (const item of iterate(state, value)) {
     state.step();
-    const part = attribute === undefined || attribute === null ? item : get(item);
-    const text = state.autoescape && part instanceof Markup ? part : toText(state, part);
-    size += (textOf(text)?.length ?? 0) + glueLength;
-    if (size > state.limits.maxValueCharacters + glueLength) state.reserve(size);
-    parts.push(text);
+    const part = toText(state, get(item));
+    size += part.length + glue.length;
+    if (size > state.limits.maxValueCharacters + glue.length) state.reserve(size);
+    parts.push(part);
   }
-  if (!state.autoescape || !(glue instanceof Markup || parts.some((part) => part instanceof Markup)))
-    return state.made((parts as string[]).join(toText(state, glue)));
-  const escaped = parts.map((part) => escapeValue(state, part).text);
-  return new Markup(state.made(escaped.join(escapeValue(state, glue).text)));
+  return state.made(parts.join(glue));
 });
 
 table.add('default d', 'default_value? boolean?', (state, value, [fallback, boolean]) => {
@@ -133,15 +134,11 @@ table.add('attr', 'name', (state, value, [name]) => {
   return getPlainAttribute(state, value, text);
 });
 
-table.add('items', '', (_state, value) =>
-  lazy(
-    (function* () {
-      if (value instanceof Undefined) return;
-      if (!(value instanceof Dict)) return typeError('Can only get item pairs from a mapping.');
-      for (const entry of value.entries()) yield new Tuple(entry);
-    })(),
-  ),
-);
+addLazy('items', '', function* (_state, value) {
+  if (value instanceof Undefined) return;
+  if (!(value instanceof Dict)) return typeError('Can only get item pairs from a mapping.');
+  for (const entry of value.entries()) yield new Tuple(entry);
+});
 table.add('dictsort', 'case_sensitive? by? reverse?', (state, value, [caseSensitive, by, reverse]) => {
   const side = by === undefined ? 'key' : textOf(by);
   if (side !== 'key' && side !== 'value') return valueError('You can only sort by either "key" or "value"');
@@ -189,21 +186,17 @@ table.add(
     return groups.map(({ items }) => new GroupTuple([original(items[0]!), items]));
   },
 );
-table.add('unique', 'case_sensitive? attribute?', (state, value, [caseSensitive, attribute]) =>
-  lazy(
-    (function* () {
-      const key = caseGetter(state, attribute, caseSensitive);
-      const seen = new Dict();
-      for (const item of iterate(state, value)) {
-        state.step();
-        const itemKey = key(item);
-        if (seen.has(itemKey)) continue;
-        seen.set(itemKey, true);
-        yield item;
-      }
-    })(),
-  ),
-);
+addLazy('unique', 'case_sensitive? attribute?', function* (state, value, [caseSensitive, attribute]) {
+  const key = caseGetter(state, attribute, caseSensitive);
+  const seen = new Dict();
+  for (const item of iterate(state, value)) {
+    state.step();
+    const itemKey = key(item);
+    if (seen.has(itemKey)) continue;
+    seen.set(itemKey, true);
+    yield item;
+  }
+});
 
 for (const [name, operator] of [
   ['min', '<'],
@@ -229,55 +222,42 @@ table.add('sum', 'attribute? start?', (state, value, [attribute, start]) => {
   return total;
 });
 
-table.add('batch', 'linecount fill_with?', (state, value, [lineCount, fill]) =>
-  lazy(
-    (function* () {
-      const size = lineCount!;
-      let row: Value[] = [];
-      for (const item of iterate(state, value)) {
-        state.step();
-        if (equal(state, row.length, size)) {
-          yield row;
-          row = [];
-        }
-        row.push(item);
-      }
-      if (row.length === 0) return;
-      const missing = fill === undefined || fill === null ? 0 : countOf(size, typeName) - row.length;
-      if (missing > 0) {
-        state.work(missing);
-        for (let i = 0; i < missing; i++) row.push(fill!);
-      }
+addLazy('batch', 'linecount fill_with?', function* (state, value, [size, fill]) {
+  let row: Value[] = [];
+  for (const item of iterate(state, value)) {
+    state.step();
+    if (equal(state, row.length, size!)) {
       yield row;
-    })(),
-  ),
-);
-table.add('slice', 'slices fill_with?', (state, value, [slices, fill]) =>
-  lazy(
-    (function* () {
-      const items = toList(state, value);
-      const count = countOf(slices!, typeName);
-      if (count === 0) throw new PyError('ZeroDivisionError', 'integer division or modulo by zero');
-      const perSlice = Math.floor(items.length / count);
-      const longer = items.length - perSlice * count;
-      let offset = 0;
-      for (let i = 0; i < count; i++) {
-        state.step();
-        const start = offset + i * perSlice;
-        if (i < longer) offset++;
-        const part = items.slice(start, offset + (i + 1) * perSlice);
-        if (fill !== undefined && fill !== null && i >= longer) part.push(fill);
-        yield part;
-      }
-    })(),
-  ),
-);
+      row = [];
+    }
+    row.push(item);
+  }
+  if (row.length === 0) return;
+  const missing = fill === undefined || fill === null ? 0 : countOf(size!) - row.length;
+  state.work(Math.max(0, missing));
+  for (let i = 0; i < missing; i++) row.push(fill!);
+  yield row;
+});
+addLazy('slice', 'slices fill_with?', function* (state, value, [slices, fill]) {
+  const items = toList(state, value);
+  const count = countOf(slices!);
+  if (count === 0) throw new PyError('ZeroDivisionError', 'integer division or modulo by zero');
+  const perSlice = Math.floor(items.length / count);
+  const longer = items.length - perSlice * count;
+  for (let i = 0; i < count; i++) {
+    state.step();
+    const start = i * perSlice + Math.min(i, longer);
+    const part = items.slice(start, start + perSlice + (i < longer ? 1 : 0));
+    if (fill !== undefined && fill !== null && i >= longer) part.push(fill);
+    yield part;
+  }
+});
 
 /** Adds the filters that call other filters and tests by name. */
 export function makeSequenceFilters(
-  filterNamed: (name: string) => TemplateFilter | undefined,
-  testNamed: (name: string) => TemplateTest | undefined,
-): ReadonlyMap<string, TemplateFilter> {
+  filterNamed: (name: string) => Applied | undefined,
+  testNamed: (name: string) => Applied<boolean> | undefined,
+): ReadonlyMap<string, Applied> {
   const mapper = (state: RenderState, args: readonly Value[], keywords: Keywords | null): Getter => {
     const attribute = keywords?.get('attribute');
     if (args.length === 0 && attribute !== undefined) {
@@ -289,55 +269,37 @@ export function makeSequenceFilters(
     if (name === undefined) return typeError('map requires a filter argument');
     const filter = filterNamed(textOf(name) ?? '');
     if (filter === undefined) throw new PyError('RuntimeError', `No filter named '${toText(state, name)}'.`);
-    return (item) => filter(state, [item, ...rest], keywords);
+    return (item) => filter(state, item, rest, keywords);
   };
-
-  table.addRaw('map', (state, [value, ...args], keywords) =>
-    lazy(
-      (function* () {
-        if (!truth(state, value!)) return;
-        const map = mapper(state, args, keywords);
-        for (const item of iterate(state, value!)) {
-          state.step();
-          yield map(item);
-        }
-      })(),
-    ),
-  );
-
-  const predicate = (
-    state: RenderState,
-    args: readonly Value[],
-    keywords: Keywords | null,
-    byAttribute: boolean,
-  ): ((item: Value) => boolean) => {
-    const [attribute, ...afterAttribute] = args;
-    if (byAttribute && attribute === undefined) return typeError('Missing parameter for attribute name');
-    const get: Getter = byAttribute ? getter(state, attribute) : (item) => item;
-    const [name, ...rest] = byAttribute ? afterAttribute : args;
-    if (name === undefined) return (item) => truth(state, get(item));
-    const test = testNamed(textOf(name) ?? '');
-    if (test === undefined) throw new PyError('RuntimeError', `No test named '${toText(state, name)}'.`);
-    return (item) => test(state, [get(item), ...rest], keywords);
+  const map: Items = function* (state, value, args, keywords) {
+    if (!truth(state, value)) return;
+    const change = mapper(state, args, keywords);
+    for (const item of iterate(state, value)) {
+      state.step();
+      yield change(item);
+    }
   };
+  table.set('map', (...given) => new LazySequence(map(...given)));
 
-  for (const [name, wanted, byAttribute] of [
-    ['select', true, false],
-    ['reject', false, false],
-    ['selectattr', true, true],
-    ['rejectattr', false, true],
+  const select = (wanted: boolean, byAttribute: boolean): Items =>
+    function* (state, value, args, keywords) {
+      if (!truth(state, value)) return;
+      if (byAttribute && args.length === 0) typeError('Missing parameter for attribute name');
+      const get: Getter = byAttribute ? getter(state, args[0]) : (item) => item;
+      const [name, ...rest] = byAttribute ? args.slice(1) : args;
+      const test = name === undefined ? truth : testNamed(textOf(name) ?? '');
+      if (test === undefined) throw new PyError('RuntimeError', `No test named '${toText(state, name!)}'.`);
+      for (const item of iterate(state, value)) {
+        state.step();
+        if (test(state, get(item), rest, keywords) === wanted) yield item;
+      }
+    };
+  for (const [name, items] of [
+    ['select', select(true, false)],
+    ['reject', select(false, false)],
+    ['selectattr', select(true, true)],
+    ['rejectattr', select(false, true)],
   ] as const)
-    table.addRaw(name, (state, [value, ...args], keywords) =>
-      lazy(
-        (function* () {
-          if (!truth(state, value!)) return;
-          const test = predicate(state, args, keywords, byAttribute);
-          for (const item of iterate(state, value!)) {
-            state.step();
-            if (test(item) === wanted) yield item;
-          }
-        })(),
-      ),
-    );
-  return table.filters;
+    table.set(name, (...given) => new LazySequence(items(...given)));
+  return table;
 }

@@ -1,20 +1,9 @@
 /** A moment and a format -> text of strftime, in local time and the C locale, as in glibc. */
 
-const DAYS = ['Sunday', 'Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday'];
-const MONTHS = [
-  'January',
-  'February',
-  'March',
-  'April',
-  'May',
-  'June',
-  'July',
-  'August',
-  'September',
-  'October',
-  'November',
-  'December',
-];
+const DAYS = 'Sunday Monday Tuesday Wednesday Thursday Friday Saturday'.split(' ');
+const MONTHS = 'January February March April May June July August September October November December'.split(
+  ' ',
+);
 const DAY_MS = 86_400_000;
 
 /** A number with its width and fill character. */
@@ -52,81 +41,43 @@ const COMPOSED: Readonly<Record<string, string>> = {
   F: '%Y-%m-%d',
 };
 
-/** The value of one directive; undefined if unknown. */
-function directive(code: string, moment: Date): string | Padded | undefined {
-  const hour12 = moment.getHours() % 12 || 12;
-  const year = moment.getFullYear();
-  switch (code) {
-    case 'a':
-      return DAYS[moment.getDay()]!.slice(0, 3);
-    case 'A':
-      return DAYS[moment.getDay()]!;
-    case 'b':
-    case 'h':
-      return MONTHS[moment.getMonth()]!.slice(0, 3);
-    case 'B':
-      return MONTHS[moment.getMonth()]!;
-    case 'C':
-      return padded(Math.floor(year / 100));
-    case 'd':
-      return padded(moment.getDate());
-    case 'e':
-      return padded(moment.getDate(), 2, ' ');
-    case 'f':
-      return String(moment.getMilliseconds() * 1000).padStart(6, '0');
-    case 'g':
-      return padded(isoWeek(moment).year % 100);
-    case 'G':
-      return padded(isoWeek(moment).year, 1);
-    case 'H':
-      return padded(moment.getHours());
-    case 'I':
-      return padded(hour12);
-    case 'j':
-      return padded(dayOfYear(moment) + 1, 3);
-    case 'k':
-      return padded(moment.getHours(), 2, ' ');
-    case 'l':
-      return padded(hour12, 2, ' ');
-    case 'm':
-      return padded(moment.getMonth() + 1);
-    case 'M':
-      return padded(moment.getMinutes());
-    case 'n':
-      return '\n';
-    case 'p':
-      return moment.getHours() < 12 ? 'AM' : 'PM';
-    case 'P':
-      return moment.getHours() < 12 ? 'am' : 'pm';
-    case 's':
-      return padded(Math.floor(moment.getTime() / 1000), 1);
-    case 'S':
-      return padded(moment.getSeconds());
-    case 't':
-      return '\t';
-    case 'u':
-      return padded(moment.getDay() || 7, 1);
-    case 'U':
-      return padded(Math.floor((dayOfYear(moment) + 7 - moment.getDay()) / 7));
-    case 'V':
-      return padded(isoWeek(moment).week);
-    case 'w':
-      return padded(moment.getDay(), 1);
-    case 'W':
-      return padded(Math.floor((dayOfYear(moment) + 7 - ((moment.getDay() + 6) % 7)) / 7));
-    case 'y':
-      return padded(year % 100);
-    case 'Y':
-      return padded(year, 1);
-    case 'z':
-    case 'Z':
-      return ''; // Python's now() has no time zone
-    case '%':
-      return '%';
-    default:
-      return undefined;
-  }
-}
+/** The value of each directive. */
+const DIRECTIVES: Readonly<Record<string, (moment: Date) => string | Padded>> = {
+  a: (moment) => DAYS[moment.getDay()]!.slice(0, 3),
+  A: (moment) => DAYS[moment.getDay()]!,
+  b: (moment) => MONTHS[moment.getMonth()]!.slice(0, 3),
+  h: (moment) => MONTHS[moment.getMonth()]!.slice(0, 3),
+  B: (moment) => MONTHS[moment.getMonth()]!,
+  C: (moment) => padded(Math.floor(moment.getFullYear() / 100)),
+  d: (moment) => padded(moment.getDate()),
+  e: (moment) => padded(moment.getDate(), 2, ' '),
+  f: (moment) => String(moment.getMilliseconds() * 1000).padStart(6, '0'),
+  g: (moment) => padded(isoWeek(moment).year % 100),
+  G: (moment) => padded(isoWeek(moment).year, 1),
+  H: (moment) => padded(moment.getHours()),
+  I: (moment) => padded(moment.getHours() % 12 || 12),
+  j: (moment) => padded(dayOfYear(moment) + 1, 3),
+  k: (moment) => padded(moment.getHours(), 2, ' '),
+  l: (moment) => padded(moment.getHours() % 12 || 12, 2, ' '),
+  m: (moment) => padded(moment.getMonth() + 1),
+  M: (moment) => padded(moment.getMinutes()),
+  n: () => '\n',
+  p: (moment) => (moment.getHours() < 12 ? 'AM' : 'PM'),
+  P: (moment) => (moment.getHours() < 12 ? 'am' : 'pm'),
+  s: (moment) => padded(Math.floor(moment.getTime() / 1000), 1),
+  S: (moment) => padded(moment.getSeconds()),
+  t: () => '\t',
+  u: (moment) => padded(moment.getDay() || 7, 1),
+  U: (moment) => padded(Math.floor((dayOfYear(moment) + 7 - moment.getDay()) / 7)),
+  V: (moment) => padded(isoWeek(moment).week),
+  w: (moment) => padded(moment.getDay(), 1),
+  W: (moment) => padded(Math.floor((dayOfYear(moment) + 7 - ((moment.getDay() + 6) % 7)) / 7)),
+  y: (moment) => padded(moment.getFullYear() % 100),
+  Y: (moment) => padded(moment.getFullYear(), 1),
+  z: () => '', // Python's now() has no time zone
+  Z: () => '',
+  '%': () => '%',
+};
 
 /** Maximum width of a directive. */
 const MAX_WIDTH = 100;
@@ -139,7 +90,7 @@ export function strftime(moment: Date, format: string): string {
     /%([-_0^#]*)(\d*)[EO]?([A-Za-z%])/g,
     (whole, flags: string, width: string, code: string) => {
       const composed = COMPOSED[code];
-      const value = composed === undefined ? directive(code, moment) : strftime(moment, composed);
+      const value = composed === undefined ? DIRECTIVES[code]?.(moment) : strftime(moment, composed);
       return value === undefined ? whole : layOut(value, flags, Math.min(Number(width), MAX_WIDTH));
     },
   );

@@ -1,6 +1,5 @@
 /** The name of a test (`is`) -> its predicate. */
-import { bind, type Signature, signature } from '../python/calls.ts';
-import { contains, equal, type OrderOperator, order } from '../python/compare.ts';
+import { contains, equal, order } from '../python/compare.ts';
 import { tryIterate, tryLength } from '../python/iterate.ts';
 import { callStrMethod, STR_METHODS } from '../python/methods/str-methods.ts';
 import { isNumber } from '../python/numbers.ts';
@@ -10,7 +9,6 @@ import { toText } from '../python/text.ts';
 import {
   Dict,
   isList,
-  type Keywords,
   Markup,
   normalKey,
   PyFloat,
@@ -20,22 +18,14 @@ import {
   Undefined,
   type Value,
 } from '../python/values.ts';
-
-/** A test. The first argument is the tested value. */
-export type TemplateTest = (state: RenderState, args: readonly Value[], keywords: Keywords | null) => boolean;
+import { type Applied, Table } from './table.ts';
 
 type Body = (state: RenderState, value: Value, other: Value) => boolean;
 
-const tests = new Map<string, TemplateTest>();
+const tests = new Table<boolean>();
 
-function define(names: string, body: Body, parameters = 'value'): void {
-  for (const name of names.split(' ')) {
-    const target: Signature = signature(name, parameters);
-    tests.set(name, (state, args, keywords) => {
-      const [value, other] = bind(target, args, keywords);
-      return body(state, value!, other ?? null);
-    });
-  }
+function define(names: string, body: Body, parameters = ''): void {
+  tests.add(names, parameters, (state, value, [other]) => body(state, value, other ?? null));
 }
 
 const remainderIs =
@@ -44,11 +34,7 @@ const remainderIs =
     equal(state, operate(state, '%', value, divisor), wanted);
 define('odd', remainderIs(2, 1));
 define('even', remainderIs(2, 0));
-define(
-  'divisibleby',
-  (state, value, divisor) => equal(state, operate(state, '%', value, divisor), 0),
-  'value num',
-);
+define('divisibleby', (state, value, divisor) => equal(state, operate(state, '%', value, divisor), 0), 'num');
 define('defined', (_state, value) => !(value instanceof Undefined));
 define('undefined', (_state, value) => value instanceof Undefined);
 define('none', (_state, value) => value === null);
@@ -75,34 +61,31 @@ define(
   (_state, value) => (value instanceof PyObject && value.isCallable) || value instanceof Undefined,
 );
 define('escaped', (_state, value) => value instanceof Markup);
-define('sameas', (_state, value, other) => value === other, 'value other');
-define('in', (state, value, container) => contains(state, container, value), 'value seq');
-const textTest =
-  (method: string): Body =>
-  (state, value) =>
-    callStrMethod(state, STR_METHODS.get(method)!, toText(state, value), [], null) === true;
-define('lower', textTest('islower'));
-define('upper', textTest('isupper'));
-define('eq equalto ==', equal, 'a b /');
-define('ne !=', (state, a, b) => !equal(state, a, b), 'a b /');
-const ordered =
-  (operator: OrderOperator): Body =>
-  (state, a, b) =>
-    order(state, operator, a, b);
-define('lt lessthan <', ordered('<'), 'a b /');
-define('le <=', ordered('<='), 'a b /');
-define('gt greaterthan >', ordered('>'), 'a b /');
-define('ge >=', ordered('>='), 'a b /');
+define('sameas', (_state, value, other) => value === other, 'other');
+define('in', (state, value, container) => contains(state, container, value), 'seq');
+for (const name of ['lower', 'upper']) {
+  const method = STR_METHODS.get(`is${name}`)!;
+  define(name, (state, value) => callStrMethod(state, method, toText(state, value), [], null) === true);
+}
+define('eq equalto ==', equal, 'b /');
+define('ne !=', (state, a, b) => !equal(state, a, b), 'b /');
+for (const [names, operator] of [
+  ['lt lessthan <', '<'],
+  ['le <=', '<='],
+  ['gt greaterthan >', '>'],
+  ['ge >=', '>='],
+] as const)
+  define(names, (state, a, b) => order(state, operator, a, b), 'b /');
 
 /** Adds the two tests that need the tables of filters and tests. */
-export function makeTests(filterNames: { has(name: string): boolean }): ReadonlyMap<string, TemplateTest> {
-  const isName =
-    (names: { has(name: string): boolean }): Body =>
-    (_state, value) => {
+export function makeTests(filters: ReadonlyMap<string, unknown>): ReadonlyMap<string, Applied<boolean>> {
+  for (const [name, names] of [
+    ['filter', filters],
+    ['test', tests],
+  ] as const)
+    define(name, (_state, value) => {
       normalKey(value); // Python looks the name up in a dict, so it has to be hashable
       return names.has(textOf(value) ?? '');
-    };
-  define('filter', isName(filterNames));
-  define('test', isName(tests));
+    });
   return tests;
 }

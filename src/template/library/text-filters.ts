@@ -8,22 +8,19 @@ import { callStrMethod, STR_METHODS } from '../python/methods/str-methods.ts';
 import { splitLines } from '../python/methods/str-search.ts';
 import { countOf } from '../python/numbers.ts';
 import { add, operate } from '../python/operators.ts';
-import { PyError, typeError, valueError } from '../python/py-error.ts';
+import { typeError, valueError } from '../python/py-error.ts';
 import type { RenderState } from '../python/render-state.ts';
 import { getSlice } from '../python/slices.ts';
 import { escapeHtml, escapeValue, toText } from '../python/text.ts';
 import { isSpaceUnit } from '../python/unicode.ts';
 import { Dict, Markup, Tuple, textOf, typeName, Undefined, type Value } from '../python/values.ts';
-import { FilterTable } from './filter-table.ts';
-import { prettyFormat } from './pretty-format.ts';
+import { Table } from './table.ts';
 import { readJsonOptions, toJson } from './to-json.ts';
-import { linkUrls } from './urlize.ts';
-import { wrapParagraph } from './word-wrap.ts';
 
-const table = new FilterTable();
+const table = new Table();
 
 /** The filters of this file. */
-export const TEXT_FILTERS = table.filters;
+export const TEXT_FILTERS = table;
 
 /** soft_str: text and Markup unchanged, str() of other values. */
 function softText(state: RenderState, value: Value): string | Markup {
@@ -57,21 +54,9 @@ table.add('title', '', (state, value) => {
 });
 
 table.add('replace', 'old new count?', (state, value, [old, replacement, count]) => {
-  const limit = count ?? null;
-  const extra = limit === null ? [] : [limit];
-  if (!state.autoescape)
-    return strMethod(state, toText(state, value), 'replace', [
-      toText(state, old!),
-      toText(state, replacement!),
-      ...extra,
-    ]);
-  const needsEscape = old instanceof Markup || (replacement instanceof Markup && !(value instanceof Markup));
-  const subject = needsEscape ? escapeValue(state, value) : softText(state, value);
-  return strMethod(state, subject, 'replace', [
-    softText(state, old!),
-    softText(state, replacement!),
-    ...extra,
-  ]);
+  const limit = count === undefined || count === null ? [] : [count];
+  const texts = [toText(state, old!), toText(state, replacement!)];
+  return strMethod(state, toText(state, value), 'replace', [...texts, ...limit]);
 });
 
 table.add('e escape', '', (state, value) => escapeValue(state, value));
@@ -79,13 +64,14 @@ table.add('forceescape', '', (state, value) => new Markup(escapeHtml(state, toTe
 table.add('safe', '', (state, value) => (value instanceof Markup ? value : new Markup(toText(state, value))));
 table.add('striptags', '', (state, value) => stripTags(state, toText(state, value)));
 
-table.addRaw('format', (state, args, keywords) => {
-  const [format, ...rest] = args;
-  if (format === undefined) return typeError("format() missing 1 required positional argument: 'value'");
-  if (rest.length > 0 && (keywords?.size ?? 0) > 0)
+table.set('format', (state, value, args, keywords) => {
+  if (args.length > 0 && keywords !== null)
     return typeError("can't handle positional and keyword arguments at the same time");
-  const argument = keywords !== null && keywords.size > 0 ? Dict.from(keywords) : new Tuple(rest);
-  return formatPercent(state, softText(state, format), argument);
+  return formatPercent(
+    state,
+    softText(state, value),
+    keywords === null ? new Tuple(args) : Dict.from(keywords),
+  );
 });
 
 table.add('indent', 'width? first? blank?', (state, value, [width, first, blank]) => {
@@ -108,8 +94,8 @@ table.add('indent', 'width? first? blank?', (state, value, [width, first, blank]
 table.add('truncate', 'length? killwords? end? leeway?', (state, value, [limit, killWords, end, leeway]) => {
   const ending = end === undefined ? '...' : end;
   const endLength = length(state, ending);
-  const wanted = limit === undefined ? 255 : countOf(limit, typeName);
-  const slack = leeway === undefined || leeway === null ? 5 : countOf(leeway, typeName);
+  const wanted = limit === undefined ? 255 : countOf(limit);
+  const slack = leeway === undefined || leeway === null ? 5 : countOf(leeway);
   if (wanted < endLength) valueError(`expected length >= ${endLength}, got ${wanted}`);
   if (slack < 0) valueError(`expected leeway >= 0, got ${slack}`);
   if (length(state, value) <= wanted + slack) return value;
@@ -118,29 +104,6 @@ table.add('truncate', 'length? killwords? end? leeway?', (state, value, [limit, 
   const words = strMethod(state, cut, 'rsplit', [' ', 1]) as readonly Value[];
   return add(state, words[0]!, ending);
 });
-
-table.add(
-  'wordwrap',
-  'width? break_long_words? wrapstring? break_on_hyphens?',
-  (state, value, [width, breakLong, wrapString, breakHyphens]) => {
-    const text = textOf(value);
-    if (text === undefined) {
-      if (value instanceof Undefined) value.fail();
-      return typeError(`'${typeName(value)}' object has no attribute 'splitlines'`);
-    }
-    const options = {
-      width: width === undefined ? 79 : countOf(width, typeName),
-      breakLongWords: breakLong === undefined || truth(state, breakLong),
-      breakOnHyphens: breakHyphens === undefined || truth(state, breakHyphens),
-    };
-    const glue = wrapString === undefined || wrapString === null ? '\n' : toText(state, wrapString);
-    const lines = splitLines(state, text, false).map((line) =>
-      wrapParagraph(state, line, options).join(glue),
-    );
-    state.reserve(text.length + lines.length * glue.length);
-    return state.made(lines.join(glue));
-  },
-);
 
 const WORD = /[\p{L}\p{N}_]+/gu;
 table.add('wordcount', '', (state, value) => {
@@ -178,24 +141,6 @@ table.add('urlencode', '', (state, value) => {
   return state.made(parts.join('&'));
 });
 
-table.add(
-  'urlize',
-  'trim_url_limit? nofollow? target? rel? extra_schemes?',
-  (state, value, [limit, noFollow, target, rel, schemes]) => {
-    const text = linkUrls(state, toText(state, escapeValue(state, value)), {
-      trimLimit: limit === undefined || limit === null ? null : countOf(limit, typeName),
-      noFollow: noFollow !== undefined && truth(state, noFollow),
-      target: target === undefined || target === null ? '' : toText(state, target),
-      rel: rel === undefined || rel === null ? '' : toText(state, rel),
-      extraSchemes:
-        schemes === undefined || schemes === null
-          ? []
-          : [...iterate(state, schemes)].map((scheme) => toText(state, scheme)),
-    });
-    return state.autoescape ? new Markup(text) : text;
-  },
-);
-
 table.add('xmlattr', 'autospace?', (state, value, [autospace]) => {
   if (value instanceof Undefined) value.fail();
   if (!(value instanceof Dict)) return typeError(`'${typeName(value)}' object has no attribute 'items'`);
@@ -204,17 +149,14 @@ table.add('xmlattr', 'autospace?', (state, value, [autospace]) => {
     if (item === null || item instanceof Undefined) continue;
     const name = textOf(key);
     if (name === undefined) return typeError(`expected string or bytes-like object, got '${typeName(key)}'`);
-    if (/[ \t\n\r\f\v/>=]/.test(name))
-      throw new PyError('ValueError', `Invalid character in attribute name: '${name}'`);
+    if (/[ \t\n\r\f\v/>=]/.test(name)) valueError(`Invalid character in attribute name: '${name}'`);
     parts.push(`${escapeValue(state, key).text}="${escapeValue(state, item).text}"`);
   }
   const text = parts.join(' ');
   const space = text !== '' && (autospace === undefined || truth(state, autospace)) ? ' ' : '';
-  const result = state.made(space + text);
-  return state.autoescape ? new Markup(result) : result;
+  return state.made(space + text);
 });
 
 table.add('tojson', 'ensure_ascii? indent? separators? sort_keys?', (state, value, args) =>
   toJson(state, value, readJsonOptions(state, args)),
 );
-table.add('pprint', '', (state, value) => prettyFormat(state, value));

@@ -3,7 +3,7 @@ import { sortBy, truth } from '../python/compare.ts';
 import { reprFloat } from '../python/float-text.ts';
 import { unpack } from '../python/iterate.ts';
 import { intOf, intText } from '../python/numbers.ts';
-import { PyError, typeError } from '../python/py-error.ts';
+import { typeError, valueError } from '../python/py-error.ts';
 import type { RenderState } from '../python/render-state.ts';
 import { Dict, isList, PyFloat, Tuple, textOf, typeName, type Value } from '../python/values.ts';
 
@@ -94,7 +94,7 @@ class JsonWriter {
   }
 
   #enter(value: Value): void {
-    if (this.#active.has(value)) throw new PyError('ValueError', 'Circular reference detected');
+    if (this.#active.has(value)) valueError('Circular reference detected');
     this.#active.add(value);
     this.#state.enter();
   }

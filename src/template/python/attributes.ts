@@ -2,13 +2,12 @@
 
 import { bind, signature } from './calls.ts';
 import { equal } from './compare.ts';
-import { BraceFormatter } from './format-braces.ts';
-import { iterate } from './iterate.ts';
+import { formatBraces } from './format-braces.ts';
 import { stripTags } from './methods/markup-methods.ts';
 import { callStrMethod, STR_METHODS } from './methods/str-methods.ts';
 import { type Int, intOf } from './numbers.ts';
-import { Bytes, DictView, Namespace } from './objects.ts';
-import { isKind, PyError, typeError } from './py-error.ts';
+import { DictView } from './objects.ts';
+import { isKind, typeError, valueError } from './py-error.ts';
 import type { RenderState } from './render-state.ts';
 import { sliceBounds } from './slices.ts';
 import { escapeValue, repr } from './text.ts';
@@ -47,6 +46,11 @@ const UNDERSCORE = 95;
 const DICT_METHODS = new Set(
   'clear copy fromkeys get items keys pop popitem setdefault update values'.split(' '),
 );
+/** Whether a name may be an attribute of a dict, which hides an item of that name. */
+export function isDictAttribute(name: string): boolean {
+  return name.charCodeAt(0) === UNDERSCORE || DICT_METHODS.has(name);
+}
+
 const LIST_MUTATORS = new Set('append clear extend insert pop remove reverse sort'.split(' '));
 const DICT_MUTATORS = new Set('clear pop popitem setdefault update'.split(' '));
 
@@ -65,23 +69,16 @@ function missing(state: RenderState, value: Value, key: Value): Undefined {
     return new MissingField(`${path}.${key}`);
   return new Undefined(() => {
     const kind = value === null ? 'None' : `${typeName(value)} object`;
-    return typeof key === 'string'
-      ? `'${kind}' has no attribute '${key}'`
-      : `${kind} has no element ${key instanceof Undefined ? 'Undefined' : shortRepr(key)}`;
+    if (typeof key === 'string') return `'${kind}' has no attribute '${key}'`;
+    return `${kind} has no element ${intOf(key) ?? typeName(key)}`;
   });
 }
-
-function shortRepr(key: Value): string {
-  return typeof key === 'number' || typeof key === 'bigint' ? String(key) : typeName(key);
-}
-
-const METHOD_TYPE = 'builtin_function_or_method';
 
 /** The Python attribute of a value, or undefined if its type has none of that name. */
 function attributeOf(state: RenderState, value: Value, name: string): Value | undefined {
   if (name.charCodeAt(0) === UNDERSCORE && hasDunder(value, name)) return unsafe(value, name);
   const text = textOf(value);
-  if (text !== undefined) return textAttribute(state, value as string | Markup, name);
+  if (text !== undefined) return textAttribute(value as string | Markup, name);
   if (value instanceof Dict) return dictAttribute(value, name);
   if (isList(value)) return listAttribute(value, name);
   if (value instanceof Tuple) return tupleAttribute(value, name);
@@ -100,16 +97,13 @@ function hasDunder(value: Value, name: string): boolean {
   return textOf(value) !== undefined || isList(value) || value instanceof Dict || value instanceof Tuple;
 }
 
-function textAttribute(state: RenderState, value: string | Markup, name: string): Value | undefined {
+function textAttribute(value: string | Markup, name: string): Value | undefined {
   const method = STR_METHODS.get(name);
   if (method !== undefined)
-    return new BuiltinFunction(
-      name,
-      (inner, args, keywords) => callStrMethod(inner, method, value, args, keywords),
-      METHOD_TYPE,
+    return new BuiltinFunction(name, (inner, args, keywords) =>
+      callStrMethod(inner, method, value, args, keywords),
     );
-  if (name === 'format' || name === 'format_map') return formatMethod(value, name);
-  if (name === 'encode') return new BuiltinFunction(name, () => encode(state, textOf(value)!));
+  if (name === 'format') return formatMethod(value);
   if (value instanceof Markup) {
     if (name === 'striptags') return new BuiltinFunction(name, (inner) => stripTags(inner, value.text));
     if (name === 'escape')
@@ -118,36 +112,16 @@ function textAttribute(state: RenderState, value: string | Markup, name: string)
   return undefined;
 }
 
-function encode(state: RenderState, text: string): Bytes {
-  state.reserve(text.length * 3);
-  return new Bytes(new TextEncoder().encode(text));
-}
-
-function formatMethod(value: string | Markup, name: 'format' | 'format_map'): Value {
-  const isMarkup = value instanceof Markup;
-  return new BuiltinFunction(
-    name,
-    (state, args, keywords) => {
-      let positional = args;
-      let named: ReadonlyMap<string, Value> | Dict = keywords ?? new Map();
-      if (name === 'format_map') {
-        if (named.size > 0) return typeError('format_map() takes no keyword arguments');
-        const mapping = args[0];
-        if (args.length !== 1 || !(mapping instanceof Dict))
-          return typeError('format_map() takes exactly one mapping');
-        positional = [];
-        named = mapping;
-      }
-      const lookup = { attribute: getAttribute, item: getItem };
-      const result = new BraceFormatter(state, lookup, positional, named, isMarkup).format(textOf(value)!);
-      return isMarkup ? new Markup(result) : result;
-    },
-    METHOD_TYPE,
-  );
+function formatMethod(value: string | Markup): Value {
+  return new BuiltinFunction('format', (state, args, keywords) => {
+    const isMarkup = value instanceof Markup;
+    const lookup = { attribute: getAttribute, item: getItem };
+    const result = formatBraces(state, textOf(value)!, { lookup, args, keywords, isMarkup });
+    return isMarkup ? new Markup(result) : result;
+  });
 }
 
 const GET = signature('get', 'key default? /');
-const FROMKEYS = signature('fromkeys', 'iterable value? /');
 
 function dictAttribute(dict: Dict, name: string): Value | undefined {
   switch (name) {
@@ -171,16 +145,6 @@ function dictAttribute(dict: Dict, name: string): Value | undefined {
           return Dict.from(dict.entries());
         }),
       );
-    case 'fromkeys':
-      return new BuiltinFunction(name, (state, args, keywords) => {
-        const [keys, value] = bind(FROMKEYS, args, keywords);
-        const made = new Dict();
-        for (const key of iterate(state, keys!)) {
-          state.step();
-          made.set(key, value ?? null);
-        }
-        return made;
-      });
     default:
       return DICT_MUTATORS.has(name) ? unsafe(dict, name) : undefined;
   }
@@ -222,7 +186,7 @@ function sequenceAttribute(items: readonly Value[], name: string): Value | undef
       const [value, start, stop] = bind(INDEX, args, keywords);
       const [from, to] = sliceBounds(items.length, start ?? null, stop ?? null, 1);
       for (let i = from; i < to; i++) if (items[i] === value || equal(state, items[i]!, value!)) return i;
-      throw new PyError('ValueError', `${repr(state, value!)} is not in list`);
+      valueError(`${repr(state, value!)} is not in list`);
     });
   if (name === 'count')
     return new BuiltinFunction(name, (state, args, keywords) => {
@@ -233,52 +197,28 @@ function sequenceAttribute(items: readonly Value[], name: string): Value | undef
 }
 
 function intAttribute(int: Int, name: string): Value | undefined {
-  const absolute = int < 0 ? -int : int;
-  switch (name) {
-    case 'real':
-    case 'numerator':
-      return int;
-    case 'imag':
-      return 0;
-    case 'denominator':
-      return 1;
-    case 'bit_length':
-      return new BuiltinFunction(name, () => (int === 0 ? 0 : absolute.toString(2).length));
-    case 'bit_count':
-      return new BuiltinFunction(name, () => absolute.toString(2).replaceAll('0', '').length);
-    case 'conjugate':
-      return new BuiltinFunction(name, () => int);
-    case 'as_integer_ratio':
-      return new BuiltinFunction(name, () => new Tuple([int, 1]));
-    default:
-      return undefined;
-  }
+  if (name === 'real') return int;
+  if (name === 'imag') return 0;
+  if (name !== 'bit_length') return undefined;
+  return new BuiltinFunction(name, () => (int === 0 ? 0 : (int < 0 ? -int : int).toString(2).length));
 }
 
 function floatAttribute(float: PyFloat, name: string): Value | undefined {
-  switch (name) {
-    case 'real':
-      return float;
-    case 'imag':
-      return new PyFloat(0);
-    case 'is_integer':
-      return new BuiltinFunction(name, () => Number.isInteger(float.value));
-    case 'conjugate':
-      return new BuiltinFunction(name, () => float);
-    default:
-      return undefined;
-  }
+  if (name === 'real') return float;
+  if (name === 'imag') return new PyFloat(0);
+  if (name !== 'is_integer') return undefined;
+  return new BuiltinFunction(name, () => Number.isInteger(float.value));
 }
 
 /** `value.name`: the attribute first, then the item. */
 export function getAttribute(state: RenderState, value: Value, name: string): Value {
-  if (value instanceof Dict && name.charCodeAt(0) !== UNDERSCORE && !DICT_METHODS.has(name)) {
+  if (value instanceof Dict && !isDictAttribute(name)) {
     const item = value.get(name); // the most common access
     return item === undefined ? missing(state, value, name) : item;
   }
-  if (value instanceof Namespace && name.charCodeAt(0) !== UNDERSCORE) {
-    const item = value.attribute(name);
-    return item === undefined ? missing(state, value, name) : item;
+  if (value instanceof PyObject && name.charCodeAt(0) !== UNDERSCORE) {
+    const found = value.attribute(name, state);
+    if (found !== undefined) return found;
   }
   if (value instanceof Undefined) return OBJECT_DUNDERS.has(name) ? unsafe(value, name) : value.fail();
   const attribute = attributeOf(state, value, name);

@@ -1,9 +1,8 @@
 /** Arguments -> parameters: binds positional and keyword arguments to a signature, as in Python. */
 
 import { iterate } from './iterate.ts';
-import { PyError, typeError } from './py-error.ts';
+import { typeError } from './py-error.ts';
 import type { RenderState } from './render-state.ts';
-import { repr } from './text.ts';
 import { Dict, type Keywords, PyObject, textOf, typeName, Undefined, type Value } from './values.ts';
 
 /** The parameters of a library function. */
@@ -85,17 +84,7 @@ export function spreadArguments(state: RenderState, args: readonly Value[], valu
 }
 
 /** Keyword arguments followed by those of `**value`. */
-export function spreadKeywords(
-  state: RenderState,
-  names: readonly string[],
-  values: readonly Value[],
-  value: Value | undefined,
-): Keywords {
-  const keywords = new Map<string, Value>();
-  names.forEach((name, index) => {
-    keywords.set(name, values[index]!);
-  });
-  if (value === undefined) return keywords;
+export function spreadKeywords(state: RenderState, keywords: Map<string, Value>, value: Value): Keywords {
   if (value instanceof Undefined) value.fail();
   if (!(value instanceof Dict))
     return typeError(`argument after ** must be a mapping, not ${typeName(value)}`);
@@ -103,8 +92,7 @@ export function spreadKeywords(
     state.step();
     const name = textOf(key);
     if (name === undefined) return typeError('keywords must be strings');
-    if (keywords.has(name))
-      throw new PyError('TypeError', `got multiple values for keyword argument ${repr(state, name)}`);
+    if (keywords.has(name)) typeError(`got multiple values for keyword argument '${name}'`);
     keywords.set(name, item);
   }
   return keywords;

@@ -46,6 +46,7 @@ function equalNumbers(a: number | bigint, b: number | bigint): boolean {
 /** `a == b`. */
 export function equal(state: RenderState, a: Value, b: Value): boolean {
   state.step();
+  if (typeof a === 'string' && typeof b === 'string' && a.length !== b.length) return false;
   if (isNumber(a)) return isNumber(b) && equalNumbers(double(a), double(b));
   const text = textOf(a);
   if (text !== undefined) {
@@ -98,12 +99,12 @@ export type OrderOperator = '<' | '<=' | '>' | '>=';
 /** `a < b` and the like. Raises for types without order. */
 export function order(state: RenderState, operator: OrderOperator, a: Value, b: Value): boolean {
   state.step();
-  if (isNumber(a) && isNumber(b)) return holds(operator, double(a), double(b));
+  if (isNumber(a) && isNumber(b)) return HOLDS[operator](double(a), double(b));
   const text = textOf(a);
   const other = textOf(b);
   if (text !== undefined && other !== undefined) {
     state.scan(Math.min(text.length, other.length));
-    return holds(operator, compareText(text, other), 0);
+    return HOLDS[operator](compareText(text, other), 0);
   }
   if (isList(a) && isList(b)) return orderItems(state, operator, a, b);
   if (a instanceof Tuple && b instanceof Tuple) return orderItems(state, operator, a.items, b.items);
@@ -112,18 +113,12 @@ export function order(state: RenderState, operator: OrderOperator, a: Value, b: 
   return typeError(`'${operator}' not supported between instances of '${typeName(a)}' and '${typeName(b)}'`);
 }
 
-function holds(operator: OrderOperator, a: number | bigint, b: number | bigint): boolean {
-  switch (operator) {
-    case '<':
-      return a < b;
-    case '<=':
-      return a <= b;
-    case '>':
-      return a > b;
-    case '>=':
-      return a >= b;
-  }
-}
+const HOLDS: Readonly<Record<OrderOperator, (a: number | bigint, b: number | bigint) => boolean>> = {
+  '<': (a, b) => a < b,
+  '<=': (a, b) => a <= b,
+  '>': (a, b) => a > b,
+  '>=': (a, b) => a >= b,
+};
 
 function orderItems(
   state: RenderState,
@@ -136,7 +131,7 @@ function orderItems(
   try {
     for (let i = 0; i < length; i++)
       if (!same(state, a[i]!, b[i]!)) return order(state, operator, a[i]!, b[i]!);
-    return holds(operator, a.length, b.length);
+    return HOLDS[operator](a.length, b.length);
   } finally {
     state.leave();
   }
@@ -179,23 +174,7 @@ export function sortBy(
   const keyed = items.map((item) => ({ item, key: key(item) }));
   // Reversing twice keeps the order of equal items, as in Python.
   if (isReversed) keyed.reverse();
-  const sorted = mergeSort(keyed, (a, b) => order(state, '<', a.key, b.key));
-  if (isReversed) sorted.reverse();
-  return sorted.map((entry) => entry.item);
-}
-
-/** A stable merge sort that only tests whether a later item is smaller. */
-function mergeSort<T>(items: readonly T[], isLess: (a: T, b: T) => boolean): T[] {
-  if (items.length < 2) return [...items];
-  const middle = items.length >> 1;
-  const left = mergeSort(items.slice(0, middle), isLess);
-  const right = mergeSort(items.slice(middle), isLess);
-  const result: T[] = [];
-  let i = 0;
-  let j = 0;
-  while (i < left.length && j < right.length)
-    result.push(isLess(right[j]!, left[i]!) ? right[j++]! : left[i++]!);
-  while (i < left.length) result.push(left[i++]!);
-  while (j < right.length) result.push(right[j++]!);
-  return result;
+  keyed.sort((a, b) => (order(state, '<', b.key, a.key) ? 1 : order(state, '<', a.key, b.key) ? -1 : 0));
+  if (isReversed) keyed.reverse();
+  return keyed.map((entry) => entry.item);
 }

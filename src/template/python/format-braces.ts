@@ -3,10 +3,10 @@ import { formatValue } from './format-spec.ts';
 import { PyError, typeError, valueError } from './py-error.ts';
 import type { RenderState } from './render-state.ts';
 import { asciiRepr, escapeHtml, repr, toText } from './text.ts';
-import { type Dict, type Keywords, Markup, type Value } from './values.ts';
+import { type Keywords, Markup, type Value } from './values.ts';
 
 /** Looks up an attribute or item of a field. */
-export type FieldLookup = {
+type FieldLookup = {
   readonly attribute: (state: RenderState, value: Value, name: string) => Value;
   readonly item: (state: RenderState, value: Value, key: Value) => Value;
 };
@@ -17,117 +17,78 @@ type Piece = {
   readonly field: { readonly name: string; readonly conversion: string; readonly spec: string } | null;
 };
 
-/** One call of `format` or `format_map`. */
-export class BraceFormatter {
-  readonly #state: RenderState;
-  readonly #lookup: FieldLookup;
-  readonly #args: readonly Value[];
-  readonly #keywords: Keywords | Dict;
-  readonly #isMarkup: boolean;
-  #nextIndex: number | 'manual' = 0;
+/** What fields can name: the arguments of `format`, and the sandboxed lookups of their attributes and items. */
+type FieldSource = {
+  readonly lookup: FieldLookup;
+  readonly args: readonly Value[];
+  readonly keywords: Keywords | null;
+  readonly isMarkup: boolean;
+};
 
-  constructor(
-    state: RenderState,
-    lookup: FieldLookup,
-    args: readonly Value[],
-    keywords: Keywords | Dict,
-    isMarkup: boolean,
-  ) {
-    this.#state = state;
-    this.#lookup = lookup;
-    this.#args = args;
-    this.#keywords = keywords;
-    this.#isMarkup = isMarkup;
-  }
-
-  /** Formats a template. Fields may contain fields in their specification, one level deep. */
-  format(text: string, depth = 2): string {
+/** `text.format(...)`. Fields may contain fields in their specification, one level deep. */
+export function formatBraces(state: RenderState, text: string, source: FieldSource): string {
+  let nextIndex: number | 'manual' = 0;
+  /** A field's name with the number of its argument. */
+  const numbered = (name: string): string => {
+    const isAutomatic = /^(?:[.[]|$)/.test(name);
+    if (!isAutomatic && !/^\d+(?:[.[]|$)/.test(name)) return name;
+    if (isAutomatic ? nextIndex === 'manual' : typeof nextIndex === 'number' && nextIndex > 0)
+      valueError('cannot switch from manual field specification to automatic field numbering');
+    if (isAutomatic) return `${(nextIndex as number)++}${name}`;
+    nextIndex = 'manual';
+    return name;
+  };
+  const write = (part: string, depth: number): string => {
     if (depth < 0) return valueError('Max string recursion exceeded');
     let result = '';
-    for (const piece of parse(text)) {
-      result += piece.literal;
-      if (piece.field !== null) result += this.#field(piece.field, depth);
-      if (result.length > 64) this.#state.reserve(result.length);
+    for (const { literal, field } of parse(part)) {
+      result += literal;
+      if (field !== null) result += writeField(field, depth);
+      if (result.length > 64) state.reserve(result.length);
     }
-    return this.#state.made(result);
-  }
+    return state.made(result);
+  };
+  const writeField = (field: NonNullable<Piece['field']>, depth: number): string => {
+    const value = convert(state, findField(state, numbered(field.name), source), field.conversion);
+    const spec = write(field.spec, depth - 1);
+    if (!source.isMarkup) return formatValue(state, value, spec);
+    if (!(value instanceof Markup)) return escapeHtml(state, formatValue(state, value, spec));
+    return spec === '' ? value.text : valueError('Unsupported format specification for Markup.');
+  };
+  return write(text, 2);
+}
 
-  #field(field: NonNullable<Piece['field']>, depth: number): string {
-    const state = this.#state;
-    const value = this.#convert(this.#value(field.name), field.conversion);
-    const spec = this.format(field.spec, depth - 1);
-    if (!this.#isMarkup) return formatValue(state, value, spec);
-    if (value instanceof Markup) {
-      if (spec !== '') valueError('Unsupported format specification for Markup.');
-      return value.text;
-    }
-    return escapeHtml(state, formatValue(state, value, spec));
-  }
-
-  #convert(value: Value, conversion: string): Value {
-    switch (conversion) {
-      case '':
-        return value;
-      case 's':
-        return toText(this.#state, value);
-      case 'r':
-        return repr(this.#state, value);
-      case 'a':
-        return asciiRepr(this.#state, value);
-      default:
-        return valueError(`Unknown conversion specifier ${conversion}`);
-    }
-  }
-
-  #value(fieldName: string): Value {
-    let name = fieldName;
-    const head = /^[^.[]*/.exec(name)![0];
-    if (head === '') {
-      if (this.#nextIndex === 'manual')
-        valueError('cannot switch from manual field specification to automatic field numbering');
-      name = String(this.#nextIndex++) + name;
-    } else if (/^\d+$/.test(head)) {
-      if (typeof this.#nextIndex === 'number' && this.#nextIndex > 0)
-        valueError('cannot switch from manual field specification to automatic field numbering');
-      this.#nextIndex = 'manual';
-    }
-    const first = /^[^.[]*/.exec(name)![0];
-    let value = this.#first(first);
-    let at = first.length;
-    while (at < name.length) {
-      this.#state.step();
-      if (name[at] === '.') {
-        const attribute = /[^.[]*/y;
-        attribute.lastIndex = at + 1;
-        const part = attribute.exec(name)![0];
-        if (part === '') valueError('Empty attribute in format string');
-        value = this.#lookup.attribute(this.#state, value, part);
-        at += part.length + 1;
-      } else if (name[at] === '[') {
-        const end = name.indexOf(']', at);
-        if (end < 0) return valueError("Missing ']' in format string");
-        const part = name.slice(at + 1, end);
-        if (part === '') valueError('Empty attribute in format string');
-        value = this.#lookup.item(this.#state, value, /^\d+$/.test(part) ? Number(part) : part);
-        at = end + 1;
-      } else {
-        return valueError("Only '.' or '[' may follow ']' in format field specifier");
-      }
-    }
-    return value;
-  }
-
-  #first(key: string): Value {
-    if (/^\d+$/.test(key)) {
-      const value = this.#args[Number(key)];
-      if (value === undefined)
-        throw new PyError('IndexError', `Replacement index ${key} out of range for positional args tuple`);
+function convert(state: RenderState, value: Value, conversion: string): Value {
+  switch (conversion) {
+    case '':
       return value;
-    }
-    const value = this.#keywords.get(key);
-    if (value === undefined) throw new PyError('KeyError', `'${key}'`);
-    return value;
+    case 's':
+      return toText(state, value);
+    case 'r':
+      return repr(state, value);
+    case 'a':
+      return asciiRepr(state, value);
+    default:
+      return valueError(`Unknown conversion specifier ${conversion}`);
   }
+}
+
+/** The value of a field such as `0.name[key]`. */
+function findField(state: RenderState, name: string, { lookup, args, keywords }: FieldSource): Value {
+  const key = /^[^.[]*/.exec(name)![0];
+  const isIndex = /^\d+$/.test(key);
+  let value = isIndex ? args[Number(key)] : keywords?.get(key);
+  if (value === undefined)
+    throw new PyError(isIndex ? 'IndexError' : 'KeyError', `format has no argument '${key}'`);
+  const step = /\.([^.[]*)|\[([^\]]*)\]/y;
+  for (step.lastIndex = key.length; step.lastIndex < name.length; ) {
+    state.step();
+    const [, attribute, item] = step.exec(name) ?? valueError(`invalid format field '${name.slice(0, 100)}'`);
+    if (attribute === '' || item === '') valueError('Empty attribute in format string');
+    if (attribute !== undefined) value = lookup.attribute(state, value, attribute);
+    else value = lookup.item(state, value, /^\d+$/.test(item!) ? Number(item) : item!);
+  }
+  return value;
 }
 
 /** Splits a template into literal text and fields. */

@@ -1,6 +1,6 @@
 /** A format and arguments -> text of `format % arguments`, for str and Markup. */
-import { characterOf, floatBody } from './format-spec.ts';
-import { type Int, indexOf, intOf, intText, isNumber, toDouble, truncate } from './numbers.ts';
+import { characterOf, formatFloat, formatInt, pad, type Spec } from './format-spec.ts';
+import { indexOf, intOf, isNumber, toDouble, truncate } from './numbers.ts';
 import { typeError, valueError } from './py-error.ts';
 import type { RenderState } from './render-state.ts';
 import { asciiRepr, escapeHtml, escapeValue, repr, toText } from './text.ts';
@@ -17,15 +17,6 @@ import {
   Undefined,
   type Value,
 } from './values.ts';
-
-type Flags = {
-  readonly left: boolean;
-  readonly sign: string;
-  readonly alternate: boolean;
-  readonly zero: boolean;
-  readonly width: number;
-  readonly precision: number | null;
-};
 
 /** Returns the arguments one by one. */
 class Arguments {
@@ -121,18 +112,19 @@ function formatOne(
     return valueError(
       `unsupported format character '${code}' (0x${code.charCodeAt(0).toString(16)}) at index ${at}`,
     );
-  const spec: Flags = {
-    left: flags.includes('-') || width < 0,
+  const isLeft = flags.includes('-') || width < 0;
+  const spec: Spec = {
+    fill: flags.includes('0') && !isLeft ? '0' : ' ',
+    align: isLeft ? '<' : flags.includes('0') ? '=' : '>',
     sign: flags.includes('+') ? '+' : flags.includes(' ') ? ' ' : '',
+    coerceZero: false,
     alternate: flags.includes('#'),
-    zero: flags.includes('0'),
     width: Math.abs(width),
+    grouping: '',
     precision,
+    type: code,
   };
-  return {
-    text: convert(state, code, spec, value === undefined ? args.next() : value, isMarkup),
-    end: at + 1,
-  };
+  return { text: convert(state, spec, value === undefined ? args.next() : value, isMarkup), end: at + 1 };
 }
 
 function readKey(text: string, start: number): [key: string, end: number] {
@@ -153,74 +145,41 @@ function lookUp(mapping: Value | undefined, key: string): Value {
   return value === undefined ? valueError(`KeyError: '${key}'`) : value;
 }
 
-function convert(state: RenderState, code: string, flags: Flags, value: Value, isMarkup: boolean): string {
-  if (code === 's' || code === 'r' || code === 'a') {
-    let text: string;
-    if (code === 's') text = isMarkup ? escapeValue(state, value).text : toText(state, value);
-    else {
-      text = code === 'r' ? repr(state, value) : asciiRepr(state, value);
-      if (isMarkup) text = escapeHtml(state, text);
-    }
-    if (flags.precision !== null) text = [...text].slice(0, flags.precision).join('');
-    return pad(state, '', text, { ...flags, zero: false });
+function convert(state: RenderState, spec: Spec, value: Value, isMarkup: boolean): string {
+  const { type } = spec;
+  if ('rsac'.includes(type)) {
+    const text = type === 'c' ? character(value, isMarkup) : textFor(state, type, value, isMarkup);
+    const cut = type === 'c' || spec.precision === null ? text : [...text].slice(0, spec.precision).join('');
+    return pad(state, '', cut, { ...spec, fill: ' ' });
   }
-  if (code === 'c') {
-    const text = textOf(value);
-    if (text !== undefined) {
-      if (codePointLength(text) !== 1) typeError('%c requires int or char');
-      return pad(state, '', text, { ...flags, zero: false });
-    }
-    const int = intOf(value);
-    if (int === undefined || isMarkup) return typeError('%c requires int or char');
-    return pad(state, '', characterOf(int), { ...flags, zero: false });
-  }
-  if ('eEfFgG'.includes(code)) return formatFloat(state, code, flags, value);
-  return formatInt(state, code, flags, value);
-}
-
-function formatFloat(state: RenderState, code: string, flags: Flags, value: Value): string {
   if (value instanceof Undefined) value.fail();
-  if (!isNumber(value)) return typeError(`must be real number, not ${typeName(value)}`);
-  const x = toDouble(value);
-  const isNegative = !Number.isNaN(x) && (x < 0 || Object.is(x, -0));
-  const body = floatBody(state, Math.abs(x), code, flags.precision, flags.alternate);
-  return pad(state, isNegative ? '-' : flags.sign, body, flags);
+  if ('eEfFgG'.includes(type)) {
+    if (!isNumber(value)) return typeError(`must be real number, not ${typeName(value)}`);
+    return formatFloat(state, toDouble(value), spec);
+  }
+  const isDecimal = !'oxX'.includes(type);
+  const int = value instanceof PyFloat && isDecimal ? truncate(state, value.value) : intOf(value);
+  if (int === undefined)
+    return typeError(
+      `%${type} format: ${isDecimal ? 'a real number' : 'an integer'} is required, not ${typeName(value)}`,
+    );
+  return formatInt(
+    state,
+    int,
+    { ...spec, type: isDecimal ? 'd' : type, precision: null },
+    spec.precision ?? 0,
+  );
 }
 
-function formatInt(state: RenderState, code: string, flags: Flags, value: Value): string {
-  let int: Int;
-  if (value instanceof Undefined) value.fail();
-  if (value instanceof PyFloat) {
-    if ('oxX'.includes(code)) return typeError(`%${code} format: an integer is required, not float`);
-    int = truncate(state, value.value);
-  } else {
-    const given = intOf(value);
-    if (given === undefined) {
-      const wanted = 'oxX'.includes(code) ? 'an integer' : 'a real number';
-      return typeError(`%${code} format: ${wanted} is required, not ${typeName(value)}`);
-    }
-    int = given;
-  }
-  const absolute = int < 0 ? -int : int;
-  let digits: string;
-  let prefix = int < 0 ? '-' : flags.sign;
-  if ('oxX'.includes(code)) {
-    digits = absolute.toString(code === 'o' ? 8 : 16);
-    if (code === 'X') digits = digits.toUpperCase();
-    if (flags.alternate) prefix += `0${code}`;
-  } else {
-    digits = intText(absolute);
-  }
-  if (flags.precision !== null && flags.precision > digits.length)
-    digits = digits.padStart(flags.precision, '0');
-  return pad(state, prefix, digits, flags);
+function textFor(state: RenderState, type: string, value: Value, isMarkup: boolean): string {
+  if (type === 's') return isMarkup ? escapeValue(state, value).text : toText(state, value);
+  const text = type === 'r' ? repr(state, value) : asciiRepr(state, value);
+  return isMarkup ? escapeHtml(state, text) : text;
 }
 
-function pad(state: RenderState, prefix: string, body: string, flags: Flags): string {
-  const missing = flags.width - codePointLength(prefix) - codePointLength(body);
-  if (missing <= 0) return prefix + body;
-  state.reserve(flags.width);
-  if (flags.left) return prefix + body + ' '.repeat(missing);
-  if (flags.zero) return prefix + '0'.repeat(missing) + body;
-  return ' '.repeat(missing) + prefix + body;
+function character(value: Value, isMarkup: boolean): string {
+  const text = textOf(value);
+  const int = intOf(value);
+  if (text === undefined && int !== undefined && !isMarkup) return characterOf(int);
+  return text !== undefined && codePointLength(text) === 1 ? text : typeError('%c requires int or char');
 }

@@ -7,13 +7,13 @@ import { toText } from './text.ts';
 import { codePointLength } from './unicode.ts';
 import { PyFloat, textOf, typeName, Undefined, type Value } from './values.ts';
 
-type Spec = {
+/** How a value is laid out. */
+export type Spec = {
   readonly fill: string;
   readonly align: string; // '' if missing
   readonly sign: string;
   readonly coerceZero: boolean;
   readonly alternate: boolean;
-  readonly zero: boolean;
   readonly width: number;
   readonly grouping: string;
   readonly precision: number | null;
@@ -37,7 +37,6 @@ function parseSpec(state: RenderState, text: string, value: Value): Spec {
     sign: sign!,
     coerceZero: coerceZero !== '',
     alternate: alternate !== '',
-    zero: zero !== '',
     width: width === '' ? 0 : bounded(width!),
     grouping: grouping!,
     precision: precision === undefined ? null : bounded(precision),
@@ -79,7 +78,7 @@ function unknownCode(code: string, type: string): never {
 }
 
 /** Pads `prefix + body` to the width. `=` pads between the two. */
-function pad(state: RenderState, prefix: string, body: string, spec: Spec): string {
+export function pad(state: RenderState, prefix: string, body: string, spec: Spec): string {
   const missing = spec.width - codePointLength(prefix) - codePointLength(body);
   if (missing <= 0) return state.made(prefix + body);
   state.reserve(spec.width);
@@ -131,7 +130,8 @@ const BASES: Readonly<Record<string, readonly [radix: number, prefix: string]>> 
   X: [16, '0X'],
 };
 
-function formatInt(state: RenderState, value: Int, spec: Spec): string {
+/** Formats an int with at least `minDigits` digits. */
+export function formatInt(state: RenderState, value: Int, spec: Spec, minDigits = 0): string {
   if (spec.precision !== null) valueError('Precision not allowed in integer format specifier');
   if (spec.coerceZero)
     valueError('Negative zero coercion (z) not allowed in format specifier with integer presentation types');
@@ -149,6 +149,7 @@ function formatInt(state: RenderState, value: Int, spec: Spec): string {
   if (spec.type === 'n' && spec.grouping !== '') valueError(`Cannot specify '${spec.grouping}' with 'n'.`);
   let digits = base === undefined ? intText(absolute) : absolute.toString(base[0]);
   if (spec.type === 'X') digits = digits.toUpperCase();
+  digits = digits.padStart(minDigits, '0');
   const prefix = signOf(value < 0, spec) + (spec.alternate && base !== undefined ? base[1] : '');
   return pad(state, prefix, group(state, digits, spec, base === undefined ? 3 : 4, prefix.length), withAlign);
 }
@@ -159,7 +160,8 @@ export function characterOf(value: Int): string {
   return String.fromCodePoint(Number(value));
 }
 
-function formatFloat(state: RenderState, x: number, spec: Spec): string {
+/** Formats a float by its presentation type. */
+export function formatFloat(state: RenderState, x: number, spec: Spec): string {
   const withAlign = { ...spec, align: spec.align || '>' };
   const type = spec.type === 'n' ? 'g' : spec.type;
   if (!['', 'e', 'E', 'f', 'F', 'g', 'G', '%'].includes(type)) unknownCode(spec.type, 'float');
@@ -176,7 +178,7 @@ function formatFloat(state: RenderState, x: number, spec: Spec): string {
 }
 
 /** Digits of a non-negative float for one presentation type. '' is repr with at least one decimal. */
-export function floatBody(
+function floatBody(
   state: RenderState,
   x: number,
   type: string,

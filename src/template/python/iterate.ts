@@ -1,5 +1,5 @@
 /** A value -> its items: iter(), len(), reversed() and tuple unpacking of Python. */
-import { PyError, typeError } from './py-error.ts';
+import { typeError, valueError } from './py-error.ts';
 import type { RenderState } from './render-state.ts';
 import { codePointLength } from './unicode.ts';
 import { Dict, isList, Markup, PyObject, Tuple, textOf, typeName, Undefined, type Value } from './values.ts';
@@ -86,11 +86,10 @@ export function unpack(state: RenderState, value: Value, count: number): readonl
   if (items === undefined) return typeError(`cannot unpack non-iterable ${typeName(value)} object`);
   const taken: Value[] = [];
   for (const item of items) {
-    if (taken.length === count)
-      throw new PyError('ValueError', `too many values to unpack (expected ${count})`);
+    if (taken.length === count) valueError(`too many values to unpack (expected ${count})`);
     taken.push(item);
   }
   if (taken.length < count)
-    throw new PyError('ValueError', `not enough values to unpack (expected ${count}, got ${taken.length})`);
+    valueError(`not enough values to unpack (expected ${count}, got ${taken.length})`);
   return taken;
 }

@@ -1,18 +1,9 @@
 /** Macros, call blocks and loops -> objects of a template. */
 import { equal } from './compare.ts';
-import { iterate, tryLength } from './iterate.ts';
-import { PyError, typeError } from './py-error.ts';
+import { tryLength } from './iterate.ts';
+import { typeError } from './py-error.ts';
 import type { RenderState } from './render-state.ts';
-import {
-  BuiltinFunction,
-  Dict,
-  type Keywords,
-  Markup,
-  PyObject,
-  Tuple,
-  Undefined,
-  type Value,
-} from './values.ts';
+import { BuiltinFunction, Dict, type Keywords, PyObject, Tuple, Undefined, type Value } from './values.ts';
 
 /** The static part of a macro or call block. */
 export type MacroShape = {
@@ -57,8 +48,6 @@ export class Macro extends PyObject {
         return shape.usesVarargs;
       case 'caller':
         return shape.usesCaller;
-      case 'explicit_caller':
-        return shape.parameters.includes('caller');
       default:
         return undefined;
     }
@@ -67,7 +56,7 @@ export class Macro extends PyObject {
     state.enter();
     const text = this.#body(this.#bind(args, keywords));
     state.leave();
-    return state.autoescape ? new Markup(text) : text;
+    return text;
   }
 
   #bind(args: readonly Value[], keywords: Keywords | null): readonly (Value | undefined)[] {
@@ -102,7 +91,7 @@ export class Macro extends PyObject {
 }
 
 /** Renders the body of a recursive loop for another iterable. */
-export type LoopBody = (iterable: Value, depth0: number) => Value;
+export type LoopBody = (iterable: Value, depth0: number) => string;
 
 /** `loop` inside a for loop. Reads ahead only on request, so lazy sequences stay lazy. */
 export class LoopContext extends PyObject {
@@ -117,21 +106,21 @@ export class LoopContext extends PyObject {
   #index0 = -1;
   #length: number | null = null;
   #before: Value | undefined;
-  /** The next item if it was read ahead; `ended` is null if it was not. */
-  #after: { readonly item: Value } | 'end' | null = null;
+  /** The next item if it was read ahead. */
+  #after: IteratorResult<Value> | null = null;
   #lastChanged: readonly Value[] | null = null;
 
+  /** @param source what the items are taken from, if all are */
   constructor(
     state: RenderState,
-    source: Value | Iterable<Value>,
-    isFiltered: boolean,
+    items: Iterable<Value>,
+    source: Value | null,
     recurse: LoopBody | null,
     depth0: number,
   ) {
     super();
     this.#state = state;
-    this.#source = isFiltered ? null : (source as Value);
-    const items = isFiltered ? (source as Iterable<Value>) : iterate(state, source as Value);
+    this.#source = source;
     this.#iterator = items[Symbol.iterator]();
     this.#recurse = recurse;
     this.#depth0 = depth0;
@@ -141,19 +130,16 @@ export class LoopContext extends PyObject {
   advance(): boolean {
     this.#state.step();
     const after = this.#peek();
-    if (after === 'end') return false;
+    if (after.done === true) return false;
     this.#after = null;
     this.#before = this.current;
-    this.current = after.item;
+    this.current = after.value;
     this.#index0++;
     return true;
   }
 
-  #peek(): { readonly item: Value } | 'end' {
-    if (this.#after === null) {
-      const next = this.#iterator.next();
-      this.#after = next.done === true ? 'end' : { item: next.value };
-    }
+  #peek(): IteratorResult<Value> {
+    this.#after ??= this.#iterator.next();
     return this.#after;
   }
 
@@ -168,7 +154,7 @@ export class LoopContext extends PyObject {
           rest.push(next.value);
         }
         this.#iterator = rest[Symbol.iterator]();
-        const isPeeked = this.#after !== null && this.#after !== 'end';
+        const isPeeked = this.#after !== null && this.#after.done !== true;
         this.#length = rest.length + this.#index0 + 1 + (isPeeked ? 1 : 0);
       }
     }
@@ -188,7 +174,7 @@ export class LoopContext extends PyObject {
       case 'first':
         return this.#index0 === 0;
       case 'last':
-        return this.#peek() === 'end';
+        return this.#peek().done === true;
       case 'length':
         return this.length();
       case 'revindex0':
@@ -203,7 +189,7 @@ export class LoopContext extends PyObject {
         return this.#index0 === 0 ? new Undefined('there is no previous item') : this.#before!;
       case 'nextitem': {
         const after = this.#peek();
-        return after === 'end' ? new Undefined('there is no next item') : after.item;
+        return after.done === true ? new Undefined('there is no next item') : after.value;
       }
       case 'cycle':
         return new BuiltinFunction(name, (_state, args) => {
@@ -222,16 +208,13 @@ export class LoopContext extends PyObject {
     }
   }
 
-  override *iterate(): Generator<Value> {
-    while (this.advance()) yield new Tuple([this.current!, this]);
-  }
   override get isCallable(): boolean {
     return true;
   }
   override call(state: RenderState, [iterable]: readonly Value[]): Value {
     if (this.#recurse === null)
       return typeError("The loop must have the 'recursive' marker to be called recursively.");
-    if (iterable === undefined) throw new PyError('TypeError', "missing argument: 'iterable'");
+    if (iterable === undefined) typeError("missing argument: 'iterable'");
     state.enter();
     const text = this.#recurse(iterable, this.#depth0 + 1);
     state.leave();

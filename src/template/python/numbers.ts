@@ -3,7 +3,7 @@ import { divideHalfEven, scaledInteger } from './float-text.ts';
 import { overBudget, PyError, typeError, valueError } from './py-error.ts';
 import type { RenderState } from './render-state.ts';
 import { WHITESPACE_CLASS } from './unicode.ts';
-import { PyFloat, type Value } from './values.ts';
+import { PyFloat, typeName, type Value } from './values.ts';
 
 /** A Python int in either representation. */
 export type Int = number | bigint;
@@ -50,8 +50,8 @@ export function indexOf(value: Value, message: () => string): number {
 }
 
 /** The value as a count, for example a width: int or bool. */
-export function countOf(value: Value, typeNameOf: (value: Value) => string): number {
-  return indexOf(value, () => `'${typeNameOf(value)}' object cannot be interpreted as an integer`);
+export function countOf(value: Value): number {
+  return indexOf(value, () => `'${typeName(value)}' object cannot be interpreted as an integer`);
 }
 
 /** a op b for two numbers, or undefined if the operator is not defined for them. */
@@ -67,29 +67,9 @@ export function arithmetic(
   const y = typeof b === 'boolean' ? Number(b) : b;
   switch (operator) {
     case '+':
-      return combine(
-        state,
-        x,
-        y,
-        (p, q) => p + q,
-        (p, q) => p + q,
-      );
     case '-':
-      return combine(
-        state,
-        x,
-        y,
-        (p, q) => p - q,
-        (p, q) => p - q,
-      );
     case '*':
-      return combine(
-        state,
-        x,
-        y,
-        (p, q) => p * q,
-        (p, q) => p * q,
-      );
+      return combine(state, operator, x, y);
     case '/':
       return new PyFloat(trueDivide(x, y));
     case '//':
@@ -101,18 +81,14 @@ export function arithmetic(
   }
 }
 
-function combine(
-  state: RenderState,
-  x: Int,
-  y: Int,
-  small: (p: number, q: number) => number,
-  big: (p: bigint, q: bigint) => bigint,
-): Int {
+/** Adds, subtracts or multiplies, with bigints where the result is not a safe integer. */
+function combine(state: RenderState, operator: '+' | '-' | '*', x: Int, y: Int): Int {
   if (typeof x === 'number' && typeof y === 'number') {
-    const result = small(x, y);
+    const result = operator === '+' ? x + y : operator === '-' ? x - y : x * y;
     if (Number.isSafeInteger(result)) return result + 0; // + 0: an int has no negative zero
   }
-  return fromBig(state, big(BigInt(x), BigInt(y)));
+  const [p, q] = [BigInt(x), BigInt(y)];
+  return fromBig(state, operator === '+' ? p + q : operator === '-' ? p - q : p * q);
 }
 
 function floatOperation(operator: string, x: number, y: number): number {
@@ -225,9 +201,8 @@ function power(state: RenderState, x: Int, y: Int): Value {
   if (x === 0 || x === 1) return y === 0 ? 1 : x;
   if (x === -1) return BigInt(y) % 2n === 0n ? 1 : -1;
   const base = BigInt(x);
-  const bits = (base < 0n ? -base : base).toString(2).length;
   const limit = state.limits.maxIntegerBits;
-  if ((bits - 1) * Number(y) > limit) overBudget('bits of one integer', limit);
+  if ((bitLength(base < 0n ? -base : base) - 1) * Number(y) > limit) overBudget('bits of one integer', limit);
   return fromBig(state, base ** BigInt(y));
 }
 
@@ -281,7 +256,7 @@ function roundDouble(x: number, places: number): number {
   if (!Number.isFinite(x) || x === 0 || places > 323) return x;
   if (places < -308) return x < 0 ? -0 : 0;
   const scaled = scaledInteger(Math.abs(x), places);
-  const rounded = Number(places > 0 ? `${scaled}e${-places}` : `${scaled}e${-places}`);
+  const rounded = Number(`${scaled}e${-places}`);
   if (!Number.isFinite(rounded)) throw new PyError('OverflowError', 'rounded value too large to represent');
   return x < 0 ? -rounded : rounded;
 }
@@ -310,17 +285,13 @@ export function parseInteger(state: RenderState, text: string, base: number): In
   digits = digits.replaceAll('_', '');
   if ((radix & (radix - 1)) !== 0 && digits.length > MAX_TEXT_DIGITS)
     return valueError(`Exceeds the limit (${MAX_TEXT_DIGITS} digits) for integer string conversion`);
+  state.work(digits.length);
   let value = 0n;
-  const bigRadix = BigInt(radix);
-  if (radix === 10 && /^[0-9]+$/.test(digits)) value = BigInt(digits);
-  else {
-    state.work(digits.length);
-    for (const digit of digits) {
-      const digitValue = Number.parseInt(digit, 36);
-      if (digitValue >= radix) return fail();
-      value = value * bigRadix + BigInt(digitValue);
-      if (digits.length > 20_000) fromBig(state, value);
-    }
+  for (const digit of digits) {
+    const digitValue = Number.parseInt(digit, 36);
+    if (digitValue >= radix) return fail();
+    value = value * BigInt(radix) + BigInt(digitValue);
+    if (digits.length > 20_000) fromBig(state, value);
   }
   return fromBig(state, match[1] === '-' ? -value : value);
 }

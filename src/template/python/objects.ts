@@ -1,18 +1,9 @@
-/** The classes of small objects: ranges, dict views, generators, namespaces, bytes, cyclers, joiners, `self`. */
+/** The classes of small objects: ranges, dict views, generators, namespaces, cyclers, joiners. */
 import { equal } from './compare.ts';
 import { intOf, toDouble } from './numbers.ts';
-import { PyError, typeError } from './py-error.ts';
+import { PyError, typeError, valueError } from './py-error.ts';
 import type { RenderState } from './render-state.ts';
-import {
-  BuiltinFunction,
-  type Dict,
-  type Keywords,
-  PyFloat,
-  PyObject,
-  Tuple,
-  Undefined,
-  type Value,
-} from './values.ts';
+import { BuiltinFunction, type Dict, type Keywords, PyFloat, PyObject, Tuple, type Value } from './values.ts';
 
 /** Ranges up to this length are iterated as arrays, which is faster than a generator. */
 const MAX_LISTED_RANGE = 1000;
@@ -86,17 +77,12 @@ export class Range extends PyObject {
         return this.stop;
       case 'step':
         return this.step;
+      case 'count':
+        return new BuiltinFunction(name, (_state, [value]) => Number(this.contains(value!)));
       case 'index':
         return new BuiltinFunction(name, (_state, [value]) => {
-          const index = value === undefined ? undefined : this.#indexOf(value);
-          if (index === undefined) throw new PyError('ValueError', 'value is not in range');
-          return index;
-        });
-      case 'count':
-        return new BuiltinFunction(name, (_state, args) => {
-          if (args.length !== 1)
-            return typeError(`range.count() takes exactly one argument (${args.length} given)`);
-          return this.#indexOf(args[0]!) === undefined ? 0 : 1;
+          const index = this.#indexOf(value!);
+          return index ?? valueError('value is not in range');
         });
       default:
         return undefined;
@@ -200,51 +186,6 @@ export class Namespace extends PyObject {
   }
 }
 
-/** The result of str.encode(). Supports printing, len() and decode(). */
-export class Bytes extends PyObject {
-  readonly typeName = 'bytes';
-  readonly #bytes: Uint8Array;
-
-  constructor(bytes: Uint8Array) {
-    super();
-    this.#bytes = bytes;
-  }
-  override repr(): string {
-    let text = '';
-    for (const byte of this.#bytes) {
-      if (byte === 9) text += '\\t';
-      else if (byte === 10) text += '\\n';
-      else if (byte === 13) text += '\\r';
-      else if (byte === 92) text += '\\\\';
-      else if (byte < 32 || byte > 126) text += `\\x${byte.toString(16).padStart(2, '0')}`;
-      else text += String.fromCharCode(byte);
-    }
-    return text.includes("'") && !text.includes('"') ? `b"${text}"` : `b'${text.replaceAll("'", "\\'")}'`;
-  }
-  override get isSubscriptable(): boolean {
-    return true;
-  }
-  override length(): number {
-    return this.#bytes.length;
-  }
-  override iterate(): Iterable<Value> {
-    return this.#bytes;
-  }
-  override item(key: Value): Value | undefined {
-    return typeof key === 'number' ? this.#bytes.at(key) : undefined;
-  }
-  override equals(other: Value): boolean {
-    return other instanceof Bytes && Buffer.compare(other.#bytes, this.#bytes) === 0;
-  }
-  override attribute(name: string): Value | undefined {
-    if (name === 'decode')
-      return new BuiltinFunction(name, (state) => state.made(Buffer.from(this.#bytes).toString('utf8')));
-    if (name === 'hex')
-      return new BuiltinFunction(name, (state) => state.made(Buffer.from(this.#bytes).toString('hex')));
-    return undefined;
-  }
-}
-
 /** cycler(...): returns its values in turn. */
 export class Cycler extends PyObject {
   readonly typeName = 'Cycler';
@@ -271,10 +212,6 @@ export class Cycler extends PyObject {
           this.#position = 0;
           return null;
         });
-      case 'pos':
-        return this.#position;
-      case 'items':
-        return new Tuple(this.#items);
       default:
         return undefined;
     }
@@ -287,7 +224,7 @@ export class Joiner extends PyObject {
   readonly #separator: Value;
   #isUsed = false;
 
-  constructor(separator: Value) {
+  constructor(separator: Value = ', ') {
     super();
     this.#separator = separator;
   }
@@ -299,55 +236,5 @@ export class Joiner extends PyObject {
     if (this.#isUsed) return this.#separator;
     this.#isUsed = true;
     return '';
-  }
-  override attribute(name: string): Value | undefined {
-    if (name === 'sep') return this.#separator;
-    return name === 'used' ? this.#isUsed : undefined;
-  }
-}
-
-/** `self` inside a template: its blocks as functions. */
-export class TemplateReference extends PyObject {
-  readonly typeName = 'TemplateReference';
-  readonly #render: (name: string) => ((state: RenderState) => string) | undefined;
-
-  constructor(render: (name: string) => ((state: RenderState) => string) | undefined) {
-    super();
-    this.#render = render;
-  }
-  override repr(): string {
-    return '<TemplateReference None>';
-  }
-  override item(key: Value): Value | undefined {
-    const block = typeof key === 'string' ? this.#render(key) : undefined;
-    if (block === undefined) return undefined;
-    return new BlockReference(key as string, block);
-  }
-}
-
-/** `self.name`: one block. */
-class BlockReference extends PyObject {
-  readonly typeName = 'BlockReference';
-  readonly #name: string;
-  readonly #render: (state: RenderState) => string;
-
-  constructor(name: string, render: (state: RenderState) => string) {
-    super();
-    this.#name = name;
-    this.#render = render;
-  }
-  override get isCallable(): boolean {
-    return true;
-  }
-  override call(state: RenderState): Value {
-    state.enter();
-    const text = this.#render(state);
-    state.leave();
-    return text;
-  }
-  override attribute(name: string): Value | undefined {
-    if (name === 'name') return this.#name;
-    if (name !== 'super') return undefined;
-    return new Undefined(`there is no parent block called '${this.#name}'.`);
   }
 }

@@ -98,16 +98,14 @@ export function negative(state: RenderState, value: Value): Value {
 }
 
 /** `+value`. */
-export function positive(value: Value): Value {
+export function positive(_state: RenderState, value: Value): Value {
   if (isNumber(value)) return typeof value === 'boolean' ? Number(value) : value;
   if (value instanceof Undefined) value.fail();
   return typeError(`bad operand type for unary +: '${typeName(value)}'`);
 }
 
-/** `a ~ b ~ c`: the texts joined, as plain str unless autoescape is on. */
+/** `a ~ b ~ c`: the texts joined, as plain str. */
 export function concatenate(state: RenderState, values: readonly Value[]): Value {
-  if (state.autoescape && values.some((value) => value instanceof Markup))
-    return new Markup(state.made(values.map((value) => escapeValue(state, value).text).join('')));
   let text = '';
   for (const value of values) text += toText(state, value);
   return state.made(text);

@@ -39,6 +39,11 @@ export function valueError(message: string): never {
   throw new PyError('ValueError', message);
 }
 
+/** Throws a SyntaxError at a position of the template. */
+export function syntaxError(message: string, offset: number): never {
+  throw new PyError('SyntaxError', message, offset);
+}
+
 /** Throws the error of an exhausted budget. */
 export function overBudget(what: string, limit: number): never {
   throw new PyError('Budget', `the template ran over its budget: ${what} (limit ${limit})`);
@@ -47,4 +52,12 @@ export function overBudget(what: string, limit: number): never {
 /** True when `error` is one of the given Python exceptions. */
 export function isKind(error: unknown, ...kinds: PyErrorKind[]): error is PyError {
   return error instanceof PyError && kinds.includes(error.kind);
+}
+
+/** Adds a position to an error that has none. A RangeError is V8's own limit, of the stack or of a string. */
+export function locate(error: unknown, offset: number): unknown {
+  if (error instanceof PyError) error.offset ??= offset;
+  else if (error instanceof RangeError)
+    return new PyError('Budget', `the template ran over its budget: ${error.message}`, offset);
+  return error;
 }

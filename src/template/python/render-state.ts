@@ -36,34 +36,36 @@ export const DEFAULT_LIMITS: TemplateLimits = {
 /** Steps between two checks of the clock. */
 const CLOCK_INTERVAL_STEPS = 1024;
 
+/** What a render is given besides its variables. */
+export type RenderSettings = {
+  readonly limits: TemplateLimits;
+  /** The moment that strftime_now() sees. */
+  readonly now: () => Date;
+  /** Marks around generation blocks; null if spans are not requested. */
+  readonly spanMarks: readonly [start: string, end: string] | null;
+  /** Values whose missing fields are errors, and where the caller gave them. */
+  readonly paths: ReadonlyMap<unknown, string>;
+};
+
 /** One render. */
 export class RenderState {
   readonly limits: TemplateLimits;
-  /** Whether autoescape is on. Default off for chat templates. */
-  autoescape = false;
-  /** Marks around generation blocks; null if spans are not requested. */
-  readonly spanMarks: readonly [start: string, end: string] | null;
-  /** The moment strftime_now() sees. */
-  readonly now: () => Date;
+  readonly now: RenderSettings['now'];
+  readonly spanMarks: RenderSettings['spanMarks'];
+  /** Position of the last operation in the template, for errors. */
+  at = 0;
+  readonly #paths: RenderSettings['paths'];
   #steps = 0;
   #nextCheck = CLOCK_INTERVAL_STEPS;
   #totalCharacters = 0;
   #depth = 0;
   readonly #startMs = performance.now();
 
-  readonly #paths: ReadonlyMap<unknown, string>;
-
-  /** @param paths values whose missing fields are errors, and where the caller gave them */
-  constructor(
-    limits: TemplateLimits,
-    now: () => Date,
-    spanMarks: readonly [string, string] | null = null,
-    paths: ReadonlyMap<unknown, string> = new Map(),
-  ) {
+  constructor({ limits, now, spanMarks, paths }: RenderSettings) {
     this.limits = limits;
-    this.#paths = paths;
     this.now = now;
     this.spanMarks = spanMarks;
+    this.#paths = paths;
   }
 
   /** Where the caller gave a value whose missing fields are errors. */

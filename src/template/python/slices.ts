@@ -2,7 +2,7 @@
 
 import { indexOf } from './numbers.ts';
 import { Range } from './objects.ts';
-import { PyError, typeError } from './py-error.ts';
+import { typeError, valueError } from './py-error.ts';
 import type { RenderState } from './render-state.ts';
 import { isPlain } from './unicode.ts';
 import { Dict, isList, Markup, Tuple, textOf, typeName, Undefined, type Value } from './values.ts';
@@ -24,7 +24,7 @@ export function getSlice(
 ): Value {
   if (value instanceof Undefined) return value.fail();
   const step = stepValue === null ? 1 : sliceIndex(stepValue);
-  if (step === 0) throw new PyError('ValueError', 'slice step cannot be zero');
+  if (step === 0) valueError('slice step cannot be zero');
   const text = textOf(value);
   if (text !== undefined) {
     const result = sliceText(state, text, start, stop, step);

@@ -103,12 +103,7 @@ class ReprWriter {
   }
 }
 
-const SHORT_ESCAPES = new Map([
-  ['\n', '\\n'],
-  ['\r', '\\r'],
-  ['\t', '\\t'],
-  ['\\', '\\\\'],
-]);
+const SHORT_ESCAPES = new Map(Object.entries({ '\n': '\\n', '\r': '\\r', '\t': '\\t', '\\': '\\\\' }));
 /** Text that needs no escapes in `repr`. */
 const EASY = /^[ !"#$%&()*+,\-./0-9:;<=>?@A-Z[\]^_`a-z{|}~]*$/;
 
@@ -140,18 +135,14 @@ export function asciiRepr(state: RenderState, value: Value): string {
   );
 }
 
-const HTML_ESCAPES: Readonly<Record<string, string>> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  "'": '&#39;',
-  '"': '&#34;',
-};
+const HTML_ESCAPES = new Map(
+  Object.entries({ '&': '&amp;', '<': '&lt;', '>': '&gt;', "'": '&#39;', '"': '&#34;' }),
+);
 
 /** Escapes text for HTML. */
 export function escapeHtml(state: RenderState, text: string): string {
   state.scan(text.length);
-  return state.made(text.replace(/[&<>'"]/g, (char) => HTML_ESCAPES[char]!));
+  return state.made(text.replace(/[&<>'"]/g, (char) => HTML_ESCAPES.get(char)!));
 }
 
 /** markupsafe.escape: Markup unchanged, other values as escaped text. */

@@ -97,14 +97,13 @@ export function isIdentifier(text: string): boolean {
   return IDENTIFIER.test(text);
 }
 
-const TITLE_PAIRS = new Map([
-  ['\u1fb3', '\u1fbc'],
-  ['\u1fc3', '\u1fcc'],
-  ['\u1ff3', '\u1ffc'],
-  ['\u1fbc', '\u1fbc'],
-  ['\u1fcc', '\u1fcc'],
-  ['\u1ffc', '\u1ffc'],
-]);
+/** Greek letters and their title case. */
+const TITLE_PAIRS = new Map(
+  ['\u1fb3\u1fbc', '\u1fc3\u1fcc', '\u1ff3\u1ffc'].flatMap(([lower, title]) => [
+    [lower!, title!],
+    [title!, title!],
+  ]),
+);
 
 /** The title case of one code point, possibly several characters. */
 function titleChar(char: string): string {

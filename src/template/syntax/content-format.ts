@@ -5,6 +5,8 @@ import { descendants } from './walk.ts';
 /** What an expression may be, for this question. */
 type Role = 'messages' | 'message' | 'content';
 
+type Roles = ReadonlyMap<string, ReadonlySet<Role>>;
+
 const MAX_PASSES = 10;
 
 /** Whether a loop runs over a message's content. */
@@ -35,7 +37,7 @@ export function loopsOverContent(root: NodeOf<'Root'>): boolean {
 
 function spread(
   node: AnyNode,
-  roles: ReadonlyMap<string, ReadonlySet<Role>>,
+  roles: Roles,
   macros: ReadonlyMap<string, NodeOf<'Macro'>>,
   give: (target: Target, found: ReadonlySet<Role>) => void,
 ): void {
@@ -60,14 +62,14 @@ function spread(
 
 const NONE: ReadonlySet<Role> = new Set();
 
-function rolesOf(node: Expression, roles: ReadonlyMap<string, ReadonlySet<Role>>): ReadonlySet<Role> {
+function rolesOf(node: Expression, roles: Roles): ReadonlySet<Role> {
   switch (node.typename) {
     case 'Symbol':
       return roles.get(node.name) ?? NONE;
     case 'Filter':
       return node.target === null ? NONE : rolesOf(node.target, roles);
     case 'Slice':
-      return only(rolesOf(node.target, roles), 'messages', 'content');
+      return new Set([...rolesOf(node.target, roles)].filter((role) => role !== 'message'));
     case 'Attribute': {
       const inner =
         node.target.typename === 'Symbol' ? roles.get(`${node.target.name}.${node.name}`) : undefined;
@@ -91,14 +93,6 @@ function rolesOf(node: Expression, roles: ReadonlyMap<string, ReadonlySet<Role>>
   }
 }
 
-function member(
-  target: Expression,
-  name: string,
-  roles: ReadonlyMap<string, ReadonlySet<Role>>,
-): ReadonlySet<Role> {
+function member(target: Expression, name: string, roles: Roles): ReadonlySet<Role> {
   return name === 'content' && rolesOf(target, roles).has('message') ? new Set<Role>(['content']) : NONE;
-}
-
-function only(found: ReadonlySet<Role>, ...wanted: readonly Role[]): ReadonlySet<Role> {
-  return new Set([...found].filter((role) => wanted.includes(role)));
 }

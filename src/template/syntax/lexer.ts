@@ -1,5 +1,5 @@
 /** Template text -> tokens, by the rules of Jinja2 with trim_blocks and lstrip_blocks. Linear in the text. */
-import { overBudget, PyError } from '../python/py-error.ts';
+import { overBudget, syntaxError } from '../python/py-error.ts';
 import { isIdentifier, isSpaceUnit, WHITESPACE_CLASS } from '../python/unicode.ts';
 import { decodeString } from './string-literal.ts';
 import { SYNTAX_LIMITS, type Token, type TokenKind } from './tokens.ts';
@@ -52,10 +52,6 @@ class Lexer {
     this.#tokens.push({ kind, value, offset });
   }
 
-  #fail(message: string, offset: number): never {
-    throw new PyError('SyntaxError', message, offset);
-  }
-
   /** Reads text up to the next tag, and that tag. */
   #root(): void {
     const source = this.#source;
@@ -79,8 +75,8 @@ class Lexer {
     }
     this.#moveTo(tag + 2 + sign.length);
     if (kind === '#') this.#comment(tag);
-    else if (kind === '%') this.#block(tag);
-    else this.#variable(tag);
+    else if (kind === '%') this.#tag(tag, 'block', '%}');
+    else this.#tag(tag, 'variable', '}}');
   }
 
   #moveTo(at: number): void {
@@ -117,7 +113,7 @@ class Lexer {
   #comment(tag: number): void {
     if (this.#at >= this.#source.length) return; // Jinja2 accepts an opening mark at the end of the text
     const close = this.#source.indexOf('#}', this.#at);
-    if (close < 0) this.#fail('Missing end of comment tag', tag);
+    if (close < 0) syntaxError('Missing end of comment tag', tag);
     let end = close + 2;
     const sign = close > this.#at ? this.#source[close - 1] : '';
     if (sign === '-') end = this.#skipSpaces(end);
@@ -138,45 +134,34 @@ class Lexer {
       this.#moveTo(tag + 2 + sign.length + match[0].length);
       return;
     }
-    this.#fail('Missing end of raw directive', start);
+    syntaxError('Missing end of raw directive', start);
   }
 
-  #block(tag: number): void {
-    this.#push('blockBegin', '{%', tag);
-    this.#expression('%}', (at) => {
-      const source = this.#source;
-      if (source.startsWith('+%}', at)) return at + 3;
-      if (source.startsWith('-%}', at)) return this.#skipSpaces(at + 3);
-      if (!source.startsWith('%}', at)) return -1;
-      return source[at + 2] === '\n' ? at + 3 : at + 2;
-    });
-  }
-
-  #variable(tag: number): void {
-    this.#push('variableBegin', '{{', tag);
-    this.#expression('}}', (at) => {
-      if (this.#source.startsWith('-}}', at)) return this.#skipSpaces(at + 3);
-      return this.#source.startsWith('}}', at) ? at + 2 : -1;
-    });
-  }
-
-  /** Reads tokens up to the closing mark, which is ignored inside brackets. */
-  #expression(closing: '%}' | '}}', closeAt: (at: number) => number): void {
+  /** Reads the tokens of a tag up to its closing mark, which is ignored inside brackets. */
+  #tag(tag: number, kind: 'block' | 'variable', mark: '%}' | '}}'): void {
+    this.#push(`${kind}Begin`, this.#source.slice(tag, tag + 2), tag);
     const open: string[] = [];
     for (;;) {
       const at = this.#skipSpaces(this.#at);
       this.#at = at;
       if (at >= this.#source.length) return; // the parser reports what is missing
-      if (open.length === 0) {
-        const end = closeAt(at);
-        if (end >= 0) {
-          this.#push(closing === '%}' ? 'blockEnd' : 'variableEnd', closing, at);
-          this.#moveTo(end);
-          return;
-        }
+      const end = open.length === 0 ? this.#afterMark(mark, at) : -1;
+      if (end >= 0) {
+        this.#push(`${kind}End`, mark, at);
+        this.#moveTo(end);
+        return;
       }
       this.#token(at, open);
     }
+  }
+
+  /** Where the text after a closing mark begins; -1 without the mark. */
+  #afterMark(mark: '%}' | '}}', at: number): number {
+    const source = this.#source;
+    if (source.startsWith(`-${mark}`, at)) return this.#skipSpaces(at + 3);
+    if (mark === '%}' && source.startsWith('+%}', at)) return at + 3;
+    if (!source.startsWith(mark, at)) return -1;
+    return mark === '%}' && source[at + 2] === '\n' ? at + 3 : at + 2;
   }
 
   #match(pattern: RegExp, at: number): string | null {
@@ -203,16 +188,14 @@ class Lexer {
     const isWord = isPlain ? WORD_START.test(source[at]!) : true;
     const name = plainName ?? (isWord ? this.#match(NAME, at) : null);
     if (name !== null) {
-      if (plainName === null && !isIdentifier(name)) this.#fail('Invalid character in identifier', at);
+      if (plainName === null && !isIdentifier(name)) syntaxError('Invalid character in identifier', at);
       this.#push('name', name, at);
       this.#at = at + name.length;
       return;
     }
-    const operator = this.#match(OPERATOR, at);
-    if (operator === null) {
-      this.#fail(`unexpected char '${String.fromCodePoint(source.codePointAt(at)!)}'`, at);
-      return;
-    }
+    const operator =
+      this.#match(OPERATOR, at) ??
+      syntaxError(`unexpected char '${String.fromCodePoint(source.codePointAt(at)!)}'`, at);
     this.#balance(operator, at, open);
     this.#push('operator', operator, at);
     this.#at = at + operator.length;
@@ -223,8 +206,8 @@ class Lexer {
     if (closer !== undefined) open.push(closer);
     else if (operator === ')' || operator === ']' || operator === '}') {
       const expected = open.pop();
-      if (expected === undefined) this.#fail(`unexpected '${operator}'`, at);
-      if (expected !== operator) this.#fail(`unexpected '${operator}', expected '${expected}'`, at);
+      if (expected === undefined) syntaxError(`unexpected '${operator}'`, at);
+      if (expected !== operator) syntaxError(`unexpected '${operator}', expected '${expected}'`, at);
     }
   }
 
@@ -233,7 +216,7 @@ class Lexer {
     const quote = source[at]!;
     let end = at + 1;
     while (end < source.length && source[end] !== quote) end += source[end] === '\\' ? 2 : 1;
-    if (end >= source.length) this.#fail(`unexpected char ${quote === "'" ? `"'"` : `'"'`}`, at);
+    if (end >= source.length) syntaxError(`unexpected char ${quote === "'" ? `"'"` : `'"'`}`, at);
     this.#push('string', decodeString(source.slice(at + 1, end), at), at);
     this.#at = end + 1;
   }

@@ -1,17 +1,6 @@
-/** The types of the syntax tree: Nunjucks nodes with this dialect's fields. The scope pass fills the `plan` fields. */
+/** The types of the syntax tree: Nunjucks nodes with the fields of this dialect. */
 import { type NunjucksNode, nunjucksNodes } from '../nunjucks.ts';
 import type { Value } from '../python/values.ts';
-import type {
-  CallBlockPlan,
-  ForPlan,
-  FramePlan,
-  MacroPlan,
-  OutputPlan,
-  ResolvedTarget,
-  RootPlan,
-  SetPlan,
-  VariableRef,
-} from './plans.ts';
 
 /** Arguments of a call, a filter or a test. */
 export type Arguments = {
@@ -21,15 +10,18 @@ export type Arguments = {
   readonly spreadKeywords: Expression | null;
 };
 
-type Binary = { readonly left: Expression; readonly right: Expression };
-type Unary = { readonly target: Expression };
+type Pair = { readonly left: Expression; readonly right: Expression };
 type Body = readonly Statement[];
+type Signature = {
+  readonly parameters: readonly NodeOf<'TargetName'>[];
+  /** Values of the last parameters. */
+  readonly defaults: readonly Expression[];
+};
 
-/** The fields of every node type. */
-export type NodeFields = {
-  // expressions
+/** The fields of every type of expression. */
+type ExpressionFields = {
   Literal: { readonly value: Value };
-  Symbol: { readonly name: string; ref: VariableRef | null; isAlwaysSet: boolean };
+  Symbol: { readonly name: string };
   Array: { readonly items: readonly Expression[] };
   Tuple: { readonly items: readonly Expression[] };
   Dict: { readonly pairs: readonly { readonly key: Expression; readonly value: Expression }[] };
@@ -42,34 +34,32 @@ export type NodeFields = {
     readonly step: Expression | null;
   };
   FunCall: { readonly callee: Expression; readonly args: Arguments };
+  /** The target is null for the first filter of a block. */
   Filter: { readonly target: Expression | null; readonly name: string; readonly args: Arguments };
   Is: { readonly target: Expression; readonly name: string; readonly args: Arguments };
   InlineIf: { readonly cond: Expression; readonly body: Expression; readonly otherwise: Expression | null };
-  And: Binary;
-  Or: Binary;
-  Add: Binary;
-  Sub: Binary;
-  Mul: Binary;
-  Div: Binary;
-  FloorDiv: Binary;
-  Mod: Binary;
-  Pow: Binary;
-  Not: Unary;
-  Neg: Unary;
-  Pos: Unary;
+  And: Pair;
+  Or: Pair;
+  Not: { readonly target: Expression };
+  BinOp: Pair & { readonly operator: BinaryOperator };
+  UnaryOp: { readonly target: Expression; readonly operator: '+' | '-' };
   Concat: { readonly items: readonly Expression[] };
   Compare: {
     readonly first: Expression;
     readonly operands: readonly { readonly operator: CompareOperator; readonly value: Expression }[];
   };
-  // assignment targets
+};
+
+/** The fields of every type of assignment target. */
+type TargetFields = {
   TargetName: { readonly name: string };
   TargetTuple: { readonly items: readonly Target[] };
   TargetAttribute: { readonly name: string; readonly attribute: string };
-  // statements
-  Root: { readonly body: Body; plan: RootPlan | null };
-  Output: { readonly children: readonly (Expression | NodeOf<'TemplateData'>)[]; plan: OutputPlan | null };
-  TemplateData: { readonly text: string };
+};
+
+/** The fields of every type of statement. */
+type StatementFields = {
+  Output: { readonly children: readonly (Expression | NodeOf<'TemplateData'>)[] };
   If: {
     readonly branches: readonly { readonly cond: Expression; readonly body: Body }[];
     readonly otherwise: Body;
@@ -77,187 +67,55 @@ export type NodeFields = {
   For: {
     readonly target: Target;
     readonly iterable: Expression;
-    readonly test: Expression | null;
-    readonly isRecursive: boolean;
     readonly body: Body;
     readonly otherwise: Body;
-    plan: ForPlan | null;
+    readonly test: Expression | null;
+    readonly isRecursive: boolean;
   };
-  Set: { readonly target: Target; readonly value: Expression; plan: SetPlan | null };
-  SetBlock: {
-    readonly target: Target;
-    readonly filter: NodeOf<'Filter'> | null;
-    readonly body: Body;
-    plan: (SetPlan & { readonly frame: FramePlan }) | null;
-  };
-  Macro: {
-    readonly name: string;
-    readonly parameters: readonly NodeOf<'TargetName'>[];
-    readonly defaults: readonly Expression[];
-    readonly body: Body;
-    plan: MacroPlan | null;
-  };
-  /** `{% call %}`, or `{% generation %}` if `call` is null. */
-  CallBlock: {
-    readonly call: NodeOf<'FunCall'> | null;
-    readonly parameters: readonly NodeOf<'TargetName'>[];
-    readonly defaults: readonly Expression[];
-    readonly body: Body;
-    plan: CallBlockPlan | null;
-  };
-  FilterBlock: { readonly filter: NodeOf<'Filter'>; readonly body: Body; plan: FramePlan | null };
-  With: {
-    readonly targets: readonly Target[];
-    readonly values: readonly Expression[];
-    readonly body: Body;
-    plan: { readonly frame: FramePlan; readonly targets: readonly ResolvedTarget[] } | null;
-  };
-  Block: {
-    readonly name: string;
-    readonly isScoped: boolean;
-    readonly isRequired: boolean;
-    readonly body: Body;
-    /** The outer variables that a scoped block sees. */
-    plan: readonly { readonly name: string; readonly ref: VariableRef }[] | null;
-  };
-  Autoescape: { readonly value: Expression; readonly body: Body; plan: FramePlan | null };
+  Set: { readonly target: Target; readonly value: Expression };
+  SetBlock: { readonly target: Target; readonly filter: NodeOf<'Filter'> | null; readonly body: Body };
+  Macro: Signature & { readonly name: string; readonly body: Body };
+  CallBlock: Signature & { readonly call: NodeOf<'FunCall'>; readonly body: Body };
+  Generation: { readonly body: Body };
+  FilterBlock: { readonly body: Body; readonly filter: NodeOf<'Filter'> };
+  With: { readonly targets: readonly Target[]; readonly values: readonly Expression[]; readonly body: Body };
+  Block: { readonly name: string; readonly body: Body };
   Break: Record<never, never>;
   Continue: Record<never, never>;
-  /** include, import, from and extends. There is no loader, so executing one is an error. */
-  Loader: { readonly template: Expression; readonly tag: string; readonly names: readonly string[] };
 };
 
+export type NodeFields = ExpressionFields &
+  TargetFields &
+  StatementFields & { Root: { readonly body: Body }; TemplateData: { readonly text: string } };
+
 export type CompareOperator = '==' | '!=' | '<' | '<=' | '>' | '>=' | 'in' | 'not in';
+export type BinaryOperator = '+' | '-' | '*' | '/' | '//' | '%' | '**';
 
 /** A node of one type. `offset` is its position in the normalised source. */
 export type NodeOf<K extends keyof NodeFields> = K extends unknown
   ? { readonly typename: K; readonly offset: number } & NodeFields[K] & NunjucksNode
   : never;
 
-export type BinaryName = 'Add' | 'Sub' | 'Mul' | 'Div' | 'FloorDiv' | 'Mod' | 'Pow';
-export type Expression = NodeOf<
-  | 'Literal'
-  | 'Symbol'
-  | 'Array'
-  | 'Tuple'
-  | 'Dict'
-  | 'Attribute'
-  | 'LookupVal'
-  | 'Slice'
-  | 'FunCall'
-  | 'Filter'
-  | 'Is'
-  | 'InlineIf'
-  | 'And'
-  | 'Or'
-  | BinaryName
-  | 'Not'
-  | 'Neg'
-  | 'Pos'
-  | 'Concat'
-  | 'Compare'
->;
-export type Target = NodeOf<'TargetName' | 'TargetTuple' | 'TargetAttribute'>;
-export type Statement = NodeOf<
-  | 'Output'
-  | 'If'
-  | 'For'
-  | 'Set'
-  | 'SetBlock'
-  | 'Macro'
-  | 'CallBlock'
-  | 'FilterBlock'
-  | 'With'
-  | 'Block'
-  | 'Autoescape'
-  | 'Break'
-  | 'Continue'
-  | 'Loader'
->;
+export type Expression = NodeOf<keyof ExpressionFields>;
+export type Target = NodeOf<keyof TargetFields>;
+export type Statement = NodeOf<keyof StatementFields>;
 export type AnyNode = NodeOf<keyof NodeFields>;
 
-const FIELDS: { readonly [K in keyof NodeFields]: readonly (keyof NodeFields[K] & string)[] } = {
-  Literal: ['value'],
-  Symbol: ['name', 'ref', 'isAlwaysSet'],
-  Array: ['items'],
-  Tuple: ['items'],
-  Dict: ['pairs'],
-  Attribute: ['target', 'name'],
-  LookupVal: ['target', 'key'],
-  Slice: ['target', 'start', 'stop', 'step'],
-  FunCall: ['callee', 'args'],
-  Filter: ['target', 'name', 'args'],
-  Is: ['target', 'name', 'args'],
-  InlineIf: ['cond', 'body', 'otherwise'],
-  And: ['left', 'right'],
-  Or: ['left', 'right'],
-  Add: ['left', 'right'],
-  Sub: ['left', 'right'],
-  Mul: ['left', 'right'],
-  Div: ['left', 'right'],
-  FloorDiv: ['left', 'right'],
-  Mod: ['left', 'right'],
-  Pow: ['left', 'right'],
-  Not: ['target'],
-  Neg: ['target'],
-  Pos: ['target'],
-  Concat: ['items'],
-  Compare: ['first', 'operands'],
-  TargetName: ['name'],
-  TargetTuple: ['items'],
-  TargetAttribute: ['name', 'attribute'],
-  Root: ['body', 'plan'],
-  Output: ['children', 'plan'],
-  TemplateData: ['text'],
-  If: ['branches', 'otherwise'],
-  For: ['target', 'iterable', 'test', 'isRecursive', 'body', 'otherwise', 'plan'],
-  Set: ['target', 'value', 'plan'],
-  SetBlock: ['target', 'filter', 'body', 'plan'],
-  Macro: ['name', 'parameters', 'defaults', 'body', 'plan'],
-  CallBlock: ['call', 'parameters', 'defaults', 'body', 'plan'],
-  FilterBlock: ['filter', 'body', 'plan'],
-  With: ['targets', 'values', 'body', 'plan'],
-  Block: ['name', 'isScoped', 'isRequired', 'body', 'plan'],
-  Autoescape: ['value', 'body', 'plan'],
-  Break: [],
-  Continue: [],
-  Loader: ['template', 'tag', 'names'],
-};
+const BASE = nunjucksNodes['Node']!.extend('TemplateNode', {
+  init(this: Record<string, unknown>, offset: number, fields: Readonly<Record<string, unknown>>): void {
+    this['offset'] = offset;
+    for (const field in fields) this[field] = fields[field];
+  },
+});
+const CLASSES = new Map<string, typeof BASE>();
 
-/** Types of Nunjucks with a fixed field list; here they derive from its base class. */
-const FIXED = new Set(['Literal', 'Symbol', 'Array', 'Dict', 'Root', 'Output', 'TemplateData']);
-
-/** The position of a node: line and column from 0, and the offset. */
-export type NodePlace = { readonly line: number; readonly column: number; readonly offset: number };
-
-type NodeMaker = new (place: NodePlace, fields: object) => NunjucksNode;
-
-const CLASSES = new Map(
-  Object.entries(FIELDS).map(([name, fields]) => {
-    const base = (FIXED.has(name) ? undefined : nunjucksNodes[name]) ?? nunjucksNodes['Node']!;
-    const NodeClass = base.extend(name, { fields: ['offset', ...fields] });
-    const planned = fields.filter((field) => field === 'plan' || field === 'ref' || field === 'isAlwaysSet');
-    // Nunjucks' constructor calls init. One object is faster than a list of arguments.
-    NodeClass.prototype.init = function init(
-      this: Record<string, unknown>,
-      place: NodePlace,
-      given: Readonly<Record<string, unknown>>,
-    ): void {
-      this['lineno'] = place.line;
-      this['colno'] = place.column;
-      this['offset'] = place.offset;
-      for (const field in given) this[field] = given[field];
-      for (const field of planned) this[field] = null;
-    };
-    return [name, NodeClass as unknown as NodeMaker] as const;
-  }),
-);
-
-/** Makes a node. Missing fields are null. */
+/** Makes a node. The order of the fields is the order in which a walk visits them. */
 export function createNode<K extends keyof NodeFields>(
   typename: K,
-  place: NodePlace,
-  fields: Omit<NodeFields[K], 'plan' | 'ref' | 'isAlwaysSet'>,
+  offset: number,
+  fields: NodeFields[K],
 ): NodeOf<K> {
-  return new (CLASSES.get(typename)!)(place, fields) as unknown as NodeOf<K>;
+  const NodeClass = CLASSES.get(typename) ?? BASE.extend(typename, {});
+  CLASSES.set(typename, NodeClass);
+  return new NodeClass(offset, fields) as unknown as NodeOf<K>;
 }

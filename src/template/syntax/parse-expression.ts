@@ -1,16 +1,29 @@
-/** Tokens -> expression nodes, with the precedences of Jinja2. */
+/** Tokens -> expressions and assignment targets, with the precedences of Jinja2. */
 import { PyFloat, type Value } from '../python/values.ts';
-import type { Arguments, BinaryName, CompareOperator, Expression, NodeFields, NodeOf } from './nodes.ts';
-import {
-  BINARY_NODES,
-  PRECEDENCE_COMPARE,
-  PRECEDENCE_CONCAT,
-  PRECEDENCE_NOT,
-  PRECEDENCE_OR,
-  PRECEDENCES,
-} from './operators.ts';
-import { CONSTANTS, TargetParser } from './parse-target.ts';
+import type { Arguments, BinaryOperator, CompareOperator, Expression, NodeOf, Target } from './nodes.ts';
+import type { TokenStream } from './token-stream.ts';
 import { describeToken, type Token } from './tokens.ts';
+
+/** Names of values, which cannot be assigned to. */
+const CONSTANTS = new Map<string, Value>([
+  ['true', true],
+  ['True', true],
+  ['false', false],
+  ['False', false],
+  ['none', null],
+  ['None', null],
+]);
+
+const PRECEDENCE_OR = 1;
+const PRECEDENCE_NOT = 3;
+const PRECEDENCE_COMPARE = 4;
+const PRECEDENCE_CONCAT = 6;
+/** Operators of each precedence from `or` up. All are left-associative, `**` as well. */
+const PRECEDENCES = new Map(
+  ['or', 'and', '', 'in == != < <= > >=', '+ -', '~', '* / // %', '**'].flatMap((operators, index) =>
+    operators.split(' ').map((operator) => [operator, index + PRECEDENCE_OR] as const),
+  ),
+);
 
 /** Options of a tuple without parentheses. */
 type TupleOptions = {
@@ -21,7 +34,70 @@ type TupleOptions = {
 };
 
 /** Parses expressions from a stream of tokens. */
-export class ExpressionParser extends TargetParser {
+export class ExpressionParser {
+  protected readonly stream: TokenStream;
+
+  constructor(stream: TokenStream) {
+    this.stream = stream;
+  }
+
+  /** A list of what `parse` reads, separated by commas. */
+  #items<T>(endName: string | undefined, parse: () => T): [items: T[], isTuple: boolean] {
+    const { stream } = this;
+    const items: T[] = [];
+    let isTuple = false;
+    for (;;) {
+      if (items.length > 0) stream.expectOperator(',');
+      const { kind } = stream.current;
+      if (kind === 'variableEnd' || kind === 'blockEnd' || stream.isOperator(')')) break;
+      if (endName !== undefined && stream.isName(endName)) break;
+      items.push(parse());
+      if (!stream.isOperator(',')) break;
+      isTuple = true;
+    }
+    return [items, isTuple];
+  }
+
+  /** The left side of `=`, or the part between `for` and `in`. */
+  parseTarget(options: { readonly endName?: string; readonly withAttributes?: boolean } = {}): Target {
+    const { stream } = this;
+    const start = stream.current;
+    const withAttributes = options.withAttributes ?? false;
+    const [items, isTuple] = this.#items(options.endName, () => this.#targetItem(withAttributes));
+    if (isTuple) return stream.node('TargetTuple', start, { items });
+    if (items.length === 0)
+      return stream.fail(`Expected an expression, got '${describeToken(stream.current)}'`);
+    return items[0]!;
+  }
+
+  #targetItem(withAttributes: boolean): Target {
+    const { stream } = this;
+    const token = stream.current;
+    if (stream.isOperator('(')) {
+      return stream.nested(() => {
+        stream.next();
+        const [items, isTuple] = this.#items(undefined, () => this.#targetItem(false));
+        stream.expectOperator(')');
+        return isTuple || items.length === 0 ? stream.node('TargetTuple', token, { items }) : items[0]!;
+      });
+    }
+    if (token.kind !== 'name') return stream.fail(`can't assign to '${describeToken(token)}'`);
+    if (withAttributes && stream.following.kind === 'operator' && stream.following.value === '.') {
+      stream.next();
+      stream.next();
+      const attribute = stream.expect('name').value;
+      return stream.node('TargetAttribute', token, { name: token.value, attribute });
+    }
+    return this.parseTargetName();
+  }
+
+  /** A single name. */
+  parseTargetName(): NodeOf<'TargetName'> {
+    const token = this.stream.expect('name');
+    if (CONSTANTS.has(token.value)) this.stream.fail(`can't assign to '${token.value}'`, token);
+    return this.stream.node('TargetName', token, { name: token.value });
+  }
+
   parseExpression(): Expression {
     return this.stream.nested(() => this.#condition());
   }
@@ -29,7 +105,7 @@ export class ExpressionParser extends TargetParser {
   /** An expression, or a tuple of several separated by commas. */
   parseTuple({ withCondition = true, endName, isParenthesised = false }: TupleOptions = {}): Expression {
     const start = this.stream.current;
-    const [items, isTuple] = this.items(endName, () =>
+    const [items, isTuple] = this.#items(endName, () =>
       withCondition ? this.parseExpression() : this.stream.nested(() => this.#operation(PRECEDENCE_OR)),
     );
     if (!isTuple) {
@@ -67,7 +143,9 @@ export class ExpressionParser extends TargetParser {
       else {
         stream.next();
         const right = this.#operation(precedence + 1);
-        left = stream.node(BINARY_NODES[token.value]!, token, { left, right } as NodeFields[BinaryName]);
+        if (token.value === 'and') left = stream.node('And', token, { left, right });
+        else if (token.value === 'or') left = stream.node('Or', token, { left, right });
+        else left = stream.node('BinOp', token, { left, right, operator: token.value as BinaryOperator });
       }
     }
   }
@@ -75,10 +153,10 @@ export class ExpressionParser extends TargetParser {
   /** The precedence of the current token; -1 if it is no operator. */
   #precedence(): number {
     const { kind, value } = this.stream.current;
-    if (kind === 'operator') return PRECEDENCES[value] ?? -1;
+    if (kind === 'operator') return PRECEDENCES.get(value) ?? -1;
     if (kind !== 'name') return -1;
     if (value === 'not') return this.stream.isNextName('in') ? PRECEDENCE_COMPARE : -1;
-    return value === 'and' || value === 'or' || value === 'in' ? PRECEDENCES[value]! : -1;
+    return value === 'and' || value === 'or' || value === 'in' ? PRECEDENCES.get(value)! : -1;
   }
 
   #not(): Expression {
@@ -122,7 +200,7 @@ export class ExpressionParser extends TargetParser {
     if (stream.isOperator('-') || stream.isOperator('+')) {
       stream.next();
       const target = stream.nested(() => this.#unary(false));
-      expression = stream.node(token.value === '-' ? 'Neg' : 'Pos', token, { target });
+      expression = stream.node('UnaryOp', token, { target, operator: token.value as '+' | '-' });
     } else expression = this.#primary();
     expression = this.#postfix(expression);
     return withFilters ? this.#filtersAndTests(expression) : expression;
@@ -270,8 +348,7 @@ export class ExpressionParser extends TargetParser {
   }
 
   #call(callee: Expression): Expression {
-    const token = this.stream.current;
-    return this.stream.node('FunCall', token, { callee, args: this.#arguments() });
+    return this.stream.node('FunCall', this.stream.current, { callee, args: this.#arguments() });
   }
 
   #arguments(): Arguments {
@@ -330,17 +407,10 @@ export class ExpressionParser extends TargetParser {
       if (!isFirst) stream.next();
       isFirst = false;
       const token = stream.expect('name');
-      const name = this.#dottedName(token.value);
       const args = stream.isOperator('(') ? this.#arguments() : NO_ARGUMENTS;
-      target = stream.node('Filter', token, { target, name, args });
+      target = stream.node('Filter', token, { target, name: token.value, args });
     }
     return target as NodeOf<'Filter'> | null;
-  }
-
-  #dottedName(first: string): string {
-    let name = first;
-    while (this.stream.skipOperator('.')) name += `.${this.stream.expect('name').value}`;
-    return name;
   }
 
   #test(target: Expression): Expression {
@@ -348,7 +418,6 @@ export class ExpressionParser extends TargetParser {
     stream.next();
     const isNegated = stream.skipName('not');
     const token = stream.expect('name');
-    const name = this.#dottedName(token.value);
     let args: Arguments = NO_ARGUMENTS;
     const { kind } = stream.current;
     if (stream.isOperator('(')) args = this.#arguments();
@@ -364,7 +433,7 @@ export class ExpressionParser extends TargetParser {
       const argument = this.#postfix(this.#primary());
       args = { ...NO_ARGUMENTS, positional: [argument] };
     }
-    const test = stream.node('Is', token, { target, name, args });
+    const test = stream.node('Is', token, { target, name: token.value, args });
     return isNegated ? stream.node('Not', token, { target: test }) : test;
   }
 }

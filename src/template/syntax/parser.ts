@@ -8,13 +8,35 @@ import type { Token } from './tokens.ts';
 
 /** Parses a template. The source must be normalised. */
 export function parse(source: string): NodeOf<'Root'> {
-  return new StatementParser(new TokenStream(source, tokenize(source))).parseRoot();
+  return new StatementParser(new TokenStream(tokenize(source))).parseRoot();
 }
+
+/** Tags of Jinja2 that no chat template needs: there are no other templates to load, and the output is not HTML. */
+const UNSUPPORTED: ReadonlySet<string> = new Set(['include', 'import', 'from', 'extends', 'autoescape']);
 
 class StatementParser extends ExpressionParser {
   /** Open tags, innermost last. */
   readonly #openTags: string[] = [];
   readonly #endTags: (readonly string[])[] = [];
+
+  readonly #rules: Readonly<Record<string, (token: Token) => Statement>> = Object.assign(
+    Object.create(null),
+    {
+      if: (token: Token) => this.#parseIf(token),
+      for: (token: Token) => this.#parseFor(token),
+      set: (token: Token) => this.#parseSet(token),
+      macro: (token: Token) => this.#parseMacro(token),
+      call: (token: Token) => this.#parseCallBlock(token),
+      filter: (token: Token) => this.#parseFilterBlock(token),
+      with: (token: Token) => this.#parseWith(token),
+      block: (token: Token) => this.#parseBlock(token),
+      print: (token: Token) => this.#parsePrint(token),
+      generation: (token: Token) =>
+        this.stream.node('Generation', token, { body: this.#parseWholeBody('endgeneration') }),
+      break: (token: Token) => this.stream.node('Break', token, {}),
+      continue: (token: Token) => this.stream.node('Continue', token, {}),
+    },
+  );
 
   parseRoot(): NodeOf<'Root'> {
     const start = this.stream.current;
@@ -71,89 +93,41 @@ class StatementParser extends ExpressionParser {
   }
 
   #failAtEnd(): never {
-    const wanted = this.#endTags
-      .at(-1)!
-      .map((tag) => `'${tag}'`)
-      .join(' or ');
-    const innermost = this.#openTags.at(-1);
     this.stream.fail(
-      `Unexpected end of template. Jinja was looking for the following tags: ${wanted}.` +
-        (innermost === undefined ? '' : ` The innermost block that needs to be closed is '${innermost}'.`),
+      `Unexpected end of template. ${this.#wanted('Jinja was looking for the following tags: ')}`,
     );
   }
 
   #failUnknown(token: Token): never {
-    const wanted = this.#endTags.at(-1);
-    let message = `Encountered unknown tag '${token.value}'.`;
-    if (wanted !== undefined) {
-      const names = wanted.map((tag) => `'${tag}'`).join(' or ');
-      message += this.#endTags.some((tags) => tags.includes(token.value))
-        ? ` You probably made a nesting mistake. Jinja is expecting this tag, but currently looking for ${names}.`
-        : ` Jinja was looking for the following tags: ${names}.`;
-    }
-    const innermost = this.#openTags.at(-1);
-    if (innermost !== undefined) message += ` The innermost block that needs to be closed is '${innermost}'.`;
-    return this.stream.fail(message, token);
+    const isNested = this.#endTags.some((tags) => tags.includes(token.value));
+    const wanted = this.#wanted(
+      isNested
+        ? 'You probably made a nesting mistake. Jinja is expecting this tag, but currently looking for '
+        : 'Jinja was looking for the following tags: ',
+    );
+    return this.stream.fail(`Encountered unknown tag '${token.value}'. ${wanted}`.trim(), token);
+  }
+
+  /** What the innermost open tag waits for; empty outside of tags. */
+  #wanted(intro: string): string {
+    const names = this.#endTags.at(-1)?.map((tag) => `'${tag}'`);
+    const tag = this.#openTags.at(-1);
+    if (names === undefined || tag === undefined) return '';
+    return `${intro}${names.join(' or ')}. The innermost block that needs to be closed is '${tag}'.`;
   }
 
   #parseStatement(): Statement {
     const token = this.stream.current;
     if (token.kind !== 'name') return this.stream.fail('tag name expected');
-    const rule = this.#rule(token.value);
-    if (rule === null) return this.#failUnknown(token);
+    if (UNSUPPORTED.has(token.value))
+      return this.stream.fail(`the tag '${token.value}' is not supported in chat templates`);
+    const rule = this.#rules[token.value];
+    if (rule === undefined) return this.#failUnknown(token);
     this.#openTags.push(token.value);
     this.stream.next();
     const statement = rule(token);
     this.#openTags.pop();
     return statement;
-  }
-
-  #rule(tag: string): ((token: Token) => Statement) | null {
-    switch (tag) {
-      case 'if':
-        return (token) => this.#parseIf(token);
-      case 'for':
-        return (token) => this.#parseFor(token);
-      case 'set':
-        return (token) => this.#parseSet(token);
-      case 'macro':
-        return (token) => this.#parseMacro(token);
-      case 'call':
-        return (token) => this.#parseCallBlock(token);
-      case 'filter':
-        return (token) => this.#parseFilterBlock(token);
-      case 'with':
-        return (token) => this.#parseWith(token);
-      case 'block':
-        return (token) => this.#parseBlock(token);
-      case 'autoescape':
-        return (token) => this.#parseAutoescape(token);
-      case 'print':
-        return (token) => this.#parsePrint(token);
-      case 'generation':
-        return (token) =>
-          this.stream.node('CallBlock', token, {
-            call: null,
-            parameters: [],
-            defaults: [],
-            body: this.#parseWholeBody('endgeneration'),
-          });
-      case 'break':
-        return (token) => this.stream.node('Break', token, {});
-      case 'continue':
-        return (token) => this.stream.node('Continue', token, {});
-      case 'include':
-        return (token) => this.#parseInclude(token);
-      case 'import':
-        return (token) => this.#parseImport(token);
-      case 'from':
-        return (token) => this.#parseFrom(token);
-      case 'extends':
-        return (token) =>
-          this.stream.node('Loader', token, { template: this.parseExpression(), tag, names: [] });
-      default:
-        return null;
-    }
   }
 
   #parseIf(token: Token): Statement {
@@ -179,7 +153,7 @@ class StatementParser extends ExpressionParser {
     const isRecursive = stream.skipName('recursive');
     const body = this.#parseBody('endfor', 'else');
     const otherwise = stream.next().value === 'endfor' ? [] : this.#parseWholeBody('endfor');
-    return stream.node('For', token, { target, iterable, test, isRecursive, body, otherwise });
+    return stream.node('For', token, { target, iterable, body, otherwise, test, isRecursive });
   }
 
   #parseSet(token: Token): Statement {
@@ -226,7 +200,7 @@ class StatementParser extends ExpressionParser {
 
   #parseFilterBlock(token: Token): Statement {
     const filter = this.parseFilters(null, true)!;
-    return this.stream.node('FilterBlock', token, { filter, body: this.#parseWholeBody('endfilter') });
+    return this.stream.node('FilterBlock', token, { body: this.#parseWholeBody('endfilter'), filter });
   }
 
   #parseWith(token: Token): Statement {
@@ -245,20 +219,11 @@ class StatementParser extends ExpressionParser {
   #parseBlock(token: Token): Statement {
     const { stream } = this;
     const name = stream.expect('name').value;
-    const isScoped = stream.skipName('scoped');
-    const isRequired = stream.skipName('required');
-    if (stream.isOperator('-'))
-      stream.fail('Block names in Jinja have to be valid Python identifiers and may not contain hyphens');
+    if (stream.isName('scoped', 'required'))
+      stream.fail(`'${stream.current.value}' blocks are not supported in chat templates`);
     const body = this.#parseWholeBody('endblock');
-    if (isRequired && !body.every(isBlank))
-      stream.fail('Required blocks can only contain comments or whitespace');
     stream.skipName(name);
-    return stream.node('Block', token, { name, isScoped, isRequired, body });
-  }
-
-  #parseAutoescape(token: Token): Statement {
-    const value = this.parseExpression();
-    return this.stream.node('Autoescape', token, { value, body: this.#parseWholeBody('endautoescape') });
+    return stream.node('Block', token, { name, body });
   }
 
   #parsePrint(token: Token): Statement {
@@ -270,52 +235,4 @@ class StatementParser extends ExpressionParser {
     }
     return stream.node('Output', token, { children });
   }
-
-  #skipContext(): void {
-    const { following } = this.stream;
-    if (!this.stream.isName('with', 'without') || following.kind !== 'name' || following.value !== 'context')
-      return;
-    this.stream.next();
-    this.stream.next();
-  }
-
-  #parseInclude(token: Token): Statement {
-    const { stream } = this;
-    const template = this.parseExpression();
-    if (stream.isName('ignore') && stream.following.value === 'missing') {
-      stream.next();
-      stream.next();
-    }
-    this.#skipContext();
-    return stream.node('Loader', token, { template, tag: token.value, names: [] });
-  }
-
-  #parseImport(token: Token): Statement {
-    const template = this.parseExpression();
-    this.stream.expectName('as');
-    const { name } = this.parseTargetName();
-    this.#skipContext();
-    return this.stream.node('Loader', token, { template, tag: token.value, names: [name] });
-  }
-
-  #parseFrom(token: Token): Statement {
-    const { stream } = this;
-    const template = this.parseExpression();
-    stream.expectName('import');
-    const names: string[] = [];
-    do {
-      const imported = this.parseTargetName();
-      if (imported.name.startsWith('_')) stream.fail('names starting with an underline can not be imported');
-      names.push(stream.skipName('as') ? this.parseTargetName().name : imported.name);
-      this.#skipContext();
-    } while (stream.skipOperator(','));
-    return stream.node('Loader', token, { template, tag: token.value, names });
-  }
-}
-
-function isBlank(statement: Statement): boolean {
-  return (
-    statement.typename === 'Output' &&
-    statement.children.every((child) => child.typename === 'TemplateData' && child.text.trim() === '')
-  );
 }

@@ -1,5 +1,5 @@
 /** The source of a string literal -> its text, by the escapes of Python. */
-import { PyError } from '../python/py-error.ts';
+import { syntaxError } from '../python/py-error.ts';
 
 const SIMPLE: Readonly<Record<string, string>> = {
   '\\': '\\',
@@ -16,10 +16,6 @@ const SIMPLE: Readonly<Record<string, string>> = {
 };
 
 const HEX_DIGITS: Readonly<Record<string, number>> = { x: 2, u: 4, U: 8 };
-
-function fail(message: string, offset: number): never {
-  throw new PyError('SyntaxError', message, offset);
-}
 
 /** Decodes the source between the quotes. Unknown escapes keep their backslash. */
 export function decodeString(text: string, offset: number): string {
@@ -39,7 +35,7 @@ export function decodeString(text: string, offset: number): string {
 
 function decodeEscape(text: string, at: number, offset: number): [piece: string, length: number] {
   const code = text[at + 1];
-  if (code === undefined) return fail('\\ at end of string', offset);
+  if (code === undefined) return syntaxError('\\ at end of string', offset);
   const simple = SIMPLE[code];
   if (simple !== undefined) return [simple, 2];
   if (code >= '0' && code <= '7') {
@@ -50,12 +46,13 @@ function decodeEscape(text: string, at: number, offset: number): [piece: string,
   if (width !== undefined) {
     const digits = text.slice(at + 2, at + 2 + width);
     if (digits.length < width || !/^[0-9a-fA-F]+$/.test(digits))
-      return fail(`truncated \\${code}${'X'.repeat(width)} escape`, offset);
+      return syntaxError(`truncated \\${code}${'X'.repeat(width)} escape`, offset);
     const point = Number.parseInt(digits, 16);
-    if (point > 0x10ffff) return fail('illegal Unicode character', offset);
+    if (point > 0x10ffff) return syntaxError('illegal Unicode character', offset);
     return [String.fromCodePoint(point), 2 + width];
   }
-  if (code === 'N') return fail('\\N{...} escapes are not supported: write the character or \\uXXXX', offset);
+  if (code === 'N')
+    return syntaxError('\\N{...} escapes are not supported: write the character or \\uXXXX', offset);
   // Python first writes characters beyond ASCII as escapes, so a backslash before one escapes that backslash.
   const point = text.codePointAt(at + 1)!;
   if (point > 0x7f) return [escapedAsText(point), 1 + (point > 0xffff ? 2 : 1)];

@@ -1,19 +1,16 @@
 /** Tokens -> a cursor for the parser, which also makes nodes with their position. */
-import { overBudget, PyError } from '../python/py-error.ts';
+import { overBudget, syntaxError } from '../python/py-error.ts';
 import { createNode, type NodeFields, type NodeOf } from './nodes.ts';
 import { describeToken, SYNTAX_LIMITS, type Token, type TokenKind } from './tokens.ts';
 
 /** A cursor over the tokens of one template. */
 export class TokenStream {
   readonly #tokens: readonly Token[];
-  readonly #lineStarts: number[] = [0];
   #at = 0;
   #nesting = 0;
 
-  constructor(source: string, tokens: readonly Token[]) {
+  constructor(tokens: readonly Token[]) {
     this.#tokens = tokens;
-    for (let at = source.indexOf('\n'); at >= 0; at = source.indexOf('\n', at + 1))
-      this.#lineStarts.push(at + 1);
   }
 
   get current(): Token {
@@ -68,7 +65,7 @@ export class TokenStream {
     return this.fail(`expected token '${wanted}', got '${describeToken(found)}'`);
   }
   fail(message: string, token: Token = this.current): never {
-    throw new PyError('SyntaxError', message, token.offset);
+    syntaxError(message, token.offset);
   }
 
   /** Runs a rule one nesting level deeper. */
@@ -85,19 +82,7 @@ export class TokenStream {
   }
 
   /** A node at the position of a token. */
-  node<K extends keyof NodeFields>(
-    typename: K,
-    token: Token,
-    fields: Omit<NodeFields[K], 'plan' | 'ref' | 'isAlwaysSet'>,
-  ): NodeOf<K> {
-    const { offset } = token;
-    let low = 0;
-    let high = this.#lineStarts.length - 1;
-    while (low < high) {
-      const middle = (low + high + 1) >> 1;
-      if (this.#lineStarts[middle]! <= offset) low = middle;
-      else high = middle - 1;
-    }
-    return createNode(typename, { line: low, column: offset - this.#lineStarts[low]!, offset }, fields);
+  node<K extends keyof NodeFields>(typename: K, token: Token, fields: NodeFields[K]): NodeOf<K> {
+    return createNode(typename, token.offset, fields);
   }
 }

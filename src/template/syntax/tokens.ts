@@ -52,20 +52,15 @@ export function positionOf(source: string, offset: number): Position {
   };
 }
 
+const NAMES: Readonly<Partial<Record<TokenKind, string>>> = {
+  end: 'end of template',
+  blockEnd: 'end of statement block',
+  variableEnd: 'end of print statement',
+  blockBegin: 'begin of statement block',
+  variableBegin: 'begin of print statement',
+};
+
 /** A token in an error message. */
 export function describeToken(token: Token): string {
-  switch (token.kind) {
-    case 'end':
-      return 'end of template';
-    case 'blockEnd':
-      return 'end of statement block';
-    case 'variableEnd':
-      return 'end of print statement';
-    case 'blockBegin':
-      return 'begin of statement block';
-    case 'variableBegin':
-      return 'begin of print statement';
-    default:
-      return token.value;
-  }
+  return NAMES[token.kind] ?? token.value;
 }

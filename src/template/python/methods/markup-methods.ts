@@ -3,30 +3,14 @@ import type { RenderState } from '../render-state.ts';
 import { splitSpaces } from './str-search.ts';
 
 /** Named entities that escaped text and common HTML use. */
-const ENTITIES: ReadonlyMap<string, string> = new Map([
-  ['amp', '&'],
-  ['lt', '<'],
-  ['gt', '>'],
-  ['quot', '"'],
-  ['apos', "'"],
-  ['nbsp', '\u00a0'],
-  ['copy', '\u00a9'],
-  ['reg', '\u00ae'],
-  ['trade', '\u2122'],
-  ['laquo', '\u00ab'],
-  ['raquo', '\u00bb'],
-  ['ndash', '\u2013'],
-  ['mdash', '\u2014'],
-  ['lsquo', '\u2018'],
-  ['rsquo', '\u2019'],
-  ['ldquo', '\u201c'],
-  ['rdquo', '\u201d'],
-  ['bull', '\u2022'],
-  ['hellip', '\u2026'],
-  ['euro', '\u20ac'],
-  ['middot', '\u00b7'],
-  ['times', '\u00d7'],
-]);
+const ENTITIES: ReadonlyMap<string, string> = new Map(
+  (
+    'amp & lt < gt > quot " apos \' nbsp \u00a0 copy © reg ® trade ™ laquo « raquo » ndash – mdash — ' +
+    'lsquo ‘ rsquo ’ ldquo “ rdquo ” bull • hellip … euro € middot · times ×'
+  )
+    .match(/[^ ]+ [^ ]/gu)!
+    .map((pair) => pair.split(' ') as [string, string]),
+);
 
 /** Removes the text between two marks, from the left, in one pass. */
 function removeBetween(text: string, open: string, close: string): string {

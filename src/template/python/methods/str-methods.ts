@@ -3,7 +3,7 @@ import { bind, type Signature, signature } from '../calls.ts';
 import { truth } from '../compare.ts';
 import { iterate } from '../iterate.ts';
 import { countOf, intOf } from '../numbers.ts';
-import { PyError, typeError, valueError } from '../py-error.ts';
+import { typeError, valueError } from '../py-error.ts';
 import type { RenderState } from '../render-state.ts';
 import { sliceIndex } from '../slices.ts';
 import { escapeValue } from '../text.ts';
@@ -63,11 +63,10 @@ function bound(value: Value | undefined): number | null {
 }
 
 function limitOf(value: Value | undefined): number {
-  return value === undefined ? -1 : countOf(value, typeName);
+  return value === undefined ? -1 : countOf(value);
 }
 
-const upper = (state: RenderState, value: string): string => state.made(value.toUpperCase());
-method('upper', '', (state, self) => upper(state, self));
+method('upper', '', (state, self) => state.made(self.toUpperCase()));
 method('lower', '', (state, self) => state.made(self.toLowerCase()));
 method('capitalize', '', (state, self) => state.made(unicode.capitalize(self)));
 
@@ -126,7 +125,7 @@ method('rpartition', 'sep /', (state, self, [separator]) => {
   return new Tuple([self.slice(0, at), part, self.slice(at + part.length)]);
 });
 
-function startsOrEnds(name: string, test: (part: string, affix: string) => boolean): Body {
+function startsOrEnds(name: 'startswith' | 'endswith'): Body {
   return (_state, self, [affix, start, end]) => {
     const window = search.windowOf(self, bound(start), bound(end));
     const matches = (value: Value): boolean => {
@@ -134,21 +133,14 @@ function startsOrEnds(name: string, test: (part: string, affix: string) => boole
       if (candidate === undefined)
         return typeError(`${name} first arg must be str or a tuple of str, not ${typeName(value)}`);
       if (window === null) return false;
-      return test(self.slice(window.from, window.to), candidate);
+      const part = self.slice(window.from, window.to);
+      return name === 'startswith' ? part.startsWith(candidate) : part.endsWith(candidate);
     };
     return affix instanceof Tuple ? affix.items.some(matches) : matches(affix!);
   };
 }
-method(
-  'startswith',
-  'prefix start? end? /',
-  startsOrEnds('startswith', (part, affix) => part.startsWith(affix)),
-);
-method(
-  'endswith',
-  'suffix start? end? /',
-  startsOrEnds('endswith', (part, affix) => part.endsWith(affix)),
-);
+method('startswith', 'prefix start? end? /', startsOrEnds('startswith'));
+method('endswith', 'suffix start? end? /', startsOrEnds('endswith'));
 method('removeprefix', 'prefix /', (state, self, [prefix]) => {
   const part = text(prefix, 'removeprefix() argument');
   return state.made(self.startsWith(part) ? self.slice(part.length) : self);
@@ -197,7 +189,7 @@ method('join', 'iterable /', (state, self, [items], isMarkup) => {
 
 function justify(place: (missing: number, width: number) => number): Body {
   return (state, self, [width, fill], isMarkup) => {
-    const wanted = countOf(width!, typeName);
+    const wanted = countOf(width!);
     const filler =
       fill === undefined ? ' ' : isMarkup ? escapeValue(state, fill).text : text(fill, 'the fill character');
     if (unicode.codePointLength(filler) !== 1)
@@ -209,30 +201,21 @@ function justify(place: (missing: number, width: number) => number): Body {
     return filler.repeat(left) + self + filler.repeat(missing - left);
   };
 }
-method(
-  'ljust',
-  'width fillchar? /',
-  justify(() => 0),
-);
-method(
-  'rjust',
-  'width fillchar? /',
-  justify((missing) => missing),
-);
-method(
-  'center',
-  'width fillchar? /',
-  justify((missing, width) => (missing >> 1) + (missing & width & 1)),
-);
+const justified: Readonly<Record<string, (missing: number, width: number) => number>> = {
+  ljust: () => 0,
+  rjust: (missing) => missing,
+  center: (missing, width) => (missing >> 1) + (missing & width & 1),
+};
+for (const [name, place] of Object.entries(justified)) method(name, 'width fillchar? /', justify(place));
 method('zfill', 'width /', (state, self, [width]) => {
-  const missing = countOf(width!, typeName) - unicode.codePointLength(self);
+  const missing = countOf(width!) - unicode.codePointLength(self);
   if (missing <= 0) return state.made(self);
   state.reserve(self.length + missing);
   const sign = /^[+-]/.test(self) ? self[0]! : '';
   return sign + '0'.repeat(missing) + self.slice(sign.length);
 });
 method('expandtabs', 'tabsize?', (state, self, [tabsize]) => {
-  const size = tabsize === undefined ? 8 : countOf(tabsize, typeName);
+  const size = tabsize === undefined ? 8 : countOf(tabsize);
   state.work(self.length >> 2);
   let result = '';
   let column = 0;
@@ -263,19 +246,11 @@ method('isalpha', '', every(unicode.isLetter));
 method('isdecimal', '', every(unicode.isDecimal));
 method('isdigit', '', every(unicode.isDigit));
 method('isnumeric', '', every(unicode.isNumeric));
-method(
-  'isalnum',
-  '',
-  every((char) => unicode.isLetter(char) || unicode.isNumeric(char) || unicode.isDigit(char)),
-);
-method(
-  'isspace',
-  '',
-  every((char) => char.length === 1 && unicode.isSpaceUnit(char.charCodeAt(0))),
-);
-method('isprintable', '', (state, self) => self === '' || every(unicode.isPrintable)(state, self, [], false));
+const isAlphanumeric = (char: string): boolean =>
+  unicode.isLetter(char) || unicode.isNumeric(char) || unicode.isDigit(char);
+method('isalnum', '', every(isAlphanumeric));
+method('isspace', '', (_state, self) => self !== '' && search.stripSpaces(self, true, false) === '');
 method('isascii', '', (_state, self) => !/[\u0080-\uffff]/.test(self));
-method('isidentifier', '', (_state, self) => unicode.isIdentifier(self));
 
 /** islower, isupper: at least one cased character and none of the other case. */
 function hasOnlyCase(test: (char: string) => boolean, other: (char: string) => boolean): Body {
@@ -308,31 +283,6 @@ method('istitle', '', (state, self) => {
   return found;
 });
 
-method('maketrans', 'x y? z? /', (state, _self, [from, to, deleted]) => {
-  const table = new Dict();
-  if (to === undefined) {
-    if (!(from instanceof Dict))
-      return typeError('if you give only one argument to maketrans it must be a dict');
-    for (const [key, value] of from.entries()) {
-      const char = textOf(key);
-      if (char !== undefined && unicode.codePointLength(char) !== 1)
-        valueError('string keys in translate table must be of length 1');
-      table.set(char === undefined ? key : char.codePointAt(0)!, value);
-    }
-    return table;
-  }
-  const sources = [...text(from, 'maketrans() argument 1')];
-  const targets = [...text(to, 'maketrans() argument 2')];
-  if (sources.length !== targets.length)
-    valueError('the first two maketrans arguments must have equal length');
-  state.work(sources.length);
-  sources.forEach((char, index) => {
-    table.set(char.codePointAt(0)!, targets[index]!.codePointAt(0)!);
-  });
-  if (deleted !== undefined)
-    for (const char of text(deleted, 'maketrans() argument 3')) table.set(char.codePointAt(0)!, null);
-  return table;
-});
 method('translate', 'table /', (state, self, [table]) => {
   if (!(table instanceof Dict)) return typeError(`'${typeName(table!)}' object is not subscriptable`);
   let result = '';
@@ -343,7 +293,7 @@ method('translate', 'table /', (state, self, [table]) => {
     else if (target !== null) {
       const code = intOf(target);
       if (code !== undefined && (code < 0 || code > 0x10ffff))
-        throw new PyError('ValueError', 'character mapping must be in range(0x110000)');
+        valueError('character mapping must be in range(0x110000)');
       result += code === undefined ? text(target, 'character mapping') : String.fromCodePoint(Number(code));
     }
     if (result.length > state.limits.maxValueCharacters) state.reserve(result.length);

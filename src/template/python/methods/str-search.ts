@@ -62,10 +62,7 @@ export function splitByFromRight(
   separator: string,
   limit: number,
 ): string[] {
-  if (limit < 0) {
-    // Separators may overlap, so the search starts at the right even without a limit.
-    if (separator === '') return valueError('empty separator');
-  } else if (separator === '') return valueError('empty separator');
+  if (separator === '') return valueError('empty separator');
   const parts: string[] = [];
   let end = text.length;
   while (limit < 0 || parts.length < limit) {
