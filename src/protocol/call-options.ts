@@ -1,4 +1,5 @@
 /** Options of a call -> the same, checked. */
+import { fault, throwFaults } from './faults.ts';
 import { TRACE_ID } from './schemas/http.ts';
 import { checkArguments } from './validate.ts';
 
@@ -11,5 +12,8 @@ export function isTraceId(value: unknown): value is string {
 
 /** Checks the options of a call. Throws `INVALID_REQUEST` with all faults. */
 export function checkCallOptions(options: unknown): void {
-  if (options !== undefined) checkArguments('CallOptions', options, ['options']);
+  if (options === undefined) return;
+  if (typeof options !== 'object' || options === null)
+    throwFaults([fault(['options'], 'type', 'an object', options)]);
+  checkArguments('CallOptions', options, ['options']);
 }

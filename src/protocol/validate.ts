@@ -142,7 +142,9 @@ function isPardoned(error: SchemaError, unknown: UnknownFields): boolean {
   const { keyword, instancePath, params, data, parentSchema } = error;
   if (keyword !== 'additionalProperties') return false;
   const name = String(params['additionalProperty']);
-  if ((data as Record<string, unknown>)[name] === undefined) return true;
+  // What an object inherits is not given: an AbortController is a call's options, too.
+  if (!Object.hasOwn(data as object, name) || (data as Record<string, unknown>)[name] === undefined)
+    return true;
   if (unknown === 'fault' || ALWAYS_STRICT.test(instancePath)) return false;
   return unknown === 'ignore' || !isMisspelt(name, Object.keys(parentSchema.properties ?? {}));
 }

@@ -35,8 +35,8 @@ const logits = Float32Array.from({ length: 8 * VOCABULARY }, (_, i) => Math.sin(
 const plan = new addon.SamplerPlan({
   vocabSize: VOCABULARY,
   temperature: 1,
-  topP: 0.9,
-  repetitionPenalty: 1.1,
+  top_p: 0.9,
+  repetition_penalty: 1.1,
   topLogprobs: 3,
 });
 const all = Int32Array.from({ length: 8 }, (_, i) => i);

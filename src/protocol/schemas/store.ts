@@ -46,6 +46,7 @@ export const storeDefinitions: Definitions = {
           'The model that answers all requests, whatever model they name: an id or name, at a step with `name@3`.',
         type: 'string',
         minLength: 1,
+        expected: 'the id or name of a model',
       },
       seed: {
         description:
